@@ -1,0 +1,44 @@
+#include "core/error.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tenon {
+
+static std::string join(const std::string& message, const std::string& hint) { return hint.empty() ? message : message + "\n  " + hint; }
+
+Error::Error(std::string message, std::string hint, Kind kind)
+    : std::runtime_error(join(message, hint)), message_(std::move(message)), hint_(std::move(hint)), kind_(kind) {}
+
+Error Error::in(const std::string& where) const { return Error("in " + where + ": " + message_, hint_, kind_); }
+
+static size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t cost = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = row[j];
+      row[j] = cost;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string near_names(const std::string& word, const std::string* first, size_t count) {
+  std::vector<std::pair<size_t, std::string>> near;
+  for (size_t i = 0; i < count; ++i) {
+    size_t d = edit_distance(word, first[i]);
+    bool contains = word.size() > 2 && first[i].find(word) != std::string::npos;
+    if (d <= std::max<size_t>(2, word.size() / 3) || contains) near.emplace_back(contains ? 0 : d, first[i]);
+  }
+  std::sort(near.begin(), near.end());
+  if (near.empty()) return {};
+  std::string text = "did you mean ";
+  for (size_t i = 0; i < std::min<size_t>(3, near.size()); ++i) text += (i ? ", " : "") + near[i].second;
+  return text + "?";
+}
+
+}  // namespace tenon

@@ -1,0 +1,125 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "core/dtype.h"
+#include "core/layout.h"
+
+namespace tenon {
+
+enum class DeviceType : uint8_t { cpu, cuda, meta };
+/// A meta tensor has sizes and strides but no memory: a model run on it yields shapes and errors for free.
+struct Device {
+  DeviceType type = DeviceType::cpu;
+  uint8_t index = 0;
+  bool operator==(const Device& o) const { return type == o.type && index == o.index; }
+};
+
+/// A block of memory shared by every view of it. `version` counts in-place writes and is shared by views.
+struct Storage {
+  std::atomic<int> refs{1};
+  uint32_t version = 0;
+  void* data = nullptr;
+  size_t bytes = 0;
+  Device device;
+  uint32_t id = 0;                                ///< unique while memory history or a recorder looks; 0 otherwise
+  void (*release)(Storage*) = nullptr;            ///< returns the memory to where it came from
+};
+void storage_release(Storage* s);                 // when the last reference goes
+
+/// dtype and size: all that shape inference needs.
+struct Meta {
+  DType dtype = DType::f32;
+  Device device;
+  Shape shape;
+};
+
+/// Autograd's data of a tensor; the engine defines what is in it.
+struct GradMeta {
+  virtual ~GradMeta() = default;
+};
+
+struct TensorImpl {
+  enum Flag : uint8_t { requires_grad = 1, leaf_grad = 2 };
+  std::atomic<int> refs{1};
+  uint8_t flags = 0;
+  Meta meta;
+  Dims stride;
+  int64_t offset = 0;
+  Storage* storage = nullptr;
+  GradMeta* grad = nullptr;
+};
+TensorImpl* tensor_impl_new();                    // from a thread-local free list
+void tensor_impl_release(TensorImpl* t);
+
+/// A handle to a strided array; copying it shares the array. 8 bytes. A default-made Tensor is undefined.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(TensorImpl* adopt) : p_(adopt) {}
+  Tensor(const Tensor& o) : p_(o.p_) {
+    if (p_) p_->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+  Tensor(Tensor&& o) noexcept : p_(o.p_) { o.p_ = nullptr; }
+  Tensor& operator=(const Tensor& o) {
+    Tensor copy(o);
+    std::swap(p_, copy.p_);
+    return *this;
+  }
+  Tensor& operator=(Tensor&& o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Tensor() { reset(); }
+  void reset() {
+    if (p_ && p_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) tensor_impl_release(p_);
+    p_ = nullptr;
+  }
+
+  bool defined() const { return p_ != nullptr; }
+  explicit operator bool() const { return defined(); }
+  TensorImpl* impl() const { return p_; }
+  bool same(const Tensor& o) const { return p_ == o.p_; }
+
+  DType dtype() const { return p_->meta.dtype; }
+  Device device() const { return p_->meta.device; }
+  const Meta& meta() const { return p_->meta; }
+  const Shape& size() const { return p_->meta.shape; }
+  int64_t size(int axis) const { return p_->meta.shape[axis < 0 ? axis + p_->meta.shape.n : axis]; }
+  const Dims& stride() const { return p_->stride; }
+  int64_t offset() const { return p_->offset; }
+  int ndim() const { return p_->meta.shape.n; }
+  int64_t numel() const { return p_->meta.shape.product(); }
+  size_t nbytes() const { return static_cast<size_t>(numel()) * itemsize(dtype()); }
+  Layout layout() const { return {p_->meta.shape, p_->stride, p_->offset}; }
+  Storage* storage() const { return p_->storage; }
+  uint32_t version() const { return p_->storage ? p_->storage->version : 0; }
+  bool is_contiguous() const { return layout().is_contiguous(); }
+  bool is_meta() const { return p_->meta.device.type == DeviceType::meta; }
+
+  /// Address of the first element (offset included). T is not checked against dtype().
+  template <class T> T* data() const { return static_cast<T*>(p_->storage->data) + p_->offset; }
+  void* raw() const { return static_cast<char*>(p_->storage->data) + p_->offset * static_cast<int64_t>(itemsize(dtype())); }
+
+  bool requires_grad() const { return p_->flags & TensorImpl::requires_grad; }
+
+ private:
+  TensorImpl* p_ = nullptr;
+};
+static_assert(sizeof(Tensor) == 8);
+
+/// Uninitialised memory of one size; contiguous, or in the given layout (whose offset must be 0 and strides non-negative).
+Tensor empty(const Shape& size, DType dtype = DType::f32, Device device = {});
+Tensor empty_strided(const Layout& layout, DType dtype, Device device = {});
+/// Another view of the same storage. The layout must stay inside it; throws otherwise.
+Tensor view_of(const Tensor& base, const Layout& layout);
+/// A tensor over memory that someone else owns; `release` is called with the Storage when the last view is gone.
+Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, void (*release)(Storage*));
+
+/// The value of element `index` (one entry an axis) as a double; exact for every dtype but large i64.
+double value_at(const Tensor& t, const Dims& index);
+/// The value at a position of the storage (in elements, not bytes), whatever view it belongs to.
+double storage_value(const Tensor& t, int64_t position);
+
+}  // namespace tenon

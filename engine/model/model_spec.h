@@ -1,0 +1,85 @@
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tenon {
+
+/// One value of a layer's attribute as the builder, the project file and the code writer see it.
+using AttrValue = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>>;
+struct Attr {
+  std::string name;
+  AttrValue value;
+  bool operator==(const Attr&) const = default;
+};
+
+/// One layer of a model: its name is the module path ("features.0"), its type a registered layer ("Conv2d").
+struct LayerSpec {
+  std::string name;
+  std::string type;
+  std::vector<Attr> attrs;
+  double x = 0, y = 0;  ///< place on the builder's canvas, logical pixels
+  const AttrValue* find(const std::string& attr) const;
+  bool operator==(const LayerSpec&) const = default;
+};
+
+/// A wire from output `from_port` of layer `from` to input `to_port` of layer `to`, by name.
+struct WireSpec {
+  std::string from;
+  int from_port = 0;
+  std::string to;
+  int to_port = 0;
+  bool operator==(const WireSpec&) const = default;
+};
+
+/// What the builder edits and the project file keeps: layers and wires. The layer types "Input" and "Output" are its ends.
+/// There is no second description of a model: the module tree is built from it, the op graph traced from that.
+struct ModelSpec {
+  std::string name;
+  std::vector<LayerSpec> layers;
+  std::vector<WireSpec> wires;
+
+  LayerSpec* find(const std::string& layer);
+  const LayerSpec* find(const std::string& layer) const;
+  /// Layers in an order in which every wire goes forward; throws Error naming a layer on a cycle.
+  std::vector<const LayerSpec*> topological() const;
+
+  nlohmann::json to_json() const;
+  /// Throws Error naming the key that is missing or of the wrong kind.
+  static ModelSpec from_json(const nlohmann::json& j);
+  bool operator==(const ModelSpec&) const = default;
+};
+
+/// What is known of one layer after trying the model on tensors without memory.
+struct LayerReport {
+  std::string layer;
+  std::vector<std::string> inputs, outputs;  ///< "f32 [64, 32, 28, 28]" a port
+  int64_t parameters = 0;
+  double flops = 0;                           ///< one forward pass at the given batch
+  int64_t output_bytes = 0;
+  std::string error, hint;                    ///< empty where the layer fits
+};
+
+/// Builds the model on the meta device and runs it: shapes, counts and the errors of each layer. Never throws for a bad model.
+std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch);
+
+/// One attribute a layer type has: its name, default, and what values are sensible.
+struct AttrDef {
+  std::string name;
+  AttrValue fallback;
+  double min = 0, max = 0;  ///< equal: no limits
+  std::string help;
+};
+
+/// What the builder's palette and inspector know of a layer type; made from the layer's one definition.
+struct LayerInfo {
+  std::string type, group, help;
+  int inputs = 1, outputs = 1;
+  std::vector<AttrDef> attrs;
+};
+/// Every registered layer type, sorted by group and name, "Input" and "Output" included.
+const std::vector<LayerInfo>& layer_types();
+const LayerInfo* find_layer_type(const std::string& type);
+
+}  // namespace tenon
