@@ -1,0 +1,109 @@
+#pragma once
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/model/model_spec.h"
+#include "engine/train/checkpoint.h"
+
+namespace tenon::projects {
+
+struct RunInfo {
+  int64_t id = 0;
+  std::string name;
+  std::string status;        ///< running, paused, finished, stopped, failed
+  std::string created;       ///< ISO 8601, UTC
+  int64_t steps = 0;         ///< done so far
+  int64_t total_steps = 0;   ///< when it finishes
+  double seconds = 0;        ///< spent training
+  nlohmann::json recipe;     ///< the recipe with which it was started
+  ModelSpec model;           ///< the model with which it was started
+  nlohmann::json best;       ///< {"metric", "value", "step"}, null before the first evaluation
+  std::string error;         ///< why it failed
+};
+
+struct MetricPoint {
+  int64_t step = 0;
+  double wall = 0;           ///< seconds of training
+  double value = 0;          ///< may be NaN or infinite: those points are kept too
+};
+struct MetricRow {
+  std::string name;
+  MetricPoint point;
+};
+
+struct CheckpointInfo {
+  int64_t id = 0, run = 0, step = 0;
+  std::string created;
+  int64_t bytes = 0;         ///< of its tensors
+  int64_t stored_bytes = 0;  ///< that this checkpoint added to the file
+  bool best = false;
+};
+
+/// Anything else that belongs to a run: a trace, a memory snapshot, an anomaly, an export.
+struct ArtifactInfo {
+  int64_t id = 0, run = 0, step = 0;
+  std::string kind;          ///< trace, memory, anomaly, export, note
+  std::string name, created;
+  int64_t bytes = 0;
+};
+
+/// A .tenon file: one SQLite database that holds models, recipes, runs, every metric point, checkpoints, artifacts and the window's state.
+/// A kill at any instant leaves the old state or the new one. Safe to use from several threads; each call is one transaction.
+/// Every function throws Error naming the file: no project, newer version, read-only, full disk, damaged.
+class Project {
+ public:
+  static std::shared_ptr<Project> create(const std::string& path, const ModelSpec& model, const nlohmann::json& recipe);
+  static std::shared_ptr<Project> open(const std::string& path, bool read_only = false);
+  ~Project();
+
+  const std::string& path() const;
+  bool read_only() const;
+
+  ModelSpec model() const;
+  void set_model(const ModelSpec& model);
+  nlohmann::json recipe() const;
+  void set_recipe(const nlohmann::json& recipe);
+
+  std::vector<RunInfo> runs() const;
+  RunInfo run(const std::string& name) const;                  ///< throws Error that lists the near names
+  RunInfo run(int64_t id) const;
+  /// A new run of the given model and recipe; an empty name becomes "<model>-NN".
+  RunInfo new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps);
+  void set_run_status(int64_t run, const std::string& status, const std::string& error = {});
+  void set_run_progress(int64_t run, int64_t steps, double seconds);
+  void rename_run(int64_t run, const std::string& name);
+  void delete_run(int64_t run);                                ///< hidden; undelete_run() brings it back until vacuum()
+  void undelete_run(int64_t run);
+
+  void append_metrics(int64_t run, const std::vector<MetricRow>& rows);
+  /// Drops the points after `step`: a resumed run writes them again.
+  void truncate_metrics(int64_t run, int64_t step);
+  std::vector<std::string> metric_names(int64_t run) const;
+  std::vector<MetricPoint> metric(int64_t run, const std::string& name) const;
+
+  /// Tensors are cut into chunks; a chunk already in the file is not written again. Metadata, chunks, the metric rows up to that
+  /// step and the run's progress become visible in the same transaction.
+  int64_t save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows = {}, double seconds = 0,
+                          const nlohmann::json& best = {});
+  std::vector<CheckpointInfo> checkpoints(int64_t run) const;  ///< by step
+  Checkpoint load_checkpoint(int64_t id) const;
+  /// The last one at or before `step`; throws where there is none.
+  Checkpoint checkpoint_before(int64_t run, int64_t step) const;
+  void delete_checkpoint(int64_t id);
+
+  int64_t add_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name, const std::string& bytes);
+  std::vector<ArtifactInfo> artifacts(int64_t run = 0, const std::string& kind = {}) const;
+  std::string artifact(int64_t id) const;
+
+  nlohmann::json window_state(const std::string& key) const;   ///< null where never set
+  void set_window_state(const std::string& key, const nlohmann::json& value);
+
+ private:
+  Project();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenon::projects

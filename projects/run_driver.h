@@ -1,0 +1,74 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "projects/project.h"
+#include "tracing/step_record.h"
+
+namespace tenon::projects {
+
+struct TrainOptions {
+  std::string run_name;                                    ///< empty: the next free one
+  std::string resume;                                      ///< name of a run to go on with, from its last checkpoint
+  std::vector<std::pair<std::string, std::string>> set;    ///< recipe keys: {"optimizer.lr", "0.01"}
+  int64_t epochs = -1, max_steps = -1;                     ///< -1: the recipe's
+  int threads = 0;                                         ///< 0: every core
+  bool start_paused = false;
+};
+
+struct RunStatus {
+  enum class State { starting, running, paused, finished, stopped, failed };
+  State state = State::starting;
+  int64_t run = 0;
+  std::string name;
+  int64_t step = 0, total_steps = 0, steps_per_epoch = 0, epoch = 0, epochs = 0;
+  double loss = 0, lr = 0, samples_per_second = 0, seconds = 0;
+  int64_t live_bytes = 0, peak_bytes = 0;                  ///< memory of tensors
+  bool nan = false;                                        ///< the loss or a gradient stopped being finite; see nan_step
+  int64_t nan_step = 0;
+  std::string error;                                       ///< why it failed, in words
+};
+
+/// One training run of a project on its own thread: the session, with recorders that write metrics and checkpoints into the project.
+/// The command line and the window drive training through this and nothing else. All functions may be called from any thread and return at once.
+class RunDriver {
+ public:
+  /// Throws Error for what can be known beforehand (unknown recipe key, batch size 0, shapes that do not fit, missing data).
+  static std::unique_ptr<RunDriver> start(std::shared_ptr<Project> project, const TrainOptions& options);
+  ~RunDriver();  ///< stops cleanly and waits
+
+  void pause();
+  void resume();
+  void step_once();        ///< one step, then paused
+  void stop();             ///< after the current step, with a checkpoint
+  void checkpoint();       ///< after the current step
+  void set_learning_rate(double lr);
+
+  RunStatus status() const;
+  /// Metric points since the last call, in order; never waits for the training thread.
+  void drain(std::vector<MetricRow>& out);
+  void wait();             ///< until finished, stopped or failed
+
+ private:
+  RunDriver();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Progress and cancel of a long call: called now and then with done and total; returning false cancels (the call throws Error "cancelled").
+using Progress = std::function<bool(int64_t done, int64_t total)>;
+
+/// Time travel: the state after step `step` of a run, from its nearest earlier checkpoint replayed bit for bit. `threads` does not change a bit.
+Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
+/// SHA-256 over parameters, optimizer state, random state and data cursor after step `step`.
+std::string digest_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
+std::string digest(const Checkpoint& checkpoint);
+/// Replays to just before `step` and runs that step with every instrument on.
+std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step, const Progress& progress = {});
+/// Finds the step in which a run first stopped being finite, replays it with full checks and says where. Null where the run is clean.
+std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t run, const Progress& progress = {});
+
+}  // namespace tenon::projects
