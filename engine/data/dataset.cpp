@@ -80,7 +80,8 @@ Split open_dataset(const std::string& name, const Options& options) {
     names.push_back(kind.name);
     list += (list.empty() ? "" : ", ") + kind.name;
   }
-  throw Error::usage("no data set is called \"" + name + "\" " + near_names(name, names.data(), names.size()), "data.dataset is one of " + list);
+  std::string near = near_names(name, names.data(), names.size());
+  throw Error::usage("no data set is called \"" + name + "\"" + (near.empty() ? "" : " (" + near + ")"), "data.dataset is one of " + list);
 }
 
 }  // namespace tenon::data
