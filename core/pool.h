@@ -1,0 +1,36 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "core/tensor.h"
+
+namespace tenon {
+
+/// A storage with its bytes in one block (header first, data 64-byte aligned) from the CPU pool. Throws Error when memory is out.
+/// See Note [CPU pool].
+Storage* pool_take(size_t bytes);
+
+struct PoolStats {
+  int64_t live_bytes = 0;    ///< in blocks that are in use
+  int64_t peak_bytes = 0;    ///< highest live_bytes, taken at every allocation above the small-block limit
+  int64_t cached_bytes = 0;  ///< in blocks kept for reuse
+};
+PoolStats pool_stats();
+void pool_reset_peak();
+/// Gives cached large blocks back to the system.
+void pool_trim();
+
+/// Sees every block taken and given back while mode::memory is set in the process word. Called from any thread.
+class MemoryObserver {
+ public:
+  virtual ~MemoryObserver() = default;
+  virtual void taken(const Storage& s) = 0;
+  virtual void given_back(const Storage& s) = 0;
+};
+/// Sets the observer and the process-wide bit; null clears both.
+void set_memory_observer(MemoryObserver* observer);
+
+/// The storage's number, given on the first call and kept for its life.
+uint32_t storage_id(Storage* s);
+
+}  // namespace tenon
