@@ -1,0 +1,109 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/state.h"
+#include "core/tensor.h"
+#include "engine/op/op.h"
+
+namespace tenon {
+
+struct Node;
+struct Leaf;
+
+/// Where a gradient goes: output `slot` of `fn`. The reference is counted.
+struct Edge {
+  Node* fn = nullptr;
+  uint16_t slot = 0;
+};
+
+/// A tensor kept for backward, with the version it had.
+struct SavedTensor {
+  Tensor value;
+  uint32_t version = 0;
+};
+
+/// One op of the recorded graph, or (op == nullptr) the place where the gradient of a leaf accumulates.
+struct Node {
+  static constexpr int kInline = 3;
+
+  std::atomic<int> refs{1};
+  const OpDef* op = nullptr;
+  Origin origin;                 ///< of the forward op
+  uint64_t order = 0;            ///< grows with recording: every input has a lower one
+  uint16_t inputs = 0, outputs = 0;
+  uint32_t stamp = 0;            ///< backward pass that last visited it
+  int32_t pending = 0;           ///< consumers whose gradient has not come yet, in that pass
+  bool freed = false;            ///< saved tensors were given up by a backward without retain_graph
+  Edge* next = nullptr;          ///< [inputs]
+  Meta* metas = nullptr;         ///< [inputs], of the inputs
+  SavedTensor* saved = nullptr;  ///< inputs that are saved, then outputs, in order of their bits
+  uint16_t saved_count = 0;
+  void* attrs = nullptr;
+  Tensor* grads = nullptr;       ///< [outputs], filled during backward
+  Meta* out_metas = nullptr;     ///< [outputs]
+  class AutogradMeta* leaf = nullptr;  ///< the leaf's data while it lives; for op == nullptr
+  std::unique_ptr<std::vector<std::pair<int, std::function<void(std::vector<Tensor>&)>>>> hooks;  ///< on the gradients of its outputs
+  char* block = nullptr;         ///< holds the arrays above
+
+  int64_t saved_bytes() const;
+};
+
+/// Autograd's data of a tensor that requires a gradient.
+class AutogradMeta : public GradMeta {
+ public:
+  ~AutogradMeta() override;
+  static void* operator new(size_t bytes);
+  static void operator delete(void* p);
+
+  Node* fn = nullptr;        ///< the node whose output this is; for leaves the accumulating node, once made
+  uint16_t slot = 0;
+  bool is_leaf = true;
+  bool retain_grad = false;
+  Tensor grad;
+  std::vector<std::pair<int, std::function<Tensor(const Tensor&)>>> hooks;  ///< on this tensor's gradient, before it goes on
+};
+
+inline AutogradMeta* autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl()->grad); }
+
+void node_retain(Node* n);
+/// Releases without recursion: graphs are as deep as the program was long.
+void node_release(Node* n);
+
+/// Where the gradient of `t` goes: its node, made on the first call for a leaf. Not counted; null where it needs none.
+Edge edge_of(const Tensor& t);
+
+void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, uint32_t seq);
+void record_in_place(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out, uint32_t seq);
+void refresh_saved_output(const Tensor& out);
+void check_in_place_allowed(const Tensor& t);
+
+/// What an op's backward() sees.
+class Grad {
+ public:
+  Grad(Node& node, Tensor* results) : node_(node), results_(results) {}
+
+  /// Gradient of output i; undefined where nothing depended on it.
+  const Tensor& out(int i = 0) const { return node_.grads[i]; }
+  /// Assign the gradient of input i. A broadcast input may get the gradient at the broadcast size: it is summed afterwards.
+  Tensor& in(int i) { return results_[i]; }
+  bool needs(int i) const { return node_.next[i].fn != nullptr; }
+  /// Saved input and output i; throws Error naming the op and both versions where it was overwritten in between.
+  Tensor x(int i) const;
+  Tensor y(int i = 0) const;
+  const Meta& meta(int i) const { return node_.metas[i]; }
+  const Meta& out_meta(int i = 0) const { return node_.out_metas[i]; }
+  int inputs() const { return node_.inputs; }
+  template <class A> const A& as() const { return *static_cast<const A*>(node_.attrs); }
+
+ private:
+  const SavedTensor& saved(int index, const char* what, int i) const;
+  Node& node_;
+  Tensor* results_;
+};
+
+}  // namespace tenon

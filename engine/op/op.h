@@ -1,0 +1,200 @@
+#pragma once
+#include <cstring>
+#include <initializer_list>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/error.h"
+#include "core/state.h"
+#include "core/tensor.h"
+
+// Note [One op, one definition]
+// An op is a plain struct in a family file of engine/ops. Its members are found by `requires`, so a part an op does not have is
+// simply not written. Everything else (dispatch, autograd, profiler names, ONNX, cost, the registry tests) reads the OpDef made of it.
+//
+//   struct Sum {
+//     static constexpr OpInfo info{"sum", "ReduceSum", Kind::reduce};
+//     struct Attrs { Dims axes; bool keep; template <class F> void fields(F&& f) const { f("axes", axes); f("keep", keep); } };
+//     static Meta infer(const Attrs&, const Meta& x);                     // one Meta an input, as many as the op has
+//     static void cpu(const Call& c);                                     // outputs are allocated, contiguous unless place() says otherwise
+//     static void backward(Grad& d) { d.in(0) = ...; }                    // public ops only, so that it is differentiable again
+//     static constexpr Saves saves{.inputs = 0b01, .outputs = 0};         // what backward() reads through d.x(i), d.y(i)
+//     static Cost cost(const Attrs&, const Call& c);                      // optional; bytes default to what is read and written
+//     static void place(const Attrs&, const Tensor* in, Layout* out);     // optional: memory order of the outputs
+//     static void onnx(const Attrs&, OnnxOp& o);                          // optional: attributes and inputs beyond the plain mapping
+//     static void samples(Samples& s);                                    // inputs for the registry tests
+//   };
+//   static const Register<Sum> sum_op;                                     // in the family file, once
+//   Tensor sum(const Tensor& x, ...) { return apply<Sum>({axes, keep}, x); }  // the public function, declared in the family's header
+
+namespace tenon {
+
+enum class Kind : uint8_t { pointwise, reduce, view, matmul, conv, index, norm, pool, random, copy, other };
+const char* name(Kind k);
+
+struct OpInfo {
+  const char* name;
+  const char* onnx = "";   ///< ONNX operator, empty where there is none of the same meaning
+  Kind kind = Kind::other;
+  int outputs = 1;
+};
+/// Bit i set: backward reads input (output) i.
+struct Saves {
+  uint32_t inputs = 0, outputs = 0;
+};
+/// Floating-point operations and bytes moved by one call.
+struct Cost {
+  double flops = 0, bytes = 0;
+};
+struct NoAttrs {
+  template <class F> void fields(F&&) const {}
+};
+
+struct OpDef;
+class Grad;
+class Samples;
+struct OnnxOp;
+
+/// One execution of an op. Optional inputs that are absent are undefined tensors.
+struct Call {
+  const OpDef* op = nullptr;
+  const void* attrs = nullptr;
+  const Tensor* in = nullptr;
+  int inputs = 0;
+  Tensor* out = nullptr;
+  int outputs = 0;
+  template <class A> const A& as() const { return *static_cast<const A*>(attrs); }
+};
+
+/// What the rest of Tenon knows of an op: the struct's members behind plain function pointers.
+struct OpDef {
+  OpInfo info;
+  uint16_t id = 0;          ///< index into all_ops()
+  uint16_t profile_name = 0;
+  Saves saves;
+  size_t attrs_size = 0;
+  void (*copy_attrs)(void* to, const void* from) = nullptr;
+  void (*destroy_attrs)(void* attrs) = nullptr;
+  std::string (*describe)(const void* attrs) = nullptr;                           ///< "stride=[1, 1] padding=[1, 1]"
+  void (*infer)(const void* attrs, const Tensor* in, int n, Meta* out) = nullptr;
+  Layout (*view)(const void* attrs, const Layout& in) = nullptr;                   ///< set for Kind::view only
+  void (*place)(const void* attrs, const Tensor* in, Layout* out) = nullptr;
+  void (*cpu)(const Call& call) = nullptr;
+  void (*backward)(Grad& d) = nullptr;                                             ///< null: not differentiable
+  Cost (*cost)(const void* attrs, const Call& call) = nullptr;
+  void (*onnx)(const void* attrs, OnnxOp& op) = nullptr;
+  void (*samples)(Samples& s) = nullptr;
+};
+
+/// Every op, in the order of registration. Filled before main().
+const std::vector<const OpDef*>& all_ops();
+/// Null where there is none of that name.
+const OpDef* find_op(const std::string& name);
+void register_op(OpDef& def);
+
+/// Runs an op: infers, allocates (or takes the outputs that `out` already holds, for in-place forms), computes, records the gradient.
+/// Throws Error with the op's name and module path in front.
+void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out);
+/// The in-place form: writes into in[0], bumps its version, and records the gradient on top of its history.
+void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int inputs);
+
+/// Sees every op of the thread it is set on while mode::observe is in its word.
+class OpObserver {
+ public:
+  virtual ~OpObserver() = default;
+  virtual void before(const Call&) {}
+  virtual void after(const Call& call, int64_t start_ns, int64_t end_ns) = 0;
+};
+class ObserveScope {
+ public:
+  explicit ObserveScope(OpObserver& observer);
+  ~ObserveScope();
+
+ private:
+  OpObserver* saved_;
+  uint32_t saved_mode_;
+};
+/// During backward: the sequence number of the forward op whose gradient is being computed; 0 otherwise.
+extern thread_local uint32_t t_forward_seq;
+
+Cost cost_of(const Call& call);
+
+namespace op_detail {
+
+std::string field_text(const char* name, const Dims& v);
+std::string field_text(const char* name, double v);
+std::string field_text(const char* name, int64_t v);
+std::string field_text(const char* name, bool v);
+std::string field_text(const char* name, DType v);
+inline std::string field_text(const char* name, int v) { return field_text(name, static_cast<int64_t>(v)); }
+inline std::string field_text(const char* name, uint64_t v) { return field_text(name, static_cast<int64_t>(v)); }
+
+template <class Op> struct AttrsOf { using type = NoAttrs; };
+template <class Op> requires requires { typename Op::Attrs; }
+struct AttrsOf<Op> { using type = typename Op::Attrs; };
+
+const Meta& meta_of(const Tensor& t);  // an absent optional input has an empty Meta of 0 dimensions
+
+template <class A, class R, class... M, size_t... I>
+R call_infer(R (*f)(const A&, M...), const A& a, const Tensor* in, std::index_sequence<I...>) {
+  return f(a, meta_of(in[I])...);
+}
+template <class Op, class A, class R, class... M>
+void infer_with(R (*f)(const A&, M...), const void* attrs, const Tensor* in, int n, Meta* out) {
+  if constexpr (std::is_void_v<R>) f(*static_cast<const A*>(attrs), in, n, out);
+  else out[0] = call_infer(f, *static_cast<const A*>(attrs), in, std::index_sequence_for<M...>{});
+}
+
+}  // namespace op_detail
+
+/// Makes the OpDef of Op and registers it.
+template <class Op>
+struct Register {
+  using A = typename op_detail::AttrsOf<Op>::type;
+  static OpDef& def() {
+    static OpDef d;
+    return d;
+  }
+  Register() {
+    OpDef& d = def();
+    d.info = Op::info;
+    d.attrs_size = sizeof(A);
+    d.copy_attrs = [](void* to, const void* from) { new (to) A(*static_cast<const A*>(from)); };
+    if constexpr (!std::is_trivially_destructible_v<A>) d.destroy_attrs = [](void* a) { static_cast<A*>(a)->~A(); };
+    d.describe = [](const void* attrs) {
+      std::string text;
+      static_cast<const A*>(attrs)->fields([&](const char* n, const auto& v) { text += (text.empty() ? "" : " ") + op_detail::field_text(n, v); });
+      return text;
+    };
+    if constexpr (requires { Op::saves; }) d.saves = Op::saves;
+    if constexpr (requires { &Op::infer; })
+      d.infer = [](const void* a, const Tensor* in, int n, Meta* out) { op_detail::infer_with<Op>(&Op::infer, a, in, n, out); };
+    if constexpr (requires { &Op::view; }) d.view = [](const void* a, const Layout& l) { return Op::view(*static_cast<const A*>(a), l); };
+    if constexpr (requires { &Op::place; })
+      d.place = [](const void* a, const Tensor* in, Layout* out) { Op::place(*static_cast<const A*>(a), in, out); };
+    if constexpr (requires { &Op::cpu; }) d.cpu = Op::cpu;
+    if constexpr (requires { &Op::backward; }) d.backward = Op::backward;
+    if constexpr (requires { &Op::cost; }) d.cost = [](const void* a, const Call& c) { return Op::cost(*static_cast<const A*>(a), c); };
+    if constexpr (requires { &Op::onnx; }) d.onnx = [](const void* a, OnnxOp& o) { Op::onnx(*static_cast<const A*>(a), o); };
+    if constexpr (requires { &Op::samples; }) d.samples = Op::samples;
+    register_op(d);
+  }
+};
+
+/// Runs a registered op with one output. `attrs` are the op's Attrs.
+template <class Op, class... T>
+Tensor apply(const typename op_detail::AttrsOf<Op>::type& attrs, const T&... in) {
+  const Tensor ins[] = {in...};
+  Tensor out;
+  dispatch(Register<Op>::def(), &attrs, ins, sizeof...(T), &out);
+  return out;
+}
+/// The same with several outputs, written to out[0..info.outputs).
+template <class Op>
+void apply_many(const typename op_detail::AttrsOf<Op>::type& attrs, const Tensor* in, int inputs, Tensor* out) {
+  dispatch(Register<Op>::def(), &attrs, in, inputs, out);
+}
+
+}  // namespace tenon
