@@ -106,9 +106,11 @@ int check_schema(Database& db) {
     throw Error(fmt::format("{} was made by a newer Tenon (file version {}, this program knows up to {})", db.path(), version, schema_version()),
                 "Open it with that version; this one leaves it as it is.");
   if (version < 1) throw Error(fmt::format("{} is damaged: it has no version", db.path()));
-  struct stat st{};
+  struct stat st{}, log{};
   const int64_t bytes = pragma(db, "PRAGMA page_count") * pragma(db, "PRAGMA page_size");
-  if (::stat(db.path().c_str(), &st) == 0 && st.st_size < bytes && ::stat((db.path() + "-wal").c_str(), &st) != 0)
+  // Pages that the file lacks may still lie in the log.
+  const bool logged = ::stat((db.path() + "-wal").c_str(), &log) == 0 && log.st_size > 0;
+  if (!logged && ::stat(db.path().c_str(), &st) == 0 && st.st_size < bytes)
     throw Error(fmt::format("{} is damaged: it ends before its time ({} bytes are missing)", db.path(), bytes - st.st_size), "Restore it from a copy.");
   return version;
 }
