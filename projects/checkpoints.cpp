@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/sha256.h"
+#include "core/tensor_bytes.h"
 #include "projects/project.h"
 #include "projects/project_impl.h"
 
@@ -13,28 +14,6 @@ namespace {
 
 /// Pieces that did not change since an earlier checkpoint are not written again; smaller ones find more that is equal and cost more rows.
 constexpr size_t kChunk = size_t{1} << 20;
-
-/// The bytes of a tensor in logical order, whatever its strides are.
-const char* contiguous_bytes(const Tensor& t, std::vector<char>& copy) {
-  if (t.is_contiguous()) return static_cast<const char*>(t.raw());
-  const size_t item = itemsize(t.dtype());
-  copy.resize(t.nbytes());
-  const Layout layout = t.layout();
-  const int n = layout.ndim();
-  const char* base = static_cast<const char*>(t.storage()->data);
-  Dims index = Dims::filled(n, 0);
-  int64_t position = layout.offset;
-  for (size_t at = 0; at < copy.size(); at += item) {
-    std::memcpy(copy.data() + at, base + position * static_cast<int64_t>(item), item);
-    for (int axis = n - 1; axis >= 0; --axis) {
-      position += layout.stride[axis];
-      if (++index[axis] < layout.size[axis]) break;
-      position -= layout.stride[axis] * layout.size[axis];
-      index[axis] = 0;
-    }
-  }
-  return copy.data();
-}
 
 void drop_unused_chunks(Database& db) { db.run("DELETE FROM chunks WHERE NOT EXISTS (SELECT 1 FROM tensor_chunks WHERE chunk = chunks.id)"); }
 
@@ -57,17 +36,17 @@ int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, cons
     db.run("INSERT INTO tensors (checkpoint, name, dtype, shape) VALUES (?, ?, ?, ?)", id, name, tenon::name(tensor.dtype()),
            nlohmann::json(std::vector<int64_t>(shape.begin(), shape.end())).dump());
     const int64_t tensor_id = db.last_id();
-    const size_t size = tensor.nbytes();
-    const char* data = size ? contiguous_bytes(tensor, copy) : nullptr;
+    const std::string_view data = logical_bytes(tensor, copy);
+    const size_t size = data.size();
     bytes += static_cast<int64_t>(size);
     for (size_t at = 0, seq = 0; at < size; at += kChunk, ++seq) {
       const size_t part = std::min(kChunk, size - at);
-      const Sha256Digest hash = sha256(data + at, part);
+      const Sha256Digest hash = sha256(data.data() + at, part);
       const Blob key{hash.data(), hash.size()};
       int64_t chunk = 0;
       if (Query q = db.query("SELECT id FROM chunks WHERE hash = ?", key); q.next()) chunk = q.integer(0);
       if (!chunk) {
-        db.run("INSERT INTO chunks (hash, data) VALUES (?, ?)", key, Blob{data + at, part});
+        db.run("INSERT INTO chunks (hash, data) VALUES (?, ?)", key, Blob{data.data() + at, part});
         chunk = db.last_id();
         stored += static_cast<int64_t>(part);
       }
