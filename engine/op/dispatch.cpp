@@ -18,6 +18,8 @@ ObserveScope::~ObserveScope() {
   t_state.mode = saved_mode_;
 }
 
+OpObserver* current_observer() { return t_state.mode & mode::observe ? t_observer : nullptr; }
+
 namespace {
 
 constexpr uint32_t kSlow = mode::observe | mode::profile | mode::interrupt;
