@@ -64,16 +64,6 @@ Layout Layout::channels_last(const Shape& size) {
   return l;
 }
 
-bool Layout::is_contiguous() const {
-  int64_t step = 1;
-  for (int i = size.n - 1; i >= 0; --i) {
-    if (size[i] == 0) return true;
-    if (size[i] != 1 && stride[i] != step) return false;
-    step *= size[i];
-  }
-  return true;
-}
-
 bool Layout::is_channels_last() const {
   if (size.n != 4) return false;
   int64_t step = 1;

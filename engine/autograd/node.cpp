@@ -110,7 +110,7 @@ int64_t Node::saved_bytes() const {
 void node_retain(Node* n) { n->refs.fetch_add(1, std::memory_order_relaxed); }
 
 void node_release(Node* n) {
-  if (n->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!drop(n->refs)) return;
   // A saved tensor may hold the last reference to further nodes, so releases nest through tensors: collect instead of recursing.
   thread_local std::vector<Node*>* dying = nullptr;
   if (dying) {
@@ -124,7 +124,7 @@ void node_release(Node* n) {
     list.pop_back();
     for (int i = 0; i < d->inputs; ++i) {
       Node* f = d->next[i].fn;
-      if (f && f->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) list.push_back(f);
+      if (f && drop(f->refs)) list.push_back(f);
     }
     destroy_node(d);
   }
@@ -145,6 +145,7 @@ Edge edge_of(const Tensor& t) {
 void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, uint32_t seq) {
   Node* n = make_node(op, attrs, in, inputs, seq);
   if (op.saves.outputs) save_outputs(n, out);
+  bool first_used = false;  // output 0 takes the reference made by make_node
   for (int i = 0; i < op.info.outputs; ++i) {
     n->out_metas[i] = out[i].meta();
     if (!is_floating(out[i].dtype())) continue;
@@ -152,11 +153,12 @@ void record_node(const OpDef& op, const void* attrs, const Tensor* in, int input
     m->fn = n;
     m->slot = static_cast<uint16_t>(i);
     m->is_leaf = false;
-    node_retain(n);
+    if (i > 0) node_retain(n);
+    first_used |= i == 0;
     out[i].impl()->grad = m;
     out[i].impl()->flags |= TensorImpl::requires_grad;
   }
-  node_release(n);
+  if (!first_used) node_release(n);
 }
 
 void check_in_place_allowed(const Tensor& t) {

@@ -87,6 +87,9 @@ struct OpDef {
   Cost (*cost)(const void* attrs, const Call& call) = nullptr;
   void (*onnx)(const void* attrs, OnnxOp& op) = nullptr;
   void (*samples)(Samples& s) = nullptr;
+  /// Pointwise ops whose result is of their operands' type: the f32 loop (output first, strides in bytes). Alike dense operands go
+  /// straight to it, without inference: this is what an op on a few elements costs.
+  void (*quick)(char* const* data, const int64_t* strides, int64_t n) = nullptr;
 };
 
 /// Every op, in the order of registration. Filled before main().
@@ -198,6 +201,7 @@ struct Register {
     if constexpr (requires { &Op::cost; }) d.cost = [](const void* a, const Call& c) { return Op::cost(*static_cast<const A*>(a), c); };
     if constexpr (requires { &Op::onnx; }) d.onnx = [](const void* a, OnnxOp& o) { Op::onnx(*static_cast<const A*>(a), o); };
     if constexpr (requires { &Op::samples; }) d.samples = Op::samples;
+    if constexpr (requires { Op::quick; }) d.quick = Op::quick;
     register_op(d);
   }
 };

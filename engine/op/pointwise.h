@@ -114,6 +114,7 @@ template <class Op> struct Unary {
   static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
   static constexpr sc::Probe reads = Op::template gradient<sc::Probe>(sc::Probe(kG, true), sc::Probe(kX, false), sc::Probe(kY, false));
   static constexpr Saves saves{(reads.mask & kX) ? 1u : 0u, (reads.mask & kY) ? 1u : 0u};
+  static constexpr InnerLoop quick = forward1<Op, float>;
   static Meta infer(const NoAttrs&, const Meta& x) { return infer_unary(x, Op::types); }
   static void cpu(const Call& c) {
     if constexpr (Op::types == Types::floating) run_loops(c, {forward1<Op, float>, forward1<Op, double>}, Op::types);
@@ -144,6 +145,7 @@ template <class Op> struct Binary {
   }
   static constexpr unsigned all = reads<0>().mask | reads<1>().mask;
   static constexpr Saves saves{((all & kX) ? 1u : 0u) | ((all & kB) ? 2u : 0u), (all & kY) ? 1u : 0u};
+  static constexpr InnerLoop quick = forward2<Op, float>;
   static Meta infer(const NoAttrs&, const Meta& a, const Meta& b) { return infer_binary(a, b, Op::types); }
   static void cpu(const Call& c) {
     if constexpr (Op::types == Types::floating) run_loops(c, {forward2<Op, float>, forward2<Op, double>}, Op::types);

@@ -1,0 +1,208 @@
+#include "views/canvas/scene_canvas.h"
+
+#include <imgui.h>
+#include <imgui_impl_opengl3.h>
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QKeySequence>
+#include <QMouseEvent>
+#include <QOpenGLContext>
+#include <QOpenGLFunctions>
+#include <QToolTip>
+#include <QWheelEvent>
+
+namespace tenon::views {
+
+namespace {
+/// ImGui's current context is one global: every piece of work sets its own and puts the other back.
+class UseContext {
+ public:
+  explicit UseContext(ImGuiContext* c) : saved_(ImGui::GetCurrentContext()) { ImGui::SetCurrentContext(c); }
+  ~UseContext() { ImGui::SetCurrentContext(saved_); }
+  UseContext(const UseContext&) = delete;
+
+ private:
+  ImGuiContext* saved_;
+};
+
+Mods mods_of(Qt::KeyboardModifiers m) {
+  return {m.testFlag(Qt::ShiftModifier), m.testFlag(Qt::ControlModifier), m.testFlag(Qt::AltModifier)};
+}
+Button button_of(Qt::MouseButton b) {
+  return b == Qt::LeftButton ? Button::left : b == Qt::MiddleButton ? Button::middle : b == Qt::RightButton ? Button::right : Button::none;
+}
+Button held(Qt::MouseButtons b) {
+  return b & Qt::LeftButton ? Button::left : b & Qt::MiddleButton ? Button::middle : b & Qt::RightButton ? Button::right : Button::none;
+}
+}  // namespace
+
+SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent) : QOpenGLWidget(parent), model_(model) {
+  setFocusPolicy(Qt::StrongFocus);
+  setMouseTracking(true);
+  imgui_ = ImGui::CreateContext();
+  UseContext use(imgui_);
+  ImGui::GetIO().IniFilename = nullptr;
+  ImGui::GetIO().LogFilename = nullptr;
+  model_.on_change = [this] { refresh(); };
+}
+
+SceneCanvas::~SceneCanvas() {
+  model_.on_change = nullptr;
+  disconnect(gone_);  // the context outlives this object's lambda otherwise
+  if (ready_) {
+    makeCurrent();
+    shut_down();
+    doneCurrent();
+  }
+  UseContext use(imgui_);
+  ImGui::DestroyContext(imgui_);
+}
+
+void SceneCanvas::set_theme(ThemeName theme) {
+  theme_ = theme;
+  refresh();
+}
+
+void SceneCanvas::refresh() {
+  dirty_ = true;
+  update();
+}
+
+void SceneCanvas::initializeGL() {
+  // Floating a dock changes the top-level window and with it the GL context: the backend goes down with the old and comes up with the new.
+  disconnect(gone_);
+  gone_ = connect(context(), &QOpenGLContext::aboutToBeDestroyed, this, [this] {
+    makeCurrent();
+    shut_down();
+    doneCurrent();
+  });
+  UseContext use(imgui_);
+  ImGui_ImplOpenGL3_Init("#version 330");
+  ready_ = true;
+  atlas_dpr_ = 0;
+}
+
+void SceneCanvas::shut_down() {
+  if (!ready_) return;
+  UseContext use(imgui_);
+  ImGui_ImplOpenGL3_Shutdown();
+  ready_ = false;
+}
+
+void SceneCanvas::paintGL() {
+  if (!ready_) return;
+  dirty_ = false;
+  ++frames_;
+  UseContext use(imgui_);
+  ImGuiIO& io = ImGui::GetIO();
+  double dpr = devicePixelRatioF();
+  if (atlas_dpr_ != dpr || painter_.needs_atlas()) {
+    ImGui_ImplOpenGL3_DestroyFontsTexture();
+    painter_.build_atlas(Glyphs::at_scale(dpr));
+    ImGui_ImplOpenGL3_CreateFontsTexture();
+    atlas_dpr_ = dpr;
+  }
+  io.DisplaySize = {static_cast<float>(width()), static_cast<float>(height())};
+  io.DisplayFramebufferScale = {static_cast<float>(dpr), static_cast<float>(dpr)};
+  io.DeltaTime = 1.f / 60;
+  Rgb back = color(Ink::panel, theme_);
+  QOpenGLFunctions* gl = context()->functions();
+  gl->glClearColor(back.r / 255.f, back.g / 255.f, back.b / 255.f, 1);
+  gl->glClear(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_NewFrame();
+  ImGui::NewFrame();
+  ImDrawList* list = ImGui::GetBackgroundDrawList();
+  painter_.paint(list, model_.frame({static_cast<float>(width()), static_cast<float>(height())}), theme_);
+  if (keyboard_focus_) {
+    Rgb a = color(Ink::accent, theme_);
+    list->AddRect({0.5f, 0.5f}, {width() - 0.5f, height() - 0.5f}, IM_COL32(a.r, a.g, a.b, 255), 0, 0, 1);
+  }
+  ImGui::Render();
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  if (painter_.needs_atlas()) refresh();  // a letter was seen for the first time
+}
+
+bool SceneCanvas::event(QEvent* e) {
+  if (e->type() == QEvent::ToolTip) {
+    auto* help = static_cast<QHelpEvent*>(e);
+    const std::string& tip = model_.last().tip_at(help->pos().x(), help->pos().y());
+    if (tip.empty()) QToolTip::hideText();
+    else QToolTip::showText(help->globalPos(), QString::fromStdString(tip), this);
+    return true;
+  }
+  if (e->type() == QEvent::Resize || e->type() == QEvent::Show) dirty_ = true;
+  return QOpenGLWidget::event(e);
+}
+
+void SceneCanvas::update_cursor(float x, float y) {
+  const Scene::Target* t = model_.last().target_at(x, y);
+  Qt::CursorShape shape = Qt::ArrowCursor;
+  switch (t ? t->cursor : Cursor::arrow) {
+    case Cursor::arrow: break;
+    case Cursor::hand: shape = Qt::PointingHandCursor; break;
+    case Cursor::cross: shape = Qt::CrossCursor; break;
+    case Cursor::move: shape = Qt::SizeAllCursor; break;
+    case Cursor::resize_h: shape = Qt::SizeHorCursor; break;
+    case Cursor::grab: shape = Qt::OpenHandCursor; break;
+  }
+  if (cursor().shape() != shape) setCursor(shape);
+}
+
+void SceneCanvas::hand_on(PointerEvent::Type type, QMouseEvent* e) {
+  PointerEvent p;
+  p.type = type;
+  p.button = type == PointerEvent::Type::move ? held(e->buttons()) : button_of(e->button());
+  p.x = static_cast<float>(e->position().x());
+  p.y = static_cast<float>(e->position().y());
+  p.mods = mods_of(e->modifiers());
+  if (dirty_) model_.frame({static_cast<float>(width()), static_cast<float>(height())});  // hits are asked of what will be seen
+  if (model_.pointer(p)) refresh();
+  update_cursor(p.x, p.y);
+}
+void SceneCanvas::mousePressEvent(QMouseEvent* e) { hand_on(PointerEvent::Type::press, e); }
+void SceneCanvas::mouseReleaseEvent(QMouseEvent* e) { hand_on(PointerEvent::Type::release, e); }
+void SceneCanvas::mouseMoveEvent(QMouseEvent* e) { hand_on(PointerEvent::Type::move, e); }
+void SceneCanvas::mouseDoubleClickEvent(QMouseEvent* e) { hand_on(PointerEvent::Type::double_click, e); }
+void SceneCanvas::leaveEvent(QEvent* e) {
+  PointerEvent p;
+  p.type = PointerEvent::Type::leave;
+  p.x = p.y = -1;
+  if (model_.pointer(p)) refresh();
+  QOpenGLWidget::leaveEvent(e);
+}
+
+void SceneCanvas::wheelEvent(QWheelEvent* e) {
+  WheelEvent w;
+  w.x = static_cast<float>(e->position().x());
+  w.y = static_cast<float>(e->position().y());
+  QPointF notches = e->pixelDelta().isNull() ? QPointF(e->angleDelta()) / 120.0 : QPointF(e->pixelDelta()) / 40.0;
+  w.dx = static_cast<float>(notches.x());
+  w.dy = static_cast<float>(notches.y());
+  w.mods = mods_of(e->modifiers());
+  if (model_.wheel(w)) refresh();
+  e->accept();
+}
+
+void SceneCanvas::keyPressEvent(QKeyEvent* e) {
+  KeyEvent k;
+  k.key = QKeySequence(e->key()).toString(QKeySequence::PortableText).toStdString();
+  k.text = e->text().toStdString();
+  k.mods = mods_of(e->modifiers());
+  if (model_.key(k)) refresh();
+  else QOpenGLWidget::keyPressEvent(e);
+}
+
+void SceneCanvas::focusInEvent(QFocusEvent* e) {
+  // A ring for those who came by keyboard; a mouse shows where it is.
+  keyboard_focus_ = e->reason() == Qt::TabFocusReason || e->reason() == Qt::BacktabFocusReason || e->reason() == Qt::ShortcutFocusReason;
+  refresh();
+  QOpenGLWidget::focusInEvent(e);
+}
+void SceneCanvas::focusOutEvent(QFocusEvent* e) {
+  keyboard_focus_ = false;
+  refresh();
+  QOpenGLWidget::focusOutEvent(e);
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,80 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tracing/step_record.h"
+#include "views/shared/axis.h"
+#include "views/shared/table.h"
+
+namespace tenon::views {
+
+/// Live bytes of a step over time, stacked by category, with what is alive at a chosen moment.
+class MemoryModel : public CanvasModel {
+ public:
+  enum HitKind { none, plot = 1, block, legend };
+
+  /// One block from when it was taken to when it was given back.
+  struct Block {
+    int64_t id = 0;
+    uint64_t address = 0;
+    int64_t bytes = 0;
+    int64_t from = 0, to = 0;  ///< to: end of the step where it outlives it
+    bool outlives = false;
+    Origin origin;
+  };
+  struct Live {
+    double total = 0;
+    double by[kCategories] = {};
+  };
+
+  void set_step(const Links& links);
+  void set_selection(const Selection& s);
+  void set_cursor(double ns);
+  double cursor() const { return cursor_; }
+  bool empty() const { return !links_; }
+
+  Live live_at(double ns) const;
+  int64_t peak_bytes() const { return static_cast<int64_t>(peak_.total); }
+  double peak_time() const { return peak_time_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+  const Axis& axis() const { return axis_; }
+
+  /// What is alive at the cursor, largest first.
+  Table live_table() const;
+  /// By category: at the cursor, at the peak.
+  Table categories() const;
+
+  bool pointer(const PointerEvent& e) override;
+  bool wheel(const WheelEvent& e) override;
+  bool key(const KeyEvent& e) override;
+  std::string summary() const override;
+  /// Called when the cursor moved: tables follow.
+  std::function<void()> on_cursor;
+
+ protected:
+  void draw(Scene& scene) override;
+
+ private:
+  struct State { int64_t time; Live live; };
+  void draw_stack(Scene& scene, Box plot, double top);
+  void draw_axes(Scene& scene, Box plot, double top);
+  void draw_legend(Scene& scene, Box row);
+  void draw_blocks(Scene& scene, Box row);
+  void draw_selected(Scene& scene, Box plot, Box lane);
+  std::string block_text(const Block& b) const;
+  size_t state_at(double ns) const;
+
+  Links links_;
+  Axis axis_;
+  std::vector<State> states_;  // after each change, by time
+  std::vector<Block> blocks_;  // by start
+  Live peak_;
+  double peak_time_ = 0, cursor_ = 0;
+  Selection selection_;
+  std::vector<int64_t> chosen_;  // block ids
+  bool dragging_ = false, panning_ = false;
+  float press_x_ = 0;
+  double drag_lo_ = 0, drag_hi_ = 0;
+};
+
+}  // namespace tenon::views

@@ -1,0 +1,111 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tenon::tracing { struct StepRecord; }
+
+namespace tenon::views {
+
+/// The one thing that is selected in the whole window. Ids are numbers where the thing has one, names where it has not.
+struct Selection {
+  enum class Kind : uint8_t {
+    none,
+    op,          ///< id: sequence number within the step
+    tensor,      ///< id: index into StepRecord::tensors
+    grad_node,   ///< id: index into StepRecord::grad_nodes
+    alloc,       ///< id: block number
+    module,      ///< name: module path; a builder's layer is the module of the same name
+    step,        ///< id: step of the shown run
+    run,         ///< id: of the project
+    checkpoint,  ///< id: of the project
+    range,       ///< from, to: nanoseconds within the step
+  };
+  Kind kind = Kind::none;
+  int64_t id = 0;
+  std::string name;
+  double from = 0, to = 0;
+  std::string source;  ///< the view that chose it: a view does not scroll to its own choice
+
+  explicit operator bool() const { return kind != Kind::none; }
+  bool same(const Selection& o) const { return kind == o.kind && id == o.id && name == o.name && from == o.from && to == o.to; }
+
+  static Selection op(int64_t seq, std::string source = {}) { return {Kind::op, seq, {}, 0, 0, std::move(source)}; }
+  static Selection tensor(int64_t index, std::string source = {}) { return {Kind::tensor, index, {}, 0, 0, std::move(source)}; }
+  static Selection grad_node(int64_t index, std::string source = {}) { return {Kind::grad_node, index, {}, 0, 0, std::move(source)}; }
+  static Selection alloc(int64_t block, std::string source = {}) { return {Kind::alloc, block, {}, 0, 0, std::move(source)}; }
+  static Selection module(std::string path, std::string source = {}) { return {Kind::module, 0, std::move(path), 0, 0, std::move(source)}; }
+  static Selection step(int64_t step, std::string source = {}) { return {Kind::step, step, {}, 0, 0, std::move(source)}; }
+  static Selection run(int64_t id, std::string source = {}) { return {Kind::run, id, {}, 0, 0, std::move(source)}; }
+  static Selection checkpoint(int64_t id, std::string source = {}) { return {Kind::checkpoint, id, {}, 0, 0, std::move(source)}; }
+  static Selection range(double a, double b, std::string source = {}) { return {Kind::range, 0, {}, a, b, std::move(source)}; }
+};
+const char* name(Selection::Kind k);
+/// "op:12", "tensor:3", "module:features.3", "step:120": the text of a selection on the command line.
+std::string to_text(const Selection& s);
+/// The inverse; a Selection of kind none where the text is none.
+Selection parse_selection(const std::string& text);
+
+/// Holds the selection, tells listeners of it, and remembers where one has been.
+class SelectionBus {
+ public:
+  using Listener = std::function<void(const Selection&)>;
+  /// Listeners are called in the order they came; the returned number takes one away again.
+  int listen(Listener l);
+  void forget(int id);
+  void select(const Selection& s);
+  const Selection& current() const { return current_; }
+  bool can_go_back() const { return at_ > 0; }
+  bool can_go_forward() const { return at_ + 1 < history_.size(); }
+  void back();
+  void forward();
+
+ private:
+  void tell();
+  struct Entry { int id; Listener call; };
+  Selection current_;
+  std::vector<Selection> history_{Selection{}};
+  size_t at_ = 0;
+  int next_ = 1;
+  std::vector<Entry> listeners_;
+};
+
+/// Who belongs to whom within one step: every view asks for its own side of the selection.
+class Links {
+ public:
+  using Record = std::shared_ptr<const tracing::StepRecord>;
+  Links() = default;
+  explicit Links(Record record);
+  const Record& record() const { return record_; }
+  explicit operator bool() const { return record_ != nullptr; }
+
+  /// The op a selection is about; 0 where it is about none (a tensor: its producer, or its first reader when the step did not make it).
+  uint32_t op_of(const Selection& s) const;
+  int tensor_of(const Selection& s) const;       ///< -1: none. An op: its first output
+  int grad_node_of(const Selection& s) const;    ///< -1: none
+  int64_t block_of(const Selection& s) const;    ///< 0: none
+  std::string module_of(const Selection& s) const;
+  /// All ops that a selection covers: one, those of a module (and below it), or those that overlap a time range.
+  std::vector<uint32_t> ops_of(const Selection& s) const;
+  std::vector<uint32_t> readers_of(int tensor) const;
+  /// Ops of the backward pass that belong to a forward op.
+  std::vector<uint32_t> backward_of(uint32_t seq) const;
+  std::vector<int> aliases_of(int tensor) const;
+  /// Blocks that an op asked for.
+  std::vector<int64_t> blocks_of(uint32_t seq) const;
+  const std::vector<int>& grad_nodes_of(uint32_t forward_seq) const;
+
+ private:
+  Record record_;
+  std::vector<std::vector<int>> nodes_;            // by seq
+  std::vector<std::vector<uint32_t>> backward_;    // by seq
+  std::vector<std::vector<uint32_t>> readers_;     // by tensor
+  std::vector<std::vector<int64_t>> blocks_;       // by seq
+};
+
+/// True where `path` is `module` or lies below it ("features" holds "features.3").
+bool in_module(const std::string& path, const std::string& module);
+
+}  // namespace tenon::views

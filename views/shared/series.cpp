@@ -1,0 +1,133 @@
+#include "views/shared/series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tenon::views {
+
+Series::Summary Series::one(int64_t step, double v) {
+  Summary s;
+  s.first_step = s.last_step = step;
+  if (std::isfinite(v)) {
+    s.min = s.max = s.first = s.last = v;
+    s.finite = 1;
+  } else {
+    s.bad = 1;
+  }
+  return s;
+}
+
+void Series::add(Summary& to, const Summary& s) {
+  if (to.finite + to.bad == 0) {
+    to = s;
+    return;
+  }
+  if (s.finite) {
+    if (to.finite) {
+      to.min = std::min(to.min, s.min);
+      to.max = std::max(to.max, s.max);
+    } else {
+      to.min = s.min;
+      to.max = s.max;
+      to.first = s.first;
+    }
+    to.last = s.last;
+  }
+  to.finite += s.finite;
+  to.bad += s.bad;
+  to.last_step = s.last_step;
+}
+
+void Series::append(int64_t step, double value) {
+  size_t i = steps_.size();
+  steps_.push_back(step);
+  values_.push_back(value);
+  Summary s = one(step, value);
+  size_t width = kFan;
+  for (size_t k = 0;; ++k, width *= kFan) {
+    if (k == levels_.size()) {
+      if (i + 1 < width) break;  // the level is begun once it is full of one block
+      levels_.emplace_back();
+      for (size_t a = 0; a <= i; a += width) {
+        Summary block{};
+        for (size_t p = a; p < std::min(a + width, i + 1); ++p) add(block, one(steps_[p], values_[p]));
+        levels_[k].push_back(block);
+      }
+      continue;
+    }
+    if (i / width == levels_[k].size()) levels_[k].emplace_back();
+    add(levels_[k][i / width], s);
+  }
+}
+
+void Series::clear() {
+  steps_.clear();
+  values_.clear();
+  levels_.clear();
+}
+
+void Series::truncate(int64_t step) {
+  size_t keep = lower(step + 1);
+  if (keep == steps_.size()) return;
+  auto steps = std::move(steps_);
+  auto values = std::move(values_);
+  clear();
+  for (size_t i = 0; i < keep; ++i) append(steps[i], values[i]);
+}
+
+size_t Series::lower(int64_t step) const { return std::lower_bound(steps_.begin(), steps_.end(), step) - steps_.begin(); }
+
+size_t Series::nearest(int64_t step) const {
+  size_t i = lower(step);
+  if (i == steps_.size()) return i - 1;
+  if (i > 0 && step - steps_[i - 1] < steps_[i] - step) --i;
+  return i;
+}
+
+Series::Summary Series::summary(size_t a, size_t b) const {
+  Summary s{};
+  b = std::min(b, steps_.size());
+  while (a < b) {
+    size_t width = 1, level = 0, next = kFan;
+    while (level < levels_.size() && a % next == 0 && a + next <= b) {
+      width = next;
+      next *= kFan;
+      ++level;
+    }
+    if (width == 1) {
+      add(s, one(steps_[a], values_[a]));
+    } else {
+      add(s, levels_[level - 1][a / width]);
+    }
+    a += width;
+  }
+  return s;
+}
+
+std::vector<Series::Summary> Series::columns(double from, double to, int count) const {
+  std::vector<Summary> out(static_cast<size_t>(std::max(count, 0)));
+  double width = (to - from) / std::max(count, 1);
+  size_t a = lower(static_cast<int64_t>(std::ceil(from)));
+  for (int c = 0; c < count; ++c) {
+    double end = c + 1 == count ? to : from + width * (c + 1);
+    size_t b = lower(static_cast<int64_t>(std::ceil(end)));
+    out[c] = summary(a, b);
+    a = b;
+  }
+  return out;
+}
+
+std::vector<double> Series::smoothed(double weight) const {
+  std::vector<double> out(values_.size(), std::numeric_limits<double>::quiet_NaN());
+  double sum = 0, norm = 0;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!std::isfinite(values_[i])) continue;
+    sum = weight * sum + (1 - weight) * values_[i];
+    norm = weight * norm + (1 - weight);
+    out[i] = sum / norm;
+  }
+  return out;
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,26 @@
+#include "views/shared/table.h"
+
+namespace tenon::views {
+
+static std::string quoted(const std::string& s) {
+  if (s.find_first_of(",\"\n") == std::string::npos) return s;
+  std::string out = "\"";
+  for (char c : s) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string Table::csv() const {
+  std::string out;
+  for (size_t i = 0; i < columns.size(); ++i) out += (i ? "," : "") + quoted(columns[i].title);
+  out += '\n';
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) out += (i ? "," : "") + quoted(row.cells[i].text);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,34 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "views/shared/selection.h"
+#include "views/shared/tokens.h"
+
+namespace tenon::views {
+
+/// Rows as text with the numbers they sort by: what a canvas shows, for those who read, sort, copy or cannot see it.
+struct Table {
+  struct Column {
+    std::string title;
+    bool number = false;  ///< right-aligned, monospaced, sorted by key
+    int width = 120;      ///< logical pixels at first
+  };
+  struct Cell {
+    std::string text;
+    double key = 0;
+    std::string tip;      ///< the exact value
+    Ink mark = Ink::none; ///< a coloured dot before the text
+    static Cell number(double key, std::string text) { return {std::move(text), key, {}, Ink::none}; }
+  };
+  struct Row {
+    std::vector<Cell> cells;
+    Selection selection;
+  };
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+  /// Comma-separated text with a header, cells quoted where needed.
+  std::string csv() const;
+};
+
+}  // namespace tenon::views

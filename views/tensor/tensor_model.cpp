@@ -1,0 +1,245 @@
+#include "views/tensor/tensor_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/shared/format.h"
+#include "views/shared/meaning.h"
+
+namespace tenon::views {
+
+using tracing::TensorRecord;
+
+void TensorModel::set_step(const Links& links) {
+  links_ = links;
+  tensor_ = -1;
+  stats_.reset();
+  if (links_ && !links_.record()->tensors.empty()) show(0);
+  changed();
+}
+
+void TensorModel::set_selection(const Selection& s) {
+  if (!links_ || s.source == "tensor") return;
+  if (s.kind == Selection::Kind::module || s.kind == Selection::Kind::range || s.kind == Selection::Kind::step) return;
+  int t = links_.tensor_of(s);
+  if (t >= 0 && t != tensor_) show(t);
+}
+
+const TensorRecord* TensorModel::record() const {
+  return links_ && tensor_ >= 0 ? &links_.record()->tensors[tensor_] : nullptr;
+}
+bool TensorModel::has_values() const {
+  const TensorRecord* r = record();
+  return r && r->value.defined() && !r->value.is_meta() && r->value.numel() > 0;
+}
+
+void TensorModel::show(int tensor) {
+  tensor_ = tensor;
+  stats_.reset();
+  const TensorRecord* r = record();
+  int n = r ? r->layout.ndim() : 0;
+  col_axis_ = n >= 1 ? n - 1 : -1;
+  row_axis_ = n >= 2 ? n - 2 : -1;
+  // [N, C, 1, 1] would show a single cell: the slice starts on the two last axes that are longer than 1.
+  if (r && n > 2 && r->layout.size[n - 1] == 1 && r->layout.size[n - 2] == 1) {
+    row_axis_ = 0;
+    col_axis_ = 1;
+  }
+  std::fill(std::begin(index_), std::end(index_), 0);
+  focus_row_ = focus_col_ = top_ = left_ = 0;
+  slice_stale_ = true;
+  heat_ = rows() >= 12 && cols() >= 12;
+  if (has_values() && on_need_stats) on_need_stats(tensor_);
+  changed();
+}
+
+void TensorModel::set_stats(int tensor, const TensorStats& stats) {
+  if (tensor != tensor_) return;
+  stats_ = stats;
+  changed();
+}
+
+void TensorModel::set_heat(bool heat) {
+  heat_ = heat;
+  top_ = left_ = 0;
+  changed();
+}
+
+void TensorModel::set_axes(int row, int col) {
+  const TensorRecord* r = record();
+  if (!r || row == col || row < 0 || col < 0 || row >= r->layout.ndim() || col >= r->layout.ndim()) return;
+  row_axis_ = row;
+  col_axis_ = col;
+  focus_row_ = focus_col_ = top_ = left_ = 0;
+  slice_stale_ = true;
+  changed();
+}
+
+void TensorModel::set_index(int axis, int64_t i) {
+  const TensorRecord* r = record();
+  if (!r || axis < 0 || axis >= r->layout.ndim()) return;
+  index_[axis] = std::clamp<int64_t>(i, 0, std::max<int64_t>(r->layout.size[axis] - 1, 0));
+  slice_stale_ = true;
+  changed();
+}
+
+int64_t TensorModel::rows() const { return row_axis_ >= 0 ? record()->layout.size[row_axis_] : 1; }
+int64_t TensorModel::cols() const { return col_axis_ >= 0 ? record()->layout.size[col_axis_] : 1; }
+
+Dims TensorModel::at(int64_t r, int64_t c) const {
+  Dims d = Dims::filled(record()->layout.ndim(), 0);
+  for (int i = 0; i < d.n; ++i) d[i] = index_[i];
+  if (row_axis_ >= 0) d[row_axis_] = r;
+  if (col_axis_ >= 0) d[col_axis_] = c;
+  return d;
+}
+int64_t TensorModel::position(const Dims& d) const {
+  const Layout& l = record()->layout;
+  int64_t p = l.offset;
+  for (int i = 0; i < d.n; ++i) p += d[i] * l.stride[i];
+  return p;
+}
+Dims TensorModel::focus() const { return record() ? at(focus_row_, focus_col_) : Dims{}; }
+int64_t TensorModel::focus_position() const { return record() ? position(focus()) : 0; }
+
+void TensorModel::set_focus(int64_t row, int64_t col) {
+  if (!record()) return;
+  focus_row_ = std::clamp<int64_t>(row, 0, std::max<int64_t>(rows() - 1, 0));
+  focus_col_ = std::clamp<int64_t>(col, 0, std::max<int64_t>(cols() - 1, 0));
+  if (focus_row_ < top_) top_ = focus_row_;
+  if (focus_row_ >= top_ + visible_rows_) top_ = focus_row_ - visible_rows_ + 1;
+  if (focus_col_ < left_) left_ = focus_col_;
+  if (focus_col_ >= left_ + visible_cols_) left_ = focus_col_ - visible_cols_ + 1;
+  changed();
+}
+void TensorModel::move_focus(int64_t dr, int64_t dc) { set_focus(focus_row_ + dr, focus_col_ + dc); }
+
+void TensorModel::index_slice() {
+  if (!slice_stale_) return;
+  slice_stale_ = false;
+  slice_.clear();
+  constexpr int64_t kMost = 1 << 16;  // cells of a larger slice are indexed around the focus only
+  int64_t nr = rows(), nc = cols(), r0 = 0, r1 = nr, c0 = 0, c1 = nc;
+  if (nr * nc > kMost) {
+    r0 = std::max<int64_t>(0, focus_row_ - 100), r1 = std::min(nr, focus_row_ + 100);
+    c0 = std::max<int64_t>(0, focus_col_ - 100), c1 = std::min(nc, focus_col_ + 100);
+    slice_stale_ = true;
+  }
+  for (int64_t r = r0; r < r1; ++r)
+    for (int64_t c = c0; c < c1; ++c) {
+      auto& [cell, count] = slice_.try_emplace(position(at(r, c)), std::pair<int64_t, int>{r * nc + c, 0}).first->second;
+      ++count;
+    }
+}
+
+double TensorModel::color_scale() const {
+  if (stats_ && stats_->finite() > 0) return std::max(std::fabs(stats_->min), std::fabs(stats_->max));
+  return 0;
+}
+
+bool TensorModel::pointer(const PointerEvent& e) {
+  if (!record() || e.type != PointerEvent::Type::press || e.button != Button::left) return false;
+  Hit hit = last_.hit_at(e.x, e.y);
+  switch (hit.kind) {
+    case cell: set_focus(hit.id / std::max<int64_t>(cols(), 1), hit.id % std::max<int64_t>(cols(), 1)); return true;
+    case storage_cell: {
+      index_slice();
+      auto found = slice_.find(hit.id);
+      if (found == slice_.end()) return false;
+      set_focus(found->second.first / cols(), found->second.first % cols());
+      return true;
+    }
+    case axis: {
+      int a = static_cast<int>(hit.id);
+      if (a == row_axis_ || a == col_axis_) set_axes(col_axis_, row_axis_);
+      else if (e.mods.shift) set_axes(row_axis_, a);
+      else set_axes(a, col_axis_);
+      return true;
+    }
+    case axis_down: set_index(static_cast<int>(hit.id), index_[hit.id] - (e.mods.shift ? 10 : 1)); return true;
+    case axis_up: set_index(static_cast<int>(hit.id), index_[hit.id] + (e.mods.shift ? 10 : 1)); return true;
+    case alias:
+      select(Selection::tensor(hit.id, "tensor"));
+      show(static_cast<int>(hit.id));
+      return true;
+    default: return false;
+  }
+}
+
+bool TensorModel::wheel(const WheelEvent& e) {
+  if (!record()) return false;
+  const Scene::Target* t = last_.target_at(e.x, e.y);
+  if (t && (t->hit.kind == axis || t->hit.kind == axis_up || t->hit.kind == axis_down)) {
+    set_index(static_cast<int>(t->hit.id), index_[t->hit.id] + (e.dy > 0 ? 1 : -1));
+    return true;
+  }
+  int64_t by = static_cast<int64_t>(std::lround(-(e.dx != 0 ? e.dx : e.dy) * 3));
+  if (e.mods.shift || e.dx != 0) left_ = std::clamp<int64_t>(left_ + by, 0, std::max<int64_t>(cols() - visible_cols_, 0));
+  else top_ = std::clamp<int64_t>(top_ + by, 0, std::max<int64_t>(rows() - visible_rows_, 0));
+  return true;
+}
+
+bool TensorModel::key(const KeyEvent& e) {
+  if (!record() || e.mods.ctrl || e.mods.alt) return false;
+  if (e.key == "Left") move_focus(0, -1);
+  else if (e.key == "Right") move_focus(0, 1);
+  else if (e.key == "Up") move_focus(-1, 0);
+  else if (e.key == "Down") move_focus(1, 0);
+  else if (e.key == "PgDown") move_focus(visible_rows_, 0);
+  else if (e.key == "PgUp") move_focus(-visible_rows_, 0);
+  else if (e.key == "Home") set_focus(0, 0);
+  else if (e.key == "End") set_focus(rows() - 1, cols() - 1);
+  else if (e.key == "H") set_heat(!heat_);
+  else if (e.key == "T" && row_axis_ >= 0) set_axes(col_axis_, row_axis_);
+  else return false;
+  return true;
+}
+
+std::string TensorModel::summary() const {
+  const TensorRecord* r = record();
+  if (!r) return "Tensor explorer: no tensor is chosen";
+  std::string text = r->name + ", " + type_text(*r);
+  if (has_values()) text += ", element " + to_string(focus()) + " is " + format_value(value_at(r->value, focus()));
+  return text;
+}
+
+Table TensorModel::list() const {
+  Table t;
+  t.columns = {{"Tensor", false, 190}, {"Type", false, 150}, {"Size", true, 76}, {"Storage", true, 60}};
+  if (!links_) return t;
+  const auto& tensors = links_.record()->tensors;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorRecord& r = tensors[i];
+    double bytes = static_cast<double>(r.layout.numel()) * static_cast<double>(itemsize(r.dtype));
+    Table::Row row;
+    row.selection = Selection::tensor(static_cast<int64_t>(i), "tensor list");
+    row.cells = {{r.name, 0, r.value.defined() ? r.name : r.name + "\nIts values were not kept", ink_of(r.category)},
+                 {type_text(r), 0, {}, Ink::none},
+                 Table::Cell::number(bytes, format_bytes(bytes)),
+                 Table::Cell::number(r.storage, r.storage ? "#" + std::to_string(r.storage) : "–")};
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+Table TensorModel::values() const {
+  Table t;
+  if (!has_values()) return t;
+  int64_t nc = std::min<int64_t>(cols(), 512), nr = std::min<int64_t>(rows(), 4096);
+  t.columns.push_back({"", true, 56});
+  for (int64_t c = 0; c < nc; ++c) t.columns.push_back({std::to_string(c), true, 72});
+  for (int64_t r = 0; r < nr; ++r) {
+    Table::Row row;
+    row.cells.push_back(Table::Cell::number(static_cast<double>(r), std::to_string(r)));
+    for (int64_t c = 0; c < nc; ++c) {
+      double v = value_at(record()->value, at(r, c));
+      row.cells.push_back({format_value(v), v, format_exact(v), Ink::none});
+    }
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+}  // namespace tenon::views

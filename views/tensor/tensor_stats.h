@@ -1,0 +1,21 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace tenon::views {
+
+/// What the values of a whole tensor look like. Exact: every element is read.
+struct TensorStats {
+  int64_t count = 0, nan = 0, inf = 0, zeros = 0, negative = 0, denormal = 0;
+  double min = 0, max = 0, mean = 0, std = 0, l2 = 0;  ///< over the finite values
+  std::vector<int64_t> bins;                           ///< equal shares of [min, max]
+  int64_t finite() const { return count - nan - inf; }
+};
+
+/// Empty (count 0) where `cancel` became true on the way.
+TensorStats tensor_stats(const Tensor& t, int bins = 48, const std::atomic<bool>* cancel = nullptr);
+
+}  // namespace tenon::views

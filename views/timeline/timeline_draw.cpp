@@ -1,0 +1,219 @@
+// The picture of the timeline; its state and intents are in timeline_model.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/shared/format.h"
+#include "views/shared/meaning.h"
+#include "views/timeline/timeline_model.h"
+
+namespace tenon::views {
+
+using tracing::OpEvent;
+using tracing::OpRecord;
+
+namespace {
+constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kRow = 22, kMemory = 68, kLaneGap = 8;
+}
+
+float TimelineModel::lanes_height() const {
+  float h = 0;
+  for (const Lane& lane : lanes_) h += static_cast<float>(lane.depths) * kRow + kLaneGap;
+  return h;
+}
+
+void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box row, bool modules) {
+  float last = -1;
+  for (const Span& s : spans) {
+    float a = std::max(axis_.to_px(s.a), row.x), b = std::min(axis_.to_px(s.b), row.right());
+    if (b < row.x || a > row.right() || b < last) continue;
+    b = std::max(b, a + 1);
+    last = b;
+    Box box{a, row.y + 1, std::max(b - a - 1, 1.f), row.h - 2};
+    if (modules) {
+      bool chosen = selection_.kind == Selection::Kind::module && in_module(s.text, selection_.name);
+      scene.rect(box, Ink::raised, 1, box.w > 6 ? 3 : 0);
+      scene.rect({box.x, box.bottom() - 2, box.w, 2}, s.ink);
+      if (chosen) scene.outline(box, Ink::accent, 1.5f, 3);
+      if (box.w > 28) scene.text({box.x + 5, box.y, box.w - 8, box.h - 2}, s.text, Ink::text, Face::small);
+      scene.target(box, {module, s.module}, Cursor::hand, s.text + "\n" + word(s.phase) + " " + format_ns(s.b - s.a));
+    } else {
+      scene.rect(box, s.ink, 0.9f, box.w > 6 ? 3 : 0);
+      std::string text = box.w > 150 ? s.text + "  " + format_ns(s.b - s.a) : s.text;
+      if (box.w > 28) scene.text({box.x + 5, box.y, box.w - 8, box.h}, text, on_fill(s.ink), Face::small);
+      scene.target(box, {lane, 0}, Cursor::arrow, s.text + "\n" + format_ns(s.b - s.a));
+    }
+  }
+}
+
+void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box row) {
+  const auto& r = *links_.record();
+  auto first = std::partition_point(events.begin(), events.end(),
+                                    [&](int i) { return static_cast<double>(r.events[i].start_ns + r.events[i].duration_ns) < axis_.lo; });
+  float run_a = 0, run_b = -1;
+  int run_count = 0;
+  const OpEvent* longest = nullptr;
+  auto flush = [&] {
+    if (!longest) return;
+    Box box{run_a, row.y + 1, std::max(run_b - run_a, 1.f), row.h - 2};
+    Ink ink = ink_of(longest->phase);
+    float dim = !match_.empty() && !match_[longest->seq] ? 0.25f : 1;
+    if (bad_[longest->seq]) ink = Ink::bad;
+    scene.rect(box, ink, dim, box.w > 8 ? 2 : 0);
+    if (bad_[longest->seq]) scene.hatch(box, Ink::dark_on_fill, 0.5f);
+    if (run_count == 1) {
+      placed_[longest->seq] = box;
+      if (box.w > 30) {
+        Ink ink_text = on_fill(ink);
+        std::string text = r.ops[longest->seq - 1].name;
+        if (box.w > 130) text += "  " + format_ns(static_cast<double>(longest->duration_ns));
+        scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, ink_text, Face::small);
+      }
+    } else {
+      merged_ += run_count;
+    }
+    std::string about = run_count > 1 ? fmt::format("{} ops, the longest of them:\n", run_count) : std::string();
+    scene.target(box, {op, longest->seq}, Cursor::hand, about + tip(*longest));
+    longest = nullptr;
+    run_count = 0;
+  };
+  for (auto it = first; it != events.end(); ++it) {
+    const OpEvent& e = r.events[*it];
+    if (static_cast<double>(e.start_ns) > axis_.hi) break;
+    float a = std::max(axis_.to_px(static_cast<double>(e.start_ns)), row.x);
+    float b = std::min(axis_.to_px(static_cast<double>(e.start_ns + e.duration_ns)), row.right());
+    bool tiny = b - a < 2;
+    // Neighbours below two pixels become one run that keeps the longest one's name and colour and says how many it holds.
+    if (longest && tiny && run_b - run_a < 3 && a - run_b < 1) {
+      run_b = std::max(run_b, std::max(b, a + 1));
+      ++run_count;
+      if (e.duration_ns > longest->duration_ns) longest = &e;
+      if (chosen_[e.seq]) placed_[e.seq] = {a, row.y + 1, 1, row.h - 2};
+      continue;
+    }
+    flush();
+    run_a = a;
+    run_b = std::max(b - (b - a > 4 ? 1.f : 0.f), a + 1);
+    run_count = 1;
+    longest = &e;
+    if (chosen_[e.seq]) placed_[e.seq] = {run_a, row.y + 1, run_b - run_a, row.h - 2};
+  }
+  flush();
+}
+
+void TimelineModel::draw_memory(Scene& scene, Box row) {
+  const auto& r = *links_.record();
+  double live = 0, peak = 1;
+  for (const auto& a : r.allocs) {
+    live += static_cast<double>(a.bytes);
+    peak = std::max(peak, live);
+  }
+  if (r.allocs.empty()) return;
+  scene.text({row.x - kGutter + 8, row.y, kGutter - 12, 18}, "live memory", Ink::secondary, Face::small);
+  scene.text({row.x - kGutter + 8, row.y + 18, kGutter - 12, 18}, format_bytes(peak), Ink::secondary, Face::mono_small);
+  auto y = [&](double v) { return row.bottom() - 2 - static_cast<float>(v / peak) * (row.h - 8); };
+  scene.line({row.x, row.bottom() - 1}, {row.right(), row.bottom() - 1}, Ink::line);
+  live = 0;
+  size_t i = 0;
+  int columns = static_cast<int>(axis_.w);
+  float run_x = row.x;
+  double run_v = -1;
+  for (int c = 0; c <= columns; ++c) {
+    double until = axis_.lo + (c + 1) * axis_.per_pixel(), most = live;
+    while (i < r.allocs.size() && static_cast<double>(r.allocs[i].time_ns) < until) {
+      live += static_cast<double>(r.allocs[i].bytes);
+      most = std::max(most, live);
+      ++i;
+    }
+    float px = row.x + static_cast<float>(c);
+    if (most != run_v || c == columns) {
+      if (run_v > 0 && px > run_x) scene.rect({run_x, y(run_v), px - run_x, row.bottom() - 1 - y(run_v)}, Ink::accent, 0.35f);
+      run_x = px;
+      run_v = most;
+    }
+  }
+  scene.target({row.x, row.y, row.w, row.h}, {memory, 0}, Cursor::arrow, "Live memory of tensors, peak " + format_bytes(peak));
+}
+
+void TimelineModel::draw_arrows(Scene& scene) {
+  if (!selected_) return;
+  auto center = [](const Box& b, bool right) { return Point{right ? b.right() : b.x, b.y + b.h / 2}; };
+  const OpRecord& op = links_.record()->ops[selected_ - 1];
+  auto arrow = [&](uint32_t from, uint32_t to) {
+    auto a = placed_.find(from), b = placed_.find(to);
+    if (a == placed_.end() || b == placed_.end()) return;
+    Point p = center(a->second, true), q = center(b->second, false);
+    float sag = std::min(46.f, 14 + std::fabs(q.x - p.x) * 0.06f);
+    std::vector<Point> points;
+    for (int i = 0; i <= 24; ++i) {
+      float t = static_cast<float>(i) / 24;
+      points.push_back({p.x + (q.x - p.x) * t, p.y + (q.y - p.y) * t + 4 * sag * t * (1 - t)});
+    }
+    scene.polyline(points, Ink::accent, 1.5f);
+    scene.polygon({{q.x, q.y}, {q.x - 7, q.y + 1}, {q.x - 3, q.y + 7}}, Ink::accent);
+  };
+  for (uint32_t b : links_.backward_of(selected_)) arrow(selected_, b);
+  if (op.forward_seq) arrow(op.forward_seq, selected_);
+}
+
+void TimelineModel::draw_range(Scene& scene, float top, float bottom) {
+  if (!has_range_) return;
+  float a = std::clamp(axis_.to_px(range_a_), axis_.x, axis_.x + axis_.w), b = std::clamp(axis_.to_px(range_b_), axis_.x, axis_.x + axis_.w);
+  scene.rect({a, top, b - a, bottom - top}, Ink::accent, 0.12f);
+  scene.line({a, top}, {a, bottom}, Ink::accent);
+  scene.line({b, top}, {b, bottom}, Ink::accent);
+  std::string text = format_ns(range_b_ - range_a_);
+  float w = text_width(text, Face::mono_small) + 12, x = std::clamp((a + b - w) / 2, axis_.x, axis_.x + axis_.w - w);
+  scene.rect({x, bottom - 22, w, 18}, Ink::accent, 1, 3);
+  scene.text({x, bottom - 22, w, 18}, text, Ink::on_accent, Face::mono_small, Align::center);
+}
+
+void TimelineModel::draw(Scene& scene) {
+  merged_ = 0;
+  placed_.clear();
+  if (!links_) return;
+  Size size = scene.size();
+  axis_.x = kGutter;
+  axis_.w = std::max(size.w - kGutter - 12, 50.f);
+  float memory_h = links_.record()->allocs.empty() ? 0 : kMemory;
+  float top = kHeader + 4, strips = 2 * (kStrip + 2) + 6, lanes_top = top + strips, lanes_bottom = size.h - memory_h - 8;
+  view_height_ = lanes_bottom - lanes_top;
+  content_height_ = lanes_height();
+  scroll_ = std::clamp(scroll_, 0.f, std::max(0.f, content_height_ - view_height_));
+  draw_time_axis(scene, axis_, {kGutter, 0, axis_.w, kHeader}, size.h - 4);
+
+  auto label = [&](float y, const std::string& text, float h) { scene.text({8, y, kGutter - 12, h}, text, Ink::secondary, Face::small); };
+  label(top, "phase", kStrip);
+  scene.clip({kGutter, 0, axis_.w, size.h});
+  draw_spans(scene, phases_, {kGutter, top, axis_.w, kStrip}, false);
+  scene.unclip();
+  label(top + kStrip + 2, "module", kStrip);
+  scene.clip({kGutter, 0, axis_.w, size.h});
+  draw_spans(scene, modules_, {kGutter, top + kStrip + 2, axis_.w, kStrip}, true);
+  scene.unclip();
+
+  scene.clip({0, lanes_top, size.w, std::max(lanes_bottom - lanes_top, 0.f)});
+  float y = lanes_top - scroll_;
+  for (const Lane& lane : lanes_) {
+    label(y, lane.title, kRow);
+    for (const auto& row : lane.rows) {
+      if (y + kRow > lanes_top && y < lanes_bottom) draw_row(scene, row, {kGutter, y, axis_.w, kRow});
+      y += kRow;
+    }
+    if (lane.rows.empty()) y += kRow;
+    scene.line({8, y + kLaneGap / 2}, {size.w - 12, y + kLaneGap / 2}, Ink::line, 1, 0.6f);
+    y += kLaneGap;
+  }
+  int marked = 0;
+  for (auto& [seq, box] : placed_) {
+    if (!chosen_[seq] || ++marked > 400) continue;
+    scene.outline({box.x - 1, box.y - 1, box.w + 2, box.h + 2}, Ink::text, seq == selected_ ? 2.f : 1.f, 2);
+  }
+  draw_arrows(scene);
+  scene.unclip();
+  if (memory_h > 0) draw_memory(scene, {kGutter, size.h - memory_h - 4, axis_.w, memory_h});
+  draw_range(scene, kHeader, size.h - 4);
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,301 @@
+#include "views/timeline/timeline_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/shared/format.h"
+#include "views/shared/meaning.h"
+
+namespace tenon::views {
+
+using tracing::OpEvent;
+using tracing::OpRecord;
+
+void TimelineModel::set_step(const Links& links) {
+  links_ = links;
+  lanes_.clear();
+  phases_.clear();
+  modules_.clear();
+  selected_ = 0;
+  has_range_ = false;
+  scroll_ = 0;
+  if (!links_) {
+    changed();
+    return;
+  }
+  const auto& r = *links_.record();
+  int64_t end = r.duration_ns;
+  for (size_t i = 0; i < r.events.size(); ++i) {
+    const OpEvent& e = r.events[i];
+    end = std::max(end, e.start_ns + e.duration_ns);
+    if (e.thread >= lanes_.size()) lanes_.resize(e.thread + 1);
+    Lane& lane = lanes_[e.thread];
+    if (e.depth >= lane.rows.size()) lane.rows.resize(e.depth + 1);
+    lane.rows[e.depth].push_back(static_cast<int>(i));
+    if (e.thread != 0 || e.depth != 0) continue;
+    double a = static_cast<double>(e.start_ns), b = a + static_cast<double>(e.duration_ns);
+    if (!phases_.empty() && phases_.back().phase == e.phase) phases_.back().b = b;
+    else phases_.push_back({a, b, word(e.phase), ink_of(e.phase), 0, e.phase});
+    if (!modules_.empty() && modules_.back().module == e.module && modules_.back().phase == e.phase) modules_.back().b = b;
+    else if (e.module) modules_.push_back({a, b, module_path(e.module), ink_of(e.phase), e.module, e.phase});
+  }
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    lanes_[i].title = i == 0 ? "training" : fmt::format("loader {}", i);
+    lanes_[i].depths = std::max<int>(1, static_cast<int>(lanes_[i].rows.size()));
+  }
+  axis_.min_span = 200;
+  axis_.set_full(0, static_cast<double>(std::max<int64_t>(end, 1)));
+  axis_.fit();
+  bad_.assign(r.ops.size() + 1, false);
+  for (uint32_t seq : bad_ops(r))
+    if (seq < bad_.size()) bad_[seq] = true;
+  set_search(search_);
+  set_selection(selection_);
+}
+
+void TimelineModel::set_selection(const Selection& s) {
+  selection_ = s;
+  chosen_.assign(links_ ? links_.record()->ops.size() + 1 : 0, false);
+  if (!links_) return;
+  selected_ = s.kind == Selection::Kind::range || s.kind == Selection::Kind::module ? 0 : links_.op_of(s);
+  for (uint32_t seq : links_.ops_of(s)) chosen_[seq] = true;
+  has_range_ = s.kind == Selection::Kind::range;
+  if (has_range_) {
+    range_a_ = s.from;
+    range_b_ = s.to;
+  }
+  if (selected_ && s.source != "timeline") {
+    const OpRecord& op = links_.record()->ops[selected_ - 1];
+    axis_.reveal(static_cast<double>(op.start_ns), static_cast<double>(op.start_ns + op.duration_ns));
+  }
+  changed();
+}
+
+int TimelineModel::set_search(const std::string& text) {
+  search_ = text;
+  match_.clear();
+  int found = 0;
+  if (links_ && !text.empty()) {
+    match_.assign(links_.record()->ops.size() + 1, false);
+    std::string q = lower(text);
+    for (const OpRecord& op : links_.record()->ops) {
+      bool hit = lower(op.name).find(q) != std::string::npos || lower(module_path(op.origin.module)).find(q) != std::string::npos ||
+                 lower(op.attrs).find(q) != std::string::npos;
+      match_[op.seq] = hit;
+      found += hit;
+    }
+  }
+  changed();
+  return found;
+}
+
+void TimelineModel::next_match(int direction) {
+  if (!links_) return;
+  const auto& ops = links_.record()->ops;
+  int n = static_cast<int>(ops.size());
+  std::string same = selected_ ? ops[selected_ - 1].name : std::string();
+  for (int k = 1; k <= n; ++k) {
+    int i = ((static_cast<int>(selected_) - 1 + direction * k) % n + n) % n;
+    bool hit = match_.empty() ? (same.empty() || ops[i].name == same) : match_[ops[i].seq];
+    if (!hit) continue;
+    select(Selection::op(ops[i].seq, "timeline"));
+    axis_.reveal(static_cast<double>(ops[i].start_ns), static_cast<double>(ops[i].start_ns + ops[i].duration_ns));
+    return;
+  }
+}
+
+void TimelineModel::fit() {
+  axis_.fit();
+  changed();
+}
+
+void TimelineModel::fit_selection() {
+  if (!links_) return;
+  double a = 1e300, b = -1e300;
+  for (const OpRecord& op : links_.record()->ops)
+    if (op.seq < chosen_.size() && chosen_[op.seq]) {
+      a = std::min(a, static_cast<double>(op.start_ns));
+      b = std::max(b, static_cast<double>(op.start_ns + op.duration_ns));
+    }
+  if (b > a) axis_.show(a - (b - a) * 0.1, b + (b - a) * 0.1);
+  else axis_.fit();
+  changed();
+}
+
+bool TimelineModel::pointer(const PointerEvent& e) {
+  if (!links_) return false;
+  switch (e.type) {
+    case PointerEvent::Type::press:
+      if (e.button != Button::left) return false;
+      dragging_ = true;
+      moved_ = false;
+      selecting_ = e.mods.shift;
+      press_x_ = e.x;
+      press_y_ = e.y;
+      drag_lo_ = axis_.lo;
+      drag_hi_ = axis_.hi;
+      drag_scroll_ = scroll_;
+      return false;
+    case PointerEvent::Type::move:
+      if (!dragging_ || e.button != Button::left) return false;
+      if (std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4) moved_ = true;
+      if (!moved_) return false;
+      if (selecting_) {
+        has_range_ = true;
+        range_a_ = std::clamp(axis_.to_value(std::min(press_x_, e.x)), axis_.lo, axis_.hi);
+        range_b_ = std::clamp(axis_.to_value(std::max(press_x_, e.x)), axis_.lo, axis_.hi);
+      } else {
+        double shift = (press_x_ - e.x) * (drag_hi_ - drag_lo_) / axis_.w;
+        axis_.show(drag_lo_ + shift, drag_hi_ + shift);
+        scroll_ = drag_scroll_ + press_y_ - e.y;
+      }
+      return true;
+    case PointerEvent::Type::release: {
+      if (!dragging_ || e.button != Button::left) return false;
+      dragging_ = false;
+      if (moved_) {
+        if (selecting_ && range_b_ > range_a_) select(Selection::range(range_a_, range_b_, "timeline"));
+        return true;
+      }
+      Hit hit = last_.hit_at(e.x, e.y);
+      if (hit.kind == op) select(Selection::op(hit.id, "timeline"));
+      else if (hit.kind == module) select(Selection::module(module_path(static_cast<uint16_t>(hit.id)), "timeline"));
+      return true;
+    }
+    case PointerEvent::Type::double_click:
+      if (last_.hit_at(e.x, e.y).kind == op || last_.hit_at(e.x, e.y).kind == module) fit_selection();
+      else axis_.fit();
+      return true;
+    case PointerEvent::Type::leave: return false;
+  }
+  return false;
+}
+
+bool TimelineModel::wheel(const WheelEvent& e) {
+  if (!links_) return false;
+  if (e.x < axis_.x && content_height_ > view_height_) {  // over the names of the lanes the wheel scrolls them
+    scroll_ -= e.dy * 40;
+    return true;
+  }
+  return axis_.wheel(e);
+}
+
+bool TimelineModel::key(const KeyEvent& e) {
+  if (!links_) return false;
+  if (e.key == "F" && selected_ && axis_.fitted()) {
+    fit_selection();
+    return true;
+  }
+  if (axis_.key(e)) return true;
+  if (e.key == "N") next_match(e.mods.shift ? -1 : 1);
+  else if (e.key == "M" && selected_) {
+    const OpRecord& op = links_.record()->ops[selected_ - 1];
+    has_range_ = true;
+    range_a_ = static_cast<double>(op.start_ns);
+    range_b_ = range_a_ + static_cast<double>(op.duration_ns);
+  } else if (e.key == "Escape" && has_range_) has_range_ = false;
+  else if (e.key == "Right" || e.key == "Left") {
+    int64_t n = static_cast<int64_t>(links_.record()->ops.size());
+    int64_t to = std::clamp<int64_t>(static_cast<int64_t>(selected_) + (e.key == "Right" ? 1 : -1), 1, n);
+    if (n == 0) return false;
+    const OpRecord& op = links_.record()->ops[to - 1];
+    select(Selection::op(to, "timeline"));
+    axis_.reveal(static_cast<double>(op.start_ns), static_cast<double>(op.start_ns + op.duration_ns));
+  } else return false;
+  return true;
+}
+
+std::string TimelineModel::summary() const {
+  if (!links_) return "Timeline: no step is loaded";
+  const auto& r = *links_.record();
+  return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(), format_ns(static_cast<double>(r.duration_ns)));
+}
+
+std::string TimelineModel::tip(const OpEvent& e) const {
+  const OpRecord& op = links_.record()->ops[e.seq - 1];
+  std::string text = fmt::format("{}\n{}", op_text(op), module_path(e.module).empty() ? "(no module)" : module_path(e.module));
+  if (!op.attrs.empty()) text += "\n" + op.attrs;
+  text += fmt::format("\n{} ({} ns), starts at {}", format_ns(static_cast<double>(e.duration_ns)), format_grouped(e.duration_ns),
+                      format_ns(static_cast<double>(e.start_ns)));
+  for (int t : op.inputs) text += "\nreads " + links_.record()->tensors[t].name + "  " + type_text(links_.record()->tensors[t]);
+  for (int t : op.outputs) text += "\nwrites " + type_text(links_.record()->tensors[t]);
+  return text;
+}
+
+Table TimelineModel::operators() const {
+  Table t;
+  t.columns = {{"Operator", false, 150}, {"Calls", true, 56}, {"Total", true, 84}, {"Share", true, 64}, {"Mean", true, 84}, {"FLOP/s", true, 100}};
+  if (!links_) return t;
+  struct Sum { int calls = 0; double ns = 0, flops = 0; uint32_t longest = 0; int64_t most = -1; Phase phase = Phase::none; };
+  std::map<std::string, Sum> sums;
+  double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
+  for (const OpRecord& op : links_.record()->ops) {
+    Sum& s = sums[op.name];
+    ++s.calls;
+    s.ns += static_cast<double>(op.duration_ns);
+    s.flops += op.flops;
+    if (op.duration_ns > s.most) {
+      s.most = op.duration_ns;
+      s.longest = op.seq;
+      s.phase = op.origin.phase;
+    }
+  }
+  for (auto& [name, s] : sums) {
+    double rate = s.ns > 0 ? s.flops / s.ns * 1e9 : 0;
+    Table::Row row;
+    row.selection = Selection::op(s.longest, "timeline table");
+    row.cells = {{name, 0, "The longest call is op #" + std::to_string(s.longest), ink_of(s.phase)},
+                 Table::Cell::number(s.calls, std::to_string(s.calls)),
+                 Table::Cell::number(s.ns, format_ns(s.ns)),
+                 Table::Cell::number(s.ns / all, format_percent(s.ns / all)),
+                 Table::Cell::number(s.ns / s.calls, format_ns(s.ns / s.calls)),
+                 Table::Cell::number(rate, rate > 0 ? format_flops(rate) + "/s" : "–")};
+    t.rows.push_back(std::move(row));
+  }
+  std::stable_sort(t.rows.begin(), t.rows.end(), [](const auto& a, const auto& b) { return a.cells[2].key > b.cells[2].key; });
+  return t;
+}
+
+Table TimelineModel::modules() const {
+  Table t;
+  t.columns = {{"Module", false, 150}, {"Forward", true, 84}, {"Backward", true, 84}, {"Optimizer", true, 84}, {"Share", true, 64}};
+  if (!links_) return t;
+  std::map<std::string, std::array<double, kPhases>> sums;
+  double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
+  for (const OpEvent& e : links_.record()->events)
+    if (e.thread == 0 && e.depth == 0) sums[module_path(e.module)][static_cast<int>(e.phase)] += static_cast<double>(e.duration_ns);
+  for (auto& [path, s] : sums) {
+    double sum = 0;
+    for (double v : s) sum += v;
+    auto cell = [&](Phase p) { return Table::Cell::number(s[static_cast<int>(p)], s[static_cast<int>(p)] > 0 ? format_ns(s[static_cast<int>(p)]) : "–"); };
+    Table::Row row;
+    row.selection = path.empty() ? Selection{} : Selection::module(path, "timeline table");
+    row.cells = {{path.empty() ? "(outside of modules)" : path, 0, {}, Ink::none}, cell(Phase::forward), cell(Phase::backward), cell(Phase::optimizer),
+                 Table::Cell::number(sum / all, format_percent(sum / all))};
+    t.rows.push_back(std::move(row));
+  }
+  std::stable_sort(t.rows.begin(), t.rows.end(), [](const auto& a, const auto& b) { return a.cells[4].key > b.cells[4].key; });
+  return t;
+}
+
+Table TimelineModel::events() const {
+  Table t;
+  t.columns = {{"#", true, 52}, {"Op", false, 140}, {"Module", false, 120}, {"Start", true, 84}, {"Time", true, 84}, {"Output", false, 170}};
+  if (!links_) return t;
+  for (const OpRecord& op : links_.record()->ops) {
+    Table::Row row;
+    row.selection = Selection::op(op.seq, "timeline table");
+    row.cells = {Table::Cell::number(op.seq, std::to_string(op.seq)),
+                 {op.name, 0, op.attrs, ink_of(op.origin.phase)},
+                 {module_path(op.origin.module), 0, {}, Ink::none},
+                 Table::Cell::number(static_cast<double>(op.start_ns), format_ns(static_cast<double>(op.start_ns))),
+                 Table::Cell::number(static_cast<double>(op.duration_ns), format_ns(static_cast<double>(op.duration_ns))),
+                 {op.outputs.empty() ? "" : type_text(links_.record()->tensors[op.outputs[0]]), 0, {}, Ink::none}};
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+}  // namespace tenon::views
