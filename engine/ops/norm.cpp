@@ -99,7 +99,7 @@ struct BatchNorm {
   static constexpr OpInfo info{"batch_norm", "", Kind::norm, 4};
   using Attrs = EpsAttrs;
   static void infer(const Attrs&, const Tensor* in, int n, Meta* out) {
-    const Meta none;
+    const Meta none{};
     check_channels(in[0].meta(), {n > 1 && in[1] ? &in[1].meta() : &none, n > 2 && in[2] ? &in[2].meta() : &none});
     const Meta& x = in[0].meta();
     if (x.shape[1] > 0 && x.shape.product() / x.shape[1] < 2)
@@ -121,13 +121,22 @@ struct BatchNorm {
   }
   static constexpr Saves saves{.inputs = 0b011, .outputs = 0b1010};
   static void backward(Grad& d) {
-    if (!d.out(0)) return;
-    if (!grad_enabled()) return fused_backward(d, true, d.out(0), d.y(1), d.y(3));
+    bool statistics = d.out(1) || d.out(2) || d.out(3);
+    if (!grad_enabled() && !statistics) return fused_backward(d, true, d.out(0), d.y(1), d.y(3));
     // The statistics again from x, with their history.
-    Tensor x = d.x(0), m = mean(x, other_axes(x.ndim()));
-    Tensor centred = sub(x, over_channels(m, x.ndim()));
-    Tensor invstd = rsqrt(add(mean(square(centred), other_axes(x.ndim())), d.as<Attrs>().eps));
-    composite_backward(d, true, m, invstd);
+    Tensor x = d.x(0);
+    int n = x.ndim();
+    Dims axes = other_axes(n);
+    Tensor m = mean(x, axes), centred = sub(x, over_channels(m, n));
+    Tensor invstd = rsqrt(add(mean(square(centred), axes), d.as<Attrs>().eps));
+    if (d.out(0)) composite_backward(d, true, m, invstd);
+    if (!statistics || !d.needs(0)) return;
+    double rows = static_cast<double>(x.numel() / x.size(1));
+    auto plus = [](Tensor& sum, const Tensor& t) { sum = sum ? add(sum, t) : t; };
+    if (d.out(1)) plus(d.in(0), expand(over_channels(div(d.out(1), rows), n), x.size()));
+    Tensor g_var = d.out(2);
+    if (d.out(3)) plus(g_var, mul(mul(d.out(3), pow(invstd, 3)), -0.5));
+    if (g_var) plus(d.in(0), mul(centred, over_channels(mul(g_var, 2 / rows), n)));
   }
   static void onnx(const Attrs&, OnnxOp& o) { o.unsupported = "batch normalisation in training mode: export the model in evaluation mode"; }
   static void samples(Samples& s) {
@@ -141,7 +150,7 @@ struct BatchNormInference {
   static constexpr OpInfo info{"batch_norm_inference", "BatchNormalization", Kind::norm, 2};
   using Attrs = EpsAttrs;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) {
-    const Meta none;
+    const Meta none{};
     const Meta& x = in[0].meta();
     check_channels(x, {in[1] ? &in[1].meta() : &none, in[2] ? &in[2].meta() : &none, &in[3].meta(), &in[4].meta()});
     out[0] = out[1] = x;

@@ -7,7 +7,7 @@ namespace tenon {
 /// Ioffe and Szegedy: Batch normalization (2015). gamma and beta [c] may be undefined (1 and 0). f32 or f64.
 struct BatchNormResult {
   Tensor y;
-  Tensor mean, var;  ///< of the batch, var biased; no gradient flows through them
+  Tensor mean, var;  ///< of the batch, var biased
 };
 BatchNormResult batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps = 1e-5);
 /// With given statistics instead of the batch's.

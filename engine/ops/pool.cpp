@@ -111,6 +111,7 @@ struct MaxPool2dBackward {
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d);
+  static void samples(Samples& s) { s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}}, {s.values({2, 3, 2, 2}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)}); }
 };
 
 /// Inputs v (of x's size) and index: the value of v where each window's maximum was. The adjoint of the backward op.
@@ -134,6 +135,7 @@ struct MaxPool2dGather {
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d) { d.in(0) = apply<MaxPool2dBackward>(d.as<Attrs>(), d.out(), d.x(1)); }
+  static void samples(Samples& s) { s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}}, {s.values({2, 3, 4, 5}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)}); }
 };
 
 void MaxPool2d::backward(Grad& d) { d.in(0) = apply<MaxPool2dBackward>(d.as<Attrs>(), d.out(), d.y(1)); }
