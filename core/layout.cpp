@@ -64,16 +64,6 @@ Layout Layout::channels_last(const Shape& size) {
   return l;
 }
 
-bool Layout::is_contiguous() const {
-  int64_t step = 1;
-  for (int i = size.n - 1; i >= 0; --i) {
-    if (size[i] == 0) return true;
-    if (size[i] != 1 && stride[i] != step) return false;
-    step *= size[i];
-  }
-  return true;
-}
-
 bool Layout::is_channels_last() const {
   if (size.n != 4) return false;
   int64_t step = 1;
@@ -84,13 +74,19 @@ bool Layout::is_channels_last() const {
   return true;
 }
 
+// At most kMaxDims axes by rising |stride|: insertion sort.
+static void sort_axes(int* order, int n, const Dims& stride) {
+  for (int i = 1; i < n; ++i)
+    for (int j = i; j > 0 && std::abs(stride[order[j]]) < std::abs(stride[order[j - 1]]); --j) std::swap(order[j], order[j - 1]);
+}
+
 bool Layout::is_dense() const {
   int order[kMaxDims], k = 0;
   for (int i = 0; i < size.n; ++i) {
     if (size[i] == 0) return true;
     if (size[i] > 1) order[k++] = i;
   }
-  std::sort(order, order + k, [&](int a, int b) { return stride[a] < stride[b]; });
+  sort_axes(order, k, stride);
   int64_t step = 1;
   for (int j = 0; j < k; ++j) {
     if (stride[order[j]] != step) return false;
@@ -116,7 +112,7 @@ bool Layout::may_overlap() const {
   int order[kMaxDims], k = 0;
   for (int i = 0; i < size.n; ++i)
     if (size[i] > 1) order[k++] = i;
-  std::sort(order, order + k, [&](int a, int b) { return std::abs(stride[a]) < std::abs(stride[b]); });
+  sort_axes(order, k, stride);
   int64_t reach = 0;  // largest distance spanned by the axes seen so far
   for (int j = 0; j < k; ++j) {
     int64_t s = std::abs(stride[order[j]]);

@@ -47,6 +47,17 @@ struct Dims {
 };
 using Shape = Dims;
 
+/// Row-major without gaps; axes of size 1 may have any stride.
+inline bool contiguous_strides(const Dims& size, const Dims& stride) {
+  int64_t step = 1;
+  for (int i = size.n - 1; i >= 0; --i) {
+    if (size.v[i] == 0) return true;
+    if (size.v[i] != 1 && stride.v[i] != step) return false;
+    step *= size.v[i];
+  }
+  return true;
+}
+
 /// "[64, 32, 14, 14]"
 std::string to_string(const Dims& d);
 
@@ -64,7 +75,7 @@ struct Layout {
 
   int ndim() const { return size.n; }
   int64_t numel() const { return size.product(); }
-  bool is_contiguous() const;
+  bool is_contiguous() const { return contiguous_strides(size, stride); }
   bool is_channels_last() const;
   /// The elements fill one gap-free block, each address used once, in some axis order.
   bool is_dense() const;

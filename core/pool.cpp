@@ -220,7 +220,7 @@ Storage* pool_take(size_t bytes) {
 }
 
 void storage_release(Storage* s) {
-  if (s->refs.fetch_sub(1, std::memory_order_acq_rel) == 1 && s->release) s->release(s);
+  if (drop(s->refs) && s->release) s->release(s);
 }
 
 PoolStats pool_stats() {

@@ -83,6 +83,15 @@ Tensor empty(const Shape& size, DType dtype, Device device) {
   return t;
 }
 
+Tensor empty_like(const Tensor& like) {
+  Tensor t(tensor_impl_new());
+  TensorImpl& p = *t.impl();
+  p.meta = like.meta();
+  p.stride = like.stride();
+  p.storage = pool_take(like.nbytes());
+  return t;
+}
+
 Tensor empty_strided(const Layout& layout, DType dtype, Device device) {
   checked_count(layout.size, dtype);
   int64_t lo, hi;

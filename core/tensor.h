@@ -16,6 +16,11 @@ struct Device {
   bool operator==(const Device& o) const { return type == o.type && index == o.index; }
 };
 
+/// Gives up one reference; true where it was the last. A sole owner needs no locked instruction.
+inline bool drop(std::atomic<int>& refs) {
+  return refs.load(std::memory_order_acquire) == 1 || refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
 /// A block of memory shared by every view of it. `version` counts in-place writes and is shared by views.
 struct Storage {
   std::atomic<int> refs{1};
@@ -73,7 +78,7 @@ class Tensor {
   }
   ~Tensor() { reset(); }
   void reset() {
-    if (p_ && p_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) tensor_impl_release(p_);
+    if (p_ && drop(p_->refs)) tensor_impl_release(p_);
     p_ = nullptr;
   }
 
@@ -95,7 +100,7 @@ class Tensor {
   Layout layout() const { return {p_->meta.shape, p_->stride, p_->offset}; }
   Storage* storage() const { return p_->storage; }
   uint32_t version() const { return p_->storage ? p_->storage->version : 0; }
-  bool is_contiguous() const { return layout().is_contiguous(); }
+  bool is_contiguous() const { return contiguous_strides(p_->meta.shape, p_->stride); }
   bool is_meta() const { return p_->meta.device.type == DeviceType::meta; }
 
   /// Address of the first element (offset included). T is not checked against dtype().
@@ -111,6 +116,8 @@ static_assert(sizeof(Tensor) == 8);
 
 /// Uninitialised memory of one size; contiguous, or in the given layout (whose offset must be 0 and strides non-negative).
 Tensor empty(const Shape& size, DType dtype = DType::f32, Device device = {});
+/// Of the size, strides (which must be dense) and dtype of another CPU tensor.
+Tensor empty_like(const Tensor& t);
 Tensor empty_strided(const Layout& layout, DType dtype, Device device = {});
 /// Another view of the same storage. The layout must stay inside it; throws otherwise.
 Tensor view_of(const Tensor& base, const Layout& layout);

@@ -18,6 +18,7 @@ struct OpEvent {
   uint16_t module = 0;  ///< module_path()
   Phase phase = Phase::none;
   uint8_t depth = 0;    ///< nesting: composite ops contain others
+  std::string name;     ///< of the op, or of a span around ops ("forward", "load batch"; then seq is 0)
 };
 
 /// One op with what it read and wrote, as indices into StepRecord::tensors.

@@ -13,7 +13,6 @@
 namespace tenon {
 
 struct Node;
-struct Leaf;
 
 /// Where a gradient goes: output `slot` of `fn`. The reference is counted.
 struct Edge {
@@ -29,8 +28,6 @@ struct SavedTensor {
 
 /// One op of the recorded graph, or (op == nullptr) the place where the gradient of a leaf accumulates.
 struct Node {
-  static constexpr int kInline = 3;
-
   std::atomic<int> refs{1};
   const OpDef* op = nullptr;
   Origin origin;                 ///< of the forward op
@@ -47,8 +44,10 @@ struct Node {
   Tensor* grads = nullptr;       ///< [outputs], filled during backward
   Meta* out_metas = nullptr;     ///< [outputs]
   class AutogradMeta* leaf = nullptr;  ///< the leaf's data while it lives; for op == nullptr
-  std::unique_ptr<std::vector<std::pair<int, std::function<void(std::vector<Tensor>&)>>>> hooks;  ///< on the gradients of its outputs
-  char* block = nullptr;         ///< holds the arrays above
+  struct Hook { int id; uint16_t slot; std::function<Tensor(const Tensor&)> call; };
+  std::unique_ptr<std::vector<Hook>> hooks;             ///< on the gradients of its outputs, before they are used
+  std::unique_ptr<std::vector<class AutogradMeta*>> retained;  ///< outputs that keep their gradient
+  uint32_t bytes = 0;            ///< of the block that holds the node and the arrays above
 
   int64_t saved_bytes() const;
 };
@@ -65,7 +64,6 @@ class AutogradMeta : public GradMeta {
   bool is_leaf = true;
   bool retain_grad = false;
   Tensor grad;
-  std::vector<std::pair<int, std::function<Tensor(const Tensor&)>>> hooks;  ///< on this tensor's gradient, before it goes on
 };
 
 inline AutogradMeta* autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl()->grad); }

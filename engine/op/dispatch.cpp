@@ -18,6 +18,8 @@ ObserveScope::~ObserveScope() {
   t_state.mode = saved_mode_;
 }
 
+OpObserver* current_observer() { return t_state.mode & mode::observe ? t_observer : nullptr; }
+
 namespace {
 
 constexpr uint32_t kSlow = mode::observe | mode::profile | mode::interrupt;
@@ -74,6 +76,26 @@ inline void run(const OpDef& op, const void* attrs, const Tensor* in, int inputs
   else compute(call);
 }
 
+constexpr int64_t kQuick = 32768;  // above, loops are split over threads
+
+// Operands of one f32 layout without gaps: the output is alike, nothing has to be inferred.
+inline bool alike(const OpDef& op, const Tensor* in, int inputs) {
+  if (!op.quick) return false;
+  const TensorImpl& a = *in[0].impl();
+  if (a.meta.dtype != DType::f32 || a.meta.device.type != DeviceType::cpu || !contiguous_strides(a.meta.shape, a.stride)) return false;
+  if (inputs == 2) {
+    const TensorImpl& b = *in[1].impl();
+    if (b.meta.dtype != DType::f32 || b.meta.device.type != DeviceType::cpu || !(a.meta.shape == b.meta.shape) || !(a.stride == b.stride)) return false;
+  }
+  return a.meta.shape.product() <= kQuick;
+}
+
+inline void run_quick(const OpDef& op, const Tensor* in, int inputs, const Tensor& out) {
+  char* data[3] = {static_cast<char*>(out.raw()), static_cast<char*>(in[0].raw()), inputs == 2 ? static_cast<char*>(in[1].raw()) : nullptr};
+  static constexpr int64_t strides[3] = {4, 4, 4};
+  op.quick(data, strides, out.numel());
+}
+
 bool any_requires_grad(const Tensor* in, int inputs) {
   for (int i = 0; i < inputs; ++i)
     if (in[i].defined() && in[i].requires_grad()) return true;
@@ -85,10 +107,13 @@ bool any_requires_grad(const Tensor* in, int inputs) {
 void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   uint32_t seq = ++t_state.origin.seq;
   try {
-    make_outputs(op, attrs, in, inputs, out);
+    bool quick = alike(op, in, inputs) && !out[0];
+    if (quick) out[0] = empty_like(in[0]);
+    else make_outputs(op, attrs, in, inputs, out);
     // The node is made before computing, so that an observer sees the outputs with their history.
     if (grad_enabled() && any_requires_grad(in, inputs) && op.backward) record_node(op, attrs, in, inputs, out, seq);
-    run(op, attrs, in, inputs, out);
+    if (quick && !(mode_word() & kSlow)) run_quick(op, in, inputs, out[0]);
+    else run(op, attrs, in, inputs, out);
   } catch (const Error& e) {
     fail(op, e);
   }
@@ -96,6 +121,11 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
 
 void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int inputs) {
   uint32_t seq = ++t_state.origin.seq;
+  if (alike(op, in, inputs) && !(mode_word() & kSlow) && !(grad_enabled() && any_requires_grad(in, inputs))) {
+    run_quick(op, in, inputs, in[0]);
+    ++in[0].storage()->version;
+    return;
+  }
   try {
     Meta meta[kMaxOutputs];
     op.infer(attrs, in, inputs, meta);

@@ -58,7 +58,7 @@ Cost cost_of(const Call& c) {
 namespace op_detail {
 
 const Meta& meta_of(const Tensor& t) {
-  static const Meta absent;
+  static const Meta absent{};
   return t ? t.meta() : absent;
 }
 std::string field_text(const char* name, const Dims& v) { return fmt::format("{}={}", name, to_string(v)); }

@@ -53,6 +53,7 @@ struct NoAttrs {
 };
 
 struct OpDef;
+struct Node;
 class Grad;
 class Samples;
 struct OnnxOp;
@@ -86,6 +87,9 @@ struct OpDef {
   Cost (*cost)(const void* attrs, const Call& call) = nullptr;
   void (*onnx)(const void* attrs, OnnxOp& op) = nullptr;
   void (*samples)(Samples& s) = nullptr;
+  /// Pointwise ops whose result is of their operands' type: the f32 loop (output first, strides in bytes). Alike dense operands go
+  /// straight to it, without inference: this is what an op on a few elements costs.
+  void (*quick)(char* const* data, const int64_t* strides, int64_t n) = nullptr;
 };
 
 /// Every op, in the order of registration. Filled before main().
@@ -106,7 +110,10 @@ class OpObserver {
   virtual ~OpObserver() = default;
   virtual void before(const Call&) {}
   virtual void after(const Call& call, int64_t start_ns, int64_t end_ns) = 0;
+  /// During backward: a node whose gradients are complete, just before it runs.
+  virtual void backward_node(const Node&) {}
 };
+OpObserver* current_observer();
 class ObserveScope {
  public:
   explicit ObserveScope(OpObserver& observer);
@@ -147,6 +154,21 @@ void infer_with(R (*f)(const A&, M...), const void* attrs, const Tensor* in, int
   else out[0] = call_infer(f, *static_cast<const A*>(attrs), in, std::index_sequence_for<M...>{});
 }
 
+/// Handles side by side without counting references: the caller's outlive the call.
+template <int N>
+class Borrowed {
+ public:
+  template <class... T>
+  explicit Borrowed(const T&... t) {
+    char* to = raw_;
+    ((std::memcpy(to, static_cast<const void*>(&t), sizeof(Tensor)), to += sizeof(Tensor)), ...);
+  }
+  Tensor* get() { return std::launder(reinterpret_cast<Tensor*>(raw_)); }
+
+ private:
+  alignas(Tensor) char raw_[N * sizeof(Tensor)];
+};
+
 }  // namespace op_detail
 
 /// Makes the OpDef of Op and registers it.
@@ -179,6 +201,7 @@ struct Register {
     if constexpr (requires { &Op::cost; }) d.cost = [](const void* a, const Call& c) { return Op::cost(*static_cast<const A*>(a), c); };
     if constexpr (requires { &Op::onnx; }) d.onnx = [](const void* a, OnnxOp& o) { Op::onnx(*static_cast<const A*>(a), o); };
     if constexpr (requires { &Op::samples; }) d.samples = Op::samples;
+    if constexpr (requires { Op::quick; }) d.quick = Op::quick;
     register_op(d);
   }
 };
@@ -186,10 +209,17 @@ struct Register {
 /// Runs a registered op with one output. `attrs` are the op's Attrs.
 template <class Op, class... T>
 Tensor apply(const typename op_detail::AttrsOf<Op>::type& attrs, const T&... in) {
-  const Tensor ins[] = {in...};
+  op_detail::Borrowed<sizeof...(T)> ins(in...);
   Tensor out;
-  dispatch(Register<Op>::def(), &attrs, ins, sizeof...(T), &out);
+  dispatch(Register<Op>::def(), &attrs, ins.get(), sizeof...(T), &out);
   return out;
+}
+/// The in-place form of an op: writes into `self`.
+template <class Op, class... T>
+Tensor& apply_in_place(const typename op_detail::AttrsOf<Op>::type& attrs, Tensor& self, const T&... in) {
+  op_detail::Borrowed<1 + sizeof...(T)> ins(self, in...);
+  dispatch_in_place(Register<Op>::def(), &attrs, ins.get(), 1 + sizeof...(T));
+  return self;
 }
 /// The same with several outputs, written to out[0..info.outputs).
 template <class Op>

@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace tenon::data {
+
+/// Numbered samples, each an input and a target. Immutable, so every function may be called from any thread at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  /// dtype and shape of one sample, without the batch axis.
+  virtual Meta input() const = 0;
+  virtual Meta target() const = 0;
+  /// Number of classes of a target that is a class index; 0 where the target is a value.
+  virtual int64_t classes() const { return 0; }
+  /// What a class is called ("Sneaker"); its number where it has no name.
+  virtual std::string class_name(int64_t index) const { return std::to_string(index); }
+  /// Writes the inputs and targets of `count` rows one after the other to dense memory. Throws Error naming the row.
+  virtual void fetch(const int64_t* rows, int64_t count, void* x, void* y) const = 0;
+};
+
+/// Some rows stacked along a new first axis.
+struct Batch {
+  Tensor x, y;
+  std::vector<int64_t> rows;  ///< rows of the data set, in the order of the batch
+  int64_t epoch = 0;          ///< from 0
+  int64_t index = 0;          ///< number of the batch within its epoch, from 0
+};
+Batch fetch(const Dataset& set, std::vector<int64_t> rows);
+
+/// What a data set is made from; each kind reads what it knows.
+struct Options {
+  std::string dir;               ///< of the files; empty: the kind's default
+  uint64_t seed = 0;             ///< of generated samples
+  int64_t samples = 0;           ///< generated training samples
+  double noise = 0;              ///< of generated samples
+  int64_t nan_sample = -1;       ///< a training row to spoil with a NaN, to try the NaN doctor on; -1: none
+  int64_t nan_value_index = 0;   ///< which value of that row
+};
+struct Split {
+  std::shared_ptr<const Dataset> train, test;
+};
+/// One kind of data set, registered where it is defined.
+struct Kind {
+  std::string name, help;
+  Split (*open)(const Options&);
+};
+bool register_dataset(Kind kind);
+/// Sorted by name.
+const std::vector<Kind>& dataset_kinds();
+/// Throws Error (usage) naming the near ones for an unknown kind; Error naming file and bytes for bad files.
+Split open_dataset(const std::string& name, const Options& options);
+
+}  // namespace tenon::data

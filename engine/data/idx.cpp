@@ -1,0 +1,100 @@
+#include "engine/data/idx.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+
+namespace tenon::data {
+namespace {
+
+constexpr int64_t kMegabyte = 1 << 20;
+const char* kWhere = "data.dir (on the command line: --data DIR) names the folder that holds the four files of the data set";
+
+std::string existing(const std::string& path) {
+  std::error_code ec;
+  if (std::filesystem::exists(path, ec)) return path;
+  std::string other = path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path + ".gz";
+  return std::filesystem::exists(other, ec) ? other : path;
+}
+
+class File {
+ public:
+  explicit File(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+    if (!file_) throw Error("cannot open " + path + ": " + std::strerror(errno), kWhere);
+    gzbuffer(file_, 256 * 1024);
+  }
+  ~File() { gzclose(file_); }
+  File(const File&) = delete;
+
+  /// Up to `n` bytes; fewer at the end of the file.
+  int64_t read(void* to, int64_t n) {
+    int64_t done = 0;
+    while (done < n) {
+      int got = gzread(file_, static_cast<char*>(to) + done, static_cast<unsigned>(std::min(n - done, kMegabyte)));
+      int code = 0;
+      const char* why = gzerror(file_, &code);
+      // A gzip stream that stops in its middle is reported as a short file below, with its byte counts.
+      if (got < 0 && code != Z_BUF_ERROR) throw Error(path_ + " is damaged after " + std::to_string(at_ + done) + " unpacked bytes: " + why, kWhere);
+      if (got <= 0) break;
+      done += got;
+    }
+    at_ += done;
+    return done;
+  }
+  int64_t at() const { return at_; }
+
+ private:
+  std::string path_;
+  gzFile file_;
+  int64_t at_ = 0;
+};
+
+uint32_t big_endian(const uint8_t* b) { return uint32_t{b[0]} << 24 | uint32_t{b[1]} << 16 | uint32_t{b[2]} << 8 | b[3]; }
+
+}  // namespace
+
+Idx read_idx(const std::string& wanted, int axes) {
+  std::string path = existing(wanted);
+  if (std::filesystem::is_directory(path)) throw Error("cannot read " + path + ": it is a folder", kWhere);
+  File file(path);
+  uint8_t head[4 + 4 * kMaxDims];
+  int64_t need = 4 + 4 * axes, got = file.read(head, need);
+  char text[16];
+  if (got >= 4 && big_endian(head) != 0x800u + static_cast<unsigned>(axes)) {
+    std::snprintf(text, sizeof text, "0x%08X", big_endian(head));
+    char expected[16];
+    std::snprintf(expected, sizeof expected, "0x%08X", 0x800u + static_cast<unsigned>(axes));
+    throw Error(path + " is no IDX file of bytes with " + std::to_string(axes) + " axes: it begins with " + text + ", not " + expected, kWhere);
+  }
+  if (got < need) throw Error(path + " ends after " + std::to_string(got) + " bytes, within its header of " + std::to_string(need), kWhere);
+  Idx idx;
+  double total = 1;
+  for (int i = 0; i < axes; ++i) {
+    idx.shape.push_back(big_endian(head + 4 + 4 * i));
+    total *= static_cast<double>(idx.shape[i]);
+  }
+  if (total > 1e12) throw Error(path + " is damaged: its header says " + to_string(idx.shape) + " values", kWhere);
+  int64_t count = idx.shape.product();
+  // Memory grows with what is there, not with what a damaged header claims.
+  while (static_cast<int64_t>(idx.values.size()) < count) {
+    int64_t before = static_cast<int64_t>(idx.values.size()), step = std::min(count - before, 16 * kMegabyte);
+    idx.values.resize(static_cast<size_t>(before + step));
+    int64_t read = file.read(idx.values.data() + before, step);
+    if (read < step)
+      throw Error(path + " is cut short: it holds " + std::to_string(need + before + read) + " of " + std::to_string(need + count) + " bytes for " + to_string(idx.shape) +
+                      " values",
+                  kWhere);
+  }
+  uint8_t extra;
+  if (file.read(&extra, 1) != 0) throw Error(path + " holds more than the " + std::to_string(need + count) + " bytes its header says for " + to_string(idx.shape), kWhere);
+  return idx;
+}
+
+}  // namespace tenon::data

@@ -1,0 +1,178 @@
+#include "engine/data/loader.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/state.h"
+
+namespace tenon::data {
+
+std::vector<int64_t> epoch_order(int64_t n, uint64_t seed, int64_t epoch) {
+  std::vector<int64_t> rows(static_cast<size_t>(n));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  Philox random{seed, stream_of("data.order") + static_cast<uint64_t>(epoch)};
+  for (int64_t i = n - 1; i > 0; --i) std::swap(rows[static_cast<size_t>(i)], rows[random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(i) + 1)]);
+  return rows;
+}
+
+struct Loader::Impl {
+  struct Result {
+    Batch batch;
+    std::exception_ptr error;
+  };
+  using Order = std::shared_ptr<const std::vector<int64_t>>;
+
+  std::shared_ptr<const Dataset> set;
+  LoaderOptions options;
+  int64_t per_epoch = 0;
+
+  // Batches are numbered through: epoch * per_epoch + index. Guarded by mutex: everything below.
+  std::mutex mutex;
+  std::condition_variable work, done;
+  int64_t position = 0;              // that next() gives
+  int64_t claimed = 0;               // the next one a worker takes
+  uint64_t generation = 0;           // raised by seek(): results of earlier ones are dropped
+  std::map<int64_t, Result> ready;
+  std::map<int64_t, Order> orders;   // of the epochs in flight
+  bool quit = false;
+  std::vector<std::thread> threads;
+
+  Order order(int64_t epoch) {
+    {
+      std::lock_guard lock(mutex);
+      auto found = orders.find(epoch);
+      if (found != orders.end()) return found->second;
+    }
+    auto made = std::make_shared<const std::vector<int64_t>>(epoch_order(set->size(), options.seed, epoch));
+    std::lock_guard lock(mutex);
+    while (orders.size() > 2) orders.erase(orders.begin());
+    return orders.try_emplace(epoch, made).first->second;
+  }
+
+  std::vector<int64_t> rows_of(int64_t number) {
+    int64_t begin = number % per_epoch * options.batch, end = std::min(begin + options.batch, set->size());
+    std::vector<int64_t> rows(static_cast<size_t>(end - begin));
+    if (!options.shuffle) {
+      std::iota(rows.begin(), rows.end(), begin);
+    } else {
+      Order all = order(number / per_epoch);
+      std::copy(all->begin() + begin, all->begin() + end, rows.begin());
+    }
+    return rows;
+  }
+
+  Batch load(int64_t number) {
+    PhaseScope phase(Phase::data, Category::data);
+    std::vector<int64_t> rows = rows_of(number);
+    std::string where = "batch " + std::to_string(number % per_epoch) + " of epoch " + std::to_string(number / per_epoch);
+    try {
+      Batch b = fetch(*set, rows);
+      b.epoch = number / per_epoch;
+      b.index = number % per_epoch;
+      return b;
+    } catch (const std::exception& whole) {
+      // Which sample it was: alone, the culprit fails again.
+      for (int64_t row : rows) {
+        try {
+          fetch(*set, {row});
+        } catch (const Error& e) {
+          throw e.in("sample " + std::to_string(row) + ", " + where);
+        } catch (const std::exception& e) {
+          throw Error("sample " + std::to_string(row) + ", " + where + ": " + e.what());
+        }
+      }
+      throw Error(where + ": " + whole.what());
+    }
+  }
+
+  void run() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      work.wait(lock, [&] { return quit || claimed < position + options.prefetch; });
+      if (quit) return;
+      int64_t number = claimed++;
+      uint64_t mine = generation;
+      lock.unlock();
+      Result result;
+      try {
+        result.batch = load(number);
+      } catch (...) {
+        result.error = std::current_exception();
+      }
+      lock.lock();
+      if (mine != generation) continue;
+      ready[number] = std::move(result);
+      done.notify_all();
+    }
+  }
+};
+
+Loader::Loader(std::shared_ptr<const Dataset> set, LoaderOptions options) : impl_(new Impl) {
+  Impl& m = *impl_;
+  m.set = std::move(set);
+  m.options = options;
+  int64_t n = m.set->size();
+  if (options.batch < 1) throw Error::usage("data.batch_size = " + std::to_string(options.batch) + ": a batch has at least one sample");
+  if (options.batch > n)
+    throw Error::usage("data.batch_size = " + std::to_string(options.batch) + " is larger than the data set, which has " + std::to_string(n) + " samples");
+  m.options.prefetch = std::max<int64_t>(1, options.prefetch);
+  m.per_epoch = options.drop_last ? n / options.batch : (n + options.batch - 1) / options.batch;
+  for (int i = 0; i < options.workers; ++i) m.threads.emplace_back([&m] { m.run(); });
+}
+
+Loader::~Loader() {
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->quit = true;
+  }
+  impl_->work.notify_all();
+  for (auto& t : impl_->threads) t.join();
+}
+
+int64_t Loader::batches_per_epoch() const { return impl_->per_epoch; }
+int64_t Loader::epoch() const { return impl_->position / impl_->per_epoch; }
+int64_t Loader::index() const { return impl_->position % impl_->per_epoch; }
+
+void Loader::seek(int64_t epoch, int64_t index) {
+  if (epoch < 0 || index < 0 || index >= impl_->per_epoch)
+    throw Error("no batch " + std::to_string(index) + " in epoch " + std::to_string(epoch) + ": an epoch has " + std::to_string(impl_->per_epoch) + " batches");
+  {
+    std::lock_guard lock(impl_->mutex);
+    int64_t to = epoch * impl_->per_epoch + index;
+    if (to == impl_->position && impl_->ready.find(to) != impl_->ready.end() && !impl_->ready[to].error) return;
+    impl_->position = impl_->claimed = to;
+    ++impl_->generation;
+    impl_->ready.clear();
+  }
+  impl_->work.notify_all();
+}
+
+Batch Loader::next() {
+  Impl& m = *impl_;
+  Impl::Result result;
+  if (m.threads.empty()) {
+    result.batch = m.load(m.position);
+  } else {
+    std::unique_lock lock(m.mutex);
+    m.done.wait(lock, [&] { return m.ready.count(m.position) > 0; });
+    Impl::Result& first = m.ready[m.position];
+    if (first.error) std::rethrow_exception(first.error);
+    result = std::move(first);
+    m.ready.erase(m.position);
+  }
+  {
+    std::lock_guard lock(m.mutex);
+    ++m.position;
+  }
+  m.work.notify_all();
+  return std::move(result.batch);
+}
+
+}  // namespace tenon::data

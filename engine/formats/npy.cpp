@@ -1,0 +1,178 @@
+#include "engine/formats/npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/tensor_bytes.h"
+
+namespace tenon::formats {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+
+struct Code {
+  std::string_view code;
+  DType dtype;
+};
+// What follows the byte order character of 'descr'.
+constexpr Code kCodes[] = {{"b1", DType::boolean}, {"u1", DType::u8},   {"i1", DType::i8},   {"i2", DType::i16}, {"i4", DType::i32},
+                           {"i8", DType::i64},     {"f2", DType::f16},  {"V2", DType::bf16}, {"f4", DType::f32}, {"f8", DType::f64}};
+
+/// Reads the header, a Python dictionary of three known keys.
+class Header {
+ public:
+  Header(std::string_view text, const std::string& name) : text_(text), name_(name) {
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = quoted();
+      expect(':');
+      if (key == "descr") {
+        if (peek() == '[') fail("holds records; only plain numbers are read");
+        descr = quoted();
+      } else if (key == "fortran_order") {
+        fortran = word() == "True";
+      } else if (key == "shape") {
+        shape();
+      } else {
+        fail(fmt::format("has the unknown key '{}' in its header", key));
+      }
+      if (!accept(',') && peek() != '}') fail("has a damaged header");
+    }
+    if (descr.empty() || !has_shape_) fail("has a header without type or shape");
+  }
+
+  std::string descr;
+  bool fortran = false;
+  std::vector<int64_t> dims;
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw Error(fmt::format("{} {}", name_, what)); }
+  char peek() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool accept(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail("has a damaged header");
+  }
+  std::string quoted() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') fail("has a damaged header");
+    const size_t end = text_.find(quote, ++at_);
+    if (end == text_.npos) fail("has a damaged header");
+    std::string s(text_.substr(at_, end - at_));
+    at_ = end + 1;
+    return s;
+  }
+  std::string word() {
+    peek();
+    const size_t from = at_;
+    while (at_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at_]))) ++at_;
+    return std::string(text_.substr(from, at_ - from));
+  }
+  void shape() {
+    has_shape_ = true;
+    expect('(');
+    while (!accept(')')) {
+      peek();
+      int64_t n = 0;
+      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), n);
+      if (error != std::errc() || n < 0) fail("has a damaged shape in its header");
+      at_ = static_cast<size_t>(end - text_.data());
+      if (peek() == 'L') ++at_;  // written by Python 2
+      dims.push_back(n);
+      if (!accept(',') && peek() != ')') fail("has a damaged shape in its header");
+    }
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  size_t at_ = 0;
+  bool has_shape_ = false;
+};
+
+}  // namespace
+
+Tensor parse_npy(std::string_view bytes, const std::string& name) {
+  auto fail = [&](const std::string& what) { return Error(fmt::format("{} {}", name, what)); };
+  if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) throw fail("is not a .npy file");
+  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
+  const size_t major = byte(6);
+  if (major < 1 || major > 3) throw fail(fmt::format("has .npy version {}; 1 to 3 are read", major));
+  const size_t start = major == 1 ? 10 : 12;
+  if (bytes.size() < start) throw fail("is cut short");
+  size_t length = byte(8) | byte(9) << 8;
+  if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
+  if (length > bytes.size() - start) throw fail("is cut short in its header");
+  const Header header(bytes.substr(start, length), name);
+  const std::string_view data = bytes.substr(start + length);
+
+  const char order = header.descr[0];
+  const auto* code = std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& c) { return c.code == std::string_view(header.descr).substr(1); });
+  if (code == std::end(kCodes) || (order != '<' && order != '>' && order != '|' && order != '='))
+    throw fail(fmt::format("holds elements of type '{}', which is not supported", header.descr));
+  if (header.dims.size() > kMaxDims) throw fail(fmt::format("has {} dimensions; at most {} are supported", header.dims.size(), kMaxDims));
+
+  const size_t item = itemsize(code->dtype);
+  // Size by size against what the file holds, so that no product can overflow.
+  const bool none = std::find(header.dims.begin(), header.dims.end(), 0) != header.dims.end();
+  size_t count = none ? 0 : 1;
+  for (int64_t d : header.dims) {
+    if (none) break;
+    if (static_cast<size_t>(d) > data.size() / item / count)
+      throw fail(fmt::format("is cut short: its shape needs more than the {} bytes that follow the header", data.size()));
+    count *= static_cast<size_t>(d);
+  }
+  if (count * item > data.size()) throw fail(fmt::format("is cut short: {} bytes of elements are missing", count * item - data.size()));
+
+  std::vector<int64_t> dims = header.dims;
+  if (header.fortran) std::reverse(dims.begin(), dims.end());
+  Tensor t = empty(Shape(dims), code->dtype);
+  if (count) std::memcpy(t.raw(), data.data(), count * item);
+  if (order == '>' && item > 1) {
+    char* p = static_cast<char*>(t.raw());
+    for (size_t i = 0; i < count; ++i) std::reverse(p + i * item, p + (i + 1) * item);
+  }
+  if (!header.fortran || dims.size() < 2) return t;
+  Dims axes;
+  for (int i = static_cast<int>(dims.size()) - 1; i >= 0; --i) axes.push_back(i);
+  return view_of(t, t.layout().permute(axes));
+}
+
+Tensor load_npy(const std::string& path) { return parse_npy(read_file(path), path); }
+
+std::string npy_bytes(const Tensor& t) {
+  const auto* code = std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& c) { return c.dtype == t.dtype(); });
+  std::string shape;
+  for (int64_t d : t.size()) shape += fmt::format("{}, ", d);
+  if (t.ndim() > 1) shape.resize(shape.size() - 2);
+  if (t.ndim() == 1) shape.pop_back();
+  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", itemsize(t.dtype()) == 1 ? '|' : '<', code->code, shape);
+  // The elements start at a multiple of 64, as NumPy does it.
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  std::string out(kMagic);
+  out += '\x01';
+  out += '\0';
+  out += static_cast<char>(header.size() & 0xff);
+  out += static_cast<char>(header.size() >> 8);
+  out += header;
+  std::vector<char> copy;
+  out += logical_bytes(t, copy);
+  return out;
+}
+
+void save_npy(const std::string& path, const Tensor& t) { write_file(path, npy_bytes(t)); }
+
+}  // namespace tenon::formats

@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "core/tensor.h"
+
+namespace tenon::formats {
+
+/// NumPy's .npy, versions 1 to 3, in C or Fortran order, little- or big-endian. bfloat16 is kept the way ml_dtypes does, as '<V2'.
+/// Throws Error naming the file and what is wrong with it: never reads past the end, never allocates more than the file holds.
+Tensor load_npy(const std::string& path);
+Tensor parse_npy(std::string_view bytes, const std::string& name);
+
+/// Version 1, C order, little-endian, elements in logical order.
+void save_npy(const std::string& path, const Tensor& t);
+std::string npy_bytes(const Tensor& t);
+
+}  // namespace tenon::formats

@@ -1,0 +1,83 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace tenon::formats {
+
+struct OnnxGraph;
+
+/// One attribute of a node. A graph is the body of If, Loop or Scan.
+struct OnnxAttribute {
+  using Value = std::variant<double, int64_t, std::string, Tensor, std::shared_ptr<OnnxGraph>, std::vector<double>, std::vector<int64_t>,
+                             std::vector<std::string>>;
+  std::string name;
+  Value value;
+};
+
+struct OnnxNode {
+  std::string name, op_type, domain;
+  std::vector<std::string> inputs, outputs;  ///< "" is an input or output left out
+  std::vector<OnnxAttribute> attributes;
+
+  const OnnxAttribute::Value* find(const std::string& attribute) const;
+  int64_t integer(const std::string& attribute, int64_t fallback) const;
+  double number(const std::string& attribute, double fallback) const;
+  std::string text(const std::string& attribute, const std::string& fallback) const;
+  std::vector<int64_t> integers(const std::string& attribute, const std::vector<int64_t>& fallback = {}) const;
+};
+
+/// A dimension with a number, with a name ("N"), or with neither (unknown): {-1, ""}.
+struct OnnxDim {
+  int64_t value = -1;
+  std::string name;
+};
+/// The declared type of a value; `dtype` holds only where `typed`.
+struct OnnxValue {
+  std::string name;
+  bool typed = false;
+  DType dtype = DType::f32;
+  bool ranked = false;
+  std::vector<OnnxDim> shape;
+};
+
+struct OnnxGraph {
+  std::string name;
+  std::vector<OnnxNode> nodes;  ///< every input is made before it is read
+  std::vector<std::pair<std::string, Tensor>> initializers;
+  std::vector<OnnxValue> inputs, outputs, values;
+
+  const Tensor* initializer(const std::string& name) const;
+};
+
+struct OnnxModel {
+  int64_t ir_version = 8;
+  int64_t opset = 17;  ///< of the default domain
+  std::vector<std::pair<std::string, int64_t>> other_opsets;
+  std::string producer = "tenon", producer_version, doc;
+  OnnxGraph graph;
+};
+
+/// Throws Error naming the file and the node or tensor that is wrong; never crashes on a bad file, never allocates more than the file
+/// (with its external data) holds. Nodes out of order are sorted; a cycle, a value made twice and one that nothing makes are errors.
+OnnxModel load_onnx(const std::string& path);
+/// `folder` is where external data lies; empty: external data is an error.
+OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder = {});
+/// One file where it fits into the 2 GB a protobuf may have; the initializers beside it in "<path>.data" otherwise.
+void save_onnx(const std::string& path, const OnnxModel& model);
+std::string onnx_bytes(const OnnxModel& model);
+
+/// A bare TensorProto: an input or output of the ONNX project's test cases.
+Tensor load_onnx_tensor(const std::string& path);
+void save_onnx_tensor(const std::string& path, const std::string& name, const Tensor& t);
+
+/// Checks what load promises, and puts the nodes in an order in which every value is made before it is read.
+void validate(OnnxGraph& graph, const std::string& name);
+
+}  // namespace tenon::formats

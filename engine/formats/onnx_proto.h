@@ -1,0 +1,25 @@
+#pragma once
+// The generated schema is slow to parse and noisy: only this room's onnx_*.cpp include it.
+#define ONNX_ML 1
+#define ONNX_NAMESPACE onnx
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include <onnx/onnx_pb.h>
+#pragma GCC diagnostic pop
+
+#include <string>
+
+#include "core/tensor.h"
+
+namespace tenon::formats {
+
+/// Reads one tensor; `where` names it in errors, `folder` is where external data lies.
+Tensor read_tensor(const onnx::TensorProto& proto, const std::string& where, const std::string& folder);
+void write_tensor(const Tensor& t, const std::string& name, onnx::TensorProto& proto);
+onnx::TensorProto::DataType onnx_type(DType t);
+/// False for types Tenon does not have.
+bool dtype_from_onnx(int type, DType& out);
+/// "uint16", "string", ...
+std::string onnx_type_name(int type);
+
+}  // namespace tenon::formats

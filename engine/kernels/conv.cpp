@@ -1,0 +1,178 @@
+#include "engine/kernels/conv.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/parallel.h"
+#include "engine/kernels/scratch.h"
+
+namespace tenon::kernels {
+namespace {
+
+int64_t weight_count(const ConvShape& s) { return s.oc * (s.ic / s.groups) * s.kh * s.kw; }
+
+ConvShape with_batch(const ConvShape& s, int64_t n) {
+  ConvShape r = s;
+  r.n = n;
+  return r;
+}
+
+double image_flops(const ConvShape& s) { return 2.0 * static_cast<double>(weight_count(s)) * static_cast<double>(s.oh * s.ow); }
+
+/// Images a piece: about 16 MFLOP, at most 8 images, and no remainder where a divisor of the batch is near.
+int64_t batch_cut(const ConvShape& s) {
+  int64_t want = std::clamp<int64_t>(static_cast<int64_t>(1.6e7 / image_flops(s)), 1, 8);
+  for (int64_t g = want; g * 2 > want; --g)
+    if (s.n % g == 0) return g;
+  return want;
+}
+
+/// Weight gradients need one partial result a piece: at most 8 pieces.
+int64_t weights_cut(const ConvShape& s) { return std::max<int64_t>((s.n + 7) / 8, std::min<int64_t>(batch_cut(s), s.n)); }
+
+/// The weights in the layout of the full pieces and, where it differs, of the last, shorter one.
+class Packed {
+ public:
+  Packed(const ConvShape& s, ConvPass pass, int64_t grain, const float* w)
+      : full_(with_batch(s, std::min(grain, s.n))), last_(with_batch(s, s.n % grain ? s.n % grain : full_.n)),
+        differs_(!dnnl_conv_same_weights(full_, last_, pass)), a_(bytes(full_, pass)), b_(differs_ ? bytes(last_, pass) : 0) {
+    dnnl_conv_pack(full_, pass, w, a_.data());
+    if (differs_) dnnl_conv_pack(last_, pass, w, b_.data());
+  }
+  const ConvShape& shape(int64_t n) const { return n == full_.n ? full_ : last_; }
+  const float* weights(int64_t n) const { return n == full_.n || !differs_ ? a_.data() : b_.data(); }
+
+ private:
+  static int64_t bytes(const ConvShape& s, ConvPass pass) { return static_cast<int64_t>(dnnl_conv_weight_bytes(s, pass) / sizeof(float)); }
+  ConvShape full_, last_;
+  bool differs_;
+  Scratch<float> a_, b_;
+};
+
+/// Calls f(oy, ox, ky, kx, iy, ix) for every tap of the window that lies inside the image.
+template <class F>
+void each_tap(const ConvShape& s, const F& f) {
+  for (int64_t oy = 0; oy < s.oh; ++oy)
+    for (int64_t ox = 0; ox < s.ow; ++ox)
+      for (int64_t ky = 0; ky < s.kh; ++ky) {
+        int64_t iy = oy * s.sh - s.ph + ky * s.dh;
+        if (iy < 0 || iy >= s.ih) continue;
+        for (int64_t kx = 0; kx < s.kw; ++kx) {
+          int64_t ix = ox * s.sw - s.pw + kx * s.dw;
+          if (ix >= 0 && ix < s.iw) f(oy, ox, ky, kx, iy, ix);
+        }
+      }
+}
+
+/// Where one image, one output channel and one tap meet: calls f(output, first input channel, first weight) of its group.
+template <class F>
+void each_product(const ConvShape& s, const F& f) {
+  int64_t gi = s.ic / s.groups, go = s.oc / s.groups;
+  each_tap(s, [&](int64_t oy, int64_t ox, int64_t ky, int64_t kx, int64_t iy, int64_t ix) {
+    for (int64_t o = 0; o < s.oc; ++o)
+      f((oy * s.ow + ox) * s.oc + o, (iy * s.iw + ix) * s.ic + o / go * gi, ((o * gi) * s.kh + ky) * s.kw + kx);
+  });
+}
+
+}  // namespace
+
+template <>
+void conv2d_forward<float>(const ConvShape& s, const float* x, const float* w, const float* b, float* y) {
+  if (s.n == 0) return;
+  int64_t grain = batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
+  Packed packed(s, ConvPass::forward, grain, w);
+  parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
+    dnnl_conv_forward(packed.shape(e - i), x + i * image_x, packed.weights(e - i), b, y + i * image_y);
+  });
+}
+
+template <>
+void conv2d_backward_data<float>(const ConvShape& s, const float* gy, const float* w, float* gx) {
+  if (s.n == 0) return;
+  int64_t grain = batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
+  Packed packed(s, ConvPass::backward_data, grain, w);
+  parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
+    dnnl_conv_backward_data(packed.shape(e - i), gy + i * image_y, packed.weights(e - i), gx + i * image_x);
+  });
+}
+
+template <>
+void conv2d_backward_weights<float>(const ConvShape& s, const float* x, const float* gy, float* gw, float* gb) {
+  if (s.n == 0) {
+    std::fill_n(gw, weight_count(s), 0.0f);
+    if (s.bias) std::fill_n(gb, s.oc, 0.0f);
+    return;
+  }
+  const auto pass = ConvPass::backward_weights;
+  int64_t grain = weights_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc, pieces = (s.n + grain - 1) / grain;
+  ConvShape full = with_batch(s, std::min(grain, s.n)), last = with_batch(s, s.n - (pieces - 1) * grain);
+  bool differs = !dnnl_conv_same_weights(full, last, pass);
+  int64_t each = static_cast<int64_t>(std::max(dnnl_conv_weight_bytes(full, pass), dnnl_conv_weight_bytes(last, pass)) / sizeof(float));
+  Scratch<float> partial(pieces * each), partial_bias(s.bias ? pieces * s.oc : 0);
+  parallel_for(s.n, grain, [&](int64_t i, int64_t) {
+    int64_t p = i / grain;
+    dnnl_conv_backward_weights(p + 1 < pieces ? full : last, x + i * image_x, gy + i * image_y, &partial[p * each], &partial_bias[s.bias ? p * s.oc : 0]);
+  });
+  int64_t alike = differs ? pieces - 1 : pieces, count = static_cast<int64_t>(dnnl_conv_weight_bytes(full, pass) / sizeof(float));
+  parallel_for(count, 16 * 1024, [&](int64_t i, int64_t e) {
+    float* sum = partial.data();
+    for (int64_t p = 1; p < alike; ++p) {
+      const float* add = &partial[p * each];
+      for (int64_t j = i; j < e; ++j) sum[j] += add[j];
+    }
+  });
+  dnnl_conv_unpack(full, pass, partial.data(), gw);
+  if (differs) {
+    Scratch<float> plain(weight_count(s));
+    dnnl_conv_unpack(last, pass, &partial[(pieces - 1) * each], plain.data());
+    for (int64_t j = 0; j < weight_count(s); ++j) gw[j] += plain[j];
+  }
+  if (!s.bias) return;
+  std::memcpy(gb, partial_bias.data(), static_cast<size_t>(s.oc) * sizeof(float));
+  for (int64_t p = 1; p < pieces; ++p)
+    for (int64_t j = 0; j < s.oc; ++j) gb[j] += partial_bias[p * s.oc + j];
+}
+
+template <>
+void conv2d_forward<double>(const ConvShape& s, const double* x, const double* w, const double* b, double* y) {
+  int64_t taps = s.kh * s.kw, gi = s.ic / s.groups;
+  parallel_for(s.n, 1, [&](int64_t i, int64_t) {
+    const double* xi = x + i * s.ih * s.iw * s.ic;
+    double* yi = y + i * s.oh * s.ow * s.oc;
+    for (int64_t j = 0; j < s.oh * s.ow * s.oc; ++j) yi[j] = s.bias ? b[j % s.oc] : 0;
+    each_product(s, [&](int64_t out, int64_t in, int64_t at) {
+      for (int64_t c = 0; c < gi; ++c) yi[out] += xi[in + c] * w[at + c * taps];
+    });
+  });
+}
+
+template <>
+void conv2d_backward_data<double>(const ConvShape& s, const double* gy, const double* w, double* gx) {
+  int64_t taps = s.kh * s.kw, gi = s.ic / s.groups;
+  parallel_for(s.n, 1, [&](int64_t i, int64_t) {
+    const double* gyi = gy + i * s.oh * s.ow * s.oc;
+    double* gxi = gx + i * s.ih * s.iw * s.ic;
+    std::fill_n(gxi, s.ih * s.iw * s.ic, 0.0);
+    each_product(s, [&](int64_t out, int64_t in, int64_t at) {
+      for (int64_t c = 0; c < gi; ++c) gxi[in + c] += gyi[out] * w[at + c * taps];
+    });
+  });
+}
+
+template <>
+void conv2d_backward_weights<double>(const ConvShape& s, const double* x, const double* gy, double* gw, double* gb) {
+  int64_t taps = s.kh * s.kw, gi = s.ic / s.groups;
+  std::fill_n(gw, weight_count(s), 0.0);
+  if (s.bias) std::fill_n(gb, s.oc, 0.0);
+  for (int64_t i = 0; i < s.n; ++i) {
+    const double* xi = x + i * s.ih * s.iw * s.ic;
+    const double* gyi = gy + i * s.oh * s.ow * s.oc;
+    each_product(s, [&](int64_t out, int64_t in, int64_t at) {
+      for (int64_t c = 0; c < gi; ++c) gw[at + c * taps] += xi[in + c] * gyi[out];
+    });
+    if (s.bias)
+      for (int64_t j = 0; j < s.oh * s.ow * s.oc; ++j) gb[j % s.oc] += gyi[j];
+  }
+}
+
+}  // namespace tenon::kernels

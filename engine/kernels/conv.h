@@ -1,0 +1,15 @@
+#pragma once
+#include "engine/kernels/dnnl.h"
+
+namespace tenon::kernels {
+
+// 2-d convolutions of NHWC activations with OIHW weights, in float through oneDNN and in double by plain loops. The batch is cut by a rule
+// of the shape; weight gradients are added up over those pieces in order, so the bits do not depend on the number of threads.
+
+/// `b` may be null where s.bias is not set.
+template <class T> void conv2d_forward(const ConvShape& s, const T* x, const T* w, const T* b, T* y);
+template <class T> void conv2d_backward_data(const ConvShape& s, const T* gy, const T* w, T* gx);
+/// `gb` is written where s.bias is set.
+template <class T> void conv2d_backward_weights(const ConvShape& s, const T* x, const T* gy, T* gw, T* gb);
+
+}  // namespace tenon::kernels

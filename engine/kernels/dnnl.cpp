@@ -1,0 +1,209 @@
+#include "engine/kernels/dnnl.h"
+
+#include <omp.h>
+
+#include <cstring>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <unordered_map>
+
+#include "core/error.h"
+
+namespace tenon::kernels {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+constexpr auto kF32 = memory::data_type::f32;
+
+// Note [oneDNN and threads]
+// oneDNN divides work by the number of OpenMP threads it sees, reductions included, so its bits would change with it. Every thread that
+// gets here tells OpenMP once that it has no others; pieces and the order in which partial results are added are ours.
+// OpenMP keeps this setting per calling thread, so nothing else in the process is affected.
+void alone() {
+  thread_local bool told = false;
+  if (told) return;
+  omp_set_num_threads(1);
+  told = true;
+}
+
+dnnl::engine& engine() {
+  static auto* e = new dnnl::engine(dnnl::engine::kind::cpu, 0);  // leaked: threads may outlive statics
+  return *e;
+}
+dnnl::stream& stream() {
+  thread_local dnnl::stream s(engine());
+  return s;
+}
+
+template <class F>
+auto guarded(const char* what, const F& f) {
+  alone();
+  try {
+    return f();
+  } catch (const dnnl::error& e) {
+    throw Error(std::string(what) + " in oneDNN: " + e.what() + " (status " + std::to_string(static_cast<int>(e.status)) + ")",
+                e.status == dnnl_out_of_memory ? "use a smaller batch" : "");
+  }
+}
+
+struct Key {
+  ConvShape s;
+  ConvPass pass;
+  bool operator==(const Key&) const = default;
+};
+struct KeyHash {
+  size_t operator()(const Key& k) const {
+    const int64_t v[] = {k.s.n,  k.s.ic, k.s.ih, k.s.iw, k.s.oc, k.s.oh, k.s.ow, k.s.kh,     k.s.kw,
+                         k.s.sh, k.s.sw, k.s.ph, k.s.pw, k.s.dh, k.s.dw, k.s.groups, k.s.bias, static_cast<int64_t>(k.pass)};
+    uint64_t h = 0xcbf29ce484222325ull;
+    for (int64_t x : v) h = (h ^ static_cast<uint64_t>(x)) * 0x100000001b3ull;
+    return static_cast<size_t>(h ^ (h >> 29));
+  }
+};
+
+struct Conv {
+  memory::desc src, packed, bias, dst, plain;
+  memory m_src, m_packed, m_bias, m_dst;
+  dnnl::primitive primitive;
+  dnnl::reorder pack, unpack;
+};
+
+std::unique_ptr<Conv> make_conv(const ConvShape& s, ConvPass pass) {
+  auto c = std::make_unique<Conv>();
+  memory::dims w = {s.oc, s.ic, s.kh, s.kw};
+  if (s.groups > 1) w = {s.groups, s.oc / s.groups, s.ic / s.groups, s.kh, s.kw};
+  c->src = memory::desc({s.n, s.ic, s.ih, s.iw}, kF32, Tag::nhwc);
+  c->dst = memory::desc({s.n, s.oc, s.oh, s.ow}, kF32, Tag::nhwc);
+  c->plain = memory::desc(w, kF32, s.groups > 1 ? Tag::goihw : Tag::oihw);
+  memory::desc any(w, kF32, Tag::any);
+  c->bias = s.bias ? memory::desc({s.oc}, kF32, Tag::x) : memory::desc();
+  const memory::dims stride = {s.sh, s.sw}, dilation = {s.dh - 1, s.dw - 1}, pad = {s.ph, s.pw};
+  const auto direct = dnnl::algorithm::convolution_direct;
+  using fwd = dnnl::convolution_forward;
+  fwd::primitive_desc forward(s.bias ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->bias, c->dst, stride, dilation, pad, pad)
+                                     : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, pad),
+                              engine());
+  if (pass == ConvPass::forward) {
+    c->packed = forward.weights_desc();
+    c->primitive = fwd(forward);
+  } else if (pass == ConvPass::backward_data) {
+    using bwd = dnnl::convolution_backward_data;
+    bwd::primitive_desc pd(bwd::desc(direct, c->src, any, c->dst, stride, dilation, pad, pad), engine(), forward);
+    c->packed = pd.weights_desc();
+    c->primitive = bwd(pd);
+  } else {
+    using bwd = dnnl::convolution_backward_weights;
+    bwd::primitive_desc pd(s.bias ? bwd::desc(direct, c->src, any, c->bias, c->dst, stride, dilation, pad, pad)
+                                  : bwd::desc(direct, c->src, any, c->dst, stride, dilation, pad, pad),
+                           engine(), forward);
+    c->packed = pd.diff_weights_desc();
+    c->primitive = bwd(pd);
+  }
+  c->m_src = memory(c->src, engine(), nullptr);
+  c->m_dst = memory(c->dst, engine(), nullptr);
+  c->m_packed = memory(c->packed, engine(), nullptr);
+  if (s.bias) c->m_bias = memory(c->bias, engine(), nullptr);
+  return c;
+}
+
+/// Primitives carry scratch memory, so each thread has its own; creating one that another thread has made costs microseconds.
+Conv& conv(const ConvShape& s, ConvPass pass) {
+  thread_local std::unordered_map<Key, std::unique_ptr<Conv>, KeyHash> cache;
+  Key key{s, pass};
+  if (pass == ConvPass::backward_data) key.s.bias = false;
+  auto found = cache.find(key);
+  if (found != cache.end()) return *found->second;
+  if (cache.size() >= 512) cache.clear();
+  return *cache.emplace(key, make_conv(key.s, pass)).first->second;
+}
+
+void reorder(const memory::desc& from, const void* a, const memory::desc& to, void* b, dnnl::reorder& cached) {
+  memory ma(from, engine(), const_cast<void*>(a)), mb(to, engine(), b);
+  if (!cached) cached = dnnl::reorder(ma, mb);
+  cached.execute(stream(), ma, mb);
+}
+
+}  // namespace
+
+void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
+               float* c, int64_t ldc) {
+  alone();
+  dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+  if (status != dnnl_success) throw Error("product [" + std::to_string(m) + ", " + std::to_string(k) + "] x [" + std::to_string(k) + ", " + std::to_string(n) +
+                                          "] in oneDNN failed with status " + std::to_string(static_cast<int>(status)));
+}
+
+size_t dnnl_conv_weight_bytes(const ConvShape& s, ConvPass pass) {
+  return guarded("convolution", [&] { return conv(s, pass).packed.get_size(); });
+}
+
+bool dnnl_conv_same_weights(const ConvShape& a, const ConvShape& b, ConvPass pass) {
+  if (a == b) return true;
+  return guarded("convolution", [&] { return conv(a, pass).packed == conv(b, pass).packed; });
+}
+
+void dnnl_conv_pack(const ConvShape& s, ConvPass pass, const float* plain, float* packed) {
+  guarded("convolution weights", [&] {
+    Conv& c = conv(s, pass);
+    reorder(c.plain, plain, c.packed, packed, c.pack);
+  });
+}
+
+void dnnl_conv_unpack(const ConvShape& s, ConvPass pass, const float* packed, float* plain) {
+  guarded("convolution weights", [&] {
+    Conv& c = conv(s, pass);
+    reorder(c.packed, packed, c.plain, plain, c.unpack);
+  });
+}
+
+void dnnl_conv_forward(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y) {
+  guarded("convolution", [&] {
+    Conv& c = conv(s, ConvPass::forward);
+    c.m_src.set_data_handle(const_cast<float*>(x));
+    c.m_packed.set_data_handle(const_cast<float*>(packed));
+    c.m_dst.set_data_handle(y);
+    std::unordered_map<int, memory> args{{DNNL_ARG_SRC, c.m_src}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DST, c.m_dst}};
+    if (s.bias) {
+      c.m_bias.set_data_handle(const_cast<float*>(bias));
+      args.emplace(DNNL_ARG_BIAS, c.m_bias);
+    }
+    c.primitive.execute(stream(), args);
+  });
+}
+
+void dnnl_conv_backward_data(const ConvShape& s, const float* gy, const float* packed, float* gx) {
+  guarded("convolution backward data", [&] {
+    Conv& c = conv(s, ConvPass::backward_data);
+    c.m_dst.set_data_handle(const_cast<float*>(gy));
+    c.m_packed.set_data_handle(const_cast<float*>(packed));
+    c.m_src.set_data_handle(gx);
+    c.primitive.execute(stream(), {{DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DIFF_SRC, c.m_src}});
+  });
+}
+
+void dnnl_conv_backward_weights(const ConvShape& s, const float* x, const float* gy, float* packed_gw, float* gbias) {
+  guarded("convolution backward weights", [&] {
+    Conv& c = conv(s, ConvPass::backward_weights);
+    c.m_src.set_data_handle(const_cast<float*>(x));
+    c.m_dst.set_data_handle(const_cast<float*>(gy));
+    c.m_packed.set_data_handle(packed_gw);
+    std::unordered_map<int, memory> args{{DNNL_ARG_SRC, c.m_src}, {DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_DIFF_WEIGHTS, c.m_packed}};
+    if (s.bias) {
+      c.m_bias.set_data_handle(gbias);
+      args.emplace(DNNL_ARG_DIFF_BIAS, c.m_bias);
+    }
+    c.primitive.execute(stream(), args);
+  });
+}
+
+const char* dnnl_name() {
+  static const std::string name = [] {
+    const dnnl_version_t* v = dnnl_version();
+    return "oneDNN " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+  }();
+  return name.c_str();
+}
+
+}  // namespace tenon::kernels

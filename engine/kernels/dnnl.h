@@ -1,0 +1,39 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tenon::kernels {
+
+// oneDNN behind plain pointers; dnnl.cpp is the only file that knows its headers. Note [oneDNN and threads] is there: everything here runs
+// on the calling thread alone. Callers cut the work by a rule of its sizes and run the pieces under parallel_for.
+
+/// One piece of a product on this thread; the arguments of gemm().
+void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
+               float* c, int64_t ldc);
+
+/// A 2-d convolution. Activations are NHWC, plain weights OIHW ([oc, ic / groups, kh, kw]).
+struct ConvShape {
+  int64_t n, ic, ih, iw, oc, oh, ow, kh, kw;
+  int64_t sh, sw, ph, pw, dh, dw, groups;  ///< dilation 1 is dense
+  bool bias;
+  bool operator==(const ConvShape&) const = default;
+};
+enum class ConvPass : uint8_t { forward, backward_data, backward_weights };
+
+/// Bytes of the weights in the layout this pass wants for this shape.
+size_t dnnl_conv_weight_bytes(const ConvShape& s, ConvPass pass);
+/// True where both shapes want the same layout.
+bool dnnl_conv_same_weights(const ConvShape& a, const ConvShape& b, ConvPass pass);
+/// Between OIHW and that layout.
+void dnnl_conv_pack(const ConvShape& s, ConvPass pass, const float* plain, float* packed);
+void dnnl_conv_unpack(const ConvShape& s, ConvPass pass, const float* packed, float* plain);
+
+void dnnl_conv_forward(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y);
+void dnnl_conv_backward_data(const ConvShape& s, const float* gy, const float* packed, float* gx);
+/// `gbias` is written where s.bias is set.
+void dnnl_conv_backward_weights(const ConvShape& s, const float* x, const float* gy, float* packed_gw, float* gbias);
+
+/// "oneDNN 2.6.3"
+const char* dnnl_name();
+
+}  // namespace tenon::kernels

@@ -1,0 +1,123 @@
+#include "engine/kernels/loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/parallel.h"
+#include "engine/kernels/scratch.h"
+
+namespace tenon::kernels {
+namespace {
+
+int64_t rows_cut(int64_t c) { return std::max<int64_t>(1, 4096 / std::max<int64_t>(1, c)); }
+
+template <class T>
+T largest(int64_t c, const T* v) {
+  T m = -std::numeric_limits<T>::infinity();
+  for (int64_t j = 0; j < c; ++j) m = v[j] > m ? v[j] : m;  // a NaN is passed over here and comes back through exp
+  return m;
+}
+
+}  // namespace
+
+template <class T>
+double cross_entropy_forward(int64_t rows, int64_t c, const T* x, const int64_t* target, T* lse) {
+  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* v = x + i * c;
+      T m = largest(c, v), sum = 0;
+      for (int64_t j = 0; j < c; ++j) sum += std::exp(v[j] - m);
+      lse[i] = m + std::log(sum);
+    }
+  });
+  double total = 0;
+  for (int64_t i = 0; i < rows; ++i) total += static_cast<double>(lse[i]) - static_cast<double>(x[i * c + target[i]]);
+  return total / static_cast<double>(rows);
+}
+
+template <class T>
+void cross_entropy_backward(int64_t rows, int64_t c, const T* x, const int64_t* target, const T* lse, T scale, T* gx) {
+  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* v = x + i * c;
+      T* g = gx + i * c;
+      for (int64_t j = 0; j < c; ++j) g[j] = (std::exp(v[j] - lse[i]) - (j == target[i] ? T(1) : T(0))) * scale;
+    }
+  });
+}
+
+template <class T>
+void softmax_forward(int64_t rows, int64_t c, bool log, const T* x, T* y) {
+  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* v = x + i * c;
+      T* out = y + i * c;
+      T m = largest(c, v), sum = 0;
+      for (int64_t j = 0; j < c; ++j) sum += out[j] = std::exp(v[j] - m);
+      if (log) {
+        T shift = m + std::log(sum);
+        for (int64_t j = 0; j < c; ++j) out[j] = v[j] - shift;
+      } else {
+        for (int64_t j = 0; j < c; ++j) out[j] /= sum;
+      }
+    }
+  });
+}
+
+template <class T>
+void softmax_backward(int64_t rows, int64_t c, bool log, const T* y, const T* gy, T* gx) {
+  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T *v = y + i * c, *g = gy + i * c;
+      T* out = gx + i * c;
+      T sum = 0;
+      for (int64_t j = 0; j < c; ++j) sum += log ? g[j] : g[j] * v[j];
+      for (int64_t j = 0; j < c; ++j) out[j] = log ? g[j] - std::exp(v[j]) * sum : v[j] * (g[j] - sum);
+    }
+  });
+}
+
+template <class T>
+double mse_forward(int64_t n, const T* x, const T* y) {
+  constexpr int64_t grain = 32 * 1024;
+  int64_t pieces = (n + grain - 1) / grain;
+  Scratch<double> partial(pieces);
+  parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+    double lanes[8] = {};
+    int64_t i = begin;
+    for (; i + 8 <= end; i += 8)
+      for (int k = 0; k < 8; ++k) {
+        double d = static_cast<double>(x[i + k] - y[i + k]);
+        lanes[k] += d * d;
+      }
+    for (int k = 0; i < end; ++i, ++k) {
+      double d = static_cast<double>(x[i] - y[i]);
+      lanes[k] += d * d;
+    }
+    partial[begin / grain] = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  });
+  double total = 0;
+  for (int64_t p = 0; p < pieces; ++p) total += partial[p];
+  return total / static_cast<double>(n);
+}
+
+template <class T>
+void mse_backward(int64_t n, const T* x, const T* y, T scale, T* gx) {
+  parallel_for(n, 32 * 1024, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) gx[i] = (x[i] - y[i]) * scale;
+  });
+}
+
+#define LOSS_OF(T)                                                                                                       \
+  template double cross_entropy_forward<T>(int64_t, int64_t, const T*, const int64_t*, T*);                              \
+  template void cross_entropy_backward<T>(int64_t, int64_t, const T*, const int64_t*, const T*, T, T*);                  \
+  template void softmax_forward<T>(int64_t, int64_t, bool, const T*, T*);                                                \
+  template void softmax_backward<T>(int64_t, int64_t, bool, const T*, const T*, T*);                                     \
+  template double mse_forward<T>(int64_t, const T*, const T*);                                                           \
+  template void mse_backward<T>(int64_t, const T*, const T*, T, T*);
+LOSS_OF(float)
+LOSS_OF(double)
+#undef LOSS_OF
+
+}  // namespace tenon::kernels

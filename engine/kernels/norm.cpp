@@ -1,0 +1,114 @@
+#include "engine/kernels/norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.h"
+#include "engine/kernels/scratch.h"
+
+namespace tenon::kernels {
+namespace {
+
+constexpr int64_t kBlock = 32;  // rows added up in T before they go into a double
+
+int64_t rows_cut(int64_t c) { return std::max<int64_t>(kBlock, 32 * 1024 / std::max<int64_t>(1, c) / kBlock * kBlock); }
+
+/// sums[k][j] = sum over the rows of f(row pointer index, j)[k], for K sums at once. f adds row `r` to K accumulators of c values.
+template <class T, int K, class F>
+void column_sums(int64_t rows, int64_t c, double* sums, const F& add_row) {
+  int64_t grain = rows_cut(c), pieces = (rows + grain - 1) / grain;
+  Scratch<double> partial(std::max<int64_t>(1, pieces) * K * c);
+  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    double* mine = &partial[begin / grain * K * c];
+    std::fill_n(mine, K * c, 0.0);
+    Scratch<T> block(K * c);
+    for (int64_t r = begin; r < end; r += kBlock) {
+      std::fill_n(block.data(), K * c, T(0));
+      for (int64_t q = r; q < std::min(end, r + kBlock); ++q) add_row(q, block.data());
+      for (int64_t j = 0; j < K * c; ++j) mine[j] += static_cast<double>(block[j]);
+    }
+  });
+  std::fill_n(sums, K * c, 0.0);
+  for (int64_t p = 0; p < pieces; ++p)
+    for (int64_t j = 0; j < K * c; ++j) sums[j] += partial[p * K * c + j];
+}
+
+}  // namespace
+
+template <class T>
+void column_moments(int64_t rows, int64_t c, const T* x, T* mean, T* var) {
+  Scratch<double> sums(c);
+  column_sums<T, 1>(rows, c, sums.data(), [&](int64_t r, T* __restrict acc) {
+    const T* __restrict v = x + r * c;
+    for (int64_t j = 0; j < c; ++j) acc[j] += v[j];
+  });
+  for (int64_t j = 0; j < c; ++j) mean[j] = static_cast<T>(sums[j] / static_cast<double>(rows));
+  column_sums<T, 1>(rows, c, sums.data(), [&](int64_t r, T* __restrict acc) {
+    const T* __restrict v = x + r * c;
+    for (int64_t j = 0; j < c; ++j) acc[j] += (v[j] - mean[j]) * (v[j] - mean[j]);
+  });
+  for (int64_t j = 0; j < c; ++j) var[j] = static_cast<T>(sums[j] / static_cast<double>(rows));
+}
+
+template <class T>
+void batch_norm_apply(int64_t rows, int64_t c, const T* x, const T* mean, const T* var, T eps, const T* gamma, const T* beta, T* y, T* invstd) {
+  Scratch<T> scale(2 * c);
+  T* shift = scale.data() + c;
+  for (int64_t j = 0; j < c; ++j) {
+    invstd[j] = T(1) / std::sqrt(var[j] + eps);
+    scale[j] = gamma ? gamma[j] * invstd[j] : invstd[j];
+    shift[j] = beta ? beta[j] : T(0);
+  }
+  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+    const T *__restrict a = scale.data(), *__restrict b = shift;
+    for (int64_t r = begin; r < end; ++r) {
+      const T* v = x + r * c;
+      T* out = y + r * c;
+      for (int64_t j = 0; j < c; ++j) out[j] = (v[j] - mean[j]) * a[j] + b[j];
+    }
+  });
+}
+
+template <class T>
+void batch_norm_backward(int64_t rows, int64_t c, bool batch, const T* x, const T* gy, const T* mean, const T* invstd, const T* gamma, T* gx,
+                         T* ggamma, T* gbeta) {
+  Scratch<double> sums(2 * c);
+  if (ggamma || gbeta || (gx && batch))
+    column_sums<T, 2>(rows, c, sums.data(), [&](int64_t r, T* __restrict acc) {
+      const T *__restrict v = x + r * c, *__restrict g = gy + r * c;
+      for (int64_t j = 0; j < c; ++j) {
+        acc[j] += g[j];
+        acc[c + j] += g[j] * ((v[j] - mean[j]) * invstd[j]);
+      }
+    });
+  for (int64_t j = 0; j < c; ++j) {
+    if (gbeta) gbeta[j] = static_cast<T>(sums[j]);
+    if (ggamma) ggamma[j] = static_cast<T>(sums[c + j]);
+  }
+  if (!gx) return;
+  Scratch<T> k(3 * c);  // gx = k0 * gy + k1 * (x - mean) + k2
+  for (int64_t j = 0; j < c; ++j) {
+    T scale = gamma ? gamma[j] * invstd[j] : invstd[j];
+    k[j] = scale;
+    k[c + j] = batch ? -scale * invstd[j] * static_cast<T>(sums[c + j] / static_cast<double>(rows)) : T(0);
+    k[2 * c + j] = batch ? -scale * static_cast<T>(sums[j] / static_cast<double>(rows)) : T(0);
+  }
+  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+    const T *__restrict k0 = k.data(), *__restrict k1 = k0 + c, *__restrict k2 = k1 + c;
+    for (int64_t r = begin; r < end; ++r) {
+      const T *v = x + r * c, *g = gy + r * c;
+      T* out = gx + r * c;
+      for (int64_t j = 0; j < c; ++j) out[j] = k0[j] * g[j] + k1[j] * (v[j] - mean[j]) + k2[j];
+    }
+  });
+}
+
+#define NORM_OF(T)                                                                                                                        \
+  template void column_moments<T>(int64_t, int64_t, const T*, T*, T*);                                                                    \
+  template void batch_norm_apply<T>(int64_t, int64_t, const T*, const T*, const T*, T, const T*, const T*, T*, T*);                       \
+  template void batch_norm_backward<T>(int64_t, int64_t, bool, const T*, const T*, const T*, const T*, const T*, T*, T*, T*);
+NORM_OF(float)
+NORM_OF(double)
+#undef NORM_OF
+
+}  // namespace tenon::kernels

@@ -1,0 +1,44 @@
+#pragma once
+#include <memory>
+#include <span>
+
+#include "core/tensor.h"
+#include "engine/model/model_spec.h"
+
+namespace tenon {
+
+namespace nn {
+class Module;
+}
+
+/// What a layer is made from: its spec and what arrives at its ports. Attributes that the spec leaves out have the defaults of the LayerInfo.
+struct LayerArgs {
+  const LayerSpec& spec;
+  const LayerInfo& info;
+  std::span<const Meta> inputs;  ///< with the batch axis
+  Device device;                 ///< of the parameters
+
+  int64_t integer(const std::string& attr) const;
+  double number(const std::string& attr) const;
+  bool flag(const std::string& attr) const;
+  std::string text(const std::string& attr) const;
+  std::vector<int64_t> ints(const std::string& attr) const;
+  /// A list of one or two numbers, or one number, as height and width.
+  Dims pair(const std::string& attr) const;
+  /// The size of axis 1 of the first input where the attribute is 0 ("from the input"), else the attribute, which must agree with it.
+  int64_t features(const std::string& attr, int axis) const;
+};
+
+/// One layer type: registered in the file that defines the layer.
+///   const bool registered = register_layer({{.type = "ReLU", ...}, [](const LayerArgs&) { return std::make_shared<ReLU>(); }});
+struct LayerDef {
+  LayerInfo info;
+  std::shared_ptr<nn::Module> (*make)(const LayerArgs&);
+};
+bool register_layer(LayerDef def);
+const LayerDef* find_layer(const std::string& type);
+
+/// Checks the attributes (names, kinds, limits) and makes the layer. Throws Error naming the attribute or the type.
+std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device);
+
+}  // namespace tenon

@@ -1,0 +1,191 @@
+#include "engine/op/strided_loop.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/half.h"
+#include "core/parallel.h"
+
+namespace tenon {
+namespace {
+
+struct Half { uint16_t bits; };
+struct Bfloat { uint16_t bits; };
+
+template <class F> auto with_type(DType t, F&& f) {
+  switch (t) {
+    case DType::boolean: return f(bool{});
+    case DType::u8: return f(uint8_t{});
+    case DType::i8: return f(int8_t{});
+    case DType::i16: return f(int16_t{});
+    case DType::i32: return f(int32_t{});
+    case DType::i64: return f(int64_t{});
+    case DType::f16: return f(Half{});
+    case DType::bf16: return f(Bfloat{});
+    case DType::f32: return f(float{});
+    case DType::f64: break;
+  }
+  return f(double{});
+}
+
+template <class T> auto load(const char* p) {
+  T v;
+  __builtin_memcpy(&v, p, sizeof(T));
+  if constexpr (std::is_same_v<T, Half>) return half_to_float(v.bits);
+  else if constexpr (std::is_same_v<T, Bfloat>) return bfloat_to_float(v.bits);
+  else return v;
+}
+template <class T, class V> void store(char* p, V v) {
+  T t;
+  if constexpr (std::is_same_v<T, Half>) t = {float_to_half(static_cast<float>(v))};
+  else if constexpr (std::is_same_v<T, Bfloat>) t = {float_to_bfloat(static_cast<float>(v))};
+  else if constexpr (std::is_same_v<T, bool>) t = v != V(0);
+  else t = static_cast<T>(v);
+  __builtin_memcpy(p, &t, sizeof(T));
+}
+
+template <class To, class From>
+void convert_loop(char* to, int64_t ts, const char* from, int64_t fs, int64_t n) {
+  if (ts == static_cast<int64_t>(sizeof(To)) && fs == static_cast<int64_t>(sizeof(From))) {
+    for (int64_t i = 0; i < n; ++i) store<To>(to + i * static_cast<int64_t>(sizeof(To)), load<From>(from + i * static_cast<int64_t>(sizeof(From))));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) store<To>(to + i * ts, load<From>(from + i * fs));
+}
+
+// The loop in a form with few axes: axis 0 is innermost.
+struct Plan {
+  int ndim = 0, operands = 0;
+  int64_t size[kMaxDims];
+  int64_t stride[kMaxDims][kMaxOperands];  // bytes
+  char* data[kMaxOperands];
+  DType have[kMaxOperands], want[kMaxOperands];
+  bool converts = false;
+  InnerLoop loop;
+};
+
+constexpr int64_t kTile = 1024;
+
+void run_tile(const Plan& p, char* const* data, const int64_t* strides, int64_t n) {
+  if (!p.converts) return p.loop(data, strides, n);
+  alignas(64) char buffer[kMaxOperands][kTile * 8];
+  for (int64_t b = 0; b < n; b += kTile) {
+    int64_t m = std::min(kTile, n - b);
+    char* at[kMaxOperands];
+    int64_t step[kMaxOperands];
+    for (int k = 0; k < p.operands; ++k) {
+      at[k] = data[k] + b * strides[k];
+      step[k] = strides[k];
+      if (p.have[k] == p.want[k]) continue;
+      auto width = static_cast<int64_t>(itemsize(p.want[k]));
+      if (k > 0) convert(buffer[k], p.want[k], width, at[k], p.have[k], step[k], m);
+      at[k] = buffer[k];
+      step[k] = width;
+    }
+    p.loop(at, step, m);
+    if (p.have[0] != p.want[0]) convert(data[0] + b * strides[0], p.have[0], strides[0], at[0], p.want[0], step[0], m);
+  }
+}
+
+// Elements [begin, end) of the flattened loop.
+void run_range(const Plan& p, int64_t begin, int64_t end) {
+  int64_t index[kMaxDims], rest = begin;
+  char* base[kMaxOperands];
+  std::copy(p.data, p.data + p.operands, base);
+  for (int d = 0; d < p.ndim; ++d) {
+    index[d] = rest % p.size[d];
+    rest /= p.size[d];
+    for (int k = 0; k < p.operands; ++k) base[k] += index[d] * p.stride[d][k];
+  }
+  for (int64_t i = begin; i < end;) {
+    int64_t n = std::min(p.size[0] - index[0], end - i);
+    run_tile(p, base, p.stride[0], n);
+    i += n;
+    for (int k = 0; k < p.operands; ++k) base[k] -= index[0] * p.stride[0][k];
+    index[0] = 0;
+    for (int d = 1; d < p.ndim; ++d) {
+      for (int k = 0; k < p.operands; ++k) base[k] += p.stride[d][k];
+      if (++index[d] < p.size[d]) break;
+      for (int k = 0; k < p.operands; ++k) base[k] -= p.size[d] * p.stride[d][k];
+      index[d] = 0;
+    }
+  }
+}
+
+void make_plan(Plan& p, const Tensor& out, const Tensor* in, int inputs) {
+  const Shape& shape = out.size();
+  int order[kMaxDims], n = 0;
+  for (int d = shape.n - 1; d >= 0; --d)
+    if (shape[d] != 1) order[n++] = d;
+  // Innermost first: smallest output stride; insertion sort keeps the natural order of equals.
+  for (int i = 1; i < n; ++i)
+    for (int j = i; j > 0 && std::abs(out.stride()[order[j]]) < std::abs(out.stride()[order[j - 1]]); --j) std::swap(order[j], order[j - 1]);
+  auto stride_of = [&](const Tensor& t, int d) -> int64_t {
+    int k = d - (shape.n - t.ndim());
+    return k < 0 || t.size()[k] == 1 ? 0 : t.stride()[k] * static_cast<int64_t>(itemsize(t.dtype()));
+  };
+  p.ndim = 0;
+  for (int i = 0; i < n; ++i) {
+    int d = order[i];
+    int64_t s[kMaxOperands];
+    s[0] = stride_of(out, d);
+    for (int k = 0; k < inputs; ++k) s[k + 1] = stride_of(in[k], d);
+    bool joins = p.ndim > 0;
+    for (int k = 0; joins && k < p.operands; ++k) joins = s[k] == p.stride[p.ndim - 1][k] * p.size[p.ndim - 1];
+    if (joins) {
+      p.size[p.ndim - 1] *= shape[d];
+    } else {
+      p.size[p.ndim] = shape[d];
+      std::copy(s, s + p.operands, p.stride[p.ndim++]);
+    }
+  }
+  if (p.ndim == 0) {
+    p.ndim = 1;
+    p.size[0] = 1;
+    std::fill(p.stride[0], p.stride[0] + p.operands, 0);
+    for (int k = 0; k < p.operands; ++k) p.stride[0][k] = static_cast<int64_t>(itemsize(p.have[k]));
+  }
+}
+
+bool same_shape_and_stride(const Tensor& a, const Tensor& b) { return a.size() == b.size() && a.stride() == b.stride(); }
+
+}  // namespace
+
+void convert(void* to, DType to_type, int64_t to_stride, const void* from, DType from_type, int64_t from_stride, int64_t n) {
+  with_type(to_type, [&]<class To>(To) {
+    with_type(from_type, [&]<class From>(From) {
+      convert_loop<To, From>(static_cast<char*>(to), to_stride, static_cast<const char*>(from), from_stride, n);
+    });
+  });
+}
+
+void strided_loop(const Tensor& out, const Tensor* in, int inputs, DType in_type, DType out_type, InnerLoop loop) {
+  Plan p;
+  p.operands = inputs + 1;
+  p.loop = loop;
+  bool flat = out.dtype() == out_type && out.is_contiguous();
+  p.data[0] = static_cast<char*>(out.raw());
+  p.have[0] = out.dtype();
+  p.want[0] = out_type;
+  for (int k = 0; k < inputs; ++k) {
+    p.data[k + 1] = static_cast<char*>(in[k].raw());
+    p.have[k + 1] = in[k].dtype();
+    p.want[k + 1] = in_type;
+    flat = flat && in[k].dtype() == in_type && same_shape_and_stride(in[k], out);
+  }
+  int64_t n = out.numel();
+  if (n == 0) return;
+  if (flat) {
+    p.ndim = 1;
+    p.size[0] = n;
+    p.stride[0][0] = static_cast<int64_t>(itemsize(out_type));
+    for (int k = 0; k < inputs; ++k) p.stride[0][k + 1] = static_cast<int64_t>(itemsize(in_type));
+    if (n <= kLoopGrain) return loop(p.data, p.stride[0], n);
+  } else {
+    for (int k = 0; k < p.operands; ++k) p.converts |= p.have[k] != p.want[k];
+    make_plan(p, out, in, inputs);
+  }
+  parallel_for(n, kLoopGrain, [&](int64_t b, int64_t e) { run_range(p, b, e); });
+}
+
+}  // namespace tenon

@@ -1,0 +1,37 @@
+#pragma once
+#include <vector>
+
+#include "core/tensor.h"
+
+// Views share their tensor's storage: nothing is copied. The layout rules are core/layout.h's.
+namespace tenon {
+
+Tensor permute(const Tensor& x, const Dims& axes);
+Tensor transpose(const Tensor& x, int a, int b);
+Tensor expand(const Tensor& x, const Shape& to);
+Tensor slice(const Tensor& x, int axis, int64_t start, int64_t end, int64_t step = 1);
+Tensor narrow(const Tensor& x, int axis, int64_t start, int64_t length);
+Tensor select(const Tensor& x, int axis, int64_t index);
+Tensor squeeze(const Tensor& x, int axis);
+Tensor unsqueeze(const Tensor& x, int axis);
+Tensor flip(const Tensor& x, int axis);
+/// The same elements in another size; throws where that would need a copy.
+Tensor view(const Tensor& x, const Shape& to);
+/// A view where one exists, a copy otherwise. One -1 is inferred.
+Tensor reshape(const Tensor& x, const Shape& to);
+Tensor flatten(const Tensor& x, int first = 1, int last = -1);
+
+/// Memory order of a copy.
+enum class Order : uint8_t { contiguous, channels_last, preserve };
+/// A copy; preserve keeps dense strides.
+Tensor clone(const Tensor& x, Order order = Order::preserve);
+/// x itself where it has that order already, a copy otherwise.
+Tensor contiguous(const Tensor& x);
+Tensor channels_last(const Tensor& x);
+Tensor cast(const Tensor& x, DType dtype);
+/// Overwrites `to` (no history) with the values of `from`, broadcast and converted.
+void copy_(const Tensor& to, const Tensor& from);
+/// Sums the axes along which a gradient was broadcast, down to `size`.
+Tensor sum_to(const Tensor& x, const Shape& size);
+
+}  // namespace tenon

@@ -1,0 +1,108 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "engine/train/checkpoint.h"
+
+namespace tenon {
+
+class Recipe;
+struct ModelSpec;
+namespace nn {
+class Module;
+}
+namespace optim {
+class Optimizer;
+}
+namespace data {
+class Dataset;
+struct Batch;
+}
+
+/// What one training step did.
+struct StepResult {
+  int64_t step = 0;           ///< its number; steps count from 1
+  int64_t epoch = 0;          ///< the epoch it belongs to; epochs count from 0
+  int64_t index = 0;          ///< its number within the epoch, from 0
+  bool epoch_end = false;     ///< the last step of its epoch
+  double loss = 0;            ///< mean over the batch, before the update
+  double lr = 0;              ///< with which it updated
+  double grad_norm = 0;       ///< 2-norm over all gradients
+  int64_t samples = 0;        ///< in the batch
+  bool finite = true;         ///< neither the loss nor the gradient norm is NaN or infinite
+  bool applied = true;        ///< the parameters were written; false for a step that is not finite under on_nan = "stop"
+  std::vector<int64_t> rows;  ///< rows of the training set in the batch
+};
+
+struct Evaluation {
+  double loss = 0;            ///< mean over the samples
+  double accuracy = 0;        ///< share of correct classes, 0..1; -1 where the targets are no classes
+  int64_t samples = 0, correct = 0;
+};
+
+/// Sees a session from inside. Called on the thread that calls step(), in this order within a step. Tensors may be kept; keep them for a
+/// short time only, for they hold memory.
+struct TrainingObserver {
+  virtual ~TrainingObserver() = default;
+  virtual void on_step_begin(int64_t /*step*/) {}
+  virtual void on_batch(const data::Batch&) {}
+  virtual void on_forward(const Tensor& /*output*/, const Tensor& /*loss*/) {}  ///< the autograd graph exists now
+  virtual void on_backward() {}                                               ///< gradients are in the parameters; nothing written yet
+  virtual void on_step_end(const StepResult&) {}
+};
+
+/// Training one model by one recipe, a step at a time, on the calling thread. It has no threads of its own but the data workers, and is used
+/// from one thread at a time. The bits of every step are a function of (ModelSpec, Recipe, data, step number) alone, whatever the number
+/// of threads, and whether the session ran through or was saved and loaded anywhere in between.
+class TrainingSession {
+ public:
+  /// Builds data set, model, optimizer and schedule. Throws Error for whatever does not fit: recipe values, missing data,
+  /// layers whose shapes do not match, a batch larger than the data set or the memory.
+  TrainingSession(const ModelSpec& spec, const Recipe& recipe);
+  ~TrainingSession();
+  TrainingSession(const TrainingSession&) = delete;
+
+  int64_t steps_done() const;
+  int64_t total_steps() const;      ///< epochs * steps_per_epoch, or max_steps where that is less
+  int64_t steps_per_epoch() const;
+  int64_t epoch() const;            ///< of the next step, from 0
+  int64_t epochs() const;
+  bool finished() const { return steps_done() >= total_steps(); }
+  /// The learning rate of the next step.
+  double learning_rate() const;
+  /// A new base rate; the schedule goes on from it. It is part of the state: save a checkpoint right after, for a replay from an
+  /// earlier one does not know of it.
+  void set_learning_rate(double base);
+
+  /// batch -> forward -> loss -> backward -> optimizer. Op numbers (Origin::seq) start again at 1. A step that is not finite counts as
+  /// done, whether it was applied or not. On an exception from an op or a data worker the session stays at the step before.
+  StepResult step();
+  /// Called with (done, total) batches; returning false throws Error "cancelled".
+  using EvalProgress = std::function<bool(int64_t done, int64_t total)>;
+  /// Over the whole test split, without gradients, in eval mode. Changes no state of the session.
+  Evaluation evaluate(const EvalProgress& progress = {});
+
+  /// Everything that later steps depend on. The tensors are copies.
+  Checkpoint save() const;
+  /// Throws Error naming the tensor or key that is missing, left over, or of another shape; the session is then unchanged.
+  void load(const Checkpoint& checkpoint);
+
+  const ModelSpec& spec() const;
+  const Recipe& recipe() const;
+  nn::Module& model();
+  optim::Optimizer& optimizer();
+  const data::Dataset& train_data() const;
+  const data::Dataset& test_data() const;
+  /// Not owned; called in the order they were added.
+  void add_observer(TrainingObserver* observer);
+  void remove_observer(TrainingObserver* observer);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds, and runs every test; window tests run under a virtual display. Ends on CTest's summary.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=packaging/packages.sh
+source "$here/packaging/packages.sh"
+
+case ${1:-} in
+  '') ;;
+  -h | --help) echo "packaging/test.sh [PRESET]   PRESET: dev (default), release, asan, tsan"; exit 0 ;;
+  dev | release | asan | tsan) ;;
+  *) tenon_say "unknown preset $1: dev, release, asan or tsan"; exit 2 ;;
+esac
+preset=${1:-dev}
+
+tenon_install "${tenon_build_packages[@]}" "${tenon_test_packages[@]}" --optional "${tenon_optional_packages[@]}"
+
+cd "$here"
+# ONNX Runtime is the judge of exported models. The tests that need it say so and are skipped where it cannot be had.
+venv=$here/build/venv
+if ! "$venv/bin/python" -c 'import onnxruntime, numpy, onnx' >/dev/null 2>&1; then
+  tenon_say "Making a Python environment in build/venv with ONNX Runtime, which judges exported models."
+  rm -rf "$venv"
+  if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check --no-input onnxruntime numpy 'onnx<1.23'; } </dev/null >&2; then
+    tenon_say "ONNX Runtime could not be installed: the tests that need it will be skipped."
+    rm -rf "$venv"
+  fi
+fi
+
+cmake --preset "$preset" -DTENON_TESTS=ON </dev/null
+cmake --build --preset "$preset" </dev/null
+exec ctest --preset "$preset" -j "$(nproc)" --timeout 900 </dev/null

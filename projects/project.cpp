@@ -1,0 +1,191 @@
+#include "projects/project.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "core/error.h"
+#include "projects/project_impl.h"
+#include "projects/schema.h"
+
+namespace tenon::projects {
+
+Project::Project() : impl_(std::make_unique<Impl>()) {}
+
+Project::~Project() {
+  if (!impl_->writer) return;
+  impl_->reader.reset();
+  // The last connection folds the log into the file: what is left is one file.
+  impl_->writer.reset();
+}
+
+const std::string& Project::path() const { return impl_->path; }
+bool Project::read_only() const { return impl_->read_only; }
+
+Database& Project::Impl::write() const {
+  if (!writer) throw Error(fmt::format("{} is read-only: the change was not saved", path), "Change its permissions, or work on a copy.");
+  return *writer;
+}
+
+std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpec& model, const nlohmann::json& recipe) {
+  if (::access(path.c_str(), F_OK) == 0) throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
+  // Made beside its place and put there whole: a kill leaves no half a project under the name.
+  const std::string half = fmt::format("{}.new-{}", path, ::getpid());
+  auto remove_half = [&] {
+    for (const char* tail : {"", "-wal", "-shm"}) ::unlink((half + tail).c_str());
+  };
+  remove_half();
+  try {
+    Impl made;
+    made.path = half;
+    made.writer = std::make_unique<Database>(half, Database::Access::create);
+    create_schema(*made.writer);
+    {
+      Transaction t(*made.writer);
+      made.writer->run("INSERT INTO project (id, model, recipe, created) VALUES (1, ?, ?, ?)", made.model_id(model), made.recipe_id(recipe), now_text());
+      t.commit();
+    }
+    made.writer.reset();
+    if (::link(half.c_str(), path.c_str()) != 0) {
+      // Some file systems have no hard links; the name was free a moment ago.
+      if (errno == EEXIST) throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
+      if (std::rename(half.c_str(), path.c_str()) != 0) throw Error(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
+    }
+  } catch (const Error& e) {
+    remove_half();
+    std::string message = e.message();
+    if (size_t at = message.find(half); at != message.npos) message.replace(at, half.size(), path);
+    throw Error(message, e.hint(), e.kind());
+  }
+  remove_half();
+  return open(path);
+}
+
+std::shared_ptr<Project> Project::open(const std::string& path, bool read_only) {
+  std::shared_ptr<Project> project(new Project);
+  Impl& p = *project->impl_;
+  p.path = path;
+  struct stat st{};
+  if (!read_only && ::stat(path.c_str(), &st) == 0) {
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    const bool writable = ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 &&
+                          ::faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK, AT_EACCESS) == 0;
+    if (!writable) read_only = true;
+  }
+  p.read_only = read_only;
+  if (!read_only) {
+    p.writer = std::make_unique<Database>(path, Database::Access::read_write);
+    const int version = check_schema(*p.writer);
+    migrate_schema(*p.writer, version);
+    p.writer->script("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+  }
+  p.reader = std::make_unique<Database>(path, Database::Access::read_only);
+  const int version = check_schema(*p.reader);
+  if (version < schema_version())
+    throw Error(fmt::format("{} has the older version {}, and it is read-only: it cannot be brought up to date", path, version), "Open a copy that may be written.");
+  return project;
+}
+
+int64_t Project::Impl::model_id(const ModelSpec& model) {
+  const std::string text = model.to_json().dump();
+  writer->run("INSERT INTO models (spec) VALUES (?) ON CONFLICT DO NOTHING", text);
+  Query q = writer->query("SELECT id FROM models WHERE spec = ?", text);
+  q.next();
+  return q.integer(0);
+}
+
+int64_t Project::Impl::recipe_id(const nlohmann::json& recipe) {
+  const std::string text = recipe.dump();
+  writer->run("INSERT INTO recipes (recipe) VALUES (?) ON CONFLICT DO NOTHING", text);
+  Query q = writer->query("SELECT id FROM recipes WHERE recipe = ?", text);
+  q.next();
+  return q.integer(0);
+}
+
+void Project::Impl::drop_unused_documents() {
+  writer->run("DELETE FROM models WHERE id NOT IN (SELECT model FROM project UNION SELECT model FROM runs)");
+  writer->run("DELETE FROM recipes WHERE id NOT IN (SELECT recipe FROM project UNION SELECT recipe FROM runs)");
+}
+
+ModelSpec Project::model() const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query("SELECT spec FROM models JOIN project ON project.model = models.id");
+  if (!q.next()) throw Error(fmt::format("{} is damaged: it holds no model", path()));
+  return ModelSpec::from_json(nlohmann::json::parse(q.text(0)));
+}
+
+void Project::set_model(const ModelSpec& model) {
+  Transaction t(impl_->write());
+  impl_->writer->run("UPDATE project SET model = ?", impl_->model_id(model));
+  impl_->drop_unused_documents();
+  t.commit();
+}
+
+nlohmann::json Project::recipe() const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query("SELECT recipe FROM recipes WHERE id = (SELECT recipe FROM project)");
+  if (!q.next()) throw Error(fmt::format("{} is damaged: it holds no recipe", path()));
+  return nlohmann::json::parse(q.text(0));
+}
+
+void Project::set_recipe(const nlohmann::json& recipe) {
+  Transaction t(impl_->write());
+  impl_->writer->run("UPDATE project SET recipe = ?", impl_->recipe_id(recipe));
+  impl_->drop_unused_documents();
+  t.commit();
+}
+
+nlohmann::json Project::window_state(const std::string& key) const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query("SELECT value FROM window_state WHERE key = ?", key);
+  return q.next() ? nlohmann::json::parse(q.text(0)) : nlohmann::json();
+}
+
+void Project::set_window_state(const std::string& key, const nlohmann::json& value) {
+  Transaction t(impl_->write());
+  impl_->writer->run("INSERT INTO window_state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value.dump());
+  t.commit();
+}
+
+int64_t Project::add_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name, const std::string& bytes) {
+  Transaction t(impl_->write());
+  Query q = impl_->writer->query("INSERT INTO artifacts (run, step, kind, name, created, data) VALUES (?, ?, ?, ?, ?, ?)");
+  if (run) q.bind(1, run);
+  q.bind(2, step).bind(3, kind).bind(4, name).bind(5, now_text()).bind(6, Blob{bytes.data(), bytes.size()});
+  q.next();
+  const int64_t id = impl_->writer->last_id();
+  t.commit();
+  return id;
+}
+
+std::vector<ArtifactInfo> Project::artifacts(int64_t run, const std::string& kind) const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query(
+      "SELECT a.id, ifnull(a.run, 0), a.step, a.kind, a.name, a.created, length(a.data) FROM artifacts a LEFT JOIN runs r ON r.id = a.run "
+      "WHERE (?1 = 0 OR a.run = ?1) AND (?2 = '' OR a.kind = ?2) AND ifnull(r.deleted, 0) = 0 ORDER BY a.id",
+      run, kind);
+  std::vector<ArtifactInfo> out;
+  while (q.next()) out.push_back({q.integer(0), q.integer(1), q.integer(2), q.text(3), q.text(4), q.text(5), q.integer(6)});
+  return out;
+}
+
+std::string Project::artifact(int64_t id) const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query("SELECT data FROM artifacts WHERE id = ?", id);
+  if (!q.next()) throw Error(fmt::format("{} holds no artifact {}", path(), id));
+  const Blob b = q.blob(0);
+  return {static_cast<const char*>(b.data), b.bytes};
+}
+
+}  // namespace tenon::projects

@@ -1,0 +1,35 @@
+#pragma once
+#include <ctime>
+#include <memory>
+#include <string>
+
+#include "projects/database.h"
+#include "projects/project.h"
+
+namespace tenon::projects {
+
+/// What the parts of Project share. Two connections: a checkpoint being written never makes a reader (the window) wait.
+struct Project::Impl {
+  std::string path;
+  bool read_only = false;
+  std::unique_ptr<Database> writer;  ///< null where read-only
+  std::unique_ptr<Database> reader;
+
+  /// The connection for changes; throws where the project is read-only.
+  Database& write() const;
+  Database& read() const { return *reader; }
+
+  int64_t model_id(const ModelSpec& model);
+  int64_t recipe_id(const nlohmann::json& recipe);
+  /// Models and recipes that neither the project nor a run holds any longer.
+  void drop_unused_documents();
+  void put_metrics(int64_t run, const std::vector<MetricRow>& rows);
+};
+
+/// ISO 8601, UTC, seconds.
+std::string now_text();
+/// Names this process so that another can tell whether it still lives.
+std::string process_identity();
+bool process_alive(const std::string& identity);
+
+}  // namespace tenon::projects

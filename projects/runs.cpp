@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "projects/project.h"
+#include "projects/project_impl.h"
+
+namespace tenon::projects {
+namespace {
+
+constexpr const char* kRunsById =
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted "
+    "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.deleted = 0 ORDER BY r.id";
+constexpr const char* kRunById =
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted "
+    "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.id = ?";
+constexpr const char* kRunByName =
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted "
+    "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.name = ? AND r.deleted = 0";
+
+RunInfo read_run(const Query& q) {
+  RunInfo r;
+  r.id = q.integer(0);
+  r.name = q.text(1);
+  r.status = q.text(2);
+  r.created = q.text(3);
+  r.steps = q.integer(4);
+  r.total_steps = q.integer(5);
+  r.seconds = q.real(6);
+  r.recipe = nlohmann::json::parse(q.text(7));
+  r.model = ModelSpec::from_json(nlohmann::json::parse(q.text(8)));
+  r.best = nlohmann::json::parse(q.text(9));
+  r.error = q.text(10);
+  // A run whose process was killed is left marked as running; it can be resumed, so it counts as stopped.
+  if ((r.status == "running" || r.status == "paused") && !process_alive(q.text(11))) r.status = "stopped";
+  return r;
+}
+
+void must_exist(const Database& db, int64_t run) {
+  if (db.changes() == 0) throw Error(fmt::format("{} has no run number {}", db.path(), run));
+}
+
+}  // namespace
+
+std::vector<RunInfo> Project::runs() const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query(kRunsById);
+  std::vector<RunInfo> out;
+  while (q.next()) out.push_back(read_run(q));
+  return out;
+}
+
+RunInfo Project::run(const std::string& name) const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  {
+    Query q = db.query(kRunByName, name);
+    if (q.next()) return read_run(q);
+  }
+  std::vector<std::string> names;
+  Query q = db.query("SELECT name FROM runs WHERE deleted = 0 ORDER BY id");
+  while (q.next()) names.push_back(q.text(0));
+  std::string near = near_names(name, names.data(), names.size());
+  if (near.empty()) {
+    for (size_t i = 0; i < names.size() && i < 8; ++i) near += (i ? ", " : "") + names[i];
+    near = names.empty() ? "It has no runs yet; `tenon train` starts one." : "Its runs: " + near + (names.size() > 8 ? ", ..." : "");
+  }
+  throw Error::usage(fmt::format("{} has no run \"{}\"", path(), name), near);
+}
+
+RunInfo Project::run(int64_t id) const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query(kRunById, id);
+  if (!q.next()) throw Error(fmt::format("{} has no run number {}", path(), id));
+  return read_run(q);
+}
+
+RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps) {
+  Database& db = impl_->write();
+  int64_t id = 0;
+  {
+    Transaction t(db);
+    auto taken = [&](const std::string& n) { return db.query("SELECT 1 FROM runs WHERE name = ? AND deleted = 0", n).next(); };
+    std::string chosen = name;
+    if (chosen.empty()) {
+      const std::string base = model.name.empty() ? "run" : model.name;
+      for (int i = 1; chosen.empty() || taken(chosen); ++i) chosen = fmt::format("{}-{:02}", base, i);
+    } else if (taken(chosen)) {
+      throw Error::usage(fmt::format("{} already has a run \"{}\"", path(), chosen), "Choose another name, or go on with that run: --resume " + chosen);
+    }
+    db.run("INSERT INTO runs (name, status, owner, created, total_steps, model, recipe) VALUES (?, 'running', ?, ?, ?, ?, ?)", chosen, process_identity(),
+           now_text(), total_steps, impl_->model_id(model), impl_->recipe_id(recipe));
+    id = db.last_id();
+    t.commit();
+  }
+  return run(id);
+}
+
+void Project::set_run_status(int64_t run, const std::string& status, const std::string& error) {
+  Database& db = impl_->write();
+  Transaction t(db);
+  const bool active = status == "running" || status == "paused";
+  if (active) {
+    Query q = db.query("SELECT owner, status FROM runs WHERE id = ?", run);
+    if (q.next() && (q.text(1) == "running" || q.text(1) == "paused") && q.text(0) != process_identity() && process_alive(q.text(0)))
+      throw Error(fmt::format("this run of {} is being trained by process {}", path(), q.text(0).substr(0, q.text(0).find(' '))), "Stop that one first.");
+  }
+  db.run("UPDATE runs SET status = ?, error = ?, owner = ? WHERE id = ?", status, error, active ? process_identity() : std::string(), run);
+  must_exist(db, run);
+  t.commit();
+}
+
+void Project::set_run_progress(int64_t run, int64_t steps, double seconds) {
+  Database& db = impl_->write();
+  Transaction t(db);
+  db.run("UPDATE runs SET steps = ?, seconds = ? WHERE id = ?", steps, seconds, run);
+  must_exist(db, run);
+  t.commit();
+}
+
+void Project::rename_run(int64_t run, const std::string& name) {
+  Database& db = impl_->write();
+  Transaction t(db);
+  if (name.empty()) throw Error::usage("a run's name cannot be empty");
+  if (db.query("SELECT 1 FROM runs WHERE name = ? AND deleted = 0 AND id <> ?", name, run).next())
+    throw Error::usage(fmt::format("{} already has a run \"{}\"", path(), name), "Choose another name.");
+  db.run("UPDATE runs SET name = ? WHERE id = ?", name, run);
+  must_exist(db, run);
+  t.commit();
+}
+
+void Project::delete_run(int64_t run) {
+  Database& db = impl_->write();
+  Transaction t(db);
+  db.run("UPDATE runs SET deleted = 1 WHERE id = ?", run);
+  must_exist(db, run);
+  t.commit();
+}
+
+void Project::undelete_run(int64_t run) {
+  Database& db = impl_->write();
+  Transaction t(db);
+  if (db.query("SELECT 1 FROM runs a JOIN runs b ON a.name = b.name WHERE a.id = ? AND a.deleted = 1 AND b.deleted = 0", run).next())
+    throw Error("a run of the same name was made since", "Rename that one first.");
+  db.run("UPDATE runs SET deleted = 0 WHERE id = ?", run);
+  must_exist(db, run);
+  t.commit();
+}
+
+void Project::Impl::put_metrics(int64_t run, const std::vector<MetricRow>& rows) {
+  // Rows of one series mostly come together or in turn: remember the few names of this call.
+  std::vector<std::pair<std::string, int64_t>> known;
+  for (const MetricRow& row : rows) {
+    auto at = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == row.name; });
+    if (at == known.end()) {
+      writer->run("INSERT INTO series (run, name) VALUES (?, ?) ON CONFLICT DO NOTHING", run, row.name);
+      Query q = writer->query("SELECT id FROM series WHERE run = ? AND name = ?", run, row.name);
+      q.next();
+      at = known.emplace(known.end(), row.name, q.integer(0));
+    }
+    writer->run("INSERT OR REPLACE INTO points (series, step, wall, value) VALUES (?, ?, ?, ?)", at->second, row.point.step, row.point.wall, row.point.value);
+  }
+}
+
+void Project::append_metrics(int64_t run, const std::vector<MetricRow>& rows) {
+  if (rows.empty()) return;
+  Transaction t(impl_->write());
+  impl_->put_metrics(run, rows);
+  t.commit();
+}
+
+void Project::truncate_metrics(int64_t run, int64_t step) {
+  Transaction t(impl_->write());
+  impl_->writer->run("DELETE FROM points WHERE series IN (SELECT id FROM series WHERE run = ?) AND step > ?", run, step);
+  t.commit();
+}
+
+std::vector<std::string> Project::metric_names(int64_t run) const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query("SELECT name FROM series WHERE run = ? ORDER BY name", run);
+  std::vector<std::string> out;
+  while (q.next()) out.push_back(q.text(0));
+  return out;
+}
+
+std::vector<MetricPoint> Project::metric(int64_t run, const std::string& name) const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query("SELECT step, wall, value FROM points WHERE series = (SELECT id FROM series WHERE run = ? AND name = ?) ORDER BY step", run, name);
+  std::vector<MetricPoint> out;
+  while (q.next()) out.push_back({q.integer(0), q.real(1), q.real(2)});
+  return out;
+}
+
+}  // namespace tenon::projects

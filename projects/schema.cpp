@@ -1,0 +1,126 @@
+#include "projects/schema.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <iterator>
+
+#include "core/error.h"
+
+namespace tenon::projects {
+namespace {
+
+// Step i brings a file from version i to version i + 1. A step that has been released is never edited again.
+constexpr const char* kSteps[] = {
+    R"sql(
+CREATE TABLE models  (id INTEGER PRIMARY KEY, spec   TEXT NOT NULL UNIQUE);
+CREATE TABLE recipes (id INTEGER PRIMARY KEY, recipe TEXT NOT NULL UNIQUE);
+CREATE TABLE project (
+  id      INTEGER PRIMARY KEY CHECK (id = 1),
+  model   INTEGER NOT NULL REFERENCES models,
+  recipe  INTEGER NOT NULL REFERENCES recipes,
+  created TEXT NOT NULL);
+CREATE TABLE runs (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  name        TEXT NOT NULL,
+  status      TEXT NOT NULL,
+  owner       TEXT NOT NULL DEFAULT '',   -- the process that trains it, while one does
+  created     TEXT NOT NULL,
+  steps       INTEGER NOT NULL DEFAULT 0,
+  total_steps INTEGER NOT NULL,
+  seconds     REAL NOT NULL DEFAULT 0,
+  model       INTEGER NOT NULL REFERENCES models,
+  recipe      INTEGER NOT NULL REFERENCES recipes,
+  best        TEXT NOT NULL DEFAULT 'null',
+  error       TEXT NOT NULL DEFAULT '',
+  deleted     INTEGER NOT NULL DEFAULT 0);
+CREATE UNIQUE INDEX run_names ON runs (name) WHERE deleted = 0;
+
+CREATE TABLE series (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, name TEXT NOT NULL, UNIQUE (run, name));
+CREATE TABLE points (                     -- a value of NULL is NaN
+  series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
+  step   INTEGER NOT NULL,
+  wall   REAL,
+  value  REAL,
+  PRIMARY KEY (series, step)) WITHOUT ROWID;
+
+CREATE TABLE chunks (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, data BLOB NOT NULL);
+CREATE TABLE checkpoints (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  run     INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+  step    INTEGER NOT NULL,
+  created TEXT NOT NULL,
+  bytes   INTEGER NOT NULL,
+  stored  INTEGER NOT NULL,
+  state   TEXT NOT NULL,
+  UNIQUE (run, step));
+CREATE TABLE tensors (
+  id         INTEGER PRIMARY KEY,
+  checkpoint INTEGER NOT NULL REFERENCES checkpoints ON DELETE CASCADE,
+  name       TEXT NOT NULL,
+  dtype      TEXT NOT NULL,
+  shape      TEXT NOT NULL,
+  UNIQUE (checkpoint, name));
+CREATE TABLE tensor_chunks (
+  tensor INTEGER NOT NULL REFERENCES tensors ON DELETE CASCADE,
+  seq    INTEGER NOT NULL,
+  chunk  INTEGER NOT NULL REFERENCES chunks,
+  PRIMARY KEY (tensor, seq)) WITHOUT ROWID;
+CREATE INDEX chunk_users ON tensor_chunks (chunk);
+
+CREATE TABLE artifacts (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  run     INTEGER REFERENCES runs ON DELETE CASCADE,
+  step    INTEGER NOT NULL,
+  kind    TEXT NOT NULL,
+  name    TEXT NOT NULL,
+  created TEXT NOT NULL,
+  data    BLOB NOT NULL);
+CREATE TABLE window_state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+)sql",
+};
+
+int64_t pragma(Database& db, const char* sql) {
+  Query q = db.query(sql);
+  return q.next() ? q.integer(0) : 0;
+}
+
+}  // namespace
+
+int schema_version() { return static_cast<int>(std::size(kSteps)); }
+
+void create_schema(Database& db) {
+  // The page size holds only when set before the first table; 64 KiB is twice as fast as 4 KiB for checkpoints.
+  db.script("PRAGMA page_size = 65536; PRAGMA journal_mode = WAL;");
+  Transaction t(db);
+  for (const char* step : kSteps) db.script(step);
+  db.script(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, schema_version()).c_str());
+  t.commit();
+}
+
+int check_schema(Database& db) {
+  const int64_t application = pragma(db, "PRAGMA application_id");
+  if (application != kApplicationId) throw Error(fmt::format("{} is not a Tenon project: it is an SQLite database of another program", db.path()));
+  const int version = static_cast<int>(pragma(db, "PRAGMA user_version"));
+  if (version > schema_version())
+    throw Error(fmt::format("{} was made by a newer Tenon (file version {}, this program knows up to {})", db.path(), version, schema_version()),
+                "Open it with that version; this one leaves it as it is.");
+  if (version < 1) throw Error(fmt::format("{} is damaged: it has no version", db.path()));
+  struct stat st{}, log{};
+  const int64_t bytes = pragma(db, "PRAGMA page_count") * pragma(db, "PRAGMA page_size");
+  // Pages that the file lacks may still lie in the log.
+  const bool logged = ::stat((db.path() + "-wal").c_str(), &log) == 0 && log.st_size > 0;
+  if (!logged && ::stat(db.path().c_str(), &st) == 0 && st.st_size < bytes)
+    throw Error(fmt::format("{} is damaged: it ends before its time ({} bytes are missing)", db.path(), bytes - st.st_size), "Restore it from a copy.");
+  return version;
+}
+
+void migrate_schema(Database& db, int from) {
+  if (from == schema_version()) return;
+  Transaction t(db);
+  for (int i = from; i < schema_version(); ++i) db.script(kSteps[i]);
+  db.script(fmt::format("PRAGMA user_version = {};", schema_version()).c_str());
+  t.commit();
+}
+
+}  // namespace tenon::projects

@@ -1,0 +1,204 @@
+// Walks the registry: adding an op adds no code here.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/parallel.h"
+#include "engine/autograd/autograd.h"
+#include "engine/autograd/gradcheck.h"
+#include "engine/op/op.h"
+#include "engine/op/samples.h"
+#include "engine/ops/create.h"
+#include "engine/ops/pointwise.h"
+#include "engine/ops/view.h"
+
+namespace tenon {
+namespace {
+
+std::vector<Tensor> run(const OpDef& op, const Sample& s, std::vector<Tensor> in) {
+  std::vector<Tensor> out(static_cast<size_t>(op.info.outputs));
+  dispatch(op, s.attrs.get(), in.data(), static_cast<int>(in.size()), out.data());
+  return out;
+}
+
+std::vector<double> values(const Tensor& t) {
+  Tensor c = contiguous(detach(t));
+  std::vector<double> v;
+  for (int64_t i = 0; i < c.numel(); ++i) v.push_back(storage_value(c, c.offset() + i));
+  return v;
+}
+
+bool same(double a, double b, double tolerance) { return (std::isnan(a) && std::isnan(b)) || a == b || std::abs(a - b) <= tolerance * (1 + std::abs(b)); }
+
+void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double tolerance, const std::string& what) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t o = 0; o < a.size(); ++o) {
+    ASSERT_EQ(to_string(a[o].size()), to_string(b[o].size())) << what;
+    auto x = values(a[o]), y = values(b[o]);
+    for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(same(x[i], y[i], tolerance)) << what << " output " << o << " element " << i << ": " << x[i] << " and " << y[i];
+  }
+}
+
+template <class F> void each_sample(F&& f) {
+  for (const OpDef* op : all_ops()) {
+    if (!op->samples) continue;
+    Samples samples;
+    op->samples(samples);
+    for (const Sample& s : samples.all()) {
+      SCOPED_TRACE(std::string(op->info.name) + " / " + s.name);
+      f(*op, s);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+// The same values behind another layout.
+Tensor transposed(const Tensor& t) {
+  if (t.ndim() < 2) return t;
+  return transpose(clone(transpose(t, -1, -2), Order::contiguous), -1, -2);
+}
+Tensor every_other(const Tensor& t) {
+  if (t.ndim() == 0 || t.numel() == 0) return t;
+  Shape wide = t.size();
+  wide[wide.n - 1] *= 2;
+  Tensor room = full(wide, 77, t.dtype());
+  Tensor view = slice(room, -1, 0, wide.back(), 2);
+  copy_(view, t);
+  return view;
+}
+Tensor backwards(const Tensor& t) {
+  if (t.ndim() == 0 || t.numel() == 0) return t;
+  return flip(clone(flip(t, -1), Order::contiguous), -1);
+}
+
+TEST(Registry, HasOpsWithUniqueNames) {
+  ASSERT_GT(all_ops().size(), 50u);
+  for (const OpDef* op : all_ops()) EXPECT_EQ(find_op(op->info.name), op);
+}
+
+TEST(Registry, EveryDifferentiableOpHasSamples) {
+  for (const OpDef* op : all_ops())
+    if (op->backward) EXPECT_TRUE(op->samples) << op->info.name;
+}
+
+TEST(Registry, SinglePrecisionFollowsDouble) {
+  each_sample([](const OpDef& op, const Sample& s) {
+    std::vector<Tensor> narrow;
+    for (const Tensor& t : s.inputs) narrow.push_back(t.defined() && t.dtype() == DType::f64 ? cast(t, DType::f32) : t);
+    expect_close(run(op, s, narrow), run(op, s, s.inputs), 2e-5, "f32 against f64");
+  });
+}
+
+TEST(Registry, LayoutDoesNotMatter) {
+  each_sample([](const OpDef& op, const Sample& s) {
+    auto dense = run(op, s, s.inputs);
+    for (auto layout : {transposed, every_other, backwards}) {
+      std::vector<Tensor> in;
+      for (const Tensor& t : s.inputs) in.push_back(t.defined() ? layout(t) : t);
+      if (op.info.kind == Kind::view && std::string(op.info.name) == "view") continue;  // a view of a strided tensor may rightly refuse
+      expect_close(run(op, s, in), dense, 1e-12, "strided against dense");
+    }
+  });
+}
+
+TEST(Registry, ThreadsDoNotChangeABit) {
+  each_sample([](const OpDef& op, const Sample& s) {
+    set_num_threads(1);
+    auto one = run(op, s, s.inputs);
+    set_num_threads(2);
+    auto two = run(op, s, s.inputs);
+    set_num_threads(0);
+    expect_close(one, two, 0, "1 against 2 threads");
+  });
+}
+
+Function function_of(const OpDef& op, const Sample& s) {
+  return [&op, s](const std::vector<Tensor>& in) { return run(op, s, in); };
+}
+std::vector<Tensor> leaves_of(const Sample& s) {
+  std::vector<Tensor> in;
+  for (size_t i = 0; i < s.inputs.size(); ++i) {
+    Tensor t = s.inputs[i].defined() ? clone(s.inputs[i]) : Tensor();
+    if (t.defined() && s.differentiable[i] && t.dtype() == DType::f64) set_requires_grad(t);
+    in.push_back(t);
+  }
+  return in;
+}
+bool checks(const OpDef& op, const std::vector<Tensor>& in) {
+  if (!op.backward) return false;
+  for (const Tensor& t : in)
+    if (t.defined() && t.requires_grad() && t.numel() > 0) return true;
+  return false;
+}
+
+TEST(Registry, GradientsFollowDifferences) {
+  each_sample([](const OpDef& op, const Sample& s) {
+    auto in = leaves_of(s);
+    if (checks(op, in)) ASSERT_EQ(gradcheck(function_of(op, s), in), "");
+  });
+}
+
+TEST(Registry, SecondGradientsFollowDifferences) {
+  each_sample([](const OpDef& op, const Sample& s) {
+    auto in = leaves_of(s);
+    if (checks(op, in)) ASSERT_EQ(gradgradcheck(function_of(op, s), in), "");
+  });
+}
+
+TEST(Registry, FusedGradientIsTheComposite) {
+  each_sample([](const OpDef& op, const Sample& s) {
+    auto in = leaves_of(s);
+    if (!checks(op, in)) return;
+    std::vector<Tensor> leaves;
+    for (auto& t : in)
+      if (t.defined() && t.requires_grad()) leaves.push_back(t);
+    auto out = run(op, s, in);
+    BackwardOptions retain;
+    retain.retain_graph = true;
+    std::vector<Tensor> g;
+    for (auto& o : out) g.push_back(full(o.size(), 0.75, o.dtype()));
+    auto fused = grad({out[0]}, leaves, {g[0]}, retain, true);
+    BackwardOptions create;
+    create.create_graph = true;
+    auto composite = grad({out[0]}, leaves, {g[0]}, create, true);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      ASSERT_EQ(fused[i].defined(), composite[i].defined());
+      if (fused[i]) expect_close({fused[i]}, {composite[i]}, 1e-12, "fused against composite");
+    }
+  });
+}
+
+TEST(Registry, MetaTensorsInferTheSameSizes) {
+  each_sample([](const OpDef& op, const Sample& s) {
+    std::vector<Tensor> shadows;
+    for (const Tensor& t : s.inputs) shadows.push_back(t.defined() ? empty(t.size(), t.dtype(), {DeviceType::meta}) : t);
+    auto real = run(op, s, s.inputs), shadow = run(op, s, shadows);
+    for (size_t i = 0; i < real.size(); ++i) {
+      EXPECT_EQ(to_string(real[i].size()), to_string(shadow[i].size()));
+      EXPECT_EQ(real[i].dtype(), shadow[i].dtype());
+      EXPECT_TRUE(shadow[i].is_meta());
+    }
+  });
+}
+
+TEST(Registry, NanAndInfinityPassThroughPointwiseOps) {
+  for (const OpDef* op : all_ops()) {
+    if (op->info.kind != Kind::pointwise || !op->samples || op->info.name == std::string("where")) continue;
+    Samples samples;
+    op->samples(samples);
+    Sample s = samples.all()[0];
+    if (s.inputs[0].dtype() != DType::f64) continue;
+    std::vector<Tensor> in;
+    for (auto& t : s.inputs) in.push_back(clone(t));
+    in[0].data<double>()[2] = NAN;
+    auto out = run(*op, s, in);
+    if (is_floating(out[0].dtype())) EXPECT_TRUE(std::isnan(values(out[0])[2])) << op->info.name;
+    for (auto& t : in) t = cast(t, DType::f32);
+    out = run(*op, s, in);
+    if (is_floating(out[0].dtype())) EXPECT_TRUE(std::isnan(values(out[0])[2])) << op->info.name << " f32";
+  }
+}
+
+}  // namespace
+}  // namespace tenon

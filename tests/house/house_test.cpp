@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/house/scan.h"
+
+namespace tenon::house {
+namespace {
+
+bool is_source(const std::string& path) {
+  const std::string ext = std::filesystem::path(path).extension().string();
+  return ext == ".h" || ext == ".cpp" || ext == ".cu" || ext == ".cuh";
+}
+bool is_text(const std::string& path) {
+  const std::string ext = std::filesystem::path(path).extension().string();
+  return is_source(path) || ext == ".md" || ext == ".txt" || ext == ".cmake" || ext == ".sh" || ext == ".json" || ext == ".py" || ext.empty();
+}
+std::string join(const Violations& v) {
+  std::string s;
+  for (const std::string& line : v) s += line + "\n";
+  return s;
+}
+
+TEST(House, includes_go_down_only_and_libraries_stay_in_their_places) {
+  size_t seen = 0;
+  Violations all;
+  for (const std::string& path : project_files(TENON_SOURCE_DIR)) {
+    if (!is_source(path)) continue;
+    ++seen;
+    for (std::string& v : scan_source(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path))) all.push_back(std::move(v));
+  }
+  EXPECT_GT(seen, 15u) << "the scan did not find the sources";
+  EXPECT_TRUE(all.empty()) << join(all);
+}
+
+TEST(House, no_unfinished_work_and_no_registry_hosts) {
+  Violations all;
+  for (const std::string& path : project_files(TENON_SOURCE_DIR))
+    if (is_text(path))
+      for (std::string& v : scan_words(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path))) all.push_back(std::move(v));
+  EXPECT_TRUE(all.empty()) << join(all);
+}
+
+TEST(House, rooms_are_compiled_without_qt_and_without_cuda) {
+  const std::string commands = read_text(std::string(TENON_BINARY_DIR) + "/compile_commands.json");
+  ASSERT_NE(commands.find("core/layout.cpp"), std::string::npos) << "compile_commands.json was not found";
+  const Violations bad = scan_compile_commands(TENON_SOURCE_DIR, commands);
+  EXPECT_TRUE(bad.empty()) << join(bad);
+}
+
+// The scanner itself: each rule is broken once, and once kept.
+TEST(Scanner, an_include_that_goes_up_is_found) {
+  EXPECT_EQ(scan_source("core/tensor.cpp", "#include \"engine/op/op.h\"\n").size(), 1u);
+  EXPECT_EQ(scan_source("projects/project.cpp", "\n#include \"views/shell/shell.h\"\n").at(0).substr(0, 23), "projects/project.cpp:2:");
+  EXPECT_TRUE(scan_source("projects/project.cpp", "#include \"core/tensor.h\"\n#include \"projects/project.h\"\n").empty());
+  EXPECT_EQ(scan_source("engine/a.cpp", "#  include \"app/cli/command.h\"\n").size(), 1u);
+  EXPECT_EQ(scan_source("engine/a.cpp", "#include \"tests/engine/helper.h\"\n").size(), 1u);
+  EXPECT_EQ(scan_source("engine/ops/a.cpp", "#include \"b.h\"\n").size(), 1u);
+}
+
+TEST(Scanner, qt_outside_the_window_is_found) {
+  const std::string text = "#include <QWidget>\n";
+  EXPECT_EQ(scan_source("views/training/training_model.cpp", text).size(), 1u);
+  EXPECT_EQ(scan_source("engine/a.h", "#include <QtCore/QString>\n").size(), 1u);
+  EXPECT_EQ(scan_source("views/training/training_model.cpp", "#include <imgui.h>\n").size(), 1u);
+  EXPECT_TRUE(scan_source("views/training/training_view.cpp", text).empty());
+  EXPECT_TRUE(scan_source("views/shell/main_window.cpp", text).empty());
+  EXPECT_TRUE(scan_source("app/window/window.cpp", text).empty());
+  EXPECT_EQ(scan_source("app/cli/train.cpp", text).size(), 1u);
+}
+
+TEST(Scanner, cuda_and_confined_libraries_are_found) {
+  EXPECT_EQ(scan_source("engine/ops/matmul.cpp", "#include <cuda_runtime.h>\n").size(), 1u);
+  EXPECT_TRUE(scan_source("core/cuda/pool.cpp", "#include <cuda_runtime.h>\n").empty());
+  EXPECT_EQ(scan_source("views/x/x_model.cpp", "#include <sqlite3.h>\n").size(), 1u);
+  EXPECT_TRUE(scan_source("projects/sql.cpp", "#include <sqlite3.h>\n").empty());
+  EXPECT_EQ(scan_source("engine/nn/conv.cpp", "#include <dnnl.hpp>\n").size(), 1u);
+}
+
+TEST(Scanner, long_files_and_words_are_found) {
+  EXPECT_EQ(scan_source("core/a.cpp", std::string(501, '\n')).size(), 1u);
+  EXPECT_TRUE(scan_source("core/a.cpp", std::string(500, '\n')).empty());
+  EXPECT_EQ(scan_words("core/a.cpp", "int x;  // " + std::string("TO") + "DO later\n").size(), 1u);
+  EXPECT_TRUE(scan_words("core/a.cpp", "int x;\n").empty());
+}
+
+TEST(Scanner, a_room_compiled_with_qt_is_found) {
+  const std::string entry = "{\n  \"command\": \"c++ -I/usr/include/x86_64-linux-gnu/qt6 -c a\",\n  \"file\": \"/r/engine/a.cpp\"\n}";
+  EXPECT_EQ(scan_compile_commands("/r", entry).size(), 1u);
+  const std::string fine = "{\n  \"command\": \"c++ -I/usr/include/x86_64-linux-gnu/qt6 -c a\",\n  \"file\": \"/r/views/a/a_view.cpp\"\n}";
+  EXPECT_TRUE(scan_compile_commands("/r", fine).empty());
+}
+
+}  // namespace
+}  // namespace tenon::house

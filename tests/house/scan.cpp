@@ -1,0 +1,151 @@
+#include "tests/house/scan.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+namespace tenon::house {
+namespace {
+
+constexpr std::array<std::string_view, 6> kRooms = {"core", "engine", "tracing", "projects", "views", "app"};
+constexpr size_t kMaxLines = 500;
+
+int room_rank(std::string_view path) {
+  std::string_view first = path.substr(0, path.find('/'));
+  auto at = std::find(kRooms.begin(), kRooms.end(), first);
+  return at == kRooms.end() || first.size() == path.size() ? -1 : static_cast<int>(at - kRooms.begin());
+}
+
+bool starts(std::string_view s, std::string_view with) { return s.substr(0, with.size()) == with; }
+bool ends(std::string_view s, std::string_view with) { return s.size() >= with.size() && s.substr(s.size() - with.size()) == with; }
+
+bool may_use_qt(std::string_view path) {
+  if (starts(path, "views/shell/") || starts(path, "views/canvas/") || starts(path, "app/window/")) return true;
+  if (starts(path, "views/")) return ends(path, "_view.cpp") || ends(path, "_view.h");
+  return starts(path, "tests/views/") && (ends(path, "_view_test.cpp") || ends(path, "_view_test.h"));
+}
+
+bool may_use_cuda(std::string_view path) { return starts(path, "core/cuda/") || ends(path, ".cu"); }
+
+bool is_qt(std::string_view header) {
+  return header.size() > 1 && header[0] == 'Q' && (header[1] == 't' || (header[1] >= 'A' && header[1] <= 'Z'));
+}
+
+bool is_cuda(std::string_view header) {
+  for (std::string_view with : {"cuda", "cublas", "cudnn", "nccl", "nvrtc", "cupti", "cub/", "thrust/"})
+    if (starts(header, with)) return true;
+  return false;
+}
+
+/// A library that only one part of the house may see: everyone else goes through that part.
+struct Confined {
+  std::string_view header, place;
+};
+constexpr Confined kConfined[] = {
+    {"sqlite3.h", "projects/"}, {"onnx/", "engine/formats/"}, {"google/protobuf/", "engine/formats/"},
+    {"dnnl", "engine/kernels/"}, {"oneapi/dnnl", "engine/kernels/"},
+};
+
+/// The header an include line names, with the quote or bracket that opens it; empty where the line is no include.
+std::string_view included(std::string_view line, char& open) {
+  size_t at = line.find_first_not_of(" \t");
+  if (at == line.npos || line[at] != '#') return {};
+  at = line.find_first_not_of(" \t", at + 1);
+  if (at == line.npos || !starts(line.substr(at), "include")) return {};
+  at = line.find_first_of("<\"", at);
+  if (at == line.npos) return {};
+  open = line[at];
+  size_t end = line.find(open == '<' ? '>' : '"', at + 1);
+  return end == line.npos ? std::string_view{} : line.substr(at + 1, end - at - 1);
+}
+
+}  // namespace
+
+Violations scan_source(const std::string& path, const std::string& text) {
+  Violations bad;
+  const int rank = room_rank(path);
+  std::istringstream lines(text);
+  std::string line;
+  size_t number = 0;
+  auto report = [&](const std::string& what) { bad.push_back(path + ":" + std::to_string(number) + ": " + what); };
+  while (std::getline(lines, line)) {
+    ++number;
+    char open = 0;
+    const std::string header{included(line, open)};
+    if (header.empty()) continue;
+    if (rank >= 0 && open == '"') {
+      const int other = room_rank(header);
+      if (other < 0 && !starts(header, "tests/") && header.find('/') == header.npos && !is_qt(header)) {
+        // A generated file of the meta-object compiler has no folder; everything else is named from the root.
+        if (!(ends(header, ".moc") && may_use_qt(path))) report("includes \"" + header + "\", which is not named from the root");
+      }
+      if (starts(header, "tests/")) report("includes " + header + ", which belongs to the tests");
+      if (other > rank) report("includes " + header + ", which lies above " + std::string(kRooms[static_cast<size_t>(rank)]));
+    }
+    const bool imgui = starts(header, "imgui");
+    if ((is_qt(header) || imgui) && !may_use_qt(path)) report("includes " + header + " outside the window's places");
+    if (is_cuda(header) && room_rank(header) < 0 && !may_use_cuda(path)) report("includes " + header + " outside core/cuda");
+    for (const Confined& c : kConfined)
+      if (open == '<' && starts(header, c.header) && !starts(path, c.place)) report("includes " + header + ", which only " + std::string(c.place) + " may");
+  }
+  if (rank >= 0 && number > kMaxLines) report("has more than " + std::to_string(kMaxLines) + " lines");
+  return bad;
+}
+
+Violations scan_words(const std::string& path, const std::string& text) {
+  // Put together from halves, so that this file does not hold them either.
+  static const std::string words[] = {std::string("TO") + "DO", std::string("FIX") + "ME", std::string("X") + "XX", std::string("deb.") + "debian.org",
+                                      std::string("py") + "pi.org", std::string("pythonhosted") + ".org", std::string("registry.") + "npmjs",
+                                      std::string("/wo") + "rk/"};
+  Violations bad;
+  for (const std::string& w : words)
+    if (size_t at = text.find(w); at != text.npos)
+      bad.push_back(path + ":" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + ": holds " + w);
+  return bad;
+}
+
+Violations scan_compile_commands(const std::string& root, const std::string& json) {
+  Violations bad;
+  std::istringstream lines(json);
+  std::string line, command;
+  while (std::getline(lines, line)) {
+    if (line.find("\"command\"") != line.npos) command = line;
+    const std::string key = "\"file\": \"" + root + "/";
+    size_t at = line.find(key);
+    if (at == line.npos) continue;
+    at += key.size();
+    const std::string path = line.substr(at, line.find('"', at) - at);
+    const int rank = room_rank(path);
+    if (rank < 0 || path.substr(0, 4) == "app/" || may_use_qt(path)) continue;
+    if (command.find("/qt6") != command.npos || command.find("QT_CORE_LIB") != command.npos) bad.push_back(path + ": compiled with Qt on its include path");
+    if (command.find("/cuda/") != command.npos && !may_use_cuda(path)) bad.push_back(path + ": compiled with CUDA on its include path");
+  }
+  return bad;
+}
+
+std::vector<std::string> project_files(const std::string& root) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> out;
+  for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator(); ++it) {
+    const std::string name = it->path().filename().string();
+    if (it->is_directory() && (it.depth() == 0 && (name == "build" || name == "shared" || name[0] == '.') && name != ".ci")) {
+      it.disable_recursion_pending();
+      continue;
+    }
+    if (it->is_regular_file() && name != ".git") out.push_back(fs::relative(it->path(), root).generic_string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+}  // namespace tenon::house

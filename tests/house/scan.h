@@ -1,0 +1,24 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tenon::house {
+
+/// One broken rule: "projects/project.cpp:12: includes views/x.h, which lies above projects".
+using Violations = std::vector<std::string>;
+
+/// Checks one source file. `path` is relative to the root of the tree ("engine/ops/matmul.cpp"), `text` what is in it.
+Violations scan_source(const std::string& path, const std::string& text);
+
+/// Words that no file of the tree may hold: marks of unfinished work, hosts of package registries.
+Violations scan_words(const std::string& path, const std::string& text);
+
+/// Compile commands (the text of compile_commands.json): outside the window's places no file is compiled with Qt on its include path.
+Violations scan_compile_commands(const std::string& root, const std::string& json);
+
+/// Every file under `root` that belongs to the project, relative, sorted; build trees and dot folders left out.
+std::vector<std::string> project_files(const std::string& root);
+
+std::string read_text(const std::string& path);
+
+}  // namespace tenon::house
