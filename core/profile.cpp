@@ -116,7 +116,9 @@ ProfileScope::ProfileScope(const char* name) : name_(name), start_(mode_word() &
 ProfileScope::~ProfileScope() {
   if (!start_) return;
   --t_profile_depth;
-  profile_add(intern_name(name_), start_, now_ns(), t_state.origin);
+  Origin origin = t_state.origin;
+  origin.seq = 0;  // a span around ops is none itself
+  profile_add(intern_name(name_), start_, now_ns(), origin);
 }
 
 }  // namespace tenon

@@ -5,10 +5,24 @@
 
 #include "tracing/step_record.h"
 
+namespace tenon {
+class TrainingSession;
+}
+
 namespace tenon::tracing {
 
-/// Recorded steps, one after the other, in the JSON that PyTorch's profiler writes: Perfetto, chrome://tracing and the tools for
-/// PyTorch's traces open it. Ops, phases and steps as slices, forward to backward as flows, live memory as a counter.
-std::string chrome_trace(const std::vector<std::shared_ptr<const StepRecord>>& steps);
+/// The timeline of some steps in a row, without their tensors.
+struct Profile {
+  struct Step {
+    int64_t step = 0, start_ns = 0, end_ns = 0;
+  };
+  std::vector<OpEvent> events;  ///< sorted by start; seq counts within a step
+  std::vector<Step> steps;
+};
+/// Runs `count` steps of the session with the op timeline on.
+Profile record_profile(TrainingSession& session, int64_t count);
+
+/// As Chrome-trace JSON in the fields PyTorch's profiler writes: cpu_op slices, ProfilerStep annotations, thread names.
+std::string chrome_trace(const Profile& profile, const std::string& run);
 
 }  // namespace tenon::tracing

@@ -1,6 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,55 +10,42 @@
 
 namespace tenon::tracing {
 
-/// The plain values a pickle may hold here: what PyTorch's memory snapshots are made of. Points into the Pickle it came from.
-struct PickleValue {
-  using List = std::vector<PickleValue>;                         ///< lists and tuples
-  using Dict = std::vector<std::pair<PickleValue, PickleValue>>;
-  std::variant<std::monostate, bool, int64_t, double, const std::string*, List*, Dict*> v;
+/// A Python value of builtin types only. Lists and dicts that a pickle shares stay shared.
+struct PyValue;
+using PyRef = std::shared_ptr<PyValue>;
+struct PyValue {
+  using List = std::vector<PyRef>;
+  using Dict = std::vector<std::pair<PyRef, PyRef>>;
+  std::variant<std::monostate, bool, int64_t, double, std::string, List, Dict> value;  ///< tuples are lists
 
-  const List* list() const;
-  const Dict* dict() const;
-  /// The value of a key; null where this is no dictionary or has no such key.
-  const PickleValue* find(std::string_view key) const;
+  /// Of a dict with string keys; null where it has none of that name.
+  const PyValue* find(std::string_view key) const;
   int64_t integer(std::string_view key, int64_t fallback = 0) const;
   std::string text(std::string_view key, const std::string& fallback = {}) const;
+  const List* list(std::string_view key) const;
 };
 
-/// A pickle that was read. Values are shared, as in the file; owning them in one place makes sharing, cycles and any depth harmless.
-struct Pickle {
-  PickleValue root;
-  std::deque<std::string> strings;
-  std::deque<PickleValue::List> lists;
-  std::deque<PickleValue::Dict> dicts;
-};
+/// Reads protocols 0x80 02 to 05 without ever running anything: an opcode that would (GLOBAL, REDUCE, BUILD, ...) is an error.
+/// Memory is bounded by the size of the bytes whatever lengths they claim. Throws Error with the position.
+PyRef read_pickle(std::string_view bytes);
 
-/// Reads protocols 2 to 5 with the opcodes of plain values only; nothing is ever called or imported.
-/// Throws Error naming `name` and the byte for anything else, and for data that is damaged or cut short.
-std::unique_ptr<Pickle> read_pickle(std::string_view bytes, const std::string& name);
-
-/// Writes protocol 4; equal strings are written once.
+/// Writes protocol 4.
 class PickleWriter {
  public:
   PickleWriter();
-  void begin_dict();
-  void begin_list();
-  void end_dict();
-  void end_list();
-  void text(const std::string& s);
-  void key(const std::string& s) { text(s); }
-  void integer(int64_t n);
-  void real(double v);
-  void boolean(bool b);
-  void pair(int64_t a, int64_t b);       ///< a tuple
-  /// Remembers the value just written; again() writes it anew, shared.
-  uint32_t remember();
-  void again(uint32_t remembered);
-  std::string finish();
+  void none() { out_ += 'N'; }
+  void boolean(bool b) { out_ += b ? '\x88' : '\x89'; }
+  void integer(int64_t v);
+  void number(double v);
+  void text(std::string_view s);
+  void begin_list() { out_ += "]("; }
+  void end_list() { out_ += 'e'; }
+  void begin_dict() { out_ += "}("; }
+  void end_dict() { out_ += 'u'; }
+  std::string finish() { return std::move(out_ += '.'); }
 
  private:
   std::string out_;
-  std::vector<std::pair<std::string, uint32_t>> strings_;  ///< sorted
-  uint32_t memo_ = 0;
 };
 
 }  // namespace tenon::tracing

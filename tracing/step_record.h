@@ -18,6 +18,7 @@ struct OpEvent {
   uint16_t module = 0;  ///< module_path()
   Phase phase = Phase::none;
   uint8_t depth = 0;    ///< nesting: composite ops contain others
+  std::string name;     ///< of the op, or of a span around ops ("forward", "load batch"; then seq is 0)
 };
 
 /// One op with what it read and wrote, as indices into StepRecord::tensors.
@@ -63,6 +64,7 @@ struct AllocEvent {
   int64_t bytes = 0;            ///< positive: taken, negative: given back
   uint32_t block = 0;           ///< the same number in both events of one block
   Origin origin;                ///< of the op that asked for it
+  uint16_t op = 0;              ///< interned_name() of that op, 0 where it was none
 };
 
 /// Where a value first stopped being finite.

@@ -108,6 +108,7 @@ std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Me
   for (const Attr& a : spec.attrs) check(def->info, a);
   if (static_cast<int>(inputs.size()) != def->info.inputs)
     throw Error(spec.type + " takes " + std::to_string(def->info.inputs) + " inputs, not " + std::to_string(inputs.size()));
+  if (!def->make) throw Error(spec.type + " marks an end of the model and makes no module");
   return def->make({spec, def->info, inputs, device});
 }
 

@@ -106,6 +106,7 @@ bool any_requires_grad(const Tensor* in, int inputs) {
 
 void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   uint32_t seq = ++t_state.origin.seq;
+  t_state.op = op.profile_name;
   try {
     bool quick = alike(op, in, inputs) && !out[0];
     if (quick) out[0] = empty_like(in[0]);
@@ -121,6 +122,7 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
 
 void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int inputs) {
   uint32_t seq = ++t_state.origin.seq;
+  t_state.op = op.profile_name;
   if (alike(op, in, inputs) && !(mode_word() & kSlow) && !(grad_enabled() && any_requires_grad(in, inputs))) {
     run_quick(op, in, inputs, in[0]);
     ++in[0].storage()->version;

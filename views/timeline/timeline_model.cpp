@@ -195,7 +195,7 @@ bool TimelineModel::key(const KeyEvent& e) {
     has_range_ = true;
     range_a_ = static_cast<double>(op.start_ns);
     range_b_ = range_a_ + static_cast<double>(op.duration_ns);
-  } else if (e.key == "Escape" && has_range_) has_range_ = false;
+  } else if (e.key == "Esc" && has_range_) has_range_ = false;
   else if (e.key == "Right" || e.key == "Left") {
     int64_t n = static_cast<int64_t>(links_.record()->ops.size());
     int64_t to = std::clamp<int64_t>(static_cast<int64_t>(selected_) + (e.key == "Right" ? 1 : -1), 1, n);

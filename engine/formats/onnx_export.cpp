@@ -1,0 +1,101 @@
+#include "engine/formats/onnx_export.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "engine/ops/create.h"
+#include "engine/ops/onnx_op.h"
+#include "engine/ops/view.h"
+
+namespace tenon::formats {
+namespace {
+
+OnnxAttribute attribute_of(const OnnxOp::Attribute& a) {
+  return {a.name, std::visit([](const auto& v) -> OnnxAttribute::Value {
+            using T = std::decay_t<decltype(v)>;
+            if constexpr (std::is_same_v<T, float>) return static_cast<double>(v);
+            else if constexpr (std::is_same_v<T, std::vector<float>>) return std::vector<double>(v.begin(), v.end());
+            else return v;
+          }, a.value)};
+}
+
+class Writer {
+ public:
+  explicit Writer(const Graph& g) : g_(g) {
+    if (!g.inputs.empty() && g.values[static_cast<size_t>(g.inputs[0])].meta.shape.n > 0) batch_ = g.values[static_cast<size_t>(g.inputs[0])].meta.shape[0];
+  }
+
+  OnnxModel write(const std::string& name) {
+    OnnxModel m;
+    m.graph.name = name;
+    for (const Graph::Node& n : g_.nodes) node(m.graph, n);
+    for (int v : g_.inputs) m.graph.inputs.push_back(declared(v));
+    for (int v : g_.outputs) m.graph.outputs.push_back(declared(v));
+    for (size_t v = 0; v < g_.values.size(); ++v)
+      if (used_[v] && g_.values[v].constant.defined()) m.graph.initializers.emplace_back(g_.values[v].name, contiguous(detach_value(g_.values[v].constant)));
+    for (auto& c : constants_) m.graph.initializers.push_back(std::move(c));
+    validate(m.graph, name);
+    return m;
+  }
+
+ private:
+  static Tensor detach_value(const Tensor& t) { return view_of(t, t.layout()); }
+
+  const Graph::Value& value(int v) const { return g_.values[static_cast<size_t>(v)]; }
+
+  OnnxValue declared(int v) const {
+    const Meta& m = value(v).meta;
+    OnnxValue d{value(v).name, true, m.dtype, true, {}};
+    for (int i = 0; i < m.shape.n; ++i) d.shape.push_back(i == 0 && m.shape[0] == batch_ ? OnnxDim{-1, "N"} : OnnxDim{m.shape[i], ""});
+    return d;
+  }
+
+  void node(OnnxGraph& out, const Graph::Node& n) {
+    OnnxOp o;
+    o.type = n.op->info.onnx;
+    for (size_t i = 0; i < n.inputs.size(); ++i) o.inputs.push_back(static_cast<int>(i));
+    if (n.op->onnx) n.op->onnx(n.attrs.get(), o);
+    std::string where = module_path(n.module).empty() ? "" : fmt::format(" of module '{}'", module_path(n.module));
+    if (!o.unsupported.empty()) throw Error(fmt::format("{}{} cannot be exported to ONNX: {}", n.op->info.name, where, o.unsupported));
+    if (o.type.empty()) throw Error(fmt::format("{}{} cannot be exported to ONNX: opset 17 has no operator of the same meaning", n.op->info.name, where));
+    OnnxNode node;
+    node.op_type = o.type;
+    node.name = fmt::format("{}_{}", n.op->info.name, out.nodes.size());
+    for (int i : o.inputs) {
+      int v = n.inputs[static_cast<size_t>(i)];
+      if (v >= 0) used_[static_cast<size_t>(v)] = true;
+      node.inputs.push_back(v < 0 ? "" : value(v).name);
+    }
+    for (OnnxOp::ConstantInput& c : o.constants) {
+      // A reshape that keeps the batch axis is written as "copy this axis" (0), so that the model runs at any batch size.
+      if (o.type == "Reshape" && !c.values.empty() && c.values[0] == batch_ && value(n.inputs[0]).meta.shape.n > 0 && value(n.inputs[0]).meta.shape[0] == batch_)
+        c.values[0] = 0;
+      Shape size;
+      if (!c.scalar) size.push_back(static_cast<int64_t>(c.values.size()));
+      Tensor t = empty(size, DType::i64);
+      for (size_t i = 0; i < c.values.size(); ++i) t.data<int64_t>()[i] = c.values[i];
+      constants_.emplace_back(fmt::format("{}_arg{}", node.name, node.inputs.size()), t);
+      node.inputs.push_back(constants_.back().first);
+    }
+    while (!node.inputs.empty() && node.inputs.back().empty()) node.inputs.pop_back();
+    for (const auto& a : o.attributes) node.attributes.push_back(attribute_of(a));
+    // Further outputs are what an op keeps for its own gradient (indices, statistics): no other op reads them in evaluation.
+    for (size_t k = 1; k < n.outputs.size(); ++k)
+      for (const Graph::Node& other : g_.nodes)
+        for (int v : other.inputs)
+          if (v >= 0 && v == n.outputs[k]) throw Error(fmt::format("output {} of {}{} cannot be exported to ONNX", k, n.op->info.name, where));
+    node.outputs.push_back(value(n.outputs[0]).name);
+    out.nodes.push_back(std::move(node));
+  }
+
+  const Graph& g_;
+  int64_t batch_ = -1;
+  std::vector<bool> used_ = std::vector<bool>(g_.values.size());
+  std::vector<std::pair<std::string, Tensor>> constants_;
+};
+
+}  // namespace
+
+OnnxModel to_onnx(const Graph& graph, const std::string& name) { return Writer(graph).write(name); }
+
+}  // namespace tenon::formats

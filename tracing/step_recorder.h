@@ -1,0 +1,21 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "tracing/step_record.h"
+
+namespace tenon {
+class TrainingSession;
+}
+
+namespace tenon::tracing {
+
+struct RecordOptions {
+  int64_t keep_bytes = int64_t{2} << 30;  ///< values of tensors kept in the record; those that come later keep their shape only
+};
+
+/// Runs the session's next step with every instrument on and returns what was seen; the session then stands after that step.
+/// Where the step is not finite, the record says where it began (StepRecord::nan). See Note [Two passes].
+std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run, const RecordOptions& options = {});
+
+}  // namespace tenon::tracing

@@ -1,0 +1,342 @@
+// The picture of the builder and its pointer and keys; the edits are in builder_model.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/builder/attr_text.h"
+#include "views/builder/builder_model.h"
+#include "views/shared/format.h"
+
+namespace tenon::views {
+
+namespace {
+constexpr float kNodeW = 240, kNodeH = 48, kErrorH = 20, kPort = 5;
+
+/// A quiet colour a family of layers, so that a network's rhythm is seen from afar.
+Ink family(const std::string& type) {
+  const LayerInfo* info = find_layer_type(type);
+  std::string group = info ? lower(info->group) : "";
+  if (type == "Input" || type == "Output") return Ink::secondary;
+  if (group.find("conv") != std::string::npos) return Ink::series0;
+  if (group.find("linear") != std::string::npos || type == "Linear") return Ink::series5;
+  if (group.find("norm") != std::string::npos) return Ink::series2;
+  if (group.find("activation") != std::string::npos || group.find("non") == 0) return Ink::series6;
+  if (group.find("pool") != std::string::npos) return Ink::series1;
+  if (group.find("dropout") != std::string::npos || group.find("regular") != std::string::npos) return Ink::series3;
+  return Ink::series7;
+}
+}  // namespace
+
+Point BuilderModel::to_canvas(double x, double y) const {
+  return {static_cast<float>(x) * zoom_ + pan_x_, static_cast<float>(y) * zoom_ + pan_y_};
+}
+
+Box BuilderModel::box_of(const LayerSpec& l) const {
+  Point p = to_canvas(l.x, l.y);
+  const LayerReport* r = report(l.name);
+  float h = kNodeH + (r && !r->error.empty() ? kErrorH : 0);
+  return {p.x, p.y, kNodeW * zoom_, h * zoom_};
+}
+
+Point BuilderModel::port(const LayerSpec& l, bool output, int index) const {
+  const LayerInfo* info = find_layer_type(l.type);
+  int count = std::max(1, info ? (output ? info->outputs : info->inputs) : 1);
+  Box b = box_of(l);
+  float x = b.x + b.w * static_cast<float>(index + 1) / static_cast<float>(count + 1);
+  return {x, output ? b.bottom() : b.y};
+}
+
+void BuilderModel::fit() {
+  fit_next_ = true;
+  changed();
+}
+
+void BuilderModel::zoom_by(float factor) {
+  float next = std::clamp(zoom_ * factor, 0.3f, 1.6f), cx = size_.w / 2, cy = size_.h / 2;
+  pan_x_ = cx - (cx - pan_x_) * next / zoom_;
+  pan_y_ = cy - (cy - pan_y_) * next / zoom_;
+  zoom_ = next;
+  changed();
+}
+
+void BuilderModel::draw_wire(Scene& scene, Point a, Point b, Ink ink, float width, int64_t id) {
+  std::vector<Point> points;
+  if (b.y > a.y + 4) {
+    float reach = std::min((b.y - a.y) * 0.5f, 60 * zoom_);
+    for (int i = 0; i <= 16; ++i) {
+      float t = static_cast<float>(i) / 16, u = 1 - t;
+      float k0 = u * u * u, k1 = 3 * u * u * t, k2 = 3 * u * t * t, k3 = t * t * t;
+      points.push_back({(k0 + k1) * a.x + (k2 + k3) * b.x, k0 * a.y + k1 * (a.y + reach) + k2 * (b.y - reach) + k3 * b.y});
+    }
+  } else {  // upwards: out below, up between the columns, in from above
+    float d = 14 * zoom_, side = b.x > a.x ? a.x + (kNodeW / 2 + 24) * zoom_ : a.x - (kNodeW / 2 + 24) * zoom_, r = 6 * zoom_;
+    float s = side > a.x ? 1.f : -1.f, s2 = b.x > side ? 1.f : -1.f;
+    points = {a, {a.x, a.y + d - r}, {a.x + r * s, a.y + d}, {side - r * s, a.y + d}, {side, a.y + d - r}, {side, b.y - d + r}, {side + r * s2, b.y - d}, {b.x - r * s2, b.y - d}, {b.x, b.y - d + r}, b};
+  }
+  scene.polyline(points, ink, width);
+  scene.polygon({{b.x, b.y}, {b.x - 4, b.y - 7}, {b.x + 4, b.y - 7}}, ink);
+  if (id < 0) return;
+  for (size_t i = 0; i + 1 < points.size(); ++i) {
+    Point p = points[i], q = points[i + 1];
+    scene.target({std::min(p.x, q.x) - 4, std::min(p.y, q.y) - 4, std::fabs(p.x - q.x) + 8, std::fabs(p.y - q.y) + 8}, {wire, id}, Cursor::hand);
+  }
+}
+
+void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
+  const LayerInfo* info = find_layer_type(l.type);
+  const LayerReport* r = report(l.name);
+  bool bad = r && !r->error.empty(), on = selected_.count(l.name) > 0;
+  Box b = box_of(l);
+  if (b.right() < -20 || b.bottom() < -20 || b.x > size_.w + 20 || b.y > size_.h + 20) return;
+  scene.rect(b, Ink::raised, 1, 4);
+  scene.rect({b.x, b.y, 4, b.h}, bad ? Ink::bad : family(l.type), 1, 2);
+  scene.outline(b, bad ? Ink::bad : on ? Ink::accent : Ink::line, on || bad ? 2.f : 1.f, 4);
+  if (bad && on) scene.outline({b.x - 3, b.y - 3, b.w + 6, b.h + 6}, Ink::accent, 1, 6);
+  std::string tip = info ? l.type + ": " + info->help : l.type;
+  if (r && r->parameters) tip += fmt::format("\n{} parameters", format_grouped(r->parameters));
+  if (r && r->flops > 0) tip += "\n" + format_flops(r->flops) + " a batch of " + std::to_string(batch_);
+  if (bad) tip += "\n" + r->error + (r->hint.empty() ? "" : "\n" + r->hint);
+  scene.target(b, {layer, id}, Cursor::hand, tip);
+  float x = b.x + 12, w = b.w - 20;
+  if (zoom_ >= 0.8f) {
+    float row = b.y + 4 * zoom_, h = 20 * zoom_;
+    float name_w = std::min(text_width(l.name, Face::body) + 4, w * 0.52f);
+    scene.text({x, row, name_w, h}, l.name, Ink::text, Face::body);
+    std::string what = attr_summary(l, info);
+    what = what.empty() || lower(l.name) == lower(l.type + what) ? l.type : l.type + "  " + what;
+    scene.text({x + name_w + 6, row, w - name_w - 6, h}, what, Ink::secondary, Face::small, Align::right);
+    row += 20 * zoom_;
+    std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && bad ? "no output" : "";
+    std::string count = r && r->parameters ? format_count(static_cast<double>(r->parameters)) + (r->parameters == 1 ? " parameter" : " parameters") : "";
+    float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
+    scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
+    if (!count.empty()) scene.text({b.right() - 8 - count_w, row, count_w, h}, count, Ink::secondary, Face::small, Align::right);
+    if (bad) {
+      row += 22 * zoom_;
+      scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
+      scene.text({x + 16, row, w - 16, h}, r->error, Ink::bad_text, Face::small);
+    }
+  } else if (zoom_ >= 0.45f) {
+    scene.text({x, b.y, w, b.h}, l.name, bad ? Ink::bad_text : Ink::text, Face::small);
+  }
+  int inputs = info ? info->inputs : 1, outputs = info ? info->outputs : 1;
+  auto dot = [&](Point p, bool output, int i) {
+    bool used = std::any_of(spec_.wires.begin(), spec_.wires.end(), [&](const WireSpec& wi) {
+      return output ? wi.from == l.name && wi.from_port == i : wi.to == l.name && wi.to_port == i;
+    });
+    scene.rect({p.x - kPort, p.y - kPort, 2 * kPort, 2 * kPort}, Ink::panel, 1, kPort);
+    scene.outline({p.x - kPort, p.y - kPort, 2 * kPort, 2 * kPort}, used ? Ink::secondary : Ink::accent, 1.5f, kPort);
+    const std::string text = r ? (output ? (i < static_cast<int>(r->outputs.size()) ? r->outputs[i] : "") : (i < static_cast<int>(r->inputs.size()) ? r->inputs[i] : "")) : "";
+    scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, id * 16 + i}, Cursor::cross, (output ? "output " : "input ") + text);
+  };
+  for (int i = 0; i < inputs; ++i) dot(port(l, false, i), false, i);
+  for (int i = 0; i < outputs; ++i) dot(port(l, true, i), true, i);
+}
+
+void BuilderModel::draw(Scene& scene) {
+  size_ = scene.size();
+  if (fit_next_ && !spec_.layers.empty()) {
+    double x0 = 1e300, y0 = 1e300, x1 = -1e300, y1 = -1e300;
+    for (const LayerSpec& l : spec_.layers) {
+      x0 = std::min(x0, l.x), y0 = std::min(y0, l.y);
+      x1 = std::max(x1, l.x + kNodeW), y1 = std::max(y1, l.y + kNodeH);
+    }
+    float w = static_cast<float>(x1 - x0), h = static_cast<float>(y1 - y0);
+    zoom_ = std::clamp(std::min((size_.w - 48) / w, (size_.h - 84) / h), 0.3f, 1.f);
+    if (zoom_ > 0.8f && zoom_ < 1) zoom_ = std::max(zoom_, 0.86f);  // text stays readable; what does not fit scrolls
+    pan_x_ = std::max((size_.w - w * zoom_) / 2, 24.f) - static_cast<float>(x0) * zoom_;
+    pan_y_ = std::max((size_.h - 36 - h * zoom_) / 2, 24.f) - static_cast<float>(y0) * zoom_;
+    pan_x_ = std::round(pan_x_);
+    pan_y_ = std::round(pan_y_);
+    fit_next_ = false;
+  }
+  float dots = 32 * zoom_;
+  if (dots >= 16)
+    for (float y = std::fmod(pan_y_, dots); y < size_.h; y += dots)
+      for (float x = std::fmod(pan_x_, dots); x < size_.w; x += dots) scene.rect({x, y, 1, 1}, Ink::line);
+  for (size_t i = 0; i < spec_.wires.size(); ++i) {
+    const WireSpec& w = spec_.wires[i];
+    const LayerSpec *from = spec_.find(w.from), *to = spec_.find(w.to);
+    if (!from || !to) continue;
+    const LayerReport* r = report(w.to);
+    bool bad = r && !r->error.empty(), on = static_cast<int>(i) == selected_wire_;
+    draw_wire(scene, port(*from, true, w.from_port), port(*to, false, w.to_port), on ? Ink::accent : bad ? Ink::bad : Ink::secondary, on ? 2.5f : 1.5f, static_cast<int64_t>(i));
+  }
+  for (size_t i = 0; i < spec_.layers.size(); ++i) draw_layer(scene, spec_.layers[i], static_cast<int64_t>(i));
+  if (drag_ == Drag::wire)
+    if (const LayerSpec* from = spec_.find(wire_from_)) draw_wire(scene, port(*from, true, wire_port_), {pointer_x_, pointer_y_}, Ink::accent, 2, -1);
+
+  auto wrong = errors();
+  std::string total = fmt::format("{} layers · {} parameters · {} forward · activations {} at batch {}", spec_.layers.size(), format_count(static_cast<double>(parameters())),
+                                  format_flops(flops()), format_bytes(static_cast<double>(output_bytes())), batch_);
+  scene.rect({0, size_.h - 28, size_.w, 28}, Ink::panel, 0.92f);
+  scene.line({0, size_.h - 28}, {size_.w, size_.h - 28}, Ink::line);
+  std::string fault = wrong.empty() ? "every shape fits" : wrong.size() == 1 ? "1 error" : fmt::format("{} errors", wrong.size());
+  float fault_w = text_width(fault, Face::small) + 24;
+  scene.text({12, size_.h - 28, size_.w - fault_w - 32, 28}, total, Ink::secondary, Face::small);
+  scene.text({size_.w - fault_w - 12, size_.h - 28, fault_w, 28}, (wrong.empty() ? "✓ " : "⚠ ") + fault, wrong.empty() ? Ink::good_text : Ink::bad_text, Face::small, Align::right);
+  if (!why_.empty()) {
+    float w = std::min(text_width(why_, Face::small) + 24, size_.w - 32);
+    scene.rect({16, size_.h - 60, w, 24}, Ink::raised, 1, 4);
+    scene.outline({16, size_.h - 60, w, 24}, Ink::warning, 1, 4);
+    scene.text({28, size_.h - 60, w - 20, 24}, why_, Ink::warning_text, Face::small);
+  }
+}
+
+bool BuilderModel::pointer(const PointerEvent& e) {
+  switch (e.type) {
+    case PointerEvent::Type::press: {
+      press_x_ = pointer_x_ = e.x;
+      press_y_ = pointer_y_ = e.y;
+      start_x_ = pan_x_;
+      start_y_ = pan_y_;
+      moved_ = false;
+      moved_dx_ = moved_dy_ = 0;
+      why_.clear();
+      Hit hit = last_.hit_at(e.x, e.y);
+      if (e.button == Button::middle) {
+        drag_ = Drag::pan;
+        return false;
+      }
+      if (e.button != Button::left) return false;
+      ++drag_serial_;
+      if (hit.kind == output_port || hit.kind == input_port) {
+        const LayerSpec& l = spec_.layers[hit.id / 16];
+        int index = static_cast<int>(hit.id % 16);
+        if (hit.kind == output_port) {
+          wire_from_ = l.name;
+          wire_port_ = index;
+          drag_ = Drag::wire;
+          return true;
+        }
+        for (const WireSpec& w : spec_.wires)  // a wire taken by its head comes off and can be put elsewhere
+          if (w.to == l.name && w.to_port == index) {
+            WireSpec held = w;
+            disconnect(held.to, held.to_port);
+            wire_from_ = held.from;
+            wire_port_ = held.from_port;
+            drag_ = Drag::wire;
+            return true;
+          }
+        return false;
+      }
+      if (hit.kind == layer) {
+        const std::string name = spec_.layers[hit.id].name;
+        if (e.mods.shift || e.mods.ctrl) {
+          if (!selected_.erase(name)) selected_.insert(name);
+          primary_ = selected_.count(name) ? name : std::string();
+        } else if (!selected_.count(name) || primary_ != name) {
+          if (selected_.count(name) && selected_.size() > 1) primary_ = name;
+          else choose(name);
+        }
+        drag_ = Drag::move;
+        return true;
+      }
+      if (hit.kind == wire) {
+        selected_.clear();
+        primary_.clear();
+        selected_wire_ = static_cast<int>(hit.id);
+        return true;
+      }
+      drag_ = Drag::pan;
+      return false;
+    }
+    case PointerEvent::Type::move: {
+      pointer_x_ = e.x;
+      pointer_y_ = e.y;
+      if (drag_ == Drag::none) return false;
+      if (std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4) moved_ = true;
+      if (drag_ == Drag::wire) return true;
+      if (!moved_) return false;
+      if (drag_ == Drag::pan) {
+        pan_x_ = start_x_ + e.x - press_x_;
+        pan_y_ = start_y_ + e.y - press_y_;
+      } else {
+        double dx = std::round((e.x - press_x_) / zoom_ / 8) * 8, dy = std::round((e.y - press_y_) / zoom_ / 8) * 8;
+        if (dx != moved_dx_ || dy != moved_dy_) move_selected(dx - moved_dx_, dy - moved_dy_);
+        moved_dx_ = dx;
+        moved_dy_ = dy;
+      }
+      return true;
+    }
+    case PointerEvent::Type::release: {
+      Drag was = drag_;
+      drag_ = Drag::none;
+      if (was == Drag::wire) {
+        Hit hit = last_.hit_at(e.x, e.y);
+        if (hit.kind == input_port) connect(wire_from_, wire_port_, spec_.layers[hit.id / 16].name, static_cast<int>(hit.id % 16));
+        else if (hit.kind == layer) {
+          const LayerSpec& l = spec_.layers[hit.id];
+          const LayerInfo* info = find_layer_type(l.type);
+          int free = 0;
+          for (int i = 0; info && i < info->inputs; ++i)
+            if (std::none_of(spec_.wires.begin(), spec_.wires.end(), [&](const WireSpec& w) { return w.to == l.name && w.to_port == i; })) {
+              free = i;
+              break;
+            }
+          if (l.name != wire_from_) connect(wire_from_, wire_port_, l.name, free);
+        }
+        return true;
+      }
+      if (was == Drag::pan && !moved_ && e.button == Button::left) {
+        selected_.clear();
+        primary_.clear();
+        selected_wire_ = -1;
+        return true;
+      }
+      return was != Drag::none;
+    }
+    case PointerEvent::Type::double_click: {
+      Hit hit = last_.hit_at(e.x, e.y);
+      if (!hit && on_palette) on_palette(e.x, e.y, "");
+      return true;
+    }
+    case PointerEvent::Type::leave: return false;
+  }
+  return false;
+}
+
+bool BuilderModel::wheel(const WheelEvent& e) {
+  if (e.mods.ctrl) {
+    float next = std::clamp(zoom_ * std::pow(1.15f, e.dy), 0.3f, 1.6f);
+    pan_x_ = e.x - (e.x - pan_x_) * next / zoom_;
+    pan_y_ = e.y - (e.y - pan_y_) * next / zoom_;
+    zoom_ = next;
+  } else if (e.mods.shift) {
+    pan_x_ += e.dy * 60;
+  } else {
+    pan_x_ += e.dx * 60;
+    pan_y_ += e.dy * 60;
+  }
+  return true;
+}
+
+bool BuilderModel::key(const KeyEvent& e) {
+  if (e.mods.ctrl || e.mods.alt) return false;
+  if (e.key == "Del" || e.key == "Backspace") return remove_selected() || !why_.empty();
+  if (e.key == "Esc") {
+    drag_ = Drag::none;
+    selected_.clear();
+    primary_.clear();
+    selected_wire_ = -1;
+    why_.clear();
+    return true;
+  }
+  if (e.key == "Up" || e.key == "Down") {
+    for (const WireSpec& w : spec_.wires) {
+      if (e.key == "Down" && w.from == primary_) return choose(w.to), true;
+      if (e.key == "Up" && w.to == primary_) return choose(w.from), true;
+    }
+    if (primary_.empty() && !spec_.layers.empty()) return choose(spec_.layers.front().name), true;
+    return false;
+  }
+  // Typing a letter looks for a layer to add.
+  if (on_palette && e.text.size() == 1 && std::isalpha(static_cast<unsigned char>(e.text[0]))) {
+    on_palette(size_.w / 2 - 140, 40, e.text);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,259 @@
+#include "views/details/details_model.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tracing/step_record.h"
+#include "views/builder/attr_text.h"
+#include "views/shared/format.h"
+#include "views/shared/meaning.h"
+
+namespace tenon::views {
+
+namespace {
+using Kind = Selection::Kind;
+using tracing::StepRecord;
+
+Details::Row row(std::string name, std::string value, std::string exact = {}) {
+  return {std::move(name), std::move(value), std::move(exact), {}, Ink::none};
+}
+Details::Row tensor_row(const StepRecord& r, const std::string& name, int t) {
+  const auto& x = r.tensors[t];
+  return {name, type_text(x) + "  " + x.name, x.name, Selection::tensor(t, "details"), ink_of(x.category)};
+}
+Details::Row op_row(const StepRecord& r, const std::string& name, uint32_t seq) {
+  const auto& op = r.ops[seq - 1];
+  return {name, op_text(op), op_text(op), Selection::op(seq, "details"), ink_of(op.origin.phase)};
+}
+void jumps(Details& d, bool autograd, bool tensor, bool memory) {
+  d.jumps.push_back({"timeline", "Timeline"});
+  if (autograd) d.jumps.push_back({"autograd", "Autograd"});
+  if (memory) d.jumps.push_back({"memory", "Memory"});
+  if (tensor) d.jumps.push_back({"tensor", "Tensor"});
+}
+
+void op_details(Details& d, const Links& links, uint32_t seq) {
+  const StepRecord& r = *links.record();
+  const auto& op = r.ops[seq - 1];
+  std::string path = module_path(op.origin.module);
+  Details::Section about{"", {}};
+  if (!path.empty()) about.rows.push_back({"module", path, path, Selection::module(path, "details"), Ink::none});
+  about.rows.push_back({"phase", word(op.origin.phase), {}, {}, ink_of(op.origin.phase)});
+  if (!op.attrs.empty()) about.rows.push_back(row("attributes", op.attrs, op.attrs));
+  double share = r.duration_ns > 0 ? static_cast<double>(op.duration_ns) / static_cast<double>(r.duration_ns) : 0;
+  about.rows.push_back(row("time", fmt::format("{} · {} of step", format_ns(static_cast<double>(op.duration_ns)), format_percent(share)), fmt::format("{} ns", op.duration_ns)));
+  about.rows.push_back(row("start", format_ns(static_cast<double>(op.start_ns)), fmt::format("{} ns", op.start_ns)));
+  if (op.flops > 0) {
+    about.rows.push_back(row("work", format_flops(op.flops), format_exact(op.flops)));
+    if (op.duration_ns > 0) about.rows.push_back(row("rate", format_flops(op.flops / static_cast<double>(op.duration_ns) * 1e9) + "/s"));
+  }
+  if (op.bytes > 0) about.rows.push_back(row("traffic", format_bytes(op.bytes), format_exact(op.bytes)));
+  d.sections.push_back(std::move(about));
+  Details::Section io{"Tensors", {}};
+  for (int t : op.inputs) io.rows.push_back(tensor_row(r, "reads", t));
+  for (int t : op.outputs) io.rows.push_back(tensor_row(r, "writes", t));
+  if (!io.rows.empty()) d.sections.push_back(std::move(io));
+  Details::Section kin{"Belongs to", {}};
+  if (op.forward_seq && op.forward_seq <= r.ops.size()) kin.rows.push_back(op_row(r, "forward op", op.forward_seq));
+  for (uint32_t b : links.backward_of(seq)) kin.rows.push_back(op_row(r, "backward op", b));
+  int node = links.grad_node_of(Selection::op(seq));
+  if (node >= 0) {
+    const auto& g = r.grad_nodes[node];
+    kin.rows.push_back({"autograd", g.name, g.name, Selection::grad_node(node, "details"), Ink::phase_backward});
+    if (g.saved_bytes) kin.rows.push_back(row("saved", format_bytes(static_cast<double>(g.saved_bytes)), fmt::format("{} bytes", g.saved_bytes)));
+  }
+  auto blocks = links.blocks_of(seq);
+  for (size_t i = 0; i < blocks.size() && i < 4; ++i)
+    for (const auto& a : r.allocs)
+      if (a.block == blocks[i] && a.bytes > 0) {
+        kin.rows.push_back({"took", fmt::format("{} · {}", format_bytes(static_cast<double>(a.bytes)), word(a.origin.category)), std::to_string(a.bytes), Selection::alloc(blocks[i], "details"), ink_of(a.origin.category)});
+        break;
+      }
+  if (!kin.rows.empty()) d.sections.push_back(std::move(kin));
+}
+
+void tensor_details(Details& d, const Links& links, int t) {
+  const StepRecord& r = *links.record();
+  const auto& x = r.tensors[t];
+  d.title = x.name;
+  d.subtitle = "tensor";
+  d.mark = ink_of(x.category);
+  double bytes = static_cast<double>(x.layout.numel()) * static_cast<double>(itemsize(x.dtype));
+  Details::Section about{"", {row("dtype", name(x.dtype)), row("size", to_string(x.layout.size), to_string(x.layout.size)), row("stride", to_string(x.layout.stride), to_string(x.layout.stride)),
+                              row("offset", format_grouped(x.layout.offset)), row("bytes", format_bytes(bytes), fmt::format("{:.0f} bytes", bytes)),
+                              {"category", word(x.category), {}, {}, ink_of(x.category)}}};
+  if (x.storage) about.rows.push_back(row("storage", fmt::format("#{} · version {}", x.storage, x.version)));
+  about.rows.push_back(row("values", x.value.defined() ? "kept" : "not kept"));
+  d.sections.push_back(std::move(about));
+  Details::Section who{"Written and read by", {}};
+  if (x.producer && x.producer <= r.ops.size()) who.rows.push_back(op_row(r, "written by", x.producer));
+  auto readers = links.readers_of(t);
+  for (size_t i = 0; i < readers.size() && i < 8; ++i) who.rows.push_back(op_row(r, "read by", readers[i]));
+  if (readers.size() > 8) who.rows.push_back(row("", fmt::format("and {} more", readers.size() - 8)));
+  if (!who.rows.empty()) d.sections.push_back(std::move(who));
+  auto aliases = links.aliases_of(t);
+  Details::Section same{"Same memory", {}};
+  for (size_t i = 0; i < aliases.size() && i < 6; ++i) same.rows.push_back(tensor_row(r, "alias", aliases[i]));
+  if (!same.rows.empty()) d.sections.push_back(std::move(same));
+}
+
+void module_details(Details& d, const std::string& path, const DetailsSources& from) {
+  d.title = path.empty() ? "model" : path;
+  d.subtitle = "module";
+  const LayerSpec* layer = from.builder ? from.builder->spec().find(path) : nullptr;
+  if (layer) {
+    d.subtitle = layer->type;
+    Details::Section about{"", {}};
+    const LayerReport* report = from.builder->report(path);
+    if (report) {
+      for (const auto& in : report->inputs) about.rows.push_back(row("input", in, in));
+      for (const auto& out : report->outputs) about.rows.push_back(row("output", out, out));
+      if (report->parameters) about.rows.push_back(row("parameters", format_grouped(report->parameters), std::to_string(report->parameters)));
+      if (report->flops > 0) about.rows.push_back(row("forward", format_flops(report->flops), format_exact(report->flops)));
+      if (report->output_bytes) about.rows.push_back(row("activation", format_bytes(static_cast<double>(report->output_bytes))));
+      if (!report->error.empty()) {
+        d.bad = true;
+        about.rows.push_back({"error", report->error + (report->hint.empty() ? "" : "\n" + report->hint), report->error, {}, Ink::bad});
+      }
+    }
+    d.sections.push_back(std::move(about));
+    d.jumps.push_back({"builder", "Builder"});
+  }
+  if (!from.links || !*from.links) return;
+  const StepRecord& r = *from.links->record();
+  auto ops = from.links->ops_of(Selection::module(path));
+  if (ops.empty()) return;
+  double ns[kPhases] = {}, saved = 0;
+  for (uint32_t s : ops) ns[static_cast<int>(r.ops[s - 1].origin.phase)] += static_cast<double>(r.ops[s - 1].duration_ns);
+  for (const auto& g : r.grad_nodes)
+    if (in_module(module_path(g.module), path)) saved += static_cast<double>(g.saved_bytes);
+  Details::Section step{fmt::format("In step {}", format_grouped(r.step)), {}};
+  for (Phase p : {Phase::forward, Phase::backward, Phase::optimizer})
+    if (ns[static_cast<int>(p)] > 0)
+      step.rows.push_back({word(p), fmt::format("{} · {}", format_ns(ns[static_cast<int>(p)]), format_percent(ns[static_cast<int>(p)] / static_cast<double>(std::max<int64_t>(r.duration_ns, 1)))), {}, {}, ink_of(p)});
+  if (saved > 0) step.rows.push_back(row("saved", format_bytes(saved)));
+  for (size_t i = 0; i < ops.size() && i < 6; ++i) step.rows.push_back(op_row(r, "op", ops[i]));
+  if (ops.size() > 6) step.rows.push_back(row("", fmt::format("and {} more", ops.size() - 6)));
+  d.sections.push_back(std::move(step));
+  jumps(d, true, false, true);
+}
+
+void step_details(Details& d, int64_t step, const DetailsSources& from) {
+  d.title = "step " + format_grouped(step);
+  d.subtitle = "step";
+  if (!from.links || !*from.links || from.links->record()->step != step) return;
+  const StepRecord& r = *from.links->record();
+  d.subtitle = r.run;
+  Details::Section s{"", {row("epoch", std::to_string(r.epoch + 1)), row("loss", format_value(r.loss), format_exact(r.loss)), row("time", format_ns(static_cast<double>(r.duration_ns))),
+                          row("ops", format_grouped(static_cast<int64_t>(r.ops.size()))), row("tensors", format_grouped(static_cast<int64_t>(r.tensors.size()))),
+                          row("samples", format_grouped(static_cast<int64_t>(r.samples.size())))}};
+  d.bad = !std::isfinite(r.loss);
+  d.sections.push_back(std::move(s));
+  jumps(d, true, true, true);
+}
+}  // namespace
+
+Details details_of(const Selection& s, const DetailsSources& from) {
+  Details d;
+  bool step = from.links && *from.links;
+  switch (s.kind) {
+    case Kind::none: break;
+    case Kind::op:
+      if (uint32_t seq = step ? from.links->op_of(s) : 0) {
+        const auto& op = from.links->record()->ops[seq - 1];
+        d.title = op_text(op);
+        d.subtitle = "op";
+        d.mark = ink_of(op.origin.phase);
+        op_details(d, *from.links, seq);
+        jumps(d, from.links->grad_node_of(s) >= 0, from.links->tensor_of(s) >= 0, true);
+      }
+      break;
+    case Kind::tensor:
+      if (int t = step ? from.links->tensor_of(s) : -1; t >= 0) {
+        tensor_details(d, *from.links, t);
+        jumps(d, from.links->grad_node_of(s) >= 0, true, true);
+      }
+      break;
+    case Kind::grad_node:
+      if (int n = step ? from.links->grad_node_of(s) : -1; n >= 0) {
+        const auto& g = from.links->record()->grad_nodes[n];
+        d.title = g.name;
+        d.subtitle = g.leaf ? "leaf" : "autograd node";
+        d.mark = g.leaf ? Ink::memory_parameter : Ink::phase_backward;
+        Details::Section about{"", {}};
+        std::string path = module_path(g.module);
+        if (!path.empty()) about.rows.push_back({"module", path, path, Selection::module(path, "details"), Ink::none});
+        about.rows.push_back(row("gradient norm", g.grad_norm == -1 ? "none reached it" : format_value(g.grad_norm), format_exact(g.grad_norm)));
+        if (!g.leaf) about.rows.push_back(row("saved", format_bytes(static_cast<double>(g.saved_bytes)), fmt::format("{} bytes", g.saved_bytes)));
+        for (const auto& e : g.next)
+          if (e.node >= 0 && e.node < static_cast<int>(from.links->record()->grad_nodes.size()))
+            about.rows.push_back({"feeds", from.links->record()->grad_nodes[e.node].name, {}, Selection::grad_node(e.node, "details"), Ink::none});
+        d.sections.push_back(std::move(about));
+        if (!g.leaf && g.forward_seq) op_details(d, *from.links, g.forward_seq);
+        jumps(d, true, from.links->tensor_of(s) >= 0, true);
+      }
+      break;
+    case Kind::alloc:
+      if (step)
+        for (const auto& a : from.links->record()->allocs)
+          if (a.block == s.id && a.bytes > 0) {
+            d.title = fmt::format("block {}", s.id);
+            d.subtitle = "memory";
+            d.mark = ink_of(a.origin.category);
+            Details::Section about{"", {row("size", format_bytes(static_cast<double>(a.bytes)), fmt::format("{} bytes", a.bytes)), {"category", word(a.origin.category), {}, {}, ink_of(a.origin.category)},
+                                        row("address", fmt::format("0x{:x}", a.address), fmt::format("0x{:x}", a.address)), row("taken at", format_ns(static_cast<double>(a.time_ns)))}};
+            if (a.origin.seq && a.origin.seq <= from.links->record()->ops.size()) about.rows.push_back(op_row(*from.links->record(), "asked by", a.origin.seq));
+            d.sections.push_back(std::move(about));
+            jumps(d, false, false, true);
+            break;
+          }
+      break;
+    case Kind::module: module_details(d, s.name, from); break;
+    case Kind::step: step_details(d, s.id, from); break;
+    case Kind::run:
+      if (const auto* r = from.project ? from.project->run(s.id) : nullptr) {
+        d.title = r->name;
+        d.subtitle = "run";
+        d.bad = r->status == "failed";
+        Details::Section about{"", {row("status", r->status), row("steps", fmt::format("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))), row("time", format_seconds(r->seconds)), row("created", r->created)}};
+        if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())
+          about.rows.push_back(row("best", r->best.value("metric", std::string()) + " " + format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()) + " at step " + format_grouped(r->best.value("step", int64_t{0}))));
+        if (!r->error.empty()) about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
+        d.sections.push_back(std::move(about));
+        Details::Section recipe{"Recipe", {}};
+        for (const auto& [key, value] : r->recipe.flatten().items()) {
+          std::string k = key.substr(1);
+          for (char& c : k)
+            if (c == '/') c = '.';
+          recipe.rows.push_back(row(k, value.is_string() ? value.get<std::string>() : value.dump()));
+        }
+        if (!recipe.rows.empty()) d.sections.push_back(std::move(recipe));
+        d.jumps.push_back({"training", "Training"});
+      }
+      break;
+    case Kind::checkpoint:
+      if (const auto* c = from.project ? from.project->checkpoint(s.id) : nullptr) {
+        d.title = "checkpoint of step " + format_grouped(c->step);
+        d.subtitle = c->best ? "best checkpoint" : "checkpoint";
+        d.sections.push_back({"", {row("tensors", format_bytes(static_cast<double>(c->bytes)), fmt::format("{} bytes", c->bytes)), row("in the file", format_bytes(static_cast<double>(c->stored_bytes))), row("created", c->created),
+                                   {"step", format_grouped(c->step), std::to_string(c->step), Selection::step(c->step, "details"), Ink::none}}});
+      }
+      break;
+    case Kind::range:
+      d.title = format_ns(s.to - s.from);
+      d.subtitle = "range of the step";
+      if (step) {
+        auto ops = from.links->ops_of(s);
+        Details::Section about{"", {row("from", format_ns(s.from)), row("to", format_ns(s.to)), row("ops", format_grouped(static_cast<int64_t>(ops.size())))}};
+        for (size_t i = 0; i < ops.size() && i < 12; ++i) about.rows.push_back(op_row(*from.links->record(), "op", ops[i]));
+        d.sections.push_back(std::move(about));
+        jumps(d, false, false, true);
+      }
+      break;
+  }
+  return d;
+}
+
+}  // namespace tenon::views

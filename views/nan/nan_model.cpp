@@ -1,0 +1,212 @@
+#include "views/nan/nan_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "views/shared/format.h"
+#include "views/shared/meaning.h"
+
+namespace tenon::views {
+
+using tracing::NanOrigin;
+
+namespace {
+constexpr float kPad = 20;
+
+/// Words of a sentence in lines of at most `width`.
+std::vector<std::string> wrapped(const std::string& text, float width, Face face) {
+  std::vector<std::string> lines(1);
+  std::istringstream words(text);
+  for (std::string w; words >> w;) {
+    std::string longer = lines.back().empty() ? w : lines.back() + " " + w;
+    if (!lines.back().empty() && text_width(longer, face) > width) lines.push_back(w);
+    else lines.back() = longer;
+  }
+  return lines;
+}
+}  // namespace
+
+void NanModel::reset() {
+  state_ = State::unknown;
+  links_ = {};
+  changed();
+}
+void NanModel::set_searching() {
+  state_ = State::searching;
+  changed();
+}
+void NanModel::set_clean(const std::string& run) {
+  state_ = State::clean;
+  run_ = run;
+  links_ = {};
+  changed();
+}
+void NanModel::set_found(const Links& links) {
+  links_ = links;
+  state_ = origin() ? State::found : State::clean;
+  run_ = links_ ? links_.record()->run : "";
+  changed();
+}
+void NanModel::set_selection(const Selection& s) {
+  selected_ = links_ && s.kind != Selection::Kind::module && s.kind != Selection::Kind::range ? links_.op_of(s) : 0;
+  changed();
+}
+
+int NanModel::tensor_named(const std::string& name) const {
+  const auto& tensors = links_.record()->tensors;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+bool NanModel::pointer(const PointerEvent& e) {
+  if (state_ != State::found || e.type != PointerEvent::Type::press || e.button != Button::left) return false;
+  Hit hit = last_.hit_at(e.x, e.y);
+  if (hit.kind == op && hit.id > 0) select(Selection::op(hit.id, "nan"));
+  else if (hit.kind == operand) {
+    int t = tensor_named(origin()->operands[hit.id].name);
+    if (t >= 0) select(Selection::tensor(t, "nan"));
+    else if (origin()->seq) select(Selection::op(origin()->seq, "nan"));
+  } else return false;
+  return true;
+}
+
+std::string NanModel::summary() const {
+  if (state_ == State::clean) return "NaN doctor: every value of " + run_ + " is finite";
+  if (!origin()) return "NaN doctor: not searched";
+  return "NaN doctor: " + origin()->sentence;
+}
+
+Table NanModel::table() const {
+  Table t;
+  t.columns = {{"Order", true, 56}, {"Op", false, 160}, {"Module", false, 150}, {"Phase", false, 90}, {"Output", false, 170}};
+  if (!origin()) return t;
+  const auto& ops = links_.record()->ops;
+  auto add = [&](uint32_t seq) {
+    if (!seq || seq > ops.size()) return;
+    const auto& o = ops[seq - 1];
+    Table::Row row;
+    row.selection = Selection::op(seq, "nan table");
+    row.cells = {Table::Cell::number(static_cast<double>(t.rows.size()), t.rows.empty() ? "origin" : std::to_string(t.rows.size())),
+                 {op_text(o), 0, {}, t.rows.empty() ? Ink::bad : ink_of(o.origin.phase)},
+                 {module_path(o.origin.module), 0, {}, Ink::none},
+                 {word(o.origin.phase), 0, {}, Ink::none},
+                 {o.outputs.empty() ? "" : type_text(links_.record()->tensors[o.outputs[0]]), 0, {}, Ink::none}};
+    t.rows.push_back(std::move(row));
+  };
+  add(origin()->seq);
+  for (uint32_t s : origin()->spread)
+    if (s != origin()->seq) add(s);
+  return t;
+}
+
+float NanModel::draw_sentence(Scene& scene, float y, float width) {
+  const NanOrigin& n = *origin();
+  scene.rect({kPad, y, 4, 44}, Ink::bad, 1, 2);
+  std::string head = n.seq ? fmt::format("{} made the first {}", n.op, format_value(n.value)) : fmt::format("The first {} was in the data", format_value(n.value));
+  scene.text({kPad + 16, y - 2, width - 16, 22}, head, Ink::text, Face::title);
+  std::string facts = fmt::format("step {} · {}", format_grouped(n.step), n.phase);
+  if (!n.module.empty()) facts += " · " + n.module;
+  if (n.index.n) facts += " · element " + to_string(n.index);
+  if (n.sample >= 0) facts += fmt::format(" · sample {} of the data set", n.sample);
+  scene.text({kPad + 16, y + 22, width - 16, 20}, facts, Ink::secondary, Face::body);
+  y += 56;
+  for (const std::string& line : wrapped(n.sentence, std::min(width, 860.f), Face::body)) {
+    scene.text({kPad, y, width, 20}, line, Ink::text, Face::body);
+    y += 20;
+  }
+  return y + 12;
+}
+
+void NanModel::draw_operand(Scene& scene, Box b, int index) {
+  const auto& o = origin()->operands[index];
+  bool bad = !std::isfinite(o.value);
+  scene.rect(b, Ink::raised, 1, 4);
+  scene.outline(b, bad ? Ink::bad : Ink::line, 1, 4);
+  scene.target(b, {operand, index}, Cursor::hand, o.name + "\nClick to see the tensor");
+  float x = b.x + 10, w = b.w - 20;
+  float tw = text_width(o.type, Face::mono_small) + 4;
+  scene.text({x, b.y + 4, w - tw - 6, 20}, o.name, Ink::text, Face::body);
+  scene.text({b.right() - 10 - tw, b.y + 4, tw, 20}, o.type, Ink::secondary, Face::mono_small, Align::right);
+  std::string value = o.index.n ? to_string(o.index) + " = " + format_value(o.value) : format_value(o.value);
+  scene.text({x, b.y + 25, w, 18}, value, bad ? Ink::bad_text : Ink::text, Face::mono_small);
+  std::string stats = fmt::format("min {}  mean {}  max {}", format_value(o.min), format_value(o.mean), format_value(o.max));
+  scene.text({x, b.y + 43, w, 18}, stats, Ink::secondary, Face::mono_small);
+  if (o.bad) scene.text({x, b.y + 25, w, 18}, format_grouped(o.bad) + " not finite", Ink::bad_text, Face::small, Align::right);
+}
+
+float NanModel::draw_flow(Scene& scene, float y, float width) {
+  const NanOrigin& n = *origin();
+  float card_w = std::clamp(width * 0.42f, 240.f, 380.f), card_h = 66, gap = 8;
+  int count = static_cast<int>(n.operands.size());
+  scene.text({kPad, y, card_w, 18}, count ? "What went in" : "", Ink::secondary, Face::small);
+  float top = y + 22, stack_h = std::max(static_cast<float>(count) * (card_h + gap) - gap, 84.f);
+  float op_x = kPad + (count ? card_w + 56 : 0), op_w = 150, op_y = top + stack_h / 2 - 30;
+  for (int i = 0; i < count; ++i) {
+    Box b{kPad, top + static_cast<float>(i) * (card_h + gap), card_w, card_h};
+    scene.curve({b.right(), b.y + b.h / 2}, {op_x, op_y + 30}, std::isfinite(n.operands[i].value) ? Ink::secondary : Ink::bad, 1.5f);
+    draw_operand(scene, b, i);
+  }
+  Box ob{op_x, op_y, op_w, 60};
+  scene.rect(ob, Ink::raised, 1, 4);
+  scene.outline(ob, n.seq && selected_ == n.seq ? Ink::accent : Ink::bad, 2, 4);
+  scene.text({ob.x + 10, ob.y + 8, ob.w - 20, 22}, n.seq ? n.op + " #" + std::to_string(n.seq) : "data", Ink::text, Face::body, Align::center);
+  scene.text({ob.x + 10, ob.y + 30, ob.w - 20, 20}, n.module.empty() ? n.phase : n.module, Ink::secondary, Face::small, Align::center);
+  scene.target(ob, {op, n.seq}, Cursor::hand, "Click to see the op everywhere");
+  float rx = ob.right() + 44, rw = width + kPad - rx;
+  if (rw > 120) {
+    scene.line({ob.right(), ob.y + 30}, {rx - 6, ob.y + 30}, Ink::bad, 2);
+    scene.polygon({{rx, ob.y + 30}, {rx - 8, ob.y + 26}, {rx - 8, ob.y + 34}}, Ink::bad);
+    Box r{rx + 2, op_y, std::min(rw - 4, 260.f), 60};
+    scene.rect(r, Ink::bad, 0.16f, 4);
+    scene.hatch(r, Ink::bad, 0.18f);
+    scene.outline(r, Ink::bad, 1, 4);
+    scene.text({r.x + 10, r.y + 8, r.w - 20, 22}, (n.index.n ? to_string(n.index) + " = " : "") + format_value(n.value), Ink::text, Face::mono);
+    double share = n.total ? static_cast<double>(n.bad) / static_cast<double>(n.total) : 0;
+    scene.text({r.x + 10, r.y + 32, r.w - 20, 20}, fmt::format("{} of {} not finite ({})", format_grouped(n.bad), format_grouped(n.total), format_percent(share)), Ink::secondary, Face::small);
+  }
+  return top + stack_h + 20;
+}
+
+void NanModel::draw_spread(Scene& scene, Box b) {
+  const auto& r = *links_.record();
+  if (r.ops.empty() || b.h < 60) return;
+  auto bad = bad_ops(r);
+  std::string title = fmt::format("How it spread: {} of the {} ops of the step wrote values that are not finite", bad.size(), r.ops.size());
+  scene.text({b.x, b.y, b.w, 18}, title, Ink::secondary, Face::small);
+  Box strip{b.x, b.y + 24, b.w, std::min(b.h - 52, 56.f)};
+  float w = strip.w / static_cast<float>(r.ops.size());
+  scene.rect(strip, Ink::raised, 1, 2);
+  Phase shown = Phase::none;
+  float label_end = 0;
+  for (size_t i = 0; i < r.ops.size(); ++i) {
+    const auto& o = r.ops[i];
+    bool is_bad = std::binary_search(bad.begin(), bad.end(), o.seq), first = o.seq == origin()->seq;
+    float x = strip.x + static_cast<float>(i) * w;
+    float h = first ? strip.h : is_bad ? strip.h * 0.72f : strip.h * 0.3f;
+    Box bar{x, strip.bottom() - h, std::max(w - (w > 3 ? 1.f : 0.f), 1.f), h};
+    scene.rect(bar, is_bad ? Ink::bad : ink_of(o.origin.phase), is_bad ? 1 : 0.7f);
+    if (is_bad && w > 4) scene.hatch(bar, Ink::dark_on_fill, 0.4f);
+    if (o.seq == selected_) scene.outline({bar.x - 1, strip.y - 1, bar.w + 2, strip.h + 2}, Ink::accent, 2);
+    scene.target({x, strip.y, std::max(w, 1.f), strip.h}, {op, o.seq}, Cursor::hand, op_text(o) + "\n" + module_path(o.origin.module) + (is_bad ? "\nnot finite" : ""));
+    if (o.origin.phase != shown && x > label_end) {
+      shown = o.origin.phase;
+      float tw = text_width(word(shown), Face::small) + 8;
+      scene.text({x, strip.bottom() + 4, tw, 16}, word(shown), Ink::secondary, Face::small);
+      label_end = x + tw + 6;
+    }
+  }
+}
+
+void NanModel::draw(Scene& scene) {
+  if (state_ != State::found || !origin()) return;
+  float width = scene.size().w - 2 * kPad;
+  float y = draw_sentence(scene, kPad, width);
+  y = draw_flow(scene, y, width);
+  draw_spread(scene, {kPad, y, width, scene.size().h - y - 8});
+}
+
+}  // namespace tenon::views

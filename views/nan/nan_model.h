@@ -1,0 +1,49 @@
+#pragma once
+#include <string>
+
+#include "tracing/step_record.h"
+#include "views/shared/canvas_model.h"
+#include "views/shared/table.h"
+
+namespace tenon::views {
+
+/// Where a run first stopped being finite: the op, the element, what went into it, and how it spread.
+class NanModel : public CanvasModel {
+ public:
+  enum HitKind { none, op = 1, operand };
+  enum class State { unknown, searching, clean, found };
+
+  void set_searching();
+  void set_clean(const std::string& run);
+  /// A record whose `nan` is set.
+  void set_found(const Links& links);
+  void set_selection(const Selection& s);
+  void reset();
+
+  State state() const { return state_; }
+  const tracing::NanOrigin* origin() const { return links_ ? links_.record()->nan.get() : nullptr; }
+  const Links& links() const { return links_; }
+  const std::string& run() const { return run_; }
+  /// The origin and the ops it spread to, in order.
+  Table table() const;
+
+  bool pointer(const PointerEvent& e) override;
+  std::string summary() const override;
+
+ protected:
+  void draw(Scene& scene) override;
+
+ private:
+  float draw_sentence(Scene& scene, float y, float width);
+  float draw_flow(Scene& scene, float y, float width);
+  void draw_operand(Scene& scene, Box b, int index);
+  void draw_spread(Scene& scene, Box b);
+  int tensor_named(const std::string& name) const;
+
+  State state_ = State::unknown;
+  Links links_;
+  std::string run_;
+  uint32_t selected_ = 0;
+};
+
+}  // namespace tenon::views
