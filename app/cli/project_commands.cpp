@@ -11,27 +11,28 @@
 #include "core/error.h"
 #include "engine/data/dataset.h"
 #include "engine/train/recipe.h"
-#include "projects/templates.h"
+#include "engine/model/templates.h"
 
 namespace tenon::app {
 namespace {
 
 int templates(const Args& args) {
   std::vector<std::vector<std::string>> rows = {{"TEMPLATE", "WHAT"}};
-  for (const projects::Template& t : projects::templates()) {
-    if (args.json()) print_json({{"name", t.name}, {"help", t.help}, {"model", t.model().to_json()}, {"recipe", Recipe::from_json(t.recipe()).to_json()}});
-    rows.push_back({t.name, t.help});
+  for (const Template& t : tenon::templates()) {
+    if (args.json()) print_json({{"name", t.name}, {"title", t.title}, {"model", t.model.to_json()}, {"recipe", t.recipe.to_json()}});
+    rows.push_back({t.name, t.title});
   }
   if (!args.json()) print(table(rows));
   return 0;
 }
 
 int new_project(const Args& args) {
-  const projects::Template& t = projects::find_template(args.required("--template"));
-  Recipe recipe = Recipe::from_json(t.recipe());
+  const Template& t = find_template(args.required("--template"));
+  Recipe recipe = t.recipe;
+  const bool files = data::find_dataset_kind(recipe.text("data.dataset")).files;
   if (args.has("--data")) {
-    if (!t.needs_files) throw Error::usage(fmt::format("{} needs no data files: leave --data out", t.name));
-    recipe.set("data.dir", AttrValue(args.text("--data")));
+    if (!files) throw Error::usage(fmt::format("{} needs no data files: leave --data out", t.name));
+    recipe.set_value("data.dir", AttrValue(args.text("--data")));
   }
   for (const std::string& pair : args.all("--set")) {
     const size_t at = pair.find('=');
@@ -39,12 +40,12 @@ int new_project(const Args& args) {
     recipe.set(pair.substr(0, at), pair.substr(at + 1));
   }
   // Missing or damaged files are told now, not when training starts.
-  if (t.needs_files) {
+  if (files) {
     data::Options options;
     options.dir = recipe.text("data.dir");
     data::open_dataset(recipe.text("data.dataset"), options);
   }
-  projects::Project::create(args.word(0), t.model(), recipe.to_json());
+  projects::Project::create(args.word(0), t.model, recipe.to_json());
   if (args.json())
     print_json({{"project", args.word(0)}, {"template", t.name}});
   else
