@@ -49,45 +49,72 @@ double sum_of_squares(int64_t n, const T* x) {
   return sum;
 }
 
+namespace {
+
+// The inner loops take everything by value: constants behind a lambda's capture would be read again after every store.
+
+template <class T>
+void sgd_plain(int64_t n, T* __restrict w, const T* __restrict g, T lr, T decay) {
+  for (int64_t i = 0; i < n; ++i) w[i] -= lr * (g[i] + decay * w[i]);
+}
+
+template <class T>
+void sgd_momentum(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict b, T lr, T decay, T momentum) {
+  for (int64_t i = 0; i < n; ++i) {
+    b[i] = momentum * b[i] + (g[i] + decay * w[i]);
+    w[i] -= lr * b[i];
+  }
+}
+
+template <class T>
+void sgd_nesterov(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict b, T lr, T decay, T momentum) {
+  for (int64_t i = 0; i < n; ++i) {
+    T d = g[i] + decay * w[i];
+    b[i] = momentum * b[i] + d;
+    w[i] -= lr * (d + momentum * b[i]);
+  }
+}
+
+template <class T>
+struct AdamConstants {
+  T b1, b2, c1, c2, size, root, eps, keep, decay;
+};
+
+template <class T>
+void adam_piece(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square, AdamConstants<T> k) {
+  for (int64_t i = 0; i < n; ++i) {
+    T d = g[i] + k.decay * w[i];
+    mean[i] = k.b1 * mean[i] + k.c1 * d;
+    square[i] = k.b2 * square[i] + k.c2 * d * d;
+    w[i] = w[i] * k.keep - k.size * (mean[i] / (std::sqrt(square[i]) / k.root + k.eps));
+  }
+}
+
+}  // namespace
+
 template <class T>
 void sgd(const SgdStep& s, int64_t n, T* p, const T* g, T* buf) {
-  const T lr = static_cast<T>(s.lr), momentum = static_cast<T>(s.momentum), decay = static_cast<T>(s.weight_decay);
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    T* __restrict w = p;
-    const T* __restrict grad = g;
-    T* __restrict b = buf;
-    if (!b) {
-      for (int64_t i = begin; i < end; ++i) w[i] -= lr * (grad[i] + decay * w[i]);
-    } else if (s.nesterov) {
-      for (int64_t i = begin; i < end; ++i) {
-        T d = grad[i] + decay * w[i];
-        b[i] = momentum * b[i] + d;
-        w[i] -= lr * (d + momentum * b[i]);
-      }
-    } else {
-      for (int64_t i = begin; i < end; ++i) {
-        b[i] = momentum * b[i] + (grad[i] + decay * w[i]);
-        w[i] -= lr * b[i];
-      }
-    }
+  parallel_for(n, kGrain, [&](int64_t i, int64_t e) {
+    T lr = static_cast<T>(s.lr), momentum = static_cast<T>(s.momentum), decay = static_cast<T>(s.weight_decay);
+    if (!buf) sgd_plain(e - i, p + i, g + i, lr, decay);
+    else if (s.nesterov) sgd_nesterov(e - i, p + i, g + i, buf + i, lr, decay, momentum);
+    else sgd_momentum(e - i, p + i, g + i, buf + i, lr, decay, momentum);
   });
 }
 
 template <class T>
 void adam(const AdamStep& s, int64_t n, T* p, const T* g, T* m, T* v) {
-  const T b1 = static_cast<T>(s.beta1), b2 = static_cast<T>(s.beta2), c1 = static_cast<T>(1 - s.beta1), c2 = static_cast<T>(1 - s.beta2);
-  const T size = static_cast<T>(s.lr / s.bias1), root = static_cast<T>(std::sqrt(s.bias2)), eps = static_cast<T>(s.eps);
-  const T keep = static_cast<T>(s.decoupled ? 1 - s.lr * s.weight_decay : 1), decay = static_cast<T>(s.decoupled ? 0 : s.weight_decay);
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    T *__restrict w = p, *__restrict mean = m, *__restrict square = v;
-    const T* __restrict grad = g;
-    for (int64_t i = begin; i < end; ++i) {
-      T d = grad[i] + decay * w[i];
-      mean[i] = b1 * mean[i] + c1 * d;
-      square[i] = b2 * square[i] + c2 * d * d;
-      w[i] = w[i] * keep - size * (mean[i] / (std::sqrt(square[i]) / root + eps));
-    }
-  });
+  AdamConstants<T> k;
+  k.b1 = static_cast<T>(s.beta1);
+  k.b2 = static_cast<T>(s.beta2);
+  k.c1 = static_cast<T>(1 - s.beta1);
+  k.c2 = static_cast<T>(1 - s.beta2);
+  k.size = static_cast<T>(s.lr / s.bias1);
+  k.root = static_cast<T>(std::sqrt(s.bias2));
+  k.eps = static_cast<T>(s.eps);
+  k.keep = static_cast<T>(s.decoupled ? 1 - s.lr * s.weight_decay : 1);
+  k.decay = static_cast<T>(s.decoupled ? 0 : s.weight_decay);
+  parallel_for(n, kGrain, [&](int64_t i, int64_t e) { adam_piece(e - i, p + i, g + i, m + i, v + i, k); });
 }
 
 #define UPDATE_OF(T)                                                       \

@@ -30,6 +30,29 @@ constexpr int kMaxOutputs = 4;
   throw e.in(path.empty() ? op.info.name : fmt::format("{} of module '{}'", op.info.name, path));
 }
 
+bool in_natural_order(const Tensor& t) {
+  const TensorImpl& p = *t.impl();
+  int64_t step = 1;
+  for (int i = p.stride.n - 1; i >= 0; --i) {
+    if (p.stride[i] != step && p.meta.shape[i] != 1) return false;
+    step *= p.meta.shape[i];
+  }
+  return true;
+}
+
+/// Element by element, a result keeps the memory order of its first full-size operand: channels-last activations stay so through a network.
+bool keeps_order(const OpDef& op, const Tensor* in, int inputs, const Meta& result, Layout& order) {
+  if (op.info.kind != Kind::pointwise) return false;
+  for (int i = 0; i < inputs; ++i) {
+    if (!in[i] || !(in[i].size() == result.shape)) continue;
+    if (in_natural_order(in[i])) return false;
+    order = in[i].layout();
+    order.offset = 0;
+    return order.is_dense();
+  }
+  return false;
+}
+
 void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   if (op.view) {
     if (!out[0]) out[0] = view_of(in[0], op.view(attrs, in[0].layout()));
@@ -46,6 +69,11 @@ void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inpu
     op.place(attrs, in, layouts);
     for (int i = 0; i < op.info.outputs; ++i)
       if (!out[i]) out[i] = empty_strided(layouts[i], metas[i].dtype, device);
+    return;
+  }
+  Layout order;
+  if (!out[0] && keeps_order(op, in, inputs, metas[0], order)) {
+    out[0] = empty_strided(order, metas[0].dtype, device);
     return;
   }
   for (int i = 0; i < op.info.outputs; ++i)
