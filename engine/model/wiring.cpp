@@ -35,6 +35,7 @@ std::vector<const LayerSpec*> Wiring::inputs_of(const LayerSpec& layer) const {
 
 Meta input_meta(const LayerSpec& input) {
   const LayerInfo& info = *find_layer_type("Input");
+  check_attrs(input, info);
   LayerArgs args{input, info, {}, {}};
   std::vector<int64_t> shape = args.ints("shape");
   if (shape.size() >= kMaxDims) throw Error("shape has " + std::to_string(shape.size()) + " axes; at most " + std::to_string(kMaxDims - 1) + " fit beside the batch");
