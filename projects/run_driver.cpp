@@ -96,8 +96,8 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   } else {
     Recipe recipe = Recipe::from_json(project->recipe());
     for (const auto& [key, text] : options.set) recipe.set(key, text);
-    if (options.epochs >= 0) recipe.set("epochs", AttrValue(options.epochs));
-    if (options.max_steps >= 0) recipe.set("max_steps", AttrValue(options.max_steps));
+    if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
+    if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
     const ModelSpec model = project->model();
     d.session = std::make_unique<TrainingSession>(model, recipe);
     d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
@@ -10,41 +11,39 @@
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "engine/data/dataset.h"
+#include "engine/model/templates.h"
 #include "engine/train/recipe.h"
-#include "projects/templates.h"
+#include "projects/project.h"
 
 namespace tenon::app {
 namespace {
 
-int templates(const Args& args) {
+int list_templates(const Args& args) {
   std::vector<std::vector<std::string>> rows = {{"TEMPLATE", "WHAT"}};
-  for (const projects::Template& t : projects::templates()) {
-    if (args.json()) print_json({{"name", t.name}, {"help", t.help}, {"model", t.model().to_json()}, {"recipe", Recipe::from_json(t.recipe()).to_json()}});
-    rows.push_back({t.name, t.help});
+  for (const Template& t : templates()) {
+    if (args.json()) print_json({{"name", t.name}, {"title", t.title}, {"model", t.model.to_json()}, {"recipe", t.recipe.to_json()}});
+    rows.push_back({t.name, t.title});
   }
   if (!args.json()) print(table(rows));
   return 0;
 }
 
 int new_project(const Args& args) {
-  const projects::Template& t = projects::find_template(args.required("--template"));
-  Recipe recipe = Recipe::from_json(t.recipe());
-  if (args.has("--data")) {
-    if (!t.needs_files) throw Error::usage(fmt::format("{} needs no data files: leave --data out", t.name));
-    recipe.set("data.dir", AttrValue(args.text("--data")));
-  }
+  const Template& t = find_template(args.required("--template"));
+  Recipe recipe = t.recipe;
+  if (args.has("--data") && !data::find_dataset_kind(recipe.text("data.dataset")).files)
+    throw Error::usage(fmt::format("{} needs no data files: leave --data out", t.name));
+  if (args.has("--data")) recipe.set("data.dir", std::filesystem::absolute(args.text("--data")).string());
   for (const std::string& pair : args.all("--set")) {
     const size_t at = pair.find('=');
     if (at == pair.npos) throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair));
     recipe.set(pair.substr(0, at), pair.substr(at + 1));
   }
   // Missing or damaged files are told now, not when training starts.
-  if (t.needs_files) {
-    data::Options options;
-    options.dir = recipe.text("data.dir");
-    data::open_dataset(recipe.text("data.dataset"), options);
-  }
-  projects::Project::create(args.word(0), t.model(), recipe.to_json());
+  data::Options options;
+  options.dir = recipe.text("data.dir");
+  data::open_dataset(recipe.text("data.dataset"), options);
+  projects::Project::create(args.word(0), t.model, recipe.to_json());
   if (args.json())
     print_json({{"project", args.word(0)}, {"template", t.name}});
   else
@@ -120,7 +119,7 @@ int metrics(const Args& args) {
 const Option kJson{"--json", "", "JSON lines on standard output"};
 
 const bool registered[] = {
-    register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", templates}),
+    register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", list_templates}),
     register_command({"new", "PROJECT --template NAME", 1, 1,
                       {{"--template", "NAME", "what to start from; `tenon templates` lists them"}, {"--data", "DIR", "folder of the data set's files"},
                        {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"}, kJson},

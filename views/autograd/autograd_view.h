@@ -1,0 +1,15 @@
+#pragma once
+#include "views/shell/view.h"
+
+namespace tenon::views {
+
+class AutogradView : public View {
+  Q_OBJECT
+ public:
+  explicit AutogradView(Workbench& bench, QWidget* parent = nullptr);
+
+ private:
+  void refresh();
+};
+
+}  // namespace tenon::views

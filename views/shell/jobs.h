@@ -1,0 +1,71 @@
+#pragma once
+#include <QObject>
+#include <QString>
+#include <any>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace tenon::views {
+
+/// Long work away from the UI thread, one worker. A newer job of the same tag takes the place of the older one: a waiting one is dropped,
+/// a running one is told to stop and its result thrown away.
+class Jobs : public QObject {
+  Q_OBJECT
+ public:
+  struct State {
+    int id = 0;
+    QString tag, title;
+    std::atomic<int64_t> done{0}, total{0};
+    std::atomic<bool> cancelled{false};
+    bool running = false;
+    bool quiet = false;  ///< too short to be shown
+  };
+  /// Given to the work: tell progress; false: stop.
+  using Report = std::function<bool(int64_t done, int64_t total)>;
+  using Work = std::function<std::any(const Report&, const std::atomic<bool>& cancelled)>;
+  using Done = std::function<void(std::any)>;
+  using Failed = std::function<void(const QString& message, const QString& hint)>;
+
+  explicit Jobs(QObject* parent = nullptr);
+  ~Jobs() override;
+
+  /// `work` runs on the worker; `done` and `failed` on the UI thread, unless the job was cancelled or replaced.
+  int start(const QString& tag, const QString& title, Work work, Done done, Failed failed = {}, bool quiet = false);
+  void cancel(int id);
+  void cancel_tag(const QString& tag);
+  /// Nothing waits, runs, or has a result that was not handed over.
+  bool idle() const;
+  bool has(const QString& tag) const;
+  std::vector<std::shared_ptr<State>> list() const;
+
+ signals:
+  void changed();
+  void failed(const QString& title, const QString& message, const QString& hint);
+
+ private:
+  struct Item {
+    std::shared_ptr<State> state;
+    Work work;
+    Done done;
+    Failed failed;
+  };
+  void loop();
+  void finish(std::shared_ptr<Item> item, std::any result, QString error, QString hint);
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::shared_ptr<Item>> waiting_;
+  std::shared_ptr<Item> running_;
+  std::vector<std::shared_ptr<Item>> handing_over_;
+  bool quit_ = false;
+  int next_ = 1;
+  std::thread thread_;
+};
+
+}  // namespace tenon::views

@@ -1,0 +1,45 @@
+#pragma once
+#include <QStackedWidget>
+#include <QWidget>
+
+#include "views/canvas/scene_canvas.h"
+#include "views/shell/widgets.h"
+#include "views/shell/workbench.h"
+
+namespace tenon::views {
+
+/// The Qt half of a view: a page of controls, canvas and tables, or one sentence where there is nothing to show.
+class View : public QWidget {
+  Q_OBJECT
+ public:
+  View(QString id, QString title, QString icon, Workbench& bench, QWidget* parent = nullptr);
+  const QString& id() const { return id_; }
+  const QString& title() const { return title_; }
+  const QString& icon_name() const { return icon_; }
+  SceneCanvas* canvas() const { return canvas_; }
+  virtual void set_theme(ThemeName theme);
+  /// Nothing waits to be drawn.
+  virtual bool idle() const { return !canvas_ || canvas_->idle(); }
+  /// State that is kept in the project file.
+  virtual QVariantMap save() const { return {}; }
+  virtual void restore(const QVariantMap&) {}
+
+ protected:
+  SceneCanvas* make_canvas(CanvasModel& model);
+  /// What stands over the content: shown while `set_empty` says so.
+  void set_content(QWidget* content);
+  void set_empty(bool empty, const QString& sentence = {}, const QString& button = {}, std::function<void()> run = {});
+  /// The empty state that all views of a step share; true where there is a step to show.
+  bool step_state(const QString& what);
+
+  Workbench& bench_;
+  ThemeName theme_ = ThemeName::dark;
+  QStackedWidget* stack_;
+  EmptyState* empty_;
+
+ private:
+  QString id_, title_, icon_;
+  SceneCanvas* canvas_ = nullptr;
+};
+
+}  // namespace tenon::views

@@ -1,0 +1,366 @@
+#include "views/shell/workbench.h"
+
+#include <QFileInfo>
+#include <QTime>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "views/shared/format.h"
+
+namespace tenon::views {
+
+using projects::MetricRow;
+using projects::Project;
+using projects::RunDriver;
+using projects::RunStatus;
+using projects::TrainOptions;
+
+struct Workbench::Opened {
+  std::shared_ptr<Project> project;
+  ProjectModel::Contents contents;
+  nlohmann::json recipe;
+};
+
+namespace {
+int64_t batch_of(const nlohmann::json& recipe) {
+  if (recipe.is_object()) {
+    if (recipe.contains("data") && recipe["data"].is_object()) return recipe["data"].value("batch_size", int64_t{1});
+    if (recipe.contains("data.batch_size")) return recipe["data.batch_size"].get<int64_t>();
+  }
+  return 1;
+}
+bool active(RunStatus::State s) { return s == RunStatus::State::starting || s == RunStatus::State::running || s == RunStatus::State::paused; }
+}  // namespace
+
+Workbench::Workbench(QObject* parent) : QObject(parent) {
+  qRegisterMetaType<Selection>("tenon::views::Selection");
+  tick_.setInterval(100);  // live views change at most ten times a second
+  connect(&tick_, &QTimer::timeout, this, &Workbench::tick);
+  save_timer_.setSingleShot(true);
+  save_timer_.setInterval(300);
+  connect(&save_timer_, &QTimer::timeout, this, &Workbench::save_model);
+  connect(&jobs, &Jobs::failed, this, &Workbench::fail);
+  connect(&files, &Jobs::failed, this, &Workbench::fail);
+  connect(&jobs, &Jobs::changed, this, &Workbench::state_changed);
+  connect(&files, &Jobs::changed, this, &Workbench::state_changed);
+
+  for (CanvasModel* m : std::initializer_list<CanvasModel*>{&builder, &training_model, &tensor, &autograd, &memory, &timeline, &nan})
+    m->on_select = [this](const Selection& s) { bus.select(s); };
+  builder.on_edit = [this] {
+    if (project_) save_timer_.start();
+    emit state_changed();
+  };
+  tensor.on_need_stats = [this](int index) {
+    Tensor value = links_.record()->tensors[index].value;
+    jobs.start(
+        "stats", "Statistics", [value](const Jobs::Report&, const std::atomic<bool>& cancelled) { return std::any(tensor_stats(value, 48, &cancelled)); },
+        [this, index](std::any r) { tensor.set_stats(index, std::any_cast<TensorStats>(r)); }, {}, true);
+  };
+  bus.listen([this](const Selection& s) {
+    if (s.kind == Selection::Kind::run && s.id != shown_run_) show_run(s.id);
+    if (s.kind == Selection::Kind::step) load_step(s.id);
+    if (s.kind == Selection::Kind::checkpoint)
+      if (const auto* c = project_model.checkpoint(s.id)) {
+        if (c->run != shown_run_) show_run(c->run);
+        if (c->step > 0) load_step(c->step);
+      }
+    builder.set_selection(s);
+    training_model.set_selection(s);
+    tensor.set_selection(s);
+    autograd.set_selection(s);
+    memory.set_selection(s);
+    timeline.set_selection(s);
+    nan.set_selection(s);
+    emit selection_changed(s);
+    emit state_changed();
+  });
+}
+
+Workbench::~Workbench() {
+  tick_.stop();
+  if (save_timer_.isActive() && project_) {
+    try {
+      project_->set_model(builder.spec());  // an edit of the last moment is kept
+    } catch (const Error&) {                // the file is gone or read-only: it was said when it was opened
+    }
+  }
+}
+
+void Workbench::log(const QString& line, bool bad) {
+  QString time = fixed_clock_ ? QString() : QTime::currentTime().toString("HH:mm:ss  ");
+  emit logged(time + line, bad);
+}
+
+void Workbench::fail(const QString& title, const QString& message, const QString& hint) {
+  log(title + ": " + message, true);
+  emit problem(title, message, hint);
+}
+
+bool Workbench::idle() const { return jobs.idle() && files.idle() && !save_timer_.isActive(); }
+
+void Workbench::open(const QString& path, bool start_training) {
+  files.start(
+      "open", "Open " + QFileInfo(path).fileName(),
+      [path](const Jobs::Report&, const std::atomic<bool>&) {
+        auto result = std::make_shared<Opened>();
+        result->project = Project::open(path.toStdString());
+        result->contents = ProjectModel::read(*result->project);
+        result->recipe = result->project->recipe();
+        return std::any(result);
+      },
+      [this, path, start_training](std::any r) {
+        file_ = path;
+        opened(std::any_cast<std::shared_ptr<Opened>>(r), start_training);
+      });
+}
+
+void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
+  driver_.reset();
+  tick_.stop();
+  status_ = {};
+  jobs.cancel_tag("step");
+  jobs.cancel_tag("nan");
+  project_ = result->project;
+  batch_ = batch_of(result->recipe);
+  builder.set_spec(result->contents.model, batch_);
+  project_model.set(std::move(result->contents));
+  set_links({});
+  nan.reset();
+  shown_run_ = 0;
+  training_model.set_run("", 0);
+  log("Opened " + file_);
+  emit project_changed();
+  if (!project_model.contents().runs.empty()) show_run(project_model.contents().runs.back().id);
+  emit state_changed();
+  if (start_training) train();
+}
+
+void Workbench::refresh_project() {
+  if (!project_) return;
+  auto project = project_;
+  files.start(
+      "project", "Read the project",
+      [project](const Jobs::Report&, const std::atomic<bool>&) { return std::any(std::make_shared<ProjectModel::Contents>(ProjectModel::read(*project))); },
+      [this](std::any r) {
+        project_model.set(std::move(*std::any_cast<std::shared_ptr<ProjectModel::Contents>>(r)));
+        emit project_changed();
+      },
+      {}, true);
+}
+
+int64_t Workbench::shown_steps() const {
+  if (driver_ && status_.run == shown_run_) return status_.step;
+  const auto* r = shown();
+  return r ? r->steps : 0;
+}
+
+void Workbench::show_run(int64_t id) {
+  if (id == shown_run_) return;
+  shown_run_ = id;
+  set_links({});
+  nan.reset();
+  const auto* r = shown();
+  training_model.set_run(r ? r->name : "", r ? r->total_steps : 0);
+  load_metrics();
+  emit run_changed();
+  emit state_changed();
+}
+
+void Workbench::load_metrics() {
+  if (!project_ || !shown_run_) return;
+  auto project = project_;
+  int64_t run = shown_run_;
+  files.start(
+      "metrics", "Read the curves",
+      [project, run](const Jobs::Report&, const std::atomic<bool>& cancelled) {
+        auto rows = std::make_shared<std::vector<MetricRow>>();
+        for (const std::string& name : project->metric_names(run)) {
+          if (cancelled) break;
+          for (const auto& p : project->metric(run, name)) rows->push_back({name, p});
+        }
+        return std::any(rows);
+      },
+      [this, run](std::any r) {
+        if (run != shown_run_) return;
+        const auto* info = shown();
+        training_model.set_run(info ? info->name : status_.name, info ? info->total_steps : status_.total_steps);
+        training_model.add(*std::any_cast<std::shared_ptr<std::vector<MetricRow>>>(r));
+        if (driver_ && status_.run == run) training_model.add(live_rows_);  // what came while the file was read
+        training_model.set_selection(bus.current());
+        emit run_changed();
+      },
+      {}, true);
+}
+
+void Workbench::set_links(const Links& links) {
+  links_ = links;
+  timeline.set_step(links);
+  memory.set_step(links);
+  autograd.set_step(links);
+  tensor.set_step(links);
+  if (links && links.record()->nan) nan.set_found(links);
+  Selection s = bus.current();
+  s.source.clear();
+  timeline.set_selection(s);
+  memory.set_selection(s);
+  autograd.set_selection(s);
+  tensor.set_selection(s);
+  emit step_changed();
+  emit state_changed();
+}
+
+void Workbench::load_step(int64_t step) {
+  if (!project_ || !shown_run_ || step < 1) return;
+  if (links_ && links_.record()->step == step && links_.record()->run == (shown() ? shown()->name : "")) return;
+  auto project = project_;
+  int64_t run = shown_run_;
+  wanted_step_ = step;
+  jobs.start(
+      "step", QString("Replay step %1").arg(QString::fromStdString(format_grouped(step))),
+      [project, run, step](const Jobs::Report& report, const std::atomic<bool>&) { return std::any(projects::record_step(*project, run, step, report)); },
+      [this](std::any r) { set_links(Links(std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r))); },
+      [this](const QString& message, const QString& hint) {
+        fail("The step could not be replayed", message, hint);
+        emit step_changed();
+      });
+  emit step_changed();
+}
+
+void Workbench::find_nan() {
+  if (!project_ || !shown_run_) return;
+  auto project = project_;
+  int64_t run = shown_run_;
+  std::string name = shown() ? shown()->name : "";
+  nan.set_searching();
+  emit step_changed();
+  jobs.start(
+      "nan", "Search for the first value that is not finite",
+      [project, run](const Jobs::Report& report, const std::atomic<bool>&) { return std::any(projects::find_nan(*project, run, report)); },
+      [this, name](std::any r) {
+        auto record = std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r);
+        if (!record) {
+          nan.set_clean(name);
+          emit step_changed();
+          return;
+        }
+        wanted_step_ = record->step;
+        set_links(Links(record));
+        if (record->nan && record->nan->seq) bus.select(Selection::op(record->nan->seq, "nan"));
+      },
+      [this](const QString& message, const QString& hint) {
+        nan.reset();
+        emit step_changed();
+        fail("The search failed", message, hint);
+      });
+}
+
+void Workbench::train(const TrainOptions& options) {
+  if (driver_ && status_.state == RunStatus::State::paused) return resume();
+  start_driver(options, false);
+}
+
+void Workbench::start_driver(TrainOptions options, bool then_step) {
+  if (!project_ || driver_ || files.has("train")) return;
+  if (save_timer_.isActive()) {
+    save_timer_.stop();
+    save_model();  // jobs of one queue run in order: the run starts with the model that is seen
+  }
+  options.start_paused = options.start_paused || then_step;
+  auto project = project_;
+  files.start(
+      "train", "Start training",
+      [project, options](const Jobs::Report&, const std::atomic<bool>&) { return std::any(std::shared_ptr<RunDriver>(RunDriver::start(project, options))); },
+      [this, then_step](std::any r) {
+        adopt(std::any_cast<std::shared_ptr<RunDriver>>(r));
+        if (then_step) driver_->step_once();
+      },
+      [this](const QString& message, const QString& hint) { fail("Training could not start", message, hint); });
+  emit state_changed();
+}
+
+void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
+  driver_ = std::move(driver);
+  status_ = driver_->status();
+  live_rows_.clear();
+  shown_run_ = status_.run;
+  set_links({});
+  nan.reset();
+  training_model.set_run(status_.name, status_.total_steps);
+  log(QString("Training %1").arg(QString::fromStdString(status_.name)));
+  tick_.start();
+  refresh_project();
+  load_metrics();
+  emit run_changed();
+  emit status_changed();
+  emit state_changed();
+}
+
+void Workbench::tick() {
+  if (!driver_) return;
+  RunStatus before = status_;
+  status_ = driver_->status();
+  std::vector<MetricRow> rows;
+  driver_->drain(rows);
+  live_rows_.insert(live_rows_.end(), rows.begin(), rows.end());
+  if (status_.run == shown_run_) {
+    training_model.add(rows);
+    if (status_.step != before.step || status_.state != before.state) training_model.set_status(status_);
+  }
+  project_model.set_status(status_);
+  if (status_.nan && !before.nan)
+    log(QString("%1 stopped being finite at step %2").arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.nan_step))), true);
+  if (status_.state != before.state || status_.step != before.step || !rows.empty()) emit status_changed();
+  if (status_.state != before.state) emit state_changed();
+  if (status_.epoch != before.epoch) refresh_project();  // checkpoints come with epochs
+  if (active(status_.state)) return;
+  tick_.stop();
+  driver_->drain(rows);
+  QString name = QString::fromStdString(status_.name);
+  if (status_.state == RunStatus::State::failed) fail(name + " failed", QString::fromStdString(status_.error), {});
+  else log(QString("%1 %2 at step %3").arg(name, status_.state == RunStatus::State::finished ? "finished" : "stopped", QString::fromStdString(format_grouped(status_.step))));
+  // Its last transaction may still be on the way: the driver is let go on the file thread, which waits for it.
+  auto driver = std::move(driver_);
+  driver_.reset();
+  files.start("end", "Finish the run", [driver](const Jobs::Report&, const std::atomic<bool>&) mutable {
+    driver->wait();
+    driver.reset();
+    return std::any();
+  }, [this](std::any) {
+    refresh_project();
+    load_metrics();
+  }, {}, true);
+  emit status_changed();
+  emit state_changed();
+}
+
+void Workbench::pause() {
+  if (driver_) driver_->pause();
+}
+void Workbench::resume() {
+  if (driver_) driver_->resume();
+}
+void Workbench::step_once() {
+  if (driver_) driver_->step_once();
+  else start_driver({}, true);
+}
+void Workbench::stop() {
+  if (driver_) driver_->stop();
+}
+void Workbench::checkpoint() {
+  if (driver_) driver_->checkpoint();
+}
+
+void Workbench::save_model() {
+  if (!project_) return;
+  auto project = project_;
+  ModelSpec spec = builder.spec();
+  files.start(
+      "save", "Save the model",
+      [project, spec](const Jobs::Report&, const std::atomic<bool>&) {
+        project->set_model(spec);
+        return std::any();
+      },
+      [](std::any) {}, [this](const QString& message, const QString& hint) { fail("The model could not be saved", message, hint); }, true);
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,19 @@
+#pragma once
+#include "views/shell/view.h"
+
+class QSlider;
+
+namespace tenon::views {
+
+class TrainingView : public View {
+  Q_OBJECT
+ public:
+  explicit TrainingView(Workbench& bench, QWidget* parent = nullptr);
+
+ private:
+  void refresh();
+  QLabel* where_;
+  QSlider* smooth_;
+};
+
+}  // namespace tenon::views
