@@ -38,6 +38,7 @@ enum : uint32_t {
 
 struct ThreadState {
   uint32_t mode = 0;
+  uint16_t op = 0;  ///< interned_name() of the op last dispatched: who a block of memory was taken for
   Origin origin;
 };
 extern thread_local constinit ThreadState t_state;

@@ -30,13 +30,13 @@ void MemoryHistory::alive_before(const Tensor& t, Category category, uint16_t mo
 
 void MemoryHistory::taken(const Storage& s) {
   std::lock_guard lock(mutex_);
-  events_.push_back({now_ns(), reinterpret_cast<uint64_t>(s.data), static_cast<int64_t>(s.bytes), s.id, t_state.origin});
+  events_.push_back({now_ns(), reinterpret_cast<uint64_t>(s.data), static_cast<int64_t>(s.bytes), s.id, t_state.origin, t_state.op});
 }
 
 void MemoryHistory::given_back(const Storage& s) {
   if (!s.id) return;  // taken before the recording and not named
   std::lock_guard lock(mutex_);
-  events_.push_back({now_ns(), reinterpret_cast<uint64_t>(s.data), -static_cast<int64_t>(s.bytes), s.id, t_state.origin});
+  events_.push_back({now_ns(), reinterpret_cast<uint64_t>(s.data), -static_cast<int64_t>(s.bytes), s.id, t_state.origin, t_state.op});
 }
 
 std::vector<AllocEvent> MemoryHistory::events(int64_t start_ns) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <string_view>
 
 #include "core/state.h"
 #include "engine/op/strided_loop.h"
@@ -27,13 +28,12 @@ void operand_element(const Call& call, int operand, const Dims& index, NanOrigin
     o.value = value_at(t, at);
     return;
   }
-  if (call.op->info.kind == Kind::matmul && out.ndim() == 2 && t.ndim() == 2) {
-    for (int axis : operand == 0 ? std::initializer_list<int>{0, 1} : std::initializer_list<int>{1, 0}) {
-      int64_t wanted = index[operand == 0 ? 0 : 1];
-      // linear keeps its weight as [out, in], matmul its right side as [k, n]: the axis whose size is the output's tells them apart.
-      if (t.size(axis) != out.size(operand == 0 ? 0 : 1)) continue;
-      if (largest(t, axis, wanted, o.index, o.value)) return;
-    }
+  if (call.op->info.kind == Kind::matmul && out.ndim() == 2) {
+    bool weight_rows = std::string_view(call.op->info.name) == "linear";  // [out, in]; matmul's right side is [k, n]
+    bool found = t.ndim() == 1   ? largest(t, 0, index[1], o.index, o.value)
+                 : operand == 0 ? largest(t, 0, index[0], o.index, o.value)
+                                : largest(t, weight_rows ? 0 : 1, index[1], o.index, o.value);
+    if (found) return;
   }
   int axis = t.ndim() > 0 && out.ndim() > 0 && index.n > 0 && t.size(0) == out.size(0) && operand == 0 ? 0 : -1;
   largest(t, axis, axis == 0 ? index[0] : 0, o.index, o.value);

@@ -64,6 +64,7 @@ struct AllocEvent {
   int64_t bytes = 0;            ///< positive: taken, negative: given back
   uint32_t block = 0;           ///< the same number in both events of one block
   Origin origin;                ///< of the op that asked for it
+  uint16_t op = 0;              ///< interned_name() of that op, 0 where it was none
 };
 
 /// Where a value first stopped being finite.

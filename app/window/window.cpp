@@ -41,7 +41,7 @@ ThemeName theme_of(const std::string& name) {
 }
 }  // namespace
 
-int run_window(int argc, char** argv, const WindowOptions& options) {
+int open_window(int argc, char** argv, const WindowRequest& options) {
   need_display();
   before_application();
   QApplication app(argc, argv);
@@ -49,9 +49,9 @@ int run_window(int argc, char** argv, const WindowOptions& options) {
   ThemeName theme = theme_of(options.theme);
   MainWindow window(bench, theme);
   if (!options.theme.empty()) window.setProperty("themeFixed", true);
-  if (options.start_training) window.set_layout("Train");
+  if (options.train) window.set_layout("Train");
   window.show();
-  if (!options.file.empty()) bench.open(QString::fromStdString(options.file), options.start_training);
+  if (!options.project.empty()) bench.open(QString::fromStdString(options.project), options.train);
   return QApplication::exec();
 }
 
@@ -73,10 +73,19 @@ bool settle(MainWindow& window) {
 bool needs_step(const QString& view) { return QStringList{"tensor", "autograd", "memory", "timeline"}.contains(view); }
 }  // namespace
 
-int run_shot(int argc, char** argv, const ShotOptions& options) {
+int take_shot(int argc, char** argv, const ShotRequest& options) {
   static const QStringList names{"builder", "training", "tensor", "autograd", "memory", "timeline", "nan", "project", "details", "window"};
-  QString view = QString::fromStdString(options.view);
-  if (!names.contains(view)) throw Error::usage("there is no view \"" + options.view + "\"", "the views are " + names.join(", ").toStdString());
+  // "window/profile" is the whole window in a named layout.
+  QString view = QString::fromStdString(options.view), layout = view.section('/', 1);
+  view = view.section('/', 0, 0);
+  bool known_layout = layout.isEmpty();
+  for (const NamedLayout& l : named_layouts()) known_layout |= view == "window" && layout == QString(l.name).toLower();
+  if (!names.contains(view) || !known_layout) {
+    std::vector<std::string> all;
+    for (const QString& n : names) all.push_back(n.toStdString());
+    std::string near = near_names(options.view, all.data(), all.size());
+    throw Error::usage("there is no view \"" + options.view + "\"" + (near.empty() ? "" : " (" + near + ")"), "the views are " + names.join(", ").toStdString() + "; window/train is the window in the layout Train");
+  }
   Selection selection = parse_selection(options.select);
   if (!options.select.empty() && !selection) throw Error::usage("\"" + options.select + "\" selects nothing", "write op:12, tensor:3, grad:4, module:features.3, step:120 or range:0-1000");
   if (options.width < 200 || options.height < 150 || options.width > 8000 || options.height > 8000)
@@ -106,7 +115,7 @@ int run_shot(int argc, char** argv, const ShotOptions& options) {
     if (!problem.isEmpty()) throw Error(problem.toStdString(), hint.toStdString());
     if (!settled) throw Error("the picture was not ready after ten minutes");
   };
-  bench.open(QString::fromStdString(options.file));
+  bench.open(QString::fromStdString(options.project));
   check(settle(window));
   if (!options.run.empty()) {
     std::string known;
@@ -115,17 +124,16 @@ int run_shot(int argc, char** argv, const ShotOptions& options) {
       known += (known.empty() ? "" : ", ") + r.name;
       if (r.name == options.run) run = &r;
     }
-    if (!run) throw Error::usage("there is no run \"" + options.run + "\" in " + options.file, "the runs are " + known);
+    if (!run) throw Error::usage("there is no run \"" + options.run + "\" in " + options.project, "the runs are " + known);
     bench.show_run(run->id);
     check(settle(window));
   }
-  if (!options.layout.empty()) {
-    QString layout = QString::fromStdString(options.layout);
-    window.commands().run("layout." + layout.toLower());
+  if (!layout.isEmpty()) {
+    window.commands().run("layout." + layout);
     check(settle(window));
   }
   bool of_step = needs_step(view) || selection.kind == Selection::Kind::op || selection.kind == Selection::Kind::tensor || selection.kind == Selection::Kind::grad_node || selection.kind == Selection::Kind::alloc;
-  int64_t step = options.step ? options.step : selection.kind == Selection::Kind::step ? selection.id : of_step ? bench.shown_steps() : 0;
+  int64_t step = options.step >= 0 ? options.step : selection.kind == Selection::Kind::step ? selection.id : of_step ? bench.shown_steps() : 0;
   if (view == "nan") bench.find_nan();
   else if (step > 0) bench.select(Selection::step(step, "shot"));
   check(settle(window));

@@ -60,28 +60,29 @@ bool register_dataset(Kind kind) {
 
 const std::vector<Kind>& dataset_kinds() { return registry(); }
 
-Split open_dataset(const std::string& name, const Options& options) {
-  for (const Kind& kind : registry()) {
-    if (kind.name != name) continue;
-    Split split = kind.open(options);
-    if (options.nan_sample < 0) return split;
-    int64_t values = split.train->input().shape.product();
-    if (split.train->input().dtype != DType::f32) throw Error::usage("data.nan_sample: the inputs of data set " + name + " are not f32");
-    if (options.nan_sample >= split.train->size())
-      throw Error::usage("data.nan_sample = " + std::to_string(options.nan_sample) + ": the training set has " + std::to_string(split.train->size()) + " samples");
-    if (options.nan_value_index < 0 || options.nan_value_index >= values)
-      throw Error::usage("data.nan_value_index = " + std::to_string(options.nan_value_index) + ": a sample has " + std::to_string(values) + " values");
-    split.train = std::make_shared<Spoiled>(split.train, options.nan_sample, options.nan_value_index);
-    return split;
-  }
+const Kind& find_dataset_kind(const std::string& name) {
   std::vector<std::string> names;
   std::string list;
   for (const Kind& kind : registry()) {
+    if (kind.name == name) return kind;
     names.push_back(kind.name);
     list += (list.empty() ? "" : ", ") + kind.name;
   }
   std::string near = near_names(name, names.data(), names.size());
   throw Error::usage("no data set is called \"" + name + "\"" + (near.empty() ? "" : " (" + near + ")"), "data.dataset is one of " + list);
+}
+
+Split open_dataset(const std::string& name, const Options& options) {
+  Split split = find_dataset_kind(name).open(options);
+  if (options.nan_sample < 0) return split;
+  int64_t values = split.train->input().shape.product();
+  if (split.train->input().dtype != DType::f32) throw Error::usage("data.nan_sample: the inputs of data set " + name + " are not f32");
+  if (options.nan_sample >= split.train->size())
+    throw Error::usage("data.nan_sample = " + std::to_string(options.nan_sample) + ": the training set has " + std::to_string(split.train->size()) + " samples");
+  if (options.nan_value_index < 0 || options.nan_value_index >= values)
+    throw Error::usage("data.nan_value_index = " + std::to_string(options.nan_value_index) + ": a sample has " + std::to_string(values) + " values");
+  split.train = std::make_shared<Spoiled>(split.train, options.nan_sample, options.nan_value_index);
+  return split;
 }
 
 }  // namespace tenon::data

@@ -49,11 +49,14 @@ struct Split {
 struct Kind {
   std::string name, help;
   Split (*open)(const Options&);
+  bool files = false;  ///< it lies in files (Options::dir), which may be missing
 };
 bool register_dataset(Kind kind);
 /// Sorted by name.
 const std::vector<Kind>& dataset_kinds();
-/// Throws Error (usage) naming the near ones for an unknown kind; Error naming file and bytes for bad files.
+/// Throws Error (usage) naming the near ones for an unknown kind.
+const Kind& find_dataset_kind(const std::string& name);
+/// Throws Error naming file and bytes for bad files.
 Split open_dataset(const std::string& name, const Options& options);
 
 }  // namespace tenon::data

@@ -83,7 +83,7 @@ Split open_cached(const Options& options) {
   return split;
 }
 
-const bool registered = register_dataset({"fashion-mnist", "60,000 + 10,000 grey images of clothes, 28 x 28, in 10 classes (four IDX files)", open_cached});
+const bool registered = register_dataset({"fashion-mnist", "60,000 + 10,000 grey images of clothes, 28 x 28, in 10 classes (four IDX files)", open_cached, true});
 
 }  // namespace
 }  // namespace tenon::data

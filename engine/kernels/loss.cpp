@@ -104,7 +104,7 @@ double mse_forward(int64_t n, const T* x, const T* y) {
 
 template <class T>
 void mse_backward(int64_t n, const T* x, const T* y, T scale, T* gx) {
-  parallel_for(n, 32 * 1024, [&](int64_t begin, int64_t end) {
+  parallel_for(n, 32 * 1024, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) gx[i] = (x[i] - y[i]) * scale;
   });
 }

@@ -13,6 +13,32 @@ constexpr int64_t kBlock = 32;  // rows added up in T before they go into a doub
 
 int64_t rows_cut(int64_t c) { return std::max<int64_t>(kBlock, 32 * 1024 / std::max<int64_t>(1, c) / kBlock * kBlock); }
 
+// One row each; everything by value and without aliases, so that the loops become vector code.
+template <class T>
+void add_row(int64_t c, const T* __restrict v, T* __restrict acc) {
+  for (int64_t j = 0; j < c; ++j) acc[j] += v[j];
+}
+template <class T>
+void add_squares(int64_t c, const T* __restrict v, const T* __restrict mean, T* __restrict acc) {
+  for (int64_t j = 0; j < c; ++j) acc[j] += (v[j] - mean[j]) * (v[j] - mean[j]);
+}
+template <class T>
+void add_gradients(int64_t c, const T* __restrict v, const T* __restrict g, const T* __restrict mean, const T* __restrict invstd, T* __restrict sum, T* __restrict dot) {
+  for (int64_t j = 0; j < c; ++j) {
+    sum[j] += g[j];
+    dot[j] += g[j] * ((v[j] - mean[j]) * invstd[j]);
+  }
+}
+template <class T>
+void apply_row(int64_t c, const T* __restrict v, const T* __restrict mean, const T* __restrict a, const T* __restrict b, T* __restrict out) {
+  for (int64_t j = 0; j < c; ++j) out[j] = (v[j] - mean[j]) * a[j] + b[j];
+}
+template <class T>
+void gradient_row(int64_t c, const T* __restrict v, const T* __restrict g, const T* __restrict mean, const T* __restrict k0, const T* __restrict k1, const T* __restrict k2,
+                  T* __restrict out) {
+  for (int64_t j = 0; j < c; ++j) out[j] = k0[j] * g[j] + k1[j] * (v[j] - mean[j]) + k2[j];
+}
+
 /// sums[k][j] = sum over the rows of f(row pointer index, j)[k], for K sums at once. f adds row `r` to K accumulators of c values.
 template <class T, int K, class F>
 void column_sums(int64_t rows, int64_t c, double* sums, const F& add_row) {
@@ -38,15 +64,9 @@ void column_sums(int64_t rows, int64_t c, double* sums, const F& add_row) {
 template <class T>
 void column_moments(int64_t rows, int64_t c, const T* x, T* mean, T* var) {
   Scratch<double> sums(c);
-  column_sums<T, 1>(rows, c, sums.data(), [&](int64_t r, T* __restrict acc) {
-    const T* __restrict v = x + r * c;
-    for (int64_t j = 0; j < c; ++j) acc[j] += v[j];
-  });
+  column_sums<T, 1>(rows, c, sums.data(), [=](int64_t r, T* acc) { add_row(c, x + r * c, acc); });
   for (int64_t j = 0; j < c; ++j) mean[j] = static_cast<T>(sums[j] / static_cast<double>(rows));
-  column_sums<T, 1>(rows, c, sums.data(), [&](int64_t r, T* __restrict acc) {
-    const T* __restrict v = x + r * c;
-    for (int64_t j = 0; j < c; ++j) acc[j] += (v[j] - mean[j]) * (v[j] - mean[j]);
-  });
+  column_sums<T, 1>(rows, c, sums.data(), [=](int64_t r, T* acc) { add_squares(c, x + r * c, mean, acc); });
   for (int64_t j = 0; j < c; ++j) var[j] = static_cast<T>(sums[j] / static_cast<double>(rows));
 }
 
@@ -60,12 +80,7 @@ void batch_norm_apply(int64_t rows, int64_t c, const T* x, const T* mean, const 
     shift[j] = beta ? beta[j] : T(0);
   }
   parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
-    const T *__restrict a = scale.data(), *__restrict b = shift;
-    for (int64_t r = begin; r < end; ++r) {
-      const T* v = x + r * c;
-      T* out = y + r * c;
-      for (int64_t j = 0; j < c; ++j) out[j] = (v[j] - mean[j]) * a[j] + b[j];
-    }
+    for (int64_t r = begin; r < end; ++r) apply_row(c, x + r * c, mean, scale.data(), shift, y + r * c);
   });
 }
 
@@ -74,13 +89,7 @@ void batch_norm_backward(int64_t rows, int64_t c, bool batch, const T* x, const 
                          T* ggamma, T* gbeta) {
   Scratch<double> sums(2 * c);
   if (ggamma || gbeta || (gx && batch))
-    column_sums<T, 2>(rows, c, sums.data(), [&](int64_t r, T* __restrict acc) {
-      const T *__restrict v = x + r * c, *__restrict g = gy + r * c;
-      for (int64_t j = 0; j < c; ++j) {
-        acc[j] += g[j];
-        acc[c + j] += g[j] * ((v[j] - mean[j]) * invstd[j]);
-      }
-    });
+    column_sums<T, 2>(rows, c, sums.data(), [=](int64_t r, T* acc) { add_gradients(c, x + r * c, gy + r * c, mean, invstd, acc, acc + c); });
   for (int64_t j = 0; j < c; ++j) {
     if (gbeta) gbeta[j] = static_cast<T>(sums[j]);
     if (ggamma) ggamma[j] = static_cast<T>(sums[c + j]);
@@ -94,12 +103,8 @@ void batch_norm_backward(int64_t rows, int64_t c, bool batch, const T* x, const 
     k[2 * c + j] = batch ? -scale * static_cast<T>(sums[j] / static_cast<double>(rows)) : T(0);
   }
   parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
-    const T *__restrict k0 = k.data(), *__restrict k1 = k0 + c, *__restrict k2 = k1 + c;
-    for (int64_t r = begin; r < end; ++r) {
-      const T *v = x + r * c, *g = gy + r * c;
-      T* out = gx + r * c;
-      for (int64_t j = 0; j < c; ++j) out[j] = k0[j] * g[j] + k1[j] * (v[j] - mean[j]) + k2[j];
-    }
+    const T *k0 = k.data(), *k1 = k0 + c, *k2 = k1 + c;
+    for (int64_t r = begin; r < end; ++r) gradient_row(c, x + r * c, gy + r * c, mean, k0, k1, k2, gx + r * c);
   });
 }
 

@@ -98,6 +98,10 @@ const LayerDef* find_layer(const std::string& type) {
   return found == registry().end() ? nullptr : &found->second;
 }
 
+void check_attrs(const LayerSpec& spec, const LayerInfo& info) {
+  for (const Attr& a : spec.attrs) check(info, a);
+}
+
 std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device) {
   const LayerDef* def = find_layer(spec.type);
   if (!def) {
@@ -105,9 +109,10 @@ std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Me
     for (const auto& [name, d] : registry()) names.push_back(name);
     throw Error("there is no layer type \"" + spec.type + "\"" + near(spec.type, names));
   }
-  for (const Attr& a : spec.attrs) check(def->info, a);
+  check_attrs(spec, def->info);
   if (static_cast<int>(inputs.size()) != def->info.inputs)
     throw Error(spec.type + " takes " + std::to_string(def->info.inputs) + " inputs, not " + std::to_string(inputs.size()));
+  if (!def->make) throw Error(spec.type + " marks an end of the model and makes no module");
   return def->make({spec, def->info, inputs, device});
 }
 

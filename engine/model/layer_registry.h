@@ -38,6 +38,8 @@ struct LayerDef {
 bool register_layer(LayerDef def);
 const LayerDef* find_layer(const std::string& type);
 
+/// Throws Error naming an attribute that the type does not have, or whose kind or value does not fit.
+void check_attrs(const LayerSpec& spec, const LayerInfo& info);
 /// Checks the attributes (names, kinds, limits) and makes the layer. Throws Error naming the attribute or the type.
 std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device);
 

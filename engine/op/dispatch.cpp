@@ -30,6 +30,29 @@ constexpr int kMaxOutputs = 4;
   throw e.in(path.empty() ? op.info.name : fmt::format("{} of module '{}'", op.info.name, path));
 }
 
+bool in_natural_order(const Tensor& t) {
+  const TensorImpl& p = *t.impl();
+  int64_t step = 1;
+  for (int i = p.stride.n - 1; i >= 0; --i) {
+    if (p.stride[i] != step && p.meta.shape[i] != 1) return false;
+    step *= p.meta.shape[i];
+  }
+  return true;
+}
+
+/// Element by element, a result keeps the memory order of its first full-size operand: channels-last activations stay so through a network.
+bool keeps_order(const OpDef& op, const Tensor* in, int inputs, const Meta& result, Layout& order) {
+  if (op.info.kind != Kind::pointwise) return false;
+  for (int i = 0; i < inputs; ++i) {
+    if (!in[i] || !(in[i].size() == result.shape)) continue;
+    if (in_natural_order(in[i])) return false;
+    order = in[i].layout();
+    order.offset = 0;
+    return order.is_dense();
+  }
+  return false;
+}
+
 void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   if (op.view) {
     if (!out[0]) out[0] = view_of(in[0], op.view(attrs, in[0].layout()));
@@ -46,6 +69,11 @@ void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inpu
     op.place(attrs, in, layouts);
     for (int i = 0; i < op.info.outputs; ++i)
       if (!out[i]) out[i] = empty_strided(layouts[i], metas[i].dtype, device);
+    return;
+  }
+  Layout order;
+  if (!out[0] && keeps_order(op, in, inputs, metas[0], order)) {
+    out[0] = empty_strided(order, metas[0].dtype, device);
     return;
   }
   for (int i = 0; i < op.info.outputs; ++i)
@@ -106,6 +134,7 @@ bool any_requires_grad(const Tensor* in, int inputs) {
 
 void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   uint32_t seq = ++t_state.origin.seq;
+  t_state.op = op.profile_name;
   try {
     bool quick = alike(op, in, inputs) && !out[0];
     if (quick) out[0] = empty_like(in[0]);
@@ -121,6 +150,7 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
 
 void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int inputs) {
   uint32_t seq = ++t_state.origin.seq;
+  t_state.op = op.profile_name;
   if (alike(op, in, inputs) && !(mode_word() & kSlow) && !(grad_enabled() && any_requires_grad(in, inputs))) {
     run_quick(op, in, inputs, in[0]);
     ++in[0].storage()->version;

@@ -84,7 +84,6 @@ void run_loops(const Call& c, const Loops& loops, Types types);
 void run_gradient(const Call& c, const Loops& loops);
 Meta infer_unary(const Meta& x, Types types);
 Meta infer_binary(const Meta& a, const Meta& b, Types types);
-void place(const Tensor* in, int inputs, Layout* out);
 void sample_unary(Samples& s, const Domain& d, Types types);
 void sample_binary(Samples& s, const Domain& d, Types types);
 /// Runs a fused gradient op; operands not read stay undefined.

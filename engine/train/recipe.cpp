@@ -153,7 +153,7 @@ void read(Recipe& recipe, const nlohmann::json& j, const std::string& prefix) {
   for (const auto& [name, value] : j.items()) {
     std::string key = prefix + name;
     if (value.is_object()) read(recipe, value, key + ".");
-    else recipe.set(key, from_json_value(Recipe::keys()[index_of(key)], value));
+    else recipe.set_value(key, from_json_value(Recipe::keys()[index_of(key)], value));
   }
 }
 
@@ -194,7 +194,7 @@ void Recipe::set(const std::string& key, const std::string& text) {
   values_[i] = std::move(v);
 }
 
-void Recipe::set(const std::string& key, AttrValue value) {
+void Recipe::set_value(const std::string& key, AttrValue value) {
   size_t i = index_of(key);
   const RecipeKey& k = keys()[i];
   if (value.index() == 0 && k.fallback.index() == 1) value = static_cast<double>(std::get<int64_t>(value));

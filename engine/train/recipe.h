@@ -29,7 +29,7 @@ class Recipe {
 
   /// From text as typed after --set. "true", "1e-3", "adamw", ...
   void set(const std::string& key, const std::string& text);
-  void set(const std::string& key, AttrValue value);
+  void set_value(const std::string& key, AttrValue value);
 
   const AttrValue& at(const std::string& key) const;
   int64_t integer(const std::string& key) const;

@@ -89,7 +89,7 @@ Violations scan_source(const std::string& path, const std::string& text) {
     if ((is_qt(header) || imgui) && !may_use_qt(path)) report("includes " + header + " outside the window's places");
     if (is_cuda(header) && room_rank(header) < 0 && !may_use_cuda(path)) report("includes " + header + " outside core/cuda");
     for (const Confined& c : kConfined)
-      if (open == '<' && starts(header, c.header) && !starts(path, c.place)) report("includes " + header + ", which only " + std::string(c.place) + " may");
+      if (rank >= 0 && open == '<' && starts(header, c.header) && !starts(path, c.place)) report("includes " + header + ", which only " + std::string(c.place) + " may");
   }
   if (rank >= 0 && number > kMaxLines) report("has more than " + std::to_string(kMaxLines) + " lines");
   return bad;
@@ -97,7 +97,7 @@ Violations scan_source(const std::string& path, const std::string& text) {
 
 Violations scan_words(const std::string& path, const std::string& text) {
   // Put together from halves, so that this file does not hold them either.
-  static const std::string words[] = {std::string("TO") + "DO", std::string("FIX") + "ME", std::string("X") + "XX", std::string("deb.") + "debian.org",
+  static const std::string words[] = {std::string("TO") + "DO", std::string("FIX") + "ME", std::string("deb.") + "debian.org",
                                       std::string("py") + "pi.org", std::string("pythonhosted") + ".org", std::string("registry.") + "npmjs",
                                       std::string("/wo") + "rk/"};
   Violations bad;

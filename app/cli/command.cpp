@@ -1,0 +1,137 @@
+#include "app/cli/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+
+#include "core/error.h"
+
+namespace tenon::app {
+namespace {
+
+std::vector<Command>& table() {
+  static std::vector<Command> all;
+  return all;
+}
+
+std::atomic<bool> was_interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // set in a signal handler
+
+void on_signal(int number) {
+  was_interrupted = true;
+  std::signal(number, SIG_DFL);
+}
+
+}  // namespace
+
+bool register_command(Command command) {
+  auto& all = table();
+  all.insert(std::upper_bound(all.begin(), all.end(), command, [](const Command& a, const Command& b) { return a.name < b.name; }), std::move(command));
+  return true;
+}
+const std::vector<Command>& commands() { return table(); }
+
+bool interrupted() { return was_interrupted; }
+void catch_interrupts() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+bool Args::has(const std::string& option) const {
+  return std::any_of(options_.begin(), options_.end(), [&](const auto& o) { return o.first == option; });
+}
+std::string Args::text(const std::string& option, const std::string& fallback) const {
+  for (auto o = options_.rbegin(); o != options_.rend(); ++o)
+    if (o->first == option) return o->second;
+  return fallback;
+}
+std::vector<std::string> Args::all(const std::string& option) const {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : options_)
+    if (name == option) out.push_back(value);
+  return out;
+}
+std::string Args::required(const std::string& option) const {
+  if (!has(option)) throw Error::usage(option + " is missing");
+  return text(option);
+}
+
+int64_t Args::integer(const std::string& option, int64_t fallback, int64_t min) const {
+  if (!has(option)) return fallback;
+  const std::string s = text(option);
+  int64_t n = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
+  if (error != std::errc() || end != s.data() + s.size()) throw Error::usage(fmt::format("{} wants a whole number, not \"{}\"", option, s));
+  if (n < min) throw Error::usage(fmt::format("{} must be at least {}, not {}", option, min, n));
+  return n;
+}
+
+double Args::number(const std::string& option, double fallback, double min) const {
+  if (!has(option)) return fallback;
+  const std::string s = text(option);
+  double n = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
+  if (error != std::errc() || end != s.data() + s.size() || !std::isfinite(n)) throw Error::usage(fmt::format("{} wants a number, not \"{}\"", option, s));
+  if (n < min) throw Error::usage(fmt::format("{} must be at least {}, not {}", option, min, n));
+  return n;
+}
+
+Args parse_args(const Command& command, const std::vector<std::string>& words) {
+  Args args;
+  bool only_words = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::string w = words[i];
+    if (only_words || w.size() < 2 || w[0] != '-') {
+      args.words_.push_back(w);
+      continue;
+    }
+    if (w == "--") {
+      only_words = true;
+      continue;
+    }
+    std::string value;
+    bool has_value = false;
+    if (size_t at = w.find('='); at != w.npos && w.compare(0, 2, "--") == 0) {
+      value = w.substr(at + 1);
+      w.resize(at);
+      has_value = true;
+    }
+    const auto option = std::find_if(command.options.begin(), command.options.end(), [&](const Option& o) { return o.name == w; });
+    if (option == command.options.end()) {
+      std::vector<std::string> names;
+      for (const Option& o : command.options) names.push_back(o.name);
+      const std::string near = near_names(w, names.data(), names.size());
+      throw Error::usage(fmt::format("unknown option {}{}", w, near.empty() ? "" : " (" + near + ")"), fmt::format("tenon {} --help lists its options.", command.name));
+    }
+    if (option->value.empty()) {
+      if (has_value) throw Error::usage(fmt::format("{} takes no value", w));
+    } else if (!has_value) {
+      if (i + 1 >= words.size()) throw Error::usage(fmt::format("{} wants a value: {} {}", w, w, option->value));
+      value = words[++i];
+    }
+    args.options_.emplace_back(w, value);
+  }
+  if (args.words_.size() < command.min_words || args.words_.size() > command.max_words)
+    throw Error::usage(args.words_.size() < command.min_words ? "something is missing" : fmt::format("\"{}\" is one word too many", args.words_[command.max_words]),
+                       fmt::format("usage: tenon {} {}", command.name, command.usage));
+  return args;
+}
+
+std::string command_help(const Command& c) {
+  std::string s = fmt::format("tenon {} {}{}\n\n  {}\n", c.name, c.usage, c.options.empty() ? "" : " [options]", c.help);
+  if (!c.options.empty()) s += "\n";
+  for (const Option& o : c.options) s += fmt::format("  {:26} {}\n", o.name + (o.value.empty() ? "" : " " + o.value), o.help);
+  return s;
+}
+
+std::string general_help() {
+  std::string s = "tenon [PROJECT]             opens the workbench\ntenon COMMAND ...           does one job without a window:\n\n";
+  for (const Command& c : commands()) s += fmt::format("  {:15} {}\n", c.name, c.help);
+  return s + "\ntenon COMMAND --help says what a command takes. Exit status: 0 done, 1 the work failed, 2 the words were wrong.\n";
+}
+
+}  // namespace tenon::app

@@ -1,0 +1,19 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "app/cli/command.h"
+#include "projects/project.h"
+
+namespace tenon::app {
+
+/// For commands that only look: works while another process trains, and on read-only files.
+std::shared_ptr<projects::Project> open_to_read(const std::string& path);
+/// The named run, or the latest where the name is empty. Throws where there is none.
+projects::RunInfo pick_run(const projects::Project& project, const std::string& name);
+/// The step a text names: a number, "last", or "best".
+int64_t pick_step(const projects::RunInfo& run, const std::string& text);
+/// --threads N, applied.
+void use_threads(const Args& args);
+
+}  // namespace tenon::app

@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "projects/run_driver.h"
+
+namespace tenon::app {
+
+/// Standard output. Throws Error when it cannot be written (a full disk behind a redirection).
+void print(const std::string& text);
+/// One JSON object on a line of its own; NaN and infinities become "nan", "inf", "-inf".
+void print_json(const nlohmann::json& j);
+/// A number JSON can hold, or its name.
+nlohmann::json json_number(double v);
+
+/// Columns aligned to their widest cell; the first row is the head. `right[i]` aligns column i to the right.
+std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right = {});
+
+/// "1.2 MB", "34 s", "1:02:03", "12,345".
+std::string bytes_text(int64_t bytes);
+std::string duration_text(double seconds);
+std::string count_text(int64_t n);
+std::string value_text(double v);
+
+/// A bar on standard error while that is a terminal; nothing otherwise. Goes away when done.
+class Bar {
+ public:
+  explicit Bar(std::string what);
+  ~Bar();
+  Bar(const Bar&) = delete;
+  static bool terminal();
+  void show(int64_t done, int64_t total, const std::string& tail = {});
+  void clear();
+  /// For long calls: shows where they are, and cancels them on Ctrl-C.
+  projects::Progress progress();
+
+ private:
+  std::string what_;
+  int64_t last_ns_ = 0;
+  bool shown_ = false;
+};
+
+}  // namespace tenon::app

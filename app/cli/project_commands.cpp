@@ -1,0 +1,132 @@
+// tenon templates, new, runs, metrics: what a project holds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/common.h"
+#include "app/cli/output.h"
+#include "core/error.h"
+#include "engine/data/dataset.h"
+#include "engine/model/templates.h"
+#include "engine/train/recipe.h"
+#include "projects/project.h"
+
+namespace tenon::app {
+namespace {
+
+int list_templates(const Args& args) {
+  std::vector<std::vector<std::string>> rows = {{"TEMPLATE", "WHAT"}};
+  for (const Template& t : templates()) {
+    if (args.json()) print_json({{"name", t.name}, {"title", t.title}, {"model", t.model.to_json()}, {"recipe", t.recipe.to_json()}});
+    rows.push_back({t.name, t.title});
+  }
+  if (!args.json()) print(table(rows));
+  return 0;
+}
+
+int new_project(const Args& args) {
+  const Template& t = find_template(args.required("--template"));
+  Recipe recipe = t.recipe;
+  if (args.has("--data") && !data::find_dataset_kind(recipe.text("data.dataset")).files)
+    throw Error::usage(fmt::format("{} needs no data files: leave --data out", t.name));
+  if (args.has("--data")) recipe.set("data.dir", std::filesystem::absolute(args.text("--data")).string());
+  for (const std::string& pair : args.all("--set")) {
+    const size_t at = pair.find('=');
+    if (at == pair.npos) throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair));
+    recipe.set(pair.substr(0, at), pair.substr(at + 1));
+  }
+  // Missing or damaged files are told now, not when training starts.
+  data::Options options;
+  options.dir = recipe.text("data.dir");
+  data::open_dataset(recipe.text("data.dataset"), options);
+  projects::Project::create(args.word(0), t.model, recipe.to_json());
+  if (args.json())
+    print_json({{"project", args.word(0)}, {"template", t.name}});
+  else
+    print(fmt::format("{}: a project made from the template {}\nTrain it: tenon train {}\n", args.word(0), t.name, args.word(0)));
+  return 0;
+}
+
+int runs(const Args& args) {
+  const auto project = open_to_read(args.word(0));
+  std::vector<std::vector<std::string>> rows = {{"RUN", "STATUS", "STEPS", "TIME", "BEST", "STARTED"}};
+  for (const projects::RunInfo& r : project->runs()) {
+    if (args.json()) {
+      print_json({{"id", r.id}, {"name", r.name}, {"status", r.status}, {"created", r.created}, {"steps", r.steps}, {"total_steps", r.total_steps},
+                  {"seconds", r.seconds}, {"best", r.best}, {"error", r.error}, {"recipe", r.recipe}});
+      continue;
+    }
+    std::string best = "-";
+    if (!r.best.is_null()) {
+      const double v = r.best.at("value").get<double>();
+      const std::string metric = r.best.at("metric").get<std::string>();
+      best = fmt::format("{} {} at step {}", metric, metric == "test_accuracy" ? fmt::format("{:.2f} %", v * 100) : value_text(v), count_text(r.best.at("step").get<int64_t>()));
+    }
+    rows.push_back({r.name, r.status, count_text(r.steps) + "/" + count_text(r.total_steps), duration_text(r.seconds), best, r.created});
+    if (!r.error.empty()) rows.push_back({"  " + r.error.substr(0, r.error.find('\n'))});
+  }
+  if (args.json()) return 0;
+  print(rows.size() == 1 ? fmt::format("{} has no runs yet. Start one: tenon train {}\n", args.word(0), args.word(0)) : table(rows, {false, false, true, true}));
+  return 0;
+}
+
+int metrics(const Args& args) {
+  const auto project = open_to_read(args.word(0));
+  const projects::RunInfo run = project->run(args.word(1));
+  std::vector<std::string> names = project->metric_names(run.id);
+  const bool one = args.words() > 2;
+  if (one) {
+    if (std::find(names.begin(), names.end(), args.word(2)) == names.end()) {
+      const std::string near = near_names(args.word(2), names.data(), names.size());
+      throw Error::usage(fmt::format("run {} has no metric \"{}\"", run.name, args.word(2)), near.empty() ? fmt::format("It has: {}", fmt::join(names, ", ")) : near);
+    }
+    names = {args.word(2)};
+  }
+  if (args.has("--csv")) print(one ? "step,seconds,value\n" : "name,step,seconds,value\n");
+  std::vector<std::vector<std::string>> rows = {{"METRIC", "POINTS", "LAST", "MIN", "MAX", "NOT FINITE"}};
+  if (one) rows = {{"STEP", "SECONDS", args.word(2)}};
+  for (const std::string& name : names) {
+    const auto points = project->metric(run.id, name);
+    double min = INFINITY, max = -INFINITY;
+    int64_t bad = 0;
+    std::string lines;
+    for (const projects::MetricPoint& p : points) {
+      if (args.has("--csv")) {
+        lines += one ? fmt::format("{},{},{}\n", p.step, p.wall, p.value) : fmt::format("{},{},{},{}\n", name, p.step, p.wall, p.value);
+      } else if (args.json()) {
+        print_json({{"name", name}, {"step", p.step}, {"seconds", p.wall}, {"value", p.value}});
+      } else if (one) {
+        rows.push_back({count_text(p.step), fmt::format("{:.2f}", p.wall), value_text(p.value)});
+      }
+      if (std::isfinite(p.value)) {
+        min = std::min(min, p.value);
+        max = std::max(max, p.value);
+      } else {
+        ++bad;
+      }
+    }
+    if (args.has("--csv")) print(lines);
+    if (!one && !points.empty()) rows.push_back({name, count_text(static_cast<int64_t>(points.size())), value_text(points.back().value), value_text(min), value_text(max), count_text(bad)});
+  }
+  if (!args.has("--csv") && !args.json()) print(table(rows, {one, true, true, true, true, true}));
+  return 0;
+}
+
+const Option kJson{"--json", "", "JSON lines on standard output"};
+
+const bool registered[] = {
+    register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", list_templates}),
+    register_command({"new", "PROJECT --template NAME", 1, 1,
+                      {{"--template", "NAME", "what to start from; `tenon templates` lists them"}, {"--data", "DIR", "folder of the data set's files"},
+                       {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"}, kJson},
+                      "makes a project from a template", new_project}),
+    register_command({"runs", "PROJECT", 1, 1, {kJson}, "lists the runs of a project", runs}),
+    register_command({"metrics", "PROJECT RUN [NAME]", 2, 3, {{"--csv", "", "every point, comma-separated"}, kJson}, "shows the metrics of a run, every point", metrics}),
+};
+
+}  // namespace
+}  // namespace tenon::app

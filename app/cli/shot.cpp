@@ -1,0 +1,55 @@
+// tenon shot: a picture of a view.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/common.h"
+#include "app/cli/output.h"
+#include "app/window/window.h"
+#include "core/error.h"
+
+namespace tenon::app {
+namespace {
+
+int shot(const Args& args) {
+  ShotRequest r;
+  r.project = args.word(0);
+  r.view = args.required("--view");
+  r.run = args.text("--run");
+  r.select = args.text("--select");
+  r.theme = args.text("--theme", "dark");
+  r.output = args.required("-o");
+  if (r.theme != "dark" && r.theme != "light") throw Error::usage(fmt::format("there is no theme \"{}\"", r.theme), "dark or light");
+  if (args.has("--size")) {
+    char rest = 0;
+    if (std::sscanf(args.text("--size").c_str(), "%dx%d%c", &r.width, &r.height, &rest) != 2 || r.width < 100 || r.height < 100 || r.width > 8192 || r.height > 8192)
+      throw Error::usage(fmt::format("--size wants WIDTHxHEIGHT between 100 and 8192, not \"{}\"", args.text("--size")));
+  }
+  const auto project = open_to_read(r.project);  // told before a window is made
+  if (args.has("--step")) r.step = pick_step(pick_run(*project, r.run), args.text("--step"));
+#ifdef TENON_WINDOW
+  char name[] = "tenon";
+  char* argv[] = {name, nullptr};
+  const int status = take_shot(1, argv, r);
+  if (status == 0) {
+    if (args.json())
+      print_json({{"file", r.output}, {"view", r.view}});
+    else
+      print(r.output + "\n");
+  }
+  return status;
+#else
+  throw Error("this build has no window to take pictures of", "Build it with Qt 6 and Dear ImGui; `tenon doctor` says what is missing.");
+#endif
+}
+
+const bool registered = register_command({"shot", "PROJECT --view NAME -o F.png", 1, 1,
+                                          {{"--view", "NAME", "which view; \"window\" is everything"}, {"--run", "NAME", "which run (the latest)"}, {"--step", "N|last|best", "which step (the last)"},
+                                           {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120"}, {"--size", "WxH", "in pixels (1440x900)"},
+                                           {"--theme", "dark|light", ""}, {"-o", "FILE", "the picture, .png"}, {"--json", "", "JSON lines on standard output"}},
+                                          "makes a picture of a view", shot});
+
+}  // namespace
+}  // namespace tenon::app

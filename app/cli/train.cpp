@@ -1,0 +1,187 @@
+// tenon train, eval.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/cli/command.h"
+#include "app/cli/common.h"
+#include "app/cli/output.h"
+#include "core/error.h"
+#include "engine/train/session.h"
+#include "projects/replay.h"
+
+namespace tenon::app {
+namespace {
+
+using projects::RunDriver;
+using projects::RunStatus;
+using State = RunStatus::State;
+
+const char* word(State s) {
+  switch (s) {
+    case State::starting: return "starting";
+    case State::running: return "running";
+    case State::paused: return "paused";
+    case State::finished: return "finished";
+    case State::stopped: return "stopped";
+    case State::failed: return "failed";
+  }
+  return "";
+}
+
+/// Turns metric points, which come one quantity at a time, into one record a step.
+class Records {
+ public:
+  explicit Records(bool json) : json_(json) {}
+  void take(RunDriver& driver, bool all) {
+    driver.drain(drained_);
+    for (const projects::MetricRow& row : drained_) open_[row.point.step][row.name] = row.point.value;
+    // The newest step may still get its evaluation.
+    while (!open_.empty() && (all || open_.size() > 1)) {
+      give(driver.status(), open_.begin()->first, open_.begin()->second);
+      open_.erase(open_.begin());
+    }
+  }
+  double test_accuracy = NAN, test_loss = NAN;
+
+ private:
+  void give(const RunStatus& s, int64_t step, const std::map<std::string, double>& values) {
+    const int64_t epoch = s.steps_per_epoch > 0 ? (step - 1) / s.steps_per_epoch : 0;
+    if (auto at = values.find("test_loss"); at != values.end()) test_loss = at->second;
+    if (auto at = values.find("test_accuracy"); at != values.end()) test_accuracy = at->second;
+    if (json_) {
+      nlohmann::json j = {{"step", step}, {"epoch", epoch}};
+      for (const auto& [name, value] : values) j[name] = value;
+      print_json(j);
+    } else if (values.contains("test_loss")) {
+      const std::string accuracy = values.contains("test_accuracy") ? fmt::format(", test accuracy {:.2f} %", 100 * test_accuracy) : "";
+      lines_.push_back(fmt::format("epoch {}/{}: step {}, test loss {:.4f}{}", std::min(epoch + 1, s.epochs), s.epochs, count_text(step), test_loss, accuracy));
+    }
+  }
+
+ public:
+  /// Lines for people, at most once each.
+  std::vector<std::string> lines() { return std::exchange(lines_, {}); }
+
+ private:
+  bool json_;
+  std::vector<projects::MetricRow> drained_;
+  std::map<int64_t, std::map<std::string, double>> open_;
+  std::vector<std::string> lines_;
+};
+
+std::string tail(const RunStatus& s) {
+  const double done = static_cast<double>(s.step);
+  std::string text = fmt::format("epoch {}/{}  loss {:.4f}", std::min(s.epoch + 1, s.epochs), s.epochs, s.loss);
+  if (s.samples_per_second > 0) text += fmt::format("  {}/s", count_text(static_cast<int64_t>(s.samples_per_second)));
+  if (s.step > 20 && s.seconds > 1) text += fmt::format("  {} left", duration_text(s.seconds / done * static_cast<double>(s.total_steps - s.step)));
+  return text;
+}
+
+int train(const Args& args) {
+  const std::string device = args.text("--device", "cpu");
+  if (device != "cpu") throw Error(fmt::format("this build has no device {}", device), "Train on the CPU: leave --device out. `tenon doctor` says what is there.");
+  const auto project = projects::Project::open(args.word(0));
+  projects::TrainOptions options;
+  options.run_name = args.text("--run");
+  options.resume = args.text("--resume");
+  options.epochs = args.integer("--epochs", -1, 1);
+  options.max_steps = args.integer("--max-steps", -1, 1);
+  options.threads = static_cast<int>(args.integer("--threads", 0, 1));
+  for (const std::string& pair : args.all("--set")) {
+    const size_t at = pair.find('=');
+    if (at == pair.npos) throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair), "For example --set optimizer.lr=0.01");
+    options.set.emplace_back(pair.substr(0, at), pair.substr(at + 1));
+  }
+  catch_interrupts();
+  const auto driver = RunDriver::start(project, options);
+  RunStatus s = driver->status();
+  const bool json = args.json();
+  if (json)
+    print_json({{"run", s.name}, {"status", "running"}, {"project", args.word(0)}, {"step", s.step}, {"total_steps", s.total_steps}, {"epochs", s.epochs}});
+  else
+    print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps), s.step ? fmt::format(", going on after step {}", count_text(s.step)) : ""));
+
+  Bar bar("step");
+  Records records(json);
+  auto next_line = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  bool stopping = false;
+  while (true) {
+    s = driver->status();
+    const bool ended = s.state == State::finished || s.state == State::stopped || s.state == State::failed;
+    records.take(*driver, ended);
+    for (const std::string& line : records.lines()) {
+      bar.clear();
+      if (!json) print(line + "\n");
+    }
+    if (ended) break;
+    if (interrupted() && !stopping) {
+      stopping = true;
+      driver->stop();
+    }
+    bar.show(s.step, s.total_steps, tail(s));
+    if (!json && !Bar::terminal() && std::chrono::steady_clock::now() > next_line) {
+      print(fmt::format("step {}/{}  {}\n", count_text(s.step), count_text(s.total_steps), tail(s)));
+      next_line = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(s.step < 50 ? 5 : 50));
+  }
+  bar.clear();
+
+  const projects::RunInfo info = project->run(s.run);
+  if (json) {
+    nlohmann::json end = {{"run", info.name}, {"status", word(s.state)}, {"step", info.steps}, {"total_steps", info.total_steps}, {"seconds", info.seconds}, {"best", info.best}};
+    if (!s.error.empty()) end["error"] = s.error;
+    print_json(end);
+  }
+  if (s.state == State::failed) throw Error(fmt::format("run {} failed: {}", info.name, s.error));
+  if (json) return 0;
+  if (s.state == State::stopped)
+    print(fmt::format("run {} stopped after step {}; go on with: tenon train {} --resume {}\n", info.name, count_text(info.steps), args.word(0), info.name));
+  else
+    print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps), duration_text(info.seconds),
+                      std::isnan(records.test_accuracy) ? "" : fmt::format(", test accuracy {:.2f} %", 100 * records.test_accuracy)));
+  return 0;
+}
+
+int evaluate(const Args& args) {
+  const auto project = open_to_read(args.word(0));
+  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
+  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
+  use_threads(args);
+  catch_interrupts();
+  Bar replay("replaying"), bar("evaluating");
+  const auto session = projects::replay_to(*project, run.id, step, replay.progress());
+  replay.clear();
+  const Evaluation e = session->evaluate(bar.progress());
+  bar.clear();
+  if (args.json()) {
+    nlohmann::json j = {{"run", run.name}, {"step", step}, {"loss", e.loss}, {"samples", e.samples}};
+    if (e.accuracy >= 0) j.update({{"accuracy", e.accuracy}, {"correct", e.correct}});
+    print_json(j);
+    return 0;
+  }
+  print(fmt::format("run {} at step {}: test loss {:.4f}{} ({} samples)\n", run.name, count_text(step), e.loss,
+                    e.accuracy >= 0 ? fmt::format(", test accuracy {:.2f} %", 100 * e.accuracy) : "", count_text(e.samples)));
+  return 0;
+}
+
+const Option kJson{"--json", "", "JSON lines on standard output"};
+const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
+
+const bool registered[] = {
+    register_command({"train", "PROJECT", 1, 1,
+                      {{"--run", "NAME", "name of the new run"}, {"--resume", "RUN", "go on with a run from its last checkpoint"}, {"--device", "NAME", "cpu"}, kThreads,
+                       {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"}, {"--epochs", "N", "passes over the training set"},
+                       {"--max-steps", "N", "stop after so many steps"}, kJson},
+                      "trains the model of a project", train}),
+    register_command({"eval", "PROJECT [RUN]", 1, 2, {{"--checkpoint", "best|last|STEP", "which state to evaluate (last)"}, kThreads, kJson},
+                      "evaluates a run on the test split", evaluate}),
+};
+
+}  // namespace
+}  // namespace tenon::app

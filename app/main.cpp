@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "app/cli/command.h"
+#include "app/cli/output.h"
+#include "app/window/window.h"
+#include "core/error.h"
+
+namespace {
+
+using namespace tenon;
+using namespace tenon::app;
+
+/// The command that the first one or two words name; null where they name none.
+const Command* find_command(const std::vector<std::string>& words, size_t& used) {
+  for (const Command& c : commands()) {
+    const size_t space = c.name.find(' ');
+    if (space == std::string::npos ? words[0] == c.name : words.size() > 1 && words[0] + " " + words[1] == c.name) {
+      used = space == std::string::npos ? 1 : 2;
+      return &c;
+    }
+  }
+  return nullptr;
+}
+
+[[noreturn]] void unknown_command(const std::vector<std::string>& words) {
+  std::vector<std::string> names, family;
+  for (const Command& c : commands()) {
+    names.push_back(c.name);
+    if (c.name.rfind(words[0] + " ", 0) == 0) family.push_back(c.name);
+  }
+  if (!family.empty()) throw Error::usage(fmt::format("{} what? {}", words[0], fmt::join(family, ", ")));
+  const std::string near = near_names(words[0], names.data(), names.size());
+  throw Error::usage(fmt::format("there is no command \"{}\"{}", words[0], near.empty() ? "" : " (" + near + ")"), "tenon --help lists the commands.");
+}
+
+int window(int argc, char** argv, const std::vector<std::string>& words) {
+  const Command form{"", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark or light"}}, "", {}};
+  const Args args = parse_args(form, words);
+  WindowRequest request;
+  if (args.words()) request.project = args.word(0);
+  request.train = args.has("--train");
+  request.theme = args.text("--theme");
+  if (!request.theme.empty() && request.theme != "dark" && request.theme != "light") throw Error::usage(fmt::format("there is no theme \"{}\"", request.theme), "dark or light");
+#ifdef TENON_WINDOW
+  return open_window(argc, argv, request);
+#else
+  (void)argc, (void)argv;
+  throw Error("this build has no window", "Every job can be done here too: tenon --help.");
+#endif
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && (words[0] == "--help" || words[0] == "-h" || words[0] == "help")) {
+    print(general_help());
+    return 0;
+  }
+  if (!words.empty() && words[0] == "--version") {
+    print("tenon " TENON_VERSION "\n");
+    return 0;
+  }
+  // A first word that looks like a file opens the window on it.
+  const bool is_file = !words.empty() && (words[0].find('/') != std::string::npos || words[0].find('.') != std::string::npos);
+  if (words.empty() || words[0][0] == '-' || is_file) return window(argc, argv, words);
+  size_t used = 0;
+  const Command* command = find_command(words, used);
+  if (!command) unknown_command(words);
+  const std::vector<std::string> rest(words.begin() + static_cast<std::ptrdiff_t>(used), words.end());
+  for (const std::string& w : rest)
+    if (w == "--help" || w == "-h") {
+      print(command_help(*command));
+      return 0;
+    }
+  return command->run(parse_args(*command, rest));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const Error& e) {
+    std::fprintf(stderr, "tenon: %s\n", e.what());
+    return e.kind() == Error::Kind::usage ? 2 : 1;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "tenon: memory is out\n  Try a smaller batch or model.\n");
+    return 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "tenon: %s\n", e.what());
+    return 1;
+  }
+}

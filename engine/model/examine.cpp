@@ -1,0 +1,87 @@
+#include <map>
+
+#include "core/error.h"
+#include "core/state.h"
+#include "engine/model/layer_registry.h"
+#include "engine/model/model_spec.h"
+#include "engine/model/wiring.h"
+#include "engine/nn/module.h"
+#include "engine/op/op.h"
+
+namespace tenon {
+namespace {
+
+std::string type_text(const Tensor& t) { return std::string(name(t.dtype())) + " " + to_string(t.size()); }
+
+struct FlopCounter : OpObserver {
+  double flops = 0;
+  void after(const Call& call, int64_t, int64_t) override { flops += cost_of(call).flops; }
+};
+
+void fail(LayerReport& r, const Error& e) {
+  r.error = e.message();
+  r.hint = e.hint();
+}
+
+}  // namespace
+
+std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch) {
+  NoGrad no_grad;
+  PhaseScope build(Phase::build);
+  uint32_t seq = t_state.origin.seq;
+  std::vector<LayerReport> reports(spec.layers.size());
+  for (size_t i = 0; i < spec.layers.size(); ++i) reports[i].layer = spec.layers[i].name;
+  auto report_of = [&](const LayerSpec& l) -> LayerReport& { return reports[static_cast<size_t>(&l - spec.layers.data())]; };
+  try {
+    Wiring wiring(spec);
+    std::map<const LayerSpec*, Tensor> values;
+    for (const LayerSpec* layer : wiring.order) {
+      LayerReport& report = report_of(*layer);
+      try {
+        std::vector<Tensor> in;
+        bool complete = true;  // a layer behind a faulty one has no fault of its own
+        for (const LayerSpec* from : wiring.inputs_of(*layer)) {
+          auto found = values.find(from);
+          complete &= found != values.end();
+          if (found != values.end()) in.push_back(found->second);
+        }
+        if (!complete) continue;
+        for (const Tensor& t : in) report.inputs.push_back(type_text(t));
+        if (layer->type == "Output") continue;
+        Tensor out;
+        if (layer->type == "Input") {
+          out = with_batch(input_meta(*layer), batch);
+        } else {
+          std::vector<Meta> metas;
+          for (const Tensor& t : in) metas.push_back(t.meta());
+          auto module = make_layer(*layer, metas, {DeviceType::meta});
+          module->train(batch > 1);
+          report.parameters = module->parameter_count();
+          FlopCounter counter;
+          ObserveScope observe(counter);
+          out = (*module)(in);
+          report.flops = counter.flops;
+        }
+        report.outputs.push_back(type_text(out));
+        report.output_bytes = static_cast<int64_t>(out.nbytes());
+        values[layer] = out;
+      } catch (const Error& e) {
+        fail(report, e);
+      }
+    }
+  } catch (const Error& e) {
+    // The wires themselves: said at every layer the message names, or else at the first.
+    bool said = false;
+    for (size_t i = 0; i < spec.layers.size(); ++i)
+      if (e.message().find("\"" + spec.layers[i].name + "\"") != std::string::npos) {
+        fail(reports[i], e);
+        said = true;
+      }
+    if (!said && reports.empty()) reports.push_back({});
+    if (!said) fail(reports[0], e);
+  }
+  t_state.origin.seq = seq;
+  return reports;
+}
+
+}  // namespace tenon

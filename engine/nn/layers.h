@@ -1,0 +1,119 @@
+#pragma once
+#include <cstdint>
+
+#include "engine/nn/module.h"
+#include "engine/ops/conv.h"
+#include "engine/ops/pool.h"
+
+namespace tenon::nn {
+
+/// y = x w^T + b over the last axis.
+class Linear : public Module {
+ public:
+  Linear(int64_t in, int64_t out, bool bias = true, Device device = {}, DType dtype = DType::f32);
+  std::string describe() const override;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+  void reset(uint64_t seed) override;
+
+ private:
+  Tensor weight_, bias_;
+};
+
+class Conv2d : public Module {
+ public:
+  Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options = {}, bool bias = true, Device device = {}, DType dtype = DType::f32);
+  std::string describe() const override;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+  void reset(uint64_t seed) override;
+
+ private:
+  Conv2dOptions options_;
+  Tensor weight_, bias_;
+};
+
+/// Normalises every channel of [n, c, h, w] or [n, c]: by the batch's statistics in training, by their running means in evaluation.
+class BatchNorm2d : public Module {
+ public:
+  explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true, Device device = {}, DType dtype = DType::f32);
+  std::string describe() const override;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+  void reset(uint64_t seed) override;
+
+ private:
+  int64_t channels_;
+  double eps_, momentum_;
+  Tensor weight_, bias_, running_mean_, running_var_;
+};
+
+class MaxPool2d : public Module {
+ public:
+  explicit MaxPool2d(const Pool2dOptions& options) : options_(options) {}
+  std::string describe() const override;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Pool2dOptions options_;
+};
+
+/// Sets each element to 0 with probability p in training. Which ones depends on the generator's seed, its step and the module's path.
+class Dropout : public Module {
+ public:
+  explicit Dropout(double p);
+  std::string describe() const override;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  double p_;
+};
+
+class Flatten : public Module {
+ public:
+  explicit Flatten(int first = 1) : first_(first) {}
+  std::string describe() const override { return "Flatten"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  int first_;
+};
+
+/// A module that is one function of one tensor, without parameters.
+class Function : public Module {
+ public:
+  Function(const char* name, Tensor (*f)(const Tensor&)) : name_(name), f_(f) {}
+  std::string describe() const override { return name_; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return f_(x); }
+
+ private:
+  const char* name_;
+  Tensor (*f_)(const Tensor&);
+};
+std::shared_ptr<Module> relu();
+std::shared_ptr<Module> tanh();
+std::shared_ptr<Module> sigmoid();
+std::shared_ptr<Module> softmax();
+
+/// Its children one after the other, named "0", "1", ...
+class Sequential : public Module {
+ public:
+  explicit Sequential(std::vector<std::shared_ptr<Module>> modules);
+  std::string describe() const override { return "Sequential"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+};
+
+}  // namespace tenon::nn

@@ -1,0 +1,360 @@
+#include "projects/run_driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/pool.h"
+#include "engine/train/recipe.h"
+#include "engine/train/session.h"
+#include "projects/recorder.h"
+
+namespace tenon::projects {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+
+/// A run never goes on with another recipe: every step must be what a replay from any checkpoint gives.
+void check_resume_options(const TrainOptions& o) {
+  if (!o.set.empty()) throw Error::usage("a run keeps the recipe it was started with: --set " + o.set.front().first + " cannot go with --resume", "Start a new run to change it.");
+  if (o.epochs >= 0) throw Error::usage("a run keeps the recipe it was started with: --epochs cannot go with --resume", "Start a new run to change it.");
+  if (!o.run_name.empty()) throw Error::usage("--run and --resume cannot go together", "--resume names the run to go on with.");
+}
+
+}  // namespace
+
+struct RunDriver::Impl {
+  std::shared_ptr<Project> project;
+  RunInfo info;
+  std::unique_ptr<TrainingSession> session;
+  std::unique_ptr<Recorder> recorder;
+  int64_t stop_at = INT64_MAX;     ///< of this call; the recipe's own end is the session's
+  bool fresh = true;
+  nlohmann::json best;
+
+  mutable std::mutex mutex;        ///< over what follows, down to `thread`
+  std::condition_variable wake, end;
+  RunStatus status;
+  std::vector<MetricRow> undrained;
+  bool pause = false, stop = false, save = false, ended = false;
+  int single_steps = 0;
+  std::optional<double> new_lr;
+  std::thread thread;
+
+  // Of the training thread alone.
+  double trained = 0;              ///< seconds, pauses left out, earlier calls on this run included
+  bool clock_runs = false;
+  Clock::time_point clock_from, rate_from;
+  int64_t rate_samples = 0;
+  int64_t saved_step = -1;
+
+  void work();
+  void train();
+  bool next_step_wanted();
+  void after_step(const StepResult& r);
+  void evaluate();
+  void save_checkpoint();
+  void publish(std::vector<MetricRow> rows);
+  double seconds() const { return trained + (clock_runs ? seconds_since(clock_from) : 0); }
+  void start_clock();
+  void stop_clock();
+};
+
+RunDriver::RunDriver() : impl_(std::make_unique<Impl>()) {}
+
+std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, const TrainOptions& options) {
+  std::unique_ptr<RunDriver> driver(new RunDriver);
+  Impl& d = *driver->impl_;
+  if (project->read_only()) throw Error(fmt::format("{} is read-only: a run could not be kept", project->path()), "Work on a copy.");
+  d.project = project;
+  if (options.threads > 0) set_num_threads(options.threads);
+  if (!options.resume.empty()) {
+    check_resume_options(options);
+    d.info = project->run(options.resume);
+    d.fresh = false;
+    d.session = std::make_unique<TrainingSession>(d.info.model, Recipe::from_json(d.info.recipe));
+    const Checkpoint last = project->checkpoint_before(d.info.id, INT64_MAX);
+    d.session->load(last);
+    project->set_run_status(d.info.id, "running");  // refused while another process trains it
+    project->truncate_metrics(d.info.id, last.step);
+    project->set_run_progress(d.info.id, last.step, d.info.seconds);
+    d.saved_step = last.step;
+    d.trained = d.info.seconds;
+    d.best = d.info.best;
+    if (options.max_steps >= 0) d.stop_at = options.max_steps;
+  } else {
+    Recipe recipe = Recipe::from_json(project->recipe());
+    for (const auto& [key, text] : options.set) recipe.set(key, text);
+    if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
+    if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
+    const ModelSpec model = project->model();
+    d.session = std::make_unique<TrainingSession>(model, recipe);
+    d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps());
+  }
+  RunStatus& s = d.status;
+  s.run = d.info.id;
+  s.name = d.info.name;
+  s.step = d.session->steps_done();
+  s.total_steps = d.session->total_steps();
+  s.steps_per_epoch = d.session->steps_per_epoch();
+  s.epoch = d.session->epoch();
+  s.epochs = d.session->epochs();
+  s.lr = d.session->learning_rate();
+  s.seconds = d.trained;
+  d.pause = options.start_paused;
+  d.recorder = std::make_unique<Recorder>(project, d.info.id);
+  d.thread = std::thread([&d] { d.work(); });
+  return driver;
+}
+
+RunDriver::~RunDriver() {
+  stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+void RunDriver::Impl::start_clock() {
+  if (clock_runs) return;
+  clock_runs = true;
+  clock_from = rate_from = Clock::now();
+  rate_samples = 0;
+}
+
+void RunDriver::Impl::stop_clock() {
+  trained = seconds();
+  clock_runs = false;
+}
+
+void RunDriver::Impl::work() {
+  using State = RunStatus::State;
+  State result = State::failed;
+  std::string error;
+  try {
+    train();
+    result = session->finished() ? State::finished : State::stopped;
+  } catch (const std::exception& e) {
+    error = e.what();
+  }
+  stop_clock();
+  recorder->progress(session->steps_done(), seconds());
+  recorder->status(result == State::finished ? "finished" : result == State::stopped ? "stopped" : "failed", error);
+  recorder->flush();
+  if (const std::string disk = recorder->error(); !disk.empty()) {
+    result = State::failed;
+    if (error.empty()) error = disk;
+  }
+  std::lock_guard lock(mutex);
+  status.state = result;
+  status.error = error;
+  status.seconds = seconds();
+  ended = true;
+  end.notify_all();
+}
+
+void RunDriver::Impl::train() {
+  const int64_t every = session->recipe().integer("checkpoint_every"), eval_every = session->recipe().integer("eval_every");
+  if (fresh) save_checkpoint();
+  start_clock();
+  // A stop may have come between the last step of an epoch and its evaluation.
+  if (!fresh && session->steps_done() > 0 && session->steps_done() % session->steps_per_epoch() == 0 && eval_every > 0) {
+    const auto evaluated = project->metric(info.id, "test_loss");
+    if ((evaluated.empty() || evaluated.back().step < session->steps_done()) && (session->steps_done() / session->steps_per_epoch()) % eval_every == 0) {
+      evaluate();
+      saved_step = -1;
+    }
+  }
+  while (!session->finished() && session->steps_done() < stop_at && next_step_wanted()) {
+    start_clock();
+    const StepResult r = session->step();
+    after_step(r);
+    if (!r.applied)
+      throw Error(fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step, std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
+                  fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.", project->path(), info.name));
+    const bool last = session->finished();
+    if (eval_every > 0 && ((r.epoch_end && (r.epoch + 1) % eval_every == 0) || last)) evaluate();
+    if (r.epoch_end || last || (every > 0 && r.step % every == 0)) save_checkpoint();
+    if (const std::string disk = recorder->error(); !disk.empty()) throw Error(disk);
+  }
+  if (saved_step != session->steps_done()) save_checkpoint();
+}
+
+/// Waits while paused; false when it is time to stop.
+bool RunDriver::Impl::next_step_wanted() {
+  bool waited = false;
+  while (true) {
+    std::unique_lock lock(mutex);
+    if (stop) return false;
+    if (save || new_lr) {
+      save = false;
+      if (new_lr) {
+        session->set_learning_rate(*new_lr);
+        new_lr.reset();
+        status.lr = session->learning_rate();
+        // It becomes part of the state; a replay from an earlier checkpoint would not know of it.
+      }
+      lock.unlock();
+      save_checkpoint();
+      continue;
+    }
+    if (!pause || single_steps > 0) {
+      if (pause) --single_steps;
+      status.state = RunStatus::State::running;
+      lock.unlock();
+      if (waited) recorder->status("running");
+      return true;
+    }
+    if (!waited) {
+      waited = true;
+      stop_clock();
+      lock.unlock();
+      recorder->progress(session->steps_done(), seconds());
+      recorder->status("paused");
+      lock.lock();
+      status.state = RunStatus::State::paused;
+      status.seconds = seconds();
+      continue;  // a command may have come in between
+    }
+    wake.wait(lock);
+  }
+}
+
+void RunDriver::Impl::after_step(const StepResult& r) {
+  const double wall = seconds();
+  std::vector<MetricRow> rows = {{"loss", {r.step, wall, r.loss}}, {"lr", {r.step, wall, r.lr}}, {"grad_norm", {r.step, wall, r.grad_norm}}};
+  const PoolStats memory = pool_stats();
+  rate_samples += r.samples;
+  const double rate_seconds = seconds_since(rate_from);
+  double rate = -1;
+  if (rate_seconds > 0.5) {
+    rate = static_cast<double>(rate_samples) / rate_seconds;
+    rows.push_back({"samples_per_second", {r.step, wall, rate}});
+    rows.push_back({"memory_bytes", {r.step, wall, static_cast<double>(memory.live_bytes)}});
+    rate_from = Clock::now();
+    rate_samples = 0;
+  }
+  {
+    std::lock_guard lock(mutex);
+    RunStatus& s = status;
+    s.step = r.step;
+    s.epoch = r.epoch;
+    s.loss = r.loss;
+    s.lr = r.lr;
+    s.seconds = wall;
+    s.live_bytes = memory.live_bytes;
+    s.peak_bytes = memory.peak_bytes;
+    if (rate >= 0) s.samples_per_second = rate;
+    if (!r.finite && !s.nan) {
+      s.nan = true;
+      s.nan_step = r.step;
+    }
+  }
+  publish(std::move(rows));
+}
+
+void RunDriver::Impl::evaluate() {
+  Evaluation e;
+  try {
+    e = session->evaluate([this](int64_t, int64_t) {
+      std::lock_guard lock(mutex);
+      return !stop;
+    });
+  } catch (const Error&) {
+    std::lock_guard lock(mutex);
+    if (stop) return;  // made up for when the run is resumed
+    throw;
+  }
+  const int64_t step = session->steps_done();
+  const bool classes = e.accuracy >= 0;
+  std::vector<MetricRow> rows = {{"test_loss", {step, seconds(), e.loss}}};
+  if (classes) rows.push_back({"test_accuracy", {step, seconds(), e.accuracy}});
+  const double value = classes ? e.accuracy : e.loss;
+  const bool better = best.is_null() || (classes ? value > best.at("value").get<double>() : value < best.at("value").get<double>());
+  if (better && std::isfinite(value)) best = {{"metric", classes ? "test_accuracy" : "test_loss"}, {"value", value}, {"step", step}};
+  publish(std::move(rows));
+  rate_from = Clock::now();
+  rate_samples = 0;
+}
+
+void RunDriver::Impl::save_checkpoint() {
+  saved_step = session->steps_done();
+  recorder->checkpoint(session->save(), seconds(), best);
+}
+
+void RunDriver::Impl::publish(std::vector<MetricRow> rows) {
+  constexpr size_t kKept = 1 << 20;  // where nobody drains; every point is in the project all the same
+  {
+    std::lock_guard lock(mutex);
+    if (undrained.size() > kKept) undrained.erase(undrained.begin(), undrained.begin() + kKept / 2);
+    undrained.insert(undrained.end(), rows.begin(), rows.end());
+  }
+  recorder->metrics(std::move(rows));
+}
+
+void RunDriver::pause() {
+  std::lock_guard lock(impl_->mutex);
+  impl_->pause = true;
+}
+void RunDriver::resume() {
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->pause = false;
+    impl_->single_steps = 0;
+  }
+  impl_->wake.notify_all();
+}
+void RunDriver::step_once() {
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->pause = true;
+    ++impl_->single_steps;
+  }
+  impl_->wake.notify_all();
+}
+void RunDriver::stop() {
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->stop = true;
+  }
+  impl_->wake.notify_all();
+}
+void RunDriver::checkpoint() {
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->save = true;
+  }
+  impl_->wake.notify_all();
+}
+void RunDriver::set_learning_rate(double lr) {
+  if (!(lr >= 0) || !std::isfinite(lr)) throw Error::usage(fmt::format("a learning rate of {} makes no sense", lr), "It is a number of 0 or more.");
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->new_lr = lr;
+  }
+  impl_->wake.notify_all();
+}
+
+RunStatus RunDriver::status() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->status;
+}
+void RunDriver::drain(std::vector<MetricRow>& out) {
+  out.clear();
+  std::lock_guard lock(impl_->mutex);
+  std::swap(out, impl_->undrained);
+}
+void RunDriver::wait() {
+  std::unique_lock lock(impl_->mutex);
+  impl_->end.wait(lock, [this] { return impl_->ended; });
+}
+
+}  // namespace tenon::projects

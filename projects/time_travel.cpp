@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/sha256.h"
+#include "core/tensor_bytes.h"
+#include "engine/train/recipe.h"
+#include "engine/train/session.h"
+#include "projects/replay.h"
+#include "projects/run_driver.h"
+#include "tracing/step_recorder.h"
+
+namespace tenon::projects {
+
+std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress) {
+  const RunInfo info = project.run(run);
+  if (step < 0) throw Error::usage(fmt::format("step {} makes no sense: steps count from 0, the state before the first one", step));
+  // A run that was killed has metrics beyond the last progress it noted.
+  if (step > info.steps)
+    throw Error::usage(fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step), "Go on with it first: tenon train --resume " + info.name);
+  auto session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe));
+  const Checkpoint from = project.checkpoint_before(run, step);
+  session->load(from);
+  while (session->steps_done() < step) {
+    if (progress && !progress(session->steps_done() - from.step, step - from.step)) throw Error("cancelled");
+    session->step();
+  }
+  return session;
+}
+
+Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads, const Progress& progress) {
+  if (threads > 0) set_num_threads(threads);
+  return replay_to(project, run, step, progress)->save();
+}
+
+std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step, const Progress& progress) {
+  if (step < 1) throw Error::usage(fmt::format("there is no step {} to record: the first step is 1", step));
+  const auto session = replay_to(project, run, step - 1, progress);
+  if (session->finished()) throw Error::usage(fmt::format("the run ends at step {}", session->steps_done()));
+  return tracing::record_step(*session, project.run(run).name);
+}
+
+std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t run, const Progress& progress) {
+  // Every step's loss and gradient norm are kept: where one of them is not finite first is where to look.
+  int64_t first = INT64_MAX;
+  for (const char* metric : {"loss", "grad_norm"})
+    for (const MetricPoint& p : project.metric(run, metric))
+      if (!std::isfinite(p.value)) {
+        first = std::min(first, p.step);
+        break;
+      }
+  if (first == INT64_MAX) return nullptr;
+  return record_step(project, run, first, progress);
+}
+
+std::string digest_at(Project& project, int64_t run, int64_t step, int threads, const Progress& progress) {
+  return digest(state_at(project, run, step, threads, progress));
+}
+
+std::string digest(const Checkpoint& checkpoint) {
+  Sha256 h;
+  std::vector<char> copy;
+  h.update(fmt::format("tenon state 1\nstep {}\n{}\n", checkpoint.step, checkpoint.state.dump()));
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    h.update(fmt::format("{} {} {}\n", name, tenon::name(tensor.dtype()), to_string(tensor.size())));
+    const std::string_view bytes = logical_bytes(tensor, copy);
+    h.update(bytes.data(), bytes.size());
+  }
+  return hex(h.finish());
+}
+
+}  // namespace tenon::projects
