@@ -73,7 +73,7 @@ TEST_P(Gemm, FollowsPlainLoopsInEveryForm) {
       }
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Gemm,
-                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000}, Product{3, 2, 0},
+                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{16, 16, 16}, Product{9, 24, 20}, Product{4, 13, 17}, Product{32, 31, 32}, Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000}, Product{3, 2, 0},
                                          Product{64, 10, 128}, Product{130, 97, 61}, Product{33, 1100, 40}));
 
 TEST(GemmThreads, SameBits) {
