@@ -175,13 +175,17 @@ void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
     }
 }
 
-/// How many rows (columns) of a large product one piece gets.
-int64_t cut(int64_t along, int64_t m, int64_t n, int64_t k) {
+/// Rows and columns of one piece of a large product: about 12 MFLOP, at most 512 x 512, halved along the longer side, for every
+/// piece copies its share of both operands into the library's own layout.
+void cut(int64_t m, int64_t n, int64_t k, int64_t& rows, int64_t& cols) {
   double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(flops / 6e6), 1, 64);
-  int64_t grain = (along + pieces - 1) / pieces;
-  int64_t step = along >= 1024 ? 128 : 32;  // thin pieces pack the other operand too often
-  return (grain + step - 1) / step * step;
+  int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 12e6), 1, 16);
+  rows = std::min<int64_t>(m, 512);
+  cols = std::min<int64_t>(n, 512);
+  while (((m + rows - 1) / rows) * ((n + cols - 1) / cols) < wanted && std::max(rows, cols) > 32) {
+    int64_t& longer = rows > cols ? rows : cols;
+    longer = (longer / 2 + 31) / 32 * 32;
+  }
 }
 
 template <class T>
@@ -192,10 +196,15 @@ void clear(int64_t m, int64_t n, T* c, int64_t ldc) {
 template <class T, class Product>
 void in_pieces(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
                const Product& product) {
-  if (m >= n)
-    parallel_for(m, cut(m, m, n, k), [&](int64_t i, int64_t e) { product(e - i, n, a + (ta ? i : i * lda), b, c + i * ldc); });
-  else
-    parallel_for(n, cut(n, m, n, k), [&](int64_t j, int64_t e) { product(m, e - j, a, b + (tb ? j * ldb : j), c + j); });
+  int64_t rows, cols;
+  cut(m, n, k, rows, cols);
+  int64_t across = (n + cols - 1) / cols, down = (m + rows - 1) / rows;
+  parallel_for(down * across, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      int64_t i = p / across * rows, j = p % across * cols;
+      product(std::min(rows, m - i), std::min(cols, n - j), a + (ta ? i : i * lda), b + (tb ? j * ldb : j), c + i * ldc + j);
+    }
+  });
 }
 
 }  // namespace
