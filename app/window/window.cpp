@@ -1,0 +1,162 @@
+#include "app/window/window.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QElapsedTimer>
+#include <QFileInfo>
+#include <QSurfaceFormat>
+#include <QTimer>
+#include <cstdio>
+
+#include "core/error.h"
+#include "views/shell/main_window.h"
+
+namespace tenon::app {
+
+using namespace views;
+
+namespace {
+/// A display is asked for before Qt is: Qt ends the process where there is none.
+void need_display() {
+  if (qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY"))
+    throw Error("there is no display (DISPLAY is not set)", "run it in a desktop session, or under a virtual display: xvfb-run -a -s '-screen 0 1600x1000x24' tenon ...");
+}
+
+void before_application() {
+  QSurfaceFormat format;
+  format.setVersion(3, 3);
+  format.setProfile(QSurfaceFormat::CoreProfile);
+  format.setSwapInterval(0);  // frames come from events; waiting for the screen would only hold the UI thread up
+  QSurfaceFormat::setDefaultFormat(format);
+  QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);
+  QCoreApplication::setApplicationName("Tenon");
+  QCoreApplication::setOrganizationName("Tenon");
+}
+
+ThemeName theme_of(const std::string& name) {
+  ThemeName theme = system_theme();
+  QString wanted = name.empty() ? qEnvironmentVariable("TENON_THEME") : QString::fromStdString(name);
+  if (!wanted.isEmpty() && !parse_theme(wanted, theme)) throw Error::usage("there is no theme \"" + wanted.toStdString() + "\"", "dark, light and contrast are the themes");
+  return theme;
+}
+}  // namespace
+
+int open_window(int argc, char** argv, const WindowRequest& options) {
+  need_display();
+  before_application();
+  QApplication app(argc, argv);
+  Workbench bench;
+  ThemeName theme = theme_of(options.theme);
+  MainWindow window(bench, theme);
+  if (!options.theme.empty()) window.setProperty("themeFixed", true);
+  if (options.train) window.set_layout("Train");
+  window.show();
+  if (!options.project.empty()) bench.open(QString::fromStdString(options.project), options.train);
+  return QApplication::exec();
+}
+
+namespace {
+/// Runs the event loop until the window has nothing left to do; false after ten minutes.
+bool settle(MainWindow& window) {
+  QElapsedTimer clock;
+  clock.start();
+  int quiet = 0;
+  while (quiet < 4) {
+    QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 20);
+    QTimer::singleShot(5, &window, [] {});
+    quiet = window.idle() ? quiet + 1 : 0;
+    if (clock.elapsed() > 600000) return false;
+  }
+  return true;
+}
+
+bool needs_step(const QString& view) { return QStringList{"tensor", "autograd", "memory", "timeline"}.contains(view); }
+}  // namespace
+
+int take_shot(int argc, char** argv, const ShotRequest& options) {
+  static const QStringList names{"builder", "training", "tensor", "autograd", "memory", "timeline", "nan", "project", "details", "window"};
+  // "window/profile" is the whole window in a named layout.
+  QString view = QString::fromStdString(options.view), layout = view.section('/', 1);
+  view = view.section('/', 0, 0);
+  bool known_layout = layout.isEmpty();
+  for (const NamedLayout& l : named_layouts()) known_layout |= view == "window" && layout == QString(l.name).toLower();
+  if (!names.contains(view) || !known_layout) {
+    std::vector<std::string> all;
+    for (const QString& n : names) all.push_back(n.toStdString());
+    std::string near = near_names(options.view, all.data(), all.size());
+    throw Error::usage("there is no view \"" + options.view + "\"" + (near.empty() ? "" : " (" + near + ")"), "the views are " + names.join(", ").toStdString() + "; window/train is the window in the layout Train");
+  }
+  Selection selection = parse_selection(options.select);
+  if (!options.select.empty() && !selection) throw Error::usage("\"" + options.select + "\" selects nothing", "write op:12, tensor:3, grad:4, module:features.3, step:120 or range:0-1000");
+  if (options.width < 200 || options.height < 150 || options.width > 8000 || options.height > 8000)
+    throw Error::usage("a picture of " + std::to_string(options.width) + "x" + std::to_string(options.height) + " is not possible", "between 200x150 and 8000x8000");
+  need_display();
+  qputenv("QT_QPA_PLATFORM", "xcb");  // the offscreen platform cannot draw OpenGL widgets
+  qputenv("QT_LOGGING_RULES", "qt.qpa.*=false");
+  before_application();
+  QApplication app(argc, argv);
+  QApplication::setCursorFlashTime(0);
+  Workbench bench;
+  bench.set_fixed_clock(true);
+  QString problem, hint;
+  QObject::connect(&bench, &Workbench::problem, [&](const QString& title, const QString& message, const QString& h) {
+    if (problem.isEmpty()) {
+      problem = title + ": " + message;
+      hint = h;
+    }
+  });
+  MainWindow window(bench, theme_of(options.theme));
+  window.setProperty("themeFixed", true);
+  window.setProperty("sizeFixed", true);
+  window.setAttribute(Qt::WA_DontShowOnScreen, false);
+  window.resize(options.width, options.height);
+  window.show();
+  auto check = [&](bool settled) {
+    if (!problem.isEmpty()) throw Error(problem.toStdString(), hint.toStdString());
+    if (!settled) throw Error("the picture was not ready after ten minutes");
+  };
+  bench.open(QString::fromStdString(options.project));
+  check(settle(window));
+  if (!options.run.empty()) {
+    std::string known;
+    const projects::RunInfo* run = nullptr;
+    for (const auto& r : bench.project_model.contents().runs) {
+      known += (known.empty() ? "" : ", ") + r.name;
+      if (r.name == options.run) run = &r;
+    }
+    if (!run) throw Error::usage("there is no run \"" + options.run + "\" in " + options.project, "the runs are " + known);
+    bench.show_run(run->id);
+    check(settle(window));
+  }
+  if (!layout.isEmpty()) {
+    window.commands().run("layout." + layout);
+    check(settle(window));
+  }
+  bool of_step = needs_step(view) || selection.kind == Selection::Kind::op || selection.kind == Selection::Kind::tensor || selection.kind == Selection::Kind::grad_node || selection.kind == Selection::Kind::alloc;
+  int64_t step = options.step >= 0 ? options.step : selection.kind == Selection::Kind::step ? selection.id : of_step ? bench.shown_steps() : 0;
+  if (view == "nan") bench.find_nan();
+  else if (step > 0) bench.select(Selection::step(step, "shot"));
+  check(settle(window));
+  if (selection) {
+    bench.select(selection);
+    check(settle(window));
+  }
+  QWidget* target = &window;
+  if (view != "window") {
+    window.show_view(view);
+    // A single view fills the picture: its dock floats in a window of that size, without the frame.
+    QWidget* widget = window.view(view);
+    widget->setParent(nullptr);
+    widget->resize(options.width, options.height);
+    widget->show();
+    target = widget;
+  }
+  if (QWidget* focus = QApplication::focusWidget()) focus->clearFocus();
+  check(settle(window));
+  QPixmap picture = target->grab();
+  if (!picture.save(QString::fromStdString(options.output), "PNG")) throw Error("the picture could not be written to " + options.output, "is the folder there and writable?");
+  if (view != "window") delete target;
+  return 0;
+}
+
+}  // namespace tenon::app

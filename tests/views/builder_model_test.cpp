@@ -1,0 +1,141 @@
+#include "views/builder/builder_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "views/builder/attr_text.h"
+
+namespace tenon::views {
+namespace {
+
+/// Input [1, 28, 28] -> Flatten -> Linear 10 -> Output.
+ModelSpec small() {
+  ModelSpec s;
+  s.name = "small";
+  s.layers = {{"input", "Input", {{"shape", std::vector<int64_t>{1, 28, 28}}}, 0, 0}, {"flat", "Flatten", {}, 0, 0}, {"head", "Linear", {{"out_features", int64_t{10}}}, 0, 0}, {"output", "Output", {}, 0, 0}};
+  s.wires = {{"input", 0, "flat", 0}, {"flat", 0, "head", 0}, {"head", 0, "output", 0}};
+  return s;
+}
+bool shows(const Scene& s, const std::string& text) {
+  auto texts = s.texts();
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& t) { return t.find(text) != std::string::npos; });
+}
+Point center_of(const Scene& s, Hit hit) {
+  for (const auto& t : s.targets())
+    if (t.hit == hit) return {t.box.x + t.box.w / 2, t.box.y + t.box.h / 2};
+  return {-1, -1};
+}
+
+TEST(Builder, ShowsShapesAndCountsOfEveryLayer) {
+  BuilderModel m;
+  m.set_spec(small(), 64);
+  ASSERT_TRUE(m.errors().empty()) << m.errors().front();
+  EXPECT_EQ(m.parameters(), 7850);
+  EXPECT_EQ(m.report("head")->outputs.at(0), "f32 [64, 10]");
+  const Scene& s = m.frame({900, 600});
+  for (const char* text : {"f32 [64, 784]", "f32 [64, 10]", "every shape fits", "7.85 k parameters"}) EXPECT_TRUE(shows(s, text)) << text << "\n" << s.dump();
+  EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
+}
+
+TEST(Builder, AnEditChangesShapesAtOnceAndCanBeUndone) {
+  BuilderModel m;
+  m.set_spec(small(), 64);
+  int edits = 0;
+  m.on_edit = [&] { ++edits; };
+  ModelSpec before = m.spec();
+  EXPECT_TRUE(m.set_attr("head", "out_features", int64_t{12}));
+  EXPECT_EQ(m.report("output")->inputs.at(0), "f32 [64, 12]");
+  EXPECT_EQ(m.undo_text(), "Set out_features of head to 12");
+  m.undo();
+  EXPECT_EQ(m.spec(), before);
+  EXPECT_EQ(m.report("head")->outputs.at(0), "f32 [64, 10]");
+  EXPECT_EQ(m.redo_text(), "Set out_features of head to 12");
+  m.redo();
+  EXPECT_EQ(m.parameters(), 784 * 12 + 12);
+  EXPECT_EQ(edits, 3);
+}
+
+TEST(Builder, ErrorsStandOnTheNodeThatCausesThem) {
+  BuilderModel m;
+  m.set_spec(small(), 64);
+  EXPECT_TRUE(m.set_attr("head", "in_features", int64_t{100}));
+  ASSERT_EQ(m.errors().size(), 1u);
+  EXPECT_TRUE(m.errors()[0].starts_with("head: ")) << m.errors()[0];
+  const Scene& s = m.frame({900, 600});
+  EXPECT_TRUE(shows(s, "1 error")) << s.dump();
+  m.undo();
+  EXPECT_TRUE(m.errors().empty());
+}
+
+TEST(Builder, InsertsRemovesWiresAndRefusesCircles) {
+  BuilderModel m;
+  m.set_spec(small(), 8);
+  m.choose("head");
+  EXPECT_TRUE(m.insert_layer("ReLU"));
+  EXPECT_EQ(m.primary(), "relu");
+  EXPECT_TRUE(m.errors().empty()) << m.errors().front();
+  auto wired = [&](const std::string& a, const std::string& b) {
+    return std::any_of(m.spec().wires.begin(), m.spec().wires.end(), [&](const WireSpec& w) { return w.from == a && w.to == b; });
+  };
+  EXPECT_TRUE(wired("head", "relu"));
+  EXPECT_TRUE(wired("relu", "output"));
+  EXPECT_FALSE(m.connect("relu", 0, "flat", 0));
+  EXPECT_NE(m.why().find("circle"), std::string::npos);
+  EXPECT_TRUE(m.remove_selected());
+  EXPECT_TRUE(wired("head", "output"));
+  EXPECT_TRUE(m.rename("head", "classifier"));
+  EXPECT_TRUE(wired("classifier", "output"));
+  EXPECT_FALSE(m.rename("classifier", "flat"));
+  while (m.can_undo()) m.undo();
+  EXPECT_TRUE(wired("head", "output"));
+  EXPECT_EQ(m.spec().layers.size(), 4u);
+}
+
+TEST(Builder, DraggingFromPortToPortWires) {
+  BuilderModel m;
+  m.set_spec(small(), 8);
+  EXPECT_TRUE(m.disconnect("output", 0));
+  const Scene& s = m.frame({900, 600});
+  Point a = center_of(s, {BuilderModel::output_port, 2 * 16}), b = center_of(s, {BuilderModel::input_port, 3 * 16});
+  ASSERT_GT(a.x, 0);
+  ASSERT_GT(b.x, 0);
+  m.pointer({PointerEvent::Type::press, Button::left, a.x, a.y, {}});
+  m.pointer({PointerEvent::Type::move, Button::left, b.x, b.y, {}});
+  m.pointer({PointerEvent::Type::release, Button::left, b.x, b.y, {}});
+  EXPECT_EQ(m.spec().wires.size(), 3u);
+  EXPECT_EQ(m.undo_text(), "Connect head → output");
+}
+
+TEST(Builder, ADragIsOneEdit) {
+  BuilderModel m;
+  m.set_spec(small(), 8);
+  const Scene& s = m.frame({900, 600});
+  double x = m.spec().find("flat")->x;
+  Point p = center_of(s, {BuilderModel::layer, 1});
+  m.pointer({PointerEvent::Type::press, Button::left, p.x - 40, p.y, {}});
+  for (int i = 1; i <= 10; ++i) m.pointer({PointerEvent::Type::move, Button::left, p.x - 40 + static_cast<float>(i) * 10, p.y, {}});
+  m.pointer({PointerEvent::Type::release, Button::left, p.x + 60, p.y, {}});
+  EXPECT_GT(m.spec().find("flat")->x, x + 80);
+  m.undo();
+  EXPECT_EQ(m.spec().find("flat")->x, x);
+  EXPECT_FALSE(m.can_undo());
+}
+
+TEST(Builder, AttributesAreReadAsTyped) {
+  AttrValue v;
+  std::string why;
+  AttrDef ints{"kernel_size", std::vector<int64_t>{3, 3}, 0, 0, ""};
+  EXPECT_TRUE(parse_attr(ints, "5, 5", v, why));
+  EXPECT_EQ(v, AttrValue(std::vector<int64_t>{5, 5}));
+  EXPECT_TRUE(parse_attr(ints, "[7x3]", v, why));
+  EXPECT_EQ(v, AttrValue(std::vector<int64_t>{7, 3}));
+  EXPECT_FALSE(parse_attr(ints, "a", v, why));
+  EXPECT_NE(why.find("kernel_size"), std::string::npos);
+  AttrDef p{"p", 0.5, 0, 1, ""};
+  EXPECT_TRUE(parse_attr(p, "0.25", v, why));
+  EXPECT_FALSE(parse_attr(p, "2", v, why));
+}
+
+}  // namespace
+}  // namespace tenon::views

@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "tests/views/step_fixture.h"
+#include "views/shared/axis.h"
+#include "views/shared/format.h"
+#include "views/shared/selection.h"
+#include "views/shared/series.h"
+#include "views/shared/table.h"
+#include "views/shared/tokens.h"
+
+namespace tenon::views {
+
+TEST(Tokens, TextIsReadableOnEverySurface) {
+  for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast})
+    for (Ink surface : {Ink::base, Ink::panel, Ink::raised})
+      for (Ink ink : {Ink::text, Ink::secondary, Ink::bad_text, Ink::warning_text, Ink::good_text})
+        EXPECT_GE(contrast(color(ink, t), color(surface, t)), 4.5) << name(ink) << " on " << name(surface) << " in theme " << int(t);
+}
+
+TEST(Tokens, TextOnColouredFillsIsReadable) {
+  for (int i = 0; i < kInks; ++i) {
+    Ink ink = static_cast<Ink>(i);
+    std::string n = name(ink);
+    if (n.starts_with("phase-") || n.starts_with("memory-") || ink == Ink::bad)
+      for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) {
+        if (ink == Ink::memory_other) continue;  // carries no text
+        EXPECT_GE(contrast(color(on_fill(ink), t), color(ink, t)), 4.5) << n;
+      }
+  }
+  for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) EXPECT_GE(contrast(color(Ink::on_accent, t), color(Ink::accent, t)), 4.5);
+}
+
+TEST(Tokens, ContrastOfBlackAndWhite) { EXPECT_NEAR(contrast(rgb(0), rgb(0xFFFFFF)), 21, 1e-9); }
+
+TEST(Format, NumbersCarryUnitsAndAtMostFourDigits) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1024 * 1024 - 10), "1.00 MiB");
+  EXPECT_EQ(format_bytes(40055000), "38.2 MiB");
+  EXPECT_EQ(format_ns(640), "640 ns");
+  EXPECT_EQ(format_ns(1240000), "1.24 ms");
+  EXPECT_EQ(format_ns(999'999), "1.00 ms");
+  EXPECT_EQ(format_count(12400), "12.4 k");
+  EXPECT_EQ(format_rate(412, "samples"), "412 samples/s");
+  EXPECT_EQ(format_percent(0.382), "38 %");
+  EXPECT_EQ(format_percent(0.004), "0.4 %");
+  EXPECT_EQ(format_grouped(1240), "1,240");
+  EXPECT_EQ(format_grouped(-1234567), "-1,234,567");
+  EXPECT_EQ(format_seconds(192), "3 min 12 s");
+}
+
+TEST(Format, ValuesOfTensors) {
+  EXPECT_EQ(format_value(0.2139999), "0.2140");
+  EXPECT_EQ(format_value(-12.3456), "-12.35");
+  EXPECT_EQ(format_value(1.5e-7), "1.50e-07");
+  EXPECT_EQ(format_value(7), "7");
+  EXPECT_EQ(format_value(std::nan("")), "nan");
+  EXPECT_EQ(format_value(-std::numeric_limits<double>::infinity()), "-inf");
+  EXPECT_EQ(format_exact(0.1), "0.1");
+}
+
+TEST(Format, NamesAreShortenedInTheMiddle) {
+  EXPECT_EQ(elide_middle("features.3.conv2d", 40), "features.3.conv2d");
+  EXPECT_EQ(elide_middle("features.3.conv2d", 11), "featu…onv2d");
+  EXPECT_EQ(characters(elide_middle("Größenänderung", 7)), 7u);
+}
+
+TEST(Format, FuzzyFindsSubsequencesAndPrefersWords) {
+  EXPECT_EQ(fuzzy_score("xyz", "Conv2d"), -1);
+  EXPECT_GT(fuzzy_score("conv", "Conv2d"), fuzzy_score("conv", "a deconvolution"));
+  EXPECT_GE(fuzzy_score("sptl", "Show timeline: step total"), 0);
+}
+
+TEST(Format, TicksAreRoundAndCoverTheRange) {
+  Ticks t = nice_ticks(0, 2814, 6);
+  EXPECT_EQ(t.step, 500);
+  EXPECT_EQ(t.count, 6);
+  EXPECT_EQ(t.first, 0);
+}
+
+TEST(Series, PyramidEqualsBruteForceAndLosesNothing) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 20; ++round) {
+    Series s;
+    std::vector<double> values;
+    int n = 1 + static_cast<int>(random() % 3000);
+    for (int i = 0; i < n; ++i) {
+      double v = random() % 50 == 0 ? std::nan("") : static_cast<double>(random() % 1000) - 500;
+      if (random() % 500 == 0) v = 1e9;  // a spike
+      s.append(i + 1, v);
+      values.push_back(v);
+    }
+    for (int k = 0; k < 40; ++k) {
+      size_t a = random() % n, b = a + random() % (n - a + 1);
+      Series::Summary sum = s.summary(a, b);
+      int64_t bad = 0, finite = 0;
+      double lo = 1e300, hi = -1e300;
+      for (size_t i = a; i < b; ++i) {
+        if (!std::isfinite(values[i])) {
+          ++bad;
+          continue;
+        }
+        ++finite;
+        lo = std::min(lo, values[i]);
+        hi = std::max(hi, values[i]);
+      }
+      ASSERT_EQ(sum.bad, bad);
+      ASSERT_EQ(sum.finite, finite);
+      if (finite) {
+        ASSERT_EQ(sum.min, lo);
+        ASSERT_EQ(sum.max, hi);
+      }
+    }
+    int64_t bad = 0, finite = 0;
+    for (const auto& c : s.columns(0, n + 1, 137)) bad += c.bad, finite += c.finite;
+    EXPECT_EQ(bad + finite, n);
+  }
+}
+
+TEST(Series, TruncateForgetsTheTail) {
+  Series s;
+  for (int i = 1; i <= 1000; ++i) s.append(i, i);
+  s.truncate(600);
+  EXPECT_EQ(s.size(), 600u);
+  EXPECT_EQ(s.summary(0, 600).max, 600);
+  s.append(601, -1);
+  EXPECT_EQ(s.summary(0, 601).min, -1);
+  EXPECT_EQ(s.nearest(10'000), 600u);
+}
+
+TEST(SelectionBus, RemembersAndTellsOnce) {
+  SelectionBus bus;
+  int told = 0;
+  bus.listen([&](const Selection&) { ++told; });
+  bus.select(Selection::op(3));
+  bus.select(Selection::op(3, "elsewhere"));
+  EXPECT_EQ(told, 1);
+  bus.select(Selection::tensor(2));
+  bus.back();
+  EXPECT_TRUE(bus.current().same(Selection::op(3)));
+  bus.forward();
+  EXPECT_TRUE(bus.current().same(Selection::tensor(2)));
+  bus.back();
+  bus.select(Selection::step(9));
+  EXPECT_FALSE(bus.can_go_forward());
+}
+
+TEST(Selection, TextRoundTrips) {
+  for (const Selection& s : {Selection::op(12), Selection::tensor(3), Selection::grad_node(4), Selection::alloc(5), Selection::module("features.3"), Selection::step(120), Selection::run(2), Selection::range(10, 250)})
+    EXPECT_TRUE(parse_selection(to_text(s)).same(s)) << to_text(s);
+  for (const char* bad : {"", "op", "op:", "op:x", "thing:3", "range:5", "op:3 "}) EXPECT_FALSE(parse_selection(bad)) << bad;
+}
+
+TEST(Links, AnOpItsTensorsNodesAndBlocksBelongTogether) {
+  Links l = testing::small_links();
+  EXPECT_EQ(l.tensor_of(Selection::op(1)), 2);
+  EXPECT_EQ(l.grad_node_of(Selection::op(1)), 4);
+  EXPECT_EQ(l.grad_node_of(Selection::op(9)), 4);  // a backward op: the node that ran it
+  EXPECT_EQ(l.block_of(Selection::op(1)), 3);
+  EXPECT_EQ(l.module_of(Selection::op(1)), "features.0");
+  EXPECT_EQ(l.op_of(Selection::alloc(5)), 7u);
+  EXPECT_EQ(l.op_of(Selection::grad_node(1)), 4u);
+  EXPECT_EQ(l.op_of(Selection::tensor(0)), 1u);  // the data: its first reader
+  EXPECT_EQ(l.tensor_of(Selection::grad_node(6)), 1);  // a leaf: the parameter
+  EXPECT_EQ(l.backward_of(4), std::vector<uint32_t>{7});
+  EXPECT_EQ(l.ops_of(Selection::module("features")), (std::vector<uint32_t>{1, 2, 8, 9}));
+  EXPECT_EQ(l.ops_of(Selection::range(0, 60'000)), std::vector<uint32_t>{1});
+  EXPECT_EQ(l.aliases_of(3), std::vector<int>{4});
+  EXPECT_EQ(l.op_of(Selection::op(99)), 0u);
+  EXPECT_EQ(Links().tensor_of(Selection::op(1)), -1);
+}
+
+TEST(Axis, ZoomKeepsThePointUnderTheMouseAndStaysInside) {
+  Axis a;
+  a.x = 100;
+  a.w = 1000;
+  a.set_full(0, 1e6);
+  a.fit();
+  double at = a.to_value(350);
+  a.zoom(at, 0.1);
+  EXPECT_NEAR(a.to_px(at), 350, 1e-3);
+  a.pan(-1e9);
+  EXPECT_EQ(a.lo, 0);
+  a.zoom(5e5, 1e6);
+  EXPECT_TRUE(a.fitted());
+  a.show(0, 1000);
+  a.reveal(9e5, 9.1e5);
+  EXPECT_LE(a.lo, 9e5);
+  EXPECT_GE(a.hi, 9.1e5);
+}
+
+TEST(Table, CsvQuotesWhatNeedsIt) {
+  Table t;
+  t.columns = {{"a"}, {"b"}};
+  t.rows.push_back({{{"x, y"}, {"say \"hi\""}}, {}});
+  EXPECT_EQ(t.csv(), "a,b\n\"x, y\",\"say \"\"hi\"\"\"\n");
+}
+
+}  // namespace tenon::views

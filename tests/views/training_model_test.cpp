@@ -1,0 +1,105 @@
+#include "views/training/training_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tenon::views {
+namespace {
+
+std::vector<projects::MetricRow> rows(int from, int to) {
+  std::vector<projects::MetricRow> out;
+  for (int i = from; i <= to; ++i) {
+    out.push_back({"loss", {i, i * 0.1, 2.0 / i}});
+    out.push_back({"lr", {i, i * 0.1, 1e-3}});
+    if (i % 50 == 0) out.push_back({"eval/loss", {i, i * 0.1, 2.5 / i}});
+  }
+  return out;
+}
+
+TEST(Training, MetricsOfOneQuantityShareAPlot) {
+  TrainingModel m;
+  m.set_run("cnn-01", 400);
+  m.add(rows(1, 200));
+  EXPECT_EQ(m.groups(), (std::vector<std::string>{"loss", "lr"}));
+  EXPECT_EQ(m.last_step(), 200);
+  EXPECT_EQ(m.axis().full_hi, 400);
+  const Scene& s = m.frame({900, 500});
+  auto texts = s.texts();
+  EXPECT_NE(std::find(texts.begin(), texts.end(), "Learning rate"), texts.end());
+  EXPECT_NE(std::find(texts.begin(), texts.end(), "eval"), texts.end());
+  EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
+}
+
+TEST(Training, AClickIsThatStepAndADragZooms) {
+  TrainingModel m;
+  m.set_run("cnn-01", 200);
+  m.add(rows(1, 200));
+  m.frame({900, 500});
+  Selection chosen;
+  m.on_select = [&](const Selection& s) { chosen = s; };
+  float x = m.axis().to_px(120);
+  m.pointer({PointerEvent::Type::press, Button::left, x, 420, {}});
+  m.pointer({PointerEvent::Type::release, Button::left, x, 420, {}});
+  EXPECT_EQ(chosen.kind, Selection::Kind::step);
+  EXPECT_NEAR(static_cast<double>(chosen.id), 120, 1);
+  double a = m.axis().to_value(x), b = m.axis().to_value(x + 100);
+  m.pointer({PointerEvent::Type::press, Button::left, x, 420, {}});
+  m.pointer({PointerEvent::Type::move, Button::left, x + 100, 420, {}});
+  m.pointer({PointerEvent::Type::release, Button::left, x + 100, 420, {}});
+  EXPECT_NEAR(m.axis().lo, a, 1e-3);
+  EXPECT_NEAR(m.axis().hi, b, 1e-3);
+  m.pointer({PointerEvent::Type::double_click, Button::left, x, 420, {}});
+  EXPECT_TRUE(m.axis().fitted());
+}
+
+TEST(Training, NanStandsOnTheAxisInRed) {
+  TrainingModel m;
+  m.set_run("cnn-01", 100);
+  auto data = rows(1, 100);
+  for (auto& r : data)
+    if (r.name == "loss" && r.point.step == 60) r.point.value = std::nan("");
+  m.add(data);
+  const Scene& s = m.frame({900, 300});
+  int red = 0;
+  for (const auto& p : s.prims()) red += p.kind == Scene::Kind::rect && p.fill == Ink::bad;
+  EXPECT_EQ(red, 1) << s.dump();
+}
+
+TEST(Training, AResumedRunWritesItsTailAgain) {
+  TrainingModel m;
+  m.set_run("cnn-01", 200);
+  m.add(rows(1, 150));
+  m.add(rows(101, 120));
+  EXPECT_EQ(m.series().at("loss").size(), 120u);
+  EXPECT_EQ(m.series().at("loss").step(119), 120);
+}
+
+TEST(Training, ALongRunStaysWithinTheBudget) {
+  TrainingModel m;
+  m.set_run("long", 200'000);
+  m.add(rows(1, 200'000));
+  const Scene& s = m.frame({1200, 700});
+  EXPECT_LE(s.count(Scene::Kind::rect), 5000u);
+  EXPECT_LE(s.points().size(), 30'000u);
+}
+
+TEST(Training, LogScaleSpreadsDecades) {
+  TrainingModel m;
+  m.set_run("cnn-01", 100);
+  m.add(rows(1, 100));
+  m.frame({900, 300});
+  EXPECT_FALSE(m.log("loss"));
+  for (const auto& t : m.last().targets())
+    if (t.hit == Hit{TrainingModel::log_toggle, 0}) {
+      m.pointer({PointerEvent::Type::press, Button::left, t.box.x + 2, t.box.y + 2, {}});
+      break;
+    }
+  EXPECT_TRUE(m.log("loss"));
+  auto texts = m.frame({900, 300}).texts();
+  EXPECT_NE(std::find(texts.begin(), texts.end(), "0.1"), texts.end());
+}
+
+}  // namespace
+}  // namespace tenon::views

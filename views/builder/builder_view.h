@@ -1,0 +1,21 @@
+#pragma once
+#include "views/shell/picker.h"
+#include "views/shell/view.h"
+
+namespace tenon::views {
+
+class BuilderView : public View {
+  Q_OBJECT
+ public:
+  explicit BuilderView(Workbench& bench, QWidget* parent = nullptr);
+  /// Opens the list of layers; an empty position: under the button.
+  void open_palette(const QString& typed = {}, QPoint at = {-1, -1});
+  Picker* picker() const { return picker_; }
+
+ private:
+  void refresh();
+  Picker* picker_;
+  QWidget* page_;
+};
+
+}  // namespace tenon::views

@@ -1,0 +1,126 @@
+#include "views/builder/inspector_view.h"
+
+#include <QCheckBox>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSpinBox>
+#include <limits>
+
+#include "views/builder/attr_text.h"
+#include "views/shell/theme.h"
+
+namespace tenon::views {
+
+InspectorView::InspectorView(Workbench& bench, QWidget* parent) : QWidget(parent), bench_(bench), form_(new QFormLayout(this)) {
+  setObjectName("inspector");
+  form_->setContentsMargins(0, 0, 0, 0);
+  form_->setHorizontalSpacing(12);
+  form_->setVerticalSpacing(4);
+  form_->setLabelAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  connect(&bench, &Workbench::state_changed, this, [this] {
+    const LayerSpec* l = bench_.builder.spec().find(layer_);
+    if (!l || l->type != type_) rebuild();
+    else refresh_values();
+  });
+}
+
+void InspectorView::show_layer(const std::string& layer) {
+  if (layer == layer_ && bench_.builder.spec().find(layer)) {
+    refresh_values();
+    return;
+  }
+  layer_ = layer;
+  rebuild();
+}
+
+QWidget* InspectorView::editor(const AttrDef& def, const AttrValue& value) {
+  std::string attr = def.name;
+  QString tip = QString::fromStdString(def.help);
+  if (auto* b = std::get_if<bool>(&def.fallback); b) {
+    auto* box = new QCheckBox(this);
+    box->setChecked(std::get_if<bool>(&value) && std::get<bool>(value));
+    connect(box, &QCheckBox::toggled, this, [this, attr](bool on) {
+      if (!filling_) bench_.builder.set_attr(layer_, attr, on);
+    });
+    box->setToolTip(tip);
+    return box;
+  }
+  if (std::holds_alternative<int64_t>(def.fallback)) {
+    auto* spin = new QSpinBox(this);
+    bool limited = def.min != def.max;
+    spin->setRange(limited ? static_cast<int>(std::max(def.min, -2e9)) : std::numeric_limits<int>::min(), limited ? static_cast<int>(std::min(def.max, 2e9)) : std::numeric_limits<int>::max());
+    spin->setValue(std::get_if<int64_t>(&value) ? static_cast<int>(std::get<int64_t>(value)) : 0);
+    spin->setKeyboardTracking(false);
+    spin->setGroupSeparatorShown(false);
+    connect(spin, &QSpinBox::valueChanged, this, [this, attr](int v) {
+      if (!filling_) bench_.builder.set_attr(layer_, attr, int64_t{v});
+    });
+    spin->setToolTip(tip);
+    return spin;
+  }
+  auto* line = new QLineEdit(QString::fromStdString(attr_text(value)), this);
+  connect(line, &QLineEdit::editingFinished, this, [this, line, def] {
+    AttrValue v;
+    std::string why;
+    bool ok = parse_attr(def, line->text().toStdString(), v, why);
+    set_style(line, "bad", ok ? "false" : "true");
+    line->setToolTip(QString::fromStdString(ok ? def.help : why));
+    if (ok && !filling_) bench_.builder.set_attr(layer_, def.name, v);
+  });
+  line->setToolTip(tip);
+  return line;
+}
+
+void InspectorView::rebuild() {
+  while (form_->rowCount() > 0) form_->removeRow(0);
+  const LayerSpec* l = bench_.builder.spec().find(layer_);
+  type_ = l ? l->type : "";
+  setVisible(l != nullptr);
+  if (!l) return;
+  const LayerInfo* info = find_layer_type(l->type);
+  auto label = [this](const QString& text) {
+    auto* w = new QLabel(text, this);
+    set_style(w, "voice", "secondary");
+    return w;
+  };
+  auto* name = new QLineEdit(QString::fromStdString(l->name), this);
+  name->setObjectName("inspector.name");
+  connect(name, &QLineEdit::editingFinished, this, [this, name] {
+    std::string to = name->text().trimmed().toStdString(), from = layer_;
+    if (filling_ || to == from) return;
+    layer_ = to;  // the edit tells everyone at once; this form already means the new name
+    bool ok = bench_.builder.rename(from, to);
+    if (!ok) layer_ = from;
+    set_style(name, "bad", ok ? "false" : "true");
+    name->setToolTip(ok ? QString() : QString::fromStdString(bench_.builder.why()));
+  });
+  form_->addRow(label("name"), name);
+  if (!info) return;
+  for (const AttrDef& def : info->attrs) {
+    const AttrValue* v = l->find(def.name);
+    QWidget* w = editor(def, v ? *v : def.fallback);
+    w->setObjectName(QString("inspector.%1").arg(QString::fromStdString(def.name)));
+    w->setAccessibleName(QString::fromStdString(def.name));
+    form_->addRow(label(QString::fromStdString(def.name).replace('_', ' ')), w);
+  }
+}
+
+void InspectorView::refresh_values() {
+  const LayerSpec* l = bench_.builder.spec().find(layer_);
+  const LayerInfo* info = l ? find_layer_type(l->type) : nullptr;
+  if (!info) return;
+  filling_ = true;
+  for (const AttrDef& def : info->attrs) {
+    const AttrValue* have = l->find(def.name);
+    const AttrValue& v = have ? *have : def.fallback;
+    QWidget* w = findChild<QWidget*>(QString("inspector.%1").arg(QString::fromStdString(def.name)));
+    if (auto* spin = qobject_cast<QSpinBox*>(w); spin && std::get_if<int64_t>(&v)) spin->setValue(static_cast<int>(std::get<int64_t>(v)));
+    else if (auto* box = qobject_cast<QCheckBox*>(w); box && std::get_if<bool>(&v)) box->setChecked(std::get<bool>(v));
+    else if (auto* line = qobject_cast<QLineEdit*>(w); line && !line->hasFocus()) line->setText(QString::fromStdString(attr_text(v)));
+  }
+  filling_ = false;
+}
+
+}  // namespace tenon::views

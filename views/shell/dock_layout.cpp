@@ -1,0 +1,102 @@
+#include "views/shell/dock_layout.h"
+
+#include <QHBoxLayout>
+#include <QTabBar>
+#include <QToolButton>
+
+#include "views/canvas/glyphs.h"
+
+namespace tenon::views {
+
+Dock::Dock(View* view, QMainWindow* window) : QDockWidget(view->title(), window), view_(view), none_(new QWidget(this)) {
+  setObjectName("dock." + view->id());
+  setWidget(view);
+  none_->setFixedHeight(0);
+  auto* frame = new QFrame(this);
+  set_style(frame, "surface", "dock-title");
+  frame->setFixedHeight(29);
+  auto* row = new QHBoxLayout(frame);
+  row->setContentsMargins(12, 0, 4, 0);
+  row->setSpacing(0);
+  auto* label = new QLabel(view->title(), frame);
+  set_style(label, "voice", "secondary");
+  row->addWidget(label);
+  row->addStretch();
+  for (const char* kind : {"float", "close"}) {
+    auto* b = new QToolButton(frame);
+    b->setProperty("kind", kind);
+    b->setToolTip(QString(kind) == "float" ? "Into its own window, or back" : "Hide; View shows it again");
+    b->setAccessibleName(view->title() + " " + kind);
+    b->setIconSize({14, 14});
+    b->setFixedSize(24, 24);
+    b->setStyleSheet("min-height:0;padding:0");
+    connect(b, &QToolButton::clicked, this, [this, floating = QString(kind) == "float"] {
+      if (floating) setFloating(!isFloating());
+      else close();
+    });
+    row->addWidget(b);
+    buttons_ << b;
+  }
+  bar_ = frame;
+  setTitleBarWidget(bar_);
+  connect(this, &QDockWidget::topLevelChanged, this, &Dock::update_title);
+  connect(this, &QDockWidget::visibilityChanged, this, &Dock::update_title);
+  connect(this, &QDockWidget::dockLocationChanged, this, &Dock::update_title);
+}
+
+void Dock::set_theme(ThemeName theme) {
+  for (QToolButton* b : buttons_) b->setIcon(icon(b->property("kind").toString(), theme, Ink::secondary));
+  view_->set_theme(theme);
+}
+
+void Dock::update_title() {
+  auto* window = qobject_cast<QMainWindow*>(parentWidget());
+  bool tab = window && !isFloating() && !window->tabifiedDockWidgets(this).isEmpty();
+  QWidget* wanted = tab ? none_ : bar_;
+  if (titleBarWidget() == wanted) return;
+  setTitleBarWidget(wanted);
+  none_->setVisible(tab);
+  bar_->setVisible(!tab);
+}
+
+const std::vector<NamedLayout>& named_layouts() {
+  static const std::vector<NamedLayout> layouts{
+      {"Build", "builder", {"training", "jobs", "log"}, 0.66},
+      {"Train", "training", {"log", "jobs"}, 0.8},
+      {"Profile", "timeline", {"memory", "autograd", "jobs", "log"}, 0.58},
+      {"Memory", "memory", {"timeline", "tensor", "jobs", "log"}, 0.56},
+      {"Debug", "nan", {"tensor", "timeline", "jobs", "log"}, 0.52},
+  };
+  return layouts;
+}
+
+void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const NamedLayout& layout) {
+  static const QStringList order{"builder", "training", "timeline", "memory", "tensor", "autograd", "nan"};
+  QStringList bottom, center;
+  for (const char* b : layout.bottom) bottom << b;
+  for (const QString& id : order)
+    if (!bottom.contains(id)) center << id;
+  for (Dock* d : docks) {
+    if (d->isFloating()) d->setFloating(false);
+    window->removeDockWidget(d);
+  }
+  Dock *left = docks["project"], *right = docks["details"], *middle = docks[center.front()], *below = docks[bottom.front()];
+  window->addDockWidget(Qt::LeftDockWidgetArea, left);
+  window->addDockWidget(Qt::LeftDockWidgetArea, middle);
+  window->splitDockWidget(left, middle, Qt::Horizontal);
+  window->addDockWidget(Qt::LeftDockWidgetArea, right);
+  window->splitDockWidget(middle, right, Qt::Horizontal);
+  window->addDockWidget(Qt::LeftDockWidgetArea, below);
+  window->splitDockWidget(middle, below, Qt::Vertical);
+  for (const QString& id : center.mid(1)) window->tabifyDockWidget(middle, docks[id]);
+  for (const QString& id : bottom.mid(1)) window->tabifyDockWidget(below, docks[id]);
+  for (Dock* d : docks) d->show();
+  docks[layout.center]->raise();
+  below->raise();
+  int w = window->width(), h = window->height() - 110;
+  window->resizeDocks({left, middle, right}, {216, w - 216 - 304, 304}, Qt::Horizontal);
+  window->resizeDocks({middle, below}, {static_cast<int>(h * layout.center_share), static_cast<int>(h * (1 - layout.center_share))}, Qt::Vertical);
+  for (Dock* d : docks) d->update_title();
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,101 @@
+#include "views/shell/jobs_view.h"
+
+#include <QGridLayout>
+#include <QPlainTextEdit>
+#include <QProgressBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "views/canvas/glyphs.h"
+#include "views/shared/format.h"
+
+namespace tenon::views {
+
+JobsView::JobsView(Workbench& bench, QWidget* parent) : View("jobs", "Jobs", "jobs", bench, parent), page_(new QWidget(this)) {
+  set_style(page_, "surface", "panel");
+  page_->setAttribute(Qt::WA_StyledBackground);
+  auto* box = new QVBoxLayout(page_);
+  box->setContentsMargins(14, 10, 14, 10);
+  box->addStretch();
+  set_content(page_);
+  timer_.setInterval(200);
+  connect(&timer_, &QTimer::timeout, this, &JobsView::refresh);
+  connect(&bench.jobs, &Jobs::changed, this, &JobsView::refresh);
+  connect(&bench.files, &Jobs::changed, this, &JobsView::refresh);
+  refresh();
+}
+
+void JobsView::refresh() {
+  std::vector<std::pair<Jobs*, std::shared_ptr<Jobs::State>>> all;
+  for (Jobs* jobs : {&bench_.jobs, &bench_.files})
+    for (auto& s : jobs->list())
+      if (!s->quiet) all.emplace_back(jobs, s);
+  std::vector<int> ids;
+  for (auto& [jobs, s] : all) ids.push_back(s->id * 2 + (jobs == &bench_.jobs));
+  if (all.empty()) {
+    timer_.stop();
+    shown_.clear();
+    return set_empty(true, "Nothing is running. Replays and searches will be here, each with its progress and a way to cancel it.");
+  }
+  set_empty(false);
+  if (!timer_.isActive()) timer_.start();
+  if (ids != shown_) {
+    delete rows_;
+    rows_ = new QWidget(page_);
+    auto* grid = new QGridLayout(rows_);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setColumnStretch(1, 1);
+    int row = 0;
+    for (auto& [jobs, s] : all) {
+      auto* bar = new QProgressBar(rows_);
+      bar->setObjectName(QString("bar%1").arg(row));
+      bar->setTextVisible(false);
+      auto* text = new QLabel(rows_);
+      text->setObjectName(QString("text%1").arg(row));
+      text->setFont(face_font(Face::mono_small));
+      text->setMinimumWidth(110);
+      text->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+      auto* cancel = new QToolButton(rows_);
+      cancel->setText("Cancel");
+      connect(cancel, &QToolButton::clicked, this, [jobs = jobs, id = s->id] { jobs->cancel(id); });
+      grid->addWidget(new QLabel(s->title, rows_), row, 0);
+      grid->addWidget(bar, row, 1);
+      grid->addWidget(text, row, 2);
+      grid->addWidget(cancel, row, 3);
+      ++row;
+    }
+    static_cast<QVBoxLayout*>(page_->layout())->insertWidget(0, rows_);
+    shown_ = ids;
+  }
+  for (int row = 0; row < static_cast<int>(all.size()); ++row) {
+    const Jobs::State& s = *all[row].second;
+    auto* bar = rows_->findChild<QProgressBar*>(QString("bar%1").arg(row));
+    auto* text = rows_->findChild<QLabel*>(QString("text%1").arg(row));
+    int64_t done = s.done, total = s.total;
+    bar->setRange(0, 1000);
+    bar->setValue(total > 0 ? static_cast<int>(1000 * done / total) : 0);
+    text->setText(!s.running ? "waiting" : s.cancelled ? "stopping" : total > 0 ? QString::fromStdString(format_grouped(done) + " / " + format_grouped(total)) : "running");
+  }
+}
+
+LogView::LogView(Workbench& bench, QWidget* parent) : View("log", "Log", "log", bench, parent), text_(new QPlainTextEdit(this)) {
+  text_->setReadOnly(true);
+  text_->setMaximumBlockCount(5000);
+  text_->setFont(face_font(Face::mono));
+  text_->setFrameShape(QFrame::NoFrame);
+  set_content(text_);
+  set_empty(true, "What happens in this window will be written down here.");
+  connect(&bench, &Workbench::logged, this, &LogView::add);
+}
+
+void LogView::set_theme(ThemeName theme) {
+  View::set_theme(theme);
+  text_->setFont(face_font(Face::mono));
+}
+
+void LogView::add(const QString& line, bool bad) {
+  set_empty(false);
+  text_->appendPlainText((bad ? "⚠ " : "") + line);
+}
+
+}  // namespace tenon::views

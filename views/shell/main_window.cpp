@@ -1,0 +1,199 @@
+#include "views/shell/main_window.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMimeData>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "views/autograd/autograd_view.h"
+#include "views/builder/builder_view.h"
+#include "views/details/details_view.h"
+#include "views/memory/memory_view.h"
+#include "views/nan/nan_view.h"
+#include "views/project/project_view.h"
+#include "views/shell/jobs_view.h"
+#include "views/tensor/tensor_view.h"
+#include "views/timeline/timeline_view.h"
+#include "views/training/training_view.h"
+
+namespace tenon::views {
+
+MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMainWindow(parent), bench_(bench), theme_(theme), commands_(this) {
+  setObjectName("tenon.window");
+  setWindowTitle("Tenon");
+  setAcceptDrops(true);
+  setDockNestingEnabled(true);
+  setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  setDocumentMode(true);
+  resize(1440, 900);
+
+  auto* project = new ProjectView(bench, this);
+  builder_ = new BuilderView(bench, this);
+  details_ = new DetailsView(bench, this);
+  project->on_open = [this] { choose_file(); };
+  details_->on_jump = [this](const QString& id) { show_view(id); };
+  for (View* v : std::initializer_list<View*>{project, builder_, new TrainingView(bench, this), new TimelineView(bench, this), new MemoryView(bench, this), new TensorView(bench, this),
+                                              new AutogradView(bench, this), new NanView(bench, this), details_, new JobsView(bench, this), new LogView(bench, this)})
+    docks_.insert(v->id(), new Dock(v, this));
+  picker_ = new Picker(this);
+
+  add_commands();
+  add_view_commands();
+  build_menus();
+  build_bar();
+  build_banner();
+  build_status();
+  set_layout(layout_);
+
+  connect(&bench_, &Workbench::project_changed, this, [this] {
+    setWindowTitle(bench_.has_project() ? QFileInfo(bench_.file()).fileName() + " – Tenon" : "Tenon");
+    if (bench_.file() != property("file").toString()) {
+      setProperty("file", bench_.file());
+      restore_window();
+    }
+    refresh_bar();
+  });
+  connect(&bench_, &Workbench::run_changed, this, &MainWindow::refresh_bar);
+  connect(&bench_, &Workbench::step_changed, this, &MainWindow::refresh_bar);
+  connect(&bench_, &Workbench::status_changed, this, [this] {
+    refresh_bar();
+    refresh_status();
+  });
+  connect(&bench_, &Workbench::state_changed, this, [this] {
+    commands_.refresh();
+    refresh_status();
+  });
+  connect(&bench_, &Workbench::selection_changed, this, &MainWindow::refresh_bar);
+  connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
+  set_theme(theme);
+  commands_.refresh();
+  refresh_bar();
+  refresh_status();
+}
+
+MainWindow::~MainWindow() {
+  for (CanvasModel* m : std::initializer_list<CanvasModel*>{&bench_.builder, &bench_.training_model, &bench_.tensor, &bench_.autograd, &bench_.memory, &bench_.timeline, &bench_.nan}) m->on_change = nullptr;
+  bench_.builder.on_palette = nullptr;
+  bench_.memory.on_cursor = nullptr;
+  disconnect(&bench_, nullptr, this, nullptr);
+}
+
+View* MainWindow::view(const QString& id) const {
+  Dock* d = docks_.value(id);
+  return d ? d->view() : nullptr;
+}
+
+bool MainWindow::show_view(const QString& id) {
+  Dock* d = docks_.value(id);
+  if (!d) return false;
+  d->show();
+  d->raise();
+  if (SceneCanvas* c = d->view()->canvas()) c->setFocus();
+  return true;
+}
+
+void MainWindow::set_theme(ThemeName theme) {
+  theme_ = theme;
+  apply_theme(*qApp, theme);
+  for (Dock* d : docks_) d->set_theme(theme);
+  for (const Command& c : commands_.all())
+    if (!c.icon.isEmpty()) commands_.action(c.id)->setIcon(icon(c.icon, theme));
+  commands_.refresh();
+  update();
+}
+
+void MainWindow::set_layout(const QString& name) {
+  for (const NamedLayout& l : named_layouts())
+    if (name == l.name) {
+      layout_ = name;
+      arrange(this, docks_, l);
+    }
+  for (QToolButton* b : layout_buttons_) b->setChecked(b->text() == layout_);
+}
+
+void MainWindow::showEvent(QShowEvent* e) {
+  QMainWindow::showEvent(e);
+  if (shown_once_) return;
+  shown_once_ = true;
+  // Sizes of docks can be set only once the window has its own.
+  QTimer::singleShot(0, this, [this] {
+    if (!keep_layout_) set_layout(layout_);
+  });
+}
+
+void MainWindow::restore_window() {
+  if (!bench_.has_project()) return;
+  nlohmann::json state;
+  try {
+    state = bench_.project()->window_state("window");
+  } catch (const Error& e) {
+    bench_.log("The window's state could not be read: " + QString::fromStdString(e.message()), true);
+    return;
+  }
+  if (!state.is_object()) return;
+  ThemeName theme;
+  if (qEnvironmentVariableIsEmpty("TENON_THEME") && parse_theme(QString::fromStdString(state.value("theme", "")), theme) && property("themeFixed").isNull()) set_theme(theme);
+  layout_ = QString::fromStdString(state.value("layout", layout_.toStdString()));
+  for (QToolButton* b : layout_buttons_) b->setChecked(b->text() == layout_);
+  QByteArray docks = QByteArray::fromBase64(QByteArray::fromStdString(state.value("docks", "")));
+  QByteArray geometry = QByteArray::fromBase64(QByteArray::fromStdString(state.value("geometry", "")));
+  if (property("sizeFixed").isNull() && !geometry.isEmpty()) restoreGeometry(geometry);
+  if (property("sizeFixed").isNull() && !docks.isEmpty() && restoreState(docks, 1)) {
+    keep_layout_ = true;
+    for (Dock* d : docks_) d->update_title();
+  } else {
+    set_layout(layout_);
+  }
+  bench_.training_model.set_smoothing(state.value("smoothing", bench_.training_model.smoothing()));
+}
+
+void MainWindow::save_window() {
+  if (!bench_.has_project() || bench_.project()->read_only()) return;
+  nlohmann::json state{{"theme", theme_id(theme_).toStdString()},
+                       {"layout", layout_.toStdString()},
+                       {"docks", saveState(1).toBase64().toStdString()},
+                       {"geometry", saveGeometry().toBase64().toStdString()},
+                       {"smoothing", bench_.training_model.smoothing()},
+                       {"selection", to_text(bench_.bus.current())}};
+  try {
+    bench_.project()->set_window_state("window", state);
+  } catch (const Error& e) {
+    bench_.log("The window's state could not be kept: " + QString::fromStdString(e.message()), true);
+  }
+}
+
+void MainWindow::closeEvent(QCloseEvent* e) {
+  save_window();
+  bench_.stop();
+  QMainWindow::closeEvent(e);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* e) {
+  for (const QUrl& u : e->mimeData()->urls())
+    if (u.isLocalFile()) e->acceptProposedAction();
+}
+void MainWindow::dropEvent(QDropEvent* e) {
+  for (const QUrl& u : e->mimeData()->urls())
+    if (u.isLocalFile()) return bench_.open(u.toLocalFile());
+}
+
+void MainWindow::choose_file() {
+  QString path = QFileDialog::getOpenFileName(this, "Open a project", bench_.file(), "Tenon projects (*.tenon);;All files (*)");
+  if (!path.isEmpty()) bench_.open(path);
+}
+
+bool MainWindow::idle() const {
+  if (!bench_.idle() || step_timer_.isActive()) return false;
+  for (Dock* d : docks_)
+    if (!d->view()->idle()) return false;
+  return true;
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,85 @@
+#pragma once
+#include <QComboBox>
+#include <QMainWindow>
+#include <QSlider>
+#include <QTimer>
+
+#include "views/shell/commands.h"
+#include "views/shell/dock_layout.h"
+#include "views/shell/picker.h"
+
+class QToolButton;
+
+namespace tenon::views {
+
+class BuilderView;
+class DetailsView;
+
+/// The window: docks round one workbench, one bar for run, device and time travel, commands for everything.
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+ public:
+  explicit MainWindow(Workbench& bench, ThemeName theme, QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  Workbench& bench() { return bench_; }
+  Commands& commands() { return commands_; }
+  Picker* picker() const { return picker_; }
+  View* view(const QString& id) const;
+  /// Brings a view to the front; false where there is none of that id.
+  bool show_view(const QString& id);
+  void set_theme(ThemeName theme);
+  ThemeName theme() const { return theme_; }
+  void set_layout(const QString& name);
+  QString layout_name() const { return layout_; }
+  QSlider* step_slider() const { return slider_; }
+  void open_palette();
+  void open_goto(const QString& typed = {});
+  /// No job, no pending frame, no timer that will change the picture.
+  bool idle() const;
+
+ protected:
+  void closeEvent(QCloseEvent* e) override;
+  void showEvent(QShowEvent* e) override;
+  void dragEnterEvent(QDragEnterEvent* e) override;
+  void dropEvent(QDropEvent* e) override;
+
+ private:
+  void add_commands();
+  void add_view_commands();
+  void build_menus();
+  void build_bar();
+  void build_status();
+  void build_banner();
+  void refresh_bar();
+  void refresh_status();
+  void restore_window();
+  void save_window();
+  void choose_file();
+  std::vector<Picker::Item> goto_items(const QString& typed);
+  void show_problem(const QString& title, const QString& message, const QString& hint);
+  QToolButton* tool(const QString& command, bool with_text);
+
+  Workbench& bench_;
+  ThemeName theme_;
+  Commands commands_;
+  QHash<QString, Dock*> docks_;
+  BuilderView* builder_;
+  DetailsView* details_;
+  Picker* picker_;
+  QString layout_ = "Build";
+  bool shown_once_ = false, keep_layout_ = false;
+
+  QComboBox* runs_;
+  QSlider* slider_;
+  QLabel* step_label_;
+  QTimer step_timer_;
+  QList<QToolButton*> tools_, layout_buttons_;
+  QToolBar* banner_;
+  QLabel* banner_text_;
+  QToolButton *train_button_, *jobs_button_, *warnings_button_;
+  QLabel *state_label_, *epoch_label_, *speed_label_, *loss_label_, *live_label_, *peak_label_;
+  int warnings_ = 0;
+};
+
+}  // namespace tenon::views

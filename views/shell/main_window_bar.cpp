@@ -1,0 +1,228 @@
+// The bar, the banner, the status bar and the menus of the main window.
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QMenuBar>
+#include <QStatusBar>
+#include <QToolBar>
+#include <QToolButton>
+
+#include "views/canvas/glyphs.h"
+#include "views/shared/format.h"
+#include "views/shell/main_window.h"
+
+namespace tenon::views {
+
+using projects::RunStatus;
+
+QToolButton* MainWindow::tool(const QString& command, bool with_text) {
+  auto* b = new QToolButton(this);
+  b->setDefaultAction(commands_.action(command));
+  b->setToolButtonStyle(with_text ? Qt::ToolButtonTextBesideIcon : Qt::ToolButtonIconOnly);
+  b->setIconSize({16, 16});
+  b->setObjectName("tool." + command);
+  b->setAccessibleName(commands_.action(command)->text());
+  return b;
+}
+
+void MainWindow::build_menus() {
+  for (const char* title : {"File", "Edit", "Model", "Run", "View", "Tools", "Help"}) {
+    QMenu* menu = nullptr;
+    for (const Command& c : commands_.all()) {
+      if (c.menu != title) continue;
+      if (!menu) menu = menuBar()->addMenu(title);
+      menu->addAction(commands_.action(c.id));
+    }
+  }
+  auto* corner = new QWidget(this);
+  auto* row = new QHBoxLayout(corner);
+  row->setContentsMargins(0, 2, 10, 2);
+  row->setSpacing(2);
+  for (const NamedLayout& l : named_layouts()) {
+    auto* b = new QToolButton(corner);
+    b->setText(l.name);
+    b->setCheckable(true);
+    b->setObjectName(QString("layout.%1").arg(l.name));
+    set_style(b, "layout", "true");
+    connect(b, &QToolButton::clicked, this, [this, name = QString(l.name)] { commands_.run("layout." + name.toLower()); });
+    row->addWidget(b);
+    layout_buttons_ << b;
+  }
+  menuBar()->setCornerWidget(corner);
+}
+
+void MainWindow::build_bar() {
+  auto* bar = new QToolBar("Run", this);
+  bar->setObjectName("bar");
+  bar->setMovable(false);
+  bar->setContextMenuPolicy(Qt::PreventContextMenu);
+  addToolBar(Qt::TopToolBarArea, bar);
+  train_button_ = tool("run.train", true);
+  train_button_->setMinimumWidth(84);  // "Resume" and "Train" take the same room
+  bar->addWidget(train_button_);
+  bar->addWidget(tool("run.pause", false));
+  bar->addWidget(tool("run.step", true));
+  bar->addWidget(tool("run.stop", false));
+  bar->addSeparator();
+  auto* run_label = new QLabel("run ", bar);
+  set_style(run_label, "voice", "secondary");
+  bar->addWidget(run_label);
+  runs_ = new QComboBox(bar);
+  runs_->setObjectName("runs");
+  runs_->setMinimumWidth(150);
+  runs_->setAccessibleName("Run that is shown");
+  connect(runs_, &QComboBox::activated, this, [this](int i) { bench_.select(Selection::run(runs_->itemData(i).toLongLong(), "bar")); });
+  bar->addWidget(runs_);
+  auto* device = new QLabel("  device ", bar);
+  set_style(device, "voice", "secondary");
+  bar->addWidget(device);
+  bar->addWidget(new QLabel("cpu ", bar));
+  bar->addSeparator();
+  auto* rewind = new QLabel(bar);
+  rewind->setObjectName("rewind");
+  bar->addWidget(rewind);
+  step_label_ = new QLabel(bar);
+  step_label_->setFont(face_font(Face::mono));
+  step_label_->setMinimumWidth(text_width("step 100,000 / 100,000", Face::mono));
+  bar->addWidget(step_label_);
+  slider_ = new QSlider(Qt::Horizontal, bar);
+  slider_->setObjectName("step");
+  slider_->setAccessibleName("Step of the run: go back in time");
+  slider_->setToolTip("Go back in time: every view follows to the step");
+  slider_->setMinimumWidth(160);
+  slider_->setPageStep(10);
+  bar->addWidget(slider_);
+  step_timer_.setSingleShot(true);
+  step_timer_.setInterval(250);  // keys and the wheel: the last of a burst counts
+  connect(&step_timer_, &QTimer::timeout, this, [this] { bench_.select(Selection::step(slider_->value(), "slider")); });
+  connect(slider_, &QSlider::valueChanged, this, [this](int) {
+    refresh_bar();
+    if (!slider_->isSliderDown()) step_timer_.start();
+  });
+  connect(slider_, &QSlider::sliderReleased, this, [this] {
+    step_timer_.stop();
+    bench_.select(Selection::step(slider_->value(), "slider"));
+  });
+  bar->addSeparator();
+  bar->addWidget(tool("go.back", false));
+  bar->addWidget(tool("go.forward", false));
+  bar->addWidget(tool("go.to", true));
+}
+
+void MainWindow::build_banner() {
+  addToolBarBreak();
+  banner_ = new QToolBar("Problem", this);
+  banner_->setObjectName("banner");
+  banner_->setMovable(false);
+  banner_->setContextMenuPolicy(Qt::PreventContextMenu);
+  auto* frame = new QFrame(banner_);
+  set_style(frame, "surface", "banner");
+  frame->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  auto* row = new QHBoxLayout(frame);
+  row->setContentsMargins(12, 4, 6, 4);
+  banner_text_ = new QLabel(frame);
+  banner_text_->setObjectName("banner.text");
+  banner_text_->setWordWrap(true);
+  banner_text_->setTextFormat(Qt::PlainText);
+  banner_text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  row->addWidget(banner_text_, 1);
+  auto button = [&](const QString& text, std::function<void()> run) {
+    auto* b = new QToolButton(frame);
+    b->setText(text);
+    connect(b, &QToolButton::clicked, this, [run] { run(); });
+    row->addWidget(b);
+  };
+  button("Copy", [this] { QApplication::clipboard()->setText(banner_text_->text()); });
+  button("Dismiss", [this] { banner_->hide(); });
+  banner_->addWidget(frame);
+  addToolBar(Qt::TopToolBarArea, banner_);
+  banner_->hide();
+}
+
+void MainWindow::show_problem(const QString& title, const QString& message, const QString& hint) {
+  ++warnings_;
+  banner_text_->setText(title + ": " + message + (hint.isEmpty() ? QString() : "\n" + hint));
+  banner_->show();
+  refresh_status();
+}
+
+void MainWindow::build_status() {
+  QStatusBar* bar = statusBar();
+  bar->setSizeGripEnabled(false);
+  bar->setContentsMargins(8, 0, 8, 0);
+  auto add = [&](const QString& wide, bool mono) {
+    auto* l = new QLabel(bar);
+    l->setFont(face_font(mono ? Face::mono_small : Face::body));
+    l->setMinimumWidth(QFontMetrics(l->font()).horizontalAdvance(wide));  // numbers change, places do not
+    bar->addWidget(l);
+    return l;
+  };
+  state_label_ = add("● training", false);
+  epoch_label_ = add("epoch 10/10  ", true);
+  speed_label_ = add("99.9 k samples/s  ", true);
+  loss_label_ = add("loss 1.00e+05  ", true);
+  live_label_ = add("live 99.9 MiB  ", true);
+  peak_label_ = add("peak 99.9 MiB  ", true);
+  auto corner = [&](const QString& name, const QString& view) {
+    auto* b = new QToolButton(bar);
+    b->setObjectName(name);
+    b->setStyleSheet("min-height:18px");
+    connect(b, &QToolButton::clicked, this, [this, view] { show_view(view); });
+    bar->addPermanentWidget(b);
+    return b;
+  };
+  jobs_button_ = corner("status.jobs", "jobs");
+  warnings_button_ = corner("status.warnings", "log");
+}
+
+void MainWindow::refresh_status() {
+  const RunStatus& s = bench_.status();
+  static constexpr const char* kStates[] = {"starting", "training", "paused", "finished", "stopped", "failed"};
+  static constexpr Ink kInks[] = {Ink::secondary, Ink::accent, Ink::warning, Ink::good, Ink::secondary, Ink::bad};
+  bool known = s.run != 0;
+  int k = static_cast<int>(s.state);
+  auto text = [](const std::string& t) { return QString::fromStdString(t); };
+  state_label_->setTextFormat(Qt::RichText);
+  if (known) state_label_->setText(QString("<span style='color:%1'>●</span> %2").arg(qcolor(kInks[k], theme_).name(), kStates[k]));
+  else state_label_->setText(bench_.has_project() ? "ready" : "no project");
+  epoch_label_->setText(known && s.epochs ? QString("epoch %1/%2").arg(std::min(s.epoch + 1, s.epochs)).arg(s.epochs) : QString());
+  speed_label_->setText(known && s.samples_per_second > 0 ? text(format_rate(s.samples_per_second, "samples")) : QString());
+  loss_label_->setText(known && s.step > 0 ? text("loss " + format_value(s.loss)) : QString());
+  live_label_->setText(known && s.live_bytes > 0 ? text("live " + format_bytes(static_cast<double>(s.live_bytes))) : QString());
+  peak_label_->setText(known && s.peak_bytes > 0 ? text("peak " + format_bytes(static_cast<double>(s.peak_bytes))) : QString());
+  size_t jobs = 0;
+  for (auto& j : bench_.jobs.list()) jobs += !j->quiet;
+  jobs_button_->setText(jobs == 1 ? "1 job" : QString("%1 jobs").arg(jobs));
+  warnings_button_->setText(QString("⚠ %1").arg(warnings_));
+  warnings_button_->setVisible(warnings_ > 0);
+}
+
+void MainWindow::refresh_bar() {
+  const auto& runs = bench_.project_model.contents().runs;
+  QStringList names;
+  for (auto r = runs.rbegin(); r != runs.rend(); ++r) names << QString::fromStdString(r->name);
+  QStringList have;
+  for (int i = 0; i < runs_->count(); ++i) have << runs_->itemText(i);
+  if (names != have) {
+    runs_->clear();
+    for (auto r = runs.rbegin(); r != runs.rend(); ++r) runs_->addItem(QString::fromStdString(r->name), qlonglong(r->id));
+  }
+  runs_->setEnabled(runs_->count() > 0);
+  runs_->setPlaceholderText("no run yet");
+  runs_->setCurrentIndex(runs_->findData(qlonglong(bench_.shown_run())));
+
+  // The slider: as long as what was done; at the loaded (or wanted) step, else at the end.
+  int64_t steps = bench_.shown_steps();
+  const Selection& s = bench_.bus.current();
+  int64_t at = s.kind == Selection::Kind::step ? s.id : bench_.links() ? bench_.links().record()->step : steps;
+  if (slider_->isSliderDown() || step_timer_.isActive()) at = slider_->value();
+  QSignalBlocker quiet(slider_);
+  slider_->setRange(steps > 0 ? 1 : 0, static_cast<int>(std::max<int64_t>(steps, 0)));
+  slider_->setEnabled(steps > 0);
+  if (!slider_->isSliderDown() && !step_timer_.isActive()) slider_->setValue(static_cast<int>(at));
+  step_label_->setText(steps > 0 ? QString::fromStdString("step " + format_grouped(at) + " / " + format_grouped(steps)) : QString("no steps yet"));
+  if (auto* rewind = findChild<QLabel*>("rewind")) rewind->setPixmap(icon("rewind", theme_, steps > 0 ? Ink::accent : Ink::secondary).pixmap(16, 16));
+}
+
+}  // namespace tenon::views
