@@ -222,6 +222,7 @@ bool RunDriver::Impl::next_step_wanted() {
       lock.unlock();
       recorder->progress(session->steps_done(), seconds());
       recorder->status("paused");
+      recorder->flush();  // who sees the pause finds everything up to it in the project
       lock.lock();
       status.state = RunStatus::State::paused;
       status.seconds = seconds();

@@ -52,7 +52,14 @@ std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t ru
         break;
       }
   if (first == INT64_MAX) return nullptr;
-  return record_step(project, run, first, progress);
+  const auto record = record_step(project, run, first, progress);
+  // Bad before the first op, and not from the data: the update of the step before overflowed.
+  if (record->nan && record->nan->seq == 0 && record->nan->sample < 0 && first > 1) {
+    const auto session = replay_to(project, run, first - 2, progress);
+    const auto before = tracing::record_step(*session, project.run(run).name, {.look_at_updates = true});
+    if (before->nan && before->nan->seq != 0) return before;
+  }
+  return record;
 }
 
 std::string digest_at(Project& project, int64_t run, int64_t step, int threads, const Progress& progress) {
