@@ -145,7 +145,8 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   if (view != "window") {
     window.show_view(view);
     // A single view fills the picture: its dock floats in a window of that size, without the frame.
-    QWidget* widget = window.view(view);
+    View* widget = window.view(view);
+    if (auto* dock = qobject_cast<QDockWidget*>(widget->parentWidget())) dock->setWidget(new QWidget);
     widget->setParent(nullptr);
     widget->resize(options.width, options.height);
     widget->show();

@@ -20,7 +20,7 @@ struct Chain {
     add("input", "Input", {{"shape", std::move(input)}});
   }
   Chain& add(std::string name, std::string type, std::vector<Attr> attrs = {}) {
-    LayerSpec l{std::move(name), std::move(type), std::move(attrs), 0, 84.0 * static_cast<double>(model.layers.size())};
+    LayerSpec l{std::move(name), std::move(type), std::move(attrs), 0, 0};  // no place: the builder lays it out
     if (!model.layers.empty()) model.wires.push_back({model.layers.back().name, 0, l.name, 0});
     model.layers.push_back(std::move(l));
     return *this;

@@ -73,7 +73,7 @@ TEST_P(Gemm, FollowsPlainLoopsInEveryForm) {
       }
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Gemm,
-                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000}, Product{3, 2, 0},
+                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{16, 16, 16}, Product{9, 24, 20}, Product{4, 13, 17}, Product{32, 31, 32}, Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000}, Product{3, 2, 0},
                                          Product{64, 10, 128}, Product{130, 97, 61}, Product{33, 1100, 40}));
 
 TEST(GemmThreads, SameBits) {
@@ -174,7 +174,7 @@ TEST(Pool, FirstOfEqualsWinsAndNanWinsOverAll) {
 }
 
 TEST(Pool, FollowsTheDefinitionAndThreadsDoNotMatter) {
-  for (PoolShape s : {PoolShape{3, 32, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 1, 1}, PoolShape{2, 70, 9, 7, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1}, PoolShape{2, 5, 9, 9, 5, 5, 3, 3, 1, 1, 0, 0, 2, 2}}) {
+  for (PoolShape s : {PoolShape{3, 32, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 1, 1}, PoolShape{2, 70, 9, 7, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1}, PoolShape{2, 5, 9, 9, 5, 5, 3, 3, 1, 1, 0, 0, 2, 2}, PoolShape{1, 19, 12, 12, 4, 4, 9, 9, 1, 1, 0, 0, 1, 1}}) {
     auto x = values(s.n * s.ih * s.iw * s.c, 1), gy = values(s.n * s.oh * s.ow * s.c, 2);
     std::vector<double> want(gy.size(), -1e30), gx(x.size());
     for (int64_t n = 0; n < s.n; ++n)

@@ -14,7 +14,7 @@
 #include "engine/op/op.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
-#include "engine/ops/reduce.h"
+#include "engine/ops/view.h"
 
 namespace tenon {
 namespace {
@@ -81,7 +81,9 @@ TEST(ModelSpec, TopologicalOrderIsStableAndNamesACircle) {
   m.wires = {{"a", 0, "nobody", 0}};
   EXPECT_SAYS(error_of([&] { m.topological(); }), "nobody");
   m.wires.clear();
-  m.layers.push_back({"a", "Tanh", {}});
+  m.layers.push_back({"", "Tanh", {}});
+  EXPECT_SAYS(error_of([&] { m.topological(); }), "no name");
+  m.layers.back().name = "a";
   EXPECT_SAYS(error_of([&] { m.topological(); }), "two layers are called \"a\"");
 }
 
@@ -225,6 +227,19 @@ TEST(Init, IsPyTorchsRangeAndAPureFunctionOfSeedAndPath) {
   EXPECT_NEAR(hi, 1.0 / 20, 1e-4);  // 1 / sqrt(400)
   EXPECT_NEAR(lo, -1.0 / 20, 1e-4);
   EXPECT_NEAR(sum / (400 * 300), 0, 3e-4);
+}
+
+TEST(Linear, TakesAnyNumberOfAxes) {
+  nn::Linear fc(3, 2);
+  fc.initialize(1, "fc");
+  Tensor x = empty({2, 4, 3});
+  for (int64_t i = 0; i < 24; ++i) x.data<float>()[i] = static_cast<float>(i) / 24;
+  Tensor y = fc(x), flat = fc(view(x, {8, 3})), one = fc(select(select(x, 0, 1), 0, 2));
+  EXPECT_EQ(to_string(y.size()), "[2, 4, 2]");
+  EXPECT_EQ(to_string(one.size()), "[2]");
+  for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(y.data<float>()[i], flat.data<float>()[i]);
+  for (int64_t i = 0; i < 2; ++i) EXPECT_NEAR(one.data<float>()[i], y.data<float>()[12 + i], 1e-6);
+  EXPECT_SAYS(error_of([&] { fc(full({2, 5}, 0)); }), "its last axis must be 3");
 }
 
 TEST(Dropout, KeepsTheMeanAndRepeatsWithTheState) {

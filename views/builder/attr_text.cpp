@@ -91,7 +91,8 @@ std::string attr_summary(const LayerSpec& layer, const LayerInfo* info) {
     if (info)
       for (const AttrDef& d : info->attrs)
         if (d.name == a.name) def = &d;
-    if (def && def->fallback == a.value && !out.empty()) continue;  // a default that is written out says nothing
+    bool size = a.name == "kernel_size";
+    if (def && def->fallback == a.value && !size) continue;  // a default that is written out says nothing
     if (auto* list = std::get_if<std::vector<int64_t>>(&a.value)) add(fmt::format("{}", fmt::join(*list, "×")));
     else if (auto* flag = std::get_if<bool>(&a.value)) add((*flag ? "" : "no ") + a.name);
     else if (a.name == "padding" || a.name == "stride" || a.name == "p") add(a.name + " " + attr_text(a.value));

@@ -18,12 +18,12 @@ Ink family(const std::string& type) {
   const LayerInfo* info = find_layer_type(type);
   std::string group = info ? lower(info->group) : "";
   if (type == "Input" || type == "Output") return Ink::secondary;
-  if (group.find("conv") != std::string::npos) return Ink::series0;
-  if (group.find("linear") != std::string::npos || type == "Linear") return Ink::series5;
-  if (group.find("norm") != std::string::npos) return Ink::series2;
-  if (group.find("activation") != std::string::npos || group.find("non") == 0) return Ink::series6;
-  if (group.find("pool") != std::string::npos) return Ink::series1;
-  if (group.find("dropout") != std::string::npos || group.find("regular") != std::string::npos) return Ink::series3;
+  if (type.find("Pool") != std::string::npos) return Ink::series1;
+  if (type.find("Norm") != std::string::npos) return Ink::series2;
+  if (group == "image") return Ink::series0;
+  if (group == "basic") return Ink::series5;
+  if (group == "activation") return Ink::series6;
+  if (group == "regularisation") return Ink::series3;
   return Ink::series7;
 }
 }  // namespace

@@ -259,7 +259,7 @@ bool BuilderModel::move_selected(double dx, double dy) {
 
 /// Layers top to bottom by their distance from the inputs, side by side where they are as deep; a long chain goes on in a new column.
 void BuilderModel::place(ModelSpec& spec) const {
-  constexpr double kStepX = 288, kStepY = 72, kMostRows = 8;
+  constexpr double kStepX = 288, kStepY = 72, kMostRows = 6;
   std::map<std::string, int> depth;
   std::vector<std::string> order;
   try {

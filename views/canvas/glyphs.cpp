@@ -35,10 +35,9 @@ QFont face_font(Face face) {
 }
 
 std::shared_ptr<Glyphs> Glyphs::at_scale(double dpr) {
-  static std::map<int, std::weak_ptr<Glyphs>> stores;
-  auto& slot = stores[static_cast<int>(std::lround(dpr * 100))];
-  auto store = slot.lock();
-  if (!store) slot = store = std::make_shared<Glyphs>(dpr);
+  static std::map<int, std::shared_ptr<Glyphs>> stores;  // a few hundred small pictures a scale, for the life of the process
+  auto& store = stores[static_cast<int>(std::lround(dpr * 100))];
+  if (!store) store = std::make_shared<Glyphs>(dpr);
   return store;
 }
 

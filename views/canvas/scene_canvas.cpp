@@ -45,6 +45,12 @@ SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent) : QOpenGLWidget(pa
   ImGui::GetIO().IniFilename = nullptr;
   ImGui::GetIO().LogFilename = nullptr;
   model_.on_change = [this] { refresh(); };
+  measure_text_with([](const std::string& text, Face face) {
+    auto glyphs = Glyphs::at_scale(1);
+    float w = 0;
+    for (char32_t c : letters(text)) w += glyphs->glyph(face, c).advance;
+    return w + 1;
+  });
 }
 
 SceneCanvas::~SceneCanvas() {

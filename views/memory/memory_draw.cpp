@@ -13,19 +13,13 @@ namespace tenon::views {
 namespace {
 constexpr float kGutter = 76, kHeader = 24, kLegend = 28, kLane = 16, kStrip = 44;
 
-/// A round step of bytes: 1, 2 or 5 times a power of ten of the unit that suits the top.
-double byte_step(double top, int most) {
-  double unit = 1;
-  while (top / unit >= 1024) unit *= 1024;
-  return nice_ticks(0, top / unit, most).step * unit;
-}
 /// Categories that share a hue with another meaning get a hatch as a second sign.
 bool hatched(Category c) { return c == Category::gradient || c == Category::workspace; }
 }  // namespace
 
 void MemoryModel::draw_axes(Scene& scene, Box plot, double top) {
   draw_time_axis(scene, axis_, {plot.x, 0, plot.w, kHeader}, plot.bottom());
-  double step = byte_step(top, std::max(2, static_cast<int>(plot.h / 44)));
+  double step = byte_ticks(0, top, std::max(2, static_cast<int>(plot.h / 44))).step;
   for (double v = 0; v <= top * 1.0001; v += step) {
     float y = plot.bottom() - static_cast<float>(v / top) * plot.h;
     if (v > 0) scene.line({plot.x, y}, {plot.right(), y}, Ink::line);
@@ -73,19 +67,19 @@ void MemoryModel::draw_legend(Scene& scene, Box row) {
   Live now = live_at(cursor_);
   float x = row.x;
   auto item = [&](const std::string& text, const std::string& value, Ink ink, bool hatch) {
-    float w = (ink == Ink::none ? 0 : 16) + text_width(text, Face::small) + 6 + 68;
+    float w = (ink == Ink::none ? 0 : 16) + text_width(text, Face::small) + 8 + 68;
     if (x + w > row.right()) return;
     if (ink != Ink::none) {
       scene.rect({x, row.y + 9, 10, 10}, ink, 1, 2);
       if (hatch) scene.hatch({x, row.y + 9, 10, 10}, Ink::dark_on_fill, 0.7f);
       x += 16;
     }
-    float tw = text_width(text, Face::small) + 2;
+    float tw = text_width(text, Face::small) + 8;
     scene.text({x, row.y, tw, row.h}, text, Ink::secondary, Face::small);
     scene.text({x + tw, row.y, 66, row.h}, value, Ink::text, Face::mono_small);
-    x += tw + 74;
+    x += tw + 78;
   };
-  item("at " + format_ns(cursor_), format_bytes(now.total), Ink::none, false);
+  item("live at " + format_ns(cursor_), format_bytes(now.total), Ink::none, false);
   for (auto c = stack_order().rbegin(); c != stack_order().rend(); ++c)
     if (peak_.by[static_cast<int>(*c)] > 0 || now.by[static_cast<int>(*c)] > 0)
       item(word(*c), format_bytes(now.by[static_cast<int>(*c)]), ink_of(*c), hatched(*c));

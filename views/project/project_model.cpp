@@ -69,8 +69,8 @@ std::vector<ProjectModel::Node> ProjectModel::tree() const {
     }
     Node node{"run", r.name, r.status, {}, mark_of(r.status), Selection::run(r.id, "project"), false, {}};
     node.note = r.status == "running" || r.status == "paused" ? fmt::format("{} {}", r.status, r.total_steps ? format_percent(static_cast<double>(r.steps) / static_cast<double>(r.total_steps)) : "") : r.status;
-    if (r.best.is_object() && r.best.contains("value") && r.best["value"].is_number())
-      node.note += "  " + format_metric(r.best.value("metric", std::string()), r.best["value"].get<double>());
+    if (r.status != "running" && r.status != "paused" && r.best.is_object() && r.best.contains("value") && r.best["value"].is_number())
+      node.note = (r.status == "finished" ? "" : r.status + "  ") + format_metric(r.best.value("metric", std::string()), r.best["value"].get<double>());
     node.tip = fmt::format("{}: {}, step {} of {}, {} of training", r.name, r.status, format_grouped(r.steps), format_grouped(r.total_steps), format_seconds(r.seconds));
     if (!r.error.empty()) node.tip += "\n" + r.error;
     for (size_t k = i < contents_.checkpoints.size() ? contents_.checkpoints[i].size() : 0; k-- > 0;) {

@@ -59,6 +59,15 @@ bool Axis::wheel(const WheelEvent& e) {
   return true;
 }
 
+Ticks byte_ticks(double lo, double hi, int most) {
+  double unit = 1;
+  while (hi / unit >= 1024) unit *= 1024;
+  Ticks t = nice_ticks(lo / unit, hi / unit, most);
+  t.first *= unit;
+  t.step *= unit;
+  return t;
+}
+
 void draw_time_axis(Scene& scene, const Axis& axis, Box header, float bottom) {
   Ticks t = nice_ticks(axis.lo, axis.hi, std::max(2, static_cast<int>(axis.w / 110)));
   double unit = t.step >= 1e9 ? 1e9 : t.step >= 1e6 ? 1e6 : t.step >= 1e3 ? 1e3 : 1;

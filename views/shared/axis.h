@@ -2,6 +2,7 @@
 #include <string>
 
 #include "views/shared/canvas_model.h"
+#include "views/shared/format.h"
 
 namespace tenon::views {
 
@@ -29,6 +30,9 @@ struct Axis {
   bool key(const KeyEvent& e);
   bool wheel(const WheelEvent& e);
 };
+
+/// Round numbers of bytes (1, 2 or 5 times a power of ten of the unit that suits) that cover [lo, hi].
+Ticks byte_ticks(double lo, double hi, int most);
 
 /// Gridlines and labels of a time axis in nanoseconds along the top of a box.
 void draw_time_axis(Scene& scene, const Axis& axis, Box header, float bottom);

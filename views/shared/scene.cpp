@@ -167,7 +167,11 @@ std::vector<std::string> Scene::overlaps() const {
   return out;
 }
 
+static float (*exact_measure)(const std::string&, Face) = nullptr;  // set once, on the UI thread, before the first frame
+void measure_text_with(float (*measure)(const std::string&, Face)) { exact_measure = measure; }
+
 float text_width(const std::string& text, Face face) {
+  if (exact_measure) return exact_measure(text, face);
   static constexpr float advance[] = {6.9f, 5.9f, 8.2f, 7.8f, 6.6f};
   return static_cast<float>(characters(text)) * advance[static_cast<int>(face)];
 }

@@ -96,7 +96,8 @@ class Scene {
   std::vector<std::string> strings_;
 };
 
-/// Width of a text in a face, from average advances; the canvas measures exactly, models need it only to reserve room.
+/// Width of a text in a face: exact where a canvas has told how to measure, from average advances without a window.
 float text_width(const std::string& text, Face face = Face::body);
+void measure_text_with(float (*measure)(const std::string& text, Face face));
 
 }  // namespace tenon::views

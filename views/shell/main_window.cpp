@@ -25,6 +25,7 @@
 namespace tenon::views {
 
 MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMainWindow(parent), bench_(bench), theme_(theme), commands_(this) {
+  apply_theme(*qApp, theme);  // before the first widget: fonts are taken over when a widget is made
   setObjectName("tenon.window");
   setWindowTitle("Tenon");
   setAcceptDrops(true);

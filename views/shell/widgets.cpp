@@ -108,7 +108,6 @@ TableList::TableList(QWidget* parent) : QTableView(parent), model_(new Model(thi
   verticalHeader()->setMinimumSectionSize(16);
   verticalHeader()->setDefaultSectionSize(static_cast<int>(px::row));
   horizontalHeader()->setHighlightSections(false);
-  horizontalHeader()->setStretchLastSection(true);
   horizontalHeader()->setMinimumSectionSize(36);
   connect(this, &QTableView::clicked, this, [this](const QModelIndex& i) { currentChanged(i, {}); });
 }
@@ -119,7 +118,15 @@ void TableList::set_table(Table table) {
   auto widths = table.columns;
   model_->set(std::move(table));
   if (fresh)
-    for (size_t i = 0; i < widths.size(); ++i) setColumnWidth(static_cast<int>(i), widths[i].width);
+{
+    bool stretched = false;  // the first column of words takes what is left
+    for (int i = 0; i < static_cast<int>(widths.size()); ++i) {
+      bool takes = !stretched && !widths[i].number;
+      horizontalHeader()->setSectionResizeMode(i, takes ? QHeaderView::Stretch : QHeaderView::Interactive);
+      stretched |= takes;
+      setColumnWidth(i, widths[i].width);
+    }
+  }
   marking_ = false;
 }
 void TableList::set_filter(const QString& text) { sorted_->setFilterFixedString(text); }

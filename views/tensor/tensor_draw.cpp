@@ -74,7 +74,8 @@ void TensorModel::draw_axes(Scene& scene, Box b) {
   }
   if (has_values() && b.right() - x > 120) {
     double v = value_at(record()->value, focus());
-    std::string text = to_string(focus()) + " = " + format_exact(v);
+    std::string text = to_string(focus()) + " = " + format_value(v);
+    scene.target({x, b.y + 4, b.right() - x, 24}, {}, Cursor::arrow, format_exact(v));
     scene.text({x, b.y + 4, b.right() - x, 24}, text, std::isfinite(v) ? Ink::text : Ink::bad_text, Face::mono_small, Align::right);
   }
 }
@@ -150,7 +151,7 @@ void TensorModel::draw_stats(Scene& scene, Box b) {
     scene.text({b.x + 84, y, b.w - 84, 20}, value, ink, Face::mono_small, Align::right);
     y += 20;
   };
-  auto share = [&](int64_t n) { return fmt::format("{}  {}", format_grouped(n), format_percent(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(s.count, 1)))); };
+  auto share = [&](int64_t n) { return n == 0 ? std::string("0") : fmt::format("{} ({})", format_grouped(n), format_percent(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(s.count, 1)))); };
   line("elements", format_grouped(s.count));
   line("min", format_value(s.min));
   line("max", format_value(s.max));

@@ -207,7 +207,7 @@ std::string TensorModel::summary() const {
 
 Table TensorModel::list() const {
   Table t;
-  t.columns = {{"Tensor", false, 190}, {"Type", false, 150}, {"Size", true, 76}, {"Storage", true, 60}};
+  t.columns = {{"Tensor", false, 150}, {"Type", false, 138}};
   if (!links_) return t;
   const auto& tensors = links_.record()->tensors;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -216,9 +216,7 @@ Table TensorModel::list() const {
     Table::Row row;
     row.selection = Selection::tensor(static_cast<int64_t>(i), "tensor list");
     row.cells = {{r.name, 0, r.value.defined() ? r.name : r.name + "\nIts values were not kept", ink_of(r.category)},
-                 {type_text(r), 0, {}, Ink::none},
-                 Table::Cell::number(bytes, format_bytes(bytes)),
-                 Table::Cell::number(r.storage, r.storage ? "#" + std::to_string(r.storage) : "–")};
+                 {type_text(r), 0, type_text(r) + ", " + format_bytes(bytes) + (r.storage ? ", storage #" + std::to_string(r.storage) : ""), Ink::none}};
     t.rows.push_back(std::move(row));
   }
   return t;

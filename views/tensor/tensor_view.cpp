@@ -57,7 +57,7 @@ TensorView::TensorView(Workbench& bench, QWidget* parent) : View("tensor", "Tens
   split->addWidget(right);
   split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
-  split->setSizes({280, 800});
+  split->setSizes({300, 800});
   set_content(split);
   connect(filter_, &QLineEdit::textChanged, list_, [this](const QString& t) { list_->set_filter(t); });
   connect(&bench, &Workbench::step_changed, this, &TensorView::refresh);

@@ -14,12 +14,12 @@ using tracing::OpEvent;
 using tracing::OpRecord;
 
 namespace {
-constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kRow = 22, kMemory = 68, kLaneGap = 8;
+constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 68, kLaneGap = 8;
 }
 
 float TimelineModel::lanes_height() const {
   float h = 0;
-  for (const Lane& lane : lanes_) h += static_cast<float>(lane.depths) * kRow + kLaneGap;
+  for (const Lane& lane : lanes_) h += static_cast<float>(lane.depths) * row_ + kLaneGap;
   return h;
 }
 
@@ -178,6 +178,14 @@ void TimelineModel::draw(Scene& scene) {
   axis_.w = std::max(size.w - kGutter - 12, 50.f);
   float memory_h = links_.record()->allocs.empty() ? 0 : kMemory;
   float top = kHeader + 4, strips = 2 * (kStrip + 2) + 6, lanes_top = top + strips, lanes_bottom = size.h - memory_h - 8;
+  // Room that the lanes do not need makes them taller, then goes to the memory below.
+  row_ = 22;
+  if (lanes_height() * 1.5f < lanes_bottom - lanes_top) row_ = 32;
+  float spare = lanes_bottom - lanes_top - lanes_height() - 16;
+  if (memory_h > 0 && spare > 0) {
+    memory_h += std::min(spare, 160.f);
+    lanes_bottom -= std::min(spare, 160.f);
+  }
   view_height_ = lanes_bottom - lanes_top;
   content_height_ = lanes_height();
   scroll_ = std::clamp(scroll_, 0.f, std::max(0.f, content_height_ - view_height_));
@@ -196,12 +204,12 @@ void TimelineModel::draw(Scene& scene) {
   scene.clip({0, lanes_top, size.w, std::max(lanes_bottom - lanes_top, 0.f)});
   float y = lanes_top - scroll_;
   for (const Lane& lane : lanes_) {
-    label(y, lane.title, kRow);
+    label(y, lane.title, row_);
     for (const auto& row : lane.rows) {
-      if (y + kRow > lanes_top && y < lanes_bottom) draw_row(scene, row, {kGutter, y, axis_.w, kRow});
-      y += kRow;
+      if (y + row_ > lanes_top && y < lanes_bottom) draw_row(scene, row, {kGutter, y, axis_.w, row_});
+      y += row_;
     }
-    if (lane.rows.empty()) y += kRow;
+    if (lane.rows.empty()) y += row_;
     scene.line({8, y + kLaneGap / 2}, {size.w - 12, y + kLaneGap / 2}, Ink::line, 1, 0.6f);
     y += kLaneGap;
   }

@@ -73,7 +73,7 @@ class TimelineModel : public CanvasModel {
   Selection selection_;
   double range_a_ = 0, range_b_ = 0;
   bool has_range_ = false, dragging_ = false, moved_ = false, selecting_ = false;
-  float press_x_ = 0, press_y_ = 0, scroll_ = 0, view_height_ = 0, content_height_ = 0, drag_scroll_ = 0;
+  float press_x_ = 0, press_y_ = 0, scroll_ = 0, view_height_ = 0, content_height_ = 0, drag_scroll_ = 0, row_ = 22;
   double drag_lo_ = 0, drag_hi_ = 0;
   int merged_ = 0;
 };

@@ -17,7 +17,7 @@ std::string words(const std::string& q) {
   if (q == "lr") return "Learning rate";
   if (q == "grad_norm") return "Gradient norm";
   if (q == "samples_per_second") return "Throughput";
-  if (q == "live_bytes") return "Live memory";
+  if (q == "live_bytes" || q == "memory_bytes") return "Live memory";
   if (q == "peak_bytes") return "Peak memory";
   std::string t = q;
   std::replace(t.begin(), t.end(), '_', ' ');
@@ -34,7 +34,9 @@ std::string series_name(const std::string& metric, const std::string& q) {
 }  // namespace
 
 void TrainingModel::draw_y(Scene& scene, const Group& g, const Range& r, Box area) {
-  Ticks t = nice_ticks(r.lo, r.hi, std::max(2, static_cast<int>(area.h / 32)));
+  bool bytes = !r.log && (g.title.find("bytes") != std::string::npos || g.title.find("memory") != std::string::npos);
+  int most = std::max(2, static_cast<int>(area.h / 32));
+  Ticks t = bytes ? byte_ticks(r.lo, r.hi, most) : nice_ticks(r.lo, r.hi, most);
   if (r.log) {
     t.step = std::max(1.0, std::ceil(t.step));
     t.first = std::ceil(r.lo);
@@ -49,9 +51,12 @@ void TrainingModel::draw_y(Scene& scene, const Group& g, const Range& r, Box are
     double shown = r.log ? std::pow(10, v) : std::fabs(v) < t.step / 1e6 ? 0 : v;
     std::string text = shown == 0 ? "0" : g.title == "accuracy" ? fmt::format("{:.{}f} %", shown * 100, t.step < 0.01 ? 1 : 0) : format_metric(g.title, shown);
     if (g.title == "samples_per_second") text = format_count(shown);
-    if (text.find('.') != std::string::npos && text.find_first_of("e ") == std::string::npos) {
-      while (text.back() == '0') text.pop_back();
-      if (text.back() == '.') text.pop_back();
+    size_t dot = text.find('.'), end = std::min(text.find_first_of("e "), text.size());
+    if (dot != std::string::npos && dot < end) {  // a round number needs no zeros behind its point
+      size_t last = end;
+      while (text[last - 1] == '0') --last;
+      if (text[last - 1] == '.') --last;
+      text.erase(last, end - last);
     }
     scene.text({area.x - kLeft, y - 8, kLeft - 6, 16}, text, Ink::secondary, Face::mono_small, Align::right);
   }
@@ -125,7 +130,7 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
     size_t k = hover_ >= 0 ? s.nearest(hover_) : s.size() - 1;
     std::string label = g.metrics.size() > 1 || g.metrics[i] != g.title ? series_name(g.metrics[i], g.title) : std::string();
     std::string value = format_metric(g.metrics[i], s.value(k));
-    float lw = label.empty() ? 0 : text_width(label, Face::small) + 6, vw = 88;
+    float lw = label.empty() ? 0 : text_width(label, Face::small) + 6, vw = std::max(64.f, text_width(value, Face::mono_small) + 4);
     if (x + 14 + lw + vw > toggle.x) break;
     scene.rect({x, box.y + 6, 8, 8}, series_ink(static_cast<int>(i)), 1, 2);
     if (lw > 0) scene.text({x + 13, box.y, lw, kTitle - 4}, label, Ink::secondary, Face::small);
@@ -136,7 +141,7 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
   draw_y(scene, g, r, area);
   draw_x(scene, area);
   scene.target(area, {plot, static_cast<int64_t>(areas_.size()) - 1}, Cursor::cross);
-  scene.clip({area.x, area.y - 2, area.w, area.h + 4});
+  scene.clip({area.x - 4, area.y - 4, area.w + 8, area.h + 8});
   for (const std::string& m : g.metrics)
     if (auto at = baseline_.find(m); at != baseline_.end()) draw_series(scene, at->second, r, area, Ink::baseline, false, true);
   for (size_t i = 0; i < g.metrics.size(); ++i) {

@@ -21,7 +21,7 @@ std::string quantity(const std::string& metric) {
   return q;
 }
 int importance(const std::string& q) {
-  static const std::vector<std::string> order{"loss", "accuracy", "lr", "learning_rate", "grad_norm", "gradient_norm", "samples_per_second", "live_bytes", "peak_bytes"};
+  static const std::vector<std::string> order{"loss", "accuracy", "lr", "learning_rate", "grad_norm", "gradient_norm", "samples_per_second", "memory_bytes", "live_bytes", "peak_bytes"};
   for (size_t i = 0; i < order.size(); ++i)
     if (q == order[i]) return static_cast<int>(i);
   return 100;
