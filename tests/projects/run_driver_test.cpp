@@ -133,7 +133,7 @@ TEST_F(DriverTest, a_recorded_step_is_the_step_that_was_trained) {
   EXPECT_THROW(record_step(*project, run, 0), Error);
   EXPECT_THROW(record_step(*project, run, 51), Error);
   EXPECT_EQ(find_nan(*project, run), nullptr);
-  EXPECT_THROW(state_at(*project, run, 40, 0, [](int64_t, int64_t) { return false; }), Error) << "cancelled";
+  EXPECT_THROW(state_at(*project, run, 33, 0, [](int64_t, int64_t) { return false; }), Error) << "cancelled";
 }
 
 TEST_F(DriverTest, the_digest_sees_every_part_of_the_state) {
