@@ -40,13 +40,12 @@ const Command* find_command(const std::vector<std::string>& words, size_t& used)
 }
 
 int window(int argc, char** argv, const std::vector<std::string>& words) {
-  const Command form{"", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark or light"}}, "", {}};
+  const Command form{"", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}}, "", {}};
   const Args args = parse_args(form, words);
   WindowRequest request;
   if (args.words()) request.project = args.word(0);
   request.train = args.has("--train");
   request.theme = args.text("--theme");
-  if (!request.theme.empty() && request.theme != "dark" && request.theme != "light") throw Error::usage(fmt::format("there is no theme \"{}\"", request.theme), "dark or light");
 #ifdef TENON_WINDOW
   return open_window(argc, argv, request);
 #else
