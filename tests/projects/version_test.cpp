@@ -12,9 +12,9 @@
 namespace tenon::projects {
 namespace {
 
-using testing_files::TempDir;
 using testing_files::small_model;
 using testing_files::small_recipe;
+using testing_files::TempDir;
 
 constexpr const char* kVersion1 = R"sql(
 PRAGMA page_size = 65536;
@@ -56,8 +56,9 @@ void make_version_1(const std::string& path) {
   ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
   const float values[2] = {1.5f, -2};
   const std::string hash = hex(sha256(values, sizeof values));
-  const std::string rest = "INSERT INTO models VALUES (1, '" + small_model().to_json().dump() + "'); INSERT INTO recipes VALUES (1, '" + small_recipe().dump() + "');" +
-                           "INSERT INTO chunks VALUES (1, x'" + hash + "', x'0000c03f000000c0'); INSERT INTO tensor_chunks VALUES (1, 0, 1);";
+  const std::string rest = "INSERT INTO models VALUES (1, '" + small_model().to_json().dump() + "'); INSERT INTO recipes VALUES (1, '" +
+                           small_recipe().dump() + "');" + "INSERT INTO chunks VALUES (1, x'" + hash +
+                           "', x'0000c03f000000c0'); INSERT INTO tensor_chunks VALUES (1, 0, 1);";
   ASSERT_EQ(sqlite3_exec(db, (kVersion1 + rest).c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
   sqlite3_close(db);
 }
@@ -93,7 +94,9 @@ TEST(ProjectVersion, a_new_project_has_the_current_version) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open((dir / "new.tenon").c_str(), &db), SQLITE_OK);
   int version = -1;
-  sqlite3_exec(db, "PRAGMA user_version", [](void* out, int, char** v, char**) { return *static_cast<int*>(out) = std::atoi(v[0]), 0; }, &version, nullptr);
+  sqlite3_exec(
+      db, "PRAGMA user_version", [](void* out, int, char** v, char**) { return *static_cast<int*>(out) = std::atoi(v[0]), 0; }, &version,
+      nullptr);
   sqlite3_close(db);
   EXPECT_EQ(version, schema_version());
 }
