@@ -36,17 +36,18 @@ const Command* find_command(const std::vector<std::string>& words, size_t& used)
   }
   if (!family.empty()) throw Error::usage(fmt::format("{} what? {}", words[0], fmt::join(family, ", ")));
   const std::string near = near_names(words[0], names.data(), names.size());
-  throw Error::usage(fmt::format("there is no command \"{}\"{}", words[0], near.empty() ? "" : " (" + near + ")"), "tenon --help lists the commands.");
+  throw Error::usage(fmt::format("there is no command \"{}\"{}", words[0], near.empty() ? "" : " (" + near + ")"),
+                     "tenon --help lists the commands.");
 }
 
 int window(int argc, char** argv, const std::vector<std::string>& words) {
-  const Command form{"", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark or light"}}, "", {}};
+  const Command form{"", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}},
+                     "", {}};
   const Args args = parse_args(form, words);
   WindowRequest request;
   if (args.words()) request.project = args.word(0);
   request.train = args.has("--train");
   request.theme = args.text("--theme");
-  if (!request.theme.empty() && request.theme != "dark" && request.theme != "light") throw Error::usage(fmt::format("there is no theme \"{}\"", request.theme), "dark or light");
 #ifdef TENON_WINDOW
   return open_window(argc, argv, request);
 #else
