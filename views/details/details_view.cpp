@@ -18,6 +18,7 @@ class Value : public ElidedLabel {
  public:
   Value(const QString& text, bool link, std::function<void()> click, QWidget* parent) : ElidedLabel(text, parent), click_(std::move(click)) {
     setCursor(Qt::PointingHandCursor);
+    setFont(face_font(Face::mono));
     if (link) setForegroundRole(QPalette::Link);
     setFocusPolicy(link ? Qt::TabFocus : Qt::NoFocus);
   }
