@@ -68,7 +68,8 @@ class Crew {
     task.work();
     t_inside = false;
     current_.store(nullptr, std::memory_order_seq_cst);
-    while (busy_.load(std::memory_order_acquire) != 0) pause();
+    // Pieces are short, so the last one is nearly done; but its worker may have lost its core to someone else.
+    for (int i = 0; busy_.load(std::memory_order_acquire) != 0; ++i) i < 2000 ? pause() : std::this_thread::yield();
   }
 
   std::mutex owner;  // who may hand out work

@@ -115,6 +115,7 @@ void trim_locked(Central& c) {
 }
 
 Block* fresh(size_t bytes) {
+  bytes = (bytes + 63) & ~size_t{63};  // aligned_alloc wants a multiple of the alignment
   void* p = bytes > (size_t{1} << 46) ? nullptr : std::aligned_alloc(64, sizeof(Block) + bytes);
   if (!p) {
     auto& c = central();

@@ -84,12 +84,15 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     d.info = project->run(options.resume);
     d.fresh = false;
     d.session = std::make_unique<TrainingSession>(d.info.model, Recipe::from_json(d.info.recipe));
-    const Checkpoint last = project->checkpoint_before(d.info.id, INT64_MAX);
-    d.session->load(last);
     project->set_run_status(d.info.id, "running");  // refused while another process trains it
-    project->truncate_metrics(d.info.id, last.step);
-    project->set_run_progress(d.info.id, last.step, d.info.seconds);
-    d.saved_step = last.step;
+    // One killed before its first checkpoint starts over: its seed is in the recipe.
+    if (!project->checkpoints(d.info.id).empty()) {
+      const Checkpoint last = project->checkpoint_before(d.info.id, INT64_MAX);
+      d.session->load(last);
+      d.saved_step = last.step;
+    }
+    project->truncate_metrics(d.info.id, d.session->steps_done());
+    project->set_run_progress(d.info.id, d.session->steps_done(), d.info.seconds);
     d.trained = d.info.seconds;
     d.best = d.info.best;
     if (options.max_steps >= 0) d.stop_at = options.max_steps;
@@ -163,7 +166,7 @@ void RunDriver::Impl::work() {
 
 void RunDriver::Impl::train() {
   const int64_t every = session->recipe().integer("checkpoint_every"), eval_every = session->recipe().integer("eval_every");
-  if (fresh) save_checkpoint();
+  if (saved_step < 0) save_checkpoint();
   start_clock();
   // A stop may have come between the last step of an epoch and its evaluation.
   if (!fresh && session->steps_done() > 0 && session->steps_done() % session->steps_per_epoch() == 0 && eval_every > 0) {

@@ -16,9 +16,10 @@ namespace tenon::app {
 namespace {
 
 int digest(const Args& args) {
+  const std::string wanted_step = args.required("--step");
   const auto project = open_to_read(args.word(0));
   const projects::RunInfo run = project->run(args.word(1));
-  const int64_t step = pick_step(run, args.required("--step"));
+  const int64_t step = pick_step(run, wanted_step);
   catch_interrupts();
   Bar bar("replaying");
   const std::string d = projects::digest_at(*project, run.id, step, static_cast<int>(args.integer("--threads", 0, 1)), bar.progress());
@@ -38,9 +39,10 @@ struct Listed {
 };
 
 int go_to(const Args& args) {
+  const std::string wanted_step = args.required("--step");
   const auto project = open_to_read(args.word(0));
   const projects::RunInfo run = project->run(args.word(1));
-  const int64_t step = pick_step(run, args.required("--step"));
+  const int64_t step = pick_step(run, wanted_step);
   const std::string wanted = args.text("--tensor");
   if (args.has("--out") && wanted.empty()) throw Error::usage("--out saves one tensor: name it with --tensor");
   use_threads(args);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/profile.h"
 #include "core/random.h"
 #include "core/state.h"
 
@@ -70,6 +71,7 @@ struct Loader::Impl {
 
   Batch load(int64_t number) {
     PhaseScope phase(Phase::data, Category::data);
+    ProfileScope span("load batch");
     std::vector<int64_t> rows = rows_of(number);
     std::string where = "batch " + std::to_string(number % per_epoch) + " of epoch " + std::to_string(number / per_epoch);
     try {

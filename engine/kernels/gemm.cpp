@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include "core/parallel.h"
 #include "engine/kernels/dnnl.h"
@@ -14,34 +17,106 @@ constexpr int64_t kTinyB = 4096;             // elements of B that fit the stack
 
 // Note [Fused multiply-add]
 // The build forbids contraction so that every form of a formula gives the same bits. Inside a product there is only this form,
-// and the fused instruction halves its cost, so it is asked for by name.
+// and the fused instruction halves its cost, so it is asked for by name. Lanes and scalars round alike.
 inline float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fma_(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
-/// Rows [m0, m1) of C by accumulating over k in order, W columns at a time in registers. B is row-major here.
+#if defined(__AVX2__)
+void transpose_8x8(const float* from, int64_t from_row, float* to, int64_t to_row) {
+  __m256 r[8], t[8];
+  for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(from + i * from_row);
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+    r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xEE);
+    r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xEE);
+  }
+  for (int i = 0; i < 4; ++i) {
+    _mm256_storeu_ps(to + i * to_row, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+    _mm256_storeu_ps(to + (i + 4) * to_row, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+  }
+}
+#endif
+
+/// 32 bytes of lanes.
+template <class T> struct Lanes;
+#if defined(__AVX2__) && defined(__FMA__)
+template <> struct Lanes<float> {
+  static constexpr int count = 8;
+  __m256 v;
+  static Lanes zero() { return {_mm256_setzero_ps()}; }
+  static Lanes load(const float* p) { return {_mm256_loadu_ps(p)}; }
+  void store(float* p) const { _mm256_storeu_ps(p, v); }
+  void add_product(float x, const Lanes& y) { v = _mm256_fmadd_ps(_mm256_set1_ps(x), y.v, v); }
+};
+template <> struct Lanes<double> {
+  static constexpr int count = 4;
+  __m256d v;
+  static Lanes zero() { return {_mm256_setzero_pd()}; }
+  static Lanes load(const double* p) { return {_mm256_loadu_pd(p)}; }
+  void store(double* p) const { _mm256_storeu_pd(p, v); }
+  void add_product(double x, const Lanes& y) { v = _mm256_fmadd_pd(_mm256_set1_pd(x), y.v, v); }
+};
+#else
+template <class T> struct Lanes {
+  static constexpr int count = 32 / sizeof(T);
+  T v[count];
+  static Lanes zero() { return {}; }
+  static Lanes load(const T* p) {
+    Lanes l;
+    std::copy_n(p, count, l.v);
+    return l;
+  }
+  void store(T* p) const { std::copy_n(v, count, p); }
+  void add_product(T x, const Lanes& y) {
+    for (int i = 0; i < count; ++i) v[i] = fma_(x, y.v[i], v[i]);
+  }
+};
+#endif
+
+/// R rows and W lanes of C, accumulated over k in order, in registers. B is row-major here.
 template <class T, int W, int R>
 inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc, bool add) {
-  T acc[R][W];
+  using L = Lanes<T>;
+  L acc[R][W];
   for (int r = 0; r < R; ++r)
-    for (int j = 0; j < W; ++j) acc[r][j] = add ? c[r * ldc + j] : T(0);
+    for (int j = 0; j < W; ++j) acc[r][j] = add ? L::load(c + r * ldc + j * L::count) : L::zero();
   for (int64_t p = 0; p < k; ++p) {
-    const T* row = b + p * ldb;
+    L row[W];
+    for (int j = 0; j < W; ++j) row[j] = L::load(b + p * ldb + j * L::count);
     for (int r = 0; r < R; ++r) {
       T x = a[r * a_row + p * a_col];
-      for (int j = 0; j < W; ++j) acc[r][j] = fma_(x, row[j], acc[r][j]);
+      for (int j = 0; j < W; ++j) acc[r][j].add_product(x, row[j]);
     }
   }
   for (int r = 0; r < R; ++r)
-    for (int j = 0; j < W; ++j) c[r * ldc + j] = acc[r][j];
+    for (int j = 0; j < W; ++j) acc[r][j].store(c + r * ldc + j * L::count);
+}
+
+/// R rows of one column.
+template <class T, int R>
+inline void column(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc, bool add) {
+  T acc[R];
+  for (int r = 0; r < R; ++r) acc[r] = add ? c[r * ldc] : T(0);
+  for (int64_t p = 0; p < k; ++p)
+    for (int r = 0; r < R; ++r) acc[r] = fma_(a[r * a_row + p * a_col], b[p * ldb], acc[r]);
+  for (int r = 0; r < R; ++r) c[r * ldc] = acc[r];
 }
 
 template <class T, int R>
 inline void rows(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc, bool add) {
-  constexpr int W = 64 / sizeof(T);
+  constexpr int L = Lanes<T>::count;
   int64_t j = 0;
-  for (; j + W <= n; j += W) tile<T, W, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
-  for (; j + 4 <= n; j += 4) tile<T, 4, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
-  for (; j < n; ++j) tile<T, 1, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
+  for (; j + 2 * L <= n; j += 2 * L) tile<T, 2, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
+  if (j + L <= n) {
+    tile<T, 1, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
+    j += L;
+  }
+  for (; j < n; ++j) column<T, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
 }
 
 template <class T>
@@ -51,10 +126,26 @@ void plain(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a
   for (; i < m; ++i) rows<T, 1>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, add);
 }
 
+/// out[p * n + j] = b[j * ldb + p], a block at a time so that neither side strides far.
 template <class T>
 void transpose_b(int64_t n, int64_t k, const T* b, int64_t ldb, T* out) {
-  for (int64_t p = 0; p < k; ++p)
-    for (int64_t j = 0; j < n; ++j) out[p * n + j] = b[j * ldb + p];
+  constexpr int64_t B = 8;
+  for (int64_t j0 = 0; j0 < n; j0 += B)
+    for (int64_t p0 = 0; p0 < k; p0 += B) {
+      int64_t jn = std::min(B, n - j0), pn = std::min(B, k - p0);
+      const T* from = b + j0 * ldb + p0;
+      T* to = out + p0 * n + j0;
+#if defined(__AVX2__)
+      if constexpr (sizeof(T) == 4) {
+        if (jn == B && pn == B) {
+          transpose_8x8(from, ldb, to, n);
+          continue;
+        }
+      }
+#endif
+      for (int64_t p = 0; p < pn; ++p)
+        for (int64_t j = 0; j < jn; ++j) to[p * n + j] = from[j * ldb + p];
+    }
 }
 
 /// Dot products along contiguous rows, for a transposed B too large to copy; eight partial sums, added in a fixed order.
@@ -84,13 +175,17 @@ void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
     }
 }
 
-/// How many rows (columns) of a large product one piece gets.
-int64_t cut(int64_t along, int64_t m, int64_t n, int64_t k) {
+/// Rows and columns of one piece of a large product: about 12 MFLOP, at most 512 x 512, halved along the longer side, for every
+/// piece copies its share of both operands into the library's own layout.
+void cut(int64_t m, int64_t n, int64_t k, int64_t& rows, int64_t& cols) {
   double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(flops / 6e6), 1, 64);
-  int64_t grain = (along + pieces - 1) / pieces;
-  int64_t step = along >= 1024 ? 128 : 32;  // thin pieces pack the other operand too often
-  return (grain + step - 1) / step * step;
+  int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 12e6), 1, 16);
+  rows = std::min<int64_t>(m, 512);
+  cols = std::min<int64_t>(n, 512);
+  while (((m + rows - 1) / rows) * ((n + cols - 1) / cols) < wanted && std::max(rows, cols) > 32) {
+    int64_t& longer = rows > cols ? rows : cols;
+    longer = (longer / 2 + 31) / 32 * 32;
+  }
 }
 
 template <class T>
@@ -101,10 +196,15 @@ void clear(int64_t m, int64_t n, T* c, int64_t ldc) {
 template <class T, class Product>
 void in_pieces(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
                const Product& product) {
-  if (m >= n)
-    parallel_for(m, cut(m, m, n, k), [&](int64_t i, int64_t e) { product(e - i, n, a + (ta ? i : i * lda), b, c + i * ldc); });
-  else
-    parallel_for(n, cut(n, m, n, k), [&](int64_t j, int64_t e) { product(m, e - j, a, b + (tb ? j * ldb : j), c + j); });
+  int64_t rows, cols;
+  cut(m, n, k, rows, cols);
+  int64_t across = (n + cols - 1) / cols, down = (m + rows - 1) / rows;
+  parallel_for(down * across, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      int64_t i = p / across * rows, j = p % across * cols;
+      product(std::min(rows, m - i), std::min(cols, n - j), a + (ta ? i : i * lda), b + (tb ? j * ldb : j), c + i * ldc + j);
+    }
+  });
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 namespace tenon::kernels {
 namespace {
 
-constexpr int64_t kChannels = 64;  // handled at a time, so that their running maxima stay in registers and L1
-
 /// Output rows a piece: about 64 Ki inputs.
 int64_t rows_cut(const PoolShape& s) { return std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, s.ow * s.c * s.kh * s.kw)); }
 
@@ -33,14 +31,96 @@ inline void each_tap(const PoolShape& s, int64_t oy, int64_t ox, const F& f) {
   }
 }
 
-template <class T, int Fixed>
-inline void take_larger(const T* __restrict v, int32_t tap, T* __restrict best, int32_t* __restrict which, int64_t n) {
-  if constexpr (Fixed) n = Fixed;
-  for (int64_t j = 0; j < n; ++j) {
-    bool larger = (v[j] > best[j]) | (v[j] != v[j]);
-    best[j] = larger ? v[j] : best[j];
-    which[j] = larger ? tap : which[j];
+/// 32 bytes of values, and of integers as wide.
+template <class T> struct Lanes;
+template <> struct Lanes<float> {
+  typedef float Values __attribute__((vector_size(32)));
+  typedef int32_t Numbers __attribute__((vector_size(32)));
+};
+template <> struct Lanes<double> {
+  typedef double Values __attribute__((vector_size(32)));
+  typedef int64_t Numbers __attribute__((vector_size(32)));
+};
+
+/// The inputs of one window, in order.
+template <class P>
+struct Taps {
+  static constexpr int kMost = 64;  // larger windows go in groups
+  P* at[kMost];
+  int32_t number[kMost];
+  int count = 0;
+};
+
+/// Largest of the taps for c channels; with `more`, y and index already hold those of earlier taps.
+template <class T, class Index>
+void largest(const Taps<const T>& taps, int64_t c, bool more, T* y, Index* index) {
+  using V = typename Lanes<T>::Values;
+  using N = typename Lanes<T>::Numbers;
+  constexpr int64_t L = 32 / sizeof(T);
+  int64_t j = 0;
+  for (; j + L <= c; j += L) {
+    V best;
+    N which;
+    std::memcpy(&best, more ? y + j : taps.at[0] + j, sizeof best);
+    if (more)
+      for (int64_t l = 0; l < L; ++l) which[l] = index[j + l];
+    else which = N{} + taps.number[0];
+    for (int t = more ? 0 : 1; t < taps.count; ++t) {
+      V v;
+      std::memcpy(&v, taps.at[t] + j, sizeof v);
+      N larger = (v > best) | (v != v);
+      best = larger ? v : best;
+      which = larger ? N{} + taps.number[t] : which;
+    }
+    std::memcpy(y + j, &best, sizeof best);
+    typedef Index Narrow __attribute__((vector_size(L * sizeof(Index))));
+    Narrow narrow = __builtin_convertvector(which, Narrow);
+    std::memcpy(index + j, &narrow, sizeof narrow);
   }
+  for (; j < c; ++j) {
+    T best = more ? y[j] : taps.at[0][j];
+    Index which = more ? index[j] : static_cast<Index>(taps.number[0]);
+    for (int t = more ? 0 : 1; t < taps.count; ++t) {
+      T v = taps.at[t][j];
+      if (v > best || v != v) {
+        best = v;
+        which = static_cast<Index>(taps.number[t]);
+      }
+    }
+    y[j] = best;
+    index[j] = which;
+  }
+}
+
+/// Every tap gets the gradient where it won, 0 (or, with `add`, nothing) elsewhere.
+template <class T, class Index>
+void scatter(const Taps<T>& taps, int64_t c, bool add, const T* from, const Index* won) {
+  using V = typename Lanes<T>::Values;
+  using N = typename Lanes<T>::Numbers;
+  constexpr int64_t L = 32 / sizeof(T);
+  int64_t j = 0;
+  for (; j + L <= c; j += L) {
+    V g;
+    typedef Index Narrow __attribute__((vector_size(L * sizeof(Index))));
+    Narrow narrow;
+    std::memcpy(&g, from + j, sizeof g);
+    std::memcpy(&narrow, won + j, sizeof narrow);
+    N which = __builtin_convertvector(narrow, N);
+    for (int t = 0; t < taps.count; ++t) {
+      V mine = which == N{} + taps.number[t] ? g : V{};
+      if (add) {
+        V old;
+        std::memcpy(&old, taps.at[t] + j, sizeof old);
+        mine += old;
+      }
+      std::memcpy(taps.at[t] + j, &mine, sizeof mine);
+    }
+  }
+  for (; j < c; ++j)
+    for (int t = 0; t < taps.count; ++t) {
+      T mine = won[j] == static_cast<Index>(taps.number[t]) ? from[j] : T(0);
+      taps.at[t][j] = add ? taps.at[t][j] + mine : mine;
+    }
 }
 
 }  // namespace
@@ -48,31 +128,23 @@ inline void take_larger(const T* __restrict v, int32_t tap, T* __restrict best, 
 template <class T, class Index>
 void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index) {
   parallel_for(s.n * s.oh, rows_cut(s), [&](int64_t begin, int64_t end) {
-    T best[kChannels];
-    int32_t which[kChannels];
     for (int64_t row = begin; row < end; ++row) {
       const T* image = x + row / s.oh * s.ih * s.iw * s.c;
       for (int64_t ox = 0; ox < s.ow; ++ox) {
         int64_t out = (row * s.ow + ox) * s.c;
-        for (int64_t c = 0; c < s.c; c += kChannels) {
-          int64_t n = std::min(kChannels, s.c - c);
-          std::fill_n(best, n, -std::numeric_limits<T>::infinity());
-          // A window of -inf alone keeps its first tap, and there is always one inside: padding is at most half the window.
-          int32_t first = -1;
-          each_tap(s, row % s.oh, ox, [&](int32_t tap, int64_t at) {
-            const T* v = image + at * s.c + c;
-            if (first < 0) {
-              first = tap;
-              std::fill_n(which, n, tap);
-            }
-            if (n == 64) take_larger<T, 64>(v, tap, best, which, n);
-            else if (n == 32) take_larger<T, 32>(v, tap, best, which, n);
-            else take_larger<T, 0>(v, tap, best, which, n);
-          });
-          std::memcpy(y + out + c, best, static_cast<size_t>(n) * sizeof(T));
-          if (index)
-            for (int64_t j = 0; j < n; ++j) index[out + c + j] = static_cast<Index>(which[j]);
-        }
+        Taps<const T> taps;
+        bool more = false;
+        // Padding is at most half the window, so there is always a tap inside the image.
+        each_tap(s, row % s.oh, ox, [&](int32_t number, int64_t at) {
+          if (taps.count == Taps<const T>::kMost) {
+            largest(taps, s.c, more, y + out, index + out);
+            more = true;
+            taps.count = 0;
+          }
+          taps.at[taps.count] = image + at * s.c;
+          taps.number[taps.count++] = number;
+        });
+        largest(taps, s.c, more, y + out, index + out);
       }
     }
   });
@@ -81,23 +153,25 @@ void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index) {
 template <class T, class Index>
 void max_pool2d_backward(const PoolShape& s, const T* gy, const Index* index, T* gx) {
   bool overlap = s.sh < (s.kh - 1) * s.dh + 1 || s.sw < (s.kw - 1) * s.dw + 1;
-  // Without overlap windows never share an input, so an image's rows may be written from anywhere; else one piece owns the image.
+  // Windows side by side that reach every input write each of them once; else what no window touches is cleared first.
+  bool covered = s.sh == s.kh && s.sw == s.kw && s.dh == 1 && s.dw == 1 && s.ph == 0 && s.pw == 0 && s.ih == s.oh * s.kh && s.iw == s.ow * s.kw;
   parallel_for(s.n, 1, [&](int64_t begin, int64_t end) {
     for (int64_t image = begin; image < end; ++image) {
       T* g = gx + image * s.ih * s.iw * s.c;
-      std::memset(g, 0, static_cast<size_t>(s.ih * s.iw * s.c) * sizeof(T));
+      if (!covered) std::memset(g, 0, static_cast<size_t>(s.ih * s.iw * s.c) * sizeof(T));
       for (int64_t oy = 0; oy < s.oh; ++oy)
         for (int64_t ox = 0; ox < s.ow; ++ox) {
           int64_t out = ((image * s.oh + oy) * s.ow + ox) * s.c;
-          const T* __restrict from = gy + out;
-          const Index* __restrict won = index + out;
-          each_tap(s, oy, ox, [&](int32_t tap, int64_t at) {
-            T* __restrict to = g + at * s.c;
-            if (overlap)
-              for (int64_t j = 0; j < s.c; ++j) to[j] += won[j] == static_cast<Index>(tap) ? from[j] : T(0);
-            else
-              for (int64_t j = 0; j < s.c; ++j) to[j] = won[j] == static_cast<Index>(tap) ? from[j] : T(0);
+          Taps<T> taps;
+          each_tap(s, oy, ox, [&](int32_t number, int64_t at) {
+            if (taps.count == Taps<T>::kMost) {
+              scatter(taps, s.c, overlap, gy + out, index + out);
+              taps.count = 0;
+            }
+            taps.at[taps.count] = g + at * s.c;
+            taps.number[taps.count++] = number;
           });
+          scatter(taps, s.c, overlap, gy + out, index + out);
         }
     }
   });

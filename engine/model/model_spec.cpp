@@ -63,8 +63,10 @@ LayerSpec* ModelSpec::find(const std::string& layer) { return const_cast<LayerSp
 
 std::vector<const LayerSpec*> ModelSpec::topological() const {
   std::map<std::string, int> waiting;  // wires into a layer whose other end is not yet placed
-  for (const LayerSpec& l : layers)
+  for (const LayerSpec& l : layers) {
+    if (l.name.empty()) throw Error("a layer of type " + l.type + " has no name", "name it");
     if (!waiting.emplace(l.name, 0).second) throw Error("two layers are called \"" + l.name + "\"", "rename one");
+  }
   for (const WireSpec& w : wires) {
     for (const std::string& end : {w.from, w.to})
       if (!waiting.count(end)) throw Error("a wire from \"" + w.from + "\" to \"" + w.to + "\" ends at \"" + end + "\", which is no layer");

@@ -46,6 +46,8 @@ Template fashion_cnn() {
                 .add("classifier.1", "ReLU")
                 .add("classifier.2", "Linear", {out("out_features", 10)})
                 .done();
+  t.recipe.set("optimizer.type", "sgd");
+  t.recipe.set("optimizer.lr", "0.05");
   t.recipe.set("schedule.type", "cosine");
   t.recipe.set("schedule.warmup_steps", "100");
   return t;
@@ -61,6 +63,8 @@ Template fashion_mlp() {
                 .add("layers.3", "ReLU")
                 .add("layers.4", "Linear", {out("out_features", 10)})
                 .done();
+  t.recipe.set("optimizer.type", "sgd");
+  t.recipe.set("optimizer.lr", "0.05");
   t.recipe.set("schedule.type", "cosine");
   t.recipe.set("schedule.warmup_steps", "100");
   return t;
@@ -70,16 +74,17 @@ Template spirals() {
   Template t{"spirals", "Which arm of two interleaved spirals a point belongs to; generated, needs no files", {}, {}};
   t.model = Chain("spirals", {2})
                 .add("layers.0", "Linear", {out("out_features", 64)})
-                .add("layers.1", "Tanh")
+                .add("layers.1", "ReLU")
                 .add("layers.2", "Linear", {out("out_features", 64)})
-                .add("layers.3", "Tanh")
+                .add("layers.3", "ReLU")
                 .add("layers.4", "Linear", {out("out_features", 2)})
                 .done();
   t.recipe.set("data.dataset", "spirals");
   t.recipe.set("data.batch_size", "100");
   t.recipe.set("epochs", "50");
   t.recipe.set("eval_every", "5");
-  t.recipe.set("optimizer.lr", "0.01");
+  t.recipe.set("optimizer.type", "sgd");
+  t.recipe.set("optimizer.lr", "0.2");
   t.recipe.set("schedule.type", "cosine");
   return t;
 }

@@ -60,7 +60,8 @@ Meta infer_binary(const Meta& a, const Meta& b, Types types) {
 Tensor fused(OpDef& def, const Tensor& g, const Tensor* operands, int count, const Meta& like) {
   Tensor in[4] = {g, operands[0], operands[1], count > 2 ? operands[2] : Tensor()};
   Tensor out;
-  dispatch(def, nullptr, in, count + 1, &out);
+  static constexpr NoAttrs none;
+  dispatch(def, &none, in, count + 1, &out);
   return out.dtype() == like.dtype || !is_floating(like.dtype) ? out : cast(out, like.dtype);
 }
 

@@ -116,17 +116,17 @@ struct Linear {
     bool bias = b.shape.n > 0;
     Meta m = x;
     m.dtype = bias ? common_float({&x, &w, &b}) : common_float({&x, &w});
-    if (x.shape.n < 1 || w.shape.n != 2 || x.shape.back() != w.shape[1])
+    if (x.shape.n != 2 || w.shape.n != 2 || x.shape[1] != w.shape[1])
       throw Error("an input of size " + to_string(x.shape) + " does not fit a weight of size " + to_string(w.shape) + ": its last axis must be " +
                   (w.shape.n == 2 ? std::to_string(w.shape[1]) : "the weight's"));
     if (bias && !(b.shape == Shape{w.shape[0]})) throw Error("a bias of size " + to_string(b.shape) + " does not fit a weight of size " + to_string(w.shape));
-    m.shape[m.shape.n - 1] = w.shape[0];
+    m.shape[1] = w.shape[0];
     return m;
   }
   static void cpu(const Call& c) {
     Tensor x = dense(c.in[0]), w = dense(c.in[1]), b = dense(c.in[2]);
     const Tensor& y = c.out[0];
-    int64_t in = w.size(1), out = w.size(0), rows = out ? y.numel() / out : 0;
+    int64_t in = w.size(1), out = w.size(0), rows = x.size(0);
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
       T* to = y.data<T>();
@@ -137,13 +137,9 @@ struct Linear {
   }
   static constexpr Saves saves{.inputs = 0b011};
   static void backward(Grad& d) {
-    Tensor g = d.out(), x = d.x(0);
+    const Tensor& g = d.out();
     if (d.needs(0)) d.in(0) = matmul(g, d.x(1), false, false);
-    if (g.ndim() != 2) {
-      g = reshape(g, {-1, g.size(-1)});
-      x = reshape(x, {-1, x.size(-1)});
-    }
-    if (d.needs(1)) d.in(1) = matmul(g, x, true, false);
+    if (d.needs(1)) d.in(1) = matmul(g, d.x(0), true, false);
     if (d.needs(2)) d.in(2) = sum(g, {0});
   }
   static Cost cost(const NoAttrs&, const Call& c) { return {2.0 * static_cast<double>(c.out[0].numel()) * static_cast<double>(c.in[1].size(1))}; }
@@ -151,7 +147,6 @@ struct Linear {
   static void samples(Samples& s) {
     s.add("with bias", NoAttrs{}, {s.values({5, 3}), s.values({4, 3}), s.values({4})});
     s.add("without bias", NoAttrs{}, {s.values({5, 3}), s.values({4, 3}), Tensor()});
-    s.add("more axes", NoAttrs{}, {s.values({2, 5, 3}), s.values({4, 3}), s.values({4})});
   }
 };
 
@@ -164,9 +159,11 @@ Tensor matmul(const Tensor& a, const Tensor& b) { return apply<MatMul>({}, a, b)
 Tensor matmul(const Tensor& a, const Tensor& b, bool ta, bool tb) { return apply<MatMul>({ta, tb}, a, b); }
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  // A vector is a batch of one: every gradient is then a product of matrices.
-  if (x.ndim() == 1) return squeeze(apply<Linear>({}, unsqueeze(x, 0), w, bias), 0);
-  return apply<Linear>({}, x, w, bias);
+  if (x.ndim() == 2 || w.ndim() != 2 || x.ndim() == 0 || x.size(-1) != w.size(1)) return apply<Linear>({}, x, w, bias);
+  // Any other shape is a matrix of rows seen otherwise: one op, one meaning, and ONNX's Gemm fits it.
+  Shape rows{x.numel() / std::max<int64_t>(1, x.size(-1)), x.size(-1)}, result = x.size();
+  result[result.n - 1] = w.size(0);
+  return view(apply<Linear>({}, reshape(x, rows), w, bias), result);
 }
 
 }  // namespace tenon

@@ -103,7 +103,7 @@ struct BatchNorm {
     check_channels(in[0].meta(), {n > 1 && in[1] ? &in[1].meta() : &none, n > 2 && in[2] ? &in[2].meta() : &none});
     const Meta& x = in[0].meta();
     if (x.shape[1] > 0 && x.shape.product() / x.shape[1] < 2)
-      throw Error("an input of size " + to_string(x.shape) + " has one value a channel, whose variance says nothing", "train with a batch of at least 2");
+      throw Error("an input of size " + to_string(x.shape) + " has one value a channel, whose variance says nothing", "train with batches of at least 2; data.drop_last leaves a short last one out");
     for (int i = 0; i < 4; ++i) out[i] = x;
     out[1].shape = out[2].shape = out[3].shape = {x.shape[1]};
   }

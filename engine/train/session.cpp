@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/profile.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/data/loader.h"
@@ -168,6 +169,7 @@ StepResult TrainingSession::Impl::step() {
   data::Batch batch;
   {
     PhaseScope phase(Phase::data);
+    ProfileScope span("wait for batch");
     batch = loader->next();
   }
   r.epoch = batch.epoch;
@@ -181,17 +183,23 @@ StepResult TrainingSession::Impl::step() {
     Tensor loss;
     {
       PhaseScope phase(Phase::forward);
+      ProfileScope span("forward");
       Tensor output = (*model)(batch.x);
       loss = loss_of(output, batch.y);
       tell([&](TrainingObserver& o) { o.on_forward(output, loss); });
     }
     r.loss = item(loss);
     PhaseScope phase(Phase::backward);
+    ProfileScope span("backward");
     backward(loss);
   }
   tell([](TrainingObserver& o) { o.on_backward(); });
   PhaseScope phase(Phase::optimizer);
-  r.grad_norm = optimizer->gradient_norm();
+  ProfileScope span("optimizer");
+  {
+    ProfileScope norm("gradient norm");
+    r.grad_norm = optimizer->gradient_norm();
+  }
   r.finite = std::isfinite(r.loss) && std::isfinite(r.grad_norm);
   r.applied = r.finite || !stop_on_nan;
   if (r.applied) optimizer->step(r.lr);

@@ -1,0 +1,177 @@
+// The workloads that a PyTorch script runs beside: same models, batches, optimisers, metrics and units.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/output.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/profile.h"
+#include "core/random.h"
+#include "engine/autograd/autograd.h"
+#include "engine/nn/layers.h"
+#include "engine/ops/loss.h"
+#include "engine/ops/pointwise.h"
+#include "engine/ops/reduce.h"
+#include "engine/ops/view.h"
+#include "engine/optim/optimizer.h"
+
+namespace tenon::app {
+namespace {
+
+struct Bench {
+  double seconds = 3;
+  int64_t threads = 0;
+  bool json = false;
+
+  void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const {
+    if (json)
+      print_json({{"workload", workload}, {"metric", metric}, {"value", value}, {"unit", unit}, {"engine", "tenon-" TENON_VERSION}, {"threads", threads}, {"device", "cpu"}, {"amp", ""}});
+    else
+      print(fmt::format("{:<12} {:<24} {:>14.2f} {}\n", workload, metric, value, unit));
+  }
+
+  /// Median calls per second over slices that share `seconds`: one slow slice on a shared machine does not count.
+  template <class F> double rate(F&& step, int slices = 7) const {
+    for (int i = 0; i < 3; ++i) step();
+    int64_t n = 0, start = now_ns();
+    while (now_ns() - start < 200'000'000) {
+      step();
+      ++n;
+    }
+    auto calls = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(n) * (seconds / slices) / 0.2));
+    std::vector<double> rates;
+    for (int s = 0; s < slices; ++s) {
+      int64_t t = now_ns();
+      for (int64_t i = 0; i < calls; ++i) step();
+      rates.push_back(static_cast<double>(calls) * 1e9 / static_cast<double>(now_ns() - t));
+    }
+    std::sort(rates.begin(), rates.end());
+    return rates[rates.size() / 2];
+  }
+};
+
+Tensor normal(const Shape& size, uint64_t stream) {
+  Tensor t = empty(size);
+  Philox random{0, stream};
+  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
+  return t;
+}
+Tensor classes(int64_t n, int64_t below) {
+  Tensor t = empty({n}, DType::i64);
+  Philox random{0, 99};
+  for (int64_t i = 0; i < n; ++i) t.data<int64_t>()[i] = static_cast<int64_t>(random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
+  return t;
+}
+
+void train(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y, Tensor (*loss)(const Tensor&, const Tensor&),
+           std::unique_ptr<optim::Optimizer> (*make)(std::vector<nn::Named>), double lr) {
+  model.initialize(0);
+  auto optimizer = make(model.parameters());
+  model.train();
+  auto step = [&] {
+    optimizer->zero_grad();
+    backward(loss(model(x), y));
+    NoGrad off;
+    optimizer->step(lr);
+  };
+  b.emit(name, "train_steps", b.rate(step), "steps/s");
+  model.train(false);
+  NoGrad off;
+  b.emit(name, "infer_batches", b.rate([&] { model(x); }), "batches/s");
+  Tensor one = contiguous(slice(x, 0, 0, 1));
+  for (int i = 0; i < 10; ++i) model(one);
+  std::vector<double> us;
+  for (int i = 0; i < 200; ++i) {
+    int64_t t = now_ns();
+    model(one);
+    us.push_back(static_cast<double>(now_ns() - t) / 1e3);
+  }
+  std::sort(us.begin(), us.end());
+  b.emit(name, "infer_one_p50", us[100], "us");
+  b.emit(name, "infer_one_p99", us[197], "us");
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  b.emit(name, "peak_rss", static_cast<double>(usage.ru_maxrss) * 1024, "bytes");
+}
+
+std::unique_ptr<optim::Optimizer> plain_adam(std::vector<nn::Named> p) { return optim::adam(std::move(p)); }
+std::unique_ptr<optim::Optimizer> plain_sgd(std::vector<nn::Named> p) { return optim::sgd(std::move(p)); }
+
+
+template <class M, class... A> std::shared_ptr<nn::Module> layer(A&&... args) { return std::make_shared<M>(std::forward<A>(args)...); }
+
+/// 2-16-16-1 tanh MLP, batch 16, MSE, SGD 0.1: nothing but per-operation cost.
+void tiny(const Bench& b) {
+  nn::Sequential m({layer<nn::Linear>(2, 16), nn::tanh(), layer<nn::Linear>(16, 16), nn::tanh(), layer<nn::Linear>(16, 1)});
+  train(b, "tiny", m, normal({16, 2}, 1), normal({16, 1}, 2), mse_loss, plain_sgd, 0.1);
+}
+
+/// 784-512-512-10 ReLU MLP, batch 64, cross entropy, Adam 1e-3.
+void mlp(const Bench& b) {
+  nn::Sequential m({layer<nn::Linear>(784, 512), nn::relu(), layer<nn::Linear>(512, 512), nn::relu(), layer<nn::Linear>(512, 10)});
+  train(b, "mlp", m, normal({64, 784}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
+}
+
+/// 1x28x28: two 3x3 convolutions with pooling, two linear layers; batch 64, Adam.
+void cnn(const Bench& b) {
+  Conv2dOptions same;
+  same.padding = {1, 1};
+  nn::Sequential m({layer<nn::Conv2d>(1, 32, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}), layer<nn::Conv2d>(32, 64, Dims{3, 3}, same), nn::relu(),
+                    layer<nn::MaxPool2d>(Pool2dOptions{}), layer<nn::Flatten>(), layer<nn::Linear>(64 * 7 * 7, 128), nn::relu(), layer<nn::Linear>(128, 10)});
+  train(b, "cnn", m, normal({64, 1, 28, 28}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
+}
+
+/// Nanoseconds a call on one element, without and with the graph being recorded.
+void op_cost(const Bench& b) {
+  Tensor a = ones({1}), c = ones({1}), g = ones({1});
+  set_requires_grad(g);
+  auto ns = [&](auto&& one, double per) { return 1e9 / (b.rate(one) * per); };
+  {
+    NoGrad off;
+    b.emit("op_cost", "add_no_grad", ns([&] { for (int i = 0; i < 1000; ++i) add(a, c); }, 1000), "ns");
+    b.emit("op_cost", "add_in_place", ns([&] { for (int i = 0; i < 1000; ++i) add_(a, c); }, 1000), "ns");
+  }
+  b.emit("op_cost", "add_grad", ns([&] { for (int i = 0; i < 1000; ++i) add(g, c); }, 1000), "ns");
+  b.emit("op_cost", "mul_forward_backward", ns([&] {
+    Tensor x = g;
+    for (int i = 0; i < 1000; ++i) x = mul(x, c);
+    backward(sum(x));
+  }, 1000), "ns");
+}
+
+const std::map<std::string, void (*)(const Bench&)>& workloads() {
+  static const std::map<std::string, void (*)(const Bench&)> all = {{"cnn", cnn}, {"mlp", mlp}, {"op_cost", op_cost}, {"tiny", tiny}};
+  return all;
+}
+
+int bench(const Args& args) {
+  Bench b;
+  b.seconds = args.number("--seconds", 3, 0.01);
+  b.threads = args.integer("--threads", 0, 0);
+  b.json = args.json();
+  if (args.text("--device", "cpu") != "cpu") throw Error::usage("this build computes on the CPU only", "use --device cpu");
+  set_num_threads(static_cast<int>(b.threads));
+  b.threads = num_threads();
+  std::vector<std::string> names;
+  for (const auto& [name, run] : workloads()) names.push_back(name);
+  std::vector<std::string> wanted;
+  for (size_t i = 0; i < args.words(); ++i) wanted.push_back(args.word(i));
+  for (const std::string& w : wanted)
+    if (!workloads().count(w))
+      throw Error::usage(fmt::format("no workload is called '{}'", w), fmt::format("{} There are: {}", near_names(w, names.data(), names.size()), fmt::join(names, ", ")));
+  for (const std::string& w : wanted.empty() ? names : wanted) workloads().at(w)(b);
+  return 0;
+}
+
+const bool registered = register_command({"bench", "[WORKLOAD...]", 0, 64,
+                                          {{"--threads", "N", "threads that compute; default every core"}, {"--seconds", "S", "time for each measurement; default 3"},
+                                           {"--device", "D", "cpu"}, {"--json", "", "JSON lines on standard output"}},
+                                          "measures the engine on fixed workloads", bench});
+
+}  // namespace
+}  // namespace tenon::app

@@ -1,0 +1,295 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/parallel.h"
+#include "core/random.h"
+#include "engine/kernels/conv.h"
+#include "engine/kernels/gemm.h"
+#include "engine/kernels/loss.h"
+#include "engine/kernels/norm.h"
+#include "engine/kernels/pool.h"
+#include "engine/kernels/update.h"
+
+namespace tenon::kernels {
+namespace {
+
+std::vector<float> values(int64_t n, uint64_t stream) {
+  Philox random{42, stream};
+  std::vector<float> v(static_cast<size_t>(n));
+  for (size_t i = 0; i < v.size(); ++i) v[i] = 2 * random.uniform(i) - 1;
+  return v;
+}
+template <class T> std::vector<double> wide(const std::vector<T>& v) { return {v.begin(), v.end()}; }
+
+template <class T>
+void expect_near(const std::vector<T>& got, const std::vector<double>& want, double tolerance, const char* what) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(static_cast<double>(got[i]), want[i], tolerance * (1 + std::abs(want[i]))) << what << " element " << i;
+}
+
+/// Runs `make` at 1, 2 and 3 threads and expects the same bytes.
+template <class Make>
+void expect_same_bits(const Make& make) {
+  set_num_threads(1);
+  auto one = make();
+  for (int threads : {2, 3}) {
+    set_num_threads(threads);
+    auto more = make();
+    ASSERT_EQ(one.size(), more.size());
+    EXPECT_EQ(0, std::memcmp(one.data(), more.data(), one.size() * sizeof(one[0]))) << threads << " threads";
+  }
+  set_num_threads(0);
+}
+
+struct Product {
+  int64_t m, n, k;
+};
+class Gemm : public testing::TestWithParam<Product> {};
+
+TEST_P(Gemm, FollowsPlainLoopsInEveryForm) {
+  auto [m, n, k] = GetParam();
+  for (bool ta : {false, true})
+    for (bool tb : {false, true})
+      for (float beta : {0.0f, 1.0f}) {
+        int64_t lda = (ta ? m : k) + 3, ldb = (tb ? k : n) + 1, ldc = n + 2;
+        auto a = values((ta ? k : m) * lda, 1), b = values((tb ? n : k) * ldb, 2), c = values(m * ldc, 3);
+        auto want = wide(c);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            double sum = beta == 0 ? 0 : want[static_cast<size_t>(i * ldc + j)];
+            for (int64_t p = 0; p < k; ++p) sum += double(a[static_cast<size_t>(ta ? p * lda + i : i * lda + p)]) * double(b[static_cast<size_t>(tb ? j * ldb + p : p * ldb + j)]);
+            want[static_cast<size_t>(i * ldc + j)] = sum;
+          }
+        auto c64 = wide(c);
+        auto a64 = wide(a), b64 = wide(b);
+        gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, c.data(), ldc, beta);
+        expect_near(c, want, 2e-5, "f32");
+        gemm(ta, tb, m, n, k, a64.data(), lda, b64.data(), ldb, c64.data(), ldc, double(beta));
+        expect_near(c64, want, 1e-12, "f64");
+      }
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, Gemm,
+                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{16, 16, 16}, Product{9, 24, 20}, Product{4, 13, 17}, Product{32, 31, 32}, Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000}, Product{3, 2, 0},
+                                         Product{64, 10, 128}, Product{130, 97, 61}, Product{33, 1100, 40}));
+
+TEST(GemmThreads, SameBits) {
+  for (auto [m, n, k] : {Product{512, 300, 200}, Product{64, 2000, 128}, Product{1500, 64, 64}}) {
+    auto a = values(m * k, 1), b = values(n * k, 2);
+    expect_same_bits([&, m = m, n = n, k = k] {
+      std::vector<float> c(static_cast<size_t>(m * n));
+      gemm(false, true, m, n, k, a.data(), k, b.data(), k, c.data(), n);
+      return c;
+    });
+  }
+}
+
+ConvShape conv_shape(int64_t n, int64_t ic, int64_t h, int64_t w, int64_t oc, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation = 1, int64_t groups = 1, bool bias = true) {
+  auto out = [&](int64_t in) { return (in + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1; };
+  return {n, ic, h, w, oc, out(h), out(w), kernel, kernel, stride, stride, pad, pad, dilation, dilation, groups, bias};
+}
+
+/// The definition of a convolution, with an accumulator for each of its three passes.
+struct Reference {
+  std::vector<double> y, gx, gw, gb;
+  Reference(const ConvShape& s, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& b, const std::vector<float>& gy)
+      : y(gy.size()), gx(x.size()), gw(w.size()), gb(b.size()) {
+    int64_t gi = s.ic / s.groups, go = s.oc / s.groups;
+    for (int64_t n = 0; n < s.n; ++n)
+      for (int64_t oy = 0; oy < s.oh; ++oy)
+        for (int64_t ox = 0; ox < s.ow; ++ox)
+          for (int64_t o = 0; o < s.oc; ++o) {
+            auto out = static_cast<size_t>(((n * s.oh + oy) * s.ow + ox) * s.oc + o);
+            if (s.bias) y[out] += b[static_cast<size_t>(o)], gb[static_cast<size_t>(o)] += gy[out];
+            for (int64_t c = 0; c < gi; ++c)
+              for (int64_t ky = 0; ky < s.kh; ++ky)
+                for (int64_t kx = 0; kx < s.kw; ++kx) {
+                  int64_t iy = oy * s.sh - s.ph + ky * s.dh, ix = ox * s.sw - s.pw + kx * s.dw;
+                  if (iy < 0 || iy >= s.ih || ix < 0 || ix >= s.iw) continue;
+                  auto in = static_cast<size_t>(((n * s.ih + iy) * s.iw + ix) * s.ic + o / go * gi + c), at = static_cast<size_t>(((o * gi + c) * s.kh + ky) * s.kw + kx);
+                  y[out] += double(x[in]) * w[at];
+                  gx[in] += double(gy[out]) * w[at];
+                  gw[at] += double(gy[out]) * x[in];
+                }
+          }
+  }
+};
+
+class Conv : public testing::TestWithParam<ConvShape> {
+ protected:
+  ConvShape s = GetParam();
+  std::vector<float> x = values(s.n * s.ih * s.iw * s.ic, 1), w = values(s.oc * s.ic / s.groups * s.kh * s.kw, 2), b = values(s.bias ? s.oc : 0, 3), gy = values(s.n * s.oh * s.ow * s.oc, 4);
+};
+
+TEST_P(Conv, FollowsTheDefinition) {
+  Reference want(s, x, w, b, gy);
+  auto check = [&](auto one, double tolerance) {
+    using T = decltype(one);
+    std::vector<T> tx(x.begin(), x.end()), tw(w.begin(), w.end()), tb(b.begin(), b.end()), tgy(gy.begin(), gy.end());
+    std::vector<T> y(gy.size()), gx(x.size()), gw(w.size()), gb(b.size());
+    conv2d_forward<T>(s, tx.data(), tw.data(), tb.data(), y.data());
+    expect_near(y, want.y, tolerance, "forward");
+    conv2d_backward_data<T>(s, tgy.data(), tw.data(), gx.data());
+    expect_near(gx, want.gx, tolerance, "input gradient");
+    conv2d_backward_weights<T>(s, tx.data(), tgy.data(), gw.data(), gb.data());
+    expect_near(gw, want.gw, tolerance, "weight gradient");
+    expect_near(gb, want.gb, tolerance, "bias gradient");
+  };
+  check(float{}, 5e-5);
+  check(double{}, 1e-12);
+}
+
+TEST_P(Conv, SameBitsAtAnyThreadCount) {
+  expect_same_bits([&] {
+    std::vector<float> all(gy.size() + x.size() + w.size() + b.size());
+    float *y = all.data(), *gx = y + gy.size(), *gw = gx + x.size(), *gb = gw + w.size();
+    conv2d_forward<float>(s, x.data(), w.data(), b.data(), y);
+    conv2d_backward_data<float>(s, gy.data(), w.data(), gx);
+    conv2d_backward_weights<float>(s, x.data(), gy.data(), gw, gb);
+    return all;
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, Conv,
+                         testing::Values(conv_shape(1, 1, 5, 5, 3, 3, 1, 1), conv_shape(11, 1, 14, 14, 32, 3, 1, 1), conv_shape(10, 16, 7, 9, 24, 3, 1, 1), conv_shape(9, 3, 12, 10, 8, 3, 2, 1),
+                                         conv_shape(4, 6, 8, 8, 4, 5, 1, 0, 1, 2), conv_shape(5, 4, 9, 9, 4, 3, 1, 2, 2, 1, false), conv_shape(17, 8, 6, 6, 16, 1, 1, 0), conv_shape(3, 5, 6, 5, 7, 2, 3, 1),
+                                         conv_shape(13, 32, 14, 14, 64, 3, 1, 1)));
+
+TEST(Pool, FirstOfEqualsWinsAndNanWinsOverAll) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  PoolShape s{1, 1, 2, 6, 1, 3, 2, 2, 2, 2, 0, 0, 1, 1};
+  std::vector<float> x = {1, 1, 2, nan, -inf, -inf,  //
+                          1, 0, 3, 9, -inf, -inf};
+  std::vector<float> y(3);
+  std::vector<uint8_t> index(3);
+  max_pool2d_forward<float, uint8_t>(s, x.data(), y.data(), index.data());
+  EXPECT_EQ(y[0], 1);
+  EXPECT_EQ(index[0], 0);
+  EXPECT_TRUE(std::isnan(y[1]));
+  EXPECT_EQ(index[1], 1);
+  EXPECT_EQ(y[2], -inf);
+  EXPECT_EQ(index[2], 0);
+}
+
+TEST(Pool, FollowsTheDefinitionAndThreadsDoNotMatter) {
+  for (PoolShape s : {PoolShape{3, 32, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 1, 1}, PoolShape{2, 70, 9, 7, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1}, PoolShape{2, 5, 9, 9, 5, 5, 3, 3, 1, 1, 0, 0, 2, 2}, PoolShape{1, 19, 12, 12, 4, 4, 9, 9, 1, 1, 0, 0, 1, 1}}) {
+    auto x = values(s.n * s.ih * s.iw * s.c, 1), gy = values(s.n * s.oh * s.ow * s.c, 2);
+    std::vector<double> want(gy.size(), -1e30), gx(x.size());
+    for (int64_t n = 0; n < s.n; ++n)
+      for (int64_t oy = 0; oy < s.oh; ++oy)
+        for (int64_t ox = 0; ox < s.ow; ++ox)
+          for (int64_t c = 0; c < s.c; ++c) {
+            auto out = static_cast<size_t>(((n * s.oh + oy) * s.ow + ox) * s.c + c);
+            size_t won = 0;
+            for (int64_t ky = 0; ky < s.kh; ++ky)
+              for (int64_t kx = 0; kx < s.kw; ++kx) {
+                int64_t iy = oy * s.sh - s.ph + ky * s.dh, ix = ox * s.sw - s.pw + kx * s.dw;
+                if (iy < 0 || iy >= s.ih || ix < 0 || ix >= s.iw) continue;
+                auto in = static_cast<size_t>(((n * s.ih + iy) * s.iw + ix) * s.c + c);
+                if (double(x[in]) > want[out]) want[out] = x[in], won = in;
+              }
+            gx[won] += gy[out];
+          }
+    std::vector<int32_t> wide_index(gy.size());
+    std::vector<uint8_t> index(gy.size());
+    std::vector<float> y(gy.size()), g(x.size()), back(gy.size());
+    max_pool2d_forward<float, int32_t>(s, x.data(), y.data(), wide_index.data());
+    max_pool2d_forward<float, uint8_t>(s, x.data(), y.data(), index.data());
+    expect_near(y, want, 0, "forward");
+    max_pool2d_backward<float, uint8_t>(s, gy.data(), index.data(), g.data());
+    expect_near(g, gx, 1e-6, "backward");
+    max_pool2d_gather<float, uint8_t>(s, x.data(), index.data(), back.data());
+    expect_near(back, want, 0, "gather");
+    EXPECT_EQ(std::vector<int32_t>(index.begin(), index.end()), wide_index);
+    expect_same_bits([&] {
+      std::vector<float> all(gy.size() + x.size());
+      max_pool2d_forward<float, uint8_t>(s, x.data(), all.data(), index.data());
+      max_pool2d_backward<float, uint8_t>(s, gy.data(), index.data(), all.data() + gy.size());
+      return all;
+    });
+  }
+}
+
+TEST(BatchNorm, FollowsTheDefinitionFarFromZero) {
+  const int64_t rows = 5000, c = 6;
+  auto x = values(rows * c, 1), gamma = values(c, 2), beta = values(c, 3);
+  for (float& v : x) v = 1000 + v;  // a one-pass variance loses all its digits here
+  std::vector<float> mean(c), var(c), y(x.size()), invstd(c);
+  column_moments<float>(rows, c, x.data(), mean.data(), var.data());
+  batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, gamma.data(), beta.data(), y.data(), invstd.data());
+  for (int64_t j = 0; j < c; ++j) {
+    double m = 0, v = 0;
+    for (int64_t i = 0; i < rows; ++i) m += x[static_cast<size_t>(i * c + j)];
+    m /= rows;
+    for (int64_t i = 0; i < rows; ++i) v += std::pow(x[static_cast<size_t>(i * c + j)] - m, 2);
+    v /= rows;
+    auto k = static_cast<size_t>(j);
+    EXPECT_NEAR(mean[k], m, 1e-4);
+    EXPECT_NEAR(var[k], v, 1e-4);
+    EXPECT_NEAR(y[k], (x[k] - m) / std::sqrt(v + 1e-5) * gamma[k] + beta[k], 1e-3);
+  }
+}
+
+TEST(BatchNorm, ThreadsDoNotMatter) {
+  const int64_t rows = 20000, c = 33;
+  auto x = values(rows * c, 1), gy = values(rows * c, 2);
+  expect_same_bits([&] {
+    std::vector<float> mean(c), var(c), invstd(c), all(x.size() * 2 + 2 * c);
+    column_moments<float>(rows, c, x.data(), mean.data(), var.data());
+    batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, nullptr, nullptr, all.data(), invstd.data());
+    batch_norm_backward<float>(rows, c, true, x.data(), gy.data(), mean.data(), invstd.data(), nullptr, all.data() + x.size(), all.data() + 2 * x.size(), all.data() + 2 * x.size() + c);
+    return all;
+  });
+}
+
+TEST(Losses, FollowTheirDefinitions) {
+  const int64_t rows = 300, c = 37;
+  auto x = values(rows * c, 1);
+  for (float& v : x) v *= 30;
+  std::vector<int64_t> target(rows);
+  for (int64_t i = 0; i < rows; ++i) target[static_cast<size_t>(i)] = i * 7 % c;
+  std::vector<float> lse(rows), soft(x.size()), gx(x.size());
+  double loss = cross_entropy_forward<float>(rows, c, x.data(), target.data(), lse.data());
+  softmax_forward<float>(rows, c, false, x.data(), soft.data());
+  cross_entropy_backward<float>(rows, c, x.data(), target.data(), lse.data(), 0.5f, gx.data());
+  double want = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    double sum = 0;
+    for (int64_t j = 0; j < c; ++j) sum += std::exp(double(x[static_cast<size_t>(i * c + j)]));
+    for (int64_t j = 0; j < c; ++j) {
+      auto at = static_cast<size_t>(i * c + j);
+      double p = std::exp(double(x[at])) / sum;
+      ASSERT_NEAR(soft[at], p, 1e-5);
+      ASSERT_NEAR(gx[at], 0.5 * (p - (j == target[static_cast<size_t>(i)])), 1e-5);
+    }
+    want += std::log(sum) - x[static_cast<size_t>(i * c + target[static_cast<size_t>(i)])];
+  }
+  EXPECT_NEAR(loss, want / rows, 1e-5);
+  auto y = values(100000, 5), z = values(100000, 6);
+  double mse = 0;
+  for (size_t i = 0; i < y.size(); ++i) mse += std::pow(double(y[i]) - z[i], 2);
+  EXPECT_NEAR(mse_forward<float>(100000, y.data(), z.data()), mse / 100000, 1e-7);
+  expect_same_bits([&] { return std::vector<double>{mse_forward<float>(100000, y.data(), z.data()), cross_entropy_forward<float>(rows, c, x.data(), target.data(), lse.data())}; });
+}
+
+TEST(SumOfSquares, SeesEveryNonFiniteValueAndOverflowsNowhereElse) {
+  auto x = values(100001, 1);
+  double want = 0;
+  for (float v : x) want += double(v) * v;
+  EXPECT_NEAR(sum_of_squares<float>(100001, x.data()), want, 1e-6 * want);
+  x[77777] = 1e30f;  // its square is no float
+  EXPECT_NEAR(sum_of_squares<float>(100001, x.data()) / 1e60, 1, 1e-6);
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+    for (size_t at : {size_t{0}, size_t{50000}, size_t{100000}}) {
+      float saved = x[at];
+      x[at] = bad;
+      EXPECT_FALSE(std::isfinite(sum_of_squares<float>(100001, x.data())));
+      x[at] = saved;
+    }
+  expect_same_bits([&] { return std::vector<double>{sum_of_squares<float>(100001, x.data())}; });
+}
+
+}  // namespace
+}  // namespace tenon::kernels

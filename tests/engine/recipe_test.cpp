@@ -1,0 +1,89 @@
+#include "engine/train/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace tenon {
+namespace {
+
+using nlohmann::json;
+
+Error error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  return Error("no error");
+}
+#define EXPECT_USAGE(part, ...)                                              \
+  do {                                                                       \
+    Error e = error_of([&] { __VA_ARGS__; });                                \
+    EXPECT_EQ(e.kind(), Error::Kind::usage);                                 \
+    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what(); \
+  } while (false)
+
+TEST(Recipe, EveryKeySurvivesJson) {
+  Recipe r;
+  r.set("optimizer.lr", "1e-2");
+  r.set("data.batch_size", "32");
+  r.set("data.shuffle", "false");
+  r.set("optimizer.type", "sgd");
+  r.set("epochs", "1e1");
+  Recipe back = Recipe::from_json(r.to_json());
+  EXPECT_EQ(back, r);
+  EXPECT_DOUBLE_EQ(back.number("optimizer.lr"), 0.01);
+  EXPECT_EQ(back.integer("data.batch_size"), 32);
+  EXPECT_EQ(back.integer("epochs"), 10);
+  EXPECT_FALSE(back.flag("data.shuffle"));
+  EXPECT_EQ(Recipe::from_json(json::parse(r.to_json().dump())), r);
+  for (const RecipeKey& k : Recipe::keys()) {
+    EXPECT_FALSE(k.help.empty()) << k.key;
+    EXPECT_EQ(Recipe().at(k.key), k.fallback) << k.key;
+    Recipe again;
+    again.set_value(k.key, k.fallback);  // every default is within its own limits
+  }
+}
+
+TEST(Recipe, ReadsNestedAndDottedKeysAndKeepsDefaults) {
+  Recipe r = Recipe::from_json({{"optimizer", {{"lr", 1}}}, {"data.batch_size", 16}});
+  EXPECT_DOUBLE_EQ(r.number("optimizer.lr"), 1);
+  EXPECT_EQ(r.integer("data.batch_size"), 16);
+  EXPECT_EQ(r.integer("epochs"), Recipe().integer("epochs"));
+  EXPECT_EQ(Recipe::from_json(nullptr), Recipe());
+}
+
+TEST(Recipe, UnknownKeysListTheNearOnes) {
+  Recipe r;
+  EXPECT_USAGE("did you mean optimizer.lr", r.set("optimizer.lrr", "1"));
+  EXPECT_USAGE("did you mean optimizer.lr", r.set("lr", "1"));
+  EXPECT_USAGE("data.batch_size", r.set("data.batchsize", "1"));
+  EXPECT_USAGE("optimizer.betta1", Recipe::from_json({{"optimizer", {{"betta1", 0.5}}}}));
+  EXPECT_USAGE("JSON object", Recipe::from_json(json::array()));
+}
+
+TEST(Recipe, BadValuesSayWhatTheyMayBe) {
+  Recipe r;
+  EXPECT_USAGE("data.batch_size = 0: it is at least 1", r.set("data.batch_size", "0"));
+  EXPECT_USAGE("it is a whole number", r.set("data.batch_size", "12.5"));
+  EXPECT_USAGE("it is a whole number", r.set("data.batch_size", "many"));
+  EXPECT_USAGE("it is a whole number", r.set("data.batch_size", ""));
+  EXPECT_USAGE("it is at least 0", r.set("optimizer.lr", "-1"));
+  EXPECT_USAGE("it is a number", r.set("optimizer.lr", "nan"));
+  EXPECT_USAGE("it is at most", r.set("optimizer.lr", "inf"));
+  EXPECT_USAGE("it is a number", r.set("optimizer.lr", "1e-3x"));
+  EXPECT_USAGE("it is true or false", r.set("data.shuffle", "maybe"));
+  EXPECT_USAGE("it is one of sgd, adam, adamw (did you mean adam", r.set("optimizer.type", "adm"));
+  EXPECT_USAGE("it is one of", r.set("data.dataset", "imagenet"));
+  EXPECT_USAGE("it is a whole number", Recipe::from_json({{"epochs", "three"}}));
+  EXPECT_USAGE("it is a whole number", Recipe::from_json({{"epochs", 2.5}}));
+  EXPECT_USAGE("it is text", Recipe::from_json({{"optimizer", {{"type", 3}}}}));
+  EXPECT_EQ(r, Recipe());  // nothing stuck
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,328 @@
+#include "engine/train/session.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/state.h"
+#include "engine/data/dataset.h"
+#include "engine/data/loader.h"
+#include "engine/model/templates.h"
+#include "engine/nn/module.h"
+#include "engine/op/op.h"
+#include "engine/train/recipe.h"
+
+namespace tenon {
+namespace {
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+#define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
+
+/// Everything that has state: batch normalisation, dropout, an optimizer with memory, a schedule with warm-up.
+ModelSpec model() {
+  ModelSpec m;
+  m.name = "test";
+  m.layers = {{"in", "Input", {{"shape", std::vector<int64_t>{2}}}},
+              {"fc1", "Linear", {{"out_features", int64_t{48}}}},
+              {"norm", "BatchNorm2d", {}},
+              {"act", "ReLU", {}},
+              {"drop", "Dropout", {{"p", 0.2}}},
+              {"fc2", "Linear", {{"out_features", int64_t{2}}}},
+              {"out", "Output", {}}};
+  for (size_t i = 1; i < m.layers.size(); ++i) m.wires.push_back({m.layers[i - 1].name, 0, m.layers[i].name, 0});
+  return m;
+}
+Recipe recipe(std::vector<std::pair<std::string, std::string>> set = {}) {
+  Recipe r;
+  r.set("data.dataset", "spirals");
+  r.set("data.samples", "130");
+  r.set("data.batch_size", "16");  // 9 batches an epoch, the last one of 2
+  r.set("epochs", "4");
+  r.set("schedule.type", "cosine");
+  r.set("schedule.warmup_steps", "5");
+  for (auto& [key, value] : set) r.set(key, value);
+  return r;
+}
+void run(TrainingSession& s, int64_t steps) {
+  for (int64_t i = 0; i < steps; ++i) s.step();
+}
+void expect_same(const Checkpoint& a, const Checkpoint& b) {
+  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.state, b.state);
+  ASSERT_EQ(a.tensors.size(), b.tensors.size());
+  for (size_t i = 0; i < a.tensors.size(); ++i) {
+    ASSERT_EQ(a.tensors[i].first, b.tensors[i].first);
+    const Tensor &x = a.tensors[i].second, &y = b.tensors[i].second;
+    ASSERT_EQ(x.nbytes(), y.nbytes());
+    EXPECT_EQ(0, std::memcmp(x.raw(), y.raw(), x.nbytes())) << a.tensors[i].first;
+  }
+}
+
+TEST(Session, SavedAndLoadedGoesOnBitForBit) {
+  for (const char* optimizer : {"adamw", "sgd"}) {
+    Recipe r = recipe({{"optimizer.type", optimizer}, {"optimizer.weight_decay", "0.01"}});
+    TrainingSession through(model(), r);
+    run(through, 20);
+    Checkpoint want = through.save();
+    EXPECT_EQ(want.step, 20);
+    for (int64_t cut : {0, 7, 9, 18, 19}) {  // within an epoch and at its end
+      TrainingSession first(model(), r);
+      run(first, cut);
+      Checkpoint saved = first.save();
+      TrainingSession second(model(), r);
+      run(second, 3);  // whatever it did before is forgotten
+      second.load(saved);
+      EXPECT_EQ(second.steps_done(), cut);
+      expect_same(second.save(), saved);
+      run(second, 20 - cut);
+      expect_same(second.save(), want);
+    }
+  }
+}
+
+TEST(Session, ThreadsAndWorkersDoNotChangeABit) {
+  Checkpoint want;
+  for (int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    TrainingSession s(model(), recipe({{"data.workers", std::to_string(threads - 1)}}));
+    run(s, 15);
+    Checkpoint got = s.save();
+    if (threads == 1) want = got;
+    else expect_same(got, want);
+  }
+  set_num_threads(0);
+}
+
+TEST(Session, SeedsDecideEverything) {
+  auto losses = [](const char* seed) {
+    TrainingSession s(model(), recipe({{"seed", seed}}));
+    std::vector<double> out;
+    for (int i = 0; i < 5; ++i) out.push_back(s.step().loss);
+    return out;
+  };
+  EXPECT_EQ(losses("1"), losses("1"));
+  EXPECT_NE(losses("1"), losses("2"));
+}
+
+TEST(Session, CountsStepsAndEpochs) {
+  TrainingSession s(model(), recipe());
+  EXPECT_EQ(s.steps_per_epoch(), 9);
+  EXPECT_EQ(s.total_steps(), 36);
+  EXPECT_EQ(s.epochs(), 4);
+  std::vector<bool> seen(130);
+  for (int i = 1; i <= 9; ++i) {
+    double lr = s.learning_rate();
+    StepResult r = s.step();
+    EXPECT_EQ(r.step, i);
+    EXPECT_EQ(r.epoch, 0);
+    EXPECT_EQ(r.index, i - 1);
+    EXPECT_EQ(r.epoch_end, i == 9);
+    EXPECT_EQ(r.samples, i == 9 ? 2 : 16);
+    EXPECT_EQ(r.lr, lr);
+    EXPECT_TRUE(r.finite && r.applied);
+    EXPECT_GT(r.grad_norm, 0);
+    for (int64_t row : r.rows) seen[static_cast<size_t>(row)] = true;
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 130);
+  EXPECT_EQ(s.epoch(), 1);
+  EXPECT_FALSE(s.finished());
+  run(s, 27);
+  EXPECT_TRUE(s.finished());
+  TrainingSession shorter(model(), recipe({{"max_steps", "5"}}));
+  EXPECT_EQ(shorter.total_steps(), 5);
+}
+
+TEST(Session, LearnsTheSpirals) {
+  const Template& t = find_template("spirals");
+  TrainingSession s(t.model, t.recipe);
+  Evaluation before = s.evaluate();
+  EXPECT_EQ(before.samples, 1000);
+  EXPECT_LT(before.accuracy, 0.8);
+  while (!s.finished()) s.step();
+  Evaluation after = s.evaluate();
+  EXPECT_GT(after.accuracy, 0.98);
+  EXPECT_LT(after.loss, before.loss);
+  EXPECT_DOUBLE_EQ(after.accuracy, static_cast<double>(after.correct) / 1000);
+}
+
+TEST(Session, EvaluationChangesNothing) {
+  TrainingSession a(model(), recipe()), b(model(), recipe());
+  run(a, 5);
+  run(b, 5);
+  Evaluation first = a.evaluate();
+  expect_same(a.save(), b.save());
+  EXPECT_EQ(a.evaluate().loss, first.loss);
+  run(a, 5);
+  run(b, 5);
+  expect_same(a.save(), b.save());
+  int calls = 0;
+  EXPECT_SAYS(error_of([&] { a.evaluate([&](int64_t, int64_t total) { EXPECT_EQ(total, 4); return ++calls < 2; }); }), "cancelled");
+  EXPECT_EQ(calls, 2);
+  run(a, 1);
+  run(b, 1);
+  expect_same(a.save(), b.save());
+}
+
+TEST(Session, ANanStopsBeforeAParameterIsWritten) {
+  Recipe r = recipe({{"data.nan_sample", "77"}, {"data.nan_value_index", "1"}});
+  TrainingSession s(model(), r);
+  Checkpoint before;
+  StepResult result;
+  do {
+    before = s.save();
+    result = s.step();
+  } while (result.finite && !s.finished());
+  ASSERT_FALSE(result.finite);
+  EXPECT_FALSE(result.applied);
+  EXPECT_TRUE(std::isnan(result.loss));
+  EXPECT_NE(std::find(result.rows.begin(), result.rows.end(), 77), result.rows.end());
+  Checkpoint after = s.save();
+  EXPECT_EQ(after.step, before.step + 1);
+  for (size_t i = 0; i < after.tensors.size(); ++i) {
+    const auto& [name, t] = after.tensors[i];
+    if (name.find("running_") != std::string::npos) continue;
+    EXPECT_EQ(0, std::memcmp(t.raw(), before.tensors[i].second.raw(), t.nbytes())) << name;
+  }
+  r.set("on_nan", "continue");
+  TrainingSession on(model(), r);
+  do result = on.step();
+  while (result.finite && !on.finished());
+  EXPECT_FALSE(result.finite);
+  EXPECT_TRUE(result.applied);
+  EXPECT_FALSE(on.step().finite);  // the weights are NaN now
+}
+
+TEST(Session, AHugeLearningRateIsNoticed) {
+  Recipe r = find_template("spirals").recipe;
+  r.set("optimizer.lr", "1e6");
+  TrainingSession s(find_template("spirals").model, r);
+  StepResult result;
+  for (int i = 0; i < 20 && (i == 0 || result.finite); ++i) result = s.step();
+  EXPECT_FALSE(result.finite);
+  EXPECT_FALSE(result.applied);
+}
+
+TEST(Session, TheLearningRateCanBeChangedAndIsState) {
+  TrainingSession a(model(), recipe({{"schedule.type", "constant"}, {"schedule.warmup_steps", "0"}}));
+  run(a, 3);
+  a.set_learning_rate(0.5);
+  EXPECT_EQ(a.learning_rate(), 0.5);
+  TrainingSession b(model(), a.recipe());
+  b.load(a.save());
+  EXPECT_EQ(b.learning_rate(), 0.5);
+  EXPECT_EQ(a.step().lr, 0.5);
+  b.step();
+  expect_same(a.save(), b.save());
+  EXPECT_SAYS(error_of([&] { a.set_learning_rate(-1); }), "-1");
+  EXPECT_SAYS(error_of([&] { a.set_learning_rate(std::nan("")); }), "learning rate");
+}
+
+struct Recorder : TrainingObserver, OpObserver {
+  std::string order;
+  std::vector<std::string> ops;
+  std::vector<uint32_t> seqs;
+  void on_step_begin(int64_t step) override { order += "begin" + std::to_string(step) + " "; }
+  void on_batch(const data::Batch& b) override { order += "batch" + std::to_string(b.rows.size()) + " "; }
+  void on_forward(const Tensor& y, const Tensor& loss) override { order += "forward" + to_string(y.size()) + std::to_string(loss.numel()) + " "; }
+  void on_backward() override { order += "backward "; }
+  void on_step_end(const StepResult& r) override { order += "end" + std::to_string(r.step) + " "; }
+  void after(const Call& c, int64_t, int64_t) override {
+    ops.push_back(std::string(c.op->info.name) + " " + name(t_state.origin.phase) + " " + module_path(t_state.origin.module));
+    seqs.push_back(t_state.origin.seq);
+  }
+};
+
+TEST(Session, ObserversSeeAStepInOrderAndReplaysRepeatItsNumbers) {
+  Recorder a, b;
+  TrainingSession s(model(), recipe());
+  run(s, 2);
+  Checkpoint c = s.save();
+  s.add_observer(&a);
+  {
+    ObserveScope scope(a);
+    s.step();
+  }
+  s.remove_observer(&a);
+  run(s, 1);
+  EXPECT_EQ(a.order, "begin3 batch16 forward[16, 2]1 backward end3 ");
+  s.load(c);
+  {
+    ObserveScope scope(b);
+    s.step();
+  }
+  EXPECT_EQ(a.ops, b.ops);
+  EXPECT_EQ(a.seqs, b.seqs);
+  EXPECT_EQ(a.seqs.front(), 1u);
+  EXPECT_EQ(a.ops.front(), "linear forward fc1");
+  EXPECT_NE(std::find(a.ops.begin(), a.ops.end(), "adam_step optimizer fc2"), a.ops.end());
+  EXPECT_NE(std::find(a.ops.begin(), a.ops.end(), "dropout backward drop"), a.ops.end());
+}
+
+TEST(Session, AForeignCheckpointIsRefusedAndChangesNothing) {
+  TrainingSession s(model(), recipe());
+  run(s, 4);
+  Checkpoint own = s.save();
+  auto refused = [&](const std::function<void(Checkpoint&)>& spoil) {
+    Checkpoint c = s.save();
+    spoil(c);
+    std::string e = error_of([&] { s.load(c); });
+    expect_same(s.save(), own);
+    return e;
+  };
+  EXPECT_SAYS(refused([](Checkpoint& c) { c.tensors.pop_back(); }), "has no tensor");
+  EXPECT_SAYS(refused([](Checkpoint& c) { c.tensors.emplace_back("model/extra", empty({1})); }), "\"model/extra\"");
+  EXPECT_SAYS(refused([](Checkpoint& c) { c.tensors[0].second = empty({3}); }), "[3]");
+  EXPECT_SAYS(refused([](Checkpoint& c) { c.state.erase("base_lr"); }), "base_lr");
+  EXPECT_SAYS(refused([](Checkpoint& c) { c.state["seed"] = 9; }), "seed 9");
+  EXPECT_SAYS(refused([](Checkpoint& c) { c.state["cursor"] = 8; }), "batch 8");
+  EXPECT_SAYS(refused([](Checkpoint& c) { c.state["version"] = 2; }), "version 2");
+  // A checkpoint is a copy: going on does not change it.
+  Checkpoint kept = s.save();
+  run(s, 1);
+  expect_same(kept, own);
+}
+
+TEST(Session, WhatDoesNotFitIsSaidBeforeAnythingRuns) {
+  auto made = [](const ModelSpec& m, std::vector<std::pair<std::string, std::string>> set) { return error_of([&] { TrainingSession s(m, recipe(std::move(set))); }); };
+  EXPECT_SAYS(made(model(), {{"data.batch_size", "131"}}), "larger than the data set, which has 130 samples");
+  EXPECT_SAYS(made(model(), {{"data.dataset", "fashion-mnist"}, {"data.dir", "/nowhere/at/all"}}), "/nowhere/at/all");
+  EXPECT_SAYS(made(model(), {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0"}, {"optimizer.nesterov", "true"}}), "nesterov");
+  ModelSpec m = model();
+  m.find("fc2")->attrs = {{"out_features", int64_t{3}}};
+  EXPECT_SAYS(made(m, {}), "has 2 classes");
+  m = model();
+  m.find("in")->attrs = {{"shape", std::vector<int64_t>{5}}};
+  EXPECT_SAYS(made(m, {}), "[5]");
+  m = model();
+  m.find("fc1")->attrs = {{"in_features", int64_t{7}}};
+  EXPECT_SAYS(made(m, {}), "layer fc1");
+  m.wires.pop_back();
+  EXPECT_SAYS(made(m, {}), "layer");
+  m = model();
+  m.find("fc1")->attrs = {{"out_features", int64_t{1000000000}}};
+  EXPECT_SAYS(made(m, {{"data.batch_size", "130"}}), "of memory");
+  EXPECT_EQ(made(model(), {{"loss.type", "mse"}}), "no error");
+}
+
+TEST(Session, MeanSquaredErrorTrainsTowardsTheClasses) {
+  TrainingSession s(model(), recipe({{"loss.type", "mse"}, {"optimizer.lr", "0.02"}, {"epochs", "60"}, {"schedule.warmup_steps", "0"}}));
+  double first = s.evaluate().loss;
+  while (!s.finished()) s.step();
+  EXPECT_LT(s.evaluate().loss, 0.7 * first);
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,124 @@
+// Every job of the command line, as a script sees it.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/file.h"
+#include "engine/formats/gzip.h"
+#include "tests/journeys/tenon_process.h"
+
+namespace tenon::journeys {
+namespace {
+
+struct Commands : ::testing::Test {
+  Folder folder;
+  std::string project = folder / "p.tenon";
+  void SetUp() override {
+    ASSERT_EQ(tenon({"new", project, "--template", "spirals"}).status, 0);
+    ASSERT_EQ(tenon({"train", project, "--run", "r", "--epochs", "3"}).status, 0);
+  }
+};
+
+TEST_F(Commands, train_gives_a_record_for_every_step) {
+  const Outcome o = tenon({"train", project, "--run", "s", "--epochs", "5", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto lines = o.json();
+  EXPECT_EQ(lines.front().at("run"), "s");
+  EXPECT_EQ(lines.back().at("status"), "finished");
+  const int64_t steps = lines.back().at("step").get<int64_t>();
+  ASSERT_EQ(lines.size(), static_cast<size_t>(steps) + 2);
+  for (int64_t i = 1; i <= steps; ++i) {
+    const auto& j = lines[static_cast<size_t>(i)];
+    ASSERT_EQ(j.at("step"), i);
+    ASSERT_TRUE(j.contains("loss") && j.contains("lr") && j.contains("epoch"));
+  }
+  EXPECT_TRUE(lines[static_cast<size_t>(steps)].contains("test_accuracy"));
+}
+
+TEST_F(Commands, runs_and_metrics) {
+  const auto runs = tenon({"runs", project, "--json"}).json();
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].at("name"), "r");
+  EXPECT_EQ(runs[0].at("status"), "finished");
+  EXPECT_FALSE(runs[0].at("best").is_null());
+  const std::string csv = tenon({"metrics", project, "r", "loss", "--csv"}).out;
+  EXPECT_EQ(csv.substr(0, csv.find('\n')), "step,seconds,value");
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + runs[0].at("steps").get<int64_t>());
+  EXPECT_EQ(tenon({"metrics", project, "r", "los"}).status, 2);
+  EXPECT_NE(tenon({"metrics", project, "r"}).out.find("grad_norm"), std::string::npos);
+}
+
+TEST_F(Commands, eval_agrees_with_training) {
+  const Outcome o = tenon({"eval", project, "r", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto j = o.json().at(0);
+  EXPECT_EQ(j.at("samples").get<int64_t>(), 1000);
+  EXPECT_EQ(tenon({"eval", project, "r", "--checkpoint", "best", "--json"}).status, 0);
+  const auto points = tenon({"metrics", project, "r", "test_accuracy", "--json"}).json();
+  ASSERT_FALSE(points.empty());
+  EXPECT_EQ(points.back().at("value"), j.at("accuracy"));
+  EXPECT_EQ(tenon({"eval", project, "r", "--checkpoint", "7", "--threads", "1", "--json"}).out, tenon({"eval", project, "r", "--checkpoint", "7", "--threads", "2", "--json"}).out);
+}
+
+TEST_F(Commands, profile_is_a_trace_that_others_open) {
+  const std::string file = folder / "t.json.gz";
+  const Outcome o = tenon({"profile", project, "--steps", "3", "-o", file});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto trace = nlohmann::json::parse(formats::gunzip(read_file(file), file));
+  std::set<std::string> names, categories;
+  for (const auto& e : trace.at("traceEvents")) {
+    if (e.at("ph") != "X") continue;
+    EXPECT_GE(e.at("dur").get<double>(), 0);
+    names.insert(e.at("name").get<std::string>());
+    if (e.contains("cat")) categories.insert(e.at("cat").get<std::string>());
+  }
+  EXPECT_TRUE(names.contains("linear")) << trace.dump().substr(0, 500);
+  EXPECT_TRUE(categories.contains("cpu_op"));
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.rfind("ProfilerStep#", 0) == 0; }));
+}
+
+TEST_F(Commands, memory_is_a_snapshot_that_python_opens) {
+  const std::string file = folder / "s.pickle";
+  ASSERT_EQ(tenon({"memory", "record", project, "-o", file}).status, 0);
+  const Outcome info = tenon({"memory", "info", file, "--json"});
+  ASSERT_EQ(info.status, 0) << info.err;
+  EXPECT_GT(info.json().at(0).at("peak_bytes").get<int64_t>(), 0);
+  if (python().empty()) GTEST_SKIP() << "build/venv is not there (packaging/test.sh makes it)";
+  const Outcome o = run({python(), "-c", R"py(
+import pickle, sys
+s = pickle.load(open(sys.argv[1], "rb"))
+trace = s["device_traces"][0]
+live = {}
+for e in trace:
+    if e["action"] == "alloc": assert e["addr"] not in live; live[e["addr"]] = e["size"]
+    if e["action"] == "free_completed": live.pop(e["addr"], None)
+for g in s["segments"]:
+    assert sum(b["size"] for b in g["blocks"]) == g["total_size"]
+    for b in g["blocks"]: assert b["state"] in ("active_allocated", "inactive")
+assert all({"action", "addr", "size", "stream", "frames"} <= set(e) for e in trace)
+print(len(trace) > 10)
+)py", file});
+  EXPECT_EQ(o.out, "True\n") << o.err;
+}
+
+TEST_F(Commands, a_project_without_runs_can_be_profiled) {
+  const std::string fresh = folder / "fresh.tenon";
+  ASSERT_EQ(tenon({"new", fresh, "--template", "spirals"}).status, 0);
+  EXPECT_EQ(tenon({"profile", fresh, "-o", folder / "t.json"}).status, 0);
+  EXPECT_EQ(tenon({"runs", fresh, "--json"}).out, "");
+  EXPECT_EQ(tenon({"eval", fresh}).status, 1);
+}
+
+TEST_F(Commands, doctor_and_templates) {
+  const Outcome doctor = tenon({"doctor", "--json"});
+  ASSERT_EQ(doctor.status, 0);
+  std::set<std::string> what;
+  for (const auto& j : doctor.json()) what.insert(j.at("what").get<std::string>());
+  for (const char* w : {"tenon", "processor", "oneDNN", "SQLite", "data fashion-mnist", "window"}) EXPECT_TRUE(what.contains(w)) << w;
+  std::set<std::string> names;
+  for (const auto& j : tenon({"templates", "--json"}).json()) names.insert(j.at("name").get<std::string>());
+  EXPECT_TRUE(names.contains("fashion-cnn") && names.contains("fashion-mlp") && names.contains("spirals"));
+}
+
+}  // namespace
+}  // namespace tenon::journeys

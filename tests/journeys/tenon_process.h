@@ -1,0 +1,38 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tenon::journeys {
+
+/// What a program left behind.
+struct Outcome {
+  int status = -1;          ///< exit status; -9 for SIGKILL and so on
+  std::string out, err;
+  std::vector<nlohmann::json> json() const;  ///< one a line of `out`
+};
+
+/// Runs `tenon` with these words and waits.
+Outcome tenon(const std::vector<std::string>& words);
+/// Any program, found on the path.
+Outcome run(const std::vector<std::string>& words);
+/// Starts `tenon`, sends it a signal after so many microseconds, and waits for its end.
+Outcome tenon_signalled(const std::vector<std::string>& words, int signal, int64_t after_us);
+
+/// A folder that goes with the test.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// The Python with ONNX Runtime that packaging/test.sh made; empty where there is none.
+std::string python();
+bool has_fashion_mnist();
+
+}  // namespace tenon::journeys
