@@ -226,7 +226,7 @@ std::string TimelineModel::tip(const OpEvent& e) const {
 
 Table TimelineModel::operators() const {
   Table t;
-  t.columns = {{"Operator", false, 150}, {"Calls", true, 56}, {"Total", true, 84}, {"Share", true, 64}, {"Mean", true, 84}, {"FLOP/s", true, 100}};
+  t.columns = {{"Operator", false, 150}, {"Calls", true, 56}, {"Total", true, 84}, {"Share", true, 64}, {"Mean", true, 84}, {"FLOP/s", true, 124}};
   if (!links_) return t;
   struct Sum { int calls = 0; double ns = 0, flops = 0; uint32_t longest = 0; int64_t most = -1; Phase phase = Phase::none; };
   std::map<std::string, Sum> sums;
