@@ -61,15 +61,17 @@ void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box r
     if (!longest) return;
     Box box{run_a, row.y + 1, std::max(run_b - run_a, 1.f), row.h - 2};
     Ink ink = ink_of(longest->phase);
-    float dim = !match_.empty() && !match_[longest->seq] ? 0.25f : 1;
-    if (bad_[longest->seq]) ink = Ink::bad;
+    const OpRecord* of = op_of(*longest);
+    float dim = !match_.empty() && !(of && match_[of->seq]) ? 0.25f : 1;
+    bool bad = of && bad_[of->seq];
+    if (bad) ink = Ink::bad;
     scene.rect(box, ink, dim, box.w > 8 ? 2 : 0);
-    if (bad_[longest->seq]) scene.hatch(box, Ink::dark_on_fill, 0.5f);
+    if (bad) scene.hatch(box, Ink::dark_on_fill, 0.5f);
     if (run_count == 1) {
-      placed_[longest->seq] = box;
+      if (of) placed_[of->seq] = box;
       if (box.w > 18) {
         Ink ink_text = on_fill(ink);
-        std::string text = r.ops[longest->seq - 1].name;
+        std::string text = of ? of->name : word(longest->phase);
         if (box.w > 130) text += "  " + format_ns(static_cast<double>(longest->duration_ns));
         if (text_width(text, Face::small) * 0.7f < box.w - 6) scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, ink_text, Face::small);
       }
@@ -77,7 +79,7 @@ void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box r
       merged_ += run_count;
     }
     std::string about = run_count > 1 ? fmt::format("{} ops, the longest of them:\n", run_count) : std::string();
-    scene.target(box, {op, longest->seq}, Cursor::hand, about + tip(*longest));
+    scene.target(box, {of ? op : lane, longest->seq}, of ? Cursor::hand : Cursor::arrow, about + tip(*longest));
     longest = nullptr;
     run_count = 0;
   };
@@ -92,7 +94,7 @@ void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box r
       run_b = std::max(run_b, std::max(b, a + 1));
       ++run_count;
       if (e.duration_ns > longest->duration_ns) longest = &e;
-      if (chosen_[e.seq]) placed_[e.seq] = {a, row.y + 1, 1, row.h - 2};
+      if (op_of(e) && chosen_[e.seq]) placed_[e.seq] = {a, row.y + 1, 1, row.h - 2};
       continue;
     }
     flush();
@@ -100,7 +102,7 @@ void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box r
     run_b = std::max(b - (b - a > 4 ? 1.f : 0.f), a + 1);
     run_count = 1;
     longest = &e;
-    if (chosen_[e.seq]) placed_[e.seq] = {run_a, row.y + 1, run_b - run_a, row.h - 2};
+    if (op_of(e) && chosen_[e.seq]) placed_[e.seq] = {run_a, row.y + 1, run_b - run_a, row.h - 2};
   }
   flush();
 }

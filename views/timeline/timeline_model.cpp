@@ -213,8 +213,14 @@ std::string TimelineModel::summary() const {
   return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(), format_ns(static_cast<double>(r.duration_ns)));
 }
 
+const OpRecord* TimelineModel::op_of(const OpEvent& e) const {
+  const auto& ops = links_.record()->ops;
+  return e.seq >= 1 && e.seq <= ops.size() ? &ops[e.seq - 1] : nullptr;
+}
+
 std::string TimelineModel::tip(const OpEvent& e) const {
-  const OpRecord& op = links_.record()->ops[e.seq - 1];
+  if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", word(e.phase), format_ns(static_cast<double>(e.duration_ns)), format_ns(static_cast<double>(e.start_ns)));
+  const OpRecord& op = *op_of(e);
   std::string text = fmt::format("{}\n{}", op_text(op), module_path(e.module).empty() ? "(no module)" : module_path(e.module));
   if (!op.attrs.empty()) text += "\n" + op.attrs;
   text += fmt::format("\n{} ({} ns), starts at {}", format_ns(static_cast<double>(e.duration_ns)), format_grouped(e.duration_ns),
