@@ -15,6 +15,12 @@ namespace {
 std::atomic<uint32_t> g_pass{1};
 int g_next_hook = 1;
 
+Layout dense_layout(const Tensor& t) {
+  Layout l = t.layout();
+  l.offset = 0;
+  return l.is_dense() ? l : Layout::contiguous(t.size());
+}
+
 struct Capture {
   Node* fn;
   uint16_t slot;
@@ -127,7 +133,9 @@ class Pass {
     if (m->grad) {
       add_to(m->grad, std::move(g));
     } else if (!create_ && (shared || !g.layout().is_dense())) {
-      m->grad = clone(g);  // later passes add in place
+      // Later passes add in place, so it must be ours alone. No op: whether someone else holds the gradient must not number ops differently.
+      m->grad = empty_strided(dense_layout(g), g.dtype(), g.device());
+      copy_(m->grad, g);
     } else {
       m->grad = std::move(g);
     }

@@ -113,16 +113,17 @@ TENON_ONNX(Transpose) {
   return {permute(c.input(0), Dims(perm))};
 }
 
-TENON_ONNX(Softmax) {
-  int axis = wrap_axis(c.node.integer("axis", c.opset < 13 ? 1 : -1), c.input(0).ndim());
+// Before opset 13 the axes from `axis` on are one.
+Out softmax_of(const OnnxCall& c, Tensor (*f)(const Tensor&, int)) {
   const Tensor& x = c.input(0);
-  if (c.opset < 13) {
-    int64_t rows = 1;
-    for (int i = 0; i < axis; ++i) rows *= x.size(i);
-    return {reshape(softmax(reshape(x, {rows, rows ? x.numel() / rows : 0})), x.size())};
-  }
-  return {softmax(x, axis)};
+  int axis = wrap_axis(c.node.integer("axis", c.opset < 13 ? 1 : -1), x.ndim());
+  if (c.opset >= 13) return {f(x, axis)};
+  int64_t rows = 1;
+  for (int i = 0; i < axis; ++i) rows *= x.size(i);
+  return {reshape(f(reshape(x, {rows, rows ? x.numel() / rows : 0}), -1), x.size())};
 }
+TENON_ONNX(Softmax) { return softmax_of(c, softmax); }
+TENON_ONNX(LogSoftmax) { return softmax_of(c, log_softmax); }
 
 Dims axes_of(const OnnxCall& c, bool as_input) { return Dims(as_input ? c.list(1, "axes") : c.node.integers("axes")); }
 

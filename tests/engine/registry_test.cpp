@@ -4,9 +4,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/error.h"
 #include "core/parallel.h"
 #include "engine/autograd/autograd.h"
 #include "engine/autograd/gradcheck.h"
+#include "engine/formats/onnx_export.h"
+#include "engine/formats/onnx_run.h"
+#include "engine/graph/graph.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
@@ -100,6 +104,85 @@ TEST(Registry, LayoutDoesNotMatter) {
       expect_close(run(op, s, in), dense, 1e-12, "strided against dense");
     }
   });
+}
+
+TEST(Registry, InPlaceIsTheFunctionalForm) {
+  each_sample([](const OpDef& op, const Sample& s) {
+    if (op.info.kind != Kind::pointwise || op.info.outputs != 1 || op.info.name == std::string("where")) return;
+    auto expected = run(op, s, s.inputs);
+    if (!(expected[0].size() == s.inputs[0].size()) || expected[0].dtype() != s.inputs[0].dtype()) return;
+    std::vector<Tensor> in = s.inputs;
+    in[0] = every_other(in[0]);
+    uint32_t version = in[0].version();
+    dispatch_in_place(op, s.attrs.get(), in.data(), static_cast<int>(in.size()));
+    expect_close({in[0]}, expected, 0, "in place against functional");
+    EXPECT_EQ(in[0].version(), version + 1);
+  });
+}
+
+// Every output is given a buffer between two guards.
+TEST(Registry, NoOpWritesBeyondItsOutputs) {
+  constexpr int64_t kGuard = 256;
+  each_sample([](const OpDef& op, const Sample& s) {
+    if (op.info.kind == Kind::view) return;
+    auto expected = run(op, s, s.inputs);
+    for (const Tensor& o : expected)
+      for (const Tensor& i : s.inputs)
+        if (i.defined() && o.storage() == i.storage()) return;  // an op that writes into its input has no output of its own
+    std::vector<Tensor> rooms, out;
+    for (const Tensor& o : expected) {
+      int64_t lo, hi, item = static_cast<int64_t>(itemsize(o.dtype()));
+      o.layout().extent(lo, hi);
+      Tensor room = full({(hi - lo + 1) * item + 2 * kGuard}, 0xA5, DType::u8);
+      rooms.push_back(room);
+      Tensor t = view_of(room, Layout::contiguous({1}));
+      t.impl()->meta.dtype = o.dtype();
+      t.impl()->meta.shape = o.size();
+      t.impl()->stride = o.stride();
+      t.impl()->offset = kGuard / item;
+      out.push_back(t);
+    }
+    std::vector<Tensor> in = s.inputs;
+    dispatch(op, s.attrs.get(), in.data(), static_cast<int>(in.size()), out.data());
+    expect_close(out, expected, 0, "into a given buffer");
+    for (const Tensor& room : rooms)
+      for (int64_t i = 0; i < kGuard; ++i) {
+        ASSERT_EQ(room.data<uint8_t>()[i], 0xA5) << "before the output";
+        ASSERT_EQ(room.data<uint8_t>()[room.numel() - 1 - i], 0xA5) << "behind the output";
+      }
+  });
+}
+
+// What an op says of itself to ONNX, run again by the operators of the same names.
+TEST(Registry, OnnxRoundTrip) {
+  int done = 0;
+  each_sample([&](const OpDef& op, const Sample& s) {
+    if (!*op.info.onnx) return;
+    std::vector<Tensor> in, given;
+    for (const Tensor& t : s.inputs) {
+      in.push_back(t.defined() && t.dtype() == DType::f64 ? cast(t, DType::f32) : t);
+      if (t.defined()) given.push_back(in.back());
+    }
+    auto f = [&](const std::vector<Tensor>& args) {
+      std::vector<Tensor> all = in;
+      size_t k = 0;
+      for (Tensor& t : all)
+        if (t.defined()) t = args[k++];
+      auto out = run(op, s, all);
+      return std::vector<Tensor>{out[0]};
+    };
+    formats::OnnxModel model;
+    try {
+      model = formats::to_onnx(trace(f, given), op.info.name);
+    } catch (const Error& e) {
+      ASSERT_NE(std::string(e.what()).find("cannot be exported"), std::string::npos) << e.what();
+      return;
+    }
+    formats::OnnxModel read = formats::parse_onnx(formats::onnx_bytes(model), op.info.name);
+    expect_close(formats::run_onnx(read, given), f(given), 1e-6, "through ONNX");
+    ++done;
+  });
+  EXPECT_GT(done, 40);
 }
 
 TEST(Registry, ThreadsDoNotChangeABit) {
