@@ -91,12 +91,16 @@ std::string attr_summary(const LayerSpec& layer, const LayerInfo* info) {
     if (info)
       for (const AttrDef& d : info->attrs)
         if (d.name == a.name) def = &d;
-    bool size = a.name == "kernel_size";
-    if (def && def->fallback == a.value && !size) continue;  // a default that is written out says nothing
-    if (auto* list = std::get_if<std::vector<int64_t>>(&a.value)) add(fmt::format("{}", fmt::join(*list, "×")));
-    else if (auto* flag = std::get_if<bool>(&a.value)) add((*flag ? "" : "no ") + a.name);
-    else if (a.name == "padding" || a.name == "stride" || a.name == "p") add(a.name + " " + attr_text(a.value));
-    else add(attr_text(a.value));
+    // What a layer is told by is always there, without its name; of the rest what differs from its default, with it.
+    bool known_by = a.name == "kernel_size" || a.name.starts_with("out_") || a.name == "shape";
+    if (def && def->fallback == a.value && !known_by) continue;
+    std::string value = attr_text(a.value);
+    if (auto* list = std::get_if<std::vector<int64_t>>(&a.value)) {
+      bool equal = list->size() == 2 && (*list)[0] == (*list)[1] && !known_by;
+      value = equal ? std::to_string((*list)[0]) : fmt::format("{}", fmt::join(*list, "×"));
+    }
+    if (auto* flag = std::get_if<bool>(&a.value)) add((*flag ? "" : "no ") + a.name);
+    else add(known_by ? value : a.name + " " + value);
   }
   return out;
 }

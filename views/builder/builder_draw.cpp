@@ -11,7 +11,7 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kNodeW = 240, kNodeH = 48, kErrorH = 20, kPort = 5;
+constexpr float kNodeW = 280, kNodeH = 48, kErrorH = 20, kPort = 4;
 
 /// A quiet colour a family of layers, so that a network's rhythm is seen from afar.
 Ink family(const std::string& type) {
@@ -75,7 +75,6 @@ void BuilderModel::draw_wire(Scene& scene, Point a, Point b, Ink ink, float widt
     points = {a, {a.x, a.y + d - r}, {a.x + r * s, a.y + d}, {side - r * s, a.y + d}, {side, a.y + d - r}, {side, b.y - d + r}, {side + r * s2, b.y - d}, {b.x - r * s2, b.y - d}, {b.x, b.y - d + r}, b};
   }
   scene.polyline(points, ink, width);
-  scene.polygon({{b.x, b.y}, {b.x - 4, b.y - 7}, {b.x + 4, b.y - 7}}, ink);
   if (id < 0) return;
   for (size_t i = 0; i + 1 < points.size(); ++i) {
     Point p = points[i], q = points[i + 1];
@@ -107,7 +106,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     what = what.empty() || lower(l.name) == lower(l.type + what) ? l.type : l.type + "  " + what;
     scene.text({x + name_w + 6, row, w - name_w - 6, h}, what, Ink::secondary, Face::small, Align::right);
     row += 20 * zoom_;
-    std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && bad ? "no output" : "";
+    std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && !r->inputs.empty() ? r->inputs[0] : r && bad ? "no output" : "";
     std::string count = r && r->parameters ? format_count(static_cast<double>(r->parameters)) + (r->parameters == 1 ? " parameter" : " parameters") : "";
     float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
     scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);

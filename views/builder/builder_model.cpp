@@ -142,7 +142,7 @@ bool BuilderModel::insert_layer(const std::string& type) {
   if (!after)
     for (const WireSpec& w : spec_.wires)
       if (const LayerSpec* to = spec_.find(w.to); to && to->type == "Output") after = spec_.find(w.from);
-  if (!after || info->inputs == 0) return add_layer(type, after ? after->x + 260 : 0, after ? after->y : 0);
+  if (!after || info->inputs == 0) return add_layer(type, after ? after->x + 332 : 0, after ? after->y : 0);
   ModelSpec next = spec_;
   LayerSpec l;
   l.name = free_name(type);
@@ -153,7 +153,7 @@ bool BuilderModel::insert_layer(const std::string& type) {
   std::string name = l.name, from = after->name;
   double from_y = after->y, from_x = after->x;
   for (LayerSpec& o : next.layers)
-    if (std::fabs(o.x - from_x) < 100 && o.y > from_y) o.y += 72;
+    if (std::fabs(o.x - from_x) < 140 && o.y > from_y) o.y += 72;
   if (info->outputs > 0)
     for (WireSpec& w : next.wires)
       if (w.from == from && w.from_port == 0) {
@@ -259,7 +259,7 @@ bool BuilderModel::move_selected(double dx, double dy) {
 
 /// Layers top to bottom by their distance from the inputs, side by side where they are as deep; a long chain goes on in a new column.
 void BuilderModel::place(ModelSpec& spec) const {
-  constexpr double kStepX = 288, kStepY = 72, kMostRows = 6;
+  constexpr double kStepX = 332, kStepY = 72, kMostRows = 6;
   std::map<std::string, int> depth;
   std::vector<std::string> order;
   try {

@@ -53,6 +53,7 @@ QWidget* InspectorView::editor(const AttrDef& def, const AttrValue& value) {
     spin->setRange(limited ? static_cast<int>(std::max(def.min, -2e9)) : std::numeric_limits<int>::min(), limited ? static_cast<int>(std::min(def.max, 2e9)) : std::numeric_limits<int>::max());
     spin->setValue(std::get_if<int64_t>(&value) ? static_cast<int>(std::get<int64_t>(value)) : 0);
     spin->setKeyboardTracking(false);
+    if (size_t zero = def.help.find("0: "); zero != std::string::npos && def.min == 0) spin->setSpecialValueText(QString::fromStdString(def.help.substr(zero + 3)));  // what 0 stands for
     spin->setGroupSeparatorShown(false);
     connect(spin, &QSpinBox::valueChanged, this, [this, attr](int v) {
       if (!filling_) bench_.builder.set_attr(layer_, attr, int64_t{v});

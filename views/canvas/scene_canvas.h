@@ -22,8 +22,8 @@ class SceneCanvas : public QOpenGLWidget {
   void set_theme(ThemeName theme);
   /// Asks for one frame.
   void refresh();
-  /// No frame is waiting to be drawn.
-  bool idle() const { return !dirty_ || !isVisible(); }
+  /// No frame is waiting to be drawn. (A tab behind another counts as visible for Qt, but is not drawn.)
+  bool idle() const { return !dirty_ || !isVisible() || visibleRegion().isEmpty(); }
   int64_t frames() const { return frames_; }
   CanvasModel& model() { return model_; }
   QSize sizeHint() const override { return {640, 360}; }

@@ -18,6 +18,7 @@ class Value : public ElidedLabel {
  public:
   Value(const QString& text, bool link, std::function<void()> click, QWidget* parent) : ElidedLabel(text, parent), click_(std::move(click)) {
     setCursor(Qt::PointingHandCursor);
+    setFont(face_font(Face::mono));
     if (link) setForegroundRole(QPalette::Link);
     setFocusPolicy(link ? Qt::TabFocus : Qt::NoFocus);
   }
@@ -88,7 +89,11 @@ void DetailsView::refresh() {
 }
 
 void DetailsView::fill(const Details& d) {
-  if (body_) body_->deleteLater();
+  if (body_) {  // not deleted here: a click into it may be what led here
+    body_->hide();
+    box_->removeWidget(body_);
+    body_->deleteLater();
+  }
   body_ = new QWidget(page_);
   auto* box = new QVBoxLayout(body_);
   box->setContentsMargins(0, 0, 0, 0);
@@ -111,6 +116,7 @@ void DetailsView::fill(const Details& d) {
     for (const auto& j : d.jumps) {
       auto* b = new QPushButton(QString::fromStdString(j.text), body_);
       set_style(b, "link", "true");
+      b->setFont(face_font(Face::small));
       QString view = QString::fromStdString(j.view);
       connect(b, &QPushButton::clicked, this, [this, view] {
         if (on_jump) on_jump(view);

@@ -8,13 +8,24 @@
 
 namespace tenon::views {
 
-Dock::Dock(View* view, QMainWindow* window) : QDockWidget(view->title(), window), view_(view), none_(new QWidget(this)) {
+namespace {
+/// A dock asks its title for its hint, whatever height was fixed.
+class TitleBar : public QFrame {
+ public:
+  TitleBar(int height, QWidget* parent) : QFrame(parent), height_(height) { setFixedHeight(height); }
+  QSize sizeHint() const override { return {60, height_}; }
+  QSize minimumSizeHint() const override { return {60, height_}; }
+
+ private:
+  int height_;
+};
+}  // namespace
+
+Dock::Dock(View* view, QMainWindow* window) : QDockWidget(view->title(), window), view_(view), none_(new TitleBar(0, this)) {
   setObjectName("dock." + view->id());
   setWidget(view);
-  none_->setFixedHeight(0);
-  auto* frame = new QFrame(this);
+  auto* frame = new TitleBar(29, this);
   set_style(frame, "surface", "dock-title");
-  frame->setFixedHeight(29);
   auto* row = new QHBoxLayout(frame);
   row->setContentsMargins(12, 0, 4, 0);
   row->setSpacing(0);

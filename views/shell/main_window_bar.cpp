@@ -97,8 +97,8 @@ void MainWindow::build_bar() {
   step_timer_.setInterval(250);  // keys and the wheel: the last of a burst counts
   connect(&step_timer_, &QTimer::timeout, this, [this] { bench_.select(Selection::step(slider_->value(), "slider")); });
   connect(slider_, &QSlider::valueChanged, this, [this](int) {
+    if (!slider_->isSliderDown()) step_timer_.start();  // first: while it runs the bar leaves the slider where it was put
     refresh_bar();
-    if (!slider_->isSliderDown()) step_timer_.start();
   });
   connect(slider_, &QSlider::sliderReleased, this, [this] {
     step_timer_.stop();

@@ -36,7 +36,10 @@ void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box
       scene.rect(box, Ink::raised, 1, box.w > 6 ? 3 : 0);
       scene.rect({box.x, box.bottom() - 2, box.w, 2}, s.ink);
       if (chosen) scene.outline(box, Ink::accent, 1.5f, 3);
-      if (box.w > 28) scene.text({box.x + 5, box.y, box.w - 8, box.h - 2}, s.text, Ink::text, Face::small);
+      // The whole path, else its last part, else nothing: a few letters from both ends of a path say little.
+      std::string text = s.text;
+      if (text_width(text, Face::small) > box.w - 8 && text.find('.') != std::string::npos) text = "…" + text.substr(text.find_last_of('.'));
+      if (text_width(text, Face::small) <= box.w - 6) scene.text({box.x + 4, box.y, box.w - 5, box.h - 2}, text, Ink::text, Face::small);
       scene.target(box, {module, s.module}, Cursor::hand, s.text + "\n" + word(s.phase) + " " + format_ns(s.b - s.a));
     } else {
       scene.rect(box, s.ink, 0.9f, box.w > 6 ? 3 : 0);
@@ -58,23 +61,25 @@ void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box r
     if (!longest) return;
     Box box{run_a, row.y + 1, std::max(run_b - run_a, 1.f), row.h - 2};
     Ink ink = ink_of(longest->phase);
-    float dim = !match_.empty() && !match_[longest->seq] ? 0.25f : 1;
-    if (bad_[longest->seq]) ink = Ink::bad;
+    const OpRecord* of = op_of(*longest);
+    float dim = !match_.empty() && !(of && match_[of->seq]) ? 0.25f : 1;
+    bool bad = of && bad_[of->seq];
+    if (bad) ink = Ink::bad;
     scene.rect(box, ink, dim, box.w > 8 ? 2 : 0);
-    if (bad_[longest->seq]) scene.hatch(box, Ink::dark_on_fill, 0.5f);
+    if (bad) scene.hatch(box, Ink::dark_on_fill, 0.5f);
     if (run_count == 1) {
-      placed_[longest->seq] = box;
-      if (box.w > 30) {
+      if (of) placed_[of->seq] = box;
+      if (box.w > 18) {
         Ink ink_text = on_fill(ink);
-        std::string text = r.ops[longest->seq - 1].name;
+        std::string text = of ? of->name : word(longest->phase);
         if (box.w > 130) text += "  " + format_ns(static_cast<double>(longest->duration_ns));
-        scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, ink_text, Face::small);
+        if (text_width(text, Face::small) * 0.7f < box.w - 6) scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, ink_text, Face::small);
       }
     } else {
       merged_ += run_count;
     }
     std::string about = run_count > 1 ? fmt::format("{} ops, the longest of them:\n", run_count) : std::string();
-    scene.target(box, {op, longest->seq}, Cursor::hand, about + tip(*longest));
+    scene.target(box, {of ? op : lane, longest->seq}, of ? Cursor::hand : Cursor::arrow, about + tip(*longest));
     longest = nullptr;
     run_count = 0;
   };
@@ -89,7 +94,7 @@ void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box r
       run_b = std::max(run_b, std::max(b, a + 1));
       ++run_count;
       if (e.duration_ns > longest->duration_ns) longest = &e;
-      if (chosen_[e.seq]) placed_[e.seq] = {a, row.y + 1, 1, row.h - 2};
+      if (op_of(e) && chosen_[e.seq]) placed_[e.seq] = {a, row.y + 1, 1, row.h - 2};
       continue;
     }
     flush();
@@ -97,7 +102,7 @@ void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box r
     run_b = std::max(b - (b - a > 4 ? 1.f : 0.f), a + 1);
     run_count = 1;
     longest = &e;
-    if (chosen_[e.seq]) placed_[e.seq] = {run_a, row.y + 1, run_b - run_a, row.h - 2};
+    if (op_of(e) && chosen_[e.seq]) placed_[e.seq] = {run_a, row.y + 1, run_b - run_a, row.h - 2};
   }
   flush();
 }
@@ -138,20 +143,19 @@ void TimelineModel::draw_memory(Scene& scene, Box row) {
 
 void TimelineModel::draw_arrows(Scene& scene) {
   if (!selected_) return;
-  auto center = [](const Box& b, bool right) { return Point{right ? b.right() : b.x, b.y + b.h / 2}; };
   const OpRecord& op = links_.record()->ops[selected_ - 1];
   auto arrow = [&](uint32_t from, uint32_t to) {
     auto a = placed_.find(from), b = placed_.find(to);
     if (a == placed_.end() || b == placed_.end()) return;
-    Point p = center(a->second, true), q = center(b->second, false);
-    float sag = std::min(46.f, 14 + std::fabs(q.x - p.x) * 0.06f);
+    Point p{a->second.x + a->second.w / 2, a->second.bottom() + 1}, q{b->second.x + b->second.w / 2, b->second.bottom() + 1};
+    float sag = std::min(36.f, 12 + std::fabs(q.x - p.x) * 0.06f);
     std::vector<Point> points;
     for (int i = 0; i <= 24; ++i) {
       float t = static_cast<float>(i) / 24;
       points.push_back({p.x + (q.x - p.x) * t, p.y + (q.y - p.y) * t + 4 * sag * t * (1 - t)});
     }
     scene.polyline(points, Ink::accent, 1.5f);
-    scene.polygon({{q.x, q.y}, {q.x - 7, q.y + 1}, {q.x - 3, q.y + 7}}, Ink::accent);
+    scene.polygon({{q.x, q.y}, {q.x + 4, q.y + 8}, {q.x - 4, q.y + 8}}, Ink::accent);
   };
   for (uint32_t b : links_.backward_of(selected_)) arrow(selected_, b);
   if (op.forward_seq) arrow(op.forward_seq, selected_);

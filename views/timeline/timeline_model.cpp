@@ -213,8 +213,14 @@ std::string TimelineModel::summary() const {
   return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(), format_ns(static_cast<double>(r.duration_ns)));
 }
 
+const OpRecord* TimelineModel::op_of(const OpEvent& e) const {
+  const auto& ops = links_.record()->ops;
+  return e.seq >= 1 && e.seq <= ops.size() ? &ops[e.seq - 1] : nullptr;
+}
+
 std::string TimelineModel::tip(const OpEvent& e) const {
-  const OpRecord& op = links_.record()->ops[e.seq - 1];
+  if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", word(e.phase), format_ns(static_cast<double>(e.duration_ns)), format_ns(static_cast<double>(e.start_ns)));
+  const OpRecord& op = *op_of(e);
   std::string text = fmt::format("{}\n{}", op_text(op), module_path(e.module).empty() ? "(no module)" : module_path(e.module));
   if (!op.attrs.empty()) text += "\n" + op.attrs;
   text += fmt::format("\n{} ({} ns), starts at {}", format_ns(static_cast<double>(e.duration_ns)), format_grouped(e.duration_ns),
@@ -226,7 +232,7 @@ std::string TimelineModel::tip(const OpEvent& e) const {
 
 Table TimelineModel::operators() const {
   Table t;
-  t.columns = {{"Operator", false, 150}, {"Calls", true, 56}, {"Total", true, 84}, {"Share", true, 64}, {"Mean", true, 84}, {"FLOP/s", true, 100}};
+  t.columns = {{"Operator", false, 150}, {"Calls", true, 56}, {"Total", true, 84}, {"Share", true, 64}, {"Mean", true, 84}, {"FLOP/s", true, 124}};
   if (!links_) return t;
   struct Sum { int calls = 0; double ns = 0, flops = 0; uint32_t longest = 0; int64_t most = -1; Phase phase = Phase::none; };
   std::map<std::string, Sum> sums;

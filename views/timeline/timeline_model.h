@@ -57,6 +57,8 @@ class TimelineModel : public CanvasModel {
   void draw_memory(Scene& scene, Box row);
   void draw_arrows(Scene& scene);
   void draw_range(Scene& scene, float top, float bottom);
+  /// The op of an event; null where it is none (loading data).
+  const tracing::OpRecord* op_of(const tracing::OpEvent& e) const;
   std::string tip(const tracing::OpEvent& e) const;
   float lanes_height() const;
 

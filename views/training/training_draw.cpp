@@ -46,7 +46,7 @@ void TrainingModel::draw_y(Scene& scene, const Group& g, const Range& r, Box are
   for (int i = 0; i < t.count; ++i) {
     double v = t.at(i);
     float y = area.bottom() - static_cast<float>((v - r.lo) / (r.hi - r.lo)) * area.h;
-    if (y < area.y - 1 || y > area.bottom() + 1) continue;
+    if (y < area.y + 3 || y > area.bottom() + 1) continue;
     scene.line({area.x, y}, {area.right(), y}, Ink::line, 1, std::fabs(y - area.bottom()) < 1 ? 1 : 0.8f);
     double shown = r.log ? std::pow(10, v) : std::fabs(v) < t.step / 1e6 ? 0 : v;
     std::string text = shown == 0 ? "0" : g.title == "accuracy" ? fmt::format("{:.{}f} %", shown * 100, t.step < 0.01 ? 1 : 0) : format_metric(g.title, shown);
