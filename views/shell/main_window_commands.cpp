@@ -49,6 +49,10 @@ void MainWindow::add_commands() {
   commands_.add({"run.checkpoint", "Checkpoint now", "Run", "Ctrl+S", "checkpoint", [this] { bench_.checkpoint(); }, [this] { return bench_.training(); }});
   commands_.add({"run.replay", "Replay the last step", "Run", "Ctrl+R", "rewind", [this] { bench_.select(Selection::step(bench_.shown_steps(), "command")); },
                  [this] { return bench_.shown_steps() > 0; }});
+  commands_.add({"run.baseline", "Keep this run's curves as the baseline", "Run", "", "", [this] {
+                   bench_.training_model.toggle_baseline();
+                   emit bench_.run_changed();
+                 }, [this] { return bench_.shown_run() != 0; }, [this] { return !bench_.training_model.baseline().empty() && bench_.training_model.baseline() == bench_.training_model.run(); }});
   commands_.add({"run.nan", "Find the first value that is not finite", "Run", "", "nan", [this] {
                    show_view("nan");
                    bench_.find_nan();

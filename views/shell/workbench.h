@@ -89,6 +89,7 @@ class Workbench : public QObject {
   void refresh_project();
   void load_metrics();
   void tick();
+  void let_go();
   void adopt(std::shared_ptr<projects::RunDriver> driver);
   void start_driver(projects::TrainOptions options, bool then_step);
   void save_model();
