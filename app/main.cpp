@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -36,17 +37,18 @@ const Command* find_command(const std::vector<std::string>& words, size_t& used)
   }
   if (!family.empty()) throw Error::usage(fmt::format("{} what? {}", words[0], fmt::join(family, ", ")));
   const std::string near = near_names(words[0], names.data(), names.size());
-  throw Error::usage(fmt::format("there is no command \"{}\"{}", words[0], near.empty() ? "" : " (" + near + ")"), "tenon --help lists the commands.");
+  throw Error::usage(fmt::format("there is no command \"{}\"{}", words[0], near.empty() ? "" : " (" + near + ")"),
+                     "tenon --help lists the commands.");
 }
 
 int window(int argc, char** argv, const std::vector<std::string>& words) {
-  const Command form{"", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark or light"}}, "", {}};
+  const Command form{"", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}},
+                     "", {}};
   const Args args = parse_args(form, words);
   WindowRequest request;
   if (args.words()) request.project = args.word(0);
   request.train = args.has("--train");
   request.theme = args.text("--theme");
-  if (!request.theme.empty() && request.theme != "dark" && request.theme != "light") throw Error::usage(fmt::format("there is no theme \"{}\"", request.theme), "dark or light");
 #ifdef TENON_WINDOW
   return open_window(argc, argv, request);
 #else
@@ -83,10 +85,11 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return run(argc, argv);
   } catch (const Error& e) {
-    std::fprintf(stderr, "tenon: %s\n", e.what());
+    if (!e.message().empty()) std::fprintf(stderr, "tenon: %s\n", e.what());
     return e.kind() == Error::Kind::usage ? 2 : 1;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "tenon: memory is out\n  Try a smaller batch or model.\n");

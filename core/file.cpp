@@ -29,7 +29,7 @@ struct Descriptor {
 std::string read_file(const std::string& path) {
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) fail(path, "cannot be opened", errno);
-  struct stat st{};
+  struct stat st {};
   if (::fstat(file.fd, &st) != 0) fail(path, "cannot be read", errno);
   if (S_ISDIR(st.st_mode)) throw Error(path + " is a folder, not a file");
   std::string out;
@@ -48,7 +48,7 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  struct stat st{};
+  struct stat st {};
   const bool replace_whole = ::stat(path.c_str(), &st) != 0 || S_ISREG(st.st_mode);  // not for /dev/stdout and pipes
   const std::string half = replace_whole ? path + ".part-" + std::to_string(::getpid()) : path;
   Descriptor file{::open(half.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};

@@ -15,13 +15,16 @@ namespace {
 /// Pieces that did not change since an earlier checkpoint are not written again; smaller ones find more that is equal and cost more rows.
 constexpr size_t kChunk = size_t{1} << 20;
 
-void drop_unused_chunks(Database& db) { db.run("DELETE FROM chunks WHERE NOT EXISTS (SELECT 1 FROM tensor_chunks WHERE chunk = chunks.id)"); }
+void drop_unused_chunks(Database& db) {
+  db.run("DELETE FROM chunks WHERE NOT EXISTS (SELECT 1 FROM tensor_chunks WHERE chunk = chunks.id)");
+}
 
 Shape parse_shape(const std::string& text) { return Shape(nlohmann::json::parse(text).get<std::vector<int64_t>>()); }
 
 }  // namespace
 
-int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows, double seconds, const nlohmann::json& best) {
+int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows, double seconds,
+                                 const nlohmann::json& best) {
   Database& db = impl_->write();
   Transaction t(db);
   const bool replaces = db.query("SELECT 1 FROM checkpoints WHERE run = ? AND step = ?", run, checkpoint.step).next();
@@ -85,7 +88,8 @@ Checkpoint Project::load_checkpoint(int64_t id) const {
     c.state = nlohmann::json::parse(q.text(1));
   }
   auto damaged = [&](const std::string& name) -> Error {
-    return Error(fmt::format("{}: the checkpoint of step {} is damaged in tensor {}", path(), c.step, name), "Use another checkpoint, or restore the file from a copy.");
+    return Error(fmt::format("{}: the checkpoint of step {} is damaged in tensor {}", path(), c.step, name),
+                 "Use another checkpoint, or restore the file from a copy.");
   };
   // All tensors in one ordered pass over their chunks.
   Query tensors = db.query("SELECT id, name, dtype, shape FROM tensors WHERE checkpoint = ? ORDER BY name", id);
@@ -96,7 +100,8 @@ Checkpoint Project::load_checkpoint(int64_t id) const {
     Tensor value = empty(parse_shape(tensors.text(3)), dtype);
     const size_t size = value.nbytes();
     size_t at = 0;
-    Query chunks = db.query("SELECT c.hash, c.data FROM tensor_chunks t JOIN chunks c ON c.id = t.chunk WHERE t.tensor = ? ORDER BY t.seq", tensors.integer(0));
+    Query chunks = db.query("SELECT c.hash, c.data FROM tensor_chunks t JOIN chunks c ON c.id = t.chunk WHERE t.tensor = ? ORDER BY t.seq",
+                            tensors.integer(0));
     while (chunks.next()) {
       const Blob data = chunks.blob(1), hash = chunks.blob(0);
       if (data.bytes > size - at) throw damaged(name);
@@ -117,7 +122,9 @@ Checkpoint Project::checkpoint_before(int64_t run, int64_t step) const {
     Database& db = impl_->read();
     std::lock_guard lock(db.mutex);
     Query q = db.query("SELECT id FROM checkpoints WHERE run = ? AND step <= ? ORDER BY step DESC LIMIT 1", run, step);
-    if (!q.next()) throw Error(fmt::format("{}: this run has no checkpoint at or before step {}", path(), step), "Its first one was removed; train it again to go back that far.");
+    if (!q.next())
+      throw Error(fmt::format("{}: this run has no checkpoint at or before step {}", path(), step),
+                  "Its first one was removed; train it again to go back that far.");
     id = q.integer(0);
   }
   return load_checkpoint(id);

@@ -16,7 +16,7 @@ namespace tenon::projects {
 namespace {
 
 bool exists(const std::string& path) {
-  struct stat st{};
+  struct stat st {};
   return ::stat(path.c_str(), &st) == 0;
 }
 
@@ -79,7 +79,7 @@ Query& Query::bind(int at, Blob value) {
 }
 
 Database::Database(const std::string& path, Access access) : path_(path), access_(access) {
-  struct stat st{};
+  struct stat st {};
   if (access != Access::create) {
     if (::stat(path.c_str(), &st) != 0)
       throw Error(fmt::format("{}: {}", path, std::strerror(errno)),
@@ -149,9 +149,11 @@ void Database::fail(int code) const {
     case SQLITE_NOTADB:
       throw Error(fmt::format("{} is not a Tenon project: it is some other kind of file", path_));
     case SQLITE_CORRUPT:
-      throw Error(fmt::format("{} is damaged ({})", path_, said), "Restore it from a copy, or save what is left with `sqlite3 FILE .recover`.");
+      throw Error(fmt::format("{} is damaged ({})", path_, said),
+                  "Restore it from a copy, or save what is left with `sqlite3 FILE .recover`.");
     case SQLITE_FULL:
-      throw Error(fmt::format("{}: no space is left on its disk; what was saved before is still there", path_), "Free some space and go on.");
+      throw Error(fmt::format("{}: no space is left on its disk; what was saved before is still there", path_),
+                  "Free some space and go on.");
     case SQLITE_READONLY:
       throw Error(fmt::format("{} is read-only: the change was not saved", path_), "Change its permissions, or work on a copy.");
     case SQLITE_BUSY:
@@ -160,10 +162,12 @@ void Database::fail(int code) const {
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      throw Error(fmt::format("{} cannot be opened: {}", path_, system ? std::strerror(system) : said.c_str()), "Check that the folder exists and who may write there.");
+      throw Error(fmt::format("{} cannot be opened: {}", path_, system ? std::strerror(system) : said.c_str()),
+                  "Check that the folder exists and who may write there.");
     case SQLITE_IOERR:
       if (system == ENOSPC || system == EDQUOT || system == EFBIG)
-        throw Error(fmt::format("{}: {}; what was saved before is still there", path_, std::strerror(system)), "Free some space and go on.");
+        throw Error(fmt::format("{}: {}; what was saved before is still there", path_, std::strerror(system)),
+                    "Free some space and go on.");
       throw Error(fmt::format("{}: reading or writing failed ({}{})", path_, said, system ? std::string(": ") + std::strerror(system) : ""),
                   "Check the disk.");
     default:

@@ -31,7 +31,7 @@ class Query {
   int64_t integer(int column) const;
   double real(int column) const;  ///< NULL reads as NaN: SQLite keeps NaN that way
   std::string text(int column) const;
-  Blob blob(int column) const;    ///< valid until the next next()
+  Blob blob(int column) const;  ///< valid until the next next()
 
   Query& bind(int at, int64_t value);
   Query& bind(int at, int value) { return bind(at, static_cast<int64_t>(value)); }

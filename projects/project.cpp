@@ -48,7 +48,8 @@ std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpe
     create_schema(*made.writer);
     {
       Transaction t(*made.writer);
-      made.writer->run("INSERT INTO project (id, model, recipe, created) VALUES (1, ?, ?, ?)", made.model_id(model), made.recipe_id(recipe), now_text());
+      made.writer->run("INSERT INTO project (id, model, recipe, created) VALUES (1, ?, ?, ?)", made.model_id(model), made.recipe_id(recipe),
+                       now_text());
       t.commit();
     }
     made.writer.reset();
@@ -71,7 +72,7 @@ std::shared_ptr<Project> Project::open(const std::string& path, bool read_only) 
   std::shared_ptr<Project> project(new Project);
   Impl& p = *project->impl_;
   p.path = path;
-  struct stat st{};
+  struct stat st {};
   if (!read_only && ::stat(path.c_str(), &st) == 0) {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     const bool writable = ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 &&
@@ -88,7 +89,8 @@ std::shared_ptr<Project> Project::open(const std::string& path, bool read_only) 
   p.reader = std::make_unique<Database>(path, Database::Access::read_only);
   const int version = check_schema(*p.reader);
   if (version < schema_version())
-    throw Error(fmt::format("{} has the older version {}, and it is read-only: it cannot be brought up to date", path, version), "Open a copy that may be written.");
+    throw Error(fmt::format("{} has the older version {}, and it is read-only: it cannot be brought up to date", path, version),
+                "Open a copy that may be written.");
   return project;
 }
 
@@ -152,7 +154,8 @@ nlohmann::json Project::window_state(const std::string& key) const {
 
 void Project::set_window_state(const std::string& key, const nlohmann::json& value) {
   Transaction t(impl_->write());
-  impl_->writer->run("INSERT INTO window_state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value.dump());
+  impl_->writer->run("INSERT INTO window_state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key,
+                     value.dump());
   t.commit();
 }
 

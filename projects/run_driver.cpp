@@ -27,8 +27,11 @@ double seconds_since(Clock::time_point t) { return std::chrono::duration<double>
 
 /// A run never goes on with another recipe: every step must be what a replay from any checkpoint gives.
 void check_resume_options(const TrainOptions& o) {
-  if (!o.set.empty()) throw Error::usage("a run keeps the recipe it was started with: --set " + o.set.front().first + " cannot go with --resume", "Start a new run to change it.");
-  if (o.epochs >= 0) throw Error::usage("a run keeps the recipe it was started with: --epochs cannot go with --resume", "Start a new run to change it.");
+  if (!o.set.empty())
+    throw Error::usage("a run keeps the recipe it was started with: --set " + o.set.front().first + " cannot go with --resume",
+                       "Start a new run to change it.");
+  if (o.epochs >= 0)
+    throw Error::usage("a run keeps the recipe it was started with: --epochs cannot go with --resume", "Start a new run to change it.");
   if (!o.run_name.empty()) throw Error::usage("--run and --resume cannot go together", "--resume names the run to go on with.");
 }
 
@@ -39,11 +42,11 @@ struct RunDriver::Impl {
   RunInfo info;
   std::unique_ptr<TrainingSession> session;
   std::unique_ptr<Recorder> recorder;
-  int64_t stop_at = INT64_MAX;     ///< of this call; the recipe's own end is the session's
+  int64_t stop_at = INT64_MAX;  ///< of this call; the recipe's own end is the session's
   bool fresh = true;
   nlohmann::json best;
 
-  mutable std::mutex mutex;        ///< over what follows, down to `thread`
+  mutable std::mutex mutex;  ///< over what follows, down to `thread`
   std::condition_variable wake, end;
   RunStatus status;
   std::vector<MetricRow> undrained;
@@ -53,7 +56,7 @@ struct RunDriver::Impl {
   std::thread thread;
 
   // Of the training thread alone.
-  double trained = 0;              ///< seconds, pauses left out, earlier calls on this run included
+  double trained = 0;  ///< seconds, pauses left out, earlier calls on this run included
   bool clock_runs = false;
   Clock::time_point clock_from, rate_from;
   int64_t rate_samples = 0;
@@ -84,13 +87,13 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     d.info = project->run(options.resume);
     d.fresh = false;
     d.session = std::make_unique<TrainingSession>(d.info.model, Recipe::from_json(d.info.recipe));
-    project->set_run_status(d.info.id, "running");  // refused while another process trains it
     // One killed before its first checkpoint starts over: its seed is in the recipe.
     if (!project->checkpoints(d.info.id).empty()) {
       const Checkpoint last = project->checkpoint_before(d.info.id, INT64_MAX);
       d.session->load(last);
       d.saved_step = last.step;
     }
+    project->set_run_status(d.info.id, "running");  // refused while another process trains it
     project->truncate_metrics(d.info.id, d.session->steps_done());
     project->set_run_progress(d.info.id, d.session->steps_done(), d.info.seconds);
     d.trained = d.info.seconds;
@@ -171,7 +174,8 @@ void RunDriver::Impl::train() {
   // A stop may have come between the last step of an epoch and its evaluation.
   if (!fresh && session->steps_done() > 0 && session->steps_done() % session->steps_per_epoch() == 0 && eval_every > 0) {
     const auto evaluated = project->metric(info.id, "test_loss");
-    if ((evaluated.empty() || evaluated.back().step < session->steps_done()) && (session->steps_done() / session->steps_per_epoch()) % eval_every == 0) {
+    if ((evaluated.empty() || evaluated.back().step < session->steps_done()) &&
+        (session->steps_done() / session->steps_per_epoch()) % eval_every == 0) {
       evaluate();
       saved_step = -1;
     }
@@ -181,7 +185,8 @@ void RunDriver::Impl::train() {
     const StepResult r = session->step();
     after_step(r);
     if (!r.applied)
-      throw Error(fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step, std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
+      throw Error(fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step,
+                              std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
                   fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.", project->path(), info.name));
     const bool last = session->finished();
     if (eval_every > 0 && ((r.epoch_end && (r.epoch + 1) % eval_every == 0) || last)) evaluate();
@@ -222,6 +227,7 @@ bool RunDriver::Impl::next_step_wanted() {
       lock.unlock();
       recorder->progress(session->steps_done(), seconds());
       recorder->status("paused");
+      recorder->flush();  // who sees the pause finds everything up to it in the project
       lock.lock();
       status.state = RunStatus::State::paused;
       status.seconds = seconds();
@@ -233,7 +239,8 @@ bool RunDriver::Impl::next_step_wanted() {
 
 void RunDriver::Impl::after_step(const StepResult& r) {
   const double wall = seconds();
-  std::vector<MetricRow> rows = {{"loss", {r.step, wall, r.loss}}, {"lr", {r.step, wall, r.lr}}, {"grad_norm", {r.step, wall, r.grad_norm}}};
+  std::vector<MetricRow> rows = {
+      {"loss", {r.step, wall, r.loss}}, {"lr", {r.step, wall, r.lr}}, {"grad_norm", {r.step, wall, r.grad_norm}}};
   const PoolStats memory = pool_stats();
   rate_samples += r.samples;
   const double rate_seconds = seconds_since(rate_from);
@@ -338,7 +345,8 @@ void RunDriver::checkpoint() {
   impl_->wake.notify_all();
 }
 void RunDriver::set_learning_rate(double lr) {
-  if (!(lr >= 0) || !std::isfinite(lr)) throw Error::usage(fmt::format("a learning rate of {} makes no sense", lr), "It is a number of 0 or more.");
+  if (!(lr >= 0) || !std::isfinite(lr))
+    throw Error::usage(fmt::format("a learning rate of {} makes no sense", lr), "It is a number of 0 or more.");
   {
     std::lock_guard lock(impl_->mutex);
     impl_->new_lr = lr;

@@ -89,10 +89,11 @@ RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const 
       const std::string base = model.name.empty() ? "run" : model.name;
       for (int i = 1; chosen.empty() || taken(chosen); ++i) chosen = fmt::format("{}-{:02}", base, i);
     } else if (taken(chosen)) {
-      throw Error::usage(fmt::format("{} already has a run \"{}\"", path(), chosen), "Choose another name, or go on with that run: --resume " + chosen);
+      throw Error::usage(fmt::format("{} already has a run \"{}\"", path(), chosen),
+                         "Choose another name, or go on with that run: --resume " + chosen);
     }
-    db.run("INSERT INTO runs (name, status, owner, created, total_steps, model, recipe) VALUES (?, 'running', ?, ?, ?, ?, ?)", chosen, process_identity(),
-           now_text(), total_steps, impl_->model_id(model), impl_->recipe_id(recipe));
+    db.run("INSERT INTO runs (name, status, owner, created, total_steps, model, recipe) VALUES (?, 'running', ?, ?, ?, ?, ?)", chosen,
+           process_identity(), now_text(), total_steps, impl_->model_id(model), impl_->recipe_id(recipe));
     id = db.last_id();
     t.commit();
   }
@@ -106,7 +107,8 @@ void Project::set_run_status(int64_t run, const std::string& status, const std::
   if (active) {
     Query q = db.query("SELECT owner, status FROM runs WHERE id = ?", run);
     if (q.next() && (q.text(1) == "running" || q.text(1) == "paused") && q.text(0) != process_identity() && process_alive(q.text(0)))
-      throw Error(fmt::format("this run of {} is being trained by process {}", path(), q.text(0).substr(0, q.text(0).find(' '))), "Stop that one first.");
+      throw Error(fmt::format("this run of {} is being trained by process {}", path(), q.text(0).substr(0, q.text(0).find(' '))),
+                  "Stop that one first.");
   }
   db.run("UPDATE runs SET status = ?, error = ?, owner = ? WHERE id = ?", status, error, active ? process_identity() : std::string(), run);
   must_exist(db, run);
@@ -161,7 +163,8 @@ void Project::Impl::put_metrics(int64_t run, const std::vector<MetricRow>& rows)
       q.next();
       at = known.emplace(known.end(), row.name, q.integer(0));
     }
-    writer->run("INSERT OR REPLACE INTO points (series, step, wall, value) VALUES (?, ?, ?, ?)", at->second, row.point.step, row.point.wall, row.point.value);
+    writer->run("INSERT OR REPLACE INTO points (series, step, wall, value) VALUES (?, ?, ?, ?)", at->second, row.point.step, row.point.wall,
+                row.point.value);
   }
 }
 
@@ -190,7 +193,8 @@ std::vector<std::string> Project::metric_names(int64_t run) const {
 std::vector<MetricPoint> Project::metric(int64_t run, const std::string& name) const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
-  Query q = db.query("SELECT step, wall, value FROM points WHERE series = (SELECT id FROM series WHERE run = ? AND name = ?) ORDER BY step", run, name);
+  Query q = db.query("SELECT step, wall, value FROM points WHERE series = (SELECT id FROM series WHERE run = ? AND name = ?) ORDER BY step",
+                     run, name);
   std::vector<MetricPoint> out;
   while (q.next()) out.push_back({q.integer(0), q.real(1), q.real(2)});
   return out;

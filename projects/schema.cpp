@@ -100,18 +100,22 @@ void create_schema(Database& db) {
 
 int check_schema(Database& db) {
   const int64_t application = pragma(db, "PRAGMA application_id");
-  if (application != kApplicationId) throw Error(fmt::format("{} is not a Tenon project: it is an SQLite database of another program", db.path()));
+  if (application != kApplicationId)
+    throw Error(fmt::format("{} is not a Tenon project: it is an SQLite database of another program", db.path()));
   const int version = static_cast<int>(pragma(db, "PRAGMA user_version"));
   if (version > schema_version())
-    throw Error(fmt::format("{} was made by a newer Tenon (file version {}, this program knows up to {})", db.path(), version, schema_version()),
-                "Open it with that version; this one leaves it as it is.");
+    throw Error(
+        fmt::format("{} was made by a newer Tenon (file version {}, this program knows up to {})", db.path(), version, schema_version()),
+        "Open it with that version; this one leaves it as it is.");
   if (version < 1) throw Error(fmt::format("{} is damaged: it has no version", db.path()));
-  struct stat st{}, log{};
+  struct stat st {
+  }, log{};
   const int64_t bytes = pragma(db, "PRAGMA page_count") * pragma(db, "PRAGMA page_size");
   // Pages that the file lacks may still lie in the log.
   const bool logged = ::stat((db.path() + "-wal").c_str(), &log) == 0 && log.st_size > 0;
   if (!logged && ::stat(db.path().c_str(), &st) == 0 && st.st_size < bytes)
-    throw Error(fmt::format("{} is damaged: it ends before its time ({} bytes are missing)", db.path(), bytes - st.st_size), "Restore it from a copy.");
+    throw Error(fmt::format("{} is damaged: it ends before its time ({} bytes are missing)", db.path(), bytes - st.st_size),
+                "Restore it from a copy.");
   return version;
 }
 

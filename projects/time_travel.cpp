@@ -19,7 +19,8 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
   if (step < 0) throw Error::usage(fmt::format("step {} makes no sense: steps count from 0, the state before the first one", step));
   // A run that was killed has metrics beyond the last progress it noted.
   if (step > info.steps)
-    throw Error::usage(fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step), "Go on with it first: tenon train --resume " + info.name);
+    throw Error::usage(fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
+                       "Go on with it first: tenon train --resume " + info.name);
   auto session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe));
   const Checkpoint from = project.checkpoint_before(run, step);
   session->load(from);
@@ -52,7 +53,14 @@ std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t ru
         break;
       }
   if (first == INT64_MAX) return nullptr;
-  return record_step(project, run, first, progress);
+  const auto record = record_step(project, run, first, progress);
+  // Bad before the first op, and not from the data: the update of the step before overflowed.
+  if (record->nan && record->nan->seq == 0 && record->nan->sample < 0 && first > 1) {
+    const auto session = replay_to(project, run, first - 2, progress);
+    const auto before = tracing::record_step(*session, project.run(run).name, {.look_at_updates = true});
+    if (before->nan && before->nan->seq != 0) return before;
+  }
+  return record;
 }
 
 std::string digest_at(Project& project, int64_t run, int64_t step, int threads, const Progress& progress) {

@@ -123,7 +123,7 @@ void NanSeeker::after(const Call& call, const Origin& op, const std::vector<std:
     o->bad = s.bad();
     o->total = s.count;
     for (int i = 0; i < call.inputs; ++i) {
-      if (!call.in[i].defined()) continue;
+      if (!call.in[i].defined() || call.in[i].same(out)) continue;  // what an in-place op wrote into is no longer what it read
       NanOrigin::Operand p;
       p.name = static_cast<size_t>(i) < names.size() ? names[static_cast<size_t>(i)] : fmt::format("input {}", i);
       p.type = type_text(call.in[i]);

@@ -161,6 +161,25 @@ template <class T> void put(std::string& out, T v) { out.append(reinterpret_cast
 
 }  // namespace
 
+PyValue::~PyValue() {
+  std::vector<PyRef> last;  // values that nobody else holds, still to be taken apart
+  auto take = [&](PyValue& v) {
+    auto one = [&](PyRef& r) {
+      if (r && r.use_count() == 1) last.push_back(std::move(r));
+    };
+    if (auto* list = std::get_if<List>(&v.value))
+      for (PyRef& r : *list) one(r);
+    if (auto* dict = std::get_if<Dict>(&v.value))
+      for (auto& [key, item] : *dict) one(key), one(item);
+  };
+  take(*this);
+  while (!last.empty()) {
+    const PyRef v = std::move(last.back());
+    last.pop_back();
+    take(*v);
+  }
+}
+
 const PyValue* PyValue::find(std::string_view key) const {
   if (const auto* d = std::get_if<Dict>(&value))
     for (const auto& [k, v] : *d)

@@ -18,6 +18,11 @@ struct PyValue {
   using Dict = std::vector<std::pair<PyRef, PyRef>>;
   std::variant<std::monostate, bool, int64_t, double, std::string, List, Dict> value;  ///< tuples are lists
 
+  PyValue() = default;
+  PyValue(const PyValue&) = default;
+  PyValue& operator=(const PyValue&) = default;
+  ~PyValue();  ///< without recursion: a file may nest values millions deep
+
   /// Of a dict with string keys; null where it has none of that name.
   const PyValue* find(std::string_view key) const;
   int64_t integer(std::string_view key, int64_t fallback = 0) const;

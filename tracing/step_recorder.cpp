@@ -288,7 +288,7 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
   record->epoch = result.epoch;
   record->loss = result.loss;
   record->samples = result.rows;
-  if (result.finite) record->nan = nullptr;  // an infinity that came to nothing (a mask) is no anomaly
+  if (result.finite && !options.look_at_updates) record->nan = nullptr;  // an infinity that came to nothing (a mask) is no anomaly
   // The clocks of the first pass are the true ones: nothing watched the values then.
   for (const OpEvent& e : record->events)
     if (e.seq > 0 && e.seq <= record->ops.size()) {

@@ -30,7 +30,8 @@ void on_signal(int number) {
 
 bool register_command(Command command) {
   auto& all = table();
-  all.insert(std::upper_bound(all.begin(), all.end(), command, [](const Command& a, const Command& b) { return a.name < b.name; }), std::move(command));
+  all.insert(std::upper_bound(all.begin(), all.end(), command, [](const Command& a, const Command& b) { return a.name < b.name; }),
+             std::move(command));
   return true;
 }
 const std::vector<Command>& commands() { return table(); }
@@ -75,7 +76,8 @@ double Args::number(const std::string& option, double fallback, double min) cons
   const std::string s = text(option);
   double n = 0;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-  if (error != std::errc() || end != s.data() + s.size() || !std::isfinite(n)) throw Error::usage(fmt::format("{} wants a number, not \"{}\"", option, s));
+  if (error != std::errc() || end != s.data() + s.size() || !std::isfinite(n))
+    throw Error::usage(fmt::format("{} wants a number, not \"{}\"", option, s));
   if (n < min) throw Error::usage(fmt::format("{} must be at least {}, not {}", option, min, n));
   return n;
 }
@@ -105,7 +107,8 @@ Args parse_args(const Command& command, const std::vector<std::string>& words) {
       std::vector<std::string> names;
       for (const Option& o : command.options) names.push_back(o.name);
       const std::string near = near_names(w, names.data(), names.size());
-      throw Error::usage(fmt::format("unknown option {}{}", w, near.empty() ? "" : " (" + near + ")"), fmt::format("tenon {} --help lists its options.", command.name));
+      throw Error::usage(fmt::format("unknown option {}{}", w, near.empty() ? "" : " (" + near + ")"),
+                         fmt::format("tenon {} --help lists its options.", command.name));
     }
     if (option->value.empty()) {
       if (has_value) throw Error::usage(fmt::format("{} takes no value", w));
@@ -116,7 +119,8 @@ Args parse_args(const Command& command, const std::vector<std::string>& words) {
     args.options_.emplace_back(w, value);
   }
   if (args.words_.size() < command.min_words || args.words_.size() > command.max_words)
-    throw Error::usage(args.words_.size() < command.min_words ? "something is missing" : fmt::format("\"{}\" is one word too many", args.words_[command.max_words]),
+    throw Error::usage(args.words_.size() < command.min_words ? "something is missing"
+                                                              : fmt::format("\"{}\" is one word too many", args.words_[command.max_words]),
                        fmt::format("usage: tenon {} {}", command.name, command.usage));
   return args;
 }

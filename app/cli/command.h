@@ -9,7 +9,7 @@ namespace tenon::app {
 
 /// One option of a command. `value` names what follows it ("N", "FILE"); empty for a switch.
 struct Option {
-  std::string name;   ///< "--epochs"; "-o" where it has a short form only
+  std::string name;  ///< "--epochs"; "-o" where it has a short form only
   std::string value;
   std::string help;
 };
@@ -37,8 +37,8 @@ class Args {
 
 /// One subcommand; registered in the file that defines it.
 struct Command {
-  std::string name;                     ///< "train", or "memory record"
-  std::string usage;                    ///< its words: "PROJECT [RUN]"
+  std::string name;   ///< "train", or "memory record"
+  std::string usage;  ///< its words: "PROJECT [RUN]"
   size_t min_words = 0, max_words = 0;
   std::vector<Option> options;          ///< --help is everyone's
   std::string help;                     ///< one line

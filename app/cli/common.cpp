@@ -14,19 +14,22 @@ std::shared_ptr<projects::Project> open_to_read(const std::string& path) { retur
 projects::RunInfo pick_run(const projects::Project& project, const std::string& name) {
   if (!name.empty()) return project.run(name);
   const auto runs = project.runs();
-  if (runs.empty()) throw Error(fmt::format("{} has no runs yet", project.path()), fmt::format("Start one: tenon train {}", project.path()));
+  if (runs.empty())
+    throw Error(fmt::format("{} has no runs yet", project.path()), fmt::format("Start one: tenon train {}", project.path()));
   return runs.back();
 }
 
 int64_t pick_step(const projects::RunInfo& run, const std::string& text) {
   if (text == "last") return run.steps;
   if (text == "best") {
-    if (run.best.is_null()) throw Error(fmt::format("run {} was never evaluated: it has no best step", run.name), "Take \"last\" or a step number.");
+    if (run.best.is_null())
+      throw Error(fmt::format("run {} was never evaluated: it has no best step", run.name), "Take \"last\" or a step number.");
     return run.best.at("step").get<int64_t>();
   }
   int64_t step = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  if (error != std::errc() || end != text.data() + text.size() || step < 0) throw Error::usage(fmt::format("\"{}\" is no step: it is a number, \"last\" or \"best\"", text));
+  if (error != std::errc() || end != text.data() + text.size() || step < 0)
+    throw Error::usage(fmt::format("\"{}\" is no step: it is a number, \"last\" or \"best\"", text));
   return step;
 }
 

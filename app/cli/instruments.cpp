@@ -41,10 +41,9 @@ Source session_for(const Args& args, int64_t steps) {
   return s;
 }
 
-int64_t steps_of(const Args& args, const TrainingSession& session, int64_t wanted) {
+int64_t steps_of(const TrainingSession& session, int64_t wanted) {
   const int64_t left = session.total_steps() - session.steps_done();
   if (left < 1) throw Error("the run has no steps left to record", "Choose an earlier one with --step.");
-  (void)args;
   return std::min(wanted, left);
 }
 
@@ -52,7 +51,7 @@ int profile(const Args& args) {
   const std::string path = args.required("-o");
   const int64_t wanted = args.integer("--steps", 5, 1);
   Source source = session_for(args, wanted);
-  const int64_t steps = steps_of(args, *source.session, wanted);
+  const int64_t steps = steps_of(*source.session, wanted);
   const tracing::Profile p = tracing::record_profile(*source.session, steps);
   const std::string json = tracing::chrome_trace(p, source.run);
   write_file(path, path.ends_with(".gz") ? formats::gzip(json) : json);
@@ -60,10 +59,15 @@ int profile(const Args& args) {
   for (const auto& s : p.steps) ns += s.end_ns - s.start_ns;
   const int64_t first = p.steps.front().step, last = p.steps.back().step;
   if (args.json())
-    print_json({{"file", path}, {"run", source.run}, {"first_step", first}, {"last_step", last}, {"events", p.events.size()}, {"ms_per_step", static_cast<double>(ns) / 1e6 / static_cast<double>(steps)}});
+    print_json({{"file", path},
+                {"run", source.run},
+                {"first_step", first},
+                {"last_step", last},
+                {"events", p.events.size()},
+                {"ms_per_step", static_cast<double>(ns) / 1e6 / static_cast<double>(steps)}});
   else
-    print(fmt::format("{}: steps {} to {} of {}, {} events, {:.2f} ms a step\n", path, count_text(first), count_text(last), source.run, count_text(static_cast<int64_t>(p.events.size())),
-                      static_cast<double>(ns) / 1e6 / static_cast<double>(steps)));
+    print(fmt::format("{}: steps {} to {} of {}, {} events, {:.2f} ms a step\n", path, count_text(first), count_text(last), source.run,
+                      count_text(static_cast<int64_t>(p.events.size())), static_cast<double>(ns) / 1e6 / static_cast<double>(steps)));
   return 0;
 }
 
@@ -71,14 +75,20 @@ int memory_record(const Args& args) {
   const std::string path = args.required("-o");
   const int64_t wanted = args.integer("--steps", 2, 1);
   Source source = session_for(args, wanted);
-  const tracing::MemoryRecording r = tracing::record_memory(*source.session, steps_of(args, *source.session, wanted));
+  const tracing::MemoryRecording r = tracing::record_memory(*source.session, steps_of(*source.session, wanted));
   const std::string pickle = tracing::snapshot_pickle(r);
   write_file(path, pickle);
   const tracing::SnapshotInfo info = tracing::snapshot_info(pickle);
   if (args.json())
-    print_json({{"file", path}, {"run", source.run}, {"first_step", r.steps.front().step}, {"last_step", r.steps.back().step}, {"events", info.events}, {"peak_bytes", info.peak_bytes}});
+    print_json({{"file", path},
+                {"run", source.run},
+                {"first_step", r.steps.front().step},
+                {"last_step", r.steps.back().step},
+                {"events", info.events},
+                {"peak_bytes", info.peak_bytes}});
   else
-    print(fmt::format("{}: steps {} to {} of {}, {} events, peak {}\n", path, count_text(r.steps.front().step), count_text(r.steps.back().step), source.run, count_text(info.events), bytes_text(info.peak_bytes)));
+    print(fmt::format("{}: steps {} to {} of {}, {} events, peak {}\n", path, count_text(r.steps.front().step),
+                      count_text(r.steps.back().step), source.run, count_text(info.events), bytes_text(info.peak_bytes)));
   return 0;
 }
 
@@ -94,19 +104,30 @@ int memory_info(const Args& args) {
   if (args.json()) {
     nlohmann::json sites = nlohmann::json::array();
     for (const auto& s : info.at_peak) sites.push_back({{"frame", s.frame}, {"bytes", s.bytes}, {"blocks", s.blocks}});
-    print_json({{"devices", info.devices}, {"segments", info.segments}, {"reserved_bytes", info.reserved_bytes}, {"active_blocks", info.active_blocks}, {"active_bytes", info.active_bytes},
-                {"events", info.events}, {"allocs", info.allocs}, {"frees", info.frees}, {"out_of_memory", info.out_of_memory}, {"peak_bytes", info.peak_bytes}, {"peak_event", info.peak_event},
+    print_json({{"devices", info.devices},
+                {"segments", info.segments},
+                {"reserved_bytes", info.reserved_bytes},
+                {"active_blocks", info.active_blocks},
+                {"active_bytes", info.active_bytes},
+                {"events", info.events},
+                {"allocs", info.allocs},
+                {"frees", info.frees},
+                {"out_of_memory", info.out_of_memory},
+                {"peak_bytes", info.peak_bytes},
+                {"peak_event", info.peak_event},
                 {"at_peak", sites}});
     return 0;
   }
   print(table({{"devices", count_text(info.devices)},
                {"segments", fmt::format("{}, {} reserved", count_text(info.segments), bytes_text(info.reserved_bytes))},
                {"active at the end", fmt::format("{} blocks, {}", count_text(info.active_blocks), bytes_text(info.active_bytes))},
-               {"events", fmt::format("{}: {} taken, {} given back, {} out of memory", count_text(info.events), count_text(info.allocs), count_text(info.frees), count_text(info.out_of_memory))},
+               {"events", fmt::format("{}: {} taken, {} given back, {} out of memory", count_text(info.events), count_text(info.allocs),
+                                      count_text(info.frees), count_text(info.out_of_memory))},
                {"peak", fmt::format("{} at event {}", bytes_text(info.peak_bytes), count_text(info.peak_event))}}));
   if (info.at_peak.empty()) return 0;
   std::vector<std::vector<std::string>> rows = {{"ALIVE AT THE PEAK", "BYTES", "BLOCKS"}};
-  for (size_t i = 0; i < info.at_peak.size() && i < 12; ++i) rows.push_back({info.at_peak[i].frame, bytes_text(info.at_peak[i].bytes), count_text(info.at_peak[i].blocks)});
+  for (size_t i = 0; i < info.at_peak.size() && i < 12; ++i)
+    rows.push_back({info.at_peak[i].frame, bytes_text(info.at_peak[i].bytes), count_text(info.at_peak[i].blocks)});
   print("\n" + table(rows, {false, true, true}));
   return 0;
 }
@@ -117,10 +138,25 @@ const Option kStep{"--step", "N|last|best", "first step to record (the last ones
 const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
 
 const bool registered[] = {
-    register_command({"profile", "PROJECT -o T.json[.gz]", 1, 1, {kRun, {"--steps", "N", "how many steps (5)"}, kStep, {"-o", "FILE", "the trace; compressed where its name ends in .gz"}, kThreads, kJson},
-                      "records the op timeline of some steps; PyTorch's tools and Perfetto open it", profile}),
-    register_command({"memory record", "PROJECT -o S.pickle", 1, 1, {kRun, {"--steps", "N", "how many steps (2)"}, kStep, {"-o", "FILE", "the snapshot"}, kThreads, kJson},
-                      "records the memory of some steps; PyTorch's viewer opens it", memory_record}),
+    register_command({"profile",
+                      "PROJECT -o T.json[.gz]",
+                      1,
+                      1,
+                      {kRun,
+                       {"--steps", "N", "how many steps (5)"},
+                       kStep,
+                       {"-o", "FILE", "the trace; compressed where its name ends in .gz"},
+                       kThreads,
+                       kJson},
+                      "records the op timeline of some steps; PyTorch's tools and Perfetto open it",
+                      profile}),
+    register_command({"memory record",
+                      "PROJECT -o S.pickle",
+                      1,
+                      1,
+                      {kRun, {"--steps", "N", "how many steps (2)"}, kStep, {"-o", "FILE", "the snapshot"}, kThreads, kJson},
+                      "records the memory of some steps; PyTorch's viewer opens it",
+                      memory_record}),
     register_command({"memory info", "FILE", 1, 1, {kJson}, "what a memory snapshot holds, ours or PyTorch's", memory_info}),
 };
 

@@ -33,7 +33,8 @@ struct Difference {
 };
 
 Difference compare(const Tensor& a, const Tensor& b) {
-  if (!(a.size() == b.size())) throw Error(fmt::format("the exported model gives {} where ours gives {}", to_string(b.size()), to_string(a.size())));
+  if (!(a.size() == b.size()))
+    throw Error(fmt::format("the exported model gives {} where ours gives {}", to_string(b.size()), to_string(a.size())));
   Difference d;
   double largest = 0;
   Dims index = Dims::filled(a.ndim(), 0);
@@ -68,7 +69,12 @@ int export_model(const Args& args) {
   model.doc = fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project->path()).filename().string(), step);
   formats::save_onnx(path, model);
 
-  nlohmann::json j = {{"file", path}, {"format", format}, {"run", run.name}, {"step", step}, {"nodes", model.graph.nodes.size()}, {"initializers", model.graph.initializers.size()}};
+  nlohmann::json j = {{"file", path},
+                      {"format", format},
+                      {"run", run.name},
+                      {"step", step},
+                      {"nodes", model.graph.nodes.size()},
+                      {"initializers", model.graph.initializers.size()}};
   std::string text = fmt::format("{}: {} at step {}, {} nodes\n", path, run.name, count_text(step), model.graph.nodes.size());
   if (args.has("--verify")) {
     const NoGrad off;
@@ -77,8 +83,11 @@ int export_model(const Args& args) {
     const std::vector<Tensor> theirs = formats::run_onnx(formats::load_onnx(path), {batch.x});
     const Difference d = compare(ours, theirs.at(0));
     j.update({{"rows", rows.size()}, {"max_difference", d.absolute}, {"relative_difference", d.relative}});
-    text += fmt::format("verified on {} test samples: the file read back differs by at most {:.3g} ({:.3g} relative)\n", rows.size(), d.absolute, d.relative);
-    if (!(d.relative <= kTolerance)) throw Error(fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed", path, d.relative, kTolerance));
+    text += fmt::format("verified on {} test samples: the file read back differs by at most {:.3g} ({:.3g} relative)\n", rows.size(),
+                        d.absolute, d.relative);
+    if (!(d.relative <= kTolerance))
+      throw Error(fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed", path,
+                              d.relative, kTolerance));
   }
   if (args.json())
     print_json(j);
@@ -91,7 +100,8 @@ int exec(const Args& args) {
   const formats::OnnxModel model = formats::load_onnx(args.word(0));
   const std::string folder = args.required("--output");
   std::vector<Tensor> inputs;
-  for (const std::string& file : args.all("--input")) inputs.push_back(file.ends_with(".npy") ? formats::load_npy(file) : formats::load_onnx_tensor(file));
+  for (const std::string& file : args.all("--input"))
+    inputs.push_back(file.ends_with(".npy") ? formats::load_npy(file) : formats::load_onnx_tensor(file));
   use_threads(args);
   const std::vector<Tensor> outputs = formats::run_onnx(model, inputs);
   std::error_code code;
@@ -107,7 +117,10 @@ int exec(const Args& args) {
       formats::save_npy(file, outputs[i]);
     const Shape& size = outputs[i].size();
     if (args.json())
-      print_json({{"output", name}, {"file", file}, {"dtype", tenon::name(outputs[i].dtype())}, {"shape", std::vector<int64_t>(size.begin(), size.end())}});
+      print_json({{"output", name},
+                  {"file", file},
+                  {"dtype", tenon::name(outputs[i].dtype())},
+                  {"shape", std::vector<int64_t>(size.begin(), size.end())}});
     else
       print(fmt::format("{}: {} {} {}\n", file, name, tenon::name(outputs[i].dtype()), to_string(size)));
   }
@@ -118,13 +131,29 @@ const Option kJson{"--json", "", "JSON lines on standard output"};
 const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
 
 const bool registered[] = {
-    register_command({"export", "PROJECT [RUN] --format onnx -o F", 1, 2,
-                      {{"--format", "NAME", "onnx"}, {"-o", "FILE", "the exported model"}, {"--checkpoint", "best|last|STEP", "which state (last)"},
-                       {"--verify", "", "read the file back, run it on test samples, and compare"}, kThreads, kJson},
-                      "writes a trained model for other programs", export_model}),
-    register_command({"exec", "MODEL.onnx --input F... --output DIR", 1, 1,
-                      {{"--input", "FILE", "an input, .npy or .pb; once for each, in the model's order"}, {"--output", "DIR", "where the outputs go"}, {"--pb", "", "write ONNX tensors instead of .npy"}, kThreads, kJson},
-                      "runs an ONNX model on inputs from files", exec}),
+    register_command({"export",
+                      "PROJECT [RUN] --format onnx -o F",
+                      1,
+                      2,
+                      {{"--format", "NAME", "onnx"},
+                       {"-o", "FILE", "the exported model"},
+                       {"--checkpoint", "best|last|STEP", "which state (last)"},
+                       {"--verify", "", "read the file back, run it on test samples, and compare"},
+                       kThreads,
+                       kJson},
+                      "writes a trained model for other programs",
+                      export_model}),
+    register_command({"exec",
+                      "MODEL.onnx --input F... --output DIR",
+                      1,
+                      1,
+                      {{"--input", "FILE", "an input, .npy or .pb; once for each, in the model's order"},
+                       {"--output", "DIR", "where the outputs go"},
+                       {"--pb", "", "write ONNX tensors instead of .npy"},
+                       kThreads,
+                       kJson},
+                      "runs an ONNX model on inputs from files",
+                      exec}),
 };
 
 }  // namespace

@@ -56,21 +56,31 @@ int runs(const Args& args) {
   std::vector<std::vector<std::string>> rows = {{"RUN", "STATUS", "STEPS", "TIME", "BEST", "STARTED"}};
   for (const projects::RunInfo& r : project->runs()) {
     if (args.json()) {
-      print_json({{"id", r.id}, {"name", r.name}, {"status", r.status}, {"created", r.created}, {"steps", r.steps}, {"total_steps", r.total_steps},
-                  {"seconds", r.seconds}, {"best", r.best}, {"error", r.error}, {"recipe", r.recipe}});
+      print_json({{"id", r.id},
+                  {"name", r.name},
+                  {"status", r.status},
+                  {"created", r.created},
+                  {"steps", r.steps},
+                  {"total_steps", r.total_steps},
+                  {"seconds", r.seconds},
+                  {"best", r.best},
+                  {"error", r.error},
+                  {"recipe", r.recipe}});
       continue;
     }
     std::string best = "-";
     if (!r.best.is_null()) {
       const double v = r.best.at("value").get<double>();
       const std::string metric = r.best.at("metric").get<std::string>();
-      best = fmt::format("{} {} at step {}", metric, metric == "test_accuracy" ? fmt::format("{:.2f} %", v * 100) : value_text(v), count_text(r.best.at("step").get<int64_t>()));
+      best = fmt::format("{} {} at step {}", metric, metric == "test_accuracy" ? fmt::format("{:.2f} %", v * 100) : value_text(v),
+                         count_text(r.best.at("step").get<int64_t>()));
     }
     rows.push_back({r.name, r.status, count_text(r.steps) + "/" + count_text(r.total_steps), duration_text(r.seconds), best, r.created});
     if (!r.error.empty()) rows.push_back({"  " + r.error.substr(0, r.error.find('\n'))});
   }
   if (args.json()) return 0;
-  print(rows.size() == 1 ? fmt::format("{} has no runs yet. Start one: tenon train {}\n", args.word(0), args.word(0)) : table(rows, {false, false, true, true}));
+  print(rows.size() == 1 ? fmt::format("{} has no runs yet. Start one: tenon train {}\n", args.word(0), args.word(0))
+                         : table(rows, {false, false, true, true}));
   return 0;
 }
 
@@ -82,7 +92,8 @@ int metrics(const Args& args) {
   if (one) {
     if (std::find(names.begin(), names.end(), args.word(2)) == names.end()) {
       const std::string near = near_names(args.word(2), names.data(), names.size());
-      throw Error::usage(fmt::format("run {} has no metric \"{}\"", run.name, args.word(2)), near.empty() ? fmt::format("It has: {}", fmt::join(names, ", ")) : near);
+      throw Error::usage(fmt::format("run {} has no metric \"{}\"", run.name, args.word(2)),
+                         near.empty() ? fmt::format("It has: {}", fmt::join(names, ", ")) : near);
     }
     names = {args.word(2)};
   }
@@ -110,7 +121,9 @@ int metrics(const Args& args) {
       }
     }
     if (args.has("--csv")) print(lines);
-    if (!one && !points.empty()) rows.push_back({name, count_text(static_cast<int64_t>(points.size())), value_text(points.back().value), value_text(min), value_text(max), count_text(bad)});
+    if (!one && !points.empty())
+      rows.push_back({name, count_text(static_cast<int64_t>(points.size())), value_text(points.back().value), value_text(min),
+                      value_text(max), count_text(bad)});
   }
   if (!args.has("--csv") && !args.json()) print(table(rows, {one, true, true, true, true, true}));
   return 0;
@@ -120,12 +133,24 @@ const Option kJson{"--json", "", "JSON lines on standard output"};
 
 const bool registered[] = {
     register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", list_templates}),
-    register_command({"new", "PROJECT --template NAME", 1, 1,
-                      {{"--template", "NAME", "what to start from; `tenon templates` lists them"}, {"--data", "DIR", "folder of the data set's files"},
-                       {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"}, kJson},
-                      "makes a project from a template", new_project}),
+    register_command({"new",
+                      "PROJECT --template NAME",
+                      1,
+                      1,
+                      {{"--template", "NAME", "what to start from; `tenon templates` lists them"},
+                       {"--data", "DIR", "folder of the data set's files"},
+                       {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"},
+                       kJson},
+                      "makes a project from a template",
+                      new_project}),
     register_command({"runs", "PROJECT", 1, 1, {kJson}, "lists the runs of a project", runs}),
-    register_command({"metrics", "PROJECT RUN [NAME]", 2, 3, {{"--csv", "", "every point, comma-separated"}, kJson}, "shows the metrics of a run, every point", metrics}),
+    register_command({"metrics",
+                      "PROJECT RUN [NAME]",
+                      2,
+                      3,
+                      {{"--csv", "", "every point, comma-separated"}, kJson},
+                      "shows the metrics of a run, every point",
+                      metrics}),
 };
 
 }  // namespace

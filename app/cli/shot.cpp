@@ -21,10 +21,10 @@ int shot(const Args& args) {
   r.select = args.text("--select");
   r.theme = args.text("--theme", "dark");
   r.output = args.required("-o");
-  if (r.theme != "dark" && r.theme != "light") throw Error::usage(fmt::format("there is no theme \"{}\"", r.theme), "dark or light");
   if (args.has("--size")) {
     char rest = 0;
-    if (std::sscanf(args.text("--size").c_str(), "%dx%d%c", &r.width, &r.height, &rest) != 2 || r.width < 100 || r.height < 100 || r.width > 8192 || r.height > 8192)
+    if (std::sscanf(args.text("--size").c_str(), "%dx%d%c", &r.width, &r.height, &rest) != 2 || r.width < 100 || r.height < 100 ||
+        r.width > 8192 || r.height > 8192)
       throw Error::usage(fmt::format("--size wants WIDTHxHEIGHT between 100 and 8192, not \"{}\"", args.text("--size")));
   }
   const auto project = open_to_read(r.project);  // told before a window is made
@@ -45,11 +45,20 @@ int shot(const Args& args) {
 #endif
 }
 
-const bool registered = register_command({"shot", "PROJECT --view NAME -o F.png", 1, 1,
-                                          {{"--view", "NAME", "which view; \"window\" is everything"}, {"--run", "NAME", "which run (the latest)"}, {"--step", "N|last|best", "which step (the last)"},
-                                           {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120"}, {"--size", "WxH", "in pixels (1440x900)"},
-                                           {"--theme", "dark|light", ""}, {"-o", "FILE", "the picture, .png"}, {"--json", "", "JSON lines on standard output"}},
-                                          "makes a picture of a view", shot});
+const bool registered = register_command({"shot",
+                                          "PROJECT --view NAME -o F.png",
+                                          1,
+                                          1,
+                                          {{"--view", "NAME", "which view; \"window\" is everything"},
+                                           {"--run", "NAME", "which run (the latest)"},
+                                           {"--step", "N|last|best", "which step (the last)"},
+                                           {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120"},
+                                           {"--size", "WxH", "in pixels (1440x900)"},
+                                           {"--theme", "NAME", "dark (default), light or contrast"},
+                                           {"-o", "FILE", "the picture, .png"},
+                                           {"--json", "", "JSON lines on standard output"}},
+                                          "makes a picture of a view",
+                                          shot});
 
 }  // namespace
 }  // namespace tenon::app

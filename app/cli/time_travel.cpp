@@ -57,7 +57,9 @@ int go_to(const Args& args) {
   }
   // What the step computed on the way: only when asked for, for it takes a recording.
   if (args.has("--all") || (!wanted.empty() && !found)) {
-    if (step < 1) throw Error::usage(wanted.empty() ? "step 0 is before the first step: it computed nothing" : fmt::format("step 0 has no tensor \"{}\"", wanted));
+    if (step < 1)
+      throw Error::usage(wanted.empty() ? "step 0 is before the first step: it computed nothing"
+                                        : fmt::format("step 0 has no tensor \"{}\"", wanted));
     const auto record = projects::record_step(*project, run.id, step, bar.progress());
     for (const tracing::TensorRecord& t : record->tensors) list.push_back({t.name, name(t.category), t.dtype, t.layout, t.value});
   }
@@ -72,7 +74,8 @@ int go_to(const Args& args) {
     }
     if (!hit) {
       const std::string near = near_names(wanted, names.data(), names.size());
-      throw Error::usage(fmt::format("step {} has no tensor \"{}\"", step, wanted), near.empty() ? "Without --tensor, and with --all, their names are listed." : near);
+      throw Error::usage(fmt::format("step {} has no tensor \"{}\"", step, wanted),
+                         near.empty() ? "Without --tensor, and with --all, their names are listed." : near);
     }
     list = {*hit};
     if (args.has("--out")) {
@@ -83,13 +86,23 @@ int go_to(const Args& args) {
   std::vector<std::vector<std::string>> rows = {{"TENSOR", "KIND", "DTYPE", "SHAPE", "STRIDE", "MIN", "MAX", "MEAN", "STD", "NOT FINITE"}};
   for (const Listed& l : list) {
     std::vector<std::string> row = {l.name, l.kind, name(l.dtype), to_string(l.layout.size), to_string(l.layout.stride)};
-    nlohmann::json j = {{"step", step}, {"name", l.name}, {"kind", l.kind}, {"dtype", name(l.dtype)},
-                        {"shape", std::vector<int64_t>(l.layout.size.begin(), l.layout.size.end())}, {"stride", std::vector<int64_t>(l.layout.stride.begin(), l.layout.stride.end())}};
+    nlohmann::json j = {{"step", step},
+                        {"name", l.name},
+                        {"kind", l.kind},
+                        {"dtype", name(l.dtype)},
+                        {"shape", std::vector<int64_t>(l.layout.size.begin(), l.layout.size.end())},
+                        {"stride", std::vector<int64_t>(l.layout.stride.begin(), l.layout.stride.end())}};
     if (l.value) {
       const tracing::Statistics s = tracing::statistics(l.value);
       for (double v : {s.min, s.max, s.mean, s.deviation}) row.push_back(value_text(v));
       row.push_back(count_text(s.bad()));
-      j.update({{"min", s.min}, {"max", s.max}, {"mean", s.mean}, {"std", s.deviation}, {"norm", s.norm}, {"nan", s.nan}, {"inf", s.positive_infinity + s.negative_infinity}});
+      j.update({{"min", s.min},
+                {"max", s.max},
+                {"mean", s.mean},
+                {"std", s.deviation},
+                {"norm", s.norm},
+                {"nan", s.nan},
+                {"inf", s.positive_infinity + s.negative_infinity}});
     }
     if (args.json()) print_json(j);
     rows.push_back(std::move(row));
@@ -102,9 +115,26 @@ nlohmann::json to_json(const tracing::NanOrigin& n) {
   auto list = [](const Dims& d) { return std::vector<int64_t>(d.begin(), d.end()); };
   nlohmann::json operands = nlohmann::json::array();
   for (const auto& o : n.operands)
-    operands.push_back({{"name", o.name}, {"type", o.type}, {"index", list(o.index)}, {"value", json_number(o.value)}, {"min", o.min}, {"max", o.max}, {"mean", o.mean}, {"not_finite", o.bad}});
-  return {{"step", n.step}, {"seq", n.seq}, {"op", n.op}, {"module", n.module}, {"phase", n.phase}, {"index", list(n.index)}, {"value", json_number(n.value)},
-          {"not_finite", n.bad}, {"total", n.total}, {"operands", operands}, {"sample", n.sample}, {"sentence", n.sentence}};
+    operands.push_back({{"name", o.name},
+                        {"type", o.type},
+                        {"index", list(o.index)},
+                        {"value", json_number(o.value)},
+                        {"min", o.min},
+                        {"max", o.max},
+                        {"mean", o.mean},
+                        {"not_finite", o.bad}});
+  return {{"step", n.step},
+          {"seq", n.seq},
+          {"op", n.op},
+          {"module", n.module},
+          {"phase", n.phase},
+          {"index", list(n.index)},
+          {"value", json_number(n.value)},
+          {"not_finite", n.bad},
+          {"total", n.total},
+          {"operands", operands},
+          {"sample", n.sample},
+          {"sentence", n.sentence}};
 }
 
 int nan_origin(const Args& args) {
@@ -123,7 +153,9 @@ int nan_origin(const Args& args) {
       print(fmt::format("run {}: every loss and gradient norm of its {} steps is finite\n", run.name, count_text(run.steps)));
     return 0;
   }
-  if (!record->nan) throw Error(fmt::format("step {} is not finite in the metrics of run {}, but its replay is", record->step, run.name), "The data files may have changed since.");
+  if (!record->nan)
+    throw Error(fmt::format("step {} is not finite in the metrics of run {}, but its replay is", record->step, run.name),
+                "The data files may have changed since.");
   const tracing::NanOrigin& n = *record->nan;
   const nlohmann::json j = to_json(n);
   const std::string name = fmt::format("first non-finite value, step {}", n.step);
@@ -138,12 +170,15 @@ int nan_origin(const Args& args) {
   }
   std::string text = n.sentence + "\n\n";
   std::vector<std::vector<std::string>> rows = {{"step", count_text(n.step)}};
-  rows.push_back({"op", n.seq ? fmt::format("{} (#{} of the step, {})", n.op, n.seq, n.phase) : "none: the value was there before the step"});
+  rows.push_back(
+      {"op", n.seq ? fmt::format("{} (#{} of the step, {})", n.op, n.seq, n.phase) : "none: the value was there before the step"});
   rows.push_back({"module", n.module.empty() ? "-" : n.module});
-  rows.push_back({"element", fmt::format("{} of the result is {}; {} of {} elements are not finite", to_string(n.index), n.value, count_text(n.bad), count_text(n.total))});
+  rows.push_back({"element", fmt::format("{} of the result is {}; {} of {} elements are not finite", to_string(n.index), n.value,
+                                         count_text(n.bad), count_text(n.total))});
   for (const auto& o : n.operands)
-    rows.push_back({"input", fmt::format("{} {}: element {} is {}; min {} max {} mean {}, {} not finite", o.name, o.type, to_string(o.index), o.value, value_text(o.min), value_text(o.max),
-                                         value_text(o.mean), count_text(o.bad))});
+    rows.push_back(
+        {"input", fmt::format("{} {}: element {} is {}; min {} max {} mean {}, {} not finite", o.name, o.type, to_string(o.index), o.value,
+                              value_text(o.min), value_text(o.max), value_text(o.mean), count_text(o.bad))});
   if (n.sample >= 0) rows.push_back({"sample", fmt::format("row {} of the training set", count_text(n.sample))});
   print(text + table(rows));
   return 0;
@@ -153,12 +188,25 @@ const Option kJson{"--json", "", "JSON lines on standard output"};
 const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
 
 const bool registered[] = {
-    register_command({"digest", "PROJECT RUN --step N", 2, 2, {{"--step", "N|last|best", "the step"}, kThreads, kJson},
-                      "SHA-256 over parameters, optimizer, random state and data cursor after a step", digest}),
-    register_command({"goto", "PROJECT RUN --step N", 2, 2,
-                      {{"--step", "N|last|best", "the step"}, {"--tensor", "NAME", "this one only"}, {"--all", "", "also the activations and gradients of the step"},
-                       {"--out", "X.npy", "save the tensor"}, kThreads, kJson},
-                      "goes back to a step and lists its tensors, or saves one", go_to}),
+    register_command({"digest",
+                      "PROJECT RUN --step N",
+                      2,
+                      2,
+                      {{"--step", "N|last|best", "the step"}, kThreads, kJson},
+                      "SHA-256 over parameters, optimizer, random state and data cursor after a step",
+                      digest}),
+    register_command({"goto",
+                      "PROJECT RUN --step N",
+                      2,
+                      2,
+                      {{"--step", "N|last|best", "the step"},
+                       {"--tensor", "NAME", "this one only"},
+                       {"--all", "", "also the activations and gradients of the step"},
+                       {"--out", "X.npy", "save the tensor"},
+                       kThreads,
+                       kJson},
+                      "goes back to a step and lists its tensors, or saves one",
+                      go_to}),
     register_command({"nan", "PROJECT [RUN]", 1, 2, {kThreads, kJson}, "finds where a run first stopped being finite", nan_origin}),
 };
 

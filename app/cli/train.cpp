@@ -23,12 +23,18 @@ using State = RunStatus::State;
 
 const char* word(State s) {
   switch (s) {
-    case State::starting: return "starting";
-    case State::running: return "running";
-    case State::paused: return "paused";
-    case State::finished: return "finished";
-    case State::stopped: return "stopped";
-    case State::failed: return "failed";
+    case State::starting:
+      return "starting";
+    case State::running:
+      return "running";
+    case State::paused:
+      return "paused";
+    case State::finished:
+      return "finished";
+    case State::stopped:
+      return "stopped";
+    case State::failed:
+      return "failed";
   }
   return "";
 }
@@ -46,7 +52,9 @@ class Records {
       open_.erase(open_.begin());
     }
   }
-  double test_accuracy = NAN, test_loss = NAN;
+  /// Lines for people, at most once each.
+  std::vector<std::string> lines() { return std::exchange(lines_, {}); }
+  double test_accuracy = NAN, test_loss = NAN;  ///< the last ones
 
  private:
   void give(const RunStatus& s, int64_t step, const std::map<std::string, double>& values) {
@@ -59,15 +67,11 @@ class Records {
       print_json(j);
     } else if (values.contains("test_loss")) {
       const std::string accuracy = values.contains("test_accuracy") ? fmt::format(", test accuracy {:.2f} %", 100 * test_accuracy) : "";
-      lines_.push_back(fmt::format("epoch {}/{}: step {}, test loss {:.4f}{}", std::min(epoch + 1, s.epochs), s.epochs, count_text(step), test_loss, accuracy));
+      lines_.push_back(fmt::format("epoch {}/{}: step {}, test loss {:.4f}{}", std::min(epoch + 1, s.epochs), s.epochs, count_text(step),
+                                   test_loss, accuracy));
     }
   }
 
- public:
-  /// Lines for people, at most once each.
-  std::vector<std::string> lines() { return std::exchange(lines_, {}); }
-
- private:
   bool json_;
   std::vector<projects::MetricRow> drained_;
   std::map<int64_t, std::map<std::string, double>> open_;
@@ -78,13 +82,16 @@ std::string tail(const RunStatus& s) {
   const double done = static_cast<double>(s.step);
   std::string text = fmt::format("epoch {}/{}  loss {:.4f}", std::min(s.epoch + 1, s.epochs), s.epochs, s.loss);
   if (s.samples_per_second > 0) text += fmt::format("  {}/s", count_text(static_cast<int64_t>(s.samples_per_second)));
-  if (s.step > 20 && s.seconds > 1) text += fmt::format("  {} left", duration_text(s.seconds / done * static_cast<double>(s.total_steps - s.step)));
+  if (s.step > 20 && s.seconds > 1)
+    text += fmt::format("  {} left", duration_text(s.seconds / done * static_cast<double>(s.total_steps - s.step)));
   return text;
 }
 
 int train(const Args& args) {
   const std::string device = args.text("--device", "cpu");
-  if (device != "cpu") throw Error(fmt::format("this build has no device {}", device), "Train on the CPU: leave --device out. `tenon doctor` says what is there.");
+  if (device != "cpu")
+    throw Error(fmt::format("this build has no device {}", device),
+                "Train on the CPU: leave --device out. `tenon doctor` says what is there.");
   const auto project = projects::Project::open(args.word(0));
   projects::TrainOptions options;
   options.run_name = args.text("--run");
@@ -102,9 +109,15 @@ int train(const Args& args) {
   RunStatus s = driver->status();
   const bool json = args.json();
   if (json)
-    print_json({{"run", s.name}, {"status", "running"}, {"project", args.word(0)}, {"step", s.step}, {"total_steps", s.total_steps}, {"epochs", s.epochs}});
+    print_json({{"run", s.name},
+                {"status", "running"},
+                {"project", args.word(0)},
+                {"step", s.step},
+                {"total_steps", s.total_steps},
+                {"epochs", s.epochs}});
   else
-    print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps), s.step ? fmt::format(", going on after step {}", count_text(s.step)) : ""));
+    print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps),
+                      s.step ? fmt::format(", going on after step {}", count_text(s.step)) : ""));
 
   Bar bar("step");
   Records records(json);
@@ -134,14 +147,16 @@ int train(const Args& args) {
 
   const projects::RunInfo info = project->run(s.run);
   if (json) {
-    nlohmann::json end = {{"run", info.name}, {"status", word(s.state)}, {"step", info.steps}, {"total_steps", info.total_steps}, {"seconds", info.seconds}, {"best", info.best}};
+    nlohmann::json end = {{"run", info.name},        {"status", word(s.state)}, {"step", info.steps}, {"total_steps", info.total_steps},
+                          {"seconds", info.seconds}, {"best", info.best}};
     if (!s.error.empty()) end["error"] = s.error;
     print_json(end);
   }
   if (s.state == State::failed) throw Error(fmt::format("run {} failed: {}", info.name, s.error));
   if (json) return 0;
   if (s.state == State::stopped)
-    print(fmt::format("run {} stopped after step {}; go on with: tenon train {} --resume {}\n", info.name, count_text(info.steps), args.word(0), info.name));
+    print(fmt::format("run {} stopped after step {}; go on with: tenon train {} --resume {}\n", info.name, count_text(info.steps),
+                      args.word(0), info.name));
   else
     print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps), duration_text(info.seconds),
                       std::isnan(records.test_accuracy) ? "" : fmt::format(", test accuracy {:.2f} %", 100 * records.test_accuracy)));
@@ -174,13 +189,27 @@ const Option kJson{"--json", "", "JSON lines on standard output"};
 const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
 
 const bool registered[] = {
-    register_command({"train", "PROJECT", 1, 1,
-                      {{"--run", "NAME", "name of the new run"}, {"--resume", "RUN", "go on with a run from its last checkpoint"}, {"--device", "NAME", "cpu"}, kThreads,
-                       {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"}, {"--epochs", "N", "passes over the training set"},
-                       {"--max-steps", "N", "stop after so many steps"}, kJson},
-                      "trains the model of a project", train}),
-    register_command({"eval", "PROJECT [RUN]", 1, 2, {{"--checkpoint", "best|last|STEP", "which state to evaluate (last)"}, kThreads, kJson},
-                      "evaluates a run on the test split", evaluate}),
+    register_command({"train",
+                      "PROJECT",
+                      1,
+                      1,
+                      {{"--run", "NAME", "name of the new run"},
+                       {"--resume", "RUN", "go on with a run from its last checkpoint"},
+                       {"--device", "NAME", "cpu"},
+                       kThreads,
+                       {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},
+                       {"--epochs", "N", "passes over the training set"},
+                       {"--max-steps", "N", "stop after so many steps"},
+                       kJson},
+                      "trains the model of a project",
+                      train}),
+    register_command({"eval",
+                      "PROJECT [RUN]",
+                      1,
+                      2,
+                      {{"--checkpoint", "best|last|STEP", "which state to evaluate (last)"}, kThreads, kJson},
+                      "evaluates a run on the test split",
+                      evaluate}),
 };
 
 }  // namespace

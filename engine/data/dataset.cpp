@@ -78,9 +78,11 @@ Split open_dataset(const std::string& name, const Options& options) {
   int64_t values = split.train->input().shape.product();
   if (split.train->input().dtype != DType::f32) throw Error::usage("data.nan_sample: the inputs of data set " + name + " are not f32");
   if (options.nan_sample >= split.train->size())
-    throw Error::usage("data.nan_sample = " + std::to_string(options.nan_sample) + ": the training set has " + std::to_string(split.train->size()) + " samples");
+    throw Error::usage("data.nan_sample = " + std::to_string(options.nan_sample) + ": the training set has " +
+                       std::to_string(split.train->size()) + " samples");
   if (options.nan_value_index < 0 || options.nan_value_index >= values)
-    throw Error::usage("data.nan_value_index = " + std::to_string(options.nan_value_index) + ": a sample has " + std::to_string(values) + " values");
+    throw Error::usage("data.nan_value_index = " + std::to_string(options.nan_value_index) + ": a sample has " + std::to_string(values) +
+                       " values");
   split.train = std::make_shared<Spoiled>(split.train, options.nan_sample, options.nan_value_index);
   return split;
 }

@@ -35,12 +35,12 @@ Batch fetch(const Dataset& set, std::vector<int64_t> rows);
 
 /// What a data set is made from; each kind reads what it knows.
 struct Options {
-  std::string dir;               ///< of the files; empty: the kind's default
-  uint64_t seed = 0;             ///< of generated samples
-  int64_t samples = 0;           ///< generated training samples
-  double noise = 0;              ///< of generated samples
-  int64_t nan_sample = -1;       ///< a training row to spoil with a NaN, to try the NaN doctor on; -1: none
-  int64_t nan_value_index = 0;   ///< which value of that row
+  std::string dir;              ///< of the files; empty: the kind's default
+  uint64_t seed = 0;            ///< of generated samples
+  int64_t samples = 0;          ///< generated training samples
+  double noise = 0;             ///< of generated samples
+  int64_t nan_sample = -1;      ///< a training row to spoil with a NaN, to try the NaN doctor on; -1: none
+  int64_t nan_value_index = 0;  ///< which value of that row
 };
 struct Split {
   std::shared_ptr<const Dataset> train, test;

@@ -41,7 +41,8 @@ class File {
       int code = 0;
       const char* why = gzerror(file_, &code);
       // A gzip stream that stops in its middle is reported as a short file below, with its byte counts.
-      if (got < 0 && code != Z_BUF_ERROR) throw Error(path_ + " is damaged after " + std::to_string(at_ + done) + " unpacked bytes: " + why, kWhere);
+      if (got < 0 && code != Z_BUF_ERROR)
+        throw Error(path_ + " is damaged after " + std::to_string(at_ + done) + " unpacked bytes: " + why, kWhere);
       if (got <= 0) break;
       done += got;
     }
@@ -71,7 +72,8 @@ Idx read_idx(const std::string& wanted, int axes) {
     std::snprintf(text, sizeof text, "0x%08X", big_endian(head));
     char expected[16];
     std::snprintf(expected, sizeof expected, "0x%08X", 0x800u + static_cast<unsigned>(axes));
-    throw Error(path + " is no IDX file of bytes with " + std::to_string(axes) + " axes: it begins with " + text + ", not " + expected, kWhere);
+    throw Error(path + " is no IDX file of bytes with " + std::to_string(axes) + " axes: it begins with " + text + ", not " + expected,
+                kWhere);
   }
   if (got < need) throw Error(path + " ends after " + std::to_string(got) + " bytes, within its header of " + std::to_string(need), kWhere);
   Idx idx;
@@ -88,12 +90,14 @@ Idx read_idx(const std::string& wanted, int axes) {
     idx.values.resize(static_cast<size_t>(before + step));
     int64_t read = file.read(idx.values.data() + before, step);
     if (read < step)
-      throw Error(path + " is cut short: it holds " + std::to_string(need + before + read) + " of " + std::to_string(need + count) + " bytes for " + to_string(idx.shape) +
-                      " values",
+      throw Error(path + " is cut short: it holds " + std::to_string(need + before + read) + " of " + std::to_string(need + count) +
+                      " bytes for " + to_string(idx.shape) + " values",
                   kWhere);
   }
   uint8_t extra;
-  if (file.read(&extra, 1) != 0) throw Error(path + " holds more than the " + std::to_string(need + count) + " bytes its header says for " + to_string(idx.shape), kWhere);
+  if (file.read(&extra, 1) != 0)
+    throw Error(path + " holds more than the " + std::to_string(need + count) + " bytes its header says for " + to_string(idx.shape),
+                kWhere);
   return idx;
 }
 

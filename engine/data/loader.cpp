@@ -19,7 +19,8 @@ std::vector<int64_t> epoch_order(int64_t n, uint64_t seed, int64_t epoch) {
   std::vector<int64_t> rows(static_cast<size_t>(n));
   std::iota(rows.begin(), rows.end(), int64_t{0});
   Philox random{seed, stream_of("data.order") + static_cast<uint64_t>(epoch)};
-  for (int64_t i = n - 1; i > 0; --i) std::swap(rows[static_cast<size_t>(i)], rows[random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(i) + 1)]);
+  for (int64_t i = n - 1; i > 0; --i)
+    std::swap(rows[static_cast<size_t>(i)], rows[random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(i) + 1)]);
   return rows;
 }
 
@@ -37,11 +38,11 @@ struct Loader::Impl {
   // Batches are numbered through: epoch * per_epoch + index. Guarded by mutex: everything below.
   std::mutex mutex;
   std::condition_variable work, done;
-  int64_t position = 0;              // that next() gives
-  int64_t claimed = 0;               // the next one a worker takes
-  uint64_t generation = 0;           // raised by seek(): results of earlier ones are dropped
+  int64_t position = 0;     // that next() gives
+  int64_t claimed = 0;      // the next one a worker takes
+  uint64_t generation = 0;  // raised by seek(): results of earlier ones are dropped
   std::map<int64_t, Result> ready;
-  std::map<int64_t, Order> orders;   // of the epochs in flight
+  std::map<int64_t, Order> orders;  // of the epochs in flight
   bool quit = false;
   std::vector<std::thread> threads;
 
@@ -123,7 +124,8 @@ Loader::Loader(std::shared_ptr<const Dataset> set, LoaderOptions options) : impl
   int64_t n = m.set->size();
   if (options.batch < 1) throw Error::usage("data.batch_size = " + std::to_string(options.batch) + ": a batch has at least one sample");
   if (options.batch > n)
-    throw Error::usage("data.batch_size = " + std::to_string(options.batch) + " is larger than the data set, which has " + std::to_string(n) + " samples");
+    throw Error::usage("data.batch_size = " + std::to_string(options.batch) + " is larger than the data set, which has " +
+                       std::to_string(n) + " samples");
   m.options.prefetch = std::max<int64_t>(1, options.prefetch);
   m.per_epoch = options.drop_last ? n / options.batch : (n + options.batch - 1) / options.batch;
   for (int i = 0; i < options.workers; ++i) m.threads.emplace_back([&m] { m.run(); });
@@ -144,7 +146,8 @@ int64_t Loader::index() const { return impl_->position % impl_->per_epoch; }
 
 void Loader::seek(int64_t epoch, int64_t index) {
   if (epoch < 0 || index < 0 || index >= impl_->per_epoch)
-    throw Error("no batch " + std::to_string(index) + " in epoch " + std::to_string(epoch) + ": an epoch has " + std::to_string(impl_->per_epoch) + " batches");
+    throw Error("no batch " + std::to_string(index) + " in epoch " + std::to_string(epoch) + ": an epoch has " +
+                std::to_string(impl_->per_epoch) + " batches");
   {
     std::lock_guard lock(impl_->mutex);
     int64_t to = epoch * impl_->per_epoch + index;

@@ -7,8 +7,8 @@ namespace tenon::data {
 
 struct LoaderOptions {
   int64_t batch = 64;
-  int workers = 1;         ///< threads that fetch ahead; 0: next() fetches
-  int64_t prefetch = 4;    ///< batches ahead at most
+  int workers = 1;       ///< threads that fetch ahead; 0: next() fetches
+  int64_t prefetch = 4;  ///< batches ahead at most
   bool shuffle = true;
   bool drop_last = false;  ///< leave out a last batch that is not full
   uint64_t seed = 0;       ///< of the order

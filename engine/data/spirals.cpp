@@ -43,7 +43,8 @@ class Spirals : public Dataset {
 
 Split open(const Options& o) {
   int64_t samples = o.samples > 0 ? o.samples : kDefaultSamples;
-  return {std::make_shared<Spirals>(o.seed, "spirals.train", samples, o.noise), std::make_shared<Spirals>(o.seed, "spirals.test", kTestSamples, o.noise)};
+  return {std::make_shared<Spirals>(o.seed, "spirals.train", samples, o.noise),
+          std::make_shared<Spirals>(o.seed, "spirals.test", kTestSamples, o.noise)};
 }
 
 const bool registered = register_dataset({"spirals", "generated points on two interleaved spirals in the plane; needs no files", open});

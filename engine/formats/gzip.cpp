@@ -18,7 +18,8 @@ bool is_gzip(std::string_view bytes) { return bytes.size() > 2 && bytes[0] == '\
 
 std::string gzip(std::string_view bytes) {
   z_stream z{};
-  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw Error("compression could not be started: memory is out");
+  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw Error("compression could not be started: memory is out");
   std::string out;
   size_t at = 0;
   int code = Z_OK;

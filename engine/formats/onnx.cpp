@@ -33,17 +33,35 @@ struct Reader {
     using A = onnx::AttributeProto;
     OnnxAttribute a;
     a.name = p.name();
-    if (!p.ref_attr_name().empty()) throw Error(fmt::format("{}: attribute {} refers to a function's attribute outside of one", where, a.name));
+    if (!p.ref_attr_name().empty())
+      throw Error(fmt::format("{}: attribute {} refers to a function's attribute outside of one", where, a.name));
     switch (p.type()) {
-      case A::FLOAT: a.value = static_cast<double>(p.f()); break;
-      case A::INT: a.value = static_cast<int64_t>(p.i()); break;
-      case A::STRING: a.value = p.s(); break;
-      case A::TENSOR: a.value = read_tensor(p.t(), fmt::format("{}: attribute {}", where, a.name), folder); break;
-      case A::GRAPH: a.value = std::make_shared<OnnxGraph>(graph(p.g(), depth + 1)); break;
-      case A::FLOATS: a.value = std::vector<double>(p.floats().begin(), p.floats().end()); break;
-      case A::INTS: a.value = std::vector<int64_t>(p.ints().begin(), p.ints().end()); break;
-      case A::STRINGS: a.value = std::vector<std::string>(p.strings().begin(), p.strings().end()); break;
-      default: throw Error(fmt::format("{}: attribute {} is of a kind that is not supported ({})", where, a.name, static_cast<int>(p.type())));
+      case A::FLOAT:
+        a.value = static_cast<double>(p.f());
+        break;
+      case A::INT:
+        a.value = static_cast<int64_t>(p.i());
+        break;
+      case A::STRING:
+        a.value = p.s();
+        break;
+      case A::TENSOR:
+        a.value = read_tensor(p.t(), fmt::format("{}: attribute {}", where, a.name), folder);
+        break;
+      case A::GRAPH:
+        a.value = std::make_shared<OnnxGraph>(graph(p.g(), depth + 1));
+        break;
+      case A::FLOATS:
+        a.value = std::vector<double>(p.floats().begin(), p.floats().end());
+        break;
+      case A::INTS:
+        a.value = std::vector<int64_t>(p.ints().begin(), p.ints().end());
+        break;
+      case A::STRINGS:
+        a.value = std::vector<std::string>(p.strings().begin(), p.strings().end());
+        break;
+      default:
+        throw Error(fmt::format("{}: attribute {} is of a kind that is not supported ({})", where, a.name, static_cast<int>(p.type())));
     }
     return a;
   }
@@ -53,7 +71,8 @@ struct Reader {
     if (p.sparse_initializer_size()) throw Error(fmt::format("{}: sparse initializers are not supported", name));
     OnnxGraph g;
     g.name = p.name();
-    for (const auto& t : p.initializer()) g.initializers.emplace_back(t.name(), read_tensor(t, fmt::format("{}: initializer {}", name, t.name()), folder));
+    for (const auto& t : p.initializer())
+      g.initializers.emplace_back(t.name(), read_tensor(t, fmt::format("{}: initializer {}", name, t.name()), folder));
     for (const auto& v : p.input()) g.inputs.push_back(value(v));
     for (const auto& v : p.output()) g.outputs.push_back(value(v));
     for (const auto& v : p.value_info()) g.values.push_back(value(v));
@@ -65,7 +84,8 @@ struct Reader {
       node.domain = n.domain() == "ai.onnx" ? std::string() : n.domain();
       node.inputs.assign(n.input().begin(), n.input().end());
       node.outputs.assign(n.output().begin(), n.output().end());
-      const std::string where = fmt::format("{}: node {} ({})", name, node.name.empty() ? fmt::format("#{}", number) : node.name, node.op_type);
+      const std::string where =
+          fmt::format("{}: node {} ({})", name, node.name.empty() ? fmt::format("#{}", number) : node.name, node.op_type);
       if (node.op_type.empty()) throw Error(where + " has no operator");
       for (const auto& a : n.attribute()) node.attributes.push_back(attribute(a, where, depth));
       g.nodes.push_back(std::move(node));
@@ -214,7 +234,9 @@ OnnxModel load_onnx(const std::string& path) {
 std::string onnx_bytes(const OnnxModel& model) {
   size_t bytes = 0;
   for (const auto& [name, t] : model.graph.initializers) bytes += t.nbytes();
-  if (bytes > kProtobufLimit) throw Error(fmt::format("the model's weights of {} bytes do not fit into one ONNX file", bytes), "Save it to a file: its weights then go beside it.");
+  if (bytes > kProtobufLimit)
+    throw Error(fmt::format("the model's weights of {} bytes do not fit into one ONNX file", bytes),
+                "Save it to a file: its weights then go beside it.");
   onnx::ModelProto p;
   write_model(model, p);
   return p.SerializeAsString();

@@ -20,15 +20,16 @@ struct TypePair {
   TensorProto::DataType onnx;
   DType dtype;
 };
-constexpr TypePair kTypes[] = {{TensorProto::BOOL, DType::boolean}, {TensorProto::UINT8, DType::u8},    {TensorProto::INT8, DType::i8},
-                               {TensorProto::INT16, DType::i16},    {TensorProto::INT32, DType::i32},   {TensorProto::INT64, DType::i64},
+constexpr TypePair kTypes[] = {{TensorProto::BOOL, DType::boolean}, {TensorProto::UINT8, DType::u8},      {TensorProto::INT8, DType::i8},
+                               {TensorProto::INT16, DType::i16},    {TensorProto::INT32, DType::i32},     {TensorProto::INT64, DType::i64},
                                {TensorProto::FLOAT16, DType::f16},  {TensorProto::BFLOAT16, DType::bf16}, {TensorProto::FLOAT, DType::f32},
                                {TensorProto::DOUBLE, DType::f64}};
 
 int64_t parse_number(const std::string& text, const std::string& where) {
   int64_t n = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < 0) throw Error(fmt::format("{}: \"{}\" is no position in its external data", where, text));
+  if (error != std::errc() || end != text.data() + text.size() || n < 0)
+    throw Error(fmt::format("{}: \"{}\" is no position in its external data", where, text));
   return n;
 }
 
@@ -46,22 +47,26 @@ std::string external_bytes(const TensorProto& proto, const std::string& where, c
   std::error_code code;
   const fs::path root = fs::weakly_canonical(folder, code), path = fs::weakly_canonical(root / location, code);
   const fs::path inside = path.lexically_relative(root);
-  if (code || location.empty() || inside.empty() || *inside.begin() == "..") throw Error(fmt::format("{} points to \"{}\", outside the model's folder", where, location));
+  if (code || location.empty() || inside.empty() || *inside.begin() == "..")
+    throw Error(fmt::format("{} points to \"{}\", outside the model's folder", where, location));
   const auto size = fs::file_size(path, code);
   if (code) throw Error(fmt::format("{}: its external data {} is missing", where, path.string()));
-  if (length >= 0 && static_cast<size_t>(length) != expected) throw Error(fmt::format("{}: {} bytes of external data for a tensor of {}", where, length, expected));
+  if (length >= 0 && static_cast<size_t>(length) != expected)
+    throw Error(fmt::format("{}: {} bytes of external data for a tensor of {}", where, length, expected));
   if (static_cast<uint64_t>(offset) > size || expected > size - static_cast<uint64_t>(offset))
     throw Error(fmt::format("{}: its external data {} is cut short", where, path.string()));
   std::string out(expected, '\0');
   std::ifstream in(path, std::ios::binary);
   in.seekg(offset);
-  if (!in.read(out.data(), static_cast<std::streamsize>(expected))) throw Error(fmt::format("{}: its external data {} cannot be read", where, path.string()));
+  if (!in.read(out.data(), static_cast<std::streamsize>(expected)))
+    throw Error(fmt::format("{}: its external data {} cannot be read", where, path.string()));
   return out;
 }
 
 template <class To, class Field>
 void copy_field(const Field& field, Tensor& t, const std::string& where) {
-  if (field.size() != t.numel()) throw Error(fmt::format("{} has {} elements in its data and {} in its shape", where, field.size(), t.numel()));
+  if (field.size() != t.numel())
+    throw Error(fmt::format("{} has {} elements in its data and {} in its shape", where, field.size(), t.numel()));
   To* to = t.data<To>();
   for (int64_t i = 0; i < t.numel(); ++i) to[i] = static_cast<To>(field[static_cast<int>(i)]);
 }
@@ -84,16 +89,19 @@ bool dtype_from_onnx(int type, DType& out) {
 }
 
 std::string onnx_type_name(int type) {
-  static constexpr const char* names[] = {"undefined", "float",   "uint8",  "int8",   "uint16",    "int16",      "int32",   "int64",  "string",
-                                          "bool",      "float16", "double", "uint32", "uint64",    "complex64",  "complex128", "bfloat16"};
+  static constexpr const char* names[] = {"undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
+                                          "int32",     "int64",  "string",    "bool",       "float16", "double",
+                                          "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
   return type >= 0 && type < static_cast<int>(std::size(names)) ? names[type] : fmt::format("type {}", type);
 }
 
 Tensor read_tensor(const TensorProto& proto, const std::string& where, const std::string& folder) {
   DType dtype;
-  if (!dtype_from_onnx(proto.data_type(), dtype)) throw Error(fmt::format("{} has the type {}, which is not supported", where, onnx_type_name(proto.data_type())));
+  if (!dtype_from_onnx(proto.data_type(), dtype))
+    throw Error(fmt::format("{} has the type {}, which is not supported", where, onnx_type_name(proto.data_type())));
   if (proto.has_segment()) throw Error(fmt::format("{} is given in segments, which is not supported", where));
-  if (proto.dims_size() > kMaxDims) throw Error(fmt::format("{} has {} dimensions; at most {} are supported", where, proto.dims_size(), kMaxDims));
+  if (proto.dims_size() > kMaxDims)
+    throw Error(fmt::format("{} has {} dimensions; at most {} are supported", where, proto.dims_size(), kMaxDims));
   Shape shape;
   const size_t item = itemsize(dtype);
   // No tensor is larger than 2^40 elements; with that bound on every partial product nothing overflows.
@@ -109,26 +117,49 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, const std
   if (external || proto.has_raw_data()) {
     const std::string outside = external ? external_bytes(proto, where, folder, bytes) : std::string();
     const std::string& raw = external ? outside : proto.raw_data();
-    if (raw.size() != bytes) throw Error(fmt::format("{} has {} bytes of data, and its shape {} needs {}", where, raw.size(), to_string(shape), bytes));
+    if (raw.size() != bytes)
+      throw Error(fmt::format("{} has {} bytes of data, and its shape {} needs {}", where, raw.size(), to_string(shape), bytes));
     Tensor t = empty(shape, dtype);
     if (bytes) std::memcpy(t.raw(), raw.data(), bytes);
     return t;
   }
   // Typed fields: the number of elements is checked against the field before anything is allocated.
-  const int64_t given = dtype == DType::f32 ? proto.float_data_size() : dtype == DType::f64 ? proto.double_data_size() : dtype == DType::i64 ? proto.int64_data_size() : proto.int32_data_size();
-  if (given != shape.product()) throw Error(fmt::format("{} has {} elements in its data, and its shape {} needs {}", where, given, to_string(shape), shape.product()));
+  const int64_t given = dtype == DType::f32   ? proto.float_data_size()
+                        : dtype == DType::f64 ? proto.double_data_size()
+                        : dtype == DType::i64 ? proto.int64_data_size()
+                                              : proto.int32_data_size();
+  if (given != shape.product())
+    throw Error(fmt::format("{} has {} elements in its data, and its shape {} needs {}", where, given, to_string(shape), shape.product()));
   Tensor t = empty(shape, dtype);
   switch (dtype) {
-    case DType::f32: copy_field<float>(proto.float_data(), t, where); break;
-    case DType::f64: copy_field<double>(proto.double_data(), t, where); break;
-    case DType::i64: copy_field<int64_t>(proto.int64_data(), t, where); break;
-    case DType::i32: copy_field<int32_t>(proto.int32_data(), t, where); break;
-    case DType::i16: copy_field<int16_t>(proto.int32_data(), t, where); break;
-    case DType::i8: copy_field<int8_t>(proto.int32_data(), t, where); break;
-    case DType::u8: copy_field<uint8_t>(proto.int32_data(), t, where); break;
-    case DType::boolean: copy_field<bool>(proto.int32_data(), t, where); break;
+    case DType::f32:
+      copy_field<float>(proto.float_data(), t, where);
+      break;
+    case DType::f64:
+      copy_field<double>(proto.double_data(), t, where);
+      break;
+    case DType::i64:
+      copy_field<int64_t>(proto.int64_data(), t, where);
+      break;
+    case DType::i32:
+      copy_field<int32_t>(proto.int32_data(), t, where);
+      break;
+    case DType::i16:
+      copy_field<int16_t>(proto.int32_data(), t, where);
+      break;
+    case DType::i8:
+      copy_field<int8_t>(proto.int32_data(), t, where);
+      break;
+    case DType::u8:
+      copy_field<uint8_t>(proto.int32_data(), t, where);
+      break;
+    case DType::boolean:
+      copy_field<bool>(proto.int32_data(), t, where);
+      break;
     case DType::f16:
-    case DType::bf16: copy_field<uint16_t>(proto.int32_data(), t, where); break;  // the bits, one value each
+    case DType::bf16:
+      copy_field<uint16_t>(proto.int32_data(), t, where);
+      break;  // the bits, one value each
   }
   return t;
 }

@@ -10,7 +10,9 @@
 namespace tenon::formats {
 namespace {
 
-std::string describe(const OnnxNode& n, size_t number) { return fmt::format("node {} ({})", n.name.empty() ? fmt::format("#{}", number) : n.name, n.op_type); }
+std::string describe(const OnnxNode& n, size_t number) {
+  return fmt::format("node {} ({})", n.name.empty() ? fmt::format("#{}", number) : n.name, n.op_type);
+}
 
 /// Names that the body graphs of a node read from outside.
 void outer_reads(const OnnxGraph& g, std::vector<std::string>& out) {

@@ -8,6 +8,9 @@
 
 namespace tenon::formats {
 std::vector<std::pair<std::string, std::string>> library_versions() {
-  return {{"oneDNN", std::string(kernels::dnnl_name()).substr(7)}, {"protobuf", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION)}, {"zlib", zlibVersion()}, {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)}};
+  return {{"oneDNN", std::string(kernels::dnnl_name()).substr(7)},
+          {"protobuf", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION)},
+          {"zlib", zlibVersion()},
+          {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)}};
 }
 }  // namespace tenon::formats

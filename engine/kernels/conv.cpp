@@ -34,8 +34,11 @@ int64_t weights_cut(const ConvShape& s) { return std::max<int64_t>((s.n + 7) / 8
 class Packed {
  public:
   Packed(const ConvShape& s, ConvPass pass, int64_t grain, const float* w)
-      : full_(with_batch(s, std::min(grain, s.n))), last_(with_batch(s, s.n % grain ? s.n % grain : full_.n)),
-        differs_(!dnnl_conv_same_weights(full_, last_, pass)), a_(bytes(full_, pass)), b_(differs_ ? bytes(last_, pass) : 0) {
+      : full_(with_batch(s, std::min(grain, s.n))),
+        last_(with_batch(s, s.n % grain ? s.n % grain : full_.n)),
+        differs_(!dnnl_conv_same_weights(full_, last_, pass)),
+        a_(bytes(full_, pass)),
+        b_(differs_ ? bytes(last_, pass) : 0) {
     dnnl_conv_pack(full_, pass, w, a_.data());
     if (differs_) dnnl_conv_pack(last_, pass, w, b_.data());
   }
@@ -111,7 +114,8 @@ void conv2d_backward_weights<float>(const ConvShape& s, const float* x, const fl
   Scratch<float> partial(pieces * each), partial_bias(s.bias ? pieces * s.oc : 0);
   parallel_for(s.n, grain, [&](int64_t i, int64_t) {
     int64_t p = i / grain;
-    dnnl_conv_backward_weights(p + 1 < pieces ? full : last, x + i * image_x, gy + i * image_y, &partial[p * each], &partial_bias[s.bias ? p * s.oc : 0]);
+    dnnl_conv_backward_weights(p + 1 < pieces ? full : last, x + i * image_x, gy + i * image_y, &partial[p * each],
+                               &partial_bias[s.bias ? p * s.oc : 0]);
   });
   int64_t alike = differs ? pieces - 1 : pieces, count = static_cast<int64_t>(dnnl_conv_weight_bytes(full, pass) / sizeof(float));
   parallel_for(count, 16 * 1024, [&](int64_t i, int64_t e) {

@@ -7,9 +7,12 @@ namespace tenon::kernels {
 // of the shape; weight gradients are added up over those pieces in order, so the bits do not depend on the number of threads.
 
 /// `b` may be null where s.bias is not set.
-template <class T> void conv2d_forward(const ConvShape& s, const T* x, const T* w, const T* b, T* y);
-template <class T> void conv2d_backward_data(const ConvShape& s, const T* gy, const T* w, T* gx);
+template <class T>
+void conv2d_forward(const ConvShape& s, const T* x, const T* w, const T* b, T* y);
+template <class T>
+void conv2d_backward_data(const ConvShape& s, const T* gy, const T* w, T* gx);
 /// `gb` is written where s.bias is set.
-template <class T> void conv2d_backward_weights(const ConvShape& s, const T* x, const T* gy, T* gw, T* gb);
+template <class T>
+void conv2d_backward_weights(const ConvShape& s, const T* x, const T* gy, T* gw, T* gb);
 
 }  // namespace tenon::kernels

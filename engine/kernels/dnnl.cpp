@@ -55,7 +55,7 @@ struct Key {
 };
 struct KeyHash {
   size_t operator()(const Key& k) const {
-    const int64_t v[] = {k.s.n,  k.s.ic, k.s.ih, k.s.iw, k.s.oc, k.s.oh, k.s.ow, k.s.kh,     k.s.kw,
+    const int64_t v[] = {k.s.n,  k.s.ic, k.s.ih, k.s.iw, k.s.oc, k.s.oh, k.s.ow,     k.s.kh,   k.s.kw,
                          k.s.sh, k.s.sw, k.s.ph, k.s.pw, k.s.dh, k.s.dw, k.s.groups, k.s.bias, static_cast<int64_t>(k.pass)};
     uint64_t h = 0xcbf29ce484222325ull;
     for (int64_t x : v) h = (h ^ static_cast<uint64_t>(x)) * 0x100000001b3ull;
@@ -82,9 +82,10 @@ std::unique_ptr<Conv> make_conv(const ConvShape& s, ConvPass pass) {
   const memory::dims stride = {s.sh, s.sw}, dilation = {s.dh - 1, s.dw - 1}, pad = {s.ph, s.pw};
   const auto direct = dnnl::algorithm::convolution_direct;
   using fwd = dnnl::convolution_forward;
-  fwd::primitive_desc forward(s.bias ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->bias, c->dst, stride, dilation, pad, pad)
-                                     : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, pad),
-                              engine());
+  fwd::primitive_desc forward(
+      s.bias ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->bias, c->dst, stride, dilation, pad, pad)
+             : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, pad),
+      engine());
   if (pass == ConvPass::forward) {
     c->packed = forward.weights_desc();
     c->primitive = fwd(forward);
@@ -131,8 +132,9 @@ void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a
                float* c, int64_t ldc) {
   alone();
   dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
-  if (status != dnnl_success) throw Error("product [" + std::to_string(m) + ", " + std::to_string(k) + "] x [" + std::to_string(k) + ", " + std::to_string(n) +
-                                          "] in oneDNN failed with status " + std::to_string(static_cast<int>(status)));
+  if (status != dnnl_success)
+    throw Error("product [" + std::to_string(m) + ", " + std::to_string(k) + "] x [" + std::to_string(k) + ", " + std::to_string(n) +
+                "] in oneDNN failed with status " + std::to_string(static_cast<int>(status)));
 }
 
 size_t dnnl_conv_weight_bytes(const ConvShape& s, ConvPass pass) {

@@ -43,9 +43,11 @@ void transpose_8x8(const float* from, int64_t from_row, float* to, int64_t to_ro
 #endif
 
 /// 32 bytes of lanes.
-template <class T> struct Lanes;
+template <class T>
+struct Lanes;
 #if defined(__AVX2__) && defined(__FMA__)
-template <> struct Lanes<float> {
+template <>
+struct Lanes<float> {
   static constexpr int count = 8;
   __m256 v;
   static Lanes zero() { return {_mm256_setzero_ps()}; }
@@ -53,7 +55,8 @@ template <> struct Lanes<float> {
   void store(float* p) const { _mm256_storeu_ps(p, v); }
   void add_product(float x, const Lanes& y) { v = _mm256_fmadd_ps(_mm256_set1_ps(x), y.v, v); }
 };
-template <> struct Lanes<double> {
+template <>
+struct Lanes<double> {
   static constexpr int count = 4;
   __m256d v;
   static Lanes zero() { return {_mm256_setzero_pd()}; }
@@ -62,7 +65,8 @@ template <> struct Lanes<double> {
   void add_product(double x, const Lanes& y) { v = _mm256_fmadd_pd(_mm256_set1_pd(x), y.v, v); }
 };
 #else
-template <class T> struct Lanes {
+template <class T>
+struct Lanes {
   static constexpr int count = 32 / sizeof(T);
   T v[count];
   static Lanes zero() { return {}; }
@@ -120,7 +124,8 @@ inline void rows(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col,
 }
 
 template <class T>
-void plain(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc, bool add) {
+void plain(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc,
+           bool add) {
   int64_t i = 0;
   for (; i + 4 <= m; i += 4) rows<T, 4>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, add);
   for (; i < m; ++i) rows<T, 1>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, add);
@@ -160,7 +165,8 @@ T dot(int64_t k, const T* a, int64_t a_col, const T* b) {
 }
 
 template <class T>
-void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool add) {
+void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
+           bool add) {
   int64_t a_row = ta ? 1 : lda, a_col = ta ? lda : 1;
   if (!tb) return plain(m, n, k, a, a_row, a_col, b, ldb, c, ldc, add);
   if (n * k <= kTinyB) {
@@ -209,8 +215,8 @@ void in_pieces(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, in
 
 }  // namespace
 
-void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c, int64_t ldc,
-          float beta) {
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c,
+          int64_t ldc, float beta) {
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (beta == 0) clear(m, n, c, ldc);

@@ -109,12 +109,12 @@ void mse_backward(int64_t n, const T* x, const T* y, T scale, T* gx) {
   });
 }
 
-#define LOSS_OF(T)                                                                                                       \
-  template double cross_entropy_forward<T>(int64_t, int64_t, const T*, const int64_t*, T*);                              \
-  template void cross_entropy_backward<T>(int64_t, int64_t, const T*, const int64_t*, const T*, T, T*);                  \
-  template void softmax_forward<T>(int64_t, int64_t, bool, const T*, T*);                                                \
-  template void softmax_backward<T>(int64_t, int64_t, bool, const T*, const T*, T*);                                     \
-  template double mse_forward<T>(int64_t, const T*, const T*);                                                           \
+#define LOSS_OF(T)                                                                                      \
+  template double cross_entropy_forward<T>(int64_t, int64_t, const T*, const int64_t*, T*);             \
+  template void cross_entropy_backward<T>(int64_t, int64_t, const T*, const int64_t*, const T*, T, T*); \
+  template void softmax_forward<T>(int64_t, int64_t, bool, const T*, T*);                               \
+  template void softmax_backward<T>(int64_t, int64_t, bool, const T*, const T*, T*);                    \
+  template double mse_forward<T>(int64_t, const T*, const T*);                                          \
   template void mse_backward<T>(int64_t, const T*, const T*, T, T*);
 LOSS_OF(float)
 LOSS_OF(double)

@@ -32,12 +32,15 @@ inline void each_tap(const PoolShape& s, int64_t oy, int64_t ox, const F& f) {
 }
 
 /// 32 bytes of values, and of integers as wide.
-template <class T> struct Lanes;
-template <> struct Lanes<float> {
+template <class T>
+struct Lanes;
+template <>
+struct Lanes<float> {
   typedef float Values __attribute__((vector_size(32)));
   typedef int32_t Numbers __attribute__((vector_size(32)));
 };
-template <> struct Lanes<double> {
+template <>
+struct Lanes<double> {
   typedef double Values __attribute__((vector_size(32)));
   typedef int64_t Numbers __attribute__((vector_size(32)));
 };
@@ -64,7 +67,8 @@ void largest(const Taps<const T>& taps, int64_t c, bool more, T* y, Index* index
     std::memcpy(&best, more ? y + j : taps.at[0] + j, sizeof best);
     if (more)
       for (int64_t l = 0; l < L; ++l) which[l] = index[j + l];
-    else which = N{} + taps.number[0];
+    else
+      which = N{} + taps.number[0];
     for (int t = more ? 0 : 1; t < taps.count; ++t) {
       V v;
       std::memcpy(&v, taps.at[t] + j, sizeof v);
@@ -154,7 +158,8 @@ template <class T, class Index>
 void max_pool2d_backward(const PoolShape& s, const T* gy, const Index* index, T* gx) {
   bool overlap = s.sh < (s.kh - 1) * s.dh + 1 || s.sw < (s.kw - 1) * s.dw + 1;
   // Windows side by side that reach every input write each of them once; else what no window touches is cleared first.
-  bool covered = s.sh == s.kh && s.sw == s.kw && s.dh == 1 && s.dw == 1 && s.ph == 0 && s.pw == 0 && s.ih == s.oh * s.kh && s.iw == s.ow * s.kw;
+  bool covered =
+      s.sh == s.kh && s.sw == s.kw && s.dh == 1 && s.dw == 1 && s.ph == 0 && s.pw == 0 && s.ih == s.oh * s.kh && s.iw == s.ow * s.kw;
   parallel_for(s.n, 1, [&](int64_t begin, int64_t end) {
     for (int64_t image = begin; image < end; ++image) {
       T* g = gx + image * s.ih * s.iw * s.c;
@@ -194,7 +199,7 @@ void max_pool2d_gather(const PoolShape& s, const T* v, const Index* index, T* ou
   });
 }
 
-#define POOL_OF(T, I)                                                             \
+#define POOL_OF(T, I)                                                                \
   template void max_pool2d_forward<T, I>(const PoolShape&, const T*, T*, I*);        \
   template void max_pool2d_backward<T, I>(const PoolShape&, const T*, const I*, T*); \
   template void max_pool2d_gather<T, I>(const PoolShape&, const T*, const I*, T*);

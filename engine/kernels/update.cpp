@@ -96,9 +96,12 @@ template <class T>
 void sgd(const SgdStep& s, int64_t n, T* p, const T* g, T* buf) {
   parallel_for(n, kGrain, [&](int64_t i, int64_t e) {
     T lr = static_cast<T>(s.lr), momentum = static_cast<T>(s.momentum), decay = static_cast<T>(s.weight_decay);
-    if (!buf) sgd_plain(e - i, p + i, g + i, lr, decay);
-    else if (s.nesterov) sgd_nesterov(e - i, p + i, g + i, buf + i, lr, decay, momentum);
-    else sgd_momentum(e - i, p + i, g + i, buf + i, lr, decay, momentum);
+    if (!buf)
+      sgd_plain(e - i, p + i, g + i, lr, decay);
+    else if (s.nesterov)
+      sgd_nesterov(e - i, p + i, g + i, buf + i, lr, decay, momentum);
+    else
+      sgd_momentum(e - i, p + i, g + i, buf + i, lr, decay, momentum);
   });
 }
 
@@ -117,9 +120,9 @@ void adam(const AdamStep& s, int64_t n, T* p, const T* g, T* m, T* v) {
   parallel_for(n, kGrain, [&](int64_t i, int64_t e) { adam_piece(e - i, p + i, g + i, m + i, v + i, k); });
 }
 
-#define UPDATE_OF(T)                                                       \
-  template double sum_of_squares<T>(int64_t, const T*);                    \
-  template void sgd<T>(const SgdStep&, int64_t, T*, const T*, T*);         \
+#define UPDATE_OF(T)                                               \
+  template double sum_of_squares<T>(int64_t, const T*);            \
+  template void sgd<T>(const SgdStep&, int64_t, T*, const T*, T*); \
   template void adam<T>(const AdamStep&, int64_t, T*, const T*, T*, T*);
 UPDATE_OF(float)
 UPDATE_OF(double)

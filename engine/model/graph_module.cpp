@@ -55,9 +55,11 @@ GraphModule::GraphModule(const ModelSpec& spec, Device device) : name_(spec.name
 }
 
 Tensor GraphModule::forward(const Tensor& x) {
-  if (x.ndim() != input_.shape.n + 1) throw Error("the model takes a batch of samples of shape " + to_string(input_.shape) + ", not a tensor of size " + to_string(x.size()));
+  if (x.ndim() != input_.shape.n + 1)
+    throw Error("the model takes a batch of samples of shape " + to_string(input_.shape) + ", not a tensor of size " + to_string(x.size()));
   for (int i = 0; i < input_.shape.n; ++i)
-    if (x.size(i + 1) != input_.shape[i]) throw Error("the model takes samples of shape " + to_string(input_.shape) + "; the batch has size " + to_string(x.size()));
+    if (x.size(i + 1) != input_.shape[i])
+      throw Error("the model takes samples of shape " + to_string(input_.shape) + "; the batch has size " + to_string(x.size()));
   std::vector<Tensor> values(steps_.size());
   Tensor result;
   std::vector<Tensor> in;
@@ -66,9 +68,12 @@ Tensor GraphModule::forward(const Tensor& x) {
     in.clear();
     for (int s : step.inputs) in.push_back(values[static_cast<size_t>(s)]);
     for (int s : step.last) values[static_cast<size_t>(s)].reset();
-    if (step.module) values[i] = (*step.module)(in);
-    else if (in.empty()) values[i] = x;
-    else result = in[0];
+    if (step.module)
+      values[i] = (*step.module)(in);
+    else if (in.empty())
+      values[i] = x;
+    else
+      result = in[0];
   }
   return result;
 }

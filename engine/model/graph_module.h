@@ -20,9 +20,9 @@ class GraphModule : public nn::Module {
 
  private:
   struct Step {
-    nn::Module* module;        ///< null for the "Input" and "Output" layers
-    std::vector<int> inputs;   ///< steps whose result arrives, by port
-    std::vector<int> last;     ///< steps whose result is not needed afterwards
+    nn::Module* module;       ///< null for the "Input" and "Output" layers
+    std::vector<int> inputs;  ///< steps whose result arrives, by port
+    std::vector<int> last;    ///< steps whose result is not needed afterwards
   };
   std::string name_;
   Meta input_, output_;

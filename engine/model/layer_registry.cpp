@@ -43,13 +43,16 @@ bool fits(const AttrValue& v, const AttrValue& like) {
 void check(const LayerInfo& info, const Attr& a) {
   std::vector<std::string> names;
   for (const AttrDef& d : info.attrs) names.push_back(d.name);
-  if (std::find(names.begin(), names.end(), a.name) == names.end()) throw Error(info.type + " has no attribute \"" + a.name + "\"" + near(a.name, names));
+  if (std::find(names.begin(), names.end(), a.name) == names.end())
+    throw Error(info.type + " has no attribute \"" + a.name + "\"" + near(a.name, names));
   const AttrDef& d = definition(info, a.name);
   if (!fits(a.value, d.fallback)) throw Error(a.name + " is " + kind(a.value.index()) + "; it must be " + kind(d.fallback.index()));
   if (d.min == d.max) return;
   auto limited = [&](double x) {
     if (x >= d.min && x <= d.max) return;
-    auto text = [](double v) { return v == std::floor(v) && std::abs(v) < 1e15 ? std::to_string(static_cast<int64_t>(v)) : std::to_string(v); };
+    auto text = [](double v) {
+      return v == std::floor(v) && std::abs(v) < 1e15 ? std::to_string(static_cast<int64_t>(v)) : std::to_string(v);
+    };
     throw Error(a.name + " = " + text(x) + " is out of its limits " + text(d.min) + " to " + text(d.max));
   };
   if (auto* i = std::get_if<int64_t>(&a.value)) limited(static_cast<double>(*i));
@@ -85,7 +88,8 @@ int64_t LayerArgs::features(const std::string& attr, int axis) const {
   int64_t given = integer(attr);
   if (at < 0 || at >= s.n) throw Error("its input has shape " + to_string(s) + ", which has no axis " + std::to_string(axis));
   if (given == 0 || given == s[at]) return s[at];
-  throw Error(attr + " is " + std::to_string(given) + ", but its input of shape " + to_string(s) + " has " + std::to_string(s[at]), "set " + attr + " to " + std::to_string(s[at]) + ", or to 0 to take it from the input");
+  throw Error(attr + " is " + std::to_string(given) + ", but its input of shape " + to_string(s) + " has " + std::to_string(s[at]),
+              "set " + attr + " to " + std::to_string(s[at]) + ", or to 0 to take it from the input");
 }
 
 bool register_layer(LayerDef def) {

@@ -11,7 +11,8 @@ namespace nn {
 class Module;
 }
 
-/// What a layer is made from: its spec and what arrives at its ports. Attributes that the spec leaves out have the defaults of the LayerInfo.
+/// What a layer is made from: its spec and what arrives at its ports. Attributes that the spec leaves out have the defaults of the
+/// LayerInfo.
 struct LayerArgs {
   const LayerSpec& spec;
   const LayerInfo& info;

@@ -20,7 +20,8 @@ AttrValue attr_from_json(const json& j, const std::string& where) {
   if (j.is_number_integer()) return j.get<int64_t>();
   if (j.is_number()) return j.get<double>();
   if (j.is_string()) return j.get<std::string>();
-  if (j.is_array() && std::all_of(j.begin(), j.end(), [](const json& x) { return x.is_number_integer(); })) return j.get<std::vector<int64_t>>();
+  if (j.is_array() && std::all_of(j.begin(), j.end(), [](const json& x) { return x.is_number_integer(); }))
+    return j.get<std::vector<int64_t>>();
   throw Error(where + " is neither a number, text, true, false nor a list of whole numbers: " + j.dump());
 }
 
@@ -28,7 +29,8 @@ const json& need(const json& j, const char* key, json::value_t kind, const std::
   auto found = j.find(key);
   if (found == j.end()) throw Error(where + " has no \"" + key + "\"");
   bool number = kind == json::value_t::number_integer && found->is_number_integer();
-  if (!number && found->type() != kind) throw Error(where + ": \"" + key + "\" is " + found->type_name() + ", not " + json(kind).type_name());
+  if (!number && found->type() != kind)
+    throw Error(where + ": \"" + key + "\" is " + found->type_name() + ", not " + json(kind).type_name());
   return *found;
 }
 
@@ -111,7 +113,8 @@ json ModelSpec::to_json() const {
     for (const Attr& a : l.attrs) attrs.push_back({{"name", a.name}, {"value", to_json_value(a.value)}});
     j["layers"].push_back({{"name", l.name}, {"type", l.type}, {"attrs", attrs}, {"x", l.x}, {"y", l.y}});
   }
-  for (const WireSpec& w : wires) j["wires"].push_back({{"from", w.from}, {"from_port", w.from_port}, {"to", w.to}, {"to_port", w.to_port}});
+  for (const WireSpec& w : wires)
+    j["wires"].push_back({{"from", w.from}, {"from_port", w.from_port}, {"to", w.to}, {"to_port", w.to_port}});
   return j;
 }
 
@@ -141,7 +144,8 @@ ModelSpec ModelSpec::from_json(const json& j) {
   for (const json& w : need(j, "wires", K::array, "the model")) {
     std::string where = "wire " + std::to_string(i++) + " of the model";
     if (!w.is_object()) throw Error(where + " is " + w.type_name() + ", not an object");
-    m.wires.push_back({need(w, "from", K::string, where).get<std::string>(), port(w, "from_port", where), need(w, "to", K::string, where).get<std::string>(), port(w, "to_port", where)});
+    m.wires.push_back({need(w, "from", K::string, where).get<std::string>(), port(w, "from_port", where),
+                       need(w, "to", K::string, where).get<std::string>(), port(w, "to_port", where)});
   }
   return m;
 }

@@ -51,19 +51,25 @@ class Add : public Module {
 };
 
 using Made = std::shared_ptr<Module>;
-const bool relu_layer = register_layer({{.type = "ReLU", .group = "Activation", .help = "max(x, 0)", .attrs = {}}, [](const LayerArgs&) -> Made { return relu(); }});
-const bool tanh_layer = register_layer({{.type = "Tanh", .group = "Activation", .help = "hyperbolic tangent, between -1 and 1", .attrs = {}}, [](const LayerArgs&) -> Made { return tanh(); }});
+const bool relu_layer = register_layer(
+    {{.type = "ReLU", .group = "Activation", .help = "max(x, 0)", .attrs = {}}, [](const LayerArgs&) -> Made { return relu(); }});
+const bool tanh_layer =
+    register_layer({{.type = "Tanh", .group = "Activation", .help = "hyperbolic tangent, between -1 and 1", .attrs = {}},
+                    [](const LayerArgs&) -> Made { return tanh(); }});
 const bool sigmoid_layer =
-    register_layer({{.type = "Sigmoid", .group = "Activation", .help = "1 / (1 + exp(-x)), between 0 and 1", .attrs = {}}, [](const LayerArgs&) -> Made { return sigmoid(); }});
-const bool softmax_layer = register_layer({{.type = "Softmax", .group = "Activation", .help = "exp(x) / sum(exp(x)) over the last axis: shares that add up to 1", .attrs = {}},
-                                           [](const LayerArgs&) -> Made { return softmax(); }});
+    register_layer({{.type = "Sigmoid", .group = "Activation", .help = "1 / (1 + exp(-x)), between 0 and 1", .attrs = {}},
+                    [](const LayerArgs&) -> Made { return sigmoid(); }});
+const bool softmax_layer = register_layer(
+    {{.type = "Softmax", .group = "Activation", .help = "exp(x) / sum(exp(x)) over the last axis: shares that add up to 1", .attrs = {}},
+     [](const LayerArgs&) -> Made { return softmax(); }});
 const bool dropout_layer = register_layer({{.type = "Dropout",
                                             .group = "Regularisation",
                                             .help = "Sets a random part of the values to 0 in training and scales the rest up.",
                                             .attrs = {{"p", 0.5, 0, 1, "share of the values set to 0"}}},
                                            [](const LayerArgs& a) -> Made { return std::make_shared<Dropout>(a.number("p")); }});
-const bool add_layer = register_layer(
-    {{.type = "Add", .group = "Shape", .help = "Adds two tensors of the same size.", .inputs = 2, .attrs = {}}, [](const LayerArgs&) -> Made { return std::make_shared<Add>(); }});
+const bool add_layer =
+    register_layer({{.type = "Add", .group = "Shape", .help = "Adds two tensors of the same size.", .inputs = 2, .attrs = {}},
+                    [](const LayerArgs&) -> Made { return std::make_shared<Add>(); }});
 
 }  // namespace
 }  // namespace tenon::nn

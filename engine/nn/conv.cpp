@@ -8,7 +8,8 @@
 
 namespace tenon::nn {
 
-Conv2d::Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options, bool bias, Device device, DType dtype) : options_(options) {
+Conv2d::Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options, bool bias, Device device, DType dtype)
+    : options_(options) {
   if (options.groups < 1 || in % options.groups || out % options.groups)
     throw Error(fmt::format("{} groups do not divide {} input and {} output channels", options.groups, in, out));
   CategoryScope parameters(Category::parameter);
@@ -44,22 +45,22 @@ int64_t channels(const LayerArgs& a, const char* attr) {
   return a.features(attr, 1);
 }
 
-const bool conv_layer = register_layer(
-    {{.type = "Conv2d",
-      .group = "Image",
-      .help = "Slides a window of weights over the image.",
-      .attrs = {{"in_channels", int64_t{0}, 0, 1e6, "channels of the input; 0: whatever arrives"},
-                {"out_channels", int64_t{32}, 1, 1e6, "channels of the output"},
-                {"kernel_size", Ints{3, 3}, 1, 1024, "height and width of the window"},
-                {"stride", Ints{1, 1}, 1, 1024, "steps between windows"},
-                {"padding", Ints{0, 0}, 0, 1024, "rows and columns of zeros round the image"},
-                {"dilation", Ints{1, 1}, 1, 1024, "spacing of the window's taps"},
-                {"groups", int64_t{1}, 1, 1e6, "independent groups of channels"},
-                {"bias", true, 0, 0, "add a trained constant to every channel"}}},
-     [](const LayerArgs& a) -> std::shared_ptr<Module> {
-       Conv2dOptions o{a.pair("stride"), a.pair("padding"), a.pair("dilation"), a.integer("groups")};
-       return std::make_shared<Conv2d>(channels(a, "in_channels"), a.integer("out_channels"), a.pair("kernel_size"), o, a.flag("bias"), a.device);
-     }});
+const bool conv_layer = register_layer({{.type = "Conv2d",
+                                         .group = "Image",
+                                         .help = "Slides a window of weights over the image.",
+                                         .attrs = {{"in_channels", int64_t{0}, 0, 1e6, "channels of the input; 0: whatever arrives"},
+                                                   {"out_channels", int64_t{32}, 1, 1e6, "channels of the output"},
+                                                   {"kernel_size", Ints{3, 3}, 1, 1024, "height and width of the window"},
+                                                   {"stride", Ints{1, 1}, 1, 1024, "steps between windows"},
+                                                   {"padding", Ints{0, 0}, 0, 1024, "rows and columns of zeros round the image"},
+                                                   {"dilation", Ints{1, 1}, 1, 1024, "spacing of the window's taps"},
+                                                   {"groups", int64_t{1}, 1, 1e6, "independent groups of channels"},
+                                                   {"bias", true, 0, 0, "add a trained constant to every channel"}}},
+                                        [](const LayerArgs& a) -> std::shared_ptr<Module> {
+                                          Conv2dOptions o{a.pair("stride"), a.pair("padding"), a.pair("dilation"), a.integer("groups")};
+                                          return std::make_shared<Conv2d>(channels(a, "in_channels"), a.integer("out_channels"),
+                                                                          a.pair("kernel_size"), o, a.flag("bias"), a.device);
+                                        }});
 
 const bool pool_layer = register_layer({{.type = "MaxPool2d",
                                          .group = "Image",

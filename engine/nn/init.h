@@ -6,7 +6,8 @@
 
 namespace tenon::nn {
 
-// Starting values, in place. Element i is a pure function of (seed, name, i); `name` is the parameter's full path. Meta tensors are left alone.
+// Starting values, in place. Element i is a pure function of (seed, name, i); `name` is the parameter's full path. Meta tensors are left
+// alone.
 
 void fill(const Tensor& t, double value);
 /// Uniform in [-bound, bound).

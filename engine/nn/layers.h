@@ -23,7 +23,8 @@ class Linear : public Module {
 
 class Conv2d : public Module {
  public:
-  Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options = {}, bool bias = true, Device device = {}, DType dtype = DType::f32);
+  Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options = {}, bool bias = true, Device device = {},
+         DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:
@@ -38,7 +39,8 @@ class Conv2d : public Module {
 /// Normalises every channel of [n, c, h, w] or [n, c]: by the batch's statistics in training, by their running means in evaluation.
 class BatchNorm2d : public Module {
  public:
-  explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true, Device device = {}, DType dtype = DType::f32);
+  explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true, Device device = {},
+                       DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:

@@ -9,7 +9,8 @@
 
 namespace tenon::nn {
 
-BatchNorm2d::BatchNorm2d(int64_t channels, double eps, double momentum, bool affine, Device device, DType dtype) : channels_(channels), eps_(eps), momentum_(momentum) {
+BatchNorm2d::BatchNorm2d(int64_t channels, double eps, double momentum, bool affine, Device device, DType dtype)
+    : channels_(channels), eps_(eps), momentum_(momentum) {
   if (affine) {
     CategoryScope parameters(Category::parameter);
     weight_ = empty({channels}, dtype, device);
@@ -56,7 +57,8 @@ const bool layer = register_layer({{.type = "BatchNorm2d",
                                               {"momentum", 0.1, 0, 1, "share of the new batch in the running statistics"},
                                               {"affine", true, 0, 0, "train a scale and a shift for every channel"}}},
                                    [](const LayerArgs& a) -> std::shared_ptr<Module> {
-                                     return std::make_shared<BatchNorm2d>(a.features("num_features", 1), a.number("eps"), a.number("momentum"), a.flag("affine"), a.device);
+                                     return std::make_shared<BatchNorm2d>(a.features("num_features", 1), a.number("eps"),
+                                                                          a.number("momentum"), a.flag("affine"), a.device);
                                    }});
 
 }  // namespace

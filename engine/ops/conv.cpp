@@ -22,9 +22,10 @@ using ops::float_or_double;
 struct ConvAttrs {
   Dims stride, padding, dilation;
   int64_t groups;
-  Dims other;    ///< conv2d_input: height and width of x; conv2d_weight: of the kernel; else empty
-  bool bias;     ///< conv2d_weight: the second output is wanted
-  template <class F> void fields(F&& f) const {
+  Dims other;  ///< conv2d_input: height and width of x; conv2d_weight: of the kernel; else empty
+  bool bias;   ///< conv2d_weight: the second output is wanted
+  template <class F>
+  void fields(F&& f) const {
     f("stride", stride);
     f("padding", padding);
     f("dilation", dilation);
@@ -34,7 +35,9 @@ struct ConvAttrs {
   ConvAttrs with(Dims size, bool b = false) const { return {stride, padding, dilation, groups, size, b}; }
 };
 
-int64_t out_size(const ConvAttrs& a, int64_t in, int64_t kernel, int i) { return (in + 2 * a.padding[i] - a.dilation[i] * (kernel - 1) - 1) / a.stride[i] + 1; }
+int64_t out_size(const ConvAttrs& a, int64_t in, int64_t kernel, int i) {
+  return (in + 2 * a.padding[i] - a.dilation[i] * (kernel - 1) - 1) / a.stride[i] + 1;
+}
 
 kernels::ConvShape shape_of(const ConvAttrs& a, const Shape& x, const Shape& w, const Shape& y, bool bias) {
   return {x[0],        x[1],        x[2],         x[3],         w[0],          y[2],          y[3],     w[2], w[3],
@@ -60,16 +63,19 @@ struct Conv2d {
     if (s.n != 4) throw Error("its input has size " + to_string(s) + "; it must be [batch, channels, height, width]");
     if (k.n != 4) throw Error("its weight has size " + to_string(k) + "; it must be [out channels, in channels / groups, height, width]");
     if (a.groups < 1 || s[1] % a.groups || k[0] % a.groups)
-      throw Error(std::to_string(a.groups) + " groups do not divide " + std::to_string(s[1]) + " input and " + std::to_string(k[0]) + " output channels");
+      throw Error(std::to_string(a.groups) + " groups do not divide " + std::to_string(s[1]) + " input and " + std::to_string(k[0]) +
+                  " output channels");
     if (s[1] != k[1] * a.groups)
-      throw Error("an input of size " + to_string(s) + " has " + std::to_string(s[1]) + " channels; a weight of size " + to_string(k) + " takes " + std::to_string(k[1] * a.groups));
-    if (bias && !(b.shape == Shape{k[0]})) throw Error("a bias of size " + to_string(b.shape) + " does not fit " + std::to_string(k[0]) + " output channels");
+      throw Error("an input of size " + to_string(s) + " has " + std::to_string(s[1]) + " channels; a weight of size " + to_string(k) +
+                  " takes " + std::to_string(k[1] * a.groups));
+    if (bias && !(b.shape == Shape{k[0]}))
+      throw Error("a bias of size " + to_string(b.shape) + " does not fit " + std::to_string(k[0]) + " output channels");
     m.shape = {s[0], k[0], 0, 0};
     for (int i = 0; i < 2; ++i) {
       if (a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0) throw Error("stride and dilation are at least 1, padding at least 0");
       if (s[i + 2] + 2 * a.padding[i] < a.dilation[i] * (k[i + 2] - 1) + 1)
-        throw Error("a window of " + std::to_string(a.dilation[i] * (k[i + 2] - 1) + 1) + " does not fit " + (i ? "width " : "height ") + std::to_string(s[i + 2]) + " with padding " +
-                        std::to_string(a.padding[i]),
+        throw Error("a window of " + std::to_string(a.dilation[i] * (k[i + 2] - 1) + 1) + " does not fit " + (i ? "width " : "height ") +
+                        std::to_string(s[i + 2]) + " with padding " + std::to_string(a.padding[i]),
                     "use more padding or a smaller kernel");
       m.shape[i + 2] = out_size(a, s[i + 2], k[i + 2], i);
     }
@@ -188,7 +194,9 @@ const Register<Conv2d> conv2d_op;
 const Register<Conv2dInput> conv2d_input_op;
 const Register<Conv2dWeight> conv2d_weight_op;
 
-Tensor input_gradient(const ConvAttrs& a, const Tensor& gy, const Tensor& w, int64_t h, int64_t width) { return apply<Conv2dInput>(a.with({h, width}), gy, w); }
+Tensor input_gradient(const ConvAttrs& a, const Tensor& gy, const Tensor& w, int64_t h, int64_t width) {
+  return apply<Conv2dInput>(a.with({h, width}), gy, w);
+}
 void weight_gradient(const ConvAttrs& a, const Tensor& x, const Tensor& gy, int64_t kh, int64_t kw, bool bias, Tensor* out) {
   const Tensor in[] = {x, gy};
   apply_many<Conv2dWeight>(a.with({kh, kw}, bias), in, 2, out);

@@ -19,15 +19,15 @@ inline Tensor copied(const Tensor& x, const Layout& to) {
 /// x itself where its elements lie in order without gaps, else a copy that does.
 inline Tensor dense(const Tensor& x) { return !x || x.is_contiguous() ? x : copied(x, Layout::contiguous(x.size())); }
 /// The same with the channel axis (1) innermost.
-inline Tensor dense_nhwc(const Tensor& x) {
-  return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size()));
-}
+inline Tensor dense_nhwc(const Tensor& x) { return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size())); }
 
 /// Calls f with a float or a double by the dtype.
 template <class F>
 void float_or_double(DType t, const F& f) {
-  if (t == DType::f32) f(float{});
-  else f(double{});
+  if (t == DType::f32)
+    f(float{});
+  else
+    f(double{});
 }
 
 /// The dtype all of these inputs have, which must be f32 or f64. Absent inputs (of no axes where `optional`) are passed over by the caller.
@@ -36,7 +36,8 @@ inline DType common_float(std::initializer_list<const Meta*> inputs) {
   for (const Meta* m : inputs) {
     if (m->dtype != DType::f32 && m->dtype != DType::f64)
       throw Error(std::string("it works on f32 and f64, not on ") + name(m->dtype), "cast() the tensor first");
-    if (m->dtype != t) throw Error(std::string("its inputs are ") + name(t) + " and " + name(m->dtype) + "; they must be alike", "cast() one of them");
+    if (m->dtype != t)
+      throw Error(std::string("its inputs are ") + name(t) + " and " + name(m->dtype) + "; they must be alike", "cast() one of them");
   }
   return t;
 }

@@ -20,7 +20,13 @@ struct Dropout {
     double p;
     uint64_t seed, stream, offset;
     bool nhwc;  ///< elements are counted in channels-last order, forward and backward alike
-    template <class F> void fields(F&& f) const { f("p", p); f("seed", seed); f("stream", stream); f("offset", offset); }
+    template <class F>
+    void fields(F&& f) const {
+      f("p", p);
+      f("seed", seed);
+      f("stream", stream);
+      f("offset", offset);
+    }
   };
   static Meta infer(const Attrs& a, const Meta& x) {
     ops::common_float({&x});

@@ -23,7 +23,10 @@ using ops::float_or_double;
 
 struct LogAttrs {
   bool log;
-  template <class F> void fields(F&& f) const { f("log", log); }
+  template <class F>
+  void fields(F&& f) const {
+    f("log", log);
+  }
 };
 
 /// Inputs y, gy.
@@ -62,9 +65,12 @@ struct Softmax {
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();
     Tensor y = d.y(), gy = d.out();
-    if (!grad_enabled()) d.in(0) = apply<SoftmaxBackward>(a, y, gy);
-    else if (a.log) d.in(0) = sub(gy, mul(exp(y), sum(gy, {-1}, true)));
-    else d.in(0) = mul(y, sub(gy, sum(mul(gy, y), {-1}, true)));
+    if (!grad_enabled())
+      d.in(0) = apply<SoftmaxBackward>(a, y, gy);
+    else if (a.log)
+      d.in(0) = sub(gy, mul(exp(y), sum(gy, {-1}, true)));
+    else
+      d.in(0) = mul(y, sub(gy, sum(mul(gy, y), {-1}, true)));
   }
   static void onnx(const Attrs& a, OnnxOp& o) {
     if (a.log) o.type = "LogSoftmax";
@@ -81,7 +87,11 @@ struct OneHot {
   struct Attrs {
     int64_t classes;
     DType dtype;
-    template <class F> void fields(F&& f) const { f("classes", classes); f("dtype", dtype); }
+    template <class F>
+    void fields(F&& f) const {
+      f("classes", classes);
+      f("dtype", dtype);
+    }
   };
   static Meta infer(const Attrs& a, const Meta& index) {
     if (index.dtype != DType::i64) throw Error(std::string("indices are i64, not ") + name(index.dtype));
@@ -114,7 +124,8 @@ struct CrossEntropyBackward {
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       T scale = *c.in[3].data<T>() / static_cast<T>(x.size(0));
-      kernels::cross_entropy_backward<T>(x.size(0), x.size(1), x.data<T>(), target.data<int64_t>(), lse.data<T>(), scale, c.out[0].data<T>());
+      kernels::cross_entropy_backward<T>(x.size(0), x.size(1), x.data<T>(), target.data<int64_t>(), lse.data<T>(), scale,
+                                         c.out[0].data<T>());
     });
   }
 };
@@ -128,7 +139,9 @@ struct CrossEntropy {
     common_float({&x});
     if (x.shape.n != 2) throw Error("its logits have size " + to_string(x.shape) + "; they must be [rows, classes]");
     if (t.dtype != DType::i64) throw Error(std::string("its targets are ") + name(t.dtype) + "; they must be i64 class numbers");
-    if (!(t.shape == Shape{x.shape[0]})) throw Error("logits of size " + to_string(x.shape) + " need targets of size [" + std::to_string(x.shape[0]) + "], not " + to_string(t.shape));
+    if (!(t.shape == Shape{x.shape[0]}))
+      throw Error("logits of size " + to_string(x.shape) + " need targets of size [" + std::to_string(x.shape[0]) + "], not " +
+                  to_string(t.shape));
     if (x.shape.product() == 0) throw Error("logits of size " + to_string(x.shape) + " have no mean");
     out[0] = out[1] = x;
     out[0].shape = {};
@@ -140,11 +153,13 @@ struct CrossEntropy {
     for (int64_t i = 0; i < rows; ++i) {
       int64_t t = target.data<int64_t>()[i];
       if (t < 0 || t >= classes)
-        throw Error("target " + std::to_string(t) + " of row " + std::to_string(i) + " is no class of 0.." + std::to_string(classes - 1), "the last layer needs one output a class");
+        throw Error("target " + std::to_string(t) + " of row " + std::to_string(i) + " is no class of 0.." + std::to_string(classes - 1),
+                    "the last layer needs one output a class");
     }
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      *c.out[0].data<T>() = static_cast<T>(kernels::cross_entropy_forward<T>(rows, classes, x.data<T>(), target.data<int64_t>(), c.out[1].data<T>()));
+      *c.out[0].data<T>() =
+          static_cast<T>(kernels::cross_entropy_forward<T>(rows, classes, x.data<T>(), target.data<int64_t>(), c.out[1].data<T>()));
     });
   }
   static constexpr Saves saves{.inputs = 0b11, .outputs = 0b10};
@@ -163,7 +178,9 @@ struct CrossEntropy {
     }
     d.in(0) = g;
   }
-  static void samples(Samples& s) { s.add("5 rows of 4 classes", NoAttrs{}, {s.values({5, 4}, in(-2, 2)), s.indices({5}, 4)}, {true, false}); }
+  static void samples(Samples& s) {
+    s.add("5 rows of 4 classes", NoAttrs{}, {s.values({5, 4}, in(-2, 2)), s.indices({5}, 4)}, {true, false});
+  }
 };
 
 /// Inputs x, y, g (the gradient of the loss): 2 (x - y) g / n.
@@ -186,7 +203,8 @@ struct MseLoss {
   static Meta infer(const NoAttrs&, const Meta& x, const Meta& y) {
     Meta m = x;
     m.dtype = common_float({&x, &y});
-    if (!(x.shape == y.shape)) throw Error("sizes " + to_string(x.shape) + " and " + to_string(y.shape) + " differ", "view() one of them as the other");
+    if (!(x.shape == y.shape))
+      throw Error("sizes " + to_string(x.shape) + " and " + to_string(y.shape) + " differ", "view() one of them as the other");
     if (x.shape.product() == 0) throw Error("a size of " + to_string(x.shape) + " has no mean");
     m.shape = {};
     return m;
@@ -201,8 +219,10 @@ struct MseLoss {
   static constexpr Saves saves{.inputs = 0b11};
   static void backward(Grad& d) {
     Tensor x = d.x(0), y = d.x(1), g;
-    if (grad_enabled()) g = mul(sub(x, y), mul(d.out(), 2.0 / static_cast<double>(x.numel())));
-    else g = apply<MseBackward>({}, x, y, d.out());
+    if (grad_enabled())
+      g = mul(sub(x, y), mul(d.out(), 2.0 / static_cast<double>(x.numel())));
+    else
+      g = apply<MseBackward>({}, x, y, d.out());
     if (d.needs(1)) d.in(1) = neg(g);
     if (d.needs(0)) d.in(0) = g;
   }

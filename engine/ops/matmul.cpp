@@ -50,18 +50,24 @@ struct MatMul {
   static constexpr OpInfo info{"matmul", "MatMul", Kind::matmul};
   struct Attrs {
     bool ta = false, tb = false;
-    template <class F> void fields(F&& f) const { f("transpose_a", ta); f("transpose_b", tb); }
+    template <class F>
+    void fields(F&& f) const {
+      f("transpose_a", ta);
+      f("transpose_b", tb);
+    }
   };
   static Meta infer(const Attrs& at, const Meta& a, const Meta& b) {
     Meta m = a;
     m.dtype = common_float({&a, &b});
     const Shape &sa = a.shape, &sb = b.shape;
-    if (sa.n < 2 || sb.n < 2) throw Error("a product needs matrices; the inputs have sizes " + to_string(sa) + " and " + to_string(sb), "unsqueeze() a vector first");
+    if (sa.n < 2 || sb.n < 2)
+      throw Error("a product needs matrices; the inputs have sizes " + to_string(sa) + " and " + to_string(sb),
+                  "unsqueeze() a vector first");
     int64_t rows = at.ta ? sa[sa.n - 1] : sa[sa.n - 2], ka = at.ta ? sa[sa.n - 2] : sa[sa.n - 1];
     int64_t kb = at.tb ? sb[sb.n - 1] : sb[sb.n - 2], cols = at.tb ? sb[sb.n - 2] : sb[sb.n - 1];
     if (ka != kb)
-      throw Error("sizes " + to_string(sa) + (at.ta ? " transposed" : "") + " and " + to_string(sb) + (at.tb ? " transposed" : "") + " do not fit: " + std::to_string(ka) +
-                  " columns meet " + std::to_string(kb) + " rows");
+      throw Error("sizes " + to_string(sa) + (at.ta ? " transposed" : "") + " and " + to_string(sb) + (at.tb ? " transposed" : "") +
+                  " do not fit: " + std::to_string(ka) + " columns meet " + std::to_string(kb) + " rows");
     bool batch_fits = sa.n == 2 || sb.n == 2 || sa.n == sb.n;
     for (int i = 0; batch_fits && sa.n > 2 && sb.n > 2 && i < sa.n - 2; ++i) batch_fits = sa[i] == sb[i];
     if (!batch_fits) throw Error("the batch axes of " + to_string(sa) + " and " + to_string(sb) + " differ", "expand() one of them");
@@ -79,8 +85,8 @@ struct MatMul {
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
       for (int64_t i = 0; i < batch; ++i)
-        kernels::gemm(at.ta != a.transposed, at.tb != b.transposed, m, n, k, a.t.template data<T>() + a.at(i), a.ld, b.t.template data<T>() + b.at(i), b.ld,
-                      y.data<T>() + i * m * n, n);
+        kernels::gemm(at.ta != a.transposed, at.tb != b.transposed, m, n, k, a.t.template data<T>() + a.at(i), a.ld,
+                      b.t.template data<T>() + b.at(i), b.ld, y.data<T>() + i * m * n, n);
     });
   }
   static constexpr Saves saves{.inputs = 0b11};
@@ -117,9 +123,10 @@ struct Linear {
     Meta m = x;
     m.dtype = bias ? common_float({&x, &w, &b}) : common_float({&x, &w});
     if (x.shape.n != 2 || w.shape.n != 2 || x.shape[1] != w.shape[1])
-      throw Error("an input of size " + to_string(x.shape) + " does not fit a weight of size " + to_string(w.shape) + ": its last axis must be " +
-                  (w.shape.n == 2 ? std::to_string(w.shape[1]) : "the weight's"));
-    if (bias && !(b.shape == Shape{w.shape[0]})) throw Error("a bias of size " + to_string(b.shape) + " does not fit a weight of size " + to_string(w.shape));
+      throw Error("an input of size " + to_string(x.shape) + " does not fit a weight of size " + to_string(w.shape) +
+                  ": its last axis must be " + (w.shape.n == 2 ? std::to_string(w.shape[1]) : "the weight's"));
+    if (bias && !(b.shape == Shape{w.shape[0]}))
+      throw Error("a bias of size " + to_string(b.shape) + " does not fit a weight of size " + to_string(w.shape));
     m.shape[1] = w.shape[0];
     return m;
   }
@@ -132,7 +139,8 @@ struct Linear {
       T* to = y.data<T>();
       if (b)
         for (int64_t i = 0; i < rows; ++i) std::copy_n(b.data<T>(), out, to + i * out);
-      kernels::gemm(false, true, rows, out, in, x.data<T>(), std::max<int64_t>(1, in), w.data<T>(), std::max<int64_t>(1, in), to, out, T(b ? 1 : 0));
+      kernels::gemm(false, true, rows, out, in, x.data<T>(), std::max<int64_t>(1, in), w.data<T>(), std::max<int64_t>(1, in), to, out,
+                    T(b ? 1 : 0));
     });
   }
   static constexpr Saves saves{.inputs = 0b011};
@@ -142,7 +150,9 @@ struct Linear {
     if (d.needs(1)) d.in(1) = matmul(g, d.x(0), true, false);
     if (d.needs(2)) d.in(2) = sum(g, {0});
   }
-  static Cost cost(const NoAttrs&, const Call& c) { return {2.0 * static_cast<double>(c.out[0].numel()) * static_cast<double>(c.in[1].size(1))}; }
+  static Cost cost(const NoAttrs&, const Call& c) {
+    return {2.0 * static_cast<double>(c.out[0].numel()) * static_cast<double>(c.in[1].size(1))};
+  }
   static void onnx(const NoAttrs&, OnnxOp& o) { o.set("transB", int64_t{1}); }
   static void samples(Samples& s) {
     s.add("with bias", NoAttrs{}, {s.values({5, 3}), s.values({4, 3}), s.values({4})});

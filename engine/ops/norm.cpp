@@ -23,33 +23,46 @@ Tensor rows_of(const Tensor& x) { return x.ndim() == 4 ? dense_nhwc(x) : dense(x
 void place_like(const Tensor& x, Layout& out) {
   if (x.ndim() == 4) out = Layout::channels_last(x.size());
 }
-template <class T> const T* data_or_null(const Tensor& t) { return t ? t.data<T>() : nullptr; }
+template <class T>
+const T* data_or_null(const Tensor& t) {
+  return t ? t.data<T>() : nullptr;
+}
 
 /// A vector over the channels, shaped so that it broadcasts over x.
 Tensor over_channels(const Tensor& v, int ndim) { return ndim == 4 ? reshape(v, {1, v.numel(), 1, 1}) : v; }
 Dims other_axes(int ndim) { return ndim == 4 ? Dims{0, 2, 3} : Dims{0}; }
 
 void check_channels(const Meta& x, std::initializer_list<const Meta*> vectors) {
-  if (x.shape.n != 2 && x.shape.n != 4) throw Error("its input has size " + to_string(x.shape) + "; it must be [batch, channels] or [batch, channels, height, width]");
+  if (x.shape.n != 2 && x.shape.n != 4)
+    throw Error("its input has size " + to_string(x.shape) + "; it must be [batch, channels] or [batch, channels, height, width]");
   for (const Meta* v : vectors)
     if (v->shape.n > 0) {
       common_float({&x, v});
-      if (!(v->shape == Shape{x.shape[1]})) throw Error("a vector of size " + to_string(v->shape) + " does not fit the " + std::to_string(x.shape[1]) + " channels of an input of size " + to_string(x.shape));
+      if (!(v->shape == Shape{x.shape[1]}))
+        throw Error("a vector of size " + to_string(v->shape) + " does not fit the " + std::to_string(x.shape[1]) +
+                    " channels of an input of size " + to_string(x.shape));
     }
   common_float({&x});
 }
 
 struct EpsAttrs {
   double eps;
-  template <class F> void fields(F&& f) const { f("eps", eps); }
+  template <class F>
+  void fields(F&& f) const {
+    f("eps", eps);
+  }
 };
 
-/// Inputs x, gy, mean, invstd, gamma?; outputs gx, ggamma, gbeta. Never differentiated itself: with create_graph the composite runs instead.
+/// Inputs x, gy, mean, invstd, gamma?; outputs gx, ggamma, gbeta. Never differentiated itself: with create_graph the composite runs
+/// instead.
 struct BatchNormBackward {
   static constexpr OpInfo info{"batch_norm_backward", "", Kind::norm, 3};
   struct Attrs {
     bool batch;  ///< mean and invstd were taken from x
-    template <class F> void fields(F&& f) const { f("batch_statistics", batch); }
+    template <class F>
+    void fields(F&& f) const {
+      f("batch_statistics", batch);
+    }
   };
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) {
     out[0] = out[1] = out[2] = in[0].meta();
@@ -61,8 +74,8 @@ struct BatchNormBackward {
     int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::batch_norm_backward<T>(rows, channels, c.as<Attrs>().batch, x.data<T>(), gy.data<T>(), mean.data<T>(), invstd.data<T>(), data_or_null<T>(gamma), c.out[0].data<T>(),
-                                      c.out[1].data<T>(), c.out[2].data<T>());
+      kernels::batch_norm_backward<T>(rows, channels, c.as<Attrs>().batch, x.data<T>(), gy.data<T>(), mean.data<T>(), invstd.data<T>(),
+                                      data_or_null<T>(gamma), c.out[0].data<T>(), c.out[1].data<T>(), c.out[2].data<T>());
     });
   }
 };
@@ -103,7 +116,8 @@ struct BatchNorm {
     check_channels(in[0].meta(), {n > 1 && in[1] ? &in[1].meta() : &none, n > 2 && in[2] ? &in[2].meta() : &none});
     const Meta& x = in[0].meta();
     if (x.shape[1] > 0 && x.shape.product() / x.shape[1] < 2)
-      throw Error("an input of size " + to_string(x.shape) + " has one value a channel, whose variance says nothing", "train with batches of at least 2; data.drop_last leaves a short last one out");
+      throw Error("an input of size " + to_string(x.shape) + " has one value a channel, whose variance says nothing",
+                  "train with batches of at least 2; data.drop_last leaves a short last one out");
     for (int i = 0; i < 4; ++i) out[i] = x;
     out[1].shape = out[2].shape = out[3].shape = {x.shape[1]};
   }
@@ -115,8 +129,8 @@ struct BatchNorm {
       using T = decltype(one);
       T *mean = c.out[1].data<T>(), *var = c.out[2].data<T>();
       kernels::column_moments<T>(rows, channels, x.data<T>(), mean, var);
-      kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean, var, static_cast<T>(c.as<Attrs>().eps), data_or_null<T>(gamma), data_or_null<T>(beta), c.out[0].data<T>(),
-                                   c.out[3].data<T>());
+      kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean, var, static_cast<T>(c.as<Attrs>().eps), data_or_null<T>(gamma),
+                                   data_or_null<T>(beta), c.out[0].data<T>(), c.out[3].data<T>());
     });
   }
   static constexpr Saves saves{.inputs = 0b011, .outputs = 0b1010};
@@ -162,20 +176,26 @@ struct BatchNormInference {
     int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean.data<T>(), var.data<T>(), static_cast<T>(c.as<Attrs>().eps), data_or_null<T>(gamma), data_or_null<T>(beta),
-                                   c.out[0].data<T>(), c.out[1].data<T>());
+      kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean.data<T>(), var.data<T>(), static_cast<T>(c.as<Attrs>().eps),
+                                   data_or_null<T>(gamma), data_or_null<T>(beta), c.out[0].data<T>(), c.out[1].data<T>());
     });
   }
   static constexpr Saves saves{.inputs = 0b01011, .outputs = 0b10};
   static void backward(Grad& d) {
     if (!d.out(0)) return;
     if (d.needs(3) || d.needs(4)) throw Error("no gradient flows to the given statistics of batch_norm_inference", "detach() them");
-    if (grad_enabled()) composite_backward(d, false, d.x(3), d.y(1));
-    else fused_backward(d, false, d.out(0), d.x(3), d.y(1));
+    if (grad_enabled())
+      composite_backward(d, false, d.x(3), d.y(1));
+    else
+      fused_backward(d, false, d.out(0), d.x(3), d.y(1));
   }
-  static void onnx(const Attrs& a, OnnxOp& o) { o.set("epsilon", static_cast<float>(a.eps)); }
+  static void onnx(const Attrs& a, OnnxOp& o) {
+    o.set("epsilon", static_cast<float>(a.eps));
+    o.fills = {{1, 1.0, 3}, {2, 0.0, 3}};
+  }
   static void samples(Samples& s) {
-    s.add("4 axes", Attrs{1e-5}, {s.values({2, 3, 2, 2}), s.values({3}), s.values({3}), s.values({3}), s.values({3}, in(0.5, 2))}, {true, true, true, false, false});
+    s.add("4 axes", Attrs{1e-5}, {s.values({2, 3, 2, 2}), s.values({3}), s.values({3}), s.values({3}), s.values({3}, in(0.5, 2))},
+          {true, true, true, false, false});
   }
 };
 
@@ -184,11 +204,17 @@ struct UpdateRunning {
   static constexpr OpInfo info{"update_running", "", Kind::norm};
   struct Attrs {
     double momentum, factor;
-    template <class F> void fields(F&& f) const { f("momentum", momentum); f("factor", factor); }
+    template <class F>
+    void fields(F&& f) const {
+      f("momentum", momentum);
+      f("factor", factor);
+    }
   };
   static Meta infer(const Attrs&, const Meta& running, const Meta& batch) {
     common_float({&running, &batch});
-    if (!(running.shape == batch.shape)) throw Error("running statistics of size " + to_string(running.shape) + " and the batch's of size " + to_string(batch.shape) + " differ");
+    if (!(running.shape == batch.shape))
+      throw Error("running statistics of size " + to_string(running.shape) + " and the batch's of size " + to_string(batch.shape) +
+                  " differ");
     return running;
   }
   static void cpu(const Call& c) {

@@ -11,7 +11,8 @@ struct BatchNormResult {
 };
 BatchNormResult batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps = 1e-5);
 /// With given statistics instead of the batch's.
-Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& mean, const Tensor& var, double eps = 1e-5);
+Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& mean, const Tensor& var,
+                            double eps = 1e-5);
 /// running += momentum * (batch * factor - running), in place.
 void update_running(Tensor& running, const Tensor& batch, double momentum, double factor = 1);
 

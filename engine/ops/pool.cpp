@@ -17,7 +17,8 @@ using ops::float_or_double;
 struct PoolAttrs {
   Dims kernel, stride, padding, dilation;
   Dims input;  ///< height and width of x; for the gradient
-  template <class F> void fields(F&& f) const {
+  template <class F>
+  void fields(F&& f) const {
     f("kernel", kernel);
     f("stride", stride);
     f("padding", padding);
@@ -29,15 +30,18 @@ bool small_window(const PoolAttrs& a) { return a.kernel.product() <= 255; }
 DType index_type(const PoolAttrs& a) { return small_window(a) ? DType::u8 : DType::i32; }
 
 kernels::PoolShape shape_of(const PoolAttrs& a, const Shape& x, const Shape& y) {
-  return {x[0], x[1], x[2], x[3], y[2], y[3], a.kernel[0], a.kernel[1], a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1]};
+  return {x[0],        x[1],        x[2],        x[3],         y[2],         y[3],          a.kernel[0],
+          a.kernel[1], a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1]};
 }
 
 /// f(a value of the dtype, an index of the window's index type)
 template <class F>
 void typed(DType t, const PoolAttrs& a, const F& f) {
   float_or_double(t, [&](auto one) {
-    if (small_window(a)) f(one, uint8_t{});
-    else f(one, int32_t{});
+    if (small_window(a))
+      f(one, uint8_t{});
+    else
+      f(one, int32_t{});
   });
 }
 
@@ -51,11 +55,14 @@ struct MaxPool2d {
     if (s.n != 4) throw Error("its input has size " + to_string(s) + "; it must be [batch, channels, height, width]");
     out[0] = out[1] = x;
     for (int i = 0; i < 2; ++i) {
-      if (a.kernel[i] < 1 || a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0) throw Error("kernel, stride and dilation are at least 1, padding at least 0");
-      if (a.padding[i] * 2 > a.kernel[i]) throw Error("padding " + std::to_string(a.padding[i]) + " is more than half the kernel " + std::to_string(a.kernel[i]));
+      if (a.kernel[i] < 1 || a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0)
+        throw Error("kernel, stride and dilation are at least 1, padding at least 0");
+      if (a.padding[i] * 2 > a.kernel[i])
+        throw Error("padding " + std::to_string(a.padding[i]) + " is more than half the kernel " + std::to_string(a.kernel[i]));
       int64_t reach = a.dilation[i] * (a.kernel[i] - 1) + 1;
       if (s[i + 2] + 2 * a.padding[i] < reach)
-        throw Error("a window of " + std::to_string(reach) + " does not fit " + (i ? "width " : "height ") + std::to_string(s[i + 2]) + " with padding " + std::to_string(a.padding[i]));
+        throw Error("a window of " + std::to_string(reach) + " does not fit " + (i ? "width " : "height ") + std::to_string(s[i + 2]) +
+                    " with padding " + std::to_string(a.padding[i]));
       out[0].shape[i + 2] = (s[i + 2] + 2 * a.padding[i] - reach) / a.stride[i] + 1;
     }
     out[1].shape = out[0].shape;
@@ -111,7 +118,9 @@ struct MaxPool2dBackward {
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d);
-  static void samples(Samples& s) { s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}}, {s.values({2, 3, 2, 2}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)}); }
+  static void samples(Samples& s) {
+    s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}}, {s.values({2, 3, 2, 2}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)});
+  }
 };
 
 /// Inputs v (of x's size) and index: the value of v where each window's maximum was. The adjoint of the backward op.
@@ -135,7 +144,9 @@ struct MaxPool2dGather {
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d) { d.in(0) = apply<MaxPool2dBackward>(d.as<Attrs>(), d.out(), d.x(1)); }
-  static void samples(Samples& s) { s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}}, {s.values({2, 3, 4, 5}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)}); }
+  static void samples(Samples& s) {
+    s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}}, {s.values({2, 3, 4, 5}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)});
+  }
 };
 
 void MaxPool2d::backward(Grad& d) { d.in(0) = apply<MaxPool2dBackward>(d.as<Attrs>(), d.out(), d.y(1)); }

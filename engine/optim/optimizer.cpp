@@ -37,7 +37,8 @@ double Optimizer::gradient_norm() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Tensor g = ops::dense(grad_of(parameters_[i].tensor));
     double sum = 0;
-    if (g) ops::float_or_double(g.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(g.numel(), g.data<decltype(one)>()); });
+    if (g)
+      ops::float_or_double(g.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(g.numel(), g.data<decltype(one)>()); });
     norms_[i] = std::sqrt(sum);
     total += sum;
   }
@@ -84,7 +85,13 @@ struct SgdOp {
   static constexpr OpInfo info{"sgd_step", "", Kind::other};
   struct Attrs {
     kernels::SgdStep s;
-    template <class F> void fields(F&& f) const { f("lr", s.lr); f("momentum", s.momentum); f("weight_decay", s.weight_decay); f("nesterov", s.nesterov); }
+    template <class F>
+    void fields(F&& f) const {
+      f("lr", s.lr);
+      f("momentum", s.momentum);
+      f("weight_decay", s.weight_decay);
+      f("nesterov", s.nesterov);
+    }
   };
   static Meta infer(const Attrs&, const Meta& p, const Meta&, const Meta&) { return p; }
   static void cpu(const Call& c) {
@@ -103,7 +110,8 @@ struct AdamOp {
   static constexpr OpInfo info{"adam_step", "", Kind::other};
   struct Attrs {
     kernels::AdamStep s;
-    template <class F> void fields(F&& f) const {
+    template <class F>
+    void fields(F&& f) const {
       f("lr", s.lr);
       f("beta1", s.beta1);
       f("beta2", s.beta2);
@@ -131,7 +139,8 @@ const Register<AdamOp> adam_op;
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<nn::Named> parameters, const SgdOptions& o) : Optimizer(std::move(parameters)), options_(o) {
-    if (o.nesterov && o.momentum == 0) throw Error::usage("optimizer.nesterov looks ahead along the momentum, which is 0", "set optimizer.momentum, e.g. to 0.9");
+    if (o.nesterov && o.momentum == 0)
+      throw Error::usage("optimizer.nesterov looks ahead along the momentum, which is 0", "set optimizer.momentum, e.g. to 0.9");
     if (o.momentum != 0) momentum_ = add_state("momentum");
   }
 
@@ -149,12 +158,14 @@ class Sgd : public Optimizer {
 
 class Adam : public Optimizer {
  public:
-  Adam(std::vector<nn::Named> parameters, const AdamOptions& o) : Optimizer(std::move(parameters)), options_(o), mean_(add_state("exp_avg")), square_(add_state("exp_avg_sq")) {}
+  Adam(std::vector<nn::Named> parameters, const AdamOptions& o)
+      : Optimizer(std::move(parameters)), options_(o), mean_(add_state("exp_avg")), square_(add_state("exp_avg_sq")) {}
 
  protected:
   void update(size_t i, const Tensor& p, const Tensor& grad, double lr) override {
     double t = static_cast<double>(steps_);
-    AdamOp::Attrs attrs{{lr, options_.beta1, options_.beta2, options_.eps, options_.weight_decay, options_.decoupled, 1 - std::pow(options_.beta1, t), 1 - std::pow(options_.beta2, t)}};
+    AdamOp::Attrs attrs{{lr, options_.beta1, options_.beta2, options_.eps, options_.weight_decay, options_.decoupled,
+                         1 - std::pow(options_.beta1, t), 1 - std::pow(options_.beta2, t)}};
     Tensor in[] = {p, grad, slot(mean_, i), slot(square_, i)};
     dispatch_in_place(Register<AdamOp>::def(), &attrs, in, 4);
   }
@@ -166,7 +177,11 @@ class Adam : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> sgd(std::vector<nn::Named> parameters, const SgdOptions& o) { return std::make_unique<Sgd>(std::move(parameters), o); }
-std::unique_ptr<Optimizer> adam(std::vector<nn::Named> parameters, const AdamOptions& o) { return std::make_unique<Adam>(std::move(parameters), o); }
+std::unique_ptr<Optimizer> sgd(std::vector<nn::Named> parameters, const SgdOptions& o) {
+  return std::make_unique<Sgd>(std::move(parameters), o);
+}
+std::unique_ptr<Optimizer> adam(std::vector<nn::Named> parameters, const AdamOptions& o) {
+  return std::make_unique<Adam>(std::move(parameters), o);
+}
 
 }  // namespace tenon::optim

@@ -27,7 +27,12 @@ std::vector<RecipeKey> make_table() {
       {"max_steps", I{0}, 0, huge, {}, "stop after so many steps; 0: only epochs count"},
       {"eval_every", I{1}, 0, 1e6, {}, "evaluate on the test split after so many epochs; 0: never"},
       {"checkpoint_every", I{200}, 0, huge, {}, "steps between checkpoints; 0: only at the end of an epoch"},
-      {"on_nan", S("stop"), none, none, {"stop", "continue"}, "what to do when the loss or a gradient is not finite: stop before the weights are written, or go on"},
+      {"on_nan",
+       S("stop"),
+       none,
+       none,
+       {"stop", "continue"},
+       "what to do when the loss or a gradient is not finite: stop before the weights are written, or go on"},
       {"data.dataset", S("fashion-mnist"), none, none, dataset_names(), "the data set"},
       {"data.dir", S(""), none, none, {}, "folder of the data set's files; empty: where the distribution's package puts them"},
       {"data.batch_size", I{64}, 1, huge, {}, "samples a step"},
@@ -44,7 +49,12 @@ std::vector<RecipeKey> make_table() {
       {"optimizer.lr", 1e-3, 0, 1e30, {}, "base learning rate"},
       {"optimizer.momentum", 0.9, 0, 1, {}, "of sgd"},
       {"optimizer.nesterov", false, none, none, {}, "look ahead along the momentum (sgd)"},
-      {"optimizer.weight_decay", 0.0, 0, 1e30, {}, "pull of the weights towards 0: added to the gradient, or for adamw applied apart from it"},
+      {"optimizer.weight_decay",
+       0.0,
+       0,
+       1e30,
+       {},
+       "pull of the weights towards 0: added to the gradient, or for adamw applied apart from it"},
       {"optimizer.beta1", 0.9, 0, 0.9999999, {}, "of adam and adamw: memory of the mean"},
       {"optimizer.beta2", 0.999, 0, 0.9999999, {}, "of adam and adamw: memory of the square"},
       {"optimizer.eps", 1e-8, 0, 1e30, {}, "of adam and adamw: added to the root of the square"},
@@ -67,7 +77,8 @@ size_t index_of(const std::string& key) {
     if (k.key.ends_with("." + key)) throw Error::usage("a recipe has no key \"" + key + "\" (did you mean " + k.key + "?)");
   }
   std::string near = near_names(key, names.data(), names.size());
-  throw Error::usage("a recipe has no key \"" + key + "\"" + (near.empty() ? "" : " (" + near + ")"), "keys look like optimizer.lr, data.batch_size, epochs, seed");
+  throw Error::usage("a recipe has no key \"" + key + "\"" + (near.empty() ? "" : " (" + near + ")"),
+                     "keys look like optimizer.lr, data.batch_size, epochs, seed");
 }
 
 std::string text_of(const AttrValue& v) {
@@ -89,7 +100,9 @@ const char* kind_of(const AttrValue& v) {
   return kinds[v.index()];
 }
 
-[[noreturn]] void refuse(const RecipeKey& k, const std::string& value, const std::string& why) { throw Error::usage(k.key + " = " + value + ": " + why, k.key + ": " + k.help); }
+[[noreturn]] void refuse(const RecipeKey& k, const std::string& value, const std::string& why) {
+  throw Error::usage(k.key + " = " + value + ": " + why, k.key + ": " + k.help);
+}
 
 void check(const RecipeKey& k, const AttrValue& v) {
   if (!k.choices.empty()) {
@@ -133,7 +146,8 @@ AttrValue from_json_value(const RecipeKey& k, const nlohmann::json& j) {
   switch (k.fallback.index()) {
     case 0:
       if (j.is_number_integer()) return j.get<int64_t>();
-      if (j.is_number_float() && j.get<double>() == std::floor(j.get<double>()) && std::abs(j.get<double>()) < 9e15) return static_cast<int64_t>(j.get<double>());
+      if (j.is_number_float() && j.get<double>() == std::floor(j.get<double>()) && std::abs(j.get<double>()) < 9e15)
+        return static_cast<int64_t>(j.get<double>());
       break;
     case 1:
       if (j.is_number()) return j.get<double>();
@@ -144,7 +158,8 @@ AttrValue from_json_value(const RecipeKey& k, const nlohmann::json& j) {
     case 3:
       if (j.is_string()) return j.get<std::string>();
       break;
-    default: break;
+    default:
+      break;
   }
   refuse(k, j.dump(), need);
 }
@@ -152,8 +167,10 @@ AttrValue from_json_value(const RecipeKey& k, const nlohmann::json& j) {
 void read(Recipe& recipe, const nlohmann::json& j, const std::string& prefix) {
   for (const auto& [name, value] : j.items()) {
     std::string key = prefix + name;
-    if (value.is_object()) read(recipe, value, key + ".");
-    else recipe.set_value(key, from_json_value(Recipe::keys()[index_of(key)], value));
+    if (value.is_object())
+      read(recipe, value, key + ".");
+    else
+      recipe.set_value(key, from_json_value(Recipe::keys()[index_of(key)], value));
   }
 }
 

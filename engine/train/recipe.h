@@ -16,8 +16,8 @@ struct RecipeKey {
   std::string help;
 };
 
-/// How a model is trained: data, loss, optimizer, schedule, length, seed. Every key has a default; the table in recipe.cpp is the only list.
-/// Unknown keys, values of the wrong kind and values out of limits throw Error (usage) that names the key and what it may be.
+/// How a model is trained: data, loss, optimizer, schedule, length, seed. Every key has a default; the table in recipe.cpp is the only
+/// list. Unknown keys, values of the wrong kind and values out of limits throw Error (usage) that names the key and what it may be.
 class Recipe {
  public:
   Recipe();

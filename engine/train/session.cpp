@@ -54,7 +54,8 @@ std::unique_ptr<optim::Optimizer> make_optimizer(std::vector<nn::Named> paramete
   const std::string& type = r.text("optimizer.type");
   double decay = r.number("optimizer.weight_decay");
   if (type == "sgd") return optim::sgd(std::move(parameters), {r.number("optimizer.momentum"), decay, r.flag("optimizer.nesterov")});
-  return optim::adam(std::move(parameters), {r.number("optimizer.beta1"), r.number("optimizer.beta2"), r.number("optimizer.eps"), decay, type == "adamw"});
+  return optim::adam(std::move(parameters),
+                     {r.number("optimizer.beta1"), r.number("optimizer.beta2"), r.number("optimizer.eps"), decay, type == "adamw"});
 }
 
 std::string bytes_text(double bytes) {
@@ -67,10 +68,13 @@ std::string bytes_text(double bytes) {
 /// A step keeps every layer's output and its gradient; a batch whose outputs alone do not fit would end the process.
 void check_memory(const ModelSpec& spec, int64_t batch) {
   double need = 0;
-  for (const LayerReport& r : examine(spec, batch)) need += 2.0 * static_cast<double>(r.output_bytes) + 4.0 * 4.0 * static_cast<double>(r.parameters);
+  for (const LayerReport& r : examine(spec, batch))
+    need += 2.0 * static_cast<double>(r.output_bytes) + 4.0 * 4.0 * static_cast<double>(r.parameters);
   double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (need > have)
-    throw Error::usage(fmt::format("data.batch_size = {}: a step would need about {} of memory; this machine has {}", batch, bytes_text(need), bytes_text(have)), "use a smaller batch");
+    throw Error::usage(fmt::format("data.batch_size = {}: a step would need about {} of memory; this machine has {}", batch,
+                                   bytes_text(need), bytes_text(have)),
+                       "use a smaller batch");
 }
 
 }  // namespace
@@ -99,7 +103,8 @@ struct TrainingSession::Impl {
   StepResult step();
   Evaluation evaluate(const EvalProgress& progress);
   std::vector<nn::Named> tensors() const;
-  template <class F> void tell(const F& f) {
+  template <class F>
+  void tell(const F& f) {
     for (TrainingObserver* o : observers) f(*o);
   }
 };
@@ -112,7 +117,8 @@ void TrainingSession::Impl::build() {
   data = data::open_dataset(recipe.text("data.dataset"), data_options(recipe));
   int64_t batch = recipe.integer("data.batch_size");
   if (batch > data.train->size())
-    throw Error::usage(fmt::format("data.batch_size = {} is larger than the data set, which has {} samples", batch, data.train->size()), "use a smaller batch");
+    throw Error::usage(fmt::format("data.batch_size = {} is larger than the data set, which has {} samples", batch, data.train->size()),
+                       "use a smaller batch");
   {
     // Whether the model fits at all comes before whether it fits the memory.
     GraphModule trial(spec, {DeviceType::meta});
@@ -122,7 +128,8 @@ void TrainingSession::Impl::build() {
   check_ends();
   model->initialize(seed);
   optimizer = make_optimizer(model->parameters(), recipe);
-  if (optimizer->parameters().empty()) throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
+  if (optimizer->parameters().empty())
+    throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
   loader = std::make_unique<data::Loader>(data.train, loader_options(recipe));
   per_epoch = loader->batches_per_epoch();
   int64_t all = recipe.integer("epochs") * per_epoch, limit = recipe.integer("max_steps");
@@ -140,15 +147,21 @@ void TrainingSession::Impl::check_ends() const {
   Meta in = data.train->input(), target = data.train->target();
   const std::string& name = recipe.text("data.dataset");
   if (!(model->input().shape == in.shape))
-    throw Error(fmt::format("the model takes samples of shape {}; those of data set {} have shape {}", to_string(model->input().shape), name, to_string(in.shape)),
+    throw Error(fmt::format("the model takes samples of shape {}; those of data set {} have shape {}", to_string(model->input().shape),
+                            name, to_string(in.shape)),
                 "set the shape of the Input layer to the data set's");
   const Shape& out = model->output().shape;
   int64_t classes = data.train->classes();
   if (classes > 0 && !(out == Shape{classes}))
-    throw Error(fmt::format("the model gives {} for each sample; data set {} has {} classes, which need [{}]", to_string(out), name, classes, classes), "set the last layer's out_features to the number of classes");
-  if (classes == 0 && cross_entropy) throw Error::usage(fmt::format("loss.type = cross_entropy needs classes; the targets of data set {} are values", name), "use loss.type = mse");
+    throw Error(fmt::format("the model gives {} for each sample; data set {} has {} classes, which need [{}]", to_string(out), name,
+                            classes, classes),
+                "set the last layer's out_features to the number of classes");
+  if (classes == 0 && cross_entropy)
+    throw Error::usage(fmt::format("loss.type = cross_entropy needs classes; the targets of data set {} are values", name),
+                       "use loss.type = mse");
   if (classes == 0 && !(out == target.shape))
-    throw Error(fmt::format("the model gives {} for each sample; the targets of data set {} have shape {}", to_string(out), name, to_string(target.shape)));
+    throw Error(fmt::format("the model gives {} for each sample; the targets of data set {} have shape {}", to_string(out), name,
+                            to_string(target.shape)));
 }
 
 Tensor TrainingSession::Impl::loss_of(const Tensor& output, const Tensor& target) const {
@@ -294,13 +307,8 @@ Checkpoint TrainingSession::save() const {
   Checkpoint c;
   c.step = m.done;
   for (const nn::Named& n : m.tensors()) c.tensors.emplace_back(n.name, clone(detach(n.tensor), Order::contiguous));
-  c.state = {{"version", kStateVersion},
-             {"step", m.done},
-             {"epoch", m.done / m.per_epoch},
-             {"cursor", m.done % m.per_epoch},
-             {"seed", m.seed},
-             {"base_lr", m.base_lr},
-             {"optimizer_steps", m.optimizer->steps()}};
+  c.state = {{"version", kStateVersion}, {"step", m.done},       {"epoch", m.done / m.per_epoch},          {"cursor", m.done % m.per_epoch},
+             {"seed", m.seed},           {"base_lr", m.base_lr}, {"optimizer_steps", m.optimizer->steps()}};
   return c;
 }
 
@@ -308,31 +316,39 @@ void TrainingSession::load(const Checkpoint& c) {
   Impl& m = *impl_;
   auto number = [&](const char* key) -> const nlohmann::json& {
     auto found = c.state.find(key);
-    if (found == c.state.end() || !found->is_number()) throw Error(fmt::format("the checkpoint of step {} has no number \"{}\" in its state", c.step, key));
+    if (found == c.state.end() || !found->is_number())
+      throw Error(fmt::format("the checkpoint of step {} has no number \"{}\" in its state", c.step, key));
     return *found;
   };
   if (number("version").get<int64_t>() != kStateVersion)
-    throw Error(fmt::format("the checkpoint of step {} is of version {}; this program reads version {}", c.step, number("version").get<int64_t>(), kStateVersion));
+    throw Error(fmt::format("the checkpoint of step {} is of version {}; this program reads version {}", c.step,
+                            number("version").get<int64_t>(), kStateVersion));
   if (number("seed").get<uint64_t>() != m.seed)
-    throw Error(fmt::format("the checkpoint of step {} was made with seed {}; the recipe says {}", c.step, number("seed").get<uint64_t>(), m.seed));
+    throw Error(
+        fmt::format("the checkpoint of step {} was made with seed {}; the recipe says {}", c.step, number("seed").get<uint64_t>(), m.seed));
   int64_t done = number("step").get<int64_t>(), steps = number("optimizer_steps").get<int64_t>();
   double base = number("base_lr").get<double>();
   if (done < 0 || number("epoch").get<int64_t>() != done / m.per_epoch || number("cursor").get<int64_t>() != done % m.per_epoch)
-    throw Error(fmt::format("the checkpoint of step {} stands at batch {} of epoch {}; with this recipe an epoch has {} batches", done, number("cursor").get<int64_t>(), number("epoch").get<int64_t>(), m.per_epoch),
+    throw Error(fmt::format("the checkpoint of step {} stands at batch {} of epoch {}; with this recipe an epoch has {} batches", done,
+                            number("cursor").get<int64_t>(), number("epoch").get<int64_t>(), m.per_epoch),
                 "the batch size or the data set differs from the run's");
   std::map<std::string, Tensor> given(c.tensors.begin(), c.tensors.end());
   auto mine = m.tensors();
   for (const nn::Named& n : mine) {
     auto found = given.find(n.name);
-    if (found == given.end()) throw Error(fmt::format("the checkpoint of step {} has no tensor \"{}\"", c.step, n.name), "it belongs to another model or optimizer");
+    if (found == given.end())
+      throw Error(fmt::format("the checkpoint of step {} has no tensor \"{}\"", c.step, n.name),
+                  "it belongs to another model or optimizer");
     const Tensor& t = found->second;
     if (!(t.size() == n.tensor.size()) || t.dtype() != n.tensor.dtype())
-      throw Error(fmt::format("tensor \"{}\" of the checkpoint of step {} is {} {}, not {} {}", n.name, c.step, name(t.dtype()), to_string(t.size()), name(n.tensor.dtype()), to_string(n.tensor.size())),
+      throw Error(fmt::format("tensor \"{}\" of the checkpoint of step {} is {} {}, not {} {}", n.name, c.step, name(t.dtype()),
+                              to_string(t.size()), name(n.tensor.dtype()), to_string(n.tensor.size())),
                   "it belongs to another model");
   }
   if (given.size() != mine.size()) {
     for (const nn::Named& n : mine) given.erase(n.name);
-    throw Error(fmt::format("the checkpoint of step {} has a tensor \"{}\" that this session does not know", c.step, given.begin()->first), "it belongs to another model or optimizer");
+    throw Error(fmt::format("the checkpoint of step {} has a tensor \"{}\" that this session does not know", c.step, given.begin()->first),
+                "it belongs to another model or optimizer");
   }
   NoGrad no_grad;
   for (const nn::Named& n : mine) copy_(n.tensor, given.at(n.name));

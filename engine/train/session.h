@@ -20,7 +20,7 @@ class Optimizer;
 namespace data {
 class Dataset;
 struct Batch;
-}
+}  // namespace data
 
 /// What one training step did.
 struct StepResult {
@@ -38,8 +38,8 @@ struct StepResult {
 };
 
 struct Evaluation {
-  double loss = 0;            ///< mean over the samples
-  double accuracy = 0;        ///< share of correct classes, 0..1; -1 where the targets are no classes
+  double loss = 0;      ///< mean over the samples
+  double accuracy = 0;  ///< share of correct classes, 0..1; -1 where the targets are no classes
   int64_t samples = 0, correct = 0;
 };
 
@@ -50,13 +50,13 @@ struct TrainingObserver {
   virtual void on_step_begin(int64_t /*step*/) {}
   virtual void on_batch(const data::Batch&) {}
   virtual void on_forward(const Tensor& /*output*/, const Tensor& /*loss*/) {}  ///< the autograd graph exists now
-  virtual void on_backward() {}                                               ///< gradients are in the parameters; nothing written yet
+  virtual void on_backward() {}                                                 ///< gradients are in the parameters; nothing written yet
   virtual void on_step_end(const StepResult&) {}
 };
 
-/// Training one model by one recipe, a step at a time, on the calling thread. It has no threads of its own but the data workers, and is used
-/// from one thread at a time. The bits of every step are a function of (ModelSpec, Recipe, data, step number) alone, whatever the number
-/// of threads, and whether the session ran through or was saved and loaded anywhere in between.
+/// Training one model by one recipe, a step at a time, on the calling thread. It has no threads of its own but the data workers, and is
+/// used from one thread at a time. The bits of every step are a function of (ModelSpec, Recipe, data, step number) alone, whatever the
+/// number of threads, and whether the session ran through or was saved and loaded anywhere in between.
 class TrainingSession {
  public:
   /// Builds data set, model, optimizer and schedule. Throws Error for whatever does not fit: recipe values, missing data,
@@ -66,9 +66,9 @@ class TrainingSession {
   TrainingSession(const TrainingSession&) = delete;
 
   int64_t steps_done() const;
-  int64_t total_steps() const;      ///< epochs * steps_per_epoch, or max_steps where that is less
+  int64_t total_steps() const;  ///< epochs * steps_per_epoch, or max_steps where that is less
   int64_t steps_per_epoch() const;
-  int64_t epoch() const;            ///< of the next step, from 0
+  int64_t epoch() const;  ///< of the next step, from 0
   int64_t epochs() const;
   bool finished() const { return steps_done() >= total_steps(); }
   /// The learning rate of the next step.

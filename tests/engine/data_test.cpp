@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "core/error.h"
@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("tenon-data-test-" + std::to_string(::getpid()) + "-" + std::to_string(next()++))) { fs::create_directories(path_); }
+  Folder() : path_(fs::temp_directory_path() / ("tenon-data-test-" + std::to_string(::getpid()) + "-" + std::to_string(next()++))) {
+    fs::create_directories(path_);
+  }
   ~Folder() { fs::remove_all(path_); }
   std::string file(const std::string& name) const { return (path_ / name).string(); }
   std::string str() const { return path_.string(); }
@@ -110,7 +112,8 @@ void write_images(const Folder& dir, const char* prefix, int n, int side) {
     labels += static_cast<char>(i % 10);
     for (int p = 0; p < side * side; ++p) pixels += static_cast<char>((i * 31 + p) % 256);
   }
-  write_gz(dir.file(std::string(prefix) + "-images-idx3-ubyte.gz"), idx_bytes({static_cast<uint32_t>(n), static_cast<uint32_t>(side), static_cast<uint32_t>(side)}, pixels));
+  write_gz(dir.file(std::string(prefix) + "-images-idx3-ubyte.gz"),
+           idx_bytes({static_cast<uint32_t>(n), static_cast<uint32_t>(side), static_cast<uint32_t>(side)}, pixels));
   write_gz(dir.file(std::string(prefix) + "-labels-idx1-ubyte.gz"), idx_bytes({static_cast<uint32_t>(n)}, labels));
 }
 

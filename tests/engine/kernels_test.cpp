@@ -23,12 +23,16 @@ std::vector<float> values(int64_t n, uint64_t stream) {
   for (size_t i = 0; i < v.size(); ++i) v[i] = 2 * random.uniform(i) - 1;
   return v;
 }
-template <class T> std::vector<double> wide(const std::vector<T>& v) { return {v.begin(), v.end()}; }
+template <class T>
+std::vector<double> wide(const std::vector<T>& v) {
+  return {v.begin(), v.end()};
+}
 
 template <class T>
 void expect_near(const std::vector<T>& got, const std::vector<double>& want, double tolerance, const char* what) {
   ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(static_cast<double>(got[i]), want[i], tolerance * (1 + std::abs(want[i]))) << what << " element " << i;
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(static_cast<double>(got[i]), want[i], tolerance * (1 + std::abs(want[i]))) << what << " element " << i;
 }
 
 /// Runs `make` at 1, 2 and 3 threads and expects the same bytes.
@@ -61,7 +65,9 @@ TEST_P(Gemm, FollowsPlainLoopsInEveryForm) {
         for (int64_t i = 0; i < m; ++i)
           for (int64_t j = 0; j < n; ++j) {
             double sum = beta == 0 ? 0 : want[static_cast<size_t>(i * ldc + j)];
-            for (int64_t p = 0; p < k; ++p) sum += double(a[static_cast<size_t>(ta ? p * lda + i : i * lda + p)]) * double(b[static_cast<size_t>(tb ? j * ldb + p : p * ldb + j)]);
+            for (int64_t p = 0; p < k; ++p)
+              sum += double(a[static_cast<size_t>(ta ? p * lda + i : i * lda + p)]) *
+                     double(b[static_cast<size_t>(tb ? j * ldb + p : p * ldb + j)]);
             want[static_cast<size_t>(i * ldc + j)] = sum;
           }
         auto c64 = wide(c);
@@ -73,8 +79,10 @@ TEST_P(Gemm, FollowsPlainLoopsInEveryForm) {
       }
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Gemm,
-                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{16, 16, 16}, Product{9, 24, 20}, Product{4, 13, 17}, Product{32, 31, 32}, Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000}, Product{3, 2, 0},
-                                         Product{64, 10, 128}, Product{130, 97, 61}, Product{33, 1100, 40}));
+                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{16, 16, 16}, Product{9, 24, 20},
+                                         Product{4, 13, 17}, Product{32, 31, 32}, Product{1, 300, 100}, Product{300, 1, 100},
+                                         Product{2, 3, 4000}, Product{3, 2, 0}, Product{64, 10, 128}, Product{130, 97, 61},
+                                         Product{33, 1100, 40}));
 
 TEST(GemmThreads, SameBits) {
   for (auto [m, n, k] : {Product{512, 300, 200}, Product{64, 2000, 128}, Product{1500, 64, 64}}) {
@@ -87,7 +95,8 @@ TEST(GemmThreads, SameBits) {
   }
 }
 
-ConvShape conv_shape(int64_t n, int64_t ic, int64_t h, int64_t w, int64_t oc, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation = 1, int64_t groups = 1, bool bias = true) {
+ConvShape conv_shape(int64_t n, int64_t ic, int64_t h, int64_t w, int64_t oc, int64_t kernel, int64_t stride, int64_t pad,
+                     int64_t dilation = 1, int64_t groups = 1, bool bias = true) {
   auto out = [&](int64_t in) { return (in + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1; };
   return {n, ic, h, w, oc, out(h), out(w), kernel, kernel, stride, stride, pad, pad, dilation, dilation, groups, bias};
 }
@@ -95,7 +104,8 @@ ConvShape conv_shape(int64_t n, int64_t ic, int64_t h, int64_t w, int64_t oc, in
 /// The definition of a convolution, with an accumulator for each of its three passes.
 struct Reference {
   std::vector<double> y, gx, gw, gb;
-  Reference(const ConvShape& s, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& b, const std::vector<float>& gy)
+  Reference(const ConvShape& s, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& b,
+            const std::vector<float>& gy)
       : y(gy.size()), gx(x.size()), gw(w.size()), gb(b.size()) {
     int64_t gi = s.ic / s.groups, go = s.oc / s.groups;
     for (int64_t n = 0; n < s.n; ++n)
@@ -109,7 +119,8 @@ struct Reference {
                 for (int64_t kx = 0; kx < s.kw; ++kx) {
                   int64_t iy = oy * s.sh - s.ph + ky * s.dh, ix = ox * s.sw - s.pw + kx * s.dw;
                   if (iy < 0 || iy >= s.ih || ix < 0 || ix >= s.iw) continue;
-                  auto in = static_cast<size_t>(((n * s.ih + iy) * s.iw + ix) * s.ic + o / go * gi + c), at = static_cast<size_t>(((o * gi + c) * s.kh + ky) * s.kw + kx);
+                  auto in = static_cast<size_t>(((n * s.ih + iy) * s.iw + ix) * s.ic + o / go * gi + c),
+                       at = static_cast<size_t>(((o * gi + c) * s.kh + ky) * s.kw + kx);
                   y[out] += double(x[in]) * w[at];
                   gx[in] += double(gy[out]) * w[at];
                   gw[at] += double(gy[out]) * x[in];
@@ -121,7 +132,8 @@ struct Reference {
 class Conv : public testing::TestWithParam<ConvShape> {
  protected:
   ConvShape s = GetParam();
-  std::vector<float> x = values(s.n * s.ih * s.iw * s.ic, 1), w = values(s.oc * s.ic / s.groups * s.kh * s.kw, 2), b = values(s.bias ? s.oc : 0, 3), gy = values(s.n * s.oh * s.ow * s.oc, 4);
+  std::vector<float> x = values(s.n * s.ih * s.iw * s.ic, 1), w = values(s.oc * s.ic / s.groups * s.kh * s.kw, 2),
+                     b = values(s.bias ? s.oc : 0, 3), gy = values(s.n * s.oh * s.ow * s.oc, 4);
 };
 
 TEST_P(Conv, FollowsTheDefinition) {
@@ -153,15 +165,17 @@ TEST_P(Conv, SameBitsAtAnyThreadCount) {
   });
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, Conv,
-                         testing::Values(conv_shape(1, 1, 5, 5, 3, 3, 1, 1), conv_shape(11, 1, 14, 14, 32, 3, 1, 1), conv_shape(10, 16, 7, 9, 24, 3, 1, 1), conv_shape(9, 3, 12, 10, 8, 3, 2, 1),
-                                         conv_shape(4, 6, 8, 8, 4, 5, 1, 0, 1, 2), conv_shape(5, 4, 9, 9, 4, 3, 1, 2, 2, 1, false), conv_shape(17, 8, 6, 6, 16, 1, 1, 0), conv_shape(3, 5, 6, 5, 7, 2, 3, 1),
+                         testing::Values(conv_shape(1, 1, 5, 5, 3, 3, 1, 1), conv_shape(11, 1, 14, 14, 32, 3, 1, 1),
+                                         conv_shape(10, 16, 7, 9, 24, 3, 1, 1), conv_shape(9, 3, 12, 10, 8, 3, 2, 1),
+                                         conv_shape(4, 6, 8, 8, 4, 5, 1, 0, 1, 2), conv_shape(5, 4, 9, 9, 4, 3, 1, 2, 2, 1, false),
+                                         conv_shape(17, 8, 6, 6, 16, 1, 1, 0), conv_shape(3, 5, 6, 5, 7, 2, 3, 1),
                                          conv_shape(13, 32, 14, 14, 64, 3, 1, 1)));
 
 TEST(Pool, FirstOfEqualsWinsAndNanWinsOverAll) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   PoolShape s{1, 1, 2, 6, 1, 3, 2, 2, 2, 2, 0, 0, 1, 1};
   std::vector<float> x = {1, 1, 2, nan, -inf, -inf,  //
-                          1, 0, 3, 9, -inf, -inf};
+                          1, 0, 3, 9,   -inf, -inf};
   std::vector<float> y(3);
   std::vector<uint8_t> index(3);
   max_pool2d_forward<float, uint8_t>(s, x.data(), y.data(), index.data());
@@ -174,7 +188,8 @@ TEST(Pool, FirstOfEqualsWinsAndNanWinsOverAll) {
 }
 
 TEST(Pool, FollowsTheDefinitionAndThreadsDoNotMatter) {
-  for (PoolShape s : {PoolShape{3, 32, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 1, 1}, PoolShape{2, 70, 9, 7, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1}, PoolShape{2, 5, 9, 9, 5, 5, 3, 3, 1, 1, 0, 0, 2, 2}, PoolShape{1, 19, 12, 12, 4, 4, 9, 9, 1, 1, 0, 0, 1, 1}}) {
+  for (PoolShape s : {PoolShape{3, 32, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 1, 1}, PoolShape{2, 70, 9, 7, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1},
+                      PoolShape{2, 5, 9, 9, 5, 5, 3, 3, 1, 1, 0, 0, 2, 2}, PoolShape{1, 19, 12, 12, 4, 4, 9, 9, 1, 1, 0, 0, 1, 1}}) {
     auto x = values(s.n * s.ih * s.iw * s.c, 1), gy = values(s.n * s.oh * s.ow * s.c, 2);
     std::vector<double> want(gy.size(), -1e30), gx(x.size());
     for (int64_t n = 0; n < s.n; ++n)
@@ -239,7 +254,8 @@ TEST(BatchNorm, ThreadsDoNotMatter) {
     std::vector<float> mean(c), var(c), invstd(c), all(x.size() * 2 + 2 * c);
     column_moments<float>(rows, c, x.data(), mean.data(), var.data());
     batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, nullptr, nullptr, all.data(), invstd.data());
-    batch_norm_backward<float>(rows, c, true, x.data(), gy.data(), mean.data(), invstd.data(), nullptr, all.data() + x.size(), all.data() + 2 * x.size(), all.data() + 2 * x.size() + c);
+    batch_norm_backward<float>(rows, c, true, x.data(), gy.data(), mean.data(), invstd.data(), nullptr, all.data() + x.size(),
+                               all.data() + 2 * x.size(), all.data() + 2 * x.size() + c);
     return all;
   });
 }
@@ -271,7 +287,10 @@ TEST(Losses, FollowTheirDefinitions) {
   double mse = 0;
   for (size_t i = 0; i < y.size(); ++i) mse += std::pow(double(y[i]) - z[i], 2);
   EXPECT_NEAR(mse_forward<float>(100000, y.data(), z.data()), mse / 100000, 1e-7);
-  expect_same_bits([&] { return std::vector<double>{mse_forward<float>(100000, y.data(), z.data()), cross_entropy_forward<float>(rows, c, x.data(), target.data(), lse.data())}; });
+  expect_same_bits([&] {
+    return std::vector<double>{mse_forward<float>(100000, y.data(), z.data()),
+                               cross_entropy_forward<float>(rows, c, x.data(), target.data(), lse.data())};
+  });
 }
 
 TEST(SumOfSquares, SeesEveryNonFiniteValueAndOverflowsNowhereElse) {

@@ -63,7 +63,8 @@ TEST(ModelSpec, BadJsonNamesTheKey) {
   EXPECT_SAYS(load("{}"), "\"name\"");
   EXPECT_SAYS(load(R"({"name": 3})"), "\"name\"");
   EXPECT_SAYS(load(R"({"name": "m", "layers": [{"name": "a"}], "wires": []})"), "layer 0 of the model has no \"type\"");
-  EXPECT_SAYS(load(R"({"name": "m", "layers": [{"name": "a", "type": "ReLU", "attrs": [{"name": "k", "value": {}}]}], "wires": []})"), "attribute k");
+  EXPECT_SAYS(load(R"({"name": "m", "layers": [{"name": "a", "type": "ReLU", "attrs": [{"name": "k", "value": {}}]}], "wires": []})"),
+              "attribute k");
   EXPECT_SAYS(load(R"({"name": "m", "layers": [], "wires": [{"from": "a"}]})"), "wire 0 of the model has no \"to\"");
   EXPECT_SAYS(load(R"({"name": "m", "layers": [], "wires": [{"from": "a", "to": "b", "to_port": -1}]})"), "to_port");
 }
@@ -96,7 +97,8 @@ TEST(Layers, EveryTypeIsDescribedOnce) {
     EXPECT_EQ(find_layer_type(info.type)->type, info.type);
     for (const AttrDef& a : info.attrs) EXPECT_FALSE(a.help.empty()) << info.type << "." << a.name;
   }
-  for (const char* type : {"Input", "Output", "Linear", "Conv2d", "BatchNorm2d", "MaxPool2d", "ReLU", "Dropout", "Flatten"}) EXPECT_TRUE(seen.count(type)) << type;
+  for (const char* type : {"Input", "Output", "Linear", "Conv2d", "BatchNorm2d", "MaxPool2d", "ReLU", "Dropout", "Flatten"})
+    EXPECT_TRUE(seen.count(type)) << type;
   EXPECT_EQ(find_layer_type("Nothing"), nullptr);
 }
 
@@ -302,7 +304,9 @@ TEST(Module, AttributesOpsToItsPath) {
   net.initialize(1, "net");
   struct Paths : OpObserver {
     std::vector<std::string> seen;
-    void after(const Call& c, int64_t, int64_t) override { seen.push_back(std::string(c.op->info.name) + "@" + module_path(t_state.origin.module)); }
+    void after(const Call& c, int64_t, int64_t) override {
+      seen.push_back(std::string(c.op->info.name) + "@" + module_path(t_state.origin.module));
+    }
   } paths;
   {
     ObserveScope scope(paths);

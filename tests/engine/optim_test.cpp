@@ -33,7 +33,9 @@ struct Problem {
     }
   }
   /// Sets every gradient to something that depends on the step.
-  double gradient(int step, size_t p, int64_t i) const { return std::sin(0.1 * static_cast<double>(i) + step + 2.0 * static_cast<double>(p)); }
+  double gradient(int step, size_t p, int64_t i) const {
+    return std::sin(0.1 * static_cast<double>(i) + step + 2.0 * static_cast<double>(p));
+  }
   void set_gradients(int step) {
     for (size_t p = 0; p < parameters.size(); ++p) {
       Tensor g = empty(parameters[p].tensor.size());
@@ -43,7 +45,8 @@ struct Problem {
   }
   void expect_near(double tolerance) const {
     for (size_t p = 0; p < w.size(); ++p)
-      for (size_t i = 0; i < w[p].size(); ++i) ASSERT_NEAR(parameters[p].tensor.data<float>()[i], w[p][i], tolerance) << "parameter " << p << " element " << i;
+      for (size_t i = 0; i < w[p].size(); ++i)
+        ASSERT_NEAR(parameters[p].tensor.data<float>()[i], w[p][i], tolerance) << "parameter " << p << " element " << i;
   }
 };
 
@@ -83,8 +86,10 @@ TEST(Adam, FollowsPyTorchsFormula) {
       for (size_t p = 0; p < m.size(); ++p)
         for (size_t i = 0; i < m[p].size(); ++i) {
           double g = problem.gradient(step, p, static_cast<int64_t>(i)), &w = problem.w[p][i];
-          if (decoupled) w *= 1 - 0.01 * o.weight_decay;
-          else g += o.weight_decay * w;
+          if (decoupled)
+            w *= 1 - 0.01 * o.weight_decay;
+          else
+            g += o.weight_decay * w;
           m[p][i] = o.beta1 * m[p][i] + (1 - o.beta1) * g;
           v[p][i] = o.beta2 * v[p][i] + (1 - o.beta2) * g * g;
           double mean = m[p][i] / (1 - std::pow(o.beta1, step)), square = v[p][i] / (1 - std::pow(o.beta2, step));
@@ -122,7 +127,8 @@ TEST(Optimizer, LeavesAParameterWithoutGradientAlone) {
   EXPECT_DOUBLE_EQ(opt->gradient_norm(), 2);
   uint32_t version = problem.parameters[1].tensor.version();
   opt->step(1);
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(problem.parameters[0].tensor.data<float>()[i], static_cast<float>(problem.w[0][static_cast<size_t>(i)]));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(problem.parameters[0].tensor.data<float>()[i], static_cast<float>(problem.w[0][static_cast<size_t>(i)]));
   EXPECT_NE(problem.parameters[1].tensor.data<float>()[0], static_cast<float>(problem.w[1][0]));
   EXPECT_GT(problem.parameters[1].tensor.version(), version);
   opt->zero_grad();

@@ -20,10 +20,10 @@ Error error_of(const std::function<void()>& f) {
   }
   return Error("no error");
 }
-#define EXPECT_USAGE(part, ...)                                              \
-  do {                                                                       \
-    Error e = error_of([&] { __VA_ARGS__; });                                \
-    EXPECT_EQ(e.kind(), Error::Kind::usage);                                 \
+#define EXPECT_USAGE(part, ...)                                                 \
+  do {                                                                          \
+    Error e = error_of([&] { __VA_ARGS__; });                                   \
+    EXPECT_EQ(e.kind(), Error::Kind::usage);                                    \
     EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what(); \
   } while (false)
 

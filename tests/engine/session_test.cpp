@@ -1,10 +1,13 @@
 #include "engine/train/session.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
 
@@ -100,8 +103,62 @@ TEST(Session, ThreadsAndWorkersDoNotChangeABit) {
     TrainingSession s(model(), recipe({{"data.workers", std::to_string(threads - 1)}}));
     run(s, 15);
     Checkpoint got = s.save();
-    if (threads == 1) want = got;
-    else expect_same(got, want);
+    if (threads == 1)
+      want = got;
+    else
+      expect_same(got, want);
+  }
+  set_num_threads(0);
+}
+
+/// Four IDX files of generated images in a temporary folder.
+class Images {
+ public:
+  Images() : dir_(std::filesystem::temp_directory_path() / ("tenon-session-test-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(dir_);
+    for (const char* prefix : {"train", "t10k"}) {
+      const int n = 100;
+      std::string images = header({n, 28, 28}), labels = header({n});
+      for (int i = 0; i < n; ++i) {
+        labels += static_cast<char>(i % 10);
+        for (int p = 0; p < 784; ++p) images += static_cast<char>((p * (i % 10 + 1) + i) % 256);
+      }
+      std::ofstream(dir_ / (std::string(prefix) + "-images-idx3-ubyte"), std::ios::binary) << images;
+      std::ofstream(dir_ / (std::string(prefix) + "-labels-idx1-ubyte"), std::ios::binary) << labels;
+    }
+  }
+  ~Images() { std::filesystem::remove_all(dir_); }
+  std::string dir() const { return dir_.string(); }
+
+ private:
+  static std::string header(std::initializer_list<int> sizes) {
+    std::string s = {0, 0, 8, static_cast<char>(sizes.size())};
+    for (int n : sizes)
+      for (int shift : {24, 16, 8, 0}) s += static_cast<char>(n >> shift);
+    return s;
+  }
+  std::filesystem::path dir_;
+};
+
+TEST(Session, AConvolutionalNetworkHasTheSameBitsAtAnyThreadCountAndAfterALoad) {
+  Images images;
+  const Template& t = find_template("fashion-cnn");
+  Recipe r = t.recipe;
+  r.set("data.dir", images.dir());
+  r.set("data.batch_size", "23");  // no multiple of any piece
+  Checkpoint want;
+  for (int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    TrainingSession s(t.model, r);
+    run(s, threads);
+    TrainingSession other(t.model, r);
+    other.load(s.save());
+    run(other, 6 - threads);
+    Checkpoint got = other.save();
+    if (threads == 1)
+      want = got;
+    else
+      expect_same(got, want);
   }
   set_num_threads(0);
 }
@@ -169,7 +226,13 @@ TEST(Session, EvaluationChangesNothing) {
   run(b, 5);
   expect_same(a.save(), b.save());
   int calls = 0;
-  EXPECT_SAYS(error_of([&] { a.evaluate([&](int64_t, int64_t total) { EXPECT_EQ(total, 4); return ++calls < 2; }); }), "cancelled");
+  EXPECT_SAYS(error_of([&] {
+                a.evaluate([&](int64_t, int64_t total) {
+                  EXPECT_EQ(total, 4);
+                  return ++calls < 2;
+                });
+              }),
+              "cancelled");
   EXPECT_EQ(calls, 2);
   run(a, 1);
   run(b, 1);
@@ -236,7 +299,9 @@ struct Recorder : TrainingObserver, OpObserver {
   std::vector<uint32_t> seqs;
   void on_step_begin(int64_t step) override { order += "begin" + std::to_string(step) + " "; }
   void on_batch(const data::Batch& b) override { order += "batch" + std::to_string(b.rows.size()) + " "; }
-  void on_forward(const Tensor& y, const Tensor& loss) override { order += "forward" + to_string(y.size()) + std::to_string(loss.numel()) + " "; }
+  void on_forward(const Tensor& y, const Tensor& loss) override {
+    order += "forward" + to_string(y.size()) + std::to_string(loss.numel()) + " ";
+  }
   void on_backward() override { order += "backward "; }
   void on_step_end(const StepResult& r) override { order += "end" + std::to_string(r.step) + " "; }
   void after(const Call& c, int64_t, int64_t) override {
@@ -296,7 +361,9 @@ TEST(Session, AForeignCheckpointIsRefusedAndChangesNothing) {
 }
 
 TEST(Session, WhatDoesNotFitIsSaidBeforeAnythingRuns) {
-  auto made = [](const ModelSpec& m, std::vector<std::pair<std::string, std::string>> set) { return error_of([&] { TrainingSession s(m, recipe(std::move(set))); }); };
+  auto made = [](const ModelSpec& m, std::vector<std::pair<std::string, std::string>> set) {
+    return error_of([&] { TrainingSession s(m, recipe(std::move(set))); });
+  };
   EXPECT_SAYS(made(model(), {{"data.batch_size", "131"}}), "larger than the data set, which has 130 samples");
   EXPECT_SAYS(made(model(), {{"data.dataset", "fashion-mnist"}, {"data.dir", "/nowhere/at/all"}}), "/nowhere/at/all");
   EXPECT_SAYS(made(model(), {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0"}, {"optimizer.nesterov", "true"}}), "nesterov");

@@ -13,7 +13,8 @@ bool is_source(const std::string& path) {
 }
 bool is_text(const std::string& path) {
   const std::string ext = std::filesystem::path(path).extension().string();
-  return is_source(path) || ext == ".md" || ext == ".txt" || ext == ".cmake" || ext == ".sh" || ext == ".json" || ext == ".py" || ext.empty();
+  return is_source(path) || ext == ".md" || ext == ".txt" || ext == ".cmake" || ext == ".sh" || ext == ".json" || ext == ".py" ||
+         ext.empty();
 }
 std::string join(const Violations& v) {
   std::string s;

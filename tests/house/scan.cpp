@@ -45,7 +45,7 @@ struct Confined {
   std::string_view header, place;
 };
 constexpr Confined kConfined[] = {
-    {"sqlite3.h", "projects/"}, {"onnx/", "engine/formats/"}, {"google/protobuf/", "engine/formats/"},
+    {"sqlite3.h", "projects/"},  {"onnx/", "engine/formats/"},       {"google/protobuf/", "engine/formats/"},
     {"dnnl", "engine/kernels/"}, {"oneapi/dnnl", "engine/kernels/"},
 };
 
@@ -89,7 +89,8 @@ Violations scan_source(const std::string& path, const std::string& text) {
     if ((is_qt(header) || imgui) && !may_use_qt(path)) report("includes " + header + " outside the window's places");
     if (is_cuda(header) && room_rank(header) < 0 && !may_use_cuda(path)) report("includes " + header + " outside core/cuda");
     for (const Confined& c : kConfined)
-      if (rank >= 0 && open == '<' && starts(header, c.header) && !starts(path, c.place)) report("includes " + header + ", which only " + std::string(c.place) + " may");
+      if (rank >= 0 && open == '<' && starts(header, c.header) && !starts(path, c.place))
+        report("includes " + header + ", which only " + std::string(c.place) + " may");
   }
   if (rank >= 0 && number > kMaxLines) report("has more than " + std::to_string(kMaxLines) + " lines");
   return bad;
@@ -97,13 +98,18 @@ Violations scan_source(const std::string& path, const std::string& text) {
 
 Violations scan_words(const std::string& path, const std::string& text) {
   // Put together from halves, so that this file does not hold them either.
-  static const std::string words[] = {std::string("TO") + "DO", std::string("FIX") + "ME", std::string("deb.") + "debian.org",
-                                      std::string("py") + "pi.org", std::string("pythonhosted") + ".org", std::string("registry.") + "npmjs",
+  static const std::string words[] = {std::string("TO") + "DO",
+                                      std::string("FIX") + "ME",
+                                      std::string("deb.") + "debian.org",
+                                      std::string("py") + "pi.org",
+                                      std::string("pythonhosted") + ".org",
+                                      std::string("registry.") + "npmjs",
                                       std::string("/wo") + "rk/"};
   Violations bad;
   for (const std::string& w : words)
     if (size_t at = text.find(w); at != text.npos)
-      bad.push_back(path + ":" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + ": holds " + w);
+      bad.push_back(path + ":" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) +
+                    ": holds " + w);
   return bad;
 }
 
@@ -120,7 +126,8 @@ Violations scan_compile_commands(const std::string& root, const std::string& jso
     const std::string path = line.substr(at, line.find('"', at) - at);
     const int rank = room_rank(path);
     if (rank < 0 || path.substr(0, 4) == "app/" || may_use_qt(path)) continue;
-    if (command.find("/qt6") != command.npos || command.find("QT_CORE_LIB") != command.npos) bad.push_back(path + ": compiled with Qt on its include path");
+    if (command.find("/qt6") != command.npos || command.find("QT_CORE_LIB") != command.npos)
+      bad.push_back(path + ": compiled with Qt on its include path");
     if (command.find("/cuda/") != command.npos && !may_use_cuda(path)) bad.push_back(path + ": compiled with CUDA on its include path");
   }
   return bad;

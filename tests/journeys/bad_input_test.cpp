@@ -95,7 +95,8 @@ TEST_F(BadInput, project_files) {
 /// As another user where we are root: root may write anything.
 Outcome as_nobody(const std::string& folder, const std::vector<std::string>& words) {
   if (geteuid() != 0) return tenon(words);
-  std::vector<std::string> all = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", std::string(TENON_BINARY_DIR) + "/bin/tenon"};
+  std::vector<std::string> all = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                                  std::string(TENON_BINARY_DIR) + "/bin/tenon"};
   all.insert(all.end(), words.begin(), words.end());
   (void)folder;
   return run(all);
@@ -130,7 +131,8 @@ TEST_F(BadInput, truncated_data_files) {
   if (!has_fashion_mnist()) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
   const std::string data = folder / "data";
   std::filesystem::create_directory(data);
-  for (const char* f : {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"})
+  for (const char* f :
+       {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"})
     std::filesystem::copy_file(std::string("/usr/share/datasets/fashion-mnist/") + f, data + "/" + f);
   EXPECT_EQ(tenon({"new", folder / "good.tenon", "--template", "fashion-mlp", "--data", data}).status, 0);
   std::filesystem::resize_file(data + "/t10k-images-idx3-ubyte.gz", 100000);
@@ -144,7 +146,9 @@ TEST_F(BadInput, a_full_disk_keeps_what_was_saved) {
   // A small disk of our own, in a mount namespace that goes with the child.
   const pid_t child = fork();
   if (child == 0) {
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=8m") != 0) _exit(77);
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=8m") != 0)
+      _exit(77);
     if (tenon({"new", project, "--template", "spirals"}).status != 0) _exit(1);
     const Outcome o = tenon({"train", project, "--run", "r", "--set", "checkpoint_every=1"});
     if (o.status != 1) _exit(2);

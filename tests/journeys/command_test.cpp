@@ -57,7 +57,8 @@ TEST_F(Commands, eval_agrees_with_training) {
   const auto points = tenon({"metrics", project, "r", "test_accuracy", "--json"}).json();
   ASSERT_FALSE(points.empty());
   EXPECT_EQ(points.back().at("value"), j.at("accuracy"));
-  EXPECT_EQ(tenon({"eval", project, "r", "--checkpoint", "7", "--threads", "1", "--json"}).out, tenon({"eval", project, "r", "--checkpoint", "7", "--threads", "2", "--json"}).out);
+  EXPECT_EQ(tenon({"eval", project, "r", "--checkpoint", "7", "--threads", "1", "--json"}).out,
+            tenon({"eval", project, "r", "--checkpoint", "7", "--threads", "2", "--json"}).out);
 }
 
 TEST_F(Commands, profile_is_a_trace_that_others_open) {
@@ -97,7 +98,8 @@ for g in s["segments"]:
     for b in g["blocks"]: assert b["state"] in ("active_allocated", "inactive")
 assert all({"action", "addr", "size", "stream", "frames"} <= set(e) for e in trace)
 print(len(trace) > 10)
-)py", file});
+)py",
+                         file});
   EXPECT_EQ(o.out, "True\n") << o.err;
 }
 

@@ -36,7 +36,10 @@ void export_and_judge(const std::string& name, const std::string& steps) {
   if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
   std::ofstream(judge) << kJudge;
   const std::string shape = name == "spirals" ? "(7, 2)" : "(7, 1, 28, 28)";
-  const Outcome made = run({python(), "-c", "import numpy, sys; numpy.save(sys.argv[1], numpy.random.default_rng(1).standard_normal(" + shape + ").astype('float32'))", folder / "x.npy"});
+  const Outcome made =
+      run({python(), "-c",
+           "import numpy, sys; numpy.save(sys.argv[1], numpy.random.default_rng(1).standard_normal(" + shape + ").astype('float32'))",
+           folder / "x.npy"});
   ASSERT_EQ(made.status, 0) << made.err;
   const Outcome ours = tenon({"exec", model, "--input", folder / "x.npy", "--output", out});
   ASSERT_EQ(ours.status, 0) << ours.err;

@@ -27,7 +27,8 @@ std::string digest(const std::string& project, const std::string& run, const std
 /// Every point of a metric without its wall time, which differs between runs.
 std::vector<std::pair<int64_t, std::string>> values(const std::string& project, const std::string& run, const std::string& metric) {
   std::vector<std::pair<int64_t, std::string>> out;
-  for (const auto& j : tenon({"metrics", project, run, metric, "--json"}).json()) out.emplace_back(j.at("step").get<int64_t>(), j.at("value").dump());
+  for (const auto& j : tenon({"metrics", project, run, metric, "--json"}).json())
+    out.emplace_back(j.at("step").get<int64_t>(), j.at("value").dump());
   return out;
 }
 
@@ -53,7 +54,8 @@ struct Resume : ::testing::Test {
   void expect_same(const std::string& run) {
     EXPECT_EQ(digest(project, run, "last"), digest(project, "whole", "last"));
     EXPECT_EQ(digest(project, run, "1111", "1"), digest(project, "whole", "1111"));
-    for (const char* metric : {"loss", "lr", "grad_norm", "test_loss", "test_accuracy"}) EXPECT_EQ(values(project, run, metric), values(project, "whole", metric)) << metric;
+    for (const char* metric : {"loss", "lr", "grad_norm", "test_loss", "test_accuracy"})
+      EXPECT_EQ(values(project, run, metric), values(project, "whole", metric)) << metric;
     EXPECT_EQ(values(project, run, "loss").size(), static_cast<size_t>(kSteps));
   }
 };

@@ -28,7 +28,8 @@ Outcome start(std::vector<std::string> words, int signal, int64_t after_us) {
   argv.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    const int zero = open("/dev/null", O_RDONLY), one = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), two = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int zero = open("/dev/null", O_RDONLY), one = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600),
+              two = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(zero, 0);
     dup2(one, 1);
     dup2(two, 2);
@@ -65,7 +66,9 @@ std::vector<nlohmann::json> Outcome::json() const {
 
 Outcome tenon(const std::vector<std::string>& words) { return start(with_program(words), 0, 0); }
 Outcome run(const std::vector<std::string>& words) { return start(words, 0, 0); }
-Outcome tenon_signalled(const std::vector<std::string>& words, int signal, int64_t after_us) { return start(with_program(words), signal, after_us); }
+Outcome tenon_signalled(const std::vector<std::string>& words, int signal, int64_t after_us) {
+  return start(with_program(words), signal, after_us);
+}
 
 Folder::Folder() {
   std::string pattern = (std::filesystem::temp_directory_path() / "tenon-journey-XXXXXX").string();

@@ -7,7 +7,7 @@ namespace tenon::journeys {
 
 /// What a program left behind.
 struct Outcome {
-  int status = -1;          ///< exit status; -9 for SIGKILL and so on
+  int status = -1;  ///< exit status; -9 for SIGKILL and so on
   std::string out, err;
   std::vector<nlohmann::json> json() const;  ///< one a line of `out`
 };

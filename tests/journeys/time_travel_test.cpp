@@ -63,7 +63,8 @@ TEST(TimeTravel, the_same_bits_from_whichever_checkpoint) {
   while (checkpoints.size() > 1) {
     project->delete_checkpoint(checkpoints.back().id);
     checkpoints.pop_back();
-    if (checkpoints.size() % 4 == 1) EXPECT_EQ(projects::digest_at(*project, run, 119) + "\n", near) << "from step " << checkpoints.back().step;
+    if (checkpoints.size() % 4 == 1)
+      EXPECT_EQ(projects::digest_at(*project, run, 119) + "\n", near) << "from step " << checkpoints.back().step;
   }
 }
 
@@ -80,7 +81,8 @@ TEST(TimeTravel, a_tensor_of_a_step_can_be_saved) {
   const Outcome saved = tenon({"goto", path, "r", "--step", "25", "--tensor", name, "--out", file});
   ASSERT_EQ(saved.status, 0) << saved.err;
   if (!python().empty()) {
-    const Outcome o = run({python(), "-c", "import numpy, sys; a = numpy.load(sys.argv[1]); print(a.dtype, a.ndim, bool(numpy.isfinite(a).all()))", file});
+    const Outcome o = run(
+        {python(), "-c", "import numpy, sys; a = numpy.load(sys.argv[1]); print(a.dtype, a.ndim, bool(numpy.isfinite(a).all()))", file});
     EXPECT_EQ(o.out, "float32 2 True\n") << o.err;
   }
   EXPECT_EQ(tenon({"goto", path, "r", "--step", "31"}).status, 2);

@@ -19,9 +19,9 @@
 namespace tenon::projects {
 namespace {
 
-using testing_files::TempDir;
 using testing_files::small_model;
 using testing_files::small_recipe;
+using testing_files::TempDir;
 
 std::string message_of(const std::function<void()>& call) {
   try {
@@ -32,10 +32,10 @@ std::string message_of(const std::function<void()>& call) {
   return "no error";
 }
 
-#define EXPECT_SAYS(call, part)                                               \
-  do {                                                                        \
-    const std::string said = message_of([&] { call; });                       \
-    EXPECT_NE(said.find(part), std::string::npos) << "it said: " << said;     \
+#define EXPECT_SAYS(call, part)                                           \
+  do {                                                                    \
+    const std::string said = message_of([&] { call; });                   \
+    EXPECT_NE(said.find(part), std::string::npos) << "it said: " << said; \
   } while (0)
 
 void sql(const std::string& path, const char* text) {
@@ -152,7 +152,10 @@ TEST(BadFile, read_only_file_opens_and_says_so_when_written) {
               if (p->model() != small_model()) return 2;
               const std::string said = message_of([&] { p->set_recipe({{"seed", 2}}); });
               if (said.find("read-only") == said.npos) return 3;
-              return message_of([&] { Project::create(dir / "b.tenon", small_model(), small_recipe()); }).find("cannot be opened") == std::string::npos ? 4 : 0;
+              return message_of([&] { Project::create(dir / "b.tenon", small_model(), small_recipe()); }).find("cannot be opened") ==
+                             std::string::npos
+                         ? 4
+                         : 0;
             }),
             0);
   chmod(dir.path().c_str(), 0755);

@@ -12,9 +12,9 @@
 namespace tenon::projects {
 namespace {
 
-using testing_files::TempDir;
 using testing_files::small_model;
 using testing_files::small_recipe;
+using testing_files::TempDir;
 
 Tensor floats(const Shape& shape, float first) {
   Tensor t = empty(shape, DType::f32);
@@ -44,7 +44,8 @@ struct CheckpointTest : ::testing::Test {
 
 TEST_F(CheckpointTest, every_dtype_and_shape_comes_back) {
   Checkpoint c = checkpoint(5, {});
-  for (DType t : {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+  for (DType t :
+       {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
     Tensor v = empty({3, 5}, t);
     std::memset(v.raw(), 1, v.nbytes());
     c.tensors.emplace_back(name(t), v);
@@ -159,7 +160,8 @@ TEST_F(CheckpointTest, a_kill_in_the_middle_leaves_the_last_whole_one) {
     if (child == 0) {
       auto p = Project::open(dir / "a.tenon");
       if (write(ready[1], "x", 1) != 1) _exit(1);
-      for (int64_t s = 2 + 1000 * round;; ++s) p->save_checkpoint(run, checkpoint(s, {{"w", floats({1 << 20}, static_cast<float>(s))}}), {{"loss", {s, 0, 1.0 * s}}});
+      for (int64_t s = 2 + 1000 * round;; ++s)
+        p->save_checkpoint(run, checkpoint(s, {{"w", floats({1 << 20}, static_cast<float>(s))}}), {{"loss", {s, 0, 1.0 * s}}});
     }
     char x;
     ASSERT_EQ(read(ready[0], &x, 1), 1);

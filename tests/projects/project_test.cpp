@@ -12,9 +12,9 @@
 namespace tenon::projects {
 namespace {
 
-using testing_files::TempDir;
 using testing_files::small_model;
 using testing_files::small_recipe;
+using testing_files::TempDir;
 
 TEST(Project, keeps_model_recipe_and_window_state) {
   TempDir dir;

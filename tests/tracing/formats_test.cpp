@@ -50,6 +50,11 @@ TEST(Pickle, ReadsWhatPythonWrites) {
   EXPECT_TRUE(v->find("c"));
 }
 
+TEST(Pickle, ValuesNestedMillionsDeepAreTakenApartAgain) {
+  EXPECT_NO_THROW(read_pickle(std::string("\x80\x04)", 3) + std::string(2000000, '\x85') + "."));
+  EXPECT_NO_THROW(read_pickle(std::string("\x80\x04", 2) + std::string(2000000, ']') + std::string(1999999, 'a') + "."));
+}
+
 TEST(Pickle, NothingIsEverRun) {
   std::string evil("\x80\x02" "cos\nsystem\n(X\x02\x00\x00\x00" "lstR.", 25);
   try {

@@ -10,7 +10,8 @@ namespace tenon::formats {
 namespace {
 
 std::string file(const std::string& header, const std::string& data, char version = 1) {
-  std::string out = std::string("\x93NUMPY") + version + '\0' + static_cast<char>(header.size() & 0xff) + static_cast<char>(header.size() >> 8);
+  std::string out =
+      std::string("\x93NUMPY") + version + '\0' + static_cast<char>(header.size() & 0xff) + static_cast<char>(header.size() >> 8);
   if (version > 1) out += std::string(2, '\0');
   return out + header + data;
 }
@@ -70,12 +71,15 @@ TEST(Npy, bad_files_are_named_not_crashed_on) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
   EXPECT_NE(message("").find("is not a .npy file"), std::string::npos);
   EXPECT_NE(message(file(good, "1234567")).find("cut short"), std::string::npos);
-  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "1234")).find("cut short"), std::string::npos);
-  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "1234")).find("damaged shape"), std::string::npos);
+  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "1234")).find("cut short"),
+            std::string::npos);
+  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "1234")).find("damaged shape"),
+            std::string::npos);
   EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "1234")).find("damaged shape"), std::string::npos);
   EXPECT_NE(message(file("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "12345678")).find("'<c8'"), std::string::npos);
   EXPECT_NE(message(file("{'descr': [('a', '<f4')], 'shape': (1,), }", "1234")).find("records"), std::string::npos);
-  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "1234")).find("9 dimensions"), std::string::npos);
+  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "1234")).find("9 dimensions"),
+            std::string::npos);
   EXPECT_NE(message(file(good, "12345678").substr(0, 20)).find("cut short"), std::string::npos);
   EXPECT_NE(message(std::string("\x93NUMPY\x09\0\0\0", 10)).find("version 9"), std::string::npos);
   const std::string whole = file(good, "12345678");

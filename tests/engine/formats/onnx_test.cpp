@@ -65,8 +65,12 @@ TEST(Onnx, every_kind_of_attribute_survives) {
   body->name = "then";
   body->nodes = {{"", "Relu", "", {"h"}, {"inner"}, {}}};  // h comes from outside
   body->outputs = {{"inner", true, DType::f32, false, {}}};
-  m.graph.nodes[1].attributes = {{"s", std::string("text")}, {"ints", std::vector<int64_t>{1, -2}}, {"floats", std::vector<double>{0.5, 2}},
-                                 {"strings", std::vector<std::string>{"a", "b"}}, {"t", floats({2})}, {"body", body}};
+  m.graph.nodes[1].attributes = {{"s", std::string("text")},
+                                 {"ints", std::vector<int64_t>{1, -2}},
+                                 {"floats", std::vector<double>{0.5, 2}},
+                                 {"strings", std::vector<std::string>{"a", "b"}},
+                                 {"t", floats({2})},
+                                 {"body", body}};
   const OnnxModel back = parse_onnx(onnx_bytes(m), "m");
   const OnnxNode& n = back.graph.nodes[1];
   EXPECT_EQ(n.text("s", ""), "text");
@@ -92,7 +96,9 @@ TEST(Onnx, every_dtype_survives_as_a_bare_tensor) {
 }
 
 // Protobuf by hand: what other writers may send.
-std::string field(int number, const std::string& bytes) { return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes; }
+std::string field(int number, const std::string& bytes) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
 std::string number(int number, char value) { return {static_cast<char>(number << 3), value}; }
 
 Tensor read_back(const std::string& proto) {
@@ -151,7 +157,8 @@ TEST(Onnx, damaged_bytes_never_crash) {
   const std::string whole = onnx_bytes(small());
   EXPECT_TRUE(has(message_of([] { parse_onnx("hello, this is no model", "m.onnx"); }), "m.onnx is not an ONNX model"));
   EXPECT_TRUE(has(message_of([] { parse_onnx("", "m"); }), "is not an ONNX model"));
-  for (size_t keep = 1; keep < whole.size(); ++keep) EXPECT_NE(message_of([&] { parse_onnx(whole.substr(0, keep), "m"); }), "no error") << keep;
+  for (size_t keep = 1; keep < whole.size(); ++keep)
+    EXPECT_NE(message_of([&] { parse_onnx(whole.substr(0, keep), "m"); }), "no error") << keep;
   for (size_t at = 0; at < whole.size(); ++at)
     for (unsigned char c : {0x00, 0x7f, 0x80, 0xff, 0x0a}) {
       std::string bad = whole;
@@ -165,7 +172,8 @@ TEST(Onnx, external_data_stays_in_its_folder) {
   std::filesystem::create_directories(dir + "/in");
   auto external = [&](const std::string& location, const std::string& offset) {
     auto entry = [](const std::string& k, const std::string& v) { return field(13, field(1, k) + field(2, v)); };
-    const std::string t = number(1, 2) + number(2, 1) + entry("location", location) + entry("offset", offset) + entry("length", "8") + std::string("\x70\1");
+    const std::string t =
+        number(1, 2) + number(2, 1) + entry("location", location) + entry("offset", offset) + entry("length", "8") + std::string("\x70\1");
     write_file(dir + "/in/t.pb", t);
     return load_onnx_tensor(dir + "/in/t.pb");
   };

@@ -1,0 +1,63 @@
+#include "core/file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "core/error.h"
+#include "core/tensor_bytes.h"
+
+namespace tenon {
+namespace {
+
+struct FileTest : ::testing::Test {
+  std::string dir = std::filesystem::path(std::filesystem::temp_directory_path() / "tenon-file-test").string();
+  void SetUp() override { std::filesystem::create_directories(dir); }
+  void TearDown() override { std::filesystem::remove_all(dir); }
+  size_t count() const { return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(dir), {})); }
+};
+
+TEST_F(FileTest, what_is_written_is_read) {
+  const std::string bytes("a\0b\xff", 4);
+  write_file(dir + "/f", bytes);
+  EXPECT_EQ(read_file(dir + "/f"), bytes);
+  write_file(dir + "/f", "");
+  EXPECT_EQ(read_file(dir + "/f"), "");
+  EXPECT_EQ(count(), 1u) << "nothing is left beside it";
+}
+
+TEST_F(FileTest, errors_name_the_file) {
+  for (const std::string& path : std::vector<std::string>{dir + "/none", dir}) {
+    try {
+      read_file(path);
+      ADD_FAILURE() << path;
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find(path), std::string::npos);
+    }
+  }
+  EXPECT_THROW(write_file(dir + "/no/such/folder", "x"), Error);
+  EXPECT_EQ(read_file("/dev/null"), "");
+  write_file("/dev/null", "gone");
+}
+
+TEST_F(FileTest, a_full_device_leaves_the_old_file) {
+  EXPECT_THROW(write_file("/dev/full", "x"), Error);
+  write_file(dir + "/f", "old");
+  EXPECT_EQ(read_file(dir + "/f"), "old");
+}
+
+TEST(LogicalBytes, gathers_views_in_row_major_order) {
+  Tensor t = empty({2, 3}, DType::u8);
+  for (int i = 0; i < 6; ++i) t.data<uint8_t>()[i] = static_cast<uint8_t>('a' + i);
+  std::vector<char> copy;
+  EXPECT_EQ(logical_bytes(t, copy), "abcdef");
+  EXPECT_TRUE(copy.empty()) << "its own memory";
+  EXPECT_EQ(logical_bytes(view_of(t, t.layout().transpose(0, 1)), copy), "adbecf");
+  EXPECT_EQ(logical_bytes(view_of(t, t.layout().flip(1)), copy), "cbafed");
+  EXPECT_EQ(logical_bytes(view_of(t, t.layout().slice(1, 0, 1).expand({2, 2})), copy), "aadd");
+  EXPECT_EQ(logical_bytes(empty({0, 3}), copy), "");
+}
+
+}  // namespace
+}  // namespace tenon

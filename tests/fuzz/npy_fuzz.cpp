@@ -1,0 +1,10 @@
+#include "core/error.h"
+#include "engine/formats/npy.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  try {
+    tenon::formats::parse_npy({reinterpret_cast<const char*>(data), size}, "input");
+  } catch (const tenon::Error&) {
+  }
+  return 0;
+}
