@@ -49,6 +49,7 @@ Point BuilderModel::port(const LayerSpec& l, bool output, int index) const {
 
 void BuilderModel::fit() {
   fit_next_ = true;
+  own_view_ = false;
   changed();
 }
 
@@ -57,6 +58,7 @@ void BuilderModel::zoom_by(float factor) {
   pan_x_ = cx - (cx - pan_x_) * next / zoom_;
   pan_y_ = cy - (cy - pan_y_) * next / zoom_;
   zoom_ = next;
+  own_view_ = true;
   changed();
 }
 
@@ -134,6 +136,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
 }
 
 void BuilderModel::draw(Scene& scene) {
+  if (size_.w != scene.size().w || size_.h != scene.size().h) fit_next_ |= !own_view_;
   size_ = scene.size();
   if (fit_next_ && !spec_.layers.empty()) {
     double x0 = 1e300, y0 = 1e300, x1 = -1e300, y1 = -1e300;
@@ -249,6 +252,7 @@ bool BuilderModel::pointer(const PointerEvent& e) {
       if (drag_ == Drag::wire) return true;
       if (!moved_) return false;
       if (drag_ == Drag::pan) {
+        own_view_ = true;
         pan_x_ = start_x_ + e.x - press_x_;
         pan_y_ = start_y_ + e.y - press_y_;
       } else {
@@ -297,6 +301,7 @@ bool BuilderModel::pointer(const PointerEvent& e) {
 }
 
 bool BuilderModel::wheel(const WheelEvent& e) {
+  own_view_ = true;
   if (e.mods.ctrl) {
     float next = std::clamp(zoom_ * std::pow(1.15f, e.dy), 0.3f, 1.6f);
     pan_x_ = e.x - (e.x - pan_x_) * next / zoom_;

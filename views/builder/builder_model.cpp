@@ -27,6 +27,7 @@ void BuilderModel::set_spec(const ModelSpec& spec, int64_t batch) {
   selected_wire_ = -1;
   if (all_at_origin(spec_)) place(spec_);
   fit_next_ = true;
+  own_view_ = false;
   examine_now();
   changed();
 }

@@ -99,7 +99,7 @@ class BuilderModel : public CanvasModel {
   int selected_wire_ = -1;
   float zoom_ = 1, pan_x_ = 0, pan_y_ = 0;
   Size size_{};
-  bool fit_next_ = true;
+  bool fit_next_ = true, own_view_ = false;  ///< own_view_: a person zoomed or panned; else the model is kept in sight
 
   enum class Drag { none, pan, move, wire };
   Drag drag_ = Drag::none;

@@ -126,7 +126,7 @@ Table MemoryModel::live_table() const {
 
 Table MemoryModel::categories() const {
   Table t;
-  t.columns = {{"Category", false, 120}, {"At cursor", true, 90}, {"At peak", true, 90}};
+  t.columns = {{"Category", false, 120}, {"At cursor", true, 76}, {"At peak", true, 76}};
   if (!links_) return t;
   Live now = live_at(cursor_);
   for (Category c : stack_order()) {

@@ -14,7 +14,7 @@ using tracing::OpEvent;
 using tracing::OpRecord;
 
 namespace {
-constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 68, kLaneGap = 8;
+constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 56, kLaneGap = 8;
 }
 
 float TimelineModel::lanes_height() const {
@@ -185,7 +185,7 @@ void TimelineModel::draw(Scene& scene) {
   // Room that the lanes do not need makes them taller, then goes to the memory below.
   row_ = 22;
   if (lanes_height() * 1.5f < lanes_bottom - lanes_top) row_ = 32;
-  float spare = lanes_bottom - lanes_top - lanes_height() - 16;
+  float spare = lanes_bottom - lanes_top - lanes_height() - 28;
   if (memory_h > 0 && spare > 0) {
     memory_h += std::min(spare, 160.f);
     lanes_bottom -= std::min(spare, 160.f);
