@@ -22,6 +22,7 @@ void MainWindow::add_commands() {
   auto paused = [this] { return bench_.training() && bench_.status().state == RunStatus::State::paused; };
   auto running = [this] { return bench_.training() && (bench_.status().state == RunStatus::State::running || bench_.status().state == RunStatus::State::starting); };
 
+  commands_.add({"file.new", "New from a template…", "File", "Ctrl+N", "add", [this] { choose_template(); }});
   commands_.add({"file.open", "Open…", "File", "Ctrl+O", "project", [this] { choose_file(); }});
   commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "engine/model/templates.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -112,6 +113,17 @@ void Workbench::open(const QString& path, bool start_training) {
         file_ = path;
         opened(std::any_cast<std::shared_ptr<Opened>>(r), start_training);
       });
+}
+
+void Workbench::create(const QString& path, const std::string& template_name) {
+  files.start(
+      "create", "Make " + QFileInfo(path).fileName(),
+      [path, template_name](const Jobs::Report&, const std::atomic<bool>&) {
+        const Template& t = find_template(template_name);
+        Project::create(path.toStdString(), t.model, t.recipe.to_json());
+        return std::any();
+      },
+      [this, path](std::any) { open(path); });
 }
 
 void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
