@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "core/error.h"
@@ -96,7 +97,16 @@ int64_t small_live_locked(Central& c) {
   return sum;
 }
 
+// Seq_cst throughout: whoever reads the observer raises g_looking first, and whoever takes it away waits for that count to fall,
+// so an observer is never told anything after set_memory_observer(nullptr) has returned.
 std::atomic<MemoryObserver*> g_observer{nullptr};
+std::atomic<int> g_looking{0};
+
+template <class F> [[gnu::noinline]] void tell_observer(const F& f) {
+  g_looking.fetch_add(1);
+  if (MemoryObserver* o = g_observer.load()) f(*o);
+  g_looking.fetch_sub(1);
+}
 std::atomic<uint32_t> g_next_id{1};
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -149,7 +159,7 @@ Block* take_shared(Central& c, int k) {
 void give_back(Storage* s) {
   auto* b = reinterpret_cast<Block*>(s);
   if (process_mode.load(std::memory_order_relaxed) & mode::memory) [[unlikely]]
-    if (auto* o = g_observer.load(std::memory_order_acquire)) o->given_back(*s);
+    tell_observer([&](MemoryObserver& o) { o.given_back(*s); });
   int k = static_cast<int>(b->size_class);
   auto bytes = static_cast<int64_t>(class_bytes(k));
   bool small = class_bytes(k) <= kSmall;
@@ -213,10 +223,10 @@ Storage* pool_take(size_t bytes) {
   s.id = 0;
   s.release = give_back;
   if (process_mode.load(std::memory_order_relaxed) & mode::memory) [[unlikely]]
-    if (auto* o = g_observer.load(std::memory_order_acquire)) {
+    tell_observer([&](MemoryObserver& o) {
       storage_id(&s);
-      o->taken(s);
-    }
+      o.taken(s);
+    });
   return &s;
 }
 
@@ -243,9 +253,10 @@ void pool_trim() {
 }
 
 void set_memory_observer(MemoryObserver* observer) {
-  g_observer.store(observer, std::memory_order_release);
+  g_observer.store(observer);
   if (observer) process_mode.fetch_or(mode::memory);
   else process_mode.fetch_and(~mode::memory);
+  while (g_looking.load() != 0) std::this_thread::yield();
 }
 
 uint32_t storage_id(Storage* s) {

@@ -55,7 +55,7 @@ void entry(PickleWriter& w, const char* action, const AllocEvent& e) {
 
 MemoryRecording record_memory(TrainingSession& session, int64_t count) {
   MemoryRecording r;
-  MemoryHistory memory;
+  MemoryHistory memory(session.group());
   for (const auto& p : session.model().parameters()) memory.alive_before(p.tensor, Category::parameter, 0);
   for (const auto& b : session.model().buffers()) memory.alive_before(b.tensor, Category::buffer, 0);
   for (const auto& s : session.optimizer().state()) memory.alive_before(s.tensor, Category::optimizer, 0);
