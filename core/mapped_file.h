@@ -8,7 +8,8 @@
 namespace tenon {
 
 /// The bytes of a file, or of a string, that tensors may be windows of. A file is mapped: its pages are read when they are touched, and
-/// a write goes to a private copy of the page, never to the file. Whoever cuts the file short meanwhile ends the program, as with any mapping.
+/// a write goes to a private copy of the page, never to the file. Whoever cuts the file short meanwhile ends the program, as with any
+/// mapping.
 class MappedFile {
  public:
   /// Throws Error naming the file. What cannot be mapped (a pipe) is read.

@@ -26,7 +26,8 @@ struct Counter : nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
   bool string(string_t& s) override {
-    if (in_event_ && depth_ == event_depth_ && key_ == "cat" && (categories.size() < kMaxCategories || categories.contains(s))) ++categories[s];
+    if (in_event_ && depth_ == event_depth_ && key_ == "cat" && (categories.size() < kMaxCategories || categories.contains(s)))
+      ++categories[s];
     return true;
   }
   bool start_object(std::size_t) override {

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -65,7 +67,8 @@ std::string value_text(const formats::OnnxValue& v) {
 }
 
 Report onnx(const File& file) {
-  const formats::OnnxModel m = formats::load_onnx(file->name());
+  const std::string folder = std::filesystem::path(file->name()).parent_path().string();
+  const formats::OnnxModel m = formats::parse_onnx(file->bytes(), file->name(), folder.empty() ? "." : folder);
   Report r{"an ONNX model", {{"kind", "onnx"}, {"opset", m.opset}, {"ir_version", m.ir_version}, {"producer", m.producer}}, {}, {}};
   std::map<std::string, int64_t> operators;
   for (const auto& n : m.graph.nodes) ++operators[n.op_type];
@@ -79,7 +82,10 @@ Report onnx(const File& file) {
   for (const auto& v : m.graph.outputs) r.facts.push_back({"output", value_text(v)}), r.j["outputs"].push_back(value_text(v));
   Rows rows = {{"OPERATOR", "COUNT"}};
   for (const auto& [name, n] : operators) rows.push_back({name, count_text(n)});
-  r.j.update({{"nodes", m.graph.nodes.size()}, {"initializers", m.graph.initializers.size()}, {"parameters", parameters}, {"operators", operators}});
+  r.j.update({{"nodes", m.graph.nodes.size()},
+              {"initializers", m.graph.initializers.size()},
+              {"parameters", parameters},
+              {"operators", operators}});
   r.tables.emplace_back(rows, std::vector<bool>{false, true});
   return r;
 }
@@ -107,17 +113,23 @@ Report safetensors(const File& file) {
 Report torch(const File& file) {
   const auto t = formats::TorchFile::parse(file);
   Report r{describe(t.legacy() ? FileKind::torch_legacy : FileKind::torch),
-           {{"kind", t.legacy() ? "torch-legacy" : "torch"}, {"tensors", json::array()}, {"values", json::array()}, {"foreign", t.foreign()}, {"warnings", t.warnings()}},
+           {{"kind", t.legacy() ? "torch-legacy" : "torch"},
+            {"tensors", json::array()},
+            {"values", json::array()},
+            {"foreign", t.foreign()},
+            {"warnings", t.warnings()}},
            {},
            {}};
   Rows rows = {{"TENSOR", "DTYPE", "SHAPE", "STRIDE", "STORAGE", ""}};
   std::set<std::string> storages;
   for (const auto& e : t.entries()) {
     storages.insert(e.storage);
-    json one = {{"name", e.name}, {"dtype", e.dtype}, {"device", e.device}, {"shape", e.shape}, {"stride", e.stride}, {"offset", e.offset}, {"storage", e.storage}};
+    json one = {{"name", e.name},     {"dtype", e.dtype},   {"device", e.device},  {"shape", e.shape},
+                {"stride", e.stride}, {"offset", e.offset}, {"storage", e.storage}};
     if (!e.problem.empty()) one["problem"] = e.problem;
     r.j["tensors"].push_back(one);
-    rows.push_back({e.name, e.dtype, sizes(e.shape), sizes(e.stride), e.offset ? fmt::format("{} + {}", e.storage, e.offset) : e.storage, e.problem});
+    rows.push_back(
+        {e.name, e.dtype, sizes(e.shape), sizes(e.stride), e.offset ? fmt::format("{} + {}", e.storage, e.offset) : e.storage, e.problem});
   }
   r.facts = {{"tensors", fmt::format("{} on {} storages", t.entries().size(), storages.size())}};
   for (const std::string& f : t.foreign()) r.facts.push_back({"asks for", f + ": no data; shown, never run"});
@@ -159,7 +171,8 @@ Report idx(const File& file) {
     overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(shape.back()), &bytes);
   }
   if (overflow || bytes != b.size() - head)
-    throw Error(fmt::format("{} is damaged: its header says {} elements of {}, and {} bytes follow", file->name(), sizes(shape), type, b.size() - head));
+    throw Error(fmt::format("{} is damaged: its header says {} elements of {}, and {} bytes follow", file->name(), sizes(shape), type,
+                            b.size() - head));
   return array("an IDX array", "idx", type, shape);
 }
 
@@ -168,7 +181,11 @@ Report pickle(const File& file) {
   try {
     const auto info = tracing::snapshot_info(file->bytes());
     return {"a snapshot of PyTorch's memory",
-            {{"kind", "memory-snapshot"}, {"segments", info.segments}, {"reserved_bytes", info.reserved_bytes}, {"events", info.events}, {"peak_bytes", info.peak_bytes}},
+            {{"kind", "memory-snapshot"},
+             {"segments", info.segments},
+             {"reserved_bytes", info.reserved_bytes},
+             {"events", info.events},
+             {"peak_bytes", info.peak_bytes}},
             {{"segments", fmt::format("{}, {} reserved", count_text(info.segments), bytes_text(info.reserved_bytes))},
              {"events", count_text(info.events)},
              {"peak", bytes_text(info.peak_bytes)},
@@ -186,7 +203,10 @@ Report pickle(const File& file) {
   std::set<std::string> names;
   for (const auto& v : p.values())
     if (const auto* g = v.as<formats::PyValue::Global>()) names.insert(g->full());
-  Report r{"a Python pickle, shown and never run", {{"kind", "pickle"}, {"values", p.values().size()}, {"names", names}}, {{"values", std::to_string(p.values().size())}}, {}};
+  Report r{"a Python pickle, shown and never run",
+           {{"kind", "pickle"}, {"values", p.values().size()}, {"names", names}},
+           {{"values", std::to_string(p.values().size())}},
+           {}};
   for (const std::string& n : names) r.facts.push_back({"asks for", n});
   if (names.empty()) r.facts.push_back({"note", why});
   return r;
@@ -215,25 +235,43 @@ Report trace(const File& file) {
 Report look(const File& file) {
   const FileKind kind = formats::file_kind(file->bytes());
   switch (kind) {
-    case FileKind::project: return project(file->name());
-    case FileKind::onnx: return onnx(file);
-    case FileKind::safetensors: return safetensors(file);
+    case FileKind::project:
+      return project(file->name());
+    case FileKind::onnx:
+      return onnx(file);
+    case FileKind::safetensors:
+      return safetensors(file);
     case FileKind::torch:
-    case FileKind::torch_legacy: return torch(file);
-    case FileKind::npy: return npy(file);
-    case FileKind::idx: return idx(file);
-    case FileKind::pickle: return pickle(file);
-    case FileKind::json: return trace(file);
+    case FileKind::torch_legacy:
+      return torch(file);
+    case FileKind::npy:
+      return npy(file);
+    case FileKind::idx:
+      return idx(file);
+    case FileKind::pickle:
+      return pickle(file);
+    case FileKind::json:
+      return trace(file);
     case FileKind::gzip: {
-      const std::string unpacked = formats::gunzip(file->bytes(), file->name());
+      std::string unpacked = formats::gunzip(file->bytes(), file->name());
       if (formats::is_gzip(unpacked)) throw Error(fmt::format("{} is a gzip file of a gzip file", file->name()));
-      Report r = look(MappedFile::of(unpacked, file->name()));
+      Report r = look(MappedFile::of(std::move(unpacked), file->name()));
       r.what += ", compressed";
       r.j["compressed"] = true;
       return r;
     }
-    default: throw Error(fmt::format("{} is {}", file->name(), describe(kind)));
+    default:
+      throw Error(fmt::format("{} is {}", file->name(), describe(kind)));
   }
+}
+
+/// Names in a file are anyone's: none may move the terminal's cursor.
+Rows shown(Rows rows) {
+  for (auto& row : rows)
+    for (std::string& cell : row)
+      for (char& c : cell)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return rows;
 }
 
 int inspect(const Args& args) {
@@ -245,8 +283,8 @@ int inspect(const Args& args) {
     return 0;
   }
   print(fmt::format("{}: {}, {}\n", args.word(0), r.what, bytes_text(static_cast<int64_t>(file->bytes().size()))));
-  print(table(r.facts));
-  for (const auto& [rows, right] : r.tables) print("\n" + table(rows, right));
+  print(table(shown(std::move(r.facts))));
+  for (const auto& [rows, right] : r.tables) print("\n" + table(shown(rows), right));
   return 0;
 }
 

@@ -54,24 +54,42 @@ FileKind file_kind(std::string_view b) {
 
 const char* describe(FileKind kind) {
   switch (kind) {
-    case FileKind::unknown: return "a file of no kind that is known here";
-    case FileKind::empty: return "an empty file";
-    case FileKind::project: return "a Tenon project";
-    case FileKind::onnx: return "an ONNX model";
-    case FileKind::safetensors: return "a safetensors file";
-    case FileKind::torch: return "a PyTorch checkpoint";
-    case FileKind::torch_legacy: return "a PyTorch checkpoint in the legacy format";
-    case FileKind::torchscript: return "a TorchScript program, which is not read here";
-    case FileKind::torch_export: return "a program exported by PyTorch (.pt2), which is not read here";
-    case FileKind::torch_tar: return "a tar archive, as PyTorch before 0.1.10 wrote, which is not read here";
-    case FileKind::zip: return "a zip archive that is no PyTorch checkpoint";
-    case FileKind::npy: return "a NumPy array";
-    case FileKind::idx: return "an IDX array";
-    case FileKind::pickle: return "a Python pickle";
-    case FileKind::json: return "a JSON text";
-    case FileKind::gzip: return "a gzip file";
-    case FileKind::hdf5: return "an HDF5 file, which is not read here";
-    case FileKind::gguf: return "a GGUF model, which is not read here";
+    case FileKind::unknown:
+      return "a file of no kind that is known here";
+    case FileKind::empty:
+      return "an empty file";
+    case FileKind::project:
+      return "a Tenon project";
+    case FileKind::onnx:
+      return "an ONNX model";
+    case FileKind::safetensors:
+      return "a safetensors file";
+    case FileKind::torch:
+      return "a PyTorch checkpoint";
+    case FileKind::torch_legacy:
+      return "a PyTorch checkpoint in the legacy format";
+    case FileKind::torchscript:
+      return "a TorchScript program, which is not read here";
+    case FileKind::torch_export:
+      return "a program exported by PyTorch (.pt2), which is not read here";
+    case FileKind::torch_tar:
+      return "a tar archive, as PyTorch before 0.1.10 wrote, which is not read here";
+    case FileKind::zip:
+      return "a zip archive that is no PyTorch checkpoint";
+    case FileKind::npy:
+      return "a NumPy array";
+    case FileKind::idx:
+      return "an IDX array";
+    case FileKind::pickle:
+      return "a Python pickle";
+    case FileKind::json:
+      return "a JSON text";
+    case FileKind::gzip:
+      return "a gzip file";
+    case FileKind::hdf5:
+      return "an HDF5 file, which is not read here";
+    case FileKind::gguf:
+      return "a GGUF model, which is not read here";
   }
   return "";
 }

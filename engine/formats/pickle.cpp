@@ -39,24 +39,60 @@ class PickleReader {
       case 0x80:
         if (unsigned v = byte(); v > 5) fail(fmt::format("protocol {}", v));
         break;
-      case 0x95: number<uint64_t>(); break;  // FRAME
-      case '(': marks_.push_back(stack_.size()); break;
-      case '0': pop(); break;
-      case '1': stack_.resize(stack_.size() - since_mark()); break;
-      case '2': stack_.push_back(top()); break;
-      case 0x94: memo_.push_back(top()); break;
-      case 'q': remember(byte()); break;
-      case 'r': remember(number<uint32_t>()); break;
-      case 'h': recall(byte()); break;
-      case 'j': recall(number<uint32_t>()); break;
-      case '}': make(Dict{}); break;
-      case ']': make(List{}); break;
-      case ')': tuple(0); break;
-      case 's': set_items(2); break;
-      case 'u': set_items(since_mark()); break;
-      case 'a': append(1); break;
-      case 'e': append(since_mark()); break;
-      case 'l': list(since_mark()); break;
+      case 0x95:
+        number<uint64_t>();
+        break;  // FRAME
+      case '(':
+        marks_.push_back(stack_.size());
+        break;
+      case '0':
+        pop();
+        break;
+      case '1':
+        stack_.resize(stack_.size() - since_mark());
+        break;
+      case '2':
+        stack_.push_back(top());
+        break;
+      case 0x94:
+        memo_.push_back(top());
+        break;
+      case 'q':
+        remember(byte());
+        break;
+      case 'r':
+        remember(number<uint32_t>());
+        break;
+      case 'h':
+        recall(byte());
+        break;
+      case 'j':
+        recall(number<uint32_t>());
+        break;
+      case '}':
+        make(Dict{});
+        break;
+      case ']':
+        make(List{});
+        break;
+      case ')':
+        tuple(0);
+        break;
+      case 's':
+        set_items(2);
+        break;
+      case 'u':
+        set_items(since_mark());
+        break;
+      case 'a':
+        append(1);
+        break;
+      case 'e':
+        append(since_mark());
+        break;
+      case 'l':
+        list(since_mark());
+        break;
       case 'd': {
         const size_t n = since_mark();
         out_.values_->emplace_back().value = Dict{};
@@ -64,45 +100,94 @@ class PickleReader {
         set_items(n);
         break;
       }
-      case 't': tuple(since_mark()); break;
-      case 0x85: tuple(1); break;
-      case 0x86: tuple(2); break;
-      case 0x87: tuple(3); break;
-      case 'J': make(int64_t{number<int32_t>()}); break;
-      case 'K': make(int64_t{byte()}); break;
-      case 'M': make(int64_t{number<uint16_t>()}); break;
-      case 0x8a: make(big(byte())); break;
-      case 0x8b: make(big(number<uint32_t>())); break;
+      case 't':
+        tuple(since_mark());
+        break;
+      case 0x85:
+        tuple(1);
+        break;
+      case 0x86:
+        tuple(2);
+        break;
+      case 0x87:
+        tuple(3);
+        break;
+      case 'J':
+        make(int64_t{number<int32_t>()});
+        break;
+      case 'K':
+        make(int64_t{byte()});
+        break;
+      case 'M':
+        make(int64_t{number<uint16_t>()});
+        break;
+      case 0x8a:
+        make(big(byte()));
+        break;
+      case 0x8b:
+        make(big(number<uint32_t>()));
+        break;
       case 'I':
-      case 'L': decimal(line()); break;
+      case 'L':
+        decimal(line());
+        break;
       case 'G': {
         uint64_t bits = 0;
         for (char c : take(8)) bits = bits << 8 | static_cast<unsigned char>(c);
         make(std::bit_cast<double>(bits));
         break;
       }
-      case 0x8c: make(std::string(take(byte()))); break;
-      case 'X': make(std::string(take(number<uint32_t>()))); break;
-      case 0x8d: make(std::string(take(number<uint64_t>()))); break;
-      case 'U': make(std::string(take(byte()))); break;  // a text of Python 2
-      case 'T': make(std::string(take(number<uint32_t>()))); break;
-      case 'N': make(std::monostate{}); break;
-      case 0x88: make(true); break;
-      case 0x89: make(false); break;
-      default: return false;
+      case 0x8c:
+        make(std::string(take(byte())));
+        break;
+      case 'X':
+        make(std::string(take(number<uint32_t>())));
+        break;
+      case 0x8d:
+        make(std::string(take(number<uint64_t>())));
+        break;
+      case 'U':
+        make(std::string(take(byte())));
+        break;  // a text of Python 2
+      case 'T':
+        make(std::string(take(number<uint32_t>())));
+        break;
+      case 'N':
+        make(std::monostate{});
+        break;
+      case 0x88:
+        make(true);
+        break;
+      case 0x89:
+        make(false);
+        break;
+      default:
+        return false;
     }
     return true;
   }
 
   bool object(unsigned char op) {
     switch (op) {
-      case 'C': make(PyValue::Bytes{std::string(take(byte()))}); break;
-      case 'B': make(PyValue::Bytes{std::string(take(number<uint32_t>()))}); break;
+      case 'C':
+        make(PyValue::Bytes{std::string(take(byte()))});
+        break;
+      case 'B':
+        make(PyValue::Bytes{std::string(take(number<uint32_t>()))});
+        break;
       case 0x8e:
-      case 0x96: make(PyValue::Bytes{std::string(take(number<uint64_t>()))}); break;
-      case 0x8f: make(List{}); break;  // a set, as a list
-      case 0x90: append(since_mark()); break;
-      case 0x91: list(since_mark()); break;
+      case 0x96:
+        make(PyValue::Bytes{std::string(take(number<uint64_t>()))});
+        break;
+      case 0x8f:
+        make(List{});
+        break;  // a set, as a list
+      case 0x90:
+        append(since_mark());
+        break;
+      case 0x91:
+        list(since_mark());
+        break;
       case 'c': {
         const std::string module(line()), name(line());
         make(PyValue::Global{module, name});
@@ -126,7 +211,9 @@ class PickleReader {
         made(PyValue::Object::Way::create, what, args).state = named;
         break;
       }
-      case 'Q': made(PyValue::Object::Way::persistent, nullptr, pop()); break;
+      case 'Q':
+        made(PyValue::Object::Way::persistent, nullptr, pop());
+        break;
       case 'b': {
         const PyRef state = pop();
         auto* o = std::get_if<std::unique_ptr<PyValue::Object>>(&top()->value);
@@ -134,7 +221,8 @@ class PickleReader {
         (*o)->state = state;
         break;
       }
-      default: return false;
+      default:
+        return false;
     }
     return true;
   }
@@ -156,7 +244,8 @@ class PickleReader {
     return s;
   }
   unsigned byte() { return static_cast<unsigned char>(take(1)[0]); }
-  template <class T> T number() {
+  template <class T>
+  T number() {
     T v;
     std::memcpy(&v, take(sizeof(T)).data(), sizeof(T));
     return v;
@@ -169,8 +258,10 @@ class PickleReader {
     uint64_t v = negative ? ~uint64_t{0} : 0;
     for (size_t i = 0; i < s.size(); ++i) {
       auto c = static_cast<unsigned char>(s[i]);
-      if (i < 8) v = (v & ~(uint64_t{0xff} << (8 * i))) | uint64_t{c} << (8 * i);
-      else if (c != (negative ? 0xff : 0)) return negative ? INT64_MIN : static_cast<int64_t>(v);
+      if (i < 8)
+        v = (v & ~(uint64_t{0xff} << (8 * i))) | uint64_t{c} << (8 * i);
+      else if (c != (negative ? 0xff : 0))
+        return negative ? INT64_MIN : static_cast<int64_t>(v);
     }
     return static_cast<int64_t>(v);
   }
@@ -182,7 +273,8 @@ class PickleReader {
     if (error != std::errc() || end != s.data() + s.size()) fail("a number that is none, or too large");
     make(v);
   }
-  template <class T> void make(T v) {
+  template <class T>
+  void make(T v) {
     out_.values_->emplace_back().value = std::move(v);
     stack_.push_back(&out_.values_->back());
   }
@@ -262,7 +354,10 @@ class PickleReader {
 
 namespace {
 
-template <class T> void put(std::string& out, T v) { out.append(reinterpret_cast<const char*>(&v), sizeof(T)); }
+template <class T>
+void put(std::string& out, T v) {
+  out.append(reinterpret_cast<const char*>(&v), sizeof(T));
+}
 
 }  // namespace
 

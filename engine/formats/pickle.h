@@ -26,20 +26,27 @@ struct PyValue {
   };
   /// What the pickle asks to be made by calling something. Nothing is called: it stays a note of what was asked.
   struct Object {
-    enum class Way : uint8_t { call, create, persistent };  ///< f(*args), class.__new__(class, *args), an id that the container of the pickle explains
+    enum class Way : uint8_t {
+      call,
+      create,
+      persistent
+    };  ///< f(*args), class.__new__(class, *args), an id that the container of the pickle explains
     Way way = Way::call;
     PyRef what = nullptr;   ///< usually a Global; null for a persistent id
     PyRef args = nullptr;   ///< a tuple; whatever it is for a persistent id
     PyRef state = nullptr;  ///< set on it afterwards; null where none
     List appended;
     Dict items;
-    const Global* global() const;                                          ///< of `what`; null where it is something else
-    bool calls(std::string_view module, std::string_view name) const;      ///< this way, and this global
+    const Global* global() const;                                      ///< of `what`; null where it is something else
+    bool calls(std::string_view module, std::string_view name) const;  ///< this way, and this global
   };
   std::variant<std::monostate, bool, int64_t, double, std::string, List, Dict, Bytes, Global, std::unique_ptr<Object>> value;
   bool tuple = false;  ///< of a list: it is one
 
-  template <class T> const T* as() const { return std::get_if<T>(&value); }
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&value);
+  }
   const Object* object() const;
   /// Of a dict with string keys; null where it has none of that name.
   const PyValue* find(std::string_view key) const;

@@ -23,13 +23,27 @@ struct Code {
   int dtype;  ///< a DType, or -1 where the engine has none
 };
 constexpr Code known(std::string_view code, DType t) { return {code, static_cast<int>(itemsize(t)) * 8, static_cast<int>(t)}; }
-constexpr Code kCodes[] = {known("F64", DType::f64),  known("I64", DType::i64),  known("F32", DType::f32),
-                           known("I32", DType::i32),  known("BF16", DType::bf16), known("F16", DType::f16),
-                           known("I16", DType::i16),  known("I8", DType::i8),    known("U8", DType::u8),
-                           known("BOOL", DType::boolean), {"U64", 64, -1},        {"C64", 64, -1},
-                           {"U32", 32, -1},           {"U16", 16, -1},           {"F8_E4M3", 8, -1},
-                           {"F8_E5M2", 8, -1},        {"F8_E8M0", 8, -1},        {"F8_E4M3FNUZ", 8, -1},
-                           {"F8_E5M2FNUZ", 8, -1},    {"F6_E2M3", 6, -1},        {"F6_E3M2", 6, -1},
+constexpr Code kCodes[] = {known("F64", DType::f64),
+                           known("I64", DType::i64),
+                           known("F32", DType::f32),
+                           known("I32", DType::i32),
+                           known("BF16", DType::bf16),
+                           known("F16", DType::f16),
+                           known("I16", DType::i16),
+                           known("I8", DType::i8),
+                           known("U8", DType::u8),
+                           known("BOOL", DType::boolean),
+                           {"U64", 64, -1},
+                           {"C64", 64, -1},
+                           {"U32", 32, -1},
+                           {"U16", 16, -1},
+                           {"F8_E4M3", 8, -1},
+                           {"F8_E5M2", 8, -1},
+                           {"F8_E8M0", 8, -1},
+                           {"F8_E4M3FNUZ", 8, -1},
+                           {"F8_E5M2FNUZ", 8, -1},
+                           {"F6_E2M3", 6, -1},
+                           {"F6_E3M2", 6, -1},
                            {"F4", 4, -1}};
 
 const Code* find_code(std::string_view code) {
@@ -50,14 +64,19 @@ struct Header : nlohmann::json_sax<nlohmann::json> {
   bool null() override { return extra() || wrong("null"); }
   bool boolean(bool) override { return extra() || wrong("a truth value"); }
   bool number_integer(number_integer_t) override { return extra() || wrong("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override { return extra() || wrong("a number with a fraction, or one that is too large"); }
+  bool number_float(number_float_t, const string_t&) override {
+    return extra() || wrong("a number with a fraction, or one that is too large");
+  }
   bool binary(binary_t&) override { return wrong("binary data"); }
   bool number_unsigned(number_unsigned_t n) override {
     if (extra()) return true;
     if (depth_ != 3 || n > static_cast<uint64_t>(INT64_MAX)) wrong("a number");
-    if (key_ == "shape") entries.back().shape.push_back(static_cast<int64_t>(n));
-    else if (offsets_++ == 0) entries.back().begin = n;
-    else entries.back().end = n;
+    if (key_ == "shape")
+      entries.back().shape.push_back(static_cast<int64_t>(n));
+    else if (offsets_++ == 0)
+      entries.back().begin = n;
+    else
+      entries.back().end = n;
     return true;
   }
   bool string(string_t& s) override {
@@ -94,8 +113,10 @@ struct Header : nlohmann::json_sax<nlohmann::json> {
   }
   bool end_array() override {
     --depth_;
-    if (key_ == "shape") has_shape_ = true;
-    else if (offsets_ != 2) fail(fmt::format("{} has {} data_offsets, not 2", here(), offsets_));
+    if (key_ == "shape")
+      has_shape_ = true;
+    else if (offsets_ != 2)
+      fail(fmt::format("{} has {} data_offsets, not 2", here(), offsets_));
     return true;
   }
   bool key(string_t& s) override {
@@ -149,7 +170,8 @@ Safetensors Safetensors::parse(std::shared_ptr<const MappedFile> file) {
   if (bytes.size() < 8) throw fail("is not a safetensors file: it has less than 8 bytes");
   uint64_t length;
   std::memcpy(&length, bytes.data(), 8);
-  if (length > kMaxHeader) throw fail(fmt::format("is not a safetensors file: its header would have {} bytes; at most {} are allowed", length, kMaxHeader));
+  if (length > kMaxHeader)
+    throw fail(fmt::format("is not a safetensors file: its header would have {} bytes; at most {} are allowed", length, kMaxHeader));
   if (length > bytes.size() - 8) throw fail(fmt::format("is cut short: its header has {} bytes, and {} follow", length, bytes.size() - 8));
   const std::string_view text = bytes.substr(8, length);
   if (text.empty() || text[0] != '{') throw fail("is not a safetensors file: its header does not begin with {");
@@ -182,9 +204,11 @@ Safetensors Safetensors::parse(std::shared_ptr<const MappedFile> file) {
 
 Tensor Safetensors::tensor(const Entry& e) const {
   const Code* code = find_code(e.dtype);
-  if (code->dtype < 0) throw Error(fmt::format("{}: tensor \"{}\" has the dtype {}, which is not supported", file_->name(), e.name, e.dtype));
+  if (code->dtype < 0)
+    throw Error(fmt::format("{}: tensor \"{}\" has the dtype {}, which is not supported", file_->name(), e.name, e.dtype));
   if (e.shape.size() > kMaxDims)
-    throw Error(fmt::format("{}: tensor \"{}\" has {} dimensions; at most {} are supported", file_->name(), e.name, e.shape.size(), kMaxDims));
+    throw Error(
+        fmt::format("{}: tensor \"{}\" has {} dimensions; at most {} are supported", file_->name(), e.name, e.shape.size(), kMaxDims));
   const Tensor flat = tensor_of(file_, data_ + e.begin, e.end - e.begin, static_cast<DType>(code->dtype));
   return view_of(flat, Layout::contiguous(Shape(e.shape)));
 }
@@ -198,7 +222,8 @@ Tensor Safetensors::tensor(const std::string& name) const {
   throw Error(fmt::format("{} has no tensor \"{}\"{}", file_->name(), name, near.empty() ? "" : " " + near));
 }
 
-void save_safetensors(const std::string& path, const NamedTensors& tensors, const std::vector<std::pair<std::string, std::string>>& metadata) {
+void save_safetensors(const std::string& path, const NamedTensors& tensors,
+                      const std::vector<std::pair<std::string, std::string>>& metadata) {
   std::vector<const NamedTensors::value_type*> order;
   for (const auto& t : tensors) order.push_back(&t);
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -220,7 +245,8 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
-  if (text.size() > kMaxHeader) throw Error(fmt::format("{}: the names of {} tensors need more than the {} bytes a header may have", path, tensors.size(), kMaxHeader));
+  if (text.size() > kMaxHeader)
+    throw Error(fmt::format("{}: the names of {} tensors need more than the {} bytes a header may have", path, tensors.size(), kMaxHeader));
   const uint64_t length = text.size();
   FileWriter file(path);
   file.put({reinterpret_cast<const char*>(&length), 8});

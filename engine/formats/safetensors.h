@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tensor.h"
+#include "engine/formats/named_tensors.h"
 
 namespace tenon {
 class MappedFile;
@@ -13,15 +13,16 @@ class MappedFile;
 
 namespace tenon::formats {
 
-/// A safetensors file. The header is checked whole when it is opened, the tensors are windows of the file: opening one of any size is cheap,
-/// and nothing is allocated from what the header claims. Throws Error naming the file, the tensor and the rule it breaks: a header larger
-/// than the file or 100 MB, a name given twice, offsets that overlap, leave a hole or leave the file, a length that is not the shape's.
+/// A safetensors file. The header is checked whole when it is opened, the tensors are windows of the file: opening one of any size is
+/// cheap, and nothing is allocated from what the header claims. Throws Error naming the file, the tensor and the rule it breaks: a header
+/// larger than the file or 100 MB, a name given twice, offsets that overlap, leave a hole or leave the file, a length that is not the
+/// shape's.
 class Safetensors {
  public:
   struct Entry {
-    std::string name, dtype;       ///< dtype as the file says it: "BF16"
+    std::string name, dtype;  ///< dtype as the file says it: "BF16"
     std::vector<int64_t> shape;
-    uint64_t begin = 0, end = 0;   ///< bytes, from the start of the data
+    uint64_t begin = 0, end = 0;  ///< bytes, from the start of the data
   };
 
   static Safetensors open(const std::string& path);
@@ -40,8 +41,6 @@ class Safetensors {
   std::vector<Entry> entries_;
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
-
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// As the reference writes it: wide types first, then by name, the data aligned to 8 bytes. Views are written in logical order, and each
 /// on its own: the format knows no shared memory.

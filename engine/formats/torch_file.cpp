@@ -27,6 +27,14 @@ std::string shortened(const std::string& s) {
   return s.size() > kMaxText ? out + "..." : out;
 }
 
+/// The class or function that is to make an object. The legacy format gives a module's class as an id that carries its source.
+const PyValue::Global* maker(const Object& o) {
+  const Object* id = o.what ? o.what->object() : nullptr;
+  const List* of = id && id->way == Object::Way::persistent ? id->args->as<List>() : nullptr;
+  const auto* kind = of && of->size() > 1 ? (*of)[0]->as<std::string>() : nullptr;
+  return kind && *kind == "module" ? (*of)[1]->as<PyValue::Global>() : o.global();
+}
+
 }  // namespace
 
 /// Walks over the value of a file and lists what is in it.
@@ -38,7 +46,7 @@ class TorchReader {
     std::set<std::string> foreign;
     for (const PyValue& v : out_.pickle_.values()) {
       if (const auto* g = v.as<PyValue::Global>(); g && !is_data(*g)) foreign.insert(shortened(g->full()));
-      if (const Object* o = v.object(); o && o->way != Object::Way::persistent && !o->global()) foreign.insert("a call of what is no name");
+      if (const Object* o = v.object(); o && o->way != Object::Way::persistent && !maker(*o)) foreign.insert("a call of what is no name");
     }
     out_.foreign_.assign(foreign.begin(), foreign.end());
     visit(*out_.pickle_, {}, 0);
@@ -75,7 +83,7 @@ class TorchReader {
   }
 
   void object(const Object& o, const std::string& name, int depth) {
-    const PyValue::Global* g = o.global();
+    const PyValue::Global* g = maker(o);
     const List* args = o.args->as<List>();
     if (g && g->module == "collections") {
       // The state of a state_dict holds the versions of its layers, which say nothing about its values.

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tensor.h"
+#include "engine/formats/named_tensors.h"
 #include "engine/formats/pickle.h"
 
 namespace tenon {
@@ -14,22 +14,20 @@ class MappedFile;
 
 namespace tenon::formats {
 
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-
 /// A file written by torch.save: a state_dict, a whole checkpoint or a whole module, in the zip format or in the legacy one. Its pickle is
-/// read as data; nothing in it is ever run or looked up. Tensors are windows of the file, and views of one storage stay views of one storage.
-/// Throws Error naming the file, the tensor and what is wrong: cut short, a storage of another size, strides that leave it.
+/// read as data; nothing in it is ever run or looked up. Tensors are windows of the file, and views of one storage stay views of one
+/// storage. Throws Error naming the file, the tensor and what is wrong: cut short, a storage of another size, strides that leave it.
 class TorchFile {
  public:
   struct Entry {
-    std::string name;                    ///< the keys on the way to it: "fc.weight", "optimizer/state/0/exp_avg"; a module's path
-    std::string dtype, device;           ///< as PyTorch names them: "float32", "cuda:0"
+    std::string name;           ///< the keys on the way to it: "fc.weight", "optimizer/state/0/exp_avg"; a module's path
+    std::string dtype, device;  ///< as PyTorch names them: "float32", "cuda:0"
     std::vector<int64_t> shape, stride;
-    int64_t offset = 0;                  ///< in elements, as the strides
-    std::string storage;                 ///< entries of one key share memory
+    int64_t offset = 0;   ///< in elements, as the strides
+    std::string storage;  ///< entries of one key share memory
     bool parameter = false, requires_grad = false;
-    Tensor tensor;                       ///< undefined where there is a problem
-    std::string problem;                 ///< why the engine cannot have it: "is quantized"
+    Tensor tensor;        ///< undefined where there is a problem
+    std::string problem;  ///< why the engine cannot have it: "is quantized"
   };
 
   static TorchFile open(const std::string& path);

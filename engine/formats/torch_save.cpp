@@ -52,8 +52,10 @@ void save_torch(const std::string& path, const NamedTensors& tensors) {
     if (whole) {
       const auto [it, fresh] = keys.emplace(t.storage(), key);
       const Tensor& first = fresh ? t : *storages[it->second].tensor;
-      if (first.dtype() == t.dtype()) key = it->second;
-      else whole = false;
+      if (first.dtype() == t.dtype())
+        key = it->second;
+      else
+        whole = false;
     }
     if (key == storages.size()) storages.push_back({&t, whole});
     const TorchType& type = torch_type(t.dtype());

@@ -81,7 +81,8 @@ Pickle TorchStorages::open_legacy() {
     std::memcpy(&count, rest.data(), 8);
     rest.remove_prefix(8);
     if (__builtin_mul_overflow(count, static_cast<uint64_t>(item->second), &bytes) || bytes > rest.size())
-      fail(fmt::format("is cut short: storage {} has {} elements of {} bytes, and {} bytes are left", *key, count, item->second, rest.size()));
+      fail(fmt::format("is cut short: storage {} has {} elements of {} bytes, and {} bytes are left", *key, count, item->second,
+                       rest.size()));
     if (!places_.emplace(*key, Place{file_, static_cast<size_t>(rest.data() - file_->bytes().data()), bytes}).second)
       fail(fmt::format("lists storage {} twice", *key));
     rest.remove_prefix(bytes);

@@ -51,6 +51,8 @@ bool TorchTensors::object(const PyValue& v, TorchFile::Entry& out, int depth) {
   const Object* o = v.object();
   if (!o) return false;
   if (o->way == Object::Way::persistent) {  // a storage on its own
+    const List* id = o->args->as<List>();
+    if (!id || id->empty() || text_of(*(*id)[0]) != "storage") return false;
     const Tensor base = flat(v, nullptr, out);
     if (base.defined()) {
       out.shape = {base.numel()};
@@ -101,7 +103,8 @@ bool TorchTensors::call(const PyValue::Global& g, const List& args, TorchFile::E
     const size_t last = what == "tensor_v3" ? 7 : 6;
     if (args.size() > last)
       for (const char* lazy : {"conj", "neg"})
-        if (const PyValue* flag = args[last]->find(lazy); flag && truth(*flag)) out.problem = fmt::format("is a view that is to be read through \"{}\"", lazy);
+        if (const PyValue* flag = args[last]->find(lazy); flag && truth(*flag))
+          out.problem = fmt::format("is a view that is to be read through \"{}\"", lazy);
     const Tensor base = flat(*args[0], as, out);
     place(*args[1], *args[2], *args[3], base, out);
     return true;
@@ -152,7 +155,8 @@ Tensor TorchTensors::flat(const PyValue& storage, const TorchType* as, TorchFile
   const TorchStorages::Place at = storages_.find(key);
   uint64_t bytes;
   if (__builtin_mul_overflow(static_cast<uint64_t>(*count), static_cast<uint64_t>(type->item), &bytes) || bytes != at.bytes)
-    fail(out, fmt::format("says that its storage {} has {} elements of {}, and it has {} bytes", key.substr(0, 100), *count, type->dtype, at.bytes));
+    fail(out, fmt::format("says that its storage {} has {} elements of {}, and it has {} bytes", key.substr(0, 100), *count, type->dtype,
+                          at.bytes));
   if (as && bytes % static_cast<uint64_t>(as->item)) fail(out, "has a storage of no whole number of elements");
   const int engine = as ? as->engine : type->engine;
   if (engine < 0) {
@@ -165,7 +169,8 @@ Tensor TorchTensors::flat(const PyValue& storage, const TorchType* as, TorchFile
     const List& part = *(*id)[5]->as<List>();
     const int64_t* start = part.size() == 3 ? part[1]->as<int64_t>() : nullptr;
     const int64_t* size = part.size() == 3 ? part[2]->as<int64_t>() : nullptr;
-    if (!start || !size || *start < 0 || *size < 0 || *start > base.numel() || *size > base.numel() - *start) fail(out, "has a damaged part of a storage");
+    if (!start || !size || *start < 0 || *size < 0 || *start > base.numel() || *size > base.numel() - *start)
+      fail(out, "has a damaged part of a storage");
     Layout layout = Layout::contiguous({*size});
     layout.offset = *start;
     return view_of(base, layout);
@@ -189,8 +194,7 @@ void TorchTensors::place(const PyValue& offset, const PyValue& size, const PyVal
       fail(out, "has sizes or strides that no memory could hold");
   }
   if (!base.defined() || !out.problem.empty()) return;
-  if (!none && last >= base.numel())
-    fail(out, fmt::format("reaches element {} of a storage of {}", last, base.numel()));
+  if (!none && last >= base.numel()) fail(out, fmt::format("reaches element {} of a storage of {}", last, base.numel()));
   if (out.shape.size() > kMaxDims) {
     out.problem = fmt::format("has {} dimensions; at most {} are supported", out.shape.size(), kMaxDims);
     return;

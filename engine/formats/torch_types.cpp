@@ -45,11 +45,13 @@ struct Named {
   std::string_view module, names;  ///< names between spaces
 };
 constexpr Named kData[] = {
-    {"torch", " Size device Tensor strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc per_tensor_affine per_channel_affine "
-              "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor "},
-    {"torch._utils", " _rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3 _rebuild_parameter _rebuild_parameter_with_state _rebuild_qtensor "
-                     "_rebuild_sparse_tensor _rebuild_sparse_csr_tensor _rebuild_meta_tensor_no_storage "
-                     "_rebuild_device_tensor_from_numpy _rebuild_device_tensor_from_cpu_tensor _rebuild_wrapper_subclass "},
+    {"torch",
+     " Size device Tensor strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc per_tensor_affine per_channel_affine "
+     "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor "},
+    {"torch._utils",
+     " _rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3 _rebuild_parameter _rebuild_parameter_with_state _rebuild_qtensor "
+     "_rebuild_sparse_tensor _rebuild_sparse_csr_tensor _rebuild_meta_tensor_no_storage "
+     "_rebuild_device_tensor_from_numpy _rebuild_device_tensor_from_cpu_tensor _rebuild_wrapper_subclass "},
     {"torch._tensor", " Tensor _rebuild_from_type_v2 "},
     {"torch.nn.parameter", " Parameter Buffer "},
     {"torch.serialization", " _get_layout "},

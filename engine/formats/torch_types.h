@@ -10,8 +10,8 @@ namespace tenon::formats {
 /// A storage class of PyTorch ("FloatStorage") and the dtype of its elements ("float32").
 struct TorchType {
   std::string_view storage, dtype;
-  int item = 0;        ///< bytes of an element
-  int engine = -1;     ///< a DType, or -1 where the engine has none
+  int item = 0;     ///< bytes of an element
+  int engine = -1;  ///< a DType, or -1 where the engine has none
 };
 /// Null where there is no such class, or no such dtype.
 const TorchType* torch_storage(const PyValue::Global& g);

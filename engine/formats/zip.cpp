@@ -64,26 +64,31 @@ Zip::Zip(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::m
   uint64_t count = get<uint16_t>(bytes, end + 10), size = get<uint32_t>(bytes, end + 12), start = get<uint32_t>(bytes, end + 16);
   if (end >= kLocatorBytes && get<uint32_t>(bytes, end - kLocatorBytes) == kLocator64) {
     const auto at = get<uint64_t>(bytes, end - kLocatorBytes + 8);
-    if (at > bytes.size() || bytes.size() - at < kEnd64Bytes || get<uint32_t>(bytes, at) != kEnd64) throw fail("has a damaged zip64 directory");
+    if (at > bytes.size() || bytes.size() - at < kEnd64Bytes || get<uint32_t>(bytes, at) != kEnd64)
+      throw fail("has a damaged zip64 directory");
     count = get<uint64_t>(bytes, at + 32);
     size = get<uint64_t>(bytes, at + 40);
     start = get<uint64_t>(bytes, at + 48);
   }
-  if (start > end || size > end - start) throw fail(fmt::format("has a zip directory of {} bytes at byte {}, outside the file of {}", size, start, bytes.size()));
+  if (start > end || size > end - start)
+    throw fail(fmt::format("has a zip directory of {} bytes at byte {}, outside the file of {}", size, start, bytes.size()));
   if (count > size / kCentralBytes) throw fail(fmt::format("claims {} members in a directory of {} bytes", count, size));
 
   size_t at = start;
   const size_t stop = start + size;
   for (uint64_t i = 0; i < count; ++i) {
-    if (stop - at < kCentralBytes || get<uint32_t>(bytes, at) != kCentral) throw fail(fmt::format("has a damaged zip directory at member {}", i));
+    if (stop - at < kCentralBytes || get<uint32_t>(bytes, at) != kCentral)
+      throw fail(fmt::format("has a damaged zip directory at member {}", i));
     Member m;
     m.method = get<uint16_t>(bytes, at + 10);
     m.crc = get<uint32_t>(bytes, at + 16);
     m.packed = get<uint32_t>(bytes, at + 20);
     m.size = get<uint32_t>(bytes, at + 24);
     uint64_t local = get<uint32_t>(bytes, at + 42);
-    const size_t name_length = get<uint16_t>(bytes, at + 28), extra_length = get<uint16_t>(bytes, at + 30), comment = get<uint16_t>(bytes, at + 32);
-    if (name_length + extra_length + comment > stop - at - kCentralBytes) throw fail(fmt::format("has a damaged zip directory at member {}", i));
+    const size_t name_length = get<uint16_t>(bytes, at + 28), extra_length = get<uint16_t>(bytes, at + 30),
+                 comment = get<uint16_t>(bytes, at + 32);
+    if (name_length + extra_length + comment > stop - at - kCentralBytes)
+      throw fail(fmt::format("has a damaged zip directory at member {}", i));
     m.name = bytes.substr(at + kCentralBytes, name_length);
     std::string_view extra = bytes.substr(at + kCentralBytes + name_length, extra_length);
     while (extra.size() >= 4) {
@@ -101,7 +106,8 @@ Zip::Zip(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::m
     if (leaves_its_folder(m.name)) throw fail(fmt::format("has a member named \"{}\"", m.name));
     auto wrong = [&](const char* what) { return fail(fmt::format("has the member \"{}\" {}", m.name, what)); };
     if (get<uint16_t>(bytes, at + 8) & 1) throw wrong("encrypted");
-    if (local > bytes.size() || bytes.size() - local < kLocalBytes || get<uint32_t>(bytes, local) != kLocal) throw wrong("whose header is not where the directory says");
+    if (local > bytes.size() || bytes.size() - local < kLocalBytes || get<uint32_t>(bytes, local) != kLocal)
+      throw wrong("whose header is not where the directory says");
     m.offset = local + kLocalBytes + get<uint16_t>(bytes, local + 26) + get<uint16_t>(bytes, local + 28);
     if (m.offset > bytes.size() || m.packed > bytes.size() - m.offset) throw wrong("that reaches beyond the end of the file");
     if (m.method != 0 && m.method != 8) throw wrong("compressed in a way other than deflate");
@@ -180,8 +186,10 @@ void ZipWriter::add(const std::string& name, std::string_view data) {
     put(tail, kDescriptor);
     put(tail, crc);
     for (int twice = 0; twice < 2; ++twice) {
-      if (zip64.empty()) put(tail, static_cast<uint32_t>(size));
-      else put(tail, size);
+      if (zip64.empty())
+        put(tail, static_cast<uint32_t>(size));
+      else
+        put(tail, size);
     }
   }
   file_.put(tail);

@@ -11,15 +11,15 @@ class FileWriter;
 
 namespace tenon::formats {
 
-/// The members of a zip archive in memory, from its central directory; zip64 too. Throws Error naming `name`: cut short, a member outside the
-/// file, two members of one name or over the same bytes, a name that leaves its folder. Memory is bounded by the directory.
+/// The members of a zip archive in memory, from its central directory; zip64 too. Throws Error naming `name`: cut short, a member outside
+/// the file, two members of one name or over the same bytes, a name that leaves its folder. Memory is bounded by the directory.
 class Zip {
  public:
   struct Member {
     std::string name;
-    uint64_t offset = 0;        ///< of its data in the archive
+    uint64_t offset = 0;  ///< of its data in the archive
     uint64_t packed = 0, size = 0;
-    uint16_t method = 0;        ///< 0 stored, 8 deflated
+    uint16_t method = 0;  ///< 0 stored, 8 deflated
     uint32_t crc = 0;
   };
   Zip(std::string_view bytes, std::string name);

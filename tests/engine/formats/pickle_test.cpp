@@ -33,7 +33,13 @@ TEST(Pickle, WhatIsWrittenIsRead) {
 
 // pickle.dumps({"a": [1, (2, "b")], "c": None}, p) of CPython for p = 2 and 5.
 TEST(Pickle, ReadsWhatPythonWrites) {
-  std::string two("\x80\x02}q\x00(X\x01\x00\x00\x00" "aq\x01]q\x02(K\x01K\x02X\x01\x00\x00\x00" "bq\x03\x86q\x04" "eX\x01\x00\x00\x00" "cq\x05Nu.", 48);
+  std::string two(
+      "\x80\x02}q\x00(X\x01\x00\x00\x00"
+      "aq\x01]q\x02(K\x01K\x02X\x01\x00\x00\x00"
+      "bq\x03\x86q\x04"
+      "eX\x01\x00\x00\x00"
+      "cq\x05Nu.",
+      48);
   const Pickle v = read_pickle(two);
   EXPECT_EQ(v->list("a")->size(), 2u);
   EXPECT_TRUE(v->find("c"));
@@ -45,7 +51,11 @@ TEST(Pickle, ValuesNestedMillionsDeepAreTakenApartAgain) {
 }
 
 TEST(Pickle, NothingIsEverRun) {
-  std::string evil("\x80\x02" "cos\nsystem\n(X\x02\x00\x00\x00" "lstR.", 25);
+  std::string evil(
+      "\x80\x02"
+      "cos\nsystem\n(X\x02\x00\x00\x00"
+      "lstR.",
+      25);
   try {
     read_pickle(evil);
     FAIL();
@@ -55,7 +65,12 @@ TEST(Pickle, NothingIsEverRun) {
 }
 
 TEST(Pickle, ObjectsAreNotedNotMade) {
-  const Pickle v = read_pickle(std::string("\x80\x02" "cos\nsystem\n(X\x02\x00\x00\x00" "lstR}X\x01\x00\x00\x00" "aK\x01sb.", 36), PickleOf::objects);
+  const Pickle v = read_pickle(std::string("\x80\x02"
+                                           "cos\nsystem\n(X\x02\x00\x00\x00"
+                                           "lstR}X\x01\x00\x00\x00"
+                                           "aK\x01sb.",
+                                           36),
+                               PickleOf::objects);
   const PyValue::Object* o = v->object();
   ASSERT_TRUE(o);
   EXPECT_TRUE(o->calls("os", "system"));
@@ -65,7 +80,10 @@ TEST(Pickle, ObjectsAreNotedNotMade) {
 }
 
 TEST(Pickle, ValuesMayContainThemselves) {
-  const Pickle v = read_pickle(std::string("\x80\x02]q\x00]q\x01h\x00" "aa.", 13));
+  const Pickle v =
+      read_pickle(std::string("\x80\x02]q\x00]q\x01h\x00"
+                              "aa.",
+                              13));
   const PyRef inner = v->as<PyValue::List>()->at(0);
   EXPECT_EQ(inner->as<PyValue::List>()->at(0)->as<PyValue::List>()->at(0), inner);
 }
@@ -80,7 +98,11 @@ TEST(Pickle, OpcodesThatRefuseAreNamed) {
   for (const char* body : {"P1\n.", "i1\n2\n.", "(o.", "\x82\x01.", "\x97.", "\xff."}) {
     EXPECT_THROW(read_pickle(std::string("\x80\x02") + body, PickleOf::objects), Error) << body;
   }
-  EXPECT_THROW(read_pickle(std::string("\x80\x02)K\x01" "a.", 6)), Error) << "appending to a tuple";
+  EXPECT_THROW(read_pickle(std::string("\x80\x02)K\x01"
+                                       "a.",
+                                       6)),
+               Error)
+      << "appending to a tuple";
   EXPECT_THROW(read_pickle(std::string("\x80\x02K\x01(0.", 6)), Error) << "popping a value below the mark";
 }
 

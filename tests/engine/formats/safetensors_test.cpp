@@ -43,7 +43,8 @@ TEST(Safetensors, every_dtype_and_shape_survives) {
   for (int k = 0; k < kDTypes; ++k)
     for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 3}, Shape{0, 5}, Shape{1, 2, 3, 4, 5}}) {
       Tensor t = empty(shape, static_cast<DType>(k));
-      for (size_t i = 0; i < t.nbytes(); ++i) static_cast<unsigned char*>(t.raw())[i] = static_cast<unsigned char>(k == 0 ? i % 2 : i * 7 + 1);
+      for (size_t i = 0; i < t.nbytes(); ++i)
+        static_cast<unsigned char*>(t.raw())[i] = static_cast<unsigned char>(k == 0 ? i % 2 : i * 7 + 1);
       all.emplace_back(std::string(name(t.dtype())) + to_string(shape), t);
     }
   save_safetensors(at.path, all, {{"format", "pt"}, {"made \"by\"", "me\n"}});
@@ -104,7 +105,8 @@ TEST(Safetensors, what_the_reference_accepts) {
   EXPECT_TRUE(parse(file("{}", 0)).entries().empty());
   EXPECT_TRUE(parse(file("{\"__metadata__\":{}}   ", 0)).entries().empty());
   // Unaligned data, a further key, offsets in another order than the names.
-  const Safetensors s = parse(file(R"({"b":{"data_offsets":[1,9],"shape":[2],"dtype":"F32","note":"x"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 9));
+  const Safetensors s = parse(
+      file(R"({"b":{"data_offsets":[1,9],"shape":[2],"dtype":"F32","note":"x"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 9));
   EXPECT_EQ(s.entries()[0].name, "a");
   const unsigned char* bytes = static_cast<const unsigned char*>(s.tensor("b").raw());
   EXPECT_EQ(bytes[0], 1);
@@ -112,7 +114,8 @@ TEST(Safetensors, what_the_reference_accepts) {
   // A bool that is neither 0 nor 1 is one that holds.
   EXPECT_EQ(value_at(parse(file(R"({"a":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})", 3)).tensor("a"), {2}), 1);
   // Types the engine lacks are listed, and only reading one is an error.
-  const Safetensors u = parse(file(R"({"a":{"dtype":"U32","shape":[2],"data_offsets":[0,8]},"f":{"dtype":"F4","shape":[4],"data_offsets":[8,10]}})", 10));
+  const Safetensors u =
+      parse(file(R"({"a":{"dtype":"U32","shape":[2],"data_offsets":[0,8]},"f":{"dtype":"F4","shape":[4],"data_offsets":[8,10]}})", 10));
   EXPECT_EQ(u.entries()[1].dtype, "F4");
   EXPECT_THROW(u.tensor("a"), Error);
   EXPECT_THROW(u.tensor("nothing"), Error);

@@ -75,8 +75,8 @@ std::string dict(const std::vector<std::pair<std::string, std::string>>& items) 
 const std::string kSix = raw<float>({0, 1, 2, 3, 4, 5});
 std::string six(const std::string& body) { return zip(pickle(body), {{"data/0", kSix}, {"version", "3\n"}}); }
 std::string legacy(const std::string& body, const std::string& keys, const std::string& data) {
-  return std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15) + pickle(num(1001)) + pickle(dict({{"little_endian", "\x88"}})) +
-         pickle(body) + pickle(keys) + data;
+  return std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15) + pickle(num(1001)) +
+         pickle(dict({{"little_endian", "\x88"}})) + pickle(body) + pickle(keys) + data;
 }
 
 TEST(TorchFile, every_dtype_and_shape_survives) {
@@ -85,7 +85,8 @@ TEST(TorchFile, every_dtype_and_shape_survives) {
   for (int k = 0; k < kDTypes; ++k)
     for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 3}, Shape{0, 5}, Shape{1, 2, 3, 4, 5}}) {
       Tensor t = empty(shape, static_cast<DType>(k));
-      for (size_t i = 0; i < t.nbytes(); ++i) static_cast<unsigned char*>(t.raw())[i] = static_cast<unsigned char>(k == 0 ? i % 2 : i * 7 + 1);
+      for (size_t i = 0; i < t.nbytes(); ++i)
+        static_cast<unsigned char*>(t.raw())[i] = static_cast<unsigned char>(k == 0 ? i % 2 : i * 7 + 1);
       all.emplace_back(fmt::format("{}.{}", name(t.dtype()), all.size()), t);
     }
   save_torch(at.path, all);
@@ -106,7 +107,8 @@ TEST(TorchFile, views_of_one_storage_stay_views_of_one_storage) {
   Path at;
   Tensor a = empty({3, 4});
   for (int i = 0; i < 12; ++i) a.data<float>()[i] = static_cast<float>(i);
-  const Tensor t = view_of(a, a.layout().transpose(0, 1)), row = view_of(a, a.layout().select(0, 2)), wide = view_of(row, row.layout().unsqueeze(0).expand({5, 4}));
+  const Tensor t = view_of(a, a.layout().transpose(0, 1)), row = view_of(a, a.layout().select(0, 2)),
+               wide = view_of(row, row.layout().unsqueeze(0).expand({5, 4}));
   save_torch(at.path, {{"a", a}, {"t", t}, {"row", row}, {"wide", wide}, {"back", view_of(a, a.layout().flip(1))}});
   EXPECT_LT(read_file(at.path).size(), 4000u);
   const TorchFile f = TorchFile::open(at.path);
@@ -136,11 +138,12 @@ TEST(TorchFile, tensors_are_windows_of_the_file) {
 
 TEST(TorchFile, checkpoints_are_listed_by_the_way_to_each_value) {
   const std::string w = tensor(storage("FloatStorage", "0", 6), 0, {2, 3}, {3, 1});
-  const TorchFile f = parse(six(dict({{"epoch", num(3)},
-                                      {"lr", std::string("G\x3f\xb9\x99\x99\x99\x99\x99\x9a", 9)},
-                                      {"model", global("collections", "OrderedDict") + ")R(" + str("fc.weight") + w + "u" + dict({{"_metadata", "N"}}) + "b"},
-                                      {"optimizer", dict({{"state", "}(K\x05" + dict({{"exp_avg", w}}) + "u"}, {"betas", "K\x01K\x02\x86"}})},
-                                      {"list", "](N\x88" + w + "e"}})));
+  const TorchFile f = parse(
+      six(dict({{"epoch", num(3)},
+                {"lr", std::string("G\x3f\xb9\x99\x99\x99\x99\x99\x9a", 9)},
+                {"model", global("collections", "OrderedDict") + ")R(" + str("fc.weight") + w + "u" + dict({{"_metadata", "N"}}) + "b"},
+                {"optimizer", dict({{"state", "}(K\x05" + dict({{"exp_avg", w}}) + "u"}, {"betas", "K\x01K\x02\x86"}})},
+                {"list", "](N\x88" + w + "e"}})));
   ASSERT_EQ(f.entries().size(), 3u);
   EXPECT_EQ(f.entries()[0].name, "model/fc.weight");
   EXPECT_EQ(f.entries()[1].name, "optimizer/state/5/exp_avg");
@@ -156,7 +159,8 @@ TEST(TorchFile, modules_saved_whole_give_their_state_dict) {
   const std::string w = global("torch._utils", "_rebuild_parameter") + "(" + tensor(storage("FloatStorage", "0", 6), 0, {6}, {1}) + "\x88" +
                         global("collections", "OrderedDict") + ")RtR";
   auto module = [&](const std::string& cls, const std::string& parameters, const std::string& parts) {
-    return global("torch.nn.modules.container", cls) + ")\x81" + dict({{"_parameters", parameters}, {"_buffers", "}"}, {"_modules", parts}}) + "b";
+    return global("torch.nn.modules.container", cls) + ")\x81" +
+           dict({{"_parameters", parameters}, {"_buffers", "}"}, {"_modules", parts}}) + "b";
   };
   const TorchFile f = parse(six(module("Sequential", "}", dict({{"0", module("Linear", dict({{"weight", w}, {"bias", "N"}}), "}")}}))));
   ASSERT_EQ(f.entries().size(), 1u);
@@ -224,10 +228,12 @@ TEST(TorchFile, what_the_engine_lacks_is_listed) {
   EXPECT_EQ(f.entries()[0].dtype, "complex64");
   EXPECT_NE(f.entries()[0].problem.find("complex64"), std::string::npos);
   EXPECT_THROW(f.tensors(), Error);
-  const std::string v3 = global("torch._utils", "_rebuild_tensor_v3") + "(" + storage("UntypedStorage", "0", 24) + big(1) + tuple({2}) + tuple({1}) + "\x89}" +
-                         global("torch", "float32") + "tR";
+  const std::string v3 = global("torch._utils", "_rebuild_tensor_v3") + "(" + storage("UntypedStorage", "0", 24) + big(1) + tuple({2}) +
+                         tuple({1}) + "\x89}" + global("torch", "float32") + "tR";
   EXPECT_EQ(value_at(parse(six(v3)).entries()[0].tensor, {1}), 2);
-  EXPECT_NE(parse(six(tensor(storage("FloatStorage", "0", 6), 0, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1}))).entries()[0].problem.find("9 dimensions"),
+  EXPECT_NE(parse(six(tensor(storage("FloatStorage", "0", 6), 0, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1})))
+                .entries()[0]
+                .problem.find("9 dimensions"),
             std::string::npos);
 }
 
@@ -262,7 +268,8 @@ TEST(TorchFile, bad_pickles_are_named_not_crashed_on) {
   expect_says(six("]q" + std::string(1, '\0') + "h" + std::string(1, '\0') + "a"), "nests values more than 100 deep");
   // A few hundred bytes that would unfold to 10^30 values.
   std::string laughs = "(]";
-  for (int i = 0; i < 90; ++i) laughs += std::string("q") + static_cast<char>(i) + "](h" + static_cast<char>(i) + "h" + static_cast<char>(i) + "e";
+  for (int i = 0; i < 90; ++i)
+    laughs += std::string("q") + static_cast<char>(i) + "](h" + static_cast<char>(i) + "h" + static_cast<char>(i) + "e";
   expect_says(six(laughs + "t"), "too many values");
   expect_says(zip("\x80\x02", {}), "1 bytes wanted");
   expect_says(zip("\x80\x02Qx.", {}), "too few values");
