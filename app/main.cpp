@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -84,10 +85,11 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return run(argc, argv);
   } catch (const Error& e) {
-    std::fprintf(stderr, "tenon: %s\n", e.what());
+    if (!e.message().empty()) std::fprintf(stderr, "tenon: %s\n", e.what());
     return e.kind() == Error::Kind::usage ? 2 : 1;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "tenon: memory is out\n  Try a smaller batch or model.\n");

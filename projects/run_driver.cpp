@@ -87,13 +87,13 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     d.info = project->run(options.resume);
     d.fresh = false;
     d.session = std::make_unique<TrainingSession>(d.info.model, Recipe::from_json(d.info.recipe));
-    project->set_run_status(d.info.id, "running");  // refused while another process trains it
     // One killed before its first checkpoint starts over: its seed is in the recipe.
     if (!project->checkpoints(d.info.id).empty()) {
       const Checkpoint last = project->checkpoint_before(d.info.id, INT64_MAX);
       d.session->load(last);
       d.saved_step = last.step;
     }
+    project->set_run_status(d.info.id, "running");  // refused while another process trains it
     project->truncate_metrics(d.info.id, d.session->steps_done());
     project->set_run_progress(d.info.id, d.session->steps_done(), d.info.seconds);
     d.trained = d.info.seconds;

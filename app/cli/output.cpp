@@ -35,7 +35,7 @@ nlohmann::json finite(const nlohmann::json& j) {
 
 void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    if (errno == EPIPE) _exit(1);  // whoever read has enough
+    if (errno == EPIPE) throw Error("");  // whoever read has enough: end quietly, with everything kept
     throw Error(std::string("standard output cannot be written: ") + std::strerror(errno));
   }
 }

@@ -66,6 +66,12 @@ class Writer {
       if (v >= 0) used_[static_cast<size_t>(v)] = true;
       node.inputs.push_back(v < 0 ? "" : value(v).name);
     }
+    for (const OnnxOp::Fill& f : o.fills)
+      if (n.inputs[static_cast<size_t>(f.input)] < 0) {
+        const Meta& like = value(n.inputs[static_cast<size_t>(f.like)]).meta;
+        constants_.emplace_back(fmt::format("{}_arg{}", node.name, f.input), full(like.shape, f.value, like.dtype));
+        node.inputs[static_cast<size_t>(f.input)] = constants_.back().first;
+      }
     for (OnnxOp::ConstantInput& c : o.constants) {
       // A reshape that keeps the batch axis is written as "copy this axis" (0), so that the model runs at any batch size.
       if (o.type == "Reshape" && !c.values.empty() && c.values[0] == batch_ && value(n.inputs[0]).meta.shape.n > 0 && value(n.inputs[0]).meta.shape[0] == batch_)

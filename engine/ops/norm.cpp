@@ -189,7 +189,10 @@ struct BatchNormInference {
     else
       fused_backward(d, false, d.out(0), d.x(3), d.y(1));
   }
-  static void onnx(const Attrs& a, OnnxOp& o) { o.set("epsilon", static_cast<float>(a.eps)); }
+  static void onnx(const Attrs& a, OnnxOp& o) {
+    o.set("epsilon", static_cast<float>(a.eps));
+    o.fills = {{1, 1.0, 3}, {2, 0.0, 3}};
+  }
   static void samples(Samples& s) {
     s.add("4 axes", Attrs{1e-5}, {s.values({2, 3, 2, 2}), s.values({3}), s.values({3}), s.values({3}), s.values({3}, in(0.5, 2))},
           {true, true, true, false, false});

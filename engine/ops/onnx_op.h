@@ -18,6 +18,8 @@ struct OnnxOp {
   std::vector<Attribute> attributes;
   std::vector<ConstantInput> constants;
   std::vector<int> inputs;              ///< which of the op's inputs, in ONNX order; preset to all
+  struct Fill { int input; double value; int like; };   ///< an input that ONNX wants where ours is absent: `value` in the size of input `like`
+  std::vector<Fill> fills;
   std::string unsupported;              ///< why the op cannot be exported with these attributes, empty where it can
 
   void set(std::string name, Value v) { attributes.push_back({std::move(name), std::move(v)}); }

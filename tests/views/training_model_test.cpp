@@ -24,7 +24,7 @@ TEST(Training, MetricsOfOneQuantityShareAPlot) {
   m.add(rows(1, 200));
   EXPECT_EQ(m.groups(), (std::vector<std::string>{"loss", "lr"}));
   EXPECT_EQ(m.last_step(), 200);
-  EXPECT_EQ(m.axis().full_hi, 400);
+  EXPECT_EQ(m.axis().full_hi, 256);  // a young run fills most of the plot
   const Scene& s = m.frame({900, 500});
   auto texts = s.texts();
   EXPECT_NE(std::find(texts.begin(), texts.end(), "Learning rate"), texts.end());
@@ -83,6 +83,36 @@ TEST(Training, ALongRunStaysWithinTheBudget) {
   const Scene& s = m.frame({1200, 700});
   EXPECT_LE(s.count(Scene::Kind::rect), 5000u);
   EXPECT_LE(s.points().size(), 30'000u);
+}
+
+TEST(Training, TheAxisEndsWithTheTraining) {
+  TrainingModel m;
+  m.set_run("cnn-01", 400);
+  double before = 0;
+  int jumps = 0;
+  for (int i = 1; i <= 400; ++i) {
+    m.add(rows(i, i));
+    EXPECT_GE(m.axis().full_hi, i);
+    jumps += m.axis().full_hi != before;
+    before = m.axis().full_hi;
+  }
+  EXPECT_EQ(before, 400);
+  EXPECT_LE(jumps, 5) << "it grows now and then, not with every step";
+}
+
+TEST(Training, TheBaselineStaysWhenAnotherRunIsShown) {
+  TrainingModel m;
+  m.set_run("first", 100);
+  m.add(rows(1, 100));
+  m.toggle_baseline();
+  m.set_run("second", 100);
+  m.add(rows(1, 50));
+  int grey = 0;
+  for (const auto& p : m.frame({900, 500}).prims()) grey += p.kind == Scene::Kind::line && p.stroke == Ink::baseline;
+  EXPECT_GE(grey, 2);
+  m.set_run("first", 100);
+  m.toggle_baseline();
+  EXPECT_TRUE(m.baseline().empty());
 }
 
 TEST(Training, LogScaleSpreadsDecades) {

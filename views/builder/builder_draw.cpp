@@ -11,7 +11,7 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kNodeW = 280, kNodeH = 48, kErrorH = 20, kPort = 4;
+constexpr float kNodeW = 280, kNodeH = 48, kPort = 4;
 
 /// A quiet colour a family of layers, so that a network's rhythm is seen from afar.
 Ink family(const std::string& type) {
@@ -34,9 +34,7 @@ Point BuilderModel::to_canvas(double x, double y) const {
 
 Box BuilderModel::box_of(const LayerSpec& l) const {
   Point p = to_canvas(l.x, l.y);
-  const LayerReport* r = report(l.name);
-  float h = kNodeH + (r && !r->error.empty() ? kErrorH : 0);
-  return {p.x, p.y, kNodeW * zoom_, h * zoom_};
+  return {p.x, p.y, kNodeW * zoom_, kNodeH * zoom_};
 }
 
 Point BuilderModel::port(const LayerSpec& l, bool output, int index) const {
@@ -49,6 +47,7 @@ Point BuilderModel::port(const LayerSpec& l, bool output, int index) const {
 
 void BuilderModel::fit() {
   fit_next_ = true;
+  own_view_ = false;
   changed();
 }
 
@@ -57,12 +56,13 @@ void BuilderModel::zoom_by(float factor) {
   pan_x_ = cx - (cx - pan_x_) * next / zoom_;
   pan_y_ = cy - (cy - pan_y_) * next / zoom_;
   zoom_ = next;
+  own_view_ = true;
   changed();
 }
 
 void BuilderModel::draw_wire(Scene& scene, Point a, Point b, Ink ink, float width, int64_t id) {
   std::vector<Point> points;
-  if (b.y > a.y + 4) {
+  if (b.y > a.y - 2) {
     float reach = std::min((b.y - a.y) * 0.5f, 60 * zoom_);
     for (int i = 0; i <= 16; ++i) {
       float t = static_cast<float>(i) / 16, u = 1 - t;
@@ -106,13 +106,12 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     what = what.empty() || lower(l.name) == lower(l.type + what) ? l.type : l.type + "  " + what;
     scene.text({x + name_w + 6, row, w - name_w - 6, h}, what, Ink::secondary, Face::small, Align::right);
     row += 20 * zoom_;
-    std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && !r->inputs.empty() ? r->inputs[0] : r && bad ? "no output" : "";
+    std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && !r->inputs.empty() ? r->inputs[0] : "";
     std::string count = r && r->parameters ? format_count(static_cast<double>(r->parameters)) + (r->parameters == 1 ? " parameter" : " parameters") : "";
     float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
-    scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
-    if (!count.empty()) scene.text({b.right() - 8 - count_w, row, count_w, h}, count, Ink::secondary, Face::small, Align::right);
-    if (bad) {
-      row += 22 * zoom_;
+    if (!bad) scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
+    if (!bad && !count.empty()) scene.text({b.right() - 8 - count_w, row, count_w, h}, count, Ink::secondary, Face::small, Align::right);
+    if (bad) {  // where its shape would be: it has none
       scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
       scene.text({x + 16, row, w - 16, h}, r->error, Ink::bad_text, Face::small);
     }
@@ -134,6 +133,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
 }
 
 void BuilderModel::draw(Scene& scene) {
+  if (size_.w != scene.size().w || size_.h != scene.size().h) fit_next_ |= !own_view_;
   size_ = scene.size();
   if (fit_next_ && !spec_.layers.empty()) {
     double x0 = 1e300, y0 = 1e300, x1 = -1e300, y1 = -1e300;
@@ -249,6 +249,7 @@ bool BuilderModel::pointer(const PointerEvent& e) {
       if (drag_ == Drag::wire) return true;
       if (!moved_) return false;
       if (drag_ == Drag::pan) {
+        own_view_ = true;
         pan_x_ = start_x_ + e.x - press_x_;
         pan_y_ = start_y_ + e.y - press_y_;
       } else {
@@ -297,6 +298,7 @@ bool BuilderModel::pointer(const PointerEvent& e) {
 }
 
 bool BuilderModel::wheel(const WheelEvent& e) {
+  own_view_ = true;
   if (e.mods.ctrl) {
     float next = std::clamp(zoom_ * std::pow(1.15f, e.dy), 0.3f, 1.6f);
     pan_x_ = e.x - (e.x - pan_x_) * next / zoom_;

@@ -62,7 +62,10 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
 }
 
 void BuilderView::refresh() {
-  if (!bench_.has_project()) set_empty(true, "Open a project to see and change its model.");
+  if (!bench_.has_project())
+    set_empty(true, "Start a project from a template: its model will be here, ready to be changed and trained.", "New from a template", [this] {
+      if (on_new) on_new();
+    });
   else set_empty(false);
 }
 

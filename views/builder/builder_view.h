@@ -11,6 +11,8 @@ class BuilderView : public View {
   /// Opens the list of layers; an empty position: under the button.
   void open_palette(const QString& typed = {}, QPoint at = {-1, -1});
   Picker* picker() const { return picker_; }
+  /// Asked to start a project from a template.
+  std::function<void()> on_new;
 
  private:
   void refresh();

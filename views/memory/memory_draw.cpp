@@ -68,7 +68,7 @@ void MemoryModel::draw_legend(Scene& scene, Box row) {
   float x = row.x;
   auto item = [&](const std::string& text, const std::string& value, Ink ink, bool hatch) {
     float w = (ink == Ink::none ? 0 : 16) + text_width(text, Face::small) + 8 + 68;
-    if (x + w > row.right()) return;
+    if (x + w > row.right() + 8) return;
     if (ink != Ink::none) {
       scene.rect({x, row.y + 9, 10, 10}, ink, 1, 2);
       if (hatch) scene.hatch({x, row.y + 9, 10, 10}, Ink::dark_on_fill, 0.7f);
@@ -79,7 +79,6 @@ void MemoryModel::draw_legend(Scene& scene, Box row) {
     scene.text({x + tw, row.y, 66, row.h}, value, Ink::text, Face::mono_small);
     x += tw + 78;
   };
-  item("live at " + format_ns(cursor_), format_bytes(now.total), Ink::none, false);
   for (auto c = stack_order().rbegin(); c != stack_order().rend(); ++c)
     if (peak_.by[static_cast<int>(*c)] > 0 || now.by[static_cast<int>(*c)] > 0)
       item(word(*c), format_bytes(now.by[static_cast<int>(*c)]), ink_of(*c), hatched(*c));
@@ -93,8 +92,7 @@ void MemoryModel::draw_blocks(Scene& scene, Box row) {
       live.push_back(&b);
       total += static_cast<double>(b.bytes);
     }
-  scene.text({4, row.y, kGutter - 10, 16}, "blocks", Ink::secondary, Face::small, Align::right);
-  scene.text({4, row.y + 15, kGutter - 10, 16}, std::to_string(live.size()), Ink::secondary, Face::mono_small, Align::right);
+  scene.text({4, row.y + row.h / 2 - 8, kGutter - 10, 16}, std::to_string(live.size()) + " blocks", Ink::secondary, Face::small, Align::right);
   scene.rect(row, Ink::raised, 1, 3);
   if (live.empty()) return;
   std::sort(live.begin(), live.end(), [](const Block* a, const Block* b) { return a->address < b->address; });

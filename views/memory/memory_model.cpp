@@ -103,7 +103,7 @@ std::string MemoryModel::block_text(const Block& b) const {
 
 Table MemoryModel::live_table() const {
   Table t;
-  t.columns = {{"Block", true, 64}, {"Size", true, 84}, {"Category", false, 110}, {"Made by", false, 140}, {"Module", false, 130}, {"Since", true, 84}, {"Until", true, 84}};
+  t.columns = {{"Block", true, 48}, {"Size", true, 80}, {"Category", false, 110}, {"Made by", false, 124}, {"Module", false, 92}, {"Since", true, 72}, {"Until", true, 72}};
   if (!links_) return t;
   for (const Block& b : blocks_) {
     if (static_cast<double>(b.from) > cursor_ || (!b.outlives && static_cast<double>(b.to) <= cursor_)) continue;
@@ -126,7 +126,7 @@ Table MemoryModel::live_table() const {
 
 Table MemoryModel::categories() const {
   Table t;
-  t.columns = {{"Category", false, 120}, {"At cursor", true, 90}, {"At peak", true, 90}};
+  t.columns = {{"Category", false, 120}, {"At cursor", true, 76}, {"At peak", true, 76}};
   if (!links_) return t;
   Live now = live_at(cursor_);
   for (Category c : stack_order()) {

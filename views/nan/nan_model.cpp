@@ -82,7 +82,7 @@ std::string NanModel::summary() const {
 
 Table NanModel::table() const {
   Table t;
-  t.columns = {{"Order", true, 56}, {"Op", false, 160}, {"Module", false, 150}, {"Phase", false, 90}, {"Output", false, 170}};
+  t.columns = {{"Order", true, 68}, {"Op", false, 160}, {"Module", false, 150}, {"Phase", false, 90}, {"Output", false, 170}};
   if (!origin()) return t;
   const auto& ops = links_.record()->ops;
   auto add = [&](uint32_t seq) {

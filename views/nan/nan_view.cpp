@@ -33,6 +33,7 @@ void NanView::refresh() {
       bool sick = bench_.status().nan && bench_.status().run == bench_.shown_run();
       QString text = sick ? QString("This run stopped being finite at step %1. The doctor replays that step with every check on and names the first op.").arg(QString::fromStdString(format_grouped(bench_.status().nan_step)))
                           : QString("The doctor looks for the first value of this run that is not finite, replays that step with every check on and names the op.");
+      if (const auto* run = bench_.shown(); run && !run->error.empty() && !sick) text = QString("%1 failed: %2\n\n%3").arg(QString::fromStdString(run->name), QString::fromStdString(run->error), text);
       return set_empty(true, text, "Find the origin", search);
     }
     case NanModel::State::searching:

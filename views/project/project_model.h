@@ -19,7 +19,6 @@ class ProjectModel {
     std::string tip;
     Ink mark = Ink::none;
     Selection selection;
-    bool pinned = false;
     std::vector<Node> children;
     bool operator==(const Node& o) const;
   };

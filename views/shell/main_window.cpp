@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "engine/model/templates.h"
+#include "views/shared/format.h"
 #include "views/autograd/autograd_view.h"
 #include "views/builder/builder_view.h"
 #include "views/details/details_view.h"
@@ -39,6 +41,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMa
   builder_ = new BuilderView(bench, this);
   details_ = new DetailsView(bench, this);
   project->on_open = [this] { choose_file(); };
+  builder_->on_new = [this] { choose_template(); };
   details_->on_jump = [this](const QString& id) { show_view(id); };
   for (View* v : std::initializer_list<View*>{project, builder_, new TrainingView(bench, this), new TimelineView(bench, this), new MemoryView(bench, this), new TensorView(bench, this),
                                               new AutogradView(bench, this), new NanView(bench, this), details_, new JobsView(bench, this), new LogView(bench, this)})
@@ -188,6 +191,20 @@ void MainWindow::dropEvent(QDropEvent* e) {
 void MainWindow::choose_file() {
   QString path = QFileDialog::getOpenFileName(this, "Open a project", bench_.file(), "Tenon projects (*.tenon);;All files (*)");
   if (!path.isEmpty()) bench_.open(path);
+}
+
+void MainWindow::choose_template() {
+  picker_->open("Start a project from a template", [this](const QString& typed) {
+    std::vector<Picker::Item> items;
+    for (const Template& t : templates()) {
+      if (fuzzy_score(typed.toStdString(), t.name + " " + t.title) < 0) continue;
+      items.push_back({QString::fromStdString(t.name), QString::fromStdString(t.title), {}, [this, name = t.name] {
+                         QString path = QFileDialog::getSaveFileName(this, "Where the project goes", QString::fromStdString(name) + ".tenon", "Tenon projects (*.tenon)");
+                         if (!path.isEmpty()) bench_.create(path, name);
+                       }});
+    }
+    return items;
+  }, {}, {-1, -1}, 720);
 }
 
 bool MainWindow::idle() const {

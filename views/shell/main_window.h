@@ -56,6 +56,7 @@ class MainWindow : public QMainWindow {
   void restore_window();
   void save_window();
   void choose_file();
+  void choose_template();
   std::vector<Picker::Item> goto_items(const QString& typed);
   void show_problem(const QString& title, const QString& message, const QString& hint);
   QToolButton* tool(const QString& command, bool with_text);

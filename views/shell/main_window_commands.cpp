@@ -22,6 +22,7 @@ void MainWindow::add_commands() {
   auto paused = [this] { return bench_.training() && bench_.status().state == RunStatus::State::paused; };
   auto running = [this] { return bench_.training() && (bench_.status().state == RunStatus::State::running || bench_.status().state == RunStatus::State::starting); };
 
+  commands_.add({"file.new", "New from a template…", "File", "Ctrl+N", "add", [this] { choose_template(); }});
   commands_.add({"file.open", "Open…", "File", "Ctrl+O", "project", [this] { choose_file(); }});
   commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
 
@@ -49,6 +50,10 @@ void MainWindow::add_commands() {
   commands_.add({"run.checkpoint", "Checkpoint now", "Run", "Ctrl+S", "checkpoint", [this] { bench_.checkpoint(); }, [this] { return bench_.training(); }});
   commands_.add({"run.replay", "Replay the last step", "Run", "Ctrl+R", "rewind", [this] { bench_.select(Selection::step(bench_.shown_steps(), "command")); },
                  [this] { return bench_.shown_steps() > 0; }});
+  commands_.add({"run.baseline", "Keep this run's curves as the baseline", "Run", "", "", [this] {
+                   bench_.training_model.toggle_baseline();
+                   emit bench_.run_changed();
+                 }, [this] { return bench_.shown_run() != 0; }, [this] { return !bench_.training_model.baseline().empty() && bench_.training_model.baseline() == bench_.training_model.run(); }});
   commands_.add({"run.nan", "Find the first value that is not finite", "Run", "", "nan", [this] {
                    show_view("nan");
                    bench_.find_nan();

@@ -72,8 +72,9 @@ void Picker::open(const QString& hint, Source source, const QString& typed, QPoi
   QWidget* around = parentWidget();
   width = std::min(width, around->width() - 40);
   if (at.x() < 0) at = {(around->width() - width) / 2, 76};
-  int height = std::min(420, around->height() - at.y() - 20);
-  setGeometry(std::clamp(at.x(), 8, around->width() - width - 8), at.y(), width, std::max(height, 160));
+  most_height_ = std::max(std::min(420, around->height() - at.y() - 20), 160);
+  setGeometry(std::clamp(at.x(), 8, around->width() - width - 8), at.y(), width, most_height_);
+  fit_height();
   show();
   raise();
   field_->setFocus(Qt::PopupFocusReason);
@@ -89,6 +90,13 @@ void Picker::fill() {
     row->setData(Qt::UserRole + 1, i.keys);
   }
   if (!items_.empty()) list_->setCurrentRow(0);
+  fit_height();
+}
+
+/// As tall as its items, so that nothing grey hangs under them.
+void Picker::fit_height() {
+  int rows = std::max(1, static_cast<int>(items_.size()));
+  resize(width(), std::min(most_height_, 60 + 28 * rows));
 }
 
 void Picker::choose(int row) {

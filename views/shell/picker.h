@@ -29,11 +29,13 @@ class Picker : public QFrame {
 
  private:
   void fill();
+  void fit_height();
   void choose(int row);
   QLineEdit* field_;
   QListWidget* list_;
   Source source_;
   std::vector<Item> items_;
+  int most_height_ = 420;
 };
 
 }  // namespace tenon::views

@@ -108,7 +108,7 @@ TableList::TableList(QWidget* parent) : QTableView(parent), model_(new Model(thi
   verticalHeader()->setMinimumSectionSize(16);
   verticalHeader()->setDefaultSectionSize(static_cast<int>(px::row));
   horizontalHeader()->setHighlightSections(false);
-  horizontalHeader()->setMinimumSectionSize(36);
+  horizontalHeader()->setMinimumSectionSize(48);
   connect(this, &QTableView::clicked, this, [this](const QModelIndex& i) { currentChanged(i, {}); });
 }
 

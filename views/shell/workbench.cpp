@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "engine/model/templates.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -114,8 +115,19 @@ void Workbench::open(const QString& path, bool start_training) {
       });
 }
 
+void Workbench::create(const QString& path, const std::string& template_name) {
+  files.start(
+      "create", "Make " + QFileInfo(path).fileName(),
+      [path, template_name](const Jobs::Report&, const std::atomic<bool>&) {
+        const Template& t = find_template(template_name);
+        Project::create(path.toStdString(), t.model, t.recipe.to_json());
+        return std::any();
+      },
+      [this, path](std::any) { open(path); });
+}
+
 void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
-  driver_.reset();
+  let_go();
   tick_.stop();
   status_ = {};
   jobs.cancel_tag("step");
@@ -194,6 +206,7 @@ void Workbench::load_metrics() {
 
 void Workbench::set_links(const Links& links) {
   links_ = links;
+  builder.set_step(links);
   timeline.set_step(links);
   memory.set_step(links);
   autograd.set_step(links);
@@ -201,6 +214,7 @@ void Workbench::set_links(const Links& links) {
   if (links && links.record()->nan) nan.set_found(links);
   Selection s = bus.current();
   s.source.clear();
+  builder.set_selection(s);
   timeline.set_selection(s);
   memory.set_selection(s);
   autograd.set_selection(s);
@@ -318,19 +332,28 @@ void Workbench::tick() {
   QString name = QString::fromStdString(status_.name);
   if (status_.state == RunStatus::State::failed) fail(name + " failed", QString::fromStdString(status_.error), {});
   else log(QString("%1 %2 at step %3").arg(name, status_.state == RunStatus::State::finished ? "finished" : "stopped", QString::fromStdString(format_grouped(status_.step))));
-  // Its last transaction may still be on the way: the driver is let go on the file thread, which waits for it.
-  auto driver = std::move(driver_);
-  driver_.reset();
-  files.start("end", "Finish the run", [driver](const Jobs::Report&, const std::atomic<bool>&) mutable {
-    driver->wait();
-    driver.reset();
-    return std::any();
-  }, [this](std::any) {
-    refresh_project();
-    load_metrics();
-  }, {}, true);
+  let_go();
   emit status_changed();
   emit state_changed();
+}
+
+/// Its last transaction may still be on the way, and the end of a driver waits for it: that happens on the file thread.
+void Workbench::let_go() {
+  auto driver = std::move(driver_);
+  driver_.reset();
+  if (!driver) return;
+  auto held = std::make_shared<std::shared_ptr<RunDriver>>(std::move(driver));
+  files.start(
+      QString("end %1").arg(status_.run), "Finish the run",
+      [held](const Jobs::Report&, const std::atomic<bool>&) {
+        held->reset();
+        return std::any();
+      },
+      [this](std::any) {
+        refresh_project();
+        load_metrics();
+      },
+      {}, true);
 }
 
 void Workbench::pause() {

@@ -26,6 +26,8 @@ class Workbench : public QObject {
   ~Workbench() override;
 
   void open(const QString& path, bool start_training = false);
+  /// A new project of a template at `path`, then opens it.
+  void create(const QString& path, const std::string& template_name);
   bool has_project() const { return project_ != nullptr; }
   const std::shared_ptr<projects::Project>& project() const { return project_; }
   QString file() const { return file_; }
@@ -89,6 +91,7 @@ class Workbench : public QObject {
   void refresh_project();
   void load_metrics();
   void tick();
+  void let_go();
   void adopt(std::shared_ptr<projects::RunDriver> driver);
   void start_driver(projects::TrainOptions options, bool then_step);
   void save_model();

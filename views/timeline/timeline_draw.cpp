@@ -14,7 +14,7 @@ using tracing::OpEvent;
 using tracing::OpRecord;
 
 namespace {
-constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 68, kLaneGap = 8;
+constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 56, kLaneGap = 8;
 }
 
 float TimelineModel::lanes_height() const {
@@ -38,7 +38,7 @@ void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box
       if (chosen) scene.outline(box, Ink::accent, 1.5f, 3);
       // The whole path, else its last part, else nothing: a few letters from both ends of a path say little.
       std::string text = s.text;
-      if (text_width(text, Face::small) > box.w - 8 && text.find('.') != std::string::npos) text = "…" + text.substr(text.find_last_of('.'));
+      if (text_width(text, Face::small) > box.w - 8 && text.find('.') != std::string::npos) text = "…" + text.substr(text.find_last_of('.') + 1);
       if (text_width(text, Face::small) <= box.w - 6) scene.text({box.x + 4, box.y, box.w - 5, box.h - 2}, text, Ink::text, Face::small);
       scene.target(box, {module, s.module}, Cursor::hand, s.text + "\n" + word(s.phase) + " " + format_ns(s.b - s.a));
     } else {
@@ -71,7 +71,7 @@ void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box r
       if (of) placed_[of->seq] = box;
       if (box.w > 18) {
         Ink ink_text = on_fill(ink);
-        std::string text = of ? of->name : word(longest->phase);
+        std::string text = longest->name.empty() ? of ? of->name : word(longest->phase) : longest->name;
         if (box.w > 130) text += "  " + format_ns(static_cast<double>(longest->duration_ns));
         if (text_width(text, Face::small) * 0.7f < box.w - 6) scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, ink_text, Face::small);
       }
@@ -181,11 +181,11 @@ void TimelineModel::draw(Scene& scene) {
   axis_.x = kGutter;
   axis_.w = std::max(size.w - kGutter - 12, 50.f);
   float memory_h = links_.record()->allocs.empty() ? 0 : kMemory;
-  float top = kHeader + 4, strips = 2 * (kStrip + 2) + 6, lanes_top = top + strips, lanes_bottom = size.h - memory_h - 8;
+  float top = kHeader + 4, strips = (has_spans() ? 1 : 2) * (kStrip + 2) + 6, lanes_top = top + strips, lanes_bottom = size.h - memory_h - 8;
   // Room that the lanes do not need makes them taller, then goes to the memory below.
   row_ = 22;
   if (lanes_height() * 1.5f < lanes_bottom - lanes_top) row_ = 32;
-  float spare = lanes_bottom - lanes_top - lanes_height() - 16;
+  float spare = lanes_bottom - lanes_top - lanes_height() - 28;
   if (memory_h > 0 && spare > 0) {
     memory_h += std::min(spare, 160.f);
     lanes_bottom -= std::min(spare, 160.f);
@@ -196,14 +196,15 @@ void TimelineModel::draw(Scene& scene) {
   draw_time_axis(scene, axis_, {kGutter, 0, axis_.w, kHeader}, size.h - 4);
 
   auto label = [&](float y, const std::string& text, float h) { scene.text({8, y, kGutter - 12, h}, text, Ink::secondary, Face::small); };
-  label(top, "phase", kStrip);
-  scene.clip({kGutter, 0, axis_.w, size.h});
-  draw_spans(scene, phases_, {kGutter, top, axis_.w, kStrip}, false);
-  scene.unclip();
-  label(top + kStrip + 2, "module", kStrip);
-  scene.clip({kGutter, 0, axis_.w, size.h});
-  draw_spans(scene, modules_, {kGutter, top + kStrip + 2, axis_.w, kStrip}, true);
-  scene.unclip();
+  float strip = top;
+  for (bool modules : {false, true}) {
+    if (!modules && has_spans()) continue;  // they are in the lane already
+    label(strip, modules ? "module" : "phase", kStrip);
+    scene.clip({kGutter, 0, axis_.w, size.h});
+    draw_spans(scene, modules ? modules_ : phases_, {kGutter, strip, axis_.w, kStrip}, modules);
+    scene.unclip();
+    strip += kStrip + 2;
+  }
 
   scene.clip({0, lanes_top, size.w, std::max(lanes_bottom - lanes_top, 0.f)});
   float y = lanes_top - scroll_;

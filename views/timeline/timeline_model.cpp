@@ -18,6 +18,7 @@ void TimelineModel::set_step(const Links& links) {
   lanes_.clear();
   phases_.clear();
   modules_.clear();
+  outer_.clear();
   selected_ = 0;
   has_range_ = false;
   scroll_ = 0;
@@ -34,8 +35,11 @@ void TimelineModel::set_step(const Links& links) {
     Lane& lane = lanes_[e.thread];
     if (e.depth >= lane.rows.size()) lane.rows.resize(e.depth + 1);
     lane.rows[e.depth].push_back(static_cast<int>(i));
-    if (e.thread != 0 || e.depth != 0) continue;
+    if (e.thread != 0) continue;
     double a = static_cast<double>(e.start_ns), b = a + static_cast<double>(e.duration_ns);
+    bool inside = !outer_.empty() && e.start_ns < r.events[outer_.back()].start_ns + r.events[outer_.back()].duration_ns;
+    if (!op_of(e) || inside) continue;
+    outer_.push_back(static_cast<int>(i));
     if (!phases_.empty() && phases_.back().phase == e.phase) phases_.back().b = b;
     else phases_.push_back({a, b, word(e.phase), ink_of(e.phase), 0, e.phase});
     if (!modules_.empty() && modules_.back().module == e.module && modules_.back().phase == e.phase) modules_.back().b = b;
@@ -218,8 +222,13 @@ const OpRecord* TimelineModel::op_of(const OpEvent& e) const {
   return e.seq >= 1 && e.seq <= ops.size() ? &ops[e.seq - 1] : nullptr;
 }
 
+bool TimelineModel::has_spans() const {
+  const auto& events = links_.record()->events;
+  return std::any_of(events.begin(), events.end(), [&](const OpEvent& e) { return e.thread == 0 && !op_of(e); });
+}
+
 std::string TimelineModel::tip(const OpEvent& e) const {
-  if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", word(e.phase), format_ns(static_cast<double>(e.duration_ns)), format_ns(static_cast<double>(e.start_ns)));
+  if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", e.name.empty() ? word(e.phase) : e.name, format_ns(static_cast<double>(e.duration_ns)), format_ns(static_cast<double>(e.start_ns)));
   const OpRecord& op = *op_of(e);
   std::string text = fmt::format("{}\n{}", op_text(op), module_path(e.module).empty() ? "(no module)" : module_path(e.module));
   if (!op.attrs.empty()) text += "\n" + op.attrs;
@@ -270,8 +279,10 @@ Table TimelineModel::modules() const {
   if (!links_) return t;
   std::map<std::string, std::array<double, kPhases>> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
-  for (const OpEvent& e : links_.record()->events)
-    if (e.thread == 0 && e.depth == 0) sums[module_path(e.module)][static_cast<int>(e.phase)] += static_cast<double>(e.duration_ns);
+  for (int i : outer_) {
+    const OpEvent& e = links_.record()->events[i];
+    sums[module_path(e.module)][static_cast<int>(e.phase)] += static_cast<double>(e.duration_ns);
+  }
   for (auto& [path, s] : sums) {
     double sum = 0;
     for (double v : s) sum += v;

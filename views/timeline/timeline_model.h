@@ -52,6 +52,7 @@ class TimelineModel : public CanvasModel {
     std::vector<std::vector<int>> rows;  ///< by depth: indices of events, by start
   };
   struct Span { double a, b; std::string text; Ink ink; uint16_t module; Phase phase; };
+  bool has_spans() const;           ///< the record names its phases itself, as spans around the ops
   void draw_spans(Scene& scene, const std::vector<Span>& spans, Box row, bool modules);
   void draw_row(Scene& scene, const std::vector<int>& events, Box row);
   void draw_memory(Scene& scene, Box row);
@@ -66,6 +67,7 @@ class TimelineModel : public CanvasModel {
   Axis axis_;
   std::vector<Lane> lanes_;
   std::vector<Span> phases_, modules_;
+  std::vector<int> outer_;         // events of the training thread that are ops and lie in no other op, by start
   std::vector<bool> match_;        // by seq
   std::vector<bool> chosen_;       // by seq: what the selection covers
   std::vector<bool> bad_;          // by seq: its output was not finite

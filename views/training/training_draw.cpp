@@ -143,7 +143,7 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
   scene.target(area, {plot, static_cast<int64_t>(areas_.size()) - 1}, Cursor::cross);
   scene.clip({area.x - 4, area.y - 4, area.w + 8, area.h + 8});
   for (const std::string& m : g.metrics)
-    if (auto at = baseline_.find(m); at != baseline_.end()) draw_series(scene, at->second, r, area, Ink::baseline, false, true);
+    if (auto at = baseline_.find(m); at != baseline_.end() && baseline_name_ != run_) draw_series(scene, at->second, r, area, Ink::baseline, false, true);
   for (size_t i = 0; i < g.metrics.size(); ++i) {
     const Series& s = series_.at(g.metrics[i]);
     bool smooth = smoothing_ > 0 && s.size() > 30 && (g.title == "loss" || g.title == "accuracy" || g.title == "grad_norm" || g.title == "samples_per_second");

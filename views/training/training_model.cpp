@@ -37,7 +37,7 @@ void TrainingModel::set_run(const std::string& name, int64_t total_steps) {
   selected_ = -1;
   status_ = {};
   axis_.min_span = 4;
-  axis_.set_full(0, static_cast<double>(std::max<int64_t>(total_steps, 1)));
+  grow();
   axis_.fit();
   changed();
 }
@@ -50,7 +50,7 @@ void TrainingModel::add(const std::vector<MetricRow>& rows) {
     s.append(row.point.step, row.point.value);
     last_step_ = std::max(last_step_, row.point.step);
   }
-  axis_.set_full(0, static_cast<double>(std::max({total_steps_, last_step_, int64_t{1}})));
+  grow();
   changed();
 }
 
@@ -58,15 +58,24 @@ void TrainingModel::set_status(const projects::RunStatus& s) {
   status_ = s;
   if (s.total_steps > 0 && s.total_steps != total_steps_) {
     total_steps_ = s.total_steps;
-    axis_.set_full(0, static_cast<double>(std::max({total_steps_, last_step_, int64_t{1}})));
+    grow();
   }
   changed();
 }
 
-void TrainingModel::set_baseline(const std::string& name, const std::map<std::string, Series>& series) {
-  baseline_name_ = name;
-  baseline_ = series;
+void TrainingModel::toggle_baseline() {
+  bool off = baseline_name_ == run_;
+  baseline_name_ = off ? std::string() : run_;
+  baseline_ = off ? std::map<std::string, Series>() : series_;
   changed();
+}
+
+/// A young run fills most of the plot: its end doubles now and then until it is the end of the training, rather than creeping all the time.
+void TrainingModel::grow() {
+  int64_t end = 64;
+  while (end * 9 < last_step_ * 10) end *= 2;
+  if (total_steps_ > 0 && end > total_steps_ * 3 / 4) end = total_steps_;
+  axis_.set_full(0, static_cast<double>(std::max({end, last_step_, int64_t{1}})));
 }
 
 void TrainingModel::set_selection(const Selection& s) {
@@ -274,7 +283,7 @@ void TrainingModel::draw_series(Scene& scene, const Series& s, const Range& r, B
         continue;
       }
       line.push_back({x_of(static_cast<double>(s.step(i))), y_of(s.value(i), r, area)});
-      if (!dense && b - a < 60) scene.rect({line.back().x - 2.5f, line.back().y - 2.5f, 5, 5}, ink, alpha, 2.5f);
+      if (!dense && static_cast<double>(columns) / axis_.span() * static_cast<double>(s.step(b - 1) - s.step(a)) > 8.0 * static_cast<double>(b - a)) scene.rect({line.back().x - 2.5f, line.back().y - 2.5f, 5, 5}, ink, alpha, 2.5f);
     }
     if (line.size() == 1) scene.rect({line[0].x - 2, line[0].y - 2, 4, 4}, ink, alpha, 2);
     scene.polyline(line, ink, width, alpha);

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,8 +20,9 @@ class TrainingModel : public CanvasModel {
   void set_run(const std::string& name, int64_t total_steps);
   void add(const std::vector<projects::MetricRow>& rows);
   void set_status(const projects::RunStatus& s);
-  /// Curves of a run to compare with, drawn in grey.
-  void set_baseline(const std::string& name, const std::map<std::string, Series>& series);
+  /// Keeps the curves of this run in grey behind those of others; again: lets them go.
+  void toggle_baseline();
+  const std::string& baseline() const { return baseline_name_; }
   void set_selection(const Selection& s);
   void set_smoothing(double weight);
   double smoothing() const { return smoothing_; }
@@ -35,6 +37,7 @@ class TrainingModel : public CanvasModel {
   const std::map<std::string, Series>& series() const { return series_; }
   std::vector<std::string> groups() const;
   int64_t last_step() const { return last_step_; }
+  int64_t total_steps() const { return std::max(total_steps_, last_step_); }
   int64_t hovered_step() const { return hover_; }  ///< -1: none
   const Axis& axis() const { return axis_; }
 
@@ -59,6 +62,7 @@ class TrainingModel : public CanvasModel {
   void draw_series(Scene& scene, const Series& s, const Range& r, Box area, Ink ink, bool quiet, bool dense);
   void draw_marks(Scene& scene, const Group& g, const Range& r, Box area);
   Range range(const Group& g) const;
+  void grow();
   float y_of(double v, const Range& r, const Box& area) const;
 
   std::string run_, baseline_name_;

@@ -49,7 +49,8 @@ void TrainingView::refresh() {
   QString text = QString::fromStdString(m.run());
   const Selection& s = bench_.bus.current();
   if (s.kind == Selection::Kind::step) text += QString(" · step %1").arg(QString::fromStdString(format_grouped(s.id)));
-  else text += QString(" · %1 of %2 steps").arg(QString::fromStdString(format_grouped(m.last_step())), QString::fromStdString(format_grouped(static_cast<int64_t>(m.axis().full_hi))));
+  else text += QString(" · %1 of %2 steps").arg(QString::fromStdString(format_grouped(m.last_step())), QString::fromStdString(format_grouped(m.total_steps())));
+  if (!m.baseline().empty() && m.baseline() != m.run()) text += " · grey: " + QString::fromStdString(m.baseline());
   where_->setText(text + " · click a point to go back to that step");
 }
 
