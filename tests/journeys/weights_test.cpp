@@ -146,7 +146,8 @@ TEST_F(Trained, exported_to_pytorch) {
   EXPECT_EQ(exported.json().at(0).at("tensors"), expected.size());
   if (torch_python().empty()) GTEST_SKIP() << kNoTorch;
   const Outcome loaded = run({torch_python(), "-c", R"py(
-import sys, torch
+import sys, torch, zipfile
+assert zipfile.ZipFile(sys.argv[1]).testzip() is None
 d = torch.load(sys.argv[1], weights_only=True)
 for k, v in d.items(): print(k, v.contiguous().flatten().numpy().tobytes().hex())
 names = [k[:-7] for k in d if k.endswith(".weight")]

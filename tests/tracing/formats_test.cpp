@@ -8,6 +8,7 @@
 #include "engine/train/session.h"
 #include "tracing/chrome_trace.h"
 #include "tracing/memory_snapshot.h"
+#include "tracing/trace_info.h"
 
 namespace tenon::tracing {
 namespace {
@@ -64,6 +65,28 @@ TEST(ChromeTrace, IsJsonWithEveryEvent) {
   EXPECT_EQ(ops, expected);
   EXPECT_GT(ops, 30u);
   EXPECT_EQ(steps, 3u);
+}
+
+TEST(TraceInfo, CountsWhatTheTraceHolds) {
+  Profile p = record_profile(session(), 2);
+  const std::string text = chrome_trace(p, "run");
+  const TraceInfo info = trace_info(text);
+  const auto j = nlohmann::json::parse(text);
+  EXPECT_EQ(info.events, static_cast<int64_t>(j.at("traceEvents").size()));
+  EXPECT_EQ(info.keys.size(), j.size() - 1);
+  int64_t ops = 0;
+  for (const auto& e : j.at("traceEvents")) ops += e.value("cat", "") == "cpu_op";
+  for (const auto& [category, n] : info.categories) {
+    if (category == "cpu_op") {
+      EXPECT_EQ(n, ops);
+    }
+  }
+  // The form that is a list alone; categories of nested objects do not count.
+  const TraceInfo list = trace_info(R"([{"ph":"X","cat":"a","args":{"cat":"b"}},{"ph":"M"}])");
+  EXPECT_EQ(list.events, 2);
+  EXPECT_EQ(list.categories, (std::vector<std::pair<std::string, int64_t>>{{"a", 1}}));
+  for (const char* bad : {"", "{", "{}", "{\"traceEvents\":3}", "{\"traceEvents\":[{}", "3"}) EXPECT_THROW(trace_info(bad), Error) << bad;
+  EXPECT_THROW(trace_info(std::string(1000000, '[')), Error);
 }
 
 }  // namespace
