@@ -18,8 +18,7 @@ using Dict = PyValue::Dict;
 using Object = PyValue::Object;
 
 constexpr int kMaxDepth = 100;
-// Values may be shared, so that a small file unfolds to any number of paths.
-constexpr size_t kMaxVisits = 4'000'000, kMaxNameBytes = size_t{256} << 20, kMaxText = 60;
+constexpr size_t kMaxText = 60;
 
 std::string shortened(const std::string& s) {
   std::string out;
@@ -48,6 +47,9 @@ class TorchReader {
       if (const auto* g = v.as<PyValue::Global>(); g && !is_data(*g)) foreign.insert(shortened(g->full()));
       if (const Object* o = v.object(); o && o->way != Object::Way::persistent && !maker(*o)) foreign.insert("a call of what is no name");
     }
+    // Values may be shared, so that a small file unfolds to any number of paths: no honest one to many more than it has values.
+    max_visits_ = 10'000 + 4 * out_.pickle_.values().size();
+    max_name_bytes_ = (size_t{16} << 20) + 64 * out_.pickle_.bytes();
     out_.foreign_.assign(foreign.begin(), foreign.end());
     visit(*out_.pickle_, {}, 0);
   }
@@ -57,7 +59,7 @@ class TorchReader {
 
   void visit(const PyValue& v, const std::string& name, int depth) {
     if (depth > kMaxDepth) fail(fmt::format("nests values more than {} deep, at \"{}\"", kMaxDepth, shortened(name)));
-    if (++visits_ > kMaxVisits || (name_bytes_ += name.size()) > kMaxNameBytes) fail("unfolds to too many values");
+    if (++visits_ > max_visits_ || (name_bytes_ += name.size()) > max_name_bytes_) fail("unfolds to too many values");
     TorchFile::Entry entry;
     if (tensors_.read(v, name.empty() ? "value" : name, entry)) {
       out_.entries_.push_back(std::move(entry));
@@ -125,7 +127,7 @@ class TorchReader {
         const std::string path = name.empty() ? text(*key) : name + "." + text(*key);
         const Object* part = value->object();
         if (part && part->state && part->state->find("_parameters") && part->state->find("_modules")) {
-          if (visits_ > kMaxVisits || (name_bytes_ += path.size()) > kMaxNameBytes) fail("unfolds to too many values");
+          if (visits_ > max_visits_ || (name_bytes_ += path.size()) > max_name_bytes_) fail("unfolds to too many values");
           module(*part, path, depth + 1);
         } else if (!value->as<std::monostate>()) {
           visit(*value, path, depth + 1);
@@ -158,7 +160,7 @@ class TorchReader {
 
   TorchFile& out_;
   TorchTensors& tensors_;
-  size_t visits_ = 0, name_bytes_ = 0;
+  size_t visits_ = 0, name_bytes_ = 0, max_visits_ = 0, max_name_bytes_ = 0;
 };
 
 TorchFile TorchFile::open(const std::string& path) { return parse(MappedFile::open(path)); }

@@ -5,10 +5,12 @@
 #include <fstream>
 #include <map>
 
+#include "core/file.h"
 #include "core/tensor_bytes.h"
 #include "engine/formats/npy.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/torch_file.h"
+#include "engine/formats/zip.h"
 #include "tests/journeys/tenon_process.h"
 
 namespace tenon::journeys {
@@ -115,6 +117,28 @@ TEST(Weights, files_of_torch_save_are_read_to_the_last_bit) {
     const Outcome seen = tenon({"inspect", path, "--json"});
     ASSERT_EQ(seen.status, 0) << seen.err;
     EXPECT_EQ(seen.json().at(0).at("tensors").size(), count);
+  }
+}
+
+TEST(Weights, archives_are_written_byte_for_byte_as_pytorch_writes_them) {
+  if (torch_python().empty()) GTEST_SKIP() << kNoTorch;
+  Folder folder;
+  std::ofstream(folder / "save.py") << kSave;
+  ASSERT_EQ(run({torch_python(), folder / "save.py", folder.path()}).status, 0);
+  for (const char* name : {"views.pt", "check.pt", "module.pt"}) {
+    const std::string theirs = read_file(folder / name);
+    const formats::Zip members(theirs, name);
+    FileWriter file(folder / "ours.pt");
+    formats::ZipWriter zip(file);
+    for (const auto& m : members.members()) {
+      std::string unpacked;
+      const std::string_view data = members.data(m, unpacked);
+      EXPECT_TRUE(members.intact(m, data)) << m.name;
+      zip.add(m.name, data);
+    }
+    zip.finish();
+    file.commit();
+    EXPECT_TRUE(read_file(folder / "ours.pt") == theirs) << name;
   }
 }
 
