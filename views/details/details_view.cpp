@@ -165,7 +165,7 @@ void DetailsView::fill(const Details& d) {
       if (r.mark != Ink::none) {
         auto* dot = new QLabel(body_);
         dot->setFixedSize(8, 8);
-        dot->setStyleSheet(QString("background:%1;border-radius:2px").arg(qcolor(r.mark, theme_).name()));
+        dot->setPixmap(mark(r.mark, theme_, 8));
         cell->addWidget(dot);
       }
       cell->addWidget(value, 1);
