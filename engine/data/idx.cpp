@@ -80,7 +80,7 @@ Idx read_idx(const std::string& wanted, int axes) {
   double total = 1;
   for (int i = 0; i < axes; ++i) {
     idx.shape.push_back(big_endian(head + 4 + 4 * i));
-    total *= static_cast<double>(idx.shape[i]);
+    total *= static_cast<double>(std::max<int64_t>(1, idx.shape[i]));  // a 0 further on must not hide a product that overflows
   }
   if (total > 1e12) throw Error(path + " is damaged: its header says " + to_string(idx.shape) + " values", kWhere);
   int64_t count = idx.shape.product();

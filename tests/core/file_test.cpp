@@ -1,6 +1,7 @@
 #include "core/file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <vector>
@@ -12,7 +13,7 @@ namespace tenon {
 namespace {
 
 struct FileTest : ::testing::Test {
-  std::string dir = std::filesystem::path(std::filesystem::temp_directory_path() / "tenon-file-test").string();
+  std::string dir = (std::filesystem::temp_directory_path() / ("tenon-file-test-" + std::to_string(getpid()))).string();  // tests run side by side
   void SetUp() override { std::filesystem::create_directories(dir); }
   void TearDown() override { std::filesystem::remove_all(dir); }
   size_t count() const { return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(dir), {})); }

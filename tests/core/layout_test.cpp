@@ -116,8 +116,12 @@ TEST(Layout, RandomChainsStayInsideAndViewsKeepOrder) {
       std::set<int64_t> distinct(p.begin(), p.end());
       ASSERT_EQ(*distinct.begin(), lo);
       ASSERT_EQ(*distinct.rbegin(), hi);
-      if (distinct.size() != p.size()) ASSERT_TRUE(l.may_overlap());
-      if (l.is_dense()) ASSERT_EQ(hi - lo + 1, l.numel());
+      if (distinct.size() != p.size()) {
+        ASSERT_TRUE(l.may_overlap());
+      }
+      if (l.is_dense()) {
+        ASSERT_EQ(hi - lo + 1, l.numel());
+      }
     }
   }
 }

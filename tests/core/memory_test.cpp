@@ -158,9 +158,13 @@ TEST(Random, MomentsAreRight) {
 TEST(Half, EveryValueSurvivesTheRoundTrip) {
   for (uint32_t h = 0; h < 65536; ++h) {
     float f = half_to_float(static_cast<uint16_t>(h));
-    if (f == f) ASSERT_EQ(float_to_half(f), h);
+    if (f == f) {
+      ASSERT_EQ(float_to_half(f), h);
+    }
     float b = bfloat_to_float(static_cast<uint16_t>(h));
-    if (b == b) ASSERT_EQ(float_to_bfloat(b), h);
+    if (b == b) {
+      ASSERT_EQ(float_to_bfloat(b), h);
+    }
   }
   EXPECT_EQ(float_to_half(65520.0f), 0x7c00);
   EXPECT_EQ(float_to_half(65519.0f), 0x7bff);

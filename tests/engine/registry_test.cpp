@@ -83,7 +83,9 @@ TEST(Registry, HasOpsWithUniqueNames) {
 
 TEST(Registry, EveryDifferentiableOpHasSamples) {
   for (const OpDef* op : all_ops())
-    if (op->backward) EXPECT_TRUE(op->samples) << op->info.name;
+    if (op->backward) {
+      EXPECT_TRUE(op->samples) << op->info.name;
+    }
 }
 
 TEST(Registry, SinglePrecisionFollowsDouble) {
@@ -218,14 +220,18 @@ bool checks(const OpDef& op, const std::vector<Tensor>& in) {
 TEST(Registry, GradientsFollowDifferences) {
   each_sample([](const OpDef& op, const Sample& s) {
     auto in = leaves_of(s);
-    if (checks(op, in)) ASSERT_EQ(gradcheck(function_of(op, s), in), "");
+    if (checks(op, in)) {
+      ASSERT_EQ(gradcheck(function_of(op, s), in), "");
+    }
   });
 }
 
 TEST(Registry, SecondGradientsFollowDifferences) {
   each_sample([](const OpDef& op, const Sample& s) {
     auto in = leaves_of(s);
-    if (checks(op, in)) ASSERT_EQ(gradgradcheck(function_of(op, s), in), "");
+    if (checks(op, in)) {
+      ASSERT_EQ(gradgradcheck(function_of(op, s), in), "");
+    }
   });
 }
 
@@ -276,10 +282,14 @@ TEST(Registry, NanAndInfinityPassThroughPointwiseOps) {
     for (auto& t : s.inputs) in.push_back(clone(t));
     in[0].data<double>()[2] = NAN;
     auto out = run(*op, s, in);
-    if (is_floating(out[0].dtype())) EXPECT_TRUE(std::isnan(values(out[0])[2])) << op->info.name;
+    if (is_floating(out[0].dtype())) {
+      EXPECT_TRUE(std::isnan(values(out[0])[2])) << op->info.name;
+    }
     for (auto& t : in) t = cast(t, DType::f32);
     out = run(*op, s, in);
-    if (is_floating(out[0].dtype())) EXPECT_TRUE(std::isnan(values(out[0])[2])) << op->info.name << " f32";
+    if (is_floating(out[0].dtype())) {
+      EXPECT_TRUE(std::isnan(values(out[0])[2])) << op->info.name << " f32";
+    }
   }
 }
 

@@ -63,8 +63,9 @@ TEST(TimeTravel, the_same_bits_from_whichever_checkpoint) {
   while (checkpoints.size() > 1) {
     project->delete_checkpoint(checkpoints.back().id);
     checkpoints.pop_back();
-    if (checkpoints.size() % 4 == 1)
+    if (checkpoints.size() % 4 == 1) {
       EXPECT_EQ(projects::digest_at(*project, run, 119) + "\n", near) << "from step " << checkpoints.back().step;
+    }
   }
 }
 

@@ -67,7 +67,9 @@ TEST(StepRecorder, OpsAreNumberedLinkedAndTimed) {
   EXPECT_TRUE(forward);
   EXPECT_TRUE(backward);
   for (const OpEvent& e : r->events)
-    if (e.seq) EXPECT_EQ(e.name, r->ops[e.seq - 1].name);
+    if (e.seq) {
+      EXPECT_EQ(e.name, r->ops[e.seq - 1].name);
+    }
 }
 
 TEST(StepRecorder, KeepsParametersAsTheyWereBeforeTheStep) {
@@ -106,7 +108,9 @@ TEST(StepRecorder, AutogradGraphReachesEveryParameterWithItsGradientNorm) {
   for (const TensorRecord& t : r->tensors) parameters += t.category == Category::parameter && leaves.count(t.name);
   EXPECT_EQ(leaves.size(), parameters);
   for (const TensorRecord& t : r->tensors)
-    if (t.name.rfind("grad of ", 0) == 0) EXPECT_TRUE(leaves.count(t.name.substr(8)));
+    if (t.name.rfind("grad of ", 0) == 0) {
+      EXPECT_TRUE(leaves.count(t.name.substr(8)));
+    }
 }
 
 TEST(StepRecorder, MemoryBalancesAndHasEveryCategory) {
@@ -122,7 +126,9 @@ TEST(StepRecorder, MemoryBalancesAndHasEveryCategory) {
       sum += k[i];
     }
     ASSERT_EQ(sum, c.total[i]);
-    if (i) ASSERT_LE(c.time_ns[i - 1], c.time_ns[i]);
+    if (i) {
+      ASSERT_LE(c.time_ns[i - 1], c.time_ns[i]);
+    }
   }
   EXPECT_GT(c.peak, 0);
   auto peak = [&](Category k) { return *std::max_element(c.bytes[static_cast<size_t>(k)].begin(), c.bytes[static_cast<size_t>(k)].end()); };

@@ -98,7 +98,9 @@ TEST(Timeline, TablesAddUp) {
   EXPECT_EQ(ns, 891'000);
   EXPECT_EQ(m.events().rows.size(), 10u);
   for (const auto& row : m.modules().rows)
-    if (row.cells[0].text == "features.0") EXPECT_EQ(row.cells[1].key, 240'000);
+    if (row.cells[0].text == "features.0") {
+      EXPECT_EQ(row.cells[1].key, 240'000);
+    }
 }
 
 TEST(Timeline, StaysWithinItsBudgetAndSaysWhatItMerged) {

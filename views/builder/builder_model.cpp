@@ -313,12 +313,15 @@ void BuilderModel::choose(const std::string& layer) {
 }
 
 void BuilderModel::set_selection(const Selection& s) {
-  if (s.source == "builder" || s.kind != Selection::Kind::module) return;
+  if (s.source == "builder") return;
+  // An op, a tensor, a node or a block of the step shown elsewhere belongs to a layer too.
+  const std::string module = s.kind == Selection::Kind::module ? s.name : links_ ? links_.module_of(s) : std::string();
+  if (module.empty()) return;
   selected_.clear();
   selected_wire_ = -1;
   primary_.clear();
   for (const LayerSpec& l : spec_.layers)
-    if (in_module(l.name, s.name)) {
+    if (in_module(l.name, module)) {
       selected_.insert(l.name);
       if (primary_.empty()) primary_ = l.name;
     }

@@ -51,6 +51,8 @@ class BuilderModel : public CanvasModel {
   const std::set<std::string>& selected() const { return selected_; }
   std::string primary() const { return primary_; }  ///< the layer that the inspector shows
   void choose(const std::string& layer);
+  /// The step whose ops, tensors and blocks a selection may name.
+  void set_step(const Links& links) { links_ = links; }
   void set_selection(const Selection& s);
   void select_all();
   void fit();
@@ -87,6 +89,7 @@ class BuilderModel : public CanvasModel {
   Point to_canvas(double x, double y) const;
 
   ModelSpec spec_;
+  Links links_;
   int64_t batch_ = 1;
   std::map<std::string, LayerReport> reports_;
   std::vector<Edit> edits_;

@@ -208,6 +208,7 @@ void Workbench::load_metrics() {
 
 void Workbench::set_links(const Links& links) {
   links_ = links;
+  builder.set_step(links);
   timeline.set_step(links);
   memory.set_step(links);
   autograd.set_step(links);
@@ -215,6 +216,7 @@ void Workbench::set_links(const Links& links) {
   if (links && links.record()->nan) nan.set_found(links);
   Selection s = bus.current();
   s.source.clear();
+  builder.set_selection(s);
   timeline.set_selection(s);
   memory.set_selection(s);
   autograd.set_selection(s);
