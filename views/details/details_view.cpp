@@ -135,13 +135,13 @@ void DetailsView::fill(const Details& d) {
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(10);
     grid->setVerticalSpacing(3);
-    grid->setColumnMinimumWidth(0, 78);
+    grid->setColumnMinimumWidth(0, 84);
     grid->setColumnStretch(1, 1);
     int at = 0;
     for (const auto& r : section.rows) {
       auto* name = new ElidedLabel(QString::fromStdString(r.name), body_);
       set_style(name, "voice", "secondary");
-      name->setFixedWidth(78);
+      name->setFixedWidth(84);
       bool bad = r.mark == Ink::bad;
       if (bad) {
         auto* wrong = new QLabel(QString::fromStdString(r.value), body_);
