@@ -111,8 +111,9 @@ void TensorModel::draw_cells(Scene& scene, Box b) {
 
 void TensorModel::draw_heat(Scene& scene, Box b) {
   const Tensor& t = record()->value;
-  double scale = color_scale();
-  float size = std::clamp(std::floor(std::min(b.w / static_cast<float>(cols()), b.h / static_cast<float>(rows()))), 4.f, 22.f);
+  constexpr float kLegend = 22;
+  b.h -= kLegend;
+  float size = std::clamp(std::floor(std::min(b.w / static_cast<float>(cols()), b.h / static_cast<float>(rows()))), 4.f, 36.f);
   visible_cols_ = std::clamp<int64_t>(static_cast<int64_t>(b.w / size), 1, cols());
   visible_rows_ = std::clamp<int64_t>(static_cast<int64_t>(b.h / size), 1, rows());
   while (visible_cols_ * visible_rows_ > 6000 && size < 22) {  // budget of a frame
@@ -123,6 +124,16 @@ void TensorModel::draw_heat(Scene& scene, Box b) {
   top_ = std::clamp<int64_t>(top_, 0, rows() - visible_rows_);
   left_ = std::clamp<int64_t>(left_, 0, cols() - visible_cols_);
   float gap = size > 8 ? 1.f : 0.f;
+  // Full colour is the largest value in sight: a slice is often far quieter than the tensor.
+  double scale = 0;
+  for (int64_t r = 0; r < visible_rows_; ++r)
+    for (int64_t c = 0; c < visible_cols_; ++c)
+      if (double v = std::fabs(value_at(t, at(top_ + r, left_ + c))); std::isfinite(v)) scale = std::max(scale, v);
+  float below = b.y + static_cast<float>(visible_rows_) * size + 6;
+  scene.rect({b.x, below + 4, 8, 8}, Ink::negative, 1, 2);
+  scene.text({b.x + 12, below, 90, 16}, format_value(-scale), Ink::secondary, Face::mono_small);
+  scene.rect({b.x + 108, below + 4, 8, 8}, Ink::positive, 1, 2);
+  scene.text({b.x + 120, below, 90, 16}, format_value(scale), Ink::secondary, Face::mono_small);
   scene.rect({b.x, b.y, static_cast<float>(visible_cols_) * size, static_cast<float>(visible_rows_) * size}, Ink::base);
   for (int64_t r = 0; r < visible_rows_; ++r)
     for (int64_t c = 0; c < visible_cols_; ++c) {
