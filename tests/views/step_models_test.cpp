@@ -318,7 +318,7 @@ TEST(Details, AnOpLinksToEverySideOfIt) {
       all += row.name + "=" + row.value + "\n";
       linked += static_cast<bool>(row.link);
     }
-  for (const char* want : {"module=head", "time=60.0 µs · 6.0 % of step", "reads=f32 [10, 128]  head.weight", "backward op=linear backward #7", "autograd=linear backward", "saved=6.00 KiB"})
+  for (const char* want : {"module=head", "time=60.0 µs · 6.0 % of step", "reads=head.weight\n=f32 [10, 128]", "backward op=linear backward #7", "autograd=linear backward", "saved=6.00 KiB"})
     EXPECT_NE(all.find(want), std::string::npos) << want << "\n" << all;
   EXPECT_GE(linked, 6);
   EXPECT_TRUE(details_of(Selection::op(99), {&links, nullptr, nullptr}).title.empty());

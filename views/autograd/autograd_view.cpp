@@ -21,7 +21,7 @@ AutogradView::AutogradView(Workbench& bench, QWidget* parent) : View("autograd",
     bar->add(b);
   }
   box->addWidget(bar);
-  box->addWidget(make_canvas(bench.autograd), 1);
+  box->addWidget(with_table(make_canvas(bench.autograd), bar, [&bench] { return bench.autograd.table(); }), 1);
   set_content(page);
   connect(&bench, &Workbench::step_changed, this, &AutogradView::refresh);
   connect(&bench, &Workbench::project_changed, this, &AutogradView::refresh);

@@ -30,7 +30,7 @@ BuilderView::BuilderView(Workbench& bench, QWidget* parent) : View("builder", "M
   set_style(hint, "voice", "small");
   bar->add(hint);
   box->addWidget(bar);
-  box->addWidget(make_canvas(bench.builder), 1);
+  box->addWidget(with_table(make_canvas(bench.builder), bar, [&bench] { return bench.builder.table(); }), 1);
   set_content(page_);
   picker_ = new Picker(this);
   bench.builder.on_palette = [this](float x, float y, const std::string& typed) {

@@ -75,7 +75,18 @@ QWidget* InspectorView::editor(const AttrDef& def, const AttrValue& value) {
 }
 
 void InspectorView::rebuild() {
-  while (form_->rowCount() > 0) form_->removeRow(0);
+  while (form_->rowCount() > 0) {  // not deleted here: an edit in one of them may be what led here
+    QFormLayout::TakeRowResult row = form_->takeRow(0);
+    for (QLayoutItem* item : {row.labelItem, row.fieldItem}) {
+      if (!item) continue;
+      if (QWidget* w = item->widget()) {
+        w->setObjectName({});
+        w->hide();
+        w->deleteLater();
+      }
+      delete item;
+    }
+  }
   const LayerSpec* l = bench_.builder.spec().find(layer_);
   type_ = l ? l->type : "";
   setVisible(l != nullptr);

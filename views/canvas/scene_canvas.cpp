@@ -3,6 +3,7 @@
 #include <imgui.h>
 #include <imgui_impl_opengl3.h>
 
+#include <QAccessible>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QKeySequence>
@@ -126,6 +127,7 @@ void SceneCanvas::paintGL() {
   }
   ImGui::Render();
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  if (QAccessible::isActive()) setAccessibleDescription(QString::fromStdString(model_.summary()));
   if (painter_.needs_atlas()) refresh();  // a letter was seen for the first time
 }
 

@@ -19,9 +19,11 @@ using tracing::StepRecord;
 Details::Row row(std::string name, std::string value, std::string exact = {}) {
   return {std::move(name), std::move(value), std::move(exact), {}, Ink::none};
 }
-Details::Row tensor_row(const StepRecord& r, const std::string& name, int t) {
+/// A tensor by its name, and under it what it is.
+void add_tensor(Details::Section& to, const StepRecord& r, const std::string& name, int t) {
   const auto& x = r.tensors[t];
-  return {name, type_text(x) + "  " + x.name, x.name, Selection::tensor(t, "details"), ink_of(x.category)};
+  to.rows.push_back({name, x.name, x.name, Selection::tensor(t, "details"), ink_of(x.category)});
+  to.rows.push_back(row("", type_text(x), type_text(x)));
 }
 Details::Row op_row(const StepRecord& r, const std::string& name, uint32_t seq) {
   const auto& op = r.ops[seq - 1];
@@ -52,8 +54,8 @@ void op_details(Details& d, const Links& links, uint32_t seq) {
   if (op.bytes > 0) about.rows.push_back(row("traffic", format_bytes(op.bytes), format_exact(op.bytes)));
   d.sections.push_back(std::move(about));
   Details::Section io{"Tensors", {}};
-  for (int t : op.inputs) io.rows.push_back(tensor_row(r, "reads", t));
-  for (int t : op.outputs) io.rows.push_back(tensor_row(r, "writes", t));
+  for (int t : op.inputs) add_tensor(io, r, "reads", t);
+  for (int t : op.outputs) add_tensor(io, r, "writes", t);
   if (!io.rows.empty()) d.sections.push_back(std::move(io));
   Details::Section kin{"Belongs to", {}};
   if (op.forward_seq && op.forward_seq <= r.ops.size()) kin.rows.push_back(op_row(r, "forward op", op.forward_seq));
@@ -95,7 +97,7 @@ void tensor_details(Details& d, const Links& links, int t) {
   if (!who.rows.empty()) d.sections.push_back(std::move(who));
   auto aliases = links.aliases_of(t);
   Details::Section same{"Same memory", {}};
-  for (size_t i = 0; i < aliases.size() && i < 6; ++i) same.rows.push_back(tensor_row(r, "alias", aliases[i]));
+  for (size_t i = 0; i < aliases.size() && i < 6; ++i) add_tensor(same, r, "alias", aliases[i]);
   if (!same.rows.empty()) d.sections.push_back(std::move(same));
 }
 

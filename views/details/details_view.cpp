@@ -135,13 +135,13 @@ void DetailsView::fill(const Details& d) {
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(10);
     grid->setVerticalSpacing(3);
-    grid->setColumnMinimumWidth(0, 78);
+    grid->setColumnMinimumWidth(0, 84);
     grid->setColumnStretch(1, 1);
     int at = 0;
     for (const auto& r : section.rows) {
       auto* name = new ElidedLabel(QString::fromStdString(r.name), body_);
       set_style(name, "voice", "secondary");
-      name->setFixedWidth(78);
+      name->setFixedWidth(84);
       bool bad = r.mark == Ink::bad;
       if (bad) {
         auto* wrong = new QLabel(QString::fromStdString(r.value), body_);
@@ -165,7 +165,7 @@ void DetailsView::fill(const Details& d) {
       if (r.mark != Ink::none) {
         auto* dot = new QLabel(body_);
         dot->setFixedSize(8, 8);
-        dot->setStyleSheet(QString("background:%1;border-radius:2px").arg(qcolor(r.mark, theme_).name()));
+        dot->setPixmap(mark(r.mark, theme_, 8));
         cell->addWidget(dot);
       }
       cell->addWidget(value, 1);

@@ -40,7 +40,7 @@ Dock::Dock(View* view, QMainWindow* window) : QDockWidget(view->title(), window)
     b->setAccessibleName(view->title() + " " + kind);
     b->setIconSize({14, 14});
     b->setFixedSize(24, 24);
-    b->setStyleSheet("min-height:0;padding:0");
+    set_style(b, "slim", "true");
     connect(b, &QToolButton::clicked, this, [this, floating = QString(kind) == "float"] {
       if (floating) setFloating(!isFloating());
       else close();

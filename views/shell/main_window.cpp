@@ -134,13 +134,7 @@ void MainWindow::showEvent(QShowEvent* e) {
 
 void MainWindow::restore_window() {
   if (!bench_.has_project()) return;
-  nlohmann::json state;
-  try {
-    state = bench_.project()->window_state("window");
-  } catch (const Error& e) {
-    bench_.log("The window's state could not be read: " + QString::fromStdString(e.message()), true);
-    return;
-  }
+  const nlohmann::json& state = bench_.window_state();
   if (!state.is_object()) return;
   ThemeName theme;
   if (qEnvironmentVariableIsEmpty("TENON_THEME") && parse_theme(QString::fromStdString(state.value("theme", "")), theme) && property("themeFixed").isNull()) set_theme(theme);
@@ -156,6 +150,8 @@ void MainWindow::restore_window() {
     set_layout(layout_);
   }
   bench_.training_model.set_smoothing(state.value("smoothing", bench_.training_model.smoothing()));
+  Selection left = parse_selection(state.value("selection", ""));  // what belongs to a step would need its replay first
+  if (left.kind == Selection::Kind::module || left.kind == Selection::Kind::run) bench_.select(left);
 }
 
 void MainWindow::save_window() {

@@ -167,7 +167,7 @@ void MainWindow::build_status() {
   auto corner = [&](const QString& name, const QString& view) {
     auto* b = new QToolButton(bar);
     b->setObjectName(name);
-    b->setStyleSheet("min-height:18px");
+    set_style(b, "slim", "true");
     connect(b, &QToolButton::clicked, this, [this, view] { show_view(view); });
     bar->addPermanentWidget(b);
     return b;

@@ -50,6 +50,19 @@ static QPixmap tinted(const QString& name, const QColor& color, int size, double
   return pixmap;
 }
 
+QPixmap mark(Ink ink, ThemeName theme, int size) {
+  double dpr = qApp->devicePixelRatio();
+  QPixmap pixmap(QSize(size, size) * dpr);
+  pixmap.setDevicePixelRatio(dpr);
+  pixmap.fill(Qt::transparent);
+  QPainter p(&pixmap);
+  p.setRenderHint(QPainter::Antialiasing);
+  p.setPen(Qt::NoPen);
+  p.setBrush(qcolor(ink, theme));
+  p.drawRoundedRect(QRectF(0, 0, size, size), 2, 2);
+  return pixmap;
+}
+
 QIcon icon(const QString& name, ThemeName theme, Ink ink) {
   QIcon out;
   QColor on = qcolor(ink, theme), off = qcolor(Ink::secondary, theme);
@@ -92,7 +105,9 @@ void apply_theme(QApplication& app, ThemeName theme) {
   p.setColor(QPalette::Dark, c(Ink::line));
   p.setColor(QPalette::Light, c(Ink::raised));
   for (auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) p.setColor(QPalette::Disabled, role, c(Ink::secondary));
-  app.setStyle("Fusion");
+  // Once: another style object under living widgets leaves the style sheet's connections to the old one behind.
+  if (!app.property("tenon.style").toBool()) app.setStyle("Fusion");
+  app.setProperty("tenon.style", true);
   app.setPalette(p);
   QToolTip::setPalette(p);
   app.setFont(face_font(Face::body));

@@ -1,5 +1,7 @@
 #include "views/shell/view.h"
 
+#include <QSplitter>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "views/shared/format.h"
@@ -22,6 +24,39 @@ SceneCanvas* View::make_canvas(CanvasModel& model) {
   canvas_->setObjectName(id_ + ".canvas");
   canvas_->setAccessibleName(title_);
   return canvas_;
+}
+
+QWidget* View::with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table()> table) {
+  auto* split = new QSplitter(Qt::Vertical, this);
+  split->addWidget(canvas);
+  twin_ = new TableList(split);
+  twin_->setObjectName(id_ + ".table");
+  twin_->setAccessibleName(title_ + " as a table");
+  twin_->on_select = [this](const Selection& s) { bench_.select(s); };
+  twin_->hide();
+  split->addWidget(twin_);
+  split->setSizes({400, 200});
+  split->setStretchFactor(0, 1);
+  twin_table_ = std::move(table);
+  auto* button = new QToolButton(bar);
+  button->setText("Table");
+  button->setCheckable(true);
+  button->setToolTip("The same as rows: to sort, to copy, to read aloud");
+  connect(button, &QToolButton::toggled, this, [this](bool on) {
+    twin_->setVisible(on);
+    refresh_table();
+  });
+  bar->add(button);
+  connect(&bench_, &Workbench::state_changed, this, &View::refresh_table);
+  connect(&bench_, &Workbench::step_changed, this, &View::refresh_table);
+  connect(&bench_, &Workbench::status_changed, this, &View::refresh_table);
+  return split;
+}
+
+void View::refresh_table() {
+  if (!twin_ || !twin_->isVisibleTo(this)) return;
+  twin_->set_table(twin_table_());
+  twin_->mark(bench_.bus.current());
 }
 
 void View::set_content(QWidget* content) { stack_->addWidget(content); }

@@ -20,14 +20,15 @@ class View : public QWidget {
   virtual void set_theme(ThemeName theme);
   /// Nothing waits to be drawn.
   virtual bool idle() const { return !canvas_ || canvas_->idle(); }
-  /// State that is kept in the project file.
-  virtual QVariantMap save() const { return {}; }
-  virtual void restore(const QVariantMap&) {}
 
  protected:
   SceneCanvas* make_canvas(CanvasModel& model);
   /// What stands over the content: shown while `set_empty` says so.
   void set_content(QWidget* content);
+  /// The canvas with its table twin under it; a switch in the bar shows and hides it.
+  QWidget* with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table()> table);
+  /// Fills the twin anew where it is shown.
+  void refresh_table();
   void set_empty(bool empty, const QString& sentence = {}, const QString& button = {}, std::function<void()> run = {});
   /// The empty state that all views of a step share; true where there is a step to show.
   bool step_state(const QString& what);
@@ -40,6 +41,8 @@ class View : public QWidget {
  private:
   QString id_, title_, icon_;
   SceneCanvas* canvas_ = nullptr;
+  TableList* twin_ = nullptr;
+  std::function<Table()> twin_table_;
 };
 
 }  // namespace tenon::views

@@ -48,17 +48,9 @@ class TableList::Model : public QAbstractTableModel {
       case Qt::TextAlignmentRole: return int((col.number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
       case Qt::FontRole: return col.number ? QVariant(face_font(Face::mono_small)) : QVariant();
       case Qt::UserRole: return col.number ? QVariant(c.key) : QVariant(QString::fromStdString(c.text));
-      case Qt::DecorationRole: {
+      case Qt::DecorationRole:
         if (c.mark == Ink::none) return {};
-        QPixmap dot(10, 10);
-        dot.fill(Qt::transparent);
-        QPainter p(&dot);
-        p.setRenderHint(QPainter::Antialiasing);
-        p.setPen(Qt::NoPen);
-        p.setBrush(qcolor(c.mark, theme));
-        p.drawRoundedRect(1, 1, 8, 8, 2, 2);
-        return dot;
-      }
+        return views::mark(c.mark, theme, 8);
       default: return {};
     }
   }
@@ -84,7 +76,7 @@ class MiddleElide : public QStyledItemDelegate {
   void initStyleOption(QStyleOptionViewItem* o, const QModelIndex& i) const override {
     QStyledItemDelegate::initStyleOption(o, i);
     o->textElideMode = Qt::ElideMiddle;
-    o->decorationSize = QSize(10, 10);
+    o->decorationSize = QSize(8, 8);
   }
 };
 }  // namespace

@@ -19,7 +19,7 @@ using projects::TrainOptions;
 struct Workbench::Opened {
   std::shared_ptr<Project> project;
   ProjectModel::Contents contents;
-  nlohmann::json recipe;
+  nlohmann::json recipe, window;
 };
 
 namespace {
@@ -33,7 +33,7 @@ int64_t batch_of(const nlohmann::json& recipe) {
 bool active(RunStatus::State s) { return s == RunStatus::State::starting || s == RunStatus::State::running || s == RunStatus::State::paused; }
 }  // namespace
 
-Workbench::Workbench(QObject* parent) : QObject(parent) {
+Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make_shared<const nlohmann::json>()) {
   qRegisterMetaType<Selection>("tenon::views::Selection");
   tick_.setInterval(100);  // live views change at most ten times a second
   connect(&tick_, &QTimer::timeout, this, &Workbench::tick);
@@ -107,6 +107,7 @@ void Workbench::open(const QString& path, bool start_training) {
         result->project = Project::open(path.toStdString());
         result->contents = ProjectModel::read(*result->project);
         result->recipe = result->project->recipe();
+        result->window = result->project->window_state("window");
         return std::any(result);
       },
       [this, path, start_training](std::any r) {
@@ -133,6 +134,7 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   jobs.cancel_tag("step");
   jobs.cancel_tag("nan");
   project_ = result->project;
+  window_state_ = std::make_shared<const nlohmann::json>(std::move(result->window));
   batch_ = batch_of(result->recipe);
   builder.set_spec(result->contents.model, batch_);
   project_model.set(std::move(result->contents));

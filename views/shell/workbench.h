@@ -2,6 +2,7 @@
 #include <QObject>
 #include <QTimer>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "projects/run_driver.h"
@@ -31,6 +32,8 @@ class Workbench : public QObject {
   bool has_project() const { return project_ != nullptr; }
   const std::shared_ptr<projects::Project>& project() const { return project_; }
   QString file() const { return file_; }
+  /// How the window was left when this project was last closed; null the first time.
+  const nlohmann::json& window_state() const { return *window_state_; }
 
   // The run that is shown.
   void show_run(int64_t id);
@@ -100,6 +103,7 @@ class Workbench : public QObject {
   std::shared_ptr<projects::Project> project_;
   std::shared_ptr<projects::RunDriver> driver_;
   QString file_;
+  std::shared_ptr<const nlohmann::json> window_state_;
   int64_t shown_run_ = 0, batch_ = 1, wanted_step_ = 0;
   Links links_;
   projects::RunStatus status_;

@@ -38,7 +38,8 @@ void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box
       if (chosen) scene.outline(box, Ink::accent, 1.5f, 3);
       // The whole path, else its last part, else nothing: a few letters from both ends of a path say little.
       std::string text = s.text;
-      if (text_width(text, Face::small) > box.w - 8 && text.find('.') != std::string::npos) text = "…" + text.substr(text.find_last_of('.') + 1);
+      bool telling = text.size() - text.find_last_of('.') > 3;
+      if (telling && text_width(text, Face::small) > box.w - 8 && text.find('.') != std::string::npos) text = "…" + text.substr(text.find_last_of('.') + 1);
       if (text_width(text, Face::small) <= box.w - 6) scene.text({box.x + 4, box.y, box.w - 5, box.h - 2}, text, Ink::text, Face::small);
       scene.target(box, {module, s.module}, Cursor::hand, s.text + "\n" + word(s.phase) + " " + format_ns(s.b - s.a));
     } else {

@@ -31,7 +31,7 @@ TrainingView::TrainingView(Workbench& bench, QWidget* parent) : View("training",
   connect(fit, &QToolButton::clicked, this, [this] { bench_.training_model.fit(); });
   bar->add(fit);
   box->addWidget(bar);
-  box->addWidget(make_canvas(bench.training_model), 1);
+  box->addWidget(with_table(make_canvas(bench.training_model), bar, [&bench] { return bench.training_model.table(); }), 1);
   set_content(page);
   connect(&bench, &Workbench::run_changed, this, &TrainingView::refresh);
   connect(&bench, &Workbench::status_changed, this, &TrainingView::refresh);
