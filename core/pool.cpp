@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "core/error.h"
@@ -97,6 +98,24 @@ int64_t small_live_locked(Central& c) {
 }
 
 std::atomic<MemoryObserver*> g_observer{nullptr};
+std::atomic<int> g_observing{0};  // threads inside a call of the observer; it may go only when there are none
+
+/// The observer for the length of one call. Counting first and reading after, both in one total order with the store of
+/// set_memory_observer(): either this sees that the observer is gone, or its end waits for this.
+class Observing {
+ public:
+  Observing() {
+    g_observing.fetch_add(1);
+    observer_ = g_observer.load();
+  }
+  ~Observing() { g_observing.fetch_sub(1); }
+  Observing(const Observing&) = delete;
+  MemoryObserver* operator->() const { return observer_; }
+  explicit operator bool() const { return observer_ != nullptr; }
+
+ private:
+  MemoryObserver* observer_;
+};
 std::atomic<uint32_t> g_next_id{1};
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -149,7 +168,7 @@ Block* take_shared(Central& c, int k) {
 void give_back(Storage* s) {
   auto* b = reinterpret_cast<Block*>(s);
   if (process_mode.load(std::memory_order_relaxed) & mode::memory) [[unlikely]]
-    if (auto* o = g_observer.load(std::memory_order_acquire)) o->given_back(*s);
+    if (Observing o; o) o->given_back(*s);
   int k = static_cast<int>(b->size_class);
   auto bytes = static_cast<int64_t>(class_bytes(k));
   bool small = class_bytes(k) <= kSmall;
@@ -213,7 +232,7 @@ Storage* pool_take(size_t bytes) {
   s.id = 0;
   s.release = give_back;
   if (process_mode.load(std::memory_order_relaxed) & mode::memory) [[unlikely]]
-    if (auto* o = g_observer.load(std::memory_order_acquire)) {
+    if (Observing o; o) {
       storage_id(&s);
       o->taken(s);
     }
@@ -243,9 +262,13 @@ void pool_trim() {
 }
 
 void set_memory_observer(MemoryObserver* observer) {
-  g_observer.store(observer, std::memory_order_release);
-  if (observer) process_mode.fetch_or(mode::memory);
-  else process_mode.fetch_and(~mode::memory);
+  g_observer.store(observer);
+  if (observer) {
+    process_mode.fetch_or(mode::memory);
+    return;
+  }
+  process_mode.fetch_and(~mode::memory);
+  while (g_observing.load() > 0) std::this_thread::yield();  // loader threads allocate at any time
 }
 
 uint32_t storage_id(Storage* s) {
