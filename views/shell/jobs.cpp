@@ -48,6 +48,8 @@ void Jobs::cancel(int id) {
     std::lock_guard lock(mutex_);
     std::erase_if(waiting_, [&](const auto& w) { return w->state->id == id; });
     if (running_ && running_->state->id == id) running_->state->cancelled = true;
+    for (auto& h : handing_over_)
+      if (h->state->id == id) h->state->cancelled = true;
   }
   emit changed();
 }
@@ -57,6 +59,8 @@ void Jobs::cancel_tag(const QString& tag) {
     std::lock_guard lock(mutex_);
     std::erase_if(waiting_, [&](const auto& w) { return w->state->tag == tag; });
     if (running_ && running_->state->tag == tag) running_->state->cancelled = true;
+    for (auto& h : handing_over_)
+      if (h->state->tag == tag) h->state->cancelled = true;
   }
   emit changed();
 }

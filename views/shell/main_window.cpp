@@ -134,7 +134,14 @@ void MainWindow::showEvent(QShowEvent* e) {
 
 void MainWindow::restore_window() {
   if (!bench_.has_project()) return;
-  const nlohmann::json& state = bench_.window_state();
+  try {
+    restore_from(bench_.window_state());
+  } catch (const std::exception& e) {  // whoever wrote it, the project can still be opened
+    bench_.log(QString("The window's state in the project is damaged and was left out: ") + e.what(), true);
+  }
+}
+
+void MainWindow::restore_from(const nlohmann::json& state) {
   if (!state.is_object()) return;
   ThemeName theme;
   if (qEnvironmentVariableIsEmpty("TENON_THEME") && parse_theme(QString::fromStdString(state.value("theme", "")), theme) && property("themeFixed").isNull()) set_theme(theme);

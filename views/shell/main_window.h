@@ -54,6 +54,7 @@ class MainWindow : public QMainWindow {
   void refresh_bar();
   void refresh_status();
   void restore_window();
+  void restore_from(const nlohmann::json& state);
   void save_window();
   void choose_file();
   void choose_template();

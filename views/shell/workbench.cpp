@@ -43,11 +43,17 @@ Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make
   connect(&jobs, &Jobs::failed, this, &Workbench::fail);
   connect(&files, &Jobs::failed, this, &Workbench::fail);
   connect(&jobs, &Jobs::changed, this, &Workbench::state_changed);
+  connect(&jobs, &Jobs::changed, this, [this] {
+    if (nan.state() != NanModel::State::searching || jobs.has("nan") || !jobs.idle()) return;
+    nan.reset();  // the search was cancelled
+    emit step_changed();
+  });
   connect(&files, &Jobs::changed, this, &Workbench::state_changed);
 
   for (CanvasModel* m : std::initializer_list<CanvasModel*>{&builder, &training_model, &tensor, &autograd, &memory, &timeline, &nan})
     m->on_select = [this](const Selection& s) { bus.select(s); };
   builder.on_edit = [this] {
+    unsaved_ = project_ != nullptr;
     if (project_) save_timer_.start();
     emit state_changed();
   };
@@ -79,10 +85,11 @@ Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make
 
 Workbench::~Workbench() {
   tick_.stop();
-  if (save_timer_.isActive() && project_) {
+  if (unsaved_ && project_) {
     try {
-      project_->set_model(builder.spec());  // an edit of the last moment is kept
-    } catch (const Error&) {                // the file is gone or read-only: it was said when it was opened
+      project_->set_model(builder.spec());  // an edit of the last moment is kept, also one whose job has not had its turn
+    } catch (const std::exception& e) {
+      qWarning("The last edit of the model could not be saved: %s", e.what());
     }
   }
 }
@@ -128,6 +135,11 @@ void Workbench::create(const QString& path, const std::string& template_name) {
 }
 
 void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
+  if (unsaved_) {
+    save_timer_.stop();
+    save_model();  // of the project that is left
+    unsaved_ = false;
+  }
   let_go();
   tick_.stop();
   status_ = {};
@@ -234,7 +246,10 @@ void Workbench::load_step(int64_t step) {
   jobs.start(
       "step", QString("Replay step %1").arg(QString::fromStdString(format_grouped(step))),
       [project, run, step](const Jobs::Report& report, const std::atomic<bool>&) { return std::any(projects::record_step(*project, run, step, report)); },
-      [this](std::any r) { set_links(Links(std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r))); },
+      [this, project, run](std::any r) {
+        if (project != project_ || run != shown_run_) return;  // something else is shown by now
+        set_links(Links(std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r)));
+      },
       [this](const QString& message, const QString& hint) {
         fail("The step could not be replayed", message, hint);
         emit step_changed();
@@ -252,7 +267,8 @@ void Workbench::find_nan() {
   jobs.start(
       "nan", "Search for the first value that is not finite",
       [project, run](const Jobs::Report& report, const std::atomic<bool>&) { return std::any(projects::find_nan(*project, run, report)); },
-      [this, name](std::any r) {
+      [this, name, project, run](std::any r) {
+        if (project != project_ || run != shown_run_) return;
         auto record = std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r);
         if (!record) {
           nan.set_clean(name);
@@ -260,6 +276,10 @@ void Workbench::find_nan() {
           return;
         }
         wanted_step_ = record->step;
+        if (!record->nan) {
+          nan.reset();
+          fail("The replayed step is finite, the run's was not", "the data or the program has changed since the run", {});
+        }
         set_links(Links(record));
         if (record->nan && record->nan->seq) bus.select(Selection::op(record->nan->seq, "nan"));
       },
@@ -286,8 +306,16 @@ void Workbench::start_driver(TrainOptions options, bool then_step) {
   files.start(
       "train", "Start training",
       [project, options](const Jobs::Report&, const std::atomic<bool>&) { return std::any(std::shared_ptr<RunDriver>(RunDriver::start(project, options))); },
-      [this, then_step](std::any r) {
-        adopt(std::any_cast<std::shared_ptr<RunDriver>>(r));
+      [this, then_step, project](std::any r) {
+        auto driver = std::any_cast<std::shared_ptr<RunDriver>>(r);
+        if (project != project_) {  // another project was opened meanwhile: this run ends with a checkpoint
+          files.start("left run", "Finish the run", [driver](const Jobs::Report&, const std::atomic<bool>&) mutable {
+            driver.reset();
+            return std::any();
+          }, [](std::any) {}, {}, true);
+          return;
+        }
+        adopt(std::move(driver));
         if (then_step) driver_->step_once();
       },
       [this](const QString& message, const QString& hint) { fail("Training could not start", message, hint); });
@@ -385,7 +413,10 @@ void Workbench::save_model() {
         project->set_model(spec);
         return std::any();
       },
-      [](std::any) {}, [this](const QString& message, const QString& hint) { fail("The model could not be saved", message, hint); }, true);
+      [this, project, spec](std::any) {
+        if (project == project_ && spec == builder.spec()) unsaved_ = false;
+      },
+      [this](const QString& message, const QString& hint) { fail("The model could not be saved", message, hint); }, true);
 }
 
 }  // namespace tenon::views

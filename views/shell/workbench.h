@@ -109,6 +109,7 @@ class Workbench : public QObject {
   projects::RunStatus status_;
   std::vector<projects::MetricRow> live_rows_;
   QTimer tick_, save_timer_;
+  bool unsaved_ = false;  ///< the model on the canvas is newer than the file's
   bool fixed_clock_ = false;
 };
 
