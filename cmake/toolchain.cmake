@@ -13,6 +13,8 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 # gcc 12 warns of overlaps inside std::string's operator+ that cannot be (its bug 105651): -Wno-restrict.
 add_compile_options(-Wall -Wextra -Wno-restrict -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math)
+# Integers of tensors wrap, as everywhere in the field.
+add_compile_options(-fwrapv)
 # A product and a sum are never contracted: dense, strided, fused and composite forms of one formula give the same bits.
 add_compile_options(-ffp-contract=off)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

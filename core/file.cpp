@@ -47,25 +47,42 @@ std::string read_file(const std::string& path) {
   return out;
 }
 
-void write_file(const std::string& path, std::string_view bytes) {
+FileWriter::FileWriter(const std::string& path) : path_(path) {
   struct stat st {};
-  const bool replace_whole = ::stat(path.c_str(), &st) != 0 || S_ISREG(st.st_mode);  // not for /dev/stdout and pipes
-  const std::string half = replace_whole ? path + ".part-" + std::to_string(::getpid()) : path;
-  Descriptor file{::open(half.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-  if (file.fd < 0) fail(path, "cannot be written", errno);
-  auto give_up = [&](int code) {
-    if (replace_whole) ::unlink(half.c_str());
-    fail(path, "cannot be written", code);
-  };
+  replace_whole_ = ::stat(path.c_str(), &st) != 0 || S_ISREG(st.st_mode);  // not for /dev/stdout and pipes
+  half_ = replace_whole_ ? path + ".part-" + std::to_string(::getpid()) : path;
+  fd_ = ::open(half_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail(path, "cannot be written", errno);
+}
+
+FileWriter::~FileWriter() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  if (replace_whole_) ::unlink(half_.c_str());
+}
+
+void FileWriter::put(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size();) {
-    const ssize_t n = ::write(file.fd, bytes.data() + at, bytes.size() - at);
+    const ssize_t n = ::write(fd_, bytes.data() + at, bytes.size() - at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) give_up(errno);
+    if (n < 0) fail(path_, "cannot be written", errno);
     at += static_cast<size_t>(n);
   }
-  if (!replace_whole) return;
-  if (::fsync(file.fd) != 0 && errno != EINVAL) give_up(errno);
-  if (std::rename(half.c_str(), path.c_str()) != 0) give_up(errno);
+}
+
+void FileWriter::commit() {
+  if (replace_whole_) {
+    if (::fsync(fd_) != 0 && errno != EINVAL) fail(path_, "cannot be written", errno);
+    if (std::rename(half_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be written", errno);
+  }
+  ::close(fd_);
+  fd_ = -1;
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  FileWriter file(path);
+  file.put(bytes);
+  file.commit();
 }
 
 }  // namespace tenon

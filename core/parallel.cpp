@@ -69,7 +69,7 @@ class Crew {
     t_inside = false;
     current_.store(nullptr, std::memory_order_seq_cst);
     // Pieces are short, so the last one is nearly done; but its worker may have lost its core to someone else.
-    for (int i = 0; busy_.load(std::memory_order_acquire) != 0; ++i) i < 2000 ? pause() : std::this_thread::yield();
+    for (int i = 0; busy_.load(std::memory_order_seq_cst) != 0; ++i) i < 2000 ? pause() : std::this_thread::yield();
   }
 
   std::mutex owner;  // who may hand out work

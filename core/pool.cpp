@@ -97,25 +97,16 @@ int64_t small_live_locked(Central& c) {
   return sum;
 }
 
+// Seq_cst throughout: whoever reads the observer raises g_looking first, and whoever takes it away waits for that count to fall,
+// so an observer is never told anything after set_memory_observer(nullptr) has returned.
 std::atomic<MemoryObserver*> g_observer{nullptr};
-std::atomic<int> g_observing{0};  // threads inside a call of the observer; it may go only when there are none
+std::atomic<int> g_looking{0};
 
-/// The observer for the length of one call. Counting first and reading after, both in one total order with the store of
-/// set_memory_observer(): either this sees that the observer is gone, or its end waits for this.
-class Observing {
- public:
-  Observing() {
-    g_observing.fetch_add(1);
-    observer_ = g_observer.load();
-  }
-  ~Observing() { g_observing.fetch_sub(1); }
-  Observing(const Observing&) = delete;
-  MemoryObserver* operator->() const { return observer_; }
-  explicit operator bool() const { return observer_ != nullptr; }
-
- private:
-  MemoryObserver* observer_;
-};
+template <class F> [[gnu::noinline]] void tell_observer(const F& f) {
+  g_looking.fetch_add(1);
+  if (MemoryObserver* o = g_observer.load()) f(*o);
+  g_looking.fetch_sub(1);
+}
 std::atomic<uint32_t> g_next_id{1};
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -168,7 +159,7 @@ Block* take_shared(Central& c, int k) {
 void give_back(Storage* s) {
   auto* b = reinterpret_cast<Block*>(s);
   if (process_mode.load(std::memory_order_relaxed) & mode::memory) [[unlikely]]
-    if (Observing o; o) o->given_back(*s);
+    tell_observer([&](MemoryObserver& o) { o.given_back(*s); });
   int k = static_cast<int>(b->size_class);
   auto bytes = static_cast<int64_t>(class_bytes(k));
   bool small = class_bytes(k) <= kSmall;
@@ -232,10 +223,10 @@ Storage* pool_take(size_t bytes) {
   s.id = 0;
   s.release = give_back;
   if (process_mode.load(std::memory_order_relaxed) & mode::memory) [[unlikely]]
-    if (Observing o; o) {
+    tell_observer([&](MemoryObserver& o) {
       storage_id(&s);
-      o->taken(s);
-    }
+      o.taken(s);
+    });
   return &s;
 }
 
@@ -263,12 +254,9 @@ void pool_trim() {
 
 void set_memory_observer(MemoryObserver* observer) {
   g_observer.store(observer);
-  if (observer) {
-    process_mode.fetch_or(mode::memory);
-    return;
-  }
-  process_mode.fetch_and(~mode::memory);
-  while (g_observing.load() > 0) std::this_thread::yield();  // loader threads allocate at any time
+  if (observer) process_mode.fetch_or(mode::memory);
+  else process_mode.fetch_and(~mode::memory);
+  while (g_looking.load() != 0) std::this_thread::yield();
 }
 
 uint32_t storage_id(Storage* s) {

@@ -27,7 +27,7 @@ class MemoryObserver {
   virtual void taken(const Storage& s) = 0;
   virtual void given_back(const Storage& s) = 0;
 };
-/// Sets the observer and the process-wide bit; null clears both.
+/// Sets the observer and the process-wide bit; null clears both, and waits until no thread is inside the old one.
 void set_memory_observer(MemoryObserver* observer);
 
 /// The storage's number, given on the first call and kept for its life.

@@ -38,6 +38,7 @@ struct Lane {
 struct Recorder {
   std::mutex mutex;
   std::atomic<uint64_t> recording{0};
+  std::atomic<uint32_t> group{0};
   uint16_t threads = 0;
   std::vector<std::shared_ptr<Lane>> lanes;
 };
@@ -76,8 +77,9 @@ const std::string& interned_name(uint16_t id) {
   return n.texts[id < n.texts.size() ? id : 0];
 }
 
-void profile_start() {
+void profile_start(uint32_t group) {
   auto& r = recorder();
+  r.group = group;
   {
     std::lock_guard lock(r.mutex);
     r.lanes.clear();
@@ -105,6 +107,8 @@ std::vector<Tick> profile_stop() {
 }
 
 void profile_add(uint16_t name, int64_t start_ns, int64_t end_ns, const Origin& origin) {
+  uint32_t group = recorder().group.load(std::memory_order_relaxed);
+  if (group && t_state.group != group) return;
   Lane& l = lane();
   std::lock_guard lock(l.mutex);
   l.ticks.push_back({start_ns, end_ns - start_ns, origin, name, l.thread, t_profile_depth});

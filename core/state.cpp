@@ -37,6 +37,11 @@ static Category usual_category(Phase p) {
 
 PhaseScope::PhaseScope(Phase p) : PhaseScope(p, usual_category(p)) {}
 
+uint32_t new_group() {
+  static std::atomic<uint32_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 namespace {
 struct ModuleTable {
   std::mutex mutex;

@@ -38,7 +38,8 @@ enum : uint32_t {
 
 struct ThreadState {
   uint32_t mode = 0;
-  uint16_t op = 0;  ///< interned_name() of the op last dispatched: who a block of memory was taken for
+  uint32_t group = 0;  ///< the training session this thread works for; instruments record one and leave others alone
+  uint16_t op = 0;     ///< interned_name() of the op last dispatched: who a block of memory was taken for
   Origin origin;
 };
 extern thread_local constinit ThreadState t_state;
@@ -100,6 +101,19 @@ class ModuleScope {
 
  private:
   uint16_t saved_;
+};
+
+/// A number for a group of threads, never given twice.
+uint32_t new_group();
+
+class GroupScope {
+ public:
+  explicit GroupScope(uint32_t group) : saved_(t_state.group) { t_state.group = group; }
+  ~GroupScope() { t_state.group = saved_; }
+  GroupScope(const GroupScope&) = delete;
+
+ private:
+  uint32_t saved_;
 };
 
 /// The id of a module path ("features.3"); the same path has the same id for the life of the process.

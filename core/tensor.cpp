@@ -143,6 +143,15 @@ Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, vo
   return t;
 }
 
+bool partly_overlaps(const Tensor& a, const Tensor& b) {
+  if (!a || !b || !a.storage() || a.storage() != b.storage()) return false;
+  if (a.offset() == b.offset() && a.size() == b.size() && a.stride() == b.stride() && a.dtype() == b.dtype()) return false;
+  int64_t alo, ahi, blo, bhi;
+  a.layout().extent(alo, ahi);
+  b.layout().extent(blo, bhi);
+  return alo <= bhi && blo <= ahi;
+}
+
 static double read(const void* base, DType dtype, int64_t i) {
   switch (dtype) {
     case DType::boolean: return static_cast<const uint8_t*>(base)[i] != 0;

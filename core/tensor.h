@@ -124,6 +124,10 @@ Tensor view_of(const Tensor& base, const Layout& layout);
 /// A tensor over memory that someone else owns; `release` is called with the Storage when the last view is gone.
 Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, void (*release)(Storage*));
 
+/// Two views of one storage that may share elements without being the same view: a loop that writes one while it reads the other would
+/// read what it has just written.
+bool partly_overlaps(const Tensor& a, const Tensor& b);
+
 /// The value of element `index` (one entry an axis) as a double; exact for every dtype but large i64.
 double value_at(const Tensor& t, const Dims& index);
 /// The value at a position of the storage (in elements, not bytes), whatever view it belongs to.

@@ -66,6 +66,7 @@ struct RunDriver::Impl {
   void train();
   bool next_step_wanted();
   void after_step(const StepResult& r);
+  bool evaluation_due() const;
   void evaluate();
   void save_checkpoint();
   void publish(std::vector<MetricRow> rows);
@@ -167,15 +168,20 @@ void RunDriver::Impl::work() {
   end.notify_all();
 }
 
+/// At the end of every so many epochs, and when the run is finished.
+bool RunDriver::Impl::evaluation_due() const {
+  const int64_t every = session->recipe().integer("eval_every"), done = session->steps_done(), epoch = session->steps_per_epoch();
+  return every > 0 && done > 0 && (session->finished() || (done % epoch == 0 && done / epoch % every == 0));
+}
+
 void RunDriver::Impl::train() {
-  const int64_t every = session->recipe().integer("checkpoint_every"), eval_every = session->recipe().integer("eval_every");
+  const int64_t every = session->recipe().integer("checkpoint_every");
   if (saved_step < 0) save_checkpoint();
   start_clock();
   // A stop may have come between the last step of an epoch and its evaluation.
-  if (!fresh && session->steps_done() > 0 && session->steps_done() % session->steps_per_epoch() == 0 && eval_every > 0) {
+  if (!fresh && evaluation_due()) {
     const auto evaluated = project->metric(info.id, "test_loss");
-    if ((evaluated.empty() || evaluated.back().step < session->steps_done()) &&
-        (session->steps_done() / session->steps_per_epoch()) % eval_every == 0) {
+    if (evaluated.empty() || evaluated.back().step < session->steps_done()) {
       evaluate();
       saved_step = -1;
     }
@@ -188,9 +194,8 @@ void RunDriver::Impl::train() {
       throw Error(fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step,
                               std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
                   fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.", project->path(), info.name));
-    const bool last = session->finished();
-    if (eval_every > 0 && ((r.epoch_end && (r.epoch + 1) % eval_every == 0) || last)) evaluate();
-    if (r.epoch_end || last || (every > 0 && r.step % every == 0)) save_checkpoint();
+    if (evaluation_due()) evaluate();
+    if (r.epoch_end || session->finished() || (every > 0 && r.step % every == 0)) save_checkpoint();
     if (const std::string disk = recorder->error(); !disk.empty()) throw Error(disk);
   }
   if (saved_step != session->steps_done()) save_checkpoint();

@@ -10,7 +10,7 @@ namespace tenon::tracing {
 
 Profile record_profile(TrainingSession& session, int64_t count) {
   Profile p;
-  profile_start();
+  profile_start(session.group());
   struct Stop { ~Stop() { profile_stop(); } } stop;
   int64_t start = now_ns();
   for (int64_t i = 0; i < count && !session.finished(); ++i) {

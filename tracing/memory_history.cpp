@@ -7,7 +7,7 @@
 
 namespace tenon::tracing {
 
-MemoryHistory::MemoryHistory() { set_memory_observer(this); }
+MemoryHistory::MemoryHistory(uint32_t group) : group_(group) { set_memory_observer(this); }
 MemoryHistory::~MemoryHistory() { set_memory_observer(nullptr); }
 
 void MemoryHistory::alive_before(const Tensor& t, Category category, uint16_t module) {
@@ -29,6 +29,7 @@ void MemoryHistory::alive_before(const Tensor& t, Category category, uint16_t mo
 }
 
 void MemoryHistory::taken(const Storage& s) {
+  if (group_ && t_state.group != group_) return;
   std::lock_guard lock(mutex_);
   events_.push_back({now_ns(), reinterpret_cast<uint64_t>(s.data), static_cast<int64_t>(s.bytes), s.id, t_state.origin, t_state.op});
 }

@@ -10,7 +10,8 @@ namespace tenon::tracing {
 /// Records every block the CPU pool gives out and takes back while it lives. One at a time.
 class MemoryHistory : public MemoryObserver {
  public:
-  MemoryHistory();
+  /// Of the threads that work for one group (TrainingSession::group()); 0: of all.
+  explicit MemoryHistory(uint32_t group = 0);
   ~MemoryHistory() override;
 
   /// Blocks that were taken before the recording began, put in front at time 0.
@@ -22,6 +23,7 @@ class MemoryHistory : public MemoryObserver {
   void given_back(const Storage& s) override;
 
  private:
+  const uint32_t group_;
   std::mutex mutex_;
   std::vector<AllocEvent> before_, events_;
 };

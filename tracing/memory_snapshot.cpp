@@ -7,13 +7,18 @@
 
 #include "core/error.h"
 #include "core/profile.h"
+#include "engine/formats/pickle.h"
 #include "engine/nn/module.h"
 #include "engine/optim/optimizer.h"
 #include "engine/train/session.h"
 #include "tracing/memory_history.h"
-#include "tracing/pickle.h"
 
 namespace tenon::tracing {
+
+using formats::PickleWriter;
+using formats::PyRef;
+using formats::PyValue;
+
 namespace {
 
 void frames(PickleWriter& w, const AllocEvent& e) {
@@ -55,7 +60,7 @@ void entry(PickleWriter& w, const char* action, const AllocEvent& e) {
 
 MemoryRecording record_memory(TrainingSession& session, int64_t count) {
   MemoryRecording r;
-  MemoryHistory memory;
+  MemoryHistory memory(session.group());
   for (const auto& p : session.model().parameters()) memory.alive_before(p.tensor, Category::parameter, 0);
   for (const auto& b : session.model().buffers()) memory.alive_before(b.tensor, Category::buffer, 0);
   for (const auto& s : session.optimizer().state()) memory.alive_before(s.tensor, Category::optimizer, 0);
@@ -159,7 +164,7 @@ void add_segment(SnapshotInfo& info, const PyValue& segment) {
   ++info.segments;
   info.reserved_bytes += segment.integer("total_size");
   if (const auto* blocks = segment.list("blocks"))
-    for (const PyRef& b : *blocks)
+    for (const PyRef b : *blocks)
       if (b->text("state").rfind("active", 0) == 0) {
         ++info.active_blocks;
         info.active_bytes += b->integer("size");
@@ -178,7 +183,7 @@ void add_trace(SnapshotInfo& info, const PyValue::List& trace) {
   size_t top_event = 0;
   std::unordered_map<int64_t, int64_t> seen;
   auto freed = [](const std::string& a) { return a == "free" || a == "free_completed"; };
-  for (const PyRef& e : trace) {
+  for (const PyRef e : trace) {
     std::string action = e->text("action");
     int64_t addr = e->integer("addr");
     if (action == "alloc") seen[addr] = 1;
@@ -236,16 +241,16 @@ void add_trace(SnapshotInfo& info, const PyValue::List& trace) {
 }  // namespace
 
 SnapshotInfo snapshot_info(std::string_view pickle) {
-  PyRef root = read_pickle(pickle);
+  const formats::Pickle root = formats::read_pickle(pickle);
   SnapshotInfo info;
-  const PyValue::List* segments = std::get_if<PyValue::List>(&root->value);  // before 2.0 the whole was the list
+  const PyValue::List* segments = root->as<PyValue::List>();  // before 2.0 the whole was the list
   if (!segments) segments = root->list("segments");
   const PyValue::List* traces = root->list("device_traces");
   if (!segments && !traces) throw Error("not a memory snapshot: neither segments nor device_traces are in it");
   if (segments)
-    for (const PyRef& s : *segments) add_segment(info, *s);
+    for (const PyRef s : *segments) add_segment(info, *s);
   if (traces)
-    for (const PyRef& t : *traces) {
+    for (const PyRef t : *traces) {
       ++info.devices;
       if (const auto* list = std::get_if<PyValue::List>(&t->value)) add_trace(info, *list);
     }

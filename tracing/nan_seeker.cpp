@@ -135,7 +135,9 @@ void NanSeeker::after(const Call& call, const Origin& op, const std::vector<std:
       operand_element(call, i, index, p);
       o->operands.push_back(p);
     }
-    if (out.ndim() > 1 && out.size(0) == static_cast<int64_t>(rows.size()) && out.size(0) > 1)
+    // Only what the forward pass makes of the batch has samples along its first axis.
+    bool by_sample = op.phase == Phase::forward && call.inputs > 0 && call.in[0].defined() && call.in[0].ndim() > 0 && call.in[0].size(0) == static_cast<int64_t>(rows.size());
+    if (by_sample && out.ndim() > 1 && out.size(0) == static_cast<int64_t>(rows.size()) && out.size(0) > 1)
       if (int64_t row = only_row(out); row >= 0) o->sample = rows[static_cast<size_t>(row)];
     origin_ = o;
     return;

@@ -245,7 +245,7 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
   record->run = run;
   Checkpoint before = session.save();
   {
-    MemoryHistory memory;
+    MemoryHistory memory(session.group());
     for (const auto& p : session.model().parameters()) {
       memory.alive_before(p.tensor, Category::parameter, 0);
       if (Tensor g = grad_of(p.tensor)) memory.alive_before(g, Category::gradient, 0);
@@ -260,7 +260,7 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
       TrainingObserver* o;
       ~Remove() { s.remove_observer(o); }
     } remove{session, &clocks};
-    profile_start();
+    profile_start(session.group());
     struct Stop { ~Stop() { profile_stop(); } } stop;
     int64_t start = now_ns();
     session.step();

@@ -12,11 +12,14 @@
 #include "core/error.h"
 #include "core/state.h"
 #include "core/tensor.h"
+#include "core/tensor_bytes.h"
 #include "engine/data/dataset.h"
 #include "engine/formats/npy.h"
 #include "engine/formats/onnx.h"
 #include "engine/formats/onnx_export.h"
 #include "engine/formats/onnx_run.h"
+#include "engine/formats/safetensors.h"
+#include "engine/formats/torch_file.h"
 #include "engine/nn/module.h"
 #include "engine/train/session.h"
 #include "projects/replay.h"
@@ -49,9 +52,76 @@ Difference compare(const Tensor& a, const Tensor& b) {
   return d;
 }
 
+/// What an export says of itself.
+struct Exported {
+  nlohmann::json j;
+  std::string text;
+};
+
+Exported export_onnx(TrainingSession& session, const projects::RunInfo& run, const std::string& doc, const std::string& path, bool verify) {
+  const data::Dataset& test = session.test_data();
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < std::min(kVerifyRows, test.size()); ++i) rows.push_back(i);
+  const data::Batch batch = data::fetch(test, rows);
+  formats::OnnxModel model = formats::to_onnx(trace(session.model(), batch.x.meta()), run.model.name);
+  model.producer_version = TENON_VERSION;
+  model.doc = doc;
+  formats::save_onnx(path, model);
+
+  Exported e{{{"nodes", model.graph.nodes.size()}, {"initializers", model.graph.initializers.size()}},
+             fmt::format("{} nodes\n", model.graph.nodes.size())};
+  if (!verify) return e;
+  const NoGrad off;
+  session.model().train(false);
+  const Tensor ours = session.model()(batch.x);
+  const std::vector<Tensor> theirs = formats::run_onnx(formats::load_onnx(path), {batch.x});
+  const Difference d = compare(ours, theirs.at(0));
+  e.j.update({{"rows", rows.size()}, {"max_difference", d.absolute}, {"relative_difference", d.relative}});
+  e.text += fmt::format("verified on {} test samples: the file read back differs by at most {:.3g} ({:.3g} relative)\n", rows.size(),
+                        d.absolute, d.relative);
+  if (!(d.relative <= kTolerance))
+    throw Error(fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed", path,
+                            d.relative, kTolerance));
+  return e;
+}
+
+/// The state_dict: every parameter and buffer under its module path.
+Exported export_weights(TrainingSession& session, const std::string& doc, const std::string& path, bool torch, bool verify) {
+  formats::NamedTensors all;
+  for (const nn::Named& p : session.model().parameters()) all.emplace_back(p.name, p.tensor);
+  for (const nn::Named& b : session.model().buffers()) all.emplace_back(b.name, b.tensor);
+  if (torch)
+    formats::save_torch(path, all);
+  else
+    formats::save_safetensors(path, all, {{"format", "pt"}, {"producer", "tenon " TENON_VERSION}, {"description", doc}});
+
+  Exported e{{{"tensors", all.size()}}, fmt::format("{} tensors\n", all.size())};
+  if (!verify) return e;
+  formats::NamedTensors back;
+  if (torch) {
+    back = formats::TorchFile::open(path).tensors();
+  } else {
+    const auto file = formats::Safetensors::open(path);
+    for (const auto& t : file.entries()) back.emplace_back(t.name, file.tensor(t));
+  }
+  if (back.size() != all.size())
+    throw Error(fmt::format("{}: {} tensors were written and {} are read back", path, all.size(), back.size()));
+  for (const auto& [name, t] : all) {
+    const auto it = std::find_if(back.begin(), back.end(), [&](const auto& b) { return b.first == name; });
+    std::vector<char> one, other;
+    if (it == back.end() || it->second.dtype() != t.dtype() || !(it->second.size() == t.size()) ||
+        logical_bytes(it->second, one) != logical_bytes(t, other))
+      throw Error(fmt::format("{}: the tensor \"{}\" read back is not the one that was written", path, name));
+  }
+  e.j["verified"] = true;
+  e.text += "verified: every tensor read back has the same bits\n";
+  return e;
+}
+
 int export_model(const Args& args) {
   const std::string format = args.required("--format"), path = args.required("-o");
-  if (format != "onnx") throw Error::usage(fmt::format("there is no format \"{}\"", format), "onnx");
+  if (format != "onnx" && format != "torch" && format != "safetensors")
+    throw Error::usage(fmt::format("there is no format \"{}\"", format), "onnx, torch or safetensors");
   const auto project = open_to_read(args.word(0));
   const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
   const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
@@ -60,39 +130,16 @@ int export_model(const Args& args) {
   Bar bar("replaying");
   const auto session = projects::replay_to(*project, run.id, step, bar.progress());
   bar.clear();
-  const data::Dataset& test = session->test_data();
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < std::min(kVerifyRows, test.size()); ++i) rows.push_back(i);
-  const data::Batch batch = data::fetch(test, rows);
-  formats::OnnxModel model = formats::to_onnx(trace(session->model(), batch.x.meta()), run.model.name);
-  model.producer_version = TENON_VERSION;
-  model.doc = fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project->path()).filename().string(), step);
-  formats::save_onnx(path, model);
-
-  nlohmann::json j = {{"file", path},
-                      {"format", format},
-                      {"run", run.name},
-                      {"step", step},
-                      {"nodes", model.graph.nodes.size()},
-                      {"initializers", model.graph.initializers.size()}};
-  std::string text = fmt::format("{}: {} at step {}, {} nodes\n", path, run.name, count_text(step), model.graph.nodes.size());
-  if (args.has("--verify")) {
-    const NoGrad off;
-    session->model().train(false);
-    const Tensor ours = session->model()(batch.x);
-    const std::vector<Tensor> theirs = formats::run_onnx(formats::load_onnx(path), {batch.x});
-    const Difference d = compare(ours, theirs.at(0));
-    j.update({{"rows", rows.size()}, {"max_difference", d.absolute}, {"relative_difference", d.relative}});
-    text += fmt::format("verified on {} test samples: the file read back differs by at most {:.3g} ({:.3g} relative)\n", rows.size(),
-                        d.absolute, d.relative);
-    if (!(d.relative <= kTolerance))
-      throw Error(fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed", path,
-                              d.relative, kTolerance));
-  }
-  if (args.json())
+  const std::string doc = fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project->path()).filename().string(), step);
+  const Exported e = format == "onnx" ? export_onnx(*session, run, doc, path, args.has("--verify"))
+                                      : export_weights(*session, doc, path, format == "torch", args.has("--verify"));
+  if (args.json()) {
+    nlohmann::json j = {{"file", path}, {"format", format}, {"run", run.name}, {"step", step}};
+    j.update(e.j);
     print_json(j);
-  else
-    print(text);
+  } else {
+    print(fmt::format("{}: {} at step {}, {}", path, run.name, count_text(step), e.text));
+  }
   return 0;
 }
 
@@ -132,13 +179,13 @@ const Option kThreads{"--threads", "N", "threads that compute; never changes a r
 
 const bool registered[] = {
     register_command({"export",
-                      "PROJECT [RUN] --format onnx -o F",
+                      "PROJECT [RUN] --format NAME -o F",
                       1,
                       2,
-                      {{"--format", "NAME", "onnx"},
+                      {{"--format", "NAME", "onnx (the model), torch or safetensors (its state_dict)"},
                        {"-o", "FILE", "the exported model"},
                        {"--checkpoint", "best|last|STEP", "which state (last)"},
-                       {"--verify", "", "read the file back, run it on test samples, and compare"},
+                       {"--verify", "", "read the file back and compare: results on test samples (onnx), or every bit"},
                        kThreads,
                        kJson},
                       "writes a trained model for other programs",

@@ -198,7 +198,8 @@ class Pass {
 
 void run_pass(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, const BackwardOptions& o, std::vector<Capture> captures, bool accumulate) {
   PhaseScope phase(Phase::backward);
-  ModeGuard guard(o.create_graph ? 0 : mode::no_grad, o.create_graph ? mode::no_grad : 0);
+  const uint32_t no_grad = mode::no_grad;
+  ModeGuard guard(o.create_graph ? 0u : no_grad, o.create_graph ? no_grad : 0u);
   Pass pass(o, std::move(captures), accumulate);
   for (size_t i = 0; i < roots.size(); ++i) pass.seed(roots[i], i < gradients.size() ? gradients[i] : Tensor());
   pass.run();

@@ -134,6 +134,8 @@ void node_release(Node* n) {
 Edge edge_of(const Tensor& t) {
   if (!t.requires_grad()) return {};
   AutogradMeta* m = ensure_meta(t);
+  if (m->made_at != AutogradMeta::kAnyVersion && m->made_at != t.version())
+    throw Error(fmt::format("the memory of a view (of size {}) was changed in place since the view was taken", to_string(t.size())), "take the view again after the change");
   if (!m->fn) {
     m->fn = new_node(nullptr, 0, 1, 0);
     m->fn->leaf = m;
@@ -153,6 +155,7 @@ void record_node(const OpDef& op, const void* attrs, const Tensor* in, int input
     m->fn = n;
     m->slot = static_cast<uint16_t>(i);
     m->is_leaf = false;
+    if (op.view) m->made_at = out[i].version();
     if (i > 0) node_retain(n);
     first_used |= i == 0;
     out[i].impl()->grad = m;
@@ -162,7 +165,11 @@ void record_node(const OpDef& op, const void* attrs, const Tensor* in, int input
 }
 
 void check_in_place_allowed(const Tensor& t) {
-  if (!t.requires_grad()) return;
+  if (!t.requires_grad()) {
+    if (t.storage() && t.storage()->refs.load() > 1)
+      throw Error("a tensor that shares its memory with others cannot take on a gradient in place: the others would not know", "write to a copy: clone()");
+    return;
+  }
   AutogradMeta* m = autograd_meta(t);
   if (!m || m->is_leaf)
     throw Error("a leaf that requires a gradient cannot be changed in place while gradients are recorded", "do it inside NoGrad, or on a copy");
@@ -179,6 +186,8 @@ void record_in_place(const OpDef& op, const void* attrs, const Tensor* in, int i
   n->out_metas[0] = out.meta();
   AutogradMeta* m = ensure_meta(out);
   Node* before = m->fn;
+  m->made_at = AutogradMeta::kAnyVersion;
+  if (before && !before->op) before->leaf = nullptr;  // it was a leaf once: its accumulating node must not outlive the pointer
   if (m->retain_grad && before && before->retained) {
     std::erase(*before->retained, m);
     m->retain_grad = false;

@@ -62,6 +62,10 @@ class AutogradMeta : public GradMeta {
   Node* fn = nullptr;        ///< the node whose output this is; for leaves the accumulating node, once made
   uint16_t slot = 0;
   bool is_leaf = true;
+  /// A view's history says how to get it from its base as that was at this version. Writing into the storage by another view would make
+  /// the history wrong, so using the view after that is an error.
+  static constexpr uint32_t kAnyVersion = ~0u;
+  uint32_t made_at = kAnyVersion;
   bool retain_grad = false;
   Tensor grad;
 };

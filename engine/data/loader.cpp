@@ -128,7 +128,10 @@ Loader::Loader(std::shared_ptr<const Dataset> set, LoaderOptions options) : impl
                        std::to_string(n) + " samples");
   m.options.prefetch = std::max<int64_t>(1, options.prefetch);
   m.per_epoch = options.drop_last ? n / options.batch : (n + options.batch - 1) / options.batch;
-  for (int i = 0; i < options.workers; ++i) m.threads.emplace_back([&m] { m.run(); });
+  for (int i = 0; i < options.workers; ++i) m.threads.emplace_back([&m, group = t_state.group] {
+      t_state.group = group;
+      m.run();
+    });
 }
 
 Loader::~Loader() {

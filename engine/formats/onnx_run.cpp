@@ -1,5 +1,6 @@
 #include "engine/formats/onnx_run.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <unordered_map>
@@ -36,14 +37,18 @@ std::vector<Tensor> run_node(const OnnxCall& call) {
   const OpDef* op = pointwise_op(n.op_type);
   // Max and Min take any number of operands, the others exactly theirs: fold from the left.
   std::vector<Tensor> in = call.in;
+  bool folds = n.op_type == "Max" || n.op_type == "Min";
+  bool missing = std::any_of(in.begin(), in.end(), [](const Tensor& t) { return !t.defined(); });
+  if (missing || (folds ? in.empty() : static_cast<int>(in.size()) != op->arity))
+    throw Error(fmt::format("{} inputs were given; it takes {}, none of them empty", in.size(), folds ? "one or more" : std::to_string(op->arity)));
   NoAttrs none;
-  while (in.size() > 2 && (n.op_type == "Max" || n.op_type == "Min")) {
+  while (in.size() > 2 && folds) {
     Tensor out;
     dispatch(*op, &none, in.data(), 2, &out);
     in.erase(in.begin());
     in[0] = out;
   }
-  if (in.size() == 1 && (n.op_type == "Max" || n.op_type == "Min")) return in;
+  if (in.size() == 1 && folds) return in;
   std::vector<Tensor> out(1);
   dispatch(*op, &none, in.data(), static_cast<int>(in.size()), out.data());
   return out;

@@ -143,7 +143,10 @@ size_t dnnl_conv_weight_bytes(const ConvShape& s, ConvPass pass) {
 
 bool dnnl_conv_same_weights(const ConvShape& a, const ConvShape& b, ConvPass pass) {
   if (a == b) return true;
-  return guarded("convolution", [&] { return conv(a, pass).packed == conv(b, pass).packed; });
+  return guarded("convolution", [&] {
+    const memory::desc first = conv(a, pass).packed;  // a copy: making the second may empty the cache
+    return first == conv(b, pass).packed;
+  });
 }
 
 void dnnl_conv_pack(const ConvShape& s, ConvPass pass, const float* plain, float* packed) {

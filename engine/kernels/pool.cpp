@@ -138,7 +138,7 @@ void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index) {
         int64_t out = (row * s.ow + ox) * s.c;
         Taps<const T> taps;
         bool more = false;
-        // Padding is at most half the window, so there is always a tap inside the image.
+        // The op refuses windows that could lie in the padding alone, so there is always a tap inside the image.
         each_tap(s, row % s.oh, ox, [&](int32_t number, int64_t at) {
           if (taps.count == Taps<const T>::kMost) {
             largest(taps, s.c, more, y + out, index + out);

@@ -75,6 +75,7 @@ struct OpDef {
   uint16_t id = 0;          ///< index into all_ops()
   uint16_t profile_name = 0;
   Saves saves;
+  int arity = -1;           ///< inputs it takes, optional ones included; -1: any number
   size_t attrs_size = 0;
   void (*copy_attrs)(void* to, const void* from) = nullptr;
   void (*destroy_attrs)(void* attrs) = nullptr;
@@ -142,11 +143,15 @@ template <class Op> struct AttrsOf { using type = NoAttrs; };
 template <class Op> requires requires { typename Op::Attrs; }
 struct AttrsOf<Op> { using type = typename Op::Attrs; };
 
-const Meta& meta_of(const Tensor& t);  // an absent optional input has an empty Meta of 0 dimensions
+const Meta& meta_of(const Tensor& t);  // an absent optional input has a Meta of its own, see absent()
 
 template <class A, class R, class... M, size_t... I>
 R call_infer(R (*f)(const A&, M...), const A& a, const Tensor* in, std::index_sequence<I...>) {
   return f(a, meta_of(in[I])...);
+}
+template <class A, class R, class... M>
+constexpr int arity_of(R (*)(const A&, M...)) {
+  return std::is_void_v<R> ? -1 : static_cast<int>(sizeof...(M));
 }
 template <class Op, class A, class R, class... M>
 void infer_with(R (*f)(const A&, M...), const void* attrs, const Tensor* in, int n, Meta* out) {
@@ -171,6 +176,9 @@ class Borrowed {
 
 }  // namespace op_detail
 
+/// Whether infer() got the Meta of an optional input that is left out; a tensor without dimensions is not.
+inline bool absent(const Meta& m) { return &m == &op_detail::meta_of(Tensor()); }
+
 /// Makes the OpDef of Op and registers it.
 template <class Op>
 struct Register {
@@ -191,6 +199,7 @@ struct Register {
       return text;
     };
     if constexpr (requires { Op::saves; }) d.saves = Op::saves;
+    if constexpr (requires { &Op::infer; }) d.arity = op_detail::arity_of(&Op::infer);
     if constexpr (requires { &Op::infer; })
       d.infer = [](const void* a, const Tensor* in, int n, Meta* out) { op_detail::infer_with<Op>(&Op::infer, a, in, n, out); };
     if constexpr (requires { &Op::view; }) d.view = [](const void* a, const Layout& l) { return Op::view(*static_cast<const A*>(a), l); };

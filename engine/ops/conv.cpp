@@ -56,7 +56,7 @@ struct Conv2d {
   static constexpr OpInfo info{"conv2d", "Conv", Kind::conv};
   using Attrs = ConvAttrs;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& w, const Meta& b) {
-    bool bias = b.shape.n > 0;
+    bool bias = !absent(b);
     Meta m = x;
     m.dtype = bias ? common_float({&x, &w, &b}) : common_float({&x, &w});
     const Shape &s = x.shape, &k = w.shape;

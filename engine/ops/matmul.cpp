@@ -119,7 +119,7 @@ struct Linear {
   static constexpr OpInfo info{"linear", "Gemm", Kind::matmul};
   using Attrs = NoAttrs;
   static Meta infer(const NoAttrs&, const Meta& x, const Meta& w, const Meta& b) {
-    bool bias = b.shape.n > 0;
+    bool bias = !absent(b);
     Meta m = x;
     m.dtype = bias ? common_float({&x, &w, &b}) : common_float({&x, &w});
     if (x.shape.n != 2 || w.shape.n != 2 || x.shape[1] != w.shape[1])

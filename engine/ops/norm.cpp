@@ -36,7 +36,7 @@ void check_channels(const Meta& x, std::initializer_list<const Meta*> vectors) {
   if (x.shape.n != 2 && x.shape.n != 4)
     throw Error("its input has size " + to_string(x.shape) + "; it must be [batch, channels] or [batch, channels, height, width]");
   for (const Meta* v : vectors)
-    if (v->shape.n > 0) {
+    if (v) {
       common_float({&x, v});
       if (!(v->shape == Shape{x.shape[1]}))
         throw Error("a vector of size " + to_string(v->shape) + " does not fit the " + std::to_string(x.shape[1]) +
@@ -112,8 +112,7 @@ struct BatchNorm {
   static constexpr OpInfo info{"batch_norm", "", Kind::norm, 4};
   using Attrs = EpsAttrs;
   static void infer(const Attrs&, const Tensor* in, int n, Meta* out) {
-    const Meta none{};
-    check_channels(in[0].meta(), {n > 1 && in[1] ? &in[1].meta() : &none, n > 2 && in[2] ? &in[2].meta() : &none});
+    check_channels(in[0].meta(), {n > 1 && in[1] ? &in[1].meta() : nullptr, n > 2 && in[2] ? &in[2].meta() : nullptr});
     const Meta& x = in[0].meta();
     if (x.shape[1] > 0 && x.shape.product() / x.shape[1] < 2)
       throw Error("an input of size " + to_string(x.shape) + " has one value a channel, whose variance says nothing",
@@ -164,9 +163,8 @@ struct BatchNormInference {
   static constexpr OpInfo info{"batch_norm_inference", "BatchNormalization", Kind::norm, 2};
   using Attrs = EpsAttrs;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) {
-    const Meta none{};
     const Meta& x = in[0].meta();
-    check_channels(x, {in[1] ? &in[1].meta() : &none, in[2] ? &in[2].meta() : &none, &in[3].meta(), &in[4].meta()});
+    check_channels(x, {in[1] ? &in[1].meta() : nullptr, in[2] ? &in[2].meta() : nullptr, &in[3].meta(), &in[4].meta()});
     out[0] = out[1] = x;
     out[1].shape = {x.shape[1]};
   }

@@ -52,7 +52,7 @@ OP_BINARY(add,      "Add",  T(a + b),      g,                  g,               
 OP_BINARY(sub,      "Sub",  T(a - b),      g,                  -g,                                              in(-2, 2))
 OP_BINARY(mul,      "Mul",  T(a * b),      g * b,              g * a,                                           in(-2, 2))
 OP_BINARY_FLOAT(div, "Div", a / b,         g / b,              -g * y / b,                                      apart_from_zero(-2, 2, 0.4))
-OP_BINARY(pow,      "Pow",  sc::pow(a, b), g * b * sc::pow(a, b - T(1)), sc::select(a == T(0), T(0), g * y * sc::log(a)), in(0.5, 2))
+OP_BINARY(pow,      "Pow",  sc::pow(a, b), sc::select(b == T(0), T(0), g * b * sc::pow(a, b - T(1))), sc::select(a == T(0), T(0), g * y * sc::log(a)), in(0.5, 2))
 OP_BINARY(maximum,  "Max",  sc::select(a > b, a, sc::select(a == a, b, a)),
           sc::select(a > b, g, sc::select(a == b, g * T(0.5), T(0))), sc::select(b > a, g, sc::select(a == b, g * T(0.5), T(0))), in(-2, 2))
 OP_BINARY(minimum,  "Min",  sc::select(a < b, a, sc::select(a == a, b, a)),

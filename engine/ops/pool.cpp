@@ -64,6 +64,16 @@ struct MaxPool2d {
         throw Error("a window of " + std::to_string(reach) + " does not fit " + (i ? "width " : "height ") + std::to_string(s[i + 2]) +
                     " with padding " + std::to_string(a.padding[i]));
       out[0].shape[i + 2] = (s[i + 2] + 2 * a.padding[i] - reach) / a.stride[i] + 1;
+      // With dilation a window's taps can all fall beside a small image: then it has no largest value.
+      for (int64_t o = 0; o < out[0].shape[i + 2] && a.dilation[i] > 1; ++o) {
+        int64_t start = o * a.stride[i] - a.padding[i];
+        int64_t first = start >= 0 ? start : start + (-start + a.dilation[i] - 1) / a.dilation[i] * a.dilation[i];
+        if (first >= s[i + 2] || first > start + reach - 1)
+          throw Error("with dilation " + std::to_string(a.dilation[i]) + " and padding " + std::to_string(a.padding[i]) + " a window has no element inside " +
+                          (i ? "width " : "height ") + std::to_string(s[i + 2]),
+                      "use less padding or dilation");
+        if (start >= 0) break;  // later windows begin inside
+      }
     }
     out[1].shape = out[0].shape;
     out[1].dtype = index_type(a);

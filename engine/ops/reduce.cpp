@@ -154,7 +154,7 @@ struct ReduceAttrs {
   template <class F> void fields(F&& f) const { f("axes", axes); f("keep", keep); }
 };
 
-template <class R> void reduce(const Call& c) {
+template <class R> void reduce(const Call& c, double divide_by = 1) {
   DType t = compute_type(c.out[0].dtype());
   Tensor x = c.in[0], out = c.out[0];
   if (x.dtype() != t) {
@@ -169,6 +169,10 @@ template <class R> void reduce(const Call& c) {
     case DType::i32: reduce_typed<R, int32_t>(x, out, mask); break;
     default: reduce_typed<R, int64_t>(x, out, mask);
   }
+  if (divide_by != 1 && t == DType::f64)
+    for (int64_t i = 0; i < out.numel(); ++i) out.data<double>()[i] /= divide_by;
+  if (divide_by != 1 && t == DType::f32)
+    for (int64_t i = 0; i < out.numel(); ++i) out.data<float>()[i] /= static_cast<float>(divide_by);
   if (!out.same(c.out[0])) copy_(c.out[0], out);
 }
 
@@ -218,17 +222,7 @@ struct Mean {
     return Sum::infer(a, x);
   }
   static void cpu(const Call& c) {
-    reduce<SumOf>(c);
-    double scale = 1.0 / static_cast<double>(reduced_count(c.in[0].size(), c.as<Attrs>().axes));
-    const Tensor& y = c.out[0];
-    if (y.dtype() == DType::f64) {
-      for (int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] *= scale;
-    } else if (y.dtype() == DType::f32) {
-      for (int64_t i = 0; i < y.numel(); ++i) y.data<float>()[i] *= static_cast<float>(scale);
-    } else {
-      NoGrad off;
-      copy_(y, mul(y, scale));
-    }
+    reduce<SumOf>(c, static_cast<double>(reduced_count(c.in[0].size(), c.as<Attrs>().axes)));
   }
   static void backward(Grad& d) {
     const Attrs& a = d.as<Attrs>();

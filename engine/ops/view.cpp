@@ -282,7 +282,13 @@ void copy_(const Tensor& to, const Tensor& from) {
   if (to.is_meta() || from.is_meta()) return;
   if (!(broadcast_shape(to.size(), from.size()) == to.size()))
     throw Error(fmt::format("copy_: size {} does not broadcast into {}", to_string(from.size()), to_string(to.size())));
-  copy_values(to, from);
+  if (partly_overlaps(to, from)) {
+    Tensor apart = empty(from.size(), from.dtype());
+    copy_values(apart, from);
+    copy_values(to, apart);
+  } else {
+    copy_values(to, from);
+  }
   ++to.storage()->version;
 }
 

@@ -89,6 +89,7 @@ struct TrainingSession::Impl {
   std::unique_ptr<data::Loader> loader;
   std::vector<TrainingObserver*> observers;
   bool cross_entropy = true, stop_on_nan = true;
+  const uint32_t group = new_group();
   uint64_t seed = 0;
   int64_t per_epoch = 0, total = 0;
 
@@ -110,6 +111,7 @@ struct TrainingSession::Impl {
 };
 
 void TrainingSession::Impl::build() {
+  GroupScope scope(group);  // the loader's workers take it over
   PhaseScope phase(Phase::build);
   seed = static_cast<uint64_t>(recipe.integer("seed"));
   stop_on_nan = recipe.text("on_nan") == "stop";
@@ -289,7 +291,10 @@ void TrainingSession::set_learning_rate(double base) {
   impl_->base_lr = base;
 }
 
+uint32_t TrainingSession::group() const { return impl_->group; }
+
 StepResult TrainingSession::step() {
+  GroupScope group(impl_->group);
   try {
     return impl_->step();
   } catch (...) {

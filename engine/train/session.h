@@ -90,6 +90,8 @@ class TrainingSession {
   /// Throws Error naming the tensor or key that is missing, left over, or of another shape; the session is then unchanged.
   void load(const Checkpoint& checkpoint);
 
+  /// What t_state.group is while the session works, on its own thread and on its data workers.
+  uint32_t group() const;
   const ModelSpec& spec() const;
   const Recipe& recipe() const;
   nn::Module& model();

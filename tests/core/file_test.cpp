@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/mapped_file.h"
 #include "core/tensor_bytes.h"
 
 namespace tenon {
 namespace {
 
 struct FileTest : ::testing::Test {
-  std::string dir = (std::filesystem::temp_directory_path() / ("tenon-file-test-" + std::to_string(getpid()))).string();  // tests run side by side
+  std::string dir =
+      (std::filesystem::temp_directory_path() / ("tenon-file-test-" + std::to_string(getpid()))).string();  // tests run side by side
   void SetUp() override { std::filesystem::create_directories(dir); }
   void TearDown() override { std::filesystem::remove_all(dir); }
   size_t count() const { return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(dir), {})); }
@@ -26,6 +28,44 @@ TEST_F(FileTest, what_is_written_is_read) {
   write_file(dir + "/f", "");
   EXPECT_EQ(read_file(dir + "/f"), "");
   EXPECT_EQ(count(), 1u) << "nothing is left beside it";
+}
+
+TEST_F(FileTest, what_is_not_committed_leaves_the_old_file) {
+  write_file(dir + "/f", "old");
+  {
+    FileWriter half(dir + "/f");
+    half.put("ne");
+    half.put("w");
+  }
+  EXPECT_EQ(read_file(dir + "/f"), "old");
+  EXPECT_EQ(count(), 1u);
+  FileWriter whole(dir + "/f");
+  whole.put("ne");
+  whole.put("w");
+  whole.commit();
+  EXPECT_EQ(read_file(dir + "/f"), "new");
+  EXPECT_EQ(count(), 1u);
+}
+
+TEST_F(FileTest, tensors_are_windows_of_a_mapped_file) {
+  const int32_t values[] = {1, 2, 3, 4};
+  write_file(dir + "/f", {reinterpret_cast<const char*>(values), sizeof values});
+  auto file = MappedFile::open(dir + "/f");
+  const Tensor window = tensor_of(file, 4, 8, DType::i32), odd = tensor_of(file, 2, 8, DType::i32),
+               swapped = tensor_of(file, 0, 4, DType::i32, true);
+  EXPECT_EQ(static_cast<const void*>(window.raw()), file->bytes().data() + 4);
+  EXPECT_EQ(odd.size(0), 2) << "a copy, for no element may lie across its alignment";
+  EXPECT_EQ(storage_value(odd, 0), 2 << 16);
+  EXPECT_EQ(storage_value(swapped, 0), 1 << 24);
+  EXPECT_THROW(tensor_of(file, 12, 8, DType::i32), Error);
+  EXPECT_THROW(tensor_of(file, SIZE_MAX, 8, DType::i32), Error);
+  EXPECT_THROW(tensor_of(file, 0, 6, DType::i32), Error);
+  file.reset();
+  EXPECT_EQ(storage_value(window, 1), 3) << "the mapping lives as long as its last window";
+  write_file(dir + "/empty", "");
+  EXPECT_TRUE(MappedFile::open(dir + "/empty")->bytes().empty());
+  EXPECT_THROW(MappedFile::open(dir + "/none"), Error);
+  EXPECT_THROW(MappedFile::open(dir), Error);
 }
 
 TEST_F(FileTest, errors_name_the_file) {

@@ -143,6 +143,38 @@ TEST(Autograd, AGraph200000NodesDeepNeitherRunsNorDiesByRecursion) {
   for (int i = 0; i < 200000; ++i) z = exp(mul(z, 0.0));
 }
 
+TEST(Autograd, AViewOfMemoryThatWasChangedMustBeTakenAgain) {
+  Tensor x = leaf(2, {3}), y = mul(x, 1.0), v = select(y, 0, 0);
+  mul_(y, 3.0);
+  EXPECT_THROW(backward(v), Error);
+  backward(select(y, 0, 0));
+  EXPECT_EQ(value_at(grad_of(x), {0}), 3);
+  Tensor base = zeros({4}, DType::f64), part = slice(base, 0, 0, 1);
+  EXPECT_THROW(add_(part, slice(x, 0, 0, 1)), Error);  // the base would not know of the gradient
+}
+
+TEST(Autograd, InPlaceOverlappingOperandsAreRefused) {
+  Tensor x = arange(10, DType::f32), a = slice(x, 0, 1, 10), b = slice(x, 0, 0, 9);
+  EXPECT_THROW(add_(a, b), Error);
+  add_(a, a);
+  EXPECT_EQ(value_at(x, {9}), 18);
+  Tensor y = arange(5, DType::f32);
+  copy_(slice(y, 0, 1, 5), slice(y, 0, 0, 4));
+  for (int64_t i = 1; i < 5; ++i) EXPECT_EQ(value_at(y, {i}), i - 1);
+}
+
+TEST(Autograd, PowAtZeroWithExponentZero) {
+  Tensor x = leaf(0), n = full({}, 0, DType::f64);
+  backward(pow(x, n));
+  EXPECT_EQ(g(x), 0);
+}
+
+TEST(Autograd, TheMeanOfManyHalves) {
+  Tensor x = cast(ones({70000}), DType::f16);
+  EXPECT_EQ(item(mean(x)), 1);
+  EXPECT_EQ(item(mean(ones({49}, DType::f64))), 1);
+}
+
 TEST(Autograd, IntegersHaveNoGradient) {
   Tensor t = zeros({2}, DType::i64);
   EXPECT_THROW(set_requires_grad(t), Error);

@@ -187,6 +187,47 @@ TEST(Registry, OnnxRoundTrip) {
   EXPECT_GT(done, 40);
 }
 
+// Small inputs are never split over threads: the samples again with so many rows in front that every loop is.
+TEST(Registry, ThreadsDoNotChangeABitOfLargeTensors) {
+  int compared = 0;
+  each_sample([&](const OpDef& op, const Sample& s) {
+    // Convolutions and pooling keep sizes in their attributes, and have large cases of their own beside their kernels.
+    Kind k = op.info.kind;
+    if (k != Kind::pointwise && k != Kind::reduce && k != Kind::matmul && k != Kind::norm && k != Kind::random && k != Kind::other) return;
+    int64_t most = 1;
+    for (const Tensor& t : s.inputs)
+      if (t.defined()) most = std::max(most, t.numel());
+    std::vector<Tensor> in;
+    for (const Tensor& t : s.inputs) {
+      if (!t.defined() || t.ndim() == 0) {
+        in.push_back(t);
+        continue;
+      }
+      Shape wide = t.size();
+      wide.insert(0, 70000 / most + 1);
+      Tensor big = t.dtype() == DType::f64 ? cast(t, DType::f32) : t;
+      in.push_back(clone(expand(big, wide), Order::contiguous));
+    }
+    std::vector<Tensor> one, two;
+    try {
+      set_num_threads(1);
+      one = run(op, s, in);
+      set_num_threads(2);
+      two = run(op, s, in);
+    } catch (const Error&) {  // an op of a fixed number of axes
+      set_num_threads(0);
+      return;
+    }
+    set_num_threads(0);
+    for (size_t o = 0; o < one.size(); ++o) {
+      Tensor a = contiguous(detach(one[o])), b = contiguous(detach(two[o]));
+      ASSERT_EQ(std::memcmp(a.raw(), b.raw(), a.nbytes()), 0) << "output " << o;
+    }
+    ++compared;
+  });
+  EXPECT_GT(compared, 80);
+}
+
 TEST(Registry, ThreadsDoNotChangeABit) {
   each_sample([](const OpDef& op, const Sample& s) {
     set_num_threads(1);

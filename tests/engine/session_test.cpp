@@ -100,7 +100,10 @@ TEST(Session, ThreadsAndWorkersDoNotChangeABit) {
   Checkpoint want;
   for (int threads : {1, 2, 3}) {
     set_num_threads(threads);
-    TrainingSession s(model(), recipe({{"data.workers", std::to_string(threads - 1)}}));
+    // Wide enough that products, sums and updates are cut into pieces for several threads.
+    ModelSpec wide = model();
+    wide.layers[1].attrs = {{"out_features", int64_t{1024}}};
+    TrainingSession s(wide, recipe({{"data.workers", std::to_string(threads - 1)}, {"data.samples", "600"}, {"data.batch_size", "128"}}));
     run(s, 15);
     Checkpoint got = s.save();
     if (threads == 1)

@@ -1,0 +1,88 @@
+#include "core/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/file.h"
+
+namespace tenon {
+namespace {
+
+struct Window : Storage {
+  std::shared_ptr<const MappedFile> file;
+};
+
+bool is_bool(const char* p, size_t n) {
+  return std::all_of(p, p + n, [](char c) { return c == 0 || c == 1; });
+}
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw Error(path + ": cannot be opened: " + std::strerror(errno));
+  struct stat st {};
+  const bool known = ::fstat(fd, &st) == 0;
+  void* p = MAP_FAILED;
+  // No reserve: the private copies of pages are few, whatever the file's size is.
+  if (known && S_ISREG(st.st_mode) && st.st_size > 0)
+    p = ::mmap(nullptr, static_cast<size_t>(st.st_size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+  ::close(fd);
+  if (p == MAP_FAILED) return of(read_file(path), path);
+  std::shared_ptr<MappedFile> file(new MappedFile);
+  file->name_ = path;
+  file->bytes_ = {static_cast<const char*>(p), static_cast<size_t>(st.st_size)};
+  file->mapped_ = true;
+  return file;
+}
+
+std::shared_ptr<const MappedFile> MappedFile::of(std::string bytes, std::string name) {
+  std::shared_ptr<MappedFile> file(new MappedFile);
+  file->name_ = std::move(name);
+  file->owned_ = std::move(bytes);
+  file->bytes_ = file->owned_;
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (mapped_) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+}
+
+Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, size_t bytes, DType dtype, bool swapped) {
+  const size_t item = itemsize(dtype), all = file->bytes().size();
+  if (offset > all || bytes > all - offset || bytes % item != 0)
+    throw Error(file->name() + ": " + std::to_string(bytes) + " bytes of " + tenon::name(dtype) + " at byte " + std::to_string(offset) +
+                " do not lie inside the file of " + std::to_string(all) + " bytes");
+  const char* from = file->bytes().data() + offset;
+  const Shape shape{static_cast<int64_t>(bytes / item)};
+  swapped = swapped && item > 1;
+  const bool odd = dtype == DType::boolean && !is_bool(from, bytes);
+  if (bytes == 0 || swapped || odd || reinterpret_cast<uintptr_t>(from) % item != 0) {
+    Tensor t = empty(shape, dtype);
+    char* to = static_cast<char*>(t.raw());
+    if (bytes) std::memcpy(to, from, bytes);
+    for (size_t i = 0; swapped && i < bytes; i += item) std::reverse(to + i, to + i + item);
+    for (size_t i = 0; odd && i < bytes; ++i) to[i] = to[i] != 0;
+    return t;
+  }
+  auto* s = new Window;
+  s->data = const_cast<char*>(from);
+  s->bytes = bytes;
+  s->file = file;
+  s->release = [](Storage* dead) { delete static_cast<Window*>(dead); };
+  Tensor t(tensor_impl_new());
+  t.impl()->storage = s;
+  t.impl()->meta.dtype = dtype;
+  t.impl()->meta.shape = shape;
+  t.impl()->stride = Dims{1};
+  return t;
+}
+
+}  // namespace tenon

@@ -1,0 +1,35 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/tensor.h"
+
+namespace tenon {
+
+/// The bytes of a file, or of a string, that tensors may be windows of. A file is mapped: its pages are read when they are touched, and
+/// a write goes to a private copy of the page, never to the file. Whoever cuts the file short meanwhile ends the program, as with any
+/// mapping.
+class MappedFile {
+ public:
+  /// Throws Error naming the file. What cannot be mapped (a pipe) is read.
+  static std::shared_ptr<const MappedFile> open(const std::string& path);
+  static std::shared_ptr<const MappedFile> of(std::string bytes, std::string name);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+
+  std::string_view bytes() const { return bytes_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  MappedFile() = default;
+  std::string name_, owned_;
+  std::string_view bytes_;
+  bool mapped_ = false;
+};
+
+/// A flat tensor over `bytes` bytes at `offset`, which must lie inside the file and hold whole elements. It is a window of the file where
+/// the elements are aligned there, and a copy where they are not, where their byte order is `swapped`, or where a bool is neither 0 nor 1.
+Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, size_t bytes, DType dtype, bool swapped = false);
+
+}  // namespace tenon
