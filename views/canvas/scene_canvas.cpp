@@ -41,10 +41,12 @@ Button held(Qt::MouseButtons b) {
 SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent) : QOpenGLWidget(parent), model_(model) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
+  ImGuiContext* before = ImGui::GetCurrentContext();  // the first context made would stay the current one
   imgui_ = ImGui::CreateContext();
-  UseContext use(imgui_);
+  ImGui::SetCurrentContext(imgui_);
   ImGui::GetIO().IniFilename = nullptr;
   ImGui::GetIO().LogFilename = nullptr;
+  ImGui::SetCurrentContext(before);
   model_.on_change = [this] { refresh(); };
   measure_text_with([](const std::string& text, Face face) {
     auto glyphs = Glyphs::at_scale(1);
@@ -62,8 +64,10 @@ SceneCanvas::~SceneCanvas() {
     shut_down();
     doneCurrent();
   }
-  UseContext use(imgui_);
+  // Never leave a context current that is gone: ImGui counts its allocations in the current one.
+  ImGuiContext* other = ImGui::GetCurrentContext();
   ImGui::DestroyContext(imgui_);
+  ImGui::SetCurrentContext(other == imgui_ ? nullptr : other);
 }
 
 void SceneCanvas::set_theme(ThemeName theme) {
