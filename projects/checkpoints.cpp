@@ -19,7 +19,7 @@ void drop_unused_chunks(Database& db) {
   db.run("DELETE FROM chunks WHERE NOT EXISTS (SELECT 1 FROM tensor_chunks WHERE chunk = chunks.id)");
 }
 
-Shape parse_shape(const std::string& text) { return Shape(nlohmann::json::parse(text).get<std::vector<int64_t>>()); }
+Shape parse_shape(const std::string& text) { return Shape(stored_json(text).get<std::vector<int64_t>>()); }
 
 }  // namespace
 
@@ -85,7 +85,7 @@ Checkpoint Project::load_checkpoint(int64_t id) const {
     Query q = db.query("SELECT step, state FROM checkpoints WHERE id = ?", id);
     if (!q.next()) throw Error(fmt::format("{} has no checkpoint number {}", path(), id));
     c.step = q.integer(0);
-    c.state = nlohmann::json::parse(q.text(1));
+    c.state = stored_json(q.text(1));
   }
   auto damaged = [&](const std::string& name) -> Error {
     return Error(fmt::format("{}: the checkpoint of step {} is damaged in tensor {}", path(), c.step, name),

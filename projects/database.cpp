@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 
@@ -187,6 +188,12 @@ Transaction::~Transaction() {
 void Transaction::commit() {
   db_.run("COMMIT");
   open_ = false;
+}
+
+nlohmann::json stored_json(const std::string& text) {
+  auto j = nlohmann::json::parse(text, nullptr, false);
+  if (j.is_discarded()) throw Error("the project is damaged: a stored text is no JSON (" + text.substr(0, 40) + ")", "the rest of the project can still be read");
+  return j;
 }
 
 }  // namespace tenon::projects

@@ -1,4 +1,5 @@
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -48,6 +49,9 @@ class Query {
 };
 
 /// One connection to one SQLite file. Statements are prepared once. Lock `mutex` around every use; Transaction does.
+/// JSON that the file holds; throws Error where it is damaged.
+nlohmann::json stored_json(const std::string& text);
+
 class Database {
  public:
   enum class Access { read_only, read_write, create };

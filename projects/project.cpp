@@ -120,7 +120,7 @@ ModelSpec Project::model() const {
   std::lock_guard lock(db.mutex);
   Query q = db.query("SELECT spec FROM models JOIN project ON project.model = models.id");
   if (!q.next()) throw Error(fmt::format("{} is damaged: it holds no model", path()));
-  return ModelSpec::from_json(nlohmann::json::parse(q.text(0)));
+  return ModelSpec::from_json(stored_json(q.text(0)));
 }
 
 void Project::set_model(const ModelSpec& model) {
@@ -135,7 +135,7 @@ nlohmann::json Project::recipe() const {
   std::lock_guard lock(db.mutex);
   Query q = db.query("SELECT recipe FROM recipes WHERE id = (SELECT recipe FROM project)");
   if (!q.next()) throw Error(fmt::format("{} is damaged: it holds no recipe", path()));
-  return nlohmann::json::parse(q.text(0));
+  return stored_json(q.text(0));
 }
 
 void Project::set_recipe(const nlohmann::json& recipe) {
@@ -149,7 +149,7 @@ nlohmann::json Project::window_state(const std::string& key) const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
   Query q = db.query("SELECT value FROM window_state WHERE key = ?", key);
-  return q.next() ? nlohmann::json::parse(q.text(0)) : nlohmann::json();
+  return q.next() ? stored_json(q.text(0)) : nlohmann::json();
 }
 
 void Project::set_window_state(const std::string& key, const nlohmann::json& value) {

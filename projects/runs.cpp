@@ -28,9 +28,9 @@ RunInfo read_run(const Query& q) {
   r.steps = q.integer(4);
   r.total_steps = q.integer(5);
   r.seconds = q.real(6);
-  r.recipe = nlohmann::json::parse(q.text(7));
-  r.model = ModelSpec::from_json(nlohmann::json::parse(q.text(8)));
-  r.best = nlohmann::json::parse(q.text(9));
+  r.recipe = stored_json(q.text(7));
+  r.model = ModelSpec::from_json(stored_json(q.text(8)));
+  r.best = stored_json(q.text(9));
   r.error = q.text(10);
   // A run whose process was killed is left marked as running; it can be resumed, so it counts as stopped.
   if ((r.status == "running" || r.status == "paused") && !process_alive(q.text(11))) r.status = "stopped";
