@@ -33,13 +33,13 @@ TEST(Pickle, WhatIsWrittenIsRead) {
 
 // pickle.dumps({"a": [1, (2, "b")], "c": None}, p) of CPython for p = 2 and 5.
 TEST(Pickle, ReadsWhatPythonWrites) {
-  std::string two(
+  static constexpr char kTwo[] =
       "\x80\x02}q\x00(X\x01\x00\x00\x00"
       "aq\x01]q\x02(K\x01K\x02X\x01\x00\x00\x00"
       "bq\x03\x86q\x04"
       "eX\x01\x00\x00\x00"
-      "cq\x05Nu.",
-      48);
+      "cq\x05Nu.";
+  const std::string two(kTwo, sizeof kTwo - 1);
   const Pickle v = read_pickle(two);
   EXPECT_EQ(v->list("a")->size(), 2u);
   EXPECT_TRUE(v->find("c"));
