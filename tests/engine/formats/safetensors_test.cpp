@@ -108,7 +108,8 @@ TEST(Safetensors, what_the_reference_accepts) {
   const Safetensors s = parse(
       file(R"({"b":{"data_offsets":[1,9],"shape":[2],"dtype":"F32","note":"x"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 9));
   EXPECT_EQ(s.entries()[0].name, "a");
-  const unsigned char* bytes = static_cast<const unsigned char*>(s.tensor("b").raw());
+  const Tensor b = s.tensor("b");
+  const unsigned char* bytes = static_cast<const unsigned char*>(b.raw());
   EXPECT_EQ(bytes[0], 1);
   EXPECT_EQ(bytes[7], 8);
   // A bool that is neither 0 nor 1 is one that holds.
