@@ -74,7 +74,7 @@ class Project {
   void set_run_status(int64_t run, const std::string& status, const std::string& error = {});
   void set_run_progress(int64_t run, int64_t steps, double seconds);
   void rename_run(int64_t run, const std::string& name);
-  void delete_run(int64_t run);                                ///< hidden; undelete_run() brings it back until vacuum()
+  void delete_run(int64_t run);                                ///< hidden; undelete_run() brings it back
   void undelete_run(int64_t run);
 
   void append_metrics(int64_t run, const std::vector<MetricRow>& rows);

@@ -22,7 +22,7 @@ struct MemoryRecording {
 /// Runs `count` steps of the session with the memory history on.
 MemoryRecording record_memory(TrainingSession& session, int64_t count);
 
-/// In the structure of torch.cuda.memory._snapshot(), protocol 4: PyTorch's own viewer opens it. A frame names op, phase and module.
+/// In the structure of torch.cuda.memory._snapshot(), protocol 4. A frame names op, phase and module.
 std::string snapshot_pickle(const MemoryRecording& recording);
 
 /// What a snapshot (ours or PyTorch's) holds, in figures.
