@@ -16,6 +16,11 @@ tenon_build_packages=(
   "libprotobuf-dev|ONNX files"
   "protobuf-compiler|ONNX files"
   "libonnx-dev|the ONNX schema"
+  "liblapacke-dev|linear algebra: cholesky, qr, svd, solve"
+  "libkissfft-dev|Fourier transforms"
+  "libarchive-dev|shards of data in tar files"
+  "libjpeg-dev|JPEG images of data sets"
+  "libpng-dev|PNG images of data sets"
   "qt6-base-dev|the window"
   "qt6-base-dev-tools|the window: resource and meta-object compilers"
   "libqt6opengl6-dev|the window: OpenGL canvases"
@@ -33,6 +38,7 @@ tenon_test_packages=(
   "xauth|access to the virtual display"
   "python3|runs exported models in ONNX Runtime"
   "python3-venv|a Python environment of our own under build/"
+  "libonnx-testdata|the ONNX project's conformance cases"
 )
 
 # What makes things faster or nicer; their absence is no failure.
@@ -40,6 +46,11 @@ tenon_optional_packages=(
   "dataset-fashion-mnist|70,000 real images to train on"
   "ccache|repeated builds in seconds"
   "mold|faster linking"
+)
+
+# What some tests compare with; they are skipped where it is missing.
+tenon_peer_packages=(
+  "python3-torch|layers, losses, optimizers and views are compared with PyTorch"
 )
 
 tenon_say() { printf '%s\n' "$*" >&2; }

@@ -14,7 +14,7 @@ case ${1:-} in
 esac
 preset=${1:-dev}
 
-tenon_install "${tenon_build_packages[@]}" "${tenon_test_packages[@]}" --optional "${tenon_optional_packages[@]}"
+tenon_install "${tenon_build_packages[@]}" "${tenon_test_packages[@]}" --optional "${tenon_optional_packages[@]}" "${tenon_peer_packages[@]}"
 
 cd "$here"
 # ONNX Runtime is the judge of exported models. The tests that need it say so and are skipped where it cannot be had.
