@@ -4,6 +4,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/dtype.h"
+
 namespace tenon {
 
 /// One value of a layer's attribute as the builder, the project file and the code writer see it.
@@ -72,11 +74,20 @@ struct AttrDef {
   std::string help;
 };
 
+/// An input that suits a layer's defaults, the batch axis included: what the tests of all layers try it with.
+struct LayerExample {
+  std::vector<int64_t> shape;
+  DType dtype = DType::f32;
+  int64_t below = 4;  ///< integers are in [0, below)
+};
+
 /// What the builder's palette and inspector know of a layer type; made from the layer's one definition.
 struct LayerInfo {
   std::string type, group, help;
   int inputs = 1, outputs = 1;
   std::vector<AttrDef> attrs;
+  int optional = 0;                          ///< so many of the last inputs may be left without a wire
+  std::vector<LayerExample> examples = {};   ///< by input; those left out are f32 [2, 3, 8, 8]
 };
 /// Every registered layer type, sorted by group and name, "Input" and "Output" included.
 const std::vector<LayerInfo>& layer_types();
