@@ -31,8 +31,9 @@ enum : uint32_t {
   observe = 1u << 1,    ///< an OpObserver sees every op (tracer, step recorder, NaN origin)
   profile = 1u << 2,    ///< op timeline
   memory = 1u << 3,     ///< memory history
-  autocast = 1u << 4,
+  autocast = 1u << 4,   ///< ops get their inputs in the type that their policy asks for, see engine/op/autocast.h
   interrupt = 1u << 5,  ///< someone wants the thread to stop at the next op (pause, breakpoint, cancel)
+  inference = 1u << 6,  ///< no gradients, and what is made can never become part of a graph
 };
 }
 
@@ -60,6 +61,10 @@ class ModeGuard {
 };
 struct NoGrad : ModeGuard {
   NoGrad() : ModeGuard(mode::no_grad) {}
+};
+/// Like NoGrad, and marks every result: using one where a gradient would need it later is an error.
+struct InferenceMode : ModeGuard {
+  InferenceMode() : ModeGuard(mode::no_grad | mode::inference) {}
 };
 struct EnableGrad : ModeGuard {
   EnableGrad() : ModeGuard(0, mode::no_grad) {}

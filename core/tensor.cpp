@@ -52,6 +52,7 @@ TensorImpl* tensor_impl_new() {
     t->offset = 0;
     t->storage = nullptr;
     t->grad = nullptr;
+    t->base = nullptr;
     t->meta.device = {};
     return t;
   }
@@ -61,6 +62,7 @@ TensorImpl* tensor_impl_new() {
 void tensor_impl_release(TensorImpl* t) {
   if (t->grad) delete t->grad;
   if (t->storage) storage_release(t->storage);
+  if (t->base && drop(t->base->refs)) tensor_impl_release(t->base);
   if (t_impls.count >= 0 && t_impls.count < kKeep) t_impls.slots[t_impls.count++] = t;
   else delete t;
 }

@@ -46,7 +46,7 @@ struct GradMeta {
 };
 
 struct TensorImpl {
-  enum Flag : uint8_t { requires_grad = 1, leaf_grad = 2 };
+  enum Flag : uint8_t { requires_grad = 1, inference = 2 };  ///< inference: made in inference mode, never part of a graph
   std::atomic<int> refs{1};
   uint8_t flags = 0;
   Meta meta;
@@ -54,6 +54,7 @@ struct TensorImpl {
   int64_t offset = 0;
   Storage* storage = nullptr;
   GradMeta* grad = nullptr;
+  TensorImpl* base = nullptr;  ///< of a view taken while gradients are recorded: the tensor it is a view of, itself no view; counted
 };
 TensorImpl* tensor_impl_new();                    // from a thread-local free list
 void tensor_impl_release(TensorImpl* t);
@@ -107,7 +108,10 @@ class Tensor {
   template <class T> T* data() const { return static_cast<T*>(p_->storage->data) + p_->offset; }
   void* raw() const { return static_cast<char*>(p_->storage->data) + p_->offset * static_cast<int64_t>(itemsize(dtype())); }
 
-  bool requires_grad() const { return p_->flags & TensorImpl::requires_grad; }
+  /// A view requires its gradient too once its base does, though the base came to it by a write after the view was taken.
+  bool requires_grad() const {
+    return (p_->flags & TensorImpl::requires_grad) || (p_->base && (p_->base->flags & TensorImpl::requires_grad));
+  }
 
  private:
   TensorImpl* p_ = nullptr;

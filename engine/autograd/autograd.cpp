@@ -13,7 +13,6 @@ namespace tenon {
 namespace {
 
 std::atomic<uint32_t> g_pass{1};
-int g_next_hook = 1;
 
 Layout dense_layout(const Tensor& t) {
   Layout l = t.layout();
@@ -30,8 +29,9 @@ struct Capture {
 // One walk over the graph. Nodes run in falling order of recording; a leaf as soon as its last gradient has come.
 class Pass {
  public:
-  Pass(const BackwardOptions& o, std::vector<Capture> captures, bool accumulate)
-      : retain_(o.retain_graph || o.create_graph), create_(o.create_graph), accumulate_(accumulate), captures_(std::move(captures)) {}
+  /// With captures, only what lies before them runs; the gradients of other leaves are left alone.
+  Pass(const BackwardOptions& o, std::vector<Capture> captures)
+      : retain_(o.retain_graph || o.create_graph), create_(o.create_graph), accumulate_(captures.empty()), captures_(std::move(captures)) {}
 
   void seed(const Tensor& root, const Tensor& given) {
     if (!root.requires_grad())
@@ -50,9 +50,10 @@ class Pass {
 
   void run() {
     count();
-    for (auto& [edge, g] : roots_) deliver(edge, std::move(g));
     for (auto& [edge, g] : roots_)
-      if (edge.fn->pending == 0) ready(edge.fn);
+      if (edge.fn->needed) deliver(edge, std::move(g));
+    for (auto& [edge, g] : roots_)
+      if (edge.fn->needed && edge.fn->pending == 0) ready(edge.fn);
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), lower);
       Node* n = heap_.back();
@@ -71,7 +72,8 @@ class Pass {
       if (n->stamp == pass) return;
       n->stamp = pass;
       n->pending = 0;
-      queued_.push_back(n);
+      n->needed = accumulate_;
+      visited_.push_back(n);
       stack.push_back(n);
     };
     for (auto& r : roots_) visit(r.first.fn);
@@ -79,11 +81,23 @@ class Pass {
       Node* n = stack.back();
       stack.pop_back();
       for (int i = 0; i < n->inputs; ++i)
-        if (Node* f = n->next[i].fn) {
-          visit(f);
-          ++f->pending;
-        }
+        if (Node* f = n->next[i].fn) visit(f);
     }
+    if (!accumulate_) mark_needed(pass);
+    for (Node* n : visited_)
+      for (int i = 0; n->needed && i < n->inputs; ++i)
+        if (Node* f = n->next[i].fn; f && f->needed) ++f->pending;
+  }
+
+  // Inputs have a lower order than what they go into, so one walk from the oldest node up is enough.
+  void mark_needed(uint32_t pass) {
+    for (auto& c : captures_)
+      if (c.fn->stamp == pass) c.fn->needed = true;
+    std::vector<Node*> oldest_first = visited_;
+    std::sort(oldest_first.begin(), oldest_first.end(), lower);
+    for (Node* n : oldest_first)
+      for (int i = 0; i < n->inputs; ++i)
+        if (Node* f = n->next[i].fn) n->needed |= f->needed;
   }
 
   void add_to(Tensor& slot, Tensor g) {
@@ -112,7 +126,7 @@ class Pass {
   // Hooks, captures and retained gradients see the finished gradients of a node's outputs.
   void finish(Node& n) {
     if (n.hooks)
-      for (auto hooks = *n.hooks; auto& h : hooks)
+      for (auto hooks = n.hooks->gradient; auto& h : hooks)
         if (n.grads[h.slot]) {
           Tensor changed = h.call(n.grads[h.slot]);
           if (changed) n.grads[h.slot] = changed;
@@ -139,12 +153,40 @@ class Pass {
     } else {
       m->grad = std::move(g);
     }
+    if (leaf.hooks && !leaf.hooks->leaf.empty()) {
+      Tensor t = m->self_handle();
+      if (t)
+        for (auto hooks = leaf.hooks->leaf; auto& h : hooks) h.call(t);
+    }
+  }
+
+  static bool leads_on(const Node& n) {
+    for (int i = 0; i < n.inputs; ++i)
+      if (n.next[i].fn && n.next[i].fn->needed) return true;
+    return false;
+  }
+
+  static void before(Node& n) {
+    for (auto hooks = n.hooks->before; auto& h : hooks) {
+      std::vector<Tensor> outputs(n.grads, n.grads + n.outputs);
+      h.call(outputs);
+      for (int i = 0; i < n.outputs && i < static_cast<int>(outputs.size()); ++i) n.grads[i] = outputs[static_cast<size_t>(i)];
+    }
+  }
+  static void after(Node& n, Tensor* results) {
+    for (auto hooks = n.hooks->after; auto& h : hooks) {
+      std::vector<Tensor> inputs(results, results + n.inputs);
+      h.call(inputs, std::vector<Tensor>(n.grads, n.grads + n.outputs));
+      for (int i = 0; i < n.inputs && i < static_cast<int>(inputs.size()); ++i) results[i] = inputs[static_cast<size_t>(i)];
+    }
   }
 
   void step(Node& n) {
     finish(n);
+    if (n.hooks) before(n);
     bool any = false;
     for (int i = 0; i < n.outputs; ++i) any |= n.grads[i].defined();
+    any &= leads_on(n);
     Tensor results[8];
     std::vector<Tensor> many;
     Tensor* out = results;
@@ -168,15 +210,16 @@ class Pass {
         if (!(out[i].size() == n.metas[i].shape)) out[i] = sum_to(out[i], n.metas[i].shape);
         if (out[i].dtype() != n.metas[i].dtype) out[i] = cast(out[i], n.metas[i].dtype);
       }
+      if (n.hooks) after(n, out);
     }
     for (int i = 0; i < n.outputs; ++i) n.grads[i].reset();
     if (!retain_) {
       n.freed = true;
-      for (int i = 0; i < n.saved_count; ++i) n.saved[i].value.reset();
+      for (int i = 0; i < n.saved_count; ++i) n.saved[i].reset();
     }
     for (int i = 0; i < n.inputs; ++i) {
       Edge e = n.next[i];
-      if (!e.fn) continue;
+      if (!e.fn || !e.fn->needed) continue;
       if (out[i]) deliver(e, std::move(out[i]));
       if (--e.fn->pending == 0) ready(e.fn);
     }
@@ -185,22 +228,22 @@ class Pass {
   bool retain_, create_, accumulate_;
   std::vector<Capture> captures_;
   std::vector<std::pair<Edge, Tensor>> roots_;
-  std::vector<Node*> heap_, queued_;
+  std::vector<Node*> heap_, visited_;
 
  public:
   // A pass that ended in an error leaves no half-summed gradients behind.
   ~Pass() {
     if (std::uncaught_exceptions())
-      for (Node* n : queued_)
+      for (Node* n : visited_)
         for (int i = 0; i < n->outputs; ++i) n->grads[i].reset();
   }
 };
 
-void run_pass(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, const BackwardOptions& o, std::vector<Capture> captures, bool accumulate) {
+void run_pass(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, const BackwardOptions& o, std::vector<Capture> captures) {
   PhaseScope phase(Phase::backward);
   const uint32_t no_grad = mode::no_grad;
-  ModeGuard guard(o.create_graph ? 0u : no_grad, o.create_graph ? no_grad : 0u);
-  Pass pass(o, std::move(captures), accumulate);
+  ModeGuard guard(o.create_graph ? 0u : no_grad, mode::autocast | (o.create_graph ? no_grad : 0u));
+  Pass pass(o, std::move(captures));
   for (size_t i = 0; i < roots.size(); ++i) pass.seed(roots[i], i < gradients.size() ? gradients[i] : Tensor());
   pass.run();
 }
@@ -229,10 +272,14 @@ void zero_grad(const Tensor& t) {
   if (autograd_meta(t)) autograd_meta(t)->grad.reset();
 }
 
-bool is_leaf(const Tensor& t) { return !autograd_meta(t) || autograd_meta(t)->is_leaf; }
+bool is_leaf(const Tensor& t) {
+  if (t.impl()->base && t.requires_grad()) return !edge_of(t).fn->op;  // its base may have taken on a history since
+  return !autograd_meta(t) || autograd_meta(t)->is_leaf;
+}
 
 void retain_grad(const Tensor& t) {
   if (is_leaf(t)) return;  // leaves keep theirs anyway
+  edge_of(t);
   AutogradMeta* m = autograd_meta(t);
   if (m->retain_grad) return;
   m->retain_grad = true;
@@ -242,25 +289,25 @@ void retain_grad(const Tensor& t) {
 
 Tensor detach(const Tensor& t) { return view_of(t, t.layout()); }
 
-int add_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook) {
-  Edge e = edge_of(t);
-  if (!e.fn) throw Error("a hook was put on a tensor that requires no gradient");
-  if (!e.fn->hooks) e.fn->hooks = std::make_unique<std::vector<Node::Hook>>();
-  e.fn->hooks->push_back({g_next_hook, e.slot, std::move(hook)});
-  return g_next_hook++;
-}
-
-void remove_hook(const Tensor& t, int id) {
-  Edge e = edge_of(t);
-  if (e.fn && e.fn->hooks) std::erase_if(*e.fn->hooks, [&](const Node::Hook& h) { return h.id == id; });
-}
-
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, BackwardOptions options) {
-  run_pass(roots, gradients, options, {}, true);
+  std::vector<Capture> captures;
+  std::vector<Tensor> found(options.inputs.size());
+  for (size_t i = 0; i < options.inputs.size(); ++i) {
+    Edge e = edge_of(options.inputs[i]);
+    if (!e.fn) throw Error(fmt::format("backward: input {} requires no gradient", i));
+    captures.push_back({e.fn, e.slot, &found[i]});
+  }
+  run_pass(roots, gradients, options, std::move(captures));
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) continue;
+    Tensor& grad = autograd_meta(options.inputs[i])->grad;
+    ModeGuard guard(options.create_graph ? 0u : +mode::no_grad, options.create_graph ? +mode::no_grad : 0u);
+    grad = grad ? add(grad, found[i]) : clone(found[i]);
+  }
 }
 
 void backward(const Tensor& root, const Tensor& gradient, BackwardOptions options) {
-  run_pass({root}, {gradient}, options, {}, true);
+  backward(std::vector<Tensor>{root}, std::vector<Tensor>{gradient}, std::move(options));
 }
 
 std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs, const std::vector<Tensor>& gradients,
@@ -272,7 +319,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Ten
     if (!e.fn) throw Error(fmt::format("grad: input {} requires no gradient", i));
     captures.push_back({e.fn, e.slot, &results[i]});
   }
-  run_pass(roots, gradients, options, std::move(captures), false);
+  run_pass(roots, gradients, options, std::move(captures));
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!results[i] && !allow_unused) throw Error(fmt::format("grad: nothing depends on input {}", i), "pass allow_unused to get an undefined tensor for it");
   return results;

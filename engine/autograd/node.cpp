@@ -2,10 +2,12 @@
 
 #include <bit>
 #include <fmt/format.h>
+#include <utility>
 
 #include "core/error.h"
 #include "core/freelist.h"
 #include "engine/autograd/autograd.h"
+#include "engine/ops/as_strided.h"
 
 namespace tenon {
 namespace {
@@ -55,28 +57,85 @@ AutogradMeta* ensure_meta(const Tensor& t) {
   return autograd_meta(t);
 }
 
-Node* make_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, uint32_t seq) {
+Tensor with_history(Tensor t, Edge e) {
+  auto* m = new AutogradMeta;
+  m->fn = e.fn;
+  m->slot = e.slot;
+  m->is_leaf = false;
+  node_retain(e.fn);
+  t.impl()->grad = m;
+  t.impl()->flags |= TensorImpl::requires_grad;
+  return t;
+}
+
+/// A handle of its own: the same elements, without history.
+Tensor bare(const Tensor& t) {
+  Tensor own(tensor_impl_new());
+  TensorImpl& p = *own.impl();
+  p.meta = t.meta();
+  p.stride = t.stride();
+  p.offset = t.offset();
+  p.storage = t.storage();
+  if (p.storage) p.storage->refs.fetch_add(1, std::memory_order_relaxed);
+  return own;
+}
+
+SavedTensor packed(const Tensor& t, Edge history) {
+  SavedTensor s;
+  {
+    NoGrad no_grad;
+    s.packed = (*SavedTensorHooks::current())(bare(t));
+  }
+  if (!s.packed) return s;
+  s.version = t.version();
+  s.history = history;
+  if (history.fn) node_retain(history.fn);
+  return s;
+}
+
+// Note [What a node saves]
+// A leaf is saved as it is. Of a result, a node saves a second handle with the history it has now: an in-place write gives the first
+// handle a new history, and a node that saved it would then be held by what it holds. A saved output has no history at all, for it would
+// be the node's own; Grad::y() puts it back for the time it is used.
+SavedTensor save_input(const Tensor& t, Edge history) {
+  if (t.impl()->flags & TensorImpl::inference)
+    throw Error(fmt::format("a tensor of size {} that was made in inference mode would be needed for a gradient", to_string(t.size())),
+                "clone() it outside of InferenceMode, or use NoGrad instead");
+  if (SavedTensorHooks::current()) [[unlikely]] {
+    SavedTensor s = packed(t, history);
+    if (s.packed) return s;
+  }
+  if (!history.fn || !history.fn->op) return {t, t.version()};
+  return {with_history(bare(t), history), t.version()};
+}
+
+Node* make_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, int outputs, uint32_t seq) {
   uint32_t mask = op.saves.inputs & ((inputs < 32 ? 1u << inputs : 0u) - 1u);
   int saved = std::popcount(mask) + std::popcount(op.saves.outputs);
-  Node* n = new_node(&op, inputs, op.info.outputs, saved);
+  Node* n = new_node(&op, inputs, outputs, saved);
   op.copy_attrs(n->attrs, attrs);
   n->origin = t_state.origin;
   n->origin.seq = seq;
   n->order = g_order.fetch_add(1, std::memory_order_relaxed);
   int s = 0;
-  for (int i = 0; i < inputs; ++i) {
-    if (in[i].defined()) {
-      n->metas[i] = in[i].meta();
-      Edge e = edge_of(in[i]);
-      if (e.fn) {
-        node_retain(e.fn);
-        n->next[i] = e;
+  try {
+    for (int i = 0; i < inputs; ++i) {
+      if (in[i].defined()) {
+        n->metas[i] = in[i].meta();
+        Edge e = edge_of(in[i]);
+        if (e.fn) {
+          node_retain(e.fn);
+          n->next[i] = e;
+        }
+      }
+      if (mask >> i & 1u) {
+        if (in[i].defined()) n->saved[s] = save_input(in[i], n->next[i]);
+        ++s;
       }
     }
-    if (mask >> i & 1u) {
-      if (in[i].defined()) n->saved[s] = {in[i], in[i].version()};
-      ++s;
-    }
+  } catch (...) {
+    node_release(n);
+    throw;
   }
   return n;
 }
@@ -85,10 +144,68 @@ Node* make_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs
 void save_outputs(Node* n, const Tensor* out) {
   int s = n->saved_count - std::popcount(n->op->saves.outputs);
   for (int i = 0; i < n->outputs; ++i)
-    if (n->op->saves.outputs >> i & 1u) n->saved[s++] = {view_of(out[i], out[i].layout()), out[i].version()};
+    if (n->op->saves.outputs >> i & 1u) n->saved[s++] = {bare(out[i]), out[i].version()};
+}
+
+/// Makes output 0 of `n` the history of `t`, in place of what it had. Takes over a reference to n.
+void give_history(const Tensor& t, Node* n, uint32_t made_at) {
+  AutogradMeta* m = ensure_meta(t);
+  Node* before = m->fn;
+  if (before && !before->op) before->leaf = nullptr;  // it was a leaf once: its accumulating node must not outlive the pointer
+  if (m->retain_grad && before && before->retained) {
+    std::erase(*before->retained, m);
+    m->retain_grad = false;
+  }
+  m->fn = n;
+  m->slot = 0;
+  m->is_leaf = false;
+  m->made_at = made_at;
+  t.impl()->flags |= TensorImpl::requires_grad;
+  if (before) node_release(before);
+}
+
+Tensor base_of(const Tensor& view) {
+  TensorImpl* b = view.impl()->base;
+  b->refs.fetch_add(1, std::memory_order_relaxed);
+  return Tensor(b);
+}
+
+/// A new history for a view whose memory was written to by another name: the elements at its place in the base as that is now.
+void take_history_from_base(const Tensor& view) {
+  static const OpDef* as_strided = find_op("as_strided");
+  Tensor base = base_of(view);
+  const StridedPlace place{base.layout(), view.layout()};
+  Node* n = make_node(*as_strided, &place, &base, 1, 1, t_state.origin.seq);
+  n->out_metas[0] = view.meta();
+  give_history(view, n, view.version());
+}
+
+void replace_in_base(const Tensor& view) {
+  static const OpDef* replace = find_op("strided_replace");
+  Tensor in[] = {base_of(view), view};
+  const StridedPlace place{in[0].layout(), view.layout()};
+  Node* n = make_node(*replace, &place, in, 2, 1, t_state.origin.seq);
+  n->out_metas[0] = in[0].meta();
+  give_history(in[0], n, AutogradMeta::kAnyVersion);
 }
 
 }  // namespace
+
+SavedTensor& SavedTensor::operator=(SavedTensor&& o) noexcept {
+  std::swap(value, o.value);
+  std::swap(version, o.version);
+  std::swap(history, o.history);
+  std::swap(packed, o.packed);
+  return *this;
+}
+SavedTensor::~SavedTensor() {
+  if (history.fn) node_release(history.fn);
+}
+void SavedTensor::reset() {
+  value.reset();
+  packed.reset();
+  if (history.fn) node_release(std::exchange(history, {}).fn);
+}
 
 void* AutogradMeta::operator new(size_t bytes) { return FreeList::take(bytes); }
 void AutogradMeta::operator delete(void* p) { FreeList::give(p, sizeof(AutogradMeta)); }
@@ -134,8 +251,8 @@ void node_release(Node* n) {
 Edge edge_of(const Tensor& t) {
   if (!t.requires_grad()) return {};
   AutogradMeta* m = ensure_meta(t);
-  if (m->made_at != AutogradMeta::kAnyVersion && m->made_at != t.version())
-    throw Error(fmt::format("the memory of a view (of size {}) was changed in place since the view was taken", to_string(t.size())), "take the view again after the change");
+  const TensorImpl* base = t.impl()->base;
+  if (base && (base->flags & TensorImpl::requires_grad) && m->made_at != t.version()) take_history_from_base(t);
   if (!m->fn) {
     m->fn = new_node(nullptr, 0, 1, 0);
     m->fn->leaf = m;
@@ -144,83 +261,96 @@ Edge edge_of(const Tensor& t) {
   return {m->fn, m->slot};
 }
 
-void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, uint32_t seq) {
-  Node* n = make_node(op, attrs, in, inputs, seq);
-  if (op.saves.outputs) save_outputs(n, out);
+static void attach(Node* n, Tensor* out, int outputs, bool view) {
   bool first_used = false;  // output 0 takes the reference made by make_node
-  for (int i = 0; i < op.info.outputs; ++i) {
+  for (int i = 0; i < outputs; ++i) {
     n->out_metas[i] = out[i].meta();
     if (!is_floating(out[i].dtype())) continue;
     auto* m = new AutogradMeta;
     m->fn = n;
     m->slot = static_cast<uint16_t>(i);
     m->is_leaf = false;
-    if (op.view) m->made_at = out[i].version();
+    if (view) m->made_at = out[i].version();
     if (i > 0) node_retain(n);
     first_used |= i == 0;
+    if (out[i].impl()->grad) delete out[i].impl()->grad;
     out[i].impl()->grad = m;
     out[i].impl()->flags |= TensorImpl::requires_grad;
   }
   if (!first_used) node_release(n);
 }
 
-void check_in_place_allowed(const Tensor& t) {
-  if (!t.requires_grad()) {
-    if (t.storage() && t.storage()->refs.load() > 1)
-      throw Error("a tensor that shares its memory with others cannot take on a gradient in place: the others would not know", "write to a copy: clone()");
-    return;
+void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, uint32_t seq) {
+  Node* n = make_node(op, attrs, in, inputs, op.info.outputs, seq);
+  if (op.saves.outputs) save_outputs(n, out);
+  attach(n, out, op.info.outputs, op.view != nullptr);
+}
+
+void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, int outputs) {
+  attach(make_node(op, attrs, in, inputs, outputs, t_state.origin.seq), out, outputs, false);
+}
+
+void pack_saved_outputs(const Tensor& out) {
+  AutogradMeta* m = autograd_meta(out);
+  if (!m || !m->fn || !m->fn->op) return;
+  Node* n = m->fn;
+  for (int k = std::popcount(n->op->saves.outputs); k > 0; --k) {
+    SavedTensor& s = n->saved[n->saved_count - k];
+    SavedTensor p = packed(s.value, {});
+    if (p.packed) s = std::move(p);
   }
-  AutogradMeta* m = autograd_meta(t);
-  if (!m || m->is_leaf)
+}
+
+void check_in_place_allowed(const Tensor& t) {
+  if (t.impl()->flags & TensorImpl::inference)
+    throw Error("a tensor that was made in inference mode cannot take on a gradient", "clone() it outside of InferenceMode");
+  auto is_wanted_leaf = [](const TensorImpl* p) {
+    auto* m = static_cast<AutogradMeta*>(p->grad);
+    return (p->flags & TensorImpl::requires_grad) && (!m || m->is_leaf);
+  };
+  if (t.impl()->base && is_wanted_leaf(t.impl()->base))
+    throw Error("a view of a leaf that requires a gradient cannot be changed in place while gradients are recorded", "do it inside NoGrad, or on a copy");
+  if (is_wanted_leaf(t.impl()))
     throw Error("a leaf that requires a gradient cannot be changed in place while gradients are recorded", "do it inside NoGrad, or on a copy");
-  if (m->fn->op && m->fn->op->view)
-    throw Error("a view of a tensor that requires a gradient cannot be changed in place while gradients are recorded", "use the form that returns a new tensor");
 }
 
 void record_in_place(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out, uint32_t seq) {
-  Node* n = make_node(op, attrs, in, inputs, seq);
-  // The tensor is its own input: a saved handle of it must not keep the history that is about to end in this node.
-  for (int i = 0; i < n->saved_count; ++i)
-    if (n->saved[i].value && n->saved[i].value.same(out)) n->saved[i].value = view_of(out, out.layout());
+  Node* n = make_node(op, attrs, in, inputs, 1, seq);
   if (op.saves.outputs) save_outputs(n, &out);
   n->out_metas[0] = out.meta();
-  AutogradMeta* m = ensure_meta(out);
-  Node* before = m->fn;
-  m->made_at = AutogradMeta::kAnyVersion;
-  if (before && !before->op) before->leaf = nullptr;  // it was a leaf once: its accumulating node must not outlive the pointer
-  if (m->retain_grad && before && before->retained) {
-    std::erase(*before->retained, m);
-    m->retain_grad = false;
-  }
-  m->fn = n;  // takes the reference made by make_node
-  m->slot = 0;
-  m->is_leaf = false;
-  out.impl()->flags |= TensorImpl::requires_grad;
-  if (before) node_release(before);
+  give_history(out, n, AutogradMeta::kAnyVersion);
 }
 
-void refresh_saved_output(const Tensor& out) {
-  Node* n = autograd_meta(out)->fn;
-  for (int k = std::popcount(n->op->saves.outputs); k > 0; --k) n->saved[n->saved_count - k].version = out.version();
+void finish_in_place(const Tensor& out) {
+  AutogradMeta* m = autograd_meta(out);
+  for (int k = std::popcount(m->fn->op->saves.outputs); k > 0; --k) m->fn->saved[m->fn->saved_count - k].version = out.version();
+  if (m->fn->op->saves.outputs && SavedTensorHooks::current()) pack_saved_outputs(out);
+  if (!out.impl()->base) return;
+  m->made_at = out.version();
+  replace_in_base(out);
 }
 
-const SavedTensor& Grad::saved(int index, const char* what, int i) const {
+Tensor Grad::saved(int index, const char* what, int i) const {
   const SavedTensor& s = node_.saved[index];
   if (node_.freed)
     throw Error(fmt::format("backward through {} #{} a second time: its saved tensors were freed", node_.op->info.name, node_.origin.seq),
                 "pass retain_graph to the first backward");
+  if (s.packed) {
+    Tensor t = s.packed->unpack();
+    return s.history.fn && grad_enabled() ? with_history(bare(t), s.history) : t;
+  }
   if (s.value.defined() && s.value.version() != s.version)
     throw Error(fmt::format("{} {} ({}, size {}) that {} #{} of module '{}' saved for its gradient was changed in place: it had version {}, now it has {}", what, i,
                             name(s.value.dtype()), to_string(s.value.size()), node_.op->info.name, node_.origin.seq, module_path(node_.origin.module), s.version,
                             s.value.version()),
                 "use the form that returns a new tensor, or clone before writing");
-  return s;
+  return s.value;
 }
 
 Tensor Grad::x(int i) const {
   uint32_t mask = node_.op->saves.inputs;
   if (!(mask >> i & 1u)) throw Error(fmt::format("{} does not save its input {}", node_.op->info.name, i));
-  return saved(std::popcount(mask & ((1u << i) - 1u)), "input", i).value;
+  return saved(std::popcount(mask & ((1u << i) - 1u)), "input", i);
 }
 
 // Gives the saved output back with this node as its history, so that backward is differentiable through it.
@@ -228,17 +358,9 @@ Tensor Grad::y(int i) const {
   uint32_t mask = node_.op->saves.outputs;
   if (!(mask >> i & 1u)) throw Error(fmt::format("{} does not save its output {}", node_.op->info.name, i));
   int first = node_.saved_count - std::popcount(mask);
-  const SavedTensor& s = saved(first + std::popcount(mask & ((1u << i) - 1u)), "output", i);
-  if (!grad_enabled() || !is_floating(s.value.dtype())) return s.value;
-  Tensor t = view_of(s.value, s.value.layout());
-  auto* m = new AutogradMeta;
-  m->fn = &node_;
-  m->slot = static_cast<uint16_t>(i);
-  m->is_leaf = false;
-  node_retain(&node_);
-  t.impl()->grad = m;
-  t.impl()->flags |= TensorImpl::requires_grad;
-  return t;
+  Tensor t = saved(first + std::popcount(mask & ((1u << i) - 1u)), "output", i);
+  if (!grad_enabled() || !is_floating(t.dtype())) return t;
+  return with_history(bare(t), {&node_, static_cast<uint16_t>(i)});
 }
 
 }  // namespace tenon

@@ -20,10 +20,27 @@ struct Edge {
   uint16_t slot = 0;
 };
 
-/// A tensor kept for backward, with the version it had.
+/// What a pack hook made of a tensor. Destroying it frees whatever stands behind it.
+struct PackedTensor {
+  virtual ~PackedTensor() = default;
+  /// The tensor of the same dtype, size and values, without history.
+  virtual Tensor unpack() = 0;
+};
+
+/// A tensor kept for backward, with the version it had; or what a pack hook made of it.
 struct SavedTensor {
   Tensor value;
   uint32_t version = 0;
+  Edge history;  ///< of a packed tensor: where its gradient goes; counted
+  std::unique_ptr<PackedTensor> packed;
+
+  SavedTensor() = default;
+  SavedTensor(Tensor v, uint32_t n) : value(std::move(v)), version(n) {}
+  SavedTensor(SavedTensor&&) = default;
+  SavedTensor& operator=(SavedTensor&& o) noexcept;
+  ~SavedTensor();
+  bool holds() const { return value.defined() || packed != nullptr; }
+  void reset();
 };
 
 /// One op of the recorded graph, or (op == nullptr) the place where the gradient of a leaf accumulates.
@@ -35,6 +52,7 @@ struct Node {
   uint16_t inputs = 0, outputs = 0;
   uint32_t stamp = 0;            ///< backward pass that last visited it
   int32_t pending = 0;           ///< consumers whose gradient has not come yet, in that pass
+  bool needed = true;            ///< a gradient that is asked for lies behind it, in that pass
   bool freed = false;            ///< saved tensors were given up by a backward without retain_graph
   Edge* next = nullptr;          ///< [inputs]
   Meta* metas = nullptr;         ///< [inputs], of the inputs
@@ -44,8 +62,7 @@ struct Node {
   Tensor* grads = nullptr;       ///< [outputs], filled during backward
   Meta* out_metas = nullptr;     ///< [outputs]
   class AutogradMeta* leaf = nullptr;  ///< the leaf's data while it lives; for op == nullptr
-  struct Hook { int id; uint16_t slot; std::function<Tensor(const Tensor&)> call; };
-  std::unique_ptr<std::vector<Hook>> hooks;             ///< on the gradients of its outputs, before they are used
+  std::unique_ptr<struct NodeHooks> hooks;
   std::unique_ptr<std::vector<class AutogradMeta*>> retained;  ///< outputs that keep their gradient
   uint32_t bytes = 0;            ///< of the block that holds the node and the arrays above
 
@@ -62,12 +79,29 @@ class AutogradMeta : public GradMeta {
   Node* fn = nullptr;        ///< the node whose output this is; for leaves the accumulating node, once made
   uint16_t slot = 0;
   bool is_leaf = true;
-  /// A view's history says how to get it from its base as that was at this version. Writing into the storage by another view would make
-  /// the history wrong, so using the view after that is an error.
+  /// A view's history says how to get it from its base as that was at this version; see Note [Writing into a view].
   static constexpr uint32_t kAnyVersion = ~0u;
   uint32_t made_at = kAnyVersion;
   bool retain_grad = false;
+  TensorImpl* self = nullptr;  ///< the leaf this belongs to, where hooks want it; not counted: it owns this
   Tensor grad;
+
+  Tensor self_handle() const {
+    if (self) self->refs.fetch_add(1, std::memory_order_relaxed);
+    return Tensor(self);
+  }
+};
+
+/// The hooks of a node, each with the number that removes it.
+struct NodeHooks {
+  struct OnGradient { int id; uint16_t slot; std::function<Tensor(const Tensor&)> call; };
+  struct OnLeaf { int id; std::function<void(const Tensor& leaf)> call; };
+  struct Before { int id; std::function<void(std::vector<Tensor>& outputs)> call; };
+  struct After { int id; std::function<void(std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)> call; };
+  std::vector<OnGradient> gradient;  ///< of an output, complete and not yet used
+  std::vector<OnLeaf> leaf;          ///< after a leaf has accumulated
+  std::vector<Before> before;        ///< the node's backward runs
+  std::vector<After> after;
 };
 
 inline AutogradMeta* autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl()->grad); }
@@ -79,9 +113,14 @@ void node_release(Node* n);
 /// Where the gradient of `t` goes: its node, made on the first call for a leaf. Not counted; null where it needs none.
 Edge edge_of(const Tensor& t);
 
+/// A node for a computation outside the ops (CustomFunction): `outputs` may differ from op.info.outputs. Nothing is saved.
+void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, int outputs);
 void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, uint32_t seq);
 void record_in_place(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out, uint32_t seq);
-void refresh_saved_output(const Tensor& out);
+/// Gives the outputs that the node of `out` saved to the pack hook: they have their values now.
+void pack_saved_outputs(const Tensor& out);
+/// After the write: saved outputs get their version, and the base of a view its new history.
+void finish_in_place(const Tensor& out);
 void check_in_place_allowed(const Tensor& t);
 
 /// What an op's backward() sees.
@@ -93,7 +132,7 @@ class Grad {
   const Tensor& out(int i = 0) const { return node_.grads[i]; }
   /// Assign the gradient of input i. A broadcast input may get the gradient at the broadcast size: it is summed afterwards.
   Tensor& in(int i) { return results_[i]; }
-  bool needs(int i) const { return node_.next[i].fn != nullptr; }
+  bool needs(int i) const { return node_.next[i].fn && node_.next[i].fn->needed; }
   /// Saved input and output i; throws Error naming the op and both versions where it was overwritten in between.
   Tensor x(int i) const;
   Tensor y(int i = 0) const;
@@ -103,7 +142,7 @@ class Grad {
   template <class A> const A& as() const { return *static_cast<const A*>(node_.attrs); }
 
  private:
-  const SavedTensor& saved(int index, const char* what, int i) const;
+  Tensor saved(int index, const char* what, int i) const;
   Node& node_;
   Tensor* results_;
 };

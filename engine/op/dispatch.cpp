@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include "core/profile.h"
+#include "engine/autograd/autograd.h"
 #include "engine/autograd/node.h"
+#include "engine/op/autocast.h"
 #include "engine/op/op.h"
 
 namespace tenon {
@@ -22,8 +24,8 @@ OpObserver* current_observer() { return t_state.mode & mode::observe ? t_observe
 
 namespace {
 
-constexpr uint32_t kSlow = mode::observe | mode::profile | mode::interrupt;
-constexpr int kMaxOutputs = 4;
+constexpr uint32_t kSlow = mode::observe | mode::profile | mode::interrupt | mode::inference;
+constexpr int kMaxOutputs = 8, kMaxInPlace = 8;
 
 [[noreturn]] void fail(const OpDef& op, const Error& e) {
   const std::string& path = module_path(t_state.origin.module);
@@ -55,7 +57,12 @@ bool keeps_order(const OpDef& op, const Tensor* in, int inputs, const Meta& resu
 
 void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   if (op.view) {
-    if (!out[0]) out[0] = view_of(in[0], op.view(attrs, in[0].layout()));
+    if (out[0]) return;
+    out[0] = view_of(in[0], op.view(attrs, in[0].layout()));
+    if (!grad_enabled()) return;
+    TensorImpl* base = in[0].impl()->base ? in[0].impl()->base : in[0].impl();
+    base->refs.fetch_add(1, std::memory_order_relaxed);
+    out[0].impl()->base = base;
     return;
   }
   Meta metas[kMaxOutputs];
@@ -95,6 +102,8 @@ void compute(const Call& call) {
   --t_profile_depth;
   if (word & mode::profile) profile_add(call.op->profile_name, start, end, origin);
   if ((word & mode::observe) && t_observer) t_observer->after(call, start, end);
+  if (word & mode::inference)
+    for (int i = 0; i < call.outputs; ++i) call.out[i].impl()->flags |= TensorImpl::inference;
 }
 
 inline void run(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
@@ -133,6 +142,7 @@ bool any_requires_grad(const Tensor* in, int inputs) {
 }  // namespace
 
 void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
+  if ((op.widens || (mode_word() & mode::autocast)) && dispatch_cast(op, attrs, in, inputs, out)) return;
   uint32_t seq = ++t_state.origin.seq;
   t_state.op = op.profile_name;
   try {
@@ -140,14 +150,21 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
     if (quick) out[0] = empty_like(in[0]);
     else make_outputs(op, attrs, in, inputs, out);
     // The node is made before computing, so that an observer sees the outputs with their history.
-    if (grad_enabled() && any_requires_grad(in, inputs) && op.backward) record_node(op, attrs, in, inputs, out, seq);
+    bool record = grad_enabled() && any_requires_grad(in, inputs) && op.backward;
+    if (record) record_node(op, attrs, in, inputs, out, seq);
     if (quick && !(mode_word() & kSlow)) run_quick(op, in, inputs, out[0]);
     else run(op, attrs, in, inputs, out);
+    if (record && op.saves.outputs && SavedTensorHooks::current()) [[unlikely]] pack_saved_outputs(out[0]);
   } catch (const Error& e) {
     fail(op, e);
   }
 }
 
+// Note [Writing into a view]
+// A base and its views share elements, so a recorded write into one of them changes the history of all. Writing into the base gives it a
+// new node; its views notice by their version that what they recorded is past, and take a new history from the base when it is next asked
+// for (edge_of). Writing into a view also gives the base a node: strided_replace of the base as it was and the view as it is now. The base
+// is counted by its views and never the other way round, so nothing holds itself.
 void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int inputs) {
   uint32_t seq = ++t_state.origin.seq;
   t_state.op = op.profile_name;
@@ -168,7 +185,8 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
     if (in[0].layout().may_overlap()) throw Error("the tensor's elements share memory (an expanded view); write to a copy: clone()");
     bool grad = grad_enabled() && any_requires_grad(in, inputs);
     if (grad) check_in_place_allowed(in[0]);
-    Tensor before[8];
+    Tensor before[kMaxInPlace];
+    if (inputs > kMaxInPlace) throw Error(fmt::format("an in-place form of {} inputs", inputs));
     for (int i = 0; i < inputs; ++i) before[i] = in[i];
     Tensor out = in[0];
     if (grad) {
@@ -177,7 +195,7 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
     }
     run(op, attrs, before, inputs, &out);
     if (out.storage()) ++out.storage()->version;
-    if (grad) refresh_saved_output(out);
+    if (grad) finish_in_place(out);
   } catch (const Error& e) {
     fail(op, e);
   }

@@ -35,6 +35,10 @@ void register_op(OpDef& def) {
   auto& r = registry();
   def.id = static_cast<uint16_t>(r.ops.size());
   def.profile_name = intern_name(def.info.name);
+  Kind k = def.info.kind;
+  def.widens = !def.info.own_halves && k != Kind::pointwise && k != Kind::view && k != Kind::copy && k != Kind::index;
+  def.amp = def.info.amp;
+  if (def.amp == Amp::by_kind) def.amp = k == Kind::matmul || k == Kind::conv ? Amp::low : k == Kind::reduce ? Amp::f32 : Amp::leave;
   if (!r.by_name.emplace(def.info.name, &def).second) throw Error(fmt::format("two ops are named '{}'", def.info.name));
   r.ops.push_back(&def);
 }

@@ -34,11 +34,18 @@ namespace tenon {
 enum class Kind : uint8_t { pointwise, reduce, view, matmul, conv, index, norm, pool, random, copy, other };
 const char* name(Kind k);
 
+/// What autocast does with an op's f32 and half-precision inputs: leaves them, gives them all in the low type, or all in f32.
+enum class Amp : uint8_t { by_kind, leave, low, f32 };  ///< by_kind: products and convolutions low, reductions f32, the rest is left
+
 struct OpInfo {
   const char* name;
   const char* onnx = "";   ///< ONNX operator, empty where there is none of the same meaning
   Kind kind = Kind::other;
   int outputs = 1;
+  Amp amp = Amp::by_kind;
+  /// cpu() works on f16 and bf16 itself. Pointwise, view, copy and index ops always do; others are run in f32 otherwise, see dispatch().
+  bool own_halves = false;
+  bool reads_strides = false;  ///< the result depends on where the input's elements lie, not on their values alone
 };
 /// Bit i set: backward reads input (output) i.
 struct Saves {
@@ -74,6 +81,8 @@ struct OpDef {
   OpInfo info;
   uint16_t id = 0;          ///< index into all_ops()
   uint16_t profile_name = 0;
+  bool widens = false;      ///< half-precision inputs are run in f32
+  Amp amp = Amp::leave;     ///< resolved, never by_kind
   Saves saves;
   int arity = -1;           ///< inputs it takes, optional ones included; -1: any number
   size_t attrs_size = 0;
@@ -100,6 +109,8 @@ const OpDef* find_op(const std::string& name);
 void register_op(OpDef& def);
 
 /// Runs an op: infers, allocates (or takes the outputs that `out` already holds, for in-place forms), computes, records the gradient.
+/// Where the op has no half-precision form, f16 and bf16 inputs are cast to f32 and floating results back (of a norm the first alone,
+/// whose statistics stay f32); under autocast inputs are cast as the op's policy says. These casts are ops of their own, with gradients.
 /// Throws Error with the op's name and module path in front.
 void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out);
 /// The in-place form: writes into in[0], bumps its version, and records the gradient on top of its history.

@@ -7,12 +7,42 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/op/strided_loop.h"
+#include "engine/ops/as_strided.h"
 #include "engine/ops/create.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/reduce.h"
 
 namespace tenon {
 namespace {
+
+template <class T> void move_loop(char* const* d, const int64_t* s, int64_t n) {
+  constexpr auto w = static_cast<int64_t>(sizeof(T));
+  if (s[0] == w && s[1] == w) {
+    __builtin_memcpy(d[0], d[1], static_cast<size_t>(n * w));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(d[0] + i * s[0]) = *reinterpret_cast<const T*>(d[1] + i * s[1]);
+}
+
+InnerLoop mover(DType t) {
+  switch (itemsize(t)) {
+    case 1: return move_loop<uint8_t>;
+    case 2: return move_loop<uint16_t>;
+    case 4: return move_loop<uint32_t>;
+    default: return move_loop<uint64_t>;
+  }
+}
+
+// The same dtype: bits are moved, so NaN payloads survive. Another: through a type that holds the source exactly where it can.
+void copy_values(const Tensor& to, const Tensor& from) {
+  DType via = to.dtype();
+  if (to.dtype() != from.dtype()) {
+    if (is_floating(from.dtype()) && !is_floating(to.dtype())) via = from.dtype();
+    if (via == DType::f16 || via == DType::bf16) via = DType::f32;
+    if (via == DType::boolean) via = DType::i64;
+  }
+  strided_loop(to, &from, 1, via, via, mover(via));
+}
 
 struct Permute {
   static constexpr OpInfo info{"permute", "Transpose", Kind::view};
@@ -43,6 +73,10 @@ struct Expand {
   static void samples(Samples& s) { s.add("rows and columns", Attrs{{2, 3, 4}}, {s.values({3, 1})}); }
 };
 
+/// The gradient of a view that shows some elements of its base: theirs at their place, zeros elsewhere.
+Layout base(Grad& d) { return Layout::contiguous(d.meta(0).shape); }
+Tensor scattered(Grad& d, const Layout& view) { return strided_scatter(d.out(), {base(d), view}); }
+
 struct Slice {
   static constexpr OpInfo info{"slice", "Slice", Kind::view};
   struct Attrs {
@@ -50,7 +84,7 @@ struct Slice {
     template <class F> void fields(F&& f) const { f("axis", axis); f("start", start); f("end", end); f("step", step); }
   };
   static Layout view(const Attrs& a, const Layout& l) { return l.slice(static_cast<int>(a.axis), a.start, a.end, a.step); }
-  static void backward(Grad& d);
+  static void backward(Grad& d) { d.in(0) = scattered(d, view(d.as<Attrs>(), base(d))); }
   static void onnx(const Attrs& a, OnnxOp& o) {
     o.add_input(Dims{a.start});
     o.add_input(Dims{a.end});
@@ -64,8 +98,36 @@ struct Slice {
   }
 };
 
+struct Diagonal {
+  static constexpr OpInfo info{"diagonal", "", Kind::view};
+  struct Attrs {
+    int64_t shift, a, b;
+    template <class F> void fields(F&& f) const { f("offset", shift); f("dim1", a); f("dim2", b); }
+  };
+  static Layout view(const Attrs& a, const Layout& l) { return l.diagonal(a.shift, static_cast<int>(a.a), static_cast<int>(a.b)); }
+  static void backward(Grad& d) { d.in(0) = scattered(d, view(d.as<Attrs>(), base(d))); }
+  static void samples(Samples& s) {
+    s.add("main", Attrs{0, 0, 1}, {s.values({3, 4})});
+    s.add("below, of the outer axes", Attrs{-1, 2, 0}, {s.values({3, 2, 3})});
+  }
+};
+
+struct Unfold {
+  static constexpr OpInfo info{"unfold", "", Kind::view};
+  struct Attrs {
+    int64_t axis, width, step;
+    template <class F> void fields(F&& f) const { f("dimension", axis); f("size", width); f("step", step); }
+  };
+  static Layout view(const Attrs& a, const Layout& l) { return l.unfold(static_cast<int>(a.axis), a.width, a.step); }
+  static void backward(Grad& d) { d.in(0) = scattered(d, view(d.as<Attrs>(), base(d))); }
+  static void samples(Samples& s) {
+    s.add("overlapping", Attrs{0, 3, 1}, {s.values({5, 2})});
+    s.add("apart", Attrs{-1, 2, 3}, {s.values({2, 7})});
+  }
+};
+
 struct View {
-  static constexpr OpInfo info{"view", "Reshape", Kind::view};
+  static constexpr OpInfo info{.name = "view", .onnx = "Reshape", .kind = Kind::view, .reads_strides = true};
   struct Attrs {
     Dims to;
     template <class F> void fields(F&& f) const { f("to", to); }
@@ -123,7 +185,7 @@ struct Copy {
     if (order == Order::channels_last) out[0] = Layout::channels_last(have.size);
     else if (order == Order::preserve && have.is_dense()) out[0] = have;
   }
-  static void cpu(const Call& c);
+  static void cpu(const Call& c) { copy_values(c.out[0], c.in[0]); }
   static void backward(Grad& d) { d.in(0) = d.out(); }
   static void samples(Samples& s) {
     s.add("contiguous", Attrs{0}, {s.values({2, 3})});
@@ -147,79 +209,40 @@ struct Cast {
     have.offset = 0;
     if (have.is_dense()) out[0] = have;
   }
-  static void cpu(const Call& c);
+  static void cpu(const Call& c) { copy_values(c.out[0], c.in[0]); }
   static void backward(Grad& d) { d.in(0) = cast(d.out(), d.meta(0).dtype); }
   static void onnx(const Attrs& a, OnnxOp& o) { o.set_type("to", a.to); }
   static void samples(Samples& s) { s.add("to itself", Attrs{DType::f64}, {s.values({2, 3})}); }
 };
 
-/// The gradient of a slice: zeros with the gradient at the slice's place.
-struct SliceBackward {
-  static constexpr OpInfo info{"slice_backward", "", Kind::copy};
-  struct Attrs {
-    Slice::Attrs at;
-    Dims size;
-    template <class F> void fields(F&& f) const { at.fields(f); f("size", size); }
-  };
-  static Meta infer(const Attrs& a, const Meta& g) {
-    Meta m = g;
-    m.shape = a.size;
-    return m;
+/// In place: every element of input 0 is replaced.
+struct Overwrite {
+  static constexpr OpInfo info{"overwrite", "", Kind::copy};
+  static Meta infer(const NoAttrs&, const Meta& to, const Meta& from) {
+    if (!(broadcast_shape(to.shape, from.shape) == to.shape))
+      throw Error(fmt::format("size {} does not broadcast into {}", to_string(from.shape), to_string(to.shape)));
+    return to;
   }
-  static void cpu(const Call& c) {
-    const auto& a = c.as<Attrs>();
-    fill(c.out[0], 0);
-    copy_(view_of(c.out[0], Slice::view(a.at, c.out[0].layout())), c.in[0]);
-  }
+  static void cpu(const Call& c) { copy_values(c.out[0], c.in[1]); }
   static void backward(Grad& d) {
-    const auto& a = d.as<Attrs>().at;
-    d.in(0) = slice(d.out(), static_cast<int>(a.axis), a.start, a.end, a.step);
+    if (d.needs(0)) d.in(0) = zeros(d.meta(0).shape, d.out().dtype());
+    if (d.needs(1)) d.in(1) = d.out();
   }
-  static void samples(Samples& s) { s.add("middle", Attrs{{1, 1, 4, 2}, {2, 5}}, {s.values({2, 2})}); }
+  static void samples(Samples& s) { s.add("rows", NoAttrs{}, {s.values({2, 3}), s.values({3})}); }
 };
 
 const Register<Permute> permute_op;
+const Register<Overwrite> overwrite_op;
 const Register<Expand> expand_op;
 const Register<Slice> slice_op;
-const Register<SliceBackward> slice_backward_op;
+const Register<Diagonal> diagonal_op;
+const Register<Unfold> unfold_op;
 const Register<View> view_op;
 const Register<Squeeze> squeeze_op;
 const Register<Unsqueeze> unsqueeze_op;
 const Register<Copy> copy_op;
 const Register<Cast> cast_op;
 
-template <class T> void move_loop(char* const* d, const int64_t* s, int64_t n) {
-  constexpr auto w = static_cast<int64_t>(sizeof(T));
-  if (s[0] == w && s[1] == w) {
-    __builtin_memcpy(d[0], d[1], static_cast<size_t>(n * w));
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(d[0] + i * s[0]) = *reinterpret_cast<const T*>(d[1] + i * s[1]);
-}
-
-InnerLoop mover(DType t) {
-  switch (itemsize(t)) {
-    case 1: return move_loop<uint8_t>;
-    case 2: return move_loop<uint16_t>;
-    case 4: return move_loop<uint32_t>;
-    default: return move_loop<uint64_t>;
-  }
-}
-
-// The same dtype: bits are moved, so NaN payloads survive. Another: through a type that holds the source exactly where it can.
-void copy_values(const Tensor& to, const Tensor& from) {
-  DType via = to.dtype();
-  if (to.dtype() != from.dtype()) {
-    if (is_floating(from.dtype()) && !is_floating(to.dtype())) via = from.dtype();
-    if (via == DType::f16 || via == DType::bf16) via = DType::f32;
-    if (via == DType::boolean) via = DType::i64;
-  }
-  strided_loop(to, &from, 1, via, via, mover(via));
-}
-
-void Copy::cpu(const Call& c) { copy_values(c.out[0], c.in[0]); }
-void Cast::cpu(const Call& c) { copy_values(c.out[0], c.in[0]); }
-void Slice::backward(Grad& d) { d.in(0) = apply<SliceBackward>({d.as<Attrs>(), d.meta(0).shape}, d.out()); }
 
 }  // namespace
 
@@ -252,6 +275,61 @@ Tensor select(const Tensor& x, int axis, int64_t index) {
 Tensor squeeze(const Tensor& x, int axis) { return apply<Squeeze>({axis}, x); }
 Tensor unsqueeze(const Tensor& x, int axis) { return apply<Unsqueeze>({axis}, x); }
 Tensor flip(const Tensor& x, int axis) { return slice(x, axis, x.size(wrap_axis(axis, x.ndim())) - 1, -x.size(wrap_axis(axis, x.ndim())) - 1, -1); }
+
+Tensor flip(const Tensor& x, const Dims& axes) {
+  Tensor y = x;
+  for (int64_t a : axes) y = flip(y, static_cast<int>(a));
+  return y;
+}
+
+Tensor squeeze(const Tensor& x) {
+  Tensor y = x;
+  for (int i = x.ndim() - 1; i >= 0; --i)
+    if (x.size(i) == 1) y = squeeze(y, i);
+  return y;
+}
+
+Tensor diagonal(const Tensor& x, int64_t offset, int a, int b) { return apply<Diagonal>({offset, a, b}, x); }
+Tensor unfold(const Tensor& x, int axis, int64_t size, int64_t step) { return apply<Unfold>({axis, size, step}, x); }
+
+Tensor movedim(const Tensor& x, const Dims& from, const Dims& to) {
+  if (from.n != to.n) throw Error(fmt::format("movedim: {} axes cannot go to {} places", from.n, to.n));
+  Dims order = Dims::filled(x.ndim(), -1);
+  uint32_t taken = 0;
+  for (int i = 0; i < from.n; ++i) {
+    int source = wrap_axis(from[i], x.ndim()), place = wrap_axis(to[i], x.ndim());
+    if ((taken >> source & 1u) || order[place] >= 0)
+      throw Error(fmt::format("movedim: an axis appears twice in {} or {}", to_string(from), to_string(to)));
+    taken |= 1u << source;
+    order[place] = source;
+  }
+  for (int i = 0, next = 0; i < x.ndim(); ++i) {
+    if (order[i] >= 0) continue;
+    while (taken >> next & 1u) ++next;
+    order[i] = next++;
+  }
+  return permute(x, order);
+}
+
+Tensor unflatten(const Tensor& x, int axis, const Shape& sizes) {
+  int a = wrap_axis(axis, x.ndim());
+  Shape parts = infer_view_size({x.size(a)}, sizes), to;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (i != a) to.push_back(x.size(i));
+    else for (int64_t s : parts) to.push_back(s);
+  }
+  return view(x, to);
+}
+
+Tensor rot90(const Tensor& x, int64_t k, int a, int b) {
+  switch (((k % 4) + 4) % 4) {
+    case 1: return transpose(flip(x, b), a, b);
+    case 2: return flip(flip(x, a), b);
+    case 3: return flip(transpose(x, a, b), b);
+    default: return clone(x);
+  }
+}
+
 Tensor view(const Tensor& x, const Shape& to) { return apply<View>({infer_view_size(x.size(), to)}, x); }
 
 Tensor reshape(const Tensor& x, const Shape& to) {
@@ -274,6 +352,7 @@ Tensor flatten(const Tensor& x, int first, int last) {
 }
 
 Tensor clone(const Tensor& x, Order order) { return apply<Copy>({static_cast<int64_t>(order)}, x); }
+Tensor& overwrite_(Tensor& to, const Tensor& from) { return apply_in_place<Overwrite>({}, to, from); }
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : clone(x, Order::contiguous); }
 Tensor channels_last(const Tensor& x) { return x.ndim() != 4 || x.layout().is_channels_last() ? x : clone(x, Order::channels_last); }
 Tensor cast(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : apply<Cast>({dtype}, x); }

@@ -143,16 +143,6 @@ TEST(Autograd, AGraph200000NodesDeepNeitherRunsNorDiesByRecursion) {
   for (int i = 0; i < 200000; ++i) z = exp(mul(z, 0.0));
 }
 
-TEST(Autograd, AViewOfMemoryThatWasChangedMustBeTakenAgain) {
-  Tensor x = leaf(2, {3}), y = mul(x, 1.0), v = select(y, 0, 0);
-  mul_(y, 3.0);
-  EXPECT_THROW(backward(v), Error);
-  backward(select(y, 0, 0));
-  EXPECT_EQ(value_at(grad_of(x), {0}), 3);
-  Tensor base = zeros({4}, DType::f64), part = slice(base, 0, 0, 1);
-  EXPECT_THROW(add_(part, slice(x, 0, 0, 1)), Error);  // the base would not know of the gradient
-}
-
 TEST(Autograd, InPlaceOverlappingOperandsAreRefused) {
   Tensor x = arange(10, DType::f32), a = slice(x, 0, 1, 10), b = slice(x, 0, 0, 9);
   EXPECT_THROW(add_(a, b), Error);

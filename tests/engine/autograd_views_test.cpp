@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/state.h"
+#include "engine/autograd/autograd.h"
+#include "engine/ops/as_strided.h"
+#include "engine/ops/create.h"
+#include "engine/ops/pointwise.h"
+#include "engine/ops/reduce.h"
+#include "engine/ops/view.h"
+
+namespace tenon {
+namespace {
+
+Tensor leaf(double value, const Shape& size = {}) {
+  Tensor t = full(size, value, DType::f64);
+  return set_requires_grad(t);
+}
+std::string grads(const Tensor& t) {
+  std::string text;
+  Tensor g = contiguous(grad_of(t));
+  for (int64_t i = 0; i < g.numel(); ++i) text += (i ? " " : "") + std::to_string(static_cast<int>(storage_value(g, g.offset() + i)));
+  return text;
+}
+
+TEST(AutogradViews, AViewFollowsAWriteIntoItsBase) {
+  Tensor x = leaf(2, {3}), y = mul(x, 1.0), v = select(y, 0, 0);
+  mul_(y, 3.0);
+  EXPECT_EQ(item(v), 6);
+  backward(v);
+  EXPECT_EQ(grads(x), "3 0 0");
+}
+
+TEST(AutogradViews, TheBaseFollowsAWriteIntoAView) {
+  Tensor x = leaf(2, {3}), y = mul(x, 1.0), v = select(y, 0, 1);
+  mul_(v, 5.0);
+  backward(sum(y));
+  EXPECT_EQ(grads(x), "1 5 1");
+}
+
+TEST(AutogradViews, ViewsOfViewsAndWritesInTurn) {
+  Tensor x = leaf(1, {2, 3}), y = mul(x, 2.0), row = select(y, 0, 0), one = select(row, 0, 2), column = select(y, 1, 2);
+  mul_(one, 3.0);      // y[0, 2] = 6 x
+  mul_(column, 10.0);  // y[:, 2] *= 10
+  add_(row, row);      // y[0] *= 2
+  backward(add(sum(y), one));
+  EXPECT_EQ(grads(x), "4 4 240 2 2 20");
+}
+
+TEST(AutogradViews, APlainTensorTakesOnAHistoryThroughItsViews) {
+  Tensor x = leaf(3, {2}), out = zeros({2, 2}, DType::f64), early = select(out, 0, 1);
+  for (int64_t i = 0; i < 2; ++i) {
+    Tensor row = select(out, 0, i);
+    overwrite_(row, mul(x, static_cast<double>(i + 1)));
+  }
+  EXPECT_TRUE(out.requires_grad());
+  EXPECT_FALSE(is_leaf(out));
+  EXPECT_TRUE(early.requires_grad()) << "a view taken before the write shows what was written";
+  backward(add(sum(out), sum(early)));
+  EXPECT_EQ(grads(x), "5 5");
+}
+
+TEST(AutogradViews, LeavesAndTheirViewsAreNotWrittenToWhileRecording) {
+  Tensor x = leaf(1, {2}), v = select(x, 0, 0);
+  EXPECT_THROW(mul_(x, 2.0), Error);
+  EXPECT_THROW(mul_(v, 2.0), Error);
+  {
+    NoGrad no_grad;
+    mul_(v, 2.0);
+  }
+  EXPECT_EQ(item(select(x, 0, 0)), 2);
+  backward(v);
+  EXPECT_EQ(grads(x), "1 0");
+}
+
+TEST(AutogradViews, SecondDerivativesPassThroughWrites) {
+  Tensor x = leaf(3, {2}), y = mul(x, x), v = select(y, 0, 0);
+  Tensor x0 = select(x, 0, 0);
+  overwrite_(v, mul(x0, mul(x0, x0)));
+  BackwardOptions create;
+  create.create_graph = true;
+  Tensor first = grad({sum(y)}, {x}, {}, create)[0];
+  EXPECT_EQ(value_at(first, {0}), 27);
+  backward(sum(first));
+  EXPECT_EQ(grads(x), "18 2");
+}
+
+TEST(AutogradViews, OverlappingWindowsAddTheirGradients) {
+  Tensor x = leaf(1, {5});
+  backward(sum(unfold(x, 0, 3, 1)));
+  EXPECT_EQ(grads(x), "1 2 3 2 1");
+  zero_grad(x);
+  backward(sum(as_strided(x, {2, 2}, {0, 3}, 1)));
+  EXPECT_EQ(grads(x), "0 2 0 0 2");
+  EXPECT_THROW(as_strided(x, {6}, {1}, 0), Error);
+}
+
+// add_(x, mul(x, w)): the product saves x as it was, which must not be what the sum becomes.
+TEST(AutogradViews, AnInPlaceSumOfItsOwnProductHoldsNoCycle) {
+  Tensor w = leaf(2), x = mul(leaf(3), 1.0);
+  Tensor kept = mul(x, w);
+  std::weak_ptr<int> alive;
+  {
+    auto token = std::make_shared<int>(1);
+    alive = token;
+    add_hook(kept, [token](const Tensor&) { return Tensor(); });
+  }
+  add_(x, kept);
+  kept.reset();
+  x.reset();
+  EXPECT_TRUE(alive.expired()) << "the graph is still held after its last tensor has gone";
+}
+
+}  // namespace
+}  // namespace tenon
