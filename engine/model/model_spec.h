@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/dtype.h"
 #include "engine/model/attr.h"
 
 namespace tenon {
@@ -57,11 +58,20 @@ struct LayerReport {
 /// Builds the model on the meta device and runs it: shapes, counts and the errors of each layer. Never throws for a bad model.
 std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch);
 
+/// An input that suits a layer's defaults, the batch axis included: what the tests of all layers try it with.
+struct LayerExample {
+  std::vector<int64_t> shape;
+  DType dtype = DType::f32;
+  int64_t below = 4;  ///< integers are in [0, below)
+};
+
 /// What the builder's palette and inspector know of a layer type; made from the layer's one definition.
 struct LayerInfo {
   std::string type, group, help;
   int inputs = 1, outputs = 1;
   std::vector<AttrDef> attrs;
+  int optional = 0;                          ///< so many of the last inputs may be left without a wire
+  std::vector<LayerExample> examples = {};   ///< by input; those left out are f32 [2, 3, 8, 8]
 };
 /// Every registered layer type, sorted by group and name, "Input" and "Output" included.
 const std::vector<LayerInfo>& layer_types();
