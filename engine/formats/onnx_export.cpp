@@ -83,6 +83,10 @@ class Writer {
       constants_.emplace_back(fmt::format("{}_arg{}", node.name, node.inputs.size()), t);
       node.inputs.push_back(constants_.back().first);
     }
+    for (double v : o.numbers) {
+      constants_.emplace_back(fmt::format("{}_arg{}", node.name, node.inputs.size()), scalar(v, value(n.inputs[0]).meta.dtype));
+      node.inputs.push_back(constants_.back().first);
+    }
     while (!node.inputs.empty() && node.inputs.back().empty()) node.inputs.pop_back();
     for (const auto& a : o.attributes) node.attributes.push_back(attribute_of(a));
     // Further outputs are what an op keeps for its own gradient (indices, statistics): no other op reads them in evaluation.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "engine/formats/onnx_run.h"
+#include "engine/formats/onnx_operator.h"
 #include "engine/ops/conv.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/matmul.h"
@@ -16,13 +16,6 @@
 
 namespace tenon::formats {
 namespace {
-
-using Out = std::vector<Tensor>;
-
-#define TENON_ONNX(TYPE) \
-  Out run_##TYPE(const OnnxCall& c); \
-  const bool registered_##TYPE = register_onnx(#TYPE, run_##TYPE); \
-  Out run_##TYPE(const OnnxCall& c)
 
 Dims pair_of(const std::vector<int64_t>& v, int64_t fallback) {
   if (v.empty()) return {fallback, fallback};

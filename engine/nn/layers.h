@@ -68,7 +68,13 @@ class MaxPool2d : public Module {
 /// Sets each element to 0 with probability p in training. Which ones depends on the generator's seed, its step and the module's path.
 class Dropout : public Module {
  public:
-  explicit Dropout(double p);
+  struct Kind {
+    int axes = 0;           ///< behind the channels that the input must have; 0: any
+    bool features = false;  ///< whole channels (axis 1) at once
+    bool alpha = false;     ///< Klambauer et al. (2017): keeps mean 0 and variance 1
+  };
+  explicit Dropout(double p) : Dropout(p, Kind{}) {}
+  Dropout(double p, Kind kind);
   std::string describe() const override;
 
  protected:
@@ -76,6 +82,22 @@ class Dropout : public Module {
 
  private:
   double p_;
+  Kind kind_;
+};
+
+/// x where it is positive, else a trained slope times x: one for all, or one a channel.
+class PReLU : public Module {
+ public:
+  explicit PReLU(int64_t num_parameters = 1, double init = 0.25, Device device = {}, DType dtype = DType::f32);
+  std::string describe() const override;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+  void reset(uint64_t seed) override;
+
+ private:
+  double init_;
+  Tensor weight_;
 };
 
 class Flatten : public Module {
@@ -90,19 +112,6 @@ class Flatten : public Module {
   int first_;
 };
 
-/// A module that is one function of one tensor, without parameters.
-class Function : public Module {
- public:
-  Function(const char* name, Tensor (*f)(const Tensor&)) : name_(name), f_(f) {}
-  std::string describe() const override { return name_; }
-
- protected:
-  Tensor forward(const Tensor& x) override { return f_(x); }
-
- private:
-  const char* name_;
-  Tensor (*f_)(const Tensor&);
-};
 std::shared_ptr<Module> relu();
 std::shared_ptr<Module> tanh();
 std::shared_ptr<Module> sigmoid();

@@ -21,6 +21,13 @@ inline Tensor dense(const Tensor& x) { return !x || x.is_contiguous() ? x : copi
 /// The same with the channel axis (1) innermost.
 inline Tensor dense_nhwc(const Tensor& x) { return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size())); }
 
+/// Fills an op's own output. Unlike copy_() it counts no write: dispatch does, where the output was there before.
+inline void write_output(const Tensor& out, const Tensor& from) {
+  const uint32_t version = out.version();
+  copy_(out, from);
+  if (out.storage()) out.storage()->version = version;
+}
+
 /// Calls f with a float or a double by the dtype.
 template <class F>
 void float_or_double(DType t, const F& f) {

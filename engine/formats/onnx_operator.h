@@ -1,0 +1,19 @@
+#pragma once
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "engine/formats/onnx_run.h"
+
+// What the family files of ONNX operators (onnx_<family>.cpp) write their definitions with. An operator is defined where it is registered;
+// nothing else lists it.
+#define TENON_ONNX(TYPE)                                                         \
+  Out run_##TYPE(const OnnxCall& c);                                             \
+  const bool registered_##TYPE = register_onnx(#TYPE, run_##TYPE);               \
+  Out run_##TYPE([[maybe_unused]] const OnnxCall& c)
+
+namespace tenon::formats {
+using Out = std::vector<Tensor>;
+}  // namespace tenon::formats
