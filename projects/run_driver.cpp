@@ -103,6 +103,7 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   } else {
     Recipe recipe = Recipe::from_json(project->recipe());
     for (const auto& [key, text] : options.set) recipe.set(key, text);
+    for (const auto& [key, text] : options.set) recipe.check_used(key);
     if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
     if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
     const ModelSpec model = project->model();

@@ -1,20 +1,12 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "core/dtype.h"
+#include "engine/model/attr.h"
 
 namespace tenon {
-
-/// One value of a layer's attribute as the builder, the project file and the code writer see it.
-using AttrValue = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>>;
-struct Attr {
-  std::string name;
-  AttrValue value;
-  bool operator==(const Attr&) const = default;
-};
 
 /// One layer of a model: its name is the module path ("features.0"), its type a registered layer ("Conv2d").
 struct LayerSpec {
@@ -65,14 +57,6 @@ struct LayerReport {
 
 /// Builds the model on the meta device and runs it: shapes, counts and the errors of each layer. Never throws for a bad model.
 std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch);
-
-/// One attribute a layer type has: its name, default, and what values are sensible.
-struct AttrDef {
-  std::string name;
-  AttrValue fallback;
-  double min = 0, max = 0;  ///< equal: no limits
-  std::string help;
-};
 
 /// An input that suits a layer's defaults, the batch axis included: what the tests of all layers try it with.
 struct LayerExample {

@@ -32,8 +32,7 @@ data::Options data_options(const Recipe& r) {
   data::Options o;
   o.dir = r.text("data.dir");
   o.seed = static_cast<uint64_t>(r.integer("seed"));
-  o.samples = r.integer("data.samples");
-  o.noise = r.number("data.noise");
+  o.attrs = r.attrs("data");
   o.nan_sample = r.integer("data.nan_sample");
   o.nan_value_index = r.integer("data.nan_value_index");
   return o;
@@ -51,11 +50,10 @@ data::LoaderOptions loader_options(const Recipe& r) {
 }
 
 std::unique_ptr<optim::Optimizer> make_optimizer(std::vector<nn::Named> parameters, const Recipe& r) {
-  const std::string& type = r.text("optimizer.type");
-  double decay = r.number("optimizer.weight_decay");
-  if (type == "sgd") return optim::sgd(std::move(parameters), {r.number("optimizer.momentum"), decay, r.flag("optimizer.nesterov")});
-  return optim::adam(std::move(parameters),
-                     {r.number("optimizer.beta1"), r.number("optimizer.beta2"), r.number("optimizer.eps"), decay, type == "adamw"});
+  if (parameters.empty()) throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
+  auto optimizer = optim::make_optimizer(r.text("optimizer.type"), std::move(parameters), r.attrs("optimizer"));
+  optim::apply_rules(*optimizer, r.text("optimizer.groups"), !r.flag("optimizer.decay_all"), "optimizer.groups");
+  return optimizer;
 }
 
 std::string bytes_text(double bytes) {
@@ -85,7 +83,7 @@ struct TrainingSession::Impl {
   data::Split data;
   std::shared_ptr<GraphModule> model;
   std::unique_ptr<optim::Optimizer> optimizer;
-  optim::Schedule schedule;
+  std::unique_ptr<optim::Schedule> schedule;
   std::unique_ptr<data::Loader> loader;
   std::vector<TrainingObserver*> observers;
   bool cross_entropy = true, stop_on_nan = true;
@@ -130,19 +128,14 @@ void TrainingSession::Impl::build() {
   check_ends();
   model->initialize(seed);
   optimizer = make_optimizer(model->parameters(), recipe);
-  if (optimizer->parameters().empty())
-    throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
   loader = std::make_unique<data::Loader>(data.train, loader_options(recipe));
   per_epoch = loader->batches_per_epoch();
   int64_t all = recipe.integer("epochs") * per_epoch, limit = recipe.integer("max_steps");
   total = limit > 0 ? std::min(all, limit) : all;
   base_lr = recipe.number("optimizer.lr");
-  schedule.type = optim::schedule_type(recipe.text("schedule.type"));
-  schedule.warmup = recipe.integer("schedule.warmup_steps");
-  schedule.every = std::max<int64_t>(1, std::llround(recipe.number("schedule.step_epochs") * static_cast<double>(per_epoch)));
-  schedule.gamma = recipe.number("schedule.gamma");
-  schedule.min_lr = recipe.number("schedule.min_lr");
-  schedule.total = all;  // max_steps cuts a run short; it does not bend its schedule
+  // max_steps cuts a run short; it does not bend its schedule.
+  int64_t warmup = recipe.integer("schedule.warmup_steps");
+  schedule = optim::warmed_up(optim::make_schedule(recipe.text("schedule.type"), recipe.attrs("schedule"), {all, per_epoch, warmup}), warmup);
 }
 
 void TrainingSession::Impl::check_ends() const {
@@ -178,7 +171,7 @@ StepResult TrainingSession::Impl::step() {
   nn::RandomScope random({seed, static_cast<uint64_t>(done), 0});
   StepResult r;
   r.step = done + 1;
-  r.lr = schedule.at(done, base_lr);
+  r.lr = schedule->at(done, base_lr);
   tell([&](TrainingObserver& o) { o.on_step_begin(r.step); });
   model->train(true);
   data::Batch batch;
@@ -285,7 +278,7 @@ int64_t TrainingSession::total_steps() const { return impl_->total; }
 int64_t TrainingSession::steps_per_epoch() const { return impl_->per_epoch; }
 int64_t TrainingSession::epoch() const { return impl_->done / impl_->per_epoch; }
 int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs"); }
-double TrainingSession::learning_rate() const { return impl_->schedule.at(impl_->done, impl_->base_lr); }
+double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->done, impl_->base_lr); }
 void TrainingSession::set_learning_rate(double base) {
   if (!(base >= 0) || !std::isfinite(base)) throw Error::usage(fmt::format("a learning rate of {} is not a number of at least 0", base));
   impl_->base_lr = base;
