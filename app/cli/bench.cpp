@@ -99,8 +99,8 @@ void train(const Bench& b, const std::string& name, nn::Module& model, const Ten
   b.emit(name, "peak_rss", static_cast<double>(usage.ru_maxrss) * 1024, "bytes");
 }
 
-std::unique_ptr<optim::Optimizer> plain_adam(std::vector<nn::Named> p) { return optim::adam(std::move(p)); }
-std::unique_ptr<optim::Optimizer> plain_sgd(std::vector<nn::Named> p) { return optim::sgd(std::move(p)); }
+std::unique_ptr<optim::Optimizer> plain_adam(std::vector<nn::Named> p) { return optim::make_optimizer("adam", std::move(p)); }
+std::unique_ptr<optim::Optimizer> plain_sgd(std::vector<nn::Named> p) { return optim::make_optimizer("sgd", std::move(p)); }
 
 
 template <class M, class... A> std::shared_ptr<nn::Module> layer(A&&... args) { return std::make_shared<M>(std::forward<A>(args)...); }

@@ -39,9 +39,11 @@ int new_project(const Args& args) {
     if (at == pair.npos) throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair));
     recipe.set(pair.substr(0, at), pair.substr(at + 1));
   }
+  for (const std::string& pair : args.all("--set")) recipe.check_used(pair.substr(0, pair.find('=')));
   // Missing or damaged files are told now, not when training starts.
   data::Options options;
   options.dir = recipe.text("data.dir");
+  options.attrs = recipe.attrs("data");
   data::open_dataset(recipe.text("data.dataset"), options);
   projects::Project::create(args.word(0), t.model, recipe.to_json());
   if (args.json())

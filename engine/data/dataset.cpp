@@ -1,6 +1,5 @@
 #include "engine/data/dataset.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "core/error.h"
@@ -21,6 +20,7 @@ class Spoiled : public Dataset {
   Meta input() const override { return inner_->input(); }
   Meta target() const override { return inner_->target(); }
   int64_t classes() const override { return inner_->classes(); }
+  std::string task() const override { return inner_->task(); }
   std::string class_name(int64_t i) const override { return inner_->class_name(i); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     inner_->fetch(rows, count, x, y);
@@ -52,28 +52,13 @@ Batch fetch(const Dataset& set, std::vector<int64_t> rows) {
   return b;
 }
 
-bool register_dataset(Kind kind) {
-  auto& all = registry();
-  all.insert(std::upper_bound(all.begin(), all.end(), kind, [](const Kind& a, const Kind& b) { return a.name < b.name; }), kind);
-  return true;
-}
-
+bool register_dataset(Kind kind) { return add_named(registry(), std::move(kind)); }
 const std::vector<Kind>& dataset_kinds() { return registry(); }
-
-const Kind& find_dataset_kind(const std::string& name) {
-  std::vector<std::string> names;
-  std::string list;
-  for (const Kind& kind : registry()) {
-    if (kind.name == name) return kind;
-    names.push_back(kind.name);
-    list += (list.empty() ? "" : ", ") + kind.name;
-  }
-  std::string near = near_names(name, names.data(), names.size());
-  throw Error::usage("no data set is called \"" + name + "\"" + (near.empty() ? "" : " (" + near + ")"), "data.dataset is one of " + list);
-}
+const Kind& find_dataset_kind(const std::string& name) { return find_named(registry(), name, "data set"); }
 
 Split open_dataset(const std::string& name, const Options& options) {
-  Split split = find_dataset_kind(name).open(options);
+  const Kind& kind = find_dataset_kind(name);
+  Split split = kind.open(options, AttrValues(kind.attrs, options.attrs, name));
   if (options.nan_sample < 0) return split;
   int64_t values = split.train->input().shape.product();
   if (split.train->input().dtype != DType::f32) throw Error::usage("data.nan_sample: the inputs of data set " + name + " are not f32");

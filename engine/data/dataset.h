@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "engine/model/attr.h"
 
 namespace tenon::data {
 
@@ -18,6 +19,11 @@ class Dataset {
   virtual Meta target() const = 0;
   /// Number of classes of a target that is a class index; 0 where the target is a value.
   virtual int64_t classes() const { return 0; }
+  /// What is to be learnt: "classification" (a class), "segmentation" (a class a pixel), "language" (the next token at every place),
+  /// "binary" (0 or 1 as f32), "regression" (values).
+  virtual std::string task() const { return classes() == 0 ? "regression" : target().shape.n == 0 ? "classification" : "segmentation"; }
+  /// Of text: how many bytes a token of the targets stands for, on average.
+  virtual double bytes_per_token() const { return 1; }
   /// What a class is called ("Sneaker"); its number where it has no name.
   virtual std::string class_name(int64_t index) const { return std::to_string(index); }
   /// Writes the inputs and targets of `count` rows one after the other to dense memory. Throws Error naming the row.
@@ -33,22 +39,22 @@ struct Batch {
 };
 Batch fetch(const Dataset& set, std::vector<int64_t> rows);
 
-/// What a data set is made from; each kind reads what it knows.
+/// What a data set is made from.
 struct Options {
   std::string dir;              ///< of the files; empty: the kind's default
   uint64_t seed = 0;            ///< of generated samples
-  int64_t samples = 0;          ///< generated training samples
-  double noise = 0;             ///< of generated samples
+  std::vector<Attr> attrs = {}; ///< of the kind's own
   int64_t nan_sample = -1;      ///< a training row to spoil with a NaN, to try the NaN doctor on; -1: none
   int64_t nan_value_index = 0;  ///< which value of that row
 };
 struct Split {
   std::shared_ptr<const Dataset> train, test;
 };
-/// One kind of data set, registered where it is defined.
+/// One kind of data set, registered where it is defined. Its attributes are keys of the recipe ("data.<name>").
 struct Kind {
   std::string name, help;
-  Split (*open)(const Options&);
+  std::vector<AttrDef> attrs;
+  Split (*open)(const Options&, const AttrValues&);
   bool files = false;  ///< it lies in files (Options::dir), which may be missing
 };
 bool register_dataset(Kind kind);

@@ -56,7 +56,7 @@ class Images : public Dataset {
 Split open_files(const std::string& dir) { return {std::make_shared<Images>(dir, "train"), std::make_shared<Images>(dir, "t10k")}; }
 
 /// Sessions come and go (replays, evaluations) over the same unpacked 55 MB: kept while any of them lives and the files are the same.
-Split open_cached(const Options& options) {
+Split open_cached(const Options& options, const AttrValues&) {
   namespace fs = std::filesystem;
   std::string dir = options.dir.empty() ? kDefaultDir : options.dir;
   std::error_code ec;
@@ -89,7 +89,7 @@ Split open_cached(const Options& options) {
 }
 
 const bool registered = register_dataset(
-    {"fashion-mnist", "60,000 + 10,000 grey images of clothes, 28 x 28, in 10 classes (four IDX files)", open_cached, true});
+    {"fashion-mnist", "60,000 + 10,000 grey images of clothes, 28 x 28, in 10 classes (four IDX files)", {}, open_cached, true});
 
 }  // namespace
 }  // namespace tenon::data

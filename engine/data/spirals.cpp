@@ -41,13 +41,17 @@ class Spirals : public Dataset {
   std::vector<float> points_;
 };
 
-Split open(const Options& o) {
-  int64_t samples = o.samples > 0 ? o.samples : kDefaultSamples;
-  return {std::make_shared<Spirals>(o.seed, "spirals.train", samples, o.noise),
-          std::make_shared<Spirals>(o.seed, "spirals.test", kTestSamples, o.noise)};
+Split open(const Options& o, const AttrValues& v) {
+  int64_t samples = v.integer("samples") > 0 ? v.integer("samples") : kDefaultSamples;
+  return {std::make_shared<Spirals>(o.seed, "spirals.train", samples, v.number("noise")),
+          std::make_shared<Spirals>(o.seed, "spirals.test", kTestSamples, v.number("noise"))};
 }
 
-const bool registered = register_dataset({"spirals", "generated points on two interleaved spirals in the plane; needs no files", open});
+const bool registered = register_dataset({"spirals",
+                                          "generated points on two interleaved spirals in the plane; needs no files",
+                                          {{"samples", int64_t{0}, 0, 1e9, "training samples that are generated; 0: 2,000"},
+                                           {"noise", 0.03, 0, 1e6, "standard deviation of the noise"}},
+                                          open});
 
 }  // namespace
 }  // namespace tenon::data

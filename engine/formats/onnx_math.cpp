@@ -3,7 +3,6 @@
 
 #include "engine/formats/onnx_operator.h"
 #include "engine/ops/create.h"
-#include "engine/ops/elementary.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -21,7 +20,8 @@ DType dtype_of_number(int64_t number) {
 // Integers divide with truncation; ours would become floating point.
 TENON_ONNX(Div) {
   if (is_floating(c.input(0).dtype())) return {div(c.input(0), c.input(1))};
-  return {div_trunc(c.input(0), c.input(1))};
+  const Tensor &a = c.input(0), &b = c.input(1);
+  return {floor_divide(sub(a, fmod(a, b)), b)};
 }
 // Base and exponent may be of different types; the result is the base's.
 TENON_ONNX(Pow) {
@@ -35,7 +35,6 @@ TENON_ONNX(Mod) {
   return {remainder(c.input(0), c.input(1))};
 }
 TENON_ONNX(Not) { return {logical_not(c.input(0))}; }
-TENON_ONNX(IsNaN) { return {isnan(c.input(0))}; }
 TENON_ONNX(IsInf) {
   const Tensor& x = c.input(0);
   const bool up = c.node.integer("detect_positive", 1), down = c.node.integer("detect_negative", 1);
@@ -48,9 +47,6 @@ TENON_ONNX(BitShift) {
   if (way != "LEFT" && way != "RIGHT") throw Error(fmt::format("the direction \"{}\" is neither LEFT nor RIGHT", way));
   return {way == "LEFT" ? bitwise_left_shift(c.input(0), c.input(1)) : bitwise_right_shift(c.input(0), c.input(1))};
 }
-TENON_ONNX(BitwiseAnd) { return {bitwise_and(c.input(0), c.input(1))}; }
-TENON_ONNX(BitwiseOr) { return {bitwise_or(c.input(0), c.input(1))}; }
-TENON_ONNX(BitwiseXor) { return {bitwise_xor(c.input(0), c.input(1))}; }
 TENON_ONNX(BitwiseNot) { return {bitwise_not(c.input(0))}; }
 
 Tensor total(const OnnxCall& c) {

@@ -6,7 +6,6 @@
 #include "engine/formats/onnx_operator.h"
 #include "engine/formats/onnx_windows.h"
 #include "engine/ops/create.h"
-#include "engine/ops/elementary.h"
 #include "engine/ops/join.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"

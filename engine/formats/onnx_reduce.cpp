@@ -8,7 +8,6 @@
 #include "engine/ops/loss.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
-#include "engine/ops/scan.h"
 #include "engine/ops/sort.h"
 #include "engine/ops/view.h"
 
@@ -89,12 +88,7 @@ TENON_ONNX(ReduceMean) {
 TENON_ONNX(ReduceProd) {
   return reduced(c, 18, Rule{[](const Reduction& r) {
                                if (r.count() == 0) return ones(r.size(), r.x.dtype());
-                               Tensor y = r.x;
-                               for (int64_t a : r.axes) {
-                                 const int axis = static_cast<int>(a);
-                                 y = narrow(cumprod(y, axis), axis, y.size(axis) - 1, 1);
-                               }
-                               return cast(r.shaped(y), r.x.dtype());
+                               return r.axes.n ? cast(prod(r.x, r.axes, r.keep), r.x.dtype()) : r.x;
                              },
                              same});
 }

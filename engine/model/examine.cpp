@@ -41,19 +41,23 @@ std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch) {
         std::vector<Tensor> in;
         bool complete = true;  // a layer behind a faulty one has no fault of its own
         for (const LayerSpec* from : wiring.inputs_of(*layer)) {
+          if (!from) {
+            in.emplace_back();
+            continue;
+          }
           auto found = values.find(from);
           complete &= found != values.end();
           if (found != values.end()) in.push_back(found->second);
         }
         if (!complete) continue;
-        for (const Tensor& t : in) report.inputs.push_back(type_text(t));
+        for (const Tensor& t : in) report.inputs.push_back(t ? type_text(t) : "");
         if (layer->type == "Output") continue;
         Tensor out;
         if (layer->type == "Input") {
           out = with_batch(input_meta(*layer), batch);
         } else {
           std::vector<Meta> metas;
-          for (const Tensor& t : in) metas.push_back(t.meta());
+          for (const Tensor& t : in) metas.push_back(t ? t.meta() : Meta{});
           auto module = make_layer(*layer, metas, {DeviceType::meta});
           module->train(batch > 1);
           report.parameters = module->parameter_count();

@@ -23,6 +23,11 @@ GraphModule::GraphModule(const ModelSpec& spec, Device device) : name_(spec.name
       Step step{nullptr, {}, {}};
       std::vector<Tensor> in;
       for (const LayerSpec* from : wiring.inputs_of(layer)) {
+        if (!from) {
+          step.inputs.push_back(-1);
+          in.emplace_back();
+          continue;
+        }
         int source = step_of[from->name];
         step.inputs.push_back(source);
         in.push_back(values[static_cast<size_t>(source)]);
@@ -38,7 +43,7 @@ GraphModule::GraphModule(const ModelSpec& spec, Device device) : name_(spec.name
         if (output_.shape.n > 0) output_.shape.erase(0);
       } else {
         std::vector<Meta> metas;
-        for (const Tensor& t : in) metas.push_back(t.meta());
+        for (const Tensor& t : in) metas.push_back(t ? t.meta() : Meta{});
         values.push_back((*make_layer(layer, metas, {DeviceType::meta}))(in));
         auto module = make_layer(layer, metas, device);
         step.module = module.get();
@@ -66,7 +71,7 @@ Tensor GraphModule::forward(const Tensor& x) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     in.clear();
-    for (int s : step.inputs) in.push_back(values[static_cast<size_t>(s)]);
+    for (int s : step.inputs) in.push_back(s < 0 ? Tensor() : values[static_cast<size_t>(s)]);
     for (int s : step.last) values[static_cast<size_t>(s)].reset();
     if (step.module)
       values[i] = (*step.module)(in);

@@ -21,7 +21,7 @@ class GraphModule : public nn::Module {
  private:
   struct Step {
     nn::Module* module;       ///< null for the "Input" and "Output" layers
-    std::vector<int> inputs;  ///< steps whose result arrives, by port
+    std::vector<int> inputs;  ///< steps whose result arrives, by port; -1: nothing does
     std::vector<int> last;    ///< steps whose result is not needed afterwards
   };
   std::string name_;

@@ -76,14 +76,15 @@ std::vector<int64_t> LayerArgs::ints(const std::string& attr) const {
   if (auto* i = std::get_if<int64_t>(&v)) return {*i};
   return std::get<std::vector<int64_t>>(v);
 }
-Dims LayerArgs::pair(const std::string& attr) const {
+Dims LayerArgs::sizes(const std::string& attr, int axes) const {
   std::vector<int64_t> v = ints(attr);
-  if (v.size() == 1) return {v[0], v[0]};
-  if (v.size() == 2) return {v[0], v[1]};
-  throw Error(attr + " is a list of " + std::to_string(v.size()) + " numbers; it must be one number, or height and width");
+  if (v.size() == 1) return Dims::filled(axes, v[0]);
+  if (static_cast<int>(v.size()) == axes) return Dims(v);
+  throw Error(attr + " is a list of " + std::to_string(v.size()) + " numbers; it must be one number, or " +
+              (axes == 2 ? "height and width" : std::to_string(axes) + ", one an axis"));
 }
-int64_t LayerArgs::features(const std::string& attr, int axis) const {
-  const Shape& s = inputs[0].shape;
+int64_t LayerArgs::features(const std::string& attr, int axis, size_t input) const {
+  const Shape& s = inputs[input].shape;
   int at = axis < 0 ? axis + s.n : axis;
   int64_t given = integer(attr);
   if (at < 0 || at >= s.n) throw Error("its input has shape " + to_string(s) + ", which has no axis " + std::to_string(axis));

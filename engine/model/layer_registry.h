@@ -16,7 +16,7 @@ class Module;
 struct LayerArgs {
   const LayerSpec& spec;
   const LayerInfo& info;
-  std::span<const Meta> inputs;  ///< with the batch axis
+  std::span<const Meta> inputs;  ///< with the batch axis; that of an optional input without a wire is empty
   Device device;                 ///< of the parameters
 
   int64_t integer(const std::string& attr) const;
@@ -25,9 +25,11 @@ struct LayerArgs {
   std::string text(const std::string& attr) const;
   std::vector<int64_t> ints(const std::string& attr) const;
   /// A list of one or two numbers, or one number, as height and width.
-  Dims pair(const std::string& attr) const;
-  /// The size of axis 1 of the first input where the attribute is 0 ("from the input"), else the attribute, which must agree with it.
-  int64_t features(const std::string& attr, int axis) const;
+  Dims pair(const std::string& attr) const { return sizes(attr, 2); }
+  /// A list of `axes` numbers, one an axis; one number stands for all.
+  Dims sizes(const std::string& attr, int axes) const;
+  /// The size of an axis of an input where the attribute is 0 ("from the input"), else the attribute, which must agree with it.
+  int64_t features(const std::string& attr, int axis, size_t input = 0) const;
 };
 
 /// One layer type: registered in the file that defines the layer.

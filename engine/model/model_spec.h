@@ -1,18 +1,12 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <variant>
 #include <vector>
 
-namespace tenon {
+#include "core/dtype.h"
+#include "engine/model/attr.h"
 
-/// One value of a layer's attribute as the builder, the project file and the code writer see it.
-using AttrValue = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>>;
-struct Attr {
-  std::string name;
-  AttrValue value;
-  bool operator==(const Attr&) const = default;
-};
+namespace tenon {
 
 /// One layer of a model: its name is the module path ("features.0"), its type a registered layer ("Conv2d").
 struct LayerSpec {
@@ -64,12 +58,11 @@ struct LayerReport {
 /// Builds the model on the meta device and runs it: shapes, counts and the errors of each layer. Never throws for a bad model.
 std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch);
 
-/// One attribute a layer type has: its name, default, and what values are sensible.
-struct AttrDef {
-  std::string name;
-  AttrValue fallback;
-  double min = 0, max = 0;  ///< equal: no limits
-  std::string help;
+/// An input that suits a layer's defaults, the batch axis included: what the tests of all layers try it with.
+struct LayerExample {
+  std::vector<int64_t> shape;
+  DType dtype = DType::f32;
+  int64_t below = 4;  ///< integers are in [0, below)
 };
 
 /// What the builder's palette and inspector know of a layer type; made from the layer's one definition.
@@ -77,6 +70,8 @@ struct LayerInfo {
   std::string type, group, help;
   int inputs = 1, outputs = 1;
   std::vector<AttrDef> attrs;
+  int optional = 0;                          ///< so many of the last inputs may be left without a wire
+  std::vector<LayerExample> examples = {};   ///< by input; those left out are f32 [2, 3, 8, 8]
 };
 /// Every registered layer type, sorted by group and name, "Input" and "Output" included.
 const std::vector<LayerInfo>& layer_types();

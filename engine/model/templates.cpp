@@ -47,6 +47,7 @@ Template fashion_cnn() {
                 .add("classifier.2", "Linear", {out("out_features", 10)})
                 .done();
   t.recipe.set("optimizer.type", "sgd");
+  t.recipe.set("optimizer.momentum", "0.9");
   t.recipe.set("optimizer.lr", "0.05");
   t.recipe.set("schedule.type", "cosine");
   t.recipe.set("schedule.warmup_steps", "100");
@@ -64,6 +65,7 @@ Template fashion_mlp() {
                 .add("layers.4", "Linear", {out("out_features", 10)})
                 .done();
   t.recipe.set("optimizer.type", "sgd");
+  t.recipe.set("optimizer.momentum", "0.9");
   t.recipe.set("optimizer.lr", "0.05");
   t.recipe.set("schedule.type", "cosine");
   t.recipe.set("schedule.warmup_steps", "100");
@@ -84,6 +86,7 @@ Template spirals() {
   t.recipe.set("epochs", "50");
   t.recipe.set("eval_every", "5");
   t.recipe.set("optimizer.type", "sgd");
+  t.recipe.set("optimizer.momentum", "0.9");
   t.recipe.set("optimizer.lr", "0.2");
   t.recipe.set("schedule.type", "cosine");
   return t;

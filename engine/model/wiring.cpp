@@ -31,9 +31,14 @@ std::vector<const LayerSpec*> Wiring::inputs_of(const LayerSpec& layer) const {
   const LayerInfo* info = find_layer_type(layer.type);
   auto found = sources_.find(layer.name);
   for (int port = 0; info && port < info->inputs; ++port) {
-    if (found == sources_.end() || !found->second.count(port))
+    if (found == sources_.end() || !found->second.count(port)) {
+      if (port >= info->inputs - info->optional) {
+        in.push_back(nullptr);
+        continue;
+      }
       throw Error(info->inputs == 1 ? "nothing is wired to its input" : "nothing is wired to its input " + std::to_string(port),
                   "draw a wire from another layer's output");
+    }
     in.push_back(found->second.at(port));
   }
   return in;
@@ -48,7 +53,10 @@ Meta input_meta(const LayerSpec& input) {
     throw Error("shape has " + std::to_string(shape.size()) + " axes; at most " + std::to_string(kMaxDims - 1) + " fit beside the batch");
   for (int64_t s : shape)
     if (s < 1) throw Error("shape " + to_string(Dims(shape)) + " has an axis below 1");
-  return {DType::f32, {}, Dims(shape)};
+  DType dtype;
+  std::string type = args.text("dtype");
+  if (!parse_dtype(type.c_str(), dtype)) throw Error("dtype \"" + type + "\" is no type of elements", "f32 for values, i64 for tokens and indices");
+  return {dtype, {}, Dims(shape)};
 }
 
 Tensor with_batch(const Meta& sample, int64_t batch) {
@@ -64,7 +72,8 @@ const bool input_layer =
                      .group = "Ends",
                      .help = "Where the samples enter.",
                      .inputs = 0,
-                     .attrs = {{"shape", std::vector<int64_t>{1, 28, 28}, 1, 1e9, "shape of one sample, without the batch"}}},
+                     .attrs = {{"shape", std::vector<int64_t>{1, 28, 28}, 1, 1e9, "shape of one sample, without the batch"},
+                               {"dtype", std::string("f32"), 0, 0, "type of its elements: f32 for values, i64 for tokens and indices"}}},
                     nullptr});
 const bool output_layer =
     register_layer({{.type = "Output", .group = "Ends", .help = "What the loss is computed from.", .outputs = 0, .attrs = {}}, nullptr});

@@ -10,7 +10,7 @@ namespace tenon {
 struct Wiring {
   /// Throws Error for a circle, a wire without an end, two wires into one port, no or several Input or Output layers.
   explicit Wiring(const ModelSpec& spec);
-  /// By port. Throws Error naming a port that nothing is wired to.
+  /// By port, null where an optional input has no wire. Throws Error naming a port that nothing is wired to.
   std::vector<const LayerSpec*> inputs_of(const LayerSpec& layer) const;
 
   std::vector<const LayerSpec*> order;

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "engine/nn/module.h"
+#include "engine/nn/norm.h"
 #include "engine/ops/conv.h"
 #include "engine/ops/pool.h"
 
@@ -15,6 +16,21 @@ class Linear : public Module {
 
  protected:
   Tensor forward(const Tensor& x) override;
+  void reset(uint64_t seed) override;
+
+ private:
+  Tensor weight_, bias_;
+};
+
+/// y[o] = x1 weight[o] x2 + b[o] over the last axes. Inputs: x1 [.., in1], x2 [.., in2] -> [.., out].
+class Bilinear : public Module {
+ public:
+  Bilinear(int64_t in1, int64_t in2, int64_t out, bool bias = true, Device device = {}, DType dtype = DType::f32);
+  std::string describe() const override;
+
+ protected:
+  using Module::forward;
+  Tensor forward(std::span<const Tensor> in) override;
   void reset(uint64_t seed) override;
 
  private:
@@ -36,23 +52,6 @@ class Conv2d : public Module {
   Tensor weight_, bias_;
 };
 
-/// Normalises every channel of [n, c, h, w] or [n, c]: by the batch's statistics in training, by their running means in evaluation.
-class BatchNorm2d : public Module {
- public:
-  explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true, Device device = {},
-                       DType dtype = DType::f32);
-  std::string describe() const override;
-
- protected:
-  Tensor forward(const Tensor& x) override;
-  void reset(uint64_t seed) override;
-
- private:
-  int64_t channels_;
-  double eps_, momentum_;
-  Tensor weight_, bias_, running_mean_, running_var_;
-};
-
 class MaxPool2d : public Module {
  public:
   explicit MaxPool2d(const Pool2dOptions& options) : options_(options) {}
@@ -68,7 +67,13 @@ class MaxPool2d : public Module {
 /// Sets each element to 0 with probability p in training. Which ones depends on the generator's seed, its step and the module's path.
 class Dropout : public Module {
  public:
-  explicit Dropout(double p);
+  struct Kind {
+    int axes = 0;           ///< behind the channels that the input must have; 0: any
+    bool features = false;  ///< whole channels (axis 1) at once
+    bool alpha = false;     ///< Klambauer et al. (2017): keeps mean 0 and variance 1
+  };
+  explicit Dropout(double p) : Dropout(p, Kind{}) {}
+  Dropout(double p, Kind kind);
   std::string describe() const override;
 
  protected:
@@ -76,33 +81,36 @@ class Dropout : public Module {
 
  private:
   double p_;
+  Kind kind_;
+};
+
+/// x where it is positive, else a trained slope times x: one for all, or one a channel.
+class PReLU : public Module {
+ public:
+  explicit PReLU(int64_t num_parameters = 1, double init = 0.25, Device device = {}, DType dtype = DType::f32);
+  std::string describe() const override;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+  void reset(uint64_t seed) override;
+
+ private:
+  double init_;
+  Tensor weight_;
 };
 
 class Flatten : public Module {
  public:
-  explicit Flatten(int first = 1) : first_(first) {}
+  explicit Flatten(int first = 1, int last = -1) : first_(first), last_(last) {}
   std::string describe() const override { return "Flatten"; }
 
  protected:
   Tensor forward(const Tensor& x) override;
 
  private:
-  int first_;
+  int first_, last_;
 };
 
-/// A module that is one function of one tensor, without parameters.
-class Function : public Module {
- public:
-  Function(const char* name, Tensor (*f)(const Tensor&)) : name_(name), f_(f) {}
-  std::string describe() const override { return name_; }
-
- protected:
-  Tensor forward(const Tensor& x) override { return f_(x); }
-
- private:
-  const char* name_;
-  Tensor (*f_)(const Tensor&);
-};
 std::shared_ptr<Module> relu();
 std::shared_ptr<Module> tanh();
 std::shared_ptr<Module> sigmoid();

@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,7 +18,7 @@ struct Named {
 };
 
 /// A part of a model: parameters (trained), buffers (state that is not), named children, and forward().
-/// Call it through operator(), which attributes everything that happens inside to the module's path.
+/// Call it through operator(), which attributes everything that happens inside to the module's path and runs the hooks.
 class Module {
  public:
   Module() = default;
@@ -25,16 +27,29 @@ class Module {
 
   Tensor operator()(const Tensor& x) { return (*this)(std::span<const Tensor>(&x, 1)); }
   Tensor operator()(std::span<const Tensor> inputs);
+  Tensor operator()(std::initializer_list<Tensor> inputs) { return (*this)(std::span<const Tensor>(inputs.begin(), inputs.size())); }
 
   /// Every parameter (buffer) of this module and its children, in order of registration, depth first.
   std::vector<Named> parameters() const;
   std::vector<Named> buffers() const;
+  /// Both, module by module: PyTorch's state_dict(). The handles share the module's tensors.
+  std::vector<Named> state_dict() const;
   int64_t parameter_count() const;
   const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& children() const { return children_; }
+  /// This module (named "") and everything below it, depth first, by path.
+  std::vector<std::pair<std::string, Module*>> named_modules();
+  /// Calls f on every module below, then on this one.
+  void apply(const std::function<void(Module&)>& f);
+  /// The parameter or buffer `name` of this module itself; an undefined tensor where it has none.
+  Tensor own(const std::string& name) const;
 
   /// Training or evaluation behaviour (Dropout, BatchNorm), for the children too.
   void train(bool on = true);
+  void eval() { train(false); }
   bool training() const { return training_; }
+  /// For every parameter of this module and its children.
+  void requires_grad_(bool on = true);
+  void zero_grad();
 
   /// Gives every module below its path, and every parameter its starting value: a pure function of (seed, the parameter's path).
   /// Parameters require gradients afterwards. Call once, on the root, when the tree is complete.
@@ -44,6 +59,22 @@ class Module {
   /// "Linear(784 -> 256)": type and what distinguishes it, in one line.
   virtual std::string describe() const = 0;
 
+  // Hooks run in the order they were added; each add returns a number for remove_hook(). PyTorch's register_..._hook.
+  /// Before forward(); may replace the inputs.
+  int add_forward_pre_hook(std::function<void(Module&, std::vector<Tensor>& inputs)> hook);
+  /// After forward(); may replace the output.
+  int add_forward_hook(std::function<void(Module&, std::span<const Tensor> inputs, Tensor& output)> hook);
+  /// When the gradients of all inputs are complete: they may be replaced. An input that needs no gradient has an undefined one.
+  int add_full_backward_hook(std::function<void(Module&, std::vector<Tensor>& grad_inputs, const Tensor& grad_output)> hook);
+  void remove_hook(int id);
+
+  /// Puts something computed in the place of parameter `name`: before every forward() the module's tensor becomes compute(training). The
+  /// parameter goes; `parameters` and `buffers` (named relative to the module) come. See parametrize.h for those in use.
+  void reparametrize(const std::string& name, std::vector<Named> parameters, std::vector<Named> buffers, std::function<Tensor(bool training)> compute);
+  /// Ends that: the value as it is now becomes a parameter again.
+  void bake(const std::string& name);
+  bool reparametrized(const std::string& name) const;
+
  protected:
   virtual Tensor forward(const Tensor& x);
   /// For modules with several inputs; the default passes the only one on.
@@ -51,14 +82,33 @@ class Module {
   /// Fills the module's own parameters and buffers; `seed` differs for every module path.
   virtual void reset(uint64_t seed);
 
-  void add_parameter(std::string name, Tensor t) { parameters_.push_back({std::move(name), std::move(t)}); }
-  void add_buffer(std::string name, Tensor t) { buffers_.push_back({std::move(name), std::move(t)}); }
+  /// `t` is a member of the module, which keeps its place: what is put there later (another parametrisation) is what forward() sees.
+  void add_parameter(std::string name, Tensor& t) { parameters_.push_back({std::move(name), &t, {}}); }
+  void add_buffer(std::string name, Tensor& t) { buffers_.push_back({std::move(name), &t, {}}); }
   void add_child(std::string name, std::shared_ptr<Module> m) { children_.emplace_back(std::move(name), std::move(m)); }
 
  private:
-  void collect(bool parameters, const std::string& prefix, std::vector<Named>& out) const;
+  struct Entry {
+    std::string name;
+    Tensor* at;                     ///< the member, or `owned`
+    std::shared_ptr<Tensor> owned;  ///< of a parametrisation
+  };
+  struct Derived {
+    std::string name;
+    Tensor* at;
+    std::vector<std::string> parts;
+    std::function<Tensor(bool)> compute;
+  };
+  struct Hooks;
+  enum Which { kParameters = 1, kBuffers = 2 };
+  void collect(int which, const std::string& prefix, std::vector<Named>& out) const;
+  Hooks& hooks();
+  Tensor run_hooked(std::span<const Tensor> inputs);
+
   std::vector<std::pair<std::string, std::shared_ptr<Module>>> children_;
-  std::vector<Named> parameters_, buffers_;
+  std::vector<Entry> parameters_, buffers_;
+  std::vector<Derived> derived_;
+  std::shared_ptr<Hooks> hooks_;
   std::string path_;
   uint16_t path_id_ = 0;
   bool training_ = true;

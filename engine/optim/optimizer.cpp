@@ -1,14 +1,15 @@
 #include "engine/optim/optimizer.h"
 
 #include <cmath>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/kernels/update.h"
 #include "engine/nn/init.h"
-#include "engine/op/op.h"
 #include "engine/ops/dense.h"
+#include "engine/ops/pointwise.h"
 
 namespace tenon::optim {
 namespace {
@@ -18,9 +19,17 @@ std::string module_of(const std::string& parameter) {
   return dot == std::string::npos ? "" : parameter.substr(0, dot);
 }
 
+std::vector<OptimizerDef>& registry() {
+  static std::vector<OptimizerDef> list;
+  return list;
+}
+
 }  // namespace
 
-Optimizer::Optimizer(std::vector<nn::Named> parameters) : parameters_(std::move(parameters)), norms_(parameters_.size()) {
+Optimizer::Optimizer(std::vector<nn::Named> parameters, const AttrValues& values)
+    : parameters_(std::move(parameters)), settings_(parameters_.size()), norms_(parameters_.size()) {
+  if (values.has("weight_decay")) weight_decay_ = values.number("weight_decay");
+  if (values.has("maximize")) maximize_ = values.flag("maximize");
   for (const nn::Named& p : parameters_) {
     if (!p.tensor.is_contiguous() || (p.tensor.dtype() != DType::f32 && p.tensor.dtype() != DType::f64))
       throw Error("parameter " + p.name + " cannot be trained: optimizers work on contiguous f32 and f64");
@@ -45,6 +54,37 @@ double Optimizer::gradient_norm() {
   return std::sqrt(total);
 }
 
+void Optimizer::scale_gradients(double factor) {
+  NoGrad no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    Tensor g = grad_of(parameters_[i].tensor);
+    if (!g) continue;
+    ModuleScope module(modules_[i]);
+    mul_(g, factor);
+    norms_[i] *= factor;
+  }
+}
+
+double Optimizer::clip_norm(double max) {
+  double total = 0;
+  for (double n : norms_) total += n * n;
+  total = std::sqrt(total);
+  double factor = max / (total + 1e-6);
+  if (factor < 1) scale_gradients(factor);
+  return total;
+}
+
+void Optimizer::clip_value(double max) {
+  NoGrad no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    Tensor g = grad_of(parameters_[i].tensor);
+    if (!g) continue;
+    ModuleScope module(modules_[i]);
+    minimum_(g, max);
+    maximum_(g, -max);
+  }
+}
+
 void Optimizer::step(double lr) {
   NoGrad no_grad;
   ++steps_;
@@ -52,136 +92,109 @@ void Optimizer::step(double lr) {
     Tensor g = grad_of(parameters_[i].tensor);
     if (!g) continue;
     ModuleScope module(modules_[i]);
-    update(i, parameters_[i].tensor, g, lr);
+    update(i, parameters_[i].tensor, maximize_ ? neg(g) : g, lr * settings_[i].lr_scale);
   }
 }
 
-int Optimizer::add_state(const std::string& what) {
+void Optimizer::step(double lr, double loss, const Closure& closure) {
+  if (!needs_closure()) return step(lr);
+  ++steps_;
+  search(lr, loss, closure);
+}
+
+void Optimizer::search(double, double, const Closure&) {}
+
+int Optimizer::add_state(const std::string& what, double value) {
+  int at = add_state(what, [](const Tensor& p) { return p.size(); });
+  // A parameter without axes has a state without axes, which add_state() below takes for none.
+  Slot& slot = slots_[static_cast<size_t>(at)];
+  CategoryScope category(Category::optimizer);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!slot.tensors[i]) slot.tensors[i] = empty(parameters_[i].tensor.size(), parameters_[i].tensor.dtype());
+    nn::fill(slot.tensors[i], value);
+  }
+  return at;
+}
+
+int Optimizer::add_state(const std::string& what, const std::function<Shape(const Tensor&)>& size) {
   CategoryScope category(Category::optimizer);
   Slot slot{what, {}};
   for (const nn::Named& p : parameters_) {
-    slot.tensors.push_back(empty(p.tensor.size(), p.tensor.dtype()));
-    nn::fill(slot.tensors.back(), 0);
+    Shape s = size(p.tensor);
+    slot.tensors.push_back(s.n ? empty(s, p.tensor.dtype()) : Tensor());
+    if (s.n) nn::fill(slot.tensors.back(), 0);
   }
   slots_.push_back(std::move(slot));
   return static_cast<int>(slots_.size()) - 1;
 }
 
+const Tensor& Optimizer::add_shared_state(const std::string& what, const Shape& size, DType dtype) {
+  CategoryScope category(Category::optimizer);
+  shared_.push_back(std::make_unique<nn::Named>(nn::Named{what, empty(size, dtype)}));
+  nn::fill(shared_.back()->tensor, 0);
+  return shared_.back()->tensor;
+}
+
 std::vector<nn::Named> Optimizer::state() const {
   std::vector<nn::Named> all;
   for (size_t i = 0; i < parameters_.size(); ++i)
-    for (const Slot& s : slots_) all.push_back({parameters_[i].name + "/" + s.what, s.tensors[i]});
+    for (const Slot& s : slots_)
+      if (s.tensors[i]) all.push_back({parameters_[i].name + "/" + s.what, s.tensors[i]});
+  for (const auto& s : shared_) all.push_back(*s);
   return all;
+}
+
+bool register_optimizer(OptimizerDef def) { return add_named(registry(), std::move(def)); }
+const std::vector<OptimizerDef>& optimizers() { return registry(); }
+
+std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<nn::Named> parameters, const std::vector<Attr>& given) {
+  const OptimizerDef& def = find_named(registry(), name, "optimizer");
+  return def.make(std::move(parameters), AttrValues(def.attrs, given, name));
 }
 
 namespace {
 
-void bump(const Tensor& t) {
-  if (t) ++t.storage()->version;
+/// Whether a pattern, in which a star stands for any text, is the whole of `text`.
+bool fits(const char* pattern, const char* text) {
+  if (*pattern == '*') return fits(pattern + 1, text) || (*text && fits(pattern, text + 1));
+  return *pattern == *text && (!*pattern || fits(pattern + 1, text + 1));
 }
-
-/// In place on input 0, the parameter; inputs gradient and momentum buffer (absent without momentum), which it also writes.
-struct SgdOp {
-  static constexpr OpInfo info{"sgd_step", "", Kind::other};
-  struct Attrs {
-    kernels::SgdStep s;
-    template <class F>
-    void fields(F&& f) const {
-      f("lr", s.lr);
-      f("momentum", s.momentum);
-      f("weight_decay", s.weight_decay);
-      f("nesterov", s.nesterov);
-    }
-  };
-  static Meta infer(const Attrs&, const Meta& p, const Meta&, const Meta&) { return p; }
-  static void cpu(const Call& c) {
-    Tensor g = ops::dense(c.in[1]);
-    ops::float_or_double(g.dtype(), [&](auto one) {
-      using T = decltype(one);
-      kernels::sgd<T>(c.as<Attrs>().s, g.numel(), c.out[0].data<T>(), g.data<T>(), c.in[2] ? c.in[2].data<T>() : nullptr);
-    });
-    bump(c.in[2]);
-  }
-  static Cost cost(const Attrs&, const Call& c) { return {6.0 * static_cast<double>(c.out[0].numel())}; }
-};
-
-/// In place on input 0, the parameter; inputs gradient, mean and mean square, of which it writes the last two.
-struct AdamOp {
-  static constexpr OpInfo info{"adam_step", "", Kind::other};
-  struct Attrs {
-    kernels::AdamStep s;
-    template <class F>
-    void fields(F&& f) const {
-      f("lr", s.lr);
-      f("beta1", s.beta1);
-      f("beta2", s.beta2);
-      f("eps", s.eps);
-      f("weight_decay", s.weight_decay);
-      f("decoupled", s.decoupled);
-    }
-  };
-  static Meta infer(const Attrs&, const Meta& p, const Meta&, const Meta&, const Meta&) { return p; }
-  static void cpu(const Call& c) {
-    Tensor g = ops::dense(c.in[1]);
-    ops::float_or_double(g.dtype(), [&](auto one) {
-      using T = decltype(one);
-      kernels::adam<T>(c.as<Attrs>().s, g.numel(), c.out[0].data<T>(), g.data<T>(), c.in[2].data<T>(), c.in[3].data<T>());
-    });
-    bump(c.in[2]);
-    bump(c.in[3]);
-  }
-  static Cost cost(const Attrs&, const Call& c) { return {14.0 * static_cast<double>(c.out[0].numel())}; }
-};
-
-const Register<SgdOp> sgd_op;
-const Register<AdamOp> adam_op;
-
-class Sgd : public Optimizer {
- public:
-  Sgd(std::vector<nn::Named> parameters, const SgdOptions& o) : Optimizer(std::move(parameters)), options_(o) {
-    if (o.nesterov && o.momentum == 0)
-      throw Error::usage("optimizer.nesterov looks ahead along the momentum, which is 0", "set optimizer.momentum, e.g. to 0.9");
-    if (o.momentum != 0) momentum_ = add_state("momentum");
-  }
-
- protected:
-  void update(size_t i, const Tensor& p, const Tensor& grad, double lr) override {
-    SgdOp::Attrs attrs{{lr, options_.momentum, options_.weight_decay, options_.nesterov}};
-    Tensor in[] = {p, grad, momentum_ < 0 ? Tensor() : slot(momentum_, i)};
-    dispatch_in_place(Register<SgdOp>::def(), &attrs, in, 3);
-  }
-
- private:
-  SgdOptions options_;
-  int momentum_ = -1;
-};
-
-class Adam : public Optimizer {
- public:
-  Adam(std::vector<nn::Named> parameters, const AdamOptions& o)
-      : Optimizer(std::move(parameters)), options_(o), mean_(add_state("exp_avg")), square_(add_state("exp_avg_sq")) {}
-
- protected:
-  void update(size_t i, const Tensor& p, const Tensor& grad, double lr) override {
-    double t = static_cast<double>(steps_);
-    AdamOp::Attrs attrs{{lr, options_.beta1, options_.beta2, options_.eps, options_.weight_decay, options_.decoupled,
-                         1 - std::pow(options_.beta1, t), 1 - std::pow(options_.beta2, t)}};
-    Tensor in[] = {p, grad, slot(mean_, i), slot(square_, i)};
-    dispatch_in_place(Register<AdamOp>::def(), &attrs, in, 4);
-  }
-
- private:
-  AdamOptions options_;
-  int mean_, square_;
-};
 
 }  // namespace
 
-std::unique_ptr<Optimizer> sgd(std::vector<nn::Named> parameters, const SgdOptions& o) {
-  return std::make_unique<Sgd>(std::move(parameters), o);
+void apply_rules(Optimizer& optimizer, const std::string& rules, bool no_decay, const std::string& key) {
+  const auto& parameters = optimizer.parameters();
+  if (optimizer.needs_closure() && !parse_calls(rules, key).empty())
+    throw Error::usage(key + ": this optimizer sees all parameters as one vector and has no rules for some of them");
+  if (no_decay)
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (parameters[i].tensor.ndim() < 2) optimizer.settings(i).weight_decay = 0;
+  static const std::vector<AttrDef> known = {{"lr", 1.0, 0, 1e30, "multiple of the step's learning rate"},
+                                             {"weight_decay", 0.0, 0, 1e30, "instead of the optimizer's weight decay"}};
+  for (const AttrCall& rule : parse_calls(rules, key)) {
+    std::string pattern = rule.name.ends_with(':') ? rule.name.substr(0, rule.name.size() - 1) : rule.name;
+    bool any = false;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!fits(pattern.c_str(), parameters[i].name.c_str())) continue;
+      any = true;
+      for (const Attr& a : call_attrs(rule, known, key)) {
+        check_attr(a.name == "lr" ? known[0] : known[1], a.value, key + ": " + pattern + " " + a.name);
+        (a.name == "lr" ? optimizer.settings(i).lr_scale : optimizer.settings(i).weight_decay) = std::get<double>(a.value);
+      }
+    }
+    if (any) continue;
+    std::vector<std::string> names;
+    for (const nn::Named& p : parameters) names.push_back(p.name);
+    std::string near = near_names(pattern, names.data(), names.size());
+    throw Error::usage(key + ": no parameter is called \"" + pattern + "\"" + (near.empty() ? "" : " (" + near + ")"),
+                       "a rule begins with the name of a parameter, as in \"" + names.front() + ": lr=0.1\"; * stands for any text");
+  }
 }
-std::unique_ptr<Optimizer> adam(std::vector<nn::Named> parameters, const AdamOptions& o) {
-  return std::make_unique<Adam>(std::move(parameters), o);
-}
+
+AttrDef lr_attr(double fallback) { return {"lr", fallback, 0, 1e30, "base learning rate"}; }
+AttrDef weight_decay_attr(double fallback, const char* help) { return {"weight_decay", fallback, 0, 1e30, help}; }
+AttrDef maximize_attr() { return {"maximize", false, 0, 0, "climb instead of descend"}; }
+AttrDef unit_attr(const char* name, double fallback, const char* help) { return {name, fallback, 0, 0.9999999, help}; }
+AttrDef eps_attr(double fallback, const char* help) { return {"eps", fallback, 0, 1e30, help}; }
 
 }  // namespace tenon::optim

@@ -1,31 +1,52 @@
 #include "engine/optim/schedule.h"
 
-#include <algorithm>
-#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 
 namespace tenon::optim {
+namespace {
 
-double Schedule::at(int64_t step, double base) const {
-  double lr = base;
-  if (type == Type::step) {
-    lr = base * std::pow(gamma, static_cast<double>(step / std::max<int64_t>(1, every)));
-  } else if (type == Type::cosine) {
-    // The half wave begins where the warm-up ends.
-    double span = static_cast<double>(std::max<int64_t>(1, total - warmup));
-    double t = std::clamp(static_cast<double>(step - warmup) / span, 0.0, 1.0);
-    lr = min_lr + (base - min_lr) * 0.5 * (1 + std::cos(M_PI * t));
-  }
-  if (step < warmup) lr *= static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
-  return lr;
+std::vector<ScheduleDef>& registry() {
+  static std::vector<ScheduleDef> list;
+  return list;
 }
 
-Schedule::Type schedule_type(const std::string& name) {
-  if (name == "constant") return Schedule::Type::constant;
-  if (name == "step") return Schedule::Type::step;
-  if (name == "cosine") return Schedule::Type::cosine;
-  throw Error::usage("there is no schedule \"" + name + "\"");
+class WarmUp : public Schedule {
+ public:
+  WarmUp(std::unique_ptr<Schedule> inner, int64_t steps) : inner_(std::move(inner)), steps_(steps) {}
+  double at(int64_t step, double base) const override {
+    double lr = inner_->at(step, base);
+    if (step < steps_) lr *= static_cast<double>(step + 1) / static_cast<double>(steps_ + 1);
+    return lr;
+  }
+  void report(double loss, int64_t step) override { inner_->report(loss, step); }
+  nlohmann::json state() const override { return inner_->state(); }
+  void load(const nlohmann::json& state) override { inner_->load(state); }
+
+ private:
+  std::unique_ptr<Schedule> inner_;
+  int64_t steps_;
+};
+
+}  // namespace
+
+nlohmann::json Schedule::state() const { return nullptr; }
+void Schedule::load(const nlohmann::json& state) {
+  if (!state.is_null()) throw Error("the checkpoint has a schedule's state, but this schedule has none", "it belongs to another recipe");
+}
+
+bool register_schedule(ScheduleDef def) { return add_named(registry(), std::move(def)); }
+const std::vector<ScheduleDef>& schedules() { return registry(); }
+
+std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given, const ScheduleSpan& span) {
+  const ScheduleDef& def = find_named(registry(), name, "schedule");
+  return def.make(AttrValues(def.attrs, given, name), span);
+}
+
+std::unique_ptr<Schedule> warmed_up(std::unique_ptr<Schedule> schedule, int64_t steps) {
+  if (steps <= 0) return schedule;
+  return std::make_unique<WarmUp>(std::move(schedule), steps);
 }
 
 }  // namespace tenon::optim

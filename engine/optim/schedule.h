@@ -1,23 +1,47 @@
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
+
+#include "engine/model/attr.h"
 
 namespace tenon::optim {
 
-/// The learning rate of every step, as a pure function of the base rate and the step.
-struct Schedule {
-  enum class Type : uint8_t { constant, step, cosine };
-  Type type = Type::constant;
-  int64_t warmup = 0;  ///< steps; step k of them (from 0) has the scheduled rate times (k + 1) / (warmup + 1)
-  int64_t every = 1;   ///< step: steps between reductions
-  double gamma = 0.1;  ///< step: factor of a reduction
-  double min_lr = 0;   ///< cosine: the rate at the end
-  int64_t total = 1;   ///< cosine: steps until the end; later ones keep min_lr
-
+/// The learning rate of every step, as a function of the base rate, the step, and, for those that watch, what was reported.
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
   /// Of step number `step`, from 0.
-  double at(int64_t step, double base) const;
+  virtual double at(int64_t step, double base) const = 0;
+  /// The loss of an evaluation, after `step` steps.
+  virtual void report(double /*loss*/, int64_t /*step*/) {}
+  /// What report() left behind; null for a schedule that is a pure function.
+  virtual nlohmann::json state() const;
+  /// Throws Error for a state that is not its own.
+  virtual void load(const nlohmann::json& state);
 };
-/// Throws Error (usage) for a name that is none.
-Schedule::Type schedule_type(const std::string& name);
+
+/// How long the run is that a schedule is made for.
+struct ScheduleSpan {
+  int64_t total = 1;      ///< steps of the whole run
+  int64_t per_epoch = 1;  ///< steps of an epoch
+  int64_t warmup = 0;     ///< steps of warm-up at the beginning, which a cosine lets pass
+};
+
+/// One schedule, registered in the file that defines it. Its attributes are keys of the recipe ("schedule.<name>").
+struct ScheduleDef {
+  std::string name, help;
+  std::vector<AttrDef> attrs;
+  std::unique_ptr<Schedule> (*make)(const AttrValues& values, const ScheduleSpan& span);
+};
+bool register_schedule(ScheduleDef def);
+/// Sorted by name.
+const std::vector<ScheduleDef>& schedules();
+/// Throws Error (usage) for a name that is none, listing the near ones, and for attributes it does not have.
+std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given, const ScheduleSpan& span);
+/// The schedule behind `steps` steps in which the rate rises in a line: step k of them (from 0) has (k + 1) / (steps + 1) of its rate.
+std::unique_ptr<Schedule> warmed_up(std::unique_ptr<Schedule> schedule, int64_t steps);
 
 }  // namespace tenon::optim

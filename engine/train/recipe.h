@@ -1,9 +1,10 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "engine/model/model_spec.h"
+#include "engine/model/attr.h"
 
 namespace tenon {
 
@@ -12,34 +13,45 @@ struct RecipeKey {
   std::string key;  ///< dotted: "optimizer.lr"
   AttrValue fallback;
   double min = 0, max = 0;
-  std::vector<std::string> choices;
   std::string help;
+  std::vector<std::string> choices;
 };
 
-/// How a model is trained: data, loss, optimizer, schedule, length, seed. Every key has a default; the table in recipe.cpp is the only
-/// list. Unknown keys, values of the wrong kind and values out of limits throw Error (usage) that names the key and what it may be.
+// Note [Keys come from definitions]
+// A key "group.selector" (optimizer.type, schedule.type, loss.type, data.dataset) chooses one definition of a registry; the attributes of
+// every definition there are the keys "group.<attribute>". So whoever registers an optimizer has given the recipe its keys. Definitions may
+// share a key ("optimizer.lr"); each has its own default, which holds while that definition is the chosen one and nothing was set.
+
+/// How a model is trained: data, loss, optimizer, schedule, length, seed. Every key has a default. Unknown keys, values of the wrong kind
+/// and values out of limits throw Error (usage) that names the key and what it may be.
 class Recipe {
  public:
   Recipe();
   static const std::vector<RecipeKey>& keys();
-  /// Nested objects ({"optimizer": {"lr": 0.1}}) and dotted keys are both read; keys left out keep their default.
+  /// Nested objects ({"optimizer": {"lr": 0.1}}) and dotted keys are both read; keys left out keep their default. A value that is its key's
+  /// default counts as not set: choosing another definition later brings that one's default.
   static Recipe from_json(const nlohmann::json& j);
-  /// Every key, nested.
+  /// Every key that has a meaning here, nested, and those that were set beside them.
   nlohmann::json to_json() const;
 
   /// From text as typed after --set. "true", "1e-3", "adamw", ...
   void set(const std::string& key, const std::string& text);
   void set_value(const std::string& key, AttrValue value);
+  /// Throws Error (usage) where a key says nothing to the definition that is chosen ("optimizer.alpha" of sgd).
+  void check_used(const std::string& key) const;
 
   const AttrValue& at(const std::string& key) const;
   int64_t integer(const std::string& key) const;
   double number(const std::string& key) const;
   bool flag(const std::string& key) const;
   const std::string& text(const std::string& key) const;
-  bool operator==(const Recipe&) const = default;
+  /// What is set of the attributes of the definition that is chosen in a group ("optimizer"), by the attribute's name.
+  std::vector<Attr> attrs(const std::string& group) const;
+  /// The same values for every key that has a meaning.
+  bool operator==(const Recipe& o) const;
 
  private:
-  std::vector<AttrValue> values_;  ///< in the order of keys()
+  std::vector<std::optional<AttrValue>> values_;  ///< in the order of keys(); empty: the default
 };
 
 }  // namespace tenon

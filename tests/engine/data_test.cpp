@@ -148,8 +148,7 @@ TEST(FashionMnist, ReadsFourFilesAndNormalises) {
 TEST(Spirals, ArePureAndCanBeSpoilt) {
   Options o;
   o.seed = 3;
-  o.samples = 50;
-  o.noise = 0.05;
+  o.attrs = {{"samples", int64_t{50}}, {"noise", 0.05}};
   Split a = open_dataset("spirals", o), b = open_dataset("spirals", o);
   EXPECT_EQ(a.train->size(), 50);
   Batch x = fetch(*a.train, {7, 8}), y = fetch(*b.train, {7, 8});
@@ -191,7 +190,7 @@ std::vector<std::vector<int64_t>> take(Loader& l, int n) {
 
 std::shared_ptr<const Dataset> points(int64_t n) {
   Options o;
-  o.samples = n;
+  o.attrs = {{"samples", n}};
   return open_dataset("spirals", o).train;
 }
 

@@ -107,16 +107,20 @@ TEST(Layers, EveryTypeWorksWithItsDefaults) {
     if (info.inputs == 0 || info.outputs == 0) continue;
     SCOPED_TRACE(info.type);
     LayerSpec spec{"layer", info.type, {}};
-    Tensor x = full({2, 3, 8, 8}, 0.5);
-    std::vector<Tensor> in(static_cast<size_t>(info.inputs), x);
-    std::vector<Meta> metas(in.size(), x.meta());
+    std::vector<Tensor> in, none;
+    std::vector<Meta> metas;
+    for (int i = 0; i < info.inputs; ++i) {
+      LayerExample example = static_cast<size_t>(i) < info.examples.size() ? info.examples[static_cast<size_t>(i)] : LayerExample{{2, 3, 8, 8}};
+      bool left_out = i >= info.inputs - info.optional && static_cast<size_t>(i) >= info.examples.size();
+      in.push_back(left_out ? Tensor() : full(Shape(example.shape), is_floating(example.dtype) ? 0.5 : 1, example.dtype));
+      none.push_back(left_out ? Tensor() : empty(in.back().size(), example.dtype, {DeviceType::meta}));
+      metas.push_back(left_out ? Meta{} : in.back().meta());
+    }
     auto module = make_layer(spec, metas, {});
     module->initialize(1, "layer");
     Tensor y = (*module)(in);
-    EXPECT_EQ(y.size(0), 2);
     EXPECT_FALSE(module->describe().empty());
     auto meta = make_layer(spec, metas, {DeviceType::meta});
-    std::vector<Tensor> none(in.size(), empty(x.size(), DType::f32, {DeviceType::meta}));
     Tensor shape = (*meta)(none);
     EXPECT_TRUE(shape.is_meta());
     EXPECT_EQ(to_string(shape.size()), to_string(y.size()));

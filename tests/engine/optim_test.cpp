@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -55,7 +57,7 @@ TEST(Sgd, FollowsPyTorchsFormula) {
     for (bool nesterov : {false, true}) {
       if (nesterov && momentum == 0) continue;
       Problem problem({3, 70000});
-      auto opt = sgd(problem.parameters, {momentum, 0.01, nesterov});
+      auto opt = make_optimizer("sgd", problem.parameters, {{"momentum", momentum}, {"weight_decay", 0.01}, {"nesterov", nesterov}});
       std::vector<std::vector<double>> buf;
       for (auto& w : problem.w) buf.emplace_back(w.size());
       for (int step = 0; step < 5; ++step) {
@@ -70,14 +72,16 @@ TEST(Sgd, FollowsPyTorchsFormula) {
       }
       problem.expect_near(1e-5);
     }
-  EXPECT_THROW(sgd(Problem({2}).parameters, {0, 0, true}), Error);
+  EXPECT_THROW(make_optimizer("sgd", Problem({2}).parameters, {{"nesterov", true}}), Error);
 }
 
 TEST(Adam, FollowsPyTorchsFormula) {
   for (bool decoupled : {false, true}) {
     Problem problem({5, 40000});
-    AdamOptions o{0.9, 0.99, 1e-8, 0.1, decoupled};
-    auto opt = adam(problem.parameters, o);
+    struct {
+      double beta1 = 0.9, beta2 = 0.99, eps = 1e-8, weight_decay = 0.1;
+    } o;
+    auto opt = make_optimizer(decoupled ? "adamw" : "adam", problem.parameters, {{"beta2", o.beta2}, {"weight_decay", o.weight_decay}});
     std::vector<std::vector<double>> m, v;
     for (auto& w : problem.w) m.emplace_back(w.size()), v.emplace_back(w.size());
     for (int step = 1; step <= 6; ++step) {
@@ -106,7 +110,7 @@ TEST(Adam, FollowsPyTorchsFormula) {
 
 TEST(Optimizer, NormIsKnownBeforeAnythingIsWritten) {
   Problem problem({3, 1000});
-  auto opt = adam(problem.parameters);
+  auto opt = make_optimizer("adam", problem.parameters);
   problem.set_gradients(1);
   double want = 0;
   for (size_t p = 0; p < 2; ++p)
@@ -122,7 +126,7 @@ TEST(Optimizer, NormIsKnownBeforeAnythingIsWritten) {
 
 TEST(Optimizer, LeavesAParameterWithoutGradientAlone) {
   Problem problem({4, 4});
-  auto opt = sgd(problem.parameters, {0.9, 0.5, false});
+  auto opt = make_optimizer("sgd", problem.parameters, {{"momentum", 0.9}, {"weight_decay", 0.5}});
   set_grad(problem.parameters[1].tensor, full({4}, 1));
   EXPECT_DOUBLE_EQ(opt->gradient_norm(), 2);
   uint32_t version = problem.parameters[1].tensor.version();
@@ -135,26 +139,98 @@ TEST(Optimizer, LeavesAParameterWithoutGradientAlone) {
   EXPECT_FALSE(grad_of(problem.parameters[1].tensor));
 }
 
+std::unique_ptr<Schedule> schedule(const char* name, const std::vector<Attr>& attrs = {}, int64_t total = 100, int64_t per_epoch = 10,
+                                   int64_t warmup = 0) {
+  return warmed_up(make_schedule(name, attrs, {total, per_epoch, warmup}), warmup);
+}
+
 TEST(Schedule, Values) {
-  Schedule s;
-  EXPECT_DOUBLE_EQ(s.at(12345, 0.5), 0.5);
-  s.type = Schedule::Type::step;
-  s.every = 10;
-  s.gamma = 0.1;
-  EXPECT_DOUBLE_EQ(s.at(9, 1), 1);
-  EXPECT_DOUBLE_EQ(s.at(10, 1), 0.1);
-  EXPECT_NEAR(s.at(25, 1), 0.01, 1e-15);
-  s = {};
-  s.type = Schedule::Type::cosine;
-  s.total = 110;
-  s.warmup = 10;
-  s.min_lr = 0.1;
-  EXPECT_NEAR(s.at(0, 1), 1.0 / 11, 1e-12);
-  EXPECT_NEAR(s.at(9, 1), 10.0 / 11, 1e-12);
-  EXPECT_DOUBLE_EQ(s.at(10, 1), 1);
-  EXPECT_NEAR(s.at(60, 1), 0.55, 1e-12);
-  EXPECT_NEAR(s.at(110, 1), 0.1, 1e-12);
-  EXPECT_NEAR(s.at(1000, 1), 0.1, 1e-12);
+  EXPECT_DOUBLE_EQ(schedule("constant")->at(12345, 0.5), 0.5);
+  auto s = schedule("step", {{"gamma", 0.1}});
+  EXPECT_DOUBLE_EQ(s->at(9, 1), 1);
+  EXPECT_DOUBLE_EQ(s->at(10, 1), 0.1);
+  EXPECT_NEAR(s->at(25, 1), 0.01, 1e-15);
+  s = schedule("cosine", {{"min_lr", 0.1}}, 110, 10, 10);
+  EXPECT_NEAR(s->at(0, 1), 1.0 / 11, 1e-12);
+  EXPECT_NEAR(s->at(9, 1), 10.0 / 11, 1e-12);
+  EXPECT_DOUBLE_EQ(s->at(10, 1), 1);
+  EXPECT_NEAR(s->at(60, 1), 0.55, 1e-12);
+  EXPECT_NEAR(s->at(110, 1), 0.1, 1e-12);
+  EXPECT_NEAR(s->at(1000, 1), 0.1, 1e-12);
+  EXPECT_THROW(schedule("cosin"), Error);
+  EXPECT_THROW(schedule("sequential"), Error);
+  EXPECT_THROW(schedule("sequential", {{"parts", std::string("linear; cosine")}}), Error);  // how long is the first?
+  s = schedule("sequential", {{"parts", std::string("constant factor=0.5 factor_steps=100 steps=4; exponential gamma=0.5")}}, 100, 1);
+  EXPECT_DOUBLE_EQ(s->at(3, 1), 0.5);
+  EXPECT_DOUBLE_EQ(s->at(4, 1), 1);
+  EXPECT_DOUBLE_EQ(s->at(6, 1), 0.25);
+}
+
+TEST(Schedule, WavesWithRestartsBeginWhereTheyShould) {
+  for (int64_t longer : {1, 2, 3}) {
+    auto s = schedule("cosine_restarts", {{"t_0", 0.7}, {"t_mult", longer}}, 1000, 10);
+    int64_t begin = 0, wave = 7;
+    for (int64_t i = 0; i < 1000; ++i) {
+      if (i == begin + wave) begin = i, wave *= longer;
+      EXPECT_NEAR(s->at(i, 1), 0.5 * (1 + std::cos(M_PI * static_cast<double>(i - begin) / static_cast<double>(wave))), 1e-9) << longer << " " << i;
+    }
+  }
+}
+
+TEST(Schedule, APlateauRemembersWhatItSaw) {
+  auto a = schedule("plateau", {{"patience", int64_t{1}}, {"factor", 0.5}});
+  a->report(1, 10);
+  a->report(1, 20);
+  EXPECT_EQ(a->at(20, 1), 1);
+  auto b = schedule("plateau", {{"patience", int64_t{1}}, {"factor", 0.5}});
+  b->load(nlohmann::json::parse(a->state().dump()));
+  for (auto* s : {a.get(), b.get()}) {
+    s->report(2, 30);
+    EXPECT_EQ(s->at(30, 1), 0.5);
+  }
+  EXPECT_EQ(a->state(), b->state());
+  EXPECT_THROW(a->load({{"bad", -1}}), Error);
+  EXPECT_THROW(schedule("cosine")->load(a->state()), Error);
+  auto list = schedule("chained", {{"parts", std::string("plateau patience=0 factor=0.1; constant")}});
+  list->report(1, 1);
+  list->report(1, 2);
+  EXPECT_DOUBLE_EQ(list->at(2, 1), 0.1);
+  auto again = schedule("chained", {{"parts", std::string("plateau patience=0 factor=0.1; constant")}});
+  again->load(list->state());
+  EXPECT_DOUBLE_EQ(again->at(2, 1), 0.1);
+}
+
+TEST(Optimizer, RulesHoldForWhatTheyName) {
+  Problem problem({4, 4, 4});
+  auto opt = make_optimizer("sgd", problem.parameters, {{"weight_decay", 0.5}});
+  apply_rules(*opt, "layer1.*: lr=10; *3.weight weight_decay=0", false, "optimizer.groups");
+  problem.set_gradients(1);
+  opt->step(0.01);
+  for (size_t p = 0; p < 3; ++p)
+    for (size_t i = 0; i < 4; ++i)
+      problem.w[p][i] -= (p == 0 ? 0.1 : 0.01) * (problem.gradient(1, p, static_cast<int64_t>(i)) + (p == 2 ? 0 : 0.5) * problem.w[p][i]);
+  problem.expect_near(1e-6);
+  apply_rules(*opt, "", true, "optimizer.groups");  // parameters of one axis do not decay
+  EXPECT_EQ(opt->settings(0).weight_decay, 0);
+  for (const char* bad : {"layer9.*: lr=1", "layer1.weight: speed=1", "layer1.weight lr", "layer1.weight: lr=-1"})
+    EXPECT_THROW(apply_rules(*opt, bad, false, "optimizer.groups"), Error) << bad;
+}
+
+TEST(Optimizer, ClippingKeepsTheDirectionOrTheRange) {
+  Problem problem({3, 5});
+  auto opt = make_optimizer("sgd", problem.parameters);
+  problem.set_gradients(1);
+  double norm = opt->gradient_norm();
+  EXPECT_DOUBLE_EQ(opt->clip_norm(norm * 2), norm);
+  EXPECT_DOUBLE_EQ(opt->gradient_norm(), norm);
+  opt->clip_norm(norm / 4);
+  EXPECT_NEAR(opt->gradient_norm(), norm / 4, 1e-5);
+  EXPECT_NEAR(grad_of(problem.parameters[0].tensor).data<float>()[0], problem.gradient(1, 0, 0) / 4, 1e-5);
+  problem.set_gradients(1);
+  opt->clip_value(0.3);
+  for (int64_t i = 0; i < 5; ++i)
+    EXPECT_FLOAT_EQ(grad_of(problem.parameters[1].tensor).data<float>()[i],
+                    static_cast<float>(std::clamp(problem.gradient(1, 1, i), -0.3, 0.3)));
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#include "engine/autograd/composite.h"
+
+#include "core/state.h"
+#include "engine/autograd/autograd.h"
+#include "engine/ops/view.h"
+
+namespace tenon {
+namespace {
+
+/// Nodes beyond which a walk over the graph does not go: the walk that asked for this gradient is there already.
+class Fence {
+ public:
+  ~Fence() {
+    for (auto& [node, inputs] : nodes_) node->inputs = inputs;
+  }
+  void add(Node* n) { nodes_.emplace_back(n, n->inputs); }
+  void close() {
+    for (auto& [node, inputs] : nodes_) node->inputs = 0;
+  }
+
+ private:
+  std::vector<std::pair<Node*, uint16_t>> nodes_;
+};
+
+}  // namespace
+
+void composite_gradient(Grad& d, const std::vector<Tensor>& inputs, const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f) {
+  EnableGrad on;
+  Fence fence;
+  std::vector<Tensor> args = inputs, wanted;
+  std::vector<int> which;
+  for (int i = 0; i < d.inputs() && i < static_cast<int>(args.size()); ++i) {
+    Tensor& t = args[static_cast<size_t>(i)];
+    if (!d.needs(i) || !t) continue;
+    t = clone(t);
+    fence.add(autograd_meta(t)->fn);
+    wanted.push_back(t);
+    which.push_back(i);
+  }
+  std::vector<Tensor> outputs = f(args), roots, gradients;
+  for (size_t o = 0; o < outputs.size(); ++o)
+    if (d.out(static_cast<int>(o)) && outputs[o] && outputs[o].requires_grad()) {
+      roots.push_back(outputs[o]);
+      gradients.push_back(d.out(static_cast<int>(o)));
+    }
+  if (roots.empty() || wanted.empty()) return;
+  BackwardOptions create;
+  create.create_graph = true;
+  fence.close();
+  std::vector<Tensor> g = grad(roots, wanted, gradients, create, true);
+  for (size_t k = 0; k < which.size(); ++k) d.in(which[k]) = g[k];
+}
+
+}  // namespace tenon

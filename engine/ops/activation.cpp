@@ -1,0 +1,149 @@
+#include "engine/ops/activation.h"
+
+#include "core/parallel.h"
+#include "core/random.h"
+#include "engine/op/parametric.h"
+#include "engine/ops/dense.h"
+#include "engine/ops/loss.h"
+
+namespace tenon {
+namespace {
+
+// The values of Klambauer, Unterthiner, Mayr and Hochreiter, "Self-normalizing neural networks" (2017), as PyTorch has them.
+constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
+
+template <class T> T mish_slope(T x) {
+  T t = sc::tanh(sc::softplus(x));
+  return t + x * sc::sigmoid(x) * (T(1) - t * t);
+}
+template <> constexpr sc::Probe mish_slope(sc::Probe x) { return -x; }
+
+template <class T> T clamp6(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(6), T(6), x)); }
+template <class T> T unit(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(1), T(1), x)); }
+template <class T> T selu_value(T x) {
+  return sc::select(x > T(0), T(kSeluScale) * x, T(kSeluScale * kSeluAlpha) * (sc::exp(x) - T(1)));
+}
+
+}  // namespace
+
+//        name         ONNX           forward                                    gradient                                               values for tests
+OP_UNARY(mish,         "",            x * sc::tanh(sc::softplus(x)),             g * mish_slope(x),                                     in(-3, 3))
+OP_UNARY(selu,         "Selu",            selu_value(x),
+         sc::select(x > T(0), g * T(kSeluScale), g * T(kSeluScale * kSeluAlpha) * sc::exp(x)),                                          apart_from_zero(-2, 2, 0.1))
+OP_UNARY(hardswish,    "HardSwish",   x * clamp6(x + T(3)) / T(6),
+         sc::select(x > T(-3), sc::select(x < T(3), g * (x / T(3) + T(0.5)), g), T(0)),                                                  in(-2.5, 2.5))
+OP_UNARY(softsign,     "Softsign",    x / (T(1) + sc::abs(x)),                   g / ((T(1) + sc::abs(x)) * (T(1) + sc::abs(x))),       apart_from_zero(-2, 2, 0.1))
+OP_UNARY(tanhshrink,   "",            x - sc::tanh(x),                           g * sc::tanh(x) * sc::tanh(x),                         in(-2, 2))
+OP_UNARY(logsigmoid,   "",            -sc::softplus(-x),                         g * sc::sigmoid(-x),                                   in(-3, 3))
+
+//             name         ONNX           forward(x, a, b)                                  gradient(g, x, a, b)                       test values, a, b, export
+OP_PARAMETRIC(elu,          "Elu",         sc::select(x > T(0), x, a * (sc::exp(x) - T(1))), sc::select(x > T(0), g, g * a * sc::exp(x)),
+              apart_from_zero(-2, 2, 0.1), 1.3, 0, o.set("alpha", a))
+OP_PARAMETRIC(celu,         "Celu",        sc::select(x > T(0), x, a * (sc::exp(x / a) - T(1))), sc::select(x > T(0), g, g * sc::exp(x / a)),
+              apart_from_zero(-2, 2, 0.1), 1.3, 0, o.set("alpha", a))
+OP_PARAMETRIC(leaky_relu,   "LeakyRelu",   sc::select(x > T(0), x, a * x),                   sc::select(x > T(0), g, g * a),
+              apart_from_zero(-2, 2, 0.1), 0.2, 0, o.set("alpha", a))
+OP_PARAMETRIC(hardtanh,     "Clip",        sc::select(x < a, a, sc::select(x > b, b, x)),    sc::select(x > a, sc::select(x < b, g, T(0)), T(0)),
+              in(-0.9, 0.6), -1, 0.7, (o.numbers = {a, b}))
+OP_PARAMETRIC(hardsigmoid,  "HardSigmoid", unit(a * x + b),                                  sc::select(a * x + b > T(0), sc::select(a * x + b < T(1), g * a, T(0)), T(0)),
+              in(-2.5, 2.5), 1.0 / 6, 0.5, (o.set("alpha", a), o.set("beta", b)))
+OP_PARAMETRIC(softplus_beta, "",           sc::select(x * a > b, x, sc::softplus(x * a) / a), sc::select(x * a > b, g, g * sc::sigmoid(x * a)),
+              in(-2, 2), 1.5, 20, (void)o)
+OP_PARAMETRIC(softshrink,   "Shrink",      sc::select(x > a, x - a, sc::select(x < -a, x + a, x * T(0))), sc::select(x > a, g, sc::select(x < -a, g, T(0))),
+              apart_from_zero(-1, 1, 0.4), 0.3, 0, (o.set("lambd", a), o.set("bias", a)))
+OP_PARAMETRIC(hardshrink,   "Shrink",      sc::select(x > a, x, sc::select(x < -a, x, x * T(0))), sc::select(x > a, g, sc::select(x < -a, g, T(0))),
+              apart_from_zero(-1, 1, 0.4), 0.3, 0, o.set("lambd", a))
+OP_PARAMETRIC(threshold,    "",            sc::select(x <= a, b, x),                          sc::select(x > a, g, T(0)),
+              apart_from_zero(-1, 1, 0.4), 0.3, 5, (void)o)
+
+Tensor relu6(const Tensor& x) { return hardtanh_with(x, 0, 6); }
+Tensor hardsigmoid(const Tensor& x, double alpha, double beta) { return hardsigmoid_with(x, alpha, beta); }
+Tensor elu(const Tensor& x, double alpha) { return elu_with(x, alpha, 0); }
+Tensor celu(const Tensor& x, double alpha) {
+  if (alpha == 0) throw Error("celu: alpha cannot be 0");
+  return celu_with(x, alpha, 0);
+}
+Tensor leaky_relu(const Tensor& x, double negative_slope) { return leaky_relu_with(x, negative_slope, 0); }
+Tensor hardtanh(const Tensor& x, double min_val, double max_val) {
+  if (!(min_val <= max_val)) throw Error("hardtanh: min_val is above max_val");
+  return hardtanh_with(x, min_val, max_val);
+}
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  if (beta == 1 && threshold >= 20) return softplus(x);  // beyond 20 the two differ by less than f32 holds
+  return softplus_beta_with(x, beta, threshold);
+}
+Tensor softshrink(const Tensor& x, double lambd) {
+  if (!(lambd >= 0)) throw Error("softshrink: lambd is below 0");
+  return softshrink_with(x, lambd, 0);
+}
+Tensor hardshrink(const Tensor& x, double lambd) { return hardshrink_with(x, lambd, 0); }
+Tensor threshold(const Tensor& x, double limit, double value) { return threshold_with(x, limit, value); }
+
+Tensor prelu(const Tensor& x, const Tensor& weight) {
+  if (weight.ndim() > 1) throw Error("prelu: a weight of size " + to_string(weight.size()) + "; it must be one number, or one for every channel");
+  Tensor w = weight;
+  if (weight.numel() > 1) {
+    if (x.ndim() < 2 || x.size(1) != weight.numel())
+      throw Error("prelu: " + std::to_string(weight.numel()) + " weights do not fit an input of size " + to_string(x.size()), "give one weight, or one a channel (axis 1)");
+    Shape s = Dims::filled(x.ndim(), 1);
+    s[1] = weight.numel();
+    w = view(weight, s);
+  }
+  return where(gt(x, 0), x, mul(x, w));
+}
+
+Tensor glu(const Tensor& x, int axis) {
+  int a = wrap_axis(axis, x.ndim());
+  int64_t n = x.size(a);
+  if (n % 2) throw Error("glu: axis " + std::to_string(axis) + " of an input of size " + to_string(x.size()) + " cannot be halved");
+  return mul(narrow(x, a, 0, n / 2), sigmoid(narrow(x, a, n / 2, n / 2)));
+}
+
+Tensor softmin(const Tensor& x, int axis) { return softmax(neg(x), axis); }
+
+namespace {
+
+/// The slope of each element: 1 where x is positive, else random. Not differentiable: the noise is held fixed.
+struct RreluSlope {
+  static constexpr OpInfo info{"rrelu_slope", "", Kind::random};
+  struct Attrs {
+    double lower, upper;
+    uint64_t seed, stream, offset;
+    template <class F> void fields(F&& f) const {
+      f("lower", lower);
+      f("upper", upper);
+      f("seed", seed);
+      f("stream", stream);
+      f("offset", offset);
+    }
+  };
+  static Meta infer(const Attrs&, const Meta& x) {
+    ops::common_float({&x});
+    return x;
+  }
+  static void cpu(const Call& c) {
+    const auto& a = c.as<Attrs>();
+    Tensor x = ops::dense(c.in[0]);
+    Philox random{a.seed, a.stream};
+    ops::float_or_double(x.dtype(), [&](auto one) {
+      using T = decltype(one);
+      const T* from = x.data<T>();
+      T* to = c.out[0].data<T>();
+      parallel_for(x.numel(), 8192, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          to[i] = from[i] > T(0) ? T(1) : static_cast<T>(a.lower + (a.upper - a.lower) * static_cast<double>(random.uniform(a.offset * 4 + static_cast<uint64_t>(i))));
+      });
+    });
+  }
+  static void samples(Samples& s) { s.add("matrix", Attrs{0.1, 0.3, 1, 2, 0}, {s.values({3, 5})}); }
+};
+const Register<RreluSlope> rrelu_slope_op;
+
+}  // namespace
+
+Tensor rrelu(const Tensor& x, double lower, double upper, uint64_t seed, uint64_t stream, uint64_t offset) {
+  if (!(lower <= upper)) throw Error("rrelu: the lower slope is above the upper one");
+  return mul(x, apply<RreluSlope>({lower, upper, seed, stream, offset}, x));
+}
+
+}  // namespace tenon
