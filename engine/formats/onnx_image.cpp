@@ -295,6 +295,48 @@ TENON_ONNX(GridSample) {
   return {cast(y, c.input(0).dtype())};
 }
 
+// A convolution whose every tap is moved by an offset of its own, between the pixels by bilinear weights; outside is 0. Dai et al. (2017).
+TENON_ONNX(DeformConv) {
+  const Tensor x = contiguous(cast(c.input(0), DType::f64)), w = contiguous(cast(c.input(1), DType::f64)), offset = contiguous(cast(c.input(2), DType::f64));
+  if (x.ndim() != 4 || w.ndim() != 4) throw OnnxUnsupported("other than two spatial axes are not supported");
+  const int64_t n = x.size(0), ic = x.size(1), h = x.size(2), wide = x.size(3), oc = w.size(0), kh = w.size(2), kw = w.size(3), taps = kh * kw;
+  const int64_t groups = c.node.integer("group", 1), parts = c.node.integer("offset_group", 1);
+  const std::vector<int64_t> dil = c.node.integers("dilations", {1, 1}), stride = c.node.integers("strides", {1, 1}), pads = c.node.integers("pads", {0, 0, 0, 0});
+  if (groups < 1 || parts < 1 || ic != w.size(1) * groups || oc % groups || ic % parts || offset.ndim() != 4 || offset.size(0) != n || offset.size(1) != parts * taps * 2 || dil.size() != 2 ||
+      stride.size() != 2 || pads.size() != 4)
+    throw Error(fmt::format("weights of size {} and offsets of size {} do not fit an input of size {}", to_string(w.size()), to_string(offset.size()), to_string(x.size())));
+  const int64_t oh = offset.size(2), ow = offset.size(3), out = oh * ow;
+  const Tensor mask = c.has(4) ? contiguous(cast(c.in[4], DType::f64)) : Tensor();
+  if (mask && !(mask.size() == Shape{n, parts * taps, oh, ow})) throw Error(fmt::format("a mask of size {} does not fit offsets of size {}", to_string(mask.size()), to_string(offset.size())));
+  // [n, ic, taps, out]: what the taps see.
+  Tensor seen = empty({n, ic, taps, out}, DType::f64);
+  parallel_for(n * ic, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const int64_t b = plane / ic, part = plane % ic / (ic / parts);
+      const double* image = x.data<double>() + plane * h * wide;
+      auto pixel = [&](int64_t i, int64_t j) { return i >= 0 && i < h && j >= 0 && j < wide ? image[i * wide + j] : 0.0; };
+      for (int64_t k = 0; k < taps; ++k)
+        for (int64_t p = 0; p < out; ++p) {
+          const double* moved = offset.data<double>() + ((b * parts + part) * taps + k) * 2 * out + p;
+          const double y = static_cast<double>(p / ow * stride[0] - pads[0] + k / kw * dil[0]) + moved[0], v = static_cast<double>(p % ow * stride[1] - pads[1] + k % kw * dil[1]) + moved[out];
+          double value = 0;
+          if (y > -1 && v > -1 && y < static_cast<double>(h) && v < static_cast<double>(wide)) {
+            const auto i = static_cast<int64_t>(std::floor(y)), j = static_cast<int64_t>(std::floor(v));
+            const double a = y - std::floor(y), e = v - std::floor(v);
+            value = (1 - a) * ((1 - e) * pixel(i, j) + e * pixel(i, j + 1)) + a * ((1 - e) * pixel(i + 1, j) + e * pixel(i + 1, j + 1));
+          }
+          if (mask) value *= mask.data<double>()[((b * parts + part) * taps + k) * out + p];
+          seen.data<double>()[(plane * taps + k) * out + p] = value;
+        }
+    }
+  });
+  const int64_t depth = ic / groups * taps;
+  const Tensor kernels = expand(unsqueeze(reshape(w, {groups, oc / groups, depth}), 0), {n, groups, oc / groups, depth});
+  Tensor y = reshape(matmul(kernels, reshape(seen, {n, groups, depth, out})), {n, oc, oh, ow});
+  if (c.has(3)) y = add(y, reshape(cast(c.in[3], DType::f64), {oc, 1, 1}));
+  return {cast(y, c.input(0).dtype())};
+}
+
 TENON_ONNX(AffineGrid) {
   const Tensor theta = c.input(0);
   const std::vector<int64_t> size = c.list(1, "");

@@ -1,5 +1,6 @@
 // ONNX operators element by element that are more than a pointwise op of the registry.
 #include <cmath>
+#include <cstring>
 
 #include "engine/formats/onnx_operator.h"
 #include "engine/ops/create.h"
@@ -69,6 +70,16 @@ Tensor converted(const OnnxCall& c, DType to) {
 }
 TENON_ONNX(Cast) { return {converted(c, dtype_of_number(c.node.integer("to", 0)))}; }
 TENON_ONNX(CastLike) { return {converted(c, c.input(1).dtype())}; }
+
+// The same bits seen as another type of the same width.
+TENON_ONNX(BitCast) {
+  const DType to = dtype_of_number(c.node.integer("to", 0));
+  const Tensor x = contiguous(c.input(0));
+  if (itemsize(to) != itemsize(x.dtype())) throw Error(fmt::format("{} and {} are of different widths", name(x.dtype()), name(to)));
+  const Tensor y = empty(x.size(), to);
+  if (x.nbytes()) std::memcpy(y.raw(), x.raw(), x.nbytes());
+  return {y};
+}
 
 }  // namespace
 }  // namespace tenon::formats
