@@ -15,7 +15,8 @@ namespace tenon::linalg {
 inline DType need_matrix(const Meta& a, bool square) {
   const DType t = ops::common_float({&a});
   if (a.shape.n < 2) throw Error(fmt::format("size {} has no matrix: two axes at least", to_string(a.shape)));
-  if (square && a.shape[a.shape.n - 1] != a.shape[a.shape.n - 2]) throw Error(fmt::format("matrices of size {} are not square", to_string(a.shape)));
+  if (square && a.shape[a.shape.n - 1] != a.shape[a.shape.n - 2])
+    throw Error(fmt::format("matrices of size {} are not square", to_string(a.shape)));
   return t;
 }
 
@@ -26,7 +27,8 @@ inline int64_t matrices(const Shape& s) {
 }
 
 /// f(i) for every matrix of a batch; one of n rows is some n^3 of work.
-template <class F> void each(int64_t count, int64_t n, const F& f) {
+template <class F>
+void each(int64_t count, int64_t n, const F& f) {
   parallel_for(count, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n * n * n)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) f(i);
   });
@@ -38,10 +40,6 @@ inline std::string which(int64_t i, const Shape& s) { return s.n == 2 ? "the mat
 inline Tensor transposed(const Tensor& a) { return transpose(a, -1, -2); }
 
 /// n x n with ones on the diagonal.
-inline Tensor identity(int64_t n, DType t) {
-  Tensor i = zeros({n, n}, t);
-  for (int64_t k = 0; k < n; ++k) ops::float_or_double(t, [&](auto one) { i.data<decltype(one)>()[k * n + k] = 1; });
-  return i;
-}
+inline Tensor identity(int64_t n, DType t) { return eye(n, -1, t); }
 
 }  // namespace tenon::linalg
