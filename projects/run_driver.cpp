@@ -59,14 +59,13 @@ struct RunDriver::Impl {
   double trained = 0;  ///< seconds, pauses left out, earlier calls on this run included
   bool clock_runs = false;
   Clock::time_point clock_from, rate_from;
-  int64_t rate_samples = 0;
+  int64_t rate_samples = 0, rate_targets = 0;
   int64_t saved_step = -1;
 
   void work();
   void train();
   bool next_step_wanted();
   void after_step(const StepResult& r);
-  bool evaluation_due() const;
   void evaluate();
   void save_checkpoint();
   void publish(std::vector<MetricRow> rows);
@@ -135,7 +134,7 @@ void RunDriver::Impl::start_clock() {
   if (clock_runs) return;
   clock_runs = true;
   clock_from = rate_from = Clock::now();
-  rate_samples = 0;
+  rate_samples = rate_targets = 0;
 }
 
 void RunDriver::Impl::stop_clock() {
@@ -169,18 +168,12 @@ void RunDriver::Impl::work() {
   end.notify_all();
 }
 
-/// At the end of every so many epochs, and when the run is finished.
-bool RunDriver::Impl::evaluation_due() const {
-  const int64_t every = session->recipe().integer("eval_every"), done = session->steps_done(), epoch = session->steps_per_epoch();
-  return every > 0 && done > 0 && (session->finished() || (done % epoch == 0 && done / epoch % every == 0));
-}
-
 void RunDriver::Impl::train() {
   const int64_t every = session->recipe().integer("checkpoint_every");
   if (saved_step < 0) save_checkpoint();
   start_clock();
   // A stop may have come between the last step of an epoch and its evaluation.
-  if (!fresh && evaluation_due()) {
+  if (!fresh && session->evaluation_due()) {
     const auto evaluated = project->metric(info.id, "test_loss");
     if (evaluated.empty() || evaluated.back().step < session->steps_done()) {
       evaluate();
@@ -191,11 +184,11 @@ void RunDriver::Impl::train() {
     start_clock();
     const StepResult r = session->step();
     after_step(r);
-    if (!r.applied)
+    if (!r.applied && r.overflow.empty())
       throw Error(fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step,
                               std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
                   fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.", project->path(), info.name));
-    if (evaluation_due()) evaluate();
+    if (session->evaluation_due()) evaluate();
     if (r.epoch_end || session->finished() || (every > 0 && r.step % every == 0)) save_checkpoint();
     if (const std::string disk = recorder->error(); !disk.empty()) throw Error(disk);
   }
@@ -245,18 +238,22 @@ bool RunDriver::Impl::next_step_wanted() {
 
 void RunDriver::Impl::after_step(const StepResult& r) {
   const double wall = seconds();
-  std::vector<MetricRow> rows = {
-      {"loss", {r.step, wall, r.loss}}, {"lr", {r.step, wall, r.lr}}, {"grad_norm", {r.step, wall, r.grad_norm}}};
+  std::vector<MetricRow> rows = {{"loss", {r.step, wall, r.loss}}, {"lr", {r.step, wall, r.lr}}};
+  // A gradient that overflowed only because it was scaled is no fault of the model.
+  if (r.overflow.empty()) rows.push_back({"grad_norm", {r.step, wall, r.grad_norm}});
+  if (session->recipe().text("amp") == "fp16") rows.push_back({"loss_scale", {r.step, wall, r.loss_scale}});
   const PoolStats memory = pool_stats();
   rate_samples += r.samples;
+  rate_targets += r.targets;
   const double rate_seconds = seconds_since(rate_from);
   double rate = -1;
   if (rate_seconds > 0.5) {
     rate = static_cast<double>(rate_samples) / rate_seconds;
     rows.push_back({"samples_per_second", {r.step, wall, rate}});
+    if (session->is_text()) rows.push_back({"tokens_per_second", {r.step, wall, static_cast<double>(rate_targets) / rate_seconds}});
     rows.push_back({"memory_bytes", {r.step, wall, static_cast<double>(memory.live_bytes)}});
     rate_from = Clock::now();
-    rate_samples = 0;
+    rate_samples = rate_targets = 0;
   }
   {
     std::lock_guard lock(mutex);
@@ -269,6 +266,11 @@ void RunDriver::Impl::after_step(const StepResult& r) {
     s.live_bytes = memory.live_bytes;
     s.peak_bytes = memory.peak_bytes;
     if (rate >= 0) s.samples_per_second = rate;
+    if (!r.overflow.empty()) {
+      ++s.skipped;
+      s.skipped_step = r.step;
+      s.skipped_for = r.overflow;
+    }
     if (!r.finite && !s.nan) {
       s.nan = true;
       s.nan_step = r.step;
@@ -290,15 +292,15 @@ void RunDriver::Impl::evaluate() {
     throw;
   }
   const int64_t step = session->steps_done();
-  const bool classes = e.accuracy >= 0;
+  session->report(e);
   std::vector<MetricRow> rows = {{"test_loss", {step, seconds(), e.loss}}};
-  if (classes) rows.push_back({"test_accuracy", {step, seconds(), e.accuracy}});
-  const double value = classes ? e.accuracy : e.loss;
-  const bool better = best.is_null() || (classes ? value > best.at("value").get<double>() : value < best.at("value").get<double>());
-  if (better && std::isfinite(value)) best = {{"metric", classes ? "test_accuracy" : "test_loss"}, {"value", value}, {"step", step}};
+  for (const Judgement& j : e.judgements) rows.push_back({"test_" + j.name, {step, seconds(), j.value}});
+  const double value = e.decisive.value;
+  const bool better = best.is_null() || (e.decisive.higher_is_better ? value > best.at("value").get<double>() : value < best.at("value").get<double>());
+  if (better && std::isfinite(value)) best = {{"metric", "test_" + e.decisive.name}, {"value", value}, {"step", step}};
   publish(std::move(rows));
   rate_from = Clock::now();
-  rate_samples = 0;
+  rate_samples = rate_targets = 0;
 }
 
 void RunDriver::Impl::save_checkpoint() {

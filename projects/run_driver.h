@@ -29,6 +29,8 @@ struct RunStatus {
   int64_t live_bytes = 0, peak_bytes = 0;                  ///< memory of tensors
   bool nan = false;                                        ///< the loss or a gradient stopped being finite; see nan_step
   int64_t nan_step = 0;
+  int64_t skipped = 0, skipped_step = 0;                   ///< updates left out because a scaled gradient overflowed (amp = fp16); the last one
+  std::string skipped_for;                                 ///< the parameter whose gradient it was
   std::string error;                                       ///< why it failed, in words
 };
 

@@ -27,6 +27,7 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
   while (session->steps_done() < step) {
     if (progress && !progress(session->steps_done() - from.step, step - from.step)) throw Error("cancelled");
     session->step();
+    if (session->watches_evaluations() && session->evaluation_due()) session->report(session->evaluate());
   }
   return session;
 }

@@ -20,6 +20,7 @@ class Spoiled : public Dataset {
   Meta input() const override { return inner_->input(); }
   Meta target() const override { return inner_->target(); }
   int64_t classes() const override { return inner_->classes(); }
+  std::string task() const override { return inner_->task(); }
   std::string class_name(int64_t i) const override { return inner_->class_name(i); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     inner_->fetch(rows, count, x, y);

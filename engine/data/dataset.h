@@ -19,6 +19,11 @@ class Dataset {
   virtual Meta target() const = 0;
   /// Number of classes of a target that is a class index; 0 where the target is a value.
   virtual int64_t classes() const { return 0; }
+  /// What is to be learnt: "classification" (a class), "segmentation" (a class a pixel), "language" (the next token at every place),
+  /// "binary" (0 or 1 as f32), "regression" (values).
+  virtual std::string task() const { return classes() == 0 ? "regression" : target().shape.n == 0 ? "classification" : "segmentation"; }
+  /// Of text: how many bytes a token of the targets stands for, on average.
+  virtual double bytes_per_token() const { return 1; }
   /// What a class is called ("Sneaker"); its number where it has no name.
   virtual std::string class_name(int64_t index) const { return std::to_string(index); }
   /// Writes the inputs and targets of `count` rows one after the other to dense memory. Throws Error naming the row.

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "engine/data/dataset.h"
+#include "engine/nn/loss.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
 
@@ -24,6 +25,14 @@ std::vector<RecipeKey> plain_keys() {
       {"checkpoint_every", I{200}, 0, huge, "steps between checkpoints; 0: only at the end of an epoch", {}},
       {"on_nan", S("stop"), none, none, "what to do when the loss or a gradient is not finite: stop before the weights are written, or go on",
        {"stop", "continue"}},
+      {"amp", S("none"), none, none, "mixed precision: ops compute in this type where their definition allows it", {"none", "bf16", "fp16"}},
+      {"average.type", S("none"), none, none,
+       "weights averaged over the steps (ema) or over the epochs (swa), kept beside those that are trained", {"none", "ema", "swa"}},
+      {"average.decay", 0.999, 0, 0.9999999, "ema: memory of the average", {}},
+      {"average.start_epochs", 0.0, 0, 1e6, "epochs before the average begins", {}},
+      {"average.evaluate", true, none, none, "evaluate with the averaged weights", {}},
+      {"data.target", S("own"), none, none, "what is to be learnt: the data set's own target, or the input itself", {"own", "input"}},
+      {"data.micro_batches", I{1}, 1, 1e6, "parts a batch is computed in, one after the other: the gradients add up to the whole batch's", {}},
       {"data.dir", S(""), none, none, "where the data set's files are; empty: where the distribution's package puts them", {}},
       {"data.batch_size", I{64}, 1, huge, "samples a step", {}},
       {"data.shuffle", true, none, none, "a new order every epoch", {}},
@@ -69,10 +78,19 @@ void add_attr(std::vector<RecipeKey>& keys, const RecipeGroup& g, const RecipeGr
     if (!k.choices.empty() && std::find(k.choices.begin(), k.choices.end(), c) == k.choices.end()) k.choices.push_back(c);
 }
 
+/// Losses that compare an output with a target.
+RecipeGroup losses() {
+  RecipeGroup g{"loss", "type", "cross_entropy", "what is minimised", {}};
+  for (const nn::LossDef* def : nn::loss_types())
+    if (def->info.inputs - def->info.optional == 2) g.members.push_back({def->info.type, def->info.help, &def->info.attrs});
+  return g;
+}
+
 }  // namespace
 
 const std::vector<RecipeGroup>& recipe_groups() {
   static const std::vector<RecipeGroup> groups = {
+      losses(),
       group("data", "dataset", "fashion-mnist", "the data set", data::dataset_kinds()),
       group("optimizer", "type", "adam", "how the weights follow the gradients", optim::optimizers()),
       group("schedule", "type", "constant", "how the learning rate changes", optim::schedules()),
@@ -82,7 +100,6 @@ const std::vector<RecipeGroup>& recipe_groups() {
 
 std::vector<RecipeKey> make_recipe_table() {
   std::vector<RecipeKey> keys = plain_keys();
-  keys.push_back({"loss.type", S("cross_entropy"), none, none, "what is minimised", {"cross_entropy", "mse"}});
   for (const RecipeGroup& g : recipe_groups()) {
     RecipeKey selector{g.name + "." + g.selector, g.fallback, none, none, g.help, {}};
     for (const auto& m : g.members) selector.choices.push_back(m.name);

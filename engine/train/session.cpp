@@ -5,28 +5,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
 
 #include "core/error.h"
 #include "core/profile.h"
-#include "core/state.h"
 #include "engine/autograd/autograd.h"
-#include "engine/data/loader.h"
-#include "engine/model/graph_module.h"
 #include "engine/nn/random_state.h"
+#include "engine/op/autocast.h"
 #include "engine/ops/create.h"
-#include "engine/ops/loss.h"
+#include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
-#include "engine/optim/optimizer.h"
-#include "engine/optim/schedule.h"
-#include "engine/train/recipe.h"
+#include "engine/train/session_impl.h"
 
 namespace tenon {
 namespace {
-
-constexpr int kStateVersion = 1;
-constexpr int64_t kEvaluationBatch = 256;
 
 data::Options data_options(const Recipe& r) {
   data::Options o;
@@ -72,48 +63,24 @@ void check_memory(const ModelSpec& spec, int64_t batch) {
   if (need > have)
     throw Error::usage(fmt::format("data.batch_size = {}: a step would need about {} of memory; this machine has {}", batch,
                                    bytes_text(need), bytes_text(have)),
-                       "use a smaller batch");
+                       "use a smaller batch, or compute it in parts: data.micro_batches");
 }
 
 }  // namespace
-
-struct TrainingSession::Impl {
-  ModelSpec spec;
-  Recipe recipe;
-  data::Split data;
-  std::shared_ptr<GraphModule> model;
-  std::unique_ptr<optim::Optimizer> optimizer;
-  std::unique_ptr<optim::Schedule> schedule;
-  std::unique_ptr<data::Loader> loader;
-  std::vector<TrainingObserver*> observers;
-  bool cross_entropy = true, stop_on_nan = true;
-  const uint32_t group = new_group();
-  uint64_t seed = 0;
-  int64_t per_epoch = 0, total = 0;
-
-  // The state beside the tensors.
-  int64_t done = 0;
-  double base_lr = 0;
-
-  Impl(const ModelSpec& s, const Recipe& r) : spec(s), recipe(r) {}
-  void build();
-  void check_ends() const;
-  Tensor loss_of(const Tensor& output, const Tensor& target) const;
-  StepResult step();
-  Evaluation evaluate(const EvalProgress& progress);
-  std::vector<nn::Named> tensors() const;
-  template <class F>
-  void tell(const F& f) {
-    for (TrainingObserver* o : observers) f(*o);
-  }
-};
 
 void TrainingSession::Impl::build() {
   GroupScope scope(group);  // the loader's workers take it over
   PhaseScope phase(Phase::build);
   seed = static_cast<uint64_t>(recipe.integer("seed"));
   stop_on_nan = recipe.text("on_nan") == "stop";
-  cross_entropy = recipe.text("loss.type") == "cross_entropy";
+  target_is_input = recipe.text("data.target") == "input";
+  clip_norm = recipe.number("optimizer.clip_norm");
+  clip_value = recipe.number("optimizer.clip_value");
+  micro_batches = recipe.integer("data.micro_batches");
+  if (const std::string& amp = recipe.text("amp"); amp != "none") {
+    low = amp == "bf16" ? DType::bf16 : DType::f16;
+    if (low == DType::f16) scaler.emplace();
+  }
   data = data::open_dataset(recipe.text("data.dataset"), data_options(recipe));
   int64_t batch = recipe.integer("data.batch_size");
   if (batch > data.train->size())
@@ -122,12 +89,15 @@ void TrainingSession::Impl::build() {
   {
     // Whether the model fits at all comes before whether it fits the memory.
     GraphModule trial(spec, {DeviceType::meta});
-    check_memory(spec, batch);
+    check_memory(spec, (batch + micro_batches - 1) / micro_batches);
   }
   model = std::make_shared<GraphModule>(spec);
-  check_ends();
+  task.emplace(recipe, *data.train, model->input(), model->output());
   model->initialize(seed);
   optimizer = make_optimizer(model->parameters(), recipe);
+  if (optimizer->needs_closure() && (scaler || clip_norm > 0 || clip_value > 0))
+    throw Error::usage("optimizer.type = " + recipe.text("optimizer.type") + " searches along a line: neither amp = fp16 nor clipping goes with it");
+  build_average();
   loader = std::make_unique<data::Loader>(data.train, loader_options(recipe));
   per_epoch = loader->batches_per_epoch();
   int64_t all = recipe.integer("epochs") * per_epoch, limit = recipe.integer("max_steps");
@@ -138,31 +108,82 @@ void TrainingSession::Impl::build() {
   schedule = optim::warmed_up(optim::make_schedule(recipe.text("schedule.type"), recipe.attrs("schedule"), {all, per_epoch, warmup}), warmup);
 }
 
-void TrainingSession::Impl::check_ends() const {
-  Meta in = data.train->input(), target = data.train->target();
-  const std::string& name = recipe.text("data.dataset");
-  if (!(model->input().shape == in.shape))
-    throw Error(fmt::format("the model takes samples of shape {}; those of data set {} have shape {}", to_string(model->input().shape),
-                            name, to_string(in.shape)),
-                "set the shape of the Input layer to the data set's");
-  const Shape& out = model->output().shape;
-  int64_t classes = data.train->classes();
-  if (classes > 0 && !(out == Shape{classes}))
-    throw Error(fmt::format("the model gives {} for each sample; data set {} has {} classes, which need [{}]", to_string(out), name,
-                            classes, classes),
-                "set the last layer's out_features to the number of classes");
-  if (classes == 0 && cross_entropy)
-    throw Error::usage(fmt::format("loss.type = cross_entropy needs classes; the targets of data set {} are values", name),
-                       "use loss.type = mse");
-  if (classes == 0 && !(out == target.shape))
-    throw Error(fmt::format("the model gives {} for each sample; the targets of data set {} have shape {}", to_string(out), name,
-                            to_string(target.shape)));
+void TrainingSession::Impl::build_average() {
+  const std::string& type = recipe.text("average.type");
+  if (type == "none") return;
+  // Running statistics go with the weights they were taken at.
+  std::vector<nn::Named> all = model->parameters();
+  for (const nn::Named& b : model->buffers()) all.push_back(b);
+  average.emplace(std::move(all), type == "ema" ? recipe.number("average.decay") : -1);
 }
 
-Tensor TrainingSession::Impl::loss_of(const Tensor& output, const Tensor& target) const {
-  if (cross_entropy) return tenon::cross_entropy(output, target);
-  int64_t classes = data.train->classes();
-  return mse_loss(output, classes > 0 ? one_hot(target, classes, output.dtype()) : target);
+double TrainingSession::Impl::gradients(const data::Batch& batch, bool observed) {
+  optimizer->zero_grad();
+  const Tensor& target = target_of(batch);
+  const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);
+  double total_loss = 0;
+  for (int64_t part = 0; part < parts; ++part) {
+    int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
+    double share = static_cast<double>(count) / static_cast<double>(n);
+    Tensor loss;
+    {
+      PhaseScope phase(Phase::forward);
+      ProfileScope span("forward");
+      std::optional<AutocastScope> autocast;
+      if (low) autocast.emplace(*low);
+      Tensor output = (*model)(parts == 1 ? batch.x : narrow(batch.x, 0, begin, count));
+      loss = task->loss(output, parts == 1 ? target : narrow(target, 0, begin, count));
+      if (observed && part + 1 == parts) tell([&](TrainingObserver& o) { o.on_forward(output, loss); });
+    }
+    total_loss += item(loss) * share;
+    double factor = share * (scaler ? scaler->scale() : 1);
+    PhaseScope phase(Phase::backward);
+    ProfileScope span("backward");
+    backward(factor == 1 ? loss : mul(loss, factor));
+  }
+  return total_loss;
+}
+
+/// Clips, updates, and decides whether to.
+void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch) {
+  ProfileScope span("optimizer");
+  {
+    ProfileScope norm("gradient norm");
+    r.grad_norm = optimizer->gradient_norm();
+  }
+  if (scaler) {
+    r.loss_scale = scaler->scale();
+    bool overflowed = std::isfinite(r.loss) && !std::isfinite(r.grad_norm) && !scaler->hopeless();
+    if (overflowed) {
+      const auto& norms = optimizer->gradient_norms();
+      for (size_t i = 0; i < norms.size() && r.overflow.empty(); ++i)
+        if (!std::isfinite(norms[i])) r.overflow = optimizer->parameters()[i].name;
+    } else {
+      optimizer->scale_gradients(1 / r.loss_scale);
+      r.grad_norm /= r.loss_scale;
+    }
+    scaler->update(overflowed);
+  }
+  r.finite = std::isfinite(r.loss) && (std::isfinite(r.grad_norm) || !r.overflow.empty());
+  r.applied = r.overflow.empty() && (r.finite || !stop_on_nan);
+  if (!r.applied) return;
+  if (clip_value > 0) optimizer->clip_value(clip_value);
+  if (clip_norm > 0) {
+    if (clip_value > 0) optimizer->gradient_norm();
+    optimizer->clip_norm(clip_norm);
+  }
+  if (!optimizer->needs_closure()) return optimizer->step(r.lr);
+  const nn::RandomState start = {seed, static_cast<uint64_t>(done), 0};
+  optimizer->step(r.lr, r.loss, [&] {
+    nn::RandomScope again(start);  // the same function at every point of the line
+    return gradients(batch, false);
+  });
+}
+
+void TrainingSession::Impl::average_weights(const StepResult& r) {
+  if (!average || !r.applied) return;
+  if (static_cast<double>(done) < recipe.number("average.start_epochs") * static_cast<double>(per_epoch)) return;
+  if (recipe.text("average.type") == "ema" || r.epoch_end) average->update();
 }
 
 StepResult TrainingSession::Impl::step() {
@@ -184,90 +205,19 @@ StepResult TrainingSession::Impl::step() {
   r.index = batch.index;
   r.epoch_end = batch.index + 1 == per_epoch;
   r.samples = static_cast<int64_t>(batch.rows.size());
+  r.targets = r.samples * task->targets_per_sample();
   r.rows = batch.rows;
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
-  optimizer->zero_grad();
-  {
-    Tensor loss;
-    {
-      PhaseScope phase(Phase::forward);
-      ProfileScope span("forward");
-      Tensor output = (*model)(batch.x);
-      loss = loss_of(output, batch.y);
-      tell([&](TrainingObserver& o) { o.on_forward(output, loss); });
-    }
-    r.loss = item(loss);
-    PhaseScope phase(Phase::backward);
-    ProfileScope span("backward");
-    backward(loss);
-  }
+  r.loss = gradients(batch, true);
   tell([](TrainingObserver& o) { o.on_backward(); });
-  PhaseScope phase(Phase::optimizer);
-  ProfileScope span("optimizer");
   {
-    ProfileScope norm("gradient norm");
-    r.grad_norm = optimizer->gradient_norm();
+    PhaseScope phase(Phase::optimizer);
+    apply(r, batch);
+    ++done;
+    average_weights(r);
   }
-  r.finite = std::isfinite(r.loss) && std::isfinite(r.grad_norm);
-  r.applied = r.finite || !stop_on_nan;
-  if (r.applied) optimizer->step(r.lr);
-  ++done;
   tell([&](TrainingObserver& o) { o.on_step_end(r); });
   return r;
-}
-
-Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
-  PhaseScope phase(Phase::evaluate);
-  ModuleScope root(0);
-  NoGrad no_grad;
-  uint32_t seq = t_state.origin.seq;
-  struct TrainAgain {
-    nn::Module& m;
-    ~TrainAgain() { m.train(true); }
-  } again{*model};
-  model->train(false);
-  const data::Dataset& set = *data.test;
-  bool classes = set.classes() > 0;
-  Evaluation e;
-  double loss = 0;
-  int64_t batches = (set.size() + kEvaluationBatch - 1) / kEvaluationBatch;
-  for (int64_t b = 0; b < batches; ++b) {
-    if (progress && !progress(b, batches)) throw Error("the evaluation was cancelled");
-    std::vector<int64_t> rows(static_cast<size_t>(std::min(kEvaluationBatch, set.size() - b * kEvaluationBatch)));
-    std::iota(rows.begin(), rows.end(), b * kEvaluationBatch);
-    int64_t n = static_cast<int64_t>(rows.size());
-    data::Batch batch = data::fetch(set, std::move(rows));
-    Tensor output = contiguous((*model)(batch.x));
-    loss += item(loss_of(output, batch.y)) * static_cast<double>(n);
-    e.samples += n;
-    if (!classes) continue;
-    int64_t width = output.size(-1);
-    for (int64_t i = 0; i < n; ++i) {
-      const float* row = output.data<float>() + i * width;
-      // The first of equal maxima; a row with a NaN counts as wrong.
-      int64_t best = 0;
-      bool number = row[0] == row[0];
-      for (int64_t j = 1; j < width; ++j) {
-        number &= row[j] == row[j];
-        if (row[j] > row[best]) best = j;
-      }
-      e.correct += number && best == batch.y.data<int64_t>()[i];
-    }
-  }
-  if (progress) progress(batches, batches);
-  e.loss = e.samples ? loss / static_cast<double>(e.samples) : 0;
-  e.accuracy = classes && e.samples ? static_cast<double>(e.correct) / static_cast<double>(e.samples) : -1;
-  t_state.origin.seq = seq;
-  return e;
-}
-
-std::vector<nn::Named> TrainingSession::Impl::tensors() const {
-  std::vector<nn::Named> all;
-  for (const nn::Named& n : model->parameters()) all.push_back({"model/" + n.name, n.tensor});
-  for (const nn::Named& n : model->buffers()) all.push_back({"model/" + n.name, n.tensor});
-  for (const nn::Named& n : optimizer->state()) all.push_back({"optimizer/" + n.name, n.tensor});
-  std::sort(all.begin(), all.end(), [](const nn::Named& a, const nn::Named& b) { return a.name < b.name; });
-  return all;
 }
 
 TrainingSession::TrainingSession(const ModelSpec& spec, const Recipe& recipe) : impl_(new Impl(spec, recipe)) { impl_->build(); }
@@ -284,6 +234,7 @@ void TrainingSession::set_learning_rate(double base) {
   impl_->base_lr = base;
 }
 
+bool TrainingSession::is_text() const { return impl_->task->view().task == "language"; }
 uint32_t TrainingSession::group() const { return impl_->group; }
 
 StepResult TrainingSession::step() {
@@ -298,64 +249,12 @@ StepResult TrainingSession::step() {
 
 Evaluation TrainingSession::evaluate(const EvalProgress& progress) { return impl_->evaluate(progress); }
 
-Checkpoint TrainingSession::save() const {
-  const Impl& m = *impl_;
-  NoGrad no_grad;
-  CategoryScope category(Category::other);
-  Checkpoint c;
-  c.step = m.done;
-  for (const nn::Named& n : m.tensors()) c.tensors.emplace_back(n.name, clone(detach(n.tensor), Order::contiguous));
-  c.state = {{"version", kStateVersion}, {"step", m.done},       {"epoch", m.done / m.per_epoch},          {"cursor", m.done % m.per_epoch},
-             {"seed", m.seed},           {"base_lr", m.base_lr}, {"optimizer_steps", m.optimizer->steps()}};
-  return c;
+bool TrainingSession::evaluation_due() const {
+  const int64_t every = impl_->recipe.integer("eval_every"), done = impl_->done, epoch = impl_->per_epoch;
+  return every > 0 && done > 0 && (finished() || (done % epoch == 0 && done / epoch % every == 0));
 }
-
-void TrainingSession::load(const Checkpoint& c) {
-  Impl& m = *impl_;
-  auto number = [&](const char* key) -> const nlohmann::json& {
-    auto found = c.state.find(key);
-    if (found == c.state.end() || !found->is_number())
-      throw Error(fmt::format("the checkpoint of step {} has no number \"{}\" in its state", c.step, key));
-    return *found;
-  };
-  if (number("version").get<int64_t>() != kStateVersion)
-    throw Error(fmt::format("the checkpoint of step {} is of version {}; this program reads version {}", c.step,
-                            number("version").get<int64_t>(), kStateVersion));
-  if (number("seed").get<uint64_t>() != m.seed)
-    throw Error(
-        fmt::format("the checkpoint of step {} was made with seed {}; the recipe says {}", c.step, number("seed").get<uint64_t>(), m.seed));
-  int64_t done = number("step").get<int64_t>(), steps = number("optimizer_steps").get<int64_t>();
-  double base = number("base_lr").get<double>();
-  if (done < 0 || number("epoch").get<int64_t>() != done / m.per_epoch || number("cursor").get<int64_t>() != done % m.per_epoch)
-    throw Error(fmt::format("the checkpoint of step {} stands at batch {} of epoch {}; with this recipe an epoch has {} batches", done,
-                            number("cursor").get<int64_t>(), number("epoch").get<int64_t>(), m.per_epoch),
-                "the batch size or the data set differs from the run's");
-  std::map<std::string, Tensor> given(c.tensors.begin(), c.tensors.end());
-  auto mine = m.tensors();
-  for (const nn::Named& n : mine) {
-    auto found = given.find(n.name);
-    if (found == given.end())
-      throw Error(fmt::format("the checkpoint of step {} has no tensor \"{}\"", c.step, n.name),
-                  "it belongs to another model or optimizer");
-    const Tensor& t = found->second;
-    if (!(t.size() == n.tensor.size()) || t.dtype() != n.tensor.dtype())
-      throw Error(fmt::format("tensor \"{}\" of the checkpoint of step {} is {} {}, not {} {}", n.name, c.step, name(t.dtype()),
-                              to_string(t.size()), name(n.tensor.dtype()), to_string(n.tensor.size())),
-                  "it belongs to another model");
-  }
-  if (given.size() != mine.size()) {
-    for (const nn::Named& n : mine) given.erase(n.name);
-    throw Error(fmt::format("the checkpoint of step {} has a tensor \"{}\" that this session does not know", c.step, given.begin()->first),
-                "it belongs to another model or optimizer");
-  }
-  NoGrad no_grad;
-  for (const nn::Named& n : mine) copy_(n.tensor, given.at(n.name));
-  m.optimizer->zero_grad();
-  m.optimizer->set_steps(steps);
-  m.done = done;
-  m.base_lr = base;
-  m.loader->seek(done / m.per_epoch, done % m.per_epoch);
-}
+void TrainingSession::report(const Evaluation& e) { impl_->schedule->report(e.loss, impl_->done); }
+bool TrainingSession::watches_evaluations() const { return !impl_->schedule->state().is_null(); }
 
 const ModelSpec& TrainingSession::spec() const { return impl_->spec; }
 const Recipe& TrainingSession::recipe() const { return impl_->recipe; }

@@ -33,14 +33,25 @@ struct StepResult {
   double grad_norm = 0;       ///< 2-norm over all gradients
   int64_t samples = 0;        ///< in the batch
   bool finite = true;         ///< neither the loss nor the gradient norm is NaN or infinite
-  bool applied = true;        ///< the parameters were written; false for a step that is not finite under on_nan = "stop"
+  bool applied = true;        ///< the parameters were written; false for a step that is not finite under on_nan = "stop", and for an overflow
+  double loss_scale = 1;      ///< by which gradients were scaled under amp = "fp16"
+  std::string overflow;       ///< the first parameter whose scaled gradient overflowed, so that the update was skipped; empty: none
+  int64_t targets = 0;        ///< in the batch: tokens, pixels, or samples
   std::vector<int64_t> rows;  ///< rows of the training set in the batch
 };
 
+/// A number that judges a model, by its name in the registry of metrics.
+struct Judgement {
+  std::string name;
+  double value = 0;
+  bool higher_is_better = true;
+};
 struct Evaluation {
-  double loss = 0;      ///< mean over the samples
+  double loss = 0;      ///< mean over the targets
   double accuracy = 0;  ///< share of correct classes, 0..1; -1 where the targets are no classes
   int64_t samples = 0, correct = 0;
+  std::vector<Judgement> judgements;  ///< every metric of the task, accuracy included
+  Judgement decisive;                 ///< what the best checkpoint is chosen by: one of them, or the loss
 };
 
 /// Sees a session from inside. Called on the thread that calls step(), in this order within a step. Tensors may be kept; keep them for a
@@ -82,14 +93,23 @@ class TrainingSession {
   StepResult step();
   /// Called with (done, total) batches; returning false throws Error "cancelled".
   using EvalProgress = std::function<bool(int64_t done, int64_t total)>;
-  /// Over the whole test split, without gradients, in eval mode. Changes no state of the session.
+  /// Over the whole test split, without gradients, in eval mode; with the averaged weights where the recipe keeps and wants them. Changes
+  /// no state of the session.
   Evaluation evaluate(const EvalProgress& progress = {});
+  /// Whether the recipe wants an evaluation now: at the end of every so many epochs, and when the run is finished.
+  bool evaluation_due() const;
+  /// Tells a schedule that watches the test loss of it, once for each evaluation that was due; part of the state.
+  void report(const Evaluation& evaluation);
+  /// Whether later steps depend on report().
+  bool watches_evaluations() const;
 
   /// Everything that later steps depend on. The tensors are copies.
   Checkpoint save() const;
   /// Throws Error naming the tensor or key that is missing, left over, or of another shape; the session is then unchanged.
   void load(const Checkpoint& checkpoint);
 
+  /// Whether the targets are tokens of a text.
+  bool is_text() const;
   /// What t_state.group is while the session works, on its own thread and on its data workers.
   uint32_t group() const;
   const ModelSpec& spec() const;

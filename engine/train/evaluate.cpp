@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+#include "engine/op/autocast.h"
+#include "engine/ops/create.h"
+#include "engine/train/session_impl.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kEvaluationBatch = 256;
+
+/// What is changed for an evaluation and put back after it, however it ends.
+struct Changed {
+  nn::Module& model;
+  optim::WeightAverage* average;
+  uint32_t seq = t_state.origin.seq;
+  Changed(nn::Module& m, optim::WeightAverage* a) : model(m), average(a) {
+    model.train(false);
+    if (average) average->swap();
+  }
+  ~Changed() {
+    if (average) average->swap();
+    model.train(true);
+    t_state.origin.seq = seq;
+  }
+  Changed(const Changed&) = delete;
+};
+
+}  // namespace
+
+Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
+  PhaseScope phase(Phase::evaluate);
+  ModuleScope root(0);
+  NoGrad no_grad;
+  const bool averaged = average && average->updates() > 0 && recipe.flag("average.evaluate");
+  Changed changed(*model, averaged ? &*average : nullptr);
+  const data::Dataset& set = *data.test;
+  struct Judge {
+    const MetricDef* def;
+    std::unique_ptr<Meter> meter;
+  };
+  std::vector<Judge> judges;
+  const TaskView& view = task->view();
+  auto has = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), view.task) != list.end(); };
+  for (const MetricDef& def : metrics())
+    if (has(def.tasks)) judges.push_back({&def, def.make(view)});
+  Evaluation e;
+  double loss = 0;
+  // Many small targets a sample: a large batch would only be slow.
+  int64_t size = task->targets_per_sample() == 1 ? kEvaluationBatch : std::min(kEvaluationBatch, recipe.integer("data.batch_size"));
+  int64_t batches = (set.size() + size - 1) / size;
+  for (int64_t b = 0; b < batches; ++b) {
+    if (progress && !progress(b, batches)) throw Error("the evaluation was cancelled");
+    std::vector<int64_t> rows(static_cast<size_t>(std::min(size, set.size() - b * size)));
+    std::iota(rows.begin(), rows.end(), b * size);
+    int64_t n = static_cast<int64_t>(rows.size());
+    data::Batch batch = data::fetch(set, std::move(rows));
+    std::optional<AutocastScope> autocast;
+    if (low) autocast.emplace(*low);
+    Tensor output = (*model)(batch.x);
+    loss += item(task->loss(output, target_of(batch))) * static_cast<double>(n);
+    autocast.reset();
+    e.samples += n;
+    Tensor scores = task->scores(output), answers = task->answers(target_of(batch));
+    for (Judge& j : judges) j.meter->add(scores, answers);
+  }
+  if (progress) progress(batches, batches);
+  e.loss = e.samples ? loss / static_cast<double>(e.samples) : 0;
+  e.accuracy = -1;
+  e.decisive = {"loss", e.loss, false};
+  for (Judge& j : judges) {
+    j.meter->loss(e.loss);
+    e.judgements.push_back({j.def->name, j.meter->value(), j.def->higher_is_better});
+    if (j.def->name == "accuracy") e.accuracy = e.judgements.back().value;
+    if (has(j.def->decides)) e.decisive = e.judgements.back();
+  }
+  if (e.accuracy >= 0) e.correct = std::llround(e.accuracy * static_cast<double>(e.samples * task->targets_per_sample()));
+  return e;
+}
+
+}  // namespace tenon

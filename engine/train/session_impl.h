@@ -1,0 +1,61 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/state.h"
+#include "engine/data/loader.h"
+#include "engine/model/graph_module.h"
+#include "engine/optim/grad_scaler.h"
+#include "engine/optim/optimizer.h"
+#include "engine/optim/schedule.h"
+#include "engine/optim/weight_average.h"
+#include "engine/train/recipe.h"
+#include "engine/train/session.h"
+#include "engine/train/task.h"
+
+namespace tenon {
+
+struct TrainingSession::Impl {
+  ModelSpec spec;
+  Recipe recipe;
+  data::Split data;
+  std::shared_ptr<GraphModule> model;
+  std::optional<Task> task;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::unique_ptr<optim::Schedule> schedule;
+  std::optional<optim::GradScaler> scaler;
+  std::optional<optim::WeightAverage> average;
+  std::unique_ptr<data::Loader> loader;
+  std::vector<TrainingObserver*> observers;
+  bool stop_on_nan = true, target_is_input = false;
+  std::optional<DType> low;  ///< of mixed precision
+  double clip_norm = 0, clip_value = 0;
+  int64_t micro_batches = 1;
+  const uint32_t group = new_group();
+  uint64_t seed = 0;
+  int64_t per_epoch = 0, total = 0;
+
+  // The state beside the tensors and what the parts above keep.
+  int64_t done = 0;
+  double base_lr = 0;
+
+  Impl(const ModelSpec& s, const Recipe& r) : spec(s), recipe(r) {}
+  void build();
+  void build_average();
+  StepResult step();
+  /// Forward and backward of a batch at the parameters as they are; gradients are left in them. Returns the loss.
+  double gradients(const data::Batch& batch, bool observed);
+  void apply(StepResult& r, const data::Batch& batch);
+  void average_weights(const StepResult& r);
+  Evaluation evaluate(const EvalProgress& progress);
+  std::vector<nn::Named> tensors() const;
+  const Tensor& target_of(const data::Batch& batch) const { return target_is_input ? batch.x : batch.y; }
+  template <class F>
+  void tell(const F& f) {
+    for (TrainingObserver* o : observers) f(*o);
+  }
+};
+
+}  // namespace tenon

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "engine/autograd/autograd.h"
+#include "engine/ops/view.h"
+#include "engine/train/session_impl.h"
+
+namespace tenon {
+namespace {
+
+constexpr int kStateVersion = 1;
+
+}  // namespace
+
+std::vector<nn::Named> TrainingSession::Impl::tensors() const {
+  std::vector<nn::Named> all;
+  for (const nn::Named& n : model->parameters()) all.push_back({"model/" + n.name, n.tensor});
+  for (const nn::Named& n : model->buffers()) all.push_back({"model/" + n.name, n.tensor});
+  for (const nn::Named& n : optimizer->state()) all.push_back({"optimizer/" + n.name, n.tensor});
+  if (average)
+    for (const nn::Named& n : average->averages()) all.push_back({"average/" + n.name, n.tensor});
+  std::sort(all.begin(), all.end(), [](const nn::Named& a, const nn::Named& b) { return a.name < b.name; });
+  return all;
+}
+
+Checkpoint TrainingSession::save() const {
+  const Impl& m = *impl_;
+  NoGrad no_grad;
+  CategoryScope category(Category::other);
+  Checkpoint c;
+  c.step = m.done;
+  for (const nn::Named& n : m.tensors()) c.tensors.emplace_back(n.name, clone(detach(n.tensor), Order::contiguous));
+  c.state = {{"version", kStateVersion}, {"step", m.done},       {"epoch", m.done / m.per_epoch},          {"cursor", m.done % m.per_epoch},
+             {"seed", m.seed},           {"base_lr", m.base_lr}, {"optimizer_steps", m.optimizer->steps()}};
+  // Entries beyond these are there only where something keeps them.
+  if (nlohmann::json schedule = m.schedule->state(); !schedule.is_null()) c.state["schedule"] = std::move(schedule);
+  if (m.scaler) c.state["scaler"] = m.scaler->state();
+  if (m.average) c.state["averaged"] = m.average->updates();
+  return c;
+}
+
+void TrainingSession::load(const Checkpoint& c) {
+  Impl& m = *impl_;
+  auto number = [&](const char* key) -> const nlohmann::json& {
+    auto found = c.state.find(key);
+    if (found == c.state.end() || !found->is_number())
+      throw Error(fmt::format("the checkpoint of step {} has no number \"{}\" in its state", c.step, key));
+    return *found;
+  };
+  if (number("version").get<int64_t>() != kStateVersion)
+    throw Error(fmt::format("the checkpoint of step {} is of version {}; this program reads version {}", c.step,
+                            number("version").get<int64_t>(), kStateVersion));
+  if (number("seed").get<uint64_t>() != m.seed)
+    throw Error(
+        fmt::format("the checkpoint of step {} was made with seed {}; the recipe says {}", c.step, number("seed").get<uint64_t>(), m.seed));
+  int64_t done = number("step").get<int64_t>(), steps = number("optimizer_steps").get<int64_t>();
+  double base = number("base_lr").get<double>();
+  if (done < 0 || number("epoch").get<int64_t>() != done / m.per_epoch || number("cursor").get<int64_t>() != done % m.per_epoch)
+    throw Error(fmt::format("the checkpoint of step {} stands at batch {} of epoch {}; with this recipe an epoch has {} batches", done,
+                            number("cursor").get<int64_t>(), number("epoch").get<int64_t>(), m.per_epoch),
+                "the batch size or the data set differs from the run's");
+  std::map<std::string, Tensor> given(c.tensors.begin(), c.tensors.end());
+  auto mine = m.tensors();
+  for (const nn::Named& n : mine) {
+    auto found = given.find(n.name);
+    if (found == given.end())
+      throw Error(fmt::format("the checkpoint of step {} has no tensor \"{}\"", c.step, n.name),
+                  "it belongs to another model or optimizer");
+    const Tensor& t = found->second;
+    if (!(t.size() == n.tensor.size()) || t.dtype() != n.tensor.dtype())
+      throw Error(fmt::format("tensor \"{}\" of the checkpoint of step {} is {} {}, not {} {}", n.name, c.step, name(t.dtype()),
+                              to_string(t.size()), name(n.tensor.dtype()), to_string(n.tensor.size())),
+                  "it belongs to another model");
+  }
+  if (given.size() != mine.size()) {
+    for (const nn::Named& n : mine) given.erase(n.name);
+    throw Error(fmt::format("the checkpoint of step {} has a tensor \"{}\" that this session does not know", c.step, given.begin()->first),
+                "it belongs to another model or optimizer");
+  }
+  auto entry = [&](const char* key) { return c.state.contains(key) ? c.state[key] : nlohmann::json(); };
+  int64_t averaged = m.average ? number("averaged").get<int64_t>() : 0;
+  // Whichever refuses, both are as they were.
+  const nlohmann::json before = m.schedule->state();
+  m.schedule->load(entry("schedule"));
+  try {
+    if (m.scaler) m.scaler->load(entry("scaler"));
+  } catch (...) {
+    m.schedule->load(before);
+    throw;
+  }
+  NoGrad no_grad;
+  for (const nn::Named& n : mine) copy_(n.tensor, given.at(n.name));
+  m.optimizer->zero_grad();
+  m.optimizer->set_steps(steps);
+  if (m.average) m.average->set_updates(averaged);
+  m.done = done;
+  m.base_lr = base;
+  m.loader->seek(done / m.per_epoch, done % m.per_epoch);
+}
+
+}  // namespace tenon

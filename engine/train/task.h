@@ -1,0 +1,42 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/tensor.h"
+#include "engine/nn/loss.h"
+#include "engine/train/metric.h"
+
+namespace tenon {
+
+class Recipe;
+namespace data {
+class Dataset;
+}
+
+/// How a model's output meets a data set's target: which sizes belong together, what is minimised, and what judges it.
+class Task {
+ public:
+  /// `input` and `output` are of one sample. Throws Error for ends that do not fit each other, or not the loss.
+  Task(const Recipe& recipe, const data::Dataset& set, const Meta& input, const Meta& output);
+
+  const TaskView& view() const { return view_; }
+  /// Targets a sample has: tokens of a text, pixels of a mask; 1 for most.
+  int64_t targets_per_sample() const { return targets_; }
+  /// Of an output batch and its targets: a tensor without axes, the mean over the targets.
+  Tensor loss(const Tensor& output, const Tensor& target) const;
+  /// The form that meters take.
+  Tensor scores(const Tensor& output) const;
+  Tensor answers(const Tensor& target) const;
+
+ private:
+  void check_classes(const std::string& name, const Shape& out, const Shape& target);
+  Tensor rows(const Tensor& output) const;
+
+  TaskView view_;
+  nn::Loss loss_;
+  bool class_loss_ = true;
+  int class_axis_ = 1;  ///< of the batch
+  int64_t targets_ = 1;
+};
+
+}  // namespace tenon
