@@ -32,6 +32,8 @@ std::vector<RecipeKey> plain_keys() {
       {"average.start_epochs", 0.0, 0, 1e6, "epochs before the average begins", {}},
       {"average.evaluate", true, none, none, "evaluate with the averaged weights", {}},
       {"data.target", S("own"), none, none, "what is to be learnt: the data set's own target, or the input itself", {"own", "input"}},
+      {"data.transforms", S(""), none, none,
+       "what is done to samples, one after the other: \"random_crop padding=4; flip\"; random ones in training only", {}},
       {"data.micro_batches", I{1}, 1, 1e6, "parts a batch is computed in, one after the other: the gradients add up to the whole batch's", {}},
       {"data.dir", S(""), none, none, "where the data set's files are; empty: where the distribution's package puts them", {}},
       {"data.batch_size", I{64}, 1, huge, "samples a step", {}},

@@ -24,6 +24,7 @@ data::Options data_options(const Recipe& r) {
   o.dir = r.text("data.dir");
   o.seed = static_cast<uint64_t>(r.integer("seed"));
   o.attrs = r.attrs("data");
+  o.transforms = r.text("data.transforms");
   o.nan_sample = r.integer("data.nan_sample");
   o.nan_value_index = r.integer("data.nan_value_index");
   return o;
