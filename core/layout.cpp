@@ -152,14 +152,15 @@ Layout Layout::expand(const Shape& to) const {
   Layout l;
   l.offset = offset;
   l.size.n = l.stride.n = to.n;
-  for (int i = 0; i < to.n; ++i) {
+  for (int i = to.n - 1; i >= 0; --i) {
     bool fresh = i < lead;
     int64_t have = fresh ? 1 : size[i - lead], want = to[i] == -1 && !fresh ? have : to[i];
     if (want < 0 || (have != 1 && have != want))
       throw Error(fmt::format("expand: size {} of axis {} cannot become {} (from {} to {})", have, i, to[i], to_string(size), to_string(to)),
                   "only axes of size 1 can be expanded");
     l.size[i] = want;
-    l.stride[i] = have == want && !fresh ? stride[i - lead] : 0;
+    // A new axis of size 1 is never stepped along; like PyTorch, it gets the stride that a step over all behind it would have.
+    l.stride[i] = have != want || size.n == 0 ? 0 : !fresh ? stride[i - lead] : i + 1 < to.n ? l.size[i + 1] * l.stride[i + 1] : 1;
   }
   return l;
 }

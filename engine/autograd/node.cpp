@@ -360,7 +360,9 @@ Tensor Grad::y(int i) const {
   int first = node_.saved_count - std::popcount(mask);
   Tensor t = saved(first + std::popcount(mask & ((1u << i) - 1u)), "output", i);
   if (!grad_enabled() || !is_floating(t.dtype())) return t;
-  return with_history(bare(t), {&node_, static_cast<uint16_t>(i)});
+  return output_with_history(t, i);
 }
+
+Tensor Grad::output_with_history(const Tensor& value, int i) const { return with_history(bare(value), {&node_, static_cast<uint16_t>(i)}); }
 
 }  // namespace tenon

@@ -36,7 +36,7 @@ struct SavedTensor {
 
   SavedTensor() = default;
   SavedTensor(Tensor v, uint32_t n) : value(std::move(v)), version(n) {}
-  SavedTensor(SavedTensor&&) = default;
+  SavedTensor(SavedTensor&& o) noexcept { *this = std::move(o); }
   SavedTensor& operator=(SavedTensor&& o) noexcept;
   ~SavedTensor();
   bool holds() const { return value.defined() || packed != nullptr; }
@@ -139,6 +139,9 @@ class Grad {
   const Meta& meta(int i) const { return node_.metas[i]; }
   const Meta& out_meta(int i = 0) const { return node_.out_metas[i]; }
   int inputs() const { return node_.inputs; }
+  int outputs() const { return node_.outputs; }
+  /// `value` with this node as the history of its output i.
+  Tensor output_with_history(const Tensor& value, int i) const;
   template <class A> const A& as() const { return *static_cast<const A*>(node_.attrs); }
 
  private:

@@ -68,8 +68,8 @@ class Writer {
     }
     for (const OnnxOp::Fill& f : o.fills)
       if (n.inputs[static_cast<size_t>(f.input)] < 0) {
-        const Meta& like = value(n.inputs[static_cast<size_t>(f.like)]).meta;
-        constants_.emplace_back(fmt::format("{}_arg{}", node.name, f.input), full(like.shape, f.value, like.dtype));
+        const Meta& like = value(n.inputs[static_cast<size_t>(std::max(0, f.like))]).meta;
+        constants_.emplace_back(fmt::format("{}_arg{}", node.name, f.input), full(f.like < 0 ? f.size : like.shape, f.value, like.dtype));
         node.inputs[static_cast<size_t>(f.input)] = constants_.back().first;
       }
     for (OnnxOp::ConstantInput& c : o.constants) {

@@ -83,8 +83,8 @@ Dims LayerArgs::sizes(const std::string& attr, int axes) const {
   throw Error(attr + " is a list of " + std::to_string(v.size()) + " numbers; it must be one number, or " +
               (axes == 2 ? "height and width" : std::to_string(axes) + ", one an axis"));
 }
-int64_t LayerArgs::features(const std::string& attr, int axis) const {
-  const Shape& s = inputs[0].shape;
+int64_t LayerArgs::features(const std::string& attr, int axis, size_t input) const {
+  const Shape& s = inputs[input].shape;
   int at = axis < 0 ? axis + s.n : axis;
   int64_t given = integer(attr);
   if (at < 0 || at >= s.n) throw Error("its input has shape " + to_string(s) + ", which has no axis " + std::to_string(axis));

@@ -28,8 +28,8 @@ struct LayerArgs {
   Dims pair(const std::string& attr) const { return sizes(attr, 2); }
   /// A list of `axes` numbers, one an axis; one number stands for all.
   Dims sizes(const std::string& attr, int axes) const;
-  /// The size of axis 1 of the first input where the attribute is 0 ("from the input"), else the attribute, which must agree with it.
-  int64_t features(const std::string& attr, int axis) const;
+  /// The size of an axis of an input where the attribute is 0 ("from the input"), else the attribute, which must agree with it.
+  int64_t features(const std::string& attr, int axis, size_t input = 0) const;
 };
 
 /// One layer type: registered in the file that defines the layer.

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "engine/nn/module.h"
+#include "engine/nn/norm.h"
 #include "engine/ops/conv.h"
 #include "engine/ops/pool.h"
 
@@ -21,6 +22,21 @@ class Linear : public Module {
   Tensor weight_, bias_;
 };
 
+/// y[o] = x1 weight[o] x2 + b[o] over the last axes. Inputs: x1 [.., in1], x2 [.., in2] -> [.., out].
+class Bilinear : public Module {
+ public:
+  Bilinear(int64_t in1, int64_t in2, int64_t out, bool bias = true, Device device = {}, DType dtype = DType::f32);
+  std::string describe() const override;
+
+ protected:
+  using Module::forward;
+  Tensor forward(std::span<const Tensor> in) override;
+  void reset(uint64_t seed) override;
+
+ private:
+  Tensor weight_, bias_;
+};
+
 class Conv2d : public Module {
  public:
   Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options = {}, bool bias = true, Device device = {},
@@ -34,23 +50,6 @@ class Conv2d : public Module {
  private:
   Conv2dOptions options_;
   Tensor weight_, bias_;
-};
-
-/// Normalises every channel of [n, c, h, w] or [n, c]: by the batch's statistics in training, by their running means in evaluation.
-class BatchNorm2d : public Module {
- public:
-  explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true, Device device = {},
-                       DType dtype = DType::f32);
-  std::string describe() const override;
-
- protected:
-  Tensor forward(const Tensor& x) override;
-  void reset(uint64_t seed) override;
-
- private:
-  int64_t channels_;
-  double eps_, momentum_;
-  Tensor weight_, bias_, running_mean_, running_var_;
 };
 
 class MaxPool2d : public Module {
@@ -102,14 +101,14 @@ class PReLU : public Module {
 
 class Flatten : public Module {
  public:
-  explicit Flatten(int first = 1) : first_(first) {}
+  explicit Flatten(int first = 1, int last = -1) : first_(first), last_(last) {}
   std::string describe() const override { return "Flatten"; }
 
  protected:
   Tensor forward(const Tensor& x) override;
 
  private:
-  int first_;
+  int first_, last_;
 };
 
 std::shared_ptr<Module> relu();

@@ -41,6 +41,7 @@ LoadReport load_state_dict(Module& module, const formats::NamedTensors& tensors,
   std::map<std::string, Tensor> given;
   for (const auto& [key, t] : tensors) {
     std::string name = renamed(key, options);
+    if (name.ends_with(".num_batches_tracked") || name == "num_batches_tracked") continue;  // PyTorch's count of batches: nothing here depends on it
     auto found = mine.find(name);
     if (found == mine.end())
       report.unexpected.push_back(key);

@@ -40,6 +40,7 @@ Tensor cast_kept(const Tensor& t, DType to) {
 
 /// Casts an op made for f32 around: halves in as f32, results out as halves.
 void run_widened(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
+  ModeGuard types_are_chosen(0, mode::autocast);
   std::vector<Tensor> wide(in, in + inputs), results(static_cast<size_t>(op.info.outputs));
   DType half = DType::f32;
   bool other = false;

@@ -5,6 +5,7 @@
 #include "engine/autograd/node.h"
 #include "engine/op/autocast.h"
 #include "engine/op/op.h"
+#include "engine/ops/view.h"
 
 namespace tenon {
 
@@ -155,6 +156,26 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
     if (quick && !(mode_word() & kSlow)) run_quick(op, in, inputs, out[0]);
     else run(op, attrs, in, inputs, out);
     if (record && op.saves.outputs && SavedTensorHooks::current()) [[unlikely]] pack_saved_outputs(out[0]);
+  } catch (const Error& e) {
+    fail(op, e);
+  }
+}
+
+void dispatch_out(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out) {
+  try {
+    if (grad_enabled() && (any_requires_grad(in, inputs) || out.requires_grad()))
+      throw Error("the out form records no gradient, and one is required", "use the form that returns a new tensor, or NoGrad");
+    Meta metas[kMaxOutputs];
+    op.infer(attrs, in, inputs, metas);
+    if (!(metas[0].shape == out.size()))
+      throw Error(fmt::format("the result has size {}, out has size {}", to_string(metas[0].shape), to_string(out.size())));
+    bool shares = out.layout().may_overlap() || out.dtype() != metas[0].dtype || op.place;
+    for (int i = 0; i < inputs; ++i) shares |= in[i].defined() && (partly_overlaps(out, in[i]) || (op.info.kind != Kind::pointwise && in[i].storage() == out.storage()));
+    NoGrad no_grad;
+    Tensor result = shares ? Tensor() : out;
+    dispatch(op, attrs, in, inputs, &result);
+    if (result.same(out)) ++out.storage()->version;
+    else copy_(out, result);
   } catch (const Error& e) {
     fail(op, e);
   }

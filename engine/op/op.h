@@ -116,6 +116,10 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
 /// The in-place form: writes into in[0], bumps its version, and records the gradient on top of its history.
 void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int inputs);
 
+/// The `out` form: computes into `out`, which has the result's size and takes its values converted to its own dtype; nothing is recorded.
+/// Throws Error for another size, and while gradients are recorded for an input or an `out` that requires one.
+void dispatch_out(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out);
+
 /// Sees every op of the thread it is set on while mode::observe is in its word.
 class OpObserver {
  public:
@@ -240,6 +244,13 @@ Tensor& apply_in_place(const typename op_detail::AttrsOf<Op>::type& attrs, Tenso
   op_detail::Borrowed<1 + sizeof...(T)> ins(self, in...);
   dispatch_in_place(Register<Op>::def(), &attrs, ins.get(), 1 + sizeof...(T));
   return self;
+}
+/// The `out` form of an op with one output.
+template <class Op, class... T>
+Tensor& apply_out(const typename op_detail::AttrsOf<Op>::type& attrs, Tensor& out, const T&... in) {
+  op_detail::Borrowed<sizeof...(T)> ins(in...);
+  dispatch_out(Register<Op>::def(), &attrs, ins.get(), sizeof...(T), out);
+  return out;
 }
 /// The same with several outputs, written to out[0..info.outputs).
 template <class Op>

@@ -57,6 +57,12 @@ Meta infer_binary(const Meta& a, const Meta& b, Types types) {
   return m;
 }
 
+Meta infer_bits(const Meta& a, const Meta& b) {
+  for (const Meta* m : {&a, &b})
+    if (is_floating(m->dtype)) throw Error(fmt::format("it works on whole numbers and bool, not on {}", name(m->dtype)));
+  return infer_binary(a, b, Types::any);
+}
+
 Tensor fused(OpDef& def, const Tensor& g, const Tensor* operands, int count, const Meta& like) {
   Tensor in[4] = {g, operands[0], operands[1], count > 2 ? operands[2] : Tensor()};
   Tensor out;

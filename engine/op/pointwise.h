@@ -186,6 +186,32 @@ template <class Op> struct Compare {
 }  // namespace pointwise
 }  // namespace tenon
 
+/// A question about each element, answered with bool.
+namespace tenon::pointwise {
+template <class Op> struct Test {
+  static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
+  template <class T> static void loop(char* const* d, const int64_t* s, int64_t n) {
+    loop_with<bool, T>(d, s, n, [](T x) -> bool { return Op::template forward<T>(x); }, std::make_index_sequence<1>{});
+  }
+  static Meta infer(const NoAttrs&, const Meta& x) {
+    Meta m = x;
+    m.dtype = DType::boolean;
+    return m;
+  }
+  static void cpu(const Call& c) { run_loops(c, {loop<float>, loop<double>, loop<int32_t>, loop<int64_t>}, Types::compare); }
+  static void samples(Samples& s) { sample_unary(s, in(-2, 2), Types::any); }
+};
+/// Integers and bool alone.
+template <class Op> struct Bits {
+  static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
+  static Meta infer(const NoAttrs&, const Meta& a, const Meta& b);
+  static void cpu(const Call& c) { run_loops(c, {nullptr, nullptr, forward2<Op, int32_t>, forward2<Op, int64_t>}, Types::any); }
+  static void samples(Samples& s) { s.add("integers", NoAttrs{}, {s.values({7}, {1, 9}, DType::i64), s.values({7}, {1, 5}, DType::i64)}); }
+};
+Meta infer_bits(const Meta& a, const Meta& b);
+template <class Op> Meta Bits<Op>::infer(const NoAttrs&, const Meta& a, const Meta& b) { return infer_bits(a, b); }
+}  // namespace tenon::pointwise
+
 #define TENON_UNARY(NAME, ONNX, TYPES, FORWARD, GRADIENT, DOMAIN)                                                             \
   namespace {                                                                                                                \
   struct NAME##_formula {                                                                                                    \
@@ -199,7 +225,9 @@ template <class Op> struct Compare {
   const Register<pointwise::Unary<NAME##_formula>> NAME##_op;                                                                \
   const Register<pointwise::Fused<NAME##_formula, 0>> NAME##_backward_op;                                                    \
   }                                                                                                                          \
-  Tensor NAME(const Tensor& x) { return apply<pointwise::Unary<NAME##_formula>>({}, x); }
+  Tensor NAME(const Tensor& x) { return apply<pointwise::Unary<NAME##_formula>>({}, x); }                                     \
+  Tensor& NAME##_(Tensor& x) { return apply_in_place<pointwise::Unary<NAME##_formula>>({}, x); }                              \
+  Tensor& NAME##_out(Tensor& out, const Tensor& x) { return apply_out<pointwise::Unary<NAME##_formula>>({}, out, x); }
 
 /// floating-point results only; integers become f32
 #define OP_UNARY(NAME, ONNX, FORWARD, GRADIENT, DOMAIN) TENON_UNARY(NAME, ONNX, floating, FORWARD, GRADIENT, DOMAIN)
@@ -224,7 +252,8 @@ template <class Op> struct Compare {
   Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Binary<NAME##_formula>>({}, a, b); }              \
   Tensor& NAME##_(Tensor& a, const Tensor& b) { return apply_in_place<pointwise::Binary<NAME##_formula>>({}, a, b); }        \
   Tensor NAME(const Tensor& a, double b) { return NAME(a, scalar_like(b, a)); }                                              \
-  Tensor& NAME##_(Tensor& a, double b) { return NAME##_(a, scalar_like(b, a)); }
+  Tensor& NAME##_(Tensor& a, double b) { return NAME##_(a, scalar_like(b, a)); }                                              \
+  Tensor& NAME##_out(Tensor& out, const Tensor& a, const Tensor& b) { return apply_out<pointwise::Binary<NAME##_formula>>({}, out, a, b); }
 
 #define OP_BINARY(NAME, ONNX, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN) TENON_BINARY(NAME, ONNX, any, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN)
 #define OP_BINARY_FLOAT(NAME, ONNX, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN) TENON_BINARY(NAME, ONNX, floating, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN)
@@ -240,4 +269,28 @@ template <class Op> struct Compare {
   const Register<pointwise::Compare<NAME##_formula>> NAME##_op;                                                              \
   }                                                                                                                          \
   Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Compare<NAME##_formula>>({}, a, b); }              \
+  Tensor NAME(const Tensor& a, double b) { return NAME(a, scalar_like(b, a)); }
+
+/// A question about one element: bool.
+#define OP_TEST(NAME, ONNX, FORWARD)                                                                                         \
+  namespace {                                                                                                                \
+  struct NAME##_formula {                                                                                                    \
+    static constexpr const char *name = #NAME, *onnx_name = ONNX;                                                            \
+    template <class T> static constexpr bool forward([[maybe_unused]] T x) { return FORWARD; }                               \
+  };                                                                                                                         \
+  const Register<pointwise::Test<NAME##_formula>> NAME##_op;                                                                 \
+  }                                                                                                                          \
+  Tensor NAME(const Tensor& x) { return apply<pointwise::Test<NAME##_formula>>({}, x); }
+
+/// Two whole numbers (or bools) to one.
+#define OP_BITS(NAME, ONNX, FORWARD)                                                                                         \
+  namespace {                                                                                                                \
+  struct NAME##_formula {                                                                                                    \
+    static constexpr pointwise::Types types = pointwise::Types::any;                                                         \
+    static constexpr const char *name = #NAME, *onnx_name = ONNX;                                                            \
+    template <class T> static constexpr T forward(T a, T b) { return FORWARD; }                                              \
+  };                                                                                                                         \
+  const Register<pointwise::Bits<NAME##_formula>> NAME##_op;                                                                 \
+  }                                                                                                                          \
+  Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Bits<NAME##_formula>>({}, a, b); }                 \
   Tensor NAME(const Tensor& a, double b) { return NAME(a, scalar_like(b, a)); }

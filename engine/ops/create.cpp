@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "engine/op/strided_loop.h"
+#include "engine/ops/view.h"
 
 namespace tenon {
 
@@ -44,6 +45,71 @@ Tensor arange(int64_t n, DType dtype) {
   Tensor c = empty({n}, dtype);
   convert(c.raw(), dtype, static_cast<int64_t>(itemsize(dtype)), t.raw(), DType::i64, 8, n);
   return c;
+}
+
+namespace {
+/// Values computed in double, stored as dtype.
+template <class F>
+Tensor computed(int64_t n, DType dtype, const F& value) {
+  Tensor t = empty({n}, DType::f64);
+  for (int64_t i = 0; i < n; ++i) t.data<double>()[i] = value(i);
+  if (dtype == DType::f64) return t;
+  Tensor c = empty({n}, dtype);
+  convert(c.raw(), dtype, static_cast<int64_t>(itemsize(dtype)), t.raw(), DType::f64, 8, n);
+  return c;
+}
+}  // namespace
+
+Tensor arange(double start, double end, double step, DType dtype) {
+  if (!(step != 0) || !std::isfinite(start) || !std::isfinite(end) || !std::isfinite(step))
+    throw Error(fmt::format("arange: from {} to {} by {} has no last element", start, end, step));
+  double n = std::ceil((end - start) / step);
+  if (n < 0) throw Error(fmt::format("arange: from {} by {} never comes to {}", start, step, end), "the sign of the step must lead from start to end");
+  if (n > 0x1p50) throw Error(fmt::format("arange: from {} to {} by {} are too many elements", start, end, step));
+  return computed(static_cast<int64_t>(n), dtype, [&](int64_t i) { return start + static_cast<double>(i) * step; });
+}
+
+Tensor linspace(double start, double end, int64_t steps, DType dtype) {
+  if (steps < 0) throw Error(fmt::format("linspace: {} steps", steps));
+  double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
+  // From both ends, as PyTorch: the last element is `end` itself.
+  return computed(steps, dtype, [&](int64_t i) {
+    return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i) : end - step * static_cast<double>(steps - 1 - i);
+  });
+}
+
+Tensor logspace(double start, double end, int64_t steps, double base, DType dtype) {
+  Tensor at = linspace(start, end, steps, DType::f64);
+  return computed(steps, dtype, [&](int64_t i) { return std::pow(base, at.data<double>()[i]); });
+}
+
+Tensor eye(int64_t n, int64_t m, DType dtype) {
+  if (m < 0) m = n;
+  Tensor t = zeros({n, m}, dtype);
+  if (n > 0 && m > 0) fill(view_of(t, t.layout().diagonal(0, 0, 1)), 1);
+  return t;
+}
+
+Tensor full_like(const Tensor& like, double value) {
+  if (like.is_meta()) return empty(like.size(), like.dtype(), like.device());
+  return full(like.size(), value, like.dtype());
+}
+Tensor zeros_like(const Tensor& like) { return full_like(like, 0); }
+Tensor ones_like(const Tensor& like) { return full_like(like, 1); }
+
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes) {
+  Shape size;
+  for (const Tensor& a : axes) {
+    if (a.ndim() > 1) throw Error(fmt::format("meshgrid: an axis has size {}; it must have one dimension at most", to_string(a.size())));
+    size.push_back(a.numel());
+  }
+  std::vector<Tensor> grids;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    Shape one = Dims::filled(size.n, 1);
+    one[static_cast<int>(i)] = axes[i].numel();
+    grids.push_back(expand(reshape(axes[i], one), size));
+  }
+  return grids;
 }
 
 Tensor scalar(double value, DType dtype) {

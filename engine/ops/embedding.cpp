@@ -73,7 +73,10 @@ struct Embedding {
   static void backward(Grad& d) {
     if (d.needs(0)) d.in(0) = scatter_rows(d.out(), d.x(1), d.meta(0).shape[0], d.as<Attrs>().padding_idx);
   }
-  static void onnx(const Attrs&, OnnxOp& o) { o.set("axis", int64_t{0}); }
+  static void onnx(const Attrs& a, OnnxOp& o) {
+    if (a.zero_padding) o.unsupported = "a gradient of a gradient";
+    o.set("axis", int64_t{0});
+  }
   static void samples(Samples& s) {
     s.add("matrix of numbers", Attrs{5, -1, false}, {s.values({5, 3}), s.indices({2, 4}, 5)});
     s.add("with padding", Attrs{5, 2, true}, {s.values({5, 3}), s.indices({6}, 5)});
@@ -88,10 +91,11 @@ struct ScatterRows {
     check_index(index);
     ops::common_float({&x});
     Shape s = index.shape;
-    s.push_back(x.shape.n ? x.shape.back() : 0);
+    int64_t width = x.shape.n > 0 ? x.shape[x.shape.n - 1] : 0;
+    s.push_back(width);
     if (!(s == x.shape)) throw Error("rows of size " + to_string(x.shape) + " do not fit numbers of size " + to_string(index.shape));
     Meta m = x;
-    m.shape = {a.rows, x.shape.back()};
+    m.shape = {a.rows, width};
     return m;
   }
   static void cpu(const Call& c) {

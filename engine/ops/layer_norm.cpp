@@ -16,28 +16,23 @@ using ops::dense;
 using ops::float_or_double;
 
 struct LayerNormAttrs {
-  int64_t axes;  ///< so many of the last are normalised
+  Dims shape;  ///< of the last axes, which are normalised
   double eps;
   bool rms;
   template <class F>
   void fields(F&& f) const {
-    f("axes", axes);
+    f("shape", shape);
     f("eps", eps);
     f("rms", rms);
   }
-  int64_t width(const Shape& s) const {
-    int64_t w = 1;
-    for (int i = s.n - static_cast<int>(axes); i < s.n; ++i) w *= s[i];
-    return w;
-  }
   Shape statistics(const Shape& s) const {
     Shape r;
-    for (int i = 0; i < s.n - axes; ++i) r.push_back(s[i]);
+    for (int i = 0; i < s.n - shape.n; ++i) r.push_back(s[i]);
     return r;
   }
   Dims reduced() const {
     Dims d;
-    for (int64_t i = -axes; i < 0; ++i) d.push_back(i);
+    for (int i = -shape.n; i < 0; ++i) d.push_back(i);
     return d;
   }
 };
@@ -54,15 +49,13 @@ struct LayerNormBackward {
   };
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     out[0] = out[1] = out[2] = in[0].meta();
-    Shape s;
-    for (int i = in[0].ndim() - static_cast<int>(a.axes); i < in[0].ndim(); ++i) s.push_back(in[0].size(i));
     if (!a.gx) out[0].shape = {0};
-    out[1].shape = out[2].shape = a.sums ? s : Shape{0};
+    out[1].shape = out[2].shape = a.sums ? a.shape : Shape{0};
   }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Tensor x = dense(c.in[0]), gy = dense(c.in[1]), w = dense(c.in[2]), mean = dense(c.in[3]), rstd = dense(c.in[4]);
-    int64_t width = a.width(x.size());
+    int64_t width = a.shape.product();
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::layer_norm_backward<T>(width ? x.numel() / width : 0, width, a.rms, x.data<T>(), gy.data<T>(), data_or_null<T>(w), mean.data<T>(), rstd.data<T>(),
@@ -78,13 +71,14 @@ struct LayerNorm {
   static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
     const Meta& x = in[0].meta();
     ops::common_float({&x});
-    if (a.axes < 1 || a.axes > x.shape.n) throw Error("an input of size " + to_string(x.shape) + " has no " + std::to_string(a.axes) + " last axes");
+    bool ends = a.shape.n > 0 && a.shape.n <= x.shape.n;
+    for (int i = 0; ends && i < a.shape.n; ++i) ends = x.shape[x.shape.n - a.shape.n + i] == a.shape[i];
+    if (!ends) throw Error("an input of size " + to_string(x.shape) + " does not end in the normalised sizes " + to_string(a.shape));
     for (int k = 1; k < n; ++k) {
       if (!in[k]) continue;
       ops::common_float({&x, &in[k].meta()});
-      bool fits = in[k].ndim() == a.axes;
-      for (int i = 0; fits && i < a.axes; ++i) fits = in[k].size(i) == x.shape[x.shape.n - static_cast<int>(a.axes) + i];
-      if (!fits) throw Error(std::string(k == 1 ? "a weight" : "a bias") + " of size " + to_string(in[k].size()) + " does not fit the last axes of an input of size " + to_string(x.shape));
+      if (!(in[k].size() == a.shape))
+        throw Error(std::string(k == 1 ? "a weight" : "a bias") + " of size " + to_string(in[k].size()) + " does not have the normalised sizes " + to_string(a.shape));
     }
     out[0] = out[1] = out[2] = x;
     out[1].shape = out[2].shape = a.statistics(x.shape);
@@ -92,7 +86,7 @@ struct LayerNorm {
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Tensor x = dense(c.in[0]), w = dense(c.in[1]), b = c.inputs > 2 ? dense(c.in[2]) : Tensor();
-    int64_t width = a.width(x.size()), rows = width ? x.numel() / width : 0;
+    int64_t width = a.shape.product(), rows = width ? x.numel() / width : 0;
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       if (a.rms) std::fill_n(c.out[1].data<T>(), rows, T(0));
@@ -127,15 +121,15 @@ struct LayerNorm {
   }
   static void onnx(const Attrs& a, OnnxOp& o) {
     if (a.rms) o.unsupported = "opset 17 has no root mean square normalisation";
-    else if (o.inputs.size() < 2) o.unsupported = "layer normalisation without a weight";
-    o.set("axis", -a.axes);
+    o.fills = {{1, 1.0, -1, a.shape}};
+    o.set("axis", int64_t{-a.shape.n});
     o.set("epsilon", static_cast<float>(a.eps));
   }
   static void samples(Samples& s) {
-    s.add("last axis", Attrs{1, 1e-5, false}, {s.values({4, 5}), s.values({5}, in(0.5, 1.5)), s.values({5})});
-    s.add("two axes, no bias", Attrs{2, 1e-3, false}, {s.values({2, 3, 4}), s.values({3, 4}), Tensor()});
-    s.add("plain", Attrs{1, 1e-5, false}, {s.values({3, 20}), Tensor(), Tensor()});
-    s.add("root mean square", Attrs{1, 1e-5, true}, {s.values({3, 5}), s.values({5}, in(0.5, 1.5)), Tensor()});
+    s.add("last axis", Attrs{{5}, 1e-5, false}, {s.values({4, 5}), s.values({5}, in(0.5, 1.5)), s.values({5})});
+    s.add("two axes, no bias", Attrs{{3, 4}, 1e-3, false}, {s.values({2, 3, 4}), s.values({3, 4}), Tensor()});
+    s.add("plain", Attrs{{20}, 1e-5, false}, {s.values({3, 20}), Tensor(), Tensor()});
+    s.add("root mean square", Attrs{{5}, 1e-5, true}, {s.values({3, 5}), s.values({5}, in(0.5, 1.5)), Tensor()});
   }
 };
 
@@ -143,13 +137,9 @@ const Register<LayerNorm> layer_norm_op;
 const Register<LayerNormBackward> layer_norm_backward_op;
 
 Tensor normalised(const Tensor& x, const Shape& shape, const Tensor& weight, const Tensor& bias, double eps, bool rms) {
-  bool fits = shape.n > 0 && shape.n <= x.ndim();
-  for (int i = 0; fits && i < shape.n; ++i) fits = x.size(x.ndim() - shape.n + i) == shape[i];
-  if (!fits)
-    throw Error(std::string(rms ? "rms_norm" : "layer_norm") + ": an input of size " + to_string(x.size()) + " does not end in the normalised sizes " + to_string(shape));
   const Tensor in[] = {x, weight, bias};
   Tensor out[3];
-  apply_many<LayerNorm>({shape.n, eps, rms}, in, 3, out);
+  apply_many<LayerNorm>({shape, eps, rms}, in, 3, out);
   return out[0];
 }
 

@@ -19,7 +19,8 @@ struct OnnxOp {
   std::vector<ConstantInput> constants;
   std::vector<double> numbers;          ///< tensors without axes, of the first input's dtype, that follow the op's own inputs and the constants
   std::vector<int> inputs;              ///< which of the op's inputs, in ONNX order; preset to all
-  struct Fill { int input; double value; int like; };   ///< an input that ONNX wants where ours is absent: `value` in the size of input `like`
+  /// An input that ONNX wants where ours is absent: `value` in the size of input `like`, or (like < 0) in `size` and the first input's dtype.
+  struct Fill { int input; double value; int like; Dims size = {}; };
   std::vector<Fill> fills;
   std::string unsupported;              ///< why the op cannot be exported with these attributes, empty where it can
 

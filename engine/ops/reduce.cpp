@@ -8,7 +8,10 @@
 #include "core/parallel.h"
 #include "engine/autograd/node.h"
 #include "engine/op/pointwise.h"
+#include "engine/ops/create.h"
+#include "engine/ops/join.h"
 #include "engine/ops/onnx_op.h"
+#include "engine/ops/scan.h"
 #include "engine/ops/view.h"
 
 // Note [The order of a sum]
@@ -30,6 +33,10 @@ struct SumOf {
 struct MaxOf {
   template <class T> static T start() { return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest(); }
   template <class T> static T join(T a, T b) { return (a > b) | (a != a) ? a : b; }
+};
+struct ProductOf {
+  template <class T> static T start() { return T(1); }
+  template <class T> static T join(T a, T b) { return a * b; }
 };
 struct MinOf {
   template <class T> static T start() { return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max(); }
@@ -233,6 +240,44 @@ struct Mean {
   static void samples(Samples& s) { sample_axes(s); }
 };
 
+struct Prod {
+  static constexpr OpInfo info{"prod", "ReduceProd", Kind::reduce};
+  using Attrs = ReduceAttrs;
+  static constexpr Saves saves{1, 0};
+  static Meta infer(const Attrs& a, const Meta& x) { return Sum::infer(a, x); }
+  static void cpu(const Call& c) { reduce<ProductOf>(c); }
+  // Each factor's gradient is the product of the others, made of running products from both ends: right where factors are 0.
+  static void backward(Grad& d) {
+    const Attrs& a = d.as<Attrs>();
+    Tensor x = d.x(0);
+    const Shape like = x.size();
+    uint32_t mask = axis_mask(a.axes, x.ndim());
+    Dims order, inverse = Dims::filled(x.ndim(), 0);
+    int64_t n = 1;
+    for (bool last : {false, true})
+      for (int i = 0; i < x.ndim(); ++i)
+        if (static_cast<bool>(mask >> i & 1u) == last) {
+          inverse[i] = order.n;
+          order.push_back(i);
+          if (last) n *= like[i];
+        }
+    Tensor rows = permute(x, order);
+    Shape moved = rows.size();
+    rows = reshape(rows, {n ? x.numel() / n : 0, n});
+    Tensor one = ones({rows.size(0), 1}, x.dtype());
+    auto before = [&](const Tensor& t) { return n ? cumprod(cat({one, narrow(t, 1, 0, n - 1)}, 1), 1) : t; };
+    Tensor others = mul(before(rows), flip(before(flip(rows, 1)), 1));
+    d.in(0) = mul(permute(reshape(others, moved), inverse), with_axes(d.out(), a, like));
+  }
+  static void onnx(const Attrs& a, OnnxOp& o) { write_axes(a, o); }
+  static void samples(Samples& s) {
+    sample_axes(s);
+    Tensor with_zeros = s.values({3, 4});
+    with_zeros.data<double>()[1] = with_zeros.data<double>()[6] = with_zeros.data<double>()[7] = 0;
+    s.add("with zeros", ReduceAttrs{{1}, false}, {with_zeros});
+  }
+};
+
 // Equal extremes share the gradient, as in PyTorch's amax.
 void extreme_backward(Grad& d) {
   const auto& a = d.as<ReduceAttrs>();
@@ -320,6 +365,7 @@ struct Argmax {
 
 const Register<Sum> sum_op;
 const Register<Mean> mean_op;
+const Register<Prod> prod_op;
 const Register<Amax> amax_op;
 const Register<Amin> amin_op;
 const Register<Argmax> argmax_op;
@@ -328,6 +374,9 @@ const Register<Argmax> argmax_op;
 
 Tensor sum(const Tensor& x, const Dims& axes, bool keep) { return apply<Sum>({axes, keep}, x); }
 Tensor mean(const Tensor& x, const Dims& axes, bool keep) { return apply<Mean>({axes, keep}, x); }
+Tensor prod(const Tensor& x, const Dims& axes, bool keep) { return apply<Prod>({axes, keep}, x); }
+Tensor& sum_out(Tensor& out, const Tensor& x, const Dims& axes, bool keep) { return apply_out<Sum>({axes, keep}, out, x); }
+Tensor& mean_out(Tensor& out, const Tensor& x, const Dims& axes, bool keep) { return apply_out<Mean>({axes, keep}, out, x); }
 Tensor amax(const Tensor& x, const Dims& axes, bool keep) { return apply<Amax>({axes, keep}, x); }
 Tensor amin(const Tensor& x, const Dims& axes, bool keep) { return apply<Amin>({axes, keep}, x); }
 Tensor argmax(const Tensor& x, int axis, bool keep) { return apply<Argmax>({axis, keep}, x); }

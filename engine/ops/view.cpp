@@ -294,6 +294,10 @@ Tensor unfold(const Tensor& x, int axis, int64_t size, int64_t step) { return ap
 
 Tensor movedim(const Tensor& x, const Dims& from, const Dims& to) {
   if (from.n != to.n) throw Error(fmt::format("movedim: {} axes cannot go to {} places", from.n, to.n));
+  if (x.ndim() == 0) {
+    for (int i = 0; i < from.n; ++i) wrap_axis(from[i], 0), wrap_axis(to[i], 0);
+    return x;
+  }
   Dims order = Dims::filled(x.ndim(), -1);
   uint32_t taken = 0;
   for (int i = 0; i < from.n; ++i) {
