@@ -42,3 +42,8 @@ def rotary(x, interleaved):
     pairs = x.unflatten(-1, (half, 2)) if interleaved else torch.stack([x[..., :half], x[..., half:]], -1)
     turned = torch.view_as_real(torch.view_as_complex(pairs.double().contiguous()) * a)
     return (turned.flatten(-2) if interleaved else torch.cat([turned[..., 0], turned[..., 1]], -1)).float()
+
+
+def packed(m, x, state, lengths):
+    y = m(nn.utils.rnn.pack_padded_sequence(x, lengths), state)[0]
+    return nn.utils.rnn.pad_packed_sequence(y, total_length=x.shape[0])[0]
