@@ -25,7 +25,7 @@ ModelSpec gpt(I vocabulary, I context, I width, I heads, I blocks) {
     const std::string middle = c.here;
     c.add(p + "norm2", "LayerNorm");
     c.add(p + "up", "Linear", {{"out_features", 4 * width}});
-    c.add(p + "act", "GELU");
+    c.add(p + "act", "ReLU");
     c.add(p + "down", "Linear", {{"out_features", width}});
     c.join(p + "add2", "Add", {middle, c.here});
   }
@@ -54,7 +54,26 @@ Template byte_gpt() {
   return t;
 }
 
-const bool registered = register_template(byte_gpt);
+ModelSpec lstm(I vocabulary, I context) {
+  return Chain("byte-lstm", {context}, "i64")
+      .add("embed", "Embedding", {{"num_embeddings", vocabulary}, {"embedding_dim", I{64}}})
+      .add("lstm", "LSTM", {{"hidden_size", I{256}}})
+      .add("head", "Linear", {{"out_features", vocabulary}})
+      .done();
+}
+
+Template byte_lstm() {
+  Template t{"byte-lstm", "A recurrent network that writes on any text, byte by byte; --data FILE, or the system's licences", {}, {}};
+  t.model = lstm(256, 128);
+  set(t.recipe, {{"data.dataset", "text"}, {"data.batch_size", "32"}, {"data.test_samples", "200"}, {"epochs", "3"}, {"optimizer.type", "adamw"},
+                 {"optimizer.lr", "0.003"}, {"optimizer.decay_all", "false"}, {"optimizer.clip_norm", "1"}, {"schedule.type", "cosine"},
+                 {"schedule.warmup_steps", "50"}, {"schedule.min_lr", "0.0003"}});
+  t.fit = [](const Recipe& r, const data::Dataset& train) { return lstm(train.classes(), r.integer("data.context")); };
+  t.prepare = usual_text;
+  return t;
+}
+
+const bool registered = register_template(byte_gpt) && register_template(byte_lstm);
 
 }  // namespace
 }  // namespace tenon

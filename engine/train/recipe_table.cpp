@@ -26,6 +26,7 @@ std::vector<RecipeKey> plain_keys() {
       {"on_nan", S("stop"), none, none, "what to do when the loss or a gradient is not finite: stop before the weights are written, or go on",
        {"stop", "continue"}},
       {"amp", S("none"), none, none, "mixed precision: ops compute in this type where their definition allows it", {"none", "bf16", "fp16"}},
+      {"amp_scale", 65536.0, 1e-30, 1e30, "fp16: what gradients are multiplied by at first; overflows lower it, and good steps raise it", {}},
       {"average.type", S("none"), none, none,
        "weights averaged over the steps (ema) or over the epochs (swa), kept beside those that are trained", {"none", "ema", "swa"}},
       {"average.decay", 0.999, 0, 0.9999999, "ema: memory of the average", {}},

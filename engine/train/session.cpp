@@ -80,7 +80,7 @@ void TrainingSession::Impl::build() {
   micro_batches = recipe.integer("data.micro_batches");
   if (const std::string& amp = recipe.text("amp"); amp != "none") {
     low = amp == "bf16" ? DType::bf16 : DType::f16;
-    if (low == DType::f16) scaler.emplace();
+    if (low == DType::f16) scaler.emplace(optim::GradScaler::Options{.start = recipe.number("amp_scale")});
   }
   data = data::open_dataset(recipe.text("data.dataset"), data_options(recipe));
   int64_t batch = recipe.integer("data.batch_size");
