@@ -1,6 +1,8 @@
 #include "core/pool.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <mutex>
@@ -124,7 +126,10 @@ void trim_locked(Central& c) {
   c.cached = 0;
 }
 
+thread_local size_t t_allocation_limit = SIZE_MAX;
+
 Block* fresh(size_t bytes) {
+  if (bytes > t_allocation_limit) throw Error(fmt::format("a tensor of {} bytes was asked for; at most {} are allowed here", bytes, t_allocation_limit));
   bytes = (bytes + 63) & ~size_t{63};  // aligned_alloc wants a multiple of the alignment
   void* p = bytes > (size_t{1} << 46) ? nullptr : std::aligned_alloc(64, sizeof(Block) + bytes);
   if (!p) {
@@ -233,6 +238,9 @@ Storage* pool_take(size_t bytes) {
 void storage_release(Storage* s) {
   if (drop(s->refs) && s->release) s->release(s);
 }
+
+AllocationLimit::AllocationLimit(size_t bytes) : saved_(t_allocation_limit) { t_allocation_limit = std::min(saved_, bytes); }
+AllocationLimit::~AllocationLimit() { t_allocation_limit = saved_; }
 
 PoolStats pool_stats() {
   auto& c = central();

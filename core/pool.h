@@ -10,6 +10,17 @@ namespace tenon {
 /// See Note [CPU pool].
 Storage* pool_take(size_t bytes);
 
+/// While it lives, a block above `bytes` that the calling thread asks for from the system is an Error: what comes from outside may name any size.
+class AllocationLimit {
+ public:
+  explicit AllocationLimit(size_t bytes);
+  ~AllocationLimit();
+  AllocationLimit(const AllocationLimit&) = delete;
+
+ private:
+  size_t saved_;
+};
+
 struct PoolStats {
   int64_t live_bytes = 0;    ///< in blocks that are in use
   int64_t peak_bytes = 0;    ///< highest live_bytes, taken at every allocation above the small-block limit

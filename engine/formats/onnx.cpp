@@ -19,11 +19,26 @@ struct Reader {
   std::string name, folder;
 
   OnnxValue value(const onnx::ValueInfoProto& p) const {
+    using Form = OnnxValue::Form;
     OnnxValue v;
     v.name = p.name();
-    if (!p.has_type() || !p.type().has_tensor_type()) return v;
-    const auto& type = p.type().tensor_type();
+    if (!p.has_type()) return v;
+    const onnx::TypeProto* inner = &p.type();
+    if (inner->has_optional_type()) {
+      inner = &inner->optional_type().elem_type();
+      v.form = inner->has_sequence_type() ? Form::optional_sequence : Form::optional;
+    }
+    if (inner->has_sequence_type()) {
+      inner = &inner->sequence_type().elem_type();
+      if (v.form == Form::tensor) v.form = Form::sequence;
+    }
+    if (!inner->has_tensor_type()) {
+      if (inner->value_case() != onnx::TypeProto::VALUE_NOT_SET) v.form = Form::other;
+      return v;
+    }
+    const auto& type = inner->tensor_type();
     v.typed = dtype_from_onnx(type.elem_type(), v.dtype);
+    if (!v.typed && type.elem_type() != onnx::TensorProto::UNDEFINED) v.unsupported = onnx_type_name(type.elem_type());
     v.ranked = type.has_shape();
     for (const auto& d : type.shape().dim()) v.shape.push_back({d.has_dim_value() ? d.dim_value() : -1, d.dim_param()});
     return v;
@@ -61,14 +76,14 @@ struct Reader {
         a.value = std::vector<std::string>(p.strings().begin(), p.strings().end());
         break;
       default:
-        throw Error(fmt::format("{}: attribute {} is of a kind that is not supported ({})", where, a.name, static_cast<int>(p.type())));
+        throw OnnxUnsupported(fmt::format("{}: attribute {} is of a kind that is not supported ({})", where, a.name, static_cast<int>(p.type())));
     }
     return a;
   }
 
   OnnxGraph graph(const onnx::GraphProto& p, int depth) const {
     if (depth > kMaxDepth) throw Error(fmt::format("{}: graphs are nested more than {} deep", name, kMaxDepth));
-    if (p.sparse_initializer_size()) throw Error(fmt::format("{}: sparse initializers are not supported", name));
+    if (p.sparse_initializer_size()) throw OnnxUnsupported(fmt::format("{}: sparse initializers are not supported", name));
     OnnxGraph g;
     g.name = p.name();
     for (const auto& t : p.initializer())

@@ -9,7 +9,25 @@
 
 #include "core/tensor.h"
 
+#include "core/error.h"
+
 namespace tenon::formats {
+
+/// A model or tensor that ONNX allows and Tenon cannot express (a type it does not have, strings, an operator it lacks). Says which.
+class OnnxUnsupported : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A value of a model: a tensor, a sequence of tensors, or (neither) an optional that is empty.
+struct OnnxItem {
+  Tensor tensor;
+  std::shared_ptr<const std::vector<Tensor>> sequence;
+  OnnxItem() = default;
+  OnnxItem(Tensor t) : tensor(std::move(t)) {}
+  OnnxItem(std::vector<Tensor> s) : sequence(std::make_shared<const std::vector<Tensor>>(std::move(s))) {}
+  bool empty() const { return !tensor && !sequence; }
+};
 
 struct OnnxGraph;
 
@@ -38,13 +56,16 @@ struct OnnxDim {
   int64_t value = -1;
   std::string name;
 };
-/// The declared type of a value; `dtype` holds only where `typed`.
+/// The declared type of a value; `dtype` holds only where `typed`. Of a sequence or optional it is that of its elements.
 struct OnnxValue {
+  enum class Form : uint8_t { tensor, sequence, optional, optional_sequence, other };
   std::string name;
   bool typed = false;
   DType dtype = DType::f32;
   bool ranked = false;
   std::vector<OnnxDim> shape;
+  Form form = Form::tensor;
+  std::string unsupported = {};  ///< the name of an element type that Tenon does not have
 };
 
 struct OnnxGraph {
@@ -75,6 +96,8 @@ std::string onnx_bytes(const OnnxModel& model);
 
 /// A bare TensorProto: an input or output of the ONNX project's test cases.
 Tensor load_onnx_tensor(const std::string& path);
+/// The same where the declared type may be a sequence or an optional.
+OnnxItem load_onnx_item(const std::string& path, OnnxValue::Form form);
 void save_onnx_tensor(const std::string& path, const std::string& name, const Tensor& t);
 
 /// Checks what load promises, and puts the nodes in an order in which every value is made before it is read.

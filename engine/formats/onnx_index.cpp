@@ -87,7 +87,8 @@ TENON_ONNX(TopK) {
   return {o.values, o.indices};
 }
 
-TENON_ONNX(CumSum) {
+/// A running sum or product; exclusive: of the elements before, starting from `start`.
+Out running(const OnnxCall& c, Tensor (*f)(const Tensor&, int), double start) {
   const Tensor& x = c.input(0);
   const int axis = wrap_axis(c.list(1, "").at(0), x.ndim());
   const bool reverse = c.node.integer("reverse", 0), exclusive = c.node.integer("exclusive", 0);
@@ -95,11 +96,13 @@ TENON_ONNX(CumSum) {
   if (exclusive && y.size(axis) > 0) {
     Shape one = y.size();
     one[axis] = 1;
-    y = cat({zeros(one, y.dtype()), narrow(y, axis, 0, y.size(axis) - 1)}, axis);
+    y = cat({full(one, start, y.dtype()), narrow(y, axis, 0, y.size(axis) - 1)}, axis);
   }
-  y = cast(cumsum(y, axis), x.dtype());
+  y = cast(f(y, axis), x.dtype());
   return {reverse ? flip(y, axis) : y};
 }
+TENON_ONNX(CumSum) { return running(c, cumsum, 0); }
+TENON_ONNX(CumProd) { return running(c, cumprod, 1); }
 
 TENON_ONNX(NonZero) { return {transpose(nonzero(c.input(0)), 0, 1)}; }
 

@@ -5,6 +5,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include <onnx/onnx_pb.h>
+#include <onnx/onnx-data_pb.h>
 #pragma GCC diagnostic pop
 
 #include <string>

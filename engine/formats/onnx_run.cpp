@@ -1,15 +1,61 @@
 #include "engine/formats/onnx_run.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/pool.h"
 #include "engine/op/op.h"
 #include "engine/ops/view.h"
 
 namespace tenon::formats {
+
+/// The values of one graph while it runs, inside those of the graph around it.
+class OnnxScope {
+ public:
+  struct Run {
+    const OnnxModel& model;
+    const OnnxLimits& limits;
+    int64_t nodes = 0;
+    bool random = false;
+  };
+  OnnxScope(Run& run, const OnnxGraph& graph, const OnnxScope* outer) : run_(run), graph_(graph), outer_(outer) {}
+
+  std::vector<OnnxItem> execute(const std::vector<OnnxItem>& inputs) {
+    for (const auto& [name, t] : graph_.initializers) values_[name] = OnnxItem(t);
+    size_t next = 0;
+    for (const OnnxValue& v : graph_.inputs) {
+      if (values_.count(v.name) && inputs.size() < graph_.inputs.size()) continue;  // an initializer is the default of this input
+      if (next >= inputs.size()) throw Error(fmt::format("the model needs a value for its input '{}', only {} were given", v.name, inputs.size()));
+      values_[v.name] = inputs[next++];
+    }
+    if (next < inputs.size()) throw Error(fmt::format("{} inputs were given, the model has {}", inputs.size(), next));
+    for (const OnnxNode& n : graph_.nodes) step(n);
+    std::vector<OnnxItem> results;
+    for (const OnnxValue& v : graph_.outputs) results.push_back(find(v.name));
+    return results;
+  }
+  std::vector<OnnxItem> body(const OnnxGraph& graph, const std::vector<OnnxItem>& inputs) { return OnnxScope(run_, graph, this).execute(inputs); }
+  void draws_random() { run_.random = true; }
+
+ private:
+  const OnnxItem& find(const std::string& name) const {
+    for (const OnnxScope* s = this; s; s = s->outer_)
+      if (auto it = s->values_.find(name); it != s->values_.end()) return it->second;
+    throw Error(fmt::format("nothing has made \"{}\"", name));
+  }
+  void step(const OnnxNode& n);
+
+  Run& run_;
+  const OnnxGraph& graph_;
+  const OnnxScope* outer_;
+  std::unordered_map<std::string, OnnxItem> values_;
+};
+
 namespace {
 
 std::map<std::string, OnnxOperator>& operators() {
@@ -30,10 +76,11 @@ const OpDef* pointwise_op(const std::string& type) {
 }
 
 std::string label(const OnnxNode& n) { return n.name.empty() ? n.op_type : fmt::format("{} '{}'", n.op_type, n.name); }
+std::string full_type(const OnnxNode& n) { return n.domain.empty() || n.domain == "ai.onnx" ? n.op_type : n.domain + "." + n.op_type; }
 
-std::vector<Tensor> run_node(const OnnxCall& call) {
+std::vector<OnnxItem> run_node(const OnnxCall& call) {
   const OnnxNode& n = call.node;
-  if (auto it = operators().find(n.op_type); it != operators().end()) return it->second(call);
+  if (auto it = operators().find(full_type(n)); it != operators().end()) return it->second(call);
   const OpDef* op = pointwise_op(n.op_type);
   // Max and Min take any number of operands, the others exactly theirs: fold from the left.
   std::vector<Tensor> in = call.in;
@@ -48,17 +95,53 @@ std::vector<Tensor> run_node(const OnnxCall& call) {
     in.erase(in.begin());
     in[0] = out;
   }
-  if (in.size() == 1 && folds) return in;
-  std::vector<Tensor> out(1);
-  dispatch(*op, &none, in.data(), static_cast<int>(in.size()), out.data());
-  return out;
+  if (in.size() == 1 && folds) return {in[0]};
+  Tensor out;
+  dispatch(*op, &none, in.data(), static_cast<int>(in.size()), &out);
+  return {out};
+}
+
+size_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && page > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page) : SIZE_MAX;
 }
 
 }  // namespace
 
+void OnnxScope::step(const OnnxNode& n) {
+  if (std::string why = onnx_unsupported(n); !why.empty()) throw OnnxUnsupported(fmt::format("{}: {} is not supported", label(n), why));
+  if (run_.limits.nodes && ++run_.nodes > run_.limits.nodes) throw Error(fmt::format("the model runs more than {} nodes", run_.limits.nodes));
+  OnnxCall call{n, {}, run_.model.opset, {}, this};
+  if (!n.domain.empty())
+    for (const auto& [domain, version] : run_.model.other_opsets)
+      if (domain == n.domain) call.opset = version;
+  for (const std::string& name : n.inputs) {
+    call.items.push_back(name.empty() ? OnnxItem() : find(name));
+    call.in.push_back(call.items.back().tensor);
+  }
+  std::vector<OnnxItem> out;
+  try {
+    out = run_node(call);
+  } catch (const OnnxUnsupported& e) {
+    throw OnnxUnsupported(fmt::format("{}: {}", label(n), e.message()), e.hint());
+  } catch (const Error& e) {
+    throw e.in(label(n));
+  }
+  for (size_t k = 0; k < n.outputs.size(); ++k) {
+    if (n.outputs[k].empty()) continue;
+    if (k >= out.size()) throw OnnxUnsupported(fmt::format("{}: output {} is not supported", label(n), k));
+    values_[n.outputs[k]] = std::move(out[k]);
+  }
+}
+
 const Tensor& OnnxCall::input(size_t i) const {
   if (!has(i)) throw Error(fmt::format("input {} is missing", i));
   return in[i];
+}
+
+const std::vector<Tensor>& OnnxCall::sequence(size_t i) const {
+  if (i >= items.size() || !items[i].sequence) throw Error(fmt::format("input {} is no sequence", i));
+  return *items[i].sequence;
 }
 
 std::vector<int64_t> OnnxCall::list(size_t i, const std::string& attribute, const std::vector<int64_t>& fallback) const {
@@ -67,44 +150,49 @@ std::vector<int64_t> OnnxCall::list(size_t i, const std::string& attribute, cons
   return std::vector<int64_t>(t.data<int64_t>(), t.data<int64_t>() + t.numel());
 }
 
-bool register_onnx(const std::string& op_type, OnnxOperator run) { return operators().emplace(op_type, std::move(run)).second; }
+std::vector<OnnxItem> OnnxCall::run(const std::string& attribute, const std::vector<OnnxItem>& inputs) const {
+  const OnnxAttribute::Value* v = node.find(attribute);
+  const auto* graph = v ? std::get_if<std::shared_ptr<OnnxGraph>>(v) : nullptr;
+  if (!graph) throw Error(fmt::format("its body \"{}\" is missing", attribute));
+  return scope->body(**graph, inputs);
+}
+void OnnxCall::draws_random() const { scope->draws_random(); }
+
+bool register_onnx(const std::string& op_type, OnnxOperator run) {
+  if (!operators().emplace(op_type, std::move(run)).second) throw Error(fmt::format("two definitions of the ONNX operator {}", op_type));
+  return true;
+}
+bool register_onnx(const std::string& op_type, OnnxTensorOperator run) {
+  return register_onnx(op_type, OnnxOperator([run = std::move(run)](const OnnxCall& c) {
+                         std::vector<Tensor> out = run(c);
+                         return std::vector<OnnxItem>(out.begin(), out.end());
+                       }));
+}
 
 std::string onnx_unsupported(const OnnxNode& n) {
-  if (!n.domain.empty() && n.domain != "ai.onnx") return fmt::format("operator domain '{}'", n.domain);
-  if (operators().count(n.op_type) || pointwise_op(n.op_type)) return {};
+  if (operators().count(full_type(n))) return {};
+  if (!n.domain.empty() && n.domain != "ai.onnx") return fmt::format("operator {} of the domain '{}'", n.op_type, n.domain);
+  if (pointwise_op(n.op_type)) return {};
   return fmt::format("operator {}", n.op_type);
 }
 
-std::vector<Tensor> run_onnx(const OnnxModel& model, const std::vector<Tensor>& inputs) {
+OnnxResult run_onnx_items(const OnnxModel& model, const std::vector<OnnxItem>& inputs, const OnnxLimits& limits) {
   NoGrad off;
-  std::unordered_map<std::string, Tensor> values;
-  for (const auto& [name, t] : model.graph.initializers) values[name] = t;
-  size_t next = 0;
-  for (const OnnxValue& v : model.graph.inputs) {
-    if (values.count(v.name) && inputs.size() < model.graph.inputs.size()) continue;  // an initializer is the default of this input
-    if (next >= inputs.size()) throw Error(fmt::format("the model needs a value for its input '{}', only {} were given", v.name, inputs.size()));
-    values[v.name] = inputs[next++];
+  const AllocationLimit bound(limits.tensor_bytes ? limits.tensor_bytes : machine_memory());
+  OnnxScope::Run run{model, limits};
+  OnnxResult result;
+  result.outputs = OnnxScope(run, model.graph, nullptr).execute(inputs);
+  result.random = run.random;
+  return result;
+}
+
+std::vector<Tensor> run_onnx(const OnnxModel& model, const std::vector<Tensor>& inputs, const OnnxLimits& limits) {
+  std::vector<Tensor> out;
+  for (const OnnxItem& i : run_onnx_items(model, {inputs.begin(), inputs.end()}, limits).outputs) {
+    if (!i.tensor) throw Error("an output of the model is no tensor");
+    out.push_back(i.tensor);
   }
-  if (next < inputs.size()) throw Error(fmt::format("{} inputs were given, the model has {}", inputs.size(), next));
-  for (const OnnxNode& n : model.graph.nodes) {
-    if (std::string why = onnx_unsupported(n); !why.empty()) throw Error(fmt::format("{}: {} is not supported", label(n), why));
-    OnnxCall call{n, {}, model.opset};
-    for (const std::string& name : n.inputs) call.in.push_back(name.empty() ? Tensor() : values.at(name));
-    std::vector<Tensor> out;
-    try {
-      out = run_node(call);
-    } catch (const Error& e) {
-      throw e.in(label(n));
-    }
-    for (size_t k = 0; k < n.outputs.size(); ++k) {
-      if (n.outputs[k].empty()) continue;
-      if (k >= out.size()) throw Error(fmt::format("{}: output {} is not supported", label(n), k));
-      values[n.outputs[k]] = out[k];
-    }
-  }
-  std::vector<Tensor> results;
-  for (const OnnxValue& v : model.graph.outputs) results.push_back(values.at(v.name));
-  return results;
+  return out;
 }
 
 }  // namespace tenon::formats

@@ -98,10 +98,10 @@ std::string onnx_type_name(int type) {
 Tensor read_tensor(const TensorProto& proto, const std::string& where, const std::string& folder) {
   DType dtype;
   if (!dtype_from_onnx(proto.data_type(), dtype))
-    throw Error(fmt::format("{} has the type {}, which is not supported", where, onnx_type_name(proto.data_type())));
-  if (proto.has_segment()) throw Error(fmt::format("{} is given in segments, which is not supported", where));
+    throw OnnxUnsupported(fmt::format("{} has the type {}, which is not supported", where, onnx_type_name(proto.data_type())));
+  if (proto.has_segment()) throw OnnxUnsupported(fmt::format("{} is given in segments, which is not supported", where));
   if (proto.dims_size() > kMaxDims)
-    throw Error(fmt::format("{} has {} dimensions; at most {} are supported", where, proto.dims_size(), kMaxDims));
+    throw OnnxUnsupported(fmt::format("{} has {} dimensions; at most {} are supported", where, proto.dims_size(), kMaxDims));
   Shape shape;
   const size_t item = itemsize(dtype);
   // No tensor is larger than 2^40 elements; with that bound on every partial product nothing overflows.
@@ -178,6 +178,29 @@ Tensor load_onnx_tensor(const std::string& path) {
   if (!proto.ParseFromString(read_file(path))) throw Error(fmt::format("{} is not an ONNX tensor, or is damaged", path));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return read_tensor(proto, path, folder.empty() ? "." : folder);
+}
+
+OnnxItem load_onnx_item(const std::string& path, OnnxValue::Form form) {
+  using Form = OnnxValue::Form;
+  if (form == Form::tensor) return load_onnx_tensor(path);
+  if (form == Form::other) throw OnnxUnsupported(fmt::format("{} is a map or a sparse tensor, which is not supported", path));
+  google::protobuf::SetLogHandler(nullptr);
+  const std::string bytes = read_file(path);
+  onnx::SequenceProto sequence;
+  if (form == Form::optional || form == Form::optional_sequence) {
+    onnx::OptionalProto optional;
+    if (!optional.ParseFromString(bytes)) throw Error(fmt::format("{} is not an ONNX optional, or is damaged", path));
+    if (optional.has_tensor_value()) return read_tensor(optional.tensor_value(), path, {});
+    if (!optional.has_sequence_value()) return {};
+    sequence = optional.sequence_value();
+  } else if (!sequence.ParseFromString(bytes)) {
+    throw Error(fmt::format("{} is not an ONNX sequence, or is damaged", path));
+  }
+  if (sequence.elem_type() != onnx::SequenceProto::TENSOR && sequence.elem_type() != onnx::SequenceProto::UNDEFINED)
+    throw OnnxUnsupported(fmt::format("{} is a sequence of something other than tensors, which is not supported", path));
+  std::vector<Tensor> tensors;
+  for (const auto& t : sequence.tensor_values()) tensors.push_back(read_tensor(t, path, {}));
+  return tensors;
 }
 
 void save_onnx_tensor(const std::string& path, const std::string& name, const Tensor& t) {

@@ -233,22 +233,4 @@ Tensor roll(const Tensor& x, int64_t shift, int axis) {
 Tensor tril(const Tensor& x, int64_t shift) { return apply<Triangle>({false, shift}, x); }
 Tensor triu(const Tensor& x, int64_t shift) { return apply<Triangle>({true, shift}, x); }
 
-Tensor diagonal_of(const Tensor& x, int64_t shift, int a, int b) {
-  const int p = wrap_axis(a, x.ndim()), q = wrap_axis(b, x.ndim());
-  if (p == q) throw Error(fmt::format("diagonal_of: axis {} is given twice", p));
-  Dims order;
-  for (int i = 0; i < x.ndim(); ++i)
-    if (i != p && i != q) order.push_back(i);
-  order.push_back(p);
-  order.push_back(q);
-  Tensor y = permute(x, order);
-  const int64_t rows = x.size(p), cols = x.size(q);
-  const int64_t first = shift >= 0 ? shift : -shift * cols, count = std::max<int64_t>(0, shift >= 0 ? std::min(rows, cols - shift) : std::min(rows + shift, cols));
-  Shape flat = y.size();
-  flat.erase(flat.n - 1);
-  flat[flat.n - 1] = rows * cols;
-  // Diagonal neighbours of a dense matrix are cols + 1 elements apart.
-  return slice(reshape(y, flat), -1, first, count ? first + (count - 1) * (cols + 1) + 1 : first, cols + 1);
-}
-
 }  // namespace tenon

@@ -32,7 +32,5 @@ Tensor roll(const Tensor& x, int64_t shift, int axis);
 /// Zero above (below) the diagonal `shift` above the main one, for every matrix of the last two axes.
 Tensor tril(const Tensor& x, int64_t shift = 0);
 Tensor triu(const Tensor& x, int64_t shift = 0);
-/// A view-free diagonal: the elements x[.., i, i + shift] of two axes, as a new last axis.
-Tensor diagonal_of(const Tensor& x, int64_t shift = 0, int a = 0, int b = 1);
 
 }  // namespace tenon

@@ -46,7 +46,7 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
 
 Tensor trace(const Tensor& a) {
   if (a.ndim() != 2) throw Error(fmt::format("trace: size {} is no matrix", to_string(a.size())));
-  return sum(diagonal_of(a));
+  return sum(diagonal(a));
 }
 
 Tensor vector_norm(const Tensor& x, double order, const Dims& axes, bool keep) {

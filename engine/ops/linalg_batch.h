@@ -38,10 +38,6 @@ inline std::string which(int64_t i, const Shape& s) { return s.n == 2 ? "the mat
 inline Tensor transposed(const Tensor& a) { return transpose(a, -1, -2); }
 
 /// n x n with ones on the diagonal.
-inline Tensor identity(int64_t n, DType t) {
-  Tensor i = zeros({n, n}, t);
-  for (int64_t k = 0; k < n; ++k) ops::float_or_double(t, [&](auto one) { i.data<decltype(one)>()[k * n + k] = 1; });
-  return i;
-}
+inline Tensor identity(int64_t n, DType t) { return eye(n, -1, t); }
 
 }  // namespace tenon::linalg

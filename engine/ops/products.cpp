@@ -64,7 +64,7 @@ void take_diagonals(Term& x) {
     for (size_t j = i + 1; j < x.labels.size(); ++j)
       if (x.labels[i] == x.labels[j]) {
         const int label = x.labels[i];
-        x.t = diagonal_of(x.t, 0, static_cast<int>(i), static_cast<int>(j));
+        x.t = diagonal(x.t, 0, static_cast<int>(i), static_cast<int>(j));
         x.labels.erase(x.labels.begin() + static_cast<int64_t>(j));
         x.labels.erase(x.labels.begin() + static_cast<int64_t>(i));
         x.labels.push_back(label);
