@@ -331,7 +331,9 @@ Tensor index_put(const Tensor& x, const std::vector<Tensor>& indices, const Tens
   for (int k = 0; k < p.first; ++k) picked.push_back(in[0].size(k));
   for (int64_t d : p.index[0].size()) picked.push_back(d);
   for (int k = p.first + static_cast<int>(p.index.size()); k < x.ndim(); ++k) picked.push_back(in[0].size(k));
-  if (!(broadcast_shape(picked, values.size()) == picked))
+  bool fits = values.ndim() <= picked.n;
+  for (int k = 1; fits && k <= values.ndim(); ++k) fits = values.size(-k) == 1 || values.size(-k) == picked[picked.n - k];
+  if (!fits)
     throw Error(fmt::format("index_put: values of size {} do not broadcast to the indexed elements' size {}", to_string(values.size()),
                             to_string(picked)));
   in[1] = values.size() == picked ? values : expand(values, picked);
