@@ -4,6 +4,7 @@
 #include "engine/nn/module.h"
 #include "engine/nn/norm.h"
 #include "engine/ops/conv.h"
+#include "engine/ops/conv_nd.h"
 #include "engine/ops/pool.h"
 
 namespace tenon::nn {
@@ -37,10 +38,16 @@ class Bilinear : public Module {
   Tensor weight_, bias_;
 };
 
-class Conv2d : public Module {
+/// A convolution over 1 to 3 axes. Padding other than zeros is put round the input first.
+class Conv : public Module {
  public:
-  Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options = {}, bool bias = true, Device device = {},
-         DType dtype = DType::f32);
+  struct Options : ConvOptions {
+    PadMode padding_mode = PadMode::constant;
+    std::string auto_padding;  ///< "same": the output is as large as the input (stride 1); "valid": none; empty: as given
+    bool bias = true, transposed = false;
+  };
+  /// axes: of the image; kernel: one number an axis.
+  Conv(int64_t in, int64_t out, const Dims& kernel, const Options& options, Device device = {}, DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:
@@ -48,8 +55,15 @@ class Conv2d : public Module {
   void reset(uint64_t seed) override;
 
  private:
-  Conv2dOptions options_;
+  Options options_;
+  std::vector<int64_t> around_;  ///< padding put round the input beforehand
   Tensor weight_, bias_;
+};
+
+class Conv2d : public Conv {
+ public:
+  Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options = {}, bool bias = true, Device device = {},
+         DType dtype = DType::f32);
 };
 
 class MaxPool2d : public Module {

@@ -24,6 +24,7 @@ struct ConvAttrs {
   int64_t groups;
   Dims other;  ///< conv2d_input: height and width of x; conv2d_weight: of the kernel; else empty
   bool bias;   ///< conv2d_weight: the second output is wanted
+  Dims extra = {};  ///< conv2d_input as a transposed convolution: output_padding; else empty
   template <class F>
   void fields(F&& f) const {
     f("stride", stride);
@@ -32,7 +33,7 @@ struct ConvAttrs {
     f("groups", groups);
     if (other.n) f("size", other);
   }
-  ConvAttrs with(Dims size, bool b = false) const { return {stride, padding, dilation, groups, size, b}; }
+  ConvAttrs with(Dims size, bool b = false) const { return {stride, padding, dilation, groups, size, b, {}}; }
 };
 
 int64_t out_size(const ConvAttrs& a, int64_t in, int64_t kernel, int i) {
@@ -117,11 +118,16 @@ struct Conv2d {
 };
 
 struct Conv2dInput {
-  static constexpr OpInfo info{"conv2d_input", "", Kind::conv};
+  static constexpr OpInfo info{"conv2d_input", "ConvTranspose", Kind::conv};
   using Attrs = ConvAttrs;
   static Meta infer(const Attrs& a, const Meta& gy, const Meta& w) {
     Meta m = gy;
     m.dtype = common_float({&gy, &w});
+    if (gy.shape.n != 4 || w.shape.n != 4 || gy.shape[1] != w.shape[0] || a.groups < 1 || gy.shape[1] % a.groups)
+      throw Error("an input of size " + to_string(gy.shape) + " and a weight of size " + to_string(w.shape) + " do not fit: [batch, channels, height, width] and [channels, out channels / groups, height, width]");
+    for (int i = 0; i < 2; ++i)
+      if (a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0 || a.other[i] < 1 || out_size(a, a.other[i], w.shape[i + 2], i) != gy.shape[i + 2])
+        throw Error("an output of " + to_string(a.other) + " does not come from an input of size " + to_string(gy.shape) + " and a weight of size " + to_string(w.shape), "check stride, padding and output_padding");
     m.shape = {gy.shape[0], w.shape[1] * a.groups, a.other[0], a.other[1]};
     return m;
   }
@@ -145,7 +151,16 @@ struct Conv2dInput {
     d.in(1) = g[0];
   }
   static Cost cost(const Attrs&, const Call& c) { return {flops(c.in[1].size(), c.in[0].size())}; }
+  static void onnx(const Attrs& a, OnnxOp& o) {
+    if (a.extra.n != 2) o.unsupported = "the gradient of a convolution";
+    o.set("strides", a.stride);
+    o.set("pads", Dims{a.padding[0], a.padding[1], a.padding[0], a.padding[1]});
+    o.set("dilations", a.dilation);
+    o.set("group", a.groups);
+    o.set("output_padding", a.extra);
+  }
   static void samples(Samples& s) {
+    s.add("transposed", Attrs{{2, 2}, {1, 0}, {1, 1}, 2, {5, 8}, false, {0, 1}}, {s.values({2, 4, 3, 3}), s.values({4, 3, 3, 3})});
     s.add("3 x 3", Attrs{{1, 1}, {1, 1}, {1, 1}, 1, {5, 4}}, {s.values({2, 4, 5, 4}), s.values({4, 3, 3, 3})});
     s.add("strided", Attrs{{2, 2}, {1, 1}, {1, 1}, 1, {6, 5}}, {s.values({2, 4, 3, 3}), s.values({4, 2, 3, 3})});
   }
@@ -206,7 +221,14 @@ Tensor forward(const ConvAttrs& a, const Tensor& x, const Tensor& w, const Tenso
 }  // namespace
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& o) {
-  return forward({o.stride, o.padding, o.dilation, o.groups, {}, false}, channels_last(x), weight, bias);
+  return forward({o.stride, o.padding, o.dilation, o.groups, {}, false, {}}, channels_last(x), weight, bias);
+}
+
+Tensor conv2d_transposed(const Tensor& x, const Tensor& weight, int64_t height, int64_t width, const Conv2dOptions& o) {
+  Dims extra, size{height, width};
+  for (int i = 0; i < 2 && x.ndim() == 4 && weight.ndim() == 4; ++i)
+    extra.push_back(size[i] - ((x.size(i + 2) - 1) * o.stride[i] - 2 * o.padding[i] + o.dilation[i] * (weight.size(i + 2) - 1) + 1));
+  return apply<Conv2dInput>({o.stride, o.padding, o.dilation, o.groups, size, false, extra}, channels_last(x), weight);
 }
 
 }  // namespace tenon

@@ -56,16 +56,12 @@ Tensor input_of(const json& j, uint64_t stream) {
   Shape size((j.is_array() ? j : j.at("shape")).get<std::vector<int64_t>>());
   std::string dtype = j.is_array() ? "f32" : j.value("dtype", "f32");
   if (dtype == "f32") return random(size, stream);
-  if (j.contains("values")) {
-    Tensor t = empty(size, DType::i64);
-    for (int64_t i = 0; i < t.numel(); ++i) t.data<int64_t>()[i] = j.at("values").at(static_cast<size_t>(i)).get<int64_t>();
-    return t;
-  }
   int64_t below = j.value("below", int64_t{2});
   Tensor t = empty(size, dtype == "bool" ? DType::boolean : DType::i64);
   Philox philox{17, stream};
   for (int64_t i = 0; i < t.numel(); ++i) {
-    auto v = static_cast<int64_t>(philox.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
+    auto v = j.contains("values") ? j.at("values").at(static_cast<size_t>(i)).get<int64_t>()
+                                  : static_cast<int64_t>(philox.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
     if (dtype == "bool")
       t.data<bool>()[i] = v != 0;
     else

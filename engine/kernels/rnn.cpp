@@ -1,0 +1,192 @@
+#include "engine/kernels/rnn.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/parallel.h"
+#include "engine/kernels/gemm.h"
+#include "engine/kernels/scratch.h"
+#include "engine/op/scalar.h"
+
+namespace tenon::kernels {
+namespace {
+
+/// Rows of the batch a piece.
+int64_t rows_cut(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 8, 32); }
+
+bool live(const RnnShape& s, int64_t row, int64_t t) { return !s.lengths || t < s.lengths[row]; }
+int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 1 - step : step; }
+
+template <class T>
+void lstm_row(int64_t h, const T* __restrict g, T* __restrict cell, T* __restrict hidden, T* __restrict kept) {
+  for (int64_t j = 0; j < h; ++j) {
+    T i = sc::sigmoid(g[j]), f = sc::sigmoid(g[h + j]), u = sc::tanh(g[2 * h + j]), o = sc::sigmoid(g[3 * h + j]);
+    T c = f * cell[j] + i * u;
+    cell[j] = c;
+    hidden[j] = o * sc::tanh(c);
+    kept[j] = i;
+    kept[h + j] = f;
+    kept[2 * h + j] = u;
+    kept[3 * h + j] = o;
+  }
+}
+/// g: the hidden state's part of the gates; x: the input's.
+template <class T>
+void gru_row(int64_t h, const T* __restrict x, const T* __restrict g, T* __restrict hidden, T* __restrict kept) {
+  for (int64_t j = 0; j < h; ++j) {
+    T r = sc::sigmoid(x[j] + g[j]), z = sc::sigmoid(x[h + j] + g[h + j]), m = g[2 * h + j], n = sc::tanh(x[2 * h + j] + r * m);
+    hidden[j] = (T(1) - z) * n + z * hidden[j];
+    kept[j] = r;
+    kept[h + j] = z;
+    kept[2 * h + j] = n;
+    kept[3 * h + j] = m;
+  }
+}
+template <class T>
+void plain_row(int64_t h, bool relu, const T* __restrict g, T* __restrict hidden) {
+  if (relu)
+    for (int64_t j = 0; j < h; ++j) hidden[j] = g[j] > T(0) ? g[j] : T(0);
+  else
+    for (int64_t j = 0; j < h; ++j) hidden[j] = sc::tanh(g[j]);
+}
+
+// Backward of one row: gh comes in as the gradient of the new state and leaves as what goes straight to the old one; the part that goes
+// through the gates is added by a product afterwards.
+template <class T>
+void lstm_row_back(int64_t h, const T* __restrict kept, const T* __restrict cell, const T* __restrict before, T* __restrict gh, T* __restrict gc, T* __restrict g) {
+  for (int64_t j = 0; j < h; ++j) {
+    T i = kept[j], f = kept[h + j], u = kept[2 * h + j], o = kept[3 * h + j], t = sc::tanh(cell[j]);
+    T dc = gc[j] + gh[j] * o * (T(1) - t * t);
+    g[3 * h + j] = gh[j] * t * o * (T(1) - o);
+    g[j] = dc * u * i * (T(1) - i);
+    g[2 * h + j] = dc * i * (T(1) - u * u);
+    g[h + j] = dc * before[j] * f * (T(1) - f);
+    gc[j] = dc * f;
+    gh[j] = T(0);
+  }
+}
+template <class T>
+void gru_row_back(int64_t h, const T* __restrict kept, const T* __restrict before, T* __restrict gh, T* __restrict gx, T* __restrict g) {
+  for (int64_t j = 0; j < h; ++j) {
+    T r = kept[j], z = kept[h + j], n = kept[2 * h + j], m = kept[3 * h + j], d = gh[j];
+    T dn = d * (T(1) - z) * (T(1) - n * n), dz = d * (before[j] - n) * z * (T(1) - z), dr = dn * m * r * (T(1) - r);
+    gx[j] = g[j] = dr;
+    gx[h + j] = g[h + j] = dz;
+    gx[2 * h + j] = dn;
+    g[2 * h + j] = dn * r;
+    gh[j] = d * z;
+  }
+}
+template <class T>
+void plain_row_back(int64_t h, bool relu, const T* __restrict y, T* __restrict gh, T* __restrict g) {
+  for (int64_t j = 0; j < h; ++j) {
+    g[j] = relu ? (y[j] > T(0) ? gh[j] : T(0)) : gh[j] * (T(1) - y[j] * y[j]);
+    gh[j] = T(0);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const T* wh, const T* bh, T* y, T* c, T* kept) {
+  int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h;
+  parallel_for(s.n, rows_cut(s.n), [&](int64_t begin, int64_t end) {
+    int64_t rows = end - begin;
+    Scratch<T> hidden(rows * h), cell(s.cell == Cell::lstm ? rows * h : 1), gates(rows * width);
+    std::copy_n(h0 + begin * h, rows * h, hidden.data());
+    if (s.cell == Cell::lstm) std::copy_n(c0 + begin * h, rows * h, cell.data());
+    for (int64_t step = 0; step < s.steps; ++step) {
+      int64_t t = time_of(s, step), at = t * s.n + begin;
+      for (int64_t r = 0; r < rows; ++r) {
+        T* __restrict g = gates.data() + r * width;
+        const T* __restrict x = gx + (at + r) * width;
+        if (s.cell == Cell::gru && bh) std::copy_n(bh, width, g);
+        else if (s.cell == Cell::gru) std::fill_n(g, width, T(0));
+        else if (bh)
+          for (int64_t j = 0; j < width; ++j) g[j] = x[j] + bh[j];
+        else std::copy_n(x, width, g);
+      }
+      gemm(false, true, rows, width, h, hidden.data(), h, wh, h, gates.data(), width, T(1));
+      for (int64_t r = 0; r < rows; ++r) {
+        T *state = hidden.data() + r * h, *k = kept + (at + r) * keep;
+        const T* g = gates.data() + r * width;
+        if (!live(s, begin + r, t)) {
+          std::fill_n(y + (at + r) * h, h, T(0));
+          if (keep) std::fill_n(k, keep, T(0));
+          if (s.cell == Cell::lstm) std::copy_n(cell.data() + r * h, h, c + (at + r) * h);
+          continue;
+        }
+        if (s.cell == Cell::lstm) {
+          lstm_row(h, g, cell.data() + r * h, state, k);
+          std::copy_n(cell.data() + r * h, h, c + (at + r) * h);
+        } else if (s.cell == Cell::gru) {
+          gru_row(h, gx + (at + r) * width, g, state, k);
+        } else {
+          plain_row(h, s.cell == Cell::relu, g, state);
+        }
+        std::copy_n(state, h, y + (at + r) * h);
+      }
+    }
+  });
+}
+
+template <class T>
+void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, const T* y, const T* c, const T* kept, const T* gy, const T* gc,
+                  T* ggx, T* gh0, T* gc0, T* gwh, T* gbh) {
+  int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h, total = s.steps * s.n;
+  // What goes to the hidden state's part of the gates: for gru it differs from the input's part.
+  Scratch<T> apart(s.cell == Cell::gru ? total * width : 1), before(total * h);
+  T* g_hidden = s.cell == Cell::gru ? apart.data() : ggx;
+  /// The state (or cell) that a row had before time t.
+  auto earlier = [&](const T* all, const T* first, int64_t row, int64_t t) {
+    int64_t prior = s.reverse ? t + 1 : t - 1;
+    bool start = prior < 0 || prior >= s.steps || (s.reverse && !live(s, row, prior));
+    return start ? first + row * h : all + (prior * s.n + row) * h;
+  };
+  parallel_for(s.n, rows_cut(s.n), [&](int64_t begin, int64_t end) {
+    int64_t rows = end - begin;
+    Scratch<T> gh(rows * h), gcell(rows * h);
+    std::fill_n(gh.data(), rows * h, T(0));
+    std::fill_n(gcell.data(), rows * h, T(0));
+    for (int64_t step = s.steps - 1; step >= 0; --step) {
+      int64_t t = time_of(s, step), at = t * s.n + begin;
+      for (int64_t r = 0; r < rows; ++r) {
+        T *d = gh.data() + r * h, *dc = gcell.data() + r * h, *g = g_hidden + (at + r) * width, *x = ggx + (at + r) * width;
+        if (gc && s.cell == Cell::lstm)
+          for (int64_t j = 0; j < h; ++j) dc[j] += gc[(at + r) * h + j];
+        const T* prior = earlier(y, h0, begin + r, t);
+        std::copy_n(prior, h, before.data() + (at + r) * h);
+        if (!live(s, begin + r, t)) {
+          std::fill_n(g, width, T(0));
+          std::fill_n(x, width, T(0));
+          continue;
+        }
+        if (gy)
+          for (int64_t j = 0; j < h; ++j) d[j] += gy[(at + r) * h + j];
+        const T* k = kept + (at + r) * keep;
+        if (s.cell == Cell::lstm) lstm_row_back(h, k, c + (at + r) * h, earlier(c, c0, begin + r, t), d, dc, g);
+        else if (s.cell == Cell::gru) gru_row_back(h, k, prior, d, x, g);
+        else plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
+      }
+      gemm(false, false, rows, h, width, g_hidden + at * width, width, wh, h, gh.data(), h, T(1));
+    }
+    std::copy_n(gh.data(), rows * h, gh0 + begin * h);
+    if (s.cell == Cell::lstm) std::copy_n(gcell.data(), rows * h, gc0 + begin * h);
+  });
+  gemm(true, false, width, h, total, g_hidden, width, before.data(), h, gwh, h);
+  if (!gbh) return;
+  parallel_for(width, 64, [&](int64_t begin, int64_t end) {
+    std::fill(gbh + begin, gbh + end, T(0));
+    for (int64_t i = 0; i < total; ++i)
+      for (int64_t j = begin; j < end; ++j) gbh[j] += g_hidden[i * width + j];
+  });
+}
+
+#define RNN_OF(T)                                                                                                                       \
+  template void rnn_forward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, T*, T*, T*);                          \
+  template void rnn_backward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, T*, T*);
+RNN_OF(float)
+RNN_OF(double)
+#undef RNN_OF
+
+}  // namespace tenon::kernels

@@ -1,0 +1,251 @@
+#include "engine/ops/attention.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "engine/autograd/composite.h"
+#include "engine/kernels/attention.h"
+#include "engine/op/op.h"
+#include "engine/op/samples.h"
+#include "engine/ops/create.h"
+#include "engine/ops/dense.h"
+#include "engine/ops/dropout.h"
+#include "engine/ops/join.h"
+#include "engine/ops/loss.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/pointwise.h"
+#include "engine/ops/reduce.h"
+
+namespace tenon {
+namespace {
+
+using ops::dense;
+using ops::float_or_double;
+
+struct AttentionAttrs {
+  double scale, p;
+  bool causal;
+  uint64_t seed, stream, offset;
+  template <class F>
+  void fields(F&& f) const {
+    f("scale", scale);
+    f("causal", causal);
+    f("dropout", p);
+  }
+};
+
+Shape score_size(const Shape& q, const Shape& k) {
+  Shape s = q;
+  s[s.n - 1] = k[k.n - 2];
+  return s;
+}
+
+/// bool [lq, lk]: the keys each query sees.
+Tensor causal_keep(int64_t lq, int64_t lk) {
+  Tensor t = empty({lq, lk}, DType::boolean);
+  for (int64_t i = 0; i < lq; ++i)
+    for (int64_t j = 0; j < lk; ++j) t.data<bool>()[i * lk + j] = j <= i;
+  return t;
+}
+
+Tensor masked_scores(const AttentionAttrs& a, const Tensor& q, const Tensor& k, const Tensor& mask) {
+  Tensor s = mul(matmul(q, k, false, true), a.scale), out = scalar_like(-std::numeric_limits<double>::infinity(), s);
+  if (mask) s = mask.dtype() == DType::boolean ? where(mask, s, out) : add(s, mask);
+  if (a.causal) s = s.is_meta() ? s : where(causal_keep(s.size(-2), s.size(-1)), s, out);
+  return s;
+}
+Tensor shares_of(const AttentionAttrs& a, const Tensor& scores) {
+  Tensor p = softmax(scores, -1);
+  return a.p > 0 ? dropout(p, a.p, a.seed, a.stream, a.offset) : p;
+}
+
+template <class T>
+struct Problem {
+  Tensor q, k, v, mask;
+  std::vector<int64_t> mask_at;
+  kernels::AttentionShape<T> shape;
+
+  Problem(const AttentionAttrs& a, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& given)
+      : q(dense(query)), k(dense(key)), v(dense(value)), mask(given) {
+    int64_t lq = q.size(-2), lk = k.size(-2), d = q.size(-1), dv = v.size(-1), batch = 1;
+    for (int i = 0; i < q.ndim() - 2; ++i) batch *= q.size(i);
+    shape = {batch, lq, lk, d, dv, static_cast<T>(a.scale), a.causal};
+    shape.p = a.p;
+    shape.seed = a.seed;
+    shape.stream = a.stream;
+    shape.offset = a.offset;
+    if (!mask) return;
+    Layout full = mask.layout().expand(score_size(q.size(), k.size()));
+    int n = full.size.n;
+    mask_at.resize(static_cast<size_t>(batch));
+    for (int64_t b = 0; b < batch; ++b) {
+      int64_t rest = b, at = 0;
+      for (int axis = n - 3; axis >= 0; --axis) {
+        at += rest % full.size[axis] * full.stride[axis];
+        rest /= full.size[axis];
+      }
+      mask_at[static_cast<size_t>(b)] = at;
+    }
+    shape.mask_at = mask_at.data();
+    shape.mask_row = full.stride[n - 2];
+    shape.mask_col = full.stride[n - 1];
+    if (mask.dtype() == DType::boolean) shape.keep = mask.data<bool>();
+    else shape.bias = mask.data<T>();
+  }
+};
+
+/// Inputs q, k, v, mask?, y, lse, gy; outputs gq, gk, gv. With create_graph the composite runs instead.
+struct AttentionBackward {
+  static constexpr OpInfo info{"attention_backward", "", Kind::matmul, 3};
+  using Attrs = AttentionAttrs;
+  static void infer(const Attrs&, const Tensor* in, int, Meta* out) {
+    for (int i = 0; i < 3; ++i) out[i] = in[i].meta();
+  }
+  static void cpu(const Call& c) {
+    Tensor y = dense(c.in[4]), lse = dense(c.in[5]), gy = dense(c.in[6]);
+    float_or_double(y.dtype(), [&](auto one) {
+      using T = decltype(one);
+      Problem<T> p(c.as<Attrs>(), c.in[0], c.in[1], c.in[2], c.in[3]);
+      kernels::attention_backward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(), y.data<T>(), lse.data<T>(), gy.data<T>(), c.out[0].data<T>(),
+                                     c.out[1].data<T>(), c.out[2].data<T>());
+    });
+  }
+  static Cost cost(const Attrs&, const Call& c) {
+    double products = static_cast<double>(c.in[0].numel()) * static_cast<double>(c.in[1].size(-2));
+    return {2.0 * products * 5};
+  }
+};
+
+/// Inputs q, k, v, mask?; outputs y and the log-sum-exp of every row.
+struct Attention {
+  static constexpr OpInfo info{"scaled_dot_product_attention", "", Kind::matmul, 2};
+  using Attrs = AttentionAttrs;
+  static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
+    const Meta &q = in[0].meta(), &k = in[1].meta(), &v = in[2].meta();
+    ops::common_float({&q, &k, &v});
+    const Shape &sq = q.shape, &sk = k.shape, &sv = v.shape;
+    bool fits = sq.n >= 2 && sq.n == sk.n && sq.n == sv.n && sq.back() == sk.back() && sk[sk.n - 2] == sv[sv.n - 2];
+    for (int i = 0; fits && i < sq.n - 2; ++i) fits = sq[i] == sk[i] && sq[i] == sv[i];
+    if (!fits)
+      throw Error("queries, keys and values of sizes " + to_string(sq) + ", " + to_string(sk) + " and " + to_string(sv) + " do not fit: [.., lq, d], [.., lk, d] and [.., lk, dv]",
+                  "expand() them to equal leading axes");
+    if (!(a.p >= 0 && a.p <= 1)) throw Error("the probability " + std::to_string(a.p) + " is not between 0 and 1");
+    if (n > 3 && in[3]) {
+      if (in[3].dtype() != DType::boolean) ops::common_float({&q, &in[3].meta()});
+      Shape s = score_size(sq, sk);
+      if (!(broadcast_shape(in[3].size(), s) == s)) throw Error("a mask of size " + to_string(in[3].size()) + " does not broadcast to " + to_string(s));
+    }
+    out[0] = out[1] = q;
+    out[0].shape[sq.n - 1] = sv.back();
+    out[1].shape.erase(sq.n - 1);
+  }
+  static void cpu(const Call& c) {
+    float_or_double(c.out[0].dtype(), [&](auto one) {
+      using T = decltype(one);
+      Problem<T> p(c.as<Attrs>(), c.in[0], c.in[1], c.in[2], c.inputs > 3 ? c.in[3] : Tensor());
+      kernels::attention_forward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(), c.out[0].data<T>(), c.out[1].data<T>());
+    });
+  }
+  static constexpr Saves saves{.inputs = 0b1111, .outputs = 0b11};
+  static void backward(Grad& d) {
+    const auto& a = d.as<Attrs>();
+    bool of_mask = d.inputs() > 3 && d.needs(3);
+    if (!grad_enabled() && !d.out(1) && !of_mask) {
+      const Tensor in[] = {d.x(0), d.x(1), d.x(2), d.x(3), d.y(0), d.y(1), d.out(0)};
+      Tensor out[3];
+      apply_many<AttentionBackward>(a, in, 7, out);
+      for (int i = 0; i < 3; ++i)
+        if (d.needs(i)) d.in(i) = out[i];
+      return;
+    }
+    composite_gradient(d, {d.x(0), d.x(1), d.x(2), d.x(3)}, [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+      Tensor s = masked_scores(a, in[0], in[1], in[3]), top = amax(s, {-1}, true);
+      Tensor lse = add(squeeze(top, -1), log(sum(exp(sub(s, top)), {-1})));
+      return {matmul(shares_of(a, s), in[2]), lse};
+    });
+  }
+  static Cost cost(const Attrs&, const Call& c) {
+    double products = static_cast<double>(c.in[0].numel()) * static_cast<double>(c.in[1].size(-2));
+    return {2.0 * products * 2};
+  }
+  static void samples(Samples& s) {
+    Attrs plain{0.5, 0, false, 0, 0, 0}, causal = plain, drop = plain;
+    causal.causal = true;
+    drop.p = 0.3;
+    drop.seed = 3;
+    s.add("plain", plain, {s.values({2, 3, 4}), s.values({2, 5, 4}), s.values({2, 5, 3}), Tensor()});
+    s.add("causal, two leading axes", causal, {s.values({2, 2, 4, 3}), s.values({2, 2, 4, 3}), s.values({2, 2, 4, 3}), Tensor()});
+    Tensor keep = s.values({3, 4}, {}, DType::boolean);
+    for (int i = 0; i < 3; ++i) keep.data<bool>()[i * 4] = true;
+    s.add("bool mask", plain, {s.values({2, 3, 4}), s.values({2, 4, 4}), s.values({2, 4, 3}), keep});
+    s.add("added mask", plain, {s.values({2, 3, 4}), s.values({2, 4, 4}), s.values({2, 4, 3}), s.values({2, 1, 4})});
+    s.add("dropout", drop, {s.values({2, 3, 4}), s.values({2, 5, 4}), s.values({2, 5, 3}), Tensor()});
+  }
+};
+
+const Register<Attention> attention_op;
+const Register<AttentionBackward> attention_backward_op;
+
+AttentionAttrs attrs_of(const Tensor& q, const AttentionOptions& o) {
+  double scale = o.scale != 0 ? o.scale : q.ndim() > 0 ? 1 / std::sqrt(static_cast<double>(q.size(-1))) : 1;
+  return {scale, o.dropout, o.causal, o.seed, o.stream, o.offset};
+}
+
+/// cos and sin of the angles of rotary() and sinusoidal_positions(), [length, d / 2].
+void angles(int64_t length, int64_t half, double base, int64_t first, DType t, Tensor& cosine, Tensor& sine) {
+  cosine = empty({length, half}, t);
+  sine = empty({length, half}, t);
+  float_or_double(t, [&](auto one) {
+    using T = decltype(one);
+    for (int64_t p = 0; p < length; ++p)
+      for (int64_t i = 0; i < half; ++i) {
+        double angle = static_cast<double>(first + p) * std::pow(base, -static_cast<double>(i) / static_cast<double>(half));
+        cosine.data<T>()[p * half + i] = static_cast<T>(std::cos(angle));
+        sine.data<T>()[p * half + i] = static_cast<T>(std::sin(angle));
+      }
+  });
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionOptions& o) {
+  const Tensor in[] = {q, k, v, mask};
+  Tensor out[2];
+  apply_many<Attention>(attrs_of(q, o), in, 4, out);
+  return out[0];
+}
+
+Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionOptions& o) {
+  AttentionAttrs a = attrs_of(q, o);
+  return shares_of(a, masked_scores(a, q, k, mask));
+}
+
+Tensor rotary(const Tensor& x, double base, int64_t first, bool interleaved) {
+  if (x.ndim() < 2 || x.size(-1) % 2) throw Error("rotary: an input of size " + to_string(x.size()) + " is not [.., length, an even number of features]");
+  int64_t length = x.size(-2), half = x.size(-1) / 2;
+  if (x.is_meta()) return mul(x, 1);
+  DType t = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  Tensor c, s;
+  angles(length, half, base, first, t, c, s);
+  if (x.dtype() != t) c = cast(c, x.dtype()), s = cast(s, x.dtype());
+  Tensor a, b;
+  if (interleaved) {
+    a = slice(x, -1, 0, 2 * half, 2);
+    b = slice(x, -1, 1, 2 * half, 2);
+  } else {
+    a = narrow(x, -1, 0, half);
+    b = narrow(x, -1, half, half);
+  }
+  Tensor left = sub(mul(a, c), mul(b, s)), right = add(mul(b, c), mul(a, s));
+  return interleaved ? reshape(stack({left, right}, -1), x.size()) : cat({left, right}, -1);
+}
+
+Tensor sinusoidal_positions(int64_t length, int64_t d, DType dtype, double base) {
+  if (d < 2 || d % 2) throw Error("sinusoidal_positions: " + std::to_string(d) + " features are not an even number");
+  Tensor c, s;
+  angles(length, d / 2, base, 0, dtype == DType::f64 ? DType::f64 : DType::f32, c, s);
+  return cast(reshape(stack({s, c}, -1), {length, d}), dtype);
+}
+
+}  // namespace tenon
