@@ -7,12 +7,14 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/random.h"
+#include "engine/autograd/autograd.h"
 #include "engine/ops/create.h"
 #include "engine/ops/gather.h"
 #include "engine/ops/index.h"
 #include "engine/ops/join.h"
 #include "engine/ops/linalg.h"
 #include "engine/ops/pointwise.h"
+#include "engine/ops/reduce.h"
 #include "engine/ops/scan.h"
 #include "engine/ops/sort.h"
 #include "engine/ops/view.h"
@@ -125,6 +127,31 @@ TEST(Ops, WritingInPlaceReachesTheBase) {
   scatter_add_(odd, 0, numbers({3, 3, 3}, {1, 3}), ones({1, 3}));
   EXPECT_EQ(value_at(base, {3, 3}), 1);
   EXPECT_EQ(value_at(base, {3, 2}), 0);
+  index_add_(odd, 0, numbers({1, 1}), ones({2, 3}), 2);
+  EXPECT_EQ(value_at(base, {1, 3}), 4);
+  index_fill_(odd, 1, numbers({-1}), 9);
+  EXPECT_EQ(value_at(base, {2, 5}), 9);
+  masked_fill_(odd, eq(odd, 9), 3);
+  EXPECT_EQ(value_at(base, {2, 5}), 3);
+  scatter_(odd, 1, numbers({0, 0, 0, 0}, {4, 1}), 5.0);
+  EXPECT_EQ(value_at(base, {3, 1}), 5);
+  EXPECT_EQ(value_at(base, {3, 0}), 0) << "columns between are left alone";
+  Tensor cube = zeros({2, 3, 2});
+  index_put_(cube, {numbers({1}), Tensor(), numbers({0})}, full({1, 3}, 2));
+  EXPECT_EQ(value_at(cube, {1, 2, 0}), 2);
+  EXPECT_EQ(value_at(cube, {1, 2, 1}), 0);
+}
+
+TEST(Ops, WritingInPlaceIsDifferentiated) {
+  Tensor x = full({4}, 1, DType::f64), v = full({2}, 3, DType::f64);
+  set_requires_grad(x);
+  set_requires_grad(v);
+  Tensor y = mul(x, 2);
+  index_put_(y, {numbers({1, 3})}, v);
+  masked_fill_(y, eq(arange(4), 0), 0);
+  backward(sum(mul(y, arange(4, DType::f64))));
+  expect_equal(grad_of(x), mul(cast(numbers({0, 0, 2, 0}), DType::f64), 2), "x: only element 2 is still its own");
+  expect_equal(grad_of(v), cast(numbers({1, 3}), DType::f64), "v");
 }
 
 TEST(Ops, ErrorsNameTheIndexAndTheSize) {
