@@ -10,7 +10,6 @@
 #include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "core/error.h"
-#include "engine/data/dataset.h"
 #include "engine/model/templates.h"
 #include "engine/train/recipe.h"
 #include "projects/project.h"
@@ -30,26 +29,23 @@ int list_templates(const Args& args) {
 
 int new_project(const Args& args) {
   const Template& t = find_template(args.required("--template"));
-  Recipe recipe = t.recipe;
-  if (args.has("--data") && !data::find_dataset_kind(recipe.text("data.dataset")).files)
-    throw Error::usage(fmt::format("{} needs no data files: leave --data out", t.name));
-  if (args.has("--data")) recipe.set("data.dir", std::filesystem::absolute(args.text("--data")).string());
+  std::vector<std::pair<std::string, std::string>> settings;
   for (const std::string& pair : args.all("--set")) {
     const size_t at = pair.find('=');
     if (at == pair.npos) throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair));
-    recipe.set(pair.substr(0, at), pair.substr(at + 1));
+    settings.emplace_back(pair.substr(0, at), pair.substr(at + 1));
   }
-  for (const std::string& pair : args.all("--set")) recipe.check_used(pair.substr(0, pair.find('=')));
-  // Missing or damaged files are told now, not when training starts.
-  data::Options options;
-  options.dir = recipe.text("data.dir");
-  options.attrs = recipe.attrs("data");
-  data::open_dataset(recipe.text("data.dataset"), options);
-  projects::Project::create(args.word(0), t.model, recipe.to_json());
-  if (args.json())
-    print_json({{"project", args.word(0)}, {"template", t.name}});
-  else
-    print(fmt::format("{}: a project made from the template {}\nTrain it: tenon train {}\n", args.word(0), t.name, args.word(0)));
+  const std::string data = args.has("--data") ? std::filesystem::absolute(args.text("--data")).string() : "";
+  const Beginning b = begin(t, data, args.word(0), settings);
+  projects::Project::create(args.word(0), b.model, b.recipe.to_json());
+  if (args.json()) {
+    nlohmann::json j = {{"project", args.word(0)}, {"template", t.name}, {"dataset", b.recipe.text("data.dataset")}};
+    if (!b.note.empty()) j["note"] = b.note;
+    print_json(j);
+    return 0;
+  }
+  if (!b.note.empty()) print(b.note + "\n");
+  print(fmt::format("{}: a project made from the template {}\nTrain it: tenon train {}\n", args.word(0), t.name, args.word(0)));
   return 0;
 }
 
@@ -140,7 +136,7 @@ const bool registered[] = {
                       1,
                       1,
                       {{"--template", "NAME", "what to start from; `tenon templates` lists them"},
-                       {"--data", "DIR", "folder of the data set's files"},
+                       {"--data", "PATH", "the data: a folder or a file, by the template"},
                        {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"},
                        kJson},
                       "makes a project from a template",

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "engine/data/transform.h"
 
 namespace tenon::data {
 namespace {
@@ -22,6 +23,8 @@ class Spoiled : public Dataset {
   int64_t classes() const override { return inner_->classes(); }
   std::string task() const override { return inner_->task(); }
   std::string class_name(int64_t i) const override { return inner_->class_name(i); }
+  double bytes_per_token() const override { return inner_->bytes_per_token(); }
+  std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     inner_->fetch(rows, count, x, y);
     int64_t values = input().shape.product();
@@ -34,9 +37,30 @@ class Spoiled : public Dataset {
   int64_t row_, value_;
 };
 
+class Subset : public Dataset {
+ public:
+  Subset(std::shared_ptr<const Dataset> inner, std::vector<int64_t> chosen) : inner_(std::move(inner)), chosen_(std::move(chosen)) {}
+  int64_t size() const override { return static_cast<int64_t>(chosen_.size()); }
+  Meta input() const override { return inner_->input(); }
+  Meta target() const override { return inner_->target(); }
+  int64_t classes() const override { return inner_->classes(); }
+  std::string task() const override { return inner_->task(); }
+  double bytes_per_token() const override { return inner_->bytes_per_token(); }
+  std::string class_name(int64_t i) const override { return inner_->class_name(i); }
+  void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
+    std::vector<int64_t> of;
+    for (int64_t i = 0; i < count; ++i) of.push_back(chosen_[static_cast<size_t>(rows[i])]);
+    inner_->fetch(of.data(), count, x, y);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> inner_;
+  std::vector<int64_t> chosen_;
+};
+
 }  // namespace
 
-Batch fetch(const Dataset& set, std::vector<int64_t> rows) {
+Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch) {
   auto stacked = [&](const Meta& one) {
     Shape s = one.shape;
     s.insert(0, static_cast<int64_t>(rows.size()));
@@ -47,10 +71,26 @@ Batch fetch(const Dataset& set, std::vector<int64_t> rows) {
   Batch b;
   b.x = stacked(set.input());
   b.y = stacked(set.target());
-  set.fetch(rows.data(), static_cast<int64_t>(rows.size()), b.x.raw(), b.y.raw());
+  set.fetch_in(epoch, rows.data(), static_cast<int64_t>(rows.size()), b.x.raw(), b.y.raw());
   b.rows = std::move(rows);
   return b;
 }
+
+namespace {
+
+std::shared_ptr<const Dataset> spoiled(std::shared_ptr<const Dataset> set, const std::string& name, const Options& options) {
+  int64_t values = set->input().shape.product();
+  if (set->input().dtype != DType::f32) throw Error::usage("data.nan_sample: the inputs of data set " + name + " are not f32");
+  if (options.nan_sample >= set->size())
+    throw Error::usage("data.nan_sample = " + std::to_string(options.nan_sample) + ": the training set has " + std::to_string(set->size()) +
+                       " samples");
+  if (options.nan_value_index < 0 || options.nan_value_index >= values)
+    throw Error::usage("data.nan_value_index = " + std::to_string(options.nan_value_index) + ": a sample has " + std::to_string(values) +
+                       " values");
+  return std::make_shared<Spoiled>(std::move(set), options.nan_sample, options.nan_value_index);
+}
+
+}  // namespace
 
 bool register_dataset(Kind kind) { return add_named(registry(), std::move(kind)); }
 const std::vector<Kind>& dataset_kinds() { return registry(); }
@@ -59,17 +99,25 @@ const Kind& find_dataset_kind(const std::string& name) { return find_named(regis
 Split open_dataset(const std::string& name, const Options& options) {
   const Kind& kind = find_dataset_kind(name);
   Split split = kind.open(options, AttrValues(kind.attrs, options.attrs, name));
-  if (options.nan_sample < 0) return split;
-  int64_t values = split.train->input().shape.product();
-  if (split.train->input().dtype != DType::f32) throw Error::usage("data.nan_sample: the inputs of data set " + name + " are not f32");
-  if (options.nan_sample >= split.train->size())
-    throw Error::usage("data.nan_sample = " + std::to_string(options.nan_sample) + ": the training set has " +
-                       std::to_string(split.train->size()) + " samples");
-  if (options.nan_value_index < 0 || options.nan_value_index >= values)
-    throw Error::usage("data.nan_value_index = " + std::to_string(options.nan_value_index) + ": a sample has " + std::to_string(values) +
-                       " values");
-  split.train = std::make_shared<Spoiled>(split.train, options.nan_sample, options.nan_value_index);
-  return split;
+  if (options.nan_sample >= 0) split.train = spoiled(split.train, name, options);
+  if (options.transforms.empty()) return split;
+  return transformed(split, options.transforms, options.seed);
+}
+
+Parts split_rows(int64_t n, double share) {
+  Parts parts;
+  double owed = 0.5;
+  for (int64_t i = 0; i < n; ++i) {
+    owed += share;
+    (owed >= 1 ? parts.test : parts.train).push_back(i);
+    if (owed >= 1) owed -= 1;
+  }
+  return parts;
+}
+AttrDef test_share_attr() { return {"test_share", 0.2, 0, 0.9, "share of the samples kept for the test, where the files have no split of their own"}; }
+
+std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> set, std::vector<int64_t> chosen) {
+  return std::make_shared<Subset>(std::move(set), std::move(chosen));
 }
 
 }  // namespace tenon::data

@@ -28,6 +28,10 @@ class Dataset {
   virtual std::string class_name(int64_t index) const { return std::to_string(index); }
   /// Writes the inputs and targets of `count` rows one after the other to dense memory. Throws Error naming the row.
   virtual void fetch(const int64_t* rows, int64_t count, void* x, void* y) const = 0;
+  /// The same as seen in an epoch: other than fetch() where samples are changed at random.
+  virtual void fetch_in(int64_t /*epoch*/, const int64_t* rows, int64_t count, void* x, void* y) const { fetch(rows, count, x, y); }
+  /// The rows in the order of an epoch; empty: any order will do, and a permutation is drawn. For samples that lie in a stream.
+  virtual std::vector<int64_t> order(uint64_t /*seed*/, int64_t /*epoch*/) const { return {}; }
 };
 
 /// Some rows stacked along a new first axis.
@@ -37,13 +41,14 @@ struct Batch {
   int64_t epoch = 0;          ///< from 0
   int64_t index = 0;          ///< number of the batch within its epoch, from 0
 };
-Batch fetch(const Dataset& set, std::vector<int64_t> rows);
+Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch = 0);
 
 /// What a data set is made from.
 struct Options {
   std::string dir;              ///< of the files; empty: the kind's default
   uint64_t seed = 0;            ///< of generated samples
   std::vector<Attr> attrs = {}; ///< of the kind's own
+  std::string transforms = {};  ///< what is done to samples, as in "random_crop padding=4; flip"; random ones in training only
   int64_t nan_sample = -1;      ///< a training row to spoil with a NaN, to try the NaN doctor on; -1: none
   int64_t nan_value_index = 0;  ///< which value of that row
 };
@@ -62,6 +67,15 @@ bool register_dataset(Kind kind);
 const std::vector<Kind>& dataset_kinds();
 /// Throws Error (usage) naming the near ones for an unknown kind.
 const Kind& find_dataset_kind(const std::string& name);
+/// Which rows of `n` are kept for the test: about `share` of them, spread evenly, a function of the arguments alone.
+struct Parts {
+  std::vector<int64_t> train, test;
+};
+Parts split_rows(int64_t n, double share);
+AttrDef test_share_attr();
+/// The rows `chosen` of another data set.
+std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> set, std::vector<int64_t> chosen);
+
 /// Throws Error naming file and bytes for bad files.
 Split open_dataset(const std::string& name, const Options& options);
 

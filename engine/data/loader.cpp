@@ -33,7 +33,7 @@ struct Loader::Impl {
 
   std::shared_ptr<const Dataset> set;
   LoaderOptions options;
-  int64_t per_epoch = 0;
+  int64_t per_epoch = 0, total = 0;  ///< batches and rows of an epoch
 
   // Batches are numbered through: epoch * per_epoch + index. Guarded by mutex: everything below.
   std::mutex mutex;
@@ -52,16 +52,17 @@ struct Loader::Impl {
       auto found = orders.find(epoch);
       if (found != orders.end()) return found->second;
     }
-    auto made = std::make_shared<const std::vector<int64_t>>(epoch_order(set->size(), options.seed, epoch));
+    std::vector<int64_t> own = options.sampler ? options.sampler->order(options.seed, epoch) : set->order(options.seed, epoch);
+    auto made = std::make_shared<const std::vector<int64_t>>(own.empty() ? epoch_order(set->size(), options.seed, epoch) : std::move(own));
     std::lock_guard lock(mutex);
     while (orders.size() > 2) orders.erase(orders.begin());
     return orders.try_emplace(epoch, made).first->second;
   }
 
   std::vector<int64_t> rows_of(int64_t number) {
-    int64_t begin = number % per_epoch * options.batch, end = std::min(begin + options.batch, set->size());
+    int64_t begin = number % per_epoch * options.batch, end = std::min(begin + options.batch, total);
     std::vector<int64_t> rows(static_cast<size_t>(end - begin));
-    if (!options.shuffle) {
+    if (!options.shuffle && !options.sampler) {
       std::iota(rows.begin(), rows.end(), begin);
     } else {
       Order all = order(number / per_epoch);
@@ -76,7 +77,7 @@ struct Loader::Impl {
     std::vector<int64_t> rows = rows_of(number);
     std::string where = "batch " + std::to_string(number % per_epoch) + " of epoch " + std::to_string(number / per_epoch);
     try {
-      Batch b = fetch(*set, rows);
+      Batch b = fetch(*set, rows, number / per_epoch);
       b.epoch = number / per_epoch;
       b.index = number % per_epoch;
       return b;
@@ -84,7 +85,7 @@ struct Loader::Impl {
       // Which sample it was: alone, the culprit fails again.
       for (int64_t row : rows) {
         try {
-          fetch(*set, {row});
+          fetch(*set, {row}, number / per_epoch);
         } catch (const Error& e) {
           throw e.in("sample " + std::to_string(row) + ", " + where);
         } catch (const std::exception& e) {
@@ -121,7 +122,7 @@ Loader::Loader(std::shared_ptr<const Dataset> set, LoaderOptions options) : impl
   Impl& m = *impl_;
   m.set = std::move(set);
   m.options = options;
-  int64_t n = m.set->size();
+  int64_t n = m.total = options.sampler ? options.sampler->size() : m.set->size();
   if (options.batch < 1) throw Error::usage("data.batch_size = " + std::to_string(options.batch) + ": a batch has at least one sample");
   if (options.batch > n)
     throw Error::usage("data.batch_size = " + std::to_string(options.batch) + " is larger than the data set, which has " +

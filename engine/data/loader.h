@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "engine/data/dataset.h"
+#include "engine/data/sampler.h"
 
 namespace tenon::data {
 
@@ -12,6 +13,7 @@ struct LoaderOptions {
   bool shuffle = true;
   bool drop_last = false;  ///< leave out a last batch that is not full
   uint64_t seed = 0;       ///< of the order
+  std::shared_ptr<const Sampler> sampler = {};  ///< instead of shuffle
 };
 
 /// The rows 0..n-1 in the order of an epoch: a pure function of its arguments.

@@ -24,6 +24,7 @@ data::Options data_options(const Recipe& r) {
   o.dir = r.text("data.dir");
   o.seed = static_cast<uint64_t>(r.integer("seed"));
   o.attrs = r.attrs("data");
+  o.transforms = r.text("data.transforms");
   o.nan_sample = r.integer("data.nan_sample");
   o.nan_value_index = r.integer("data.nan_value_index");
   return o;
@@ -79,7 +80,7 @@ void TrainingSession::Impl::build() {
   micro_batches = recipe.integer("data.micro_batches");
   if (const std::string& amp = recipe.text("amp"); amp != "none") {
     low = amp == "bf16" ? DType::bf16 : DType::f16;
-    if (low == DType::f16) scaler.emplace();
+    if (low == DType::f16) scaler.emplace(optim::GradScaler::Options{.start = recipe.number("amp_scale")});
   }
   data = data::open_dataset(recipe.text("data.dataset"), data_options(recipe));
   int64_t batch = recipe.integer("data.batch_size");

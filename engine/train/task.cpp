@@ -85,7 +85,7 @@ Tensor Task::loss(const Tensor& output, const Tensor& target) const {
   const bool shares = target.dtype() != DType::i64;
   if (class_loss_ && !shares) return loss_(x, reshape(target, {-1}));
   if (class_loss_) return neg(mean(sum(mul(target, log_softmax(x, -1)), {-1})));
-  return loss_(x, shares ? target : one_hot(reshape(target, {-1}), view_.classes, x.dtype()));
+  return loss_(x, shares ? target : one_hot(reshape(target, {-1}), view_.classes, x.dtype() == DType::f64 ? DType::f64 : DType::f32));
 }
 
 Tensor Task::scores(const Tensor& output) const {

@@ -320,7 +320,7 @@ TEST(Module, AttributesOpsToItsPath) {
 }
 
 TEST(Templates, AreFoundByNameAndFitTheirData) {
-  EXPECT_EQ(templates().size(), 3u);
+  EXPECT_GE(templates().size(), 3u);
   for (const char* name : {"fashion-cnn", "fashion-mlp", "spirals"}) EXPECT_EQ(find_template(name).name, name);
   EXPECT_SAYS(error_of([] { find_template("fashion-cn"); }), "did you mean fashion-cnn");
 }

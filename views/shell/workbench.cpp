@@ -127,8 +127,8 @@ void Workbench::create(const QString& path, const std::string& template_name) {
   files.start(
       "create", "Make " + QFileInfo(path).fileName(),
       [path, template_name](const Jobs::Report&, const std::atomic<bool>&) {
-        const Template& t = find_template(template_name);
-        Project::create(path.toStdString(), t.model, t.recipe.to_json());
+        const Beginning b = begin(find_template(template_name), "", path.toStdString());
+        Project::create(path.toStdString(), b.model, b.recipe.to_json());
         return std::any();
       },
       [this, path](std::any) { open(path); });

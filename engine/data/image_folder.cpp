@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "engine/data/dataset.h"
+#include "engine/data/image.h"
+
+namespace tenon::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> sorted(const fs::path& dir, bool folders) {
+  std::vector<fs::path> list;
+  std::error_code ec;
+  for (const auto& e : fs::directory_iterator(dir, ec)) {
+    if (e.path().filename().string().starts_with(".")) continue;
+    std::error_code ignored;
+    if (folders ? e.is_directory(ignored) : is_image_name(e.path().filename().string())) list.push_back(e.path());
+  }
+  if (ec) throw Error("the folder " + dir.string() + " cannot be read: " + ec.message());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+/// A folder for each class, images in it.
+class ImageFolder : public Dataset {
+ public:
+  ImageFolder(const fs::path& dir, std::vector<std::string> classes, Shape size) : classes_(std::move(classes)), size_(size) {
+    for (size_t c = 0; c < classes_.size(); ++c) {
+      std::error_code ec;
+      if (!fs::is_directory(dir / classes_[c], ec)) continue;
+      for (const fs::path& file : sorted(dir / classes_[c], false)) files_.push_back({file.string(), static_cast<int64_t>(c)});
+    }
+    if (files_.empty()) throw Error("no image was found in the folders of " + dir.string(), "images end in .png, .jpg or .jpeg and lie in one folder a class");
+  }
+  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  Meta input() const override { return {DType::f32, {}, size_}; }
+  Meta target() const override { return {DType::i64, {}, {}}; }
+  int64_t classes() const override { return static_cast<int64_t>(classes_.size()); }
+  std::string class_name(int64_t i) const override {
+    return i >= 0 && i < classes() ? classes_[static_cast<size_t>(i)] : std::to_string(i);
+  }
+  void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
+    for (int64_t i = 0; i < count; ++i) {
+      const File& f = files_[static_cast<size_t>(rows[i])];
+      to_planes(read_image(f.path, size_[0]), size_[1], size_[2], static_cast<float*>(x) + i * size_.product());
+      static_cast<int64_t*>(y)[i] = f.label;
+    }
+  }
+
+ private:
+  struct File {
+    std::string path;
+    int64_t label;
+  };
+  std::vector<std::string> classes_;
+  Shape size_;
+  std::vector<File> files_;
+};
+
+std::vector<std::string> class_folders(const fs::path& dir) {
+  std::vector<std::string> names;
+  for (const fs::path& p : sorted(dir, true)) names.push_back(p.filename().string());
+  return names;
+}
+
+Split open(const Options& o, const AttrValues& v) {
+  if (o.dir.empty()) throw Error("the data set image-folder is read from a folder", "name it: --data DIR");
+  fs::path dir = o.dir;
+  std::error_code ec;
+  if (!fs::is_directory(dir, ec)) throw Error("the folder " + o.dir + " of images does not exist", "name the folder that holds one folder a class: --data DIR");
+  Shape size{v.integer("channels"), v.integer("height"), v.integer("width")};
+  fs::path train = dir / "train", test;
+  for (const char* name : {"test", "val", "valid", "validation"})
+    if (test.empty() && fs::is_directory(dir / name, ec)) test = dir / name;
+  if (fs::is_directory(train, ec) && !test.empty()) {
+    auto names = class_folders(train);
+    for (const std::string& other : class_folders(test))
+      if (std::find(names.begin(), names.end(), other) == names.end())
+        throw Error("the class " + other + " of " + test.string() + " has no folder in " + train.string());
+    return {std::make_shared<ImageFolder>(train, names, size), std::make_shared<ImageFolder>(test, names, size)};
+  }
+  auto all = std::make_shared<ImageFolder>(dir, class_folders(dir), size);
+  Parts parts = split_rows(all->size(), v.number("test_share"));
+  if (parts.train.empty()) throw Error(o.dir + " holds too few images to train with");
+  return {subset(all, parts.train), subset(all, parts.test)};
+}
+
+const bool registered = register_dataset(
+    {"image-folder",
+     "JPEG and PNG images, one folder a class, with or without folders train and test above them",
+     {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
+      {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
+      {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
+      test_share_attr()},
+     open,
+     true});
+
+}  // namespace
+}  // namespace tenon::data

@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/sha256.h"
+#include "engine/data/dataset.h"
+#include "engine/data/tokens.h"
+
+namespace tenon::data {
+namespace {
+
+namespace fs = std::filesystem;
+/// English prose that every Debian system has.
+constexpr const char* kUsual = "/usr/share/common-licenses";
+
+/// Windows of `context` tokens one behind the other, between two places of a token file; the target is each place's next token.
+class Text : public Dataset {
+ public:
+  Text(std::shared_ptr<const TokenFile> tokens, int64_t begin, int64_t end, int64_t context, int64_t most)
+      : tokens_(std::move(tokens)), begin_(begin), context_(context), samples_(std::max<int64_t>(0, (end - begin - 1) / context)) {
+    if (most > 0 && most < samples_) samples_ = most;
+    int64_t bytes = 0, seen = std::min<int64_t>(samples_ * context, 1 << 20);
+    for (int64_t i = 0; i < seen; ++i) bytes += static_cast<int64_t>(tokens_->tokenizer().text(tokens_->at(begin + 1 + i)).size());
+    bytes_per_token_ = seen ? static_cast<double>(bytes) / static_cast<double>(seen) : 1;
+  }
+  int64_t size() const override { return samples_; }
+  Meta input() const override { return {DType::i64, {}, {context_}}; }
+  Meta target() const override { return {DType::i64, {}, {context_}}; }
+  int64_t classes() const override { return tokens_->tokenizer().vocabulary(); }
+  std::string task() const override { return "language"; }
+  double bytes_per_token() const override { return bytes_per_token_; }
+  std::string class_name(int64_t i) const override {
+    if (i < 0 || i >= classes()) return std::to_string(i);
+    const std::string& s = tokens_->tokenizer().text(i);
+    bool plain = std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    return plain ? "'" + s + "'" : "token " + std::to_string(i);
+  }
+  void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
+    auto *in = static_cast<int64_t*>(x), *next = static_cast<int64_t*>(y);
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t from = begin_ + rows[i] * context_;
+      for (int64_t t = 0; t < context_; ++t) *in++ = tokens_->at(from + t);
+      for (int64_t t = 0; t < context_; ++t) *next++ = tokens_->at(from + t + 1);
+    }
+  }
+
+ private:
+  std::shared_ptr<const TokenFile> tokens_;
+  int64_t begin_, context_, samples_;
+  double bytes_per_token_ = 1;
+};
+
+std::vector<fs::path> files_of(const std::string& where) {
+  std::error_code ec;
+  std::vector<fs::path> files;
+  if (fs::is_directory(where, ec)) {
+    for (auto it = fs::recursive_directory_iterator(where, fs::directory_options::skip_permission_denied, ec);
+         it != fs::recursive_directory_iterator(); it.increment(ec)) {
+      std::error_code ignored;
+      if (!it->is_symlink(ignored) && it->is_regular_file(ignored) && !it->path().filename().string().starts_with(".")) files.push_back(it->path());
+    }
+    std::sort(files.begin(), files.end());
+    if (files.empty()) throw Error("the folder " + where + " holds no files", "name a text file or a folder of them: --data PATH");
+  } else {
+    if (!fs::exists(where, ec)) throw Error("the text " + where + " does not exist", "name a text file or a folder of them: --data PATH");
+    files.push_back(where);
+  }
+  return files;
+}
+
+std::string cache_folder(const std::string& given) {
+  if (!given.empty()) return given;
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return std::string(xdg) + "/tenon/tokens";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/tenon/tokens";
+  return (fs::temp_directory_path() / "tenon-tokens").string();
+}
+
+/// The token file of a text, made where it is not there yet. Its name is made of what decides its content.
+std::shared_ptr<const TokenFile> tokens_of(const std::string& where, const AttrValues& v) {
+  const bool bpe = v.text("tokenizer") == "bpe";
+  auto files = files_of(where);
+  Sha256 hash;
+  std::string what = bpe ? "bpe " + std::to_string(v.integer("vocabulary")) : "byte";
+  hash.update(what.data(), what.size());
+  for (const fs::path& f : files) {
+    std::error_code ec;
+    std::string entry = fs::weakly_canonical(f, ec).string() + "|" + std::to_string(fs::file_size(f, ec)) + "|" +
+                        std::to_string(fs::last_write_time(f, ec).time_since_epoch().count()) + "\n";
+    hash.update(entry.data(), entry.size());
+  }
+  fs::path folder = cache_folder(v.text("cache"));
+  std::error_code ec;
+  fs::create_directories(folder, ec);
+  if (ec) throw Error("the folder " + folder.string() + " for files of tokens cannot be made: " + ec.message(), "name another: data.cache");
+  fs::path path = folder / (fs::path(where).filename().string() + "-" + hex(hash.finish()).substr(0, 16) + ".tokens");
+  if (fs::exists(path, ec)) {
+    try {
+      return TokenFile::open(path.string());
+    } catch (const Error&) {
+      fs::remove(path, ec);  // it is ours, and made anew
+    }
+  }
+  std::string text;
+  for (const fs::path& f : files) text += read_file(f.string());
+  TokenFile::write(path.string(), bpe ? Tokenizer::train(text, v.integer("vocabulary")) : Tokenizer(), text);
+  return TokenFile::open(path.string());
+}
+
+Split open(const Options& o, const AttrValues& v) {
+  std::string where = o.dir.empty() ? kUsual : o.dir;
+  std::error_code ec;
+  if (o.dir.empty() && !fs::is_directory(where, ec))
+    throw Error("no text was named, and " + where + ", which is read instead, is not here", "name a text file or a folder of them: --data PATH");
+  auto tokens = tokens_of(where, v);
+  const int64_t context = v.integer("context");
+  auto middle = static_cast<int64_t>(static_cast<double>(tokens->size()) * (1 - v.number("test_share")));
+  auto train = std::make_shared<Text>(tokens, 0, middle, context, 0);
+  auto test = std::make_shared<Text>(tokens, middle, tokens->size(), context, v.integer("test_samples"));
+  if (train->size() < 1 || test->size() < 1)
+    throw Error(where + " has " + std::to_string(tokens->size()) + " tokens: too few for windows of " + std::to_string(context) +
+                    " to train with and to test with",
+                "name a longer text: --data PATH, or set data.context to a smaller number");
+  return {train, test};
+}
+
+AttrDef share() {
+  AttrDef d = test_share_attr();
+  d.fallback = 0.1;
+  return d;
+}
+
+const bool registered = register_dataset(
+    {"text",
+     "any text, a file or a folder of them: the next token at every place",
+     {{"context", int64_t{128}, 1, 1 << 20, "tokens of a sample"},
+      {"tokenizer", std::string("byte"), 0, 0, "what a token is: a byte, or frequent sequences of them", {"byte", "bpe"}},
+      {"vocabulary", int64_t{1024}, 257, 1 << 20, "tokens of bpe"},
+      {"cache", std::string(), 0, 0, "folder for the file of tokens; empty: tenon/tokens in the user's cache folder"},
+      {"test_samples", int64_t{0}, 0, 1e9, "windows of the text's end that are evaluated; 0: all"},
+      share()},
+     open,
+     true});
+
+}  // namespace
+}  // namespace tenon::data

@@ -1,0 +1,118 @@
+#include "engine/data/transform.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace tenon::data {
+namespace {
+
+constexpr const char* kKey = "data.transforms";
+
+std::vector<TransformDef>& registry() {
+  static std::vector<TransformDef> list;
+  return list;
+}
+
+class Transformed : public Dataset {
+ public:
+  using List = std::vector<std::shared_ptr<const Transform>>;
+  Transformed(std::shared_ptr<const Dataset> inner, List list, uint64_t seed, bool train)
+      : inner_(std::move(inner)), list_(std::move(list)), seed_(seed), train_(train), before_(inner_->input()), input_(before_),
+        target_(inner_->target()) {
+    if (before_.dtype != DType::f32) throw Error::usage(std::string(kKey) + " work on f32 samples; these are " + name(before_.dtype));
+    if (target_.dtype == DType::i64 && target_.shape.n == 2) masks_ = true;
+    labels_ = inner_->classes() > 0 && target_.shape.n == 0;
+    for (const auto& t : list_) {
+      input_.shape = t->size(input_.shape);
+      mixed_ |= t->mixes();
+    }
+    if (mixed_ && !labels_) throw Error::usage(std::string(kKey) + ": only samples of one class each can be mixed");
+    if (masks_ && input_.shape.n == 3) target_.shape = {input_.shape[1], input_.shape[2]};
+    if (mixed_ && train_) target_ = {DType::f32, {}, {inner_->classes()}};
+  }
+  int64_t size() const override { return inner_->size(); }
+  Meta input() const override { return input_; }
+  Meta target() const override { return target_; }
+  int64_t classes() const override { return inner_->classes(); }
+  std::string task() const override { return inner_->task(); }
+  std::string class_name(int64_t i) const override { return inner_->class_name(i); }
+  std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
+  void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override { fetch_in(0, rows, count, x, y); }
+  void fetch_in(int64_t epoch, const int64_t* rows, int64_t count, void* x, void* y) const override {
+    const int64_t values = input_.shape.product(), targets = target_.shape.product();
+    for (int64_t i = 0; i < count; ++i) {
+      std::vector<char> raw;
+      Item item = upto(list_.size(), epoch, rows[i], raw);
+      std::copy(item.x.begin(), item.x.end(), static_cast<float*>(x) + i * values);
+      if (mixed_ && train_) {
+        if (item.shares.empty()) {
+          item.shares.assign(static_cast<size_t>(classes()), 0.0f);
+          item.shares[static_cast<size_t>(item.label)] = 1;
+        }
+        std::copy(item.shares.begin(), item.shares.end(), static_cast<float*>(y) + i * targets);
+      } else if (masks_) {
+        std::copy(item.mask.begin(), item.mask.end(), static_cast<int64_t*>(y) + i * targets);
+      } else {
+        std::copy(raw.begin(), raw.end(), static_cast<char*>(y) + i * static_cast<int64_t>(raw.size()));
+      }
+    }
+  }
+
+ private:
+  /// A row behind the first `places` transforms; `raw` receives its target as the set has it.
+  Item upto(size_t places, int64_t epoch, int64_t row, std::vector<char>& raw) const {
+    Item item;
+    item.size = before_.shape;
+    item.classes = inner_->classes();
+    item.x.resize(static_cast<size_t>(before_.shape.product()));
+    Meta target = inner_->target();
+    raw.resize(static_cast<size_t>(target.shape.product()) * itemsize(target.dtype));
+    inner_->fetch_in(epoch, &row, 1, item.x.data(), raw.data());
+    if (labels_) item.label = *reinterpret_cast<const int64_t*>(raw.data());
+    if (masks_) {
+      const auto* m = reinterpret_cast<const int64_t*>(raw.data());
+      item.mask.assign(m, m + target.shape.product());
+    }
+    for (size_t k = 0; k < places; ++k) {
+      Dice dice(seed_, epoch, row, k);
+      auto other = [&, k](int64_t r) {
+        std::vector<char> theirs;
+        return upto(k, epoch, r, theirs);
+      };
+      if (train_)
+        list_[k]->train(item, dice, inner_->size(), other);
+      else
+        list_[k]->evaluate(item);
+    }
+    return item;
+  }
+
+  std::shared_ptr<const Dataset> inner_;
+  List list_;
+  uint64_t seed_;
+  bool train_, masks_ = false, labels_ = false, mixed_ = false;
+  Meta before_, input_, target_;
+};
+
+}  // namespace
+
+Dice::Dice(uint64_t seed, int64_t epoch, int64_t row, size_t place)
+    : random_{seed, stream_of("data.transform") + static_cast<uint64_t>(epoch)} {
+  // Each (place, row) has 2^16 numbers to itself, of at most 2^8 places and 2^40 rows.
+  next_ = (static_cast<uint64_t>(place) << 56) + (static_cast<uint64_t>(row) << 16);
+}
+
+bool register_transform(TransformDef def) { return add_named(registry(), std::move(def)); }
+const std::vector<TransformDef>& transforms() { return registry(); }
+
+Split transformed(const Split& split, const std::string& text, uint64_t seed) {
+  Transformed::List list;
+  for (const AttrCall& call : parse_calls(text, kKey)) {
+    const TransformDef& def = find_named(registry(), call.name, "transform");
+    list.push_back(def.make(AttrValues(def.attrs, call_attrs(call, def.attrs, kKey), def.name)));
+  }
+  return {std::make_shared<Transformed>(split.train, list, seed, true), std::make_shared<Transformed>(split.test, list, seed, false)};
+}
+
+}  // namespace tenon::data
