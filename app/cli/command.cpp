@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <atomic>
 #include <charconv>
 #include <cmath>
@@ -28,13 +29,24 @@ void on_signal(int number) {
 
 }  // namespace
 
+static std::vector<void (*)()>& later() {
+  static std::vector<void (*)()> all;
+  return all;
+}
 bool register_command(Command command) {
   auto& all = table();
   all.insert(std::upper_bound(all.begin(), all.end(), command, [](const Command& a, const Command& b) { return a.name < b.name; }),
              std::move(command));
   return true;
 }
-const std::vector<Command>& commands() { return table(); }
+bool register_commands_later(void (*add)()) {
+  later().push_back(add);
+  return true;
+}
+const std::vector<Command>& commands() {
+  for (auto add : std::exchange(later(), {})) add();
+  return table();
+}
 
 bool interrupted() { return was_interrupted; }
 void catch_interrupts() {

@@ -45,6 +45,8 @@ struct Command {
   std::function<int(const Args&)> run;  ///< the exit status; throws Error
 };
 bool register_command(Command command);
+/// For commands made of another registry, which is not complete before main(): `add` is called when the list is first asked for.
+bool register_commands_later(void (*add)());
 /// Sorted by name.
 const std::vector<Command>& commands();
 

@@ -41,26 +41,34 @@ int conform(const Args& args) {
   });
   if (args.json()) {
     for (const auto& [type, n] : operators)
-      print_json({{"operator", type}, {"passed", n[Outcome::pass]}, {"failed", n[Outcome::fail]}, {"unsupported", n[Outcome::unsupported]}});
-    print_json({{"cases", total.all()}, {"passed", total[Outcome::pass]}, {"failed", total[Outcome::fail]}, {"wrong", wrong}, {"unsupported", total[Outcome::unsupported]}});
+      print_json(
+          {{"operator", type}, {"passed", n[Outcome::pass]}, {"failed", n[Outcome::fail]}, {"unsupported", n[Outcome::unsupported]}});
+    print_json({{"cases", total.all()},
+                {"passed", total[Outcome::pass]},
+                {"failed", total[Outcome::fail]},
+                {"wrong", wrong},
+                {"unsupported", total[Outcome::unsupported]}});
   } else {
     std::vector<std::vector<std::string>> rows{{"operator", "passed", "failed", "unsupported"}};
-    for (const auto& [type, n] : operators) rows.push_back({type, count_text(n[Outcome::pass]), count_text(n[Outcome::fail]), count_text(n[Outcome::unsupported])});
+    for (const auto& [type, n] : operators)
+      rows.push_back({type, count_text(n[Outcome::pass]), count_text(n[Outcome::fail]), count_text(n[Outcome::unsupported])});
     print("\n" + table(rows, {false, true, true, true}));
-    print(fmt::format("\n{} cases: {} passed ({:.1f} %), {} failed ({} with a wrong answer), {} unsupported\n", count_text(total.all()), count_text(total[Outcome::pass]),
-                      100.0 * static_cast<double>(total[Outcome::pass]) / static_cast<double>(total.all()), count_text(total[Outcome::fail]), wrong,
-                      count_text(total[Outcome::unsupported])));
+    print(fmt::format("\n{} cases: {} passed ({:.1f} %), {} failed ({} with a wrong answer), {} unsupported\n", count_text(total.all()),
+                      count_text(total[Outcome::pass]),
+                      100.0 * static_cast<double>(total[Outcome::pass]) / static_cast<double>(total.all()),
+                      count_text(total[Outcome::fail]), wrong, count_text(total[Outcome::unsupported])));
   }
   return total[Outcome::fail] ? 1 : 0;
 }
 
-const bool registered = register_command({"conform",
-                                          "DIR",
-                                          1,
-                                          1,
-                                          {{"--threads", "N", "threads that compute; never changes a result"}, {"--json", "", "JSON lines on standard output"}},
-                                          "runs a tree of the ONNX project's test cases: pass, fail or unsupported, and why",
-                                          conform});
+const bool registered =
+    register_command({"conform",
+                      "DIR",
+                      1,
+                      1,
+                      {{"--threads", "N", "threads that compute; never changes a result"}, {"--json", "", "JSON lines on standard output"}},
+                      "runs a tree of the ONNX project's test cases: pass, fail or unsupported, and why",
+                      conform});
 
 }  // namespace
 }  // namespace tenon::app

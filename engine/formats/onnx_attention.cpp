@@ -10,6 +10,7 @@
 #include "engine/ops/index.h"
 #include "engine/ops/join.h"
 #include "engine/ops/loss.h"
+#include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
@@ -22,7 +23,8 @@ DType working(DType t) { return t == DType::f64 ? t : DType::f32; }
 /// [batch, time, heads * width] -> [batch, heads, time, width]; four axes are that already.
 Tensor by_head(const Tensor& x, int64_t heads) {
   if (x.ndim() == 4) return x;
-  if (x.ndim() != 3 || heads < 1 || x.size(2) % heads) throw Error(fmt::format("size {} does not fit {} heads", to_string(x.size()), heads));
+  if (x.ndim() != 3 || heads < 1 || x.size(2) % heads)
+    throw Error(fmt::format("size {} does not fit {} heads", to_string(x.size()), heads));
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), 1, 2);
 }
 Tensor joined_heads(const Tensor& x) { return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)}); }
@@ -50,7 +52,8 @@ TENON_ONNX(Attention) {
       bias = cat({bias, full(s, -INFINITY, t)}, -1);
     }
   }
-  if (c.node.integer("is_causal", 0)) bias = add(bias, barred(gt(arange(cols), add(unsqueeze(arange(rows), 1), static_cast<double>(past))), t));
+  if (c.node.integer("is_causal", 0))
+    bias = add(bias, barred(gt(arange(cols), add(unsqueeze(arange(rows), 1), static_cast<double>(past))), t));
   if (c.has(6)) bias = add(bias, barred(ge(arange(cols), reshape(cast(c.in[6], DType::i64), {q.size(0), 1, 1, 1})), t));
   if (q.size(1) != k.size(1)) {
     if (k.size(1) < 1 || q.size(1) % k.size(1)) throw Error(fmt::format("{} heads of queries for {} of keys", q.size(1), k.size(1)));
@@ -58,7 +61,8 @@ TENON_ONNX(Attention) {
     k = repeat_interleave(k, each, 1);
     v = repeat_interleave(v, each, 1);
   }
-  const double scale = std::sqrt(c.node.find("scale") ? c.node.number("scale", 1) : 1 / std::sqrt(static_cast<double>(q.size(3)))), cap = c.node.number("softcap", 0);
+  const double scale = std::sqrt(c.node.find("scale") ? c.node.number("scale", 1) : 1 / std::sqrt(static_cast<double>(q.size(3)))),
+               cap = c.node.number("softcap", 0);
   Tensor scores = numpy_matmul(mul(q, scale), transpose(mul(k, scale), 2, 3));
   const int64_t shown = c.node.integer("qk_matmul_output_mode", 0);
   Tensor out_scores = scores;
@@ -71,6 +75,33 @@ TENON_ONNX(Attention) {
   const Tensor y = cast(numpy_matmul(weights, v), type);
   return {flat ? joined_heads(y) : y, present_k, present_v, cast(out_scores, type)};
 }
+
+// Attention whose scores and weights pass through graphs of the model's own.
+Out run_FlexAttention(const OnnxCall& c) {
+  const DType type = c.input(0).dtype();
+  DType t = working(type);
+  if (c.node.find("softmax_precision") && c.node.integer("softmax_precision", 1) != onnx_data_type(t))
+    t = c.node.integer("softmax_precision", 1) == onnx_data_type(DType::f64) ? DType::f64 : t;
+  Tensor q = cast(c.input(0), t), k = cast(c.input(1), t), v = cast(c.input(2), t);
+  if (q.ndim() != 4 || k.ndim() != 4 || v.ndim() != 4 || k.size(1) < 1 || q.size(1) % k.size(1))
+    throw Error(fmt::format("queries of size {} and keys of size {}", to_string(q.size()), to_string(k.size())));
+  if (q.size(1) != k.size(1)) {
+    const int64_t each = q.size(1) / k.size(1);
+    k = repeat_interleave(k, each, 1);
+    v = repeat_interleave(v, each, 1);
+  }
+  const double scale = std::sqrt(c.node.find("scale") ? c.node.number("scale", 1) : 1 / std::sqrt(static_cast<double>(q.size(3))));
+  auto through = [&](const char* graph, const Tensor& x) {
+    if (!c.node.find(graph)) return x;
+    const Items out = c.run(graph, {OnnxItem(x)});
+    if (out.size() != 1 || !out[0].tensor || !(out[0].tensor.size() == x.size()))
+      throw Error(fmt::format("{} does not give a tensor of its input's size", graph));
+    return cast(out[0].tensor, x.dtype());
+  };
+  const Tensor scores = through("score_mod", numpy_matmul(mul(q, scale), transpose(mul(k, scale), 2, 3)));
+  return {cast(numpy_matmul(through("prob_mod", softmax(scores, -1)), v), type)};
+}
+const bool registered_FlexAttention = register_onnx("ai.onnx.preview.FlexAttention", OnnxTensorOperator(run_FlexAttention));
 
 TENON_ONNX(RotaryEmbedding) {
   const Tensor& given = c.input(0);
@@ -85,7 +116,8 @@ TENON_ONNX(RotaryEmbedding) {
   };
   const Tensor cosine = cache(1), sine = cache(2), turned = narrow(x, 3, 0, width);
   const bool interleaved = c.node.integer("interleaved", 0);
-  const Tensor a = interleaved ? slice(turned, 3, 0, width, 2) : narrow(turned, 3, 0, half), b = interleaved ? slice(turned, 3, 1, width, 2) : narrow(turned, 3, half, half);
+  const Tensor a = interleaved ? slice(turned, 3, 0, width, 2) : narrow(turned, 3, 0, half),
+               b = interleaved ? slice(turned, 3, 1, width, 2) : narrow(turned, 3, half, half);
   const Tensor real = sub(mul(cosine, a), mul(sine, b)), imaginary = add(mul(sine, a), mul(cosine, b));
   Tensor y = interleaved ? reshape(stack({real, imaginary}, -1), turned.size()) : cat({real, imaginary}, 3);
   if (width < x.size(3)) y = cat({y, narrow(x, 3, width, x.size(3) - width)}, 3);
@@ -99,7 +131,8 @@ TENON_ONNX(TensorScatter) {
   const int64_t n = cache.size(axis), length = update.size(axis);
   if (axis == 0) throw Error("the first axis is the batch");
   const std::vector<int64_t> starts = c.has(2) ? c.list(2, "") : std::vector<int64_t>(static_cast<size_t>(cache.size(0)), 0);
-  if (static_cast<int64_t>(starts.size()) != cache.size(0)) throw Error(fmt::format("{} places for a batch of {}", starts.size(), cache.size(0)));
+  if (static_cast<int64_t>(starts.size()) != cache.size(0))
+    throw Error(fmt::format("{} places for a batch of {}", starts.size(), cache.size(0)));
   Shape size = Shape::filled(cache.ndim(), 1);
   size[0] = cache.size(0);
   size[axis] = length;
@@ -119,7 +152,8 @@ TENON_ONNX(LinearAttention) {
   const int64_t q_heads = c.node.integer("q_num_heads", 0), heads = c.node.integer("kv_num_heads", 0);
   const DType type = c.input(0).dtype();
   if (heads < 1 || q_heads < 1 || q_heads % heads) throw Error(fmt::format("{} heads of queries for {} of keys", q_heads, heads));
-  const Tensor q = cast(by_head(c.input(0), q_heads), DType::f32), k = cast(by_head(c.input(1), heads), DType::f32), v = cast(by_head(c.input(2), heads), DType::f32);
+  const Tensor q = cast(by_head(c.input(0), q_heads), DType::f32), k = cast(by_head(c.input(1), heads), DType::f32),
+               v = cast(by_head(c.input(2), heads), DType::f32);
   const int64_t batch = q.size(0), time = q.size(2), dk = k.size(3), dv = v.size(3);
   Tensor state = c.has(3) ? cast(c.in[3], DType::f32) : zeros({batch, heads, dk, dv}), decay, beta;
   if (gated) decay = exp(cast(by_head(c.input(4), heads), DType::f32));
@@ -141,7 +175,8 @@ TENON_ONNX(LinearAttention) {
 
 TENON_ONNX(CausalConvWithState) {
   const Tensor &x = c.input(0), &w = c.input(1);
-  if (x.ndim() != 3 || w.ndim() != 3 || w.size(2) < 1) throw Error(fmt::format("an input of size {} and weights of size {}", to_string(x.size()), to_string(w.size())));
+  if (x.ndim() != 3 || w.ndim() != 3 || w.size(2) < 1)
+    throw Error(fmt::format("an input of size {} and weights of size {}", to_string(x.size()), to_string(w.size())));
   const int64_t k = w.size(2);
   const Tensor padded = cat({c.has(3) ? c.in[3] : zeros({x.size(0), x.size(1), k - 1}, x.dtype()), x}, 2);
   const DType t = working(x.dtype());
@@ -150,8 +185,10 @@ TENON_ONNX(CausalConvWithState) {
   if (c.has(2)) y = add(y, reshape(cast(c.in[2], t), {x.size(1), 1}));
   y = cast(y, x.dtype());
   const std::string f = c.node.text("activation", "none");
-  if (f == "silu" || f == "swish") y = cast(silu(cast(y, t)), x.dtype());
-  else if (f != "none") throw Error(fmt::format("there is no activation \"{}\"", f));
+  if (f == "silu" || f == "swish")
+    y = cast(silu(cast(y, t)), x.dtype());
+  else if (f != "none")
+    throw Error(fmt::format("there is no activation \"{}\"", f));
   return {y, narrow(padded, 2, padded.size(2) - (k - 1), k - 1)};
 }
 

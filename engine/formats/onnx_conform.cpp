@@ -28,14 +28,19 @@ struct Mismatch {
 
 /// Throws Mismatch where two values are not alike.
 void compare(const Tensor& got, const Tensor& wanted, const Tolerance& t, const std::string& what) {
-  if (got.dtype() != wanted.dtype()) throw Mismatch{fmt::format("{} is {}, expected {}", what, tenon::name(got.dtype()), tenon::name(wanted.dtype()))};
-  if (!(got.size() == wanted.size())) throw Mismatch{fmt::format("{} has size {}, expected {}", what, to_string(got.size()), to_string(wanted.size()))};
+  if (got.dtype() != wanted.dtype())
+    throw Mismatch{fmt::format("{} is {}, expected {}", what, tenon::name(got.dtype()), tenon::name(wanted.dtype()))};
+  if (!(got.size() == wanted.size()))
+    throw Mismatch{fmt::format("{} has size {}, expected {}", what, to_string(got.size()), to_string(wanted.size()))};
   const Tensor a = contiguous(got), b = contiguous(wanted);
   const bool exact = !is_floating(got.dtype());
   // Sums that cancel leave what their largest element was rounded by: that much of it is no difference.
   double rounding = 0;
   if (!exact) {
-    const double half_unit = got.dtype() == DType::f64 ? 0x1p-53 : got.dtype() == DType::f32 ? 0x1p-24 : got.dtype() == DType::f16 ? 0x1p-11 : 0x1p-8;
+    const double half_unit = got.dtype() == DType::f64   ? 0x1p-53
+                             : got.dtype() == DType::f32 ? 0x1p-24
+                             : got.dtype() == DType::f16 ? 0x1p-11
+                                                         : 0x1p-8;
     for (int64_t i = 0; i < b.numel(); ++i)
       if (const double y = std::abs(storage_value(b, b.offset() + i)); std::isfinite(y)) rounding = std::max(rounding, half_unit * y);
   }
@@ -59,8 +64,10 @@ void compare(const OnnxItem& got, const OnnxItem& wanted, const Tolerance& t, co
   if (kind(got) != std::string(kind(wanted))) throw Mismatch{fmt::format("{} is {}, expected {}", what, kind(got), kind(wanted))};
   if (wanted.tensor) return compare(got.tensor, wanted.tensor, t, what);
   if (!wanted.sequence) return;
-  if (got.sequence->size() != wanted.sequence->size()) throw Mismatch{fmt::format("{} has {} elements, expected {}", what, got.sequence->size(), wanted.sequence->size())};
-  for (size_t i = 0; i < wanted.sequence->size(); ++i) compare((*got.sequence)[i], (*wanted.sequence)[i], t, fmt::format("{}[{}]", what, i));
+  if (got.sequence->size() != wanted.sequence->size())
+    throw Mismatch{fmt::format("{} has {} elements, expected {}", what, got.sequence->size(), wanted.sequence->size())};
+  for (size_t i = 0; i < wanted.sequence->size(); ++i)
+    compare((*got.sequence)[i], (*wanted.sequence)[i], t, fmt::format("{}[{}]", what, i));
 }
 
 void collect(const OnnxGraph& g, std::set<std::string>& out) {
@@ -76,7 +83,8 @@ std::vector<OnnxItem> load_items(const fs::path& folder, const char* prefix, con
   for (size_t k = 0; k < declared.size(); ++k) {
     const fs::path file = folder / fmt::format("{}_{}.pb", prefix, k);
     if (!fs::exists(file)) break;
-    if (!declared[k].unsupported.empty()) throw OnnxUnsupported(fmt::format("{} \"{}\" is {}, which is not supported", prefix, declared[k].name, declared[k].unsupported));
+    if (!declared[k].unsupported.empty())
+      throw OnnxUnsupported(fmt::format("{} \"{}\" is {}, which is not supported", prefix, declared[k].name, declared[k].unsupported));
     items.push_back(load_onnx_item(file.string(), declared[k].form));
   }
   return items;
@@ -123,11 +131,13 @@ ConformCase run_conform_case(const std::string& path) {
     std::sort(sets.begin(), sets.end());
     if (sets.empty()) throw Error("it has no data");
     for (const fs::path& set : sets) {
-      const std::vector<OnnxItem> inputs = load_items(set, "input", model.graph.inputs), wanted = load_items(set, "output", model.graph.outputs);
+      const std::vector<OnnxItem> inputs = load_items(set, "input", model.graph.inputs),
+                                  wanted = load_items(set, "output", model.graph.outputs);
       const OnnxResult got = run_onnx_items(model, inputs);
       if (got.random) throw OnnxUnsupported("it draws random numbers, and ONNX does not say which");
       if (wanted.size() != got.outputs.size()) throw Mismatch{fmt::format("{} outputs, expected {}", got.outputs.size(), wanted.size())};
-      for (size_t k = 0; k < wanted.size(); ++k) compare(got.outputs[k], wanted[k], tolerance, fmt::format("output {} (\"{}\")", k, model.graph.outputs[k].name));
+      for (size_t k = 0; k < wanted.size(); ++k)
+        compare(got.outputs[k], wanted[k], tolerance, fmt::format("output {} (\"{}\")", k, model.graph.outputs[k].name));
     }
   } catch (const Mismatch& m) {
     c.outcome = ConformCase::Outcome::fail;

@@ -70,10 +70,12 @@ TENON_ONNX_ITEMS(Scan) {
   const size_t states = c.in.size() - first - scanned;
   if (body.outputs.size() < states) throw Error("its body has fewer outputs than states");
   const size_t outputs = body.outputs.size() - states;
-  const std::vector<int64_t> in_axes = c.node.integers("scan_input_axes", std::vector<int64_t>(scanned, 0)), out_axes = c.node.integers("scan_output_axes", std::vector<int64_t>(outputs, 0)),
+  const std::vector<int64_t> in_axes = c.node.integers("scan_input_axes", std::vector<int64_t>(scanned, 0)),
+                             out_axes = c.node.integers("scan_output_axes", std::vector<int64_t>(outputs, 0)),
                              in_back = c.node.integers(batched ? "directions" : "scan_input_directions", std::vector<int64_t>(scanned, 0)),
                              out_back = c.node.integers("scan_output_directions", std::vector<int64_t>(outputs, 0));
-  if (in_axes.size() != scanned || in_back.size() != scanned || out_axes.size() != outputs || out_back.size() != outputs) throw Error("axes or directions do not fit its inputs and outputs");
+  if (in_axes.size() != scanned || in_back.size() != scanned || out_axes.size() != outputs || out_back.size() != outputs)
+    throw Error("axes or directions do not fit its inputs and outputs");
   // One run over sequences without a batch axis.
   auto one = [&](const std::vector<Tensor>& in) {
     Items state;

@@ -27,7 +27,9 @@ Dims last_axes(int ndim, int count) {
   for (int i = ndim - count; i < ndim; ++i) d.push_back(i);
   return d;
 }
-std::vector<int64_t> kernel_of(const Tensor& w) { return w.ndim() < 3 ? std::vector<int64_t>() : std::vector<int64_t>(w.size().begin() + 2, w.size().end()); }
+std::vector<int64_t> kernel_of(const Tensor& w) {
+  return w.ndim() < 3 ? std::vector<int64_t>() : std::vector<int64_t>(w.size().begin() + 2, w.size().end());
+}
 DType working(DType t) { return t == DType::f64 ? t : DType::f32; }
 
 TENON_ONNX(Conv) {
@@ -50,9 +52,13 @@ TENON_ONNX(ConvTranspose) {
   Windows at(c, x.size(), kernel_of(w));
   const int s = at.axes();
   const int64_t groups = c.node.integer("group", 1);
-  if (groups < 1 || x.size(1) != w.size(0) || x.size(1) % groups) throw Error(fmt::format("weights of size {} in {} groups do not fit an input of size {}", to_string(w.size()), groups, to_string(x.size())));
-  const std::vector<int64_t> wanted = c.node.integers("output_shape"), more = c.node.integers("output_padding", std::vector<int64_t>(static_cast<size_t>(s), 0));
-  if (static_cast<int>(more.size()) != s || (!wanted.empty() && static_cast<int>(wanted.size()) < s)) throw Error("output_padding or output_shape has too few numbers");
+  if (groups < 1 || x.size(1) != w.size(0) || x.size(1) % groups)
+    throw Error(
+        fmt::format("weights of size {} in {} groups do not fit an input of size {}", to_string(w.size()), groups, to_string(x.size())));
+  const std::vector<int64_t> wanted = c.node.integers("output_shape"),
+                             more = c.node.integers("output_padding", std::vector<int64_t>(static_cast<size_t>(s), 0));
+  if (static_cast<int>(more.size()) != s || (!wanted.empty() && static_cast<int>(wanted.size()) < s))
+    throw Error("output_padding or output_shape has too few numbers");
   const std::string automatic = c.node.text("auto_pad", "NOTSET");
   for (int i = 0; i < s; ++i) {
     const auto k = static_cast<size_t>(i);
@@ -114,13 +120,14 @@ TENON_ONNX(MaxPool) {
     place = add(place, mul(reshape(arange(x.size(axis)), row), static_cast<double>(step)));
     step *= x.size(axis);
   }
-  place = add(place, mul(reshape(arange(x.size(0) * x.size(1)), [&] {
-                         Shape lead = Shape::filled(x.ndim(), 1);
-                         lead[0] = x.size(0);
-                         lead[1] = x.size(1);
-                         return lead;
-                       }()),
-                       static_cast<double>(plane)));
+  place = add(place, mul(reshape(arange(x.size(0) * x.size(1)),
+                                 [&] {
+                                   Shape lead = Shape::filled(x.ndim(), 1);
+                                   lead[0] = x.size(0);
+                                   lead[1] = x.size(1);
+                                   return lead;
+                                 }()),
+                         static_cast<double>(plane)));
   const Tensor places = at.of(at.padded(place, -1));
   Shape flat = windows.size();
   for (int k = 1; k < s; ++k) flat.erase(flat.n - 1);
@@ -139,8 +146,10 @@ TENON_ONNX(AveragePool) {
   Shape plane = x.size();
   plane[0] = plane[1] = 1;
   Tensor counted = ones(plane, t);
-  if (c.node.integer("count_include_pad", 0)) counted = pad_spatial(at.padded(counted, 1, false), std::vector<int64_t>(at.extra.size(), 0), at.extra, 0);
-  else counted = at.padded(counted, 0);
+  if (c.node.integer("count_include_pad", 0))
+    counted = pad_spatial(at.padded(counted, 1, false), std::vector<int64_t>(at.extra.size(), 0), at.extra, 0);
+  else
+    counted = at.padded(counted, 0);
   return {cast(div(sum(windows, kernel), sum(at.of(counted), kernel)), x.dtype())};
 }
 
@@ -170,8 +179,10 @@ TENON_ONNX(MaxUnpool) {
   Shape natural = x.size(), size;
   const std::vector<int64_t> kernel = c.node.integers("kernel_shape");
   const auto s = static_cast<size_t>(std::max(0, n - 2));
-  const std::vector<int64_t> strides = c.node.integers("strides", std::vector<int64_t>(s, 1)), pads = c.node.integers("pads", std::vector<int64_t>(2 * s, 0));
-  if (s < 1 || kernel.size() != s || strides.size() != s || pads.size() != 2 * s || !(at.size() == x.size())) throw Error("kernel, strides, pads or indices do not fit the input");
+  const std::vector<int64_t> strides = c.node.integers("strides", std::vector<int64_t>(s, 1)),
+                             pads = c.node.integers("pads", std::vector<int64_t>(2 * s, 0));
+  if (s < 1 || kernel.size() != s || strides.size() != s || pads.size() != 2 * s || !(at.size() == x.size()))
+    throw Error("kernel, strides, pads or indices do not fit the input");
   for (size_t i = 0; i < s; ++i) {
     const int axis = static_cast<int>(i) + 2;
     natural[axis] = (x.size(axis) - 1) * strides[i] - pads[i] - pads[i + s] + kernel[i];
@@ -205,7 +216,8 @@ TENON_ONNX(LRN) {
   Tensor total = mul(sq, 0.0);
   for (int64_t shift = -((size - 1) / 2); shift <= size / 2; ++shift) {
     const int64_t first = std::max<int64_t>(0, -shift), last = std::min(channels, channels - shift);
-    if (first < last) total = index_add(total, 1, add(arange(last - first), static_cast<double>(first)), narrow(sq, 1, first + shift, last - first));
+    if (first < last)
+      total = index_add(total, 1, add(arange(last - first), static_cast<double>(first)), narrow(sq, 1, first + shift, last - first));
   }
   return {div(x, pow(add(mul(total, alpha / static_cast<double>(size)), bias), beta))};
 }
@@ -215,11 +227,14 @@ TENON_ONNX(Col2Im) {
   const Tensor& x = c.input(0);
   const std::vector<int64_t> image = c.list(1, ""), block = c.list(2, "");
   const size_t s = image.size();
-  const std::vector<int64_t> dil = c.node.integers("dilations", std::vector<int64_t>(s, 1)), stride = c.node.integers("strides", std::vector<int64_t>(s, 1)),
+  const std::vector<int64_t> dil = c.node.integers("dilations", std::vector<int64_t>(s, 1)),
+                             stride = c.node.integers("strides", std::vector<int64_t>(s, 1)),
                              pads = c.node.integers("pads", std::vector<int64_t>(2 * s, 0));
   int64_t taps = 1;
   for (int64_t k : block) taps *= k;
-  if (x.ndim() != 3 || s < 1 || block.size() != s || dil.size() != s || stride.size() != s || pads.size() != 2 * s || taps < 1 || x.size(1) % taps) throw Error(fmt::format("blocks do not fit an input of size {}", to_string(x.size())));
+  if (x.ndim() != 3 || s < 1 || block.size() != s || dil.size() != s || stride.size() != s || pads.size() != 2 * s || taps < 1 ||
+      x.size(1) % taps)
+    throw Error(fmt::format("blocks do not fit an input of size {}", to_string(x.size())));
   std::vector<int64_t> steps(s);
   int64_t blocks = 1, pixels = 1;
   for (size_t i = 0; i < s; ++i) {

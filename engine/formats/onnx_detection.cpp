@@ -31,8 +31,10 @@ TENON_ONNX(NonMaxSuppression) {
     std::vector<Box> all;
     for (int64_t i = 0; i < n; ++i) {
       const double* v = boxes.data<double>() + (b * n + i) * 4;
-      if (centres) all.push_back({v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2});
-      else all.push_back({std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])});
+      if (centres)
+        all.push_back({v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2});
+      else
+        all.push_back({std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])});
     }
     for (int64_t k = 0; k < scores.size(1); ++k) {
       const double* score = scores.data<double>() + (b * scores.size(1) + k) * n;
@@ -43,7 +45,8 @@ TENON_ONNX(NonMaxSuppression) {
       std::vector<int64_t> kept;
       for (int64_t i : order) {
         if (static_cast<int64_t>(kept.size()) >= most) break;
-        const bool taken = std::any_of(kept.begin(), kept.end(), [&](int64_t j) { return overlap(all[static_cast<size_t>(i)], all[static_cast<size_t>(j)]) > limit; });
+        const bool taken = std::any_of(
+            kept.begin(), kept.end(), [&](int64_t j) { return overlap(all[static_cast<size_t>(i)], all[static_cast<size_t>(j)]) > limit; });
         if (!taken) kept.push_back(i);
       }
       for (int64_t i : kept) out.insert(out.end(), {b, k, i});
@@ -80,11 +83,13 @@ struct Corners {
 TENON_ONNX(RoiAlign) {
   const Tensor x = contiguous(cast(c.input(0), DType::f64)), rois = contiguous(cast(c.input(1), DType::f64));
   const std::vector<int64_t> batch = c.list(2, "");
-  const int64_t ph = c.node.integer("output_height", 1), pw = c.node.integer("output_width", 1), sampling = c.node.integer("sampling_ratio", 0);
+  const int64_t ph = c.node.integer("output_height", 1), pw = c.node.integer("output_width", 1),
+                sampling = c.node.integer("sampling_ratio", 0);
   const double scale = c.node.number("spatial_scale", 1);
   const bool largest = c.node.text("mode", "avg") == "max";
   const bool half = c.node.text("coordinate_transformation_mode", c.opset < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
-  if (x.ndim() != 4 || rois.ndim() != 2 || rois.size(1) != 4 || static_cast<int64_t>(batch.size()) != rois.size(0) || ph < 1 || pw < 1 || ph > 1 << 16 || pw > 1 << 16 || sampling < 0 || sampling > 1 << 12)
+  if (x.ndim() != 4 || rois.ndim() != 2 || rois.size(1) != 4 || static_cast<int64_t>(batch.size()) != rois.size(0) || ph < 1 || pw < 1 ||
+      ph > 1 << 16 || pw > 1 << 16 || sampling < 0 || sampling > 1 << 12)
     throw Error(fmt::format("regions of size {} do not fit an input of size {}", to_string(rois.size()), to_string(x.size())));
   const int64_t channels = x.size(1), h = x.size(2), w = x.size(3);
   Tensor y = empty({rois.size(0), channels, ph, pw}, DType::f64);
@@ -100,7 +105,8 @@ TENON_ONNX(RoiAlign) {
     }
     if (!(std::abs(rw) < 1e6 && std::abs(rh) < 1e6)) throw Error(fmt::format("region {} is {} by {} pixels", r, rw, rh));
     const double bh = rh / static_cast<double>(ph), bw = rw / static_cast<double>(pw);
-    const int64_t gh = sampling > 0 ? sampling : static_cast<int64_t>(std::ceil(bh)), gw = sampling > 0 ? sampling : static_cast<int64_t>(std::ceil(bw));
+    const int64_t gh = sampling > 0 ? sampling : static_cast<int64_t>(std::ceil(bh)),
+                  gw = sampling > 0 ? sampling : static_cast<int64_t>(std::ceil(bw));
     for (int64_t py = 0; py < ph; ++py)
       for (int64_t px = 0; px < pw; ++px) {
         std::vector<Corners> samples;
@@ -129,7 +135,8 @@ TENON_ONNX(MaxRoiPool) {
   const Tensor x = contiguous(cast(c.input(0), DType::f64)), rois = contiguous(cast(c.input(1), DType::f64));
   const std::vector<int64_t> pooled = c.node.integers("pooled_shape");
   const double scale = c.node.number("spatial_scale", 1);
-  if (x.ndim() != 4 || rois.ndim() != 2 || rois.size(1) != 5 || pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1) throw Error(fmt::format("regions of size {} do not fit an input of size {}", to_string(rois.size()), to_string(x.size())));
+  if (x.ndim() != 4 || rois.ndim() != 2 || rois.size(1) != 5 || pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1)
+    throw Error(fmt::format("regions of size {} do not fit an input of size {}", to_string(rois.size()), to_string(x.size())));
   const int64_t channels = x.size(1), h = x.size(2), w = x.size(3);
   Tensor y = zeros({rois.size(0), channels, pooled[0], pooled[1]}, DType::f64);
   for (int64_t r = 0; r < rois.size(0); ++r) {
@@ -147,8 +154,10 @@ TENON_ONNX(MaxRoiPool) {
     for (int64_t ch = 0; ch < channels; ++ch)
       for (int64_t py = 0; py < pooled[0]; ++py)
         for (int64_t px = 0; px < pooled[1]; ++px) {
-          const int64_t y0 = edge(std::floor(static_cast<double>(py) * bh), corner[1], h), y1 = edge(std::ceil(static_cast<double>(py + 1) * bh), corner[1], h);
-          const int64_t x0 = edge(std::floor(static_cast<double>(px) * bw), corner[0], w), x1 = edge(std::ceil(static_cast<double>(px + 1) * bw), corner[0], w);
+          const int64_t y0 = edge(std::floor(static_cast<double>(py) * bh), corner[1], h),
+                        y1 = edge(std::ceil(static_cast<double>(py + 1) * bh), corner[1], h);
+          const int64_t x0 = edge(std::floor(static_cast<double>(px) * bw), corner[0], w),
+                        x1 = edge(std::ceil(static_cast<double>(px + 1) * bw), corner[0], w);
           double top = y1 <= y0 || x1 <= x0 ? 0 : -INFINITY;
           for (int64_t i = y0; i < y1; ++i)
             for (int64_t j = x0; j < x1; ++j) top = std::max(top, x.data<double>()[((image * channels + ch) * h + i) * w + j]);
@@ -161,14 +170,17 @@ TENON_ONNX(MaxRoiPool) {
 // Counts n-grams, of integers (strings are not supported), skipping up to max_skip_count elements between their members.
 TENON_ONNX(TfIdfVectorizer) {
   if (c.node.find("pool_strings")) throw OnnxUnsupported("strings are not supported");
-  const std::vector<int64_t> starts = c.node.integers("ngram_counts"), places = c.node.integers("ngram_indexes"), pool = c.node.integers("pool_int64s");
-  const int64_t shortest = c.node.integer("min_gram_length", 1), longest = c.node.integer("max_gram_length", 1), skips = c.node.integer("max_skip_count", 0);
+  const std::vector<int64_t> starts = c.node.integers("ngram_counts"), places = c.node.integers("ngram_indexes"),
+                             pool = c.node.integers("pool_int64s");
+  const int64_t shortest = c.node.integer("min_gram_length", 1), longest = c.node.integer("max_gram_length", 1),
+                skips = c.node.integer("max_skip_count", 0);
   const std::string mode = c.node.text("mode", "");
   std::vector<double> weights;
   if (const auto* v = c.node.find("weights"))
     if (const auto* list = std::get_if<std::vector<double>>(v)) weights = *list;
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") throw Error(fmt::format("there is no mode \"{}\"", mode));
-  if (shortest < 1 || longest < shortest || skips < 0 || longest > static_cast<int64_t>(starts.size())) throw Error(fmt::format("n-grams of {} to {} elements with {} skipped", shortest, longest, skips));
+  if (shortest < 1 || longest < shortest || skips < 0 || longest > static_cast<int64_t>(starts.size()))
+    throw Error(fmt::format("n-grams of {} to {} elements with {} skipped", shortest, longest, skips));
   int64_t columns = 0;
   for (int64_t p : places) {
     if (p < 0 || p > 1 << 24) throw Error(fmt::format("an n-gram at place {}", p));
@@ -180,7 +192,8 @@ TENON_ONNX(TfIdfVectorizer) {
   Tensor y = zeros({rows, columns}, DType::f32);
   int64_t number = 0;  // of the first n-gram of the length at hand
   for (size_t k = 0; k < starts.size(); ++k) {
-    const int64_t n = static_cast<int64_t>(k) + 1, first = starts[k], last = k + 1 < starts.size() ? starts[k + 1] : static_cast<int64_t>(pool.size());
+    const int64_t n = static_cast<int64_t>(k) + 1, first = starts[k],
+                  last = k + 1 < starts.size() ? starts[k + 1] : static_cast<int64_t>(pool.size());
     if (first < 0 || last < first || last > static_cast<int64_t>(pool.size())) throw Error("ngram_counts lie outside the pool");
     const int64_t grams = (last - first) / n;
     for (int64_t g = 0; g < grams; ++g) {

@@ -16,7 +16,7 @@ namespace {
 /// How one axis is resized: for every output element, weights of some input elements.
 struct Axis {
   int64_t in, out;
-  double scale;             ///< output per input
+  double scale;  ///< output per input
   double roi_start = 0, roi_end = 1;
 };
 struct Style {
@@ -41,7 +41,8 @@ double source_of(const Style& s, const Axis& a, double x) {
   if (s.place == "half_pixel") return (x + 0.5) / a.scale - 0.5;
   if (s.place == "half_pixel_symmetric") return in / 2 * (1 - static_cast<double>(a.out) / out) + (x + 0.5) / a.scale - 0.5;
   if (s.place == "tf_crop_and_resize")
-    return a.roi_start * (in - 1) + (out == 1 ? (a.roi_end - a.roi_start) * (in - 1) / 2 : x * (a.roi_end - a.roi_start) * (in - 1) / (out - 1));
+    return a.roi_start * (in - 1) +
+           (out == 1 ? (a.roi_end - a.roi_start) * (in - 1) / 2 : x * (a.roi_end - a.roi_start) * (in - 1) / (out - 1));
   throw Error(fmt::format("there is no coordinate_transformation_mode \"{}\"", s.place));
 }
 
@@ -49,11 +50,16 @@ int64_t nearest_of(const Style& s, double x) {
   const double low = std::floor(x), ratio = x - low;
   if (ratio == 0) return static_cast<int64_t>(low);
   bool up;
-  if (s.nearest == "round_prefer_floor") up = ratio > 0.5;
-  else if (s.nearest == "round_prefer_ceil") up = ratio >= 0.5;
-  else if (s.nearest == "floor") up = false;
-  else if (s.nearest == "ceil") up = true;
-  else throw Error(fmt::format("there is no nearest_mode \"{}\"", s.nearest));
+  if (s.nearest == "round_prefer_floor")
+    up = ratio > 0.5;
+  else if (s.nearest == "round_prefer_ceil")
+    up = ratio >= 0.5;
+  else if (s.nearest == "floor")
+    up = false;
+  else if (s.nearest == "ceil")
+    up = true;
+  else
+    throw Error(fmt::format("there is no nearest_mode \"{}\"", s.nearest));
   return static_cast<int64_t>(low) + (up ? 1 : 0);
 }
 
@@ -118,7 +124,8 @@ Tensor resized(const Tensor& x, const std::vector<int>& axes, const std::vector<
   Tensor y = is_floating(x.dtype()) || s.mode == "nearest" ? x : cast(x, DType::f32);
   const bool crops = s.place == "tf_crop_and_resize";
   for (size_t k = 0; k < axes.size(); ++k) {
-    if (how[k].out < 0 || how[k].out > (int64_t{1} << 31) || !(how[k].scale > 0)) throw Error(fmt::format("an axis of {} resized to {}", how[k].in, how[k].out));
+    if (how[k].out < 0 || how[k].out > (int64_t{1} << 31) || !(how[k].scale > 0))
+      throw Error(fmt::format("an axis of {} resized to {}", how[k].in, how[k].out));
     if (crops || how[k].scale != 1 || how[k].in != how[k].out) y = resize_axis(y, axes[k], how[k], s);
   }
   for (size_t k = 0; crops && k < axes.size(); ++k) {
@@ -159,8 +166,10 @@ TENON_ONNX(Upsample) {
     scales = numbers(c.input(1));
   } else {
     const auto* v = c.node.find("scales");
-    if (const auto* list = v ? std::get_if<std::vector<double>>(v) : nullptr) scales = *list;
-    else throw Error("it has no scales");
+    if (const auto* list = v ? std::get_if<std::vector<double>>(v) : nullptr)
+      scales = *list;
+    else
+      throw Error("it has no scales");
   }
   return {scaled(c, scales, {c.node.text("mode", "nearest"), "asymmetric", "floor"})};
 }
@@ -185,7 +194,8 @@ TENON_ONNX(Resize) {
   const std::vector<double> scales = c.has(2) ? numbers(c.in[2]) : std::vector<double>();
   std::vector<int64_t> sizes = c.has(3) ? c.list(3, "") : std::vector<int64_t>();
   if (scales.empty() == sizes.empty()) throw Error("it needs either scales or sizes");
-  if ((scales.empty() ? sizes.size() : scales.size()) != n) throw Error(fmt::format("{} scales or sizes for {} axes", scales.empty() ? sizes.size() : scales.size(), n));
+  if ((scales.empty() ? sizes.size() : scales.size()) != n)
+    throw Error(fmt::format("{} scales or sizes for {} axes", scales.empty() ? sizes.size() : scales.size(), n));
   const std::string policy = c.node.text("keep_aspect_ratio_policy", "stretch");
   double common = 0;
   for (size_t k = 0; k < n && policy != "stretch" && !sizes.empty(); ++k) {
@@ -221,7 +231,9 @@ struct Grid {
   int64_t size;
   bool corners;
   std::string padding;
-  double place(double v) const { return corners ? (v + 1) / 2 * static_cast<double>(size - 1) : ((v + 1) * static_cast<double>(size) - 1) / 2; }
+  double place(double v) const {
+    return corners ? (v + 1) / 2 * static_cast<double>(size - 1) : ((v + 1) * static_cast<double>(size) - 1) / 2;
+  }
   double inside(double x) const {
     if (padding == "zeros") return x;
     if (padding == "reflection") {
@@ -241,13 +253,15 @@ struct Tap {
 TENON_ONNX(GridSample) {
   const Tensor x = contiguous(cast(c.input(0), DType::f64)), grid = contiguous(cast(c.input(1), DType::f64));
   const int s = x.ndim() - 2;
-  if (s < 1 || grid.ndim() != x.ndim() || grid.size(-1) != s || grid.size(0) != x.size(0)) throw Error(fmt::format("a grid of size {} does not fit an input of size {}", to_string(grid.size()), to_string(x.size())));
+  if (s < 1 || grid.ndim() != x.ndim() || grid.size(-1) != s || grid.size(0) != x.size(0))
+    throw Error(fmt::format("a grid of size {} does not fit an input of size {}", to_string(grid.size()), to_string(x.size())));
   std::string mode = c.node.text("mode", c.opset < 20 ? "bilinear" : "linear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
   const std::string padding = c.node.text("padding_mode", "zeros");
   if (mode != "linear" && mode != "nearest" && mode != "cubic") throw Error(fmt::format("there is no mode \"{}\"", mode));
-  if (padding != "zeros" && padding != "border" && padding != "reflection") throw Error(fmt::format("there is no padding_mode \"{}\"", padding));
+  if (padding != "zeros" && padding != "border" && padding != "reflection")
+    throw Error(fmt::format("there is no padding_mode \"{}\"", padding));
   Shape size{x.size(0), x.size(1)};
   int64_t points = 1, plane = 1;
   std::vector<Grid> axis;
@@ -297,17 +311,22 @@ TENON_ONNX(GridSample) {
 
 // A convolution whose every tap is moved by an offset of its own, between the pixels by bilinear weights; outside is 0. Dai et al. (2017).
 TENON_ONNX(DeformConv) {
-  const Tensor x = contiguous(cast(c.input(0), DType::f64)), w = contiguous(cast(c.input(1), DType::f64)), offset = contiguous(cast(c.input(2), DType::f64));
+  const Tensor x = contiguous(cast(c.input(0), DType::f64)), w = contiguous(cast(c.input(1), DType::f64)),
+               offset = contiguous(cast(c.input(2), DType::f64));
   if (x.ndim() != 4 || w.ndim() != 4) throw OnnxUnsupported("other than two spatial axes are not supported");
-  const int64_t n = x.size(0), ic = x.size(1), h = x.size(2), wide = x.size(3), oc = w.size(0), kh = w.size(2), kw = w.size(3), taps = kh * kw;
+  const int64_t n = x.size(0), ic = x.size(1), h = x.size(2), wide = x.size(3), oc = w.size(0), kh = w.size(2), kw = w.size(3),
+                taps = kh * kw;
   const int64_t groups = c.node.integer("group", 1), parts = c.node.integer("offset_group", 1);
-  const std::vector<int64_t> dil = c.node.integers("dilations", {1, 1}), stride = c.node.integers("strides", {1, 1}), pads = c.node.integers("pads", {0, 0, 0, 0});
-  if (groups < 1 || parts < 1 || ic != w.size(1) * groups || oc % groups || ic % parts || offset.ndim() != 4 || offset.size(0) != n || offset.size(1) != parts * taps * 2 || dil.size() != 2 ||
-      stride.size() != 2 || pads.size() != 4)
-    throw Error(fmt::format("weights of size {} and offsets of size {} do not fit an input of size {}", to_string(w.size()), to_string(offset.size()), to_string(x.size())));
+  const std::vector<int64_t> dil = c.node.integers("dilations", {1, 1}), stride = c.node.integers("strides", {1, 1}),
+                             pads = c.node.integers("pads", {0, 0, 0, 0});
+  if (groups < 1 || parts < 1 || ic != w.size(1) * groups || oc % groups || ic % parts || offset.ndim() != 4 || offset.size(0) != n ||
+      offset.size(1) != parts * taps * 2 || dil.size() != 2 || stride.size() != 2 || pads.size() != 4)
+    throw Error(fmt::format("weights of size {} and offsets of size {} do not fit an input of size {}", to_string(w.size()),
+                            to_string(offset.size()), to_string(x.size())));
   const int64_t oh = offset.size(2), ow = offset.size(3), out = oh * ow;
   const Tensor mask = c.has(4) ? contiguous(cast(c.in[4], DType::f64)) : Tensor();
-  if (mask && !(mask.size() == Shape{n, parts * taps, oh, ow})) throw Error(fmt::format("a mask of size {} does not fit offsets of size {}", to_string(mask.size()), to_string(offset.size())));
+  if (mask && !(mask.size() == Shape{n, parts * taps, oh, ow}))
+    throw Error(fmt::format("a mask of size {} does not fit offsets of size {}", to_string(mask.size()), to_string(offset.size())));
   // [n, ic, taps, out]: what the taps see.
   Tensor seen = empty({n, ic, taps, out}, DType::f64);
   parallel_for(n * ic, 1, [&](int64_t begin, int64_t end) {
@@ -318,7 +337,8 @@ TENON_ONNX(DeformConv) {
       for (int64_t k = 0; k < taps; ++k)
         for (int64_t p = 0; p < out; ++p) {
           const double* moved = offset.data<double>() + ((b * parts + part) * taps + k) * 2 * out + p;
-          const double y = static_cast<double>(p / ow * stride[0] - pads[0] + k / kw * dil[0]) + moved[0], v = static_cast<double>(p % ow * stride[1] - pads[1] + k % kw * dil[1]) + moved[out];
+          const double y = static_cast<double>(p / ow * stride[0] - pads[0] + k / kw * dil[0]) + moved[0],
+                       v = static_cast<double>(p % ow * stride[1] - pads[1] + k % kw * dil[1]) + moved[out];
           double value = 0;
           if (y > -1 && v > -1 && y < static_cast<double>(h) && v < static_cast<double>(wide)) {
             const auto i = static_cast<int64_t>(std::floor(y)), j = static_cast<int64_t>(std::floor(v));
@@ -341,7 +361,8 @@ TENON_ONNX(AffineGrid) {
   const Tensor theta = c.input(0);
   const std::vector<int64_t> size = c.list(1, "");
   const int s = static_cast<int>(size.size()) - 2;
-  if (s < 2 || s > 3 || theta.ndim() != 3 || theta.size(1) != s || theta.size(2) != s + 1 || theta.size(0) != size[0]) throw Error(fmt::format("matrices of size {} do not fit", to_string(theta.size())));
+  if (s < 2 || s > 3 || theta.ndim() != 3 || theta.size(1) != s || theta.size(2) != s + 1 || theta.size(0) != size[0])
+    throw Error(fmt::format("matrices of size {} do not fit", to_string(theta.size())));
   const bool corners = c.node.integer("align_corners", 0);
   int64_t points = 1;
   Shape result{size[0]};
@@ -359,7 +380,8 @@ TENON_ONNX(AffineGrid) {
       const int64_t d = size[static_cast<size_t>(i) + 2], k = rest % d;
       rest /= d;
       const double n = static_cast<double>(d);
-      base.data<double>()[p * (s + 1) + (s - 1 - i)] = corners ? (d == 1 ? 0 : 2 * static_cast<double>(k) / (n - 1) - 1) : (2 * static_cast<double>(k) + 1) / n - 1;
+      base.data<double>()[p * (s + 1) + (s - 1 - i)] =
+          corners ? (d == 1 ? 0 : 2 * static_cast<double>(k) / (n - 1) - 1) : (2 * static_cast<double>(k) + 1) / n - 1;
     }
   }
   return {cast(reshape(matmul(base, cast(theta, DType::f64), false, true), result), theta.dtype())};

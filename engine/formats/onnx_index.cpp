@@ -35,10 +35,12 @@ TENON_ONNX(Scatter) { return scatter_elements(c); }
 std::vector<Tensor> points(const Tensor& indices, int batch, const Shape& x) {
   if (indices.ndim() == 0) throw Error("the indices have no axes");
   const int depth = static_cast<int>(indices.size(-1));
-  if (batch < 0 || batch + depth > x.n || depth < 1) throw Error(fmt::format("points of {} numbers do not fit {} axes", depth, x.n - batch));
+  if (batch < 0 || batch + depth > x.n || depth < 1)
+    throw Error(fmt::format("points of {} numbers do not fit {} axes", depth, x.n - batch));
   std::vector<Tensor> out;
   for (int k = 0; k < batch; ++k) {
-    if (k >= indices.ndim() - 1 || indices.size(k) != x[k]) throw Error(fmt::format("batch axis {} of the indices {} does not fit {}", k, to_string(indices.size()), to_string(x)));
+    if (k >= indices.ndim() - 1 || indices.size(k) != x[k])
+      throw Error(fmt::format("batch axis {} of the indices {} does not fit {}", k, to_string(indices.size()), to_string(x)));
     Shape s = Shape::filled(indices.ndim() - 1, 1);
     s[k] = x[k];
     out.push_back(reshape(arange(x[k]), s));
@@ -68,7 +70,9 @@ TENON_ONNX(ScatterND) {
   }
   for (int k = static_cast<int>(at.size()); k < x.ndim(); ++k) inner *= x.size(k);
   const int64_t rows = flat.numel();
-  return {reshape(scatter_reduce(reshape(x, {n, inner}), 0, expand(reshape(flat, {rows, 1}), {rows, inner}), reshape(values, {rows, inner}), join), x.size())};
+  return {reshape(
+      scatter_reduce(reshape(x, {n, inner}), 0, expand(reshape(flat, {rows, 1}), {rows, inner}), reshape(values, {rows, inner}), join),
+      x.size())};
 }
 
 TENON_ONNX(Concat) {
@@ -134,7 +138,8 @@ TENON_ONNX(OneHot) {
 
 TENON_ONNX(Tile) {
   const std::vector<int64_t> counts = c.list(1, "");
-  if (static_cast<int>(counts.size()) != c.input(0).ndim()) throw Error(fmt::format("{} counts for {} axes", counts.size(), c.input(0).ndim()));
+  if (static_cast<int>(counts.size()) != c.input(0).ndim())
+    throw Error(fmt::format("{} counts for {} axes", counts.size(), c.input(0).ndim()));
   return {repeat(c.input(0), Dims(counts))};
 }
 
@@ -142,7 +147,8 @@ TENON_ONNX(ReverseSequence) {
   const Tensor& x = c.input(0);
   const int time = wrap_axis(c.node.integer("time_axis", 0), x.ndim()), batch = wrap_axis(c.node.integer("batch_axis", 1), x.ndim());
   const std::vector<int64_t> lengths = c.list(1, "");
-  if (time == batch || static_cast<int64_t>(lengths.size()) != x.size(batch)) throw Error("there is not one length for each sequence of the batch");
+  if (time == batch || static_cast<int64_t>(lengths.size()) != x.size(batch))
+    throw Error("there is not one length for each sequence of the batch");
   Shape size = Shape::filled(x.ndim(), 1);
   size[time] = x.size(time);
   size[batch] = x.size(batch);

@@ -47,7 +47,8 @@ TENON_ONNX(Gemm) {
   bool ta = c.node.integer("transA", 0), tb = c.node.integer("transB", 0);
   double alpha = c.node.number("alpha", 1), beta = c.node.number("beta", 1);
   const Tensor &a = c.input(0), &b = c.input(1);
-  if (a.ndim() != 2 || b.ndim() != 2) throw Error(fmt::format("sizes {} and {}; both are matrices", to_string(a.size()), to_string(b.size())));
+  if (a.ndim() != 2 || b.ndim() != 2)
+    throw Error(fmt::format("sizes {} and {}; both are matrices", to_string(a.size()), to_string(b.size())));
   if (is_floating(a.dtype()) && !ta && tb && alpha == 1 && beta == 1 && (!c.has(2) || c.in[2].size() == Shape{b.size(0)}))
     return {linear(a, b, c.has(2) ? c.in[2] : Tensor())};
   Tensor y = is_floating(a.dtype()) ? matmul(a, b, ta, tb) : numpy_matmul(ta ? transpose(a, 0, 1) : a, tb ? transpose(b, 0, 1) : b);
@@ -106,7 +107,9 @@ TENON_ONNX(HannWindow) { return window(c, hann_window); }
 TENON_ONNX(BlackmanWindow) { return window(c, blackman_window); }
 // ONNX's Hamming window has the coefficients 25/46 and 21/46.
 TENON_ONNX(HammingWindow) {
-  return window(c, [](int64_t n, bool periodic, DType t) { return cast(add(mul(sub(hann_window(n, periodic, DType::f64), 0.5), 42.0 / 46), 25.0 / 46), t); });
+  return window(c, [](int64_t n, bool periodic, DType t) {
+    return cast(add(mul(sub(hann_window(n, periodic, DType::f64), 0.5), 42.0 / 46), 25.0 / 46), t);
+  });
 }
 
 TENON_ONNX(MelWeightMatrix) {
@@ -114,7 +117,8 @@ TENON_ONNX(MelWeightMatrix) {
   const double low = item(c.input(3)), high = item(c.input(4));
   const int64_t type = c.node.integer("output_datatype", 1);
   if (type != 1 && type != 11 && type != 10 && type != 16) throw OnnxUnsupported(fmt::format("data type {} is not supported", type));
-  if (bins < 0 || bins > 1 << 20 || length < 0 || length > 1 << 24 || rate <= 0) throw Error(fmt::format("{} mel bins of {} elements at a rate of {}", bins, length, rate));
+  if (bins < 0 || bins > 1 << 20 || length < 0 || length > 1 << 24 || rate <= 0)
+    throw Error(fmt::format("{} mel bins of {} elements at a rate of {}", bins, length, rate));
   const int64_t rows = length / 2 + 1;
   auto mel = [](double hz) { return 2595 * std::log10(1 + hz / 700); };
   const double from = mel(low), step = (mel(high) - from) / static_cast<double>(bins + 2);
@@ -129,8 +133,10 @@ TENON_ONNX(MelWeightMatrix) {
   };
   for (int64_t i = 0; i < bins; ++i) {
     const int64_t lo = edge[static_cast<size_t>(i)], mid = edge[static_cast<size_t>(i + 1)], hi = edge[static_cast<size_t>(i + 2)];
-    if (mid == lo) put(mid, i, 1);
-    else for (int64_t j = lo; j <= mid; ++j) put(j, i, static_cast<double>(j - lo) / static_cast<double>(mid - lo));
+    if (mid == lo)
+      put(mid, i, 1);
+    else
+      for (int64_t j = lo; j <= mid; ++j) put(j, i, static_cast<double>(j - lo) / static_cast<double>(mid - lo));
     if (hi > mid)
       for (int64_t j = mid; j < hi; ++j) put(j, i, static_cast<double>(hi - j) / static_cast<double>(hi - mid));
   }

@@ -70,7 +70,8 @@ TENON_ONNX(GroupNormalization) {
   const Tensor& x = c.input(0);
   const DType t = working(x.dtype());
   const int64_t groups = c.node.integer("num_groups", 1);
-  if (x.ndim() < 2 || groups < 1 || x.size(1) % groups) throw Error(fmt::format("{} groups do not fit size {}", groups, to_string(x.size())));
+  if (x.ndim() < 2 || groups < 1 || x.size(1) % groups)
+    throw Error(fmt::format("{} groups do not fit size {}", groups, to_string(x.size())));
   const int64_t rows = x.size(0) * groups;
   Tensor y = reshape(normalised(reshape(cast(x, t), {rows, rows ? x.numel() / rows : 0}), {1}, c.node.number("epsilon", 1e-5)), x.size());
   // Scale and bias were given a group before opset 21, a channel since.
@@ -86,7 +87,8 @@ TENON_ONNX(LayerNormalization) {
   const DType t = working(x.dtype());
   const int axis = wrap_axis(c.node.integer("axis", -1), x.ndim());
   const Dims over = axes_from(axis, x.ndim());
-  const Tensor wide = cast(x, t), m = mean(wide, over, true), d = sub(wide, m), inverse = rsqrt(add(mean(square(d), over, true), c.node.number("epsilon", 1e-5)));
+  const Tensor wide = cast(x, t), m = mean(wide, over, true), d = sub(wide, m),
+               inverse = rsqrt(add(mean(square(d), over, true), c.node.number("epsilon", 1e-5)));
   Tensor y = mul(mul(d, inverse), cast(c.input(1), t));
   if (c.has(2)) y = add(y, cast(c.in[2], t));
   return {cast(y, x.dtype()), m, inverse};

@@ -16,11 +16,20 @@ namespace {
 
 void range_of(DType t, double& lo, double& hi) {
   switch (t) {
-    case DType::u8: lo = 0, hi = 255; break;
-    case DType::i8: lo = -128, hi = 127; break;
-    case DType::i16: lo = -32768, hi = 32767; break;
-    case DType::i32: lo = -2147483648.0, hi = 2147483647.0; break;
-    default: throw OnnxUnsupported(fmt::format("quantised numbers of {} are not supported", name(t)));
+    case DType::u8:
+      lo = 0, hi = 255;
+      break;
+    case DType::i8:
+      lo = -128, hi = 127;
+      break;
+    case DType::i16:
+      lo = -32768, hi = 32767;
+      break;
+    case DType::i32:
+      lo = -2147483648.0, hi = 2147483647.0;
+      break;
+    default:
+      throw OnnxUnsupported(fmt::format("quantised numbers of {} are not supported", name(t)));
   }
 }
 
@@ -43,12 +52,15 @@ Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero, DType
   return cast(cast(minimum(maximum(y, lo), hi), DType::i32), to);
 }
 
-int axis_of(const OnnxCall& c, const Tensor& x) { return x.ndim() ? wrap_axis(c.node.integer("axis", 1) >= x.ndim() && x.ndim() == 1 ? 0 : c.node.integer("axis", 1), x.ndim()) : 0; }
+int axis_of(const OnnxCall& c, const Tensor& x) {
+  return x.ndim() ? wrap_axis(c.node.integer("axis", 1) >= x.ndim() && x.ndim() == 1 ? 0 : c.node.integer("axis", 1), x.ndim()) : 0;
+}
 
 TENON_ONNX(QuantizeLinear) {
   const Tensor& x = c.input(0);
   DType to = DType::u8;
-  if (c.has(2)) to = c.in[2].dtype();
+  if (c.has(2))
+    to = c.in[2].dtype();
   else if (const int64_t type = c.node.integer("output_dtype", 0); type != 0 && type != 2) {
     if (type != 3 && type != 5) throw OnnxUnsupported(fmt::format("data type {} is not supported", type));
     to = type == 3 ? DType::i8 : DType::i16;
@@ -80,8 +92,10 @@ Tensor centred(const OnnxCall& c, size_t x, size_t zero, bool rows) {
   Tensor y = cast(c.input(x), DType::f64);
   if (!c.has(zero)) return y;
   Tensor z = cast(c.in[zero], DType::f64);
-  if (z.numel() == 1) z = reshape(z, {});
-  else if (z.ndim() == 1 && rows) z = unsqueeze(z, 1);
+  if (z.numel() == 1)
+    z = reshape(z, {});
+  else if (z.ndim() == 1 && rows)
+    z = unsqueeze(z, 1);
   return sub(y, z);
 }
 TENON_ONNX(MatMulInteger) { return {cast(numpy_matmul(centred(c, 0, 2, true), centred(c, 1, 3, false)), DType::i32)}; }

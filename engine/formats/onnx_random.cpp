@@ -20,10 +20,12 @@ DType dtype_of(const OnnxCall& c, DType fallback) {
 Philox generator(const OnnxCall& c) {
   c.draws_random();
   uint64_t stream = 0;  // nodes draw different numbers
-  for (char ch : c.node.name + "/" + (c.node.outputs.empty() ? "" : c.node.outputs[0])) stream = stream * 131 + static_cast<unsigned char>(ch);
+  for (char ch : c.node.name + "/" + (c.node.outputs.empty() ? "" : c.node.outputs[0]))
+    stream = stream * 131 + static_cast<unsigned char>(ch);
   return Philox{static_cast<uint64_t>(std::llround(c.node.number("seed", 0) * 1024)), stream};
 }
-template <class F> Tensor filled(const Shape& size, DType to, const F& f) {
+template <class F>
+Tensor filled(const Shape& size, DType to, const F& f) {
   Tensor t = empty(size, DType::f64);
   for (int64_t i = 0; i < t.numel(); ++i) t.data<double>()[i] = f(static_cast<uint64_t>(i));
   return cast(t, to);
@@ -45,13 +47,15 @@ TENON_ONNX(RandomUniformLike) { return {uniform(c, c.input(0).size(), dtype_of(c
 TENON_ONNX(Bernoulli) {
   const Philox g = generator(c);
   const Tensor p = contiguous(cast(c.input(0), DType::f64));
-  return {filled(p.size(), dtype_of(c, c.input(0).dtype()), [&](uint64_t i) { return g.uniform_double(i) < p.data<double>()[i] ? 1.0 : 0.0; })};
+  return {
+      filled(p.size(), dtype_of(c, c.input(0).dtype()), [&](uint64_t i) { return g.uniform_double(i) < p.data<double>()[i] ? 1.0 : 0.0; })};
 }
 TENON_ONNX(Multinomial) {
   const Philox g = generator(c);
   const Tensor logits = contiguous(cast(c.input(0), DType::f64));
   const int64_t n = c.node.integer("sample_size", 1);
-  if (logits.ndim() != 2 || n < 0 || logits.size(1) < 1) throw Error(fmt::format("{} samples of scores of size {}", n, to_string(logits.size())));
+  if (logits.ndim() != 2 || n < 0 || logits.size(1) < 1)
+    throw Error(fmt::format("{} samples of scores of size {}", n, to_string(logits.size())));
   const int64_t classes = logits.size(1);
   return {filled({logits.size(0), n}, dtype_of(c, DType::i32), [&](uint64_t i) {
     const double* row = logits.data<double>() + static_cast<int64_t>(i) / n * classes;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-
 #include "engine/formats/onnx_operator.h"
 #include "engine/ops/create.h"
 #include "engine/ops/loss.h"
@@ -45,59 +44,79 @@ struct Reduction {
   Tensor shaped(const Tensor& t) const { return reshape(t, size()); }
 };
 
-template <class F> Out reduced(const OnnxCall& c, int64_t since, const F& f) {
+template <class F>
+Out reduced(const OnnxCall& c, int64_t since, const F& f) {
   const Reduction r(c, since);
   if (r.nothing) return {f.alone(r.x)};
   return {f(r)};
 }
 /// A reduction and what it makes of single elements (where there are no axes to reduce).
-template <class All, class One> struct Rule {
+template <class All, class One>
+struct Rule {
   All all;
   One one;
   Tensor operator()(const Reduction& r) const { return all(r); }
   Tensor alone(const Tensor& x) const { return one(x); }
 };
-template <class All, class One> Rule(All, One) -> Rule<All, One>;
+template <class All, class One>
+Rule(All, One) -> Rule<All, One>;
 
 Tensor same(const Tensor& x) { return x; }
 
-TENON_ONNX(ReduceSum) { return reduced(c, 13, Rule{[](const Reduction& r) { return r.sum_of(r.x); }, same}); }
-TENON_ONNX(ReduceSumSquare) { return reduced(c, 18, Rule{[](const Reduction& r) { return r.sum_of(mul(r.x, r.x)); }, [](const Tensor& x) { return mul(x, x); }}); }
-TENON_ONNX(ReduceL1) { return reduced(c, 18, Rule{[](const Reduction& r) { return r.sum_of(abs(r.x)); }, [](const Tensor& x) { return abs(x); }}); }
-TENON_ONNX(ReduceL2) {
-  return reduced(c, 18, Rule{[](const Reduction& r) { return cast(sqrt(r.sum_of(mul(r.x, r.x))), r.x.dtype()); }, [](const Tensor& x) { return abs(x); }});
+TENON_ONNX(ReduceSum) {
+  return reduced(c, 13, Rule{[](const Reduction& r) { return r.sum_of(r.x); }, same});
 }
-TENON_ONNX(ReduceLogSum) { return reduced(c, 18, Rule{[](const Reduction& r) { return log(r.sum_of(r.x)); }, [](const Tensor& x) { return log(x); }}); }
+TENON_ONNX(ReduceSumSquare) {
+  return reduced(c, 18, Rule{[](const Reduction& r) { return r.sum_of(mul(r.x, r.x)); }, [](const Tensor& x) { return mul(x, x); }});
+}
+TENON_ONNX(ReduceL1) {
+  return reduced(c, 18, Rule{[](const Reduction& r) { return r.sum_of(abs(r.x)); }, [](const Tensor& x) { return abs(x); }});
+}
+TENON_ONNX(ReduceL2) {
+  return reduced(
+      c, 18,
+      Rule{[](const Reduction& r) { return cast(sqrt(r.sum_of(mul(r.x, r.x))), r.x.dtype()); }, [](const Tensor& x) { return abs(x); }});
+}
+TENON_ONNX(ReduceLogSum) {
+  return reduced(c, 18, Rule{[](const Reduction& r) { return log(r.sum_of(r.x)); }, [](const Tensor& x) { return log(x); }});
+}
 TENON_ONNX(ReduceLogSumExp) {
-  return reduced(c, 18, Rule{[](const Reduction& r) {
-                               if (r.count() == 0) return full(r.size(), -INFINITY, r.x.dtype());
-                               Tensor top = r.axes.n ? amax(r.x, r.axes, true) : r.x;
-                               top = where(lt(abs(top), INFINITY), top, scalar_like(0, top));
-                               const Tensor s = r.axes.n ? sum(exp(sub(r.x, top)), r.axes, true) : exp(sub(r.x, top));
-                               return r.shaped(add(log(s), top));
-                             },
-                             same});
+  return reduced(c, 18,
+                 Rule{[](const Reduction& r) {
+                        if (r.count() == 0) return full(r.size(), -INFINITY, r.x.dtype());
+                        Tensor top = r.axes.n ? amax(r.x, r.axes, true) : r.x;
+                        top = where(lt(abs(top), INFINITY), top, scalar_like(0, top));
+                        const Tensor s = r.axes.n ? sum(exp(sub(r.x, top)), r.axes, true) : exp(sub(r.x, top));
+                        return r.shaped(add(log(s), top));
+                      },
+                      same});
 }
 TENON_ONNX(ReduceMean) {
-  return reduced(c, 18, Rule{[](const Reduction& r) {
-                               if (r.axes.n == 0) return r.x;
-                               return is_floating(r.x.dtype()) ? mean(r.x, r.axes, r.keep) : cast(mean(cast(r.x, DType::f64), r.axes, r.keep), r.x.dtype());
-                             },
-                             same});
+  return reduced(c, 18,
+                 Rule{[](const Reduction& r) {
+                        if (r.axes.n == 0) return r.x;
+                        return is_floating(r.x.dtype()) ? mean(r.x, r.axes, r.keep)
+                                                        : cast(mean(cast(r.x, DType::f64), r.axes, r.keep), r.x.dtype());
+                      },
+                      same});
 }
 TENON_ONNX(ReduceProd) {
-  return reduced(c, 18, Rule{[](const Reduction& r) {
-                               if (r.count() == 0) return ones(r.size(), r.x.dtype());
-                               return r.axes.n ? cast(prod(r.x, r.axes, r.keep), r.x.dtype()) : r.x;
-                             },
-                             same});
+  return reduced(c, 18,
+                 Rule{[](const Reduction& r) {
+                        if (r.count() == 0) return ones(r.size(), r.x.dtype());
+                        return r.axes.n ? cast(prod(r.x, r.axes, r.keep), r.x.dtype()) : r.x;
+                      },
+                      same});
 }
 
 Tensor extreme(const Reduction& r, bool largest) {
   if (r.axes.n == 0) return r.x;
   if (r.count() == 0) {
-    const double edge = is_floating(r.x.dtype()) ? INFINITY : r.x.dtype() == DType::boolean ? 1 : std::ldexp(1.0, 8 * static_cast<int>(itemsize(r.x.dtype())) - 1);
-    if (r.x.dtype() == DType::boolean || r.x.dtype() == DType::u8) return full(r.size(), largest ? 0 : r.x.dtype() == DType::u8 ? 255 : 1, r.x.dtype());
+    const double edge = is_floating(r.x.dtype())        ? INFINITY
+                        : r.x.dtype() == DType::boolean ? 1
+                                                        : std::ldexp(1.0, 8 * static_cast<int>(itemsize(r.x.dtype())) - 1);
+    if (r.x.dtype() == DType::boolean || r.x.dtype() == DType::u8)
+      return full(r.size(), largest ? 0 : r.x.dtype() == DType::u8 ? 255 : 1, r.x.dtype());
     if (r.x.dtype() == DType::i64) throw OnnxUnsupported("the extreme of no i64 elements is not supported");
     return full(r.size(), largest ? -edge : is_floating(r.x.dtype()) ? edge : edge - 1, r.x.dtype());
   }
@@ -107,8 +126,12 @@ Tensor extreme(const Reduction& r, bool largest) {
   }
   return largest ? amax(r.x, r.axes, r.keep) : amin(r.x, r.axes, r.keep);
 }
-TENON_ONNX(ReduceMax) { return reduced(c, 18, Rule{[](const Reduction& r) { return extreme(r, true); }, same}); }
-TENON_ONNX(ReduceMin) { return reduced(c, 18, Rule{[](const Reduction& r) { return extreme(r, false); }, same}); }
+TENON_ONNX(ReduceMax) {
+  return reduced(c, 18, Rule{[](const Reduction& r) { return extreme(r, true); }, same});
+}
+TENON_ONNX(ReduceMin) {
+  return reduced(c, 18, Rule{[](const Reduction& r) { return extreme(r, false); }, same});
+}
 
 Out place_of(const OnnxCall& c, bool largest) {
   const Tensor& x = c.input(0);
@@ -122,7 +145,8 @@ TENON_ONNX(ArgMax) { return place_of(c, true); }
 TENON_ONNX(ArgMin) { return place_of(c, false); }
 
 // Before opset 13 the axes from `axis` on are one.
-template <class F> Out along_axis(const OnnxCall& c, const F& f) {
+template <class F>
+Out along_axis(const OnnxCall& c, const F& f) {
   const Tensor& x = c.input(0);
   const int axis = wrap_axis(c.node.integer("axis", c.opset < 13 ? 1 : -1), x.ndim());
   if (c.opset >= 13) return {f(x, axis)};
@@ -130,8 +154,12 @@ template <class F> Out along_axis(const OnnxCall& c, const F& f) {
   for (int i = 0; i < x.ndim(); ++i) (i < axis ? rows : cols) *= x.size(i);
   return {reshape(f(reshape(x, {rows, cols}), 1), x.size())};
 }
-TENON_ONNX(Softmax) { return along_axis(c, [](const Tensor& x, int axis) { return softmax(x, axis); }); }
-TENON_ONNX(LogSoftmax) { return along_axis(c, [](const Tensor& x, int axis) { return log_softmax(x, axis); }); }
+TENON_ONNX(Softmax) {
+  return along_axis(c, [](const Tensor& x, int axis) { return softmax(x, axis); });
+}
+TENON_ONNX(LogSoftmax) {
+  return along_axis(c, [](const Tensor& x, int axis) { return log_softmax(x, axis); });
+}
 TENON_ONNX(Hardmax) {
   return along_axis(c, [](const Tensor& x, int axis) {
     Shape row = Shape::filled(x.ndim(), 1);

@@ -30,7 +30,8 @@ class OnnxScope {
     size_t next = 0;
     for (const OnnxValue& v : graph_.inputs) {
       if (values_.count(v.name) && inputs.size() < graph_.inputs.size()) continue;  // an initializer is the default of this input
-      if (next >= inputs.size()) throw Error(fmt::format("the model needs a value for its input '{}', only {} were given", v.name, inputs.size()));
+      if (next >= inputs.size())
+        throw Error(fmt::format("the model needs a value for its input '{}', only {} were given", v.name, inputs.size()));
       values_[v.name] = inputs[next++];
     }
     if (next < inputs.size()) throw Error(fmt::format("{} inputs were given, the model has {}", inputs.size(), next));
@@ -39,7 +40,9 @@ class OnnxScope {
     for (const OnnxValue& v : graph_.outputs) results.push_back(find(v.name));
     return results;
   }
-  std::vector<OnnxItem> body(const OnnxGraph& graph, const std::vector<OnnxItem>& inputs) { return OnnxScope(run_, graph, this).execute(inputs); }
+  std::vector<OnnxItem> body(const OnnxGraph& graph, const std::vector<OnnxItem>& inputs) {
+    return OnnxScope(run_, graph, this).execute(inputs);
+  }
   void draws_random() { run_.random = true; }
 
  private:
@@ -87,7 +90,8 @@ std::vector<OnnxItem> run_node(const OnnxCall& call) {
   bool folds = n.op_type == "Max" || n.op_type == "Min";
   bool missing = std::any_of(in.begin(), in.end(), [](const Tensor& t) { return !t.defined(); });
   if (missing || (folds ? in.empty() : static_cast<int>(in.size()) != op->arity))
-    throw Error(fmt::format("{} inputs were given; it takes {}, none of them empty", in.size(), folds ? "one or more" : std::to_string(op->arity)));
+    throw Error(
+        fmt::format("{} inputs were given; it takes {}, none of them empty", in.size(), folds ? "one or more" : std::to_string(op->arity)));
   NoAttrs none;
   while (in.size() > 2 && folds) {
     Tensor out;
@@ -110,7 +114,8 @@ size_t machine_memory() {
 
 void OnnxScope::step(const OnnxNode& n) {
   if (std::string why = onnx_unsupported(n); !why.empty()) throw OnnxUnsupported(fmt::format("{}: {} is not supported", label(n), why));
-  if (run_.limits.nodes && ++run_.nodes > run_.limits.nodes) throw Error(fmt::format("the model runs more than {} nodes", run_.limits.nodes));
+  if (run_.limits.nodes && ++run_.nodes > run_.limits.nodes)
+    throw Error(fmt::format("the model runs more than {} nodes", run_.limits.nodes));
   OnnxCall call{n, {}, run_.model.opset, {}, this};
   if (!n.domain.empty())
     for (const auto& [domain, version] : run_.model.other_opsets)
@@ -127,6 +132,11 @@ void OnnxScope::step(const OnnxNode& n) {
   } catch (const Error& e) {
     throw e.in(label(n));
   }
+  // A view takes no memory, but whoever reads it takes the time of its size.
+  for (const OnnxItem& i : out)
+    if (run_.limits.tensor_bytes && i.tensor && i.tensor.nbytes() > run_.limits.tensor_bytes)
+      throw Error(
+          fmt::format("{}: a tensor of size {} has more than {} bytes", label(n), to_string(i.tensor.size()), run_.limits.tensor_bytes));
   for (size_t k = 0; k < n.outputs.size(); ++k) {
     if (n.outputs[k].empty()) continue;
     if (k >= out.size()) throw OnnxUnsupported(fmt::format("{}: output {} is not supported", label(n), k));

@@ -138,11 +138,13 @@ TENON_ONNX(Expand) { return {expand(c.input(0), broadcast_shape(c.input(0).size(
 
 TENON_ONNX(Slice) {
   const bool inputs = c.opset >= 10;
-  const std::vector<int64_t> starts = inputs ? c.list(1, "") : c.node.integers("starts"), ends = inputs ? c.list(2, "") : c.node.integers("ends"),
-                             axes = axes_of(c, 10, 3), steps = inputs ? c.list(4, "") : std::vector<int64_t>();
+  const std::vector<int64_t> starts = inputs ? c.list(1, "") : c.node.integers("starts"),
+                             ends = inputs ? c.list(2, "") : c.node.integers("ends"), axes = axes_of(c, 10, 3),
+                             steps = inputs ? c.list(4, "") : std::vector<int64_t>();
   Tensor y = c.input(0);
   for (size_t i = 0; i < starts.size(); ++i) {
-    if (i >= ends.size() || (!axes.empty() && i >= axes.size()) || (!steps.empty() && i >= steps.size())) throw Error("fewer ends, axes or steps than starts");
+    if (i >= ends.size() || (!axes.empty() && i >= axes.size()) || (!steps.empty() && i >= steps.size()))
+      throw Error("fewer ends, axes or steps than starts");
     const int axis = wrap_axis(axes.empty() ? static_cast<int64_t>(i) : axes[i], y.ndim());
     const int64_t n = y.size(axis), step = steps.empty() ? 1 : steps[i];
     if (step == 0) throw Error("a step of 0");
@@ -150,10 +152,14 @@ TENON_ONNX(Slice) {
     auto at = [&](int64_t v) { return v < 0 ? (v < -n ? -1 : v + n) : v; };
     const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
     const int64_t first = std::clamp(at(starts[i]), low, high), last = std::clamp(at(ends[i]), low, high);
-    const int64_t count = step > 0 ? (last > first ? (last - first - 1) / step + 1 : 0) : (first > last ? (first - last - 1) / -step + 1 : 0);
-    if (count == 0) y = narrow(y, axis, 0, 0);
-    else if (step > 0) y = slice(y, axis, first, last, step);
-    else y = slice(y, axis, first, last < 0 ? -n - 1 : last, step);
+    const int64_t count =
+        step > 0 ? (last > first ? (last - first - 1) / step + 1 : 0) : (first > last ? (first - last - 1) / -step + 1 : 0);
+    if (count == 0)
+      y = narrow(y, axis, 0, 0);
+    else if (step > 0)
+      y = slice(y, axis, first, last, step);
+    else
+      y = slice(y, axis, first, last < 0 ? -n - 1 : last, step);
   }
   return {y};
 }
@@ -169,7 +175,8 @@ TENON_ONNX(Split) {
   const Tensor& x = c.input(0);
   const int axis = wrap_axis(c.node.integer("axis", 0), x.ndim());
   std::vector<int64_t> sizes = c.opset >= 13 ? c.list(1, "") : c.opset == 1 && c.has(1) ? c.list(1, "split") : c.node.integers("split");
-  if (sizes.empty() && !(c.opset >= 13 && c.has(1))) sizes = parts_of(x.size(axis), std::max<int64_t>(1, c.node.integer("num_outputs", static_cast<int64_t>(c.node.outputs.size()))));
+  if (sizes.empty() && !(c.opset >= 13 && c.has(1)))
+    sizes = parts_of(x.size(axis), std::max<int64_t>(1, c.node.integer("num_outputs", static_cast<int64_t>(c.node.outputs.size()))));
   return split(x, sizes, axis);
 }
 
@@ -189,12 +196,14 @@ TENON_ONNX(Pad) {
   if (!(c.opset >= 18 && c.has(3)))
     for (int i = 0; i < y.ndim(); ++i) axes.push_back(i);
   if (pads.size() != 2 * axes.size()) throw Error(fmt::format("{} paddings for {} axes", pads.size(), axes.size()));
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") throw Error(fmt::format("there is no mode \"{}\"", mode));
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    throw Error(fmt::format("there is no mode \"{}\"", mode));
   const Tensor value = c.opset < 11 ? scalar(c.node.number("value", 0), y.dtype()) : c.has(2) ? reshape(c.in[2], {}) : scalar(0, y.dtype());
   for (size_t k = 0; k < axes.size(); ++k) {
     const int axis = wrap_axis(axes[k], y.ndim());
     const int64_t before = pads[k], after = pads[k + axes.size()], n = y.size(axis);
-    if (before > (int64_t{1} << 40) || after > (int64_t{1} << 40) || before + after + n < 0) throw Error(fmt::format("paddings of {} and {} on an axis of {}", before, after, n));
+    if (before > (int64_t{1} << 40) || after > (int64_t{1} << 40) || before + after + n < 0)
+      throw Error(fmt::format("paddings of {} and {} on an axis of {}", before, after, n));
     if (mode != "constant" && (before > 0 || after > 0)) {
       if (n == 0) throw Error("an axis without elements cannot be continued");
       std::vector<int64_t> from;
@@ -225,13 +234,14 @@ TENON_ONNX(DepthToSpace) {
   if (x.ndim() != 4 || b < 1 || x.size(1) % (b * b)) throw Error(fmt::format("blocks of {} do not fit size {}", b, to_string(x.size())));
   const int64_t n = x.size(0), d = x.size(1) / (b * b), h = x.size(2), w = x.size(3);
   const Tensor y = c.node.text("mode", "DCR") == "DCR" ? permute(reshape(x, {n, b, b, d, h, w}), {0, 3, 4, 1, 5, 2})
-                                                        : permute(reshape(x, {n, d, b, b, h, w}), {0, 1, 4, 2, 5, 3});
+                                                       : permute(reshape(x, {n, d, b, b, h, w}), {0, 1, 4, 2, 5, 3});
   return {reshape(y, {n, d, h * b, w * b})};
 }
 TENON_ONNX(SpaceToDepth) {
   const Tensor& x = c.input(0);
   const int64_t b = c.node.integer("blocksize", 0);
-  if (x.ndim() != 4 || b < 1 || x.size(2) % b || x.size(3) % b) throw Error(fmt::format("blocks of {} do not fit size {}", b, to_string(x.size())));
+  if (x.ndim() != 4 || b < 1 || x.size(2) % b || x.size(3) % b)
+    throw Error(fmt::format("blocks of {} do not fit size {}", b, to_string(x.size())));
   const int64_t n = x.size(0), d = x.size(1), h = x.size(2) / b, w = x.size(3) / b;
   return {reshape(permute(reshape(x, {n, d, h, b, w, b}), {0, 3, 5, 1, 2, 4}), {n, d * b * b, h, w})};
 }

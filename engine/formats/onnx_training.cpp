@@ -1,4 +1,5 @@
-// ONNX's optimizer operators: ai.onnx.preview.training. Inputs are the learning rate, the step, then for n tensors: values, gradients, states.
+// ONNX's optimizer operators: ai.onnx.preview.training. Inputs are the learning rate, the step, then for n tensors: values, gradients,
+// states.
 #include <cmath>
 
 #include "engine/formats/onnx_operator.h"
@@ -8,14 +9,16 @@
 namespace tenon::formats {
 namespace {
 
-#define TENON_ONNX_TRAINING(TYPE)                                                                                          \
-  Out run_##TYPE(const OnnxCall& c);                                                                                      \
-  const bool registered_##TYPE = register_onnx("ai.onnx.preview.training." #TYPE, OnnxTensorOperator(run_##TYPE));          \
+#define TENON_ONNX_TRAINING(TYPE)                                                                                  \
+  Out run_##TYPE(const OnnxCall& c);                                                                               \
+  const bool registered_##TYPE = register_onnx("ai.onnx.preview.training." #TYPE, OnnxTensorOperator(run_##TYPE)); \
   Out run_##TYPE(const OnnxCall& c)
 
 /// Calls update(group...) for each of n tensors, whose parts lie n apart; results are laid out the same way, without the gradients.
-template <class F> Out each_tensor(const OnnxCall& c, size_t parts, const F& update) {
-  if (c.in.size() < 2 || (c.in.size() - 2) % parts) throw Error(fmt::format("{} inputs: the rate, the step and {} for each tensor", c.in.size(), parts));
+template <class F>
+Out each_tensor(const OnnxCall& c, size_t parts, const F& update) {
+  if (c.in.size() < 2 || (c.in.size() - 2) % parts)
+    throw Error(fmt::format("{} inputs: the rate, the step and {} for each tensor", c.in.size(), parts));
   const size_t n = (c.in.size() - 2) / parts;
   Out out(n * (parts - 1));
   for (size_t i = 0; i < n; ++i) {
@@ -52,7 +55,8 @@ TENON_ONNX_TRAINING(Adam) {
   double rate = item(c.input(0));
   if (step > 0) rate *= std::sqrt(1 - std::pow(beta, step)) / (1 - std::pow(alpha, step));
   return each_tensor(c, 4, [&](const std::vector<Tensor>& p) -> Out {
-    const Tensor g = add(mul(p[0], norm), p[1]), v = add(mul(p[2], alpha), mul(g, 1 - alpha)), h = add(mul(p[3], beta), mul(square(g), 1 - beta));
+    const Tensor g = add(mul(p[0], norm), p[1]), v = add(mul(p[2], alpha), mul(g, 1 - alpha)),
+                 h = add(mul(p[3], beta), mul(square(g), 1 - beta));
     const Tensor x = sub(p[0], div(mul(v, rate), add(sqrt(h), eps)));
     return {mul(x, 1 - norm_post), v, h};
   });

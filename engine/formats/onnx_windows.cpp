@@ -56,7 +56,8 @@ Tensor pad_spatial(const Tensor& x, const std::vector<int64_t>& before, const st
   for (size_t i = 0; i < before.size(); ++i) {
     const int axis = static_cast<int>(i) + 2;
     const int64_t front = std::max<int64_t>(0, -before[i]), back = std::max<int64_t>(0, -after[i]);
-    if (front + back > y.size(axis)) throw Error(fmt::format("axis {} of {} has fewer than the {} elements that are cut off", axis, to_string(y.size()), front + back));
+    if (front + back > y.size(axis))
+      throw Error(fmt::format("axis {} of {} has fewer than the {} elements that are cut off", axis, to_string(y.size()), front + back));
     y = narrow(y, axis, front, y.size(axis) - front - back);
     std::vector<Tensor> parts;
     auto fill_with = [&](int64_t n) {
@@ -93,7 +94,8 @@ Tensor Windows::of(const Tensor& x) const {
 Tensor correlate(const Tensor& x, const Windows& at, const Tensor& w, int64_t groups) {
   const int s = at.axes();
   if (groups < 1 || x.size(1) % groups || w.size(0) % groups || w.ndim() != s + 2 || w.size(1) != x.size(1) / groups)
-    throw Error(fmt::format("weights of size {} in {} groups do not fit an input of size {}", to_string(w.size()), groups, to_string(x.size())));
+    throw Error(
+        fmt::format("weights of size {} in {} groups do not fit an input of size {}", to_string(w.size()), groups, to_string(x.size())));
   const Tensor windows = at.of(x);
   Dims order{0};  // [n, o.., c, k..]
   int64_t positions = 1, taps = w.size(1);

@@ -11,10 +11,14 @@ namespace tenon::ops {
 template <class F>
 void by_width(DType t, const F& f) {
   switch (itemsize(t)) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    default: return f(uint64_t{});
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
   }
 }
 
@@ -22,15 +26,24 @@ void by_width(DType t, const F& f) {
 template <class F>
 void by_arithmetic(DType t, const F& f) {
   switch (t) {
-    case DType::boolean: return f(false);
-    case DType::u8: return f(uint8_t{});
-    case DType::i8: return f(int8_t{});
-    case DType::i16: return f(int16_t{});
-    case DType::i32: return f(int32_t{});
-    case DType::i64: return f(int64_t{});
-    case DType::f32: return f(float{});
-    case DType::f64: return f(double{});
-    default: throw Error("half precision reached a kernel that has no form for it");
+    case DType::boolean:
+      return f(false);
+    case DType::u8:
+      return f(uint8_t{});
+    case DType::i8:
+      return f(int8_t{});
+    case DType::i16:
+      return f(int16_t{});
+    case DType::i32:
+      return f(int32_t{});
+    case DType::i64:
+      return f(int64_t{});
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+    default:
+      throw Error("half precision reached a kernel that has no form for it");
   }
 }
 

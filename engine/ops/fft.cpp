@@ -1,9 +1,9 @@
 #include "engine/ops/fft.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <fmt/format.h>
 #include <kissfft/kissfft.hh>
 #include <numbers>
 #include <vector>
@@ -31,11 +31,15 @@ struct Fourier {
   static constexpr OpInfo info{"fourier", "", Kind::other};
   struct Attrs {
     bool inverse;
-    template <class F> void fields(F&& f) const { f("inverse", inverse); }
+    template <class F>
+    void fields(F&& f) const {
+      f("inverse", inverse);
+    }
   };
   static Meta infer(const Attrs&, const Meta& x) {
     common_float({&x});
-    if (x.shape.n < 2 || x.shape.back() != 2) throw Error(fmt::format("size {} holds no complex numbers: the last axis has size 2", to_string(x.shape)));
+    if (x.shape.n < 2 || x.shape.back() != 2)
+      throw Error(fmt::format("size {} holds no complex numbers: the last axis has size 2", to_string(x.shape)));
     return x;
   }
   static void cpu(const Call& c) {
@@ -81,7 +85,8 @@ Tensor fitted(const Tensor& x, int axis, int64_t n) {
 }
 
 int complex_axis(const Tensor& x, int axis, const char* what) {
-  if (x.ndim() < 2 || x.size(-1) != 2) throw Error(fmt::format("{}: size {} holds no complex numbers: the last axis has size 2", what, to_string(x.size())));
+  if (x.ndim() < 2 || x.size(-1) != 2)
+    throw Error(fmt::format("{}: size {} holds no complex numbers: the last axis has size 2", what, to_string(x.size())));
   return wrap_axis(axis, x.ndim() - 1);
 }
 
@@ -127,7 +132,8 @@ struct Frames {
       window = ones({n}, t);
       return;
     }
-    if (o.window.ndim() != 1 || o.window.numel() > n) throw Error(fmt::format("{}: a window of size {} for frames of {} elements", what, to_string(o.window.size()), n));
+    if (o.window.ndim() != 1 || o.window.numel() > n)
+      throw Error(fmt::format("{}: a window of size {} for frames of {} elements", what, to_string(o.window.size()), n));
     const int64_t missing = n - o.window.numel();
     window = cat({zeros({missing / 2}, t), cast(o.window, t), zeros({missing - missing / 2}, t)}, 0);
   }
@@ -172,8 +178,13 @@ Tensor stft(const Tensor& x, const StftOptions& o) {
   if (o.center) {
     const int64_t side = f.n / 2, n = x.size(-1);
     if (side >= n) throw Error(fmt::format("stft: {} elements cannot be reflected by {}", n, side), "center = false");
-    y = cat({index_select(x, -1, numbers(side, [](int64_t i, int64_t s) { return s - i; }, side)), x,
-             index_select(x, -1, numbers(side, [](int64_t i, int64_t m) { return m - 2 - i; }, n))},
+    y = cat({index_select(x, -1,
+                          numbers(
+                              side, [](int64_t i, int64_t s) { return s - i; }, side)),
+             x,
+             index_select(x, -1,
+                          numbers(
+                              side, [](int64_t i, int64_t m) { return m - 2 - i; }, n))},
             -1);
   }
   if (y.size(-1) < f.n) throw Error(fmt::format("stft: {} elements are fewer than a frame of {}", y.size(-1), f.n));
@@ -202,7 +213,8 @@ Tensor istft(const Tensor& x, const StftOptions& o, int64_t length) {
   const int64_t first = o.center ? f.n / 2 : 0, last = length < 0 ? total - first : std::min(total, first + length);
   const Tensor kept = narrow(weight, 0, first, last - first);
   for (int64_t i = 0; i < kept.numel(); ++i)
-    if (std::abs(value_at(kept, {i})) < 1e-11) throw Error(fmt::format("istft: the windows leave element {} uncovered", i), "choose a window and hop that overlap");
+    if (std::abs(value_at(kept, {i})) < 1e-11)
+      throw Error(fmt::format("istft: the windows leave element {} uncovered", i), "choose a window and hop that overlap");
   Tensor y = div(narrow(sum_of, -1, first, last - first), kept);
   return length < 0 || length == y.size(-1) ? y : fitted(y, y.ndim() - 1, length);
 }

@@ -1,7 +1,7 @@
 #include "engine/ops/gather.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -26,7 +26,10 @@ using namespace ops;
 
 struct AxisAttrs {
   int64_t axis;
-  template <class F> void fields(F&& f) const { f("axis", axis); }
+  template <class F>
+  void fields(F&& f) const {
+    f("axis", axis);
+  }
 };
 
 void check(const AxisAttrs& a, const Shape& x, const Meta& index) {
@@ -34,16 +37,17 @@ void check(const AxisAttrs& a, const Shape& x, const Meta& index) {
   if (index.shape.n != x.n) throw Error(fmt::format("an index of size {} has other axes than {}", to_string(index.shape), to_string(x)));
   if (a.axis < 0 || a.axis >= x.n) throw Error(fmt::format("axis {} is out of range for {} axes", a.axis, x.n));
   for (int i = 0; i < x.n; ++i)
-    if (i != a.axis && index.shape[i] > x[i]) throw Error(fmt::format("an index of size {} is longer than {} in axis {}", to_string(index.shape), to_string(x), i));
+    if (i != a.axis && index.shape[i] > x[i])
+      throw Error(fmt::format("an index of size {} is longer than {} in axis {}", to_string(index.shape), to_string(x), i));
 }
 
 /// Index elements as [outer, n, inner]; where their columns begin in a dense tensor (x, or a src larger than the index).
 struct Walk {
   int64_t outer = 1, n = 1, inner = 1;
-  Tensor index;   ///< dense i64
+  Tensor index;  ///< dense i64
   struct Side {
-    int64_t step = 1, size = 1;                ///< along the axis
-    std::vector<int64_t> outer_at, inner_at;   ///< offsets
+    int64_t step = 1, size = 1;               ///< along the axis
+    std::vector<int64_t> outer_at, inner_at;  ///< offsets
   };
   Walk(const Tensor& i, int axis) : index(dense(i.dtype() == DType::i64 ? i : cast(i, DType::i64))), axis_(axis) {
     for (int k = 0; k < axis; ++k) outer *= i.size(k);
@@ -57,7 +61,9 @@ struct Walk {
     s.inner_at = offsets(l, axis_ + 1, x.n, inner);
     return s;
   }
-  int64_t column(const Side& s, int64_t o, int64_t i) const { return s.outer_at[static_cast<size_t>(o)] + s.inner_at[static_cast<size_t>(i)]; }
+  int64_t column(const Side& s, int64_t o, int64_t i) const {
+    return s.outer_at[static_cast<size_t>(o)] + s.inner_at[static_cast<size_t>(i)];
+  }
   int64_t at(int64_t position, int64_t size) const {
     int64_t v = index.data<int64_t>()[position];
     if (v < -size || v >= size) throw Error(fmt::format("index {} is out of range for axis {} of size {}", v, axis_, size));
@@ -99,12 +105,15 @@ struct Gather {
       T* y = static_cast<T*>(c.out[0].raw());
       parallel_for(w.outer * w.n, std::max<int64_t>(1, kLoopGrain / std::max<int64_t>(w.inner, 1)), [&](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r)
-          for (int64_t i = 0; i < w.inner; ++i) y[r * w.inner + i] = v[w.column(from, r / w.n, i) + w.at(r * w.inner + i, from.size) * from.step];
+          for (int64_t i = 0; i < w.inner; ++i)
+            y[r * w.inner + i] = v[w.column(from, r / w.n, i) + w.at(r * w.inner + i, from.size) * from.step];
       });
     });
   }
   static constexpr Saves saves{.inputs = 0b10};
-  static void backward(Grad& d) { d.in(0) = scatter_add(zeros(d.meta(0).shape, d.out().dtype()), static_cast<int>(d.as<Attrs>().axis), d.x(1), d.out()); }
+  static void backward(Grad& d) {
+    d.in(0) = scatter_add(zeros(d.meta(0).shape, d.out().dtype()), static_cast<int>(d.as<Attrs>().axis), d.x(1), d.out());
+  }
   static void onnx(const Attrs& a, OnnxOp& o) { o.set("axis", a.axis); }
   static void samples(Samples& s) {
     s.add("rows", Attrs{1}, {s.values({3, 5}), s.indices({3, 4}, 5)});
@@ -127,10 +136,13 @@ void write(const Walk& w, const Walk::Side& to, const Walk::Side& from, T* y, co
 
 Meta infer_scatter(const AxisAttrs& a, const Meta& x, const Meta& index, const Meta& src) {
   check(a, x.shape, index);
-  if (src.shape.n != x.shape.n) throw Error(fmt::format("a source of size {} has other axes than {}", to_string(src.shape), to_string(x.shape)));
+  if (src.shape.n != x.shape.n)
+    throw Error(fmt::format("a source of size {} has other axes than {}", to_string(src.shape), to_string(x.shape)));
   for (int i = 0; i < x.shape.n; ++i)
-    if (index.shape[i] > src.shape[i]) throw Error(fmt::format("an index of size {} is longer than its source {}", to_string(index.shape), to_string(src.shape)));
-  if (src.dtype != x.dtype) throw Error(fmt::format("a source of {} cannot be written into a tensor of {}", name(src.dtype), name(x.dtype)), "cast() it");
+    if (index.shape[i] > src.shape[i])
+      throw Error(fmt::format("an index of size {} is longer than its source {}", to_string(index.shape), to_string(src.shape)));
+  if (src.dtype != x.dtype)
+    throw Error(fmt::format("a source of {} cannot be written into a tensor of {}", name(src.dtype), name(x.dtype)), "cast() it");
   return x;
 }
 
@@ -165,7 +177,8 @@ struct Scatter {
     Tensor y = target_of(c, c.out[0].dtype()), src = dense(c.in[2]);
     by_width(y.dtype(), [&](auto unit) {
       using T = decltype(unit);
-      write<T>(w, w.side(y.size()), w.side(src.size()), static_cast<T*>(y.raw()), static_cast<const T*>(src.raw()), [](T& to, T from) { to = from; });
+      write<T>(w, w.side(y.size()), w.side(src.size()), static_cast<T*>(y.raw()), static_cast<const T*>(src.raw()),
+               [](T& to, T from) { to = from; });
     });
     if (!y.same(c.out[0])) write_output(c.out[0], y);
   }
@@ -214,7 +227,12 @@ struct ScatterReduce {
   struct Attrs {
     int64_t axis, how;
     bool include_self;
-    template <class F> void fields(F&& f) const { f("axis", axis); f("reduce", how); f("include_self", include_self); }
+    template <class F>
+    void fields(F&& f) const {
+      f("axis", axis);
+      f("reduce", how);
+      f("include_self", include_self);
+    }
   };
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) { return infer_scatter({a.axis}, x, index, src); }
   static void cpu(const Call& c) {
@@ -240,11 +258,20 @@ struct ScatterReduce {
         }
       };
       switch (static_cast<Reduce>(a.how)) {
-        case Reduce::sum: run([](T p, T q) { return static_cast<T>(p + q); }); break;
-        case Reduce::prod: run([](T p, T q) { return static_cast<T>(p * q); }); break;
-        case Reduce::amax: run([](T p, T q) { return q > p || q != q ? q : p; }); break;
-        case Reduce::amin: run([](T p, T q) { return q < p || q != q ? q : p; }); break;
-        case Reduce::mean: throw Error("a mean is a sum divided by its count");
+        case Reduce::sum:
+          run([](T p, T q) { return static_cast<T>(p + q); });
+          break;
+        case Reduce::prod:
+          run([](T p, T q) { return static_cast<T>(p * q); });
+          break;
+        case Reduce::amax:
+          run([](T p, T q) { return q > p || q != q ? q : p; });
+          break;
+        case Reduce::amin:
+          run([](T p, T q) { return q < p || q != q ? q : p; });
+          break;
+        case Reduce::mean:
+          throw Error("a mean is a sum divided by its count");
       }
     });
     if (!y.same(c.out[0])) write_output(c.out[0], y);
@@ -302,7 +329,8 @@ const Register<ScatterReduce> scatter_reduce_op;
 /// A number is a tensor of one axis here, as in PyTorch.
 Tensor one_axis(const Tensor& t) { return t.ndim() ? t : reshape(t, {1}); }
 
-template <class F> Tensor on_axes(const Tensor& x, int axis, const F& f) {
+template <class F>
+Tensor on_axes(const Tensor& x, int axis, const F& f) {
   if (x.ndim()) return f(x, wrap_axis(axis, x.ndim()));
   Tensor y = f(one_axis(x), 0);
   return y.numel() == 1 ? reshape(y, {}) : y;
@@ -316,7 +344,8 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index) {
 
 Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis) {
   int a = wrap_axis(axis, x.ndim());
-  if (index.ndim() != x.ndim()) throw Error(fmt::format("take_along_dim: an index of size {} has other axes than {}", to_string(index.size()), to_string(x.size())));
+  if (index.ndim() != x.ndim())
+    throw Error(fmt::format("take_along_dim: an index of size {} has other axes than {}", to_string(index.size()), to_string(x.size())));
   Shape sx = x.size(), si = index.size();
   sx[a] = si[a] = 1;
   Shape common = broadcast_shape(sx, si);

@@ -1,9 +1,9 @@
 #pragma once
 #include "core/tensor.h"
 
-// Reading and writing one axis at positions given element by element, with PyTorch's rules: index has x's number of axes, none longer than x's
-// except `axis` itself. Negative indices count from the end (as in ONNX). Sums are taken in index order, so results never depend on
-// the number of threads. All dtypes.
+// Reading and writing one axis at positions given element by element, with PyTorch's rules: index has x's number of axes, none longer than
+// x's except `axis` itself. Negative indices count from the end (as in ONNX). Sums are taken in index order, so results never depend on the
+// number of threads. All dtypes.
 namespace tenon {
 
 /// y[i][j][k] = x[i][index[i][j][k]][k] (for axis 1); the size of index.

@@ -1,8 +1,8 @@
 #include "engine/ops/index.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -18,8 +18,8 @@
 #include "engine/ops/view.h"
 
 // Note [Indexing is moving rows]
-// Whatever is indexed lies in adjacent axes: the public functions permute where it does not. A dense tensor is then [outer, n, inner] with the
-// indexed axes as one of n, and an index is one number a row. Reading and writing are two kernels over rows.
+// Whatever is indexed lies in adjacent axes: the public functions permute where it does not. A dense tensor is then [outer, n, inner] with
+// the indexed axes as one of n, and an index is one number a row. Reading and writing are two kernels over rows.
 
 namespace tenon {
 namespace {
@@ -32,7 +32,8 @@ struct Rows {
 };
 
 void check_index_type(const Meta& m) {
-  if (m.dtype != DType::i64 && m.dtype != DType::i32) throw Error(fmt::format("an index is i64 or i32 (or a bool mask), not {}", name(m.dtype)));
+  if (m.dtype != DType::i64 && m.dtype != DType::i32)
+    throw Error(fmt::format("an index is i64 or i32 (or a bool mask), not {}", name(m.dtype)));
 }
 
 /// `index` [count] are dense i64 tensors of one size for the axes from `first` on.
@@ -61,18 +62,23 @@ struct Index {
   static constexpr OpInfo info{"index", "Gather", Kind::index};
   struct Attrs {
     int64_t first;
-    template <class F> void fields(F&& f) const { f("first", first); }
+    template <class F>
+    void fields(F&& f) const {
+      f("first", first);
+    }
   };
   static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
     const Shape& x = in[0].size();
     int count = n - 1;
-    if (count < 1 || a.first < 0 || a.first + count > x.n) throw Error(fmt::format("{} indices from axis {} on do not fit size {}", count, a.first, to_string(x)));
+    if (count < 1 || a.first < 0 || a.first + count > x.n)
+      throw Error(fmt::format("{} indices from axis {} on do not fit size {}", count, a.first, to_string(x)));
     const Shape& i = in[1].size();
     for (int k = 1; k < n; ++k) {
       check_index_type(in[k].meta());
       if (!(in[k].size() == i)) throw Error(fmt::format("indices of sizes {} and {} differ", to_string(i), to_string(in[k].size())));
     }
-    if (x.n - count + i.n > kMaxDims) throw Error(fmt::format("the result would have {} axes; at most {} are supported", x.n - count + i.n, kMaxDims));
+    if (x.n - count + i.n > kMaxDims)
+      throw Error(fmt::format("the result would have {} axes; at most {} are supported", x.n - count + i.n, kMaxDims));
     out[0].dtype = in[0].dtype();
     Shape s;
     for (int k = 0; k < a.first; ++k) s.push_back(x[k]);
@@ -91,8 +97,10 @@ struct Index {
       parallel_for(r.outer * count, row_grain(r.inner), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const T* row = from + ((i / count) * r.n + r.at[static_cast<size_t>(i % count)]) * r.inner;
-          if (r.inner == 1) to[i] = *row;
-          else std::memcpy(to + i * r.inner, row, static_cast<size_t>(r.inner) * sizeof(T));
+          if (r.inner == 1)
+            to[i] = *row;
+          else
+            std::memcpy(to + i * r.inner, row, static_cast<size_t>(r.inner) * sizeof(T));
         }
       });
     });
@@ -118,7 +126,11 @@ struct IndexPut {
   struct Attrs {
     int64_t first;
     bool accumulate;
-    template <class F> void fields(F&& f) const { f("first", first); f("accumulate", accumulate); }
+    template <class F>
+    void fields(F&& f) const {
+      f("first", first);
+      f("accumulate", accumulate);
+    }
   };
   // x, values, indices...
   static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
@@ -128,8 +140,10 @@ struct IndexPut {
     for (int i = 2; i < n; ++i) read[i - 1] = in[i];
     Meta m;
     Index::infer({a.first}, read, n - 1, &m);
-    if (!(m.shape == in[1].size())) throw Error(fmt::format("values of size {} do not fit {} indexed elements", to_string(in[1].size()), to_string(m.shape)));
-    if (in[1].dtype() != in[0].dtype()) throw Error(fmt::format("values of {} cannot be put into a tensor of {}", name(in[1].dtype()), name(in[0].dtype())), "cast() them");
+    if (!(m.shape == in[1].size()))
+      throw Error(fmt::format("values of size {} do not fit {} indexed elements", to_string(in[1].size()), to_string(m.shape)));
+    if (in[1].dtype() != in[0].dtype())
+      throw Error(fmt::format("values of {} cannot be put into a tensor of {}", name(in[1].dtype()), name(in[0].dtype())), "cast() them");
     out[0] = in[0].meta();
   }
   static void cpu(const Call& c) {
@@ -140,12 +154,17 @@ struct IndexPut {
     Tensor y = c.out[0].is_contiguous() && c.out[0].dtype() == t ? c.out[0] : Tensor(), v = dense(cast(c.in[1], t));
     if (!y) y = empty(c.in[0].size(), t);
     if (y.raw() != c.in[0].raw() || y.nbytes() == 0) write_output(y, c.in[0]);
-    if (a.accumulate) by_arithmetic(t, [&](auto unit) { write<decltype(unit)>(r, v, y, [](auto& to, auto from) { to = static_cast<std::decay_t<decltype(to)>>(to + from); }); });
-    else by_width(t, [&](auto unit) { write<decltype(unit)>(r, v, y, [](auto& to, auto from) { to = from; }); });
+    if (a.accumulate)
+      by_arithmetic(t, [&](auto unit) {
+        write<decltype(unit)>(r, v, y, [](auto& to, auto from) { to = static_cast<std::decay_t<decltype(to)>>(to + from); });
+      });
+    else
+      by_width(t, [&](auto unit) { write<decltype(unit)>(r, v, y, [](auto& to, auto from) { to = from; }); });
     if (!y.same(c.out[0])) write_output(c.out[0], y);
   }
   // Pieces are columns: every element has one writer, which takes the indices in order.
-  template <class T, class F> static void write(const Rows& r, const Tensor& values, const Tensor& out, const F& f) {
+  template <class T, class F>
+  static void write(const Rows& r, const Tensor& values, const Tensor& out, const F& f) {
     const int64_t count = static_cast<int64_t>(r.at.size());
     const T* from = static_cast<const T*>(values.raw());
     T* to = static_cast<T*>(out.raw());
@@ -206,7 +225,8 @@ void Index::backward(Grad& d) {
 /// Its size depends on its values, so it has no form for tensors without memory and no samples.
 struct NonZero {
   static constexpr OpInfo info{"nonzero", "", Kind::index};
-  template <class F> static void each(const Tensor& x, const F& f) {
+  template <class F>
+  static void each(const Tensor& x, const F& f) {
     Tensor y = dense(x.dtype() == DType::boolean ? x : ne(x, 0));
     const bool* v = y.data<bool>();
     for (int64_t i = 0; i < y.numel(); ++i)
@@ -241,7 +261,7 @@ Tensor flat(const Tensor& x) { return reshape(x, {x.numel()}); }
 /// What a list of indices means for a tensor: the tensor with the indexed axes side by side, and the indices broadcast to one size.
 struct Plan {
   int first = 0;
-  Dims order;                 ///< of x's axes
+  Dims order;  ///< of x's axes
   bool moved = false;
   std::vector<Tensor> index;  ///< i64 or i32, one an axis
 };
@@ -253,7 +273,8 @@ Plan plan_of(const Tensor& x, const std::vector<Tensor>& given) {
       for (int k = 0; k < t.ndim(); ++k) {
         int axis = static_cast<int>(per_axis.size()) + k;
         if (axis >= x.ndim() || t.size(k) != x.size(axis))
-          throw Error(fmt::format("index: a mask of size {} does not fit size {} from axis {} on", to_string(t.size()), to_string(x.size()), per_axis.size()));
+          throw Error(fmt::format("index: a mask of size {} does not fit size {} from axis {} on", to_string(t.size()), to_string(x.size()),
+                                  per_axis.size()));
       }
       if (t.ndim() == 0) throw Error("index: a mask without axes is not supported", "where() or masked_fill() may serve");
       Tensor at = nonzero(t);
@@ -311,7 +332,8 @@ Tensor index_put(const Tensor& x, const std::vector<Tensor>& indices, const Tens
   for (int64_t d : p.index[0].size()) picked.push_back(d);
   for (int k = p.first + static_cast<int>(p.index.size()); k < x.ndim(); ++k) picked.push_back(in[0].size(k));
   if (!(broadcast_shape(picked, values.size()) == picked))
-    throw Error(fmt::format("index_put: values of size {} do not broadcast to the indexed elements' size {}", to_string(values.size()), to_string(picked)));
+    throw Error(fmt::format("index_put: values of size {} do not broadcast to the indexed elements' size {}", to_string(values.size()),
+                            to_string(picked)));
   in[1] = values.size() == picked ? values : expand(values, picked);
   Tensor out;
   apply_many<IndexPut>({p.first, accumulate}, in.data(), static_cast<int>(in.size()), &out);
@@ -368,13 +390,15 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return masked_fill(x, mask, scalar(value, x.dtype())); }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
-  if (mask.dtype() != DType::boolean) throw Error(fmt::format("masked_select: the mask is {}, it must be bool", name(mask.dtype())), "compare it: ne(mask, 0)");
+  if (mask.dtype() != DType::boolean)
+    throw Error(fmt::format("masked_select: the mask is {}, it must be bool", name(mask.dtype())), "compare it: ne(mask, 0)");
   Shape both = broadcast_shape(x.size(), mask.size());
   return index_select(flat(expand(x, both)), 0, select(nonzero(flat(expand(mask, both))), 1, 0));
 }
 
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
-  if (mask.dtype() != DType::boolean) throw Error(fmt::format("masked_scatter: the mask is {}, it must be bool", name(mask.dtype())), "compare it: ne(mask, 0)");
+  if (mask.dtype() != DType::boolean)
+    throw Error(fmt::format("masked_scatter: the mask is {}, it must be bool", name(mask.dtype())), "compare it: ne(mask, 0)");
   Tensor at = select(nonzero(flat(expand(mask, x.size()))), 1, 0);
   if (at.numel() > source.numel())
     throw Error(fmt::format("masked_scatter: the mask has {} true elements, the source only {}", at.numel(), source.numel()));

@@ -1,8 +1,8 @@
 #include "engine/ops/join.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "engine/autograd/node.h"
@@ -27,7 +27,10 @@ struct Cat {
   static constexpr OpInfo info{"cat", "Concat", Kind::copy};
   struct Attrs {
     int64_t axis;
-    template <class F> void fields(F&& f) const { f("axis", axis); }
+    template <class F>
+    void fields(F&& f) const {
+      f("axis", axis);
+    }
   };
   static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
     if (n < 1) throw Error("there is nothing to join");
@@ -39,12 +42,15 @@ struct Cat {
       if (!like) {
         like = &in[i];
         out[0].shape = in[i].size();
-        if (a.axis < 0 || a.axis >= like->ndim()) throw Error(fmt::format("axis {} is out of range for size {}", a.axis, to_string(like->size())));
+        if (a.axis < 0 || a.axis >= like->ndim())
+          throw Error(fmt::format("axis {} is out of range for size {}", a.axis, to_string(like->size())));
         continue;
       }
       bool fits = in[i].ndim() == like->ndim();
       for (int k = 0; fits && k < like->ndim(); ++k) fits = k == a.axis || in[i].size(k) == like->size(k);
-      if (!fits) throw Error(fmt::format("input {} of size {} does not fit {} along axis {}", i, to_string(in[i].size()), to_string(like->size()), a.axis));
+      if (!fits)
+        throw Error(
+            fmt::format("input {} of size {} does not fit {} along axis {}", i, to_string(in[i].size()), to_string(like->size()), a.axis));
       out[0].shape[static_cast<int>(a.axis)] += in[i].size(static_cast<int>(a.axis));
     }
     if (!like) out[0].shape = in[0].size();
@@ -65,7 +71,9 @@ struct Cat {
     for (int i = 0; i < d.inputs(); ++i) {
       const Meta& m = d.meta(i);
       const int64_t n = m.shape.product() == 0 && passed_over(m.shape) ? 0 : m.shape[axis];
-      if (d.needs(i)) d.in(i) = cast(passed_over(m.shape) && d.out().ndim() != 1 ? zeros(m.shape, d.out().dtype()) : slice(d.out(), axis, at, at + n), m.dtype);
+      if (d.needs(i))
+        d.in(i) =
+            cast(passed_over(m.shape) && d.out().ndim() != 1 ? zeros(m.shape, d.out().dtype()) : slice(d.out(), axis, at, at + n), m.dtype);
       at += n;
     }
   }
@@ -82,7 +90,11 @@ struct Triangle {
   struct Attrs {
     bool upper;
     int64_t shift;
-    template <class F> void fields(F&& f) const { f("upper", upper); f("shift", shift); }
+    template <class F>
+    void fields(F&& f) const {
+      f("upper", upper);
+      f("shift", shift);
+    }
   };
   static Meta infer(const Attrs&, const Meta& x) {
     if (x.shape.n < 2) throw Error(fmt::format("size {} has no matrix: two axes at least", to_string(x.shape)));
@@ -98,7 +110,8 @@ struct Triangle {
       T* to = static_cast<T*>(c.out[0].raw());
       for (int64_t r = 0; r < count * rows; ++r) {
         // Columns below `edge` are on the lower side of the diagonal.
-        const int64_t i = r % rows, edge = std::clamp<int64_t>(a.upper ? std::max(a.shift, -rows) + i : std::min(a.shift, cols) + i + 1, 0, cols);
+        const int64_t i = r % rows,
+                      edge = std::clamp<int64_t>(a.upper ? std::max(a.shift, -rows) + i : std::min(a.shift, cols) + i + 1, 0, cols);
         const int64_t begin = a.upper ? edge : 0, end = a.upper ? cols : edge;
         std::memset(to + r * cols, 0, static_cast<size_t>(cols) * sizeof(T));
         if (end > begin) std::memcpy(to + r * cols + begin, from + r * cols + begin, static_cast<size_t>(end - begin) * sizeof(T));
@@ -150,7 +163,8 @@ Tensor stack(const std::vector<Tensor>& parts, int axis) {
   const int a = wrap_axis(axis, parts[0].ndim() + 1);
   std::vector<Tensor> wide;
   for (const Tensor& t : parts) {
-    if (!(t.size() == parts[0].size())) throw Error(fmt::format("stack: sizes {} and {} differ", to_string(parts[0].size()), to_string(t.size())));
+    if (!(t.size() == parts[0].size()))
+      throw Error(fmt::format("stack: sizes {} and {} differ", to_string(parts[0].size()), to_string(t.size())));
     wide.push_back(unsqueeze(t, a));
   }
   return cat(wide, a);
@@ -161,7 +175,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
   std::vector<Tensor> out;
   int64_t at = 0;
   for (int64_t n : sizes) {
-    if (n < 0 || at + n > x.size(a)) throw Error(fmt::format("split: parts of {} elements do not fit axis {} of size {}", at + n, a, x.size(a)));
+    if (n < 0 || at + n > x.size(a))
+      throw Error(fmt::format("split: parts of {} elements do not fit axis {} of size {}", at + n, a, x.size(a)));
     out.push_back(narrow(x, a, at, n));
     at += n;
   }
@@ -219,7 +234,8 @@ Tensor repeat_interleave(const Tensor& x, int64_t count, int axis) {
 }
 Tensor repeat_interleave(const Tensor& x, const Tensor& counts, int axis) {
   const int a = wrap_axis(axis, x.ndim());
-  if (counts.numel() != x.size(a)) throw Error(fmt::format("repeat_interleave: {} counts for an axis of size {}", counts.numel(), x.size(a)));
+  if (counts.numel() != x.size(a))
+    throw Error(fmt::format("repeat_interleave: {} counts for an axis of size {}", counts.numel(), x.size(a)));
   Tensor c = contiguous(cast(counts, DType::i64));
   return index_select(x, a, counted_index(c.data<int64_t>(), c.numel()));
 }

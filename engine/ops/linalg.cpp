@@ -1,7 +1,7 @@
 #include "engine/ops/linalg.h"
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 
 #include "core/error.h"
 #include "engine/ops/create.h"
@@ -17,7 +17,8 @@ namespace tenon {
 using linalg::transposed;
 
 Tensor lstsq(const Tensor& a, const Tensor& b) {
-  if (a.ndim() < 2 || b.ndim() < 2) throw Error(fmt::format("lstsq: sizes {} and {}; both have two axes at least", to_string(a.size()), to_string(b.size())));
+  if (a.ndim() < 2 || b.ndim() < 2)
+    throw Error(fmt::format("lstsq: sizes {} and {}; both have two axes at least", to_string(a.size()), to_string(b.size())));
   if (a.size(-2) >= a.size(-1)) {
     const Qr f = qr(a);
     return solve_triangular(f.r, matmul(f.q, b, true, false), true);
@@ -70,14 +71,22 @@ Tensor matrix_norm(const Tensor& a, MatrixNorm order, bool keep) {
   };
   auto of_values = [&](const Tensor& t) { return keep ? unsqueeze(t, -1) : t; };
   switch (order) {
-    case MatrixNorm::fro: return vector_norm(a, 2, {-2, -1}, keep);
-    case MatrixNorm::nuc: return of_values(sum(svd(a).s, {-1}, keep));
-    case MatrixNorm::inf: return sums(-1, true);
-    case MatrixNorm::minus_inf: return sums(-1, false);
-    case MatrixNorm::one: return sums(-2, true);
-    case MatrixNorm::minus_one: return sums(-2, false);
-    case MatrixNorm::two: return of_values(amax(svd(a).s, {-1}, keep));
-    case MatrixNorm::minus_two: break;
+    case MatrixNorm::fro:
+      return vector_norm(a, 2, {-2, -1}, keep);
+    case MatrixNorm::nuc:
+      return of_values(sum(svd(a).s, {-1}, keep));
+    case MatrixNorm::inf:
+      return sums(-1, true);
+    case MatrixNorm::minus_inf:
+      return sums(-1, false);
+    case MatrixNorm::one:
+      return sums(-2, true);
+    case MatrixNorm::minus_one:
+      return sums(-2, false);
+    case MatrixNorm::two:
+      return of_values(amax(svd(a).s, {-1}, keep));
+    case MatrixNorm::minus_two:
+      break;
   }
   return of_values(amin(svd(a).s, {-1}, keep));
 }

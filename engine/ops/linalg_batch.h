@@ -15,7 +15,8 @@ namespace tenon::linalg {
 inline DType need_matrix(const Meta& a, bool square) {
   const DType t = ops::common_float({&a});
   if (a.shape.n < 2) throw Error(fmt::format("size {} has no matrix: two axes at least", to_string(a.shape)));
-  if (square && a.shape[a.shape.n - 1] != a.shape[a.shape.n - 2]) throw Error(fmt::format("matrices of size {} are not square", to_string(a.shape)));
+  if (square && a.shape[a.shape.n - 1] != a.shape[a.shape.n - 2])
+    throw Error(fmt::format("matrices of size {} are not square", to_string(a.shape)));
   return t;
 }
 
@@ -26,7 +27,8 @@ inline int64_t matrices(const Shape& s) {
 }
 
 /// f(i) for every matrix of a batch; one of n rows is some n^3 of work.
-template <class F> void each(int64_t count, int64_t n, const F& f) {
+template <class F>
+void each(int64_t count, int64_t n, const F& f) {
   parallel_for(count, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n * n * n)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) f(i);
   });

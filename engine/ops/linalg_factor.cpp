@@ -110,7 +110,8 @@ struct EighOp {
         T* to = c.out[1].data<T>() + m * n * n;
         for (int64_t i = 0; i < n; ++i)
           for (int64_t j = 0; j < n; ++j) to[i * n + j] = (from[i * n + j] + from[j * n + i]) / 2;
-        if (n && lp::syev<T>(n, to, c.out[0].data<T>() + m * n) != 0) throw Error(fmt::format("the eigenvalues of {} were not found: it may hold NaN or infinity", which(m, a.size())));
+        if (n && lp::syev<T>(n, to, c.out[0].data<T>() + m * n) != 0)
+          throw Error(fmt::format("the eigenvalues of {} were not found: it may hold NaN or infinity", which(m, a.size())));
       });
     });
   }
@@ -153,7 +154,8 @@ struct SvdOp {
       each(matrices(a.size()), std::max(m, n), [&](int64_t b) {
         if (k == 0) return;
         std::vector<T> work(a.data<T>() + b * m * n, a.data<T>() + (b + 1) * m * n);
-        if (lp::gesdd<T>(m, n, work.data(), c.out[1].data<T>() + b * k, c.out[0].data<T>() + b * m * k, c.out[2].data<T>() + b * k * n) != 0)
+        if (lp::gesdd<T>(m, n, work.data(), c.out[1].data<T>() + b * k, c.out[0].data<T>() + b * m * k, c.out[2].data<T>() + b * k * n) !=
+            0)
           throw Error(fmt::format("the singular values of {} were not found: it may hold NaN or infinity", which(b, a.size())));
       });
     });

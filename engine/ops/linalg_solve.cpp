@@ -67,7 +67,11 @@ struct SolveTriangular {
   static constexpr OpInfo info{"solve_triangular", "", Kind::other};
   struct Attrs {
     bool upper, unit;
-    template <class F> void fields(F&& f) const { f("upper", upper); f("unitriangular", unit); }
+    template <class F>
+    void fields(F&& f) const {
+      f("upper", upper);
+      f("unitriangular", unit);
+    }
   };
   static Meta infer(const Attrs&, const Meta& a, const Meta& b) {
     need_matrix(a, true);
@@ -123,7 +127,8 @@ struct Solve {
         T* to = c.out[0].data<T>() + m * n * k;
         std::copy_n(b.data<T>() + m * n * k, n * k, to);
         if (n == 0 || k == 0) return;
-        if (lp::gesv<T>(n, k, lu.data(), pivots.data(), to) != 0) throw Error(fmt::format("{} is singular", which(m, a.size())), "lstsq() or pinv() may serve");
+        if (lp::gesv<T>(n, k, lu.data(), pivots.data(), to) != 0)
+          throw Error(fmt::format("{} is singular", which(m, a.size())), "lstsq() or pinv() may serve");
       });
     });
   }
@@ -171,7 +176,8 @@ struct Inv {
 };
 
 /// sign and log |det| of dense matrices.
-template <class T, class F> void determinants(const Tensor& a, const F& f) {
+template <class T, class F>
+void determinants(const Tensor& a, const F& f) {
   const int64_t n = a.size(-1);
   each(matrices(a.size()), n, [&](int64_t m) {
     std::vector<T> lu(a.data<T>() + m * n * n, a.data<T>() + (m + 1) * n * n);

@@ -1,8 +1,8 @@
 #include "engine/ops/products.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
-#include <fmt/format.h>
 #include <map>
 
 #include "core/error.h"
@@ -21,7 +21,9 @@ using Labels = std::vector<int>;
 
 bool has(const Labels& l, int label) { return std::find(l.begin(), l.end(), label) != l.end(); }
 
-[[noreturn]] void bad(const std::string& equation, const std::string& why) { throw Error(fmt::format("einsum: \"{}\": {}", equation, why)); }
+[[noreturn]] void bad(const std::string& equation, const std::string& why) {
+  throw Error(fmt::format("einsum: \"{}\": {}", equation, why));
+}
 
 /// One term's labels; `axes` < 0: an output, whose ellipsis has `dots` axes.
 Labels parse_term(const std::string& equation, const std::string& term, int axes, int dots) {
@@ -77,8 +79,10 @@ void sum_out(Term& x, const Labels& needed) {
   Dims axes;
   Labels left;
   for (size_t i = 0; i < x.labels.size(); ++i) {
-    if (has(needed, x.labels[i])) left.push_back(x.labels[i]);
-    else axes.push_back(static_cast<int64_t>(i));
+    if (has(needed, x.labels[i]))
+      left.push_back(x.labels[i]);
+    else
+      axes.push_back(static_cast<int64_t>(i));
   }
   if (axes.n == 0) return;
   const DType t = x.t.dtype();
@@ -123,10 +127,13 @@ Term contract(Term a, Term b, const Labels& needed, const std::map<int, int64_t>
     return t.size() == s ? t : expand(t, s);
   };
   const int64_t nb = product(batch, size), ns = product(summed, size), na = product(only_a, size), nc = product(only_b, size);
-  Tensor left = reshape(full(a, joined({&batch, &only_a, &summed})), {nb, na, ns}), right = reshape(full(b, joined({&batch, &summed, &only_b})), {nb, ns, nc});
+  Tensor left = reshape(full(a, joined({&batch, &only_a, &summed})), {nb, na, ns}),
+         right = reshape(full(b, joined({&batch, &summed, &only_b})), {nb, ns, nc});
   Tensor y;
-  if (is_floating(left.dtype())) y = matmul(left, right);
-  else y = cast(sum(mul(unsqueeze(left, 3), unsqueeze(right, 1)), {2}), left.dtype());
+  if (is_floating(left.dtype()))
+    y = matmul(left, right);
+  else
+    y = cast(sum(mul(unsqueeze(left, 3), unsqueeze(right, 1)), {2}), left.dtype());
   Term out{y, joined({&batch, &only_a, &only_b})};
   Shape s;
   for (int label : out.labels) s.push_back(size.at(label));
@@ -142,8 +149,10 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   std::string left = equation.substr(0, arrow);
   std::vector<std::string> terms(1);
   for (char c : left) {
-    if (c == ',') terms.emplace_back();
-    else terms.back() += c;
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
   }
   if (terms.size() != operands.size()) bad(equation, fmt::format("{} terms for {} operands", terms.size(), operands.size()));
   std::vector<Term> parts;
@@ -160,7 +169,8 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
       auto [it, fresh] = size.emplace(label, n);
       const bool twice = std::count(x.labels.begin(), x.labels.end(), label) > 1;
       if (!fresh && it->second != n && (twice || (it->second != 1 && n != 1)))
-        bad(equation, fmt::format("{} has sizes {} and {}", label >= kDots ? "an axis of ..." : fmt::format("label {}", static_cast<char>(label)), it->second, n));
+        bad(equation, fmt::format("{} has sizes {} and {}",
+                                  label >= kDots ? "an axis of ..." : fmt::format("label {}", static_cast<char>(label)), it->second, n));
       if (it->second == 1) it->second = n;
       ++seen[label];
       if (label >= kDots) dots = std::max(dots, label - kDots);
@@ -173,7 +183,8 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
     out = parse_term(equation, equation.substr(arrow + 2), -1, dots);
     for (size_t i = 0; i < out.size(); ++i) {
       if (!size.count(out[i])) bad(equation, fmt::format("output label {} is in no operand", static_cast<char>(out[i])));
-      if (std::count(out.begin(), out.end(), out[i]) > 1) bad(equation, fmt::format("output label {} occurs twice", static_cast<char>(out[i])));
+      if (std::count(out.begin(), out.end(), out[i]) > 1)
+        bad(equation, fmt::format("output label {} occurs twice", static_cast<char>(out[i])));
     }
   } else {
     for (int k = dots; k > 0; --k) out.push_back(kDots + k);
@@ -199,7 +210,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& axes_a, const Dim
     used_a.push_back(wrap_axis(axes_a[i], a.ndim()));
     used_b.push_back(wrap_axis(axes_b[i], b.ndim()));
     if (a.size(static_cast<int>(used_a[i])) != b.size(static_cast<int>(used_b[i])))
-      throw Error(fmt::format("tensordot: axis {} of {} and axis {} of {} differ", used_a[i], to_string(a.size()), used_b[i], to_string(b.size())));
+      throw Error(
+          fmt::format("tensordot: axis {} of {} and axis {} of {} differ", used_a[i], to_string(a.size()), used_b[i], to_string(b.size())));
     summed *= a.size(static_cast<int>(used_a[i]));
     order_b.push_back(used_b[i]);
   }
@@ -221,7 +233,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& axes_a, const Dim
   return reshape(matmul(reshape(permute(a, order_a), {rows, summed}), reshape(permute(b, order_b), {summed, cols})), result);
 }
 Tensor tensordot(const Tensor& a, const Tensor& b, int count) {
-  if (count < 0 || count > a.ndim() || count > b.ndim()) throw Error(fmt::format("tensordot: {} axes of sizes {} and {}", count, to_string(a.size()), to_string(b.size())));
+  if (count < 0 || count > a.ndim() || count > b.ndim())
+    throw Error(fmt::format("tensordot: {} axes of sizes {} and {}", count, to_string(a.size()), to_string(b.size())));
   Dims last, first;
   for (int i = 0; i < count; ++i) {
     last.push_back(a.ndim() - count + i);
@@ -231,7 +244,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int count) {
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
-  if (a.ndim() != 3 || b.ndim() != 3) throw Error(fmt::format("bmm: sizes {} and {}; both have three axes", to_string(a.size()), to_string(b.size())));
+  if (a.ndim() != 3 || b.ndim() != 3)
+    throw Error(fmt::format("bmm: sizes {} and {}; both have three axes", to_string(a.size()), to_string(b.size())));
   return matmul(a, b);
 }
 
@@ -239,21 +253,27 @@ static Tensor scaled_sum(const Tensor& x, const Tensor& product, double beta, do
   Tensor y = alpha == 1 ? product : mul(product, alpha);
   return beta == 0 ? y : add(beta == 1 ? x : mul(x, beta), y);  // beta 0: what x holds, NaN too, is not read
 }
-Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta, double alpha) { return scaled_sum(x, bmm(a, b), beta, alpha); }
+Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  return scaled_sum(x, bmm(a, b), beta, alpha);
+}
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta, double alpha) {
-  if (a.ndim() != 2 || b.ndim() != 2) throw Error(fmt::format("addmm: sizes {} and {}; both are matrices", to_string(a.size()), to_string(b.size())));
+  if (a.ndim() != 2 || b.ndim() != 2)
+    throw Error(fmt::format("addmm: sizes {} and {}; both are matrices", to_string(a.size()), to_string(b.size())));
   return scaled_sum(x, matmul(a, b), beta, alpha);
 }
 Tensor mv(const Tensor& a, const Tensor& x) {
-  if (a.ndim() != 2 || x.ndim() != 1) throw Error(fmt::format("mv: sizes {} and {}; a matrix and a vector", to_string(a.size()), to_string(x.size())));
+  if (a.ndim() != 2 || x.ndim() != 1)
+    throw Error(fmt::format("mv: sizes {} and {}; a matrix and a vector", to_string(a.size()), to_string(x.size())));
   return squeeze(matmul(a, unsqueeze(x, 1)), 1);
 }
 Tensor dot(const Tensor& a, const Tensor& b) {
-  if (a.ndim() != 1 || !(a.size() == b.size())) throw Error(fmt::format("dot: sizes {} and {}; two vectors of one size", to_string(a.size()), to_string(b.size())));
+  if (a.ndim() != 1 || !(a.size() == b.size()))
+    throw Error(fmt::format("dot: sizes {} and {}; two vectors of one size", to_string(a.size()), to_string(b.size())));
   return reshape(matmul(unsqueeze(a, 0), unsqueeze(b, 1)), {});
 }
 Tensor outer(const Tensor& a, const Tensor& b) {
-  if (a.ndim() != 1 || b.ndim() != 1) throw Error(fmt::format("outer: sizes {} and {}; both are vectors", to_string(a.size()), to_string(b.size())));
+  if (a.ndim() != 1 || b.ndim() != 1)
+    throw Error(fmt::format("outer: sizes {} and {}; both are vectors", to_string(a.size()), to_string(b.size())));
   return mul(unsqueeze(a, 1), unsqueeze(b, 0));
 }
 

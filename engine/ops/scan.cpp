@@ -1,8 +1,8 @@
 #include "engine/ops/scan.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <type_traits>
 
 #include "core/error.h"
@@ -28,7 +28,10 @@ using namespace ops;
 
 struct AxisAttrs {
   int64_t axis;
-  template <class F> void fields(F&& f) const { f("axis", axis); }
+  template <class F>
+  void fields(F&& f) const {
+    f("axis", axis);
+  }
 };
 
 Meta infer_scan(const AxisAttrs& a, const Meta& x) {
@@ -44,7 +47,8 @@ void need_float(const Meta& m) {
 }
 
 /// f(first element of a column, step, n) for all columns of a dense tensor along an axis.
-template <class F> void columns(const Tensor& x, int64_t axis, const F& f) {
+template <class F>
+void columns(const Tensor& x, int64_t axis, const F& f) {
   int64_t inner = 1, outer = 1;
   const int a = static_cast<int>(axis);
   for (int i = 0; i < a; ++i) outer *= x.size(i);
@@ -56,7 +60,8 @@ template <class F> void columns(const Tensor& x, int64_t axis, const F& f) {
 }
 
 /// Runs the kernel for the element type T of the output, on the input converted to it.
-template <class F> void on_values(const Call& c, const F& f) {
+template <class F>
+void on_values(const Call& c, const F& f) {
   const DType t = widened(c.out[0].dtype());
   Tensor x = dense(cast(c.in[0], t)), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
   by_arithmetic(t, [&](auto unit) {
@@ -102,12 +107,14 @@ struct CumProd {
       using Acc = std::conditional_t<std::is_floating_point_v<T>, double, T>;
       columns(t, c.as<Attrs>().axis, [=](int64_t at, int64_t step, int64_t n) {
         Acc product = 1;
-        for (int64_t i = 0; i < n; ++i) y[at + i * step] = static_cast<T>(product = static_cast<Acc>(product * static_cast<Acc>(x[at + i * step])));
+        for (int64_t i = 0; i < n; ++i)
+          y[at + i * step] = static_cast<T>(product = static_cast<Acc>(product * static_cast<Acc>(x[at + i * step])));
       });
     });
   }
   static constexpr Saves saves{.inputs = 0b1, .outputs = 0b1};
-  // dy[j]/dx[i] = y[j] / x[i] for j >= i. Where an element is 0 that is 0/0, and the product of the others is formed instead, element by element.
+  // dy[j]/dx[i] = y[j] / x[i] for j >= i. Where an element is 0 that is 0/0, and the product of the others is formed instead, element by
+  // element.
   static void backward(Grad& d) {
     const int axis = static_cast<int>(d.as<Attrs>().axis);
     const Tensor x = d.x(0), g = d.out();
@@ -139,7 +146,8 @@ struct Recurrence {
   static Meta infer(const Attrs& at, const Meta& a, const Meta& b) {
     need_float(a);
     if (!(a.shape == b.shape) || a.dtype != b.dtype)
-      throw Error(fmt::format("{} of size {} and {} of size {} must be alike", name(a.dtype), to_string(a.shape), name(b.dtype), to_string(b.shape)));
+      throw Error(fmt::format("{} of size {} and {} of size {} must be alike", name(a.dtype), to_string(a.shape), name(b.dtype),
+                              to_string(b.shape)));
     return infer_scan(at, b);
   }
   static void cpu(const Call& c) {
@@ -203,7 +211,8 @@ struct LogCumSumExp {
     if (!y.same(c.out[0])) write_output(c.out[0], y);
   }
   static constexpr Saves saves{.inputs = 0b1, .outputs = 0b1};
-  // sum_{j >= i} g[j] exp(x[i] - y[j]) as exp(x[i] - y[i]) s[i] with s[i] = g[i] + exp(y[i] - y[i + 1]) s[i + 1]: y ascends, so no factor is above 1.
+  // sum_{j >= i} g[j] exp(x[i] - y[j]) as exp(x[i] - y[i]) s[i] with s[i] = g[i] + exp(y[i] - y[i + 1]) s[i + 1]: y ascends, so no factor
+  // is above 1.
   static void backward(Grad& d) {
     const int axis = static_cast<int>(d.as<Attrs>().axis);
     const Tensor y = d.y(), g = d.out();
@@ -220,7 +229,8 @@ struct LogCumSumExp {
   static void samples(Samples& s) { sample_scan(s); }
 };
 
-template <bool Max> struct Extreme {
+template <bool Max>
+struct Extreme {
   static constexpr OpInfo info{Max ? "cummax" : "cummin", "", Kind::index, 2};
   using Attrs = AxisAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
@@ -255,11 +265,13 @@ const Register<LogCumSumExp> logcumsumexp_op;
 const Register<Extreme<true>> cummax_op;
 const Register<Extreme<false>> cummin_op;
 
-template <class Op> Tensor along(const Tensor& x, int axis) {
+template <class Op>
+Tensor along(const Tensor& x, int axis) {
   if (x.ndim() == 0) return reshape(along<Op>(reshape(x, {1}), axis), {});
   return apply<Op>({wrap_axis(axis, x.ndim())}, x);
 }
-template <bool Max> Running running(const Tensor& x, int axis) {
+template <bool Max>
+Running running(const Tensor& x, int axis) {
   Tensor in = x.ndim() ? x : reshape(x, {1}), out[2];
   apply_many<Extreme<Max>>({wrap_axis(axis, in.ndim())}, &in, 1, out);
   return {reshape(out[0], x.size()), reshape(out[1], x.size())};

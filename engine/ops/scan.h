@@ -1,7 +1,8 @@
 #pragma once
 #include "core/tensor.h"
 
-// Running results along one axis, with PyTorch's names. Each element is a function of those before it, in order: the same bits on any number of threads.
+// Running results along one axis, with PyTorch's names. Each element is a function of those before it, in order: the same bits on any
+// number of threads.
 namespace tenon {
 
 /// Integers and bool add up (multiply) in i64; f32 in double, rounded once an element.

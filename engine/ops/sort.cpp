@@ -1,8 +1,8 @@
 #include "engine/ops/sort.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -22,8 +22,8 @@
 #include "engine/ops/view.h"
 
 // Note [Choosing elements]
-// Every op here chooses elements of rows along one axis and says which: values and indices. They differ in a rule that fills the indices of a
-// row; the rest (layout, values, gradient) is Chooser's. Half precision is compared as f32.
+// Every op here chooses elements of rows along one axis and says which: values and indices. They differ in a rule that fills the indices of
+// a row; the rest (layout, values, gradient) is Chooser's. Half precision is compared as f32.
 
 namespace tenon {
 namespace {
@@ -33,15 +33,31 @@ using namespace ops;
 struct AxisAttrs {
   int64_t axis, k;
   bool flag, keep;  ///< flag: descending, or largest
-  template <class F> void fields(F&& f) const { f("axis", axis); f("k", k); f("flag", flag); f("keepdim", keep); }
+  template <class F>
+  void fields(F&& f) const {
+    f("axis", axis);
+    f("k", k);
+    f("flag", flag);
+    f("keepdim", keep);
+  }
 };
 
-template <class T> bool is_nan(T v) { return v != v; }
+template <class T>
+bool is_nan(T v) {
+  return v != v;
+}
 /// a before b in ascending order, NaN last.
-template <class T> bool before(T a, T b) { return a < b || (is_nan(b) && !is_nan(a)); }
-template <class T> bool alike(T a, T b) { return a == b || (is_nan(a) && is_nan(b)); }
+template <class T>
+bool before(T a, T b) {
+  return a < b || (is_nan(b) && !is_nan(a));
+}
+template <class T>
+bool alike(T a, T b) {
+  return a == b || (is_nan(a) && is_nan(b));
+}
 
-template <class T> struct ByValue {
+template <class T>
+struct ByValue {
   const T* v;
   bool descending;
   // A strict total order: ties by place.
@@ -63,7 +79,8 @@ struct SortRule {
   static constexpr const char *name = "sort", *onnx = "";
   static constexpr bool one = false;
   static int64_t count(const AxisAttrs&, int64_t n) { return n; }
-  template <class T> static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t) {
+  template <class T>
+  static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t) {
     std::iota(order, order + n, 0);
     std::sort(order, order + n, ByValue<T>{v, a.flag});
   }
@@ -75,7 +92,8 @@ struct TopKRule {
     check_k(a.k, 0, n);
     return a.k;
   }
-  template <class T> static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t k) {
+  template <class T>
+  static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t k) {
     std::iota(order, order + n, 0);
     std::partial_sort(order, order + k, order + n, ByValue<T>{v, a.flag});
   }
@@ -87,7 +105,8 @@ struct KthRule {
     check_k(a.k, 1, n);
     return 1;
   }
-  template <class T> static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t) {
+  template <class T>
+  static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t) {
     std::iota(order, order + n, 0);
     std::nth_element(order, order + a.k - 1, order + n, ByValue<T>{v, false});
     order[0] = order[a.k - 1];
@@ -100,7 +119,8 @@ struct MedianRule {
     check_any(n);
     return 1;
   }
-  template <class T> static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
+  template <class T>
+  static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
     for (int64_t i = 0; i < n; ++i)
       if (is_nan(v[i])) {
         order[0] = i;
@@ -116,12 +136,14 @@ struct ModeRule {
     check_any(n);
     return 1;
   }
-  template <class T> static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
+  template <class T>
+  static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
     std::iota(order, order + n, 0);
     std::sort(order, order + n, ByValue<T>{v, false});
     int64_t best = 0, at = 0;
     for (int64_t i = 0, j; i < n; i = j) {
-      for (j = i; j < n && alike(v[order[j]], v[order[i]]); ++j) {}
+      for (j = i; j < n && alike(v[order[j]], v[order[i]]); ++j) {
+      }
       if (j - i > best) {
         best = j - i;
         at = order[j - 1];
@@ -130,14 +152,16 @@ struct ModeRule {
     order[0] = at;
   }
 };
-template <bool Max> struct ExtremeRule {
+template <bool Max>
+struct ExtremeRule {
   static constexpr const char *name = Max ? "max_dim" : "min_dim", *onnx = "";
   static constexpr bool one = true;
   static int64_t count(const AxisAttrs&, int64_t n) {
     check_any(n);
     return 1;
   }
-  template <class T> static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
+  template <class T>
+  static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
     int64_t best = 0;
     for (int64_t i = 1; i < n && !is_nan(v[best]); ++i)
       if ((Max ? v[i] > v[best] : v[i] < v[best]) || is_nan(v[i])) best = i;
@@ -145,7 +169,8 @@ template <bool Max> struct ExtremeRule {
   }
 };
 
-template <class Rule> struct Chooser {
+template <class Rule>
+struct Chooser {
   static constexpr OpInfo info{Rule::name, Rule::onnx, Kind::index, 2};
   using Attrs = AxisAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
@@ -218,13 +243,19 @@ struct SearchSorted {
   static constexpr OpInfo info{"searchsorted", "", Kind::index};
   struct Attrs {
     bool right;
-    template <class F> void fields(F&& f) const { f("right", right); }
+    template <class F>
+    void fields(F&& f) const {
+      f("right", right);
+    }
   };
   static Meta infer(const Attrs&, const Meta& b, const Meta& v) {
     bool fits = b.shape.n == 1 || b.shape.n == v.shape.n;
     for (int i = 0; fits && b.shape.n > 1 && i < b.shape.n - 1; ++i) fits = b.shape[i] == v.shape[i];
-    if (!fits || b.shape.n == 0) throw Error(fmt::format("boundaries of size {} do not fit values of size {}: one axis, or the same leading axes", to_string(b.shape), to_string(v.shape)));
-    if (b.dtype != v.dtype) throw Error(fmt::format("boundaries of {} and values of {}", name(b.dtype), name(v.dtype)), "cast() one of them");
+    if (!fits || b.shape.n == 0)
+      throw Error(fmt::format("boundaries of size {} do not fit values of size {}: one axis, or the same leading axes", to_string(b.shape),
+                              to_string(v.shape)));
+    if (b.dtype != v.dtype)
+      throw Error(fmt::format("boundaries of {} and values of {}", name(b.dtype), name(v.dtype)), "cast() one of them");
     Meta m = v;
     m.dtype = DType::i64;
     return m;
@@ -259,7 +290,12 @@ struct Histc {
   struct Attrs {
     int64_t bins;
     double lo, hi;
-    template <class F> void fields(F&& f) const { f("bins", bins); f("min", lo); f("max", hi); }
+    template <class F>
+    void fields(F&& f) const {
+      f("bins", bins);
+      f("min", lo);
+      f("max", hi);
+    }
   };
   static Meta infer(const Attrs& a, const Meta& x) {
     if (a.bins <= 0) throw Error(fmt::format("{} bins; one at least", a.bins));
@@ -302,7 +338,8 @@ const Register<MinDim> min_op;
 const Register<SearchSorted> searchsorted_op;
 const Register<Histc> histc_op;
 
-template <class Op> Ordered chosen(const Tensor& x, int axis, int64_t k, bool flag, bool keep) {
+template <class Op>
+Ordered chosen(const Tensor& x, int axis, int64_t k, bool flag, bool keep) {
   const bool scalar = x.ndim() == 0;
   Tensor in = scalar ? reshape(x, {1}) : x, out[2];
   apply_many<Op>({wrap_axis(axis, in.ndim()), k, flag, keep}, &in, 1, out);
@@ -326,13 +363,16 @@ Tensor argmin(const Tensor& x, int axis, bool keep) { return min_dim(x, axis, ke
 
 Tensor searchsorted(const Tensor& boundaries, const Tensor& values, bool right) { return apply<SearchSorted>({right}, boundaries, values); }
 Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool right) {
-  if (boundaries.ndim() != 1) throw Error(fmt::format("bucketize: boundaries of size {}; they have one axis", to_string(boundaries.size())));
+  if (boundaries.ndim() != 1)
+    throw Error(fmt::format("bucketize: boundaries of size {}; they have one axis", to_string(boundaries.size())));
   return searchsorted(boundaries, values, right);
 }
 
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t min_length) {
-  if (!is_integral(x.dtype()) || x.ndim() != 1) throw Error(fmt::format("bincount: {} of size {}; integers of one axis are counted", name(x.dtype()), to_string(x.size())));
-  if (weights && !(weights.size() == x.size())) throw Error(fmt::format("bincount: weights of size {} for {} numbers", to_string(weights.size()), x.numel()));
+  if (!is_integral(x.dtype()) || x.ndim() != 1)
+    throw Error(fmt::format("bincount: {} of size {}; integers of one axis are counted", name(x.dtype()), to_string(x.size())));
+  if (weights && !(weights.size() == x.size()))
+    throw Error(fmt::format("bincount: weights of size {} for {} numbers", to_string(weights.size()), x.numel()));
   if (min_length < 0) throw Error(fmt::format("bincount: a length of {}", min_length));
   Tensor at = contiguous(cast(x, DType::i64));
   int64_t length = min_length;

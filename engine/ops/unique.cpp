@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -84,7 +84,8 @@ Unique unique(const Tensor& x, int axis, bool sorted) {
   // In order of first occurrence instead.
   std::vector<int64_t> order(g.first.size()), rank(g.first.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return g.first[static_cast<size_t>(a)] < g.first[static_cast<size_t>(b)]; });
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return g.first[static_cast<size_t>(a)] < g.first[static_cast<size_t>(b)]; });
   Groups by_place;
   for (size_t i = 0; i < order.size(); ++i) {
     const auto from = static_cast<size_t>(order[i]);

@@ -70,7 +70,8 @@ TEST(OnnxConform, TellsRightFromWrongFromUnsupported) {
   const std::vector<ConformCase> cases = run_conform(f.path.string(), [&](const ConformCase& c) { seen.push_back(c.name); });
   ASSERT_EQ(cases.size(), 8u);
   EXPECT_EQ(seen.back(), "h_its_own_tolerance");
-  const Outcome expected[] = {Outcome::pass, Outcome::fail, Outcome::fail, Outcome::fail, Outcome::unsupported, Outcome::pass, Outcome::fail, Outcome::pass};
+  const Outcome expected[] = {Outcome::pass,        Outcome::fail, Outcome::fail, Outcome::fail,
+                              Outcome::unsupported, Outcome::pass, Outcome::fail, Outcome::pass};
   const bool wrong[] = {false, true, true, true, false, false, false, false};
   for (size_t i = 0; i < cases.size(); ++i) {
     EXPECT_EQ(cases[i].outcome, expected[i]) << cases[i].name << ": " << cases[i].detail;

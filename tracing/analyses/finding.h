@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tenon::tracing {
+
+/// What a column's numbers are, hence how they are written: 1,500,000 nanoseconds are "1.50 ms" to a reader and 1500000 to a program.
+enum class Unit : uint8_t { text, count, nanoseconds, bytes, share, number, time };  ///< share: 0..1, time: a place on the trace's axis
+using Cell = std::variant<std::string, int64_t, double>;
+
+struct Column {
+  std::string name;  ///< "self_ns": as programs read it
+  std::string head;  ///< "SELF": as people do
+  Unit unit = Unit::text;
+};
+struct Table {
+  std::string name;  ///< "kernels"
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+};
+/// A single figure with its name.
+struct Fact {
+  std::string name, head;
+  Unit unit = Unit::text;
+  Cell value;
+};
+
+/// What an analysis says: a sentence a person understands, figures, and tables to look closer.
+struct Finding {
+  std::string sentence;
+  std::vector<Fact> facts;
+  std::vector<Table> tables;
+  bool ok = true;  ///< false: what was asked for is not in the file; the sentence says what is missing
+};
+
+/// "1.25 ms", "830 ns", "2.1 s"
+std::string nanoseconds_text(double ns);
+/// "1.5 GiB"
+std::string bytes_text(double bytes);
+std::string share_text(double share);  ///< "12.3 %"
+std::string count_text(int64_t n);     ///< "12,345"
+std::string cell_text(const Cell& cell, Unit unit);
+
+}  // namespace tenon::tracing

@@ -1,0 +1,75 @@
+#include "tracing/analyses/trace_analysis.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tenon::tracing {
+
+using trace::EventId;
+using trace::kNone;
+using trace::Lane;
+using trace::Trace;
+
+namespace {
+std::vector<TraceAnalysis>& registry() {
+  static std::vector<TraceAnalysis> all;
+  return all;
+}
+}  // namespace
+
+bool register_trace_analysis(TraceAnalysis a) {
+  auto& all = registry();
+  all.insert(std::upper_bound(all.begin(), all.end(), a, [](const auto& x, const auto& y) { return x.name < y.name; }), std::move(a));
+  return true;
+}
+const std::vector<TraceAnalysis>& trace_analyses() { return registry(); }
+const TraceAnalysis* find_trace_analysis(const std::string& name) {
+  for (const TraceAnalysis& a : registry())
+    if (a.name == name) return &a;
+  return nullptr;
+}
+
+std::vector<EventId> parents(const Trace& t) {
+  std::vector<EventId> all(t.size(), kNone);
+  const auto& lanes = t.lanes();
+  for (size_t l = 1; l < lanes.size(); ++l) {
+    if (lanes[l].depth == 0) continue;
+    const Lane& outer = lanes[l - 1];
+    EventId o = outer.begin;
+    for (EventId e = lanes[l].begin; e < lanes[l].end; ++e) {
+      while (o + 1 < outer.end && t.start(o + 1) <= t.start(e)) ++o;
+      if (o < outer.end && t.start(o) <= t.start(e)) all[e] = o;
+    }
+  }
+  return all;
+}
+
+std::vector<TraceStep> trace_steps(const Trace& t) {
+  std::vector<TraceStep> steps;
+  for (uint32_t l = 0; l < t.lanes().size(); ++l) {
+    const Lane& lane = t.lanes()[l];
+    if (t.rows()[lane.row].gpu) continue;
+    for (EventId e = lane.begin; e < lane.end; ++e) {
+      std::string_view name = t.event_name(e);
+      if (!name.starts_with("ProfilerStep#") || t.duration(e) == 0) continue;
+      steps.push_back({std::strtoll(std::string(name.substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
+    }
+  }
+  std::sort(steps.begin(), steps.end(), [](const TraceStep& a, const TraceStep& b) { return a.start < b.start; });
+  if (steps.empty() && t.size()) steps.push_back({-1, t.begin(), t.finish(), 0});
+  return steps;
+}
+
+int64_t union_length(std::vector<std::pair<int64_t, int64_t>>& intervals) {
+  std::sort(intervals.begin(), intervals.end());
+  int64_t total = 0, reached = INT64_MIN;
+  for (auto [from, to] : intervals) {
+    from = std::max(from, reached);
+    if (to <= from) continue;
+    total += to - from;
+    reached = to;
+  }
+  return total;
+}
+
+}  // namespace tenon::tracing

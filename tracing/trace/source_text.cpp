@@ -1,0 +1,199 @@
+#include "tracing/trace/source_text.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace tenon::trace {
+namespace {
+
+struct File {
+  int fd = -1;
+  ~File() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+/// A file without a name where there is room: TMPDIR, else /var/tmp, else /tmp.
+int nameless_file() {
+  for (const char* folder : {std::getenv("TMPDIR"), static_cast<char*>(nullptr), const_cast<char*>("/var/tmp"), const_cast<char*>("/tmp")}) {
+    if (!folder || !*folder) continue;
+    int fd = ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0) return fd;
+    std::string name = std::string(folder) + "/tenon-unpacked-XXXXXX";
+    fd = mkstemp(name.data());
+    if (fd >= 0) {
+      unlink(name.c_str());
+      return fd;
+    }
+  }
+  throw Error("no temporary file could be made to unpack into", "set TMPDIR to a folder with room");
+}
+
+void write_all(int fd, const char* data, size_t bytes, const std::string& path) {
+  while (bytes) {
+    ssize_t n = ::write(fd, data, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) throw Error(fmt::format("{} could not be unpacked: {}", path, std::strerror(errno)), "set TMPDIR to a folder with room");
+    data += n;
+    bytes -= static_cast<size_t>(n);
+  }
+}
+
+struct Archive {
+  archive* a = archive_read_new();
+  ~Archive() { archive_read_free(a); }
+};
+
+bool is_packed(std::string_view head) {
+  return head.starts_with("\x1f\x8b") || head.starts_with("\x28\xb5\x2f\xfd") || head.starts_with("PK\x03\x04");
+}
+
+std::string file_head(const std::string& path) {
+  File f{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (f.fd < 0) throw Error(fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
+  char head[8] = {};
+  ssize_t n = pread(f.fd, head, sizeof head, 0);
+  if (n < 0) throw Error(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
+  return {head, static_cast<size_t>(n)};
+}
+
+void open_archive(archive* a, const std::string& path, bool zip) {
+  if (zip) archive_read_support_format_zip(a);
+  else archive_read_support_format_raw(a), archive_read_support_filter_gzip(a), archive_read_support_filter_zstd(a);
+  if (archive_read_open_filename(a, path.c_str(), 1 << 20) != ARCHIVE_OK)
+    throw Error(fmt::format("{} cannot be unpacked: {}", path, archive_error_string(a) ? archive_error_string(a) : "damaged"));
+}
+
+bool is_trace_name(std::string_view name) {
+  for (std::string_view end : {".json", ".json.gz", ".trace", ".json.zst"})
+    if (name.ends_with(end)) return true;
+  return false;
+}
+
+/// Unpacks into `fd`; false where the data ends before its time.
+bool unpack(const std::string& path, const std::string& member, bool zip, int fd) {
+  Archive archive;
+  open_archive(archive.a, path, zip);
+  archive_entry* entry;
+  for (;;) {
+    int r = archive_read_next_header(archive.a, &entry);
+    if (r == ARCHIVE_EOF) throw Error(fmt::format("{} has no member {}", path, member.empty() ? "that is a trace" : member));
+    if (r < ARCHIVE_WARN) throw Error(fmt::format("{} cannot be unpacked: {}", path, archive_error_string(archive.a) ? archive_error_string(archive.a) : "damaged"));
+    if (!zip) break;
+    const char* name = archive_entry_pathname(entry);
+    if (name && (member.empty() ? is_trace_name(name) : member == name)) break;
+  }
+  // A trace unpacks to some tens of times its size; a bomb to thousands.
+  const uint64_t limit = std::max<uint64_t>(uint64_t{1} << 30, std::filesystem::file_size(path) * 300);
+  uint64_t total = 0;
+  std::string buffer(1 << 20, '\0');
+  for (;;) {
+    la_ssize_t n = archive_read_data(archive.a, buffer.data(), buffer.size());
+    if (n == 0) return true;
+    if (n < 0) return false;
+    total += static_cast<uint64_t>(n);
+    if (total > limit) throw Error(fmt::format("{} unpacks to more than {} times its size", path, 300), "unpack it yourself if that is meant");
+    write_all(fd, buffer.data(), static_cast<size_t>(n), path);
+  }
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> split_member(const std::string& path) {
+  size_t at = path.find(".zip!");
+  if (at == std::string::npos) return {path, {}};
+  return {path.substr(0, at + 4), path.substr(at + 5)};
+}
+
+std::vector<std::string> zip_members(const std::string& path) {
+  if (!file_head(path).starts_with("PK\x03\x04")) return {};
+  Archive archive;
+  open_archive(archive.a, path, true);
+  std::vector<std::string> names;
+  archive_entry* entry;
+  while (archive_read_next_header(archive.a, &entry) == ARCHIVE_OK) {
+    const char* name = archive_entry_pathname(entry);
+    if (name && is_trace_name(name)) names.push_back(name);
+  }
+  return names;
+}
+
+std::shared_ptr<const SourceText> SourceText::open(const std::string& whole, const std::string& member_given) {
+  auto [path, member] = split_member(whole);
+  if (!member_given.empty()) member = member_given;
+  std::shared_ptr<SourceText> text(new SourceText);
+  std::string head = file_head(path);
+  File f;
+  if (is_packed(head)) {
+    text->packed_ = true;
+    f.fd = nameless_file();
+    text->cut_short_ = !unpack(path, member, head.starts_with("PK"), f.fd);
+    // A gzip inside a zip, or of a gzip: once more.
+    char inner[4] = {};
+    if (pread(f.fd, inner, 4, 0) == 4 && is_packed({inner, 4}) && !std::string_view(inner, 4).starts_with("PK")) {
+      File outer{f.fd};
+      f.fd = nameless_file();
+      text->cut_short_ |= !unpack(fmt::format("/proc/self/fd/{}", outer.fd), {}, false, f.fd);
+    }
+  } else {
+    f.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (f.fd < 0) throw Error(fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
+  }
+  struct stat s {};
+  if (fstat(f.fd, &s) != 0 || S_ISDIR(s.st_mode)) throw Error(fmt::format("{} is no file that can be read", path));
+  text->map(f.fd, static_cast<size_t>(s.st_size), path);
+  return text;
+}
+
+std::shared_ptr<const SourceText> SourceText::open_like(const std::string& path, uint64_t bytes) {
+  try {
+    auto text = open(path);
+    return text->bytes().size() == bytes ? text : nullptr;
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const SourceText> SourceText::of(std::string bytes) {
+  std::shared_ptr<SourceText> text(new SourceText);
+  text->owned_ = std::move(bytes);
+  text->bytes_ = text->owned_;
+  return text;
+}
+
+void SourceText::map(int file, size_t bytes, const std::string& path) {
+  if (bytes == 0) return;
+  mapped_ = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+  if (mapped_ == MAP_FAILED) {
+    mapped_ = nullptr;
+    throw Error(fmt::format("{} cannot be mapped into memory: {}", path, std::strerror(errno)));
+  }
+  madvise(mapped_, bytes, MADV_SEQUENTIAL);
+  bytes_ = {static_cast<const char*>(mapped_), bytes};
+}
+
+SourceText::~SourceText() {
+  if (mapped_) munmap(mapped_, bytes_.size());
+}
+
+void SourceText::forget(size_t from, size_t to) const {
+  if (!mapped_) return;
+  constexpr size_t kPage = 4096;
+  from = (from + kPage - 1) / kPage * kPage;
+  to = to / kPage * kPage;
+  if (from < to) madvise(static_cast<char*>(mapped_) + from, to - from, MADV_DONTNEED);
+}
+
+}  // namespace tenon::trace

@@ -1,0 +1,41 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::trace {
+
+/// The text of a file as one piece of memory: mapped where it is plain, unpacked into a nameless temporary file and mapped where it is
+/// gzip, zstd or a member of a zip. A packed file that is cut short gives what it holds.
+class SourceText {
+ public:
+  /// `member`: of a zip; empty for the only (or first) one. Throws Error naming the file.
+  static std::shared_ptr<const SourceText> open(const std::string& path, const std::string& member = {});
+  /// Null where the file is gone or its text has another length now.
+  static std::shared_ptr<const SourceText> open_like(const std::string& path, uint64_t bytes);
+  static std::shared_ptr<const SourceText> of(std::string text);
+  ~SourceText();
+  SourceText(const SourceText&) = delete;
+
+  std::string_view bytes() const { return bytes_; }
+  bool cut_short() const { return cut_short_; }
+  bool packed() const { return packed_; }
+  /// The pages of [from, to) are not needed for now: they no longer count as this process's memory.
+  void forget(size_t from, size_t to) const;
+
+ private:
+  SourceText() = default;
+  void map(int file, size_t bytes, const std::string& path);
+  std::string owned_;
+  std::string_view bytes_;
+  void* mapped_ = nullptr;
+  bool cut_short_ = false, packed_ = false;
+};
+
+/// "dir/traces.zip!rank0.json" is the member rank0.json of the zip; a plain path has no member.
+std::pair<std::string, std::string> split_member(const std::string& path);
+/// The traces of a zip; empty where `path` is none.
+std::vector<std::string> zip_members(const std::string& path);
+
+}  // namespace tenon::trace

@@ -1,0 +1,401 @@
+#include "tracing/trace/store_builder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace tenon::trace {
+namespace {
+constexpr size_t kDeepestLane = 4095;
+constexpr int64_t kRounding = 1000;  // times of PyTorch before 2.4 are whole microseconds
+}
+
+uint32_t StoreBuilder::row_of(std::string_view pid, std::string_view tid) {
+  uint64_t key = static_cast<uint64_t>(row_texts_.of(pid)) << 32 | row_texts_.of(tid);
+  auto [it, fresh] = row_by_key_.emplace(key, static_cast<uint32_t>(rows_.size()));
+  if (fresh) {
+    rows_.emplace_back();
+    Row row;
+    row.pid = unescape(pid);
+    row.tid = unescape(tid);
+    row.pid_number = std::strtoll(row.pid.c_str(), nullptr, 10);
+    row.tid_number = std::strtoll(row.tid.c_str(), nullptr, 10);
+    out_->rows_.push_back(std::move(row));
+  }
+  return it->second;
+}
+
+void StoreBuilder::number_texts() {
+  for (const Part& p : parts_) {
+    mended_.add(p.mended);
+    auto& names = name_map_.emplace_back();
+    for (size_t i = 0; i < p.names.size(); ++i) {
+      std::string_view raw = p.names[static_cast<uint32_t>(i)];
+      bool plain = true;
+      for (char c : raw) plain &= c != '\\' && static_cast<signed char>(c) >= 0;
+      if (plain) {
+        names.push_back(names_.of(raw));
+        continue;
+      }
+      Mended once;
+      names.push_back(names_.own(unescape(raw, &once, p.begin)));
+      for (int m = 0; m < kMends; ++m)
+        for (uint64_t k = 0; once.count[m] && k < p.name_uses[i]; ++k) mended_.add(static_cast<Mend>(m), once.first[m]);
+    }
+    auto& categories = category_map_.emplace_back();
+    for (std::string_view raw : p.categories.texts()) categories.push_back(categories_.own(unescape(raw)));
+    auto& rows = row_map_.emplace_back();
+    for (auto [pid, tid] : p.row_ids) rows.push_back(row_of(pid, tid));
+  }
+  if (categories_.size() > 65535) throw Error("the trace has more than 65,535 categories");
+  for (std::string_view c : categories_.texts()) out_->categories_.push_back({std::string(c), kind_of(c), 0});
+}
+
+void StoreBuilder::gather_rows() {
+  std::vector<size_t> sizes(rows_.size());
+  for (size_t p = 0; p < parts_.size(); ++p)
+    for (size_t r = 0; r < parts_[p].rows.size(); ++r) sizes[row_map_[p][r]] += parts_[p].rows[r].size();
+  for (size_t r = 0; r < rows_.size(); ++r) rows_[r].events.reserve(sizes[r]);
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    Part& part = parts_[p];
+    std::vector<size_t> before;
+    for (size_t r = 0; r < part.rows.size(); ++r) {
+      RowData& to = rows_[row_map_[p][r]];
+      before.push_back(to.events.size());
+      for (PartEvent e : part.rows[r]) {
+        e.name = name_map_[p][e.name];
+        e.category = static_cast<uint16_t>(category_map_[p][e.category]);
+        to.events.push_back(e);
+      }
+      std::vector<PartEvent>().swap(part.rows[r]);
+    }
+    for (const Part::Correlated& c : part.correlated)
+      rows_[row_map_[p][c.row]].correlated.emplace_back(static_cast<uint32_t>(before[c.row] + c.index), c.id);
+    std::vector<Part::Correlated>().swap(part.correlated);
+  }
+}
+
+// Asynchronous slices: a begin and the next end of its id. They overlap as they like; lanes keep them apart.
+void StoreBuilder::gather_asyncs() {
+  struct End {
+    AsyncEnd e;
+    uint32_t row, name;
+    uint16_t category;
+    std::string_view id;
+  };
+  std::vector<End> all;
+  for (size_t p = 0; p < parts_.size(); ++p)
+    for (const AsyncEnd& a : parts_[p].asyncs)
+      all.push_back({a, row_map_[p][a.row], name_map_[p][a.name], static_cast<uint16_t>(category_map_[p][a.category]), parts_[p].flow_ids[a.id]});
+  std::stable_sort(all.begin(), all.end(), [](const End& a, const End& b) { return a.e.time < b.e.time; });
+  std::map<std::pair<uint32_t, std::string_view>, std::vector<std::pair<uint32_t, size_t>>> open;
+  for (const End& a : all) {
+    auto& events = rows_[a.row].events;
+    auto& stack = open[{a.row, a.id}];
+    if (a.e.phase == 'e') {
+      if (stack.empty()) {
+        mended_.add(Mend::unmatched_end, a.e.source);
+        continue;
+      }
+      PartEvent& begun = events[stack.back().second];
+      begun.duration = a.e.time - begun.start;
+      begun.phase = 'X';
+      stack.pop_back();
+      continue;
+    }
+    if (a.e.phase == 'b') stack.emplace_back(a.row, events.size());
+    events.push_back({a.e.time, 0, a.e.source, a.name, a.category, static_cast<uint8_t>(a.e.phase == 'n' ? kInstant : 0), a.e.phase});
+  }
+}
+
+void StoreBuilder::match_begins(RowData& row) {
+  std::vector<uint32_t> ends;
+  for (uint32_t i = 0; i < row.events.size(); ++i)
+    if (row.events[i].phase == 'B' || row.events[i].phase == 'E') ends.push_back(i);
+  if (ends.empty()) return;
+  std::stable_sort(ends.begin(), ends.end(), [&](uint32_t a, uint32_t b) { return row.events[a].start < row.events[b].start; });
+  std::vector<uint32_t> open;
+  for (uint32_t i : ends) {
+    PartEvent& e = row.events[i];
+    if (e.phase == 'B') {
+      open.push_back(i);
+    } else if (open.empty()) {
+      mended_.add(Mend::unmatched_end, e.source);
+    } else {
+      PartEvent& begun = row.events[open.back()];
+      begun.duration = e.start - begun.start;
+      begun.phase = 'X';
+      open.pop_back();
+    }
+  }
+}
+
+void StoreBuilder::sort_row(RowData& row) {
+  struct Key {
+    int64_t start, duration;
+    uint32_t index;
+  };
+  std::vector<Key> keys;
+  keys.reserve(row.events.size());
+  for (uint32_t i = 0; i < row.events.size(); ++i) {
+    PartEvent& e = row.events[i];
+    if (e.phase == 'E') continue;
+    if (e.phase == 'B' || e.phase == 'b') {
+      e.duration = std::max<int64_t>(0, last_end_ - e.start);
+      e.flags |= kUnfinished;
+    }
+    keys.push_back({e.start, e.duration, i});
+  }
+  auto before = [](const Key& a, const Key& b) {
+    if (a.start != b.start) return a.start < b.start;
+    if (a.duration != b.duration) return a.duration > b.duration;
+    return a.index < b.index;
+  };
+  if (!std::is_sorted(keys.begin(), keys.end(), before)) std::sort(keys.begin(), keys.end(), before);
+  // An event goes to the lane after the last one that still lasts: nested slices come to lie under each other, and what overlaps
+  // without being nested gets a lane of its own.
+  std::vector<int64_t> ends;
+  row.order.reserve(keys.size());
+  row.depth.reserve(keys.size());
+  for (const Key& k : keys) {
+    while (!ends.empty() && ends.back() <= k.start) ends.pop_back();
+    // Two that follow each other may overlap by a rounding error; the second is no part of the first for that.
+    while (!ends.empty() && ends.back() - k.start <= kRounding && ends.back() < k.start + k.duration) ends.pop_back();
+    row.order.push_back(k.index);
+    row.depth.push_back(static_cast<uint16_t>(std::min(ends.size(), kDeepestLane)));
+    // Deeper than that, slices share the last lane: no stack of calls is so deep, and what is must not cost a lane each.
+    if (ends.size() > kDeepestLane) ends.back() = std::max(ends.back(), k.start + k.duration);
+    else ends.push_back(k.start + k.duration);
+  }
+}
+
+void StoreBuilder::name_rows() {
+  auto& rows = out_->rows_;
+  auto whole_process = [&](uint32_t row, auto&& f) {
+    for (size_t r = 0; r < rows.size(); ++r)
+      if (rows[r].pid == rows[row].pid) f(rows[r]);
+  };
+  for (size_t p = 0; p < parts_.size(); ++p)
+    for (const RowName& n : parts_[p].row_names) {
+      uint32_t row = row_map_[p][n.row];
+      switch (n.what) {
+        case 'p': whole_process(row, [&](Row& r) { r.process = n.text; }); break;
+        case 'P': whole_process(row, [&](Row& r) { r.process_order = std::strtoll(n.text.c_str(), nullptr, 10); }); break;
+        case 'l': whole_process(row, [&](Row& r) { r.labels = n.text; }); break;
+        case 't': rows[row].thread = n.text; break;
+        default: rows[row].order = std::strtoll(n.text.c_str(), nullptr, 10);
+      }
+    }
+  for (size_t r = 0; r < rows.size(); ++r)
+    for (const PartEvent& e : rows_[r].events) {
+      Kind k = out_->categories_[e.category].kind;
+      if (on_gpu(k)) {
+        rows[r].gpu = true;
+        break;
+      }
+    }
+}
+
+void StoreBuilder::write_columns() {
+  OwnedTrace& out = *out_;
+  // Rows in the order in which people look at them.
+  std::vector<uint32_t> row_order(rows_.size());
+  for (uint32_t i = 0; i < rows_.size(); ++i) row_order[i] = i;
+  std::stable_sort(row_order.begin(), row_order.end(), [&](uint32_t a, uint32_t b) {
+    const Row &x = out.rows_[a], &y = out.rows_[b];
+    return std::tie(x.process_order, x.gpu, x.pid_number, x.pid, x.order, x.tid_number, x.tid) < std::tie(y.process_order, y.gpu, y.pid_number, y.pid, y.order, y.tid_number, y.tid);
+  });
+  size_t total = 0;
+  for (const RowData& r : rows_) total += r.order.size();
+  if (total >= kNone) throw Error("the trace has more than 4,294,967,294 events");
+  for (auto* column : {&out.start_, &out.duration_}) column->resize(total);
+  out.name_.resize(total);
+  out.source_at_.resize(total);
+  out.category_.resize(total);
+  out.flags_.resize(total);
+
+  std::vector<Row> sorted_rows;
+  std::vector<RowData> sorted_data;
+  EventId at = 0;
+  std::vector<EventId> row_begin;
+  for (uint32_t r : row_order) {
+    RowData& data = rows_[r];
+    Row row = std::move(out.rows_[r]);
+    row.first_lane = static_cast<uint32_t>(out.lanes_.size());
+    row.events = data.order.size();
+    uint32_t deepest = 0;
+    for (uint16_t d : data.depth) deepest = std::max<uint32_t>(deepest, d + 1u);
+    row.lanes = deepest;
+    std::vector<EventId> counts(deepest);
+    for (uint16_t d : data.depth) ++counts[d];
+    for (uint32_t d = 0; d < deepest; ++d) {
+      out.lanes_.push_back({static_cast<uint32_t>(sorted_rows.size()), d, at, at + counts[d]});
+      at += counts[d];
+    }
+    sorted_rows.push_back(std::move(row));
+    sorted_data.push_back(std::move(data));
+  }
+  out.rows_ = std::move(sorted_rows);
+  for (auto& [key, row] : row_by_key_) row = static_cast<uint32_t>(std::find(row_order.begin(), row_order.end(), row) - row_order.begin());
+  for (auto& map : row_map_)
+    for (uint32_t& row : map) row = static_cast<uint32_t>(std::find(row_order.begin(), row_order.end(), row) - row_order.begin());
+  rows_ = std::move(sorted_data);
+
+  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) {
+    RowData& data = rows_[static_cast<size_t>(r)];
+    const Row& row = out.rows_[static_cast<size_t>(r)];
+    std::vector<EventId> next;
+    for (uint32_t d = 0; d < row.lanes; ++d) next.push_back(out.lanes_[row.first_lane + d].begin);
+    if (!data.correlated.empty()) data.id.assign(data.events.size(), kNone);
+    for (size_t i = 0; i < data.order.size(); ++i) {
+      const PartEvent& e = data.events[data.order[i]];
+      EventId id = next[data.depth[i]]++;
+      out.start_[id] = e.start;
+      out.duration_[id] = e.duration;
+      out.name_[id] = e.name;
+      out.source_at_[id] = e.source;
+      out.category_[id] = e.category;
+      out.flags_[id] = e.flags;
+      if (!data.id.empty()) data.id[data.order[i]] = id;
+    }
+    std::vector<PartEvent>().swap(data.events);
+    std::vector<uint32_t>().swap(data.order);
+    std::vector<uint16_t>().swap(data.depth);
+  });
+  for (uint16_t c : out.category_) ++out.categories_[c].events;
+
+  out.name_text_.clear();
+  for (std::string_view n : names_.texts()) {
+    out.name_text_ += n;
+    out.name_end_list_.push_back(out.name_text_.size());
+  }
+  out.columns_ = {out.start_, out.duration_, out.name_, out.source_at_, out.category_, out.flags_};
+  out.name_ends_ = out.name_end_list_;
+  out.name_bytes_ = out.name_text_;
+}
+
+// A kernel, copy or fill belongs to the call of the same correlation number; of several (ranks in one file), to the last one before it.
+void StoreBuilder::link_launches() {
+  std::vector<std::pair<int64_t, EventId>> calls, ran;
+  for (const RowData& row : rows_)
+    for (auto [index, correlation] : row.correlated) {
+      EventId e = row.id[index];
+      if (e == kNone) continue;
+      Kind k = out_->kind(e);
+      if (k == Kind::runtime) calls.emplace_back(correlation, e);
+      else if (on_gpu(k)) ran.emplace_back(correlation, e);
+    }
+  auto by_time = [&](const auto& a, const auto& b) { return std::tuple(a.first, out_->start(a.second), a.second) < std::tuple(b.first, out_->start(b.second), b.second); };
+  std::sort(calls.begin(), calls.end(), by_time);
+  for (auto [correlation, e] : ran) {
+    auto first = std::lower_bound(calls.begin(), calls.end(), correlation, [](const auto& c, int64_t v) { return c.first < v; });
+    EventId call = kNone;
+    for (; first != calls.end() && first->first == correlation; ++first)
+      if (call == kNone || out_->start(first->second) <= out_->start(e)) call = first->second;
+    if (call != kNone) out_->launch_list_.push_back({call, e});
+  }
+  std::sort(out_->launch_list_.begin(), out_->launch_list_.end(), [](const Link& a, const Link& b) { return a.to < b.to; });
+  out_->launches_ = out_->launch_list_;
+}
+
+EventId StoreBuilder::enclosing(uint32_t row, int64_t time) const {
+  const Row& r = out_->rows_[row];
+  for (uint32_t d = r.lanes; d-- > 0;) {
+    EventId e = out_->at(r.first_lane + d, time);
+    if (e != kNone) return e;
+  }
+  return kNone;
+}
+
+void StoreBuilder::link_flows() {
+  struct End {
+    std::string_view id;
+    uint32_t row;
+    int64_t time;
+    bool begin;
+  };
+  std::vector<End> ends;
+  for (size_t p = 0; p < parts_.size(); ++p)
+    for (const FlowEnd& f : parts_[p].flows) ends.push_back({parts_[p].flow_ids[f.id], row_map_[p][f.row], f.time, f.begin});
+  std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.id < b.id; });
+  for (size_t i = 0; i < ends.size();) {
+    size_t j = i, begins = 0;
+    while (j < ends.size() && ends[j].id == ends[i].id) begins += ends[j++].begin;
+    if (begins == 0 || begins == j - i) {
+      for (size_t k = i; k < j; ++k) mended_.add(Mend::orphan_flow, 0);
+    } else if (ends[i].id.starts_with("fwdbwd") || ends[i].id.starts_with("forward_backward")) {
+      const End *from = nullptr, *to = nullptr;
+      for (size_t k = i; k < j; ++k) (ends[k].begin ? from : to) = &ends[k];
+      EventId a = enclosing(from->row, from->time), b = enclosing(to->row, to->time);
+      if (a != kNone && b != kNone) out_->forward_backward_list_.push_back({a, b});
+    }
+    i = j;
+  }
+  std::sort(out_->forward_backward_list_.begin(), out_->forward_backward_list_.end(),
+            [](const Link& a, const Link& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+  out_->forward_backward_ = out_->forward_backward_list_;
+}
+
+void StoreBuilder::gather_counters() {
+  std::map<std::string_view, std::vector<std::pair<int64_t, double>>> series;
+  for (const Part& p : parts_) {
+    for (const CounterPoint& c : p.counters) series[p.series[c.series]].emplace_back(c.time, c.value);
+    out_->memory_list_.insert(out_->memory_list_.end(), p.memory.begin(), p.memory.end());
+  }
+  for (auto& [name, points] : series) {
+    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    Counter c;
+    c.name = name;
+    for (auto [t, v] : points) {
+      c.time.push_back(t);
+      c.value.push_back(v);
+    }
+    out_->counters_.push_back(std::move(c));
+  }
+  std::stable_sort(out_->memory_list_.begin(), out_->memory_list_.end(), [](const MemoryEvent& a, const MemoryEvent& b) { return a.time < b.time; });
+  out_->memory_ = out_->memory_list_;
+}
+
+std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, uint64_t source_bytes) {
+  out_ = std::make_shared<OwnedTrace>();
+  number_texts();
+  gather_rows();
+  gather_asyncs();
+  for (RowData& r : rows_) {
+    match_begins(r);
+    for (const PartEvent& e : r.events) last_end_ = std::max(last_end_, e.start + e.duration);
+  }
+  name_rows();
+  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)]); });
+  for (const RowData& r : rows_)
+    for (uint32_t i : r.order)
+      if (r.events[i].flags & kUnfinished) mended_.add(Mend::unmatched_begin, r.events[i].source);
+  write_columns();
+  link_launches();
+  out_->finish_levels();
+  link_flows();
+  gather_counters();
+
+  OwnedTrace& out = *out_;
+  out.metadata_ = outline.metadata;
+  out.source_bytes_ = source_bytes;
+  if (out.size()) {
+    out.begin_ = *std::min_element(out.start_.begin(), out.start_.end());
+    for (size_t e = 0; e < out.size(); ++e) out.finish_ = std::max(out.finish_, e ? out.start_[e] + out.duration_[e] : out.start_[0] + out.duration_[0]);
+    out.finish_ = std::max(out.finish_, out.begin_);
+  }
+  out.base_ = std::strtoll(out.metadata("baseTimeNanoseconds").c_str(), nullptr, 10);
+  std::string distributed = out.metadata("distributedInfo");
+  if (size_t at = distributed.find("\"rank\""); at != std::string::npos) {
+    at = distributed.find_first_of("0123456789", at);
+    if (at != std::string::npos) out.rank_ = std::strtoll(distributed.c_str() + at, nullptr, 10);
+  }
+  for (int m = 0; m < kMends; ++m)
+    if (mended_.count[m]) out.repairs_.push_back({name(static_cast<Mend>(m)), mended_.count[m], mended_.first[m]});
+  return out_;
+}
+
+}  // namespace tenon::trace

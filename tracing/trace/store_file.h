@@ -1,0 +1,23 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "tracing/trace/trace_store.h"
+
+namespace tenon::trace {
+
+/// What says whether a saved store still belongs to its file.
+struct FileKey {
+  std::string path;        ///< absolute
+  uint64_t bytes = 0;
+  int64_t changed_ns = 0;  ///< time of the last change
+  std::string hash;        ///< SHA-256 of the first and last 64 KiB
+};
+FileKey file_key(const std::string& path);
+
+/// Saves the store of a text of some megabytes or more where cache_path() says, or in the user's cache folder; quietly not at all where neither can be written.
+void save_store(const Trace& trace, const FileKey& key);
+/// The saved store of a file, mapped; null where there is none, or it belongs to other bytes, or is damaged.
+std::shared_ptr<const Trace> load_store(const std::string& path);
+
+}  // namespace tenon::trace
