@@ -1,0 +1,43 @@
+#pragma once
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "engine/nn/loss.h"
+#include "engine/ops/criterion.h"
+
+// What the definitions of losses share.
+namespace tenon::nn {
+
+inline AttrDef reduction_attr(const char* fallback = "mean") {
+  return {"reduction", std::string(fallback), 0, 0, "mean, sum, or none (one value an element or row)"};
+}
+inline Reduction reduction(const LayerArgs& a) { return reduction_of(a.text("reduction")); }
+
+/// Numbers separated by commas as a tensor of `like`'s dtype, [count]; undefined for an empty text.
+inline Tensor weights(const LayerArgs& a, const char* attr, const Tensor& like) {
+  std::string text = a.text(attr);
+  if (text.empty()) return {};
+  std::vector<double> values;
+  std::stringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) {
+    try {
+      size_t used = 0;
+      values.push_back(std::stod(part, &used));
+      if (part.find_first_not_of(" \t", used) != std::string::npos) throw std::invalid_argument(part);
+    } catch (const std::exception&) {
+      throw Error(std::string(attr) + " has \"" + part + "\", which is no number", "numbers separated by commas: 1, 0.5, 2");
+    }
+  }
+  DType t = like.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  Tensor w = empty({static_cast<int64_t>(values.size())}, t);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (t == DType::f64) w.data<double>()[i] = values[i];
+    else w.data<float>()[i] = static_cast<float>(values[i]);
+  }
+  return w;
+}
+inline AttrDef weights_attr(const char* name, const char* help) { return {name, std::string(), 0, 0, help}; }
+
+}  // namespace tenon::nn
