@@ -1,6 +1,7 @@
 // tenon train, eval.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -39,6 +40,13 @@ const char* word(State s) {
   return "";
 }
 
+/// "test accuracy 91.20 %", "test mean iou 0.8123".
+std::string metric_text(const std::string& name, double value) {
+  std::string words = name;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return name.ends_with("accuracy") ? fmt::format("{} {:.2f} %", words, 100 * value) : fmt::format("{} {:.4f}", words, value);
+}
+
 /// Turns metric points, which come one quantity at a time, into one record a step.
 class Records {
  public:
@@ -54,21 +62,23 @@ class Records {
   }
   /// Lines for people, at most once each.
   std::vector<std::string> lines() { return std::exchange(lines_, {}); }
-  double test_accuracy = NAN, test_loss = NAN;  ///< the last ones
+  /// The last evaluation in words: "test loss 0.3, test accuracy 91.20 %"; empty where there was none.
+  std::string judged;
 
  private:
   void give(const RunStatus& s, int64_t step, const std::map<std::string, double>& values) {
     const int64_t epoch = s.steps_per_epoch > 0 ? (step - 1) / s.steps_per_epoch : 0;
-    if (auto at = values.find("test_loss"); at != values.end()) test_loss = at->second;
-    if (auto at = values.find("test_accuracy"); at != values.end()) test_accuracy = at->second;
+    if (values.contains("test_loss")) {
+      judged = fmt::format("test loss {:.4f}", values.at("test_loss"));
+      for (const auto& [name, value] : values)
+        if (name.starts_with("test_") && name != "test_loss") judged += ", " + metric_text(name, value);
+    }
     if (json_) {
       nlohmann::json j = {{"step", step}, {"epoch", epoch}};
       for (const auto& [name, value] : values) j[name] = value;
       print_json(j);
     } else if (values.contains("test_loss")) {
-      const std::string accuracy = values.contains("test_accuracy") ? fmt::format(", test accuracy {:.2f} %", 100 * test_accuracy) : "";
-      lines_.push_back(fmt::format("epoch {}/{}: step {}, test loss {:.4f}{}", std::min(epoch + 1, s.epochs), s.epochs, count_text(step),
-                                   test_loss, accuracy));
+      lines_.push_back(fmt::format("epoch {}/{}: step {}, {}", std::min(epoch + 1, s.epochs), s.epochs, count_text(step), judged));
     }
   }
 
@@ -150,6 +160,7 @@ int train(const Args& args) {
     nlohmann::json end = {{"run", info.name},        {"status", word(s.state)}, {"step", info.steps}, {"total_steps", info.total_steps},
                           {"seconds", info.seconds}, {"best", info.best}};
     if (!s.error.empty()) end["error"] = s.error;
+    if (s.skipped > 0) end["skipped"] = {{"steps", s.skipped}, {"last_step", s.skipped_step}, {"parameter", s.skipped_for}};
     print_json(end);
   }
   if (s.state == State::failed) throw Error(fmt::format("run {} failed: {}", info.name, s.error));
@@ -159,7 +170,10 @@ int train(const Args& args) {
                       args.word(0), info.name));
   else
     print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps), duration_text(info.seconds),
-                      std::isnan(records.test_accuracy) ? "" : fmt::format(", test accuracy {:.2f} %", 100 * records.test_accuracy)));
+                      records.judged.empty() ? "" : ", " + records.judged));
+  if (s.skipped > 0)
+    print(fmt::format("{} of the steps changed nothing, because a scaled gradient overflowed; the last one was step {}, where it was that of {}\n",
+                      count_text(s.skipped), count_text(s.skipped_step), s.skipped_for));
   return 0;
 }
 
@@ -176,12 +190,14 @@ int evaluate(const Args& args) {
   bar.clear();
   if (args.json()) {
     nlohmann::json j = {{"run", run.name}, {"step", step}, {"loss", e.loss}, {"samples", e.samples}};
-    if (e.accuracy >= 0) j.update({{"accuracy", e.accuracy}, {"correct", e.correct}});
+    for (const Judgement& m : e.judgements) j[m.name] = m.value;
+    if (e.accuracy >= 0) j["correct"] = e.correct;
     print_json(j);
     return 0;
   }
-  print(fmt::format("run {} at step {}: test loss {:.4f}{} ({} samples)\n", run.name, count_text(step), e.loss,
-                    e.accuracy >= 0 ? fmt::format(", test accuracy {:.2f} %", 100 * e.accuracy) : "", count_text(e.samples)));
+  std::string judged;
+  for (const Judgement& m : e.judgements) judged += ", " + metric_text("test_" + m.name, m.value);
+  print(fmt::format("run {} at step {}: test loss {:.4f}{} ({} samples)\n", run.name, count_text(step), e.loss, judged, count_text(e.samples)));
   return 0;
 }
 

@@ -32,9 +32,9 @@ ModelSpec clicks(I users, I items) {
   c.join("user_item", "Mul", {"user.table", "item.table"});
   c.join("history_item", "Mul", {"history.table", "item.table"});
   c.join("counts_item", "Mul", {"counts.3", "item.table"});
-  c.join("single", "Cat", {"counts.3", "user.table", "item.table", "place.table"});
-  c.join("pairs", "Cat", {"user_item", "history_item", "counts_item", "history.table"});
-  c.join("all", "Cat", {"single", "pairs"});
+  c.join("single", "Concat", {"counts.3", "user.table", "item.table", "place.table"});
+  c.join("pairs", "Concat", {"user_item", "history_item", "counts_item", "history.table"});
+  c.join("all", "Concat", {"single", "pairs"});
   c.add("top.0", "Linear", {{"out_features", I{64}}}).add("top.1", "ReLU").add("top.2", "Linear", {{"out_features", I{1}}});
   return c.done();
 }

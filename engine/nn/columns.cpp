@@ -1,10 +1,9 @@
-// Layers that take inputs apart, put them together and change their type.
+// Layers that take columns out of an input and change their type.
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "engine/model/layer_registry.h"
 #include "engine/nn/functional.h"
-#include "engine/ops/join.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
 
@@ -20,21 +19,6 @@ int axis_of(int64_t axis, const Shape& s) {
 }
 
 const bool layers[] = {
-    register_layer({{.type = "Cat",
-                     .group = "Shape",
-                     .help = "Joins up to four tensors along an axis; the others agree.",
-                     .inputs = 4,
-                     .attrs = {{"dim", int64_t{1}, -7, 7, "axis along which they are joined; 1: channels or features"}},
-                     .optional = 2},
-                    [](const LayerArgs& a) -> Made {
-                      int dim = axis_of(a.integer("dim"), a.inputs[0].shape);
-                      return nary(fmt::format("Cat(dim {})", dim), 4, [dim](std::span<const Tensor> in) {
-                        std::vector<Tensor> parts;
-                        for (const Tensor& t : in)
-                          if (t) parts.push_back(t);
-                        return cat(parts, dim);
-                      });
-                    }}),
     register_layer({{.type = "Narrow",
                      .group = "Shape",
                      .help = "Some places of an axis: length of them from start on. A negative start counts from the end.",

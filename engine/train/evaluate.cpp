@@ -61,7 +61,7 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
     std::optional<AutocastScope> autocast;
     if (low) autocast.emplace(*low);
     Tensor output = (*model)(batch.x);
-    loss += item(task->loss(output, target_of(batch))) * static_cast<double>(n);
+    loss += item(task->loss(output, target_of(batch))) * (task->sums() ? 1.0 : static_cast<double>(n));
     autocast.reset();
     e.samples += n;
     Tensor scores = task->scores(output), answers = task->answers(target_of(batch));

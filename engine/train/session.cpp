@@ -125,7 +125,7 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, bool observed)
   double total_loss = 0;
   for (int64_t part = 0; part < parts; ++part) {
     int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
-    double share = static_cast<double>(count) / static_cast<double>(n);
+    double share = task->sums() ? 1 : static_cast<double>(count) / static_cast<double>(n);
     Tensor loss;
     {
       PhaseScope phase(Phase::forward);

@@ -31,7 +31,14 @@ Task::Task(const Recipe& recipe, const data::Dataset& set, const Meta& input, co
   view_ = {itself ? "reconstruction" : set.task(), itself ? 0 : set.classes(), set.bytes_per_token()};
   const nn::Targets& takes = loss_.def().targets;
   class_loss_ = has_classes(view_.task) && takes.classes;
+  takes_shares_ = takes.values;
   const LayerInfo& info = loss_.def().info;
+  for (const AttrDef& a : info.attrs)
+    if (a.name == "reduction") {
+      if (recipe.text("loss.reduction") == "none")
+        throw Error::usage("loss.reduction = none gives a loss for each target; a training step needs one number", "use mean or sum");
+      sums_ = recipe.text("loss.reduction") == "sum";
+    }
   if (info.inputs - info.optional > 2)
     throw Error::usage(fmt::format("loss.type = {} compares {} tensors; a training step has an output and a target", recipe.text("loss.type"),
                                    info.inputs - info.optional));
@@ -41,7 +48,7 @@ Task::Task(const Recipe& recipe, const data::Dataset& set, const Meta& input, co
     check_classes(name, output.shape, target.shape);
     return;
   }
-  if (!takes.values)
+  if (takes.classes)
     throw Error::usage(fmt::format("loss.type = {} needs classes; the targets of data set {} are values", recipe.text("loss.type"), name),
                        "use a loss of values, such as loss.type = mse");
   if (target.dtype != DType::f32)
@@ -84,7 +91,7 @@ Tensor Task::loss(const Tensor& output, const Tensor& target) const {
   // A mixture of two samples has a share of each class instead of one.
   const bool shares = target.dtype() != DType::i64;
   if (class_loss_ && !shares) return loss_(x, reshape(target, {-1}));
-  if (class_loss_) return neg(mean(sum(mul(target, log_softmax(x, -1)), {-1})));
+  if (class_loss_ && !takes_shares_) return neg(mean(sum(mul(target, log_softmax(x, -1)), {-1})));
   return loss_(x, shares ? target : one_hot(reshape(target, {-1}), view_.classes, x.dtype() == DType::f64 ? DType::f64 : DType::f32));
 }
 

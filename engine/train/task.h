@@ -22,7 +22,9 @@ class Task {
   const TaskView& view() const { return view_; }
   /// Targets a sample has: tokens of a text, pixels of a mask; 1 for most.
   int64_t targets_per_sample() const { return targets_; }
-  /// Of an output batch and its targets: a tensor without axes, the mean over the targets.
+  /// Whether the loss of a batch is the sum over its targets instead of the mean.
+  bool sums() const { return sums_; }
+  /// Of an output batch and its targets: a tensor without axes.
   Tensor loss(const Tensor& output, const Tensor& target) const;
   /// The form that meters take.
   Tensor scores(const Tensor& output) const;
@@ -34,7 +36,7 @@ class Task {
 
   TaskView view_;
   nn::Loss loss_;
-  bool class_loss_ = true;
+  bool class_loss_ = true, takes_shares_ = false, sums_ = false;
   int class_axis_ = 1;  ///< of the batch
   int64_t targets_ = 1;
 };

@@ -59,6 +59,11 @@ TEST(MicroBatches, AddUpToTheLargeBatch) {
     TrainingSession s(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"data.micro_batches", parts}}));
     run(s, 15);
     EXPECT_LT(distance(whole.save(), s.save()), 2e-6) << parts;
+    // The same where the loss is a sum.
+    TrainingSession sum(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.lr", "0.001"}, {"loss.reduction", "sum"}}));
+    TrainingSession in_parts(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.lr", "0.001"}, {"loss.reduction", "sum"}, {"data.micro_batches", parts}}));
+    run(sum, 8), run(in_parts, 8);
+    EXPECT_LT(distance(sum.save(), in_parts.save()), 2e-6) << parts;
   }
 }
 
@@ -246,6 +251,7 @@ TEST(Tasks, EndsThatDoNotFitAreRefused) {
   auto made = [](const ModelSpec& m, const Settings& set) { return error_of([&] { TrainingSession s(m, recipe(set)); }); };
   EXPECT_SAYS(made(model(), {{"data.dataset", "series"}}), "takes samples of shape [2]");
   ModelSpec series = Chain("s", {64, 1}).add("f", "Flatten").add("o", "Linear", {{"out_features", I{2}}}).done();
+  EXPECT_SAYS(made(model(), {{"loss.reduction", "none"}}), "loss.reduction = none");
   EXPECT_SAYS(made(series, {{"data.dataset", "series"}}), "the targets of data set series are values");
   EXPECT_SAYS(made(series, {{"data.dataset", "series"}, {"loss.type", "mse"}}), "the targets of data set series have shape [1]");
   ModelSpec masks = Chain("m", {1, 32, 32}).add("c", "Conv2d", {{"out_channels", I{3}}, {"kernel_size", std::vector<I>{1, 1}}}).done();
