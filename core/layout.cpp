@@ -162,6 +162,9 @@ Layout Layout::expand(const Shape& to) const {
     // A new axis of size 1 is never stepped along; like PyTorch, it gets the stride that a step over all behind it would have.
     l.stride[i] = have != want || size.n == 0 ? 0 : !fresh ? stride[i - lead] : i + 1 < to.n ? l.size[i + 1] * l.stride[i + 1] : 1;
   }
+  int64_t count = 1;
+  for (int64_t n : l.size)
+    if (n && __builtin_mul_overflow(count, n, &count)) throw Error(fmt::format("expand: size {} has more elements than can be counted", to_string(to)));
   return l;
 }
 

@@ -240,6 +240,7 @@ void storage_release(Storage* s) {
 }
 
 AllocationLimit::AllocationLimit(size_t bytes) : saved_(t_allocation_limit) { t_allocation_limit = std::min(saved_, bytes); }
+size_t allocation_limit() { return t_allocation_limit; }
 AllocationLimit::~AllocationLimit() { t_allocation_limit = saved_; }
 
 PoolStats pool_stats() {

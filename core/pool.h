@@ -21,6 +21,9 @@ class AllocationLimit {
   size_t saved_;
 };
 
+/// The bound that holds on this thread; SIZE_MAX where there is none.
+size_t allocation_limit();
+
 struct PoolStats {
   int64_t live_bytes = 0;    ///< in blocks that are in use
   int64_t peak_bytes = 0;    ///< highest live_bytes, taken at every allocation above the small-block limit

@@ -102,7 +102,9 @@ struct Reader {
       const std::string where =
           fmt::format("{}: node {} ({})", name, node.name.empty() ? fmt::format("#{}", number) : node.name, node.op_type);
       if (node.op_type.empty()) throw Error(where + " has no operator");
-      for (const auto& a : n.attribute()) node.attributes.push_back(attribute(a, where, depth));
+      for (const auto& a : n.attribute())
+        if (a.type() != onnx::AttributeProto::TYPE_PROTO)  // the type of an empty optional: nothing reads it
+          node.attributes.push_back(attribute(a, where, depth));
       g.nodes.push_back(std::move(node));
       ++number;
     }

@@ -96,8 +96,9 @@ std::string onnx_bytes(const OnnxModel& model);
 
 /// A bare TensorProto: an input or output of the ONNX project's test cases.
 Tensor load_onnx_tensor(const std::string& path);
-/// The same where the declared type may be a sequence or an optional.
-OnnxItem load_onnx_item(const std::string& path, OnnxValue::Form form);
+/// The same where the declared type may be a sequence or an optional. Files whose writer had no bf16 hold its bits as uint16: they are read
+/// as what is declared.
+OnnxItem load_onnx_item(const std::string& path, const OnnxValue& declared);
 void save_onnx_tensor(const std::string& path, const std::string& name, const Tensor& t);
 
 /// Checks what load promises, and puts the nodes in an order in which every value is made before it is read.

@@ -31,7 +31,7 @@ TENON_ONNX_ITEMS(Loop) {
   if (body.outputs.size() < 1 + carried) throw Error("its body has fewer outputs than values are carried");
   const size_t scanned = body.outputs.size() - 1 - carried;
   const bool counted = c.has(0), conditional = c.has(1);
-  const int64_t trips = counted ? static_cast<int64_t>(item(c.in[0])) : INT64_MAX;
+  const int64_t trips = counted ? c.whole(0) : INT64_MAX;
   bool go = !conditional || item(c.in[1]) != 0;
   Items state(c.items.begin() + static_cast<int64_t>(std::min<size_t>(2, c.items.size())), c.items.end());
   std::vector<std::vector<Tensor>> slices(scanned);
@@ -127,7 +127,7 @@ TENON_ONNX_ITEMS(Scan) {
 }
 
 size_t place_in(const OnnxCall& c, size_t input, size_t size, bool behind) {
-  const int64_t n = static_cast<int64_t>(size), i = c.list(input, "").at(0), at = i < 0 ? i + n : i;
+  const int64_t n = static_cast<int64_t>(size), i = c.whole(input), at = i < 0 ? i + n : i;
   if (at < 0 || at >= n + (behind ? 1 : 0)) throw Error(fmt::format("position {} is outside a sequence of {}", i, n));
   return static_cast<size_t>(at);
 }
@@ -158,7 +158,7 @@ TENON_ONNX_ITEMS(SplitToSequence) {
   const Tensor& x = c.input(0);
   const int axis = wrap_axis(c.node.integer("axis", 0), x.ndim());
   if (c.has(1) && c.in[1].ndim() == 1) return {OnnxItem(split(x, c.list(1, ""), axis))};
-  if (c.has(1)) return {OnnxItem(split(x, c.list(1, "").at(0), axis))};
+  if (c.has(1)) return {OnnxItem(split(x, c.whole(1), axis))};
   std::vector<Tensor> parts = split(x, int64_t{1}, axis);
   if (x.size(axis) == 0) parts.clear();
   if (!c.node.integer("keepdims", 1))

@@ -1,4 +1,5 @@
 // ONNX's convolutions and pools, of one to three spatial axes.
+#include <algorithm>
 #include <cmath>
 
 #include "engine/formats/onnx_operator.h"
@@ -185,8 +186,10 @@ TENON_ONNX(MaxUnpool) {
     throw Error("kernel, strides, pads or indices do not fit the input");
   for (size_t i = 0; i < s; ++i) {
     const int axis = static_cast<int>(i) + 2;
+    if (std::max({std::abs(strides[i]), std::abs(pads[i]), std::abs(pads[i + s]), std::abs(kernel[i])}) > 1 << 30)
+      throw Error("a stride, padding or kernel that is absurd");
     natural[axis] = (x.size(axis) - 1) * strides[i] - pads[i] - pads[i + s] + kernel[i];
-    if (natural[axis] < 0) throw Error("the output would have a size below 0");
+    if (natural[axis] < 0 || natural[axis] > int64_t{1} << 31) throw Error(fmt::format("the output would have the size {}", natural[axis]));
   }
   size = c.has(2) ? Shape(c.list(2, "")) : natural;
   // Indices count in the natural size; they mean the same coordinates in another one.
@@ -214,7 +217,7 @@ TENON_ONNX(LRN) {
   if (size < 1) throw Error(fmt::format("{} channels", size));
   const Tensor sq = square(x);
   Tensor total = mul(sq, 0.0);
-  for (int64_t shift = -((size - 1) / 2); shift <= size / 2; ++shift) {
+  for (int64_t shift = -std::min((size - 1) / 2, channels); shift <= std::min(size / 2, channels); ++shift) {
     const int64_t first = std::max<int64_t>(0, -shift), last = std::min(channels, channels - shift);
     if (first < last)
       total = index_add(total, 1, add(arange(last - first), static_cast<double>(first)), narrow(sq, 1, first + shift, last - first));
@@ -231,7 +234,10 @@ TENON_ONNX(Col2Im) {
                              stride = c.node.integers("strides", std::vector<int64_t>(s, 1)),
                              pads = c.node.integers("pads", std::vector<int64_t>(2 * s, 0));
   int64_t taps = 1;
-  for (int64_t k : block) taps *= k;
+  for (int64_t k : block) {
+    if (k < 1 || k > 1 << 20 || taps > 1 << 20) throw Error(fmt::format("a block of {}", k));
+    taps *= k;
+  }
   if (x.ndim() != 3 || s < 1 || block.size() != s || dil.size() != s || stride.size() != s || pads.size() != 2 * s || taps < 1 ||
       x.size(1) % taps)
     throw Error(fmt::format("blocks do not fit an input of size {}", to_string(x.size())));
@@ -239,6 +245,8 @@ TENON_ONNX(Col2Im) {
   int64_t blocks = 1, pixels = 1;
   for (size_t i = 0; i < s; ++i) {
     if (stride[i] < 1 || dil[i] < 1 || image[i] < 1) throw Error("a stride, dilation or size below 1");
+    if (std::max({stride[i], dil[i], image[i], std::abs(pads[i]), std::abs(pads[i + s])}) > 1 << 30)
+      throw Error("a stride, dilation, padding or size that is absurd");
     steps[i] = (image[i] + pads[i] + pads[i + s] - dil[i] * (block[i] - 1) - 1) / stride[i] + 1;
     blocks *= steps[i];
     pixels *= image[i];

@@ -26,6 +26,7 @@ TENON_ONNX(NonMaxSuppression) {
   const int64_t most = c.has(2) ? static_cast<int64_t>(item(c.in[2])) : 0, n = boxes.size(1);
   const double limit = c.has(3) ? item(c.in[3]) : 0, least = c.has(4) ? item(c.in[4]) : -INFINITY;
   const bool centres = c.node.integer("center_point_box", 0);
+  need_work(static_cast<double>(scores.numel()) * static_cast<double>(std::clamp<int64_t>(most, 1, std::max<int64_t>(n, 1))));
   std::vector<int64_t> out;
   for (int64_t b = 0; b < boxes.size(0); ++b) {
     std::vector<Box> all;
@@ -89,7 +90,7 @@ TENON_ONNX(RoiAlign) {
   const bool largest = c.node.text("mode", "avg") == "max";
   const bool half = c.node.text("coordinate_transformation_mode", c.opset < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
   if (x.ndim() != 4 || rois.ndim() != 2 || rois.size(1) != 4 || static_cast<int64_t>(batch.size()) != rois.size(0) || ph < 1 || pw < 1 ||
-      ph > 1 << 16 || pw > 1 << 16 || sampling < 0 || sampling > 1 << 12)
+      ph > 1 << 16 || pw > 1 << 16 || sampling < 0 || sampling > (1 << 20))
     throw Error(fmt::format("regions of size {} do not fit an input of size {}", to_string(rois.size()), to_string(x.size())));
   const int64_t channels = x.size(1), h = x.size(2), w = x.size(3);
   Tensor y = empty({rois.size(0), channels, ph, pw}, DType::f64);
@@ -107,6 +108,7 @@ TENON_ONNX(RoiAlign) {
     const double bh = rh / static_cast<double>(ph), bw = rw / static_cast<double>(pw);
     const int64_t gh = sampling > 0 ? sampling : static_cast<int64_t>(std::ceil(bh)),
                   gw = sampling > 0 ? sampling : static_cast<int64_t>(std::ceil(bw));
+    need_work(static_cast<double>(gh) * static_cast<double>(gw) * static_cast<double>(ph * pw) * static_cast<double>(rois.size(0)));
     for (int64_t py = 0; py < ph; ++py)
       for (int64_t px = 0; px < pw; ++px) {
         std::vector<Corners> samples;
@@ -189,6 +191,8 @@ TENON_ONNX(TfIdfVectorizer) {
   const Tensor x = contiguous(cast(c.input(0), DType::i64));
   if (x.ndim() < 1 || x.ndim() > 2) throw Error(fmt::format("an input of size {}; it has one or two axes", to_string(x.size())));
   const int64_t rows = x.ndim() == 2 ? x.size(0) : 1, length = x.size(-1);
+  const int64_t skipped = std::min(skips, length);  // more would reach beyond the end
+  need_work(static_cast<double>(pool.size()) * static_cast<double>(skipped + 1) * static_cast<double>(x.numel()));
   Tensor y = zeros({rows, columns}, DType::f32);
   int64_t number = 0;  // of the first n-gram of the length at hand
   for (size_t k = 0; k < starts.size(); ++k) {
@@ -202,7 +206,7 @@ TENON_ONNX(TfIdfVectorizer) {
       const int64_t* gram = pool.data() + first + g * n;
       const int64_t column = places[static_cast<size_t>(number + g)];
       for (int64_t r = 0; r < rows; ++r)
-        for (int64_t skip = 0; skip <= (n == 1 ? 0 : skips); ++skip)
+        for (int64_t skip = 0; skip <= (n == 1 ? 0 : skipped); ++skip)
           for (int64_t i = 0; i + (n - 1) * (skip + 1) < length; ++i) {
             bool match = true;
             for (int64_t j = 0; match && j < n; ++j) match = x.data<int64_t>()[r * length + i + j * (skip + 1)] == gram[j];

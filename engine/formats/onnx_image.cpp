@@ -68,6 +68,7 @@ std::vector<double> weights_of(const Style& s, double ratio, double scale, int64
   std::vector<double> w;
   const bool linear = s.mode == "linear";
   const double shrink = s.antialias ? std::min(scale, 1.0) : 1;
+  need_work(2 / shrink);
   const int64_t half = static_cast<int64_t>(std::ceil((linear ? 1 : 2) / shrink));
   first = 1 - half;
   double total = 0;
@@ -96,6 +97,7 @@ Tensor resize_axis(const Tensor& x, int axis, const Axis& a, const Style& s) {
     return index_select(x, axis, at);
   }
   std::vector<Tensor> at, weight;
+  need_work(static_cast<double>(a.out) * (s.antialias ? 2 / std::min(a.scale, 1.0) : 1));
   for (int64_t i = 0; i < a.out; ++i) {
     const double from = source_of(s, a, static_cast<double>(i)), low = std::floor(from);
     int64_t first = 0;

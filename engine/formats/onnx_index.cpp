@@ -80,7 +80,7 @@ TENON_ONNX(Concat) {
   return {cat(c.in, axis_of(c, 1, c.input(0).ndim()))};
 }
 TENON_ONNX(Trilu) {
-  const int64_t shift = c.has(1) ? c.list(1, "").at(0) : 0;
+  const int64_t shift = c.has(1) ? c.whole(1) : 0;
   return {c.node.integer("upper", 1) ? triu(c.input(0), shift) : tril(c.input(0), shift)};
 }
 
@@ -94,7 +94,7 @@ TENON_ONNX(TopK) {
 /// A running sum or product; exclusive: of the elements before, starting from `start`.
 Out running(const OnnxCall& c, Tensor (*f)(const Tensor&, int), double start) {
   const Tensor& x = c.input(0);
-  const int axis = wrap_axis(c.list(1, "").at(0), x.ndim());
+  const int axis = wrap_axis(c.whole(1), x.ndim());
   const bool reverse = c.node.integer("reverse", 0), exclusive = c.node.integer("exclusive", 0);
   Tensor y = reverse ? flip(x, axis) : x;
   if (exclusive && y.size(axis) > 0) {
@@ -126,7 +126,7 @@ TENON_ONNX(Unique) {
 
 TENON_ONNX(OneHot) {
   Tensor at = cast(c.input(0), DType::i64);
-  const int64_t depth = c.list(1, "").at(0);
+  const int64_t depth = c.whole(1);
   if (depth < 0 || depth > (int64_t{1} << 31)) throw Error(fmt::format("a depth of {}", depth));
   const int axis = wrap_axis(c.node.integer("axis", -1), at.ndim() + 1);
   if (c.input(2).numel() != 2) throw Error("the values are not a pair: off, on");

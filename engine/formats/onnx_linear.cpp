@@ -62,10 +62,10 @@ TENON_ONNX(DFT) {
   Tensor x = c.input(0);
   const bool inverse = c.node.integer("inverse", 0), onesided = c.node.integer("onesided", 0);
   // The axis was an attribute (default 1) before opset 20 and counts the last axis in.
-  int64_t at = c.opset >= 20 ? (c.has(2) ? c.list(2, "").at(0) : -2) : c.node.integer("axis", 1);
+  int64_t at = c.opset >= 20 ? (c.has(2) ? c.whole(2) : -2) : c.node.integer("axis", 1);
   const int axis = wrap_axis(at, x.ndim());
   if (axis == x.ndim() - 1) throw Error("the last axis holds real and imaginary part");
-  const int64_t n = c.has(1) ? c.list(1, "").at(0) : onesided && inverse ? 2 * (x.size(axis) - 1) : x.size(axis);
+  const int64_t n = c.has(1) ? c.whole(1) : onesided && inverse ? 2 * (x.size(axis) - 1) : x.size(axis);
   if (onesided && inverse) return {unsqueeze(irfft(x, n, axis), -1)};
   if (x.size(-1) == 1) {
     x = squeeze(x, -1);
@@ -87,16 +87,16 @@ TENON_ONNX(STFT) {
     x = squeeze(x, -1);
   }
   StftOptions o;
-  o.hop = c.list(1, "").at(0);
+  o.hop = c.whole(1);
   o.window = c.has(2) ? c.in[2] : Tensor();
-  o.n_fft = c.has(3) ? c.list(3, "").at(0) : o.window ? o.window.numel() : 0;
+  o.n_fft = c.has(3) ? c.whole(3) : o.window ? o.window.numel() : 0;
   o.center = false;
   o.onesided = c.node.integer("onesided", 1);
   return {transpose(stft(x, o), -2, -3)};
 }
 
 Out window(const OnnxCall& c, Tensor (*f)(int64_t, bool, DType)) {
-  const int64_t type = c.node.integer("output_datatype", 1), n = c.list(0, "").at(0);
+  const int64_t type = c.node.integer("output_datatype", 1), n = c.whole(0);
   DType t = DType::f32;
   for (int k = 0; k < kDTypes; ++k)
     if (onnx_data_type(static_cast<DType>(k)) == type) t = static_cast<DType>(k);
@@ -113,7 +113,7 @@ TENON_ONNX(HammingWindow) {
 }
 
 TENON_ONNX(MelWeightMatrix) {
-  const int64_t bins = c.list(0, "").at(0), length = c.list(1, "").at(0), rate = c.list(2, "").at(0);
+  const int64_t bins = c.whole(0), length = c.whole(1), rate = c.whole(2);
   const double low = item(c.input(3)), high = item(c.input(4));
   const int64_t type = c.node.integer("output_datatype", 1);
   if (type != 1 && type != 11 && type != 10 && type != 16) throw OnnxUnsupported(fmt::format("data type {} is not supported", type));
@@ -125,20 +125,19 @@ TENON_ONNX(MelWeightMatrix) {
   std::vector<int64_t> edge;
   for (int64_t i = 0; i < bins + 2; ++i) {
     const double hz = 700 * (std::pow(10.0, (static_cast<double>(i) * step + from) / 2595) - 1);
-    edge.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hz / static_cast<double>(rate))));
+    const double at = std::floor(static_cast<double>(length + 1) * hz / static_cast<double>(rate));
+    if (!(std::abs(at) < 0x1p40)) throw Error(fmt::format("a mel bin at {} Hz", hz));
+    edge.push_back(static_cast<int64_t>(at));
   }
   Tensor y = zeros({rows, bins}, DType::f64);
-  auto put = [&](int64_t r, int64_t b, double v) {
-    if (r >= 0 && r < rows) y.data<double>()[r * bins + b] = v;
-  };
   for (int64_t i = 0; i < bins; ++i) {
     const int64_t lo = edge[static_cast<size_t>(i)], mid = edge[static_cast<size_t>(i + 1)], hi = edge[static_cast<size_t>(i + 2)];
-    if (mid == lo)
-      put(mid, i, 1);
-    else
-      for (int64_t j = lo; j <= mid; ++j) put(j, i, static_cast<double>(j - lo) / static_cast<double>(mid - lo));
-    if (hi > mid)
-      for (int64_t j = mid; j < hi; ++j) put(j, i, static_cast<double>(hi - j) / static_cast<double>(hi - mid));
+    auto put = [&](int64_t r, double v) { y.data<double>()[r * bins + i] = v; };
+    if (mid == lo && mid >= 0 && mid < rows) put(mid, 1);
+    for (int64_t j = std::max<int64_t>(lo, 0); mid > lo && j <= std::min(mid, rows - 1); ++j)
+      put(j, static_cast<double>(j - lo) / static_cast<double>(mid - lo));
+    for (int64_t j = std::max<int64_t>(mid, 0); j < std::min(hi, rows); ++j)
+      put(j, static_cast<double>(hi - j) / static_cast<double>(hi - mid));
   }
   return {cast(y, type == 11 ? DType::f64 : type == 10 ? DType::f16 : type == 16 ? DType::bf16 : DType::f32)};
 }

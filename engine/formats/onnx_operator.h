@@ -22,4 +22,7 @@
 namespace tenon::formats {
 using Out = std::vector<Tensor>;
 using Items = std::vector<OnnxItem>;
+
+/// Work that a model's numbers may make as large as they like is bounded as its tensors are: throws Error where `count` steps are beyond that.
+void need_work(double count);
 }  // namespace tenon::formats

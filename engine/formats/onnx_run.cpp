@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
+#include <stdexcept>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "core/pool.h"
+#include "engine/formats/onnx_operator.h"
 #include "engine/op/op.h"
 #include "engine/ops/view.h"
 
@@ -131,10 +134,15 @@ void OnnxScope::step(const OnnxNode& n) {
     throw OnnxUnsupported(fmt::format("{}: {}", label(n), e.message()), e.hint());
   } catch (const Error& e) {
     throw e.in(label(n));
+  } catch (const std::bad_alloc&) {
+    throw Error(fmt::format("{}: out of memory", label(n)));
+  } catch (const std::length_error&) {
+    throw Error(fmt::format("{}: out of memory", label(n)));
   }
   // A view takes no memory, but whoever reads it takes the time of its size.
   for (const OnnxItem& i : out)
-    if (run_.limits.tensor_bytes && i.tensor && i.tensor.nbytes() > run_.limits.tensor_bytes)
+    if (run_.limits.tensor_bytes && i.tensor &&
+        i.tensor.numel() > static_cast<int64_t>(run_.limits.tensor_bytes / itemsize(i.tensor.dtype())))
       throw Error(
           fmt::format("{}: a tensor of size {} has more than {} bytes", label(n), to_string(i.tensor.size()), run_.limits.tensor_bytes));
   for (size_t k = 0; k < n.outputs.size(); ++k) {
@@ -142,6 +150,11 @@ void OnnxScope::step(const OnnxNode& n) {
     if (k >= out.size()) throw OnnxUnsupported(fmt::format("{}: output {} is not supported", label(n), k));
     values_[n.outputs[k]] = std::move(out[k]);
   }
+}
+
+void need_work(double count) {
+  if (!(count <= static_cast<double>(allocation_limit())))
+    throw Error(fmt::format("{:.3g} steps of work, more than a tensor may have bytes here", count));
 }
 
 const Tensor& OnnxCall::input(size_t i) const {
@@ -158,6 +171,11 @@ std::vector<int64_t> OnnxCall::list(size_t i, const std::string& attribute, cons
   if (!has(i)) return node.integers(attribute, fallback);
   Tensor t = contiguous(cast(in[i], DType::i64));
   return std::vector<int64_t>(t.data<int64_t>(), t.data<int64_t>() + t.numel());
+}
+
+int64_t OnnxCall::whole(size_t i) const {
+  if (input(i).numel() != 1) throw Error(fmt::format("input {} has size {}; it is one number", i, to_string(in[i].size())));
+  return list(i, "")[0];
 }
 
 std::vector<OnnxItem> OnnxCall::run(const std::string& attribute, const std::vector<OnnxItem>& inputs) const {

@@ -32,6 +32,8 @@ struct OnnxCall {
   bool has(size_t i) const { return i < in.size() && in[i].defined(); }
   /// An i64 list that is an input since some opset and was an attribute before.
   std::vector<int64_t> list(size_t input, const std::string& attribute, const std::vector<int64_t>& fallback = {}) const;
+  /// The one whole number that an input holds.
+  int64_t whole(size_t input) const;
   /// Whether the node wants its k-th output.
   bool wants(size_t k) const { return k < node.outputs.size() && !node.outputs[k].empty(); }
   const std::vector<Tensor>& sequence(size_t i) const;

@@ -166,6 +166,7 @@ TENON_ONNX(Slice) {
 
 /// Sizes of the parts of an axis of n elements.
 std::vector<int64_t> parts_of(int64_t n, int64_t count) {
+  need_work(static_cast<double>(count));
   const int64_t size = (n + count - 1) / count;
   std::vector<int64_t> out;
   for (int64_t i = 0; i < count; ++i) out.push_back(std::clamp<int64_t>(n - i * size, 0, size));
@@ -207,7 +208,7 @@ TENON_ONNX(Pad) {
     if (mode != "constant" && (before > 0 || after > 0)) {
       if (n == 0) throw Error("an axis without elements cannot be continued");
       std::vector<int64_t> from;
-      if (before + n + after > (int64_t{1} << 31)) throw Error(fmt::format("paddings of {} and {}", before, after));
+      need_work(static_cast<double>(before) + static_cast<double>(n) + static_cast<double>(after));
       for (int64_t i = -before; i < n + after; ++i) from.push_back(mirrored(i, n, mode));
       y = index_select(y, axis, integers(from));
       continue;

@@ -180,17 +180,27 @@ Tensor load_onnx_tensor(const std::string& path) {
   return read_tensor(proto, path, folder.empty() ? "." : folder);
 }
 
-OnnxItem load_onnx_item(const std::string& path, OnnxValue::Form form) {
+OnnxItem load_onnx_item(const std::string& path, const OnnxValue& declared) {
   using Form = OnnxValue::Form;
-  if (form == Form::tensor) return load_onnx_tensor(path);
+  const Form form = declared.form;
   if (form == Form::other) throw OnnxUnsupported(fmt::format("{} is a map or a sparse tensor, which is not supported", path));
   google::protobuf::SetLogHandler(nullptr);
   const std::string bytes = read_file(path);
+  auto tensor = [&](TensorProto proto) {
+    if (declared.typed && declared.dtype == DType::bf16 && proto.data_type() == TensorProto::UINT16)
+      proto.set_data_type(TensorProto::BFLOAT16);
+    return read_tensor(proto, path, {});
+  };
+  if (form == Form::tensor) {
+    TensorProto proto;
+    if (!proto.ParseFromString(bytes)) throw Error(fmt::format("{} is not an ONNX tensor, or is damaged", path));
+    return tensor(std::move(proto));
+  }
   onnx::SequenceProto sequence;
   if (form == Form::optional || form == Form::optional_sequence) {
     onnx::OptionalProto optional;
     if (!optional.ParseFromString(bytes)) throw Error(fmt::format("{} is not an ONNX optional, or is damaged", path));
-    if (optional.has_tensor_value()) return read_tensor(optional.tensor_value(), path, {});
+    if (optional.has_tensor_value()) return tensor(optional.tensor_value());
     if (!optional.has_sequence_value()) return {};
     sequence = optional.sequence_value();
   } else if (!sequence.ParseFromString(bytes)) {
@@ -199,7 +209,7 @@ OnnxItem load_onnx_item(const std::string& path, OnnxValue::Form form) {
   if (sequence.elem_type() != onnx::SequenceProto::TENSOR && sequence.elem_type() != onnx::SequenceProto::UNDEFINED)
     throw OnnxUnsupported(fmt::format("{} is a sequence of something other than tensors, which is not supported", path));
   std::vector<Tensor> tensors;
-  for (const auto& t : sequence.tensor_values()) tensors.push_back(read_tensor(t, path, {}));
+  for (const auto& t : sequence.tensor_values()) tensors.push_back(tensor(t));
   return tensors;
 }
 

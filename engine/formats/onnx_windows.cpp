@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "engine/formats/onnx_operator.h"
 #include "engine/ops/create.h"
 #include "engine/ops/join.h"
 #include "engine/ops/matmul.h"
@@ -30,7 +31,7 @@ Windows::Windows(const OnnxCall& c, const Shape& size, std::vector<int64_t> give
   extra.assign(n, 0);
   for (size_t i = 0; i < n; ++i) {
     const int64_t d = size[static_cast<int>(i) + 2];
-    if (kernel[i] < 1 || stride[i] < 1 || dilation[i] < 1 || kernel[i] > (1 << 30) / dilation[i])
+    if (kernel[i] < 1 || stride[i] < 1 || stride[i] > (1 << 30) || dilation[i] < 1 || kernel[i] > (1 << 30) / dilation[i])
       throw Error(fmt::format("a kernel of {}, a stride of {} and a dilation of {}", kernel[i], stride[i], dilation[i]));
     const int64_t reach = dilation[i] * (kernel[i] - 1) + 1;
     int64_t front = pads[i], back = pads[i + n];
@@ -81,10 +82,13 @@ Tensor Windows::padded(const Tensor& x, double value, bool with_extra) const {
 
 Tensor Windows::of(const Tensor& x) const {
   Tensor y = x;
+  double count = static_cast<double>(x.numel());
   for (int i = 0; i < axes(); ++i) {
     const auto k = static_cast<size_t>(i);
     const int64_t reach = dilation[k] * (kernel[k] - 1) + 1;
     if (y.size(i + 2) < reach) throw Error(fmt::format("a window of {} elements does not fit an axis of {}", reach, y.size(i + 2)));
+    count *= static_cast<double>(kernel[k]) / static_cast<double>(stride[k]);
+    need_work(count);
     y = unfold(y, i + 2, reach, stride[k]);  // the window becomes the last axis
     if (dilation[k] > 1) y = slice(y, -1, 0, reach, dilation[k]);
   }

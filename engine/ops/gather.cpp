@@ -364,6 +364,12 @@ Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) {
 Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& src) {
   return on_axes(x, axis, [&](const Tensor& t, int a) { return apply<ScatterAdd>({a}, t, one_axis(index), one_axis(src)); });
 }
+Tensor& scatter_(Tensor& x, int axis, const Tensor& index, const Tensor& src) {
+  return apply_in_place<Scatter>({wrap_axis(axis, x.ndim())}, x, index, src);
+}
+Tensor& scatter_(Tensor& x, int axis, const Tensor& index, double value) {
+  return scatter_(x, axis, index, expand(scalar(value, x.dtype()), index.size()));
+}
 Tensor& scatter_add_(Tensor& x, int axis, const Tensor& index, const Tensor& src) {
   return apply_in_place<ScatterAdd>({wrap_axis(axis, x.ndim())}, x, index, src);
 }

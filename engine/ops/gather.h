@@ -14,6 +14,8 @@ Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis);
 /// x with y[i][index[i][j][k]][k] = src[i][j][k]; of several writes the last wins. index may be smaller than src.
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& src);
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value);
+Tensor& scatter_(Tensor& x, int axis, const Tensor& index, const Tensor& src);
+Tensor& scatter_(Tensor& x, int axis, const Tensor& index, double value);
 Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& src);
 Tensor& scatter_add_(Tensor& x, int axis, const Tensor& index, const Tensor& src);
 /// How values that meet are joined.

@@ -331,7 +331,9 @@ Tensor index_put(const Tensor& x, const std::vector<Tensor>& indices, const Tens
   for (int k = 0; k < p.first; ++k) picked.push_back(in[0].size(k));
   for (int64_t d : p.index[0].size()) picked.push_back(d);
   for (int k = p.first + static_cast<int>(p.index.size()); k < x.ndim(); ++k) picked.push_back(in[0].size(k));
-  if (!(broadcast_shape(picked, values.size()) == picked))
+  bool fits = values.ndim() <= picked.n;
+  for (int k = 1; fits && k <= values.ndim(); ++k) fits = values.size(-k) == 1 || values.size(-k) == picked[picked.n - k];
+  if (!fits)
     throw Error(fmt::format("index_put: values of size {} do not broadcast to the indexed elements' size {}", to_string(values.size()),
                             to_string(picked)));
   in[1] = values.size() == picked ? values : expand(values, picked);
@@ -345,8 +347,7 @@ Tensor index_put(const Tensor& x, const std::vector<Tensor>& indices, const Tens
 
 Tensor& index_put_(Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) {
   const Plan p = plan_of(x, indices);
-  if (p.moved || p.index.empty() || p.index.size() > 6)
-    throw Error("index_put_: the in-place form takes adjacent index tensors, one to six", "x = index_put(x, ...)");
+  if (p.moved || p.index.empty() || p.index.size() > 6) return overwrite_(x, index_put(x, indices, values, accumulate));
   std::vector<Tensor> in{x, Tensor()};
   in.insert(in.end(), p.index.begin(), p.index.end());
   Meta picked;
@@ -377,6 +378,14 @@ Tensor index_fill(const Tensor& x, int axis, const Tensor& at, double value) {
   return apply<IndexPut>({a, false}, x, expand(scalar(value, x.dtype()), picked), reshape(at, {at.numel()}));
 }
 
+Tensor& index_add_(Tensor& x, int axis, const Tensor& at, const Tensor& source, double alpha) {
+  return apply_in_place<IndexPut>({wrap_axis(axis, x.ndim()), true}, x, alpha == 1 ? source : mul(source, alpha), at);
+}
+Tensor& index_copy_(Tensor& x, int axis, const Tensor& at, const Tensor& source) {
+  return apply_in_place<IndexPut>({wrap_axis(axis, x.ndim()), false}, x, source, at);
+}
+Tensor& index_fill_(Tensor& x, int axis, const Tensor& at, double value) { return overwrite_(x, index_fill(x, axis, at, value)); }
+
 Tensor take(const Tensor& x, const Tensor& at) { return index_select(flat(x), 0, at); }
 
 Tensor nonzero(const Tensor& x) { return apply<NonZero>({}, x); }
@@ -388,6 +397,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
   return where(mask, cast(value, x.dtype()), x);
 }
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return masked_fill(x, mask, scalar(value, x.dtype())); }
+
+Tensor& masked_fill_(Tensor& x, const Tensor& mask, double value) { return overwrite_(x, masked_fill(x, mask, value)); }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
   if (mask.dtype() != DType::boolean)

@@ -24,6 +24,9 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& index);
 Tensor index_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source, double alpha = 1);
 Tensor index_copy(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
 Tensor index_fill(const Tensor& x, int axis, const Tensor& index, double value);
+Tensor& index_add_(Tensor& x, int axis, const Tensor& index, const Tensor& source, double alpha = 1);
+Tensor& index_copy_(Tensor& x, int axis, const Tensor& index, const Tensor& source);
+Tensor& index_fill_(Tensor& x, int axis, const Tensor& index, double value);
 
 /// Elements of x seen as one axis, in the size of index.
 Tensor take(const Tensor& x, const Tensor& index);
@@ -32,6 +35,7 @@ Tensor nonzero(const Tensor& x);
 /// x where mask is false, value elsewhere; the mask broadcasts to x.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
+Tensor& masked_fill_(Tensor& x, const Tensor& mask, double value);
 /// The elements where mask is true, one axis, in row-major order; x and mask broadcast.
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 /// x with its elements where mask is true taken from source, in order. source has at least as many as the mask has trues.

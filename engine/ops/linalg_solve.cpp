@@ -11,6 +11,7 @@
 #include "engine/ops/matmul.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/reduce.h"
+#include "engine/ops/scan.h"
 
 namespace tenon {
 namespace {
@@ -203,6 +204,18 @@ Meta one_a_matrix(const Meta& a) {
 }
 Tensor as_matrices(const Tensor& t) { return unsqueeze(unsqueeze(t, -1), -1); }
 
+/// The matrix of cofactors, det(A) A^-T, of singular matrices too: with A = U S V^T it is det(U) det(V) U S' V^T, where S' has the product
+/// of all other singular values.
+Tensor cofactors(const Tensor& a) {
+  const Svd f = svd(a);
+  const Tensor first = add(mul(narrow(f.s, -1, 0, 1), 0.0), 1.0);
+  const int64_t n = f.s.size(-1);
+  const Tensor below = cumprod(cat({first, narrow(f.s, -1, 0, n - 1)}, -1), -1);
+  const Tensor above = flip(cumprod(cat({first, narrow(flip(f.s, -1), -1, 0, n - 1)}, -1), -1), -1);
+  const Tensor sign = det(matmul(f.u, f.vh));
+  return matmul(mul(f.u, unsqueeze(mul(mul(below, above), unsqueeze(sign, -1)), -2)), f.vh);
+}
+
 struct Det {
   static constexpr OpInfo info{"det", "Det", Kind::other};
   static Meta infer(const NoAttrs&, const Meta& a) { return one_a_matrix(a); }
@@ -214,10 +227,17 @@ struct Det {
     });
   }
   static constexpr Saves saves{.inputs = 0b1, .outputs = 0b1};
-  static void backward(Grad& d) { d.in(0) = mul(as_matrices(mul(d.out(), d.y())), transposed(inv(d.x(0)))); }
+  static void backward(Grad& d) {
+    const Tensor a = d.x(0), y = d.y();
+    const bool singular = !y.is_meta() && y.numel() > 0 && item(sum(cast(eq(y, 0), DType::i64))) > 0;
+    d.in(0) = singular ? mul(as_matrices(d.out()), cofactors(a)) : mul(as_matrices(mul(d.out(), y)), transposed(inv(a)));
+  }
   static void samples(Samples& s) {
     s.add("one", NoAttrs{}, {regular(s, {3, 3})});
     s.add("batch", NoAttrs{}, {regular(s, {2, 2, 2})});
+    Tensor singular = regular(s, {3, 3});
+    fill(narrow(singular, 0, 2, 1), 0);
+    s.add("singular", NoAttrs{}, {singular});
   }
 };
 

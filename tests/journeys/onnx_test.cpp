@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/journeys/tenon_process.h"
@@ -74,6 +75,57 @@ TEST(OnnxJourney, bad_models_and_inputs) {
   const Outcome bad = tenon({"exec", folder / "bad.onnx", "--output", folder / "o"});
   EXPECT_EQ(bad.status, 1);
   EXPECT_NE(bad.err.find("bad.onnx is not an ONNX model"), std::string::npos) << bad.err;
+}
+
+/// Cases of the ONNX project copied under names of our own.
+struct Cases {
+  const std::filesystem::path from = "/usr/share/libonnx-testdata/data/node";
+  Folder folder;
+  void copy(const std::string& name, const std::string& as) {
+    std::filesystem::copy(from / name, folder / as, std::filesystem::copy_options::recursive);
+  }
+};
+
+TEST(OnnxJourney, conform_tells_pass_fail_and_unsupported) {
+  Cases cases;
+  if (!std::filesystem::exists(cases.from)) GTEST_SKIP() << "the ONNX project's cases are not installed (Debian: libonnx-testdata)";
+  cases.copy("test_abs", "a_passes");
+  cases.copy("test_cast_FLOAT_to_STRING", "b_has_strings");
+  const Outcome good = tenon({"conform", cases.folder.path()});
+  EXPECT_EQ(good.status, 0) << good.err;
+  EXPECT_NE(good.out.find("pass a_passes\n"), std::string::npos) << good.out;
+  EXPECT_NE(good.out.find("unsupported b_has_strings: output \"output\" is string"), std::string::npos) << good.out;
+  EXPECT_NE(good.out.find("2 cases: 1 passed (50.0 %), 0 failed (0 with a wrong answer), 1 unsupported\n"), std::string::npos) << good.out;
+
+  cases.copy("test_neg", "c_fails");  // with the answer of another operator
+  std::filesystem::copy(cases.from / "test_abs/test_data_set_0/output_0.pb", cases.folder / "c_fails/test_data_set_0/output_0.pb",
+                        std::filesystem::copy_options::overwrite_existing);
+  const Outcome bad = tenon({"conform", cases.folder.path(), "--json"});
+  EXPECT_EQ(bad.status, 1);
+  const auto lines = bad.json();
+  EXPECT_EQ(lines.at(2).at("case"), "c_fails");
+  EXPECT_EQ(lines.at(2).at("outcome"), "fail");
+  EXPECT_NE(lines.at(2).at("detail").get<std::string>().find("60 elements differ"), std::string::npos) << lines.at(2);
+  EXPECT_EQ(lines.back(), (nlohmann::json{{"cases", 3}, {"passed", 1}, {"failed", 1}, {"wrong", 1}, {"unsupported", 1}}));
+  EXPECT_EQ(tenon({"conform", cases.folder / "no such folder"}).status, 1);
+}
+
+// The newer cases that the pip package carries.
+TEST(OnnxJourney, the_newer_cases) {
+  if (python().empty()) GTEST_SKIP() << "build/venv with ONNX is not there (packaging/test.sh makes it)";
+  const Outcome where = run({python(), "-c", "import onnx, os; print(os.path.join(os.path.dirname(onnx.__file__), 'backend/test/data/node'))"});
+  ASSERT_EQ(where.status, 0) << where.err;
+  const std::string path = where.out.substr(0, where.out.find('\n'));
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "this edition of the package carries no cases (those below 1.23 do)";
+  const Outcome all = tenon({"conform", path, "--json"});
+  const auto lines = all.json();
+  ASSERT_FALSE(lines.empty()) << all.err;
+  for (const auto& line : lines) {
+    if (!line.contains("case")) continue;
+    EXPECT_NE(line.at("outcome"), "fail") << line;
+  }
+  EXPECT_EQ(lines.back().at("wrong"), 0);
+  EXPECT_GE(lines.back().at("passed").get<double>(), 0.8 * lines.back().at("cases").get<double>()) << lines.back();
 }
 
 }  // namespace

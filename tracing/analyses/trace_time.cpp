@@ -1,0 +1,245 @@
+// trace steps, idle, overlap, launch, critical-path, memory: where the time of a step goes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tracing/analyses/activity.h"
+
+namespace tenon::tracing {
+namespace {
+
+using trace::EventId;
+using trace::Kind;
+using trace::kNone;
+using trace::Trace;
+
+double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
+std::string ns(int64_t v) { return nanoseconds_text(static_cast<double>(v)); }
+std::string step_text(const TraceStep& s) { return s.number < 0 ? "all" : std::to_string(s.number); }
+
+Finding nothing(std::string sentence) {
+  Finding f;
+  f.ok = false;
+  f.sentence = std::move(sentence);
+  return f;
+}
+const char* kNoGpu = "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";
+
+Finding steps(const TraceRequest& r) {
+  const Trace& t = r.first();
+  auto all = asked_steps(t, r);
+  if (all.empty()) return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.");
+  auto work = gpu_work(t);
+  HostWork host = host_work(t);
+  Finding f;
+  Table table{"steps",
+              {{"step", "STEP", Unit::text}, {"total_ns", "TIME", Unit::nanoseconds}, {"data_ns", "DATA", Unit::nanoseconds}, {"forward_ns", "FORWARD", Unit::nanoseconds},
+               {"backward_ns", "BACKWARD", Unit::nanoseconds}, {"optimizer_ns", "OPTIMIZER", Unit::nanoseconds}, {"sync_ns", "WAITING", Unit::nanoseconds},
+               {"other_ns", "OTHER", Unit::nanoseconds}, {"gpu_busy_ns", "GPU BUSY", Unit::nanoseconds}, {"gpu_share", "OF STEP", Unit::share}},
+              {}};
+  int64_t sum = 0, busy_sum = 0, shortest = INT64_MAX, longest = 0;
+  std::map<std::string, int64_t> phases;
+  for (const TraceStep& s : all) {
+    // A moment counts once: waiting before data before optimizer before backward before forward.
+    Intervals rest{{s.start, s.end}};
+    auto take = [&](const Intervals& what) {
+      Intervals in = intersection(rest, what);
+      rest = difference(rest, what);
+      return length(in);
+    };
+    int64_t sync = take(host.sync), data = take(host.data), optimizer = take(host.optimizer), backward = take(host.backward), forward = take(host.ops), other = length(rest);
+    Intervals busy;
+    for (const GpuWork& w : of_step(t, work, s)) busy.emplace_back(w.start, w.end);
+    int64_t gpu = length(merged(std::move(busy))), total = s.end - s.start;
+    phases["data loading"] += data;
+    phases["the forward pass"] += forward;
+    phases["the backward pass"] += backward;
+    phases["the optimizer"] += optimizer;
+    phases["waiting for the GPU"] += sync;
+    phases["what no op accounts for"] += other;
+    sum += total;
+    busy_sum += gpu;
+    shortest = std::min(shortest, total);
+    longest = std::max(longest, total);
+    if (table.rows.size() < r.top) table.rows.push_back({step_text(s), total, data, forward, backward, optimizer, sync, other, gpu, share(gpu, total)});
+  }
+  auto top = std::max_element(phases.begin(), phases.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  auto count = static_cast<int64_t>(all.size());
+  f.facts = {{"steps", "steps", Unit::count, count}, {"mean_ns", "mean", Unit::nanoseconds, sum / count}, {"min_ns", "shortest", Unit::nanoseconds, shortest},
+             {"max_ns", "longest", Unit::nanoseconds, longest}, {"gpu_share", "GPU busy", Unit::share, share(busy_sum, sum)}};
+  f.sentence = fmt::format("A step takes {} on average ({} to {}); on the CPU most of it, {}, is {}{}.", ns(sum / count), ns(shortest), ns(longest), share_text(share(top->second, sum)),
+                           top->first, work.empty() ? "" : fmt::format(", and the GPU is busy for {} of it", share_text(share(busy_sum, sum))));
+  f.tables.push_back(std::move(table));
+  return f;
+}
+
+Finding idle(const TraceRequest& r) {
+  const Trace& t = r.first();
+  auto work = gpu_work(t);
+  if (work.empty()) return nothing(kNoGpu);
+  HostWork host = host_work(t);
+  Idle sum;
+  Table table{"steps", {{"step", "STEP", Unit::text}, {"idle_ns", "IDLE", Unit::nanoseconds}, {"host_ns", "HOST-BOUND", Unit::nanoseconds}, {"data_ns", "DATA", Unit::nanoseconds},
+                        {"sync_ns", "SYNC", Unit::nanoseconds}, {"communication_ns", "COMMUNICATION", Unit::nanoseconds}, {"other_ns", "OTHER", Unit::nanoseconds},
+                        {"gaps", "GAPS", Unit::count}, {"longest_ns", "LONGEST", Unit::nanoseconds}}, {}};
+  for (const TraceStep& s : asked_steps(t, r)) {
+    Idle i = idle_of(t, of_step(t, work, s), host, s);
+    sum.busy += i.busy, sum.idle += i.idle, sum.host += i.host, sum.data += i.data, sum.sync += i.sync, sum.communication += i.communication, sum.other += i.other, sum.gaps += i.gaps;
+    if (i.longest > sum.longest) sum.longest = i.longest, sum.longest_at = i.longest_at;
+    if (table.rows.size() < r.top) table.rows.push_back({step_text(s), i.idle, i.host, i.data, i.sync, i.communication, i.other, i.gaps, i.longest});
+  }
+  const std::pair<const char*, int64_t> reasons[] = {{"the CPU had not launched the next kernel yet", sum.host}, {"the CPU was loading data", sum.data},
+                                                     {"the CPU was waiting for the GPU before it went on", sum.sync}, {"of other ranks", sum.communication},
+                                                     {"of gaps between kernels that were already launched", sum.other}};
+  auto top = std::max_element(std::begin(reasons), std::end(reasons), [](const auto& a, const auto& b) { return a.second < b.second; });
+  Finding f;
+  f.facts = {{"idle_ns", "idle", Unit::nanoseconds, sum.idle}, {"busy_ns", "busy", Unit::nanoseconds, sum.busy}, {"idle_share", "idle share", Unit::share, share(sum.idle, sum.idle + sum.busy)},
+             {"host_ns", "host-bound", Unit::nanoseconds, sum.host}, {"data_ns", "data loading", Unit::nanoseconds, sum.data}, {"sync_ns", "synchronisation", Unit::nanoseconds, sum.sync},
+             {"communication_ns", "communication", Unit::nanoseconds, sum.communication}, {"other_ns", "other", Unit::nanoseconds, sum.other}, {"longest_ns", "longest gap", Unit::nanoseconds, sum.longest}};
+  f.sentence = fmt::format("The GPU was idle for {} of the steps ({}), {} of it because {}.", share_text(share(sum.idle, sum.idle + sum.busy)), ns(sum.idle), share_text(share(top->second, sum.idle)), top->first);
+  f.tables.push_back(std::move(table));
+  return f;
+}
+
+Finding overlap(const TraceRequest& r) {
+  Finding f;
+  Table table{"ranks", {{"rank", "RANK", Unit::text}, {"communication_ns", "COMMUNICATION", Unit::nanoseconds}, {"compute_ns", "COMPUTE", Unit::nanoseconds}, {"overlap_ns", "BOTH", Unit::nanoseconds},
+                        {"exposed_ns", "EXPOSED", Unit::nanoseconds}, {"overlap_share", "HIDDEN", Unit::share}}, {}};
+  int64_t total = 0, hidden = 0;
+  for (size_t i = 0; i < r.traces.size(); ++i) {
+    const Trace& t = *r.traces[i];
+    auto work = gpu_work(t);
+    Intervals communication, compute;
+    for (const TraceStep& s : asked_steps(t, r))
+      for (const GpuWork& w : of_step(t, work, s)) (w.communication ? communication : compute).emplace_back(w.start, w.end);
+    communication = merged(std::move(communication));
+    compute = merged(std::move(compute));
+    int64_t both = length(intersection(communication, compute)), all = length(communication);
+    total += all;
+    hidden += both;
+    table.rows.push_back({t.rank() >= 0 ? std::to_string(t.rank()) : std::to_string(i), all, length(compute), both, all - both, share(both, all)});
+  }
+  if (total == 0) return nothing("The trace holds no communication between ranks (no NCCL or RCCL kernels).");
+  f.facts = {{"communication_ns", "communication", Unit::nanoseconds, total}, {"exposed_ns", "exposed", Unit::nanoseconds, total - hidden}, {"overlap_share", "hidden behind compute", Unit::share, share(hidden, total)}};
+  f.sentence = fmt::format("{} of {} of communication runs behind compute; {} stand alone and lengthen the step.", share_text(share(hidden, total)), ns(total), ns(total - hidden));
+  f.tables.push_back(std::move(table));
+  return f;
+}
+
+int64_t percentile(std::vector<int64_t>& sorted, double p) { return sorted.empty() ? 0 : sorted[static_cast<size_t>(p * static_cast<double>(sorted.size() - 1))]; }
+
+Finding launch(const TraceRequest& r) {
+  const Trace& t = r.first();
+  auto work = gpu_work(t);
+  if (work.empty()) return nothing(kNoGpu);
+  std::vector<int64_t> delays, calls;
+  std::vector<std::pair<int64_t, int>> changes;
+  int64_t small = 0, linked = 0;
+  for (const TraceStep& s : asked_steps(t, r))
+    for (const GpuWork& w : of_step(t, work, s)) {
+      if (w.launch == kNone) continue;
+      ++linked;
+      delays.push_back(std::max<int64_t>(0, w.start - t.start(w.launch)));
+      calls.push_back(t.duration(w.launch));
+      small += w.end - w.start < t.duration(w.launch);
+      changes.emplace_back(t.start(w.launch), 1);
+      changes.emplace_back(w.start, -1);
+    }
+  if (linked == 0) return nothing("No kernel of the trace is linked with the call that launched it.");
+  std::sort(delays.begin(), delays.end());
+  std::sort(calls.begin(), calls.end());
+  std::sort(changes.begin(), changes.end());
+  int64_t queue = 0, deepest = 0, empty_ns = 0, weighted = 0;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    queue += changes[i].second;
+    deepest = std::max(deepest, queue);
+    if (i + 1 < changes.size()) {
+      int64_t d = changes[i + 1].first - changes[i].first;
+      weighted += queue * d;
+      if (queue <= 0) empty_ns += d;
+    }
+  }
+  int64_t span = std::max<int64_t>(1, changes.back().first - changes.front().first);
+  Finding f;
+  f.facts = {{"launches", "launches", Unit::count, linked}, {"median_delay_ns", "delay, median", Unit::nanoseconds, percentile(delays, 0.5)}, {"p99_delay_ns", "delay, 99 %", Unit::nanoseconds, percentile(delays, 0.99)},
+             {"median_call_ns", "call, median", Unit::nanoseconds, percentile(calls, 0.5)}, {"queue_mean", "queue, mean", Unit::number, static_cast<double>(weighted) / static_cast<double>(span)},
+             {"queue_max", "queue, longest", Unit::count, deepest}, {"queue_empty_share", "queue empty", Unit::share, share(empty_ns, span)},
+             {"shorter_than_call", "kernels shorter than their call", Unit::count, small}};
+  f.sentence = fmt::format("A kernel starts {} after its call (median), and the queue is empty for {} of the time; {} of {} kernels run shorter than the call that launches them{}.", ns(percentile(delays, 0.5)),
+                           share_text(share(empty_ns, span)), count_text(small), count_text(linked),
+                           share(small, linked) > 0.5 ? ": fusing them (torch.compile) or capturing them in a CUDA graph would help" : "");
+  Table table{"delays", {{"percentile", "SHARE OF LAUNCHES", Unit::share}, {"delay_ns", "START WITHIN", Unit::nanoseconds}, {"call_ns", "CALL TAKES", Unit::nanoseconds}}, {}};
+  for (double p : {0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0}) table.rows.push_back({p, percentile(delays, p), percentile(calls, p)});
+  f.tables.push_back(std::move(table));
+  return f;
+}
+
+Finding path(const TraceRequest& r) {
+  const Trace& t = r.first();
+  auto all = asked_steps(t, r);
+  if (all.empty()) return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.");
+  auto work = gpu_work(t);
+  // The step of middle length stands for the others, unless one was named.
+  std::sort(all.begin(), all.end(), [](const TraceStep& a, const TraceStep& b) { return a.end - a.start < b.end - b.start; });
+  const TraceStep& s = all[all.size() / 2];
+  std::map<std::string, std::pair<int64_t, int64_t>> groups;
+  int64_t gpu = 0, total = s.end - s.start;
+  for (const PathPiece& p : critical_path(t, of_step(t, work, s), s)) {
+    auto& g = groups[piece_name(t, p)];
+    g.first += p.to - p.from;
+    ++g.second;
+    if (p.what == PathPiece::What::gpu) gpu += p.to - p.from;
+  }
+  std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> sorted(groups.begin(), groups.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+  Finding f;
+  f.facts = {{"step", "step", Unit::text, step_text(s)}, {"total_ns", "length", Unit::nanoseconds, total}, {"gpu_ns", "on the GPU", Unit::nanoseconds, gpu}, {"cpu_ns", "on the CPU", Unit::nanoseconds, total - gpu}};
+  f.sentence = fmt::format("The chain of events that makes step {} last {} runs for {} on the GPU; its longest part is {} with {}.", step_text(s), ns(total), share_text(share(gpu, total)),
+                           sorted.empty() ? "nothing" : sorted[0].first.substr(0, 80), sorted.empty() ? "0 ns" : ns(sorted[0].second.first));
+  Table table{"path", {{"name", "WHAT", Unit::text}, {"total_ns", "TIME", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"pieces", "PIECES", Unit::count}}, {}};
+  for (const auto& [name, g] : sorted)
+    if (table.rows.size() < r.top) table.rows.push_back({name, g.first, share(g.first, total), g.second});
+  f.tables.push_back(std::move(table));
+  return f;
+}
+
+Finding memory(const TraceRequest& r) {
+  const Trace& t = r.first();
+  if (t.memory().empty()) return nothing("The trace holds no memory events: record it with profile_memory=True.");
+  struct Device {
+    int64_t events = 0, peak = 0, peak_at = 0, first = -1, last = 0, reserved = 0, allocated = 0, freed = 0;
+  };
+  std::map<std::pair<int, int>, Device> devices;
+  for (const trace::MemoryEvent& m : t.memory()) {
+    Device& d = devices[{m.device_type, m.device}];
+    ++d.events;
+    (m.bytes >= 0 ? d.allocated : d.freed) += std::abs(m.bytes);
+    d.reserved = std::max(d.reserved, m.reserved);
+    int64_t now = m.allocated >= 0 ? m.allocated : d.last + m.bytes;
+    if (d.first < 0) d.first = now;
+    d.last = now;
+    if (now > d.peak) d.peak = now, d.peak_at = m.time;
+  }
+  Finding f;
+  Table table{"devices", {{"device", "DEVICE", Unit::text}, {"events", "EVENTS", Unit::count}, {"peak_bytes", "PEAK", Unit::bytes}, {"peak_after_ns", "AFTER", Unit::nanoseconds}, {"first_bytes", "AT THE START", Unit::bytes},
+                          {"last_bytes", "AT THE END", Unit::bytes}, {"reserved_bytes", "RESERVED", Unit::bytes}, {"allocated_bytes", "TAKEN IN ALL", Unit::bytes}}, {}};
+  auto label = [](const std::pair<int, int>& d) { return d.first == 0 ? std::string("CPU") : fmt::format("GPU {}", d.second); };
+  auto top = std::max_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return std::pair(a.first.first != 0, a.second.peak) < std::pair(b.first.first != 0, b.second.peak); });
+  for (const auto& [id, d] : devices) table.rows.push_back({label(id), d.events, d.peak, d.peak_at - t.begin(), d.first, d.last, d.reserved, d.allocated});
+  const Device& d = top->second;
+  f.facts = {{"peak_bytes", "peak", Unit::bytes, d.peak}, {"growth_bytes", "growth", Unit::bytes, d.last - d.first}};
+  f.sentence = fmt::format("{} holds {} at its peak, {} after the trace begins, of {} reserved; from start to end it {} by {}.", label(top->first), bytes_text(static_cast<double>(d.peak)), ns(d.peak_at - t.begin()),
+                           bytes_text(static_cast<double>(d.reserved)), d.last >= d.first ? "grows" : "shrinks", bytes_text(static_cast<double>(std::abs(d.last - d.first))));
+  f.tables.push_back(std::move(table));
+  return f;
+}
+
+const bool registered = register_trace_analysis({"steps", "the time of each step by phase", 1, 1, steps}) && register_trace_analysis({"idle", "gaps of the GPU by reason", 1, 1, idle}) &&
+                        register_trace_analysis({"overlap", "communication against computation, by rank", 1, 100000, overlap}) &&
+                        register_trace_analysis({"launch", "delays of launches and the length of the queue", 1, 1, launch}) &&
+                        register_trace_analysis({"critical-path", "the chain of events that a step's length is made of", 1, 1, path}) &&
+                        register_trace_analysis({"memory", "memory over time, from the events of profile_memory", 1, 1, memory});
+
+}  // namespace
+}  // namespace tenon::tracing

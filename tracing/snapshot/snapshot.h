@@ -1,0 +1,145 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// A CUDA memory snapshot (torch.cuda.memory._dump_snapshot, and ours) as columns. Addresses, sizes and times are the file's own.
+namespace tenon::snapshot {
+
+enum class Action : uint8_t { alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, snapshot, oom, user_defined, free, other };
+inline constexpr int kActions = 12;
+const char* name(Action a);
+
+inline constexpr uint32_t kNone = ~0u;
+
+/// The recorded events of every device, device after device, in the order of the file.
+struct Events {
+  std::vector<Action> action;
+  std::vector<uint64_t> address;  ///< of an oom: the bytes that the driver reported free
+  std::vector<int64_t> size;      ///< of alloc and free: the bytes asked for
+  std::vector<int64_t> time_us;   ///< -1: not recorded
+  std::vector<uint32_t> stream;   ///< into Snapshot::streams
+  std::vector<uint32_t> stack;    ///< into the stacks; kNone: no frames were recorded
+  std::vector<uint32_t> extra;    ///< text: compile context, metadata; kNone: none
+  std::vector<uint32_t> category; ///< text; kNone: none
+  size_t size_() const { return action.size(); }
+};
+
+/// One device's part of the events.
+struct DeviceTrace {
+  int64_t device = 0;
+  size_t begin = 0, end = 0;
+};
+
+enum class State : uint8_t { inactive, active, pending_free };
+struct Block {
+  uint64_t address = 0;
+  int64_t size = 0, requested = 0;  ///< size is rounded
+  State state = State::inactive;
+  uint32_t stack = kNone;
+};
+struct Segment {
+  int64_t device = 0;
+  uint64_t address = 0;
+  int64_t total = 0, allocated = 0, active = 0, requested = 0;
+  uint32_t stream = 0;
+  bool large = false, expandable = false;
+  int64_t pool_a = 0, pool_b = 0;
+  uint32_t stack = kNone;
+  size_t first_block = 0, blocks = 0;  ///< into Snapshot::blocks
+};
+struct Annotation {
+  bool start = true;
+  std::string name;
+  int64_t device = 0, time_us = 0;
+};
+
+/// A file of any version: every part may be missing.
+struct Snapshot {
+  std::string path;
+  Events events;
+  std::vector<DeviceTrace> traces;
+  std::vector<Segment> segments;
+  std::vector<Block> blocks;
+  std::vector<int64_t> streams;
+  std::vector<Annotation> annotations;
+  std::vector<std::pair<std::string, std::string>> settings;  ///< of the allocator, as text
+  std::vector<std::pair<std::string, uint64_t>> repairs;      ///< what was passed over, and how often
+  uint64_t source_bytes = 0;
+  int protocol = 0;  ///< of the pickle; 0: JSON
+  bool truncated = false;
+
+  // Frames and stacks: a stack is a run of frame numbers, most recent call first. Equal stacks have one number.
+  struct Frame {
+    uint32_t file = kNone, function = kNone;  ///< texts
+    int64_t line = 0;
+  };
+  std::vector<Frame> frames;
+  std::vector<uint32_t> stack_frames;
+  std::vector<uint64_t> stack_ends;
+  std::vector<std::string> texts;
+
+  std::span<const uint32_t> stack(uint32_t id) const;
+  size_t stacks() const { return stack_ends.size(); }
+  std::string_view text(uint32_t id) const { return id < texts.size() ? std::string_view(texts[id]) : std::string_view(); }
+  std::string frame_text(uint32_t frame) const;              ///< "forward (model.py:12)"
+  /// The innermost frame that is neither of PyTorch's C++ nor of the interpreter; the innermost one where there is no other.
+  std::string site(uint32_t stack) const;
+  std::vector<std::string> stack_lines(uint32_t stack) const;  ///< without the frames that are hidden by default
+};
+
+struct ReadOptions {
+  std::function<bool(uint64_t done, uint64_t total)> progress;  ///< returning false throws Error "cancelled"
+};
+/// Reads a pickle of protocol 2 to 5 (as data: nothing in it is ever looked up or run), the older bare list of segments, or JSON of the same
+/// structure; plain, gzip or zstd. A file that is cut short gives what it holds. Throws Error naming the file where it is no snapshot, or
+/// asks for anything but plain data.
+std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const ReadOptions& options = {});
+std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options = {});
+
+/// One allocation's life on the axis of a device's events.
+struct Element {
+  uint64_t address = 0;
+  int64_t bytes = 0;
+  size_t born = 0;  ///< event that made it, counted within the device; 0 with `before`
+  size_t died = 0;  ///< event that ended it; the number of events where nothing did
+  uint32_t stack = kNone, stream = 0;
+  bool before = false;  ///< it was there when recording began
+};
+
+/// Who is alive when, for one device: PyTorch's own viewer's rules. See memory_snapshot's notes on reconstruction.
+class Timeline {
+ public:
+  Timeline(const Snapshot& snapshot, size_t trace);
+  const std::vector<Element>& elements() const { return elements_; }
+  size_t events() const { return events_; }
+  const std::vector<int64_t>& bytes() const { return bytes_; }  ///< alive after each event
+  int64_t bytes_before() const { return before_; }              ///< alive when recording began
+  size_t peak() const { return peak_; }                         ///< the first event after which most is alive
+  int64_t peak_bytes() const;
+  /// Elements alive after event `at` (counted within the device), by number. From the nearest keyframe, not from the end.
+  std::vector<uint32_t> live(size_t at) const;
+  /// Smallest, largest and last of bytes() in `buckets` parts of [from, to).
+  struct Usage {
+    int64_t low, high, last;
+  };
+  std::vector<Usage> usage(size_t from, size_t to, size_t buckets) const;
+  bool history_truncated() const { return unknown_frees_ > 0; }
+  uint64_t unknown_frees() const { return unknown_frees_; }
+
+ private:
+  std::vector<Element> elements_;
+  std::vector<uint32_t> born_, died_;  ///< per event, the element it makes or ends; kNone
+  std::vector<int64_t> bytes_;
+  std::vector<std::pair<size_t, std::vector<uint32_t>>> keyframes_;
+  size_t events_ = 0, peak_ = 0;
+  int64_t before_ = 0;
+  uint64_t unknown_frees_ = 0;
+};
+
+}  // namespace tenon::snapshot

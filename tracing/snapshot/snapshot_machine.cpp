@@ -1,0 +1,449 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "tracing/snapshot/snapshot_reader.h"
+
+// Note [Rows, not objects]
+// A snapshot is a list of millions of small dictionaries. Each is turned into a row of columns the moment it is put into its list, and its
+// memory is used for the next. The memo of a pickle may still name it; such a name then finds that the object is gone (its serial number is
+// another's), and counts as nothing. Lists of frames are what files really share: they get a number on first use and keep it.
+
+namespace tenon::snapshot {
+
+using Tag = Machine::Value::Tag;
+
+namespace {
+enum Key : uint32_t {
+  kAction, kAddr, kDeviceFree, kSize, kStream, kTimeUs, kFrames, kCompileContext, kUserMetadata, kCategory, kFilename, kLine, kName,
+  kDevice, kAddress, kTotalSize, kAllocatedSize, kActiveSize, kRequestedSize, kSegmentType, kSegmentPoolId, kIsExpandable, kBlocks, kState,
+  kHistory, kRealSize, kStage, kSegments, kDeviceTraces, kAllocatorSettings, kExternalAnnotations, kInternalMetadata
+};
+constexpr std::string_view kKeyTexts[] = {
+    "action", "addr", "device_free", "size", "stream", "time_us", "frames", "compile_context", "user_metadata", "category", "filename", "line", "name",
+    "device", "address", "total_size", "allocated_size", "active_size", "requested_size", "segment_type", "segment_pool_id", "is_expandable", "blocks", "state",
+    "history", "real_size", "stage", "segments", "device_traces", "allocator_settings", "external_annotations", "internal_metadata"};
+static_assert(std::size(kKeyTexts) == 32);
+constexpr size_t kDeepest = 1 << 20;
+}  // namespace
+
+const char* name(Action a) {
+  static constexpr const char* names[kActions] = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot", "oom", "user_defined", "free", "other"};
+  return names[static_cast<int>(a)];
+}
+
+// The keys are the first texts, so a key's number is its place in the list.
+Machine::Machine(Snapshot& out) : out_(out) {
+  for (uint32_t i = 0; i < 32; ++i) keys_[i] = texts_.of(kKeyTexts[i]);
+}
+
+void Machine::push_integer(int64_t v) {
+  Value x;
+  x.tag = Tag::integer;
+  x.integer = v;
+  push(x);
+}
+void Machine::push_real(double v) {
+  Value x;
+  x.tag = Tag::real;
+  x.real = v;
+  push(x);
+}
+void Machine::push_boolean(bool v) {
+  Value x;
+  x.tag = Tag::boolean;
+  x.integer = v;
+  push(x);
+}
+void Machine::push_text(std::string_view text) {
+  Value x;
+  x.tag = Tag::text;
+  x.index = texts_.own(std::string(text));
+  push(x);
+}
+void Machine::push_container(Tag tag) {
+  if (stack_.size() > kDeepest) throw Error("the file nests its values deeper than any snapshot");
+  uint32_t i;
+  if (free_.empty()) {
+    i = static_cast<uint32_t>(containers_.size());
+    containers_.emplace_back();
+  } else {
+    i = free_.back();
+    free_.pop_back();
+  }
+  Container& c = containers_[i];
+  c.items.clear();
+  c.serial = ++serial_;
+  c.stack = c.rows = kNone;
+  c.tag = tag;
+  Value x;
+  x.tag = tag;
+  x.index = i;
+  x.serial = c.serial;
+  push(x);
+}
+void Machine::mark() {
+  Value x;
+  x.tag = Tag::mark;
+  push(x);
+  ++marks_;
+}
+
+Machine::Container* Machine::container(const Value& v) {
+  if (v.tag != Tag::list && v.tag != Tag::dict && v.tag != Tag::tuple) return nullptr;
+  Container& c = containers_[v.index];
+  return c.serial == v.serial ? &c : nullptr;
+}
+void Machine::release(const Value& v) {
+  Container* c = container(v);
+  if (!c) return;
+  c->serial = 0;
+  if (c->items.capacity() > 64) std::vector<Value>().swap(c->items);
+  free_.push_back(v.index);
+}
+
+Machine::Value& Machine::top() {
+  if (stack_.empty()) throw Error("a value is missing where the file uses one");
+  return stack_.back();
+}
+void Machine::pop() {
+  if (top().tag == Tag::mark) --marks_;
+  stack_.pop_back();
+}
+void Machine::memo_put(uint64_t i) {
+  if (i >= memo_.size() + (uint64_t{1} << 20)) throw Error(fmt::format("the file's memo jumps to entry {}", i));
+  if (i >= memo_.size()) memo_.resize(i + 1);
+  memo_[i] = top();
+}
+void Machine::memo_get(uint64_t i) {
+  if (i >= memo_.size()) throw Error(fmt::format("the file asks for entry {} of its memo, which has {}", i, memo_.size()));
+  push(memo_[i]);
+}
+size_t Machine::last_mark() const {
+  for (size_t i = stack_.size(); marks_ && i-- > 0;)
+    if (stack_[i].tag == Tag::mark) return i;
+  throw Error("a mark is missing where the file uses one");
+}
+
+void Machine::tuple(size_t count) {
+  if (stack_.size() < count) throw Error("values are missing where the file makes a tuple");
+  std::vector<Value> items(stack_.end() - static_cast<long>(count), stack_.end());
+  stack_.resize(stack_.size() - count);
+  push_container(Tag::tuple);
+  containers_[top().index].items = std::move(items);
+}
+void Machine::tuple_to_mark() {
+  size_t m = last_mark();
+  std::vector<Value> items(stack_.begin() + static_cast<long>(m) + 1, stack_.end());
+  stack_.resize(m);
+  --marks_;
+  push_container(Tag::tuple);
+  containers_[top().index].items = std::move(items);
+}
+
+const Machine::Value* Machine::field(const Container& dict, uint32_t key) const {
+  for (size_t i = 0; i + 1 < dict.items.size(); i += 2)
+    if (dict.items[i].tag == Tag::text && dict.items[i].index == keys_[key]) return &dict.items[i + 1];
+  return nullptr;
+}
+int64_t Machine::integer_of(const Value* v, int64_t fallback) const {
+  if (!v) return fallback;
+  if (v->tag == Tag::integer || v->tag == Tag::boolean) return v->integer;
+  if (v->tag == Tag::real && v->real > -9e18 && v->real < 9e18) return static_cast<int64_t>(v->real);
+  return fallback;
+}
+std::string Machine::text_of(const Value& v) const {
+  switch (v.tag) {
+    case Tag::text: return std::string(texts_[v.index]);
+    case Tag::integer: return std::to_string(v.integer);
+    case Tag::boolean: return v.integer ? "true" : "false";
+    case Tag::real: return fmt::format("{}", v.real);
+    case Tag::none: return "None";
+    case Tag::list:
+    case Tag::tuple:
+    case Tag::dict: {
+      const Container& c = containers_[v.index];
+      if (c.serial != v.serial) return "";
+      std::string s = v.tag == Tag::dict ? "{" : "[";
+      for (size_t i = 0; i < std::min<size_t>(c.items.size(), 64); ++i) {
+        const Value& item = c.items[i];
+        bool nested = item.tag == Tag::list || item.tag == Tag::tuple || item.tag == Tag::dict;
+        s += (i ? (v.tag == Tag::dict && i % 2 ? ": " : ", ") : "") + (nested ? std::string("...") : text_of(item));
+      }
+      return s + (v.tag == Tag::dict ? "}" : "]");
+    }
+    default: return "";
+  }
+}
+
+uint32_t Machine::stream_of(const Value* v) {
+  auto [it, fresh] = stream_index_.emplace(integer_of(v, 0), static_cast<uint32_t>(out_.streams.size()));
+  if (fresh) out_.streams.push_back(it->first);
+  return it->second;
+}
+
+uint32_t Machine::stack_of(const Value* v) {
+  if (!v) return kNone;
+  Container* list = container(*v);
+  if (!list) return kNone;
+  if (list->stack != kNone) return list->stack;
+  std::vector<uint32_t> frames;
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (const Value& f : list->items) {
+    uint32_t frame = f.tag == Tag::frame ? f.index : kNone;
+    if (f.tag == Tag::text) {  // forward_frames are texts
+      frame = static_cast<uint32_t>(out_.frames.size());
+      out_.frames.push_back({kNone, f.index, 0});
+    }
+    if (frame == kNone) continue;
+    frames.push_back(frame);
+    hash = (hash ^ frame) * 0x100000001b3ull;
+  }
+  std::vector<Value>().swap(list->items);  // from here on it is a number
+  auto& same = stacks_by_hash_[hash];
+  for (uint32_t id : same) {
+    auto have = out_.stack(id);
+    if (std::equal(have.begin(), have.end(), frames.begin(), frames.end())) return list->stack = id;
+  }
+  out_.stack_frames.insert(out_.stack_frames.end(), frames.begin(), frames.end());
+  out_.stack_ends.push_back(out_.stack_frames.size());
+  same.push_back(static_cast<uint32_t>(out_.stack_ends.size() - 1));
+  return list->stack = same.back();
+}
+
+void Machine::add_event(const Container& d) {
+  const Value* action = field(d, kAction);
+  std::string_view what = action->tag == Tag::text ? texts_[action->index] : std::string_view();
+  Action a = Action::other;
+  for (int i = 0; i < kActions; ++i)
+    if (what == snapshot::name(static_cast<Action>(i))) a = static_cast<Action>(i);
+  Events& e = out_.events;
+  const Value* address = field(d, kAddr);
+  if (!address) address = field(d, kDeviceFree);
+  e.action.push_back(a);
+  e.address.push_back(static_cast<uint64_t>(integer_of(address, 0)));
+  e.size.push_back(integer_of(field(d, kSize), 0));
+  e.time_us.push_back(integer_of(field(d, kTimeUs), -1));
+  e.stream.push_back(stream_of(field(d, kStream)));
+  e.stack.push_back(stack_of(field(d, kFrames)));
+  std::string extra;
+  for (Key k : {kCompileContext, kUserMetadata, kInternalMetadata})
+    if (const Value* v = field(d, k); v && v->tag == Tag::text && texts_[v->index] != "N/A" && !texts_[v->index].empty()) extra += (extra.empty() ? "" : "; ") + std::string(texts_[v->index]);
+  e.extra.push_back(extra.empty() ? kNone : texts_.own(extra));
+  const Value* category = field(d, kCategory);
+  e.category.push_back(category && category->tag == Tag::text ? category->index : kNone);
+}
+
+void Machine::add_block(const Container& d) {
+  Block b;
+  b.address = static_cast<uint64_t>(integer_of(field(d, kAddress), 0));
+  b.size = integer_of(field(d, kSize), 0);
+  b.requested = integer_of(field(d, kRequestedSize), -1);
+  const Value* state = field(d, kState);
+  std::string_view s = state && state->tag == Tag::text ? texts_[state->index] : std::string_view();
+  b.state = s == "active_allocated" ? State::active : s.starts_with("active_") ? State::pending_free : State::inactive;
+  b.stack = stack_of(field(d, kFrames));
+  // Until 2.0 a block had the history of its tenants instead; the last one is who is there.
+  if (const Value* history = field(d, kHistory))
+    if (Container* list = container(*history); list && !list->items.empty())
+      if (Container* last = container(list->items.back())) {
+        if (b.requested < 0) b.requested = integer_of(field(*last, kRealSize), -1);
+        if (b.stack == kNone) b.stack = stack_of(field(*last, kFrames));
+        if (!b.address) b.address = static_cast<uint64_t>(integer_of(field(*last, kAddr), 0));
+      }
+  if (b.requested < 0) b.requested = b.state == State::inactive ? 0 : b.size;
+  out_.blocks.push_back(b);
+}
+
+void Machine::add_segment(const Container& d) {
+  Segment s;
+  s.device = integer_of(field(d, kDevice), 0);
+  s.address = static_cast<uint64_t>(integer_of(field(d, kAddress), 0));
+  s.total = integer_of(field(d, kTotalSize), 0);
+  s.allocated = integer_of(field(d, kAllocatedSize), 0);
+  s.active = integer_of(field(d, kActiveSize), 0);
+  s.requested = integer_of(field(d, kRequestedSize), -1);
+  s.stream = stream_of(field(d, kStream));
+  const Value* type = field(d, kSegmentType);
+  s.large = type && type->tag == Tag::text && texts_[type->index] == "large";
+  s.expandable = integer_of(field(d, kIsExpandable), 0) != 0;
+  s.stack = stack_of(field(d, kFrames));
+  if (const Value* pool = field(d, kSegmentPoolId))
+    if (Container* p = container(*pool); p && p->items.size() == 2) {
+      s.pool_a = integer_of(&p->items[0], 0);
+      s.pool_b = integer_of(&p->items[1], 0);
+    }
+  if (const Value* blocks = field(d, kBlocks))
+    if (Container* list = container(*blocks); list && list->rows != kNone) {
+      const Rows& r = rows_[list->rows];
+      s.first_block = r.begin;
+      s.blocks = r.end - r.begin;
+    }
+  // The oldest files give blocks no address: they lie one behind the other.
+  uint64_t at = s.address;
+  int64_t requested = 0;
+  for (size_t i = s.first_block; i < s.first_block + s.blocks; ++i) {
+    Block& b = out_.blocks[i];
+    if (!b.address) b.address = at;
+    at = b.address + static_cast<uint64_t>(b.size);
+    if (b.state == State::active) requested += b.requested;
+  }
+  if (s.requested < 0) s.requested = requested;
+  out_.segments.push_back(s);
+}
+
+void Machine::add_annotation(const Container& d) {
+  Annotation a;
+  a.start = text_of(*field(d, kStage)) == "START";
+  if (const Value* n = field(d, kName)) a.name = text_of(*n);
+  a.device = integer_of(field(d, kDevice), 0);
+  a.time_us = integer_of(field(d, kTimeUs), -1);
+  out_.annotations.push_back(std::move(a));
+}
+
+// Whether the item is one that a column has a row for; then it is one, and its memory is free.
+bool Machine::become_row(Container& list, const Value& item) {
+  if (item.tag != Tag::dict) return false;
+  Container* d = container(item);
+  if (!d) return true;  // gone already: it is a row elsewhere
+  Rows::Of of;
+  if (field(*d, kAction)) of = Rows::Of::events;
+  else if (field(*d, kTotalSize)) of = Rows::Of::segments;
+  else if (field(*d, kState)) of = Rows::Of::blocks;
+  else if (field(*d, kStage)) of = Rows::Of::annotations;
+  else return false;
+  auto end = [&]() -> size_t {
+    switch (of) {
+      case Rows::Of::events: return out_.events.size_();
+      case Rows::Of::segments: return out_.segments.size();
+      case Rows::Of::blocks: return out_.blocks.size();
+      default: return out_.annotations.size();
+    }
+  };
+  if (list.rows == kNone) {
+    list.rows = static_cast<uint32_t>(rows_.size());
+    rows_.push_back({of, end(), end()});
+    if (of == Rows::Of::events) device_lists_.push_back(list.rows);
+  }
+  switch (of) {
+    case Rows::Of::events: add_event(*d); break;
+    case Rows::Of::segments: add_segment(*d); break;
+    case Rows::Of::blocks: add_block(*d); break;
+    default: add_annotation(*d);
+  }
+  rows_[list.rows].end = end();
+  release(item);
+  return true;
+}
+
+void Machine::add_to_list(Value list, Value item) {
+  Container* c = container(list);
+  if (!c || c->tag != Tag::list) throw Error("the file appends to what is no list");
+  if (!become_row(*c, item)) containers_[list.index].items.push_back(item);
+}
+
+void Machine::append() {
+  if (stack_.size() < 2) throw Error("a value is missing where the file appends one");
+  Value item = stack_.back();
+  stack_.pop_back();
+  add_to_list(top(), item);
+}
+void Machine::appends() {
+  size_t m = last_mark();
+  if (m == 0) throw Error("a list is missing where the file appends to one");
+  Value list = stack_[m - 1];
+  for (size_t i = m + 1; i < stack_.size(); ++i) add_to_list(list, stack_[i]);
+  stack_.resize(m);
+  --marks_;
+}
+
+// A dictionary of a file name, a line and a function is a frame.
+void Machine::dict_complete(Value& v) {
+  Container* d = container(v);
+  if (!d || d->items.size() != 6) return;
+  const Value *file = field(*d, kFilename), *line = field(*d, kLine), *function = field(*d, kName);
+  if (!file || !line || !function || file->tag != Tag::text || function->tag != Tag::text) return;
+  auto index = static_cast<uint32_t>(out_.frames.size());
+  out_.frames.push_back({file->index, function->index, integer_of(line, 0)});
+  Value frame;
+  frame.tag = Tag::frame;
+  frame.index = index;
+  // The memo names the dictionary by its place: it is to find the frame there.
+  if (!memo_.empty())
+    for (size_t i = memo_.size(); i-- > 0 && memo_.size() - i < 16;)
+      if (memo_[i].tag == Tag::dict && memo_[i].index == v.index && memo_[i].serial == v.serial) memo_[i] = frame;
+  release(v);
+  v = frame;
+}
+
+void Machine::set_item() {
+  if (stack_.size() < 3) throw Error("values are missing where the file sets an item");
+  Value value = stack_.back();
+  stack_.pop_back();
+  Value key = stack_.back();
+  stack_.pop_back();
+  Container* d = container(top());
+  if (!d || d->tag != Tag::dict) throw Error("the file sets an item of what is no dictionary");
+  d->items.push_back(key);
+  d->items.push_back(value);
+  dict_complete(top());
+}
+void Machine::set_items() {
+  size_t m = last_mark();
+  if (m == 0) throw Error("a dictionary is missing where the file sets its items");
+  Container* d = container(stack_[m - 1]);
+  if (!d || d->tag != Tag::dict) throw Error("the file sets items of what is no dictionary");
+  d->items.insert(d->items.end(), stack_.begin() + static_cast<long>(m) + 1, stack_.end());
+  if (d->items.size() % 2) d->items.pop_back();
+  stack_.resize(m);
+  --marks_;
+  dict_complete(top());
+}
+
+void Machine::top_level(const Value& v) {
+  Container* d = container(v);
+  if (!d || d->tag != Tag::dict) return;
+  if (const Value* settings = field(*d, kAllocatorSettings))
+    if (Container* s = container(*settings))
+      for (size_t i = 0; i + 1 < s->items.size(); i += 2) out_.settings.emplace_back(text_of(s->items[i]), text_of(s->items[i + 1]));
+  const Value* traces = field(*d, kDeviceTraces);
+  Container* devices = traces ? container(*traces) : nullptr;
+  if (!devices) return;
+  for (size_t i = 0; i < devices->items.size(); ++i) {
+    Container* list = container(devices->items[i]);
+    if (!list || list->rows == kNone) continue;
+    out_.traces.push_back({static_cast<int64_t>(i), rows_[list->rows].begin, rows_[list->rows].end});
+  }
+}
+
+void Machine::finish(bool complete) {
+  if (!complete) {
+    // What lies between a mark and the end belongs to the list below the mark.
+    out_.truncated = true;
+    for (size_t m = stack_.size(); m-- > 1;) {
+      if (stack_[m].tag != Tag::mark) continue;
+      if (stack_[m - 1].tag == Tag::dict) {
+        Container* d = container(stack_[m - 1]);
+        if (d) {
+          d->items.insert(d->items.end(), stack_.begin() + static_cast<long>(m) + 1, stack_.end());
+          if (d->items.size() % 2) d->items.pop_back();
+        }
+      } else if (container(stack_[m - 1])) {
+        for (size_t i = m + 1; i < stack_.size(); ++i)
+          if (stack_[i].tag != Tag::mark) add_to_list(stack_[m - 1], stack_[i]);
+      }
+      stack_.resize(m);
+    }
+  }
+  if (!stack_.empty()) top_level(stack_[0]);
+  if (out_.traces.empty()) {
+    // Cut off before the lists of the devices were put together: they come in the order of the devices.
+    for (size_t i = 0; i < device_lists_.size(); ++i) {
+      const Rows& r = rows_[device_lists_[i]];
+      out_.traces.push_back({static_cast<int64_t>(i), r.begin, r.end});
+    }
+  }
+  for (std::string_view t : texts_.texts()) out_.texts.emplace_back(t);
+}
+
+}  // namespace tenon::snapshot

@@ -1,0 +1,97 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tracing/snapshot/snapshot.h"
+#include "tracing/trace/parts.h"
+
+namespace tenon::snapshot {
+
+/// Builds a Snapshot from values in the order in which a pickle (or JSON) makes them. What is complete becomes a row of a column at once,
+/// so memory holds a row an event and a slot a memoised object, never the objects themselves.
+class Machine {
+ public:
+  explicit Machine(Snapshot& out);
+
+  struct Value {
+    enum class Tag : uint8_t { none, boolean, integer, real, text, list, dict, tuple, mark, frame, gone } tag = Tag::none;
+    uint32_t index = 0;   ///< of a text, container or frame
+    union {
+      int64_t integer = 0;
+      double real;
+      uint64_t serial;    ///< of the container when this value was made
+    };
+  };
+
+  void push(Value v) { stack_.push_back(v); }
+  void push_integer(int64_t v);
+  void push_real(double v);
+  void push_boolean(bool v);
+  void push_none() { stack_.push_back({}); }
+  void push_text(std::string_view text);
+  void push_container(Value::Tag tag);
+  void mark();
+  void append();            ///< item onto the list below it
+  void appends();           ///< items above the mark onto the list below it
+  void set_item();
+  void set_items();
+  void tuple(size_t count); ///< of the topmost values
+  void tuple_to_mark();
+  void pop();
+  void memoize() { memo_.push_back(top()); }
+  void memo_put(uint64_t index);
+  void memo_get(uint64_t index);
+  Value& top();
+  size_t depth() const { return stack_.size(); }
+
+  /// Everything has been read (or the file ended): what still lies on the stack is taken for what it is.
+  void finish(bool complete);
+
+ private:
+  struct Container {
+    std::vector<Value> items;  ///< dict: keys and values in turn
+    uint64_t serial = 0;
+    uint32_t stack = kNone;    ///< of a list of frames, once numbered
+    uint32_t rows = kNone;     ///< of a list whose items became rows: its number
+    Value::Tag tag = Value::Tag::none;
+  };
+  struct Rows {                ///< a list whose items became rows
+    enum class Of : uint8_t { events, blocks, segments, annotations } of;
+    size_t begin = 0, end = 0;
+  };
+
+  Container* container(const Value& v);
+  void release(const Value& v);
+  size_t last_mark() const;
+  void add_to_list(Value list, Value item);
+  bool become_row(Container& list, const Value& item);
+  void dict_complete(Value& dict);
+  const Value* field(const Container& dict, uint32_t key) const;
+  int64_t integer_of(const Value* v, int64_t fallback) const;
+  std::string text_of(const Value& v) const;
+  uint32_t stack_of(const Value* frames);
+  uint32_t stream_of(const Value* v);
+  void add_event(const Container& dict);
+  void add_block(const Container& dict);
+  void add_segment(const Container& dict);
+  void add_annotation(const Container& dict);
+  void top_level(const Value& v);
+
+  Snapshot& out_;
+  std::vector<Value> stack_, memo_;
+  std::vector<Container> containers_;
+  std::vector<uint32_t> free_;
+  std::vector<Rows> rows_;
+  std::vector<uint32_t> device_lists_;  ///< rows_ numbers of event lists, in the order of their first entry
+  trace::Interner texts_;
+  std::unordered_map<uint64_t, std::vector<uint32_t>> stacks_by_hash_;
+  std::unordered_map<int64_t, uint32_t> stream_index_;
+  uint64_t serial_ = 0;
+  size_t marks_ = 0;
+  uint32_t keys_[32];
+  friend struct Keys;
+};
+
+}  // namespace tenon::snapshot
