@@ -12,15 +12,15 @@ namespace {
 // The values of Klambauer, Unterthiner, Mayr and Hochreiter, "Self-normalizing neural networks" (2017), as PyTorch has them.
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
 
-template <class T> T mish_slope(T x) {
+template <class T> [[gnu::always_inline]] inline T mish_slope(T x) {
   T t = sc::tanh(sc::softplus(x));
   return t + x * sc::sigmoid(x) * (T(1) - t * t);
 }
 template <> constexpr sc::Probe mish_slope(sc::Probe x) { return -x; }
 
-template <class T> T clamp6(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(6), T(6), x)); }
-template <class T> T unit(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(1), T(1), x)); }
-template <class T> T selu_value(T x) {
+template <class T> [[gnu::always_inline]] inline T clamp6(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(6), T(6), x)); }
+template <class T> [[gnu::always_inline]] inline T unit(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(1), T(1), x)); }
+template <class T> [[gnu::always_inline]] inline T selu_value(T x) {
   return sc::select(x > T(0), T(kSeluScale) * x, T(kSeluScale * kSeluAlpha) * (sc::exp(x) - T(1)));
 }
 
