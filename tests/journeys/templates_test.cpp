@@ -89,6 +89,15 @@ TEST(Templates, say_where_their_data_comes_from) {
   EXPECT_EQ(tenon({"new", folder / "q.tenon", "--template", "byte-gpt", "--data", folder / "nothing.txt"}).status, 1);
 }
 
+TEST(Keys, are_listed_with_what_there_is_to_choose) {
+  const auto lines = tenon({"keys", "optimizer", "--json"}).json();
+  std::map<std::string, int> seen;
+  for (const auto& j : lines) ++seen[j.contains("choice") ? "choice " + j.at("choice").get<std::string>() : j.at("key").get<std::string>()];
+  for (const char* want : {"choice muon", "choice adamw", "optimizer.lr", "optimizer.ns_steps", "optimizer.clip_norm"}) EXPECT_EQ(seen[want], 1) << want;
+  EXPECT_EQ(tenon({"keys"}).status, 0);
+  EXPECT_EQ(tenon({"keys", "optimiser"}).status, 2);
+}
+
 TEST(Replay, a_watching_schedule_and_scaled_gradients_come_back_bit_for_bit) {
   Folder folder;
   const std::string path = folder / "p.tenon";
