@@ -6,6 +6,7 @@
 #include "engine/formats/onnx_run.h"
 #include "engine/ops/activation.h"
 #include "engine/ops/pointwise.h"
+#include "engine/ops/view.h"
 
 namespace tenon::formats {
 namespace {
@@ -26,7 +27,14 @@ const bool thresholded_relu_op = register_onnx("ThresholdedRelu", [](const OnnxC
   return {threshold(c.input(0), c.node.number("alpha", 1), 0)};
 });
 const bool prelu_op = register_onnx("PRelu", [](const OnnxCall& c) -> Out {
-  return {where(gt(c.input(0), 0), c.input(0), mul(c.input(0), c.input(1)))};
+  const Tensor& x = c.input(0);
+  Tensor slope = c.input(1);
+  if (c.opset < 7 && slope.ndim() == 1 && x.ndim() > 1) {  // before broadcasting came: one number a channel
+    Shape channels = Shape::filled(x.ndim() - 1, 1);
+    channels[0] = slope.numel();
+    slope = reshape(slope, channels);
+  }
+  return {where(gt(x, 0), x, mul(x, slope))};
 });
 const bool shrink_op = register_onnx("Shrink", [](const OnnxCall& c) -> Out {
   double lambd = c.node.number("lambd", 0.5), bias = c.node.number("bias", 0);

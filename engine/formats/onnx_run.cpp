@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/error.h"
 #include "core/pool.h"
@@ -25,6 +26,7 @@ class OnnxScope {
     const OnnxLimits& limits;
     int64_t nodes = 0;
     bool random = false;
+    std::unordered_map<const OnnxGraph*, std::vector<std::vector<std::string>>> last_reads = {};
   };
   OnnxScope(Run& run, const OnnxGraph& graph, const OnnxScope* outer) : run_(run), graph_(graph), outer_(outer) {}
 
@@ -38,7 +40,11 @@ class OnnxScope {
       values_[v.name] = inputs[next++];
     }
     if (next < inputs.size()) throw Error(fmt::format("{} inputs were given, the model has {}", inputs.size(), next));
-    for (const OnnxNode& n : graph_.nodes) step(n);
+    const auto& done = last_reads();
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      step(graph_.nodes[i]);
+      for (const std::string& name : done[i]) values_.erase(name);
+    }
     std::vector<OnnxItem> results;
     for (const OnnxValue& v : graph_.outputs) results.push_back(find(v.name));
     return results;
@@ -55,6 +61,7 @@ class OnnxScope {
     throw Error(fmt::format("nothing has made \"{}\"", name));
   }
   void step(const OnnxNode& n);
+  const std::vector<std::vector<std::string>>& last_reads();
 
   Run& run_;
   const OnnxGraph& graph_;
@@ -150,6 +157,33 @@ void OnnxScope::step(const OnnxNode& n) {
     if (k >= out.size()) throw OnnxUnsupported(fmt::format("{}: output {} is not supported", label(n), k));
     values_[n.outputs[k]] = std::move(out[k]);
   }
+}
+
+static void names_read(const OnnxGraph& g, std::vector<std::string>& out);
+static void names_read(const OnnxNode& n, std::vector<std::string>& out) {
+  out.insert(out.end(), n.inputs.begin(), n.inputs.end());
+  for (const OnnxAttribute& a : n.attributes)
+    if (const auto* body = std::get_if<std::shared_ptr<OnnxGraph>>(&a.value)) names_read(**body, out);
+}
+static void names_read(const OnnxGraph& g, std::vector<std::string>& out) {
+  for (const OnnxNode& n : g.nodes) names_read(n, out);
+  for (const OnnxValue& v : g.outputs) out.push_back(v.name);
+}
+
+/// The values that each node is the last to read: they are given up behind it. What nobody reads goes as soon as it is made.
+const std::vector<std::vector<std::string>>& OnnxScope::last_reads() {
+  auto [it, fresh] = run_.last_reads.try_emplace(&graph_);
+  if (!fresh) return it->second;
+  it->second.resize(graph_.nodes.size());
+  std::unordered_set<std::string> seen;
+  for (const OnnxValue& v : graph_.outputs) seen.insert(v.name);
+  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    std::vector<std::string> names = graph_.nodes[i].outputs;
+    names_read(graph_.nodes[i], names);
+    for (std::string& name : names)
+      if (!name.empty() && seen.insert(name).second) it->second[i].push_back(std::move(name));
+  }
+  return it->second;
 }
 
 void need_work(double count) {

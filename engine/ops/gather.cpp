@@ -41,7 +41,7 @@ void check(const AxisAttrs& a, const Shape& x, const Meta& index) {
       throw Error(fmt::format("an index of size {} is longer than {} in axis {}", to_string(index.shape), to_string(x), i));
 }
 
-/// Index elements as [outer, n, inner]; where their columns begin in a dense tensor (x, or a src larger than the index).
+/// Index elements as [outer, n, inner]; where their columns begin in a dense tensor that may be larger.
 struct Walk {
   int64_t outer = 1, n = 1, inner = 1;
   Tensor index;  ///< dense i64
@@ -125,22 +125,22 @@ struct Gather {
 
 /// f(target, source) for every index element; a column (all elements that differ in the axis only) has one writer, in index order.
 template <class T, class F>
-void write(const Walk& w, const Walk::Side& to, const Walk::Side& from, T* y, const T* src, const F& f) {
+void write(const Walk& w, const Walk::Side& to, T* y, const T* src, const F& f) {
   parallel_for(w.outer * w.inner, std::max<int64_t>(1, kLoopGrain / std::max<int64_t>(w.n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t col = begin; col < end; ++col) {
-      const int64_t o = col / w.inner, i = col % w.inner, base = w.column(to, o, i), source = w.column(from, o, i);
-      for (int64_t k = 0; k < w.n; ++k) f(y[base + w.at((o * w.n + k) * w.inner + i, to.size) * to.step], src[source + k * from.step]);
+      const int64_t o = col / w.inner, i = col % w.inner, base = w.column(to, o, i);
+      for (int64_t k = 0; k < w.n; ++k) {
+        const int64_t from = (o * w.n + k) * w.inner + i;
+        f(y[base + w.at(from, to.size) * to.step], src[from]);
+      }
     }
   });
 }
 
 Meta infer_scatter(const AxisAttrs& a, const Meta& x, const Meta& index, const Meta& src) {
   check(a, x.shape, index);
-  if (src.shape.n != x.shape.n)
-    throw Error(fmt::format("a source of size {} has other axes than {}", to_string(src.shape), to_string(x.shape)));
-  for (int i = 0; i < x.shape.n; ++i)
-    if (index.shape[i] > src.shape[i])
-      throw Error(fmt::format("an index of size {} is longer than its source {}", to_string(index.shape), to_string(src.shape)));
+  if (!(src.shape == index.shape))
+    throw Error(fmt::format("a source of size {} and an index of size {} differ", to_string(src.shape), to_string(index.shape)));
   if (src.dtype != x.dtype)
     throw Error(fmt::format("a source of {} cannot be written into a tensor of {}", name(src.dtype), name(x.dtype)), "cast() it");
   return x;
@@ -153,21 +153,6 @@ Tensor target_of(const Call& c, DType t) {
   return y;
 }
 
-/// The gradient of a src that may be larger than the index: what was not written has none.
-Tensor source_gradient(const Tensor& g, const Shape& size) {
-  Tensor y = g;
-  for (int i = 0; i < size.n; ++i) {
-    if (y.size(i) == size[i]) continue;
-    Shape wide = y.size();
-    wide[i] = size[i];
-    Tensor at = arange(y.size(i));
-    Shape ones = Shape::filled(size.n, 1);
-    ones[i] = y.size(i);
-    y = scatter_add(zeros(wide, g.dtype()), i, expand(view(at, ones), y.size()), y);
-  }
-  return y;
-}
-
 struct Scatter {
   static constexpr OpInfo info{"scatter", "ScatterElements", Kind::index};
   using Attrs = AxisAttrs;
@@ -177,8 +162,7 @@ struct Scatter {
     Tensor y = target_of(c, c.out[0].dtype()), src = dense(c.in[2]);
     by_width(y.dtype(), [&](auto unit) {
       using T = decltype(unit);
-      write<T>(w, w.side(y.size()), w.side(src.size()), static_cast<T*>(y.raw()), static_cast<const T*>(src.raw()),
-               [](T& to, T from) { to = from; });
+      write<T>(w, w.side(y.size()), static_cast<T*>(y.raw()), static_cast<const T*>(src.raw()), [](T& to, T from) { to = from; });
     });
     if (!y.same(c.out[0])) write_output(c.out[0], y);
   }
@@ -186,7 +170,7 @@ struct Scatter {
   static void backward(Grad& d) {
     int axis = static_cast<int>(d.as<Attrs>().axis);
     if (d.needs(0)) d.in(0) = scatter(d.out(), axis, d.x(1), 0.0);
-    if (d.needs(2)) d.in(2) = source_gradient(gather(d.out(), axis, d.x(1)), d.meta(2).shape);
+    if (d.needs(2)) d.in(2) = gather(d.out(), axis, d.x(1));
   }
   static void onnx(const Attrs& a, OnnxOp& o) { o.set("axis", a.axis); }
   static void samples(Samples& s) {
@@ -198,7 +182,7 @@ struct Scatter {
 };
 
 struct ScatterAdd {
-  static constexpr OpInfo info{"scatter_add", "", Kind::index};
+  static constexpr OpInfo info{"scatter_add", "ScatterElements", Kind::index};
   using Attrs = AxisAttrs;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) { return infer_scatter(a, x, index, src); }
   static void cpu(const Call& c) {
@@ -207,19 +191,20 @@ struct ScatterAdd {
     Tensor y = target_of(c, t), src = dense(cast(c.in[2], t));
     by_arithmetic(t, [&](auto unit) {
       using T = decltype(unit);
-      write<T>(w, w.side(y.size()), w.side(src.size()), y.data<T>(), src.data<T>(), [](T& to, T from) { to = static_cast<T>(to + from); });
+      write<T>(w, w.side(y.size()), y.data<T>(), src.data<T>(), [](T& to, T from) { to = static_cast<T>(to + from); });
     });
     if (!y.same(c.out[0])) write_output(c.out[0], y);
   }
   static constexpr Saves saves{.inputs = 0b010};
   static void backward(Grad& d) {
     if (d.needs(0)) d.in(0) = d.out();
-    if (d.needs(2)) d.in(2) = source_gradient(gather(d.out(), static_cast<int>(d.as<Attrs>().axis), d.x(1)), d.meta(2).shape);
+    if (d.needs(2)) d.in(2) = gather(d.out(), static_cast<int>(d.as<Attrs>().axis), d.x(1));
   }
-  static void samples(Samples& s) {
-    s.add("rows", Attrs{1}, {s.values({3, 5}), s.indices({3, 4}, 5), s.values({3, 4})});
-    s.add("part of the source", Attrs{0}, {s.values({4, 3, 2}), s.indices({6, 2, 1}, 4), s.values({7, 3, 2})});
+  static void onnx(const Attrs& a, OnnxOp& o) {
+    o.set("axis", a.axis);
+    o.set("reduction", std::string("add"));
   }
+  static void samples(Samples& s) { s.add("rows", Attrs{1}, {s.values({3, 5}), s.indices({3, 4}, 5), s.values({3, 4})}); }
 };
 
 struct ScatterReduce {
@@ -242,19 +227,19 @@ struct ScatterReduce {
     Tensor y = target_of(c, t), src = dense(cast(c.in[2], t));
     by_arithmetic(t, [&](auto unit) {
       using T = decltype(unit);
-      const Walk::Side to = w.side(y.size()), from = w.side(src.size());
+      const Walk::Side to = w.side(y.size());
       auto run = [&](const auto& join) {
         if (!a.include_self) {
           // What is written to starts from its first source element, which is then joined only from the second on.
           std::vector<uint8_t> seen(static_cast<size_t>(y.numel()), 0);
           T* base = y.data<T>();
-          write<T>(w, to, from, base, src.data<T>(), [&](T& target, T v) {
+          write<T>(w, to, base, src.data<T>(), [&](T& target, T v) {
             uint8_t& s = seen[static_cast<size_t>(&target - base)];
             target = s ? join(target, v) : v;
             s = 1;
           });
         } else {
-          write<T>(w, to, from, y.data<T>(), src.data<T>(), [&](T& target, T v) { target = join(target, v); });
+          write<T>(w, to, y.data<T>(), src.data<T>(), [&](T& target, T v) { target = join(target, v); });
         }
       };
       switch (static_cast<Reduce>(a.how)) {
@@ -283,11 +268,6 @@ struct ScatterReduce {
     const int axis = static_cast<int>(a.axis);
     const auto how = static_cast<Reduce>(a.how);
     const Tensor g = d.out(), index = d.x(1);
-    Shape cut = index.size();
-    auto part = [&](Tensor t) {
-      for (int i = 0; i < cut.n; ++i) t = narrow(t, i, 0, cut[i]);
-      return t;
-    };
     auto untouched = [&](const Tensor& t) { return a.include_self ? t : scatter(t, axis, index, 0.0); };
     Tensor of_x, of_src;
     if (how == Reduce::sum) {
@@ -295,7 +275,7 @@ struct ScatterReduce {
       of_src = gather(g, axis, index);
     } else if (how == Reduce::prod) {
       // The product of the others is the product with this factor as 1; two zeros that meet leave no gradient to either.
-      const Tensor x = d.x(0), src = part(d.x(2)), none = eq(x, 0), zero = eq(src, 0);
+      const Tensor x = d.x(0), src = d.x(2), none = eq(x, 0), zero = eq(src, 0);
       const Tensor x_safe = masked_fill(x, none, 1), src_safe = masked_fill(src, zero, 1);
       of_x = a.include_self ? div(mul(g, scatter_reduce(x_safe, axis, index, src, how)), x_safe) : untouched(g);
       const Tensor zeros_met = gather(scatter_add(zeros(x.size(), DType::i64), axis, index, cast(zero, DType::i64)), axis, index);
@@ -303,7 +283,7 @@ struct ScatterReduce {
       const Tensor others = scatter_reduce(x, axis, index, masked_fill(src, lone, 1), how, a.include_self);
       of_src = where(lone, gather(mul(g, others), axis, index), div(gather(mul(g, d.y()), axis, index), src_safe));
     } else {
-      const Tensor x = d.x(0), src = part(d.x(2)), y = d.y();
+      const Tensor x = d.x(0), src = d.x(2), y = d.y();
       const Tensor own = a.include_self ? cast(eq(x, y), g.dtype()) : scatter(cast(eq(x, x), g.dtype()), axis, index, 0.0);
       const Tensor hits = cast(eq(src, gather(y, axis, index)), g.dtype());
       const Tensor share = div(g, maximum(scatter_add(own, axis, index, hits), 1.0));
@@ -311,7 +291,7 @@ struct ScatterReduce {
       of_src = mul(hits, gather(share, axis, index));
     }
     if (d.needs(0)) d.in(0) = of_x;
-    if (d.needs(2)) d.in(2) = source_gradient(of_src, d.meta(2).shape);
+    if (d.needs(2)) d.in(2) = of_src;
   }
   static void samples(Samples& s) {
     for (Reduce how : {Reduce::sum, Reduce::prod, Reduce::amax, Reduce::amin})
@@ -328,6 +308,15 @@ const Register<ScatterReduce> scatter_reduce_op;
 
 /// A number is a tensor of one axis here, as in PyTorch.
 Tensor one_axis(const Tensor& t) { return t.ndim() ? t : reshape(t, {1}); }
+
+/// Of a source that is larger than the index only that much is read, from its beginning.
+Tensor cut(const Tensor& src, const Tensor& index) {
+  Tensor y = one_axis(src);
+  const Shape size = one_axis(index).size();
+  for (int i = 0; y.ndim() == size.n && i < size.n; ++i)
+    if (y.size(i) > size[i]) y = narrow(y, i, 0, size[i]);
+  return y;
+}
 
 template <class F>
 Tensor on_axes(const Tensor& x, int axis, const F& f) {
@@ -356,27 +345,27 @@ Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis) {
 }
 
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& src) {
-  return on_axes(x, axis, [&](const Tensor& t, int a) { return apply<Scatter>({a}, t, one_axis(index), one_axis(src)); });
+  return on_axes(x, axis, [&](const Tensor& t, int a) { return apply<Scatter>({a}, t, one_axis(index), cut(src, index)); });
 }
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) {
   return scatter(x, axis, index, expand(scalar(value, x.dtype()), one_axis(index).size()));
 }
 Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& src) {
-  return on_axes(x, axis, [&](const Tensor& t, int a) { return apply<ScatterAdd>({a}, t, one_axis(index), one_axis(src)); });
+  return on_axes(x, axis, [&](const Tensor& t, int a) { return apply<ScatterAdd>({a}, t, one_axis(index), cut(src, index)); });
 }
 Tensor& scatter_(Tensor& x, int axis, const Tensor& index, const Tensor& src) {
-  return apply_in_place<Scatter>({wrap_axis(axis, x.ndim())}, x, index, src);
+  return apply_in_place<Scatter>({wrap_axis(axis, x.ndim())}, x, index, cut(src, index));
 }
 Tensor& scatter_(Tensor& x, int axis, const Tensor& index, double value) {
   return scatter_(x, axis, index, expand(scalar(value, x.dtype()), index.size()));
 }
 Tensor& scatter_add_(Tensor& x, int axis, const Tensor& index, const Tensor& src) {
-  return apply_in_place<ScatterAdd>({wrap_axis(axis, x.ndim())}, x, index, src);
+  return apply_in_place<ScatterAdd>({wrap_axis(axis, x.ndim())}, x, index, cut(src, index));
 }
 
 Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor& src, Reduce how, bool include_self) {
   return on_axes(x, axis, [&](const Tensor& t, int a) {
-    const Tensor i = one_axis(index), s = one_axis(src);
+    const Tensor i = one_axis(index), s = cut(src, index);
     if (how != Reduce::mean) return apply<ScatterReduce>({a, static_cast<int64_t>(how), include_self}, t, i, s);
     // Counted in f64: exact, and integers divide by truncation towards minus infinity as in PyTorch.
     Tensor sum = apply<ScatterReduce>({a, static_cast<int64_t>(Reduce::sum), include_self}, t, i, s);

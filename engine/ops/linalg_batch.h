@@ -37,6 +37,11 @@ void each(int64_t count, int64_t n, const F& f) {
 /// "matrix 3 of the batch" or "the matrix".
 inline std::string which(int64_t i, const Shape& s) { return s.n == 2 ? "the matrix" : fmt::format("matrix {} of the batch", i); }
 
+/// LAPACK looks for NaN first and says so by a negative number.
+inline void refuse_nan(int info, int64_t i, const Shape& s) {
+  if (info < 0) throw Error(fmt::format("{} holds NaN", which(i, s)));
+}
+
 inline Tensor transposed(const Tensor& a) { return transpose(a, -1, -2); }
 
 /// n x n with ones on the diagonal.

@@ -44,7 +44,7 @@ struct QrOp {
       each(matrices(a.size()), std::max(m, n), [&](int64_t b) {
         if (k == 0) return;
         std::vector<T> work(a.data<T>() + b * m * n, a.data<T>() + (b + 1) * m * n), tau(static_cast<size_t>(k));
-        lp::geqrf<T>(m, n, work.data(), tau.data());
+        refuse_nan(lp::geqrf<T>(m, n, work.data(), tau.data()), b, a.size());
         T *q = c.out[0].data<T>() + b * m * k, *r = c.out[1].data<T>() + b * k * n;
         for (int64_t i = 0; i < k; ++i)
           for (int64_t j = 0; j < n; ++j) r[i * n + j] = j < i ? T(0) : work[static_cast<size_t>(i * n + j)];

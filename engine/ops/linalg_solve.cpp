@@ -43,8 +43,9 @@ struct Cholesky {
         T* to = c.out[0].data<T>() + m * n * n;
         for (int64_t i = 0; i < n; ++i)
           for (int64_t j = 0; j < n; ++j) to[i * n + j] = j <= i ? (from[i * n + j] + from[j * n + i]) / 2 : T(0);
-        if (int k = lp::potrf<T>(n, to); k != 0)
-          throw Error(fmt::format("{} is not positive definite: its leading minor of order {} is not", which(m, a.size()), k));
+        const int k = n ? lp::potrf<T>(n, to) : 0;
+        refuse_nan(k, m, a.size());
+        if (k != 0) throw Error(fmt::format("{} is not positive definite: its leading minor of order {} is not", which(m, a.size()), k));
         for (int64_t i = 0; i < n; ++i) std::fill(to + i * n + i + 1, to + (i + 1) * n, T(0));
       });
     });
@@ -92,8 +93,9 @@ struct SolveTriangular {
         T* to = c.out[0].data<T>() + m * n * k;
         std::copy_n(b.data<T>() + m * n * k, n * k, to);
         if (n == 0 || k == 0) return;
-        if (int bad = lp::trtrs<T>(at.upper, at.unit, n, k, a.data<T>() + m * n * n, to); bad != 0)
-          throw Error(fmt::format("{} is singular: element {} of its diagonal is 0", which(m, a.size()), bad - 1));
+        const int bad = lp::trtrs<T>(at.upper, at.unit, n, k, a.data<T>() + m * n * n, to);
+        refuse_nan(bad, m, a.size());
+        if (bad != 0) throw Error(fmt::format("{} is singular: element {} of its diagonal is 0", which(m, a.size()), bad - 1));
       });
     });
   }
@@ -128,8 +130,9 @@ struct Solve {
         T* to = c.out[0].data<T>() + m * n * k;
         std::copy_n(b.data<T>() + m * n * k, n * k, to);
         if (n == 0 || k == 0) return;
-        if (lp::gesv<T>(n, k, lu.data(), pivots.data(), to) != 0)
-          throw Error(fmt::format("{} is singular", which(m, a.size())), "lstsq() or pinv() may serve");
+        const int bad = lp::gesv<T>(n, k, lu.data(), pivots.data(), to);
+        refuse_nan(bad, m, a.size());
+        if (bad != 0) throw Error(fmt::format("{} is singular", which(m, a.size())), "lstsq() or pinv() may serve");
       });
     });
   }
@@ -160,8 +163,11 @@ struct Inv {
         T* to = c.out[0].data<T>() + m * n * n;
         std::copy_n(a.data<T>() + m * n * n, n * n, to);
         std::vector<int> pivots(static_cast<size_t>(n));
-        if (n && (lp::getrf<T>(n, to, pivots.data()) != 0 || lp::getri<T>(n, to, pivots.data()) != 0))
-          throw Error(fmt::format("{} is singular", which(m, a.size())), "pinv() may serve");
+        if (n == 0) return;
+        int bad = lp::getrf<T>(n, to, pivots.data());
+        refuse_nan(bad, m, a.size());
+        if (bad == 0) bad = lp::getri<T>(n, to, pivots.data());
+        if (bad != 0) throw Error(fmt::format("{} is singular", which(m, a.size())), "pinv() may serve");
       });
     });
   }
@@ -183,7 +189,7 @@ void determinants(const Tensor& a, const F& f) {
   each(matrices(a.size()), n, [&](int64_t m) {
     std::vector<T> lu(a.data<T>() + m * n * n, a.data<T>() + (m + 1) * n * n);
     std::vector<int> pivots(static_cast<size_t>(n));
-    if (n) lp::getrf<T>(n, lu.data(), pivots.data());
+    if (n && lp::getrf<T>(n, lu.data(), pivots.data()) < 0) return f(m, T(NAN), T(NAN), T(NAN));
     T sign = 1, log_abs = 0, product = 1;
     for (int64_t i = 0; i < n; ++i) {
       const T p = lu[static_cast<size_t>(i * n + i)] * (pivots[static_cast<size_t>(i)] == i + 1 ? T(1) : T(-1));

@@ -1,6 +1,7 @@
 // What the registry's walk cannot see of the ops that index, order and solve: every dtype, large tensors on several threads, and errors.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -189,6 +190,14 @@ TEST(Ops, SingularMatricesAreNamed) {
                   "matrix 2 of the batch is singular: element 1 of its diagonal is 0"));
   EXPECT_TRUE(has(message_of([&] { inv(select(batch, 0, 2)); }), "the matrix is singular"));
   EXPECT_TRUE(has(message_of([&] { inv(zeros({2, 3})); }), "matrices of size [2, 3] are not square"));
+  fill(select(select(batch, 0, 1), 0, 0), NAN);
+  for (const std::function<void()>& call : {std::function<void()>([&] { inv(batch); }), std::function<void()>([&] { qr(batch); }),
+                                            std::function<void()>([&] { cholesky(batch); }), std::function<void()>([&] {
+                                              solve(batch, ones({4, 3, 1}));
+                                            })})
+    EXPECT_TRUE(has(message_of(call), "matrix 1 of the batch holds NaN")) << message_of(call);
+  EXPECT_TRUE(std::isnan(value_at(det(batch), {1})));
+  EXPECT_EQ(value_at(det(batch), {0}), 1);
 }
 
 }  // namespace

@@ -97,6 +97,11 @@ void axis_index(std::vector<OpCase>& to, Draw& d) {
     for (int k = 0; k < axes; ++k) wide[k] += d.below(2);
     const Tensor index = d.integers(size, 0, s[axis] - 1), src = d.values(wide);
     to.push_back({"x[0].gather(" + dim + ", x[1])", {x, index}, [axis](In i) { return Out{gather(i[0], axis, i[1])}; }});
+    // A larger source: PyTorch's own gradient does not fit it.
+    to.push_back({"x[0].scatter_add(" + dim + ", x[1], x[2])",
+                  {x, index, src},
+                  [axis](In i) { return Out{scatter_add(i[0], axis, i[1], i[2])}; },
+                  false});
     to.push_back({"x[0].scatter_add(" + dim + ", x[1], x[2])", {x, index, d.values(size)}, [axis](In i) {
                     return Out{scatter_add(i[0], axis, i[1], i[2])};
                   }});

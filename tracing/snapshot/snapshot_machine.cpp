@@ -192,8 +192,9 @@ uint32_t Machine::stack_of(const Value* v) {
   for (const Value& f : list->items) {
     uint32_t frame = f.tag == Tag::frame ? f.index : kNone;
     if (f.tag == Tag::text) {  // forward_frames are texts
-      frame = static_cast<uint32_t>(out_.frames.size());
-      out_.frames.push_back({kNone, f.index, 0});
+      auto [it, fresh] = frame_index_.emplace(std::tuple(kNone, f.index, int64_t{0}), static_cast<uint32_t>(out_.frames.size()));
+      frame = it->second;
+      if (fresh) out_.frames.push_back({kNone, f.index, 0});
     }
     if (frame == kNone) continue;
     frames.push_back(frame);
@@ -363,8 +364,10 @@ void Machine::dict_complete(Value& v) {
   if (!d || d->items.size() != 6) return;
   const Value *file = field(*d, kFilename), *line = field(*d, kLine), *function = field(*d, kName);
   if (!file || !line || !function || file->tag != Tag::text || function->tag != Tag::text) return;
-  auto index = static_cast<uint32_t>(out_.frames.size());
-  out_.frames.push_back({file->index, function->index, integer_of(line, 0)});
+  const int64_t number = integer_of(line, 0);
+  auto [it, fresh] = frame_index_.emplace(std::tuple(file->index, function->index, number), static_cast<uint32_t>(out_.frames.size()));
+  const uint32_t index = it->second;
+  if (fresh) out_.frames.push_back({file->index, function->index, number});
   Value frame;
   frame.tag = Tag::frame;
   frame.index = index;

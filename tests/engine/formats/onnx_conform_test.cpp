@@ -34,6 +34,15 @@ TEST(OnnxConform, TheProjectsCases) {
   EXPECT_GE(counts[Outcome::pass], static_cast<int>(0.9 * static_cast<double>(cases.size())));
 }
 
+// Models that PyTorch wrote long ago, and a few graphs of several nodes.
+TEST(OnnxConform, OlderModels) {
+  for (const char* set : {"pytorch-converted", "pytorch-operator", "simple"}) {
+    const std::string folder = std::string("/usr/share/libonnx-testdata/data/") + set;
+    if (!fs::exists(folder)) GTEST_SKIP() << "the ONNX project's cases are not installed (Debian: libonnx-testdata)";
+    run_conform(folder, [&](const ConformCase& c) { EXPECT_NE(c.outcome, Outcome::fail) << set << " " << c.name << ": " << c.detail; });
+  }
+}
+
 /// A folder of cases of this test's own.
 struct Folder {
   fs::path path = fs::temp_directory_path() / ("tenon_conform_" + std::to_string(getpid()));
