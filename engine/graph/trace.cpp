@@ -135,6 +135,7 @@ Graph trace(nn::Module& module, const Meta& input) {
     bool on;
     ~Restore() { m.train(on); }
   } restore{module, training};
+  // Zeros: whatever the memory held would be no token of an embedding.
   return trace([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{module(in[0])}; }, {zeros(input.shape, input.dtype)}, named);
 }
 

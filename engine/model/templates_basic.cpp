@@ -87,7 +87,7 @@ Template spirals() {
   return t;
 }
 
-/// The table of tests/data's example: 3 numbers, 4 colours, 3 places; 3 classes.
+/// The generated table has 3 numbers, 4 colours and 3 places, and 3 classes.
 ModelSpec tabular_model(int64_t inputs, int64_t outputs) {
   return Chain("tabular", {inputs})
       .add("layers.0", "Linear", {out("out_features", 128)})

@@ -27,7 +27,7 @@ const std::vector<Case>& cases() {
       {"tabular", 120, 0.8, {}},
       {"byte-gpt", 40, 0.75, {"data.context=32", "data.batch_size=8", "schedule.warmup_steps=5"}},
       {"byte-lstm", 40, 0.75, {"data.context=32", "data.batch_size=8", "schedule.warmup_steps=5"}},
-      {"recommender", 150, 0.97, {"data.samples=8000"}},
+      {"recommender", 150, 0.97, {"data.samples=20000"}},
       {"series", 80, 0.6, {"data.samples=1000"}},
       {"u-net", 40, 0.8, {"data.samples=200", "data.batch_size=8"}},
       // A deep network in a few steps: it learns the same few images.
@@ -87,6 +87,15 @@ TEST(Templates, say_where_their_data_comes_from) {
   const Outcome trained = tenon({"train", path, "--max-steps", "3", "--json"});
   ASSERT_EQ(trained.status, 0) << trained.err;
   EXPECT_EQ(tenon({"new", folder / "q.tenon", "--template", "byte-gpt", "--data", folder / "nothing.txt"}).status, 1);
+}
+
+TEST(Keys, are_listed_with_what_there_is_to_choose) {
+  const auto lines = tenon({"keys", "optimizer", "--json"}).json();
+  std::map<std::string, int> seen;
+  for (const auto& j : lines) ++seen[j.contains("choice") ? "choice " + j.at("choice").get<std::string>() : j.at("key").get<std::string>()];
+  for (const char* want : {"choice muon", "choice adamw", "optimizer.lr", "optimizer.ns_steps", "optimizer.clip_norm"}) EXPECT_EQ(seen[want], 1) << want;
+  EXPECT_EQ(tenon({"keys"}).status, 0);
+  EXPECT_EQ(tenon({"keys", "optimiser"}).status, 2);
 }
 
 TEST(Replay, a_watching_schedule_and_scaled_gradients_come_back_bit_for_bit) {
