@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <map>
-#include <unordered_map>
 
 #include "core/error.h"
 #include "core/profile.h"
@@ -16,8 +14,6 @@
 namespace tenon::tracing {
 
 using formats::PickleWriter;
-using formats::PyRef;
-using formats::PyValue;
 
 namespace {
 
@@ -149,112 +145,6 @@ std::string snapshot_pickle(const MemoryRecording& r) {
   w.end_list();
   w.end_dict();
   return w.finish();
-}
-
-namespace {
-
-std::string innermost(const PyValue& entry) {
-  const auto* list = entry.list("frames");
-  if (!list || list->empty()) return "(no stack)";
-  const PyValue& f = *list->front();
-  return fmt::format("{} {}:{}", f.text("name", "?"), f.text("filename", "?"), f.integer("line"));
-}
-
-void add_segment(SnapshotInfo& info, const PyValue& segment) {
-  ++info.segments;
-  info.reserved_bytes += segment.integer("total_size");
-  if (const auto* blocks = segment.list("blocks"))
-    for (const PyRef b : *blocks)
-      if (b->text("state").rfind("active", 0) == 0) {
-        ++info.active_blocks;
-        info.active_bytes += b->integer("size");
-      }
-}
-
-struct Live {
-  int64_t bytes = 0;
-  std::string frame;
-};
-
-// Walks one device's trace. A block freed without an alloc was alive before the trace began, and so counts from the start.
-void add_trace(SnapshotInfo& info, const PyValue::List& trace) {
-  std::unordered_map<int64_t, Live> live;
-  int64_t before = 0, now = 0, top = 0;
-  size_t top_event = 0;
-  std::unordered_map<int64_t, int64_t> seen;
-  auto freed = [](const std::string& a) { return a == "free" || a == "free_completed"; };
-  for (const PyRef e : trace) {
-    std::string action = e->text("action");
-    int64_t addr = e->integer("addr");
-    if (action == "alloc") seen[addr] = 1;
-    else if (freed(action) && !seen[addr]) before += e->integer("size");
-    else if (freed(action)) seen[addr] = 0;
-  }
-  now = top = before;
-  for (size_t i = 0; i < trace.size(); ++i) {
-    const PyValue& e = *trace[i];
-    std::string action = e.text("action");
-    ++info.events;
-    if (action == "alloc") {
-      ++info.allocs;
-      now += e.integer("size");
-      live[e.integer("addr")].bytes = e.integer("size");
-    } else if (freed(action)) {
-      ++info.frees;
-      now -= e.integer("size");
-      live.erase(e.integer("addr"));
-    } else if (action == "oom") {
-      ++info.out_of_memory;
-    }
-    if (now > top) {
-      top = now;
-      top_event = i;
-    }
-  }
-  if (top <= info.peak_bytes) return;
-  info.peak_bytes = top;
-  info.peak_event = static_cast<int64_t>(top_event);
-  live.clear();
-  for (size_t i = 0; i <= top_event && i < trace.size(); ++i) {
-    const PyValue& e = *trace[i];
-    std::string action = e.text("action");
-    if (action == "alloc") live[e.integer("addr")] = {e.integer("size"), innermost(e)};
-    else if (freed(action)) live.erase(e.integer("addr"));
-  }
-  std::map<std::string, SnapshotInfo::Site> sites;
-  for (const auto& [addr, l] : live) {
-    auto& s = sites[l.frame];
-    s.frame = l.frame;
-    s.bytes += l.bytes;
-    ++s.blocks;
-  }
-  int64_t known = 0;
-  info.at_peak.clear();
-  for (auto& [frame, s] : sites) {
-    known += s.bytes;
-    info.at_peak.push_back(s);
-  }
-  if (top > known) info.at_peak.push_back({"(taken before the trace began)", top - known, 0});
-  std::stable_sort(info.at_peak.begin(), info.at_peak.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-}
-
-}  // namespace
-
-SnapshotInfo snapshot_info(std::string_view pickle) {
-  const formats::Pickle root = formats::read_pickle(pickle);
-  SnapshotInfo info;
-  const PyValue::List* segments = root->as<PyValue::List>();  // before 2.0 the whole was the list
-  if (!segments) segments = root->list("segments");
-  const PyValue::List* traces = root->list("device_traces");
-  if (!segments && !traces) throw Error("not a memory snapshot: neither segments nor device_traces are in it");
-  if (segments)
-    for (const PyRef s : *segments) add_segment(info, *s);
-  if (traces)
-    for (const PyRef t : *traces) {
-      ++info.devices;
-      if (const auto* list = std::get_if<PyValue::List>(&t->value)) add_trace(info, *list);
-    }
-  return info;
 }
 
 }  // namespace tenon::tracing

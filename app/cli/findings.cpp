@@ -13,7 +13,9 @@ nlohmann::json value(const tracing::Cell& cell) {
   return json_number(std::get<double>(cell));
 }
 
-void show_json(const tracing::Finding& f) {
+}  // namespace
+
+nlohmann::json finding_json(const tracing::Finding& f) {
   nlohmann::json j = {{"sentence", f.sentence}};
   for (const auto& fact : f.facts) j[fact.name] = value(fact.value);
   for (const auto& t : f.tables) {
@@ -25,8 +27,10 @@ void show_json(const tracing::Finding& f) {
     }
     j[t.name] = std::move(rows);
   }
-  print_json(j);
+  return j;
 }
+
+namespace {
 
 /// Names of kernels run to hundreds of characters; a line shows their beginning.
 std::string shortened(const std::string& text, size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
@@ -35,7 +39,7 @@ std::string shortened(const std::string& text, size_t most) { return text.size()
 
 int show_finding(const tracing::Finding& f, bool json) {
   if (json) {
-    show_json(f);
+    print_json(finding_json(f));
     return f.ok ? 0 : 1;
   }
   print(f.sentence + "\n");

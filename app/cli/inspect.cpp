@@ -19,8 +19,10 @@
 #include "engine/formats/pickle.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/torch_file.h"
-#include "tracing/memory_snapshot.h"
-#include "tracing/trace_info.h"
+#include "tracing/analyses/snapshot_analysis.h"
+#include "tracing/analyses/trace_analysis.h"
+#include "tracing/trace/source_text.h"
+#include "tracing/trace/trace_reader.h"
 
 namespace tenon::app {
 namespace {
@@ -176,21 +178,49 @@ Report idx(const File& file) {
   return array("an IDX array", "idx", type, shape);
 }
 
+/// What an analysis says of a file, as a report on it.
+Report told(const char* what, const char* kind, const tracing::Finding& found, const char* more) {
+  Report r{what, {{"kind", kind}, {"sentence", found.sentence}}, {}, {}};
+  auto number = [](const tracing::Cell& c) { return std::visit([](const auto& v) { return json(v); }, c); };
+  for (const auto& f : found.facts) {
+    r.j[f.name] = number(f.value);
+    r.facts.push_back({f.head, tracing::cell_text(f.value, f.unit)});
+  }
+  r.facts.push_back({"more", more});
+  for (const auto& t : found.tables) {
+    if (t.rows.empty()) continue;
+    Rows rows{{}};
+    std::vector<bool> right;
+    json list = json::array();
+    for (const auto& c : t.columns) {
+      rows[0].push_back(c.head);
+      right.push_back(c.unit != tracing::Unit::text);
+    }
+    for (const auto& row : t.rows) {
+      auto& cells = rows.emplace_back();
+      json object;
+      for (size_t i = 0; i < row.size(); ++i) {
+        cells.push_back(tracing::cell_text(row[i], t.columns[i].unit).substr(0, 90));
+        object[t.columns[i].name] = number(row[i]);
+      }
+      list.push_back(std::move(object));
+    }
+    r.j[t.name] = std::move(list);
+    r.tables.emplace_back(std::move(rows), std::move(right));
+  }
+  return r;
+}
+
+Report memory_snapshot(const File& file) {
+  tracing::SnapshotRequest request;
+  request.snapshots.push_back(snapshot::parse_snapshot(std::string(file->bytes())));
+  return told("a snapshot of PyTorch's memory", "memory-snapshot", tracing::find_snapshot_analysis("info")->run(request), "tenon memory peak|leaks|fragmentation|what-if FILE");
+}
+
 Report pickle(const File& file) {
   std::string why;
   try {
-    const auto info = tracing::snapshot_info(file->bytes());
-    return {"a snapshot of PyTorch's memory",
-            {{"kind", "memory-snapshot"},
-             {"segments", info.segments},
-             {"reserved_bytes", info.reserved_bytes},
-             {"events", info.events},
-             {"peak_bytes", info.peak_bytes}},
-            {{"segments", fmt::format("{}, {} reserved", count_text(info.segments), bytes_text(info.reserved_bytes))},
-             {"events", count_text(info.events)},
-             {"peak", bytes_text(info.peak_bytes)},
-             {"more", "tenon memory info FILE"}},
-            {}};
+    return memory_snapshot(file);
   } catch (const Error& e) {
     why = e.message();
   }
@@ -212,24 +242,21 @@ Report pickle(const File& file) {
   return r;
 }
 
+/// JSON is a trace where it has events, or a memory snapshot that was written as JSON.
 Report trace(const File& file) {
-  tracing::TraceInfo info;
+  tracing::TraceRequest request;
+  std::string why;
   try {
-    info = tracing::trace_info(file->bytes());
+    request.traces.push_back(trace::parse_trace(std::string(file->bytes())));
+    return told("a Chrome trace", "trace", tracing::find_trace_analysis("info")->run(request), "tenon trace why|steps|ops|kernels FILE");
   } catch (const Error& e) {
-    throw Error(fmt::format("{} is {}: {}", file->name(), describe(FileKind::json), e.message()));
+    why = e.message();
   }
-  Report r{"a Chrome trace",
-           {{"kind", "trace"}, {"events", info.events}, {"keys", info.keys}, {"categories", json::object()}},
-           {{"events", count_text(info.events)}, {"keys", fmt::format("{}", fmt::join(info.keys, ", "))}},
-           {}};
-  Rows rows = {{"CATEGORY", "EVENTS"}};
-  for (const auto& [name, n] : info.categories) {
-    r.j["categories"][name] = n;
-    rows.push_back({name, count_text(n)});
+  try {
+    return memory_snapshot(file);
+  } catch (const Error&) {
+    throw Error(fmt::format("{} is {}: {}", file->name(), describe(FileKind::json), why));
   }
-  if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{false, true});
-  return r;
 }
 
 Report look(const File& file) {
@@ -260,8 +287,17 @@ Report look(const File& file) {
       r.j["compressed"] = true;
       return r;
     }
-    default:
+    default: {
+      // zstd, and a zip with traces in it, unpack to text.
+      std::string_view b = file->bytes();
+      if (b.starts_with("\x28\xb5\x2f\xfd") || (kind == FileKind::zip && !trace::zip_members(file->name()).empty())) {
+        Report r = look(MappedFile::of(std::string(trace::SourceText::open(file->name())->bytes()), file->name()));
+        r.what += ", compressed";
+        r.j["compressed"] = true;
+        return r;
+      }
       throw Error(fmt::format("{} is {}", file->name(), describe(kind)));
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// tenon profile, memory record, memory info.
+// tenon profile, memory record.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,57 +78,18 @@ int memory_record(const Args& args) {
   const tracing::MemoryRecording r = tracing::record_memory(*source.session, steps_of(*source.session, wanted));
   const std::string pickle = tracing::snapshot_pickle(r);
   write_file(path, pickle);
-  const tracing::SnapshotInfo info = tracing::snapshot_info(pickle);
+  int64_t live = 0, peak = 0;
+  for (const auto& e : r.events) peak = std::max(peak, live += e.bytes);
   if (args.json())
     print_json({{"file", path},
                 {"run", source.run},
                 {"first_step", r.steps.front().step},
                 {"last_step", r.steps.back().step},
-                {"events", info.events},
-                {"peak_bytes", info.peak_bytes}});
+                {"events", r.events.size()},
+                {"peak_bytes", peak}});
   else
     print(fmt::format("{}: steps {} to {} of {}, {} events, peak {}\n", path, count_text(r.steps.front().step),
-                      count_text(r.steps.back().step), source.run, count_text(info.events), bytes_text(info.peak_bytes)));
-  return 0;
-}
-
-int memory_info(const Args& args) {
-  std::string bytes = read_file(args.word(0));
-  if (formats::is_gzip(bytes)) bytes = formats::gunzip(bytes, args.word(0));
-  tracing::SnapshotInfo info;
-  try {
-    info = tracing::snapshot_info(bytes);
-  } catch (const Error& e) {
-    throw Error(fmt::format("{}: {}", args.word(0), e.message()), e.hint(), e.kind());
-  }
-  if (args.json()) {
-    nlohmann::json sites = nlohmann::json::array();
-    for (const auto& s : info.at_peak) sites.push_back({{"frame", s.frame}, {"bytes", s.bytes}, {"blocks", s.blocks}});
-    print_json({{"devices", info.devices},
-                {"segments", info.segments},
-                {"reserved_bytes", info.reserved_bytes},
-                {"active_blocks", info.active_blocks},
-                {"active_bytes", info.active_bytes},
-                {"events", info.events},
-                {"allocs", info.allocs},
-                {"frees", info.frees},
-                {"out_of_memory", info.out_of_memory},
-                {"peak_bytes", info.peak_bytes},
-                {"peak_event", info.peak_event},
-                {"at_peak", sites}});
-    return 0;
-  }
-  print(table({{"devices", count_text(info.devices)},
-               {"segments", fmt::format("{}, {} reserved", count_text(info.segments), bytes_text(info.reserved_bytes))},
-               {"active at the end", fmt::format("{} blocks, {}", count_text(info.active_blocks), bytes_text(info.active_bytes))},
-               {"events", fmt::format("{}: {} taken, {} given back, {} out of memory", count_text(info.events), count_text(info.allocs),
-                                      count_text(info.frees), count_text(info.out_of_memory))},
-               {"peak", fmt::format("{} at event {}", bytes_text(info.peak_bytes), count_text(info.peak_event))}}));
-  if (info.at_peak.empty()) return 0;
-  std::vector<std::vector<std::string>> rows = {{"ALIVE AT THE PEAK", "BYTES", "BLOCKS"}};
-  for (size_t i = 0; i < info.at_peak.size() && i < 12; ++i)
-    rows.push_back({info.at_peak[i].frame, bytes_text(info.at_peak[i].bytes), count_text(info.at_peak[i].blocks)});
-  print("\n" + table(rows, {false, true, true}));
+                      count_text(r.steps.back().step), source.run, count_text(static_cast<int64_t>(r.events.size())), bytes_text(peak)));
   return 0;
 }
 
@@ -157,7 +118,6 @@ const bool registered[] = {
                       {kRun, {"--steps", "N", "how many steps (2)"}, kStep, {"-o", "FILE", "the snapshot"}, kThreads, kJson},
                       "records the memory of some steps; PyTorch's viewer opens it",
                       memory_record}),
-    register_command({"memory info", "FILE", 1, 1, {kJson}, "what a memory snapshot holds, ours or PyTorch's", memory_info}),
 };
 
 }  // namespace

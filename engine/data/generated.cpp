@@ -202,7 +202,7 @@ Split open_series(const Options& o, const AttrValues& v) {
 }
 Split open_clicks(const Options& o, const AttrValues& v) {
   auto part = [&](const char* stream, int64_t n) { return std::make_shared<Clicks>(o.seed, stream, n, v.integer("users"), v.integer("items")); };
-  int64_t n = samples_of(v, 40000);
+  int64_t n = samples_of(v, 300000);
   return {part("clicks.train", n), part("clicks.test", std::clamp<int64_t>(n / 4, 1, 10000))};
 }
 
@@ -222,7 +222,7 @@ const bool registered[] = {
                       open_series}),
     register_dataset({"clicks",
                       "a generated log of adverts that were clicked or not; needs no files",
-                      {samples_attr("training samples that are generated; 0: 40,000"),
+                      {samples_attr("training samples that are generated; 0: 300,000"),
                        {"users", int64_t{200}, 1, 1e9, "groups of users"}, {"items", int64_t{500}, 1, 1e9, "items"}},
                       open_clicks}),
 };

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "engine/graph/graph.h"
 #include "engine/nn/module.h"
+#include "engine/ops/create.h"
 
 namespace tenon {
 namespace {
@@ -134,7 +135,7 @@ Graph trace(nn::Module& module, const Meta& input) {
     bool on;
     ~Restore() { m.train(on); }
   } restore{module, training};
-  return trace([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{module(in[0])}; }, {empty(input.shape, input.dtype)}, named);
+  return trace([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{module(in[0])}; }, {zeros(input.shape, input.dtype)}, named);
 }
 
 }  // namespace tenon

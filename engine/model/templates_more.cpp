@@ -42,7 +42,7 @@ ModelSpec clicks(I users, I items) {
 Template recommender() {
   Template t{"recommender", "Whether an advert will be clicked, from counts, words and a history (generated clicks)", {}, {}};
   t.model = clicks(200, 500);
-  set(t.recipe, {{"data.dataset", "clicks"}, {"data.batch_size", "256"}, {"epochs", "6"}, {"optimizer.type", "adam"}, {"optimizer.lr", "0.003"},
+  set(t.recipe, {{"data.dataset", "clicks"}, {"data.batch_size", "256"}, {"epochs", "3"}, {"optimizer.type", "adam"}, {"optimizer.lr", "0.01"},
                  {"schedule.type", "cosine"}, {"loss.type", "bce_with_logits"}});
   t.fit = [](const Recipe& r, const data::Dataset&) { return clicks(r.integer("data.users"), r.integer("data.items")); };
   return t;

@@ -26,7 +26,7 @@ std::vector<AttrDef> class_attrs(bool smoothing) {
 
 const bool losses[] = {
     register_loss({{.type = "cross_entropy", .group = "Classes", .help = "-log of the share that softmax gives to the right class.", .inputs = 2, .attrs = class_attrs(true)},
-                   {.classes = true, .values = true},
+                   {.classes = true},
                    [](const LayerArgs& a, In in) {
                      CrossEntropyOptions o = options_of(a, in[0]);
                      o.label_smoothing = a.number("label_smoothing");

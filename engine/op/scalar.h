@@ -5,14 +5,19 @@
 #include <type_traits>
 
 // Scalar functions from which the formulas of pointwise ops are written. The float forms are branch-free, so that a loop over them
-// vectorises; the double forms are the C library's. One definition serves the dense, the strided and the fused gradient loop.
+// vectorises (always inlined: a call would end that); the double forms are the C library's. One definition serves the dense, the strided and the fused gradient loop.
 namespace tenon::sc {
 
 template <class T> requires std::is_arithmetic_v<T>
 constexpr T select(bool c, T a, T b) { return c ? a : b; }
+/// By the bits: of a conditional with a costly side the compiler would make a branch, and no vector code.
+constexpr float select(bool c, float a, float b) {
+  int32_t mask = -static_cast<int32_t>(c);
+  return std::bit_cast<float>((std::bit_cast<int32_t>(a) & mask) | (std::bit_cast<int32_t>(b) & ~mask));
+}
 
 /// Cephes expf: x = n ln2 + r, a polynomial in r, and 2^n applied in two halves so that results become subnormal or infinite as they should.
-inline float exp(float x) {
+[[gnu::always_inline]] inline float exp(float x) {
   float clamped = x > 89.0f ? 89.0f : (x < -104.0f ? -104.0f : x);
   float shifted = clamped * 1.44269504f + 12582912.0f;  // rounds to an integer in the low mantissa bits
   int32_t n = std::bit_cast<int32_t>(shifted) - 0x4B400000;
@@ -33,7 +38,7 @@ inline float exp(float x) {
 inline double exp(double x) { return std::exp(x); }
 
 /// Cephes logf: mantissa in [sqrt(1/2), sqrt(2)), a polynomial, plus the exponent times ln2.
-inline float log(float x) {
+[[gnu::always_inline]] inline float log(float x) {
   bool small = x < 1.17549435e-38f;
   float scaled = small ? x * 8388608.0f : x;
   int32_t bits = std::bit_cast<int32_t>(scaled);
@@ -61,7 +66,7 @@ inline float log(float x) {
 inline double log(double x) { return std::log(x); }
 
 /// Cephes tanhf: a polynomial below 0.625, 1 - 2 / (e^2x + 1) above.
-inline float tanh(float x) {
+[[gnu::always_inline]] inline float tanh(float x) {
   float a = x < 0.0f ? -x : x, z = x * x;
   float p = -5.70498872745e-3f;
   p = p * z + 2.06390887954e-2f;
@@ -76,14 +81,38 @@ inline float tanh(float x) {
 inline double tanh(double x) { return std::tanh(x); }
 
 template <class T> requires std::is_floating_point_v<T>
-inline T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+[[gnu::always_inline]] inline T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
 /// log(1 + e^x) without overflow: max(x, 0) + log(1 + e^-|x|).
 inline double softplus(double x) { return (x > 0 ? x : 0) + std::log1p(std::exp(x < 0 ? x : -x)); }
-inline float softplus(float x) { return static_cast<float>(softplus(static_cast<double>(x))); }
+/// The same branch-free: log(1 + u) keeps the digits of a small u by Kahan's quotient.
+[[gnu::always_inline]] inline float softplus(float x) {
+  float u = exp(x < 0.0f ? x : -x), y = 1.0f + u, d = y - 1.0f;
+  float tail = select(d == 0.0f, u, log(y) * (u / (d == 0.0f ? 1.0f : d)));
+  return (x > 0.0f ? x : (x == x ? 0.0f : x)) + tail;
+}
 
 inline float sqrt(float x) { return std::sqrt(x); }
 inline double sqrt(double x) { return std::sqrt(x); }
-inline float erf(float x) { return std::erf(x); }
+/// Polynomials by minimax: in x^2 below 0.927, in |x| of the logarithm of 1 - erf above; within 2 ulp.
+[[gnu::always_inline]] inline float erf(float x) {
+  float a = x < 0.0f ? -x : x, s = x * x;
+  float r = -1.72853470e-5f * a + 3.83197126e-4f, u = -3.88396438e-3f * a + 2.42546219e-2f;
+  r = r * s + u;
+  r = r * a - 1.06777877e-1f;
+  r = r * a - 6.34846687e-1f;
+  r = r * a - 1.28717512e-1f;
+  r = r * a - a;
+  float big = 1.0f - exp(r);
+  big = x < 0.0f ? -big : big;
+  float p = -5.96761703e-4f;
+  p = p * s + 4.99119423e-3f;
+  p = p * s - 2.67681349e-2f;
+  p = p * s + 1.12819925e-1f;
+  p = p * s - 3.76125336e-1f;
+  p = p * s + 1.28379166e-1f;
+  float small = p * x + x;
+  return select(a > 0.927734375f, big, small);
+}
 inline double erf(double x) { return std::erf(x); }
 inline float sin(float x) { return std::sin(x); }
 inline double sin(double x) { return std::sin(x); }

@@ -3,6 +3,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/op/parametric.h"
+#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/loss.h"
 
@@ -12,15 +13,15 @@ namespace {
 // The values of Klambauer, Unterthiner, Mayr and Hochreiter, "Self-normalizing neural networks" (2017), as PyTorch has them.
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
 
-template <class T> T mish_slope(T x) {
+template <class T> [[gnu::always_inline]] inline T mish_slope(T x) {
   T t = sc::tanh(sc::softplus(x));
   return t + x * sc::sigmoid(x) * (T(1) - t * t);
 }
 template <> constexpr sc::Probe mish_slope(sc::Probe x) { return -x; }
 
-template <class T> T clamp6(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(6), T(6), x)); }
-template <class T> T unit(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(1), T(1), x)); }
-template <class T> T selu_value(T x) {
+template <class T> [[gnu::always_inline]] inline T clamp6(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(6), T(6), x)); }
+template <class T> [[gnu::always_inline]] inline T unit(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(1), T(1), x)); }
+template <class T> [[gnu::always_inline]] inline T selu_value(T x) {
   return sc::select(x > T(0), T(kSeluScale) * x, T(kSeluScale * kSeluAlpha) * (sc::exp(x) - T(1)));
 }
 
@@ -78,6 +79,18 @@ Tensor softshrink(const Tensor& x, double lambd) {
 }
 Tensor hardshrink(const Tensor& x, double lambd) { return hardshrink_with(x, lambd, 0); }
 Tensor threshold(const Tensor& x, double limit, double value) { return threshold_with(x, limit, value); }
+
+namespace {
+const bool threshold_decomposition = register_decomposition("threshold", [](const void* attrs, const std::vector<Tensor>& in) {
+  const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
+  return where(gt(in[0], p.a), in[0], scalar_like(p.b, in[0]));
+});
+const bool softplus_decomposition = register_decomposition("softplus_beta", [](const void* attrs, const std::vector<Tensor>& in) {
+  const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
+  Tensor bx = mul(in[0], p.a);
+  return where(gt(bx, p.b), in[0], div(softplus(bx), p.a));
+});
+}  // namespace
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
   if (weight.ndim() > 1) throw Error("prelu: a weight of size " + to_string(weight.size()) + "; it must be one number, or one for every channel");

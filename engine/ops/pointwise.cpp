@@ -25,16 +25,16 @@ OP_UNARY(sigmoid,     "Sigmoid",    sc::sigmoid(x),                  g * y * (T(
 OP_UNARY(softplus,    "Softplus",   sc::softplus(x),                 g * sc::sigmoid(x),                          in(-4, 4))
 
 namespace {
-template <class T> T silu_slope(T x) {
+template <class T> [[gnu::always_inline]] inline T silu_slope(T x) {
   T s = sc::sigmoid(x);
   return s * (T(1) + x * (T(1) - s));
 }
-template <class T> T gelu_value(T x) { return x * T(0.5) * (T(1) + sc::erf(x * T(0.70710678118654752))); }
-template <class T> T gelu_slope(T x) {
+template <class T> [[gnu::always_inline]] inline T gelu_value(T x) { return x * T(0.5) * (T(1) + sc::erf(x * T(0.70710678118654752))); }
+template <class T> [[gnu::always_inline]] inline T gelu_slope(T x) {
   return T(0.5) * (T(1) + sc::erf(x * T(0.70710678118654752))) + x * T(0.39894228040143268) * sc::exp(T(-0.5) * x * x);
 }
-template <class T> T gelu_tanh_inner(T x) { return T(0.79788456080286536) * (x + T(0.044715) * x * x * x); }
-template <class T> T gelu_tanh_slope(T x) {
+template <class T> [[gnu::always_inline]] inline T gelu_tanh_inner(T x) { return T(0.79788456080286536) * (x + T(0.044715) * x * x * x); }
+template <class T> [[gnu::always_inline]] inline T gelu_tanh_slope(T x) {
   T t = sc::tanh(gelu_tanh_inner(x));
   return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * T(0.79788456080286536) * (T(1) + T(0.134145) * x * x);
 }

@@ -83,7 +83,7 @@ TEST_F(Resume, after_kills_at_random_moments) {
 
 TEST_F(Resume, after_ctrl_c) {
   Outcome o;
-  for (int64_t wait = 60000; wait > 1000; wait /= 2) {  // somewhere between the first step and the last
+  for (int64_t wait = 2000000; wait > 1000; wait = wait * 2 / 3) {  // somewhere between the first step and the last
     const std::string run = "stopped-" + std::to_string(wait);
     o = tenon_signalled(train(project, run), SIGINT, wait);
     if (o.status != 0 || o.json().empty() || o.json().back().at("status") != "stopped") continue;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -8,7 +9,9 @@
 #include "engine/train/session.h"
 #include "tracing/chrome_trace.h"
 #include "tracing/memory_snapshot.h"
-#include "tracing/trace_info.h"
+#include "tracing/analyses/trace_analysis.h"
+#include "tracing/snapshot/snapshot.h"
+#include "tracing/trace/trace_reader.h"
 
 namespace tenon::tracing {
 namespace {
@@ -18,15 +21,27 @@ TrainingSession& session() {
   return s;
 }
 
-TEST(Snapshot, AnyDamageIsAnErrorNotACrash) {
+TEST(Snapshot, OfOursOpensAndEveryPrefixToo) {
   std::string good = snapshot_pickle(record_memory(session(), 1));
-  for (size_t n = 0; n < good.size(); n += 1 + good.size() / 500) EXPECT_THROW(snapshot_info(good.substr(0, n)), Error);
+  auto whole = snapshot::parse_snapshot(good);
+  EXPECT_FALSE(whole->truncated);
+  size_t opened = 0;
+  for (size_t n = good.size() / 50; n < good.size(); n += 1 + good.size() / 1200) {
+    try {
+      auto part = snapshot::parse_snapshot(good.substr(0, n));
+      EXPECT_TRUE(part->truncated);
+      EXPECT_LE(part->events.size_(), whole->events.size_() + 1);
+      ++opened;
+    } catch (const Error&) {  // cut before the first row was whole
+    }
+  }
+  EXPECT_GT(opened, 1000u);
   Philox random{5, 6};
   for (uint64_t i = 0; i < 2000; ++i) {
     std::string bad = good.substr(0, 4000);
     for (uint64_t k = 0; k < 4; ++k) bad[random.below(i * 8 + k * 2, bad.size())] = static_cast<char>(random.word(i * 100 + k));
     try {
-      snapshot_info(bad);
+      snapshot::parse_snapshot(bad);
     } catch (const Error&) {
     }
   }
@@ -34,20 +49,23 @@ TEST(Snapshot, AnyDamageIsAnErrorNotACrash) {
 
 TEST(Snapshot, FiguresAreTheRecordings) {
   MemoryRecording r = record_memory(session(), 2);
-  SnapshotInfo info = snapshot_info(snapshot_pickle(r));
-  int64_t allocs = 0, frees = 0, live = 0, peak = 0;
+  auto s = snapshot::parse_snapshot(snapshot_pickle(r));
+  int64_t allocs = 0, live = 0, peak = 0, reserved = 0;
   for (const AllocEvent& e : r.events) {
-    ++(e.bytes >= 0 ? allocs : frees);
+    allocs += e.bytes >= 0;
     live += e.bytes;
     peak = std::max(peak, live);
   }
-  EXPECT_EQ(info.allocs, allocs);
-  EXPECT_EQ(info.frees, frees);
-  EXPECT_EQ(info.active_bytes, live);
-  EXPECT_EQ(info.peak_bytes, peak);
-  int64_t sites = 0;
-  for (const auto& s : info.at_peak) sites += s.bytes;
-  EXPECT_EQ(sites, peak);
+  ASSERT_EQ(s->traces.size(), 1u);
+  snapshot::Timeline t(*s, 0);
+  EXPECT_EQ(std::count(s->events.action.begin(), s->events.action.end(), snapshot::Action::alloc), allocs);
+  EXPECT_EQ(t.peak_bytes(), peak);
+  EXPECT_EQ(t.bytes().back(), live);
+  for (const auto& g : s->segments) reserved += g.total;
+  EXPECT_EQ(reserved, live);
+  int64_t at_peak = 0;
+  for (uint32_t id : t.live(t.peak())) at_peak += t.element(id).bytes;
+  EXPECT_EQ(at_peak, peak);
 }
 
 TEST(ChromeTrace, IsJsonWithEveryEvent) {
@@ -67,26 +85,18 @@ TEST(ChromeTrace, IsJsonWithEveryEvent) {
   EXPECT_EQ(steps, 3u);
 }
 
-TEST(TraceInfo, CountsWhatTheTraceHolds) {
-  Profile p = record_profile(session(), 2);
-  const std::string text = chrome_trace(p, "run");
-  const TraceInfo info = trace_info(text);
-  const auto j = nlohmann::json::parse(text);
-  EXPECT_EQ(info.events, static_cast<int64_t>(j.at("traceEvents").size()));
-  EXPECT_EQ(info.keys.size(), j.size() - 1);
-  int64_t ops = 0;
-  for (const auto& e : j.at("traceEvents")) ops += e.value("cat", "") == "cpu_op";
-  for (const auto& [category, n] : info.categories) {
-    if (category == "cpu_op") {
-      EXPECT_EQ(n, ops);
-    }
+TEST(ChromeTrace, OfOursOpensAsTraces) {
+  Profile p = record_profile(session(), 3);
+  auto t = trace::parse_trace(chrome_trace(p, "run"));
+  EXPECT_TRUE(t->repairs().empty());
+  EXPECT_EQ(trace_steps(*t).size(), 3u);
+  TraceRequest r;
+  r.traces.push_back(t);
+  for (const char* name : {"info", "ops", "steps", "modules", "critical-path", "why"}) {
+    Finding f = find_trace_analysis(name)->run(r);
+    EXPECT_TRUE(f.ok) << name << ": " << f.sentence;
   }
-  // The form that is a list alone; categories of nested objects do not count.
-  const TraceInfo list = trace_info(R"([{"ph":"X","cat":"a","args":{"cat":"b"}},{"ph":"M"}])");
-  EXPECT_EQ(list.events, 2);
-  EXPECT_EQ(list.categories, (std::vector<std::pair<std::string, int64_t>>{{"a", 1}}));
-  for (const char* bad : {"", "{", "{}", "{\"traceEvents\":3}", "{\"traceEvents\":[{}", "3"}) EXPECT_THROW(trace_info(bad), Error) << bad;
-  EXPECT_THROW(trace_info(std::string(1000000, '[')), Error);
+  EXPECT_FALSE(find_trace_analysis("kernels")->run(r).ok) << "there is no GPU in it";
 }
 
 }  // namespace

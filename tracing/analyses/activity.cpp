@@ -167,8 +167,11 @@ Idle idle_of(const Trace& t, const std::vector<GpuWork>& work, const HostWork& h
     }
     Intervals waiting = until > from ? Intervals{{from, until}} : Intervals{};
     Intervals data = intersection(waiting, host.data), rest = difference(waiting, host.data);
-    Intervals sync = intersection(rest, host.sync);
-    rest = difference(rest, host.sync);
+    // Where the CPU stood waiting when the GPU ran dry, nothing could be queued: the whole way to the next launch is that wait's cost.
+    auto wait = std::upper_bound(host.sync.begin(), host.sync.end(), Interval{from, INT64_MAX});
+    bool waited = wait != host.sync.begin() && (wait - 1)->second >= from;
+    Intervals sync = waited ? rest : intersection(rest, host.sync);
+    rest = waited ? Intervals{} : difference(rest, host.sync);
     idle.data += length(data);
     idle.sync += length(sync);
     // A wait that ends in communication was for the other ranks' sake only if the call was already there.

@@ -87,11 +87,16 @@ Finding modules(const TraceRequest& r) {
   } else {
     // Ops carry their module where the trace was recorded with_modules (TorchScript), and in ours.
     std::unordered_map<EventId, std::string> module_of;
+    size_t without = 0;
     for (EventId e = 0; e < t.size(); ++e) {
-      if (t.kind(e) != Kind::cpu_op || t.lanes()[t.lane_of(e)].depth > 1) continue;
+      if (t.kind(e) != Kind::cpu_op || (parent[e] != kNone && t.kind(parent[e]) == Kind::cpu_op)) continue;
+      if (module_of.empty() && without > 1000) break;  // none of them does
       std::string path = argument(t, e, "Module Hierarchy");
       if (path.empty()) path = argument(t, e, "module");
-      if (path.empty()) continue;
+      if (path.empty()) {
+        ++without;
+        continue;
+      }
       Module& m = by_path[path];
       ++m.calls;
       m.total += t.duration(e);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -46,6 +47,8 @@ class Machine {
   Value& top();
   size_t depth() const { return stack_.size(); }
 
+  /// So much of the file has been read: how large the columns will become.
+  void expect_rows(double share_read);
   /// Everything has been read (or the file ended): what still lies on the stack is taken for what it is.
   void finish(bool complete);
 
@@ -88,10 +91,17 @@ class Machine {
   trace::Interner texts_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> stacks_by_hash_;
   std::unordered_map<int64_t, uint32_t> stream_index_;
+  struct FrameHash {
+    size_t operator()(const std::tuple<uint32_t, uint32_t, int64_t>& f) const {
+      return (std::get<0>(f) * 0x9E3779B97F4A7C15ull ^ std::get<1>(f)) * 0xD6E8FEB86659FD93ull ^ static_cast<uint64_t>(std::get<2>(f));
+    }
+  };
+  std::unordered_map<std::tuple<uint32_t, uint32_t, int64_t>, uint32_t, FrameHash> frame_index_;
   uint64_t serial_ = 0;
   size_t marks_ = 0;
   uint32_t keys_[32];
-  friend struct Keys;
+  uint32_t last_stream_ = kNone, last_action_text_ = kNone;
+  Action last_action_ = Action::other;
 };
 
 }  // namespace tenon::snapshot

@@ -1,0 +1,45 @@
+// tenon memory ...: every registered analysis of memory snapshots is a command.
+#include <fmt/format.h>
+
+#include "app/cli/command.h"
+#include "app/cli/findings.h"
+#include "app/cli/output.h"
+#include "core/error.h"
+#include "tracing/analyses/snapshot_analysis.h"
+
+namespace tenon::app {
+namespace {
+
+int run(const tracing::SnapshotAnalysis& analysis, const Args& args) {
+  tracing::SnapshotRequest request;
+  request.top = static_cast<size_t>(args.integer("--top", 20, 1));
+  request.device = args.integer("--device", -1, 0);
+  request.at = args.integer("--at", -1, 0);
+  request.limit = static_cast<int64_t>(args.number("--limit-gb", 0, 0) * (1 << 30));
+  request.settings = args.all("--settings");
+  Bar bar("reading");
+  snapshot::ReadOptions options;
+  options.progress = [&](uint64_t done, uint64_t total) {
+    bar.show(static_cast<int64_t>(done), static_cast<int64_t>(total));
+    return !interrupted();
+  };
+  for (size_t i = 0; i < args.words(); ++i) request.snapshots.push_back(snapshot::read_snapshot(args.word(i), options));
+  bar.clear();
+  return show_finding(analysis.run(request), args.json());
+}
+
+const bool registered = register_commands_later([] {
+  for (const tracing::SnapshotAnalysis& a : tracing::snapshot_analyses()) {
+    const tracing::SnapshotAnalysis* analysis = tracing::find_snapshot_analysis(a.name);
+    std::vector<Option> options{{"--top", "N", "rows of a table at most (20)"}, {"--device", "N", "the device to look at (the one with most events)"}, {"--json", "", "one JSON object a line"}};
+    if (a.name == "live") options.push_back({"--at", "N", "the event (the last one)"});
+    if (a.name == "what-if") {
+      options.push_back({"--settings", "TEXT", "as in PYTORCH_CUDA_ALLOC_CONF; may be given several times"});
+      options.push_back({"--limit-gb", "X", "what the device can give (what an out-of-memory event tells)"});
+    }
+    register_command({"memory " + a.name, a.max_files == 1 ? "FILE" : a.min_files == 2 ? "A B" : "FILE [LATER]", a.min_files, a.max_files, options, a.help, [analysis](const Args& args) { return run(*analysis, args); }});
+  }
+});
+
+}  // namespace
+}  // namespace tenon::app

@@ -1,0 +1,125 @@
+// trace ranks: several ranks as one session, with their clocks aligned.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tracing/analyses/activity.h"
+#include "tracing/analyses/ranks.h"
+
+// Note [One clock]
+// Clocks of machines differ by microseconds to seconds. A collective of a group ends on all its ranks at about the same moment, whenever each
+// of them came to it. So the k-th collective of a name on one rank is the k-th of that name on every other, and the median over all of them
+// of how much later it ends there is how much that rank's clock is ahead. The median does not mind single stragglers.
+
+namespace tenon::tracing {
+
+using trace::EventId;
+using trace::Kind;
+using trace::Trace;
+
+namespace {
+
+/// Ends of collectives by name, in order.
+std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> collectives(const Trace& t) {
+  std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> all;
+  for (const GpuWork& w : gpu_work(t))
+    if (w.communication) all[std::string(t.event_name(w.event))].emplace_back(w.start, w.end);
+  return all;
+}
+
+int64_t median(std::vector<int64_t> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<long>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+}  // namespace
+
+std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const Trace>>& traces) {
+  std::vector<ClockOffset> offsets(traces.size());
+  if (traces.empty()) return offsets;
+  const auto first = collectives(*traces[0]);
+  for (size_t r = 1; r < traces.size(); ++r) {
+    std::vector<int64_t> later;
+    for (const auto& [name, ends] : collectives(*traces[r])) {
+      auto it = first.find(name);
+      // A rank whose recording began later misses the first ones: they are matched from the end.
+      if (it == first.end()) continue;
+      size_t n = std::min(ends.size(), it->second.size());
+      for (size_t k = 1; k <= n; ++k)
+        later.push_back((ends[ends.size() - k].second + traces[r]->base()) - (it->second[it->second.size() - k].second + traces[0]->base()));
+    }
+    offsets[r].matched = later.size();
+    if (later.empty()) continue;
+    offsets[r].ahead_ns = median(later);
+    for (int64_t& v : later) v = std::abs(v - offsets[r].ahead_ns);
+    offsets[r].spread_ns = median(later);
+  }
+  return offsets;
+}
+
+namespace {
+
+Finding ranks(const TraceRequest& r) {
+  auto offsets = align_clocks(r.traces);
+  Finding f;
+  Table table{"ranks", {{"rank", "RANK", Unit::text}, {"file", "FILE", Unit::text}, {"events", "EVENTS", Unit::count}, {"ahead_ns", "CLOCK AHEAD", Unit::nanoseconds}, {"spread_ns", "+-", Unit::nanoseconds},
+                        {"matched", "COLLECTIVES", Unit::count}, {"step_ns", "A STEP", Unit::nanoseconds}, {"busy_ns", "COMPUTE A STEP", Unit::nanoseconds}, {"communication_ns", "COMMUNICATION", Unit::nanoseconds},
+                        {"late_ns", "LATE BY", Unit::nanoseconds}}, {}};
+  std::vector<double> late(r.traces.size());
+  std::vector<size_t> waits(r.traces.size());
+  // Who comes last to a collective keeps the others waiting.
+  std::vector<std::map<std::string, std::vector<std::pair<int64_t, int64_t>>>> all;
+  for (const auto& t : r.traces) all.push_back(collectives(*t));
+  for (const auto& [name, list] : all[0]) {
+    size_t n = list.size();
+    for (const auto& c : all) n = c.count(name) ? std::min(n, c.at(name).size()) : 0;
+    for (size_t k = 1; k <= n; ++k) {
+      int64_t earliest = INT64_MAX;
+      for (size_t i = 0; i < all.size(); ++i) {
+        const auto& mine = all[i].at(name);
+        earliest = std::min(earliest, mine[mine.size() - k].first + r.traces[i]->base() - offsets[i].ahead_ns);
+      }
+      for (size_t i = 0; i < all.size(); ++i) {
+        const auto& mine = all[i].at(name);
+        late[i] += static_cast<double>(mine[mine.size() - k].first + r.traces[i]->base() - offsets[i].ahead_ns - earliest);
+        ++waits[i];
+      }
+    }
+  }
+  size_t worst = 0;
+  int64_t skew = 0;
+  for (size_t i = 0; i < r.traces.size(); ++i) {
+    const Trace& t = *r.traces[i];
+    auto steps = asked_steps(t, r);
+    auto work = gpu_work(t);
+    int64_t total = 0;
+    Intervals compute, communication;
+    for (const TraceStep& s : steps) {
+      total += s.end - s.start;
+      for (const GpuWork& w : of_step(t, work, s)) (w.communication ? communication : compute).emplace_back(w.start, w.end);
+    }
+    auto n = static_cast<int64_t>(std::max<size_t>(1, steps.size()));
+    if (waits[i]) late[i] /= static_cast<double>(waits[i]);
+    if (late[i] > late[worst]) worst = i;
+    skew = std::max(skew, std::abs(offsets[i].ahead_ns));
+    std::string file = t.path().substr(t.path().find_last_of('/') + 1);
+    table.rows.push_back({t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", i), file, static_cast<int64_t>(t.size()), offsets[i].ahead_ns, offsets[i].spread_ns, static_cast<int64_t>(offsets[i].matched),
+                          total / n, length(merged(std::move(compute))) / n, length(merged(std::move(communication))) / n, late[i]});
+  }
+  bool aligned = false;
+  for (const ClockOffset& o : offsets) aligned |= o.matched > 0;
+  f.facts = {{"ranks", "ranks", Unit::count, static_cast<int64_t>(r.traces.size())}, {"skew_ns", "largest skew of clocks", Unit::nanoseconds, skew}};
+  auto label = [&](size_t i) { return r.traces[i]->rank() >= 0 ? fmt::format("rank {}", r.traces[i]->rank()) : fmt::format("trace {}", i); };
+  if (!aligned) f.sentence = fmt::format("{} traces; they share no collectives, so their clocks could not be aligned.", r.traces.size());
+  else
+    f.sentence = fmt::format("{} ranks, their clocks up to {} apart (estimated from collectives they share). {} comes last to them, {} after the first on average: the others wait for it.", r.traces.size(), nanoseconds_text(static_cast<double>(skew)),
+                             label(worst), nanoseconds_text(late[worst]));
+  f.tables.push_back(std::move(table));
+  return f;
+}
+
+const bool registered = register_trace_analysis({"ranks", "several ranks as one session: skew of clocks, stragglers", 2, 100000, ranks});
+
+}  // namespace
+}  // namespace tenon::tracing

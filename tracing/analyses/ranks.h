@@ -1,0 +1,18 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "tracing/trace/trace_store.h"
+
+namespace tenon::tracing {
+
+/// How a trace's clock stands to the first one's.
+struct ClockOffset {
+  int64_t ahead_ns = 0;   ///< subtract it from this trace's times
+  int64_t spread_ns = 0;  ///< median distance of single collectives from it
+  size_t matched = 0;     ///< collectives it was estimated from; 0: not aligned
+};
+/// By collectives that the traces share; see Note [One clock].
+std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const trace::Trace>>& traces);
+
+}  // namespace tenon::tracing
