@@ -63,7 +63,10 @@ Exported export_onnx(TrainingSession& session, const projects::RunInfo& run, con
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < std::min(kVerifyRows, test.size()); ++i) rows.push_back(i);
   const data::Batch batch = data::fetch(test, rows);
-  formats::OnnxModel model = formats::to_onnx(trace(session.model(), batch.x.meta()), run.model.name);
+  // A batch whose number is no other size's: the file serves any batch, and is verified at another.
+  Meta traced = batch.x.meta();
+  traced.shape[0] = 31;
+  formats::OnnxModel model = formats::to_onnx(trace(session.model(), traced), run.model.name);
   model.producer_version = TENON_VERSION;
   model.doc = doc;
   formats::save_onnx(path, model);

@@ -53,6 +53,19 @@ class Writer {
     return d;
   }
 
+  /// Sizes of a reshape so that the model runs at any batch size: a batch axis that stays is copied (0), one that is alone in being (a
+  /// multiple of) the batch is what is left (-1). A batch of 1 tells nothing of multiples.
+  void any_batch(const Shape& from, std::vector<int64_t>& to) const {
+    if (to.empty() || batch_ < 0) return;
+    if (to[0] == batch_ && from.n > 0 && from[0] == batch_) {
+      to[0] = 0;
+      return;
+    }
+    if (batch_ < 2 || std::count(to.begin(), to.end(), -1) > 0) return;
+    auto multiple = [this](int64_t v) { return v > 0 && v % batch_ == 0; };
+    if (std::count_if(to.begin(), to.end(), multiple) == 1) *std::find_if(to.begin(), to.end(), multiple) = -1;
+  }
+
   void node(OnnxGraph& out, const Graph::Node& n) {
     OnnxOp o;
     o.type = n.op->info.onnx;
@@ -83,9 +96,7 @@ class Writer {
       node.inputs.push_back(constants_.back().first);
     }
     for (OnnxOp::ConstantInput& c : o.constants) {
-      // A reshape that keeps the batch axis is written as "copy this axis" (0), so that the model runs at any batch size.
-      if (o.type == "Reshape" && !c.values.empty() && c.values[0] == batch_ && value(n.inputs[0]).meta.shape.n > 0 && value(n.inputs[0]).meta.shape[0] == batch_)
-        c.values[0] = 0;
+      if (o.type == "Reshape") any_batch(value(n.inputs[0]).meta.shape, c.values);
       Shape size;
       if (!c.scalar) size.push_back(static_cast<int64_t>(c.values.size()));
       Tensor t = empty(size, DType::i64);

@@ -11,7 +11,6 @@
 #include "engine/model/layer_registry.h"
 #include "engine/nn/init.h"
 #include "engine/nn/random_state.h"
-#include "engine/ops/create.h"
 #include "engine/ops/dropout.h"
 #include "engine/ops/embedding.h"
 #include "engine/ops/join.h"
@@ -26,9 +25,6 @@ using kernels::Cell;
 
 const char* name_of(Cell c) { return c == Cell::lstm ? "LSTM" : c == Cell::gru ? "GRU" : "RNN"; }
 
-Tensor no_state(const Tensor& like, int64_t batch, int64_t hidden) {
-  return like.is_meta() ? empty({batch, hidden}, like.dtype(), like.device()) : zeros({batch, hidden}, like.dtype());
-}
 /// What the inputs give to the gates; a bias that is added to it anyway goes with it.
 Tensor gates(Cell cell, const Tensor& x, const Tensor& w, const Tensor& bias_ih, const Tensor& bias_hh) {
   return linear(x, w, bias_ih && cell != Cell::gru ? add(bias_ih, bias_hh) : bias_ih);
@@ -62,8 +58,8 @@ Rnn::Rnn(Cell cell, int64_t input_size, int64_t hidden_size, const RnnOptions& o
     }
 }
 
-Tensor Rnn::initial(const Tensor& given, int64_t index, int64_t batch, const Tensor& like) const {
-  if (!given) return no_state(like, batch, hidden_);
+Tensor Rnn::initial(const Tensor& given, int64_t index, int64_t batch) const {
+  if (!given) return {};
   Shape wanted{static_cast<int64_t>(weights_.size()), batch, hidden_};
   if (!(given.size() == wanted)) throw Error(fmt::format("a state of size {} does not fit; it must be {}", to_string(given.size()), to_string(wanted)));
   return select(given, 0, index);
@@ -95,8 +91,8 @@ Rnn::Result Rnn::run(const Tensor& given, const State& state, const Tensor& leng
       int64_t index = layer * directions + direction;
       const Weights& w = *weights_[static_cast<size_t>(index)];
       bool reverse = direction == 1;
-      RnnSequence r = rnn_sequence(cell_, reverse, gates(cell_, x, w.ih, w.bias_ih, w.bias_hh), initial(state.h, index, batch, x),
-                                   cell_ == Cell::lstm ? initial(state.c, index, batch, x) : Tensor(), w.hh, cell_ == Cell::gru ? w.bias_hh : Tensor(), lengths);
+      RnnSequence r = rnn_sequence(cell_, reverse, gates(cell_, x, w.ih, w.bias_ih, w.bias_hh), initial(state.h, index, batch),
+                                   cell_ == Cell::lstm ? initial(state.c, index, batch) : Tensor(), w.hh, cell_ == Cell::gru ? w.bias_hh : Tensor(), lengths);
       auto last = [&](const Tensor& all) {
         if (reverse || !lengths) return select(all, 0, reverse ? 0 : steps - 1);
         if (all.is_meta()) return select(all, 0, 0);
@@ -152,9 +148,7 @@ RnnCell::RnnCell(Cell cell, int64_t input_size, int64_t hidden_size, bool bias, 
 Rnn::State RnnCell::step(const Tensor& x, const Rnn::State& state) {
   Entered entered(*this);
   if (x.ndim() != 2 || x.size(1) != weight_ih_.size(1)) throw Error(fmt::format("its input has size {}; it must be [batch, {}]", to_string(x.size()), weight_ih_.size(1)));
-  int64_t hidden = weight_hh_.size(1), batch = x.size(0);
-  auto initial = [&](const Tensor& t) { return t ? t : no_state(x, batch, hidden); };
-  RnnSequence r = rnn_sequence(cell_, false, unsqueeze(gates(cell_, x, weight_ih_, bias_ih_, bias_hh_), 0), initial(state.h), cell_ == Cell::lstm ? initial(state.c) : Tensor(),
+  RnnSequence r = rnn_sequence(cell_, false, unsqueeze(gates(cell_, x, weight_ih_, bias_ih_, bias_hh_), 0), state.h, cell_ == Cell::lstm ? state.c : Tensor(),
                                weight_hh_, cell_ == Cell::gru ? bias_hh_ : Tensor());
   return {squeeze(r.y, 0), r.c ? squeeze(r.c, 0) : Tensor()};
 }

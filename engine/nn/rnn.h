@@ -40,7 +40,7 @@ class Rnn : public Module {
   struct Weights {
     Tensor ih, hh, bias_ih, bias_hh;
   };
-  Tensor initial(const Tensor& given, int64_t index, int64_t batch, const Tensor& like) const;
+  Tensor initial(const Tensor& given, int64_t index, int64_t batch) const;
   kernels::Cell cell_;
   int64_t input_, hidden_;
   RnnOptions options_;

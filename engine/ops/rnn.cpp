@@ -4,6 +4,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
+#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/join.h"
 #include "engine/ops/matmul.h"
@@ -33,6 +34,8 @@ struct RnnAttrs {
 kernels::RnnShape shape_of(const RnnAttrs& a, const Shape& gx, int64_t h, const Tensor& lengths) {
   return {a.kind(), a.reverse, gx[0], gx[1], h, lengths ? lengths.data<int64_t>() : nullptr};
 }
+/// Absent states are 0.
+Tensor state_or_zeros(const Tensor& given, const Tensor& gx, const Tensor& wh) { return given ? given : zeros({gx.size(1), wh.size(1)}, gx.dtype()); }
 template <class T>
 T* data_or_null(const Tensor& t) {
   return t && t.numel() ? t.data<T>() : nullptr;
@@ -45,8 +48,8 @@ struct RnnBackward {
   using Attrs = RnnAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     for (int i = 0; i < 4; ++i) out[i] = in[kGx].meta();
-    out[1].shape = in[kH0].size();
-    out[2].shape = a.kind() == Cell::lstm ? in[kC0].size() : in[kBh] ? in[kBh].size() : Shape{0};
+    out[1].shape = {in[kGx].size(1), in[kWh].size(1)};
+    out[2].shape = a.kind() == Cell::lstm ? out[1].shape : in[kBh] ? in[kBh].size() : Shape{0};
     out[3].shape = in[kWh].size();
   }
   static void cpu(const Call& c) {
@@ -54,6 +57,8 @@ struct RnnBackward {
     Tensor in[kInputs + 5];
     for (int i = 0; i < kInputs + 5; ++i) in[i] = dense(c.in[i]);
     bool lstm = a.kind() == Cell::lstm;
+    in[kH0] = state_or_zeros(in[kH0], in[kGx], in[kWh]);
+    if (lstm) in[kC0] = state_or_zeros(in[kC0], in[kGx], in[kWh]);
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::rnn_backward<T>(shape_of(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kH0].data<T>(), data_or_null<T>(in[kC0]), in[kWh].data<T>(), in[kInputs].data<T>(),
@@ -68,7 +73,7 @@ struct RnnBackward {
 std::vector<Tensor> composite(const RnnAttrs& a, const std::vector<Tensor>& in) {
   const Tensor& gx = in[kGx];
   int64_t steps = gx.size(0), n = gx.size(1), h = in[kWh].size(1);
-  Tensor hidden = in[kH0], cell = in[kC0];
+  Tensor hidden = state_or_zeros(in[kH0], gx, in[kWh]), cell = a.kind() == Cell::lstm ? state_or_zeros(in[kC0], gx, in[kWh]) : Tensor();
   std::vector<Tensor> y(static_cast<size_t>(steps)), cells = y, kept = y;
   for (int64_t s = 0; s < steps; ++s) {
     int64_t t = a.reverse ? steps - 1 - s : s;
@@ -114,15 +119,17 @@ struct Rnn {
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     const Meta &x = in[kGx].meta(), &w = in[kWh].meta();
     int64_t gates = kernels::gates_of(a.kind());
-    ops::common_float({&x, &in[kH0].meta(), &w});
+    ops::common_float({&x, &w});
     if (x.shape.n != 3 || w.shape.n != 2 || w.shape[0] != gates * w.shape[1] || x.shape[2] != w.shape[0] || x.shape[0] < 1)
       throw Error("gates of size " + to_string(x.shape) + " and a weight of size " + to_string(w.shape) + " do not fit: [steps, batch, " + std::to_string(gates) +
                   " h] and [" + std::to_string(gates) + " h, h]");
     Shape state{x.shape[1], w.shape[1]};
     bool lstm = a.kind() == Cell::lstm;
-    if (!(in[kH0].size() == state) || lstm != in[kC0].defined() || (lstm && !(in[kC0].size() == state)))
-      throw Error("a state of size " + to_string(in[kH0].size()) + " does not fit; it must be " + to_string(state));
-    if (lstm) ops::common_float({&x, &in[kC0].meta()});
+    for (int i : {kH0, kC0}) {
+      if (!in[i]) continue;
+      ops::common_float({&x, &in[i].meta()});
+      if (!(in[i].size() == state) || (i == kC0 && !lstm)) throw Error("a state of size " + to_string(in[i].size()) + " does not fit; it must be " + to_string(state));
+    }
     if (in[kBh] && !(in[kBh].size() == Shape{w.shape[0]})) throw Error("a bias of size " + to_string(in[kBh].size()) + " does not fit a weight of size " + to_string(w.shape));
     if (in[kLengths] && (in[kLengths].dtype() != DType::i64 || !(in[kLengths].size() == Shape{x.shape[1]})))
       throw Error("lengths of size " + to_string(in[kLengths].size()) + " do not fit; they are i64 [" + std::to_string(x.shape[1]) + "]");
@@ -135,6 +142,8 @@ struct Rnn {
     const auto& a = c.as<Attrs>();
     Tensor in[kInputs];
     for (int i = 0; i < kInputs; ++i) in[i] = dense(c.in[i]);
+    in[kH0] = state_or_zeros(in[kH0], in[kGx], in[kWh]);
+    if (a.kind() == Cell::lstm) in[kC0] = state_or_zeros(in[kC0], in[kGx], in[kWh]);
     if (in[kLengths])
       for (int64_t i = 0; i < in[kLengths].numel(); ++i)
         if (int64_t l = in[kLengths].data<int64_t>()[i]; l < 0 || l > in[kGx].size(0))
@@ -180,11 +189,22 @@ struct Rnn {
     add("gru, lengths", Cell::gru, false, true, lengths);
     add("tanh, lengths", Cell::tanh, true, true, lengths);
     add("relu", Cell::relu, false, false, {});
+    s.add("lstm from nothing", Attrs{static_cast<int64_t>(Cell::lstm), false}, {s.values({steps, n, 4 * h}), Tensor(), Tensor(), s.values({4 * h, h}), Tensor(), Tensor()});
   }
 };
 
 const Register<Rnn> rnn_op;
 const Register<RnnBackward> rnn_backward_op;
+// Step by step. States that are 0 come from the gates' own batch axis, so that the result serves any batch.
+const bool rnn_decomposition = register_decomposition("rnn_sequence", [](const void* attrs, const std::vector<Tensor>& in) {
+  const auto& a = *static_cast<const RnnAttrs*>(attrs);
+  std::vector<Tensor> given = in;
+  given.resize(kInputs);
+  Tensor none = mul(narrow(select(in[kGx], 0, 0), 1, 0, in[kWh].size(1)), 0);
+  if (!given[kH0]) given[kH0] = none;
+  if (a.kind() == Cell::lstm && !given[kC0]) given[kC0] = none;
+  return composite(a, given)[0];
+});
 
 }  // namespace
 
