@@ -146,7 +146,9 @@ std::string command_help(const Command& c) {
 
 std::string general_help() {
   std::string s = "tenon [PROJECT]             opens the workbench\ntenon COMMAND ...           does one job without a window:\n\n";
-  for (const Command& c : commands()) s += fmt::format("  {:15} {}\n", c.name, c.help);
+  size_t width = 15;
+  for (const Command& c : commands()) width = std::max(width, c.name.size());
+  for (const Command& c : commands()) s += fmt::format("  {:{}} {}\n", c.name, width, c.help);
   return s + "\ntenon COMMAND --help says what a command takes. Exit status: 0 done, 1 the work failed, 2 the words were wrong.\n";
 }
 

@@ -12,6 +12,8 @@
 #include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "core/error.h"
+#include "engine/op/broadcast_watch.h"
+#include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/replay.h"
 
@@ -97,6 +99,20 @@ std::string tail(const RunStatus& s) {
   return text;
 }
 
+/// One step of the recipe beside the run, with an eye on sizes that were broadcast to what is likely not meant.
+void warn_of_broadcasts(const projects::Project& project, const projects::TrainOptions& options, bool json) {
+  Recipe recipe = Recipe::from_json(project.recipe());
+  for (const auto& [key, value] : options.set) recipe.set(key, value);
+  TrainingSession session(project.model(), recipe);
+  BroadcastWatch watch;
+  session.step();
+  for (const BroadcastWarning& w : watch.warnings()) {
+    if (json) print_json({{"warning", to_string(w)}});
+    else print("broadcast: " + to_string(w) + "\n");
+  }
+  if (watch.warnings().empty() && !json) print("broadcast: every size of a step pairs as one would expect\n");
+}
+
 int train(const Args& args) {
   const std::string device = args.text("--device", "cpu");
   if (device != "cpu")
@@ -114,6 +130,7 @@ int train(const Args& args) {
     if (at == pair.npos) throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair), "For example --set optimizer.lr=0.01");
     options.set.emplace_back(pair.substr(0, at), pair.substr(at + 1));
   }
+  if (args.has("--warn-broadcast")) warn_of_broadcasts(*project, options, args.json());
   catch_interrupts();
   const auto driver = RunDriver::start(project, options);
   RunStatus s = driver->status();
@@ -216,6 +233,7 @@ const bool registered[] = {
                        {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},
                        {"--epochs", "N", "passes over the training set"},
                        {"--max-steps", "N", "stop after so many steps"},
+                       {"--warn-broadcast", "", "say where a step pairs sizes that are likely not meant for each other"},
                        kJson},
                       "trains the model of a project",
                       train}),

@@ -46,7 +46,7 @@ TENON_ONNX(Attention) {
   Tensor bias = zeros({rows, cols}, t);
   if (c.has(3)) {
     bias = c.in[3].dtype() == DType::boolean ? barred(logical_not(c.in[3]), t) : cast(c.in[3], t);
-    if (const int64_t missing = cols - bias.size(-1); missing > 0) {  // columns that the mask does not reach take no part
+    if (const int64_t missing = bias.ndim() ? cols - bias.size(-1) : 0; missing > 0) {  // columns that the mask does not reach take no part
       Shape s = bias.size();
       s[s.n - 1] = missing;
       bias = cat({bias, full(s, -INFINITY, t)}, -1);

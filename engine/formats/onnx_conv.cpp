@@ -212,6 +212,7 @@ TENON_ONNX(MaxUnpool) {
 // Sums of squares over neighbouring channels.
 TENON_ONNX(LRN) {
   const Tensor& x = c.input(0);
+  if (x.ndim() < 2) throw Error(fmt::format("an input of size {} has no channels", to_string(x.size())));
   const int64_t size = c.node.integer("size", 1), channels = x.size(1);
   const double alpha = c.node.number("alpha", 0.0001), beta = c.node.number("beta", 0.75), bias = c.node.number("bias", 1);
   if (size < 1) throw Error(fmt::format("{} channels", size));

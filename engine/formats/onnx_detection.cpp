@@ -23,7 +23,7 @@ TENON_ONNX(NonMaxSuppression) {
   const Tensor boxes = contiguous(cast(c.input(0), DType::f64)), scores = contiguous(cast(c.input(1), DType::f64));
   if (boxes.ndim() != 3 || boxes.size(2) != 4 || scores.ndim() != 3 || scores.size(0) != boxes.size(0) || scores.size(2) != boxes.size(1))
     throw Error(fmt::format("boxes of size {} and scores of size {}", to_string(boxes.size()), to_string(scores.size())));
-  const int64_t most = c.has(2) ? static_cast<int64_t>(item(c.in[2])) : 0, n = boxes.size(1);
+  const int64_t most = c.has(2) ? c.whole(2) : 0, n = boxes.size(1);
   const double limit = c.has(3) ? item(c.in[3]) : 0, least = c.has(4) ? item(c.in[4]) : -INFINITY;
   const bool centres = c.node.integer("center_point_box", 0);
   need_work(static_cast<double>(scores.numel()) * static_cast<double>(std::clamp<int64_t>(most, 1, std::max<int64_t>(n, 1))));
@@ -93,6 +93,7 @@ TENON_ONNX(RoiAlign) {
       ph > 1 << 16 || pw > 1 << 16 || sampling < 0 || sampling > (1 << 20))
     throw Error(fmt::format("regions of size {} do not fit an input of size {}", to_string(rois.size()), to_string(x.size())));
   const int64_t channels = x.size(1), h = x.size(2), w = x.size(3);
+  if (h < 1 || w < 1) throw Error("an image without pixels");
   Tensor y = empty({rois.size(0), channels, ph, pw}, DType::f64);
   for (int64_t r = 0; r < rois.size(0); ++r) {
     const int64_t image = batch[static_cast<size_t>(r)];
@@ -148,7 +149,7 @@ TENON_ONNX(MaxRoiPool) {
       if (!(std::abs(v[k + 1] * scale) < 1e9)) throw Error(fmt::format("region {} is absurd", r));
       corner[k] = static_cast<int64_t>(std::round(v[k + 1] * scale));
     }
-    const int64_t image = static_cast<int64_t>(v[0]);
+    const int64_t image = v[0] >= 0 && v[0] < 0x1p40 ? static_cast<int64_t>(v[0]) : -1;
     if (image < 0 || image >= x.size(0)) throw Error(fmt::format("region {} is of image {}; there are {}", r, image, x.size(0)));
     const double bh = static_cast<double>(std::max<int64_t>(corner[3] - corner[1] + 1, 1)) / static_cast<double>(pooled[0]);
     const double bw = static_cast<double>(std::max<int64_t>(corner[2] - corner[0] + 1, 1)) / static_cast<double>(pooled[1]);

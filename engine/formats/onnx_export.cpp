@@ -1,9 +1,12 @@
 #include "engine/formats/onnx_export.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 #include "core/error.h"
 #include "engine/ops/create.h"
+#include "engine/ops/decompose.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/view.h"
 
@@ -72,6 +75,13 @@ class Writer {
         constants_.emplace_back(fmt::format("{}_arg{}", node.name, f.input), full(f.like < 0 ? f.size : like.shape, f.value, like.dtype));
         node.inputs[static_cast<size_t>(f.input)] = constants_.back().first;
       }
+    for (int i = 0; i < o.gaps; ++i) node.inputs.emplace_back();
+    for (const std::vector<float>& list : o.lists) {
+      Tensor t = empty({static_cast<int64_t>(list.size())});
+      std::copy(list.begin(), list.end(), t.data<float>());
+      constants_.emplace_back(fmt::format("{}_arg{}", node.name, node.inputs.size()), t);
+      node.inputs.push_back(constants_.back().first);
+    }
     for (OnnxOp::ConstantInput& c : o.constants) {
       // A reshape that keeps the batch axis is written as "copy this axis" (0), so that the model runs at any batch size.
       if (o.type == "Reshape" && !c.values.empty() && c.values[0] == batch_ && value(n.inputs[0]).meta.shape.n > 0 && value(n.inputs[0]).meta.shape[0] == batch_)
@@ -106,6 +116,55 @@ class Writer {
 
 }  // namespace
 
-OnnxModel to_onnx(const Graph& graph, const std::string& name) { return Writer(graph).write(name); }
+namespace {
+
+bool is_one_operator(const Graph::Node& n) {
+  OnnxOp o;
+  o.type = n.op->info.onnx;
+  if (n.op->onnx) n.op->onnx(n.attrs.get(), o);
+  return !o.type.empty() && o.unsupported.empty();
+}
+
+/// The graph with ops that ONNX does not have in terms of others, where such terms are known: the program is run again with them in place.
+Graph decomposed(const Graph& g) {
+  bool any = false;
+  for (const Graph::Node& n : g.nodes) any |= !is_one_operator(n) && find_decomposition(n.op->info.name);
+  if (!any) return g;
+  std::vector<Tensor> inputs;
+  std::vector<std::pair<std::string, Tensor>> named;
+  for (int v : g.inputs) inputs.push_back(zeros(g.values[static_cast<size_t>(v)].meta.shape, g.values[static_cast<size_t>(v)].meta.dtype));
+  for (const Graph::Value& v : g.values)
+    if (v.constant) named.emplace_back(v.name, v.constant);
+  Graph again = trace([&](const std::vector<Tensor>& in) {
+    std::vector<Tensor> values(g.values.size());
+    for (size_t i = 0; i < g.values.size(); ++i) values[i] = g.values[i].constant;
+    for (size_t i = 0; i < in.size(); ++i) values[static_cast<size_t>(g.inputs[i])] = in[i];
+    for (const Graph::Node& n : g.nodes) {
+      ModuleScope module(n.module);
+      std::vector<Tensor> args, out(static_cast<size_t>(n.op->info.outputs));
+      for (int v : n.inputs) args.push_back(v < 0 ? Tensor() : values[static_cast<size_t>(v)]);
+      const Decomposition* f = is_one_operator(n) ? nullptr : find_decomposition(n.op->info.name);
+      if (f) out[0] = (*f)(n.attrs.get(), args);
+      else dispatch(*n.op, n.attrs.get(), args.data(), static_cast<int>(args.size()), out.data());
+      for (size_t k = 0; k < n.outputs.size(); ++k)
+        if (n.outputs[k] >= 0) values[static_cast<size_t>(n.outputs[k])] = out[k];
+    }
+    std::vector<Tensor> results;
+    for (int v : g.outputs) results.push_back(values[static_cast<size_t>(v)]);
+    return results;
+  }, inputs, named);
+  for (size_t i = 0; i < g.inputs.size(); ++i) again.values[static_cast<size_t>(again.inputs[i])].name = g.values[static_cast<size_t>(g.inputs[i])].name;
+  std::set<std::string> names;
+  for (Graph::Value& v : again.values)
+    while (!names.insert(v.name).second) v.name += "_";
+  return again;
+}
+
+}  // namespace
+
+OnnxModel to_onnx(const Graph& graph, const std::string& name) {
+  Graph g = decomposed(graph);
+  return Writer(g).write(name);
+}
 
 }  // namespace tenon::formats

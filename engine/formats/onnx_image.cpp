@@ -31,8 +31,14 @@ double cubic(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
+/// A size that a scale makes; throws Error where it is none.
+int64_t size_of(double v) {
+  if (!(v >= 0 && v < 0x1p40)) throw Error(fmt::format("an axis cannot be resized to {} elements", v));
+  return static_cast<int64_t>(std::floor(v));
+}
+
 /// Where output element x lies in the input.
-double source_of(const Style& s, const Axis& a, double x) {
+double raw_source_of(const Style& s, const Axis& a, double x) {
   const double in = static_cast<double>(a.in), out = a.scale * in;
   if (s.place == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (s.place == "asymmetric") return x / a.scale;
@@ -44,6 +50,12 @@ double source_of(const Style& s, const Axis& a, double x) {
     return a.roi_start * (in - 1) +
            (out == 1 ? (a.roi_end - a.roi_start) * (in - 1) / 2 : x * (a.roi_end - a.roi_start) * (in - 1) / (out - 1));
   throw Error(fmt::format("there is no coordinate_transformation_mode \"{}\"", s.place));
+}
+
+double source_of(const Style& s, const Axis& a, double x) {
+  const double from = raw_source_of(s, a, x);
+  if (!(std::abs(from) < 0x1p40)) throw Error(fmt::format("element {} of a resized axis lies at {}", x, from));
+  return from;
 }
 
 int64_t nearest_of(const Style& s, double x) {
@@ -158,7 +170,7 @@ Tensor scaled(const OnnxCall& c, const std::vector<double>& scales, Style s) {
   for (int i = 0; i < x.ndim(); ++i) {
     const double scale = scales[static_cast<size_t>(i)];
     axes.push_back(i);
-    how.push_back({x.size(i), static_cast<int64_t>(std::floor(std::clamp(scale * static_cast<double>(x.size(i)), 0.0, 0x1p40))), scale});
+    how.push_back({x.size(i), size_of(scale * static_cast<double>(x.size(i))), scale});
   }
   return resized(x, axes, how, s);
 }
@@ -210,10 +222,10 @@ TENON_ONNX(Resize) {
     Axis a{x.size(axes[k]), 0, 1};
     if (!scales.empty()) {
       a.scale = scales[k];
-      a.out = static_cast<int64_t>(std::floor(std::clamp(a.scale * in, 0.0, 0x1p40)));
+      a.out = size_of(a.scale * in);
     } else if (policy != "stretch") {
       a.scale = common;
-      a.out = static_cast<int64_t>(std::floor(common * in + 0.5));
+      a.out = size_of(common * in + 0.5);
     } else {
       a.out = sizes[k];
       a.scale = in > 0 ? static_cast<double>(sizes[k]) / in : 1;

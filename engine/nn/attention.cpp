@@ -58,6 +58,7 @@ Tensor additive(const Tensor& mask, const Tensor& like) {
 }  // namespace
 
 MultiheadAttention::Result MultiheadAttention::attend(const Tensor& query, const Tensor& key, const Tensor& value, const Masks& masks, bool need_weights, bool average) {
+  Entered entered(*this);
   if (query.ndim() != 3 || key.ndim() != 3 || value.ndim() != 3 || query.size(2) != embed_)
     throw Error(fmt::format("its query has size {}; it must be [{}, {}]", to_string(query.size()), options_.batch_first ? "batch, length" : "length, batch", embed_));
   auto batched = [&](const Tensor& t) { return options_.batch_first ? t : transpose(t, 0, 1); };

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/hooks.h"
 
@@ -14,9 +13,18 @@ std::string join(const std::string& prefix, const std::string& name) { return pr
 
 }  // namespace
 
+Module::Entered::Entered(Module& m) : module_(m), scope_(m.path_id_) {
+  if (m.entered_++ > 0) return;
+  try {
+    for (Derived& d : m.derived_) *d.at = d.compute(m.training_);
+  } catch (...) {
+    --m.entered_;
+    throw;
+  }
+}
+
 Tensor Module::operator()(std::span<const Tensor> inputs) {
-  ModuleScope scope(path_id_);
-  for (Derived& d : derived_) *d.at = d.compute(training_);
+  Entered entered(*this);
   return hooks_ ? run_hooked(inputs) : forward(inputs);
 }
 

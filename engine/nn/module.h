@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/state.h"
 #include "core/tensor.h"
 
 namespace tenon::nn {
@@ -82,6 +83,19 @@ class Module {
   /// Fills the module's own parameters and buffers; `seed` differs for every module path.
   virtual void reset(uint64_t seed);
 
+  /// For further ways to run a module than operator(): attributes what happens to its path and brings its parametrisations up to date,
+  /// as operator() does. Within operator() it does nothing.
+  class Entered {
+   public:
+    explicit Entered(Module& m);
+    ~Entered() { --module_.entered_; }
+    Entered(const Entered&) = delete;
+
+   private:
+    Module& module_;
+    ModuleScope scope_;
+  };
+
   /// `t` is a member of the module, which keeps its place: what is put there later (another parametrisation) is what forward() sees.
   void add_parameter(std::string name, Tensor& t) { parameters_.push_back({std::move(name), &t, {}}); }
   void add_buffer(std::string name, Tensor& t) { buffers_.push_back({std::move(name), &t, {}}); }
@@ -111,6 +125,7 @@ class Module {
   std::shared_ptr<Hooks> hooks_;
   std::string path_;
   uint16_t path_id_ = 0;
+  int entered_ = 0;  ///< calls that run now
   bool training_ = true;
 };
 

@@ -70,6 +70,7 @@ Tensor Rnn::initial(const Tensor& given, int64_t index, int64_t batch, const Ten
 }
 
 Rnn::Result Rnn::run(const Tensor& given, const State& state, const Tensor& lengths) {
+  Entered entered(*this);
   if (given.ndim() != 3 || given.size(2) != input_)
     throw Error(fmt::format("its input has size {}; it must be [{}, {}]", to_string(given.size()), options_.batch_first ? "batch, steps" : "steps, batch", input_));
   Tensor x = options_.batch_first ? transpose(given, 0, 1) : given;
@@ -149,6 +150,7 @@ RnnCell::RnnCell(Cell cell, int64_t input_size, int64_t hidden_size, bool bias, 
 }
 
 Rnn::State RnnCell::step(const Tensor& x, const Rnn::State& state) {
+  Entered entered(*this);
   if (x.ndim() != 2 || x.size(1) != weight_ih_.size(1)) throw Error(fmt::format("its input has size {}; it must be [batch, {}]", to_string(x.size()), weight_ih_.size(1)));
   int64_t hidden = weight_hh_.size(1), batch = x.size(0);
   auto initial = [&](const Tensor& t) { return t ? t : no_state(x, batch, hidden); };

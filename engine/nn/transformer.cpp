@@ -117,6 +117,33 @@ Made transformer_decoder(int64_t d, int64_t heads, int64_t count, bool norm, con
 
 namespace {
 
+/// Inputs: src, tgt, src_mask?, tgt_mask?, memory_mask?, src_key_padding_mask?, tgt_key_padding_mask?, memory_key_padding_mask?.
+class Transformer : public Module {
+ public:
+  Transformer(int64_t d, int64_t heads, int64_t encoder_layers, int64_t decoder_layers, const TransformerOptions& o, Device device)
+      : d_model_(d), encoder_(transformer_encoder(d, heads, encoder_layers, true, without_causal(o), device)), decoder_(transformer_decoder(d, heads, decoder_layers, true, o, device)) {
+    add_child("encoder", encoder_);
+    add_child("decoder", decoder_);
+  }
+  std::string describe() const override { return fmt::format("Transformer({})", d_model_); }
+
+ protected:
+  using Module::forward;
+  Tensor forward(std::span<const Tensor> in) override {
+    if (in.size() < 2) throw Error("Transformer needs a source and a target");
+    Tensor memory = (*encoder_)({in[0], input(in, 2), input(in, 5)});
+    return (*decoder_)({in[1], memory, input(in, 3), input(in, 4), input(in, 6), input(in, 7)});
+  }
+
+ private:
+  static TransformerOptions without_causal(TransformerOptions o) {
+    o.causal = false;
+    return o;
+  }
+  int64_t d_model_;
+  Made encoder_, decoder_;
+};
+
 std::vector<AttrDef> layer_attrs(bool stack) {
   std::vector<AttrDef> attrs{{"d_model", int64_t{0}, 0, 1e6, "features; 0: whatever arrives"},
                              {"nhead", int64_t{1}, 1, 1e4, "heads of attention, which share the features"},
@@ -155,6 +182,23 @@ const bool layers[] = {
                     [](const LayerArgs& a) -> Made {
                       return transformer_encoder(a.features("d_model", -1), a.integer("nhead"), a.integer("num_layers"), a.flag("norm"), options_of(a), a.device);
                     }}),
+    [] {
+      std::vector<AttrDef> attrs = layer_attrs(false);
+      attrs.back().help = "the decoder's self-attention sees no later positions";
+      attrs.push_back({"num_encoder_layers", int64_t{6}, 0, 1e4, "layers of the encoder"});
+      attrs.push_back({"num_decoder_layers", int64_t{6}, 0, 1e4, "layers of the decoder"});
+      return register_layer({{.type = "Transformer",
+                              .group = "Attention",
+                              .help = "An encoder and a decoder. Inputs: src, tgt, src_mask, tgt_mask, memory_mask, src_key_padding_mask, tgt_key_padding_mask, memory_key_padding_mask.",
+                              .inputs = 8,
+                              .attrs = std::move(attrs),
+                              .optional = 6,
+                              .examples = {{{2, 5, 8}}, {{2, 4, 8}}}},
+                             [](const LayerArgs& a) -> Made {
+                               return std::make_shared<Transformer>(a.features("d_model", -1), a.integer("nhead"), a.integer("num_encoder_layers"), a.integer("num_decoder_layers"),
+                                                                    options_of(a), a.device);
+                             }});
+    }(),
     register_layer({{.type = "TransformerDecoder",
                      .group = "Attention",
                      .help = kDecoderHelp,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
+#include <type_traits>
 
 #include "core/half.h"
 #include "core/parallel.h"
@@ -35,11 +37,20 @@ template <class T> auto load(const char* p) {
   else if constexpr (std::is_same_v<T, Bfloat>) return bfloat_to_float(v.bits);
   else return v;
 }
+// C++ leaves open what becomes of a number that an integer type does not hold. Here it is what the processor makes of it: the smallest 32-bit
+// (for i64: 64-bit) integer, of which narrow types keep the low bits.
+template <class T, class V> T whole(V v) {
+  using Wide = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  constexpr V low = static_cast<V>(std::numeric_limits<Wide>::min());
+  const bool held = v >= low && v < -low;
+  return static_cast<T>(held ? static_cast<Wide>(held ? v : V(0)) : std::numeric_limits<Wide>::min());
+}
 template <class T, class V> void store(char* p, V v) {
   T t;
   if constexpr (std::is_same_v<T, Half>) t = {float_to_half(static_cast<float>(v))};
   else if constexpr (std::is_same_v<T, Bfloat>) t = {float_to_bfloat(static_cast<float>(v))};
   else if constexpr (std::is_same_v<T, bool>) t = v != V(0);
+  else if constexpr (std::is_floating_point_v<V> && std::is_integral_v<T>) t = whole<T>(v);
   else t = static_cast<T>(v);
   __builtin_memcpy(p, &t, sizeof(T));
 }

@@ -3,6 +3,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/op/parametric.h"
+#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/loss.h"
 
@@ -78,6 +79,18 @@ Tensor softshrink(const Tensor& x, double lambd) {
 }
 Tensor hardshrink(const Tensor& x, double lambd) { return hardshrink_with(x, lambd, 0); }
 Tensor threshold(const Tensor& x, double limit, double value) { return threshold_with(x, limit, value); }
+
+namespace {
+const bool threshold_decomposition = register_decomposition("threshold", [](const void* attrs, const std::vector<Tensor>& in) {
+  const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
+  return where(gt(in[0], p.a), in[0], scalar_like(p.b, in[0]));
+});
+const bool softplus_decomposition = register_decomposition("softplus_beta", [](const void* attrs, const std::vector<Tensor>& in) {
+  const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
+  Tensor bx = mul(in[0], p.a);
+  return where(gt(bx, p.b), in[0], div(softplus(bx), p.a));
+});
+}  // namespace
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
   if (weight.ndim() > 1) throw Error("prelu: a weight of size " + to_string(weight.size()) + "; it must be one number, or one for every channel");

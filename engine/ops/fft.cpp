@@ -173,6 +173,7 @@ Tensor hamming_window(int64_t n, bool periodic, DType dtype) { return cosine_win
 Tensor blackman_window(int64_t n, bool periodic, DType dtype) { return cosine_window(n, periodic, dtype, 0.42, 0.5, 0.08); }
 
 Tensor stft(const Tensor& x, const StftOptions& o) {
+  if (x.ndim() < 1) throw Error("stft: a signal without axes");
   const Frames f(o, x.dtype(), "stft");
   Tensor y = x;
   if (o.center) {

@@ -4,6 +4,7 @@
 #include "engine/kernels/layer_norm.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
+#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
@@ -135,6 +136,13 @@ struct LayerNorm {
 
 const Register<LayerNorm> layer_norm_op;
 const Register<LayerNormBackward> layer_norm_backward_op;
+const bool layer_norm_decomposition = register_decomposition("layer_norm", [](const void* attrs, const std::vector<Tensor>& in) {
+  const auto& a = *static_cast<const LayerNormAttrs*>(attrs);
+  Tensor x = a.rms ? in[0] : sub(in[0], mean(in[0], a.reduced(), true));
+  Tensor y = div(x, sqrt(add(mean(mul(x, x), a.reduced(), true), a.eps)));
+  if (in.size() > 1 && in[1]) y = mul(y, in[1]);
+  return in.size() > 2 && in[2] ? add(y, in[2]) : y;
+});
 
 Tensor normalised(const Tensor& x, const Shape& shape, const Tensor& weight, const Tensor& bias, double eps, bool rms) {
   const Tensor in[] = {x, weight, bias};

@@ -6,6 +6,7 @@
 #include "engine/kernels/gemm.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
+#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/reduce.h"
@@ -161,6 +162,10 @@ struct Linear {
 };
 
 const Register<MatMul> matmul_op;
+const bool matmul_decomposition = register_decomposition("matmul", [](const void* attrs, const std::vector<Tensor>& in) {
+  const auto& a = *static_cast<const MatMul::Attrs*>(attrs);
+  return matmul(a.ta ? transpose(in[0], -1, -2) : in[0], a.tb ? transpose(in[1], -1, -2) : in[1]);
+});
 const Register<Linear> linear_op;
 
 }  // namespace

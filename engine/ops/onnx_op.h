@@ -17,6 +17,8 @@ struct OnnxOp {
   std::string type;                     ///< preset from OpInfo::onnx
   std::vector<Attribute> attributes;
   std::vector<ConstantInput> constants;
+  int gaps = 0;                         ///< inputs left out between the op's own and those that follow
+  std::vector<std::vector<float>> lists;  ///< f32 tensors of one axis that follow the op's own inputs
   std::vector<double> numbers;          ///< tensors without axes, of the first input's dtype, that follow the op's own inputs and the constants
   std::vector<int> inputs;              ///< which of the op's inputs, in ONNX order; preset to all
   /// An input that ONNX wants where ours is absent: `value` in the size of input `like`, or (like < 0) in `size` and the first input's dtype.

@@ -9,7 +9,9 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/op/strided_loop.h"
+#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
+#include "engine/ops/join.h"
 #include "engine/ops/onnx_op.h"
 
 namespace tenon {
@@ -122,10 +124,9 @@ struct Pad {
     const char* names[] = {"constant", "reflect", "edge", "wrap"};
     if (a.mode == 3) o.unsupported = "opset 17 cannot pad in a circle";
     o.set("mode", std::string(names[a.mode]));
-    Dims both = a.before;
-    if (2 * a.before.n > kMaxDims) o.unsupported = "padding of more than four axes";
-    else for (int64_t v : a.after) both.push_back(v);
-    o.add_input(both);
+    std::vector<int64_t> both(a.before.begin(), a.before.end());
+    both.insert(both.end(), a.after.begin(), a.after.end());
+    o.constants.push_back({both});
     o.numbers = {a.value};
   }
   static void samples(Samples& s) {
@@ -188,6 +189,19 @@ void Pad::backward(Grad& d) {
 
 const Register<Pad> pad_op;
 const Register<PadBackward> pad_backward_op;
+const bool pad_decomposition = register_decomposition("pad", [](const void* attrs, const std::vector<Tensor>& in) {
+  const auto& a = *static_cast<const PadAttrs*>(attrs);
+  Tensor x = in[0];
+  if (static_cast<PadMode>(a.mode) != PadMode::circular) return apply<Pad>(a, x);
+  for (int i = 0; i < x.ndim(); ++i) {
+    std::vector<Tensor> parts;
+    if (a.before[i] > 0) parts.push_back(narrow(x, i, x.size(i) - a.before[i], a.before[i]));
+    parts.push_back(x);
+    if (a.after[i] > 0) parts.push_back(narrow(x, i, 0, a.after[i]));
+    if (parts.size() > 1) x = cat(parts, i);
+  }
+  return x;
+});
 
 }  // namespace
 

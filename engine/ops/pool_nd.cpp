@@ -11,6 +11,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
+#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/gather.h"
 #include "engine/ops/onnx_op.h"
@@ -108,6 +109,26 @@ void each_tap(const WindowsAttrs& a, int64_t begin, int64_t end, const F& f) {
     }
 }
 
+/// Windows as ONNX's pooling operators describe them.
+void window_onnx(const WindowsAttrs& a, OnnxOp& o) {
+  Dims pads = a.padding, window = a.kernel;
+  bool ceil = false;
+  for (int i = 0; i < 3; ++i) {
+    pads.push_back(a.adaptive ? 0 : a.padding[i]);
+    if (!a.adaptive) {
+      ceil |= (a.in[i] + 2 * a.padding[i] - a.dilation[i] * (a.kernel[i] - 1) - 1) / a.stride[i] + 1 < a.out[i];
+      continue;
+    }
+    if (a.in[i] % a.out[i]) o.unsupported = "windows of several sizes";
+    window[i] = a.in[i] / a.out[i];
+  }
+  if (!o.unsupported.empty()) return;
+  o.set("kernel_shape", window);
+  o.set("strides", a.adaptive ? window : a.stride);
+  o.set("pads", pads);
+  o.set("ceil_mode", static_cast<int64_t>(ceil));
+}
+
 struct AvgPool {
   static constexpr OpInfo info{"avg_pool", "AveragePool", Kind::pool};
   using Attrs = WindowsAttrs;
@@ -138,21 +159,8 @@ struct AvgPool {
   }
   static void backward(Grad& d);
   static void onnx(const Attrs& a, OnnxOp& o) {
-    Dims pads = a.padding;
-    bool ceil = false;
-    for (int i = 0; i < 3; ++i) {
-      pads.push_back(a.adaptive ? 0 : a.padding[i]);
-      if (a.adaptive && a.in[i] % a.out[i]) o.unsupported = "averages over windows of several sizes";
-      if (!a.adaptive) ceil |= (a.in[i] + 2 * a.padding[i] - a.kernel[i]) / a.stride[i] + 1 < a.out[i];
-    }
+    window_onnx(a, o);
     if (a.divisor) o.unsupported = "averages with a divisor of their own";
-    if (!o.unsupported.empty()) return;
-    Dims window = a.kernel;
-    for (int i = 0; i < 3 && a.adaptive; ++i) window[i] = a.in[i] / a.out[i];
-    o.set("kernel_shape", window);
-    o.set("strides", a.adaptive ? window : a.stride);
-    o.set("pads", pads);
-    o.set("ceil_mode", static_cast<int64_t>(ceil));
     o.set("count_include_pad", static_cast<int64_t>(a.include_pad && !a.adaptive));
   }
   static void samples(Samples& s) {
@@ -198,7 +206,7 @@ void AvgPool::backward(Grad& d) { d.in(0) = apply<AvgPoolBackward>(d.as<Attrs>()
 
 /// Outputs the maxima and where in the volume they were.
 struct MaxPool {
-  static constexpr OpInfo info{"max_pool", "", Kind::pool, 2};
+  static constexpr OpInfo info{"max_pool", "MaxPool", Kind::pool, 2};
   using Attrs = WindowsAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     check_windows(a, in[0].meta(), a.in);
@@ -240,6 +248,10 @@ struct MaxPool {
     Tensor g = reshape(d.out(0), {x[0], x[1], windows}), at = reshape(d.y(1), {x[0], x[1], windows});
     d.in(0) = reshape(scatter_add(zeros({x[0], x[1], volume}, g.dtype()), 2, at, g), x);
   }
+  static void onnx(const Attrs& a, OnnxOp& o) {
+    window_onnx(a, o);
+    if (!a.adaptive) o.set("dilations", a.dilation);
+  }
   static void samples(Samples& s) {
     s.add("overlapping, padded", Attrs{{1, 3, 2}, {1, 2, 1}, {0, 1, 0}, {1, 1, 1}, {1, 5, 4}, {1, 3, 3}}, {s.values({2, 3, 1, 5, 4})});
     s.add("adaptive volume", Attrs{{}, {}, {}, {}, {3, 3, 2}, {2, 2, 2}, true}, {s.values({1, 2, 3, 3, 2})});
@@ -249,6 +261,17 @@ struct MaxPool {
 const Register<AvgPool> avg_pool_op;
 const Register<AvgPoolBackward> avg_pool_backward_op;
 const Register<MaxPool> max_pool_op;
+// Where no window reaches over the end, a divisor of its own is a factor.
+const bool avg_pool_decomposition = register_decomposition("avg_pool", [](const void* attrs, const std::vector<Tensor>& in) {
+  WindowsAttrs a = *static_cast<const WindowsAttrs*>(attrs);
+  double factor = a.divisor ? static_cast<double>(a.kernel.product()) / static_cast<double>(a.divisor) : 1;
+  for (int i = 0; i < 3 && a.divisor; ++i)
+    if ((a.out[i] - 1) * a.stride[i] + a.kernel[i] > a.in[i] + 2 * a.padding[i]) return apply<AvgPool>(a, in[0]);
+  if (a.divisor) a.include_pad = true;
+  a.divisor = 0;
+  Tensor y = apply<AvgPool>(a, in[0]);
+  return factor == 1 ? y : mul(y, factor);
+});
 
 int axes_of(const char* what, const Tensor& x) {
   if (x.ndim() < 3 || x.ndim() > 5) throw Error(std::string(what) + ": its input has size " + to_string(x.size()) + "; it must be [batch, channels, 1 to 3 axes]");

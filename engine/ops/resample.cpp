@@ -8,6 +8,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/dense.h"
+#include "engine/ops/onnx_op.h"
 #include "engine/ops/pool_nd.h"
 #include "engine/ops/view.h"
 
@@ -20,6 +21,7 @@ struct ResampleAttrs {
   int64_t axis, in, out, mode;
   bool align;
   double step;  ///< places of x from one of y to the next
+  int64_t axes;  ///< of x
   template <class F>
   void fields(F&& f) const {
     f("axis", axis);
@@ -32,9 +34,9 @@ struct ResampleAttrs {
 
 /// Each element of y is a weighted sum of at most four of x.
 struct Taps {
-  int64_t at[4];
-  double weight[4];
-  int count;
+  int64_t at[4] = {};
+  double weight[4] = {};
+  int count = 0;
 };
 std::vector<Taps> taps_of(const ResampleAttrs& a) {
   std::vector<Taps> all(static_cast<size_t>(a.out));
@@ -43,7 +45,7 @@ std::vector<Taps> taps_of(const ResampleAttrs& a) {
     Taps& t = all[static_cast<size_t>(o)];
     auto mode = static_cast<Resample>(a.mode);
     if (mode == Resample::nearest) {
-      t = {{std::min(static_cast<int64_t>(std::floor(static_cast<float>(o) * static_cast<float>(a.step))), a.in - 1)}, {1}, 1};
+      t = {{std::min(static_cast<int64_t>(std::floor(static_cast<float>(o) * static_cast<float>(a.step))), a.in - 1), 0, 0, 0}, {1, 0, 0, 0}, 1};
       continue;
     }
     double place = a.align ? static_cast<double>(o) * a.step : (static_cast<double>(o) + 0.5) * a.step - 0.5;
@@ -51,7 +53,7 @@ std::vector<Taps> taps_of(const ResampleAttrs& a) {
       place = std::max(0.0, place);
       int64_t i = inside(static_cast<int64_t>(place));
       double f = place - static_cast<double>(i);
-      t = {{i, inside(i + 1)}, {1 - f, f}, 2};
+      t = {{i, inside(i + 1), 0, 0}, {1 - f, f, 0, 0}, 2};
       continue;
     }
     int64_t i = static_cast<int64_t>(std::floor(place));
@@ -75,8 +77,24 @@ void parts(const Shape& s, int64_t axis, const F& f) {
   f(outer, inner);
 }
 
+/// to = the weighted sum of rows of `inner` elements.
+template <class T>
+void blend(const Taps& t, const T* x, int64_t inner, T* __restrict to) {
+  const T *__restrict a = x + t.at[0] * inner, *__restrict b = x + t.at[1] * inner;
+  T wa = static_cast<T>(t.weight[0]), wb = static_cast<T>(t.weight[1]);
+  if (t.count == 1) {
+    std::copy_n(a, inner, to);
+  } else if (t.count == 2) {
+    for (int64_t j = 0; j < inner; ++j) to[j] = wa * a[j] + wb * b[j];
+  } else {
+    const T *__restrict c = x + t.at[2] * inner, *__restrict d = x + t.at[3] * inner;
+    T wc = static_cast<T>(t.weight[2]), wd = static_cast<T>(t.weight[3]);
+    for (int64_t j = 0; j < inner; ++j) to[j] = (wa * a[j] + wb * b[j]) + (wc * c[j] + wd * d[j]);
+  }
+}
+
 struct ResampleAxis {
-  static constexpr OpInfo info{"resample", "", Kind::pool};
+  static constexpr OpInfo info{"resample", "Resize", Kind::pool};
   using Attrs = ResampleAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     ops::common_float({&x});
@@ -95,26 +113,31 @@ struct ResampleAxis {
         using T = decltype(one);
         parallel_for(outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, a.out * inner)), [&](int64_t begin, int64_t end) {
           for (int64_t p = begin; p < end; ++p)
-            for (int64_t o = 0; o < a.out; ++o) {
-              const Taps& t = taps[static_cast<size_t>(o)];
-              T* __restrict to = c.out[0].data<T>() + (p * a.out + o) * inner;
-              std::fill_n(to, inner, T(0));
-              for (int k = 0; k < t.count; ++k) {
-                const T* __restrict from = x.data<T>() + (p * a.in + t.at[k]) * inner;
-                T w = static_cast<T>(t.weight[k]);
-                for (int64_t j = 0; j < inner; ++j) to[j] += w * from[j];
-              }
-            }
+            for (int64_t o = 0; o < a.out; ++o)
+              blend(taps[static_cast<size_t>(o)], x.data<T>() + p * a.in * inner, inner, c.out[0].data<T>() + (p * a.out + o) * inner);
         });
       });
     });
   }
   static void backward(Grad& d);
+  static void onnx(const Attrs& a, OnnxOp& o) {
+    auto scale = static_cast<float>(static_cast<double>(a.out) / static_cast<double>(a.in));
+    auto mode = static_cast<Resample>(a.mode);
+    if (static_cast<int64_t>(std::floor(static_cast<double>(a.in) * static_cast<double>(scale))) != a.out || (!a.align && std::abs(a.step * static_cast<double>(a.out) - static_cast<double>(a.in)) > 1e-6))
+      o.unsupported = "a new size that is not the old one times an f32 number";
+    o.gaps = 1;  // the region of interest
+    o.lists = {std::vector<float>(static_cast<size_t>(a.axes), 1.0f)};
+    if (a.axis < a.axes) o.lists[0][static_cast<size_t>(a.axis)] = scale;
+    o.set("mode", std::string(mode == Resample::nearest ? "nearest" : mode == Resample::linear ? "linear" : "cubic"));
+    o.set("coordinate_transformation_mode", std::string(mode == Resample::nearest ? "asymmetric" : a.align ? "align_corners" : "half_pixel"));
+    if (mode == Resample::nearest) o.set("nearest_mode", std::string("floor"));
+    if (mode == Resample::cubic) o.set("cubic_coeff_a", -0.75f);
+  }
   static void samples(Samples& s) {
-    s.add("nearest", Attrs{1, 3, 7, 0, false, 3.0 / 7}, {s.values({2, 3, 2})});
-    s.add("linear", Attrs{2, 4, 7, 1, false, 4.0 / 7}, {s.values({2, 3, 4})});
-    s.add("linear, corners", Attrs{0, 5, 3, 1, true, 2}, {s.values({5, 2})});
-    s.add("cubic", Attrs{1, 4, 6, 2, false, 4.0 / 6}, {s.values({2, 4})});
+    s.add("nearest", Attrs{1, 3, 7, 0, false, 3.0 / 7, 3}, {s.values({2, 3, 2})});
+    s.add("linear", Attrs{2, 4, 8, 1, false, 4.0 / 8, 3}, {s.values({2, 3, 4})});
+    s.add("linear, corners", Attrs{0, 5, 3, 1, true, 2, 2}, {s.values({5, 2})});
+    s.add("cubic", Attrs{1, 4, 6, 2, false, 4.0 / 6, 2}, {s.values({2, 4})});
   }
 };
 
@@ -154,7 +177,7 @@ struct ResampleBackward {
     });
   }
   static void backward(Grad& d) { d.in(0) = apply<ResampleAxis>(d.as<Attrs>(), d.out()); }
-  static void samples(Samples& s) { s.add("cubic", Attrs{1, 4, 6, 2, false, 4.0 / 6}, {s.values({2, 6})}); }
+  static void samples(Samples& s) { s.add("cubic", Attrs{1, 4, 6, 2, false, 4.0 / 6, 2}, {s.values({2, 6})}); }
 };
 void ResampleAxis::backward(Grad& d) { d.in(0) = apply<ResampleBackward>(d.as<Attrs>(), d.out()); }
 
@@ -174,13 +197,13 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
     to.push_back(o.size.n ? o.size[o.size.n == 1 ? 0 : i] : static_cast<int64_t>(std::floor(static_cast<double>(x.size(i + 2)) * scale(i))));
   if (o.mode == Resample::area) return adaptive_avg_pool(x, to);
   Tensor y = x;
-  for (int i = 0; i < axes; ++i) {
+  for (int i = axes - 1; i >= 0; --i) {  // the last axis, which is slowest, while the others are still short
     int64_t in = x.size(i + 2), out = to[i];
     if (out < 1) throw Error("interpolate: an axis of " + std::to_string(in) + " would have no elements left");
     bool align = o.align_corners && o.mode != Resample::nearest;
     double step = align ? (out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0) : o.size.n ? static_cast<double>(in) / static_cast<double>(out) : 1 / scale(i);
     if (in == out && step == 1) continue;
-    y = apply<ResampleAxis>({i + 2, in, out, static_cast<int64_t>(o.mode), align, step}, y);
+    y = apply<ResampleAxis>({i + 2, in, out, static_cast<int64_t>(o.mode), align, step, x.ndim()}, y);
   }
   return y;
 }

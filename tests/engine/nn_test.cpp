@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/model/graph_module.h"
 #include "engine/nn/attention.h"
@@ -231,6 +232,20 @@ TEST(SpectralNorm, BringsTheLargestSingularValueToOne) {
   EXPECT_TRUE(grad_of(fc.own("weight_orig")).defined());
   fc.eval();
   EXPECT_EQ(worst(fc(eye6), fc(eye6)), 0);
+}
+
+TEST(WeightNorm, HoldsInAnyWayToRunAModule) {
+  nn::MultiheadAttention a(8, 2, {.batch_first = true});
+  a.initialize(1, "a");
+  nn::weight_norm(a, "in_proj_weight");
+  Tensor x = numbers({3, 5, 8}), before = a.attend(x, x, x, {}).output;
+  Tensor g = a.own("in_proj_weight_g");
+  {
+    NoGrad no_grad;
+    copy_(g, mul(detach(g), 2));
+  }
+  EXPECT_GT(worst(a.attend(x, x, x, {}).output, before), 1e-3);
+  EXPECT_EQ(worst(a.attend(x, x, x, {}).output, a(x)), 0);
 }
 
 TEST(Pruning, TakesTheLeastAndKeepsItOut) {

@@ -6,6 +6,7 @@ import sys
 import torch
 import torch.nn.functional as F
 from torch import nn
+import torch.nn.utils.prune  # noqa: F401  (cases name it)
 
 from layers_extra import *  # noqa: F401,F403  modules that PyTorch 1.13 lacks, for the cases' expressions
 

@@ -1,6 +1,6 @@
 // Every registered layer against PyTorch: the same weights, the same data, ten SGD steps. The cases are tests/peers/layers.json:
 //   layer, attrs: as in a model; inputs: sizes, or {"shape", "dtype", "below"}, or null; torch: the module there;
-//   call: how it is called where that is not m(x, ...); train: false compares evaluation (random layers, with `why`);
+//   parametrize: weight_norm, spectral_norm or prune_l1 of its weight; call: how it is called where that is not m(x, ...); train: false compares evaluation (random layers, with `why`);
 //   tolerance: relative to 1 + the largest value, where 2e-5 is too strict, with `why`.
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "engine/autograd/autograd.h"
 #include "engine/model/layer_registry.h"
 #include "engine/nn/module.h"
+#include "engine/nn/parametrize.h"
 #include "engine/ops/create.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/pointwise.h"
@@ -47,6 +48,10 @@ Trained train(json& c, size_t index) {
   auto module = make_layer(spec_of(c), metas, {});
   module->initialize(1, "layer");
   module->train(c.value("train", true));
+  const std::string how = c.value("parametrize", "");
+  if (how == "weight_norm") nn::weight_norm(*module);
+  if (how == "spectral_norm") nn::spectral_norm(*module);
+  if (how == "prune_l1") nn::prune_l1(*module, "weight", {0.3});
   uint64_t stream = 100 * index + 50;
   for (nn::Named& p : module->parameters()) {  // away from ones and zeros, which hide mistakes
     Tensor noise = random(p.tensor.size(), stream++, 0.1);

@@ -64,7 +64,7 @@ TEST(Snapshot, FiguresAreTheRecordings) {
   for (const auto& g : s->segments) reserved += g.total;
   EXPECT_EQ(reserved, live);
   int64_t at_peak = 0;
-  for (uint32_t id : t.live(t.peak())) at_peak += t.elements()[id].bytes;
+  for (uint32_t id : t.live(t.peak())) at_peak += t.element(id).bytes;
   EXPECT_EQ(at_peak, peak);
 }
 

@@ -212,9 +212,9 @@ TEST(Timeline, LiveSetsFromKeyframesAreThoseOfAPlainWalk) {
   for (size_t at = 0; at < t.events(); at += 991) {
     int64_t sum = 0;
     size_t count = 0;
-    for (const auto& e : t.elements()) count += e.born <= at && e.died > at;
+    for (uint32_t id = 0; id < t.elements(); ++id) count += t.element(id).born <= at && t.element(id).died > at;
     auto alive = t.live(at);
-    for (uint32_t id : alive) sum += t.elements()[id].bytes;
+    for (uint32_t id : alive) sum += t.element(id).bytes;
     EXPECT_EQ(alive.size(), count);
     EXPECT_EQ(sum, t.bytes()[at]);
   }

@@ -118,8 +118,8 @@ Finding live_at(const SnapshotRequest& r, bool at_peak) {
   auto all = owners(s, t, live);
   int64_t total = 0, before = 0;
   for (uint32_t id : live) {
-    total += t.elements()[id].bytes;
-    if (t.elements()[id].before) before += t.elements()[id].bytes;
+    total += t.element(id).bytes;
+    if (t.element(id).before) before += t.element(id).bytes;
   }
   Finding f;
   int64_t time = s.events.time_us[s.traces[trace].begin + at], start = s.events.time_us[s.traces[trace].begin];

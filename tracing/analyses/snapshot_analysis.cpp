@@ -70,7 +70,7 @@ size_t asked_trace(const Snapshot& s, int64_t device) {
 std::vector<Owner> owners(const Snapshot& s, const Timeline& timeline, const std::vector<uint32_t>& elements) {
   std::unordered_map<uint32_t, Owner> by_stack;
   for (uint32_t id : elements) {
-    const Element& e = timeline.elements()[id];
+    const Element e = timeline.element(id);
     Owner& o = by_stack[e.stack];
     o.bytes += e.bytes;
     ++o.count;
@@ -136,7 +136,8 @@ std::vector<Leak> find_leaks(const Snapshot& s, size_t which, size_t* looked_at)
   std::map<std::string, uint32_t> stacks;
   std::unordered_map<uint32_t, std::string> sites;
   auto window_of = [&](size_t event) { return static_cast<size_t>(std::upper_bound(bounds.begin(), bounds.end(), event) - bounds.begin()); };
-  for (const Element& e : timeline.elements()) {
+  for (uint32_t id = 0; id < timeline.elements(); ++id) {
+    const Element e = timeline.element(id);
     if (e.before) continue;
     auto [it, fresh] = sites.emplace(e.stack, std::string());
     if (fresh) it->second = s.site(e.stack);

@@ -121,8 +121,8 @@ Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings
     return true;
   };
   bool going = true;
-  for (const Element& x : timeline.elements())
-    if (x.before && going) going = take(x.address, x.bytes, x.stream, 0);
+  for (uint32_t id = 0; id < timeline.elements() && going; ++id)
+    if (const Element x = timeline.element(id); x.before) going = take(x.address, x.bytes, x.stream, 0);
   for (size_t i = trace.begin; i < trace.end && going; ++i) {
     switch (e.action[i]) {
       case Action::alloc: going = take(e.address[i], e.size[i], e.stream[i], i - trace.begin); break;

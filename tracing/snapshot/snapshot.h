@@ -27,6 +27,8 @@ struct Events {
   std::vector<uint32_t> stack;    ///< into the stacks; kNone: no frames were recorded
   std::vector<uint32_t> extra;    ///< text: compile context, metadata; kNone: none
   std::vector<uint32_t> category; ///< text; kNone: none
+  uint32_t extra_of(size_t i) const { return i < extra.size() ? extra[i] : kNone; }        ///< the two grow only as far as something was told
+  uint32_t category_of(size_t i) const { return i < category.size() ? category[i] : kNone; }
   size_t size_() const { return action.size(); }
 };
 
@@ -95,6 +97,7 @@ struct Snapshot {
 
 struct ReadOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress;  ///< returning false throws Error "cancelled"
+  std::function<void(uint64_t from, uint64_t to)> forget;       ///< told of bytes that will not be read again
 };
 /// Reads a pickle of protocol 2 to 5 (as data: nothing in it is ever looked up or run), the older bare list of segments, or JSON of the same
 /// structure; plain, gzip or zstd. A file that is cut short gives what it holds. Throws Error naming the file where it is no snapshot, or
@@ -115,8 +118,10 @@ struct Element {
 /// Who is alive when, for one device: PyTorch's own viewer's rules. See memory_snapshot's notes on reconstruction.
 class Timeline {
  public:
+  /// The snapshot must outlive it.
   Timeline(const Snapshot& snapshot, size_t trace);
-  const std::vector<Element>& elements() const { return elements_; }
+  size_t elements() const { return lives_.size(); }
+  Element element(uint32_t id) const;
   size_t events() const { return events_; }
   const std::vector<int64_t>& bytes() const { return bytes_; }  ///< alive after each event
   int64_t bytes_before() const { return before_; }              ///< alive when recording began
@@ -133,8 +138,17 @@ class Timeline {
   uint64_t unknown_frees() const { return unknown_frees_; }
 
  private:
-  std::vector<Element> elements_;
-  std::vector<uint32_t> born_, died_;  ///< per event, the element it makes or ends; kNone
+  // 12 bytes a life and 12 an event: what is known of an allocation stands in the event that made it.
+  struct Life {
+    uint32_t source = 0;  ///< event of the device (or, from `blocks_from` on, block of the snapshot) that tells of it
+    uint32_t born = 0, died = 0;
+  };
+  const Snapshot* snapshot_;
+  size_t first_event_ = 0;
+  std::vector<Life> lives_;
+  std::vector<uint32_t> before_ids_;   ///< lives from before, ascending
+  uint32_t blocks_from_ = kNone;       ///< lives from this one on are blocks of segments
+  std::vector<uint32_t> of_event_;     ///< the life that an event makes or ends; kNone
   std::vector<int64_t> bytes_;
   std::vector<std::pair<size_t, std::vector<uint32_t>>> keyframes_;
   size_t events_ = 0, peak_ = 0;

@@ -177,9 +177,11 @@ std::string Machine::text_of(const Value& v) const {
 }
 
 uint32_t Machine::stream_of(const Value* v) {
-  auto [it, fresh] = stream_index_.emplace(integer_of(v, 0), static_cast<uint32_t>(out_.streams.size()));
-  if (fresh) out_.streams.push_back(it->first);
-  return it->second;
+  const int64_t stream = integer_of(v, 0);
+  if (last_stream_ < out_.streams.size() && out_.streams[last_stream_] == stream) return last_stream_;
+  auto [it, fresh] = stream_index_.emplace(stream, static_cast<uint32_t>(out_.streams.size()));
+  if (fresh) out_.streams.push_back(stream);
+  return last_stream_ = it->second;
 }
 
 uint32_t Machine::stack_of(const Value* v) {
@@ -212,12 +214,32 @@ uint32_t Machine::stack_of(const Value* v) {
   return list->stack = same.back();
 }
 
+void Machine::expect_rows(double share_read) {
+  // Columns that double as they grow would for a moment be three times as large as they must.
+  Events& e = out_.events;
+  const size_t rows = e.size_();
+  if (rows < 50000 || share_read <= 0 || rows < e.action.capacity() / 2) return;
+  const auto all = static_cast<size_t>(static_cast<double>(rows) / share_read * 1.02) + 1000;
+  e.action.reserve(all);
+  e.address.reserve(all);
+  e.size.reserve(all);
+  e.time_us.reserve(all);
+  e.stream.reserve(all);
+  e.stack.reserve(all);
+  memo_.reserve(static_cast<size_t>(static_cast<double>(memo_.size()) / share_read * 1.02));
+}
+
 void Machine::add_event(const Container& d) {
   const Value* action = field(d, kAction);
-  std::string_view what = action->tag == Tag::text ? texts_[action->index] : std::string_view();
   Action a = Action::other;
-  for (int i = 0; i < kActions; ++i)
-    if (what == snapshot::name(static_cast<Action>(i))) a = static_cast<Action>(i);
+  if (action->tag == Tag::text && action->index == last_action_text_) {
+    a = last_action_;
+  } else if (action->tag == Tag::text) {
+    for (int i = 0; i < kActions; ++i)
+      if (texts_[action->index] == snapshot::name(static_cast<Action>(i))) a = static_cast<Action>(i);
+    last_action_text_ = action->index;
+    last_action_ = a;
+  }
   Events& e = out_.events;
   const Value* address = field(d, kAddr);
   if (!address) address = field(d, kDeviceFree);
@@ -230,9 +252,13 @@ void Machine::add_event(const Container& d) {
   std::string extra;
   for (Key k : {kCompileContext, kUserMetadata, kInternalMetadata})
     if (const Value* v = field(d, k); v && v->tag == Tag::text && texts_[v->index] != "N/A" && !texts_[v->index].empty()) extra += (extra.empty() ? "" : "; ") + std::string(texts_[v->index]);
-  e.extra.push_back(extra.empty() ? kNone : texts_.own(extra));
-  const Value* category = field(d, kCategory);
-  e.category.push_back(category && category->tag == Tag::text ? category->index : kNone);
+  const size_t row = e.size_() - 1;
+  auto tell = [&](std::vector<uint32_t>& column, uint32_t text) {
+    column.resize(row, kNone);
+    column.push_back(text);
+  };
+  if (!extra.empty()) tell(e.extra, texts_.own(extra));
+  if (const Value* category = field(d, kCategory); category && category->tag == Tag::text) tell(e.category, category->index);
 }
 
 void Machine::add_block(const Container& d) {
@@ -447,6 +473,8 @@ void Machine::finish(bool complete) {
     }
   }
   for (std::string_view t : texts_.texts()) out_.texts.emplace_back(t);
+  std::vector<Value>().swap(memo_);
+  std::vector<Container>().swap(containers_);
 }
 
 }  // namespace tenon::snapshot

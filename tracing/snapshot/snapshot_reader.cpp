@@ -23,7 +23,9 @@ class PickleReader {
     size_t reported = 0;
     while (at_ < bytes_.size()) {
       if (at_ - reported >= (size_t{16} << 20)) {
+        if (options.forget) options.forget(reported, at_);
         reported = at_;
+        machine_.expect_rows(static_cast<double>(at_) / static_cast<double>(bytes_.size()));
         if (options.progress && !options.progress(at_, bytes_.size())) throw Error("cancelled");
       }
       const size_t begin = at_;
@@ -206,7 +208,9 @@ std::shared_ptr<const Snapshot> read(std::string_view bytes, const std::string& 
 
 std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const ReadOptions& options) {
   auto source = trace::SourceText::open(path);
-  return read(source->bytes(), path, source->cut_short(), options);
+  ReadOptions forgetting = options;
+  forgetting.forget = [&](uint64_t from, uint64_t to) { source->forget(from, to); };
+  return read(source->bytes(), path, source->cut_short(), forgetting);
 }
 std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options) { return read(bytes, "the snapshot", false, options); }
 

@@ -47,6 +47,8 @@ class Machine {
   Value& top();
   size_t depth() const { return stack_.size(); }
 
+  /// So much of the file has been read: how large the columns will become.
+  void expect_rows(double share_read);
   /// Everything has been read (or the file ended): what still lies on the stack is taken for what it is.
   void finish(bool complete);
 
@@ -98,6 +100,8 @@ class Machine {
   uint64_t serial_ = 0;
   size_t marks_ = 0;
   uint32_t keys_[32];
+  uint32_t last_stream_ = kNone, last_action_text_ = kNone;
+  Action last_action_ = Action::other;
 };
 
 }  // namespace tenon::snapshot

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <fmt/format.h>
 #include <unordered_map>
 
+#include "core/error.h"
 #include "tracing/snapshot/snapshot.h"
 
 // Note [Who was there before]
@@ -9,85 +11,98 @@
 
 namespace tenon::snapshot {
 
-Timeline::Timeline(const Snapshot& s, size_t which) {
+Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
   if (which >= s.traces.size()) return;
   const DeviceTrace& trace = s.traces[which];
   const Events& e = s.events;
   events_ = trace.end - trace.begin;
-  born_.assign(events_, kNone);
-  died_.assign(events_, kNone);
-  std::unordered_map<uint64_t, uint32_t> alive;
-  std::vector<uint32_t> before;
-  auto end = [&](uint32_t element, size_t at) {
-    elements_[element].died = at;
-    died_[at] = element;
-  };
-  for (size_t i = 0; i < events_; ++i) {
-    const size_t k = trace.begin + i;
-    const Action a = e.action[k];
-    if (a == Action::alloc) {
-      auto id = static_cast<uint32_t>(elements_.size());
-      elements_.push_back({e.address[k], e.size[k], i, events_, e.stack[k], e.stream[k], false});
-      born_[i] = id;
-      auto [it, fresh] = alive.emplace(e.address[k], id);
-      if (!fresh) {  // its free was lost: the address is taken anew
-        if (died_[i] == kNone) end(it->second, i);
-        it->second = id;
+  if (events_ >= kNone) throw Error(fmt::format("the device has {} events, more than can be counted", events_));
+  first_event_ = trace.begin;
+  of_event_.assign(events_, kNone);
+  const auto last = static_cast<uint32_t>(events_);
+  size_t made = 0;
+  for (size_t k = trace.begin; k < trace.end; ++k) made += e.action[k] == Action::alloc;
+  lives_.reserve(made);
+  {
+    std::unordered_map<uint64_t, uint32_t> alive;
+    for (uint32_t i = 0; i < last; ++i) {
+      const size_t k = trace.begin + i;
+      if (e.action[k] == Action::alloc) {
+        auto id = static_cast<uint32_t>(lives_.size());
+        lives_.push_back({i, i, last});
+        of_event_[i] = id;
+        auto [it, fresh] = alive.emplace(e.address[k], id);
+        if (!fresh) {  // its free was lost: the address is taken anew
+          lives_[it->second].died = i;
+          it->second = id;
+        }
+      } else if (e.action[k] == Action::free_completed || e.action[k] == Action::free) {
+        auto it = alive.find(e.address[k]);
+        if (it != alive.end()) {
+          lives_[it->second].died = i;
+          of_event_[i] = it->second;
+          alive.erase(it);
+        } else {
+          before_ids_.push_back(static_cast<uint32_t>(lives_.size()));
+          of_event_[i] = before_ids_.back();
+          lives_.push_back({i, 0, i});
+          ++unknown_frees_;
+        }
       }
-    } else if (a == Action::free_completed || a == Action::free) {
-      auto it = alive.find(e.address[k]);
-      if (it != alive.end()) {
-        end(it->second, i);
-        alive.erase(it);
-      } else {
-        auto id = static_cast<uint32_t>(elements_.size());
-        elements_.push_back({e.address[k], e.size[k], 0, i, e.stack[k], e.stream[k], true});
-        died_[i] = id;
-        before.push_back(id);
-        ++unknown_frees_;
+    }
+    blocks_from_ = static_cast<uint32_t>(lives_.size());
+    for (const Segment& segment : s.segments) {
+      if (segment.device != trace.device) continue;
+      for (size_t b = segment.first_block; b < segment.first_block + segment.blocks; ++b) {
+        if (s.blocks[b].state != State::active || alive.count(s.blocks[b].address)) continue;
+        before_ids_.push_back(static_cast<uint32_t>(lives_.size()));
+        lives_.push_back({static_cast<uint32_t>(b), 0, last});
       }
     }
   }
-  for (const Segment& segment : s.segments) {
-    if (segment.device != trace.device) continue;
-    for (size_t b = segment.first_block; b < segment.first_block + segment.blocks; ++b) {
-      const Block& block = s.blocks[b];
-      if (block.state != State::active || alive.count(block.address)) continue;
-      before.push_back(static_cast<uint32_t>(elements_.size()));
-      elements_.push_back({block.address, block.requested, 0, events_, block.stack, segment.stream, true});
-    }
-  }
-  for (uint32_t id : before) before_ += elements_[id].bytes;
+  for (uint32_t id : before_ids_) before_ += element(id).bytes;
 
   // Keyframes cost no more than the events between them.
   int64_t now = before_;
   bytes_.resize(events_);
-  std::vector<uint32_t> live = before;
-  std::vector<uint32_t> place(elements_.size(), kNone);
-  for (size_t i = 0; i < live.size(); ++i) place[live[i]] = static_cast<uint32_t>(i);
+  std::vector<uint32_t> live = before_ids_;
   keyframes_.emplace_back(0, live);
   size_t since = 0;
-  for (size_t i = 0; i < events_; ++i) {
-    if (uint32_t d = died_[i]; d != kNone && place[d] != kNone) {
-      now -= elements_[d].bytes;
-      uint32_t last = live.back();
-      live[place[d]] = last;
-      place[last] = place[d];
-      place[d] = kNone;
-      live.pop_back();
-    }
-    if (uint32_t b = born_[i]; b != kNone) {
-      now += elements_[b].bytes;
-      place[b] = static_cast<uint32_t>(live.size());
-      live.push_back(b);
+  std::vector<uint32_t> lost;  // lives that end where another begins
+  for (uint32_t id = 0; id < blocks_from_; ++id)
+    if (lives_[id].died < last && of_event_[lives_[id].died] != id) lost.push_back(id);
+  std::sort(lost.begin(), lost.end(), [&](uint32_t a, uint32_t b) { return lives_[a].died < lives_[b].died; });
+  size_t next_lost = 0;
+  for (uint32_t i = 0; i < last; ++i) {
+    for (; next_lost < lost.size() && lives_[lost[next_lost]].died == i; ++next_lost) now -= element(lost[next_lost]).bytes;
+    if (uint32_t id = of_event_[i]; id != kNone) {
+      if (e.action[trace.begin + i] == Action::alloc) {
+        now += e.size[trace.begin + i];
+        live.push_back(id);
+      } else {
+        now -= element(id).bytes;
+      }
     }
     bytes_[i] = now;
-    if (now > (events_ && i ? bytes_[peak_] : INT64_MIN)) peak_ = i;
+    if (i == 0 || now > bytes_[peak_]) peak_ = i;
     if (++since >= std::max<size_t>(1024, live.size())) {
+      std::erase_if(live, [&](uint32_t id) { return lives_[id].died <= i; });
       keyframes_.emplace_back(i + 1, live);
       since = 0;
     }
   }
+}
+
+Element Timeline::element(uint32_t id) const {
+  const Life& l = lives_[id];
+  if (id >= blocks_from_) {
+    const Block& b = snapshot_->blocks[l.source];
+    return {b.address, b.requested, 0, l.died, b.stack, 0, true};
+  }
+  const Events& e = snapshot_->events;
+  const size_t k = first_event_ + l.source;
+  const bool before = e.action[k] != Action::alloc;
+  return {e.address[k], e.size[k], l.born, l.died, e.stack[k], e.stream[k], before};
 }
 
 int64_t Timeline::peak_bytes() const { return bytes_.empty() ? before_ : std::max(before_, bytes_[peak_]); }
@@ -99,11 +114,8 @@ std::vector<uint32_t> Timeline::live(size_t at) const {
   --it;
   std::vector<uint32_t> live = it->second;
   for (size_t i = it->first; i < until; ++i)
-    if (born_[i] != kNone) live.push_back(born_[i]);
-  std::erase_if(live, [&](uint32_t id) {
-    const Element& e = elements_[id];
-    return e.died < until;
-  });
+    if (uint32_t id = of_event_[i]; id != kNone && id < blocks_from_ && lives_[id].source == i && snapshot_->events.action[first_event_ + i] == Action::alloc) live.push_back(id);
+  std::erase_if(live, [&](uint32_t id) { return lives_[id].died < until; });
   std::sort(live.begin(), live.end());
   return live;
 }
