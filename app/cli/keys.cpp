@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "core/error.h"
+#include "engine/data/transform.h"
 #include "engine/train/recipe.h"
 #include "engine/train/recipe_table.h"
 
@@ -22,6 +23,13 @@ int keys(const Args& args) {
       if (!key.starts_with(prefix)) continue;
       if (args.json()) print_json({{"choice", m.name}, {"key", key}, {"help", m.help}});
       chosen.push_back({key + "=" + m.name, m.help});
+    }
+  if (std::string key = "data.transforms"; key.starts_with(prefix))
+    for (const data::TransformDef& t : data::transforms()) {
+      std::string attrs;
+      for (const AttrDef& a : t.attrs) attrs += fmt::format(" {}={}", a.name, attr_text(a.fallback));
+      if (args.json()) print_json({{"choice", t.name}, {"key", key}, {"help", t.help}, {"attrs", attrs.empty() ? attrs : attrs.substr(1)}});
+      chosen.push_back({key + "=" + t.name + attrs, t.help});
     }
   for (const RecipeKey& k : Recipe::keys()) {
     if (!k.key.starts_with(prefix)) continue;
