@@ -20,6 +20,8 @@ Finding info(const TraceRequest& r) {
   uint64_t repairs = 0;
   for (const auto& m : t.repairs()) repairs += m.count;
   int64_t span = t.size() ? t.finish() - t.begin() : 0;
+  int64_t steps = 0;
+  for (const TraceStep& s : trace_steps(t)) steps += s.number >= 0;
   size_t gpu_rows = 0;
   for (const auto& row : t.rows()) gpu_rows += row.gpu && row.events;
   f.sentence = fmt::format("{} events over {} on {} rows ({} of a GPU){}{}.", count_text(static_cast<int64_t>(t.size())), nanoseconds_text(static_cast<double>(span)),
@@ -31,7 +33,7 @@ Finding info(const TraceRequest& r) {
              {"forward_backward", "forward-backward pairs", Unit::count, static_cast<int64_t>(t.forward_backward().size())},
              {"memory_events", "memory events", Unit::count, static_cast<int64_t>(t.memory().size())},
              {"counters", "counters", Unit::count, static_cast<int64_t>(t.counters().size())},
-             {"steps", "steps", Unit::count, static_cast<int64_t>(trace_steps(t).front().number < 0 ? 0 : trace_steps(t).size())},
+             {"steps", "steps", Unit::count, steps},
              {"bytes", "text", Unit::bytes, static_cast<int64_t>(t.source_bytes())},
              {"truncated", "truncated", Unit::text, std::string(t.truncated() ? "yes" : "no")},
              {"from_cache", "from the saved store", Unit::text, std::string(t.from_cache() ? "yes" : "no")}};
