@@ -25,7 +25,7 @@ function(tenon_kernels)
     return()
   endif()
   foreach(room ${ARGN})
-    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${room}/ops/*.cpp ${CMAKE_SOURCE_DIR}/${room}/kernels/*.cpp
+    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${room}/trace/*.cpp ${CMAKE_SOURCE_DIR}/${room}/snapshot/*.cpp ${CMAKE_SOURCE_DIR}/${room}/ops/*.cpp ${CMAKE_SOURCE_DIR}/${room}/kernels/*.cpp
          ${CMAKE_SOURCE_DIR}/${room}/optim/*.cpp)
     set_source_files_properties(${kernels} TARGET_DIRECTORY tenon_${room} PROPERTIES COMPILE_OPTIONS "-O3")
   endforeach()

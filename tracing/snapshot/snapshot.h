@@ -123,10 +123,10 @@ class Timeline {
   size_t elements() const { return lives_.size(); }
   Element element(uint32_t id) const;
   size_t events() const { return events_; }
-  const std::vector<int64_t>& bytes() const { return bytes_; }  ///< alive after each event
+  int64_t bytes(size_t at) const;                          ///< alive after event `at`
   int64_t bytes_before() const { return before_; }              ///< alive when recording began
   size_t peak() const { return peak_; }                         ///< the first event after which most is alive
-  int64_t peak_bytes() const;
+  int64_t peak_bytes() const { return peak_bytes_; }
   /// Elements alive after event `at` (counted within the device), by number. From the nearest keyframe, not from the end.
   std::vector<uint32_t> live(size_t at) const;
   /// Smallest, largest and last of bytes() in `buckets` parts of [from, to).
@@ -149,7 +149,10 @@ class Timeline {
   std::vector<uint32_t> before_ids_;   ///< lives from before, ascending
   uint32_t blocks_from_ = kNone;       ///< lives from this one on are blocks of segments
   std::vector<uint32_t> of_event_;     ///< the life that an event makes or ends; kNone
-  std::vector<int64_t> bytes_;
+  int64_t change(size_t event) const;
+  std::vector<int64_t> sums_;          ///< alive before every 32nd event
+  std::vector<uint32_t> lost_;         ///< lives that end where another begins, by that event
+  int64_t peak_bytes_ = 0;
   std::vector<std::pair<size_t, std::vector<uint32_t>>> keyframes_;
   size_t events_ = 0, peak_ = 0;
   int64_t before_ = 0;

@@ -25,6 +25,7 @@ constexpr std::string_view kKeyTexts[] = {
     "history", "real_size", "stage", "segments", "device_traces", "allocator_settings", "external_annotations", "internal_metadata"};
 static_assert(std::size(kKeyTexts) == 32);
 constexpr size_t kDeepest = 1 << 20;
+constexpr uint64_t kSerial = (uint64_t{1} << 28) - 1;
 }  // namespace
 
 const char* name(Action a) {
@@ -73,7 +74,8 @@ void Machine::push_container(Tag tag) {
   }
   Container& c = containers_[i];
   c.items.clear();
-  c.serial = ++serial_;
+  c.serial = ++serial_ & kSerial;
+  if (c.serial == 0) c.serial = ++serial_ & kSerial;  // 0 is nobody's
   c.stack = c.rows = kNone;
   c.tag = tag;
   Value x;
@@ -113,11 +115,25 @@ void Machine::pop() {
 void Machine::memo_put(uint64_t i) {
   if (i >= memo_.size() + (uint64_t{1} << 20)) throw Error(fmt::format("the file's memo jumps to entry {}", i));
   if (i >= memo_.size()) memo_.resize(i + 1);
-  memo_[i] = top();
+  memo_[i] = packed(top());
+}
+uint64_t Machine::packed(const Value& v) {
+  const bool fits = v.tag != Tag::integer && v.tag != Tag::real && v.tag != Tag::boolean;
+  if (fits) return static_cast<uint64_t>(v.tag) << 60 | (v.serial & kSerial) << 32 | v.index;
+  memo_other_.push_back(v);
+  return uint64_t{15} << 60 | (memo_other_.size() - 1);
+}
+Machine::Value Machine::unpacked(uint64_t slot) const {
+  if (slot >> 60 == 15) return memo_other_[slot & 0xffffffff];
+  Value v;
+  v.tag = static_cast<Tag>(slot >> 60);
+  v.index = static_cast<uint32_t>(slot);
+  v.serial = slot >> 32 & kSerial;
+  return v;
 }
 void Machine::memo_get(uint64_t i) {
   if (i >= memo_.size()) throw Error(fmt::format("the file asks for entry {} of its memo, which has {}", i, memo_.size()));
-  push(memo_[i]);
+  push(unpacked(memo_[i]));
 }
 size_t Machine::last_mark() const {
   for (size_t i = stack_.size(); marks_ && i-- > 0;)
@@ -218,8 +234,11 @@ void Machine::expect_rows(double share_read) {
   // Columns that double as they grow would for a moment be three times as large as they must.
   Events& e = out_.events;
   const size_t rows = e.size_();
-  if (rows < 50000 || share_read <= 0 || rows < e.action.capacity() / 2) return;
+  // Once, early; and again only where the file turns out denser than it began.
+  if (rows < 50000 || share_read <= 0 || (expected_ && rows + rows / 10 < expected_)) return;
   const auto all = static_cast<size_t>(static_cast<double>(rows) / share_read * 1.02) + 1000;
+  if (all <= expected_) return;
+  expected_ = all;
   e.action.reserve(all);
   e.address.reserve(all);
   e.size.reserve(all);
@@ -230,35 +249,41 @@ void Machine::expect_rows(double share_read) {
 }
 
 void Machine::add_event(const Container& d) {
-  const Value* action = field(d, kAction);
-  Action a = Action::other;
-  if (action->tag == Tag::text && action->index == last_action_text_) {
-    a = last_action_;
-  } else if (action->tag == Tag::text) {
-    for (int i = 0; i < kActions; ++i)
-      if (texts_[action->index] == snapshot::name(static_cast<Action>(i))) a = static_cast<Action>(i);
-    last_action_text_ = action->index;
-    last_action_ = a;
-  }
+  // The known keys are texts 0 to 31: one walk over the items finds them all.
+  const Value* known[32] = {};
+  for (size_t i = 0; i + 1 < d.items.size(); i += 2)
+    if (d.items[i].tag == Tag::text && d.items[i].index < 32) known[d.items[i].index] = &d.items[i + 1];
   Events& e = out_.events;
-  const Value* address = field(d, kAddr);
-  if (!address) address = field(d, kDeviceFree);
-  e.action.push_back(a);
+  const Value* address = known[kAddr] ? known[kAddr] : known[kDeviceFree];
+  e.action.push_back(action_of(*known[kAction]));
   e.address.push_back(static_cast<uint64_t>(integer_of(address, 0)));
-  e.size.push_back(integer_of(field(d, kSize), 0));
-  e.time_us.push_back(integer_of(field(d, kTimeUs), -1));
-  e.stream.push_back(stream_of(field(d, kStream)));
-  e.stack.push_back(stack_of(field(d, kFrames)));
-  std::string extra;
-  for (Key k : {kCompileContext, kUserMetadata, kInternalMetadata})
-    if (const Value* v = field(d, k); v && v->tag == Tag::text && texts_[v->index] != "N/A" && !texts_[v->index].empty()) extra += (extra.empty() ? "" : "; ") + std::string(texts_[v->index]);
+  e.size.push_back(integer_of(known[kSize], 0));
+  e.time_us.push_back(integer_of(known[kTimeUs], -1));
+  e.stream.push_back(stream_of(known[kStream]));
+  e.stack.push_back(stack_of(known[kFrames]));
   const size_t row = e.size_() - 1;
   auto tell = [&](std::vector<uint32_t>& column, uint32_t text) {
     column.resize(row, kNone);
     column.push_back(text);
   };
-  if (!extra.empty()) tell(e.extra, texts_.own(extra));
-  if (const Value* category = field(d, kCategory); category && category->tag == Tag::text) tell(e.category, category->index);
+  if (known[kCompileContext] || known[kUserMetadata] || known[kInternalMetadata]) {
+    std::string extra;
+    for (Key k : {kCompileContext, kUserMetadata, kInternalMetadata})
+      if (const Value* v = known[k]; v && v->tag == Tag::text && texts_[v->index] != "N/A" && !texts_[v->index].empty()) extra += (extra.empty() ? "" : "; ") + std::string(texts_[v->index]);
+    if (!extra.empty()) tell(e.extra, texts_.own(extra));
+  }
+  if (const Value* category = known[kCategory]; category && category->tag == Tag::text) tell(e.category, category->index);
+}
+
+Action Machine::action_of(const Value& v) {
+  if (v.tag != Tag::text) return Action::other;
+  for (auto [text, action] : actions_)
+    if (text == v.index) return action;
+  Action a = Action::other;
+  for (int i = 0; i < kActions; ++i)
+    if (texts_[v.index] == snapshot::name(static_cast<Action>(i))) a = static_cast<Action>(i);
+  if (actions_.size() < 64) actions_.emplace_back(v.index, a);
+  return a;
 }
 
 void Machine::add_block(const Container& d) {
@@ -400,7 +425,7 @@ void Machine::dict_complete(Value& v) {
   // The memo names the dictionary by its place: it is to find the frame there.
   if (!memo_.empty())
     for (size_t i = memo_.size(); i-- > 0 && memo_.size() - i < 16;)
-      if (memo_[i].tag == Tag::dict && memo_[i].index == v.index && memo_[i].serial == v.serial) memo_[i] = frame;
+      if (memo_[i] == packed(v)) memo_[i] = packed(frame);
   release(v);
   v = frame;
 }
@@ -473,7 +498,7 @@ void Machine::finish(bool complete) {
     }
   }
   for (std::string_view t : texts_.texts()) out_.texts.emplace_back(t);
-  std::vector<Value>().swap(memo_);
+  std::vector<uint64_t>().swap(memo_);
   std::vector<Container>().swap(containers_);
 }
 

@@ -41,7 +41,7 @@ class Machine {
   void tuple(size_t count); ///< of the topmost values
   void tuple_to_mark();
   void pop();
-  void memoize() { memo_.push_back(top()); }
+  void memoize() { memo_.push_back(packed(top())); }
   void memo_put(uint64_t index);
   void memo_get(uint64_t index);
   Value& top();
@@ -65,6 +65,9 @@ class Machine {
     size_t begin = 0, end = 0;
   };
 
+  /// Tag, index and the last 28 bits of the serial number, which tell a container from those before it in its place.
+  uint64_t packed(const Value& v);
+  Value unpacked(uint64_t slot) const;
   Container* container(const Value& v);
   void release(const Value& v);
   size_t last_mark() const;
@@ -77,13 +80,16 @@ class Machine {
   uint32_t stack_of(const Value* frames);
   uint32_t stream_of(const Value* v);
   void add_event(const Container& dict);
+  Action action_of(const Value& text);
   void add_block(const Container& dict);
   void add_segment(const Container& dict);
   void add_annotation(const Container& dict);
   void top_level(const Value& v);
 
   Snapshot& out_;
-  std::vector<Value> stack_, memo_;
+  std::vector<Value> stack_;
+  std::vector<uint64_t> memo_;   ///< packed values: a slot an object of the file is what limits how small reading can be
+  std::vector<Value> memo_other_;  ///< what does not fit one: numbers, which picklers never memoise
   std::vector<Container> containers_;
   std::vector<uint32_t> free_;
   std::vector<Rows> rows_;
@@ -100,8 +106,9 @@ class Machine {
   uint64_t serial_ = 0;
   size_t marks_ = 0;
   uint32_t keys_[32];
-  uint32_t last_stream_ = kNone, last_action_text_ = kNone;
-  Action last_action_ = Action::other;
+  size_t expected_ = 0;  ///< rows that the columns have room for
+  uint32_t last_stream_ = kNone;
+  std::vector<std::pair<uint32_t, Action>> actions_;  ///< by text
 };
 
 }  // namespace tenon::snapshot

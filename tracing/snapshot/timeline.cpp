@@ -10,6 +10,9 @@
 // block that is active at the end without one, were there before: they count from the first event on, as in PyTorch's own viewer.
 
 namespace tenon::snapshot {
+namespace {
+constexpr size_t kStride = 32;
+}
 
 Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
   if (which >= s.traces.size()) return;
@@ -62,35 +65,50 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
   }
   for (uint32_t id : before_ids_) before_ += element(id).bytes;
 
+  for (uint32_t id = 0; id < blocks_from_; ++id)
+    if (lives_[id].died < last && of_event_[lives_[id].died] != id) lost_.push_back(id);
+  std::sort(lost_.begin(), lost_.end(), [&](uint32_t a, uint32_t b) { return lives_[a].died < lives_[b].died; });
+
   // Keyframes cost no more than the events between them.
   int64_t now = before_;
-  bytes_.resize(events_);
+  peak_bytes_ = before_;
+  sums_.reserve(events_ / kStride + 1);
   std::vector<uint32_t> live = before_ids_;
   keyframes_.emplace_back(0, live);
   size_t since = 0;
-  std::vector<uint32_t> lost;  // lives that end where another begins
-  for (uint32_t id = 0; id < blocks_from_; ++id)
-    if (lives_[id].died < last && of_event_[lives_[id].died] != id) lost.push_back(id);
-  std::sort(lost.begin(), lost.end(), [&](uint32_t a, uint32_t b) { return lives_[a].died < lives_[b].died; });
-  size_t next_lost = 0;
   for (uint32_t i = 0; i < last; ++i) {
-    for (; next_lost < lost.size() && lives_[lost[next_lost]].died == i; ++next_lost) now -= element(lost[next_lost]).bytes;
-    if (uint32_t id = of_event_[i]; id != kNone) {
-      if (e.action[trace.begin + i] == Action::alloc) {
-        now += e.size[trace.begin + i];
-        live.push_back(id);
-      } else {
-        now -= element(id).bytes;
-      }
+    if (i % kStride == 0) sums_.push_back(now);
+    now += change(i);
+    if (uint32_t id = of_event_[i]; id != kNone && e.action[trace.begin + i] == Action::alloc) live.push_back(id);
+    if (i == 0 || now > peak_bytes_) {
+      if (now > peak_bytes_ || i == 0) peak_ = i;
+      peak_bytes_ = std::max(peak_bytes_, now);
     }
-    bytes_[i] = now;
-    if (i == 0 || now > bytes_[peak_]) peak_ = i;
     if (++since >= std::max<size_t>(1024, live.size())) {
       std::erase_if(live, [&](uint32_t id) { return lives_[id].died <= i; });
       keyframes_.emplace_back(i + 1, live);
       since = 0;
     }
   }
+}
+
+/// How much more is alive after an event than before it.
+int64_t Timeline::change(size_t i) const {
+  int64_t d = 0;
+  if (!lost_.empty()) {
+    auto it = std::lower_bound(lost_.begin(), lost_.end(), i, [&](uint32_t id, size_t at) { return lives_[id].died < at; });
+    for (; it != lost_.end() && lives_[*it].died == i; ++it) d -= element(*it).bytes;
+  }
+  const uint32_t id = of_event_[i];
+  if (id == kNone) return d;
+  const size_t k = first_event_ + i;
+  return snapshot_->events.action[k] == Action::alloc ? d + snapshot_->events.size[k] : d - element(id).bytes;
+}
+
+int64_t Timeline::bytes(size_t at) const {
+  int64_t now = sums_[at / kStride];
+  for (size_t i = at / kStride * kStride; i <= at; ++i) now += change(i);
+  return now;
 }
 
 Element Timeline::element(uint32_t id) const {
@@ -104,8 +122,6 @@ Element Timeline::element(uint32_t id) const {
   const bool before = e.action[k] != Action::alloc;
   return {e.address[k], e.size[k], l.born, l.died, e.stack[k], e.stream[k], before};
 }
-
-int64_t Timeline::peak_bytes() const { return bytes_.empty() ? before_ : std::max(before_, bytes_[peak_]); }
 
 std::vector<uint32_t> Timeline::live(size_t at) const {
   if (keyframes_.empty()) return {};
@@ -127,11 +143,14 @@ std::vector<Timeline::Usage> Timeline::usage(size_t from, size_t to, size_t buck
   buckets = std::min(buckets, to - from);
   for (size_t b = 0; b < buckets; ++b) {
     size_t begin = from + (to - from) * b / buckets, end = from + (to - from) * (b + 1) / buckets;
-    Usage u{bytes_[begin], bytes_[begin], bytes_[end - 1]};
-    for (size_t i = begin; i < end; ++i) {
-      u.low = std::min(u.low, bytes_[i]);
-      u.high = std::max(u.high, bytes_[i]);
+    int64_t now = bytes(begin);
+    Usage u{now, now, now};
+    for (size_t i = begin + 1; i < end; ++i) {
+      now += change(i);
+      u.low = std::min(u.low, now);
+      u.high = std::max(u.high, now);
     }
+    u.last = now;
     out.push_back(u);
   }
   return out;

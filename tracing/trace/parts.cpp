@@ -22,7 +22,7 @@ uint64_t hash_of(std::string_view t) {
     h = mix(h ^ v, 0xD6E8FEB86659FD93ull);
   }
   uint64_t v = 0;
-  std::memcpy(&v, p, n);
+  if (n) std::memcpy(&v, p, n);  // an empty text may have no address
   return mix(h ^ v, 0xA0761D6478BD642Full) | 1;
 }
 
@@ -91,7 +91,7 @@ std::string_view argument_text(std::string_view args, std::string_view quoted_ke
 int64_t integer(std::string_view t, int64_t fallback) {
   if (t.empty() || t.size() > 31) return fallback;
   char copy[32] = {};
-  std::memcpy(copy, t.data(), t.size());
+  std::memcpy(copy, t.data(), t.size());  // not empty
   char* end;
   int64_t v = std::strtoll(copy, &end, 10);
   return end == copy ? fallback : v;
