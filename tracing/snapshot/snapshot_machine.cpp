@@ -301,7 +301,7 @@ void Machine::add_segment(const Container& d) {
       s.pool_b = integer_of(&p->items[1], 0);
     }
   if (const Value* blocks = field(d, kBlocks))
-    if (Container* list = container(*blocks); list && list->rows != kNone) {
+    if (Container* list = container(*blocks); list && list->rows != kNone && rows_[list->rows].of == Rows::Of::blocks) {
       const Rows& r = rows_[list->rows];
       s.first_block = r.begin;
       s.blocks = r.end - r.begin;
@@ -358,7 +358,8 @@ bool Machine::become_row(Container& list, const Value& item) {
     case Rows::Of::blocks: add_block(*d); break;
     default: add_annotation(*d);
   }
-  rows_[list.rows].end = end();
+  // A list of mixed rows: those of another kind are counted in another column.
+  if (rows_[list.rows].of == of) rows_[list.rows].end = end();
   release(item);
   return true;
 }
@@ -440,7 +441,7 @@ void Machine::top_level(const Value& v) {
   if (!devices) return;
   for (size_t i = 0; i < devices->items.size(); ++i) {
     Container* list = container(devices->items[i]);
-    if (!list || list->rows == kNone) continue;
+    if (!list || list->rows == kNone || rows_[list->rows].of != Rows::Of::events) continue;
     out_.traces.push_back({static_cast<int64_t>(i), rows_[list->rows].begin, rows_[list->rows].end});
   }
 }
