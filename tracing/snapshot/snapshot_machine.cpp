@@ -111,7 +111,8 @@ void Machine::pop() {
   stack_.pop_back();
 }
 void Machine::memo_put(uint64_t i) {
-  if (i >= memo_.size() + (uint64_t{1} << 20)) throw Error(fmt::format("the file's memo jumps to entry {}", i));
+  // An entry a put is what every pickler makes; a few bytes must not ask for megabytes again and again.
+  if (i >= (uint64_t{1} << 20) + 2 * ++puts_) throw Error(fmt::format("the file's memo jumps to entry {}", i));
   if (i >= memo_.size()) memo_.resize(i + 1);
   memo_[i] = top();
 }
