@@ -134,6 +134,22 @@ Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings
         place.erase(it);
         break;
       }
+      case Action::oom: {
+        // What failed was recorded as no allocation. With a limit it is tried; the program went on without it, so it is given back.
+        if (limit == 0) break;
+        uint64_t got = model.alloc(e.size[i], stream(e.stream[i]));
+        if (got == AllocatorModel::kFailed) {
+          r.failed = true;
+          r.failed_at = i - trace.begin;
+          r.failed_size = e.size[i];
+          r.free_at_failure = model.free_bytes();
+          r.largest_free_at_failure = model.largest_free();
+          going = false;
+        } else {
+          model.free(got);
+        }
+        break;
+      }
       default: break;
     }
   }
