@@ -259,11 +259,16 @@ std::vector<PathPiece> critical_path(const Trace& t, const std::vector<GpuWork>&
     if (in.event != kNone && t.kind(in.event) == Kind::runtime && (is_sync_call(t.event_name(in.event)) || is_copy_call(t.event_name(in.event)))) {
       // The wait ended because work of the GPU did.
       const GpuWork* cause = last_ended(now, UINT32_MAX, t.start(in.event));
-      if (cause) {
+      if (cause && cause->start < now) {  // one without length that ends here would lead back to this call for ever
         add(cause->end, What::sync, in.event);
         on_gpu_now = cause;
         continue;
       }
+    }
+    // The thread that launched (autograd's, mostly) had not begun yet: the step's own thread was on its way to it.
+    if (in.event == kNone && row != step.row) {
+      row = step.row;
+      continue;
     }
     int64_t since = std::max(in.since, step.start);
     if (since >= now) since = now - 1;
