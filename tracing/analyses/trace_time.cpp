@@ -84,7 +84,7 @@ Finding idle(const TraceRequest& r) {
                         {"sync_ns", "SYNC", Unit::nanoseconds}, {"communication_ns", "COMMUNICATION", Unit::nanoseconds}, {"other_ns", "OTHER", Unit::nanoseconds},
                         {"gaps", "GAPS", Unit::count}, {"longest_ns", "LONGEST", Unit::nanoseconds}}, {}};
   for (const TraceStep& s : asked_steps(t, r)) {
-    Idle i = idle_of(t, of_step(t, work, s), host, s);
+    Idle i = idle_of(t, of_step(t, work, s), host, s, gpu_free_at(t, work, s));
     sum.busy += i.busy, sum.idle += i.idle, sum.host += i.host, sum.data += i.data, sum.sync += i.sync, sum.communication += i.communication, sum.other += i.other, sum.gaps += i.gaps;
     if (i.longest > sum.longest) sum.longest = i.longest, sum.longest_at = i.longest_at;
     if (table.rows.size() < r.top) table.rows.push_back({step_text(s), i.idle, i.host, i.data, i.sync, i.communication, i.other, i.gaps, i.longest});
