@@ -239,9 +239,11 @@ void StoreBuilder::write_columns() {
     sorted_data.push_back(std::move(data));
   }
   out.rows_ = std::move(sorted_rows);
-  for (auto& [key, row] : row_by_key_) row = static_cast<uint32_t>(std::find(row_order.begin(), row_order.end(), row) - row_order.begin());
+  std::vector<uint32_t> place(row_order.size());
+  for (uint32_t i = 0; i < row_order.size(); ++i) place[row_order[i]] = i;
+  for (auto& [key, row] : row_by_key_) row = place[row];
   for (auto& map : row_map_)
-    for (uint32_t& row : map) row = static_cast<uint32_t>(std::find(row_order.begin(), row_order.end(), row) - row_order.begin());
+    for (uint32_t& row : map) row = place[row];
   rows_ = std::move(sorted_data);
 
   parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) {
