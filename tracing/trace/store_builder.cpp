@@ -293,10 +293,12 @@ void StoreBuilder::link_launches() {
   auto by_time = [&](const auto& a, const auto& b) { return std::tuple(a.first, out_->start(a.second), a.second) < std::tuple(b.first, out_->start(b.second), b.second); };
   std::sort(calls.begin(), calls.end(), by_time);
   for (auto [correlation, e] : ran) {
-    auto first = std::lower_bound(calls.begin(), calls.end(), correlation, [](const auto& c, int64_t v) { return c.first < v; });
+    const std::pair<int64_t, int64_t> wanted{correlation, out_->start(e)};
+    auto after = std::upper_bound(calls.begin(), calls.end(), wanted,
+                                  [this](const std::pair<int64_t, int64_t>& v, const std::pair<int64_t, EventId>& c) { return v < std::pair<int64_t, int64_t>(c.first, out_->start(c.second)); });
     EventId call = kNone;
-    for (; first != calls.end() && first->first == correlation; ++first)
-      if (call == kNone || out_->start(first->second) <= out_->start(e)) call = first->second;
+    if (after != calls.begin() && (after - 1)->first == wanted.first) call = (after - 1)->second;
+    else if (after != calls.end() && after->first == wanted.first) call = after->second;
     if (call != kNone) out_->launch_list_.push_back({call, e});
   }
   std::sort(out_->launch_list_.begin(), out_->launch_list_.end(), [](const Link& a, const Link& b) { return a.to < b.to; });
