@@ -51,7 +51,7 @@ std::vector<TraceStep> trace_steps(const Trace& t) {
     if (t.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
       std::string_view name = t.event_name(e);
-      if (!name.starts_with("ProfilerStep#") || t.duration(e) == 0) continue;
+      if (!name.starts_with("ProfilerStep#") || t.duration(e) == 0 || t.kind(e) == trace::Kind::gpu_annotation) continue;
       steps.push_back({std::strtoll(std::string(name.substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
     }
   }
