@@ -197,6 +197,8 @@ class Reader {
   }
 
   void take(RawEvent& e) {
+    // Begins, ends, flows and counters are subtracted from each other too: no two times may be further apart than a time can tell.
+    if (e.ts > INT64_MAX / 4 || e.ts < INT64_MIN / 4) part_.mended.add(Mend::bad_number, e.at), e.ts = 0, e.repaired = true;
     switch (e.phase) {
       case 'X':
         if (!e.has_ts) part_.mended.add(Mend::missing_time, e.at);
@@ -205,8 +207,6 @@ class Reader {
           e.dur = 0;
           e.repaired = true;
         }
-        // A sum beyond what a time can be would wrap around.
-        if (e.ts > INT64_MAX / 2 || e.ts < INT64_MIN / 2) part_.mended.add(Mend::bad_number, e.at), e.ts = 0, e.repaired = true;
         if (e.dur > INT64_MAX / 4) part_.mended.add(Mend::bad_number, e.at), e.dur = 0, e.repaired = true;
         return put(e, row_of(e.pid.raw, e.tid.raw), 'X', e.dur, 0);
       case 'B':
