@@ -174,21 +174,29 @@ void StoreBuilder::sort_row(RowData& row) {
 
 void StoreBuilder::name_rows() {
   auto& rows = out_->rows_;
-  auto whole_process = [&](uint32_t row, auto&& f) {
-    for (size_t r = 0; r < rows.size(); ++r)
-      if (rows[r].pid == rows[row].pid) f(rows[r]);
+  // The last name given counts, for every row of the process.
+  struct Names {
+    const std::string *process = nullptr, *order = nullptr, *labels = nullptr;
   };
+  std::unordered_map<std::string_view, Names> of_process;
   for (size_t p = 0; p < parts_.size(); ++p)
     for (const RowName& n : parts_[p].row_names) {
       uint32_t row = row_map_[p][n.row];
       switch (n.what) {
-        case 'p': whole_process(row, [&](Row& r) { r.process = n.text; }); break;
-        case 'P': whole_process(row, [&](Row& r) { r.process_order = std::strtoll(n.text.c_str(), nullptr, 10); }); break;
-        case 'l': whole_process(row, [&](Row& r) { r.labels = n.text; }); break;
+        case 'p': of_process[rows[row].pid].process = &n.text; break;
+        case 'P': of_process[rows[row].pid].order = &n.text; break;
+        case 'l': of_process[rows[row].pid].labels = &n.text; break;
         case 't': rows[row].thread = n.text; break;
         default: rows[row].order = std::strtoll(n.text.c_str(), nullptr, 10);
       }
     }
+  for (Row& r : rows) {
+    auto it = of_process.find(r.pid);
+    if (it == of_process.end()) continue;
+    if (it->second.process) r.process = *it->second.process;
+    if (it->second.order) r.process_order = std::strtoll(it->second.order->c_str(), nullptr, 10);
+    if (it->second.labels) r.labels = *it->second.labels;
+  }
   for (size_t r = 0; r < rows.size(); ++r)
     for (const PartEvent& e : rows_[r].events) {
       Kind k = out_->categories_[e.category].kind;
