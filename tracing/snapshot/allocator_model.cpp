@@ -256,7 +256,7 @@ bool AllocatorModel::collect_garbage() {
   while (freed < target && any && freeable > 0) {
     any = false;
     double mean_age = total_age / static_cast<double>(freeable);
-    for (auto it = large_.begin(); it != large_.end() && freed < target;) {
+    for (auto it = large_.begin(); it != large_.end();) {
       Piece* p = *it++;
       if (p->before || p->after || p->expandable || static_cast<double>(p->gc_count) < mean_age) continue;
       any = true;
