@@ -271,7 +271,8 @@ bool AllocatorModel::collect_garbage() {
 
 // release_available_cached_blocks(): oversized blocks, when splitting is limited.
 bool AllocatorModel::release_oversized(int64_t wanted, int64_t stream) {
-  if (settings_.max_split_size < 0) return false;
+  // PyTorch looks into the pool of the request; the small one holds nothing so large.
+  if (settings_.max_split_size < 0 || wanted <= kSmallSize) return false;
   Piece key;
   key.stream = stream;
   key.size = std::max(wanted, settings_.max_split_size);
