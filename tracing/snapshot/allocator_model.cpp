@@ -180,8 +180,11 @@ AllocatorModel::Piece* AllocatorModel::new_expandable(bool small, int64_t stream
     if (free_before) pool.insert(free_before);
     return nullptr;
   }
-  if (free_before) {
-    merge(candidate, free_before);
+  if (free_before) merge(candidate, free_before);
+  // map_block() merges with both neighbours.
+  if (Piece* next = candidate->after; next && next->mapped && !next->taken) {
+    pool.erase(next);
+    merge(candidate, next);
   }
   return candidate;
 }
