@@ -78,6 +78,7 @@ Finding idle(const TraceRequest& r) {
   const Trace& t = r.first();
   auto work = gpu_work(t);
   if (work.empty()) return nothing(kNoGpu);
+  if (r.step >= 0 && asked_steps(t, r).empty()) return nothing(fmt::format("The trace has no ProfilerStep#{}.", r.step));
   HostWork host = host_work(t);
   Idle sum;
   Table table{"steps", {{"step", "STEP", Unit::text}, {"idle_ns", "IDLE", Unit::nanoseconds}, {"host_ns", "HOST-BOUND", Unit::nanoseconds}, {"data_ns", "DATA", Unit::nanoseconds},
@@ -133,6 +134,7 @@ Finding launch(const TraceRequest& r) {
   const Trace& t = r.first();
   auto work = gpu_work(t);
   if (work.empty()) return nothing(kNoGpu);
+  if (r.step >= 0 && asked_steps(t, r).empty()) return nothing(fmt::format("The trace has no ProfilerStep#{}.", r.step));
   std::vector<int64_t> delays, calls;
   std::vector<std::pair<int64_t, int>> changes;
   int64_t small = 0, linked = 0;
