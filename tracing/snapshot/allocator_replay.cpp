@@ -47,7 +47,8 @@ AllocatorSettings AllocatorSettings::parse(const std::string& text) {
           if (value[i] == '>') p = const_cast<char*>(value.c_str() + i + 1);
           if (*p != ':') fail(part);
           int64_t divisions = std::strtoll(p + 1, &p, 10);
-          if (from == 0 && value[i] == '>') s.roundup_power2_divisions = divisions;
+          // Of all that is as large as the last one named, or larger.
+          if (value[i] == '>') s.roundup_by_megabyte[s.roundup_by_megabyte.empty() ? 0 : s.roundup_by_megabyte.rbegin()->first] = divisions;
           else s.roundup_by_megabyte[from] = divisions;
           i = static_cast<size_t>(p - value.c_str()) + 1;
         }
