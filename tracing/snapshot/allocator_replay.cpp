@@ -47,6 +47,7 @@ AllocatorSettings AllocatorSettings::parse(const std::string& text) {
           if (value[i] == '>') p = const_cast<char*>(value.c_str() + i + 1);
           if (*p != ':') fail(part);
           int64_t divisions = std::strtoll(p + 1, &p, 10);
+          if (divisions < 0 || (divisions & (divisions - 1))) fail(part + " (a power of 2)");
           // Of all that is as large as the last one named, or larger.
           if (value[i] == '>') s.roundup_by_megabyte[s.roundup_by_megabyte.empty() ? 0 : s.roundup_by_megabyte.rbegin()->first] = divisions;
           else s.roundup_by_megabyte[from] = divisions;
@@ -54,7 +55,7 @@ AllocatorSettings AllocatorSettings::parse(const std::string& text) {
         }
       } else {
         s.roundup_power2_divisions = std::strtoll(value.c_str(), &rest, 10);
-        if (value.empty() || *rest || s.roundup_power2_divisions < 1) fail(part);
+        if (value.empty() || *rest || s.roundup_power2_divisions < 1 || (s.roundup_power2_divisions & (s.roundup_power2_divisions - 1))) fail(part + " (a power of 2)");
       }
     } else if (key == "ideal") {
       s.ideal = true;
