@@ -204,7 +204,7 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
               t->columns_.flags.size() == n;
   EventId at = 0;
   for (const Lane& l : t->lanes_) {
-    fits &= l.begin == at && l.end >= l.begin && l.row < t->rows_.size();
+    fits &= l.begin == at && l.end >= l.begin && l.row < t->rows_.size() && (l.depth == 0 || &l != t->lanes_.data());
     at = l.end;
   }
   fits &= at == n;
