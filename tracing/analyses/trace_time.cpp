@@ -219,7 +219,7 @@ Finding memory(const TraceRequest& r) {
     (m.bytes >= 0 ? d.allocated : d.freed) += std::abs(m.bytes);
     d.reserved = std::max(d.reserved, m.reserved);
     int64_t now = m.allocated >= 0 ? m.allocated : d.last + m.bytes;
-    if (d.first < 0) d.first = now;
+    if (d.events == 1) d.first = now;
     d.last = now;
     if (now > d.peak) d.peak = now, d.peak_at = m.time;
   }
@@ -231,8 +231,8 @@ Finding memory(const TraceRequest& r) {
   for (const auto& [id, d] : devices) table.rows.push_back({label(id), d.events, d.peak, d.peak_at - t.begin(), d.first, d.last, d.reserved, d.allocated});
   const Device& d = top->second;
   f.facts = {{"peak_bytes", "peak", Unit::bytes, d.peak}, {"growth_bytes", "growth", Unit::bytes, d.last - d.first}};
-  f.sentence = fmt::format("{} holds {} at its peak, {} after the trace begins, of {} reserved; from start to end it {} by {}.", label(top->first), bytes_text(static_cast<double>(d.peak)), ns(d.peak_at - t.begin()),
-                           bytes_text(static_cast<double>(d.reserved)), d.last >= d.first ? "grows" : "shrinks", bytes_text(static_cast<double>(std::abs(d.last - d.first))));
+  f.sentence = fmt::format("{} holds {} at its peak, {} after the trace begins{}; from start to end it {} by {}.", label(top->first), bytes_text(static_cast<double>(d.peak)), ns(d.peak_at - t.begin()),
+                           d.reserved > 0 ? fmt::format(", of {} reserved", bytes_text(static_cast<double>(d.reserved))) : "", d.last >= d.first ? "grows" : "shrinks", bytes_text(static_cast<double>(std::abs(d.last - d.first))));
   f.tables.push_back(std::move(table));
   return f;
 }
