@@ -133,7 +133,7 @@ void StoreBuilder::match_begins(RowData& row) {
   }
 }
 
-void StoreBuilder::sort_row(RowData& row) {
+void StoreBuilder::sort_row(RowData& row, bool gpu) {
   struct Key {
     int64_t start, duration;
     uint32_t index;
@@ -160,7 +160,18 @@ void StoreBuilder::sort_row(RowData& row) {
   std::vector<int64_t> ends;
   row.order.reserve(keys.size());
   row.depth.reserve(keys.size());
+  // A stream has no stack of calls: kernels that each reach into the next one take turns on two lanes, and do not go down like stairs.
+  auto lasts = [](int64_t end, const Key& k) { return end > k.start && !(end - k.start <= kRounding && end < k.start + k.duration); };
   for (const Key& k : keys) {
+    if (gpu) {
+      size_t lane = 0;
+      while (lane < ends.size() && lane < kDeepestLane && lasts(ends[lane], k)) ++lane;
+      row.order.push_back(k.index);
+      row.depth.push_back(static_cast<uint16_t>(lane));
+      if (lane == ends.size()) ends.push_back(k.start + k.duration);
+      else ends[lane] = std::max(ends[lane], k.start + k.duration);
+      continue;
+    }
     while (!ends.empty() && ends.back() <= k.start) ends.pop_back();
     // Two that follow each other may overlap by a rounding error; the second is no part of the first for that.
     while (!ends.empty() && ends.back() - k.start <= kRounding && ends.back() < k.start + k.duration) ends.pop_back();
@@ -381,7 +392,7 @@ std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, uint64_t
     for (const PartEvent& e : r.events) last_end_ = std::max(last_end_, e.start + e.duration);
   }
   name_rows();
-  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)]); });
+  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)], out_->rows_[static_cast<size_t>(r)].gpu); });
   for (const RowData& r : rows_)
     for (uint32_t i : r.order)
       if (r.events[i].flags & kUnfinished) mended_.add(Mend::unmatched_begin, r.events[i].source);
