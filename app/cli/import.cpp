@@ -80,7 +80,7 @@ int import_file(const Args& args) {
   const bool kept = !data.empty() && data.size() <= kLargest;
   if (!kept) data = json{{"file", std::filesystem::absolute(file).string()}, {"bytes", bytes}}.dump();
   const int64_t id = project->add_artifact(run, 0, kept ? found.kind : found.kind + " (elsewhere)", name, data);
-  for (const auto& [analysis, finding] : found.findings) project->add_artifact(run, 0, "finding", name + ": " + analysis, finding_json(finding).dump());
+  for (const auto& [analysis, finding] : found.findings) project->add_artifact(run, 0, "finding", name + ": " + analysis, finding_json(finding).dump(-1, ' ', false, json::error_handler_t::replace));
   std::string sentence;
   for (const auto& [analysis, finding] : found.findings)
     if (analysis == (found.kind == "trace" ? "why" : "peak") && finding.ok) sentence = finding.sentence;

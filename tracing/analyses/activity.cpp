@@ -141,7 +141,14 @@ std::vector<TraceStep> asked_steps(const Trace& t, const TraceRequest& r) {
   return some;
 }
 
-Idle idle_of(const Trace& t, const std::vector<GpuWork>& work, const HostWork& host, const TraceStep& step) {
+int64_t gpu_free_at(const Trace& t, const std::vector<GpuWork>& all, const TraceStep& step) {
+  int64_t last = INT64_MIN;
+  for (const GpuWork& w : all)
+    if ((w.launch == kNone ? w.start : t.start(w.launch)) < step.start) last = std::max(last, w.end);
+  return last;
+}
+
+Idle idle_of(const Trace& t, const std::vector<GpuWork>& work, const HostWork& host, const TraceStep& step, int64_t gpu_free) {
   Idle idle;
   // The window of a step: until its last work is done, which may be after the CPU went on to the next.
   Intervals busy, communication;
@@ -151,7 +158,9 @@ Idle idle_of(const Trace& t, const std::vector<GpuWork>& work, const HostWork& h
   }
   busy = merged(std::move(busy));
   idle.busy = length(busy);
-  Intervals gaps = difference({{step.start, std::max(step.end, busy.empty() ? step.end : busy.back().second)}}, busy);
+  const int64_t window_end = std::max(step.end, busy.empty() ? step.end : busy.back().second);
+  const int64_t window_begin = std::min(std::max(step.start, gpu_free), window_end);
+  Intervals gaps = difference(merged({{window_begin, window_end}}), busy);
   size_t next = 0;
   for (auto [from, to] : gaps) {
     idle.idle += to - from;
@@ -259,11 +268,16 @@ std::vector<PathPiece> critical_path(const Trace& t, const std::vector<GpuWork>&
     if (in.event != kNone && t.kind(in.event) == Kind::runtime && (is_sync_call(t.event_name(in.event)) || is_copy_call(t.event_name(in.event)))) {
       // The wait ended because work of the GPU did.
       const GpuWork* cause = last_ended(now, UINT32_MAX, t.start(in.event));
-      if (cause) {
+      if (cause && cause->start < now) {  // one without length that ends here would lead back to this call for ever
         add(cause->end, What::sync, in.event);
         on_gpu_now = cause;
         continue;
       }
+    }
+    // The thread that launched (autograd's, mostly) had not begun yet: the step's own thread was on its way to it.
+    if (in.event == kNone && row != step.row) {
+      row = step.row;
+      continue;
     }
     int64_t since = std::max(in.since, step.start);
     if (since >= now) since = now - 1;

@@ -52,7 +52,10 @@ struct Idle {
   int64_t data = 0, sync = 0, host = 0, communication = 0, other = 0;
   int64_t gaps = 0, longest = 0, longest_at = 0;
 };
-Idle idle_of(const trace::Trace& trace, const std::vector<GpuWork>& step_work, const HostWork& host, const TraceStep& step);
+/// `gpu_free`: when the work of earlier steps was done; until then the GPU is not idle, whoever it works for.
+Idle idle_of(const trace::Trace& trace, const std::vector<GpuWork>& step_work, const HostWork& host, const TraceStep& step, int64_t gpu_free = INT64_MIN);
+/// The last end of all work launched before the step; INT64_MIN where there is none.
+int64_t gpu_free_at(const trace::Trace& trace, const std::vector<GpuWork>& all, const TraceStep& step);
 
 /// One stretch of the chain of events that a step's length is made of, and the name it goes by.
 struct PathPiece {

@@ -51,12 +51,19 @@ std::vector<TraceStep> trace_steps(const Trace& t) {
     if (t.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
       std::string_view name = t.event_name(e);
-      if (!name.starts_with("ProfilerStep#") || t.duration(e) == 0) continue;
+      if (!name.starts_with("ProfilerStep#") || t.duration(e) == 0 || t.kind(e) == trace::Kind::gpu_annotation) continue;
       steps.push_back({std::strtoll(std::string(name.substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
     }
   }
   std::sort(steps.begin(), steps.end(), [](const TraceStep& a, const TraceStep& b) { return a.start < b.start; });
-  if (steps.empty() && t.size()) steps.push_back({-1, t.begin(), t.finish(), 0});
+  if (steps.empty() && t.size()) {
+    // Row 0 is often one that only names the process: the busiest thread of the CPU stands for the whole.
+    uint32_t busiest = 0;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < t.rows().size(); ++i)
+      if (!t.rows()[i].gpu && t.rows()[i].events > most) most = t.rows()[i].events, busiest = i;
+    steps.push_back({-1, t.begin(), t.finish(), busiest});
+  }
   return steps;
 }
 

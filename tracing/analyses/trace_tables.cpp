@@ -100,7 +100,7 @@ Finding kernels(const TraceRequest& r) {
   f.facts = {{"kernels", "kernels and copies", Unit::count, count}, {"names", "names", Unit::count, static_cast<int64_t>(all.size())}, {"total_ns", "GPU time", Unit::nanoseconds, total}};
   if (all.empty()) {
     f.ok = false;
-    f.sentence = "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";
+    f.sentence = r.step >= 0 ? fmt::format("ProfilerStep#{} launched no work of a GPU, or the trace does not have it.", r.step) : "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";
     return f;
   }
   size_t most = 0;

@@ -78,13 +78,14 @@ Finding idle(const TraceRequest& r) {
   const Trace& t = r.first();
   auto work = gpu_work(t);
   if (work.empty()) return nothing(kNoGpu);
+  if (r.step >= 0 && asked_steps(t, r).empty()) return nothing(fmt::format("The trace has no ProfilerStep#{}.", r.step));
   HostWork host = host_work(t);
   Idle sum;
   Table table{"steps", {{"step", "STEP", Unit::text}, {"idle_ns", "IDLE", Unit::nanoseconds}, {"host_ns", "HOST-BOUND", Unit::nanoseconds}, {"data_ns", "DATA", Unit::nanoseconds},
                         {"sync_ns", "SYNC", Unit::nanoseconds}, {"communication_ns", "COMMUNICATION", Unit::nanoseconds}, {"other_ns", "OTHER", Unit::nanoseconds},
                         {"gaps", "GAPS", Unit::count}, {"longest_ns", "LONGEST", Unit::nanoseconds}}, {}};
   for (const TraceStep& s : asked_steps(t, r)) {
-    Idle i = idle_of(t, of_step(t, work, s), host, s);
+    Idle i = idle_of(t, of_step(t, work, s), host, s, gpu_free_at(t, work, s));
     sum.busy += i.busy, sum.idle += i.idle, sum.host += i.host, sum.data += i.data, sum.sync += i.sync, sum.communication += i.communication, sum.other += i.other, sum.gaps += i.gaps;
     if (i.longest > sum.longest) sum.longest = i.longest, sum.longest_at = i.longest_at;
     if (table.rows.size() < r.top) table.rows.push_back({step_text(s), i.idle, i.host, i.data, i.sync, i.communication, i.other, i.gaps, i.longest});
@@ -133,6 +134,7 @@ Finding launch(const TraceRequest& r) {
   const Trace& t = r.first();
   auto work = gpu_work(t);
   if (work.empty()) return nothing(kNoGpu);
+  if (r.step >= 0 && asked_steps(t, r).empty()) return nothing(fmt::format("The trace has no ProfilerStep#{}.", r.step));
   std::vector<int64_t> delays, calls;
   std::vector<std::pair<int64_t, int>> changes;
   int64_t small = 0, linked = 0;
@@ -217,7 +219,7 @@ Finding memory(const TraceRequest& r) {
     (m.bytes >= 0 ? d.allocated : d.freed) += std::abs(m.bytes);
     d.reserved = std::max(d.reserved, m.reserved);
     int64_t now = m.allocated >= 0 ? m.allocated : d.last + m.bytes;
-    if (d.first < 0) d.first = now;
+    if (d.events == 1) d.first = now;
     d.last = now;
     if (now > d.peak) d.peak = now, d.peak_at = m.time;
   }
@@ -229,8 +231,8 @@ Finding memory(const TraceRequest& r) {
   for (const auto& [id, d] : devices) table.rows.push_back({label(id), d.events, d.peak, d.peak_at - t.begin(), d.first, d.last, d.reserved, d.allocated});
   const Device& d = top->second;
   f.facts = {{"peak_bytes", "peak", Unit::bytes, d.peak}, {"growth_bytes", "growth", Unit::bytes, d.last - d.first}};
-  f.sentence = fmt::format("{} holds {} at its peak, {} after the trace begins, of {} reserved; from start to end it {} by {}.", label(top->first), bytes_text(static_cast<double>(d.peak)), ns(d.peak_at - t.begin()),
-                           bytes_text(static_cast<double>(d.reserved)), d.last >= d.first ? "grows" : "shrinks", bytes_text(static_cast<double>(std::abs(d.last - d.first))));
+  f.sentence = fmt::format("{} holds {} at its peak, {} after the trace begins{}; from start to end it {} by {}.", label(top->first), bytes_text(static_cast<double>(d.peak)), ns(d.peak_at - t.begin()),
+                           d.reserved > 0 ? fmt::format(", of {} reserved", bytes_text(static_cast<double>(d.reserved))) : "", d.last >= d.first ? "grows" : "shrinks", bytes_text(static_cast<double>(std::abs(d.last - d.first))));
   f.tables.push_back(std::move(table));
   return f;
 }

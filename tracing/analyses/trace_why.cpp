@@ -37,7 +37,7 @@ Finding why(const TraceRequest& r) {
     auto mine = of_step(t, work, s);
     kernels += mine.size();
     total += s.end - s.start;
-    Idle i = idle_of(t, mine, host, s);
+    Idle i = idle_of(t, mine, host, s, gpu_free_at(t, work, s));
     idle.host += i.host, idle.data += i.data, idle.sync += i.sync, idle.communication += i.communication, idle.other += i.other, idle.idle += i.idle, idle.busy += i.busy;
     Intervals kernel, copy, communication;
     for (const GpuWork& w : mine) (w.communication ? communication : w.copy ? copy : kernel).emplace_back(w.start, w.end);

@@ -23,7 +23,7 @@ struct AllocatorModel::Piece {
   Piece *before = nullptr, *after = nullptr;
   Expandable* expandable = nullptr;
   bool small = false, taken = false, mapped = true;
-  uint64_t gc_count = 0;  ///< of frees of others since it was last used
+  uint64_t gc_base = 0;  ///< calls of the large pool when it came into it
 };
 
 struct AllocatorModel::Expandable {
@@ -180,8 +180,11 @@ AllocatorModel::Piece* AllocatorModel::new_expandable(bool small, int64_t stream
     if (free_before) pool.insert(free_before);
     return nullptr;
   }
-  if (free_before) {
-    merge(candidate, free_before);
+  if (free_before) merge(candidate, free_before);
+  // map_block() merges with both neighbours.
+  if (Piece* next = candidate->after; next && next->mapped && !next->taken) {
+    pool.erase(next);
+    merge(candidate, next);
   }
   return candidate;
 }
@@ -248,20 +251,21 @@ bool AllocatorModel::collect_garbage() {
   if (reserved_ <= threshold) return false;
   const int64_t target = reserved_ - threshold;
   int64_t freed = 0;
+  auto age = [this](const Piece* p) { return static_cast<double>(large_calls_ - p->gc_base); };
   double total_age = 0;
   int64_t freeable = 0;
   for (Piece* p : large_)
-    if (!p->before && !p->after && !p->expandable) total_age += static_cast<double>(p->gc_count), ++freeable;
+    if (!p->before && !p->after && !p->expandable) total_age += age(p), ++freeable;
   bool any = true;
   while (freed < target && any && freeable > 0) {
     any = false;
     double mean_age = total_age / static_cast<double>(freeable);
-    for (auto it = large_.begin(); it != large_.end() && freed < target;) {
+    for (auto it = large_.begin(); it != large_.end();) {
       Piece* p = *it++;
-      if (p->before || p->after || p->expandable || static_cast<double>(p->gc_count) < mean_age) continue;
+      if (p->before || p->after || p->expandable || age(p) < mean_age) continue;
       any = true;
       freed += p->size;
-      total_age -= static_cast<double>(p->gc_count);
+      total_age -= age(p);
       --freeable;
       release(p);
     }
@@ -271,7 +275,8 @@ bool AllocatorModel::collect_garbage() {
 
 // release_available_cached_blocks(): oversized blocks, when splitting is limited.
 bool AllocatorModel::release_oversized(int64_t wanted, int64_t stream) {
-  if (settings_.max_split_size < 0) return false;
+  // PyTorch looks into the pool of the request; the small one holds nothing so large.
+  if (settings_.max_split_size < 0 || wanted <= kSmallSize) return false;
   Piece key;
   key.stream = stream;
   key.size = std::max(wanted, settings_.max_split_size);
@@ -331,7 +336,7 @@ uint64_t AllocatorModel::alloc(int64_t requested, int64_t stream) {
   const bool small = size <= kSmallSize;
   Pool& pool = small ? small_ : large_;
   if (settings_.garbage_collection_threshold > 0)
-    for (Piece* p : pool) ++p->gc_count;
+    if (!small) ++large_calls_;
   Piece* p = find_free(pool, stream, size);
   auto fresh = [&] { return settings_.expandable_segments ? new_expandable(small, stream, size) : new_segment(small, stream, size); };
   if (!p) {
@@ -353,11 +358,10 @@ uint64_t AllocatorModel::alloc(int64_t requested, int64_t stream) {
     if (rest->after) rest->after->before = rest;
     p->after = rest;
     p->size = size;
-    rest->gc_count = 0;
+    rest->gc_base = large_calls_;
     pool.insert(rest);
   }
   p->taken = true;
-  p->gc_count = 0;
   allocated_ += p->size;
   taken_[p->address] = p;
   return p->address;
@@ -382,7 +386,7 @@ void AllocatorModel::free(uint64_t address) {
     pool.erase(side);
     merge(p, side);
   }
-  p->gc_count = 0;
+  p->gc_base = large_calls_;
   pool.insert(p);
 }
 

@@ -93,6 +93,7 @@ class AllocatorModel {
   std::vector<std::unique_ptr<Expandable>> expandables_;
   std::vector<SegmentEvent> events_;
   uint64_t next_address_;
+  uint64_t large_calls_ = 0;  ///< requests to the large pool; a block's age is what came since it was free
   int64_t reserved_ = 0, peak_reserved_ = 0, allocated_ = 0;
 };
 

@@ -47,13 +47,15 @@ AllocatorSettings AllocatorSettings::parse(const std::string& text) {
           if (value[i] == '>') p = const_cast<char*>(value.c_str() + i + 1);
           if (*p != ':') fail(part);
           int64_t divisions = std::strtoll(p + 1, &p, 10);
-          if (from == 0 && value[i] == '>') s.roundup_power2_divisions = divisions;
+          if (divisions < 0 || (divisions & (divisions - 1))) fail(part + " (a power of 2)");
+          // Of all that is as large as the last one named, or larger.
+          if (value[i] == '>') s.roundup_by_megabyte[s.roundup_by_megabyte.empty() ? 0 : s.roundup_by_megabyte.rbegin()->first] = divisions;
           else s.roundup_by_megabyte[from] = divisions;
           i = static_cast<size_t>(p - value.c_str()) + 1;
         }
       } else {
         s.roundup_power2_divisions = std::strtoll(value.c_str(), &rest, 10);
-        if (value.empty() || *rest || s.roundup_power2_divisions < 1) fail(part);
+        if (value.empty() || *rest || s.roundup_power2_divisions < 1 || (s.roundup_power2_divisions & (s.roundup_power2_divisions - 1))) fail(part + " (a power of 2)");
       }
     } else if (key == "ideal") {
       s.ideal = true;
@@ -132,6 +134,22 @@ Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings
         if (it == place.end()) break;
         model.free(it->second);
         place.erase(it);
+        break;
+      }
+      case Action::oom: {
+        // What failed was recorded as no allocation. With a limit it is tried; the program went on without it, so it is given back.
+        if (limit == 0) break;
+        uint64_t got = model.alloc(e.size[i], stream(e.stream[i]));
+        if (got == AllocatorModel::kFailed) {
+          r.failed = true;
+          r.failed_at = i - trace.begin;
+          r.failed_size = e.size[i];
+          r.free_at_failure = model.free_bytes();
+          r.largest_free_at_failure = model.largest_free();
+          going = false;
+        } else {
+          model.free(got);
+        }
         break;
       }
       default: break;

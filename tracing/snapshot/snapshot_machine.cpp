@@ -113,7 +113,8 @@ void Machine::pop() {
   stack_.pop_back();
 }
 void Machine::memo_put(uint64_t i) {
-  if (i >= memo_.size() + (uint64_t{1} << 20)) throw Error(fmt::format("the file's memo jumps to entry {}", i));
+  // An entry a put is what every pickler makes; a few bytes must not ask for megabytes again and again.
+  if (i >= (uint64_t{1} << 20) + 2 * ++puts_) throw Error(fmt::format("the file's memo jumps to entry {}", i));
   if (i >= memo_.size()) memo_.resize(i + 1);
   memo_[i] = packed(top());
 }
@@ -326,7 +327,7 @@ void Machine::add_segment(const Container& d) {
       s.pool_b = integer_of(&p->items[1], 0);
     }
   if (const Value* blocks = field(d, kBlocks))
-    if (Container* list = container(*blocks); list && list->rows != kNone) {
+    if (Container* list = container(*blocks); list && list->rows != kNone && rows_[list->rows].of == Rows::Of::blocks) {
       const Rows& r = rows_[list->rows];
       s.first_block = r.begin;
       s.blocks = r.end - r.begin;
@@ -383,7 +384,8 @@ bool Machine::become_row(Container& list, const Value& item) {
     case Rows::Of::blocks: add_block(*d); break;
     default: add_annotation(*d);
   }
-  rows_[list.rows].end = end();
+  // A list of mixed rows: those of another kind are counted in another column.
+  if (rows_[list.rows].of == of) rows_[list.rows].end = end();
   release(item);
   return true;
 }
@@ -465,7 +467,7 @@ void Machine::top_level(const Value& v) {
   if (!devices) return;
   for (size_t i = 0; i < devices->items.size(); ++i) {
     Container* list = container(devices->items[i]);
-    if (!list || list->rows == kNone) continue;
+    if (!list || list->rows == kNone || rows_[list->rows].of != Rows::Of::events) continue;
     out_.traces.push_back({static_cast<int64_t>(i), rows_[list->rows].begin, rows_[list->rows].end});
   }
 }

@@ -41,7 +41,7 @@ class Machine {
   void tuple(size_t count); ///< of the topmost values
   void tuple_to_mark();
   void pop();
-  void memoize() { memo_.push_back(packed(top())); }
+  void memoize() { memo_.push_back(packed(top())), ++puts_; }
   void memo_put(uint64_t index);
   void memo_get(uint64_t index);
   Value& top();
@@ -103,7 +103,7 @@ class Machine {
     }
   };
   std::unordered_map<std::tuple<uint32_t, uint32_t, int64_t>, uint32_t, FrameHash> frame_index_;
-  uint64_t serial_ = 0;
+  uint64_t serial_ = 0, puts_ = 0;
   size_t marks_ = 0;
   uint32_t keys_[32];
   size_t expected_ = 0;  ///< rows that the columns have room for

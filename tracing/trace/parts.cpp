@@ -113,6 +113,7 @@ class Reader {
         break;
       }
       if (scanner.reached_stop()) break;
+      end_ = scanner.at();
       take(e);
     }
     part_.next = scanner.at();
@@ -157,6 +158,8 @@ class Reader {
     ++part_.events;
   }
 
+  /// The event's own text: as far as it was read, however its quotes may lie.
+  std::string_view whole(const RawEvent& e) const { return text_.substr(e.at, end_ - e.at); }
   std::string_view args(const RawEvent& e) const { return e.args ? text_.substr(e.args, e.args_end - e.args) : std::string_view(); }
 
   void take_instant(const RawEvent& e) {
@@ -175,8 +178,7 @@ class Reader {
   }
 
   void take_counter(const RawEvent& e) {
-    std::string_view object = object_text(text_, e.at);
-    for (auto& [key, value] : decode_arguments(object)) {
+    for (auto& [key, value] : decode_arguments(whole(e))) {
       char* end;
       double v = std::strtod(value.c_str(), &end);
       if (end == value.c_str()) continue;
@@ -190,13 +192,15 @@ class Reader {
         {"process_name", 'p'}, {"thread_name", 't'}, {"process_sort_index", 'P'}, {"thread_sort_index", 'T'}, {"process_labels", 'l'}};
     for (auto [what, letter] : kinds) {
       if (e.name.raw != what) continue;
-      for (auto& [key, value] : decode_arguments(object_text(text_, e.at)))
+      for (auto& [key, value] : decode_arguments(whole(e)))
         if (key == "name" || key == "sort_index" || key == "labels")
           part_.row_names.push_back({row_of(e.pid.raw, letter == 'p' || letter == 'P' || letter == 'l' ? std::string_view() : e.tid.raw), letter, std::move(value)});
     }
   }
 
   void take(RawEvent& e) {
+    // Begins, ends, flows and counters are subtracted from each other too: no two times may be further apart than a time can tell.
+    if (e.ts > INT64_MAX / 4 || e.ts < INT64_MIN / 4) part_.mended.add(Mend::bad_number, e.at), e.ts = 0, e.repaired = true;
     switch (e.phase) {
       case 'X':
         if (!e.has_ts) part_.mended.add(Mend::missing_time, e.at);
@@ -205,8 +209,6 @@ class Reader {
           e.dur = 0;
           e.repaired = true;
         }
-        // A sum beyond what a time can be would wrap around.
-        if (e.ts > INT64_MAX / 2 || e.ts < INT64_MIN / 2) part_.mended.add(Mend::bad_number, e.at), e.ts = 0, e.repaired = true;
         if (e.dur > INT64_MAX / 4) part_.mended.add(Mend::bad_number, e.at), e.dur = 0, e.repaired = true;
         return put(e, row_of(e.pid.raw, e.tid.raw), 'X', e.dur, 0);
       case 'B':
@@ -250,6 +252,7 @@ class Reader {
 
   std::string_view text_;
   Part& part_;
+  uint64_t end_ = 0;  ///< behind the event that is taken
   uint32_t last_row_ = kNone;
 };
 

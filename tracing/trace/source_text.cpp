@@ -144,6 +144,7 @@ std::shared_ptr<const SourceText> SourceText::open(const std::string& whole, con
     char inner[4] = {};
     if (pread(f.fd, inner, 4, 0) == 4 && is_packed({inner, 4}) && !std::string_view(inner, 4).starts_with("PK")) {
       File outer{f.fd};
+      f.fd = -1;  // or both would close it, should the next line throw
       f.fd = nameless_file();
       text->cut_short_ |= !unpack(fmt::format("/proc/self/fd/{}", outer.fd), {}, false, f.fd);
     }

@@ -133,7 +133,7 @@ void StoreBuilder::match_begins(RowData& row) {
   }
 }
 
-void StoreBuilder::sort_row(RowData& row) {
+void StoreBuilder::sort_row(RowData& row, bool gpu) {
   struct Key {
     int64_t start, duration;
     uint32_t index;
@@ -160,7 +160,18 @@ void StoreBuilder::sort_row(RowData& row) {
   std::vector<int64_t> ends;
   row.order.reserve(keys.size());
   row.depth.reserve(keys.size());
+  // A stream has no stack of calls: kernels that each reach into the next one take turns on two lanes, and do not go down like stairs.
+  auto lasts = [](int64_t end, const Key& k) { return end > k.start && !(end - k.start <= kRounding && end < k.start + k.duration); };
   for (const Key& k : keys) {
+    if (gpu) {
+      size_t lane = 0;
+      while (lane < ends.size() && lane < kDeepestLane && lasts(ends[lane], k)) ++lane;
+      row.order.push_back(k.index);
+      row.depth.push_back(static_cast<uint16_t>(lane));
+      if (lane == ends.size()) ends.push_back(k.start + k.duration);
+      else ends[lane] = std::max(ends[lane], k.start + k.duration);
+      continue;
+    }
     while (!ends.empty() && ends.back() <= k.start) ends.pop_back();
     // Two that follow each other may overlap by a rounding error; the second is no part of the first for that.
     while (!ends.empty() && ends.back() - k.start <= kRounding && ends.back() < k.start + k.duration) ends.pop_back();
@@ -174,21 +185,29 @@ void StoreBuilder::sort_row(RowData& row) {
 
 void StoreBuilder::name_rows() {
   auto& rows = out_->rows_;
-  auto whole_process = [&](uint32_t row, auto&& f) {
-    for (size_t r = 0; r < rows.size(); ++r)
-      if (rows[r].pid == rows[row].pid) f(rows[r]);
+  // The last name given counts, for every row of the process.
+  struct Names {
+    const std::string *process = nullptr, *order = nullptr, *labels = nullptr;
   };
+  std::unordered_map<std::string_view, Names> of_process;
   for (size_t p = 0; p < parts_.size(); ++p)
     for (const RowName& n : parts_[p].row_names) {
       uint32_t row = row_map_[p][n.row];
       switch (n.what) {
-        case 'p': whole_process(row, [&](Row& r) { r.process = n.text; }); break;
-        case 'P': whole_process(row, [&](Row& r) { r.process_order = std::strtoll(n.text.c_str(), nullptr, 10); }); break;
-        case 'l': whole_process(row, [&](Row& r) { r.labels = n.text; }); break;
+        case 'p': of_process[rows[row].pid].process = &n.text; break;
+        case 'P': of_process[rows[row].pid].order = &n.text; break;
+        case 'l': of_process[rows[row].pid].labels = &n.text; break;
         case 't': rows[row].thread = n.text; break;
         default: rows[row].order = std::strtoll(n.text.c_str(), nullptr, 10);
       }
     }
+  for (Row& r : rows) {
+    auto it = of_process.find(r.pid);
+    if (it == of_process.end()) continue;
+    if (it->second.process) r.process = *it->second.process;
+    if (it->second.order) r.process_order = std::strtoll(it->second.order->c_str(), nullptr, 10);
+    if (it->second.labels) r.labels = *it->second.labels;
+  }
   for (size_t r = 0; r < rows.size(); ++r)
     for (const PartEvent& e : rows_[r].events) {
       Kind k = out_->categories_[e.category].kind;
@@ -239,9 +258,11 @@ void StoreBuilder::write_columns() {
     sorted_data.push_back(std::move(data));
   }
   out.rows_ = std::move(sorted_rows);
-  for (auto& [key, row] : row_by_key_) row = static_cast<uint32_t>(std::find(row_order.begin(), row_order.end(), row) - row_order.begin());
+  std::vector<uint32_t> place(row_order.size());
+  for (uint32_t i = 0; i < row_order.size(); ++i) place[row_order[i]] = i;
+  for (auto& [key, row] : row_by_key_) row = place[row];
   for (auto& map : row_map_)
-    for (uint32_t& row : map) row = static_cast<uint32_t>(std::find(row_order.begin(), row_order.end(), row) - row_order.begin());
+    for (uint32_t& row : map) row = place[row];
   rows_ = std::move(sorted_data);
 
   parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) {
@@ -291,10 +312,12 @@ void StoreBuilder::link_launches() {
   auto by_time = [&](const auto& a, const auto& b) { return std::tuple(a.first, out_->start(a.second), a.second) < std::tuple(b.first, out_->start(b.second), b.second); };
   std::sort(calls.begin(), calls.end(), by_time);
   for (auto [correlation, e] : ran) {
-    auto first = std::lower_bound(calls.begin(), calls.end(), correlation, [](const auto& c, int64_t v) { return c.first < v; });
+    const std::pair<int64_t, int64_t> wanted{correlation, out_->start(e)};
+    auto after = std::upper_bound(calls.begin(), calls.end(), wanted,
+                                  [this](const std::pair<int64_t, int64_t>& v, const std::pair<int64_t, EventId>& c) { return v < std::pair<int64_t, int64_t>(c.first, out_->start(c.second)); });
     EventId call = kNone;
-    for (; first != calls.end() && first->first == correlation; ++first)
-      if (call == kNone || out_->start(first->second) <= out_->start(e)) call = first->second;
+    if (after != calls.begin() && (after - 1)->first == wanted.first) call = (after - 1)->second;
+    else if (after != calls.end() && after->first == wanted.first) call = after->second;
     if (call != kNone) out_->launch_list_.push_back({call, e});
   }
   std::sort(out_->launch_list_.begin(), out_->launch_list_.end(), [](const Link& a, const Link& b) { return a.to < b.to; });
@@ -369,7 +392,7 @@ std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, uint64_t
     for (const PartEvent& e : r.events) last_end_ = std::max(last_end_, e.start + e.duration);
   }
   name_rows();
-  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)]); });
+  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)], out_->rows_[static_cast<size_t>(r)].gpu); });
   for (const RowData& r : rows_)
     for (uint32_t i : r.order)
       if (r.events[i].flags & kUnfinished) mended_.add(Mend::unmatched_begin, r.events[i].source);

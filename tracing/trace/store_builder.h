@@ -44,7 +44,7 @@ class StoreBuilder {
   void gather_rows();
   void gather_asyncs();
   void match_begins(RowData& row);
-  void sort_row(RowData& row);
+  void sort_row(RowData& row, bool gpu);
   void name_rows();
   void write_columns();
   void link_launches();

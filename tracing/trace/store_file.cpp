@@ -24,7 +24,7 @@ namespace tenon::trace {
 namespace {
 
 using nlohmann::json;
-constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '2'};
+constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '3'};
 constexpr uint64_t kEdge = 65536, kWorthSaving = 4 << 20;  // smaller ones are read again in an instant
 
 std::string hex_of(std::string_view bytes) { return hex(sha256(bytes.data(), bytes.size())); }
@@ -204,7 +204,7 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
               t->columns_.flags.size() == n;
   EventId at = 0;
   for (const Lane& l : t->lanes_) {
-    fits &= l.begin == at && l.end >= l.begin && l.row < t->rows_.size();
+    fits &= l.begin == at && l.end >= l.begin && l.row < t->rows_.size() && (l.depth == 0 || &l != t->lanes_.data());
     at = l.end;
   }
   fits &= at == n;
