@@ -29,12 +29,23 @@ struct Found {
   std::vector<std::pair<std::string, tracing::Finding>> findings;
 };
 
+/// A list of segments written as JSON is an array too, as a trace without events would be.
+bool is_snapshot(const std::string& file) {
+  try {
+    snapshot::read_snapshot(file);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 Found look(const std::string& file) {
   Found found;
   std::string why;
   try {
     tracing::TraceRequest r;
     r.traces.push_back(trace::read_trace(file));
+    if (r.first().size() == 0 && r.first().metadata().empty() && is_snapshot(file)) throw Error("it holds no events");
     found.kind = "trace";
     for (const auto& a : tracing::trace_analyses())
       if (a.min_traces == 1) found.findings.emplace_back(a.name, a.run(r));

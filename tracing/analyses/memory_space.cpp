@@ -149,7 +149,7 @@ Finding what_if(const SnapshotRequest& r) {
   std::vector<std::pair<std::string, AllocatorSettings>> tries{{"as recorded: " + own.text(), own}};
   std::vector<std::string> wanted = r.settings;
   if (wanted.empty())
-    wanted = {"", "expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:512", "roundup_power2_divisions:8", "garbage_collection_threshold:0.8", "ideal"};
+    wanted = {"", "expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:512", "roundup_power2_divisions:8", "ideal"};  // a threshold does nothing by itself
   for (const std::string& text : wanted) {
     AllocatorSettings a = AllocatorSettings::parse(text);
     if (a.text() != own.text()) tries.emplace_back(a.text(), a);

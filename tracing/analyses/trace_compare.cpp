@@ -46,7 +46,7 @@ Sums sums_of(const Trace& t, const TraceRequest& r) {
       ++s.calls[name];
     }
     for (const auto& lane : t.lanes()) {
-      if (lane.row != step.row) continue;
+      if (t.rows()[lane.row].gpu) continue;  // backward runs on a thread of its own
       auto [first, last] = t.range(static_cast<uint32_t>(&lane - t.lanes().data()), step.start, step.end);
       for (EventId e = first; e < last; ++e) {
         if (t.start(e) < step.start || t.duration(e) == 0) continue;

@@ -141,7 +141,7 @@ class Timeline {
   // 12 bytes a life and 12 an event: what is known of an allocation stands in the event that made it.
   struct Life {
     uint32_t source = 0;  ///< event of the device (or, from `blocks_from` on, block of the snapshot) that tells of it
-    uint32_t born = 0, died = 0;
+    uint32_t born = 0, died = 0;  ///< of a block, `born` is its segment's stream: it was there from the beginning
   };
   const Snapshot* snapshot_;
   size_t first_event_ = 0;

@@ -59,7 +59,7 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
       for (size_t b = segment.first_block; b < segment.first_block + segment.blocks; ++b) {
         if (s.blocks[b].state != State::active || alive.count(s.blocks[b].address)) continue;
         before_ids_.push_back(static_cast<uint32_t>(lives_.size()));
-        lives_.push_back({static_cast<uint32_t>(b), 0, last});
+        lives_.push_back({static_cast<uint32_t>(b), segment.stream, last});
       }
     }
   }
@@ -115,7 +115,7 @@ Element Timeline::element(uint32_t id) const {
   const Life& l = lives_[id];
   if (id >= blocks_from_) {
     const Block& b = snapshot_->blocks[l.source];
-    return {b.address, b.requested, 0, l.died, b.stack, 0, true};
+    return {b.address, b.requested, 0, l.died, b.stack, l.born, true};
   }
   const Events& e = snapshot_->events;
   const size_t k = first_event_ + l.source;

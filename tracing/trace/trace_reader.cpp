@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "core/error.h"
@@ -32,7 +33,10 @@ class PartReader {
   std::vector<Part> read(uint64_t& end, bool& ended) {
     unsigned count = options_.threads > 0 ? static_cast<unsigned>(options_.threads) : std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::thread> others;
-    for (unsigned i = 1; i < count && i < parts_.size(); ++i) others.emplace_back([this] { work(); });
+    try {
+      for (unsigned i = 1; i < count && i < parts_.size(); ++i) others.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {  // fewer threads do the same work
+    }
     work();
     for (std::thread& t : others) t.join();
     if (failure_) std::rethrow_exception(failure_);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "tracing/trace/scanner.h"
 #include "tracing/trace/source_text.h"
@@ -169,6 +170,8 @@ std::string Trace::metadata(std::string_view key) const {
 }
 
 std::string Trace::event_text(EventId e) const {
+  static std::mutex opening;  // views ask from several threads
+  std::lock_guard lock(opening);
   if (!source_) source_ = SourceText::open_like(path_, source_bytes_);
   if (!source_) return {};
   std::string_view text = source_->bytes();
