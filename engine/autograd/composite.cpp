@@ -7,13 +7,22 @@
 namespace tenon {
 namespace {
 
-/// Nodes beyond which a walk over the graph does not go: the walk that asked for this gradient is there already.
+/// Nodes beyond which a walk over the graph does not go: the walk that asked for this gradient is there already. Holds them, for the
+/// tensors they belong to may go first.
 class Fence {
  public:
+  Fence() = default;
+  Fence(const Fence&) = delete;
   ~Fence() {
-    for (auto& [node, inputs] : nodes_) node->inputs = inputs;
+    for (auto& [node, inputs] : nodes_) {
+      node->inputs = inputs;
+      node_release(node);
+    }
   }
-  void add(Node* n) { nodes_.emplace_back(n, n->inputs); }
+  void add(Node* n) {
+    node_retain(n);
+    nodes_.emplace_back(n, n->inputs);
+  }
   void close() {
     for (auto& [node, inputs] : nodes_) node->inputs = 0;
   }
@@ -33,7 +42,9 @@ void composite_gradient(Grad& d, const std::vector<Tensor>& inputs, const std::f
     Tensor& t = args[static_cast<size_t>(i)];
     if (!d.needs(i) || !t) continue;
     t = clone(t);
-    fence.add(autograd_meta(t)->fn);
+    // What a pack hook gave back has no history: it is a leaf here.
+    if (AutogradMeta* m = autograd_meta(t); m && m->fn) fence.add(m->fn);
+    else set_requires_grad(t);
     wanted.push_back(t);
     which.push_back(i);
   }

@@ -19,6 +19,7 @@
 #include "engine/op/autocast.h"
 #include "engine/op/broadcast_watch.h"
 #include "engine/ops/create.h"
+#include "engine/ops/layer_norm.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
@@ -176,6 +177,15 @@ TEST(Checkpoint, GivesTheSameGradientsForLessMemory) {
   int64_t unused;
   auto once = run(true, unused);
   EXPECT_EQ(item(amax(abs(sub(once[0], light[0])))), 0);
+}
+
+// An op whose gradient is taken through its definition in other ops must find its inputs again.
+TEST(Checkpoint, HoldsOpsThatAreDifferentiatedByTheirDefinition) {
+  Tensor x = ramp({4, 6}), w = ramp({6}), b = ramp({6});
+  for (Tensor* t : {&x, &w, &b}) set_requires_grad(*t);
+  auto f = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{tanh(layer_norm(in[0], {6}, in[1], in[2]))}; };
+  auto plain = grad({sum(f({x, w, b})[0])}, {x, w, b}), held = grad({sum(nn::checkpoint(f, {x, w, b})[0])}, {x, w, b});
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(item(amax(abs(sub(plain[i], held[i])))), 0);
 }
 
 TEST(Checkpoint, IsDifferentiableTwice) {
