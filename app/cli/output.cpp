@@ -69,20 +69,6 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
   return out;
 }
 
-std::string count_text(int64_t n) {
-  std::string s = std::to_string(n < 0 ? -n : n);
-  for (int i = static_cast<int>(s.size()) - 3; i > 0; i -= 3) s.insert(static_cast<size_t>(i), ",");
-  return n < 0 ? "-" + s : s;
-}
-
-std::string bytes_text(int64_t bytes) {
-  const double b = static_cast<double>(bytes);
-  if (bytes < 1000) return fmt::format("{} B", bytes);
-  if (b < 1e6) return fmt::format("{:.1f} kB", b / 1e3);
-  if (b < 1e9) return fmt::format("{:.1f} MB", b / 1e6);
-  return fmt::format("{:.2f} GB", b / 1e9);
-}
-
 std::string duration_text(double seconds) {
   if (!(seconds >= 0)) return "-";
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "projects/run_driver.h"
+#include "tracing/analyses/finding.h"
 
 namespace tenon::app {
 
@@ -18,10 +19,10 @@ nlohmann::json json_number(double v);
 /// Columns aligned to their widest cell; the first row is the head. `right[i]` aligns column i to the right.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right = {});
 
-/// "1.2 MB", "34 s", "1:02:03", "12,345".
-std::string bytes_text(int64_t bytes);
+/// "1.2 MiB", "34 s", "1:02:03", "12,345": bytes and counts as every finding writes them.
+using tracing::bytes_text;
+using tracing::count_text;
 std::string duration_text(double seconds);
-std::string count_text(int64_t n);
 std::string value_text(double v);
 
 /// A bar on standard error while that is a terminal; nothing otherwise. Goes away when done.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
@@ -31,51 +33,7 @@ void check_axes(const Tensor& x, int axes, bool no_axes_too, int64_t channels) {
 
 }  // namespace
 
-BatchNorm::BatchNorm(int axes, int64_t channels, const Options& options, Device device, DType dtype) : axes_(axes), channels_(channels), options_(options) {
-  if (options.affine) {
-    CategoryScope parameters(Category::parameter);
-    weight_ = empty({channels}, dtype, device);
-    bias_ = empty({channels}, dtype, device);
-    add_parameter("weight", weight_);
-    add_parameter("bias", bias_);
-  }
-  if (!options.track) return;
-  CategoryScope buffers(Category::buffer);
-  running_mean_ = empty({channels}, dtype, device);
-  running_var_ = empty({channels}, dtype, device);
-  add_buffer("running_mean", running_mean_);
-  add_buffer("running_var", running_var_);
-}
-
-Tensor BatchNorm::forward(const Tensor& given) {
-  check_axes(given, axes_, axes_ < 3, channels_);
-  Tensor x = four_axes(given);
-  if (!training() && options_.track)
-    return reshape(batch_norm_inference(x, weight_, bias_, running_mean_, running_var_, options_.eps), given.size());
-  BatchNormResult r = batch_norm(x, weight_, bias_, options_.eps);
-  if (training() && options_.track) {
-    NoGrad no_grad;
-    // The running variance is the unbiased one, as in PyTorch.
-    double n = static_cast<double>(x.numel()) / static_cast<double>(channels_);
-    update_running(running_mean_, detach(r.mean), options_.momentum);
-    update_running(running_var_, detach(r.var), options_.momentum, n / (n - 1));
-  }
-  return given.ndim() == x.ndim() ? r.y : reshape(r.y, given.size());
-}
-
-void BatchNorm::reset(uint64_t) {
-  if (weight_) {
-    nn::fill(weight_, 1);
-    nn::fill(bias_, 0);
-  }
-  if (!options_.track) return;
-  nn::fill(running_mean_, 0);
-  nn::fill(running_var_, 1);
-}
-
-std::string BatchNorm::describe() const { return fmt::format("BatchNorm{}d({})", axes_, channels_); }
-
-InstanceNorm::InstanceNorm(int axes, int64_t channels, const BatchNorm::Options& options, Device device, DType dtype)
+ChannelNorm::ChannelNorm(int axes, int64_t channels, const Options& options, Device device, DType dtype)
     : axes_(axes), channels_(channels), options_(options) {
   if (options.affine) {
     CategoryScope parameters(Category::parameter);
@@ -92,6 +50,43 @@ InstanceNorm::InstanceNorm(int axes, int64_t channels, const BatchNorm::Options&
   add_buffer("running_var", running_var_);
 }
 
+void ChannelNorm::reset(uint64_t) {
+  if (weight_) {
+    nn::fill(weight_, 1);
+    nn::fill(bias_, 0);
+  }
+  if (!options_.track) return;
+  nn::fill(running_mean_, 0);
+  nn::fill(running_var_, 1);
+}
+
+void ChannelNorm::track(const Tensor& mean, const Tensor& var, int64_t values) {
+  if (values < 2 && !mean.is_meta())
+    throw Error(fmt::format("{} cannot be trained on a single value a channel: it has no variance", describe()), "use a batch of two samples or more");
+  NoGrad no_grad;
+  const double n = static_cast<double>(values);
+  update_running(running_mean_, mean, options_.momentum);
+  update_running(running_var_, var, options_.momentum, n / (n - 1));
+}
+
+BatchNorm::BatchNorm(int axes, int64_t channels, const Options& options, Device device, DType dtype)
+    : ChannelNorm(axes, channels, options, device, dtype) {}
+
+Tensor BatchNorm::forward(const Tensor& given) {
+  check_axes(given, axes_, axes_ < 3, channels_);
+  Tensor x = four_axes(given);
+  if (!training() && options_.track)
+    return reshape(batch_norm_inference(x, weight_, bias_, running_mean_, running_var_, options_.eps), given.size());
+  BatchNormResult r = batch_norm(x, weight_, bias_, options_.eps);
+  if (training() && options_.track) track(detach(r.mean), detach(r.var), x.numel() / std::max<int64_t>(1, channels_));
+  return given.ndim() == x.ndim() ? r.y : reshape(r.y, given.size());
+}
+
+std::string BatchNorm::describe() const { return fmt::format("BatchNorm{}d({})", axes_, channels_); }
+
+InstanceNorm::InstanceNorm(int axes, int64_t channels, const Options& options, Device device, DType dtype)
+    : ChannelNorm(axes, channels, options, device, dtype) {}
+
 Tensor InstanceNorm::forward(const Tensor& x) {
   check_axes(x, axes_, false, channels_);
   if (!training() && options_.track)
@@ -102,21 +97,9 @@ Tensor InstanceNorm::forward(const Tensor& x) {
     Dims spatial;
     for (int i = 2; i < x.ndim(); ++i) spatial.push_back(i);
     Tensor d = detach(x), m = mean(d, spatial, true), var = mean(mean(square(sub(d, m)), spatial), {0});
-    double n = static_cast<double>(x.numel()) / static_cast<double>(x.size(0) * channels_);
-    update_running(running_mean_, reshape(mean(m, {0}), {channels_}), options_.momentum);
-    update_running(running_var_, var, options_.momentum, n / (n - 1));
+    track(reshape(mean(m, {0}), {channels_}), var, x.numel() / std::max<int64_t>(1, x.size(0) * channels_));
   }
   return y;
-}
-
-void InstanceNorm::reset(uint64_t) {
-  if (weight_) {
-    nn::fill(weight_, 1);
-    nn::fill(bias_, 0);
-  }
-  if (!options_.track) return;
-  nn::fill(running_mean_, 0);
-  nn::fill(running_var_, 1);
 }
 
 std::string InstanceNorm::describe() const { return fmt::format("InstanceNorm{}d({})", axes_, channels_); }

@@ -3,26 +3,36 @@
 
 namespace tenon::nn {
 
-/// Normalises every channel (axis 1): by the batch's statistics in training, by their running means in evaluation (where `track`).
-class BatchNorm : public Module {
+/// What norms over channels (axis 1) have in common: a scale and a shift a channel, and running statistics where they are tracked.
+class ChannelNorm : public Module {
  public:
   struct Options {
     double eps = 1e-5, momentum = 0.1;
     bool affine = true, track = true;
   };
+
+ protected:
+  ChannelNorm(int axes, int64_t channels, const Options& options, Device device, DType dtype);
+  void reset(uint64_t seed) override;
+  /// Moves the running statistics towards those of `values` values; the variance becomes the unbiased one, as in PyTorch. Throws Error
+  /// where a single value has none.
+  void track(const Tensor& mean, const Tensor& var, int64_t values);
+
+  int axes_;
+  int64_t channels_;
+  Options options_;
+  Tensor weight_, bias_, running_mean_, running_var_;
+};
+
+/// Normalises every channel: by the batch's statistics in training, by their running means in evaluation (where `track`).
+class BatchNorm : public ChannelNorm {
+ public:
   /// axes: spatial ones behind the channels (1: [n, c] or [n, c, l]).
   BatchNorm(int axes, int64_t channels, const Options& options, Device device = {}, DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:
   Tensor forward(const Tensor& x) override;
-  void reset(uint64_t seed) override;
-
- private:
-  int axes_;
-  int64_t channels_;
-  Options options_;
-  Tensor weight_, bias_, running_mean_, running_var_;
 };
 
 /// Normalises every channel of [n, c, h, w] or [n, c].
@@ -34,20 +44,13 @@ class BatchNorm2d : public BatchNorm {
 };
 
 /// Normalises every channel of every sample by itself. With `track`, evaluation uses running statistics.
-class InstanceNorm : public Module {
+class InstanceNorm : public ChannelNorm {
  public:
-  InstanceNorm(int axes, int64_t channels, const BatchNorm::Options& options, Device device = {}, DType dtype = DType::f32);
+  InstanceNorm(int axes, int64_t channels, const Options& options, Device device = {}, DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:
   Tensor forward(const Tensor& x) override;
-  void reset(uint64_t seed) override;
-
- private:
-  int axes_;
-  int64_t channels_;
-  BatchNorm::Options options_;
-  Tensor weight_, bias_, running_mean_, running_var_;
 };
 
 /// Normalises the last axes of every sample; with `rms` without taking off the mean (RMSNorm, which has no bias).

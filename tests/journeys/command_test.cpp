@@ -103,6 +103,14 @@ print(len(trace) > 10)
   EXPECT_EQ(o.out, "True\n") << o.err;
 }
 
+TEST_F(Commands, a_broadcast_is_looked_for_where_asked) {
+  const std::string fresh = folder / "broadcast.tenon";
+  ASSERT_EQ(tenon({"new", fresh, "--template", "spirals"}).status, 0);
+  const Outcome o = tenon({"train", fresh, "--max-steps", "2", "--warn-broadcast"});
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(o.out.find("broadcast: every size of a step pairs"), std::string::npos) << o.out;
+}
+
 TEST_F(Commands, a_project_without_runs_can_be_profiled) {
   const std::string fresh = folder / "fresh.tenon";
   ASSERT_EQ(tenon({"new", fresh, "--template", "spirals"}).status, 0);
