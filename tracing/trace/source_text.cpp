@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "tracing/trace/store_file.h"
 
 namespace tenon::trace {
 namespace {
@@ -158,8 +159,9 @@ std::shared_ptr<const SourceText> SourceText::open(const std::string& whole, con
   return text;
 }
 
-std::shared_ptr<const SourceText> SourceText::open_like(const std::string& path, uint64_t bytes) {
+std::shared_ptr<const SourceText> SourceText::open_like(const std::string& path, const FileKey& key, uint64_t bytes) {
   try {
+    if (file_key(path).hash != key.hash) return nullptr;
     auto text = open(path);
     return text->bytes().size() == bytes ? text : nullptr;
   } catch (const Error&) {

@@ -64,6 +64,11 @@ FileKey file_key(const std::string& whole) {
   return key;
 }
 
+bool unchanged(const FileKey& key) {
+  struct stat s {};
+  return stat(split_member(key.path).first.c_str(), &s) == 0 && static_cast<uint64_t>(s.st_size) == key.bytes && s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec == key.changed_ns;
+}
+
 class StoreFile {
  public:
   static void write(const Trace& t, const FileKey& key, const std::string& path) {
@@ -169,6 +174,7 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
   t->source_bytes_ = head.at("source_bytes");
   t->truncated_ = head.at("truncated");
   t->path_ = path;
+  t->key_ = std::make_shared<FileKey>(key);
   t->from_cache_ = true;
 
   Cutter cut{bytes, 16 + length};

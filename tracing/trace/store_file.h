@@ -14,6 +14,8 @@ struct FileKey {
   std::string hash;        ///< SHA-256 of the first and last 64 KiB
 };
 FileKey file_key(const std::string& path);
+/// Whether the file still has the size and the time of its last change; the bytes are not looked at.
+bool unchanged(const FileKey& key);
 
 /// Saves the store of a text of some megabytes or more where cache_path() says, or in the user's cache folder; quietly not at all where neither can be written.
 void save_store(const Trace& trace, const FileKey& key);

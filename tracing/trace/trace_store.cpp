@@ -7,6 +7,7 @@
 
 #include "tracing/trace/scanner.h"
 #include "tracing/trace/source_text.h"
+#include "tracing/trace/store_file.h"
 
 namespace tenon::trace {
 
@@ -173,12 +174,16 @@ std::string Trace::event_text(EventId e) const {
   if (made_arguments_) return made_text(e);
   static std::mutex opening;  // views ask from several threads
   std::lock_guard lock(opening);
-  if (!source_) source_ = SourceText::open_like(path_, source_bytes_);
+  if (key_ && !unchanged(*key_)) {
+    source_ = nullptr;
+    return {};
+  }
+  if (!source_ && key_) source_ = SourceText::open_like(path_, *key_, source_bytes_);
   if (!source_) return {};
   std::string_view text = source_->bytes();
   uint64_t at = columns_.source[e];
   if (at >= text.size() || text[at] != '{') return {};
-  return std::string(object_text(text, at));
+  return std::string(event_extent(text, at));
 }
 
 std::vector<std::pair<std::string, std::string>> arguments(const Trace& trace, EventId e) { return decode_arguments(trace.event_text(e)); }

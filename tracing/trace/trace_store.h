@@ -171,6 +171,7 @@ class Trace {
   int64_t base_ = 0, begin_ = 0, finish_ = 0, rank_ = -1;
   uint64_t source_bytes_ = 0;
   bool truncated_ = false, from_cache_ = false;
+  std::shared_ptr<const struct FileKey> key_;  ///< of the file that was read; null for text in memory
   mutable std::shared_ptr<const class SourceText> source_;
   std::function<std::string(uint64_t number)> made_arguments_;  ///< of a store that was in no file
 
