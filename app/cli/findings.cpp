@@ -59,12 +59,14 @@ int show_finding(const tracing::Finding& f, bool json, const About& about) {
     std::vector<std::vector<std::string>> rows{{}};
     std::vector<bool> right;
     for (const auto& c : t.columns) {
+      if (c.wide) continue;
       rows[0].push_back(c.head);
       right.push_back(c.unit != tracing::Unit::text);
     }
     for (const auto& row : t.rows) {
       auto& cells = rows.emplace_back();
-      for (size_t i = 0; i < row.size(); ++i) cells.push_back(shortened(cell_text(row[i], t.columns[i].unit), 90));
+      for (size_t i = 0; i < row.size(); ++i)
+        if (!t.columns[i].wide) cells.push_back(shortened(cell_text(row[i], t.columns[i].unit), 90));
     }
     print("\n" + table(rows, right));
   }

@@ -1,10 +1,11 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "core/random.h"
 #include "tests/tracing/made_traces.h"
-#include "tracing/analyses/activity.h"
+#include "tracing/analyses/critical_path.h"
 #include "tracing/analyses/ranks.h"
 #include "tracing/trace/trace_reader.h"
 
@@ -91,9 +92,10 @@ TEST(TraceOverlap, CountsWhatIsHidden) {
 TEST(TraceCriticalPath, ItsPiecesAreTheStep) {
   for (const Loop& l : {Loop{.kernel = 90000}, Loop{.op_cpu = 50000, .kernel = 4000}, Loop{.data = 2000000, .sync_each = true}, Loop{.communication = 2000000, .copy = 500000}}) {
     auto t = trace::parse_trace(loop(l));
-    auto work = gpu_work(*t);
+    const GpuTimeline gpu(*t);
+    const CriticalPaths paths(*t, gpu);
     for (const TraceStep& s : trace_steps(*t)) {
-      auto path = critical_path(*t, of_step(*t, work, s), s);
+      auto path = paths.of(step_work(gpu, s));
       ASSERT_FALSE(path.empty());
       EXPECT_EQ(path.front().from, s.start);
       EXPECT_EQ(path.back().to, s.end);
@@ -128,7 +130,7 @@ TEST(TraceDiff, FindsTheCauseOfTwentySlowSteps) {
     EXPECT_NEAR(change, static_cast<double>(extra), 0.02 * static_cast<double>(extra) + 2000) << c;
     EXPECT_NEAR(items, change, 0.01 * change) << c;
     ASSERT_FALSE(f.tables[0].rows.empty());
-    EXPECT_EQ(std::get<std::string>(f.tables[0].rows[0][0]), kernel ? "kernel_" + std::to_string(slowed) : "no op on the CPU") << "case " << c << ": " << f.sentence;
+    EXPECT_EQ(std::get<std::string>(f.tables[0].rows[0][0]), kernel ? fmt::format("aten::op{0} > kernel_{0}", slowed) : slowed ? fmt::format("no op on the CPU, after aten::op{}", slowed - 1) : "no op on the CPU, at the beginning") << "case " << c << ": " << f.sentence;
   }
 }
 

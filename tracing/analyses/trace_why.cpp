@@ -34,10 +34,11 @@ Finding why(const TraceRequest& r) {
   int64_t total = 0, exposed_copies = 0, exposed_communication = 0, compute = 0, data = 0, sync = 0;
   size_t kernels = 0;
   for (const TraceStep& s : steps) {
-    auto mine = of_step(t, work, s);
+    const StepWork step = step_work(work, s);
+    const auto& mine = step.work;
     kernels += mine.size();
-    total += s.end - s.start;
-    Idle i = idle_of(t, mine, host, s, gpu_free_at(t, work, s));
+    total += step.length();
+    Idle i = idle_of(t, step, host);
     idle.host += i.host, idle.data += i.data, idle.sync += i.sync, idle.communication += i.communication, idle.other += i.other, idle.idle += i.idle, idle.busy += i.busy;
     Intervals kernel, copy, communication;
     for (const GpuWork& w : mine) (w.communication ? communication : w.copy ? copy : kernel).emplace_back(w.start, w.end);

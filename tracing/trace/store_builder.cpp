@@ -201,11 +201,21 @@ void StoreBuilder::sort_row(RowData& row) {
       else ends[lane] = std::max(ends[lane], k.start + k.duration);
       continue;
     }
-    while (!ends.empty() && ends.back() <= k.start) ends.pop_back();
     // Two that follow each other may overlap by a rounding error; the second is no part of the first for that.
-    while (!ends.empty() && ends.back() - k.start <= kRounding && ends.back() < k.start + k.duration) ends.pop_back();
+    while (!ends.empty() && !lasts(ends.back(), k)) ends.pop_back();
+    // One that reaches beyond what it began in (ProfilerStep#6 begins in profiler.step(), and outlasts it) is no part of that: it takes the
+    // first free lane below what holds the whole of it, or every such step would lie deeper than the one before.
+    const int64_t end = k.start + k.duration;
+    auto holds = [&](int64_t other) { return lasts(other, k) && end - other <= kRounding; };
+    size_t lane = ends.size();
+    while (lane > 0 && !holds(ends[lane - 1])) --lane;
+    while (lane < ends.size() && lasts(ends[lane], k)) ++lane;
     row.order.push_back(k.index);
-    row.depth.push_back(static_cast<uint16_t>(std::min(ends.size(), kDeepestLane)));
+    row.depth.push_back(static_cast<uint16_t>(std::min(lane, kDeepestLane)));
+    if (lane < ends.size()) {
+      ends[lane] = std::max(ends[lane], end);
+      continue;
+    }
     // Deeper than that, slices share the last lane: no stack of calls is so deep, and what is must not cost a lane each.
     if (ends.size() > kDeepestLane) ends.back() = std::max(ends.back(), k.start + k.duration);
     else ends.push_back(k.start + k.duration);

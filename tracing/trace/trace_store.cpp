@@ -172,6 +172,7 @@ std::string Trace::metadata(std::string_view key) const {
 }
 
 std::string Trace::event_text(EventId e) const {
+  if (made_arguments_) return made_text(e);
   static std::mutex opening;  // views ask from several threads
   std::lock_guard lock(opening);
   if (key_ && !unchanged(*key_)) {
