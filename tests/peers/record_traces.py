@@ -1,8 +1,9 @@
 """Records what torch.profiler makes of small programs, and what torch itself says of them: record_traces.py FOLDER [PROGRAM...]
 
 Needs a torch that has Kineto; nothing else. For each program FOLDER/VERSION-PROGRAM.json.gz is the trace as export_chrome_trace() wrote it, and
-FOLDER/VERSION-PROGRAM.figures.json what the same profile says in memory: key_averages() and the events of each step. The program
-"distributed" leaves a trace for each of its two ranks. tests/tracing/torch_traces_test.cpp holds the reader to these figures.
+FOLDER/VERSION-PROGRAM.figures.json what the same profile says in memory (key_averages(), the lengths of the steps), and what a plain reading of
+the file gives: slices of each category, modules by the parents that Python's functions name, memory. The program "distributed" leaves a trace
+for each of its two ranks. Files in tests/tracing/torch are of this script; tests/tracing/torch_traces_test.cpp holds the reader to them.
 """
 import gzip
 import json
@@ -28,6 +29,18 @@ class Block(nn.Module):
 
     def forward(self, x):
         return x + self.down(torch.relu(self.up(self.norm(x))))
+
+
+class Doubled(torch.autograd.Function):
+    """Ops that lie in an op with Python between."""
+
+    @staticmethod
+    def forward(context, x):
+        return x * 2
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * 2
 
 
 def model(blocks=2):
@@ -59,7 +72,7 @@ def steps():
 def stacks():
     """Python's functions and modules, which with_stack records."""
     torch.manual_seed(2)
-    net = model(2)
+    net = model(1)
     x = torch.randn(4, 16)
     net(x)
     more = {}
@@ -70,7 +83,7 @@ def stacks():
     with profile(activities=[ProfilerActivity.CPU], with_stack=True, with_modules=True, **more) as p:
         with record_function("two passes"):
             net(x)
-            net(x).sum().backward()
+            Doubled.apply(net(x)).sum().backward()
     return p
 
 
@@ -156,16 +169,59 @@ def rank(number, port, folder):
 PROGRAMS = {f.__name__: f for f in (steps, stacks, threads, script, compiled)}
 
 
-def figures(p):
-    """What the profile says of itself: microseconds as torch gives them."""
-    def total(e, what):
-        return getattr(e, what) if hasattr(e, what) else 0
+def modules(events):
+    """Modules by the path of modules around them, as the ids of Python's functions tell it."""
+    functions = {e["args"]["Python id"]: e for e in events if e.get("cat") == "python_function"}
 
+    def around(e):
+        return functions.get(e["args"].get("Python parent id"))
+
+    def outer(e):
+        e = around(e)
+        while e is not None and not e["name"].startswith("nn.Module: "):
+            e = around(e)
+        return e
+
+    def path(e):
+        o = outer(e)
+        return (path(o) + "/" if o else "") + e["name"][len("nn.Module: "):]
+
+    def ns(e):
+        return round(e["dur"] * 1000)
+
+    found = {}
+    for e in functions.values():
+        if not e["name"].startswith("nn.Module: "):
+            continue
+        m = found.setdefault(path(e), {"calls": 0, "total_ns": 0, "self_ns": 0})
+        m["calls"] += 1
+        m["total_ns"] += ns(e)
+        m["self_ns"] += ns(e)
+        if outer(e) is not None:
+            found.setdefault(path(outer(e)), {"calls": 0, "total_ns": 0, "self_ns": 0})["self_ns"] -= ns(e)
+    return found
+
+
+def figures(p, text):
+    """What the profile says of itself, microseconds as torch gives them, and what the file says when it is read plainly."""
+    # Some versions write names that were overwritten meanwhile: bytes that are no UTF-8, control characters.
+    events = json.loads(text.decode(errors="replace"), strict=False)["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X"]
+    memory = [e["args"] for e in events if e["name"] == "[memory]"]
     averages = p.key_averages()
-    events = p.events()
-    ops = [{"name": a.key, "calls": a.count, "self_us": a.self_cpu_time_total, "total_us": a.cpu_time_total, "self_bytes": total(a, "self_cpu_memory_usage")} for a in averages]
-    return {"torch": torch.__version__, "events": len(events), "ops": sorted(ops, key=lambda o: o["name"]),
-            "steps": [{"name": e.name, "us": e.time_range.elapsed_us()} for e in events if e.name.startswith("ProfilerStep#")]}
+    return {
+        "torch": torch.__version__,
+        "whole_microseconds": all(float(e["dur"]).is_integer() for e in slices),
+        "ops": sorted([a.key, a.count, a.self_cpu_time_total, a.cpu_time_total] for a in averages),
+        "ends_elsewhere": sorted({e.name for e in p.events() if e.is_async}),
+        "python_is_nested": any(getattr(e, "is_python_function", False) for e in p.events()),
+        "steps": sorted(round(e.time_range.elapsed_us() * 1000) for e in p.events() if e.name.startswith("ProfilerStep")),
+        "categories": sorted([c, sum(e.get("cat") == c for e in slices), sum(round(e["dur"] * 1000) for e in slices if e.get("cat") == c)] for c in {e["cat"] for e in slices}),
+        "modules": modules(slices),
+        "memory": {"events": len(memory), "bytes": sum(m["Bytes"] for m in memory), "taken": sum(max(0, m["Bytes"]) for m in memory),
+                   "peak": max((m["Total Allocated"] for m in memory), default=0), "bytes_of_torch": sum(a.self_cpu_memory_usage for a in averages)},
+        "forward_backward": sum(e["ph"] == "s" and e.get("cat") == "fwdbwd" for e in events),
+    }
 
 
 def write(p, folder, name):
@@ -177,7 +233,7 @@ def write(p, folder, name):
     with open(path + ".json.gz", "wb") as f, gzip.GzipFile("", "wb", 9, f, 0) as z:
         z.write(text)
     with open(path + ".figures.json", "w") as f:
-        json.dump(figures(p), f, indent=0)
+        f.write("{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in figures(p, text).items()) + "}\n")
     print(path, len(text), os.path.getsize(path + ".json.gz"))
 
 

@@ -132,10 +132,13 @@ class Reader {
     return last_row_ = it->second;
   }
 
-  uint32_t name_of(const RawEvent::Text& t) {
-    uint32_t n = part_.names.of(t.raw);
-    if (n >= part_.name_uses.size()) part_.name_uses.resize(n + 1);
-    ++part_.name_uses[n];
+  uint32_t name_of(const RawEvent& e) {
+    uint32_t n = part_.names.of(e.name.raw);
+    if (n >= part_.name_uses.size()) {
+      part_.name_uses.resize(n + 1);
+      part_.name_uses[n].first = e.at;
+    }
+    ++part_.name_uses[n].count;
     return n;
   }
 
@@ -154,7 +157,7 @@ class Reader {
                                 : e.pid.raw == "CPU functions"  ? std::string_view("Operator")
                                 : e.pid.raw == "CUDA functions" ? std::string_view("Kernel")
                                                                 : std::string_view();
-    list.push_back({e.ts, duration, e.at, name_of(e.name), category_of(category), flags, phase});
+    list.push_back({e.ts, duration, e.at, name_of(e), category_of(category), flags, phase});
     ++part_.events;
   }
 
@@ -246,7 +249,7 @@ class Reader {
         auto [own, everywhere] = identity(e);
         std::string id = std::string(e.cat.raw) + '\0' + own + (e.phase == 'b' || e.phase == 'e' ? '\0' + std::string(e.name.raw) : "");
         std::string tid = "async " + std::string(e.cat.raw);
-        part_.asyncs.push_back({e.ts, e.at, row_of(e.pid.raw, part_.row_texts[part_.row_texts.own(tid)]), name_of(e.name), part_.flow_ids.own(id),
+        part_.asyncs.push_back({e.ts, e.at, row_of(e.pid.raw, part_.row_texts[part_.row_texts.own(tid)]), name_of(e), part_.flow_ids.own(id),
                                 category_of(e.cat.raw), phase, everywhere});
         ++part_.events;
         return;

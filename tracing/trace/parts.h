@@ -91,7 +91,11 @@ struct Part {
   std::vector<CounterPoint> counters;
   std::vector<MemoryEvent> memory;
   std::vector<RowName> row_names;
-  std::vector<uint32_t> name_uses;
+  struct Use {
+    uint32_t count = 0;
+    uint64_t first = 0;  ///< byte of the first event that has the name
+  };
+  std::vector<Use> name_uses;
   std::vector<AsyncEnd> asyncs;
   Mended mended;
   uint64_t events = 0;

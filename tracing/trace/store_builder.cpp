@@ -40,9 +40,9 @@ void StoreBuilder::number_texts() {
         continue;
       }
       Mended once;
-      names.push_back(names_.own(unescape(raw, &once, p.begin)));
+      names.push_back(names_.own(unescape(raw, &once, p.name_uses[i].first)));
       for (int m = 0; m < kMends; ++m)
-        for (uint64_t k = 0; once.count[m] && k < p.name_uses[i]; ++k) mended_.add(static_cast<Mend>(m), once.first[m]);
+        for (uint64_t k = 0; once.count[m] && k < p.name_uses[i].count; ++k) mended_.add(static_cast<Mend>(m), once.first[m]);
     }
     auto& categories = category_map_.emplace_back();
     for (std::string_view raw : p.categories.texts()) categories.push_back(categories_.own(unescape(raw)));

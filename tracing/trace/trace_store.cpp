@@ -20,7 +20,8 @@ const char* name(Kind k) {
 std::string Row::label() const {
   std::string p = process.empty() ? pid : process, t = thread.empty() ? tid : thread;
   if (gpu && thread.empty()) t = "stream " + tid;
-  return p.empty() ? t : p + " / " + t;
+  if (p.empty()) return t.empty() ? "(no thread)" : t;
+  return p + " / " + t;
 }
 
 std::string_view Trace::text(uint32_t name) const {
