@@ -357,8 +357,11 @@ void StoreBuilder::gather_counters() {
   for (const MemoryEvent& m : out_->memory_list_) bytes += m.bytes < 0 ? -static_cast<__int128>(m.bytes) : m.bytes;
   // As with durations: sums of them must be numbers.
   const int64_t largest = bytes > INT64_MAX / 4 ? INT64_MAX / 4 / static_cast<int64_t>(out_->memory_list_.size()) : INT64_MAX / 4;
-  for (MemoryEvent& m : out_->memory_list_)
+  for (MemoryEvent& m : out_->memory_list_) {
     if (m.bytes > largest || m.bytes < -largest) mended_.add(Mend::bad_number, 0), m.bytes = 0;
+    for (int64_t* total : {&m.allocated, &m.reserved})
+      if (*total > INT64_MAX / 4 || *total < -1) mended_.add(Mend::bad_number, 0), *total = -1;
+  }
   std::stable_sort(out_->memory_list_.begin(), out_->memory_list_.end(), [](const MemoryEvent& a, const MemoryEvent& b) { return a.time < b.time; });
   out_->memory_ = out_->memory_list_;
 }

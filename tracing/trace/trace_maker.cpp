@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tracing/trace/source_text.h"
 #include "tracing/trace/store_builder.h"
 
 namespace tenon::trace {
@@ -52,7 +53,7 @@ std::shared_ptr<const Trace> TraceMaker::finish(std::string process, std::vector
   outline.metadata = std::move(metadata);
   std::vector<Part> parts;
   parts.push_back(std::move(part_));
-  auto trace = StoreBuilder(std::move(parts)).build(outline, 0);
+  auto trace = StoreBuilder(std::move(parts)).build(outline, *SourceText::of(""));
   trace->made_arguments_ = std::move(arguments);
   return trace;
 }
