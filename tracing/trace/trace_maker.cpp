@@ -42,7 +42,7 @@ uint32_t TraceMaker::row(int64_t number, std::string_view name) {
 void TraceMaker::slice(uint32_t row, std::string_view category, std::string_view name, int64_t start_ns, int64_t duration_ns, uint64_t number) {
   const uint32_t text = part_.names.own(escaped(name));
   part_.name_uses.resize(part_.names.size());
-  ++part_.name_uses[text];
+  ++part_.name_uses[text].count;
   part_.rows[row].push_back({start_ns, duration_ns, number, text, static_cast<uint16_t>(part_.categories.own(escaped(category))), 0, 'X'});
   ++part_.events;
 }
