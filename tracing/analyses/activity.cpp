@@ -143,6 +143,7 @@ Idle idle_of(const Trace& t, const StepWork& step, const HostWork& host) {
     idle.sync += length(sync);
     // A wait that ends in communication was for the other ranks' sake only if the call was already there.
     idle.host += length(rest);
+    idle.python += length(difference(rest, host.ops));
     (communicates ? idle.communication : idle.other) += to - until;
   }
   return idle;

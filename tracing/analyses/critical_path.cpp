@@ -77,25 +77,49 @@ class ThreadBackwards {
 
 }  // namespace
 
-CriticalPaths::CriticalPaths(const Trace& t, const GpuTimeline& gpu) : trace_(t), gpu_(gpu), names_(t), by_end_of_row_(t.rows().size()), waits_of_row_(t.rows().size()) {
+CriticalPaths::CriticalPaths(const Trace& t, const GpuTimeline& gpu) : trace_(t), gpu_(gpu), names_(t), by_end_of_row_(t.rows().size()), waits_of_row_(t.rows().size()), work_of_row_(t.rows().size()) {
   for (uint32_t i = 0; i < gpu.size(); ++i)
     if (gpu[i].end > gpu[i].start) by_end_.push_back(i);  // what took no time can be nobody's reason
   std::stable_sort(by_end_.begin(), by_end_.end(), [&](uint32_t a, uint32_t b) { return gpu[a].end < gpu[b].end; });
   for (uint32_t i : by_end_) by_end_of_row_[gpu[i].row].push_back(i);
-  std::vector<bool> ops(t.rows().size()), backward(t.rows().size());
-  const uint32_t wait_event = t.find_name("Stream Wait Event");
-  for (const Lane& lane : t.lanes())
+  gather_waits();
+  gather_threads();
+}
+
+void CriticalPaths::gather_waits() {
+  const uint32_t wait_event = trace_.find_name("Stream Wait Event");
+  if (wait_event == kNone) return;
+  for (const Lane& lane : trace_.lanes())
+    for (EventId e = lane.begin; e < lane.end; ++e)
+      if (trace_.columns().name[e] == wait_event && trace_.kind(e) == Kind::gpu_sync) waits_of_row_[lane.row].push_back(e);
+  for (auto& list : waits_of_row_) std::sort(list.begin(), list.end(), [&](EventId a, EventId b) { return std::pair(trace_.start(a), a) < std::pair(trace_.start(b), b); });
+}
+
+void CriticalPaths::gather_threads() {
+  const std::vector<EventId> parent = parents(trace_);
+  std::vector<bool> within(trace_.size()), ops(trace_.rows().size()), backward(trace_.rows().size());  // within: work around it
+  for (const Lane& lane : trace_.lanes()) {
+    if (trace_.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
-      const Kind k = t.kind(e);
-      if (k == Kind::cpu_op) {
+      const bool work = is_work(e);
+      if (trace_.kind(e) == Kind::cpu_op) {
         ops[lane.row] = true;
         if (names_.backward(e)) backward[lane.row] = true;
-      } else if (k == Kind::gpu_sync && t.columns().name[e] == wait_event) {
-        waits_of_row_[lane.row].push_back(e);
       }
+      within[e] = work || (parent[e] != kNone && within[parent[e]]);
+      if (work && trace_.duration(e) > 0 && (parent[e] == kNone || !within[parent[e]])) work_of_row_[lane.row].push_back({trace_.start(e), trace_.end(e), e});
     }
-  for (auto& list : waits_of_row_) std::sort(list.begin(), list.end(), [&](EventId a, EventId b) { return std::pair(t.start(a), a) < std::pair(t.start(b), b); });
-  for (uint32_t r = 0; r < t.rows().size(); ++r) {
+  }
+  for (auto& list : work_of_row_) {
+    std::sort(list.begin(), list.end(), [](const Stretch& a, const Stretch& b) { return std::pair(a.from, a.event) < std::pair(b.from, b.event); });
+    size_t kept = 0;
+    for (const Stretch& s : list) {
+      if (kept && s.to <= list[kept - 1].to) continue;
+      list[kept++] = {kept > 1 ? std::max(s.from, list[kept - 2].to) : s.from, s.to, s.event};
+    }
+    list.resize(kept);
+  }
+  for (uint32_t r = 0; r < trace_.rows().size(); ++r) {
     if (ops[r]) op_rows_.push_back(r);
     if (backward[r]) backward_rows_.push_back(r);
   }
@@ -165,6 +189,7 @@ class BackwardWalk {
     if (from >= now_) return;
     path_.push_back({from, now_, e, what, after});
     now_ = from;
+    hops_ = 0;
   }
 
   void on_gpu() {
@@ -195,32 +220,41 @@ class BackwardWalk {
         return;
       }
     }
-    const What what = s.event == kNone ? What::nothing : What::cpu;
-    if (!p_.is_work(s.event)) {
-      auto [other, reached] = worked_last(s);
-      if (other != row_) {
-        back_to(reached, what, s.event, s.before);
-        row_ = other;
+    // A hop that takes no time may not lead to another for ever.
+    if (!p_.is_work(s.event) && hops_ <= threads_.size()) {
+      const Elsewhere other = worked_last(s);
+      if (other.row != row_) {
+        // The step's own thread is the one whose time it is from there to here; it tells that itself, frame by frame.
+        if (row_ == step_.step.row) back_to(other.reached, s.event == kNone ? What::nothing : What::cpu, s.event, other.before);
+        row_ = other.row;
+        ++hops_;
         return;
       }
     }
-    back_to(s.since, what, s.event, s.before);
+    back_to(s.since, s.event == kNone ? What::nothing : What::cpu, s.event, s.before);
   }
 
-  /// The thread on which an op ended last of those this one may have waited for, and when: later than `since`, or this thread itself.
-  std::pair<uint32_t, int64_t> worked_last(const Standing& s) {
-    std::pair<uint32_t, int64_t> best{row_, s.since};
+  /// A thread on which an op ended, when and which.
+  struct Elsewhere {
+    uint32_t row;
+    int64_t reached;
+    EventId before;
+  };
+  /// Where an op ended last of the threads this one may have waited for, later than it did anything itself; or this thread.
+  Elsewhere worked_last(const Standing& s) {
+    Elsewhere best{row_, s.since, kNone};
     auto look = [&](uint32_t row) {
-      if (row == row_) return;
-      const Standing there = thread(row).before(now_);
-      const int64_t reached = p_.is_work(there.event) ? now_ : p_.is_work(there.before) ? there.since : INT64_MIN;
-      if (reached > best.second) best = {row, reached};
+      const auto& work = p_.work_of_row_[row];
+      auto after = std::partition_point(work.begin(), work.end(), [&](const CriticalPaths::Stretch& w) { return w.from < now_; });
+      if (row == row_ || after == work.begin()) return;
+      const int64_t reached = std::min((after - 1)->to, now_);
+      if (reached > best.reached) best = {row, reached, (after - 1)->event};
     };
     if (row_ != step_.step.row) look(step_.step.row);
     const bool anyone = s.event != kNone && p_.names_.waiting_frame(s.event);
     for (uint32_t row : anyone ? p_.op_rows_ : p_.backward_rows_) look(row);
     // A thread that had not begun was begun by the step's own.
-    if (best.first == row_ && s.event == kNone && s.since == INT64_MIN && row_ != step_.step.row) best = {step_.step.row, now_};
+    if (best.row == row_ && s.event == kNone && s.since == INT64_MIN && row_ != step_.step.row) best.row = step_.step.row, best.reached = now_;
     return best;
   }
 
@@ -235,6 +269,7 @@ class BackwardWalk {
   int64_t now_;
   uint32_t row_;
   const GpuWork* gpu_ = nullptr;
+  size_t hops_ = 0;  ///< since the path last went back in time
   std::vector<std::unique_ptr<ThreadBackwards>> threads_;
   std::vector<PathPiece> path_;
 };

@@ -33,9 +33,17 @@ class CriticalPaths {
 
  private:
   friend class BackwardWalk;
+  void gather_waits();
+  void gather_threads();
   bool is_work(trace::EventId e) const;
   const GpuWork* last_ended(const std::vector<uint32_t>& order, int64_t time) const;
   const GpuWork* awaited(const GpuWork& work, const GpuWork* before) const;
+
+  /// An outermost op or call of a thread.
+  struct Stretch {
+    int64_t from, to;
+    trace::EventId event;
+  };
 
   const trace::Trace& trace_;
   const GpuTimeline& gpu_;
@@ -43,6 +51,7 @@ class CriticalPaths {
   std::vector<uint32_t> by_end_;                       ///< places in the timeline, by end
   std::vector<std::vector<uint32_t>> by_end_of_row_;   ///< the same for each stream
   std::vector<std::vector<trace::EventId>> waits_of_row_;  ///< recorded waits of a stream for another, by time
+  std::vector<std::vector<Stretch>> work_of_row_;      ///< of threads of the CPU, by time
   std::vector<uint32_t> backward_rows_, op_rows_;      ///< threads of the CPU that run backward; that run ops at all
 };
 

@@ -27,7 +27,7 @@ class Gatherer {
       for (const GpuWork& w : work.work) add({calls_.of_gpu(w.event, w.launch), kNone, What::gpu}, w.end - w.start);
       for (const PathPiece& p : paths.of(work)) sums_.parts[key(paths, p)].path += static_cast<double>(p.to - p.from);
     }
-    gather_working();
+    gather_backward();
     for (uint32_t l = 0; l < t_.lanes().size(); ++l)
       if (!t_.rows()[t_.lanes()[l].row].gpu) gather_lane(l);
     sums_.steps = steps_.size();
@@ -77,46 +77,74 @@ class Gatherer {
     return in(last_step_);
   }
 
-  /// When ops ran on the step's thread and backward on which: on other threads that time is no gap, they wait for it.
-  void gather_working() {
-    std::vector<Intervals> rows(t_.rows().size());
+  /// A stretch in which autograd's thread works for the step's own, which waits; and what it did last.
+  struct BackwardRun {
+    int64_t from, to;
+    EventId last;
+  };
+  void gather_backward() {
+    if (steps_.empty()) return;
+    Intervals own_ops;
+    std::vector<std::vector<EventId>> nodes(t_.rows().size());
     for (const Lane& lane : t_.lanes())
-      for (EventId e = lane.begin; e < lane.end; ++e)
-        if (t_.kind(e) == Kind::cpu_op && (names_.backward(e) || (!steps_.empty() && lane.row == steps_[0].row))) rows[lane.row].emplace_back(t_.start(e), t_.end(e));
-    for (uint32_t r = 0; r < rows.size(); ++r)
-      if (!rows[r].empty()) working_.emplace_back(r, merged(std::move(rows[r])));
+      for (EventId e = lane.begin; e < lane.end; ++e) {
+        if (t_.kind(e) != Kind::cpu_op) continue;
+        if (lane.row == steps_[0].row) own_ops.emplace_back(t_.start(e), t_.end(e));
+        else if (names_.backward(e)) nodes[lane.row].push_back(e);
+      }
+    own_ops = merged(std::move(own_ops));
+    for (auto& list : nodes) {
+      std::sort(list.begin(), list.end(), [&](EventId a, EventId b) { return std::pair(t_.start(a), a) < std::pair(t_.start(b), b); });
+      for (EventId e : list) {
+        if (!runs_.empty() && t_.start(e) >= runs_.back().from && counts(t_.start(e)) && counts(runs_.back().from) && clipped(own_ops, runs_.back().to, t_.start(e)).empty()) {
+          BackwardRun& run = runs_.back();
+          if (t_.start(e) > run.to) add({0, after(run.last), What::gap}, t_.start(e) - run.to);
+          if (t_.end(e) > run.to) run.to = t_.end(e), run.last = e;
+        } else if (t_.duration(e) > 0) {
+          runs_.push_back({t_.start(e), t_.end(e), e});
+        }
+      }
+    }
+    std::sort(runs_.begin(), runs_.end(), [](const BackwardRun& a, const BackwardRun& b) { return a.from < b.from; });
   }
-  void gap(uint32_t row, EventId around_it, EventId before, int64_t from, int64_t to) {
-    if (from >= to || !counts(from)) return;
-    int64_t waited = 0;
-    for (const auto& [r, when] : working_)
-      if (r != row) waited += length(clipped(when, from, to));
-    add({calls_.within(around_it), after(before), What::gap}, std::max<int64_t>(0, to - from - waited));
+  /// Time of an event's own, beside what it calls and what it waits for on autograd's thread. Returns how long it is.
+  int64_t gap(EventId around_it, EventId before, int64_t from, int64_t to, bool named, bool waits) {
+    int64_t own = 0;
+    auto part = [&](int64_t end) {
+      if (end <= from) return;
+      own += end - from;
+      if (named && counts(from)) add({calls_.within(around_it), after(before), What::gap}, end - from);
+    };
+    if (waits)
+      for (auto run = std::partition_point(runs_.begin(), runs_.end(), [&](const BackwardRun& r) { return r.to <= from; }); run != runs_.end() && run->from < to; ++run) {
+        part(run->from);
+        if (run->to > from) from = run->to, before = run->last;
+      }
+    part(to);
+    return own;
   }
 
   /// Own time of the events of a lane, found from those of the lane below.
   void gather_lane(uint32_t l) {
     const Lane& lane = t_.lanes()[l];
-    const bool deeper = l + 1 < t_.lanes().size() && t_.lanes()[l + 1].row == lane.row;
+    const bool deeper = l + 1 < t_.lanes().size() && t_.lanes()[l + 1].row == lane.row, waits = !steps_.empty() && lane.row == steps_[0].row;
     EventId c = deeper ? t_.lanes()[l + 1].begin : 0;
     const EventId c_end = deeper ? t_.lanes()[l + 1].end : 0;
     for (EventId e = lane.begin; e < lane.end; ++e) {
-      // Autograd's thread has nothing around its ops.
-      if (lane.depth == 0 && e > lane.begin && names_.backward(e) && names_.backward(e - 1)) gap(lane.row, kNone, e - 1, t_.end(e - 1), t_.start(e));
-      const bool gaps = around(e), mine = t_.duration(e) > 0 && counts(t_.start(e));
-      int64_t own = t_.duration(e), reached = t_.start(e);
+      const bool named = around(e), mine = t_.duration(e) > 0 && counts(t_.start(e)), may_wait = waits && (named || t_.kind(e) == Kind::python || t_.kind(e) == Kind::annotation);
+      int64_t own = 0, reached = t_.start(e);
       EventId before = kNone;
       while (c < c_end && (parent_[c] == kNone || parent_[c] < e)) ++c;
       for (; c < c_end && parent_[c] == e; ++c) {
         if (t_.duration(c) == 0) continue;
-        own -= std::min(t_.end(c), t_.end(e)) - t_.start(c);
-        if (gaps) gap(lane.row, e, before, reached, t_.start(c));
+        own += gap(e, before, reached, t_.start(c), named, may_wait);
         reached = std::max(reached, t_.end(c));
         before = c;
       }
-      if (gaps) gap(lane.row, e, before, reached, t_.end(e));
-      else if (mine && names_.waits(e)) add({calls_.of(e), kNone, What::wait}, 0);
-      else if (mine && t_.kind(e) != Kind::instant && t_.kind(e) != Kind::async) add({calls_.of(e), kNone, What::cpu}, std::max<int64_t>(0, own));
+      own += gap(e, before, reached, t_.end(e), named, may_wait);
+      if (named || !mine) continue;
+      if (names_.waits(e)) add({calls_.of(e), kNone, What::wait}, 0);
+      else if (t_.kind(e) != Kind::instant && t_.kind(e) != Kind::async) add({calls_.of(e), kNone, What::cpu}, own);
     }
   }
 
@@ -127,7 +155,7 @@ class Gatherer {
   CallPaths calls_;
   const std::vector<TraceStep>& steps_;
   std::vector<uint32_t> after_;  ///< by name of the trace
-  std::vector<std::pair<uint32_t, Intervals>> working_;  ///< by thread
+  std::vector<BackwardRun> runs_;  ///< by time
   size_t last_step_ = 0;
   StepSums sums_;
 };
