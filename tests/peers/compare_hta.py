@@ -41,11 +41,13 @@ class Rank:
         self.cpu += dur
         return self.correlation
 
-    def run(self, cat, name, stream, dur, correlation, not_before=0, **args):
-        start = max(self.cpu + 3, self.free.get(stream, 0) + self.random.choice((0, 1, 2)), not_before)
-        self.slice(cat, name, stream, start, dur, **{"External id": self.external, "correlation": correlation, "device": self.number, "context": 1, "stream": stream}, **args)
+    def run(self, cat, name, stream, dur, correlation):
+        start = max(self.cpu + 3, self.free.get(stream, 0) + self.random.choice((0, 1, 2)))
+        self.slice(cat, name, stream, start, dur, **{"External id": self.external}, **self.on(stream, correlation))
         self.free[stream] = start + dur
-        return start
+
+    def on(self, stream, correlation):
+        return {"correlation": correlation, "device": self.number, "context": 1, "stream": stream}
 
     def op(self, name, kernel, dur, cat="kernel", stream=7, call="cudaLaunchKernel"):
         self.external += 1
@@ -61,7 +63,7 @@ class Rank:
         told = self.call("cudaStreamWaitEvent", 2)
         self.free[waiting] = max(self.free.get(waiting, 0), self.free.get(awaited, 0))
         if self.syncs:
-            self.slice("cuda_sync", "Stream Wait Event", waiting, self.cpu - 1, 1, correlation=told, stream=waiting, device=self.number, context=1, cuda_sync_kind="Stream Wait Event",
+            self.slice("cuda_sync", "Stream Wait Event", waiting, self.cpu - 1, 1, **self.on(waiting, told), cuda_sync_kind="Stream Wait Event",
                        wait_on_stream=awaited, wait_on_cuda_event_record_corr_id=record, wait_on_cuda_event_id=record)
 
     def begin_collective(self, dur):
@@ -75,7 +77,7 @@ class Rank:
     def end_collective(self, start, end):
         begin, correlation, mine, _ = self.pending
         self.slice("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 20, start, end - start,
-                   **{"External id": mine, "correlation": correlation, "device": self.number, "context": 1, "stream": 20})
+                   **{"External id": mine}, **self.on(20, correlation))
         self.free[20] = end
         self.cpu += 4
         self.slice("cpu_op", "record_param_comms", self.pid, begin, self.cpu - begin, **{"External id": mine, "Ev Idx": mine})
@@ -84,18 +86,19 @@ class Rank:
         begin, until = self.cpu, max(self.cpu, self.free[7]) + 4
         correlation = self.call("cudaStreamSynchronize", until - begin)
         if self.syncs:
-            self.slice("cuda_sync", "Stream Sync", 7, begin + 1, until - begin - 2, correlation=correlation, stream=7, device=self.number, context=1, cuda_sync_kind="Stream Sync")
+            self.slice("cuda_sync", "Stream Sync", 7, begin + 1, until - begin - 2, **self.on(7, correlation), cuda_sync_kind="Stream Sync")
         self.cpu += 6
 
     def text(self):
         m = [{"ph": "M", "name": "process_name", "pid": self.pid, "tid": 0, "ts": 0, "args": {"name": "python"}}]
-        return json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": self.number, "name": "NVIDIA H100"}], "distributedInfo": {"backend": "nccl", "rank": self.number, "world_size": 2},
-                           "traceEvents": m + self.events})
+        job = {"backend": "nccl", "rank": self.number, "world_size": 2}
+        return json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": self.number, "name": "NVIDIA H100"}], "distributedInfo": job, "traceEvents": m + self.events})
 
 
 def train(steps, syncs, one_stream=False):
     ranks = [Rank(r, syncs) for r in range(2)]
-    gemm, add, relu = "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n", "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)", "void relu_kernel<float>(float*)"
+    gemm, relu = "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n", "void relu_kernel<float>(float*)"
+    add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
     for step in range(steps):
         begins = [r.cpu for r in ranks]
         for r in ranks:
@@ -174,18 +177,19 @@ def kernels_and_breakdowns(ranks, folder):
                 compare(f"kernels: {row['name'][:38]} {column}", row[column], ours[row["name"]][key] / 1000)
         compare("kernels: names", len(theirs), len(ours))
         steps, idle = tenon("steps", file)["steps"], tenon("idle", file)
-        compare("temporal: GPU busy, us", temporal.loc[rank]["kernel_time(us)"] - temporal.loc[rank]["idle_time(us)"], sum(s["gpu_busy_ns"] for s in steps) / 1000)
-        compare("temporal: idle, us", temporal.loc[rank]["idle_time(us)"], idle["idle_ns"] / 1000, False, "ours from the first step's begin to the last one's end, not from kernel to kernel")
+        of_rank = temporal.loc[rank]
+        compare("temporal: GPU busy, us", of_rank["kernel_time(us)"] - of_rank["idle_time(us)"], sum(s["gpu_busy_ns"] for s in steps) / 1000)
+        compare("temporal: idle, us", of_rank["idle_time(us)"], idle["idle_ns"] / 1000, False, "ours from the first step's begin to the last one's end")
         overlap = tenon("overlap", file)
         overlaps.append(overlap["ranks"][0])
-        compare("temporal: compute, us", temporal.loc[rank]["compute_time(us)"], overlap["ranks"][0]["compute_ns"] / 1000)
+        compare("temporal: compute, us", of_rank["compute_time(us)"], overlap["ranks"][0]["compute_ns"] / 1000)
         if overlap["ranks"][0]["communication_ns"]:
             compare("overlap: communication hidden, %", hidden.loc[rank]["comp_comm_overlap_pctg"], round(100 * overlap["ranks"][0]["overlap_share"], 2))
         launch, stats = tenon("launch", file), launches[rank]
         compare("launch: calls linked with their work", len(stats), launch["launches"])
-        compare("launch: median length of a call, us", stats["cpu_duration"].median(), launch["median_call_ns"] / 1000, False, "ours is the lower of two middle ones")
+        compare("launch: median length of a call, us", stats["cpu_duration"].median(), launch["median_call_ns"] / 1000, False, "ours the lower of two")
         compare("launch: work shorter than its call", int((stats["gpu_duration"] < stats["cpu_duration"]).sum()), launch["shorter_than_call"])
-        compare("launch: median delay, us", stats["launch_delay"].median(), launch["median_delay_ns"] / 1000, False, "HTA from the call's end, ours from its begin")
+        compare("launch: median delay, us", stats["launch_delay"].median(), launch["median_delay_ns"] / 1000, False, "HTA from the call's end, ours its begin")
     exposed = sum(v for k, v in both.items() if k in ("COMMUNICATION", "COMMUNICATION overlapping MEMORY"))
     compare("kernel types: communication without computation, us", exposed, sum(o["exposed_ns"] for o in overlaps) / 1000)
 
@@ -204,7 +208,8 @@ def one_stream(ranks, folder):
         ours = tenon("idle", file)
         compare(f"idle: rank {rank}, gaps between kernels, us", idle["idle_time"].sum(), ours["idle_ns"] / 1000 - edges + between)
         host = idle[idle["idle_category"] == "host_wait"]["idle_time"].sum()
-        compare(f"idle: rank {rank}, waiting for the CPU, us", host, (ours["host_ns"] + ours["sync_ns"] + ours["data_ns"]) / 1000, False, "HTA the whole gap where the call came after it began, ours until the call is done")
+        waits = (ours["host_ns"] + ours["sync_ns"] + ours["data_ns"]) / 1000
+        compare(f"idle: rank {rank}, waiting for the CPU, us", host, waits, False, "HTA the whole gap if the call came after its begin, ours until the call is done")
         queue = hta.get_queue_length_summary(ranks=[rank])
         compare(f"queue: rank {rank}, longest", float(queue[("queue_length", "max")].max()), tenon("launch", file)["queue_max"])
 
@@ -223,9 +228,11 @@ def critical_path(ranks, folder):
     gpu["compute"] = ours["gpu_ns"] / 1000 - gpu["communication"]
     for kind, time_us in gpu.items():
         compare(f"critical path: {kind} on the GPU, us", by.get(f"gpu_{kind}_bound", 0), time_us)
-    compare("critical path: between kernels, us", by.get("gpu_kernel_kernel_overhead", 0), path.get("between two kernels", 0), False, "HTA gives no time to one stream's wait for another")
-    compare("critical path: from launch to start, us", by.get("gpu_kernel_launch_overhead", 0), path.get("between launch and start", 0), False, "HTA from the call's begin, ours from its end")
-    compare("critical path: on the CPU, us", by.get("cpu_bound", 0), sum(v for k, v in path.items() if "(CPU)" in k or "(waiting)" in k or k == "no op on the CPU"), False, "HTA leaves out what lies between ops, and calls that launch")
+    between, launch = path.get("between two kernels", 0), path.get("between launch and start", 0)
+    compare("critical path: between kernels, us", by.get("gpu_kernel_kernel_overhead", 0), between, False, "HTA gives no time to one stream's wait for another")
+    compare("critical path: from launch to start, us", by.get("gpu_kernel_launch_overhead", 0), launch, False, "HTA from the call's begin, ours from its end")
+    cpu = ours["total_ns"] / 1000 - sum(gpu.values()) - between - launch
+    compare("critical path: on the CPU, us", by.get("cpu_bound", 0), cpu, False, "HTA leaves out what lies between ops, and calls that launch")
     compare("critical path: whole, us", table.duration.sum(), ours["total_ns"] / 1000, False, "ours is the step's length")
 
 
@@ -250,7 +257,8 @@ def big(path):
         os.execv(arguments.tenon, [arguments.tenon, "trace", "kernels", path, "--no-cache"])
 
     (hta_s, hta_bytes), (ours_s, ours_bytes) = child(by_hta), min(child(by_tenon) for _ in range(3))
-    print(json.dumps({"bytes": os.path.getsize(path), "hta_seconds": round(hta_s, 2), "hta_memory": hta_bytes, "tenon_seconds": round(ours_s, 3), "tenon_memory": ours_bytes}), flush=True)
+    row = {"bytes": os.path.getsize(path), "hta_seconds": round(hta_s, 2), "hta_memory": hta_bytes, "tenon_seconds": round(ours_s, 3), "tenon_memory": ours_bytes}
+    print(json.dumps(row), flush=True)
 
 
 parser = argparse.ArgumentParser()
