@@ -151,20 +151,18 @@ const GpuWork* CriticalPaths::awaited(const GpuWork& w, const GpuWork* before) c
   auto wait = std::upper_bound(waits.begin(), waits.end(), called, [&](int64_t v, EventId e) { return v < trace_.start(e); });
   if (wait != waits.begin()) {
     const EventId told = *(wait - 1);
-    const bool for_this = !before || before->launch == kNone || trace_.start(told) >= trace_.start(before->launch);
-    if (!for_this) return nullptr;
+    if (before && before->launch != kNone && trace_.start(told) < trace_.start(before->launch)) return nullptr;  // held back the one before
     const std::string stream = argument(trace_, told, "wait_on_stream");
-    int64_t number = -1;
+    int64_t number = -1;  // as the profiler writes where it does not know
     std::from_chars(stream.data(), stream.data() + stream.size(), number);
     const trace::Row& mine = trace_.rows()[w.row];
-    for (uint32_t r = 0; r < trace_.rows().size(); ++r) {
+    for (uint32_t r = 0; number >= 0 && r < trace_.rows().size(); ++r) {
       if (r == w.row || !trace_.rows()[r].gpu || trace_.rows()[r].pid != mine.pid || trace_.rows()[r].tid_number != number) continue;
       const GpuWork* other = last_ended(by_end_of_row_[r], w.start);
       return other && other->end > ready ? other : nullptr;
     }
-    return nullptr;
   }
-  if (w.start - ready <= kLaunchTakes) return nullptr;
+  if (ready > w.start - kLaunchTakes) return nullptr;
   const GpuWork* other = last_ended(by_end_, w.start);
   return other && other->row != w.row && other->end > ready && w.start - other->end <= kHandOver ? other : nullptr;
 }
