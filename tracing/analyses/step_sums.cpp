@@ -77,7 +77,7 @@ class Gatherer {
     return in(last_step_);
   }
 
-  /// A stretch in which autograd's thread works for the step's own, which waits; and what it did last.
+  /// A stretch in which autograd's thread (or one of collectives) works for the step's own, which may wait; and what it did last.
   struct BackwardRun {
     int64_t from, to;
     EventId last;
@@ -88,9 +88,9 @@ class Gatherer {
     std::vector<std::vector<EventId>> nodes(t_.rows().size());
     for (const Lane& lane : t_.lanes())
       for (EventId e = lane.begin; e < lane.end; ++e) {
-        if (t_.kind(e) != Kind::cpu_op) continue;
-        if (lane.row == steps_[0].row) own_ops.emplace_back(t_.start(e), t_.end(e));
-        else if (names_.backward(e)) nodes[lane.row].push_back(e);
+        const bool op = t_.kind(e) == Kind::cpu_op;
+        if (op && lane.row == steps_[0].row) own_ops.emplace_back(t_.start(e), t_.end(e));
+        else if ((op && names_.backward(e)) || names_.host_collective(e)) nodes[lane.row].push_back(e);
       }
     own_ops = merged(std::move(own_ops));
     for (auto& list : nodes) {

@@ -68,25 +68,33 @@ Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps, const st
   const CriticalPaths paths(t, none);
   const EventNames names(t);
   Largest ops(t), others(t);
-  int64_t total = 0, data = 0, computing = 0;
+  Largest gaps(t);
+  int64_t total = 0, data = 0, computing = 0, communicating = 0;
   for (const TraceStep& s : steps) {
     total += s.end - s.start;
     const Intervals loading = clipped(host.data, s.start, s.end);
+    const Intervals idle = difference(difference(merged({{s.start, s.end}}), loading), host.ops), talking = intersection(idle, host.communication);
     data += length(loading);
-    computing += length(difference(clipped(host.ops, s.start, s.end), loading));
+    communicating += length(talking);
+    computing += s.end - s.start - length(loading) - length(idle);
     for (const PathPiece& p : paths.of(step_work(none, s)))
-      if (p.event != kNone && !names.step(p.event) && !names.data_loading(p.event)) (t.kind(p.event) == Kind::cpu_op ? ops : others).add(p.event, p.to - p.from);
+      if (paths.is_no_op(p)) {
+        if (p.after != kNone) gaps.add(p.after, p.to - p.from);
+      } else if (p.event != kNone && !names.step(p.event) && !names.data_loading(p.event) && !names.host_collective(p.event)) {
+        (t.kind(p.event) == Kind::cpu_op ? ops : others).add(p.event, p.to - p.from);
+      }
   }
   const auto count = static_cast<int64_t>(steps.size());
   auto per_step = [&](int64_t v) { return nanoseconds_text(static_cast<double>(v) / static_cast<double>(count)); };
-  auto within = [&](const Largest& l) { return l.time() > 0 ? fmt::format(", {} of it in {}", per_step(l.time()), l.name()) : ""; };
-  const int64_t between = total - data - computing;
+  auto within = [&](const Largest& l, int64_t of, const char* where = "in") { return l.time() * 4 > of ? fmt::format(", {} of it {} {}", per_step(l.time()), where, l.name()) : std::string(); };
+  const int64_t between = total - data - computing - communicating;
   return answer({{"data", "data-bound", data, fmt::format("the CPU loads data for {} a step", per_step(data)), "", "use more DataLoader workers, prefetch, or cheaper transforms"},
                  {"host", "host-bound", between,
-                  fmt::format("no op runs for {} a step", per_step(between)), within(others),
+                  fmt::format("no op runs for {} a step", per_step(between)), within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
                   "look at that Python code (with_stack=True shows it by function), or use a larger batch or torch.compile where it is many small pieces"},
+                 {"communication", "bound by communication", communicating, fmt::format("collectives take {} a step in which no op runs", per_step(communicating)), "", "overlap them (larger buckets), accumulate gradients, or send lower precision"},
                  {"compute", "compute-bound", computing,
-                  fmt::format("ops on the CPU take {} a step", per_step(computing)), within(ops),
+                  fmt::format("ops on the CPU take {} a step", per_step(computing)), within(ops, computing),
                   "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster"}},
                 subject, total, count);
 }
