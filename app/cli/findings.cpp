@@ -37,11 +37,16 @@ std::string shortened(const std::string& text, size_t most) { return text.size()
 
 }  // namespace
 
-int show_finding(const tracing::Finding& f, bool json) {
+int show_finding(const tracing::Finding& f, bool json, const About& about) {
   if (json) {
-    print_json(finding_json(f));
+    nlohmann::json j = finding_json(f);
+    for (const auto& [key, value] : about) j[key] = value;
+    print_json(j);
     return f.ok ? 0 : 1;
   }
+  std::string heading;
+  for (const auto& [key, value] : about) heading += (heading.empty() ? "" : ", ") + key + " " + value;
+  if (!heading.empty()) print("--- " + heading + "\n");
   print(f.sentence + "\n");
   std::vector<std::vector<std::string>> facts;
   for (const auto& fact : f.facts) facts.push_back({"  " + fact.head, cell_text(fact.value, fact.unit)});

@@ -156,7 +156,7 @@ TEST(TraceRanks, ClocksAreAlignedByWhatTheyShare) {
   TraceRequest r;
   r.traces = traces;
   Finding f = find_trace_analysis("ranks")->run(r);
-  EXPECT_NE(f.sentence.find("rank 2 comes last"), std::string::npos) << f.sentence;
+  EXPECT_NE(f.sentence.find("Rank 2 comes last"), std::string::npos) << f.sentence;
 }
 
 TEST(TraceTables, SumsAreThoseOfTheFile) {

@@ -55,6 +55,11 @@ Intervals difference(const Intervals& a, const Intervals& b) {
   return out;
 }
 
-Intervals clipped(const Intervals& a, int64_t from, int64_t to) { return intersection(a, {{from, to}}); }
+Intervals clipped(const Intervals& a, int64_t from, int64_t to) {
+  Intervals out;
+  auto first = std::partition_point(a.begin(), a.end(), [&](const Interval& i) { return i.second <= from; });
+  for (auto i = first; i != a.end() && i->first < to; ++i) out.emplace_back(std::max(i->first, from), std::min(i->second, to));
+  return out;
+}
 
 }  // namespace tenon::tracing
