@@ -31,6 +31,7 @@ class Gatherer {
     for (uint32_t l = 0; l < t_.lanes().size(); ++l)
       if (!t_.rows()[t_.lanes()[l].row].gpu) gather_lane(l);
     sums_.steps = steps_.size();
+    sums_.whole = !steps_.empty() && steps_[0].number < 0;
     const double n = static_cast<double>(std::max<size_t>(1, sums_.steps));
     sums_.length /= n;
     for (auto& [k, s] : sums_.parts) s.path /= n, s.work /= n, s.calls /= n;
