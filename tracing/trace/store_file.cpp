@@ -24,7 +24,7 @@ namespace tenon::trace {
 namespace {
 
 using nlohmann::json;
-constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '3'};
+constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '4'};
 constexpr uint64_t kEdge = 65536, kWorthSaving = 4 << 20;  // smaller ones are read again in an instant
 
 std::string hex_of(std::string_view bytes) { return hex(sha256(bytes.data(), bytes.size())); }
