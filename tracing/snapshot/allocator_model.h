@@ -155,6 +155,7 @@ struct KnownLimits {
   int64_t at_least = 0;   ///< most that was reserved at any time
   int64_t allowed_at_least = 0;  ///< most that an allocation compared with what is allowed, and got
   int64_t less_than = 0;  ///< where an allocation did not fit at once; 0: none failed
+  int64_t allowed_less_than = 0;  ///< likewise, if it was what is allowed that was in the way
   bool failed = false;       ///< an allocation failed for good, which tells what the driver had left
   bool by_fraction = false;  ///< the driver had more free than was refused: set_per_process_memory_fraction() was in the way
 };
