@@ -76,6 +76,7 @@ HostWork host_work(const Trace& t) {
         case Kind::python:
           if (names.data_loading(e)) add(h.data, i);
           else if (names.optimizer(e)) add(h.optimizer, i);
+          else if (names.host_collective(e)) add(h.communication, i);
           break;
         case Kind::cpu_op:
           if (names.data_loading(e)) add(h.data, i);
@@ -89,7 +90,7 @@ HostWork host_work(const Trace& t) {
       }
     }
   }
-  for (Intervals* list : {&h.data, &h.sync, &h.optimizer, &h.backward, &h.ops}) *list = merged(std::move(*list));
+  for (Intervals* list : {&h.data, &h.sync, &h.optimizer, &h.backward, &h.ops, &h.communication}) *list = merged(std::move(*list));
   return h;
 }
 

@@ -44,7 +44,7 @@ std::vector<GpuWork> of_step(const trace::Trace& trace, const GpuTimeline& all, 
 
 /// Slices of the CPU that a step's time is told by.
 struct HostWork {
-  Intervals data, sync, optimizer, backward, ops;  ///< merged, over all threads
+  Intervals data, sync, optimizer, backward, ops, communication;  ///< merged, over all threads
 };
 HostWork host_work(const trace::Trace& trace);
 

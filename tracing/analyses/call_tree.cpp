@@ -1,6 +1,7 @@
 #include "tracing/analyses/call_tree.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tenon::tracing {
 
@@ -54,10 +55,38 @@ std::string_view shown(std::string_view name, Kind kind, std::string& buffer) {
   return buffer;
 }
 
+std::string without_numbers(std::string_view name) {
+  std::string out;
+  for (char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) out += c;
+    else if (out.empty() || out.back() != '#') out += '#';
+  }
+  return out;
+}
+
 }  // namespace
+
+// "iteration 17" is the same in every step and in another recording, "layer 3" is not the same as "layer 4". Told by that: the first kind of
+// name comes once in the whole trace, with as many others that differ only in their number as there are steps.
+void CallPaths::number_free_names() {
+  std::vector<uint32_t> count(trace_.names());
+  uint32_t steps = 0;
+  for (EventId e = 0; e < trace_.size(); ++e)
+    if (trace_.kind(e) == Kind::annotation) ++count[trace_.columns().name[e]], steps += names_.step(e);
+  if (steps < 2) return;
+  std::map<std::string, std::vector<uint32_t>> groups;
+  for (uint32_t n = 0; n < trace_.names(); ++n)
+    if (count[n] == 1)
+      if (std::string name = without_numbers(trace_.text(n)); name.find('#') != name.npos) groups[name].push_back(n);
+  for (const auto& [name, members] : groups)
+    if (members.size() >= steps && members.size() <= steps + 2)
+      for (uint32_t n : members) name_[n] = tree_.name(name);
+}
 
 CallPaths::CallPaths(const Trace& t, const EventNames& names, CallTree& tree, const std::vector<EventId>& parent)
     : trace_(t), names_(names), tree_(tree), parent_(parent), within_(t.size()), name_(t.names(), kNone) {
+  number_free_names();
   // Lanes follow from the outside in, so whatever is around an event was placed before it.
   for (EventId e = 0; e < t.size(); ++e) place(e, within(parent[e]));
   if (t.forward_backward().empty()) return;

@@ -52,6 +52,7 @@ class CallPaths {
  private:
   enum class Part : uint8_t { none, context, op };
   Part part(trace::EventId e) const;
+  void number_free_names();
   void place(trace::EventId e, uint32_t above);
 
   const trace::Trace& trace_;

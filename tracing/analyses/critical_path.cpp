@@ -17,8 +17,8 @@
 //
 //   On the CPU, a thread that runs no op stands still for another one if that one worked meanwhile: backward() returns when autograd's
 //   thread is done, and autograd's thread begins when backward() is called. So where a thread has nothing, the path goes on where an op
-//   ended last, if that was after this thread's own last op. Threads that may be waited for are the step's own and those that run backward;
-//   any thread that runs ops where Python stands in a lock, a join or a queue.
+//   ended last, if that was after this thread's own last op. Threads that may be waited for are the step's own and those that run backward
+//   or collectives of the CPU; any thread that runs ops where Python stands in a lock, a join or a queue.
 //
 //   Everything else on the CPU is the innermost event's own time, back to where it began or to where one within it ended.
 //
@@ -97,15 +97,13 @@ void CriticalPaths::gather_waits() {
 
 void CriticalPaths::gather_threads() {
   const std::vector<EventId> parent = parents(trace_);
-  std::vector<bool> within(trace_.size()), ops(trace_.rows().size()), backward(trace_.rows().size());  // within: work around it
+  std::vector<bool> within(trace_.size()), ops(trace_.rows().size()), helps(trace_.rows().size());  // within: work around it
   for (const Lane& lane : trace_.lanes()) {
     if (trace_.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
       const bool work = is_work(e);
-      if (trace_.kind(e) == Kind::cpu_op) {
-        ops[lane.row] = true;
-        if (names_.backward(e)) backward[lane.row] = true;
-      }
+      if (trace_.kind(e) == Kind::cpu_op) ops[lane.row] = true;
+      if (names_.backward(e) || names_.host_collective(e)) helps[lane.row] = true;
       within[e] = work || (parent[e] != kNone && within[parent[e]]);
       if (work && trace_.duration(e) > 0 && (parent[e] == kNone || !within[parent[e]])) work_of_row_[lane.row].push_back({trace_.start(e), trace_.end(e), e});
     }
@@ -121,7 +119,7 @@ void CriticalPaths::gather_threads() {
   }
   for (uint32_t r = 0; r < trace_.rows().size(); ++r) {
     if (ops[r]) op_rows_.push_back(r);
-    if (backward[r]) backward_rows_.push_back(r);
+    if (helps[r]) helper_rows_.push_back(r);
   }
 }
 
@@ -130,7 +128,7 @@ bool CriticalPaths::is_work(EventId e) const {
   if (e == kNone) return false;
   switch (trace_.kind(e)) {
     case Kind::annotation:
-    case Kind::python: return names_.data_loading(e);
+    case Kind::python: return names_.data_loading(e) || names_.host_collective(e);
     case Kind::instant:
     case Kind::async:
     case Kind::overhead: return false;
@@ -151,20 +149,18 @@ const GpuWork* CriticalPaths::awaited(const GpuWork& w, const GpuWork* before) c
   auto wait = std::upper_bound(waits.begin(), waits.end(), called, [&](int64_t v, EventId e) { return v < trace_.start(e); });
   if (wait != waits.begin()) {
     const EventId told = *(wait - 1);
-    const bool for_this = !before || before->launch == kNone || trace_.start(told) >= trace_.start(before->launch);
-    if (!for_this) return nullptr;
+    if (before && before->launch != kNone && trace_.start(told) < trace_.start(before->launch)) return nullptr;  // held back the one before
     const std::string stream = argument(trace_, told, "wait_on_stream");
-    int64_t number = -1;
+    int64_t number = -1;  // as the profiler writes where it does not know
     std::from_chars(stream.data(), stream.data() + stream.size(), number);
     const trace::Row& mine = trace_.rows()[w.row];
-    for (uint32_t r = 0; r < trace_.rows().size(); ++r) {
+    for (uint32_t r = 0; number >= 0 && r < trace_.rows().size(); ++r) {
       if (r == w.row || !trace_.rows()[r].gpu || trace_.rows()[r].pid != mine.pid || trace_.rows()[r].tid_number != number) continue;
       const GpuWork* other = last_ended(by_end_of_row_[r], w.start);
       return other && other->end > ready ? other : nullptr;
     }
-    return nullptr;
   }
-  if (w.start - ready <= kLaunchTakes) return nullptr;
+  if (ready > w.start - kLaunchTakes) return nullptr;
   const GpuWork* other = last_ended(by_end_, w.start);
   return other && other->row != w.row && other->end > ready && w.start - other->end <= kHandOver ? other : nullptr;
 }
@@ -247,12 +243,14 @@ class BackwardWalk {
       const auto& work = p_.work_of_row_[row];
       auto after = std::partition_point(work.begin(), work.end(), [&](const CriticalPaths::Stretch& w) { return w.from < now_; });
       if (row == row_ || after == work.begin()) return;
+      // A thread that still works was not waited for: what it began may be.
+      if ((after - 1)->to > now_ && row != step_.step.row) return;
       const int64_t reached = std::min((after - 1)->to, now_);
       if (reached > best.reached) best = {row, reached, (after - 1)->event};
     };
     if (row_ != step_.step.row) look(step_.step.row);
     const bool anyone = s.event != kNone && p_.names_.waiting_frame(s.event);
-    for (uint32_t row : anyone ? p_.op_rows_ : p_.backward_rows_) look(row);
+    for (uint32_t row : anyone ? p_.op_rows_ : p_.helper_rows_) look(row);
     // A thread that had not begun was begun by the step's own.
     if (best.row == row_ && s.event == kNone && s.since == INT64_MIN && row_ != step_.step.row) best.row = step_.step.row, best.reached = now_;
     return best;

@@ -52,7 +52,7 @@ class CriticalPaths {
   std::vector<std::vector<uint32_t>> by_end_of_row_;   ///< the same for each stream
   std::vector<std::vector<trace::EventId>> waits_of_row_;  ///< recorded waits of a stream for another, by time
   std::vector<std::vector<Stretch>> work_of_row_;      ///< of threads of the CPU, by time
-  std::vector<uint32_t> backward_rows_, op_rows_;      ///< threads of the CPU that run backward; that run ops at all
+  std::vector<uint32_t> helper_rows_, op_rows_;        ///< threads of the CPU that run backward or collectives; that run ops at all
 };
 
 /// "volta_sgemm", "aten::add (CPU)", "no op on the CPU", ... of an event's name.

@@ -34,6 +34,7 @@ EventNames::EventNames(const trace::Trace& t) : trace_(t), is_(t.names()) {
     if (s.starts_with("ProfilerStep#")) is |= kStep;
     if (s.starts_with(kModulePrefix)) is |= kModule;
     if (any_of(low, {"run_backward", "_thread.lock", "built-in method acquire", ": wait", ": join", "queue.py", "built-in method poll", "built-in method select"})) is |= kWaitingFrame;
+    if (s.starts_with("gloo:") || s.starts_with("mpi:") || s.starts_with("ucc:")) is |= kHostCollective;
     is_[n] = is;
   }
 }

@@ -24,11 +24,13 @@ class EventNames {
   /// ProfilerStep#N
   bool step(trace::EventId e) const { return has(e, kStep); }
   bool module(trace::EventId e) const { return has(e, kModule); }
+  /// A collective that a thread of the CPU carries out: Gloo's, MPI's.
+  bool host_collective(trace::EventId e) const { return trace_.kind(e) == trace::Kind::annotation && has(e, kHostCollective); }
   /// Python stands in it until another thread is done.
   bool waiting_frame(trace::EventId e) const { return has(e, kWaitingFrame); }
 
  private:
-  enum : uint16_t { kCommunication = 1, kWaits = 2, kDataLoading = 4, kLoaderFrame = 8, kOptimizer = 16, kBackward = 32, kStep = 64, kModule = 128, kWaitingFrame = 256 };
+  enum : uint16_t { kCommunication = 1, kWaits = 2, kDataLoading = 4, kLoaderFrame = 8, kOptimizer = 16, kBackward = 32, kStep = 64, kModule = 128, kWaitingFrame = 256, kHostCollective = 512 };
   bool has(trace::EventId e, uint16_t what) const { return is_[trace_.columns().name[e]] & what; }
   const trace::Trace& trace_;
   std::vector<uint16_t> is_;

@@ -31,6 +31,7 @@ class Gatherer {
     for (uint32_t l = 0; l < t_.lanes().size(); ++l)
       if (!t_.rows()[t_.lanes()[l].row].gpu) gather_lane(l);
     sums_.steps = steps_.size();
+    sums_.whole = !steps_.empty() && steps_[0].number < 0;
     const double n = static_cast<double>(std::max<size_t>(1, sums_.steps));
     sums_.length /= n;
     for (auto& [k, s] : sums_.parts) s.path /= n, s.work /= n, s.calls /= n;
@@ -77,7 +78,7 @@ class Gatherer {
     return in(last_step_);
   }
 
-  /// A stretch in which autograd's thread works for the step's own, which waits; and what it did last.
+  /// A stretch in which autograd's thread (or one of collectives) works for the step's own, which may wait; and what it did last.
   struct BackwardRun {
     int64_t from, to;
     EventId last;
@@ -88,9 +89,9 @@ class Gatherer {
     std::vector<std::vector<EventId>> nodes(t_.rows().size());
     for (const Lane& lane : t_.lanes())
       for (EventId e = lane.begin; e < lane.end; ++e) {
-        if (t_.kind(e) != Kind::cpu_op) continue;
-        if (lane.row == steps_[0].row) own_ops.emplace_back(t_.start(e), t_.end(e));
-        else if (names_.backward(e)) nodes[lane.row].push_back(e);
+        const bool op = t_.kind(e) == Kind::cpu_op;
+        if (op && lane.row == steps_[0].row) own_ops.emplace_back(t_.start(e), t_.end(e));
+        else if ((op && names_.backward(e)) || names_.host_collective(e)) nodes[lane.row].push_back(e);
       }
     own_ops = merged(std::move(own_ops));
     for (auto& list : nodes) {

@@ -32,6 +32,7 @@ struct PartSum {
 struct StepSums {
   double length = 0;  ///< mean
   size_t steps = 0;
+  bool whole = false;     ///< the trace marks no steps: all of it is one
   std::unordered_map<PartKey, PartSum, PartHash> parts;  ///< `path` of all of them adds up to the length
 };
 StepSums step_sums(const trace::Trace& trace, const std::vector<TraceStep>& steps, CallTree& tree);

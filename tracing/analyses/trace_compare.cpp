@@ -161,20 +161,22 @@ Finding diff(const TraceRequest& r) {
   rank(tree, items, change);
   double sum = 0;
   for (const Item& i : items) sum += i.delta();
+  const bool whole = a.whole || b.whole;
+  const std::string each = whole ? "" : " a step";
   auto ns = [](double v) { return nanoseconds_text(v); };
   const double relative = a.length > 0 ? std::abs(change) / a.length : 0;
   if (relative < 0.005) {
-    f.sentence = fmt::format("The steps of A and B take the same time: {} and {}.", ns(a.length), ns(b.length));
+    f.sentence = fmt::format("{} take the same time: {} and {}.", whole ? "A and B" : "The steps of A and B", ns(a.length), ns(b.length));
   } else {
-    f.sentence = fmt::format("A step of B takes {} {} than one of A ({} against {}, {}).", ns(std::abs(change)), change >= 0 ? "longer" : "shorter", ns(b.length), ns(a.length), share_text(relative));
+    f.sentence = fmt::format("{} takes {} {} than {} ({} against {}, {}).", whole ? "B" : "A step of B", ns(std::abs(change)), change >= 0 ? "longer" : "shorter", whole ? "A" : "one of A", ns(b.length), ns(a.length), share_text(relative));
     if (!items.empty() && items[0].weight > 0) {
       const Item& top = items[0];
       const std::string name = label(tree, top.key, false);
-      const std::string calls = top.a.calls != top.b.calls ? fmt::format("{:.4g} calls a step instead of {:.4g}", top.b.calls, top.a.calls) : "";
+      const std::string calls = top.a.calls != top.b.calls ? fmt::format("{:.4g} calls{} instead of {:.4g}", top.b.calls, each, top.a.calls) : "";
       if (top.key.what == What::wait)
         f.sentence += fmt::format(" The CPU waits for the GPU {} often: {}, {}. They no longer work side by side as before.", change >= 0 ? "more" : "less", name, calls.empty() ? "as often as before" : calls);
       else
-        f.sentence += fmt::format(" {} accounts for {}: {} a step instead of {}{}.", name, ns(top.weight), ns(top.b.work), ns(top.a.work), calls.empty() ? "" : ", " + calls);
+        f.sentence += fmt::format(" {} accounts for {}: {}{} instead of {}{}.", name, ns(top.weight), ns(top.b.work), each, ns(top.a.work), calls.empty() ? "" : ", " + calls);
     }
   }
   f.facts = {{"a_ns", "a step of A", Unit::nanoseconds, a.length}, {"b_ns", "a step of B", Unit::nanoseconds, b.length}, {"change_ns", "difference", Unit::nanoseconds, change},

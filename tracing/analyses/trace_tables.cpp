@@ -67,20 +67,26 @@ std::vector<Group> sorted(std::vector<Group> groups) {
   return groups;
 }
 
+/// The steps whose events count; with a number asked for, those of that number.
+std::vector<TraceStep> wanted_steps(const Trace& t, const TraceRequest& r) {
+  std::vector<TraceStep> steps;
+  if (r.step >= 0) steps = trace_steps(t);
+  std::erase_if(steps, [&](const TraceStep& s) { return s.number != r.step; });
+  return steps;
+}
+
 bool wanted(const Trace& t, const TraceRequest& r, EventId e, const std::vector<TraceStep>& steps) {
   if (r.step < 0) return true;
   // Work on the GPU belongs to the step of its launch.
   EventId call = on_gpu(t.kind(e)) ? t.launch_of(e) : e;
   int64_t at = t.start(call == kNone ? e : call);
-  for (const TraceStep& s : steps)
-    if (s.number == r.step) return at >= s.start && at < s.end;
-  return false;
+  return !steps.empty() && at >= steps[0].start && at < steps[0].end;
 }
 
 Finding kernels(const TraceRequest& r) {
   const Trace& t = r.first();
   std::vector<Group> groups(t.names());
-  auto steps = trace_steps(t);
+  const auto steps = wanted_steps(t, r);
   int64_t total = 0, count = 0;
   for (EventId e = 0; e < t.size(); ++e) {
     if (!on_gpu(t.kind(e)) || !wanted(t, r, e, steps)) continue;

@@ -39,9 +39,18 @@ class Largest {
   std::vector<int64_t> by_name_;
 };
 
+/// Sums over steps as times of one.
+struct PerStep {
+  explicit PerStep(const std::vector<TraceStep>& steps) : count(static_cast<int64_t>(steps.size())), whole(steps[0].number < 0) {}
+  std::string operator()(int64_t sum) const { return nanoseconds_text(static_cast<double>(sum) / static_cast<double>(count)); }
+  std::string text(int64_t sum) const { return (*this)(sum) + (whole ? "" : " a step"); }
+  int64_t count;
+  bool whole;  ///< the trace marks no steps
+};
+
 // What bounds a step is what would shorten it most if it were free. But kernels that run are what a step is for: they bound it only where
 // nothing that could be had for nothing takes a quarter of it. On a machine without a GPU the same holds for ops.
-Finding answer(std::vector<Cause> causes, const std::string& subject, int64_t total, int64_t count) {
+Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total) {
   int64_t avoidable = 0;
   for (const Cause& c : causes)
     if (c.name != std::string("compute")) avoidable = std::max(avoidable, c.time);
@@ -51,47 +60,53 @@ Finding answer(std::vector<Cause> causes, const std::string& subject, int64_t to
     return rank(a) > rank(b);
   });
   const Cause& first = causes[0];
-  auto per_step = [&](int64_t v) { return nanoseconds_text(static_cast<double>(v) / static_cast<double>(count)); };
   Finding f;
-  f.sentence = fmt::format("{} is {}: {}, {} of {}{}; try this: {}.", subject, first.bound, first.what, share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
-  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)}, {"step_ns", "a step", Unit::nanoseconds, total / count}, {"share", "share", Unit::share, share(first.time, total)}, {"steps", "steps", Unit::count, count}};
+  f.sentence = fmt::format("{} is {}: {}, {} of {}{}; try this: {}.", per_step.whole ? "The trace (it marks no steps)" : "The step", first.bound, first.what, share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
+  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)}, {"step_ns", "a step", Unit::nanoseconds, total / per_step.count}, {"share", "share", Unit::share, share(first.time, total)}, {"steps", "steps", Unit::count, per_step.count}};
   Table table{"causes", {{"cause", "CAUSE", Unit::text}, {"per_step_ns", "A STEP", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"what", "WHAT", Unit::text}, {"try", "TRY", Unit::text, true}}, {}};
-  for (const Cause& c : causes) table.rows.push_back({std::string(c.bound), c.time / count, share(c.time, total), c.what + c.within, c.try_this});
+  for (const Cause& c : causes) table.rows.push_back({std::string(c.bound), c.time / per_step.count, share(c.time, total), c.what + c.within, c.try_this});
   f.tables.push_back(std::move(table));
   return f;
 }
 
 /// A trace of the CPU alone: data, ops, and what lies between them.
-Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps, const std::string& subject) {
+Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
   const HostWork host = host_work(t);
   const GpuTimeline none(t);
   const CriticalPaths paths(t, none);
   const EventNames names(t);
   Largest ops(t), others(t);
-  int64_t total = 0, data = 0, computing = 0;
+  Largest gaps(t);
+  int64_t total = 0, data = 0, computing = 0, communicating = 0;
   for (const TraceStep& s : steps) {
     total += s.end - s.start;
     const Intervals loading = clipped(host.data, s.start, s.end);
+    const Intervals idle = difference(difference(merged({{s.start, s.end}}), loading), host.ops), talking = intersection(idle, host.communication);
     data += length(loading);
-    computing += length(difference(clipped(host.ops, s.start, s.end), loading));
+    communicating += length(talking);
+    computing += s.end - s.start - length(loading) - length(idle);
     for (const PathPiece& p : paths.of(step_work(none, s)))
-      if (p.event != kNone && !names.step(p.event) && !names.data_loading(p.event)) (t.kind(p.event) == Kind::cpu_op ? ops : others).add(p.event, p.to - p.from);
+      if (paths.is_no_op(p)) {
+        if (p.after != kNone) gaps.add(p.after, p.to - p.from);
+      } else if (p.event != kNone && !names.step(p.event) && !names.data_loading(p.event) && !names.host_collective(p.event)) {
+        (t.kind(p.event) == Kind::cpu_op ? ops : others).add(p.event, p.to - p.from);
+      }
   }
-  const auto count = static_cast<int64_t>(steps.size());
-  auto per_step = [&](int64_t v) { return nanoseconds_text(static_cast<double>(v) / static_cast<double>(count)); };
-  auto within = [&](const Largest& l) { return l.time() > 0 ? fmt::format(", {} of it in {}", per_step(l.time()), l.name()) : ""; };
-  const int64_t between = total - data - computing;
-  return answer({{"data", "data-bound", data, fmt::format("the CPU loads data for {} a step", per_step(data)), "", "use more DataLoader workers, prefetch, or cheaper transforms"},
+  const PerStep per_step(steps);
+  auto within = [&](const Largest& l, int64_t of, const char* where = "in") { return l.time() * 4 > of ? fmt::format(", {} of it {} {}", per_step(l.time()), where, l.name()) : std::string(); };
+  const int64_t between = total - data - computing - communicating;
+  return answer({{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "", "use more DataLoader workers, prefetch, or cheaper transforms"},
                  {"host", "host-bound", between,
-                  fmt::format("no op runs for {} a step", per_step(between)), within(others),
+                  fmt::format("no op runs for {}", per_step.text(between)), within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
                   "look at that Python code (with_stack=True shows it by function), or use a larger batch or torch.compile where it is many small pieces"},
+                 {"communication", "bound by communication", communicating, fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "", "overlap them (larger buckets), accumulate gradients, or send lower precision"},
                  {"compute", "compute-bound", computing,
-                  fmt::format("ops on the CPU take {} a step", per_step(computing)), within(ops),
+                  fmt::format("ops on the CPU take {}", per_step.text(computing)), within(ops, computing),
                   "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster"}},
-                subject, total, count);
+                per_step, total);
 }
 
-Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<TraceStep>& steps, const std::string& subject) {
+Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<TraceStep>& steps) {
   const HostWork host = host_work(t);
   Idle idle;
   Largest by_kernel(t);
@@ -116,27 +131,26 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
     exposed_communication += length(bare_communication);
     exposed_copies += length(difference(difference(merged(std::move(copy)), kernel), bare_communication));
   }
-  const auto count = static_cast<int64_t>(steps.size());
-  auto per_step = [&](int64_t v) { return nanoseconds_text(static_cast<double>(v) / static_cast<double>(count)); };
-  const double calls = static_cast<double>(kernels) / static_cast<double>(count);
+  const PerStep per_step(steps);
+  const double calls = static_cast<double>(kernels) / static_cast<double>(per_step.count);
   const bool in_python = idle.python * 10 > idle.host * 6;
   Finding f = answer(
-      {{"data", "data-bound", idle.data, fmt::format("the GPU waits {} a step while the CPU loads data", per_step(idle.data)), "", "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms"},
+      {{"data", "data-bound", idle.data, fmt::format("the GPU waits {} while the CPU loads data", per_step.text(idle.data)), "", "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms"},
        {"host", "host-bound", idle.host,
-        fmt::format("the GPU waits {} a step for the CPU to launch {:.0f} kernels", per_step(idle.host), calls), in_python ? fmt::format(", {} of it while no op runs", per_step(idle.python)) : "",
+        fmt::format("the GPU waits {} for the CPU to launch {:.0f} kernels", per_step.text(idle.host), calls), in_python ? fmt::format(", {} of it while no op runs", per_step(idle.python)) : "",
         in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by function); torch.compile or CUDA graphs where it is many small pieces"
                   : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops"},
        {"sync", "bound by synchronisation", idle.sync,
-        fmt::format("the GPU stands still for {} a step after the CPU has waited for it", per_step(idle.sync)), fmt::format(", in {:.4g} waits", static_cast<double>(waits) / static_cast<double>(count)),
+        fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.sync)), fmt::format(", in {:.4g} waits", static_cast<double>(waits) / static_cast<double>(per_step.count)),
         "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many steps"},
-       {"communication", "bound by communication", exposed_communication + idle.communication, fmt::format("{} a step of communication has no computation beside it", per_step(exposed_communication + idle.communication)), "",
+       {"communication", "bound by communication", exposed_communication + idle.communication, fmt::format("{} of communication has no computation beside it", per_step.text(exposed_communication + idle.communication)), "",
         "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower precision"},
-       {"copy", "bound by memory copies", exposed_copies, fmt::format("copies take {} a step with no kernel beside them", per_step(exposed_copies)), "",
+       {"copy", "bound by memory copies", exposed_copies, fmt::format("copies take {} with no kernel beside them", per_step.text(exposed_copies)), "",
         "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own"},
        {"compute", "compute-bound", compute,
-        fmt::format("kernels keep the GPU busy for {} a step", per_step(compute)), by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
+        fmt::format("kernels keep the GPU busy for {}", per_step.text(compute)), by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
         "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left"}},
-      subject, total, count);
+      per_step, total);
   f.facts.push_back({"gpu_busy_share", "GPU busy", Unit::share, share(idle.busy, total)});
   return f;
 }
@@ -150,9 +164,8 @@ Finding why(const TraceRequest& r) {
     f.sentence = r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.";
     return f;
   }
-  const std::string subject = steps[0].number < 0 ? "The trace (it marks no steps)" : "The step";
   const GpuTimeline gpu(t);
-  return gpu.empty() ? why_on_cpu(t, steps, subject) : why_on_gpu(t, gpu, steps, subject);
+  return gpu.empty() ? why_on_cpu(t, steps) : why_on_gpu(t, gpu, steps);
 }
 
 const bool registered = register_trace_analysis({"why", "in one sentence: what bounds a step, and what to try", 1, 1, why});
