@@ -202,6 +202,13 @@ def modules(events):
     return found
 
 
+def categories(slices):
+    found = {}
+    for e in slices:
+        found.setdefault(e["cat"], []).append(round(e["dur"] * 1000))
+    return found
+
+
 def figures(p, text):
     """What the profile says of itself, microseconds as torch gives them, and what the file says when it is read plainly."""
     # Some versions write names that were overwritten meanwhile: bytes that are no UTF-8, control characters.
@@ -216,7 +223,7 @@ def figures(p, text):
         "ends_elsewhere": sorted({e.name for e in p.events() if e.is_async}),
         "python_is_nested": any(getattr(e, "is_python_function", False) for e in p.events()),
         "steps": sorted(round(e.time_range.elapsed_us() * 1000) for e in p.events() if e.name.startswith("ProfilerStep")),
-        "categories": sorted([c, sum(e.get("cat") == c for e in slices), sum(round(e["dur"] * 1000) for e in slices if e.get("cat") == c)] for c in {e["cat"] for e in slices}),
+        "categories": sorted([c, len(lengths), sum(lengths)] for c, lengths in categories(slices).items()),
         "modules": modules(slices),
         "memory": {"events": len(memory), "bytes": sum(m["Bytes"] for m in memory), "taken": sum(max(0, m["Bytes"]) for m in memory),
                    "peak": max((m["Total Allocated"] for m in memory), default=0), "bytes_of_torch": sum(a.self_cpu_memory_usage for a in averages)},

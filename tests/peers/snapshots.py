@@ -1,7 +1,7 @@
 """Memory snapshots of the real CUDA caching allocator, recorded without a device.
 
-    python snapshots.py fixtures FOLDER        the recordings that tests/tracing/data/snapshots keeps
-    python snapshots.py random FOLDER FIRST N  N seeded ones with settings drawn at random
+    python snapshots.py fixtures FOLDER [NAME...]  the recordings that tests/tracing/data/snapshots keeps, or some of them
+    python snapshots.py random FOLDER FIRST N      N seeded ones with settings drawn at random
 
 Needs a PyTorch built for CUDA and a C compiler; pretend_cuda.c stands in for the runtime and the driver. Every recording is a program of
 allocations and frees that is drawn from its seed and run by a process of its own. Beside NAME.pickle.gz there is what PyTorch itself says at the
@@ -112,13 +112,17 @@ class Program:
         if self.pools and r.random() < 0.3:
             self.pools.pop(r.randrange(len(self.pools)))  # what was allocated in it lives on
             return
-        if r.random() < 0.4:
+        if r.random() < 0.4 or not hasattr(torch.cuda, "MemPool"):
             graph = torch.cuda.CUDAGraph()
             kept = []
             with torch.cuda.graph(graph):
                 for _ in range(r.randrange(1, 6)):
-                    kept.append(torch.empty(self.size(), dtype=torch.uint8, device="cuda"))
-                    if r.random() < 0.4:
+                    try:
+                        kept.append(torch.empty(self.size(), dtype=torch.uint8, device="cuda"))
+                    except RuntimeError as e:
+                        if "out of memory" not in str(e):
+                            raise
+                    if kept and r.random() < 0.4:
                         kept.pop(0)
             self.pools.append((graph, kept))
             return
@@ -267,16 +271,19 @@ def main():
     import torch
     if what == "fixtures":
         wanted = sys.argv[3:] or FIXTURES
-        todo = [(name, 1 + i, FIXTURES[name]) for i, name in enumerate(FIXTURES) if name in wanted]
+        version = ".".join(torch.__version__.split(".")[:2])
+        todo = [(f"{name}-{version}", 1 + i, FIXTURES[name]) for i, name in enumerate(FIXTURES) if name in wanted]
     else:
         first, n = int(sys.argv[3]), int(sys.argv[4])
         todo = [(f"r{seed}", seed, random_case(seed)) for seed in range(first, first + n)]
     for name, seed, case in todo:
         record(folder, name, seed, case)
-    said = {name: json.load(open(f"{folder}/{name}.json")) for name, _, _ in todo}
+    figures_path = f"{folder}/figures.json"
+    said = json.load(open(figures_path)) if os.path.exists(figures_path) else {}
+    said.update({name: json.load(open(f"{folder}/{name}.json")) for name, _, _ in todo})
     for name, _, _ in todo:
         os.remove(f"{folder}/{name}.json")
-    with open(f"{folder}/figures.json", "w") as f:
+    with open(figures_path, "w") as f:
         json.dump(said, f, indent=1, sort_keys=True)
     print(len(todo), "recordings by PyTorch", torch.__version__)
 

@@ -55,7 +55,8 @@ std::string trace_text(int events) {
   for (int i = 0; i < events; ++i) {
     std::string noise;
     for (int k = 0; k < 24; ++k) state = state * 6364136223846793005ull + 1442695040888963407ull, noise += static_cast<char>('a' + (state >> 40) % 26);
-    text += (i ? ",\n" : "") + ("{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"" + noise + "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(10 * i) + ", \"dur\": 5}");
+    text += (i ? ",\n" : "") +
+            ("{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"" + noise + "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(10 * i) + ", \"dur\": 5}");
   }
   return text + "\n]}";
 }
@@ -64,7 +65,8 @@ std::string snapshot_text(int events) {
   uint64_t state = 1;
   for (int i = 0; i < events; ++i) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
-    text += (i ? ", " : "") + (R"({"action": "alloc", "addr": )" + std::to_string(state >> 16) + R"(, "size": 512, "stream": 0, "time_us": )" + std::to_string(i) + R"(, "frames": []})");
+    text += (i ? ", " : "") + (R"({"action": "alloc", "addr": )" + std::to_string(state >> 16) + R"(, "size": 512, "stream": 0, "time_us": )" +
+                               std::to_string(i) + R"(, "frames": []})");
   }
   return text + "]]}";
 }
@@ -92,7 +94,8 @@ TEST_P(Packed, TracesOpenWhole) {
 }
 
 TEST_P(Packed, TracesCutOffOpenWithWhatTheyHold) {
-  const std::string text = trace_text(20000), one = packed(text, GetParam()), two = packed(text.substr(0, 700001), GetParam()) + packed(text.substr(700001), GetParam());
+  const std::string text = trace_text(20000), one = packed(text, GetParam()),
+                    two = packed(text.substr(0, 700001), GetParam()) + packed(text.substr(700001), GetParam());
   ASSERT_GT(one.size(), size_t{200000});
   for (const std::string& bytes : {one, two}) {
     size_t before = 0;
@@ -120,7 +123,8 @@ TEST_P(Packed, TracesCutOffOpenWithWhatTheyHold) {
 }
 
 TEST_P(Packed, SnapshotsOpenWholeAndCutOff) {
-  const std::string text = snapshot_text(20000), one = packed(text, GetParam()), two = packed(text.substr(0, 700001), GetParam()) + packed(text.substr(700001), GetParam());
+  const std::string text = snapshot_text(20000), one = packed(text, GetParam()),
+                    two = packed(text.substr(0, 700001), GetParam()) + packed(text.substr(700001), GetParam());
   for (const std::string& bytes : {one, two}) {
     PackedFile whole(bytes);
     auto s = snapshot::read_snapshot(whole.path());
@@ -138,7 +142,8 @@ INSTANTIATE_TEST_SUITE_P(Zstd, Packed, testing::Values("zstd"));
 INSTANTIATE_TEST_SUITE_P(Gzip, Packed, testing::Values("gzip"));
 
 TEST(PackedFiles, ThatAreNoneSaySo) {
-  for (const std::string& bytes : {std::string("\x28\xb5\x2f\xfd"), std::string("\x28\xb5\x2f\xfd garbage that is no frame"), packed("hello", "zstd"), packed("", "zstd")}) {
+  for (const std::string& bytes :
+       {std::string("\x28\xb5\x2f\xfd"), std::string("\x28\xb5\x2f\xfd garbage that is no frame"), packed("hello", "zstd"), packed("", "zstd")}) {
     PackedFile file(bytes);
     EXPECT_THROW(trace::read_trace(file.path(), fresh()), Error);
     EXPECT_THROW(snapshot::read_snapshot(file.path()), Error);

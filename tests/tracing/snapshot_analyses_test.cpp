@@ -312,7 +312,9 @@ TEST(AllocatorModel, SizesAreRoundedAsAsked) {
   EXPECT_EQ(m.allocated(), 1 << 20 | 1 << 18);  // between 1 MiB and 2 MiB in quarters
   EXPECT_THROW(AllocatorSettings::parse("max_split_size_mb:5"), Error);
   EXPECT_THROW(AllocatorSettings::parse("colour:blue"), Error);
-  EXPECT_EQ(AllocatorSettings::parse("roundup_power2_divisions:[1:4,256:8]").roundup_by_megabyte.at(256), 8);
+  const AllocatorSettings list = AllocatorSettings::parse("roundup_power2_divisions:[2:4,256:8,>:2]");
+  EXPECT_EQ(list.roundup_power2_divisions, (std::array<int64_t, 16>{4, 4, 0, 0, 0, 0, 0, 0, 8, 2, 2, 2, 2, 2, 2, 2}));  // between those named: none
+  EXPECT_EQ(AllocatorSettings::parse(list.text()), list);
 }
 
 /// Random work on the model itself, recorded with the model's own addresses and segment events.
@@ -380,9 +382,9 @@ TEST(AllocatorModel, ReplayingARecordingGivesItsSegmentEvents) {
     EXPECT_EQ(again.peak_reserved, direct.peak_reserved()) << seed;
     EXPECT_FALSE(again.failed) << "what was recorded had succeeded";
     // Invariants of any allocator: no less than what is alive, and pieces that cover their segments.
-    std::vector<snapshot::Block> blocks;
+    std::vector<int64_t> streams;
     int64_t reserved = 0, taken = 0;
-    for (const auto& g : direct.segments(blocks)) {
+    for (const auto& g : direct.state(streams).segments) {
       reserved += g.total;
       taken += g.allocated;
     }

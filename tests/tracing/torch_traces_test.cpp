@@ -124,7 +124,8 @@ TEST(TorchTraces, StepsLastAsTorchSays) {
       if (s.number >= 0) ours.push_back(s.end - s.start);
     std::sort(ours.begin(), ours.end());
     ASSERT_EQ(ours.size(), theirs.size());
-    for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(static_cast<double>(ours[i]), static_cast<double>(theirs[i]), r.figures["whole_microseconds"] ? 1000 : 1);
+    for (size_t i = 0; i < ours.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(ours[i]), static_cast<double>(theirs[i]), r.figures["whole_microseconds"] ? 1000 : 1);
     if (ours.empty()) continue;
     Finding f = run("steps", r);
     const Table* t = table_of(f, "steps");

@@ -14,8 +14,8 @@ namespace tenon::trace {
 namespace {
 
 std::string slice(const std::string& name, int64_t ts_us, int64_t dur_us, const std::string& more = "", const std::string& cat = "cpu_op") {
-  return "{\"ph\": \"X\", \"cat\": \"" + cat + "\", \"name\": \"" + name + "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(ts_us) + ", \"dur\": " + std::to_string(dur_us) +
-         (more.empty() ? "" : ", " + more) + "}";
+  return "{\"ph\": \"X\", \"cat\": \"" + cat + "\", \"name\": \"" + name + "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(ts_us) +
+         ", \"dur\": " + std::to_string(dur_us) + (more.empty() ? "" : ", " + more) + "}";
 }
 std::string trace_of(const std::vector<std::string>& events, const std::string& tail = "") {
   std::string text = "{\"schemaVersion\": 1, \"traceEvents\": [\n";
@@ -62,8 +62,9 @@ TEST(TraceReader, ReadsSlicesNamesRowsAndMetadata) {
 }
 
 TEST(TraceReader, LinksKernelsWithTheirLaunch) {
-  auto t = parse_trace(trace_of({slice("op", 0, 50), slice("cudaLaunchKernel", 10, 5, R"("args": {"correlation": 7})", "cuda_runtime"),
-                                 R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 30, "dur": 9, "args": {"stream": 7, "correlation": 7}})"}));
+  auto t =
+      parse_trace(trace_of({slice("op", 0, 50), slice("cudaLaunchKernel", 10, 5, R"("args": {"correlation": 7})", "cuda_runtime"),
+                            R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 30, "dur": 9, "args": {"stream": 7, "correlation": 7}})"}));
   ASSERT_EQ(t->launches().size(), 1u);
   EXPECT_EQ(t->event_name(t->launches()[0].from), "cudaLaunchKernel");
   EXPECT_EQ(t->event_name(t->launches()[0].to), "k");
@@ -152,18 +153,20 @@ TEST(TraceReader, WhatIsNoTraceSaysSo) {
 // Chrome's array of events may go without its `]`; PyTorch's object may not.
 TEST(TraceReader, AnArrayMayLackItsEnd) {
   const std::string a = slice("a", 1, 1), b = slice("b", 3, 1);
-  for (const std::string& whole : {std::string("["), "[" + a, "[" + a + ",\n", "[" + a + ",\n" + b + "\n", "[" + a + "]"}) EXPECT_FALSE(parse_trace(whole)->truncated()) << whole;
+  for (const std::string& whole : {std::string("["), "[" + a, "[" + a + ",\n", "[" + a + ",\n" + b + "\n", "[" + a + "]"})
+    EXPECT_FALSE(parse_trace(whole)->truncated()) << whole;
   const std::string text = "[" + a + ",\n" + slice("with", 3, 1, R"("args": {"x": {"y": "}"}})");
   for (size_t cut = a.size() + 4; cut < text.size(); ++cut) EXPECT_TRUE(parse_trace(text.substr(0, cut))->truncated()) << text.substr(0, cut);
   EXPECT_TRUE(parse_trace("{\"traceEvents\": [" + a + "\n")->truncated());
 }
 
 std::string kernel(const std::string& name, int64_t ts_us, int64_t dur_us, const std::string& args) {
-  return "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"" + name + "\", \"pid\": 0, \"tid\": 7, \"ts\": " + std::to_string(ts_us) + ", \"dur\": " + std::to_string(dur_us) +
-         ", \"args\": {" + args + "}}";
+  return "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"" + name + "\", \"pid\": 0, \"tid\": 7, \"ts\": " + std::to_string(ts_us) +
+         ", \"dur\": " + std::to_string(dur_us) + ", \"args\": {" + args + "}}";
 }
 std::string call(int64_t ts_us, int64_t correlation, int64_t external) {
-  return slice("cudaLaunchKernel", ts_us, 2, "\"args\": {\"External id\": " + std::to_string(external) + ", \"correlation\": " + std::to_string(correlation) + "}", "cuda_runtime");
+  return slice("cudaLaunchKernel", ts_us, 2,
+               "\"args\": {\"External id\": " + std::to_string(external) + ", \"correlation\": " + std::to_string(correlation) + "}", "cuda_runtime");
 }
 std::string op(const std::string& name, int64_t ts_us, int64_t dur_us, int64_t external) {
   return slice(name, ts_us, dur_us, "\"args\": {\"External id\": " + std::to_string(external) + ", \"x\": \"\\\"External id\\\": 9\"}");
@@ -184,13 +187,17 @@ TEST(TraceReader, WorkWithoutItsCallIsLinkedWithItsOp) {
   EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1}), Names{"cudaLaunchKernel"});
   // No call of the second one. An op that has not begun yet launched nothing.
   EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1, k2}), (Names{"cudaLaunchKernel", ""}));
-  EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1, kernel("k", 130, 5, "\"External id\": 3, \"correlation\": 71")}), (Names{"cudaLaunchKernel", "later"}));
+  EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1, kernel("k", 130, 5, "\"External id\": 3, \"correlation\": 71")}),
+            (Names{"cudaLaunchKernel", "later"}));
   // No calls at all.
   EXPECT_EQ(launched_by({outer, inner, k1, kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 71")}), (Names{"inner", "outer"}));
   // Older recordings write the correlation there: where calls are known it names ops that are elsewhere, where none are it is the same number.
-  EXPECT_EQ(launched_by({outer, inner, later, call(105, 2, 2), kernel("k", 110, 5, "\"External id\": 2, \"correlation\": 2"), kernel("k", 120, 5, "\"External id\": 1, \"correlation\": 1")}),
+  EXPECT_EQ(launched_by({outer, inner, later, call(105, 2, 2), kernel("k", 110, 5, "\"External id\": 2, \"correlation\": 2"),
+                         kernel("k", 120, 5, "\"External id\": 1, \"correlation\": 1")}),
             (Names{"cudaLaunchKernel", ""}));
-  EXPECT_EQ(launched_by({outer, inner, kernel("k", 50, 5, "\"External id\": 2, \"correlation\": 2"), kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 1")}), (Names{"", ""}));
+  EXPECT_EQ(
+      launched_by({outer, inner, kernel("k", 50, 5, "\"External id\": 2, \"correlation\": 2"), kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 1")}),
+      (Names{"", ""}));
   EXPECT_EQ(launched_by({outer, kernel("k", 50, 5, "\"correlation\": 2")}), Names{""});
 }
 
@@ -198,17 +205,20 @@ TEST(TraceReader, FlowsThatLaunchNothingAreNoRepairs) {
   const char* end = R"({"ph": "f", "id": 8, "pid": 1, "tid": 2, "ts": 3, "cat": "ac2g", "name": "ac2g", "bp": "e"})";
   auto t = parse_trace(trace_of({slice("cudaEventQuery", 1, 5, "", "cuda_runtime"), end}));
   EXPECT_TRUE(t->repairs().empty());
-  EXPECT_EQ(repairs(*parse_trace(trace_of({slice("a", 1, 5), R"({"ph": "f", "id": 8, "pid": 1, "tid": 2, "ts": 3, "cat": "other", "name": "x"})"})), "flows without their other half"), 1u);
+  EXPECT_EQ(repairs(*parse_trace(trace_of({slice("a", 1, 5), R"({"ph": "f", "id": 8, "pid": 1, "tid": 2, "ts": 3, "cat": "other", "name": "x"})"})),
+                    "flows without their other half"),
+            1u);
 }
 
 TEST(TraceReader, AsynchronousSlicesOfEveryIdTakeTheFirstFreeLane) {
   auto async = [](const char* phase, const std::string& id, int pid, int ts) {
-    return "{\"ph\": \"" + std::string(phase) + "\", \"cat\": \"net\", \"name\": \"get\", " + id + ", \"pid\": " + std::to_string(pid) + ", \"tid\": 1, \"ts\": " + std::to_string(ts) + "}";
+    return "{\"ph\": \"" + std::string(phase) + "\", \"cat\": \"net\", \"name\": \"get\", " + id + ", \"pid\": " + std::to_string(pid) +
+           ", \"tid\": 1, \"ts\": " + std::to_string(ts) + "}";
   };
   const std::string local = R"("id2": {"local": "0x1"})", other = R"("id2": {"local": "0x2"})", global = R"("id2": {"global": "0x1"})";
   // Two processes with the same local id, one slice over both of them.
-  auto t = parse_trace(trace_of({async("b", local, 1, 0), async("b", local, 2, 1), async("b", other, 1, 2), async("b", global, 1, 3), async("e", local, 1, 10), async("e", local, 2, 21),
-                                 async("e", other, 1, 32), async("e", global, 2, 43)}));
+  auto t = parse_trace(trace_of({async("b", local, 1, 0), async("b", local, 2, 1), async("b", other, 1, 2), async("b", global, 1, 3), async("e", local, 1, 10),
+                                 async("e", local, 2, 21), async("e", other, 1, 32), async("e", global, 2, 43)}));
   ASSERT_EQ(t->size(), 4u);
   EXPECT_TRUE(t->repairs().empty());
   std::vector<int64_t> durations;
@@ -217,7 +227,8 @@ TEST(TraceReader, AsynchronousSlicesOfEveryIdTakeTheFirstFreeLane) {
   EXPECT_EQ(durations, (std::vector<int64_t>{10000, 20000, 30000, 40000}));
   // Each of many reaches into the next one: two lanes, no stairs.
   std::vector<std::string> chain;
-  for (int i = 0; i < 100; ++i) chain.push_back(async("b", "\"id\": " + std::to_string(i), 1, i * 10)), chain.push_back(async("e", "\"id\": " + std::to_string(i), 1, i * 10 + 15));
+  for (int i = 0; i < 100; ++i)
+    chain.push_back(async("b", "\"id\": " + std::to_string(i), 1, i * 10)), chain.push_back(async("e", "\"id\": " + std::to_string(i), 1, i * 10 + 15));
   auto row = parse_trace(trace_of(chain));
   ASSERT_EQ(row->size(), 100u);
   EXPECT_EQ(row->lanes().size(), 2u);
@@ -237,11 +248,13 @@ TEST(TraceReader, RankIsThatOfDistributedInfo) {
 TEST(TraceReader, NoSumIsTooLargeForANumber) {
   const std::string century = "2000000000000000";  // microseconds, 63 years: each one alone could be
   std::vector<std::string> events;
-  for (int i = 0; i < 20; ++i) events.push_back(R"({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": )" + std::to_string(i) + R"(, "ts": 1, "dur": )" + century + "}");
+  for (int i = 0; i < 20; ++i)
+    events.push_back(R"({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": )" + std::to_string(i) + R"(, "ts": 1, "dur": )" + century + "}");
   for (int i = 0; i < 20; ++i) events.push_back(R"({"ph": "B", "cat": "cpu_op", "name": "b", "pid": 2, "tid": 1, "ts": -)" + century + "}");
   events.push_back(slice("ok", 5, 7));
   for (int i = 0; i < 4; ++i)
-    events.push_back(R"({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 2, "ts": 9, "args": {"Bytes": -9223372036854775808, "Device Type": 0}})");
+    events.push_back(
+        R"({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 2, "ts": 9, "args": {"Bytes": -9223372036854775808, "Device Type": 0}})");
   auto t = parse_trace(trace_of(events));
   ASSERT_EQ(t->size(), events.size());
   __int128 sum = 0, bytes = 0;
@@ -254,7 +267,8 @@ TEST(TraceReader, NoSumIsTooLargeForANumber) {
 }
 
 TEST(TraceReader, AnEventsTextIsReadAsTheScannerReadsIt) {
-  const std::string quoted = R"x({"ph": "X", "cat": "python_function", "name": "{"device": "cpu"}(12): run", "pid": 1, "tid": 2, "ts": 1, "dur": 2, "args": {"Python id": 4, "s": "\"}"}})x";
+  const std::string quoted =
+      R"x({"ph": "X", "cat": "python_function", "name": "{"device": "cpu"}(12): run", "pid": 1, "tid": 2, "ts": 1, "dur": 2, "args": {"Python id": 4, "s": "\"}"}})x";
   auto t = parse_trace(trace_of({quoted, slice("next", 4, 1)}));
   ASSERT_EQ(t->size(), 2u);
   EXPECT_EQ(t->event_text(0), quoted);
@@ -289,10 +303,17 @@ std::string troubled(int events) {
   std::vector<std::string> all;
   for (int i = 0; i < events; ++i) {
     switch (i % 7) {
-      case 3: all.push_back(R"({"ph": "X", "cat": "c", "name": "say "hi" {x}", "pid": 1, "tid": 2, "ts": )" + std::to_string(i) + R"(, "dur": 0.5})"); break;
-      case 4: all.push_back("{\"ph\": \"X\", \"broken\": [}"); break;
-      case 5: all.push_back(slice("with args", i, 1, R"("args": {"correlation": 5, "shape": [[1, 2], []], "text": "},\n  {\"ph\": \"X\""})")); break;
-      default: all.push_back(slice("plain " + std::to_string(i % 50), i, 1));
+      case 3:
+        all.push_back(R"({"ph": "X", "cat": "c", "name": "say "hi" {x}", "pid": 1, "tid": 2, "ts": )" + std::to_string(i) + R"(, "dur": 0.5})");
+        break;
+      case 4:
+        all.push_back("{\"ph\": \"X\", \"broken\": [}");
+        break;
+      case 5:
+        all.push_back(slice("with args", i, 1, R"("args": {"correlation": 5, "shape": [[1, 2], []], "text": "},\n  {\"ph\": \"X\""})"));
+        break;
+      default:
+        all.push_back(slice("plain " + std::to_string(i % 50), i, 1));
     }
   }
   return trace_of(all);

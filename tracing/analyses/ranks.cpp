@@ -116,7 +116,8 @@ Finding ranks(const TraceRequest& r) {
     Intervals compute, communication;
     for (const TraceStep& s : steps) {
       total += s.end - s.start;
-      for (const GpuWork& w : of_step(t, work, s)) (w.communication ? communication : compute).emplace_back(w.start, w.end);
+      for (const GpuWork& w : of_step(t, work, s))
+        if (!w.copy) (w.communication ? communication : compute).emplace_back(w.start, w.end);
     }
     if (work.empty()) {  // trained on the CPU
       Intervals whole;

@@ -7,13 +7,16 @@
 #include "tracing/analyses/trace_analysis.h"
 
 // Note [As key_averages() counts]
-// The columns mean what they mean in torch's own table, so that the two can be held against each other (tests/tracing/torch_traces_test.cpp does):
+// The columns mean what they mean in torch's own table, so that the two can be held against each other
+// (tests/tracing/torch_traces_test.cpp does):
 //   calls  an op that does nothing but call an op of its own name (aten::sum another overload of itself) is one call with it
 //   total  the lengths of these calls
 //   self   what of the total lies in no other op, annotation or call of the runtime; Python's functions between them make no difference
-// Four things differ. Newer versions of torch (2.15 does, 2.5 does not) take the time of Python's functions out of self, which then no row has. Files of PyTorch before 2.4 have whole microseconds: lengths differ by up to one a call, and torch, which wants an op to end no
-// later than what it lies in, loses some of the nesting, where here a microsecond too much is rounding. A slice that ends on another thread than it began on (what waits in TorchScript, collectives of gloo) has no self time for
-// torch; a file does not tell, and here it has. And torch's table holds annotations among the ops: here they have one of their own.
+// Four things differ. Newer versions of torch (2.15 does, 2.5 does not) take the time of Python's functions out of self, which then no row
+// has. Files of PyTorch before 2.4 have whole microseconds: lengths differ by up to one a call, and torch, which wants an op to end no later
+// than what it lies in, loses some of the nesting, where here a microsecond too much is rounding. A slice that ends on another thread than it
+// began on (what waits in TorchScript, collectives of gloo) has no self time for torch; a file does not tell, and here it has. And torch's
+// table holds annotations among the ops: here they have one of their own.
 
 namespace tenon::tracing {
 namespace {
@@ -64,7 +67,8 @@ CallTree call_tree(const Trace& t) {
   for (EventId e = 0; e < t.size(); ++e) {
     EventId p = tree.parent[e];
     // In whole microseconds a call of no length seems to lie in the one that follows it.
-    tree.again[e] = is_call(t.kind(e)) && p != kNone && children[p] == 1 && t.duration(e) > 0 && t.kind(p) == t.kind(e) && t.columns().name[p] == t.columns().name[e];
+    tree.again[e] =
+        is_call(t.kind(e)) && p != kNone && children[p] == 1 && t.duration(e) > 0 && t.kind(p) == t.kind(e) && t.columns().name[p] == t.columns().name[e];
   }
   return tree;
 }
@@ -75,7 +79,8 @@ std::string_view group_name(std::string_view name) { return name.starts_with("Pr
 std::vector<std::pair<std::string_view, Group>> sorted(const Groups& groups, int64_t Group::*by) {
   std::vector<std::pair<std::string_view, Group>> all(groups.begin(), groups.end());
   std::erase_if(all, [](const auto& g) { return g.second.calls == 0; });
-  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return a.second.*by != b.second.*by ? a.second.*by > b.second.*by : a.first < b.first; });
+  std::sort(all.begin(), all.end(),
+            [&](const auto& a, const auto& b) { return a.second.*by != b.second.*by ? a.second.*by > b.second.*by : a.first < b.first; });
   return all;
 }
 
@@ -109,19 +114,29 @@ Finding ops(const TraceRequest& r) {
   }
   auto all = sorted(by_op, gpu_total > 0 ? &Group::gpu : &Group::self);
   Finding f;
-  f.facts = {{"ops", "ops", Unit::count, static_cast<int64_t>(all.size())}, {"self_ns", "CPU time", Unit::nanoseconds, total_self}, {"gpu_ns", "GPU time", Unit::nanoseconds, gpu_total}};
+  f.facts = {{"ops", "ops", Unit::count, static_cast<int64_t>(all.size())},
+             {"self_ns", "CPU time", Unit::nanoseconds, total_self},
+             {"gpu_ns", "GPU time", Unit::nanoseconds, gpu_total}};
   if (all.empty()) {
     f.ok = false;
-    f.sentence = r.step >= 0 ? fmt::format("ProfilerStep#{} holds no ops of the CPU, or the trace does not have it.", r.step) : "The trace holds no ops of the CPU.";
+    f.sentence =
+        r.step >= 0 ? fmt::format("ProfilerStep#{} holds no ops of the CPU, or the trace does not have it.", r.step) : "The trace holds no ops of the CPU.";
     return f;
   }
   const auto& [name, top] = all[0];
-  f.sentence = gpu_total > 0 ? fmt::format("{} launches the most work: {} of {} on the GPU.", name, nanoseconds_text(static_cast<double>(top.gpu)), nanoseconds_text(static_cast<double>(gpu_total)))
-                             : fmt::format("{} takes the most time itself: {} of {} on the CPU.", name, nanoseconds_text(static_cast<double>(top.self)), nanoseconds_text(static_cast<double>(total_self)));
+  f.sentence = gpu_total > 0 ? fmt::format("{} launches the most work: {} of {} on the GPU.", name, nanoseconds_text(static_cast<double>(top.gpu)),
+                                           nanoseconds_text(static_cast<double>(gpu_total)))
+                             : fmt::format("{} takes the most time itself: {} of {} on the CPU.", name, nanoseconds_text(static_cast<double>(top.self)),
+                                           nanoseconds_text(static_cast<double>(total_self)));
   auto table_of = [&](const char* key, const char* title, const std::vector<std::pair<std::string_view, Group>>& groups) {
     Table table{key,
-                {{"name", title, Unit::text}, {"calls", "CALLS", Unit::count}, {"self_ns", "SELF CPU", Unit::nanoseconds}, {"total_ns", "TOTAL CPU", Unit::nanoseconds},
-                 {"mean_ns", "MEAN", Unit::nanoseconds}, {"max_ns", "MAX", Unit::nanoseconds}, {"gpu_ns", "GPU", Unit::nanoseconds}},
+                {{"name", title, Unit::text},
+                 {"calls", "CALLS", Unit::count},
+                 {"self_ns", "SELF CPU", Unit::nanoseconds},
+                 {"total_ns", "TOTAL CPU", Unit::nanoseconds},
+                 {"mean_ns", "MEAN", Unit::nanoseconds},
+                 {"max_ns", "MAX", Unit::nanoseconds},
+                 {"gpu_ns", "GPU", Unit::nanoseconds}},
                 {}};
     for (const auto& [n, g] : groups) {
       if (table.rows.size() == r.top) break;

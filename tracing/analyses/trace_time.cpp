@@ -117,7 +117,8 @@ Finding overlap(const TraceRequest& r) {
     auto work = gpu_work(t);
     Intervals communication, compute;
     for (const TraceStep& s : asked_steps(t, r))
-      for (const GpuWork& w : of_step(t, work, s)) (w.communication ? communication : compute).emplace_back(w.start, w.end);
+      for (const GpuWork& w : of_step(t, work, s))
+        if (!w.copy) (w.communication ? communication : compute).emplace_back(w.start, w.end);  // a copy computes nothing
     communication = merged(std::move(communication));
     compute = merged(std::move(compute));
     int64_t both = length(intersection(communication, compute)), all = length(communication);
@@ -144,7 +145,7 @@ Finding launch(const TraceRequest& r) {
   int64_t small = 0, linked = 0;
   for (const TraceStep& s : asked_steps(t, r))
     for (const GpuWork& w : of_step(t, work, s)) {
-      if (w.launch == kNone) continue;
+      if (w.launch == kNone || t.kind(w.launch) != Kind::runtime) continue;  // an op in its call's place says nothing of the queue
       ++linked;
       delays.push_back(std::max<int64_t>(0, w.start - t.start(w.launch)));
       calls.push_back(t.duration(w.launch));
@@ -156,20 +157,21 @@ Finding launch(const TraceRequest& r) {
   std::sort(delays.begin(), delays.end());
   std::sort(calls.begin(), calls.end());
   std::sort(changes.begin(), changes.end());
-  int64_t queue = 0, deepest = 0, empty_ns = 0, weighted = 0;
+  int64_t queue = 0, deepest = 0, empty_ns = 0;
+  double weighted = 0;  // times of a damaged file may be any apart
   for (size_t i = 0; i < changes.size(); ++i) {
     queue += changes[i].second;
     deepest = std::max(deepest, queue);
     if (i + 1 < changes.size()) {
       int64_t d = changes[i + 1].first - changes[i].first;
-      weighted += queue * d;
+      weighted += static_cast<double>(queue) * static_cast<double>(d);
       if (queue <= 0) empty_ns += d;
     }
   }
   int64_t span = std::max<int64_t>(1, changes.back().first - changes.front().first);
   Finding f;
   f.facts = {{"launches", "launches", Unit::count, linked}, {"median_delay_ns", "delay, median", Unit::nanoseconds, percentile(delays, 0.5)}, {"p99_delay_ns", "delay, 99 %", Unit::nanoseconds, percentile(delays, 0.99)},
-             {"median_call_ns", "call, median", Unit::nanoseconds, percentile(calls, 0.5)}, {"queue_mean", "queue, mean", Unit::number, static_cast<double>(weighted) / static_cast<double>(span)},
+             {"median_call_ns", "call, median", Unit::nanoseconds, percentile(calls, 0.5)}, {"queue_mean", "queue, mean", Unit::number, weighted / static_cast<double>(span)},
              {"queue_max", "queue, longest", Unit::count, deepest}, {"queue_empty_share", "queue empty", Unit::share, share(empty_ns, span)},
              {"shorter_than_call", "kernels shorter than their call", Unit::count, small}};
   f.sentence = fmt::format("A kernel starts {} after its call (median), and the queue is empty for {} of the time; {} of {} kernels run shorter than the call that launches them{}.", ns(percentile(delays, 0.5)),

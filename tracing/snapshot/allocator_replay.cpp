@@ -1,163 +1,330 @@
-#include <fmt/format.h>
-
+// Replaying a recording through the model of the allocator.
 #include <algorithm>
-#include <cstdlib>
+#include <map>
 
-#include "core/error.h"
 #include "tracing/snapshot/allocator_model.h"
 
+// Note [What a replay asks for]
+// A recording has what the program asked for (alloc, free_requested, oom), what other streams made happen (free_completed some time after its
+// request) and what the allocator did of itself (segment_*). Only the last is the model's to find. Two things have to be told apart by their stacks:
+// segments that were given back while an allocation looked for room have the stack of that allocation, those of torch.cuda.empty_cache() their
+// own; without stacks, a run of them that an allocation with a new segment, or a failed one, follows is taken for the former (the end is the same).
+// And the frees that are completed within an allocation that met its limit: it waited for them only after it had searched in vain.
+
 namespace tenon::snapshot {
+namespace {
 
-AllocatorSettings AllocatorSettings::parse(const std::string& text) {
-  AllocatorSettings s;
-  auto fail = [&](const std::string& part) {
-    throw Error::usage(fmt::format("\"{}\" is no allocator setting", part),
-                       "known are expandable_segments:True, max_split_size_mb:N, roundup_power2_divisions:N or [1:4,256:8], garbage_collection_threshold:0.8, and ideal");
-  };
-  size_t at = 0;
-  while (at < text.size()) {
-    // A list in brackets holds commas of its own.
-    size_t end = at;
-    int depth = 0;
-    while (end < text.size() && (text[end] != ',' || depth)) {
-      depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
-      ++end;
-    }
-    std::string part = text.substr(at, end - at);
-    std::erase(part, ' ');
-    at = end + 1;
-    if (part.empty()) continue;
-    size_t colon = part.find(':');
-    std::string key = part.substr(0, colon), value = colon == std::string::npos ? "" : part.substr(colon + 1);
-    char* rest = nullptr;
-    if (key == "expandable_segments") {
-      if (value != "True" && value != "False") fail(part);
-      s.expandable_segments = value == "True";
-    } else if (key == "max_split_size_mb") {
-      s.max_split_size = std::strtoll(value.c_str(), &rest, 10) << 20;
-      if (value.empty() || *rest || s.max_split_size < int64_t{20} << 20) fail(part + " (at least 20)");
-    } else if (key == "garbage_collection_threshold") {
-      s.garbage_collection_threshold = std::strtod(value.c_str(), &rest);
-      if (value.empty() || *rest || !(s.garbage_collection_threshold > 0 && s.garbage_collection_threshold < 1)) fail(part + " (between 0 and 1)");
-    } else if (key == "roundup_power2_divisions") {
-      if (!value.empty() && value[0] == '[') {
-        for (size_t i = 1; i < value.size();) {
-          char* p;
-          int64_t from = value[i] == '>' ? 0 : std::strtoll(value.c_str() + i, &p, 10);
-          if (value[i] == '>') p = const_cast<char*>(value.c_str() + i + 1);
-          if (*p != ':') fail(part);
-          int64_t divisions = std::strtoll(p + 1, &p, 10);
-          if (divisions < 0 || (divisions & (divisions - 1))) fail(part + " (a power of 2)");
-          // Of all that is as large as the last one named, or larger.
-          if (value[i] == '>') s.roundup_by_megabyte[s.roundup_by_megabyte.empty() ? 0 : s.roundup_by_megabyte.rbegin()->first] = divisions;
-          else s.roundup_by_megabyte[from] = divisions;
-          i = static_cast<size_t>(p - value.c_str()) + 1;
-        }
-      } else {
-        s.roundup_power2_divisions = std::strtoll(value.c_str(), &rest, 10);
-        if (value.empty() || *rest || s.roundup_power2_divisions < 1 || (s.roundup_power2_divisions & (s.roundup_power2_divisions - 1))) fail(part + " (a power of 2)");
-      }
-    } else if (key == "ideal") {
-      s.ideal = true;
-    } else if (key != "backend" && key != "pinned_use_cuda_host_register" && key != "pinned_num_register_threads" && key != "release_lock_on_cudamalloc") {
-      fail(part);
-    }
+bool is_segment(Action a) { return a == Action::segment_alloc || a == Action::segment_free || a == Action::segment_map || a == Action::segment_unmap; }
+bool gives_back(Action a) { return a == Action::segment_free || a == Action::segment_unmap; }
+bool takes(Action a) { return a == Action::segment_alloc || a == Action::segment_map; }
+
+/// What lies between two things that the program asked for.
+struct Run {
+  size_t request = 0;       ///< the event behind it
+  bool to_room = false;     ///< the request is an allocation that gave segments back to make room, or failed
+  bool searched = false;    ///< the request is an allocation that found no free block
+};
+
+class Reader {
+ public:
+  Reader(const Snapshot& s, size_t trace) : e_(s.events), end_(s.traces.at(trace).end) {}
+  Run from(size_t i) const {
+    Run run;
+    bool gave = false, took = false;
+    size_t k = i;
+    for (; k < end_ && (is_segment(e_.action[k]) || e_.action[k] == Action::free_completed); ++k) took |= takes(e_.action[k]);
+    run.request = k;
+    if (k == end_ || (e_.action[k] != Action::alloc && e_.action[k] != Action::oom)) return run;
+    for (size_t j = i; j < k; ++j) gave |= gives_back(e_.action[j]) && within(j, k, took);
+    run.to_room = gave || e_.action[k] == Action::oom;
+    run.searched = run.to_room || took;
+    return run;
   }
-  return s;
-}
-
-AllocatorSettings AllocatorSettings::of(const Snapshot& snapshot) {
-  AllocatorSettings s;
-  for (const auto& [key, value] : snapshot.settings) {
-    if (key == "PYTORCH_CUDA_ALLOC_CONF" && !value.empty() && value != "None") {
-      try {
-        s = parse(value);
-      } catch (const Error&) {  // a setting of a newer version: the others below still tell most
-      }
-    }
-    if (key == "expandable_segments") s.expandable_segments = value == "true";
-    if (key == "max_split_size" && std::atoll(value.c_str()) > 0) s.max_split_size = std::atoll(value.c_str());
-    if (key == "garbage_collection_threshold") s.garbage_collection_threshold = std::atof(value.c_str());
+  /// Whether a segment was given back by the allocation `request`.
+  bool within(size_t segment, size_t request, bool took) const {
+    if (request == end_ || (e_.action[request] != Action::alloc && e_.action[request] != Action::oom)) return false;
+    if (e_.stack[request] == kNone && e_.stack[segment] == kNone) return took || e_.action[request] == Action::oom;
+    return e_.stack[request] == e_.stack[segment];
   }
-  return s;
-}
-
-std::string AllocatorSettings::text() const {
-  if (ideal) return "ideal";
-  std::string t;
-  auto add = [&](const std::string& part) { t += (t.empty() ? "" : ",") + part; };
-  if (expandable_segments) add("expandable_segments:True");
-  if (max_split_size >= 0) add(fmt::format("max_split_size_mb:{}", max_split_size >> 20));
-  if (roundup_power2_divisions) add(fmt::format("roundup_power2_divisions:{}", roundup_power2_divisions));
-  if (!roundup_by_megabyte.empty()) {
-    std::string list;
-    for (auto [from, d] : roundup_by_megabyte) list += fmt::format("{}{}:{}", list.empty() ? "" : ",", from, d);
-    add("roundup_power2_divisions:[" + list + "]");
+  bool took_between(size_t i, size_t request) const {
+    for (; i < request; ++i)
+      if (takes(e_.action[i])) return true;
+    return false;
   }
-  if (garbage_collection_threshold > 0) add(fmt::format("garbage_collection_threshold:{}", garbage_collection_threshold));
-  return t.empty() ? "default" : t;
-}
 
-Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings, int64_t limit) {
-  Replay r;
-  AllocatorModel model(settings, limit);
-  Timeline timeline(s, which);
-  const DeviceTrace& trace = s.traces.at(which);
-  const Events& e = s.events;
-  std::unordered_map<uint64_t, uint64_t> place;  // the file's address to the model's
-  int64_t allocated = 0;
-  auto stream = [&](uint32_t id) { return id < s.streams.size() ? s.streams[id] : 0; };
-  auto take = [&](uint64_t address, int64_t size, uint32_t on, size_t at) {
-    uint64_t got = model.alloc(size, stream(on));
-    if (got == AllocatorModel::kFailed) {
-      r.failed = true;
-      r.failed_at = at;
-      r.failed_size = size;
-      r.free_at_failure = model.free_bytes();
-      r.largest_free_at_failure = model.largest_free();
-      return false;
+ private:
+  const Events& e_;
+  size_t end_;
+};
+
+class Replaying {
+ public:
+  Replaying(const Snapshot& s, size_t which, const AllocatorSettings& settings, const ReplayOptions& options)
+      : s_(s), e_(s.events), trace_(s.traces.at(which)), own_(options.as_recorded), settings_(settings), pool_of_(s, trace_.device), reader_(s, which),
+        limits_(options.limits), model_(settings, limits_) {
+    if (settings.expandable_segments && own_)
+      for (size_t i = trace_.begin; i < trace_.end; ++i)
+        if (e_.action[i] == Action::segment_alloc && pool_of_(i) != PoolId{}) model_.set_never_expandable(pool_of_(i));
+    model_.set_keeps_all_for_pools(!s.pools_told);
+    begin(which);
+  }
+
+  Replay run() {
+    for (size_t i = trace_.begin; i < trace_.end && going_; ++i) i = step(i);
+    r_.peak_reserved = model_.peak_reserved();
+    r_.segment_events = model_.segment_events();
+    r_.addresses = model_.event_addresses();
+    std::vector<int64_t> streams = s_.streams;
+    if (own_) r_.end = model_.state(streams);
+    return std::move(r_);
+  }
+
+ private:
+  int64_t stream(uint32_t id) const { return id < s_.streams.size() ? s_.streams[id] : 0; }
+
+  void begin(size_t which) {
+    const AllocatorState state = state_after(s_, which, 0);
+    if (own_) {
+      model_.set_bases([&](const Segment& g) { return base_of(g); });
+      model_.begin_with(state, s_);
+      model_.set_addresses([this](Action action, int64_t size) { return hint(action, size); });
+      for (const Block& b : state.blocks)
+        if (b.state != State::inactive) place_[b.address] = b.address;
+    } else {
+      for (const Segment& g : state.segments)
+        for (size_t b = g.first_block; b < g.first_block + g.blocks && going_; ++b)
+          if (state.blocks[b].state != State::inactive) take(state.blocks[b].address, state.blocks[b].requested, g.stream, g.pool, 0);
     }
-    place[address] = got;
-    allocated = model.allocated();
-    r.peak_allocated = std::max(r.peak_allocated, allocated);
+    r_.peak_allocated = model_.allocated();
+  }
+
+  /// The lowest address at which something of the same segment was mapped before all of it was unmapped.
+  uint64_t base_of(const Segment& g) const {
+    uint64_t base = g.address;
+    int64_t mapped = 0;
+    for (const Segment& o : state_after(s_, static_cast<size_t>(&trace_ - s_.traces.data()), 0).segments)
+      if (o.expandable && o.stream == g.stream && o.pool == g.pool && o.large == g.large) mapped += o.total, base = std::min(base, o.address);
+    for (size_t i = trace_.begin; i < trace_.end && mapped > 0; ++i) {
+      const bool map = e_.action[i] == Action::segment_map;
+      if ((!map && e_.action[i] != Action::segment_unmap) || e_.stream[i] != g.stream || pool_of_(i) != g.pool) continue;
+      if (map && (e_.size[i] > kSmallBuffer) != g.large) continue;
+      mapped += map ? e_.size[i] : -e_.size[i];
+      if (map) base = std::min(base, e_.address[i]);
+    }
+    return base;
+  }
+
+  /// Where the recording has the segment that the model asks for.
+  uint64_t hint(Action action, int64_t size) {
+    for (; hint_ < hint_end_; ++hint_)
+      if (e_.action[hint_] == action && e_.size[hint_] == size) return e_.address[hint_++];
+    return 0;
+  }
+
+  bool take(uint64_t address, int64_t size, uint32_t on, PoolId pool, size_t at) {
+    const uint64_t got = model_.alloc(size, stream(on), pool);
+    if (got == AllocatorModel::kFailed) return fail(at, size), going_ = false;
+    if (own_ && got != address && r_.moved++ == 0) r_.moved_at = at;
+    place_[address] = got;
+    r_.peak_allocated = std::max(r_.peak_allocated, model_.allocated());
     return true;
-  };
-  bool going = true;
-  for (uint32_t id = 0; id < timeline.elements() && going; ++id)
-    if (const Element x = timeline.element(id); x.before) going = take(x.address, x.bytes, x.stream, 0);
-  for (size_t i = trace.begin; i < trace.end && going; ++i) {
-    switch (e.action[i]) {
-      case Action::alloc: going = take(e.address[i], e.size[i], e.stream[i], i - trace.begin); break;
-      case Action::free:
-      case Action::free_completed: {
-        auto it = place.find(e.address[i]);
-        if (it == place.end()) break;
-        model.free(it->second);
-        place.erase(it);
+  }
+
+  void fail(size_t at, int64_t size) {
+    ++r_.failures;
+    if (r_.failed) return;
+    r_.failed = true;
+    r_.failed_at = at;
+    r_.failed_size = size;
+    r_.free_at_failure = model_.free_bytes();
+    r_.largest_free_at_failure = model_.largest_free();
+  }
+
+  void release(uint64_t address) {
+    auto it = place_.find(address);
+    if (it == place_.end()) return;
+    model_.free(it->second);
+    place_.erase(it);
+  }
+
+  // A failed allocation was recorded as none. It is tried; the program went on without it, so what is got is given back.
+  void try_again(size_t i) {
+    if (!limited()) return;
+    const uint64_t got = model_.alloc(e_.size[i], stream(e_.stream[i]), pool_of_(i));
+    if (got != AllocatorModel::kFailed) {
+      if (own_ && r_.moved++ == 0) r_.moved_at = i - trace_.begin;
+      model_.free(got);
+      return;
+    }
+    fail(i - trace_.begin, e_.size[i]);
+    going_ = own_;
+  }
+  bool limited() const { return limits_.device > 0 || limits_.allowed > 0; }
+
+  /// Does what event i says; gives the last event that is done with.
+  size_t step(size_t i) {
+    switch (e_.action[i]) {
+      case Action::alloc:
+        take(e_.address[i], e_.size[i], e_.stream[i], pool_of_(i), i - trace_.begin);
+        asked(i);
         break;
-      }
-      case Action::oom: {
-        // What failed was recorded as no allocation. With a limit it is tried; the program went on without it, so it is given back.
-        if (limit == 0) break;
-        uint64_t got = model.alloc(e.size[i], stream(e.stream[i]));
-        if (got == AllocatorModel::kFailed) {
-          r.failed = true;
-          r.failed_at = i - trace.begin;
-          r.failed_size = e.size[i];
-          r.free_at_failure = model.free_bytes();
-          r.largest_free_at_failure = model.largest_free();
-          going = false;
-        } else {
-          model.free(got);
+      case Action::oom:
+        try_again(i);
+        asked(i);
+        break;
+      case Action::free_requested:
+        hint_ = i + 1;
+        if (i + 1 < trace_.end && e_.action[i + 1] == Action::free_completed && e_.address[i + 1] == e_.address[i]) {
+          release(e_.address[i]);
+          return i + 1;
         }
+        if (auto it = place_.find(e_.address[i]); it != place_.end()) model_.request_free(it->second);
         break;
-      }
+      case Action::free: release(e_.address[i]); break;
+      case Action::free_completed:
+      case Action::segment_alloc:
+      case Action::segment_map:
+      case Action::segment_free:
+      case Action::segment_unmap: return run_of(i);
       default: break;
     }
+    return i;
   }
-  r.peak_reserved = model.peak_reserved();
-  r.segment_events = model.segment_events();
-  return r;
+
+  // The request is done: what it waited for is free now, if the model did not wait itself.
+  void asked(size_t i) {
+    for (uint64_t address : late_) release(address);
+    late_.clear();
+    hint_ = hint_end_ = i + 1;
+  }
+
+  /// Whether what was given back within a run may have been garbage, not room for an allocation that met its limit.
+  bool could_collect(const Run& run) const {
+    if (settings_.garbage_collection_threshold <= 0 || e_.action[run.request] != Action::alloc) return false;
+    const int64_t need = settings_.segment_for(settings_.rounded(e_.size[run.request]));
+    return (limits_.allowed <= 0 || model_.reserved() + need <= limits_.allowed) && (limits_.device <= 0 || model_.reserved() + need <= limits_.device);
+  }
+
+  /// Everything up to the next request.
+  size_t run_of(size_t i) {
+    const Run run = reader_.from(i);
+    const bool took = reader_.took_between(i, run.request);
+    bool gave = false;  // garbage is collected before anything is waited for
+    for (size_t k = i; k < run.request; ++k) {
+      if (e_.action[k] == Action::free_completed) {
+        if (own_ && run.to_room && (gave || (!model_.would_collect() && !could_collect(run)))) late_.push_back(e_.address[k]);
+        else release(e_.address[k]);
+      } else if (gives_back(e_.action[k])) {
+        gave = reader_.within(k, run.request, took);
+        if (!gave) k = emptied(k, run.request, took);
+        else if (const PoolId pool = pool_of_(k); pool != PoolId{}) model_.set_unused(pool);
+      }
+    }
+    hint_ = i;
+    hint_end_ = run.request;
+    return run.request - 1;
+  }
+
+  /// The program itself had segments given back: of the pools that some of them belonged to.
+  size_t emptied(size_t i, size_t request, bool took) {
+    std::vector<PoolId> pools;
+    size_t k = i;
+    for (; k < request && gives_back(e_.action[k]) && !reader_.within(k, request, took); ++k)
+      if (PoolId pool = pool_of_(k); std::find(pools.begin(), pools.end(), pool) == pools.end()) pools.push_back(pool);
+    for (uint64_t address : late_) release(address);
+    late_.clear();
+    for (PoolId pool : pools) {
+      if (pool != PoolId{}) model_.set_unused(pool);
+      model_.release(pool);
+    }
+    return k - 1;
+  }
+
+  const Snapshot& s_;
+  const Events& e_;
+  const DeviceTrace& trace_;
+  const bool own_;
+  const AllocatorSettings settings_;
+  PoolsOfEvents pool_of_;
+  Reader reader_;
+  AllocatorModel::Limits limits_;
+  AllocatorModel model_;
+  std::unordered_map<uint64_t, uint64_t> place_;  ///< the file's address to the model's
+  std::vector<uint64_t> late_;                    ///< frees that the next request waits for
+  size_t hint_ = 0, hint_end_ = 0;
+  bool going_ = true;
+  Replay r_;
+};
+
+}  // namespace
+
+Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings, const ReplayOptions& options) {
+  if (!options.as_recorded || options.limits.device || options.limits.allowed) return Replaying(s, which, settings, options).run();
+  // A recording that met a limit does not say whose, and expandable segments ask less of the driver than the allowed share is compared with.
+  // Which one it was shows in what the other would have made of it.
+  const KnownLimits known = limits_of(s, which);
+  ReplayOptions tried{known.limits, true};
+  Replay r = Replaying(s, which, settings, tried).run();
+  if (!known.less_than || (r.moved == 0 && r.segment_events == recorded_segment_events(s, which))) return r;
+  tried.limits = known.limits.allowed ? AllocatorModel::Limits{known.at_least, 0} : AllocatorModel::Limits{known.failed ? known.limits.device : 0, known.allowed_at_least};
+  Replay other = Replaying(s, which, settings, tried).run();
+  return other.segment_events == recorded_segment_events(s, which) ? other : r;
+}
+Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings, int64_t limit) { return replay(s, which, settings, ReplayOptions{{limit, 0}, false}); }
+
+std::vector<AllocatorModel::SegmentEvent> recorded_segment_events(const Snapshot& s, size_t which) {
+  std::vector<AllocatorModel::SegmentEvent> all;
+  const DeviceTrace& t = s.traces.at(which);
+  for (size_t i = t.begin; i < t.end; ++i)
+    if (is_segment(s.events.action[i])) all.push_back({s.events.action[i], s.events.size[i], s.events.stream[i] < s.streams.size() ? s.streams[s.events.stream[i]] : 0});
+  return all;
+}
+
+KnownLimits limits_of(const Snapshot& s, size_t which) {
+  KnownLimits known;
+  const DeviceTrace& t = s.traces.at(which);
+  const Events& e = s.events;
+  const AllocatorSettings settings = AllocatorSettings::of(s);
+  const Reader reader(s, which);
+  auto change = [&](size_t i) { return takes(e.action[i]) ? e.size[i] : gives_back(e.action[i]) ? -e.size[i] : 0; };
+  int64_t reserved = 0;
+  for (const Segment& g : s.segments)
+    if (g.device == t.device) reserved += g.total;
+  for (size_t i = t.begin; i < t.end; ++i) reserved -= change(i);
+  known.at_least = reserved;
+  // What an expandable segment grows by may be more than was compared with what is allowed.
+  known.allowed_at_least = settings.expandable_segments ? 0 : reserved;
+  int64_t exact = 0;
+  auto refused = [&](int64_t total) { known.less_than = known.less_than ? std::min(known.less_than, total) : total; };
+  for (size_t i = t.begin; i < t.end;) {
+    const Run run = reader.from(i);
+    const int64_t before = reserved;
+    int64_t took = 0;
+    for (; i < run.request; ++i) {
+      reserved += change(i);
+      took += std::max<int64_t>(0, change(i));
+      known.at_least = std::max(known.at_least, reserved);
+    }
+    if (i == t.end) break;
+    const int64_t size = settings.rounded(std::clamp<int64_t>(e.size[i], 0, int64_t{1} << 50)), segment = settings.segment_for(size);
+    // Of an expandable segment whole grains are mapped, in up to two parts.
+    const int64_t grain = size <= kSmallSize ? kSmallBuffer : settings.large_segment_size;
+    const int64_t asked = settings.expandable_segments ? (size + grain - 1) / grain * grain + grain : segment;
+    if (e.action[i] == Action::oom) {
+      const auto free_at_driver = static_cast<int64_t>(std::min<uint64_t>(e.address[i], uint64_t{1} << 60));
+      known.by_fraction |= asked <= free_at_driver;
+      refused(reserved + asked);
+      exact = reserved + free_at_driver;
+      known.failed = true;
+    } else if (run.to_room && settings.garbage_collection_threshold <= 0) {
+      refused(before + asked);
+    }
+    if (e.action[i] == Action::alloc && run.searched) known.allowed_at_least = std::max(known.allowed_at_least, reserved - took + segment);
+    ++i;
+  }
+  if (known.by_fraction) known.limits.allowed = known.allowed_at_least;
+  known.limits.device = exact ? exact : known.less_than ? known.at_least : 0;
+  return known;
 }
 
 }  // namespace tenon::snapshot

@@ -1,4 +1,5 @@
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,12 @@ const char* name(Action a);
 
 inline constexpr uint32_t kNone = ~0u;
 
+/// Which of an allocator's pools: that of a CUDA graph, of a torch.cuda.MemPool, or (0, 0), everybody's.
+struct PoolId {
+  int64_t a = 0, b = 0;
+  auto operator<=>(const PoolId&) const = default;
+};
+
 /// The recorded events of every device, device after device, in the order of the file.
 struct Events {
   std::vector<Action> action;
@@ -27,8 +34,10 @@ struct Events {
   std::vector<uint32_t> stack;    ///< into the stacks; kNone: no frames were recorded
   std::vector<uint32_t> extra;    ///< text: compile context, metadata; kNone: none
   std::vector<uint32_t> category; ///< text; kNone: none
-  uint32_t extra_of(size_t i) const { return i < extra.size() ? extra[i] : kNone; }        ///< the two grow only as far as something was told
+  std::vector<uint32_t> pool;     ///< into Snapshot::pools; kNone: the default pool, or not told
+  uint32_t extra_of(size_t i) const { return i < extra.size() ? extra[i] : kNone; }        ///< these three grow only as far as something was told
   uint32_t category_of(size_t i) const { return i < category.size() ? category[i] : kNone; }
+  uint32_t pool_of(size_t i) const { return i < pool.size() ? pool[i] : kNone; }
   size_t size_() const { return action.size(); }
 };
 
@@ -51,7 +60,7 @@ struct Segment {
   int64_t total = 0, allocated = 0, active = 0, requested = 0;
   uint32_t stream = 0;
   bool large = false, expandable = false;
-  int64_t pool_a = 0, pool_b = 0;
+  PoolId pool;
   uint32_t stack = kNone;
   size_t first_block = 0, blocks = 0;  ///< into Snapshot::blocks
 };
@@ -69,6 +78,8 @@ struct Snapshot {
   std::vector<Segment> segments;
   std::vector<Block> blocks;
   std::vector<int64_t> streams;
+  std::vector<PoolId> pools;     ///< the private ones that events name
+  bool pools_told = false;       ///< events say which pool they belong to
   std::vector<Annotation> annotations;
   std::vector<std::pair<std::string, std::string>> settings;  ///< of the allocator, as text
   std::vector<std::pair<std::string, uint64_t>> repairs;      ///< what was passed over, and how often
@@ -129,7 +140,7 @@ class Timeline {
   int64_t peak_bytes() const { return peak_bytes_; }
   /// Elements alive after event `at` (counted within the device), by number. From the nearest keyframe, not from the end.
   std::vector<uint32_t> live(size_t at) const;
-  /// Smallest, largest and last of bytes() in `buckets` parts of [from, to).
+  /// Smallest, largest and last of bytes() in `buckets` parts of [from, to). Costs some hundred events a bucket, however many it covers.
   struct Usage {
     int64_t low, high, last;
   };
@@ -151,6 +162,7 @@ class Timeline {
   std::vector<uint32_t> of_event_;     ///< the life that an event makes or ends; kNone
   int64_t change(size_t event) const;
   std::vector<int64_t> sums_;          ///< alive before every 32nd event
+  std::vector<Usage> blocks_;          ///< of every 128 events
   std::vector<uint32_t> lost_;         ///< lives that end where another begins, by that event
   int64_t peak_bytes_ = 0;
   std::vector<std::pair<size_t, std::vector<uint32_t>>> keyframes_;

@@ -26,7 +26,7 @@ const char* name(Action a) {
 
 // The keys are the first texts, so a key's number is its place in the list.
 Machine::Machine(Snapshot& out) : out_(out) {
-  for (uint32_t i = 0; i < 32; ++i) keys_[i] = texts_.of(kKeyTexts[i]);
+  for (uint32_t i = 0; i < kKeys; ++i) keys_[i] = texts_.of(kKeyTexts[i]);
 }
 
 void Machine::push_integer(int64_t v) {
@@ -192,6 +192,12 @@ uint32_t Machine::stream_of(const Value* v) {
   return last_stream_ = it->second;
 }
 
+uint32_t Machine::pool_index(PoolId id) {
+  auto [it, fresh] = pool_index_.emplace(id, static_cast<uint32_t>(out_.pools.size()));
+  if (fresh) out_.pools.push_back(id);
+  return it->second;
+}
+
 uint32_t Machine::stack_of(const Value* v) {
   if (!v) return kNone;
   Container* list = container(*v);
@@ -241,10 +247,10 @@ void Machine::expect_rows(double share_read) {
 }
 
 void Machine::add_event(const Container& d) {
-  // The known keys are texts 0 to 31: one walk over the items finds them all.
-  const Value* known[32] = {};
+  // The known keys are the first texts: one walk over the items finds them all.
+  const Value* known[kKeys] = {};
   for (size_t i = 0; i + 1 < d.items.size(); i += 2)
-    if (d.items[i].tag == Tag::text && d.items[i].index < 32) known[d.items[i].index] = &d.items[i + 1];
+    if (d.items[i].tag == Tag::text && d.items[i].index < kKeys) known[d.items[i].index] = &d.items[i + 1];
   Events& e = out_.events;
   const Value* address = known[kAddr] ? known[kAddr] : known[kDeviceFree];
   e.action.push_back(action_of(*known[kAction]));
@@ -265,6 +271,12 @@ void Machine::add_event(const Container& d) {
     if (!extra.empty()) tell(e.extra, texts_.own(extra));
   }
   if (const Value* category = known[kCategory]; category && category->tag == Tag::text) tell(e.category, category->index);
+  if (const Value* pool = known[kPoolId])
+    if (Container* p = container(*pool); p && p->items.size() == 2) {
+      out_.pools_told = true;
+      const PoolId id{integer_of(&p->items[0], 0), integer_of(&p->items[1], 0)};
+      if (id != PoolId{}) tell(e.pool, pool_index(id));
+    }
 }
 
 Action Machine::action_of(const Value& v) {
@@ -314,8 +326,7 @@ void Machine::add_segment(const Container& d) {
   s.stack = stack_of(field(d, kFrames));
   if (const Value* pool = field(d, kSegmentPoolId))
     if (Container* p = container(*pool); p && p->items.size() == 2) {
-      s.pool_a = integer_of(&p->items[0], 0);
-      s.pool_b = integer_of(&p->items[1], 0);
+      s.pool = {integer_of(&p->items[0], 0), integer_of(&p->items[1], 0)};
     }
   if (const Value* blocks = field(d, kBlocks))
     if (Container* list = container(*blocks); list && list->rows != kNone && rows_[list->rows].of == Rows::Of::blocks) {

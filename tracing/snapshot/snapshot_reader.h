@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "tracing/snapshot/snapshot.h"
+#include "tracing/snapshot/snapshot_keys.h"
 #include "tracing/trace/parts.h"
 
 namespace tenon::snapshot {
@@ -79,6 +81,7 @@ class Machine {
   std::string text_of(const Value& v) const;
   uint32_t stack_of(const Value* frames);
   uint32_t stream_of(const Value* v);
+  uint32_t pool_index(PoolId id);
   void add_event(const Container& dict);
   Action action_of(const Value& text);
   void add_block(const Container& dict);
@@ -97,6 +100,7 @@ class Machine {
   trace::Interner texts_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> stacks_by_hash_;
   std::unordered_map<int64_t, uint32_t> stream_index_;
+  std::map<PoolId, uint32_t> pool_index_;
   struct FrameHash {
     size_t operator()(const std::tuple<uint32_t, uint32_t, int64_t>& f) const {
       return (std::get<0>(f) * 0x9E3779B97F4A7C15ull ^ std::get<1>(f)) * 0xD6E8FEB86659FD93ull ^ static_cast<uint64_t>(std::get<2>(f));
@@ -105,7 +109,7 @@ class Machine {
   std::unordered_map<std::tuple<uint32_t, uint32_t, int64_t>, uint32_t, FrameHash> frame_index_;
   uint64_t serial_ = 0, puts_ = 0;
   size_t marks_ = 0;
-  uint32_t keys_[32];
+  uint32_t keys_[kKeys];
   size_t expected_ = 0;  ///< rows that the columns have room for
   uint32_t last_stream_ = kNone;
   std::vector<std::pair<uint32_t, Action>> actions_;  ///< by text

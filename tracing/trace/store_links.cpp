@@ -15,18 +15,25 @@ void StoreBuilder::link_launches() {
       EventId e = row.id[index];
       if (e == kNone) continue;
       Kind k = out_->kind(e);
-      if (k == Kind::runtime) calls.emplace_back(correlation, e);
-      else if (on_gpu(k)) ran.emplace_back(correlation, e);
+      if (k == Kind::runtime)
+        calls.emplace_back(correlation, e);
+      else if (on_gpu(k))
+        ran.emplace_back(correlation, e);
     }
-  auto by_time = [&](const auto& a, const auto& b) { return std::tuple(a.first, out_->start(a.second), a.second) < std::tuple(b.first, out_->start(b.second), b.second); };
+  auto by_time = [&](const auto& a, const auto& b) {
+    return std::tuple(a.first, out_->start(a.second), a.second) < std::tuple(b.first, out_->start(b.second), b.second);
+  };
   std::sort(calls.begin(), calls.end(), by_time);
   for (auto [correlation, e] : ran) {
     const std::pair<int64_t, int64_t> wanted{correlation, out_->start(e)};
-    auto after = std::upper_bound(calls.begin(), calls.end(), wanted,
-                                  [this](const std::pair<int64_t, int64_t>& v, const std::pair<int64_t, EventId>& c) { return v < std::pair<int64_t, int64_t>(c.first, out_->start(c.second)); });
+    auto after = std::upper_bound(calls.begin(), calls.end(), wanted, [this](const std::pair<int64_t, int64_t>& v, const std::pair<int64_t, EventId>& c) {
+      return v < std::pair<int64_t, int64_t>(c.first, out_->start(c.second));
+    });
     EventId call = kNone;
-    if (after != calls.begin() && (after - 1)->first == wanted.first) call = (after - 1)->second;
-    else if (after != calls.end() && after->first == wanted.first) call = after->second;
+    if (after != calls.begin() && (after - 1)->first == wanted.first)
+      call = (after - 1)->second;
+    else if (after != calls.end() && after->first == wanted.first)
+      call = after->second;
     if (call != kNone) out_->launch_list_.push_back({call, e});
   }
   std::sort(out_->launch_list_.begin(), out_->launch_list_.end(), [](const Link& a, const Link& b) { return a.to < b.to; });
@@ -84,17 +91,20 @@ void StoreBuilder::link_by_external_id(const SourceText& source) {
   const std::vector<int64_t> numbers = external_ids(source, t.columns_, ops);
   for (size_t i = 0; i < ops.size(); ++i)
     if (numbers[i] > 0) named.push_back({numbers[i], ops[i]});
-  std::sort(named.begin(), named.end(), [&](const NamedOp& a, const NamedOp& b) { return std::tuple(a.id, t.start(a.op), a.op) < std::tuple(b.id, t.start(b.op), b.op); });
+  std::sort(named.begin(), named.end(),
+            [&](const NamedOp& a, const NamedOp& b) { return std::tuple(a.id, t.start(a.op), a.op) < std::tuple(b.id, t.start(b.op), b.op); });
   // Of several of one number (ranks in one file) the last that began before.
   auto find = [&](int64_t id, int64_t time) {
-    auto after = std::upper_bound(named.begin(), named.end(), std::pair(id, time), [&](const auto& v, const NamedOp& n) { return v < std::pair(n.id, t.start(n.op)); });
+    auto after =
+        std::upper_bound(named.begin(), named.end(), std::pair(id, time), [&](const auto& v, const NamedOp& n) { return v < std::pair(n.id, t.start(n.op)); });
     return after != named.begin() && (after - 1)->id == id ? (after - 1)->op : kNone;
   };
 
   constexpr size_t sample = 1000;
   std::vector<EventId> known;
   std::vector<Link> links;
-  for (size_t i = 0; i < t.launch_list_.size(); i += std::max<size_t>(1, t.launch_list_.size() / sample)) links.push_back(t.launch_list_[i]), known.push_back(links.back().to);
+  for (size_t i = 0; i < t.launch_list_.size(); i += std::max<size_t>(1, t.launch_list_.size() / sample))
+    links.push_back(t.launch_list_[i]), known.push_back(links.back().to);
   const std::vector<int64_t> ids = external_ids(source, t.columns_, known);
   size_t asked = 0, right = 0;
   for (size_t i = 0; i < known.size(); ++i) {
