@@ -69,6 +69,8 @@ class AllocatorModel {
   /// Free bytes inside of segments, and the largest block of them.
   int64_t free_bytes() const { return reserved_ - allocated_; }
   int64_t largest_free() const;
+  /// Whether a request finds a free block as things are.
+  bool finds(int64_t size, int64_t stream, PoolId pool);
   /// Whether the next allocation that finds no block collects garbage.
   bool would_collect() const;
   /// How often everything unused was given back to make room.
@@ -84,6 +86,7 @@ class AllocatorModel {
 
   Pool& pool_for(PoolId id, bool small);
   bool find_free(Request& r);
+  Piece* best_free(const Request& r) const;
   bool new_block(Request& r, bool retry);
   bool new_segment(Request& r);
   Piece* find_expandable(Pool& pool, int64_t stream, int64_t size);

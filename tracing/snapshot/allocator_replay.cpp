@@ -210,9 +210,11 @@ class Replaying {
     const Run run = reader_.from(i);
     const bool took = reader_.took_between(i, run.request);
     bool gave = false;  // garbage is collected before anything is waited for
+    // An allocation that would have found a block without what was freed just before it, but did not, searched after that.
+    const bool searched_after = own_ && run.to_room && model_.finds(e_.size[run.request], stream(e_.stream[run.request]), pool_of_(run.request));
     for (size_t k = i; k < run.request; ++k) {
       if (e_.action[k] == Action::free_completed) {
-        if (own_ && run.to_room && (gave || (!model_.would_collect() && !could_collect(run)))) late_.push_back(e_.address[k]);
+        if (own_ && run.to_room && !searched_after && (gave || (!model_.would_collect() && !could_collect(run)))) late_.push_back(e_.address[k]);
         else release(e_.address[k]);
       } else if (gives_back(e_.action[k])) {
         gave = reader_.within(k, run.request, took);
