@@ -33,7 +33,7 @@ Finding info(const TraceRequest& r) {
              {"forward_backward", "forward-backward pairs", Unit::count, static_cast<int64_t>(t.forward_backward().size())},
              {"memory_events", "memory events", Unit::count, static_cast<int64_t>(t.memory().size())},
              {"counters", "counters", Unit::count, static_cast<int64_t>(t.counters().size())},
-             {"steps", "steps", Unit::count, steps},
+             {"step_count", "steps", Unit::count, steps},
              {"bytes", "text", Unit::bytes, static_cast<int64_t>(t.source_bytes())},
              {"truncated", "truncated", Unit::text, std::string(t.truncated() ? "yes" : "no")},
              {"from_cache", "from the saved store", Unit::text, std::string(t.from_cache() ? "yes" : "no")}};
@@ -103,7 +103,7 @@ Finding kernels(const TraceRequest& r) {
   }
   auto all = sorted(std::move(groups));
   Finding f;
-  f.facts = {{"kernels", "kernels and copies", Unit::count, count}, {"names", "names", Unit::count, static_cast<int64_t>(all.size())}, {"total_ns", "GPU time", Unit::nanoseconds, total}};
+  f.facts = {{"kernel_count", "kernels and copies", Unit::count, count}, {"names", "names", Unit::count, static_cast<int64_t>(all.size())}, {"total_ns", "GPU time", Unit::nanoseconds, total}};
   if (all.empty()) {
     f.ok = false;
     f.sentence = r.step >= 0 ? fmt::format("ProfilerStep#{} launched no work of a GPU, or the trace does not have it.", r.step) : "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";

@@ -62,7 +62,7 @@ Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total
   const Cause& first = causes[0];
   Finding f;
   f.sentence = fmt::format("{} is {}: {}, {} of {}{}; try this: {}.", per_step.whole ? "The trace (it marks no steps)" : "The step", first.bound, first.what, share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
-  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)}, {"step_ns", "a step", Unit::nanoseconds, total / per_step.count}, {"share", "share", Unit::share, share(first.time, total)}, {"steps", "steps", Unit::count, per_step.count}};
+  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)}, {"step_ns", "a step", Unit::nanoseconds, total / per_step.count}, {"share", "share", Unit::share, share(first.time, total)}, {"step_count", "steps", Unit::count, per_step.count}};
   Table table{"causes", {{"cause", "CAUSE", Unit::text}, {"per_step_ns", "A STEP", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"what", "WHAT", Unit::text}, {"try", "TRY", Unit::text, true}}, {}};
   for (const Cause& c : causes) table.rows.push_back({std::string(c.bound), c.time / per_step.count, share(c.time, total), c.what + c.within, c.try_this});
   f.tables.push_back(std::move(table));
