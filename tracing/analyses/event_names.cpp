@@ -1,5 +1,6 @@
 #include "tracing/analyses/event_names.h"
 
+#include <cctype>
 #include <string>
 
 namespace tenon::tracing {
@@ -47,6 +48,19 @@ bool EventNames::data_loading(EventId e) const {
     case Kind::other: return has(e, kDataLoading);
     default: return false;
   }
+}
+
+std::string short_name(std::string_view name, size_t most) {
+  std::string text(name);
+  for (std::string_view noise : {"void ", "at::native::", "(anonymous namespace)::", "c10::", "at::"})
+    for (size_t at = text.find(noise); at != std::string::npos; at = text.find(noise, at))
+      // "void" also stands among parameters, and "at::" ends "mat::".
+      if (noise == "void " ? at == 0 : at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]))) text.erase(at, noise.size());
+      else at += noise.size();
+  if (text.size() <= most) return text;
+  size_t end = most - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no half a character
+  return text.substr(0, end) + "...";
 }
 
 }  // namespace tenon::tracing

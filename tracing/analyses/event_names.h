@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,5 +36,8 @@ class EventNames {
   const trace::Trace& trace_;
   std::vector<uint16_t> is_;
 };
+
+/// A name as a sentence can hold it: without return type and PyTorch's namespaces, and no longer than `most` characters.
+std::string short_name(std::string_view name, size_t most = 72);
 
 }  // namespace tenon::tracing
