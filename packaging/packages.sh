@@ -51,6 +51,7 @@ tenon_optional_packages=(
 # What some tests compare with; they are skipped where it is missing.
 tenon_peer_packages=(
   "python3-torch|layers, losses, optimizers and views are compared with PyTorch"
+  "libsimdjson-dev|the benchmark of large traces times a plain pass of simdjson beside ours"
 )
 
 tenon_say() { printf '%s\n' "$*" >&2; }

@@ -6,20 +6,9 @@
 
 #include "core/state.h"
 #include "core/tensor.h"
+#include "tracing/own_trace.h"
 
 namespace tenon::tracing {
-
-/// One op of a step on the timeline. Times count from the start of the step.
-struct OpEvent {
-  int64_t start_ns = 0;
-  int64_t duration_ns = 0;
-  uint32_t seq = 0;     ///< index + 1 into StepRecord::ops
-  uint16_t thread = 0;  ///< 0 is the training thread, others load data
-  uint16_t module = 0;  ///< module_path()
-  Phase phase = Phase::none;
-  uint8_t depth = 0;    ///< nesting: composite ops contain others
-  std::string name;     ///< of the op, or of a span around ops ("forward", "load batch"; then seq is 0)
-};
 
 /// One op with what it read and wrote, as indices into StepRecord::tensors.
 struct OpRecord {
@@ -97,7 +86,7 @@ struct StepRecord {
   int64_t epoch = 0;
   double loss = 0;
   int64_t duration_ns = 0;
-  std::vector<OpEvent> events;        ///< sorted by start
+  OwnTrace timeline;                  ///< times count from the start of the step
   std::vector<OpRecord> ops;          ///< ops[i].seq == i + 1
   std::vector<TensorRecord> tensors;
   std::vector<GradNode> grad_nodes;

@@ -265,8 +265,7 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
     int64_t start = now_ns();
     session.step();
     record->duration_ns = now_ns() - start;
-    for (const Tick& t : profile_stop())
-      record->events.push_back({t.start_ns - start, t.duration_ns, t.origin.seq, t.thread, t.origin.module, t.origin.phase, t.depth, interned_name(t.name)});
+    record->timeline = own_trace(profile_stop(), start, {}, run);
     record->allocs = memory.events(start);
   }
   session.load(before);
@@ -290,10 +289,11 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
   record->samples = result.rows;
   if (result.finite && !options.look_at_updates) record->nan = nullptr;  // an infinity that came to nothing (a mask) is no anomaly
   // The clocks of the first pass are the true ones: nothing watched the values then.
-  for (const OpEvent& e : record->events)
-    if (e.seq > 0 && e.seq <= record->ops.size()) {
-      record->ops[e.seq - 1].start_ns = e.start_ns;
-      record->ops[e.seq - 1].duration_ns = e.duration_ns;
+  const trace::Trace& timeline = *record->timeline.store;
+  for (trace::EventId e = 0; e < timeline.size(); ++e)
+    if (const uint32_t seq = record->timeline.op(e).seq; seq > 0 && seq <= record->ops.size()) {
+      record->ops[seq - 1].start_ns = timeline.start(e);
+      record->ops[seq - 1].duration_ns = timeline.duration(e);
     }
   return record;
 }

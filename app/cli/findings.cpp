@@ -37,11 +37,16 @@ std::string shortened(const std::string& text, size_t most) { return text.size()
 
 }  // namespace
 
-int show_finding(const tracing::Finding& f, bool json) {
+int show_finding(const tracing::Finding& f, bool json, const About& about) {
   if (json) {
-    print_json(finding_json(f));
+    nlohmann::json j = finding_json(f);
+    for (const auto& [key, value] : about) j[key] = value;
+    print_json(j);
     return f.ok ? 0 : 1;
   }
+  std::string heading;
+  for (const auto& [key, value] : about) heading += (heading.empty() ? "" : ", ") + key + " " + value;
+  if (!heading.empty()) print("--- " + heading + "\n");
   print(f.sentence + "\n");
   std::vector<std::vector<std::string>> facts;
   for (const auto& fact : f.facts) facts.push_back({"  " + fact.head, cell_text(fact.value, fact.unit)});
@@ -54,12 +59,14 @@ int show_finding(const tracing::Finding& f, bool json) {
     std::vector<std::vector<std::string>> rows{{}};
     std::vector<bool> right;
     for (const auto& c : t.columns) {
+      if (c.wide) continue;
       rows[0].push_back(c.head);
       right.push_back(c.unit != tracing::Unit::text);
     }
     for (const auto& row : t.rows) {
       auto& cells = rows.emplace_back();
-      for (size_t i = 0; i < row.size(); ++i) cells.push_back(shortened(cell_text(row[i], t.columns[i].unit), 90));
+      for (size_t i = 0; i < row.size(); ++i)
+        if (!t.columns[i].wide) cells.push_back(shortened(cell_text(row[i], t.columns[i].unit), 90));
     }
     print("\n" + table(rows, right));
   }

@@ -13,7 +13,8 @@
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/replay.h"
-#include "tracing/chrome_trace.h"
+#include "tracing/own_trace.h"
+#include "tracing/trace/trace_maker.h"
 #include "tracing/memory_snapshot.h"
 
 namespace tenon::app {
@@ -52,8 +53,8 @@ int profile(const Args& args) {
   const int64_t wanted = args.integer("--steps", 5, 1);
   Source source = session_for(args, wanted);
   const int64_t steps = steps_of(*source.session, wanted);
-  const tracing::Profile p = tracing::record_profile(*source.session, steps);
-  const std::string json = tracing::chrome_trace(p, source.run);
+  const tracing::OwnTrace p = tracing::record_profile(*source.session, steps, source.run);
+  const std::string json = trace::chrome_json(*p.store);
   write_file(path, path.ends_with(".gz") ? formats::gzip(json) : json);
   int64_t ns = 0;
   for (const auto& s : p.steps) ns += s.end_ns - s.start_ns;
@@ -63,11 +64,11 @@ int profile(const Args& args) {
                 {"run", source.run},
                 {"first_step", first},
                 {"last_step", last},
-                {"events", p.events.size()},
+                {"events", p.store->size()},
                 {"ms_per_step", static_cast<double>(ns) / 1e6 / static_cast<double>(steps)}});
   else
     print(fmt::format("{}: steps {} to {} of {}, {} events, {:.2f} ms a step\n", path, count_text(first), count_text(last), source.run,
-                      count_text(static_cast<int64_t>(p.events.size())), static_cast<double>(ns) / 1e6 / static_cast<double>(steps)));
+                      count_text(static_cast<int64_t>(p.store->size())), static_cast<double>(ns) / 1e6 / static_cast<double>(steps)));
   return 0;
 }
 

@@ -66,7 +66,7 @@ Exported export_onnx(TrainingSession& session, const projects::RunInfo& run, con
   // A batch whose number is no other size's: the file serves any batch, and is verified at another.
   Meta traced = batch.x.meta();
   traced.shape[0] = 31;
-  formats::OnnxModel model = formats::to_onnx(trace(session.model(), traced), run.model.name);
+  formats::OnnxModel model = formats::to_onnx(trace_graph(session.model(), traced), run.model.name);
   model.producer_version = TENON_VERSION;
   model.doc = doc;
   formats::save_onnx(path, model);

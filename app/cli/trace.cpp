@@ -1,7 +1,6 @@
 // tenon trace ...: every registered analysis of traces is a command.
 #include <fmt/format.h>
 
-
 #include "app/cli/command.h"
 #include "app/cli/findings.h"
 #include "app/cli/output.h"
@@ -12,12 +11,7 @@
 namespace tenon::app {
 namespace {
 
-int run(const tracing::TraceAnalysis& analysis, const Args& args) {
-  std::vector<std::string> words;
-  for (size_t i = 0; i < args.words(); ++i) words.push_back(args.word(i));
-  tracing::TraceRequest request;
-  request.top = static_cast<size_t>(args.integer("--top", 25, 1));
-  request.step = args.integer("--step", -1, 0);
+std::shared_ptr<const trace::Trace> read(const std::string& file, const Args& args) {
   Bar bar("reading");
   trace::ReadOptions options;
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
@@ -26,28 +20,58 @@ int run(const tracing::TraceAnalysis& analysis, const Args& args) {
     bar.show(static_cast<int64_t>(done), static_cast<int64_t>(total));
     return !interrupted();
   };
-  for (const std::string& file : trace::trace_files(words)) request.traces.push_back(trace::read_trace(file, options));
+  auto trace = trace::read_trace(file, options);
   bar.clear();
-  if (request.traces.size() < analysis.min_traces || request.traces.size() > analysis.max_traces)
-    throw Error::usage(fmt::format("trace {} takes {} trace{}; {} were given", analysis.name,
-                                   analysis.min_traces == analysis.max_traces ? std::to_string(analysis.min_traces) : fmt::format("{} or more", analysis.min_traces),
-                                   analysis.max_traces == 1 ? "" : "s", request.traces.size()));
+  return trace;
+}
+
+std::string label(const trace::Trace& t, size_t place) { return t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", place); }
+
+/// An analysis of single traces over a session of several: rank by rank, one at a time in memory.
+int run_each(const tracing::TraceAnalysis& analysis, const std::vector<std::string>& files, tracing::TraceRequest request, const Args& args) {
+  const bool one = args.has("--rank");
+  const int64_t wanted = args.integer("--rank", 0, 0);
+  int status = 0;
+  std::string ranks;
+  for (size_t i = 0; i < files.size(); ++i) {
+    request.traces = {read(files[i], args)};
+    const trace::Trace& t = request.first();
+    ranks += (i ? ", " : "") + label(t, i);
+    if (one && t.rank() != wanted) continue;
+    const tracing::Finding finding = analysis.run(request);
+    if (one || files.size() == 1) return show_finding(finding, args.json());
+    if (i && !args.json()) print("\n");
+    status |= show_finding(finding, args.json(), {{"rank", label(t, i)}, {"file", files[i].substr(files[i].find_last_of('/') + 1)}});
+  }
+  if (one) throw Error::usage(fmt::format("there is no rank {} among the traces", wanted), fmt::format("there are {}", ranks));
+  return status;
+}
+
+int run(const tracing::TraceAnalysis& analysis, const Args& args) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < args.words(); ++i) words.push_back(args.word(i));
+  tracing::TraceRequest request;
+  request.top = static_cast<size_t>(args.integer("--top", 25, 1));
+  request.step = args.integer("--step", -1, 0);
+  const std::vector<std::string> files = trace::trace_files(words);
+  if (analysis.max_traces == 1) return run_each(analysis, files, request, args);
+  if (files.size() < analysis.min_traces || files.size() > analysis.max_traces)
+    throw Error::usage(fmt::format("trace {} takes {} traces; {} were given", analysis.name,
+                                   analysis.min_traces == analysis.max_traces ? std::to_string(analysis.min_traces) : fmt::format("{} or more", analysis.min_traces), files.size()));
+  for (const std::string& file : files) request.traces.push_back(read(file, args));
   return show_finding(analysis.run(request), args.json());
 }
 
 const bool registered = register_commands_later([] {
   for (const tracing::TraceAnalysis& a : tracing::trace_analyses()) {
     const tracing::TraceAnalysis* analysis = tracing::find_trace_analysis(a.name);
-    register_command({"trace " + a.name,
-                      a.max_traces == 1 ? "FILE" : a.max_traces == 2 ? "A B" : "FILE|FOLDER...",
-                      1,
-                      a.max_traces == 1 ? size_t{1} : a.max_traces == 2 ? size_t{2} : size_t{100000},
-                      {{"--top", "N", "rows of a table at most (25)"},
-                       {"--step", "N", "only the work of ProfilerStep#N"},
-                       {"--threads", "N", "threads that read (every core)"},
-                       {"--no-cache", "", "neither take nor save the store beside the file"},
-                       {"--json", "", "one JSON object a line"}},
-                      a.help,
+    std::vector<Option> options{{"--top", "N", "rows of a table at most (25)"},
+                                {"--step", "N", "only the work of ProfilerStep#N"},
+                                {"--threads", "N", "threads that read (every core)"},
+                                {"--no-cache", "", "neither take nor save the store beside the file"},
+                                {"--json", "", "one JSON object a line"}};
+    if (a.max_traces == 1) options.push_back({"--rank", "N", "of several traces, only that of this rank"});
+    register_command({"trace " + a.name, a.max_traces == 2 ? "A B" : "FILE|FOLDER...", 1, a.max_traces == 2 ? size_t{2} : size_t{100000}, options, a.help,
                       [analysis](const Args& args) { return run(*analysis, args); }});
   }
 });

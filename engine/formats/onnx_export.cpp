@@ -146,7 +146,7 @@ Graph decomposed(const Graph& g) {
   for (int v : g.inputs) inputs.push_back(zeros(g.values[static_cast<size_t>(v)].meta.shape, g.values[static_cast<size_t>(v)].meta.dtype));
   for (const Graph::Value& v : g.values)
     if (v.constant) named.emplace_back(v.name, v.constant);
-  Graph again = trace([&](const std::vector<Tensor>& in) {
+  Graph again = trace_graph([&](const std::vector<Tensor>& in) {
     std::vector<Tensor> values(g.values.size());
     for (size_t i = 0; i < g.values.size(); ++i) values[i] = g.values[i].constant;
     for (size_t i = 0; i < in.size(); ++i) values[static_cast<size_t>(g.inputs[i])] = in[i];

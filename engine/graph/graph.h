@@ -35,10 +35,10 @@ struct Graph {
 
 /// Runs f on the inputs and records every op on the way to its results. `named` gives parameters and buffers their names.
 /// Ops that do not lead to a result are left out. Inputs may be meta tensors: then nothing is computed.
-Graph trace(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
+Graph trace_graph(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
             const std::vector<std::pair<std::string, Tensor>>& named = {});
 
 /// The graph of a module in evaluation mode on an input of the given size.
-Graph trace(nn::Module& module, const Meta& input);
+Graph trace_graph(nn::Module& module, const Meta& input);
 
 }  // namespace tenon

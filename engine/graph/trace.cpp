@@ -104,7 +104,7 @@ Graph pruned(const Graph& g) {
 
 }  // namespace
 
-Graph trace(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
+Graph trace_graph(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
             const std::vector<std::pair<std::string, Tensor>>& named) {
   Graph g;
   Tracer tracer(g);
@@ -124,7 +124,7 @@ Graph trace(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>
   return pruned(g);
 }
 
-Graph trace(nn::Module& module, const Meta& input) {
+Graph trace_graph(nn::Module& module, const Meta& input) {
   std::vector<std::pair<std::string, Tensor>> named;
   for (const auto& p : module.parameters()) named.emplace_back(p.name, p.tensor);
   for (const auto& b : module.buffers()) named.emplace_back(b.name, b.tensor);
@@ -136,7 +136,7 @@ Graph trace(nn::Module& module, const Meta& input) {
     ~Restore() { m.train(on); }
   } restore{module, training};
   // Zeros: whatever the memory held would be no token of an embedding.
-  return trace([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{module(in[0])}; }, {zeros(input.shape, input.dtype)}, named);
+  return trace_graph([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{module(in[0])}; }, {zeros(input.shape, input.dtype)}, named);
 }
 
 }  // namespace tenon

@@ -1,8 +1,9 @@
 """How long large traces and snapshots take to open, and how much memory: big_files.py BUILD_DIR [--largest BYTES] [--folder DIR] [--plot F.svg]
 
 Makes traces from 10 MB up and a snapshot of 1 GB (make_trace, make_snapshot), and prints for each the best of three openings with the file in
-the disk cache, the second opening, the peak of memory, and beside them what reading the bytes and Python's json and pickle take. The plot
-has both axes in powers of ten: cost in proportion to the file is a straight line of slope one."""
+the disk cache, the second opening, the peak of memory, and beside them what reading the bytes takes and one plain pass of simdjson (where
+BUILD_DIR has it: ninja simdjson_pass). --peers adds Python's json and pickle, --hta PYTHON HolisticTraceAnalysis in that interpreter. The plot has
+both axes in powers of ten: cost in proportion to the file is a straight line of slope one."""
 import argparse
 import json
 import os
@@ -19,13 +20,14 @@ parser.add_argument("--largest", type=int, default=1_000_000_000)
 parser.add_argument("--folder", default=tempfile.gettempdir())
 parser.add_argument("--plot")
 parser.add_argument("--peers", action="store_true", help="also Python's json and pickle, which take minutes and gigabytes")
+parser.add_argument("--hta", metavar="PYTHON", help="also HolisticTraceAnalysis, installed for this interpreter, on traces up to 1 GB")
 args = parser.parse_args()
 tenon = f"{args.build}/bin/tenon"
 
 
 def timed(words):
     begin = time.monotonic()
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{' '.join(words)} failed")
@@ -50,6 +52,15 @@ def child(f, *words):
     return time.monotonic() - begin, usage.ru_maxrss * 1024
 
 
+def with_hta(path):
+    """Its breakdown of kernels: what `trace kernels` answers. It wants a folder of the ranks' traces."""
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        os.link(path, f"{folder}/rank0.json")
+        program = ("import sys; from hta.trace_analysis import TraceAnalysis\n"
+                   "TraceAnalysis(trace_files={0: sys.argv[1]}).get_gpu_kernel_breakdown(visualize=False)")
+        return timed([args.hta, "-c", program, f"{folder}/rank0.json"])
+
+
 def measure(kind, path, words):
     size = os.path.getsize(path)
     raw = min(read_bytes(path) for _ in range(2))
@@ -60,6 +71,10 @@ def measure(kind, path, words):
         row["second_seconds"] = min(timed([tenon, *words, path])[0] for _ in range(3))
         if os.path.exists(path + ".tenon-trace"):
             os.remove(path + ".tenon-trace")
+    if kind == "trace" and size < 4_000_000_000 and os.path.exists(f"{args.build}/bin/simdjson_pass"):
+        row["simdjson_seconds"], row["simdjson_memory"] = min(timed([f"{args.build}/bin/simdjson_pass", path]) for _ in range(2))
+    if kind == "trace" and args.hta and size <= 1_100_000_000:
+        row["hta_seconds"], row["hta_memory"] = with_hta(path)
     if args.peers and size <= 1_100_000_000:
         peer = (lambda: json.load(open(path))) if kind == "trace" else (lambda: pickle.load(open(path, "rb")))
         row["python_seconds"], row["python_memory"] = child(peer)

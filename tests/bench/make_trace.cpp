@@ -1,5 +1,6 @@
-// Writes a trace as PyTorch's profiler lays it out, of about the size asked for: make_trace BYTES FILE. Steps of a training loop with modules,
-// ops with shapes, launches, kernels on two streams, copies, flows and memory events; every number is a function of the place in the file.
+// Writes a trace as PyTorch's profiler lays it out, of about the size asked for: make_trace BYTES FILE [--ops N] [--stacks]. Steps of a
+// training loop with modules, ops with shapes, launches, kernels on two streams, copies, flows and memory events; every number is a function
+// of the place in the file. A step has 24 blocks of N (40) ops; with stacks, frames of Python lie around the blocks and the ops.
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -70,11 +71,22 @@ void op(int64_t& cpu, int64_t& gpu, uint64_t id) {
   cpu = start + length + 500;
 }
 
+void frame(const std::string& name, int64_t start, int64_t end, uint64_t id) {
+  slice("python_function", name, "4242", "4242", start, end - start, "\"Python id\": " + std::to_string(id) + ", \"Python parent id\": 1, \"Ev Idx\": " + std::to_string(id));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "make_trace BYTES FILE\n");
+  int ops = 40;
+  bool stacks = false, right = argc >= 3;
+  for (int i = 3; i < argc; ++i) {
+    if (std::string(argv[i]) == "--stacks") stacks = true;
+    else if (std::string(argv[i]) == "--ops" && i + 1 < argc) ops = std::atoi(argv[++i]);
+    else right = false;
+  }
+  if (!right || ops < 1) {
+    std::fprintf(stderr, "make_trace BYTES FILE [--ops N] [--stacks]\n");
     return 2;
   }
   const uint64_t target = std::strtoull(argv[1], nullptr, 10);
@@ -88,9 +100,18 @@ int main(int argc, char** argv) {
     int64_t begin = cpu;
     for (int layer = 0; layer < 24 && g_written < target; ++layer) {
       int64_t module = cpu;
-      for (int k = 0; k < 40; ++k) op(cpu, gpu, id++);
+      for (int k = 0; k < ops; ++k) {
+        int64_t call = cpu;
+        op(cpu, gpu, id++);
+        if (!stacks) continue;
+        frame("torch/nn/functional.py(" + std::to_string(1000 + k) + "): function_" + std::to_string(k), call - 150, cpu - 350, id);
+        frame("<built-in method function_" + std::to_string(k) + " of type object at 0x7f3a5c0>", call - 100, cpu - 400, id);
+      }
       slice("python_function", "nn.Module: Block_" + std::to_string(layer), "4242", "4242", module - 200, cpu - module + 200,
             "\"Python id\": " + std::to_string(id) + ", \"Python parent id\": 1, \"Python module id\": " + std::to_string(layer) + ", \"Ev Idx\": " + std::to_string(id));
+      for (int depth = 0; stacks && depth < 8; ++depth)  // outside of the module, one around the other
+        frame("torch/nn/modules/module.py(" + std::to_string(1700 + depth) + "): call_" + std::to_string(depth), module - 210 - 5 * depth, cpu + 10 + 5 * depth, id);
+      if (stacks) cpu += 500;
     }
     slice("user_annotation", "ProfilerStep#" + std::to_string(step), "4242", "4242", begin - 400, cpu - begin + 400, "");
     cpu += 2000;

@@ -55,7 +55,7 @@ TEST(LayersOnnx, AreExportedOrRefusedByName) {
     };
     formats::OnnxModel model;
     try {
-      model = formats::to_onnx(trace(f, given), info.type);
+      model = formats::to_onnx(trace_graph(f, given), info.type);
     } catch (const Error& e) {
       EXPECT_NE(std::string(e.what()).find("cannot be exported"), std::string::npos) << e.what();
       refused[info.type] = e.message();

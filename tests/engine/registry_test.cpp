@@ -175,7 +175,7 @@ TEST(Registry, OnnxRoundTrip) {
     };
     formats::OnnxModel model;
     try {
-      model = formats::to_onnx(trace(f, given), op.info.name);
+      model = formats::to_onnx(trace_graph(f, given), op.info.name);
     } catch (const Error& e) {
       ASSERT_NE(std::string(e.what()).find("cannot be exported"), std::string::npos) << e.what();
       return;

@@ -7,7 +7,8 @@
 #include "core/random.h"
 #include "engine/model/templates.h"
 #include "engine/train/session.h"
-#include "tracing/chrome_trace.h"
+#include "tracing/own_trace.h"
+#include "tracing/trace/trace_maker.h"
 #include "tracing/memory_snapshot.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/snapshot/snapshot.h"
@@ -68,9 +69,10 @@ TEST(Snapshot, FiguresAreTheRecordings) {
   EXPECT_EQ(at_peak, peak);
 }
 
-TEST(ChromeTrace, IsJsonWithEveryEvent) {
-  Profile p = record_profile(session(), 3);
-  auto j = nlohmann::json::parse(chrome_trace(p, "a \"quoted\" run"));
+TEST(OwnTrace, IsJsonWithEveryEvent) {
+  OwnTrace p = record_profile(session(), 3, "a \"quoted\" run\\");
+  auto j = nlohmann::json::parse(trace::chrome_json(*p.store));
+  EXPECT_EQ(j.at("traceName"), "a \"quoted\" run\\");
   size_t ops = 0, steps = 0;
   for (const auto& e : j.at("traceEvents")) {
     if (e.at("ph") != "X") continue;
@@ -79,24 +81,45 @@ TEST(ChromeTrace, IsJsonWithEveryEvent) {
     steps += e.at("name").get<std::string>().rfind("ProfilerStep#", 0) == 0;
   }
   size_t expected = 0;
-  for (const OpEvent& e : p.events) expected += e.seq != 0;
+  for (const OpEvent& e : *p.ops) expected += e.seq != 0;
   EXPECT_EQ(ops, expected);
   EXPECT_GT(ops, 30u);
   EXPECT_EQ(steps, 3u);
 }
 
-TEST(ChromeTrace, OfOursOpensAsTraces) {
-  Profile p = record_profile(session(), 3);
-  auto t = trace::parse_trace(chrome_trace(p, "run"));
-  EXPECT_TRUE(t->repairs().empty());
-  EXPECT_EQ(trace_steps(*t).size(), 3u);
-  TraceRequest r;
-  r.traces.push_back(t);
-  for (const char* name : {"info", "ops", "steps", "modules", "critical-path", "why"}) {
-    Finding f = find_trace_analysis(name)->run(r);
-    EXPECT_TRUE(f.ok) << name << ": " << f.sentence;
+// What was recorded here and what is read from its file are one kind of store, and the same one.
+TEST(OwnTrace, IsTheStoreThatItsFileBecomes) {
+  OwnTrace p = record_profile(session(), 3, "run");
+  auto read = trace::parse_trace(trace::chrome_json(*p.store));
+  EXPECT_TRUE(read->repairs().empty());
+  ASSERT_EQ(read->size(), p.store->size());
+  for (trace::EventId e = 0; e < read->size(); ++e) {
+    EXPECT_EQ(read->start(e), p.store->start(e));
+    EXPECT_EQ(read->duration(e), p.store->duration(e));
+    EXPECT_EQ(read->event_name(e), p.store->event_name(e));
+    EXPECT_EQ(read->category(e).name, p.store->category(e).name);
+    EXPECT_EQ(trace::arguments(*read, e), trace::arguments(*p.store, e));
   }
-  EXPECT_FALSE(find_trace_analysis("kernels")->run(r).ok) << "there is no GPU in it";
+  ASSERT_EQ(read->lanes().size(), p.store->lanes().size());
+  for (size_t l = 0; l < read->lanes().size(); ++l) EXPECT_EQ(read->lanes()[l].end, p.store->lanes()[l].end);
+  auto labels = [](const trace::Trace& t) {
+    std::vector<std::string> all;
+    for (const trace::Row& r : t.rows())
+      if (r.events) all.push_back(r.label());
+    return all;
+  };
+  EXPECT_EQ(labels(*read), labels(*p.store));
+
+  for (const auto& store : {p.store, read}) {
+    EXPECT_EQ(trace_steps(*store).size(), 3u);
+    TraceRequest r;
+    r.traces.push_back(store);
+    for (const char* name : {"info", "ops", "steps", "modules", "critical-path", "why"}) {
+      Finding f = find_trace_analysis(name)->run(r);
+      EXPECT_TRUE(f.ok) << name << ": " << f.sentence;
+    }
+    EXPECT_FALSE(find_trace_analysis("kernels")->run(r).ok) << "there is no GPU in it";
+  }
 }
 
 }  // namespace

@@ -66,9 +66,10 @@ TEST(StepRecorder, OpsAreNumberedLinkedAndTimed) {
   }
   EXPECT_TRUE(forward);
   EXPECT_TRUE(backward);
-  for (const OpEvent& e : r->events)
-    if (e.seq) {
-      EXPECT_EQ(e.name, r->ops[e.seq - 1].name);
+  const trace::Trace& timeline = *r->timeline.store;
+  for (trace::EventId e = 0; e < timeline.size(); ++e)
+    if (const uint32_t seq = r->timeline.op(e).seq) {
+      EXPECT_EQ(timeline.event_name(e), r->ops[seq - 1].name);
     }
 }
 

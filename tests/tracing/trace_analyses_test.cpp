@@ -1,10 +1,11 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "core/random.h"
 #include "tests/tracing/made_traces.h"
-#include "tracing/analyses/activity.h"
+#include "tracing/analyses/critical_path.h"
 #include "tracing/analyses/ranks.h"
 #include "tracing/trace/trace_reader.h"
 
@@ -91,9 +92,10 @@ TEST(TraceOverlap, CountsWhatIsHidden) {
 TEST(TraceCriticalPath, ItsPiecesAreTheStep) {
   for (const Loop& l : {Loop{.kernel = 90000}, Loop{.op_cpu = 50000, .kernel = 4000}, Loop{.data = 2000000, .sync_each = true}, Loop{.communication = 2000000, .copy = 500000}}) {
     auto t = trace::parse_trace(loop(l));
-    auto work = gpu_work(*t);
+    const GpuTimeline gpu(*t);
+    const CriticalPaths paths(*t, gpu);
     for (const TraceStep& s : trace_steps(*t)) {
-      auto path = critical_path(*t, of_step(*t, work, s), s);
+      auto path = paths.of(step_work(gpu, s));
       ASSERT_FALSE(path.empty());
       EXPECT_EQ(path.front().from, s.start);
       EXPECT_EQ(path.back().to, s.end);
@@ -128,7 +130,7 @@ TEST(TraceDiff, FindsTheCauseOfTwentySlowSteps) {
     EXPECT_NEAR(change, static_cast<double>(extra), 0.02 * static_cast<double>(extra) + 2000) << c;
     EXPECT_NEAR(items, change, 0.01 * change) << c;
     ASSERT_FALSE(f.tables[0].rows.empty());
-    EXPECT_EQ(std::get<std::string>(f.tables[0].rows[0][0]), kernel ? "kernel_" + std::to_string(slowed) : "no op on the CPU") << "case " << c << ": " << f.sentence;
+    EXPECT_EQ(std::get<std::string>(f.tables[0].rows[0][0]), kernel ? fmt::format("aten::op{0} > kernel_{0}", slowed) : slowed ? fmt::format("no op on the CPU, after aten::op{}", slowed - 1) : "no op on the CPU, at the beginning") << "case " << c << ": " << f.sentence;
   }
 }
 
@@ -154,13 +156,13 @@ TEST(TraceRanks, ClocksAreAlignedByWhatTheyShare) {
   TraceRequest r;
   r.traces = traces;
   Finding f = find_trace_analysis("ranks")->run(r);
-  EXPECT_NE(f.sentence.find("rank 2 comes last"), std::string::npos) << f.sentence;
+  EXPECT_NE(f.sentence.find("Rank 2 comes last"), std::string::npos) << f.sentence;
 }
 
 TEST(TraceTables, SumsAreThoseOfTheFile) {
   Loop l{.op_cpu = 10000, .kernel = 20000, .ops = 35};
   Finding kernels = run("kernels", {loop(l)}), ops = run("ops", {loop(l)});
-  EXPECT_EQ(fact<int64_t>(kernels, "kernels"), 5 * 35);
+  EXPECT_EQ(fact<int64_t>(kernels, "kernel_count"), 5 * 35);
   EXPECT_EQ(fact<int64_t>(kernels, "total_ns"), 5 * 35 * 20000);
   EXPECT_EQ(fact<int64_t>(ops, "self_ns"), 5 * 35 * 5000);  // half of an op is its launch
   EXPECT_EQ(fact<int64_t>(ops, "gpu_ns"), 5 * 35 * 20000);

@@ -1,4 +1,10 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 
 #include "core/error.h"
 #include "tracing/trace/scanner.h"
@@ -8,8 +14,8 @@ namespace tenon::trace {
 namespace {
 
 std::string slice(const std::string& name, int64_t ts_us, int64_t dur_us, const std::string& more = "", const std::string& cat = "cpu_op") {
-  return "{\"ph\": \"X\", \"cat\": \"" + cat + "\", \"name\": \"" + name + "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(ts_us) + ", \"dur\": " + std::to_string(dur_us) +
-         (more.empty() ? "" : ", " + more) + "}";
+  return "{\"ph\": \"X\", \"cat\": \"" + cat + "\", \"name\": \"" + name + "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(ts_us) +
+         ", \"dur\": " + std::to_string(dur_us) + (more.empty() ? "" : ", " + more) + "}";
 }
 std::string trace_of(const std::vector<std::string>& events, const std::string& tail = "") {
   std::string text = "{\"schemaVersion\": 1, \"traceEvents\": [\n";
@@ -56,8 +62,9 @@ TEST(TraceReader, ReadsSlicesNamesRowsAndMetadata) {
 }
 
 TEST(TraceReader, LinksKernelsWithTheirLaunch) {
-  auto t = parse_trace(trace_of({slice("op", 0, 50), slice("cudaLaunchKernel", 10, 5, R"("args": {"correlation": 7})", "cuda_runtime"),
-                                 R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 30, "dur": 9, "args": {"stream": 7, "correlation": 7}})"}));
+  auto t =
+      parse_trace(trace_of({slice("op", 0, 50), slice("cudaLaunchKernel", 10, 5, R"("args": {"correlation": 7})", "cuda_runtime"),
+                            R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 30, "dur": 9, "args": {"stream": 7, "correlation": 7}})"}));
   ASSERT_EQ(t->launches().size(), 1u);
   EXPECT_EQ(t->event_name(t->launches()[0].from), "cudaLaunchKernel");
   EXPECT_EQ(t->event_name(t->launches()[0].to), "k");
@@ -140,7 +147,155 @@ TEST(TraceReader, OtherToolsPhases) {
 TEST(TraceReader, WhatIsNoTraceSaysSo) {
   for (const char* text : {"", "hello", "{\"a\": 1}", "{", "null"}) EXPECT_THROW(parse_trace(text), Error) << text;
   EXPECT_EQ(parse_trace("[]")->size(), 0u);
-  EXPECT_TRUE(parse_trace("[")->truncated());
+  EXPECT_TRUE(parse_trace("{\"traceEvents\": [")->truncated());
+}
+
+// Chrome's array of events may go without its `]`; PyTorch's object may not.
+TEST(TraceReader, AnArrayMayLackItsEnd) {
+  const std::string a = slice("a", 1, 1), b = slice("b", 3, 1);
+  for (const std::string& whole : {std::string("["), "[" + a, "[" + a + ",\n", "[" + a + ",\n" + b + "\n", "[" + a + "]"})
+    EXPECT_FALSE(parse_trace(whole)->truncated()) << whole;
+  const std::string text = "[" + a + ",\n" + slice("with", 3, 1, R"("args": {"x": {"y": "}"}})");
+  for (size_t cut = a.size() + 4; cut < text.size(); ++cut) EXPECT_TRUE(parse_trace(text.substr(0, cut))->truncated()) << text.substr(0, cut);
+  EXPECT_TRUE(parse_trace("{\"traceEvents\": [" + a + "\n")->truncated());
+}
+
+std::string kernel(const std::string& name, int64_t ts_us, int64_t dur_us, const std::string& args) {
+  return "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"" + name + "\", \"pid\": 0, \"tid\": 7, \"ts\": " + std::to_string(ts_us) +
+         ", \"dur\": " + std::to_string(dur_us) + ", \"args\": {" + args + "}}";
+}
+std::string call(int64_t ts_us, int64_t correlation, int64_t external) {
+  return slice("cudaLaunchKernel", ts_us, 2,
+               "\"args\": {\"External id\": " + std::to_string(external) + ", \"correlation\": " + std::to_string(correlation) + "}", "cuda_runtime");
+}
+std::string op(const std::string& name, int64_t ts_us, int64_t dur_us, int64_t external) {
+  return slice(name, ts_us, dur_us, "\"args\": {\"External id\": " + std::to_string(external) + ", \"x\": \"\\\"External id\\\": 9\"}");
+}
+
+// Where the call is missing, the op that "External id" names stands for it; see Note [Work without its call].
+TEST(TraceReader, WorkWithoutItsCallIsLinkedWithItsOp) {
+  const std::string outer = op("outer", 0, 90, 1), inner = op("inner", 20, 20, 2), later = op("later", 100, 20, 3);
+  auto launched_by = [](const std::vector<std::string>& events) {
+    auto t = parse_trace(trace_of(events));
+    std::vector<std::string> names;
+    for (EventId e = 0; e < t->size(); ++e)
+      if (on_gpu(t->kind(e))) names.push_back(t->launch_of(e) == kNone ? "" : std::string(t->event_name(t->launch_of(e))));
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  const std::string k1 = kernel("k", 50, 5, "\"External id\": 2, \"correlation\": 70"), k2 = kernel("k", 60, 5, "\"External id\": \"3\", \"correlation\": 71");
+  EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1}), Names{"cudaLaunchKernel"});
+  // No call of the second one. An op that has not begun yet launched nothing.
+  EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1, k2}), (Names{"cudaLaunchKernel", ""}));
+  EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1, kernel("k", 130, 5, "\"External id\": 3, \"correlation\": 71")}),
+            (Names{"cudaLaunchKernel", "later"}));
+  // No calls at all.
+  EXPECT_EQ(launched_by({outer, inner, k1, kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 71")}), (Names{"inner", "outer"}));
+  // Older recordings write the correlation there: where calls are known it names ops that are elsewhere, where none are it is the same number.
+  EXPECT_EQ(launched_by({outer, inner, later, call(105, 2, 2), kernel("k", 110, 5, "\"External id\": 2, \"correlation\": 2"),
+                         kernel("k", 120, 5, "\"External id\": 1, \"correlation\": 1")}),
+            (Names{"cudaLaunchKernel", ""}));
+  EXPECT_EQ(
+      launched_by({outer, inner, kernel("k", 50, 5, "\"External id\": 2, \"correlation\": 2"), kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 1")}),
+      (Names{"", ""}));
+  EXPECT_EQ(launched_by({outer, kernel("k", 50, 5, "\"correlation\": 2")}), Names{""});
+}
+
+TEST(TraceReader, FlowsThatLaunchNothingAreNoRepairs) {
+  const char* end = R"({"ph": "f", "id": 8, "pid": 1, "tid": 2, "ts": 3, "cat": "ac2g", "name": "ac2g", "bp": "e"})";
+  auto t = parse_trace(trace_of({slice("cudaEventQuery", 1, 5, "", "cuda_runtime"), end}));
+  EXPECT_TRUE(t->repairs().empty());
+  EXPECT_EQ(repairs(*parse_trace(trace_of({slice("a", 1, 5), R"({"ph": "f", "id": 8, "pid": 1, "tid": 2, "ts": 3, "cat": "other", "name": "x"})"})),
+                    "flows without their other half"),
+            1u);
+}
+
+TEST(TraceReader, AsynchronousSlicesOfEveryIdTakeTheFirstFreeLane) {
+  auto async = [](const char* phase, const std::string& id, int pid, int ts) {
+    return "{\"ph\": \"" + std::string(phase) + "\", \"cat\": \"net\", \"name\": \"get\", " + id + ", \"pid\": " + std::to_string(pid) +
+           ", \"tid\": 1, \"ts\": " + std::to_string(ts) + "}";
+  };
+  const std::string local = R"("id2": {"local": "0x1"})", other = R"("id2": {"local": "0x2"})", global = R"("id2": {"global": "0x1"})";
+  // Two processes with the same local id, one slice over both of them.
+  auto t = parse_trace(trace_of({async("b", local, 1, 0), async("b", local, 2, 1), async("b", other, 1, 2), async("b", global, 1, 3), async("e", local, 1, 10),
+                                 async("e", local, 2, 21), async("e", other, 1, 32), async("e", global, 2, 43)}));
+  ASSERT_EQ(t->size(), 4u);
+  EXPECT_TRUE(t->repairs().empty());
+  std::vector<int64_t> durations;
+  for (EventId e = 0; e < t->size(); ++e) durations.push_back(t->duration(e));
+  std::sort(durations.begin(), durations.end());
+  EXPECT_EQ(durations, (std::vector<int64_t>{10000, 20000, 30000, 40000}));
+  // Each of many reaches into the next one: two lanes, no stairs.
+  std::vector<std::string> chain;
+  for (int i = 0; i < 100; ++i)
+    chain.push_back(async("b", "\"id\": " + std::to_string(i), 1, i * 10)), chain.push_back(async("e", "\"id\": " + std::to_string(i), 1, i * 10 + 15));
+  auto row = parse_trace(trace_of(chain));
+  ASSERT_EQ(row->size(), 100u);
+  EXPECT_EQ(row->lanes().size(), 2u);
+}
+
+TEST(TraceReader, RankIsThatOfDistributedInfo) {
+  auto rank = [](const std::string& info) { return parse_trace(trace_of({slice("a", 1, 1)}, ", \"distributedInfo\": " + info))->rank(); };
+  EXPECT_EQ(rank(R"({"backend": "nccl", "rank": 3, "world_size": 8})"), 3);
+  EXPECT_EQ(rank(R"({"pg_config": [{"pg_name": "\"rank\": 7", "ranks": [4, 5], "rank": 6}], "rank": "12"})"), 12);
+  EXPECT_EQ(rank(R"({"backend": "gloo", "ranks": 5})"), -1);
+  EXPECT_EQ(rank(R"({"rank": null, "world_size": 8})"), -1);
+  EXPECT_EQ(rank(R"({"rank": -1})"), -1);
+  EXPECT_EQ(rank("[]"), -1);
+}
+
+// Sums of durations and of bytes must be numbers whatever a file says.
+TEST(TraceReader, NoSumIsTooLargeForANumber) {
+  const std::string century = "2000000000000000";  // microseconds, 63 years: each one alone could be
+  std::vector<std::string> events;
+  for (int i = 0; i < 20; ++i)
+    events.push_back(R"({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": )" + std::to_string(i) + R"(, "ts": 1, "dur": )" + century + "}");
+  for (int i = 0; i < 20; ++i) events.push_back(R"({"ph": "B", "cat": "cpu_op", "name": "b", "pid": 2, "tid": 1, "ts": -)" + century + "}");
+  events.push_back(slice("ok", 5, 7));
+  for (int i = 0; i < 4; ++i)
+    events.push_back(
+        R"({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 2, "ts": 9, "args": {"Bytes": -9223372036854775808, "Device Type": 0}})");
+  auto t = parse_trace(trace_of(events));
+  ASSERT_EQ(t->size(), events.size());
+  __int128 sum = 0, bytes = 0;
+  for (EventId e = 0; e < t->size(); ++e) sum += t->duration(e);
+  for (const MemoryEvent& m : t->memory()) bytes += m.bytes;
+  EXPECT_LE(sum, INT64_MAX);
+  EXPECT_EQ(bytes, 0);
+  EXPECT_EQ(repairs(*t, "times that are no numbers"), 24u);
+  EXPECT_EQ(t->duration(t->launches().empty() ? [&] { EventId e = 0; while (t->event_name(e) != "ok") ++e; return e; }() : 0), 7000);
+}
+
+TEST(TraceReader, AnEventsTextIsReadAsTheScannerReadsIt) {
+  const std::string quoted =
+      R"x({"ph": "X", "cat": "python_function", "name": "{"device": "cpu"}(12): run", "pid": 1, "tid": 2, "ts": 1, "dur": 2, "args": {"Python id": 4, "s": "\"}"}})x";
+  auto t = parse_trace(trace_of({quoted, slice("next", 4, 1)}));
+  ASSERT_EQ(t->size(), 2u);
+  EXPECT_EQ(t->event_text(0), quoted);
+  EXPECT_EQ(argument(*t, 0, "Python id"), "4");
+  EXPECT_EQ(argument(*t, 0, "s"), "\"}");
+  // Broken off: as far as it goes.
+  auto cut = parse_trace("{\"traceEvents\": [" + quoted.substr(0, quoted.size() - 10));
+  ASSERT_EQ(cut->size(), 1u);
+  EXPECT_EQ(cut->event_text(0), quoted.substr(0, quoted.size() - 10));
+}
+
+TEST(TraceReader, AChangedFileHasNoTextsOfEvents) {
+  const std::string path = testing::TempDir() + "tenon-changed-" + std::to_string(getpid()) + ".json";
+  auto write = [&](const std::string& text) { std::ofstream(path, std::ios::binary) << text; };
+  const std::string first = trace_of({slice("a", 1, 1), slice("b", 3, 1)}), second = trace_of({slice("a", 1, 1), slice("c", 3, 1)});
+  write(first);
+  ReadOptions o;
+  o.read_cache = o.write_cache = false;
+  auto t = read_trace(path, o);
+  EXPECT_EQ(t->event_text(1), slice("b", 3, 1));
+  ASSERT_EQ(first.size(), second.size());
+  std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) - std::chrono::seconds(5));
+  EXPECT_EQ(t->event_text(1), "");
+  write(second);
+  EXPECT_EQ(t->event_text(1), "");
+  std::filesystem::remove(path);
+  EXPECT_EQ(t->event_text(1), "");
 }
 
 /// A trace of some hundred kilobytes with every kind of trouble in it.
@@ -148,10 +303,17 @@ std::string troubled(int events) {
   std::vector<std::string> all;
   for (int i = 0; i < events; ++i) {
     switch (i % 7) {
-      case 3: all.push_back(R"({"ph": "X", "cat": "c", "name": "say "hi" {x}", "pid": 1, "tid": 2, "ts": )" + std::to_string(i) + R"(, "dur": 0.5})"); break;
-      case 4: all.push_back("{\"ph\": \"X\", \"broken\": [}"); break;
-      case 5: all.push_back(slice("with args", i, 1, R"("args": {"correlation": 5, "shape": [[1, 2], []], "text": "},\n  {\"ph\": \"X\""})")); break;
-      default: all.push_back(slice("plain " + std::to_string(i % 50), i, 1));
+      case 3:
+        all.push_back(R"({"ph": "X", "cat": "c", "name": "say "hi" {x}", "pid": 1, "tid": 2, "ts": )" + std::to_string(i) + R"(, "dur": 0.5})");
+        break;
+      case 4:
+        all.push_back("{\"ph\": \"X\", \"broken\": [}");
+        break;
+      case 5:
+        all.push_back(slice("with args", i, 1, R"("args": {"correlation": 5, "shape": [[1, 2], []], "text": "},\n  {\"ph\": \"X\""})"));
+        break;
+      default:
+        all.push_back(slice("plain " + std::to_string(i % 50), i, 1));
     }
   }
   return trace_of(all);

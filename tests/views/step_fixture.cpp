@@ -1,6 +1,6 @@
 #include "tests/views/step_fixture.h"
 
-#include <algorithm>
+#include "core/profile.h"
 
 namespace tenon::views::testing {
 
@@ -14,6 +14,7 @@ std::shared_ptr<StepRecord> small_step() {
   r->loss = 0.214;
   r->duration_ns = 1'000'000;
   uint16_t conv = intern_module("features.0"), head = intern_module("head"), root = 0;
+  std::vector<Tick> ticks;
   auto op = [&](const char* name, uint16_t module, Phase phase, int64_t start, int64_t duration, std::vector<int> in, std::vector<int> out, uint32_t forward = 0) {
     OpRecord o;
     o.seq = static_cast<uint32_t>(r->ops.size()) + 1;
@@ -25,7 +26,7 @@ std::shared_ptr<StepRecord> small_step() {
     o.start_ns = start;
     o.duration_ns = duration;
     o.flops = static_cast<double>(duration) * 10;
-    r->events.push_back({start, duration, o.seq, 0, module, phase, 0});
+    ticks.push_back({start, duration, {o.seq, module, phase, Category::activation}, intern_name(name), 0, 0});
     r->ops.push_back(std::move(o));
   };
   auto tensor = [&](const char* name, Shape size, uint32_t producer, Category c, uint32_t storage) {
@@ -64,8 +65,8 @@ std::shared_ptr<StepRecord> small_step() {
   op("relu backward", conv, Phase::backward, 520'000, 40'000, {3}, {}, 2);
   op("conv2d backward", conv, Phase::backward, 560'000, 300'000, {0, 1}, {9}, 1);
   op("adamw", root, Phase::optimizer, 870'000, 100'000, {1, 5, 8, 9}, {});
-  r->events.push_back({0, 30'000, 0, 1, 0, Phase::data, 0});  // loading data is no op
-  std::sort(r->events.begin(), r->events.end(), [](const OpEvent& a, const OpEvent& b) { return a.start_ns < b.start_ns; });
+  ticks.push_back({0, 30'000, {0, 0, Phase::data, Category::other}, intern_name("load batch"), 1, 0});  // no op
+  r->timeline = own_trace(ticks, 0, {}, r->run);
 
   // Backward: loss -> linear -> view -> relu -> conv, with the two weights as leaves.
   auto node = [&](const char* name, uint32_t forward, uint16_t module, bool leaf, int64_t saved, double norm, std::vector<int> next) {

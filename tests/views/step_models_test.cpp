@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/profile.h"
 #include "tests/views/step_fixture.h"
 #include "views/autograd/autograd_model.h"
 #include "views/details/details_model.h"
@@ -105,7 +106,9 @@ TEST(Timeline, TablesAddUp) {
 
 TEST(Timeline, StaysWithinItsBudgetAndSaysWhatItMerged) {
   auto r = small_step();
-  for (int i = 0; i < 200'000; ++i) r->events.push_back({i * 5, 4, static_cast<uint32_t>(1 + i % 10), 2, 0, Phase::data, 0});
+  std::vector<Tick> ticks;
+  for (int i = 0; i < 200'000; ++i) ticks.push_back({i * 5, 4, {static_cast<uint32_t>(1 + i % 10), 0, Phase::data, Category::other}, intern_name("fetch"), 2, 0});
+  r->timeline = tracing::own_trace(ticks, 0, {}, r->run);
   TimelineModel m;
   m.set_step(Links(r));
   const Scene& s = m.frame(kSize);

@@ -1,47 +1,67 @@
 #pragma once
 #include <cstdint>
-#include <string_view>
-#include <utility>
+#include <span>
 #include <vector>
 
+#include "tracing/analyses/event_names.h"
+#include "tracing/analyses/intervals.h"
 #include "tracing/analyses/trace_analysis.h"
 
-// What a machine did when: intervals of a trace by what they are, and arithmetic on them.
+// What a machine did when: the work of a GPU and of the CPU, and what of it belongs to which step.
 namespace tenon::tracing {
 
-using Interval = std::pair<int64_t, int64_t>;  ///< from, to
-using Intervals = std::vector<Interval>;       ///< sorted and apart after merged()
-
-Intervals merged(Intervals all);
-int64_t length(const Intervals& merged);
-Intervals intersection(const Intervals& a, const Intervals& b);  ///< of merged ones
-Intervals difference(const Intervals& a, const Intervals& b);
-Intervals clipped(const Intervals& a, int64_t from, int64_t to);
-
-/// By name, as every vendor's libraries call theirs.
-bool is_communication(std::string_view kernel);
-bool is_sync_call(std::string_view runtime_call);     ///< the CPU waits in it for the GPU
-bool is_copy_call(std::string_view runtime_call);
-bool is_data_loading(std::string_view annotation);
-bool is_optimizer(std::string_view annotation);
-bool is_backward(std::string_view op);
-
-/// The GPU work of one step, sorted by start; work belongs to the step that launched it.
+/// One kernel, copy or fill.
 struct GpuWork {
   trace::EventId event = trace::kNone, launch = trace::kNone;
   int64_t start = 0, end = 0;
   uint32_t row = 0;
   bool communication = false, copy = false;
 };
-std::vector<GpuWork> gpu_work(const trace::Trace& trace);
-/// Of all of them, those that were launched in [from, to).
-std::vector<GpuWork> of_step(const trace::Trace& trace, const std::vector<GpuWork>& all, const TraceStep& step);
+
+/// All work of the GPU, sorted by start. It belongs to the step that launched it; where no launch is known, to the one it began in.
+class GpuTimeline {
+ public:
+  explicit GpuTimeline(const trace::Trace& trace);
+  bool empty() const { return all_.empty(); }
+  size_t size() const { return all_.size(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  const GpuWork& operator[](size_t i) const { return all_[i]; }
+  /// What was launched in [from, to), sorted by start.
+  std::vector<GpuWork> launched_in(int64_t from, int64_t to) const;
+  /// The last end of all that was launched before a moment; INT64_MIN where there is nothing.
+  int64_t free_at(int64_t time) const;
+
+ private:
+  size_t launched_before(int64_t time) const;
+  std::vector<GpuWork> all_;
+  std::vector<uint32_t> by_launch_;  ///< places in all_, in the order of their launches
+  std::vector<int64_t> launched_;    ///< when each of these was
+  std::vector<int64_t> last_end_;    ///< of all up to each of these
+};
+GpuTimeline gpu_work(const trace::Trace& trace);
+std::vector<GpuWork> of_step(const trace::Trace& trace, const GpuTimeline& all, const TraceStep& step);
 
 /// Slices of the CPU that a step's time is told by.
 struct HostWork {
-  Intervals data, sync, optimizer, backward, ops;  ///< merged, over all threads
+  Intervals data, sync, optimizer, backward, ops, communication;  ///< merged, over all threads
 };
 HostWork host_work(const trace::Trace& trace);
+
+// Note [How long a step lasts]
+// The CPU may be done with a step long before the GPU is, and goes on to the next. So a step lasts until both are done with it: until its
+// annotation ends or the last work that it launched, whichever is later. It begins with its annotation or when all that was launched before
+// is done, whichever is later: what lies before is time of the steps before. Thus no moment counts twice, and the lengths of steps that
+// follow each other add up to the time they took together.
+
+/// A step, what of the GPU's work it launched, and from when to when it lasts.
+struct StepWork {
+  TraceStep step;
+  int64_t begin = 0, end = 0;
+  std::vector<GpuWork> work;
+  int64_t length() const { return end - begin; }
+};
+StepWork step_work(const GpuTimeline& gpu, const TraceStep& step);
 
 /// The steps a request asks for: its one, or all. A first step of several is left out where it is more than twice the median: it warms up.
 std::vector<TraceStep> asked_steps(const trace::Trace& trace, const TraceRequest& request);
@@ -50,22 +70,9 @@ std::vector<TraceStep> asked_steps(const trace::Trace& trace, const TraceRequest
 struct Idle {
   int64_t busy = 0, idle = 0;
   int64_t data = 0, sync = 0, host = 0, communication = 0, other = 0;
+  int64_t python = 0;  ///< the part of `host` in which no op ran on the CPU
   int64_t gaps = 0, longest = 0, longest_at = 0;
 };
-/// `gpu_free`: when the work of earlier steps was done; until then the GPU is not idle, whoever it works for.
-Idle idle_of(const trace::Trace& trace, const std::vector<GpuWork>& step_work, const HostWork& host, const TraceStep& step, int64_t gpu_free = INT64_MIN);
-/// The last end of all work launched before the step; INT64_MIN where there is none.
-int64_t gpu_free_at(const trace::Trace& trace, const std::vector<GpuWork>& all, const TraceStep& step);
-
-/// One stretch of the chain of events that a step's length is made of, and the name it goes by.
-struct PathPiece {
-  int64_t from = 0, to = 0;
-  trace::EventId event = trace::kNone;  ///< kNone: nothing was recorded there
-  enum class What : uint8_t { gpu, cpu, launch_delay, sync, nothing } what = What::nothing;
-};
-/// From the step's end back to its start; the pieces follow each other without gaps, so their lengths add up to the step's.
-std::vector<PathPiece> critical_path(const trace::Trace& trace, const std::vector<GpuWork>& step_work, const TraceStep& step);
-/// "kernel volta_sgemm", "aten::add (cpu)", "host: no op", ...
-std::string piece_name(const trace::Trace& trace, const PathPiece& piece);
+Idle idle_of(const trace::Trace& trace, const StepWork& step, const HostWork& host);
 
 }  // namespace tenon::tracing

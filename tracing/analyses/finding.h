@@ -14,6 +14,7 @@ struct Column {
   std::string name;  ///< "self_ns": as programs read it
   std::string head;  ///< "SELF": as people do
   Unit unit = Unit::text;
+  bool wide = false;  ///< too long for a line of a terminal: for programs
 };
 struct Table {
   std::string name;  ///< "kernels"

@@ -20,12 +20,28 @@ using trace::Trace;
 
 namespace {
 
-/// Ends of collectives by name, in order.
-std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> collectives(const Trace& t) {
-  std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> all;
+/// What the libraries that communicate between CPUs run, on threads of their own: "gloo:all_reduce".
+bool is_cpu_collective(std::string_view annotation) { return annotation.starts_with("gloo:") || annotation.starts_with("mpi:") || annotation.starts_with("ucc:"); }
+
+/// Begins and ends of collectives by name, in order: those of the GPU, or, where it has none, of the CPU.
+using Collectives = std::map<std::string, Intervals>;
+Collectives collectives(const Trace& t) {
+  Collectives all;
   for (const GpuWork& w : gpu_work(t))
     if (w.communication) all[std::string(t.event_name(w.event))].emplace_back(w.start, w.end);
+  if (!all.empty()) return all;
+  std::vector<bool> wanted(t.names());
+  for (uint32_t n = 0; n < t.names(); ++n) wanted[n] = is_cpu_collective(t.text(n));
+  for (EventId e = 0; e < t.size(); ++e)
+    if (wanted[t.columns().name[e]] && t.kind(e) == Kind::annotation) all[std::string(t.event_name(e))].emplace_back(t.start(e), t.end(e));
+  for (auto& [name, list] : all) std::sort(list.begin(), list.end());
   return all;
+}
+
+/// Files may say any time: what is too far apart for a number is as far as one goes.
+int64_t apart(int64_t a, int64_t a_base, int64_t b, int64_t b_base) {
+  const __int128 d = static_cast<__int128>(a) + a_base - b - b_base;
+  return static_cast<int64_t>(std::clamp<__int128>(d, INT64_MIN / 4, INT64_MAX / 4));
 }
 
 int64_t median(std::vector<int64_t> v) {
@@ -47,7 +63,7 @@ std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const Tr
       if (it == first.end()) continue;
       size_t n = std::min(ends.size(), it->second.size());
       for (size_t k = 1; k <= n; ++k)
-        later.push_back((ends[ends.size() - k].second + traces[r]->base()) - (it->second[it->second.size() - k].second + traces[0]->base()));
+        later.push_back(apart(ends[ends.size() - k].second, traces[r]->base(), it->second[it->second.size() - k].second, traces[0]->base()));
     }
     offsets[r].matched = later.size();
     if (later.empty()) continue;
@@ -69,20 +85,23 @@ Finding ranks(const TraceRequest& r) {
   std::vector<double> late(r.traces.size());
   std::vector<size_t> waits(r.traces.size());
   // Who comes last to a collective keeps the others waiting.
-  std::vector<std::map<std::string, std::vector<std::pair<int64_t, int64_t>>>> all;
+  std::vector<Collectives> all;
   for (const auto& t : r.traces) all.push_back(collectives(*t));
   for (const auto& [name, list] : all[0]) {
     size_t n = list.size();
     for (const auto& c : all) n = c.count(name) ? std::min(n, c.at(name).size()) : 0;
     for (size_t k = 1; k <= n; ++k) {
+      // Against the first trace's, on its clock.
+      const int64_t origin = list[list.size() - k].first;
       int64_t earliest = INT64_MAX;
+      std::vector<int64_t> begins;
       for (size_t i = 0; i < all.size(); ++i) {
         const auto& mine = all[i].at(name);
-        earliest = std::min(earliest, mine[mine.size() - k].first + r.traces[i]->base() - offsets[i].ahead_ns);
+        begins.push_back(apart(mine[mine.size() - k].first, r.traces[i]->base(), origin, r.traces[0]->base()) - offsets[i].ahead_ns);
+        earliest = std::min(earliest, begins.back());
       }
       for (size_t i = 0; i < all.size(); ++i) {
-        const auto& mine = all[i].at(name);
-        late[i] += static_cast<double>(mine[mine.size() - k].first + r.traces[i]->base() - offsets[i].ahead_ns - earliest);
+        late[i] += static_cast<double>(begins[i] - earliest);
         ++waits[i];
       }
     }
@@ -97,7 +116,16 @@ Finding ranks(const TraceRequest& r) {
     Intervals compute, communication;
     for (const TraceStep& s : steps) {
       total += s.end - s.start;
-      for (const GpuWork& w : of_step(t, work, s)) (w.communication ? communication : compute).emplace_back(w.start, w.end);
+      for (const GpuWork& w : of_step(t, work, s))
+        if (!w.copy) (w.communication ? communication : compute).emplace_back(w.start, w.end);
+    }
+    if (work.empty()) {  // trained on the CPU
+      Intervals whole;
+      for (const TraceStep& s : steps) whole.emplace_back(s.start, s.end);
+      whole = merged(std::move(whole));
+      for (const auto& [name, list] : all[i]) communication.insert(communication.end(), list.begin(), list.end());
+      communication = intersection(merged(std::move(communication)), whole);
+      compute = intersection(host_work(t).ops, whole);
     }
     auto n = static_cast<int64_t>(std::max<size_t>(1, steps.size()));
     if (waits[i]) late[i] /= static_cast<double>(waits[i]);
@@ -109,8 +137,8 @@ Finding ranks(const TraceRequest& r) {
   }
   bool aligned = false;
   for (const ClockOffset& o : offsets) aligned |= o.matched > 0;
-  f.facts = {{"ranks", "ranks", Unit::count, static_cast<int64_t>(r.traces.size())}, {"skew_ns", "largest skew of clocks", Unit::nanoseconds, skew}};
-  auto label = [&](size_t i) { return r.traces[i]->rank() >= 0 ? fmt::format("rank {}", r.traces[i]->rank()) : fmt::format("trace {}", i); };
+  f.facts = {{"rank_count", "ranks", Unit::count, static_cast<int64_t>(r.traces.size())}, {"skew_ns", "largest skew of clocks", Unit::nanoseconds, skew}};
+  auto label = [&](size_t i) { return r.traces[i]->rank() >= 0 ? fmt::format("Rank {}", r.traces[i]->rank()) : fmt::format("Trace {}", i); };
   if (!aligned) f.sentence = fmt::format("{} traces; they share no collectives, so their clocks could not be aligned.", r.traces.size());
   else
     f.sentence = fmt::format("{} ranks, their clocks up to {} apart (estimated from collectives they share). {} comes last to them, {} after the first on average: the others wait for it.", r.traces.size(), nanoseconds_text(static_cast<double>(skew)),

@@ -46,13 +46,16 @@ std::vector<EventId> parents(const Trace& t) {
 
 std::vector<TraceStep> trace_steps(const Trace& t) {
   std::vector<TraceStep> steps;
-  for (uint32_t l = 0; l < t.lanes().size(); ++l) {
+  std::vector<bool> is_step(t.names());
+  bool any = false;
+  for (uint32_t n = 0; n < t.names(); ++n)
+    if (t.text(n).starts_with("ProfilerStep#")) any = is_step[n] = true;
+  for (uint32_t l = 0; any && l < t.lanes().size(); ++l) {
     const Lane& lane = t.lanes()[l];
     if (t.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
-      std::string_view name = t.event_name(e);
-      if (!name.starts_with("ProfilerStep#") || t.duration(e) == 0 || t.kind(e) == trace::Kind::gpu_annotation) continue;
-      steps.push_back({std::strtoll(std::string(name.substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
+      if (!is_step[t.columns().name[e]] || t.duration(e) == 0 || t.kind(e) == trace::Kind::gpu_annotation) continue;
+      steps.push_back({std::strtoll(std::string(t.event_name(e).substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
     }
   }
   std::sort(steps.begin(), steps.end(), [](const TraceStep& a, const TraceStep& b) { return a.start < b.start; });

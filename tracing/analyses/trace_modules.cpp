@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
+#include <numeric>
 
-#include "tracing/analyses/activity.h"
+#include "tracing/analyses/call_tree.h"
+#include "tracing/analyses/trace_analysis.h"
 
 namespace tenon::tracing {
 namespace {
@@ -16,119 +16,122 @@ using trace::kNone;
 using trace::Trace;
 
 struct Module {
-  int64_t calls = 0, total = 0, self = 0, gpu_self = 0, kernels = 0;
+  int64_t calls = 0, total = 0, self = 0, backward = 0, gpu = 0, gpu_backward = 0, kernels = 0;
+  int64_t all_gpu() const { return gpu + gpu_backward; }
+  int64_t all_cpu() const { return std::max<int64_t>(0, self) + backward; }
 };
 
-constexpr std::string_view kPrefix = "nn.Module: ";
-
-/// The path of modules that an event lies in, its own included: "Net_0/Linear_1". Memoised along the chain of parents.
-class Paths {
+/// Which module every event lies in, as a node of a tree of modules; 0: none.
+class ModuleTree {
  public:
-  Paths(const Trace& t, const std::vector<EventId>& parent) : trace_(t), parent_(parent) {}
-  uint32_t of(EventId e) {
-    std::vector<EventId> chain;
-    while (e != kNone && known_.find(e) == known_.end() && !trace_.event_name(e).starts_with(kPrefix)) {
-      chain.push_back(e);
-      e = parent_[e];
-    }
-    uint32_t path = 0;
-    if (e != kNone) {
-      auto it = known_.find(e);
-      path = it != known_.end() ? it->second : enter(e);
-    }
-    for (EventId c : chain) known_[c] = path;
-    return path;
+  explicit ModuleTree(const Trace& t) : t_(t), parent_(parents(t)), node_(t.size()), modules_(1) {
+    const EventNames names(t);
+    bool recorded = false;
+    for (uint32_t n = 0; n < t.names() && !recorded; ++n) recorded = t.text(n).starts_with(kModulePrefix);
+    if (recorded) from_calls(names);
+    else from_arguments();
+    if (tree_.nodes().size() == 1) return;
+    modules_.resize(tree_.nodes().size());
+    time_of_gpu(time_of_backward());
   }
-  const std::vector<std::string>& names() const { return names_; }
+  std::vector<Module> modules_of() && { return std::move(modules_); }
+  std::string path(uint32_t node) const { return tree_.path(node); }
 
  private:
-  uint32_t enter(EventId module) {
-    uint32_t outer = parent_[module] == kNone ? 0 : of(parent_[module]);
-    std::string name = (outer ? names_[outer] + "/" : "") + std::string(trace_.event_name(module).substr(kPrefix.size()));
-    auto [it, fresh] = index_.emplace(name, static_cast<uint32_t>(names_.size()));
-    if (fresh) names_.push_back(name);
-    return known_[module] = it->second;
+  uint32_t around(EventId e) const { return parent_[e] == kNone ? 0 : node_[parent_[e]]; }
+  void enter(EventId e, uint32_t above, std::string_view name) {
+    node_[e] = tree_.child(above, tree_.name(name), false);
+    modules_.resize(tree_.nodes().size());
+    Module& m = modules_[node_[e]];
+    ++m.calls;
+    m.total += t_.duration(e);
+    m.self += t_.duration(e);
+    if (uint32_t outer = around(e)) modules_[outer].self -= std::min(t_.end(e), t_.end(parent_[e])) - t_.start(e);
   }
-  const Trace& trace_;
-  const std::vector<EventId>& parent_;
-  std::unordered_map<EventId, uint32_t> known_;
-  std::map<std::string, uint32_t> index_;
-  std::vector<std::string> names_{""};
+  // Lanes follow from the outside in, so whatever is around an event has its module before it.
+  void from_calls(const EventNames& names) {
+    for (EventId e = 0; e < t_.size(); ++e) {
+      node_[e] = around(e);
+      if (names.module(e) && t_.duration(e) > 0) enter(e, node_[e], t_.event_name(e).substr(kModulePrefix.size()));
+    }
+  }
+  // Ops carry their module where the trace was recorded with_modules (TorchScript), and in ours.
+  void from_arguments() {
+    size_t without = 0;
+    for (EventId e = 0; e < t_.size(); ++e) {
+      node_[e] = around(e);
+      if (t_.kind(e) != Kind::cpu_op || (parent_[e] != kNone && t_.kind(parent_[e]) == Kind::cpu_op)) continue;
+      if (tree_.nodes().size() == 1 && without > 1000) break;  // none of them does
+      std::string path, other;
+      for (auto& [key, value] : arguments(t_, e)) {
+        if (key == "Module Hierarchy") path = std::move(value);
+        else if (key == "module") other = std::move(value);
+      }
+      if (path.empty()) path = std::move(other);
+      if (path.empty()) ++without;
+      else enter(e, 0, path);
+    }
+  }
+  /// For every event the module whose backward it is part of.
+  std::vector<uint32_t> time_of_backward() {
+    if (t_.forward_backward().empty()) return {};
+    std::vector<trace::Link> links(t_.forward_backward().begin(), t_.forward_backward().end());
+    std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
+    std::vector<uint32_t> of(t_.size());
+    auto link = links.begin();
+    for (EventId e = 0; e < t_.size(); ++e) {
+      const uint32_t outer = parent_[e] == kNone ? 0 : of[parent_[e]];
+      of[e] = outer;
+      for (; link != links.end() && link->to <= e; ++link)
+        if (link->to == e) of[e] = node_[link->from];
+      if (of[e] && !outer) modules_[of[e]].backward += t_.duration(e);
+    }
+    return of;
+  }
+  void time_of_gpu(const std::vector<uint32_t>& backward) {
+    for (const trace::Link& l : t_.launches()) {
+      const uint32_t forward = node_[l.from], back = backward.empty() ? 0 : backward[l.from];
+      if (!forward && !back) continue;
+      Module& m = modules_[back ? back : forward];
+      (back ? m.gpu_backward : m.gpu) += t_.duration(l.to);
+      ++m.kernels;
+    }
+  }
+
+  const Trace& t_;
+  const std::vector<EventId> parent_;
+  CallTree tree_;
+  std::vector<uint32_t> node_;
+  std::vector<Module> modules_;
 };
 
 Finding modules(const TraceRequest& r) {
   const Trace& t = r.first();
-  std::vector<EventId> parent = parents(t);
-  std::map<std::string, Module> by_path;
-  bool recorded = false;
-  for (uint32_t n = 0; n < t.names() && !recorded; ++n) recorded = t.text(n).starts_with(kPrefix);
-  if (recorded) {
-    Paths paths(t, parent);
-    for (EventId e = 0; e < t.size(); ++e) {
-      if (on_gpu(t.kind(e)) || t.duration(e) == 0) continue;
-      bool is_module = t.event_name(e).starts_with(kPrefix);
-      uint32_t path = paths.of(e);
-      if (path == 0) continue;
-      if (is_module) {
-        Module& m = by_path[paths.names()[path]];
-        ++m.calls;
-        m.total += t.duration(e);
-        m.self += t.duration(e);
-        uint32_t outer = parent[e] == kNone ? 0 : paths.of(parent[e]);
-        if (outer) by_path[paths.names()[outer]].self -= std::min(t.end(e), t.end(parent[e])) - t.start(e);
-      }
-    }
-    for (const trace::Link& l : t.launches())
-      if (uint32_t path = paths.of(l.from)) {
-        Module& m = by_path[paths.names()[path]];
-        m.gpu_self += t.duration(l.to);
-        ++m.kernels;
-      }
-  } else {
-    // Ops carry their module where the trace was recorded with_modules (TorchScript), and in ours.
-    std::unordered_map<EventId, std::string> module_of;
-    size_t without = 0;
-    for (EventId e = 0; e < t.size(); ++e) {
-      if (t.kind(e) != Kind::cpu_op || (parent[e] != kNone && t.kind(parent[e]) == Kind::cpu_op)) continue;
-      if (module_of.empty() && without > 1000) break;  // none of them does
-      std::string path = argument(t, e, "Module Hierarchy");
-      if (path.empty()) path = argument(t, e, "module");
-      if (path.empty()) {
-        ++without;
-        continue;
-      }
-      Module& m = by_path[path];
-      ++m.calls;
-      m.total += t.duration(e);
-      m.self += t.duration(e);
-      module_of[e] = path;
-    }
-    for (const trace::Link& l : t.launches())
-      for (EventId e = l.from; e != kNone; e = parent[e])
-        if (auto it = module_of.find(e); it != module_of.end()) {
-          by_path[it->second].gpu_self += t.duration(l.to);
-          ++by_path[it->second].kernels;
-          break;
-        }
-  }
+  ModuleTree tree(t);
+  const std::vector<Module> all = std::move(tree).modules_of();
   Finding f;
-  if (by_path.empty()) {
+  if (all.size() == 1) {
     f.ok = false;
     f.sentence = "The trace does not know its modules: record it with with_stack=True and experimental_config=_ExperimentalConfig(verbose=True), or with_modules=True.";
     return f;
   }
   int64_t gpu = 0, cpu = 0;
-  for (const auto& [path, m] : by_path) gpu += m.gpu_self, cpu += std::max<int64_t>(0, m.self);
-  std::vector<std::pair<std::string, Module>> list(by_path.begin(), by_path.end());
-  std::stable_sort(list.begin(), list.end(), [&](const auto& a, const auto& b) { return gpu > 0 ? a.second.gpu_self > b.second.gpu_self : a.second.self > b.second.self; });
-  const auto& top = list[0];
-  f.facts = {{"modules", "modules", Unit::count, static_cast<int64_t>(list.size())}, {"cpu_ns", "CPU time", Unit::nanoseconds, cpu}, {"gpu_ns", "GPU time", Unit::nanoseconds, gpu}};
-  f.sentence = gpu > 0 ? fmt::format("{} takes the most of the GPU itself: {} of {}.", top.first, nanoseconds_text(static_cast<double>(top.second.gpu_self)), nanoseconds_text(static_cast<double>(gpu)))
-                       : fmt::format("{} takes the most time itself: {} of {}.", top.first, nanoseconds_text(static_cast<double>(top.second.self)), nanoseconds_text(static_cast<double>(cpu)));
+  for (const Module& m : all) gpu += m.all_gpu(), cpu += m.all_cpu();
+  std::vector<uint32_t> order(all.size() - 1);
+  std::iota(order.begin(), order.end(), 1u);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return gpu > 0 ? all[a].all_gpu() > all[b].all_gpu() : all[a].all_cpu() > all[b].all_cpu(); });
+  const Module& top = all[order[0]];
+  const int64_t most = gpu > 0 ? top.all_gpu() : top.all_cpu(), whole = gpu > 0 ? gpu : cpu, back = gpu > 0 ? top.gpu_backward : top.backward;
+  f.facts = {{"module_count", "modules", Unit::count, static_cast<int64_t>(order.size())}, {"cpu_ns", "CPU time", Unit::nanoseconds, cpu}, {"gpu_ns", "GPU time", Unit::nanoseconds, gpu}};
+  f.sentence = fmt::format("{} itself takes the most {}: {} of {} in all modules{}.", tree.path(order[0]), gpu > 0 ? "of the GPU" : "time", nanoseconds_text(static_cast<double>(most)),
+                           nanoseconds_text(static_cast<double>(whole)), back > 0 ? fmt::format(", {} of it in backward", nanoseconds_text(static_cast<double>(back))) : "");
   Table table{"modules", {{"module", "MODULE", Unit::text}, {"calls", "CALLS", Unit::count}, {"self_ns", "SELF CPU", Unit::nanoseconds}, {"total_ns", "TOTAL CPU", Unit::nanoseconds},
-                          {"gpu_self_ns", "GPU", Unit::nanoseconds}, {"kernels", "KERNELS", Unit::count}}, {}};
-  for (const auto& [path, m] : list)
-    if (table.rows.size() < r.top) table.rows.push_back({path, m.calls, std::max<int64_t>(0, m.self), m.total, m.gpu_self, m.kernels});
+                          {"backward_ns", "BACKWARD CPU", Unit::nanoseconds}, {"gpu_self_ns", "GPU", Unit::nanoseconds}, {"gpu_backward_ns", "BACKWARD GPU", Unit::nanoseconds}, {"kernels", "KERNELS", Unit::count}}, {}};
+  for (uint32_t n : order) {
+    if (table.rows.size() >= r.top) break;
+    const Module& m = all[n];
+    table.rows.push_back({tree.path(n), m.calls, std::max<int64_t>(0, m.self), m.total, m.backward, m.gpu, m.gpu_backward, m.kernels});
+  }
   f.tables.push_back(std::move(table));
   return f;
 }

@@ -1,4 +1,4 @@
-// trace info, ops, kernels: what is in a trace, counted and summed.
+// trace info, kernels: what is in a trace, counted and summed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,10 +22,10 @@ Finding info(const TraceRequest& r) {
   int64_t span = t.size() ? t.finish() - t.begin() : 0;
   int64_t steps = 0;
   for (const TraceStep& s : trace_steps(t)) steps += s.number >= 0;
-  size_t gpu_rows = 0;
-  for (const auto& row : t.rows()) gpu_rows += row.gpu && row.events;
+  size_t rows_used = 0, gpu_rows = 0;
+  for (const auto& row : t.rows()) rows_used += row.events > 0, gpu_rows += row.gpu && row.events;
   f.sentence = fmt::format("{} events over {} on {} rows ({} of a GPU){}{}.", count_text(static_cast<int64_t>(t.size())), nanoseconds_text(static_cast<double>(span)),
-                           t.rows().size(), gpu_rows, t.rank() >= 0 ? fmt::format(", rank {}", t.rank()) : "",
+                           rows_used, gpu_rows, t.rank() >= 0 ? fmt::format(", rank {}", t.rank()) : "",
                            t.truncated() ? "; the file ends before its time, what it holds is here" : "");
   f.facts = {{"events", "events", Unit::count, static_cast<int64_t>(t.size())},
              {"span_ns", "span", Unit::nanoseconds, span},
@@ -33,7 +33,7 @@ Finding info(const TraceRequest& r) {
              {"forward_backward", "forward-backward pairs", Unit::count, static_cast<int64_t>(t.forward_backward().size())},
              {"memory_events", "memory events", Unit::count, static_cast<int64_t>(t.memory().size())},
              {"counters", "counters", Unit::count, static_cast<int64_t>(t.counters().size())},
-             {"steps", "steps", Unit::count, steps},
+             {"step_count", "steps", Unit::count, steps},
              {"bytes", "text", Unit::bytes, static_cast<int64_t>(t.source_bytes())},
              {"truncated", "truncated", Unit::text, std::string(t.truncated() ? "yes" : "no")},
              {"from_cache", "from the saved store", Unit::text, std::string(t.from_cache() ? "yes" : "no")}};
@@ -58,13 +58,21 @@ Finding info(const TraceRequest& r) {
 struct Group {
   uint32_t name = 0;
   uint16_t category = 0;
-  int64_t calls = 0, total = 0, self = 0, shortest = INT64_MAX, longest = 0, gpu = 0;
+  int64_t calls = 0, total = 0, shortest = INT64_MAX, longest = 0;
 };
 
-std::vector<Group> sorted(std::vector<Group> groups, int64_t Group::*by) {
+std::vector<Group> sorted(std::vector<Group> groups) {
   std::erase_if(groups, [](const Group& g) { return g.calls == 0; });
-  std::sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return a.*by != b.*by ? a.*by > b.*by : a.name < b.name; });
+  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.total != b.total ? a.total > b.total : a.name < b.name; });
   return groups;
+}
+
+/// The steps whose events count; with a number asked for, those of that number.
+std::vector<TraceStep> wanted_steps(const Trace& t, const TraceRequest& r) {
+  std::vector<TraceStep> steps;
+  if (r.step >= 0) steps = trace_steps(t);
+  std::erase_if(steps, [&](const TraceStep& s) { return s.number != r.step; });
+  return steps;
 }
 
 bool wanted(const Trace& t, const TraceRequest& r, EventId e, const std::vector<TraceStep>& steps) {
@@ -72,15 +80,13 @@ bool wanted(const Trace& t, const TraceRequest& r, EventId e, const std::vector<
   // Work on the GPU belongs to the step of its launch.
   EventId call = on_gpu(t.kind(e)) ? t.launch_of(e) : e;
   int64_t at = t.start(call == kNone ? e : call);
-  for (const TraceStep& s : steps)
-    if (s.number == r.step) return at >= s.start && at < s.end;
-  return false;
+  return !steps.empty() && at >= steps[0].start && at < steps[0].end;
 }
 
 Finding kernels(const TraceRequest& r) {
   const Trace& t = r.first();
   std::vector<Group> groups(t.names());
-  auto steps = trace_steps(t);
+  const auto steps = wanted_steps(t, r);
   int64_t total = 0, count = 0;
   for (EventId e = 0; e < t.size(); ++e) {
     if (!on_gpu(t.kind(e)) || !wanted(t, r, e, steps)) continue;
@@ -95,9 +101,9 @@ Finding kernels(const TraceRequest& r) {
     total += d;
     ++count;
   }
-  auto all = sorted(std::move(groups), &Group::total);
+  auto all = sorted(std::move(groups));
   Finding f;
-  f.facts = {{"kernels", "kernels and copies", Unit::count, count}, {"names", "names", Unit::count, static_cast<int64_t>(all.size())}, {"total_ns", "GPU time", Unit::nanoseconds, total}};
+  f.facts = {{"kernel_count", "kernels and copies", Unit::count, count}, {"names", "names", Unit::count, static_cast<int64_t>(all.size())}, {"total_ns", "GPU time", Unit::nanoseconds, total}};
   if (all.empty()) {
     f.ok = false;
     f.sentence = r.step >= 0 ? fmt::format("ProfilerStep#{} launched no work of a GPU, or the trace does not have it.", r.step) : "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";
@@ -120,62 +126,8 @@ Finding kernels(const TraceRequest& r) {
   return f;
 }
 
-Finding ops(const TraceRequest& r) {
-  const Trace& t = r.first();
-  std::vector<Group> groups(t.names());
-  auto steps = trace_steps(t);
-  std::vector<EventId> parent = parents(t);
-  std::vector<int64_t> self(t.size());
-  for (EventId e = 0; e < t.size(); ++e) {
-    self[e] += t.duration(e);
-    if (parent[e] != kNone) self[parent[e]] -= std::min(t.end(e), t.end(parent[e])) - t.start(e);
-  }
-  int64_t total_self = 0;
-  for (EventId e = 0; e < t.size(); ++e) {
-    if (t.kind(e) != Kind::cpu_op || !wanted(t, r, e, steps)) continue;
-    Group& g = groups[t.columns().name[e]];
-    g.name = t.columns().name[e];
-    ++g.calls;
-    g.total += t.duration(e);
-    g.self += std::max<int64_t>(0, self[e]);
-    total_self += std::max<int64_t>(0, self[e]);
-    g.longest = std::max(g.longest, t.duration(e));
-  }
-  // Work of the GPU goes to the innermost op around its launch.
-  int64_t gpu_total = 0;
-  for (const trace::Link& l : t.launches()) {
-    EventId op = parent[l.from];
-    while (op != kNone && t.kind(op) != Kind::cpu_op) op = parent[op];
-    if (op == kNone || !wanted(t, r, op, steps)) continue;
-    groups[t.columns().name[op]].gpu += t.duration(l.to);
-    gpu_total += t.duration(l.to);
-  }
-  auto all = sorted(std::move(groups), gpu_total > 0 ? &Group::gpu : &Group::self);
-  Finding f;
-  f.facts = {{"ops", "ops", Unit::count, static_cast<int64_t>(all.size())}, {"self_ns", "CPU time", Unit::nanoseconds, total_self}, {"gpu_ns", "GPU time", Unit::nanoseconds, gpu_total}};
-  if (all.empty()) {
-    f.ok = false;
-    f.sentence = "The trace holds no ops of the CPU.";
-    return f;
-  }
-  const Group& top = all[0];
-  f.sentence = gpu_total > 0 ? fmt::format("{} launches the most work: {} of {} on the GPU.", t.text(top.name), nanoseconds_text(static_cast<double>(top.gpu)), nanoseconds_text(static_cast<double>(gpu_total)))
-                             : fmt::format("{} takes the most time itself: {} of {} on the CPU.", t.text(top.name), nanoseconds_text(static_cast<double>(top.self)), nanoseconds_text(static_cast<double>(total_self)));
-  Table table{"ops",
-              {{"name", "OP", Unit::text}, {"calls", "CALLS", Unit::count}, {"self_ns", "SELF CPU", Unit::nanoseconds}, {"total_ns", "TOTAL CPU", Unit::nanoseconds},
-               {"mean_ns", "MEAN", Unit::nanoseconds}, {"max_ns", "MAX", Unit::nanoseconds}, {"gpu_ns", "GPU", Unit::nanoseconds}},
-              {}};
-  for (const Group& g : all) {
-    if (table.rows.size() == r.top) break;
-    table.rows.push_back({std::string(t.text(g.name)), g.calls, g.self, g.total, g.total / g.calls, g.longest, g.gpu});
-  }
-  f.tables.push_back(std::move(table));
-  return f;
-}
-
 const bool registered = register_trace_analysis({"info", "what is in a trace, and what was repaired or skipped in it", 1, 1, info}) &&
-                        register_trace_analysis({"kernels", "the kernels, copies and fills of the GPU by time", 1, 1, kernels}) &&
-                        register_trace_analysis({"ops", "the ops of the CPU by their own time and by what they launched", 1, 1, ops});
+                        register_trace_analysis({"kernels", "the kernels, copies and fills of the GPU by time", 1, 1, kernels});
 
 }  // namespace
 }  // namespace tenon::tracing

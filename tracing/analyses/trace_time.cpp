@@ -1,7 +1,8 @@
-// trace steps, idle, overlap, launch, critical-path, memory: where the time of a step goes.
+// trace steps, idle, overlap, launch, memory: where the time of a step goes.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "tracing/analyses/activity.h"
@@ -34,42 +35,46 @@ Finding steps(const TraceRequest& r) {
   HostWork host = host_work(t);
   Finding f;
   Table table{"steps",
-              {{"step", "STEP", Unit::text}, {"total_ns", "TIME", Unit::nanoseconds}, {"data_ns", "DATA", Unit::nanoseconds}, {"forward_ns", "FORWARD", Unit::nanoseconds},
+              {{"step", "STEP", Unit::text}, {"total_ns", "TIME", Unit::nanoseconds}, {"cpu_ns", "ON THE CPU", Unit::nanoseconds}, {"data_ns", "DATA", Unit::nanoseconds}, {"forward_ns", "FORWARD", Unit::nanoseconds},
                {"backward_ns", "BACKWARD", Unit::nanoseconds}, {"optimizer_ns", "OPTIMIZER", Unit::nanoseconds}, {"sync_ns", "WAITING", Unit::nanoseconds},
-               {"other_ns", "OTHER", Unit::nanoseconds}, {"gpu_busy_ns", "GPU BUSY", Unit::nanoseconds}, {"gpu_share", "OF STEP", Unit::share}},
+               {"other_ns", "NO OP", Unit::nanoseconds}, {"gpu_busy_ns", "GPU BUSY", Unit::nanoseconds}, {"gpu_share", "OF TIME", Unit::share}},
               {}};
-  int64_t sum = 0, busy_sum = 0, shortest = INT64_MAX, longest = 0;
-  std::map<std::string, int64_t> phases;
+  int64_t sum = 0, cpu_sum = 0, busy_sum = 0, shortest = INT64_MAX, longest = 0;
+  std::array<std::pair<const char*, int64_t>, 6> phases{{{"waiting for the GPU", 0}, {"loading data", 0}, {"in the optimizer", 0}, {"in the backward pass", 0}, {"in the forward pass", 0}, {"in no op", 0}}};
   for (const TraceStep& s : all) {
-    // A moment counts once: waiting before data before optimizer before backward before forward.
+    // A moment of the CPU counts once: waiting before data before optimizer before backward before forward.
     Intervals rest{{s.start, s.end}};
-    auto take = [&](const Intervals& what) {
-      Intervals in = intersection(rest, what);
-      rest = difference(rest, what);
-      return length(in);
-    };
-    int64_t sync = take(host.sync), data = take(host.data), optimizer = take(host.optimizer), backward = take(host.backward), forward = take(host.ops), other = length(rest);
+    std::array<int64_t, 6> parts{};
+    size_t next = 0;
+    for (const Intervals* what : {&host.sync, &host.data, &host.optimizer, &host.backward, &host.ops}) {
+      parts[next++] = length(intersection(rest, *what));
+      rest = difference(rest, *what);
+    }
+    parts[next] = length(rest);
+    for (size_t i = 0; i < parts.size(); ++i) phases[i].second += parts[i];
+    const StepWork step = step_work(work, s);
     Intervals busy;
-    for (const GpuWork& w : of_step(t, work, s)) busy.emplace_back(w.start, w.end);
-    int64_t gpu = length(merged(std::move(busy))), total = s.end - s.start;
-    phases["data loading"] += data;
-    phases["the forward pass"] += forward;
-    phases["the backward pass"] += backward;
-    phases["the optimizer"] += optimizer;
-    phases["waiting for the GPU"] += sync;
-    phases["what no op accounts for"] += other;
+    for (const GpuWork& w : step.work) busy.emplace_back(std::max(w.start, step.begin), w.end);
+    const int64_t gpu = length(merged(std::move(busy))), total = step.length();
     sum += total;
+    cpu_sum += s.end - s.start;
     busy_sum += gpu;
     shortest = std::min(shortest, total);
     longest = std::max(longest, total);
-    if (table.rows.size() < r.top) table.rows.push_back({step_text(s), total, data, forward, backward, optimizer, sync, other, gpu, share(gpu, total)});
+    if (table.rows.size() < r.top) table.rows.push_back({step_text(s), total, s.end - s.start, parts[1], parts[4], parts[3], parts[2], parts[0], parts[5], gpu, share(gpu, total)});
   }
   auto top = std::max_element(phases.begin(), phases.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   auto count = static_cast<int64_t>(all.size());
-  f.facts = {{"steps", "steps", Unit::count, count}, {"mean_ns", "mean", Unit::nanoseconds, sum / count}, {"min_ns", "shortest", Unit::nanoseconds, shortest},
-             {"max_ns", "longest", Unit::nanoseconds, longest}, {"gpu_share", "GPU busy", Unit::share, share(busy_sum, sum)}};
-  f.sentence = fmt::format("A step takes {} on average ({} to {}); on the CPU most of it, {}, is {}{}.", ns(sum / count), ns(shortest), ns(longest), share_text(share(top->second, sum)),
-                           top->first, work.empty() ? "" : fmt::format(", and the GPU is busy for {} of it", share_text(share(busy_sum, sum))));
+  f.facts = {{"step_count", "steps", Unit::count, count}, {"mean_ns", "mean", Unit::nanoseconds, sum / count}, {"min_ns", "shortest", Unit::nanoseconds, shortest},
+             {"max_ns", "longest", Unit::nanoseconds, longest}, {"cpu_ns", "on the CPU, mean", Unit::nanoseconds, cpu_sum / count}};
+  if (!work.empty()) f.facts.push_back({"gpu_share", "GPU busy", Unit::share, share(busy_sum, sum)});
+  const std::string what = all[0].number < 0 ? "The whole trace (it marks no steps)" : count == 1 ? fmt::format("Step {}", all[0].number) : "A step";
+  f.sentence = fmt::format("{} takes {}{}", what, ns(sum / count), count == 1 ? "" : fmt::format(" on average ({} to {})", ns(shortest), ns(longest)));
+  const std::string most = fmt::format("{} of {} {}", share_text(share(top->second, cpu_sum)), cpu_sum < sum ? "its time" : "it", top->first);
+  // Where the CPU runs ahead of the GPU, its own time says little about the step's.
+  if (cpu_sum < sum - sum / 20) f.sentence += fmt::format(". The CPU is done with it after {} and spends {}", ns(cpu_sum / count), most);
+  else f.sentence += fmt::format(". The CPU spends {}", most);
+  f.sentence += work.empty() ? "." : fmt::format("; the GPU is busy for {} of the step.", share_text(share(busy_sum, sum)));
   f.tables.push_back(std::move(table));
   return f;
 }
@@ -85,7 +90,7 @@ Finding idle(const TraceRequest& r) {
                         {"sync_ns", "SYNC", Unit::nanoseconds}, {"communication_ns", "COMMUNICATION", Unit::nanoseconds}, {"other_ns", "OTHER", Unit::nanoseconds},
                         {"gaps", "GAPS", Unit::count}, {"longest_ns", "LONGEST", Unit::nanoseconds}}, {}};
   for (const TraceStep& s : asked_steps(t, r)) {
-    Idle i = idle_of(t, of_step(t, work, s), host, s, gpu_free_at(t, work, s));
+    Idle i = idle_of(t, step_work(work, s), host);
     sum.busy += i.busy, sum.idle += i.idle, sum.host += i.host, sum.data += i.data, sum.sync += i.sync, sum.communication += i.communication, sum.other += i.other, sum.gaps += i.gaps;
     if (i.longest > sum.longest) sum.longest = i.longest, sum.longest_at = i.longest_at;
     if (table.rows.size() < r.top) table.rows.push_back({step_text(s), i.idle, i.host, i.data, i.sync, i.communication, i.other, i.gaps, i.longest});
@@ -113,7 +118,8 @@ Finding overlap(const TraceRequest& r) {
     auto work = gpu_work(t);
     Intervals communication, compute;
     for (const TraceStep& s : asked_steps(t, r))
-      for (const GpuWork& w : of_step(t, work, s)) (w.communication ? communication : compute).emplace_back(w.start, w.end);
+      for (const GpuWork& w : of_step(t, work, s))
+        if (!w.copy) (w.communication ? communication : compute).emplace_back(w.start, w.end);  // a copy computes nothing
     communication = merged(std::move(communication));
     compute = merged(std::move(compute));
     int64_t both = length(intersection(communication, compute)), all = length(communication);
@@ -140,7 +146,7 @@ Finding launch(const TraceRequest& r) {
   int64_t small = 0, linked = 0;
   for (const TraceStep& s : asked_steps(t, r))
     for (const GpuWork& w : of_step(t, work, s)) {
-      if (w.launch == kNone) continue;
+      if (w.launch == kNone || t.kind(w.launch) != Kind::runtime) continue;  // an op in its call's place says nothing of the queue
       ++linked;
       delays.push_back(std::max<int64_t>(0, w.start - t.start(w.launch)));
       calls.push_back(t.duration(w.launch));
@@ -152,20 +158,21 @@ Finding launch(const TraceRequest& r) {
   std::sort(delays.begin(), delays.end());
   std::sort(calls.begin(), calls.end());
   std::sort(changes.begin(), changes.end());
-  int64_t queue = 0, deepest = 0, empty_ns = 0, weighted = 0;
+  int64_t queue = 0, deepest = 0, empty_ns = 0;
+  double weighted = 0;  // times of a damaged file may be any apart
   for (size_t i = 0; i < changes.size(); ++i) {
     queue += changes[i].second;
     deepest = std::max(deepest, queue);
     if (i + 1 < changes.size()) {
       int64_t d = changes[i + 1].first - changes[i].first;
-      weighted += queue * d;
+      weighted += static_cast<double>(queue) * static_cast<double>(d);
       if (queue <= 0) empty_ns += d;
     }
   }
   int64_t span = std::max<int64_t>(1, changes.back().first - changes.front().first);
   Finding f;
   f.facts = {{"launches", "launches", Unit::count, linked}, {"median_delay_ns", "delay, median", Unit::nanoseconds, percentile(delays, 0.5)}, {"p99_delay_ns", "delay, 99 %", Unit::nanoseconds, percentile(delays, 0.99)},
-             {"median_call_ns", "call, median", Unit::nanoseconds, percentile(calls, 0.5)}, {"queue_mean", "queue, mean", Unit::number, static_cast<double>(weighted) / static_cast<double>(span)},
+             {"median_call_ns", "call, median", Unit::nanoseconds, percentile(calls, 0.5)}, {"queue_mean", "queue, mean", Unit::number, weighted / static_cast<double>(span)},
              {"queue_max", "queue, longest", Unit::count, deepest}, {"queue_empty_share", "queue empty", Unit::share, share(empty_ns, span)},
              {"shorter_than_call", "kernels shorter than their call", Unit::count, small}};
   f.sentence = fmt::format("A kernel starts {} after its call (median), and the queue is empty for {} of the time; {} of {} kernels run shorter than the call that launches them{}.", ns(percentile(delays, 0.5)),
@@ -173,35 +180,6 @@ Finding launch(const TraceRequest& r) {
                            share(small, linked) > 0.5 ? ": fusing them (torch.compile) or capturing them in a CUDA graph would help" : "");
   Table table{"delays", {{"percentile", "SHARE OF LAUNCHES", Unit::share}, {"delay_ns", "START WITHIN", Unit::nanoseconds}, {"call_ns", "CALL TAKES", Unit::nanoseconds}}, {}};
   for (double p : {0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0}) table.rows.push_back({p, percentile(delays, p), percentile(calls, p)});
-  f.tables.push_back(std::move(table));
-  return f;
-}
-
-Finding path(const TraceRequest& r) {
-  const Trace& t = r.first();
-  auto all = asked_steps(t, r);
-  if (all.empty()) return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.");
-  auto work = gpu_work(t);
-  // The step of middle length stands for the others, unless one was named.
-  std::sort(all.begin(), all.end(), [](const TraceStep& a, const TraceStep& b) { return a.end - a.start < b.end - b.start; });
-  const TraceStep& s = all[all.size() / 2];
-  std::map<std::string, std::pair<int64_t, int64_t>> groups;
-  int64_t gpu = 0, total = s.end - s.start;
-  for (const PathPiece& p : critical_path(t, of_step(t, work, s), s)) {
-    auto& g = groups[piece_name(t, p)];
-    g.first += p.to - p.from;
-    ++g.second;
-    if (p.what == PathPiece::What::gpu) gpu += p.to - p.from;
-  }
-  std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> sorted(groups.begin(), groups.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-  Finding f;
-  f.facts = {{"step", "step", Unit::text, step_text(s)}, {"total_ns", "length", Unit::nanoseconds, total}, {"gpu_ns", "on the GPU", Unit::nanoseconds, gpu}, {"cpu_ns", "on the CPU", Unit::nanoseconds, total - gpu}};
-  f.sentence = fmt::format("The chain of events that makes step {} last {} runs for {} on the GPU; its longest part is {} with {}.", step_text(s), ns(total), share_text(share(gpu, total)),
-                           sorted.empty() ? "nothing" : sorted[0].first.substr(0, 80), sorted.empty() ? "0 ns" : ns(sorted[0].second.first));
-  Table table{"path", {{"name", "WHAT", Unit::text}, {"total_ns", "TIME", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"pieces", "PIECES", Unit::count}}, {}};
-  for (const auto& [name, g] : sorted)
-    if (table.rows.size() < r.top) table.rows.push_back({name, g.first, share(g.first, total), g.second});
   f.tables.push_back(std::move(table));
   return f;
 }
@@ -240,7 +218,6 @@ Finding memory(const TraceRequest& r) {
 const bool registered = register_trace_analysis({"steps", "the time of each step by phase", 1, 1, steps}) && register_trace_analysis({"idle", "gaps of the GPU by reason", 1, 1, idle}) &&
                         register_trace_analysis({"overlap", "communication against computation, by rank", 1, 100000, overlap}) &&
                         register_trace_analysis({"launch", "delays of launches and the length of the queue", 1, 1, launch}) &&
-                        register_trace_analysis({"critical-path", "the chain of events that a step's length is made of", 1, 1, path}) &&
                         register_trace_analysis({"memory", "memory over time, from the events of profile_memory", 1, 1, memory});
 
 }  // namespace

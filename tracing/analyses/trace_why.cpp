@@ -3,89 +3,169 @@
 
 #include <algorithm>
 
-#include "tracing/analyses/activity.h"
+#include "tracing/analyses/critical_path.h"
 
 namespace tenon::tracing {
 namespace {
 
+using trace::Kind;
+using trace::kNone;
 using trace::Trace;
 
 struct Cause {
   const char* name;   ///< for programs
   const char* bound;  ///< "data-bound"
   int64_t time;       ///< of the steps that would go if this were free
-  std::string what, try_this;
+  std::string what;     ///< "ops on the CPU take 20 ms of each step"
+  std::string within;   ///< ", 11 ms of it in aten::mm"; empty where nothing stands out
+  std::string try_this;
 };
 
 double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
 
-Finding why(const TraceRequest& r) {
-  const Trace& t = r.first();
-  auto steps = asked_steps(t, r);
-  Finding f;
-  if (steps.empty()) {
-    f.ok = false;
-    f.sentence = r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.";
-    return f;
+/// Times by name of event, and which is the largest.
+class Largest {
+ public:
+  explicit Largest(const Trace& t) : t_(t), by_name_(t.names()) {}
+  void add(trace::EventId e, int64_t time) { by_name_[t_.columns().name[e]] += time; }
+  int64_t time() const { return by_name_.empty() ? 0 : *std::max_element(by_name_.begin(), by_name_.end()); }
+  std::string name() const {
+    std::string text(by_name_.empty() ? std::string_view() : t_.text(static_cast<uint32_t>(std::max_element(by_name_.begin(), by_name_.end()) - by_name_.begin())));
+    return text.size() <= 60 ? text : text.substr(0, 57) + "...";
   }
-  auto work = gpu_work(t);
-  HostWork host = host_work(t);
-  Idle idle;
-  int64_t total = 0, exposed_copies = 0, exposed_communication = 0, compute = 0, data = 0, sync = 0;
-  size_t kernels = 0;
+
+ private:
+  const Trace& t_;
+  std::vector<int64_t> by_name_;
+};
+
+/// Sums over steps as times of one.
+struct PerStep {
+  explicit PerStep(const std::vector<TraceStep>& steps) : count(static_cast<int64_t>(steps.size())), whole(steps[0].number < 0) {}
+  std::string operator()(int64_t sum) const { return nanoseconds_text(static_cast<double>(sum) / static_cast<double>(count)); }
+  std::string text(int64_t sum) const { return (*this)(sum) + (whole ? "" : " a step"); }
+  int64_t count;
+  bool whole;  ///< the trace marks no steps
+};
+
+// What bounds a step is what would shorten it most if it were free. But kernels that run are what a step is for: they bound it only where
+// nothing that could be had for nothing takes a quarter of it. On a machine without a GPU the same holds for ops.
+Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total) {
+  int64_t avoidable = 0;
+  for (const Cause& c : causes)
+    if (c.name != std::string("compute")) avoidable = std::max(avoidable, c.time);
+  const bool outdone = share(avoidable, total) >= 0.25;
+  std::stable_sort(causes.begin(), causes.end(), [&](const Cause& a, const Cause& b) {
+    auto rank = [&](const Cause& c) { return outdone && c.name == std::string("compute") ? avoidable - 1 : c.time; };
+    return rank(a) > rank(b);
+  });
+  const Cause& first = causes[0];
+  Finding f;
+  f.sentence = fmt::format("{} is {}: {}, {} of {}{}; try this: {}.", per_step.whole ? "The trace (it marks no steps)" : "The step", first.bound, first.what, share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
+  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)}, {"step_ns", "a step", Unit::nanoseconds, total / per_step.count}, {"share", "share", Unit::share, share(first.time, total)}, {"step_count", "steps", Unit::count, per_step.count}};
+  Table table{"causes", {{"cause", "CAUSE", Unit::text}, {"per_step_ns", "A STEP", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"what", "WHAT", Unit::text}, {"try", "TRY", Unit::text, true}}, {}};
+  for (const Cause& c : causes) table.rows.push_back({std::string(c.bound), c.time / per_step.count, share(c.time, total), c.what + c.within, c.try_this});
+  f.tables.push_back(std::move(table));
+  return f;
+}
+
+/// A trace of the CPU alone: data, ops, and what lies between them.
+Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
+  const HostWork host = host_work(t);
+  const GpuTimeline none(t);
+  const CriticalPaths paths(t, none);
+  const EventNames names(t);
+  Largest ops(t), others(t);
+  Largest gaps(t);
+  int64_t total = 0, data = 0, computing = 0, communicating = 0;
   for (const TraceStep& s : steps) {
-    auto mine = of_step(t, work, s);
-    kernels += mine.size();
     total += s.end - s.start;
-    Idle i = idle_of(t, mine, host, s, gpu_free_at(t, work, s));
-    idle.host += i.host, idle.data += i.data, idle.sync += i.sync, idle.communication += i.communication, idle.other += i.other, idle.idle += i.idle, idle.busy += i.busy;
+    const Intervals loading = clipped(host.data, s.start, s.end);
+    const Intervals idle = difference(difference(merged({{s.start, s.end}}), loading), host.ops), talking = intersection(idle, host.communication);
+    data += length(loading);
+    communicating += length(talking);
+    computing += s.end - s.start - length(loading) - length(idle);
+    for (const PathPiece& p : paths.of(step_work(none, s)))
+      if (paths.is_no_op(p)) {
+        if (p.after != kNone) gaps.add(p.after, p.to - p.from);
+      } else if (p.event != kNone && !names.step(p.event) && !names.data_loading(p.event) && !names.host_collective(p.event)) {
+        (t.kind(p.event) == Kind::cpu_op ? ops : others).add(p.event, p.to - p.from);
+      }
+  }
+  const PerStep per_step(steps);
+  auto within = [&](const Largest& l, int64_t of, const char* where = "in") { return l.time() * 4 > of ? fmt::format(", {} of it {} {}", per_step(l.time()), where, l.name()) : std::string(); };
+  const int64_t between = total - data - computing - communicating;
+  return answer({{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "", "use more DataLoader workers, prefetch, or cheaper transforms"},
+                 {"host", "host-bound", between,
+                  fmt::format("no op runs for {}", per_step.text(between)), within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
+                  "look at that Python code (with_stack=True shows it by function), or use a larger batch or torch.compile where it is many small pieces"},
+                 {"communication", "bound by communication", communicating, fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "", "overlap them (larger buckets), accumulate gradients, or send lower precision"},
+                 {"compute", "compute-bound", computing,
+                  fmt::format("ops on the CPU take {}", per_step.text(computing)), within(ops, computing),
+                  "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster"}},
+                per_step, total);
+}
+
+Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<TraceStep>& steps) {
+  const HostWork host = host_work(t);
+  Idle idle;
+  Largest by_kernel(t);
+  int64_t total = 0, exposed_copies = 0, exposed_communication = 0, compute = 0;
+  size_t kernels = 0, waits = 0;
+  for (const TraceStep& s : steps) {
+    const StepWork step = step_work(gpu, s);
+    kernels += step.work.size();
+    total += step.length();
+    waits += clipped(host.sync, s.start, s.end).size();
+    Idle i = idle_of(t, step, host);
+    idle.host += i.host, idle.python += i.python, idle.data += i.data, idle.sync += i.sync, idle.communication += i.communication, idle.busy += i.busy;
     Intervals kernel, copy, communication;
-    for (const GpuWork& w : mine) (w.communication ? communication : w.copy ? copy : kernel).emplace_back(w.start, w.end);
+    for (const GpuWork& w : step.work) {
+      (w.communication ? communication : w.copy ? copy : kernel).emplace_back(std::max(w.start, step.begin), w.end);
+      if (!w.communication && !w.copy) by_kernel.add(w.event, w.end - w.start);
+    }
     kernel = merged(std::move(kernel));
     communication = merged(std::move(communication));
     compute += length(kernel);
     Intervals bare_communication = difference(communication, kernel);
     exposed_communication += length(bare_communication);
     exposed_copies += length(difference(difference(merged(std::move(copy)), kernel), bare_communication));
-    data += length(clipped(host.data, s.start, s.end));
-    sync += length(clipped(host.sync, s.start, s.end));
   }
-  auto count = static_cast<int64_t>(steps.size());
-  auto per_step = [&](int64_t v) { return nanoseconds_text(static_cast<double>(v) / static_cast<double>(count)); };
-  std::vector<Cause> causes;
-  if (work.empty()) {
-    causes = {{"data", "data-bound", data, fmt::format("the CPU loads data for {} of each step", per_step(data)), "use more DataLoader workers, prefetch, or cheaper transforms"},
-              {"compute", "compute-bound", total - data, fmt::format("ops on the CPU take {} of each step", per_step(total - data)), "look at `trace ops` for the largest, and use a larger batch or more threads"}};
-  } else {
-    const double calls = static_cast<double>(kernels) / static_cast<double>(count);
-    causes = {{"data", "data-bound", idle.data, fmt::format("the GPU waits {} a step while the CPU loads data", per_step(idle.data)), "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms"},
-              {"host", "host-bound", idle.host, fmt::format("the GPU waits {} a step for the CPU to launch {:.0f} kernels", per_step(idle.host), calls), "use a larger batch, torch.compile, CUDA graphs, or fewer small ops"},
-              {"sync", "bound by synchronisation", idle.sync, fmt::format("the GPU stands still for {} a step after the CPU has waited for it", per_step(idle.sync)),
-               "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many steps"},
-              {"communication", "bound by communication", exposed_communication + idle.communication,
-               fmt::format("{} a step of communication has no computation beside it", per_step(exposed_communication + idle.communication)),
-               "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower precision"},
-              {"copy", "bound by memory copies", exposed_copies, fmt::format("copies take {} a step with no kernel beside them", per_step(exposed_copies)),
-               "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own"},
-              {"compute", "compute-bound", compute, fmt::format("kernels keep the GPU busy for {} of each step's {}", per_step(compute), per_step(total)),
-               "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left"}};
-    // Kernels bound a step unless something that could be had for nothing takes a quarter of it.
-    int64_t avoidable = 0;
-    for (const Cause& c : causes)
-      if (c.name != std::string("compute")) avoidable = std::max(avoidable, c.time);
-    if (share(avoidable, total) >= 0.25)
-      for (Cause& c : causes)
-        if (c.name == std::string("compute")) c.time = std::min(c.time, avoidable - 1);
-  }
-  std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.time > b.time; });
-  const Cause& first = causes[0];
-  f.sentence = fmt::format("The step is {}: {} ({} of {}); try this: {}.", first.bound, first.what, share_text(share(first.time, total)), per_step(total), first.try_this);
-  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)}, {"step_ns", "a step", Unit::nanoseconds, total / count}, {"share", "share", Unit::share, share(first.time, total)}, {"steps", "steps", Unit::count, count},
-             {"gpu_busy_share", "GPU busy", Unit::share, share(idle.busy, total)}};
-  Table table{"causes", {{"cause", "CAUSE", Unit::text}, {"per_step_ns", "A STEP", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"what", "WHAT", Unit::text}}, {}};
-  for (const Cause& c : causes) table.rows.push_back({std::string(c.bound), c.time / count, share(c.time, total), c.what});
-  f.tables.push_back(std::move(table));
+  const PerStep per_step(steps);
+  const double calls = static_cast<double>(kernels) / static_cast<double>(per_step.count);
+  const bool in_python = idle.python * 10 > idle.host * 6;
+  Finding f = answer(
+      {{"data", "data-bound", idle.data, fmt::format("the GPU waits {} while the CPU loads data", per_step.text(idle.data)), "", "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms"},
+       {"host", "host-bound", idle.host,
+        fmt::format("the GPU waits {} for the CPU to launch {:.0f} kernels", per_step.text(idle.host), calls), in_python ? fmt::format(", {} of it while no op runs", per_step(idle.python)) : "",
+        in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by function); torch.compile or CUDA graphs where it is many small pieces"
+                  : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops"},
+       {"sync", "bound by synchronisation", idle.sync,
+        fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.sync)), fmt::format(", in {:.4g} waits", static_cast<double>(waits) / static_cast<double>(per_step.count)),
+        "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many steps"},
+       {"communication", "bound by communication", exposed_communication + idle.communication, fmt::format("{} of communication has no computation beside it", per_step.text(exposed_communication + idle.communication)), "",
+        "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower precision"},
+       {"copy", "bound by memory copies", exposed_copies, fmt::format("copies take {} with no kernel beside them", per_step.text(exposed_copies)), "",
+        "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own"},
+       {"compute", "compute-bound", compute,
+        fmt::format("kernels keep the GPU busy for {}", per_step.text(compute)), by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
+        "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left"}},
+      per_step, total);
+  f.facts.push_back({"gpu_busy_share", "GPU busy", Unit::share, share(idle.busy, total)});
   return f;
+}
+
+Finding why(const TraceRequest& r) {
+  const Trace& t = r.first();
+  const auto steps = asked_steps(t, r);
+  if (steps.empty()) {
+    Finding f;
+    f.ok = false;
+    f.sentence = r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.";
+    return f;
+  }
+  const GpuTimeline gpu(t);
+  return gpu.empty() ? why_on_cpu(t, steps) : why_on_gpu(t, gpu, steps);
 }
 
 const bool registered = register_trace_analysis({"why", "in one sentence: what bounds a step, and what to try", 1, 1, why});

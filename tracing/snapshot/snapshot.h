@@ -147,7 +147,7 @@ class Timeline {
   int64_t peak_bytes() const { return peak_bytes_; }
   /// Elements alive after event `at` (counted within the device), by number. From the nearest keyframe, not from the end.
   std::vector<uint32_t> live(size_t at) const;
-  /// Smallest, largest and last of bytes() in `buckets` parts of [from, to).
+  /// Smallest, largest and last of bytes() in `buckets` parts of [from, to). Costs some hundred events a bucket, however many it covers.
   struct Usage {
     int64_t low, high, last;
   };
@@ -169,6 +169,7 @@ class Timeline {
   std::vector<uint32_t> of_event_;     ///< the life that an event makes or ends; kNone
   int64_t change(size_t event) const;
   std::vector<int64_t> sums_;          ///< alive before every 32nd event
+  std::vector<Usage> blocks_;          ///< of every 128 events
   std::vector<uint32_t> lost_;         ///< lives that end where another begins, by that event
   int64_t peak_bytes_ = 0;
   std::vector<std::pair<size_t, std::vector<uint32_t>>> keyframes_;

@@ -11,7 +11,7 @@
 
 namespace tenon::snapshot {
 namespace {
-constexpr size_t kStride = 32;
+constexpr size_t kStride = 32, kBlock = 128;
 }
 
 Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
@@ -73,12 +73,16 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
   int64_t now = before_;
   peak_bytes_ = before_;
   sums_.reserve(events_ / kStride + 1);
+  blocks_.reserve(events_ / kBlock + 1);
   std::vector<uint32_t> live = before_ids_;
   keyframes_.emplace_back(0, live);
   size_t since = 0;
   for (uint32_t i = 0; i < last; ++i) {
     if (i % kStride == 0) sums_.push_back(now);
     now += change(i);
+    if (i % kBlock == 0) blocks_.push_back({now, now, now});
+    Usage& block = blocks_.back();
+    block = {std::min(block.low, now), std::max(block.high, now), now};
     if (uint32_t id = of_event_[i]; id != kNone && e.action[trace.begin + i] == Action::alloc) live.push_back(id);
     if (i == 0 || now > peak_bytes_) {
       if (now > peak_bytes_ || i == 0) peak_ = i;
@@ -145,10 +149,14 @@ std::vector<Timeline::Usage> Timeline::usage(size_t from, size_t to, size_t buck
     size_t begin = from + (to - from) * b / buckets, end = from + (to - from) * (b + 1) / buckets;
     int64_t now = bytes(begin);
     Usage u{now, now, now};
-    for (size_t i = begin + 1; i < end; ++i) {
-      now += change(i);
-      u.low = std::min(u.low, now);
-      u.high = std::max(u.high, now);
+    for (size_t i = begin + 1; i < end;) {
+      const bool whole = i % kBlock == 0 && i + kBlock <= end;
+      const int64_t next = whole ? 0 : now + change(i);
+      const Usage part = whole ? blocks_[i / kBlock] : Usage{next, next, next};
+      u.low = std::min(u.low, part.low);
+      u.high = std::max(u.high, part.high);
+      now = part.last;
+      i += whole ? kBlock : 1;
     }
     u.last = now;
     out.push_back(u);

@@ -143,35 +143,49 @@ std::string unescape(std::string_view raw, Mended* mended, uint64_t at) {
   return mend;
 }
 
-std::string_view object_text(std::string_view text, uint64_t at) { return text.substr(at, behind_value(text, at) - at); }
-
-std::vector<std::pair<std::string, std::string>> decode_arguments(std::string_view event_text) {
+std::string_view event_extent(std::string_view text, uint64_t at) {
   Mended ignored;
-  EventScanner scanner(event_text, ignored);
+  EventScanner scanner(text, ignored);
+  scanner.seek(at);
   RawEvent e;
+  if (scanner.next(e, UINT64_MAX) != EventScanner::Result::event || e.at != at) return {};
+  uint64_t end = scanner.at();
+  // Behind an event that broke off the scanner stands at the next one.
+  while (end > at && (is_blank(text[end - 1]) || text[end - 1] == ',')) --end;
+  return text.substr(at, end - at);
+}
+
+std::vector<std::pair<std::string, std::string>> object_fields(std::string_view object) {
   std::vector<std::pair<std::string, std::string>> all;
-  if (scanner.next(e, UINT64_MAX) != EventScanner::Result::event || !e.args) return all;
-  std::string_view args = event_text.substr(e.args, e.args_end - e.args);
-  for (uint64_t i = 1; i < args.size();) {
-    skip_blank(args, i);
-    if (i >= args.size() || args[i] == '}') break;
-    if (args[i] != '"') {
+  for (uint64_t i = 1; i < object.size();) {
+    skip_blank(object, i);
+    if (i >= object.size() || object[i] == '}') break;
+    if (object[i] != '"') {
       ++i;
       continue;
     }
-    uint64_t key_end = behind_string(args, i);
-    std::string key = unescape(args.substr(i + 1, key_end - i - 2));
+    uint64_t key_end = behind_string(object, i);
+    if (key_end < i + 2) break;
+    std::string key = unescape(object.substr(i + 1, key_end - i - 2));
     i = key_end;
-    skip_blank(args, i);
-    if (i >= args.size() || args[i] != ':') break;
-    skip_blank(args, ++i);
-    uint64_t end = behind_value(args, i);
-    std::string_view value = args.substr(i, end - i);
+    skip_blank(object, i);
+    if (i >= object.size() || object[i] != ':') break;
+    skip_blank(object, ++i);
+    uint64_t end = behind_value(object, i);
+    std::string_view value = object.substr(i, end - i);
     while (!value.empty() && is_blank(value.back())) value.remove_suffix(1);
     all.emplace_back(std::move(key), value.size() >= 2 && value[0] == '"' ? unescape(value.substr(1, value.size() - 2)) : std::string(value));
     i = end;
   }
   return all;
+}
+
+std::vector<std::pair<std::string, std::string>> decode_arguments(std::string_view event_text) {
+  Mended ignored;
+  EventScanner scanner(event_text, ignored);
+  RawEvent e;
+  if (scanner.next(e, UINT64_MAX) != EventScanner::Result::event || !e.args) return {};
+  return object_fields(event_text.substr(e.args, e.args_end - e.args));
 }
 
 namespace {

@@ -132,10 +132,13 @@ class Reader {
     return last_row_ = it->second;
   }
 
-  uint32_t name_of(const RawEvent::Text& t) {
-    uint32_t n = part_.names.of(t.raw);
-    if (n >= part_.name_uses.size()) part_.name_uses.resize(n + 1);
-    ++part_.name_uses[n];
+  uint32_t name_of(const RawEvent& e) {
+    uint32_t n = part_.names.of(e.name.raw);
+    if (n >= part_.name_uses.size()) {
+      part_.name_uses.resize(n + 1);
+      part_.name_uses[n].first = e.at;
+    }
+    ++part_.name_uses[n].count;
     return n;
   }
 
@@ -154,13 +157,22 @@ class Reader {
                                 : e.pid.raw == "CPU functions"  ? std::string_view("Operator")
                                 : e.pid.raw == "CUDA functions" ? std::string_view("Kernel")
                                                                 : std::string_view();
-    list.push_back({e.ts, duration, e.at, name_of(e.name), category_of(category), flags, phase});
+    list.push_back({e.ts, duration, e.at, name_of(e), category_of(category), flags, phase});
     ++part_.events;
   }
 
   /// The event's own text: as far as it was read, however its quotes may lie.
   std::string_view whole(const RawEvent& e) const { return text_.substr(e.at, end_ - e.at); }
   std::string_view args(const RawEvent& e) const { return e.args ? text_.substr(e.args, e.args_end - e.args) : std::string_view(); }
+
+  /// What an asynchronous slice or a flow is told by, and whether other processes mean the same by it. An "id" of slices is taken as its
+  /// process's own: Chrome's document says otherwise, but writers number theirs from 1.
+  static std::pair<std::string, bool> identity(const RawEvent& e) {
+    if (e.id2.empty()) return {std::string(e.id.raw), false};
+    std::string_view global = argument_text(e.id2, "\"global\"");
+    if (!global.empty()) return {"global " + std::string(global), true};
+    return {std::string(argument_text(e.id2, "\"local\"")), false};
+  }
 
   void take_instant(const RawEvent& e) {
     put(e, row_of(e.pid.raw, e.tid.raw), 'i', 0, kInstant);
@@ -220,7 +232,9 @@ class Reader {
       case 's':
       case 't':
       case 'f': {
-        std::string id = std::string(e.cat.raw) + '\0' + std::string(e.name.raw) + '\0' + std::string(e.id.raw);
+        auto [own, everywhere] = identity(e);
+        std::string id = std::string(e.cat.raw) + '\0' + std::string(e.name.raw) + '\0' + own;
+        if (!e.id2.empty() && !everywhere) id += '\0' + std::string(e.pid.raw);
         part_.flows.push_back({e.ts, row_of(e.pid.raw, e.tid.raw), part_.flow_ids.own(id), e.phase == 's'});
         return;
       }
@@ -232,10 +246,11 @@ class Reader {
       case 'T':
       case 'p': {
         char phase = e.phase == 'S' || e.phase == 'b' ? 'b' : e.phase == 'F' || e.phase == 'e' ? 'e' : 'n';
-        std::string id = std::string(e.cat.raw) + '\0' + std::string(e.id.raw) + (e.phase == 'b' || e.phase == 'e' ? '\0' + std::string(e.name.raw) : "");
+        auto [own, everywhere] = identity(e);
+        std::string id = std::string(e.cat.raw) + '\0' + own + (e.phase == 'b' || e.phase == 'e' ? '\0' + std::string(e.name.raw) : "");
         std::string tid = "async " + std::string(e.cat.raw);
-        part_.asyncs.push_back({e.ts, e.at, row_of(e.pid.raw, part_.row_texts[part_.row_texts.own(tid)]), name_of(e.name), part_.flow_ids.own(id),
-                                category_of(e.cat.raw), phase});
+        part_.asyncs.push_back({e.ts, e.at, row_of(e.pid.raw, part_.row_texts[part_.row_texts.own(tid)]), name_of(e), part_.flow_ids.own(id),
+                                category_of(e.cat.raw), phase, everywhere});
         ++part_.events;
         return;
       }
@@ -257,6 +272,15 @@ class Reader {
 };
 
 }  // namespace
+
+int64_t argument_number(std::string_view text, uint64_t at, std::string_view quoted_key) {
+  Mended ignored;
+  EventScanner scanner(text, ignored);
+  scanner.seek(at);
+  RawEvent e;
+  if (scanner.next(e, UINT64_MAX) != EventScanner::Result::event || e.at != at || !e.args) return -1;
+  return integer(argument_text(text.substr(e.args, e.args_end - e.args), quoted_key), -1);
+}
 
 void read_part(std::string_view text, uint64_t begin, uint64_t stop, Part& part) { Reader(text, part).read(begin, stop); }
 

@@ -69,6 +69,7 @@ struct AsyncEnd {
   uint32_t row, name, id;  ///< id: interned text of category and id
   uint16_t category;
   char phase;
+  bool everywhere;  ///< its id means the same in every process
 };
 
 struct Part {
@@ -90,12 +91,18 @@ struct Part {
   std::vector<CounterPoint> counters;
   std::vector<MemoryEvent> memory;
   std::vector<RowName> row_names;
-  std::vector<uint32_t> name_uses;
+  struct Use {
+    uint32_t count = 0;
+    uint64_t first = 0;  ///< byte of the first event that has the name
+  };
+  std::vector<Use> name_uses;
   std::vector<AsyncEnd> asyncs;
   Mended mended;
   uint64_t events = 0;
 };
 
+/// The whole number that an argument of the event at `at` is; -1 where it has none. `key` with its quotes.
+int64_t argument_number(std::string_view text, uint64_t at, std::string_view quoted_key);
 /// Reads events from `begin`, those that start before `stop`.
 void read_part(std::string_view text, uint64_t begin, uint64_t stop, Part& part);
 /// What a category's name means.

@@ -276,7 +276,12 @@ bool EventScanner::read_field(RawEvent& e, std::string_view key) {
   if (key == "ts") return e.has_ts = read_time(e.ts);
   if (key == "dur") return e.has_dur = read_time(e.dur);
   RawEvent::Text value;
-  if (text_[at_] == '{' || text_[at_] == '[') return skip_value(0);
+  if (text_[at_] == '{' || text_[at_] == '[') {
+    const uint64_t begin = at_;
+    if (!skip_value(0)) return false;
+    if (key == "id2") e.id2 = text_.substr(begin, at_ - begin);
+    return true;
+  }
   if (!read_value(value)) return false;
   if (key == "ph") e.phase = value.raw.size() == 1 ? value.raw[0] : value.raw.empty() ? 0 : '?';
   else if (key == "name") e.name = value;

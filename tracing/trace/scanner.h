@@ -49,6 +49,7 @@ struct RawEvent {
   };
   uint64_t at = 0;      ///< of its `{`
   Text name, cat, pid, tid, id;
+  std::string_view id2;  ///< the object's text: {"local": ..} or {"global": ..}
   char phase = 0;
   bool has_ts = false, has_dur = false, repaired = false, binds_enclosing = false;
   int64_t ts = 0, dur = 0;           ///< nanoseconds
@@ -97,8 +98,10 @@ std::string unescape(std::string_view raw, Mended* mended = nullptr, uint64_t at
 /// Bytes that are no UTF-8 replaced by U+FFFD; false where there were none.
 bool mend_utf8(std::string_view raw, std::string& out);
 
-/// The text of the object that starts at `at`, to behind its end (or to the end of the text).
-std::string_view object_text(std::string_view text, uint64_t at);
+/// The text of the event that starts at `at`, as far as the scanner reads it: quotes inside of names do not end it early. Empty where none can be read.
+std::string_view event_extent(std::string_view text, uint64_t at);
+/// The fields of an object's text, values decoded where they are strings and as written otherwise; as many as there are before it breaks off.
+std::vector<std::pair<std::string, std::string>> object_fields(std::string_view object);
 /// The fields of the "args" of an event's text.
 std::vector<std::pair<std::string, std::string>> decode_arguments(std::string_view event_text);
 

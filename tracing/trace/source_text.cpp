@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "tracing/trace/store_file.h"
 
 namespace tenon::trace {
 namespace {
@@ -98,14 +99,17 @@ bool unpack(const std::string& path, const std::string& member, bool zip, int fd
   // A trace unpacks to some tens of times its size; a bomb to thousands.
   const uint64_t limit = std::max<uint64_t>(uint64_t{1} << 30, std::filesystem::file_size(path) * 300);
   uint64_t total = 0;
-  std::string buffer(1 << 20, '\0');
+  // Block by block as the filter hands them out: what was unpacked before the data breaks off is not lost with a larger buffer.
   for (;;) {
-    la_ssize_t n = archive_read_data(archive.a, buffer.data(), buffer.size());
-    if (n == 0) return true;
-    if (n < 0) return false;
-    total += static_cast<uint64_t>(n);
+    const void* block;
+    size_t n = 0;
+    la_int64_t offset;
+    int r = archive_read_data_block(archive.a, &block, &n, &offset);
+    if (r == ARCHIVE_EOF) return true;
+    if (r < ARCHIVE_WARN) return false;
+    total += n;
     if (total > limit) throw Error(fmt::format("{} unpacks to more than {} times its size", path, 300), "unpack it yourself if that is meant");
-    write_all(fd, buffer.data(), static_cast<size_t>(n), path);
+    write_all(fd, static_cast<const char*>(block), n, path);
   }
 }
 
@@ -158,8 +162,9 @@ std::shared_ptr<const SourceText> SourceText::open(const std::string& whole, con
   return text;
 }
 
-std::shared_ptr<const SourceText> SourceText::open_like(const std::string& path, uint64_t bytes) {
+std::shared_ptr<const SourceText> SourceText::open_like(const std::string& path, const FileKey& key, uint64_t bytes) {
   try {
+    if (file_key(path).hash != key.hash) return nullptr;
     auto text = open(path);
     return text->bytes().size() == bytes ? text : nullptr;
   } catch (const Error&) {

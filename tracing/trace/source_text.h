@@ -12,8 +12,8 @@ class SourceText {
  public:
   /// `member`: of a zip; empty for the only (or first) one. Throws Error naming the file.
   static std::shared_ptr<const SourceText> open(const std::string& path, const std::string& member = {});
-  /// Null where the file is gone or its text has another length now.
-  static std::shared_ptr<const SourceText> open_like(const std::string& path, uint64_t bytes);
+  /// Null where the file is gone or is another one than that of the key.
+  static std::shared_ptr<const SourceText> open_like(const std::string& path, const struct FileKey& key, uint64_t bytes);
   static std::shared_ptr<const SourceText> of(std::string text);
   ~SourceText();
   SourceText(const SourceText&) = delete;

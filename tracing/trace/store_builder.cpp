@@ -10,7 +10,6 @@
 namespace tenon::trace {
 namespace {
 constexpr size_t kDeepestLane = 4095;
-constexpr int64_t kRounding = 1000;  // times of PyTorch before 2.4 are whole microseconds
 }
 
 uint32_t StoreBuilder::row_of(std::string_view pid, std::string_view tid) {
@@ -41,9 +40,9 @@ void StoreBuilder::number_texts() {
         continue;
       }
       Mended once;
-      names.push_back(names_.own(unescape(raw, &once, p.begin)));
+      names.push_back(names_.own(unescape(raw, &once, p.name_uses[i].first)));
       for (int m = 0; m < kMends; ++m)
-        for (uint64_t k = 0; once.count[m] && k < p.name_uses[i]; ++k) mended_.add(static_cast<Mend>(m), once.first[m]);
+        for (uint64_t k = 0; once.count[m] && k < p.name_uses[i].count; ++k) mended_.add(static_cast<Mend>(m), once.first[m]);
     }
     auto& categories = category_map_.emplace_back();
     for (std::string_view raw : p.categories.texts()) categories.push_back(categories_.own(unescape(raw)));
@@ -91,16 +90,17 @@ void StoreBuilder::gather_asyncs() {
     for (const AsyncEnd& a : parts_[p].asyncs)
       all.push_back({a, row_map_[p][a.row], name_map_[p][a.name], static_cast<uint16_t>(category_map_[p][a.category]), parts_[p].flow_ids[a.id]});
   std::stable_sort(all.begin(), all.end(), [](const End& a, const End& b) { return a.e.time < b.e.time; });
-  std::map<std::pair<uint32_t, std::string_view>, std::vector<std::pair<uint32_t, size_t>>> open;
+  std::map<std::pair<uint32_t, std::string_view>, std::vector<std::pair<uint32_t, size_t>>> open;  // places in rows
   for (const End& a : all) {
     auto& events = rows_[a.row].events;
-    auto& stack = open[{a.row, a.id}];
+    rows_[a.row].free_lanes = true;
+    auto& stack = open[{a.e.everywhere ? kNone : a.row, a.id}];
     if (a.e.phase == 'e') {
       if (stack.empty()) {
         mended_.add(Mend::unmatched_end, a.e.source);
         continue;
       }
-      PartEvent& begun = events[stack.back().second];
+      PartEvent& begun = rows_[stack.back().first].events[stack.back().second];
       begun.duration = a.e.time - begun.start;
       begun.phase = 'X';
       stack.pop_back();
@@ -133,7 +133,35 @@ void StoreBuilder::match_begins(RowData& row) {
   }
 }
 
-void StoreBuilder::sort_row(RowData& row, bool gpu) {
+// Analyses add durations up in 64 bits: what all of them come to must be a number. No recording comes to 73 years; where a file says so, its
+// longest ones are no durations.
+void StoreBuilder::bound_durations() {
+  constexpr int64_t most = INT64_MAX / 4;
+  int64_t count = 0;
+  auto sum_all = [&] {
+    __int128 sum = 0;
+    count = 0;
+    last_end_ = INT64_MIN;
+    for (const RowData& r : rows_)
+      for (const PartEvent& e : r.events) sum += e.duration, last_end_ = std::max(last_end_, e.start + e.duration), ++count;
+    for (const RowData& r : rows_)
+      for (const PartEvent& e : r.events)
+        if (e.phase == 'B' || e.phase == 'b') sum += last_end_ - e.start;
+    return sum;
+  };
+  if (sum_all() <= most) return;
+  longest_unfinished_ = most / count;
+  for (RowData& r : rows_)
+    for (PartEvent& e : r.events)
+      if (e.duration > longest_unfinished_) {
+        mended_.add(Mend::bad_number, e.source);
+        e.duration = 0;
+        e.flags |= kRepaired;
+      }
+  sum_all();
+}
+
+void StoreBuilder::sort_row(RowData& row) {
   struct Key {
     int64_t start, duration;
     uint32_t index;
@@ -144,7 +172,7 @@ void StoreBuilder::sort_row(RowData& row, bool gpu) {
     PartEvent& e = row.events[i];
     if (e.phase == 'E') continue;
     if (e.phase == 'B' || e.phase == 'b') {
-      e.duration = std::max<int64_t>(0, last_end_ - e.start);
+      e.duration = std::clamp<int64_t>(last_end_ - e.start, 0, longest_unfinished_);
       e.flags |= kUnfinished;
     }
     keys.push_back({e.start, e.duration, i});
@@ -160,10 +188,11 @@ void StoreBuilder::sort_row(RowData& row, bool gpu) {
   std::vector<int64_t> ends;
   row.order.reserve(keys.size());
   row.depth.reserve(keys.size());
-  // A stream has no stack of calls: kernels that each reach into the next one take turns on two lanes, and do not go down like stairs.
+  // Streams and asynchronous slices have no stack of calls: those that each reach into the next one take turns on two lanes, and do not go
+  // down like stairs.
   auto lasts = [](int64_t end, const Key& k) { return end > k.start && !(end - k.start <= kRounding && end < k.start + k.duration); };
   for (const Key& k : keys) {
-    if (gpu) {
+    if (row.free_lanes) {
       size_t lane = 0;
       while (lane < ends.size() && lane < kDeepestLane && lasts(ends[lane], k)) ++lane;
       row.order.push_back(k.index);
@@ -172,11 +201,21 @@ void StoreBuilder::sort_row(RowData& row, bool gpu) {
       else ends[lane] = std::max(ends[lane], k.start + k.duration);
       continue;
     }
-    while (!ends.empty() && ends.back() <= k.start) ends.pop_back();
     // Two that follow each other may overlap by a rounding error; the second is no part of the first for that.
-    while (!ends.empty() && ends.back() - k.start <= kRounding && ends.back() < k.start + k.duration) ends.pop_back();
+    while (!ends.empty() && !lasts(ends.back(), k)) ends.pop_back();
+    // One that reaches beyond what it began in (ProfilerStep#6 begins in profiler.step(), and outlasts it) is no part of that: it takes the
+    // first free lane below what holds the whole of it, or every such step would lie deeper than the one before.
+    const int64_t end = k.start + k.duration;
+    auto holds = [&](int64_t other) { return lasts(other, k) && end - other <= kRounding; };
+    size_t lane = ends.size();
+    while (lane > 0 && !holds(ends[lane - 1])) --lane;
+    while (lane < ends.size() && lasts(ends[lane], k)) ++lane;
     row.order.push_back(k.index);
-    row.depth.push_back(static_cast<uint16_t>(std::min(ends.size(), kDeepestLane)));
+    row.depth.push_back(static_cast<uint16_t>(std::min(lane, kDeepestLane)));
+    if (lane < ends.size()) {
+      ends[lane] = std::max(ends[lane], end);
+      continue;
+    }
     // Deeper than that, slices share the last lane: no stack of calls is so deep, and what is must not cost a lane each.
     if (ends.size() > kDeepestLane) ends.back() = std::max(ends.back(), k.start + k.duration);
     else ends.push_back(k.start + k.duration);
@@ -212,7 +251,7 @@ void StoreBuilder::name_rows() {
     for (const PartEvent& e : rows_[r].events) {
       Kind k = out_->categories_[e.category].kind;
       if (on_gpu(k)) {
-        rows[r].gpu = true;
+        rows[r].gpu = rows_[r].free_lanes = true;
         break;
       }
     }
@@ -298,70 +337,6 @@ void StoreBuilder::write_columns() {
   out.name_bytes_ = out.name_text_;
 }
 
-// A kernel, copy or fill belongs to the call of the same correlation number; of several (ranks in one file), to the last one before it.
-void StoreBuilder::link_launches() {
-  std::vector<std::pair<int64_t, EventId>> calls, ran;
-  for (const RowData& row : rows_)
-    for (auto [index, correlation] : row.correlated) {
-      EventId e = row.id[index];
-      if (e == kNone) continue;
-      Kind k = out_->kind(e);
-      if (k == Kind::runtime) calls.emplace_back(correlation, e);
-      else if (on_gpu(k)) ran.emplace_back(correlation, e);
-    }
-  auto by_time = [&](const auto& a, const auto& b) { return std::tuple(a.first, out_->start(a.second), a.second) < std::tuple(b.first, out_->start(b.second), b.second); };
-  std::sort(calls.begin(), calls.end(), by_time);
-  for (auto [correlation, e] : ran) {
-    const std::pair<int64_t, int64_t> wanted{correlation, out_->start(e)};
-    auto after = std::upper_bound(calls.begin(), calls.end(), wanted,
-                                  [this](const std::pair<int64_t, int64_t>& v, const std::pair<int64_t, EventId>& c) { return v < std::pair<int64_t, int64_t>(c.first, out_->start(c.second)); });
-    EventId call = kNone;
-    if (after != calls.begin() && (after - 1)->first == wanted.first) call = (after - 1)->second;
-    else if (after != calls.end() && after->first == wanted.first) call = after->second;
-    if (call != kNone) out_->launch_list_.push_back({call, e});
-  }
-  std::sort(out_->launch_list_.begin(), out_->launch_list_.end(), [](const Link& a, const Link& b) { return a.to < b.to; });
-  out_->launches_ = out_->launch_list_;
-}
-
-EventId StoreBuilder::enclosing(uint32_t row, int64_t time) const {
-  const Row& r = out_->rows_[row];
-  for (uint32_t d = r.lanes; d-- > 0;) {
-    EventId e = out_->at(r.first_lane + d, time);
-    if (e != kNone) return e;
-  }
-  return kNone;
-}
-
-void StoreBuilder::link_flows() {
-  struct End {
-    std::string_view id;
-    uint32_t row;
-    int64_t time;
-    bool begin;
-  };
-  std::vector<End> ends;
-  for (size_t p = 0; p < parts_.size(); ++p)
-    for (const FlowEnd& f : parts_[p].flows) ends.push_back({parts_[p].flow_ids[f.id], row_map_[p][f.row], f.time, f.begin});
-  std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.id < b.id; });
-  for (size_t i = 0; i < ends.size();) {
-    size_t j = i, begins = 0;
-    while (j < ends.size() && ends[j].id == ends[i].id) begins += ends[j++].begin;
-    if (begins == 0 || begins == j - i) {
-      for (size_t k = i; k < j; ++k) mended_.add(Mend::orphan_flow, 0);
-    } else if (ends[i].id.starts_with("fwdbwd") || ends[i].id.starts_with("forward_backward")) {
-      const End *from = nullptr, *to = nullptr;
-      for (size_t k = i; k < j; ++k) (ends[k].begin ? from : to) = &ends[k];
-      EventId a = enclosing(from->row, from->time), b = enclosing(to->row, to->time);
-      if (a != kNone && b != kNone) out_->forward_backward_list_.push_back({a, b});
-    }
-    i = j;
-  }
-  std::sort(out_->forward_backward_list_.begin(), out_->forward_backward_list_.end(),
-            [](const Link& a, const Link& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
-  out_->forward_backward_ = out_->forward_backward_list_;
-}
-
 void StoreBuilder::gather_counters() {
   std::map<std::string_view, std::vector<std::pair<int64_t, double>>> series;
   for (const Part& p : parts_) {
@@ -378,43 +353,51 @@ void StoreBuilder::gather_counters() {
     }
     out_->counters_.push_back(std::move(c));
   }
+  __int128 bytes = 0;
+  for (const MemoryEvent& m : out_->memory_list_) bytes += m.bytes < 0 ? -static_cast<__int128>(m.bytes) : m.bytes;
+  // As with durations: sums of them must be numbers.
+  const int64_t largest = bytes > INT64_MAX / 4 ? INT64_MAX / 4 / static_cast<int64_t>(out_->memory_list_.size()) : INT64_MAX / 4;
+  for (MemoryEvent& m : out_->memory_list_) {
+    if (m.bytes > largest || m.bytes < -largest) mended_.add(Mend::bad_number, 0), m.bytes = 0;
+    for (int64_t* total : {&m.allocated, &m.reserved})
+      if (*total > INT64_MAX / 4 || *total < -1) mended_.add(Mend::bad_number, 0), *total = -1;
+  }
   std::stable_sort(out_->memory_list_.begin(), out_->memory_list_.end(), [](const MemoryEvent& a, const MemoryEvent& b) { return a.time < b.time; });
   out_->memory_ = out_->memory_list_;
 }
 
-std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, uint64_t source_bytes) {
+std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, const SourceText& source) {
   out_ = std::make_shared<OwnedTrace>();
   number_texts();
   gather_rows();
   gather_asyncs();
-  for (RowData& r : rows_) {
-    match_begins(r);
-    for (const PartEvent& e : r.events) last_end_ = std::max(last_end_, e.start + e.duration);
-  }
+  for (RowData& r : rows_) match_begins(r);
+  bound_durations();
   name_rows();
-  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)], out_->rows_[static_cast<size_t>(r)].gpu); });
+  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)]); });
   for (const RowData& r : rows_)
     for (uint32_t i : r.order)
       if (r.events[i].flags & kUnfinished) mended_.add(Mend::unmatched_begin, r.events[i].source);
   write_columns();
   link_launches();
+  link_by_external_id(source);
   out_->finish_levels();
   link_flows();
   gather_counters();
 
   OwnedTrace& out = *out_;
   out.metadata_ = outline.metadata;
-  out.source_bytes_ = source_bytes;
+  out.source_bytes_ = source.bytes().size();
   if (out.size()) {
     out.begin_ = *std::min_element(out.start_.begin(), out.start_.end());
     for (size_t e = 0; e < out.size(); ++e) out.finish_ = std::max(out.finish_, e ? out.start_[e] + out.duration_[e] : out.start_[0] + out.duration_[0]);
     out.finish_ = std::max(out.finish_, out.begin_);
   }
   out.base_ = std::strtoll(out.metadata("baseTimeNanoseconds").c_str(), nullptr, 10);
-  std::string distributed = out.metadata("distributedInfo");
-  if (size_t at = distributed.find("\"rank\""); at != std::string::npos) {
-    at = distributed.find_first_of("0123456789", at);
-    if (at != std::string::npos) out.rank_ = std::strtoll(distributed.c_str() + at, nullptr, 10);
+  if (out.base_ > INT64_MAX / 4 || out.base_ < 0) out.base_ = 0;  // no time: it is added to others
+  for (const auto& [key, value] : object_fields(out.metadata("distributedInfo"))) {
+    if (key != "rank" || value.empty() || value.size() > 9 || value.find_first_not_of("0123456789") != std::string::npos) continue;
+    out.rank_ = std::strtoll(value.c_str(), nullptr, 10);
   }
   for (int m = 0; m < kMends; ++m)
     if (mended_.count[m]) out.repairs_.push_back({name(static_cast<Mend>(m)), mended_.count[m], mended_.first[m]});

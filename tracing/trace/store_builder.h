@@ -3,9 +3,12 @@
 #include <vector>
 
 #include "tracing/trace/parts.h"
+#include "tracing/trace/source_text.h"
 #include "tracing/trace/trace_store.h"
 
 namespace tenon::trace {
+
+inline constexpr int64_t kRounding = 1000;  ///< times of PyTorch before 2.4 are whole microseconds
 
 /// A store whose columns are in memory.
 class OwnedTrace : public Trace {
@@ -29,7 +32,7 @@ class OwnedTrace : public Trace {
 class StoreBuilder {
  public:
   explicit StoreBuilder(std::vector<Part> parts) : parts_(std::move(parts)) {}
-  std::shared_ptr<OwnedTrace> build(const Outline& outline, uint64_t source_bytes);
+  std::shared_ptr<OwnedTrace> build(const Outline& outline, const SourceText& source);
   Mended& mended() { return mended_; }
 
  private:
@@ -39,15 +42,18 @@ class StoreBuilder {
     std::vector<uint32_t> order;                           ///< events in the order of the store
     std::vector<uint16_t> depth;                           ///< of each in `order`
     std::vector<EventId> id;                               ///< of each event
+    bool free_lanes = false;                               ///< no stack of calls: an event takes the first lane that is free
   };
   void number_texts();
   void gather_rows();
   void gather_asyncs();
   void match_begins(RowData& row);
-  void sort_row(RowData& row, bool gpu);
+  void bound_durations();
+  void sort_row(RowData& row);
   void name_rows();
   void write_columns();
   void link_launches();
+  void link_by_external_id(const SourceText& source);
   void link_flows();
   void gather_counters();
   uint32_t row_of(std::string_view pid, std::string_view tid);
@@ -61,6 +67,7 @@ class StoreBuilder {
   std::unordered_map<uint64_t, uint32_t> row_by_key_;
   std::vector<RowData> rows_;
   int64_t last_end_ = INT64_MIN;
+  int64_t longest_unfinished_ = INT64_MAX;
 };
 
 }  // namespace tenon::trace

@@ -24,7 +24,7 @@ namespace tenon::trace {
 namespace {
 
 using nlohmann::json;
-constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '3'};
+constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '4'};
 constexpr uint64_t kEdge = 65536, kWorthSaving = 4 << 20;  // smaller ones are read again in an instant
 
 std::string hex_of(std::string_view bytes) { return hex(sha256(bytes.data(), bytes.size())); }
@@ -37,7 +37,6 @@ std::string cache_folder() {
 }
 
 std::string fallback_path(const std::string& path) { return cache_folder() + "/" + hex_of(std::filesystem::absolute(path).string()).substr(0, 32); }
-
 
 }  // namespace
 
@@ -62,6 +61,11 @@ FileKey file_key(const std::string& whole) {
   close(fd);
   key.hash = hex_of(edges);
   return key;
+}
+
+bool unchanged(const FileKey& key) {
+  struct stat s {};
+  return stat(split_member(key.path).first.c_str(), &s) == 0 && static_cast<uint64_t>(s.st_size) == key.bytes && s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec == key.changed_ns;
 }
 
 class StoreFile {
@@ -104,9 +108,10 @@ class StoreFile {
     file.commit();
   }
 
-  static std::shared_ptr<const Trace> read(const std::string& store_path, const FileKey& key, const std::string& path);
+  static std::shared_ptr<const Trace> read(const std::string& store_path, const FileKey& key);
 
  private:
+  static bool fits(const Trace& t);
   static json small_parts(const Trace& t) {
     json head;
     for (const Category& c : t.categories_) head["categories"].push_back({c.name, static_cast<int>(c.kind), c.events});
@@ -144,7 +149,7 @@ struct Cutter {
 
 }  // namespace
 
-std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, const FileKey& key, const std::string& path) {
+std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, const FileKey& key) {
   auto t = std::make_shared<MappedTrace>();
   t->file = MappedFile::open(store_path);
   std::string_view bytes = t->file->bytes();
@@ -152,7 +157,11 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
   if (bytes.size() < 16 || std::memcmp(bytes.data(), kMagic, 8) != 0) return nullptr;
   std::memcpy(&length, bytes.data() + 8, 8);
   if (length > bytes.size() - 16) return nullptr;
-  json head = json::parse(bytes.substr(16, length));
+  // All its numbers are whole: one that is not would be no number in the types below.
+  json head = json::parse(bytes.substr(16, length), [](int, json::parse_event_t event, json& v) {
+    if (event == json::parse_event_t::value && v.is_number_float()) throw Error("damaged");
+    return true;
+  });
   const json& k = head.at("key");
   if (k.at("path") != key.path || k.at("bytes") != key.bytes || k.at("changed_ns") != key.changed_ns || k.at("hash") != key.hash) return nullptr;
   auto list = [&](const char* name) { return head.contains(name) ? head[name] : json::array(); };
@@ -168,7 +177,8 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
   t->rank_ = numbers.at(3);
   t->source_bytes_ = head.at("source_bytes");
   t->truncated_ = head.at("truncated");
-  t->path_ = path;
+  t->path_ = key.path;
+  t->key_ = std::make_shared<FileKey>(key);
   t->from_cache_ = true;
 
   Cutter cut{bytes, 16 + length};
@@ -199,41 +209,72 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
     t->counters_.push_back(std::move(c));
   }
 
-  const size_t n = t->columns_.start.size();
-  bool fits = t->columns_.duration.size() == n && t->columns_.name.size() == n && t->columns_.source.size() == n && t->columns_.category.size() == n &&
-              t->columns_.flags.size() == n;
-  EventId at = 0;
-  for (const Lane& l : t->lanes_) {
-    fits &= l.begin == at && l.end >= l.begin && l.row < t->rows_.size() && (l.depth == 0 || &l != t->lanes_.data());
-    at = l.end;
-  }
-  fits &= at == n;
-  for (const Row& r : t->rows_) fits &= r.first_lane <= t->lanes_.size() && r.lanes <= t->lanes_.size() - r.first_lane;
-  for (size_t i = 0; i < t->name_ends_.size(); ++i) fits &= t->name_ends_[i] <= t->name_bytes_.size() && (i == 0 || t->name_ends_[i] >= t->name_ends_[i - 1]);
-  if (!fits) return nullptr;
-  uint32_t top_name = 0, top_category = 0;
-  for (uint32_t v : t->columns_.name) top_name = std::max(top_name, v);
-  for (uint16_t v : t->columns_.category) top_category = std::max<uint32_t>(top_category, v);
-  if (n && (top_name >= t->name_ends_.size() || top_category >= t->categories_.size())) return nullptr;
-  for (auto links : {t->launches_, t->forward_backward_})
-    for (const Link& l : links)
-      if (l.from >= n || l.to >= n) return nullptr;
+  if (!fits(*t)) return nullptr;
   t->finish_levels();
   return t;
+}
+
+/// Whether everything points to where something is, lanes are in order, and times can be added up: what the reader promises of a store.
+bool StoreFile::fits(const Trace& t) {
+  const Columns& c = t.columns_;
+  const size_t n = c.start.size();
+  if (c.duration.size() != n || c.name.size() != n || c.source.size() != n || c.category.size() != n || c.flags.size() != n) return false;
+  for (size_t i = 0; i < t.name_ends_.size(); ++i)
+    if (t.name_ends_[i] > t.name_bytes_.size() || (i && t.name_ends_[i] < t.name_ends_[i - 1])) return false;
+  constexpr int64_t far = INT64_MAX / 4;
+  EventId at = 0;
+  uint32_t top_name = 0, top_category = 0;
+  __int128 sum = 0;
+  for (size_t k = 0; k < t.lanes_.size(); ++k) {
+    const Lane& l = t.lanes_[k];
+    if (l.begin != at || l.end < l.begin || l.end > n || l.row >= t.rows_.size()) return false;
+    // Each lane below the first of a row follows the one above it.
+    if (l.depth && (k == 0 || t.lanes_[k - 1].row != l.row || t.lanes_[k - 1].depth + 1 != l.depth)) return false;
+    for (EventId e = l.begin; e < l.end; ++e) {
+      if (c.start[e] < -far || c.start[e] > far || c.duration[e] < 0 || (e > l.begin && c.start[e] < c.start[e - 1])) return false;
+      sum += c.duration[e];
+      top_name = std::max(top_name, c.name[e]);
+      top_category = std::max<uint32_t>(top_category, c.category[e]);
+    }
+    at = l.end;
+  }
+  if (at != n || sum > far || (n && (top_name >= t.name_ends_.size() || top_category >= t.categories_.size()))) return false;
+  for (const Row& r : t.rows_)
+    if (r.first_lane > t.lanes_.size() || r.lanes > t.lanes_.size() - r.first_lane) return false;
+  for (auto links : {t.launches_, t.forward_backward_})
+    for (const Link& l : links)
+      if (l.from >= n || l.to >= n) return false;
+  __int128 bytes = 0;
+  for (const MemoryEvent& m : t.memory_) {
+    if (m.time < -far || m.time > far || m.allocated < -1 || m.allocated > far || m.reserved < -1 || m.reserved > far) return false;
+    bytes += m.bytes < 0 ? -static_cast<__int128>(m.bytes) : m.bytes;
+  }
+  auto near = [](int64_t v) { return v >= -far && v <= far; };
+  return bytes <= far && near(t.base_) && near(t.begin_) && near(t.finish_);
+}
+
+void write_store(const Trace& trace, const FileKey& key, const std::string& store_path) { StoreFile::write(trace, key, store_path); }
+
+std::shared_ptr<const Trace> open_store(const std::string& store_path, const FileKey& key) {
+  try {
+    return StoreFile::read(store_path, key);
+  } catch (const std::exception&) {  // damaged: the file itself is still there
+    return nullptr;
+  }
 }
 
 void save_store(const Trace& trace, const FileKey& key) {
   if (trace.source_bytes() < kWorthSaving) return;
   try {
     if (file_key(trace.path()).hash != key.hash) return;  // changed while it was read
-    StoreFile::write(trace, key, cache_path(trace.path()));
+    write_store(trace, key, cache_path(trace.path()));
     return;
   } catch (const Error&) {
   }
   try {
     std::error_code ignored;
     std::filesystem::create_directories(cache_folder(), ignored);
-    StoreFile::write(trace, key, fallback_path(trace.path()));
+    write_store(trace, key, fallback_path(trace.path()));
   } catch (const Error&) {  // a store is a convenience: without one the trace is read again next time
   }
 }
@@ -247,10 +288,7 @@ std::shared_ptr<const Trace> load_store(const std::string& path) {
   }
   for (const std::string& stored : {cache_path(path), fallback_path(path)}) {
     if (access(stored.c_str(), R_OK) != 0) continue;
-    try {
-      if (auto t = StoreFile::read(stored, key, path)) return t;
-    } catch (const std::exception&) {  // damaged: read anew
-    }
+    if (auto t = open_store(stored, key)) return t;
   }
   return nullptr;
 }

@@ -14,6 +14,13 @@ struct FileKey {
   std::string hash;        ///< SHA-256 of the first and last 64 KiB
 };
 FileKey file_key(const std::string& path);
+/// Whether the file still has the size and the time of its last change; the bytes are not looked at.
+bool unchanged(const FileKey& key);
+
+/// Writes a store to a file of its own; throws Error where it cannot be written.
+void write_store(const Trace& trace, const FileKey& key, const std::string& store_path);
+/// Maps a store written for the file of that key; null where it is damaged or belongs to other bytes.
+std::shared_ptr<const Trace> open_store(const std::string& store_path, const FileKey& key);
 
 /// Saves the store of a text of some megabytes or more where cache_path() says, or in the user's cache folder; quietly not at all where neither can be written.
 void save_store(const Trace& trace, const FileKey& key);

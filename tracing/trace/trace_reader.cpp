@@ -115,6 +115,14 @@ class PartReader {
   std::exception_ptr failure_;
 };
 
+/// Chrome's array of events may lack its `]`; inside an event it may not end.
+bool ends_between_events(std::string_view text, const std::vector<Part>& parts) {
+  for (const Part& p : parts)
+    if (p.mended.count[static_cast<int>(Mend::cut_short)]) return false;
+  size_t last = text.find_last_not_of(" \t\r\n");
+  return last != std::string_view::npos && (text[last] == '}' || text[last] == ',' || text[last] == '[');
+}
+
 std::shared_ptr<OwnedTrace> read_source(const SourceText& source, const std::string& name, const ReadOptions& options, bool& cut_short) {
   std::string_view text = source.bytes();
   Mended mended;
@@ -126,10 +134,10 @@ std::shared_ptr<OwnedTrace> read_source(const SourceText& source, const std::str
   bool ended = false;
   std::vector<Part> parts = PartReader(source, outline.events_begin, options).read(end, ended);
   if (ended && !outline.array_form) read_tail(text, end, outline, mended);
-  cut_short = !ended || source.cut_short();
+  cut_short = source.cut_short() || (!ended && !(outline.array_form && ends_between_events(text, parts)));
   StoreBuilder builder(std::move(parts));
   builder.mended().add(mended);
-  return builder.build(outline, text.size());
+  return builder.build(outline, source);
 }
 
 }  // namespace
@@ -142,6 +150,7 @@ std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptio
   bool cut_short = false;
   auto trace = read_source(*source, path, options, cut_short);
   trace->path_ = path;
+  trace->key_ = std::make_shared<FileKey>(key);
   trace->truncated_ = cut_short;
   trace->source_ = source;
   if (options.write_cache) save_store(*trace, key);

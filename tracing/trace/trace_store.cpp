@@ -7,6 +7,7 @@
 
 #include "tracing/trace/scanner.h"
 #include "tracing/trace/source_text.h"
+#include "tracing/trace/store_file.h"
 
 namespace tenon::trace {
 
@@ -19,7 +20,8 @@ const char* name(Kind k) {
 std::string Row::label() const {
   std::string p = process.empty() ? pid : process, t = thread.empty() ? tid : thread;
   if (gpu && thread.empty()) t = "stream " + tid;
-  return p.empty() ? t : p + " / " + t;
+  if (p.empty()) return t.empty() ? "(no thread)" : t;
+  return p + " / " + t;
 }
 
 std::string_view Trace::text(uint32_t name) const {
@@ -170,14 +172,19 @@ std::string Trace::metadata(std::string_view key) const {
 }
 
 std::string Trace::event_text(EventId e) const {
+  if (made_arguments_) return made_text(e);
   static std::mutex opening;  // views ask from several threads
   std::lock_guard lock(opening);
-  if (!source_) source_ = SourceText::open_like(path_, source_bytes_);
+  if (key_ && !unchanged(*key_)) {
+    source_ = nullptr;
+    return {};
+  }
+  if (!source_ && key_) source_ = SourceText::open_like(path_, *key_, source_bytes_);
   if (!source_) return {};
   std::string_view text = source_->bytes();
   uint64_t at = columns_.source[e];
   if (at >= text.size() || text[at] != '{') return {};
-  return std::string(object_text(text, at));
+  return std::string(event_extent(text, at));
 }
 
 std::vector<std::pair<std::string, std::string>> arguments(const Trace& trace, EventId e) { return decode_arguments(trace.event_text(e)); }

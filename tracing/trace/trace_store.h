@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -143,13 +144,17 @@ class Trace {
 
   /// The JSON text of an event as the file has it; empty where the file is gone or has changed since. Unpacks a compressed file once.
   std::string event_text(EventId e) const;
+  /// Of an event that a TraceMaker made: the number it was given.
+  uint64_t number(EventId e) const { return columns_.source[e]; }
 
  protected:
   friend class StoreBuilder;
   friend class StoreFile;
+  friend class TraceMaker;
   friend std::shared_ptr<const Trace> read_trace(const std::string&, const struct ReadOptions&);
   friend std::shared_ptr<const Trace> parse_trace(std::string, const struct ReadOptions&);
   void finish_levels();
+  std::string made_text(EventId e) const;
 
   std::string path_;
   Columns columns_;
@@ -166,7 +171,9 @@ class Trace {
   int64_t base_ = 0, begin_ = 0, finish_ = 0, rank_ = -1;
   uint64_t source_bytes_ = 0;
   bool truncated_ = false, from_cache_ = false;
+  std::shared_ptr<const struct FileKey> key_;  ///< of the file that was read; null for text in memory
   mutable std::shared_ptr<const class SourceText> source_;
+  std::function<std::string(uint64_t number)> made_arguments_;  ///< of a store that was in no file
 
  private:
   // Level of detail: blocks of 64 events, of 64 blocks, ... per lane.

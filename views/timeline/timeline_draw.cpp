@@ -10,7 +10,6 @@
 
 namespace tenon::views {
 
-using tracing::OpEvent;
 using tracing::OpRecord;
 
 namespace {
@@ -19,7 +18,7 @@ constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 56, kLaneGap 
 
 float TimelineModel::lanes_height() const {
   float h = 0;
-  for (const Lane& lane : lanes_) h += static_cast<float>(lane.depths) * row_ + kLaneGap;
+  for (const Lane& lane : lanes_) h += static_cast<float>(std::max(1u, lane.depths)) * row_ + kLaneGap;
   return h;
 }
 
@@ -51,61 +50,79 @@ void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box
   }
 }
 
-void TimelineModel::draw_row(Scene& scene, const std::vector<int>& events, Box row) {
-  const auto& r = *links_.record();
-  auto first = std::partition_point(events.begin(), events.end(),
-                                    [&](int i) { return static_cast<double>(r.events[i].start_ns + r.events[i].duration_ns) < axis_.lo; });
-  float run_a = 0, run_b = -1;
-  int run_count = 0;
-  const OpEvent* longest = nullptr;
+void TimelineModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
+  const trace::Trace& t = store();
+  auto px = [&](int64_t time) { return axis_.to_px(static_cast<double>(time)); };
+  // Neighbours below two pixels become one run that keeps the longest one's name and colour and says how many it holds.
+  struct Run {
+    float a = 0, b = -1;
+    trace::EventId longest = trace::kNone;
+    uint32_t count = 0;
+  } run;
   auto flush = [&] {
-    if (!longest) return;
-    Box box{run_a, row.y + 1, std::max(run_b - run_a, 1.f), row.h - 2};
-    Ink ink = ink_of(longest->phase);
-    const OpRecord* of = op_of(*longest);
+    if (run.count == 0) return;
+    const OpRecord* of = op_of(run.longest);
+    const Phase phase = links_.record()->timeline.op(run.longest).phase;
+    Box box{run.a, row.y + 1, std::max(run.b - run.a, 1.f), row.h - 2};
     float dim = !match_.empty() && !(of && match_[of->seq]) ? 0.25f : 1;
     bool bad = of && bad_[of->seq];
-    if (bad) ink = Ink::bad;
+    Ink ink = bad ? Ink::bad : ink_of(phase);
     scene.rect(box, ink, dim, box.w > 8 ? 2 : 0);
     if (bad) scene.hatch(box, Ink::dark_on_fill, 0.5f);
-    if (run_count == 1) {
-      if (of) placed_[of->seq] = box;
-      if (box.w > 18) {
-        Ink ink_text = on_fill(ink);
-        std::string text = longest->name.empty() ? of ? of->name : word(longest->phase) : longest->name;
-        if (box.w > 130) text += "  " + format_ns(static_cast<double>(longest->duration_ns));
-        if (text_width(text, Face::small) * 0.7f < box.w - 6) scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, ink_text, Face::small);
-      }
-    } else {
-      merged_ += run_count;
+    if (run.count > 1) merged_ += static_cast<int>(run.count);
+    if (run.count == 1 && box.w > 18) {
+      std::string text(t.event_name(run.longest));
+      if (box.w > 130) text += "  " + format_ns(static_cast<double>(t.duration(run.longest)));
+      if (text_width(text, Face::small) * 0.7f < box.w - 6) scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, on_fill(ink), Face::small);
     }
-    std::string about = run_count > 1 ? fmt::format("{} ops, the longest of them:\n", run_count) : std::string();
-    scene.target(box, {of ? op : lane, longest->seq}, of ? Cursor::hand : Cursor::arrow, about + tip(*longest));
-    longest = nullptr;
-    run_count = 0;
+    std::string about = run.count > 1 ? fmt::format("{} ops, the longest of them:\n", run.count) : std::string();
+    scene.target(box, {of ? op : lane, of ? of->seq : 0}, of ? Cursor::hand : Cursor::arrow, about + tip(run.longest));
+    run.count = 0;
   };
-  for (auto it = first; it != events.end(); ++it) {
-    const OpEvent& e = r.events[*it];
-    if (static_cast<double>(e.start_ns) > axis_.hi) break;
-    float a = std::max(axis_.to_px(static_cast<double>(e.start_ns)), row.x);
-    float b = std::min(axis_.to_px(static_cast<double>(e.start_ns + e.duration_ns)), row.right());
-    bool tiny = b - a < 2;
-    // Neighbours below two pixels become one run that keeps the longest one's name and colour and says how many it holds.
-    if (longest && tiny && run_b - run_a < 3 && a - run_b < 1) {
-      run_b = std::max(run_b, std::max(b, a + 1));
-      ++run_count;
-      if (e.duration_ns > longest->duration_ns) longest = &e;
-      if (op_of(e) && chosen_[e.seq]) placed_[e.seq] = {a, row.y + 1, 1, row.h - 2};
-      continue;
+  auto add = [&](int64_t start, int64_t end, trace::EventId longest, uint32_t count) {
+    const float a = std::max(px(start), row.x), b = std::min(px(end), row.right());
+    if (run.count && b - a < 2 && run.b - run.a < 3 && a - run.b < 1) {
+      run.b = std::max(run.b, std::max(b, a + 1));
+      run.count += count;
+      if (t.duration(longest) > t.duration(run.longest)) run.longest = longest;
+      return;
     }
     flush();
-    run_a = a;
-    run_b = std::max(b - (b - a > 4 ? 1.f : 0.f), a + 1);
-    run_count = 1;
-    longest = &e;
-    if (op_of(e) && chosen_[e.seq]) placed_[e.seq] = {run_a, row.y + 1, run_b - run_a, row.h - 2};
+    run = {a, std::max(b - (b - a > 4 ? 1.f : 0.f), a + 1), longest, count};
+  };
+  const auto from = static_cast<int64_t>(std::floor(axis_.lo)), to = static_cast<int64_t>(std::ceil(axis_.hi)) + 1;
+  for (const trace::Summary& s : t.summarise(lane_id, from, to, static_cast<size_t>(axis_.w) * 2)) {
+    const bool hides_a_wide_one = s.count > 1 && px(t.end(s.longest)) - px(t.start(s.longest)) >= 2;
+    if (!hides_a_wide_one) {
+      add(s.start, s.end, s.longest, s.count);
+      continue;
+    }
+    // The others of its summary are too narrow to be seen beside it.
+    if (s.start < t.start(s.longest)) add(s.start, t.start(s.longest), s.longest - 1, s.count - 1);
+    else merged_ += static_cast<int>(s.count) - 1;
+    add(t.start(s.longest), t.end(s.longest), s.longest, 1);
   }
   flush();
+}
+
+/// Boxes of the ops that are chosen, and of those that arrows of the selected one go to; `rows` by lane of the store.
+void TimelineModel::place_chosen(const std::map<uint32_t, Box>& rows) {
+  auto place = [&](uint32_t seq) {
+    if (seq == 0 || seq >= event_of_.size() || event_of_[seq] == trace::kNone) return;
+    const trace::EventId e = event_of_[seq];
+    auto row = rows.find(store().lane_of(e));
+    if (row == rows.end()) return;
+    const float a = axis_.to_px(static_cast<double>(store().start(e))), b = axis_.to_px(static_cast<double>(store().end(e)));
+    if (b < row->second.x || a > row->second.right()) return;
+    const float left = std::max(a, row->second.x), right = std::min(b - (b - a > 4 ? 1.f : 0.f), row->second.right());
+    placed_[seq] = {left, row->second.y + 1, std::max(right - left, 1.f), row->second.h - 2};
+  };
+  for (uint32_t seq = 1; seq < chosen_.size(); ++seq)
+    if (chosen_[seq]) place(seq);
+  if (!selected_) return;
+  place(selected_);
+  place(links_.record()->ops[selected_ - 1].forward_seq);
+  for (uint32_t seq : links_.backward_of(selected_)) place(seq);
 }
 
 void TimelineModel::draw_memory(Scene& scene, Box row) {
@@ -209,16 +226,18 @@ void TimelineModel::draw(Scene& scene) {
 
   scene.clip({0, lanes_top, size.w, std::max(lanes_bottom - lanes_top, 0.f)});
   float y = lanes_top - scroll_;
+  std::map<uint32_t, Box> rows;
   for (const Lane& lane : lanes_) {
     label(y, lane.title, row_);
-    for (const auto& row : lane.rows) {
-      if (y + row_ > lanes_top && y < lanes_bottom) draw_row(scene, row, {kGutter, y, axis_.w, row_});
+    for (uint32_t l = lane.first; l < lane.first + lane.depths; ++l) {
+      if (y + row_ > lanes_top && y < lanes_bottom) draw_row(scene, l, rows[l] = {kGutter, y, axis_.w, row_});
       y += row_;
     }
-    if (lane.rows.empty()) y += row_;
+    if (lane.depths == 0) y += row_;
     scene.line({8, y + kLaneGap / 2}, {size.w - 12, y + kLaneGap / 2}, Ink::line, 1, 0.6f);
     y += kLaneGap;
   }
+  place_chosen(rows);
   int marked = 0;
   for (auto& [seq, box] : placed_) {
     if (!chosen_[seq] || ++marked > 400) continue;

@@ -27,28 +27,30 @@ void TimelineModel::set_step(const Links& links) {
     return;
   }
   const auto& r = *links_.record();
-  int64_t end = r.duration_ns;
-  for (size_t i = 0; i < r.events.size(); ++i) {
-    const OpEvent& e = r.events[i];
-    end = std::max(end, e.start_ns + e.duration_ns);
-    if (e.thread >= lanes_.size()) lanes_.resize(e.thread + 1);
-    Lane& lane = lanes_[e.thread];
-    if (e.depth >= lane.rows.size()) lane.rows.resize(e.depth + 1);
-    lane.rows[e.depth].push_back(static_cast<int>(i));
-    if (e.thread != 0) continue;
-    double a = static_cast<double>(e.start_ns), b = a + static_cast<double>(e.duration_ns);
-    bool inside = !outer_.empty() && e.start_ns < r.events[outer_.back()].start_ns + r.events[outer_.back()].duration_ns;
+  const trace::Trace& t = store();
+  event_of_.assign(r.ops.size() + 1, trace::kNone);
+  std::vector<trace::EventId> training;
+  for (const trace::Row& row : t.rows()) {
+    lanes_.push_back({row.thread, row.first_lane, row.lanes});
+    for (uint32_t l = row.first_lane; l < row.first_lane + row.lanes; ++l)
+      for (trace::EventId e = t.lanes()[l].begin; e < t.lanes()[l].end; ++e) {
+        if (const OpRecord* o = op_of(e)) event_of_[o->seq] = e;
+        if (row.tid_number == 0) training.push_back(e);
+      }
+  }
+  std::stable_sort(training.begin(), training.end(), [&](trace::EventId a, trace::EventId b) { return t.start(a) < t.start(b); });
+  for (trace::EventId e : training) {
+    const bool inside = !outer_.empty() && t.start(e) < t.end(outer_.back());
     if (!op_of(e) || inside) continue;
-    outer_.push_back(static_cast<int>(i));
-    if (!phases_.empty() && phases_.back().phase == e.phase) phases_.back().b = b;
-    else phases_.push_back({a, b, word(e.phase), ink_of(e.phase), 0, e.phase});
-    if (!modules_.empty() && modules_.back().module == e.module && modules_.back().phase == e.phase) modules_.back().b = b;
-    else if (e.module) modules_.push_back({a, b, module_path(e.module), ink_of(e.phase), e.module, e.phase});
+    outer_.push_back(e);
+    const auto a = static_cast<double>(t.start(e)), b = static_cast<double>(t.end(e));
+    const OpEvent& o = r.timeline.op(e);
+    if (!phases_.empty() && phases_.back().phase == o.phase) phases_.back().b = b;
+    else phases_.push_back({a, b, word(o.phase), ink_of(o.phase), 0, o.phase});
+    if (!modules_.empty() && modules_.back().module == o.module && modules_.back().phase == o.phase) modules_.back().b = b;
+    else if (o.module) modules_.push_back({a, b, module_path(o.module), ink_of(o.phase), o.module, o.phase});
   }
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    lanes_[i].title = i == 0 ? "training" : fmt::format("loader {}", i);
-    lanes_[i].depths = std::max<int>(1, static_cast<int>(lanes_[i].rows.size()));
-  }
+  const int64_t end = std::max(r.duration_ns, t.finish());
   axis_.min_span = 200;
   axis_.set_full(0, static_cast<double>(std::max<int64_t>(end, 1)));
   axis_.fit();
@@ -217,25 +219,32 @@ std::string TimelineModel::summary() const {
   return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(), format_ns(static_cast<double>(r.duration_ns)));
 }
 
-const OpRecord* TimelineModel::op_of(const OpEvent& e) const {
+const OpRecord* TimelineModel::op_of(trace::EventId e) const {
+  const uint32_t seq = links_.record()->timeline.op(e).seq;
   const auto& ops = links_.record()->ops;
-  return e.seq >= 1 && e.seq <= ops.size() ? &ops[e.seq - 1] : nullptr;
+  return seq >= 1 && seq <= ops.size() ? &ops[seq - 1] : nullptr;
 }
 
 bool TimelineModel::has_spans() const {
-  const auto& events = links_.record()->events;
-  return std::any_of(events.begin(), events.end(), [&](const OpEvent& e) { return e.thread == 0 && !op_of(e); });
+  const trace::Trace& t = store();
+  for (const trace::Row& row : t.rows())
+    for (uint32_t l = row.first_lane; row.tid_number == 0 && l < row.first_lane + row.lanes; ++l)
+      for (trace::EventId e = t.lanes()[l].begin; e < t.lanes()[l].end; ++e)
+        if (!op_of(e)) return true;
+  return false;
 }
 
-std::string TimelineModel::tip(const OpEvent& e) const {
-  if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", e.name.empty() ? word(e.phase) : e.name, format_ns(static_cast<double>(e.duration_ns)), format_ns(static_cast<double>(e.start_ns)));
+std::string TimelineModel::tip(trace::EventId e) const {
+  const trace::Trace& t = store();
+  const auto start = static_cast<double>(t.start(e)), duration = static_cast<double>(t.duration(e));
+  if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", t.event_name(e), format_ns(duration), format_ns(start));
   const OpRecord& op = *op_of(e);
-  std::string text = fmt::format("{}\n{}", op_text(op), module_path(e.module).empty() ? "(no module)" : module_path(e.module));
+  const std::string& module = module_path(op.origin.module);
+  std::string text = fmt::format("{}\n{}", op_text(op), module.empty() ? "(no module)" : module);
   if (!op.attrs.empty()) text += "\n" + op.attrs;
-  text += fmt::format("\n{} ({} ns), starts at {}", format_ns(static_cast<double>(e.duration_ns)), format_grouped(e.duration_ns),
-                      format_ns(static_cast<double>(e.start_ns)));
-  for (int t : op.inputs) text += "\nreads " + links_.record()->tensors[t].name + "  " + type_text(links_.record()->tensors[t]);
-  for (int t : op.outputs) text += "\nwrites " + type_text(links_.record()->tensors[t]);
+  text += fmt::format("\n{} ({} ns), starts at {}", format_ns(duration), format_grouped(t.duration(e)), format_ns(start));
+  for (int i : op.inputs) text += "\nreads " + links_.record()->tensors[i].name + "  " + type_text(links_.record()->tensors[i]);
+  for (int i : op.outputs) text += "\nwrites " + type_text(links_.record()->tensors[i]);
   return text;
 }
 
@@ -279,9 +288,9 @@ Table TimelineModel::modules() const {
   if (!links_) return t;
   std::map<std::string, std::array<double, kPhases>> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
-  for (int i : outer_) {
-    const OpEvent& e = links_.record()->events[i];
-    sums[module_path(e.module)][static_cast<int>(e.phase)] += static_cast<double>(e.duration_ns);
+  for (trace::EventId e : outer_) {
+    const OpEvent& o = links_.record()->timeline.op(e);
+    sums[module_path(o.module)][static_cast<int>(o.phase)] += static_cast<double>(store().duration(e));
   }
   for (auto& [path, s] : sums) {
     double sum = 0;

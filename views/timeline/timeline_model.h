@@ -46,32 +46,34 @@ class TimelineModel : public CanvasModel {
   void draw(Scene& scene) override;
 
  private:
-  struct Lane {
+  struct Lane {  ///< a row of the store
     std::string title;
-    int depths = 1;
-    std::vector<std::vector<int>> rows;  ///< by depth: indices of events, by start
+    uint32_t first = 0, depths = 0;  ///< its lanes there
   };
   struct Span { double a, b; std::string text; Ink ink; uint16_t module; Phase phase; };
   bool has_spans() const;           ///< the record names its phases itself, as spans around the ops
   void draw_spans(Scene& scene, const std::vector<Span>& spans, Box row, bool modules);
-  void draw_row(Scene& scene, const std::vector<int>& events, Box row);
+  void draw_row(Scene& scene, uint32_t lane, Box row);
+  void place_chosen(const std::map<uint32_t, Box>& rows);
   void draw_memory(Scene& scene, Box row);
   void draw_arrows(Scene& scene);
   void draw_range(Scene& scene, float top, float bottom);
+  const trace::Trace& store() const { return *links_.record()->timeline.store; }
   /// The op of an event; null where it is none (loading data).
-  const tracing::OpRecord* op_of(const tracing::OpEvent& e) const;
-  std::string tip(const tracing::OpEvent& e) const;
+  const tracing::OpRecord* op_of(trace::EventId e) const;
+  std::string tip(trace::EventId e) const;
   float lanes_height() const;
 
   Links links_;
   Axis axis_;
   std::vector<Lane> lanes_;
   std::vector<Span> phases_, modules_;
-  std::vector<int> outer_;         // events of the training thread that are ops and lie in no other op, by start
+  std::vector<trace::EventId> outer_;     // events of the training thread that are ops and lie in no other op, by start
+  std::vector<trace::EventId> event_of_;  // by seq
   std::vector<bool> match_;        // by seq
   std::vector<bool> chosen_;       // by seq: what the selection covers
   std::vector<bool> bad_;          // by seq: its output was not finite
-  std::map<uint32_t, Box> placed_; // of the last frame, for arrows
+  std::map<uint32_t, Box> placed_; // by seq, of the last frame: what is chosen and what arrows end at
   std::string search_;
   uint32_t selected_ = 0;
   Selection selection_;

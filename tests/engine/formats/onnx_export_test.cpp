@@ -43,7 +43,7 @@ void expect_same(const ModelSpec& spec) {
   NoGrad off;
   for (int i = 0; i < 3; ++i) m(values({4, 3, 8, 8}));  // batch normalisation has statistics of its own now
   m.train(false);
-  OnnxModel model = parse_onnx(onnx_bytes(to_onnx(trace(m, {DType::f32, {}, {2, 3, 8, 8}}), "net")), "net");
+  OnnxModel model = parse_onnx(onnx_bytes(to_onnx(trace_graph(m, {DType::f32, {}, {2, 3, 8, 8}}), "net")), "net");
   for (int64_t batch : {int64_t{1}, int64_t{5}}) {  // the batch of the trace is not the model's
     Tensor x = values({batch, 3, 8, 8}), ours = contiguous(m(x)), theirs = contiguous(run_onnx(model, {x})[0]);
     ASSERT_EQ(to_string(ours.size()), to_string(theirs.size()));

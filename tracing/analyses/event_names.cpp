@@ -1,0 +1,52 @@
+#include "tracing/analyses/event_names.h"
+
+#include <string>
+
+namespace tenon::tracing {
+
+using trace::EventId;
+using trace::Kind;
+
+namespace {
+bool any_of(std::string_view lower, std::initializer_list<std::string_view> words) {
+  for (std::string_view w : words)
+    if (lower.find(w) != lower.npos) return true;
+  return false;
+}
+}  // namespace
+
+EventNames::EventNames(const trace::Trace& t) : trace_(t), is_(t.names()) {
+  std::string low;
+  for (uint32_t n = 0; n < t.names(); ++n) {
+    const std::string_view s = t.text(n);
+    low.assign(s);
+    for (char& c : low)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    uint16_t is = 0;
+    if (any_of(low, {"nccl", "rccl", "all_reduce", "allreduce_kernel", "nvshmem", "multimem", "oneccl"})) is |= kCommunication;
+    // Freeing memory of the GPU waits for it as well. A copy that does not say "async" is one that blocks.
+    if (any_of(low, {"synchronize", "eventquery_wait", "streamwaitvalue"}) || low == "cudafree" || low == "hipfree") is |= kWaits;
+    if (any_of(low, {"memcpy"}) && !any_of(low, {"async"})) is |= kWaits;
+    if (any_of(low, {"dataloader", "data loading", "data_loading", "dataset.fetch", "load_batch"})) is |= kDataLoading;
+    if (any_of(low, {"torch/utils/data/", "torch\\utils\\data\\"})) is |= kLoaderFrame;
+    if (s.starts_with("Optimizer.") || any_of(low, {"optimizer.step", "optimizer.zero_grad"})) is |= kOptimizer;
+    if (s.starts_with("autograd::engine::evaluate_function") || s == "backward" || s.starts_with("## Backward")) is |= kBackward;
+    if (s.starts_with("ProfilerStep#")) is |= kStep;
+    if (s.starts_with(kModulePrefix)) is |= kModule;
+    if (any_of(low, {"run_backward", "_thread.lock", "built-in method acquire", ": wait", ": join", "queue.py", "built-in method poll", "built-in method select"})) is |= kWaitingFrame;
+    if (s.starts_with("gloo:") || s.starts_with("mpi:") || s.starts_with("ucc:")) is |= kHostCollective;
+    is_[n] = is;
+  }
+}
+
+bool EventNames::data_loading(EventId e) const {
+  switch (trace_.kind(e)) {
+    case Kind::python: return has(e, kLoaderFrame);
+    case Kind::annotation:
+    case Kind::cpu_op:
+    case Kind::other: return has(e, kDataLoading);
+    default: return false;
+  }
+}
+
+}  // namespace tenon::tracing

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tracing/trace/trace_store.h"
+
+// What events are, told by their names as PyTorch and the vendors' libraries give them.
+namespace tenon::tracing {
+
+constexpr std::string_view kModulePrefix = "nn.Module: ";
+
+/// Names are looked at once, not once an event.
+class EventNames {
+ public:
+  explicit EventNames(const trace::Trace& trace);
+  bool communication(trace::EventId e) const { return trace_.kind(e) == trace::Kind::kernel && has(e, kCommunication); }
+  /// A call in which the CPU stands until work of the GPU is done.
+  bool waits(trace::EventId e) const { return trace_.kind(e) == trace::Kind::runtime && has(e, kWaits); }
+  /// A frame of Python counts where it is one of torch.utils.data: a script may have "dataloader" in its path.
+  bool data_loading(trace::EventId e) const;
+  bool optimizer(trace::EventId e) const { return has(e, kOptimizer); }
+  bool backward(trace::EventId e) const { return has(e, kBackward); }
+  /// ProfilerStep#N
+  bool step(trace::EventId e) const { return has(e, kStep); }
+  bool module(trace::EventId e) const { return has(e, kModule); }
+  /// A collective that a thread of the CPU carries out: Gloo's, MPI's.
+  bool host_collective(trace::EventId e) const { return trace_.kind(e) == trace::Kind::annotation && has(e, kHostCollective); }
+  /// Python stands in it until another thread is done.
+  bool waiting_frame(trace::EventId e) const { return has(e, kWaitingFrame); }
+
+ private:
+  enum : uint16_t { kCommunication = 1, kWaits = 2, kDataLoading = 4, kLoaderFrame = 8, kOptimizer = 16, kBackward = 32, kStep = 64, kModule = 128, kWaitingFrame = 256, kHostCollective = 512 };
+  bool has(trace::EventId e, uint16_t what) const { return is_[trace_.columns().name[e]] & what; }
+  const trace::Trace& trace_;
+  std::vector<uint16_t> is_;
+};
+
+}  // namespace tenon::tracing
