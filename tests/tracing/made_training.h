@@ -21,7 +21,7 @@ struct Training {
   bool wait_after_ops = false; ///< something reads a value after every op
 
   /// What makes it slower, and where.
-  enum class Cause { none, forward_kernel, backward_kernel, optimizer_kernel, reduce, data, op, gap, gap_in_backward, gap_before_backward, wait, twice } cause = Cause::none;
+  enum class Cause { none, forward_kernel, backward_kernel, optimizer_kernel, reduce, data, op, gap, gap_in_backward, gap_before_backward, wait, twice, graph_kernel } cause = Cause::none;
   int64_t extra = 0;
   int block = 0;
 };
@@ -56,7 +56,7 @@ inline std::string train(const Training& l) {
               at[0] = t.here();
               if (l.graph) {
                 std::vector<MadeTrace::Launch> work;
-                for (int k = 0; k < 12; ++k) work.push_back({"graph_kernel_" + std::to_string(k % 4), kernel(0.3)});
+                for (int k = 0; k < 12; ++k) work.push_back({"graph_kernel_" + std::to_string(k % 4), kernel(0.3) + (k == 6 ? more(Cause::graph_kernel, b) : 0)});
                 t.op("CUDAGraph.replay", l.op, work, "cudaGraphLaunch");
                 return;
               }

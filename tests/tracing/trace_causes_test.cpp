@@ -45,6 +45,7 @@ const Slowed kSlowed[] = {
     {kGpuBound, Cause::optimizer_kernel, "Optimizer.step#AdamW.step > aten::_fused_adamw_ > void at::native::multi_tensor_apply_kernel", "Optimizer.step#AdamW.step > aten::_fused_adamw_ > void at::native::multi_tensor_apply_kernel"},
     {{.reduce = 200000, .buckets = 2, .overlap = false}, Cause::reduce, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"},
     {kGpuBound, Cause::data, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)"},
+    {{.op = 8000, .kernel = 90000, .graph = true}, Cause::graph_kernel, "Net_0/Block_%d > CUDAGraph.replay > graph_kernel_2", "CUDAGraph.replay > graph_kernel_2"},
     {kGpuBound, Cause::wait, "cudaStreamSynchronize (waiting)", "cudaStreamSynchronize (waiting)"},
 };
 
@@ -79,6 +80,21 @@ TEST(TraceCauses, WhatMadeStepsSlowerComesFirst) {
       const std::string first = std::get<std::string>(f.tables[0].rows[0][1]);
       EXPECT_NE(first.find(expected), std::string::npos) << first << "\n  instead of " << expected << "\n" << f.sentence;
     }
+}
+
+// Communication that takes longer behind computation lengthens nothing, however much it grows.
+TEST(TraceCauses, WhatIsHiddenIsNoCause) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Training a{.seed = seed * 2, .lengths = seed, .reduce = 50000, .buckets = 4, .stacks = seed % 2 == 1};
+    Training b = a;
+    b.seed = seed * 2 + 1;
+    b.reduce = 150000;
+    b.cause = Cause::forward_kernel;
+    b.extra = 250000;  // the four buckets grow by 400 us, but only the last of them is seen
+    b.block = static_cast<int>(seed);
+    Finding f = run("diff", {train(a), train(b)});
+    EXPECT_NE(std::get<std::string>(f.tables[0].rows[0][1]).find("aten::addmm > ampere_sgemm_128x64_tn"), std::string::npos) << f.sentence;
+  }
 }
 
 TEST(TraceCauses, TheSameLoopTwiceIsTheSame) {

@@ -40,7 +40,7 @@ Finding steps(const TraceRequest& r) {
                {"other_ns", "NO OP", Unit::nanoseconds}, {"gpu_busy_ns", "GPU BUSY", Unit::nanoseconds}, {"gpu_share", "OF TIME", Unit::share}},
               {}};
   int64_t sum = 0, cpu_sum = 0, busy_sum = 0, shortest = INT64_MAX, longest = 0;
-  std::array<std::pair<const char*, int64_t>, 6> phases{{{"waiting for the GPU", 0}, {"data loading", 0}, {"the optimizer", 0}, {"the backward pass", 0}, {"the forward pass", 0}, {"in no op", 0}}};
+  std::array<std::pair<const char*, int64_t>, 6> phases{{{"waiting for the GPU", 0}, {"loading data", 0}, {"in the optimizer", 0}, {"in the backward pass", 0}, {"in the forward pass", 0}, {"in no op", 0}}};
   for (const TraceStep& s : all) {
     // A moment of the CPU counts once: waiting before data before optimizer before backward before forward.
     Intervals rest{{s.start, s.end}};
@@ -70,9 +70,10 @@ Finding steps(const TraceRequest& r) {
   if (!work.empty()) f.facts.push_back({"gpu_share", "GPU busy", Unit::share, share(busy_sum, sum)});
   const std::string what = all[0].number < 0 ? "The whole trace (it marks no steps)" : count == 1 ? fmt::format("Step {}", all[0].number) : "A step";
   f.sentence = fmt::format("{} takes {}{}", what, ns(sum / count), count == 1 ? "" : fmt::format(" on average ({} to {})", ns(shortest), ns(longest)));
+  const std::string most = fmt::format("{} of {} {}", share_text(share(top->second, cpu_sum)), cpu_sum < sum ? "its time" : "it", top->first);
   // Where the CPU runs ahead of the GPU, its own time says little about the step's.
-  if (cpu_sum < sum - sum / 20) f.sentence += fmt::format("; the CPU is done with it after {} and the GPU works on", ns(cpu_sum / count));
-  f.sentence += fmt::format("; {}most of {}, {}, is {}", work.empty() ? "" : "on the CPU ", work.empty() ? "it" : "the time", share_text(share(top->second, cpu_sum)), top->first);
+  if (cpu_sum < sum - sum / 20) f.sentence += fmt::format(". The CPU is done with it after {} and spends {}", ns(cpu_sum / count), most);
+  else f.sentence += fmt::format(". The CPU spends {}", most);
   f.sentence += work.empty() ? "." : fmt::format("; the GPU is busy for {} of the step.", share_text(share(busy_sum, sum)));
   f.tables.push_back(std::move(table));
   return f;
