@@ -38,7 +38,7 @@ class Program:
         self.streams = [torch.cuda.current_stream()] + [torch.cuda.Stream() for _ in range(case.get("streams", 1) - 1)]
         self.pools = []
         self.cuda = ctypes.CDLL(None)
-        self.retries = 0
+        self.failed = lambda: None
 
     def size(self):
         r, kind = self.random, self.random.random()
@@ -71,6 +71,7 @@ class Program:
         except RuntimeError as e:
             if "out of memory" not in str(e):
                 raise
+            self.failed()
             for _ in range(min(len(self.live), self.random.randrange(1, 12))):
                 self.free()
 
@@ -171,10 +172,15 @@ def record(folder, name, seed, case):
         with gzip.GzipFile(path, "wb", mtime=0) as f:
             pickle.dump(slim(torch.cuda.memory._snapshot()), f, protocol=4)
 
-    program.run(steps // 2)
-    if case.get("middle"):
+    def dump_on_the_way():
         said["middle"] = figures(torch)
         dump(f"{folder}/{name}.at.pickle.gz")
+
+    if case.get("at_failure"):  # the last one stays
+        program.failed = dump_on_the_way
+    program.run(steps // 2)
+    if case.get("middle"):
+        dump_on_the_way()
     program.run(steps - steps // 2)
     said.update(figures(torch))
     said["dropped"] = entries != sys.maxsize
@@ -222,6 +228,8 @@ FIXTURES = {
     "pools": dict(pools=True, empty_cache=True, steps=500, middle=True),
     "out_of_memory": dict(total=300 * MB, alive=60, huge=120 * MB, middle=True),
     "out_of_memory_expandable": dict(conf="expandable_segments:True", total=300 * MB, alive=60, huge=120 * MB, streams=2, hold=True),
+    "failure": dict(total=400 * MB, alive=45, top=25, huge=90 * MB, steps=500, at_failure=True, streams=2),
+    "failure_expandable": dict(conf="expandable_segments:True", total=400 * MB, alive=45, top=25, huge=90 * MB, steps=500, at_failure=True),
     "fraction": dict(total=2 << 30, fraction=0.125, alive=50, huge=100 * MB),
     "late": dict(before=400, repeat=True, empty_cache=True, streams=2),
     "late_expandable": dict(conf="expandable_segments:True", before=400, repeat=True, empty_cache=True),

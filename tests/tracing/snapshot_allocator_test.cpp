@@ -92,7 +92,7 @@ TEST(RealAllocator, WhatARecordingTellsOfItsLimitIsEnoughToReplayIt) {
     if (auto d = difference(r.segment_events, recorded_segment_events(s, 0)); !d.empty()) return d;
     const int64_t real = allowed_of(said) ? allowed_of(said) : total_of(said);
     if ((allowed_of(said) ? known.allowed_at_least : known.at_least) > real) return "at least " + std::to_string(known.at_least);
-    if (known.less_than && known.less_than <= real) return "less than " + std::to_string(known.less_than);
+    if (known.less_than && (allowed_of(said) ? known.allowed_less_than : known.less_than) <= real) return "less than " + std::to_string(known.less_than);
     return "";
   });
 }

@@ -11,6 +11,7 @@
 
 #include "tracing/analyses/ranks.h"
 #include "tracing/analyses/trace_analysis.h"
+#include "tracing/trace/source_text.h"
 #include "tracing/trace/trace_reader.h"
 
 namespace tenon::tracing {
@@ -238,6 +239,30 @@ TEST(TorchTraces, RanksOfOneMachineHaveOneClock) {
       EXPECT_GT(number(row[column(*t, "busy_ns")]), 0);
       EXPECT_LT(number(row[column(*t, "busy_ns")]), number(row[column(*t, "step_ns")]));
     }
+  }
+}
+
+// As each version lays its files out: one field a line or several, keys before and behind the events.
+TEST(TorchTraces, AnyPrefixOpensWithWhatItHolds) {
+  for (const Recording& r : recordings()) {
+    SCOPED_TRACE(r.name);
+    const std::string text(trace::SourceText::open(r.trace->path())->bytes());
+    const size_t begin = text.find("\"traceEvents\""), end = text.rfind("Record Window End");
+    ASSERT_NE(begin, std::string::npos);
+    ASSERT_NE(end, std::string::npos);
+    size_t before = 0;
+    for (size_t k = 0; k <= 50; ++k) {
+      const size_t cut = begin + 20 + (end - begin - 20) * k / 50;
+      auto t = trace::parse_trace(text.substr(0, cut));
+      ASSERT_TRUE(t->truncated()) << cut;
+      // What the cut leaves of an event may be enough to be one.
+      ASSERT_GE(t->size() + 1, before) << cut;
+      ASSERT_LE(t->size(), r.trace->size()) << cut;
+      for (const trace::Repair& repair : t->repairs())
+        ASSERT_TRUE(repair.kind == "events cut short" || repair.kind == "invalid UTF-8" || repair.kind == "flows without their other half") << repair.kind << " at " << cut;
+      before = t->size();
+    }
+    EXPECT_GE(before + 2, r.trace->size());
   }
 }
 

@@ -33,8 +33,8 @@ Table owner_table(const std::string& name, const Snapshot& s, const std::vector<
     if (t.rows.size() == top) break;
     std::string stack;
     int shown = 0;
-    for (const std::string& line : s.stack_lines(o.stack)) {
-      if (line == o.site || shown == 3) continue;
+    for (const std::string& line : s.callers(o.stack)) {
+      if (shown == 3) break;
       stack += (stack.empty() ? "" : " < ") + line;
       ++shown;
     }
@@ -49,33 +49,36 @@ Finding info(const SnapshotRequest& r) {
     int64_t segments = 0, reserved = 0, active = 0, allocated_blocks = 0, pending = 0, events = 0, peak = 0;
   };
   std::map<int64_t, Device> devices;
-  int64_t reserved = 0, active = 0;
+  int64_t reserved = 0, active = 0, segments = 0, events = 0;
   for (const auto& g : s.segments) {
     Device& d = devices[g.device];
+    const bool counts = g.device != snapshot::kHost;  // pinned memory of the host is none of a device
     ++d.segments;
     d.reserved += g.total;
-    reserved += g.total;
+    if (counts) reserved += g.total, ++segments;
     for (size_t b = g.first_block; b < g.first_block + g.blocks; ++b) {
-      if (s.blocks[b].state == State::active) d.active += s.blocks[b].size, ++d.allocated_blocks, active += s.blocks[b].size;
+      if (s.blocks[b].state == State::active) d.active += s.blocks[b].size, ++d.allocated_blocks, active += counts ? s.blocks[b].size : 0;
       if (s.blocks[b].state == State::pending_free) d.pending += s.blocks[b].size;
     }
   }
   uint64_t unknown = 0;
+  std::map<std::string, int64_t> actions;
   for (size_t i = 0; i < s.traces.size(); ++i) {
     Device& d = devices[s.traces[i].device];
     d.events += static_cast<int64_t>(s.traces[i].end - s.traces[i].begin);
     if (s.traces[i].end == s.traces[i].begin) continue;
     Timeline t(s, i);
     d.peak = std::max(d.peak, t.peak_bytes());
+    if (s.traces[i].device == snapshot::kHost) continue;
     unknown += t.unknown_frees();
+    events += static_cast<int64_t>(s.traces[i].end - s.traces[i].begin);
+    for (size_t k = s.traces[i].begin; k < s.traces[i].end; ++k) ++actions[name(s.events.action[k])];
   }
-  std::map<std::string, int64_t> actions;
-  for (Action a : s.events.action) ++actions[name(a)];
   Finding f;
-  f.sentence = fmt::format("{} reserved in {} segments, {} of it allocated; {} recorded events{}{}.", bytes(reserved), s.segments.size(), bytes(active), count_text(static_cast<int64_t>(s.events.size_())),
+  f.sentence = fmt::format("{} reserved in {} segments, {} of it allocated; {} recorded events{}{}.", bytes(reserved), segments, bytes(active), count_text(events),
                            unknown ? fmt::format(", which do not reach back to the beginning ({} frees of blocks from before)", unknown) : "", s.truncated ? "; the file ends before its time, what it holds is here" : "");
-  f.facts = {{"segments", "segments", Unit::count, static_cast<int64_t>(s.segments.size())}, {"reserved_bytes", "reserved", Unit::bytes, reserved}, {"active_bytes", "allocated", Unit::bytes, active},
-             {"blocks", "blocks", Unit::count, static_cast<int64_t>(s.blocks.size())}, {"events", "events", Unit::count, static_cast<int64_t>(s.events.size_())},
+  f.facts = {{"segments", "segments", Unit::count, segments}, {"reserved_bytes", "reserved", Unit::bytes, reserved}, {"active_bytes", "allocated", Unit::bytes, active},
+             {"blocks", "blocks", Unit::count, static_cast<int64_t>(s.blocks.size())}, {"events", "events", Unit::count, events},
              {"stacks", "stacks", Unit::count, static_cast<int64_t>(s.stacks())}, {"out_of_memory", "out of memory", Unit::count, actions["oom"]},
              {"allocs", "allocations", Unit::count, actions["alloc"]}, {"frees", "frees", Unit::count, actions["free_completed"] + actions["free"]},
              {"annotations", "annotations", Unit::count, static_cast<int64_t>(s.annotations.size())}, {"protocol", "pickle protocol", Unit::count, static_cast<int64_t>(s.protocol)},
@@ -83,7 +86,7 @@ Finding info(const SnapshotRequest& r) {
   Table table{"devices", {{"device", "DEVICE", Unit::text}, {"segments", "SEGMENTS", Unit::count}, {"reserved_bytes", "RESERVED", Unit::bytes}, {"active_bytes", "ALLOCATED", Unit::bytes},
                           {"pending_bytes", "PENDING", Unit::bytes}, {"events", "EVENTS", Unit::count}, {"peak_bytes", "PEAK RECORDED", Unit::bytes}}, {}};
   for (const auto& [id, d] : devices)
-    if (d.segments || d.events) table.rows.push_back({std::to_string(id), d.segments, d.reserved, d.active, d.pending, d.events, d.peak});
+    if (d.segments || d.events) table.rows.push_back({id == snapshot::kHost ? std::string("host (pinned)") : std::to_string(id), d.segments, d.reserved, d.active, d.pending, d.events, d.peak});
   f.tables.push_back(std::move(table));
   Table what{"actions", {{"action", "EVENT", Unit::text}, {"count", "COUNT", Unit::count}}, {}};
   for (const auto& [action, count] : actions)
@@ -123,8 +126,8 @@ Finding live_at(const SnapshotRequest& r, bool at_peak) {
   }
   Finding f;
   int64_t time = s.events.time_us[s.traces[trace].begin + at], start = s.events.time_us[s.traces[trace].begin];
-  f.sentence = fmt::format("{} {} of {}{}, {} are alive in {} blocks", at_peak ? "At its peak, after event" : "After event", count_text(static_cast<int64_t>(at)), count_text(static_cast<int64_t>(t.events())),
-                           time >= 0 && start >= 0 ? fmt::format(" ({} after the first)", nanoseconds_text(static_cast<double>(time - start) * 1000)) : "", bytes(total), count_text(static_cast<int64_t>(live.size())));
+  f.sentence = fmt::format("{} {} of {}{}, {} are alive in {} block{}", at_peak ? "At its peak, after event" : "After event", count_text(static_cast<int64_t>(at)), count_text(static_cast<int64_t>(t.events())),
+                           time >= 0 && start >= 0 ? fmt::format(" ({} after the first)", nanoseconds_text(static_cast<double>(time - start) * 1000)) : "", bytes(total), count_text(static_cast<int64_t>(live.size())), live.size() == 1 ? "" : "s");
   f.sentence += all.empty() ? "." : fmt::format("; most of it, {} ({}), was allocated by {}.", bytes(all[0].bytes), share_text(share(all[0].bytes, total)), all[0].site);
   f.facts = {{"event", "event", Unit::count, static_cast<int64_t>(at)}, {"bytes", at_peak ? "peak" : "alive", Unit::bytes, total}, {"blocks", "blocks", Unit::count, static_cast<int64_t>(live.size())},
              {"before_bytes", "from before the recording", Unit::bytes, before}, {"device", "device", Unit::count, s.traces[trace].device}};
@@ -190,8 +193,8 @@ Finding leaks(const SnapshotRequest& r) {
   for (const Leak& l : all) {
     if (t.rows.size() == r.top) break;
     std::string stack;
-    for (const std::string& line : s.stack_lines(l.stack))
-      if (line != l.site && stack.size() < 200) stack += (stack.empty() ? "" : " < ") + line;
+    for (const std::string& line : s.callers(l.stack))
+      if (stack.size() < 200) stack += (stack.empty() ? "" : " < ") + line;
     t.rows.push_back({l.site, l.bytes, l.count, l.bytes_per_window, static_cast<int64_t>(l.windows), stack});
   }
   f.tables.push_back(std::move(t));

@@ -56,7 +56,7 @@ int64_t asked_device(const Snapshot& s, int64_t device) {
   int64_t best = 0;
   std::pair<size_t, int64_t> most{0, -1};
   for (const auto& [d, size] : devices)
-    if (size > most) most = size, best = d;
+    if (d != snapshot::kHost && size > most) most = size, best = d;
   return best;
 }
 

@@ -71,14 +71,24 @@ uint64_t AllocatorModel::alloc(int64_t requested, int64_t stream, PoolId id) {
 
 // get_free_block().
 bool AllocatorModel::find_free(Request& r) {
-  Pool& pool = *r.pool;
-  if (counts_searches()) ++pool.searches;
+  if (counts_searches()) ++r.pool->searches;
+  r.piece = best_free(r);
+  if (r.piece) r.pool->free.erase(r.piece);
+  return r.piece != nullptr;
+}
+bool AllocatorModel::finds(int64_t size, int64_t stream, PoolId id) {
+  if (size < 0 || size > kAddresses / 2) return false;
+  const int64_t rounded = settings_.rounded(size);
+  return best_free({rounded, stream, &pool_for(id, rounded <= kSmallSize), expandable(id), nullptr}) != nullptr;
+}
+AllocatorModel::Piece* AllocatorModel::best_free(const Request& r) const {
+  const auto& free = r.pool->free;
   Piece key;
   key.stream = r.stream;
   key.size = r.size;
-  auto it = pool.free.lower_bound(&key);
-  auto there = [&](auto at) { return at != pool.free.end() && (*at)->stream == r.stream; };
-  if (!there(it)) return false;
+  auto it = free.lower_bound(&key);
+  auto there = [&](auto at) { return at != free.end() && (*at)->stream == r.stream; };
+  if (!there(it)) return nullptr;
   if ((*it)->expandable) {
     if (r.expandable) {
       // A free block at the edge of what is mapped counts as what it could grow to: the block that would grow least is taken.
@@ -87,16 +97,14 @@ bool AllocatorModel::find_free(Request& r) {
     } else {
       do ++it;
       while (there(it) && (*it)->expandable);
-      if (!there(it)) return false;
+      if (!there(it)) return nullptr;
     }
   }
   const int64_t limit = split_limit();
   const int64_t rounding = settings_.max_non_split_rounding < 0 ? settings_.large_segment_size : settings_.max_non_split_rounding;
-  if (r.size < limit && (*it)->size >= limit) return false;
-  if (r.size >= limit && (*it)->size >= r.size + rounding) return false;
-  r.piece = *it;
-  pool.free.erase(it);
-  return true;
+  if (r.size < limit && (*it)->size >= limit) return nullptr;
+  if (r.size >= limit && (*it)->size >= r.size + rounding) return nullptr;
+  return *it;
 }
 
 // should_split().

@@ -69,6 +69,8 @@ class AllocatorModel {
   /// Free bytes inside of segments, and the largest block of them.
   int64_t free_bytes() const { return reserved_ - allocated_; }
   int64_t largest_free() const;
+  /// Whether a request finds a free block as things are.
+  bool finds(int64_t size, int64_t stream, PoolId pool);
   /// Whether the next allocation that finds no block collects garbage.
   bool would_collect() const;
   /// How often everything unused was given back to make room.
@@ -84,6 +86,7 @@ class AllocatorModel {
 
   Pool& pool_for(PoolId id, bool small);
   bool find_free(Request& r);
+  Piece* best_free(const Request& r) const;
   bool new_block(Request& r, bool retry);
   bool new_segment(Request& r);
   Piece* find_expandable(Pool& pool, int64_t stream, int64_t size);
@@ -155,6 +158,7 @@ struct KnownLimits {
   int64_t at_least = 0;   ///< most that was reserved at any time
   int64_t allowed_at_least = 0;  ///< most that an allocation compared with what is allowed, and got
   int64_t less_than = 0;  ///< where an allocation did not fit at once; 0: none failed
+  int64_t allowed_less_than = 0;  ///< likewise, if it was what is allowed that was in the way
   bool failed = false;       ///< an allocation failed for good, which tells what the driver had left
   bool by_fraction = false;  ///< the driver had more free than was refused: set_per_process_memory_fraction() was in the way
 };

@@ -210,9 +210,11 @@ class Replaying {
     const Run run = reader_.from(i);
     const bool took = reader_.took_between(i, run.request);
     bool gave = false;  // garbage is collected before anything is waited for
+    // An allocation that would have found a block without what was freed just before it, but did not, searched after that.
+    const bool searched_after = own_ && run.to_room && model_.finds(e_.size[run.request], stream(e_.stream[run.request]), pool_of_(run.request));
     for (size_t k = i; k < run.request; ++k) {
       if (e_.action[k] == Action::free_completed) {
-        if (own_ && run.to_room && (gave || (!model_.would_collect() && !could_collect(run)))) late_.push_back(e_.address[k]);
+        if (own_ && run.to_room && !searched_after && (gave || (!model_.would_collect() && !could_collect(run)))) late_.push_back(e_.address[k]);
         else release(e_.address[k]);
       } else if (gives_back(e_.action[k])) {
         gave = reader_.within(k, run.request, took);
@@ -266,7 +268,7 @@ Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings
   ReplayOptions tried{known.limits, true};
   Replay r = Replaying(s, which, settings, tried).run();
   if (!known.less_than || (r.moved == 0 && r.segment_events == recorded_segment_events(s, which))) return r;
-  tried.limits = known.limits.allowed ? AllocatorModel::Limits{known.at_least, 0} : AllocatorModel::Limits{known.failed ? known.limits.device : 0, known.allowed_at_least};
+  tried.limits = known.limits.allowed ? AllocatorModel::Limits{known.at_least, 0} : AllocatorModel::Limits{known.failed ? known.limits.device : 0, known.allowed_less_than - 1};
   Replay other = Replaying(s, which, settings, tried).run();
   return other.segment_events == recorded_segment_events(s, which) ? other : r;
 }
@@ -295,7 +297,10 @@ KnownLimits limits_of(const Snapshot& s, size_t which) {
   // What an expandable segment grows by may be more than was compared with what is allowed.
   known.allowed_at_least = settings.expandable_segments ? 0 : reserved;
   int64_t exact = 0;
-  auto refused = [&](int64_t total) { known.less_than = known.less_than ? std::min(known.less_than, total) : total; };
+  auto refused = [&](int64_t total, int64_t asked, int64_t segment) {
+    known.less_than = known.less_than ? std::min(known.less_than, total + asked) : total + asked;
+    known.allowed_less_than = known.allowed_less_than ? std::min(known.allowed_less_than, total + segment) : total + segment;
+  };
   for (size_t i = t.begin; i < t.end;) {
     const Run run = reader.from(i);
     const int64_t before = reserved;
@@ -313,16 +318,16 @@ KnownLimits limits_of(const Snapshot& s, size_t which) {
     if (e.action[i] == Action::oom) {
       const auto free_at_driver = static_cast<int64_t>(std::min<uint64_t>(e.address[i], uint64_t{1} << 60));
       known.by_fraction |= asked <= free_at_driver;
-      refused(reserved + asked);
+      refused(reserved, asked, segment);
       exact = reserved + free_at_driver;
       known.failed = true;
     } else if (run.to_room && settings.garbage_collection_threshold <= 0) {
-      refused(before + asked);
+      refused(before, asked, segment);
     }
     if (e.action[i] == Action::alloc && run.searched) known.allowed_at_least = std::max(known.allowed_at_least, reserved - took + segment);
     ++i;
   }
-  if (known.by_fraction) known.limits.allowed = known.allowed_at_least;
+  if (known.by_fraction) known.limits.allowed = known.allowed_less_than - 1;
   known.limits.device = exact ? exact : known.less_than ? known.at_least : 0;
   return known;
 }

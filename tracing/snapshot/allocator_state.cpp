@@ -127,12 +127,12 @@ class Undoing {
       segments_[g.address] = g;
       return;
     }
-    auto joins = [&](const Segment& o) { return o.expandable && o.stream == g.stream && o.pool == g.pool; };
+    g.large = pool_is_large(i);
+    auto joins = [&](const Segment& o) { return o.expandable && o.stream == g.stream && o.pool == g.pool && o.large == g.large; };
     auto next = segments_.find(g.address + static_cast<uint64_t>(g.total));
     auto before = segments_.lower_bound(g.address);
     const bool has_before = before != segments_.begin() && std::prev(before)->second.address + static_cast<uint64_t>(std::prev(before)->second.total) == g.address && joins(std::prev(before)->second);
     const bool has_next = next != segments_.end() && joins(next->second);
-    g.large = has_before ? std::prev(before)->second.large : has_next ? next->second.large : pool_is_large(i);
     if (has_next) {
       g.total += next->second.total;
       segments_.erase(next);

@@ -12,8 +12,8 @@
 // A CUDA memory snapshot (torch.cuda.memory._dump_snapshot, and ours) as columns. Addresses, sizes and times are the file's own.
 namespace tenon::snapshot {
 
-enum class Action : uint8_t { alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, snapshot, oom, user_defined, free, other };
-inline constexpr int kActions = 12;
+enum class Action : uint8_t { alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, snapshot, oom, user_defined, annotate, free, other };
+inline constexpr int kActions = 13;
 const char* name(Action a);
 
 inline constexpr uint32_t kNone = ~0u;
@@ -40,6 +40,9 @@ struct Events {
   uint32_t pool_of(size_t i) const { return i < pool.size() ? pool[i] : kNone; }
   size_t size_() const { return action.size(); }
 };
+
+/// The number of what is no device: pinned memory of the host, where it was recorded.
+inline constexpr int64_t kHost = -1;
 
 /// One device's part of the events.
 struct DeviceTrace {
@@ -101,9 +104,13 @@ struct Snapshot {
   size_t stacks() const { return stack_ends.size(); }
   std::string_view text(uint32_t id) const { return id < texts.size() ? std::string_view(texts[id]) : std::string_view(); }
   std::string frame_text(uint32_t frame) const;              ///< "forward (model.py:12)"
-  /// The innermost frame that is neither of PyTorch's C++ nor of the interpreter; the innermost one where there is no other.
+  /// The place in the user's code that a stack leads to; else the one in PyTorch that tells most. See Note [Whose place it is].
   std::string site(uint32_t stack) const;
+  std::vector<std::string> callers(uint32_t stack) const;      ///< who called that place, innermost first
   std::vector<std::string> stack_lines(uint32_t stack) const;  ///< without the frames that are hidden by default
+
+ private:
+  size_t place(std::span<const uint32_t> stack) const;
 };
 
 struct ReadOptions {

@@ -12,6 +12,9 @@ void Machine::top_level(const Value& v) {
   if (const Value* settings = field(*d, kAllocatorSettings))
     if (Container* s = container(*settings))
       for (size_t i = 0; i + 1 < s->items.size(); i += 2) out_.settings.emplace_back(text_of(s->items[i]), text_of(s->items[i + 1]));
+  // What pinned memory of the host did stands in a list of its own.
+  if (const Value* host = field(*d, kHostTraces))
+    if (Container* list = container(*host); list && list->rows != kNone && rows_[list->rows].of == Rows::Of::events) out_.traces.push_back({kHost, rows_[list->rows].begin, rows_[list->rows].end});
   const Value* traces = field(*d, kDeviceTraces);
   Container* devices = traces ? container(*traces) : nullptr;
   if (!devices) return;
@@ -39,6 +42,21 @@ void Machine::finish(bool complete) {
           if (stack_[i].tag != Tag::mark) add_to_list(stack_[m - 1], stack_[i]);
       }
       stack_.resize(m);
+    }
+  }
+  // JSON has no marks: each open value lies on the one that it belongs to.
+  while (!complete && stack_.size() > 1) {
+    const Value item = stack_.back();
+    stack_.pop_back();
+    Container* below = container(stack_.back());
+    if (below && below->tag == Tag::list) {
+      add_to_list(stack_.back(), item);
+    } else if (stack_.back().tag == Tag::text && stack_.size() > 1) {
+      if (Container* dict = container(stack_[stack_.size() - 2]); dict && dict->tag == Tag::dict) {
+        dict->items.push_back(stack_.back());
+        dict->items.push_back(item);
+        stack_.pop_back();
+      }
     }
   }
   if (!stack_.empty()) top_level(stack_[0]);

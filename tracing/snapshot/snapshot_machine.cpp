@@ -20,7 +20,7 @@ constexpr uint64_t kSerial = (uint64_t{1} << 28) - 1;
 }  // namespace
 
 const char* name(Action a) {
-  static constexpr const char* names[kActions] = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot", "oom", "user_defined", "free", "other"};
+  static constexpr const char* names[kActions] = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot", "oom", "user_defined", "annotate", "free", "other"};
   return names[static_cast<int>(a)];
 }
 
@@ -198,34 +198,62 @@ uint32_t Machine::pool_index(PoolId id) {
   return it->second;
 }
 
+// What autograd keeps of the forward call: '  File "model.py", line 14, in forward\n    z = w * 2', the outermost call first.
+uint32_t Machine::forward_frame(std::string_view text) {
+  const size_t file = text.find("File \""), line = text.find("\", line "), in = text.find(", in ");
+  if (file == std::string_view::npos || line == std::string_view::npos || in == std::string_view::npos || line < file + 6 || in < line + 8) return frame(kNone, texts_.own(std::string(text)), 0);
+  int64_t number = 0;
+  for (char c : text.substr(line + 8, in - line - 8))
+    if (c >= '0' && c <= '9' && number < 1000000000) number = number * 10 + (c - '0');
+  std::string_view function = text.substr(in + 5);
+  function = function.substr(0, function.find('\n'));
+  return frame(texts_.own(std::string(text.substr(file + 6, line - file - 6))), texts_.own(std::string(function)), number);
+}
+uint32_t Machine::frame(uint32_t file, uint32_t function, int64_t line) {
+  auto [it, fresh] = frame_index_.emplace(std::tuple(file, function, line), static_cast<uint32_t>(out_.frames.size()));
+  if (fresh) out_.frames.push_back({file, function, line});
+  return it->second;
+}
+
 uint32_t Machine::stack_of(const Value* v) {
-  if (!v) return kNone;
-  Container* list = container(*v);
+  Container* list = v ? container(*v) : nullptr;
   if (!list) return kNone;
   if (list->stack != kNone) return list->stack;
   std::vector<uint32_t> frames;
-  uint64_t hash = 0xcbf29ce484222325ull;
   for (const Value& f : list->items) {
-    uint32_t frame = f.tag == Tag::frame ? f.index : kNone;
-    if (f.tag == Tag::text) {  // forward_frames are texts
-      auto [it, fresh] = frame_index_.emplace(std::tuple(kNone, f.index, int64_t{0}), static_cast<uint32_t>(out_.frames.size()));
-      frame = it->second;
-      if (fresh) out_.frames.push_back({kNone, f.index, 0});
-    }
-    if (frame == kNone) continue;
-    frames.push_back(frame);
-    hash = (hash ^ frame) * 0x100000001b3ull;
+    if (f.tag == Tag::frame) frames.push_back(f.index);
+    else if (f.tag == Tag::text) frames.insert(frames.begin(), forward_frame(texts_[f.index]));
   }
   std::vector<Value>().swap(list->items);  // from here on it is a number
+  return list->stack = number(frames);
+}
+
+/// The stack of the forward call behind that of the call itself.
+uint32_t Machine::stack_with(uint32_t stack, uint32_t forward) {
+  if (forward == kNone || out_.stack(forward).empty()) return stack;
+  const uint64_t pair = static_cast<uint64_t>(stack) << 32 | forward;
+  auto [it, fresh] = joined_.emplace(pair, 0);
+  if (fresh) {
+    auto own = out_.stack(stack), more = out_.stack(forward);
+    std::vector<uint32_t> frames(own.begin(), own.end());
+    frames.insert(frames.end(), more.begin(), more.end());
+    it->second = number(frames);
+  }
+  return it->second;
+}
+
+uint32_t Machine::number(const std::vector<uint32_t>& frames) {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (uint32_t frame : frames) hash = (hash ^ frame) * 0x100000001b3ull;
   auto& same = stacks_by_hash_[hash];
   for (uint32_t id : same) {
     auto have = out_.stack(id);
-    if (std::equal(have.begin(), have.end(), frames.begin(), frames.end())) return list->stack = id;
+    if (std::equal(have.begin(), have.end(), frames.begin(), frames.end())) return id;
   }
   out_.stack_frames.insert(out_.stack_frames.end(), frames.begin(), frames.end());
   out_.stack_ends.push_back(out_.stack_frames.size());
   same.push_back(static_cast<uint32_t>(out_.stack_ends.size() - 1));
-  return list->stack = same.back();
+  return same.back();
 }
 
 void Machine::expect_rows(double share_read) {
@@ -258,7 +286,7 @@ void Machine::add_event(const Container& d) {
   e.size.push_back(integer_of(known[kSize], 0));
   e.time_us.push_back(integer_of(known[kTimeUs], -1));
   e.stream.push_back(stream_of(known[kStream]));
-  e.stack.push_back(stack_of(known[kFrames]));
+  e.stack.push_back(stack_with(stack_of(known[kFrames]), stack_of(known[kForwardFrames])));
   const size_t row = e.size_() - 1;
   auto tell = [&](std::vector<uint32_t>& column, uint32_t text) {
     column.resize(row, kNone);
@@ -420,12 +448,9 @@ void Machine::dict_complete(Value& v) {
   const Value *file = field(*d, kFilename), *line = field(*d, kLine), *function = field(*d, kName);
   if (!file || !line || !function || file->tag != Tag::text || function->tag != Tag::text) return;
   const int64_t number = integer_of(line, 0);
-  auto [it, fresh] = frame_index_.emplace(std::tuple(file->index, function->index, number), static_cast<uint32_t>(out_.frames.size()));
-  const uint32_t index = it->second;
-  if (fresh) out_.frames.push_back({file->index, function->index, number});
   Value frame;
   frame.tag = Tag::frame;
-  frame.index = index;
+  frame.index = this->frame(file->index, function->index, number);
   // The memo names the dictionary by its place: it is to find the frame there.
   if (!memo_.empty())
     for (size_t i = memo_.size(); i-- > 0 && memo_.size() - i < 16;)

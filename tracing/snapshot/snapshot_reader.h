@@ -80,6 +80,10 @@ class Machine {
   int64_t integer_of(const Value* v, int64_t fallback) const;
   std::string text_of(const Value& v) const;
   uint32_t stack_of(const Value* frames);
+  uint32_t stack_with(uint32_t stack, uint32_t forward);
+  uint32_t number(const std::vector<uint32_t>& frames);
+  uint32_t frame(uint32_t file, uint32_t function, int64_t line);
+  uint32_t forward_frame(std::string_view text);
   uint32_t stream_of(const Value* v);
   uint32_t pool_index(PoolId id);
   void add_event(const Container& dict);
@@ -107,6 +111,7 @@ class Machine {
     }
   };
   std::unordered_map<std::tuple<uint32_t, uint32_t, int64_t>, uint32_t, FrameHash> frame_index_;
+  std::unordered_map<uint64_t, uint32_t> joined_;  ///< a stack and that of its forward call
   uint64_t serial_ = 0, puts_ = 0;
   size_t marks_ = 0;
   uint32_t keys_[kKeys];

@@ -57,7 +57,7 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
     for (const Segment& segment : s.segments) {
       if (segment.device != trace.device) continue;
       for (size_t b = segment.first_block; b < segment.first_block + segment.blocks; ++b) {
-        if (s.blocks[b].state != State::active || alive.count(s.blocks[b].address)) continue;
+        if (s.blocks[b].state == State::inactive || alive.count(s.blocks[b].address)) continue;  // what waits for another stream is not free yet
         before_ids_.push_back(static_cast<uint32_t>(lives_.size()));
         lives_.push_back({static_cast<uint32_t>(b), segment.stream, last});
       }

@@ -24,7 +24,7 @@ namespace tenon::trace {
 namespace {
 
 using nlohmann::json;
-constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '3'};
+constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '4'};
 constexpr uint64_t kEdge = 65536, kWorthSaving = 4 << 20;  // smaller ones are read again in an instant
 
 std::string hex_of(std::string_view bytes) { return hex(sha256(bytes.data(), bytes.size())); }
@@ -157,7 +157,11 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
   if (bytes.size() < 16 || std::memcmp(bytes.data(), kMagic, 8) != 0) return nullptr;
   std::memcpy(&length, bytes.data() + 8, 8);
   if (length > bytes.size() - 16) return nullptr;
-  json head = json::parse(bytes.substr(16, length));
+  // All its numbers are whole: one that is not would be no number in the types below.
+  json head = json::parse(bytes.substr(16, length), [](int, json::parse_event_t event, json& v) {
+    if (event == json::parse_event_t::value && v.is_number_float()) throw Error("damaged");
+    return true;
+  });
   const json& k = head.at("key");
   if (k.at("path") != key.path || k.at("bytes") != key.bytes || k.at("changed_ns") != key.changed_ns || k.at("hash") != key.hash) return nullptr;
   auto list = [&](const char* name) { return head.contains(name) ? head[name] : json::array(); };

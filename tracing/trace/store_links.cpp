@@ -42,20 +42,22 @@ void StoreBuilder::link_launches() {
 
 namespace {
 
+constexpr std::string_view kExternalId = "\"External id\"";
+
 struct NamedOp {
   int64_t id;
   EventId op;
 };
 
-/// The "External id" of each event, in the order given; -1 where it has none. The text is let go of as it is passed.
-std::vector<int64_t> external_ids(const SourceText& source, const Columns& columns, const std::vector<EventId>& events) {
-  constexpr int64_t chunk = 16384;
+/// That argument of each event, in the order given; -1 where it has none. The text is let go of as it is passed.
+std::vector<int64_t> numbers_of(const SourceText& source, const Columns& columns, const std::vector<EventId>& events, std::string_view quoted_key) {
+  constexpr int64_t chunk = 1024;
   std::vector<int64_t> ids(events.size());
   parallel_for(static_cast<int64_t>(events.size()), chunk, [&](int64_t begin, int64_t end) {
     uint64_t from = UINT64_MAX, to = 0;
     for (int64_t i = begin; i < end; ++i) {
       const uint64_t at = columns.source[events[static_cast<size_t>(i)]];
-      ids[static_cast<size_t>(i)] = argument_number(source.bytes(), at, "\"External id\"");
+      ids[static_cast<size_t>(i)] = argument_number(source.bytes(), at, quoted_key);
       from = std::min(from, at);
       to = std::max(to, at);
     }
@@ -83,12 +85,12 @@ void StoreBuilder::link_by_external_id(const SourceText& source) {
     }
   }
   if (alone.empty()) return;
-  const std::vector<int64_t> wanted = external_ids(source, t.columns_, alone);
+  const std::vector<int64_t> wanted = numbers_of(source, t.columns_, alone, kExternalId);
   if (std::none_of(wanted.begin(), wanted.end(), [](int64_t id) { return id > 0; })) return;
   for (EventId e = 0; e < t.size(); ++e)
     if (t.kind(e) == Kind::cpu_op) ops.push_back(e);
   std::vector<NamedOp> named;
-  const std::vector<int64_t> numbers = external_ids(source, t.columns_, ops);
+  const std::vector<int64_t> numbers = numbers_of(source, t.columns_, ops, kExternalId);
   for (size_t i = 0; i < ops.size(); ++i)
     if (numbers[i] > 0) named.push_back({numbers[i], ops[i]});
   std::sort(named.begin(), named.end(),
@@ -105,7 +107,7 @@ void StoreBuilder::link_by_external_id(const SourceText& source) {
   std::vector<Link> links;
   for (size_t i = 0; i < t.launch_list_.size(); i += std::max<size_t>(1, t.launch_list_.size() / sample))
     links.push_back(t.launch_list_[i]), known.push_back(links.back().to);
-  const std::vector<int64_t> ids = external_ids(source, t.columns_, known);
+  const std::vector<int64_t> ids = numbers_of(source, t.columns_, known, kExternalId);
   size_t asked = 0, right = 0;
   for (size_t i = 0; i < known.size(); ++i) {
     if (ids[i] <= 0) continue;
@@ -114,10 +116,11 @@ void StoreBuilder::link_by_external_id(const SourceText& source) {
     right += op != kNone && t.row_of(op) == t.row_of(links[i].from) && t.end(op) + kRounding >= t.end(links[i].from);
   }
   if (asked == 0) {
+    const std::vector<int64_t> correlations = numbers_of(source, t.columns_, alone, "\"correlation\"");
     for (size_t i = 0; i < alone.size(); ++i) {
       if (wanted[i] <= 0) continue;
       ++asked;
-      right += find(wanted[i], t.start(alone[i])) != kNone && argument_number(source.bytes(), t.columns_.source[alone[i]], "\"correlation\"") != wanted[i];
+      right += find(wanted[i], t.start(alone[i])) != kNone && correlations[i] != wanted[i];
     }
   }
   if (right * 10 < asked * 9) return;
