@@ -1,5 +1,6 @@
 #include "tracing/analyses/event_names.h"
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 
@@ -27,7 +28,7 @@ EventNames::EventNames(const trace::Trace& t) : trace_(t), is_(t.names()) {
     if (any_of(low, {"nccl", "rccl", "all_reduce", "allreduce_kernel", "nvshmem", "multimem", "oneccl"})) is |= kCommunication;
     // Freeing memory of the GPU waits for it as well. A copy that does not say "async" is one that blocks.
     if (any_of(low, {"synchronize", "eventquery_wait", "streamwaitvalue"}) || low == "cudafree" || low == "hipfree") is |= kWaits;
-    if (any_of(low, {"memcpy"}) && !any_of(low, {"async"})) is |= kWaits;
+    if (any_of(low, {"memcpy"})) is |= any_of(low, {"async"}) ? kCopies : kWaits;
     if (any_of(low, {"dataloader", "data loading", "data_loading", "dataset.fetch", "load_batch"})) is |= kDataLoading;
     if (any_of(low, {"torch/utils/data/", "torch\\utils\\data\\"})) is |= kLoaderFrame;
     if (s.starts_with("Optimizer.") || any_of(low, {"optimizer.step", "optimizer.zero_grad"})) is |= kOptimizer;
@@ -38,7 +39,15 @@ EventNames::EventNames(const trace::Trace& t) : trace_(t), is_(t.names()) {
     if (s.starts_with("gloo:") || s.starts_with("mpi:") || s.starts_with("ucc:")) is |= kHostCollective;
     is_[n] = is;
   }
+  constexpr int64_t kHeldUp = 20000;  // nanoseconds from the call to its copy, where nothing lies before it
+  for (const trace::Link& l : t.launches()) {
+    if (t.kind(l.to) != Kind::memcpy || t.end(l.to) > t.end(l.from)) continue;
+    if (t.event_name(l.to).find("DtoH") != std::string_view::npos || t.start(l.to) - t.start(l.from) > kHeldUp) waiting_copies_.push_back(l.from);
+  }
+  std::sort(waiting_copies_.begin(), waiting_copies_.end());
 }
+
+bool EventNames::waits_for_copy(EventId e) const { return std::binary_search(waiting_copies_.begin(), waiting_copies_.end(), e); }
 
 bool EventNames::data_loading(EventId e) const {
   switch (trace_.kind(e)) {
