@@ -1,6 +1,7 @@
 """Memory snapshots of the real CUDA caching allocator, recorded without a device.
 
     python snapshots.py fixtures FOLDER [NAME...]  the recordings that tests/tracing/data/snapshots keeps, or some of them
+    python snapshots.py seeds FOLDER FIXTURES      small cuts of the recordings in FIXTURES, for tests/fuzz/seeds/snapshot
     python snapshots.py random FOLDER FIRST N      N seeded ones with settings drawn at random
 
 Needs a PyTorch built for CUDA and a C compiler; pretend_cuda.c stands in for the runtime and the driver. Every recording is a program of
@@ -312,9 +313,31 @@ def random_case(seed):
     return case
 
 
+def seeds(folder, fixtures):
+    for name in ["default-2.15", "expandable-2.15", "pools-2.15", "out_of_memory_expandable-2.15", "streams-2.3", "training-2.15"]:
+        with gzip.open(f"{fixtures}/{name}.pickle.gz") as f:
+            snapshot = pickle.load(f)
+        for events in snapshot["device_traces"] + [snapshot.get("host_traces", [])]:
+            oom = [i for i, e in enumerate(events) if e["action"] == "oom"]
+            end = oom[-1] + 4 if oom else len(events)
+            events[:] = events[max(0, end - (8 if "training" in name else 30)) : end]
+            for e in events:
+                e["frames"] = e.get("frames", [])[:4]
+        for kind in ["segments", "host_segments"]:
+            snapshot[kind] = snapshot.get(kind, [])[:4]
+            for segment in snapshot[kind]:
+                segment["frames"] = segment["frames"][:4]
+                segment["blocks"] = [dict(b, frames=b["frames"][:4]) for b in segment["blocks"][:6]]
+        snapshot["external_annotations"] = snapshot.get("external_annotations", [])[:3]
+        with open(f"{folder}/{name}.pickle", "wb") as f:
+            pickle.dump(snapshot, f, protocol=4)
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
+    if sys.argv[1] == "seeds":
+        return seeds(*sys.argv[2:4])
     if "PRETENDED" not in os.environ:
         start_again_with_pretended_device()
     what, folder = sys.argv[1:3]

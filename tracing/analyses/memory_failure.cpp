@@ -129,6 +129,7 @@ Reason reason_of(const Snapshot& s, size_t trace, const Failure& failure, const 
   const bool driver_could = (settings.expandable_segments ? (failure.wanted + 2 * grain - 1) / grain * grain : segment) <= failure.driver_free;
   auto other_settings = [&]() -> std::string {
     for (const char* text : {"expandable_segments:True", "max_split_size_mb:128"}) {
+      if (AllocatorSettings::parse(text) == settings) continue;
       const auto tried = snapshot::replay(s, trace, AllocatorSettings::parse(text), {known.limits, false, nullptr});
       if (tried.reached > failure.event && std::find(tried.failures.begin(), tried.failures.end(), failure.event) == tried.failures.end()) return fmt::format("It would have been avoided with {}.", text);
     }

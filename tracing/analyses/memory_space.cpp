@@ -17,7 +17,7 @@ using snapshot::Snapshot;
 using snapshot::State;
 
 void Space::add(const Space& o) {
-  reserved += o.reserved, taken += o.taken, free += o.free, segments += o.segments, waiting += o.waiting, returnable += o.returnable, gaps_squared += o.gaps_squared;
+  reserved += o.reserved, taken += o.taken, free += o.free, segments += o.segments, waiting += o.waiting, returnable += o.returnable, kept += o.kept, gaps_squared += o.gaps_squared;
   largest = std::max(largest, o.largest);
 }
 
@@ -60,12 +60,13 @@ SpaceOf space_of(const AllocatorState& state) {
     }
     end_run();
     if (!g.expandable && h.blockers == 0) h.returnable = h.free;
+    if (g.pool != snapshot::PoolId{}) one.kept = h.free, h.returnable = 0;
     one.free = h.free;
     one.largest = h.largest;
     one.returnable = h.returnable;
     out.all.add(one);
     out.pools[{g.stream, g.large, g.pool}].add(one);
-    if (h.free > h.returnable) out.held.push_back(h);
+    if (h.free > h.returnable && one.kept == 0) out.held.push_back(h);
   }
   std::stable_sort(out.held.begin(), out.held.end(), [](const Held& a, const Held& b) { return a.free - a.returnable > b.free - b.returnable; });
   return out;
@@ -107,7 +108,7 @@ Finding fragmentation(const SnapshotRequest& r) {
     f.sentence = fmt::format("{} no segments of device {}.", when.empty() ? "The snapshot has" : when + "there were", device);
     return f;
   }
-  const int64_t stuck = all.free - all.returnable;
+  const int64_t stuck = all.free - all.returnable - all.kept;
   int64_t blocking = 0;
   for (const Held& h : space.held) blocking += h.blocked_by;
   const double score = all.free ? 1 - static_cast<double>(all.largest) / static_cast<double>(all.free) : 0;
@@ -115,11 +116,13 @@ Finding fragmentation(const SnapshotRequest& r) {
              {"fragmentation", "fragmentation", Unit::share, score}, {"stuck_bytes", "free but in segments with a tenant", Unit::bytes, stuck}, {"returnable_bytes", "what empty_cache() gives back", Unit::bytes, all.returnable},
              {"gaps_score", "gaps as the viewer counts them", Unit::number, all.gaps_squared / std::max(1.0, static_cast<double>(all.reserved) * static_cast<double>(all.reserved))}};
   if (all.waiting) f.facts.push_back({"waiting_bytes", "freed, but waiting for another stream", Unit::bytes, all.waiting});
+  if (all.kept) f.facts.push_back({"kept_bytes", "free in pools of graphs and MemPools", Unit::bytes, all.kept});
+  const std::string kept = all.kept ? fmt::format("{} {} kept for CUDA graphs or MemPools", stuck ? ";" : ",", bytes(all.kept)) : "";
   if (all.free == 0) f.sentence = fmt::format("{}{} of the {} that are reserved are in use.", when, when.empty() ? "All" : "all", bytes(all.reserved));
-  else if (stuck == 0) f.sentence = fmt::format("{}{} of {} reserved are free, the largest piece {}; torch.cuda.empty_cache() gives all of it back.", when, bytes(all.free), bytes(all.reserved), bytes(all.largest));
+  else if (stuck == 0) f.sentence = fmt::format("{}{} of {} reserved are free, the largest piece {}; torch.cuda.empty_cache() gives {} back{}.", when, bytes(all.free), bytes(all.reserved), bytes(all.largest), all.kept ? bytes(all.returnable) : std::string("all of it"), kept);
   else
-    f.sentence = fmt::format("{}{} of {} reserved are free, the largest piece {}; {} cannot be given back because {} of live blocks lie in the same segments, most of it in one where {} holds its smallest block ({} are live there).", when, bytes(all.free),
-                             bytes(all.reserved), bytes(all.largest), bytes(stuck), bytes(blocking), s.site(space.held[0].smallest_stack), bytes(space.held[0].blocked_by));
+    f.sentence = fmt::format("{}{} of {} reserved are free, the largest piece {}; {} cannot be given back because {} of live blocks lie in the same segments, most of it in one where {} holds its smallest block ({} are live there){}.", when, bytes(all.free),
+                             bytes(all.reserved), bytes(all.largest), bytes(stuck), bytes(blocking), s.site(space.held[0].smallest_stack), bytes(space.held[0].blocked_by), kept);
   Table t{"segments", {{"address", "SEGMENT", Unit::text}, {"total_bytes", "SIZE", Unit::bytes}, {"free_bytes", "FREE", Unit::bytes}, {"largest_bytes", "LARGEST PIECE", Unit::bytes}, {"blocks", "LIVE BLOCKS", Unit::count},
                        {"held_bytes", "HELD BY", Unit::bytes}, {"site", "SMALLEST OF THEM", Unit::text}}, {}};
   for (const Held& h : space.held)
