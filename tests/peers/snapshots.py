@@ -7,7 +7,7 @@ Needs a PyTorch built for CUDA and a C compiler; pretend_cuda.c stands in for th
 allocations and frees that is drawn from its seed and run by a process of its own. Beside NAME.pickle.gz there is what PyTorch itself says at the
 end (and, where the program dumped on its way, NAME.at.pickle.gz): all in one figures.json.
 """
-import ctypes, gzip, json, os, pickle, random, subprocess, sys, sysconfig
+import ctypes, gzip, inspect, json, os, pickle, random, re, subprocess, sys, sysconfig
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MB = 1 << 20
@@ -141,6 +141,42 @@ class Program:
             self.step()
 
 
+class Training:
+    """Some steps of a small network, as people record them: C++ and Python stacks, names for parts of the work, pinned memory."""
+
+    def __init__(self, torch, seed, case):
+        self.torch = torch
+        self.failed = lambda: None
+        self.losses = []
+
+    def build(self):
+        nn = self.torch.nn
+        self.model = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.LayerNorm(1024), nn.Linear(1024, 10)).cuda()
+        self.optimizer = self.torch.optim.Adam(self.model.parameters())
+
+    def batch(self):
+        try:
+            return self.torch.zeros(1600, 256, pin_memory=True).cuda(non_blocking=True)
+        except RuntimeError:
+            return self.torch.zeros(1600, 256, device="cuda")
+
+    def one_step(self):
+        loss = self.model(self.batch()).sum()
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.losses.append(loss)  # with its graph: a leak
+
+    def run(self, steps):
+        if steps and not hasattr(self, "model"):
+            self.build()
+        for i in range(steps):
+            if hasattr(self.torch.cuda.memory, "_set_memory_metadata"):
+                self.torch.cuda.memory._set_memory_metadata(f"step {i}")
+            with self.torch.autograd.set_detect_anomaly(i % 2 == 1):
+                self.one_step()
+
+
 def figures(torch):
     stats = torch.cuda.memory_stats()
     keys = ["requested_bytes.all.peak", "requested_bytes.all.current", "reserved_bytes.all.peak", "allocated_bytes.all.peak", "active_bytes.all.current", "num_alloc_retries", "num_ooms"]
@@ -162,10 +198,11 @@ def record(folder, name, seed, case):
     if "fraction" in case:
         torch.cuda.set_per_process_memory_fraction(case["fraction"])
     entries = case.get("entries", sys.maxsize)
-    program = Program(torch, seed, case)
+    program = (Training if case.get("training") else Program)(torch, seed, case)
     steps = case.get("steps", 600)
     program.run(case.get("before", 0))
-    torch.cuda.memory._record_memory_history(stacks="python", max_entries=entries)
+    more = {"record_pinned_host_memory": True} if case.get("training") and "record_pinned_host_memory" in inspect.signature(torch.cuda.memory._record_memory_history).parameters else {}
+    torch.cuda.memory._record_memory_history(stacks="all" if case.get("training") else "python", max_entries=entries, **more)
     said = {"seed": seed, "torch": torch.__version__, "case": {k: v for k, v in case.items() if k != "entries"}}
 
     def dump(path):
@@ -194,22 +231,27 @@ def slim(snapshot):
     """Without where this file lies, and with equal frames shared, as _dump_snapshot has them."""
     kept = {}
 
+    def short(path):
+        return "torch" + path.split("/torch", 1)[1] if "/torch/" in path else os.path.basename(path)
+
     def share(frames):
         def one(f):
             key = (f["filename"], f["line"], f["name"])
             if key not in kept:
-                kept[key] = dict(f, filename="torch" + f["filename"].split("/torch", 1)[1] if "/torch/" in f["filename"] else os.path.basename(f["filename"]))
+                kept[key] = dict(f, filename=short(f["filename"]))
             return kept[key]
         key = tuple((f["filename"], f["line"], f["name"]) for f in frames)
         if key not in kept:
             kept[key] = [one(f) for f in frames]
         return kept[key]
 
-    for events in snapshot["device_traces"]:
+    for events in snapshot["device_traces"] + [snapshot.get("host_traces", [])]:
         for e in events:
             if "frames" in e:
                 e["frames"] = share(e["frames"])
-    for segment in snapshot["segments"]:
+            if "forward_frames" in e:
+                e["forward_frames"] = [re.sub(r'File "([^"]*)"', lambda m: f'File "{short(m[1])}"', f) for f in e["forward_frames"]]
+    for segment in snapshot["segments"] + snapshot.get("host_segments", []):
         segment["frames"] = share(segment.get("frames", []))
         for b in segment["blocks"]:
             b["frames"] = share(b.get("frames", []))
@@ -233,6 +275,7 @@ FIXTURES = {
     "fraction": dict(total=2 << 30, fraction=0.125, alive=50, huge=100 * MB),
     "late": dict(before=400, repeat=True, empty_cache=True, streams=2),
     "late_expandable": dict(conf="expandable_segments:True", before=400, repeat=True, empty_cache=True),
+    "training": dict(training=True, steps=4),
     "ring": dict(entries=500, repeat=True, empty_cache=True),
 }
 

@@ -395,7 +395,7 @@ TEST(AllocatorModel, ReplayingARecordingGivesItsSegmentEvents) {
     for (const auto& row : f.tables[0].rows) {
       const std::string& name = std::get<std::string>(row[0]);
       AllocatorSettings tried = name == "ideal" ? AllocatorSettings{.ideal = true} : name.starts_with("as recorded") ? AllocatorSettings::of(*s) : AllocatorSettings::parse(name);
-      auto expected = snapshot::replay(*s, 0, tried, snapshot::ReplayOptions{{int64_t{300} << 20, tried.garbage_collection_threshold > 0 ? int64_t{300} << 20 : 0}, name.starts_with("as recorded")});
+      auto expected = snapshot::replay(*s, 0, tried, snapshot::ReplayOptions{{int64_t{300} << 20, tried.garbage_collection_threshold > 0 ? int64_t{300} << 20 : 0}, name.starts_with("as recorded"), nullptr});
       EXPECT_EQ(std::get<std::string>(row[5]).starts_with("yes"), expected.failed) << name;
       EXPECT_EQ(std::get<int64_t>(row[1]), expected.peak_reserved) << name;
     }

@@ -162,7 +162,7 @@ TEST(TraceRanks, ClocksAreAlignedByWhatTheyShare) {
 TEST(TraceTables, SumsAreThoseOfTheFile) {
   Loop l{.op_cpu = 10000, .kernel = 20000, .ops = 35};
   Finding kernels = run("kernels", {loop(l)}), ops = run("ops", {loop(l)});
-  EXPECT_EQ(fact<int64_t>(kernels, "kernels"), 5 * 35);
+  EXPECT_EQ(fact<int64_t>(kernels, "kernel_count"), 5 * 35);
   EXPECT_EQ(fact<int64_t>(kernels, "total_ns"), 5 * 35 * 20000);
   EXPECT_EQ(fact<int64_t>(ops, "self_ns"), 5 * 35 * 5000);  // half of an op is its launch
   EXPECT_EQ(fact<int64_t>(ops, "gpu_ns"), 5 * 35 * 20000);

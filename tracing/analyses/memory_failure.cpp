@@ -49,8 +49,9 @@ Finding what_if(const SnapshotRequest& r) {
   for (const std::string& text : wanted)
     if (AllocatorSettings a = AllocatorSettings::parse(text); a != own) tries.push_back({a.text(), a, {}});
   const auto recorded = snapshot::recorded_segment_events(s, trace);
+  const AllocatorState beginning = snapshot::state_after(s, trace, 0);
   for (Tried& t : tries) {
-    snapshot::ReplayOptions options{limits, &t == &tries[0]};
+    snapshot::ReplayOptions options{limits, &t == &tries[0], &beginning};
     // Garbage is collected above a share of what set_per_process_memory_fraction() allows: of the limit, where nothing else is known.
     if (t.settings.garbage_collection_threshold > 0 && !options.limits.allowed) options.limits.allowed = limit;
     if (options.as_recorded && !r.limit) options.limits = {};
@@ -68,7 +69,7 @@ Finding what_if(const SnapshotRequest& r) {
       if (!saved_by) saved_by = &t;
     }
     table.rows.push_back({t.name, p.peak_reserved, share(p.peak_reserved, std::max<int64_t>(1, first)), p.peak_reserved - p.peak_allocated, static_cast<int64_t>(p.segment_events.size()),
-                          std::string(limit == 0 ? "no limit known" : p.failed ? fmt::format("yes, {} at event {}", bytes(p.failed_size), p.failed_at) : "no")});
+                          std::string(limit == 0 ? "no limit known" : p.failed ? fmt::format("yes, {} at event {}{}", bytes(p.failed_size), p.failed_at, p.failures.size() > 1 ? fmt::format(", and {} more", p.failures.size() - 1) : "") : "no")});
   }
   // Where the model repeats what was recorded, it is to be believed about the rest.
   size_t same = 0;
@@ -119,7 +120,7 @@ struct Reason {
   std::string why, advice;
   bool fragmented = false;
 };
-Reason reason_of(const SnapshotRequest& r, const Snapshot& s, size_t trace, const Failure& failure, const SpaceOf& space, int64_t live) {
+Reason reason_of(const Snapshot& s, size_t trace, const Failure& failure, const SpaceOf& space, int64_t live) {
   const auto in_pool = space.pools.find(failure.pool);
   const Space mine = in_pool == space.pools.end() ? Space{} : in_pool->second;
   const KnownLimits known = snapshot::limits_of(s, trace);
@@ -127,11 +128,11 @@ Reason reason_of(const SnapshotRequest& r, const Snapshot& s, size_t trace, cons
   const int64_t segment = settings.segment_for(failure.wanted), grain = settings.large_segment_size;
   const bool driver_could = (settings.expandable_segments ? (failure.wanted + 2 * grain - 1) / grain * grain : segment) <= failure.driver_free;
   auto other_settings = [&]() -> std::string {
-    SnapshotRequest again = r;
-    again.settings = {"expandable_segments:True", "max_split_size_mb:128"};
-    again.limit = 0;
-    const Finding tried = what_if(again);
-    return tried.sentence.starts_with("The failure would") ? tried.sentence : "Other settings would not have helped here; free what holds the segments (`memory fragmentation --at` names it).";
+    for (const char* text : {"expandable_segments:True", "max_split_size_mb:128"}) {
+      const auto tried = snapshot::replay(s, trace, AllocatorSettings::parse(text), {known.limits, false, nullptr});
+      if (tried.reached > failure.event && std::find(tried.failures.begin(), tried.failures.end(), failure.event) == tried.failures.end()) return fmt::format("It would have been avoided with {}.", text);
+    }
+    return "Neither expandable segments nor a limit to splitting would have helped; free what holds the segments (`memory fragmentation --at` names it).";
   };
   Reason out;
   if (driver_could) {
@@ -168,7 +169,7 @@ Finding oom(const SnapshotRequest& r) {
   const auto alive = owners(s, timeline, timeline.live(failure.event));
   int64_t live = 0;
   for (const Owner& o : alive) live += o.bytes;
-  const Reason reason = reason_of(r, s, trace, failure, space, live);
+  const Reason reason = reason_of(s, trace, failure, space, live);
   const auto in_pool = space.pools.find(failure.pool);
   Finding f;
   f.sentence = fmt::format("An allocation of {} failed at event {} because {}. Most is held by {} ({}). {}", bytes(failure.wanted), count_text(static_cast<int64_t>(failure.event)), reason.why, alive.empty() ? "nobody" : alive[0].site,

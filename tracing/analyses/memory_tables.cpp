@@ -160,7 +160,7 @@ Finding grown(const SnapshotRequest& r, bool only_growth) {
   auto delta = [](const auto& x) { return x.second.second.bytes - x.second.first.bytes; };
   std::stable_sort(list.begin(), list.end(), [&](const auto& x, const auto& y) { return std::abs(delta(x)) > std::abs(delta(y)); });
   Finding f;
-  f.facts = {{"a_bytes", "alive in A", Unit::bytes, total_a}, {"b_bytes", "alive in B", Unit::bytes, total_b}, {"change_bytes", "difference", Unit::bytes, total_b - total_a}, {"sites", "places that differ", Unit::count, static_cast<int64_t>(list.size())}};
+  f.facts = {{"a_bytes", "alive in A", Unit::bytes, total_a}, {"b_bytes", "alive in B", Unit::bytes, total_b}, {"change_bytes", "difference", Unit::bytes, total_b - total_a}, {"site_count", "places that differ", Unit::count, static_cast<int64_t>(list.size())}};
   if (list.empty()) {
     f.sentence = only_growth ? "Nothing grew from A to B." : "A and B hold the same memory by the same places.";
   } else {
@@ -185,7 +185,7 @@ Finding leaks(const SnapshotRequest& r) {
   Finding f;
   int64_t kept = 0;
   for (const Leak& l : all) kept += l.bytes;
-  f.facts = {{"leaks", "places", Unit::count, static_cast<int64_t>(all.size())}, {"kept_bytes", "kept", Unit::bytes, kept}, {"windows", "stretches looked at", Unit::count, static_cast<int64_t>(looked)}};
+  f.facts = {{"leak_count", "places", Unit::count, static_cast<int64_t>(all.size())}, {"kept_bytes", "kept", Unit::bytes, kept}, {"windows", "stretches looked at", Unit::count, static_cast<int64_t>(looked)}};
   f.sentence = all.empty() ? fmt::format("No place keeps more and more memory: in {} stretches of the recording, what grows stops or is freed again.", looked)
                            : fmt::format("{} leaks: it keeps {} in {} blocks, {} more in each of {} stretches of the recording; look for a list, a global or a graph that holds what it makes (a loss that is summed without .item() or .detach(), a hook, a closure).",
                                          all[0].site, bytes(all[0].bytes), count_text(all[0].count), bytes_text(all[0].bytes_per_window), looked);

@@ -137,7 +137,7 @@ Finding ranks(const TraceRequest& r) {
   }
   bool aligned = false;
   for (const ClockOffset& o : offsets) aligned |= o.matched > 0;
-  f.facts = {{"ranks", "ranks", Unit::count, static_cast<int64_t>(r.traces.size())}, {"skew_ns", "largest skew of clocks", Unit::nanoseconds, skew}};
+  f.facts = {{"rank_count", "ranks", Unit::count, static_cast<int64_t>(r.traces.size())}, {"skew_ns", "largest skew of clocks", Unit::nanoseconds, skew}};
   auto label = [&](size_t i) { return r.traces[i]->rank() >= 0 ? fmt::format("Rank {}", r.traces[i]->rank()) : fmt::format("Trace {}", i); };
   if (!aligned) f.sentence = fmt::format("{} traces; they share no collectives, so their clocks could not be aligned.", r.traces.size());
   else

@@ -122,7 +122,7 @@ Finding modules(const TraceRequest& r) {
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return gpu > 0 ? all[a].all_gpu() > all[b].all_gpu() : all[a].all_cpu() > all[b].all_cpu(); });
   const Module& top = all[order[0]];
   const int64_t most = gpu > 0 ? top.all_gpu() : top.all_cpu(), whole = gpu > 0 ? gpu : cpu, back = gpu > 0 ? top.gpu_backward : top.backward;
-  f.facts = {{"modules", "modules", Unit::count, static_cast<int64_t>(order.size())}, {"cpu_ns", "CPU time", Unit::nanoseconds, cpu}, {"gpu_ns", "GPU time", Unit::nanoseconds, gpu}};
+  f.facts = {{"module_count", "modules", Unit::count, static_cast<int64_t>(order.size())}, {"cpu_ns", "CPU time", Unit::nanoseconds, cpu}, {"gpu_ns", "GPU time", Unit::nanoseconds, gpu}};
   f.sentence = fmt::format("{} itself takes the most {}: {} of {} in all modules{}.", tree.path(order[0]), gpu > 0 ? "of the GPU" : "time", nanoseconds_text(static_cast<double>(most)),
                            nanoseconds_text(static_cast<double>(whole)), back > 0 ? fmt::format(", {} of it in backward", nanoseconds_text(static_cast<double>(back))) : "");
   Table table{"modules", {{"module", "MODULE", Unit::text}, {"calls", "CALLS", Unit::count}, {"self_ns", "SELF CPU", Unit::nanoseconds}, {"total_ns", "TOTAL CPU", Unit::nanoseconds},

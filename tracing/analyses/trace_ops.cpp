@@ -114,7 +114,7 @@ Finding ops(const TraceRequest& r) {
   }
   auto all = sorted(by_op, gpu_total > 0 ? &Group::gpu : &Group::self);
   Finding f;
-  f.facts = {{"ops", "ops", Unit::count, static_cast<int64_t>(all.size())},
+  f.facts = {{"op_count", "ops", Unit::count, static_cast<int64_t>(all.size())},
              {"self_ns", "CPU time", Unit::nanoseconds, total_self},
              {"gpu_ns", "GPU time", Unit::nanoseconds, gpu_total}};
   if (all.empty()) {

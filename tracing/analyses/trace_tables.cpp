@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tracing/analyses/event_names.h"
 #include "tracing/analyses/trace_analysis.h"
 
 namespace tenon::tracing {
@@ -33,7 +34,7 @@ Finding info(const TraceRequest& r) {
              {"forward_backward", "forward-backward pairs", Unit::count, static_cast<int64_t>(t.forward_backward().size())},
              {"memory_events", "memory events", Unit::count, static_cast<int64_t>(t.memory().size())},
              {"counters", "counters", Unit::count, static_cast<int64_t>(t.counters().size())},
-             {"steps", "steps", Unit::count, steps},
+             {"step_count", "steps", Unit::count, steps},
              {"bytes", "text", Unit::bytes, static_cast<int64_t>(t.source_bytes())},
              {"truncated", "truncated", Unit::text, std::string(t.truncated() ? "yes" : "no")},
              {"from_cache", "from the saved store", Unit::text, std::string(t.from_cache() ? "yes" : "no")}};
@@ -103,7 +104,7 @@ Finding kernels(const TraceRequest& r) {
   }
   auto all = sorted(std::move(groups));
   Finding f;
-  f.facts = {{"kernels", "kernels and copies", Unit::count, count}, {"names", "names", Unit::count, static_cast<int64_t>(all.size())}, {"total_ns", "GPU time", Unit::nanoseconds, total}};
+  f.facts = {{"kernel_count", "kernels and copies", Unit::count, count}, {"names", "names", Unit::count, static_cast<int64_t>(all.size())}, {"total_ns", "GPU time", Unit::nanoseconds, total}};
   if (all.empty()) {
     f.ok = false;
     f.sentence = r.step >= 0 ? fmt::format("ProfilerStep#{} launched no work of a GPU, or the trace does not have it.", r.step) : "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";
@@ -112,7 +113,7 @@ Finding kernels(const TraceRequest& r) {
   size_t most = 0;
   for (int64_t sum = 0; most < all.size() && sum * 10 < total * 8; ++most) sum += all[most].total;
   f.sentence = fmt::format("{} of {} kernels make up 80 % of {} of GPU time; the largest, {}, is {}.", most, all.size(), nanoseconds_text(static_cast<double>(total)),
-                           t.text(all[0].name).substr(0, 80), share_text(static_cast<double>(all[0].total) / static_cast<double>(std::max<int64_t>(1, total))));
+                           short_name(t.text(all[0].name)), share_text(static_cast<double>(all[0].total) / static_cast<double>(std::max<int64_t>(1, total))));
   Table table{"kernels",
               {{"name", "KERNEL", Unit::text}, {"category", "CATEGORY", Unit::text}, {"calls", "CALLS", Unit::count}, {"total_ns", "TOTAL", Unit::nanoseconds},
                {"share", "SHARE", Unit::share}, {"mean_ns", "MEAN", Unit::nanoseconds}, {"min_ns", "MIN", Unit::nanoseconds}, {"max_ns", "MAX", Unit::nanoseconds}},

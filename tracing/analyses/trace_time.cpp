@@ -65,7 +65,7 @@ Finding steps(const TraceRequest& r) {
   }
   auto top = std::max_element(phases.begin(), phases.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   auto count = static_cast<int64_t>(all.size());
-  f.facts = {{"steps", "steps", Unit::count, count}, {"mean_ns", "mean", Unit::nanoseconds, sum / count}, {"min_ns", "shortest", Unit::nanoseconds, shortest},
+  f.facts = {{"step_count", "steps", Unit::count, count}, {"mean_ns", "mean", Unit::nanoseconds, sum / count}, {"min_ns", "shortest", Unit::nanoseconds, shortest},
              {"max_ns", "longest", Unit::nanoseconds, longest}, {"cpu_ns", "on the CPU, mean", Unit::nanoseconds, cpu_sum / count}};
   if (!work.empty()) f.facts.push_back({"gpu_share", "GPU busy", Unit::share, share(busy_sum, sum)});
   const std::string what = all[0].number < 0 ? "The whole trace (it marks no steps)" : count == 1 ? fmt::format("Step {}", all[0].number) : "A step";

@@ -245,14 +245,14 @@ void AllocatorModel::request_free(uint64_t address) {
   auto it = taken_.find(address);
   if (it == taken_.end() || it->second->pending) return;
   it->second->pending = true;
-  pending_.push_back(address);
+  pending_.insert(address);
 }
 
 void AllocatorModel::free(uint64_t address) {
   auto it = taken_.find(address);
   if (it == taken_.end()) return;
   Piece* p = it->second;
-  if (p->pending) std::erase(pending_, address);
+  if (p->pending) pending_.erase(address);
   taken_.erase(it);
   return_block(p);
 }

@@ -30,7 +30,7 @@ class AllocatorModel {
 
   /// Goes on from what an allocator held, its addresses kept. Only before anything else.
   void begin_with(const AllocatorState& state, const Snapshot& snapshot);
-  /// Where expandable segments of a pool began, for begin_with(): the lowest address that any of its pieces had.
+  /// Where the expandable segments of a pool began, for begin_with(), where that was before what is mapped of them.
   using Base = std::function<uint64_t(const Segment& segment)>;
   void set_bases(Base base) { base_ = std::move(base); }
 
@@ -115,7 +115,7 @@ class AllocatorModel {
   std::vector<PoolId> unused_;         ///< in the order in which they are released
   std::set<PoolId> never_expandable_;
   std::unordered_map<uint64_t, Piece*> taken_;
-  std::vector<uint64_t> pending_;      ///< addresses, in the order in which their frees were asked for
+  std::set<uint64_t> pending_;         ///< addresses whose frees were asked for
   std::vector<SegmentEvent> events_;
   std::vector<uint64_t> event_addresses_;
   Addresses addresses_;
@@ -129,6 +129,7 @@ class AllocatorModel {
 struct ReplayOptions {
   AllocatorModel::Limits limits;  ///< as recorded, where both are 0: what the recording tells (limits_of())
   bool as_recorded = false;       ///< under the recording's own settings: from the state it began with, at its own addresses
+  const AllocatorState* begin = nullptr;  ///< state_after(snapshot, trace, 0), where it is at hand
 };
 /// Replaying a device's recorded allocations through a model.
 struct Replay {
@@ -136,7 +137,8 @@ struct Replay {
   bool failed = false;            ///< the limit was met
   size_t failed_at = 0;           ///< event, counted within the device
   int64_t failed_size = 0;
-  size_t failures = 0;            ///< as_recorded goes on behind a failure that was recorded, as the program did
+  std::vector<size_t> failures;   ///< events at which it failed; behind one that failed in the recording it goes on, as the program did
+  size_t reached = 0;             ///< events that were replayed
   std::vector<AllocatorModel::SegmentEvent> segment_events;
   std::vector<uint64_t> addresses;  ///< of the segment events
   size_t moved = 0;               ///< as_recorded: allocations that came to lie elsewhere than recorded
@@ -144,8 +146,8 @@ struct Replay {
   int64_t free_at_failure = 0, largest_free_at_failure = 0;
   AllocatorState end;             ///< as_recorded: what the model holds at last
 };
-/// What was there before recording began is allocated first (or, as recorded, is where it was). A failed allocation ends the replay, except
-/// where it failed in the recording as well.
+/// What was there before recording began is allocated first (or, as recorded, is where it was). An allocation that fails and had not failed
+/// in the recording ends the replay: nobody knows what the program would have done.
 Replay replay(const Snapshot& snapshot, size_t trace, const AllocatorSettings& settings, const ReplayOptions& options = {});
 /// Likewise with a limit of the device.
 Replay replay(const Snapshot& snapshot, size_t trace, const AllocatorSettings& settings, int64_t limit);

@@ -65,7 +65,7 @@ bool AllocatorModel::release_available(const Request& r) {
 
 // release_cached_blocks(): after waiting for what other streams still use (synchronize_and_free_events()).
 void AllocatorModel::release_cached() {
-  while (!pending_.empty()) free(pending_.front());
+  while (!pending_.empty()) free(*pending_.begin());
   release_pool(pool_for({}, false));
   release_pool(pool_for({}, true));
   for (PoolId id : unused_) {

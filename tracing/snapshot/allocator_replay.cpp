@@ -66,11 +66,12 @@ class Replaying {
       for (size_t i = trace_.begin; i < trace_.end; ++i)
         if (e_.action[i] == Action::segment_alloc && pool_of_(i) != PoolId{}) model_.set_never_expandable(pool_of_(i));
     model_.set_keeps_all_for_pools(!s.pools_told);
-    begin(which);
+    if (options.begin) begin(*options.begin);
+    else begin(state_after(s, which, 0));
   }
 
   Replay run() {
-    for (size_t i = trace_.begin; i < trace_.end && going_; ++i) i = step(i);
+    for (size_t i = trace_.begin; i < trace_.end && going_; ++i) r_.reached = (i = step(i)) + 1 - trace_.begin;
     r_.peak_reserved = model_.peak_reserved();
     r_.segment_events = model_.segment_events();
     r_.addresses = model_.event_addresses();
@@ -82,10 +83,10 @@ class Replaying {
  private:
   int64_t stream(uint32_t id) const { return id < s_.streams.size() ? s_.streams[id] : 0; }
 
-  void begin(size_t which) {
-    const AllocatorState state = state_after(s_, which, 0);
+  void begin(const AllocatorState& state) {
     if (own_) {
-      model_.set_bases([&](const Segment& g) { return base_of(g); });
+      find_bases(state);
+      model_.set_bases([this](const Segment& g) { return bases_.at({g.stream, g.pool, g.large}).first; });
       model_.begin_with(state, s_);
       model_.set_addresses([this](Action action, int64_t size) { return hint(action, size); });
       for (const Block& b : state.blocks)
@@ -98,20 +99,22 @@ class Replaying {
     r_.peak_allocated = model_.allocated();
   }
 
-  /// The lowest address at which something of the same segment was mapped before all of it was unmapped.
-  uint64_t base_of(const Segment& g) const {
-    uint64_t base = g.address;
-    int64_t mapped = 0;
-    for (const Segment& o : state_after(s_, static_cast<size_t>(&trace_ - s_.traces.data()), 0).segments)
-      if (o.expandable && o.stream == g.stream && o.pool == g.pool && o.large == g.large) mapped += o.total, base = std::min(base, o.address);
-    for (size_t i = trace_.begin; i < trace_.end && mapped > 0; ++i) {
-      const bool map = e_.action[i] == Action::segment_map;
-      if ((!map && e_.action[i] != Action::segment_unmap) || e_.stream[i] != g.stream || pool_of_(i) != g.pool) continue;
-      if (map && (e_.size[i] > kSmallBuffer) != g.large) continue;
-      mapped += map ? e_.size[i] : -e_.size[i];
-      if (map) base = std::min(base, e_.address[i]);
+  // The lowest address of a pool's expandable segments at which anything was mapped, until all of it was unmapped.
+  void find_bases(const AllocatorState& state) {
+    for (const Segment& g : state.segments) {
+      if (!g.expandable) continue;
+      auto [it, fresh] = bases_.emplace(BaseKey{g.stream, g.pool, g.large}, std::pair{g.address, g.total});
+      if (!fresh) it->second = {std::min(it->second.first, g.address), it->second.second + g.total};
     }
-    return base;
+    if (bases_.empty()) return;
+    for (size_t i = trace_.begin; i < trace_.end; ++i) {
+      const bool map = e_.action[i] == Action::segment_map;
+      if (!map && e_.action[i] != Action::segment_unmap) continue;
+      auto it = bases_.find({e_.stream[i], pool_of_(i), e_.size[i] > kSmallBuffer});
+      if (it == bases_.end() || it->second.second <= 0) continue;
+      it->second.second += map ? e_.size[i] : -e_.size[i];
+      if (map) it->second.first = std::min(it->second.first, e_.address[i]);
+    }
   }
 
   /// Where the recording has the segment that the model asks for.
@@ -131,7 +134,7 @@ class Replaying {
   }
 
   void fail(size_t at, int64_t size) {
-    ++r_.failures;
+    r_.failures.push_back(at);
     if (r_.failed) return;
     r_.failed = true;
     r_.failed_at = at;
@@ -157,7 +160,6 @@ class Replaying {
       return;
     }
     fail(i - trace_.begin, e_.size[i]);
-    going_ = own_;
   }
   bool limited() const { return limits_.device > 0 || limits_.allowed > 0; }
 
@@ -252,6 +254,8 @@ class Replaying {
   AllocatorModel::Limits limits_;
   AllocatorModel model_;
   std::unordered_map<uint64_t, uint64_t> place_;  ///< the file's address to the model's
+  using BaseKey = std::tuple<uint32_t, PoolId, bool>;                  ///< stream, pool, whether the large one
+  std::map<BaseKey, std::pair<uint64_t, int64_t>> bases_;  ///< address, and what is mapped
   std::vector<uint64_t> late_;                    ///< frees that the next request waits for
   size_t hint_ = 0, hint_end_ = 0;
   bool going_ = true;
@@ -265,14 +269,14 @@ Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings
   // A recording that met a limit does not say whose, and expandable segments ask less of the driver than the allowed share is compared with.
   // Which one it was shows in what the other would have made of it.
   const KnownLimits known = limits_of(s, which);
-  ReplayOptions tried{known.limits, true};
+  ReplayOptions tried{known.limits, true, options.begin};
   Replay r = Replaying(s, which, settings, tried).run();
   if (!known.less_than || (r.moved == 0 && r.segment_events == recorded_segment_events(s, which))) return r;
   tried.limits = known.limits.allowed ? AllocatorModel::Limits{known.at_least, 0} : AllocatorModel::Limits{known.failed ? known.limits.device : 0, known.allowed_less_than - 1};
   Replay other = Replaying(s, which, settings, tried).run();
   return other.segment_events == recorded_segment_events(s, which) ? other : r;
 }
-Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings, int64_t limit) { return replay(s, which, settings, ReplayOptions{{limit, 0}, false}); }
+Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings, int64_t limit) { return replay(s, which, settings, ReplayOptions{{limit, 0}, false, nullptr}); }
 
 std::vector<AllocatorModel::SegmentEvent> recorded_segment_events(const Snapshot& s, size_t which) {
   std::vector<AllocatorModel::SegmentEvent> all;

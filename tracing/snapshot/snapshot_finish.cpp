@@ -12,17 +12,16 @@ void Machine::top_level(const Value& v) {
   if (const Value* settings = field(*d, kAllocatorSettings))
     if (Container* s = container(*settings))
       for (size_t i = 0; i + 1 < s->items.size(); i += 2) out_.settings.emplace_back(text_of(s->items[i]), text_of(s->items[i + 1]));
-  // What pinned memory of the host did stands in a list of its own.
-  if (const Value* host = field(*d, kHostTraces))
-    if (Container* list = container(*host); list && list->rows != kNone && rows_[list->rows].of == Rows::Of::events) out_.traces.push_back({kHost, rows_[list->rows].begin, rows_[list->rows].end});
   const Value* traces = field(*d, kDeviceTraces);
   Container* devices = traces ? container(*traces) : nullptr;
-  if (!devices) return;
-  for (size_t i = 0; i < devices->items.size(); ++i) {
+  for (size_t i = 0; devices && i < devices->items.size(); ++i) {
     Container* list = container(devices->items[i]);
     if (!list || list->rows == kNone || rows_[list->rows].of != Rows::Of::events) continue;
     out_.traces.push_back({static_cast<int64_t>(i), rows_[list->rows].begin, rows_[list->rows].end});
   }
+  // What pinned memory of the host did stands in a list of its own.
+  if (const Value* host = field(*d, kHostTraces))
+    if (Container* list = container(*host); list && list->rows != kNone && rows_[list->rows].of == Rows::Of::events) out_.traces.push_back({kHost, rows_[list->rows].begin, rows_[list->rows].end});
 }
 
 void Machine::finish(bool complete) {

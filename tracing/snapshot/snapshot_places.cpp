@@ -26,15 +26,22 @@ bool hidden(std::string_view function, std::string_view file) {
 bool library(std::string_view file) { return file.find(".so") != std::string_view::npos; }
 bool native(std::string_view file) {
   if (file.empty() || file == "??" || library(file)) return true;
-  for (std::string_view end : {".cpp", ".cc", ".c", ".h", ".hpp", ".cu", ".cuh"})
+  for (std::string_view end : {".cpp", ".cc", ".c", ".h", ".hpp", ".cu", ".cuh", ".S"})
     if (file.ends_with(end)) return true;
   const size_t slash = file.find_last_of('/');
   return file.substr(slash == std::string_view::npos ? 0 : slash + 1).starts_with("python");
 }
 bool of_pytorch(std::string_view file) { return file.starts_with("torch/") || file.find("/torch/") != std::string_view::npos || file.starts_with("<eval_with_key>"); }
 bool unnamed(std::string_view function) { return function.empty() || function == "??"; }
-bool tells(std::string_view function) { return contains_any(function, {"autograd::generated::", "Workspace"}); }
-bool plumbing(std::string_view function) { return contains_any(function, {"at::detail::empty", "at::native::empty", "at::_ops::empty"}) || function.starts_with("c10::"); }
+bool tells(std::string_view function) { return function.find("Workspace") != std::string_view::npos || (function.find("autograd::generated::") != std::string_view::npos && function.find("::details::") == std::string_view::npos); }
+/// A C++ function without its arguments, which say nothing here, nor do those of templates.
+std::string_view without_arguments(std::string_view function) {
+  if (const size_t at = function.find('<'); at != std::string_view::npos && at > 0 && !function.substr(0, at).ends_with("operator")) function = function.substr(0, at);
+  for (size_t at = function.find('('); at != std::string_view::npos; at = function.find('(', at + 1))
+    if (at > 0 && !function.substr(at).starts_with("(anonymous namespace)")) return function.substr(0, at);
+  return function;
+}
+bool plumbing(std::string_view function) { return contains_any(function, {"at::detail::", "at::native::empty", "at::_ops::empty", "(anonymous namespace)"}) || function.starts_with("c10::"); }
 
 }  // namespace
 
@@ -53,8 +60,9 @@ std::string Snapshot::frame_text(uint32_t f) const {
   const bool cpp = native(file);
   size_t slash = file.find_last_of('/');
   if (slash != std::string_view::npos) file = file.substr(slash + 1);
-  // The arguments of a C++ function say nothing here, and the line of a library is an offset into it.
-  if (size_t bracket = function.find('('); cpp && bracket != std::string_view::npos && bracket > 0) function = function.substr(0, bracket);
+  if (cpp) function = without_arguments(function);
+  if (cpp && (file.empty() || file == "??") && !unnamed(function)) return std::string(function);
+  // The line of a library is an offset into it.
   return frame.line && !(library(file) && !unnamed(function)) ? fmt::format("{} ({}:{})", function, file, frame.line) : fmt::format("{} ({})", function, file);
 }
 
