@@ -285,8 +285,11 @@ void AllocatorModel::begin_with(const AllocatorState& state, const Snapshot& sna
   next_address_ = uint64_t{1} << 56;  // behind all that a driver gives: of equal pieces the one at the lower address is taken
   // Pieces of one expandable segment are taken for one where stream and pool are the same: nothing in a dump tells two of them apart.
   std::map<std::tuple<uint32_t, PoolId, bool>, Piece*> last_of;
+  uint64_t covered = 0;
   for (const Segment& g : state.segments) {
-    if (g.total <= 0 || g.total > kAddresses) continue;
+    // Segments that overlap are none that an allocator holds: the first one stays.
+    if (g.total <= 0 || g.total > kAddresses || g.address < covered || g.address > UINT64_MAX - static_cast<uint64_t>(kAddresses) * 2) continue;
+    covered = g.address + static_cast<uint64_t>(g.total);
     Pool& pool = pool_for(g.pool, !g.large);
     Piece pattern;
     pattern.stream = g.stream < snapshot.streams.size() ? snapshot.streams[g.stream] : 0;
@@ -307,15 +310,18 @@ void AllocatorModel::begin_with(const AllocatorState& state, const Snapshot& sna
     };
     if (g.expandable) {
       Piece*& end = last_of[{g.stream, g.pool, g.large}];
-      if (end && end->address > g.address) continue;  // segments overlap: not what an allocator holds
       if (end) {
         // The tail that was unmapped behind the part before ends where this part begins.
         pattern.expandable = end->expandable;
-        last = end->before;
-        pool.unmapped.erase(end);
-        const uint64_t from = end->address;
-        if (last) last->after = nullptr;
-        delete end;
+        uint64_t from = end->address + static_cast<uint64_t>(end->size);
+        last = end;
+        if (!end->mapped) {
+          from = end->address;
+          last = end->before;
+          pool.unmapped.erase(end);
+          if (last) last->after = nullptr;
+          delete end;
+        }
         end = nullptr;
         if (g.address > from) unmapped(from, static_cast<int64_t>(g.address - from));
       } else {
@@ -342,8 +348,9 @@ void AllocatorModel::begin_with(const AllocatorState& state, const Snapshot& sna
     }
     if (at < segment_end) insert(append(at, static_cast<int64_t>(segment_end - at)));
     if (g.expandable) {
+      // Nothing is behind it where all addresses are mapped; where more is mapped than they should be, the device has more than we know.
       const uint64_t reserved_end = pattern.expandable->base + static_cast<uint64_t>(addresses_of(pool));
-      unmapped(segment_end, std::max<int64_t>(static_cast<int64_t>(reserved_end - segment_end), pool.small ? kSmallBuffer : settings_.large_segment_size));
+      if (reserved_end != segment_end) unmapped(segment_end, reserved_end > segment_end ? static_cast<int64_t>(reserved_end - segment_end) : kAddresses);
       last_of[{g.stream, g.pool, g.large}] = last;
     }
     reserved_ += g.total;

@@ -160,6 +160,10 @@ int64_t Machine::integer_of(const Value* v, int64_t fallback) const {
   if (v->tag == Tag::real && v->real > -9e18 && v->real < 9e18) return static_cast<int64_t>(v->real);
   return fallback;
 }
+// A size: no device has 4 TiB, so that sums of all that a file holds stay numbers whatever it claims. What failed may have been larger.
+int64_t Machine::bytes_of(const Value* v, int64_t fallback, bool of_failure) const {
+  return std::clamp<int64_t>(integer_of(v, fallback), fallback, int64_t{1} << (of_failure ? 60 : 42));
+}
 std::string Machine::text_of(const Value& v) const {
   switch (v.tag) {
     case Tag::text: return std::string(texts_[v.index]);
@@ -283,7 +287,7 @@ void Machine::add_event(const Container& d) {
   const Value* address = known[kAddr] ? known[kAddr] : known[kDeviceFree];
   e.action.push_back(action_of(*known[kAction]));
   e.address.push_back(static_cast<uint64_t>(integer_of(address, 0)));
-  e.size.push_back(integer_of(known[kSize], 0));
+  e.size.push_back(bytes_of(known[kSize], 0, e.action.back() == Action::oom));
   e.time_us.push_back(integer_of(known[kTimeUs], -1));
   e.stream.push_back(stream_of(known[kStream]));
   e.stack.push_back(stack_with(stack_of(known[kFrames]), stack_of(known[kForwardFrames])));
@@ -321,8 +325,8 @@ Action Machine::action_of(const Value& v) {
 void Machine::add_block(const Container& d) {
   Block b;
   b.address = static_cast<uint64_t>(integer_of(field(d, kAddress), 0));
-  b.size = integer_of(field(d, kSize), 0);
-  b.requested = integer_of(field(d, kRequestedSize), -1);
+  b.size = bytes_of(field(d, kSize), 0);
+  b.requested = bytes_of(field(d, kRequestedSize), -1);
   const Value* state = field(d, kState);
   std::string_view s = state && state->tag == Tag::text ? texts_[state->index] : std::string_view();
   b.state = s == "active_allocated" ? State::active : s.starts_with("active_") ? State::pending_free : State::inactive;
@@ -331,7 +335,7 @@ void Machine::add_block(const Container& d) {
   if (const Value* history = field(d, kHistory))
     if (Container* list = container(*history); list && !list->items.empty())
       if (Container* last = container(list->items.back())) {
-        if (b.requested < 0) b.requested = integer_of(field(*last, kRealSize), -1);
+        if (b.requested < 0) b.requested = bytes_of(field(*last, kRealSize), -1);
         if (b.stack == kNone) b.stack = stack_of(field(*last, kFrames));
         if (!b.address) b.address = static_cast<uint64_t>(integer_of(field(*last, kAddr), 0));
       }
@@ -343,10 +347,10 @@ void Machine::add_segment(const Container& d) {
   Segment s;
   s.device = integer_of(field(d, kDevice), 0);
   s.address = static_cast<uint64_t>(integer_of(field(d, kAddress), 0));
-  s.total = integer_of(field(d, kTotalSize), 0);
-  s.allocated = integer_of(field(d, kAllocatedSize), 0);
-  s.active = integer_of(field(d, kActiveSize), 0);
-  s.requested = integer_of(field(d, kRequestedSize), -1);
+  s.total = bytes_of(field(d, kTotalSize), 0);
+  s.allocated = bytes_of(field(d, kAllocatedSize), 0);
+  s.active = bytes_of(field(d, kActiveSize), 0);
+  s.requested = bytes_of(field(d, kRequestedSize), -1);
   s.stream = stream_of(field(d, kStream));
   const Value* type = field(d, kSegmentType);
   s.large = type && type->tag == Tag::text && texts_[type->index] == "large";

@@ -78,6 +78,7 @@ class Machine {
   void dict_complete(Value& dict);
   const Value* field(const Container& dict, uint32_t key) const;
   int64_t integer_of(const Value* v, int64_t fallback) const;
+  int64_t bytes_of(const Value* v, int64_t fallback, bool of_failure = false) const;
   std::string text_of(const Value& v) const;
   uint32_t stack_of(const Value* frames);
   uint32_t stack_with(uint32_t stack, uint32_t forward);
