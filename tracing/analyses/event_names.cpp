@@ -35,7 +35,8 @@ EventNames::EventNames(const trace::Trace& t) : trace_(t), is_(t.names()) {
     if (s.starts_with("autograd::engine::evaluate_function") || s == "backward" || s.starts_with("## Backward")) is |= kBackward;
     if (s.starts_with("ProfilerStep#")) is |= kStep;
     if (s.starts_with(kModulePrefix)) is |= kModule;
-    if (any_of(low, {"run_backward", "_thread.lock", "built-in method acquire", ": wait", ": join", "queue.py", "built-in method poll", "built-in method select"})) is |= kWaitingFrame;
+    if (any_of(low, {"run_backward", "_thread.lock", "built-in method acquire", "threading.py(", "queue.py(", "concurrent/futures/", "multiprocessing/connection.py(", "selectors.py("}))
+      is |= kWaitingFrame;
     if (s.starts_with("gloo:") || s.starts_with("mpi:") || s.starts_with("ucc:")) is |= kHostCollective;
     is_[n] = is;
   }
