@@ -13,7 +13,7 @@
 namespace tenon::tracing {
 
 OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector<OwnTrace::Step> steps, const std::string& run) {
-  trace::TraceMaker maker;
+  traces::TraceMaker maker;
   auto ops = std::make_shared<std::vector<OpEvent>>();
   std::map<uint16_t, uint32_t> rows;
   auto row_of = [&](uint16_t thread) {

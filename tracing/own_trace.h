@@ -26,10 +26,10 @@ struct OwnTrace {
   struct Step {
     int64_t step = 0, start_ns = 0, end_ns = 0;
   };
-  std::shared_ptr<const trace::Trace> store;                ///< times count from the start of the recording; row 0 is the training thread, others load data
+  std::shared_ptr<const traces::Trace> store;                ///< times count from the start of the recording; row 0 is the training thread, others load data
   std::shared_ptr<const std::vector<OpEvent>> ops;          ///< by the store's number() of an event
   std::vector<Step> steps;
-  const OpEvent& op(trace::EventId e) const { return (*ops)[store->number(e)]; }
+  const OpEvent& op(traces::EventId e) const { return (*ops)[store->number(e)]; }
 };
 
 /// From what profile_stop() gave. Steps become annotations ("ProfilerStep#7"), as PyTorch writes them.

@@ -289,8 +289,8 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
   record->samples = result.rows;
   if (result.finite && !options.look_at_updates) record->nan = nullptr;  // an infinity that came to nothing (a mask) is no anomaly
   // The clocks of the first pass are the true ones: nothing watched the values then.
-  const trace::Trace& timeline = *record->timeline.store;
-  for (trace::EventId e = 0; e < timeline.size(); ++e)
+  const traces::Trace& timeline = *record->timeline.store;
+  for (traces::EventId e = 0; e < timeline.size(); ++e)
     if (const uint32_t seq = record->timeline.op(e).seq; seq > 0 && seq <= record->ops.size()) {
       record->ops[seq - 1].start_ns = timeline.start(e);
       record->ops[seq - 1].duration_ns = timeline.duration(e);

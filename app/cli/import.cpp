@@ -44,7 +44,7 @@ Found look(const std::string& file) {
   std::string why;
   try {
     tracing::TraceRequest r;
-    r.traces.push_back(trace::read_trace(file));
+    r.traces.push_back(traces::read_trace(file));
     if (r.first().size() == 0 && r.first().metadata().empty() && is_snapshot(file)) throw Error("it holds no events");
     found.kind = "trace";
     for (const auto& a : tracing::trace_analyses())

@@ -247,7 +247,7 @@ Report trace(const File& file) {
   tracing::TraceRequest request;
   std::string why;
   try {
-    request.traces.push_back(trace::parse_trace(std::string(file->bytes())));
+    request.traces.push_back(traces::parse_trace(std::string(file->bytes())));
     if (request.first().size() == 0) {  // an array of anything reads as an empty trace; the older snapshots are a list of segments
       try {
         return memory_snapshot(file);
@@ -296,8 +296,8 @@ Report look(const File& file) {
     default: {
       // zstd, and a zip with traces in it, unpack to text.
       std::string_view b = file->bytes();
-      if (b.starts_with("\x28\xb5\x2f\xfd") || (kind == FileKind::zip && !trace::zip_members(file->name()).empty())) {
-        Report r = look(MappedFile::of(std::string(trace::SourceText::open(file->name())->bytes()), file->name()));
+      if (b.starts_with("\x28\xb5\x2f\xfd") || (kind == FileKind::zip && !traces::zip_members(file->name()).empty())) {
+        Report r = look(MappedFile::of(std::string(traces::SourceText::open(file->name())->bytes()), file->name()));
         r.what += ", compressed";
         r.j["compressed"] = true;
         return r;

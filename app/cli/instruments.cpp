@@ -54,7 +54,7 @@ int profile(const Args& args) {
   Source source = session_for(args, wanted);
   const int64_t steps = steps_of(*source.session, wanted);
   const tracing::OwnTrace p = tracing::record_profile(*source.session, steps, source.run);
-  const std::string json = trace::chrome_json(*p.store);
+  const std::string json = traces::chrome_json(*p.store);
   write_file(path, path.ends_with(".gz") ? formats::gzip(json) : json);
   int64_t ns = 0;
   for (const auto& s : p.steps) ns += s.end_ns - s.start_ns;

@@ -11,21 +11,21 @@
 namespace tenon::app {
 namespace {
 
-std::shared_ptr<const trace::Trace> read(const std::string& file, const Args& args) {
+std::shared_ptr<const traces::Trace> read(const std::string& file, const Args& args) {
   Bar bar("reading");
-  trace::ReadOptions options;
+  traces::ReadOptions options;
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
   options.read_cache = options.write_cache = !args.has("--no-cache");
   options.progress = [&](uint64_t done, uint64_t total) {
     bar.show(static_cast<int64_t>(done), static_cast<int64_t>(total));
     return !interrupted();
   };
-  auto trace = trace::read_trace(file, options);
+  auto trace = traces::read_trace(file, options);
   bar.clear();
   return trace;
 }
 
-std::string label(const trace::Trace& t, size_t place) { return t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", place); }
+std::string label(const traces::Trace& t, size_t place) { return t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", place); }
 
 /// An analysis of single traces over a session of several: rank by rank, one at a time in memory.
 int run_each(const tracing::TraceAnalysis& analysis, const std::vector<std::string>& files, tracing::TraceRequest request, const Args& args) {
@@ -35,7 +35,7 @@ int run_each(const tracing::TraceAnalysis& analysis, const std::vector<std::stri
   std::string ranks;
   for (size_t i = 0; i < files.size(); ++i) {
     request.traces = {read(files[i], args)};
-    const trace::Trace& t = request.first();
+    const traces::Trace& t = request.first();
     ranks += (i ? ", " : "") + label(t, i);
     if (one && t.rank() != wanted) continue;
     const tracing::Finding finding = analysis.run(request);
@@ -53,7 +53,7 @@ int run(const tracing::TraceAnalysis& analysis, const Args& args) {
   tracing::TraceRequest request;
   request.top = static_cast<size_t>(args.integer("--top", 25, 1));
   request.step = args.integer("--step", -1, 0);
-  const std::vector<std::string> files = trace::trace_files(words);
+  const std::vector<std::string> files = traces::trace_files(words);
   if (analysis.max_traces == 1) return run_each(analysis, files, request, args);
   if (files.size() < analysis.min_traces || files.size() > analysis.max_traces)
     throw Error::usage(fmt::format("trace {} takes {} traces; {} were given", analysis.name,

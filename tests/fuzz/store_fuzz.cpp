@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (fd < 0 || write(fd, data, size) != static_cast<ssize_t>(size)) return 0;
   try {
     tracing::TraceRequest r;
-    r.traces.push_back(trace::open_store("/proc/self/fd/" + std::to_string(fd), {"/a/trace.json", 1256, 7, "00ff"}));
+    r.traces.push_back(traces::open_store("/proc/self/fd/" + std::to_string(fd), {"/a/trace.json", 1256, 7, "00ff"}));
     if (r.traces[0])
       for (const auto& a : tracing::trace_analyses())
         if (a.min_traces == 1) a.run(r);

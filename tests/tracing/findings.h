@@ -11,15 +11,15 @@
 // Analyses run on texts, and what their findings say.
 namespace tenon::tracing {
 
-inline Finding run(const char* analysis, std::vector<std::shared_ptr<const trace::Trace>> traces, size_t top = 100000) {
+inline Finding run(const char* analysis, std::vector<std::shared_ptr<const traces::Trace>> traces, size_t top = 100000) {
   TraceRequest r;
   r.traces = std::move(traces);
   r.top = top;
   return find_trace_analysis(analysis)->run(r);
 }
 inline Finding run(const char* analysis, std::vector<std::string> texts, size_t top = 100000) {
-  std::vector<std::shared_ptr<const trace::Trace>> traces;
-  for (std::string& t : texts) traces.push_back(trace::parse_trace(std::move(t)));
+  std::vector<std::shared_ptr<const traces::Trace>> traces;
+  for (std::string& t : texts) traces.push_back(traces::parse_trace(std::move(t)));
   return run(analysis, std::move(traces), top);
 }
 

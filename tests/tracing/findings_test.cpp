@@ -31,7 +31,7 @@ TEST(Findings, OfTracesNameEachThingOnce) {
   loop.stacks = true;
   loop.buckets = 3;
   loop.reduce = 40000;
-  std::vector<std::shared_ptr<const trace::Trace>> both{trace::parse_trace(train(loop)), trace::parse_trace(train({}))};
+  std::vector<std::shared_ptr<const traces::Trace>> both{traces::parse_trace(train(loop)), traces::parse_trace(train({}))};
   for (const TraceAnalysis& a : trace_analyses()) {
     TraceRequest r;
     r.traces = a.min_traces == 1 ? std::vector{both[0]} : both;

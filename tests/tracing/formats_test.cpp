@@ -71,7 +71,7 @@ TEST(Snapshot, FiguresAreTheRecordings) {
 
 TEST(OwnTrace, IsJsonWithEveryEvent) {
   OwnTrace p = record_profile(session(), 3, "a \"quoted\" run\\");
-  auto j = nlohmann::json::parse(trace::chrome_json(*p.store));
+  auto j = nlohmann::json::parse(traces::chrome_json(*p.store));
   EXPECT_EQ(j.at("traceName"), "a \"quoted\" run\\");
   size_t ops = 0, steps = 0;
   for (const auto& e : j.at("traceEvents")) {
@@ -90,21 +90,21 @@ TEST(OwnTrace, IsJsonWithEveryEvent) {
 // What was recorded here and what is read from its file are one kind of store, and the same one.
 TEST(OwnTrace, IsTheStoreThatItsFileBecomes) {
   OwnTrace p = record_profile(session(), 3, "run");
-  auto read = trace::parse_trace(trace::chrome_json(*p.store));
+  auto read = traces::parse_trace(traces::chrome_json(*p.store));
   EXPECT_TRUE(read->repairs().empty());
   ASSERT_EQ(read->size(), p.store->size());
-  for (trace::EventId e = 0; e < read->size(); ++e) {
+  for (traces::EventId e = 0; e < read->size(); ++e) {
     EXPECT_EQ(read->start(e), p.store->start(e));
     EXPECT_EQ(read->duration(e), p.store->duration(e));
     EXPECT_EQ(read->event_name(e), p.store->event_name(e));
     EXPECT_EQ(read->category(e).name, p.store->category(e).name);
-    EXPECT_EQ(trace::arguments(*read, e), trace::arguments(*p.store, e));
+    EXPECT_EQ(traces::arguments(*read, e), traces::arguments(*p.store, e));
   }
   ASSERT_EQ(read->lanes().size(), p.store->lanes().size());
   for (size_t l = 0; l < read->lanes().size(); ++l) EXPECT_EQ(read->lanes()[l].end, p.store->lanes()[l].end);
-  auto labels = [](const trace::Trace& t) {
+  auto labels = [](const traces::Trace& t) {
     std::vector<std::string> all;
-    for (const trace::Row& r : t.rows())
+    for (const traces::Row& r : t.rows())
       if (r.events) all.push_back(r.label());
     return all;
   };

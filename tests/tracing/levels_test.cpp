@@ -10,14 +10,14 @@
 namespace tenon {
 namespace {
 
-std::shared_ptr<const trace::Trace> random_trace(int events, std::mt19937& random) {
+std::shared_ptr<const traces::Trace> random_trace(int events, std::mt19937& random) {
   std::string text = "[";
   for (int i = 0; i < events; ++i) {
     // Runs of short ones, rarely a long one, and some that lie in others.
     const int64_t start = static_cast<int64_t>(i) * 10, length = random() % 50 == 0 ? 400 : random() % 9;
     text += fmt::format("{}{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"n{}\",\"pid\":1,\"tid\":{},\"ts\":{}.{:03d},\"dur\":{}}}", i ? "," : "", random() % 20, random() % 3, start, random() % 1000, length);
   }
-  return trace::parse_trace(text + "]");
+  return traces::parse_trace(text + "]");
 }
 
 TEST(Levels, OfATraceAddUpToItsEvents) {
@@ -32,8 +32,8 @@ TEST(Levels, OfATraceAddUpToItsEvents) {
     const size_t buckets = 1 + random() % 500;
     uint64_t count = 0;
     int64_t busy = 0, longest = -1;
-    const trace::Lane& l = t->lanes()[lane];
-    for (trace::EventId e = l.begin; e < l.end; ++e) {
+    const traces::Lane& l = t->lanes()[lane];
+    for (traces::EventId e = l.begin; e < l.end; ++e) {
       if (t->start(e) >= to || (t->end(e) <= from && t->start(e) < from)) continue;
       ++count;
       busy += t->duration(e);
@@ -43,7 +43,7 @@ TEST(Levels, OfATraceAddUpToItsEvents) {
     EXPECT_LE(parts.size(), 2 * buckets + 2);
     uint64_t sum_count = 0;
     int64_t sum_busy = 0, most = -1, before = INT64_MIN;
-    for (const trace::Summary& s : parts) {
+    for (const traces::Summary& s : parts) {
       sum_count += s.count;
       sum_busy += s.busy;
       most = std::max(most, t->duration(s.longest));

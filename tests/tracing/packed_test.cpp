@@ -71,8 +71,8 @@ std::string snapshot_text(int events) {
   return text + "]]}";
 }
 
-trace::ReadOptions fresh() {
-  trace::ReadOptions o;
+traces::ReadOptions fresh() {
+  traces::ReadOptions o;
   o.read_cache = o.write_cache = false;
   return o;
 }
@@ -84,11 +84,11 @@ TEST_P(Packed, TracesOpenWhole) {
   for (const std::string& bytes : {packed(text, GetParam()), packed(text.substr(0, 100001), GetParam()) + packed(text.substr(100001), GetParam()),
                                    packed(packed(text, GetParam()), "gzip")}) {
     PackedFile file(bytes);
-    auto t = trace::read_trace(file.path(), fresh());
+    auto t = traces::read_trace(file.path(), fresh());
     EXPECT_EQ(t->size(), 5000u);
     EXPECT_FALSE(t->truncated());
     EXPECT_EQ(t->source_bytes(), text.size());
-    EXPECT_EQ(trace::argument(*t, 0, "none"), "");
+    EXPECT_EQ(traces::argument(*t, 0, "none"), "");
     EXPECT_TRUE(t->event_text(4999).ends_with("\"ts\": 49990, \"dur\": 5}"));
   }
 }
@@ -101,9 +101,9 @@ TEST_P(Packed, TracesCutOffOpenWithWhatTheyHold) {
     size_t before = 0;
     for (size_t eighth = 1; eighth < 8; ++eighth) {
       PackedFile file(bytes.substr(0, bytes.size() * eighth / 8));
-      std::shared_ptr<const trace::Trace> t;
+      std::shared_ptr<const traces::Trace> t;
       try {
-        t = trace::read_trace(file.path(), fresh());
+        t = traces::read_trace(file.path(), fresh());
       } catch (const Error& e) {  // not one block is whole: nothing to open, and it says so
         EXPECT_EQ(before, 0u) << e.what();
         continue;
@@ -117,7 +117,7 @@ TEST_P(Packed, TracesCutOffOpenWithWhatTheyHold) {
   }
   // Between two frames.
   PackedFile first(packed(text.substr(0, 700001), GetParam()));
-  auto t = trace::read_trace(first.path(), fresh());
+  auto t = traces::read_trace(first.path(), fresh());
   EXPECT_TRUE(t->truncated());
   EXPECT_GT(t->size(), 5000u);
 }
@@ -145,7 +145,7 @@ TEST(PackedFiles, ThatAreNoneSaySo) {
   for (const std::string& bytes :
        {std::string("\x28\xb5\x2f\xfd"), std::string("\x28\xb5\x2f\xfd garbage that is no frame"), packed("hello", "zstd"), packed("", "zstd")}) {
     PackedFile file(bytes);
-    EXPECT_THROW(trace::read_trace(file.path(), fresh()), Error);
+    EXPECT_THROW(traces::read_trace(file.path(), fresh()), Error);
     EXPECT_THROW(snapshot::read_snapshot(file.path()), Error);
   }
 }

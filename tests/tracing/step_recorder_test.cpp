@@ -66,8 +66,8 @@ TEST(StepRecorder, OpsAreNumberedLinkedAndTimed) {
   }
   EXPECT_TRUE(forward);
   EXPECT_TRUE(backward);
-  const trace::Trace& timeline = *r->timeline.store;
-  for (trace::EventId e = 0; e < timeline.size(); ++e)
+  const traces::Trace& timeline = *r->timeline.store;
+  for (traces::EventId e = 0; e < timeline.size(); ++e)
     if (const uint32_t seq = r->timeline.op(e).seq) {
       EXPECT_EQ(timeline.event_name(e), r->ops[seq - 1].name);
     }

@@ -11,7 +11,7 @@
 #include "tracing/trace/store_file.h"
 #include "tracing/trace/trace_reader.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 class StoreFiles : public ::testing::Test {
@@ -83,4 +83,4 @@ TEST_F(StoreFiles, CutShortOrDamagedAreRefusedOrHarmless) {
 }
 
 }  // namespace
-}  // namespace tenon::trace
+}  // namespace tenon::traces

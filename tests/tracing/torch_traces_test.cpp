@@ -28,7 +28,7 @@ std::string folder() {
 struct Recording {
   std::string name;
   json figures;
-  std::shared_ptr<const trace::Trace> trace;
+  std::shared_ptr<const traces::Trace> trace;
 };
 
 std::vector<Recording> recordings() {
@@ -41,9 +41,9 @@ std::vector<Recording> recordings() {
     r.name.resize(r.name.size() - end.size());
     std::ifstream in(path);
     r.figures = json::parse(in);
-    trace::ReadOptions o;
+    traces::ReadOptions o;
     o.read_cache = o.write_cache = false;
-    r.trace = trace::read_trace(path.substr(0, path.size() - end.size()) + ".json.gz", o);
+    r.trace = traces::read_trace(path.substr(0, path.size() - end.size()) + ".json.gz", o);
     all.push_back(std::move(r));
   }
   std::sort(all.begin(), all.end(), [](const Recording& a, const Recording& b) { return a.name < b.name; });
@@ -146,8 +146,8 @@ TEST(TorchTraces, CategoriesAndLinksAreThoseOfTheFile) {
   for (const Recording& r : recordings()) {
     SCOPED_TRACE(r.name);
     std::map<std::string, std::pair<int64_t, int64_t>> slices;
-    for (trace::EventId e = 0; e < r.trace->size(); ++e) {
-      if (r.trace->columns().flags[e] & trace::kInstant) continue;
+    for (traces::EventId e = 0; e < r.trace->size(); ++e) {
+      if (r.trace->columns().flags[e] & traces::kInstant) continue;
       auto& [count, sum] = slices[r.trace->category(e).name];
       ++count;
       sum += r.trace->duration(e);
@@ -158,13 +158,13 @@ TEST(TorchTraces, CategoriesAndLinksAreThoseOfTheFile) {
       EXPECT_EQ(slices[c[0]].second, c[2].get<int64_t>()) << c[0];
     }
     EXPECT_EQ(r.trace->forward_backward().size(), r.figures["forward_backward"].get<size_t>());
-    for (const trace::Link& l : r.trace->forward_backward()) {
+    for (const traces::Link& l : r.trace->forward_backward()) {
       EXPECT_LT(r.trace->start(l.from), r.trace->start(l.to));
-      EXPECT_EQ(r.trace->kind(l.from), trace::Kind::cpu_op);
-      EXPECT_EQ(r.trace->kind(l.to), trace::Kind::cpu_op);
+      EXPECT_EQ(r.trace->kind(l.from), traces::Kind::cpu_op);
+      EXPECT_EQ(r.trace->kind(l.to), traces::Kind::cpu_op);
     }
     EXPECT_FALSE(r.trace->truncated());
-    for (const trace::Repair& repair : r.trace->repairs()) EXPECT_TRUE(repair.kind == "invalid UTF-8" || repair.kind == "control characters") << repair.kind;
+    for (const traces::Repair& repair : r.trace->repairs()) EXPECT_TRUE(repair.kind == "invalid UTF-8" || repair.kind == "control characters") << repair.kind;
   }
 }
 
@@ -177,7 +177,7 @@ TEST(TorchTraces, MemoryIsWhatTheProfilerCounted) {
     if (r.trace->memory().empty()) continue;
     ++compared;
     int64_t bytes = 0;
-    for (const trace::MemoryEvent& e : r.trace->memory()) bytes += e.bytes;
+    for (const traces::MemoryEvent& e : r.trace->memory()) bytes += e.bytes;
     EXPECT_EQ(bytes, m["bytes"]);
     if (!r.figures["whole_microseconds"]) {  // torch gives its ops the bytes by these times
       EXPECT_EQ(bytes, m["bytes_of_torch"]);
@@ -246,19 +246,19 @@ TEST(TorchTraces, RanksOfOneMachineHaveOneClock) {
 TEST(TorchTraces, AnyPrefixOpensWithWhatItHolds) {
   for (const Recording& r : recordings()) {
     SCOPED_TRACE(r.name);
-    const std::string text(trace::SourceText::open(r.trace->path())->bytes());
+    const std::string text(traces::SourceText::open(r.trace->path())->bytes());
     const size_t begin = text.find("\"traceEvents\""), end = text.rfind("Record Window End");
     ASSERT_NE(begin, std::string::npos);
     ASSERT_NE(end, std::string::npos);
     size_t before = 0;
     for (size_t k = 0; k <= 50; ++k) {
       const size_t cut = begin + 20 + (end - begin - 20) * k / 50;
-      auto t = trace::parse_trace(text.substr(0, cut));
+      auto t = traces::parse_trace(text.substr(0, cut));
       ASSERT_TRUE(t->truncated()) << cut;
       // What the cut leaves of an event may be enough to be one.
       ASSERT_GE(t->size() + 1, before) << cut;
       ASSERT_LE(t->size(), r.trace->size()) << cut;
-      for (const trace::Repair& repair : t->repairs())
+      for (const traces::Repair& repair : t->repairs())
         ASSERT_TRUE(repair.kind == "events cut short" || repair.kind == "invalid UTF-8" || repair.kind == "flows without their other half") << repair.kind << " at " << cut;
       before = t->size();
     }
@@ -270,11 +270,11 @@ TEST(TorchTraces, AnyPrefixOpensWithWhatItHolds) {
 TEST(TorchTraces, EveryEventsTextIsAnEvent) {
   for (const Recording& r : recordings()) {
     SCOPED_TRACE(r.name);
-    for (trace::EventId e = 0; e < r.trace->size(); ++e) {
+    for (traces::EventId e = 0; e < r.trace->size(); ++e) {
       const std::string text = r.trace->event_text(e);
       ASSERT_TRUE(text.starts_with("{") && text.ends_with("}")) << text;
-      if (r.trace->kind(e) == trace::Kind::cpu_op) {
-        EXPECT_FALSE(trace::argument(*r.trace, e, "External id").empty()) << text;
+      if (r.trace->kind(e) == traces::Kind::cpu_op) {
+        EXPECT_FALSE(traces::argument(*r.trace, e, "External id").empty()) << text;
       }
     }
   }

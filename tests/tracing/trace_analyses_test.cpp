@@ -15,7 +15,7 @@ namespace {
 Finding run(const char* analysis, std::vector<std::string> texts, size_t top = 25) {
   TraceRequest r;
   r.top = top;
-  for (std::string& t : texts) r.traces.push_back(trace::parse_trace(std::move(t)));
+  for (std::string& t : texts) r.traces.push_back(traces::parse_trace(std::move(t)));
   return find_trace_analysis(analysis)->run(r);
 }
 template <class T>
@@ -91,7 +91,7 @@ TEST(TraceOverlap, CountsWhatIsHidden) {
 
 TEST(TraceCriticalPath, ItsPiecesAreTheStep) {
   for (const Loop& l : {Loop{.kernel = 90000}, Loop{.op_cpu = 50000, .kernel = 4000}, Loop{.data = 2000000, .sync_each = true}, Loop{.communication = 2000000, .copy = 500000}}) {
-    auto t = trace::parse_trace(loop(l));
+    auto t = traces::parse_trace(loop(l));
     const GpuTimeline gpu(*t);
     const CriticalPaths paths(*t, gpu);
     for (const TraceStep& s : trace_steps(*t)) {
@@ -135,7 +135,7 @@ TEST(TraceDiff, FindsTheCauseOfTwentySlowSteps) {
 }
 
 TEST(TraceRanks, ClocksAreAlignedByWhatTheyShare) {
-  std::vector<std::shared_ptr<const trace::Trace>> traces;
+  std::vector<std::shared_ptr<const traces::Trace>> traces;
   const int64_t clocks[] = {0, 3500000, -120000};
   for (int rank = 0; rank < 3; ++rank) {
     MadeTrace t(rank, clocks[rank] + 10000000);
@@ -149,7 +149,7 @@ TEST(TraceRanks, ClocksAreAlignedByWhatTheyShare) {
       t.sync();
       t.end_step();
     }
-    traces.push_back(trace::parse_trace(t.text()));
+    traces.push_back(traces::parse_trace(t.text()));
   }
   auto offsets = align_clocks(traces);
   for (int rank = 0; rank < 3; ++rank) EXPECT_NEAR(static_cast<double>(offsets[static_cast<size_t>(rank)].ahead_ns), static_cast<double>(clocks[rank]), 30000) << rank;

@@ -15,7 +15,7 @@ using Cause = Training::Cause;
 Finding run(const char* analysis, std::vector<std::string> texts, size_t top = 100000) {
   TraceRequest r;
   r.top = top;
-  for (std::string& t : texts) r.traces.push_back(trace::parse_trace(std::move(t)));
+  for (std::string& t : texts) r.traces.push_back(traces::parse_trace(std::move(t)));
   return find_trace_analysis(analysis)->run(r);
 }
 template <class T>
@@ -142,7 +142,7 @@ TEST(TraceCauses, WhatBoundsAStep) {
 
 TEST(TraceCauses, StepsFollowEachOtherHoweverFarAheadTheCpuIs) {
   for (bool item : {true, false}) {
-    auto t = trace::parse_trace(train({.kernel = 150000, .stacks = true, .item = item}));
+    auto t = traces::parse_trace(train({.kernel = 150000, .stacks = true, .item = item}));
     const GpuTimeline gpu(*t);
     const CriticalPaths paths(*t, gpu);
     int64_t reached = INT64_MIN, on_gpu = 0, all = 0;

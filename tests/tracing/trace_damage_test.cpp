@@ -47,11 +47,11 @@ TEST(TraceDamage, EveryAnalysisAnswersAndPartsAddUp) {
     SCOPED_TRACE(seed);
     const std::string& text = whole[seed % 3];
     TraceRequest one, two;
-    one.traces = {trace::parse_trace(Damage(seed).done_to(text))};
-    two.traces = {trace::parse_trace(text), one.traces[0]};
+    one.traces = {traces::parse_trace(Damage(seed).done_to(text))};
+    two.traces = {traces::parse_trace(text), one.traces[0]};
     one.top = two.top = 100000;
     for (const TraceAnalysis& a : trace_analyses()) EXPECT_FALSE(a.run(a.min_traces == 1 ? one : two).sentence.empty()) << a.name;
-    const trace::Trace& t = one.first();
+    const traces::Trace& t = one.first();
     const GpuTimeline gpu(t);
     const CriticalPaths paths(t, gpu);
     for (const TraceStep& s : trace_steps(t)) {

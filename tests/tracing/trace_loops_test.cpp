@@ -7,12 +7,12 @@
 namespace tenon::tracing {
 namespace {
 
-std::shared_ptr<const trace::Trace> recorded(const std::string& name) {
-  trace::ReadOptions o;
+std::shared_ptr<const traces::Trace> recorded(const std::string& name) {
+  traces::ReadOptions o;
   o.read_cache = o.write_cache = false;
-  return trace::read_trace(std::string(TENON_SOURCE_DIR) + "/tests/tracing/loops/" + name + ".json.gz", o);
+  return traces::read_trace(std::string(TENON_SOURCE_DIR) + "/tests/tracing/loops/" + name + ".json.gz", o);
 }
-Finding run(const char* analysis, std::vector<std::shared_ptr<const trace::Trace>> traces) {
+Finding run(const char* analysis, std::vector<std::shared_ptr<const traces::Trace>> traces) {
   TraceRequest r;
   r.traces = std::move(traces);
   r.top = 100000;
@@ -69,7 +69,7 @@ TEST(TraceLoops, PathsAndPhasesAddUp) {
       for (const PathPiece& p : paths.of(step_work(gpu, s))) {
         ASSERT_EQ(p.from, at);
         at = p.to;
-        if (p.event == trace::kNone) frames += p.to - p.from;  // everything of a step lies within its annotation
+        if (p.event == traces::kNone) frames += p.to - p.from;  // everything of a step lies within its annotation
       }
       EXPECT_EQ(at, s.end);
       EXPECT_EQ(frames, 0);
@@ -89,7 +89,7 @@ TEST(TraceLoops, StepsLieBesideEachOther) {
   auto t = recorded("plain-stacks");
   std::vector<uint32_t> depths;
   for (uint32_t l = 0; l < t->lanes().size(); ++l)
-    for (trace::EventId e = t->lanes()[l].begin; e < t->lanes()[l].end; ++e)
+    for (traces::EventId e = t->lanes()[l].begin; e < t->lanes()[l].end; ++e)
       if (t->event_name(e).starts_with("ProfilerStep#")) depths.push_back(t->lanes()[l].depth);
   ASSERT_EQ(depths.size(), 3u);
   EXPECT_EQ(depths[1], depths[2]);

@@ -10,7 +10,7 @@
 #include "tracing/trace/scanner.h"
 #include "tracing/trace/trace_reader.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 std::string slice(const std::string& name, int64_t ts_us, int64_t dur_us, const std::string& more = "", const std::string& cat = "cpu_op") {
@@ -409,4 +409,4 @@ TEST(TraceStore, SummariesHoldEveryEventOnce) {
 }
 
 }  // namespace
-}  // namespace tenon::trace
+}  // namespace tenon::traces

@@ -5,11 +5,11 @@
 
 namespace tenon::tracing {
 
-using trace::EventId;
-using trace::Kind;
-using trace::kNone;
-using trace::Lane;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::kNone;
+using traces::Lane;
+using traces::Trace;
 
 GpuTimeline::GpuTimeline(const Trace& t) {
   const EventNames names(t);

@@ -12,7 +12,7 @@ namespace tenon::tracing {
 
 /// One kernel, copy or fill.
 struct GpuWork {
-  trace::EventId event = trace::kNone, launch = trace::kNone;
+  traces::EventId event = traces::kNone, launch = traces::kNone;
   int64_t start = 0, end = 0;
   uint32_t row = 0;
   bool communication = false, copy = false;
@@ -21,7 +21,7 @@ struct GpuWork {
 /// All work of the GPU, sorted by start. It belongs to the step that launched it; where no launch is known, to the one it began in.
 class GpuTimeline {
  public:
-  explicit GpuTimeline(const trace::Trace& trace);
+  explicit GpuTimeline(const traces::Trace& trace);
   bool empty() const { return all_.empty(); }
   size_t size() const { return all_.size(); }
   auto begin() const { return all_.begin(); }
@@ -39,14 +39,14 @@ class GpuTimeline {
   std::vector<int64_t> launched_;    ///< when each of these was
   std::vector<int64_t> last_end_;    ///< of all up to each of these
 };
-GpuTimeline gpu_work(const trace::Trace& trace);
-std::vector<GpuWork> of_step(const trace::Trace& trace, const GpuTimeline& all, const TraceStep& step);
+GpuTimeline gpu_work(const traces::Trace& trace);
+std::vector<GpuWork> of_step(const traces::Trace& trace, const GpuTimeline& all, const TraceStep& step);
 
 /// Slices of the CPU that a step's time is told by.
 struct HostWork {
   Intervals data, sync, optimizer, backward, ops, communication;  ///< merged, over all threads
 };
-HostWork host_work(const trace::Trace& trace);
+HostWork host_work(const traces::Trace& trace);
 
 // Note [How long a step lasts]
 // The CPU may be done with a step long before the GPU is, and goes on to the next. So a step lasts until both are done with it: until its
@@ -64,7 +64,7 @@ struct StepWork {
 StepWork step_work(const GpuTimeline& gpu, const TraceStep& step);
 
 /// The steps a request asks for: its one, or all. A first step of several is left out where it is more than twice the median: it warms up.
-std::vector<TraceStep> asked_steps(const trace::Trace& trace, const TraceRequest& request);
+std::vector<TraceStep> asked_steps(const traces::Trace& trace, const TraceRequest& request);
 
 /// Where the GPU had nothing to do inside of a step, and why; the parts add up to the whole.
 struct Idle {
@@ -74,6 +74,6 @@ struct Idle {
   int64_t waits = 0;   ///< gaps that began while the CPU waited for the GPU
   int64_t gaps = 0, longest = 0, longest_at = 0;
 };
-Idle idle_of(const trace::Trace& trace, const StepWork& step, const HostWork& host);
+Idle idle_of(const traces::Trace& trace, const StepWork& step, const HostWork& host);
 
 }  // namespace tenon::tracing

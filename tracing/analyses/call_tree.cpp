@@ -5,10 +5,10 @@
 
 namespace tenon::tracing {
 
-using trace::EventId;
-using trace::Kind;
-using trace::kNone;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::kNone;
+using traces::Trace;
 
 uint32_t CallTree::name(std::string_view text) {
   auto [it, fresh] = index_.emplace(text, static_cast<uint32_t>(texts_.size()));
@@ -90,13 +90,13 @@ CallPaths::CallPaths(const Trace& t, const EventNames& names, CallTree& tree, co
   // Lanes follow from the outside in, so whatever is around an event was placed before it.
   for (EventId e = 0; e < t.size(); ++e) place(e, within(parent[e]));
   if (t.forward_backward().empty()) return;
-  std::vector<trace::Link> links(t.forward_backward().begin(), t.forward_backward().end());
+  std::vector<traces::Link> links(t.forward_backward().begin(), t.forward_backward().end());
   std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
   const uint32_t backward = tree.name("backward");
   std::vector<bool> linked(t.rows().size());
   for (const auto& l : links) linked[t.row_of(l.to)] = true;
   auto link = links.begin();
-  for (const trace::Lane& lane : t.lanes())
+  for (const traces::Lane& lane : t.lanes())
     for (EventId e = lane.begin; linked[lane.row] && e < lane.end; ++e) {
       while (link != links.end() && link->to < e) ++link;
       // The link ends at the node's function, or at what the engine wraps it in.

@@ -39,26 +39,26 @@ class CallTree {
 /// op they belong to. Left out of paths: ProfilerStep#N, calls of the runtime, frames of Python that are no module.
 class CallPaths {
  public:
-  CallPaths(const trace::Trace& trace, const EventNames& names, CallTree& tree, const std::vector<trace::EventId>& parent);
+  CallPaths(const traces::Trace& trace, const EventNames& names, CallTree& tree, const std::vector<traces::EventId>& parent);
   /// Of what an event calls.
-  uint32_t within(trace::EventId e) const { return e == trace::kNone ? 0 : within_[e]; }
+  uint32_t within(traces::EventId e) const { return e == traces::kNone ? 0 : within_[e]; }
   /// Of the event itself, whatever it is.
-  uint32_t of(trace::EventId e);
+  uint32_t of(traces::EventId e);
   /// Of work on the GPU, below the call that launched it; kNone: not known.
-  uint32_t of_gpu(trace::EventId work, trace::EventId launch) { return tree_.child(within(launch), name_of(work), true); }
+  uint32_t of_gpu(traces::EventId work, traces::EventId launch) { return tree_.child(within(launch), name_of(work), true); }
   /// An event's name as paths show it, in the tree.
-  uint32_t name_of(trace::EventId e);
+  uint32_t name_of(traces::EventId e);
 
  private:
   enum class Part : uint8_t { none, context, op };
-  Part part(trace::EventId e) const;
+  Part part(traces::EventId e) const;
   void number_free_names();
-  void place(trace::EventId e, uint32_t above);
+  void place(traces::EventId e, uint32_t above);
 
-  const trace::Trace& trace_;
+  const traces::Trace& trace_;
   const EventNames& names_;
   CallTree& tree_;
-  const std::vector<trace::EventId>& parent_;
+  const std::vector<traces::EventId>& parent_;
   std::vector<uint32_t> within_;
   std::vector<uint32_t> name_;  ///< by name of the trace, in the tree; kNone: not yet asked for
 };

@@ -26,11 +26,11 @@
 
 namespace tenon::tracing {
 
-using trace::EventId;
-using trace::Kind;
-using trace::kNone;
-using trace::Lane;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::kNone;
+using traces::Lane;
+using traces::Trace;
 using What = PathPiece::What;
 
 namespace {
@@ -49,7 +49,7 @@ struct Standing {
 class ThreadBackwards {
  public:
   ThreadBackwards(const Trace& t, uint32_t row, int64_t time) : trace_(t) {
-    const trace::Row& r = t.rows()[row];
+    const traces::Row& r = t.rows()[row];
     const auto starts = t.columns().start.begin();
     for (uint32_t l = r.first_lane; l < r.first_lane + r.lanes; ++l)
       lanes_.push_back({t.lanes()[l].begin, static_cast<EventId>(std::lower_bound(starts + t.lanes()[l].begin, starts + t.lanes()[l].end, time) - starts)});
@@ -153,7 +153,7 @@ const GpuWork* CriticalPaths::awaited(const GpuWork& w, const GpuWork* before) c
     const std::string stream = argument(trace_, told, "wait_on_stream");
     int64_t number = -1;  // as the profiler writes where it does not know
     std::from_chars(stream.data(), stream.data() + stream.size(), number);
-    const trace::Row& mine = trace_.rows()[w.row];
+    const traces::Row& mine = trace_.rows()[w.row];
     for (uint32_t r = 0; number >= 0 && r < trace_.rows().size(); ++r) {
       if (r == w.row || !trace_.rows()[r].gpu || trace_.rows()[r].pid != mine.pid || trace_.rows()[r].tid_number != number) continue;
       const GpuWork* other = last_ended(by_end_of_row_[r], w.start);

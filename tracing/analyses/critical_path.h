@@ -18,14 +18,14 @@ struct PathPiece {
     wait,          ///< the way back from the GPU into the call that waited for it
   };
   int64_t from = 0, to = 0;
-  trace::EventId event = trace::kNone;  ///< kNone: nothing was recorded there
+  traces::EventId event = traces::kNone;  ///< kNone: nothing was recorded there
   What what = What::nothing;
-  trace::EventId after = trace::kNone;  ///< on the CPU: what had ended on the thread when the piece began; kNone: the event itself began
+  traces::EventId after = traces::kNone;  ///< on the CPU: what had ended on the thread when the piece began; kNone: the event itself began
 };
 
 class CriticalPaths {
  public:
-  CriticalPaths(const trace::Trace& trace, const GpuTimeline& gpu);
+  CriticalPaths(const traces::Trace& trace, const GpuTimeline& gpu);
   /// From the step's beginning to its end; the pieces follow each other without gaps, so their lengths add up to the step's.
   std::vector<PathPiece> of(const StepWork& step) const;
   /// Whether a piece is time of the CPU in which no op ran: in nothing at all, or in the ProfilerStep around everything.
@@ -35,22 +35,22 @@ class CriticalPaths {
   friend class BackwardWalk;
   void gather_waits();
   void gather_threads();
-  bool is_work(trace::EventId e) const;
+  bool is_work(traces::EventId e) const;
   const GpuWork* last_ended(const std::vector<uint32_t>& order, int64_t time) const;
   const GpuWork* awaited(const GpuWork& work, const GpuWork* before) const;
 
   /// An outermost op or call of a thread.
   struct Stretch {
     int64_t from, to;
-    trace::EventId event;
+    traces::EventId event;
   };
 
-  const trace::Trace& trace_;
+  const traces::Trace& trace_;
   const GpuTimeline& gpu_;
   EventNames names_;
   std::vector<uint32_t> by_end_;                       ///< places in the timeline, by end
   std::vector<std::vector<uint32_t>> by_end_of_row_;   ///< the same for each stream
-  std::vector<std::vector<trace::EventId>> waits_of_row_;  ///< recorded waits of a stream for another, by time
+  std::vector<std::vector<traces::EventId>> waits_of_row_;  ///< recorded waits of a stream for another, by time
   std::vector<std::vector<Stretch>> work_of_row_;      ///< of threads of the CPU, by time
   std::vector<uint32_t> helper_rows_, op_rows_;        ///< threads of the CPU that run backward or collectives; that run ops at all
 };

@@ -6,8 +6,8 @@
 
 namespace tenon::tracing {
 
-using trace::EventId;
-using trace::Kind;
+using traces::EventId;
+using traces::Kind;
 
 namespace {
 bool any_of(std::string_view lower, std::initializer_list<std::string_view> words) {
@@ -17,7 +17,7 @@ bool any_of(std::string_view lower, std::initializer_list<std::string_view> word
 }
 }  // namespace
 
-EventNames::EventNames(const trace::Trace& t) : trace_(t), is_(t.names()) {
+EventNames::EventNames(const traces::Trace& t) : trace_(t), is_(t.names()) {
   std::string low;
   for (uint32_t n = 0; n < t.names(); ++n) {
     const std::string_view s = t.text(n);
@@ -41,7 +41,7 @@ EventNames::EventNames(const trace::Trace& t) : trace_(t), is_(t.names()) {
     is_[n] = is;
   }
   constexpr int64_t kHeldUp = 20000;  // nanoseconds from the call to its copy, where nothing lies before it
-  for (const trace::Link& l : t.launches()) {
+  for (const traces::Link& l : t.launches()) {
     if (t.kind(l.to) != Kind::memcpy || t.end(l.to) > t.end(l.from)) continue;
     if (t.event_name(l.to).find("DtoH") != std::string_view::npos || t.start(l.to) - t.start(l.from) > kHeldUp) waiting_copies_.push_back(l.from);
   }

@@ -19,29 +19,29 @@ constexpr std::string_view kModulePrefix = "nn.Module: ";
 /// Names are looked at once, not once an event.
 class EventNames {
  public:
-  explicit EventNames(const trace::Trace& trace);
-  bool communication(trace::EventId e) const { return trace_.kind(e) == trace::Kind::kernel && has(e, kCommunication); }
+  explicit EventNames(const traces::Trace& trace);
+  bool communication(traces::EventId e) const { return trace_.kind(e) == traces::Kind::kernel && has(e, kCommunication); }
   /// A call in which the CPU stands until work of the GPU is done.
-  bool waits(trace::EventId e) const { return trace_.kind(e) == trace::Kind::runtime && (has(e, kWaits) || (has(e, kCopies) && waits_for_copy(e))); }
+  bool waits(traces::EventId e) const { return trace_.kind(e) == traces::Kind::runtime && (has(e, kWaits) || (has(e, kCopies) && waits_for_copy(e))); }
   /// A frame of Python counts where it is one of torch.utils.data: a script may have "dataloader" in its path.
-  bool data_loading(trace::EventId e) const;
-  bool optimizer(trace::EventId e) const { return has(e, kOptimizer); }
-  bool backward(trace::EventId e) const { return has(e, kBackward); }
+  bool data_loading(traces::EventId e) const;
+  bool optimizer(traces::EventId e) const { return has(e, kOptimizer); }
+  bool backward(traces::EventId e) const { return has(e, kBackward); }
   /// ProfilerStep#N
-  bool step(trace::EventId e) const { return has(e, kStep); }
-  bool module(trace::EventId e) const { return has(e, kModule); }
+  bool step(traces::EventId e) const { return has(e, kStep); }
+  bool module(traces::EventId e) const { return has(e, kModule); }
   /// A collective that a thread of the CPU carries out: Gloo's, MPI's.
-  bool host_collective(trace::EventId e) const { return trace_.kind(e) == trace::Kind::annotation && has(e, kHostCollective); }
+  bool host_collective(traces::EventId e) const { return trace_.kind(e) == traces::Kind::annotation && has(e, kHostCollective); }
   /// Python stands in it until another thread is done.
-  bool waiting_frame(trace::EventId e) const { return has(e, kWaitingFrame); }
+  bool waiting_frame(traces::EventId e) const { return has(e, kWaitingFrame); }
 
  private:
   enum : uint16_t { kCommunication = 1, kWaits = 2, kDataLoading = 4, kLoaderFrame = 8, kOptimizer = 16, kBackward = 32, kStep = 64, kModule = 128, kWaitingFrame = 256, kHostCollective = 512, kCopies = 1024 };
-  bool has(trace::EventId e, uint16_t what) const { return is_[trace_.columns().name[e]] & what; }
-  bool waits_for_copy(trace::EventId e) const;
-  const trace::Trace& trace_;
+  bool has(traces::EventId e, uint16_t what) const { return is_[trace_.columns().name[e]] & what; }
+  bool waits_for_copy(traces::EventId e) const;
+  const traces::Trace& trace_;
   std::vector<uint16_t> is_;
-  std::vector<trace::EventId> waiting_copies_;  ///< calls, sorted
+  std::vector<traces::EventId> waiting_copies_;  ///< calls, sorted
 };
 
 /// A name as a sentence can hold it: without return type and PyTorch's namespaces, and no longer than `most` characters.

@@ -14,9 +14,9 @@
 
 namespace tenon::tracing {
 
-using trace::EventId;
-using trace::Kind;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::Trace;
 
 namespace {
 

@@ -13,6 +13,6 @@ struct ClockOffset {
   size_t matched = 0;     ///< collectives it was estimated from; 0: not aligned
 };
 /// By collectives that the traces share; see Note [One clock].
-std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const trace::Trace>>& traces);
+std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const traces::Trace>>& traces);
 
 }  // namespace tenon::tracing

@@ -4,11 +4,11 @@
 
 namespace tenon::tracing {
 
-using trace::EventId;
-using trace::Kind;
-using trace::kNone;
-using trace::Lane;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::kNone;
+using traces::Lane;
+using traces::Trace;
 using What = PartKey::What;
 
 namespace {

@@ -13,7 +13,7 @@ namespace tenon::tracing {
 struct PartKey {
   enum class What : uint8_t { gpu, cpu, wait, gap, launch_delay, between };
   uint32_t node = 0;                ///< of the call tree
-  uint32_t after = trace::kNone;    ///< gap: name in the tree of what had ended when it began
+  uint32_t after = traces::kNone;    ///< gap: name in the tree of what had ended when it began
   What what = What::gpu;
   bool operator==(const PartKey&) const = default;
 };
@@ -35,6 +35,6 @@ struct StepSums {
   bool whole = false;     ///< the trace marks no steps: all of it is one
   std::unordered_map<PartKey, PartSum, PartHash> parts;  ///< `path` of all of them adds up to the length
 };
-StepSums step_sums(const trace::Trace& trace, const std::vector<TraceStep>& steps, CallTree& tree);
+StepSums step_sums(const traces::Trace& trace, const std::vector<TraceStep>& steps, CallTree& tree);
 
 }  // namespace tenon::tracing

@@ -5,10 +5,10 @@
 
 namespace tenon::tracing {
 
-using trace::EventId;
-using trace::kNone;
-using trace::Lane;
-using trace::Trace;
+using traces::EventId;
+using traces::kNone;
+using traces::Lane;
+using traces::Trace;
 
 namespace {
 std::vector<TraceAnalysis>& registry() {
@@ -54,7 +54,7 @@ std::vector<TraceStep> trace_steps(const Trace& t) {
     const Lane& lane = t.lanes()[l];
     if (t.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
-      if (!is_step[t.columns().name[e]] || t.duration(e) == 0 || t.kind(e) == trace::Kind::gpu_annotation) continue;
+      if (!is_step[t.columns().name[e]] || t.duration(e) == 0 || t.kind(e) == traces::Kind::gpu_annotation) continue;
       steps.push_back({std::strtoll(std::string(t.event_name(e).substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
     }
   }

@@ -10,11 +10,11 @@ namespace tenon::tracing {
 
 /// What is analysed and how.
 struct TraceRequest {
-  std::vector<std::shared_ptr<const trace::Trace>> traces;  ///< ranks of one session; for a comparison, A and B
+  std::vector<std::shared_ptr<const traces::Trace>> traces;  ///< ranks of one session; for a comparison, A and B
   std::vector<int64_t> clock_offset;  ///< per trace, nanoseconds to add so that all have one clock; empty: not aligned
   size_t top = 25;                    ///< rows of a table at most
   int64_t step = -1;                  ///< number of the ProfilerStep to look at; -1: all of them
-  const trace::Trace& first() const { return *traces.front(); }
+  const traces::Trace& first() const { return *traces.front(); }
 };
 
 /// One analysis of traces, registered in the file that defines it; the command line, the window and the project read the list.
@@ -30,7 +30,7 @@ const std::vector<TraceAnalysis>& trace_analyses();
 const TraceAnalysis* find_trace_analysis(const std::string& name);
 
 /// For every event the event of the lane above that it lies in; kNone for outermost ones. One pass over each pair of lanes.
-std::vector<trace::EventId> parents(const trace::Trace& trace);
+std::vector<traces::EventId> parents(const traces::Trace& trace);
 
 /// One training step: a ProfilerStep annotation, or, where the trace has none, the whole of it.
 struct TraceStep {
@@ -38,7 +38,7 @@ struct TraceStep {
   int64_t start = 0, end = 0;
   uint32_t row = 0;     ///< of the annotation
 };
-std::vector<TraceStep> trace_steps(const trace::Trace& trace);
+std::vector<TraceStep> trace_steps(const traces::Trace& trace);
 
 /// Sum of the lengths of the union of intervals; they are sorted in place.
 int64_t union_length(std::vector<std::pair<int64_t, int64_t>>& intervals);

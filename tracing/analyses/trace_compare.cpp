@@ -20,7 +20,7 @@
 namespace tenon::tracing {
 namespace {
 
-using trace::kNone;
+using traces::kNone;
 using What = PartKey::What;
 
 struct Item {

@@ -10,10 +10,10 @@
 namespace tenon::tracing {
 namespace {
 
-using trace::EventId;
-using trace::Kind;
-using trace::kNone;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::kNone;
+using traces::Trace;
 
 struct Module {
   int64_t calls = 0, total = 0, self = 0, backward = 0, gpu = 0, gpu_backward = 0, kernels = 0;
@@ -75,7 +75,7 @@ class ModuleTree {
   /// For every event the module whose backward it is part of.
   std::vector<uint32_t> time_of_backward() {
     if (t_.forward_backward().empty()) return {};
-    std::vector<trace::Link> links(t_.forward_backward().begin(), t_.forward_backward().end());
+    std::vector<traces::Link> links(t_.forward_backward().begin(), t_.forward_backward().end());
     std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
     std::vector<uint32_t> of(t_.size());
     auto link = links.begin();
@@ -89,7 +89,7 @@ class ModuleTree {
     return of;
   }
   void time_of_gpu(const std::vector<uint32_t>& backward) {
-    for (const trace::Link& l : t_.launches()) {
+    for (const traces::Link& l : t_.launches()) {
       const uint32_t forward = node_[l.from], back = backward.empty() ? 0 : backward[l.from];
       if (!forward && !back) continue;
       Module& m = modules_[back ? back : forward];

@@ -21,10 +21,10 @@
 namespace tenon::tracing {
 namespace {
 
-using trace::EventId;
-using trace::Kind;
-using trace::kNone;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::kNone;
+using traces::Trace;
 
 /// What has one name.
 struct Group {
@@ -105,7 +105,7 @@ Finding ops(const TraceRequest& r) {
     g.longest = std::max(g.longest, t.duration(e));
   }
   // Work of the GPU goes to the innermost op around its launch.
-  for (const trace::Link& l : t.launches()) {
+  for (const traces::Link& l : t.launches()) {
     EventId op = l.from;
     while (op != kNone && t.kind(op) != Kind::cpu_op) op = tree.parent[op];
     if (op == kNone || !wanted(op)) continue;

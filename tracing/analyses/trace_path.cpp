@@ -9,8 +9,8 @@
 namespace tenon::tracing {
 namespace {
 
-using trace::kNone;
-using trace::Trace;
+using traces::kNone;
+using traces::Trace;
 using What = PathPiece::What;
 
 /// All pieces of one name.

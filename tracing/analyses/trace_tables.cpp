@@ -10,10 +10,10 @@
 namespace tenon::tracing {
 namespace {
 
-using trace::EventId;
-using trace::Kind;
-using trace::kNone;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::kNone;
+using traces::Trace;
 
 Finding info(const TraceRequest& r) {
   const Trace& t = r.first();

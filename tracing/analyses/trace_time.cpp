@@ -10,10 +10,10 @@
 namespace tenon::tracing {
 namespace {
 
-using trace::EventId;
-using trace::Kind;
-using trace::kNone;
-using trace::Trace;
+using traces::EventId;
+using traces::Kind;
+using traces::kNone;
+using traces::Trace;
 
 double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
 std::string ns(int64_t v) { return nanoseconds_text(static_cast<double>(v)); }
@@ -191,7 +191,7 @@ Finding memory(const TraceRequest& r) {
     int64_t events = 0, peak = 0, peak_at = 0, first = -1, last = 0, reserved = 0, allocated = 0, freed = 0;
   };
   std::map<std::pair<int, int>, Device> devices;
-  for (const trace::MemoryEvent& m : t.memory()) {
+  for (const traces::MemoryEvent& m : t.memory()) {
     Device& d = devices[{m.device_type, m.device}];
     ++d.events;
     (m.bytes >= 0 ? d.allocated : d.freed) += std::abs(m.bytes);

@@ -8,9 +8,9 @@
 namespace tenon::tracing {
 namespace {
 
-using trace::Kind;
-using trace::kNone;
-using trace::Trace;
+using traces::Kind;
+using traces::kNone;
+using traces::Trace;
 
 struct Cause {
   const char* name;   ///< for programs
@@ -27,7 +27,7 @@ double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<doubl
 class Largest {
  public:
   explicit Largest(const Trace& t) : t_(t), by_name_(t.names()) {}
-  void add(trace::EventId e, int64_t time) { by_name_[t_.columns().name[e]] += time; }
+  void add(traces::EventId e, int64_t time) { by_name_[t_.columns().name[e]] += time; }
   int64_t time() const { return by_name_.empty() ? 0 : *std::max_element(by_name_.begin(), by_name_.end()); }
   std::string name() const {
     std::string text(by_name_.empty() ? std::string_view() : t_.text(static_cast<uint32_t>(std::max_element(by_name_.begin(), by_name_.end()) - by_name_.begin())));

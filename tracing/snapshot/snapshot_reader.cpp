@@ -207,7 +207,7 @@ std::shared_ptr<const Snapshot> read(std::string_view bytes, const std::string& 
 }  // namespace
 
 std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const ReadOptions& options) {
-  auto source = trace::SourceText::open(path);
+  auto source = traces::SourceText::open(path);
   ReadOptions forgetting = options;
   forgetting.forget = [&](uint64_t from, uint64_t to) { source->forget(from, to); };
   return read(source->bytes(), path, source->cut_short(), forgetting);

@@ -102,7 +102,7 @@ class Machine {
   std::vector<uint32_t> free_;
   std::vector<Rows> rows_;
   std::vector<uint32_t> device_lists_;  ///< rows_ numbers of event lists, in the order of their first entry
-  trace::Interner texts_;
+  traces::Interner texts_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> stacks_by_hash_;
   std::unordered_map<int64_t, uint32_t> stream_index_;
   std::map<PoolId, uint32_t> pool_index_;

@@ -4,7 +4,7 @@
 #include "tracing/trace/scanner.h"
 
 // Text around the events: strings, arguments, what stands before and behind the array.
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 constexpr size_t kMetadataBytes = 16384;
@@ -251,4 +251,4 @@ Outline read_head(std::string_view text, Mended& mended) {
 
 void read_tail(std::string_view text, uint64_t from, Outline& outline, Mended&) { read_keys(text, from, outline); }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

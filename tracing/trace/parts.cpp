@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 uint64_t mix(uint64_t a, uint64_t b) {
@@ -307,4 +307,4 @@ Kind kind_of(std::string_view c) {
   return Kind::other;
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

@@ -11,7 +11,7 @@
 #include "tracing/trace/trace_store.h"
 
 // What one thread makes of one part of the text, and how the parts become a store.
-namespace tenon::trace {
+namespace tenon::traces {
 
 /// Texts by number. of() keeps the view it is given, own() a copy.
 class Interner {
@@ -108,4 +108,4 @@ void read_part(std::string_view text, uint64_t begin, uint64_t stop, Part& part)
 /// What a category's name means.
 Kind kind_of(std::string_view category);
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

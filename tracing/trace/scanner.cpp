@@ -10,7 +10,7 @@
 // object follow it; otherwise it is part of the value. Where nothing makes sense, the event is passed over up to the next `{` that starts
 // an event: behind `},` or alone on its line. Times are decimal text to the last digit: a double would round what is 19 digits long.
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 constexpr int kDeepest = 64;
@@ -418,4 +418,4 @@ uint64_t likely_event(std::string_view text, uint64_t from, uint64_t to) {
   return std::string_view::npos;
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

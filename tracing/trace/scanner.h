@@ -6,7 +6,7 @@
 #include <vector>
 
 // The text of a trace, read event by event. JSON as it is found in the wild: see Note [Broken JSON].
-namespace tenon::trace {
+namespace tenon::traces {
 
 /// Kinds of repairs, counted one by one.
 enum class Mend : uint8_t {
@@ -117,4 +117,4 @@ Outline read_head(std::string_view text, Mended& mended);
 /// Reads what follows the array of events, from behind its `]`.
 void read_tail(std::string_view text, uint64_t from, Outline& outline, Mended& mended);
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

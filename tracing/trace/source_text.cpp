@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "tracing/trace/store_file.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 struct File {
@@ -202,4 +202,4 @@ void SourceText::forget(size_t from, size_t to) const {
   if (from < to) madvise(static_cast<char*>(mapped_) + from, to - from, MADV_DONTNEED);
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

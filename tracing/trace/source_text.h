@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tenon::trace {
+namespace tenon::traces {
 
 /// The text of a file as one piece of memory: mapped where it is plain, unpacked into a nameless temporary file and mapped where it is
 /// gzip, zstd or a member of a zip. A packed file that is cut short gives what it holds.
@@ -38,4 +38,4 @@ std::pair<std::string, std::string> split_member(const std::string& path);
 /// The traces of a zip; empty where `path` is none.
 std::vector<std::string> zip_members(const std::string& path);
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

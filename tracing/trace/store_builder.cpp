@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 constexpr size_t kDeepestLane = 4095;
 }
@@ -404,4 +404,4 @@ std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, const So
   return out_;
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

@@ -6,7 +6,7 @@
 #include "tracing/trace/source_text.h"
 #include "tracing/trace/trace_store.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 
 inline constexpr int64_t kRounding = 1000;  ///< times of PyTorch before 2.4 are whole microseconds
 
@@ -70,4 +70,4 @@ class StoreBuilder {
   int64_t longest_unfinished_ = INT64_MAX;
 };
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

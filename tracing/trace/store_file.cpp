@@ -20,7 +20,7 @@
 // The saved store: 16 bytes ("TENONTR" and a version, the length of the JSON that follows), JSON with all that is small and the places of the
 // columns, then the columns as they lie in memory, each at a multiple of 64. It is thrown away rather than repaired: the trace is still there.
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 using nlohmann::json;
@@ -293,4 +293,4 @@ std::shared_ptr<const Trace> load_store(const std::string& path) {
   return nullptr;
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

@@ -4,7 +4,7 @@
 
 #include "tracing/trace/trace_store.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 
 /// What says whether a saved store still belongs to its file.
 struct FileKey {
@@ -27,4 +27,4 @@ void save_store(const Trace& trace, const FileKey& key);
 /// The saved store of a file, mapped; null where there is none, or it belongs to other bytes, or is damaged.
 std::shared_ptr<const Trace> load_store(const std::string& path);
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

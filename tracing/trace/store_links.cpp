@@ -5,7 +5,7 @@
 #include "tracing/trace/store_builder.h"
 
 // What belongs together: calls and what they launched, forward and backward.
-namespace tenon::trace {
+namespace tenon::traces {
 
 // A kernel, copy or fill belongs to the call of the same correlation number; of several (ranks in one file), to the last one before it.
 void StoreBuilder::link_launches() {
@@ -174,4 +174,4 @@ void StoreBuilder::link_flows() {
   out_->forward_backward_ = out_->forward_backward_list_;
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

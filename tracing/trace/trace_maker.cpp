@@ -5,7 +5,7 @@
 #include "tracing/trace/source_text.h"
 #include "tracing/trace/store_builder.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 std::string quoted(std::string_view s) {
@@ -77,4 +77,4 @@ std::string chrome_json(const Trace& t) {
   return out + "\n]}\n";
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

@@ -9,7 +9,7 @@
 
 #include "tracing/trace/parts.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 
 /// Makes a store of events that were in no file, such as those of our own profiler: what draws and analyses traces works on them as it does
 /// on a file's. An event's text is written when someone asks for it.
@@ -31,4 +31,4 @@ class TraceMaker {
 /// of a store that a TraceMaker made.
 std::string chrome_json(const Trace& made);
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

@@ -19,7 +19,7 @@
 // only when the part before has been read to its end: the next event stands where that one stopped. Where the guess was wrong, the part is
 // read again from the right place. So the result is that of reading from front to back, whatever the number of threads.
 
-namespace tenon::trace {
+namespace tenon::traces {
 namespace {
 
 constexpr uint64_t kPart = 8 << 20;
@@ -196,4 +196,4 @@ std::vector<std::string> trace_files(const std::vector<std::string>& paths) {
   return files;
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

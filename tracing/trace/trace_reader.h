@@ -7,7 +7,7 @@
 
 #include "tracing/trace/trace_store.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 
 /// Some events of a file that is still being read, in the order of the file: enough to draw with until the whole is there.
 struct Chunk {
@@ -43,4 +43,4 @@ std::vector<std::string> trace_files(const std::vector<std::string>& paths);
 /// Where the store of a file is saved: beside it, or in the user's cache folder where that cannot be written.
 std::string cache_path(const std::string& trace_path);
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

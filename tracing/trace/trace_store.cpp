@@ -9,7 +9,7 @@
 #include "tracing/trace/source_text.h"
 #include "tracing/trace/store_file.h"
 
-namespace tenon::trace {
+namespace tenon::traces {
 
 const char* name(Kind k) {
   static constexpr const char* names[kKinds] = {"other",  "cpu op", "annotation",     "python",   "runtime",  "kernel", "memcpy",
@@ -195,4 +195,4 @@ std::string argument(const Trace& trace, EventId e, std::string_view key) {
   return {};
 }
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

@@ -9,7 +9,7 @@
 #include <vector>
 
 // Events of a trace as columns that a canvas and an analysis query by range. Times are nanoseconds from the store's `base`.
-namespace tenon::trace {
+namespace tenon::traces {
 
 /// What a category's events are; files of every version and vendor are folded into these.
 enum class Kind : uint8_t { other, cpu_op, annotation, python, runtime, kernel, memcpy, memset, gpu_annotation, gpu_sync, overhead, instant, async };
@@ -189,4 +189,4 @@ std::vector<std::pair<std::string, std::string>> arguments(const Trace& trace, E
 /// One argument; empty where there is none.
 std::string argument(const Trace& trace, EventId e, std::string_view key);
 
-}  // namespace tenon::trace
+}  // namespace tenon::traces

@@ -51,12 +51,12 @@ void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box
 }
 
 void TimelineModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
-  const trace::Trace& t = store();
+  const traces::Trace& t = store();
   auto px = [&](int64_t time) { return axis_.to_px(static_cast<double>(time)); };
   // Neighbours below two pixels become one run that keeps the longest one's name and colour and says how many it holds.
   struct Run {
     float a = 0, b = -1;
-    trace::EventId longest = trace::kNone;
+    traces::EventId longest = traces::kNone;
     uint32_t count = 0;
   } run;
   auto flush = [&] {
@@ -79,7 +79,7 @@ void TimelineModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
     scene.target(box, {of ? op : lane, of ? of->seq : 0}, of ? Cursor::hand : Cursor::arrow, about + tip(run.longest));
     run.count = 0;
   };
-  auto add = [&](int64_t start, int64_t end, trace::EventId longest, uint32_t count) {
+  auto add = [&](int64_t start, int64_t end, traces::EventId longest, uint32_t count) {
     const float a = std::max(px(start), row.x), b = std::min(px(end), row.right());
     if (run.count && b - a < 2 && run.b - run.a < 3 && a - run.b < 1) {
       run.b = std::max(run.b, std::max(b, a + 1));
@@ -91,7 +91,7 @@ void TimelineModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
     run = {a, std::max(b - (b - a > 4 ? 1.f : 0.f), a + 1), longest, count};
   };
   const auto from = static_cast<int64_t>(std::floor(axis_.lo)), to = static_cast<int64_t>(std::ceil(axis_.hi)) + 1;
-  for (const trace::Summary& s : t.summarise(lane_id, from, to, static_cast<size_t>(axis_.w) * 2)) {
+  for (const traces::Summary& s : t.summarise(lane_id, from, to, static_cast<size_t>(axis_.w) * 2)) {
     const bool hides_a_wide_one = s.count > 1 && px(t.end(s.longest)) - px(t.start(s.longest)) >= 2;
     if (!hides_a_wide_one) {
       add(s.start, s.end, s.longest, s.count);
@@ -108,8 +108,8 @@ void TimelineModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
 /// Boxes of the ops that are chosen, and of those that arrows of the selected one go to; `rows` by lane of the store.
 void TimelineModel::place_chosen(const std::map<uint32_t, Box>& rows) {
   auto place = [&](uint32_t seq) {
-    if (seq == 0 || seq >= event_of_.size() || event_of_[seq] == trace::kNone) return;
-    const trace::EventId e = event_of_[seq];
+    if (seq == 0 || seq >= event_of_.size() || event_of_[seq] == traces::kNone) return;
+    const traces::EventId e = event_of_[seq];
     auto row = rows.find(store().lane_of(e));
     if (row == rows.end()) return;
     const float a = axis_.to_px(static_cast<double>(store().start(e))), b = axis_.to_px(static_cast<double>(store().end(e)));

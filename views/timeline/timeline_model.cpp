@@ -27,19 +27,19 @@ void TimelineModel::set_step(const Links& links) {
     return;
   }
   const auto& r = *links_.record();
-  const trace::Trace& t = store();
-  event_of_.assign(r.ops.size() + 1, trace::kNone);
-  std::vector<trace::EventId> training;
-  for (const trace::Row& row : t.rows()) {
+  const traces::Trace& t = store();
+  event_of_.assign(r.ops.size() + 1, traces::kNone);
+  std::vector<traces::EventId> training;
+  for (const traces::Row& row : t.rows()) {
     lanes_.push_back({row.thread, row.first_lane, row.lanes});
     for (uint32_t l = row.first_lane; l < row.first_lane + row.lanes; ++l)
-      for (trace::EventId e = t.lanes()[l].begin; e < t.lanes()[l].end; ++e) {
+      for (traces::EventId e = t.lanes()[l].begin; e < t.lanes()[l].end; ++e) {
         if (const OpRecord* o = op_of(e)) event_of_[o->seq] = e;
         if (row.tid_number == 0) training.push_back(e);
       }
   }
-  std::stable_sort(training.begin(), training.end(), [&](trace::EventId a, trace::EventId b) { return t.start(a) < t.start(b); });
-  for (trace::EventId e : training) {
+  std::stable_sort(training.begin(), training.end(), [&](traces::EventId a, traces::EventId b) { return t.start(a) < t.start(b); });
+  for (traces::EventId e : training) {
     const bool inside = !outer_.empty() && t.start(e) < t.end(outer_.back());
     if (!op_of(e) || inside) continue;
     outer_.push_back(e);
@@ -219,23 +219,23 @@ std::string TimelineModel::summary() const {
   return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(), format_ns(static_cast<double>(r.duration_ns)));
 }
 
-const OpRecord* TimelineModel::op_of(trace::EventId e) const {
+const OpRecord* TimelineModel::op_of(traces::EventId e) const {
   const uint32_t seq = links_.record()->timeline.op(e).seq;
   const auto& ops = links_.record()->ops;
   return seq >= 1 && seq <= ops.size() ? &ops[seq - 1] : nullptr;
 }
 
 bool TimelineModel::has_spans() const {
-  const trace::Trace& t = store();
-  for (const trace::Row& row : t.rows())
+  const traces::Trace& t = store();
+  for (const traces::Row& row : t.rows())
     for (uint32_t l = row.first_lane; row.tid_number == 0 && l < row.first_lane + row.lanes; ++l)
-      for (trace::EventId e = t.lanes()[l].begin; e < t.lanes()[l].end; ++e)
+      for (traces::EventId e = t.lanes()[l].begin; e < t.lanes()[l].end; ++e)
         if (!op_of(e)) return true;
   return false;
 }
 
-std::string TimelineModel::tip(trace::EventId e) const {
-  const trace::Trace& t = store();
+std::string TimelineModel::tip(traces::EventId e) const {
+  const traces::Trace& t = store();
   const auto start = static_cast<double>(t.start(e)), duration = static_cast<double>(t.duration(e));
   if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", t.event_name(e), format_ns(duration), format_ns(start));
   const OpRecord& op = *op_of(e);
@@ -288,7 +288,7 @@ Table TimelineModel::modules() const {
   if (!links_) return t;
   std::map<std::string, std::array<double, kPhases>> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
-  for (trace::EventId e : outer_) {
+  for (traces::EventId e : outer_) {
     const OpEvent& o = links_.record()->timeline.op(e);
     sums[module_path(o.module)][static_cast<int>(o.phase)] += static_cast<double>(store().duration(e));
   }

@@ -58,18 +58,18 @@ class TimelineModel : public CanvasModel {
   void draw_memory(Scene& scene, Box row);
   void draw_arrows(Scene& scene);
   void draw_range(Scene& scene, float top, float bottom);
-  const trace::Trace& store() const { return *links_.record()->timeline.store; }
+  const traces::Trace& store() const { return *links_.record()->timeline.store; }
   /// The op of an event; null where it is none (loading data).
-  const tracing::OpRecord* op_of(trace::EventId e) const;
-  std::string tip(trace::EventId e) const;
+  const tracing::OpRecord* op_of(traces::EventId e) const;
+  std::string tip(traces::EventId e) const;
   float lanes_height() const;
 
   Links links_;
   Axis axis_;
   std::vector<Lane> lanes_;
   std::vector<Span> phases_, modules_;
-  std::vector<trace::EventId> outer_;     // events of the training thread that are ops and lie in no other op, by start
-  std::vector<trace::EventId> event_of_;  // by seq
+  std::vector<traces::EventId> outer_;     // events of the training thread that are ops and lie in no other op, by start
+  std::vector<traces::EventId> event_of_;  // by seq
   std::vector<bool> match_;        // by seq
   std::vector<bool> chosen_;       // by seq: what the selection covers
   std::vector<bool> bad_;          // by seq: its output was not finite
