@@ -78,6 +78,9 @@ Finding what_if(const SnapshotRequest& r) {
   const bool repeats = same == recorded.size() && same == again.size();
   f.facts = {{"limit_bytes", "the device can give", Unit::bytes, limit}, {"recorded_peak_bytes", "peak as recorded", Unit::bytes, first}, {"events", "events replayed", Unit::count, static_cast<int64_t>(s.traces[trace].end - s.traces[trace].begin)},
              {"repeats", "the model repeats the recorded calls", Unit::text, std::string(repeats ? "yes" : r.limit ? "not asked: another limit" : fmt::format("the first {} of {}", same, recorded.size()))}};
+  int64_t before = 0;
+  for (const auto& g : beginning.segments) before += g.active;
+  if (before) f.facts.push_back({"before_bytes", "from before the recording, allocated anew under other settings", Unit::bytes, before});
   const bool failed_own = tries[0].replay.failed;
   const bool ideal_failed = std::any_of(tries.begin(), tries.end(), [](const Tried& t) { return t.settings.ideal && t.replay.failed; });
   if (failed_own && saved_by) f.sentence = fmt::format("The failure would have been avoided with {}.", saved_by->name);

@@ -14,6 +14,7 @@
 // 512 bytes on is split off. Elsewhere a rest of up to 1 MiB stays with its block, and pieces so small do not exist; so a block reaches to the
 // next boundary that is not more than 1 MiB behind its rounded end: the next block, the segment's end, or the address of a block that is known
 // to have begun there in its life time. Blocks as large as max_split_size are never split: they are their segment.
+// Where nothing shows that boundary and another free piece follows, a block is taken for smaller than it was, by that rest at most.
 
 namespace tenon::snapshot {
 
