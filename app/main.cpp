@@ -29,16 +29,23 @@ const Command* find_command(const std::vector<std::string>& words, size_t& used)
   return nullptr;
 }
 
+/// The commands that begin with a word ("trace"), each with what it does; empty where none does.
+std::string family_help(const std::string& word) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Command& c : commands())
+    if (c.name.rfind(word + " ", 0) == 0) rows.push_back({"  tenon " + c.name + " " + c.usage, c.help});
+  return rows.empty() ? std::string() : table(rows);
+}
+
 [[noreturn]] void unknown_command(const std::vector<std::string>& words) {
-  std::vector<std::string> names, family;
-  for (const Command& c : commands()) {
-    names.push_back(c.name);
-    if (c.name.rfind(words[0] + " ", 0) == 0) family.push_back(c.name);
-  }
-  if (!family.empty()) throw Error::usage(fmt::format("{} what? {}", words[0], fmt::join(family, ", ")));
-  const std::string near = near_names(words[0], names.data(), names.size());
-  throw Error::usage(fmt::format("there is no command \"{}\"{}", words[0], near.empty() ? "" : " (" + near + ")"),
-                     "tenon --help lists the commands.");
+  const std::string family = family_help(words[0]);
+  if (!family.empty() && words.size() == 1) throw Error::usage(words[0] + " what?", "there are\n" + family);
+  const std::string wanted = family.empty() ? words[0] : words[0] + " " + words[1];
+  std::vector<std::string> names;
+  for (const Command& c : commands()) names.push_back(c.name);
+  const std::string near = near_names(wanted, names.data(), names.size());
+  throw Error::usage(fmt::format("there is no command \"{}\"{}", wanted, near.empty() ? "" : " (" + near + ")"),
+                     family.empty() ? "tenon --help lists the commands." : "tenon " + words[0] + " --help lists them.");
 }
 
 int window(int argc, char** argv, const std::vector<std::string>& words) {
@@ -72,7 +79,12 @@ int run(int argc, char** argv) {
   if (words.empty() || words[0][0] == '-' || is_file) return window(argc, argv, words);
   size_t used = 0;
   const Command* command = find_command(words, used);
-  if (!command) unknown_command(words);
+  if (!command) {
+    const std::string family = words.size() > 1 && (words[1] == "--help" || words[1] == "-h") ? family_help(words[0]) : "";
+    if (family.empty()) unknown_command(words);
+    print(family);
+    return 0;
+  }
   const std::vector<std::string> rest(words.begin() + static_cast<std::ptrdiff_t>(used), words.end());
   for (const std::string& w : rest)
     if (w == "--help" || w == "-h") {

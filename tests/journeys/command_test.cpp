@@ -119,6 +119,18 @@ TEST_F(Commands, a_project_without_runs_can_be_profiled) {
   EXPECT_EQ(tenon({"eval", fresh}).status, 1);
 }
 
+TEST_F(Commands, a_family_says_what_is_in_it) {
+  const Outcome help = tenon({"trace", "--help"}), bare = tenon({"trace"}), typo = tenon({"trace", "kernel", "t.json"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* name : {"tenon trace why FILE", "tenon trace diff A B", "tenon trace ranks FILE|FOLDER..."}) {
+    EXPECT_NE(help.out.find(name), std::string::npos) << help.out;
+    EXPECT_NE(bare.err.find(name), std::string::npos) << bare.err;
+  }
+  EXPECT_EQ(bare.status, 2);
+  EXPECT_EQ(typo.status, 2);
+  EXPECT_NE(typo.err.find("did you mean trace kernels?"), std::string::npos) << typo.err;
+}
+
 TEST_F(Commands, doctor_and_templates) {
   const Outcome doctor = tenon({"doctor", "--json"});
   ASSERT_EQ(doctor.status, 0);

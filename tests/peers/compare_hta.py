@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -237,14 +236,16 @@ def critical_path(ranks, folder):
 
 
 def child(work):
-    """Seconds and peak bytes of what a process of its own does."""
+    """Seconds, those of them that a core worked, and peak bytes of what a process of its own does."""
     begin = time.monotonic()
     pid = os.fork()
     if pid == 0:
         work()
         os._exit(0)
     _, status, usage = os.wait4(pid, 0)
-    return (time.monotonic() - begin, usage.ru_maxrss * 1024) if status == 0 else (float("nan"), usage.ru_maxrss * 1024)
+    if status:
+        sys.exit("it failed")
+    return round(time.monotonic() - begin, 3), round(usage.ru_utime + usage.ru_stime, 3), usage.ru_maxrss * 1024
 
 
 def big(path):
@@ -256,8 +257,9 @@ def big(path):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.execv(arguments.tenon, [arguments.tenon, "trace", "kernels", path, "--no-cache"])
 
-    (hta_s, hta_bytes), (ours_s, ours_bytes) = child(by_hta), min(child(by_tenon) for _ in range(3))
-    row = {"bytes": os.path.getsize(path), "hta_seconds": round(hta_s, 2), "hta_memory": hta_bytes, "tenon_seconds": round(ours_s, 3), "tenon_memory": ours_bytes}
+    row = {"bytes": os.path.getsize(path)}
+    for who, (seconds, worked, memory) in (("hta", child(by_hta)), ("tenon", min(child(by_tenon) for _ in range(3)))):
+        row |= {f"{who}_seconds": seconds, f"{who}_cpu_seconds": worked, f"{who}_memory": memory}
     print(json.dumps(row), flush=True)
 
 

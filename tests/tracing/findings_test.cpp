@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "tests/tracing/made_training.h"
+#include "tracing/analyses/event_names.h"
 #include "tracing/analyses/snapshot_analysis.h"
 
 namespace tenon::tracing {
@@ -45,6 +46,15 @@ TEST(Findings, OfSnapshotsNameEachThingOnce) {
     r.snapshots = a.min_files == 1 ? std::vector{s} : std::vector{s, s};
     expect_own_names(a.name, a.run(r));
   }
+}
+
+TEST(Findings, SayNamesOfKernelsInShort) {
+  EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int)"), "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, detail::Arra...");
+  EXPECT_EQ(short_name("void at::native::(anonymous namespace)::softmax_warp_forward<float, true>(float*, void *)"), "softmax_warp_forward<float, true>(float*, void *)");
+  EXPECT_EQ(short_name("aten::addmm"), "aten::addmm");
+  EXPECT_EQ(short_name("format::kernel"), "format::kernel");
+  EXPECT_EQ(short_name("\u00e4\u00e4\u00e4\u00e4", 8), "\u00e4\u00e4\u00e4\u00e4");
+  EXPECT_EQ(short_name("\u00e4\u00e4\u00e4\u00e4\u00e4", 8), "\u00e4\u00e4...");
 }
 
 }  // namespace

@@ -105,6 +105,16 @@ class MadeTrace {
     slice("cuda_runtime", "cudaStreamSynchronize", "1", thread_, cpu_, until + latency - cpu_);
     cpu_ = until + latency;
   }
+  /// .item(): a copy into memory that is not pinned, for which its call waits.
+  void read(const std::string& op, int stream = 7) {
+    const int64_t c = ++correlation_, begin = cpu_, start = std::max(cpu_ + 4000, gpu_[stream]), end = start + about(1500);
+    slice("cuda_runtime", "cudaMemcpyAsync", "1", thread_, begin + 1000, end + 2000 - begin - 1000, "\"correlation\": " + std::to_string(c));
+    slice("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", "0", std::to_string(stream), start, end - start, "\"correlation\": " + std::to_string(c));
+    slice("cuda_runtime", "cudaStreamSynchronize", "1", thread_, end + 3000, 2000);
+    gpu_[stream] = end;
+    cpu_ = end + 9000;
+    slice("cpu_op", op, "1", thread_, begin, cpu_ - begin);
+  }
   int64_t gpu_end(int stream = 7) { return gpu_[stream]; }
   int64_t now() const { return cpu_; }
 

@@ -17,6 +17,7 @@ struct Training {
   bool overlap = true;         ///< false: the next op of backward waits for them
   bool stacks = false;         ///< frames of Python and modules
   bool item = true;            ///< the loss is read in every step
+  bool pageable = true;        ///< into memory that is not pinned
   bool graph = false;          ///< blocks forward are launched as one CUDA graph
   bool wait_after_ops = false; ///< something reads a value after every op
 
@@ -34,6 +35,7 @@ inline std::string train(const Training& l) {
   auto more = [&](Cause c, int block = -1) { return l.cause == c && (block < 0 || block == l.block) ? l.extra : 0; };
   auto read = [&] {
     t.in("cpu_op", "aten::item", [&] {
+      if (l.pageable) return t.read("aten::_local_scalar_dense");
       t.op("aten::_local_scalar_dense", 6000, "Memcpy DtoH (Device -> Pageable)", 1500, 7, "gpu_memcpy");
       t.sync(12000);
     });

@@ -46,7 +46,7 @@ const Slowed kSlowed[] = {
     {{.reduce = 200000, .buckets = 2, .overlap = false}, Cause::reduce, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"},
     {kGpuBound, Cause::data, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)"},
     {{.op = 8000, .kernel = 90000, .graph = true}, Cause::graph_kernel, "Net_0/Block_%d > CUDAGraph.replay > graph_kernel_2", "CUDAGraph.replay > graph_kernel_2"},
-    {kGpuBound, Cause::wait, "cudaStreamSynchronize (waiting)", "cudaStreamSynchronize (waiting)"},
+    {kGpuBound, Cause::wait, "cudaMemcpyAsync (waiting)", "cudaStreamSynchronize (waiting)"},
 };
 
 TEST(TraceCauses, WhatMadeStepsSlowerComesFirst) {
@@ -57,6 +57,7 @@ TEST(TraceCauses, WhatMadeStepsSlowerComesFirst) {
       Training a = s.loop;
       a.stacks = variant % 2 == 1;
       a.item = variant < 2 || s.cause == Cause::data;
+      a.pageable = a.stacks;
       a.lengths = seed;
       a.seed = seed * 2;
       Training b = a;
@@ -132,6 +133,7 @@ TEST(TraceCauses, WhatBoundsAStep) {
       l.seed = l.lengths = ++seed;
       l.stacks = variant % 2 == 1;
       l.item = variant < 2;
+      l.pageable = variant % 3 != 0;
       Finding f = run("why", {train(l)});
       EXPECT_EQ(fact<std::string>(f, "cause"), c.cause) << "case " << &c - cases << ", variant " << variant << ": " << f.sentence;
       EXPECT_LE(fact<double>(f, "share"), 1.0) << f.sentence;

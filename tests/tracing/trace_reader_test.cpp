@@ -234,6 +234,25 @@ TEST(TraceReader, AsynchronousSlicesOfEveryIdTakeTheFirstFreeLane) {
   EXPECT_EQ(row->lanes().size(), 2u);
 }
 
+TEST(TraceReader, FlowsOfALocalIdAreTheirProcesssOwn) {
+  std::vector<std::string> events;
+  for (int pid : {1, 2}) {
+    const std::string of = ", \"cat\": \"fwdbwd\", \"id2\": {\"local\": \"0x7\"}, \"pid\": " + std::to_string(pid) + ", \"tid\": 1, \"ts\": ";
+    for (int ts : {10, 50})
+      events.push_back(R"({"ph": "X", "cat": "cpu_op", "name": ")" + std::string(ts == 10 ? "forward" : "backward") + R"(", "pid": )" + std::to_string(pid) +
+                       R"(, "tid": 1, "ts": )" + std::to_string(ts) + R"(, "dur": 5})");
+    events.push_back(R"({"ph": "s", "name": "fwdbwd")" + of + "10}");
+    events.push_back(R"({"ph": "f", "name": "fwdbwd")" + of + "50, \"bp\": \"e\"}");
+  }
+  auto t = parse_trace(trace_of(events));
+  ASSERT_EQ(t->forward_backward().size(), 2u);
+  for (const Link& l : t->forward_backward()) {
+    EXPECT_EQ(t->event_name(l.from), "forward");
+    EXPECT_EQ(t->event_name(l.to), "backward");
+    EXPECT_EQ(t->row_of(l.from), t->row_of(l.to));
+  }
+}
+
 TEST(TraceReader, RankIsThatOfDistributedInfo) {
   auto rank = [](const std::string& info) { return parse_trace(trace_of({slice("a", 1, 1)}, ", \"distributedInfo\": " + info))->rank(); };
   EXPECT_EQ(rank(R"({"backend": "nccl", "rank": 3, "world_size": 8})"), 3);

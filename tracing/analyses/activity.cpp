@@ -140,6 +140,7 @@ Idle idle_of(const Trace& t, const StepWork& step, const HostWork& host) {
     bool waited = wait != host.sync.begin() && (wait - 1)->second >= from;
     Intervals sync = waited ? rest : intersection(rest, host.sync);
     rest = waited ? Intervals{} : difference(rest, host.sync);
+    idle.waits += waited;
     idle.data += length(data);
     idle.sync += length(sync);
     // A wait that ends in communication was for the other ranks' sake only if the call was already there.

@@ -71,6 +71,7 @@ struct Idle {
   int64_t busy = 0, idle = 0;
   int64_t data = 0, sync = 0, host = 0, communication = 0, other = 0;
   int64_t python = 0;  ///< the part of `host` in which no op ran on the CPU
+  int64_t waits = 0;   ///< gaps that began while the CPU waited for the GPU
   int64_t gaps = 0, longest = 0, longest_at = 0;
 };
 Idle idle_of(const trace::Trace& trace, const StepWork& step, const HostWork& host);

@@ -143,7 +143,7 @@ const GpuWork* CriticalPaths::last_ended(const std::vector<uint32_t>& order, int
 
 /// The work of another stream that this one was held back by.
 const GpuWork* CriticalPaths::awaited(const GpuWork& w, const GpuWork* before) const {
-  const int64_t called = w.launch == kNone ? w.start : trace_.start(w.launch), launched = w.launch == kNone ? INT64_MIN : trace_.end(w.launch);
+  const int64_t called = w.launch == kNone ? w.start : trace_.start(w.launch), launched = w.launch == kNone ? INT64_MIN : std::min(trace_.end(w.launch), w.start);
   const int64_t ready = std::max(launched, before ? before->end : INT64_MIN);
   const auto& waits = waits_of_row_[w.row];
   auto wait = std::upper_bound(waits.begin(), waits.end(), called, [&](int64_t v, EventId e) { return v < trace_.start(e); });
@@ -191,7 +191,7 @@ class BackwardWalk {
   void on_gpu() {
     const GpuWork& w = *gpu_;
     back_to(w.start, What::gpu, w.event);
-    const int64_t launched = w.launch == kNone ? INT64_MIN : std::min(t_.end(w.launch), w.start);
+    const int64_t launched = launched_at(w);
     const GpuWork* cause = p_.last_ended(p_.by_end_of_row_[w.row], w.start);
     if (const GpuWork* other = p_.awaited(w, cause)) cause = other;
     if (cause && cause->end > launched) {
@@ -204,6 +204,12 @@ class BackwardWalk {
     if (w.launch == kNone) return;
     back_to(launched, What::launch_delay, w.launch);
     row_ = t_.row_of(w.launch);
+  }
+
+  /// When work could begin for all that its launch did: after the call, or, where it began before that returned, since the call.
+  int64_t launched_at(const GpuWork& w) const {
+    if (w.launch == kNone) return INT64_MIN;
+    return t_.end(w.launch) <= w.start ? t_.end(w.launch) : std::min(t_.start(w.launch), w.start);
   }
 
   void on_cpu() {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,13 +11,18 @@ namespace tenon::tracing {
 
 constexpr std::string_view kModulePrefix = "nn.Module: ";
 
+// Note [Copies that wait]
+// cudaMemcpyAsync() between a GPU and memory that is not pinned is not asynchronous: it returns when the copy is done, and the copy begins when
+// all before it on the stream is. That is where .item() and .cpu() wait, the cudaStreamSynchronize() after it finds nothing left to do. So a
+// call waits if its copy ended before it returned; a copy to the GPU only if it was held up, since else the time is that of the copy itself.
+
 /// Names are looked at once, not once an event.
 class EventNames {
  public:
   explicit EventNames(const trace::Trace& trace);
   bool communication(trace::EventId e) const { return trace_.kind(e) == trace::Kind::kernel && has(e, kCommunication); }
   /// A call in which the CPU stands until work of the GPU is done.
-  bool waits(trace::EventId e) const { return trace_.kind(e) == trace::Kind::runtime && has(e, kWaits); }
+  bool waits(trace::EventId e) const { return trace_.kind(e) == trace::Kind::runtime && (has(e, kWaits) || (has(e, kCopies) && waits_for_copy(e))); }
   /// A frame of Python counts where it is one of torch.utils.data: a script may have "dataloader" in its path.
   bool data_loading(trace::EventId e) const;
   bool optimizer(trace::EventId e) const { return has(e, kOptimizer); }
@@ -30,10 +36,15 @@ class EventNames {
   bool waiting_frame(trace::EventId e) const { return has(e, kWaitingFrame); }
 
  private:
-  enum : uint16_t { kCommunication = 1, kWaits = 2, kDataLoading = 4, kLoaderFrame = 8, kOptimizer = 16, kBackward = 32, kStep = 64, kModule = 128, kWaitingFrame = 256, kHostCollective = 512 };
+  enum : uint16_t { kCommunication = 1, kWaits = 2, kDataLoading = 4, kLoaderFrame = 8, kOptimizer = 16, kBackward = 32, kStep = 64, kModule = 128, kWaitingFrame = 256, kHostCollective = 512, kCopies = 1024 };
   bool has(trace::EventId e, uint16_t what) const { return is_[trace_.columns().name[e]] & what; }
+  bool waits_for_copy(trace::EventId e) const;
   const trace::Trace& trace_;
   std::vector<uint16_t> is_;
+  std::vector<trace::EventId> waiting_copies_;  ///< calls, sorted
 };
+
+/// A name as a sentence can hold it: without return type and PyTorch's namespaces, and no longer than `most` characters.
+std::string short_name(std::string_view name, size_t most = 72);
 
 }  // namespace tenon::tracing

@@ -59,7 +59,7 @@ Finding path(const TraceRequest& r) {
   f.facts = {{"step", "step", Unit::text, step.step.number < 0 ? "all" : std::to_string(step.step.number)}, {"total_ns", "length", Unit::nanoseconds, step.length()},
              {"gpu_ns", "on the GPU", Unit::nanoseconds, on_gpu}, {"cpu_ns", "on the CPU", Unit::nanoseconds, on_cpu}, {"between_ns", "between the two", Unit::nanoseconds, step.length() - on_gpu - on_cpu}};
   f.sentence = fmt::format("The chain of events that makes {} last {} runs {}", which, ns(step.length()), gpu.empty() ? "on the CPU alone" : fmt::format("for {} on the GPU and for {} on the CPU", share_text(share(on_gpu)), share_text(share(on_cpu))));
-  f.sentence += groups.empty() ? "." : fmt::format("; its largest part is {} with {} ({}).", name_of(groups[0]).substr(0, 80), ns(groups[0].time), share_text(share(groups[0].time)));
+  f.sentence += groups.empty() ? "." : fmt::format("; its largest part is {} with {} ({}).", short_name(name_of(groups[0])), ns(groups[0].time), share_text(share(groups[0].time)));
   Table table{"path", {{"name", "WHAT", Unit::text}, {"total_ns", "TIME", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"pieces", "PIECES", Unit::count}}, {}};
   for (const Group& g : groups)
     if (table.rows.size() < r.top) table.rows.push_back({name_of(g), g.time, share(g.time), g.pieces});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tracing/analyses/event_names.h"
 #include "tracing/analyses/trace_analysis.h"
 
 namespace tenon::tracing {
@@ -112,7 +113,7 @@ Finding kernels(const TraceRequest& r) {
   size_t most = 0;
   for (int64_t sum = 0; most < all.size() && sum * 10 < total * 8; ++most) sum += all[most].total;
   f.sentence = fmt::format("{} of {} kernels make up 80 % of {} of GPU time; the largest, {}, is {}.", most, all.size(), nanoseconds_text(static_cast<double>(total)),
-                           t.text(all[0].name).substr(0, 80), share_text(static_cast<double>(all[0].total) / static_cast<double>(std::max<int64_t>(1, total))));
+                           short_name(t.text(all[0].name)), share_text(static_cast<double>(all[0].total) / static_cast<double>(std::max<int64_t>(1, total))));
   Table table{"kernels",
               {{"name", "KERNEL", Unit::text}, {"category", "CATEGORY", Unit::text}, {"calls", "CALLS", Unit::count}, {"total_ns", "TOTAL", Unit::nanoseconds},
                {"share", "SHARE", Unit::share}, {"mean_ns", "MEAN", Unit::nanoseconds}, {"min_ns", "MIN", Unit::nanoseconds}, {"max_ns", "MAX", Unit::nanoseconds}},

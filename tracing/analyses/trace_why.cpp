@@ -111,14 +111,13 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
   Idle idle;
   Largest by_kernel(t);
   int64_t total = 0, exposed_copies = 0, exposed_communication = 0, compute = 0;
-  size_t kernels = 0, waits = 0;
+  size_t kernels = 0;
   for (const TraceStep& s : steps) {
     const StepWork step = step_work(gpu, s);
     kernels += step.work.size();
     total += step.length();
-    waits += clipped(host.sync, s.start, s.end).size();
     Idle i = idle_of(t, step, host);
-    idle.host += i.host, idle.python += i.python, idle.data += i.data, idle.sync += i.sync, idle.communication += i.communication, idle.busy += i.busy;
+    idle.host += i.host, idle.python += i.python, idle.data += i.data, idle.sync += i.sync, idle.waits += i.waits, idle.communication += i.communication, idle.busy += i.busy;
     Intervals kernel, copy, communication;
     for (const GpuWork& w : step.work) {
       (w.communication ? communication : w.copy ? copy : kernel).emplace_back(std::max(w.start, step.begin), w.end);
@@ -141,7 +140,7 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
         in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by function); torch.compile or CUDA graphs where it is many small pieces"
                   : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops"},
        {"sync", "bound by synchronisation", idle.sync,
-        fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.sync)), fmt::format(", in {:.4g} waits", static_cast<double>(waits) / static_cast<double>(per_step.count)),
+        fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.sync)), fmt::format(", {:.4g} times", static_cast<double>(idle.waits) / static_cast<double>(per_step.count)),
         "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many steps"},
        {"communication", "bound by communication", exposed_communication + idle.communication, fmt::format("{} of communication has no computation beside it", per_step.text(exposed_communication + idle.communication)), "",
         "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower precision"},
