@@ -206,7 +206,9 @@ int cuMemCreate(uint64_t* h, size_t size, const MemoryProp* prop, unsigned long 
   return r;
 }
 int cuMemRelease(uint64_t h) { return cudaFree((void*)h); }
-int cuMemMap(uint64_t p, size_t size, size_t offset, uint64_t h, unsigned long long flags) { return (void)p, (void)size, (void)offset, (void)h, (void)flags, OK; }
+int cuMemMap(uint64_t p, size_t size, size_t offset, uint64_t h, unsigned long long flags) {
+  return (void)p, (void)size, (void)offset, (void)h, (void)flags, OK;
+}
 int cuMemUnmap(uint64_t p, size_t size) { return (void)p, (void)size, OK; }
 int cuMemSetAccess(uint64_t p, size_t size, const void* access, size_t n) { return (void)p, (void)size, (void)access, (void)n, OK; }
 int cuMemAddressFree(uint64_t p, size_t size) { return (void)p, (void)size, OK; }
@@ -226,7 +228,9 @@ static void* driver_function(const char* name) {
 #undef KNOWN
   return (void*)not_supported;
 }
-int cudaGetDriverEntryPoint(const char* name, void** f, unsigned long long flags, int* result) { return (void)flags, *f = driver_function(name), result ? *result = 0 : 0, OK; }
+int cudaGetDriverEntryPoint(const char* name, void** f, unsigned long long flags, int* result) {
+  return (void)flags, *f = driver_function(name), result ? *result = 0 : 0, OK;
+}
 int cudaGetDriverEntryPointByVersion(const char* name, void** f, unsigned version, unsigned long long flags, int* result) {
   return (void)version, cudaGetDriverEntryPoint(name, f, flags, result);
 }
@@ -238,15 +242,23 @@ int cudaFuncGetAttributes(struct cudaFuncAttributes* a, const void* f) {
   a->binaryVersion = a->ptxVersion = 80;
   return (void)f, OK;
 }
-int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* n, const void* f, int threads, size_t shared) { return (void)f, (void)threads, (void)shared, *n = 2, OK; }
-int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* n, const void* f, int threads, size_t shared, unsigned flags) { return (void)flags, cudaOccupancyMaxActiveBlocksPerMultiprocessor(n, f, threads, shared); }
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* n, const void* f, int threads, size_t shared) {
+  return (void)f, (void)threads, (void)shared, *n = 2, OK;
+}
+int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* n, const void* f, int threads, size_t shared, unsigned flags) {
+  return (void)flags, cudaOccupancyMaxActiveBlocksPerMultiprocessor(n, f, threads, shared);
+}
 #define NOTHING(f) \
   int f() { return OK; }
-NOTHING(cudaLaunchKernel) NOTHING(cudaLaunchKernelExC) NOTHING(cudaLaunchCooperativeKernel) NOTHING(cudaFuncSetAttribute) NOTHING(cudaLaunchHostFunc) NOTHING(cudaStreamAddCallback)
-NOTHING(cudaMemcpy) NOTHING(cudaMemcpyAsync) NOTHING(cudaMemcpy2DAsync) NOTHING(cudaMemcpyPeerAsync) NOTHING(cudaMemcpyToSymbol) NOTHING(cudaMemset) NOTHING(cudaMemsetAsync)
-NOTHING(cudaDeviceEnablePeerAccess) NOTHING(cudaStreamWaitEvent) NOTHING(cudaStreamQuery) NOTHING(cudaStreamDestroy) NOTHING(cudaEventDestroy) NOTHING(cudaHostRegister)
+NOTHING(cudaLaunchKernel) NOTHING(cudaLaunchKernelExC) NOTHING(cudaLaunchCooperativeKernel)
+NOTHING(cudaFuncSetAttribute) NOTHING(cudaLaunchHostFunc) NOTHING(cudaStreamAddCallback)
+NOTHING(cudaMemcpy) NOTHING(cudaMemcpyAsync) NOTHING(cudaMemcpy2DAsync)
+NOTHING(cudaMemcpyPeerAsync) NOTHING(cudaMemcpyToSymbol) NOTHING(cudaMemset) NOTHING(cudaMemsetAsync)
+NOTHING(cudaDeviceEnablePeerAccess) NOTHING(cudaStreamWaitEvent) NOTHING(cudaStreamQuery)
+NOTHING(cudaStreamDestroy) NOTHING(cudaEventDestroy) NOTHING(cudaHostRegister)
 NOTHING(cudaHostUnregister) NOTHING(cudaThreadExchangeStreamCaptureMode) NOTHING(cudaGraphDestroy) NOTHING(cudaGraphExecDestroy) NOTHING(cudaGraphLaunch)
-NOTHING(cudaDeviceSetGraphMemAttribute) NOTHING(cudaDeviceGetGraphMemAttribute) NOTHING(cudaGraphRetainUserObject) NOTHING(cudaUserObjectRelease) NOTHING(cudaProfilerStart) NOTHING(cudaProfilerStop)
+NOTHING(cudaDeviceSetGraphMemAttribute) NOTHING(cudaDeviceGetGraphMemAttribute) NOTHING(cudaGraphRetainUserObject)
+NOTHING(cudaUserObjectRelease) NOTHING(cudaProfilerStart) NOTHING(cudaProfilerStop)
 
 // ---- the management library, which is asked for the fabric and for other processes (a link named libnvidia-ml.so.1 leads here)
 NOTHING(nvmlInit_v2) NOTHING(nvmlDeviceGetNvLinkRemoteDeviceType) NOTHING(nvmlDeviceGetNvLinkRemotePciInfo_v2)
@@ -263,6 +275,8 @@ int cublasLtMatmulAlgoGetHeuristic(void* h, void* a, void* b, void* c, void* d, 
   memset(results, 0, 96);  // one cublasLtMatmulHeuristicResult_t: no workspace, state success
   return *found = 1, OK;
 }
-NOTHING(cublasLtMatmul) NOTHING(cublasLtDestroy) NOTHING(cublasDestroy_v2) NOTHING(cublasSetStream_v2) NOTHING(cublasSetWorkspace_v2) NOTHING(cublasSetMathMode) NOTHING(cublasGetMathMode)
-NOTHING(cublasSgemm_v2) NOTHING(cublasSgemmStridedBatched) NOTHING(cublasGemmEx) NOTHING(cublasGemmStridedBatchedEx) NOTHING(cublasSetPointerMode_v2) NOTHING(cublasGetPointerMode_v2)
+NOTHING(cublasLtMatmul) NOTHING(cublasLtDestroy) NOTHING(cublasDestroy_v2)
+NOTHING(cublasSetStream_v2) NOTHING(cublasSetWorkspace_v2) NOTHING(cublasSetMathMode) NOTHING(cublasGetMathMode)
+NOTHING(cublasSgemm_v2) NOTHING(cublasSgemmStridedBatched) NOTHING(cublasGemmEx)
+NOTHING(cublasGemmStridedBatchedEx) NOTHING(cublasSetPointerMode_v2) NOTHING(cublasGetPointerMode_v2)
 NOTHING(cublasSgemv_v2) NOTHING(cublasSdot_v2)

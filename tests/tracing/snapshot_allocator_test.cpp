@@ -25,32 +25,42 @@ json figures() {
   return json::parse(in);
 }
 int64_t total_of(const json& said) { return said["case"].value("total", int64_t{8} << 30); }
-int64_t allowed_of(const json& said) { return said["case"].contains("fraction") ? static_cast<int64_t>(said["case"]["fraction"].get<double>() * static_cast<double>(total_of(said))) : 0; }
+int64_t allowed_of(const json& said) {
+  return said["case"].contains("fraction") ? static_cast<int64_t>(said["case"]["fraction"].get<double>() * static_cast<double>(total_of(said))) : 0;
+}
 bool from_the_start(const json& said) { return !said["case"].contains("before") && !said["dropped"]; }
 
-std::string text(const AllocatorModel::SegmentEvent& e) { return std::string(name(e.action)) + " " + std::to_string(e.size) + " on " + std::to_string(e.stream); }
+std::string text(const AllocatorModel::SegmentEvent& e) {
+  return std::string(name(e.action)) + " " + std::to_string(e.size) + " on " + std::to_string(e.stream);
+}
 
 /// Where two lists of segment events differ first; empty where they do not.
 std::string difference(const std::vector<AllocatorModel::SegmentEvent>& model, const std::vector<AllocatorModel::SegmentEvent>& real) {
   for (size_t i = 0; i < std::max(model.size(), real.size()); ++i)
     if (i >= model.size() || i >= real.size() || !(model[i] == real[i]))
-      return "event " + std::to_string(i) + " of " + std::to_string(real.size()) + ": the model has " + (i < model.size() ? text(model[i]) : "none") + ", PyTorch had " + (i < real.size() ? text(real[i]) : "none");
+      return "event " + std::to_string(i) + " of " + std::to_string(real.size()) + ": the model has " + (i < model.size() ? text(model[i]) : "none") +
+             ", PyTorch had " + (i < real.size() ? text(real[i]) : "none");
   return "";
 }
 /// Where two states differ first: segments by address, blocks with sizes and states.
 std::string difference(const AllocatorState& ours, const AllocatorState& real) {
   for (size_t i = 0; i < std::max(ours.segments.size(), real.segments.size()); ++i) {
-    if (i >= ours.segments.size() || i >= real.segments.size()) return "numbers of segments " + std::to_string(ours.segments.size()) + " and " + std::to_string(real.segments.size());
+    if (i >= ours.segments.size() || i >= real.segments.size())
+      return "numbers of segments " + std::to_string(ours.segments.size()) + " and " + std::to_string(real.segments.size());
     const Segment &a = ours.segments[i], &b = real.segments[i];
     if (a.address != b.address || a.total != b.total || a.large != b.large || a.expandable != b.expandable || a.stream != b.stream || a.pool != b.pool)
-      return "segment " + std::to_string(i) + ": " + std::to_string(a.address) + " of " + std::to_string(a.total) + " large " + std::to_string(a.large) + " pool " + std::to_string(a.pool.a) + "," + std::to_string(a.pool.b) + " and " + std::to_string(b.address) + " of " +
-             std::to_string(b.total) + " large " + std::to_string(b.large) + " pool " + std::to_string(b.pool.a) + "," + std::to_string(b.pool.b);
-    if (a.active != b.active || a.allocated != b.allocated || a.requested != b.requested) return "sums of segment " + std::to_string(i) + ": " + std::to_string(a.active) + " and " + std::to_string(b.active);
+      return "segment " + std::to_string(i) + ": " + std::to_string(a.address) + " of " + std::to_string(a.total) + " large " + std::to_string(a.large) +
+             " pool " + std::to_string(a.pool.a) + "," + std::to_string(a.pool.b) + " and " + std::to_string(b.address) + " of " + std::to_string(b.total) +
+             " large " + std::to_string(b.large) + " pool " + std::to_string(b.pool.a) + "," + std::to_string(b.pool.b);
+    if (a.active != b.active || a.allocated != b.allocated || a.requested != b.requested)
+      return "sums of segment " + std::to_string(i) + ": " + std::to_string(a.active) + " and " + std::to_string(b.active);
     for (size_t k = 0; k < std::max(a.blocks, b.blocks); ++k) {
-      if (k >= a.blocks || k >= b.blocks) return "numbers of blocks of segment " + std::to_string(i) + ": " + std::to_string(a.blocks) + " and " + std::to_string(b.blocks);
+      if (k >= a.blocks || k >= b.blocks)
+        return "numbers of blocks of segment " + std::to_string(i) + ": " + std::to_string(a.blocks) + " and " + std::to_string(b.blocks);
       const Block &x = ours.blocks[a.first_block + k], &y = real.blocks[b.first_block + k];
       if (x.address != y.address || x.size != y.size || x.state != y.state || (x.state != State::inactive && x.requested != y.requested))
-        return "block " + std::to_string(k) + " of segment " + std::to_string(i) + ": " + std::to_string(x.address) + " of " + std::to_string(x.size) + " and " + std::to_string(y.address) + " of " + std::to_string(y.size);
+        return "block " + std::to_string(k) + " of segment " + std::to_string(i) + ": " + std::to_string(x.address) + " of " + std::to_string(x.size) +
+               " and " + std::to_string(y.address) + " of " + std::to_string(y.size);
     }
   }
   return "";
@@ -76,7 +86,8 @@ TEST(RealAllocator, ReplayingARecordingGivesItsSegmentEvents) {
     const auto settings = AllocatorSettings::of(s);
     if (settings.garbage_collection_threshold > 0 && !from_the_start(said)) return "";  // how long a block has been unused no dump tells
     Replay r = replay(s, 0, settings, {{total_of(said), allowed_of(said)}, true, nullptr});
-    if (auto d = difference(r.segment_events, recorded_segment_events(s, 0)); !d.empty() || r.moved) return d + "; " + std::to_string(r.moved) + " allocations lie elsewhere, first that of event " + std::to_string(r.moved_at);
+    if (auto d = difference(r.segment_events, recorded_segment_events(s, 0)); !d.empty() || r.moved)
+      return d + "; " + std::to_string(r.moved) + " allocations lie elsewhere, first that of event " + std::to_string(r.moved_at);
     if (from_the_start(said)) {
       if (r.peak_reserved != said["reserved_bytes.all.peak"]) return "peak reserved " + std::to_string(r.peak_reserved);
       if (static_cast<int64_t>(r.failures.size()) != said["num_ooms"]) return "failures " + std::to_string(r.failures.size());
@@ -183,7 +194,8 @@ TEST(RealAllocator, AFailureIsDescribedAsItWasWhenItCame) {
     // What it is now differs: the dump alone would tell of another moment.
     EXPECT_NE(fact(f, "free_bytes"), fact(run("fragmentation", later), "free_bytes")) << name;
     tracing::Finding before = run("fragmentation", later, fact(f, "event"));
-    for (const char* same : {"reserved_bytes", "free_bytes", "largest_free_bytes", "stuck_bytes", "returnable_bytes"}) EXPECT_EQ(fact(before, same), fact(space, same)) << same;
+    for (const char* same : {"reserved_bytes", "free_bytes", "largest_free_bytes", "stuck_bytes", "returnable_bytes"})
+      EXPECT_EQ(fact(before, same), fact(space, same)) << same;
   }
   EXPECT_EQ(failures, 2u);
 }
@@ -214,7 +226,8 @@ TEST(RealRecording, ItsPlacesAreLinesOfTheUsersCode) {
     for (const auto& [place, count] : places) {
       const bool users = place == "build" || place == "batch" || place == "one_step";
       const bool backward = place.starts_with("torch::autograd::generated::"), workspace = place.find("Workspace") != std::string::npos;
-      const bool named = place.find("at::") != std::string::npos && place.find("at::detail") == std::string::npos;  // of a thread whose backward function was not unwound
+      const bool named =
+          place.find("at::") != std::string::npos && place.find("at::detail") == std::string::npos;  // of a thread whose backward function was not unwound
       EXPECT_TRUE(users || backward || workspace || named) << version << ": " << place << " " << count;
       autograd += backward;
     }

@@ -45,7 +45,9 @@ Finding what_if(const SnapshotRequest& r) {
   const AllocatorSettings own = AllocatorSettings::of(s);
   std::vector<Tried> tries{{"as recorded: " + own.text(), own, {}}};
   std::vector<std::string> wanted = r.settings;
-  if (wanted.empty()) wanted = {"", "expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:512", "roundup_power2_divisions:8", "ideal"};  // a threshold does nothing by itself
+  if (wanted.empty())
+    wanted = {"",     "expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:512", "roundup_power2_divisions:8",
+              "ideal"};  // a threshold does nothing by itself
   for (const std::string& text : wanted)
     if (AllocatorSettings a = AllocatorSettings::parse(text); a != own) tries.push_back({a.text(), a, {}});
   const auto recorded = snapshot::recorded_segment_events(s, trace);
@@ -58,8 +60,14 @@ Finding what_if(const SnapshotRequest& r) {
     t.replay = snapshot::replay(s, trace, t.settings, options);
   }
   Finding f;
-  Table table{"settings", {{"settings", "SETTINGS", Unit::text}, {"peak_reserved_bytes", "PEAK RESERVED", Unit::bytes}, {"against_recorded", "AGAINST RECORDED", Unit::share}, {"wasted_bytes", "ABOVE WHAT IS ALIVE", Unit::bytes},
-                           {"segments", "CALLS TO THE DRIVER", Unit::count}, {"verdict", "OUT OF MEMORY", Unit::text}}, {}};
+  Table table{"settings",
+              {{"settings", "SETTINGS", Unit::text},
+               {"peak_reserved_bytes", "PEAK RESERVED", Unit::bytes},
+               {"against_recorded", "AGAINST RECORDED", Unit::share},
+               {"wasted_bytes", "ABOVE WHAT IS ALIVE", Unit::bytes},
+               {"segments", "CALLS TO THE DRIVER", Unit::count},
+               {"verdict", "OUT OF MEMORY", Unit::text}},
+              {}};
   const int64_t first = tries[0].replay.peak_reserved;
   const Tried *best = nullptr, *saved_by = nullptr;
   for (const Tried& t : tries) {
@@ -68,23 +76,41 @@ Finding what_if(const SnapshotRequest& r) {
       if (!best || p.peak_reserved < best->replay.peak_reserved) best = &t;
       if (!saved_by) saved_by = &t;
     }
-    table.rows.push_back({t.name, p.peak_reserved, share(p.peak_reserved, std::max<int64_t>(1, first)), p.peak_reserved - p.peak_allocated, static_cast<int64_t>(p.segment_events.size()),
-                          std::string(limit == 0 ? "no limit known" : p.failed ? fmt::format("yes, {} at event {}{}", bytes(p.failed_size), p.failed_at, p.failures.size() > 1 ? fmt::format(", and {} more", p.failures.size() - 1) : "") : "no")});
+    table.rows.push_back({t.name, p.peak_reserved, share(p.peak_reserved, std::max<int64_t>(1, first)), p.peak_reserved - p.peak_allocated,
+                          static_cast<int64_t>(p.segment_events.size()),
+                          std::string(limit == 0 ? "no limit known"
+                                      : p.failed ? fmt::format("yes, {} at event {}{}", bytes(p.failed_size), p.failed_at,
+                                                               p.failures.size() > 1 ? fmt::format(", and {} more", p.failures.size() - 1) : "")
+                                                 : "no")});
   }
   // Where the model repeats what was recorded, it is to be believed about the rest.
   size_t same = 0;
   const auto& again = tries[0].replay.segment_events;
   while (same < again.size() && same < recorded.size() && again[same] == recorded[same]) ++same;
   const bool repeats = same == recorded.size() && same == again.size();
-  f.facts = {{"limit_bytes", "the device can give", Unit::bytes, limit}, {"recorded_peak_bytes", "peak as recorded", Unit::bytes, first}, {"events", "events replayed", Unit::count, static_cast<int64_t>(s.traces[trace].end - s.traces[trace].begin)},
-             {"repeats", "the model repeats the recorded calls", Unit::text, std::string(repeats ? "yes" : r.limit ? "not asked: another limit" : fmt::format("the first {} of {}", same, recorded.size()))}};
+  f.facts = {{"limit_bytes", "the device can give", Unit::bytes, limit},
+             {"recorded_peak_bytes", "peak as recorded", Unit::bytes, first},
+             {"events", "events replayed", Unit::count, static_cast<int64_t>(s.traces[trace].end - s.traces[trace].begin)},
+             {"repeats", "the model repeats the recorded calls", Unit::text,
+              std::string(repeats   ? "yes"
+                          : r.limit ? "not asked: another limit"
+                                    : fmt::format("the first {} of {}", same, recorded.size()))}};
+  int64_t before = 0;
+  for (const auto& g : beginning.segments) before += g.active;
+  if (before) f.facts.push_back({"before_bytes", "from before the recording, allocated anew under other settings", Unit::bytes, before});
   const bool failed_own = tries[0].replay.failed;
   const bool ideal_failed = std::any_of(tries.begin(), tries.end(), [](const Tried& t) { return t.settings.ideal && t.replay.failed; });
-  if (failed_own && saved_by) f.sentence = fmt::format("The failure would have been avoided with {}.", saved_by->name);
-  else if (failed_own && ideal_failed) f.sentence = "No setting of the allocator would have avoided the failure: what is alive does not fit.";
-  else if (failed_own) f.sentence = "None of the settings tried would have avoided the failure.";
-  else if (best && best->replay.peak_reserved < first) f.sentence = fmt::format("{} would have reserved {} at its peak instead of {} ({} less).", best->name, bytes(best->replay.peak_reserved), bytes(first), share_text(1 - share(best->replay.peak_reserved, first)));
-  else f.sentence = fmt::format("No other setting reserves less than the {} that were reserved at the peak.", bytes(first));
+  if (failed_own && saved_by)
+    f.sentence = fmt::format("The failure would have been avoided with {}.", saved_by->name);
+  else if (failed_own && ideal_failed)
+    f.sentence = "No setting of the allocator would have avoided the failure: what is alive does not fit.";
+  else if (failed_own)
+    f.sentence = "None of the settings tried would have avoided the failure.";
+  else if (best && best->replay.peak_reserved < first)
+    f.sentence = fmt::format("{} would have reserved {} at its peak instead of {} ({} less).", best->name, bytes(best->replay.peak_reserved), bytes(first),
+                             share_text(1 - share(best->replay.peak_reserved, first)));
+  else
+    f.sentence = fmt::format("No other setting reserves less than the {} that were reserved at the peak.", bytes(first));
   f.tables.push_back(std::move(table));
   return f;
 }
@@ -131,26 +157,32 @@ Reason reason_of(const Snapshot& s, size_t trace, const Failure& failure, const 
     for (const char* text : {"expandable_segments:True", "max_split_size_mb:128"}) {
       if (AllocatorSettings::parse(text) == settings) continue;
       const auto tried = snapshot::replay(s, trace, AllocatorSettings::parse(text), {known.limits, false, nullptr});
-      if (tried.reached > failure.event && std::find(tried.failures.begin(), tried.failures.end(), failure.event) == tried.failures.end()) return fmt::format("It would have been avoided with {}.", text);
+      if (tried.reached > failure.event && std::find(tried.failures.begin(), tried.failures.end(), failure.event) == tried.failures.end())
+        return fmt::format("It would have been avoided with {}.", text);
     }
     return "Neither expandable segments nor a limit to splitting would have helped; free what holds the segments (`memory fragmentation --at` names it).";
   };
   Reason out;
   if (driver_could) {
-    out.why = fmt::format("the process may not have more: the driver still had {}, but {} were reserved, and torch.cuda.set_per_process_memory_fraction() allows less than {}", bytes(failure.driver_free), bytes(space.all.reserved), bytes(space.all.reserved + segment));
+    out.why = fmt::format(
+        "the process may not have more: the driver still had {}, but {} were reserved, and torch.cuda.set_per_process_memory_fraction() allows less than {}",
+        bytes(failure.driver_free), bytes(space.all.reserved), bytes(space.all.reserved + segment));
     out.advice = live + failure.wanted <= known.limits.allowed ? other_settings() : "Allow a larger fraction, or free what is listed below.";
   } else if (mine.largest >= failure.wanted) {
     out.why = fmt::format("the allocator had a free piece of {} but max_split_size_mb forbids to split it", bytes(mine.largest));
     out.advice = "Try a larger max_split_size_mb.";
   } else if (mine.free >= failure.wanted) {
     out.fragmented = true;
-    out.why = fmt::format("the allocator had {} of its own free in {}, but in pieces: the largest is {}", bytes(mine.free), pool_text(failure.pool, s), bytes(mine.largest));
+    out.why = fmt::format("the allocator had {} of its own free in {}, but in pieces: the largest is {}", bytes(mine.free), pool_text(failure.pool, s),
+                          bytes(mine.largest));
     out.advice = other_settings();
   } else if (space.all.free >= failure.wanted) {
-    out.why = fmt::format("{} of what was reserved were free, but only {} of them in {}; the rest belongs to other streams and pools", bytes(space.all.free), bytes(mine.free), pool_text(failure.pool, s));
+    out.why = fmt::format("{} of what was reserved were free, but only {} of them in {}; the rest belongs to other streams and pools", bytes(space.all.free),
+                          bytes(mine.free), pool_text(failure.pool, s));
     out.advice = other_settings();
   } else if (live + failure.wanted <= failure.limit) {
-    out.why = fmt::format("{} of the {} that the device has were not in use, but apart from each other ({} free inside of segments, {} at the driver)", bytes(failure.limit - space.all.taken), bytes(failure.limit), bytes(space.all.free), bytes(failure.driver_free));
+    out.why = fmt::format("{} of the {} that the device has were not in use, but apart from each other ({} free inside of segments, {} at the driver)",
+                          bytes(failure.limit - space.all.taken), bytes(failure.limit), bytes(space.all.free), bytes(failure.driver_free));
     out.advice = other_settings();
   } else {
     out.why = fmt::format("{} were alive, and {} more do not fit into {}", bytes(live), bytes(failure.wanted), bytes(failure.limit));
@@ -173,22 +205,32 @@ Finding oom(const SnapshotRequest& r) {
   const Reason reason = reason_of(s, trace, failure, space, live);
   const auto in_pool = space.pools.find(failure.pool);
   Finding f;
-  f.sentence = fmt::format("An allocation of {} failed at event {} because {}. Most is held by {} ({}). {}", bytes(failure.wanted), count_text(static_cast<int64_t>(failure.event)), reason.why, alive.empty() ? "nobody" : alive[0].site,
+  f.sentence = fmt::format("An allocation of {} failed at event {} because {}. Most is held by {} ({}). {}", bytes(failure.wanted),
+                           count_text(static_cast<int64_t>(failure.event)), reason.why, alive.empty() ? "nobody" : alive[0].site,
                            alive.empty() ? "0 bytes" : bytes(alive[0].bytes), reason.advice);
-  f.facts = {{"event", "event", Unit::count, static_cast<int64_t>(failure.event)}, {"wanted_bytes", "asked for", Unit::bytes, failure.wanted}, {"driver_free_bytes", "free at the driver", Unit::bytes, failure.driver_free},
-             {"reserved_bytes", "reserved", Unit::bytes, space.all.reserved}, {"live_bytes", "alive", Unit::bytes, live}, {"free_bytes", "free inside of segments", Unit::bytes, space.all.free},
-             {"largest_free_bytes", "largest free piece", Unit::bytes, space.all.largest}, {"pool_free_bytes", "free where it could be used", Unit::bytes, in_pool == space.pools.end() ? 0 : in_pool->second.free},
-             {"pool_largest_bytes", "largest piece there", Unit::bytes, in_pool == space.pools.end() ? 0 : in_pool->second.largest}, {"limit_bytes", "the device can give", Unit::bytes, failure.limit},
-             {"fragmented", "fragmented", Unit::text, std::string(reason.fragmented ? "yes" : "no")}, {"asked_by", "asked for by", Unit::text, s.site(s.events.stack[s.traces[trace].begin + failure.event])}};
+  f.facts = {{"event", "event", Unit::count, static_cast<int64_t>(failure.event)},
+             {"wanted_bytes", "asked for", Unit::bytes, failure.wanted},
+             {"driver_free_bytes", "free at the driver", Unit::bytes, failure.driver_free},
+             {"reserved_bytes", "reserved", Unit::bytes, space.all.reserved},
+             {"live_bytes", "alive", Unit::bytes, live},
+             {"free_bytes", "free inside of segments", Unit::bytes, space.all.free},
+             {"largest_free_bytes", "largest free piece", Unit::bytes, space.all.largest},
+             {"pool_free_bytes", "free where it could be used", Unit::bytes, in_pool == space.pools.end() ? 0 : in_pool->second.free},
+             {"pool_largest_bytes", "largest piece there", Unit::bytes, in_pool == space.pools.end() ? 0 : in_pool->second.largest},
+             {"limit_bytes", "the device can give", Unit::bytes, failure.limit},
+             {"fragmented", "fragmented", Unit::text, std::string(reason.fragmented ? "yes" : "no")},
+             {"asked_by", "asked for by", Unit::text, s.site(s.events.stack[s.traces[trace].begin + failure.event])}};
   if (space.all.waiting) f.facts.push_back({"waiting_bytes", "freed, but waiting for another stream", Unit::bytes, space.all.waiting});
-  Table t{"owners", {{"site", "ALLOCATED BY", Unit::text}, {"bytes", "BYTES", Unit::bytes}, {"share", "SHARE", Unit::share}, {"count", "BLOCKS", Unit::count}}, {}};
+  Table t{
+      "owners", {{"site", "ALLOCATED BY", Unit::text}, {"bytes", "BYTES", Unit::bytes}, {"share", "SHARE", Unit::share}, {"count", "BLOCKS", Unit::count}}, {}};
   for (const Owner& o : alive)
     if (t.rows.size() < r.top) t.rows.push_back({o.site, o.bytes, share(o.bytes, live), o.count});
   f.tables.push_back(std::move(t));
   return f;
 }
 
-const bool registered = register_snapshot_analysis({"oom", "why an allocation failed", 1, 1, oom}) && register_snapshot_analysis({"what-if", "the recorded allocations under other allocator settings", 1, 1, what_if});
+const bool registered = register_snapshot_analysis({"oom", "why an allocation failed", 1, 1, oom}) &&
+                        register_snapshot_analysis({"what-if", "the recorded allocations under other allocator settings", 1, 1, what_if});
 
 }  // namespace
 }  // namespace tenon::tracing

@@ -10,9 +10,9 @@ namespace tenon::tracing {
 /// How the free bytes of segments lie.
 struct Space {
   int64_t reserved = 0, taken = 0, free = 0, largest = 0, segments = 0;
-  int64_t waiting = 0;      ///< of what is taken: freed, but another stream may still use it
-  int64_t returnable = 0;   ///< of what is free: whole segments, and whole pages of expandable ones
-  int64_t kept = 0;         ///< of what is free: in pools of CUDA graphs and MemPools, which keep theirs while they are in use
+  int64_t waiting = 0;     ///< of what is taken: freed, but another stream may still use it
+  int64_t returnable = 0;  ///< of what is free: whole segments, and whole pages of expandable ones
+  int64_t kept = 0;        ///< of what is free: in pools of CUDA graphs and MemPools, which keep theirs while they are in use
   double gaps_squared = 0;
   void add(const Space& other);
 };
@@ -32,7 +32,7 @@ struct PoolKey {
 struct SpaceOf {
   Space all;
   std::map<PoolKey, Space> pools;
-  std::vector<Held> held;   ///< most free bytes first
+  std::vector<Held> held;  ///< most free bytes first
 };
 SpaceOf space_of(const snapshot::AllocatorState& state);
 /// "the large pool of stream 0", "the small pool of stream 7 of a CUDA graph"

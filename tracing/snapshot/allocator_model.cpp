@@ -233,8 +233,10 @@ int64_t AllocatorModel::merge(Piece* into, Piece* from) {
     into->after = from->after;
     if (into->after) into->after->before = into;
   }
-  if (from->mapped) from->pool->free.erase(from);
-  else from->pool->unmapped.erase(from);
+  if (from->mapped)
+    from->pool->free.erase(from);
+  else
+    from->pool->unmapped.erase(from);
   const int64_t bytes = from->size;
   into->size += bytes;
   delete from;
@@ -335,7 +337,9 @@ void AllocatorModel::begin_with(const AllocatorState& state, const Snapshot& sna
     const uint64_t segment_end = g.address + static_cast<uint64_t>(g.total);
     for (size_t b = g.first_block; b < g.first_block + g.blocks; ++b) {
       const Block& block = state.blocks[b];
-      if (block.state == State::inactive || block.size <= 0 || block.address < at || block.address >= segment_end || static_cast<uint64_t>(block.size) > segment_end - block.address) continue;
+      if (block.state == State::inactive || block.size <= 0 || block.address < at || block.address >= segment_end ||
+          static_cast<uint64_t>(block.size) > segment_end - block.address)
+        continue;
       if (taken_.count(block.address)) continue;
       if (block.address > at) insert(append(at, static_cast<int64_t>(block.address - at)));
       Piece* p = append(block.address, block.size);

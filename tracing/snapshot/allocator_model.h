@@ -112,10 +112,10 @@ class AllocatorModel {
   AllocatorSettings settings_;
   Limits limits_;
   std::map<std::pair<PoolId, bool>, std::unique_ptr<Pool>> pools_;  ///< by id and whether it is the small one
-  std::vector<PoolId> unused_;         ///< in the order in which they are released
+  std::vector<PoolId> unused_;                                      ///< in the order in which they are released
   std::set<PoolId> never_expandable_;
   std::unordered_map<uint64_t, Piece*> taken_;
-  std::set<uint64_t> pending_;         ///< addresses whose frees were asked for
+  std::set<uint64_t> pending_;  ///< addresses whose frees were asked for
   std::vector<SegmentEvent> events_;
   std::vector<uint64_t> event_addresses_;
   Addresses addresses_;
@@ -127,24 +127,24 @@ class AllocatorModel {
 
 /// What a replay is to know besides the recording.
 struct ReplayOptions {
-  AllocatorModel::Limits limits;  ///< as recorded, where both are 0: what the recording tells (limits_of())
-  bool as_recorded = false;       ///< under the recording's own settings: from the state it began with, at its own addresses
+  AllocatorModel::Limits limits;          ///< as recorded, where both are 0: what the recording tells (limits_of())
+  bool as_recorded = false;               ///< under the recording's own settings: from the state it began with, at its own addresses
   const AllocatorState* begin = nullptr;  ///< state_after(snapshot, trace, 0), where it is at hand
 };
 /// Replaying a device's recorded allocations through a model.
 struct Replay {
   int64_t peak_reserved = 0, peak_allocated = 0;
-  bool failed = false;            ///< the limit was met
-  size_t failed_at = 0;           ///< event, counted within the device
+  bool failed = false;   ///< the limit was met
+  size_t failed_at = 0;  ///< event, counted within the device
   int64_t failed_size = 0;
-  std::vector<size_t> failures;   ///< events at which it failed; behind one that failed in the recording it goes on, as the program did
-  size_t reached = 0;             ///< events that were replayed
+  std::vector<size_t> failures;  ///< events at which it failed; behind one that failed in the recording it goes on, as the program did
+  size_t reached = 0;            ///< events that were replayed
   std::vector<AllocatorModel::SegmentEvent> segment_events;
   std::vector<uint64_t> addresses;  ///< of the segment events
-  size_t moved = 0;               ///< as_recorded: allocations that came to lie elsewhere than recorded
-  size_t moved_at = 0;            ///< the event of the first of them
+  size_t moved = 0;                 ///< as_recorded: allocations that came to lie elsewhere than recorded
+  size_t moved_at = 0;              ///< the event of the first of them
   int64_t free_at_failure = 0, largest_free_at_failure = 0;
-  AllocatorState end;             ///< as_recorded: what the model holds at last
+  AllocatorState end;  ///< as_recorded: what the model holds at last
 };
 /// What was there before recording began is allocated first (or, as recorded, is where it was). An allocation that fails and had not failed
 /// in the recording ends the replay: nobody knows what the program would have done.
@@ -157,12 +157,12 @@ std::vector<AllocatorModel::SegmentEvent> recorded_segment_events(const Snapshot
 /// What a recording tells of what its device could give.
 struct KnownLimits {
   AllocatorModel::Limits limits;
-  int64_t at_least = 0;   ///< most that was reserved at any time
-  int64_t allowed_at_least = 0;  ///< most that an allocation compared with what is allowed, and got
-  int64_t less_than = 0;  ///< where an allocation did not fit at once; 0: none failed
+  int64_t at_least = 0;           ///< most that was reserved at any time
+  int64_t allowed_at_least = 0;   ///< most that an allocation compared with what is allowed, and got
+  int64_t less_than = 0;          ///< where an allocation did not fit at once; 0: none failed
   int64_t allowed_less_than = 0;  ///< likewise, if it was what is allowed that was in the way
-  bool failed = false;       ///< an allocation failed for good, which tells what the driver had left
-  bool by_fraction = false;  ///< the driver had more free than was refused: set_per_process_memory_fraction() was in the way
+  bool failed = false;            ///< an allocation failed for good, which tells what the driver had left
+  bool by_fraction = false;       ///< the driver had more free than was refused: set_per_process_memory_fraction() was in the way
 };
 KnownLimits limits_of(const Snapshot& snapshot, size_t trace);
 

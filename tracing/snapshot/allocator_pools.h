@@ -52,7 +52,7 @@ struct AllocatorModel::Request {
   int64_t size = 0, stream = 0;  ///< rounded
   Pool* pool = nullptr;
   bool expandable = false;
-  Piece* piece = nullptr;        ///< what was found
+  Piece* piece = nullptr;  ///< what was found
 };
 
 }  // namespace tenon::snapshot

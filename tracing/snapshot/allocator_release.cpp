@@ -89,8 +89,10 @@ void AllocatorModel::release_pool(Pool& pool) {
   std::vector<Piece*> expandable;  // unmapping changes the pool
   for (auto it = pool.free.begin(); it != pool.free.end();) {
     Piece* p = *it++;
-    if (p->expandable) expandable.push_back(p);
-    else if (!p->is_split()) release_segment(p);
+    if (p->expandable)
+      expandable.push_back(p);
+    else if (!p->is_split())
+      release_segment(p);
   }
   for (Piece* p : expandable) {
     unmap(p);

@@ -20,9 +20,9 @@ bool takes(Action a) { return a == Action::segment_alloc || a == Action::segment
 
 /// What lies between two things that the program asked for.
 struct Run {
-  size_t request = 0;       ///< the event behind it
-  bool to_room = false;     ///< the request is an allocation that gave segments back to make room, or failed
-  bool searched = false;    ///< the request is an allocation that found no free block
+  size_t request = 0;     ///< the event behind it
+  bool to_room = false;   ///< the request is an allocation that gave segments back to make room, or failed
+  bool searched = false;  ///< the request is an allocation that found no free block
 };
 
 class Reader {
@@ -60,14 +60,23 @@ class Reader {
 class Replaying {
  public:
   Replaying(const Snapshot& s, size_t which, const AllocatorSettings& settings, const ReplayOptions& options)
-      : s_(s), e_(s.events), trace_(s.traces.at(which)), own_(options.as_recorded), settings_(settings), pool_of_(s, trace_.device), reader_(s, which),
-        limits_(options.limits), model_(settings, limits_) {
+      : s_(s),
+        e_(s.events),
+        trace_(s.traces.at(which)),
+        own_(options.as_recorded),
+        settings_(settings),
+        pool_of_(s, trace_.device),
+        reader_(s, which),
+        limits_(options.limits),
+        model_(settings, limits_) {
     if (settings.expandable_segments && own_)
       for (size_t i = trace_.begin; i < trace_.end; ++i)
         if (e_.action[i] == Action::segment_alloc && pool_of_(i) != PoolId{}) model_.set_never_expandable(pool_of_(i));
     model_.set_keeps_all_for_pools(!s.pools_told);
-    if (options.begin) begin(*options.begin);
-    else begin(state_after(s, which, 0));
+    if (options.begin)
+      begin(*options.begin);
+    else
+      begin(state_after(s, which, 0));
   }
 
   Replay run() {
@@ -182,13 +191,17 @@ class Replaying {
         }
         if (auto it = place_.find(e_.address[i]); it != place_.end()) model_.request_free(it->second);
         break;
-      case Action::free: release(e_.address[i]); break;
+      case Action::free:
+        release(e_.address[i]);
+        break;
       case Action::free_completed:
       case Action::segment_alloc:
       case Action::segment_map:
       case Action::segment_free:
-      case Action::segment_unmap: return run_of(i);
-      default: break;
+      case Action::segment_unmap:
+        return run_of(i);
+      default:
+        break;
     }
     return i;
   }
@@ -216,12 +229,16 @@ class Replaying {
     const bool searched_after = own_ && run.to_room && model_.finds(e_.size[run.request], stream(e_.stream[run.request]), pool_of_(run.request));
     for (size_t k = i; k < run.request; ++k) {
       if (e_.action[k] == Action::free_completed) {
-        if (own_ && run.to_room && !searched_after && (gave || (!model_.would_collect() && !could_collect(run)))) late_.push_back(e_.address[k]);
-        else release(e_.address[k]);
+        if (own_ && run.to_room && !searched_after && (gave || (!model_.would_collect() && !could_collect(run))))
+          late_.push_back(e_.address[k]);
+        else
+          release(e_.address[k]);
       } else if (gives_back(e_.action[k])) {
         gave = reader_.within(k, run.request, took);
-        if (!gave) k = emptied(k, run.request, took);
-        else if (const PoolId pool = pool_of_(k); pool != PoolId{}) model_.set_unused(pool);
+        if (!gave)
+          k = emptied(k, run.request, took);
+        else if (const PoolId pool = pool_of_(k); pool != PoolId{})
+          model_.set_unused(pool);
       }
     }
     hint_ = i;
@@ -253,10 +270,10 @@ class Replaying {
   Reader reader_;
   AllocatorModel::Limits limits_;
   AllocatorModel model_;
-  std::unordered_map<uint64_t, uint64_t> place_;  ///< the file's address to the model's
-  using BaseKey = std::tuple<uint32_t, PoolId, bool>;                  ///< stream, pool, whether the large one
+  std::unordered_map<uint64_t, uint64_t> place_;           ///< the file's address to the model's
+  using BaseKey = std::tuple<uint32_t, PoolId, bool>;      ///< stream, pool, whether the large one
   std::map<BaseKey, std::pair<uint64_t, int64_t>> bases_;  ///< address, and what is mapped
-  std::vector<uint64_t> late_;                    ///< frees that the next request waits for
+  std::vector<uint64_t> late_;                             ///< frees that the next request waits for
   size_t hint_ = 0, hint_end_ = 0;
   bool going_ = true;
   Replay r_;
@@ -272,17 +289,21 @@ Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings
   ReplayOptions tried{known.limits, true, options.begin};
   Replay r = Replaying(s, which, settings, tried).run();
   if (!known.less_than || (r.moved == 0 && r.segment_events == recorded_segment_events(s, which))) return r;
-  tried.limits = known.limits.allowed ? AllocatorModel::Limits{known.at_least, 0} : AllocatorModel::Limits{known.failed ? known.limits.device : 0, known.allowed_less_than - 1};
+  tried.limits = known.limits.allowed ? AllocatorModel::Limits{known.at_least, 0}
+                                      : AllocatorModel::Limits{known.failed ? known.limits.device : 0, known.allowed_less_than - 1};
   Replay other = Replaying(s, which, settings, tried).run();
   return other.segment_events == recorded_segment_events(s, which) ? other : r;
 }
-Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings, int64_t limit) { return replay(s, which, settings, ReplayOptions{{limit, 0}, false, nullptr}); }
+Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings, int64_t limit) {
+  return replay(s, which, settings, ReplayOptions{{limit, 0}, false, nullptr});
+}
 
 std::vector<AllocatorModel::SegmentEvent> recorded_segment_events(const Snapshot& s, size_t which) {
   std::vector<AllocatorModel::SegmentEvent> all;
   const DeviceTrace& t = s.traces.at(which);
   for (size_t i = t.begin; i < t.end; ++i)
-    if (is_segment(s.events.action[i])) all.push_back({s.events.action[i], s.events.size[i], s.events.stream[i] < s.streams.size() ? s.streams[s.events.stream[i]] : 0});
+    if (is_segment(s.events.action[i]))
+      all.push_back({s.events.action[i], s.events.size[i], s.events.stream[i] < s.streams.size() ? s.streams[s.events.stream[i]] : 0});
   return all;
 }
 

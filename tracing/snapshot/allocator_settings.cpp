@@ -13,7 +13,8 @@ namespace {
 
 [[noreturn]] void fail(const std::string& part) {
   throw Error::usage(fmt::format("\"{}\" is no allocator setting", part),
-                     "known are expandable_segments:True, max_split_size_mb:N, roundup_power2_divisions:N or [1:4,256:8,>:1], garbage_collection_threshold:0.8, large_segment_size_mb:N, max_non_split_rounding_mb:N, and ideal");
+                     "known are expandable_segments:True, max_split_size_mb:N, roundup_power2_divisions:N or [1:4,256:8,>:1], "
+                     "garbage_collection_threshold:0.8, large_segment_size_mb:N, max_non_split_rounding_mb:N, and ideal");
 }
 
 /// A whole number of MiB, at least `least`.
@@ -43,8 +44,10 @@ void parse_roundup(std::array<int64_t, 16>& divisions, const std::string& part, 
   for (const char* at = value.c_str() + 1; *at && *at != ']';) {
     const bool above = *at == '>';
     int64_t boundary = 0;
-    if (above) p = const_cast<char*>(at + 1);
-    else boundary = number(at, &p);
+    if (above)
+      p = const_cast<char*>(at + 1);
+    else
+      boundary = number(at, &p);
     if (*p != ':' || (!above && boundary == 0)) fail(part);
     const int64_t d = number(p + 1, &p);
     if (above) {
@@ -63,8 +66,9 @@ void parse_roundup(std::array<int64_t, 16>& divisions, const std::string& part, 
 
 // What PyTorch knows and the model need not: it changes no decision of the allocator that is modelled.
 bool without_effect(const std::string& key) {
-  for (const char* known : {"backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc", "throw_on_cudamalloc_oom", "graph_capture_record_stream_reuse", "expandable_segments_handle_type",
-                            "expandable_segments_reserve", "expandable_segments_reserve_by_class", "per_process_memory_fraction"})
+  for (const char* known :
+       {"backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc", "throw_on_cudamalloc_oom", "graph_capture_record_stream_reuse",
+        "expandable_segments_handle_type", "expandable_segments_reserve", "expandable_segments_reserve_by_class", "per_process_memory_fraction"})
     if (key == known) return true;
   return key.starts_with("pinned_");
 }

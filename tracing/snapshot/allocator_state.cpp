@@ -14,6 +14,7 @@
 // 512 bytes on is split off. Elsewhere a rest of up to 1 MiB stays with its block, and pieces so small do not exist; so a block reaches to the
 // next boundary that is not more than 1 MiB behind its rounded end: the next block, the segment's end, or the address of a block that is known
 // to have begun there in its life time. Blocks as large as max_split_size are never split: they are their segment.
+// Where nothing shows that boundary and another free piece follows, a block is taken for smaller than it was, by that rest at most.
 
 namespace tenon::snapshot {
 
@@ -59,9 +60,9 @@ class Undoing {
  private:
   struct Known {
     Block block;
-    size_t died = 0;          ///< event that ended it
-    bool exact = false;       ///< its size is the dump's
-    uint64_t boundary = 0;    ///< where it ended, if something showed it
+    size_t died = 0;        ///< event that ended it
+    bool exact = false;     ///< its size is the dump's
+    uint64_t boundary = 0;  ///< where it ended, if something showed it
   };
   uint64_t rounded_end(const Known& k) const { return k.block.address + static_cast<uint64_t>(settings_.rounded(k.block.requested)); }
   Segment* containing(uint64_t address) {
@@ -75,23 +76,39 @@ class Undoing {
     const Events& e = s_.events;
     const uint64_t address = e.address[i];
     switch (e.action[i]) {
-      case Action::alloc: doubts_ += blocks_.erase(address) == 0; break;
+      case Action::alloc:
+        doubts_ += blocks_.erase(address) == 0;
+        break;
       case Action::free_completed:
       case Action::free:
         doubts_ += blocks_.count(address);
-        blocks_[address] = {{address, 0, std::clamp<int64_t>(e.size[i], 0, int64_t{1} << 50), e.action[i] == Action::free ? State::active : State::pending_free, e.stack[i]}, i, false};
+        blocks_[address] = {
+            {address, 0, std::clamp<int64_t>(e.size[i], 0, int64_t{1} << 50), e.action[i] == Action::free ? State::active : State::pending_free, e.stack[i]},
+            i,
+            false};
         break;
       case Action::free_requested: {
         auto it = blocks_.find(address);
-        if (it != blocks_.end()) it->second.block.state = State::active;
-        else ++doubts_;
+        if (it != blocks_.end())
+          it->second.block.state = State::active;
+        else
+          ++doubts_;
         break;
       }
-      case Action::segment_alloc: doubts_ += segments_.erase(address) == 0; break;
-      case Action::segment_free: add(i, false); break;
-      case Action::segment_map: carve(address, e.size[i]); break;
-      case Action::segment_unmap: add(i, true); break;
-      default: break;
+      case Action::segment_alloc:
+        doubts_ += segments_.erase(address) == 0;
+        break;
+      case Action::segment_free:
+        add(i, false);
+        break;
+      case Action::segment_map:
+        carve(address, e.size[i]);
+        break;
+      case Action::segment_unmap:
+        add(i, true);
+        break;
+      default:
+        break;
     }
   }
 
@@ -131,14 +148,18 @@ class Undoing {
     auto joins = [&](const Segment& o) { return o.expandable && o.stream == g.stream && o.pool == g.pool && o.large == g.large; };
     auto next = segments_.find(g.address + static_cast<uint64_t>(g.total));
     auto before = segments_.lower_bound(g.address);
-    const bool has_before = before != segments_.begin() && std::prev(before)->second.address + static_cast<uint64_t>(std::prev(before)->second.total) == g.address && joins(std::prev(before)->second);
+    const bool has_before = before != segments_.begin() &&
+                            std::prev(before)->second.address + static_cast<uint64_t>(std::prev(before)->second.total) == g.address &&
+                            joins(std::prev(before)->second);
     const bool has_next = next != segments_.end() && joins(next->second);
     if (has_next) {
       g.total += next->second.total;
       segments_.erase(next);
     }
-    if (has_before) std::prev(segments_.lower_bound(g.address))->second.total += g.total;
-    else segments_[g.address] = g;
+    if (has_before)
+      std::prev(segments_.lower_bound(g.address))->second.total += g.total;
+    else
+      segments_[g.address] = g;
   }
 
   /// Whether what was unmapped belonged to the pool of large blocks: the grains in which it had been mapped tell.

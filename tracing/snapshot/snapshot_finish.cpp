@@ -21,7 +21,8 @@ void Machine::top_level(const Value& v) {
   }
   // What pinned memory of the host did stands in a list of its own.
   if (const Value* host = field(*d, kHostTraces))
-    if (Container* list = container(*host); list && list->rows != kNone && rows_[list->rows].of == Rows::Of::events) out_.traces.push_back({kHost, rows_[list->rows].begin, rows_[list->rows].end});
+    if (Container* list = container(*host); list && list->rows != kNone && rows_[list->rows].of == Rows::Of::events)
+      out_.traces.push_back({kHost, rows_[list->rows].begin, rows_[list->rows].end});
 }
 
 void Machine::finish(bool complete) {

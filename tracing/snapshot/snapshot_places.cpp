@@ -20,8 +20,11 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
 /// Frames that PyTorch's own viewer hides, and those of the interpreter's start.
 bool hidden(std::string_view function, std::string_view file) {
   if (function.starts_with("Py_") || function.starts_with("_Py")) return true;
-  if (contains_any(function, {"unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "_start", "__libc_start_main", "PyEval_", "PyObject_", "PyFunction_"})) return true;
-  return contains_any(file, {"core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c", "Objects/call.c", "Objects/methodobject.c", "pycore_ceval.h", "ceval.c", "cpython/abstract.h"});
+  if (contains_any(function,
+                   {"unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "_start", "__libc_start_main", "PyEval_", "PyObject_", "PyFunction_"}))
+    return true;
+  return contains_any(file, {"core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c", "Objects/call.c", "Objects/methodobject.c",
+                             "pycore_ceval.h", "ceval.c", "cpython/abstract.h"});
 }
 bool library(std::string_view file) { return file.find(".so") != std::string_view::npos; }
 bool native(std::string_view file) {
@@ -31,17 +34,25 @@ bool native(std::string_view file) {
   const size_t slash = file.find_last_of('/');
   return file.substr(slash == std::string_view::npos ? 0 : slash + 1).starts_with("python");
 }
-bool of_pytorch(std::string_view file) { return file.starts_with("torch/") || file.find("/torch/") != std::string_view::npos || file.starts_with("<eval_with_key>"); }
+bool of_pytorch(std::string_view file) {
+  return file.starts_with("torch/") || file.find("/torch/") != std::string_view::npos || file.starts_with("<eval_with_key>");
+}
 bool unnamed(std::string_view function) { return function.empty() || function == "??"; }
-bool tells(std::string_view function) { return function.find("Workspace") != std::string_view::npos || (function.find("autograd::generated::") != std::string_view::npos && function.find("::details::") == std::string_view::npos); }
+bool tells(std::string_view function) {
+  return function.find("Workspace") != std::string_view::npos ||
+         (function.find("autograd::generated::") != std::string_view::npos && function.find("::details::") == std::string_view::npos);
+}
 /// A C++ function without its arguments, which say nothing here, nor do those of templates.
 std::string_view without_arguments(std::string_view function) {
-  if (const size_t at = function.find('<'); at != std::string_view::npos && at > 0 && !function.substr(0, at).ends_with("operator")) function = function.substr(0, at);
+  if (const size_t at = function.find('<'); at != std::string_view::npos && at > 0 && !function.substr(0, at).ends_with("operator"))
+    function = function.substr(0, at);
   for (size_t at = function.find('('); at != std::string_view::npos; at = function.find('(', at + 1))
     if (at > 0 && !function.substr(at).starts_with("(anonymous namespace)")) return function.substr(0, at);
   return function;
 }
-bool plumbing(std::string_view function) { return contains_any(function, {"at::detail::", "at::native::empty", "at::_ops::empty", "(anonymous namespace)"}) || function.starts_with("c10::"); }
+bool plumbing(std::string_view function) {
+  return contains_any(function, {"at::detail::", "at::native::empty", "at::_ops::empty", "(anonymous namespace)"}) || function.starts_with("c10::");
+}
 
 }  // namespace
 
