@@ -1,5 +1,5 @@
 // Traces that PyTorch's profiler wrote (tests/peers/record_traces.py) against what torch itself said of the same recordings.
-#include <gtest/gtest.h>
+#include "tests/tracing/findings.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -51,17 +51,9 @@ std::vector<Recording> recordings() {
 }
 
 Finding run(const char* analysis, const Recording& r) {
-  TraceRequest request;
-  request.traces = {r.trace};
-  request.top = 1000000;
-  return find_trace_analysis(analysis)->run(request);
+  return tracing::run(analysis, std::vector<std::shared_ptr<const traces::Trace>>{r.trace}, 1000000);
 }
 int64_t number(const Cell& c) { return std::get<int64_t>(c); }
-const Table* table_of(const Finding& f, const std::string& name) {
-  for (const Table& t : f.tables)
-    if (t.name == name) return &t;
-  return nullptr;
-}
 size_t column(const Table& t, const std::string& name) {
   for (size_t c = 0; c < t.columns.size(); ++c)
     if (t.columns[c].name == name) return c;

@@ -1,5 +1,6 @@
+#include "tests/tracing/findings.h"
+
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 
@@ -11,20 +12,6 @@
 
 namespace tenon::tracing {
 namespace {
-
-Finding run(const char* analysis, std::vector<std::string> texts, size_t top = 25) {
-  TraceRequest r;
-  r.top = top;
-  for (std::string& t : texts) r.traces.push_back(traces::parse_trace(std::move(t)));
-  return find_trace_analysis(analysis)->run(r);
-}
-template <class T>
-T fact(const Finding& f, const std::string& name) {
-  for (const Fact& x : f.facts)
-    if (x.name == name) return std::get<T>(x.value);
-  ADD_FAILURE() << "no fact " << name;
-  return T();
-}
 
 struct Loop {
   int64_t data = 0, op_cpu = 10000, kernel = 20000, communication = 0, copy = 0;

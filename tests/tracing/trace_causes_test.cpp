@@ -1,7 +1,8 @@
 // Why a step is slow, and why it is slower than another, on traces as PyTorch records them: noise on every duration, backward on its own
 // thread, streams, stacks, buckets of communication, graphs.
+#include "tests/tracing/findings.h"
+
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "tests/tracing/made_training.h"
 #include "tracing/analyses/critical_path.h"
@@ -11,20 +12,6 @@ namespace tenon::tracing {
 namespace {
 
 using Cause = Training::Cause;
-
-Finding run(const char* analysis, std::vector<std::string> texts, size_t top = 100000) {
-  TraceRequest r;
-  r.top = top;
-  for (std::string& t : texts) r.traces.push_back(traces::parse_trace(std::move(t)));
-  return find_trace_analysis(analysis)->run(r);
-}
-template <class T>
-T fact(const Finding& f, const std::string& name) {
-  for (const Fact& x : f.facts)
-    if (x.name == name) return std::get<T>(x.value);
-  ADD_FAILURE() << "no fact " << name;
-  return T();
-}
 
 const Training kGpuBound{};
 const Training kHostBound{.op = 30000, .kernel = 6000};

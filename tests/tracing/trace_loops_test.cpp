@@ -1,5 +1,5 @@
 // One training loop recorded by PyTorch's profiler on a CPU, once plain and each time with one thing made slower (tests/peers/record_loops.py).
-#include <gtest/gtest.h>
+#include "tests/tracing/findings.h"
 
 #include "tracing/analyses/critical_path.h"
 #include "tracing/trace/trace_reader.h"
@@ -12,20 +12,6 @@ std::shared_ptr<const traces::Trace> recorded(const std::string& name) {
   o.read_cache = o.write_cache = false;
   return traces::read_trace(std::string(TENON_SOURCE_DIR) + "/tests/tracing/loops/" + name + ".json.gz", o);
 }
-Finding run(const char* analysis, std::vector<std::shared_ptr<const traces::Trace>> traces) {
-  TraceRequest r;
-  r.traces = std::move(traces);
-  r.top = 100000;
-  return find_trace_analysis(analysis)->run(r);
-}
-template <class T>
-T fact(const Finding& f, const std::string& name) {
-  for (const Fact& x : f.facts)
-    if (x.name == name) return std::get<T>(x.value);
-  ADD_FAILURE() << "no fact " << name;
-  return T();
-}
-
 struct Variant {
   const char *name, *path, *path_with_stacks, *cause;  ///< part of what comes first in the comparison with the plain loop; what bounds a step
   double calls_more;
