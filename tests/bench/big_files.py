@@ -3,7 +3,7 @@
 Makes traces from 10 MB up and a snapshot of 1 GB (make_trace, make_snapshot), and prints for each the best of three openings with the file in
 the disk cache, the second opening, the peak of memory, and beside them what reading the bytes takes and one plain pass of simdjson (where
 BUILD_DIR has it: ninja simdjson_pass). --peers adds Python's json and pickle, --hta PYTHON HolisticTraceAnalysis in that interpreter. The plot has
-both axes in powers of ten: cost in proportion to the file is a straight line of slope one."""
+both axes in powers of ten: cost in proportion to the file is a straight line of slope one, as the dotted one; --from draws what was printed before."""
 import argparse
 import json
 import os
@@ -19,6 +19,7 @@ parser.add_argument("build")
 parser.add_argument("--largest", type=int, default=1_000_000_000)
 parser.add_argument("--folder", default=tempfile.gettempdir())
 parser.add_argument("--plot")
+parser.add_argument("--from", dest="rows", help="lines printed before: measure nothing")
 parser.add_argument("--peers", action="store_true", help="also Python's json and pickle, which take minutes and gigabytes")
 parser.add_argument("--hta", metavar="PYTHON", help="also HolisticTraceAnalysis, installed for this interpreter, on traces up to 1 GB")
 args = parser.parse_args()
@@ -82,13 +83,15 @@ def measure(kind, path, words):
     return row
 
 
-rows = []
+rows = [json.loads(line) for line in open(args.rows)] if args.rows else []
 size = 10_000_000
 sizes = []
 while size < args.largest:
     sizes.append(size)
     size *= 10
 sizes.append(args.largest)
+if args.rows:
+    sizes = []
 for size in sizes:
     path = f"{args.folder}/bench-{size}.json"
     subprocess.run([f"{args.build}/bin/make_trace", str(size), path], check=True)
@@ -111,10 +114,14 @@ if args.plot:
         lines.append(f'<line x1="{x(10**power)}" y1="20" x2="{x(10**power)}" y2="300" stroke="#ddd"/><text x="{x(10**power)}" y="315" text-anchor="middle">{["10 MB", "100 MB", "1 GB", "10 GB"][power - 7]}</text>')
     for power in range(-2, 3):
         lines.append(f'<line x1="60" y1="{y(10**power)}" x2="350" y2="{y(10**power)}" stroke="#ddd"/><text x="52" y="{y(10**power) + 4}" text-anchor="end">{10**power:g} s</text>')
+    lines.append(f'<line x1="{x(1e7)}" y1="{y(0.02)}" x2="{x(1e10)}" y2="{y(20)}" stroke="#888" stroke-dasharray="2 4"/>')
     for kind, colour in (("trace", "#1668c7"), ("snapshot", "#c2571a")):
-        points = " ".join(f'{x(r["bytes"]):.1f},{y(r["seconds"]):.1f}' for r in rows if r["kind"] == kind)
+        mine = [r for r in rows if r["kind"] == kind]
+        points = " ".join(f'{x(r["bytes"]):.1f},{y(r["seconds"]):.1f}' for r in mine)
         lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        last = [r for r in rows if r["kind"] == kind][-1]
-        lines.append(f'<text x="{x(last["bytes"]) + 6}" y="{y(last["seconds"]) + 4}" fill="{colour}">{kind}</text>')
+        for r in mine:
+            lines.append(f'<circle cx="{x(r["bytes"]):.1f}" cy="{y(r["seconds"]):.1f}" r="3" fill="{colour}"/>')
+        last = mine[-1]
+        lines.append(f'<text x="{x(last["bytes"]) - 6:.1f}" y="{y(last["seconds"]) - 8:.1f}" text-anchor="end" fill="{colour}">{kind}, {last["seconds"]:.1f} s</text>')
     lines.append('<text x="205" y="334" text-anchor="middle">size of the file; time to the first answer</text></svg>')
     open(args.plot, "w").write("\n".join(lines))
