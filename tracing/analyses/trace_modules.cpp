@@ -112,7 +112,7 @@ Finding modules(const TraceRequest& r) {
   Finding f;
   if (all.size() == 1) {
     f.ok = false;
-    f.sentence = "The trace does not know its modules: record it with with_stack=True and experimental_config=_ExperimentalConfig(verbose=True), or with_modules=True.";
+    f.sentence = "The trace does not know its modules: record it with with_stack=True and experimental_config=_ExperimentalConfig(verbose=True); for TorchScript, with_modules=True.";
     return f;
   }
   int64_t gpu = 0, cpu = 0;

@@ -205,8 +205,8 @@ void TimelineModel::draw(Scene& scene) {
   if (lanes_height() * 1.5f < lanes_bottom - lanes_top) row_ = 32;
   float spare = lanes_bottom - lanes_top - lanes_height() - 28;
   if (memory_h > 0 && spare > 0) {
-    memory_h += std::min(spare, 160.f);
-    lanes_bottom -= std::min(spare, 160.f);
+    memory_h += spare;
+    lanes_bottom -= spare;
   }
   view_height_ = lanes_bottom - lanes_top;
   content_height_ = lanes_height();
