@@ -51,8 +51,9 @@ TEST(RanksOfASession, AreAlignedTogetherAndAskedOneByOne) {
   }
   auto one = tenon({"trace", "kernels", folder.path(), "--rank", "6", "--json"});
   ASSERT_EQ(one.status, 0) << one.err;
-  ASSERT_EQ(one.json().size(), 1u);
-  for (const auto& k : one.json()[0]["kernels"])
+  const auto only = one.json();
+  ASSERT_EQ(only.size(), 1u);
+  for (const auto& k : only[0]["kernels"])
     if (k["name"] == "gemm") EXPECT_EQ(k["total_ns"], 4 * 700 * 1000);
   auto none = tenon({"trace", "kernels", folder.path(), "--rank", "9"});
   EXPECT_EQ(none.status, 2);
