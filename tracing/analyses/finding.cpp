@@ -5,6 +5,15 @@
 
 namespace tenon::tracing {
 
+Finding nothing(std::string sentence) {
+  Finding f;
+  f.ok = false;
+  f.sentence = std::move(sentence);
+  return f;
+}
+
+double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
+
 std::string nanoseconds_text(double ns) {
   double a = std::abs(ns);
   if (a >= 1e9) return fmt::format("{:.3g} s", ns / 1e9 >= 1000 ? std::round(ns / 1e9) : ns / 1e9);

@@ -36,6 +36,11 @@ struct Finding {
   bool ok = true;  ///< false: what was asked for is not in the file; the sentence says what is missing
 };
 
+/// That what was asked for is not in the file, and why.
+Finding nothing(std::string sentence);
+
+/// 0 where there is no whole.
+double share(int64_t part, int64_t whole);
 /// "1.25 ms", "830 ns", "2.1 s"
 std::string nanoseconds_text(double ns);
 /// "1.5 GiB"

@@ -18,15 +18,6 @@ using snapshot::KnownLimits;
 using snapshot::Snapshot;
 
 std::string bytes(int64_t v) { return bytes_text(static_cast<double>(v)); }
-double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
-
-Finding nothing(std::string sentence) {
-  Finding f;
-  f.ok = false;
-  f.sentence = std::move(sentence);
-  return f;
-}
-
 /// One setting's row of what-if.
 struct Tried {
   std::string name;

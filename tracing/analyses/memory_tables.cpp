@@ -15,14 +15,6 @@ using snapshot::State;
 using snapshot::Timeline;
 
 std::string bytes(int64_t v) { return bytes_text(static_cast<double>(v)); }
-double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
-
-Finding nothing(std::string sentence) {
-  Finding f;
-  f.ok = false;
-  f.sentence = std::move(sentence);
-  return f;
-}
 const char* kNoEvents = "The snapshot holds no recorded events: call torch.cuda.memory._record_memory_history() before what is to be seen.";
 
 Table owner_table(const std::string& name, const Snapshot& s, const std::vector<Owner>& all, size_t top) {

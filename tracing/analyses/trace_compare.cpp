@@ -151,11 +151,8 @@ Finding diff(const TraceRequest& r) {
   StepSums sums[2];
   for (int i = 0; i < 2; ++i) sums[i] = step_sums(*r.traces[i], asked_steps(*r.traces[i], r), tree);
   const StepSums &a = sums[0], &b = sums[1];
-  if (a.steps == 0 || b.steps == 0) {
-    f.ok = false;
-    f.sentence = fmt::format("There is no step to compare in {}.", a.steps == 0 ? "A" : "B");
-    return f;
-  }
+  if (a.steps == 0 || b.steps == 0)
+    return nothing(fmt::format("There is no step to compare in {}.", a.steps == 0 ? "A" : "B"));
   std::vector<Item> items = matched(tree, a, b);
   const double change = b.length - a.length;
   rank(tree, items, change);

@@ -110,11 +110,8 @@ Finding modules(const TraceRequest& r) {
   ModuleTree tree(t);
   const std::vector<Module> all = std::move(tree).modules_of();
   Finding f;
-  if (all.size() == 1) {
-    f.ok = false;
-    f.sentence = "The trace does not know its modules: record it with with_stack=True and experimental_config=_ExperimentalConfig(verbose=True); for TorchScript, with_modules=True.";
-    return f;
-  }
+  if (all.size() == 1)
+    return nothing("The trace does not know its modules: record it with with_stack=True and experimental_config=_ExperimentalConfig(verbose=True); for TorchScript, with_modules=True.");
   int64_t gpu = 0, cpu = 0;
   for (const Module& m : all) gpu += m.all_gpu(), cpu += m.all_cpu();
   std::vector<uint32_t> order(all.size() - 1);

@@ -24,11 +24,8 @@ Finding path(const TraceRequest& r) {
   const Trace& t = r.first();
   Finding f;
   const auto all = asked_steps(t, r);
-  if (all.empty()) {
-    f.ok = false;
-    f.sentence = r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.";
-    return f;
-  }
+  if (all.empty())
+    return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.");
   const GpuTimeline gpu(t);
   // The step of middle length stands for the others, unless one was named.
   std::vector<std::pair<int64_t, size_t>> lengths;

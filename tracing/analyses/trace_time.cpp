@@ -15,16 +15,9 @@ using traces::Kind;
 using traces::kNone;
 using traces::Trace;
 
-double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
 std::string ns(int64_t v) { return nanoseconds_text(static_cast<double>(v)); }
 std::string step_text(const TraceStep& s) { return s.number < 0 ? "all" : std::to_string(s.number); }
 
-Finding nothing(std::string sentence) {
-  Finding f;
-  f.ok = false;
-  f.sentence = std::move(sentence);
-  return f;
-}
 const char* kNoGpu = "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";
 
 Finding steps(const TraceRequest& r) {

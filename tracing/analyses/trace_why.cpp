@@ -21,8 +21,6 @@ struct Cause {
   std::string try_this;
 };
 
-double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
-
 /// Times by name of event, and which is the largest.
 class Largest {
  public:
@@ -159,9 +157,7 @@ Finding why(const TraceRequest& r) {
   const auto steps = asked_steps(t, r);
   if (steps.empty()) {
     Finding f;
-    f.ok = false;
-    f.sentence = r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.";
-    return f;
+    return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.");
   }
   const GpuTimeline gpu(t);
   return gpu.empty() ? why_on_cpu(t, steps) : why_on_gpu(t, gpu, steps);
