@@ -54,7 +54,9 @@ TEST(RanksOfASession, AreAlignedTogetherAndAskedOneByOne) {
   const auto only = one.json();
   ASSERT_EQ(only.size(), 1u);
   for (const auto& k : only[0]["kernels"])
-    if (k["name"] == "gemm") EXPECT_EQ(k["total_ns"], 4 * 700 * 1000);
+    if (k["name"] == "gemm") {
+      EXPECT_EQ(k["total_ns"], 4 * 700 * 1000);
+    }
   auto none = tenon({"trace", "kernels", folder.path(), "--rank", "9"});
   EXPECT_EQ(none.status, 2);
   EXPECT_NE(none.err.find("there are 4, 5, 6"), std::string::npos) << none.err;

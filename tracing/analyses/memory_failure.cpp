@@ -18,6 +18,7 @@ using snapshot::KnownLimits;
 using snapshot::Snapshot;
 
 std::string bytes(int64_t v) { return bytes_text(static_cast<double>(v)); }
+
 /// One setting's row of what-if.
 struct Tried {
   std::string name;

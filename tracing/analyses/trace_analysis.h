@@ -11,7 +11,6 @@ namespace tenon::tracing {
 /// What is analysed and how.
 struct TraceRequest {
   std::vector<std::shared_ptr<const traces::Trace>> traces;  ///< ranks of one session; for a comparison, A and B
-  std::vector<int64_t> clock_offset;  ///< per trace, nanoseconds to add so that all have one clock; empty: not aligned
   size_t top = 25;                    ///< rows of a table at most
   int64_t step = -1;                  ///< number of the ProfilerStep to look at; -1: all of them
   const traces::Trace& first() const { return *traces.front(); }
