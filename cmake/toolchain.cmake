@@ -10,6 +10,8 @@ if(TENON_MOLD)
 endif()
 
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+# Every build but the released one stops at an index past the end, an empty container's front, a null smart pointer.
+add_compile_definitions($<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 # gcc 12 warns of overlaps inside std::string's operator+ that cannot be (its bug 105651): -Wno-restrict.
 add_compile_options(-Wall -Wextra -Wno-restrict -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math)
@@ -21,6 +23,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options(-march=x86-64-v3)
 endif()
 if(TENON_SANITIZE)
-  add_compile_options(-fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  # -O1 compiles a third faster than -O2 under the sanitizers, and its reports name more of the frames.
+  add_compile_options(-O1 -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${TENON_SANITIZE})
 endif()
