@@ -12,7 +12,8 @@ namespace tenon::projects {
 struct RunInfo {
   int64_t id = 0;
   std::string name;
-  std::string status;        ///< running, paused, finished, stopped, failed
+  /// running, paused, finished, stopped, failed; or interrupted: its process ended without a word, and it can be resumed
+  std::string status;
   std::string created;       ///< ISO 8601, UTC
   int64_t steps = 0;         ///< done so far
   int64_t total_steps = 0;   ///< when it finishes
@@ -77,6 +78,7 @@ class Project {
   void delete_run(int64_t run);                                ///< hidden; undelete_run() brings it back
   void undelete_run(int64_t run);
 
+  /// The run has done as many steps as its last point says.
   void append_metrics(int64_t run, const std::vector<MetricRow>& rows);
   /// Drops the points after `step`: a resumed run writes them again.
   void truncate_metrics(int64_t run, int64_t step);

@@ -10,13 +10,16 @@ namespace tenon::projects {
 namespace {
 
 constexpr const char* kRunsById =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted "
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted, "
+    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) FROM series s WHERE s.run = r.id) END "
     "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.deleted = 0 ORDER BY r.id";
 constexpr const char* kRunById =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted "
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted, "
+    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) FROM series s WHERE s.run = r.id) END "
     "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.id = ?";
 constexpr const char* kRunByName =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted "
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted, "
+    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) FROM series s WHERE s.run = r.id) END "
     "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.name = ? AND r.deleted = 0";
 
 RunInfo read_run(const Query& q) {
@@ -32,8 +35,11 @@ RunInfo read_run(const Query& q) {
   r.model = ModelSpec::from_json(stored_json(q.text(8)));
   r.best = stored_json(q.text(9));
   r.error = q.text(10);
-  // A run whose process was killed is left marked as running; it can be resumed, so it counts as stopped.
-  if ((r.status == "running" || r.status == "paused") && !process_alive(q.text(11))) r.status = "stopped";
+  // A run whose process was killed is left marked as running. Each of its steps that has a metric can be replayed.
+  if ((r.status == "running" || r.status == "paused") && !process_alive(q.text(11))) {
+    r.status = "interrupted";
+    r.steps = std::max(r.steps, q.integer(13));
+  }
   return r;
 }
 
@@ -170,8 +176,12 @@ void Project::Impl::put_metrics(int64_t run, const std::vector<MetricRow>& rows)
 
 void Project::append_metrics(int64_t run, const std::vector<MetricRow>& rows) {
   if (rows.empty()) return;
+  int64_t last = 0;
+  for (const MetricRow& row : rows) last = std::max(last, row.point.step);
   Transaction t(impl_->write());
   impl_->put_metrics(run, rows);
+  // A step that has a metric is done: curves and the way back in time reach equally far, also after a kill.
+  impl_->writer->run("UPDATE runs SET steps = max(steps, ?) WHERE id = ?", last, run);
   t.commit();
 }
 

@@ -17,7 +17,6 @@ namespace tenon::projects {
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress) {
   const RunInfo info = project.run(run);
   if (step < 0) throw Error::usage(fmt::format("step {} makes no sense: steps count from 0, the state before the first one", step));
-  // A run that was killed has metrics beyond the last progress it noted.
   if (step > info.steps)
     throw Error::usage(fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
                        "Go on with it first: tenon train --resume " + info.name);

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "views/shell/application.h"
 #include "views/shell/main_window.h"
 
 namespace tenon::app {
@@ -44,8 +45,9 @@ ThemeName theme_of(const std::string& name) {
 int open_window(int argc, char** argv, const WindowRequest& options) {
   need_display();
   before_application();
-  QApplication app(argc, argv);
+  Application app(argc, argv);
   Workbench bench;
+  app.on_exception = [&bench](const QString& where, const QString& message, const QString& hint) { bench.caught(where, message, hint); };
   ThemeName theme = theme_of(options.theme);
   MainWindow window(bench, theme);
   if (!options.theme.empty()) window.setProperty("themeFixed", true);
@@ -94,9 +96,10 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   qputenv("QT_QPA_PLATFORM", "xcb");  // the offscreen platform cannot draw OpenGL widgets
   qputenv("QT_LOGGING_RULES", "qt.qpa.*=false");
   before_application();
-  QApplication app(argc, argv);
+  Application app(argc, argv);
   QApplication::setCursorFlashTime(0);
   Workbench bench;
+  app.on_exception = [&bench](const QString& where, const QString& message, const QString& hint) { bench.caught(where, message, hint); };
   bench.set_fixed_clock(true);
   QString problem, hint;
   QObject::connect(&bench, &Workbench::problem, [&](const QString& title, const QString& message, const QString& h) {

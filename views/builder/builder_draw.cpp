@@ -12,6 +12,9 @@ namespace tenon::views {
 
 namespace {
 constexpr float kNodeW = 280, kNodeH = 48, kPort = 4;
+constexpr int64_t kMostPorts = 4096;                ///< of one layer: the id of a port's target holds the layer and its number
+constexpr float kFarZoom = 0.3f, kMostZoom = 1.6f;  ///< how far the wheel goes out (farther where the whole model needs it) and in
+constexpr float kLeastZoom = 0.02f;                 ///< a thousand layers in a small window
 
 /// A quiet colour a family of layers, so that a network's rhythm is seen from afar.
 Ink family(const std::string& type) {
@@ -45,6 +48,8 @@ Point BuilderModel::port(const LayerSpec& l, bool output, int index) const {
   return {x, output ? b.bottom() : b.y};
 }
 
+float BuilderModel::least_zoom() const { return std::min(kFarZoom, fitting_); }
+
 void BuilderModel::fit() {
   fit_next_ = true;
   own_view_ = false;
@@ -52,7 +57,7 @@ void BuilderModel::fit() {
 }
 
 void BuilderModel::zoom_by(float factor) {
-  float next = std::clamp(zoom_ * factor, 0.3f, 1.6f), cx = size_.w / 2, cy = size_.h / 2;
+  float next = std::clamp(zoom_ * factor, least_zoom(), kMostZoom), cx = size_.w / 2, cy = size_.h / 2;
   pan_x_ = cx - (cx - pan_x_) * next / zoom_;
   pan_y_ = cy - (cy - pan_y_) * next / zoom_;
   zoom_ = next;
@@ -115,7 +120,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
       scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
       scene.text({x + 16, row, w - 16, h}, r->error, Ink::bad_text, Face::small);
     }
-  } else if (zoom_ >= 0.45f) {
+  } else if (zoom_ >= 0.36f) {
     scene.text({x, b.y, w, b.h}, l.name, bad ? Ink::bad_text : Ink::text, Face::small);
   }
   int inputs = info ? info->inputs : 1, outputs = info ? info->outputs : 1;
@@ -126,7 +131,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     scene.rect({p.x - kPort, p.y - kPort, 2 * kPort, 2 * kPort}, Ink::panel, 1, kPort);
     scene.outline({p.x - kPort, p.y - kPort, 2 * kPort, 2 * kPort}, used ? Ink::secondary : Ink::accent, 1.5f, kPort);
     const std::string text = r ? (output ? (i < static_cast<int>(r->outputs.size()) ? r->outputs[i] : "") : (i < static_cast<int>(r->inputs.size()) ? r->inputs[i] : "")) : "";
-    scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, id * 16 + i}, Cursor::cross, (output ? "output " : "input ") + text);
+    scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, id * kMostPorts + i}, Cursor::cross, (output ? "output " : "input ") + text);
   };
   for (int i = 0; i < inputs; ++i) dot(port(l, false, i), false, i);
   for (int i = 0; i < outputs; ++i) dot(port(l, true, i), true, i);
@@ -142,8 +147,8 @@ void BuilderModel::draw(Scene& scene) {
       x1 = std::max(x1, l.x + kNodeW), y1 = std::max(y1, l.y + kNodeH);
     }
     float w = static_cast<float>(x1 - x0), h = static_cast<float>(y1 - y0);
-    zoom_ = std::clamp(std::min((size_.w - 48) / w, (size_.h - 84) / h), 0.3f, 1.f);
-    if (zoom_ > 0.8f && zoom_ < 1) zoom_ = std::max(zoom_, 0.86f);  // text stays readable; what does not fit scrolls
+    fitting_ = std::clamp(std::min((size_.w - 48) / w, (size_.h - 84) / h), kLeastZoom, 1.f);
+    zoom_ = fitting_;
     pan_x_ = std::max((size_.w - w * zoom_) / 2, 24.f) - static_cast<float>(x0) * zoom_;
     pan_y_ = std::max((size_.h - 36 - h * zoom_) / 2, 24.f) - static_cast<float>(y0) * zoom_;
     pan_x_ = std::round(pan_x_);
@@ -201,8 +206,8 @@ bool BuilderModel::pointer(const PointerEvent& e) {
       if (e.button != Button::left) return false;
       ++drag_serial_;
       if (hit.kind == output_port || hit.kind == input_port) {
-        const LayerSpec& l = spec_.layers[hit.id / 16];
-        int index = static_cast<int>(hit.id % 16);
+        const LayerSpec& l = spec_.layers[hit.id / kMostPorts];
+        int index = static_cast<int>(hit.id % kMostPorts);
         if (hit.kind == output_port) {
           wire_from_ = l.name;
           wire_port_ = index;
@@ -265,7 +270,7 @@ bool BuilderModel::pointer(const PointerEvent& e) {
       drag_ = Drag::none;
       if (was == Drag::wire) {
         Hit hit = last_.hit_at(e.x, e.y);
-        if (hit.kind == input_port) connect(wire_from_, wire_port_, spec_.layers[hit.id / 16].name, static_cast<int>(hit.id % 16));
+        if (hit.kind == input_port) connect(wire_from_, wire_port_, spec_.layers[hit.id / kMostPorts].name, static_cast<int>(hit.id % kMostPorts));
         else if (hit.kind == layer) {
           const LayerSpec& l = spec_.layers[hit.id];
           const LayerInfo* info = find_layer_type(l.type);
@@ -300,7 +305,7 @@ bool BuilderModel::pointer(const PointerEvent& e) {
 bool BuilderModel::wheel(const WheelEvent& e) {
   own_view_ = true;
   if (e.mods.ctrl) {
-    float next = std::clamp(zoom_ * std::pow(1.15f, e.dy), 0.3f, 1.6f);
+    float next = std::clamp(zoom_ * std::pow(1.15f, e.dy), least_zoom(), kMostZoom);
     pan_x_ = e.x - (e.x - pan_x_) * next / zoom_;
     pan_y_ = e.y - (e.y - pan_y_) * next / zoom_;
     zoom_ = next;

@@ -197,9 +197,16 @@ bool BuilderModel::remove_selected() {
 }
 
 bool BuilderModel::reaches(const std::string& from, const std::string& to) const {
-  if (from == to) return true;
-  for (const WireSpec& w : spec_.wires)
-    if (w.from == from && reaches(w.to, to)) return true;
+  // Each layer once: paths double with every branch that joins again, and a file may hold a circle.
+  std::set<std::string> seen{from};
+  std::vector<std::string> next{from};
+  while (!next.empty()) {
+    const std::string at = std::move(next.back());
+    next.pop_back();
+    if (at == to) return true;
+    for (const WireSpec& w : spec_.wires)
+      if (w.from == at && seen.insert(w.to).second) next.push_back(w.to);
+  }
   return false;
 }
 
@@ -258,9 +265,11 @@ bool BuilderModel::move_selected(double dx, double dy) {
   return apply(text, std::move(next), fmt::format("move {}", drag_serial_));
 }
 
-/// Layers top to bottom by their distance from the inputs, side by side where they are as deep; a long chain goes on in a new column.
+/// Layers top to bottom by their distance from the inputs, side by side where they are as deep; a long chain goes on in a new column,
+/// as many rows to a column as make the whole about as wide as a window is.
 void BuilderModel::place(ModelSpec& spec) const {
-  constexpr double kStepX = 332, kStepY = 72, kMostRows = 6;
+  constexpr double kStepX = 332, kStepY = 72, kFewRows = 6, kShape = 1.8;
+  const double most_rows = std::max(kFewRows, std::ceil(std::sqrt(static_cast<double>(spec.layers.size()) * kStepX / kStepY / kShape)));
   std::map<std::string, int> depth;
   std::vector<std::string> order;
   try {
@@ -276,7 +285,7 @@ void BuilderModel::place(ModelSpec& spec) const {
     depth[name] = d;
     deepest = std::max(deepest, d);
   }
-  int columns = static_cast<int>(std::ceil((deepest + 1) / kMostRows));
+  int columns = static_cast<int>(std::ceil((deepest + 1) / most_rows));
   int per = (deepest + columns) / std::max(columns, 1);
   std::vector<int> widest(static_cast<size_t>(columns) + 1, 1), row_count(static_cast<size_t>(deepest) + 1, 0);
   for (const std::string& name : order) {

@@ -87,6 +87,7 @@ class BuilderModel : public CanvasModel {
   void draw_wire(Scene& scene, Point a, Point b, Ink ink, float width, int64_t id);
   void draw_layer(Scene& scene, const LayerSpec& l, int64_t id);
   Point to_canvas(double x, double y) const;
+  float least_zoom() const;
 
   ModelSpec spec_;
   Links links_;
@@ -97,6 +98,7 @@ class BuilderModel : public CanvasModel {
   std::string why_, primary_;
   std::set<std::string> selected_;
   int selected_wire_ = -1;
+  float fitting_ = 1;  ///< the zoom that shows the whole model
   float zoom_ = 1, pan_x_ = 0, pan_y_ = 0;
   Size size_{};
   bool fit_next_ = true, own_view_ = false;  ///< own_view_: a person zoomed or panned; else the model is kept in sight

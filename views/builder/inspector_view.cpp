@@ -1,5 +1,6 @@
 #include "views/builder/inspector_view.h"
 
+#include <QApplication>
 #include <QCheckBox>
 #include <QFormLayout>
 #include <QLabel>
@@ -31,6 +32,8 @@ void InspectorView::show_layer(const std::string& layer) {
     refresh_values();
     return;
   }
+  // What was typed and not yet confirmed belongs to the layer it was typed for.
+  if (QWidget* typing = QApplication::focusWidget(); typing && isAncestorOf(typing)) typing->clearFocus();
   layer_ = layer;
   rebuild();
 }
@@ -81,6 +84,7 @@ void InspectorView::rebuild() {
       if (!item) continue;
       if (QWidget* w = item->widget()) {
         w->setObjectName({});
+        QObject::disconnect(w, nullptr, this, nullptr);  // hiding it ends its edit, and layer_ is another one by now
         w->hide();
         w->deleteLater();
       }

@@ -121,10 +121,16 @@ void SceneCanvas::paintGL() {
   QOpenGLFunctions* gl = context()->functions();
   gl->glClearColor(back.r / 255.f, back.g / 255.f, back.b / 255.f, 1);
   gl->glClear(GL_COLOR_BUFFER_BIT);
+  try {  // before ImGui's frame, which has to be ended
+    model_.frame({static_cast<float>(width()), static_cast<float>(height())});
+  } catch (...) {
+    if (!on_fault) throw;
+    on_fault();
+  }
   ImGui_ImplOpenGL3_NewFrame();
   ImGui::NewFrame();
   ImDrawList* list = ImGui::GetBackgroundDrawList();
-  painter_.paint(list, model_.frame({static_cast<float>(width()), static_cast<float>(height())}), theme_);
+  painter_.paint(list, model_.last(), theme_);
   if (keyboard_focus_) {
     Rgb a = color(Ink::accent, theme_);
     list->AddRect({0.5f, 0.5f}, {width() - 0.5f, height() - 0.5f}, IM_COL32(a.r, a.g, a.b, 255), 0, 0, 1);

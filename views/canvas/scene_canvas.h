@@ -1,5 +1,6 @@
 #pragma once
 #include <QOpenGLWidget>
+#include <functional>
 #include <memory>
 
 #include "views/canvas/scene_painter.h"
@@ -26,6 +27,8 @@ class SceneCanvas : public QOpenGLWidget {
   bool idle() const { return !dirty_ || !isVisible() || visibleRegion().isEmpty(); }
   int64_t frames() const { return frames_; }
   CanvasModel& model() { return model_; }
+  /// Called within the catch block of what drawing threw; what was drawn until then is shown.
+  std::function<void()> on_fault;
   QSize sizeHint() const override { return {640, 360}; }
   QSize minimumSizeHint() const override { return {160, 100}; }
 

@@ -219,14 +219,15 @@ Details details_of(const Selection& s, const DetailsSources& from) {
         d.title = r->name;
         d.subtitle = "run";
         d.bad = r->status == "failed";
-        Details::Section about{"", {row("status", r->status), row("steps", fmt::format("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))), row("time", format_seconds(r->seconds)), row("created", r->created)}};
+        Details::Section about{"", {row("status", r->status == "interrupted" ? fmt::format("interrupted at step {}", format_grouped(r->steps)) : r->status), row("steps", fmt::format("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))), row("time", format_seconds(r->seconds)), row("created", r->created)}};
         if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())
           about.rows.push_back(row("best", r->best.value("metric", std::string()) + " " + format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()) + " at step " + format_grouped(r->best.value("step", int64_t{0}))));
         if (!r->error.empty()) about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
         d.sections.push_back(std::move(about));
         Details::Section recipe{"Recipe", {}};
-        for (const auto& [key, value] : r->recipe.flatten().items()) {
-          std::string k = key.substr(1);
+        const nlohmann::json flat = r->recipe.flatten();  // items() walks over what it is called on
+        for (const auto& [key, value] : flat.items()) {
+          std::string k = key.empty() ? key : key.substr(1);
           for (char& c : k)
             if (c == '/') c = '.';
           recipe.rows.push_back(row(k, value.is_string() ? value.get<std::string>() : value.dump()));

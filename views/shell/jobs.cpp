@@ -111,9 +111,14 @@ void Jobs::loop() {
     } catch (const Error& e) {
       error = QString::fromStdString(e.message());
       hint = QString::fromStdString(e.hint());
+    } catch (const std::bad_alloc&) {
+      error = "memory is out";
     } catch (const std::exception& e) {
       error = QString::fromUtf8(e.what());
+    } catch (...) {
+      error = "the work ended without saying why";
     }
+    if (error.isNull() && state.cancelled) result.reset();  // nobody will take it
     {
       std::lock_guard lock(mutex_);
       running_.reset();

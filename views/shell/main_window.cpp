@@ -8,6 +8,8 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMimeData>
+#include <QScreen>
+#include <QToolBar>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -35,7 +37,8 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMa
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
   setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
   setDocumentMode(true);
-  resize(1440, 900);
+  // Its first size, with room for the frame and title that the desktop draws round it.
+  resize(QSize(1440, 900).boundedTo(screen()->availableSize() - QSize(8, 40)));
 
   auto* project = new ProjectView(bench, this);
   builder_ = new BuilderView(bench, this);
@@ -73,9 +76,14 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMa
   connect(&bench_, &Workbench::state_changed, this, [this] {
     commands_.refresh();
     refresh_status();
+    if (notice_.holds && !notice_.holds()) {  // what it says is over
+      notice_ = {};
+      banner_->hide();
+    }
   });
   connect(&bench_, &Workbench::selection_changed, this, &MainWindow::refresh_bar);
   connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
+  connect(&bench_, &Workbench::notice, this, &MainWindow::show_notice);
   set_theme(theme);
   commands_.refresh();
   refresh_bar();

@@ -60,6 +60,8 @@ class MainWindow : public QMainWindow {
   void choose_template();
   std::vector<Picker::Item> goto_items(const QString& typed);
   void show_problem(const QString& title, const QString& message, const QString& hint);
+  void show_notice(const Notice& notice);
+  void show_banner(const QString& tone, const QString& text);
   QToolButton* tool(const QString& command, bool with_text);
 
   Workbench& bench_;
@@ -78,7 +80,10 @@ class MainWindow : public QMainWindow {
   QTimer step_timer_;
   QList<QToolButton*> tools_, layout_buttons_;
   QToolBar* banner_;
+  QFrame* banner_frame_;
   QLabel* banner_text_;
+  QToolButton* banner_action_;
+  Notice notice_;  ///< in the banner; without a title: none is
   QToolButton *train_button_, *jobs_button_, *warnings_button_;
   QLabel *state_label_, *epoch_label_, *speed_label_, *loss_label_, *live_label_, *peak_label_;
   int warnings_ = 0;

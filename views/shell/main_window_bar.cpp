@@ -116,7 +116,7 @@ void MainWindow::build_banner() {
   banner_->setObjectName("banner");
   banner_->setMovable(false);
   banner_->setContextMenuPolicy(Qt::PreventContextMenu);
-  auto* frame = new QFrame(banner_);
+  auto* frame = banner_frame_ = new QFrame(banner_);
   set_style(frame, "surface", "banner");
   frame->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   auto* row = new QHBoxLayout(frame);
@@ -132,7 +132,15 @@ void MainWindow::build_banner() {
     b->setText(text);
     connect(b, &QToolButton::clicked, this, [run] { run(); });
     row->addWidget(b);
+    return b;
   };
+  banner_action_ = button("", [this] {
+    auto act = notice_.act;
+    banner_->hide();
+    if (act) act();
+  });
+  banner_action_->setObjectName("banner.action");
+  set_style(banner_action_, "primary", "true");
   button("Copy", [this] { QApplication::clipboard()->setText(banner_text_->text()); });
   button("Dismiss", [this] { banner_->hide(); });
   banner_->addWidget(frame);
@@ -142,9 +150,22 @@ void MainWindow::build_banner() {
 
 void MainWindow::show_problem(const QString& title, const QString& message, const QString& hint) {
   ++warnings_;
-  banner_text_->setText(title + ": " + message + (hint.isEmpty() ? QString() : "\n" + hint));
-  banner_->show();
+  notice_ = {};
+  show_banner("bad", title + ": " + message + (hint.isEmpty() ? QString() : "\n" + hint));
   refresh_status();
+}
+
+void MainWindow::show_notice(const Notice& notice) {
+  notice_ = notice;
+  show_banner("notice", notice.title + ": " + notice.message);
+}
+
+void MainWindow::show_banner(const QString& tone, const QString& text) {
+  set_style(banner_frame_, "tone", tone);
+  banner_text_->setText(text);
+  banner_action_->setText(notice_.button);
+  banner_action_->setVisible(!notice_.button.isEmpty());
+  banner_->show();
 }
 
 void MainWindow::build_status() {

@@ -43,6 +43,11 @@ void MainWindow::add_commands() {
   commands_.add({"run.train", "Train", "Run", "F5", "train", [this] { bench_.train(); },
                  [this, running] { return bench_.has_project() && !running() && bench_.builder.errors().empty() && !bench_.files.has("train"); }, {},
                  [paused] { return paused() ? QString("Resume") : QString("Train"); }});
+  commands_.add({"run.go_on", "Resume this run", "Run", "", "train", [this] { bench_.go_on(bench_.shown_run()); },
+                 [this] { return bench_.can_go_on(bench_.shown_run()); }, {}, [this] {
+                   const auto* r = bench_.shown();
+                   return r && bench_.can_go_on(r->id) ? "Resume " + QString::fromStdString(r->name) : QString("Resume this run");
+                 }});
   commands_.add({"run.pause", "Pause", "Run", "F6", "pause", [this] { bench_.pause(); }, running});
   commands_.add({"run.step", "Step", "Run", "F10", "step", [this] { bench_.step_once(); },
                  [this, running] { return bench_.has_project() && !running() && bench_.builder.errors().empty() && !bench_.files.has("train"); }});

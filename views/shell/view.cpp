@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 
 #include "views/shared/format.h"
+#include "views/shell/application.h"
 
 namespace tenon::views {
 
@@ -23,6 +24,7 @@ SceneCanvas* View::make_canvas(CanvasModel& model) {
   canvas_ = new SceneCanvas(model, this);
   canvas_->setObjectName(id_ + ".canvas");
   canvas_->setAccessibleName(title_);
+  canvas_->on_fault = [this] { Application::report("the picture of " + title_); };
   return canvas_;
 }
 

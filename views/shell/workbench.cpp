@@ -58,10 +58,15 @@ Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make
     emit state_changed();
   };
   tensor.on_need_stats = [this](int index) {
-    Tensor value = links_.record()->tensors[index].value;
+    const auto record = links_.record();
+    if (!record || index < 0 || index >= static_cast<int>(record->tensors.size())) return;
+    Tensor value = record->tensors[index].value;
     jobs.start(
         "stats", "Statistics", [value](const Jobs::Report&, const std::atomic<bool>& cancelled) { return std::any(tensor_stats(value, 48, &cancelled)); },
-        [this, index](std::any r) { tensor.set_stats(index, std::any_cast<TensorStats>(r)); }, {}, true);
+        [this, index, record](std::any r) {
+          if (record == links_.record()) tensor.set_stats(index, std::any_cast<TensorStats>(r));  // an index belongs to its step
+        },
+        {}, true);
   };
   bus.listen([this](const Selection& s) {
     if (s.kind == Selection::Kind::run && s.id != shown_run_) show_run(s.id);
@@ -102,6 +107,15 @@ void Workbench::log(const QString& line, bool bad) {
 void Workbench::fail(const QString& title, const QString& message, const QString& hint) {
   log(title + ": " + message, true);
   emit problem(title, message, hint);
+}
+
+void Workbench::caught(const QString& where, const QString& message, const QString& hint) {
+  if (unsaved_ && project_) {
+    save_timer_.stop();
+    save_model();
+  }
+  fail("A fault inside Tenon", QString("%1 (%2)").arg(message, where),
+       hint.isEmpty() ? QString("The project is saved%1. Please report this with the lines of the log.").arg(driver_ ? " and training goes on" : "") : hint);
 }
 
 bool Workbench::idle() const { return jobs.idle() && files.idle() && !save_timer_.isActive(); }
@@ -156,9 +170,36 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   training_model.set_run("", 0);
   log("Opened " + file_);
   emit project_changed();
-  if (!project_model.contents().runs.empty()) show_run(project_model.contents().runs.back().id);
+  // The window may have come back to the run it was left with.
+  if (!shown_run_ && !project_model.contents().runs.empty()) show_run(project_model.contents().runs.back().id);
   emit state_changed();
   if (start_training) train();
+  else tell_interrupted();
+}
+
+/// After a crash: what of the latest interrupted run was kept, and the way on.
+void Workbench::tell_interrupted() {
+  const auto& contents = project_model.contents();
+  for (size_t i = contents.runs.size(); i-- > 0;) {
+    const projects::RunInfo& r = contents.runs[i];
+    if (r.status != "interrupted") continue;
+    if (r.id != shown_run_) show_run(r.id);
+    auto text = [](int64_t n) { return QString::fromStdString(format_grouped(n)); };
+    const auto& kept = contents.checkpoints[i];
+    QString message = QString("the program ended while it trained. Kept: every metric up to step %1").arg(text(r.steps));
+    if (kept.empty()) message += ", and the seed it started from. Resume begins it anew.";
+    else {
+      message += kept.size() == 1 ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
+                                  : QString(" and %1 checkpoints, the last of step %2").arg(kept.size()).arg(text(kept.back().step));
+      if (kept.back().step >= r.steps) message += ".";
+      else if (kept.back().step + 1 == r.steps) message += QString(". Resume trains step %1 again, bit for bit, and goes on.").arg(text(r.steps));
+      else message += QString(". Resume trains steps %1 to %2 again, bit for bit, and goes on.").arg(text(kept.back().step + 1), text(r.steps));
+    }
+    const QString title = QString::fromStdString(r.name) + " was interrupted at step " + text(r.steps);
+    log(title + ": " + message);
+    emit notice({title, message, "Resume", [this, id = r.id] { go_on(id); }, [this, id = r.id] { return can_go_on(id); }});
+    return;
+  }
 }
 
 void Workbench::refresh_project() {
@@ -181,7 +222,7 @@ int64_t Workbench::shown_steps() const {
 }
 
 void Workbench::show_run(int64_t id) {
-  if (id == shown_run_) return;
+  if (id == shown_run_ || (!project_model.run(id) && id != status_.run)) return;
   shown_run_ = id;
   set_links({});
   nan.reset();
@@ -295,6 +336,17 @@ void Workbench::train(const TrainOptions& options) {
   start_driver(options, false);
 }
 
+bool Workbench::can_go_on(int64_t run) const {
+  const auto* r = project_model.run(run);
+  return r && !driver_ && project_ && !project_->read_only() && !files.has("train") && r->steps < r->total_steps &&
+         (r->status == "interrupted" || r->status == "stopped" || r->status == "failed");
+}
+
+void Workbench::go_on(int64_t run) {
+  if (!can_go_on(run)) return;
+  start_driver({.resume = project_model.run(run)->name}, false);
+}
+
 void Workbench::start_driver(TrainOptions options, bool then_step) {
   if (!project_ || driver_ || files.has("train")) return;
   if (save_timer_.isActive()) {
@@ -330,7 +382,8 @@ void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
   set_links({});
   nan.reset();
   training_model.set_run(status_.name, status_.total_steps);
-  log(QString("Training %1").arg(QString::fromStdString(status_.name)));
+  log(QString("Training %1%2").arg(QString::fromStdString(status_.name),
+                                   status_.step > 0 ? QString(" from step %1").arg(QString::fromStdString(format_grouped(status_.step))) : QString()));
   tick_.start();
   refresh_project();
   load_metrics();

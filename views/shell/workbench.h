@@ -1,6 +1,7 @@
 #pragma once
 #include <QObject>
 #include <QTimer>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -17,6 +18,13 @@
 #include "views/training/training_model.h"
 
 namespace tenon::views {
+
+/// Something to know that lasts as long as `holds` says; its button runs `act`.
+struct Notice {
+  QString title, message, button;
+  std::function<void()> act;
+  std::function<bool()> holds;
+};
 
 /// What the window works on: one project, the run that is shown, the step that is loaded, the run that trains. Holds the view-models and
 /// keeps them in step; owns no widget. Nothing here waits for a file, a lock or the training thread.
@@ -53,6 +61,9 @@ class Workbench : public QObject {
   void step_once();
   void stop();
   void checkpoint();
+  /// Goes on with a run that has ended before its last step, from its last checkpoint.
+  void go_on(int64_t run);
+  bool can_go_on(int64_t run) const;
   bool training() const { return driver_ != nullptr; }
   const projects::RunStatus& status() const { return status_; }
 
@@ -61,6 +72,8 @@ class Workbench : public QObject {
   void select(const Selection& s) { bus.select(s); }
   void log(const QString& line, bool bad = false);
   void fail(const QString& title, const QString& message, const QString& hint);
+  /// What an event's handler threw (Note [The net under the event loop]): told, and the model on the canvas is saved at once.
+  void caught(const QString& where, const QString& message, const QString& hint);
   /// No job runs or waits and nothing is on its way to the views.
   bool idle() const;
   /// Pictures and tests: no time of day in the log.
@@ -87,6 +100,8 @@ class Workbench : public QObject {
   void state_changed();                ///< what commands look at
   void logged(const QString& line, bool bad);
   void problem(const QString& title, const QString& message, const QString& hint);
+  /// Something to know, with a button that does something about it.
+  void notice(const tenon::views::Notice& notice);
 
  private:
   struct Opened;
@@ -99,6 +114,7 @@ class Workbench : public QObject {
   void start_driver(projects::TrainOptions options, bool then_step);
   void save_model();
   void set_links(const Links& links);
+  void tell_interrupted();
 
   std::shared_ptr<projects::Project> project_;
   std::shared_ptr<projects::RunDriver> driver_;

@@ -14,74 +14,19 @@
 #include <QTreeWidget>
 #include <memory>
 
-#include "engine/model/templates.h"
+#include "tests/views/shell/window_fixture.h"
 #include "views/builder/builder_view.h"
 #include "views/details/details_view.h"
-#include "views/shell/main_window.h"
 
 namespace tenon::views {
 namespace {
 
-/// A window on a fresh project of the template "spirals", which needs no data files.
-class Window : public ::testing::Test {
+class Window : public testing::WindowTest {
  protected:
   void SetUp() override {
-    file_ = dir_.filePath("t.tenon");
-    const Template& t = find_template("spirals");
-    projects::Project::create(file_.toStdString(), t.model, t.recipe.to_json());
-    make_window();
+    WindowTest::SetUp();
+    open_spirals();
   }
-  void TearDown() override {
-    if (window_) window_->close();
-    window_.reset();
-    bench_.reset();
-  }
-  void make_window() {
-    bench_ = std::make_unique<Workbench>();
-    window_ = std::make_unique<MainWindow>(*bench_, ThemeName::dark);
-    window_->setProperty("themeFixed", true);
-    window_->show();
-    ASSERT_TRUE(QTest::qWaitForWindowExposed(window_.get()));
-    QApplication::setActiveWindow(window_.get());  // no window manager gives it the keys
-    bench_->open(file_);
-    settle();
-    ASSERT_TRUE(bench_->has_project());
-  }
-  void settle() {
-    ASSERT_TRUE(QTest::qWaitFor([this] { return window_->idle(); }, 60000));
-    QTest::qWait(0);
-    ASSERT_TRUE(QTest::qWaitFor([this] { return window_->idle(); }, 60000));
-  }
-  /// Trains some steps to the end, by the commands a person uses.
-  void train(int steps) {
-    bench_->train({.max_steps = steps});
-    ASSERT_TRUE(QTest::qWaitFor([this] { return bench_->training(); }, 60000));
-    ASSERT_TRUE(QTest::qWaitFor([this] { return !bench_->training(); }, 60000));
-    settle();
-  }
-  void load_step(int64_t step) {
-    bench_->select(Selection::step(step, "test"));
-    settle();
-    ASSERT_TRUE(static_cast<bool>(bench_->links()));
-  }
-  void key(QWidget* w, Qt::Key k, Qt::KeyboardModifiers m = Qt::NoModifier) { QTest::keyClick(w, k, m); }
-  SceneCanvas* canvas(const QString& id) {
-    window_->show_view(id);
-    settle();
-    return window_->view(id)->canvas();
-  }
-  /// Where a target of the canvas's picture is.
-  QPoint place(SceneCanvas* c, Hit hit) {
-    for (const auto& t : c->model().last().targets())
-      if (t.hit == hit) return {static_cast<int>(t.box.x + t.box.w / 2), static_cast<int>(t.box.y + t.box.h / 2)};
-    ADD_FAILURE() << "no target " << hit.kind << " " << hit.id;
-    return {};
-  }
-
-  QTemporaryDir dir_;
-  QString file_;
-  std::unique_ptr<Workbench> bench_;
-  std::unique_ptr<MainWindow> window_;
 };
 
 TEST_F(Window, OpensAProjectAndSaysWhatIsMissing) {
@@ -351,21 +296,3 @@ TEST_F(Window, TheDoctorSaysThatACleanRunIsClean) {
 
 }  // namespace
 }  // namespace tenon::views
-
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  if (qEnvironmentVariableIsEmpty("DISPLAY")) {
-    std::fprintf(stderr, "These tests need a display: xvfb-run -a -s '-screen 0 1600x1000x24' test_window\n");
-    return 1;
-  }
-  qputenv("QT_QPA_PLATFORM", "xcb");
-  QSurfaceFormat format;
-  format.setVersion(3, 3);
-  format.setProfile(QSurfaceFormat::CoreProfile);
-  format.setSwapInterval(0);
-  QSurfaceFormat::setDefaultFormat(format);
-  QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);
-  QApplication app(argc, argv);
-  QApplication::setCursorFlashTime(0);
-  return RUN_ALL_TESTS();
-}

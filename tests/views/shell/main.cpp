@@ -1,0 +1,37 @@
+// The window's tests in one program: they need a display, and share one application.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <QSurfaceFormat>
+#include <cstdio>
+
+#include "views/shell/application.h"
+
+namespace {
+/// Root writes past permissions: a project that cannot be written takes a mount, which only this process may see.
+void own_mounts() {
+  if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0) mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  own_mounts();
+  ::testing::InitGoogleTest(&argc, argv);
+  if (qEnvironmentVariableIsEmpty("DISPLAY")) {
+    std::fprintf(stderr, "These tests need a display: xvfb-run -a -s '-screen 0 1600x1000x24' test_window\n");
+    return 1;
+  }
+  qputenv("QT_QPA_PLATFORM", "xcb");
+  QSurfaceFormat format;
+  format.setVersion(3, 3);
+  format.setProfile(QSurfaceFormat::CoreProfile);
+  format.setSwapInterval(0);
+  QSurfaceFormat::setDefaultFormat(format);
+  QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);
+  QCoreApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
+  tenon::views::Application app(argc, argv);
+  QApplication::setCursorFlashTime(0);
+  return RUN_ALL_TESTS();
+}

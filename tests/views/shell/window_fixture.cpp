@@ -1,0 +1,101 @@
+#include "tests/views/shell/window_fixture.h"
+
+#include <QApplication>
+#include <QLabel>
+#include <QTest>
+#include <QToolButton>
+
+#include "engine/model/templates.h"
+#include "views/shell/application.h"
+
+namespace tenon::views::testing {
+
+void WindowTest::SetUp() { ASSERT_TRUE(dir_.isValid()); }
+
+void WindowTest::TearDown() {
+  close_window();
+  for (const std::string& t : thrown_) ADD_FAILURE() << "a handler threw: " << t;
+}
+
+void WindowTest::close_window() {
+  if (window_) window_->close();
+  window_.reset();
+  bench_.reset();
+}
+
+void WindowTest::make_window() {
+  bench_ = std::make_unique<Workbench>();
+  static_cast<Application*>(qApp)->on_exception = [this](const QString& where, const QString& message, const QString& hint) {
+    thrown_.push_back((where + ": " + message).toStdString());
+    if (bench_) bench_->caught(where, message, hint);
+  };
+  QObject::connect(bench_.get(), &Workbench::problem, [this](const QString& title, const QString& message, const QString&) {
+    problems_.push_back((title + ": " + message).toStdString());
+  });
+  window_ = std::make_unique<MainWindow>(*bench_, ThemeName::dark);
+  window_->setProperty("themeFixed", true);
+  window_->show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(window_.get()));
+  QApplication::setActiveWindow(window_.get());  // no window manager gives it the keys
+}
+
+void WindowTest::open(const QString& file) {
+  file_ = file;
+  if (!window_) make_window();
+  bench_->open(file_);
+  settle();
+}
+
+void WindowTest::open_spirals() {
+  file_ = dir_.filePath("t.tenon");
+  const Template& t = find_template("spirals");
+  projects::Project::create(file_.toStdString(), t.model, t.recipe.to_json());
+  open(file_);
+  ASSERT_TRUE(bench_->has_project());
+}
+
+void WindowTest::until(const std::function<bool()>& what) { ASSERT_TRUE(QTest::qWaitFor(what, 120000)); }
+
+void WindowTest::settle() {
+  until([this] { return window_->idle(); });
+  QTest::qWait(0);
+  until([this] { return window_->idle(); });
+}
+
+void WindowTest::train(int steps) {
+  bench_->train({.max_steps = steps});
+  until([this] { return bench_->training(); });
+  until([this] { return !bench_->training(); });
+  settle();
+}
+
+void WindowTest::load_step(int64_t step) {
+  bench_->select(Selection::step(step, "test"));
+  settle();
+  ASSERT_TRUE(static_cast<bool>(bench_->links()));
+}
+
+void WindowTest::key(QWidget* w, Qt::Key k, Qt::KeyboardModifiers m) { QTest::keyClick(w, k, m); }
+void WindowTest::click(QWidget* w, QPoint at) { QTest::mouseClick(w, Qt::LeftButton, {}, at); }
+
+SceneCanvas* WindowTest::canvas(const QString& id) {
+  window_->show_view(id);
+  settle();
+  return window_->view(id)->canvas();
+}
+
+QPoint WindowTest::place(SceneCanvas* c, Hit hit) {
+  for (const auto& t : c->model().last().targets())
+    if (t.hit == hit) return {static_cast<int>(t.box.x + t.box.w / 2), static_cast<int>(t.box.y + t.box.h / 2)};
+  ADD_FAILURE() << "no target " << hit.kind << " " << hit.id;
+  return {};
+}
+
+QString WindowTest::banner() const { return window_->findChild<QLabel*>("banner.text")->text(); }
+bool WindowTest::banner_shown() const { return window_->findChild<QLabel*>("banner.text")->isVisible(); }
+QToolButton* WindowTest::banner_action() const {
+  auto* b = window_->findChild<QToolButton*>("banner.action");
+  return b && b->isVisible() ? b : nullptr;
+}
+
+}  // namespace tenon::views::testing

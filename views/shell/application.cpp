@@ -1,0 +1,55 @@
+#include "views/shell/application.h"
+
+#include <QEvent>
+#include <QMetaEnum>
+#include <QPointer>
+#include <new>
+
+#include "core/error.h"
+
+namespace tenon::views {
+
+namespace {
+QString words_for(const QPointer<QObject>& receiver, QEvent::Type type) {
+  const char* kind = QMetaEnum::fromType<QEvent::Type>().valueToKey(type);
+  QString name = "an object that is gone";
+  if (receiver) name = receiver->objectName().isEmpty() ? QString(receiver->metaObject()->className()) : receiver->objectName();
+  return QString("%1 in %2").arg(kind ? kind : "an event", name);
+}
+}  // namespace
+
+bool Application::notify(QObject* receiver, QEvent* event) {
+  const QEvent::Type type = event->type();
+  const QPointer<QObject> who(receiver);  // may be gone once its handler has thrown
+  try {
+    return QApplication::notify(receiver, event);
+  } catch (...) {
+    report(words_for(who, type));
+  }
+  return false;
+}
+
+void Application::report(const QString& where) {
+  QString message, hint;
+  try {
+    throw;
+  } catch (const Error& e) {
+    message = QString::fromStdString(e.message());
+    hint = QString::fromStdString(e.hint());
+  } catch (const std::bad_alloc&) {
+    message = "memory is out";
+  } catch (const std::exception& e) {
+    message = QString::fromUtf8(e.what());
+  } catch (...) {
+    message = "something that says nothing of itself was thrown";
+  }
+  try {
+    auto* app = dynamic_cast<Application*>(QCoreApplication::instance());
+    if (app && app->on_exception) app->on_exception(where, message, hint);
+    else qWarning("%s: %s", qPrintable(where), qPrintable(message));
+  } catch (...) {  // the report itself failed: the event loop goes on all the same
+    qWarning("%s: %s (and it could not be shown)", qPrintable(where), qPrintable(message));
+  }
+}
+
+}  // namespace tenon::views
