@@ -120,7 +120,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
       scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
       scene.text({x + 16, row, w - 16, h}, r->error, Ink::bad_text, Face::small);
     }
-  } else if (zoom_ >= 0.36f) {
+  } else if (zoom_ >= 0.3f) {
     scene.text({x, b.y, w, b.h}, l.name, bad ? Ink::bad_text : Ink::text, Face::small);
   }
   int inputs = info ? info->inputs : 1, outputs = info ? info->outputs : 1;
@@ -128,8 +128,9 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     bool used = std::any_of(spec_.wires.begin(), spec_.wires.end(), [&](const WireSpec& wi) {
       return output ? wi.from == l.name && wi.from_port == i : wi.to == l.name && wi.to_port == i;
     });
-    scene.rect({p.x - kPort, p.y - kPort, 2 * kPort, 2 * kPort}, Ink::panel, 1, kPort);
-    scene.outline({p.x - kPort, p.y - kPort, 2 * kPort, 2 * kPort}, used ? Ink::secondary : Ink::accent, 1.5f, kPort);
+    const float radius = std::clamp(kPort * zoom_ * 1.4f, 1.5f, kPort);  // small enough to leave the boxes in sight from afar
+    scene.rect({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, Ink::panel, 1, radius);
+    scene.outline({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, used ? Ink::secondary : Ink::accent, 1.5f, radius);
     const std::string text = r ? (output ? (i < static_cast<int>(r->outputs.size()) ? r->outputs[i] : "") : (i < static_cast<int>(r->inputs.size()) ? r->inputs[i] : "")) : "";
     scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, id * kMostPorts + i}, Cursor::cross, (output ? "output " : "input ") + text);
   };

@@ -26,7 +26,7 @@ BuilderView::BuilderView(Workbench& bench, QWidget* parent) : View("builder", "M
   button("Arrange", "Lay the layers out from top to bottom", [this] { bench_.builder.auto_layout(); });
   button("Fit", "Show the whole model", [this] { bench_.builder.fit(); });
   bar->add_stretch();
-  auto* hint = new QLabel("Drag from port to port to wire · Delete removes · Ctrl+Z undoes", bar);
+  auto* hint = new ElidedLabel("Drag from port to port to wire · Delete removes · Ctrl+Z undoes", bar);
   set_style(hint, "voice", "small");
   bar->add(hint);
   box->addWidget(bar);

@@ -18,6 +18,8 @@ class View : public QWidget {
   const QString& icon_name() const { return icon_; }
   SceneCanvas* canvas() const { return canvas_; }
   virtual void set_theme(ThemeName theme);
+  /// On a small screen a view is cut off rather than the window made larger than the screen.
+  QSize minimumSizeHint() const override { return {160, 100}; }
   /// Nothing waits to be drawn.
   virtual bool idle() const { return !canvas_ || canvas_->idle(); }
 

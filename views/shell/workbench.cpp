@@ -191,7 +191,8 @@ void Workbench::tell_interrupted() {
     else {
       message += kept.size() == 1 ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
                                   : QString(" and %1 checkpoints, the last of step %2").arg(kept.size()).arg(text(kept.back().step));
-      if (kept.back().step >= r.steps) message += ".";
+      if (kept.back().step >= r.total_steps) message += ". Resume brings it to its end.";
+      else if (kept.back().step >= r.steps) message += ". Resume goes on from there.";
       else if (kept.back().step + 1 == r.steps) message += QString(". Resume trains step %1 again, bit for bit, and goes on.").arg(text(r.steps));
       else message += QString(". Resume trains steps %1 to %2 again, bit for bit, and goes on.").arg(text(kept.back().step + 1), text(r.steps));
     }
@@ -338,8 +339,8 @@ void Workbench::train(const TrainOptions& options) {
 
 bool Workbench::can_go_on(int64_t run) const {
   const auto* r = project_model.run(run);
-  return r && !driver_ && project_ && !project_->read_only() && !files.has("train") && r->steps < r->total_steps &&
-         (r->status == "interrupted" || r->status == "stopped" || r->status == "failed");
+  return r && !driver_ && project_ && !project_->read_only() && !files.has("train") &&
+         (r->status == "interrupted" || (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed")));
 }
 
 void Workbench::go_on(int64_t run) {

@@ -25,7 +25,7 @@ TimelineView::TimelineView(Workbench& bench, QWidget* parent) : View("timeline",
   bar->add(search_, 1);
   bar->add(found_);
   bar->add_stretch();
-  auto* keys = new QLabel("W A S D zoom and pan · Shift-drag measure · F fit · N next of the same", bar);
+  auto* keys = new ElidedLabel("W A S D zoom and pan · Shift-drag measure · F fit · N next of the same", bar);
   set_style(keys, "voice", "small");
   bar->add(keys);
   box->addWidget(bar);

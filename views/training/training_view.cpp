@@ -14,7 +14,7 @@ TrainingView::TrainingView(Workbench& bench, QWidget* parent) : View("training",
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
   auto* bar = new ViewBar(page);
-  where_ = new QLabel(bar);
+  where_ = new ElidedLabel({}, bar);
   bar->add(where_);
   bar->add_stretch();
   bar->add_label("Smoothing");
@@ -51,7 +51,7 @@ void TrainingView::refresh() {
   if (s.kind == Selection::Kind::step) text += QString(" · step %1").arg(QString::fromStdString(format_grouped(s.id)));
   else text += QString(" · %1 of %2 steps").arg(QString::fromStdString(format_grouped(m.last_step())), QString::fromStdString(format_grouped(m.total_steps())));
   if (!m.baseline().empty() && m.baseline() != m.run()) text += " · grey: " + QString::fromStdString(m.baseline());
-  where_->setText(text + " · click a point to go back to that step");
+  where_->set_text(text + " · click a point to go back to that step");
 }
 
 }  // namespace tenon::views

@@ -12,7 +12,7 @@ class TrainingView : public View {
 
  private:
   void refresh();
-  QLabel* where_;
+  ElidedLabel* where_;
   QSlider* smooth_;
 };
 

@@ -6,7 +6,10 @@
 
 #include <QSurfaceFormat>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 
+#include "tests/views/shell/victim.h"
 #include "views/shell/application.h"
 
 namespace {
@@ -33,5 +36,6 @@ int main(int argc, char** argv) {
   QCoreApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
   tenon::views::Application app(argc, argv);
   QApplication::setCursorFlashTime(0);
+  if (argc == 4 && std::string(argv[1]) == "--victim") return tenon::views::testing::victim(argv[2], std::atoi(argv[3]));
   return RUN_ALL_TESTS();
 }

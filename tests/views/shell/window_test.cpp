@@ -294,5 +294,24 @@ TEST_F(Window, TheDoctorSaysThatACleanRunIsClean) {
   EXPECT_EQ(bench_->nan.state(), NanModel::State::clean);
 }
 
+/// A 1920x1080 screen at scale 2 is 960x540 to the window, less the frame that the desktop draws round it.
+TEST_F(Window, FitsASmallScreen) {
+  bench_->fail("A long problem", "something that takes many words to say, so that the banner has to break its lines more than once to show all of it", "and a hint");
+  for (const NamedLayout& l : named_layouts()) {
+    window_->set_layout(l.name);
+    settle();
+    const QSize least = window_->minimumSizeHint();
+    EXPECT_LE(least.width(), 952) << l.name;
+    EXPECT_LE(least.height(), 500) << l.name;
+    if (least.width() > 952 || least.height() > 500)
+      for (QWidget* w : window_->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+        if (w->isVisible()) std::printf("  %s: least %d x %d\n", qPrintable(w->objectName()), w->minimumSizeHint().expandedTo(w->minimumSize()).width(), w->minimumSizeHint().expandedTo(w->minimumSize()).height());
+    window_->resize(952, 500);
+    settle();
+    EXPECT_EQ(window_->size(), QSize(952, 500));
+  }
+  EXPECT_LE(window_->width(), window_->screen()->availableSize().width());
+}
+
 }  // namespace
 }  // namespace tenon::views

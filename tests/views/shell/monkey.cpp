@@ -1,0 +1,416 @@
+#include "tests/views/shell/monkey.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <QApplication>
+#include <QDropEvent>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPlainTextEdit>
+#include <QTest>
+#include <QTimer>
+#include <QWheelEvent>
+#include <QWindow>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "views/shell/application.h"
+
+namespace tenon::views::testing {
+
+namespace {
+constexpr const char* kNobody = "-";
+
+Qt::KeyboardModifiers mods_of(const std::string& text) {
+  Qt::KeyboardModifiers m;
+  if (text.find('c') != std::string::npos) m |= Qt::ControlModifier;
+  if (text.find('s') != std::string::npos) m |= Qt::ShiftModifier;
+  if (text.find('a') != std::string::npos) m |= Qt::AltModifier;
+  return m;
+}
+Qt::MouseButton button_of(const std::string& text) {
+  return text == "right" ? Qt::RightButton : text == "middle" ? Qt::MiddleButton : Qt::LeftButton;
+}
+/// The name of a widget without spaces, for a line of the log.
+std::string word(QString text) { return text.isEmpty() ? kNobody : text.replace(' ', '_').toStdString(); }
+}  // namespace
+
+std::string Act::text() const {
+  std::ostringstream out;
+  out << what << ' ' << (window.empty() ? kNobody : window) << ' ' << x << ' ' << y << ' ' << (arg.empty() ? kNobody : arg) << ' '
+      << (mods.empty() ? kNobody : mods);
+  return out.str();
+}
+
+Act Act::parse(const std::string& line) {
+  std::istringstream in(line);
+  Act a;
+  in >> a.what >> a.window >> a.x >> a.y >> a.arg >> a.mods;
+  return a;
+}
+
+/// Ends the program where one act takes minutes: a window that hangs is a finding, and the log's last line says which act it was.
+struct Monkey::Watchdog {
+  std::atomic<int64_t> acts{0};
+  std::atomic<bool> over{false};
+  std::thread thread{[this] {
+    int64_t seen = -1;
+    int still = 0;
+    while (!over) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      still = acts == seen ? still + 1 : 0;
+      seen = acts;
+      if (still < 5 * 240) continue;
+      std::fprintf(stderr, "the window hangs: no act came to its end in four minutes, after %lld of them\n", static_cast<long long>(seen));
+      std::abort();
+    }
+  }};
+  ~Watchdog() {
+    over = true;
+    thread.join();
+  }
+};
+
+Monkey::Monkey(Options options) : options_(std::move(options)), random_(options_.seed), watchdog_(std::make_unique<Watchdog>()) {
+  log_ = ::open(options_.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+Monkey::~Monkey() {
+  drop_window();
+  if (log_ >= 0) ::close(log_);
+}
+
+void Monkey::make_window() {
+  bench_ = std::make_unique<Workbench>();
+  static_cast<Application*>(qApp)->on_exception = [this](const QString& where, const QString& message, const QString& hint) {
+    report_.thrown.push_back((where + ": " + message).toStdString());
+    if (bench_) bench_->caught(where, message, hint);
+  };
+  QObject::connect(bench_.get(), &Workbench::problem, [this](const QString& title, const QString&, const QString&) { ++report_.problems[title.toStdString()]; });
+  window_ = std::make_unique<MainWindow>(*bench_, ThemeName::dark);
+  window_->resize(1200, 760);
+  window_->show();
+  (void)QTest::qWaitForWindowExposed(window_.get());
+  QApplication::setActiveWindow(window_.get());
+}
+
+void Monkey::drop_window() {
+  if (window_) window_->close();
+  window_.reset();
+  bench_.reset();
+  held_window_.clear();
+}
+
+bool Monkey::quiet_moment() const { return depth_ <= 1 && !QApplication::activeModalWidget() && !QApplication::activePopupWidget(); }
+
+std::string Monkey::name_of(const QWidget* w) const {
+  if (w == window_.get()) return "main";
+  return word(w->objectName().isEmpty() ? QString(w->metaObject()->className()) : w->objectName());
+}
+
+QWidget* Monkey::top_level(const std::string& name) const {
+  if (name == "main") return window_.get();
+  for (QWidget* w : QApplication::topLevelWidgets())
+    if (w->isVisible() && name_of(w) == name) return w;
+  return nullptr;
+}
+
+Monkey::Report Monkey::run() {
+  report_ = {};
+  make_window();
+  open_copy(0);
+  turn_.start();
+  QTimer::singleShot(0, qApp, [this] { tick(); });
+  loop_.exec();
+  report_.end = fingerprint();
+  return report_;
+}
+
+Monkey::Report Monkey::replay(const std::string& log) {
+  std::ifstream in(log);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty() && line[0] != '#') script_.push_back(Act::parse(line));
+  replaying_ = true;
+  options_.events = static_cast<int64_t>(script_.size());
+  return run();
+}
+
+void Monkey::tick() {
+  if (const double ms = static_cast<double>(turn_.nsecsElapsed()) / 1e6; ms > report_.longest_ms) {
+    report_.longest_ms = ms;
+    report_.longest_act = std::to_string(report_.acts);
+  }
+  turn_.start();
+  const bool over = report_.acts >= options_.events;
+  if (over && quiet_moment()) return loop_.quit();
+  // The next turn is asked for first: an act may open a dialog, whose own loop then goes on with it.
+  QTimer::singleShot(0, qApp, [this] { tick(); });
+  if (over) {
+    if (QApplication::activePopupWidget()) QApplication::activePopupWidget()->close();
+    if (auto* d = qobject_cast<QDialog*>(QApplication::activeModalWidget())) d->reject();
+    return;
+  }
+  ++depth_;
+  const int burst = replaying_ ? 1 : chance(40) ? 1 + below(4) : 10 + below(40);
+  for (int i = 0; i < burst && report_.acts < options_.events; ++i) {
+    const Act act = replaying_ ? script_[at_++] : choose();
+    const std::string line = act.text() + "\n";
+    if (log_ >= 0 && ::write(log_, line.data(), line.size()) < 0) log_ = -1;
+    ++report_.acts;
+    ++report_.kinds[act.what];
+    carry_out(act);
+    ++watchdog_->acts;
+    if (replaying_ || act.what == "wait" || act.what == "settle" || QApplication::activeModalWidget()) break;
+  }
+  --depth_;
+}
+
+Act Monkey::choose() {
+  // A dialog of files is answered, never clicked in at random: it can delete files.
+  if (QApplication::activeModalWidget()) {
+    static constexpr const char* kAnswers[] = {"reject", "reject", "project", "broken", "new", "nowhere"};
+    return {"answer", {}, 0, 0, kAnswers[below(6)], {}};
+  }
+  if (!held_window_.empty() && chance(45)) {
+    const std::string from = held_window_;
+    if (chance(30)) return {"release", from, below(1300), below(800), held_button_, {}};
+    return {"move", from, below(1300), below(800), {}, {}};
+  }
+  const int kind = below(1000);
+  if (kind < 560) return choose_mouse();
+  if (kind < 850) return choose_key();
+  if (kind < 940) {
+    const auto& all = window_->commands().all();
+    const Command& c = all[static_cast<size_t>(below(static_cast<int>(all.size())))];
+    if (c.id == "file.quit" && !chance(10)) return choose_mouse();
+    if (!options_.trains && (c.id.startsWith("run.") || c.id == "tools.picture")) return choose_mouse();
+    return {"command", {}, 0, 0, c.id.toStdString(), {}};
+  }
+  return choose_rare();
+}
+
+Act Monkey::choose_mouse() {
+  QWidget* top = QApplication::activePopupWidget();
+  if (!top) {
+    std::vector<QWidget*> tops{window_.get(), window_.get(), window_.get()};
+    for (QWidget* w : QApplication::topLevelWidgets())
+      if (w->isVisible() && w->isWindow() && w != window_.get() && !qobject_cast<QDialog*>(w) && w->windowType() != Qt::ToolTip) tops.push_back(w);
+    top = tops[static_cast<size_t>(below(static_cast<int>(tops.size())))];
+  }
+  QPoint p(below(top->width()), below(top->height()));
+  if (chance(70)) {  // something that answers
+    QWidgetList inside;
+    for (QWidget* w : top->findChildren<QWidget*>())
+      if (w->isVisible() && !w->visibleRegion().isEmpty() && w->window() == top) inside << w;
+    if (!inside.isEmpty()) {
+      QWidget* w = inside[below(static_cast<int>(inside.size()))];
+      if (chance(40)) {  // a picture of things is worth many widgets
+        QList<QWidget*> canvases;
+        for (QWidget* c : inside)
+          if (qobject_cast<SceneCanvas*>(c)) canvases << c;
+        if (!canvases.isEmpty()) w = canvases[below(static_cast<int>(canvases.size()))];
+      }
+      QPoint in(below(w->width()), below(w->height()));
+      if (auto* c = qobject_cast<SceneCanvas*>(w); c && chance(70)) {
+        const auto& targets = c->model().last().targets();
+        if (!targets.empty()) {
+          const Box& b = targets[static_cast<size_t>(below(static_cast<int>(targets.size())))].box;
+          in = {static_cast<int>(b.x + b.w / 2), static_cast<int>(b.y + b.h / 2)};
+        }
+      }
+      p = w->mapTo(top, in);
+    }
+  }
+  static constexpr const char* kMods[] = {"-", "-", "-", "-", "-", "-", "c", "s", "a", "cs"};
+  const std::string mods = kMods[below(10)];
+  const std::string window = name_of(top);
+  const int kind = below(100);
+  const char* button = kind < 80 ? "left" : kind < 90 ? "middle" : "right";
+  switch (below(10)) {
+    case 0: case 1: return {"move", window, p.x(), p.y(), {}, mods};
+    case 2: return {"wheel", window, p.x(), p.y(), std::to_string((below(9) - 4) * 120), mods};
+    case 3: return {"double", window, p.x(), p.y(), "left", mods};
+    case 4: case 5: return {"press", window, p.x(), p.y(), button, mods};
+    default: return {"click", window, p.x(), p.y(), button, mods};
+  }
+}
+
+Act Monkey::choose_key() {
+  static constexpr const char* kKeys[] = {"Escape", "Return", "Tab", "Backtab", "Backspace", "Delete", "Left", "Right", "Up", "Down", "Home", "End",
+                                          "PgUp", "PgDown", "Space", "F", "W", "A", "S", "D", "M", "N", "/", "@", "#", ":", "?", "-", ".", ",", "F1", "F2"};
+  QWidget* top = QApplication::activePopupWidget() ? QApplication::activePopupWidget() : window_.get();
+  static constexpr const char* kMods[] = {"-", "-", "-", "-", "-", "-", "-", "c", "s", "a"};
+  std::string key = kKeys[below(static_cast<int>(std::size(kKeys)))];
+  if (chance(35)) key = std::string(1, static_cast<char>('A' + below(26)));
+  // Two digits in a row now and then make a layer of gigabytes: that is not what this test is about.
+  if (chance(8) && !last_was_digit_) {
+    key = std::string(1, static_cast<char>('0' + below(10)));
+    last_was_digit_ = true;
+  } else if (key == "Backspace" || key == "Delete") {
+    last_was_digit_ = false;
+  }
+  std::string mods = kMods[below(10)];
+  if (key == "Q" && mods == "c") mods = kNobody;  // the command quits often enough
+  if (!options_.trains && (key.size() > 1 && key[0] == 'F')) key = "Escape";
+  return {"key", name_of(top), 0, 0, key, mods};
+}
+
+Act Monkey::choose_rare() {
+  const auto& views = window_->findChildren<QDockWidget*>();
+  switch (below(options_.trains ? 12 : 9)) {
+    case 0: case 1: return {"resize", "main", 300 + below(1280), 250 + below(740), {}, {}};
+    case 2: case 3: case 4: {
+      static constexpr const char* kVerbs[] = {"float", "dock", "close", "left", "right", "bottom", "top", "tab"};
+      QDockWidget* d = views[below(static_cast<int>(views.size()))];
+      return {"dock", word(d->objectName()), below(800), below(500), kVerbs[below(8)], {}};
+    }
+    case 5: return {"open", {}, below(static_cast<int>(options_.projects.size())), 0, {}, {}};
+    case 6: return chance(30) ? Act{"reopen", {}, 0, 0, {}, {}} : choose_key();
+    case 7: case 8: return {"settle", {}, 0, 0, {}, {}};
+    case 9: return {"wait", {}, below(chance(20) ? 900 : 60), 0, {}, {}};
+    default: return {"command", {}, 0, 0, chance(50) ? "run.train" : chance(50) ? "run.stop" : "run.step", {}};
+  }
+}
+
+void Monkey::carry_out(const Act& act) {
+  if (act.what == "command") return void(window_->commands().run(QString::fromStdString(act.arg)));
+  if (act.what == "answer") return answer(act.arg);
+  if (act.what == "open") {
+    if (quiet_moment()) open_copy(static_cast<size_t>(act.x));
+    return;
+  }
+  if (act.what == "reopen" || !window_->isVisible()) {
+    if (!quiet_moment()) return;
+    drop_window();
+    make_window();
+    open_copy(static_cast<size_t>(copies_));
+    return;
+  }
+  if (act.what == "resize") return window_->resize(act.x, act.y);
+  if (act.what == "wait") return QTest::qWait(act.x);
+  if (act.what == "settle") {
+    (void)QTest::qWaitFor([this] { return window_->idle() || bench_->training() || QApplication::activeModalWidget(); }, 20000);
+    return;
+  }
+  if (act.what == "dock") {
+    auto* d = window_->findChild<QDockWidget*>(QString::fromStdString(act.window));
+    if (!d || !quiet_moment()) return;
+    if (act.arg == "float") {
+      d->setFloating(true);
+      d->move(act.x, act.y);
+    } else if (act.arg == "dock") d->setFloating(false);
+    else if (act.arg == "close") d->close();
+    else if (act.arg == "tab") {
+      for (QDockWidget* other : window_->findChildren<QDockWidget*>())
+        if (other != d && !other->isFloating() && other->isVisible()) {
+          window_->tabifyDockWidget(other, d);
+          break;
+        }
+      d->show();
+    } else {
+      window_->addDockWidget(act.arg == "left" ? Qt::LeftDockWidgetArea : act.arg == "right" ? Qt::RightDockWidgetArea : act.arg == "top" ? Qt::TopDockWidgetArea : Qt::BottomDockWidgetArea, d);
+      d->show();
+    }
+    return;
+  }
+  QWidget* top = top_level(act.window);
+  if (!top || !top->windowHandle()) return;
+  QWindow* handle = top->windowHandle();
+  const Qt::KeyboardModifiers mods = mods_of(act.mods);
+  if (act.what == "key") {
+    int key = QKeySequence::fromString(QString::fromStdString(act.arg), QKeySequence::PortableText)[0].key();
+    QString text;
+    if (act.arg.size() == 1 && !(mods & (Qt::ControlModifier | Qt::AltModifier))) text = QString::fromStdString(act.arg).toLower();
+    if (act.arg == "Space") text = " ";
+    QPointer<QWindow> still(handle);
+    qt_handleKeyEvent(handle, QEvent::KeyPress, key, mods, text);
+    if (still) qt_handleKeyEvent(handle, QEvent::KeyRelease, key, mods, text);
+    return;
+  }
+  const QPoint at(act.x, act.y);
+  const QPointF local(at), global(top->mapToGlobal(at));
+  if (act.what == "wheel") {
+    QWidget* under = top->childAt(at) ? top->childAt(at) : top;
+    QWheelEvent e(under->mapFrom(top, at), global, {}, {0, std::atoi(act.arg.c_str())}, Qt::NoButton, mods, Qt::NoScrollPhase, false);
+    QApplication::sendEvent(under, &e);
+    return;
+  }
+  const Qt::MouseButton button = button_of(act.arg);
+  const Qt::MouseButton held = held_window_.empty() ? Qt::NoButton : button_of(held_button_);
+  auto mouse = [&, still = QPointer<QWindow>(handle)](QEvent::Type type, Qt::MouseButton b, Qt::MouseButtons state, int after) {
+    timestamp_ += after;
+    if (still) qt_handleMouseEvent(still, local, global, state, b, type, mods, timestamp_);
+  };
+  constexpr int kApart = 1000, kSoon = 20;  // milliseconds: what is apart is no double click
+  auto let_go = [&] {
+    if (held != Qt::NoButton) mouse(QEvent::MouseButtonRelease, held, Qt::NoButton, kSoon);
+    held_window_.clear();
+  };
+  if (act.what == "move") return mouse(QEvent::MouseMove, Qt::NoButton, held, kSoon);
+  if (act.what == "release") return let_go();
+  let_go();  // one button at a time
+  mouse(QEvent::MouseMove, Qt::NoButton, Qt::NoButton, kApart);
+  mouse(QEvent::MouseButtonPress, button, button, kSoon);
+  if (act.what == "press") {
+    held_window_ = act.window;
+    held_button_ = act.arg;
+    return;
+  }
+  mouse(QEvent::MouseButtonRelease, button, Qt::NoButton, kSoon);
+  if (act.what != "double") return;
+  mouse(QEvent::MouseButtonPress, button, button, kSoon);
+  mouse(QEvent::MouseButtonRelease, button, Qt::NoButton, kSoon);
+}
+
+void Monkey::open_copy(size_t project) {
+  const std::string from = options_.projects[project % options_.projects.size()];
+  const std::string to = options_.folder + "/copy-" + std::to_string(copies_++) + ".tenon";
+  std::error_code ignored;
+  for (int old = copies_ - 40; old >= 0 && old > copies_ - 44; --old)
+    for (const char* tail : {"", "-wal", "-shm"}) std::filesystem::remove(options_.folder + "/copy-" + std::to_string(old) + ".tenon" + tail, ignored);
+  std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, ignored);
+  if (std::filesystem::exists(from + "-wal")) std::filesystem::copy_file(from + "-wal", to + "-wal", std::filesystem::copy_options::overwrite_existing, ignored);
+  QMimeData data;
+  data.setUrls({QUrl::fromLocalFile(QString::fromStdString(to))});
+  QDropEvent e(QPointF(200, 200), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QApplication::sendEvent(window_.get(), &e);
+}
+
+void Monkey::answer(const std::string& how) {
+  auto* d = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+  if (!d) {
+    if (auto* other = qobject_cast<QDialog*>(QApplication::activeModalWidget())) other->reject();
+    return;
+  }
+  const QString folder = QString::fromStdString(options_.folder);
+  QString path;
+  if (how == "project" && d->acceptMode() == QFileDialog::AcceptOpen) path = QString::fromStdString(options_.projects[copies_ % options_.projects.size()]);
+  else if (how == "broken") path = folder + "/broken.tenon";
+  else if (how == "new") path = folder + QString("/made-%1").arg(copies_++);
+  else if (how == "nowhere") path = "/no/such/folder/file";
+  // What is not there cannot be opened: the dialog would ask, in a dialog of its own.
+  const bool there = QFileInfo::exists(path), opens = d->acceptMode() == QFileDialog::AcceptOpen;
+  auto* field = d->findChild<QLineEdit*>("fileNameEdit");
+  if (path.isEmpty() || there != opens || how == "nowhere" || !field) return d->reject();
+  field->setText(path);
+  QMetaObject::invokeMethod(d, "accept");
+}
+
+std::string Monkey::fingerprint() const {
+  std::ostringstream out;
+  out << "selection " << to_text(bench_->bus.current()) << "; layout " << window_->layout_name().toStdString() << "; theme "
+      << theme_id(window_->theme()).toStdString() << "; size " << window_->width() << "x" << window_->height() << "; run " << bench_->shown_run()
+      << "; model " << std::hash<std::string>()(bench_->builder.spec().to_json().dump());
+  return out.str();
+}
+
+}  // namespace tenon::views::testing

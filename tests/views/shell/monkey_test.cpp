@@ -1,0 +1,74 @@
+// The window under random hands: see Note [The monkey].
+#include <gtest/gtest.h>
+
+#include <QTemporaryDir>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/views/shell/monkey.h"
+#include "tests/views/shell/project_states.h"
+
+namespace tenon::views::testing {
+namespace {
+
+std::vector<std::string> projects(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const std::string& name : project_state_names())
+    if (const ProjectState& s = project_state(name); !s.file.empty() && s.skipped.empty()) files.push_back(s.file);
+  const std::string broken = folder + "/broken.tenon";
+  std::ofstream(broken) << "this is no project";
+  files.push_back(broken);
+  return files;
+}
+
+std::string from_environment(const char* name, const std::string& otherwise) {
+  const char* v = std::getenv(name);
+  return v && *v ? v : otherwise;
+}
+
+Monkey::Report let_loose(uint64_t seed, int64_t events, bool trains, const std::string& log, const std::string& replayed = {}) {
+  QTemporaryDir folder;
+  Monkey::Options options;
+  options.seed = seed;
+  options.events = events;
+  options.trains = trains;
+  options.folder = folder.path().toStdString();
+  options.projects = trains ? projects(options.folder) : std::vector<std::string>{project_state("never trained").file, project_state("seventy layers").file};
+  options.log = log;
+  Monkey monkey(options);
+  const Monkey::Report r = replayed.empty() ? monkey.run() : monkey.replay(replayed);
+  std::printf("monkey: seed %llu, %lld acts, longest turn %.0f ms (before act %s), log %s\n", static_cast<unsigned long long>(seed),
+              static_cast<long long>(r.acts), r.longest_ms, r.longest_act.c_str(), log.c_str());
+  for (const auto& [kind, n] : r.kinds) std::printf("  %-8s %lld\n", kind.c_str(), static_cast<long long>(n));
+  for (const auto& [title, n] : r.problems) std::printf("  told: %s (%lld)\n", title.c_str(), static_cast<long long>(n));
+  return r;
+}
+
+/// TENON_MONKEY_EVENTS and TENON_MONKEY_SEED say how long and which; TENON_MONKEY_REPLAY names a log to repeat instead.
+TEST(Monkey, twenty_thousand_acts_end_no_program) {
+  const std::string folder = TENON_BINARY_DIR "/monkey";
+  std::filesystem::create_directories(folder);
+  const uint64_t seed = std::strtoull(from_environment("TENON_MONKEY_SEED", "1").c_str(), nullptr, 10);
+  const int64_t events = std::strtoll(from_environment("TENON_MONKEY_EVENTS", "20000").c_str(), nullptr, 10);
+  const std::string replayed = from_environment("TENON_MONKEY_REPLAY", "");
+  const Monkey::Report r = let_loose(seed, events, true, folder + (replayed.empty() ? "/seed-" + std::to_string(seed) : "/replay") + ".log", replayed);
+  EXPECT_TRUE(!replayed.empty() || r.acts == events);
+  for (const std::string& t : r.thrown) ADD_FAILURE() << "a handler threw: " << t;
+}
+
+TEST(Monkey, a_log_replays_to_the_same_window) {
+  QTemporaryDir dir;
+  const std::string first = dir.filePath("first.log").toStdString(), second = dir.filePath("second.log").toStdString();
+  const Monkey::Report a = let_loose(3, 600, false, first);
+  const Monkey::Report b = let_loose(0, 0, false, second, first);
+  EXPECT_EQ(a.end, b.end);
+  EXPECT_EQ(a.acts, b.acts);
+  std::ifstream one(first), two(second);
+  const std::string x{std::istreambuf_iterator<char>(one), {}}, y{std::istreambuf_iterator<char>(two), {}};
+  EXPECT_EQ(x, y) << "the log of a replay is the log";
+}
+
+}  // namespace
+}  // namespace tenon::views::testing

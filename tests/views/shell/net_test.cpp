@@ -1,0 +1,137 @@
+// What a handler throws ends nothing: Note [The net under the event loop].
+#include <gtest/gtest.h>
+
+#include <QDockWidget>
+#include <QPlainTextEdit>
+#include <QTest>
+#include <QTimer>
+#include <new>
+#include <stdexcept>
+
+#include "core/error.h"
+#include "tests/views/shell/window_fixture.h"
+#include "views/shell/jobs_view.h"
+
+namespace tenon::views {
+namespace {
+
+class Net : public testing::WindowTest {
+ protected:
+  void SetUp() override {
+    WindowTest::SetUp();
+    open_spirals();
+  }
+  /// The fault was told as it should be; it was meant, so it does not fail the test.
+  void expect_told(const QString& message) {
+    until([this] { return !thrown_.empty(); });
+    EXPECT_EQ(thrown_.size(), 1u);
+    EXPECT_TRUE(banner_shown());
+    EXPECT_TRUE(banner().contains(message)) << banner().toStdString();
+    EXPECT_TRUE(window_->view("log")->findChild<QPlainTextEdit*>()->toPlainText().contains(message));
+    thrown_.clear();
+  }
+};
+
+TEST_F(Net, a_throwing_handler_becomes_a_banner_and_a_line_in_the_log) {
+  QTimer::singleShot(0, window_.get(), [] { throw Error("the seventh wheel came off", "Put it back."); });
+  expect_told("the seventh wheel came off");
+  EXPECT_TRUE(banner().contains("Put it back."));
+  settle();
+}
+
+TEST_F(Net, memory_that_is_out_is_said_in_words) {
+  QTimer::singleShot(0, window_.get(), [] { throw std::bad_alloc(); });
+  expect_told("memory is out");
+}
+
+TEST_F(Net, what_is_no_exception_at_all_is_caught_too) {
+  QTimer::singleShot(0, window_.get(), [] { throw 7; });
+  expect_told("says nothing of itself");
+}
+
+TEST_F(Net, a_throwing_command_leaves_the_palette_and_the_rest_alive) {
+  window_->commands().add({"test.throws", "Saw at the branch", "", "", "", [] { throw std::runtime_error("crack"); }});
+  key(window_.get(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+  ASSERT_TRUE(window_->picker()->isVisible());
+  QTest::keyClicks(window_->picker()->findChild<QWidget*>(), "saw");
+  key(window_->picker()->findChild<QWidget*>(), Qt::Key_Return);
+  expect_told("crack");
+  settle();
+  EXPECT_TRUE(window_->commands().run("layout.train"));
+  settle();
+}
+
+TEST_F(Net, an_edit_of_that_moment_is_saved_and_training_goes_on) {
+  bench_->train({.set = {{"epochs", "100000"}}});
+  until([this] { return bench_->training() && bench_->status().step > 5; });
+  const size_t layers = bench_->builder.spec().layers.size();
+  ASSERT_TRUE(bench_->builder.insert_layer("Dropout"));
+  QTimer::singleShot(0, window_.get(), [] { throw std::runtime_error("in the middle of an edit"); });
+  until([this] { return !thrown_.empty(); });
+  EXPECT_TRUE(bench_->files.has("save") || bench_->project()->model().layers.size() == layers + 1) << "saving does not wait for a quiet moment";
+  EXPECT_TRUE(banner().contains("training goes on")) << banner().toStdString();
+  expect_told("in the middle of an edit");
+  const int64_t at = bench_->status().step;
+  until([&] { return bench_->status().step > at + 50; });
+  EXPECT_EQ(bench_->project()->model().layers.size(), layers + 1);
+  window_->commands().run("run.stop");
+  until([this] { return !bench_->training(); });
+  settle();
+}
+
+/// A picture that cannot be drawn.
+class Torn : public CanvasModel {
+ public:
+  bool whole = false;
+
+ protected:
+  void draw(Scene& scene) override {
+    scene.text({10, 10, 100, 20}, "half", Ink::text, Face::body);
+    if (!whole) throw std::out_of_range("no such row");
+  }
+};
+class TornView : public View {
+ public:
+  TornView(Workbench& bench, CanvasModel& model, QWidget* parent) : View("torn", "Torn picture", "log", bench, parent) {
+    set_content(make_canvas(model));
+    set_empty(false);
+  }
+};
+
+TEST_F(Net, a_picture_that_throws_while_it_is_drawn_shows_what_it_has) {
+  Torn model;
+  auto* dock = new QDockWidget(window_.get());
+  auto* view = new TornView(*bench_, model, dock);
+  dock->setWidget(view);
+  window_->addDockWidget(Qt::BottomDockWidgetArea, dock);
+  dock->show();
+  until([this] { return !thrown_.empty(); });
+  EXPECT_NE(thrown_[0].find("the picture of Torn picture"), std::string::npos) << thrown_[0];
+  settle();
+  EXPECT_TRUE(banner().contains("no such row"));
+  model.whole = true;
+  thrown_.clear();
+  view->canvas()->refresh();
+  settle();
+  EXPECT_TRUE(thrown_.empty());
+  delete dock;
+  EXPECT_TRUE(window_->commands().run("view.timeline"));
+  settle();
+}
+
+TEST_F(Net, a_result_that_throws_while_it_is_taken_ends_only_itself) {
+  bench_->jobs.start("t", "Take a bad result", [](const Jobs::Report&, const std::atomic<bool>&) { return std::any(1); },
+                     [](std::any r) { (void)std::any_cast<std::string>(r); });
+  expect_told("bad any_cast");
+  EXPECT_TRUE(bench_->jobs.idle());
+}
+
+TEST_F(Net, work_that_throws_anything_is_told_by_its_title) {
+  bench_->jobs.start("t", "Do the impossible", [](const Jobs::Report&, const std::atomic<bool>&) -> std::any { throw 3; }, {});
+  until([this] { return !problems_.empty(); });
+  EXPECT_NE(problems_[0].find("Do the impossible"), std::string::npos);
+  EXPECT_TRUE(bench_->jobs.idle());
+}
+
+}  // namespace
+}  // namespace tenon::views
