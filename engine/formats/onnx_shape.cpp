@@ -118,7 +118,7 @@ TENON_ONNX(Squeeze) {
     for (int i = 0; i < n; ++i) drop[static_cast<size_t>(i)] = y.size(i) == 1;
   for (int64_t a : axes) {
     const int axis = wrap_axis(a, n);
-    if (y.size(axis) != 1) throw Error(fmt::format("axis {} of {} has not size 1", axis, to_string(y.size())));
+    if (axis >= n || y.size(axis) != 1) throw Error(fmt::format("axis {} of {} has not size 1", axis, to_string(y.size())));
     drop[static_cast<size_t>(axis)] = true;
   }
   for (int i = n - 1; i >= 0; --i)
