@@ -100,7 +100,10 @@ TENON_ONNX_ITEMS(Scan) {
       }
     }
     std::vector<Tensor> result;
-    for (const OnnxItem& s : state) result.push_back(s.tensor);
+    for (const OnnxItem& s : state) {
+      if (!s.tensor) throw OnnxUnsupported("a scan with a state that is no tensor is not supported");
+      result.push_back(s.tensor);
+    }
     for (size_t k = 0; k < outputs; ++k) {
       if (slices[k].empty()) throw OnnxUnsupported("a scan over nothing is not supported");
       if (out_back[k]) std::reverse(slices[k].begin(), slices[k].end());
@@ -133,10 +136,7 @@ size_t place_in(const OnnxCall& c, size_t input, size_t size, bool behind) {
 }
 
 TENON_ONNX_ITEMS(SequenceEmpty) { return {std::vector<Tensor>()}; }
-TENON_ONNX_ITEMS(SequenceConstruct) {
-  for (size_t i = 0; i < c.in.size(); ++i) c.input(i);
-  return {OnnxItem(c.in)};
-}
+TENON_ONNX_ITEMS(SequenceConstruct) { return {OnnxItem(c.inputs())}; }
 TENON_ONNX_ITEMS(SequenceInsert) {
   std::vector<Tensor> s = c.sequence(0);
   s.insert(s.begin() + static_cast<int64_t>(c.has(2) ? place_in(c, 2, s.size(), true) : s.size()), c.input(1));

@@ -102,6 +102,7 @@ Tensor along(const Tensor& x, int axis, const Tensor& weight) {
 
 Tensor resize_axis(const Tensor& x, int axis, const Axis& a, const Style& s) {
   if (a.in == 0 && a.out > 0) throw Error("an axis without elements cannot be resized");
+  if (a.out == 0) return narrow(x, axis, 0, 0);
   auto clamp = [&](int64_t i) { return std::clamp<int64_t>(i, 0, a.in - 1); };
   if (s.mode == "nearest") {
     Tensor at = empty({a.out}, DType::i64);

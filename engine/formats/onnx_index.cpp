@@ -77,7 +77,7 @@ TENON_ONNX(ScatterND) {
 
 TENON_ONNX(Concat) {
   if (c.in.empty()) throw Error("there is nothing to join");
-  return {cat(c.in, axis_of(c, 1, c.input(0).ndim()))};
+  return {cat(c.inputs(), axis_of(c, 1, c.input(0).ndim()))};
 }
 TENON_ONNX(Trilu) {
   const int64_t shift = c.has(1) ? c.whole(1) : 0;

@@ -39,7 +39,7 @@ Tensor numpy_matmul(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-TENON_ONNX(Einsum) { return {einsum(c.node.text("equation", ""), c.in)}; }
+TENON_ONNX(Einsum) { return {einsum(c.node.text("equation", ""), c.inputs())}; }
 TENON_ONNX(Det) { return {det(c.input(0))}; }
 TENON_ONNX(MatMul) { return {numpy_matmul(c.input(0), c.input(1))}; }
 

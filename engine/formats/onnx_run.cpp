@@ -196,6 +196,11 @@ const Tensor& OnnxCall::input(size_t i) const {
   return in[i];
 }
 
+const std::vector<Tensor>& OnnxCall::inputs() const {
+  for (size_t i = 0; i < in.size(); ++i) input(i);
+  return in;
+}
+
 const std::vector<Tensor>& OnnxCall::sequence(size_t i) const {
   if (i >= items.size() || !items[i].sequence) throw Error(fmt::format("input {} is no sequence", i));
   return *items[i].sequence;

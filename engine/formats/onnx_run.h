@@ -30,6 +30,8 @@ struct OnnxCall {
   OnnxScope* scope = nullptr;
   const Tensor& input(size_t i) const;  ///< throws Error naming the node where it is missing
   bool has(size_t i) const { return i < in.size() && in[i].defined(); }
+  /// All of them; throws Error where one is left out.
+  const std::vector<Tensor>& inputs() const;
   /// An i64 list that is an input since some opset and was an attribute before.
   std::vector<int64_t> list(size_t input, const std::string& attribute, const std::vector<int64_t>& fallback = {}) const;
   /// The one whole number that an input holds.

@@ -118,7 +118,7 @@ TENON_ONNX(Squeeze) {
     for (int i = 0; i < n; ++i) drop[static_cast<size_t>(i)] = y.size(i) == 1;
   for (int64_t a : axes) {
     const int axis = wrap_axis(a, n);
-    if (y.size(axis) != 1) throw Error(fmt::format("axis {} of {} has not size 1", axis, to_string(y.size())));
+    if (axis >= n || y.size(axis) != 1) throw Error(fmt::format("axis {} of {} has not size 1", axis, to_string(y.size())));
     drop[static_cast<size_t>(axis)] = true;
   }
   for (int i = n - 1; i >= 0; --i)
@@ -232,7 +232,8 @@ TENON_ONNX(Pad) {
 TENON_ONNX(DepthToSpace) {
   const Tensor& x = c.input(0);
   const int64_t b = c.node.integer("blocksize", 0);
-  if (x.ndim() != 4 || b < 1 || x.size(1) % (b * b)) throw Error(fmt::format("blocks of {} do not fit size {}", b, to_string(x.size())));
+  if (x.ndim() != 4 || b < 1 || b > 1 << 30 || x.size(1) % (b * b))
+    throw Error(fmt::format("blocks of {} do not fit size {}", b, to_string(x.size())));
   const int64_t n = x.size(0), d = x.size(1) / (b * b), h = x.size(2), w = x.size(3);
   const Tensor y = c.node.text("mode", "DCR") == "DCR" ? permute(reshape(x, {n, b, b, d, h, w}), {0, 3, 4, 1, 5, 2})
                                                        : permute(reshape(x, {n, d, b, b, h, w}), {0, 1, 4, 2, 5, 3});

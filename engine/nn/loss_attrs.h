@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "engine/nn/loss.h"
 #include "engine/ops/criterion.h"
 
@@ -22,13 +23,10 @@ inline Tensor weights(const LayerArgs& a, const char* attr, const Tensor& like) 
   std::vector<double> values;
   std::stringstream in(text);
   for (std::string part; std::getline(in, part, ',');) {
-    try {
-      size_t used = 0;
-      values.push_back(std::stod(part, &used));
-      if (part.find_first_not_of(" \t", used) != std::string::npos) throw std::invalid_argument(part);
-    } catch (const std::exception&) {
+    const auto value = number_of(part);
+    if (!value)
       throw Error(std::string(attr) + " has \"" + part + "\", which is no number", "numbers separated by commas: 1, 0.5, 2");
-    }
+    values.push_back(*value);
   }
   DType t = like.dtype() == DType::f64 ? DType::f64 : DType::f32;
   Tensor w = empty({static_cast<int64_t>(values.size())}, t);

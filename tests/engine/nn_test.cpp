@@ -25,6 +25,7 @@
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
+#include "tests/core/comma_locale.h"
 
 namespace tenon {
 namespace {
@@ -384,6 +385,15 @@ TEST(Losses, AreFoundByNameAndCheckTheirAttributes) {
     EXPECT_FALSE(def->info.group.empty());
     for (const AttrDef& a : def->info.attrs) EXPECT_FALSE(a.help.empty()) << def->info.type << "." << a.name;
   }
+}
+
+TEST(Losses, WeightsAreTheSameUnderEveryDesktop) {
+  const nn::Loss loss("cross_entropy", {{"weight", std::string("1, 0.5, 2")}});
+  auto weighted = [&] { return item(loss(numbers({4, 3}), full({4}, 1, DType::i64))); };
+  const double expected = weighted();
+  const testing::CommaLocale comma;
+  if (!comma) GTEST_SKIP() << testing::CommaLocale::kMissing;
+  EXPECT_EQ(weighted(), expected);
 }
 
 }  // namespace

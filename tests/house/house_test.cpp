@@ -78,6 +78,12 @@ TEST(Scanner, cuda_and_confined_libraries_are_found) {
   EXPECT_EQ(scan_source("engine/nn/conv.cpp", "#include <dnnl.hpp>\n").size(), 1u);
 }
 
+TEST(Scanner, numbers_read_as_the_locale_wants_are_found) {
+  EXPECT_EQ(scan_source("views/x/x_model.cpp", "double v = std::strtod(text, &end);\n").size(), 1u);
+  EXPECT_EQ(scan_source("engine/a.cpp", "double v = std::stod(text);\n").size(), 1u);
+  EXPECT_TRUE(scan_source("engine/a.cpp", "int64_t v = std::strtoll(text, &end, 10);\n").empty());
+}
+
 TEST(Scanner, long_files_and_words_are_found) {
   EXPECT_EQ(scan_source("core/a.cpp", std::string(501, '\n')).size(), 1u);
   EXPECT_TRUE(scan_source("core/a.cpp", std::string(500, '\n')).empty());

@@ -48,6 +48,19 @@ TEST(Snapshot, OfOursOpensAndEveryPrefixToo) {
   }
 }
 
+TEST(Snapshot, AnEventThatNamesItselfAsItsFramesIsReadWhole) {
+  auto text = [](std::string_view s) { return "\x8c" + std::string(1, static_cast<char>(s.size())) + std::string(s); };
+  const std::string nothing("K\0s", 3), itself("h\0s", 3);
+  std::string pickle = "\x80\x04}" + text("device_traces") + "]]}q" + std::string(1, 0);
+  pickle += text("action") + text("alloc") + "s" + text("addr") + nothing + text("stream") + nothing;
+  pickle += text("frames") + itself + text("forward_frames") + itself + text("category") + text("kept") + "saas.";
+  auto s = snapshot::parse_snapshot(pickle);
+  ASSERT_EQ(s->events.size_(), 1u);
+  EXPECT_EQ(s->events.stack[0], snapshot::kNone);
+  ASSERT_EQ(s->events.category.size(), 1u);
+  EXPECT_EQ(s->text(s->events.category[0]), "kept");
+}
+
 TEST(Snapshot, FiguresAreTheRecordings) {
   MemoryRecording r = record_memory(session(), 2);
   auto s = snapshot::parse_snapshot(snapshot_pickle(r));

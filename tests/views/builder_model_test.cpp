@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/core/comma_locale.h"
 #include "views/builder/attr_text.h"
 
 namespace tenon::views {
@@ -135,6 +136,17 @@ TEST(Builder, AttributesAreReadAsTyped) {
   AttrDef p{"p", 0.5, 0, 1, ""};
   EXPECT_TRUE(parse_attr(p, "0.25", v, why));
   EXPECT_FALSE(parse_attr(p, "2", v, why));
+}
+
+TEST(Builder, ANumberIsReadAsTypedUnderEveryDesktop) {
+  const testing::CommaLocale comma;
+  if (!comma) GTEST_SKIP() << testing::CommaLocale::kMissing;
+  AttrValue v;
+  std::string why;
+  EXPECT_TRUE(parse_attr({"p", 0.5, 0, 1, ""}, attr_text(0.25), v, why)) << why;
+  EXPECT_EQ(v, AttrValue(0.25));
+  const Selection range = Selection::range(0.5, 2.25);
+  EXPECT_TRUE(parse_selection(to_text(range)).same(range)) << to_text(range);
 }
 
 }  // namespace

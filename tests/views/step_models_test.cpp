@@ -34,6 +34,14 @@ template <class Model> void click(Model& m, Point p) {
 }
 constexpr Size kSize{1000, 480};
 
+TEST(Timeline, ARangeIsDrawnOnACanvasOfAnySize) {
+  TimelineModel m;
+  m.set_step(small_links());
+  m.set_selection(Selection::range(10, 250));
+  for (float w : {0.f, 1.f, 120.f, 160.f, 1000.f})
+    for (float h : {0.f, 100.f, 480.f}) EXPECT_EQ(m.frame({w, h}).size().w, w);
+}
+
 TEST(Timeline, DrawsEveryOpUnderItsName) {
   TimelineModel m;
   m.set_step(small_links());

@@ -32,6 +32,14 @@ TEST(Training, MetricsOfOneQuantityShareAPlot) {
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
 }
 
+TEST(Training, APlotIsDrawnOnACanvasOfAnySize) {
+  TrainingModel m;
+  m.set_run("cnn-01", 1'000'000);
+  m.add(rows(1, 200));
+  for (float w : {0.f, 1.f, 90.f, 120.f, 160.f, 900.f})
+    for (float h : {0.f, 100.f, 500.f}) EXPECT_EQ(m.frame({w, h}).size().w, w);
+}
+
 TEST(Training, AClickIsThatStepAndADragZooms) {
   TrainingModel m;
   m.set_run("cnn-01", 200);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/number.h"
 
 namespace tenon::snapshot {
 namespace {
@@ -102,9 +103,9 @@ AllocatorSettings AllocatorSettings::parse(const std::string& text) {
     } else if (key == "large_segment_size_mb") {
       s.large_segment_size = megabytes(part, value, 2);
     } else if (key == "garbage_collection_threshold") {
-      char* rest = nullptr;
-      s.garbage_collection_threshold = std::strtod(value.c_str(), &rest);
-      if (value.empty() || *rest || !(s.garbage_collection_threshold > 0 && s.garbage_collection_threshold < 1)) fail(part + " (between 0 and 1)");
+      const double share = number_of(value).value_or(0);
+      if (!(share > 0 && share < 1)) fail(part + " (between 0 and 1)");
+      s.garbage_collection_threshold = share;
     } else if (key == "roundup_power2_divisions") {
       parse_roundup(s.roundup_power2_divisions, part, value);
     } else if (key == "ideal") {
@@ -127,7 +128,7 @@ AllocatorSettings AllocatorSettings::of(const Snapshot& snapshot) {
     }
     if (key == "expandable_segments") s.expandable_segments = value == "true";
     if (key == "max_split_size") s.max_split_size = std::atoll(value.c_str()) > 0 ? std::atoll(value.c_str()) : -1;
-    if (key == "garbage_collection_threshold") s.garbage_collection_threshold = std::atof(value.c_str());
+    if (key == "garbage_collection_threshold") s.garbage_collection_threshold = number_of(value).value_or(0);
     if (key == "roundup_power2_divisions") {
       // "{1: 0, 2: 4, ...}": the interval from so many MiB on, and its divisions.
       for (const char* p = value.c_str(); *p;) {

@@ -221,7 +221,8 @@ uint32_t Machine::frame(uint32_t file, uint32_t function, int64_t line) {
 
 uint32_t Machine::stack_of(const Value* v) {
   Container* list = v ? container(*v) : nullptr;
-  if (!list) return kNone;
+  // No dictionary: one that names itself as its frames would lose its fields while they are read.
+  if (!list || list->tag == Tag::dict) return kNone;
   if (list->stack != kNone) return list->stack;
   std::vector<uint32_t> frames;
   for (const Value& f : list->items) {

@@ -1,6 +1,6 @@
 #include "tracing/trace/parts.h"
 
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 
 namespace tenon::traces {
@@ -191,9 +191,8 @@ class Reader {
 
   void take_counter(const RawEvent& e) {
     for (auto& [key, value] : decode_arguments(whole(e))) {
-      char* end;
-      double v = std::strtod(value.c_str(), &end);
-      if (end == value.c_str()) continue;
+      double v = 0;
+      if (std::from_chars(value.data(), value.data() + value.size(), v).ec != std::errc()) continue;
       std::string series = std::string(e.pid.raw) + ": " + unescape(e.name.raw) + (key.empty() ? "" : " " + key);
       part_.counters.push_back({part_.series.own(series), e.ts, v});
     }

@@ -1,6 +1,7 @@
 #include "tracing/trace/scanner.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 // Note [Broken JSON]
@@ -74,13 +75,11 @@ bool parse_microseconds(std::string_view text, int64_t& ns) {
   if (digits == 0) return false;
   int64_t value = whole * 1000 + fraction;
   if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {  // rare, and never of many digits
-    char copy[64];
-    size_t n = std::min(text.size(), sizeof copy - 1);
-    std::memcpy(copy, text.data(), n);
-    copy[n] = 0;
-    char* end;
-    long double v = strtold(copy, &end) * 1000;
-    if (*end || !(v > -9e18L && v < 9e18L)) return false;
+    long double v = 0;
+    if (text[0] == '+') text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+    v *= 1000;
+    if (error != std::errc() || end != text.data() + text.size() || !(v > -9e18L && v < 9e18L)) return false;
     ns = static_cast<int64_t>(v < 0 ? v - 0.5L : v + 0.5L);
     return true;
   }

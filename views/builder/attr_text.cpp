@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "core/number.h"
+
 namespace tenon::views {
 
 std::string attr_text(const AttrValue& v) {
@@ -42,14 +44,13 @@ bool parse_attr(const AttrDef& def, const std::string& text, AttrValue& out, std
     return inside(static_cast<double>(v));
   }
   if (std::holds_alternative<double>(def.fallback)) {
-    char* end = nullptr;
-    double v = std::strtod(text.c_str(), &end);
-    if (end == text.c_str() || *end) {
+    const auto v = number_of(text);
+    if (!v) {
       why = fmt::format("{} is a number{}", def.name, limits(def));
       return false;
     }
-    out = v;
-    return inside(v);
+    out = *v;
+    return inside(*v);
   }
   if (std::holds_alternative<bool>(def.fallback)) {
     if (text != "true" && text != "false") {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include "tracing/step_record.h"
@@ -31,10 +32,11 @@ Selection parse_selection(const std::string& text) {
     if (s.kind == Selection::Kind::module) {
       s.name = rest;
     } else if (s.kind == Selection::Kind::range) {
-      s.from = std::strtod(rest.c_str(), &end);
-      if (*end != '-') return {};
-      s.to = std::strtod(end + 1, &end);
-      if (*end) return {};
+      const char* last = rest.c_str() + rest.size();
+      const auto from = std::from_chars(rest.c_str(), last, s.from);
+      if (from.ec != std::errc() || from.ptr == last || *from.ptr != '-') return {};
+      const auto to = std::from_chars(from.ptr + 1, last, s.to);
+      if (to.ec != std::errc() || to.ptr != last) return {};
     } else {
       s.id = std::strtoll(rest.c_str(), &end, 10);
       if (*end) return {};

@@ -186,7 +186,8 @@ void TimelineModel::draw_range(Scene& scene, float top, float bottom) {
   scene.line({a, top}, {a, bottom}, Ink::accent);
   scene.line({b, top}, {b, bottom}, Ink::accent);
   std::string text = format_ns(range_b_ - range_a_);
-  float w = text_width(text, Face::mono_small) + 12, x = std::clamp((a + b - w) / 2, axis_.x, axis_.x + axis_.w - w);
+  float w = text_width(text, Face::mono_small) + 12;
+  float x = std::clamp((a + b - w) / 2, axis_.x, std::max(axis_.x, axis_.x + axis_.w - w));  // a narrow axis is no room
   scene.rect({x, bottom - 22, w, 18}, Ink::accent, 1, 3);
   scene.text({x, bottom - 22, w, 18}, text, Ink::on_accent, Face::mono_small, Align::center);
 }

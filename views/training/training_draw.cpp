@@ -70,7 +70,8 @@ void TrainingModel::draw_x(Scene& scene, Box area) {
     double v = t.at(i);
     if (v > axis_.hi || v != std::floor(v)) continue;
     std::string text = format_grouped(static_cast<int64_t>(v));
-    float w = text_width(text, Face::mono_small) + 6, x = std::clamp(axis_.to_px(v) - w / 2, area.x - w / 2, area.right() - w);
+    float w = text_width(text, Face::mono_small) + 6, left = area.x - w / 2;
+    float x = std::clamp(axis_.to_px(v) - w / 2, left, std::max(left, area.right() - w));
     scene.line({axis_.to_px(v), area.bottom()}, {axis_.to_px(v), area.bottom() + 4}, Ink::secondary);
     scene.text({x, area.bottom() + 4, w, 16}, text, Ink::secondary, Face::mono_small, Align::center);
   }

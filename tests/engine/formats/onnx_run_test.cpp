@@ -57,6 +57,35 @@ TEST(OnnxRun, absurd_sizes_are_errors) {
   EXPECT_EQ(run_onnx(m, {full({1 << 18}, -1)}, {.tensor_bytes = 1 << 20})[0].numel(), 1 << 18) << "what fits is run";
 }
 
+TEST(OnnxRun, an_axis_may_be_resized_to_nothing) {
+  const Tensor scales = full({4}, 1);
+  scales.data<float>()[3] = 0.1f;
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    OnnxModel m = one("Upsample", {scales}, {{"mode", std::string(mode)}});
+    m.opset = 9;
+    EXPECT_EQ(to_string(run_onnx(m, {full({1, 1, 2, 4}, 1)})[0].size()), "[1, 1, 2, 0]") << mode;
+  }
+}
+
+TEST(OnnxRun, a_block_whose_square_is_no_number_is_an_error) {
+  const OnnxModel m = one("DepthToSpace", {}, {{"blocksize", int64_t{1} << 32}});
+  EXPECT_TRUE(has(message_of([&] { run_onnx(m, {full({1, 4, 2, 2}, 1)}); }), "blocks of 4294967296 do not fit"));
+}
+
+TEST(OnnxRun, an_input_left_out_is_named) {
+  for (const char* op : {"Concat", "Einsum", "SequenceConstruct"}) {
+    OnnxModel m = one(op, {}, {{"axis", int64_t{0}}, {"equation", std::string("i,i->i")}});
+    m.graph.nodes[0].inputs.push_back("");
+    EXPECT_TRUE(has(message_of([&] { run_onnx(m, {full({2}, 1)}); }), "input 1 is missing")) << op;
+  }
+}
+
+TEST(OnnxRun, a_scalar_has_no_axis_to_squeeze) {
+  const OnnxModel m = one("Squeeze", {numbers({0})});
+  full({1}, 1);  // behind a scalar's sizes stands what was there before: of this one a size of 1
+  EXPECT_TRUE(has(message_of([&] { run_onnx(m, {scalar(1)}); }), "axis 0 of [] has not size 1"));
+}
+
 OnnxModel counting_loop() {
   auto body = std::make_shared<OnnxGraph>();
   body->inputs = {value("i", DType::i64), value("go", DType::boolean), value("sum")};
