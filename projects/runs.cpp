@@ -34,6 +34,11 @@ RunInfo read_run(const Query& q) {
   r.recipe = stored_json(q.text(7));
   r.model = ModelSpec::from_json(stored_json(q.text(8)));
   r.best = stored_json(q.text(9));
+  // Everyone who shows it takes its three members for granted.
+  const auto has = [&](const char* key, auto is) { return r.best.contains(key) && is(r.best[key]); };
+  if (!r.best.is_object() || !has("metric", [](const nlohmann::json& v) { return v.is_string(); }) ||
+      !has("value", [](const nlohmann::json& v) { return v.is_number(); }) || !has("step", [](const nlohmann::json& v) { return v.is_number_integer(); }))
+    r.best = nullptr;
   r.error = q.text(10);
   // A run whose process was killed is left marked as running. Each of its steps that has a metric can be replayed.
   if ((r.status == "running" || r.status == "paused") && !process_alive(q.text(11))) {

@@ -193,7 +193,7 @@ Details details_of(const Selection& s, const DetailsSources& from) {
           if (e.node >= 0 && e.node < static_cast<int>(from.links->record()->grad_nodes.size()))
             about.rows.push_back({"feeds", from.links->record()->grad_nodes[e.node].name, {}, Selection::grad_node(e.node, "details"), Ink::none});
         d.sections.push_back(std::move(about));
-        if (!g.leaf && g.forward_seq) op_details(d, *from.links, g.forward_seq);
+        if (!g.leaf && g.forward_seq && g.forward_seq <= from.links->record()->ops.size()) op_details(d, *from.links, g.forward_seq);
         jumps(d, true, from.links->tensor_of(s) >= 0, true);
       }
       break;

@@ -73,6 +73,8 @@ bool Jobs::idle() const {
 bool Jobs::has(const QString& tag) const {
   std::lock_guard lock(mutex_);
   if (running_ && running_->state->tag == tag && !running_->state->cancelled) return true;
+  for (const auto& h : handing_over_)
+    if (h->state->tag == tag && !h->state->cancelled) return true;
   return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& w) { return w->state->tag == tag; });
 }
 

@@ -147,7 +147,7 @@ void TableList::mark(const Selection& s) {
 void TableList::currentChanged(const QModelIndex& now, const QModelIndex& before) {
   QTableView::currentChanged(now, before);
   if (marking_ || !now.isValid() || !on_select) return;
-  const Selection& s = model_->table.rows[sorted_->mapToSource(now).row()].selection;
+  const Selection s = model_->table.rows[sorted_->mapToSource(now).row()].selection;
   if (s) on_select(s);
 }
 
@@ -180,7 +180,7 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent), label_(new QLabel(thi
   box->addStretch();
   set_style(button_, "primary", "true");
   connect(button_, &QPushButton::clicked, this, [this] {
-    if (run_) run_();
+    if (auto run = run_) run();  // it may put another one in its place
   });
 }
 void EmptyState::set(const QString& sentence, const QString& button, std::function<void()> run) {

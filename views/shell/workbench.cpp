@@ -24,9 +24,10 @@ struct Workbench::Opened {
 
 namespace {
 int64_t batch_of(const nlohmann::json& recipe) {
-  if (recipe.is_object()) {
-    if (recipe.contains("data") && recipe["data"].is_object()) return recipe["data"].value("batch_size", int64_t{1});
-    if (recipe.contains("data.batch_size")) return recipe["data.batch_size"].get<int64_t>();
+  // A file says what it likes: what is no number counts as not said.
+  for (const char* at : {"/data/batch_size", "/data.batch_size"}) {
+    const nlohmann::json::json_pointer path(at);
+    if (recipe.is_object() && recipe.contains(path) && recipe[path].is_number_integer()) return std::max<int64_t>(recipe[path].get<int64_t>(), 1);
   }
   return 1;
 }
@@ -209,7 +210,8 @@ void Workbench::refresh_project() {
   files.start(
       "project", "Read the project",
       [project](const Jobs::Report&, const std::atomic<bool>&) { return std::any(std::make_shared<ProjectModel::Contents>(ProjectModel::read(*project))); },
-      [this](std::any r) {
+      [this, project](std::any r) {
+        if (project != project_) return;  // another one was opened meanwhile
         project_model.set(std::move(*std::any_cast<std::shared_ptr<ProjectModel::Contents>>(r)));
         emit project_changed();
       },

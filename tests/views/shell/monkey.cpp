@@ -13,6 +13,7 @@
 #include <QTimer>
 #include <QWheelEvent>
 #include <QWindow>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -96,6 +97,19 @@ void Monkey::make_window() {
     if (bench_) bench_->caught(where, message, hint);
   };
   QObject::connect(bench_.get(), &Workbench::problem, [this](const QString& title, const QString&, const QString&) { ++report_.problems[title.toStdString()]; });
+  bench_->bus.listen([this](const Selection& s) { ++report_.seen[std::string("selected ") + name(s.kind)]; });
+  QObject::connect(bench_.get(), &Workbench::step_changed, [this, had = false]() mutable {
+    if (bench_->links() && !had) ++report_.seen["step loaded"];
+    had = static_cast<bool>(bench_->links());
+  });
+  QObject::connect(bench_.get(), &Workbench::status_changed, [this, had = false]() mutable {
+    if (bench_->training() && !had) ++report_.seen["training begun"];
+    had = bench_->training();
+  });
+  QObject::connect(bench_.get(), &Workbench::project_changed, [this, had = QString()]() mutable {
+    if (bench_->file() != had) ++report_.seen["project opened"];
+    had = bench_->file();
+  });
   window_ = std::make_unique<MainWindow>(*bench_, ThemeName::dark);
   window_->resize(1200, 760);
   window_->show();
@@ -140,7 +154,8 @@ Monkey::Report Monkey::replay(const std::string& log) {
   for (std::string line; std::getline(in, line);)
     if (!line.empty() && line[0] != '#') script_.push_back(Act::parse(line));
   replaying_ = true;
-  options_.events = static_cast<int64_t>(script_.size());
+  options_.events = std::count_if(script_.begin(), script_.end(), [](const Act& a) { return a.what != "turn"; });
+  script_.push_back({"turn", {}, 0, 0, "hasty", {}});
   return run();
 }
 
@@ -160,18 +175,27 @@ void Monkey::tick() {
     return;
   }
   ++depth_;
-  const int burst = replaying_ ? 1 : chance(40) ? 1 + below(4) : 10 + below(40);
-  for (int i = 0; i < burst && report_.acts < options_.events; ++i) {
+  // A turn: the acts that come between two looks of the event loop. Half of them wait for what was read and replayed before.
+  const int burst = chance(40) ? 1 + below(4) : 10 + below(40);
+  Act turn = replaying_ ? script_[at_++] : Act{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
+  write_down(turn);
+  if (turn.arg == "calm" && quiet_moment())
+    (void)QTest::qWaitFor([this] { return bench_->files.idle() && bench_->jobs.idle(); }, 2000);
+  for (int i = 0; report_.acts < options_.events && (replaying_ ? script_[at_].what != "turn" : i < burst); ++i) {
     const Act act = replaying_ ? script_[at_++] : choose();
-    const std::string line = act.text() + "\n";
-    if (log_ >= 0 && ::write(log_, line.data(), line.size()) < 0) log_ = -1;
+    write_down(act);
     ++report_.acts;
     ++report_.kinds[act.what];
     carry_out(act);
     ++watchdog_->acts;
-    if (replaying_ || act.what == "wait" || act.what == "settle" || QApplication::activeModalWidget()) break;
+    if (!replaying_ && (act.what == "wait" || act.what == "settle" || QApplication::activeModalWidget())) break;
   }
   --depth_;
+}
+
+void Monkey::write_down(const Act& act) {
+  const std::string line = act.text() + "\n";
+  if (log_ >= 0 && ::write(log_, line.data(), line.size()) < 0) log_ = -1;
 }
 
 Act Monkey::choose() {

@@ -18,7 +18,7 @@ namespace tenon::views::testing {
 
 /// One thing a hand does, as one line of a log: "press main 345 220 left ctrl", "key main Escape", "command view.memory", "open 3".
 struct Act {
-  std::string what;               ///< press, release, move, double, wheel, key, command, resize, dock, open, reopen, answer, wait, settle
+  std::string what;               ///< turn (the event loop looks), press, release, move, double, wheel, key, command, resize, dock, open, reopen, answer, wait, settle
   std::string window;             ///< the top-level window it goes to; "main", "dock.tensor", "QMenu"
   int x = 0, y = 0;
   std::string arg;                ///< a button, a key, a command, a dock's verb
@@ -50,6 +50,7 @@ class Monkey {
     std::map<std::string, int64_t> kinds;
     std::vector<std::string> thrown;          ///< by handlers: each is a finding
     std::map<std::string, int64_t> problems;  ///< told in banners, by title
+    std::map<std::string, int64_t> seen;      ///< what it came to: selections by kind, steps loaded, runs begun
     double longest_ms = 0;                    ///< between two turns of the event loop
     std::string longest_act;
     std::string end;                          ///< the state of the window at the end, in words
@@ -63,6 +64,7 @@ class Monkey {
 
  private:
   void tick();
+  void write_down(const Act& act);
   void carry_out(const Act& act);
   Act choose();
   Act choose_mouse();

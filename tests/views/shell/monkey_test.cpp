@@ -42,6 +42,7 @@ Monkey::Report let_loose(uint64_t seed, int64_t events, bool trains, const std::
   std::printf("monkey: seed %llu, %lld acts, longest turn %.0f ms (before act %s), log %s\n", static_cast<unsigned long long>(seed),
               static_cast<long long>(r.acts), r.longest_ms, r.longest_act.c_str(), log.c_str());
   for (const auto& [kind, n] : r.kinds) std::printf("  %-8s %lld\n", kind.c_str(), static_cast<long long>(n));
+  for (const auto& [what, n] : r.seen) std::printf("  %s: %lld\n", what.c_str(), static_cast<long long>(n));
   for (const auto& [title, n] : r.problems) std::printf("  told: %s (%lld)\n", title.c_str(), static_cast<long long>(n));
   return r;
 }
