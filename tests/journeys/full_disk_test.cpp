@@ -208,6 +208,10 @@ TEST(FullDisk, ctrl_c_ends_a_run_that_waits_and_it_can_be_resumed) {
               std::string::npos)
         << training.said();
     EXPECT_EQ(o.json().back().at("status"), "failed");
+    // What was saved can be looked at, the disk as full as before.
+    const auto runs = tenon({"runs", t.project, "--json"}).json();
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(tenon({"digest", t.project, "r", "--step", runs[0].at("steps").dump()}).status, 0);
     drain(disk);
     const Outcome again = tenon({"train", t.project, "--resume", "r"});
     EXPECT_EQ(again.status, 0) << again.err;
