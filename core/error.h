@@ -8,8 +8,9 @@ namespace tenon {
 class Error : public std::runtime_error {
  public:
   enum class Kind : unsigned char {
-    failure,  ///< the work failed (the command line exits with 1)
-    usage,    ///< the words were wrong: an unknown key, a bad value (exits with 2)
+    failure,   ///< the work failed (the command line exits with 1)
+    usage,     ///< the words were wrong: an unknown key, a bad value (exits with 2)
+    no_space,  ///< a disk is full: what was saved is still there, and the same call succeeds once there is room (1 too)
   };
 
   /// `message` names the thing and the shapes, dtypes or file position involved; `hint` says what to do.

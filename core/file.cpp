@@ -8,13 +8,14 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/disk.h"
 #include "core/error.h"
 
 namespace tenon {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const char* what, int code) {
-  throw Error(path + ": " + what + ": " + std::strerror(code), code == ENOSPC ? "Free some space and go on." : "");
+  throw Error(path + ": " + what + ": " + std::strerror(code));
 }
 
 struct Descriptor {
@@ -52,7 +53,7 @@ FileWriter::FileWriter(const std::string& path) : path_(path) {
   replace_whole_ = ::stat(path.c_str(), &st) != 0 || S_ISREG(st.st_mode);  // not for /dev/stdout and pipes
   half_ = replace_whole_ ? path + ".part-" + std::to_string(::getpid()) : path;
   fd_ = ::open(half_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail(path, "cannot be written", errno);
+  if (fd_ < 0) fail(errno);
 }
 
 FileWriter::~FileWriter() {
@@ -61,20 +62,36 @@ FileWriter::~FileWriter() {
   if (replace_whole_) ::unlink(half_.c_str());
 }
 
+void FileWriter::fail(int code, uint64_t missing) {
+  if (!is_no_space(code)) tenon::fail(path_, "cannot be written", code);
+  std::string hint = "Free some space.";
+  if (replace_whole_) {
+    // What the half file took is free again when it goes; the sum is told with it.
+    struct stat st {};
+    const int64_t ours = fd_ >= 0 && ::fstat(fd_, &st) == 0 ? static_cast<int64_t>(st.st_blocks) * 512 : 0;
+    const uint64_t needed = written_ + missing;
+    hint = needed ? space_hint(path_, "this file needs at least", needed, ours) : space_hint(path_);
+  }
+  throw no_space(code, path_, "it was not written", hint);
+}
+
 void FileWriter::put(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size();) {
     const ssize_t n = ::write(fd_, bytes.data() + at, bytes.size() - at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path_, "cannot be written", errno);
+    if (n < 0) fail(errno, bytes.size() - at);
     at += static_cast<size_t>(n);
+    written_ += static_cast<uint64_t>(n);
   }
 }
 
+void FileWriter::sync() {
+  if (replace_whole_ && ::fsync(fd_) != 0 && errno != EINVAL) fail(errno);
+}
+
 void FileWriter::commit() {
-  if (replace_whole_) {
-    if (::fsync(fd_) != 0 && errno != EINVAL) fail(path_, "cannot be written", errno);
-    if (std::rename(half_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be written", errno);
-  }
+  sync();
+  if (replace_whole_ && std::rename(half_.c_str(), path_.c_str()) != 0) fail(errno);
   ::close(fd_);
   fd_ = -1;
 }

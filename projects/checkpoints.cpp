@@ -26,7 +26,9 @@ Shape parse_shape(const std::string& text) { return Shape(stored_json(text).get<
 int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows, double seconds,
                                  const nlohmann::json& best) {
   Database& db = impl_->write();
-  Transaction t(db);
+  uint64_t all = 0;
+  for (const auto& [name, tensor] : checkpoint.tensors) all += tensor.nbytes();
+  Transaction t(db, "this checkpoint", all);
   const bool replaces = db.query("SELECT 1 FROM checkpoints WHERE run = ? AND step = ?", run, checkpoint.step).next();
   if (replaces) db.run("DELETE FROM checkpoints WHERE run = ? AND step = ?", run, checkpoint.step);
   db.run("INSERT INTO checkpoints (run, step, created, bytes, stored, state) VALUES (?, ?, ?, 0, 0, ?)", run, checkpoint.step, now_text(),

@@ -5,20 +5,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/disk.h"
 #include "core/error.h"
 
 namespace tenon::projects {
 namespace {
 
-bool exists(const std::string& path) {
+constexpr int kBusyMs = 10000;
+constexpr int64_t kPage = 65536;       // of every project; see create_schema
+constexpr uint64_t kRoom = 1 << 20;    // tables and indexes that any change touches, a page of each
+
+int64_t size_of(const std::string& path) {
   struct stat st {};
-  return ::stat(path.c_str(), &st) == 0;
+  return ::stat(path.c_str(), &st) == 0 ? st.st_size : 0;
 }
 
 /// A path as the body of a file: URI.
@@ -90,8 +96,9 @@ Database::Database(const std::string& path, Access access) : path_(path), access
   try {
     open(false);
   } catch (const Error&) {
-    // A database in WAL mode on a read-only folder can be read only as one that nobody changes: safe while no log lies beside it.
-    if (access != Access::read_only || exists(path + "-wal")) throw;
+    // A database in WAL mode in a read-only folder, or on a disk too full for the index of its log, can be read only as
+    // one that nobody changes: safe while there is nothing in the log.
+    if (access != Access::read_only || size_of(path + "-wal") > 0) throw;
     open(true);
   }
 }
@@ -107,7 +114,7 @@ void Database::open(bool immutable) {
   try {
     if (code != SQLITE_OK) fail(handle_ ? sqlite3_extended_errcode(handle_) : code);
     sqlite3_extended_result_codes(handle_, 1);
-    sqlite3_busy_timeout(handle_, 10000);
+    sqlite3_busy_timeout(handle_, kBusyMs);
     if (access_ != Access::create) query("SELECT count(*) FROM sqlite_schema").next();
     script("PRAGMA foreign_keys = ON; PRAGMA secure_delete = OFF;");
   } catch (...) {
@@ -143,18 +150,38 @@ void Database::script(const char* sql) {
 int64_t Database::last_id() const { return sqlite3_last_insert_rowid(handle_); }
 int Database::changes() const { return sqlite3_changes(handle_); }
 
-void Database::fail(int code) const {
-  const int system = handle_ ? sqlite3_system_errno(handle_) : 0;
+int64_t Database::log_bytes() const {
+  const char* main = handle_ ? sqlite3_db_filename(handle_, "main") : nullptr;
+  return main && *main ? size_of(sqlite3_filename_wal(main)) : 0;
+}
+
+/// Moves the log into the file and cuts it to nothing, as far as nobody reads it now. Quietly: what is in the log is
+/// saved.
+void Database::fold() {
+  sqlite3_busy_timeout(handle_, 0);
+  sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_busy_timeout(handle_, kBusyMs);
+}
+
+void Database::fail(int code) {
+  int system = handle_ ? sqlite3_system_errno(handle_) : 0;
   const std::string said = handle_ ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
-  switch (code & 0xff) {
+  const int kind = code & 0xff;
+  // SQLite does not always keep the reason for which a write failed: where no page finds room any more, that was it.
+  const bool wrote = (code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE) && system != EIO;
+  if (kind == SQLITE_FULL || (wrote && !is_no_space(system) && free_bytes(path_) < kPage)) system = ENOSPC;
+  if (kind == SQLITE_FULL || ((kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && is_no_space(system))) {
+    full_ = true;
+    // The part of the log that the failed change had taken is its own again at the next attempt.
+    const int64_t ours = needs_.empty() ? 0 : std::max<int64_t>(0, log_bytes() - log_before_);
+    throw no_space(system, path_, "what was saved before is still there", space_hint(path_, needs_, needed_, ours));
+  }
+  switch (kind) {
     case SQLITE_NOTADB:
       throw Error(fmt::format("{} is not a Tenon project: it is some other kind of file", path_));
     case SQLITE_CORRUPT:
       throw Error(fmt::format("{} is damaged ({})", path_, said),
                   "Restore it from a copy, or save what is left with `sqlite3 FILE .recover`.");
-    case SQLITE_FULL:
-      throw Error(fmt::format("{}: no space is left on its disk; what was saved before is still there", path_),
-                  "Free some space and go on.");
     case SQLITE_READONLY:
       throw Error(fmt::format("{} is read-only: the change was not saved", path_), "Change its permissions, or work on a copy.");
     case SQLITE_BUSY:
@@ -166,9 +193,6 @@ void Database::fail(int code) const {
       throw Error(fmt::format("{} cannot be opened: {}", path_, system ? std::strerror(system) : said.c_str()),
                   "Check that the folder exists and who may write there.");
     case SQLITE_IOERR:
-      if (system == ENOSPC || system == EDQUOT || system == EFBIG)
-        throw Error(fmt::format("{}: {}; what was saved before is still there", path_, std::strerror(system)),
-                    "Free some space and go on.");
       throw Error(fmt::format("{}: reading or writing failed ({}{})", path_, said, system ? std::string(": ") + std::strerror(system) : ""),
                   "Check the disk.");
     default:
@@ -176,14 +200,30 @@ void Database::fail(int code) const {
   }
 }
 
-Transaction::Transaction(Database& db) : lock_(db.mutex), db_(db) { db_.run("BEGIN IMMEDIATE"); }
+Transaction::Transaction(Database& db, const char* what, uint64_t bytes) : lock_(db.mutex), db_(db) {
+  db_.full_ = false;
+  db_.needs_ = what ? fmt::format("{} needs about", what) : "";
+  db_.needed_ = what ? bytes + kRoom : 0;
+  // A log can be cut short only when everything in it is in the file too. Where the disk may turn out too small that is
+  // seen to before: else a change that fails leaves a log of the size of the disk, and no room to move out of it what
+  // it held.
+  if (what) {
+    const int64_t left = free_bytes(db_.path_);
+    if (left >= 0 && static_cast<uint64_t>(left) < 2 * db_.needed_) db_.fold();
+  }
+  db_.log_before_ = db_.log_bytes();
+  db_.run("BEGIN IMMEDIATE");
+}
 Transaction::~Transaction() {
+  db_.needs_.clear();
   if (!open_) return;
   try {
     db_.run("ROLLBACK");
   } catch (const Error&) {
     // After a full disk SQLite has already rolled back by itself.
   }
+  if (db_.full_) db_.fold();
+  db_.full_ = false;
 }
 void Transaction::commit() {
   db_.run("COMMIT");

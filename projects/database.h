@@ -48,10 +48,10 @@ class Query {
   sqlite3_stmt* statement_;  ///< null once moved from
 };
 
-/// One connection to one SQLite file. Statements are prepared once. Lock `mutex` around every use; Transaction does.
 /// JSON that the file holds; throws Error where it is damaged.
 nlohmann::json stored_json(const std::string& text);
 
+/// One connection to one SQLite file. Statements are prepared once. Lock `mutex` around every use; Transaction does.
 class Database {
  public:
   enum class Access { read_only, read_write, create };
@@ -78,25 +78,36 @@ class Database {
   int changes() const;
   const std::string& path() const { return path_; }
   /// Throws what an SQLite result code means for this file, in words.
-  [[noreturn]] void fail(int code) const;
+  [[noreturn]] void fail(int code);
 
   std::recursive_mutex mutex;
 
  private:
   friend class Query;
+  friend class Transaction;
   sqlite3_stmt* prepare(const char* sql);
   void open(bool immutable);
+  int64_t log_bytes() const;
+  void fold();
 
   std::string path_;
   Access access_;
   sqlite3* handle_ = nullptr;
   std::unordered_map<std::string_view, sqlite3_stmt*> statements_;  ///< keys are string literals
+
+  // Of the transaction at work, for what is said where the disk is full.
+  std::string needs_;
+  uint64_t needed_ = 0;
+  int64_t log_before_ = 0;
+  bool full_ = false;
 };
 
-/// Holds the lock and a transaction; rolls back unless commit() was reached.
+/// Holds the lock and a transaction; rolls back unless commit() was reached. One that finds the disk full throws an
+/// Error of the kind no_space, and gives back what it had taken of the disk as far as the log allows.
 class Transaction {
  public:
-  explicit Transaction(Database& db);
+  /// `what` will write about so many bytes: "this checkpoint".
+  explicit Transaction(Database& db, const char* what = nullptr, uint64_t bytes = 0);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   void commit();

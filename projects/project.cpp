@@ -10,11 +10,14 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/disk.h"
 #include "core/error.h"
 #include "projects/project_impl.h"
 #include "projects/schema.h"
 
 namespace tenon::projects {
+
+constexpr uint64_t kNewProject = 2 << 20;  // a page for every table and index, and the index of the log
 
 Project::Project() : impl_(std::make_unique<Impl>()) {}
 
@@ -35,12 +38,13 @@ Database& Project::Impl::write() const {
 
 std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpec& model, const nlohmann::json& recipe) {
   if (::access(path.c_str(), F_OK) == 0) throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
-  // Made beside its place and put there whole: a kill leaves no half a project under the name.
+  // Made beside its place and put there whole: a kill or a full disk leaves no half a project under the name.
   const std::string half = fmt::format("{}.new-{}", path, ::getpid());
-  auto remove_half = [&] {
-    for (const char* tail : {"", "-wal", "-shm"}) ::unlink((half + tail).c_str());
+  bool named = false;
+  auto remove = [](const std::string& file) {
+    for (const char* tail : {"", "-wal", "-shm", "-journal"}) ::unlink((file + tail).c_str());
   };
-  remove_half();
+  remove(half);
   try {
     Impl made;
     made.path = half;
@@ -52,20 +56,30 @@ std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpe
                        now_text());
       t.commit();
     }
+    made.writer->script("PRAGMA journal_mode = WAL;");
+    check_schema(*made.writer);  // also that no page is missing
     made.writer.reset();
     if (::link(half.c_str(), path.c_str()) != 0) {
       // Some file systems have no hard links; the name was free a moment ago.
-      if (errno == EEXIST) throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
-      if (std::rename(half.c_str(), path.c_str()) != 0) throw Error(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
+      const int code = errno;
+      if (code == EEXIST) throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
+      if (is_no_space(code)) throw no_space(code, path, "", "");
+      if (std::rename(half.c_str(), path.c_str()) != 0)
+        throw Error(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
     }
+    named = true;
+    remove(half);
+    return open(path);
   } catch (const Error& e) {
-    remove_half();
+    remove(half);
+    if (e.kind() == Error::Kind::no_space) {
+      if (named) remove(path);  // whole, but there is no room to work with it: nothing is to be there then
+      throw no_space(ENOSPC, path, "nothing was made", space_hint(path, "a new project needs about", kNewProject));
+    }
     std::string message = e.message();
     if (size_t at = message.find(half); at != message.npos) message.replace(at, half.size(), path);
     throw Error(message, e.hint(), e.kind());
   }
-  remove_half();
-  return open(path);
 }
 
 std::shared_ptr<Project> Project::open(const std::string& path, bool read_only) {
@@ -159,15 +173,31 @@ void Project::set_window_state(const std::string& key, const nlohmann::json& val
   t.commit();
 }
 
-int64_t Project::add_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name, const std::string& bytes) {
-  Transaction t(impl_->write());
-  Query q = impl_->writer->query("INSERT INTO artifacts (run, step, kind, name, created, data) VALUES (?, ?, ?, ?, ?, ?)");
+int64_t Project::Impl::put_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name,
+                                    const std::string& bytes) {
+  Query q = writer->query("INSERT INTO artifacts (run, step, kind, name, created, data) VALUES (?, ?, ?, ?, ?, ?)");
   if (run) q.bind(1, run);
   q.bind(2, step).bind(3, kind).bind(4, name).bind(5, now_text()).bind(6, Blob{bytes.data(), bytes.size()});
   q.next();
-  const int64_t id = impl_->writer->last_id();
+  return writer->last_id();
+}
+
+int64_t Project::add_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name,
+                              const std::string& bytes) {
+  Transaction t(impl_->write(), "what is added", bytes.size());
+  const int64_t id = impl_->put_artifact(run, step, kind, name, bytes);
   t.commit();
   return id;
+}
+
+std::vector<int64_t> Project::add_artifacts(int64_t run, int64_t step, const std::vector<NewArtifact>& artifacts) {
+  uint64_t size = 0;
+  for (const NewArtifact& a : artifacts) size += a.bytes.size();
+  Transaction t(impl_->write(), "what is added", size);
+  std::vector<int64_t> ids;
+  for (const NewArtifact& a : artifacts) ids.push_back(impl_->put_artifact(run, step, a.kind, a.name, a.bytes));
+  t.commit();
+  return ids;
 }
 
 std::vector<ArtifactInfo> Project::artifacts(int64_t run, const std::string& kind) const {

@@ -50,9 +50,15 @@ struct ArtifactInfo {
   int64_t bytes = 0;
 };
 
-/// A .tenon file: one SQLite database that holds models, recipes, runs, every metric point, checkpoints, artifacts and the window's state.
-/// A kill at any instant leaves the old state or the new one. Safe to use from several threads; each call is one transaction.
-/// Every function throws Error naming the file: no project, newer version, read-only, full disk, damaged.
+/// One to add.
+struct NewArtifact {
+  std::string kind, name, bytes;
+};
+
+/// A .tenon file: one SQLite database that holds models, recipes, runs, every metric point, checkpoints, artifacts and
+/// the window's state. A kill at any instant leaves the old state or the new one. Safe to use from several threads;
+/// each call is one transaction. Every function throws Error naming the file: no project, newer version, read-only,
+/// damaged, or a full disk (of the kind no_space: nothing has changed, and the same call succeeds once there is room).
 class Project {
  public:
   static std::shared_ptr<Project> create(const std::string& path, const ModelSpec& model, const nlohmann::json& recipe);
@@ -74,6 +80,9 @@ class Project {
   RunInfo new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps);
   void set_run_status(int64_t run, const std::string& status, const std::string& error = {});
   void set_run_progress(int64_t run, int64_t steps, double seconds);
+  /// A run is trained again from `step` on: it is marked as running, and the points after `step`, which will be written
+  /// again, are dropped. Throws while another process trains it.
+  void continue_run(int64_t run, int64_t step, double seconds);
   void rename_run(int64_t run, const std::string& name);
   void delete_run(int64_t run);                                ///< hidden; undelete_run() brings it back
   void undelete_run(int64_t run);
@@ -96,6 +105,8 @@ class Project {
   void delete_checkpoint(int64_t id);
 
   int64_t add_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name, const std::string& bytes);
+  /// All of them or none.
+  std::vector<int64_t> add_artifacts(int64_t run, int64_t step, const std::vector<NewArtifact>& artifacts);
   std::vector<ArtifactInfo> artifacts(int64_t run = 0, const std::string& kind = {}) const;
   std::string artifact(int64_t id) const;
 

@@ -23,7 +23,14 @@ struct Project::Impl {
   int64_t recipe_id(const nlohmann::json& recipe);
   /// Models and recipes that neither the project nor a run holds any longer.
   void drop_unused_documents();
+
+  // Parts of a transaction that the caller holds.
   void put_metrics(int64_t run, const std::vector<MetricRow>& rows);
+  void drop_metrics(int64_t run, int64_t step);  ///< the points after it
+  void put_status(int64_t run, const std::string& status, const std::string& error);
+  void put_progress(int64_t run, int64_t steps, double seconds);
+  int64_t put_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name,
+                       const std::string& bytes);
 };
 
 /// ISO 8601, UTC, seconds.

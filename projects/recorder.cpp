@@ -1,13 +1,16 @@
 #include "projects/recorder.h"
 
-#include <chrono>
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <utility>
 
 namespace tenon::projects {
 namespace {
+using Clock = std::chrono::steady_clock;
 constexpr auto kMetricsEvery = std::chrono::milliseconds(250);
+constexpr auto kRetryEvery = std::chrono::seconds(2);
+constexpr int kRetryShare = 4;  // a try may write all that is free: it takes at most a fifth of the time
 constexpr int kCheckpointsWaiting = 3;
 }  // namespace
 
@@ -21,7 +24,8 @@ struct Recorder::Job {
   std::string text, error;
 };
 
-Recorder::Recorder(std::shared_ptr<Project> project, int64_t run) : project_(std::move(project)), run_(run), thread_([this] { work(); }) {}
+Recorder::Recorder(std::shared_ptr<Project> project, int64_t run, std::function<void()> changed)
+    : project_(std::move(project)), run_(run), changed_(std::move(changed)), thread_([this] { work(); }) {}
 
 Recorder::~Recorder() {
   {
@@ -43,7 +47,8 @@ void Recorder::put(Job job) {
   job.metrics = std::move(rows_);
   rows_.clear();
   if (job.kind == Job::checkpoint) {
-    done_.wait(lock, [&] { return checkpoints_waiting_ < kCheckpointsWaiting || !error_.empty(); });
+    // Who gives while the disk is full learns of it by blocked(), and must not be held here.
+    done_.wait(lock, [&] { return checkpoints_waiting_ < kCheckpointsWaiting || error_ || blocked_; });
     ++checkpoints_waiting_;
   }
   jobs_.push_back(std::move(job));
@@ -74,17 +79,40 @@ void Recorder::progress(int64_t steps, double seconds) {
   put(std::move(job));
 }
 
-void Recorder::flush() {
+bool Recorder::flush() {
   std::unique_lock lock(mutex_);
   flush_ = true;
   wake_.notify_all();
-  done_.wait(lock, [&] { return jobs_.empty() && rows_.empty() && !busy_; });
+  auto written = [&] { return jobs_.empty() && rows_.empty() && !busy_; };
+  done_.wait(lock, [&] { return written() || (blocked_ && !last_); });
   flush_ = false;
+  return written();
 }
 
-std::string Recorder::error() const {
+std::optional<Error> Recorder::blocked() const {
+  std::lock_guard lock(mutex_);
+  return blocked_;
+}
+
+std::optional<Error> Recorder::error() const {
   std::lock_guard lock(mutex_);
   return error_;
+}
+
+void Recorder::retry() {
+  {
+    std::lock_guard lock(mutex_);
+    retry_ = blocked_.has_value();
+  }
+  wake_.notify_all();
+}
+
+void Recorder::give_up() {
+  {
+    std::lock_guard lock(mutex_);
+    last_ = true;
+  }
+  wake_.notify_all();
 }
 
 void Recorder::write(Job& job) {
@@ -93,6 +121,7 @@ void Recorder::write(Job& job) {
     return;
   }
   if (!job.metrics.empty()) project_->append_metrics(run_, job.metrics);
+  job.metrics.clear();  // kept already, should what follows find the disk full
   if (job.kind == Job::status) project_->set_run_status(run_, job.text, job.error);
   if (job.kind == Job::progress) project_->set_run_progress(run_, job.steps, job.seconds);
 }
@@ -100,8 +129,12 @@ void Recorder::write(Job& job) {
 void Recorder::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait_for(lock, kMetricsEvery, [&] { return !jobs_.empty() || quit_ || flush_; });
-    if (!error_.empty()) rows_.clear();
+    if (blocked_)
+      wake_.wait_until(lock, next_try_, [&] { return retry_ || last_ || quit_; });
+    else
+      wake_.wait_for(lock, kMetricsEvery, [&] { return !jobs_.empty() || quit_ || flush_; });
+    retry_ = false;
+    if (error_) rows_.clear();
     if (jobs_.empty() && !rows_.empty()) {
       Job job;
       job.metrics = std::move(rows_);
@@ -111,33 +144,56 @@ void Recorder::work() {
     if (jobs_.empty()) {
       done_.notify_all();
       if (quit_) return;
-      if (flush_) wake_.wait_for(lock, std::chrono::milliseconds(1), [&] { return !flush_ || quit_ || !jobs_.empty() || !rows_.empty(); });
+      if (flush_)
+        wake_.wait_for(lock, std::chrono::milliseconds(1),
+                       [&] { return !flush_ || quit_ || !jobs_.empty() || !rows_.empty(); });
       continue;
     }
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
+    // Others only put jobs behind it meanwhile, which moves none.
+    Job& job = jobs_.front();
     // After an error only the run's end is still noted, where that can be.
-    const bool broken = !error_.empty();
-    const bool was_checkpoint = job.kind == Job::checkpoint;
+    const bool broken = error_.has_value();
+    const bool was_checkpoint = job.kind == Job::checkpoint, was_blocked = blocked_.has_value();
+    if (broken && job.kind != Job::status) {
+      jobs_.pop_front();
+      continue;
+    }
     if (broken) job.metrics.clear();
-    if (broken && job.kind != Job::status) continue;
     busy_ = true;
     lock.unlock();
-    std::string error;
+    std::optional<Error> error;
+    const auto from = Clock::now();
     try {
       write(job);
+    } catch (const Error& e) {
+      error = e;
     } catch (const std::exception& e) {
-      error = e.what();
+      error = Error(e.what());
     }
-    job = {};  // its tensors go before anyone is told
     lock.lock();
+    if (error && error->kind() == Error::Kind::no_space && !broken && !last_ && !quit_) {
+      blocked_ = std::move(error);
+      const auto now = Clock::now();
+      next_try_ = now + std::max<Clock::duration>(kRetryEvery, kRetryShare * (now - from));
+    } else {
+      lock.unlock();
+      job = {};  // its tensors go before anyone is told
+      lock.lock();
+      blocked_.reset();
+      jobs_.pop_front();
+      checkpoints_waiting_ -= was_checkpoint;
+      if (error) {
+        if (!broken) error_ = std::move(error);
+        jobs_.clear();
+        rows_.clear();
+        checkpoints_waiting_ = 0;
+      }
+    }
     busy_ = false;
-    checkpoints_waiting_ -= was_checkpoint;
-    if (!error.empty()) {
-      if (!broken) error_ = error;
-      std::erase_if(jobs_, [](const Job& j) { return j.kind != Job::status; });
-      rows_.clear();
-      checkpoints_waiting_ = 0;
+    if (changed_ && (was_blocked || blocked_)) {
+      lock.unlock();
+      changed_();
+      lock.lock();
     }
     done_.notify_all();
   }

@@ -41,7 +41,6 @@ struct RunDriver::Impl {
   std::shared_ptr<Project> project;
   RunInfo info;
   std::unique_ptr<TrainingSession> session;
-  std::unique_ptr<Recorder> recorder;
   int64_t stop_at = INT64_MAX;  ///< of this call; the recipe's own end is the session's
   bool fresh = true;
   nlohmann::json best;
@@ -62,9 +61,13 @@ struct RunDriver::Impl {
   int64_t rate_samples = 0, rate_targets = 0;
   int64_t saved_step = -1;
 
+  std::unique_ptr<Recorder> recorder;  ///< it calls back into what stands above: it goes first
+
   void work();
   void train();
   bool next_step_wanted();
+  bool room_on_disk();
+  std::string what_is_lost(const Error& disk) const;
   void after_step(const StepResult& r);
   void evaluate();
   void save_checkpoint();
@@ -93,9 +96,8 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
       d.session->load(last);
       d.saved_step = last.step;
     }
-    project->set_run_status(d.info.id, "running");  // refused while another process trains it
-    project->truncate_metrics(d.info.id, d.session->steps_done());
-    project->set_run_progress(d.info.id, d.session->steps_done(), d.info.seconds);
+    // Refused while another process trains it.
+    project->continue_run(d.info.id, d.session->steps_done(), d.info.seconds);
     d.trained = d.info.seconds;
     d.best = d.info.best;
     if (options.max_steps >= 0) d.stop_at = options.max_steps;
@@ -120,7 +122,13 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   s.lr = d.session->learning_rate();
   s.seconds = d.trained;
   d.pause = options.start_paused;
-  d.recorder = std::make_unique<Recorder>(project, d.info.id);
+  d.recorder = std::make_unique<Recorder>(project, d.info.id, [&d] {
+    {
+      std::lock_guard lock(d.mutex);  // whoever has just looked waits by now
+      ++d.status.tries;
+    }
+    d.wake.notify_all();
+  });
   d.thread = std::thread([&d] { d.work(); });
   return driver;
 }
@@ -155,10 +163,13 @@ void RunDriver::Impl::work() {
   stop_clock();
   recorder->progress(session->steps_done(), seconds());
   recorder->status(result == State::finished ? "finished" : result == State::stopped ? "stopped" : "failed", error);
-  recorder->flush();
-  if (const std::string disk = recorder->error(); !disk.empty()) {
+  while (!recorder->flush())
+    if (!room_on_disk()) recorder->give_up();
+  if (const auto disk = recorder->error()) {
     result = State::failed;
-    if (error.empty()) error = disk;
+    if (error.empty()) error = what_is_lost(*disk);
+    recorder->status("failed", error);
+    recorder->flush();
   }
   std::lock_guard lock(mutex);
   status.state = result;
@@ -190,15 +201,52 @@ void RunDriver::Impl::train() {
                   fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.", project->path(), info.name));
     if (session->evaluation_due()) evaluate();
     if (r.epoch_end || session->finished() || (every > 0 && r.step % every == 0)) save_checkpoint();
-    if (const std::string disk = recorder->error(); !disk.empty()) throw Error(disk);
+    if (const auto disk = recorder->error()) throw *disk;
   }
   if (saved_step != session->steps_done()) save_checkpoint();
 }
 
-/// Waits while paused; false when it is time to stop.
+/// Holds the training thread while the recorder waits for room on the disk; false when it is time to stop.
+bool RunDriver::Impl::room_on_disk() {
+  std::unique_lock lock(mutex);
+  while (const auto full = recorder->blocked()) {
+    if (stop) break;
+    stop_clock();
+    status.state = RunStatus::State::paused;
+    status.seconds = seconds();
+    status.blocked = full->message();
+    status.blocked_hint = full->hint();
+    wake.wait(lock);
+  }
+  status.blocked.clear();
+  status.blocked_hint.clear();
+  return !stop;
+}
+
+/// Why a run that could not save its end has failed, and how to go on with it.
+std::string RunDriver::Impl::what_is_lost(const Error& disk) const {
+  if (disk.kind() != Error::Kind::no_space) return disk.what();
+  const int64_t done = session->steps_done();
+  int64_t last = -1;
+  try {
+    for (const CheckpointInfo& c : project->checkpoints(info.id)) last = c.step;
+  } catch (const Error&) {
+    return disk.what();
+  }
+  const std::string lost = last < 0      ? "not even the first checkpoint of this run is in the file"
+                           : last < done ? fmt::format("steps {} to {} are not in the file", last + 1, done)
+                                         : "only that it ended is not in the file";
+  const std::string from = last < 0 ? "starts it again" : fmt::format("goes on from the checkpoint of step {}", last);
+  return Error(fmt::format("{}; {}", disk.message(), lost),
+               fmt::format("{} Then `tenon train {} --resume {}` {}.", disk.hint(), project->path(), info.name, from))
+      .what();
+}
+
+/// Waits while paused or while the disk is full; false when it is time to stop.
 bool RunDriver::Impl::next_step_wanted() {
-  bool waited = false;
+  bool told = false, noted = false;  // that it is paused: to the recorder, and so that it can be seen
   while (true) {
+    if (!room_on_disk()) return false;
     std::unique_lock lock(mutex);
     if (stop) return false;
     if (save || new_lr) {
@@ -217,22 +265,25 @@ bool RunDriver::Impl::next_step_wanted() {
       if (pause) --single_steps;
       status.state = RunStatus::State::running;
       lock.unlock();
-      if (waited) recorder->status("running");
+      if (told) recorder->status("running");
       return true;
     }
-    if (!waited) {
-      waited = true;
+    if (!noted) {
       stop_clock();
       lock.unlock();
-      recorder->progress(session->steps_done(), seconds());
-      recorder->status("paused");
-      recorder->flush();  // who sees the pause finds everything up to it in the project
+      if (!told) {
+        recorder->progress(session->steps_done(), seconds());
+        recorder->status("paused");
+        told = true;
+      }
+      if (!recorder->flush()) continue;  // who sees the pause finds everything up to it in the project
+      noted = true;
       lock.lock();
       status.state = RunStatus::State::paused;
       status.seconds = seconds();
       continue;  // a command may have come in between
     }
-    wake.wait(lock);
+    if (!recorder->blocked()) wake.wait(lock);
   }
 }
 
@@ -329,6 +380,7 @@ void RunDriver::resume() {
     impl_->single_steps = 0;
   }
   impl_->wake.notify_all();
+  impl_->recorder->retry();
 }
 void RunDriver::step_once() {
   {
@@ -337,6 +389,7 @@ void RunDriver::step_once() {
     ++impl_->single_steps;
   }
   impl_->wake.notify_all();
+  impl_->recorder->retry();
 }
 void RunDriver::stop() {
   {
@@ -351,6 +404,7 @@ void RunDriver::checkpoint() {
     impl_->save = true;
   }
   impl_->wake.notify_all();
+  impl_->recorder->retry();
 }
 void RunDriver::set_learning_rate(double lr) {
   if (!(lr >= 0) || !std::isfinite(lr))

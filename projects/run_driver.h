@@ -32,10 +32,18 @@ struct RunStatus {
   int64_t skipped = 0, skipped_step = 0;                   ///< updates left out because a scaled gradient overflowed (amp = fp16); the last one
   std::string skipped_for;                                 ///< the parameter whose gradient it was
   std::string error;                                       ///< why it failed, in words
+  /// Not empty while the disk is full: what could not be saved. Training is held meanwhile, with its state (`paused`),
+  /// and goes on by itself as soon as there is room, unless the user has paused it too. The hint says what is free and
+  /// what is needed.
+  std::string blocked, blocked_hint;
+  int64_t tries = 0;  ///< how often saving was tried again, or for the first time in vain
 };
 
-/// One training run of a project on its own thread: the session, with recorders that write metrics and checkpoints into the project.
-/// The command line and the window drive training through this and nothing else. All functions may be called from any thread and return at once.
+/// One training run of a project on its own thread: the session, with recorders that write metrics and checkpoints into
+/// the project. The command line and the window drive training through this and nothing else. All functions may be
+/// called from any thread and return at once. While the disk is full (RunStatus::blocked) resume(), step_once() and
+/// checkpoint() look for room at once instead of in a few seconds; what they ask for, and pause(), holds as soon as
+/// there is room.
 class RunDriver {
  public:
   /// Throws Error for what can be known beforehand (unknown recipe key, batch size 0, shapes that do not fit, missing data).
@@ -45,7 +53,9 @@ class RunDriver {
   void pause();
   void resume();
   void step_once();        ///< one step, then paused
-  void stop();             ///< after the current step, with a checkpoint
+  /// After the current step, with a checkpoint. While the disk is full: one more try to save, and where that fails too
+  /// the run has failed; its error says which steps are not in the file.
+  void stop();
   void checkpoint();       ///< after the current step
   void set_learning_rate(double lr);
 

@@ -111,26 +111,46 @@ RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const 
   return run(id);
 }
 
-void Project::set_run_status(int64_t run, const std::string& status, const std::string& error) {
-  Database& db = impl_->write();
-  Transaction t(db);
+void Project::Impl::put_status(int64_t run, const std::string& status, const std::string& error) {
+  Database& db = *writer;
   const bool active = status == "running" || status == "paused";
   if (active) {
     Query q = db.query("SELECT owner, status FROM runs WHERE id = ?", run);
     if (q.next() && (q.text(1) == "running" || q.text(1) == "paused") && q.text(0) != process_identity() && process_alive(q.text(0)))
-      throw Error(fmt::format("this run of {} is being trained by process {}", path(), q.text(0).substr(0, q.text(0).find(' '))),
-                  "Stop that one first.");
+      throw Error(
+          fmt::format("this run of {} is being trained by process {}", path, q.text(0).substr(0, q.text(0).find(' '))),
+          "Stop that one first.");
   }
   db.run("UPDATE runs SET status = ?, error = ?, owner = ? WHERE id = ?", status, error, active ? process_identity() : std::string(), run);
   must_exist(db, run);
+}
+
+void Project::Impl::put_progress(int64_t run, int64_t steps, double seconds) {
+  writer->run("UPDATE runs SET steps = ?, seconds = ? WHERE id = ?", steps, seconds, run);
+  must_exist(*writer, run);
+}
+
+void Project::Impl::drop_metrics(int64_t run, int64_t step) {
+  writer->run("DELETE FROM points WHERE series IN (SELECT id FROM series WHERE run = ?) AND step > ?", run, step);
+}
+
+void Project::set_run_status(int64_t run, const std::string& status, const std::string& error) {
+  Transaction t(impl_->write());
+  impl_->put_status(run, status, error);
   t.commit();
 }
 
 void Project::set_run_progress(int64_t run, int64_t steps, double seconds) {
-  Database& db = impl_->write();
-  Transaction t(db);
-  db.run("UPDATE runs SET steps = ?, seconds = ? WHERE id = ?", steps, seconds, run);
-  must_exist(db, run);
+  Transaction t(impl_->write());
+  impl_->put_progress(run, steps, seconds);
+  t.commit();
+}
+
+void Project::continue_run(int64_t run, int64_t step, double seconds) {
+  Transaction t(impl_->write());
+  impl_->put_status(run, "running", "");
+  impl_->drop_metrics(run, step);
+  impl_->put_progress(run, step, seconds);
   t.commit();
 }
 
@@ -192,7 +212,7 @@ void Project::append_metrics(int64_t run, const std::vector<MetricRow>& rows) {
 
 void Project::truncate_metrics(int64_t run, int64_t step) {
   Transaction t(impl_->write());
-  impl_->writer->run("DELETE FROM points WHERE series IN (SELECT id FROM series WHERE run = ?) AND step > ?", run, step);
+  impl_->drop_metrics(run, step);
   t.commit();
 }
 

@@ -78,6 +78,7 @@ std::shared_ptr<projects::Project> project_at(const std::string& path) {
 int import_file(const Args& args) {
   const std::string file = args.word(0), path = args.required("-o");
   Found found = look(file);
+  const bool made = !std::filesystem::exists(path);
   auto project = project_at(path);
   int64_t run = 0;
   if (args.has("--run")) run = pick_run(*project, args.text("--run")).id;
@@ -90,16 +91,34 @@ int import_file(const Args& args) {
   }
   const bool kept = !data.empty() && data.size() <= kLargest;
   if (!kept) data = json{{"file", std::filesystem::absolute(file).string()}, {"bytes", bytes}}.dump();
-  const int64_t id = project->add_artifact(run, 0, kept ? found.kind : found.kind + " (elsewhere)", name, data);
-  for (const auto& [analysis, finding] : found.findings) project->add_artifact(run, 0, "finding", name + ": " + analysis, finding_json(finding).dump(-1, ' ', false, json::error_handler_t::replace));
+  std::vector<projects::NewArtifact> all;
+  all.push_back({kept ? found.kind : found.kind + " (elsewhere)", name, std::move(data)});
+  for (const auto& [analysis, finding] : found.findings)
+    all.push_back({"finding", name + ": " + analysis,
+                   finding_json(finding).dump(-1, ' ', false, json::error_handler_t::replace)});
+  int64_t id = 0;
+  try {
+    id = project->add_artifacts(run, 0, all).front();
+  } catch (const Error&) {
+    // A project made only to hold what did not fit into it goes again.
+    project.reset();
+    if (made) std::filesystem::remove(path);
+    throw;
+  }
   std::string sentence;
   for (const auto& [analysis, finding] : found.findings)
     if (analysis == (found.kind == "trace" ? "why" : "peak") && finding.ok) sentence = finding.sentence;
   if (args.json()) {
-    print_json({{"project", path}, {"artifact", id}, {"kind", found.kind}, {"stored", kept}, {"findings", found.findings.size()}, {"sentence", sentence}});
+    print_json({{"project", path},
+                {"artifact", id},
+                {"kind", found.kind},
+                {"stored", kept},
+                {"findings", found.findings.size()},
+                {"sentence", sentence}});
     return 0;
   }
-  print(fmt::format("{}: {} is in it with {} analyses{}\n", path, name, found.findings.size(), kept ? "" : " (the file itself is too large and stays where it is)"));
+  print(fmt::format("{}: {} is in it with {} analyses{}\n", path, name, found.findings.size(),
+                    kept ? "" : " (the file itself is too large and stays where it is)"));
   if (!sentence.empty()) print(sentence + "\n");
   return 0;
 }

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "core/disk.h"
 #include "core/error.h"
 
 namespace tenon::app {
@@ -35,8 +36,10 @@ nlohmann::json finite(const nlohmann::json& j) {
 
 void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    if (errno == EPIPE) throw Error("");  // whoever read has enough: end quietly, with everything kept
-    throw Error(std::string("standard output cannot be written: ") + std::strerror(errno));
+    const int code = errno;
+    if (code == EPIPE) throw Error("");  // whoever read has enough: end quietly, with everything kept
+    throw Error(std::string("standard output cannot be written: ") + std::strerror(code), "",
+                is_no_space(code) ? Error::Kind::no_space : Error::Kind::failure);
   }
 }
 

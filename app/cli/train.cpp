@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "app/cli/command.h"
@@ -99,6 +101,32 @@ std::string tail(const RunStatus& s) {
   return text;
 }
 
+/// Says, once each time, that training waits for room on the disk, and that it goes on.
+class DiskWatch {
+ public:
+  explicit DiskWatch(bool json) : json_(json) {}
+  void look(const RunStatus& s, Bar& bar) {
+    if (s.blocked.empty() == !waits_ || s.state == State::failed) return;
+    waits_ = !s.blocked.empty();
+    bar.clear();
+    const std::string step = count_text(s.step);
+    const std::string text =
+        waits_
+            ? fmt::format(
+                  "training is paused at step {}: {}\n  {} It goes on as soon as there is some; Ctrl+C ends the run.",
+                  step, s.blocked, s.blocked_hint)
+            : fmt::format("training goes on after step {}", step);
+    std::fprintf(stderr, "tenon: %s\n", text.c_str());
+    if (!json_) return;
+    nlohmann::json j = {{"event", waits_ ? "no_space" : "goes_on"}, {"step", s.step}};
+    if (waits_) j.update({{"reason", s.blocked}, {"hint", s.blocked_hint}});
+    print_json(j);
+  }
+
+ private:
+  bool json_, waits_ = false;
+};
+
 /// One step of the recipe beside the run, with an eye on sizes that were broadcast to what is likely not meant.
 void warn_of_broadcasts(const projects::Project& project, const projects::TrainOptions& options, bool json) {
   Recipe recipe = Recipe::from_json(project.recipe());
@@ -135,37 +163,54 @@ int train(const Args& args) {
   const auto driver = RunDriver::start(project, options);
   RunStatus s = driver->status();
   const bool json = args.json();
-  if (json)
-    print_json({{"run", s.name},
-                {"status", "running"},
-                {"project", args.word(0)},
-                {"step", s.step},
-                {"total_steps", s.total_steps},
-                {"epochs", s.epochs}});
-  else
-    print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps),
-                      s.step ? fmt::format(", going on after step {}", count_text(s.step)) : ""));
+  // A full disk behind standard output ends its lines, not the training; it is told when the run has ended.
+  std::optional<Error> deaf;
+  auto say = [&](const auto& lines) {
+    if (deaf) return;
+    try {
+      lines();
+    } catch (const Error& e) {
+      if (e.kind() != Error::Kind::no_space) throw;
+      deaf = e;
+    }
+  };
+  say([&] {
+    if (json)
+      print_json({{"run", s.name},
+                  {"status", "running"},
+                  {"project", args.word(0)},
+                  {"step", s.step},
+                  {"total_steps", s.total_steps},
+                  {"epochs", s.epochs}});
+    else
+      print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps),
+                        s.step ? fmt::format(", going on after step {}", count_text(s.step)) : ""));
+  });
 
   Bar bar("step");
   Records records(json);
+  DiskWatch disk(json);
   auto next_line = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   bool stopping = false;
   while (true) {
     s = driver->status();
     const bool ended = s.state == State::finished || s.state == State::stopped || s.state == State::failed;
-    records.take(*driver, ended);
-    for (const std::string& line : records.lines()) {
-      bar.clear();
-      if (!json) print(line + "\n");
-    }
+    say([&] {
+      records.take(*driver, ended);
+      for (const std::string& line : records.lines()) {
+        bar.clear();
+        if (!json) print(line + "\n");
+      }
+    });
+    if (!stopping) say([&] { disk.look(s, bar); });
     if (ended) break;
     if (interrupted() && !stopping) {
       stopping = true;
       driver->stop();
     }
     bar.show(s.step, s.total_steps, tail(s));
-    if (!json && !Bar::terminal() && std::chrono::steady_clock::now() > next_line) {
-      print(fmt::format("step {}/{}  {}\n", count_text(s.step), count_text(s.total_steps), tail(s)));
+    if (!json && !Bar::terminal() && s.blocked.empty() && std::chrono::steady_clock::now() > next_line) {
+      say([&] { print(fmt::format("step {}/{}  {}\n", count_text(s.step), count_text(s.total_steps), tail(s))); });
       next_line = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(s.step < 50 ? 5 : 50));
@@ -178,9 +223,10 @@ int train(const Args& args) {
                           {"seconds", info.seconds}, {"best", info.best}};
     if (!s.error.empty()) end["error"] = s.error;
     if (s.skipped > 0) end["skipped"] = {{"steps", s.skipped}, {"last_step", s.skipped_step}, {"parameter", s.skipped_for}};
-    print_json(end);
+    say([&] { print_json(end); });
   }
   if (s.state == State::failed) throw Error(fmt::format("run {} failed: {}", info.name, s.error));
+  if (deaf) throw *deaf;
   if (json) return 0;
   if (s.state == State::stopped)
     print(fmt::format("run {} stopped after step {}; go on with: tenon train {} --resume {}\n", info.name, count_text(info.steps),

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/disk.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
 #include "engine/autograd/node.h"
@@ -66,12 +67,12 @@ class OffloadedTensor : public PackedTensor {
 
  private:
   [[noreturn]] void fail(const char* what, const std::string& folder) {
-    std::string why = std::strerror(errno);
+    const int code = errno;
     if (file_ >= 0) close(file_);
     file_ = -1;
     throw Error(fmt::format("could not {} {} for a tensor of {} bytes that backward needs: {}", what, folder,
-                            static_cast<size_t>(meta_.shape.product()) * itemsize(meta_.dtype), why),
-                "choose a folder with room");
+                            static_cast<size_t>(meta_.shape.product()) * itemsize(meta_.dtype), std::strerror(code)),
+                "choose a folder with room", is_no_space(code) ? Error::Kind::no_space : Error::Kind::failure);
   }
   Meta meta_;
   int file_ = -1;

@@ -288,8 +288,14 @@ void save_onnx(const std::string& path, const OnnxModel& model) {
     entry("length", std::to_string(t.nbytes()));
     data += logical_bytes(t, copy);
   }
-  write_file(path + ".data", data);
-  write_file(path, p.SerializeAsString());
+  // Neither gets its name before both are on the disk: a model without its weights would be half a file.
+  FileWriter weights(path + ".data"), nodes(path);
+  weights.put(data);
+  nodes.put(p.SerializeAsString());
+  weights.sync();
+  nodes.sync();
+  weights.commit();
+  nodes.commit();
 }
 
 }  // namespace tenon::formats

@@ -1,5 +1,7 @@
 #include "tests/projects/project_files.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -43,6 +45,17 @@ std::string read(const std::string& path) {
 void write(const std::string& path, const std::string& bytes) {
   std::ofstream out(path, std::ios::binary);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+Error no_space_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::no_space) << e.what();
+    return e;
+  }
+  ADD_FAILURE() << "it found room";
+  return Error("");
 }
 
 }  // namespace tenon::projects::testing_files

@@ -1,7 +1,9 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "projects/project.h"
 
 namespace tenon::projects::testing_files {
@@ -23,5 +25,7 @@ ModelSpec small_model();
 nlohmann::json small_recipe();
 std::string read(const std::string& path);
 void write(const std::string& path, const std::string& bytes);
+/// The error of a call on a full disk; the test fails where there is none, or one of another kind.
+Error no_space_of(const std::function<void()>& call);
 
 }  // namespace tenon::projects::testing_files

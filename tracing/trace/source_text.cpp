@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "core/disk.h"
 #include "core/error.h"
 #include "tracing/trace/store_file.h"
 
@@ -46,7 +47,11 @@ void write_all(int fd, const char* data, size_t bytes, const std::string& path) 
   while (bytes) {
     ssize_t n = ::write(fd, data, bytes);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw Error(fmt::format("{} could not be unpacked: {}", path, std::strerror(errno)), "set TMPDIR to a folder with room");
+    if (n <= 0) {
+      const int code = errno;
+      throw Error(fmt::format("{} could not be unpacked: {}", path, std::strerror(code)),
+                  "set TMPDIR to a folder with room", is_no_space(code) ? Error::Kind::no_space : Error::Kind::failure);
+    }
     data += n;
     bytes -= static_cast<size_t>(n);
   }
