@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "views/shell/application.h"
 #include "views/shell/main_window.h"
+#include "views/shell/picture.h"
 
 namespace tenon::app {
 
@@ -158,7 +159,7 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   if (QWidget* focus = QApplication::focusWidget()) focus->clearFocus();
   check(settle(window));
   QPixmap picture = target->grab();
-  if (!picture.save(QString::fromStdString(options.output), "PNG")) throw Error("the picture could not be written to " + options.output, "is the folder there and writable?");
+  write_picture(picture, QString::fromStdString(options.output));
   if (view != "window") delete target;
   return 0;
 }

@@ -7,11 +7,13 @@
 #include <QScreen>
 #include <algorithm>
 
+#include "core/error.h"
 #include "tracing/step_record.h"
 #include "views/builder/builder_view.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 #include "views/shell/main_window.h"
+#include "views/shell/picture.h"
 
 namespace tenon::views {
 
@@ -71,7 +73,12 @@ void MainWindow::add_commands() {
   commands_.add({"tools.picture", "Save a picture of the window…", "Tools", "", "export", [this] {
                    QPixmap picture = grab();
                    QString path = QFileDialog::getSaveFileName(this, "Save a picture", "tenon.png", "PNG (*.png)");
-                   if (!path.isEmpty() && !picture.save(path)) bench_.fail("The picture could not be saved", path, "Is the folder writable?");
+                   if (path.isEmpty()) return;
+                   try {
+                     write_picture(picture, path);
+                   } catch (const Error& e) {
+                     bench_.fail("The picture could not be saved", QString::fromStdString(e.message()), QString::fromStdString(e.hint()));
+                   }
                  }});
   commands_.add({"help.keys", "Keys", "Help", "F1", "", [this] {
                    QString text;

@@ -407,10 +407,11 @@ void Workbench::tick() {
     if (status_.step != before.step || status_.state != before.state) training_model.set_status(status_);
   }
   project_model.set_status(status_);
+  tell_blocked(before);
   if (status_.nan && !before.nan)
     log(QString("%1 stopped being finite at step %2").arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.nan_step))), true);
   if (status_.state != before.state || status_.step != before.step || !rows.empty()) emit status_changed();
-  if (status_.state != before.state) emit state_changed();
+  if (status_.state != before.state || status_.blocked != before.blocked) emit state_changed();
   if (status_.epoch != before.epoch) refresh_project();  // checkpoints come with epochs
   if (active(status_.state)) return;
   tick_.stop();
@@ -421,6 +422,17 @@ void Workbench::tick() {
   let_go();
   emit status_changed();
   emit state_changed();
+}
+
+/// A full disk holds the run; it goes on by itself once there is room.
+void Workbench::tell_blocked(const RunStatus& before) {
+  if (status_.blocked == before.blocked && status_.blocked_hint == before.blocked_hint) return;
+  if (status_.blocked.empty()) return log(QString("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
+  const QString title = QString("%1 waits at step %2").arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.step)));
+  const QString message = QString::fromStdString(status_.blocked) + ". Nothing is lost: it goes on by itself as soon as there is room.\n" +
+                          QString::fromStdString(status_.blocked_hint);
+  if (before.blocked.empty()) log(title + ": " + message, true);
+  emit notice({title, message, "Try again", [this] { resume(); }, [this] { return driver_ && !status_.blocked.empty(); }});
 }
 
 /// Its last transaction may still be on the way, and the end of a driver waits for it: that happens on the file thread.

@@ -115,6 +115,7 @@ class Workbench : public QObject {
   void save_model();
   void set_links(const Links& links);
   void tell_interrupted();
+  void tell_blocked(const projects::RunStatus& before);
 
   std::shared_ptr<projects::Project> project_;
   std::shared_ptr<projects::RunDriver> driver_;

@@ -23,6 +23,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "views/shell/application.h"
 
@@ -143,7 +144,7 @@ Monkey::Report Monkey::run() {
   make_window();
   open_copy(0);
   turn_.start();
-  QTimer::singleShot(0, qApp, [this] { tick(); });
+  ask();
   loop_.exec();
   report_.end = fingerprint();
   return report_;
@@ -159,7 +160,21 @@ Monkey::Report Monkey::replay(const std::string& log) {
   return run();
 }
 
+void Monkey::wait_for(const std::function<bool()>& what, int ms) {
+  waiting_ = true;
+  (void)QTest::qWaitFor(what, ms);
+  waiting_ = false;
+}
+
+void Monkey::ask() {
+  if (std::exchange(asked_, true)) return;
+  QTimer::singleShot(0, qApp, [this] { tick(); });
+}
+
 void Monkey::tick() {
+  asked_ = false;
+  // An act that waits lets the loop turn, and is finished first. The loop of a dialog, a menu or a drag is gone on with from here.
+  if (waiting_) return;
   if (const double ms = static_cast<double>(turn_.nsecsElapsed()) / 1e6; ms > report_.longest_ms) {
     report_.longest_ms = ms;
     report_.longest_act = std::to_string(report_.acts);
@@ -167,9 +182,8 @@ void Monkey::tick() {
   turn_.start();
   const bool over = report_.acts >= options_.events;
   if (over && quiet_moment()) return loop_.quit();
-  // The next turn is asked for first: an act may open a dialog, whose own loop then goes on with it.
-  QTimer::singleShot(0, qApp, [this] { tick(); });
   if (over) {
+    ask();
     if (QApplication::activePopupWidget()) QApplication::activePopupWidget()->close();
     if (auto* d = qobject_cast<QDialog*>(QApplication::activeModalWidget())) d->reject();
     return;
@@ -177,20 +191,21 @@ void Monkey::tick() {
   ++depth_;
   // A turn: the acts that come between two looks of the event loop. Half of them wait for what was read and replayed before.
   const int burst = chance(40) ? 1 + below(4) : 10 + below(40);
-  Act turn = replaying_ ? script_[at_++] : Act{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
+  const Act turn = replaying_ ? (at_ < script_.size() ? script_[at_++] : Act{"turn", {}, 0, 0, "hasty", {}}) : Act{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
   write_down(turn);
-  if (turn.arg == "calm" && quiet_moment())
-    (void)QTest::qWaitFor([this] { return bench_->files.idle() && bench_->jobs.idle(); }, 2000);
-  for (int i = 0; report_.acts < options_.events && (replaying_ ? script_[at_].what != "turn" : i < burst); ++i) {
+  if (turn.arg == "calm" && quiet_moment()) wait_for([this] { return bench_->files.idle() && bench_->jobs.idle(); }, 250);
+  for (int i = 0; report_.acts < options_.events && (replaying_ ? at_ < script_.size() && script_[at_].what != "turn" : i < burst); ++i) {
     const Act act = replaying_ ? script_[at_++] : choose();
     write_down(act);
     ++report_.acts;
     ++report_.kinds[act.what];
+    ask();  // first: an act may open a dialog, whose own loop then goes on
     carry_out(act);
     ++watchdog_->acts;
     if (!replaying_ && (act.what == "wait" || act.what == "settle" || QApplication::activeModalWidget())) break;
   }
   --depth_;
+  ask();
 }
 
 void Monkey::write_down(const Act& act) {
@@ -290,7 +305,7 @@ Act Monkey::choose_key() {
 
 Act Monkey::choose_rare() {
   const auto& views = window_->findChildren<QDockWidget*>();
-  switch (below(options_.trains ? 12 : 9)) {
+  switch (below(options_.trains ? 15 : 9)) {
     case 0: case 1: return {"resize", "main", 300 + below(1280), 250 + below(740), {}, {}};
     case 2: case 3: case 4: {
       static constexpr const char* kVerbs[] = {"float", "dock", "close", "left", "right", "bottom", "top", "tab"};
@@ -301,6 +316,8 @@ Act Monkey::choose_rare() {
     case 6: return chance(30) ? Act{"reopen", {}, 0, 0, {}, {}} : choose_key();
     case 7: case 8: return {"settle", {}, 0, 0, {}, {}};
     case 9: return {"wait", {}, below(chance(20) ? 900 : 60), 0, {}, {}};
+    case 10: case 11: return {"command", {}, 0, 0, "run.replay", {}};
+    case 12: return {"open", {}, below(static_cast<int>(options_.projects.size())), 0, {}, {}};
     default: return {"command", {}, 0, 0, chance(50) ? "run.train" : chance(50) ? "run.stop" : "run.step", {}};
   }
 }
@@ -320,10 +337,10 @@ void Monkey::carry_out(const Act& act) {
     return;
   }
   if (act.what == "resize") return window_->resize(act.x, act.y);
-  if (act.what == "wait") return QTest::qWait(act.x);
-  if (act.what == "settle") {
-    (void)QTest::qWaitFor([this] { return window_->idle() || bench_->training() || QApplication::activeModalWidget(); }, 20000);
-    return;
+  if (act.what == "wait" || act.what == "settle") {
+    if (!quiet_moment()) return;
+    if (act.what == "wait") return wait_for([] { return false; }, act.x);
+    return wait_for([this] { return window_->idle() || bench_->training(); }, 20000);
   }
   if (act.what == "dock") {
     auto* d = window_->findChild<QDockWidget*>(QString::fromStdString(act.window));

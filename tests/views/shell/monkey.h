@@ -63,6 +63,8 @@ class Monkey {
   Report replay(const std::string& log);
 
  private:
+  void ask();
+  void wait_for(const std::function<bool()>& what, int ms);
   void tick();
   void write_down(const Act& act);
   void carry_out(const Act& act);
@@ -88,6 +90,8 @@ class Monkey {
   std::unique_ptr<MainWindow> window_;
   std::vector<Act> script_;  ///< what is replayed
   bool replaying_ = false, last_was_digit_ = false;
+  bool asked_ = false;    ///< the loop has been asked for the next turn
+  bool waiting_ = false;  ///< an act lets the loop turn until something is so
   size_t at_ = 0;
   int depth_ = 0, in_dialog_ = 0, copies_ = 0;
   std::string held_window_;  ///< where a button is held down
