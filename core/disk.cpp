@@ -16,8 +16,9 @@ namespace fs = std::filesystem;
 /// The nearest folder above `path` that is there.
 fs::path folder_of(const std::string& path) {
   std::error_code code;
-  fs::path p = fs::weakly_canonical(path, code);
-  if (code) p = fs::absolute(path, code);
+  const fs::path whole = fs::absolute(path, code);  // of a relative path that is not there yet, weakly_canonical() makes nothing
+  fs::path p = fs::weakly_canonical(whole, code);
+  if (code) p = whole;
   while (p.has_relative_path() && !fs::is_directory(p, code)) p = p.parent_path();
   return p.empty() ? fs::path("/") : p;
 }

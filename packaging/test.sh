@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs every test; window tests run under a virtual display. Ends on CTest's summary.
+# `window-asan` builds and runs the window's tests alone, under the address and undefined-behaviour sanitizers.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -8,11 +9,14 @@ source "$here/packaging/packages.sh"
 
 case ${1:-} in
   '') ;;
-  -h | --help) echo "packaging/test.sh [PRESET]   PRESET: dev (default), release, asan, tsan"; exit 0 ;;
-  dev | release | asan | tsan) ;;
-  *) tenon_say "unknown preset $1: dev, release, asan or tsan"; exit 2 ;;
+  -h | --help) echo "packaging/test.sh [PRESET]   PRESET: dev (default), release, asan, tsan, window-asan"; exit 0 ;;
+  dev | release | asan | tsan | window-asan) ;;
+  *) tenon_say "unknown preset $1: dev, release, asan, tsan or window-asan"; exit 2 ;;
 esac
-preset=${1:-dev}
+preset=${1:-dev} targets=() tests=()
+if [ "$preset" = window-asan ]; then
+  preset=asan targets=(--target test_window) tests=(-R '^window')
+fi
 
 tenon_install "${tenon_build_packages[@]}" "${tenon_test_packages[@]}" --optional "${tenon_optional_packages[@]}" "${tenon_peer_packages[@]}"
 
@@ -29,5 +33,5 @@ if ! "$venv/bin/python" -c 'import onnxruntime, numpy, onnx' >/dev/null 2>&1; th
 fi
 
 cmake --preset "$preset" -DTENON_TESTS=ON </dev/null
-cmake --build --preset "$preset" </dev/null
-exec ctest --preset "$preset" -j "$(nproc)" --timeout 900 </dev/null
+cmake --build --preset "$preset" "${targets[@]}" </dev/null
+exec ctest --preset "$preset" "${tests[@]}" -j "$(nproc)" --timeout 900 </dev/null

@@ -169,7 +169,8 @@ void Database::fail(int code) {
   const int kind = code & 0xff;
   // SQLite does not always keep the reason for which a write failed: where no page finds room any more, that was it.
   const bool wrote = (code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE) && system != EIO;
-  if (kind == SQLITE_FULL || (wrote && !is_no_space(system) && free_bytes(path_) < kPage)) system = ENOSPC;
+  const int64_t left = wrote && !is_no_space(system) ? free_bytes(path_) : -1;  // -1 as well where nobody knows
+  if (kind == SQLITE_FULL || (left >= 0 && left < kPage)) system = ENOSPC;
   if (kind == SQLITE_FULL || ((kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && is_no_space(system))) {
     full_ = true;
     // The part of the log that the failed change had taken is its own again at the next attempt.

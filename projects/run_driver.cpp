@@ -382,6 +382,7 @@ void RunDriver::resume() {
   impl_->wake.notify_all();
   impl_->recorder->retry();
 }
+void RunDriver::retry() { impl_->recorder->retry(); }
 void RunDriver::step_once() {
   {
     std::lock_guard lock(impl_->mutex);

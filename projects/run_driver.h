@@ -57,6 +57,7 @@ class RunDriver {
   /// the run has failed; its error says which steps are not in the file.
   void stop();
   void checkpoint();       ///< after the current step
+  void retry();            ///< looks for room on a full disk at once; changes nothing else
   void set_learning_rate(double lr);
 
   RunStatus status() const;

@@ -102,7 +102,8 @@ int import_file(const Args& args) {
   } catch (const Error&) {
     // A project made only to hold what did not fit into it goes again.
     project.reset();
-    if (made) std::filesystem::remove(path);
+    std::error_code ignored;
+    if (made) std::filesystem::remove(path, ignored);
     throw;
   }
   std::string sentence;

@@ -105,7 +105,9 @@ std::string tail(const RunStatus& s) {
 class DiskWatch {
  public:
   explicit DiskWatch(bool json) : json_(json) {}
-  void look(const RunStatus& s, Bar& bar) {
+  /// `say` guards standard output, which may lie on the same full disk.
+  template <class Say>
+  void look(const RunStatus& s, Bar& bar, const Say& say) {
     if (s.blocked.empty() == !waits_ || s.state == State::failed) return;
     waits_ = !s.blocked.empty();
     bar.clear();
@@ -120,7 +122,7 @@ class DiskWatch {
     if (!json_) return;
     nlohmann::json j = {{"event", waits_ ? "no_space" : "goes_on"}, {"step", s.step}};
     if (waits_) j.update({{"reason", s.blocked}, {"hint", s.blocked_hint}});
-    print_json(j);
+    say([&] { print_json(j); });
   }
 
  private:
@@ -202,7 +204,7 @@ int train(const Args& args) {
         if (!json) print(line + "\n");
       }
     });
-    if (!stopping) say([&] { disk.look(s, bar); });
+    if (!stopping) disk.look(s, bar, say);
     if (ended) break;
     if (interrupted() && !stopping) {
       stopping = true;

@@ -12,6 +12,7 @@
 #include <QOpenGLFunctions>
 #include <QToolTip>
 #include <QWheelEvent>
+#include <utility>
 
 namespace tenon::views {
 
@@ -123,9 +124,10 @@ void SceneCanvas::paintGL() {
   gl->glClear(GL_COLOR_BUFFER_BIT);
   try {  // before ImGui's frame, which has to be ended
     model_.frame({static_cast<float>(width()), static_cast<float>(height())});
+    faulty_ = false;
   } catch (...) {
     if (!on_fault) throw;
-    on_fault();
+    if (!std::exchange(faulty_, true)) on_fault();
   }
   ImGui_ImplOpenGL3_NewFrame();
   ImGui::NewFrame();

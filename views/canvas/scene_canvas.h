@@ -27,7 +27,7 @@ class SceneCanvas : public QOpenGLWidget {
   bool idle() const { return !dirty_ || !isVisible() || visibleRegion().isEmpty(); }
   int64_t frames() const { return frames_; }
   CanvasModel& model() { return model_; }
-  /// Called within the catch block of what drawing threw; what was drawn until then is shown.
+  /// Called within the catch block of what drawing threw, once until a frame succeeds; what was drawn until then is shown.
   std::function<void()> on_fault;
   QSize sizeHint() const override { return {640, 360}; }
   QSize minimumSizeHint() const override { return {160, 100}; }
@@ -56,7 +56,7 @@ class SceneCanvas : public QOpenGLWidget {
   ImGuiContext* imgui_ = nullptr;
   QMetaObject::Connection gone_;
   ThemeName theme_ = ThemeName::dark;
-  bool ready_ = false, dirty_ = true, keyboard_focus_ = false;
+  bool ready_ = false, dirty_ = true, keyboard_focus_ = false, faulty_ = false;
   double atlas_dpr_ = 0;
   int64_t frames_ = 0;
 };

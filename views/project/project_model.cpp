@@ -13,9 +13,10 @@ using projects::CheckpointInfo;
 using projects::RunInfo;
 using projects::RunStatus;
 
-bool ProjectModel::Node::operator==(const Node& o) const {
-  return icon == o.icon && text == o.text && note == o.note && tip == o.tip && mark == o.mark && selection.same(o.selection) && children == o.children;
+bool ProjectModel::Node::same_line(const Node& o) const {
+  return icon == o.icon && text == o.text && note == o.note && tip == o.tip && mark == o.mark && selection.same(o.selection);
 }
+bool ProjectModel::Node::operator==(const Node& o) const { return same_line(o) && children == o.children; }
 
 ProjectModel::Contents ProjectModel::read(projects::Project& project) {
   Contents c;

@@ -20,6 +20,8 @@ class ProjectModel {
     Ink mark = Ink::none;
     Selection selection;
     std::vector<Node> children;
+    /// Equal but for what lies below.
+    bool same_line(const Node& o) const;
     bool operator==(const Node& o) const;
   };
 

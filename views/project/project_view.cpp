@@ -1,16 +1,19 @@
 #include "views/project/project_view.h"
 
 #include <QHeaderView>
-#include <set>
 #include <QPainter>
 #include <QStyledItemDelegate>
 #include <QTreeWidget>
+#include <algorithm>
+#include <map>
 
 #include "views/canvas/glyphs.h"
 
 namespace tenon::views {
 
 namespace {
+constexpr int kKey = Qt::UserRole, kNote = Qt::UserRole + 1, kSelection = Qt::UserRole + 2;
+
 /// Name, then a quieter note at the right edge.
 class Noted : public QStyledItemDelegate {
  public:
@@ -18,7 +21,7 @@ class Noted : public QStyledItemDelegate {
   void paint(QPainter* p, const QStyleOptionViewItem& o, const QModelIndex& i) const override {
     QStyleOptionViewItem plain = o;
     initStyleOption(&plain, i);
-    QString text = plain.text, note = i.data(Qt::UserRole + 1).toString();
+    QString text = plain.text, note = i.data(kNote).toString();
     plain.text.clear();
     const QWidget* w = plain.widget;
     w->style()->drawControl(QStyle::CE_ItemViewItem, &plain, p, w);
@@ -49,8 +52,9 @@ ProjectView::ProjectView(Workbench& bench, QWidget* parent) : View("project", "P
   set_content(tree_);
   connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
     if (filling_ || !item) return;
-    int k = item->data(0, Qt::UserRole).toInt();
-    if (k >= 0 && k < static_cast<int>(selections_.size()) && selections_[k]) bench_.select(selections_[k]);
+    Selection s = parse_selection(item->data(0, kSelection).toString().toStdString());
+    s.source = "project";
+    if (s) bench_.select(s);
   });
   connect(&bench, &Workbench::project_changed, this, &ProjectView::refresh);
   connect(&bench, &Workbench::status_changed, this, &ProjectView::refresh);
@@ -61,8 +65,45 @@ ProjectView::ProjectView(Workbench& bench, QWidget* parent) : View("project", "P
 
 void ProjectView::set_theme(ThemeName theme) {
   View::set_theme(theme);
-  shown_.clear();
+  shown_.clear();  // every icon has another colour
   refresh();
+}
+
+/// Tells an item from its neighbours.
+static QString key_of(const ProjectModel::Node& n) { return QString::fromStdString(to_text(n.selection) + "\n" + n.text); }
+
+void ProjectView::dress(QTreeWidgetItem* item, const ProjectModel::Node& n) {
+  item->setText(0, QString::fromStdString(n.text));
+  item->setToolTip(0, QString::fromStdString(n.tip.empty() ? n.text : n.tip));
+  item->setIcon(0, icon(QString::fromStdString(n.icon), theme_, n.mark == Ink::none ? Ink::secondary : n.mark));
+  item->setData(0, kKey, key_of(n));
+  item->setData(0, kSelection, QString::fromStdString(to_text(n.selection)));
+  item->setData(0, kNote, QString::fromStdString(n.note));
+}
+
+/// Makes the children of an item those of the model, touching only what differs: while a run trains, one line of hundreds changes ten times
+/// a second.
+void ProjectView::bring_up_to_date(QTreeWidgetItem* parent, const std::vector<ProjectModel::Node>& now, const std::vector<ProjectModel::Node>& before) {
+  std::map<QString, const ProjectModel::Node*> had;
+  for (const auto& n : before) had.emplace(key_of(n), &n);
+  for (int i = 0; i < static_cast<int>(now.size()); ++i) {
+    const ProjectModel::Node& n = now[static_cast<size_t>(i)];
+    const QString key = key_of(n);
+    // What stands here and is no longer wanted goes; what is new comes in between.
+    while (i < parent->childCount() && parent->child(i)->data(0, kKey).toString() != key &&
+           std::none_of(now.begin() + i, now.end(), [&](const auto& o) { return key_of(o) == parent->child(i)->data(0, kKey).toString(); }))
+      delete parent->takeChild(i);
+    const bool stands = i < parent->childCount() && parent->child(i)->data(0, kKey).toString() == key;
+    QTreeWidgetItem* item = stands ? parent->child(i) : new QTreeWidgetItem;
+    if (!stands) parent->insertChild(i, item);
+    const auto old = stands ? had.find(key) : had.end();
+    if (old == had.end() || !old->second->same_line(n)) dress(item, n);
+    bring_up_to_date(item, n.children, old == had.end() ? std::vector<ProjectModel::Node>() : old->second->children);
+    if (stands) continue;
+    if (!item->parent()) item->setExpanded(n.icon != "model");
+    else if (n.selection.kind == Selection::Kind::run) item->setExpanded(n.selection.id == bench_.shown_run());
+  }
+  while (parent->childCount() > static_cast<int>(now.size())) delete parent->takeChild(parent->childCount() - 1);
 }
 
 void ProjectView::refresh() {
@@ -75,26 +116,12 @@ void ProjectView::refresh() {
   auto tree = bench_.project_model.tree();
   if (tree == shown_) return;
   filling_ = true;
-  std::set<QString> closed;
-  for (int i = 0; i < tree_->topLevelItemCount(); ++i)
-    if (!tree_->topLevelItem(i)->isExpanded()) closed.insert(tree_->topLevelItem(i)->text(0));
-  bool first = shown_.empty();
-  tree_->clear();
-  selections_.clear();
-  std::function<void(QTreeWidgetItem*, const ProjectModel::Node&, int)> add = [&](QTreeWidgetItem* parent, const ProjectModel::Node& n, int depth) {
-    auto* item = parent ? new QTreeWidgetItem(parent) : new QTreeWidgetItem(tree_);
-    item->setText(0, QString::fromStdString(n.text));
-    item->setToolTip(0, QString::fromStdString(n.tip.empty() ? n.text : n.tip));
-    item->setIcon(0, icon(QString::fromStdString(n.icon), theme_, n.mark == Ink::none ? Ink::secondary : n.mark));
-    item->setData(0, Qt::UserRole, static_cast<int>(selections_.size()));
-    item->setData(0, Qt::UserRole + 1, QString::fromStdString(n.note));
-    selections_.push_back(n.selection);
-    for (const auto& c : n.children) add(item, c, depth + 1);
-    bool shown_run = n.selection.kind == Selection::Kind::run && n.selection.id == bench_.shown_run();
-    if (depth == 0) item->setExpanded(first ? n.icon != "model" : !closed.count(item->text(0)));
-    else item->setExpanded(shown_run);
-  };
-  for (const auto& n : tree) add(nullptr, n, 0);
+  if (bench_.file() != file_) {  // another project: nothing of the last one stays, not even what was folded
+    file_ = bench_.file();
+    tree_->clear();
+    shown_.clear();
+  }
+  bring_up_to_date(tree_->invisibleRootItem(), tree, shown_);
   shown_ = std::move(tree);
   filling_ = false;
   mark(bench_.bus.current());
@@ -102,13 +129,11 @@ void ProjectView::refresh() {
 
 void ProjectView::mark(const Selection& s) {
   filling_ = true;
+  const QString wanted = QString::fromStdString(to_text(s));
   QTreeWidgetItem* found = nullptr;
-  for (QTreeWidgetItemIterator it(tree_); *it; ++it) {
-    int k = (*it)->data(0, Qt::UserRole).toInt();
-    if (s && k < static_cast<int>(selections_.size()) && selections_[k].same(s)) found = *it;
-  }
-  if (found) tree_->setCurrentItem(found);
-  else tree_->setCurrentItem(nullptr);
+  for (QTreeWidgetItemIterator it(tree_); *it && s && !found; ++it)
+    if ((*it)->data(0, kSelection).toString() == wanted) found = *it;
+  if (found != tree_->currentItem()) tree_->setCurrentItem(found);
   filling_ = false;
 }
 

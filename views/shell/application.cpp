@@ -43,13 +43,19 @@ void Application::report(const QString& where) {
   } catch (...) {
     message = "something that says nothing of itself was thrown";
   }
-  try {
-    auto* app = dynamic_cast<Application*>(QCoreApplication::instance());
-    if (app && app->on_exception) app->on_exception(where, message, hint);
-    else qWarning("%s: %s", qPrintable(where), qPrintable(message));
-  } catch (...) {  // the report itself failed: the event loop goes on all the same
-    qWarning("%s: %s (and it could not be shown)", qPrintable(where), qPrintable(message));
-  }
+  // Told in a turn of its own: whoever threw may be in the middle of drawing.
+  auto* app = dynamic_cast<Application*>(QCoreApplication::instance());
+  if (!app || !app->on_exception) return qWarning("%s: %s", qPrintable(where), qPrintable(message));
+  QMetaObject::invokeMethod(
+      app,
+      [app, where, message, hint] {
+        try {
+          if (app->on_exception) app->on_exception(where, message, hint);
+        } catch (...) {  // the report itself failed: told where nothing can throw, or it would report itself without end
+          qWarning("%s: %s (and it could not be shown)", qPrintable(where), qPrintable(message));
+        }
+      },
+      Qt::QueuedConnection);
 }
 
 }  // namespace tenon::views

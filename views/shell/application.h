@@ -9,7 +9,7 @@ namespace tenon::views {
 /// Note [The net under the event loop]
 /// Qt lets an exception that leaves a handler run out of main(), which ends the program and with it the run that trains. Each event passes
 /// through notify(): what is thrown is caught there, next to the object that threw, so that no frame of Qt's own loop is unwound. The window
-/// shows it as a banner and in the log; the model on the canvas is written to the project at once; the training thread never knew of it.
+/// shows it as a banner and in the log; saving the model on the canvas does not wait for a quiet moment; the training thread never knew of it.
 class Application : public QApplication {
  public:
   using QApplication::QApplication;

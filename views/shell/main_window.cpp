@@ -11,6 +11,7 @@
 #include <QScreen>
 #include <QToolBar>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "engine/model/templates.h"
@@ -76,10 +77,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMa
   connect(&bench_, &Workbench::state_changed, this, [this] {
     commands_.refresh();
     refresh_status();
-    if (notice_.holds && !notice_.holds()) {  // what it says is over
-      notice_ = {};
-      banner_->hide();
-    }
+    drop_notice();
   });
   connect(&bench_, &Workbench::selection_changed, this, &MainWindow::refresh_bar);
   connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
@@ -185,6 +183,13 @@ void MainWindow::save_window() {
 }
 
 void MainWindow::closeEvent(QCloseEvent* e) {
+  // A run that waits for room on the disk holds steps that are nowhere else.
+  if (bench_.training() && !bench_.status().blocked.empty() && !std::exchange(warned_of_loss_, true)) {
+    e->ignore();
+    bench_.fail("The window stays open", QString::fromStdString(bench_.status().name) + " waits for room on the disk, and what it did since its last checkpoint is not saved",
+                "Free some space and it goes on; or close the window again to let those steps go.");
+    return;
+  }
   save_window();
   bench_.stop();
   QMainWindow::closeEvent(e);

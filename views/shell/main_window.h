@@ -61,6 +61,7 @@ class MainWindow : public QMainWindow {
   std::vector<Picker::Item> goto_items(const QString& typed);
   void show_problem(const QString& title, const QString& message, const QString& hint);
   void show_notice(const Notice& notice);
+  void drop_notice();  ///< where what it says is over
   void show_banner(const QString& tone, const QString& text);
   QToolButton* tool(const QString& command, bool with_text);
 
@@ -83,7 +84,9 @@ class MainWindow : public QMainWindow {
   QFrame* banner_frame_;
   QLabel* banner_text_;
   QToolButton* banner_action_;
-  Notice notice_;  ///< in the banner; without a title: none is
+  Notice notice_;               ///< in the banner, or under the problem in it; without a title: none is
+  bool problem_shown_ = false;  ///< the banner shows a problem
+  bool warned_of_loss_ = false;
   QToolButton *train_button_, *jobs_button_, *warnings_button_;
   QLabel *state_label_, *epoch_label_, *speed_label_, *loss_label_, *live_label_, *peak_label_;
   int warnings_ = 0;

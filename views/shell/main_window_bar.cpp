@@ -7,6 +7,7 @@
 #include <QStatusBar>
 #include <QToolBar>
 #include <QToolButton>
+#include <utility>
 
 #include "views/canvas/glyphs.h"
 #include "views/shared/format.h"
@@ -135,14 +136,16 @@ void MainWindow::build_banner() {
     return b;
   };
   banner_action_ = button("", [this] {
-    auto act = notice_.act;
-    banner_->hide();
-    if (act) act();
+    if (auto act = notice_.act) act();  // it goes when what it says is over
   });
   banner_action_->setObjectName("banner.action");
   set_style(banner_action_, "primary", "true");
   button("Copy", [this] { QApplication::clipboard()->setText(banner_text_->text()); });
-  button("Dismiss", [this] { banner_->hide(); });
+  button("Dismiss", [this] {
+    banner_->hide();
+    // A notice that still holds may lie under the problem.
+    if (std::exchange(problem_shown_, false) && notice_.holds && notice_.holds()) show_banner("notice", notice_.title + ": " + notice_.message);
+  });
   banner_->addWidget(frame);
   addToolBar(Qt::TopToolBarArea, banner_);
   banner_->hide();
@@ -150,21 +153,32 @@ void MainWindow::build_banner() {
 
 void MainWindow::show_problem(const QString& title, const QString& message, const QString& hint) {
   ++warnings_;
-  notice_ = {};
+  problem_shown_ = true;
   show_banner("bad", title + ": " + message + (hint.isEmpty() ? QString() : "\n" + hint));
   refresh_status();
 }
 
 void MainWindow::show_notice(const Notice& notice) {
+  const bool news = notice.title != notice_.title;
   notice_ = notice;
-  show_banner("notice", notice.title + ": " + notice.message);
+  // Its words may change while it lasts: that brings it neither over a problem that nobody has read yet nor back once it was dismissed.
+  if (problem_shown_ && banner_->isVisible()) return;
+  if (news || banner_->isVisible()) show_banner("notice", notice.title + ": " + notice.message);
+}
+
+void MainWindow::drop_notice() {
+  if (!notice_.holds || notice_.holds()) return;
+  notice_ = {};
+  if (!problem_shown_) banner_->hide();
 }
 
 void MainWindow::show_banner(const QString& tone, const QString& text) {
   set_style(banner_frame_, "tone", tone);
   banner_text_->setText(text);
+  const bool acts = tone == "notice" && !notice_.button.isEmpty();
+  if (tone == "notice") problem_shown_ = false;
   banner_action_->setText(notice_.button);
-  banner_action_->setVisible(!notice_.button.isEmpty());
+  banner_action_->setVisible(acts);
   banner_->show();
 }
 

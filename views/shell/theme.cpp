@@ -13,6 +13,8 @@
 #include <QToolTip>
 #include <QVariant>
 #include <QWidget>
+#include <map>
+#include <tuple>
 
 #include "views/canvas/glyphs.h"
 
@@ -64,7 +66,10 @@ QPixmap mark(Ink ink, ThemeName theme, int size) {
 }
 
 QIcon icon(const QString& name, ThemeName theme, Ink ink) {
-  QIcon out;
+  // Drawn once: trees and lists ask for the same few of them at every row. Never destroyed: pixmaps may not outlive the application.
+  static auto& drawn = *new std::map<std::tuple<QString, ThemeName, Ink>, QIcon>;
+  QIcon& out = drawn[{name, theme, ink}];
+  if (!out.isNull()) return out;
   QColor on = qcolor(ink, theme), off = qcolor(Ink::secondary, theme);
   off.setAlphaF(0.45f);
   for (double dpr : {1.0, 2.0}) {

@@ -3,6 +3,7 @@
 #include <QFileInfo>
 #include <QTime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "engine/model/templates.h"
@@ -41,6 +42,11 @@ Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make
   save_timer_.setSingleShot(true);
   save_timer_.setInterval(300);
   connect(&save_timer_, &QTimer::timeout, this, &Workbench::save_model);
+  save_again_.setSingleShot(true);
+  save_again_.setInterval(3000);
+  connect(&save_again_, &QTimer::timeout, this, [this] {
+    if (unsaved_) save_model();
+  });
   connect(&jobs, &Jobs::failed, this, &Workbench::fail);
   connect(&files, &Jobs::failed, this, &Workbench::fail);
   connect(&jobs, &Jobs::changed, this, &Workbench::state_changed);
@@ -116,7 +122,9 @@ void Workbench::caught(const QString& where, const QString& message, const QStri
     save_model();
   }
   fail("A fault inside Tenon", QString("%1 (%2)").arg(message, where),
-       hint.isEmpty() ? QString("The project is saved%1. Please report this with the lines of the log.").arg(driver_ ? " and training goes on" : "") : hint);
+       hint.isEmpty() ? QString("%1Please report this with the lines of the log.")
+                            .arg(driver_ ? "The project is being saved and training goes on. " : project_ ? "The project is being saved. " : "")
+                      : hint);
 }
 
 bool Workbench::idle() const { return jobs.idle() && files.idle() && !save_timer_.isActive(); }
@@ -155,6 +163,8 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
     save_model();  // of the project that is left
     unsaved_ = false;
   }
+  save_again_.stop();
+  save_failed_ = false;
   let_go();
   tick_.stop();
   status_ = {};
@@ -164,6 +174,7 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   window_state_ = std::make_shared<const nlohmann::json>(std::move(result->window));
   batch_ = batch_of(result->recipe);
   builder.set_spec(result->contents.model, batch_);
+  project_model.set_status({});  // what it knew was of a run of the last project
   project_model.set(std::move(result->contents));
   set_links({});
   nan.reset();
@@ -178,30 +189,32 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   else tell_interrupted();
 }
 
-/// After a crash: what of the latest interrupted run was kept, and the way on.
+/// After a crash: what of the last run was kept, and the way on. One before the last was left for another.
 void Workbench::tell_interrupted() {
   const auto& contents = project_model.contents();
-  for (size_t i = contents.runs.size(); i-- > 0;) {
-    const projects::RunInfo& r = contents.runs[i];
-    if (r.status != "interrupted") continue;
-    if (r.id != shown_run_) show_run(r.id);
-    auto text = [](int64_t n) { return QString::fromStdString(format_grouped(n)); };
-    const auto& kept = contents.checkpoints[i];
-    QString message = QString("the program ended while it trained. Kept: every metric up to step %1").arg(text(r.steps));
-    if (kept.empty()) message += ", and the seed it started from. Resume begins it anew.";
-    else {
-      message += kept.size() == 1 ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
-                                  : QString(" and %1 checkpoints, the last of step %2").arg(kept.size()).arg(text(kept.back().step));
-      if (kept.back().step >= r.total_steps) message += ". Resume brings it to its end.";
-      else if (kept.back().step >= r.steps) message += ". Resume goes on from there.";
-      else if (kept.back().step + 1 == r.steps) message += QString(". Resume trains step %1 again, bit for bit, and goes on.").arg(text(r.steps));
-      else message += QString(". Resume trains steps %1 to %2 again, bit for bit, and goes on.").arg(text(kept.back().step + 1), text(r.steps));
-    }
-    const QString title = QString::fromStdString(r.name) + " was interrupted at step " + text(r.steps);
-    log(title + ": " + message);
-    emit notice({title, message, "Resume", [this, id = r.id] { go_on(id); }, [this, id = r.id] { return can_go_on(id); }});
-    return;
+  if (contents.runs.empty() || contents.runs.back().status != "interrupted") return;
+  const projects::RunInfo& r = contents.runs.back();
+  auto text = [](int64_t n) { return QString::fromStdString(format_grouped(n)); };
+  const auto& kept = contents.checkpoints.back();
+  QString message = QString("the program ended while it trained. Kept: every metric up to step %1").arg(text(r.steps));
+  if (kept.empty()) message += ", and the seed it started from. Resume begins it anew.";
+  else {
+    message += kept.size() == 1 ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
+                                : QString(" and %1 checkpoints, the last of step %2").arg(kept.size()).arg(text(kept.back().step));
+    if (kept.back().step >= r.total_steps) message += ". Resume brings it to its end.";
+    else if (kept.back().step >= r.steps) message += ". Resume goes on from there.";
+    else if (kept.back().step + 1 == r.steps) message += QString(". Resume trains step %1 again, bit for bit, and goes on.").arg(text(r.steps));
+    else message += QString(". Resume trains steps %1 to %2 again, bit for bit, and goes on.").arg(text(kept.back().step + 1), text(r.steps));
   }
+  const QString title = QString::fromStdString(r.name) + " was interrupted at step " + text(r.steps);
+  log(title + ": " + message);
+  if (!can_go_on(r.id)) return;
+  // Another project may have a run of the same number.
+  std::weak_ptr<Project> project = project_;
+  auto holds = [this, id = r.id, project] { return project.lock() == project_ && can_go_on(id); };
+  emit notice({title, message, "Resume", [this, id = r.id, holds] {
+                 if (holds()) go_on(id);
+               }, holds});
 }
 
 void Workbench::refresh_project() {
@@ -342,7 +355,7 @@ void Workbench::train(const TrainOptions& options) {
 bool Workbench::can_go_on(int64_t run) const {
   const auto* r = project_model.run(run);
   return r && !driver_ && project_ && !project_->read_only() && !files.has("train") &&
-         (r->status == "interrupted" || (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed")));
+         (r->status == "interrupted" || (r->id == status_.run && (r->status == "running" || r->status == "paused")) || (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed")));
 }
 
 void Workbench::go_on(int64_t run) {
@@ -379,6 +392,7 @@ void Workbench::start_driver(TrainOptions options, bool then_step) {
 
 void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
   driver_ = std::move(driver);
+  stopping_ = false;
   status_ = driver_->status();
   live_rows_.clear();
   shown_run_ = status_.run;
@@ -427,12 +441,17 @@ void Workbench::tick() {
 /// A full disk holds the run; it goes on by itself once there is room.
 void Workbench::tell_blocked(const RunStatus& before) {
   if (status_.blocked == before.blocked && status_.blocked_hint == before.blocked_hint) return;
-  if (status_.blocked.empty()) return log(QString("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
+  if (status_.blocked.empty()) {
+    if (active(status_.state) && !stopping_) log(QString("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
+    return;
+  }
   const QString title = QString("%1 waits at step %2").arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.step)));
   const QString message = QString::fromStdString(status_.blocked) + ". Nothing is lost: it goes on by itself as soon as there is room.\n" +
                           QString::fromStdString(status_.blocked_hint);
   if (before.blocked.empty()) log(title + ": " + message, true);
-  emit notice({title, message, "Try again", [this] { resume(); }, [this] { return driver_ && !status_.blocked.empty(); }});
+  emit notice({title, message, "Try again", [this] {
+                 if (driver_) driver_->retry();
+               }, [this] { return driver_ && !status_.blocked.empty(); }});
 }
 
 /// Its last transaction may still be on the way, and the end of a driver waits for it: that happens on the file thread.
@@ -441,13 +460,22 @@ void Workbench::let_go() {
   driver_.reset();
   if (!driver) return;
   auto held = std::make_shared<std::shared_ptr<RunDriver>>(std::move(driver));
+  auto lost = std::make_shared<QString>();  // what a run that waited for room on the disk could not save, told only now
+  const bool waited = active(status_.state) && !status_.blocked.empty();
+  const QString name = QString::fromStdString(status_.name);
   files.start(
       QString("end %1").arg(status_.run), "Finish the run",
-      [held](const Jobs::Report&, const std::atomic<bool>&) {
+      [held, waited, lost](const Jobs::Report&, const std::atomic<bool>&) {
+        if (waited) {
+          (*held)->stop();
+          (*held)->wait();
+          *lost = QString::fromStdString((*held)->status().error);
+        }
         held->reset();
         return std::any();
       },
-      [this](std::any) {
+      [this, name, lost](std::any) {
+        if (!lost->isEmpty()) fail(name + " failed", *lost, {});
         refresh_project();
         load_metrics();
       },
@@ -465,6 +493,7 @@ void Workbench::step_once() {
   else start_driver({}, true);
 }
 void Workbench::stop() {
+  stopping_ = true;
   if (driver_) driver_->stop();
 }
 void Workbench::checkpoint() {
@@ -482,9 +511,15 @@ void Workbench::save_model() {
         return std::any();
       },
       [this, project, spec](std::any) {
-        if (project == project_ && spec == builder.spec()) unsaved_ = false;
+        if (project != project_) return;
+        if (spec == builder.spec()) unsaved_ = false;
+        if (std::exchange(save_failed_, false)) log("The model is saved now");
       },
-      [this](const QString& message, const QString& hint) { fail("The model could not be saved", message, hint); }, true);
+      [this, project](const QString& message, const QString& hint) {
+        if (project == project_ && !project->read_only()) save_again_.start();  // a full disk has room again one day
+        if (project != project_ || !std::exchange(save_failed_, true)) fail("The model could not be saved", message, hint);
+      },
+      true);
 }
 
 }  // namespace tenon::views

@@ -126,7 +126,10 @@ class Workbench : public QObject {
   projects::RunStatus status_;
   std::vector<projects::MetricRow> live_rows_;
   QTimer tick_, save_timer_;
-  bool unsaved_ = false;  ///< the model on the canvas is newer than the file's
+  QTimer save_again_;         ///< a save that failed is tried again
+  bool unsaved_ = false;      ///< the model on the canvas is newer than the file's
+  bool save_failed_ = false;  ///< and that was told
+  bool stopping_ = false;     ///< the run was asked to end
   bool fixed_clock_ = false;
 };
 

@@ -424,6 +424,7 @@ void Monkey::open_copy(size_t project) {
   data.setUrls({QUrl::fromLocalFile(QString::fromStdString(to))});
   QDropEvent e(QPointF(200, 200), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
   QApplication::sendEvent(window_.get(), &e);
+  if (!options_.trains) wait_for([this] { return window_->idle(); }, 20000);  // then nothing depends on how fast a file is read
 }
 
 void Monkey::answer(const std::string& how) {

@@ -57,6 +57,39 @@ TEST_F(Recovery, a_project_that_nobody_killed_offers_nothing) {
   EXPECT_FALSE(banner_shown());
 }
 
+TEST_F(Recovery, the_offer_goes_with_its_project) {
+  open(QString::fromStdString(testing::copy_of(testing::project_state("killed"), dir_.path().toStdString())));
+  ASSERT_TRUE(banner_shown());
+  // A run of the same number, and not at its end either.
+  const QString other = dir_.filePath("other.tenon");
+  const Beginning b = begin(find_template("spirals"), "", other.toStdString());
+  {
+    auto p = Project::create(other.toStdString(), b.model, b.recipe.to_json());
+    auto driver = RunDriver::start(p, {.start_paused = true});
+    driver->stop();
+    driver->wait();
+  }
+  open(other);
+  ASSERT_TRUE(bench_->can_go_on(bench_->shown_run()));
+  EXPECT_FALSE(banner_shown()) << banner().toStdString();
+}
+
+TEST_F(Recovery, a_problem_covers_the_offer_and_gives_it_back) {
+  open(QString::fromStdString(testing::copy_of(testing::project_state("killed"), dir_.path().toStdString())));
+  bench_->fail("Something else", "went wrong", {});
+  EXPECT_TRUE(banner().contains("went wrong"));
+  EXPECT_EQ(banner_action(), nullptr);
+  auto dismiss = [this] {
+    for (QToolButton* b : window_->findChildren<QToolButton*>())
+      if (b->text() == "Dismiss") click(b, b->rect().center());
+  };
+  dismiss();
+  EXPECT_TRUE(banner().contains("was interrupted at step"));
+  EXPECT_NE(banner_action(), nullptr);
+  dismiss();
+  EXPECT_FALSE(banner_shown());
+}
+
 class Kills : public Recovery {
  protected:
   static constexpr const char* kRun = "spirals-01";

@@ -228,7 +228,8 @@ TEST_F(ARun, while_another_one_trains) {
   until([this] { return bench_->training() && bench_->status().step > 20; });
   const int64_t live = bench_->status().run;
   auto* tree = window_->findChild<QTreeWidget*>("project.tree");
-  for (const auto& r : bench_->project_model.contents().runs) {
+  const auto runs = bench_->project_model.contents().runs;  // those of the model are read anew while one waits
+  for (const auto& r : runs) {
     bench_->select(Selection::run(r.id, "test"));
     QTest::qWait(120);
     EXPECT_TRUE(details_say(QString::fromStdString(r.name)));

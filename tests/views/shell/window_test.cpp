@@ -313,5 +313,32 @@ TEST_F(Window, FitsASmallScreen) {
   EXPECT_LE(window_->width(), window_->screen()->availableSize().width());
 }
 
+/// Found by the monkey: with hundreds of checkpoints in the project the tree was made anew at every tick of the training, and the window
+/// came to nothing else.
+TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
+  train(400);  // a checkpoint every 20 steps
+  auto* tree = window_->findChild<QTreeWidget*>("project.tree");
+  const QString first = QString::fromStdString(bench_->project_model.contents().runs[0].name);
+  QTreeWidgetItem* run = tree->findItems(first, Qt::MatchExactly | Qt::MatchRecursive).value(0);
+  ASSERT_NE(run, nullptr);
+  ASSERT_GE(run->childCount(), 20);
+  QTreeWidgetItem* checkpoint = run->child(3);
+  run->setExpanded(true);
+  tree->topLevelItem(0)->setExpanded(true);
+  bench_->train({.max_steps = 600});
+  until([this] { return bench_->training() && bench_->status().step > 100; });
+  until([this] { return !bench_->training(); });
+  settle();
+  EXPECT_EQ(tree->findItems(first, Qt::MatchExactly | Qt::MatchRecursive).value(0), run) << "the same item, not a new one";
+  EXPECT_EQ(run->child(3), checkpoint);
+  EXPECT_TRUE(run->isExpanded());
+  EXPECT_TRUE(tree->topLevelItem(0)->isExpanded());
+  const QString second = QString::fromStdString(bench_->project_model.contents().runs[1].name);
+  QTreeWidgetItem* newer = tree->findItems(second, Qt::MatchExactly | Qt::MatchRecursive).value(0);
+  ASSERT_NE(newer, nullptr);
+  EXPECT_EQ(newer->childCount(), static_cast<int>(bench_->project_model.contents().checkpoints[1].size()));
+  EXPECT_LT(newer->parent()->indexOfChild(newer), run->parent()->indexOfChild(run)) << "the newest first";
+}
+
 }  // namespace
 }  // namespace tenon::views
