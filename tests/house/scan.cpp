@@ -25,7 +25,7 @@ bool ends(std::string_view s, std::string_view with) { return s.size() >= with.s
 bool may_use_qt(std::string_view path) {
   if (starts(path, "views/shell/") || starts(path, "views/canvas/") || starts(path, "app/window/")) return true;
   if (starts(path, "views/")) return ends(path, "_view.cpp") || ends(path, "_view.h");
-  return starts(path, "tests/views/") && (ends(path, "_view_test.cpp") || ends(path, "_view_test.h"));
+  return starts(path, "tests/views/shell/");
 }
 
 bool may_use_cuda(std::string_view path) { return starts(path, "core/cuda/") || ends(path, ".cu"); }

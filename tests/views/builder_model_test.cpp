@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/model/templates.h"
 #include "tests/core/comma_locale.h"
 #include "views/builder/attr_text.h"
 
@@ -98,7 +99,7 @@ TEST(Builder, DraggingFromPortToPortWires) {
   m.set_spec(small(), 8);
   EXPECT_TRUE(m.disconnect("output", 0));
   const Scene& s = m.frame({900, 600});
-  Point a = center_of(s, {BuilderModel::output_port, 2 * 16}), b = center_of(s, {BuilderModel::input_port, 3 * 16});
+  Point a = center_of(s, {BuilderModel::output_port, BuilderModel::port_id(2, 0)}), b = center_of(s, {BuilderModel::input_port, BuilderModel::port_id(3, 0)});
   ASSERT_GT(a.x, 0);
   ASSERT_GT(b.x, 0);
   m.pointer({PointerEvent::Type::press, Button::left, a.x, a.y, {}});
@@ -147,6 +148,37 @@ TEST(Builder, ANumberIsReadAsTypedUnderEveryDesktop) {
   EXPECT_EQ(v, AttrValue(0.25));
   const Selection range = Selection::range(0.5, 2.25);
   EXPECT_TRUE(parse_selection(to_text(range)).same(range)) << to_text(range);
+}
+
+TEST(Builder, FitShowsTheWholeOfAnyModel) {
+  for (const char* name : {"spirals", "resnet18", "u-net", "byte-gpt"})
+    for (Size size : {Size{900, 460}, Size{420, 200}, Size{1800, 900}}) {
+      BuilderModel m;
+      m.set_spec(find_template(name).model, 8);
+      m.fit();
+      m.frame(size);
+      ASSERT_FALSE(m.spec().layers.empty()) << name;
+      for (const LayerSpec& l : m.spec().layers) {
+        const Box b = m.box_of(l);
+        EXPECT_TRUE(b.x >= 0 && b.y >= 0 && b.right() <= size.w && b.bottom() <= size.h - 28) << name << " at " << size.w << "x" << size.h << ": " << l.name;
+      }
+    }
+}
+
+TEST(Builder, ManyRoadsBetweenTwoLayersAreWalkedOnce) {
+  // A ladder of 60 rungs: 2^60 paths lead through it.
+  ModelSpec s = small();
+  std::string at = "flat";
+  for (int i = 0; i < 60; ++i) {
+    const std::string a = "a" + std::to_string(i), b = "b" + std::to_string(i), c = "c" + std::to_string(i);
+    s.layers.insert(s.layers.end(), {{a, "ReLU", {}, 1, 1}, {b, "ReLU", {}, 1, 1}, {c, "Add", {}, 1, 1}});
+    s.wires.insert(s.wires.end(), {{at, 0, a, 0}, {at, 0, b, 0}, {a, 0, c, 0}, {b, 0, c, 1}});
+    at = c;
+  }
+  BuilderModel m;
+  m.set_spec(s, 1);
+  EXPECT_FALSE(m.connect(at, 0, "flat", 0)) << "a circle";
+  EXPECT_TRUE(m.connect("flat", 0, "c59", 1));
 }
 
 }  // namespace

@@ -12,7 +12,6 @@ namespace tenon::views {
 
 namespace {
 constexpr float kNodeW = 280, kNodeH = 48, kPort = 4;
-constexpr int64_t kMostPorts = 4096;                ///< of one layer: the id of a port's target holds the layer and its number
 constexpr float kFarZoom = 0.3f, kMostZoom = 1.6f;  ///< how far the wheel goes out (farther where the whole model needs it) and in
 constexpr float kLeastZoom = 0.02f;                 ///< a thousand layers in a small window
 
@@ -132,7 +131,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     scene.rect({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, Ink::panel, 1, radius);
     scene.outline({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, used ? Ink::secondary : Ink::accent, 1.5f, radius);
     const std::string text = r ? (output ? (i < static_cast<int>(r->outputs.size()) ? r->outputs[i] : "") : (i < static_cast<int>(r->inputs.size()) ? r->inputs[i] : "")) : "";
-    scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, id * kMostPorts + i}, Cursor::cross, (output ? "output " : "input ") + text);
+    scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, port_id(id, i)}, Cursor::cross, (output ? "output " : "input ") + text);
   };
   for (int i = 0; i < inputs; ++i) dot(port(l, false, i), false, i);
   for (int i = 0; i < outputs; ++i) dot(port(l, true, i), true, i);

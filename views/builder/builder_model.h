@@ -57,6 +57,8 @@ class BuilderModel : public CanvasModel {
   void select_all();
   void fit();
   void zoom_by(float factor);
+  /// The id of the target that a port is: the layer and the port's number in one.
+  static int64_t port_id(int64_t layer, int64_t port) { return layer * kMostPorts + port; }
   Box box_of(const LayerSpec& l) const;  ///< on the canvas, logical pixels
   Point port(const LayerSpec& l, bool output, int index) const;
 
@@ -86,6 +88,7 @@ class BuilderModel : public CanvasModel {
   bool reaches(const std::string& from, const std::string& to) const;
   void draw_wire(Scene& scene, Point a, Point b, Ink ink, float width, int64_t id);
   void draw_layer(Scene& scene, const LayerSpec& l, int64_t id);
+  static constexpr int64_t kMostPorts = 4096;  ///< of one layer
   Point to_canvas(double x, double y) const;
   float least_zoom() const;
 

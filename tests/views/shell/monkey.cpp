@@ -162,6 +162,13 @@ Monkey::Report Monkey::replay(const std::string& log) {
 
 void Monkey::wait_for(const std::function<bool()>& what, int ms) {
   waiting_ = true;
+  // What comes in the meantime may open a loop of its own (a drag that begins by a timer), which the wait cannot see the end of.
+  const int serial = ++waits_;
+  QTimer::singleShot(ms + 500, qApp, [this, serial] {
+    if (!waiting_ || serial != waits_) return;
+    waiting_ = false;
+    ask();
+  });
   (void)QTest::qWaitFor(what, ms);
   waiting_ = false;
 }

@@ -91,6 +91,7 @@ class Monkey {
   std::vector<Act> script_;  ///< what is replayed
   bool replaying_ = false, last_was_digit_ = false;
   bool asked_ = false;    ///< the loop has been asked for the next turn
+  int waits_ = 0;
   bool waiting_ = false;  ///< an act lets the loop turn until something is so
   size_t at_ = 0;
   int depth_ = 0, in_dialog_ = 0, copies_ = 0;
