@@ -1,6 +1,9 @@
 #include "views/shell/dock_layout.h"
 
+#include <QCursor>
+#include <QGuiApplication>
 #include <QHBoxLayout>
+#include <QMouseEvent>
 #include <QTabBar>
 #include <QToolButton>
 
@@ -81,12 +84,27 @@ const std::vector<NamedLayout>& named_layouts() {
   return layouts;
 }
 
+/// Note [Layouts under a held mouse]
+/// While a separator or a dock is dragged Qt keeps the path to it in the layout. A layout that changes under the hand (a shortcut pressed in
+/// the middle of a drag) leaves that path behind, and Qt's next look at it ends the program. So the drag ends first, as if let go.
+void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
+  if (QGuiApplication::mouseButtons() == Qt::NoButton) return;
+  auto let_go = [](QWidget* w) {
+    const QPointF at = w->mapFromGlobal(QCursor::pos());
+    QMouseEvent release(QEvent::MouseButtonRelease, at, w->mapToGlobal(at), Qt::LeftButton, Qt::NoButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(w, &release);
+  };
+  for (Dock* d : docks) let_go(d);
+  let_go(window);
+}
+
 void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const NamedLayout& layout) {
   static const QStringList order{"builder", "training", "timeline", "memory", "tensor", "autograd", "nan"};
   QStringList bottom, center;
   for (const char* b : layout.bottom) bottom << b;
   for (const QString& id : order)
     if (!bottom.contains(id)) center << id;
+  end_drags(window, docks);
   for (Dock* d : docks) {
     if (d->isFloating()) d->setFloating(false);
     window->removeDockWidget(d);

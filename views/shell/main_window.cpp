@@ -103,6 +103,7 @@ View* MainWindow::view(const QString& id) const {
 bool MainWindow::show_view(const QString& id) {
   Dock* d = docks_.value(id);
   if (!d) return false;
+  if (!d->isVisible()) end_drags(this, docks_);
   d->show();
   d->raise();
   if (SceneCanvas* c = d->view()->canvas()) c->setFocus();
@@ -156,6 +157,7 @@ void MainWindow::restore_from(const nlohmann::json& state) {
   QByteArray docks = QByteArray::fromBase64(QByteArray::fromStdString(state.value("docks", "")));
   QByteArray geometry = QByteArray::fromBase64(QByteArray::fromStdString(state.value("geometry", "")));
   if (property("sizeFixed").isNull() && !geometry.isEmpty()) restoreGeometry(geometry);
+  end_drags(this, docks_);
   if (property("sizeFixed").isNull() && !docks.isEmpty() && restoreState(docks, 1)) {
     keep_layout_ = true;
     for (Dock* d : docks_) d->update_title();

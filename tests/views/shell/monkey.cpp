@@ -6,6 +6,7 @@
 #include <QApplication>
 #include <QDropEvent>
 #include <QFileDialog>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPlainTextEdit>
@@ -226,6 +227,11 @@ Act Monkey::choose() {
     static constexpr const char* kAnswers[] = {"reject", "reject", "project", "broken", "new", "nowhere"};
     return {"answer", {}, 0, 0, kAnswers[below(6)], {}};
   }
+  // Something is being dragged: a hand that holds a button down can drop it or take it back, and press nothing else.
+  if (depth_ > 1 && !QApplication::activePopupWidget()) {
+    if (!held_window_.empty() && chance(60)) return {"release", held_window_, below(1000), below(600), held_button_, {}};
+    return {"key", "main", 0, 0, "Escape", {}};
+  }
   if (!held_window_.empty() && chance(45)) {
     const std::string from = held_window_;
     if (chance(30)) return {"release", from, below(1300), below(800), held_button_, {}};
@@ -351,7 +357,7 @@ void Monkey::carry_out(const Act& act) {
   }
   if (act.what == "dock") {
     auto* d = window_->findChild<QDockWidget*>(QString::fromStdString(act.window));
-    if (!d || !quiet_moment()) return;
+    if (!d || !quiet_moment() || !held_window_.empty()) return;  // no hand floats a dock while it drags another
     if (act.arg == "float") {
       d->setFloating(true);
       d->move(act.x, act.y);
@@ -384,6 +390,7 @@ void Monkey::carry_out(const Act& act) {
     if (still) qt_handleKeyEvent(handle, QEvent::KeyRelease, key, mods, text);
     return;
   }
+  const QPointer<QWidget> still_there(top);
   const QPoint at(act.x, act.y);
   const QPointF local(at), global(top->mapToGlobal(at));
   if (act.what == "wheel") {
@@ -403,14 +410,23 @@ void Monkey::carry_out(const Act& act) {
     if (held != Qt::NoButton) mouse(QEvent::MouseButtonRelease, held, Qt::NoButton, kSoon);
     held_window_.clear();
   };
-  if (act.what == "move") return mouse(QEvent::MouseMove, Qt::NoButton, held, kSoon);
+  if (act.what == "move") {
+    // Dragging words out of a text is Qt's, takes a real pointer, and takes badly to another one within it.
+    if (held == Qt::NoButton || !holds_text_) mouse(QEvent::MouseMove, Qt::NoButton, held, kSoon);
+    return;
+  }
   if (act.what == "release") return let_go();
   let_go();  // one button at a time
+  if (!still_there) return;
+  bool text = false;  // asked before the press, which may close what is under it
+  for (QWidget* w = top->childAt(at); w; w = w->parentWidget())
+    text |= qobject_cast<QLineEdit*>(w) || qobject_cast<QPlainTextEdit*>(w) || qobject_cast<QLabel*>(w);
   mouse(QEvent::MouseMove, Qt::NoButton, Qt::NoButton, kApart);
   mouse(QEvent::MouseButtonPress, button, button, kSoon);
   if (act.what == "press") {
     held_window_ = act.window;
     held_button_ = act.arg;
+    holds_text_ = text;
     return;
   }
   mouse(QEvent::MouseButtonRelease, button, Qt::NoButton, kSoon);

@@ -97,6 +97,7 @@ class Monkey {
   int depth_ = 0, in_dialog_ = 0, copies_ = 0;
   std::string held_window_;  ///< where a button is held down
   std::string held_button_;
+  bool holds_text_ = false;  ///< over a text
   int log_ = -1;
   int timestamp_ = 1000;
   QElapsedTimer turn_;
