@@ -40,6 +40,7 @@ class MainWindow : public QMainWindow {
 
  protected:
   void closeEvent(QCloseEvent* e) override;
+  void resizeEvent(QResizeEvent* e) override;
   void showEvent(QShowEvent* e) override;
   void dragEnterEvent(QDragEnterEvent* e) override;
   void dropEvent(QDropEvent* e) override;
@@ -61,6 +62,7 @@ class MainWindow : public QMainWindow {
   std::vector<Picker::Item> goto_items(const QString& typed);
   void show_problem(const QString& title, const QString& message, const QString& hint);
   void show_notice(const Notice& notice);
+  void fit_banner();
   void drop_notice();  ///< where what it says is over
   void show_banner(const QString& tone, const QString& text);
   QToolButton* tool(const QString& command, bool with_text);

@@ -180,6 +180,19 @@ void MainWindow::show_banner(const QString& tone, const QString& text) {
   banner_action_->setText(notice_.button);
   banner_action_->setVisible(acts);
   banner_->show();
+  fit_banner();
+}
+
+/// As tall as its words need at the window's width: a label that breaks lines asks a toolbar for those of a narrow one.
+void MainWindow::fit_banner() {
+  const int buttons = banner_action_->isHidden() ? 190 : 280;
+  const QRect room(0, 0, std::max(120, width() - buttons), 1000);
+  banner_text_->setFixedHeight(banner_text_->fontMetrics().boundingRect(room, Qt::TextWordWrap, banner_text_->text()).height() + 6);
+}
+
+void MainWindow::resizeEvent(QResizeEvent* e) {
+  QMainWindow::resizeEvent(e);
+  if (!banner_->isHidden()) fit_banner();
 }
 
 void MainWindow::build_status() {

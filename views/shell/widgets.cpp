@@ -200,7 +200,8 @@ ViewBar::ViewBar(QWidget* parent) : QFrame(parent) {
 void ViewBar::add(QWidget* w, int stretch) { static_cast<QHBoxLayout*>(layout())->addWidget(w, stretch); }
 void ViewBar::add_stretch() { static_cast<QHBoxLayout*>(layout())->addStretch(1); }
 void ViewBar::add_label(const QString& text) {
-  auto* l = new ElidedLabel(text, this);  // a narrow window shortens words before it hides controls
+  // A narrow window shortens sentences before it hides controls; the name of a control stays whole.
+  QLabel* l = text.size() < 16 ? new QLabel(text, this) : new ElidedLabel(text, this);
   set_style(l, "voice", "secondary");
   add(l);
 }
