@@ -89,6 +89,7 @@ Monkey::Monkey(Options options) : options_(std::move(options)), random_(options_
 
 Monkey::~Monkey() {
   drop_window();
+  static_cast<Application*>(qApp)->on_exception = nullptr;  // it tells this monkey
   if (log_ >= 0) ::close(log_);
 }
 
@@ -165,7 +166,7 @@ void Monkey::wait_for(const std::function<bool()>& what, int ms) {
   waiting_ = true;
   // What comes in the meantime may open a loop of its own (a drag that begins by a timer), which the wait cannot see the end of.
   const int serial = ++waits_;
-  QTimer::singleShot(ms + 500, qApp, [this, serial] {
+  QTimer::singleShot(ms + 500, &loop_, [this, serial] {
     if (!waiting_ || serial != waits_) return;
     waiting_ = false;
     ask();
@@ -176,7 +177,7 @@ void Monkey::wait_for(const std::function<bool()>& what, int ms) {
 
 void Monkey::ask() {
   if (std::exchange(asked_, true)) return;
-  QTimer::singleShot(0, qApp, [this] { tick(); });
+  QTimer::singleShot(0, &loop_, [this] { tick(); });
 }
 
 void Monkey::tick() {
