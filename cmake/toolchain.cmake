@@ -23,7 +23,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options(-march=x86-64-v3)
 endif()
 if(TENON_SANITIZE)
-  # -O1 compiles a third faster than -O2 under the sanitizers, and its reports name more of the frames.
+  # -O1 compiles faster than -O2, and the reports name more of the frames.
   add_compile_options(-O1 -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${TENON_SANITIZE})
 endif()
