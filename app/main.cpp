@@ -3,7 +3,6 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -100,14 +99,9 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return run(argc, argv);
-  } catch (const Error& e) {
+  } catch (...) {
+    const Error e = caught_error();
     if (!e.message().empty()) std::fprintf(stderr, "tenon: %s\n", e.what());
     return e.kind() == Error::Kind::usage ? 2 : 1;
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "tenon: memory is out\n  Try a smaller batch or model.\n");
-    return 1;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "tenon: %s\n", e.what());
-    return 1;
   }
 }

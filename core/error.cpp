@@ -1,6 +1,7 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 namespace tenon {
@@ -9,6 +10,20 @@ static std::string join(const std::string& message, const std::string& hint) { r
 
 Error::Error(std::string message, std::string hint, Kind kind)
     : std::runtime_error(join(message, hint)), message_(std::move(message)), hint_(std::move(hint)), kind_(kind) {}
+
+Error caught_error() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return Error("memory is out", "Try a smaller batch or model.");
+  } catch (const std::exception& e) {
+    return Error(e.what());
+  } catch (...) {
+    return Error("something that says nothing of itself was thrown");
+  }
+}
 
 Error Error::in(const std::string& where) const { return Error("in " + where + ": " + message_, hint_, kind_); }
 

@@ -29,6 +29,10 @@ class Error : public std::runtime_error {
   Kind kind_;
 };
 
+/// The exception being handled, as an Error: its own words, or those of what is none ("memory is out"). Called in a
+/// `catch` block.
+Error caught_error();
+
 /// "(did you mean a, b?)" for the candidates nearest to `word` by edit distance; empty when none is near.
 std::string near_names(const std::string& word, const std::string* first, size_t count);
 

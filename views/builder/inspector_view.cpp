@@ -10,6 +10,7 @@
 
 #include "views/builder/attr_text.h"
 #include "views/shell/theme.h"
+#include "views/shell/widgets.h"
 
 namespace tenon::views {
 
@@ -85,8 +86,7 @@ void InspectorView::rebuild() {
       if (QWidget* w = item->widget()) {
         w->setObjectName({});
         QObject::disconnect(w, nullptr, this, nullptr);  // hiding it ends its edit, and layer_ is another one by now
-        w->hide();
-        w->deleteLater();
+        discard(w);
       }
       delete item;
     }

@@ -90,9 +90,8 @@ void DetailsView::refresh() {
 
 void DetailsView::fill(const Details& d) {
   if (body_) {  // not deleted here: a click into it may be what led here
-    body_->hide();
     box_->removeWidget(body_);
-    body_->deleteLater();
+    discard(body_);
   }
   body_ = new QWidget(page_);
   auto* box = new QVBoxLayout(body_);

@@ -3,7 +3,6 @@
 #include <QEvent>
 #include <QMetaEnum>
 #include <QPointer>
-#include <new>
 
 #include "core/error.h"
 
@@ -30,19 +29,8 @@ bool Application::notify(QObject* receiver, QEvent* event) {
 }
 
 void Application::report(const QString& where) {
-  QString message, hint;
-  try {
-    throw;
-  } catch (const Error& e) {
-    message = QString::fromStdString(e.message());
-    hint = QString::fromStdString(e.hint());
-  } catch (const std::bad_alloc&) {
-    message = "memory is out";
-  } catch (const std::exception& e) {
-    message = QString::fromUtf8(e.what());
-  } catch (...) {
-    message = "something that says nothing of itself was thrown";
-  }
+  const Error error = caught_error();
+  const QString message = QString::fromStdString(error.message()), hint = QString::fromStdString(error.hint());
   // Told in a turn of its own: whoever threw may be in the middle of drawing.
   auto* app = dynamic_cast<Application*>(QCoreApplication::instance());
   if (!app || !app->on_exception) return qWarning("%s: %s", qPrintable(where), qPrintable(message));

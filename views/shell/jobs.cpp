@@ -110,15 +110,10 @@ void Jobs::loop() {
             return !state.cancelled;
           },
           state.cancelled);
-    } catch (const Error& e) {
+    } catch (...) {
+      const Error e = caught_error();
       error = QString::fromStdString(e.message());
       hint = QString::fromStdString(e.hint());
-    } catch (const std::bad_alloc&) {
-      error = "memory is out";
-    } catch (const std::exception& e) {
-      error = QString::fromUtf8(e.what());
-    } catch (...) {
-      error = "the work ended without saying why";
     }
     if (error.isNull() && state.cancelled) result.reset();  // nobody will take it
     {

@@ -8,6 +8,7 @@
 
 #include "views/canvas/glyphs.h"
 #include "views/shared/format.h"
+#include "views/shell/widgets.h"
 
 namespace tenon::views {
 
@@ -40,7 +41,10 @@ void JobsView::refresh() {
   set_empty(false);
   if (!timer_.isActive()) timer_.start();
   if (ids != shown_) {
-    delete rows_;
+    if (rows_) {  // a click on one of its own buttons may be what led here
+      page_->layout()->removeWidget(rows_);
+      discard(rows_);
+    }
     rows_ = new QWidget(page_);
     auto* grid = new QGridLayout(rows_);
     grid->setContentsMargins(0, 0, 0, 0);

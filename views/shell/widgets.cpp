@@ -7,6 +7,8 @@
 #include <QKeyEvent>
 #include <QPainter>
 #include <QSortFilterProxyModel>
+#include <QThread>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include "views/canvas/glyphs.h"
@@ -204,6 +206,18 @@ void ViewBar::add_label(const QString& text) {
   QLabel* l = text.size() < 16 ? new QLabel(text, this) : new ElidedLabel(text, this);
   set_style(l, "voice", "secondary");
   add(l);
+}
+
+void discard(QWidget* w) {
+  w->hide();
+  auto* timer = new QTimer(w);
+  QObject::connect(timer, &QTimer::timeout, w, [w, timer] {
+    // A tooltip, say, that the widget shows from its own loop: asked again a little later.
+    if (QThread::currentThread()->loopLevel() > 1) return timer->setInterval(50);
+    timer->stop();
+    w->deleteLater();
+  });
+  timer->start(0);
 }
 
 ElidedLabel::ElidedLabel(const QString& text, QWidget* parent) : QLabel(parent) { set_text(text); }

@@ -55,6 +55,10 @@ class EmptyState : public QWidget {
   std::function<void()> run_;
 };
 
+/// Hides a widget now and deletes it once no dialog, menu or drag turns the event loop within another: what led here may
+/// be the widget's own click, or a drag of words out of it, which goes on with it when its loop ends.
+void discard(QWidget* w);
+
 /// A slim bar of controls over a view.
 class ViewBar : public QFrame {
   Q_OBJECT

@@ -11,6 +11,7 @@
 #include <QMimeData>
 #include <QPlainTextEdit>
 #include <QTest>
+#include <QThread>
 #include <QTimer>
 #include <QWheelEvent>
 #include <QWindow>
@@ -127,7 +128,8 @@ void Monkey::drop_window() {
   held_window_.clear();
 }
 
-bool Monkey::quiet_moment() const { return depth_ <= 1 && !QApplication::activeModalWidget() && !QApplication::activePopupWidget(); }
+// The loop of a drag that a timer began (words dragged out of a text) turns around no act: only its level tells of it.
+bool Monkey::quiet_moment() const { return depth_ <= 1 && QThread::currentThread()->loopLevel() <= 1 && !QApplication::activeModalWidget() && !QApplication::activePopupWidget(); }
 
 std::string Monkey::name_of(const QWidget* w) const {
   if (w == window_.get()) return "main";
@@ -229,7 +231,7 @@ Act Monkey::choose() {
     return {"answer", {}, 0, 0, kAnswers[below(6)], {}};
   }
   // Something is being dragged: a hand that holds a button down can drop it or take it back, and press nothing else.
-  if (depth_ > 1 && !QApplication::activePopupWidget()) {
+  if ((depth_ > 1 || QThread::currentThread()->loopLevel() > 1) && !QApplication::activePopupWidget()) {
     if (!held_window_.empty() && chance(60)) return {"release", held_window_, below(1000), below(600), held_button_, {}};
     return {"key", "main", 0, 0, "Escape", {}};
   }

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <QDockWidget>
+#include <QLabel>
 #include <QPlainTextEdit>
+#include <QPointer>
 #include <QTest>
 #include <QTimer>
 #include <new>
@@ -47,6 +49,22 @@ TEST_F(Net, memory_that_is_out_is_said_in_words) {
 TEST_F(Net, what_is_no_exception_at_all_is_caught_too) {
   QTimer::singleShot(0, window_.get(), [] { throw 7; });
   expect_told("says nothing of itself");
+}
+
+TEST_F(Net, what_is_discarded_outlives_a_drag_that_began_in_it) {
+  // Words dragged out of a label turn a loop of their own; in it the step that was waited for comes, and Details is new.
+  QPointer<QLabel> label = new QLabel("words", window_.get());
+  QEventLoop drag, outer;
+  QTimer::singleShot(0, label, [&] {
+    QTimer::singleShot(0, label, [&] { discard(label); });
+    QTimer::singleShot(300, &drag, &QEventLoop::quit);
+    drag.exec();
+    EXPECT_TRUE(label) << "the drag goes on with a label that is gone";
+    outer.quit();
+  });
+  outer.exec();
+  until([&] { return !label; });
+  EXPECT_FALSE(label);
 }
 
 TEST_F(Net, a_throwing_command_leaves_the_palette_and_the_rest_alive) {
