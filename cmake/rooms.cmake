@@ -1,9 +1,9 @@
 # tenon_room(NAME [BELOW rooms...] [LINK libraries...]): every .cpp of the folder as one object library.
-# Files named *_view.cpp and the folders views/shell and views/canvas belong to the window, not to the room.
+# Files named *_view.cpp and the folders views/frame, views/shell and views/canvas belong to the window, not to the room.
 function(tenon_room name)
   cmake_parse_arguments(R "" "" "BELOW;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_view\\.cpp$|/views/shell/|/views/canvas/|/core/cuda/")
+  list(FILTER sources EXCLUDE REGEX "_view\\.cpp$|/views/(frame|shell|canvas)/|/core/cuda/")
   if(NOT sources)
     file(WRITE ${CMAKE_BINARY_DIR}/empty_${name}.cpp "")
     set(sources ${CMAKE_BINARY_DIR}/empty_${name}.cpp)
@@ -40,11 +40,11 @@ function(tenon_link target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
 endfunction()
 
-# The Qt half of the views: *_view.cpp, views/shell, views/canvas.
+# The Qt half of the views: *_view.cpp, views/frame, views/shell, views/canvas.
 function(tenon_window)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/views/*.cpp ${CMAKE_SOURCE_DIR}/views/*_view.h
-       ${CMAKE_SOURCE_DIR}/views/shell/*.h ${CMAKE_SOURCE_DIR}/views/canvas/*.h)
-  list(FILTER sources INCLUDE REGEX "_view\\.(cpp|h)$|/views/shell/|/views/canvas/")
+       ${CMAKE_SOURCE_DIR}/views/frame/*.h ${CMAKE_SOURCE_DIR}/views/shell/*.h ${CMAKE_SOURCE_DIR}/views/canvas/*.h)
+  list(FILTER sources INCLUDE REGEX "_view\\.(cpp|h)$|/views/(frame|shell|canvas)/")
   file(GLOB_RECURSE qrc CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/resources/*.qrc)
   if(NOT sources)
     file(WRITE ${CMAKE_BINARY_DIR}/empty_window.cpp "")

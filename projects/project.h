@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/model_spec.h"
+#include "engine/spec/model_spec.h"
 #include "engine/train/checkpoint.h"
 
 namespace tenon::projects {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "projects/project.h"
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 
 namespace tenon::projects {
 

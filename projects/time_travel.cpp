@@ -10,7 +10,7 @@
 #include "engine/train/session.h"
 #include "projects/replay.h"
 #include "projects/run_driver.h"
-#include "tracing/step_recorder.h"
+#include "tracing/record/step_recorder.h"
 
 namespace tenon::projects {
 

@@ -7,7 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/common.h"
 #include "app/cli/output.h"
-#include "engine/formats/onnx_conform.h"
+#include "engine/formats/onnx/conform.h"
 
 namespace tenon::app {
 namespace {

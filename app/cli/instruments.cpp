@@ -13,9 +13,9 @@
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/replay.h"
-#include "tracing/own_trace.h"
+#include "tracing/record/own_trace.h"
 #include "tracing/trace/trace_maker.h"
-#include "tracing/memory_snapshot.h"
+#include "tracing/record/memory_snapshot.h"
 
 namespace tenon::app {
 namespace {

@@ -10,7 +10,7 @@
 #include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "core/error.h"
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
 #include "projects/project.h"
 

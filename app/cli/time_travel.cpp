@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "engine/formats/npy.h"
 #include "projects/run_driver.h"
-#include "tracing/numbers.h"
+#include "tracing/record/numbers.h"
 
 namespace tenon::app {
 namespace {

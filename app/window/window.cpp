@@ -9,9 +9,9 @@
 #include <cstdio>
 
 #include "core/error.h"
-#include "views/shell/application.h"
+#include "views/frame/application.h"
 #include "views/shell/main_window.h"
-#include "views/shell/picture.h"
+#include "views/frame/picture.h"
 
 namespace tenon::app {
 

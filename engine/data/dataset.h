@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "engine/model/attr.h"
+#include "engine/spec/attr.h"
 
 namespace tenon::data {
 

@@ -1,10 +1,12 @@
+#include "engine/model/examine.h"
+
 #include <map>
 
 #include "core/error.h"
 #include "core/state.h"
-#include "engine/model/layer_registry.h"
-#include "engine/model/model_spec.h"
-#include "engine/model/wiring.h"
+#include "engine/spec/layer_registry.h"
+#include "engine/spec/model_spec.h"
+#include "engine/spec/wiring.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
 

@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "core/state.h"
-#include "engine/model/layer_registry.h"
-#include "engine/model/wiring.h"
+#include "engine/spec/layer_registry.h"
+#include "engine/spec/wiring.h"
 
 namespace tenon {
 

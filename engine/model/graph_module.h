@@ -1,5 +1,5 @@
 #pragma once
-#include "engine/model/model_spec.h"
+#include "engine/spec/model_spec.h"
 #include "engine/nn/module.h"
 
 namespace tenon {

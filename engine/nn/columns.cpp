@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/nn/functional.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"

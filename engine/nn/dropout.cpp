@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/nn/layers.h"
 #include "engine/nn/random_state.h"
 #include "engine/ops/create.h"

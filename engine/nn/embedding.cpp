@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/state.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/nn/init.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"

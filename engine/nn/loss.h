@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 
 // Losses by name: what a recipe's loss.type may be. One definition each, in the file that computes it:
 //   const bool registered = register_loss({{.type = "mse", .group = "Values", .help = "...", .inputs = 2, .attrs = {...}}, Targets{.values = true},

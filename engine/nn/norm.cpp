@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/nn/init.h"
 #include "engine/ops/layer_norm.h"
 #include "engine/ops/norm.h"

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/state.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/nn/functional.h"
 #include "engine/nn/init.h"
 #include "engine/ops/attention.h"

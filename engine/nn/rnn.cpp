@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/nn/init.h"
 #include "engine/nn/random_state.h"
 #include "engine/ops/dropout.h"

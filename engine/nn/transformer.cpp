@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/nn/attention.h"
 #include "engine/nn/containers.h"
 #include "engine/ops/pointwise.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/attr.h"
+#include "engine/spec/attr.h"
 #include "engine/nn/module.h"
 
 namespace tenon::optim {

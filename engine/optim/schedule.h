@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/attr.h"
+#include "engine/spec/attr.h"
 
 namespace tenon::optim {
 

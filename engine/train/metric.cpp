@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/model/attr.h"
+#include "engine/spec/attr.h"
 
 namespace tenon {
 namespace {

@@ -1,3 +1,4 @@
+#include "engine/model/examine.h"
 #include "engine/train/session.h"
 
 #include <fmt/format.h>

@@ -6,9 +6,10 @@
 #include <set>
 
 #include "core/error.h"
+#include "engine/model/examine.h"
 #include "engine/model/graph_module.h"
-#include "engine/model/layer_registry.h"
-#include "engine/model/templates.h"
+#include "engine/spec/layer_registry.h"
+#include "engine/templates/templates.h"
 #include "engine/nn/layers.h"
 #include "engine/nn/random_state.h"
 #include "engine/op/op.h"

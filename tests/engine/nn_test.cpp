@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/state.h"
+#include "engine/model/examine.h"
 #include "engine/autograd/autograd.h"
 #include "engine/model/graph_module.h"
 #include "engine/nn/attention.h"

@@ -5,8 +5,8 @@
 
 #include "core/parallel.h"
 #include "engine/data/dataset.h"
-#include "engine/model/chain.h"
-#include "engine/model/templates.h"
+#include "engine/spec/chain.h"
+#include "engine/templates/templates.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
 #include "engine/optim/grad_scaler.h"

@@ -16,7 +16,7 @@
 #include "core/state.h"
 #include "engine/data/dataset.h"
 #include "engine/data/loader.h"
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
 #include "engine/train/recipe.h"

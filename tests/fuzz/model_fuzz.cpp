@@ -1,7 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "engine/model/model_spec.h"
+#include "engine/model/examine.h"
+#include "engine/spec/model_spec.h"
 #include "engine/train/recipe.h"
 
 // A project file's model and recipe are JSON that anyone may have written.

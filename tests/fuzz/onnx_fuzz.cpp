@@ -1,6 +1,6 @@
 #include "core/error.h"
-#include "engine/formats/onnx.h"
-#include "engine/formats/onnx_run.h"
+#include "engine/formats/onnx/model.h"
+#include "engine/formats/onnx/run.h"
 #include "engine/ops/create.h"
 
 // A model that can be read and takes small inputs is also run, on ones: operators meet every attribute and shape that a file can hold.

@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "engine/formats/pickle.h"
+#include "engine/formats/torch/pickle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (auto what : {tenon::formats::PickleOf::plain_values, tenon::formats::PickleOf::objects}) try {

@@ -1,6 +1,6 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
-#include "engine/formats/torch_file.h"
+#include "engine/formats/torch/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {

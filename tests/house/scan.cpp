@@ -23,7 +23,7 @@ bool starts(std::string_view s, std::string_view with) { return s.substr(0, with
 bool ends(std::string_view s, std::string_view with) { return s.size() >= with.size() && s.substr(s.size() - with.size()) == with; }
 
 bool may_use_qt(std::string_view path) {
-  if (starts(path, "views/shell/") || starts(path, "views/canvas/") || starts(path, "app/window/")) return true;
+  if (starts(path, "views/frame/") || starts(path, "views/shell/") || starts(path, "views/canvas/") || starts(path, "app/window/")) return true;
   if (starts(path, "views/")) return ends(path, "_view.cpp") || ends(path, "_view.h");
   return starts(path, "tests/views/shell/");
 }

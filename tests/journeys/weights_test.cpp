@@ -9,7 +9,7 @@
 #include "core/tensor_bytes.h"
 #include "engine/formats/npy.h"
 #include "engine/formats/safetensors.h"
-#include "engine/formats/torch_file.h"
+#include "engine/formats/torch/file.h"
 #include "engine/formats/zip.h"
 #include "tests/journeys/tenon_process.h"
 

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/tensor.h"
-#include "engine/model/model_spec.h"
+#include "engine/spec/model_spec.h"
 
 // What the comparisons of layers and losses share: cases as JSON, tensors of random numbers that depend on the case alone.
 namespace tenon::peers {

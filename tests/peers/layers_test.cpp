@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
-#include "engine/model/layer_registry.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/nn/module.h"
 #include "engine/nn/parametrize.h"
 #include "engine/ops/create.h"

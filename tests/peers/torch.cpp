@@ -10,7 +10,7 @@
 #include <iterator>
 
 #include "core/error.h"
-#include "engine/formats/torch_file.h"
+#include "engine/formats/torch/file.h"
 #include "engine/ops/view.h"
 
 namespace tenon::peers {

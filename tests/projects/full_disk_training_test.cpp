@@ -9,7 +9,7 @@
 
 #include "core/disk.h"
 #include "core/error.h"
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "projects/run_driver.h"
 #include "tests/projects/project_files.h"
 #include "tests/small_disk.h"

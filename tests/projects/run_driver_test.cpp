@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/tensor.h"
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "tests/projects/project_files.h"
 
 namespace tenon::projects {

@@ -1,4 +1,4 @@
-#include "tracing/step_recorder.h"
+#include "tracing/record/step_recorder.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <set>
 
 #include "core/parallel.h"
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "engine/train/session.h"
-#include "tracing/memory_history.h"
-#include "tracing/numbers.h"
+#include "tracing/record/memory_history.h"
+#include "tracing/record/numbers.h"
 
 namespace tenon::tracing {
 namespace {

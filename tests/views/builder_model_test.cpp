@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "tests/core/comma_locale.h"
 #include "views/builder/attr_text.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 #include "views/shared/selection.h"
 
 namespace tenon::views::testing {

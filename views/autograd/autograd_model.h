@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 #include "views/shared/canvas_model.h"
 #include "views/shared/table.h"
 

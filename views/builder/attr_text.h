@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "engine/model/model_spec.h"
+#include "engine/spec/model_spec.h"
 
 namespace tenon::views {
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/model_spec.h"
+#include "engine/model/examine.h"
+#include "engine/spec/model_spec.h"
 #include "views/shared/canvas_model.h"
 #include "views/shared/table.h"
 

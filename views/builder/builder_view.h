@@ -1,6 +1,6 @@
 #pragma once
-#include "views/shell/picker.h"
-#include "views/shell/view.h"
+#include "views/frame/picker.h"
+#include "views/frame/view.h"
 
 namespace tenon::views {
 

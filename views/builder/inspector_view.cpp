@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "views/builder/attr_text.h"
-#include "views/shell/theme.h"
-#include "views/shell/widgets.h"
+#include "views/frame/theme.h"
+#include "views/frame/widgets.h"
 
 namespace tenon::views {
 

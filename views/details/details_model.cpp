@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 #include "views/builder/attr_text.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"

@@ -1,7 +1,7 @@
 #pragma once
 #include "views/builder/inspector_view.h"
 #include "views/details/details_model.h"
-#include "views/shell/view.h"
+#include "views/frame/view.h"
 
 class QScrollArea;
 class QVBoxLayout;

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 #include "views/shared/axis.h"
 #include "views/shared/table.h"
 

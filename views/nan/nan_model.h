@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 #include "views/shared/canvas_model.h"
 #include "views/shared/table.h"
 

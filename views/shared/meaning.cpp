@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 
 namespace tenon::views {
 

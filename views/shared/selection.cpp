@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 
 namespace tenon::views {
 

@@ -4,8 +4,8 @@
 #include <QMainWindow>
 #include <QToolButton>
 
-#include "views/shell/theme.h"
-#include "views/shell/view.h"
+#include "views/frame/theme.h"
+#include "views/frame/view.h"
 
 namespace tenon::views {
 

@@ -8,7 +8,7 @@
 
 #include "views/canvas/glyphs.h"
 #include "views/shared/format.h"
-#include "views/shell/widgets.h"
+#include "views/frame/widgets.h"
 
 namespace tenon::views {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <QTimer>
 
-#include "views/shell/view.h"
+#include "views/frame/view.h"
 
 class QGridLayout;
 class QPlainTextEdit;

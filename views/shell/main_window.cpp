@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "views/shared/format.h"
 #include "views/autograd/autograd_view.h"
 #include "views/builder/builder_view.h"

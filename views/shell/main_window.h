@@ -4,9 +4,9 @@
 #include <QSlider>
 #include <QTimer>
 
-#include "views/shell/commands.h"
+#include "views/frame/commands.h"
 #include "views/shell/dock_layout.h"
-#include "views/shell/picker.h"
+#include "views/frame/picker.h"
 
 class QToolButton;
 

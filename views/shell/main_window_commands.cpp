@@ -8,12 +8,12 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 #include "views/builder/builder_view.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 #include "views/shell/main_window.h"
-#include "views/shell/picture.h"
+#include "views/frame/picture.h"
 
 namespace tenon::views {
 

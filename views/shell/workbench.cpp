@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {

@@ -12,7 +12,7 @@
 #include "views/memory/memory_model.h"
 #include "views/nan/nan_model.h"
 #include "views/project/project_model.h"
-#include "views/shell/jobs.h"
+#include "views/frame/jobs.h"
 #include "views/tensor/tensor_model.h"
 #include "views/timeline/timeline_model.h"
 #include "views/training/training_model.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 #include "views/shared/canvas_model.h"
 #include "views/shared/table.h"
 #include "views/tensor/tensor_stats.h"

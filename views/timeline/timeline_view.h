@@ -1,5 +1,5 @@
 #pragma once
-#include "views/shell/view.h"
+#include "views/frame/view.h"
 
 class QLineEdit;
 class QTabWidget;

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "tests/views/shell/window_fixture.h"
 
 namespace tenon::views {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "tests/views/shell/victim.h"
-#include "views/shell/application.h"
+#include "views/frame/application.h"
 
 namespace {
 /// Root writes past permissions: a project that cannot be written takes a mount, which only this process may see.

@@ -16,6 +16,11 @@
 
 namespace tenon::views::testing {
 
+inline constexpr const char* kNobody = "-";
+/// The name of a widget without spaces, for a line of the log.
+std::string word(QString text);
+
+
 /// One thing a hand does, as one line of a log: "press main 345 220 left ctrl", "key main Escape", "command view.memory", "open 3".
 struct Act {
   std::string what;               ///< turn (the event loop looks), press, release, move, double, wheel, key, command, resize, dock, open, reopen, answer, wait, settle

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "projects/run_driver.h"
 #include "tests/projects/old_versions.h"
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "engine/model/templates.h"
+#include "engine/templates/templates.h"
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
 

@@ -15,7 +15,7 @@
 
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
-#include "tracing/step_record.h"
+#include "tracing/record/step_record.h"
 
 namespace tenon::views {
 namespace {

@@ -5,8 +5,8 @@
 #include <QTest>
 #include <QToolButton>
 
-#include "engine/model/templates.h"
-#include "views/shell/application.h"
+#include "engine/templates/templates.h"
+#include "views/frame/application.h"
 
 namespace tenon::views::testing {
 

@@ -1,0 +1,301 @@
+#include "engine/formats/onnx/model.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/tensor_bytes.h"
+#include "engine/formats/onnx/proto.h"
+
+namespace tenon::formats {
+namespace {
+
+constexpr size_t kProtobufLimit = size_t{2000} << 20;  // a little under 2^31 - 1
+constexpr int kMaxDepth = 32;                          // of graphs within graphs
+
+struct Reader {
+  std::string name, folder;
+
+  OnnxValue value(const onnx::ValueInfoProto& p) const {
+    using Form = OnnxValue::Form;
+    OnnxValue v;
+    v.name = p.name();
+    if (!p.has_type()) return v;
+    const onnx::TypeProto* inner = &p.type();
+    if (inner->has_optional_type()) {
+      inner = &inner->optional_type().elem_type();
+      v.form = inner->has_sequence_type() ? Form::optional_sequence : Form::optional;
+    }
+    if (inner->has_sequence_type()) {
+      inner = &inner->sequence_type().elem_type();
+      if (v.form == Form::tensor) v.form = Form::sequence;
+    }
+    if (!inner->has_tensor_type()) {
+      if (inner->value_case() != onnx::TypeProto::VALUE_NOT_SET) v.form = Form::other;
+      return v;
+    }
+    const auto& type = inner->tensor_type();
+    v.typed = dtype_from_onnx(type.elem_type(), v.dtype);
+    if (!v.typed && type.elem_type() != onnx::TensorProto::UNDEFINED) v.unsupported = onnx_type_name(type.elem_type());
+    v.ranked = type.has_shape();
+    for (const auto& d : type.shape().dim()) v.shape.push_back({d.has_dim_value() ? d.dim_value() : -1, d.dim_param()});
+    return v;
+  }
+
+  OnnxAttribute attribute(const onnx::AttributeProto& p, const std::string& where, int depth) const {
+    using A = onnx::AttributeProto;
+    OnnxAttribute a;
+    a.name = p.name();
+    if (!p.ref_attr_name().empty())
+      throw Error(fmt::format("{}: attribute {} refers to a function's attribute outside of one", where, a.name));
+    switch (p.type()) {
+      case A::FLOAT:
+        a.value = static_cast<double>(p.f());
+        break;
+      case A::INT:
+        a.value = static_cast<int64_t>(p.i());
+        break;
+      case A::STRING:
+        a.value = p.s();
+        break;
+      case A::TENSOR:
+        a.value = read_tensor(p.t(), fmt::format("{}: attribute {}", where, a.name), folder);
+        break;
+      case A::GRAPH:
+        a.value = std::make_shared<OnnxGraph>(graph(p.g(), depth + 1));
+        break;
+      case A::FLOATS:
+        a.value = std::vector<double>(p.floats().begin(), p.floats().end());
+        break;
+      case A::INTS:
+        a.value = std::vector<int64_t>(p.ints().begin(), p.ints().end());
+        break;
+      case A::STRINGS:
+        a.value = std::vector<std::string>(p.strings().begin(), p.strings().end());
+        break;
+      default:
+        throw OnnxUnsupported(fmt::format("{}: attribute {} is of a kind that is not supported ({})", where, a.name, static_cast<int>(p.type())));
+    }
+    return a;
+  }
+
+  OnnxGraph graph(const onnx::GraphProto& p, int depth) const {
+    if (depth > kMaxDepth) throw Error(fmt::format("{}: graphs are nested more than {} deep", name, kMaxDepth));
+    if (p.sparse_initializer_size()) throw OnnxUnsupported(fmt::format("{}: sparse initializers are not supported", name));
+    OnnxGraph g;
+    g.name = p.name();
+    for (const auto& t : p.initializer())
+      g.initializers.emplace_back(t.name(), read_tensor(t, fmt::format("{}: initializer {}", name, t.name()), folder));
+    for (const auto& v : p.input()) g.inputs.push_back(value(v));
+    for (const auto& v : p.output()) g.outputs.push_back(value(v));
+    for (const auto& v : p.value_info()) g.values.push_back(value(v));
+    int number = 0;
+    for (const auto& n : p.node()) {
+      OnnxNode node;
+      node.name = n.name();
+      node.op_type = n.op_type();
+      node.domain = n.domain() == "ai.onnx" ? std::string() : n.domain();
+      node.inputs.assign(n.input().begin(), n.input().end());
+      node.outputs.assign(n.output().begin(), n.output().end());
+      const std::string where =
+          fmt::format("{}: node {} ({})", name, node.name.empty() ? fmt::format("#{}", number) : node.name, node.op_type);
+      if (node.op_type.empty()) throw Error(where + " has no operator");
+      for (const auto& a : n.attribute())
+        if (a.type() != onnx::AttributeProto::TYPE_PROTO)  // the type of an empty optional: nothing reads it
+          node.attributes.push_back(attribute(a, where, depth));
+      g.nodes.push_back(std::move(node));
+      ++number;
+    }
+    return g;
+  }
+};
+
+void write_value(const OnnxValue& v, onnx::ValueInfoProto& p) {
+  p.set_name(v.name);
+  if (!v.typed) return;
+  auto* type = p.mutable_type()->mutable_tensor_type();
+  type->set_elem_type(onnx_type(v.dtype));
+  if (!v.ranked) return;
+  auto* shape = type->mutable_shape();
+  for (const OnnxDim& d : v.shape) {
+    auto* dim = shape->add_dim();
+    if (d.value >= 0)
+      dim->set_dim_value(d.value);
+    else if (!d.name.empty())
+      dim->set_dim_param(d.name);
+  }
+}
+
+void write_graph(const OnnxGraph& g, onnx::GraphProto& p);
+
+void write_attribute(const OnnxAttribute& a, onnx::AttributeProto& p) {
+  using A = onnx::AttributeProto;
+  p.set_name(a.name);
+  struct Visit {
+    A& p;
+    void operator()(double v) { p.set_type(A::FLOAT), p.set_f(static_cast<float>(v)); }
+    void operator()(int64_t v) { p.set_type(A::INT), p.set_i(v); }
+    void operator()(const std::string& v) { p.set_type(A::STRING), p.set_s(v); }
+    void operator()(const Tensor& v) { p.set_type(A::TENSOR), write_tensor(v, "", *p.mutable_t()); }
+    void operator()(const std::shared_ptr<OnnxGraph>& v) { p.set_type(A::GRAPH), write_graph(*v, *p.mutable_g()); }
+    void operator()(const std::vector<double>& v) {
+      p.set_type(A::FLOATS);
+      for (double x : v) p.add_floats(static_cast<float>(x));
+    }
+    void operator()(const std::vector<int64_t>& v) {
+      p.set_type(A::INTS);
+      for (int64_t x : v) p.add_ints(x);
+    }
+    void operator()(const std::vector<std::string>& v) {
+      p.set_type(A::STRINGS);
+      for (const std::string& x : v) p.add_strings(x);
+    }
+  };
+  std::visit(Visit{p}, a.value);
+}
+
+void write_graph(const OnnxGraph& g, onnx::GraphProto& p) {
+  p.set_name(g.name.empty() ? "graph" : g.name);  // the checker wants a name
+  for (const OnnxNode& n : g.nodes) {
+    auto* node = p.add_node();
+    node->set_name(n.name);
+    node->set_op_type(n.op_type);
+    if (!n.domain.empty()) node->set_domain(n.domain);
+    for (const std::string& s : n.inputs) node->add_input(s);
+    for (const std::string& s : n.outputs) node->add_output(s);
+    for (const OnnxAttribute& a : n.attributes) write_attribute(a, *node->add_attribute());
+  }
+  for (const auto& [name, t] : g.initializers) write_tensor(t, name, *p.add_initializer());
+  for (const OnnxValue& v : g.inputs) write_value(v, *p.add_input());
+  for (const OnnxValue& v : g.outputs) write_value(v, *p.add_output());
+  for (const OnnxValue& v : g.values) write_value(v, *p.add_value_info());
+}
+
+void write_model(const OnnxModel& model, onnx::ModelProto& p) {
+  p.set_ir_version(model.ir_version);
+  p.set_producer_name(model.producer);
+  p.set_producer_version(model.producer_version);
+  if (!model.doc.empty()) p.set_doc_string(model.doc);
+  auto* opset = p.add_opset_import();
+  opset->set_domain("");
+  opset->set_version(model.opset);
+  for (const auto& [domain, version] : model.other_opsets) {
+    opset = p.add_opset_import();
+    opset->set_domain(domain);
+    opset->set_version(version);
+  }
+  write_graph(model.graph, *p.mutable_graph());
+}
+
+template <class T>
+T value_or(const OnnxNode& node, const std::string& attribute, T fallback) {
+  const OnnxAttribute::Value* v = node.find(attribute);
+  if (!v) return fallback;
+  if (const T* x = std::get_if<T>(v)) return *x;
+  throw Error(fmt::format("node {} ({}): attribute {} is of the wrong kind", node.name, node.op_type, attribute));
+}
+
+}  // namespace
+
+const OnnxAttribute::Value* OnnxNode::find(const std::string& attribute) const {
+  for (const OnnxAttribute& a : attributes)
+    if (a.name == attribute) return &a.value;
+  return nullptr;
+}
+int64_t OnnxNode::integer(const std::string& a, int64_t fallback) const { return value_or<int64_t>(*this, a, fallback); }
+double OnnxNode::number(const std::string& a, double fallback) const { return value_or<double>(*this, a, fallback); }
+std::string OnnxNode::text(const std::string& a, const std::string& fallback) const { return value_or<std::string>(*this, a, fallback); }
+std::vector<int64_t> OnnxNode::integers(const std::string& a, const std::vector<int64_t>& fallback) const {
+  return value_or<std::vector<int64_t>>(*this, a, fallback);
+}
+
+const Tensor* OnnxGraph::initializer(const std::string& wanted) const {
+  for (const auto& [name, t] : initializers)
+    if (name == wanted) return &t;
+  return nullptr;
+}
+
+OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder) {
+  google::protobuf::SetLogHandler(nullptr);  // what protobuf would print is in the error instead
+  onnx::ModelProto p;
+  if (bytes.size() > kProtobufLimit || !p.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || !p.has_graph())
+    throw Error(fmt::format("{} is not an ONNX model, or is damaged", name));
+  OnnxModel m;
+  m.ir_version = p.ir_version();
+  m.producer = p.producer_name();
+  m.producer_version = p.producer_version();
+  m.doc = p.doc_string();
+  m.opset = 0;
+  for (const auto& o : p.opset_import()) {
+    if (o.domain().empty() || o.domain() == "ai.onnx")
+      m.opset = o.version();
+    else
+      m.other_opsets.emplace_back(o.domain(), o.version());
+  }
+  if (p.opset_import_size() == 0) {
+    if (m.ir_version >= 3) throw Error(fmt::format("{} is damaged: it does not say which version of the operators it uses", name));
+    m.opset = 1;
+  }
+  m.graph = Reader{name, folder}.graph(p.graph(), 0);
+  validate(m.graph, name);
+  return m;
+}
+
+OnnxModel load_onnx(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return parse_onnx(read_file(path), path, folder.empty() ? "." : folder);
+}
+
+std::string onnx_bytes(const OnnxModel& model) {
+  size_t bytes = 0;
+  for (const auto& [name, t] : model.graph.initializers) bytes += t.nbytes();
+  if (bytes > kProtobufLimit)
+    throw Error(fmt::format("the model's weights of {} bytes do not fit into one ONNX file", bytes),
+                "Save it to a file: its weights then go beside it.");
+  onnx::ModelProto p;
+  write_model(model, p);
+  return p.SerializeAsString();
+}
+
+void save_onnx(const std::string& path, const OnnxModel& model) {
+  size_t bytes = 0;
+  for (const auto& [name, t] : model.graph.initializers) bytes += t.nbytes();
+  if (bytes <= kProtobufLimit) return write_file(path, onnx_bytes(model));
+
+  OnnxModel small = model;
+  small.graph.initializers.clear();
+  onnx::ModelProto p;
+  write_model(small, p);
+  std::string data;
+  std::vector<char> copy;
+  const std::string location = std::filesystem::path(path).filename().string() + ".data";
+  for (const auto& [name, t] : model.graph.initializers) {
+    data.resize((data.size() + 4095) / 4096 * 4096);  // so that a reader can map it
+    auto* proto = p.mutable_graph()->add_initializer();
+    proto->set_name(name);
+    proto->set_data_type(onnx_type(t.dtype()));
+    for (int64_t d : t.size()) proto->add_dims(d);
+    proto->set_data_location(onnx::TensorProto::EXTERNAL);
+    auto entry = [&](const char* key, const std::string& value) {
+      auto* e = proto->add_external_data();
+      e->set_key(key);
+      e->set_value(value);
+    };
+    entry("location", location);
+    entry("offset", std::to_string(data.size()));
+    entry("length", std::to_string(t.nbytes()));
+    data += logical_bytes(t, copy);
+  }
+  // Neither gets its name before both are on the disk: a model without its weights would be half a file.
+  FileWriter weights(path + ".data"), nodes(path);
+  weights.put(data);
+  nodes.put(p.SerializeAsString());
+  weights.sync();
+  nodes.sync();
+  weights.commit();
+  nodes.commit();
+}
+
+}  // namespace tenon::formats

@@ -1,0 +1,190 @@
+// ONNX's recurrent layers, step by step in the operators' own words. Gates lie in ONNX's order: LSTM i o f c, GRU z r h.
+#include <cmath>
+#include <functional>
+
+#include "engine/formats/onnx/operator.h"
+#include "engine/ops/create.h"
+#include "engine/ops/join.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/pointwise.h"
+#include "engine/ops/view.h"
+
+namespace tenon::formats {
+namespace {
+
+using Activation = std::function<Tensor(const Tensor&)>;
+
+Tensor between(const Tensor& x, double lo, double hi) { return minimum(maximum(x, lo), hi); }
+
+Activation activation(const std::string& name, double alpha, double beta) {
+  auto given = [](double v, double fallback) { return std::isnan(v) ? fallback : v; };
+  if (name == "Sigmoid") return [](const Tensor& x) { return sigmoid(x); };
+  if (name == "Tanh") return [](const Tensor& x) { return tanh(x); };
+  if (name == "Relu") return [](const Tensor& x) { return relu(x); };
+  if (name == "Softplus") return [](const Tensor& x) { return softplus(x); };
+  if (name == "Softsign") return [](const Tensor& x) { return div(x, add(abs(x), 1.0)); };
+  if (name == "Affine") return [a = given(alpha, 1), b = given(beta, 0)](const Tensor& x) { return add(mul(x, a), b); };
+  if (name == "LeakyRelu") return [a = given(alpha, 0.01)](const Tensor& x) { return where(lt(x, 0), mul(x, a), x); };
+  if (name == "ThresholdedRelu") return [a = given(alpha, 1)](const Tensor& x) { return where(gt(x, a), x, scalar_like(0, x)); };
+  if (name == "ScaledTanh") return [a = given(alpha, 1), b = given(beta, 1)](const Tensor& x) { return mul(tanh(mul(x, b)), a); };
+  if (name == "HardSigmoid")
+    return [a = given(alpha, 0.2), b = given(beta, 0.5)](const Tensor& x) { return between(add(mul(x, a), b), 0, 1); };
+  if (name == "Elu") return [a = given(alpha, 1)](const Tensor& x) { return where(lt(x, 0), mul(sub(exp(x), 1.0), a), x); };
+  throw Error(fmt::format("there is no activation \"{}\"", name));
+}
+
+/// What one direction works with; every tensor in [batch, ..].
+struct Direction {
+  Tensor w, r, wb, rb;    ///< [gates * hidden, in], [gates * hidden, hidden], [gates * hidden] each
+  Tensor h, c, peephole;  ///< initial states [batch, hidden]; [3 * hidden] or undefined
+  std::vector<Activation> f;
+  double clip;
+  bool flag;  ///< linear_before_reset, or input_forget
+};
+
+struct Layer {
+  const OnnxCall& call;
+  int gates, per_direction;  ///< gates, and activations of a direction
+  Tensor x;                  ///< [time, batch, in]
+  int64_t time, batch, hidden;
+  bool batch_first;
+  std::vector<int64_t> lengths;
+  std::vector<bool> backward;
+
+  Layer(const OnnxCall& c, int gate_count, int activations) : call(c), gates(gate_count), per_direction(activations) {
+    batch_first = c.node.integer("layout", 0);
+    x = batch_first ? transpose(c.input(0), 0, 1) : c.input(0);
+    if (x.ndim() != 3 || c.input(2).ndim() != 3) throw Error(fmt::format("an input of size {}; it has three axes", to_string(x.size())));
+    time = x.size(0);
+    batch = x.size(1);
+    hidden = c.input(2).size(2);
+    const std::string way = c.node.text("direction", "forward");
+    if (way == "bidirectional")
+      backward = {false, true};
+    else if (way == "forward" || way == "reverse")
+      backward = {way == "reverse"};
+    else
+      throw Error(fmt::format("there is no direction \"{}\"", way));
+    lengths = c.has(4) ? c.list(4, "") : std::vector<int64_t>(static_cast<size_t>(batch), time);
+    if (static_cast<int64_t>(lengths.size()) != batch) throw Error(fmt::format("{} lengths for a batch of {}", lengths.size(), batch));
+    for (int64_t n : lengths)
+      if (n < 0 || n > time) throw Error(fmt::format("a sequence of {} in an axis of {}", n, time));
+    if (c.input(1).ndim() != 3 || c.input(1).size(0) != static_cast<int64_t>(backward.size()) || c.input(1).size(1) != gates * hidden)
+      throw Error(fmt::format("weights of size {} do not fit {} directions of {} hidden units", to_string(c.input(1).size()),
+                              backward.size(), hidden));
+  }
+
+  Tensor initial(size_t input, int64_t d) const {
+    if (!call.has(input)) return zeros({batch, hidden}, x.dtype());
+    return batch_first ? select(call.in[input], 1, d) : select(call.in[input], 0, d);
+  }
+  Direction direction(int64_t d, const std::vector<std::string>& names, const char* flag) const {
+    Direction k;
+    k.w = select(call.input(1), 0, d);
+    k.r = select(call.input(2), 0, d);
+    const int64_t n = gates * hidden;
+    if (call.has(3)) {
+      const Tensor b = select(call.in[3], 0, d);
+      k.wb = narrow(b, 0, 0, n);
+      k.rb = narrow(b, 0, n, n);
+    } else {
+      k.wb = k.rb = zeros({n}, x.dtype());
+    }
+    k.h = initial(5, d);
+    k.clip = call.node.number("clip", 0);
+    k.flag = call.node.integer(flag, 0);
+    std::vector<std::string> all;
+    if (const auto* v = call.node.find("activations"))
+      if (const auto* list = std::get_if<std::vector<std::string>>(v)) all = *list;
+    auto numbers = [&](const char* name) {
+      const auto* v = call.node.find(name);
+      const auto* list = v ? std::get_if<std::vector<double>>(v) : nullptr;
+      return list ? *list : std::vector<double>();
+    };
+    const std::vector<double> alpha = numbers("activation_alpha"), beta = numbers("activation_beta");
+    for (int i = 0; i < per_direction; ++i) {
+      const auto at = static_cast<size_t>(d * per_direction + i);
+      k.f.push_back(activation(at < all.size() ? all[at] : names[static_cast<size_t>(i)], at < alpha.size() ? alpha[at] : NAN,
+                               at < beta.size() ? beta[at] : NAN));
+    }
+    return k;
+  }
+  /// step(x [batch, in], h, c) changes the states; those of sequences that have ended stay. Y, Y_h and Y_c.
+  template <class Step>
+  Out run(const std::vector<std::string>& names, const char* flag, bool cell, const Step& step) const {
+    std::vector<Tensor> ys, hs, cs;
+    for (size_t d = 0; d < backward.size(); ++d) {
+      Direction k = direction(static_cast<int64_t>(d), names, flag);
+      Tensor c;
+      if (cell) {
+        c = initial(6, static_cast<int64_t>(d));
+        if (call.has(7)) k.peephole = select(call.in[7], 0, static_cast<int64_t>(d));
+      }
+      Tensor h = k.h;
+      std::vector<Tensor> y(static_cast<size_t>(time));
+      for (int64_t i = 0; i < time; ++i) {
+        const int64_t t = backward[d] ? time - 1 - i : i;
+        Tensor live = empty({batch, 1}, DType::boolean);
+        bool all = true;
+        for (int64_t b = 0; b < batch; ++b) all = (live.data<bool>()[b] = t < lengths[static_cast<size_t>(b)]) && all;
+        Tensor nh = h, nc = c;
+        step(k, select(x, 0, t), nh, nc);
+        h = all ? nh : where(live, nh, h);
+        if (cell) c = all ? nc : where(live, nc, c);
+        y[static_cast<size_t>(t)] = all ? h : where(live, h, scalar_like(0, h));
+      }
+      ys.push_back(time ? stack(y, 0) : zeros({0, batch, hidden}, x.dtype()));
+      hs.push_back(h);
+      if (cell) cs.push_back(c);
+    }
+    // [directions, time, batch, hidden]
+    const Tensor y = stack(ys, 0), h = stack(hs, 0);
+    Out out{batch_first ? permute(y, {2, 1, 0, 3}) : permute(y, {1, 0, 2, 3}), batch_first ? transpose(h, 0, 1) : h};
+    if (cell) out.push_back(batch_first ? transpose(stack(cs, 0), 0, 1) : stack(cs, 0));
+    return out;
+  }
+};
+
+Tensor clipped(const Tensor& x, double clip) { return clip > 0 ? between(x, -clip, clip) : x; }
+Tensor times(const Tensor& x, const Tensor& w) { return matmul(x, w, false, true); }
+
+TENON_ONNX(RNN) {
+  return Layer(c, 1, 1).run({"Tanh"}, "", false, [](const Direction& k, const Tensor& x, Tensor& h, Tensor&) {
+    h = k.f[0](clipped(add(add(times(x, k.w), k.wb), add(times(h, k.r), k.rb)), k.clip));
+  });
+}
+
+TENON_ONNX(GRU) {
+  return Layer(c, 3, 2).run({"Sigmoid", "Tanh"}, "linear_before_reset", false, [](const Direction& k, const Tensor& x, Tensor& h, Tensor&) {
+    const int64_t n = h.size(1);
+    const Tensor a = add(times(x, k.w), k.wb);
+    auto gate = [&](int64_t g) {
+      return k.f[0](clipped(add(narrow(a, 1, g * n, n), add(times(h, narrow(k.r, 0, g * n, n)), narrow(k.rb, 0, g * n, n))), k.clip));
+    };
+    const Tensor z = gate(0), r = gate(1), rh = narrow(k.r, 0, 2 * n, n), bh = narrow(k.rb, 0, 2 * n, n);
+    const Tensor inner = k.flag ? mul(r, add(times(h, rh), bh)) : add(times(mul(r, h), rh), bh);
+    const Tensor candidate = k.f[1](clipped(add(narrow(a, 1, 2 * n, n), inner), k.clip));
+    h = add(mul(sub(scalar_like(1, z), z), candidate), mul(z, h));
+  });
+}
+
+TENON_ONNX(LSTM) {
+  return Layer(c, 4, 3).run({"Sigmoid", "Tanh", "Tanh"}, "input_forget", true,
+                            [](const Direction& k, const Tensor& x, Tensor& h, Tensor& c) {
+                              const int64_t n = h.size(1);
+                              const Tensor a = add(add(times(x, k.w), k.wb), add(times(h, k.r), k.rb));
+                              // Peepholes lie in the order i o f.
+                              auto part = [&](int64_t g, int64_t peephole, const Tensor& seen) {
+                                Tensor v = narrow(a, 1, g * n, n);
+                                if (k.peephole && peephole >= 0) v = add(v, mul(narrow(k.peephole, 0, peephole * n, n), seen));
+                                return clipped(v, k.clip);
+                              };
+                              const Tensor i = k.f[0](part(0, 0, c)), f = k.flag ? sub(scalar_like(1, i), i) : k.f[0](part(2, 2, c));
+                              const Tensor candidate = k.f[1](part(3, -1, c));
+                              c = add(mul(f, c), mul(i, candidate));
+                              h = mul(k.f[0](part(1, 1, c)), k.f[2](c));
+                            });
+}
+
+}  // namespace
+}  // namespace tenon::formats

@@ -1,0 +1,49 @@
+#pragma once
+#include <memory>
+#include <span>
+
+#include "core/tensor.h"
+#include "engine/spec/model_spec.h"
+
+namespace tenon {
+
+namespace nn {
+class Module;
+}
+
+/// What a layer is made from: its spec and what arrives at its ports. Attributes that the spec leaves out have the defaults of the
+/// LayerInfo.
+struct LayerArgs {
+  const LayerSpec& spec;
+  const LayerInfo& info;
+  std::span<const Meta> inputs;  ///< with the batch axis; that of an optional input without a wire is empty
+  Device device;                 ///< of the parameters
+
+  int64_t integer(const std::string& attr) const;
+  double number(const std::string& attr) const;
+  bool flag(const std::string& attr) const;
+  std::string text(const std::string& attr) const;
+  std::vector<int64_t> ints(const std::string& attr) const;
+  /// A list of one or two numbers, or one number, as height and width.
+  Dims pair(const std::string& attr) const { return sizes(attr, 2); }
+  /// A list of `axes` numbers, one an axis; one number stands for all.
+  Dims sizes(const std::string& attr, int axes) const;
+  /// The size of an axis of an input where the attribute is 0 ("from the input"), else the attribute, which must agree with it.
+  int64_t features(const std::string& attr, int axis, size_t input = 0) const;
+};
+
+/// One layer type: registered in the file that defines the layer.
+///   const bool registered = register_layer({{.type = "ReLU", ...}, [](const LayerArgs&) { return std::make_shared<ReLU>(); }});
+struct LayerDef {
+  LayerInfo info;
+  std::shared_ptr<nn::Module> (*make)(const LayerArgs&);
+};
+bool register_layer(LayerDef def);
+const LayerDef* find_layer(const std::string& type);
+
+/// Throws Error naming an attribute that the type does not have, or whose kind or value does not fit.
+void check_attrs(const LayerSpec& spec, const LayerInfo& info);
+/// Checks the attributes (names, kinds, limits) and makes the layer. Throws Error naming the attribute or the type.
+std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device);
+
+}  // namespace tenon

@@ -1,0 +1,146 @@
+#include "views/frame/jobs.h"
+
+#include <QMetaObject>
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace tenon::views {
+
+Jobs::Jobs(QObject* parent) : QObject(parent), thread_([this] { loop(); }) {}
+
+Jobs::~Jobs() {
+  {
+    std::lock_guard lock(mutex_);
+    quit_ = true;
+    waiting_.clear();
+    if (running_) running_->state->cancelled = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+int Jobs::start(const QString& tag, const QString& title, Work work, Done done, Failed failed, bool quiet) {
+  auto item = std::make_shared<Item>();
+  item->state = std::make_shared<State>();
+  item->state->tag = tag;
+  item->state->title = title;
+  item->state->quiet = quiet;
+  item->work = std::move(work);
+  item->done = std::move(done);
+  item->failed = std::move(failed);
+  {
+    std::lock_guard lock(mutex_);
+    item->state->id = next_++;
+    std::erase_if(waiting_, [&](const auto& w) { return w->state->tag == tag; });
+    if (running_ && running_->state->tag == tag) running_->state->cancelled = true;
+    for (auto& h : handing_over_)
+      if (h->state->tag == tag) h->state->cancelled = true;
+    waiting_.push_back(item);
+  }
+  wake_.notify_all();
+  emit changed();
+  return item->state->id;
+}
+
+void Jobs::cancel(int id) {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(waiting_, [&](const auto& w) { return w->state->id == id; });
+    if (running_ && running_->state->id == id) running_->state->cancelled = true;
+    for (auto& h : handing_over_)
+      if (h->state->id == id) h->state->cancelled = true;
+  }
+  emit changed();
+}
+
+void Jobs::cancel_tag(const QString& tag) {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(waiting_, [&](const auto& w) { return w->state->tag == tag; });
+    if (running_ && running_->state->tag == tag) running_->state->cancelled = true;
+    for (auto& h : handing_over_)
+      if (h->state->tag == tag) h->state->cancelled = true;
+  }
+  emit changed();
+}
+
+bool Jobs::idle() const {
+  std::lock_guard lock(mutex_);
+  return waiting_.empty() && !running_ && handing_over_.empty();
+}
+
+bool Jobs::has(const QString& tag) const {
+  std::lock_guard lock(mutex_);
+  if (running_ && running_->state->tag == tag && !running_->state->cancelled) return true;
+  for (const auto& h : handing_over_)
+    if (h->state->tag == tag && !h->state->cancelled) return true;
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& w) { return w->state->tag == tag; });
+}
+
+std::vector<std::shared_ptr<Jobs::State>> Jobs::list() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<State>> out;
+  if (running_) out.push_back(running_->state);
+  for (const auto& w : waiting_) out.push_back(w->state);
+  return out;
+}
+
+void Jobs::loop() {
+  for (;;) {
+    std::shared_ptr<Item> item;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return quit_ || !waiting_.empty(); });
+      if (quit_) return;
+      item = waiting_.front();
+      waiting_.pop_front();
+      item->state->running = true;
+      running_ = item;
+    }
+    QMetaObject::invokeMethod(this, &Jobs::changed, Qt::QueuedConnection);
+    std::any result;
+    QString error, hint;
+    State& state = *item->state;
+    try {
+      result = item->work(
+          [&state](int64_t done, int64_t total) {
+            state.done = done;
+            state.total = total;
+            return !state.cancelled;
+          },
+          state.cancelled);
+    } catch (...) {
+      const Error e = caught_error();
+      error = QString::fromStdString(e.message());
+      hint = QString::fromStdString(e.hint());
+    }
+    if (error.isNull() && state.cancelled) result.reset();  // nobody will take it
+    {
+      std::lock_guard lock(mutex_);
+      running_.reset();
+      handing_over_.push_back(item);
+      if (quit_) return;
+    }
+    QMetaObject::invokeMethod(
+        this, [this, item, result = std::move(result), error, hint]() mutable { finish(item, std::move(result), error, hint); }, Qt::QueuedConnection);
+  }
+}
+
+void Jobs::finish(std::shared_ptr<Item> item, std::any result, QString error, QString hint) {
+  bool wanted;
+  {
+    std::lock_guard lock(mutex_);
+    wanted = !item->state->cancelled;
+    std::erase(handing_over_, item);
+  }
+  if (wanted && error.isEmpty()) {
+    if (item->done) item->done(std::move(result));
+  } else if (wanted) {
+    if (item->failed) item->failed(error, hint);
+    else emit failed(item->state->title, error, hint);
+  }
+  emit changed();
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,92 @@
+#include "views/frame/view.h"
+
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "views/shared/format.h"
+#include "views/frame/application.h"
+
+namespace tenon::views {
+
+View::View(QString id, QString title, QString icon, Workbench& bench, QWidget* parent)
+    : QWidget(parent), bench_(bench), stack_(new QStackedWidget(this)), empty_(new EmptyState(this)), id_(std::move(id)), title_(std::move(title)), icon_(std::move(icon)) {
+  setObjectName(id_);
+  setAccessibleName(title_);
+  auto* box = new QVBoxLayout(this);
+  box->setContentsMargins(0, 0, 0, 0);
+  box->setSpacing(0);
+  box->addWidget(stack_);
+  stack_->addWidget(empty_);
+}
+
+SceneCanvas* View::make_canvas(CanvasModel& model) {
+  canvas_ = new SceneCanvas(model, this);
+  canvas_->setObjectName(id_ + ".canvas");
+  canvas_->setAccessibleName(title_);
+  canvas_->on_fault = [this] { Application::report("the picture of " + title_); };
+  return canvas_;
+}
+
+QWidget* View::with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table()> table) {
+  auto* split = new QSplitter(Qt::Vertical, this);
+  split->addWidget(canvas);
+  twin_ = new TableList(split);
+  twin_->setObjectName(id_ + ".table");
+  twin_->setAccessibleName(title_ + " as a table");
+  twin_->on_select = [this](const Selection& s) { bench_.select(s); };
+  twin_->hide();
+  split->addWidget(twin_);
+  split->setSizes({400, 200});
+  split->setStretchFactor(0, 1);
+  twin_table_ = std::move(table);
+  auto* button = new QToolButton(bar);
+  button->setText("Table");
+  button->setCheckable(true);
+  button->setToolTip("The same as rows: to sort, to copy, to read aloud");
+  connect(button, &QToolButton::toggled, this, [this](bool on) {
+    twin_->setVisible(on);
+    refresh_table();
+  });
+  bar->add(button);
+  connect(&bench_, &Workbench::state_changed, this, &View::refresh_table);
+  connect(&bench_, &Workbench::step_changed, this, &View::refresh_table);
+  connect(&bench_, &Workbench::status_changed, this, &View::refresh_table);
+  return split;
+}
+
+void View::refresh_table() {
+  if (!twin_ || !twin_->isVisibleTo(this)) return;
+  twin_->set_table(twin_table_());
+  twin_->mark(bench_.bus.current());
+}
+
+void View::set_content(QWidget* content) { stack_->addWidget(content); }
+
+void View::set_empty(bool empty, const QString& sentence, const QString& button, std::function<void()> run) {
+  if (empty) empty_->set(sentence, button, std::move(run));
+  if (stack_->currentIndex() != (empty ? 0 : 1)) stack_->setCurrentIndex(empty ? 0 : 1);
+}
+
+void View::set_theme(ThemeName theme) {
+  theme_ = theme;
+  if (canvas_) canvas_->set_theme(theme);
+  for (TableList* t : findChildren<TableList*>()) t->set_theme(theme);
+}
+
+bool View::step_state(const QString& what) {
+  if (bench_.links()) {
+    set_empty(false);
+    return true;
+  }
+  int64_t steps = bench_.shown_steps();
+  if (!bench_.has_project()) set_empty(true, QString("Open a project to see %1.").arg(what));
+  else if (bench_.loading_step()) set_empty(true, QString("The step is being replayed: %1 will be here in a moment.").arg(what), "Cancel", [this] { bench_.jobs.cancel_tag("step"); emit bench_.step_changed(); });
+  else if (!bench_.shown_run() || steps < 1) set_empty(true, QString("Train, then pick a step: %1 will be here.").arg(what), bench_.training() ? "" : "Train", [this] { bench_.train(); });
+  else
+    set_empty(true, QString("No step is loaded. Replay one to see %1.").arg(what), QString("Replay step %1").arg(QString::fromStdString(format_grouped(steps))),
+              [this, steps] { bench_.select(Selection::step(steps, "empty")); });
+  return false;
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,239 @@
+#include "views/frame/widgets.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QSortFilterProxyModel>
+#include <QThread>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include "views/canvas/glyphs.h"
+
+namespace tenon::views {
+
+class TableList::Model : public QAbstractTableModel {
+ public:
+  using QAbstractTableModel::QAbstractTableModel;
+  Table table;
+  ThemeName theme = ThemeName::dark;
+
+  void set(Table t) {
+    bool same = t.columns.size() == table.columns.size() && t.rows.size() == table.rows.size();
+    if (same) {  // rows keep their order and place while their numbers change
+      table = std::move(t);
+      if (!table.rows.empty()) emit dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
+      return;
+    }
+    beginResetModel();
+    table = std::move(t);
+    endResetModel();
+  }
+  int rowCount(const QModelIndex& p = {}) const override { return p.isValid() ? 0 : static_cast<int>(table.rows.size()); }
+  int columnCount(const QModelIndex& p = {}) const override { return p.isValid() ? 0 : static_cast<int>(table.columns.size()); }
+  QVariant headerData(int section, Qt::Orientation o, int role) const override {
+    if (o != Qt::Horizontal || section >= columnCount()) return {};
+    if (role == Qt::DisplayRole) return QString::fromStdString(table.columns[section].title);
+    if (role == Qt::TextAlignmentRole) return int((table.columns[section].number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    return {};
+  }
+  QVariant data(const QModelIndex& i, int role) const override {
+    if (!i.isValid() || i.row() >= rowCount() || i.column() >= static_cast<int>(table.rows[i.row()].cells.size())) return {};
+    const Table::Cell& c = table.rows[i.row()].cells[i.column()];
+    const Table::Column& col = table.columns[i.column()];
+    switch (role) {
+      case Qt::DisplayRole: return QString::fromStdString(c.text);
+      case Qt::ToolTipRole: return QString::fromStdString(c.tip.empty() ? c.text : c.tip);
+      case Qt::TextAlignmentRole: return int((col.number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+      case Qt::FontRole: return col.number ? QVariant(face_font(Face::mono_small)) : QVariant();
+      case Qt::UserRole: return col.number ? QVariant(c.key) : QVariant(QString::fromStdString(c.text));
+      case Qt::DecorationRole:
+        if (c.mark == Ink::none) return {};
+        return views::mark(c.mark, theme, 8);
+      default: return {};
+    }
+  }
+};
+
+class TableList::Sorted : public QSortFilterProxyModel {
+ public:
+  using QSortFilterProxyModel::QSortFilterProxyModel;
+
+ protected:
+  bool lessThan(const QModelIndex& a, const QModelIndex& b) const override {
+    QVariant x = a.data(Qt::UserRole), y = b.data(Qt::UserRole);
+    if (x.typeId() == QMetaType::Double) return x.toDouble() < y.toDouble();
+    return x.toString().localeAwareCompare(y.toString()) < 0;
+  }
+};
+
+namespace {
+/// Shortens in the middle: names differ at both ends.
+class MiddleElide : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void initStyleOption(QStyleOptionViewItem* o, const QModelIndex& i) const override {
+    QStyledItemDelegate::initStyleOption(o, i);
+    o->textElideMode = Qt::ElideMiddle;
+    o->decorationSize = QSize(8, 8);
+  }
+};
+}  // namespace
+
+TableList::TableList(QWidget* parent) : QTableView(parent), model_(new Model(this)), sorted_(new Sorted(this)) {
+  sorted_->setSourceModel(model_);
+  sorted_->setFilterCaseSensitivity(Qt::CaseInsensitive);
+  sorted_->setFilterKeyColumn(-1);
+  setModel(sorted_);
+  setItemDelegate(new MiddleElide(this));
+  setShowGrid(false);
+  setWordWrap(false);
+  setSortingEnabled(true);
+  sortByColumn(-1, Qt::AscendingOrder);
+  setSelectionBehavior(SelectRows);
+  setSelectionMode(SingleSelection);
+  setEditTriggers(NoEditTriggers);
+  setTabKeyNavigation(false);
+  setHorizontalScrollMode(ScrollPerPixel);
+  verticalHeader()->hide();
+  verticalHeader()->setMinimumSectionSize(16);
+  verticalHeader()->setDefaultSectionSize(static_cast<int>(px::row));
+  horizontalHeader()->setHighlightSections(false);
+  horizontalHeader()->setMinimumSectionSize(48);
+  connect(this, &QTableView::clicked, this, [this](const QModelIndex& i) { currentChanged(i, {}); });
+}
+
+void TableList::set_table(Table table) {
+  marking_ = true;
+  bool fresh = model_->table.columns.size() != table.columns.size();
+  auto widths = table.columns;
+  model_->set(std::move(table));
+  if (fresh)
+{
+    bool stretched = false;  // the first column of words takes what is left
+    for (int i = 0; i < static_cast<int>(widths.size()); ++i) {
+      bool takes = !stretched && !widths[i].number;
+      horizontalHeader()->setSectionResizeMode(i, takes ? QHeaderView::Stretch : QHeaderView::Interactive);
+      stretched |= takes;
+      setColumnWidth(i, widths[i].width);
+    }
+  }
+  marking_ = false;
+}
+void TableList::set_filter(const QString& text) { sorted_->setFilterFixedString(text); }
+void TableList::set_theme(ThemeName theme) {
+  model_->theme = theme;
+  viewport()->update();
+}
+int TableList::shown_rows() const { return sorted_->rowCount(); }
+const Table& TableList::table() const { return model_->table; }
+
+void TableList::mark(const Selection& s) {
+  marking_ = true;
+  int found = -1;
+  for (size_t i = 0; i < model_->table.rows.size(); ++i)
+    if (model_->table.rows[i].selection.same(s)) found = static_cast<int>(i);
+  if (found >= 0 && s) {
+    QModelIndex at = sorted_->mapFromSource(model_->index(found, 0));
+    selectRow(at.row());
+    scrollTo(at);
+  } else if (!currentIndex().isValid() || !model_->table.rows.empty()) {
+    clearSelection();
+  }
+  marking_ = false;
+}
+
+void TableList::currentChanged(const QModelIndex& now, const QModelIndex& before) {
+  QTableView::currentChanged(now, before);
+  if (marking_ || !now.isValid() || !on_select) return;
+  const Selection s = model_->table.rows[sorted_->mapToSource(now).row()].selection;
+  if (s) on_select(s);
+}
+
+void TableList::keyPressEvent(QKeyEvent* e) {
+  if (e->matches(QKeySequence::Copy) && currentIndex().isValid()) {
+    QStringList cells;
+    for (int c = 0; c < sorted_->columnCount(); ++c) cells << sorted_->index(currentIndex().row(), c).data().toString();
+    QApplication::clipboard()->setText(cells.join('\t'));
+    return;
+  }
+  QTableView::keyPressEvent(e);
+}
+
+EmptyState::EmptyState(QWidget* parent) : QWidget(parent), label_(new QLabel(this)), button_(new QPushButton(this)) {
+  set_style(this, "surface", "panel");
+  setAttribute(Qt::WA_StyledBackground);
+  auto* box = new QVBoxLayout(this);
+  box->addStretch();
+  label_->setAlignment(Qt::AlignCenter);
+  label_->setWordWrap(true);
+  label_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  set_style(label_, "voice", "secondary");
+  box->addWidget(label_);
+  box->addSpacing(8);
+  auto* row = new QHBoxLayout;
+  row->addStretch();
+  row->addWidget(button_);
+  row->addStretch();
+  box->addLayout(row);
+  box->addStretch();
+  set_style(button_, "primary", "true");
+  connect(button_, &QPushButton::clicked, this, [this] {
+    if (auto run = run_) run();  // it may put another one in its place
+  });
+}
+void EmptyState::set(const QString& sentence, const QString& button, std::function<void()> run) {
+  label_->setText(sentence);
+  button_->setText(button);
+  button_->setVisible(!button.isEmpty());
+  run_ = std::move(run);
+}
+
+ViewBar::ViewBar(QWidget* parent) : QFrame(parent) {
+  set_style(this, "surface", "bar");
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(8, 3, 8, 3);
+  row->setSpacing(6);
+  setFixedHeight(36);
+}
+void ViewBar::add(QWidget* w, int stretch) { static_cast<QHBoxLayout*>(layout())->addWidget(w, stretch); }
+void ViewBar::add_stretch() { static_cast<QHBoxLayout*>(layout())->addStretch(1); }
+void ViewBar::add_label(const QString& text) {
+  // A narrow window shortens sentences before it hides controls; the name of a control stays whole.
+  QLabel* l = text.size() < 16 ? new QLabel(text, this) : new ElidedLabel(text, this);
+  set_style(l, "voice", "secondary");
+  add(l);
+}
+
+void discard(QWidget* w) {
+  w->hide();
+  auto* timer = new QTimer(w);
+  QObject::connect(timer, &QTimer::timeout, w, [w, timer] {
+    // A tooltip, say, that the widget shows from its own loop: asked again a little later.
+    if (QThread::currentThread()->loopLevel() > 1) return timer->setInterval(50);
+    timer->stop();
+    w->deleteLater();
+  });
+  timer->start(0);
+}
+
+ElidedLabel::ElidedLabel(const QString& text, QWidget* parent) : QLabel(parent) { set_text(text); }
+void ElidedLabel::set_text(const QString& text) {
+  if (text == full_) return;
+  full_ = text;
+  setToolTip(text);
+  setAccessibleName(text);
+  updateGeometry();
+  update();
+}
+QSize ElidedLabel::sizeHint() const { return {fontMetrics().horizontalAdvance(full_) + 2, QLabel::sizeHint().height()}; }
+void ElidedLabel::paintEvent(QPaintEvent*) {
+  QPainter p(this);
+  p.setPen(palette().color(foregroundRole()));
+  p.drawText(rect(), int(alignment() | Qt::AlignVCenter), fontMetrics().elidedText(full_, Qt::ElideMiddle, width()));
+}
+
+}  // namespace tenon::views

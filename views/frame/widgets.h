@@ -1,0 +1,88 @@
+#pragma once
+#include <QAbstractTableModel>
+#include <QFrame>
+#include <QLabel>
+#include <QPushButton>
+#include <QStackedLayout>
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <functional>
+
+#include "views/shared/table.h"
+#include "views/frame/theme.h"
+
+class QSortFilterProxyModel;
+
+namespace tenon::views {
+
+/// A Table as a sortable, keyboard-driven list; choosing a row chooses its selection.
+class TableList : public QTableView {
+  Q_OBJECT
+ public:
+  explicit TableList(QWidget* parent = nullptr);
+  void set_table(Table table);
+  void set_filter(const QString& text);
+  void set_theme(ThemeName theme);
+  /// Marks the row of a selection without choosing it.
+  void mark(const Selection& s);
+  int shown_rows() const;
+  const Table& table() const;
+  std::function<void(const Selection&)> on_select;
+
+ protected:
+  void keyPressEvent(QKeyEvent* e) override;
+  void currentChanged(const QModelIndex& now, const QModelIndex& before) override;
+
+ private:
+  class Model;
+  class Sorted;
+  Model* model_;
+  Sorted* sorted_;
+  bool marking_ = false;
+};
+
+/// One sentence on what would be here, and the button that makes it so.
+class EmptyState : public QWidget {
+  Q_OBJECT
+ public:
+  explicit EmptyState(QWidget* parent = nullptr);
+  void set(const QString& sentence, const QString& button = {}, std::function<void()> run = {});
+  const QPushButton* button() const { return button_; }
+
+ private:
+  QLabel* label_;
+  QPushButton* button_;
+  std::function<void()> run_;
+};
+
+/// Hides a widget now and deletes it once no dialog, menu or drag turns the event loop within another: what led here may
+/// be the widget's own click, or a drag of words out of it, which goes on with it when its loop ends.
+void discard(QWidget* w);
+
+/// A slim bar of controls over a view.
+class ViewBar : public QFrame {
+  Q_OBJECT
+ public:
+  explicit ViewBar(QWidget* parent = nullptr);
+  void add(QWidget* w, int stretch = 0);
+  void add_stretch();
+  void add_label(const QString& text);
+};
+
+/// A label that shortens its text in the middle and has the whole as its tooltip.
+class ElidedLabel : public QLabel {
+  Q_OBJECT
+ public:
+  explicit ElidedLabel(const QString& text = {}, QWidget* parent = nullptr);
+  void set_text(const QString& text);
+  QSize minimumSizeHint() const override { return {24, QLabel::minimumSizeHint().height()}; }
+  QSize sizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* e) override;
+
+ private:
+  QString full_;
+};
+
+}  // namespace tenon::views
