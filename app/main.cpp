@@ -48,8 +48,9 @@ std::string family_help(const std::string& word) {
 }
 
 int window(int argc, char** argv, const std::vector<std::string>& words) {
-  const Command form{"", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}},
-                     "", {}};
+  const Command form{
+      "", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}},
+      "", {}};
   const Args args = parse_args(form, words);
   WindowRequest request;
   if (args.words()) request.project = args.word(0);
@@ -74,12 +75,14 @@ int run(int argc, char** argv) {
     return 0;
   }
   // A first word that looks like a file opens the window on it.
-  const bool is_file = !words.empty() && (words[0].find('/') != std::string::npos || words[0].find('.') != std::string::npos);
+  const bool is_file =
+      !words.empty() && (words[0].find('/') != std::string::npos || words[0].find('.') != std::string::npos);
   if (words.empty() || words[0][0] == '-' || is_file) return window(argc, argv, words);
   size_t used = 0;
   const Command* command = find_command(words, used);
   if (!command) {
-    const std::string family = words.size() > 1 && (words[1] == "--help" || words[1] == "-h") ? family_help(words[0]) : "";
+    const std::string family =
+        words.size() > 1 && (words[1] == "--help" || words[1] == "-h") ? family_help(words[0]) : "";
     if (family.empty()) unknown_command(words);
     print(family);
     return 0;

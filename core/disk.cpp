@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 /// The nearest folder above `path` that is there.
 fs::path folder_of(const std::string& path) {
   std::error_code code;
-  const fs::path whole = fs::absolute(path, code);  // of a relative path that is not there yet, weakly_canonical() makes nothing
+  const fs::path whole =
+      fs::absolute(path, code);  // of a relative path that is not there yet, weakly_canonical() makes nothing
   fs::path p = fs::weakly_canonical(whole, code);
   if (code) p = whole;
   while (p.has_relative_path() && !fs::is_directory(p, code)) p = p.parent_path();

@@ -6,7 +6,9 @@
 
 namespace tenon {
 
-static std::string join(const std::string& message, const std::string& hint) { return hint.empty() ? message : message + "\n  " + hint; }
+static std::string join(const std::string& message, const std::string& hint) {
+  return hint.empty() ? message : message + "\n  " + hint;
+}
 
 Error::Error(std::string message, std::string hint, Kind kind)
     : std::runtime_error(join(message, hint)), message_(std::move(message)), hint_(std::move(hint)), kind_(kind) {}

@@ -4,7 +4,8 @@
 
 namespace tenon {
 
-/// What went wrong, to what, where, and what to do about it. The engine throws nothing else; it never prints and never exits.
+/// What went wrong, to what, where, and what to do about it. The engine throws nothing else; it never prints and never
+/// exits.
 class Error : public std::runtime_error {
  public:
   enum class Kind : unsigned char {
@@ -15,7 +16,9 @@ class Error : public std::runtime_error {
 
   /// `message` names the thing and the shapes, dtypes or file position involved; `hint` says what to do.
   explicit Error(std::string message, std::string hint = {}, Kind kind = Kind::failure);
-  static Error usage(std::string message, std::string hint = {}) { return Error(std::move(message), std::move(hint), Kind::usage); }
+  static Error usage(std::string message, std::string hint = {}) {
+    return Error(std::move(message), std::move(hint), Kind::usage);
+  }
 
   /// The same error with the place it happened in front ("in features.3: ...").
   Error in(const std::string& where) const;

@@ -4,7 +4,8 @@
 
 namespace tenon {
 
-/// Small blocks that come and go with every recorded op, from lists of the calling thread. A block may be freed on any thread.
+/// Small blocks that come and go with every recorded op, from lists of the calling thread. A block may be freed on any
+/// thread.
 class FreeList {
  public:
   static void* take(size_t bytes) {
@@ -39,7 +40,9 @@ class FreeList {
 #else
   static constexpr int kKeep = 4096;
 #endif
-  struct Block { Block* next; };
+  struct Block {
+    Block* next;
+  };
   struct Lists {
     Block* head[kClasses] = {};
     int count[kClasses] = {};

@@ -1,7 +1,7 @@
 #include "core/layout.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "core/error.h"
 
@@ -36,7 +36,8 @@ std::string to_string(const Dims& d) { return fmt::format("[{}]", fmt::join(d.be
 
 int wrap_axis(int64_t axis, int ndim) {
   int64_t limit = ndim == 0 ? 1 : ndim;  // a scalar accepts axis 0 and -1, as in PyTorch
-  if (axis < -limit || axis >= limit) throw Error(fmt::format("axis {} is out of range for a tensor of {} dimensions", axis, ndim));
+  if (axis < -limit || axis >= limit)
+    throw Error(fmt::format("axis {} is out of range for a tensor of {} dimensions", axis, ndim));
   return static_cast<int>(axis < 0 ? axis + limit : axis);
 }
 
@@ -77,7 +78,8 @@ bool Layout::is_channels_last() const {
 // At most kMaxDims axes by rising |stride|: insertion sort.
 static void sort_axes(int* order, int n, const Dims& stride) {
   for (int i = 1; i < n; ++i)
-    for (int j = i; j > 0 && std::abs(stride[order[j]]) < std::abs(stride[order[j - 1]]); --j) std::swap(order[j], order[j - 1]);
+    for (int j = i; j > 0 && std::abs(stride[order[j]]) < std::abs(stride[order[j - 1]]); --j)
+      std::swap(order[j], order[j - 1]);
 }
 
 bool Layout::is_dense() const {
@@ -123,7 +125,8 @@ bool Layout::may_overlap() const {
 }
 
 Layout Layout::permute(const Dims& axes) const {
-  if (axes.n != size.n) throw Error(fmt::format("permute: {} axes given for a tensor of size {}", axes.n, to_string(size)));
+  if (axes.n != size.n)
+    throw Error(fmt::format("permute: {} axes given for a tensor of size {}", axes.n, to_string(size)));
   Layout l = *this;
   uint32_t seen = 0;
   for (int i = 0; i < size.n; ++i) {
@@ -148,7 +151,9 @@ Layout Layout::transpose(int a, int b) const {
 
 Layout Layout::expand(const Shape& to) const {
   int lead = to.n - size.n;
-  if (lead < 0) throw Error(fmt::format("expand: size {} has fewer dimensions than the tensor's {}", to_string(to), to_string(size)));
+  if (lead < 0)
+    throw Error(
+        fmt::format("expand: size {} has fewer dimensions than the tensor's {}", to_string(to), to_string(size)));
   Layout l;
   l.offset = offset;
   l.size.n = l.stride.n = to.n;
@@ -156,15 +161,21 @@ Layout Layout::expand(const Shape& to) const {
     bool fresh = i < lead;
     int64_t have = fresh ? 1 : size[i - lead], want = to[i] == -1 && !fresh ? have : to[i];
     if (want < 0 || (have != 1 && have != want))
-      throw Error(fmt::format("expand: size {} of axis {} cannot become {} (from {} to {})", have, i, to[i], to_string(size), to_string(to)),
+      throw Error(fmt::format("expand: size {} of axis {} cannot become {} (from {} to {})", have, i, to[i],
+                              to_string(size), to_string(to)),
                   "only axes of size 1 can be expanded");
     l.size[i] = want;
-    // A new axis of size 1 is never stepped along; like PyTorch, it gets the stride that a step over all behind it would have.
-    l.stride[i] = have != want || size.n == 0 ? 0 : !fresh ? stride[i - lead] : i + 1 < to.n ? l.size[i + 1] * l.stride[i + 1] : 1;
+    // A new axis of size 1 is never stepped along; like PyTorch, it gets the stride that a step over all behind it
+    // would have.
+    l.stride[i] = have != want || size.n == 0 ? 0
+                  : !fresh                    ? stride[i - lead]
+                  : i + 1 < to.n              ? l.size[i + 1] * l.stride[i + 1]
+                                              : 1;
   }
   int64_t count = 1;
   for (int64_t n : l.size)
-    if (n && __builtin_mul_overflow(count, n, &count)) throw Error(fmt::format("expand: size {} has more elements than can be counted", to_string(to)));
+    if (n && __builtin_mul_overflow(count, n, &count))
+      throw Error(fmt::format("expand: size {} has more elements than can be counted", to_string(to)));
   return l;
 }
 
@@ -193,7 +204,8 @@ Layout Layout::select(int axis, int64_t index) const {
   axis = wrap_axis(axis, size.n);
   if (size.n == 0) throw Error("select: a tensor without dimensions has no axis to select from");
   int64_t i = index < 0 ? index + size[axis] : index;
-  if (i < 0 || i >= size[axis]) throw Error(fmt::format("select: index {} is out of range for axis {} of size {}", index, axis, size[axis]));
+  if (i < 0 || i >= size[axis])
+    throw Error(fmt::format("select: index {} is out of range for axis {} of size {}", index, axis, size[axis]));
   Layout l = *this;
   l.offset += i * stride[axis];
   l.size.erase(axis);
@@ -233,7 +245,8 @@ Layout Layout::diagonal(int64_t shift, int a, int b) const {
   a = wrap_axis(a, size.n);
   b = wrap_axis(b, size.n);
   if (a == b) throw Error(fmt::format("diagonal: the two axes must differ (both are {})", a));
-  int64_t n = std::max<int64_t>(shift >= 0 ? std::min(size[a], size[b] - shift) : std::min(size[a] + shift, size[b]), 0);
+  int64_t n =
+      std::max<int64_t>(shift >= 0 ? std::min(size[a], size[b] - shift) : std::min(size[a] + shift, size[b]), 0);
   Layout l = *this;
   if (n > 0) l.offset += shift >= 0 ? shift * stride[b] : -shift * stride[a];
   int64_t step = stride[a] + stride[b];
@@ -249,7 +262,8 @@ Layout Layout::diagonal(int64_t shift, int a, int b) const {
 Layout Layout::unfold(int axis, int64_t width, int64_t step) const {
   axis = wrap_axis(axis, size.n);
   int64_t have = size.n ? size[axis] : 1;
-  if (width < 0 || width > have) throw Error(fmt::format("unfold: windows of {} do not fit axis {} of size {}", width, axis, have));
+  if (width < 0 || width > have)
+    throw Error(fmt::format("unfold: windows of {} do not fit axis {} of size {}", width, axis, have));
   if (step <= 0) throw Error(fmt::format("unfold: the step must be positive, not {}", step));
   Layout l = *this;
   int64_t along = size.n ? stride[axis] : 1;
@@ -267,17 +281,22 @@ Shape infer_view_size(const Shape& from, const Shape& to) {
   int unknown = -1;
   int64_t known = 1, count = from.product();
   for (int i = 0; i < to.n; ++i) {
-    if (to[i] == -1 && unknown < 0) unknown = i;
-    else if (to[i] < 0) throw Error(fmt::format("view: size {} is not valid", to_string(to)));
-    else known *= to[i];
+    if (to[i] == -1 && unknown < 0)
+      unknown = i;
+    else if (to[i] < 0)
+      throw Error(fmt::format("view: size {} is not valid", to_string(to)));
+    else
+      known *= to[i];
   }
-  if (unknown >= 0 && known > 0 && count % known == 0) out[unknown] = count / known;
+  if (unknown >= 0 && known > 0 && count % known == 0)
+    out[unknown] = count / known;
   else if (unknown >= 0 || known != count)
     throw Error(fmt::format("view: {} elements of size {} do not fit size {}", count, to_string(from), to_string(to)));
   return out;
 }
 
-// Axes of `this` are grouped into runs that are contiguous among themselves; each run must be covered exactly by new axes.
+// Axes of `this` are grouped into runs that are contiguous among themselves; each run must be covered exactly by new
+// axes.
 bool Layout::view(const Shape& to, Layout& out) const {
   Shape want = infer_view_size(size, to);
   out.size = want;
@@ -317,7 +336,8 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
   for (int i = 1; i <= out.n; ++i) {
     int64_t x = i <= a.n ? a[a.n - i] : 1, y = i <= b.n ? b[b.n - i] : 1;
     if (x != y && x != 1 && y != 1)
-      throw Error(fmt::format("sizes {} and {} do not broadcast: {} against {} at axis -{}", to_string(a), to_string(b), x, y, i),
+      throw Error(fmt::format("sizes {} and {} do not broadcast: {} against {} at axis -{}", to_string(a), to_string(b),
+                              x, y, i),
                   "sizes are matched from the last axis; each pair must be equal or contain a 1");
     out[out.n - i] = x == 1 ? y : x;
   }

@@ -27,7 +27,9 @@ struct Dims {
   void insert(int i, int64_t x);
   const int64_t* begin() const { return v; }
   const int64_t* end() const { return v + n; }
-  Dims(const Dims& o) : n(o.n) { for (int i = 0; i < n; ++i) v[i] = o.v[i]; }
+  Dims(const Dims& o) : n(o.n) {
+    for (int i = 0; i < n; ++i) v[i] = o.v[i];
+  }
   Dims& operator=(const Dims& o) {
     n = o.n;
     for (int i = 0; i < n; ++i) v[i] = o.v[i];
@@ -61,9 +63,10 @@ inline bool contiguous_strides(const Dims& size, const Dims& stride) {
 /// "[64, 32, 14, 14]"
 std::string to_string(const Dims& d);
 
-/// Where the elements of a tensor lie in its storage, in elements: element (i0, i1, ...) is at offset + sum(i_k * stride_k).
-/// A pure value; zero, negative and overlapping strides are legal. All view algebra lives here and is tested alone.
-/// Every function throws Error naming the sizes and the argument that do not fit. Negative dims count from the end.
+/// Where the elements of a tensor lie in its storage, in elements: element (i0, i1, ...) is at offset + sum(i_k *
+/// stride_k). A pure value; zero, negative and overlapping strides are legal. All view algebra lives here and is tested
+/// alone. Every function throws Error naming the sizes and the argument that do not fit. Negative dims count from the
+/// end.
 struct Layout {
   Shape size;
   Dims stride;

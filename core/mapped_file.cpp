@@ -55,11 +55,12 @@ MappedFile::~MappedFile() {
   if (mapped_) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
-Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, size_t bytes, DType dtype, bool swapped) {
+Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, size_t bytes, DType dtype,
+                 bool swapped) {
   const size_t item = itemsize(dtype), all = file->bytes().size();
   if (offset > all || bytes > all - offset || bytes % item != 0)
-    throw Error(file->name() + ": " + std::to_string(bytes) + " bytes of " + tenon::name(dtype) + " at byte " + std::to_string(offset) +
-                " do not lie inside the file of " + std::to_string(all) + " bytes");
+    throw Error(file->name() + ": " + std::to_string(bytes) + " bytes of " + tenon::name(dtype) + " at byte " +
+                std::to_string(offset) + " do not lie inside the file of " + std::to_string(all) + " bytes");
   const char* from = file->bytes().data() + offset;
   const Shape shape{static_cast<int64_t>(bytes / item)};
   swapped = swapped && item > 1;

@@ -7,9 +7,9 @@
 
 namespace tenon {
 
-/// The bytes of a file, or of a string, that tensors may be windows of. A file is mapped: its pages are read when they are touched, and
-/// a write goes to a private copy of the page, never to the file. Whoever cuts the file short meanwhile ends the program, as with any
-/// mapping.
+/// The bytes of a file, or of a string, that tensors may be windows of. A file is mapped: its pages are read when they
+/// are touched, and a write goes to a private copy of the page, never to the file. Whoever cuts the file short
+/// meanwhile ends the program, as with any mapping.
 class MappedFile {
  public:
   /// Throws Error naming the file. What cannot be mapped (a pipe) is read.
@@ -28,8 +28,10 @@ class MappedFile {
   bool mapped_ = false;
 };
 
-/// A flat tensor over `bytes` bytes at `offset`, which must lie inside the file and hold whole elements. It is a window of the file where
-/// the elements are aligned there, and a copy where they are not, where their byte order is `swapped`, or where a bool is neither 0 nor 1.
-Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, size_t bytes, DType dtype, bool swapped = false);
+/// A flat tensor over `bytes` bytes at `offset`, which must lie inside the file and hold whole elements. It is a window
+/// of the file where the elements are aligned there, and a copy where they are not, where their byte order is
+/// `swapped`, or where a bool is neither 0 nor 1.
+Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, size_t bytes, DType dtype,
+                 bool swapped = false);
 
 }  // namespace tenon

@@ -98,7 +98,8 @@ class Crew {
         std::lock_guard lock(mutex_);
         if (quit_) return;
       }
-      // busy_ is raised before the task is read: run() clears current_ and then waits for busy_, so a task seen here stays alive.
+      // busy_ is raised before the task is read: run() clears current_ and then waits for busy_, so a task seen here
+      // stays alive.
       busy_.fetch_add(1, std::memory_order_seq_cst);
       if (Task* task = current_.load(std::memory_order_seq_cst)) task->work();
       busy_.fetch_sub(1, std::memory_order_release);
@@ -154,8 +155,10 @@ void detail::run_pieces(int64_t n, int64_t grain, PieceFn call, const void* fn) 
   task.fn = fn;
   std::unique_lock<std::mutex> lock;
   if (!t_inside && num_threads() > 1) lock = std::unique_lock(crew().owner, std::try_to_lock);
-  if (lock.owns_lock() && crew().workers() > 0) crew().run(task);
-  else task.work();
+  if (lock.owns_lock() && crew().workers() > 0)
+    crew().run(task);
+  else
+    task.work();
   if (task.error) std::rethrow_exception(task.error);
 }
 

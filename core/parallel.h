@@ -8,9 +8,10 @@ void set_num_threads(int n);
 int num_threads();
 
 /// Calls fn(begin, end) over [0, n) cut into pieces of `grain` (the last one shorter), on several threads, and waits.
-/// The cuts depend on n and grain alone, never on the number of threads: whoever adds up per piece and then over the pieces
-/// in order gets the same bits at any thread count. An exception of a piece is thrown again here, the lowest piece's first.
-/// Called from inside a piece it runs serially. One caller at a time gets the pool; others run their pieces themselves.
+/// The cuts depend on n and grain alone, never on the number of threads: whoever adds up per piece and then over the
+/// pieces in order gets the same bits at any thread count. An exception of a piece is thrown again here, the lowest
+/// piece's first. Called from inside a piece it runs serially. One caller at a time gets the pool; others run their
+/// pieces themselves.
 template <class F>
 void parallel_for(int64_t n, int64_t grain, const F& fn);
 
@@ -23,7 +24,8 @@ template <class F>
 void parallel_for(int64_t n, int64_t grain, const F& fn) {
   if (n <= 0) return;
   if (n <= grain) return fn(int64_t{0}, n);
-  detail::run_pieces(n, grain, [](const void* f, int64_t b, int64_t e) { (*static_cast<const F*>(f))(b, e); }, &fn);
+  detail::run_pieces(
+      n, grain, [](const void* f, int64_t b, int64_t e) { (*static_cast<const F*>(f))(b, e); }, &fn);
 }
 
 }  // namespace tenon

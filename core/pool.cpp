@@ -1,10 +1,10 @@
 #include "core/pool.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
-#include <fmt/format.h>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -14,9 +14,9 @@
 
 // Note [CPU pool]
 // Uncached temporaries make a chain of pointwise ops several times slower (page faults), so CPU blocks are cached like
-// device blocks. Sizes are rounded up to 4 classes per power of two. Blocks up to kSmall live in lists of the thread that
-// frees them (no lock, a few nanoseconds); larger ones in shared lists under one mutex. A thread that ends gives its lists
-// to the shared ones. The block's class is kept in its header, in front of the Storage.
+// device blocks. Sizes are rounded up to 4 classes per power of two. Blocks up to kSmall live in lists of the thread
+// that frees them (no lock, a few nanoseconds); larger ones in shared lists under one mutex. A thread that ends gives
+// its lists to the shared ones. The block's class is kept in its header, in front of the Storage.
 
 namespace tenon {
 namespace {
@@ -35,7 +35,7 @@ static_assert(sizeof(Block) == 64);
 
 int class_of(size_t bytes) {
   if (bytes <= 64) return 0;
-  int top = std::bit_width(bytes - 1) - 1;                       // bytes - 1 in [2^top, 2^(top+1))
+  int top = std::bit_width(bytes - 1) - 1;  // bytes - 1 in [2^top, 2^(top+1))
   size_t quarter = ((bytes - 1) >> (top - 2)) & 3;
   return 4 * (top - 6) + static_cast<int>(quarter) + 1;
 }
@@ -99,12 +99,13 @@ int64_t small_live_locked(Central& c) {
   return sum;
 }
 
-// Seq_cst throughout: whoever reads the observer raises g_looking first, and whoever takes it away waits for that count to fall,
-// so an observer is never told anything after set_memory_observer(nullptr) has returned.
+// Seq_cst throughout: whoever reads the observer raises g_looking first, and whoever takes it away waits for that count
+// to fall, so an observer is never told anything after set_memory_observer(nullptr) has returned.
 std::atomic<MemoryObserver*> g_observer{nullptr};
 std::atomic<int> g_looking{0};
 
-template <class F> [[gnu::noinline]] void tell_observer(const F& f) {
+template <class F>
+[[gnu::noinline]] void tell_observer(const F& f) {
   g_looking.fetch_add(1);
   if (MemoryObserver* o = g_observer.load()) f(*o);
   g_looking.fetch_sub(1);
@@ -129,7 +130,9 @@ void trim_locked(Central& c) {
 thread_local size_t t_allocation_limit = SIZE_MAX;
 
 Block* fresh(size_t bytes) {
-  if (bytes > t_allocation_limit) throw Error(fmt::format("a tensor of {} bytes was asked for; at most {} are allowed here", bytes, t_allocation_limit));
+  if (bytes > t_allocation_limit)
+    throw Error(
+        fmt::format("a tensor of {} bytes was asked for; at most {} are allowed here", bytes, t_allocation_limit));
   bytes = (bytes + 63) & ~size_t{63};  // aligned_alloc wants a multiple of the alignment
   void* p = bytes > (size_t{1} << 46) ? nullptr : std::aligned_alloc(64, sizeof(Block) + bytes);
   if (!p) {
@@ -138,9 +141,11 @@ Block* fresh(size_t bytes) {
     trim_locked(c);
     p = bytes > (size_t{1} << 46) ? nullptr : std::aligned_alloc(64, sizeof(Block) + bytes);
     if (!p)
-      throw Error(fmt::format("out of memory: a tensor of {} bytes was asked for in {} of module '{}', {} bytes are in use", bytes,
-                              name(t_state.origin.phase), module_path(t_state.origin.module), c.large_live + small_live_locked(c)),
-                  "a smaller batch (data.batch_size) or a smaller model needs less");
+      throw Error(
+          fmt::format("out of memory: a tensor of {} bytes was asked for in {} of module '{}', {} bytes are in use",
+                      bytes, name(t_state.origin.phase), module_path(t_state.origin.module),
+                      c.large_live + small_live_locked(c)),
+          "a smaller batch (data.batch_size) or a smaller model needs less");
   }
   return new (p) Block;
 }
@@ -181,8 +186,10 @@ void give_back(Storage* s) {
   }
   auto& c = central();
   std::lock_guard lock(c.mutex);
-  if (!small) count_large(c, -bytes);
-  else if (t_gone) c.small_live_gone -= bytes;
+  if (!small)
+    count_large(c, -bytes);
+  else if (t_gone)
+    c.small_live_gone -= bytes;
   if (!kCache) return std::free(b);
   b->next = c.free[k];
   c.free[k] = b;
@@ -239,7 +246,9 @@ void storage_release(Storage* s) {
   if (drop(s->refs) && s->release) s->release(s);
 }
 
-AllocationLimit::AllocationLimit(size_t bytes) : saved_(t_allocation_limit) { t_allocation_limit = std::min(saved_, bytes); }
+AllocationLimit::AllocationLimit(size_t bytes) : saved_(t_allocation_limit) {
+  t_allocation_limit = std::min(saved_, bytes);
+}
 size_t allocation_limit() { return t_allocation_limit; }
 AllocationLimit::~AllocationLimit() { t_allocation_limit = saved_; }
 
@@ -263,8 +272,10 @@ void pool_trim() {
 
 void set_memory_observer(MemoryObserver* observer) {
   g_observer.store(observer);
-  if (observer) process_mode.fetch_or(mode::memory);
-  else process_mode.fetch_and(~mode::memory);
+  if (observer)
+    process_mode.fetch_or(mode::memory);
+  else
+    process_mode.fetch_and(~mode::memory);
   while (g_looking.load() != 0) std::this_thread::yield();
 }
 

@@ -6,11 +6,12 @@
 
 namespace tenon {
 
-/// A storage with its bytes in one block (header first, data 64-byte aligned) from the CPU pool. Throws Error when memory is out.
-/// See Note [CPU pool].
+/// A storage with its bytes in one block (header first, data 64-byte aligned) from the CPU pool. Throws Error when
+/// memory is out. See Note [CPU pool].
 Storage* pool_take(size_t bytes);
 
-/// While it lives, a block above `bytes` that the calling thread asks for from the system is an Error: what comes from outside may name any size.
+/// While it lives, a block above `bytes` that the calling thread asks for from the system is an Error: what comes from
+/// outside may name any size.
 class AllocationLimit {
  public:
   explicit AllocationLimit(size_t bytes);

@@ -24,8 +24,8 @@ static_assert(sizeof(Tick) == 32);
 uint16_t intern_name(const std::string& text);
 const std::string& interned_name(uint16_t id);
 
-/// Clears what was recorded and sets mode::profile in the process word. One recording at a time. Spans of threads that work for another
-/// group are left out; group 0 records all.
+/// Clears what was recorded and sets mode::profile in the process word. One recording at a time. Spans of threads that
+/// work for another group are left out; group 0 records all.
 void profile_start(uint32_t group = 0);
 /// Clears the bit and returns the spans of all threads, sorted by start.
 std::vector<Tick> profile_stop();

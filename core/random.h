@@ -3,13 +3,16 @@
 
 namespace tenon {
 
-/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC11): four random words that are a
-/// pure function of (seed, stream, counter). Nothing is remembered, so any value can be drawn again, in any order, on any thread.
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC11): four random words
+/// that are a pure function of (seed, stream, counter). Nothing is remembered, so any value can be drawn again, in any
+/// order, on any thread.
 struct Philox {
   uint64_t seed = 0;
   uint64_t stream = 0;
 
-  struct Words { uint32_t v[4]; };
+  struct Words {
+    uint32_t v[4];
+  };
   Words at(uint64_t counter) const {
     uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
     uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);

@@ -12,7 +12,8 @@ thread_local constinit ThreadState t_state;
 std::atomic<uint32_t> process_mode{0};
 
 const char* name(Phase p) {
-  static constexpr const char* names[kPhases] = {"none", "build", "data", "forward", "backward", "optimizer", "communication", "evaluate"};
+  static constexpr const char* names[kPhases] = {"none",     "build",     "data",          "forward",
+                                                 "backward", "optimizer", "communication", "evaluate"};
   return names[static_cast<int>(p)];
 }
 const char* name(Category c) {
@@ -23,14 +24,21 @@ const char* name(Category c) {
 
 static Category usual_category(Phase p) {
   switch (p) {
-    case Phase::build: return Category::parameter;
-    case Phase::data: return Category::data;
+    case Phase::build:
+      return Category::parameter;
+    case Phase::data:
+      return Category::data;
     case Phase::forward:
-    case Phase::evaluate: return Category::activation;
-    case Phase::backward: return Category::gradient;
-    case Phase::optimizer: return Category::optimizer;
-    case Phase::communication: return Category::workspace;
-    case Phase::none: break;
+    case Phase::evaluate:
+      return Category::activation;
+    case Phase::backward:
+      return Category::gradient;
+    case Phase::optimizer:
+      return Category::optimizer;
+    case Phase::communication:
+      return Category::workspace;
+    case Phase::none:
+      break;
   }
   return Category::other;
 }

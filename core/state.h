@@ -52,7 +52,9 @@ inline bool grad_enabled() { return !(mode_word() & mode::no_grad); }
 /// Sets bits of the thread word for a scope.
 class ModeGuard {
  public:
-  explicit ModeGuard(uint32_t set, uint32_t clear = 0) : saved_(t_state.mode) { t_state.mode = (saved_ & ~clear) | set; }
+  explicit ModeGuard(uint32_t set, uint32_t clear = 0) : saved_(t_state.mode) {
+    t_state.mode = (saved_ & ~clear) | set;
+  }
   ~ModeGuard() { t_state.mode = saved_; }
   ModeGuard(const ModeGuard&) = delete;
 

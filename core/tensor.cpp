@@ -1,7 +1,7 @@
 #include "core/tensor.h"
 
-#include <cstring>
 #include <fmt/format.h>
+#include <cstring>
 #include <limits>
 
 #include "core/error.h"
@@ -63,8 +63,10 @@ void tensor_impl_release(TensorImpl* t) {
   if (t->grad) delete t->grad;
   if (t->storage) storage_release(t->storage);
   if (t->base && drop(t->base->refs)) tensor_impl_release(t->base);
-  if (t_impls.count >= 0 && t_impls.count < kKeep) t_impls.slots[t_impls.count++] = t;
-  else delete t;
+  if (t_impls.count >= 0 && t_impls.count < kKeep)
+    t_impls.slots[t_impls.count++] = t;
+  else
+    delete t;
 }
 
 Tensor empty(const Shape& size, DType dtype, Device device) {
@@ -80,8 +82,10 @@ Tensor empty(const Shape& size, DType dtype, Device device) {
     p.stride[i] = step;
     step *= size[i] > 1 ? size[i] : 1;
   }
-  if (device.type == DeviceType::cpu) p.storage = pool_take(static_cast<size_t>(n) * itemsize(dtype));
-  else if (device.type == DeviceType::cuda) throw Error("this build has no CUDA device", "use --device cpu");
+  if (device.type == DeviceType::cpu)
+    p.storage = pool_take(static_cast<size_t>(n) * itemsize(dtype));
+  else if (device.type == DeviceType::cuda)
+    throw Error("this build has no CUDA device", "use --device cpu");
   return t;
 }
 
@@ -99,7 +103,8 @@ Tensor empty_strided(const Layout& layout, DType dtype, Device device) {
   int64_t lo, hi;
   layout.extent(lo, hi);
   if (lo < 0 || layout.offset != 0)
-    throw Error(fmt::format("empty_strided: strides {} and offset {} reach before the storage", to_string(layout.stride), layout.offset));
+    throw Error(fmt::format("empty_strided: strides {} and offset {} reach before the storage",
+                            to_string(layout.stride), layout.offset));
   Tensor t = empty({hi + 1}, dtype, device);
   t.impl()->meta.shape = layout.size;
   t.impl()->stride = layout.stride;
@@ -112,8 +117,8 @@ Tensor view_of(const Tensor& base, const Layout& layout) {
   if (base.storage()) {
     auto count = static_cast<int64_t>(base.storage()->bytes / itemsize(base.dtype()));
     if (hi >= lo && (lo < 0 || hi >= count))
-      throw Error(fmt::format("a view of size {}, stride {} and offset {} reaches elements {} to {} of a storage of {}", to_string(layout.size),
-                              to_string(layout.stride), layout.offset, lo, hi, count));
+      throw Error(fmt::format("a view of size {}, stride {} and offset {} reaches elements {} to {} of a storage of {}",
+                              to_string(layout.size), to_string(layout.stride), layout.offset, lo, hi, count));
   }
   Tensor t(tensor_impl_new());
   TensorImpl& p = *t.impl();
@@ -131,7 +136,8 @@ Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, vo
   int64_t lo, hi;
   layout.extent(lo, hi);
   if (lo < 0 || static_cast<size_t>(hi + 1) * itemsize(dtype) > bytes)
-    throw Error(fmt::format("from_blob: size {} and stride {} reach beyond {} bytes", to_string(layout.size), to_string(layout.stride), bytes));
+    throw Error(fmt::format("from_blob: size {} and stride {} reach beyond {} bytes", to_string(layout.size),
+                            to_string(layout.stride), bytes));
   auto* s = new Storage;
   s->data = data;
   s->bytes = bytes;
@@ -147,7 +153,8 @@ Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, vo
 
 bool partly_overlaps(const Tensor& a, const Tensor& b) {
   if (!a || !b || !a.storage() || a.storage() != b.storage()) return false;
-  if (a.offset() == b.offset() && a.size() == b.size() && a.stride() == b.stride() && a.dtype() == b.dtype()) return false;
+  if (a.offset() == b.offset() && a.size() == b.size() && a.stride() == b.stride() && a.dtype() == b.dtype())
+    return false;
   int64_t alo, ahi, blo, bhi;
   a.layout().extent(alo, ahi);
   b.layout().extent(blo, bhi);
@@ -156,25 +163,37 @@ bool partly_overlaps(const Tensor& a, const Tensor& b) {
 
 static double read(const void* base, DType dtype, int64_t i) {
   switch (dtype) {
-    case DType::boolean: return static_cast<const uint8_t*>(base)[i] != 0;
-    case DType::u8: return static_cast<const uint8_t*>(base)[i];
-    case DType::i8: return static_cast<const int8_t*>(base)[i];
-    case DType::i16: return static_cast<const int16_t*>(base)[i];
-    case DType::i32: return static_cast<const int32_t*>(base)[i];
-    case DType::i64: return static_cast<double>(static_cast<const int64_t*>(base)[i]);
-    case DType::f16: return half_to_float(static_cast<const uint16_t*>(base)[i]);
-    case DType::bf16: return bfloat_to_float(static_cast<const uint16_t*>(base)[i]);
-    case DType::f32: return static_cast<const float*>(base)[i];
-    case DType::f64: return static_cast<const double*>(base)[i];
+    case DType::boolean:
+      return static_cast<const uint8_t*>(base)[i] != 0;
+    case DType::u8:
+      return static_cast<const uint8_t*>(base)[i];
+    case DType::i8:
+      return static_cast<const int8_t*>(base)[i];
+    case DType::i16:
+      return static_cast<const int16_t*>(base)[i];
+    case DType::i32:
+      return static_cast<const int32_t*>(base)[i];
+    case DType::i64:
+      return static_cast<double>(static_cast<const int64_t*>(base)[i]);
+    case DType::f16:
+      return half_to_float(static_cast<const uint16_t*>(base)[i]);
+    case DType::bf16:
+      return bfloat_to_float(static_cast<const uint16_t*>(base)[i]);
+    case DType::f32:
+      return static_cast<const float*>(base)[i];
+    case DType::f64:
+      return static_cast<const double*>(base)[i];
   }
   return 0;
 }
 
 double value_at(const Tensor& t, const Dims& index) {
-  if (index.n != t.ndim()) throw Error(fmt::format("an index of {} entries for a tensor of size {}", index.n, to_string(t.size())));
+  if (index.n != t.ndim())
+    throw Error(fmt::format("an index of {} entries for a tensor of size {}", index.n, to_string(t.size())));
   int64_t at = t.offset();
   for (int i = 0; i < index.n; ++i) {
-    if (index[i] < 0 || index[i] >= t.size()[i]) throw Error(fmt::format("index {} is outside size {}", to_string(index), to_string(t.size())));
+    if (index[i] < 0 || index[i] >= t.size()[i])
+      throw Error(fmt::format("index {} is outside size {}", to_string(index), to_string(t.size())));
     at += index[i] * t.stride()[i];
   }
   return storage_value(t, at);

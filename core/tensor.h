@@ -28,10 +28,10 @@ struct Storage {
   void* data = nullptr;
   size_t bytes = 0;
   Device device;
-  uint32_t id = 0;                                ///< unique while memory history or a recorder looks; 0 otherwise
-  void (*release)(Storage*) = nullptr;            ///< returns the memory to where it came from
+  uint32_t id = 0;                      ///< unique while memory history or a recorder looks; 0 otherwise
+  void (*release)(Storage*) = nullptr;  ///< returns the memory to where it came from
 };
-void storage_release(Storage* s);                 // when the last reference goes
+void storage_release(Storage* s);  // when the last reference goes
 
 /// dtype and size: all that shape inference needs.
 struct Meta {
@@ -46,7 +46,10 @@ struct GradMeta {
 };
 
 struct TensorImpl {
-  enum Flag : uint8_t { requires_grad = 1, inference = 2 };  ///< inference: made in inference mode, never part of a graph
+  enum Flag : uint8_t {
+    requires_grad = 1,
+    inference = 2
+  };  ///< inference: made in inference mode, never part of a graph
   std::atomic<int> refs{1};
   uint8_t flags = 0;
   Meta meta;
@@ -54,9 +57,10 @@ struct TensorImpl {
   int64_t offset = 0;
   Storage* storage = nullptr;
   GradMeta* grad = nullptr;
-  TensorImpl* base = nullptr;  ///< of a view taken while gradients are recorded: the tensor it is a view of, itself no view; counted
+  TensorImpl* base =
+      nullptr;  ///< of a view taken while gradients are recorded: the tensor it is a view of, itself no view; counted
 };
-TensorImpl* tensor_impl_new();                    // from a thread-local free list
+TensorImpl* tensor_impl_new();  // from a thread-local free list
 void tensor_impl_release(TensorImpl* t);
 
 /// A handle to a strided array; copying it shares the array. 8 bytes. A default-made Tensor is undefined.
@@ -105,10 +109,16 @@ class Tensor {
   bool is_meta() const { return p_->meta.device.type == DeviceType::meta; }
 
   /// Address of the first element (offset included). T is not checked against dtype().
-  template <class T> T* data() const { return static_cast<T*>(p_->storage->data) + p_->offset; }
-  void* raw() const { return static_cast<char*>(p_->storage->data) + p_->offset * static_cast<int64_t>(itemsize(dtype())); }
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(p_->storage->data) + p_->offset;
+  }
+  void* raw() const {
+    return static_cast<char*>(p_->storage->data) + p_->offset * static_cast<int64_t>(itemsize(dtype()));
+  }
 
-  /// A view requires its gradient too once its base does, though the base came to it by a write after the view was taken.
+  /// A view requires its gradient too once its base does, though the base came to it by a write after the view was
+  /// taken.
   bool requires_grad() const {
     return (p_->flags & TensorImpl::requires_grad) || (p_->base && (p_->base->flags & TensorImpl::requires_grad));
   }
@@ -118,7 +128,8 @@ class Tensor {
 };
 static_assert(sizeof(Tensor) == 8);
 
-/// Uninitialised memory of one size; contiguous, or in the given layout (whose offset must be 0 and strides non-negative).
+/// Uninitialised memory of one size; contiguous, or in the given layout (whose offset must be 0 and strides
+/// non-negative).
 Tensor empty(const Shape& size, DType dtype = DType::f32, Device device = {});
 /// Of the size, strides (which must be dense) and dtype of another CPU tensor.
 Tensor empty_like(const Tensor& t);
@@ -128,8 +139,8 @@ Tensor view_of(const Tensor& base, const Layout& layout);
 /// A tensor over memory that someone else owns; `release` is called with the Storage when the last view is gone.
 Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, void (*release)(Storage*));
 
-/// Two views of one storage that may share elements without being the same view: a loop that writes one while it reads the other would
-/// read what it has just written.
+/// Two views of one storage that may share elements without being the same view: a loop that writes one while it reads
+/// the other would read what it has just written.
 bool partly_overlaps(const Tensor& a, const Tensor& b);
 
 /// The value of element `index` (one entry an axis) as a double; exact for every dtype but large i64.

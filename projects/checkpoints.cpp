@@ -12,7 +12,8 @@
 namespace tenon::projects {
 namespace {
 
-/// Pieces that did not change since an earlier checkpoint are not written again; smaller ones find more that is equal and cost more rows.
+/// Pieces that did not change since an earlier checkpoint are not written again; smaller ones find more that is equal
+/// and cost more rows.
 constexpr size_t kChunk = size_t{1} << 20;
 
 void drop_unused_chunks(Database& db) {
@@ -23,23 +24,23 @@ Shape parse_shape(const std::string& text) { return Shape(stored_json(text).get<
 
 }  // namespace
 
-int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows, double seconds,
-                                 const nlohmann::json& best) {
+int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows,
+                                 double seconds, const nlohmann::json& best) {
   Database& db = impl_->write();
   uint64_t all = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) all += tensor.nbytes();
   Transaction t(db, "this checkpoint", all);
   const bool replaces = db.query("SELECT 1 FROM checkpoints WHERE run = ? AND step = ?", run, checkpoint.step).next();
   if (replaces) db.run("DELETE FROM checkpoints WHERE run = ? AND step = ?", run, checkpoint.step);
-  db.run("INSERT INTO checkpoints (run, step, created, bytes, stored, state) VALUES (?, ?, ?, 0, 0, ?)", run, checkpoint.step, now_text(),
-         checkpoint.state.dump());
+  db.run("INSERT INTO checkpoints (run, step, created, bytes, stored, state) VALUES (?, ?, ?, 0, 0, ?)", run,
+         checkpoint.step, now_text(), checkpoint.state.dump());
   const int64_t id = db.last_id();
   int64_t bytes = 0, stored = 0;
   std::vector<char> copy;
   for (const auto& [name, tensor] : checkpoint.tensors) {
     const Shape& shape = tensor.size();
-    db.run("INSERT INTO tensors (checkpoint, name, dtype, shape) VALUES (?, ?, ?, ?)", id, name, tenon::name(tensor.dtype()),
-           nlohmann::json(std::vector<int64_t>(shape.begin(), shape.end())).dump());
+    db.run("INSERT INTO tensors (checkpoint, name, dtype, shape) VALUES (?, ?, ?, ?)", id, name,
+           tenon::name(tensor.dtype()), nlohmann::json(std::vector<int64_t>(shape.begin(), shape.end())).dump());
     const int64_t tensor_id = db.last_id();
     const std::string_view data = logical_bytes(tensor, copy);
     const size_t size = data.size();
@@ -55,7 +56,8 @@ int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, cons
         chunk = db.last_id();
         stored += static_cast<int64_t>(part);
       }
-      db.run("INSERT INTO tensor_chunks (tensor, seq, chunk) VALUES (?, ?, ?)", tensor_id, static_cast<int64_t>(seq), chunk);
+      db.run("INSERT INTO tensor_chunks (tensor, seq, chunk) VALUES (?, ?, ?)", tensor_id, static_cast<int64_t>(seq),
+             chunk);
     }
   }
   db.run("UPDATE checkpoints SET bytes = ?, stored = ? WHERE id = ?", bytes, stored, id);
@@ -75,7 +77,8 @@ std::vector<CheckpointInfo> Project::checkpoints(int64_t run) const {
       "FROM checkpoints c JOIN runs r ON r.id = c.run WHERE c.run = ? ORDER BY c.step",
       run);
   std::vector<CheckpointInfo> out;
-  while (q.next()) out.push_back({q.integer(0), q.integer(1), q.integer(2), q.text(3), q.integer(4), q.integer(5), q.integer(6) != 0});
+  while (q.next())
+    out.push_back({q.integer(0), q.integer(1), q.integer(2), q.text(3), q.integer(4), q.integer(5), q.integer(6) != 0});
   return out;
 }
 
@@ -102,8 +105,9 @@ Checkpoint Project::load_checkpoint(int64_t id) const {
     Tensor value = empty(parse_shape(tensors.text(3)), dtype);
     const size_t size = value.nbytes();
     size_t at = 0;
-    Query chunks = db.query("SELECT c.hash, c.data FROM tensor_chunks t JOIN chunks c ON c.id = t.chunk WHERE t.tensor = ? ORDER BY t.seq",
-                            tensors.integer(0));
+    Query chunks = db.query(
+        "SELECT c.hash, c.data FROM tensor_chunks t JOIN chunks c ON c.id = t.chunk WHERE t.tensor = ? ORDER BY t.seq",
+        tensors.integer(0));
     while (chunks.next()) {
       const Blob data = chunks.blob(1), hash = chunks.blob(0);
       if (data.bytes > size - at) throw damaged(name);

@@ -19,8 +19,8 @@ namespace tenon::projects {
 namespace {
 
 constexpr int kBusyMs = 10000;
-constexpr int64_t kPage = 65536;       // of every project; see create_schema
-constexpr uint64_t kRoom = 1 << 20;    // tables and indexes that any change touches, a page of each
+constexpr int64_t kPage = 65536;     // of every project; see create_schema
+constexpr uint64_t kRoom = 1 << 20;  // tables and indexes that any change touches, a page of each
 
 int64_t size_of(const std::string& path) {
   struct stat st {};
@@ -81,7 +81,8 @@ Query& Query::bind(int at, std::string_view value) {
 }
 Query& Query::bind(int at, Blob value) {
   if (sqlite3_bind_blob64(statement_, at, value.data ? value.data : "", value.bytes, SQLITE_STATIC) == SQLITE_TOOBIG)
-    throw Error(fmt::format("{}: {} bytes are more than one entry of a project can hold (1 GB)", db_.path_, value.bytes));
+    throw Error(
+        fmt::format("{}: {} bytes are more than one entry of a project can hold (1 GB)", db_.path_, value.bytes));
   return *this;
 }
 
@@ -184,7 +185,8 @@ void Database::fail(int code) {
       throw Error(fmt::format("{} is damaged ({})", path_, said),
                   "Restore it from a copy, or save what is left with `sqlite3 FILE .recover`.");
     case SQLITE_READONLY:
-      throw Error(fmt::format("{} is read-only: the change was not saved", path_), "Change its permissions, or work on a copy.");
+      throw Error(fmt::format("{} is read-only: the change was not saved", path_),
+                  "Change its permissions, or work on a copy.");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throw Error(fmt::format("{} is in use by another program", path_), "Wait until it has finished.");
@@ -194,7 +196,8 @@ void Database::fail(int code) {
       throw Error(fmt::format("{} cannot be opened: {}", path_, system ? std::strerror(system) : said.c_str()),
                   "Check that the folder exists and who may write there.");
     case SQLITE_IOERR:
-      throw Error(fmt::format("{}: reading or writing failed ({}{})", path_, said, system ? std::string(": ") + std::strerror(system) : ""),
+      throw Error(fmt::format("{}: reading or writing failed ({}{})", path_, said,
+                              system ? std::string(": ") + std::strerror(system) : ""),
                   "Check the disk.");
     default:
       throw Error(fmt::format("{}: {}", path_, said));
@@ -233,7 +236,9 @@ void Transaction::commit() {
 
 nlohmann::json stored_json(const std::string& text) {
   auto j = nlohmann::json::parse(text, nullptr, false);
-  if (j.is_discarded()) throw Error("the project is damaged: a stored text is no JSON (" + text.substr(0, 40) + ")", "the rest of the project can still be read");
+  if (j.is_discarded())
+    throw Error("the project is damaged: a stored text is no JSON (" + text.substr(0, 40) + ")",
+                "the rest of the project can still be read");
   return j;
 }
 

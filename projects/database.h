@@ -1,7 +1,7 @@
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <cstdint>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_map>

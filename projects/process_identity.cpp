@@ -10,7 +10,8 @@
 namespace tenon::projects {
 namespace {
 
-/// Ticks after boot at which a process started: tells a process from a later one with its number. Empty where there is none.
+/// Ticks after boot at which a process started: tells a process from a later one with its number. Empty where there is
+/// none.
 std::string started(long pid) {
   std::ifstream in(fmt::format("/proc/{}/stat", pid));
   std::string s((std::istreambuf_iterator<char>(in)), {});

@@ -32,12 +32,16 @@ const std::string& Project::path() const { return impl_->path; }
 bool Project::read_only() const { return impl_->read_only; }
 
 Database& Project::Impl::write() const {
-  if (!writer) throw Error(fmt::format("{} is read-only: the change was not saved", path), "Change its permissions, or work on a copy.");
+  if (!writer)
+    throw Error(fmt::format("{} is read-only: the change was not saved", path),
+                "Change its permissions, or work on a copy.");
   return *writer;
 }
 
-std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpec& model, const nlohmann::json& recipe) {
-  if (::access(path.c_str(), F_OK) == 0) throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
+std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpec& model,
+                                         const nlohmann::json& recipe) {
+  if (::access(path.c_str(), F_OK) == 0)
+    throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
   // Made beside its place and put there whole: a kill or a full disk leaves no half a project under the name.
   const std::string half = fmt::format("{}.new-{}", path, ::getpid());
   bool named = false;
@@ -52,8 +56,8 @@ std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpe
     create_schema(*made.writer);
     {
       Transaction t(*made.writer);
-      made.writer->run("INSERT INTO project (id, model, recipe, created) VALUES (1, ?, ?, ?)", made.model_id(model), made.recipe_id(recipe),
-                       now_text());
+      made.writer->run("INSERT INTO project (id, model, recipe, created) VALUES (1, ?, ?, ?)", made.model_id(model),
+                       made.recipe_id(recipe), now_text());
       t.commit();
     }
     made.writer->script("PRAGMA journal_mode = WAL;");
@@ -103,8 +107,9 @@ std::shared_ptr<Project> Project::open(const std::string& path, bool read_only) 
   p.reader = std::make_unique<Database>(path, Database::Access::read_only);
   const int version = check_schema(*p.reader);
   if (version < schema_version())
-    throw Error(fmt::format("{} has the older version {}, and it is read-only: it cannot be brought up to date", path, version),
-                "Open a copy that may be written.");
+    throw Error(
+        fmt::format("{} has the older version {}, and it is read-only: it cannot be brought up to date", path, version),
+        "Open a copy that may be written.");
   return project;
 }
 
@@ -168,8 +173,9 @@ nlohmann::json Project::window_state(const std::string& key) const {
 
 void Project::set_window_state(const std::string& key, const nlohmann::json& value) {
   Transaction t(impl_->write());
-  impl_->writer->run("INSERT INTO window_state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key,
-                     value.dump());
+  impl_->writer->run(
+      "INSERT INTO window_state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key,
+      value.dump());
   t.commit();
 }
 
@@ -204,11 +210,13 @@ std::vector<ArtifactInfo> Project::artifacts(int64_t run, const std::string& kin
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
   Query q = db.query(
-      "SELECT a.id, ifnull(a.run, 0), a.step, a.kind, a.name, a.created, length(a.data) FROM artifacts a LEFT JOIN runs r ON r.id = a.run "
+      "SELECT a.id, ifnull(a.run, 0), a.step, a.kind, a.name, a.created, length(a.data) FROM artifacts a LEFT JOIN "
+      "runs r ON r.id = a.run "
       "WHERE (?1 = 0 OR a.run = ?1) AND (?2 = '' OR a.kind = ?2) AND ifnull(r.deleted, 0) = 0 ORDER BY a.id",
       run, kind);
   std::vector<ArtifactInfo> out;
-  while (q.next()) out.push_back({q.integer(0), q.integer(1), q.integer(2), q.text(3), q.text(4), q.text(5), q.integer(6)});
+  while (q.next())
+    out.push_back({q.integer(0), q.integer(1), q.integer(2), q.text(3), q.text(4), q.text(5), q.integer(6)});
   return out;
 }
 

@@ -12,22 +12,23 @@ namespace tenon::projects {
 struct RunInfo {
   int64_t id = 0;
   std::string name;
-  /// running, paused, finished, stopped, failed; or interrupted: its process ended without a word, and it can be resumed
+  /// running, paused, finished, stopped, failed; or interrupted: its process ended without a word, and it can be
+  /// resumed
   std::string status;
-  std::string created;       ///< ISO 8601, UTC
-  int64_t steps = 0;         ///< done so far
-  int64_t total_steps = 0;   ///< when it finishes
-  double seconds = 0;        ///< spent training
-  nlohmann::json recipe;     ///< the recipe with which it was started
-  ModelSpec model;           ///< the model with which it was started
-  nlohmann::json best;       ///< {"metric", "value", "step"}, null before the first evaluation
-  std::string error;         ///< why it failed
+  std::string created;      ///< ISO 8601, UTC
+  int64_t steps = 0;        ///< done so far
+  int64_t total_steps = 0;  ///< when it finishes
+  double seconds = 0;       ///< spent training
+  nlohmann::json recipe;    ///< the recipe with which it was started
+  ModelSpec model;          ///< the model with which it was started
+  nlohmann::json best;      ///< {"metric", "value", "step"}, null before the first evaluation
+  std::string error;        ///< why it failed
 };
 
 struct MetricPoint {
   int64_t step = 0;
-  double wall = 0;           ///< seconds of training
-  double value = 0;          ///< may be NaN or infinite: those points are kept too
+  double wall = 0;   ///< seconds of training
+  double value = 0;  ///< may be NaN or infinite: those points are kept too
 };
 struct MetricRow {
   std::string name;
@@ -45,7 +46,7 @@ struct CheckpointInfo {
 /// Anything else that belongs to a run: a trace, a memory snapshot, an anomaly, an export.
 struct ArtifactInfo {
   int64_t id = 0, run = 0, step = 0;
-  std::string kind;          ///< trace, memory, anomaly, export, note
+  std::string kind;  ///< trace, memory, anomaly, export, note
   std::string name, created;
   int64_t bytes = 0;
 };
@@ -74,7 +75,7 @@ class Project {
   void set_recipe(const nlohmann::json& recipe);
 
   std::vector<RunInfo> runs() const;
-  RunInfo run(const std::string& name) const;                  ///< throws Error that lists the near names
+  RunInfo run(const std::string& name) const;  ///< throws Error that lists the near names
   RunInfo run(int64_t id) const;
   /// A new run of the given model and recipe; an empty name becomes "<model>-NN".
   RunInfo new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps);
@@ -84,7 +85,7 @@ class Project {
   /// again, are dropped. Throws while another process trains it.
   void continue_run(int64_t run, int64_t step, double seconds);
   void rename_run(int64_t run, const std::string& name);
-  void delete_run(int64_t run);                                ///< hidden; undelete_run() brings it back
+  void delete_run(int64_t run);  ///< hidden; undelete_run() brings it back
   void undelete_run(int64_t run);
 
   /// The run has done as many steps as its last point says.
@@ -94,23 +95,24 @@ class Project {
   std::vector<std::string> metric_names(int64_t run) const;
   std::vector<MetricPoint> metric(int64_t run, const std::string& name) const;
 
-  /// Tensors are cut into chunks; a chunk already in the file is not written again. Metadata, chunks, the metric rows up to that
-  /// step and the run's progress become visible in the same transaction.
-  int64_t save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows = {}, double seconds = 0,
-                          const nlohmann::json& best = {});
+  /// Tensors are cut into chunks; a chunk already in the file is not written again. Metadata, chunks, the metric rows
+  /// up to that step and the run's progress become visible in the same transaction.
+  int64_t save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows = {},
+                          double seconds = 0, const nlohmann::json& best = {});
   std::vector<CheckpointInfo> checkpoints(int64_t run) const;  ///< by step
   Checkpoint load_checkpoint(int64_t id) const;
   /// The last one at or before `step`; throws where there is none.
   Checkpoint checkpoint_before(int64_t run, int64_t step) const;
   void delete_checkpoint(int64_t id);
 
-  int64_t add_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name, const std::string& bytes);
+  int64_t add_artifact(int64_t run, int64_t step, const std::string& kind, const std::string& name,
+                       const std::string& bytes);
   /// All of them or none.
   std::vector<int64_t> add_artifacts(int64_t run, int64_t step, const std::vector<NewArtifact>& artifacts);
   std::vector<ArtifactInfo> artifacts(int64_t run = 0, const std::string& kind = {}) const;
   std::string artifact(int64_t id) const;
 
-  nlohmann::json window_state(const std::string& key) const;   ///< null where never set
+  nlohmann::json window_state(const std::string& key) const;  ///< null where never set
   void set_window_state(const std::string& key, const nlohmann::json& value);
 
  private:

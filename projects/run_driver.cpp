@@ -28,11 +28,14 @@ double seconds_since(Clock::time_point t) { return std::chrono::duration<double>
 /// A run never goes on with another recipe: every step must be what a replay from any checkpoint gives.
 void check_resume_options(const TrainOptions& o) {
   if (!o.set.empty())
-    throw Error::usage("a run keeps the recipe it was started with: --set " + o.set.front().first + " cannot go with --resume",
-                       "Start a new run to change it.");
+    throw Error::usage(
+        "a run keeps the recipe it was started with: --set " + o.set.front().first + " cannot go with --resume",
+        "Start a new run to change it.");
   if (o.epochs >= 0)
-    throw Error::usage("a run keeps the recipe it was started with: --epochs cannot go with --resume", "Start a new run to change it.");
-  if (!o.run_name.empty()) throw Error::usage("--run and --resume cannot go together", "--resume names the run to go on with.");
+    throw Error::usage("a run keeps the recipe it was started with: --epochs cannot go with --resume",
+                       "Start a new run to change it.");
+  if (!o.run_name.empty())
+    throw Error::usage("--run and --resume cannot go together", "--resume names the run to go on with.");
 }
 
 }  // namespace
@@ -82,7 +85,8 @@ RunDriver::RunDriver() : impl_(std::make_unique<Impl>()) {}
 std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, const TrainOptions& options) {
   std::unique_ptr<RunDriver> driver(new RunDriver);
   Impl& d = *driver->impl_;
-  if (project->read_only()) throw Error(fmt::format("{} is read-only: a run could not be kept", project->path()), "Work on a copy.");
+  if (project->read_only())
+    throw Error(fmt::format("{} is read-only: a run could not be kept", project->path()), "Work on a copy.");
   d.project = project;
   if (options.threads > 0) set_num_threads(options.threads);
   if (!options.resume.empty()) {
@@ -198,7 +202,8 @@ void RunDriver::Impl::train() {
     if (!r.applied && r.overflow.empty())
       throw Error(fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step,
                               std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
-                  fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.", project->path(), info.name));
+                  fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.",
+                              project->path(), info.name));
     if (session->evaluation_due()) evaluate();
     if (r.epoch_end || session->finished() || (every > 0 && r.step % every == 0)) save_checkpoint();
     if (const auto disk = recorder->error()) throw *disk;
@@ -301,7 +306,8 @@ void RunDriver::Impl::after_step(const StepResult& r) {
   if (rate_seconds > 0.5) {
     rate = static_cast<double>(rate_samples) / rate_seconds;
     rows.push_back({"samples_per_second", {r.step, wall, rate}});
-    if (session->is_text()) rows.push_back({"tokens_per_second", {r.step, wall, static_cast<double>(rate_targets) / rate_seconds}});
+    if (session->is_text())
+      rows.push_back({"tokens_per_second", {r.step, wall, static_cast<double>(rate_targets) / rate_seconds}});
     rows.push_back({"memory_bytes", {r.step, wall, static_cast<double>(memory.live_bytes)}});
     rate_from = Clock::now();
     rate_samples = rate_targets = 0;
@@ -347,7 +353,8 @@ void RunDriver::Impl::evaluate() {
   std::vector<MetricRow> rows = {{"test_loss", {step, seconds(), e.loss}}};
   for (const Judgement& j : e.judgements) rows.push_back({"test_" + j.name, {step, seconds(), j.value}});
   const double value = e.decisive.value;
-  const bool better = best.is_null() || (e.decisive.higher_is_better ? value > best.at("value").get<double>() : value < best.at("value").get<double>());
+  const bool better = best.is_null() || (e.decisive.higher_is_better ? value > best.at("value").get<double>()
+                                                                     : value < best.at("value").get<double>());
   if (better && std::isfinite(value)) best = {{"metric", "test_" + e.decisive.name}, {"value", value}, {"step", step}};
   publish(std::move(rows));
   rate_from = Clock::now();

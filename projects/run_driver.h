@@ -11,11 +11,11 @@
 namespace tenon::projects {
 
 struct TrainOptions {
-  std::string run_name;                                    ///< empty: the next free one
-  std::string resume;                                      ///< name of a run to go on with, from its last checkpoint
-  std::vector<std::pair<std::string, std::string>> set;    ///< recipe keys: {"optimizer.lr", "0.01"}
-  int64_t epochs = -1, max_steps = -1;                     ///< -1: the recipe's
-  int threads = 0;                                         ///< 0: every core
+  std::string run_name;                                  ///< empty: the next free one
+  std::string resume;                                    ///< name of a run to go on with, from its last checkpoint
+  std::vector<std::pair<std::string, std::string>> set;  ///< recipe keys: {"optimizer.lr", "0.01"}
+  int64_t epochs = -1, max_steps = -1;                   ///< -1: the recipe's
+  int threads = 0;                                       ///< 0: every core
   bool start_paused = false;
 };
 
@@ -26,12 +26,13 @@ struct RunStatus {
   std::string name;
   int64_t step = 0, total_steps = 0, steps_per_epoch = 0, epoch = 0, epochs = 0;
   double loss = 0, lr = 0, samples_per_second = 0, seconds = 0;
-  int64_t live_bytes = 0, peak_bytes = 0;                  ///< memory of tensors
-  bool nan = false;                                        ///< the loss or a gradient stopped being finite; see nan_step
+  int64_t live_bytes = 0, peak_bytes = 0;  ///< memory of tensors
+  bool nan = false;                        ///< the loss or a gradient stopped being finite; see nan_step
   int64_t nan_step = 0;
-  int64_t skipped = 0, skipped_step = 0;                   ///< updates left out because a scaled gradient overflowed (amp = fp16); the last one
-  std::string skipped_for;                                 ///< the parameter whose gradient it was
-  std::string error;                                       ///< why it failed, in words
+  int64_t skipped = 0,
+          skipped_step = 0;  ///< updates left out because a scaled gradient overflowed (amp = fp16); the last one
+  std::string skipped_for;   ///< the parameter whose gradient it was
+  std::string error;         ///< why it failed, in words
   /// Not empty while the disk is full: what could not be saved. Training is held meanwhile, with its state (`paused`),
   /// and goes on by itself as soon as there is room, unless the user has paused it too. The hint says what is free and
   /// what is needed.
@@ -46,24 +47,25 @@ struct RunStatus {
 /// there is room.
 class RunDriver {
  public:
-  /// Throws Error for what can be known beforehand (unknown recipe key, batch size 0, shapes that do not fit, missing data).
+  /// Throws Error for what can be known beforehand (unknown recipe key, batch size 0, shapes that do not fit, missing
+  /// data).
   static std::unique_ptr<RunDriver> start(std::shared_ptr<Project> project, const TrainOptions& options);
   ~RunDriver();  ///< stops cleanly and waits
 
   void pause();
   void resume();
-  void step_once();        ///< one step, then paused
+  void step_once();  ///< one step, then paused
   /// After the current step, with a checkpoint. While the disk is full: one more try to save, and where that fails too
   /// the run has failed; its error says which steps are not in the file.
   void stop();
-  void checkpoint();       ///< after the current step
-  void retry();            ///< looks for room on a full disk at once; changes nothing else
+  void checkpoint();  ///< after the current step
+  void retry();       ///< looks for room on a full disk at once; changes nothing else
   void set_learning_rate(double lr);
 
   RunStatus status() const;
   /// Metric points since the last call, in order; never waits for the training thread.
   void drain(std::vector<MetricRow>& out);
-  void wait();             ///< until finished, stopped or failed
+  void wait();  ///< until finished, stopped or failed
 
  private:
   RunDriver();
@@ -71,17 +73,21 @@ class RunDriver {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Progress and cancel of a long call: called now and then with done and total; returning false cancels (the call throws Error "cancelled").
+/// Progress and cancel of a long call: called now and then with done and total; returning false cancels (the call
+/// throws Error "cancelled").
 using Progress = std::function<bool(int64_t done, int64_t total)>;
 
-/// Time travel: the state after step `step` of a run, from its nearest earlier checkpoint replayed bit for bit. `threads` does not change a bit.
+/// Time travel: the state after step `step` of a run, from its nearest earlier checkpoint replayed bit for bit.
+/// `threads` does not change a bit.
 Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
 /// SHA-256 over parameters, optimizer state, random state and data cursor after step `step`.
 std::string digest_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
 std::string digest(const Checkpoint& checkpoint);
 /// Replays to just before `step` and runs that step with every instrument on.
-std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step, const Progress& progress = {});
-/// Finds the step in which a run first stopped being finite, replays it with full checks and says where. Null where the run is clean.
+std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step,
+                                                       const Progress& progress = {});
+/// Finds the step in which a run first stopped being finite, replays it with full checks and says where. Null where the
+/// run is clean.
 std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t run, const Progress& progress = {});
 
 }  // namespace tenon::projects

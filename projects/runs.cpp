@@ -10,16 +10,22 @@ namespace tenon::projects {
 namespace {
 
 constexpr const char* kRunsById =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted, "
-    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) FROM series s WHERE s.run = r.id) END "
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "
+    "r.owner, r.deleted, "
+    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) "
+    "FROM series s WHERE s.run = r.id) END "
     "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.deleted = 0 ORDER BY r.id";
 constexpr const char* kRunById =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted, "
-    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) FROM series s WHERE s.run = r.id) END "
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "
+    "r.owner, r.deleted, "
+    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) "
+    "FROM series s WHERE s.run = r.id) END "
     "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.id = ?";
 constexpr const char* kRunByName =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, r.owner, r.deleted, "
-    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) FROM series s WHERE s.run = r.id) END "
+    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "
+    "r.owner, r.deleted, "
+    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) "
+    "FROM series s WHERE s.run = r.id) END "
     "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.name = ? AND r.deleted = 0";
 
 RunInfo read_run(const Query& q) {
@@ -37,7 +43,8 @@ RunInfo read_run(const Query& q) {
   // Everyone who shows it takes its three members for granted.
   const auto has = [&](const char* key, auto is) { return r.best.contains(key) && is(r.best[key]); };
   if (!r.best.is_object() || !has("metric", [](const nlohmann::json& v) { return v.is_string(); }) ||
-      !has("value", [](const nlohmann::json& v) { return v.is_number(); }) || !has("step", [](const nlohmann::json& v) { return v.is_number_integer(); }))
+      !has("value", [](const nlohmann::json& v) { return v.is_number(); }) ||
+      !has("step", [](const nlohmann::json& v) { return v.is_number_integer(); }))
     r.best = nullptr;
   r.error = q.text(10);
   // A run whose process was killed is left marked as running. Each of its steps that has a metric can be replayed.
@@ -76,7 +83,8 @@ RunInfo Project::run(const std::string& name) const {
   std::string near = near_names(name, names.data(), names.size());
   if (near.empty()) {
     for (size_t i = 0; i < names.size() && i < 8; ++i) near += (i ? ", " : "") + names[i];
-    near = names.empty() ? "It has no runs yet; `tenon train` starts one." : "Its runs: " + near + (names.size() > 8 ? ", ..." : "");
+    near = names.empty() ? "It has no runs yet; `tenon train` starts one."
+                         : "Its runs: " + near + (names.size() > 8 ? ", ..." : "");
   }
   throw Error::usage(fmt::format("{} has no run \"{}\"", path(), name), near);
 }
@@ -89,12 +97,15 @@ RunInfo Project::run(int64_t id) const {
   return read_run(q);
 }
 
-RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps) {
+RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe,
+                         int64_t total_steps) {
   Database& db = impl_->write();
   int64_t id = 0;
   {
     Transaction t(db);
-    auto taken = [&](const std::string& n) { return db.query("SELECT 1 FROM runs WHERE name = ? AND deleted = 0", n).next(); };
+    auto taken = [&](const std::string& n) {
+      return db.query("SELECT 1 FROM runs WHERE name = ? AND deleted = 0", n).next();
+    };
     std::string chosen = name;
     if (chosen.empty()) {
       const std::string base = model.name.empty() ? "run" : model.name;
@@ -103,8 +114,10 @@ RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const 
       throw Error::usage(fmt::format("{} already has a run \"{}\"", path(), chosen),
                          "Choose another name, or go on with that run: --resume " + chosen);
     }
-    db.run("INSERT INTO runs (name, status, owner, created, total_steps, model, recipe) VALUES (?, 'running', ?, ?, ?, ?, ?)", chosen,
-           process_identity(), now_text(), total_steps, impl_->model_id(model), impl_->recipe_id(recipe));
+    db.run(
+        "INSERT INTO runs (name, status, owner, created, total_steps, model, recipe) VALUES (?, 'running', ?, ?, ?, ?, "
+        "?)",
+        chosen, process_identity(), now_text(), total_steps, impl_->model_id(model), impl_->recipe_id(recipe));
     id = db.last_id();
     t.commit();
   }
@@ -116,12 +129,14 @@ void Project::Impl::put_status(int64_t run, const std::string& status, const std
   const bool active = status == "running" || status == "paused";
   if (active) {
     Query q = db.query("SELECT owner, status FROM runs WHERE id = ?", run);
-    if (q.next() && (q.text(1) == "running" || q.text(1) == "paused") && q.text(0) != process_identity() && process_alive(q.text(0)))
+    if (q.next() && (q.text(1) == "running" || q.text(1) == "paused") && q.text(0) != process_identity() &&
+        process_alive(q.text(0)))
       throw Error(
           fmt::format("this run of {} is being trained by process {}", path, q.text(0).substr(0, q.text(0).find(' '))),
           "Stop that one first.");
   }
-  db.run("UPDATE runs SET status = ?, error = ?, owner = ? WHERE id = ?", status, error, active ? process_identity() : std::string(), run);
+  db.run("UPDATE runs SET status = ?, error = ?, owner = ? WHERE id = ?", status, error,
+         active ? process_identity() : std::string(), run);
   must_exist(db, run);
 }
 
@@ -176,7 +191,9 @@ void Project::delete_run(int64_t run) {
 void Project::undelete_run(int64_t run) {
   Database& db = impl_->write();
   Transaction t(db);
-  if (db.query("SELECT 1 FROM runs a JOIN runs b ON a.name = b.name WHERE a.id = ? AND a.deleted = 1 AND b.deleted = 0", run).next())
+  if (db.query("SELECT 1 FROM runs a JOIN runs b ON a.name = b.name WHERE a.id = ? AND a.deleted = 1 AND b.deleted = 0",
+               run)
+          .next())
     throw Error("a run of the same name was made since", "Rename that one first.");
   db.run("UPDATE runs SET deleted = 0 WHERE id = ?", run);
   must_exist(db, run);
@@ -194,8 +211,8 @@ void Project::Impl::put_metrics(int64_t run, const std::vector<MetricRow>& rows)
       q.next();
       at = known.emplace(known.end(), row.name, q.integer(0));
     }
-    writer->run("INSERT OR REPLACE INTO points (series, step, wall, value) VALUES (?, ?, ?, ?)", at->second, row.point.step, row.point.wall,
-                row.point.value);
+    writer->run("INSERT OR REPLACE INTO points (series, step, wall, value) VALUES (?, ?, ?, ?)", at->second,
+                row.point.step, row.point.wall, row.point.value);
   }
 }
 
@@ -228,8 +245,10 @@ std::vector<std::string> Project::metric_names(int64_t run) const {
 std::vector<MetricPoint> Project::metric(int64_t run, const std::string& name) const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
-  Query q = db.query("SELECT step, wall, value FROM points WHERE series = (SELECT id FROM series WHERE run = ? AND name = ?) ORDER BY step",
-                     run, name);
+  Query q = db.query(
+      "SELECT step, wall, value FROM points WHERE series = (SELECT id FROM series WHERE run = ? AND name = ?) ORDER BY "
+      "step",
+      run, name);
   std::vector<MetricPoint> out;
   while (q.next()) out.push_back({q.integer(0), q.real(1), q.real(2)});
   return out;

@@ -96,7 +96,8 @@ void create_schema(Database& db) {
   db.script("PRAGMA page_size = 65536; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL;");
   Transaction t(db);
   for (const char* step : kSteps) db.script(step);
-  db.script(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, schema_version()).c_str());
+  db.script(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, schema_version()).c_str());
   t.commit();
 }
 
@@ -106,9 +107,9 @@ int check_schema(Database& db) {
     throw Error(fmt::format("{} is not a Tenon project: it is an SQLite database of another program", db.path()));
   const int version = static_cast<int>(pragma(db, "PRAGMA user_version"));
   if (version > schema_version())
-    throw Error(
-        fmt::format("{} was made by a newer Tenon (file version {}, this program knows up to {})", db.path(), version, schema_version()),
-        "Open it with that version; this one leaves it as it is.");
+    throw Error(fmt::format("{} was made by a newer Tenon (file version {}, this program knows up to {})", db.path(),
+                            version, schema_version()),
+                "Open it with that version; this one leaves it as it is.");
   if (version < 1) throw Error(fmt::format("{} is damaged: it has no version", db.path()));
   struct stat st {
   }, log{};
@@ -116,8 +117,9 @@ int check_schema(Database& db) {
   // Pages that the file lacks may still lie in the log.
   const bool logged = ::stat((db.path() + "-wal").c_str(), &log) == 0 && log.st_size > 0;
   if (!logged && ::stat(db.path().c_str(), &st) == 0 && st.st_size < bytes)
-    throw Error(fmt::format("{} is damaged: it ends before its time ({} bytes are missing)", db.path(), bytes - st.st_size),
-                "Restore it from a copy.");
+    throw Error(
+        fmt::format("{} is damaged: it ends before its time ({} bytes are missing)", db.path(), bytes - st.st_size),
+        "Restore it from a copy.");
   return version;
 }
 

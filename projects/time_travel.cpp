@@ -16,10 +16,12 @@ namespace tenon::projects {
 
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress) {
   const RunInfo info = project.run(run);
-  if (step < 0) throw Error::usage(fmt::format("step {} makes no sense: steps count from 0, the state before the first one", step));
+  if (step < 0)
+    throw Error::usage(fmt::format("step {} makes no sense: steps count from 0, the state before the first one", step));
   if (step > info.steps)
-    throw Error::usage(fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
-                       "Go on with it first: tenon train --resume " + info.name);
+    throw Error::usage(
+        fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
+        "Go on with it first: tenon train --resume " + info.name);
   auto session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe));
   const Checkpoint from = project.checkpoint_before(run, step);
   session->load(from);
@@ -36,7 +38,8 @@ Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads, co
   return replay_to(project, run, step, progress)->save();
 }
 
-std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step, const Progress& progress) {
+std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step,
+                                                       const Progress& progress) {
   if (step < 1) throw Error::usage(fmt::format("there is no step {} to record: the first step is 1", step));
   const auto session = replay_to(project, run, step - 1, progress);
   if (session->finished()) throw Error::usage(fmt::format("the run ends at step {}", session->steps_done()));

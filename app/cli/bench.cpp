@@ -30,13 +30,21 @@ struct Bench {
 
   void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const {
     if (json)
-      print_json({{"workload", workload}, {"metric", metric}, {"value", value}, {"unit", unit}, {"engine", "tenon-" TENON_VERSION}, {"threads", threads}, {"device", "cpu"}, {"amp", ""}});
+      print_json({{"workload", workload},
+                  {"metric", metric},
+                  {"value", value},
+                  {"unit", unit},
+                  {"engine", "tenon-" TENON_VERSION},
+                  {"threads", threads},
+                  {"device", "cpu"},
+                  {"amp", ""}});
     else
       print(fmt::format("{:<12} {:<24} {:>14.2f} {}\n", workload, metric, value, unit));
   }
 
   /// Median calls per second over slices that share `seconds`: one slow slice on a shared machine does not count.
-  template <class F> double rate(F&& step, int slices = 7) const {
+  template <class F>
+  double rate(F&& step, int slices = 7) const {
     for (int i = 0; i < 3; ++i) step();
     int64_t n = 0, start = now_ns();
     while (now_ns() - start < 200'000'000) {
@@ -58,17 +66,20 @@ struct Bench {
 Tensor normal(const Shape& size, uint64_t stream) {
   Tensor t = empty(size);
   Philox random{0, stream};
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
   return t;
 }
 Tensor classes(int64_t n, int64_t below) {
   Tensor t = empty({n}, DType::i64);
   Philox random{0, 99};
-  for (int64_t i = 0; i < n; ++i) t.data<int64_t>()[i] = static_cast<int64_t>(random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
+  for (int64_t i = 0; i < n; ++i)
+    t.data<int64_t>()[i] = static_cast<int64_t>(random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
   return t;
 }
 
-void train(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y, Tensor (*loss)(const Tensor&, const Tensor&),
+void train(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y,
+           Tensor (*loss)(const Tensor&, const Tensor&),
            std::unique_ptr<optim::Optimizer> (*make)(std::vector<nn::Named>), double lr) {
   model.initialize(0);
   auto optimizer = make(model.parameters());
@@ -99,21 +110,29 @@ void train(const Bench& b, const std::string& name, nn::Module& model, const Ten
   b.emit(name, "peak_rss", static_cast<double>(usage.ru_maxrss) * 1024, "bytes");
 }
 
-std::unique_ptr<optim::Optimizer> plain_adam(std::vector<nn::Named> p) { return optim::make_optimizer("adam", std::move(p)); }
-std::unique_ptr<optim::Optimizer> plain_sgd(std::vector<nn::Named> p) { return optim::make_optimizer("sgd", std::move(p)); }
+std::unique_ptr<optim::Optimizer> plain_adam(std::vector<nn::Named> p) {
+  return optim::make_optimizer("adam", std::move(p));
+}
+std::unique_ptr<optim::Optimizer> plain_sgd(std::vector<nn::Named> p) {
+  return optim::make_optimizer("sgd", std::move(p));
+}
 
-
-template <class M, class... A> std::shared_ptr<nn::Module> layer(A&&... args) { return std::make_shared<M>(std::forward<A>(args)...); }
+template <class M, class... A>
+std::shared_ptr<nn::Module> layer(A&&... args) {
+  return std::make_shared<M>(std::forward<A>(args)...);
+}
 
 /// 2-16-16-1 tanh MLP, batch 16, MSE, SGD 0.1: nothing but per-operation cost.
 void tiny(const Bench& b) {
-  nn::Sequential m({layer<nn::Linear>(2, 16), nn::tanh(), layer<nn::Linear>(16, 16), nn::tanh(), layer<nn::Linear>(16, 1)});
+  nn::Sequential m(
+      {layer<nn::Linear>(2, 16), nn::tanh(), layer<nn::Linear>(16, 16), nn::tanh(), layer<nn::Linear>(16, 1)});
   train(b, "tiny", m, normal({16, 2}, 1), normal({16, 1}, 2), mse_loss, plain_sgd, 0.1);
 }
 
 /// 784-512-512-10 ReLU MLP, batch 64, cross entropy, Adam 1e-3.
 void mlp(const Bench& b) {
-  nn::Sequential m({layer<nn::Linear>(784, 512), nn::relu(), layer<nn::Linear>(512, 512), nn::relu(), layer<nn::Linear>(512, 10)});
+  nn::Sequential m(
+      {layer<nn::Linear>(784, 512), nn::relu(), layer<nn::Linear>(512, 512), nn::relu(), layer<nn::Linear>(512, 10)});
   train(b, "mlp", m, normal({64, 784}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
 }
 
@@ -121,8 +140,9 @@ void mlp(const Bench& b) {
 void cnn(const Bench& b) {
   Conv2dOptions same;
   same.padding = {1, 1};
-  nn::Sequential m({layer<nn::Conv2d>(1, 32, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}), layer<nn::Conv2d>(32, 64, Dims{3, 3}, same), nn::relu(),
-                    layer<nn::MaxPool2d>(Pool2dOptions{}), layer<nn::Flatten>(), layer<nn::Linear>(64 * 7 * 7, 128), nn::relu(), layer<nn::Linear>(128, 10)});
+  nn::Sequential m({layer<nn::Conv2d>(1, 32, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}),
+                    layer<nn::Conv2d>(32, 64, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}),
+                    layer<nn::Flatten>(), layer<nn::Linear>(64 * 7 * 7, 128), nn::relu(), layer<nn::Linear>(128, 10)});
   train(b, "cnn", m, normal({64, 1, 28, 28}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
 }
 
@@ -133,19 +153,42 @@ void op_cost(const Bench& b) {
   auto ns = [&](auto&& one, double per) { return 1e9 / (b.rate(one) * per); };
   {
     NoGrad off;
-    b.emit("op_cost", "add_no_grad", ns([&] { for (int i = 0; i < 1000; ++i) add(a, c); }, 1000), "ns");
-    b.emit("op_cost", "add_in_place", ns([&] { for (int i = 0; i < 1000; ++i) add_(a, c); }, 1000), "ns");
+    b.emit("op_cost", "add_no_grad",
+           ns(
+               [&] {
+                 for (int i = 0; i < 1000; ++i) add(a, c);
+               },
+               1000),
+           "ns");
+    b.emit("op_cost", "add_in_place",
+           ns(
+               [&] {
+                 for (int i = 0; i < 1000; ++i) add_(a, c);
+               },
+               1000),
+           "ns");
   }
-  b.emit("op_cost", "add_grad", ns([&] { for (int i = 0; i < 1000; ++i) add(g, c); }, 1000), "ns");
-  b.emit("op_cost", "mul_forward_backward", ns([&] {
-    Tensor x = g;
-    for (int i = 0; i < 1000; ++i) x = mul(x, c);
-    backward(sum(x));
-  }, 1000), "ns");
+  b.emit("op_cost", "add_grad",
+         ns(
+             [&] {
+               for (int i = 0; i < 1000; ++i) add(g, c);
+             },
+             1000),
+         "ns");
+  b.emit("op_cost", "mul_forward_backward",
+         ns(
+             [&] {
+               Tensor x = g;
+               for (int i = 0; i < 1000; ++i) x = mul(x, c);
+               backward(sum(x));
+             },
+             1000),
+         "ns");
 }
 
 const std::map<std::string, void (*)(const Bench&)>& workloads() {
-  static const std::map<std::string, void (*)(const Bench&)> all = {{"cnn", cnn}, {"mlp", mlp}, {"op_cost", op_cost}, {"tiny", tiny}};
+  static const std::map<std::string, void (*)(const Bench&)> all = {
+      {"cnn", cnn}, {"mlp", mlp}, {"op_cost", op_cost}, {"tiny", tiny}};
   return all;
 }
 
@@ -154,7 +197,8 @@ int bench(const Args& args) {
   b.seconds = args.number("--seconds", 3, 0.01);
   b.threads = args.integer("--threads", 0, 0);
   b.json = args.json();
-  if (args.text("--device", "cpu") != "cpu") throw Error::usage("this build computes on the CPU only", "use --device cpu");
+  if (args.text("--device", "cpu") != "cpu")
+    throw Error::usage("this build computes on the CPU only", "use --device cpu");
   set_num_threads(static_cast<int>(b.threads));
   b.threads = num_threads();
   std::vector<std::string> names;
@@ -163,15 +207,23 @@ int bench(const Args& args) {
   for (size_t i = 0; i < args.words(); ++i) wanted.push_back(args.word(i));
   for (const std::string& w : wanted)
     if (!workloads().count(w))
-      throw Error::usage(fmt::format("no workload is called '{}'", w), fmt::format("{} There are: {}", near_names(w, names.data(), names.size()), fmt::join(names, ", ")));
+      throw Error::usage(
+          fmt::format("no workload is called '{}'", w),
+          fmt::format("{} There are: {}", near_names(w, names.data(), names.size()), fmt::join(names, ", ")));
   for (const std::string& w : wanted.empty() ? names : wanted) workloads().at(w)(b);
   return 0;
 }
 
-const bool registered = register_command({"bench", "[WORKLOAD...]", 0, 64,
-                                          {{"--threads", "N", "threads that compute; default every core"}, {"--seconds", "S", "time for each measurement; default 3"},
-                                           {"--device", "D", "cpu"}, {"--json", "", "JSON lines on standard output"}},
-                                          "measures the engine on fixed workloads", bench});
+const bool registered = register_command({"bench",
+                                          "[WORKLOAD...]",
+                                          0,
+                                          64,
+                                          {{"--threads", "N", "threads that compute; default every core"},
+                                           {"--seconds", "S", "time for each measurement; default 3"},
+                                           {"--device", "D", "cpu"},
+                                           {"--json", "", "JSON lines on standard output"}},
+                                          "measures the engine on fixed workloads",
+                                          bench});
 
 }  // namespace
 }  // namespace tenon::app

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 #include <atomic>
 #include <charconv>
 #include <cmath>
 #include <csignal>
+#include <utility>
 
 #include "core/error.h"
 
@@ -35,7 +35,8 @@ static std::vector<void (*)()>& later() {
 }
 bool register_command(Command command) {
   auto& all = table();
-  all.insert(std::upper_bound(all.begin(), all.end(), command, [](const Command& a, const Command& b) { return a.name < b.name; }),
+  all.insert(std::upper_bound(all.begin(), all.end(), command,
+                              [](const Command& a, const Command& b) { return a.name < b.name; }),
              std::move(command));
   return true;
 }
@@ -78,7 +79,8 @@ int64_t Args::integer(const std::string& option, int64_t fallback, int64_t min) 
   const std::string s = text(option);
   int64_t n = 0;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-  if (error != std::errc() || end != s.data() + s.size()) throw Error::usage(fmt::format("{} wants a whole number, not \"{}\"", option, s));
+  if (error != std::errc() || end != s.data() + s.size())
+    throw Error::usage(fmt::format("{} wants a whole number, not \"{}\"", option, s));
   if (n < min) throw Error::usage(fmt::format("{} must be at least {}, not {}", option, min, n));
   return n;
 }
@@ -114,7 +116,8 @@ Args parse_args(const Command& command, const std::vector<std::string>& words) {
       w.resize(at);
       has_value = true;
     }
-    const auto option = std::find_if(command.options.begin(), command.options.end(), [&](const Option& o) { return o.name == w; });
+    const auto option =
+        std::find_if(command.options.begin(), command.options.end(), [&](const Option& o) { return o.name == w; });
     if (option == command.options.end()) {
       std::vector<std::string> names;
       for (const Option& o : command.options) names.push_back(o.name);
@@ -131,25 +134,31 @@ Args parse_args(const Command& command, const std::vector<std::string>& words) {
     args.options_.emplace_back(w, value);
   }
   if (args.words_.size() < command.min_words || args.words_.size() > command.max_words)
-    throw Error::usage(args.words_.size() < command.min_words ? "something is missing"
-                                                              : fmt::format("\"{}\" is one word too many", args.words_[command.max_words]),
+    throw Error::usage(args.words_.size() < command.min_words
+                           ? "something is missing"
+                           : fmt::format("\"{}\" is one word too many", args.words_[command.max_words]),
                        fmt::format("usage: tenon {} {}", command.name, command.usage));
   return args;
 }
 
 std::string command_help(const Command& c) {
-  std::string s = fmt::format("tenon {} {}{}\n\n  {}\n", c.name, c.usage, c.options.empty() ? "" : " [options]", c.help);
+  std::string s =
+      fmt::format("tenon {} {}{}\n\n  {}\n", c.name, c.usage, c.options.empty() ? "" : " [options]", c.help);
   if (!c.options.empty()) s += "\n";
-  for (const Option& o : c.options) s += fmt::format("  {:26} {}\n", o.name + (o.value.empty() ? "" : " " + o.value), o.help);
+  for (const Option& o : c.options)
+    s += fmt::format("  {:26} {}\n", o.name + (o.value.empty() ? "" : " " + o.value), o.help);
   return s;
 }
 
 std::string general_help() {
-  std::string s = "tenon [PROJECT]             opens the workbench\ntenon COMMAND ...           does one job without a window:\n\n";
+  std::string s =
+      "tenon [PROJECT]             opens the workbench\ntenon COMMAND ...           does one job without a window:\n\n";
   size_t width = 15;
   for (const Command& c : commands()) width = std::max(width, c.name.size());
   for (const Command& c : commands()) s += fmt::format("  {:{}} {}\n", c.name, width, c.help);
-  return s + "\ntenon COMMAND --help says what a command takes. Exit status: 0 done, 1 the work failed, 2 the words were wrong.\n";
+  return s +
+         "\ntenon COMMAND --help says what a command takes. Exit status: 0 done, 1 the work failed, 2 the words were "
+         "wrong.\n";
 }
 
 }  // namespace tenon::app

@@ -14,7 +14,8 @@ struct Option {
   std::string help;
 };
 
-/// The words after a command, checked against what it takes. Every getter throws Error (usage) where the text does not fit.
+/// The words after a command, checked against what it takes. Every getter throws Error (usage) where the text does not
+/// fit.
 class Args {
  public:
   const std::string& word(size_t i) const { return words_.at(i); }
@@ -45,7 +46,8 @@ struct Command {
   std::function<int(const Args&)> run;  ///< the exit status; throws Error
 };
 bool register_command(Command command);
-/// For commands made of another registry, which is not complete before main(): `add` is called when the list is first asked for.
+/// For commands made of another registry, which is not complete before main(): `add` is called when the list is first
+/// asked for.
 bool register_commands_later(void (*add)());
 /// Sorted by name.
 const std::vector<Command>& commands();

@@ -15,7 +15,8 @@ projects::RunInfo pick_run(const projects::Project& project, const std::string& 
   if (!name.empty()) return project.run(name);
   const auto runs = project.runs();
   if (runs.empty())
-    throw Error(fmt::format("{} has no runs yet", project.path()), fmt::format("Start one: tenon train {}", project.path()));
+    throw Error(fmt::format("{} has no runs yet", project.path()),
+                fmt::format("Start one: tenon train {}", project.path()));
   return runs.back();
 }
 
@@ -23,7 +24,8 @@ int64_t pick_step(const projects::RunInfo& run, const std::string& text) {
   if (text == "last") return run.steps;
   if (text == "best") {
     if (run.best.is_null())
-      throw Error(fmt::format("run {} was never evaluated: it has no best step", run.name), "Take \"last\" or a step number.");
+      throw Error(fmt::format("run {} was never evaluated: it has no best step", run.name),
+                  "Take \"last\" or a step number.");
     return run.best.at("step").get<int64_t>();
   }
   int64_t step = 0;

@@ -41,8 +41,10 @@ int conform(const Args& args) {
   });
   if (args.json()) {
     for (const auto& [type, n] : operators)
-      print_json(
-          {{"operator", type}, {"passed", n[Outcome::pass]}, {"failed", n[Outcome::fail]}, {"unsupported", n[Outcome::unsupported]}});
+      print_json({{"operator", type},
+                  {"passed", n[Outcome::pass]},
+                  {"failed", n[Outcome::fail]},
+                  {"unsupported", n[Outcome::unsupported]}});
     print_json({{"cases", total.all()},
                 {"passed", total[Outcome::pass]},
                 {"failed", total[Outcome::fail]},
@@ -51,10 +53,11 @@ int conform(const Args& args) {
   } else {
     std::vector<std::vector<std::string>> rows{{"operator", "passed", "failed", "unsupported"}};
     for (const auto& [type, n] : operators)
-      rows.push_back({type, count_text(n[Outcome::pass]), count_text(n[Outcome::fail]), count_text(n[Outcome::unsupported])});
+      rows.push_back(
+          {type, count_text(n[Outcome::pass]), count_text(n[Outcome::fail]), count_text(n[Outcome::unsupported])});
     print("\n" + table(rows, {false, true, true, true}));
-    print(fmt::format("\n{} cases: {} passed ({:.1f} %), {} failed ({} with a wrong answer), {} unsupported\n", count_text(total.all()),
-                      count_text(total[Outcome::pass]),
+    print(fmt::format("\n{} cases: {} passed ({:.1f} %), {} failed ({} with a wrong answer), {} unsupported\n",
+                      count_text(total.all()), count_text(total[Outcome::pass]),
                       100.0 * static_cast<double>(total[Outcome::pass]) / static_cast<double>(total.all()),
                       count_text(total[Outcome::fail]), wrong, count_text(total[Outcome::unsupported])));
   }
@@ -66,7 +69,8 @@ const bool registered =
                       "DIR",
                       1,
                       1,
-                      {{"--threads", "N", "threads that compute; never changes a result"}, {"--json", "", "JSON lines on standard output"}},
+                      {{"--threads", "N", "threads that compute; never changes a result"},
+                       {"--json", "", "JSON lines on standard output"}},
                       "runs a tree of the ONNX project's test cases: pass, fail or unsupported, and why",
                       conform});
 

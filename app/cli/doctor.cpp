@@ -45,7 +45,8 @@ std::vector<Finding> look() {
   for (const char* s : {"avx2", "fma", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16"})
     if (flags.find(fmt::format(" {} ", s)) != flags.npos) sets += (sets.empty() ? "" : " ") + std::string(s);
   const bool enough = flags.find(" avx2 ") != flags.npos && flags.find(" fma ") != flags.npos;
-  f.push_back({"processor", fmt::format("{}, {} cores ({})", cpu_field("model name"), std::thread::hardware_concurrency(), sets),
+  f.push_back({"processor",
+               fmt::format("{}, {} cores ({})", cpu_field("model name"), std::thread::hardware_concurrency(), sets),
                enough ? "" : "Tenon is built for processors with AVX2 and FMA.", enough});
   f.push_back({"threads", fmt::format("{} compute", num_threads()), ""});
   struct sysinfo info {};
@@ -60,21 +61,29 @@ std::vector<Finding> look() {
   for (const auto& [name, version] : projects::library_versions()) f.push_back({name, version, ""});
   try {
     const data::Split split = data::open_dataset("fashion-mnist", {});
-    f.push_back({"data fashion-mnist",
-                 fmt::format("{} training and {} test images", count_text(split.train->size()), count_text(split.test->size())), ""});
+    f.push_back(
+        {"data fashion-mnist",
+         fmt::format("{} training and {} test images", count_text(split.train->size()), count_text(split.test->size())),
+         ""});
   } catch (const Error& e) {
     f.push_back({"data fashion-mnist", e.message(),
-                 e.hint().empty() ? "apt-get install dataset-fashion-mnist, or name the folder: tenon new --data DIR" : e.hint(), false});
+                 e.hint().empty() ? "apt-get install dataset-fashion-mnist, or name the folder: tenon new --data DIR"
+                                  : e.hint(),
+                 false});
   }
 #ifdef TENON_WINDOW
   const char* display = std::getenv("DISPLAY");
   const char* wayland = std::getenv("WAYLAND_DISPLAY");
   const bool shown = (display && *display) || (wayland && *wayland);
-  f.push_back({"window", shown ? fmt::format("built; display {}", display && *display ? display : wayland) : "built; no display here",
-               shown ? "" : "The command line does every job; pictures: xvfb-run tenon shot ...", true});
+  f.push_back(
+      {"window",
+       shown ? fmt::format("built; display {}", display && *display ? display : wayland) : "built; no display here",
+       shown ? "" : "The command line does every job; pictures: xvfb-run tenon shot ...", true});
 #else
-  f.push_back({"window", "not built",
-               "apt-get install qt6-base-dev libqt6opengl6-dev qt6-svg-dev libimgui-dev libfreetype-dev, then build again.", false});
+  f.push_back(
+      {"window", "not built",
+       "apt-get install qt6-base-dev libqt6opengl6-dev qt6-svg-dev libimgui-dev libfreetype-dev, then build again.",
+       false});
 #endif
   return f;
 }
@@ -82,7 +91,8 @@ std::vector<Finding> look() {
 int doctor(const Args& args) {
   const std::vector<Finding> findings = look();
   if (args.json()) {
-    for (const Finding& f : findings) print_json({{"what", f.what}, {"state", f.state}, {"ok", f.good}, {"hint", f.hint}});
+    for (const Finding& f : findings)
+      print_json({{"what", f.what}, {"state", f.state}, {"ok", f.good}, {"hint", f.hint}});
     return 0;
   }
   std::vector<std::vector<std::string>> rows;
@@ -94,8 +104,13 @@ int doctor(const Args& args) {
   return 0;
 }
 
-const bool registered = register_command(
-    {"doctor", "", 0, 0, {{"--json", "", "JSON lines on standard output"}}, "versions, devices, libraries, and what is missing", doctor});
+const bool registered = register_command({"doctor",
+                                          "",
+                                          0,
+                                          0,
+                                          {{"--json", "", "JSON lines on standard output"}},
+                                          "versions, devices, libraries, and what is missing",
+                                          doctor});
 
 }  // namespace
 }  // namespace tenon::app

@@ -33,7 +33,9 @@ nlohmann::json finding_json(const tracing::Finding& f) {
 namespace {
 
 /// Names of kernels run to hundreds of characters; a line shows their beginning.
-std::string shortened(const std::string& text, size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
+std::string shortened(const std::string& text, size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
 
 }  // namespace
 

@@ -61,7 +61,8 @@ Found look(const std::string& file) {
       if (a.min_files == 1) found.findings.emplace_back(a.name, a.run(r));
     return found;
   } catch (const Error& e) {
-    throw Error(fmt::format("{} is neither a trace ({}) nor a memory snapshot ({})", file, why, e.message()), "tenon inspect says what it is");
+    throw Error(fmt::format("{} is neither a trace ({}) nor a memory snapshot ({})", file, why, e.message()),
+                "tenon inspect says what it is");
   }
 }
 
@@ -87,7 +88,8 @@ int import_file(const Args& args) {
   std::string data;
   if (bytes <= kLargest) {
     data = read_file(file);
-    if (!formats::is_gzip(data) && !data.starts_with("PK") && !data.starts_with("\x28\xb5\x2f\xfd")) data = formats::gzip(data);
+    if (!formats::is_gzip(data) && !data.starts_with("PK") && !data.starts_with("\x28\xb5\x2f\xfd"))
+      data = formats::gzip(data);
   }
   const bool kept = !data.empty() && data.size() <= kLargest;
   if (!kept) data = json{{"file", std::filesystem::absolute(file).string()}, {"bytes", bytes}}.dump();
@@ -129,16 +131,25 @@ int artifacts(const Args& args) {
   if (args.words() == 2) {
     const int64_t id = std::atoll(args.word(1).c_str());
     std::string bytes = project->artifact(id);
-    if (args.has("-o")) write_file(args.text("-o"), bytes);
-    else print(bytes + "\n");
+    if (args.has("-o"))
+      write_file(args.text("-o"), bytes);
+    else
+      print(bytes + "\n");
     return 0;
   }
   std::vector<std::vector<std::string>> rows = {{"ID", "KIND", "NAME", "BYTES", "CREATED"}};
   for (const auto& a : project->artifacts()) {
-    if (args.json()) print_json({{"id", a.id}, {"run", a.run}, {"kind", a.kind}, {"name", a.name}, {"bytes", a.bytes}, {"created", a.created}});
+    if (args.json())
+      print_json({{"id", a.id},
+                  {"run", a.run},
+                  {"kind", a.kind},
+                  {"name", a.name},
+                  {"bytes", a.bytes},
+                  {"created", a.created}});
     rows.push_back({std::to_string(a.id), a.kind, a.name, bytes_text(a.bytes), a.created});
   }
-  if (!args.json()) print(rows.size() > 1 ? table(rows, {true, false, false, true, false}) : "The project holds no artifacts.\n");
+  if (!args.json())
+    print(rows.size() > 1 ? table(rows, {true, false, false, true, false}) : "The project holds no artifacts.\n");
   return 0;
 }
 
@@ -147,10 +158,18 @@ const bool registered[] = {
                       "FILE -o PROJECT",
                       1,
                       1,
-                      {{"-o", "PROJECT", "the project to put it into; made where there is none"}, {"--run", "NAME", "the run it belongs to"}, {"--json", "", "one JSON object"}},
+                      {{"-o", "PROJECT", "the project to put it into; made where there is none"},
+                       {"--run", "NAME", "the run it belongs to"},
+                       {"--json", "", "one JSON object"}},
                       "puts a trace or memory snapshot into a project, with everything found in it",
                       import_file}),
-    register_command({"artifacts", "PROJECT [ID]", 1, 2, {{"-o", "FILE", "where to write the one with that ID"}, {"--json", "", "JSON lines"}}, "what a project holds beside its runs", artifacts}),
+    register_command({"artifacts",
+                      "PROJECT [ID]",
+                      1,
+                      2,
+                      {{"-o", "FILE", "where to write the one with that ID"}, {"--json", "", "JSON lines"}},
+                      "what a project holds beside its runs",
+                      artifacts}),
 };
 
 }  // namespace

@@ -16,9 +16,9 @@
 #include "engine/formats/gzip.h"
 #include "engine/formats/npy.h"
 #include "engine/formats/onnx/model.h"
-#include "engine/formats/torch/pickle.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/torch/file.h"
+#include "engine/formats/torch/pickle.h"
 #include "tracing/analyses/snapshot_analysis.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/trace/source_text.h"
@@ -54,10 +54,13 @@ Report project(const std::string& path) {
   Rows rows = {{"RUN", "STATUS", "STEPS", "CHECKPOINTS"}};
   for (const auto& run : p->runs()) {
     const size_t checkpoints = p->checkpoints(run.id).size();
-    r.j["runs"].push_back({{"name", run.name}, {"status", run.status}, {"steps", run.steps}, {"checkpoints", checkpoints}});
+    r.j["runs"].push_back(
+        {{"name", run.name}, {"status", run.status}, {"steps", run.steps}, {"checkpoints", checkpoints}});
     rows.push_back({run.name, run.status, count_text(run.steps), std::to_string(checkpoints)});
   }
-  r.facts = {{"model", p->model().name}, {"layers", std::to_string(p->model().layers.size())}, {"runs", std::to_string(rows.size() - 1)}};
+  r.facts = {{"model", p->model().name},
+             {"layers", std::to_string(p->model().layers.size())},
+             {"runs", std::to_string(rows.size() - 1)}};
   if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{false, false, true, true});
   return r;
 }
@@ -71,7 +74,10 @@ std::string value_text(const formats::OnnxValue& v) {
 Report onnx(const File& file) {
   const std::string folder = std::filesystem::path(file->name()).parent_path().string();
   const formats::OnnxModel m = formats::parse_onnx(file->bytes(), file->name(), folder.empty() ? "." : folder);
-  Report r{"an ONNX model", {{"kind", "onnx"}, {"opset", m.opset}, {"ir_version", m.ir_version}, {"producer", m.producer}}, {}, {}};
+  Report r{"an ONNX model",
+           {{"kind", "onnx"}, {"opset", m.opset}, {"ir_version", m.ir_version}, {"producer", m.producer}},
+           {},
+           {}};
   std::map<std::string, int64_t> operators;
   for (const auto& n : m.graph.nodes) ++operators[n.op_type];
   int64_t parameters = 0;
@@ -80,8 +86,10 @@ Report onnx(const File& file) {
              {"opset", std::to_string(m.opset)},
              {"nodes", std::to_string(m.graph.nodes.size())},
              {"initializers", fmt::format("{}, {} elements", m.graph.initializers.size(), count_text(parameters))}};
-  for (const auto& v : m.graph.inputs) r.facts.push_back({"input", value_text(v)}), r.j["inputs"].push_back(value_text(v));
-  for (const auto& v : m.graph.outputs) r.facts.push_back({"output", value_text(v)}), r.j["outputs"].push_back(value_text(v));
+  for (const auto& v : m.graph.inputs)
+    r.facts.push_back({"input", value_text(v)}), r.j["inputs"].push_back(value_text(v));
+  for (const auto& v : m.graph.outputs)
+    r.facts.push_back({"output", value_text(v)}), r.j["outputs"].push_back(value_text(v));
   Rows rows = {{"OPERATOR", "COUNT"}};
   for (const auto& [name, n] : operators) rows.push_back({name, count_text(n)});
   r.j.update({{"nodes", m.graph.nodes.size()},
@@ -94,7 +102,10 @@ Report onnx(const File& file) {
 
 Report safetensors(const File& file) {
   const auto s = formats::Safetensors::parse(file);
-  Report r{"a safetensors file", {{"kind", "safetensors"}, {"metadata", json::object()}, {"tensors", json::array()}}, {}, {}};
+  Report r{"a safetensors file",
+           {{"kind", "safetensors"}, {"metadata", json::object()}, {"tensors", json::array()}},
+           {},
+           {}};
   Rows rows = {{"TENSOR", "DTYPE", "SHAPE", "BYTES"}};
   int64_t elements = 0;
   for (const auto& e : s.entries()) {
@@ -130,8 +141,8 @@ Report torch(const File& file) {
                 {"stride", e.stride}, {"offset", e.offset}, {"storage", e.storage}};
     if (!e.problem.empty()) one["problem"] = e.problem;
     r.j["tensors"].push_back(one);
-    rows.push_back(
-        {e.name, e.dtype, sizes(e.shape), sizes(e.stride), e.offset ? fmt::format("{} + {}", e.storage, e.offset) : e.storage, e.problem});
+    rows.push_back({e.name, e.dtype, sizes(e.shape), sizes(e.stride),
+                    e.offset ? fmt::format("{} + {}", e.storage, e.offset) : e.storage, e.problem});
   }
   r.facts = {{"tensors", fmt::format("{} on {} storages", t.entries().size(), storages.size())}};
   for (const std::string& f : t.foreign()) r.facts.push_back({"asks for", f + ": no data; shown, never run"});
@@ -161,7 +172,8 @@ Report npy(const File& file) {
 Report idx(const File& file) {
   const std::string_view b = file->bytes();
   auto byte = [&](size_t i) { return static_cast<unsigned char>(b[i]); };
-  const std::pair<const char*, uint64_t> types[] = {{"u8", 1}, {"i8", 1}, {"", 0}, {"i16", 2}, {"i32", 4}, {"f32", 4}, {"f64", 8}};
+  const std::pair<const char*, uint64_t> types[] = {{"u8", 1},  {"i8", 1},  {"", 0},   {"i16", 2},
+                                                    {"i32", 4}, {"f32", 4}, {"f64", 8}};
   const auto [type, item] = types[byte(2) - 8];
   const size_t axes = byte(3), head = 4 + 4 * axes;
   if (b.size() < head) throw Error(fmt::format("{} is cut short in its header", file->name()));
@@ -173,8 +185,8 @@ Report idx(const File& file) {
     overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(shape.back()), &bytes);
   }
   if (overflow || bytes != b.size() - head)
-    throw Error(fmt::format("{} is damaged: its header says {} elements of {}, and {} bytes follow", file->name(), sizes(shape), type,
-                            b.size() - head));
+    throw Error(fmt::format("{} is damaged: its header says {} elements of {}, and {} bytes follow", file->name(),
+                            sizes(shape), type, b.size() - head));
   return array("an IDX array", "idx", type, shape);
 }
 
@@ -214,7 +226,9 @@ Report told(const char* what, const char* kind, const tracing::Finding& found, c
 Report memory_snapshot(const File& file) {
   tracing::SnapshotRequest request;
   request.snapshots.push_back(snapshot::parse_snapshot(std::string(file->bytes())));
-  return told("a snapshot of PyTorch's memory", "memory-snapshot", tracing::find_snapshot_analysis("info")->run(request), "tenon memory peak|leaks|fragmentation|what-if FILE");
+  return told("a snapshot of PyTorch's memory", "memory-snapshot",
+              tracing::find_snapshot_analysis("info")->run(request),
+              "tenon memory peak|leaks|fragmentation|what-if FILE");
 }
 
 Report pickle(const File& file) {
@@ -248,13 +262,15 @@ Report trace(const File& file) {
   std::string why;
   try {
     request.traces.push_back(traces::parse_trace(std::string(file->bytes())));
-    if (request.first().size() == 0) {  // an array of anything reads as an empty trace; the older snapshots are a list of segments
+    if (request.first().size() ==
+        0) {  // an array of anything reads as an empty trace; the older snapshots are a list of segments
       try {
         return memory_snapshot(file);
       } catch (const Error&) {
       }
     }
-    return told("a Chrome trace", "trace", tracing::find_trace_analysis("info")->run(request), "tenon trace why|steps|ops|kernels FILE");
+    return told("a Chrome trace", "trace", tracing::find_trace_analysis("info")->run(request),
+                "tenon trace why|steps|ops|kernels FILE");
   } catch (const Error& e) {
     why = e.message();
   }

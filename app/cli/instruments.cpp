@@ -13,9 +13,9 @@
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/replay.h"
+#include "tracing/record/memory_snapshot.h"
 #include "tracing/record/own_trace.h"
 #include "tracing/trace/trace_maker.h"
-#include "tracing/record/memory_snapshot.h"
 
 namespace tenon::app {
 namespace {
@@ -35,7 +35,8 @@ Source session_for(const Args& args, int64_t steps) {
     return {std::make_unique<TrainingSession>(project->model(), Recipe::from_json(project->recipe())), "fresh start"};
   }
   const projects::RunInfo run = pick_run(*project, args.text("--run"));
-  const int64_t first = args.has("--step") ? pick_step(run, args.text("--step")) : std::max<int64_t>(1, run.steps - steps + 1);
+  const int64_t first =
+      args.has("--step") ? pick_step(run, args.text("--step")) : std::max<int64_t>(1, run.steps - steps + 1);
   if (first < 1) throw Error::usage("steps count from 1");
   Bar bar("replaying");
   Source s{projects::replay_to(*project, run.id, first - 1, bar.progress()), run.name};
@@ -67,8 +68,9 @@ int profile(const Args& args) {
                 {"events", p.store->size()},
                 {"ms_per_step", static_cast<double>(ns) / 1e6 / static_cast<double>(steps)}});
   else
-    print(fmt::format("{}: steps {} to {} of {}, {} events, {:.2f} ms a step\n", path, count_text(first), count_text(last), source.run,
-                      count_text(static_cast<int64_t>(p.store->size())), static_cast<double>(ns) / 1e6 / static_cast<double>(steps)));
+    print(fmt::format("{}: steps {} to {} of {}, {} events, {:.2f} ms a step\n", path, count_text(first),
+                      count_text(last), source.run, count_text(static_cast<int64_t>(p.store->size())),
+                      static_cast<double>(ns) / 1e6 / static_cast<double>(steps)));
   return 0;
 }
 
@@ -90,7 +92,8 @@ int memory_record(const Args& args) {
                 {"peak_bytes", peak}});
   else
     print(fmt::format("{}: steps {} to {} of {}, {} events, peak {}\n", path, count_text(r.steps.front().step),
-                      count_text(r.steps.back().step), source.run, count_text(static_cast<int64_t>(r.events.size())), bytes_text(peak)));
+                      count_text(r.steps.back().step), source.run, count_text(static_cast<int64_t>(r.events.size())),
+                      bytes_text(peak)));
   return 0;
 }
 
@@ -112,13 +115,14 @@ const bool registered[] = {
                        kJson},
                       "records the op timeline of some steps; PyTorch's tools and Perfetto open it",
                       profile}),
-    register_command({"memory record",
-                      "PROJECT -o S.pickle",
-                      1,
-                      1,
-                      {kRun, {"--steps", "N", "how many steps (2)"}, kStep, {"-o", "FILE", "the snapshot"}, kThreads, kJson},
-                      "records the memory of some steps; PyTorch's viewer opens it",
-                      memory_record}),
+    register_command(
+        {"memory record",
+         "PROJECT -o S.pickle",
+         1,
+         1,
+         {kRun, {"--steps", "N", "how many steps (2)"}, kStep, {"-o", "FILE", "the snapshot"}, kThreads, kJson},
+         "records the memory of some steps; PyTorch's viewer opens it",
+         memory_record}),
 };
 
 }  // namespace

@@ -28,7 +28,9 @@ int keys(const Args& args) {
     for (const data::TransformDef& t : data::transforms()) {
       std::string attrs;
       for (const AttrDef& a : t.attrs) attrs += fmt::format(" {}={}", a.name, attr_text(a.fallback));
-      if (args.json()) print_json({{"choice", t.name}, {"key", key}, {"help", t.help}, {"attrs", attrs.empty() ? attrs : attrs.substr(1)}});
+      if (args.json())
+        print_json(
+            {{"choice", t.name}, {"key", key}, {"help", t.help}, {"attrs", attrs.empty() ? attrs : attrs.substr(1)}});
       chosen.push_back({key + "=" + t.name + attrs, t.help});
     }
   for (const RecipeKey& k : Recipe::keys()) {
@@ -42,7 +44,9 @@ int keys(const Args& args) {
     }
     rows.push_back({k.key, attr_text(k.fallback), k.help});
   }
-  if (rows.size() == 1) throw Error::usage(fmt::format("a recipe has no keys that begin with \"{}\"", prefix), "`tenon keys` lists all of them");
+  if (rows.size() == 1)
+    throw Error::usage(fmt::format("a recipe has no keys that begin with \"{}\"", prefix),
+                       "`tenon keys` lists all of them");
   if (args.json()) return 0;
   if (chosen.size() > 1) print(table(chosen) + "\n");
   print(table(rows));

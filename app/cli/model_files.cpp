@@ -15,8 +15,8 @@
 #include "core/tensor_bytes.h"
 #include "engine/data/dataset.h"
 #include "engine/formats/npy.h"
-#include "engine/formats/onnx/model.h"
 #include "engine/formats/onnx/export.h"
+#include "engine/formats/onnx/model.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/torch/file.h"
@@ -37,7 +37,8 @@ struct Difference {
 
 Difference compare(const Tensor& a, const Tensor& b) {
   if (!(a.size() == b.size()))
-    throw Error(fmt::format("the exported model gives {} where ours gives {}", to_string(b.size()), to_string(a.size())));
+    throw Error(
+        fmt::format("the exported model gives {} where ours gives {}", to_string(b.size()), to_string(a.size())));
   Difference d;
   double largest = 0;
   Dims index = Dims::filled(a.ndim(), 0);
@@ -45,7 +46,8 @@ Difference compare(const Tensor& a, const Tensor& b) {
     const double x = value_at(a, index), y = value_at(b, index);
     largest = std::max(largest, std::abs(x));
     const double difference = std::abs(x - y);
-    if (!(difference <= d.absolute)) d.absolute = std::isnan(difference) && std::isnan(x) && std::isnan(y) ? d.absolute : difference;
+    if (!(difference <= d.absolute))
+      d.absolute = std::isnan(difference) && std::isnan(x) && std::isnan(y) ? d.absolute : difference;
     for (int axis = a.ndim() - 1; axis >= 0 && ++index[axis] == a.size(axis); --axis) index[axis] = 0;
   }
   d.relative = largest > 0 ? d.absolute / largest : d.absolute;
@@ -58,7 +60,8 @@ struct Exported {
   std::string text;
 };
 
-Exported export_onnx(TrainingSession& session, const projects::RunInfo& run, const std::string& doc, const std::string& path, bool verify) {
+Exported export_onnx(TrainingSession& session, const projects::RunInfo& run, const std::string& doc,
+                     const std::string& path, bool verify) {
   const data::Dataset& test = session.test_data();
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < std::min(kVerifyRows, test.size()); ++i) rows.push_back(i);
@@ -80,23 +83,26 @@ Exported export_onnx(TrainingSession& session, const projects::RunInfo& run, con
   const std::vector<Tensor> theirs = formats::run_onnx(formats::load_onnx(path), {batch.x});
   const Difference d = compare(ours, theirs.at(0));
   e.j.update({{"rows", rows.size()}, {"max_difference", d.absolute}, {"relative_difference", d.relative}});
-  e.text += fmt::format("verified on {} test samples: the file read back differs by at most {:.3g} ({:.3g} relative)\n", rows.size(),
-                        d.absolute, d.relative);
+  e.text += fmt::format("verified on {} test samples: the file read back differs by at most {:.3g} ({:.3g} relative)\n",
+                        rows.size(), d.absolute, d.relative);
   if (!(d.relative <= kTolerance))
-    throw Error(fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed", path,
-                            d.relative, kTolerance));
+    throw Error(
+        fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed",
+                    path, d.relative, kTolerance));
   return e;
 }
 
 /// The state_dict: every parameter and buffer under its module path.
-Exported export_weights(TrainingSession& session, const std::string& doc, const std::string& path, bool torch, bool verify) {
+Exported export_weights(TrainingSession& session, const std::string& doc, const std::string& path, bool torch,
+                        bool verify) {
   formats::NamedTensors all;
   for (const nn::Named& p : session.model().parameters()) all.emplace_back(p.name, p.tensor);
   for (const nn::Named& b : session.model().buffers()) all.emplace_back(b.name, b.tensor);
   if (torch)
     formats::save_torch(path, all);
   else
-    formats::save_safetensors(path, all, {{"format", "pt"}, {"producer", "tenon " TENON_VERSION}, {"description", doc}});
+    formats::save_safetensors(path, all,
+                              {{"format", "pt"}, {"producer", "tenon " TENON_VERSION}, {"description", doc}});
 
   Exported e{{{"tensors", all.size()}}, fmt::format("{} tensors\n", all.size())};
   if (!verify) return e;
@@ -133,7 +139,8 @@ int export_model(const Args& args) {
   Bar bar("replaying");
   const auto session = projects::replay_to(*project, run.id, step, bar.progress());
   bar.clear();
-  const std::string doc = fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project->path()).filename().string(), step);
+  const std::string doc =
+      fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project->path()).filename().string(), step);
   const Exported e = format == "onnx" ? export_onnx(*session, run, doc, path, args.has("--verify"))
                                       : export_weights(*session, doc, path, format == "torch", args.has("--verify"));
   if (args.json()) {

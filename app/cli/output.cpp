@@ -21,7 +21,8 @@ namespace {
 
 /// Columns that a UTF-8 text takes, one a code point.
 size_t width(const std::string& s) {
-  return static_cast<size_t>(std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 nlohmann::json finite(const nlohmann::json& j) {
@@ -49,7 +50,9 @@ nlohmann::json json_number(double v) {
   return v;
 }
 
-void print_json(const nlohmann::json& j) { print(finite(j).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); }
+void print_json(const nlohmann::json& j) {
+  print(finite(j).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
 
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
   std::vector<size_t> widths;
@@ -103,7 +106,8 @@ void Bar::show(int64_t done, int64_t total, const std::string& tail) {
   winsize size{};
   const int columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
   const double share = total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 0;
-  const std::string head = fmt::format("{} {}/{} ", what_, count_text(done), count_text(total)), end = tail.empty() ? "" : "  " + tail;
+  const std::string head = fmt::format("{} {}/{} ", what_, count_text(done), count_text(total)),
+                    end = tail.empty() ? "" : "  " + tail;
   const int room = std::clamp(columns - 4 - static_cast<int>(width(head) + width(end)), 0, 40);
   std::string line = head;
   if (room >= 5) {

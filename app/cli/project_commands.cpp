@@ -20,7 +20,8 @@ namespace {
 int list_templates(const Args& args) {
   std::vector<std::vector<std::string>> rows = {{"TEMPLATE", "WHAT"}};
   for (const Template& t : templates()) {
-    if (args.json()) print_json({{"name", t.name}, {"title", t.title}, {"model", t.model.to_json()}, {"recipe", t.recipe.to_json()}});
+    if (args.json())
+      print_json({{"name", t.name}, {"title", t.title}, {"model", t.model.to_json()}, {"recipe", t.recipe.to_json()}});
     rows.push_back({t.name, t.title});
   }
   if (!args.json()) print(table(rows));
@@ -45,7 +46,8 @@ int new_project(const Args& args) {
     return 0;
   }
   if (!b.note.empty()) print(b.note + "\n");
-  print(fmt::format("{}: a project made from the template {}\nTrain it: tenon train {}\n", args.word(0), t.name, args.word(0)));
+  print(fmt::format("{}: a project made from the template {}\nTrain it: tenon train {}\n", args.word(0), t.name,
+                    args.word(0)));
   return 0;
 }
 
@@ -70,10 +72,12 @@ int runs(const Args& args) {
     if (!r.best.is_null()) {
       const double v = r.best.at("value").get<double>();
       const std::string metric = r.best.at("metric").get<std::string>();
-      best = fmt::format("{} {} at step {}", metric, metric == "test_accuracy" ? fmt::format("{:.2f} %", v * 100) : value_text(v),
+      best = fmt::format("{} {} at step {}", metric,
+                         metric == "test_accuracy" ? fmt::format("{:.2f} %", v * 100) : value_text(v),
                          count_text(r.best.at("step").get<int64_t>()));
     }
-    rows.push_back({r.name, r.status, count_text(r.steps) + "/" + count_text(r.total_steps), duration_text(r.seconds), best, r.created});
+    rows.push_back({r.name, r.status, count_text(r.steps) + "/" + count_text(r.total_steps), duration_text(r.seconds),
+                    best, r.created});
     if (!r.error.empty()) rows.push_back({"  " + r.error.substr(0, r.error.find('\n'))});
   }
   if (args.json()) return 0;
@@ -105,7 +109,8 @@ int metrics(const Args& args) {
     std::string lines;
     for (const projects::MetricPoint& p : points) {
       if (args.has("--csv")) {
-        lines += one ? fmt::format("{},{},{}\n", p.step, p.wall, p.value) : fmt::format("{},{},{},{}\n", name, p.step, p.wall, p.value);
+        lines += one ? fmt::format("{},{},{}\n", p.step, p.wall, p.value)
+                     : fmt::format("{},{},{},{}\n", name, p.step, p.wall, p.value);
       } else if (args.json()) {
         print_json({{"name", name}, {"step", p.step}, {"seconds", p.wall}, {"value", p.value}});
       } else if (one) {
@@ -120,8 +125,8 @@ int metrics(const Args& args) {
     }
     if (args.has("--csv")) print(lines);
     if (!one && !points.empty())
-      rows.push_back({name, count_text(static_cast<int64_t>(points.size())), value_text(points.back().value), value_text(min),
-                      value_text(max), count_text(bad)});
+      rows.push_back({name, count_text(static_cast<int64_t>(points.size())), value_text(points.back().value),
+                      value_text(min), value_text(max), count_text(bad)});
   }
   if (!args.has("--csv") && !args.json()) print(table(rows, {one, true, true, true, true, true}));
   return 0;

@@ -23,9 +23,10 @@ int shot(const Args& args) {
   r.output = args.required("-o");
   if (args.has("--size")) {
     char rest = 0;
-    if (std::sscanf(args.text("--size").c_str(), "%dx%d%c", &r.width, &r.height, &rest) != 2 || r.width < 100 || r.height < 100 ||
-        r.width > 8192 || r.height > 8192)
-      throw Error::usage(fmt::format("--size wants WIDTHxHEIGHT between 100 and 8192, not \"{}\"", args.text("--size")));
+    if (std::sscanf(args.text("--size").c_str(), "%dx%d%c", &r.width, &r.height, &rest) != 2 || r.width < 100 ||
+        r.height < 100 || r.width > 8192 || r.height > 8192)
+      throw Error::usage(
+          fmt::format("--size wants WIDTHxHEIGHT between 100 and 8192, not \"{}\"", args.text("--size")));
   }
   const auto project = open_to_read(r.project);  // told before a window is made
   if (args.has("--step")) r.step = pick_step(pick_run(*project, r.run), args.text("--step"));
@@ -41,24 +42,26 @@ int shot(const Args& args) {
   }
   return status;
 #else
-  throw Error("this build has no window to take pictures of", "Build it with Qt 6 and Dear ImGui; `tenon doctor` says what is missing.");
+  throw Error("this build has no window to take pictures of",
+              "Build it with Qt 6 and Dear ImGui; `tenon doctor` says what is missing.");
 #endif
 }
 
-const bool registered = register_command({"shot",
-                                          "PROJECT --view NAME -o F.png",
-                                          1,
-                                          1,
-                                          {{"--view", "NAME", "which view; \"window\" is everything"},
-                                           {"--run", "NAME", "which run (the latest)"},
-                                           {"--step", "N|last|best", "which step (the last)"},
-                                           {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120"},
-                                           {"--size", "WxH", "in pixels (1440x900)"},
-                                           {"--theme", "NAME", "dark (default), light or contrast"},
-                                           {"-o", "FILE", "the picture, .png"},
-                                           {"--json", "", "JSON lines on standard output"}},
-                                          "makes a picture of a view",
-                                          shot});
+const bool registered =
+    register_command({"shot",
+                      "PROJECT --view NAME -o F.png",
+                      1,
+                      1,
+                      {{"--view", "NAME", "which view; \"window\" is everything"},
+                       {"--run", "NAME", "which run (the latest)"},
+                       {"--step", "N|last|best", "which step (the last)"},
+                       {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120"},
+                       {"--size", "WxH", "in pixels (1440x900)"},
+                       {"--theme", "NAME", "dark (default), light or contrast"},
+                       {"-o", "FILE", "the picture, .png"},
+                       {"--json", "", "JSON lines on standard output"}},
+                      "makes a picture of a view",
+                      shot});
 
 }  // namespace
 }  // namespace tenon::app

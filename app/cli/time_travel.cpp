@@ -22,7 +22,8 @@ int digest(const Args& args) {
   const int64_t step = pick_step(run, wanted_step);
   catch_interrupts();
   Bar bar("replaying");
-  const std::string d = projects::digest_at(*project, run.id, step, static_cast<int>(args.integer("--threads", 0, 1)), bar.progress());
+  const std::string d =
+      projects::digest_at(*project, run.id, step, static_cast<int>(args.integer("--threads", 0, 1)), bar.progress());
   bar.clear();
   if (args.json())
     print_json({{"run", run.name}, {"step", step}, {"digest", d}});
@@ -61,7 +62,8 @@ int go_to(const Args& args) {
       throw Error::usage(wanted.empty() ? "step 0 is before the first step: it computed nothing"
                                         : fmt::format("step 0 has no tensor \"{}\"", wanted));
     const auto record = projects::record_step(*project, run.id, step, bar.progress());
-    for (const tracing::TensorRecord& t : record->tensors) list.push_back({t.name, name(t.category), t.dtype, t.layout, t.value});
+    for (const tracing::TensorRecord& t : record->tensors)
+      list.push_back({t.name, name(t.category), t.dtype, t.layout, t.value});
   }
   bar.clear();
 
@@ -79,13 +81,16 @@ int go_to(const Args& args) {
     }
     list = {*hit};
     if (args.has("--out")) {
-      if (!hit->value) throw Error(fmt::format("the values of {} were overwritten within the step and are not kept", wanted));
+      if (!hit->value)
+        throw Error(fmt::format("the values of {} were overwritten within the step and are not kept", wanted));
       formats::save_npy(args.text("--out"), hit->value);
     }
   }
-  std::vector<std::vector<std::string>> rows = {{"TENSOR", "KIND", "DTYPE", "SHAPE", "STRIDE", "MIN", "MAX", "MEAN", "STD", "NOT FINITE"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"TENSOR", "KIND", "DTYPE", "SHAPE", "STRIDE", "MIN", "MAX", "MEAN", "STD", "NOT FINITE"}};
   for (const Listed& l : list) {
-    std::vector<std::string> row = {l.name, l.kind, name(l.dtype), to_string(l.layout.size), to_string(l.layout.stride)};
+    std::vector<std::string> row = {l.name, l.kind, name(l.dtype), to_string(l.layout.size),
+                                    to_string(l.layout.stride)};
     nlohmann::json j = {{"step", step},
                         {"name", l.name},
                         {"kind", l.kind},
@@ -150,12 +155,14 @@ int nan_origin(const Args& args) {
     if (args.json())
       print_json({{"run", run.name}, {"found", false}});
     else
-      print(fmt::format("run {}: every loss and gradient norm of its {} steps is finite\n", run.name, count_text(run.steps)));
+      print(fmt::format("run {}: every loss and gradient norm of its {} steps is finite\n", run.name,
+                        count_text(run.steps)));
     return 0;
   }
   if (!record->nan)
-    throw Error(fmt::format("step {} is not finite in the metrics of run {}, but its replay is", record->step, run.name),
-                "The data files may have changed since.");
+    throw Error(
+        fmt::format("step {} is not finite in the metrics of run {}, but its replay is", record->step, run.name),
+        "The data files may have changed since.");
   const tracing::NanOrigin& n = *record->nan;
   const nlohmann::json j = to_json(n);
   const std::string name = fmt::format("first non-finite value, step {}", n.step);
@@ -170,15 +177,15 @@ int nan_origin(const Args& args) {
   }
   std::string text = n.sentence + "\n\n";
   std::vector<std::vector<std::string>> rows = {{"step", count_text(n.step)}};
-  rows.push_back(
-      {"op", n.seq ? fmt::format("{} (#{} of the step, {})", n.op, n.seq, n.phase) : "none: the value was there before the step"});
+  rows.push_back({"op", n.seq ? fmt::format("{} (#{} of the step, {})", n.op, n.seq, n.phase)
+                              : "none: the value was there before the step"});
   rows.push_back({"module", n.module.empty() ? "-" : n.module});
-  rows.push_back({"element", fmt::format("{} of the result is {}; {} of {} elements are not finite", to_string(n.index), n.value,
-                                         count_text(n.bad), count_text(n.total))});
+  rows.push_back({"element", fmt::format("{} of the result is {}; {} of {} elements are not finite", to_string(n.index),
+                                         n.value, count_text(n.bad), count_text(n.total))});
   for (const auto& o : n.operands)
-    rows.push_back(
-        {"input", fmt::format("{} {}: element {} is {}; min {} max {} mean {}, {} not finite", o.name, o.type, to_string(o.index), o.value,
-                              value_text(o.min), value_text(o.max), value_text(o.mean), count_text(o.bad))});
+    rows.push_back({"input", fmt::format("{} {}: element {} is {}; min {} max {} mean {}, {} not finite", o.name,
+                                         o.type, to_string(o.index), o.value, value_text(o.min), value_text(o.max),
+                                         value_text(o.mean), count_text(o.bad))});
   if (n.sample >= 0) rows.push_back({"sample", fmt::format("row {} of the training set", count_text(n.sample))});
   print(text + table(rows));
   return 0;
@@ -207,7 +214,8 @@ const bool registered[] = {
                        kJson},
                       "goes back to a step and lists its tensors, or saves one",
                       go_to}),
-    register_command({"nan", "PROJECT [RUN]", 1, 2, {kThreads, kJson}, "finds where a run first stopped being finite", nan_origin}),
+    register_command(
+        {"nan", "PROJECT [RUN]", 1, 2, {kThreads, kJson}, "finds where a run first stopped being finite", nan_origin}),
 };
 
 }  // namespace

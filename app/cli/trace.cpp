@@ -25,10 +25,13 @@ std::shared_ptr<const traces::Trace> read(const std::string& file, const Args& a
   return trace;
 }
 
-std::string label(const traces::Trace& t, size_t place) { return t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", place); }
+std::string label(const traces::Trace& t, size_t place) {
+  return t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", place);
+}
 
 /// An analysis of single traces over a session of several: rank by rank, one at a time in memory.
-int run_each(const tracing::TraceAnalysis& analysis, const std::vector<std::string>& files, tracing::TraceRequest request, const Args& args) {
+int run_each(const tracing::TraceAnalysis& analysis, const std::vector<std::string>& files,
+             tracing::TraceRequest request, const Args& args) {
   const bool one = args.has("--rank");
   const int64_t wanted = args.integer("--rank", 0, 0);
   int status = 0;
@@ -41,9 +44,11 @@ int run_each(const tracing::TraceAnalysis& analysis, const std::vector<std::stri
     const tracing::Finding finding = analysis.run(request);
     if (one || files.size() == 1) return show_finding(finding, args.json());
     if (i && !args.json()) print("\n");
-    status |= show_finding(finding, args.json(), {{"rank", label(t, i)}, {"file", files[i].substr(files[i].find_last_of('/') + 1)}});
+    status |= show_finding(finding, args.json(),
+                           {{"rank", label(t, i)}, {"file", files[i].substr(files[i].find_last_of('/') + 1)}});
   }
-  if (one) throw Error::usage(fmt::format("there is no rank {} among the traces", wanted), fmt::format("there are {}", ranks));
+  if (one)
+    throw Error::usage(fmt::format("there is no rank {} among the traces", wanted), fmt::format("there are {}", ranks));
   return status;
 }
 
@@ -57,7 +62,10 @@ int run(const tracing::TraceAnalysis& analysis, const Args& args) {
   if (analysis.max_traces == 1) return run_each(analysis, files, request, args);
   if (files.size() < analysis.min_traces || files.size() > analysis.max_traces)
     throw Error::usage(fmt::format("trace {} takes {} traces; {} were given", analysis.name,
-                                   analysis.min_traces == analysis.max_traces ? std::to_string(analysis.min_traces) : fmt::format("{} or more", analysis.min_traces), files.size()));
+                                   analysis.min_traces == analysis.max_traces
+                                       ? std::to_string(analysis.min_traces)
+                                       : fmt::format("{} or more", analysis.min_traces),
+                                   files.size()));
   for (const std::string& file : files) request.traces.push_back(read(file, args));
   return show_finding(analysis.run(request), args.json());
 }
@@ -71,7 +79,8 @@ const bool registered = register_commands_later([] {
                                 {"--no-cache", "", "neither take nor save the store beside the file"},
                                 {"--json", "", "one JSON object a line"}};
     if (a.max_traces == 1) options.push_back({"--rank", "N", "of several traces, only that of this rank"});
-    register_command({"trace " + a.name, a.max_traces == 2 ? "A B" : "FILE|FOLDER...", 1, a.max_traces == 2 ? size_t{2} : size_t{100000}, options, a.help,
+    register_command({"trace " + a.name, a.max_traces == 2 ? "A B" : "FILE|FOLDER...", 1,
+                      a.max_traces == 2 ? size_t{2} : size_t{100000}, options, a.help,
                       [analysis](const Args& args) { return run(*analysis, args); }});
   }
 });

@@ -48,7 +48,8 @@ const char* word(State s) {
 std::string metric_text(const std::string& name, double value) {
   std::string words = name;
   std::replace(words.begin(), words.end(), '_', ' ');
-  return name.ends_with("accuracy") ? fmt::format("{} {:.2f} %", words, 100 * value) : fmt::format("{} {:.4f}", words, value);
+  return name.ends_with("accuracy") ? fmt::format("{} {:.2f} %", words, 100 * value)
+                                    : fmt::format("{} {:.4f}", words, value);
 }
 
 /// Turns metric points, which come one quantity at a time, into one record a step.
@@ -82,7 +83,8 @@ class Records {
       for (const auto& [name, value] : values) j[name] = value;
       print_json(j);
     } else if (values.contains("test_loss")) {
-      lines_.push_back(fmt::format("epoch {}/{}: step {}, {}", std::min(epoch + 1, s.epochs), s.epochs, count_text(step), judged));
+      lines_.push_back(
+          fmt::format("epoch {}/{}: step {}, {}", std::min(epoch + 1, s.epochs), s.epochs, count_text(step), judged));
     }
   }
 
@@ -137,8 +139,10 @@ void warn_of_broadcasts(const projects::Project& project, const projects::TrainO
   BroadcastWatch watch;
   session.step();
   for (const BroadcastWarning& w : watch.warnings()) {
-    if (json) print_json({{"warning", to_string(w)}});
-    else print("broadcast: " + to_string(w) + "\n");
+    if (json)
+      print_json({{"warning", to_string(w)}});
+    else
+      print("broadcast: " + to_string(w) + "\n");
   }
   if (watch.warnings().empty() && !json) print("broadcast: every size of a step pairs as one would expect\n");
 }
@@ -157,7 +161,8 @@ int train(const Args& args) {
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
   for (const std::string& pair : args.all("--set")) {
     const size_t at = pair.find('=');
-    if (at == pair.npos) throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair), "For example --set optimizer.lr=0.01");
+    if (at == pair.npos)
+      throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair), "For example --set optimizer.lr=0.01");
     options.set.emplace_back(pair.substr(0, at), pair.substr(at + 1));
   }
   if (args.has("--warn-broadcast")) warn_of_broadcasts(*project, options, args.json());
@@ -221,24 +226,28 @@ int train(const Args& args) {
 
   const projects::RunInfo info = project->run(s.run);
   if (json) {
-    nlohmann::json end = {{"run", info.name},        {"status", word(s.state)}, {"step", info.steps}, {"total_steps", info.total_steps},
+    nlohmann::json end = {{"run", info.name},        {"status", word(s.state)},
+                          {"step", info.steps},      {"total_steps", info.total_steps},
                           {"seconds", info.seconds}, {"best", info.best}};
     if (!s.error.empty()) end["error"] = s.error;
-    if (s.skipped > 0) end["skipped"] = {{"steps", s.skipped}, {"last_step", s.skipped_step}, {"parameter", s.skipped_for}};
+    if (s.skipped > 0)
+      end["skipped"] = {{"steps", s.skipped}, {"last_step", s.skipped_step}, {"parameter", s.skipped_for}};
     say([&] { print_json(end); });
   }
   if (s.state == State::failed) throw Error(fmt::format("run {} failed: {}", info.name, s.error));
   if (deaf) throw *deaf;
   if (json) return 0;
   if (s.state == State::stopped)
-    print(fmt::format("run {} stopped after step {}; go on with: tenon train {} --resume {}\n", info.name, count_text(info.steps),
-                      args.word(0), info.name));
+    print(fmt::format("run {} stopped after step {}; go on with: tenon train {} --resume {}\n", info.name,
+                      count_text(info.steps), args.word(0), info.name));
   else
-    print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps), duration_text(info.seconds),
-                      records.judged.empty() ? "" : ", " + records.judged));
+    print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps),
+                      duration_text(info.seconds), records.judged.empty() ? "" : ", " + records.judged));
   if (s.skipped > 0)
-    print(fmt::format("{} of the steps changed nothing, because a scaled gradient overflowed; the last one was step {}, where it was that of {}\n",
-                      count_text(s.skipped), count_text(s.skipped_step), s.skipped_for));
+    print(
+        fmt::format("{} of the steps changed nothing, because a scaled gradient overflowed; the last one was step {}, "
+                    "where it was that of {}\n",
+                    count_text(s.skipped), count_text(s.skipped_step), s.skipped_for));
   return 0;
 }
 
@@ -262,7 +271,8 @@ int evaluate(const Args& args) {
   }
   std::string judged;
   for (const Judgement& m : e.judgements) judged += ", " + metric_text("test_" + m.name, m.value);
-  print(fmt::format("run {} at step {}: test loss {:.4f}{} ({} samples)\n", run.name, count_text(step), e.loss, judged, count_text(e.samples)));
+  print(fmt::format("run {} at step {}: test loss {:.4f}{} ({} samples)\n", run.name, count_text(step), e.loss, judged,
+                    count_text(e.samples)));
   return 0;
 }
 
@@ -270,21 +280,22 @@ const Option kJson{"--json", "", "JSON lines on standard output"};
 const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
 
 const bool registered[] = {
-    register_command({"train",
-                      "PROJECT",
-                      1,
-                      1,
-                      {{"--run", "NAME", "name of the new run"},
-                       {"--resume", "RUN", "go on with a run from its last checkpoint"},
-                       {"--device", "NAME", "cpu"},
-                       kThreads,
-                       {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},
-                       {"--epochs", "N", "passes over the training set"},
-                       {"--max-steps", "N", "stop after so many steps"},
-                       {"--warn-broadcast", "", "say where a step pairs sizes that are likely not meant for each other"},
-                       kJson},
-                      "trains the model of a project",
-                      train}),
+    register_command(
+        {"train",
+         "PROJECT",
+         1,
+         1,
+         {{"--run", "NAME", "name of the new run"},
+          {"--resume", "RUN", "go on with a run from its last checkpoint"},
+          {"--device", "NAME", "cpu"},
+          kThreads,
+          {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},
+          {"--epochs", "N", "passes over the training set"},
+          {"--max-steps", "N", "stop after so many steps"},
+          {"--warn-broadcast", "", "say where a step pairs sizes that are likely not meant for each other"},
+          kJson},
+         "trains the model of a project",
+         train}),
     register_command({"eval",
                       "PROJECT [RUN]",
                       1,

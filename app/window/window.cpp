@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "views/frame/application.h"
-#include "views/shell/main_window.h"
 #include "views/frame/picture.h"
+#include "views/shell/main_window.h"
 
 namespace tenon::app {
 
@@ -21,7 +21,9 @@ namespace {
 /// A display is asked for before Qt is: Qt ends the process where there is none.
 void need_display() {
   if (qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY"))
-    throw Error("there is no display (DISPLAY is not set)", "run it in a desktop session, or under a virtual display: xvfb-run -a -s '-screen 0 1600x1000x24' tenon ...");
+    throw Error(
+        "there is no display (DISPLAY is not set)",
+        "run it in a desktop session, or under a virtual display: xvfb-run -a -s '-screen 0 1600x1000x24' tenon ...");
 }
 
 void before_application() {
@@ -38,7 +40,8 @@ void before_application() {
 ThemeName theme_of(const std::string& name) {
   ThemeName theme = system_theme();
   QString wanted = name.empty() ? qEnvironmentVariable("TENON_THEME") : QString::fromStdString(name);
-  if (!wanted.isEmpty() && !parse_theme(wanted, theme)) throw Error::usage("there is no theme \"" + wanted.toStdString() + "\"", "dark, light and contrast are the themes");
+  if (!wanted.isEmpty() && !parse_theme(wanted, theme))
+    throw Error::usage("there is no theme \"" + wanted.toStdString() + "\"", "dark, light and contrast are the themes");
   return theme;
 }
 }  // namespace
@@ -48,7 +51,9 @@ int open_window(int argc, char** argv, const WindowRequest& options) {
   before_application();
   Application app(argc, argv);
   Workbench bench;
-  app.on_exception = [&bench](const QString& where, const QString& message, const QString& hint) { bench.caught(where, message, hint); };
+  app.on_exception = [&bench](const QString& where, const QString& message, const QString& hint) {
+    bench.caught(where, message, hint);
+  };
   ThemeName theme = theme_of(options.theme);
   MainWindow window(bench, theme);
   if (!options.theme.empty()) window.setProperty("themeFixed", true);
@@ -77,7 +82,8 @@ bool needs_step(const QString& view) { return QStringList{"tensor", "autograd", 
 }  // namespace
 
 int take_shot(int argc, char** argv, const ShotRequest& options) {
-  static const QStringList names{"builder", "training", "tensor", "autograd", "memory", "timeline", "nan", "project", "details", "window"};
+  static const QStringList names{"builder",  "training", "tensor",  "autograd", "memory",
+                                 "timeline", "nan",      "project", "details",  "window"};
   // "window/profile" is the whole window in a named layout.
   QString view = QString::fromStdString(options.view), layout = view.section('/', 1);
   view = view.section('/', 0, 0);
@@ -87,12 +93,18 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     std::vector<std::string> all;
     for (const QString& n : names) all.push_back(n.toStdString());
     std::string near = near_names(options.view, all.data(), all.size());
-    throw Error::usage("there is no view \"" + options.view + "\"" + (near.empty() ? "" : " (" + near + ")"), "the views are " + names.join(", ").toStdString() + "; window/train is the window in the layout Train");
+    throw Error::usage(
+        "there is no view \"" + options.view + "\"" + (near.empty() ? "" : " (" + near + ")"),
+        "the views are " + names.join(", ").toStdString() + "; window/train is the window in the layout Train");
   }
   Selection selection = parse_selection(options.select);
-  if (!options.select.empty() && !selection) throw Error::usage("\"" + options.select + "\" selects nothing", "write op:12, tensor:3, grad:4, module:features.3, step:120 or range:0-1000");
+  if (!options.select.empty() && !selection)
+    throw Error::usage("\"" + options.select + "\" selects nothing",
+                       "write op:12, tensor:3, grad:4, module:features.3, step:120 or range:0-1000");
   if (options.width < 200 || options.height < 150 || options.width > 8000 || options.height > 8000)
-    throw Error::usage("a picture of " + std::to_string(options.width) + "x" + std::to_string(options.height) + " is not possible", "between 200x150 and 8000x8000");
+    throw Error::usage(
+        "a picture of " + std::to_string(options.width) + "x" + std::to_string(options.height) + " is not possible",
+        "between 200x150 and 8000x8000");
   need_display();
   qputenv("QT_QPA_PLATFORM", "xcb");  // the offscreen platform cannot draw OpenGL widgets
   qputenv("QT_LOGGING_RULES", "qt.qpa.*=false");
@@ -100,7 +112,9 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   Application app(argc, argv);
   QApplication::setCursorFlashTime(0);
   Workbench bench;
-  app.on_exception = [&bench](const QString& where, const QString& message, const QString& hint) { bench.caught(where, message, hint); };
+  app.on_exception = [&bench](const QString& where, const QString& message, const QString& hint) {
+    bench.caught(where, message, hint);
+  };
   bench.set_fixed_clock(true);
   QString problem, hint;
   QObject::connect(&bench, &Workbench::problem, [&](const QString& title, const QString& message, const QString& h) {
@@ -128,7 +142,8 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
       known += (known.empty() ? "" : ", ") + r.name;
       if (r.name == options.run) run = &r;
     }
-    if (!run) throw Error::usage("there is no run \"" + options.run + "\" in " + options.project, "the runs are " + known);
+    if (!run)
+      throw Error::usage("there is no run \"" + options.run + "\" in " + options.project, "the runs are " + known);
     bench.show_run(run->id);
     check(settle(window));
   }
@@ -136,10 +151,17 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     window.commands().run("layout." + layout);
     check(settle(window));
   }
-  bool of_step = needs_step(view) || selection.kind == Selection::Kind::op || selection.kind == Selection::Kind::tensor || selection.kind == Selection::Kind::grad_node || selection.kind == Selection::Kind::alloc;
-  int64_t step = options.step >= 0 ? options.step : selection.kind == Selection::Kind::step ? selection.id : of_step ? bench.shown_steps() : 0;
-  if (view == "nan") bench.find_nan();
-  else if (step > 0) bench.select(Selection::step(step, "shot"));
+  bool of_step = needs_step(view) || selection.kind == Selection::Kind::op ||
+                 selection.kind == Selection::Kind::tensor || selection.kind == Selection::Kind::grad_node ||
+                 selection.kind == Selection::Kind::alloc;
+  int64_t step = options.step >= 0                         ? options.step
+                 : selection.kind == Selection::Kind::step ? selection.id
+                 : of_step                                 ? bench.shown_steps()
+                                                           : 0;
+  if (view == "nan")
+    bench.find_nan();
+  else if (step > 0)
+    bench.select(Selection::step(step, "shot"));
   check(settle(window));
   if (selection) {
     bench.select(selection);

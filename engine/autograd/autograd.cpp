@@ -1,7 +1,7 @@
 #include "engine/autograd/autograd.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "core/error.h"
 #include "engine/autograd/node.h"
@@ -31,19 +31,26 @@ class Pass {
  public:
   /// With captures, only what lies before them runs; the gradients of other leaves are left alone.
   Pass(const BackwardOptions& o, std::vector<Capture> captures)
-      : retain_(o.retain_graph || o.create_graph), create_(o.create_graph), accumulate_(captures.empty()), captures_(std::move(captures)) {}
+      : retain_(o.retain_graph || o.create_graph),
+        create_(o.create_graph),
+        accumulate_(captures.empty()),
+        captures_(std::move(captures)) {}
 
   void seed(const Tensor& root, const Tensor& given) {
     if (!root.requires_grad())
-      throw Error(fmt::format("backward: the tensor of size {} requires no gradient and has no history", to_string(root.size())));
+      throw Error(fmt::format("backward: the tensor of size {} requires no gradient and has no history",
+                              to_string(root.size())));
     Tensor g = given;
     if (!g) {
       if (root.numel() != 1)
-        throw Error(fmt::format("backward: a gradient must be given for a tensor of size {} (only for one element it is 1)", to_string(root.size())));
+        throw Error(
+            fmt::format("backward: a gradient must be given for a tensor of size {} (only for one element it is 1)",
+                        to_string(root.size())));
       g = ones(root.size(), root.dtype());
     }
     if (!(g.size() == root.size()))
-      throw Error(fmt::format("backward: the gradient has size {}, the tensor {}", to_string(g.size()), to_string(root.size())));
+      throw Error(fmt::format("backward: the gradient has size {}, the tensor {}", to_string(g.size()),
+                              to_string(root.size())));
     Edge e = edge_of(root);
     roots_.push_back({e, g});
   }
@@ -107,8 +114,10 @@ class Pass {
     }
     TensorImpl& p = *slot.impl();
     bool mine = p.refs.load() == 1 && p.storage && p.storage->refs.load() == 1 && !slot.layout().may_overlap();
-    if (!create_ && mine) add_(slot, g);
-    else slot = add(slot, g);
+    if (!create_ && mine)
+      add_(slot, g);
+    else
+      slot = add(slot, g);
   }
 
   void deliver(Edge e, Tensor g) { add_to(e.fn->grads[e.slot], std::move(g)); }
@@ -147,7 +156,8 @@ class Pass {
     if (m->grad) {
       add_to(m->grad, std::move(g));
     } else if (!create_ && (shared || !g.layout().is_dense())) {
-      // Later passes add in place, so it must be ours alone. No op: whether someone else holds the gradient must not number ops differently.
+      // Later passes add in place, so it must be ours alone. No op: whether someone else holds the gradient must not
+      // number ops differently.
       m->grad = empty_strided(dense_layout(g), g.dtype(), g.device());
       copy_(m->grad, g);
     } else {
@@ -170,14 +180,16 @@ class Pass {
     for (auto hooks = n.hooks->before; auto& h : hooks) {
       std::vector<Tensor> outputs(n.grads, n.grads + n.outputs);
       h.call(outputs);
-      for (int i = 0; i < n.outputs && i < static_cast<int>(outputs.size()); ++i) n.grads[i] = outputs[static_cast<size_t>(i)];
+      for (int i = 0; i < n.outputs && i < static_cast<int>(outputs.size()); ++i)
+        n.grads[i] = outputs[static_cast<size_t>(i)];
     }
   }
   static void after(Node& n, Tensor* results) {
     for (auto hooks = n.hooks->after; auto& h : hooks) {
       std::vector<Tensor> inputs(results, results + n.inputs);
       h.call(inputs, std::vector<Tensor>(n.grads, n.grads + n.outputs));
-      for (int i = 0; i < n.inputs && i < static_cast<int>(inputs.size()); ++i) results[i] = inputs[static_cast<size_t>(i)];
+      for (int i = 0; i < n.inputs && i < static_cast<int>(inputs.size()); ++i)
+        results[i] = inputs[static_cast<size_t>(i)];
     }
   }
 
@@ -198,10 +210,13 @@ class Pass {
       ModuleScope module(n.origin.module);
       uint32_t forward = t_forward_seq;
       t_forward_seq = n.origin.seq;
-      struct Restore { uint32_t to; ~Restore() { t_forward_seq = to; } } restore{forward};
+      struct Restore {
+        uint32_t to;
+        ~Restore() { t_forward_seq = to; }
+      } restore{forward};
       if (n.freed && n.saved_count)
-        throw Error(fmt::format("backward through {} #{} of module '{}' a second time: its saved tensors were freed", n.op->info.name, n.origin.seq,
-                                module_path(n.origin.module)),
+        throw Error(fmt::format("backward through {} #{} of module '{}' a second time: its saved tensors were freed",
+                                n.op->info.name, n.origin.seq, module_path(n.origin.module)),
                     "pass retain_graph to the first backward");
       Grad d(n, out);
       n.op->backward(d);
@@ -239,7 +254,8 @@ class Pass {
   }
 };
 
-void run_pass(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, const BackwardOptions& o, std::vector<Capture> captures) {
+void run_pass(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, const BackwardOptions& o,
+              std::vector<Capture> captures) {
   PhaseScope phase(Phase::backward);
   const uint32_t no_grad = mode::no_grad;
   ModeGuard guard(o.create_graph ? 0u : no_grad, mode::autocast | (o.create_graph ? no_grad : 0u));
@@ -251,13 +267,16 @@ void run_pass(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradi
 }  // namespace
 
 Tensor& set_requires_grad(Tensor& t, bool on) {
-  if (on && !is_floating(t.dtype())) throw Error(fmt::format("a tensor of {} cannot require a gradient: only floating-point tensors have one", name(t.dtype())));
+  if (on && !is_floating(t.dtype()))
+    throw Error(
+        fmt::format("a tensor of {} cannot require a gradient: only floating-point tensors have one", name(t.dtype())));
   AutogradMeta* m = autograd_meta(t);
   if (m && !m->is_leaf) {
     if (!on) throw Error("the result of an op cannot stop requiring its gradient", "use detach()");
     return t;
   }
-  t.impl()->flags = static_cast<uint8_t>(on ? t.impl()->flags | TensorImpl::requires_grad : t.impl()->flags & ~TensorImpl::requires_grad);
+  t.impl()->flags = static_cast<uint8_t>(on ? t.impl()->flags | TensorImpl::requires_grad
+                                            : t.impl()->flags & ~TensorImpl::requires_grad);
   return t;
 }
 
@@ -310,8 +329,8 @@ void backward(const Tensor& root, const Tensor& gradient, BackwardOptions option
   backward(std::vector<Tensor>{root}, std::vector<Tensor>{gradient}, std::move(options));
 }
 
-std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs, const std::vector<Tensor>& gradients,
-                         BackwardOptions options, bool allow_unused) {
+std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& gradients, BackwardOptions options, bool allow_unused) {
   std::vector<Tensor> results(inputs.size());
   std::vector<Capture> captures;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -321,7 +340,9 @@ std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Ten
   }
   run_pass(roots, gradients, options, std::move(captures));
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (!results[i] && !allow_unused) throw Error(fmt::format("grad: nothing depends on input {}", i), "pass allow_unused to get an undefined tensor for it");
+    if (!results[i] && !allow_unused)
+      throw Error(fmt::format("grad: nothing depends on input {}", i),
+                  "pass allow_unused to get an undefined tensor for it");
   return results;
 }
 

@@ -7,8 +7,8 @@
 namespace tenon {
 namespace {
 
-/// Nodes beyond which a walk over the graph does not go: the walk that asked for this gradient is there already. Holds them, for the
-/// tensors they belong to may go first.
+/// Nodes beyond which a walk over the graph does not go: the walk that asked for this gradient is there already. Holds
+/// them, for the tensors they belong to may go first.
 class Fence {
  public:
   Fence() = default;
@@ -33,7 +33,8 @@ class Fence {
 
 }  // namespace
 
-void composite_gradient(Grad& d, const std::vector<Tensor>& inputs, const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f) {
+void composite_gradient(Grad& d, const std::vector<Tensor>& inputs,
+                        const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f) {
   EnableGrad on;
   Fence fence;
   std::vector<Tensor> args = inputs, wanted;
@@ -43,8 +44,10 @@ void composite_gradient(Grad& d, const std::vector<Tensor>& inputs, const std::f
     if (!d.needs(i) || !t) continue;
     t = clone(t);
     // What a pack hook gave back has no history: it is a leaf here.
-    if (AutogradMeta* m = autograd_meta(t); m && m->fn) fence.add(m->fn);
-    else set_requires_grad(t);
+    if (AutogradMeta* m = autograd_meta(t); m && m->fn)
+      fence.add(m->fn);
+    else
+      set_requires_grad(t);
     wanted.push_back(t);
     which.push_back(i);
   }

@@ -11,7 +11,8 @@
 
 namespace tenon {
 
-/// A saved input keeps its history through its handle. An output's would be this function's own node: it is found anew when it is read.
+/// A saved input keeps its history through its handle. An output's would be this function's own node: it is found anew
+/// when it is read.
 struct FunctionContext::Kept {
   Tensor value;
   uint32_t version = 0;
@@ -32,8 +33,9 @@ std::vector<Tensor> FunctionContext::saved() const {
   std::vector<Tensor> all;
   for (const Kept& k : kept_) {
     if (k.value && k.value.version() != k.version)
-      throw Error(fmt::format("tensor {} (size {}) that {} saved for its gradient was changed in place: it had version {}, now it has {}", all.size(),
-                              to_string(k.value.size()), name_, k.version, k.value.version()),
+      throw Error(fmt::format("tensor {} (size {}) that {} saved for its gradient was changed in place: it had version "
+                              "{}, now it has {}",
+                              all.size(), to_string(k.value.size()), name_, k.version, k.value.version()),
                   "use the form that returns a new tensor, or clone before writing");
     all.push_back(k.value);
   }
@@ -58,13 +60,14 @@ struct CustomFunctionOp {
     std::vector<Tensor> results = a.function->backward(*a.context, gradients);
     a.context->kept_ = std::move(bare);
     if (results.size() != static_cast<size_t>(d.inputs()))
-      throw Error(fmt::format("the backward of {} gave {} gradients for {} inputs", a.function->name(), results.size(), d.inputs()));
+      throw Error(fmt::format("the backward of {} gave {} gradients for {} inputs", a.function->name(), results.size(),
+                              d.inputs()));
     for (int i = 0; i < d.inputs(); ++i) {
       Tensor& r = results[static_cast<size_t>(i)];
       if (!r || !d.needs(i)) continue;
       if (!(r.size() == d.meta(i).shape))
-        throw Error(fmt::format("the backward of {} gave input {} a gradient of size {}; the input has size {}", a.function->name(), i, to_string(r.size()),
-                                to_string(d.meta(i).shape)));
+        throw Error(fmt::format("the backward of {} gave input {} a gradient of size {}; the input has size {}",
+                                a.function->name(), i, to_string(r.size()), to_string(d.meta(i).shape)));
       d.in(i) = r;
     }
   }
@@ -77,9 +80,13 @@ static const OpDef& definition() {
     d.info = CustomFunctionOp::info;
     d.profile_name = intern_name(d.info.name);
     d.attrs_size = sizeof(CustomFunctionOp::Attrs);
-    d.copy_attrs = [](void* to, const void* from) { new (to) CustomFunctionOp::Attrs(*static_cast<const CustomFunctionOp::Attrs*>(from)); };
+    d.copy_attrs = [](void* to, const void* from) {
+      new (to) CustomFunctionOp::Attrs(*static_cast<const CustomFunctionOp::Attrs*>(from));
+    };
     d.destroy_attrs = [](void* a) { static_cast<CustomFunctionOp::Attrs*>(a)->~Attrs(); };
-    d.describe = [](const void* a) { return std::string(static_cast<const CustomFunctionOp::Attrs*>(a)->function->name()); };
+    d.describe = [](const void* a) {
+      return std::string(static_cast<const CustomFunctionOp::Attrs*>(a)->function->name());
+    };
     d.backward = CustomFunctionOp::backward;
     return d;
   }();
@@ -111,7 +118,8 @@ std::vector<Tensor> apply_function(const std::shared_ptr<CustomFunction>& functi
       }
   const CustomFunctionOp::Attrs attrs{function, context};
   ++t_state.origin.seq;
-  record_node(definition(), &attrs, inputs.data(), static_cast<int>(inputs.size()), outputs.data(), static_cast<int>(outputs.size()));
+  record_node(definition(), &attrs, inputs.data(), static_cast<int>(inputs.size()), outputs.data(),
+              static_cast<int>(outputs.size()));
   return outputs;
 }
 
@@ -128,6 +136,8 @@ class StraightThrough : public CustomFunction {
 };
 }  // namespace
 
-Tensor straight_through(const Tensor& x, Tensor (*f)(const Tensor&)) { return apply_function(std::make_shared<StraightThrough>(f), {x})[0]; }
+Tensor straight_through(const Tensor& x, Tensor (*f)(const Tensor&)) {
+  return apply_function(std::make_shared<StraightThrough>(f), {x})[0];
+}
 
 }  // namespace tenon

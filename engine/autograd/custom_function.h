@@ -27,20 +27,23 @@ class FunctionContext {
   std::string name_;
 };
 
-/// A function with a gradient of its own, as torch.autograd.Function: forward runs without recording, and backward stands for its
-/// derivative. Written with ops that are differentiable, backward is differentiable again.
+/// A function with a gradient of its own, as torch.autograd.Function: forward runs without recording, and backward
+/// stands for its derivative. Written with ops that are differentiable, backward is differentiable again.
 class CustomFunction {
  public:
   virtual ~CustomFunction() = default;
   virtual const char* name() const { return "custom_function"; }
   virtual std::vector<Tensor> forward(FunctionContext& context, const std::vector<Tensor>& inputs) = 0;
-  /// One gradient an input, undefined where there is none; `gradients` has one an output, undefined where nothing depended on it.
+  /// One gradient an input, undefined where there is none; `gradients` has one an output, undefined where nothing
+  /// depended on it.
   virtual std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& gradients) = 0;
 };
-/// Throws Error naming the function where backward gives another number of gradients than there are inputs, or one of another size.
+/// Throws Error naming the function where backward gives another number of gradients than there are inputs, or one of
+/// another size.
 std::vector<Tensor> apply_function(const std::shared_ptr<CustomFunction>& function, const std::vector<Tensor>& inputs);
 
-/// f(x) forward, the identity backward: the straight-through estimator (Bengio, Leonard, Courville 2013) for rounding, signs, codes.
+/// f(x) forward, the identity backward: the straight-through estimator (Bengio, Leonard, Courville 2013) for rounding,
+/// signs, codes.
 Tensor straight_through(const Tensor& x, Tensor (*f)(const Tensor&));
 
 }  // namespace tenon

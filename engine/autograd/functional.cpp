@@ -56,7 +56,8 @@ Tensor dot_all(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   Tensor total;
   for (size_t i = 0; i < a.size(); ++i) {
     if (!(a[i].size() == b[i].size()))
-      throw Error(fmt::format("vector {} has size {}, its input {}", i, to_string(b[i].size()), to_string(a[i].size())));
+      throw Error(
+          fmt::format("vector {} has size {}, its input {}", i, to_string(b[i].size()), to_string(a[i].size())));
     Tensor d = sum(mul(a[i], b[i]));
     total = total ? add(total, d) : d;
   }
@@ -99,7 +100,8 @@ Tensor jacobian(const std::function<Tensor(const Tensor&)>& f, const Tensor& at)
   return view(rows, joined(y.size(), x.size()));
 }
 
-std::vector<Tensor> hessian_vector_product(const ScalarFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& vectors) {
+std::vector<Tensor> hessian_vector_product(const ScalarFunction& f, const std::vector<Tensor>& inputs,
+                                           const std::vector<Tensor>& vectors) {
   EnableGrad record;
   std::vector<Tensor> x = fresh_leaves(inputs);
   return detached(gradients(dot_all(gradients(f(x), x, {}, true), vectors), x, {}, false));
@@ -114,7 +116,8 @@ Tensor hessian(const std::function<Tensor(const Tensor&)>& f, const Tensor& at) 
   return view(rows, joined(x.size(), x.size()));
 }
 
-std::vector<Tensor> per_sample_gradients(const std::function<Tensor(int64_t)>& loss, int64_t samples, const std::vector<Tensor>& parameters) {
+std::vector<Tensor> per_sample_gradients(const std::function<Tensor(int64_t)>& loss, int64_t samples,
+                                         const std::vector<Tensor>& parameters) {
   EnableGrad record;
   std::vector<Tensor> all;
   for (const Tensor& p : parameters) all.push_back(empty(joined({samples}, p.size()), p.dtype()));

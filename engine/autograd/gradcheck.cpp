@@ -1,7 +1,7 @@
 #include "engine/autograd/gradcheck.h"
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 
 #include "core/random.h"
 #include "core/state.h"
@@ -24,7 +24,8 @@ Tensor weights(const Shape& size, uint64_t stream) {
 Tensor weighted(const std::vector<Tensor>& outputs) {
   Tensor total = scalar(0, DType::f64);
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i] && is_floating(outputs[i].dtype())) total = add(total, sum(mul(cast(outputs[i], DType::f64), weights(outputs[i].size(), i))));
+    if (outputs[i] && is_floating(outputs[i].dtype()))
+      total = add(total, sum(mul(cast(outputs[i], DType::f64), weights(outputs[i].size(), i))));
   return total;
 }
 
@@ -47,7 +48,8 @@ std::string gradcheck(const Function& f, const std::vector<Tensor>& inputs, cons
   std::vector<Tensor> grads = grad({total}, leaves, {}, {}, true);
   for (size_t k = 0; k < leaves.size(); ++k) {
     Tensor flat = args[which[k]];
-    Tensor laid = empty_strided(Layout{flat.size(), flat.stride(), 0}, DType::f64);  // the gradient in the leaf's memory order
+    Tensor laid =
+        empty_strided(Layout{flat.size(), flat.stride(), 0}, DType::f64);  // the gradient in the leaf's memory order
     fill(laid, 0);
     if (grads[k]) copy_(laid, grads[k]);
     for (int64_t i = 0; i < flat.numel(); ++i) {

@@ -1,7 +1,7 @@
 #include "engine/autograd/node.h"
 
-#include <bit>
 #include <fmt/format.h>
+#include <bit>
 #include <utility>
 
 #include "core/error.h"
@@ -18,8 +18,10 @@ size_t aligned(size_t n) { return (n + 15) & ~size_t{15}; }
 
 Node* new_node(const OpDef* op, int inputs, int outputs, int saved) {
   size_t attrs = op ? aligned(op->attrs_size) : 0;
-  size_t bytes = aligned(sizeof(Node)) + aligned(static_cast<size_t>(inputs) * sizeof(Edge)) + aligned(static_cast<size_t>(inputs) * sizeof(Meta)) +
-                 aligned(static_cast<size_t>(saved) * sizeof(SavedTensor)) + attrs + aligned(static_cast<size_t>(outputs) * sizeof(Tensor)) +
+  size_t bytes = aligned(sizeof(Node)) + aligned(static_cast<size_t>(inputs) * sizeof(Edge)) +
+                 aligned(static_cast<size_t>(inputs) * sizeof(Meta)) +
+                 aligned(static_cast<size_t>(saved) * sizeof(SavedTensor)) + attrs +
+                 aligned(static_cast<size_t>(outputs) * sizeof(Tensor)) +
                  aligned(static_cast<size_t>(outputs) * sizeof(Meta));
   char* at = static_cast<char*>(FreeList::take(bytes));
   Node* n = new (at) Node;
@@ -94,12 +96,13 @@ SavedTensor packed(const Tensor& t, Edge history) {
 }
 
 // Note [What a node saves]
-// A leaf is saved as it is. Of a result, a node saves a second handle with the history it has now: an in-place write gives the first
-// handle a new history, and a node that saved it would then be held by what it holds. A saved output has no history at all, for it would
-// be the node's own; Grad::y() puts it back for the time it is used.
+// A leaf is saved as it is. Of a result, a node saves a second handle with the history it has now: an in-place write
+// gives the first handle a new history, and a node that saved it would then be held by what it holds. A saved output
+// has no history at all, for it would be the node's own; Grad::y() puts it back for the time it is used.
 SavedTensor save_input(const Tensor& t, Edge history) {
   if (t.impl()->flags & TensorImpl::inference)
-    throw Error(fmt::format("a tensor of size {} that was made in inference mode would be needed for a gradient", to_string(t.size())),
+    throw Error(fmt::format("a tensor of size {} that was made in inference mode would be needed for a gradient",
+                            to_string(t.size())),
                 "clone() it outside of InferenceMode, or use NoGrad instead");
   if (SavedTensorHooks::current()) [[unlikely]] {
     SavedTensor s = packed(t, history);
@@ -151,7 +154,8 @@ void save_outputs(Node* n, const Tensor* out) {
 void give_history(const Tensor& t, Node* n, uint32_t made_at) {
   AutogradMeta* m = ensure_meta(t);
   Node* before = m->fn;
-  if (before && !before->op) before->leaf = nullptr;  // it was a leaf once: its accumulating node must not outlive the pointer
+  if (before && !before->op)
+    before->leaf = nullptr;  // it was a leaf once: its accumulating node must not outlive the pointer
   if (m->retain_grad && before && before->retained) {
     std::erase(*before->retained, m);
     m->retain_grad = false;
@@ -170,7 +174,8 @@ Tensor base_of(const Tensor& view) {
   return Tensor(b);
 }
 
-/// A new history for a view whose memory was written to by another name: the elements at its place in the base as that is now.
+/// A new history for a view whose memory was written to by another name: the elements at its place in the base as that
+/// is now.
 void take_history_from_base(const Tensor& view) {
   static const OpDef* as_strided = find_op("as_strided");
   Tensor base = base_of(view);
@@ -228,7 +233,8 @@ void node_retain(Node* n) { n->refs.fetch_add(1, std::memory_order_relaxed); }
 
 void node_release(Node* n) {
   if (!drop(n->refs)) return;
-  // A saved tensor may hold the last reference to further nodes, so releases nest through tensors: collect instead of recursing.
+  // A saved tensor may hold the last reference to further nodes, so releases nest through tensors: collect instead of
+  // recursing.
   thread_local std::vector<Node*>* dying = nullptr;
   if (dying) {
     dying->push_back(n);
@@ -303,15 +309,18 @@ void pack_saved_outputs(const Tensor& out) {
 
 void check_in_place_allowed(const Tensor& t) {
   if (t.impl()->flags & TensorImpl::inference)
-    throw Error("a tensor that was made in inference mode cannot take on a gradient", "clone() it outside of InferenceMode");
+    throw Error("a tensor that was made in inference mode cannot take on a gradient",
+                "clone() it outside of InferenceMode");
   auto is_wanted_leaf = [](const TensorImpl* p) {
     auto* m = static_cast<AutogradMeta*>(p->grad);
     return (p->flags & TensorImpl::requires_grad) && (!m || m->is_leaf);
   };
   if (t.impl()->base && is_wanted_leaf(t.impl()->base))
-    throw Error("a view of a leaf that requires a gradient cannot be changed in place while gradients are recorded", "do it inside NoGrad, or on a copy");
+    throw Error("a view of a leaf that requires a gradient cannot be changed in place while gradients are recorded",
+                "do it inside NoGrad, or on a copy");
   if (is_wanted_leaf(t.impl()))
-    throw Error("a leaf that requires a gradient cannot be changed in place while gradients are recorded", "do it inside NoGrad, or on a copy");
+    throw Error("a leaf that requires a gradient cannot be changed in place while gradients are recorded",
+                "do it inside NoGrad, or on a copy");
 }
 
 void record_in_place(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out, uint32_t seq) {
@@ -323,7 +332,8 @@ void record_in_place(const OpDef& op, const void* attrs, const Tensor* in, int i
 
 void finish_in_place(const Tensor& out) {
   AutogradMeta* m = autograd_meta(out);
-  for (int k = std::popcount(m->fn->op->saves.outputs); k > 0; --k) m->fn->saved[m->fn->saved_count - k].version = out.version();
+  for (int k = std::popcount(m->fn->op->saves.outputs); k > 0; --k)
+    m->fn->saved[m->fn->saved_count - k].version = out.version();
   if (m->fn->op->saves.outputs && SavedTensorHooks::current()) pack_saved_outputs(out);
   if (!out.impl()->base) return;
   m->made_at = out.version();
@@ -333,16 +343,18 @@ void finish_in_place(const Tensor& out) {
 Tensor Grad::saved(int index, const char* what, int i) const {
   const SavedTensor& s = node_.saved[index];
   if (node_.freed)
-    throw Error(fmt::format("backward through {} #{} a second time: its saved tensors were freed", node_.op->info.name, node_.origin.seq),
+    throw Error(fmt::format("backward through {} #{} a second time: its saved tensors were freed", node_.op->info.name,
+                            node_.origin.seq),
                 "pass retain_graph to the first backward");
   if (s.packed) {
     Tensor t = s.packed->unpack();
     return s.history.fn && grad_enabled() ? with_history(bare(t), s.history) : t;
   }
   if (s.value.defined() && s.value.version() != s.version)
-    throw Error(fmt::format("{} {} ({}, size {}) that {} #{} of module '{}' saved for its gradient was changed in place: it had version {}, now it has {}", what, i,
-                            name(s.value.dtype()), to_string(s.value.size()), node_.op->info.name, node_.origin.seq, module_path(node_.origin.module), s.version,
-                            s.value.version()),
+    throw Error(fmt::format("{} {} ({}, size {}) that {} #{} of module '{}' saved for its gradient was changed in "
+                            "place: it had version {}, now it has {}",
+                            what, i, name(s.value.dtype()), to_string(s.value.size()), node_.op->info.name,
+                            node_.origin.seq, module_path(node_.origin.module), s.version, s.value.version()),
                 "use the form that returns a new tensor, or clone before writing");
   return s.value;
 }
@@ -363,6 +375,8 @@ Tensor Grad::y(int i) const {
   return output_with_history(t, i);
 }
 
-Tensor Grad::output_with_history(const Tensor& value, int i) const { return with_history(bare(value), {&node_, static_cast<uint16_t>(i)}); }
+Tensor Grad::output_with_history(const Tensor& value, int i) const {
+  return with_history(bare(value), {&node_, static_cast<uint16_t>(i)});
+}
 
 }  // namespace tenon

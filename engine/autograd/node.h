@@ -47,8 +47,8 @@ struct SavedTensor {
 struct Node {
   std::atomic<int> refs{1};
   const OpDef* op = nullptr;
-  Origin origin;                 ///< of the forward op
-  uint64_t order = 0;            ///< grows with recording: every input has a lower one
+  Origin origin;       ///< of the forward op
+  uint64_t order = 0;  ///< grows with recording: every input has a lower one
   uint16_t inputs = 0, outputs = 0;
   uint32_t stamp = 0;            ///< backward pass that last visited it
   int32_t pending = 0;           ///< consumers whose gradient has not come yet, in that pass
@@ -59,12 +59,12 @@ struct Node {
   SavedTensor* saved = nullptr;  ///< inputs that are saved, then outputs, in order of their bits
   uint16_t saved_count = 0;
   void* attrs = nullptr;
-  Tensor* grads = nullptr;       ///< [outputs], filled during backward
-  Meta* out_metas = nullptr;     ///< [outputs]
+  Tensor* grads = nullptr;             ///< [outputs], filled during backward
+  Meta* out_metas = nullptr;           ///< [outputs]
   class AutogradMeta* leaf = nullptr;  ///< the leaf's data while it lives; for op == nullptr
   std::unique_ptr<struct NodeHooks> hooks;
   std::unique_ptr<std::vector<class AutogradMeta*>> retained;  ///< outputs that keep their gradient
-  uint32_t bytes = 0;            ///< of the block that holds the node and the arrays above
+  uint32_t bytes = 0;  ///< of the block that holds the node and the arrays above
 
   int64_t saved_bytes() const;
 };
@@ -76,7 +76,7 @@ class AutogradMeta : public GradMeta {
   static void* operator new(size_t bytes);
   static void operator delete(void* p);
 
-  Node* fn = nullptr;        ///< the node whose output this is; for leaves the accumulating node, once made
+  Node* fn = nullptr;  ///< the node whose output this is; for leaves the accumulating node, once made
   uint16_t slot = 0;
   bool is_leaf = true;
   /// A view's history says how to get it from its base as that was at this version; see Note [Writing into a view].
@@ -94,10 +94,23 @@ class AutogradMeta : public GradMeta {
 
 /// The hooks of a node, each with the number that removes it.
 struct NodeHooks {
-  struct OnGradient { int id; uint16_t slot; std::function<Tensor(const Tensor&)> call; };
-  struct OnLeaf { int id; std::function<void(const Tensor& leaf)> call; };
-  struct Before { int id; std::function<void(std::vector<Tensor>& outputs)> call; };
-  struct After { int id; std::function<void(std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)> call; };
+  struct OnGradient {
+    int id;
+    uint16_t slot;
+    std::function<Tensor(const Tensor&)> call;
+  };
+  struct OnLeaf {
+    int id;
+    std::function<void(const Tensor& leaf)> call;
+  };
+  struct Before {
+    int id;
+    std::function<void(std::vector<Tensor>& outputs)> call;
+  };
+  struct After {
+    int id;
+    std::function<void(std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)> call;
+  };
   std::vector<OnGradient> gradient;  ///< of an output, complete and not yet used
   std::vector<OnLeaf> leaf;          ///< after a leaf has accumulated
   std::vector<Before> before;        ///< the node's backward runs
@@ -113,7 +126,8 @@ void node_release(Node* n);
 /// Where the gradient of `t` goes: its node, made on the first call for a leaf. Not counted; null where it needs none.
 Edge edge_of(const Tensor& t);
 
-/// A node for a computation outside the ops (CustomFunction): `outputs` may differ from op.info.outputs. Nothing is saved.
+/// A node for a computation outside the ops (CustomFunction): `outputs` may differ from op.info.outputs. Nothing is
+/// saved.
 void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, int outputs);
 void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, uint32_t seq);
 void record_in_place(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out, uint32_t seq);
@@ -130,7 +144,8 @@ class Grad {
 
   /// Gradient of output i; undefined where nothing depended on it.
   const Tensor& out(int i = 0) const { return node_.grads[i]; }
-  /// Assign the gradient of input i. A broadcast input may get the gradient at the broadcast size: it is summed afterwards.
+  /// Assign the gradient of input i. A broadcast input may get the gradient at the broadcast size: it is summed
+  /// afterwards.
   Tensor& in(int i) { return results_[i]; }
   bool needs(int i) const { return node_.next[i].fn && node_.next[i].fn->needed; }
   /// Saved input and output i; throws Error naming the op and both versions where it was overwritten in between.
@@ -142,7 +157,10 @@ class Grad {
   int outputs() const { return node_.outputs; }
   /// `value` with this node as the history of its output i.
   Tensor output_with_history(const Tensor& value, int i) const;
-  template <class A> const A& as() const { return *static_cast<const A*>(node_.attrs); }
+  template <class A>
+  const A& as() const {
+    return *static_cast<const A*>(node_.attrs);
+  }
 
  private:
   Tensor saved(int index, const char* what, int i) const;

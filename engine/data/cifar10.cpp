@@ -9,8 +9,10 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr int64_t kPixels = 3 * 32 * 32, kRecord = kPixels + 1;
-constexpr const char* kClasses[] = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
-constexpr float kMean[] = {0.4914f, 0.4822f, 0.4465f}, kDeviation[] = {0.2470f, 0.2435f, 0.2616f};  // of the training images, in 0..1
+constexpr const char* kClasses[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                    "dog",      "frog",       "horse", "ship", "truck"};
+constexpr float kMean[] = {0.4914f, 0.4822f, 0.4465f},
+                kDeviation[] = {0.2470f, 0.2435f, 0.2616f};  // of the training images, in 0..1
 
 /// Records of a label byte and 3,072 bytes of planes (https://www.cs.toronto.edu/~kriz/cifar.html, binary version).
 class Cifar10 : public Dataset {
@@ -20,11 +22,13 @@ class Cifar10 : public Dataset {
       auto file = MappedFile::open(path.string());
       auto bytes = static_cast<int64_t>(file->bytes().size());
       if (bytes == 0 || bytes % kRecord != 0)
-        throw Error(path.string() + " is no file of CIFAR-10: its " + std::to_string(bytes) + " bytes are no multiple of " + std::to_string(kRecord));
+        throw Error(path.string() + " is no file of CIFAR-10: its " + std::to_string(bytes) +
+                    " bytes are no multiple of " + std::to_string(kRecord));
       for (int64_t r = 0; r < bytes / kRecord; ++r) {
         const char* at = file->bytes().data() + r * kRecord;
         if (static_cast<uint8_t>(*at) > 9)
-          throw Error(path.string() + ": label " + std::to_string(static_cast<uint8_t>(*at)) + " of image " + std::to_string(r) + " is no class of 0..9");
+          throw Error(path.string() + ": label " + std::to_string(static_cast<uint8_t>(*at)) + " of image " +
+                      std::to_string(r) + " is no class of 0..9");
         records_.push_back(at);
       }
       files_.push_back(std::move(file));
@@ -53,7 +57,9 @@ class Cifar10 : public Dataset {
 };
 
 Split open(const Options& o, const AttrValues&) {
-  if (o.dir.empty()) throw Error("the data set cifar10 is read from a folder", "name the folder with data_batch_1.bin to 5 and test_batch.bin: --data DIR");
+  if (o.dir.empty())
+    throw Error("the data set cifar10 is read from a folder",
+                "name the folder with data_batch_1.bin to 5 and test_batch.bin: --data DIR");
   fs::path dir = o.dir;
   std::error_code ec;
   if (fs::is_directory(dir / "cifar-10-batches-bin", ec)) dir /= "cifar-10-batches-bin";
@@ -61,12 +67,13 @@ Split open(const Options& o, const AttrValues&) {
   for (int i = 1; i <= 5; ++i)
     if (fs::path file = dir / ("data_batch_" + std::to_string(i) + ".bin"); fs::exists(file, ec)) train.push_back(file);
   if (train.empty() || !fs::exists(dir / "test_batch.bin", ec))
-    throw Error(o.dir + " does not hold the files of CIFAR-10's binary version", "it needs data_batch_1.bin to 5 and test_batch.bin");
+    throw Error(o.dir + " does not hold the files of CIFAR-10's binary version",
+                "it needs data_batch_1.bin to 5 and test_batch.bin");
   return {std::make_shared<Cifar10>(train), std::make_shared<Cifar10>(std::vector<fs::path>{dir / "test_batch.bin"})};
 }
 
-const bool registered =
-    register_dataset({"cifar10", "50,000 + 10,000 colour images, 32 x 32, in 10 classes (the binary version's files)", {}, open, true});
+const bool registered = register_dataset(
+    {"cifar10", "50,000 + 10,000 colour images, 32 x 32, in 10 classes (the binary version's files)", {}, open, true});
 
 }  // namespace
 }  // namespace tenon::data

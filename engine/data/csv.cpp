@@ -22,7 +22,8 @@ char find_separator(std::string_view text) {
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& name, char separator) : text_(text), name_(name), separator_(separator) {}
+  Reader(std::string_view text, const std::string& name, char separator)
+      : text_(text), name_(name), separator_(separator) {}
   bool done() const { return at_ >= text_.size(); }
   int64_t line() const { return line_; }
   std::vector<std::string> row() {
@@ -96,8 +97,8 @@ Table parse_csv(std::string_view text, const std::string& name, const CsvOptions
     auto row = reader.row();
     if (row.size() == 1 && row[0].empty()) continue;  // an empty line
     if (!table.rows.empty() && row.size() != table.rows[0].size())
-      throw Error(name + ", line " + std::to_string(line) + ": it has " + std::to_string(row.size()) + " fields; the first line has " +
-                      std::to_string(table.rows[0].size()),
+      throw Error(name + ", line " + std::to_string(line) + ": it has " + std::to_string(row.size()) +
+                      " fields; the first line has " + std::to_string(table.rows[0].size()),
                   "give every line the same number of fields, or say what separates them: data.separator");
     table.rows.push_back(std::move(row));
   }

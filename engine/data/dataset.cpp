@@ -16,7 +16,8 @@ std::vector<Kind>& registry() {
 /// A data set with one value of one sample replaced by NaN: something for the NaN doctor to find.
 class Spoiled : public Dataset {
  public:
-  Spoiled(std::shared_ptr<const Dataset> inner, int64_t row, int64_t value) : inner_(std::move(inner)), row_(row), value_(value) {}
+  Spoiled(std::shared_ptr<const Dataset> inner, int64_t row, int64_t value)
+      : inner_(std::move(inner)), row_(row), value_(value) {}
   int64_t size() const override { return inner_->size(); }
   Meta input() const override { return inner_->input(); }
   Meta target() const override { return inner_->target(); }
@@ -39,7 +40,8 @@ class Spoiled : public Dataset {
 
 class Subset : public Dataset {
  public:
-  Subset(std::shared_ptr<const Dataset> inner, std::vector<int64_t> chosen) : inner_(std::move(inner)), chosen_(std::move(chosen)) {}
+  Subset(std::shared_ptr<const Dataset> inner, std::vector<int64_t> chosen)
+      : inner_(std::move(inner)), chosen_(std::move(chosen)) {}
   int64_t size() const override { return static_cast<int64_t>(chosen_.size()); }
   Meta input() const override { return inner_->input(); }
   Meta target() const override { return inner_->target(); }
@@ -67,7 +69,8 @@ Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch) {
     return empty(s, one.dtype);
   };
   for (int64_t r : rows)
-    if (r < 0 || r >= set.size()) throw Error("row " + std::to_string(r) + " of a data set of " + std::to_string(set.size()) + " samples");
+    if (r < 0 || r >= set.size())
+      throw Error("row " + std::to_string(r) + " of a data set of " + std::to_string(set.size()) + " samples");
   Batch b;
   b.x = stacked(set.input());
   b.y = stacked(set.target());
@@ -78,15 +81,17 @@ Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch) {
 
 namespace {
 
-std::shared_ptr<const Dataset> spoiled(std::shared_ptr<const Dataset> set, const std::string& name, const Options& options) {
+std::shared_ptr<const Dataset> spoiled(std::shared_ptr<const Dataset> set, const std::string& name,
+                                       const Options& options) {
   int64_t values = set->input().shape.product();
-  if (set->input().dtype != DType::f32) throw Error::usage("data.nan_sample: the inputs of data set " + name + " are not f32");
+  if (set->input().dtype != DType::f32)
+    throw Error::usage("data.nan_sample: the inputs of data set " + name + " are not f32");
   if (options.nan_sample >= set->size())
-    throw Error::usage("data.nan_sample = " + std::to_string(options.nan_sample) + ": the training set has " + std::to_string(set->size()) +
-                       " samples");
+    throw Error::usage("data.nan_sample = " + std::to_string(options.nan_sample) + ": the training set has " +
+                       std::to_string(set->size()) + " samples");
   if (options.nan_value_index < 0 || options.nan_value_index >= values)
-    throw Error::usage("data.nan_value_index = " + std::to_string(options.nan_value_index) + ": a sample has " + std::to_string(values) +
-                       " values");
+    throw Error::usage("data.nan_value_index = " + std::to_string(options.nan_value_index) + ": a sample has " +
+                       std::to_string(values) + " values");
   return std::make_shared<Spoiled>(std::move(set), options.nan_sample, options.nan_value_index);
 }
 
@@ -114,7 +119,10 @@ Parts split_rows(int64_t n, double share) {
   }
   return parts;
 }
-AttrDef test_share_attr() { return {"test_share", 0.2, 0, 0.9, "share of the samples kept for the test, where the files have no split of their own"}; }
+AttrDef test_share_attr() {
+  return {"test_share", 0.2, 0, 0.9,
+          "share of the samples kept for the test, where the files have no split of their own"};
+}
 
 std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> set, std::vector<int64_t> chosen) {
   return std::make_shared<Subset>(std::move(set), std::move(chosen));

@@ -19,9 +19,11 @@ class Dataset {
   virtual Meta target() const = 0;
   /// Number of classes of a target that is a class index; 0 where the target is a value.
   virtual int64_t classes() const { return 0; }
-  /// What is to be learnt: "classification" (a class), "segmentation" (a class a pixel), "language" (the next token at every place),
-  /// "binary" (0 or 1 as f32), "regression" (values).
-  virtual std::string task() const { return classes() == 0 ? "regression" : target().shape.n == 0 ? "classification" : "segmentation"; }
+  /// What is to be learnt: "classification" (a class), "segmentation" (a class a pixel), "language" (the next token at
+  /// every place), "binary" (0 or 1 as f32), "regression" (values).
+  virtual std::string task() const {
+    return classes() == 0 ? "regression" : target().shape.n == 0 ? "classification" : "segmentation";
+  }
   /// Of text: how many bytes a token of the targets stands for, on average.
   virtual double bytes_per_token() const { return 1; }
   /// What a class is called ("Sneaker"); its number where it has no name.
@@ -29,8 +31,11 @@ class Dataset {
   /// Writes the inputs and targets of `count` rows one after the other to dense memory. Throws Error naming the row.
   virtual void fetch(const int64_t* rows, int64_t count, void* x, void* y) const = 0;
   /// The same as seen in an epoch: other than fetch() where samples are changed at random.
-  virtual void fetch_in(int64_t /*epoch*/, const int64_t* rows, int64_t count, void* x, void* y) const { fetch(rows, count, x, y); }
-  /// The rows in the order of an epoch; empty: any order will do, and a permutation is drawn. For samples that lie in a stream.
+  virtual void fetch_in(int64_t /*epoch*/, const int64_t* rows, int64_t count, void* x, void* y) const {
+    fetch(rows, count, x, y);
+  }
+  /// The rows in the order of an epoch; empty: any order will do, and a permutation is drawn. For samples that lie in a
+  /// stream.
   virtual std::vector<int64_t> order(uint64_t /*seed*/, int64_t /*epoch*/) const { return {}; }
 };
 
@@ -45,10 +50,11 @@ Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch = 0);
 
 /// What a data set is made from.
 struct Options {
-  std::string dir;              ///< of the files; empty: the kind's default
-  uint64_t seed = 0;            ///< of generated samples
-  std::vector<Attr> attrs = {}; ///< of the kind's own
-  std::string transforms = {};  ///< what is done to samples, as in "random_crop padding=4; flip"; random ones in training only
+  std::string dir;               ///< of the files; empty: the kind's default
+  uint64_t seed = 0;             ///< of generated samples
+  std::vector<Attr> attrs = {};  ///< of the kind's own
+  std::string transforms =
+      {};  ///< what is done to samples, as in "random_crop padding=4; flip"; random ones in training only
   int64_t nan_sample = -1;      ///< a training row to spoil with a NaN, to try the NaN doctor on; -1: none
   int64_t nan_value_index = 0;  ///< which value of that row
 };

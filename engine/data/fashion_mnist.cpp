@@ -18,17 +18,19 @@ constexpr std::array<const char*, 10> kClasses = {"T-shirt/top", "Trouser", "Pul
 /// Images of bytes with a class each, normalised as they are fetched.
 class Images : public Dataset {
  public:
-  Images(const std::string& dir, const std::string& prefix) : images_(read_idx(dir + "/" + prefix + "-images-idx3-ubyte.gz", 3)) {
+  Images(const std::string& dir, const std::string& prefix)
+      : images_(read_idx(dir + "/" + prefix + "-images-idx3-ubyte.gz", 3)) {
     Idx labels = read_idx(dir + "/" + prefix + "-labels-idx1-ubyte.gz", 1);
     if (labels.shape[0] != images_.shape[0])
-      throw Error(dir + "/" + prefix + "-labels-idx1-ubyte.gz holds " + std::to_string(labels.shape[0]) + " labels for " +
-                  std::to_string(images_.shape[0]) + " images");
+      throw Error(dir + "/" + prefix + "-labels-idx1-ubyte.gz holds " + std::to_string(labels.shape[0]) +
+                  " labels for " + std::to_string(images_.shape[0]) + " images");
     for (size_t i = 0; i < labels.values.size(); ++i)
       if (labels.values[i] >= kClasses.size())
-        throw Error(dir + "/" + prefix + "-labels-idx1-ubyte.gz: label " + std::to_string(labels.values[i]) + " of row " +
-                    std::to_string(i) + " is no class of 0..9");
+        throw Error(dir + "/" + prefix + "-labels-idx1-ubyte.gz: label " + std::to_string(labels.values[i]) +
+                    " of row " + std::to_string(i) + " is no class of 0..9");
     labels_ = std::move(labels.values);
-    for (int i = 0; i < 256; ++i) value_[static_cast<size_t>(i)] = (static_cast<float>(i) / 255.0f - kMean) / kDeviation;
+    for (int i = 0; i < 256; ++i)
+      value_[static_cast<size_t>(i)] = (static_cast<float>(i) / 255.0f - kMean) / kDeviation;
   }
   int64_t size() const override { return images_.shape[0]; }
   Meta input() const override { return {DType::f32, {}, {1, images_.shape[1], images_.shape[2]}}; }
@@ -53,17 +55,21 @@ class Images : public Dataset {
   std::array<float, 256> value_;
 };
 
-Split open_files(const std::string& dir) { return {std::make_shared<Images>(dir, "train"), std::make_shared<Images>(dir, "t10k")}; }
+Split open_files(const std::string& dir) {
+  return {std::make_shared<Images>(dir, "train"), std::make_shared<Images>(dir, "t10k")};
+}
 
-/// Sessions come and go (replays, evaluations) over the same unpacked 55 MB: kept while any of them lives and the files are the same.
+/// Sessions come and go (replays, evaluations) over the same unpacked 55 MB: kept while any of them lives and the files
+/// are the same.
 Split open_cached(const Options& options, const AttrValues&) {
   namespace fs = std::filesystem;
   std::string dir = options.dir.empty() ? kDefaultDir : options.dir;
   std::error_code ec;
   if (!fs::is_directory(dir, ec))
     throw Error("the folder " + dir + " of Fashion-MNIST does not exist",
-                options.dir.empty() ? "install the package dataset-fashion-mnist, or name a folder with its four files: --data DIR"
-                                    : "name the folder with its four files: --data DIR");
+                options.dir.empty()
+                    ? "install the package dataset-fashion-mnist, or name a folder with its four files: --data DIR"
+                    : "name the folder with its four files: --data DIR");
   std::string key = fs::weakly_canonical(dir, ec).string();
   for (const char* prefix : {"train", "t10k"})
     for (const char* rest : {"-images-idx3-ubyte", "-labels-idx1-ubyte"})
@@ -88,8 +94,12 @@ Split open_cached(const Options& options, const AttrValues&) {
   return split;
 }
 
-const bool registered = register_dataset(
-    {"fashion-mnist", "60,000 + 10,000 grey images of clothes, 28 x 28, in 10 classes (four IDX files)", {}, open_cached, true});
+const bool registered =
+    register_dataset({"fashion-mnist",
+                      "60,000 + 10,000 grey images of clothes, 28 x 28, in 10 classes (four IDX files)",
+                      {},
+                      open_cached,
+                      true});
 
 }  // namespace
 }  // namespace tenon::data

@@ -15,7 +15,8 @@ namespace tenon::data {
 namespace {
 
 constexpr int64_t kMegabyte = 1 << 20;
-const char* kWhere = "data.dir (on the command line: --data DIR) names the folder that holds the four files of the data set";
+const char* kWhere =
+    "data.dir (on the command line: --data DIR) names the folder that holds the four files of the data set";
 
 std::string existing(const std::string& path) {
   std::error_code ec;
@@ -57,7 +58,9 @@ class File {
   int64_t at_ = 0;
 };
 
-uint32_t big_endian(const uint8_t* b) { return uint32_t{b[0]} << 24 | uint32_t{b[1]} << 16 | uint32_t{b[2]} << 8 | b[3]; }
+uint32_t big_endian(const uint8_t* b) {
+  return uint32_t{b[0]} << 24 | uint32_t{b[1]} << 16 | uint32_t{b[2]} << 8 | b[3];
+}
 
 }  // namespace
 
@@ -72,15 +75,19 @@ Idx read_idx(const std::string& wanted, int axes) {
     std::snprintf(text, sizeof text, "0x%08X", big_endian(head));
     char expected[16];
     std::snprintf(expected, sizeof expected, "0x%08X", 0x800u + static_cast<unsigned>(axes));
-    throw Error(path + " is no IDX file of bytes with " + std::to_string(axes) + " axes: it begins with " + text + ", not " + expected,
+    throw Error(path + " is no IDX file of bytes with " + std::to_string(axes) + " axes: it begins with " + text +
+                    ", not " + expected,
                 kWhere);
   }
-  if (got < need) throw Error(path + " ends after " + std::to_string(got) + " bytes, within its header of " + std::to_string(need), kWhere);
+  if (got < need)
+    throw Error(path + " ends after " + std::to_string(got) + " bytes, within its header of " + std::to_string(need),
+                kWhere);
   Idx idx;
   double total = 1;
   for (int i = 0; i < axes; ++i) {
     idx.shape.push_back(big_endian(head + 4 + 4 * i));
-    total *= static_cast<double>(std::max<int64_t>(1, idx.shape[i]));  // a 0 further on must not hide a product that overflows
+    total *= static_cast<double>(
+        std::max<int64_t>(1, idx.shape[i]));  // a 0 further on must not hide a product that overflows
   }
   if (total > 1e12) throw Error(path + " is damaged: its header says " + to_string(idx.shape) + " values", kWhere);
   int64_t count = idx.shape.product();
@@ -90,13 +97,14 @@ Idx read_idx(const std::string& wanted, int axes) {
     idx.values.resize(static_cast<size_t>(before + step));
     int64_t read = file.read(idx.values.data() + before, step);
     if (read < step)
-      throw Error(path + " is cut short: it holds " + std::to_string(need + before + read) + " of " + std::to_string(need + count) +
-                      " bytes for " + to_string(idx.shape) + " values",
+      throw Error(path + " is cut short: it holds " + std::to_string(need + before + read) + " of " +
+                      std::to_string(need + count) + " bytes for " + to_string(idx.shape) + " values",
                   kWhere);
   }
   uint8_t extra;
   if (file.read(&extra, 1) != 0)
-    throw Error(path + " holds more than the " + std::to_string(need + count) + " bytes its header says for " + to_string(idx.shape),
+    throw Error(path + " holds more than the " + std::to_string(need + count) + " bytes its header says for " +
+                    to_string(idx.shape),
                 kWhere);
   return idx;
 }

@@ -7,14 +7,16 @@
 
 namespace tenon::data {
 
-/// An IDX file of bytes (http://yann.lecun.com/exdb/mnist): big-endian magic 0x0000 08 <axes>, one 32-bit size an axis, the values.
+/// An IDX file of bytes (http://yann.lecun.com/exdb/mnist): big-endian magic 0x0000 08 <axes>, one 32-bit size an axis,
+/// the values.
 struct Idx {
   Shape shape;
   std::vector<uint8_t> values;
 };
 
-/// Reads `path`, gzipped or plain; where only the name with or without ".gz" exists, that. Throws Error naming the file and the byte
-/// counts for a file that is missing, no IDX file of `axes` axes of bytes, damaged, shorter or longer than its sizes say.
+/// Reads `path`, gzipped or plain; where only the name with or without ".gz" exists, that. Throws Error naming the file
+/// and the byte counts for a file that is missing, no IDX file of `axes` axes of bytes, damaged, shorter or longer than
+/// its sizes say.
 Idx read_idx(const std::string& path, int axes);
 
 }  // namespace tenon::data

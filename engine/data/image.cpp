@@ -17,9 +17,11 @@ namespace {
 constexpr int64_t kMost = int64_t{1} << 26;
 
 void check_size(int64_t height, int64_t width, const std::string& name) {
-  if (height < 1 || width < 1) throw Error(name + " is an image of " + std::to_string(width) + " x " + std::to_string(height) + " pixels");
+  if (height < 1 || width < 1)
+    throw Error(name + " is an image of " + std::to_string(width) + " x " + std::to_string(height) + " pixels");
   if (height > kMost / width)
-    throw Error(name + " is an image of " + std::to_string(width) + " x " + std::to_string(height) + " pixels; more than 2^26 are not read",
+    throw Error(name + " is an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                    " pixels; more than 2^26 are not read",
                 "make it smaller");
 }
 
@@ -79,12 +81,14 @@ Image parse_png(std::string_view bytes, const std::string& name, int64_t channel
     png_image* p;
     ~Free() { png_image_free(p); }
   } free{&png};
-  if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) throw Error(name + " is damaged: " + png.message);
+  if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()))
+    throw Error(name + " is damaged: " + png.message);
   check_size(png.height, png.width, name);
   png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   Image image{png.height, png.width, channels, std::vector<uint8_t>(PNG_IMAGE_SIZE(png))};
   png_color black{0, 0, 0};
-  if (!png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr)) throw Error(name + " is damaged: " + png.message);
+  if (!png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr))
+    throw Error(name + " is damaged: " + png.message);
   return image;
 }
 
@@ -93,7 +97,8 @@ Image parse_png(std::string_view bytes, const std::string& name, int64_t channel
 Image parse_image(std::string_view bytes, const std::string& name, int64_t channels) {
   if (channels != 1 && channels != 3) throw Error::usage("images have 1 channel or 3, not " + std::to_string(channels));
   if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return parse_png(bytes, name, channels);
-  if (!bytes.starts_with("\xff\xd8")) throw Error(name + " is neither a JPEG nor a PNG image: its first bytes are of another kind");
+  if (!bytes.starts_with("\xff\xd8"))
+    throw Error(name + " is neither a JPEG nor a PNG image: its first bytes are of another kind");
   Image image;
   JpegFailure failure;
   bool too_large = false;
@@ -108,20 +113,23 @@ Image read_image(const std::string& path, int64_t channels) { return parse_image
 
 bool is_image_name(const std::string& name) {
   std::string low = name;
-  std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const char* end : {".png", ".jpg", ".jpeg"})
     if (low.ends_with(end)) return true;
   return false;
 }
 
 void resize_plane(const float* from, int64_t height, int64_t width, float* to, int64_t to_height, int64_t to_width) {
-  // One axis after the other. A tent as wide as a pixel of the coarser side: bilinear where it grows, a mean where it shrinks.
+  // One axis after the other. A tent as wide as a pixel of the coarser side: bilinear where it grows, a mean where it
+  // shrinks.
   auto along = [](const float* in, int64_t n, int64_t step, float* out, int64_t m, int64_t out_step) {
     const double scale = static_cast<double>(n) / static_cast<double>(m), radius = std::max(1.0, scale);
     for (int64_t i = 0; i < m; ++i) {
       const double centre = (static_cast<double>(i) + 0.5) * scale - 0.5;
       double sum = 0, weights = 0;
-      for (auto k = static_cast<int64_t>(std::ceil(centre - radius)); k <= static_cast<int64_t>(std::floor(centre + radius)); ++k) {
+      for (auto k = static_cast<int64_t>(std::ceil(centre - radius));
+           k <= static_cast<int64_t>(std::floor(centre + radius)); ++k) {
         double w = 1 - std::abs(static_cast<double>(k) - centre) / radius;
         if (w <= 0) continue;
         sum += w * static_cast<double>(in[std::clamp<int64_t>(k, 0, n - 1) * step]);
@@ -149,7 +157,8 @@ void to_planes(const Image& image, int64_t height, int64_t width, float* to) {
     for (int64_t i = 0; i < h; ++i)
       for (int64_t j = 0; j < w; ++j)
         plane[static_cast<size_t>(i * w + j)] =
-            static_cast<float>(image.pixels[static_cast<size_t>(((i + top) * image.width + j + left) * c + k)]) / 255.0f;
+            static_cast<float>(image.pixels[static_cast<size_t>(((i + top) * image.width + j + left) * c + k)]) /
+            255.0f;
     if (h == height && w == width)
       std::copy(plane.begin(), plane.end(), to + k * height * width);
     else
@@ -165,7 +174,8 @@ std::string png_bytes(const Image& image) {
   png.height = static_cast<png_uint_32>(image.height);
   png.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   png_alloc_size_t size = 0;
-  if (!png_image_write_to_memory(&png, nullptr, &size, 0, image.pixels.data(), 0, nullptr)) throw Error(std::string("a PNG could not be made: ") + png.message);
+  if (!png_image_write_to_memory(&png, nullptr, &size, 0, image.pixels.data(), 0, nullptr))
+    throw Error(std::string("a PNG could not be made: ") + png.message);
   std::string bytes(size, '\0');
   if (!png_image_write_to_memory(&png, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr))
     throw Error(std::string("a PNG could not be made: ") + png.message);

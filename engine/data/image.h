@@ -14,8 +14,8 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-/// JPEG or PNG by its first bytes, converted to `channels` (1 or 3). Throws Error naming `name` for other bytes, damaged ones, and images of
-/// more than 2^26 pixels, before memory for them is taken.
+/// JPEG or PNG by its first bytes, converted to `channels` (1 or 3). Throws Error naming `name` for other bytes,
+/// damaged ones, and images of more than 2^26 pixels, before memory for them is taken.
 Image parse_image(std::string_view bytes, const std::string& name, int64_t channels);
 Image read_image(const std::string& path, int64_t channels);
 /// By the name's ending.
@@ -23,7 +23,8 @@ bool is_image_name(const std::string& name);
 
 /// Scales one plane: bilinear between pixel centres, and the mean over what falls into a pixel where it shrinks.
 void resize_plane(const float* from, int64_t height, int64_t width, float* to, int64_t to_height, int64_t to_width);
-/// An image as planes of [0, 1], [channels, height, width], scaled so that it covers height x width and cut in the middle.
+/// An image as planes of [0, 1], [channels, height, width], scaled so that it covers height x width and cut in the
+/// middle.
 void to_planes(const Image& image, int64_t height, int64_t width, float* to);
 
 /// As a PNG file's bytes.

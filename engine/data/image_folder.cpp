@@ -27,13 +27,17 @@ std::vector<fs::path> sorted(const fs::path& dir, bool folders) {
 /// A folder for each class, images in it.
 class ImageFolder : public Dataset {
  public:
-  ImageFolder(const fs::path& dir, std::vector<std::string> classes, Shape size) : classes_(std::move(classes)), size_(size) {
+  ImageFolder(const fs::path& dir, std::vector<std::string> classes, Shape size)
+      : classes_(std::move(classes)), size_(size) {
     for (size_t c = 0; c < classes_.size(); ++c) {
       std::error_code ec;
       if (!fs::is_directory(dir / classes_[c], ec)) continue;
-      for (const fs::path& file : sorted(dir / classes_[c], false)) files_.push_back({file.string(), static_cast<int64_t>(c)});
+      for (const fs::path& file : sorted(dir / classes_[c], false))
+        files_.push_back({file.string(), static_cast<int64_t>(c)});
     }
-    if (files_.empty()) throw Error("no image was found in the folders of " + dir.string(), "images end in .png, .jpg or .jpeg and lie in one folder a class");
+    if (files_.empty())
+      throw Error("no image was found in the folders of " + dir.string(),
+                  "images end in .png, .jpg or .jpeg and lie in one folder a class");
   }
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   Meta input() const override { return {DType::f32, {}, size_}; }
@@ -70,7 +74,9 @@ Split open(const Options& o, const AttrValues& v) {
   if (o.dir.empty()) throw Error("the data set image-folder is read from a folder", "name it: --data DIR");
   fs::path dir = o.dir;
   std::error_code ec;
-  if (!fs::is_directory(dir, ec)) throw Error("the folder " + o.dir + " of images does not exist", "name the folder that holds one folder a class: --data DIR");
+  if (!fs::is_directory(dir, ec))
+    throw Error("the folder " + o.dir + " of images does not exist",
+                "name the folder that holds one folder a class: --data DIR");
   Shape size{v.integer("channels"), v.integer("height"), v.integer("width")};
   fs::path train = dir / "train", test;
   for (const char* name : {"test", "val", "valid", "validation"})
@@ -88,15 +94,15 @@ Split open(const Options& o, const AttrValues& v) {
   return {subset(all, parts.train), subset(all, parts.test)};
 }
 
-const bool registered = register_dataset(
-    {"image-folder",
-     "JPEG and PNG images, one folder a class, with or without folders train and test above them",
-     {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
-      {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
-      {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
-      test_share_attr()},
-     open,
-     true});
+const bool registered =
+    register_dataset({"image-folder",
+                      "JPEG and PNG images, one folder a class, with or without folders train and test above them",
+                      {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
+                       {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
+                       {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
+                       test_share_attr()},
+                      open,
+                      true});
 
 }  // namespace
 }  // namespace tenon::data

@@ -9,10 +9,13 @@ namespace tenon::data {
 namespace {
 
 void need_image(const Shape& in, const char* who) {
-  if (in.n != 3) throw Error::usage(std::string(who) + " works on images of [channels, height, width], not on samples of shape " + to_string(in));
+  if (in.n != 3)
+    throw Error::usage(std::string(who) + " works on images of [channels, height, width], not on samples of shape " +
+                       to_string(in));
 }
 
-/// A window of height x width from (top, left), which may reach beyond the image: there is `fill`, and class 0 in a mask.
+/// A window of height x width from (top, left), which may reach beyond the image: there is `fill`, and class 0 in a
+/// mask.
 void cut(Item& item, int64_t top, int64_t left, int64_t height, int64_t width, float fill = 0) {
   const int64_t c = item.size[0], h = item.size[1], w = item.size[2];
   std::vector<float> x(static_cast<size_t>(c * height * width), fill);
@@ -20,15 +23,19 @@ void cut(Item& item, int64_t top, int64_t left, int64_t height, int64_t width, f
   for (int64_t i = std::max<int64_t>(0, -top); i < std::min(height, h - top); ++i)
     for (int64_t j = std::max<int64_t>(0, -left); j < std::min(width, w - left); ++j) {
       for (int64_t k = 0; k < c; ++k)
-        x[static_cast<size_t>((k * height + i) * width + j)] = item.x[static_cast<size_t>((k * h + i + top) * w + j + left)];
-      if (!mask.empty()) mask[static_cast<size_t>(i * width + j)] = item.mask[static_cast<size_t>((i + top) * w + j + left)];
+        x[static_cast<size_t>((k * height + i) * width + j)] =
+            item.x[static_cast<size_t>((k * h + i + top) * w + j + left)];
+      if (!mask.empty())
+        mask[static_cast<size_t>(i * width + j)] = item.mask[static_cast<size_t>((i + top) * w + j + left)];
     }
   item.x = std::move(x);
   item.mask = std::move(mask);
   item.size = {c, height, width};
 }
 
-void centre(Item& item, int64_t height, int64_t width) { cut(item, (item.size[1] - height) / 2, (item.size[2] - width) / 2, height, width); }
+void centre(Item& item, int64_t height, int64_t width) {
+  cut(item, (item.size[1] - height) / 2, (item.size[2] - width) / 2, height, width);
+}
 
 /// "size" 0 keeps a side.
 struct Window {
@@ -39,7 +46,8 @@ struct Window {
   }
 };
 std::vector<AttrDef> window_attrs() {
-  return {{"height", int64_t{0}, 0, 1 << 14, "of the result; 0: as it is"}, {"width", int64_t{0}, 0, 1 << 14, "of the result; 0: as it is"}};
+  return {{"height", int64_t{0}, 0, 1 << 14, "of the result; 0: as it is"},
+          {"width", int64_t{0}, 0, 1 << 14, "of the result; 0: as it is"}};
 }
 
 class Crop : public Transform {
@@ -58,12 +66,13 @@ class Crop : public Transform {
 
 class RandomCrop : public Transform {
  public:
-  explicit RandomCrop(const AttrValues& v) : window_{v.integer("height"), v.integer("width")}, padding_(v.integer("padding")) {}
+  explicit RandomCrop(const AttrValues& v)
+      : window_{v.integer("height"), v.integer("width")}, padding_(v.integer("padding")) {}
   Shape size(const Shape& in) const override {
     Shape to = window_.of(in, "random_crop");
     if (to[1] > in[1] + 2 * padding_ || to[2] > in[2] + 2 * padding_)
-      throw Error::usage("random_crop: a window of " + to_string(to) + " does not fit into " + to_string(in) + " with a padding of " +
-                         std::to_string(padding_));
+      throw Error::usage("random_crop: a window of " + to_string(to) + " does not fit into " + to_string(in) +
+                         " with a padding of " + std::to_string(padding_));
     return to;
   }
   void train(Item& item, Dice& dice, int64_t, const Other&) const override {
@@ -118,11 +127,13 @@ class Resize : public Transform {
     Shape to = window_.of(item.size, "resize");
     const int64_t c = item.size[0], h = item.size[1], w = item.size[2];
     std::vector<float> x(static_cast<size_t>(to.product()));
-    for (int64_t k = 0; k < c; ++k) resize_plane(item.x.data() + k * h * w, h, w, x.data() + k * to[1] * to[2], to[1], to[2]);
+    for (int64_t k = 0; k < c; ++k)
+      resize_plane(item.x.data() + k * h * w, h, w, x.data() + k * to[1] * to[2], to[1], to[2]);
     std::vector<int64_t> mask;
     if (!item.mask.empty())
       for (int64_t i = 0; i < to[1]; ++i)
-        for (int64_t j = 0; j < to[2]; ++j) mask.push_back(item.mask[static_cast<size_t>(i * h / to[1] * w + j * w / to[2])]);
+        for (int64_t j = 0; j < to[2]; ++j)
+          mask.push_back(item.mask[static_cast<size_t>(i * h / to[1] * w + j * w / to[2])]);
     item.x = std::move(x);
     item.mask = std::move(mask);
     item.size = to;
@@ -147,7 +158,8 @@ class Normalise : public Transform {
 /// Brightness, contrast and saturation by factors in [1 - s, 1 + s] each.
 class ColourJitter : public Transform {
  public:
-  explicit ColourJitter(const AttrValues& v) : brightness_(v.number("brightness")), contrast_(v.number("contrast")), saturation_(v.number("saturation")) {}
+  explicit ColourJitter(const AttrValues& v)
+      : brightness_(v.number("brightness")), contrast_(v.number("contrast")), saturation_(v.number("saturation")) {}
   Shape size(const Shape& in) const override {
     need_image(in, "colour_jitter");
     return in;
@@ -233,7 +245,8 @@ class Mixup : public Transform {
   void train(Item& item, Dice& dice, int64_t count, const Other& other) const override {
     Item with = other(dice.below(count));
     double mine = beta(dice, alpha_);
-    for (size_t i = 0; i < item.x.size(); ++i) item.x[i] = static_cast<float>(mine) * item.x[i] + static_cast<float>(1 - mine) * with.x[i];
+    for (size_t i = 0; i < item.x.size(); ++i)
+      item.x[i] = static_cast<float>(mine) * item.x[i] + static_cast<float>(1 - mine) * with.x[i];
     share(item, with, mine);
   }
 
@@ -254,7 +267,8 @@ class CutMix : public Transform {
     Item with = other(dice.below(count));
     const int64_t c = item.size[0], h = item.size[1], w = item.size[2];
     double side = std::sqrt(1 - beta(dice, alpha_));
-    int64_t y = dice.below(h), x = dice.below(w), rh = std::llround(side * static_cast<double>(h)), rw = std::llround(side * static_cast<double>(w));
+    int64_t y = dice.below(h), x = dice.below(w), rh = std::llround(side * static_cast<double>(h)),
+            rw = std::llround(side * static_cast<double>(w));
     int64_t top = std::clamp<int64_t>(y - rh / 2, 0, h), bottom = std::clamp<int64_t>(y - rh / 2 + rh, 0, h);
     int64_t left = std::clamp<int64_t>(x - rw / 2, 0, w), right = std::clamp<int64_t>(x - rw / 2 + rw, 0, w);
     for (int64_t k = 0; k < c; ++k)
@@ -274,9 +288,7 @@ template <class T>
 std::unique_ptr<Transform> make(const AttrValues& v) {
   return std::make_unique<T>(v);
 }
-std::vector<AttrDef> mix_attrs() {
-  return {{"alpha", 1.0, 1e-3, 1e3, "the share is drawn from Beta(alpha, alpha)"}};
-}
+std::vector<AttrDef> mix_attrs() { return {{"alpha", 1.0, 1e-3, 1e3, "the share is drawn from Beta(alpha, alpha)"}}; }
 std::vector<AttrDef> random_crop_attrs() {
   auto list = window_attrs();
   list.push_back({"padding", int64_t{0}, 0, 1 << 12, "zeros on every side before the window is chosen"});
@@ -285,16 +297,28 @@ std::vector<AttrDef> random_crop_attrs() {
 
 const bool registered[] = {
     register_transform({"crop", "the middle of an image", window_attrs(), make<Crop>}),
-    register_transform({"random_crop", "a window of an image; its middle in evaluation", random_crop_attrs(), make<RandomCrop>}),
-    register_transform({"flip", "left becomes right now and then",
-                        {{"p", 0.5, 0, 1, "how often"}, {"vertical", false, 0, 0, "upside down instead"}}, make<Flip>}),
+    register_transform(
+        {"random_crop", "a window of an image; its middle in evaluation", random_crop_attrs(), make<RandomCrop>}),
+    register_transform({"flip",
+                        "left becomes right now and then",
+                        {{"p", 0.5, 0, 1, "how often"}, {"vertical", false, 0, 0, "upside down instead"}},
+                        make<Flip>}),
     register_transform({"resize", "an image in another size", window_attrs(), make<Resize>}),
-    register_transform({"normalise", "(x - mean) / std",
-                        {{"mean", 0.0, -1e30, 1e30, "what is taken away"}, {"std", 1.0, 1e-30, 1e30, "what is divided by"}}, make<Normalise>}),
-    register_transform({"colour_jitter", "other light",
-                        {{"brightness", 0.2, 0, 1, "largest change"}, {"contrast", 0.2, 0, 1, "largest change"}, {"saturation", 0.2, 0, 1, "largest change"}},
+    register_transform(
+        {"normalise",
+         "(x - mean) / std",
+         {{"mean", 0.0, -1e30, 1e30, "what is taken away"}, {"std", 1.0, 1e-30, 1e30, "what is divided by"}},
+         make<Normalise>}),
+    register_transform({"colour_jitter",
+                        "other light",
+                        {{"brightness", 0.2, 0, 1, "largest change"},
+                         {"contrast", 0.2, 0, 1, "largest change"},
+                         {"saturation", 0.2, 0, 1, "largest change"}},
                         make<ColourJitter>}),
-    register_transform({"cutout", "a square of zeros somewhere", {{"size", int64_t{8}, 1, 1 << 12, "side of the square"}}, make<Cutout>}),
+    register_transform({"cutout",
+                        "a square of zeros somewhere",
+                        {{"size", int64_t{8}, 1, 1 << 12, "side of the square"}},
+                        make<Cutout>}),
     register_transform({"mixup", "two samples added in shares, their classes too", mix_attrs(), make<Mixup>}),
     register_transform({"cutmix", "a rectangle of another sample, its class by area", mix_attrs(), make<CutMix>}),
 };

@@ -9,7 +9,8 @@
 
 namespace tenon::data {
 
-IterableDataset::IterableDataset(std::vector<int64_t> sizes, int64_t window) : begins_{0}, window_(std::max<int64_t>(1, window)) {
+IterableDataset::IterableDataset(std::vector<int64_t> sizes, int64_t window)
+    : begins_{0}, window_(std::max<int64_t>(1, window)) {
   for (int64_t n : sizes) begins_.push_back(begins_.back() + n);
 }
 
@@ -73,8 +74,10 @@ std::string IterableDataset::raw(int64_t row) const {
 
 void IterableDataset::fetch(const int64_t* rows, int64_t count, void* x, void* y) const {
   Meta in = input(), out = target();
-  auto x_bytes = in.shape.product() * static_cast<int64_t>(itemsize(in.dtype)), y_bytes = out.shape.product() * static_cast<int64_t>(itemsize(out.dtype));
-  for (int64_t i = 0; i < count; ++i) decode(raw(rows[i]), rows[i], static_cast<char*>(x) + i * x_bytes, static_cast<char*>(y) + i * y_bytes);
+  auto x_bytes = in.shape.product() * static_cast<int64_t>(itemsize(in.dtype)),
+       y_bytes = out.shape.product() * static_cast<int64_t>(itemsize(out.dtype));
+  for (int64_t i = 0; i < count; ++i)
+    decode(raw(rows[i]), rows[i], static_cast<char*>(x) + i * x_bytes, static_cast<char*>(y) + i * y_bytes);
 }
 
 }  // namespace tenon::data

@@ -8,10 +8,11 @@
 namespace tenon::data {
 
 // Note [Streams that can be resumed]
-// Samples that come one after the other (shards of an archive, a generator) are rows all the same: numbered through, part by part. A fetch
-// reads on from where the stream stands and keeps what it passes until someone asks for it; asked for what is gone it begins again. The
-// shuffled order is that of a buffer of `window` samples, worked out on numbers alone, so it never asks for more than a window back, and
-// (seed, epoch, index) is the whole state of a loader here too.
+// Samples that come one after the other (shards of an archive, a generator) are rows all the same: numbered through,
+// part by part. A fetch reads on from where the stream stands and keeps what it passes until someone asks for it; asked
+// for what is gone it begins again. The shuffled order is that of a buffer of `window` samples, worked out on numbers
+// alone, so it never asks for more than a window back, and (seed, epoch, index) is the whole state of a loader here
+// too.
 
 /// Samples in parts, each of which is read from its beginning. May be used from several threads.
 class IterableDataset : public Dataset {

@@ -52,8 +52,10 @@ struct Loader::Impl {
       auto found = orders.find(epoch);
       if (found != orders.end()) return found->second;
     }
-    std::vector<int64_t> own = options.sampler ? options.sampler->order(options.seed, epoch) : set->order(options.seed, epoch);
-    auto made = std::make_shared<const std::vector<int64_t>>(own.empty() ? epoch_order(set->size(), options.seed, epoch) : std::move(own));
+    std::vector<int64_t> own =
+        options.sampler ? options.sampler->order(options.seed, epoch) : set->order(options.seed, epoch);
+    auto made = std::make_shared<const std::vector<int64_t>>(own.empty() ? epoch_order(set->size(), options.seed, epoch)
+                                                                         : std::move(own));
     std::lock_guard lock(mutex);
     while (orders.size() > 2) orders.erase(orders.begin());
     return orders.try_emplace(epoch, made).first->second;
@@ -75,7 +77,8 @@ struct Loader::Impl {
     PhaseScope phase(Phase::data, Category::data);
     ProfileScope span("load batch");
     std::vector<int64_t> rows = rows_of(number);
-    std::string where = "batch " + std::to_string(number % per_epoch) + " of epoch " + std::to_string(number / per_epoch);
+    std::string where =
+        "batch " + std::to_string(number % per_epoch) + " of epoch " + std::to_string(number / per_epoch);
     try {
       Batch b = fetch(*set, rows, number / per_epoch);
       b.epoch = number / per_epoch;
@@ -123,13 +126,15 @@ Loader::Loader(std::shared_ptr<const Dataset> set, LoaderOptions options) : impl
   m.set = std::move(set);
   m.options = options;
   int64_t n = m.total = options.sampler ? options.sampler->size() : m.set->size();
-  if (options.batch < 1) throw Error::usage("data.batch_size = " + std::to_string(options.batch) + ": a batch has at least one sample");
+  if (options.batch < 1)
+    throw Error::usage("data.batch_size = " + std::to_string(options.batch) + ": a batch has at least one sample");
   if (options.batch > n)
-    throw Error::usage("data.batch_size = " + std::to_string(options.batch) + " is larger than the data set, which has " +
-                       std::to_string(n) + " samples");
+    throw Error::usage("data.batch_size = " + std::to_string(options.batch) +
+                       " is larger than the data set, which has " + std::to_string(n) + " samples");
   m.options.prefetch = std::max<int64_t>(1, options.prefetch);
   m.per_epoch = options.drop_last ? n / options.batch : (n + options.batch - 1) / options.batch;
-  for (int i = 0; i < options.workers; ++i) m.threads.emplace_back([&m, group = t_state.group] {
+  for (int i = 0; i < options.workers; ++i)
+    m.threads.emplace_back([&m, group = t_state.group] {
       t_state.group = group;
       m.run();
     });

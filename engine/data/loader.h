@@ -11,16 +11,17 @@ struct LoaderOptions {
   int workers = 1;       ///< threads that fetch ahead; 0: next() fetches
   int64_t prefetch = 4;  ///< batches ahead at most
   bool shuffle = true;
-  bool drop_last = false;  ///< leave out a last batch that is not full
-  uint64_t seed = 0;       ///< of the order
+  bool drop_last = false;                       ///< leave out a last batch that is not full
+  uint64_t seed = 0;                            ///< of the order
   std::shared_ptr<const Sampler> sampler = {};  ///< instead of shuffle
 };
 
 /// The rows 0..n-1 in the order of an epoch: a pure function of its arguments.
 std::vector<int64_t> epoch_order(int64_t n, uint64_t seed, int64_t epoch);
 
-/// Batches of a data set, epoch after epoch without end, fetched ahead by worker threads. What comes out depends on the options and the
-/// position alone, never on the workers. The position (epoch, index) is the whole state. Used from one thread.
+/// Batches of a data set, epoch after epoch without end, fetched ahead by worker threads. What comes out depends on the
+/// options and the position alone, never on the workers. The position (epoch, index) is the whole state. Used from one
+/// thread.
 class Loader {
  public:
   Loader(std::shared_ptr<const Dataset> set, LoaderOptions options);

@@ -50,11 +50,14 @@ bool is_float(DType t) { return t == DType::f64 || t == DType::f32 || t == DType
 Pair load(const fs::path& x, const fs::path& y, const AttrValues& v) {
   Pair p{formats::load_npy(x.string()), formats::load_npy(y.string())};
   for (const auto& [t, path] : {std::pair{&p.x, &x}, {&p.y, &y}})
-    if (t->ndim() < 1 || t->size(0) < 1) throw Error(path->string() + " holds no rows: it is of size " + to_string(t->size()));
+    if (t->ndim() < 1 || t->size(0) < 1)
+      throw Error(path->string() + " holds no rows: it is of size " + to_string(t->size()));
   if (p.x.size(0) != p.y.size(0))
-    throw Error(x.string() + " holds " + std::to_string(p.x.size(0)) + " rows and " + y.string() + " " + std::to_string(p.y.size(0)));
+    throw Error(x.string() + " holds " + std::to_string(p.x.size(0)) + " rows and " + y.string() + " " +
+                std::to_string(p.y.size(0)));
   const bool tokens = v.text("input") == "integers";
-  if (tokens && is_float(p.x.dtype())) throw Error::usage("data.input = integers: " + x.string() + " holds " + name(p.x.dtype()));
+  if (tokens && is_float(p.x.dtype()))
+    throw Error::usage("data.input = integers: " + x.string() + " holds " + name(p.x.dtype()));
   p.x = contiguous(cast(p.x, tokens ? DType::i64 : DType::f32));
   if (is_float(p.y.dtype())) {
     p.y = contiguous(cast(p.y, DType::f32));
@@ -65,35 +68,46 @@ Pair load(const fs::path& x, const fs::path& y, const AttrValues& v) {
   const auto* values = p.y.data<int64_t>();
   for (int64_t i = 0; i < p.y.numel(); ++i) {
     if (values[i] < 0 || values[i] > 1000000)
-      throw Error(y.string() + ": value " + std::to_string(values[i]) + " at " + std::to_string(i) + " is no class of 0..1000000", "save values as f32");
+      throw Error(y.string() + ": value " + std::to_string(values[i]) + " at " + std::to_string(i) +
+                      " is no class of 0..1000000",
+                  "save values as f32");
     p.classes = std::max(p.classes, values[i] + 1);
   }
   return p;
 }
 
 Split open(const Options& o, const AttrValues& v) {
-  if (o.dir.empty()) throw Error("the data set npy is read from a folder", "name the folder with x.npy and y.npy: --data DIR");
+  if (o.dir.empty())
+    throw Error("the data set npy is read from a folder", "name the folder with x.npy and y.npy: --data DIR");
   fs::path dir = o.dir;
   std::error_code ec;
   if (fs::exists(dir / "x_train.npy", ec)) {
     Pair a = load(dir / "x_train.npy", dir / "y_train.npy", v), b = load(dir / "x_test.npy", dir / "y_test.npy", v);
     int64_t classes = std::max(a.classes, b.classes);
     auto train = std::make_shared<Arrays>(a.x, a.y, classes), test = std::make_shared<Arrays>(b.x, b.y, classes);
-    if (!(train->input().shape == test->input().shape) || !(train->target().shape == test->target().shape) || a.y.dtype() != b.y.dtype())
+    if (!(train->input().shape == test->input().shape) || !(train->target().shape == test->target().shape) ||
+        a.y.dtype() != b.y.dtype())
       throw Error("the arrays for training and for the test in " + o.dir + " are not alike");
     return {train, test};
   }
   Pair all = load(dir / "x.npy", dir / "y.npy", v);
   auto set = std::make_shared<Arrays>(all.x, all.y, all.classes);
   Parts parts = split_rows(set->size(), v.number("test_share"));
-  if (parts.train.empty() || parts.test.empty()) throw Error(o.dir + " holds too few rows to train with and to test with");
+  if (parts.train.empty() || parts.test.empty())
+    throw Error(o.dir + " holds too few rows to train with and to test with");
   return {subset(set, parts.train), subset(set, parts.test)};
 }
 
 const bool registered = register_dataset(
     {"npy",
      "arrays of NumPy, a sample a row: x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and y_test.npy",
-     {{"input", std::string("numbers"), 0, 0, "what x becomes: f32 numbers, or integers such as tokens", {"numbers", "integers"}}, test_share_attr()},
+     {{"input",
+       std::string("numbers"),
+       0,
+       0,
+       "what x becomes: f32 numbers, or integers such as tokens",
+       {"numbers", "integers"}},
+      test_share_attr()},
      open,
      true});
 

@@ -43,7 +43,8 @@ class Weighted : public Sampler {
   Weighted(std::vector<double> weights, int64_t draws) : sums_(std::move(weights)), draws_(draws) {
     double sum = 0;
     for (double& w : sums_) {
-      if (!(w >= 0) || !std::isfinite(w)) throw Error("a weight of a sampler is " + std::to_string(w) + "; weights are numbers of at least 0");
+      if (!(w >= 0) || !std::isfinite(w))
+        throw Error("a weight of a sampler is " + std::to_string(w) + "; weights are numbers of at least 0");
       w = sum += w;
     }
     if (!(sum > 0)) throw Error("the weights of a sampler are all 0: no row could be drawn");
@@ -66,8 +67,10 @@ class Weighted : public Sampler {
 
 class Distributed : public Sampler {
  public:
-  Distributed(Samplers inner, int64_t rank, int64_t world, bool drop_last) : inner_(std::move(inner)), rank_(rank), world_(world) {
-    if (world < 1 || rank < 0 || rank >= world) throw Error("rank " + std::to_string(rank) + " of " + std::to_string(world) + " does not exist");
+  Distributed(Samplers inner, int64_t rank, int64_t world, bool drop_last)
+      : inner_(std::move(inner)), rank_(rank), world_(world) {
+    if (world < 1 || rank < 0 || rank >= world)
+      throw Error("rank " + std::to_string(rank) + " of " + std::to_string(world) + " does not exist");
     size_ = drop_last ? inner_->size() / world : (inner_->size() + world - 1) / world;
   }
   int64_t size() const override { return size_; }
@@ -86,8 +89,12 @@ class Distributed : public Sampler {
 
 Samplers sequential(int64_t n) { return std::make_shared<Sequential>(n); }
 Samplers random(int64_t n) { return std::make_shared<Random>(n); }
-Samplers random_with_replacement(int64_t n, int64_t draws) { return weighted(std::vector<double>(static_cast<size_t>(n), 1), draws); }
-Samplers weighted(std::vector<double> weights, int64_t draws) { return std::make_shared<Weighted>(std::move(weights), draws); }
+Samplers random_with_replacement(int64_t n, int64_t draws) {
+  return weighted(std::vector<double>(static_cast<size_t>(n), 1), draws);
+}
+Samplers weighted(std::vector<double> weights, int64_t draws) {
+  return std::make_shared<Weighted>(std::move(weights), draws);
+}
 Samplers distributed(Samplers inner, int64_t rank, int64_t world, bool drop_last) {
   return std::make_shared<Distributed>(std::move(inner), rank, world, drop_last);
 }
@@ -106,14 +113,16 @@ std::vector<std::vector<int64_t>> batches(const std::vector<int64_t>& order, int
 Padded pad(const std::vector<Tensor>& parts, double value, int axis) {
   if (parts.empty()) throw Error("there is nothing to pad: no tensors were given");
   const Tensor& first = parts[0];
-  if (axis < 0 || axis >= first.ndim()) throw Error("axis " + std::to_string(axis) + " of a tensor of size " + to_string(first.size()) + " to pad");
+  if (axis < 0 || axis >= first.ndim())
+    throw Error("axis " + std::to_string(axis) + " of a tensor of size " + to_string(first.size()) + " to pad");
   Shape size = first.size();
   for (const Tensor& t : parts) {
     Shape like = t.size();
     if (like.n == size.n) like[axis] = size[axis];
     if (!(like == size) || t.dtype() != first.dtype())
-      throw Error(std::string("tensors to pad along axis ") + std::to_string(axis) + " are " + name(first.dtype()) + " " + to_string(first.size()) +
-                  " and " + name(t.dtype()) + " " + to_string(t.size()) + "; only that axis may differ");
+      throw Error(std::string("tensors to pad along axis ") + std::to_string(axis) + " are " + name(first.dtype()) +
+                  " " + to_string(first.size()) + " and " + name(t.dtype()) + " " + to_string(t.size()) +
+                  "; only that axis may differ");
     size[axis] = std::max(size[axis], t.size(axis));
   }
   Shape all = size;

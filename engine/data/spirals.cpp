@@ -10,15 +10,17 @@ namespace {
 constexpr double kTurns = 1.5;
 constexpr int64_t kDefaultSamples = 2000, kTestSamples = 1000;
 
-/// Points on two interleaved spirals in the plane, one class each: r runs from 0.1 to 1, the angle with it, plus normal noise.
-/// Row i is a pure function of (seed, stream, i).
+/// Points on two interleaved spirals in the plane, one class each: r runs from 0.1 to 1, the angle with it, plus normal
+/// noise. Row i is a pure function of (seed, stream, i).
 class Spirals : public Dataset {
  public:
-  Spirals(uint64_t seed, const char* stream, int64_t samples, double noise) : points_(static_cast<size_t>(samples) * 2) {
+  Spirals(uint64_t seed, const char* stream, int64_t samples, double noise)
+      : points_(static_cast<size_t>(samples) * 2) {
     Philox uniform{seed, stream_of(stream)}, normal{seed, stream_of(stream) + 1};
     for (int64_t i = 0; i < samples; ++i) {
       auto k = static_cast<uint64_t>(i);
-      double r = 0.1 + 0.9 * std::sqrt(uniform.uniform_double(k)), angle = kTurns * 2 * M_PI * r + M_PI * static_cast<double>(i % 2);
+      double r = 0.1 + 0.9 * std::sqrt(uniform.uniform_double(k)),
+             angle = kTurns * 2 * M_PI * r + M_PI * static_cast<double>(i % 2);
       points_[2 * k] = static_cast<float>(r * std::cos(angle) + noise * normal.normal(2 * k));
       points_[2 * k + 1] = static_cast<float>(r * std::sin(angle) + noise * normal.normal(2 * k + 1));
     }
@@ -47,11 +49,12 @@ Split open(const Options& o, const AttrValues& v) {
           std::make_shared<Spirals>(o.seed, "spirals.test", kTestSamples, v.number("noise"))};
 }
 
-const bool registered = register_dataset({"spirals",
-                                          "generated points on two interleaved spirals in the plane; needs no files",
-                                          {{"samples", int64_t{0}, 0, 1e9, "training samples that are generated; 0: 2,000"},
-                                           {"noise", 0.03, 0, 1e6, "standard deviation of the noise"}},
-                                          open});
+const bool registered =
+    register_dataset({"spirals",
+                      "generated points on two interleaved spirals in the plane; needs no files",
+                      {{"samples", int64_t{0}, 0, 1e9, "training samples that are generated; 0: 2,000"},
+                       {"noise", 0.03, 0, 1e6, "standard deviation of the noise"}},
+                      open});
 
 }  // namespace
 }  // namespace tenon::data

@@ -1,7 +1,7 @@
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fmt/format.h>
 #include <map>
 
 #include "core/error.h"
@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How a column becomes numbers, learnt from the training rows alone: a number less its mean over its deviation (missing: 0), or one place
-/// for each of its words (missing and new ones: none of them).
+/// How a column becomes numbers, learnt from the training rows alone: a number less its mean over its deviation
+/// (missing: 0), or one place for each of its words (missing and new ones: none of them).
 struct Column {
   std::string name;
   bool numeric = true;
@@ -55,14 +55,16 @@ Column study(const Table& t, size_t c, const std::vector<int64_t>& train, int64_
   std::vector<std::pair<int64_t, std::string>> ranked;
   for (const auto& [w, count] : words) ranked.emplace_back(-count, w);
   std::sort(ranked.begin(), ranked.end());
-  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < most_words; ++i) column.words.push_back(ranked[i].second);
+  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < most_words; ++i)
+    column.words.push_back(ranked[i].second);
   std::sort(column.words.begin(), column.words.end());
   return column;
 }
 
 class Tabular : public Dataset {
  public:
-  Tabular(const Table& t, const std::vector<Column>& columns, size_t label, const std::vector<int64_t>& rows, bool classes, const std::string& name)
+  Tabular(const Table& t, const std::vector<Column>& columns, size_t label, const std::vector<int64_t>& rows,
+          bool classes, const std::string& name)
       : label_(columns[label]), classes_(classes) {
     for (size_t c = 0; c < columns.size(); ++c)
       if (c != label) width_ += columns[c].width();
@@ -81,7 +83,8 @@ class Tabular : public Dataset {
       }
       double v = 0;
       auto refuse = [&](const char* why) {
-        throw Error(fmt::format("{}: {} of row {} is \"{}\", {}", name, label_.name, r + 1, row[label], why), "every row needs its label");
+        throw Error(fmt::format("{}: {} of row {} is \"{}\", {}", name, label_.name, r + 1, row[label], why),
+                    "every row needs its label");
       };
       if (classes_) {
         int64_t w = label_.find(row[label]);
@@ -136,18 +139,21 @@ Split split_of(const Table& t, const Parts& parts, const AttrValues& v, const st
     auto found = std::find(t.columns.begin(), t.columns.end(), wanted);
     if (found == t.columns.end()) {
       std::string near = near_names(wanted, t.columns.data(), t.columns.size());
-      throw Error::usage(fmt::format("data.label = \"{}\": {} has no such column{}", wanted, name, near.empty() ? "" : " (" + near + ")"),
+      throw Error::usage(fmt::format("data.label = \"{}\": {} has no such column{}", wanted, name,
+                                     near.empty() ? "" : " (" + near + ")"),
                          fmt::format("it has {}", fmt::join(t.columns, ", ")));
     }
     label = static_cast<size_t>(found - t.columns.begin());
   }
   if (t.columns.size() < 2) throw Error(name + " has one column: there is nothing to learn the label from");
-  if (parts.train.empty() || parts.test.empty()) throw Error(fmt::format("{} has {} rows: too few to train with and to test with", name, t.rows.size()));
+  if (parts.train.empty() || parts.test.empty())
+    throw Error(fmt::format("{} has {} rows: too few to train with and to test with", name, t.rows.size()));
   std::vector<Column> columns;
   for (size_t c = 0; c < t.columns.size(); ++c) columns.push_back(study(t, c, parts.train, v.integer("most_words")));
   Column& y = columns[label];
   bool classes = v.text("label_kind") == "class" || !y.numeric;
-  if (v.text("label_kind") == "value" && !y.numeric) throw Error::usage("data.label_kind = value: the column " + y.name + " of " + name + " holds words");
+  if (v.text("label_kind") == "value" && !y.numeric)
+    throw Error::usage("data.label_kind = value: the column " + y.name + " of " + name + " holds words");
   if (v.text("label_kind") == "auto" && y.numeric) {
     // A few whole numbers are classes.
     std::map<double, int64_t> seen;
@@ -175,7 +181,8 @@ Split split_of(const Table& t, const Parts& parts, const AttrValues& v, const st
 Split open(const Options& o, const AttrValues& v) {
   if (o.dir.empty()) {
     Table t = parse_csv(example_csv(o.seed), "the generated table");
-    return split_of(t, split_rows(static_cast<int64_t>(t.rows.size()), v.number("test_share")), v, "the generated table");
+    return split_of(t, split_rows(static_cast<int64_t>(t.rows.size()), v.number("test_share")), v,
+                    "the generated table");
   }
   std::error_code ec;
   fs::path path = o.dir;
@@ -185,11 +192,14 @@ Split open(const Options& o, const AttrValues& v) {
   }
   // A folder with one table, or with train and test.
   for (const char* end : {".csv", ".tsv"})
-    if (fs::path train = path / (std::string("train") + end), test = path / (std::string("test") + end); fs::exists(train, ec) && fs::exists(test, ec)) {
-      Table t = parse_csv(read_file(train.string()), train.string(), csv_options(v)), u = parse_csv(read_file(test.string()), test.string(), csv_options(v));
+    if (fs::path train = path / (std::string("train") + end), test = path / (std::string("test") + end);
+        fs::exists(train, ec) && fs::exists(test, ec)) {
+      Table t = parse_csv(read_file(train.string()), train.string(), csv_options(v)),
+            u = parse_csv(read_file(test.string()), test.string(), csv_options(v));
       if (t.columns != u.columns) throw Error(test.string() + " has other columns than " + train.string());
       Parts parts;
-      for (size_t i = 0; i < t.rows.size() + u.rows.size(); ++i) (i < t.rows.size() ? parts.train : parts.test).push_back(static_cast<int64_t>(i));
+      for (size_t i = 0; i < t.rows.size() + u.rows.size(); ++i)
+        (i < t.rows.size() ? parts.train : parts.test).push_back(static_cast<int64_t>(i));
       t.rows.insert(t.rows.end(), u.rows.begin(), u.rows.end());
       return split_of(t, parts, v, train.string());
     }
@@ -215,11 +225,20 @@ std::string example_csv(uint64_t seed) {
   std::string text = "length,width,weight,colour,place,ripe\n";
   Philox u{seed, stream_of("example.csv")}, n{seed, stream_of("example.csv") + 1};
   for (uint64_t i = 0; i < 3000; ++i) {
-    double length = 5 + 2 * n.normal(4 * i), width = 3 + 0.5 * length + 0.5 * n.normal(4 * i + 1), weight = 0.8 * length * width + 3 * n.normal(4 * i + 2);
+    double length = 5 + 2 * n.normal(4 * i), width = 3 + 0.5 * length + 0.5 * n.normal(4 * i + 1),
+           weight = 0.8 * length * width + 3 * n.normal(4 * i + 2);
     auto colour = u.below(4 * i, 4), place = u.below(4 * i + 1, 3);
-    double score = 0.15 * (weight - 20) + (colour == 0 ? 2 : colour == 1 ? -2 : 0) + (place == 1 ? 1 : -0.5) + 0.7 * n.normal(4 * i + 3);
-    std::string w = u.uniform_double(4 * i + 2) < 0.03 ? "" : fmt::format("{:.2f}", weight);  // a few are missing, as in any table
-    text += fmt::format("{:.2f},{:.2f},{},{},{},{}\n", length, width, w, colours[colour], places[place], score > 0.5 ? "yes" : score > -1.5 ? "nearly" : "no");
+    double score = 0.15 * (weight - 20) +
+                   (colour == 0   ? 2
+                    : colour == 1 ? -2
+                                  : 0) +
+                   (place == 1 ? 1 : -0.5) + 0.7 * n.normal(4 * i + 3);
+    std::string w =
+        u.uniform_double(4 * i + 2) < 0.03 ? "" : fmt::format("{:.2f}", weight);  // a few are missing, as in any table
+    text += fmt::format("{:.2f},{:.2f},{},{},{},{}\n", length, width, w, colours[colour], places[place],
+                        score > 0.5    ? "yes"
+                        : score > -1.5 ? "nearly"
+                                       : "no");
   }
   return text;
 }

@@ -15,14 +15,19 @@ namespace fs = std::filesystem;
 /// English prose that every Debian system has.
 constexpr const char* kUsual = "/usr/share/common-licenses";
 
-/// Windows of `context` tokens one behind the other, between two places of a token file; the target is each place's next token.
+/// Windows of `context` tokens one behind the other, between two places of a token file; the target is each place's
+/// next token.
 class Text : public Dataset {
  public:
   Text(std::shared_ptr<const TokenFile> tokens, int64_t begin, int64_t end, int64_t context, int64_t most)
-      : tokens_(std::move(tokens)), begin_(begin), context_(context), samples_(std::max<int64_t>(0, (end - begin - 1) / context)) {
+      : tokens_(std::move(tokens)),
+        begin_(begin),
+        context_(context),
+        samples_(std::max<int64_t>(0, (end - begin - 1) / context)) {
     if (most > 0 && most < samples_) samples_ = most;
     int64_t bytes = 0, seen = std::min<int64_t>(samples_ * context, 1 << 20);
-    for (int64_t i = 0; i < seen; ++i) bytes += static_cast<int64_t>(tokens_->tokenizer().text(tokens_->at(begin + 1 + i)).size());
+    for (int64_t i = 0; i < seen; ++i)
+      bytes += static_cast<int64_t>(tokens_->tokenizer().text(tokens_->at(begin + 1 + i)).size());
     bytes_per_token_ = seen ? static_cast<double>(bytes) / static_cast<double>(seen) : 1;
   }
   int64_t size() const override { return samples_; }
@@ -59,12 +64,15 @@ std::vector<fs::path> files_of(const std::string& where) {
     for (auto it = fs::recursive_directory_iterator(where, fs::directory_options::skip_permission_denied, ec);
          it != fs::recursive_directory_iterator(); it.increment(ec)) {
       std::error_code ignored;
-      if (!it->is_symlink(ignored) && it->is_regular_file(ignored) && !it->path().filename().string().starts_with(".")) files.push_back(it->path());
+      if (!it->is_symlink(ignored) && it->is_regular_file(ignored) && !it->path().filename().string().starts_with("."))
+        files.push_back(it->path());
     }
     std::sort(files.begin(), files.end());
-    if (files.empty()) throw Error("the folder " + where + " holds no files", "name a text file or a folder of them: --data PATH");
+    if (files.empty())
+      throw Error("the folder " + where + " holds no files", "name a text file or a folder of them: --data PATH");
   } else {
-    if (!fs::exists(where, ec)) throw Error("the text " + where + " does not exist", "name a text file or a folder of them: --data PATH");
+    if (!fs::exists(where, ec))
+      throw Error("the text " + where + " does not exist", "name a text file or a folder of them: --data PATH");
     files.push_back(where);
   }
   return files;
@@ -93,7 +101,9 @@ std::shared_ptr<const TokenFile> tokens_of(const std::string& where, const AttrV
   fs::path folder = cache_folder(v.text("cache"));
   std::error_code ec;
   fs::create_directories(folder, ec);
-  if (ec) throw Error("the folder " + folder.string() + " for files of tokens cannot be made: " + ec.message(), "name another: data.cache");
+  if (ec)
+    throw Error("the folder " + folder.string() + " for files of tokens cannot be made: " + ec.message(),
+                "name another: data.cache");
   fs::path path = folder / (fs::path(where).filename().string() + "-" + hex(hash.finish()).substr(0, 16) + ".tokens");
   if (fs::exists(path, ec)) {
     try {
@@ -112,15 +122,16 @@ Split open(const Options& o, const AttrValues& v) {
   std::string where = o.dir.empty() ? kUsual : o.dir;
   std::error_code ec;
   if (o.dir.empty() && !fs::is_directory(where, ec))
-    throw Error("no text was named, and " + where + ", which is read instead, is not here", "name a text file or a folder of them: --data PATH");
+    throw Error("no text was named, and " + where + ", which is read instead, is not here",
+                "name a text file or a folder of them: --data PATH");
   auto tokens = tokens_of(where, v);
   const int64_t context = v.integer("context");
   auto middle = static_cast<int64_t>(static_cast<double>(tokens->size()) * (1 - v.number("test_share")));
   auto train = std::make_shared<Text>(tokens, 0, middle, context, 0);
   auto test = std::make_shared<Text>(tokens, middle, tokens->size(), context, v.integer("test_samples"));
   if (train->size() < 1 || test->size() < 1)
-    throw Error(where + " has " + std::to_string(tokens->size()) + " tokens: too few for windows of " + std::to_string(context) +
-                    " to train with and to test with",
+    throw Error(where + " has " + std::to_string(tokens->size()) + " tokens: too few for windows of " +
+                    std::to_string(context) + " to train with and to test with",
                 "name a longer text: --data PATH, or set data.context to a smaller number");
   return {train, test};
 }
@@ -135,7 +146,12 @@ const bool registered = register_dataset(
     {"text",
      "any text, a file or a folder of them: the next token at every place",
      {{"context", int64_t{128}, 1, 1 << 20, "tokens of a sample"},
-      {"tokenizer", std::string("byte"), 0, 0, "what a token is: a byte, or frequent sequences of them", {"byte", "bpe"}},
+      {"tokenizer",
+       std::string("byte"),
+       0,
+       0,
+       "what a token is: a byte, or frequent sequences of them",
+       {"byte", "bpe"}},
       {"vocabulary", int64_t{1024}, 257, 1 << 20, "tokens of bpe"},
       {"cache", std::string(), 0, 0, "folder for the file of tokens; empty: tenon/tokens in the user's cache folder"},
       {"test_samples", int64_t{0}, 0, 1e9, "windows of the text's end that are evaluated; 0: all"},

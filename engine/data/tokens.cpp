@@ -20,7 +20,7 @@ template <class F>
 void words(std::string_view text, const F& f) {
   size_t begin = 0;
   for (size_t i = 1; i <= text.size(); ++i) {
-    bool cut = i == text.size() || (blank(text[i]) && !blank(text[i - 1])) || (blank(text[i]) && blank(text[i - 1])) ;
+    bool cut = i == text.size() || (blank(text[i]) && !blank(text[i - 1])) || (blank(text[i]) && blank(text[i - 1]));
     if (!cut) continue;
     f(text.substr(begin, i - begin));
     begin = i;
@@ -49,7 +49,8 @@ Tokenizer::Tokenizer(std::vector<Pair> merges) : merges_(std::move(merges)) {
   for (const Pair& m : merges_) {
     if (m.first >= texts_.size() || m.second >= texts_.size())
       throw Error("merge " + std::to_string(texts_.size() - 256) + " of a tokenizer joins a token that does not exist");
-    if (texts_[m.first].size() + texts_[m.second].size() > 65536) throw Error("a token of a tokenizer is longer than 65,536 bytes");
+    if (texts_[m.first].size() + texts_[m.second].size() > 65536)
+      throw Error("a token of a tokenizer is longer than 65,536 bytes");
     texts_.push_back(texts_[m.first] + texts_[m.second]);
   }
 }
@@ -84,7 +85,8 @@ Tokenizer Tokenizer::train(std::string_view text, int64_t vocabulary) {
     std::vector<uint32_t> places = std::move(where[best]);
     for (uint32_t w : places) {
       Word& word = list[w];
-      for (size_t i = 0; i + 1 < word.tokens.size(); ++i) pairs[key({word.tokens[i], word.tokens[i + 1]})] -= word.count;
+      for (size_t i = 0; i + 1 < word.tokens.size(); ++i)
+        pairs[key({word.tokens[i], word.tokens[i + 1]})] -= word.count;
       join(word.tokens, pair, by);
       for (size_t i = 0; i + 1 < word.tokens.size(); ++i) {
         uint64_t k = key({word.tokens[i], word.tokens[i + 1]});
@@ -128,8 +130,8 @@ std::vector<uint32_t> Tokenizer::encode(std::string_view text) const {
   return out;
 }
 
-// The file: "TENONTK1", u32 bytes a token, u32 merges, u64 tokens, the merges as pairs of u32, zeros up to a multiple of 64, the tokens.
-// All little-endian.
+// The file: "TENONTK1", u32 bytes a token, u32 merges, u64 tokens, the merges as pairs of u32, zeros up to a multiple
+// of 64, the tokens. All little-endian.
 namespace {
 
 constexpr char kMagic[] = "TENONTK1";
@@ -154,18 +156,24 @@ std::shared_ptr<const TokenFile> TokenFile::open(const std::string& path) { retu
 std::shared_ptr<const TokenFile> TokenFile::parse(std::shared_ptr<const MappedFile> file) {
   std::string_view bytes = file->bytes();
   const std::string& name = file->name();
-  if (bytes.size() < kHead || bytes.substr(0, 8) != kMagic) throw Error(name + " is no file of tokens", "delete it: it is made again from the text");
+  if (bytes.size() < kHead || bytes.substr(0, 8) != kMagic)
+    throw Error(name + " is no file of tokens", "delete it: it is made again from the text");
   auto width = read_at<uint32_t>(bytes, 8), merges = read_at<uint32_t>(bytes, 12);
   auto count = read_at<uint64_t>(bytes, 16);
-  auto damaged = [&](const std::string& why) { return Error(name + " is damaged: " + why, "delete it: it is made again from the text"); };
+  auto damaged = [&](const std::string& why) {
+    return Error(name + " is damaged: " + why, "delete it: it is made again from the text");
+  };
   if (width != 1 && width != 2 && width != 4) throw damaged("tokens of " + std::to_string(width) + " bytes");
-  if (merges > (bytes.size() - kHead) / 8) throw damaged("it is cut short within its " + std::to_string(merges) + " merges");
+  if (merges > (bytes.size() - kHead) / 8)
+    throw damaged("it is cut short within its " + std::to_string(merges) + " merges");
   size_t begin = aligned(kHead + size_t{merges} * 8);
   if (begin > bytes.size() || count != (bytes.size() - begin) / width || (bytes.size() - begin) % width)
-    throw damaged("it holds " + std::to_string(bytes.size()) + " bytes, which are not " + std::to_string(count) + " tokens of " + std::to_string(width));
+    throw damaged("it holds " + std::to_string(bytes.size()) + " bytes, which are not " + std::to_string(count) +
+                  " tokens of " + std::to_string(width));
   auto out = std::make_shared<TokenFile>();
   std::vector<Pair> list;
-  for (uint32_t i = 0; i < merges; ++i) list.emplace_back(read_at<uint32_t>(bytes, kHead + i * 8), read_at<uint32_t>(bytes, kHead + i * 8 + 4));
+  for (uint32_t i = 0; i < merges; ++i)
+    list.emplace_back(read_at<uint32_t>(bytes, kHead + i * 8), read_at<uint32_t>(bytes, kHead + i * 8 + 4));
   try {
     out->tokenizer_ = Tokenizer(std::move(list));
   } catch (const Error& e) {
@@ -204,8 +212,8 @@ int64_t TokenFile::at(int64_t i) const {
   uint32_t t = 0;
   std::memcpy(&t, tokens_ + i * width_, static_cast<size_t>(width_));
   if (t >= static_cast<uint32_t>(tokenizer_.vocabulary()))
-    throw Error(file_->name() + " is damaged: token " + std::to_string(i) + " is " + std::to_string(t) + " of a vocabulary of " +
-                    std::to_string(tokenizer_.vocabulary()),
+    throw Error(file_->name() + " is damaged: token " + std::to_string(i) + " is " + std::to_string(t) +
+                    " of a vocabulary of " + std::to_string(tokenizer_.vocabulary()),
                 "delete it: it is made again from the text");
   return t;
 }

@@ -10,16 +10,17 @@
 
 namespace tenon::data {
 
-/// Bytes become tokens: one each, or pairs joined again and again (Sennrich, Haddow and Birch, 2015; on bytes, as GPT-2 has it). Tokens
-/// 0..255 are the bytes; token 256 + i is merges[i], both halves joined. A merge never joins across the beginning of a word.
+/// Bytes become tokens: one each, or pairs joined again and again (Sennrich, Haddow and Birch, 2015; on bytes, as GPT-2
+/// has it). Tokens 0..255 are the bytes; token 256 + i is merges[i], both halves joined. A merge never joins across the
+/// beginning of a word.
 class Tokenizer {
  public:
   /// Bytes only.
   Tokenizer() : Tokenizer(std::vector<std::pair<uint32_t, uint32_t>>{}) {}
   /// Throws Error for a merge of a token that does not exist yet.
   explicit Tokenizer(std::vector<std::pair<uint32_t, uint32_t>> merges);
-  /// Merges the most frequent pair until there are `vocabulary` tokens or no pair occurs twice. A function of the text alone: of pairs
-  /// equally frequent the one with the smaller tokens is taken.
+  /// Merges the most frequent pair until there are `vocabulary` tokens or no pair occurs twice. A function of the text
+  /// alone: of pairs equally frequent the one with the smaller tokens is taken.
   static Tokenizer train(std::string_view text, int64_t vocabulary);
 
   int64_t vocabulary() const { return static_cast<int64_t>(texts_.size()); }

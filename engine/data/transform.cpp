@@ -18,9 +18,15 @@ class Transformed : public Dataset {
  public:
   using List = std::vector<std::shared_ptr<const Transform>>;
   Transformed(std::shared_ptr<const Dataset> inner, List list, uint64_t seed, bool train)
-      : inner_(std::move(inner)), list_(std::move(list)), seed_(seed), train_(train), before_(inner_->input()), input_(before_),
+      : inner_(std::move(inner)),
+        list_(std::move(list)),
+        seed_(seed),
+        train_(train),
+        before_(inner_->input()),
+        input_(before_),
         target_(inner_->target()) {
-    if (before_.dtype != DType::f32) throw Error::usage(std::string(kKey) + " work on f32 samples; these are " + name(before_.dtype));
+    if (before_.dtype != DType::f32)
+      throw Error::usage(std::string(kKey) + " work on f32 samples; these are " + name(before_.dtype));
     if (target_.dtype == DType::i64 && target_.shape.n == 2) masks_ = true;
     labels_ = inner_->classes() > 0 && target_.shape.n == 0;
     for (const auto& t : list_) {
@@ -112,7 +118,8 @@ Split transformed(const Split& split, const std::string& text, uint64_t seed) {
     const TransformDef& def = find_named(registry(), call.name, "transform");
     list.push_back(def.make(AttrValues(def.attrs, call_attrs(call, def.attrs, kKey), def.name)));
   }
-  return {std::make_shared<Transformed>(split.train, list, seed, true), std::make_shared<Transformed>(split.test, list, seed, false)};
+  return {std::make_shared<Transformed>(split.train, list, seed, true),
+          std::make_shared<Transformed>(split.test, list, seed, false)};
 }
 
 }  // namespace tenon::data

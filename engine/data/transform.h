@@ -9,17 +9,19 @@
 
 namespace tenon::data {
 
-/// One sample on its way through transforms. Images are [channels, height, width]; a mask [height, width] goes along with its image.
+/// One sample on its way through transforms. Images are [channels, height, width]; a mask [height, width] goes along
+/// with its image.
 struct Item {
   Shape size;
   std::vector<float> x;
-  std::vector<int64_t> mask;    ///< classes of the pixels; empty where the target is no mask
-  int64_t classes = 0;          ///< of the data set
-  int64_t label = -1;           ///< class of the sample; -1 where the target is another
-  std::vector<float> shares;    ///< of each class, once samples are mixed; empty: all of `label`
+  std::vector<int64_t> mask;  ///< classes of the pixels; empty where the target is no mask
+  int64_t classes = 0;        ///< of the data set
+  int64_t label = -1;         ///< class of the sample; -1 where the target is another
+  std::vector<float> shares;  ///< of each class, once samples are mixed; empty: all of `label`
 };
 
-/// Random numbers of one transform for one sample: a pure function of (seed, epoch, row, the transform's place in the list).
+/// Random numbers of one transform for one sample: a pure function of (seed, epoch, row, the transform's place in the
+/// list).
 class Dice {
  public:
   Dice(uint64_t seed, int64_t epoch, int64_t row, size_t place);
@@ -61,7 +63,8 @@ bool register_transform(TransformDef def);
 /// Sorted by name.
 const std::vector<TransformDef>& transforms();
 
-/// The split with a list of transforms behind it: "random_crop padding=4; flip". Throws Error (usage) for what there is not.
+/// The split with a list of transforms behind it: "random_crop padding=4; flip". Throws Error (usage) for what there is
+/// not.
 Split transformed(const Split& split, const std::string& list, uint64_t seed);
 
 }  // namespace tenon::data

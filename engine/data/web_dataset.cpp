@@ -44,7 +44,8 @@ class Tar {
     }
   }
   std::string read() {
-    if (size_ > kMostBytes) throw Error(path_ + ": a member of " + std::to_string(size_) + " bytes is more than a sample may have");
+    if (size_ > kMostBytes)
+      throw Error(path_ + ": a member of " + std::to_string(size_) + " bytes is more than a sample may have");
     std::string bytes;
     char block[1 << 16];
     for (;;) {
@@ -52,7 +53,8 @@ class Tar {
       if (n < 0) throw Error(path_ + " is damaged: " + text());
       if (n == 0) return bytes;
       bytes.append(block, static_cast<size_t>(n));
-      if (static_cast<int64_t>(bytes.size()) > kMostBytes) throw Error(path_ + ": a member is larger than a sample may be");
+      if (static_cast<int64_t>(bytes.size()) > kMostBytes)
+        throw Error(path_ + ": a member is larger than a sample may be");
     }
   }
 
@@ -70,7 +72,8 @@ void cut(const std::string& name, std::string& key, std::string& kind) {
   kind = dot == name.npos ? "" : name.substr(dot + 1);
 }
 
-/// Shards of samples, each an image and a class that follow one another under one key (the layout of the WebDataset library).
+/// Shards of samples, each an image and a class that follow one another under one key (the layout of the WebDataset
+/// library).
 class WebDataset : public IterableDataset {
  public:
   WebDataset(std::vector<std::string> shards, std::vector<int64_t> sizes, Shape size, int64_t classes, int64_t window)
@@ -99,7 +102,8 @@ class WebDataset : public IterableDataset {
       }
       if (s.key.empty()) return false;
       if (s.image.empty() || s.label.empty())
-        throw Error(path_ + ": sample " + s.key + " has no " + (s.image.empty() ? "image" : "class") + " beside its other files",
+        throw Error(path_ + ": sample " + s.key + " has no " + (s.image.empty() ? "image" : "class") +
+                        " beside its other files",
                     "a sample is KEY.png or KEY.jpg and KEY.cls, one behind the other");
       return true;
     }
@@ -126,14 +130,18 @@ class WebDataset : public IterableDataset {
   }
 
  protected:
-  std::unique_ptr<Stream> stream(int64_t part) const override { return std::make_unique<Reader>(shards_[static_cast<size_t>(part)]); }
+  std::unique_ptr<Stream> stream(int64_t part) const override {
+    return std::make_unique<Reader>(shards_[static_cast<size_t>(part)]);
+  }
   void decode(const std::string& raw, int64_t, void* x, void* y) const override {
     size_t a = raw.find('\0'), b = raw.find('\0', a + 1);
     std::string key = raw.substr(a + 1, b - a - 1);
     int64_t label = label_of(raw.substr(0, a), "sample " + key);
-    if (label >= classes_) throw Error("sample " + key + ": class " + std::to_string(label) + " was not there when the shards were opened");
+    if (label >= classes_)
+      throw Error("sample " + key + ": class " + std::to_string(label) + " was not there when the shards were opened");
     *static_cast<int64_t*>(y) = label;
-    to_planes(parse_image(std::string_view(raw).substr(b + 1), "image " + key, size_[0]), size_[1], size_[2], static_cast<float*>(x));
+    to_planes(parse_image(std::string_view(raw).substr(b + 1), "image " + key, size_[0]), size_[1], size_[2],
+              static_cast<float*>(x));
   }
 
  private:
@@ -143,16 +151,20 @@ class WebDataset : public IterableDataset {
 };
 
 Split open(const Options& o, const AttrValues& v) {
-  if (o.dir.empty()) throw Error("the data set webdataset is read from a folder", "name a folder with .tar files: --data DIR");
+  if (o.dir.empty())
+    throw Error("the data set webdataset is read from a folder", "name a folder with .tar files: --data DIR");
   std::error_code ec;
   std::vector<std::string> shards;
   for (const auto& e : fs::directory_iterator(o.dir, ec)) {
     std::string name = e.path().filename().string();
     if (name.find(".tar") != name.npos || name.ends_with(".tgz")) shards.push_back(e.path().string());
   }
-  if (ec) throw Error("the folder " + o.dir + " cannot be read: " + ec.message(), "name a folder with .tar files: --data DIR");
+  if (ec)
+    throw Error("the folder " + o.dir + " cannot be read: " + ec.message(),
+                "name a folder with .tar files: --data DIR");
   std::sort(shards.begin(), shards.end());
-  if (shards.empty()) throw Error("the folder " + o.dir + " holds no .tar files", "name a folder with .tar files: --data DIR");
+  if (shards.empty())
+    throw Error("the folder " + o.dir + " holds no .tar files", "name a folder with .tar files: --data DIR");
   // Whole shards are kept for the test: those called so, or the last ones.
   auto middle = std::stable_partition(shards.begin(), shards.end(), [](const std::string& p) {
     std::string name = fs::path(p).filename().string();
@@ -160,10 +172,12 @@ Split open(const Options& o, const AttrValues& v) {
   });
   auto train = static_cast<size_t>(middle - shards.begin());
   if (train == shards.size()) {
-    if (train < 2) throw Error(o.dir + " holds one shard: there is none left to test with", "write several, or call one test-0.tar");
+    if (train < 2)
+      throw Error(o.dir + " holds one shard: there is none left to test with", "write several, or call one test-0.tar");
     train -= std::clamp<size_t>(static_cast<size_t>(static_cast<double>(train) * v.number("test_share")), 1, train - 1);
   }
-  if (train == 0) throw Error(o.dir + " holds only shards to test with", "shards to train with have other names than test and val");
+  if (train == 0)
+    throw Error(o.dir + " holds only shards to test with", "shards to train with have other names than test and val");
   // One pass over the headers and the classes: how many there are of each.
   std::vector<int64_t> sizes;
   int64_t classes = 0;
@@ -171,28 +185,30 @@ Split open(const Options& o, const AttrValues& v) {
     WebDataset::Reader reader(path);
     WebDataset::Sample s;
     int64_t n = 0;
-    for (; reader.read(s, false); ++n) classes = std::max(classes, WebDataset::label_of(s.label, path + ": sample " + s.key) + 1);
+    for (; reader.read(s, false); ++n)
+      classes = std::max(classes, WebDataset::label_of(s.label, path + ": sample " + s.key) + 1);
     sizes.push_back(n);
   }
   Shape size{v.integer("channels"), v.integer("height"), v.integer("width")};
   auto make = [&](size_t begin, size_t end) {
-    return std::make_shared<WebDataset>(std::vector(shards.begin() + static_cast<std::ptrdiff_t>(begin), shards.begin() + static_cast<std::ptrdiff_t>(end)),
-                                        std::vector(sizes.begin() + static_cast<std::ptrdiff_t>(begin), sizes.begin() + static_cast<std::ptrdiff_t>(end)),
+    return std::make_shared<WebDataset>(std::vector(shards.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                    shards.begin() + static_cast<std::ptrdiff_t>(end)),
+                                        std::vector(sizes.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                    sizes.begin() + static_cast<std::ptrdiff_t>(end)),
                                         size, classes, v.integer("window"));
   };
   return {make(0, train), make(train, shards.size())};
 }
 
-const bool registered = register_dataset(
-    {"webdataset",
-     "shards of images and classes in tar archives, read as streams",
-     {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
-      {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
-      {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
-      {"window", int64_t{1000}, 1, 1e7, "samples the order is shuffled among"},
-      test_share_attr()},
-     open,
-     true});
+const bool registered = register_dataset({"webdataset",
+                                          "shards of images and classes in tar archives, read as streams",
+                                          {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
+                                           {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
+                                           {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
+                                           {"window", int64_t{1000}, 1, 1e7, "samples the order is shuffled among"},
+                                           test_share_attr()},
+                                          open,
+                                          true});
 
 }  // namespace
 }  // namespace tenon::data

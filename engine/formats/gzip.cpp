@@ -66,7 +66,8 @@ std::string gunzip(std::string_view bytes, const std::string& name, size_t limit
       z.avail_out = kPiece;
       code = inflate(&z, Z_NO_FLUSH);
       out.resize(have + kPiece - z.avail_out);
-      if (code != Z_OK && code != Z_STREAM_END) throw Error(fmt::format("{} is damaged: its compressed data does not unpack", name));
+      if (code != Z_OK && code != Z_STREAM_END)
+        throw Error(fmt::format("{} is damaged: its compressed data does not unpack", name));
       if (out.size() > limit) throw Error(fmt::format("{} unpacks to more than {} bytes", name, limit));
     }
     at -= z.avail_in;

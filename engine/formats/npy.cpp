@@ -22,8 +22,9 @@ struct Code {
   DType dtype;
 };
 // What follows the byte order character of 'descr'.
-constexpr Code kCodes[] = {{"b1", DType::boolean}, {"u1", DType::u8},  {"i1", DType::i8},   {"i2", DType::i16}, {"i4", DType::i32},
-                           {"i8", DType::i64},     {"f2", DType::f16}, {"V2", DType::bf16}, {"f4", DType::f32}, {"f8", DType::f64}};
+constexpr Code kCodes[] = {{"b1", DType::boolean}, {"u1", DType::u8},  {"i1", DType::i8},  {"i2", DType::i16},
+                           {"i4", DType::i32},     {"i8", DType::i64}, {"f2", DType::f16}, {"V2", DType::bf16},
+                           {"f4", DType::f32},     {"f8", DType::f64}};
 
 /// Reads the header, a Python dictionary of three known keys.
 class Header {
@@ -119,11 +120,12 @@ Tensor parse_npy(std::string_view bytes, const std::string& name) {
   const std::string_view data = bytes.substr(start + length);
 
   const char order = header.descr[0];
-  const auto* code =
-      std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& c) { return c.code == std::string_view(header.descr).substr(1); });
+  const auto* code = std::find_if(std::begin(kCodes), std::end(kCodes),
+                                  [&](const Code& c) { return c.code == std::string_view(header.descr).substr(1); });
   if (code == std::end(kCodes) || (order != '<' && order != '>' && order != '|' && order != '='))
     throw fail(fmt::format("holds elements of type '{}', which is not supported", header.descr));
-  if (header.dims.size() > kMaxDims) throw fail(fmt::format("has {} dimensions; at most {} are supported", header.dims.size(), kMaxDims));
+  if (header.dims.size() > kMaxDims)
+    throw fail(fmt::format("has {} dimensions; at most {} are supported", header.dims.size(), kMaxDims));
 
   const size_t item = itemsize(code->dtype);
   // Size by size against what the file holds, so that no product can overflow.
@@ -132,10 +134,12 @@ Tensor parse_npy(std::string_view bytes, const std::string& name) {
   for (int64_t d : header.dims) {
     if (none) break;
     if (static_cast<size_t>(d) > data.size() / item / count)
-      throw fail(fmt::format("is cut short: its shape needs more than the {} bytes that follow the header", data.size()));
+      throw fail(
+          fmt::format("is cut short: its shape needs more than the {} bytes that follow the header", data.size()));
     count *= static_cast<size_t>(d);
   }
-  if (count * item > data.size()) throw fail(fmt::format("is cut short: {} bytes of elements are missing", count * item - data.size()));
+  if (count * item > data.size())
+    throw fail(fmt::format("is cut short: {} bytes of elements are missing", count * item - data.size()));
 
   std::vector<int64_t> dims = header.dims;
   if (header.fortran) std::reverse(dims.begin(), dims.end());
@@ -154,13 +158,14 @@ Tensor parse_npy(std::string_view bytes, const std::string& name) {
 Tensor load_npy(const std::string& path) { return parse_npy(read_file(path), path); }
 
 std::string npy_bytes(const Tensor& t) {
-  const auto* code = std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& c) { return c.dtype == t.dtype(); });
+  const auto* code =
+      std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& c) { return c.dtype == t.dtype(); });
   std::string shape;
   for (int64_t d : t.size()) shape += fmt::format("{}, ", d);
   if (t.ndim() > 1) shape.resize(shape.size() - 2);
   if (t.ndim() == 1) shape.pop_back();
-  std::string header =
-      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", itemsize(t.dtype()) == 1 ? '|' : '<', code->code, shape);
+  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                   itemsize(t.dtype()) == 1 ? '|' : '<', code->code, shape);
   // The elements start at a multiple of 64, as NumPy does it.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';

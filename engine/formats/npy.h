@@ -6,8 +6,9 @@
 
 namespace tenon::formats {
 
-/// NumPy's .npy, versions 1 to 3, in C or Fortran order, little- or big-endian. bfloat16 is kept the way ml_dtypes does, as '<V2'.
-/// Throws Error naming the file and what is wrong with it: never reads past the end, never allocates more than the file holds.
+/// NumPy's .npy, versions 1 to 3, in C or Fortran order, little- or big-endian. bfloat16 is kept the way ml_dtypes
+/// does, as '<V2'. Throws Error naming the file and what is wrong with it: never reads past the end, never allocates
+/// more than the file holds.
 Tensor load_npy(const std::string& path);
 Tensor parse_npy(std::string_view bytes, const std::string& name);
 

@@ -22,7 +22,9 @@ struct Code {
   int bits;
   int dtype;  ///< a DType, or -1 where the engine has none
 };
-constexpr Code known(std::string_view code, DType t) { return {code, static_cast<int>(itemsize(t)) * 8, static_cast<int>(t)}; }
+constexpr Code known(std::string_view code, DType t) {
+  return {code, static_cast<int>(itemsize(t)) * 8, static_cast<int>(t)};
+}
 constexpr Code kCodes[] = {known("F64", DType::f64),
                            known("I64", DType::i64),
                            known("F32", DType::f32),
@@ -51,10 +53,12 @@ const Code* find_code(std::string_view code) {
   return c == std::end(kCodes) ? nullptr : c;
 }
 const Code& code_of(DType t) {
-  return *std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& k) { return k.dtype == static_cast<int>(t); });
+  return *std::find_if(std::begin(kCodes), std::end(kCodes),
+                       [&](const Code& k) { return k.dtype == static_cast<int>(t); });
 }
 
-/// Takes the header as it is parsed, level by level: 1 the names, 2 the keys of an entry or the metadata, 3 the two lists of an entry.
+/// Takes the header as it is parsed, level by level: 1 the names, 2 the keys of an entry or the metadata, 3 the two
+/// lists of an entry.
 struct Header : nlohmann::json_sax<nlohmann::json> {
   explicit Header(const std::string& file) : file_(file) {}
 
@@ -88,7 +92,8 @@ struct Header : nlohmann::json_sax<nlohmann::json> {
     }
     if (key_ != "dtype") wrong("a text");
     entries.back().dtype = s;
-    if (!find_code(s)) fail(fmt::format("{} has the dtype \"{}\", which the format does not know", here(), s.substr(0, 40)));
+    if (!find_code(s))
+      fail(fmt::format("{} has the dtype \"{}\", which the format does not know", here(), s.substr(0, 40)));
     return true;
   }
   bool start_object(std::size_t) override {
@@ -136,8 +141,12 @@ struct Header : nlohmann::json_sax<nlohmann::json> {
  private:
   [[noreturn]] void fail(const std::string& what) const { throw Error(file_ + " " + what); }
   /// The value of a further key of an entry: the reference lets plain ones pass.
-  bool extra() const { return depth_ == 2 && !in_metadata_ && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets"; }
-  [[noreturn]] bool wrong(const char* what) const { fail(fmt::format("has {} where none belongs in its header, at {}", what, here())); }
+  bool extra() const {
+    return depth_ == 2 && !in_metadata_ && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets";
+  }
+  [[noreturn]] bool wrong(const char* what) const {
+    fail(fmt::format("has {} where none belongs in its header, at {}", what, here()));
+  }
   std::string here() const { return fmt::format("tensor \"{}\"", name_.substr(0, 200)); }
 
   const std::string& file_;
@@ -171,8 +180,10 @@ Safetensors Safetensors::parse(std::shared_ptr<const MappedFile> file) {
   uint64_t length;
   std::memcpy(&length, bytes.data(), 8);
   if (length > kMaxHeader)
-    throw fail(fmt::format("is not a safetensors file: its header would have {} bytes; at most {} are allowed", length, kMaxHeader));
-  if (length > bytes.size() - 8) throw fail(fmt::format("is cut short: its header has {} bytes, and {} follow", length, bytes.size() - 8));
+    throw fail(fmt::format("is not a safetensors file: its header would have {} bytes; at most {} are allowed", length,
+                           kMaxHeader));
+  if (length > bytes.size() - 8)
+    throw fail(fmt::format("is cut short: its header has {} bytes, and {} follow", length, bytes.size() - 8));
   const std::string_view text = bytes.substr(8, length);
   if (text.empty() || text[0] != '{') throw fail("is not a safetensors file: its header does not begin with {");
   Header header(name);
@@ -181,19 +192,25 @@ Safetensors Safetensors::parse(std::shared_ptr<const MappedFile> file) {
   Safetensors out;
   out.entries_ = std::move(header.entries);
   out.metadata_ = std::move(header.metadata);
-  std::stable_sort(out.entries_.begin(), out.entries_.end(),
-                   [](const Entry& a, const Entry& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::stable_sort(out.entries_.begin(), out.entries_.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   uint64_t at = 0;
   const uint64_t all = bytes.size() - 8 - length;
   for (const Entry& e : out.entries_) {
-    auto wrong = [&](const std::string& what) { return fail(fmt::format("has the tensor \"{}\" {}", e.name.substr(0, 200), what)); };
+    auto wrong = [&](const std::string& what) {
+      return fail(fmt::format("has the tensor \"{}\" {}", e.name.substr(0, 200), what));
+    };
     if (e.end < e.begin) throw wrong(fmt::format("whose data ends at byte {}, before it begins at {}", e.end, e.begin));
     if (e.end > all) throw wrong(fmt::format("whose data ends at byte {}, and there are {} bytes of data", e.end, all));
-    if (e.begin < at) throw wrong(fmt::format("whose data begins at byte {}, inside another's that ends at {}", e.begin, at));
-    if (e.begin > at) throw wrong(fmt::format("whose data begins at byte {} after a hole of {} bytes", e.begin, e.begin - at));
+    if (e.begin < at)
+      throw wrong(fmt::format("whose data begins at byte {}, inside another's that ends at {}", e.begin, at));
+    if (e.begin > at)
+      throw wrong(fmt::format("whose data begins at byte {} after a hole of {} bytes", e.begin, e.begin - at));
     uint64_t needed;
     if (!bytes_of(e, needed)) throw wrong("whose shape gives no whole number of bytes that a file could hold");
-    if (needed != e.end - e.begin) throw wrong(fmt::format("whose shape needs {} bytes, and its data has {}", needed, e.end - e.begin));
+    if (needed != e.end - e.begin)
+      throw wrong(fmt::format("whose shape needs {} bytes, and its data has {}", needed, e.end - e.begin));
     at = e.end;
   }
   if (at != all) throw fail(fmt::format("has {} bytes after its last tensor", all - at));
@@ -205,10 +222,11 @@ Safetensors Safetensors::parse(std::shared_ptr<const MappedFile> file) {
 Tensor Safetensors::tensor(const Entry& e) const {
   const Code* code = find_code(e.dtype);
   if (code->dtype < 0)
-    throw Error(fmt::format("{}: tensor \"{}\" has the dtype {}, which is not supported", file_->name(), e.name, e.dtype));
-  if (e.shape.size() > kMaxDims)
     throw Error(
-        fmt::format("{}: tensor \"{}\" has {} dimensions; at most {} are supported", file_->name(), e.name, e.shape.size(), kMaxDims));
+        fmt::format("{}: tensor \"{}\" has the dtype {}, which is not supported", file_->name(), e.name, e.dtype));
+  if (e.shape.size() > kMaxDims)
+    throw Error(fmt::format("{}: tensor \"{}\" has {} dimensions; at most {} are supported", file_->name(), e.name,
+                            e.shape.size(), kMaxDims));
   const Tensor flat = tensor_of(file_, data_ + e.begin, e.end - e.begin, static_cast<DType>(code->dtype));
   return view_of(flat, Layout::contiguous(Shape(e.shape)));
 }
@@ -238,15 +256,17 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
     if (t->first == "__metadata__" || !names.insert(t->first).second)
       throw Error(fmt::format("{}: two tensors are named \"{}\"", path, t->first));
     const Tensor& value = t->second;
-    header.push_back({t->first, nlohmann::ordered_json::object({{"dtype", code_of(value.dtype()).code},
-                                                                {"shape", std::vector<int64_t>(value.size().begin(), value.size().end())},
-                                                                {"data_offsets", {at, at + value.nbytes()}}})});
+    header.push_back({t->first, nlohmann::ordered_json::object(
+                                    {{"dtype", code_of(value.dtype()).code},
+                                     {"shape", std::vector<int64_t>(value.size().begin(), value.size().end())},
+                                     {"data_offsets", {at, at + value.nbytes()}}})});
     at += value.nbytes();
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
   if (text.size() > kMaxHeader)
-    throw Error(fmt::format("{}: the names of {} tensors need more than the {} bytes a header may have", path, tensors.size(), kMaxHeader));
+    throw Error(fmt::format("{}: the names of {} tensors need more than the {} bytes a header may have", path,
+                            tensors.size(), kMaxHeader));
   const uint64_t length = text.size();
   FileWriter file(path);
   file.put({reinterpret_cast<const char*>(&length), 8});

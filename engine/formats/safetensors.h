@@ -13,10 +13,10 @@ class MappedFile;
 
 namespace tenon::formats {
 
-/// A safetensors file. The header is checked whole when it is opened, the tensors are windows of the file: opening one of any size is
-/// cheap, and nothing is allocated from what the header claims. Throws Error naming the file, the tensor and the rule it breaks: a header
-/// larger than the file or 100 MB, a name given twice, offsets that overlap, leave a hole or leave the file, a length that is not the
-/// shape's.
+/// A safetensors file. The header is checked whole when it is opened, the tensors are windows of the file: opening one
+/// of any size is cheap, and nothing is allocated from what the header claims. Throws Error naming the file, the tensor
+/// and the rule it breaks: a header larger than the file or 100 MB, a name given twice, offsets that overlap, leave a
+/// hole or leave the file, a length that is not the shape's.
 class Safetensors {
  public:
   struct Entry {
@@ -42,8 +42,8 @@ class Safetensors {
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
-/// As the reference writes it: wide types first, then by name, the data aligned to 8 bytes. Views are written in logical order, and each
-/// on its own: the format knows no shared memory.
+/// As the reference writes it: wide types first, then by name, the data aligned to 8 bytes. Views are written in
+/// logical order, and each on its own: the format knows no shared memory.
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const std::vector<std::pair<std::string, std::string>>& metadata = {{"format", "pt"}});
 

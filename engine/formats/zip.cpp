@@ -13,9 +13,10 @@
 namespace tenon::formats {
 namespace {
 
-constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kDescriptor = 0x08074b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
-                   kLocator64 = 0x07064b50;
-constexpr size_t kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20, kCentralBytes = 46, kLocalBytes = 30, kMaxComment = 65535;
+constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kDescriptor = 0x08074b50, kEnd = 0x06054b50,
+                   kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
+constexpr size_t kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20, kCentralBytes = 46, kLocalBytes = 30,
+                 kMaxComment = 65535;
 constexpr uint32_t kFull = 0xffffffff;
 constexpr uint64_t kAlignment = 64;
 
@@ -61,7 +62,8 @@ Zip::Zip(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::m
     if (end == lowest) throw fail("is cut short: the directory at the end of a zip archive is missing");
     --end;
   }
-  uint64_t count = get<uint16_t>(bytes, end + 10), size = get<uint32_t>(bytes, end + 12), start = get<uint32_t>(bytes, end + 16);
+  uint64_t count = get<uint16_t>(bytes, end + 10), size = get<uint32_t>(bytes, end + 12),
+           start = get<uint32_t>(bytes, end + 16);
   if (end >= kLocatorBytes && get<uint32_t>(bytes, end - kLocatorBytes) == kLocator64) {
     const auto at = get<uint64_t>(bytes, end - kLocatorBytes + 8);
     if (at > bytes.size() || bytes.size() - at < kEnd64Bytes || get<uint32_t>(bytes, at) != kEnd64)
@@ -71,8 +73,10 @@ Zip::Zip(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::m
     start = get<uint64_t>(bytes, at + 48);
   }
   if (start > end || size > end - start)
-    throw fail(fmt::format("has a zip directory of {} bytes at byte {}, outside the file of {}", size, start, bytes.size()));
-  if (count > size / kCentralBytes) throw fail(fmt::format("claims {} members in a directory of {} bytes", count, size));
+    throw fail(
+        fmt::format("has a zip directory of {} bytes at byte {}, outside the file of {}", size, start, bytes.size()));
+  if (count > size / kCentralBytes)
+    throw fail(fmt::format("claims {} members in a directory of {} bytes", count, size));
 
   size_t at = start;
   const size_t stop = start + size;
@@ -96,7 +100,8 @@ Zip::Zip(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::m
       const size_t length = std::min<size_t>(get<uint16_t>(extra, 2), extra.size() - 4);
       std::string_view field = extra.substr(4, length);
       if (id == 1)  // zip64: those of the three that did not fit, in this order
-        for (auto [value, wide] : {std::pair{&m.size, m.size == kFull}, {&m.packed, m.packed == kFull}, {&local, local == kFull}})
+        for (auto [value, wide] :
+             {std::pair{&m.size, m.size == kFull}, {&m.packed, m.packed == kFull}, {&local, local == kFull}})
           if (wide && field.size() >= 8) {
             *value = get<uint64_t>(field, 0);
             field.remove_prefix(8);
@@ -109,7 +114,8 @@ Zip::Zip(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::m
     if (local > bytes.size() || bytes.size() - local < kLocalBytes || get<uint32_t>(bytes, local) != kLocal)
       throw wrong("whose header is not where the directory says");
     m.offset = local + kLocalBytes + get<uint16_t>(bytes, local + 26) + get<uint16_t>(bytes, local + 28);
-    if (m.offset > bytes.size() || m.packed > bytes.size() - m.offset) throw wrong("that reaches beyond the end of the file");
+    if (m.offset > bytes.size() || m.packed > bytes.size() - m.offset)
+      throw wrong("that reaches beyond the end of the file");
     if (m.method != 0 && m.method != 8) throw wrong("compressed in a way other than deflate");
     if (m.method == 0 && m.packed != m.size) throw wrong("of two different sizes");
     if (!by_name_.emplace(m.name, members_.size()).second) throw wrong("twice");
@@ -132,7 +138,9 @@ const Zip::Member* Zip::find(const std::string& name) const {
 std::string_view Zip::data(const Member& m, std::string& unpacked) const {
   const std::string_view packed = bytes_.substr(m.offset, m.packed);
   if (m.method == 0) return packed;
-  auto wrong = [&] { return Error(fmt::format("{}: the member \"{}\" does not unpack to the {} bytes it claims", name_, m.name, m.size)); };
+  auto wrong = [&] {
+    return Error(fmt::format("{}: the member \"{}\" does not unpack to the {} bytes it claims", name_, m.name, m.size));
+  };
   if (m.size / 1040 > m.packed) throw wrong();  // deflate cannot shrink by more
   unpacked.resize(m.size);
   z_stream z{};
@@ -140,7 +148,8 @@ std::string_view Zip::data(const Member& m, std::string& unpacked) const {
   size_t from = 0, to = 0;
   int code = Z_OK;
   while (code == Z_OK) {
-    const size_t in = std::min<size_t>(packed.size() - from, INT_MAX), out = std::min<size_t>(unpacked.size() - to, INT_MAX);
+    const size_t in = std::min<size_t>(packed.size() - from, INT_MAX),
+                 out = std::min<size_t>(unpacked.size() - to, INT_MAX);
     z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + from));
     z.avail_in = static_cast<uInt>(in);
     z.next_out = reinterpret_cast<Bytef*>(unpacked.data() + to);

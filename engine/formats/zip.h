@@ -11,8 +11,9 @@ class FileWriter;
 
 namespace tenon::formats {
 
-/// The members of a zip archive in memory, from its central directory; zip64 too. Throws Error naming `name`: cut short, a member outside
-/// the file, two members of one name or over the same bytes, a name that leaves its folder. Memory is bounded by the directory.
+/// The members of a zip archive in memory, from its central directory; zip64 too. Throws Error naming `name`: cut
+/// short, a member outside the file, two members of one name or over the same bytes, a name that leaves its folder.
+/// Memory is bounded by the directory.
 class Zip {
  public:
   struct Member {
@@ -26,7 +27,8 @@ class Zip {
 
   const std::vector<Member>& members() const { return members_; }
   const Member* find(const std::string& name) const;
-  /// The member's bytes; where they are deflated, unpacked into `unpacked`. Throws where they do not unpack to the size it claims.
+  /// The member's bytes; where they are deflated, unpacked into `unpacked`. Throws where they do not unpack to the size
+  /// it claims.
   std::string_view data(const Member& m, std::string& unpacked) const;
   bool intact(const Member& m, std::string_view data) const;  ///< by its CRC
 

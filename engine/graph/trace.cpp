@@ -17,7 +17,8 @@ class Tracer : public OpObserver {
     auto [it, fresh] = known_.try_emplace(t.impl(), static_cast<int>(g_.values.size()));
     if (fresh) {
       held_.push_back(t);  // its address stays its own while the trace lasts
-      g_.values.push_back({name.empty() ? fmt::format("constant_{}", g_.values.size()) : name, t.meta(), -1, constant ? t : Tensor()});
+      g_.values.push_back(
+          {name.empty() ? fmt::format("constant_{}", g_.values.size()) : name, t.meta(), -1, constant ? t : Tensor()});
     }
     return it->second;
   }
@@ -43,7 +44,8 @@ class Tracer : public OpObserver {
       }
       auto it = known_.find(call.out[k].impl());
       if (it != known_.end())
-        throw Error(fmt::format("{} writes into '{}' while the model is traced", call.op->info.name, g_.values[static_cast<size_t>(it->second)].name),
+        throw Error(fmt::format("{} writes into '{}' while the model is traced", call.op->info.name,
+                                g_.values[static_cast<size_t>(it->second)].name),
                     "trace the model in evaluation mode; in-place updates have no place in an op graph");
       int v = add(call.out[k], fmt::format("{}_{}", call.op->info.name, g_.nodes.size()), false);
       g_.values[static_cast<size_t>(v)].producer = static_cast<int>(g_.nodes.size());
@@ -104,11 +106,12 @@ Graph pruned(const Graph& g) {
 
 }  // namespace
 
-Graph trace_graph(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
-            const std::vector<std::pair<std::string, Tensor>>& named) {
+Graph trace_graph(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
+                  const std::vector<Tensor>& inputs, const std::vector<std::pair<std::string, Tensor>>& named) {
   Graph g;
   Tracer tracer(g);
-  for (size_t i = 0; i < inputs.size(); ++i) g.inputs.push_back(tracer.add(inputs[i], inputs.size() == 1 ? "input" : fmt::format("input_{}", i), false));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    g.inputs.push_back(tracer.add(inputs[i], inputs.size() == 1 ? "input" : fmt::format("input_{}", i), false));
   for (const auto& [name, t] : named) tracer.add(t, name, true);
   std::vector<Tensor> results;
   {
@@ -136,7 +139,8 @@ Graph trace_graph(nn::Module& module, const Meta& input) {
     ~Restore() { m.train(on); }
   } restore{module, training};
   // Zeros: whatever the memory held would be no token of an embedding.
-  return trace_graph([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{module(in[0])}; }, {zeros(input.shape, input.dtype)}, named);
+  return trace_graph([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{module(in[0])}; },
+                     {zeros(input.shape, input.dtype)}, named);
 }
 
 }  // namespace tenon

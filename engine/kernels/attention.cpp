@@ -14,7 +14,8 @@ namespace tenon::kernels {
 namespace {
 
 constexpr int64_t kQueries = 64, kKeys = 256;
-template <class T> constexpr T kMinusInf = -std::numeric_limits<T>::infinity();
+template <class T>
+constexpr T kMinusInf = -std::numeric_limits<T>::infinity();
 
 /// A block of rows i0.. and columns j0.. of problem b.
 struct Block {
@@ -100,7 +101,8 @@ void attention_forward(const AttentionShape<T>& a, const T* q, const T* k, const
   int64_t blocks = (a.lq + kQueries - 1) / kQueries;
   parallel_for(a.batch * blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
-      int64_t b = piece / blocks, i0 = piece % blocks * kQueries, rows = std::min(kQueries, a.lq - i0), seen = keys_seen(a, i0, rows);
+      int64_t b = piece / blocks, i0 = piece % blocks * kQueries, rows = std::min(kQueries, a.lq - i0),
+              seen = keys_seen(a, i0, rows);
       const T *qb = q + (b * a.lq + i0) * a.d, *kb = k + b * a.lk * a.d, *vb = v + b * a.lk * a.dv;
       T* out = y + (b * a.lq + i0) * a.dv;
       Scratch<T> s(kQueries * kKeys), z(a.p > 0 ? kQueries * kKeys : 1), state(2 * kQueries);
@@ -139,8 +141,8 @@ void attention_forward(const AttentionShape<T>& a, const T* q, const T* k, const
 }
 
 template <class T>
-void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, const T* v, const T* y, const T* lse, const T* gy, T* gq, T* gk,
-                        T* gv) {
+void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, const T* v, const T* y, const T* lse,
+                        const T* gy, T* gq, T* gk, T* gv) {
   parallel_for(a.batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const T *kb = k + b * a.lk * a.d, *vb = v + b * a.lk * a.dv;
@@ -192,9 +194,10 @@ void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, cons
   });
 }
 
-#define ATTENTION_OF(T)                                                                                              \
-  template void attention_forward<T>(const AttentionShape<T>&, const T*, const T*, const T*, T*, T*);                \
-  template void attention_backward<T>(const AttentionShape<T>&, const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*);
+#define ATTENTION_OF(T)                                                                                           \
+  template void attention_forward<T>(const AttentionShape<T>&, const T*, const T*, const T*, T*, T*);             \
+  template void attention_backward<T>(const AttentionShape<T>&, const T*, const T*, const T*, const T*, const T*, \
+                                      const T*, T*, T*, T*);
 ATTENTION_OF(float)
 ATTENTION_OF(double)
 #undef ATTENTION_OF

@@ -3,8 +3,9 @@
 
 namespace tenon::kernels {
 
-/// Scaled dot-product attention of `batch` independent problems in contiguous memory: q [lq, d], k [lk, d], v [lk, dv], y [lq, dv] each.
-/// Vaswani et al. (2017); computed in blocks with a running softmax as Dao et al., "FlashAttention" (2022), so that no [lq, lk] matrix is kept.
+/// Scaled dot-product attention of `batch` independent problems in contiguous memory: q [lq, d], k [lk, d], v [lk, dv],
+/// y [lq, dv] each. Vaswani et al. (2017); computed in blocks with a running softmax as Dao et al., "FlashAttention"
+/// (2022), so that no [lq, lk] matrix is kept.
 template <class T>
 struct AttentionShape {
   int64_t batch, lq, lk, d, dv;
@@ -23,7 +24,7 @@ struct AttentionShape {
 template <class T>
 void attention_forward(const AttentionShape<T>& s, const T* q, const T* k, const T* v, T* y, T* lse);
 template <class T>
-void attention_backward(const AttentionShape<T>& s, const T* q, const T* k, const T* v, const T* y, const T* lse, const T* gy, T* gq, T* gk,
-                        T* gv);
+void attention_backward(const AttentionShape<T>& s, const T* q, const T* k, const T* v, const T* y, const T* lse,
+                        const T* gy, T* gq, T* gk, T* gv);
 
 }  // namespace tenon::kernels

@@ -17,7 +17,9 @@ ConvShape with_batch(const ConvShape& s, int64_t n) {
   return r;
 }
 
-double image_flops(const ConvShape& s) { return 2.0 * static_cast<double>(weight_count(s)) * static_cast<double>(s.oh * s.ow); }
+double image_flops(const ConvShape& s) {
+  return 2.0 * static_cast<double>(weight_count(s)) * static_cast<double>(s.oh * s.ow);
+}
 
 /// Images a piece: about 16 MFLOP, at most 8 images, and no remainder where a divisor of the batch is near.
 int64_t batch_cut(const ConvShape& s) {
@@ -28,7 +30,9 @@ int64_t batch_cut(const ConvShape& s) {
 }
 
 /// Weight gradients need one partial result a piece: at most 8 pieces.
-int64_t weights_cut(const ConvShape& s) { return std::max<int64_t>((s.n + 7) / 8, std::min<int64_t>(batch_cut(s), s.n)); }
+int64_t weights_cut(const ConvShape& s) {
+  return std::max<int64_t>((s.n + 7) / 8, std::min<int64_t>(batch_cut(s), s.n));
+}
 
 /// The weights in the layout of the full pieces and, where it differs, of the last, shorter one.
 class Packed {
@@ -46,7 +50,9 @@ class Packed {
   const float* weights(int64_t n) const { return n == full_.n || !differs_ ? a_.data() : b_.data(); }
 
  private:
-  static int64_t bytes(const ConvShape& s, ConvPass pass) { return static_cast<int64_t>(dnnl_conv_weight_bytes(s, pass) / sizeof(float)); }
+  static int64_t bytes(const ConvShape& s, ConvPass pass) {
+    return static_cast<int64_t>(dnnl_conv_weight_bytes(s, pass) / sizeof(float));
+  }
   ConvShape full_, last_;
   bool differs_;
   Scratch<float> a_, b_;
@@ -67,7 +73,8 @@ void each_tap(const ConvShape& s, const F& f) {
       }
 }
 
-/// Where one image, one output channel and one tap meet: calls f(output, first input channel, first weight) of its group.
+/// Where one image, one output channel and one tap meet: calls f(output, first input channel, first weight) of its
+/// group.
 template <class F>
 void each_product(const ConvShape& s, const F& f) {
   int64_t gi = s.ic / s.groups, go = s.oc / s.groups;
@@ -107,17 +114,20 @@ void conv2d_backward_weights<float>(const ConvShape& s, const float* x, const fl
     return;
   }
   const auto pass = ConvPass::backward_weights;
-  int64_t grain = weights_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc, pieces = (s.n + grain - 1) / grain;
+  int64_t grain = weights_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc,
+          pieces = (s.n + grain - 1) / grain;
   ConvShape full = with_batch(s, std::min(grain, s.n)), last = with_batch(s, s.n - (pieces - 1) * grain);
   bool differs = !dnnl_conv_same_weights(full, last, pass);
-  int64_t each = static_cast<int64_t>(std::max(dnnl_conv_weight_bytes(full, pass), dnnl_conv_weight_bytes(last, pass)) / sizeof(float));
+  int64_t each = static_cast<int64_t>(std::max(dnnl_conv_weight_bytes(full, pass), dnnl_conv_weight_bytes(last, pass)) /
+                                      sizeof(float));
   Scratch<float> partial(pieces * each), partial_bias(s.bias ? pieces * s.oc : 0);
   parallel_for(s.n, grain, [&](int64_t i, int64_t) {
     int64_t p = i / grain;
     dnnl_conv_backward_weights(p + 1 < pieces ? full : last, x + i * image_x, gy + i * image_y, &partial[p * each],
                                &partial_bias[s.bias ? p * s.oc : 0]);
   });
-  int64_t alike = differs ? pieces - 1 : pieces, count = static_cast<int64_t>(dnnl_conv_weight_bytes(full, pass) / sizeof(float));
+  int64_t alike = differs ? pieces - 1 : pieces,
+          count = static_cast<int64_t>(dnnl_conv_weight_bytes(full, pass) / sizeof(float));
   parallel_for(count, 16 * 1024, [&](int64_t i, int64_t e) {
     float* sum = partial.data();
     for (int64_t p = 1; p < alike; ++p) {

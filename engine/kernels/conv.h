@@ -3,8 +3,9 @@
 
 namespace tenon::kernels {
 
-// 2-d convolutions of NHWC activations with OIHW weights, in float through oneDNN and in double by plain loops. The batch is cut by a rule
-// of the shape; weight gradients are added up over those pieces in order, so the bits do not depend on the number of threads.
+// 2-d convolutions of NHWC activations with OIHW weights, in float through oneDNN and in double by plain loops. The
+// batch is cut by a rule of the shape; weight gradients are added up over those pieces in order, so the bits do not
+// depend on the number of threads.
 
 /// `b` may be null where s.bias is not set.
 template <class T>

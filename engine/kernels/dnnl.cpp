@@ -18,9 +18,9 @@ using Tag = memory::format_tag;
 constexpr auto kF32 = memory::data_type::f32;
 
 // Note [oneDNN and threads]
-// oneDNN divides work by the number of OpenMP threads it sees, reductions included, so its bits would change with it. Every thread that
-// gets here tells OpenMP once that it has no others; pieces and the order in which partial results are added are ours.
-// OpenMP keeps this setting per calling thread, so nothing else in the process is affected.
+// oneDNN divides work by the number of OpenMP threads it sees, reductions included, so its bits would change with it.
+// Every thread that gets here tells OpenMP once that it has no others; pieces and the order in which partial results
+// are added are ours. OpenMP keeps this setting per calling thread, so nothing else in the process is affected.
 void alone() {
   thread_local bool told = false;
   if (told) return;
@@ -43,8 +43,9 @@ auto guarded(const char* what, const F& f) {
   try {
     return f();
   } catch (const dnnl::error& e) {
-    throw Error(std::string(what) + " in oneDNN: " + e.what() + " (status " + std::to_string(static_cast<int>(e.status)) + ")",
-                e.status == dnnl_out_of_memory ? "use a smaller batch" : "");
+    throw Error(
+        std::string(what) + " in oneDNN: " + e.what() + " (status " + std::to_string(static_cast<int>(e.status)) + ")",
+        e.status == dnnl_out_of_memory ? "use a smaller batch" : "");
   }
 }
 
@@ -55,8 +56,9 @@ struct Key {
 };
 struct KeyHash {
   size_t operator()(const Key& k) const {
-    const int64_t v[] = {k.s.n,  k.s.ic, k.s.ih, k.s.iw, k.s.oc, k.s.oh, k.s.ow,     k.s.kh,   k.s.kw,
-                         k.s.sh, k.s.sw, k.s.ph, k.s.pw, k.s.dh, k.s.dw, k.s.groups, k.s.bias, static_cast<int64_t>(k.pass)};
+    const int64_t v[] = {k.s.n,  k.s.ic, k.s.ih, k.s.iw,     k.s.oc,   k.s.oh,
+                         k.s.ow, k.s.kh, k.s.kw, k.s.sh,     k.s.sw,   k.s.ph,
+                         k.s.pw, k.s.dh, k.s.dw, k.s.groups, k.s.bias, static_cast<int64_t>(k.pass)};
     uint64_t h = 0xcbf29ce484222325ull;
     for (int64_t x : v) h = (h ^ static_cast<uint64_t>(x)) * 0x100000001b3ull;
     return static_cast<size_t>(h ^ (h >> 29));
@@ -83,7 +85,8 @@ std::unique_ptr<Conv> make_conv(const ConvShape& s, ConvPass pass) {
   const auto direct = dnnl::algorithm::convolution_direct;
   using fwd = dnnl::convolution_forward;
   fwd::primitive_desc forward(
-      s.bias ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->bias, c->dst, stride, dilation, pad, pad)
+      s.bias ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->bias, c->dst, stride, dilation, pad,
+                         pad)
              : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, pad),
       engine());
   if (pass == ConvPass::forward) {
@@ -109,7 +112,8 @@ std::unique_ptr<Conv> make_conv(const ConvShape& s, ConvPass pass) {
   return c;
 }
 
-/// Primitives carry scratch memory, so each thread has its own; creating one that another thread has made costs microseconds.
+/// Primitives carry scratch memory, so each thread has its own; creating one that another thread has made costs
+/// microseconds.
 Conv& conv(const ConvShape& s, ConvPass pass) {
   thread_local std::unordered_map<Key, std::unique_ptr<Conv>, KeyHash> cache;
   Key key{s, pass};
@@ -128,13 +132,13 @@ void reorder(const memory::desc& from, const void* a, const memory::desc& to, vo
 
 }  // namespace
 
-void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
-               float* c, int64_t ldc) {
+void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+               int64_t ldb, float beta, float* c, int64_t ldc) {
   alone();
   dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
   if (status != dnnl_success)
-    throw Error("product [" + std::to_string(m) + ", " + std::to_string(k) + "] x [" + std::to_string(k) + ", " + std::to_string(n) +
-                "] in oneDNN failed with status " + std::to_string(static_cast<int>(status)));
+    throw Error("product [" + std::to_string(m) + ", " + std::to_string(k) + "] x [" + std::to_string(k) + ", " +
+                std::to_string(n) + "] in oneDNN failed with status " + std::to_string(static_cast<int>(status)));
 }
 
 size_t dnnl_conv_weight_bytes(const ConvShape& s, ConvPass pass) {
@@ -169,7 +173,8 @@ void dnnl_conv_forward(const ConvShape& s, const float* x, const float* packed, 
     c.m_src.set_data_handle(const_cast<float*>(x));
     c.m_packed.set_data_handle(const_cast<float*>(packed));
     c.m_dst.set_data_handle(y);
-    std::unordered_map<int, memory> args{{DNNL_ARG_SRC, c.m_src}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DST, c.m_dst}};
+    std::unordered_map<int, memory> args{
+        {DNNL_ARG_SRC, c.m_src}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DST, c.m_dst}};
     if (s.bias) {
       c.m_bias.set_data_handle(const_cast<float*>(bias));
       args.emplace(DNNL_ARG_BIAS, c.m_bias);
@@ -184,7 +189,8 @@ void dnnl_conv_backward_data(const ConvShape& s, const float* gy, const float* p
     c.m_dst.set_data_handle(const_cast<float*>(gy));
     c.m_packed.set_data_handle(const_cast<float*>(packed));
     c.m_src.set_data_handle(gx);
-    c.primitive.execute(stream(), {{DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DIFF_SRC, c.m_src}});
+    c.primitive.execute(stream(),
+                        {{DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DIFF_SRC, c.m_src}});
   });
 }
 
@@ -194,7 +200,8 @@ void dnnl_conv_backward_weights(const ConvShape& s, const float* x, const float*
     c.m_src.set_data_handle(const_cast<float*>(x));
     c.m_dst.set_data_handle(const_cast<float*>(gy));
     c.m_packed.set_data_handle(packed_gw);
-    std::unordered_map<int, memory> args{{DNNL_ARG_SRC, c.m_src}, {DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_DIFF_WEIGHTS, c.m_packed}};
+    std::unordered_map<int, memory> args{
+        {DNNL_ARG_SRC, c.m_src}, {DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_DIFF_WEIGHTS, c.m_packed}};
     if (s.bias) {
       c.m_bias.set_data_handle(gbias);
       args.emplace(DNNL_ARG_DIFF_BIAS, c.m_bias);

@@ -4,12 +4,13 @@
 
 namespace tenon::kernels {
 
-// oneDNN behind plain pointers; dnnl.cpp is the only file that knows its headers. Note [oneDNN and threads] is there: everything here runs
-// on the calling thread alone. Callers cut the work by a rule of its sizes and run the pieces under parallel_for.
+// oneDNN behind plain pointers; dnnl.cpp is the only file that knows its headers. Note [oneDNN and threads] is there:
+// everything here runs on the calling thread alone. Callers cut the work by a rule of its sizes and run the pieces
+// under parallel_for.
 
 /// One piece of a product on this thread; the arguments of gemm().
-void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
-               float* c, int64_t ldc);
+void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+               int64_t ldb, float beta, float* c, int64_t ldc);
 
 /// A 2-d convolution. Activations are NHWC, plain weights OIHW ([oc, ic / groups, kh, kw]).
 struct ConvShape {

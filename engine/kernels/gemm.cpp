@@ -16,8 +16,8 @@ constexpr int64_t kTinyProduct = 32 * 1024;  // multiply-adds below which a libr
 constexpr int64_t kTinyB = 4096;             // elements of B that fit the stack copy
 
 // Note [Fused multiply-add]
-// The build forbids contraction so that every form of a formula gives the same bits. Inside a product there is only this form,
-// and the fused instruction halves its cost, so it is asked for by name. Lanes and scalars round alike.
+// The build forbids contraction so that every form of a formula gives the same bits. Inside a product there is only
+// this form, and the fused instruction halves its cost, so it is asked for by name. Lanes and scalars round alike.
 inline float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fma_(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
@@ -84,7 +84,8 @@ struct Lanes {
 
 /// R rows and W lanes of C, accumulated over k in order, in registers. B is row-major here.
 template <class T, int W, int R>
-inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc, bool add) {
+inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc,
+                 bool add) {
   using L = Lanes<T>;
   L acc[R][W];
   for (int r = 0; r < R; ++r)
@@ -103,7 +104,8 @@ inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b
 
 /// R rows of one column.
 template <class T, int R>
-inline void column(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc, bool add) {
+inline void column(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc,
+                   bool add) {
   T acc[R];
   for (int r = 0; r < R; ++r) acc[r] = add ? c[r * ldc] : T(0);
   for (int64_t p = 0; p < k; ++p)
@@ -112,7 +114,8 @@ inline void column(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T*
 }
 
 template <class T, int R>
-inline void rows(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc, bool add) {
+inline void rows(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c,
+                 int64_t ldc, bool add) {
   constexpr int L = Lanes<T>::count;
   int64_t j = 0;
   for (; j + 2 * L <= n; j += 2 * L) tile<T, 2, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
@@ -124,8 +127,8 @@ inline void rows(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col,
 }
 
 template <class T>
-void plain(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc,
-           bool add) {
+void plain(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c,
+           int64_t ldc, bool add) {
   int64_t i = 0;
   for (; i + 4 <= m; i += 4) rows<T, 4>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, add);
   for (; i < m; ++i) rows<T, 1>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, add);
@@ -153,7 +156,8 @@ void transpose_b(int64_t n, int64_t k, const T* b, int64_t ldb, T* out) {
     }
 }
 
-/// Dot products along contiguous rows, for a transposed B too large to copy; eight partial sums, added in a fixed order.
+/// Dot products along contiguous rows, for a transposed B too large to copy; eight partial sums, added in a fixed
+/// order.
 template <class T>
 T dot(int64_t k, const T* a, int64_t a_col, const T* b) {
   T acc[8] = {};
@@ -165,8 +169,8 @@ T dot(int64_t k, const T* a, int64_t a_col, const T* b) {
 }
 
 template <class T>
-void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
-           bool add) {
+void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+           int64_t ldc, bool add) {
   int64_t a_row = ta ? 1 : lda, a_col = ta ? lda : 1;
   if (!tb) return plain(m, n, k, a, a_row, a_col, b, ldb, c, ldc, add);
   if (n * k <= kTinyB) {
@@ -181,8 +185,8 @@ void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
     }
 }
 
-/// Rows and columns of one piece of a large product: about 12 MFLOP, at most 512 x 512, halved along the longer side, for every
-/// piece copies its share of both operands into the library's own layout.
+/// Rows and columns of one piece of a large product: about 12 MFLOP, at most 512 x 512, halved along the longer side,
+/// for every piece copies its share of both operands into the library's own layout.
 void cut(int64_t m, int64_t n, int64_t k, int64_t& rows, int64_t& cols) {
   double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(flops / 12e6), 1, 16);
@@ -200,45 +204,48 @@ void clear(int64_t m, int64_t n, T* c, int64_t ldc) {
 }
 
 template <class T, class Product>
-void in_pieces(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
-               const Product& product) {
+void in_pieces(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+               T* c, int64_t ldc, const Product& product) {
   int64_t rows, cols;
   cut(m, n, k, rows, cols);
   int64_t across = (n + cols - 1) / cols, down = (m + rows - 1) / rows;
   parallel_for(down * across, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       int64_t i = p / across * rows, j = p % across * cols;
-      product(std::min(rows, m - i), std::min(cols, n - j), a + (ta ? i : i * lda), b + (tb ? j * ldb : j), c + i * ldc + j);
+      product(std::min(rows, m - i), std::min(cols, n - j), a + (ta ? i : i * lda), b + (tb ? j * ldb : j),
+              c + i * ldc + j);
     }
   });
 }
 
 }  // namespace
 
-void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c,
-          int64_t ldc, float beta) {
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+          float* c, int64_t ldc, float beta) {
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (beta == 0) clear(m, n, c, ldc);
     return;
   }
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
-  in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
-    dnnl_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, beta, pc, ldc);
-  });
+  in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
+            [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
+              dnnl_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, beta, pc, ldc);
+            });
 }
 
-void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb, double* c,
-          int64_t ldc, double beta) {
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb,
+          double* c, int64_t ldc, double beta) {
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (beta == 0) clear(m, n, c, ldc);
     return;
   }
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
-  in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
-    small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
-  });
+  in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
+            [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
+              small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
+            });
 }
 
 }  // namespace tenon::kernels

@@ -3,12 +3,13 @@
 
 namespace tenon::kernels {
 
-/// C[m, n] = op(A)[m, k] * op(B)[k, n] + beta * C, all row-major with leading dimensions in elements; op transposes where the flag is set.
-/// k == 0 scales C alone. beta is 0 or 1; with 0, C is not read. The bits depend on the arguments alone, never on the number of threads:
-/// the product is cut along m and n by a rule of its sizes, and k is never split between threads.
-void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c,
-          int64_t ldc, float beta = 0);
-void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb, double* c,
-          int64_t ldc, double beta = 0);
+/// C[m, n] = op(A)[m, k] * op(B)[k, n] + beta * C, all row-major with leading dimensions in elements; op transposes
+/// where the flag is set. k == 0 scales C alone. beta is 0 or 1; with 0, C is not read. The bits depend on the
+/// arguments alone, never on the number of threads: the product is cut along m and n by a rule of its sizes, and k is
+/// never split between threads.
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+          float* c, int64_t ldc, float beta = 0);
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb,
+          double* c, int64_t ldc, double beta = 0);
 
 }  // namespace tenon::kernels

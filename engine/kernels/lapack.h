@@ -2,12 +2,13 @@
 #include <cstdint>
 #include <string>
 
-// LAPACK on single row-major matrices without gaps. Every call runs on the calling thread alone: an OpenBLAS behind LAPACK is told so,
-// because it would split work by the number of threads and so change bits. Batches are split over threads above, one matrix a piece or
-// more.
+// LAPACK on single row-major matrices without gaps. Every call runs on the calling thread alone: an OpenBLAS behind
+// LAPACK is told so, because it would split work by the number of threads and so change bits. Batches are split over
+// threads above, one matrix a piece or more.
 namespace tenon::kernels::lapack {
 
-/// Factor, solve and decompose; T is float or double. Each returns LAPACK's info: 0, or k > 0 for a failure at the k-th step.
+/// Factor, solve and decompose; T is float or double. Each returns LAPACK's info: 0, or k > 0 for a failure at the k-th
+/// step.
 template <class T>
 int potrf(int64_t n, T* a);  ///< lower Cholesky factor in the lower triangle
 template <class T>

@@ -33,7 +33,8 @@ inline T lane_sum(int64_t c, const F& f) {
 }
 
 template <class T>
-void row_backward(int64_t c, bool rms, const T* __restrict v, const T* __restrict g, const T* __restrict gamma, T m, T r, T* __restrict out) {
+void row_backward(int64_t c, bool rms, const T* __restrict v, const T* __restrict g, const T* __restrict gamma, T m,
+                  T r, T* __restrict out) {
   T n = static_cast<T>(c), a, b;
   if (gamma) {
     a = rms ? T(0) : lane_sum<T>(c, [=](int64_t j) { return g[j] * gamma[j]; });
@@ -60,7 +61,8 @@ void row_sums(int64_t c, const T* __restrict v, const T* __restrict g, T m, T r,
 }  // namespace
 
 template <class T>
-void layer_norm_forward(int64_t rows, int64_t c, bool rms, T eps, const T* x, const T* gamma, const T* beta, T* y, T* mean, T* rstd) {
+void layer_norm_forward(int64_t rows, int64_t c, bool rms, T eps, const T* x, const T* gamma, const T* beta, T* y,
+                        T* mean, T* rstd) {
   parallel_for(rows, rows_cut(c), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* __restrict v = x + i * c;
@@ -83,8 +85,8 @@ void layer_norm_forward(int64_t rows, int64_t c, bool rms, T eps, const T* x, co
 }
 
 template <class T>
-void layer_norm_backward(int64_t rows, int64_t c, bool rms, const T* x, const T* gy, const T* gamma, const T* mean, const T* rstd, T* gx,
-                         T* ggamma, T* gbeta) {
+void layer_norm_backward(int64_t rows, int64_t c, bool rms, const T* x, const T* gy, const T* gamma, const T* mean,
+                         const T* rstd, T* gx, T* ggamma, T* gbeta) {
   bool sums = ggamma || gbeta;
   int64_t grain = std::max<int64_t>(rows_cut(c), (rows + kPieces - 1) / kPieces), pieces = (rows + grain - 1) / grain;
   Scratch<T> partial(sums ? std::max<int64_t>(1, pieces) * 2 * c : 1);
@@ -109,9 +111,10 @@ void layer_norm_backward(int64_t rows, int64_t c, bool rms, const T* x, const T*
   }
 }
 
-#define LAYER_NORM_OF(T)                                                                                              \
-  template void layer_norm_forward<T>(int64_t, int64_t, bool, T, const T*, const T*, const T*, T*, T*, T*);           \
-  template void layer_norm_backward<T>(int64_t, int64_t, bool, const T*, const T*, const T*, const T*, const T*, T*, T*, T*);
+#define LAYER_NORM_OF(T)                                                                                             \
+  template void layer_norm_forward<T>(int64_t, int64_t, bool, T, const T*, const T*, const T*, T*, T*, T*);          \
+  template void layer_norm_backward<T>(int64_t, int64_t, bool, const T*, const T*, const T*, const T*, const T*, T*, \
+                                       T*, T*);
 LAYER_NORM_OF(float)
 LAYER_NORM_OF(double)
 #undef LAYER_NORM_OF

@@ -95,7 +95,8 @@ double mse_forward(int64_t n, const T* x, const T* y) {
       double d = static_cast<double>(x[i] - y[i]);
       lanes[k] += d * d;
     }
-    partial[begin / grain] = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+    partial[begin / grain] =
+        ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
   });
   double total = 0;
   for (int64_t p = 0; p < pieces; ++p) total += partial[p];

@@ -5,7 +5,8 @@ namespace tenon::kernels {
 
 // Rows are reduced whole, and the mean over rows is taken in order, in double: no bit depends on the number of threads.
 
-/// lse[i] = log(sum_j exp(x[i, j])); returns the mean over rows of lse[i] - x[i, target[i]]. Every target must be in [0, c).
+/// lse[i] = log(sum_j exp(x[i, j])); returns the mean over rows of lse[i] - x[i, target[i]]. Every target must be in
+/// [0, c).
 template <class T>
 double cross_entropy_forward(int64_t rows, int64_t c, const T* x, const int64_t* target, T* lse);
 /// gx = (exp(x - lse) - onehot(target)) * scale.

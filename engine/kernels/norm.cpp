@@ -23,8 +23,8 @@ void add_squares(int64_t c, const T* __restrict v, const T* __restrict mean, T* 
   for (int64_t j = 0; j < c; ++j) acc[j] += (v[j] - mean[j]) * (v[j] - mean[j]);
 }
 template <class T>
-void add_gradients(int64_t c, const T* __restrict v, const T* __restrict g, const T* __restrict mean, const T* __restrict invstd,
-                   T* __restrict sum, T* __restrict dot) {
+void add_gradients(int64_t c, const T* __restrict v, const T* __restrict g, const T* __restrict mean,
+                   const T* __restrict invstd, T* __restrict sum, T* __restrict dot) {
   for (int64_t j = 0; j < c; ++j) {
     sum[j] += g[j];
     dot[j] += g[j] * ((v[j] - mean[j]) * invstd[j]);
@@ -36,12 +36,13 @@ void apply_row(int64_t c, const T* __restrict v, const T* __restrict mean, const
   for (int64_t j = 0; j < c; ++j) out[j] = (v[j] - mean[j]) * a[j] + b[j];
 }
 template <class T>
-void gradient_row(int64_t c, const T* __restrict v, const T* __restrict g, const T* __restrict mean, const T* __restrict k0,
-                  const T* __restrict k1, const T* __restrict k2, T* __restrict out) {
+void gradient_row(int64_t c, const T* __restrict v, const T* __restrict g, const T* __restrict mean,
+                  const T* __restrict k0, const T* __restrict k1, const T* __restrict k2, T* __restrict out) {
   for (int64_t j = 0; j < c; ++j) out[j] = k0[j] * g[j] + k1[j] * (v[j] - mean[j]) + k2[j];
 }
 
-/// sums[k][j] = sum over the rows of f(row pointer index, j)[k], for K sums at once. f adds row `r` to K accumulators of c values.
+/// sums[k][j] = sum over the rows of f(row pointer index, j)[k], for K sums at once. f adds row `r` to K accumulators
+/// of c values.
 template <class T, int K, class F>
 void column_sums(int64_t rows, int64_t c, double* sums, const F& add_row) {
   int64_t grain = rows_cut(c), pieces = (rows + grain - 1) / grain;
@@ -73,8 +74,8 @@ void column_moments(int64_t rows, int64_t c, const T* x, T* mean, T* var) {
 }
 
 template <class T>
-void batch_norm_apply(int64_t rows, int64_t c, const T* x, const T* mean, const T* var, T eps, const T* gamma, const T* beta, T* y,
-                      T* invstd) {
+void batch_norm_apply(int64_t rows, int64_t c, const T* x, const T* mean, const T* var, T eps, const T* gamma,
+                      const T* beta, T* y, T* invstd) {
   Scratch<T> scale(2 * c);
   T* shift = scale.data() + c;
   for (int64_t j = 0; j < c; ++j) {
@@ -88,8 +89,8 @@ void batch_norm_apply(int64_t rows, int64_t c, const T* x, const T* mean, const 
 }
 
 template <class T>
-void batch_norm_backward(int64_t rows, int64_t c, bool batch, const T* x, const T* gy, const T* mean, const T* invstd, const T* gamma,
-                         T* gx, T* ggamma, T* gbeta) {
+void batch_norm_backward(int64_t rows, int64_t c, bool batch, const T* x, const T* gy, const T* mean, const T* invstd,
+                         const T* gamma, T* gx, T* ggamma, T* gbeta) {
   Scratch<double> sums(2 * c);
   if (ggamma || gbeta || (gx && batch))
     column_sums<T, 2>(rows, c, sums.data(),
@@ -112,10 +113,11 @@ void batch_norm_backward(int64_t rows, int64_t c, bool batch, const T* x, const 
   });
 }
 
-#define NORM_OF(T)                                                                                                  \
-  template void column_moments<T>(int64_t, int64_t, const T*, T*, T*);                                              \
-  template void batch_norm_apply<T>(int64_t, int64_t, const T*, const T*, const T*, T, const T*, const T*, T*, T*); \
-  template void batch_norm_backward<T>(int64_t, int64_t, bool, const T*, const T*, const T*, const T*, const T*, T*, T*, T*);
+#define NORM_OF(T)                                                                                                   \
+  template void column_moments<T>(int64_t, int64_t, const T*, T*, T*);                                               \
+  template void batch_norm_apply<T>(int64_t, int64_t, const T*, const T*, const T*, T, const T*, const T*, T*, T*);  \
+  template void batch_norm_backward<T>(int64_t, int64_t, bool, const T*, const T*, const T*, const T*, const T*, T*, \
+                                       T*, T*);
 NORM_OF(float)
 NORM_OF(double)
 #undef NORM_OF

@@ -10,7 +10,9 @@ namespace tenon::kernels {
 namespace {
 
 /// Output rows a piece: about 64 Ki inputs.
-int64_t rows_cut(const PoolShape& s) { return std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, s.ow * s.c * s.kh * s.kw)); }
+int64_t rows_cut(const PoolShape& s) {
+  return std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, s.ow * s.c * s.kh * s.kw));
+}
 
 struct Window {
   int64_t y0, x0;
@@ -158,8 +160,8 @@ template <class T, class Index>
 void max_pool2d_backward(const PoolShape& s, const T* gy, const Index* index, T* gx) {
   bool overlap = s.sh < (s.kh - 1) * s.dh + 1 || s.sw < (s.kw - 1) * s.dw + 1;
   // Windows side by side that reach every input write each of them once; else what no window touches is cleared first.
-  bool covered =
-      s.sh == s.kh && s.sw == s.kw && s.dh == 1 && s.dw == 1 && s.ph == 0 && s.pw == 0 && s.ih == s.oh * s.kh && s.iw == s.ow * s.kw;
+  bool covered = s.sh == s.kh && s.sw == s.kw && s.dh == 1 && s.dw == 1 && s.ph == 0 && s.pw == 0 &&
+                 s.ih == s.oh * s.kh && s.iw == s.ow * s.kw;
   parallel_for(s.n, 1, [&](int64_t begin, int64_t end) {
     for (int64_t image = begin; image < end; ++image) {
       T* g = gx + image * s.ih * s.iw * s.c;

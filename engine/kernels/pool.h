@@ -8,8 +8,9 @@ struct PoolShape {
   int64_t n, c, ih, iw, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw;
 };
 
-/// Each output is the largest value its window touches, the first one where several are equal, NaN where any is NaN (PyTorch's rule).
-/// `index` gets the number of that tap in the window, ky * kw + kx. Index is uint8_t for windows of at most 255 taps, else int32_t.
+/// Each output is the largest value its window touches, the first one where several are equal, NaN where any is NaN
+/// (PyTorch's rule). `index` gets the number of that tap in the window, ky * kw + kx. Index is uint8_t for windows of
+/// at most 255 taps, else int32_t.
 template <class T, class Index>
 void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index);
 /// Every output's gradient goes to the input that won; gx is written whole.

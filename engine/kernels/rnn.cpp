@@ -34,7 +34,8 @@ void lstm_row(int64_t h, const T* __restrict g, T* __restrict cell, T* __restric
 template <class T>
 void gru_row(int64_t h, const T* __restrict x, const T* __restrict g, T* __restrict hidden, T* __restrict kept) {
   for (int64_t j = 0; j < h; ++j) {
-    T r = sc::sigmoid(x[j] + g[j]), z = sc::sigmoid(x[h + j] + g[h + j]), m = g[2 * h + j], n = sc::tanh(x[2 * h + j] + r * m);
+    T r = sc::sigmoid(x[j] + g[j]), z = sc::sigmoid(x[h + j] + g[h + j]), m = g[2 * h + j],
+      n = sc::tanh(x[2 * h + j] + r * m);
     hidden[j] = (T(1) - z) * n + z * hidden[j];
     kept[j] = r;
     kept[h + j] = z;
@@ -50,10 +51,11 @@ void plain_row(int64_t h, bool relu, const T* __restrict g, T* __restrict hidden
     for (int64_t j = 0; j < h; ++j) hidden[j] = sc::tanh(g[j]);
 }
 
-// Backward of one row: gh comes in as the gradient of the new state and leaves as what goes straight to the old one; the part that goes
-// through the gates is added by a product afterwards.
+// Backward of one row: gh comes in as the gradient of the new state and leaves as what goes straight to the old one;
+// the part that goes through the gates is added by a product afterwards.
 template <class T>
-void lstm_row_back(int64_t h, const T* __restrict kept, const T* __restrict cell, const T* __restrict before, T* __restrict gh, T* __restrict gc, T* __restrict g) {
+void lstm_row_back(int64_t h, const T* __restrict kept, const T* __restrict cell, const T* __restrict before,
+                   T* __restrict gh, T* __restrict gc, T* __restrict g) {
   for (int64_t j = 0; j < h; ++j) {
     T i = kept[j], f = kept[h + j], u = kept[2 * h + j], o = kept[3 * h + j], t = sc::tanh(cell[j]);
     T dc = gc[j] + gh[j] * o * (T(1) - t * t);
@@ -66,7 +68,8 @@ void lstm_row_back(int64_t h, const T* __restrict kept, const T* __restrict cell
   }
 }
 template <class T>
-void gru_row_back(int64_t h, const T* __restrict kept, const T* __restrict before, T* __restrict gh, T* __restrict gx, T* __restrict g) {
+void gru_row_back(int64_t h, const T* __restrict kept, const T* __restrict before, T* __restrict gh, T* __restrict gx,
+                  T* __restrict g) {
   for (int64_t j = 0; j < h; ++j) {
     T r = kept[j], z = kept[h + j], n = kept[2 * h + j], m = kept[3 * h + j], d = gh[j];
     T dn = d * (T(1) - z) * (T(1) - n * n), dz = d * (before[j] - n) * z * (T(1) - z), dr = dn * m * r * (T(1) - r);
@@ -88,7 +91,8 @@ void plain_row_back(int64_t h, bool relu, const T* __restrict y, T* __restrict g
 }  // namespace
 
 template <class T>
-void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const T* wh, const T* bh, T* y, T* c, T* kept) {
+void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const T* wh, const T* bh, T* y, T* c,
+                 T* kept) {
   int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h;
   parallel_for(s.n, rows_cut(s.n), [&](int64_t begin, int64_t end) {
     int64_t rows = end - begin;
@@ -100,11 +104,14 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
       for (int64_t r = 0; r < rows; ++r) {
         T* __restrict g = gates.data() + r * width;
         const T* __restrict x = gx + (at + r) * width;
-        if (s.cell == Cell::gru && bh) std::copy_n(bh, width, g);
-        else if (s.cell == Cell::gru) std::fill_n(g, width, T(0));
+        if (s.cell == Cell::gru && bh)
+          std::copy_n(bh, width, g);
+        else if (s.cell == Cell::gru)
+          std::fill_n(g, width, T(0));
         else if (bh)
           for (int64_t j = 0; j < width; ++j) g[j] = x[j] + bh[j];
-        else std::copy_n(x, width, g);
+        else
+          std::copy_n(x, width, g);
       }
       gemm(false, true, rows, width, h, hidden.data(), h, wh, h, gates.data(), width, T(1));
       for (int64_t r = 0; r < rows; ++r) {
@@ -131,8 +138,8 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
 }
 
 template <class T>
-void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, const T* y, const T* c, const T* kept, const T* gy, const T* gc,
-                  T* ggx, T* gh0, T* gc0, T* gwh, T* gbh) {
+void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, const T* y, const T* c, const T* kept,
+                  const T* gy, const T* gc, T* ggx, T* gh0, T* gc0, T* gwh, T* gbh) {
   int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h, total = s.steps * s.n;
   // What goes to the hidden state's part of the gates: for gru it differs from the input's part.
   Scratch<T> apart(s.cell == Cell::gru ? total * width : 1), before(total * h);
@@ -151,7 +158,8 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
     for (int64_t step = s.steps - 1; step >= 0; --step) {
       int64_t t = time_of(s, step), at = t * s.n + begin;
       for (int64_t r = 0; r < rows; ++r) {
-        T *d = gh.data() + r * h, *dc = gcell.data() + r * h, *g = g_hidden + (at + r) * width, *x = ggx + (at + r) * width;
+        T *d = gh.data() + r * h, *dc = gcell.data() + r * h, *g = g_hidden + (at + r) * width,
+          *x = ggx + (at + r) * width;
         if (gc && s.cell == Cell::lstm)
           for (int64_t j = 0; j < h; ++j) dc[j] += gc[(at + r) * h + j];
         const T* prior = earlier(y, h0, begin + r, t);
@@ -164,9 +172,12 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
         if (gy)
           for (int64_t j = 0; j < h; ++j) d[j] += gy[(at + r) * h + j];
         const T* k = kept + (at + r) * keep;
-        if (s.cell == Cell::lstm) lstm_row_back(h, k, c + (at + r) * h, earlier(c, c0, begin + r, t), d, dc, g);
-        else if (s.cell == Cell::gru) gru_row_back(h, k, prior, d, x, g);
-        else plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
+        if (s.cell == Cell::lstm)
+          lstm_row_back(h, k, c + (at + r) * h, earlier(c, c0, begin + r, t), d, dc, g);
+        else if (s.cell == Cell::gru)
+          gru_row_back(h, k, prior, d, x, g);
+        else
+          plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
       }
       gemm(false, false, rows, h, width, g_hidden + at * width, width, wh, h, gh.data(), h, T(1));
     }
@@ -182,9 +193,10 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
   });
 }
 
-#define RNN_OF(T)                                                                                                                       \
-  template void rnn_forward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, T*, T*, T*);                          \
-  template void rnn_backward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, T*, T*);
+#define RNN_OF(T)                                                                                                      \
+  template void rnn_forward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, T*, T*, T*);         \
+  template void rnn_backward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, const T*, const T*, \
+                                const T*, T*, T*, T*, T*, T*);
 RNN_OF(float)
 RNN_OF(double)
 #undef RNN_OF

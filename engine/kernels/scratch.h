@@ -4,7 +4,8 @@
 
 namespace tenon::kernels {
 
-/// Working memory of a kernel: from the pool, so that it is seen and reused like any other memory, and given back at the end of the scope.
+/// Working memory of a kernel: from the pool, so that it is seen and reused like any other memory, and given back at
+/// the end of the scope.
 template <class T>
 class Scratch {
  public:

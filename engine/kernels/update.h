@@ -3,7 +3,8 @@
 
 namespace tenon::kernels {
 
-/// Sum of squares, the same bits at any thread count; not finite exactly where an element is not (or the sum exceeds a double).
+/// Sum of squares, the same bits at any thread count; not finite exactly where an element is not (or the sum exceeds a
+/// double).
 template <class T>
 double sum_of_squares(int64_t n, const T* x);
 

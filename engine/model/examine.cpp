@@ -4,11 +4,11 @@
 
 #include "core/error.h"
 #include "core/state.h"
+#include "engine/nn/module.h"
+#include "engine/op/op.h"
 #include "engine/spec/layer_registry.h"
 #include "engine/spec/model_spec.h"
 #include "engine/spec/wiring.h"
-#include "engine/nn/module.h"
-#include "engine/op/op.h"
 
 namespace tenon {
 namespace {
@@ -33,7 +33,9 @@ std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch) {
   uint32_t seq = t_state.origin.seq;
   std::vector<LayerReport> reports(spec.layers.size());
   for (size_t i = 0; i < spec.layers.size(); ++i) reports[i].layer = spec.layers[i].name;
-  auto report_of = [&](const LayerSpec& l) -> LayerReport& { return reports[static_cast<size_t>(&l - spec.layers.data())]; };
+  auto report_of = [&](const LayerSpec& l) -> LayerReport& {
+    return reports[static_cast<size_t>(&l - spec.layers.data())];
+  };
   try {
     Wiring wiring(spec);
     std::map<const LayerSpec*, Tensor> values;

@@ -11,12 +11,13 @@ struct LayerReport {
   std::string layer;
   std::vector<std::string> inputs, outputs;  ///< "f32 [64, 32, 28, 28]" a port
   int64_t parameters = 0;
-  double flops = 0;                           ///< one forward pass at the given batch
+  double flops = 0;  ///< one forward pass at the given batch
   int64_t output_bytes = 0;
-  std::string error, hint;                    ///< empty where the layer fits
+  std::string error, hint;  ///< empty where the layer fits
 };
 
-/// Builds the model on the meta device and runs it: shapes, counts and the errors of each layer. Never throws for a bad model.
+/// Builds the model on the meta device and runs it: shapes, counts and the errors of each layer. Never throws for a bad
+/// model.
 std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch);
 
 }  // namespace tenon

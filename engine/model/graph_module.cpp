@@ -61,10 +61,12 @@ GraphModule::GraphModule(const ModelSpec& spec, Device device) : name_(spec.name
 
 Tensor GraphModule::forward(const Tensor& x) {
   if (x.ndim() != input_.shape.n + 1)
-    throw Error("the model takes a batch of samples of shape " + to_string(input_.shape) + ", not a tensor of size " + to_string(x.size()));
+    throw Error("the model takes a batch of samples of shape " + to_string(input_.shape) + ", not a tensor of size " +
+                to_string(x.size()));
   for (int i = 0; i < input_.shape.n; ++i)
     if (x.size(i + 1) != input_.shape[i])
-      throw Error("the model takes samples of shape " + to_string(input_.shape) + "; the batch has size " + to_string(x.size()));
+      throw Error("the model takes samples of shape " + to_string(input_.shape) + "; the batch has size " +
+                  to_string(x.size()));
   std::vector<Tensor> values(steps_.size());
   Tensor result;
   std::vector<Tensor> in;

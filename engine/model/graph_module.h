@@ -1,11 +1,11 @@
 #pragma once
-#include "engine/spec/model_spec.h"
 #include "engine/nn/module.h"
+#include "engine/spec/model_spec.h"
 
 namespace tenon {
 
-/// The module tree of a ModelSpec: one child a layer, run in topological order. Made on the meta device first, so that every layer knows
-/// the size of what arrives; a layer that does not fit throws Error with its name in front.
+/// The module tree of a ModelSpec: one child a layer, run in topological order. Made on the meta device first, so that
+/// every layer knows the size of what arrives; a layer that does not fit throws Error with its name in front.
 class GraphModule : public nn::Module {
  public:
   explicit GraphModule(const ModelSpec& spec, Device device = {});

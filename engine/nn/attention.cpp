@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/state.h"
-#include "engine/spec/layer_registry.h"
 #include "engine/nn/functional.h"
 #include "engine/nn/init.h"
 #include "engine/nn/random_state.h"
@@ -17,12 +16,15 @@
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
+#include "engine/spec/layer_registry.h"
 
 namespace tenon::nn {
 
-MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads, const MultiheadAttentionOptions& options, Device device, DType dtype)
+MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads, const MultiheadAttentionOptions& options,
+                                       Device device, DType dtype)
     : embed_(embed_dim), heads_(num_heads), options_(options) {
-  if (num_heads < 1 || embed_dim % num_heads) throw Error(fmt::format("{} heads do not divide {} features", num_heads, embed_dim));
+  if (num_heads < 1 || embed_dim % num_heads)
+    throw Error(fmt::format("{} heads do not divide {} features", num_heads, embed_dim));
   CategoryScope parameters(Category::parameter);
   int64_t k = options.kdim ? options.kdim : embed_dim, v = options.vdim ? options.vdim : embed_dim;
   if (k == embed_dim && v == embed_dim) {
@@ -45,7 +47,9 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads, con
 }
 
 /// [batch, length, features] -> [batch, heads, length, features / heads]
-Tensor MultiheadAttention::heads_of(const Tensor& x) const { return permute(reshape(x, {x.size(0), x.size(1), heads_, embed_ / heads_}), {0, 2, 1, 3}); }
+Tensor MultiheadAttention::heads_of(const Tensor& x) const {
+  return permute(reshape(x, {x.size(0), x.size(1), heads_, embed_ / heads_}), {0, 2, 1, 3});
+}
 
 namespace {
 
@@ -57,13 +61,16 @@ Tensor additive(const Tensor& mask, const Tensor& like) {
 
 }  // namespace
 
-MultiheadAttention::Result MultiheadAttention::attend(const Tensor& query, const Tensor& key, const Tensor& value, const Masks& masks, bool need_weights, bool average) {
+MultiheadAttention::Result MultiheadAttention::attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                      const Masks& masks, bool need_weights, bool average) {
   Entered entered(*this);
   if (query.ndim() != 3 || key.ndim() != 3 || value.ndim() != 3 || query.size(2) != embed_)
-    throw Error(fmt::format("its query has size {}; it must be [{}, {}]", to_string(query.size()), options_.batch_first ? "batch, length" : "length, batch", embed_));
+    throw Error(fmt::format("its query has size {}; it must be [{}, {}]", to_string(query.size()),
+                            options_.batch_first ? "batch, length" : "length, batch", embed_));
   auto batched = [&](const Tensor& t) { return options_.batch_first ? t : transpose(t, 0, 1); };
   Tensor q, k, v;
-  Tensor bq = in_proj_bias_ ? narrow(in_proj_bias_, 0, 0, embed_) : Tensor(), bk = in_proj_bias_ ? narrow(in_proj_bias_, 0, embed_, embed_) : Tensor(),
+  Tensor bq = in_proj_bias_ ? narrow(in_proj_bias_, 0, 0, embed_) : Tensor(),
+         bk = in_proj_bias_ ? narrow(in_proj_bias_, 0, embed_, embed_) : Tensor(),
          bv = in_proj_bias_ ? narrow(in_proj_bias_, 0, 2 * embed_, embed_) : Tensor();
   if (in_proj_weight_ && query.same(key) && key.same(value)) {
     Tensor all = linear(batched(query), in_proj_weight_, in_proj_bias_);
@@ -130,7 +137,9 @@ void MultiheadAttention::reset(uint64_t seed) {
   if (in_proj_bias_) nn::fill(in_proj_bias_, 0);
 }
 
-std::string MultiheadAttention::describe() const { return fmt::format("MultiheadAttention({}, {} heads)", embed_, heads_); }
+std::string MultiheadAttention::describe() const {
+  return fmt::format("MultiheadAttention({}, {} heads)", embed_, heads_);
+}
 
 namespace {
 
@@ -139,7 +148,8 @@ using Made = std::shared_ptr<Module>;
 const bool attention_layer = register_layer(
     {{.type = "MultiheadAttention",
       .group = "Attention",
-      .help = "Every position gathers from others what it asks for. Inputs: query, key, value, attn_mask, key_padding_mask; a key left out is the query. Masks are true "
+      .help = "Every position gathers from others what it asks for. Inputs: query, key, value, attn_mask, "
+              "key_padding_mask; a key left out is the query. Masks are true "
               "where attention is not allowed.",
       .inputs = 5,
       .attrs = {{"embed_dim", int64_t{0}, 0, 1e6, "features of the query; 0: whatever arrives"},
@@ -162,21 +172,23 @@ const bool attention_layer = register_layer(
        return m;
      }});
 
-const bool sdpa_layer = register_layer({{.type = "ScaledDotProductAttention",
-                                         .group = "Attention",
-                                         .help = "softmax(q k^T / sqrt(d)) v. Inputs: q, k, v, mask (true takes part, or numbers that are added).",
-                                         .inputs = 4,
-                                         .attrs = {{"causal", false, 0, 0, "no position sees later ones"}, {"scale", 0.0, 0, 1e6, "of the products; 0: 1 / sqrt(d)"}},
-                                         .optional = 1,
-                                         .examples = {{{2, 5, 8}}, {{2, 5, 8}}, {{2, 5, 8}}}},
-                                        [](const LayerArgs& a) -> Made {
-                                          AttentionOptions o;
-                                          o.causal = a.flag("causal");
-                                          o.scale = a.number("scale");
-                                          return nary("ScaledDotProductAttention", 4, [o](std::span<const Tensor> in) {
-                                            return scaled_dot_product_attention(in[0], in[1], in[2], in[3], o);
-                                          });
-                                        }});
+const bool sdpa_layer = register_layer(
+    {{.type = "ScaledDotProductAttention",
+      .group = "Attention",
+      .help = "softmax(q k^T / sqrt(d)) v. Inputs: q, k, v, mask (true takes part, or numbers that are added).",
+      .inputs = 4,
+      .attrs = {{"causal", false, 0, 0, "no position sees later ones"},
+                {"scale", 0.0, 0, 1e6, "of the products; 0: 1 / sqrt(d)"}},
+      .optional = 1,
+      .examples = {{{2, 5, 8}}, {{2, 5, 8}}, {{2, 5, 8}}}},
+     [](const LayerArgs& a) -> Made {
+       AttentionOptions o;
+       o.causal = a.flag("causal");
+       o.scale = a.number("scale");
+       return nary("ScaledDotProductAttention", 4, [o](std::span<const Tensor> in) {
+         return scaled_dot_product_attention(in[0], in[1], in[2], in[3], o);
+       });
+     }});
 
 }  // namespace
 }  // namespace tenon::nn

@@ -12,12 +12,13 @@ struct MultiheadAttentionOptions {
   int64_t kdim = 0, vdim = 0;  ///< features of keys and values; 0: embed_dim
   bool batch_first = false;    ///< [batch, length, features] instead of [length, batch, features]
 };
-/// Attention in several heads between linear projections. Vaswani et al. (2017), with PyTorch's parameters and masks (a bool mask is true
-/// where attention is not allowed). Inputs: query, key?, value?, attn_mask?, key_padding_mask?; a key that is left out is the query, a
-/// value the key.
+/// Attention in several heads between linear projections. Vaswani et al. (2017), with PyTorch's parameters and masks (a
+/// bool mask is true where attention is not allowed). Inputs: query, key?, value?, attn_mask?, key_padding_mask?; a key
+/// that is left out is the query, a value the key.
 class MultiheadAttention : public Module {
  public:
-  MultiheadAttention(int64_t embed_dim, int64_t num_heads, const MultiheadAttentionOptions& options = {}, Device device = {}, DType dtype = DType::f32);
+  MultiheadAttention(int64_t embed_dim, int64_t num_heads, const MultiheadAttentionOptions& options = {},
+                     Device device = {}, DType dtype = DType::f32);
   std::string describe() const override;
 
   struct Masks {
@@ -29,7 +30,8 @@ class MultiheadAttention : public Module {
     Tensor output;
     Tensor weights;  ///< [batch, lq, lk], or [batch, heads, lq, lk] where not averaged; undefined unless asked for
   };
-  Result attend(const Tensor& query, const Tensor& key, const Tensor& value, const Masks& masks, bool need_weights = false, bool average = true);
+  Result attend(const Tensor& query, const Tensor& key, const Tensor& value, const Masks& masks,
+                bool need_weights = false, bool average = true);
   /// What forward() uses: the layer's attribute.
   void set_causal(bool on) { causal_ = on; }
 
@@ -56,10 +58,12 @@ struct TransformerOptions {
   bool causal = false;  ///< of self-attention in forward()
 };
 
-/// Self-attention and a feed-forward network, each with a shortcut and a normalisation. Inputs: src, src_mask?, src_key_padding_mask?.
+/// Self-attention and a feed-forward network, each with a shortcut and a normalisation. Inputs: src, src_mask?,
+/// src_key_padding_mask?.
 class TransformerEncoderLayer : public Module {
  public:
-  TransformerEncoderLayer(int64_t d_model, int64_t nhead, const TransformerOptions& options = {}, Device device = {}, DType dtype = DType::f32);
+  TransformerEncoderLayer(int64_t d_model, int64_t nhead, const TransformerOptions& options = {}, Device device = {},
+                          DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:
@@ -79,7 +83,8 @@ class TransformerEncoderLayer : public Module {
 /// tgt_key_padding_mask?, memory_key_padding_mask?.
 class TransformerDecoderLayer : public Module {
  public:
-  TransformerDecoderLayer(int64_t d_model, int64_t nhead, const TransformerOptions& options = {}, Device device = {}, DType dtype = DType::f32);
+  TransformerDecoderLayer(int64_t d_model, int64_t nhead, const TransformerOptions& options = {}, Device device = {},
+                          DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:
@@ -93,8 +98,8 @@ class TransformerDecoderLayer : public Module {
   std::shared_ptr<Module> linear1_, dropout_, linear2_, norm1_, norm2_, norm3_, dropout1_, dropout2_, dropout3_;
 };
 
-/// Layers one after the other, "layers.0", "layers.1", ..., and a last normalisation "norm" where asked for. All but the first input go to
-/// every layer as they are.
+/// Layers one after the other, "layers.0", "layers.1", ..., and a last normalisation "norm" where asked for. All but
+/// the first input go to every layer as they are.
 class TransformerStack : public Module {
  public:
   TransformerStack(std::string name, std::vector<std::shared_ptr<Module>> layers, std::shared_ptr<Module> norm);
@@ -108,7 +113,9 @@ class TransformerStack : public Module {
   std::string name_;
   std::shared_ptr<Module> layers_, norm_;
 };
-std::shared_ptr<Module> transformer_encoder(int64_t d_model, int64_t nhead, int64_t num_layers, bool norm, const TransformerOptions& options, Device device = {});
-std::shared_ptr<Module> transformer_decoder(int64_t d_model, int64_t nhead, int64_t num_layers, bool norm, const TransformerOptions& options, Device device = {});
+std::shared_ptr<Module> transformer_encoder(int64_t d_model, int64_t nhead, int64_t num_layers, bool norm,
+                                            const TransformerOptions& options, Device device = {});
+std::shared_ptr<Module> transformer_decoder(int64_t d_model, int64_t nhead, int64_t num_layers, bool norm,
+                                            const TransformerOptions& options, Device device = {});
 
 }  // namespace tenon::nn

@@ -49,7 +49,9 @@ class Place : public PackedTensor {
 void Stretch::run_again() {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i] && inputs[i].version() != versions[i])
-      throw Error(fmt::format("input {} of a checkpointed stretch was changed in place before backward ran it again", i), "clone it before writing");
+      throw Error(
+          fmt::format("input {} of a checkpointed stretch was changed in place before backward ran it again", i),
+          "clone it before writing");
   RandomState now = t_random;
   t_random = random;
   struct Restore {
@@ -72,14 +74,16 @@ void Stretch::run_again() {
     f(fresh);
   }
   if (saved.size() != count)
-    throw Error(fmt::format("a checkpointed stretch saved {} tensors in its first run and {} in its second", count, saved.size()),
+    throw Error(fmt::format("a checkpointed stretch saved {} tensors in its first run and {} in its second", count,
+                            saved.size()),
                 "it must do the same both times");
   done = true;
 }
 
 }  // namespace
 
-std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f, std::vector<Tensor> inputs) {
+std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f,
+                               std::vector<Tensor> inputs) {
   if (!grad_enabled()) return f(inputs);
   auto stretch = std::make_shared<Stretch>();
   stretch->f = f;
@@ -87,7 +91,9 @@ std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vect
   stretch->random = t_random;
   stretch->autocast = autocast_enabled(&stretch->low);
   for (const Tensor& t : inputs) stretch->versions.push_back(t ? t.version() : 0);
-  SavedTensorHooks places([stretch](const Tensor&) -> std::unique_ptr<PackedTensor> { return std::make_unique<Place>(stretch, stretch->count++); });
+  SavedTensorHooks places([stretch](const Tensor&) -> std::unique_ptr<PackedTensor> {
+    return std::make_unique<Place>(stretch, stretch->count++);
+  });
   return f(inputs);
 }
 

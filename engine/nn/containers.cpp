@@ -5,7 +5,8 @@
 namespace tenon::nn {
 
 void ModuleDict::insert(std::string name, std::shared_ptr<Module> m) {
-  if (name.empty() || name.find('.') != std::string::npos) throw Error("\"" + name + "\" cannot be a module's name: paths are joined by dots");
+  if (name.empty() || name.find('.') != std::string::npos)
+    throw Error("\"" + name + "\" cannot be a module's name: paths are joined by dots");
   if (contains(name)) throw Error("there is a module \"" + name + "\" already");
   add_child(std::move(name), std::move(m));
 }

@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 #include "core/state.h"
-#include "engine/spec/layer_registry.h"
 #include "engine/nn/init.h"
 #include "engine/nn/layers.h"
+#include "engine/spec/layer_registry.h"
 
 namespace tenon::nn {
 namespace {
@@ -15,11 +15,13 @@ Dims spread(const Dims& d, int axes) { return d.n == 1 ? Dims::filled(axes, d[0]
 
 }  // namespace
 
-Conv::Conv(int64_t in, int64_t out, const Dims& kernel, const Options& options, Device device, DType dtype) : options_(options) {
+Conv::Conv(int64_t in, int64_t out, const Dims& kernel, const Options& options, Device device, DType dtype)
+    : options_(options) {
   int axes = kernel.n;
   if (options.groups < 1 || in % options.groups || out % options.groups)
     throw Error(fmt::format("{} groups do not divide {} input and {} output channels", options.groups, in, out));
-  for (Dims* d : {&options_.stride, &options_.padding, &options_.dilation, &options_.output_padding}) *d = spread(*d, axes);
+  for (Dims* d : {&options_.stride, &options_.padding, &options_.dilation, &options_.output_padding})
+    *d = spread(*d, axes);
   if (options_.auto_padding == "valid") {
     options_.padding = Dims::filled(axes, 0);
   } else if (options_.auto_padding == "same") {
@@ -40,7 +42,8 @@ Conv::Conv(int64_t in, int64_t out, const Dims& kernel, const Options& options, 
       options_.padding[i] = 0;
     }
   }
-  if (options_.transposed && (!around_.empty() || options_.padding_mode != PadMode::constant)) throw Error("a transposed convolution is padded with zeros alone");
+  if (options_.transposed && (!around_.empty() || options_.padding_mode != PadMode::constant))
+    throw Error("a transposed convolution is padded with zeros alone");
   bool symmetric = options_.padding_mode == PadMode::constant && !around_.empty();
   for (size_t i = 0; i < around_.size(); i += 2) symmetric &= around_[i] == around_[i + 1];
   if (symmetric) {  // the convolution pads by itself
@@ -73,7 +76,8 @@ std::string Conv::describe() const {
   std::string kernel;
   for (int i = 2; i < weight_.ndim(); ++i) kernel += (i > 2 ? " x " : "") + std::to_string(weight_.size(i));
   int64_t a = weight_.size(0), b = weight_.size(1) * options_.groups;
-  return fmt::format("Conv{}{}d({} -> {}, {})", options_.transposed ? "Transpose" : "", weight_.ndim() - 2, options_.transposed ? a : b, options_.transposed ? b : a, kernel);
+  return fmt::format("Conv{}{}d({} -> {}, {})", options_.transposed ? "Transpose" : "", weight_.ndim() - 2,
+                     options_.transposed ? a : b, options_.transposed ? b : a, kernel);
 }
 
 namespace {
@@ -90,7 +94,8 @@ Conv::Options options_of(const Conv2dOptions& o, bool bias) {
 
 }  // namespace
 
-Conv2d::Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options, bool bias, Device device, DType dtype)
+Conv2d::Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options, bool bias, Device device,
+               DType dtype)
     : Conv(in, out, kernel, options_of(options, bias), device, dtype) {}
 
 namespace {
@@ -98,7 +103,8 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Made = std::shared_ptr<Module>;
 
-constexpr const char* kAxes[] = {"", "[batch, channels, length]", "[batch, channels, height, width]", "[batch, channels, depth, height, width]"};
+constexpr const char* kAxes[] = {"", "[batch, channels, length]", "[batch, channels, height, width]",
+                                 "[batch, channels, depth, height, width]"};
 
 template <int Axes, bool Transposed>
 Made made(const LayerArgs& a) {
@@ -117,35 +123,43 @@ Made made(const LayerArgs& a) {
     o.padding_mode = pad_mode(a.text("padding_mode"));
     o.auto_padding = a.text("auto_padding");
   }
-  return std::make_shared<Conv>(a.features("in_channels", 1), a.integer("out_channels"), a.sizes("kernel_size", Axes), o, a.device);
+  return std::make_shared<Conv>(a.features("in_channels", 1), a.integer("out_channels"), a.sizes("kernel_size", Axes),
+                                o, a.device);
 }
 
 template <int Axes, bool Transposed>
 bool layer(const char* type, const char* group, const char* help, std::vector<LayerExample> examples) {
   auto each = [](int64_t v) { return Ints(Axes, v); };
-  std::vector<AttrDef> attrs{{"in_channels", int64_t{0}, 0, 1e6, "channels of the input; 0: whatever arrives"},
-                             {"out_channels", int64_t{32}, 1, 1e6, "channels of the output"},
-                             {"kernel_size", each(3), 1, 1024, Axes == 2 ? "height and width of the window" : "size of the window"},
-                             {"stride", each(1), 1, 1024, Transposed ? "elements between the windows of neighbours" : "steps between windows"},
-                             {"padding", each(0), 0, 1024, Transposed ? "elements taken off both ends" : "elements added at both ends"},
-                             {"dilation", each(1), 1, 1024, "spacing of the window's taps"},
-                             {"groups", int64_t{1}, 1, 1e6, "independent groups of channels"},
-                             {"bias", true, 0, 0, "add a trained constant to every channel"}};
+  std::vector<AttrDef> attrs{
+      {"in_channels", int64_t{0}, 0, 1e6, "channels of the input; 0: whatever arrives"},
+      {"out_channels", int64_t{32}, 1, 1e6, "channels of the output"},
+      {"kernel_size", each(3), 1, 1024, Axes == 2 ? "height and width of the window" : "size of the window"},
+      {"stride", each(1), 1, 1024, Transposed ? "elements between the windows of neighbours" : "steps between windows"},
+      {"padding", each(0), 0, 1024, Transposed ? "elements taken off both ends" : "elements added at both ends"},
+      {"dilation", each(1), 1, 1024, "spacing of the window's taps"},
+      {"groups", int64_t{1}, 1, 1e6, "independent groups of channels"},
+      {"bias", true, 0, 0, "add a trained constant to every channel"}};
   if (Transposed) {
     attrs.push_back({"output_padding", each(0), 0, 1024, "elements added to one end of the output"});
   } else {
-    attrs.push_back({"padding_mode", std::string("zeros"), 0, 0, "what is added: zeros, reflect, replicate or circular"});
-    attrs.push_back({"auto_padding", std::string(), 0, 0, "same: pad so that the size stays; valid: do not pad; empty: as given"});
+    attrs.push_back(
+        {"padding_mode", std::string("zeros"), 0, 0, "what is added: zeros, reflect, replicate or circular"});
+    attrs.push_back(
+        {"auto_padding", std::string(), 0, 0, "same: pad so that the size stays; valid: do not pad; empty: as given"});
   }
-  return register_layer({{.type = type, .group = group, .help = help, .attrs = std::move(attrs), .examples = std::move(examples)}, made<Axes, Transposed>});
+  return register_layer(
+      {{.type = type, .group = group, .help = help, .attrs = std::move(attrs), .examples = std::move(examples)},
+       made<Axes, Transposed>});
 }
 const bool layers[] = {
     layer<1, false>("Conv1d", "Sequence", "Slides a window of weights over the sequence.", {{{2, 3, 8}}}),
     layer<2, false>("Conv2d", "Image", "Slides a window of weights over the image.", {}),
     layer<3, false>("Conv3d", "Volume", "Slides a window of weights over the volume.", {{{2, 3, 4, 4, 4}}}),
-    layer<1, true>("ConvTranspose1d", "Sequence", "Spreads every element over a window of weights: a longer sequence.", {{{2, 3, 8}}}),
+    layer<1, true>("ConvTranspose1d", "Sequence", "Spreads every element over a window of weights: a longer sequence.",
+                   {{{2, 3, 8}}}),
     layer<2, true>("ConvTranspose2d", "Image", "Spreads every pixel over a window of weights: a larger image.", {}),
-    layer<3, true>("ConvTranspose3d", "Volume", "Spreads every element over a window of weights: a larger volume.", {{{2, 3, 4, 4, 4}}}),
+    layer<3, true>("ConvTranspose3d", "Volume", "Spreads every element over a window of weights: a larger volume.",
+                   {{{2, 3, 4, 4, 4}}}),
 };
 
 }  // namespace

@@ -6,12 +6,12 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "engine/spec/layer_registry.h"
 #include "engine/nn/layers.h"
 #include "engine/nn/random_state.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
+#include "engine/spec/layer_registry.h"
 
 namespace tenon::nn {
 
@@ -29,10 +29,14 @@ Dropout::Dropout(double p, Kind kind) : p_(p), kind_(kind) { check_probability(p
 
 Tensor Dropout::forward(const Tensor& x) {
   if (kind_.axes > 0 && x.ndim() != kind_.axes + 2 && x.ndim() != kind_.axes + 1)
-    throw Error(fmt::format("its input has size {}; it must be [batch, channels{}]", to_string(x.size()), kind_.axes == 1 ? ", length" : kind_.axes == 2 ? ", height, width" : ", depth, height, width"));
+    throw Error(fmt::format("its input has size {}; it must be [batch, channels{}]", to_string(x.size()),
+                            kind_.axes == 1   ? ", length"
+                            : kind_.axes == 2 ? ", height, width"
+                                              : ", depth, height, width"));
   if (!training() || p_ == 0) return x;
   uint64_t stream = stream_of(path().c_str());
-  if (!kind_.features && !kind_.alpha) return dropout(x, p_, t_random.seed, stream, draw(static_cast<uint64_t>(x.numel())));
+  if (!kind_.features && !kind_.alpha)
+    return dropout(x, p_, t_random.seed, stream, draw(static_cast<uint64_t>(x.numel())));
   // One random number a channel: a mask that broadcasts over the rest.
   Shape size = x.size();
   if (kind_.features)
@@ -40,7 +44,8 @@ Tensor Dropout::forward(const Tensor& x) {
   Tensor one = x.is_meta() ? empty(size, x.dtype(), x.device()) : ones(size, x.dtype());
   Tensor mask = dropout(one, p_, t_random.seed, stream, draw(static_cast<uint64_t>(size.product())));
   if (!kind_.alpha) return mul(x, mask);
-  // Klambauer et al. (2017): what is dropped becomes SELU's lowest value, then mean and variance are brought back to 0 and 1.
+  // Klambauer et al. (2017): what is dropped becomes SELU's lowest value, then mean and variance are brought back to 0
+  // and 1.
   constexpr double kLowest = 1.7580993408473766;  // SELU's scale times its alpha
   if (p_ == 1) return mul(x, 0);
   double a = 1 / std::sqrt((1 - p_) * (1 + p_ * kLowest * kLowest)), b = a * kLowest * p_;
@@ -58,12 +63,15 @@ namespace {
 using Made = std::shared_ptr<Module>;
 template <int Axes, bool Features, bool Alpha>
 bool layer(const char* type, const char* help, std::vector<LayerExample> examples = {}) {
-  return register_layer({{.type = type,
-                          .group = "Regularisation",
-                          .help = help,
-                          .attrs = {{"p", 0.5, 0, 1, Features ? "share of the channels set to 0" : "share of the values set to 0"}},
-                          .examples = std::move(examples)},
-                         [](const LayerArgs& a) -> Made { return std::make_shared<Dropout>(a.number("p"), Dropout::Kind{Axes, Features, Alpha}); }});
+  return register_layer(
+      {{.type = type,
+        .group = "Regularisation",
+        .help = help,
+        .attrs = {{"p", 0.5, 0, 1, Features ? "share of the channels set to 0" : "share of the values set to 0"}},
+        .examples = std::move(examples)},
+       [](const LayerArgs& a) -> Made {
+         return std::make_shared<Dropout>(a.number("p"), Dropout::Kind{Axes, Features, Alpha});
+       }});
 }
 const bool layers[] = {
     layer<0, false, false>("Dropout", "Sets a random part of the values to 0 in training and scales the rest up."),

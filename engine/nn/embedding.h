@@ -20,10 +20,12 @@ class Embedding : public Module {
   Tensor weight_;
 };
 
-/// Sums (means, maxima) of bags of rows. Inputs: numbers [bags, n], or [all] with offsets; offsets?; per-sample weights?.
+/// Sums (means, maxima) of bags of rows. Inputs: numbers [bags, n], or [all] with offsets; offsets?; per-sample
+/// weights?.
 class EmbeddingBag : public Module {
  public:
-  EmbeddingBag(int64_t rows, int64_t width, const EmbeddingBagOptions& options = {}, Device device = {}, DType dtype = DType::f32);
+  EmbeddingBag(int64_t rows, int64_t width, const EmbeddingBagOptions& options = {}, Device device = {},
+               DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMost = 4;  // tensors an op may give
 
-/// What a module's inputs pass through so that their gradients come together: copies forward, and backward calls f with all of them.
+/// What a module's inputs pass through so that their gradients come together: copies forward, and backward calls f with
+/// all of them.
 struct Boundary {
   static constexpr OpInfo info{"module_boundary", "", Kind::copy, kMost};
   using Call_ = std::function<void(std::vector<Tensor>&)>;
@@ -23,8 +24,10 @@ struct Boundary {
   };
   static void infer(const Attrs&, const Tensor* in, int n, Meta* out) {
     for (int i = 0; i < kMost; ++i) {
-      if (i < n && in[i]) out[i] = in[i].meta();
-      else out[i].shape = {0};
+      if (i < n && in[i])
+        out[i] = in[i].meta();
+      else
+        out[i].shape = {0};
       for (int k = 0; k < n; ++k)
         if (in[k]) out[i].device = in[k].device();
     }
@@ -80,7 +83,9 @@ Tensor Module::run_hooked(std::span<const Tensor> given) {
     for (const Tensor& t : inputs) watched |= t && t.requires_grad();
   std::shared_ptr<Tensor> grad_output;
   if (watched) {
-    if (inputs.size() > kMost) throw Error("a backward hook was put on a module of " + std::to_string(inputs.size()) + " inputs; at most 4 are supported");
+    if (inputs.size() > kMost)
+      throw Error("a backward hook was put on a module of " + std::to_string(inputs.size()) +
+                  " inputs; at most 4 are supported");
     grad_output = std::make_shared<Tensor>();
     auto call = std::make_shared<Boundary::Call_>([this, h, grad_output](std::vector<Tensor>& g) {
       for (auto hooks = h->backward; auto& hook : hooks) hook.call(*this, g, *grad_output);

@@ -43,11 +43,13 @@ class Conv : public Module {
  public:
   struct Options : ConvOptions {
     PadMode padding_mode = PadMode::constant;
-    std::string auto_padding;  ///< "same": the output is as large as the input (stride 1); "valid": none; empty: as given
+    std::string
+        auto_padding;  ///< "same": the output is as large as the input (stride 1); "valid": none; empty: as given
     bool bias = true, transposed = false;
   };
   /// axes: of the image; kernel: one number an axis.
-  Conv(int64_t in, int64_t out, const Dims& kernel, const Options& options, Device device = {}, DType dtype = DType::f32);
+  Conv(int64_t in, int64_t out, const Dims& kernel, const Options& options, Device device = {},
+       DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:
@@ -62,8 +64,8 @@ class Conv : public Module {
 
 class Conv2d : public Conv {
  public:
-  Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options = {}, bool bias = true, Device device = {},
-         DType dtype = DType::f32);
+  Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options = {}, bool bias = true,
+         Device device = {}, DType dtype = DType::f32);
 };
 
 class MaxPool2d : public Module {
@@ -78,7 +80,8 @@ class MaxPool2d : public Module {
   Pool2dOptions options_;
 };
 
-/// Sets each element to 0 with probability p in training. Which ones depends on the generator's seed, its step and the module's path.
+/// Sets each element to 0 with probability p in training. Which ones depends on the generator's seed, its step and the
+/// module's path.
 class Dropout : public Module {
  public:
   struct Kind {

@@ -33,7 +33,8 @@ const std::vector<const LossDef*>& loss_types() {
   return all;
 }
 
-Loss::Loss(const std::string& name, std::vector<Attr> attrs) : def_(find_loss(name)), spec_{"loss", name, std::move(attrs)} {
+Loss::Loss(const std::string& name, std::vector<Attr> attrs)
+    : def_(find_loss(name)), spec_{"loss", name, std::move(attrs)} {
   if (!def_) {
     std::vector<std::string> names;
     for (const LossDef* d : loss_types()) names.push_back(d->info.type);
@@ -52,7 +53,8 @@ Tensor Loss::operator()(std::span<const Tensor> in) const {
   const LayerInfo& info = def_->info;
   int given = static_cast<int>(in.size());
   if (given > info.inputs || given < info.inputs - info.optional)
-    throw Error("the loss " + info.type + " takes " + std::to_string(info.inputs) + " tensors, not " + std::to_string(given));
+    throw Error("the loss " + info.type + " takes " + std::to_string(info.inputs) + " tensors, not " +
+                std::to_string(given));
   std::vector<Tensor> all(in.begin(), in.end());
   all.resize(static_cast<size_t>(info.inputs));
   return def_->compute({spec_, info, {}, {}}, all);

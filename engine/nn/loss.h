@@ -7,7 +7,8 @@
 #include "engine/spec/layer_registry.h"
 
 // Losses by name: what a recipe's loss.type may be. One definition each, in the file that computes it:
-//   const bool registered = register_loss({{.type = "mse", .group = "Values", .help = "...", .inputs = 2, .attrs = {...}}, Targets{.values = true},
+//   const bool registered = register_loss({{.type = "mse", .group = "Values", .help = "...", .inputs = 2, .attrs =
+//   {...}}, Targets{.values = true},
 //       [](const LayerArgs& a, std::span<const Tensor> in) { return mse_loss(in[0], in[1]); }});
 // The function form with PyTorch's arguments is declared in engine/ops/loss.h.
 namespace tenon::nn {

@@ -25,14 +25,17 @@ inline Tensor weights(const LayerArgs& a, const char* attr, const Tensor& like) 
   for (std::string part; std::getline(in, part, ',');) {
     const auto value = number_of(part);
     if (!value)
-      throw Error(std::string(attr) + " has \"" + part + "\", which is no number", "numbers separated by commas: 1, 0.5, 2");
+      throw Error(std::string(attr) + " has \"" + part + "\", which is no number",
+                  "numbers separated by commas: 1, 0.5, 2");
     values.push_back(*value);
   }
   DType t = like.dtype() == DType::f64 ? DType::f64 : DType::f32;
   Tensor w = empty({static_cast<int64_t>(values.size())}, t);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (t == DType::f64) w.data<double>()[i] = values[i];
-    else w.data<float>()[i] = static_cast<float>(values[i]);
+    if (t == DType::f64)
+      w.data<double>()[i] = values[i];
+    else
+      w.data<float>()[i] = static_cast<float>(values[i]);
   }
   return w;
 }

@@ -25,14 +25,22 @@ std::vector<AttrDef> class_attrs(bool smoothing) {
 }
 
 const bool losses[] = {
-    register_loss({{.type = "cross_entropy", .group = "Classes", .help = "-log of the share that softmax gives to the right class.", .inputs = 2, .attrs = class_attrs(true)},
+    register_loss({{.type = "cross_entropy",
+                    .group = "Classes",
+                    .help = "-log of the share that softmax gives to the right class.",
+                    .inputs = 2,
+                    .attrs = class_attrs(true)},
                    {.classes = true},
                    [](const LayerArgs& a, In in) {
                      CrossEntropyOptions o = options_of(a, in[0]);
                      o.label_smoothing = a.number("label_smoothing");
                      return cross_entropy(in[0], in[1], o);
                    }}),
-    register_loss({{.type = "nll", .group = "Classes", .help = "-log-probability of the right class, where the output is log-probabilities.", .inputs = 2, .attrs = class_attrs(false)},
+    register_loss({{.type = "nll",
+                    .group = "Classes",
+                    .help = "-log-probability of the right class, where the output is log-probabilities.",
+                    .inputs = 2,
+                    .attrs = class_attrs(false)},
                    {.classes = true},
                    [](const LayerArgs& a, In in) { return nll_loss(in[0], in[1], options_of(a, in[0])); }}),
     register_loss({{.type = "multi_margin",
@@ -45,56 +53,81 @@ const bool losses[] = {
                               reduction_attr()}},
                    {.classes = true},
                    [](const LayerArgs& a, In in) {
-                     return multi_margin_loss(in[0], in[1], static_cast<int>(a.integer("p")), a.number("margin"), weights(a, "weight", in[0]), reduction(a));
+                     return multi_margin_loss(in[0], in[1], static_cast<int>(a.integer("p")), a.number("margin"),
+                                              weights(a, "weight", in[0]), reduction(a));
                    }}),
-    register_loss({{.type = "multilabel_margin", .group = "Classes", .help = "The same for several right classes a row: their numbers, then -1.", .inputs = 2, .attrs = {reduction_attr()}},
+    register_loss({{.type = "multilabel_margin",
+                    .group = "Classes",
+                    .help = "The same for several right classes a row: their numbers, then -1.",
+                    .inputs = 2,
+                    .attrs = {reduction_attr()}},
                    {},
                    [](const LayerArgs& a, In in) { return multilabel_margin_loss(in[0], in[1], reduction(a)); }}),
     register_loss({{.type = "multilabel_soft_margin",
                     .group = "Classes",
                     .help = "Binary cross entropy of every class, for several right classes a row.",
                     .inputs = 2,
-                    .attrs = {weights_attr("weight", "weights of the classes, separated by commas; empty: all 1"), reduction_attr()}},
+                    .attrs = {weights_attr("weight", "weights of the classes, separated by commas; empty: all 1"),
+                              reduction_attr()}},
                    {.values = true},
-                   [](const LayerArgs& a, In in) { return multilabel_soft_margin_loss(in[0], in[1], weights(a, "weight", in[0]), reduction(a)); }}),
+                   [](const LayerArgs& a, In in) {
+                     return multilabel_soft_margin_loss(in[0], in[1], weights(a, "weight", in[0]), reduction(a));
+                   }}),
     register_loss({{.type = "bce",
                     .group = "Classes",
                     .help = "Binary cross entropy of probabilities.",
                     .inputs = 2,
-                    .attrs = {weights_attr("weight", "weights of the last axis, separated by commas; empty: all 1"), reduction_attr()}},
-                   {.values = true},
-                   [](const LayerArgs& a, In in) { return binary_cross_entropy(in[0], in[1], weights(a, "weight", in[0]), reduction(a)); }}),
-    register_loss({{.type = "bce_with_logits",
-                    .group = "Classes",
-                    .help = "Binary cross entropy of logits.",
-                    .inputs = 2,
                     .attrs = {weights_attr("weight", "weights of the last axis, separated by commas; empty: all 1"),
-                              weights_attr("pos_weight", "weights of targets that are 1, by the last axis; empty: all 1"), reduction_attr()}},
+                              reduction_attr()}},
                    {.values = true},
                    [](const LayerArgs& a, In in) {
-                     return binary_cross_entropy_with_logits(in[0], in[1], weights(a, "weight", in[0]), weights(a, "pos_weight", in[0]), reduction(a));
+                     return binary_cross_entropy(in[0], in[1], weights(a, "weight", in[0]), reduction(a));
                    }}),
+    register_loss(
+        {{.type = "bce_with_logits",
+          .group = "Classes",
+          .help = "Binary cross entropy of logits.",
+          .inputs = 2,
+          .attrs = {weights_attr("weight", "weights of the last axis, separated by commas; empty: all 1"),
+                    weights_attr("pos_weight", "weights of targets that are 1, by the last axis; empty: all 1"),
+                    reduction_attr()}},
+         {.values = true},
+         [](const LayerArgs& a, In in) {
+           return binary_cross_entropy_with_logits(in[0], in[1], weights(a, "weight", in[0]),
+                                                   weights(a, "pos_weight", in[0]), reduction(a));
+         }}),
     register_loss({{.type = "focal",
                     .group = "Classes",
                     .help = "Binary cross entropy of logits in which easy elements count for little.",
                     .inputs = 2,
-                    .attrs = {{"alpha", 0.25, -1, 1, "weight of targets that are 1; below 0: none"}, {"gamma", 2.0, 0, 100, "how little"}, reduction_attr()}},
+                    .attrs = {{"alpha", 0.25, -1, 1, "weight of targets that are 1; below 0: none"},
+                              {"gamma", 2.0, 0, 100, "how little"},
+                              reduction_attr()}},
                    {.values = true},
-                   [](const LayerArgs& a, In in) { return sigmoid_focal_loss(in[0], in[1], a.number("alpha"), a.number("gamma"), reduction(a)); }}),
-    register_loss({{.type = "dice",
-                    .group = "Classes",
-                    .help = "1 - twice what a sample's mask (sigmoid of logits) and its target share, over the sum of both.",
-                    .inputs = 2,
-                    .attrs = {{"smooth", 1.0, 0, 1e9, "added to both"}, reduction_attr()}},
-                   {.values = true},
-                   [](const LayerArgs& a, In in) { return dice_loss(in[0], in[1], a.number("smooth"), reduction(a)); }}),
+                   [](const LayerArgs& a, In in) {
+                     return sigmoid_focal_loss(in[0], in[1], a.number("alpha"), a.number("gamma"), reduction(a));
+                   }}),
+    register_loss(
+        {{.type = "dice",
+          .group = "Classes",
+          .help = "1 - twice what a sample's mask (sigmoid of logits) and its target share, over the sum of both.",
+          .inputs = 2,
+          .attrs = {{"smooth", 1.0, 0, 1e9, "added to both"}, reduction_attr()}},
+         {.values = true},
+         [](const LayerArgs& a, In in) { return dice_loss(in[0], in[1], a.number("smooth"), reduction(a)); }}),
     register_loss({{.type = "ctc",
                     .group = "Classes",
-                    .help = "-log of the share of ways to read the target out of a sequence of log-probabilities. Inputs: [steps, n, classes], targets, lengths of both.",
+                    .help = "-log of the share of ways to read the target out of a sequence of log-probabilities. "
+                            "Inputs: [steps, n, classes], targets, lengths of both.",
                     .inputs = 4,
-                    .attrs = {{"blank", int64_t{0}, 0, 1e9, "the class that stands for nothing"}, {"zero_infinity", false, 0, 0, "sequences too short for their target count for nothing"}, reduction_attr()}},
+                    .attrs = {{"blank", int64_t{0}, 0, 1e9, "the class that stands for nothing"},
+                              {"zero_infinity", false, 0, 0, "sequences too short for their target count for nothing"},
+                              reduction_attr()}},
                    {},
-                   [](const LayerArgs& a, In in) { return ctc_loss(in[0], in[1], in[2], in[3], a.integer("blank"), reduction(a), a.flag("zero_infinity")); }}),
+                   [](const LayerArgs& a, In in) {
+                     return ctc_loss(in[0], in[1], in[2], in[3], a.integer("blank"), reduction(a),
+                                     a.flag("zero_infinity"));
+                   }}),
 };
 
 }  // namespace

@@ -9,7 +9,9 @@
 namespace tenon::nn {
 namespace {
 
-std::string join(const std::string& prefix, const std::string& name) { return prefix.empty() ? name : prefix + "." + name; }
+std::string join(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + "." + name;
+}
 
 }  // namespace
 
@@ -146,7 +148,9 @@ void Module::bake(const std::string& name) {
   bool grad = false;
   for (const std::string& part : found->parts) grad |= own(part).requires_grad();
   for (auto* list : {&parameters_, &buffers_})
-    std::erase_if(*list, [&](const Entry& e) { return std::find(found->parts.begin(), found->parts.end(), e.name) != found->parts.end(); });
+    std::erase_if(*list, [&](const Entry& e) {
+      return std::find(found->parts.begin(), found->parts.end(), e.name) != found->parts.end();
+    });
   *found->at = value;
   set_requires_grad(*found->at, grad);
   parameters_.push_back({name, found->at, {}});

@@ -28,7 +28,9 @@ class Module {
 
   Tensor operator()(const Tensor& x) { return (*this)(std::span<const Tensor>(&x, 1)); }
   Tensor operator()(std::span<const Tensor> inputs);
-  Tensor operator()(std::initializer_list<Tensor> inputs) { return (*this)(std::span<const Tensor>(inputs.begin(), inputs.size())); }
+  Tensor operator()(std::initializer_list<Tensor> inputs) {
+    return (*this)(std::span<const Tensor>(inputs.begin(), inputs.size()));
+  }
 
   /// Every parameter (buffer) of this module and its children, in order of registration, depth first.
   std::vector<Named> parameters() const;
@@ -52,8 +54,8 @@ class Module {
   void requires_grad_(bool on = true);
   void zero_grad();
 
-  /// Gives every module below its path, and every parameter its starting value: a pure function of (seed, the parameter's path).
-  /// Parameters require gradients afterwards. Call once, on the root, when the tree is complete.
+  /// Gives every module below its path, and every parameter its starting value: a pure function of (seed, the
+  /// parameter's path). Parameters require gradients afterwards. Call once, on the root, when the tree is complete.
   void initialize(uint64_t seed, const std::string& path = {});
   const std::string& path() const { return path_; }
 
@@ -65,13 +67,17 @@ class Module {
   int add_forward_pre_hook(std::function<void(Module&, std::vector<Tensor>& inputs)> hook);
   /// After forward(); may replace the output.
   int add_forward_hook(std::function<void(Module&, std::span<const Tensor> inputs, Tensor& output)> hook);
-  /// When the gradients of all inputs are complete: they may be replaced. An input that needs no gradient has an undefined one.
-  int add_full_backward_hook(std::function<void(Module&, std::vector<Tensor>& grad_inputs, const Tensor& grad_output)> hook);
+  /// When the gradients of all inputs are complete: they may be replaced. An input that needs no gradient has an
+  /// undefined one.
+  int add_full_backward_hook(
+      std::function<void(Module&, std::vector<Tensor>& grad_inputs, const Tensor& grad_output)> hook);
   void remove_hook(int id);
 
-  /// Puts something computed in the place of parameter `name`: before every forward() the module's tensor becomes compute(training). The
-  /// parameter goes; `parameters` and `buffers` (named relative to the module) come. See parametrize.h for those in use.
-  void reparametrize(const std::string& name, std::vector<Named> parameters, std::vector<Named> buffers, std::function<Tensor(bool training)> compute);
+  /// Puts something computed in the place of parameter `name`: before every forward() the module's tensor becomes
+  /// compute(training). The parameter goes; `parameters` and `buffers` (named relative to the module) come. See
+  /// parametrize.h for those in use.
+  void reparametrize(const std::string& name, std::vector<Named> parameters, std::vector<Named> buffers,
+                     std::function<Tensor(bool training)> compute);
   /// Ends that: the value as it is now becomes a parameter again.
   void bake(const std::string& name);
   bool reparametrized(const std::string& name) const;
@@ -83,8 +89,8 @@ class Module {
   /// Fills the module's own parameters and buffers; `seed` differs for every module path.
   virtual void reset(uint64_t seed);
 
-  /// For further ways to run a module than operator(): attributes what happens to its path and brings its parametrisations up to date,
-  /// as operator() does. Within operator() it does nothing.
+  /// For further ways to run a module than operator(): attributes what happens to its path and brings its
+  /// parametrisations up to date, as operator() does. Within operator() it does nothing.
   class Entered {
    public:
     explicit Entered(Module& m);
@@ -96,7 +102,8 @@ class Module {
     ModuleScope scope_;
   };
 
-  /// `t` is a member of the module, which keeps its place: what is put there later (another parametrisation) is what forward() sees.
+  /// `t` is a member of the module, which keeps its place: what is put there later (another parametrisation) is what
+  /// forward() sees.
   void add_parameter(std::string name, Tensor& t) { parameters_.push_back({std::move(name), &t, {}}); }
   void add_buffer(std::string name, Tensor& t) { buffers_.push_back({std::move(name), &t, {}}); }
   void add_child(std::string name, std::shared_ptr<Module> m) { children_.emplace_back(std::move(name), std::move(m)); }

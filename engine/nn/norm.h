@@ -3,7 +3,8 @@
 
 namespace tenon::nn {
 
-/// What norms over channels (axis 1) have in common: a scale and a shift a channel, and running statistics where they are tracked.
+/// What norms over channels (axis 1) have in common: a scale and a shift a channel, and running statistics where they
+/// are tracked.
 class ChannelNorm : public Module {
  public:
   struct Options {
@@ -14,8 +15,8 @@ class ChannelNorm : public Module {
  protected:
   ChannelNorm(int axes, int64_t channels, const Options& options, Device device, DType dtype);
   void reset(uint64_t seed) override;
-  /// Moves the running statistics towards those of `values` values; the variance becomes the unbiased one, as in PyTorch. Throws Error
-  /// where a single value has none.
+  /// Moves the running statistics towards those of `values` values; the variance becomes the unbiased one, as in
+  /// PyTorch. Throws Error where a single value has none.
   void track(const Tensor& mean, const Tensor& var, int64_t values);
 
   int axes_;
@@ -24,7 +25,8 @@ class ChannelNorm : public Module {
   Tensor weight_, bias_, running_mean_, running_var_;
 };
 
-/// Normalises every channel: by the batch's statistics in training, by their running means in evaluation (where `track`).
+/// Normalises every channel: by the batch's statistics in training, by their running means in evaluation (where
+/// `track`).
 class BatchNorm : public ChannelNorm {
  public:
   /// axes: spatial ones behind the channels (1: [n, c] or [n, c, l]).
@@ -38,8 +40,8 @@ class BatchNorm : public ChannelNorm {
 /// Normalises every channel of [n, c, h, w] or [n, c].
 class BatchNorm2d : public BatchNorm {
  public:
-  explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true, Device device = {},
-                       DType dtype = DType::f32)
+  explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true,
+                       Device device = {}, DType dtype = DType::f32)
       : BatchNorm(2, channels, {eps, momentum, affine, true}, device, dtype) {}
 };
 
@@ -56,8 +58,8 @@ class InstanceNorm : public ChannelNorm {
 /// Normalises the last axes of every sample; with `rms` without taking off the mean (RMSNorm, which has no bias).
 class LayerNorm : public Module {
  public:
-  explicit LayerNorm(const Shape& normalized_shape, double eps = 1e-5, bool affine = true, bool rms = false, Device device = {},
-                     DType dtype = DType::f32);
+  explicit LayerNorm(const Shape& normalized_shape, double eps = 1e-5, bool affine = true, bool rms = false,
+                     Device device = {}, DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:
@@ -73,7 +75,8 @@ class LayerNorm : public Module {
 
 class GroupNorm : public Module {
  public:
-  GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true, Device device = {}, DType dtype = DType::f32);
+  GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true, Device device = {},
+            DType dtype = DType::f32);
   std::string describe() const override;
 
  protected:

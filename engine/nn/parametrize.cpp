@@ -56,7 +56,8 @@ void weight_norm(Module& m, const std::string& name, int dim) {
     NoGrad no_grad;
     g = norm_except(v, dim);
   }
-  m.reparametrize(name, {{name + "_g", g}, {name + "_v", v}}, {}, [g, v, dim](bool) { return mul(v, div(g, norm_except(v, dim))); });
+  m.reparametrize(name, {{name + "_g", g}, {name + "_v", v}}, {},
+                  [g, v, dim](bool) { return mul(v, div(g, norm_except(v, dim))); });
 }
 
 void spectral_norm(Module& m, const std::string& name, int64_t iterations, double eps, int dim, uint64_t seed) {
@@ -80,8 +81,10 @@ void spectral_norm(Module& m, const std::string& name, int64_t iterations, doubl
       Philox random{seed, stream_of((m.path() + "." + name + which).c_str())};
       for (int64_t i = 0; i < n; ++i) {
         double x = random.normal(static_cast<uint64_t>(i));
-        if (w.dtype() == DType::f64) t.data<double>()[i] = x;
-        else t.data<float>()[i] = static_cast<float>(x);
+        if (w.dtype() == DType::f64)
+          t.data<double>()[i] = x;
+        else
+          t.data<float>()[i] = static_cast<float>(x);
       }
       return clone(unit(t, eps));
     };
@@ -99,8 +102,12 @@ void spectral_norm(Module& m, const std::string& name, int64_t iterations, doubl
 
 int64_t Amount::of(int64_t left) const {
   if (!(value >= 0)) throw Error("an amount of " + std::to_string(value) + " cannot be pruned");
-  auto n = static_cast<int64_t>(value <= 1 && value != std::floor(value) ? std::llround(value * static_cast<double>(left)) : value == 1 ? left : std::llround(value));
-  if (value > 1 && n > left) throw Error("of " + std::to_string(left) + " that are left " + std::to_string(n) + " cannot be pruned");
+  auto n =
+      static_cast<int64_t>(value <= 1 && value != std::floor(value) ? std::llround(value * static_cast<double>(left))
+                           : value == 1                             ? left
+                                                                    : std::llround(value));
+  if (value > 1 && n > left)
+    throw Error("of " + std::to_string(left) + " that are left " + std::to_string(n) + " cannot be pruned");
   return std::min(n, left);
 }
 
@@ -108,8 +115,10 @@ namespace {
 
 double at(const Tensor& t, int64_t i) { return storage_value(t, t.offset() + i); }
 void set_zero(const Tensor& t, int64_t i) {
-  if (t.dtype() == DType::f64) t.data<double>()[i] = 0;
-  else t.data<float>()[i] = 0;
+  if (t.dtype() == DType::f64)
+    t.data<double>()[i] = 0;
+  else
+    t.data<float>()[i] = 0;
 }
 
 /// The parameter as it was and its mask, which is made on the first call.
@@ -121,7 +130,8 @@ std::pair<Tensor, Tensor> masked(Module& m, const std::string& name) {
       CategoryScope buffers(Category::buffer);
       mask = ones(w.size(), w.dtype());
     }
-    m.reparametrize(name, {{name + "_orig", w}}, {{name + "_mask", mask}}, [w, mask](bool) { return mul(w, clone(mask)); });
+    m.reparametrize(name, {{name + "_orig", w}}, {{name + "_mask", mask}},
+                    [w, mask](bool) { return mul(w, clone(mask)); });
   }
   return {detach(m.own(name + "_orig")), mask};
 }
@@ -136,7 +146,8 @@ struct Slices {
   int64_t element(int64_t s, int64_t inner) const { return (inner / stride * count + s) * stride + inner % stride; }
 };
 
-/// Sets the mask of the `amount` units of least importance to 0; equal ones by their number. A unit that is gone already is left alone.
+/// Sets the mask of the `amount` units of least importance to 0; equal ones by their number. A unit that is gone
+/// already is left alone.
 template <class Gone, class Importance, class Drop>
 void drop_least(int64_t units, Amount amount, const Gone& gone, const Importance& importance, const Drop& drop) {
   std::vector<std::pair<double, int64_t>> left;
@@ -146,12 +157,16 @@ void drop_least(int64_t units, Amount amount, const Gone& gone, const Importance
   int64_t n = amount.of(static_cast<int64_t>(left.size()));
   for (int64_t k = 0; k < n; ++k) drop(left[static_cast<size_t>(k)].second);
 }
-void elements(Module& m, const std::string& name, Amount amount, const std::function<double(const Tensor&, int64_t)>& importance) {
+void elements(Module& m, const std::string& name, Amount amount,
+              const std::function<double(const Tensor&, int64_t)>& importance) {
   auto [w, mask] = masked(m, name);
-  drop_least(w.numel(), amount, [&m = mask](int64_t i) { return at(m, i) == 0; }, [&, &t = w](int64_t i) { return importance(t, i); }, [&m = mask](int64_t i) { set_zero(m, i); });
+  drop_least(
+      w.numel(), amount, [&m = mask](int64_t i) { return at(m, i) == 0; },
+      [&, &t = w](int64_t i) { return importance(t, i); }, [&m = mask](int64_t i) { set_zero(m, i); });
   ++mask.storage()->version;
 }
-void slices(Module& m, const std::string& name, Amount amount, int dim, const std::function<double(const Tensor&, const Slices&, int64_t)>& importance) {
+void slices(Module& m, const std::string& name, Amount amount, int dim,
+            const std::function<double(const Tensor&, const Slices&, int64_t)>& importance) {
   auto [w, mask] = masked(m, name);
   Slices s(w, wrap_axis(dim, w.ndim()));
   const Tensor &values = w, &marks = mask;
@@ -160,9 +175,11 @@ void slices(Module& m, const std::string& name, Amount amount, int dim, const st
       if (at(marks, s.element(i, k)) != 0) return false;
     return true;
   };
-  drop_least(s.count, amount, gone, [&](int64_t i) { return importance(values, s, i); }, [&](int64_t i) {
-    for (int64_t k = 0; k < s.length; ++k) set_zero(marks, s.element(i, k));
-  });
+  drop_least(
+      s.count, amount, gone, [&](int64_t i) { return importance(values, s, i); },
+      [&](int64_t i) {
+        for (int64_t k = 0; k < s.length; ++k) set_zero(marks, s.element(i, k));
+      });
   ++mask.storage()->version;
 }
 
@@ -173,7 +190,8 @@ void prune_l1(Module& m, const std::string& name, Amount amount) {
 }
 void prune_random(Module& m, const std::string& name, Amount amount, uint64_t seed) {
   Philox random{seed, stream_of((m.path() + "." + name + ".prune").c_str())};
-  elements(m, name, amount, [random](const Tensor&, int64_t i) { return random.uniform_double(static_cast<uint64_t>(i)); });
+  elements(m, name, amount,
+           [random](const Tensor&, int64_t i) { return random.uniform_double(static_cast<uint64_t>(i)); });
 }
 void prune_ln_structured(Module& m, const std::string& name, Amount amount, double n, int dim) {
   slices(m, name, amount, dim, [n](const Tensor& w, const Slices& s, int64_t i) {
@@ -187,12 +205,14 @@ void prune_ln_structured(Module& m, const std::string& name, Amount amount, doub
 }
 void prune_random_structured(Module& m, const std::string& name, Amount amount, int dim, uint64_t seed) {
   Philox random{seed, stream_of((m.path() + "." + name + ".prune").c_str())};
-  slices(m, name, amount, dim, [random](const Tensor&, const Slices&, int64_t i) { return random.uniform_double(static_cast<uint64_t>(i)); });
+  slices(m, name, amount, dim,
+         [random](const Tensor&, const Slices&, int64_t i) { return random.uniform_double(static_cast<uint64_t>(i)); });
 }
 void prune_mask(Module& m, const std::string& name, const Tensor& given) {
   Tensor t = m.own(name);
   if (!t) t = m.own(name + "_orig");
-  if (!t || !(t.size() == given.size())) throw Error("a mask of size " + to_string(given.size()) + " does not fit \"" + name + "\" of " + m.describe());
+  if (!t || !(t.size() == given.size()))
+    throw Error("a mask of size " + to_string(given.size()) + " does not fit \"" + name + "\" of " + m.describe());
   auto [w, mask] = masked(m, name);
   NoGrad no_grad;
   copy_(mask, mul(mask, cast(ne(given, 0), mask.dtype())));

@@ -4,16 +4,18 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "engine/spec/layer_registry.h"
 #include "engine/nn/functional.h"
 #include "engine/nn/layers.h"
 #include "engine/nn/random_state.h"
 #include "engine/ops/view.h"
+#include "engine/spec/layer_registry.h"
 
 namespace tenon::nn {
 
 Tensor MaxPool2d::forward(const Tensor& x) { return max_pool2d(x, options_); }
-std::string MaxPool2d::describe() const { return fmt::format("MaxPool2d({} x {})", options_.kernel[0], options_.kernel[1]); }
+std::string MaxPool2d::describe() const {
+  return fmt::format("MaxPool2d({} x {})", options_.kernel[0], options_.kernel[1]);
+}
 
 namespace {
 
@@ -26,7 +28,9 @@ std::vector<LayerExample> example(int axes) {
   if (axes == 3) return {{{2, 3, 4, 4, 4}}};
   return {};
 }
-std::string text(const char* kind, int axes, const Dims& size) { return fmt::format("{}{}d({})", kind, axes, to_string(size)); }
+std::string text(const char* kind, int axes, const Dims& size) {
+  return fmt::format("{}{}d({})", kind, axes, to_string(size));
+}
 
 template <int Axes>
 std::vector<AttrDef> window_attrs() {
@@ -47,7 +51,11 @@ PoolOptions options_of(const LayerArgs& a, bool dilation) {
 
 template <int Axes>
 bool max_layer(const char* type) {
-  return register_layer({{.type = type, .group = kGroups[Axes], .help = "Keeps the largest value of each window.", .attrs = window_attrs<Axes>(), .examples = example(Axes)},
+  return register_layer({{.type = type,
+                          .group = kGroups[Axes],
+                          .help = "Keeps the largest value of each window.",
+                          .attrs = window_attrs<Axes>(),
+                          .examples = example(Axes)},
                          [](const LayerArgs& a) -> Made {
                            PoolOptions o = options_of<Axes>(a, true);
                            if (Axes == 2 && !o.ceil_mode) {  // kernels of their own, which keep small indices
@@ -56,7 +64,8 @@ bool max_layer(const char* type) {
                                if (p.stride[i] == 0) p.stride[i] = p.kernel[i];
                              return std::make_shared<MaxPool2d>(p);
                            }
-                           return unary(text("MaxPool", Axes, o.kernel), [o](const Tensor& x) { return max_pool(x, o).y; });
+                           return unary(text("MaxPool", Axes, o.kernel),
+                                        [o](const Tensor& x) { return max_pool(x, o).y; });
                          }});
 }
 template <int Axes>
@@ -66,11 +75,17 @@ bool avg_layer(const char* type) {
   attrs.erase(attrs.begin() + 3);
   attrs.push_back({"count_include_pad", true, 0, 0, "zeros at the ends count as elements"});
   attrs.push_back({"divisor_override", int64_t{0}, 0, 1e9, "divide by this; 0: by the size of the window"});
-  return register_layer({{.type = type, .group = kGroups[Axes], .help = "The mean of each window.", .attrs = std::move(attrs), .examples = example(Axes)}, [](const LayerArgs& a) -> Made {
+  return register_layer({{.type = type,
+                          .group = kGroups[Axes],
+                          .help = "The mean of each window.",
+                          .attrs = std::move(attrs),
+                          .examples = example(Axes)},
+                         [](const LayerArgs& a) -> Made {
                            PoolOptions o = options_of<Axes>(a, false);
                            o.count_include_pad = a.flag("count_include_pad");
                            o.divisor_override = a.integer("divisor_override");
-                           return unary(text("AvgPool", Axes, o.kernel), [o](const Tensor& x) { return avg_pool(x, o); });
+                           return unary(text("AvgPool", Axes, o.kernel),
+                                        [o](const Tensor& x) { return avg_pool(x, o); });
                          }});
 }
 template <int Axes>
@@ -78,28 +93,37 @@ bool lp_layer(const char* type) {
   std::vector<AttrDef> attrs = window_attrs<Axes>();
   attrs.erase(attrs.begin() + 2, attrs.begin() + 4);
   attrs.insert(attrs.begin(), {"norm_type", 2.0, 1e-3, 1e3, "the power"});
-  return register_layer({{.type = type, .group = kGroups[Axes], .help = "The p-norm of each window.", .attrs = std::move(attrs), .examples = example(Axes)}, [](const LayerArgs& a) -> Made {
+  return register_layer({{.type = type,
+                          .group = kGroups[Axes],
+                          .help = "The p-norm of each window.",
+                          .attrs = std::move(attrs),
+                          .examples = example(Axes)},
+                         [](const LayerArgs& a) -> Made {
                            PoolOptions o{a.sizes("kernel_size", Axes), a.sizes("stride", Axes)};
                            o.ceil_mode = a.flag("ceil_mode");
                            double p = a.number("norm_type");
-                           return unary(text("LPPool", Axes, o.kernel), [=](const Tensor& x) { return lp_pool(x, p, o); });
+                           return unary(text("LPPool", Axes, o.kernel),
+                                        [=](const Tensor& x) { return lp_pool(x, p, o); });
                          }});
 }
 template <int Axes, bool Max>
 bool adaptive_layer(const char* type) {
-  return register_layer({{.type = type,
-                          .group = kGroups[Axes],
-                          .help = Max ? "The largest value of each of so many parts." : "The mean of each of so many parts.",
-                          .attrs = {{"output_size", Ints(Axes, 1), -1, 1e6, "parts an axis; -1: as many as there are elements"}},
-                          .examples = example(Axes)},
-                         [](const LayerArgs& a) -> Made {
-                           Dims size = a.sizes("output_size", Axes);
-                           return unary(text(Max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", Axes, size),
-                                        [size](const Tensor& x) { return Max ? adaptive_max_pool(x, size).y : adaptive_avg_pool(x, size); });
-                         }});
+  return register_layer(
+      {{.type = type,
+        .group = kGroups[Axes],
+        .help = Max ? "The largest value of each of so many parts." : "The mean of each of so many parts.",
+        .attrs = {{"output_size", Ints(Axes, 1), -1, 1e6, "parts an axis; -1: as many as there are elements"}},
+        .examples = example(Axes)},
+       [](const LayerArgs& a) -> Made {
+         Dims size = a.sizes("output_size", Axes);
+         return unary(text(Max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", Axes, size), [size](const Tensor& x) {
+           return Max ? adaptive_max_pool(x, size).y : adaptive_avg_pool(x, size);
+         });
+       }});
 }
 
-/// Where max pooling of `like` took its values from: what a MaxUnpool layer of a model is given instead of a second output.
+/// Where max pooling of `like` took its values from: what a MaxUnpool layer of a model is given instead of a second
+/// output.
 template <int Axes>
 bool unpool_layer(const char* type) {
   std::vector<AttrDef> attrs = window_attrs<Axes>();
@@ -108,36 +132,51 @@ bool unpool_layer(const char* type) {
   if (examples.empty()) examples = {{{2, 3, 8, 8}}};
   LayerExample small = examples[0];
   for (size_t i = 2; i < small.shape.size(); ++i) small.shape[i] /= 2;
-  return register_layer({{.type = type,
-                          .group = kGroups[Axes],
-                          .help = "Puts values where the maxima of each window were, zeros elsewhere. Inputs: values, and what was pooled.",
-                          .inputs = 2,
-                          .attrs = std::move(attrs),
-                          .examples = {small, examples[0]}},
-                         [](const LayerArgs& a) -> Made {
-                           PoolOptions o{a.sizes("kernel_size", Axes), a.sizes("stride", Axes), a.sizes("padding", Axes)};
-                           return nary(text("MaxUnpool", Axes, o.kernel), 2, [o](std::span<const Tensor> in) {
-                             Dims size;
-                             for (int i = 2; i < in[1].ndim(); ++i) size.push_back(in[1].size(i));
-                             return max_unpool(in[0], max_pool(in[1], o).index, size);
-                           });
-                         }});
+  return register_layer(
+      {{.type = type,
+        .group = kGroups[Axes],
+        .help =
+            "Puts values where the maxima of each window were, zeros elsewhere. Inputs: values, and what was pooled.",
+        .inputs = 2,
+        .attrs = std::move(attrs),
+        .examples = {small, examples[0]}},
+       [](const LayerArgs& a) -> Made {
+         PoolOptions o{a.sizes("kernel_size", Axes), a.sizes("stride", Axes), a.sizes("padding", Axes)};
+         return nary(text("MaxUnpool", Axes, o.kernel), 2, [o](std::span<const Tensor> in) {
+           Dims size;
+           for (int i = 2; i < in[1].ndim(); ++i) size.push_back(in[1].size(i));
+           return max_unpool(in[0], max_pool(in[1], o).index, size);
+         });
+       }});
 }
 
 const bool layers[] = {
-    max_layer<1>("MaxPool1d"), max_layer<2>("MaxPool2d"), max_layer<3>("MaxPool3d"),
-    avg_layer<1>("AvgPool1d"), avg_layer<2>("AvgPool2d"), avg_layer<3>("AvgPool3d"),
-    lp_layer<1>("LPPool1d"),   lp_layer<2>("LPPool2d"),
-    adaptive_layer<1, false>("AdaptiveAvgPool1d"), adaptive_layer<2, false>("AdaptiveAvgPool2d"), adaptive_layer<3, false>("AdaptiveAvgPool3d"),
-    adaptive_layer<1, true>("AdaptiveMaxPool1d"),  adaptive_layer<2, true>("AdaptiveMaxPool2d"),  adaptive_layer<3, true>("AdaptiveMaxPool3d"),
-    unpool_layer<1>("MaxUnpool1d"), unpool_layer<2>("MaxUnpool2d"), unpool_layer<3>("MaxUnpool3d"),
+    max_layer<1>("MaxPool1d"),
+    max_layer<2>("MaxPool2d"),
+    max_layer<3>("MaxPool3d"),
+    avg_layer<1>("AvgPool1d"),
+    avg_layer<2>("AvgPool2d"),
+    avg_layer<3>("AvgPool3d"),
+    lp_layer<1>("LPPool1d"),
+    lp_layer<2>("LPPool2d"),
+    adaptive_layer<1, false>("AdaptiveAvgPool1d"),
+    adaptive_layer<2, false>("AdaptiveAvgPool2d"),
+    adaptive_layer<3, false>("AdaptiveAvgPool3d"),
+    adaptive_layer<1, true>("AdaptiveMaxPool1d"),
+    adaptive_layer<2, true>("AdaptiveMaxPool2d"),
+    adaptive_layer<3, true>("AdaptiveMaxPool3d"),
+    unpool_layer<1>("MaxUnpool1d"),
+    unpool_layer<2>("MaxUnpool2d"),
+    unpool_layer<3>("MaxUnpool3d"),
 };
 
 /// Windows at random distances, drawn anew in training and evaluation alike, as in PyTorch.
 class FractionalMaxPool2d : public Module {
  public:
   FractionalMaxPool2d(const Dims& kernel, const Dims& output) : kernel_(kernel), output_(output) {}
-  std::string describe() const override { return fmt::format("FractionalMaxPool2d({} to {})", to_string(kernel_), to_string(output_)); }
+  std::string describe() const override {
+    return fmt::format("FractionalMaxPool2d({} to {})", to_string(kernel_), to_string(output_));
+  }
 
  protected:
   Tensor forward(const Tensor& x) override {
@@ -148,11 +187,15 @@ class FractionalMaxPool2d : public Module {
  private:
   Dims kernel_, output_;
 };
-const bool fractional = register_layer({{.type = "FractionalMaxPool2d",
-                                         .group = "Image",
-                                         .help = "The largest value of windows at random distances.",
-                                         .attrs = {{"kernel_size", Ints{2, 2}, 1, 1024, "height and width of the window"}, {"output_size", Ints{4, 4}, 1, 1e6, "height and width of the output"}}},
-                                        [](const LayerArgs& a) -> Made { return std::make_shared<FractionalMaxPool2d>(a.sizes("kernel_size", 2), a.sizes("output_size", 2)); }});
+const bool fractional = register_layer(
+    {{.type = "FractionalMaxPool2d",
+      .group = "Image",
+      .help = "The largest value of windows at random distances.",
+      .attrs = {{"kernel_size", Ints{2, 2}, 1, 1024, "height and width of the window"},
+                {"output_size", Ints{4, 4}, 1, 1e6, "height and width of the output"}}},
+     [](const LayerArgs& a) -> Made {
+       return std::make_shared<FractionalMaxPool2d>(a.sizes("kernel_size", 2), a.sizes("output_size", 2));
+     }});
 
 const bool response = register_layer({{.type = "LocalResponseNorm",
                                        .group = "Normalisation",
@@ -164,7 +207,9 @@ const bool response = register_layer({{.type = "LocalResponseNorm",
                                       [](const LayerArgs& a) -> Made {
                                         int64_t size = a.integer("size");
                                         double alpha = a.number("alpha"), beta = a.number("beta"), k = a.number("k");
-                                        return unary(fmt::format("LocalResponseNorm({})", size), [=](const Tensor& x) { return local_response_norm(x, size, alpha, beta, k); });
+                                        return unary(fmt::format("LocalResponseNorm({})", size), [=](const Tensor& x) {
+                                          return local_response_norm(x, size, alpha, beta, k);
+                                        });
                                       }});
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 namespace tenon::nn {
 
-/// Where random layers take their numbers from on this thread: a training step sets (seed, step), and every draw within the step gets the
-/// next counters. Replaying a step with the same state draws the same numbers.
+/// Where random layers take their numbers from on this thread: a training step sets (seed, step), and every draw within
+/// the step gets the next counters. Replaying a step with the same state draws the same numbers.
 struct RandomState {
   uint64_t seed = 0;
   uint64_t step = 0;
@@ -12,7 +12,8 @@ struct RandomState {
 };
 extern thread_local RandomState t_random;
 
-/// Counters for `numbers` random words: an offset below which nothing else of this (seed, step) lies. A step has room for 2^40 counters.
+/// Counters for `numbers` random words: an offset below which nothing else of this (seed, step) lies. A step has room
+/// for 2^40 counters.
 inline uint64_t draw(uint64_t numbers) {
   uint64_t offset = (t_random.step << 40) + t_random.drawn;
   t_random.drawn += (numbers + 3) / 4;

@@ -11,11 +11,12 @@ struct RnnOptions {
   bool bidirectional = false;
 };
 
-/// LSTM, GRU, or the plain recurrent network, with PyTorch's parameters (weight_ih_l0, weight_hh_l0_reverse, ...). A batch of sequences of
-/// several lengths comes with the lengths: what PyTorch does by a PackedSequence.
+/// LSTM, GRU, or the plain recurrent network, with PyTorch's parameters (weight_ih_l0, weight_hh_l0_reverse, ...). A
+/// batch of sequences of several lengths comes with the lengths: what PyTorch does by a PackedSequence.
 class Rnn : public Module {
  public:
-  Rnn(kernels::Cell cell, int64_t input_size, int64_t hidden_size, const RnnOptions& options = {}, Device device = {}, DType dtype = DType::f32);
+  Rnn(kernels::Cell cell, int64_t input_size, int64_t hidden_size, const RnnOptions& options = {}, Device device = {},
+      DType dtype = DType::f32);
   std::string describe() const override;
 
   struct State {
@@ -51,7 +52,8 @@ class Rnn : public Module {
 /// One step: inputs x [batch, input], h?, c? (of lstm) -> the new h; step() gives the new c too.
 class RnnCell : public Module {
  public:
-  RnnCell(kernels::Cell cell, int64_t input_size, int64_t hidden_size, bool bias = true, Device device = {}, DType dtype = DType::f32);
+  RnnCell(kernels::Cell cell, int64_t input_size, int64_t hidden_size, bool bias = true, Device device = {},
+          DType dtype = DType::f32);
   std::string describe() const override;
   Rnn::State step(const Tensor& x, const Rnn::State& state);
 

@@ -28,7 +28,8 @@ std::string list(const char* what, const std::vector<std::string>& names) {
 
 std::string LoadReport::text() const {
   std::string all;
-  for (const std::string& part : {list("missing:", missing), list("not of this model:", unexpected), list("of another size:", mismatched)})
+  for (const std::string& part :
+       {list("missing:", missing), list("not of this model:", unexpected), list("of another size:", mismatched)})
     if (!part.empty()) all += (all.empty() ? "" : "; ") + part;
   return all;
 }
@@ -41,23 +42,27 @@ LoadReport load_state_dict(Module& module, const formats::NamedTensors& tensors,
   std::map<std::string, Tensor> given;
   for (const auto& [key, t] : tensors) {
     std::string name = renamed(key, options);
-    if (name.ends_with(".num_batches_tracked") || name == "num_batches_tracked") continue;  // PyTorch's count of batches: nothing here depends on it
+    if (name.ends_with(".num_batches_tracked") || name == "num_batches_tracked")
+      continue;  // PyTorch's count of batches: nothing here depends on it
     auto found = mine.find(name);
     if (found == mine.end())
       report.unexpected.push_back(key);
     else if (!(found->second.size() == t.size()))
-      report.mismatched.push_back(name + ": " + to_string(found->second.size()) + " here, " + to_string(t.size()) + " given");
+      report.mismatched.push_back(name + ": " + to_string(found->second.size()) + " here, " + to_string(t.size()) +
+                                  " given");
     else if (!given.emplace(name, t).second)
       throw Error("two of the given tensors are both to be \"" + name + "\"", "check the renaming rules");
   }
   for (const Named& n : all) {
     if (given.count(n.name))
       report.loaded.push_back(n.name);
-    else if (std::none_of(report.mismatched.begin(), report.mismatched.end(), [&](const std::string& m) { return m.starts_with(n.name + ":"); }))
+    else if (std::none_of(report.mismatched.begin(), report.mismatched.end(),
+                          [&](const std::string& m) { return m.starts_with(n.name + ":"); }))
       report.missing.push_back(n.name);
   }
   if (options.strict && !report.complete())
-    throw Error("the tensors do not fit the model: " + report.text(), "load with strict = false to take what fits, or give renaming rules");
+    throw Error("the tensors do not fit the model: " + report.text(),
+                "load with strict = false to take what fits, or give renaming rules");
   NoGrad no_grad;
   for (const auto& [name, t] : given) copy_(mine.at(name), t);
   return report;

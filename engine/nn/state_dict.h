@@ -11,7 +11,8 @@ namespace tenon::nn {
 struct LoadOptions {
   /// Throw where anything is missing, left over or of another size. Off: load what fits.
   bool strict = true;
-  /// Rules (from, to), the first that fits applies: a key that begins with `from` begins with `to` instead. An empty `from` fits every key.
+  /// Rules (from, to), the first that fits applies: a key that begins with `from` begins with `to` instead. An empty
+  /// `from` fits every key.
   std::vector<std::pair<std::string, std::string>> rename;
 };
 struct LoadReport {
@@ -22,8 +23,8 @@ struct LoadReport {
   std::string text() const;
 };
 
-/// Copies tensors into the parameters and buffers of the same names, converting their type. With strict, throws Error listing what does
-/// not fit, and changes nothing.
+/// Copies tensors into the parameters and buffers of the same names, converting their type. With strict, throws Error
+/// listing what does not fit, and changes nothing.
 LoadReport load_state_dict(Module& module, const formats::NamedTensors& tensors, const LoadOptions& options = {});
 
 }  // namespace tenon::nn

@@ -59,15 +59,18 @@ void run_widened(const OpDef& op, const void* attrs, const Tensor* in, int input
   for (size_t i = 0; i < results.size(); ++i) {
     bool narrow = results[i].dtype() == DType::f32 && !other && (i == 0 || op.info.kind != Kind::norm);
     Tensor r = narrow ? cast(results[i], half) : results[i];
-    if (out[i]) copy_(out[i], r);
-    else out[i] = r;
+    if (out[i])
+      copy_(out[i], r);
+    else
+      out[i] = r;
   }
 }
 
 }  // namespace
 
 AutocastScope::AutocastScope(DType low, bool enabled) : outer_(t_autocast), saved_mode_(t_state.mode) {
-  if (!is_half(low)) throw Error(fmt::format("autocast to {} was asked for", name(low)), "the low-precision types are f16 and bf16");
+  if (!is_half(low))
+    throw Error(fmt::format("autocast to {} was asked for", name(low)), "the low-precision types are f16 and bf16");
   if (!enabled) {
     t_state.mode &= ~mode::autocast;
     return;

@@ -31,7 +31,9 @@ std::string broadcast_rule_broken(const Shape& a, const Shape& b) {
   };
   const Shape ra = without_ones(a), rb = without_ones(b);
   if (grows(a, out) && grows(b, out) && ra == rb)
-    return fmt::format("both sides grow: every element of the one meets every element of the other, though both have {} elements", a.product());
+    return fmt::format(
+        "both sides grow: every element of the one meets every element of the other, though both have {} elements",
+        a.product());
   const Shape &narrow = a.n < b.n ? a : b, &wide = a.n < b.n ? b : a;
   if (narrow.n == 1 && wide.n == 2 && wide[0] == wide[1] && narrow[0] == wide[1] && narrow[0] > 1)
     return "a row meets a square: it is paired with the last axis, and the first has the same size";
@@ -55,8 +57,8 @@ void BroadcastWatch::before(const Call& call) {
 }
 
 std::string to_string(const BroadcastWarning& w) {
-  return fmt::format("{}{}: {} against {} gives {}: {}", w.op, w.module.empty() ? "" : " in '" + w.module + "'", sizes(w.a), sizes(w.b),
-                     sizes(broadcast_shape(w.a, w.b)), w.rule);
+  return fmt::format("{}{}: {} against {} gives {}: {}", w.op, w.module.empty() ? "" : " in '" + w.module + "'",
+                     sizes(w.a), sizes(w.b), sizes(broadcast_shape(w.a, w.b)), w.rule);
 }
 
 }  // namespace tenon

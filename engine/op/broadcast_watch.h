@@ -11,7 +11,7 @@ namespace tenon {
 struct BroadcastWarning {
   std::string op, module;  ///< who did it, and the path of its module
   Shape a, b;
-  std::string rule;        ///< which rule of thumb it breaks, in words
+  std::string rule;  ///< which rule of thumb it breaks, in words
 };
 
 /// The rule of thumb that combining these sizes element by element breaks; empty where none is broken. The rules:
@@ -20,7 +20,8 @@ struct BroadcastWarning {
 /// Biases, masks and scales ((C) against (B, C), (C, 1, 1) against (B, C, H, W), one element) break none.
 std::string broadcast_rule_broken(const Shape& a, const Shape& b);
 
-/// Looks at every pointwise op and loss of this thread while it lives, and collects each broken rule once an op name, module and pair of sizes.
+/// Looks at every pointwise op and loss of this thread while it lives, and collects each broken rule once an op name,
+/// module and pair of sizes.
 class BroadcastWatch : public OpObserver {
  public:
   BroadcastWatch() : scope_(*this) {}

@@ -43,7 +43,8 @@ bool in_natural_order(const Tensor& t) {
   return true;
 }
 
-/// Element by element, a result keeps the memory order of its first full-size operand: channels-last activations stay so through a network.
+/// Element by element, a result keeps the memory order of its first full-size operand: channels-last activations stay
+/// so through a network.
 bool keeps_order(const OpDef& op, const Tensor* in, int inputs, const Meta& result, Layout& order) {
   if (op.info.kind != Kind::pointwise) return false;
   for (int i = 0; i < inputs; ++i) {
@@ -110,8 +111,10 @@ void compute(const Call& call) {
 inline void run(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   Call call{&op, attrs, in, inputs, out, op.info.outputs};
   uint32_t word = mode_word();
-  if (word & kSlow) [[unlikely]] compute_watched(call, word);
-  else compute(call);
+  if (word & kSlow) [[unlikely]]
+    compute_watched(call, word);
+  else
+    compute(call);
 }
 
 constexpr int64_t kQuick = 32768;  // above, loops are split over threads
@@ -120,16 +123,21 @@ constexpr int64_t kQuick = 32768;  // above, loops are split over threads
 inline bool alike(const OpDef& op, const Tensor* in, int inputs) {
   if (!op.quick) return false;
   const TensorImpl& a = *in[0].impl();
-  if (a.meta.dtype != DType::f32 || a.meta.device.type != DeviceType::cpu || !contiguous_strides(a.meta.shape, a.stride)) return false;
+  if (a.meta.dtype != DType::f32 || a.meta.device.type != DeviceType::cpu ||
+      !contiguous_strides(a.meta.shape, a.stride))
+    return false;
   if (inputs == 2) {
     const TensorImpl& b = *in[1].impl();
-    if (b.meta.dtype != DType::f32 || b.meta.device.type != DeviceType::cpu || !(a.meta.shape == b.meta.shape) || !(a.stride == b.stride)) return false;
+    if (b.meta.dtype != DType::f32 || b.meta.device.type != DeviceType::cpu || !(a.meta.shape == b.meta.shape) ||
+        !(a.stride == b.stride))
+      return false;
   }
   return a.meta.shape.product() <= kQuick;
 }
 
 inline void run_quick(const OpDef& op, const Tensor* in, int inputs, const Tensor& out) {
-  char* data[3] = {static_cast<char*>(out.raw()), static_cast<char*>(in[0].raw()), inputs == 2 ? static_cast<char*>(in[1].raw()) : nullptr};
+  char* data[3] = {static_cast<char*>(out.raw()), static_cast<char*>(in[0].raw()),
+                   inputs == 2 ? static_cast<char*>(in[1].raw()) : nullptr};
   static constexpr int64_t strides[3] = {4, 4, 4};
   op.quick(data, strides, out.numel());
 }
@@ -148,14 +156,19 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
   t_state.op = op.profile_name;
   try {
     bool quick = alike(op, in, inputs) && !out[0];
-    if (quick) out[0] = empty_like(in[0]);
-    else make_outputs(op, attrs, in, inputs, out);
+    if (quick)
+      out[0] = empty_like(in[0]);
+    else
+      make_outputs(op, attrs, in, inputs, out);
     // The node is made before computing, so that an observer sees the outputs with their history.
     bool record = grad_enabled() && any_requires_grad(in, inputs) && op.backward;
     if (record) record_node(op, attrs, in, inputs, out, seq);
-    if (quick && !(mode_word() & kSlow)) run_quick(op, in, inputs, out[0]);
-    else run(op, attrs, in, inputs, out);
-    if (record && op.saves.outputs && SavedTensorHooks::current()) [[unlikely]] pack_saved_outputs(out[0]);
+    if (quick && !(mode_word() & kSlow))
+      run_quick(op, in, inputs, out[0]);
+    else
+      run(op, attrs, in, inputs, out);
+    if (record && op.saves.outputs && SavedTensorHooks::current()) [[unlikely]]
+      pack_saved_outputs(out[0]);
   } catch (const Error& e) {
     fail(op, e);
   }
@@ -164,33 +177,42 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
 void dispatch_out(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out) {
   try {
     if (grad_enabled() && (any_requires_grad(in, inputs) || out.requires_grad()))
-      throw Error("the out form records no gradient, and one is required", "use the form that returns a new tensor, or NoGrad");
+      throw Error("the out form records no gradient, and one is required",
+                  "use the form that returns a new tensor, or NoGrad");
     Meta metas[kMaxOutputs];
     op.infer(attrs, in, inputs, metas);
     if (!(metas[0].shape == out.size()))
-      throw Error(fmt::format("the result has size {}, out has size {}", to_string(metas[0].shape), to_string(out.size())));
+      throw Error(
+          fmt::format("the result has size {}, out has size {}", to_string(metas[0].shape), to_string(out.size())));
     bool shares = out.layout().may_overlap() || out.dtype() != metas[0].dtype || op.place;
-    for (int i = 0; i < inputs; ++i) shares |= in[i].defined() && (partly_overlaps(out, in[i]) || (op.info.kind != Kind::pointwise && in[i].storage() == out.storage()));
+    for (int i = 0; i < inputs; ++i)
+      shares |= in[i].defined() &&
+                (partly_overlaps(out, in[i]) || (op.info.kind != Kind::pointwise && in[i].storage() == out.storage()));
     NoGrad no_grad;
     Tensor result = shares ? Tensor() : out;
     dispatch(op, attrs, in, inputs, &result);
-    if (result.same(out)) ++out.storage()->version;
-    else copy_(out, result);
+    if (result.same(out))
+      ++out.storage()->version;
+    else
+      copy_(out, result);
   } catch (const Error& e) {
     fail(op, e);
   }
 }
 
 // Note [Writing into a view]
-// A base and its views share elements, so a recorded write into one of them changes the history of all. Writing into the base gives it a
-// new node; its views notice by their version that what they recorded is past, and take a new history from the base when it is next asked
-// for (edge_of). Writing into a view also gives the base a node: strided_replace of the base as it was and the view as it is now. The base
-// is counted by its views and never the other way round, so nothing holds itself.
+// A base and its views share elements, so a recorded write into one of them changes the history of all. Writing into
+// the base gives it a new node; its views notice by their version that what they recorded is past, and take a new
+// history from the base when it is next asked for (edge_of). Writing into a view also gives the base a node:
+// strided_replace of the base as it was and the view as it is now. The base is counted by its views and never the other
+// way round, so nothing holds itself.
 void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int inputs) {
   uint32_t seq = ++t_state.origin.seq;
   t_state.op = op.profile_name;
   for (int i = 1; i < inputs; ++i)
-    if (partly_overlaps(in[0], in[i])) fail(op, Error(fmt::format("input {} shares some of the memory that the in-place form writes", i), "clone() it first"));
+    if (partly_overlaps(in[0], in[i]))
+      fail(op, Error(fmt::format("input {} shares some of the memory that the in-place form writes", i),
+                     "clone() it first"));
   if (alike(op, in, inputs) && !(mode_word() & kSlow) && !(grad_enabled() && any_requires_grad(in, inputs))) {
     run_quick(op, in, inputs, in[0]);
     ++in[0].storage()->version;
@@ -200,10 +222,13 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
     Meta meta[kMaxOutputs];
     op.infer(attrs, in, inputs, meta);
     if (!(meta[0].shape == in[0].size()))
-      throw Error(fmt::format("the in-place form would write a result of size {} into a tensor of size {}", to_string(meta[0].shape), to_string(in[0].size())));
+      throw Error(fmt::format("the in-place form would write a result of size {} into a tensor of size {}",
+                              to_string(meta[0].shape), to_string(in[0].size())));
     if (meta[0].dtype != in[0].dtype())
-      throw Error(fmt::format("the in-place form would write {} values into a tensor of {}", name(meta[0].dtype), name(in[0].dtype())));
-    if (in[0].layout().may_overlap()) throw Error("the tensor's elements share memory (an expanded view); write to a copy: clone()");
+      throw Error(fmt::format("the in-place form would write {} values into a tensor of {}", name(meta[0].dtype),
+                              name(in[0].dtype())));
+    if (in[0].layout().may_overlap())
+      throw Error("the tensor's elements share memory (an expanded view); write to a copy: clone()");
     bool grad = grad_enabled() && any_requires_grad(in, inputs);
     if (grad) check_in_place_allowed(in[0]);
     Tensor before[kMaxInPlace];
@@ -211,7 +236,8 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
     for (int i = 0; i < inputs; ++i) before[i] = in[i];
     Tensor out = in[0];
     if (grad) {
-      // Inputs are saved with the version before the write: reading the overwritten one in backward is then an error that names both.
+      // Inputs are saved with the version before the write: reading the overwritten one in backward is then an error
+      // that names both.
       record_in_place(op, attrs, before, inputs, out, seq);
     }
     run(op, attrs, before, inputs, &out);

@@ -1,7 +1,7 @@
 #include "engine/op/op.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <unordered_map>
 
 #include "core/profile.h"
@@ -9,7 +9,8 @@
 namespace tenon {
 
 const char* name(Kind k) {
-  static constexpr const char* names[] = {"pointwise", "reduce", "view", "matmul", "conv", "index", "norm", "pool", "random", "copy", "other"};
+  static constexpr const char* names[] = {"pointwise", "reduce", "view",   "matmul", "conv", "index",
+                                          "norm",      "pool",   "random", "copy",   "other"};
   return names[static_cast<int>(k)];
 }
 
@@ -38,7 +39,8 @@ void register_op(OpDef& def) {
   Kind k = def.info.kind;
   def.widens = !def.info.own_halves && k != Kind::pointwise && k != Kind::view && k != Kind::copy && k != Kind::index;
   def.amp = def.info.amp;
-  if (def.amp == Amp::by_kind) def.amp = k == Kind::matmul || k == Kind::conv ? Amp::low : k == Kind::reduce ? Amp::f32 : Amp::leave;
+  if (def.amp == Amp::by_kind)
+    def.amp = k == Kind::matmul || k == Kind::conv ? Amp::low : k == Kind::reduce ? Amp::f32 : Amp::leave;
   if (!r.by_name.emplace(def.info.name, &def).second) throw Error(fmt::format("two ops are named '{}'", def.info.name));
   r.ops.push_back(&def);
 }

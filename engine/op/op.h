@@ -11,39 +11,49 @@
 #include "core/tensor.h"
 
 // Note [One op, one definition]
-// An op is a plain struct in a family file of engine/ops. Its members are found by `requires`, so a part an op does not have is
-// simply not written. Everything else (dispatch, autograd, profiler names, ONNX, cost, the registry tests) reads the OpDef made of it.
+// An op is a plain struct in a family file of engine/ops. Its members are found by `requires`, so a part an op does not
+// have is simply not written. Everything else (dispatch, autograd, profiler names, ONNX, cost, the registry tests)
+// reads the OpDef made of it.
 //
 //   struct Sum {
 //     static constexpr OpInfo info{"sum", "ReduceSum", Kind::reduce};
-//     struct Attrs { Dims axes; bool keep; template <class F> void fields(F&& f) const { f("axes", axes); f("keep", keep); } };
-//     static Meta infer(const Attrs&, const Meta& x);                     // one Meta an input, as many as the op has
-//     static void cpu(const Call& c);                                     // outputs are allocated, contiguous unless place() says otherwise
-//     static void backward(Grad& d) { d.in(0) = ...; }                    // public ops only, so that it is differentiable again
-//     static constexpr Saves saves{.inputs = 0b01, .outputs = 0};         // what backward() reads through d.x(i), d.y(i)
-//     static Cost cost(const Attrs&, const Call& c);                      // optional; bytes default to what is read and written
-//     static void place(const Attrs&, const Tensor* in, Layout* out);     // optional: memory order of the outputs
-//     static void onnx(const Attrs&, OnnxOp& o);                          // optional: attributes and inputs beyond the plain mapping
-//     static void samples(Samples& s);                                    // inputs for the registry tests
+//     struct Attrs { Dims axes; bool keep; template <class F> void fields(F&& f) const { f("axes", axes); f("keep",
+//     keep); } }; static Meta infer(const Attrs&, const Meta& x);                     // one Meta an input, as many as
+//     the op has static void cpu(const Call& c);                                     // outputs are allocated,
+//     contiguous unless place() says otherwise static void backward(Grad& d) { d.in(0) = ...; }                    //
+//     public ops only, so that it is differentiable again static constexpr Saves saves{.inputs = 0b01, .outputs = 0};
+//     // what backward() reads through d.x(i), d.y(i) static Cost cost(const Attrs&, const Call& c); // optional; bytes
+//     default to what is read and written static void place(const Attrs&, const Tensor* in, Layout* out);     //
+//     optional: memory order of the outputs static void onnx(const Attrs&, OnnxOp& o);                          //
+//     optional: attributes and inputs beyond the plain mapping static void samples(Samples& s); // inputs for the
+//     registry tests
 //   };
 //   static const Register<Sum> sum_op;                                     // in the family file, once
-//   Tensor sum(const Tensor& x, ...) { return apply<Sum>({axes, keep}, x); }  // the public function, declared in the family's header
+//   Tensor sum(const Tensor& x, ...) { return apply<Sum>({axes, keep}, x); }  // the public function, declared in the
+//   family's header
 
 namespace tenon {
 
 enum class Kind : uint8_t { pointwise, reduce, view, matmul, conv, index, norm, pool, random, copy, other };
 const char* name(Kind k);
 
-/// What autocast does with an op's f32 and half-precision inputs: leaves them, gives them all in the low type, or all in f32.
-enum class Amp : uint8_t { by_kind, leave, low, f32 };  ///< by_kind: products and convolutions low, reductions f32, the rest is left
+/// What autocast does with an op's f32 and half-precision inputs: leaves them, gives them all in the low type, or all
+/// in f32.
+enum class Amp : uint8_t {
+  by_kind,
+  leave,
+  low,
+  f32
+};  ///< by_kind: products and convolutions low, reductions f32, the rest is left
 
 struct OpInfo {
   const char* name;
-  const char* onnx = "";   ///< ONNX operator, empty where there is none of the same meaning
+  const char* onnx = "";  ///< ONNX operator, empty where there is none of the same meaning
   Kind kind = Kind::other;
   int outputs = 1;
   Amp amp = Amp::by_kind;
-  /// cpu() works on f16 and bf16 itself. Pointwise, view, copy and index ops always do; others are run in f32 otherwise, see dispatch().
+  /// cpu() works on f16 and bf16 itself. Pointwise, view, copy and index ops always do; others are run in f32
+  /// otherwise, see dispatch().
   bool own_halves = false;
   bool reads_strides = false;  ///< the result depends on where the input's elements lie, not on their values alone
 };
@@ -56,7 +66,8 @@ struct Cost {
   double flops = 0, bytes = 0;
 };
 struct NoAttrs {
-  template <class F> void fields(F&&) const {}
+  template <class F>
+  void fields(F&&) const {}
 };
 
 struct OpDef;
@@ -73,32 +84,35 @@ struct Call {
   int inputs = 0;
   Tensor* out = nullptr;
   int outputs = 0;
-  template <class A> const A& as() const { return *static_cast<const A*>(attrs); }
+  template <class A>
+  const A& as() const {
+    return *static_cast<const A*>(attrs);
+  }
 };
 
 /// What the rest of Tenon knows of an op: the struct's members behind plain function pointers.
 struct OpDef {
   OpInfo info;
-  uint16_t id = 0;          ///< index into all_ops()
+  uint16_t id = 0;  ///< index into all_ops()
   uint16_t profile_name = 0;
-  bool widens = false;      ///< half-precision inputs are run in f32
-  Amp amp = Amp::leave;     ///< resolved, never by_kind
+  bool widens = false;   ///< half-precision inputs are run in f32
+  Amp amp = Amp::leave;  ///< resolved, never by_kind
   Saves saves;
-  int arity = -1;           ///< inputs it takes, optional ones included; -1: any number
+  int arity = -1;  ///< inputs it takes, optional ones included; -1: any number
   size_t attrs_size = 0;
   void (*copy_attrs)(void* to, const void* from) = nullptr;
   void (*destroy_attrs)(void* attrs) = nullptr;
-  std::string (*describe)(const void* attrs) = nullptr;                           ///< "stride=[1, 1] padding=[1, 1]"
+  std::string (*describe)(const void* attrs) = nullptr;  ///< "stride=[1, 1] padding=[1, 1]"
   void (*infer)(const void* attrs, const Tensor* in, int n, Meta* out) = nullptr;
-  Layout (*view)(const void* attrs, const Layout& in) = nullptr;                   ///< set for Kind::view only
+  Layout (*view)(const void* attrs, const Layout& in) = nullptr;  ///< set for Kind::view only
   void (*place)(const void* attrs, const Tensor* in, Layout* out) = nullptr;
   void (*cpu)(const Call& call) = nullptr;
-  void (*backward)(Grad& d) = nullptr;                                             ///< null: not differentiable
+  void (*backward)(Grad& d) = nullptr;  ///< null: not differentiable
   Cost (*cost)(const void* attrs, const Call& call) = nullptr;
   void (*onnx)(const void* attrs, OnnxOp& op) = nullptr;
   void (*samples)(Samples& s) = nullptr;
-  /// Pointwise ops whose result is of their operands' type: the f32 loop (output first, strides in bytes). Alike dense operands go
-  /// straight to it, without inference: this is what an op on a few elements costs.
+  /// Pointwise ops whose result is of their operands' type: the f32 loop (output first, strides in bytes). Alike dense
+  /// operands go straight to it, without inference: this is what an op on a few elements costs.
   void (*quick)(char* const* data, const int64_t* strides, int64_t n) = nullptr;
 };
 
@@ -108,16 +122,17 @@ const std::vector<const OpDef*>& all_ops();
 const OpDef* find_op(const std::string& name);
 void register_op(OpDef& def);
 
-/// Runs an op: infers, allocates (or takes the outputs that `out` already holds, for in-place forms), computes, records the gradient.
-/// Where the op has no half-precision form, f16 and bf16 inputs are cast to f32 and floating results back (of a norm the first alone,
-/// whose statistics stay f32); under autocast inputs are cast as the op's policy says. These casts are ops of their own, with gradients.
-/// Throws Error with the op's name and module path in front.
+/// Runs an op: infers, allocates (or takes the outputs that `out` already holds, for in-place forms), computes, records
+/// the gradient. Where the op has no half-precision form, f16 and bf16 inputs are cast to f32 and floating results back
+/// (of a norm the first alone, whose statistics stay f32); under autocast inputs are cast as the op's policy says.
+/// These casts are ops of their own, with gradients. Throws Error with the op's name and module path in front.
 void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out);
 /// The in-place form: writes into in[0], bumps its version, and records the gradient on top of its history.
 void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int inputs);
 
-/// The `out` form: computes into `out`, which has the result's size and takes its values converted to its own dtype; nothing is recorded.
-/// Throws Error for another size, and while gradients are recorded for an input or an `out` that requires one.
+/// The `out` form: computes into `out`, which has the result's size and takes its values converted to its own dtype;
+/// nothing is recorded. Throws Error for another size, and while gradients are recorded for an input or an `out` that
+/// requires one.
 void dispatch_out(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out);
 
 /// Sees every op of the thread it is set on while mode::observe is in its word.
@@ -154,9 +169,15 @@ std::string field_text(const char* name, DType v);
 inline std::string field_text(const char* name, int v) { return field_text(name, static_cast<int64_t>(v)); }
 inline std::string field_text(const char* name, uint64_t v) { return field_text(name, static_cast<int64_t>(v)); }
 
-template <class Op> struct AttrsOf { using type = NoAttrs; };
-template <class Op> requires requires { typename Op::Attrs; }
-struct AttrsOf<Op> { using type = typename Op::Attrs; };
+template <class Op>
+struct AttrsOf {
+  using type = NoAttrs;
+};
+template <class Op>
+requires requires { typename Op::Attrs; }
+struct AttrsOf<Op> {
+  using type = typename Op::Attrs;
+};
 
 const Meta& meta_of(const Tensor& t);  // an absent optional input has a Meta of its own, see absent()
 
@@ -170,8 +191,10 @@ constexpr int arity_of(R (*)(const A&, M...)) {
 }
 template <class Op, class A, class R, class... M>
 void infer_with(R (*f)(const A&, M...), const void* attrs, const Tensor* in, int n, Meta* out) {
-  if constexpr (std::is_void_v<R>) f(*static_cast<const A*>(attrs), in, n, out);
-  else out[0] = call_infer(f, *static_cast<const A*>(attrs), in, std::index_sequence_for<M...>{});
+  if constexpr (std::is_void_v<R>)
+    f(*static_cast<const A*>(attrs), in, n, out);
+  else
+    out[0] = call_infer(f, *static_cast<const A*>(attrs), in, std::index_sequence_for<M...>{});
 }
 
 /// Handles side by side without counting references: the caller's outlive the call.
@@ -210,20 +233,26 @@ struct Register {
     if constexpr (!std::is_trivially_destructible_v<A>) d.destroy_attrs = [](void* a) { static_cast<A*>(a)->~A(); };
     d.describe = [](const void* attrs) {
       std::string text;
-      static_cast<const A*>(attrs)->fields([&](const char* n, const auto& v) { text += (text.empty() ? "" : " ") + op_detail::field_text(n, v); });
+      static_cast<const A*>(attrs)->fields(
+          [&](const char* n, const auto& v) { text += (text.empty() ? "" : " ") + op_detail::field_text(n, v); });
       return text;
     };
     if constexpr (requires { Op::saves; }) d.saves = Op::saves;
     if constexpr (requires { &Op::infer; }) d.arity = op_detail::arity_of(&Op::infer);
     if constexpr (requires { &Op::infer; })
-      d.infer = [](const void* a, const Tensor* in, int n, Meta* out) { op_detail::infer_with<Op>(&Op::infer, a, in, n, out); };
-    if constexpr (requires { &Op::view; }) d.view = [](const void* a, const Layout& l) { return Op::view(*static_cast<const A*>(a), l); };
+      d.infer = [](const void* a, const Tensor* in, int n, Meta* out) {
+        op_detail::infer_with<Op>(&Op::infer, a, in, n, out);
+      };
+    if constexpr (requires { &Op::view; })
+      d.view = [](const void* a, const Layout& l) { return Op::view(*static_cast<const A*>(a), l); };
     if constexpr (requires { &Op::place; })
       d.place = [](const void* a, const Tensor* in, Layout* out) { Op::place(*static_cast<const A*>(a), in, out); };
     if constexpr (requires { &Op::cpu; }) d.cpu = Op::cpu;
     if constexpr (requires { &Op::backward; }) d.backward = Op::backward;
-    if constexpr (requires { &Op::cost; }) d.cost = [](const void* a, const Call& c) { return Op::cost(*static_cast<const A*>(a), c); };
-    if constexpr (requires { &Op::onnx; }) d.onnx = [](const void* a, OnnxOp& o) { Op::onnx(*static_cast<const A*>(a), o); };
+    if constexpr (requires { &Op::cost; })
+      d.cost = [](const void* a, const Call& c) { return Op::cost(*static_cast<const A*>(a), c); };
+    if constexpr (requires { &Op::onnx; })
+      d.onnx = [](const void* a, OnnxOp& o) { Op::onnx(*static_cast<const A*>(a), o); };
     if constexpr (requires { &Op::samples; }) d.samples = Op::samples;
     if constexpr (requires { Op::quick; }) d.quick = Op::quick;
     register_op(d);

@@ -22,7 +22,11 @@ namespace pointwise {
 namespace {
 
 InnerLoop pick(const Call& c, const Loops& l, DType t) {
-  InnerLoop loop = t == DType::f32 ? l.f32 : t == DType::f64 ? l.f64 : t == DType::i32 ? l.i32 : t == DType::i64 ? l.i64 : nullptr;
+  InnerLoop loop = t == DType::f32   ? l.f32
+                   : t == DType::f64 ? l.f64
+                   : t == DType::i32 ? l.i32
+                   : t == DType::i64 ? l.i64
+                                     : nullptr;
   if (!loop) throw Error(fmt::format("{} has no form for {}", c.op->info.name, name(t)));
   return loop;
 }
@@ -39,7 +43,8 @@ void run_loops(const Call& c, const Loops& loops, Types types) {
 void run_gradient(const Call& c, const Loops& loops) {
   DType t = compute_type(c.out[0].dtype());
   // Operands that the formula does not read are absent: the loop gets the gradient itself in their place.
-  op_detail::Borrowed<4> in(c.in[0], c.in[1] ? c.in[1] : c.in[0], c.in[2] ? c.in[2] : c.in[0], c.inputs > 3 && c.in[3] ? c.in[3] : c.in[0]);
+  op_detail::Borrowed<4> in(c.in[0], c.in[1] ? c.in[1] : c.in[0], c.in[2] ? c.in[2] : c.in[0],
+                            c.inputs > 3 && c.in[3] ? c.in[3] : c.in[0]);
   strided_loop(c.out[0], in.get(), c.inputs, t, t, pick(c, loops, t));
 }
 
@@ -59,7 +64,8 @@ Meta infer_binary(const Meta& a, const Meta& b, Types types) {
 
 Meta infer_bits(const Meta& a, const Meta& b) {
   for (const Meta* m : {&a, &b})
-    if (is_floating(m->dtype)) throw Error(fmt::format("it works on whole numbers and bool, not on {}", name(m->dtype)));
+    if (is_floating(m->dtype))
+      throw Error(fmt::format("it works on whole numbers and bool, not on {}", name(m->dtype)));
   return infer_binary(a, b, Types::any);
 }
 
@@ -84,7 +90,8 @@ void sample_binary(Samples& s, const Domain& d, Types types) {
   s.add("columns", NoAttrs{}, {s.values({3, 1}, d), s.values({2, 3, 5}, d)});
   s.add("scalar", NoAttrs{}, {s.values({4}, d), s.values({}, d)});
   s.add("empty", NoAttrs{}, {s.values({0, 3}, d), s.values({3}, d)});
-  if (types != Types::floating) s.add("integers", NoAttrs{}, {s.values({7}, {1, 5}, DType::i64), s.values({7}, {1, 5}, DType::i64)});
+  if (types != Types::floating)
+    s.add("integers", NoAttrs{}, {s.values({7}, {1, 5}, DType::i64), s.values({7}, {1, 5}, DType::i64)});
 }
 
 }  // namespace pointwise

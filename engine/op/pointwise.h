@@ -8,14 +8,16 @@
 #include "engine/ops/view.h"
 
 // Note [A pointwise op is one line]
-// OP_UNARY(name, ONNX, forward(x), gradient(g, x, y), domain) and OP_BINARY(name, ONNX, forward(a, b), ga(g, a, b, y), gb(g, a, b, y), domain)
-// hold the whole definition. The forward text is instantiated per compute type as dense and strided loops; f16 and bf16 pass through f32,
-// small integers through i32. The gradient's text is used three ways: T = float is the fused kernel "<name>_backward", T = Value the
-// composite of public ops (double backward, tracing), T = Probe says what it reads, hence what is saved.
+// OP_UNARY(name, ONNX, forward(x), gradient(g, x, y), domain) and OP_BINARY(name, ONNX, forward(a, b), ga(g, a, b, y),
+// gb(g, a, b, y), domain) hold the whole definition. The forward text is instantiated per compute type as dense and
+// strided loops; f16 and bf16 pass through f32, small integers through i32. The gradient's text is used three ways: T =
+// float is the fused kernel "<name>_backward", T = Value the composite of public ops (double backward, tracing), T =
+// Probe says what it reads, hence what is saved.
 
 namespace tenon {
 
-/// The type two operands compute in by PyTorch's rules: a tensor without dimensions does not widen one with, within a category.
+/// The type two operands compute in by PyTorch's rules: a tensor without dimensions does not widen one with, within a
+/// category.
 DType result_type(const Meta& a, const Meta& b);
 /// What a formula is evaluated in for a result of dtype t: f32 f64 i32 i64 are themselves.
 constexpr DType compute_type(DType t) {
@@ -57,29 +59,44 @@ inline void loop_with(char* const* data, const int64_t* st, int64_t n, F f, std:
     *reinterpret_cast<Out*>(data[0] + i * st[0]) = f(*reinterpret_cast<const T*>(data[I + 1] + i * st[I + 1])...);
 }
 
-template <class Op, class T> void forward1(char* const* d, const int64_t* s, int64_t n) {
-  loop_with<T, T>(d, s, n, [](T x) -> T { return Op::template forward<T>(x); }, std::make_index_sequence<1>{});
+template <class Op, class T>
+void forward1(char* const* d, const int64_t* s, int64_t n) {
+  loop_with<T, T>(
+      d, s, n, [](T x) -> T { return Op::template forward<T>(x); }, std::make_index_sequence<1>{});
 }
-template <class Op, class T> void forward2(char* const* d, const int64_t* s, int64_t n) {
+template <class Op, class T>
+void forward2(char* const* d, const int64_t* s, int64_t n) {
   if constexpr (Op::types == Types::compare) {
-    loop_with<bool, T>(d, s, n, [](T a, T b) -> bool { return Op::template forward<T>(a, b); }, std::make_index_sequence<2>{});
+    loop_with<bool, T>(
+        d, s, n, [](T a, T b) -> bool { return Op::template forward<T>(a, b); }, std::make_index_sequence<2>{});
   } else {
-    loop_with<T, T>(d, s, n, [](T a, T b) -> T { return Op::template forward<T>(a, b); }, std::make_index_sequence<2>{});
+    loop_with<T, T>(
+        d, s, n, [](T a, T b) -> T { return Op::template forward<T>(a, b); }, std::make_index_sequence<2>{});
   }
 }
 // Gradient loops take g, x, y (unary) or g, a, b, y (binary); operands that a formula does not read repeat g's address.
-template <class Op, class T> void backward1(char* const* d, const int64_t* s, int64_t n) {
-  loop_with<T, T>(d, s, n, [](T g, T x, T y) -> T { return Op::template gradient<T>(g, x, y); }, std::make_index_sequence<3>{});
+template <class Op, class T>
+void backward1(char* const* d, const int64_t* s, int64_t n) {
+  loop_with<T, T>(
+      d, s, n, [](T g, T x, T y) -> T { return Op::template gradient<T>(g, x, y); }, std::make_index_sequence<3>{});
 }
-template <class Op, int Side, class T> void backward2(char* const* d, const int64_t* s, int64_t n) {
-  loop_with<T, T>(d, s, n, [](T g, T a, T b, T y) -> T {
-    if constexpr (Side == 0) return Op::template gradient_a<T>(g, a, b, y);
-    else return Op::template gradient_b<T>(g, a, b, y);
-  }, std::make_index_sequence<4>{});
+template <class Op, int Side, class T>
+void backward2(char* const* d, const int64_t* s, int64_t n) {
+  loop_with<T, T>(
+      d, s, n,
+      [](T g, T a, T b, T y) -> T {
+        if constexpr (Side == 0)
+          return Op::template gradient_a<T>(g, a, b, y);
+        else
+          return Op::template gradient_b<T>(g, a, b, y);
+      },
+      std::make_index_sequence<4>{});
 }
 
 /// Loops by compute type; null where the op has none.
-struct Loops { InnerLoop f32 = nullptr, f64 = nullptr, i32 = nullptr, i64 = nullptr; };
+struct Loops {
+  InnerLoop f32 = nullptr, f64 = nullptr, i32 = nullptr, i64 = nullptr;
+};
 void run_loops(const Call& c, const Loops& loops, Types types);
 void run_gradient(const Call& c, const Loops& loops);
 Meta infer_unary(const Meta& x, Types types);
@@ -91,8 +108,8 @@ Tensor fused(OpDef& def, const Tensor& g, const Tensor* operands, int count, con
 
 struct NoInfer {};
 
-/// The fused gradient as an op of its own, so that timeline and recorder see it. It is never itself differentiated: with
-/// create_graph the composite runs instead.
+/// The fused gradient as an op of its own, so that timeline and recorder see it. It is never itself differentiated:
+/// with create_graph the composite runs instead.
 template <class Op, int Side>
 struct Fused {
   static constexpr OpInfo info{Op::backward_names[Side], "", Kind::pointwise};
@@ -102,22 +119,29 @@ struct Fused {
       if (in[i]) out[0].shape = broadcast_shape(out[0].shape, in[i].size());
   }
   static void cpu(const Call& c) {
-    if constexpr (Op::arity == 1) run_gradient(c, {backward1<Op, float>, backward1<Op, double>});
-    else run_gradient(c, {backward2<Op, Side, float>, backward2<Op, Side, double>});
+    if constexpr (Op::arity == 1)
+      run_gradient(c, {backward1<Op, float>, backward1<Op, double>});
+    else
+      run_gradient(c, {backward2<Op, Side, float>, backward2<Op, Side, double>});
   }
 };
 
 constexpr unsigned kG = 1, kX = 2, kB = 4, kY = 8;
 
-template <class Op> struct Unary {
+template <class Op>
+struct Unary {
   static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
-  static constexpr sc::Probe reads = Op::template gradient<sc::Probe>(sc::Probe(kG, true), sc::Probe(kX, false), sc::Probe(kY, false));
+  static constexpr sc::Probe reads =
+      Op::template gradient<sc::Probe>(sc::Probe(kG, true), sc::Probe(kX, false), sc::Probe(kY, false));
   static constexpr Saves saves{(reads.mask & kX) ? 1u : 0u, (reads.mask & kY) ? 1u : 0u};
   static constexpr InnerLoop quick = forward1<Op, float>;
   static Meta infer(const NoAttrs&, const Meta& x) { return infer_unary(x, Op::types); }
   static void cpu(const Call& c) {
-    if constexpr (Op::types == Types::floating) run_loops(c, {forward1<Op, float>, forward1<Op, double>}, Op::types);
-    else run_loops(c, {forward1<Op, float>, forward1<Op, double>, forward1<Op, int32_t>, forward1<Op, int64_t>}, Op::types);
+    if constexpr (Op::types == Types::floating)
+      run_loops(c, {forward1<Op, float>, forward1<Op, double>}, Op::types);
+    else
+      run_loops(c, {forward1<Op, float>, forward1<Op, double>, forward1<Op, int32_t>, forward1<Op, int64_t>},
+                Op::types);
   }
   static void backward(Grad& d) {
     if (reads.just_g) {
@@ -135,32 +159,42 @@ template <class Op> struct Unary {
   static void samples(Samples& s) { sample_unary(s, Op::domain(), Op::types); }
 };
 
-template <class Op> struct Binary {
+template <class Op>
+struct Binary {
   static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
-  template <int Side> static constexpr sc::Probe reads() {
+  template <int Side>
+  static constexpr sc::Probe reads() {
     sc::Probe g(kG, true), a(kX, false), b(kB, false), y(kY, false);
-    if constexpr (Side == 0) return Op::template gradient_a<sc::Probe>(g, a, b, y);
-    else return Op::template gradient_b<sc::Probe>(g, a, b, y);
+    if constexpr (Side == 0)
+      return Op::template gradient_a<sc::Probe>(g, a, b, y);
+    else
+      return Op::template gradient_b<sc::Probe>(g, a, b, y);
   }
   static constexpr unsigned all = reads<0>().mask | reads<1>().mask;
   static constexpr Saves saves{((all & kX) ? 1u : 0u) | ((all & kB) ? 2u : 0u), (all & kY) ? 1u : 0u};
   static constexpr InnerLoop quick = forward2<Op, float>;
   static Meta infer(const NoAttrs&, const Meta& a, const Meta& b) { return infer_binary(a, b, Op::types); }
   static void cpu(const Call& c) {
-    if constexpr (Op::types == Types::floating) run_loops(c, {forward2<Op, float>, forward2<Op, double>}, Op::types);
-    else run_loops(c, {forward2<Op, float>, forward2<Op, double>, forward2<Op, int32_t>, forward2<Op, int64_t>}, Op::types);
+    if constexpr (Op::types == Types::floating)
+      run_loops(c, {forward2<Op, float>, forward2<Op, double>}, Op::types);
+    else
+      run_loops(c, {forward2<Op, float>, forward2<Op, double>, forward2<Op, int32_t>, forward2<Op, int64_t>},
+                Op::types);
   }
-  template <int Side> static void side(Grad& d) {
+  template <int Side>
+  static void side(Grad& d) {
     constexpr sc::Probe r = reads<Side>();
     if (!d.needs(Side)) return;
     if constexpr (r.just_g) {
       d.in(Side) = d.out();
       return;
     }
-    Tensor a = (r.mask & kX) ? d.x(0) : Tensor(), b = (r.mask & kB) ? d.x(1) : Tensor(), y = (r.mask & kY) ? d.y() : Tensor();
+    Tensor a = (r.mask & kX) ? d.x(0) : Tensor(), b = (r.mask & kB) ? d.x(1) : Tensor(),
+           y = (r.mask & kY) ? d.y() : Tensor();
     if (grad_enabled()) {
       Value g(d.out()), va(a), vb(b), vy(y);
-      Value v = Side == 0 ? Op::template gradient_a<Value>(g, va, vb, vy) : Op::template gradient_b<Value>(g, va, vb, vy);
+      Value v =
+          Side == 0 ? Op::template gradient_a<Value>(g, va, vb, vy) : Op::template gradient_b<Value>(g, va, vb, vy);
       d.in(Side) = v.tensor_like(d.out());
       return;
     }
@@ -174,7 +208,8 @@ template <class Op> struct Binary {
   static void samples(Samples& s) { sample_binary(s, Op::domain(), Op::types); }
 };
 /// A comparison has no gradient.
-template <class Op> struct Compare {
+template <class Op>
+struct Compare {
   static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
   static Meta infer(const NoAttrs&, const Meta& a, const Meta& b) { return infer_binary(a, b, Op::types); }
   static void cpu(const Call& c) {
@@ -188,45 +223,64 @@ template <class Op> struct Compare {
 
 /// A question about each element, answered with bool.
 namespace tenon::pointwise {
-template <class Op> struct Test {
+template <class Op>
+struct Test {
   static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
-  template <class T> static void loop(char* const* d, const int64_t* s, int64_t n) {
-    loop_with<bool, T>(d, s, n, [](T x) -> bool { return Op::template forward<T>(x); }, std::make_index_sequence<1>{});
+  template <class T>
+  static void loop(char* const* d, const int64_t* s, int64_t n) {
+    loop_with<bool, T>(
+        d, s, n, [](T x) -> bool { return Op::template forward<T>(x); }, std::make_index_sequence<1>{});
   }
   static Meta infer(const NoAttrs&, const Meta& x) {
     Meta m = x;
     m.dtype = DType::boolean;
     return m;
   }
-  static void cpu(const Call& c) { run_loops(c, {loop<float>, loop<double>, loop<int32_t>, loop<int64_t>}, Types::compare); }
+  static void cpu(const Call& c) {
+    run_loops(c, {loop<float>, loop<double>, loop<int32_t>, loop<int64_t>}, Types::compare);
+  }
   static void samples(Samples& s) { sample_unary(s, in(-2, 2), Types::any); }
 };
 /// Integers and bool alone.
-template <class Op> struct Bits {
+template <class Op>
+struct Bits {
   static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
   static Meta infer(const NoAttrs&, const Meta& a, const Meta& b);
-  static void cpu(const Call& c) { run_loops(c, {nullptr, nullptr, forward2<Op, int32_t>, forward2<Op, int64_t>}, Types::any); }
-  static void samples(Samples& s) { s.add("integers", NoAttrs{}, {s.values({7}, {1, 9}, DType::i64), s.values({7}, {1, 5}, DType::i64)}); }
+  static void cpu(const Call& c) {
+    run_loops(c, {nullptr, nullptr, forward2<Op, int32_t>, forward2<Op, int64_t>}, Types::any);
+  }
+  static void samples(Samples& s) {
+    s.add("integers", NoAttrs{}, {s.values({7}, {1, 9}, DType::i64), s.values({7}, {1, 5}, DType::i64)});
+  }
 };
 Meta infer_bits(const Meta& a, const Meta& b);
-template <class Op> Meta Bits<Op>::infer(const NoAttrs&, const Meta& a, const Meta& b) { return infer_bits(a, b); }
+template <class Op>
+Meta Bits<Op>::infer(const NoAttrs&, const Meta& a, const Meta& b) {
+  return infer_bits(a, b);
+}
 }  // namespace tenon::pointwise
 
-#define TENON_UNARY(NAME, ONNX, TYPES, FORWARD, GRADIENT, DOMAIN)                                                             \
-  namespace {                                                                                                                \
-  struct NAME##_formula {                                                                                                    \
-    static constexpr int arity = 1;                                                                                          \
-    static constexpr pointwise::Types types = pointwise::Types::TYPES;                                                       \
-    static constexpr const char *name = #NAME, *onnx_name = ONNX, *backward_names[] = {#NAME "_backward"};                   \
-    template <class T> static constexpr T forward([[maybe_unused]] T x) { return FORWARD; }                                  \
-    template <class T> static constexpr T gradient([[maybe_unused]] T g, [[maybe_unused]] T x, [[maybe_unused]] T y) { return GRADIENT; } \
-    static Domain domain() { return DOMAIN; }                                                                                \
-  };                                                                                                                         \
-  const Register<pointwise::Unary<NAME##_formula>> NAME##_op;                                                                \
-  const Register<pointwise::Fused<NAME##_formula, 0>> NAME##_backward_op;                                                    \
-  }                                                                                                                          \
-  Tensor NAME(const Tensor& x) { return apply<pointwise::Unary<NAME##_formula>>({}, x); }                                     \
-  Tensor& NAME##_(Tensor& x) { return apply_in_place<pointwise::Unary<NAME##_formula>>({}, x); }                              \
+#define TENON_UNARY(NAME, ONNX, TYPES, FORWARD, GRADIENT, DOMAIN)                                          \
+  namespace {                                                                                              \
+  struct NAME##_formula {                                                                                  \
+    static constexpr int arity = 1;                                                                        \
+    static constexpr pointwise::Types types = pointwise::Types::TYPES;                                     \
+    static constexpr const char *name = #NAME, *onnx_name = ONNX, *backward_names[] = {#NAME "_backward"}; \
+    template <class T>                                                                                     \
+    static constexpr T forward([[maybe_unused]] T x) {                                                     \
+      return FORWARD;                                                                                      \
+    }                                                                                                      \
+    template <class T>                                                                                     \
+    static constexpr T gradient([[maybe_unused]] T g, [[maybe_unused]] T x, [[maybe_unused]] T y) {        \
+      return GRADIENT;                                                                                     \
+    }                                                                                                      \
+    static Domain domain() { return DOMAIN; }                                                              \
+  };                                                                                                       \
+  const Register<pointwise::Unary<NAME##_formula>> NAME##_op;                                              \
+  const Register<pointwise::Fused<NAME##_formula, 0>> NAME##_backward_op;                                  \
+  }                                                                                                        \
+  Tensor NAME(const Tensor& x) { return apply<pointwise::Unary<NAME##_formula>>({}, x); }                  \
+  Tensor& NAME##_(Tensor& x) { return apply_in_place<pointwise::Unary<NAME##_formula>>({}, x); }           \
   Tensor& NAME##_out(Tensor& out, const Tensor& x) { return apply_out<pointwise::Unary<NAME##_formula>>({}, out, x); }
 
 /// floating-point results only; integers become f32
@@ -234,63 +288,88 @@ template <class Op> Meta Bits<Op>::infer(const NoAttrs&, const Meta& a, const Me
 /// every dtype keeps its own
 #define OP_UNARY_ANY(NAME, ONNX, FORWARD, GRADIENT, DOMAIN) TENON_UNARY(NAME, ONNX, any, FORWARD, GRADIENT, DOMAIN)
 
-#define TENON_BINARY(NAME, ONNX, TYPES, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN)                                              \
-  namespace {                                                                                                                \
-  struct NAME##_formula {                                                                                                    \
-    static constexpr int arity = 2;                                                                                          \
-    static constexpr pointwise::Types types = pointwise::Types::TYPES;                                                       \
-    static constexpr const char *name = #NAME, *onnx_name = ONNX, *backward_names[] = {#NAME "_backward_a", #NAME "_backward_b"}; \
-    template <class T> static constexpr auto forward([[maybe_unused]] T a, [[maybe_unused]] T b) { return FORWARD; }                                  \
-    template <class T> static constexpr T gradient_a([[maybe_unused]] T g, [[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T y) { return GRADIENT_A; } \
-    template <class T> static constexpr T gradient_b([[maybe_unused]] T g, [[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T y) { return GRADIENT_B; } \
-    static Domain domain() { return DOMAIN; }                                                                                \
-  };                                                                                                                         \
-  const Register<pointwise::Binary<NAME##_formula>> NAME##_op;                                                               \
-  const Register<pointwise::Fused<NAME##_formula, 0>> NAME##_backward_a_op;                                                  \
-  const Register<pointwise::Fused<NAME##_formula, 1>> NAME##_backward_b_op;                                                  \
-  }                                                                                                                          \
-  Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Binary<NAME##_formula>>({}, a, b); }              \
-  Tensor& NAME##_(Tensor& a, const Tensor& b) { return apply_in_place<pointwise::Binary<NAME##_formula>>({}, a, b); }        \
-  Tensor NAME(const Tensor& a, double b) { return NAME(a, scalar_like(b, a)); }                                              \
-  Tensor& NAME##_(Tensor& a, double b) { return NAME##_(a, scalar_like(b, a)); }                                              \
-  Tensor& NAME##_out(Tensor& out, const Tensor& a, const Tensor& b) { return apply_out<pointwise::Binary<NAME##_formula>>({}, out, a, b); }
+#define TENON_BINARY(NAME, ONNX, TYPES, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN)                                      \
+  namespace {                                                                                                         \
+  struct NAME##_formula {                                                                                             \
+    static constexpr int arity = 2;                                                                                   \
+    static constexpr pointwise::Types types = pointwise::Types::TYPES;                                                \
+    static constexpr const char *name = #NAME, *onnx_name = ONNX,                                                     \
+                                *backward_names[] = {#NAME "_backward_a", #NAME "_backward_b"};                       \
+    template <class T>                                                                                                \
+    static constexpr auto forward([[maybe_unused]] T a, [[maybe_unused]] T b) {                                       \
+      return FORWARD;                                                                                                 \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    static constexpr T gradient_a([[maybe_unused]] T g, [[maybe_unused]] T a, [[maybe_unused]] T b,                   \
+                                  [[maybe_unused]] T y) {                                                             \
+      return GRADIENT_A;                                                                                              \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    static constexpr T gradient_b([[maybe_unused]] T g, [[maybe_unused]] T a, [[maybe_unused]] T b,                   \
+                                  [[maybe_unused]] T y) {                                                             \
+      return GRADIENT_B;                                                                                              \
+    }                                                                                                                 \
+    static Domain domain() { return DOMAIN; }                                                                         \
+  };                                                                                                                  \
+  const Register<pointwise::Binary<NAME##_formula>> NAME##_op;                                                        \
+  const Register<pointwise::Fused<NAME##_formula, 0>> NAME##_backward_a_op;                                           \
+  const Register<pointwise::Fused<NAME##_formula, 1>> NAME##_backward_b_op;                                           \
+  }                                                                                                                   \
+  Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Binary<NAME##_formula>>({}, a, b); }        \
+  Tensor& NAME##_(Tensor& a, const Tensor& b) { return apply_in_place<pointwise::Binary<NAME##_formula>>({}, a, b); } \
+  Tensor NAME(const Tensor& a, double b) { return NAME(a, scalar_like(b, a)); }                                       \
+  Tensor& NAME##_(Tensor& a, double b) { return NAME##_(a, scalar_like(b, a)); }                                      \
+  Tensor& NAME##_out(Tensor& out, const Tensor& a, const Tensor& b) {                                                 \
+    return apply_out<pointwise::Binary<NAME##_formula>>({}, out, a, b);                                               \
+  }
 
-#define OP_BINARY(NAME, ONNX, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN) TENON_BINARY(NAME, ONNX, any, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN)
-#define OP_BINARY_FLOAT(NAME, ONNX, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN) TENON_BINARY(NAME, ONNX, floating, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN)
+#define OP_BINARY(NAME, ONNX, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN) \
+  TENON_BINARY(NAME, ONNX, any, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN)
+#define OP_BINARY_FLOAT(NAME, ONNX, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN) \
+  TENON_BINARY(NAME, ONNX, floating, FORWARD, GRADIENT_A, GRADIENT_B, DOMAIN)
 
-#define OP_COMPARE(NAME, ONNX, FORWARD)                                                                                      \
-  namespace {                                                                                                                \
-  struct NAME##_formula {                                                                                                    \
-    static constexpr pointwise::Types types = pointwise::Types::compare;                                                     \
-    static constexpr const char *name = #NAME, *onnx_name = ONNX;                                                            \
-    template <class T> static constexpr bool forward(T a, T b) { return FORWARD; }                                           \
-    static Domain domain() { return in(-2, 2); }                                                                             \
-  };                                                                                                                         \
-  const Register<pointwise::Compare<NAME##_formula>> NAME##_op;                                                              \
-  }                                                                                                                          \
-  Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Compare<NAME##_formula>>({}, a, b); }              \
+#define OP_COMPARE(NAME, ONNX, FORWARD)                                                                         \
+  namespace {                                                                                                   \
+  struct NAME##_formula {                                                                                       \
+    static constexpr pointwise::Types types = pointwise::Types::compare;                                        \
+    static constexpr const char *name = #NAME, *onnx_name = ONNX;                                               \
+    template <class T>                                                                                          \
+    static constexpr bool forward(T a, T b) {                                                                   \
+      return FORWARD;                                                                                           \
+    }                                                                                                           \
+    static Domain domain() { return in(-2, 2); }                                                                \
+  };                                                                                                            \
+  const Register<pointwise::Compare<NAME##_formula>> NAME##_op;                                                 \
+  }                                                                                                             \
+  Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Compare<NAME##_formula>>({}, a, b); } \
   Tensor NAME(const Tensor& a, double b) { return NAME(a, scalar_like(b, a)); }
 
 /// A question about one element: bool.
-#define OP_TEST(NAME, ONNX, FORWARD)                                                                                         \
-  namespace {                                                                                                                \
-  struct NAME##_formula {                                                                                                    \
-    static constexpr const char *name = #NAME, *onnx_name = ONNX;                                                            \
-    template <class T> static constexpr bool forward([[maybe_unused]] T x) { return FORWARD; }                               \
-  };                                                                                                                         \
-  const Register<pointwise::Test<NAME##_formula>> NAME##_op;                                                                 \
-  }                                                                                                                          \
+#define OP_TEST(NAME, ONNX, FORWARD)                              \
+  namespace {                                                     \
+  struct NAME##_formula {                                         \
+    static constexpr const char *name = #NAME, *onnx_name = ONNX; \
+    template <class T>                                            \
+    static constexpr bool forward([[maybe_unused]] T x) {         \
+      return FORWARD;                                             \
+    }                                                             \
+  };                                                              \
+  const Register<pointwise::Test<NAME##_formula>> NAME##_op;      \
+  }                                                               \
   Tensor NAME(const Tensor& x) { return apply<pointwise::Test<NAME##_formula>>({}, x); }
 
 /// Two whole numbers (or bools) to one.
-#define OP_BITS(NAME, ONNX, FORWARD)                                                                                         \
-  namespace {                                                                                                                \
-  struct NAME##_formula {                                                                                                    \
-    static constexpr pointwise::Types types = pointwise::Types::any;                                                         \
-    static constexpr const char *name = #NAME, *onnx_name = ONNX;                                                            \
-    template <class T> static constexpr T forward(T a, T b) { return FORWARD; }                                              \
-  };                                                                                                                         \
-  const Register<pointwise::Bits<NAME##_formula>> NAME##_op;                                                                 \
-  }                                                                                                                          \
-  Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Bits<NAME##_formula>>({}, a, b); }                 \
+#define OP_BITS(NAME, ONNX, FORWARD)                                                                         \
+  namespace {                                                                                                \
+  struct NAME##_formula {                                                                                    \
+    static constexpr pointwise::Types types = pointwise::Types::any;                                         \
+    static constexpr const char *name = #NAME, *onnx_name = ONNX;                                            \
+    template <class T>                                                                                       \
+    static constexpr T forward(T a, T b) {                                                                   \
+      return FORWARD;                                                                                        \
+    }                                                                                                        \
+  };                                                                                                         \
+  const Register<pointwise::Bits<NAME##_formula>> NAME##_op;                                                 \
+  }                                                                                                          \
+  Tensor NAME(const Tensor& a, const Tensor& b) { return apply<pointwise::Bits<NAME##_formula>>({}, a, b); } \
   Tensor NAME(const Tensor& a, double b) { return NAME(a, scalar_like(b, a)); }

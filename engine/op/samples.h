@@ -19,9 +19,9 @@ inline Domain apart_from_zero(double lo, double hi, double gap) { return {lo, hi
 /// One set of inputs for the registry tests.
 struct Sample {
   std::string name;
-  std::vector<Tensor> inputs;                ///< absent optional inputs are undefined
-  std::shared_ptr<void> attrs;               ///< the op's Attrs
-  std::vector<bool> differentiable;          ///< an input: finite differences apply to it
+  std::vector<Tensor> inputs;        ///< absent optional inputs are undefined
+  std::shared_ptr<void> attrs;       ///< the op's Attrs
+  std::vector<bool> differentiable;  ///< an input: finite differences apply to it
 };
 
 /// Collects an op's samples: values come from a fixed random stream, in f64 (or integers where asked for).
@@ -39,7 +39,8 @@ class Samples {
   const std::vector<Sample>& all() const { return all_; }
 
  private:
-  void push(std::string name, std::shared_ptr<void> attrs, std::vector<Tensor> inputs, std::vector<bool> differentiable);
+  void push(std::string name, std::shared_ptr<void> attrs, std::vector<Tensor> inputs,
+            std::vector<bool> differentiable);
   std::vector<Sample> all_;
   uint64_t drawn_ = 0;
 };

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <type_traits>
 
-// Scalar functions from which the formulas of pointwise ops are written. The float forms are branch-free, so that a loop over them
-// vectorises (always inlined: a call would end that); the double forms are the C library's. One definition serves the dense, the strided and the fused gradient loop.
+// Scalar functions from which the formulas of pointwise ops are written. The float forms are branch-free, so that a
+// loop over them vectorises (always inlined: a call would end that); the double forms are the C library's. One
+// definition serves the dense, the strided and the fused gradient loop.
 namespace tenon::sc {
 
-template <class T> requires std::is_arithmetic_v<T>
+template <class T>
+requires std::is_arithmetic_v<T>
 constexpr T select(bool c, T a, T b) { return c ? a : b; }
 /// By the bits: of a conditional with a costly side the compiler would make a branch, and no vector code.
 constexpr float select(bool c, float a, float b) {
@@ -16,7 +18,8 @@ constexpr float select(bool c, float a, float b) {
   return std::bit_cast<float>((std::bit_cast<int32_t>(a) & mask) | (std::bit_cast<int32_t>(b) & ~mask));
 }
 
-/// Cephes expf: x = n ln2 + r, a polynomial in r, and 2^n applied in two halves so that results become subnormal or infinite as they should.
+/// Cephes expf: x = n ln2 + r, a polynomial in r, and 2^n applied in two halves so that results become subnormal or
+/// infinite as they should.
 [[gnu::always_inline]] inline float exp(float x) {
   float clamped = x > 89.0f ? 89.0f : (x < -104.0f ? -104.0f : x);
   float shifted = clamped * 1.44269504f + 12582912.0f;  // rounds to an integer in the low mantissa bits
@@ -80,7 +83,8 @@ inline double log(double x) { return std::log(x); }
 }
 inline double tanh(double x) { return std::tanh(x); }
 
-template <class T> requires std::is_floating_point_v<T>
+template <class T>
+requires std::is_floating_point_v<T>
 [[gnu::always_inline]] inline T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
 /// log(1 + e^x) without overflow: max(x, 0) + log(1 + e^-|x|).
 inline double softplus(double x) { return (x > 0 ? x : 0) + std::log1p(std::exp(x < 0 ? x : -x)); }
@@ -118,9 +122,11 @@ inline float sin(float x) { return std::sin(x); }
 inline double sin(double x) { return std::sin(x); }
 inline float cos(float x) { return std::cos(x); }
 inline double cos(double x) { return std::cos(x); }
-template <class T> requires std::is_arithmetic_v<T>
+template <class T>
+requires std::is_arithmetic_v<T>
 inline T pow(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return std::pow(a, b);
+  if constexpr (std::is_floating_point_v<T>)
+    return std::pow(a, b);
   else {
     if (b < 0) return a == 1 ? T(1) : a == T(-1) ? (b % 2 ? T(-1) : T(1)) : T(0);
     using U = std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, int, T>>;
@@ -130,7 +136,8 @@ inline T pow(T a, T b) {
     return static_cast<T>(r);
   }
 }
-template <class T> requires std::is_arithmetic_v<T>
+template <class T>
+requires std::is_arithmetic_v<T>
 constexpr T abs(T x) { return x < T(0) ? T(-x) : (x == T(0) ? T(0) : x); }
 
 /// Stands for a value while asking what a gradient's formula reads: bit 0 is g, then x (a, b), then y.

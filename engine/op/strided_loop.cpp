@@ -11,54 +11,81 @@
 namespace tenon {
 namespace {
 
-struct Half { uint16_t bits; };
-struct Bfloat { uint16_t bits; };
+struct Half {
+  uint16_t bits;
+};
+struct Bfloat {
+  uint16_t bits;
+};
 
-template <class F> auto with_type(DType t, F&& f) {
+template <class F>
+auto with_type(DType t, F&& f) {
   switch (t) {
-    case DType::boolean: return f(bool{});
-    case DType::u8: return f(uint8_t{});
-    case DType::i8: return f(int8_t{});
-    case DType::i16: return f(int16_t{});
-    case DType::i32: return f(int32_t{});
-    case DType::i64: return f(int64_t{});
-    case DType::f16: return f(Half{});
-    case DType::bf16: return f(Bfloat{});
-    case DType::f32: return f(float{});
-    case DType::f64: break;
+    case DType::boolean:
+      return f(bool{});
+    case DType::u8:
+      return f(uint8_t{});
+    case DType::i8:
+      return f(int8_t{});
+    case DType::i16:
+      return f(int16_t{});
+    case DType::i32:
+      return f(int32_t{});
+    case DType::i64:
+      return f(int64_t{});
+    case DType::f16:
+      return f(Half{});
+    case DType::bf16:
+      return f(Bfloat{});
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      break;
   }
   return f(double{});
 }
 
-template <class T> auto load(const char* p) {
+template <class T>
+auto load(const char* p) {
   T v;
   __builtin_memcpy(&v, p, sizeof(T));
-  if constexpr (std::is_same_v<T, Half>) return half_to_float(v.bits);
-  else if constexpr (std::is_same_v<T, Bfloat>) return bfloat_to_float(v.bits);
-  else return v;
+  if constexpr (std::is_same_v<T, Half>)
+    return half_to_float(v.bits);
+  else if constexpr (std::is_same_v<T, Bfloat>)
+    return bfloat_to_float(v.bits);
+  else
+    return v;
 }
-// C++ leaves open what becomes of a number that an integer type does not hold. Here it is what the processor makes of it: the smallest 32-bit
-// (for i64: 64-bit) integer, of which narrow types keep the low bits.
-template <class T, class V> T whole(V v) {
+// C++ leaves open what becomes of a number that an integer type does not hold. Here it is what the processor makes of
+// it: the smallest 32-bit (for i64: 64-bit) integer, of which narrow types keep the low bits.
+template <class T, class V>
+T whole(V v) {
   using Wide = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
   constexpr V low = static_cast<V>(std::numeric_limits<Wide>::min());
   const bool held = v >= low && v < -low;
   return static_cast<T>(held ? static_cast<Wide>(held ? v : V(0)) : std::numeric_limits<Wide>::min());
 }
-template <class T, class V> void store(char* p, V v) {
+template <class T, class V>
+void store(char* p, V v) {
   T t;
-  if constexpr (std::is_same_v<T, Half>) t = {float_to_half(static_cast<float>(v))};
-  else if constexpr (std::is_same_v<T, Bfloat>) t = {float_to_bfloat(static_cast<float>(v))};
-  else if constexpr (std::is_same_v<T, bool>) t = v != V(0);
-  else if constexpr (std::is_floating_point_v<V> && std::is_integral_v<T>) t = whole<T>(v);
-  else t = static_cast<T>(v);
+  if constexpr (std::is_same_v<T, Half>)
+    t = {float_to_half(static_cast<float>(v))};
+  else if constexpr (std::is_same_v<T, Bfloat>)
+    t = {float_to_bfloat(static_cast<float>(v))};
+  else if constexpr (std::is_same_v<T, bool>)
+    t = v != V(0);
+  else if constexpr (std::is_floating_point_v<V> && std::is_integral_v<T>)
+    t = whole<T>(v);
+  else
+    t = static_cast<T>(v);
   __builtin_memcpy(p, &t, sizeof(T));
 }
 
 template <class To, class From>
 void convert_loop(char* to, int64_t ts, const char* from, int64_t fs, int64_t n) {
   if (ts == static_cast<int64_t>(sizeof(To)) && fs == static_cast<int64_t>(sizeof(From))) {
-    for (int64_t i = 0; i < n; ++i) store<To>(to + i * static_cast<int64_t>(sizeof(To)), load<From>(from + i * static_cast<int64_t>(sizeof(From))));
+    for (int64_t i = 0; i < n; ++i)
+      store<To>(to + i * static_cast<int64_t>(sizeof(To)), load<From>(from + i * static_cast<int64_t>(sizeof(From))));
     return;
   }
   for (int64_t i = 0; i < n; ++i) store<To>(to + i * ts, load<From>(from + i * fs));
@@ -130,7 +157,8 @@ void make_plan(Plan& p, const Tensor& out, const Tensor* in, int inputs) {
     if (shape[d] != 1) order[n++] = d;
   // Innermost first: smallest output stride; insertion sort keeps the natural order of equals.
   for (int i = 1; i < n; ++i)
-    for (int j = i; j > 0 && std::abs(out.stride()[order[j]]) < std::abs(out.stride()[order[j - 1]]); --j) std::swap(order[j], order[j - 1]);
+    for (int j = i; j > 0 && std::abs(out.stride()[order[j]]) < std::abs(out.stride()[order[j - 1]]); --j)
+      std::swap(order[j], order[j - 1]);
   auto stride_of = [&](const Tensor& t, int d) -> int64_t {
     int k = d - (shape.n - t.ndim());
     return k < 0 || t.size()[k] == 1 ? 0 : t.stride()[k] * static_cast<int64_t>(itemsize(t.dtype()));
@@ -158,11 +186,14 @@ void make_plan(Plan& p, const Tensor& out, const Tensor* in, int inputs) {
   }
 }
 
-bool same_shape_and_stride(const Tensor& a, const Tensor& b) { return a.size() == b.size() && a.stride() == b.stride(); }
+bool same_shape_and_stride(const Tensor& a, const Tensor& b) {
+  return a.size() == b.size() && a.stride() == b.stride();
+}
 
 }  // namespace
 
-void convert(void* to, DType to_type, int64_t to_stride, const void* from, DType from_type, int64_t from_stride, int64_t n) {
+void convert(void* to, DType to_type, int64_t to_stride, const void* from, DType from_type, int64_t from_stride,
+             int64_t n) {
   with_type(to_type, [&]<class To>(To) {
     with_type(from_type, [&]<class From>(From) {
       convert_loop<To, From>(static_cast<char*>(to), to_stride, static_cast<const char*>(from), from_stride, n);

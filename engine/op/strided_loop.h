@@ -10,11 +10,13 @@ inline constexpr int kMaxOperands = 6;
 /// Elements below which a loop stays on one thread; also the size of a piece.
 inline constexpr int64_t kLoopGrain = 32768;
 
-/// Runs `loop` over the broadcast of `in` into `out` (already allocated at the broadcast size). Operands whose dtype is not the compute type
-/// (in_type for inputs, out_type for the output) pass through tiles of 1,024 converted elements. Coalesces axes, splits by a fixed rule.
+/// Runs `loop` over the broadcast of `in` into `out` (already allocated at the broadcast size). Operands whose dtype is
+/// not the compute type (in_type for inputs, out_type for the output) pass through tiles of 1,024 converted elements.
+/// Coalesces axes, splits by a fixed rule.
 void strided_loop(const Tensor& out, const Tensor* in, int inputs, DType in_type, DType out_type, InnerLoop loop);
 
 /// Converts n elements; strides in bytes. C++'s conversion rules; to bool: not equal to 0.
-void convert(void* to, DType to_type, int64_t to_stride, const void* from, DType from_type, int64_t from_stride, int64_t n);
+void convert(void* to, DType to_type, int64_t to_stride, const void* from, DType from_type, int64_t from_stride,
+             int64_t n);
 
 }  // namespace tenon

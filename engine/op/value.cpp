@@ -25,8 +25,10 @@ Value unary(const Value& a, Tensor (*f)(const Tensor&), double (*number)(double)
 }
 }  // namespace
 
-#define TENON_VALUE_BINARY(SYMBOL, OP) \
-  Value operator SYMBOL(const Value& a, const Value& b) { return binary(a, b, OP, OP, [](double x, double y) -> double { return x SYMBOL y; }); }
+#define TENON_VALUE_BINARY(SYMBOL, OP)                                                    \
+  Value operator SYMBOL(const Value& a, const Value& b) {                                 \
+    return binary(a, b, OP, OP, [](double x, double y) -> double { return x SYMBOL y; }); \
+  }
 TENON_VALUE_BINARY(+, tenon::add)
 TENON_VALUE_BINARY(-, tenon::sub)
 TENON_VALUE_BINARY(*, tenon::mul)
@@ -38,8 +40,12 @@ TENON_VALUE_BINARY(<=, tenon::le)
 TENON_VALUE_BINARY(==, tenon::eq)
 #undef TENON_VALUE_BINARY
 
-Value operator-(const Value& a) { return unary(a, tenon::neg, [](double x) { return -x; }); }
-Value pow(const Value& a, const Value& b) { return binary(a, b, tenon::pow, tenon::pow, [](double x, double y) { return std::pow(x, y); }); }
+Value operator-(const Value& a) {
+  return unary(a, tenon::neg, [](double x) { return -x; });
+}
+Value pow(const Value& a, const Value& b) {
+  return binary(a, b, tenon::pow, tenon::pow, [](double x, double y) { return std::pow(x, y); });
+}
 
 Value select(const Value& c, const Value& a, const Value& b) {
   if (c.is_number()) return c.number() != 0 ? a : b;
@@ -51,8 +57,10 @@ Value select(const Value& c, const Value& a, const Value& b) {
   return Value(where(c.tensor(), as_tensor(a), as_tensor(b)));
 }
 
-#define TENON_VALUE_UNARY(NAME, OP, NUMBER) \
-  Value NAME(const Value& a) { return unary(a, OP, [](double x) -> double { return NUMBER; }); }
+#define TENON_VALUE_UNARY(NAME, OP, NUMBER)                         \
+  Value NAME(const Value& a) {                                      \
+    return unary(a, OP, [](double x) -> double { return NUMBER; }); \
+  }
 TENON_VALUE_UNARY(exp, tenon::exp, std::exp(x))
 TENON_VALUE_UNARY(log, tenon::log, std::log(x))
 TENON_VALUE_UNARY(tanh, tenon::tanh, std::tanh(x))

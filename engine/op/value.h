@@ -3,7 +3,8 @@
 
 namespace tenon {
 
-/// Stands for a tensor or a number in the text of a gradient, so that the text becomes public ops and is differentiable again.
+/// Stands for a tensor or a number in the text of a gradient, so that the text becomes public ops and is differentiable
+/// again.
 class Value {
  public:
   Value(double number) : number_(number) {}

@@ -10,52 +10,68 @@
 namespace tenon {
 namespace {
 
-// The values of Klambauer, Unterthiner, Mayr and Hochreiter, "Self-normalizing neural networks" (2017), as PyTorch has them.
+// The values of Klambauer, Unterthiner, Mayr and Hochreiter, "Self-normalizing neural networks" (2017), as PyTorch has
+// them.
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
 
-template <class T> [[gnu::always_inline]] inline T mish_slope(T x) {
+template <class T>
+[[gnu::always_inline]] inline T mish_slope(T x) {
   T t = sc::tanh(sc::softplus(x));
   return t + x * sc::sigmoid(x) * (T(1) - t * t);
 }
-template <> constexpr sc::Probe mish_slope(sc::Probe x) { return -x; }
+template <>
+constexpr sc::Probe mish_slope(sc::Probe x) {
+  return -x;
+}
 
-template <class T> [[gnu::always_inline]] inline T clamp6(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(6), T(6), x)); }
-template <class T> [[gnu::always_inline]] inline T unit(T x) { return sc::select(x < T(0), T(0), sc::select(x > T(1), T(1), x)); }
-template <class T> [[gnu::always_inline]] inline T selu_value(T x) {
+template <class T>
+[[gnu::always_inline]] inline T clamp6(T x) {
+  return sc::select(x < T(0), T(0), sc::select(x > T(6), T(6), x));
+}
+template <class T>
+[[gnu::always_inline]] inline T unit(T x) {
+  return sc::select(x < T(0), T(0), sc::select(x > T(1), T(1), x));
+}
+template <class T>
+[[gnu::always_inline]] inline T selu_value(T x) {
   return sc::select(x > T(0), T(kSeluScale) * x, T(kSeluScale * kSeluAlpha) * (sc::exp(x) - T(1)));
 }
 
 }  // namespace
 
-//        name         ONNX           forward                                    gradient                                               values for tests
-OP_UNARY(mish,         "",            x * sc::tanh(sc::softplus(x)),             g * mish_slope(x),                                     in(-3, 3))
-OP_UNARY(selu,         "Selu",            selu_value(x),
-         sc::select(x > T(0), g * T(kSeluScale), g * T(kSeluScale * kSeluAlpha) * sc::exp(x)),                                          apart_from_zero(-2, 2, 0.1))
-OP_UNARY(hardswish,    "HardSwish",   x * clamp6(x + T(3)) / T(6),
-         sc::select(x > T(-3), sc::select(x < T(3), g * (x / T(3) + T(0.5)), g), T(0)),                                                  in(-2.5, 2.5))
-OP_UNARY(softsign,     "Softsign",    x / (T(1) + sc::abs(x)),                   g / ((T(1) + sc::abs(x)) * (T(1) + sc::abs(x))),       apart_from_zero(-2, 2, 0.1))
-OP_UNARY(tanhshrink,   "",            x - sc::tanh(x),                           g * sc::tanh(x) * sc::tanh(x),                         in(-2, 2))
-OP_UNARY(logsigmoid,   "",            -sc::softplus(-x),                         g * sc::sigmoid(-x),                                   in(-3, 3))
+//        name         ONNX           forward                                    gradient values for tests
+OP_UNARY(mish, "", x* sc::tanh(sc::softplus(x)), g* mish_slope(x), in(-3, 3))
+OP_UNARY(selu, "Selu", selu_value(x), sc::select(x > T(0), g* T(kSeluScale), g* T(kSeluScale* kSeluAlpha) * sc::exp(x)),
+         apart_from_zero(-2, 2, 0.1))
+OP_UNARY(hardswish, "HardSwish", x* clamp6(x + T(3)) / T(6),
+         sc::select(x > T(-3), sc::select(x < T(3), g*(x / T(3) + T(0.5)), g), T(0)), in(-2.5, 2.5))
+OP_UNARY(softsign, "Softsign", x / (T(1) + sc::abs(x)), g / ((T(1) + sc::abs(x)) * (T(1) + sc::abs(x))),
+         apart_from_zero(-2, 2, 0.1))
+OP_UNARY(tanhshrink, "", x - sc::tanh(x), g* sc::tanh(x) * sc::tanh(x), in(-2, 2))
+OP_UNARY(logsigmoid, "", -sc::softplus(-x), g* sc::sigmoid(-x), in(-3, 3))
 
-//             name         ONNX           forward(x, a, b)                                  gradient(g, x, a, b)                       test values, a, b, export
-OP_PARAMETRIC(elu,          "Elu",         sc::select(x > T(0), x, a * (sc::exp(x) - T(1))), sc::select(x > T(0), g, g * a * sc::exp(x)),
+//             name         ONNX           forward(x, a, b)                                  gradient(g, x, a, b) test
+//             values, a, b, export
+OP_PARAMETRIC(elu, "Elu", sc::select(x > T(0), x, a*(sc::exp(x) - T(1))), sc::select(x > T(0), g, g* a* sc::exp(x)),
               apart_from_zero(-2, 2, 0.1), 1.3, 0, o.set("alpha", a))
-OP_PARAMETRIC(celu,         "Celu",        sc::select(x > T(0), x, a * (sc::exp(x / a) - T(1))), sc::select(x > T(0), g, g * sc::exp(x / a)),
-              apart_from_zero(-2, 2, 0.1), 1.3, 0, o.set("alpha", a))
-OP_PARAMETRIC(leaky_relu,   "LeakyRelu",   sc::select(x > T(0), x, a * x),                   sc::select(x > T(0), g, g * a),
+OP_PARAMETRIC(celu, "Celu", sc::select(x > T(0), x, a*(sc::exp(x / a) - T(1))),
+              sc::select(x > T(0), g, g* sc::exp(x / a)), apart_from_zero(-2, 2, 0.1), 1.3, 0, o.set("alpha", a))
+OP_PARAMETRIC(leaky_relu, "LeakyRelu", sc::select(x > T(0), x, a* x), sc::select(x > T(0), g, g* a),
               apart_from_zero(-2, 2, 0.1), 0.2, 0, o.set("alpha", a))
-OP_PARAMETRIC(hardtanh,     "Clip",        sc::select(x < a, a, sc::select(x > b, b, x)),    sc::select(x > a, sc::select(x < b, g, T(0)), T(0)),
-              in(-0.9, 0.6), -1, 0.7, (o.numbers = {a, b}))
-OP_PARAMETRIC(hardsigmoid,  "HardSigmoid", unit(a * x + b),                                  sc::select(a * x + b > T(0), sc::select(a * x + b < T(1), g * a, T(0)), T(0)),
-              in(-2.5, 2.5), 1.0 / 6, 0.5, (o.set("alpha", a), o.set("beta", b)))
-OP_PARAMETRIC(softplus_beta, "",           sc::select(x * a > b, x, sc::softplus(x * a) / a), sc::select(x * a > b, g, g * sc::sigmoid(x * a)),
-              in(-2, 2), 1.5, 20, (void)o)
-OP_PARAMETRIC(softshrink,   "Shrink",      sc::select(x > a, x - a, sc::select(x < -a, x + a, x * T(0))), sc::select(x > a, g, sc::select(x < -a, g, T(0))),
-              apart_from_zero(-1, 1, 0.4), 0.3, 0, (o.set("lambd", a), o.set("bias", a)))
-OP_PARAMETRIC(hardshrink,   "Shrink",      sc::select(x > a, x, sc::select(x < -a, x, x * T(0))), sc::select(x > a, g, sc::select(x < -a, g, T(0))),
-              apart_from_zero(-1, 1, 0.4), 0.3, 0, o.set("lambd", a))
-OP_PARAMETRIC(threshold,    "",            sc::select(x <= a, b, x),                          sc::select(x > a, g, T(0)),
-              apart_from_zero(-1, 1, 0.4), 0.3, 5, (void)o)
+OP_PARAMETRIC(hardtanh, "Clip", sc::select(x < a, a, sc::select(x > b, b, x)),
+              sc::select(x > a, sc::select(x < b, g, T(0)), T(0)), in(-0.9, 0.6), -1, 0.7, (o.numbers = {a, b}))
+OP_PARAMETRIC(hardsigmoid, "HardSigmoid", unit(a* x + b),
+              sc::select(a* x + b > T(0), sc::select(a* x + b < T(1), g* a, T(0)), T(0)), in(-2.5, 2.5), 1.0 / 6, 0.5,
+              (o.set("alpha", a), o.set("beta", b)))
+OP_PARAMETRIC(softplus_beta, "", sc::select(x* a > b, x, sc::softplus(x* a) / a),
+              sc::select(x* a > b, g, g* sc::sigmoid(x* a)), in(-2, 2), 1.5, 20, (void)o)
+OP_PARAMETRIC(softshrink, "Shrink", sc::select(x > a, x - a, sc::select(x < -a, x + a, x* T(0))),
+              sc::select(x > a, g, sc::select(x < -a, g, T(0))), apart_from_zero(-1, 1, 0.4), 0.3, 0,
+              (o.set("lambd", a), o.set("bias", a)))
+OP_PARAMETRIC(hardshrink, "Shrink", sc::select(x > a, x, sc::select(x < -a, x, x* T(0))),
+              sc::select(x > a, g, sc::select(x < -a, g, T(0))), apart_from_zero(-1, 1, 0.4), 0.3, 0, o.set("lambd", a))
+OP_PARAMETRIC(threshold, "", sc::select(x <= a, b, x), sc::select(x > a, g, T(0)), apart_from_zero(-1, 1, 0.4), 0.3, 5,
+              (void)o)
 
 Tensor relu6(const Tensor& x) { return hardtanh_with(x, 0, 6); }
 Tensor hardsigmoid(const Tensor& x, double alpha, double beta) { return hardsigmoid_with(x, alpha, beta); }
@@ -81,23 +97,29 @@ Tensor hardshrink(const Tensor& x, double lambd) { return hardshrink_with(x, lam
 Tensor threshold(const Tensor& x, double limit, double value) { return threshold_with(x, limit, value); }
 
 namespace {
-const bool threshold_decomposition = register_decomposition("threshold", [](const void* attrs, const std::vector<Tensor>& in) {
-  const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
-  return where(gt(in[0], p.a), in[0], scalar_like(p.b, in[0]));
-});
-const bool softplus_decomposition = register_decomposition("softplus_beta", [](const void* attrs, const std::vector<Tensor>& in) {
-  const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
-  Tensor bx = mul(in[0], p.a);
-  return where(gt(bx, p.b), in[0], div(softplus(bx), p.a));
-});
+const bool threshold_decomposition =
+    register_decomposition("threshold", [](const void* attrs, const std::vector<Tensor>& in) {
+      const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
+      return where(gt(in[0], p.a), in[0], scalar_like(p.b, in[0]));
+    });
+const bool softplus_decomposition =
+    register_decomposition("softplus_beta", [](const void* attrs, const std::vector<Tensor>& in) {
+      const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
+      Tensor bx = mul(in[0], p.a);
+      return where(gt(bx, p.b), in[0], div(softplus(bx), p.a));
+    });
 }  // namespace
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
-  if (weight.ndim() > 1) throw Error("prelu: a weight of size " + to_string(weight.size()) + "; it must be one number, or one for every channel");
+  if (weight.ndim() > 1)
+    throw Error("prelu: a weight of size " + to_string(weight.size()) +
+                "; it must be one number, or one for every channel");
   Tensor w = weight;
   if (weight.numel() > 1) {
     if (x.ndim() < 2 || x.size(1) != weight.numel())
-      throw Error("prelu: " + std::to_string(weight.numel()) + " weights do not fit an input of size " + to_string(x.size()), "give one weight, or one a channel (axis 1)");
+      throw Error(
+          "prelu: " + std::to_string(weight.numel()) + " weights do not fit an input of size " + to_string(x.size()),
+          "give one weight, or one a channel (axis 1)");
     Shape s = Dims::filled(x.ndim(), 1);
     s[1] = weight.numel();
     w = view(weight, s);
@@ -108,7 +130,9 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
 Tensor glu(const Tensor& x, int axis) {
   int a = wrap_axis(axis, x.ndim());
   int64_t n = x.size(a);
-  if (n % 2) throw Error("glu: axis " + std::to_string(axis) + " of an input of size " + to_string(x.size()) + " cannot be halved");
+  if (n % 2)
+    throw Error("glu: axis " + std::to_string(axis) + " of an input of size " + to_string(x.size()) +
+                " cannot be halved");
   return mul(narrow(x, a, 0, n / 2), sigmoid(narrow(x, a, n / 2, n / 2)));
 }
 
@@ -122,7 +146,8 @@ struct RreluSlope {
   struct Attrs {
     double lower, upper;
     uint64_t seed, stream, offset;
-    template <class F> void fields(F&& f) const {
+    template <class F>
+    void fields(F&& f) const {
       f("lower", lower);
       f("upper", upper);
       f("seed", seed);
@@ -144,7 +169,10 @@ struct RreluSlope {
       T* to = c.out[0].data<T>();
       parallel_for(x.numel(), 8192, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          to[i] = from[i] > T(0) ? T(1) : static_cast<T>(a.lower + (a.upper - a.lower) * static_cast<double>(random.uniform(a.offset * 4 + static_cast<uint64_t>(i))));
+          to[i] = from[i] > T(0)
+                      ? T(1)
+                      : static_cast<T>(a.lower + (a.upper - a.lower) * static_cast<double>(random.uniform(
+                                                                           a.offset * 4 + static_cast<uint64_t>(i))));
       });
     });
   }

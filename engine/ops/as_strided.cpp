@@ -1,7 +1,7 @@
 #include "engine/ops/as_strided.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "core/error.h"
 #include "engine/autograd/node.h"
@@ -22,8 +22,10 @@ struct Room {
     int64_t lo, hi, vlo, vhi;
     base.extent(lo, hi);
     view.extent(vlo, vhi);
-    if (hi < lo) lo = vlo, hi = vhi;
-    else if (vhi >= vlo) lo = std::min(lo, vlo), hi = std::max(hi, vhi);
+    if (hi < lo)
+      lo = vlo, hi = vhi;
+    else if (vhi >= vlo)
+      lo = std::min(lo, vlo), hi = std::max(hi, vhi);
     memory = empty({std::max<int64_t>(0, hi - lo + 1)}, dtype);
     base.offset -= lo;
     view.offset -= lo;
@@ -54,10 +56,14 @@ void add_at(const Layout& l, T* to, const T* from) {
 /// Adds x (contiguous) at the places of l, one element after the other. Sums of halves are taken in f32.
 void add_overlapping(const Tensor& memory, const Layout& l, const Tensor& x) {
   switch (memory.dtype()) {
-    case DType::f64: return add_at(l, memory.data<double>(), x.data<double>());
-    case DType::f32: return add_at(l, memory.data<float>(), x.data<float>());
-    case DType::i64: return add_at(l, memory.data<int64_t>(), x.data<int64_t>());
-    default: break;
+    case DType::f64:
+      return add_at(l, memory.data<double>(), x.data<double>());
+    case DType::f32:
+      return add_at(l, memory.data<float>(), x.data<float>());
+    case DType::i64:
+      return add_at(l, memory.data<int64_t>(), x.data<int64_t>());
+    default:
+      break;
   }
   DType via = is_floating(memory.dtype()) ? DType::f32 : DType::i64;
   Tensor sums = empty(memory.size(), via), values = empty(x.size(), via);
@@ -80,10 +86,13 @@ Meta of_size(const Meta& like, const Shape& size) {
   return m;
 }
 void expect_size(const Meta& x, const Shape& size, const char* what) {
-  if (!(x.shape == size)) throw Error(fmt::format("{} has size {}, its place size {}", what, to_string(x.shape), to_string(size)));
+  if (!(x.shape == size))
+    throw Error(fmt::format("{} has size {}, its place size {}", what, to_string(x.shape), to_string(size)));
 }
 
-StridedPlace sample_place() { return {Layout::contiguous({3, 4}), Layout::contiguous({3, 4}).slice(1, 0, 4, 2).transpose(0, 1)}; }
+StridedPlace sample_place() {
+  return {Layout::contiguous({3, 4}), Layout::contiguous({3, 4}).slice(1, 0, 4, 2).transpose(0, 1)};
+}
 StridedPlace overlapping_place() { return {Layout::contiguous({2, 5}), Layout::contiguous({2, 5}).unfold(1, 3, 1)}; }
 
 struct AsStrided {
@@ -122,7 +131,8 @@ struct Scatter {
   using Attrs = StridedPlace;
   static Meta infer(const Attrs& a, const Meta& x) {
     expect_size(x, a.view.size, "the gradient");
-    if (a.base.may_overlap()) throw Error("the base's own elements share memory: its gradient has no single place", "clone() the base first");
+    if (a.base.may_overlap())
+      throw Error("the base's own elements share memory: its gradient has no single place", "clone() the base first");
     return of_size(x, a.base.size);
   }
   static void cpu(const Call& c) {
@@ -137,8 +147,10 @@ struct Scatter {
     }
     Room room(a, c.in[0].dtype());
     fill(room.memory, 0);
-    if (a.view.may_overlap()) add_overlapping(room.memory, room.view, dense_copy(c.in[0]));
-    else copy_(room.as_view(), c.in[0]);
+    if (a.view.may_overlap())
+      add_overlapping(room.memory, room.view, dense_copy(c.in[0]));
+    else
+      copy_(room.as_view(), c.in[0]);
     copy_(c.out[0], room.as_base());
   }
   static void backward(Grad& d) { d.in(0) = strided_gather(d.out(), d.as<Attrs>()); }
@@ -154,7 +166,8 @@ struct Replace {
   static Meta infer(const Attrs& a, const Meta& x, const Meta& values) {
     expect_size(x, a.base.size, "the tensor");
     expect_size(values, a.view.size, "what replaces its elements");
-    if (values.dtype != x.dtype) throw Error(fmt::format("{} values would replace {}", name(values.dtype), name(x.dtype)), "cast() them");
+    if (values.dtype != x.dtype)
+      throw Error(fmt::format("{} values would replace {}", name(values.dtype), name(x.dtype)), "cast() them");
     if (a.view.may_overlap()) throw Error("the places to replace share elements");
     return x;
   }
@@ -180,13 +193,16 @@ const Register<Replace> replace_op;
 }  // namespace
 
 Tensor as_strided(const Tensor& x, const Shape& size, const Dims& stride, int64_t offset) {
-  if (size.n != stride.n) throw Error(fmt::format("as_strided: size {} and stride {} differ in length", to_string(size), to_string(stride)));
+  if (size.n != stride.n)
+    throw Error(fmt::format("as_strided: size {} and stride {} differ in length", to_string(size), to_string(stride)));
   for (int i = 0; i < size.n; ++i)
     if (size[i] < 0) throw Error(fmt::format("as_strided: size {} has a negative entry", to_string(size)));
   return apply<AsStrided>({x.layout(), Layout{size, stride, offset}}, x);
 }
 Tensor strided_gather(const Tensor& x, const StridedPlace& place) { return apply<Gather>(place, x); }
 Tensor strided_scatter(const Tensor& x, const StridedPlace& place) { return apply<Scatter>(place, x); }
-Tensor strided_replace(const Tensor& x, const Tensor& values, const StridedPlace& place) { return apply<Replace>(place, x, values); }
+Tensor strided_replace(const Tensor& x, const Tensor& values, const StridedPlace& place) {
+  return apply<Replace>(place, x, values);
+}
 
 }  // namespace tenon

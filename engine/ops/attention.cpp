@@ -91,8 +91,10 @@ struct Problem {
     shape.mask_at = mask_at.data();
     shape.mask_row = full.stride[n - 2];
     shape.mask_col = full.stride[n - 1];
-    if (mask.dtype() == DType::boolean) shape.keep = mask.data<bool>();
-    else shape.bias = mask.data<T>();
+    if (mask.dtype() == DType::boolean)
+      shape.keep = mask.data<bool>();
+    else
+      shape.bias = mask.data<T>();
   }
 };
 
@@ -108,8 +110,9 @@ struct AttentionBackward {
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
       Problem<T> p(c.as<Attrs>(), c.in[0], c.in[1], c.in[2], c.in[3]);
-      kernels::attention_backward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(), y.data<T>(), lse.data<T>(), gy.data<T>(), c.out[0].data<T>(),
-                                     c.out[1].data<T>(), c.out[2].data<T>());
+      kernels::attention_backward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(),
+                                     y.data<T>(), lse.data<T>(), gy.data<T>(), c.out[0].data<T>(), c.out[1].data<T>(),
+                                     c.out[2].data<T>());
     });
   }
   static Cost cost(const Attrs&, const Call& c) {
@@ -129,13 +132,15 @@ struct Attention {
     bool fits = sq.n >= 2 && sq.n == sk.n && sq.n == sv.n && sq.back() == sk.back() && sk[sk.n - 2] == sv[sv.n - 2];
     for (int i = 0; fits && i < sq.n - 2; ++i) fits = sq[i] == sk[i] && sq[i] == sv[i];
     if (!fits)
-      throw Error("queries, keys and values of sizes " + to_string(sq) + ", " + to_string(sk) + " and " + to_string(sv) + " do not fit: [.., lq, d], [.., lk, d] and [.., lk, dv]",
+      throw Error("queries, keys and values of sizes " + to_string(sq) + ", " + to_string(sk) + " and " +
+                      to_string(sv) + " do not fit: [.., lq, d], [.., lk, d] and [.., lk, dv]",
                   "expand() them to equal leading axes");
     if (!(a.p >= 0 && a.p <= 1)) throw Error("the probability " + std::to_string(a.p) + " is not between 0 and 1");
     if (n > 3 && in[3]) {
       if (in[3].dtype() != DType::boolean) ops::common_float({&q, &in[3].meta()});
       Shape s = score_size(sq, sk);
-      if (!(broadcast_shape(in[3].size(), s) == s)) throw Error("a mask of size " + to_string(in[3].size()) + " does not broadcast to " + to_string(s));
+      if (!(broadcast_shape(in[3].size(), s) == s))
+        throw Error("a mask of size " + to_string(in[3].size()) + " does not broadcast to " + to_string(s));
     }
     out[0] = out[1] = q;
     out[0].shape[sq.n - 1] = sv.back();
@@ -145,7 +150,8 @@ struct Attention {
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
       Problem<T> p(c.as<Attrs>(), c.in[0], c.in[1], c.in[2], c.inputs > 3 ? c.in[3] : Tensor());
-      kernels::attention_forward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(), c.out[0].data<T>(), c.out[1].data<T>());
+      kernels::attention_forward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(),
+                                    c.out[0].data<T>(), c.out[1].data<T>());
     });
   }
   static constexpr Saves saves{.inputs = 0b1111, .outputs = 0b11};
@@ -176,7 +182,8 @@ struct Attention {
     drop.p = 0.3;
     drop.seed = 3;
     s.add("plain", plain, {s.values({2, 3, 4}), s.values({2, 5, 4}), s.values({2, 5, 3}), Tensor()});
-    s.add("causal, two leading axes", causal, {s.values({2, 2, 4, 3}), s.values({2, 2, 4, 3}), s.values({2, 2, 4, 3}), Tensor()});
+    s.add("causal, two leading axes", causal,
+          {s.values({2, 2, 4, 3}), s.values({2, 2, 4, 3}), s.values({2, 2, 4, 3}), Tensor()});
     Tensor keep = s.values({3, 4}, {}, DType::boolean);
     for (int i = 0; i < 3; ++i) keep.data<bool>()[i * 4] = true;
     s.add("bool mask", plain, {s.values({2, 3, 4}), s.values({2, 4, 4}), s.values({2, 4, 3}), keep});
@@ -187,13 +194,15 @@ struct Attention {
 
 const Register<Attention> attention_op;
 const Register<AttentionBackward> attention_backward_op;
-const bool attention_decomposition = register_decomposition("scaled_dot_product_attention", [](const void* attrs, const std::vector<Tensor>& in) {
-  const auto& a = *static_cast<const AttentionAttrs*>(attrs);
-  Tensor s = mul(matmul(in[0], transpose(in[1], -1, -2)), a.scale), out = scalar_like(-std::numeric_limits<double>::infinity(), s);
-  if (in.size() > 3 && in[3]) s = in[3].dtype() == DType::boolean ? where(in[3], s, out) : add(s, in[3]);
-  if (a.causal) s = where(causal_keep(s.size(-2), s.size(-1)), s, out);
-  return matmul(shares_of(a, s), in[2]);
-});
+const bool attention_decomposition =
+    register_decomposition("scaled_dot_product_attention", [](const void* attrs, const std::vector<Tensor>& in) {
+      const auto& a = *static_cast<const AttentionAttrs*>(attrs);
+      Tensor s = mul(matmul(in[0], transpose(in[1], -1, -2)), a.scale),
+             out = scalar_like(-std::numeric_limits<double>::infinity(), s);
+      if (in.size() > 3 && in[3]) s = in[3].dtype() == DType::boolean ? where(in[3], s, out) : add(s, in[3]);
+      if (a.causal) s = where(causal_keep(s.size(-2), s.size(-1)), s, out);
+      return matmul(shares_of(a, s), in[2]);
+    });
 
 AttentionAttrs attrs_of(const Tensor& q, const AttentionOptions& o) {
   double scale = o.scale != 0 ? o.scale : q.ndim() > 0 ? 1 / std::sqrt(static_cast<double>(q.size(-1))) : 1;
@@ -208,7 +217,8 @@ void angles(int64_t length, int64_t half, double base, int64_t first, DType t, T
     using T = decltype(one);
     for (int64_t p = 0; p < length; ++p)
       for (int64_t i = 0; i < half; ++i) {
-        double angle = static_cast<double>(first + p) * std::pow(base, -static_cast<double>(i) / static_cast<double>(half));
+        double angle =
+            static_cast<double>(first + p) * std::pow(base, -static_cast<double>(i) / static_cast<double>(half));
         cosine.data<T>()[p * half + i] = static_cast<T>(std::cos(angle));
         sine.data<T>()[p * half + i] = static_cast<T>(std::sin(angle));
       }
@@ -217,7 +227,8 @@ void angles(int64_t length, int64_t half, double base, int64_t first, DType t, T
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionOptions& o) {
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                                    const AttentionOptions& o) {
   const Tensor in[] = {q, k, v, mask};
   Tensor out[2];
   apply_many<Attention>(attrs_of(q, o), in, 4, out);
@@ -230,7 +241,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask, c
 }
 
 Tensor rotary(const Tensor& x, double base, int64_t first, bool interleaved) {
-  if (x.ndim() < 2 || x.size(-1) % 2) throw Error("rotary: an input of size " + to_string(x.size()) + " is not [.., length, an even number of features]");
+  if (x.ndim() < 2 || x.size(-1) % 2)
+    throw Error("rotary: an input of size " + to_string(x.size()) + " is not [.., length, an even number of features]");
   int64_t length = x.size(-2), half = x.size(-1) / 2;
   if (x.is_meta()) return mul(x, 1);
   DType t = x.dtype() == DType::f64 ? DType::f64 : DType::f32;

@@ -9,8 +9,9 @@
 #include "engine/ops/onnx_op.h"
 
 // Note [Three convolutions]
-// The gradients of a convolution are two more ops, "conv2d_input" and "conv2d_weight", and each of the three is linear in either of its
-// operands, so the gradients of all three are expressed by the three again. That is double backward to any order.
+// The gradients of a convolution are two more ops, "conv2d_input" and "conv2d_weight", and each of the three is linear
+// in either of its operands, so the gradients of all three are expressed by the three again. That is double backward to
+// any order.
 namespace tenon {
 namespace {
 
@@ -22,8 +23,8 @@ using ops::float_or_double;
 struct ConvAttrs {
   Dims stride, padding, dilation;
   int64_t groups;
-  Dims other;  ///< conv2d_input: height and width of x; conv2d_weight: of the kernel; else empty
-  bool bias;   ///< conv2d_weight: the second output is wanted
+  Dims other;       ///< conv2d_input: height and width of x; conv2d_weight: of the kernel; else empty
+  bool bias;        ///< conv2d_weight: the second output is wanted
   Dims extra = {};  ///< conv2d_input as a transposed convolution: output_padding; else empty
   template <class F>
   void fields(F&& f) const {
@@ -45,12 +46,15 @@ kernels::ConvShape shape_of(const ConvAttrs& a, const Shape& x, const Shape& w, 
           a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1], a.groups, bias};
 }
 
-double flops(const Shape& w, const Shape& y) { return 2.0 * static_cast<double>(y.product()) * static_cast<double>(w[1] * w[2] * w[3]); }
+double flops(const Shape& w, const Shape& y) {
+  return 2.0 * static_cast<double>(y.product()) * static_cast<double>(w[1] * w[2] * w[3]);
+}
 
 void place_nhwc(Layout* out) { out[0] = Layout::channels_last(out[0].size); }
 
 Tensor input_gradient(const ConvAttrs& a, const Tensor& gy, const Tensor& w, int64_t h, int64_t width);
-void weight_gradient(const ConvAttrs& a, const Tensor& x, const Tensor& gy, int64_t kh, int64_t kw, bool bias, Tensor* out);
+void weight_gradient(const ConvAttrs& a, const Tensor& x, const Tensor& gy, int64_t kh, int64_t kw, bool bias,
+                     Tensor* out);
 Tensor forward(const ConvAttrs& a, const Tensor& x, const Tensor& w, const Tensor& b);
 
 struct Conv2d {
@@ -62,21 +66,26 @@ struct Conv2d {
     m.dtype = bias ? common_float({&x, &w, &b}) : common_float({&x, &w});
     const Shape &s = x.shape, &k = w.shape;
     if (s.n != 4) throw Error("its input has size " + to_string(s) + "; it must be [batch, channels, height, width]");
-    if (k.n != 4) throw Error("its weight has size " + to_string(k) + "; it must be [out channels, in channels / groups, height, width]");
+    if (k.n != 4)
+      throw Error("its weight has size " + to_string(k) +
+                  "; it must be [out channels, in channels / groups, height, width]");
     if (a.groups < 1 || s[1] % a.groups || k[0] % a.groups)
-      throw Error(std::to_string(a.groups) + " groups do not divide " + std::to_string(s[1]) + " input and " + std::to_string(k[0]) +
-                  " output channels");
+      throw Error(std::to_string(a.groups) + " groups do not divide " + std::to_string(s[1]) + " input and " +
+                  std::to_string(k[0]) + " output channels");
     if (s[1] != k[1] * a.groups)
-      throw Error("an input of size " + to_string(s) + " has " + std::to_string(s[1]) + " channels; a weight of size " + to_string(k) +
-                  " takes " + std::to_string(k[1] * a.groups));
+      throw Error("an input of size " + to_string(s) + " has " + std::to_string(s[1]) + " channels; a weight of size " +
+                  to_string(k) + " takes " + std::to_string(k[1] * a.groups));
     if (bias && !(b.shape == Shape{k[0]}))
-      throw Error("a bias of size " + to_string(b.shape) + " does not fit " + std::to_string(k[0]) + " output channels");
+      throw Error("a bias of size " + to_string(b.shape) + " does not fit " + std::to_string(k[0]) +
+                  " output channels");
     m.shape = {s[0], k[0], 0, 0};
     for (int i = 0; i < 2; ++i) {
-      if (a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0) throw Error("stride and dilation are at least 1, padding at least 0");
+      if (a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0)
+        throw Error("stride and dilation are at least 1, padding at least 0");
       if (s[i + 2] + 2 * a.padding[i] < a.dilation[i] * (k[i + 2] - 1) + 1)
-        throw Error("a window of " + std::to_string(a.dilation[i] * (k[i + 2] - 1) + 1) + " does not fit " + (i ? "width " : "height ") +
-                        std::to_string(s[i + 2]) + " with padding " + std::to_string(a.padding[i]),
+        throw Error("a window of " + std::to_string(a.dilation[i] * (k[i + 2] - 1) + 1) + " does not fit " +
+                        (i ? "width " : "height ") + std::to_string(s[i + 2]) + " with padding " +
+                        std::to_string(a.padding[i]),
                     "use more padding or a smaller kernel");
       m.shape[i + 2] = out_size(a, s[i + 2], k[i + 2], i);
     }
@@ -112,8 +121,10 @@ struct Conv2d {
   }
   static void samples(Samples& s) {
     s.add("3 x 3", Attrs{{1, 1}, {1, 1}, {1, 1}, 1}, {s.values({2, 3, 5, 4}), s.values({4, 3, 3, 3}), s.values({4})});
-    s.add("strided, dilated, no bias", Attrs{{2, 1}, {1, 2}, {1, 2}, 1}, {s.values({2, 2, 5, 6}), s.values({3, 2, 2, 3}), Tensor()});
-    s.add("two groups", Attrs{{1, 1}, {0, 0}, {1, 1}, 2}, {s.values({1, 4, 4, 4}), s.values({6, 2, 3, 3}), s.values({6})});
+    s.add("strided, dilated, no bias", Attrs{{2, 1}, {1, 2}, {1, 2}, 1},
+          {s.values({2, 2, 5, 6}), s.values({3, 2, 2, 3}), Tensor()});
+    s.add("two groups", Attrs{{1, 1}, {0, 0}, {1, 1}, 2},
+          {s.values({1, 4, 4, 4}), s.values({6, 2, 3, 3}), s.values({6})});
   }
 };
 
@@ -124,10 +135,14 @@ struct Conv2dInput {
     Meta m = gy;
     m.dtype = common_float({&gy, &w});
     if (gy.shape.n != 4 || w.shape.n != 4 || gy.shape[1] != w.shape[0] || a.groups < 1 || gy.shape[1] % a.groups)
-      throw Error("an input of size " + to_string(gy.shape) + " and a weight of size " + to_string(w.shape) + " do not fit: [batch, channels, height, width] and [channels, out channels / groups, height, width]");
+      throw Error("an input of size " + to_string(gy.shape) + " and a weight of size " + to_string(w.shape) +
+                  " do not fit: [batch, channels, height, width] and [channels, out channels / groups, height, width]");
     for (int i = 0; i < 2; ++i)
-      if (a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0 || a.other[i] < 1 || out_size(a, a.other[i], w.shape[i + 2], i) != gy.shape[i + 2])
-        throw Error("an output of " + to_string(a.other) + " does not come from an input of size " + to_string(gy.shape) + " and a weight of size " + to_string(w.shape), "check stride, padding and output_padding");
+      if (a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0 || a.other[i] < 1 ||
+          out_size(a, a.other[i], w.shape[i + 2], i) != gy.shape[i + 2])
+        throw Error("an output of " + to_string(a.other) + " does not come from an input of size " +
+                        to_string(gy.shape) + " and a weight of size " + to_string(w.shape),
+                    "check stride, padding and output_padding");
     m.shape = {gy.shape[0], w.shape[1] * a.groups, a.other[0], a.other[1]};
     return m;
   }
@@ -160,7 +175,8 @@ struct Conv2dInput {
     o.set("output_padding", a.extra);
   }
   static void samples(Samples& s) {
-    s.add("transposed", Attrs{{2, 2}, {1, 0}, {1, 1}, 2, {5, 8}, false, {0, 1}}, {s.values({2, 4, 3, 3}), s.values({4, 3, 3, 3})});
+    s.add("transposed", Attrs{{2, 2}, {1, 0}, {1, 1}, 2, {5, 8}, false, {0, 1}},
+          {s.values({2, 4, 3, 3}), s.values({4, 3, 3, 3})});
     s.add("3 x 3", Attrs{{1, 1}, {1, 1}, {1, 1}, 1, {5, 4}}, {s.values({2, 4, 5, 4}), s.values({4, 3, 3, 3})});
     s.add("strided", Attrs{{2, 2}, {1, 1}, {1, 1}, 1, {6, 5}}, {s.values({2, 4, 3, 3}), s.values({4, 2, 3, 3})});
   }
@@ -182,7 +198,8 @@ struct Conv2dWeight {
     kernels::ConvShape s = shape_of(a, x.size(), c.out[0].size(), gy.size(), a.bias);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::conv2d_backward_weights<T>(s, x.data<T>(), gy.data<T>(), c.out[0].data<T>(), a.bias ? c.out[1].data<T>() : nullptr);
+      kernels::conv2d_backward_weights<T>(s, x.data<T>(), gy.data<T>(), c.out[0].data<T>(),
+                                          a.bias ? c.out[1].data<T>() : nullptr);
     });
   }
   static constexpr Saves saves{.inputs = 0b11};
@@ -212,11 +229,14 @@ const Register<Conv2dWeight> conv2d_weight_op;
 Tensor input_gradient(const ConvAttrs& a, const Tensor& gy, const Tensor& w, int64_t h, int64_t width) {
   return apply<Conv2dInput>(a.with({h, width}), gy, w);
 }
-void weight_gradient(const ConvAttrs& a, const Tensor& x, const Tensor& gy, int64_t kh, int64_t kw, bool bias, Tensor* out) {
+void weight_gradient(const ConvAttrs& a, const Tensor& x, const Tensor& gy, int64_t kh, int64_t kw, bool bias,
+                     Tensor* out) {
   const Tensor in[] = {x, gy};
   apply_many<Conv2dWeight>(a.with({kh, kw}, bias), in, 2, out);
 }
-Tensor forward(const ConvAttrs& a, const Tensor& x, const Tensor& w, const Tensor& b) { return apply<Conv2d>(a, x, w, b); }
+Tensor forward(const ConvAttrs& a, const Tensor& x, const Tensor& w, const Tensor& b) {
+  return apply<Conv2d>(a, x, w, b);
+}
 
 }  // namespace
 
@@ -227,7 +247,8 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 Tensor conv2d_transposed(const Tensor& x, const Tensor& weight, int64_t height, int64_t width, const Conv2dOptions& o) {
   Dims extra, size{height, width};
   for (int i = 0; i < 2 && x.ndim() == 4 && weight.ndim() == 4; ++i)
-    extra.push_back(size[i] - ((x.size(i + 2) - 1) * o.stride[i] - 2 * o.padding[i] + o.dilation[i] * (weight.size(i + 2) - 1) + 1));
+    extra.push_back(size[i] - ((x.size(i + 2) - 1) * o.stride[i] - 2 * o.padding[i] +
+                               o.dilation[i] * (weight.size(i + 2) - 1) + 1));
   return apply<Conv2dInput>({o.stride, o.padding, o.dilation, o.groups, size, false, extra}, channels_last(x), weight);
 }
 

@@ -1,8 +1,8 @@
 #include "engine/ops/create.h"
 
+#include <fmt/format.h>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "engine/op/strided_loop.h"
@@ -24,7 +24,8 @@ void fill(const Tensor& t, double value) {
     *one.data<double>() = value;
     Tensor in[] = {one};
     strided_loop(t, in, 1, DType::f64, DType::f64, [](char* const* d, const int64_t* s, int64_t m) {
-      for (int64_t i = 0; i < m; ++i) *reinterpret_cast<double*>(d[0] + i * s[0]) = *reinterpret_cast<const double*>(d[1] + i * s[1]);
+      for (int64_t i = 0; i < m; ++i)
+        *reinterpret_cast<double*>(d[0] + i * s[0]) = *reinterpret_cast<const double*>(d[1] + i * s[1]);
     });
   }
   if (t.storage()) ++t.storage()->version;
@@ -64,7 +65,9 @@ Tensor arange(double start, double end, double step, DType dtype) {
   if (!(step != 0) || !std::isfinite(start) || !std::isfinite(end) || !std::isfinite(step))
     throw Error(fmt::format("arange: from {} to {} by {} has no last element", start, end, step));
   double n = std::ceil((end - start) / step);
-  if (n < 0) throw Error(fmt::format("arange: from {} by {} never comes to {}", start, step, end), "the sign of the step must lead from start to end");
+  if (n < 0)
+    throw Error(fmt::format("arange: from {} by {} never comes to {}", start, step, end),
+                "the sign of the step must lead from start to end");
   if (n > 0x1p50) throw Error(fmt::format("arange: from {} to {} by {} are too many elements", start, end, step));
   return computed(static_cast<int64_t>(n), dtype, [&](int64_t i) { return start + static_cast<double>(i) * step; });
 }
@@ -74,7 +77,8 @@ Tensor linspace(double start, double end, int64_t steps, DType dtype) {
   double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   // From both ends, as PyTorch: the last element is `end` itself.
   return computed(steps, dtype, [&](int64_t i) {
-    return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i) : end - step * static_cast<double>(steps - 1 - i);
+    return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)
+                                       : end - step * static_cast<double>(steps - 1 - i);
   });
 }
 
@@ -100,7 +104,9 @@ Tensor ones_like(const Tensor& like) { return full_like(like, 1); }
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes) {
   Shape size;
   for (const Tensor& a : axes) {
-    if (a.ndim() > 1) throw Error(fmt::format("meshgrid: an axis has size {}; it must have one dimension at most", to_string(a.size())));
+    if (a.ndim() > 1)
+      throw Error(
+          fmt::format("meshgrid: an axis has size {}; it must have one dimension at most", to_string(a.size())));
     size.push_back(a.numel());
   }
   std::vector<Tensor> grids;
@@ -114,14 +120,17 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes) {
 
 Tensor scalar(double value, DType dtype) {
   Tensor t = empty({}, dtype);
-  if (dtype == DType::f32) *t.data<float>() = static_cast<float>(value);
-  else convert(t.raw(), dtype, 0, &value, DType::f64, 0, 1);
+  if (dtype == DType::f32)
+    *t.data<float>() = static_cast<float>(value);
+  else
+    convert(t.raw(), dtype, 0, &value, DType::f64, 0, 1);
   return t;
 }
 
 Tensor scalar_like(double value, const Tensor& like) {
   DType t = like.dtype();
-  if (!is_floating(t) && (t == DType::boolean || value != std::floor(value))) t = value == std::floor(value) ? DType::i64 : DType::f32;
+  if (!is_floating(t) && (t == DType::boolean || value != std::floor(value)))
+    t = value == std::floor(value) ? DType::i64 : DType::f32;
   if (like.is_meta()) return empty({}, t, like.device());
   return scalar(value, t);
 }

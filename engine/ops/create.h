@@ -10,7 +10,8 @@ Tensor zeros(const Shape& size, DType dtype = DType::f32);
 Tensor ones(const Shape& size, DType dtype = DType::f32);
 /// 0, 1, ..., n - 1
 Tensor arange(int64_t n, DType dtype = DType::i64);
-/// start, start + step, ... below end (above it where step is negative): ceil((end - start) / step) elements, each start + i step.
+/// start, start + step, ... below end (above it where step is negative): ceil((end - start) / step) elements, each
+/// start + i step.
 Tensor arange(double start, double end, double step = 1, DType dtype = DType::f32);
 /// `steps` numbers from start to end, both included.
 Tensor linspace(double start, double end, int64_t steps, DType dtype = DType::f32);
@@ -22,7 +23,8 @@ Tensor eye(int64_t n, int64_t m = -1, DType dtype = DType::f32);
 Tensor full_like(const Tensor& like, double value);
 Tensor zeros_like(const Tensor& like);
 Tensor ones_like(const Tensor& like);
-/// Tensors of one axis each, as coordinates of a grid: n tensors of size [len(a), len(b), ...] (PyTorch's indexing="ij"), expanded views.
+/// Tensors of one axis each, as coordinates of a grid: n tensors of size [len(a), len(b), ...] (PyTorch's
+/// indexing="ij"), expanded views.
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes);
 /// A tensor without dimensions.
 Tensor scalar(double value, DType dtype = DType::f32);

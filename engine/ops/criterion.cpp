@@ -17,16 +17,23 @@ namespace {
 
 Tensor reduced(const Tensor& t, Reduction r) {
   switch (r) {
-    case Reduction::none: return t;
-    case Reduction::sum: return sum(t);
-    case Reduction::batchmean: return div(sum(t), static_cast<double>(t.ndim() > 0 ? t.size(0) : 1));
-    default: return mean(t);
+    case Reduction::none:
+      return t;
+    case Reduction::sum:
+      return sum(t);
+    case Reduction::batchmean:
+      return div(sum(t), static_cast<double>(t.ndim() > 0 ? t.size(0) : 1));
+    default:
+      return mean(t);
   }
 }
 void check_alike(const char* what, const Tensor& x, const Tensor& y) {
   if (!(x.size() == y.size()))
-    throw Error(std::string(what) + ": an output of size " + to_string(x.size()) + " and targets of size " + to_string(y.size()) + " differ", "view() one of them as the other");
-  if (!is_floating(x.dtype())) throw Error(std::string(what) + ": an output of " + name(x.dtype()) + " has no gradient");
+    throw Error(std::string(what) + ": an output of size " + to_string(x.size()) + " and targets of size " +
+                    to_string(y.size()) + " differ",
+                "view() one of them as the other");
+  if (!is_floating(x.dtype()))
+    throw Error(std::string(what) + ": an output of " + name(x.dtype()) + " has no gradient");
 }
 Tensor as(const Tensor& y, const Tensor& x) { return y.dtype() == x.dtype() ? y : cast(y, x.dtype()); }
 Tensor number(double v, const Tensor& like) { return scalar_like(v, like); }
@@ -49,16 +56,22 @@ Rows rows_of(const Tensor& x, int axis) {
     }
   order.push_back(a);
   int64_t classes = x.size(a);
-  return {reshape(a == x.ndim() - 1 ? x : permute(x, order), {classes > 0 ? x.numel() / classes : 0, classes}), target, a};
+  return {reshape(a == x.ndim() - 1 ? x : permute(x, order), {classes > 0 ? x.numel() / classes : 0, classes}), target,
+          a};
 }
 void check_classes(const char* what, const Tensor& target, const Shape& wanted, int64_t classes, int64_t ignore) {
-  if (target.dtype() != DType::i64) throw Error(std::string(what) + ": targets are " + name(target.dtype()) + "; they must be i64 numbers of classes");
-  if (!(target.size() == wanted)) throw Error(std::string(what) + ": targets of size " + to_string(target.size()) + " do not fit; they must be " + to_string(wanted));
+  if (target.dtype() != DType::i64)
+    throw Error(std::string(what) + ": targets are " + name(target.dtype()) + "; they must be i64 numbers of classes");
+  if (!(target.size() == wanted))
+    throw Error(std::string(what) + ": targets of size " + to_string(target.size()) + " do not fit; they must be " +
+                to_string(wanted));
   if (target.is_meta()) return;
   Tensor t = contiguous(target);
   for (int64_t i = 0; i < t.numel(); ++i)
     if (int64_t v = t.data<int64_t>()[i]; v != ignore && (v < 0 || v >= classes))
-      throw Error(std::string(what) + ": target " + std::to_string(v) + " at place " + std::to_string(i) + " is no class of 0.." + std::to_string(classes - 1), "the last layer needs one output a class");
+      throw Error(std::string(what) + ": target " + std::to_string(v) + " at place " + std::to_string(i) +
+                      " is no class of 0.." + std::to_string(classes - 1),
+                  "the last layer needs one output a class");
 }
 bool any_ignored(const Tensor& target, int64_t ignore) {
   if (target.is_meta()) return true;
@@ -71,7 +84,9 @@ bool any_ignored(const Tensor& target, int64_t ignore) {
 Tensor of_classes(const Rows& rows, const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& o) {
   int64_t classes = rows.x.size(1), n = rows.x.size(0);
   Tensor t = reshape(target, {n}), live = ne(t, static_cast<double>(o.ignore_index)), at = where(live, t, number(0, t));
-  Tensor w = o.weight ? mul(reshape(embedding(at, reshape(as(o.weight, log_p), {classes, 1})), {n}), cast(live, log_p.dtype())) : cast(live, log_p.dtype());
+  Tensor w =
+      o.weight ? mul(reshape(embedding(at, reshape(as(o.weight, log_p), {classes, 1})), {n}), cast(live, log_p.dtype()))
+               : cast(live, log_p.dtype());
   Tensor loss = mul(neg(reshape(gather(log_p, 1, unsqueeze(at, 1)), {n})), w);
   if (o.label_smoothing > 0) {
     Tensor spread = neg(sum(o.weight ? mul(log_p, as(o.weight, log_p)) : log_p, {1}));
@@ -101,19 +116,25 @@ Reduction reduction_of(const std::string& name) {
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& o) {
-  if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1)) throw Error("cross_entropy: label_smoothing = " + std::to_string(o.label_smoothing) + " is not between 0 and 1");
+  if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
+    throw Error("cross_entropy: label_smoothing = " + std::to_string(o.label_smoothing) + " is not between 0 and 1");
   Rows rows = rows_of(logits, o.axis);
   int64_t classes = rows.x.size(1), n = rows.x.size(0);
-  if (o.weight && !(o.weight.size() == Shape{classes})) throw Error("cross_entropy: weights of size " + to_string(o.weight.size()) + " do not fit " + std::to_string(classes) + " classes");
+  if (o.weight && !(o.weight.size() == Shape{classes}))
+    throw Error("cross_entropy: weights of size " + to_string(o.weight.size()) + " do not fit " +
+                std::to_string(classes) + " classes");
   if (is_floating(target.dtype())) {
     check_alike("cross_entropy", logits, target);
     Tensor q = rows_of(target, o.axis).x, log_p = log_softmax(rows.x, -1);
     if (o.label_smoothing > 0) q = add(mul(q, 1 - o.label_smoothing), o.label_smoothing / static_cast<double>(classes));
     Tensor loss = neg(sum(mul(log_p, o.weight ? mul(q, as(o.weight, q)) : q), {1}));
-    return o.reduction == Reduction::none ? reshape(loss, rows.target) : o.reduction == Reduction::sum ? sum(loss) : div(sum(loss), static_cast<double>(n));
+    return o.reduction == Reduction::none  ? reshape(loss, rows.target)
+           : o.reduction == Reduction::sum ? sum(loss)
+                                           : div(sum(loss), static_cast<double>(n));
   }
   check_classes("cross_entropy", target, rows.target, classes, o.ignore_index);
-  if (!o.weight && o.label_smoothing == 0 && o.reduction == Reduction::mean && !any_ignored(target, o.ignore_index)) return cross_entropy(rows.x, reshape(target, {n}));
+  if (!o.weight && o.label_smoothing == 0 && o.reduction == Reduction::mean && !any_ignored(target, o.ignore_index))
+    return cross_entropy(rows.x, reshape(target, {n}));
   return of_classes(rows, log_softmax(rows.x, -1), target, o);
 }
 
@@ -153,7 +174,8 @@ Tensor binary_cross_entropy(const Tensor& p, const Tensor& y, const Tensor& weig
   Tensor t = as(y, p), loss = neg(add(mul(t, safe_log(p)), mul(sub(number(1, t), t), safe_log(sub(number(1, p), p)))));
   return reduced(weight ? mul(loss, weight) : loss, r);
 }
-Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& y, const Tensor& weight, const Tensor& pos_weight, Reduction r) {
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& y, const Tensor& weight,
+                                        const Tensor& pos_weight, Reduction r) {
   check_alike("binary_cross_entropy_with_logits", x, y);
   Tensor t = as(y, x), miss = softplus(neg(x)), loss = mul(sub(number(1, t), t), x);
   loss = add(loss, pos_weight ? mul(miss, add(mul(sub(pos_weight, 1), t), 1)) : miss);
@@ -195,13 +217,19 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& y, do
 }
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& y, double margin, Reduction r) {
   check_alike("cosine_embedding_loss", a, b);
-  if (a.ndim() < 1 || a.ndim() > 2) throw Error("cosine_embedding_loss: inputs of size " + to_string(a.size()) + "; they must be [n, d] or [d]");
-  Tensor cosine = div(sum(mul(a, b), {-1}), sqrt(mul(add(sum(square(a), {-1}), 1e-12), add(sum(square(b), {-1}), 1e-12))));
+  if (a.ndim() < 1 || a.ndim() > 2)
+    throw Error("cosine_embedding_loss: inputs of size " + to_string(a.size()) + "; they must be [n, d] or [d]");
+  Tensor cosine =
+      div(sum(mul(a, b), {-1}), sqrt(mul(add(sum(square(a), {-1}), 1e-12), add(sum(square(b), {-1}), 1e-12))));
   Tensor t = as(y, a), zero = number(0, cosine);
-  if (!(t.size() == cosine.size())) throw Error("cosine_embedding_loss: targets of size " + to_string(y.size()) + " do not fit inputs of size " + to_string(a.size()));
-  return reduced(add(where(eq(t, 1), sub(number(1, cosine), cosine), zero), where(eq(t, -1), relu(sub(cosine, margin)), zero)), r);
+  if (!(t.size() == cosine.size()))
+    throw Error("cosine_embedding_loss: targets of size " + to_string(y.size()) + " do not fit inputs of size " +
+                to_string(a.size()));
+  return reduced(
+      add(where(eq(t, 1), sub(number(1, cosine), cosine), zero), where(eq(t, -1), relu(sub(cosine, margin)), zero)), r);
 }
-Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap, Reduction r) {
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
+                           double p, double eps, bool swap, Reduction r) {
   check_alike("triplet_margin_loss", anchor, positive);
   check_alike("triplet_margin_loss", anchor, negative);
   Tensor far = distance(anchor, negative, p, eps);
@@ -210,7 +238,8 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 }
 
 Tensor multi_margin_loss(const Tensor& x, const Tensor& y, int p, double margin, const Tensor& weight, Reduction r) {
-  if (x.ndim() != 2) throw Error("multi_margin_loss: an output of size " + to_string(x.size()) + "; it must be [n, classes]");
+  if (x.ndim() != 2)
+    throw Error("multi_margin_loss: an output of size " + to_string(x.size()) + "; it must be [n, classes]");
   if (p != 1 && p != 2) throw Error("multi_margin_loss: p is " + std::to_string(p) + "; it must be 1 or 2");
   int64_t n = x.size(0), c = x.size(1);
   check_classes("multi_margin_loss", y, {n}, c, -1);
@@ -222,21 +251,27 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& y, int p, double margin,
 }
 Tensor multilabel_margin_loss(const Tensor& x, const Tensor& y, Reduction r) {
   if (x.ndim() != 2 || !(x.size() == y.size()) || y.dtype() != DType::i64)
-    throw Error("multilabel_margin_loss: an output of size " + to_string(x.size()) + " and targets of size " + to_string(y.size()) + "; both must be [n, classes], targets i64");
+    throw Error("multilabel_margin_loss: an output of size " + to_string(x.size()) + " and targets of size " +
+                to_string(y.size()) + "; both must be [n, classes], targets i64");
   int64_t n = x.size(0), c = x.size(1);
   if (x.is_meta()) return reduced(sum(x, {1}), r);
-  Tensor t = contiguous(y), in = zeros({n, c}, x.dtype()), number_of = empty({n, c}, DType::i64), used = zeros({n, c}, x.dtype());
+  Tensor t = contiguous(y), in = zeros({n, c}, x.dtype()), number_of = empty({n, c}, DType::i64),
+         used = zeros({n, c}, x.dtype());
   fill(number_of, 0);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < c; ++j) {
       int64_t v = t.data<int64_t>()[i * c + j];
       if (v < 0) break;
-      if (v >= c) throw Error("multilabel_margin_loss: target " + std::to_string(v) + " of row " + std::to_string(i) + " is no class of 0.." + std::to_string(c - 1));
+      if (v >= c)
+        throw Error("multilabel_margin_loss: target " + std::to_string(v) + " of row " + std::to_string(i) +
+                    " is no class of 0.." + std::to_string(c - 1));
       number_of.data<int64_t>()[i * c + j] = v;
       for (const Tensor* m : {&in, &used}) {
         int64_t at = i * c + (m == &in ? v : j);
-        if (x.dtype() == DType::f64) m->data<double>()[at] = 1;
-        else m->data<float>()[at] = 1;
+        if (x.dtype() == DType::f64)
+          m->data<double>()[at] = 1;
+        else
+          m->data<float>()[at] = 1;
       }
     }
   // [n, target, class]: 1 - (x[target] - x[class]) for classes that are no target.
@@ -252,8 +287,10 @@ Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& y, const Tenso
 
 Tensor sigmoid_focal_loss(const Tensor& x, const Tensor& y, double alpha, double gamma, Reduction r) {
   check_alike("sigmoid_focal_loss", x, y);
-  Tensor t = as(y, x), p = sigmoid(x), other = sub(number(1, t), t), miss = add(mul(sub(number(1, p), p), t), mul(p, other));  // 1 - p_t
-  Tensor loss = mul(binary_cross_entropy_with_logits(x, t, {}, {}, Reduction::none), gamma == 2 ? square(miss) : pow(miss, gamma));
+  Tensor t = as(y, x), p = sigmoid(x), other = sub(number(1, t), t),
+         miss = add(mul(sub(number(1, p), p), t), mul(p, other));  // 1 - p_t
+  Tensor loss = mul(binary_cross_entropy_with_logits(x, t, {}, {}, Reduction::none),
+                    gamma == 2 ? square(miss) : pow(miss, gamma));
   if (alpha >= 0) loss = mul(loss, add(mul(t, alpha), mul(other, 1 - alpha)));
   return reduced(loss, r);
 }

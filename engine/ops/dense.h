@@ -7,7 +7,8 @@
 #include "core/tensor.h"
 #include "engine/ops/view.h"
 
-// What kernels on raw pointers need of their operands. These run inside an op: what they copy is working memory, not a recorded op.
+// What kernels on raw pointers need of their operands. These run inside an op: what they copy is working memory, not a
+// recorded op.
 namespace tenon::ops {
 
 inline Tensor copied(const Tensor& x, const Layout& to) {
@@ -19,7 +20,9 @@ inline Tensor copied(const Tensor& x, const Layout& to) {
 /// x itself where its elements lie in order without gaps, else a copy that does.
 inline Tensor dense(const Tensor& x) { return !x || x.is_contiguous() ? x : copied(x, Layout::contiguous(x.size())); }
 /// The same with the channel axis (1) innermost.
-inline Tensor dense_nhwc(const Tensor& x) { return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size())); }
+inline Tensor dense_nhwc(const Tensor& x) {
+  return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size()));
+}
 
 /// Fills an op's own output. Unlike copy_() it counts no write: dispatch does, where the output was there before.
 inline void write_output(const Tensor& out, const Tensor& from) {
@@ -37,14 +40,16 @@ void float_or_double(DType t, const F& f) {
     f(double{});
 }
 
-/// The dtype all of these inputs have, which must be f32 or f64. Absent inputs (of no axes where `optional`) are passed over by the caller.
+/// The dtype all of these inputs have, which must be f32 or f64. Absent inputs (of no axes where `optional`) are passed
+/// over by the caller.
 inline DType common_float(std::initializer_list<const Meta*> inputs) {
   DType t = (*inputs.begin())->dtype;
   for (const Meta* m : inputs) {
     if (m->dtype != DType::f32 && m->dtype != DType::f64)
       throw Error(std::string("it works on f32 and f64, not on ") + name(m->dtype), "cast() the tensor first");
     if (m->dtype != t)
-      throw Error(std::string("its inputs are ") + name(t) + " and " + name(m->dtype) + "; they must be alike", "cast() one of them");
+      throw Error(std::string("its inputs are ") + name(t) + " and " + name(m->dtype) + "; they must be alike",
+                  "cast() one of them");
   }
   return t;
 }

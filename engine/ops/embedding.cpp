@@ -22,13 +22,17 @@ using ops::dense;
 using ops::float_or_double;
 
 void check_index(const Meta& index) {
-  if (index.dtype != DType::i64) throw Error(std::string("row numbers are i64, not ") + name(index.dtype), "cast() them; an Input layer of tokens has dtype i64");
+  if (index.dtype != DType::i64)
+    throw Error(std::string("row numbers are i64, not ") + name(index.dtype),
+                "cast() them; an Input layer of tokens has dtype i64");
 }
 void check_range(const Tensor& index, int64_t rows) {
   const int64_t* at = index.data<int64_t>();
   for (int64_t i = 0; i < index.numel(); ++i)
     if (at[i] < 0 || at[i] >= rows)
-      throw Error("number " + std::to_string(at[i]) + " at place " + std::to_string(i) + " is no row of 0.." + std::to_string(rows - 1), "num_embeddings must be above the largest number");
+      throw Error("number " + std::to_string(at[i]) + " at place " + std::to_string(i) + " is no row of 0.." +
+                      std::to_string(rows - 1),
+                  "num_embeddings must be above the largest number");
 }
 
 struct EmbeddingAttrs {
@@ -63,12 +67,16 @@ struct Embedding {
     const int64_t* at = index.data<int64_t>();
     const char* from = static_cast<const char*>(w.raw());
     char* to = static_cast<char*>(c.out[0].raw());
-    parallel_for(index.numel(), std::max<int64_t>(1, 65536 / std::max<int64_t>(1, static_cast<int64_t>(width))), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        if (a.zero_padding && at[i] == a.padding_idx) std::memset(to + static_cast<size_t>(i) * width, 0, width);
-        else std::memcpy(to + static_cast<size_t>(i) * width, from + static_cast<size_t>(at[i]) * width, width);
-      }
-    });
+    parallel_for(index.numel(), std::max<int64_t>(1, 65536 / std::max<int64_t>(1, static_cast<int64_t>(width))),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     if (a.zero_padding && at[i] == a.padding_idx)
+                       std::memset(to + static_cast<size_t>(i) * width, 0, width);
+                     else
+                       std::memcpy(to + static_cast<size_t>(i) * width, from + static_cast<size_t>(at[i]) * width,
+                                   width);
+                   }
+                 });
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d) {
@@ -84,7 +92,8 @@ struct Embedding {
   }
 };
 
-/// Inputs x, index. Pieces are ranges of result rows: every piece looks at all numbers and adds its own, in their order.
+/// Inputs x, index. Pieces are ranges of result rows: every piece looks at all numbers and adds its own, in their
+/// order.
 struct ScatterRows {
   static constexpr OpInfo info{"scatter_rows", "", Kind::other};
   using Attrs = EmbeddingAttrs;
@@ -94,7 +103,8 @@ struct ScatterRows {
     Shape s = index.shape;
     int64_t width = x.shape.n > 0 ? x.shape[x.shape.n - 1] : 0;
     s.push_back(width);
-    if (!(s == x.shape)) throw Error("rows of size " + to_string(x.shape) + " do not fit numbers of size " + to_string(index.shape));
+    if (!(s == x.shape))
+      throw Error("rows of size " + to_string(x.shape) + " do not fit numbers of size " + to_string(index.shape));
     Meta m = x;
     m.shape = {a.rows, width};
     return m;
@@ -109,7 +119,8 @@ struct ScatterRows {
       using T = decltype(one);
       const T* from = x.data<T>();
       T* to = c.out[0].data<T>();
-      int64_t pieces = std::clamp<int64_t>(count * width / 32768, 1, 16), grain = std::max<int64_t>(1, (a.rows + pieces - 1) / pieces);
+      int64_t pieces = std::clamp<int64_t>(count * width / 32768, 1, 16),
+              grain = std::max<int64_t>(1, (a.rows + pieces - 1) / pieces);
       parallel_for(a.rows, grain, [&](int64_t begin, int64_t end) {
         std::fill(to + begin * width, to + end * width, T(0));
         for (int64_t i = 0; i < count; ++i) {
@@ -151,15 +162,18 @@ std::vector<int64_t> bounds_of(const Tensor& offsets, int64_t count, bool last) 
   if (!last) b.push_back(count);
   int64_t before = 0;
   for (size_t i = 0; i < b.size(); ++i) {
-    if (i == 0 && b[0] != 0 && !(b.size() == 1)) throw Error("the first offset is " + std::to_string(b[0]) + "; it must be 0");
+    if (i == 0 && b[0] != 0 && !(b.size() == 1))
+      throw Error("the first offset is " + std::to_string(b[0]) + "; it must be 0");
     if (b[i] < before || b[i] > count)
-      throw Error("offset " + std::to_string(i) + " is " + std::to_string(b[i]) + "; offsets must not fall, nor lie beyond the " + std::to_string(count) + " numbers");
+      throw Error("offset " + std::to_string(i) + " is " + std::to_string(b[i]) +
+                  "; offsets must not fall, nor lie beyond the " + std::to_string(count) + " numbers");
     before = b[i];
   }
   return b;
 }
 
-/// Inputs weight, index [n], offsets, weights of the samples?; outputs the bags and, for max, the number whose row won each element (-1: none).
+/// Inputs weight, index [n], offsets, weights of the samples?; outputs the bags and, for max, the number whose row won
+/// each element (-1: none).
 struct EmbeddingBag {
   static constexpr OpInfo info{"embedding_bag", "", Kind::other, 2};
   using Attrs = BagAttrs;
@@ -168,14 +182,16 @@ struct EmbeddingBag {
     check_index(index);
     check_index(offsets);
     if (w.shape.n != 2 || index.shape.n != 1 || offsets.shape.n != 1)
-      throw Error("it needs a weight [rows, width], numbers [n] and offsets [bags]; they have sizes " + to_string(w.shape) + ", " + to_string(index.shape) + " and " +
-                  to_string(offsets.shape));
+      throw Error("it needs a weight [rows, width], numbers [n] and offsets [bags]; they have sizes " +
+                  to_string(w.shape) + ", " + to_string(index.shape) + " and " + to_string(offsets.shape));
     bool weighted = n > 3 && in[3];
     ops::common_float({&w});
     if (weighted) {
       ops::common_float({&w, &in[3].meta()});
       if (a.mode != 0) throw Error("weights of the samples are for sums only");
-      if (!(in[3].size() == index.shape)) throw Error("weights of size " + to_string(in[3].size()) + " do not fit numbers of size " + to_string(index.shape));
+      if (!(in[3].size() == index.shape))
+        throw Error("weights of size " + to_string(in[3].size()) + " do not fit numbers of size " +
+                    to_string(index.shape));
     }
     out[0] = out[1] = w;
     out[0].shape = {bag_count(offsets.shape, a.last), w.shape[1]};
@@ -184,7 +200,8 @@ struct EmbeddingBag {
   }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor w = dense(c.in[0]), index = dense(c.in[1]), offsets = dense(c.in[2]), scale = c.inputs > 3 ? dense(c.in[3]) : Tensor();
+    Tensor w = dense(c.in[0]), index = dense(c.in[1]), offsets = dense(c.in[2]),
+           scale = c.inputs > 3 ? dense(c.in[3]) : Tensor();
     check_range(index, w.size(0));
     std::vector<int64_t> bounds = bounds_of(offsets, index.numel(), a.last);
     int64_t width = w.size(1), bags = c.out[0].size(0);
@@ -234,9 +251,10 @@ struct EmbeddingBag {
   }
 };
 
-/// For every number its bag, and the share its row has in it: 1 / the size of the bag for means, else 1; 0 (in bag 0) where it is padding or
-/// lies in no bag.
-void bags_of(const Tensor& index, const Tensor& given, const BagAttrs& a, DType t, int64_t bags, Tensor& bag, Tensor& share) {
+/// For every number its bag, and the share its row has in it: 1 / the size of the bag for means, else 1; 0 (in bag 0)
+/// where it is padding or lies in no bag.
+void bags_of(const Tensor& index, const Tensor& given, const BagAttrs& a, DType t, int64_t bags, Tensor& bag,
+             Tensor& share) {
   Tensor offsets = dense(given), numbers = dense(index);
   std::vector<int64_t> bounds = bounds_of(offsets, numbers.numel(), a.last);
   bag = empty({numbers.numel()}, DType::i64);
@@ -251,13 +269,16 @@ void bags_of(const Tensor& index, const Tensor& given, const BagAttrs& a, DType 
       if (at[i] == a.padding_idx) continue;
       bag.data<int64_t>()[i] = b;
       double part = a.mode == 1 ? 1.0 / static_cast<double>(used) : 1.0;
-      if (t == DType::f32) share.data<float>()[i] = static_cast<float>(part);
-      else share.data<double>()[i] = part;
+      if (t == DType::f32)
+        share.data<float>()[i] = static_cast<float>(part);
+      else
+        share.data<double>()[i] = part;
     }
   }
 }
 
-// In public ops in either case: rows of gradients are as small as the bags, and what is large (the weight) is written once.
+// In public ops in either case: rows of gradients are as small as the bags, and what is large (the weight) is written
+// once.
 void EmbeddingBag::backward(Grad& d) {
   const auto& a = d.as<Attrs>();
   if (!d.out(0)) return;
@@ -265,9 +286,14 @@ void EmbeddingBag::backward(Grad& d) {
   int64_t rows = w.size(0), width = w.size(1), bags = d.out(0).size(0);
   if (a.mode == 2) {
     if (!d.needs(0)) return;
-    // Element (r, j) of the weight is row r * width + j of a weight of one column; what no row won goes to one row behind all.
-    Tensor winner = d.y(1), place = add(mul(where(lt(winner, 0), scalar_like(static_cast<double>(rows), winner), winner), static_cast<double>(width)), arange(width));
-    Tensor column = scatter_rows(reshape(d.out(0), {bags * width, 1}), reshape(place, {bags * width}), (rows + 1) * width);
+    // Element (r, j) of the weight is row r * width + j of a weight of one column; what no row won goes to one row
+    // behind all.
+    Tensor winner = d.y(1),
+           place = add(mul(where(lt(winner, 0), scalar_like(static_cast<double>(rows), winner), winner),
+                           static_cast<double>(width)),
+                       arange(width));
+    Tensor column =
+        scatter_rows(reshape(d.out(0), {bags * width, 1}), reshape(place, {bags * width}), (rows + 1) * width);
     d.in(0) = reshape(narrow(column, 0, 0, rows * width), {rows, width});
     return;
   }
@@ -286,24 +312,26 @@ const Register<Embedding> embedding_op;
 const Register<ScatterRows> scatter_rows_op;
 const Register<EmbeddingBag> embedding_bag_op;
 // Bags of one size are the rows of a matrix of numbers.
-const bool bag_decomposition = register_decomposition("embedding_bag", [](const void* attrs, const std::vector<Tensor>& in) {
-  const auto& a = *static_cast<const BagAttrs*>(attrs);
-  Tensor offsets = dense(in[2]);
-  int64_t bags = offsets.numel(), count = in[1].numel(), each = bags > 0 ? count / bags : 0;
-  bool alike = !a.last && bags > 0 && each > 0 && count == bags * each && (a.mode < 2 || a.padding_idx < 0);
-  for (int64_t i = 0; alike && i < bags; ++i) alike = offsets.data<int64_t>()[i] == i * each;
-  if (!alike) {
-    Tensor out[2];
-    apply_many<EmbeddingBag>(a, in.data(), static_cast<int>(in.size()), out);
-    return out[0];
-  }
-  Tensor index = reshape(in[1], {bags, each}), rows = embedding(index, in[0]);
-  if (in.size() > 3 && in[3]) rows = mul(rows, unsqueeze(reshape(in[3], {bags, each}), 2));
-  if (a.mode == 2) return amax(rows, {1});
-  if (a.padding_idx < 0) return a.mode == 1 ? mean(rows, {1}) : sum(rows, {1});
-  Tensor counts = cast(logical_not(eq(index, static_cast<double>(a.padding_idx))), rows.dtype()), total = sum(mul(rows, unsqueeze(counts, 2)), {1});
-  return a.mode == 1 ? div(total, unsqueeze(maximum(sum(counts, {1}), scalar_like(1, counts)), 1)) : total;
-});
+const bool bag_decomposition =
+    register_decomposition("embedding_bag", [](const void* attrs, const std::vector<Tensor>& in) {
+      const auto& a = *static_cast<const BagAttrs*>(attrs);
+      Tensor offsets = dense(in[2]);
+      int64_t bags = offsets.numel(), count = in[1].numel(), each = bags > 0 ? count / bags : 0;
+      bool alike = !a.last && bags > 0 && each > 0 && count == bags * each && (a.mode < 2 || a.padding_idx < 0);
+      for (int64_t i = 0; alike && i < bags; ++i) alike = offsets.data<int64_t>()[i] == i * each;
+      if (!alike) {
+        Tensor out[2];
+        apply_many<EmbeddingBag>(a, in.data(), static_cast<int>(in.size()), out);
+        return out[0];
+      }
+      Tensor index = reshape(in[1], {bags, each}), rows = embedding(index, in[0]);
+      if (in.size() > 3 && in[3]) rows = mul(rows, unsqueeze(reshape(in[3], {bags, each}), 2));
+      if (a.mode == 2) return amax(rows, {1});
+      if (a.padding_idx < 0) return a.mode == 1 ? mean(rows, {1}) : sum(rows, {1});
+      Tensor counts = cast(logical_not(eq(index, static_cast<double>(a.padding_idx))), rows.dtype()),
+             total = sum(mul(rows, unsqueeze(counts, 2)), {1});
+      return a.mode == 1 ? div(total, unsqueeze(maximum(sum(counts, {1}), scalar_like(1, counts)), 1)) : total;
+    });
 
 }  // namespace
 
@@ -314,18 +342,24 @@ Tensor scatter_rows(const Tensor& x, const Tensor& index, int64_t rows, int64_t 
   return apply<ScatterRows>({rows, padding_idx, false}, x, index);
 }
 
-Tensor embedding_bag(const Tensor& index, const Tensor& weight, const Tensor& offsets, const EmbeddingBagOptions& o, const Tensor& per_sample_weights) {
+Tensor embedding_bag(const Tensor& index, const Tensor& weight, const Tensor& offsets, const EmbeddingBagOptions& o,
+                     const Tensor& per_sample_weights) {
   Tensor numbers = index, begins = offsets, scale = per_sample_weights;
   bool last = o.include_last_offset;
   if (index.ndim() == 2) {
-    if (offsets) throw Error("embedding_bag: numbers of size " + to_string(index.size()) + " are bags by themselves; offsets go with numbers of one axis");
-    if (index.is_meta()) begins = empty({index.size(0)}, DType::i64, index.device());
-    else begins = mul(arange(index.size(0)), static_cast<double>(index.size(1)));
+    if (offsets)
+      throw Error("embedding_bag: numbers of size " + to_string(index.size()) +
+                  " are bags by themselves; offsets go with numbers of one axis");
+    if (index.is_meta())
+      begins = empty({index.size(0)}, DType::i64, index.device());
+    else
+      begins = mul(arange(index.size(0)), static_cast<double>(index.size(1)));
     numbers = reshape(index, {index.numel()});
     if (scale) scale = reshape(scale, {index.numel()});
     last = false;
   } else if (!offsets) {
-    throw Error("embedding_bag: numbers of size " + to_string(index.size()) + " need offsets that say where the bags begin");
+    throw Error("embedding_bag: numbers of size " + to_string(index.size()) +
+                " need offsets that say where the bags begin");
   }
   const Tensor in[] = {weight, numbers, begins, scale};
   Tensor out[2];

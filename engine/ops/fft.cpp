@@ -86,7 +86,8 @@ Tensor fitted(const Tensor& x, int axis, int64_t n) {
 
 int complex_axis(const Tensor& x, int axis, const char* what) {
   if (x.ndim() < 2 || x.size(-1) != 2)
-    throw Error(fmt::format("{}: size {} holds no complex numbers: the last axis has size 2", what, to_string(x.size())));
+    throw Error(
+        fmt::format("{}: size {} holds no complex numbers: the last axis has size 2", what, to_string(x.size())));
   return wrap_axis(axis, x.ndim() - 1);
 }
 
@@ -133,12 +134,15 @@ struct Frames {
       return;
     }
     if (o.window.ndim() != 1 || o.window.numel() > n)
-      throw Error(fmt::format("{}: a window of size {} for frames of {} elements", what, to_string(o.window.size()), n));
+      throw Error(
+          fmt::format("{}: a window of size {} for frames of {} elements", what, to_string(o.window.size()), n));
     const int64_t missing = n - o.window.numel();
     window = cat({zeros({missing / 2}, t), cast(o.window, t), zeros({missing - missing / 2}, t)}, 0);
   }
   /// Which element of the signal each element of each frame is: [count, n].
-  Tensor places(int64_t count) const { return add(mul(unsqueeze(arange(count), 1), static_cast<double>(hop)), arange(n)); }
+  Tensor places(int64_t count) const {
+    return add(mul(unsqueeze(arange(count), 1), static_cast<double>(hop)), arange(n));
+  }
 };
 
 }  // namespace
@@ -158,7 +162,8 @@ Tensor irfft(const Tensor& x, int64_t n, int axis, FftNorm norm) {
   const int64_t size = n < 0 ? 2 * (x.size(a) - 1) : n;
   if (size < 1) throw Error(fmt::format("irfft: a Fourier transform of {} elements", size));
   const Tensor half = fitted(x, a, size / 2 + 1);
-  const int64_t mirrored = size - half.size(a);  // frequencies size/2 + 1 .. size - 1 are those of 1 .. mirrored, conjugated
+  const int64_t mirrored =
+      size - half.size(a);  // frequencies size/2 + 1 .. size - 1 are those of 1 .. mirrored, conjugated
   const Tensor full = mirrored > 0 ? cat({half, conjugate(flip(narrow(half, a, 1, mirrored), a))}, a) : half;
   return select(transform(full, -1, a, norm, true, "irfft"), -1, 0);
 }
@@ -169,8 +174,12 @@ Tensor fftshift(const Tensor& x, int axis) { return roll(x, x.size(wrap_axis(axi
 Tensor ifftshift(const Tensor& x, int axis) { return roll(x, -(x.size(wrap_axis(axis, x.ndim())) / 2), axis); }
 
 Tensor hann_window(int64_t n, bool periodic, DType dtype) { return cosine_window(n, periodic, dtype, 0.5, 0.5, 0); }
-Tensor hamming_window(int64_t n, bool periodic, DType dtype) { return cosine_window(n, periodic, dtype, 0.54, 0.46, 0); }
-Tensor blackman_window(int64_t n, bool periodic, DType dtype) { return cosine_window(n, periodic, dtype, 0.42, 0.5, 0.08); }
+Tensor hamming_window(int64_t n, bool periodic, DType dtype) {
+  return cosine_window(n, periodic, dtype, 0.54, 0.46, 0);
+}
+Tensor blackman_window(int64_t n, bool periodic, DType dtype) {
+  return cosine_window(n, periodic, dtype, 0.42, 0.5, 0.08);
+}
 
 Tensor stft(const Tensor& x, const StftOptions& o) {
   if (x.ndim() < 1) throw Error("stft: a signal without axes");
@@ -192,7 +201,8 @@ Tensor stft(const Tensor& x, const StftOptions& o) {
   const int64_t count = (y.size(-1) - f.n) / f.hop + 1;
   const Tensor frames = mul(index_select(y, -1, f.places(count)), f.window);
   const FftNorm norm = o.normalized ? FftNorm::ortho : FftNorm::backward;
-  const Tensor z = o.onesided ? rfft(frames, -1, -1, norm) : fft(stack({frames, zeros(frames.size(), frames.dtype())}, -1), -1, -1, norm);
+  const Tensor z = o.onesided ? rfft(frames, -1, -1, norm)
+                              : fft(stack({frames, zeros(frames.size(), frames.dtype())}, -1), -1, -1, norm);
   return transpose(z, -2, -3);
 }
 
@@ -210,12 +220,14 @@ Tensor istft(const Tensor& x, const StftOptions& o, int64_t length) {
   size.erase(size.n - 1);
   size[size.n - 1] = total;
   const Tensor sum_of = index_add(zeros(size, x.dtype()), -1, at, reshape(frames, flat));
-  const Tensor weight = index_add(zeros({total}, x.dtype()), 0, at, reshape(expand(square(f.window), {count, f.n}), {count * f.n}));
+  const Tensor weight =
+      index_add(zeros({total}, x.dtype()), 0, at, reshape(expand(square(f.window), {count, f.n}), {count * f.n}));
   const int64_t first = o.center ? f.n / 2 : 0, last = length < 0 ? total - first : std::min(total, first + length);
   const Tensor kept = narrow(weight, 0, first, last - first);
   for (int64_t i = 0; i < kept.numel(); ++i)
     if (std::abs(value_at(kept, {i})) < 1e-11)
-      throw Error(fmt::format("istft: the windows leave element {} uncovered", i), "choose a window and hop that overlap");
+      throw Error(fmt::format("istft: the windows leave element {} uncovered", i),
+                  "choose a window and hop that overlap");
   Tensor y = div(narrow(sum_of, -1, first, last - first), kept);
   return length < 0 || length == y.size(-1) ? y : fitted(y, y.ndim() - 1, length);
 }

@@ -1,11 +1,13 @@
 #pragma once
 #include "core/tensor.h"
 
-// Fourier transforms, with torch.fft's names. There is no complex dtype: a complex tensor has a last axis of size 2 (real, imaginary), as
-// PyTorch's view_as_real() gives it, and `axis` arguments do not count that axis. f32 and f64. Computed by kissfft, one row on one thread.
+// Fourier transforms, with torch.fft's names. There is no complex dtype: a complex tensor has a last axis of size 2
+// (real, imaginary), as PyTorch's view_as_real() gives it, and `axis` arguments do not count that axis. f32 and f64.
+// Computed by kissfft, one row on one thread.
 namespace tenon {
 
-/// Which direction is divided by what: backward: the inverse by n; forward: the forward one by n; ortho: both by sqrt(n).
+/// Which direction is divided by what: backward: the inverse by n; forward: the forward one by n; ortho: both by
+/// sqrt(n).
 enum class FftNorm : uint8_t { backward, ortho, forward };
 
 /// Complex to complex along one axis, cut or padded with zeros to n elements first (-1: as many as there are).
@@ -18,7 +20,8 @@ Tensor irfft(const Tensor& x, int64_t n = -1, int axis = -1, FftNorm norm = FftN
 /// Along the last two axes.
 Tensor fft2(const Tensor& x, FftNorm norm = FftNorm::backward);
 Tensor ifft2(const Tensor& x, FftNorm norm = FftNorm::backward);
-/// Moves the zero frequency to the middle of one axis, and back. For a complex x count its last axis in, or use a negative axis below -1.
+/// Moves the zero frequency to the middle of one axis, and back. For a complex x count its last axis in, or use a
+/// negative axis below -1.
 Tensor fftshift(const Tensor& x, int axis);
 Tensor ifftshift(const Tensor& x, int axis);
 
@@ -36,7 +39,8 @@ struct StftOptions {
 };
 /// Short-time Fourier transform: x [.., time] -> complex [.., frequency, frame, 2].
 Tensor stft(const Tensor& x, const StftOptions& o);
-/// The inverse by overlap and add, divided by the windows' squared sum: Griffin and Lim (1984). length -1: what the frames cover.
+/// The inverse by overlap and add, divided by the windows' squared sum: Griffin and Lim (1984). length -1: what the
+/// frames cover.
 Tensor istft(const Tensor& x, const StftOptions& o, int64_t length = -1);
 
 }  // namespace tenon

@@ -22,19 +22,24 @@ struct WindowAttrs {
     f("padding", padding);
     f("stride", stride);
   }
-  int64_t windows(int i) const { return (image[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1; }
+  int64_t windows(int i) const {
+    return (image[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
+  }
   void check() const {
     for (const Dims* d : {&kernel, &dilation, &padding, &stride, &image})
       if (d->n != 2) throw Error("windows of " + to_string(*d) + ": height and width are needed");
     for (int i = 0; i < 2; ++i) {
-      if (kernel[i] < 1 || dilation[i] < 1 || padding[i] < 0 || stride[i] < 1) throw Error("kernel, dilation and stride are at least 1, padding at least 0");
+      if (kernel[i] < 1 || dilation[i] < 1 || padding[i] < 0 || stride[i] < 1)
+        throw Error("kernel, dilation and stride are at least 1, padding at least 0");
       if (image[i] + 2 * padding[i] < dilation[i] * (kernel[i] - 1) + 1)
-        throw Error("a window of " + std::to_string(dilation[i] * (kernel[i] - 1) + 1) + " does not fit an image of " + to_string(image) + " with padding " + to_string(padding));
+        throw Error("a window of " + std::to_string(dilation[i] * (kernel[i] - 1) + 1) + " does not fit an image of " +
+                    to_string(image) + " with padding " + to_string(padding));
     }
   }
 };
 
-/// Calls f(place in the columns, place in the image) for what lies in the image of one channel; the columns of a channel are [kh kw, windows].
+/// Calls f(place in the columns, place in the image) for what lies in the image of one channel; the columns of a
+/// channel are [kh kw, windows].
 template <class F>
 void each(const WindowAttrs& a, const F& f) {
   int64_t oh = a.windows(0), ow = a.windows(1), at = 0;
@@ -55,7 +60,8 @@ struct Im2Col {
   static Meta infer(const Attrs& a, const Meta& x) {
     ops::common_float({&x});
     a.check();
-    if (x.shape.n != 4 || x.shape[2] != a.image[0] || x.shape[3] != a.image[1]) throw Error("its input has size " + to_string(x.shape) + "; it must be [batch, channels, height, width]");
+    if (x.shape.n != 4 || x.shape[2] != a.image[0] || x.shape[3] != a.image[1])
+      throw Error("its input has size " + to_string(x.shape) + "; it must be [batch, channels, height, width]");
     Meta m = x;
     m.shape = {x.shape[0], x.shape[1] * a.kernel.product(), a.windows(0) * a.windows(1)};
     return m;
@@ -63,7 +69,8 @@ struct Im2Col {
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Tensor x = dense(c.in[0]);
-    int64_t planes = x.size(0) * x.size(1), image = a.image.product(), columns = a.kernel.product() * a.windows(0) * a.windows(1);
+    int64_t planes = x.size(0) * x.size(1), image = a.image.product(),
+            columns = a.kernel.product() * a.windows(0) * a.windows(1);
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       parallel_for(planes, std::max<int64_t>(1, 32768 / columns), [&](int64_t begin, int64_t end) {
@@ -77,7 +84,9 @@ struct Im2Col {
     });
   }
   static void backward(Grad& d);
-  static void samples(Samples& s) { s.add("strided, padded", Attrs{{2, 3}, {1, 1}, {1, 0}, {2, 1}, {4, 5}}, {s.values({2, 2, 4, 5})}); }
+  static void samples(Samples& s) {
+    s.add("strided, padded", Attrs{{2, 3}, {1, 1}, {1, 0}, {2, 1}, {4, 5}}, {s.values({2, 2, 4, 5})});
+  }
 };
 
 struct Col2Im {
@@ -88,7 +97,8 @@ struct Col2Im {
     a.check();
     int64_t taps = a.kernel.product(), windows = a.windows(0) * a.windows(1);
     if (x.shape.n != 3 || x.shape[1] % taps || x.shape[2] != windows)
-      throw Error("its input has size " + to_string(x.shape) + "; for images of " + to_string(a.image) + " it must be [batch, channels x " + std::to_string(taps) + ", " + std::to_string(windows) + "]");
+      throw Error("its input has size " + to_string(x.shape) + "; for images of " + to_string(a.image) +
+                  " it must be [batch, channels x " + std::to_string(taps) + ", " + std::to_string(windows) + "]");
     Meta m = x;
     m.shape = {x.shape[0], x.shape[1] / taps, a.image[0], a.image[1]};
     return m;
@@ -96,7 +106,8 @@ struct Col2Im {
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Tensor x = dense(c.in[0]);
-    int64_t image = a.image.product(), columns = a.kernel.product() * a.windows(0) * a.windows(1), planes = c.out[0].size(0) * c.out[0].size(1);
+    int64_t image = a.image.product(), columns = a.kernel.product() * a.windows(0) * a.windows(1),
+            planes = c.out[0].size(0) * c.out[0].size(1);
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       parallel_for(planes, std::max<int64_t>(1, 32768 / columns), [&](int64_t begin, int64_t end) {
@@ -110,7 +121,9 @@ struct Col2Im {
     });
   }
   static void backward(Grad& d) { d.in(0) = apply<Im2Col>(d.as<Attrs>(), d.out()); }
-  static void samples(Samples& s) { s.add("overlapping", Attrs{{2, 2}, {1, 2}, {0, 1}, {1, 1}, {3, 4}}, {s.values({2, 8, 8})}); }
+  static void samples(Samples& s) {
+    s.add("overlapping", Attrs{{2, 2}, {1, 2}, {0, 1}, {1, 1}, {3, 4}}, {s.values({2, 8, 8})});
+  }
 };
 void Im2Col::backward(Grad& d) { d.in(0) = apply<Col2Im>(d.as<Attrs>(), d.out()); }
 
@@ -123,6 +136,8 @@ Tensor im2col(const Tensor& x, const WindowOptions& o) {
   Dims image = x.ndim() == 4 ? Dims{x.size(2), x.size(3)} : Dims{0, 0};
   return apply<Im2Col>({o.kernel, o.dilation, o.padding, o.stride, image}, x);
 }
-Tensor col2im(const Tensor& x, const Dims& output, const WindowOptions& o) { return apply<Col2Im>({o.kernel, o.dilation, o.padding, o.stride, output}, x); }
+Tensor col2im(const Tensor& x, const Dims& output, const WindowOptions& o) {
+  return apply<Col2Im>({o.kernel, o.dilation, o.padding, o.stride, output}, x);
+}
 
 }  // namespace tenon

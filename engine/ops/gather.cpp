@@ -33,12 +33,15 @@ struct AxisAttrs {
 };
 
 void check(const AxisAttrs& a, const Shape& x, const Meta& index) {
-  if (index.dtype != DType::i64 && index.dtype != DType::i32) throw Error(fmt::format("an index is i64 or i32, not {}", name(index.dtype)));
-  if (index.shape.n != x.n) throw Error(fmt::format("an index of size {} has other axes than {}", to_string(index.shape), to_string(x)));
+  if (index.dtype != DType::i64 && index.dtype != DType::i32)
+    throw Error(fmt::format("an index is i64 or i32, not {}", name(index.dtype)));
+  if (index.shape.n != x.n)
+    throw Error(fmt::format("an index of size {} has other axes than {}", to_string(index.shape), to_string(x)));
   if (a.axis < 0 || a.axis >= x.n) throw Error(fmt::format("axis {} is out of range for {} axes", a.axis, x.n));
   for (int i = 0; i < x.n; ++i)
     if (i != a.axis && index.shape[i] > x[i])
-      throw Error(fmt::format("an index of size {} is longer than {} in axis {}", to_string(index.shape), to_string(x), i));
+      throw Error(
+          fmt::format("an index of size {} is longer than {} in axis {}", to_string(index.shape), to_string(x), i));
 }
 
 /// Index elements as [outer, n, inner]; where their columns begin in a dense tensor that may be larger.
@@ -66,7 +69,8 @@ struct Walk {
   }
   int64_t at(int64_t position, int64_t size) const {
     int64_t v = index.data<int64_t>()[position];
-    if (v < -size || v >= size) throw Error(fmt::format("index {} is out of range for axis {} of size {}", v, axis_, size));
+    if (v < -size || v >= size)
+      throw Error(fmt::format("index {} is out of range for axis {} of size {}", v, axis_, size));
     return v < 0 ? v + size : v;
   }
 
@@ -103,16 +107,19 @@ struct Gather {
       using T = decltype(unit);
       const T* v = static_cast<const T*>(x.raw());
       T* y = static_cast<T*>(c.out[0].raw());
-      parallel_for(w.outer * w.n, std::max<int64_t>(1, kLoopGrain / std::max<int64_t>(w.inner, 1)), [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r)
-          for (int64_t i = 0; i < w.inner; ++i)
-            y[r * w.inner + i] = v[w.column(from, r / w.n, i) + w.at(r * w.inner + i, from.size) * from.step];
-      });
+      parallel_for(w.outer * w.n, std::max<int64_t>(1, kLoopGrain / std::max<int64_t>(w.inner, 1)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t r = begin; r < end; ++r)
+                       for (int64_t i = 0; i < w.inner; ++i)
+                         y[r * w.inner + i] =
+                             v[w.column(from, r / w.n, i) + w.at(r * w.inner + i, from.size) * from.step];
+                   });
     });
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d) {
-    d.in(0) = scatter_add(zeros(d.meta(0).shape, d.out().dtype()), static_cast<int>(d.as<Attrs>().axis), d.x(1), d.out());
+    d.in(0) =
+        scatter_add(zeros(d.meta(0).shape, d.out().dtype()), static_cast<int>(d.as<Attrs>().axis), d.x(1), d.out());
   }
   static void onnx(const Attrs& a, OnnxOp& o) { o.set("axis", a.axis); }
   static void samples(Samples& s) {
@@ -123,26 +130,30 @@ struct Gather {
   }
 };
 
-/// f(target, source) for every index element; a column (all elements that differ in the axis only) has one writer, in index order.
+/// f(target, source) for every index element; a column (all elements that differ in the axis only) has one writer, in
+/// index order.
 template <class T, class F>
 void write(const Walk& w, const Walk::Side& to, T* y, const T* src, const F& f) {
-  parallel_for(w.outer * w.inner, std::max<int64_t>(1, kLoopGrain / std::max<int64_t>(w.n, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t col = begin; col < end; ++col) {
-      const int64_t o = col / w.inner, i = col % w.inner, base = w.column(to, o, i);
-      for (int64_t k = 0; k < w.n; ++k) {
-        const int64_t from = (o * w.n + k) * w.inner + i;
-        f(y[base + w.at(from, to.size) * to.step], src[from]);
-      }
-    }
-  });
+  parallel_for(w.outer * w.inner, std::max<int64_t>(1, kLoopGrain / std::max<int64_t>(w.n, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t col = begin; col < end; ++col) {
+                   const int64_t o = col / w.inner, i = col % w.inner, base = w.column(to, o, i);
+                   for (int64_t k = 0; k < w.n; ++k) {
+                     const int64_t from = (o * w.n + k) * w.inner + i;
+                     f(y[base + w.at(from, to.size) * to.step], src[from]);
+                   }
+                 }
+               });
 }
 
 Meta infer_scatter(const AxisAttrs& a, const Meta& x, const Meta& index, const Meta& src) {
   check(a, x.shape, index);
   if (!(src.shape == index.shape))
-    throw Error(fmt::format("a source of size {} and an index of size {} differ", to_string(src.shape), to_string(index.shape)));
+    throw Error(fmt::format("a source of size {} and an index of size {} differ", to_string(src.shape),
+                            to_string(index.shape)));
   if (src.dtype != x.dtype)
-    throw Error(fmt::format("a source of {} cannot be written into a tensor of {}", name(src.dtype), name(x.dtype)), "cast() it");
+    throw Error(fmt::format("a source of {} cannot be written into a tensor of {}", name(src.dtype), name(x.dtype)),
+                "cast() it");
   return x;
 }
 
@@ -156,13 +167,16 @@ Tensor target_of(const Call& c, DType t) {
 struct Scatter {
   static constexpr OpInfo info{"scatter", "ScatterElements", Kind::index};
   using Attrs = AxisAttrs;
-  static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) { return infer_scatter(a, x, index, src); }
+  static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) {
+    return infer_scatter(a, x, index, src);
+  }
   static void cpu(const Call& c) {
     Walk w(c.in[1], static_cast<int>(c.as<Attrs>().axis));
     Tensor y = target_of(c, c.out[0].dtype()), src = dense(c.in[2]);
     by_width(y.dtype(), [&](auto unit) {
       using T = decltype(unit);
-      write<T>(w, w.side(y.size()), static_cast<T*>(y.raw()), static_cast<const T*>(src.raw()), [](T& to, T from) { to = from; });
+      write<T>(w, w.side(y.size()), static_cast<T*>(y.raw()), static_cast<const T*>(src.raw()),
+               [](T& to, T from) { to = from; });
     });
     if (!y.same(c.out[0])) write_output(c.out[0], y);
   }
@@ -184,7 +198,9 @@ struct Scatter {
 struct ScatterAdd {
   static constexpr OpInfo info{"scatter_add", "ScatterElements", Kind::index};
   using Attrs = AxisAttrs;
-  static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) { return infer_scatter(a, x, index, src); }
+  static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) {
+    return infer_scatter(a, x, index, src);
+  }
   static void cpu(const Call& c) {
     Walk w(c.in[1], static_cast<int>(c.as<Attrs>().axis));
     const DType t = widened(c.out[0].dtype());
@@ -204,7 +220,9 @@ struct ScatterAdd {
     o.set("axis", a.axis);
     o.set("reduction", std::string("add"));
   }
-  static void samples(Samples& s) { s.add("rows", Attrs{1}, {s.values({3, 5}), s.indices({3, 4}, 5), s.values({3, 4})}); }
+  static void samples(Samples& s) {
+    s.add("rows", Attrs{1}, {s.values({3, 5}), s.indices({3, 4}, 5), s.values({3, 4})});
+  }
 };
 
 struct ScatterReduce {
@@ -219,7 +237,9 @@ struct ScatterReduce {
       f("include_self", include_self);
     }
   };
-  static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) { return infer_scatter({a.axis}, x, index, src); }
+  static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) {
+    return infer_scatter({a.axis}, x, index, src);
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Walk w(c.in[1], static_cast<int>(a.axis));
@@ -262,7 +282,8 @@ struct ScatterReduce {
     if (!y.same(c.out[0])) write_output(c.out[0], y);
   }
   static constexpr Saves saves{.inputs = 0b111, .outputs = 0b1};
-  // Those equal to the extreme share its gradient evenly; a product's gradient is the product of the others, by division (zero has none).
+  // Those equal to the extreme share its gradient evenly; a product's gradient is the product of the others, by
+  // division (zero has none).
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();
     const int axis = static_cast<int>(a.axis);
@@ -274,17 +295,20 @@ struct ScatterReduce {
       of_x = untouched(g);
       of_src = gather(g, axis, index);
     } else if (how == Reduce::prod) {
-      // The product of the others is the product with this factor as 1; two zeros that meet leave no gradient to either.
+      // The product of the others is the product with this factor as 1; two zeros that meet leave no gradient to
+      // either.
       const Tensor x = d.x(0), src = d.x(2), none = eq(x, 0), zero = eq(src, 0);
       const Tensor x_safe = masked_fill(x, none, 1), src_safe = masked_fill(src, zero, 1);
       of_x = a.include_self ? div(mul(g, scatter_reduce(x_safe, axis, index, src, how)), x_safe) : untouched(g);
-      const Tensor zeros_met = gather(scatter_add(zeros(x.size(), DType::i64), axis, index, cast(zero, DType::i64)), axis, index);
+      const Tensor zeros_met =
+          gather(scatter_add(zeros(x.size(), DType::i64), axis, index, cast(zero, DType::i64)), axis, index);
       const Tensor lone = where(eq(zeros_met, 1), zero, zeros(zero.size(), DType::boolean));
       const Tensor others = scatter_reduce(x, axis, index, masked_fill(src, lone, 1), how, a.include_self);
       of_src = where(lone, gather(mul(g, others), axis, index), div(gather(mul(g, d.y()), axis, index), src_safe));
     } else {
       const Tensor x = d.x(0), src = d.x(2), y = d.y();
-      const Tensor own = a.include_self ? cast(eq(x, y), g.dtype()) : scatter(cast(eq(x, x), g.dtype()), axis, index, 0.0);
+      const Tensor own =
+          a.include_self ? cast(eq(x, y), g.dtype()) : scatter(cast(eq(x, x), g.dtype()), axis, index, 0.0);
       const Tensor hits = cast(eq(src, gather(y, axis, index)), g.dtype());
       const Tensor share = div(g, maximum(scatter_add(own, axis, index, hits), 1.0));
       of_x = mul(own, share);
@@ -296,7 +320,8 @@ struct ScatterReduce {
   static void samples(Samples& s) {
     for (Reduce how : {Reduce::sum, Reduce::prod, Reduce::amax, Reduce::amin})
       for (bool self : {true, false})
-        s.add(std::to_string(static_cast<int>(how)) + (self ? " with self" : " without self"), Attrs{1, static_cast<int64_t>(how), self},
+        s.add(std::to_string(static_cast<int>(how)) + (self ? " with self" : " without self"),
+              Attrs{1, static_cast<int64_t>(how), self},
               {s.values({3, 5}, {0.5, 2}), s.indices({3, 4}, 5), s.values({3, 4}, {0.5, 2})});
   }
 };
@@ -334,7 +359,8 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index) {
 Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis) {
   int a = wrap_axis(axis, x.ndim());
   if (index.ndim() != x.ndim())
-    throw Error(fmt::format("take_along_dim: an index of size {} has other axes than {}", to_string(index.size()), to_string(x.size())));
+    throw Error(fmt::format("take_along_dim: an index of size {} has other axes than {}", to_string(index.size()),
+                            to_string(x.size())));
   Shape sx = x.size(), si = index.size();
   sx[a] = si[a] = 1;
   Shape common = broadcast_shape(sx, si);
@@ -345,13 +371,15 @@ Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis) {
 }
 
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& src) {
-  return on_axes(x, axis, [&](const Tensor& t, int a) { return apply<Scatter>({a}, t, one_axis(index), cut(src, index)); });
+  return on_axes(x, axis,
+                 [&](const Tensor& t, int a) { return apply<Scatter>({a}, t, one_axis(index), cut(src, index)); });
 }
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) {
   return scatter(x, axis, index, expand(scalar(value, x.dtype()), one_axis(index).size()));
 }
 Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& src) {
-  return on_axes(x, axis, [&](const Tensor& t, int a) { return apply<ScatterAdd>({a}, t, one_axis(index), cut(src, index)); });
+  return on_axes(x, axis,
+                 [&](const Tensor& t, int a) { return apply<ScatterAdd>({a}, t, one_axis(index), cut(src, index)); });
 }
 Tensor& scatter_(Tensor& x, int axis, const Tensor& index, const Tensor& src) {
   return apply_in_place<Scatter>({wrap_axis(axis, x.ndim())}, x, index, cut(src, index));
@@ -363,13 +391,15 @@ Tensor& scatter_add_(Tensor& x, int axis, const Tensor& index, const Tensor& src
   return apply_in_place<ScatterAdd>({wrap_axis(axis, x.ndim())}, x, index, cut(src, index));
 }
 
-Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor& src, Reduce how, bool include_self) {
+Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor& src, Reduce how,
+                      bool include_self) {
   return on_axes(x, axis, [&](const Tensor& t, int a) {
     const Tensor i = one_axis(index), s = cut(src, index);
     if (how != Reduce::mean) return apply<ScatterReduce>({a, static_cast<int64_t>(how), include_self}, t, i, s);
     // Counted in f64: exact, and integers divide by truncation towards minus infinity as in PyTorch.
     Tensor sum = apply<ScatterReduce>({a, static_cast<int64_t>(Reduce::sum), include_self}, t, i, s);
-    Tensor count = scatter_add(full(t.size(), include_self ? 1 : 0, DType::f64), a, i, expand(scalar(1, DType::f64), i.size()));
+    Tensor count =
+        scatter_add(full(t.size(), include_self ? 1 : 0, DType::f64), a, i, expand(scalar(1, DType::f64), i.size()));
     count = maximum(count, 1.0);
     if (is_floating(t.dtype())) return div(sum, cast(count, t.dtype()));
     Tensor whole = cast(count, sum.dtype()), quotient = cast(div(cast(sum, DType::f64), count), sum.dtype());

@@ -18,8 +18,9 @@
 #include "engine/ops/view.h"
 
 // Note [Indexing is moving rows]
-// Whatever is indexed lies in adjacent axes: the public functions permute where it does not. A dense tensor is then [outer, n, inner] with
-// the indexed axes as one of n, and an index is one number a row. Reading and writing are two kernels over rows.
+// Whatever is indexed lies in adjacent axes: the public functions permute where it does not. A dense tensor is then
+// [outer, n, inner] with the indexed axes as one of n, and an index is one number a row. Reading and writing are two
+// kernels over rows.
 
 namespace tenon {
 namespace {
@@ -48,7 +49,8 @@ Rows rows_of(const Shape& size, int64_t first, const Tensor* index, int count) {
     Tensor t = dense(index[k].dtype() == DType::i64 ? index[k] : cast(index[k], DType::i64));
     const int64_t* v = t.data<int64_t>();
     for (size_t b = 0; b < r.at.size(); ++b) {
-      if (v[b] < -d || v[b] >= d) throw Error(fmt::format("index {} is out of range for axis {} of size {}", v[b], axis, d));
+      if (v[b] < -d || v[b] >= d)
+        throw Error(fmt::format("index {} is out of range for axis {} of size {}", v[b], axis, d));
       r.at[b] = r.at[b] * d + (v[b] < 0 ? v[b] + d : v[b]);
     }
     r.n *= d;
@@ -75,7 +77,8 @@ struct Index {
     const Shape& i = in[1].size();
     for (int k = 1; k < n; ++k) {
       check_index_type(in[k].meta());
-      if (!(in[k].size() == i)) throw Error(fmt::format("indices of sizes {} and {} differ", to_string(i), to_string(in[k].size())));
+      if (!(in[k].size() == i))
+        throw Error(fmt::format("indices of sizes {} and {} differ", to_string(i), to_string(in[k].size())));
     }
     if (x.n - count + i.n > kMaxDims)
       throw Error(fmt::format("the result would have {} axes; at most {} are supported", x.n - count + i.n, kMaxDims));
@@ -141,9 +144,12 @@ struct IndexPut {
     Meta m;
     Index::infer({a.first}, read, n - 1, &m);
     if (!(m.shape == in[1].size()))
-      throw Error(fmt::format("values of size {} do not fit {} indexed elements", to_string(in[1].size()), to_string(m.shape)));
+      throw Error(
+          fmt::format("values of size {} do not fit {} indexed elements", to_string(in[1].size()), to_string(m.shape)));
     if (in[1].dtype() != in[0].dtype())
-      throw Error(fmt::format("values of {} cannot be put into a tensor of {}", name(in[1].dtype()), name(in[0].dtype())), "cast() them");
+      throw Error(
+          fmt::format("values of {} cannot be put into a tensor of {}", name(in[1].dtype()), name(in[0].dtype())),
+          "cast() them");
     out[0] = in[0].meta();
   }
   static void cpu(const Call& c) {
@@ -156,7 +162,8 @@ struct IndexPut {
     if (y.raw() != c.in[0].raw() || y.nbytes() == 0) write_output(y, c.in[0]);
     if (a.accumulate)
       by_arithmetic(t, [&](auto unit) {
-        write<decltype(unit)>(r, v, y, [](auto& to, auto from) { to = static_cast<std::decay_t<decltype(to)>>(to + from); });
+        write<decltype(unit)>(r, v, y,
+                              [](auto& to, auto from) { to = static_cast<std::decay_t<decltype(to)>>(to + from); });
       });
     else
       by_width(t, [&](auto unit) { write<decltype(unit)>(r, v, y, [](auto& to, auto from) { to = from; }); });
@@ -200,7 +207,9 @@ struct IndexPut {
     apply_many<IndexPut>({a.first, false}, in.data(), static_cast<int>(in.size()), &out);
     d.in(0) = out;
   }
-  static Cost cost(const Attrs&, const Call& c) { return {0, 2.0 * static_cast<double>(c.out[0].nbytes() + c.in[1].nbytes())}; }
+  static Cost cost(const Attrs&, const Call& c) {
+    return {0, 2.0 * static_cast<double>(c.out[0].nbytes() + c.in[1].nbytes())};
+  }
   static Tensor numbers(std::initializer_list<int64_t> list) {
     Tensor t = empty({static_cast<int64_t>(list.size())}, DType::i64);
     std::copy(list.begin(), list.end(), t.data<int64_t>());
@@ -233,7 +242,8 @@ struct NonZero {
       if (v[i]) f(i);
   }
   static void infer(const NoAttrs&, const Tensor* in, int, Meta* out) {
-    if (in[0].is_meta()) throw Error("the size of the result depends on values, which a tensor on the meta device does not have");
+    if (in[0].is_meta())
+      throw Error("the size of the result depends on values, which a tensor on the meta device does not have");
     int64_t count = 0;
     each(in[0], [&](int64_t) { ++count; });
     out[0].dtype = DType::i64;
@@ -258,7 +268,8 @@ const Register<NonZero> nonzero_op;
 
 Tensor flat(const Tensor& x) { return reshape(x, {x.numel()}); }
 
-/// What a list of indices means for a tensor: the tensor with the indexed axes side by side, and the indices broadcast to one size.
+/// What a list of indices means for a tensor: the tensor with the indexed axes side by side, and the indices broadcast
+/// to one size.
 struct Plan {
   int first = 0;
   Dims order;  ///< of x's axes
@@ -273,10 +284,11 @@ Plan plan_of(const Tensor& x, const std::vector<Tensor>& given) {
       for (int k = 0; k < t.ndim(); ++k) {
         int axis = static_cast<int>(per_axis.size()) + k;
         if (axis >= x.ndim() || t.size(k) != x.size(axis))
-          throw Error(fmt::format("index: a mask of size {} does not fit size {} from axis {} on", to_string(t.size()), to_string(x.size()),
-                                  per_axis.size()));
+          throw Error(fmt::format("index: a mask of size {} does not fit size {} from axis {} on", to_string(t.size()),
+                                  to_string(x.size()), per_axis.size()));
       }
-      if (t.ndim() == 0) throw Error("index: a mask without axes is not supported", "where() or masked_fill() may serve");
+      if (t.ndim() == 0)
+        throw Error("index: a mask without axes is not supported", "where() or masked_fill() may serve");
       Tensor at = nonzero(t);
       for (int k = 0; k < t.ndim(); ++k) per_axis.push_back(select(at, 1, k));
     } else {
@@ -332,10 +344,11 @@ Tensor index_put(const Tensor& x, const std::vector<Tensor>& indices, const Tens
   for (int64_t d : p.index[0].size()) picked.push_back(d);
   for (int k = p.first + static_cast<int>(p.index.size()); k < x.ndim(); ++k) picked.push_back(in[0].size(k));
   bool fits = values.ndim() <= picked.n;
-  for (int k = 1; fits && k <= values.ndim(); ++k) fits = values.size(-k) == 1 || values.size(-k) == picked[picked.n - k];
+  for (int k = 1; fits && k <= values.ndim(); ++k)
+    fits = values.size(-k) == 1 || values.size(-k) == picked[picked.n - k];
   if (!fits)
-    throw Error(fmt::format("index_put: values of size {} do not broadcast to the indexed elements' size {}", to_string(values.size()),
-                            to_string(picked)));
+    throw Error(fmt::format("index_put: values of size {} do not broadcast to the indexed elements' size {}",
+                            to_string(values.size()), to_string(picked)));
   in[1] = values.size() == picked ? values : expand(values, picked);
   Tensor out;
   apply_many<IndexPut>({p.first, accumulate}, in.data(), static_cast<int>(in.size()), &out);
@@ -384,35 +397,44 @@ Tensor& index_add_(Tensor& x, int axis, const Tensor& at, const Tensor& source, 
 Tensor& index_copy_(Tensor& x, int axis, const Tensor& at, const Tensor& source) {
   return apply_in_place<IndexPut>({wrap_axis(axis, x.ndim()), false}, x, source, at);
 }
-Tensor& index_fill_(Tensor& x, int axis, const Tensor& at, double value) { return overwrite_(x, index_fill(x, axis, at, value)); }
+Tensor& index_fill_(Tensor& x, int axis, const Tensor& at, double value) {
+  return overwrite_(x, index_fill(x, axis, at, value));
+}
 
 Tensor take(const Tensor& x, const Tensor& at) { return index_select(flat(x), 0, at); }
 
 Tensor nonzero(const Tensor& x) { return apply<NonZero>({}, x); }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
-  if (value.ndim() != 0) throw Error(fmt::format("masked_fill: the value has size {}; it is a single number", to_string(value.size())));
+  if (value.ndim() != 0)
+    throw Error(fmt::format("masked_fill: the value has size {}; it is a single number", to_string(value.size())));
   if (!(broadcast_shape(x.size(), mask.size()) == x.size()))
-    throw Error(fmt::format("masked_fill: a mask of size {} does not broadcast to {}", to_string(mask.size()), to_string(x.size())));
+    throw Error(fmt::format("masked_fill: a mask of size {} does not broadcast to {}", to_string(mask.size()),
+                            to_string(x.size())));
   return where(mask, cast(value, x.dtype()), x);
 }
-Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return masked_fill(x, mask, scalar(value, x.dtype())); }
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+  return masked_fill(x, mask, scalar(value, x.dtype()));
+}
 
 Tensor& masked_fill_(Tensor& x, const Tensor& mask, double value) { return overwrite_(x, masked_fill(x, mask, value)); }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
   if (mask.dtype() != DType::boolean)
-    throw Error(fmt::format("masked_select: the mask is {}, it must be bool", name(mask.dtype())), "compare it: ne(mask, 0)");
+    throw Error(fmt::format("masked_select: the mask is {}, it must be bool", name(mask.dtype())),
+                "compare it: ne(mask, 0)");
   Shape both = broadcast_shape(x.size(), mask.size());
   return index_select(flat(expand(x, both)), 0, select(nonzero(flat(expand(mask, both))), 1, 0));
 }
 
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
   if (mask.dtype() != DType::boolean)
-    throw Error(fmt::format("masked_scatter: the mask is {}, it must be bool", name(mask.dtype())), "compare it: ne(mask, 0)");
+    throw Error(fmt::format("masked_scatter: the mask is {}, it must be bool", name(mask.dtype())),
+                "compare it: ne(mask, 0)");
   Tensor at = select(nonzero(flat(expand(mask, x.size()))), 1, 0);
   if (at.numel() > source.numel())
-    throw Error(fmt::format("masked_scatter: the mask has {} true elements, the source only {}", at.numel(), source.numel()));
+    throw Error(
+        fmt::format("masked_scatter: the mask has {} true elements, the source only {}", at.numel(), source.numel()));
   return reshape(index_copy(flat(x), 0, at, narrow(flat(source), 0, 0, at.numel())), x.size());
 }
 

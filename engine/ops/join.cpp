@@ -49,8 +49,8 @@ struct Cat {
       bool fits = in[i].ndim() == like->ndim();
       for (int k = 0; fits && k < like->ndim(); ++k) fits = k == a.axis || in[i].size(k) == like->size(k);
       if (!fits)
-        throw Error(
-            fmt::format("input {} of size {} does not fit {} along axis {}", i, to_string(in[i].size()), to_string(like->size()), a.axis));
+        throw Error(fmt::format("input {} of size {} does not fit {} along axis {}", i, to_string(in[i].size()),
+                                to_string(like->size()), a.axis));
       out[0].shape[static_cast<int>(a.axis)] += in[i].size(static_cast<int>(a.axis));
     }
     if (!like) out[0].shape = in[0].size();
@@ -72,8 +72,9 @@ struct Cat {
       const Meta& m = d.meta(i);
       const int64_t n = m.shape.product() == 0 && passed_over(m.shape) ? 0 : m.shape[axis];
       if (d.needs(i))
-        d.in(i) =
-            cast(passed_over(m.shape) && d.out().ndim() != 1 ? zeros(m.shape, d.out().dtype()) : slice(d.out(), axis, at, at + n), m.dtype);
+        d.in(i) = cast(passed_over(m.shape) && d.out().ndim() != 1 ? zeros(m.shape, d.out().dtype())
+                                                                   : slice(d.out(), axis, at, at + n),
+                       m.dtype);
       at += n;
     }
   }
@@ -111,10 +112,12 @@ struct Triangle {
       for (int64_t r = 0; r < count * rows; ++r) {
         // Columns below `edge` are on the lower side of the diagonal.
         const int64_t i = r % rows,
-                      edge = std::clamp<int64_t>(a.upper ? std::max(a.shift, -rows) + i : std::min(a.shift, cols) + i + 1, 0, cols);
+                      edge = std::clamp<int64_t>(
+                          a.upper ? std::max(a.shift, -rows) + i : std::min(a.shift, cols) + i + 1, 0, cols);
         const int64_t begin = a.upper ? edge : 0, end = a.upper ? cols : edge;
         std::memset(to + r * cols, 0, static_cast<size_t>(cols) * sizeof(T));
-        if (end > begin) std::memcpy(to + r * cols + begin, from + r * cols + begin, static_cast<size_t>(end - begin) * sizeof(T));
+        if (end > begin)
+          std::memcpy(to + r * cols + begin, from + r * cols + begin, static_cast<size_t>(end - begin) * sizeof(T));
       }
     });
   }
@@ -137,7 +140,8 @@ const Register<Triangle> triangle_op;
 Tensor counted_index(const int64_t* counts, int64_t n) {
   int64_t total = 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (counts[i] < 0) throw Error(fmt::format("repeat_interleave: element {} is to be repeated {} times", i, counts[i]));
+    if (counts[i] < 0)
+      throw Error(fmt::format("repeat_interleave: element {} is to be repeated {} times", i, counts[i]));
     total += counts[i];
   }
   Tensor t = empty({total}, DType::i64);

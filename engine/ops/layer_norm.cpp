@@ -59,8 +59,10 @@ struct LayerNormBackward {
     int64_t width = a.shape.product();
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::layer_norm_backward<T>(width ? x.numel() / width : 0, width, a.rms, x.data<T>(), gy.data<T>(), data_or_null<T>(w), mean.data<T>(), rstd.data<T>(),
-                                      a.gx ? c.out[0].data<T>() : nullptr, a.sums ? c.out[1].data<T>() : nullptr, a.sums ? c.out[2].data<T>() : nullptr);
+      kernels::layer_norm_backward<T>(width ? x.numel() / width : 0, width, a.rms, x.data<T>(), gy.data<T>(),
+                                      data_or_null<T>(w), mean.data<T>(), rstd.data<T>(),
+                                      a.gx ? c.out[0].data<T>() : nullptr, a.sums ? c.out[1].data<T>() : nullptr,
+                                      a.sums ? c.out[2].data<T>() : nullptr);
     });
   }
 };
@@ -74,12 +76,15 @@ struct LayerNorm {
     ops::common_float({&x});
     bool ends = a.shape.n > 0 && a.shape.n <= x.shape.n;
     for (int i = 0; ends && i < a.shape.n; ++i) ends = x.shape[x.shape.n - a.shape.n + i] == a.shape[i];
-    if (!ends) throw Error("an input of size " + to_string(x.shape) + " does not end in the normalised sizes " + to_string(a.shape));
+    if (!ends)
+      throw Error("an input of size " + to_string(x.shape) + " does not end in the normalised sizes " +
+                  to_string(a.shape));
     for (int k = 1; k < n; ++k) {
       if (!in[k]) continue;
       ops::common_float({&x, &in[k].meta()});
       if (!(in[k].size() == a.shape))
-        throw Error(std::string(k == 1 ? "a weight" : "a bias") + " of size " + to_string(in[k].size()) + " does not have the normalised sizes " + to_string(a.shape));
+        throw Error(std::string(k == 1 ? "a weight" : "a bias") + " of size " + to_string(in[k].size()) +
+                    " does not have the normalised sizes " + to_string(a.shape));
     }
     out[0] = out[1] = out[2] = x;
     out[1].shape = out[2].shape = a.statistics(x.shape);
@@ -91,8 +96,8 @@ struct LayerNorm {
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       if (a.rms) std::fill_n(c.out[1].data<T>(), rows, T(0));
-      kernels::layer_norm_forward<T>(rows, width, a.rms, static_cast<T>(a.eps), x.data<T>(), data_or_null<T>(w), data_or_null<T>(b), c.out[0].data<T>(), c.out[1].data<T>(),
-                                     c.out[2].data<T>());
+      kernels::layer_norm_forward<T>(rows, width, a.rms, static_cast<T>(a.eps), x.data<T>(), data_or_null<T>(w),
+                                     data_or_null<T>(b), c.out[0].data<T>(), c.out[1].data<T>(), c.out[2].data<T>());
     });
   }
   static constexpr Saves saves{.inputs = 0b111, .outputs = 0b110};
@@ -136,13 +141,14 @@ struct LayerNorm {
 
 const Register<LayerNorm> layer_norm_op;
 const Register<LayerNormBackward> layer_norm_backward_op;
-const bool layer_norm_decomposition = register_decomposition("layer_norm", [](const void* attrs, const std::vector<Tensor>& in) {
-  const auto& a = *static_cast<const LayerNormAttrs*>(attrs);
-  Tensor x = a.rms ? in[0] : sub(in[0], mean(in[0], a.reduced(), true));
-  Tensor y = div(x, sqrt(add(mean(mul(x, x), a.reduced(), true), a.eps)));
-  if (in.size() > 1 && in[1]) y = mul(y, in[1]);
-  return in.size() > 2 && in[2] ? add(y, in[2]) : y;
-});
+const bool layer_norm_decomposition =
+    register_decomposition("layer_norm", [](const void* attrs, const std::vector<Tensor>& in) {
+      const auto& a = *static_cast<const LayerNormAttrs*>(attrs);
+      Tensor x = a.rms ? in[0] : sub(in[0], mean(in[0], a.reduced(), true));
+      Tensor y = div(x, sqrt(add(mean(mul(x, x), a.reduced(), true), a.eps)));
+      if (in.size() > 1 && in[1]) y = mul(y, in[1]);
+      return in.size() > 2 && in[2] ? add(y, in[2]) : y;
+    });
 
 Tensor normalised(const Tensor& x, const Shape& shape, const Tensor& weight, const Tensor& bias, double eps, bool rms) {
   const Tensor in[] = {x, weight, bias};
@@ -153,15 +159,23 @@ Tensor normalised(const Tensor& x, const Shape& shape, const Tensor& weight, con
 
 }  // namespace
 
-Tensor layer_norm(const Tensor& x, const Shape& shape, const Tensor& weight, const Tensor& bias, double eps) { return normalised(x, shape, weight, bias, eps, false); }
-Tensor rms_norm(const Tensor& x, const Shape& shape, const Tensor& weight, double eps) { return normalised(x, shape, weight, {}, eps, true); }
+Tensor layer_norm(const Tensor& x, const Shape& shape, const Tensor& weight, const Tensor& bias, double eps) {
+  return normalised(x, shape, weight, bias, eps, false);
+}
+Tensor rms_norm(const Tensor& x, const Shape& shape, const Tensor& weight, double eps) {
+  return normalised(x, shape, weight, {}, eps, true);
+}
 
 Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
-  if (x.ndim() < 2) throw Error("group_norm: its input has size " + to_string(x.size()) + "; it must be [batch, channels, ...]");
+  if (x.ndim() < 2)
+    throw Error("group_norm: its input has size " + to_string(x.size()) + "; it must be [batch, channels, ...]");
   int64_t n = x.size(0), c = x.size(1);
-  if (groups < 1 || c % groups) throw Error("group_norm: " + std::to_string(groups) + " groups do not divide " + std::to_string(c) + " channels");
+  if (groups < 1 || c % groups)
+    throw Error("group_norm: " + std::to_string(groups) + " groups do not divide " + std::to_string(c) + " channels");
   int64_t width = n > 0 ? x.numel() / (n * groups) : 0;
-  if (width == 1) throw Error("group_norm: an input of size " + to_string(x.size()) + " has one value a group, whose variance says nothing");
+  if (width == 1)
+    throw Error("group_norm: an input of size " + to_string(x.size()) +
+                " has one value a group, whose variance says nothing");
   Tensor y = reshape(layer_norm(reshape(x, {n, groups, width}), {width}, {}, {}, eps), x.size());
   Shape channels = Dims::filled(x.ndim(), 1);
   channels[1] = c;

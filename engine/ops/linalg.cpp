@@ -18,7 +18,8 @@ using linalg::transposed;
 
 Tensor lstsq(const Tensor& a, const Tensor& b) {
   if (a.ndim() < 2 || b.ndim() < 2)
-    throw Error(fmt::format("lstsq: sizes {} and {}; both have two axes at least", to_string(a.size()), to_string(b.size())));
+    throw Error(
+        fmt::format("lstsq: sizes {} and {}; both have two axes at least", to_string(a.size()), to_string(b.size())));
   if (a.size(-2) >= a.size(-1)) {
     const Qr f = qr(a);
     return solve_triangular(f.r, matmul(f.q, b, true, false), true);
@@ -39,7 +40,8 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
   linalg::need_matrix(a.meta(), true);
   if (n == 0) return add(mul(a, 0.0), linalg::identity(a.size(-1), a.dtype()));
   Tensor square = n < 0 ? inv(a) : a, y;
-  for (uint64_t k = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);; square = matmul(square, square)) {
+  for (uint64_t k = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);;
+       square = matmul(square, square)) {
     if (k & 1) y = y ? matmul(y, square) : square;
     if ((k >>= 1) == 0) return y;
   }

@@ -2,10 +2,11 @@
 #include "core/tensor.h"
 #include "engine/ops/products.h"
 
-// Linear algebra on the last two axes, all others being a batch; f32 and f64. The names are torch.linalg's. Computed by LAPACK, one matrix
-// on one thread, so the bits never depend on the number of threads. A matrix that is singular (or not positive definite) is an Error that
-// says which one of the batch. Gradients: Giles, Collected matrix derivative results for forward and reverse mode AD (2008), and for
-// factors PyTorch's; they are defined where the factors are (distinct eigenvalues, distinct singular values).
+// Linear algebra on the last two axes, all others being a batch; f32 and f64. The names are torch.linalg's. Computed by
+// LAPACK, one matrix on one thread, so the bits never depend on the number of threads. A matrix that is singular (or
+// not positive definite) is an Error that says which one of the batch. Gradients: Giles, Collected matrix derivative
+// results for forward and reverse mode AD (2008), and for factors PyTorch's; they are defined where the factors are
+// (distinct eigenvalues, distinct singular values).
 namespace tenon {
 
 /// Lower L with L L^T = A (upper: U = L^T). A is taken as symmetric: the mean of it and its transpose is factored.

@@ -35,7 +35,9 @@ void each(int64_t count, int64_t n, const F& f) {
 }
 
 /// "matrix 3 of the batch" or "the matrix".
-inline std::string which(int64_t i, const Shape& s) { return s.n == 2 ? "the matrix" : fmt::format("matrix {} of the batch", i); }
+inline std::string which(int64_t i, const Shape& s) {
+  return s.n == 2 ? "the matrix" : fmt::format("matrix {} of the batch", i);
+}
 
 /// LAPACK looks for NaN first and says so by a negative number.
 inline void refuse_nan(int info, int64_t i, const Shape& s) {

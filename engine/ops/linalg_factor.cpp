@@ -55,7 +55,8 @@ struct QrOp {
     });
   }
   static constexpr Saves saves{.inputs = 0b1, .outputs = 0b11};
-  // Walter and Lehmann, Algorithmic differentiation of linear algebra functions (2018). A wide A = [X, Y] is X = Q U with V = Q^T Y.
+  // Walter and Lehmann, Algorithmic differentiation of linear algebra functions (2018). A wide A = [X, Y] is X = Q U
+  // with V = Q^T Y.
   static void backward(Grad& d) {
     const Tensor a = d.x(0), q = d.y(0), r = d.y(1);
     Tensor gq = d.out(0), gr = d.out(1);
@@ -67,7 +68,8 @@ struct QrOp {
       return;
     }
     const Tensor gv = slice(gr, -1, m, n);
-    const Tensor gx = tall(q, slice(r, -1, 0, m), add(gq, matmul(slice(a, -1, m, n), gv, false, true)), slice(gr, -1, 0, m));
+    const Tensor gx =
+        tall(q, slice(r, -1, 0, m), add(gq, matmul(slice(a, -1, m, n), gv, false, true)), slice(gr, -1, 0, m));
     d.in(0) = cat({gx, product(q, gv)}, -1);
   }
   static Tensor tall(const Tensor& q, const Tensor& r, const Tensor& gq, const Tensor& gr) {
@@ -111,7 +113,8 @@ struct EighOp {
         for (int64_t i = 0; i < n; ++i)
           for (int64_t j = 0; j < n; ++j) to[i * n + j] = (from[i * n + j] + from[j * n + i]) / 2;
         if (n && lp::syev<T>(n, to, c.out[0].data<T>() + m * n) != 0)
-          throw Error(fmt::format("the eigenvalues of {} were not found: it may hold NaN or infinity", which(m, a.size())));
+          throw Error(
+              fmt::format("the eigenvalues of {} were not found: it may hold NaN or infinity", which(m, a.size())));
       });
     });
   }
@@ -154,9 +157,10 @@ struct SvdOp {
       each(matrices(a.size()), std::max(m, n), [&](int64_t b) {
         if (k == 0) return;
         std::vector<T> work(a.data<T>() + b * m * n, a.data<T>() + (b + 1) * m * n);
-        if (lp::gesdd<T>(m, n, work.data(), c.out[1].data<T>() + b * k, c.out[0].data<T>() + b * m * k, c.out[2].data<T>() + b * k * n) !=
-            0)
-          throw Error(fmt::format("the singular values of {} were not found: it may hold NaN or infinity", which(b, a.size())));
+        if (lp::gesdd<T>(m, n, work.data(), c.out[1].data<T>() + b * k, c.out[0].data<T>() + b * m * k,
+                         c.out[2].data<T>() + b * k * n) != 0)
+          throw Error(
+              fmt::format("the singular values of {} were not found: it may hold NaN or infinity", which(b, a.size())));
       });
     });
   }

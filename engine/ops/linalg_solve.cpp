@@ -21,7 +21,9 @@ using namespace linalg;
 namespace lp = kernels::lapack;
 
 /// A well-conditioned matrix near the identity, and a symmetric positive one.
-Tensor regular(Samples& s, const Shape& size) { return add(mul(s.values(size), 0.4), identity(size.back(), DType::f64)); }
+Tensor regular(Samples& s, const Shape& size) {
+  return add(mul(s.values(size), 0.4), identity(size.back(), DType::f64));
+}
 Tensor positive(Samples& s, const Shape& size) {
   Tensor x = s.values(size);
   return add(matmul(x, transposed(x), false, false), identity(size.back(), DType::f64));
@@ -45,7 +47,9 @@ struct Cholesky {
           for (int64_t j = 0; j < n; ++j) to[i * n + j] = j <= i ? (from[i * n + j] + from[j * n + i]) / 2 : T(0);
         const int k = n ? lp::potrf<T>(n, to) : 0;
         refuse_nan(k, m, a.size());
-        if (k != 0) throw Error(fmt::format("{} is not positive definite: its leading minor of order {} is not", which(m, a.size()), k));
+        if (k != 0)
+          throw Error(
+              fmt::format("{} is not positive definite: its leading minor of order {} is not", which(m, a.size()), k));
         for (int64_t i = 0; i < n; ++i) std::fill(to + i * n + i + 1, to + (i + 1) * n, T(0));
       });
     });
@@ -80,7 +84,9 @@ struct SolveTriangular {
     common_float({&a, &b});
     bool fits = a.shape.n == b.shape.n;
     for (int i = 0; fits && i < a.shape.n - 1; ++i) fits = a.shape[i] == b.shape[i];
-    if (!fits) throw Error(fmt::format("right sides of size {} do not fit matrices of size {}", to_string(b.shape), to_string(a.shape)));
+    if (!fits)
+      throw Error(
+          fmt::format("right sides of size {} do not fit matrices of size {}", to_string(b.shape), to_string(a.shape)));
     return b;
   }
   static void cpu(const Call& c) {
@@ -95,7 +101,8 @@ struct SolveTriangular {
         if (n == 0 || k == 0) return;
         const int bad = lp::trtrs<T>(at.upper, at.unit, n, k, a.data<T>() + m * n * n, to);
         refuse_nan(bad, m, a.size());
-        if (bad != 0) throw Error(fmt::format("{} is singular: element {} of its diagonal is 0", which(m, a.size()), bad - 1));
+        if (bad != 0)
+          throw Error(fmt::format("{} is singular: element {} of its diagonal is 0", which(m, a.size()), bad - 1));
       });
     });
   }
@@ -210,8 +217,8 @@ Meta one_a_matrix(const Meta& a) {
 }
 Tensor as_matrices(const Tensor& t) { return unsqueeze(unsqueeze(t, -1), -1); }
 
-/// The matrix of cofactors, det(A) A^-T, of singular matrices too: with A = U S V^T it is det(U) det(V) U S' V^T, where S' has the product
-/// of all other singular values.
+/// The matrix of cofactors, det(A) A^-T, of singular matrices too: with A = U S V^T it is det(U) det(V) U S' V^T, where
+/// S' has the product of all other singular values.
 Tensor cofactors(const Tensor& a) {
   const Svd f = svd(a);
   const Tensor first = add(mul(narrow(f.s, -1, 0, 1), 0.0), 1.0);
@@ -236,7 +243,8 @@ struct Det {
   static void backward(Grad& d) {
     const Tensor a = d.x(0), y = d.y();
     const bool singular = !y.is_meta() && y.numel() > 0 && item(sum(cast(eq(y, 0), DType::i64))) > 0;
-    d.in(0) = singular ? mul(as_matrices(d.out()), cofactors(a)) : mul(as_matrices(mul(d.out(), y)), transposed(inv(a)));
+    d.in(0) =
+        singular ? mul(as_matrices(d.out()), cofactors(a)) : mul(as_matrices(mul(d.out(), y)), transposed(inv(a)));
   }
   static void samples(Samples& s) {
     s.add("one", NoAttrs{}, {regular(s, {3, 3})});

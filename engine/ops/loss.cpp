@@ -13,7 +13,8 @@
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 
-// The gradients of losses are fused kernels; with create_graph the same formulas run as public ops, which are differentiable again.
+// The gradients of losses are fused kernels; with create_graph the same formulas run as public ops, which are
+// differentiable again.
 namespace tenon {
 namespace {
 
@@ -39,7 +40,8 @@ struct SoftmaxBackward {
     int64_t n = y.size(-1);
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::softmax_backward<T>(n ? y.numel() / n : 0, n, c.as<Attrs>().log, y.data<T>(), gy.data<T>(), c.out[0].data<T>());
+      kernels::softmax_backward<T>(n ? y.numel() / n : 0, n, c.as<Attrs>().log, y.data<T>(), gy.data<T>(),
+                                   c.out[0].data<T>());
     });
   }
 };
@@ -124,8 +126,8 @@ struct CrossEntropyBackward {
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       T scale = *c.in[3].data<T>() / static_cast<T>(x.size(0));
-      kernels::cross_entropy_backward<T>(x.size(0), x.size(1), x.data<T>(), target.data<int64_t>(), lse.data<T>(), scale,
-                                         c.out[0].data<T>());
+      kernels::cross_entropy_backward<T>(x.size(0), x.size(1), x.data<T>(), target.data<int64_t>(), lse.data<T>(),
+                                         scale, c.out[0].data<T>());
     });
   }
 };
@@ -138,10 +140,11 @@ struct CrossEntropy {
     const Meta &x = in[0].meta(), &t = in[1].meta();
     common_float({&x});
     if (x.shape.n != 2) throw Error("its logits have size " + to_string(x.shape) + "; they must be [rows, classes]");
-    if (t.dtype != DType::i64) throw Error(std::string("its targets are ") + name(t.dtype) + "; they must be i64 class numbers");
+    if (t.dtype != DType::i64)
+      throw Error(std::string("its targets are ") + name(t.dtype) + "; they must be i64 class numbers");
     if (!(t.shape == Shape{x.shape[0]}))
-      throw Error("logits of size " + to_string(x.shape) + " need targets of size [" + std::to_string(x.shape[0]) + "], not " +
-                  to_string(t.shape));
+      throw Error("logits of size " + to_string(x.shape) + " need targets of size [" + std::to_string(x.shape[0]) +
+                  "], not " + to_string(t.shape));
     if (x.shape.product() == 0) throw Error("logits of size " + to_string(x.shape) + " have no mean");
     out[0] = out[1] = x;
     out[0].shape = {};
@@ -153,13 +156,14 @@ struct CrossEntropy {
     for (int64_t i = 0; i < rows; ++i) {
       int64_t t = target.data<int64_t>()[i];
       if (t < 0 || t >= classes)
-        throw Error("target " + std::to_string(t) + " of row " + std::to_string(i) + " is no class of 0.." + std::to_string(classes - 1),
+        throw Error("target " + std::to_string(t) + " of row " + std::to_string(i) + " is no class of 0.." +
+                        std::to_string(classes - 1),
                     "the last layer needs one output a class");
     }
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      *c.out[0].data<T>() =
-          static_cast<T>(kernels::cross_entropy_forward<T>(rows, classes, x.data<T>(), target.data<int64_t>(), c.out[1].data<T>()));
+      *c.out[0].data<T>() = static_cast<T>(
+          kernels::cross_entropy_forward<T>(rows, classes, x.data<T>(), target.data<int64_t>(), c.out[1].data<T>()));
     });
   }
   static constexpr Saves saves{.inputs = 0b11, .outputs = 0b10};
@@ -204,7 +208,8 @@ struct MseLoss {
     Meta m = x;
     m.dtype = common_float({&x, &y});
     if (!(x.shape == y.shape))
-      throw Error("sizes " + to_string(x.shape) + " and " + to_string(y.shape) + " differ", "view() one of them as the other");
+      throw Error("sizes " + to_string(x.shape) + " and " + to_string(y.shape) + " differ",
+                  "view() one of them as the other");
     if (x.shape.product() == 0) throw Error("a size of " + to_string(x.shape) + " has no mean");
     m.shape = {};
     return m;
@@ -258,7 +263,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target) {
 Tensor mse_loss(const Tensor& x, const Tensor& y) { return apply<MseLoss>({}, x, y); }
 
 Tensor one_hot(const Tensor& index, int64_t classes, DType dtype) {
-  if (dtype != DType::f32 && dtype != DType::f64) throw Error(std::string("one_hot gives f32 or f64, not ") + name(dtype));
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw Error(std::string("one_hot gives f32 or f64, not ") + name(dtype));
   return apply<OneHot>({classes, dtype}, index);
 }
 

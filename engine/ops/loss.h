@@ -6,7 +6,8 @@ namespace tenon {
 /// Along one axis: exp(x) / sum(exp(x)), and its logarithm. f32 or f64.
 Tensor softmax(const Tensor& x, int axis = -1);
 Tensor log_softmax(const Tensor& x, int axis = -1);
-/// Mean over rows of -log softmax(logits)[target]: logits [n, classes], target i64 [n] with values in [0, classes). A tensor without axes.
+/// Mean over rows of -log softmax(logits)[target]: logits [n, classes], target i64 [n] with values in [0, classes). A
+/// tensor without axes.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target);
 /// Mean of (x - y)^2 over all elements; both of one size. A tensor without axes.
 Tensor mse_loss(const Tensor& x, const Tensor& y);

@@ -67,11 +67,13 @@ struct MatMul {
     int64_t rows = at.ta ? sa[sa.n - 1] : sa[sa.n - 2], ka = at.ta ? sa[sa.n - 2] : sa[sa.n - 1];
     int64_t kb = at.tb ? sb[sb.n - 1] : sb[sb.n - 2], cols = at.tb ? sb[sb.n - 2] : sb[sb.n - 1];
     if (ka != kb)
-      throw Error("sizes " + to_string(sa) + (at.ta ? " transposed" : "") + " and " + to_string(sb) + (at.tb ? " transposed" : "") +
-                  " do not fit: " + std::to_string(ka) + " columns meet " + std::to_string(kb) + " rows");
+      throw Error("sizes " + to_string(sa) + (at.ta ? " transposed" : "") + " and " + to_string(sb) +
+                  (at.tb ? " transposed" : "") + " do not fit: " + std::to_string(ka) + " columns meet " +
+                  std::to_string(kb) + " rows");
     bool batch_fits = sa.n == 2 || sb.n == 2 || sa.n == sb.n;
     for (int i = 0; batch_fits && sa.n > 2 && sb.n > 2 && i < sa.n - 2; ++i) batch_fits = sa[i] == sb[i];
-    if (!batch_fits) throw Error("the batch axes of " + to_string(sa) + " and " + to_string(sb) + " differ", "expand() one of them");
+    if (!batch_fits)
+      throw Error("the batch axes of " + to_string(sa) + " and " + to_string(sb) + " differ", "expand() one of them");
     m.shape = sa.n >= sb.n ? sa : sb;
     m.shape[m.shape.n - 2] = rows;
     m.shape[m.shape.n - 1] = cols;
@@ -140,8 +142,8 @@ struct Linear {
       T* to = y.data<T>();
       if (b)
         for (int64_t i = 0; i < rows; ++i) std::copy_n(b.data<T>(), out, to + i * out);
-      kernels::gemm(false, true, rows, out, in, x.data<T>(), std::max<int64_t>(1, in), w.data<T>(), std::max<int64_t>(1, in), to, out,
-                    T(b ? 1 : 0));
+      kernels::gemm(false, true, rows, out, in, x.data<T>(), std::max<int64_t>(1, in), w.data<T>(),
+                    std::max<int64_t>(1, in), to, out, T(b ? 1 : 0));
     });
   }
   static constexpr Saves saves{.inputs = 0b011};
@@ -162,10 +164,11 @@ struct Linear {
 };
 
 const Register<MatMul> matmul_op;
-const bool matmul_decomposition = register_decomposition("matmul", [](const void* attrs, const std::vector<Tensor>& in) {
-  const auto& a = *static_cast<const MatMul::Attrs*>(attrs);
-  return matmul(a.ta ? transpose(in[0], -1, -2) : in[0], a.tb ? transpose(in[1], -1, -2) : in[1]);
-});
+const bool matmul_decomposition =
+    register_decomposition("matmul", [](const void* attrs, const std::vector<Tensor>& in) {
+      const auto& a = *static_cast<const MatMul::Attrs*>(attrs);
+      return matmul(a.ta ? transpose(in[0], -1, -2) : in[0], a.tb ? transpose(in[1], -1, -2) : in[1]);
+    });
 const Register<Linear> linear_op;
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 namespace tenon {
 
-/// [.., m, k] x [.., k, n] -> [.., m, n], f32 or f64. Batch axes are equal, or one side is a matrix that serves for all.
+/// [.., m, k] x [.., k, n] -> [.., m, n], f32 or f64. Batch axes are equal, or one side is a matrix that serves for
+/// all.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// The same with either side transposed in its last two axes.
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b);

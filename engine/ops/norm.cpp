@@ -34,7 +34,8 @@ Dims other_axes(int ndim) { return ndim == 4 ? Dims{0, 2, 3} : Dims{0}; }
 
 void check_channels(const Meta& x, std::initializer_list<const Meta*> vectors) {
   if (x.shape.n != 2 && x.shape.n != 4)
-    throw Error("its input has size " + to_string(x.shape) + "; it must be [batch, channels] or [batch, channels, height, width]");
+    throw Error("its input has size " + to_string(x.shape) +
+                "; it must be [batch, channels] or [batch, channels, height, width]");
   for (const Meta* v : vectors)
     if (v) {
       common_float({&x, v});
@@ -53,8 +54,8 @@ struct EpsAttrs {
   }
 };
 
-/// Inputs x, gy, mean, invstd, gamma?; outputs gx, ggamma, gbeta. Never differentiated itself: with create_graph the composite runs
-/// instead.
+/// Inputs x, gy, mean, invstd, gamma?; outputs gx, ggamma, gbeta. Never differentiated itself: with create_graph the
+/// composite runs instead.
 struct BatchNormBackward {
   static constexpr OpInfo info{"batch_norm_backward", "", Kind::norm, 3};
   struct Attrs {
@@ -70,12 +71,14 @@ struct BatchNormBackward {
   }
   static void place(const Attrs&, const Tensor* in, Layout* out) { place_like(in[0], out[0]); }
   static void cpu(const Call& c) {
-    Tensor x = rows_of(c.in[0]), gy = rows_of(c.in[1]), mean = dense(c.in[2]), invstd = dense(c.in[3]), gamma = dense(c.in[4]);
+    Tensor x = rows_of(c.in[0]), gy = rows_of(c.in[1]), mean = dense(c.in[2]), invstd = dense(c.in[3]),
+           gamma = dense(c.in[4]);
     int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::batch_norm_backward<T>(rows, channels, c.as<Attrs>().batch, x.data<T>(), gy.data<T>(), mean.data<T>(), invstd.data<T>(),
-                                      data_or_null<T>(gamma), c.out[0].data<T>(), c.out[1].data<T>(), c.out[2].data<T>());
+      kernels::batch_norm_backward<T>(rows, channels, c.as<Attrs>().batch, x.data<T>(), gy.data<T>(), mean.data<T>(),
+                                      invstd.data<T>(), data_or_null<T>(gamma), c.out[0].data<T>(), c.out[1].data<T>(),
+                                      c.out[2].data<T>());
     });
   }
 };
@@ -128,8 +131,9 @@ struct BatchNorm {
       using T = decltype(one);
       T *mean = c.out[1].data<T>(), *var = c.out[2].data<T>();
       kernels::column_moments<T>(rows, channels, x.data<T>(), mean, var);
-      kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean, var, static_cast<T>(c.as<Attrs>().eps), data_or_null<T>(gamma),
-                                   data_or_null<T>(beta), c.out[0].data<T>(), c.out[3].data<T>());
+      kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean, var, static_cast<T>(c.as<Attrs>().eps),
+                                   data_or_null<T>(gamma), data_or_null<T>(beta), c.out[0].data<T>(),
+                                   c.out[3].data<T>());
     });
   }
   static constexpr Saves saves{.inputs = 0b011, .outputs = 0b1010};
@@ -151,9 +155,12 @@ struct BatchNorm {
     if (d.out(3)) plus(g_var, mul(mul(d.out(3), pow(invstd, 3)), -0.5));
     if (g_var) plus(d.in(0), mul(centred, over_channels(mul(g_var, 2 / rows), n)));
   }
-  static void onnx(const Attrs&, OnnxOp& o) { o.unsupported = "batch normalisation in training mode: export the model in evaluation mode"; }
+  static void onnx(const Attrs&, OnnxOp& o) {
+    o.unsupported = "batch normalisation in training mode: export the model in evaluation mode";
+  }
   static void samples(Samples& s) {
-    s.add("4 axes", Attrs{1e-5}, {s.values({3, 4, 2, 3}), s.values({4}, in(0.5, 1.5)), s.values({4})}, {true, true, true});
+    s.add("4 axes", Attrs{1e-5}, {s.values({3, 4, 2, 3}), s.values({4}, in(0.5, 1.5)), s.values({4})},
+          {true, true, true});
     s.add("2 axes, plain", Attrs{1e-5}, {s.values({6, 3}), Tensor(), Tensor()}, {true, false, false});
   }
 };
@@ -170,18 +177,21 @@ struct BatchNormInference {
   }
   static void place(const Attrs&, const Tensor* in, Layout* out) { place_like(in[0], out[0]); }
   static void cpu(const Call& c) {
-    Tensor x = rows_of(c.in[0]), gamma = dense(c.in[1]), beta = dense(c.in[2]), mean = dense(c.in[3]), var = dense(c.in[4]);
+    Tensor x = rows_of(c.in[0]), gamma = dense(c.in[1]), beta = dense(c.in[2]), mean = dense(c.in[3]),
+           var = dense(c.in[4]);
     int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean.data<T>(), var.data<T>(), static_cast<T>(c.as<Attrs>().eps),
-                                   data_or_null<T>(gamma), data_or_null<T>(beta), c.out[0].data<T>(), c.out[1].data<T>());
+      kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean.data<T>(), var.data<T>(),
+                                   static_cast<T>(c.as<Attrs>().eps), data_or_null<T>(gamma), data_or_null<T>(beta),
+                                   c.out[0].data<T>(), c.out[1].data<T>());
     });
   }
   static constexpr Saves saves{.inputs = 0b01011, .outputs = 0b10};
   static void backward(Grad& d) {
     if (!d.out(0)) return;
-    if (d.needs(3) || d.needs(4)) throw Error("no gradient flows to the given statistics of batch_norm_inference", "detach() them");
+    if (d.needs(3) || d.needs(4))
+      throw Error("no gradient flows to the given statistics of batch_norm_inference", "detach() them");
     if (grad_enabled())
       composite_backward(d, false, d.x(3), d.y(1));
     else
@@ -192,7 +202,8 @@ struct BatchNormInference {
     o.fills = {{1, 1.0, 3}, {2, 0.0, 3}};
   }
   static void samples(Samples& s) {
-    s.add("4 axes", Attrs{1e-5}, {s.values({2, 3, 2, 2}), s.values({3}), s.values({3}), s.values({3}), s.values({3}, in(0.5, 2))},
+    s.add("4 axes", Attrs{1e-5},
+          {s.values({2, 3, 2, 2}), s.values({3}), s.values({3}), s.values({3}), s.values({3}, in(0.5, 2))},
           {true, true, true, false, false});
   }
 };
@@ -211,8 +222,8 @@ struct UpdateRunning {
   static Meta infer(const Attrs&, const Meta& running, const Meta& batch) {
     common_float({&running, &batch});
     if (!(running.shape == batch.shape))
-      throw Error("running statistics of size " + to_string(running.shape) + " and the batch's of size " + to_string(batch.shape) +
-                  " differ");
+      throw Error("running statistics of size " + to_string(running.shape) + " and the batch's of size " +
+                  to_string(batch.shape) + " differ");
     return running;
   }
   static void cpu(const Call& c) {
@@ -222,7 +233,8 @@ struct UpdateRunning {
       using T = decltype(one);
       T momentum = static_cast<T>(a.momentum), factor = static_cast<T>(a.factor);
       std::vector<T> next(static_cast<size_t>(batch.numel()));
-      for (size_t i = 0; i < next.size(); ++i) next[i] = old.data<T>()[i] + momentum * (batch.data<T>()[i] * factor - old.data<T>()[i]);
+      for (size_t i = 0; i < next.size(); ++i)
+        next[i] = old.data<T>()[i] + momentum * (batch.data<T>()[i] * factor - old.data<T>()[i]);
       const Tensor& out = c.out[0];
       for (size_t i = 0; i < next.size(); ++i) out.data<T>()[static_cast<int64_t>(i) * out.stride()[0]] = next[i];
     });
@@ -243,7 +255,8 @@ BatchNormResult batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& b
   return {out[0], out[1], out[2]};
 }
 
-Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& mean, const Tensor& var, double eps) {
+Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& mean,
+                            const Tensor& var, double eps) {
   const Tensor in[] = {channels_last(x), gamma, beta, mean, var};
   Tensor out[2];
   apply_many<BatchNormInference>({eps}, in, 5, out);

@@ -45,19 +45,29 @@ std::vector<int64_t> places(const PadAttrs& a, int axis, int64_t n) {
   for (size_t o = 0; o < at.size(); ++o) {
     int64_t i = static_cast<int64_t>(o) - a.before[axis];
     if (i < 0 || i >= n) switch (static_cast<PadMode>(a.mode)) {
-        case PadMode::constant: i = -1; break;
-        case PadMode::reflect: i = i < 0 ? -i : 2 * (n - 1) - i; break;
-        case PadMode::replicate: i = i < 0 ? 0 : n - 1; break;
-        case PadMode::circular: i = i < 0 ? i + n : i - n; break;
+        case PadMode::constant:
+          i = -1;
+          break;
+        case PadMode::reflect:
+          i = i < 0 ? -i : 2 * (n - 1) - i;
+          break;
+        case PadMode::replicate:
+          i = i < 0 ? 0 : n - 1;
+          break;
+        case PadMode::circular:
+          i = i < 0 ? i + n : i - n;
+          break;
       }
     at[o] = i;
   }
   return at;
 }
 
-/// Calls f(place in the padded tensor, place in x or -1) with the first elements of rows along the last axis, for leading places [begin, end).
+/// Calls f(place in the padded tensor, place in x or -1) with the first elements of rows along the last axis, for
+/// leading places [begin, end).
 template <class F>
-void each_row(const PadAttrs& a, const Shape& in, int64_t begin, int64_t end, const std::vector<std::vector<int64_t>>& at, const F& f) {
+void each_row(const PadAttrs& a, const Shape& in, int64_t begin, int64_t end,
+              const std::vector<std::vector<int64_t>>& at, const F& f) {
   Shape out = padded(a, in);
   int last = in.n - 1;
   for (int64_t row = begin; row < end; ++row) {
@@ -77,14 +87,21 @@ struct Pad {
   using Attrs = PadAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     Meta m = x;
-    if (a.before.n != x.shape.n) throw Error("padding of " + std::to_string(a.before.n) + " axes does not fit an input of size " + to_string(x.shape));
+    if (a.before.n != x.shape.n)
+      throw Error("padding of " + std::to_string(a.before.n) + " axes does not fit an input of size " +
+                  to_string(x.shape));
     auto mode = static_cast<PadMode>(a.mode);
     for (int i = 0; i < x.shape.n; ++i) {
       int64_t n = x.shape[i], least = std::min(a.before[i], a.after[i]), most = std::max(a.before[i], a.after[i]);
-      if (mode != PadMode::constant && (least < 0 || (mode == PadMode::reflect && most >= std::max<int64_t>(n, 1)) || (mode == PadMode::circular && most > n) || (mode == PadMode::replicate && most > 0 && n == 0)))
-        throw Error("padding " + std::to_string(a.before[i]) + " and " + std::to_string(a.after[i]) + " does not fit axis " + std::to_string(i) + " of an input of size " + to_string(x.shape),
+      if (mode != PadMode::constant &&
+          (least < 0 || (mode == PadMode::reflect && most >= std::max<int64_t>(n, 1)) ||
+           (mode == PadMode::circular && most > n) || (mode == PadMode::replicate && most > 0 && n == 0)))
+        throw Error("padding " + std::to_string(a.before[i]) + " and " + std::to_string(a.after[i]) +
+                        " does not fit axis " + std::to_string(i) + " of an input of size " + to_string(x.shape),
                     "reflection needs less than the axis' size, a circle at most that");
-      if (n + a.before[i] + a.after[i] < 0) throw Error("padding takes more from axis " + std::to_string(i) + " than an input of size " + to_string(x.shape) + " has");
+      if (n + a.before[i] + a.after[i] < 0)
+        throw Error("padding takes more from axis " + std::to_string(i) + " than an input of size " +
+                    to_string(x.shape) + " has");
     }
     m.shape = padded(a, x.shape);
     return m;
@@ -104,17 +121,20 @@ struct Pad {
     char* to = static_cast<char*>(y.raw());
     const std::vector<int64_t>& last = at.back();
     // Along a row the middle is one piece of x.
-    int64_t start = std::clamp<int64_t>(a.before[x.ndim() - 1], 0, width), plain = std::clamp<int64_t>(x.size(-1) + std::min<int64_t>(0, a.before[x.ndim() - 1]), 0, width - start);
+    int64_t start = std::clamp<int64_t>(a.before[x.ndim() - 1], 0, width),
+            plain = std::clamp<int64_t>(x.size(-1) + std::min<int64_t>(0, a.before[x.ndim() - 1]), 0, width - start);
     parallel_for(rows, std::max<int64_t>(1, 16384 / width), [&](int64_t begin, int64_t end) {
       each_row(a, x.size(), begin, end, at, [&](int64_t o, int64_t i) {
         for (int64_t j = 0; j < width; ++j) {
           if (j == start && i >= 0 && plain > 0) {
-            std::memcpy(to + (o + j) * item, from + (i + last[static_cast<size_t>(j)]) * item, static_cast<size_t>(plain * item));
+            std::memcpy(to + (o + j) * item, from + (i + last[static_cast<size_t>(j)]) * item,
+                        static_cast<size_t>(plain * item));
             j += plain - 1;
             continue;
           }
           int64_t p = last[static_cast<size_t>(j)];
-          std::memcpy(to + (o + j) * item, i < 0 || p < 0 ? constant : from + (i + p) * item, static_cast<size_t>(item));
+          std::memcpy(to + (o + j) * item, i < 0 || p < 0 ? constant : from + (i + p) * item,
+                      static_cast<size_t>(item));
         }
       });
     });
@@ -164,14 +184,15 @@ struct PadBackward {
       const T* from = g.data<T>();
       T* to = c.out[0].data<T>();
       std::fill_n(to, c.out[0].numel(), T(0));
-      parallel_for(alone, std::max<int64_t>(1, 16384 * alone / std::max<int64_t>(1, g.numel())), [&](int64_t begin, int64_t end) {
-        each_row(a, a.input, begin * (rows / alone), end * (rows / alone), at, [&](int64_t o, int64_t i) {
-          if (i < 0) return;
-          const std::vector<int64_t>& last = at.back();
-          for (size_t j = 0; j < last.size(); ++j)
-            if (last[j] >= 0) to[i + last[j]] += from[o + static_cast<int64_t>(j)];
-        });
-      });
+      parallel_for(alone, std::max<int64_t>(1, 16384 * alone / std::max<int64_t>(1, g.numel())),
+                   [&](int64_t begin, int64_t end) {
+                     each_row(a, a.input, begin * (rows / alone), end * (rows / alone), at, [&](int64_t o, int64_t i) {
+                       if (i < 0) return;
+                       const std::vector<int64_t>& last = at.back();
+                       for (size_t j = 0; j < last.size(); ++j)
+                         if (last[j] >= 0) to[i + last[j]] += from[o + static_cast<int64_t>(j)];
+                     });
+                   });
     });
   }
   static void backward(Grad& d) {
@@ -215,7 +236,8 @@ PadMode pad_mode(const std::string& name) {
 
 Tensor pad(const Tensor& x, const std::vector<int64_t>& amounts, PadMode mode, double value) {
   if (amounts.size() % 2 || static_cast<int>(amounts.size() / 2) > x.ndim())
-    throw Error("pad: " + std::to_string(amounts.size()) + " amounts do not fit an input of size " + to_string(x.size()) + ": two for every axis, the last axis first");
+    throw Error("pad: " + std::to_string(amounts.size()) + " amounts do not fit an input of size " +
+                to_string(x.size()) + ": two for every axis, the last axis first");
   if (std::all_of(amounts.begin(), amounts.end(), [](int64_t v) { return v == 0; })) return x;
   PadAttrs a{Dims::filled(x.ndim(), 0), Dims::filled(x.ndim(), 0), static_cast<int64_t>(mode), value, {}};
   for (size_t i = 0; i < amounts.size() / 2; ++i) {

@@ -2,20 +2,21 @@
 #include "core/tensor.h"
 #include "engine/ops/create.h"
 
-// Element by element, with broadcasting and PyTorch's type promotion. Results keep the memory order of their first full-size dense operand.
-// The forms with a trailing underscore write into their first operand. Formulas and gradients: pointwise.cpp.
+// Element by element, with broadcasting and PyTorch's type promotion. Results keep the memory order of their first
+// full-size dense operand. The forms with a trailing underscore write into their first operand. Formulas and gradients:
+// pointwise.cpp.
 namespace tenon {
 
-#define TENON_DECLARE_BINARY(NAME)                  \
-  Tensor NAME(const Tensor& a, const Tensor& b);    \
-  Tensor NAME(const Tensor& a, double b);           \
-  Tensor& NAME##_(Tensor& a, const Tensor& b);      \
-  Tensor& NAME##_(Tensor& a, double b);             \
+#define TENON_DECLARE_BINARY(NAME)               \
+  Tensor NAME(const Tensor& a, const Tensor& b); \
+  Tensor NAME(const Tensor& a, double b);        \
+  Tensor& NAME##_(Tensor& a, const Tensor& b);   \
+  Tensor& NAME##_(Tensor& a, double b);          \
   Tensor& NAME##_out(Tensor& out, const Tensor& a, const Tensor& b);
 TENON_DECLARE_BINARY(add)
 TENON_DECLARE_BINARY(sub)
 TENON_DECLARE_BINARY(mul)
-TENON_DECLARE_BINARY(div)      // true division: integers become f32
+TENON_DECLARE_BINARY(div)  // true division: integers become f32
 TENON_DECLARE_BINARY(pow)
 TENON_DECLARE_BINARY(maximum)  // NaN wins; equal operands share the gradient
 TENON_DECLARE_BINARY(minimum)
@@ -24,11 +25,11 @@ TENON_DECLARE_BINARY(fmod)       // of the sign of a, as C's
 TENON_DECLARE_BINARY(atan2)
 TENON_DECLARE_BINARY(hypot)
 TENON_DECLARE_BINARY(logaddexp)
-TENON_DECLARE_BINARY(xlogy)      // a log b, 0 where a is 0
+TENON_DECLARE_BINARY(xlogy)  // a log b, 0 where a is 0
 TENON_DECLARE_BINARY(copysign)
 #undef TENON_DECLARE_BINARY
 
-#define TENON_DECLARE_COMPARE(NAME) \
+#define TENON_DECLARE_COMPARE(NAME)              \
   Tensor NAME(const Tensor& a, const Tensor& b); \
   Tensor NAME(const Tensor& a, double b);
 TENON_DECLARE_COMPARE(eq)
@@ -50,17 +51,17 @@ TENON_DECLARE_COMPARE(gcd)
 TENON_DECLARE_COMPARE(lcm)
 #undef TENON_DECLARE_COMPARE
 
-#define TENON_DECLARE_UNARY(NAME)  \
-  Tensor NAME(const Tensor& x);    \
-  Tensor& NAME##_(Tensor& x);      \
+#define TENON_DECLARE_UNARY(NAME) \
+  Tensor NAME(const Tensor& x);   \
+  Tensor& NAME##_(Tensor& x);     \
   Tensor& NAME##_out(Tensor& out, const Tensor& x);
 TENON_DECLARE_UNARY(neg)
-TENON_DECLARE_UNARY(abs)         // gradient at 0 is 0
+TENON_DECLARE_UNARY(abs)  // gradient at 0 is 0
 TENON_DECLARE_UNARY(square)
 TENON_DECLARE_UNARY(sign)
 TENON_DECLARE_UNARY(floor)
 TENON_DECLARE_UNARY(ceil)
-TENON_DECLARE_UNARY(round)       // halves to the even neighbour
+TENON_DECLARE_UNARY(round)  // halves to the even neighbour
 TENON_DECLARE_UNARY(trunc)
 TENON_DECLARE_UNARY(frac)
 TENON_DECLARE_UNARY(exp)
@@ -70,7 +71,7 @@ TENON_DECLARE_UNARY(log)
 TENON_DECLARE_UNARY(log2)
 TENON_DECLARE_UNARY(log10)
 TENON_DECLARE_UNARY(log1p)
-TENON_DECLARE_UNARY(logit)       // log(x / (1 - x))
+TENON_DECLARE_UNARY(logit)  // log(x / (1 - x))
 TENON_DECLARE_UNARY(sqrt)
 TENON_DECLARE_UNARY(rsqrt)
 TENON_DECLARE_UNARY(reciprocal)
@@ -85,7 +86,7 @@ TENON_DECLARE_UNARY(cosh)
 TENON_DECLARE_UNARY(asinh)
 TENON_DECLARE_UNARY(acosh)
 TENON_DECLARE_UNARY(atanh)
-TENON_DECLARE_UNARY(sinc)        // sin(pi x) / (pi x), 1 at 0
+TENON_DECLARE_UNARY(sinc)  // sin(pi x) / (pi x), 1 at 0
 TENON_DECLARE_UNARY(erf)
 TENON_DECLARE_UNARY(erfc)
 TENON_DECLARE_UNARY(erfinv)
@@ -94,10 +95,10 @@ TENON_DECLARE_UNARY(deg2rad)
 TENON_DECLARE_UNARY(rad2deg)
 TENON_DECLARE_UNARY(tanh)
 TENON_DECLARE_UNARY(sigmoid)
-TENON_DECLARE_UNARY(relu)        // gradient at 0 is 0; NaN stays NaN
+TENON_DECLARE_UNARY(relu)  // gradient at 0 is 0; NaN stays NaN
 TENON_DECLARE_UNARY(silu)
-TENON_DECLARE_UNARY(gelu)        // exact: x Phi(x)
-TENON_DECLARE_UNARY(gelu_tanh)   // Hendrycks and Gimpel's tanh form
+TENON_DECLARE_UNARY(gelu)       // exact: x Phi(x)
+TENON_DECLARE_UNARY(gelu_tanh)  // Hendrycks and Gimpel's tanh form
 TENON_DECLARE_UNARY(softplus)
 #undef TENON_DECLARE_UNARY
 
@@ -119,8 +120,8 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
 Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);  // x + value a b
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);  // x + value a / b
-/// Elements below min become min, those above max become max; either may be left out as an infinity. The gradient passes within
-/// the limits, ends included.
+/// Elements below min become min, those above max become max; either may be left out as an infinity. The gradient
+/// passes within the limits, ends included.
 Tensor clamp(const Tensor& x, double min, double max);
 Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max);
 

@@ -58,18 +58,20 @@ struct MaxPool2d {
       if (a.kernel[i] < 1 || a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0)
         throw Error("kernel, stride and dilation are at least 1, padding at least 0");
       if (a.padding[i] * 2 > a.kernel[i])
-        throw Error("padding " + std::to_string(a.padding[i]) + " is more than half the kernel " + std::to_string(a.kernel[i]));
+        throw Error("padding " + std::to_string(a.padding[i]) + " is more than half the kernel " +
+                    std::to_string(a.kernel[i]));
       int64_t reach = a.dilation[i] * (a.kernel[i] - 1) + 1;
       if (s[i + 2] + 2 * a.padding[i] < reach)
-        throw Error("a window of " + std::to_string(reach) + " does not fit " + (i ? "width " : "height ") + std::to_string(s[i + 2]) +
-                    " with padding " + std::to_string(a.padding[i]));
+        throw Error("a window of " + std::to_string(reach) + " does not fit " + (i ? "width " : "height ") +
+                    std::to_string(s[i + 2]) + " with padding " + std::to_string(a.padding[i]));
       out[0].shape[i + 2] = (s[i + 2] + 2 * a.padding[i] - reach) / a.stride[i] + 1;
       // With dilation a window's taps can all fall beside a small image: then it has no largest value.
       for (int64_t o = 0; o < out[0].shape[i + 2] && a.dilation[i] > 1; ++o) {
         int64_t start = o * a.stride[i] - a.padding[i];
         int64_t first = start >= 0 ? start : start + (-start + a.dilation[i] - 1) / a.dilation[i] * a.dilation[i];
         if (first >= s[i + 2] || first > start + reach - 1)
-          throw Error("with dilation " + std::to_string(a.dilation[i]) + " and padding " + std::to_string(a.padding[i]) + " a window has no element inside " +
+          throw Error("with dilation " + std::to_string(a.dilation[i]) + " and padding " +
+                          std::to_string(a.padding[i]) + " a window has no element inside " +
                           (i ? "width " : "height ") + std::to_string(s[i + 2]),
                       "use less padding or dilation");
         if (start >= 0) break;  // later windows begin inside
@@ -88,7 +90,8 @@ struct MaxPool2d {
     typed(x.dtype(), a, [&](auto one, auto index) {
       using T = decltype(one);
       using I = decltype(index);
-      kernels::max_pool2d_forward<T, I>(shape_of(a, x.size(), c.out[0].size()), x.data<T>(), c.out[0].data<T>(), c.out[1].data<I>());
+      kernels::max_pool2d_forward<T, I>(shape_of(a, x.size(), c.out[0].size()), x.data<T>(), c.out[0].data<T>(),
+                                        c.out[1].data<I>());
     });
   }
   static constexpr Saves saves{.inputs = 0, .outputs = 0b10};
@@ -123,13 +126,15 @@ struct MaxPool2dBackward {
     typed(gy.dtype(), a, [&](auto one, auto i) {
       using T = decltype(one);
       using I = decltype(i);
-      kernels::max_pool2d_backward<T, I>(shape_of(a, c.out[0].size(), gy.size()), gy.data<T>(), index.data<I>(), c.out[0].data<T>());
+      kernels::max_pool2d_backward<T, I>(shape_of(a, c.out[0].size(), gy.size()), gy.data<T>(), index.data<I>(),
+                                         c.out[0].data<T>());
     });
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d);
   static void samples(Samples& s) {
-    s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}}, {s.values({2, 3, 2, 2}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)});
+    s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}},
+          {s.values({2, 3, 2, 2}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)});
   }
 };
 
@@ -149,13 +154,15 @@ struct MaxPool2dGather {
     typed(v.dtype(), a, [&](auto one, auto i) {
       using T = decltype(one);
       using I = decltype(i);
-      kernels::max_pool2d_gather<T, I>(shape_of(a, v.size(), c.out[0].size()), v.data<T>(), index.data<I>(), c.out[0].data<T>());
+      kernels::max_pool2d_gather<T, I>(shape_of(a, v.size(), c.out[0].size()), v.data<T>(), index.data<I>(),
+                                       c.out[0].data<T>());
     });
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d) { d.in(0) = apply<MaxPool2dBackward>(d.as<Attrs>(), d.out(), d.x(1)); }
   static void samples(Samples& s) {
-    s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}}, {s.values({2, 3, 4, 5}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)});
+    s.add("2 x 2", Attrs{{2, 2}, {2, 2}, {0, 0}, {1, 1}, {4, 5}},
+          {s.values({2, 3, 4, 5}), cast(s.indices({2, 3, 2, 2}, 4), DType::u8)});
   }
 };
 

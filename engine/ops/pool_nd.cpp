@@ -51,9 +51,11 @@ Span span_of(const WindowsAttrs& a, int axis, int64_t o) {
     int64_t begin = o * n / a.out[axis], end = ((o + 1) * n + a.out[axis] - 1) / a.out[axis];
     return {begin, end, 1, end - begin};
   }
-  int64_t start = o * a.stride[axis] - a.padding[axis], step = a.dilation[axis], stop = start + (a.kernel[axis] - 1) * step + 1;
+  int64_t start = o * a.stride[axis] - a.padding[axis], step = a.dilation[axis],
+          stop = start + (a.kernel[axis] - 1) * step + 1;
   int64_t begin = start >= 0 ? start : start + (-start + step - 1) / step * step, end = std::min(stop, n);
-  int64_t counted = a.include_pad ? std::min(start + a.kernel[axis], n + a.padding[axis]) - start : std::max<int64_t>(0, end - begin);
+  int64_t counted =
+      a.include_pad ? std::min(start + a.kernel[axis], n + a.padding[axis]) - start : std::max<int64_t>(0, end - begin);
   return {begin, end, step, counted};
 }
 
@@ -76,15 +78,24 @@ Tensor rows_of(const Tensor& x) {
 
 void check_windows(const WindowsAttrs& a, const Meta& x, const Dims& has) {
   ops::common_float({&x});
-  if (x.shape.n != 5) throw Error("its input has size " + to_string(x.shape) + "; it must be [batch, channels, 1 to 3 axes]");
+  if (x.shape.n != 5)
+    throw Error("its input has size " + to_string(x.shape) + "; it must be [batch, channels, 1 to 3 axes]");
   for (int i = 0; i < 3; ++i)
-    if (x.shape[i + 2] != has[i]) throw Error("an input of size " + to_string(x.shape) + " does not fit windows over " + to_string(has));
+    if (x.shape[i + 2] != has[i])
+      throw Error("an input of size " + to_string(x.shape) + " does not fit windows over " + to_string(has));
   for (int i = 0; i < 3; ++i)
-    if (a.adaptive ? a.out[i] < 1 || a.in[i] < 1 : a.kernel[i] < 1 || a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0 || a.padding[i] * 2 > a.kernel[i] || a.out[i] < 1)
-      throw Error(a.adaptive ? "the sizes must be at least 1" : "kernel, stride and dilation are at least 1, padding at most half the kernel, and a window must fit " + to_string(a.in));
+    if (a.adaptive ? a.out[i] < 1 || a.in[i] < 1
+                   : a.kernel[i] < 1 || a.stride[i] < 1 || a.dilation[i] < 1 || a.padding[i] < 0 ||
+                         a.padding[i] * 2 > a.kernel[i] || a.out[i] < 1)
+      throw Error(
+          a.adaptive
+              ? "the sizes must be at least 1"
+              : "kernel, stride and dilation are at least 1, padding at most half the kernel, and a window must fit " +
+                    to_string(a.in));
 }
 
-/// Calls f(row of the output, row of the input, first tap, counted elements) for every tap of every window of the images [begin, end).
+/// Calls f(row of the output, row of the input, first tap, counted elements) for every tap of every window of the
+/// images [begin, end).
 template <class F>
 void each_tap(const WindowsAttrs& a, int64_t begin, int64_t end, const F& f) {
   int64_t volume = a.in.product(), row = begin * a.out.product();
@@ -164,8 +175,11 @@ struct AvgPool {
     o.set("count_include_pad", static_cast<int64_t>(a.include_pad && !a.adaptive));
   }
   static void samples(Samples& s) {
-    s.add("overlapping, padded", Attrs{{1, 3, 2}, {1, 2, 1}, {0, 1, 0}, {1, 1, 1}, {1, 5, 4}, {1, 3, 3}}, {s.values({2, 3, 1, 5, 4})});
-    s.add("without padding's share", Attrs{{2, 2, 2}, {1, 1, 1}, {1, 1, 0}, {1, 1, 1}, {2, 2, 3}, {3, 3, 2}, false, false}, {s.values({1, 2, 2, 2, 3})});
+    s.add("overlapping, padded", Attrs{{1, 3, 2}, {1, 2, 1}, {0, 1, 0}, {1, 1, 1}, {1, 5, 4}, {1, 3, 3}},
+          {s.values({2, 3, 1, 5, 4})});
+    s.add("without padding's share",
+          Attrs{{2, 2, 2}, {1, 1, 1}, {1, 1, 0}, {1, 1, 1}, {2, 2, 3}, {3, 3, 2}, false, false},
+          {s.values({1, 2, 2, 2, 3})});
     s.add("adaptive", Attrs{{}, {}, {}, {}, {1, 5, 3}, {1, 3, 2}, true}, {s.values({2, 2, 1, 5, 3})});
   }
 };
@@ -200,7 +214,10 @@ struct AvgPoolBackward {
     });
   }
   static void backward(Grad& d) { d.in(0) = apply<AvgPool>(d.as<Attrs>(), d.out()); }
-  static void samples(Samples& s) { s.add("overlapping", Attrs{{1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, {1, 3, 3}, {1, 2, 2}}, {s.values({2, 2, 1, 2, 2})}); }
+  static void samples(Samples& s) {
+    s.add("overlapping", Attrs{{1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, {1, 3, 3}, {1, 2, 2}},
+          {s.values({2, 2, 1, 2, 2})});
+  }
 };
 void AvgPool::backward(Grad& d) { d.in(0) = apply<AvgPoolBackward>(d.as<Attrs>(), d.out()); }
 
@@ -215,7 +232,9 @@ struct MaxPool {
       out[0].shape[i + 2] = a.out[i];
       for (int64_t o = 0; o < a.out[i]; ++o)
         if (Span s = span_of(a, i, o); s.begin >= s.end)
-          throw Error("with dilation " + to_string(a.dilation) + " and padding " + to_string(a.padding) + " a window has no element inside " + to_string(a.in), "use less padding or dilation");
+          throw Error("with dilation " + to_string(a.dilation) + " and padding " + to_string(a.padding) +
+                          " a window has no element inside " + to_string(a.in),
+                      "use less padding or dilation");
     }
     out[1] = out[0];
     out[1].dtype = DType::i64;
@@ -253,7 +272,8 @@ struct MaxPool {
     if (!a.adaptive) o.set("dilations", a.dilation);
   }
   static void samples(Samples& s) {
-    s.add("overlapping, padded", Attrs{{1, 3, 2}, {1, 2, 1}, {0, 1, 0}, {1, 1, 1}, {1, 5, 4}, {1, 3, 3}}, {s.values({2, 3, 1, 5, 4})});
+    s.add("overlapping, padded", Attrs{{1, 3, 2}, {1, 2, 1}, {0, 1, 0}, {1, 1, 1}, {1, 5, 4}, {1, 3, 3}},
+          {s.values({2, 3, 1, 5, 4})});
     s.add("adaptive volume", Attrs{{}, {}, {}, {}, {3, 3, 2}, {2, 2, 2}, true}, {s.values({1, 2, 3, 3, 2})});
   }
 };
@@ -262,22 +282,26 @@ const Register<AvgPool> avg_pool_op;
 const Register<AvgPoolBackward> avg_pool_backward_op;
 const Register<MaxPool> max_pool_op;
 // Where no window reaches over the end, a divisor of its own is a factor.
-const bool avg_pool_decomposition = register_decomposition("avg_pool", [](const void* attrs, const std::vector<Tensor>& in) {
-  WindowsAttrs a = *static_cast<const WindowsAttrs*>(attrs);
-  double factor = a.divisor ? static_cast<double>(a.kernel.product()) / static_cast<double>(a.divisor) : 1;
-  for (int i = 0; i < 3 && a.divisor; ++i)
-    if ((a.out[i] - 1) * a.stride[i] + a.kernel[i] > a.in[i] + 2 * a.padding[i]) return apply<AvgPool>(a, in[0]);
-  if (a.divisor) a.include_pad = true;
-  a.divisor = 0;
-  Tensor y = apply<AvgPool>(a, in[0]);
-  return factor == 1 ? y : mul(y, factor);
-});
+const bool avg_pool_decomposition =
+    register_decomposition("avg_pool", [](const void* attrs, const std::vector<Tensor>& in) {
+      WindowsAttrs a = *static_cast<const WindowsAttrs*>(attrs);
+      double factor = a.divisor ? static_cast<double>(a.kernel.product()) / static_cast<double>(a.divisor) : 1;
+      for (int i = 0; i < 3 && a.divisor; ++i)
+        if ((a.out[i] - 1) * a.stride[i] + a.kernel[i] > a.in[i] + 2 * a.padding[i]) return apply<AvgPool>(a, in[0]);
+      if (a.divisor) a.include_pad = true;
+      a.divisor = 0;
+      Tensor y = apply<AvgPool>(a, in[0]);
+      return factor == 1 ? y : mul(y, factor);
+    });
 
 int axes_of(const char* what, const Tensor& x) {
-  if (x.ndim() < 3 || x.ndim() > 5) throw Error(std::string(what) + ": its input has size " + to_string(x.size()) + "; it must be [batch, channels, 1 to 3 axes]");
+  if (x.ndim() < 3 || x.ndim() > 5)
+    throw Error(std::string(what) + ": its input has size " + to_string(x.size()) +
+                "; it must be [batch, channels, 1 to 3 axes]");
   return x.ndim() - 2;
 }
-/// With axes of size 1 in front of the spatial ones. An image that is not channels-last becomes so first, once for all that follow.
+/// With axes of size 1 in front of the spatial ones. An image that is not channels-last becomes so first, once for all
+/// that follow.
 Tensor volume_of(const Tensor& x) {
   if (x.ndim() == 5) return x;
   if (x.ndim() == 4) return unsqueeze(channels_last(x), 2);
@@ -288,22 +312,27 @@ Tensor without_axes(Tensor y, int axes) {
   return y;
 }
 Dims three(const Dims& d, int axes, int64_t missing) {
-  if (d.n != 1 && d.n != axes) throw Error("pooling: a list of " + std::to_string(d.n) + " numbers for " + std::to_string(axes) + " axes");
+  if (d.n != 1 && d.n != axes)
+    throw Error("pooling: a list of " + std::to_string(d.n) + " numbers for " + std::to_string(axes) + " axes");
   Dims r = Dims::filled(3, missing);
   for (int i = 0; i < axes; ++i) r[3 - axes + i] = d[d.n == 1 ? 0 : i];
   return r;
 }
 
 WindowsAttrs windows_of(const Tensor& x, const PoolOptions& o, int axes) {
-  WindowsAttrs a{three(o.kernel, axes, 1), three(o.stride, axes, 1), three(o.padding, axes, 0), three(o.dilation, axes, 1), {x.size(2), x.size(3), x.size(4)}, {1, 1, 1}};
+  WindowsAttrs a{three(o.kernel, axes, 1),   three(o.stride, axes, 1),          three(o.padding, axes, 0),
+                 three(o.dilation, axes, 1), {x.size(2), x.size(3), x.size(4)}, {1, 1, 1}};
   a.include_pad = o.count_include_pad;
   a.divisor = o.divisor_override;
   for (int i = 0; i < 3; ++i) {
     if (a.stride[i] == 0) a.stride[i] = a.kernel[i];
-    if (a.stride[i] < 1 || a.kernel[i] < 1 || a.dilation[i] < 1) throw Error("pooling: kernel, stride and dilation are at least 1");
+    if (a.stride[i] < 1 || a.kernel[i] < 1 || a.dilation[i] < 1)
+      throw Error("pooling: kernel, stride and dilation are at least 1");
     int64_t room = a.in[i] + 2 * a.padding[i] - a.dilation[i] * (a.kernel[i] - 1) - 1;
     if (room < 0)
-      throw Error("pooling: a window of " + std::to_string(a.dilation[i] * (a.kernel[i] - 1) + 1) + " does not fit an axis of " + std::to_string(a.in[i]) + " with padding " + std::to_string(a.padding[i]));
+      throw Error("pooling: a window of " + std::to_string(a.dilation[i] * (a.kernel[i] - 1) + 1) +
+                  " does not fit an axis of " + std::to_string(a.in[i]) + " with padding " +
+                  std::to_string(a.padding[i]));
     a.out[i] = (room + (o.ceil_mode ? a.stride[i] - 1 : 0)) / a.stride[i] + 1;
     if (o.ceil_mode && (a.out[i] - 1) * a.stride[i] >= a.in[i] + a.padding[i]) --a.out[i];
   }
@@ -341,11 +370,14 @@ MaxPoolResult max_pool(const Tensor& x, const PoolOptions& o) {
 
 Tensor max_unpool(const Tensor& y, const Tensor& index, const Dims& output) {
   int axes = axes_of("max_unpool", y);
-  if (!(index.size() == y.size()) || output.n != axes) throw Error("max_unpool: values of size " + to_string(y.size()) + ", places of size " + to_string(index.size()) + " and an output of " + to_string(output) + " do not fit");
+  if (!(index.size() == y.size()) || output.n != axes)
+    throw Error("max_unpool: values of size " + to_string(y.size()) + ", places of size " + to_string(index.size()) +
+                " and an output of " + to_string(output) + " do not fit");
   int64_t n = y.size(0), c = y.size(1), windows = n * c > 0 ? y.numel() / (n * c) : 0;
   Shape size{n, c};
   for (int64_t s : output) size.push_back(s);
-  Tensor room = y.is_meta() ? empty({n, c, output.product()}, y.dtype(), y.device()) : zeros({n, c, output.product()}, y.dtype());
+  Tensor room =
+      y.is_meta() ? empty({n, c, output.product()}, y.dtype(), y.device()) : zeros({n, c, output.product()}, y.dtype());
   return reshape(scatter(room, 2, reshape(index, {n, c, windows}), reshape(y, {n, c, windows})), size);
 }
 
@@ -376,11 +408,17 @@ Tensor lp_pool(const Tensor& x, double p, const PoolOptions& o) {
   return pow(mul(sign(s), relu(abs(s))), 1 / p);
 }
 
-Tensor fractional_max_pool2d(const Tensor& x, const Dims& kernel, const Dims& output, uint64_t seed, uint64_t stream, uint64_t offset) {
-  if (x.ndim() != 4 || kernel.n != 2 || output.n != 2) throw Error("fractional_max_pool2d: its input has size " + to_string(x.size()) + "; it must be [batch, channels, height, width]");
-  int64_t n = x.size(0), c = x.size(1), h = x.size(2), w = x.size(3), taps = kernel.product(), windows = output.product();
+Tensor fractional_max_pool2d(const Tensor& x, const Dims& kernel, const Dims& output, uint64_t seed, uint64_t stream,
+                             uint64_t offset) {
+  if (x.ndim() != 4 || kernel.n != 2 || output.n != 2)
+    throw Error("fractional_max_pool2d: its input has size " + to_string(x.size()) +
+                "; it must be [batch, channels, height, width]");
+  int64_t n = x.size(0), c = x.size(1), h = x.size(2), w = x.size(3), taps = kernel.product(),
+          windows = output.product();
   for (int i = 0; i < 2; ++i)
-    if (kernel[i] < 1 || output[i] < 1 || output[i] + kernel[i] - 1 > x.size(i + 2)) throw Error("fractional_max_pool2d: " + to_string(output) + " windows of " + to_string(kernel) + " do not fit an image of size " + to_string(x.size()));
+    if (kernel[i] < 1 || output[i] < 1 || output[i] + kernel[i] - 1 > x.size(i + 2))
+      throw Error("fractional_max_pool2d: " + to_string(output) + " windows of " + to_string(kernel) +
+                  " do not fit an image of size " + to_string(x.size()));
   if (x.is_meta()) return empty({n, c, output[0], output[1]}, x.dtype(), x.device());
   Philox random{seed, stream};
   auto start = [&](int axis, int64_t o, double u) {
@@ -396,16 +434,20 @@ Tensor fractional_max_pool2d(const Tensor& x, const Dims& kernel, const Dims& ou
     double u0 = random.uniform(offset * 4 + draw), u1 = random.uniform(offset * 4 + draw + 1);
     for (int64_t oy = 0; oy < output[0]; ++oy)
       for (int64_t ox = 0; ox < output[1]; ++ox)
-        for (int64_t k = 0; k < taps; ++k) *to++ = (start(0, oy, u0) + k / kernel[1]) * w + start(1, ox, u1) + k % kernel[1];
+        for (int64_t k = 0; k < taps; ++k)
+          *to++ = (start(0, oy, u0) + k / kernel[1]) * w + start(1, ox, u1) + k % kernel[1];
   }
   Tensor taken = gather(reshape(x, {n, c, h * w}), 2, at);
   return amax(reshape(taken, {n, c, output[0], output[1], taps}), {4});
 }
 
 Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double beta, double k) {
-  if (size < 1 || x.ndim() < 3) throw Error("local_response_norm: " + std::to_string(size) + " channels of an input of size " + to_string(x.size()) + "; it must be [batch, channels, ...]");
+  if (size < 1 || x.ndim() < 3)
+    throw Error("local_response_norm: " + std::to_string(size) + " channels of an input of size " +
+                to_string(x.size()) + "; it must be [batch, channels, ...]");
   int64_t n = x.size(0), c = x.size(1), rest = n * c > 0 ? x.numel() / (n * c) : 0;
-  Tensor squares = pad(reshape(square(x), {n, c, rest}), {0, 0, size / 2, (size - 1) / 2}), total = narrow(squares, 1, 0, c);
+  Tensor squares = pad(reshape(square(x), {n, c, rest}), {0, 0, size / 2, (size - 1) / 2}),
+         total = narrow(squares, 1, 0, c);
   for (int64_t i = 1; i < size; ++i) total = add(total, narrow(squares, 1, i, c));
   return div(x, pow(add(mul(reshape(total, x.size()), alpha / static_cast<double>(size)), k), beta));
 }

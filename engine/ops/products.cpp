@@ -15,7 +15,8 @@
 namespace tenon {
 namespace {
 
-// A label is a letter; the axes of an ellipsis are kDots + their number counted from the right, so that they line up when they broadcast.
+// A label is a letter; the axes of an ellipsis are kDots + their number counted from the right, so that they line up
+// when they broadcast.
 constexpr int kDots = 256;
 using Labels = std::vector<int>;
 
@@ -45,7 +46,8 @@ Labels parse_term(const std::string& equation, const std::string& term, int axes
   }
   if (axes >= 0) {
     dots = axes - letters;
-    if (dots < 0 || (at < 0 && dots > 0)) bad(equation, fmt::format("\"{}\" has {} labels for {} axes", term, letters, axes));
+    if (dots < 0 || (at < 0 && dots > 0))
+      bad(equation, fmt::format("\"{}\" has {} labels for {} axes", term, letters, axes));
   }
   if (at >= 0) {
     Labels run;
@@ -126,7 +128,8 @@ Term contract(Term a, Term b, const Labels& needed, const std::map<int, int64_t>
     for (int label : order) s.push_back(size.at(label));
     return t.size() == s ? t : expand(t, s);
   };
-  const int64_t nb = product(batch, size), ns = product(summed, size), na = product(only_a, size), nc = product(only_b, size);
+  const int64_t nb = product(batch, size), ns = product(summed, size), na = product(only_a, size),
+                nc = product(only_b, size);
   Tensor left = reshape(full(a, joined({&batch, &only_a, &summed})), {nb, na, ns}),
          right = reshape(full(b, joined({&batch, &summed, &only_b})), {nb, ns, nc});
   Tensor y;
@@ -154,7 +157,8 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
     else
       terms.back() += c;
   }
-  if (terms.size() != operands.size()) bad(equation, fmt::format("{} terms for {} operands", terms.size(), operands.size()));
+  if (terms.size() != operands.size())
+    bad(equation, fmt::format("{} terms for {} operands", terms.size(), operands.size()));
   std::vector<Term> parts;
   std::map<int, int64_t> size;
   std::map<int, int> seen;
@@ -170,7 +174,8 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
       const bool twice = std::count(x.labels.begin(), x.labels.end(), label) > 1;
       if (!fresh && it->second != n && (twice || (it->second != 1 && n != 1)))
         bad(equation, fmt::format("{} has sizes {} and {}",
-                                  label >= kDots ? "an axis of ..." : fmt::format("label {}", static_cast<char>(label)), it->second, n));
+                                  label >= kDots ? "an axis of ..." : fmt::format("label {}", static_cast<char>(label)),
+                                  it->second, n));
       if (it->second == 1) it->second = n;
       ++seen[label];
       if (label >= kDots) dots = std::max(dots, label - kDots);
@@ -182,7 +187,8 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   if (arrow != std::string::npos) {
     out = parse_term(equation, equation.substr(arrow + 2), -1, dots);
     for (size_t i = 0; i < out.size(); ++i) {
-      if (!size.count(out[i])) bad(equation, fmt::format("output label {} is in no operand", static_cast<char>(out[i])));
+      if (!size.count(out[i]))
+        bad(equation, fmt::format("output label {} is in no operand", static_cast<char>(out[i])));
       if (std::count(out.begin(), out.end(), out[i]) > 1)
         bad(equation, fmt::format("output label {} occurs twice", static_cast<char>(out[i])));
     }
@@ -194,7 +200,8 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   Term total = parts[0];
   for (size_t k = 1; k < parts.size(); ++k) {
     Labels needed = out;
-    for (size_t j = k + 1; j < parts.size(); ++j) needed.insert(needed.end(), parts[j].labels.begin(), parts[j].labels.end());
+    for (size_t j = k + 1; j < parts.size(); ++j)
+      needed.insert(needed.end(), parts[j].labels.begin(), parts[j].labels.end());
     total = contract(total, parts[k], needed, size);
   }
   sum_out(total, out);
@@ -210,8 +217,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& axes_a, const Dim
     used_a.push_back(wrap_axis(axes_a[i], a.ndim()));
     used_b.push_back(wrap_axis(axes_b[i], b.ndim()));
     if (a.size(static_cast<int>(used_a[i])) != b.size(static_cast<int>(used_b[i])))
-      throw Error(
-          fmt::format("tensordot: axis {} of {} and axis {} of {} differ", used_a[i], to_string(a.size()), used_b[i], to_string(b.size())));
+      throw Error(fmt::format("tensordot: axis {} of {} and axis {} of {} differ", used_a[i], to_string(a.size()),
+                              used_b[i], to_string(b.size())));
     summed *= a.size(static_cast<int>(used_a[i]));
     order_b.push_back(used_b[i]);
   }
@@ -230,7 +237,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& axes_a, const Dim
       cols *= b.size(i);
     }
   if (order_a.n != a.ndim() || order_b.n != b.ndim()) throw Error("tensordot: an axis is given twice");
-  return reshape(matmul(reshape(permute(a, order_a), {rows, summed}), reshape(permute(b, order_b), {summed, cols})), result);
+  return reshape(matmul(reshape(permute(a, order_a), {rows, summed}), reshape(permute(b, order_b), {summed, cols})),
+                 result);
 }
 Tensor tensordot(const Tensor& a, const Tensor& b, int count) {
   if (count < 0 || count > a.ndim() || count > b.ndim())

@@ -7,9 +7,9 @@
 // Products of tensors, with PyTorch's names; all by matmul, so f32 and f64 unless said otherwise.
 namespace tenon {
 
-/// Einstein's summation: "bij,bjk->bik". Labels are letters; "..." stands for further axes, which broadcast; a label that is repeated in
-/// one operand takes its diagonal; without "->" the labels that occur once come out in alphabetical order. Operands are contracted from
-/// left to right. Integers work too.
+/// Einstein's summation: "bij,bjk->bik". Labels are letters; "..." stands for further axes, which broadcast; a label
+/// that is repeated in one operand takes its diagonal; without "->" the labels that occur once come out in alphabetical
+/// order. Operands are contracted from left to right. Integers work too.
 Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 /// Sums products over axes_a of a and axes_b of b, pair by pair; the rest of a's axes, then of b's.
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& axes_a, const Dims& axes_b);

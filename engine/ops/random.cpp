@@ -26,13 +26,20 @@ enum class Law : int64_t { uniform, normal, exponential, cauchy, log_normal, geo
 double draw(const Philox& random, uint64_t base, uint64_t i, Law law, double a, double b) {
   auto open_unit = [&] { return 1.0 - random.uniform_double(base * 2 + i); };  // in (0, 1]
   switch (law) {
-    case Law::uniform: return a + (b - a) * random.uniform_double(base * 2 + i);
-    case Law::normal: return a + b * random.normal(base * 2 + i);
-    case Law::exponential: return -std::log(open_unit()) / a;
-    case Law::cauchy: return a + b * std::tan(M_PI * (random.uniform_double(base * 2 + i) - 0.5));
-    case Law::log_normal: return std::exp(a + b * random.normal(base * 2 + i));
-    case Law::geometric: return std::max(1.0, std::ceil(std::log(open_unit()) / std::log1p(-a)));
-    case Law::integer: return a + static_cast<double>(random.below(base * 2 + i, static_cast<uint64_t>(b - a)));
+    case Law::uniform:
+      return a + (b - a) * random.uniform_double(base * 2 + i);
+    case Law::normal:
+      return a + b * random.normal(base * 2 + i);
+    case Law::exponential:
+      return -std::log(open_unit()) / a;
+    case Law::cauchy:
+      return a + b * std::tan(M_PI * (random.uniform_double(base * 2 + i) - 0.5));
+    case Law::log_normal:
+      return std::exp(a + b * random.normal(base * 2 + i));
+    case Law::geometric:
+      return std::max(1.0, std::ceil(std::log(open_unit()) / std::log1p(-a)));
+    case Law::integer:
+      return a + static_cast<double>(random.below(base * 2 + i, static_cast<uint64_t>(b - a)));
   }
   return 0;
 }
@@ -46,8 +53,10 @@ struct Random {
     Law law;
     double a, b;
     uint64_t seed, stream, offset;
-    template <class F> void fields(F&& f) const {
-      static constexpr const char* names[] = {"uniform", "normal", "exponential", "cauchy", "log_normal", "geometric", "integer"};
+    template <class F>
+    void fields(F&& f) const {
+      static constexpr const char* names[] = {"uniform",    "normal",    "exponential", "cauchy",
+                                              "log_normal", "geometric", "integer"};
       f(names[static_cast<int>(law)], a);
       f("to", b);
       f("seed", seed);
@@ -118,7 +127,8 @@ Generator& default_generator() { return t_generator; }
 void manual_seed(uint64_t seed) { t_generator = {seed, 0, 0}; }
 
 Tensor rand(const Shape& size, DType dtype, Generator* g) {
-  if (!is_floating(dtype)) throw Error(fmt::format("rand: uniform numbers of [0, 1) in {}", name(dtype)), "use randint()");
+  if (!is_floating(dtype))
+    throw Error(fmt::format("rand: uniform numbers of [0, 1) in {}", name(dtype)), "use randint()");
   return drawn(size, dtype, Law::uniform, 0, 1, g);
 }
 Tensor randn(const Shape& size, DType dtype, Generator* g) {
@@ -127,7 +137,8 @@ Tensor randn(const Shape& size, DType dtype, Generator* g) {
 }
 Tensor randint(int64_t low, int64_t high, const Shape& size, DType dtype, Generator* g) {
   if (low >= high) throw Error(fmt::format("randint: no number is at least {} and below {}", low, high));
-  if (high - low > (int64_t{1} << 53) || std::abs(low) > (int64_t{1} << 53)) throw Error("randint: the range is wider than 2^53");
+  if (high - low > (int64_t{1} << 53) || std::abs(low) > (int64_t{1} << 53))
+    throw Error("randint: the range is wider than 2^53");
   return drawn(size, dtype, Law::integer, static_cast<double>(low), static_cast<double>(high), g);
 }
 
@@ -139,7 +150,8 @@ Tensor randperm(int64_t n, Generator* g) {
   Tensor t = empty({n}, DType::i64);
   int64_t* p = t.data<int64_t>();
   std::iota(p, p + n, 0);
-  for (int64_t i = n - 1; i > 0; --i) std::swap(p[i], p[random.below(at + static_cast<uint64_t>(i), static_cast<uint64_t>(i) + 1)]);
+  for (int64_t i = n - 1; i > 0; --i)
+    std::swap(p[i], p[random.below(at + static_cast<uint64_t>(i), static_cast<uint64_t>(i) + 1)]);
   return t;
 }
 
@@ -148,7 +160,8 @@ Tensor bernoulli(const Tensor& p, Generator* g) {
   const double* at = as_double(p, keep);
   double* x = u.data<double>();
   for (int64_t i = 0; i < u.numel(); ++i) {
-    if (!(at[i] >= 0 && at[i] <= 1)) throw Error(fmt::format("bernoulli: element {} is {}, which is no probability", i, at[i]));
+    if (!(at[i] >= 0 && at[i] <= 1))
+      throw Error(fmt::format("bernoulli: element {} is {}, which is no probability", i, at[i]));
     x[i] = x[i] < at[i];
   }
   Tensor t = empty(p.size(), p.dtype());
@@ -157,7 +170,8 @@ Tensor bernoulli(const Tensor& p, Generator* g) {
 }
 
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Generator* g) {
-  if (weights.ndim() < 1 || weights.ndim() > 2) throw Error(fmt::format("multinomial: weights of size {}; one or two axes are needed", to_string(weights.size())));
+  if (weights.ndim() < 1 || weights.ndim() > 2)
+    throw Error(fmt::format("multinomial: weights of size {}; one or two axes are needed", to_string(weights.size())));
   Tensor keep;
   const double* w = as_double(weights, keep);
   int64_t n = weights.size(-1), rows = n ? weights.numel() / n : 0;
@@ -170,12 +184,14 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
     double total = 0;
     int64_t positive = 0;
     for (int64_t i = 0; i < n; ++i) {
-      if (!(row[i] >= 0) || std::isinf(row[i])) throw Error(fmt::format("multinomial: weight {} of row {} is {}", i, r, row[i]));
+      if (!(row[i] >= 0) || std::isinf(row[i]))
+        throw Error(fmt::format("multinomial: weight {} of row {} is {}", i, r, row[i]));
       total += row[i];
       positive += row[i] > 0;
     }
     if (total <= 0 || (!replacement && positive < samples))
-      throw Error(fmt::format("multinomial: row {} has {} weights above 0 for {} samples", r, positive, samples), "draw with replacement, or fewer");
+      throw Error(fmt::format("multinomial: row {} has {} weights above 0 for {} samples", r, positive, samples),
+                  "draw with replacement, or fewer");
     const double* luck = u.data<double>() + r * u.size(1);
     int64_t* to = t.data<int64_t>() + r * samples;
     if (replacement) {
@@ -200,7 +216,8 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
 Tensor normal(const Tensor& mean, const Tensor& stddev, Generator* g) {
   Shape size = broadcast_shape(mean.size(), stddev.size());
   Tensor z = drawn(size, DType::f64, Law::normal, 0, 1, g), keep_m, keep_s;
-  const double *m = as_double(contiguous(expand(mean, size)), keep_m), *s = as_double(contiguous(expand(stddev, size)), keep_s);
+  const double *m = as_double(contiguous(expand(mean, size)), keep_m),
+               *s = as_double(contiguous(expand(stddev, size)), keep_s);
   for (int64_t i = 0; i < z.numel(); ++i) {
     if (!(s[i] >= 0)) throw Error(fmt::format("normal: the deviation of element {} is {}", i, s[i]));
     z.data<double>()[i] = m[i] + s[i] * z.data<double>()[i];
@@ -214,7 +231,8 @@ Tensor poisson(const Tensor& rate, Generator* g) {
   Tensor keep, t = empty(rate.size(), rate.dtype()), counts = empty(rate.size(), DType::f64);
   const double* at = as_double(rate, keep);
   Generator& from = chosen(g);
-  // Each element has a stream of its own, as long as it needs (Knuth's product of uniforms, in steps of rate 500 so that e^-rate holds).
+  // Each element has a stream of its own, as long as it needs (Knuth's product of uniforms, in steps of rate 500 so
+  // that e^-rate holds).
   const uint64_t base = from.take(4);
   for (int64_t i = 0; i < counts.numel(); ++i) {
     if (!(at[i] >= 0) || std::isinf(at[i])) throw Error(fmt::format("poisson: the rate of element {} is {}", i, at[i]));
@@ -234,8 +252,12 @@ Tensor poisson(const Tensor& rate, Generator* g) {
 Tensor& uniform_(Tensor& t, double low, double high, Generator* g) { return filled(t, Law::uniform, low, high, g); }
 Tensor& normal_(Tensor& t, double mean, double stddev, Generator* g) { return filled(t, Law::normal, mean, stddev, g); }
 Tensor& exponential_(Tensor& t, double rate, Generator* g) { return filled(t, Law::exponential, rate, 0, g); }
-Tensor& cauchy_(Tensor& t, double median, double scale, Generator* g) { return filled(t, Law::cauchy, median, scale, g); }
-Tensor& log_normal_(Tensor& t, double mean, double stddev, Generator* g) { return filled(t, Law::log_normal, mean, stddev, g); }
+Tensor& cauchy_(Tensor& t, double median, double scale, Generator* g) {
+  return filled(t, Law::cauchy, median, scale, g);
+}
+Tensor& log_normal_(Tensor& t, double mean, double stddev, Generator* g) {
+  return filled(t, Law::log_normal, mean, stddev, g);
+}
 Tensor& geometric_(Tensor& t, double p, Generator* g) {
   if (!(p > 0 && p < 1)) throw Error(fmt::format("geometric_: the probability {} is not between 0 and 1", p));
   return filled(t, Law::geometric, p, 0, g);

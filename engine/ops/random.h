@@ -1,8 +1,8 @@
 #pragma once
 #include "core/tensor.h"
 
-// Random tensors. Every number is a pure function of (seed, stream, counter), whatever the number of threads; a generator only counts how many
-// were drawn, and its three numbers are its whole state.
+// Random tensors. Every number is a pure function of (seed, stream, counter), whatever the number of threads; a
+// generator only counts how many were drawn, and its three numbers are its whole state.
 namespace tenon {
 
 struct Generator {
@@ -23,12 +23,14 @@ void manual_seed(uint64_t seed);
 
 Tensor rand(const Shape& size, DType dtype = DType::f32, Generator* g = nullptr);   ///< uniform in [0, 1)
 Tensor randn(const Shape& size, DType dtype = DType::f32, Generator* g = nullptr);  ///< standard normal
-Tensor randint(int64_t low, int64_t high, const Shape& size, DType dtype = DType::i64, Generator* g = nullptr);  ///< in [low, high)
+Tensor randint(int64_t low, int64_t high, const Shape& size, DType dtype = DType::i64,
+               Generator* g = nullptr);  ///< in [low, high)
 /// 0..n-1 in random order (Fisher and Yates).
 Tensor randperm(int64_t n, Generator* g = nullptr);
 /// 1 with the probability that each element is, else 0; in the dtype of `p`. Throws where one is no probability.
 Tensor bernoulli(const Tensor& p, Generator* g = nullptr);
-/// Per row of weights [n] or [rows, n] `samples` indices, i64; without replacement each at most once (Efraimidis and Spirakis 2006).
+/// Per row of weights [n] or [rows, n] `samples` indices, i64; without replacement each at most once (Efraimidis and
+/// Spirakis 2006).
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false, Generator* g = nullptr);
 Tensor normal(const Tensor& mean, const Tensor& stddev, Generator* g = nullptr);
 Tensor poisson(const Tensor& rate, Generator* g = nullptr);

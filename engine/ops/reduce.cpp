@@ -1,7 +1,7 @@
 #include "engine/ops/reduce.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <vector>
 
 #include "core/error.h"
@@ -15,10 +15,10 @@
 #include "engine/ops/view.h"
 
 // Note [The order of a sum]
-// Adding in another order gives other bits, so the order depends on sizes alone. A row is cut into pieces of kPiece elements; in a piece
-// kLanes running sums take every kLanes-th element (so that the loop vectorises) and are then added as a tree; pieces are added in order.
-// Down columns, rows are cut into blocks of kBlock; a block is added row after row, and the blocks in order. Threads only decide who does
-// which piece.
+// Adding in another order gives other bits, so the order depends on sizes alone. A row is cut into pieces of kPiece
+// elements; in a piece kLanes running sums take every kLanes-th element (so that the loop vectorises) and are then
+// added as a tree; pieces are added in order. Down columns, rows are cut into blocks of kBlock; a block is added row
+// after row, and the blocks in order. Threads only decide who does which piece.
 
 namespace tenon {
 namespace {
@@ -27,23 +27,49 @@ constexpr int kLanes = 32;
 constexpr int64_t kPiece = 16384, kBlock = 1024;
 
 struct SumOf {
-  template <class T> static T start() { return T(0); }
-  template <class T> static T join(T a, T b) { return a + b; }
+  template <class T>
+  static T start() {
+    return T(0);
+  }
+  template <class T>
+  static T join(T a, T b) {
+    return a + b;
+  }
 };
 struct MaxOf {
-  template <class T> static T start() { return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest(); }
-  template <class T> static T join(T a, T b) { return (a > b) | (a != a) ? a : b; }
+  template <class T>
+  static T start() {
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::lowest();
+  }
+  template <class T>
+  static T join(T a, T b) {
+    return (a > b) | (a != a) ? a : b;
+  }
 };
 struct ProductOf {
-  template <class T> static T start() { return T(1); }
-  template <class T> static T join(T a, T b) { return a * b; }
+  template <class T>
+  static T start() {
+    return T(1);
+  }
+  template <class T>
+  static T join(T a, T b) {
+    return a * b;
+  }
 };
 struct MinOf {
-  template <class T> static T start() { return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max(); }
-  template <class T> static T join(T a, T b) { return (a < b) | (a != a) ? a : b; }
+  template <class T>
+  static T start() {
+    return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  }
+  template <class T>
+  static T join(T a, T b) {
+    return (a < b) | (a != a) ? a : b;
+  }
 };
 
-template <class R, class T> T reduce_piece(const T* x, int64_t n) {
+template <class R, class T>
+T reduce_piece(const T* x, int64_t n) {
   T lanes[kLanes];
   for (T& l : lanes) l = R::template start<T>();
   int64_t i = 0;
@@ -55,17 +81,21 @@ template <class R, class T> T reduce_piece(const T* x, int64_t n) {
   return lanes[0];
 }
 
-template <class R, class T> T reduce_row(const T* x, int64_t n) {
+template <class R, class T>
+T reduce_row(const T* x, int64_t n) {
   if (n <= kPiece) return reduce_piece<R>(x, n);
   T total = R::template start<T>();
-  for (int64_t b = 0; b < n; b += kPiece) total = R::template join<T>(reduce_piece<R>(x + b, std::min(kPiece, n - b)), total);
+  for (int64_t b = 0; b < n; b += kPiece)
+    total = R::template join<T>(reduce_piece<R>(x + b, std::min(kPiece, n - b)), total);
   return total;
 }
 
-template <class R, class T> void reduce_rows(const T* x, T* out, int64_t rows, int64_t n) {
+template <class R, class T>
+void reduce_rows(const T* x, T* out, int64_t rows, int64_t n) {
   if (rows == 1 && n > kPiece) {
     std::vector<T> parts(static_cast<size_t>((n + kPiece - 1) / kPiece));
-    parallel_for(n, kPiece, [&](int64_t b, int64_t e) { parts[static_cast<size_t>(b / kPiece)] = reduce_piece<R>(x + b, e - b); });
+    parallel_for(n, kPiece,
+                 [&](int64_t b, int64_t e) { parts[static_cast<size_t>(b / kPiece)] = reduce_piece<R>(x + b, e - b); });
     T total = R::template start<T>();
     for (T p : parts) total = R::template join<T>(p, total);
     *out = total;
@@ -78,7 +108,8 @@ template <class R, class T> void reduce_rows(const T* x, T* out, int64_t rows, i
 }
 
 // out[c] over rows of x[r * stride + c], c < columns.
-template <class R, class T> void reduce_columns(const T* x, T* out, int64_t rows, int64_t columns, int64_t stride) {
+template <class R, class T>
+void reduce_columns(const T* x, T* out, int64_t rows, int64_t columns, int64_t stride) {
   int64_t blocks = std::max<int64_t>(1, (rows + kBlock - 1) / kBlock);
   std::vector<T> parts(static_cast<size_t>(blocks * columns), R::template start<T>());
   auto some = [&](int64_t block, int64_t c0, int64_t c1) {
@@ -90,13 +121,16 @@ template <class R, class T> void reduce_columns(const T* x, T* out, int64_t rows
   };
   constexpr int64_t kStripe = 1024;
   int64_t stripes = (columns + kStripe - 1) / kStripe;
-  int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, std::min(rows, kBlock) * std::min(columns, kStripe)));
+  int64_t grain =
+      std::max<int64_t>(1, 65536 / std::max<int64_t>(1, std::min(rows, kBlock) * std::min(columns, kStripe)));
   parallel_for(blocks * stripes, grain, [&](int64_t b, int64_t e) {
-    for (int64_t i = b; i < e; ++i) some(i / stripes, i % stripes * kStripe, std::min(columns, (i % stripes + 1) * kStripe));
+    for (int64_t i = b; i < e; ++i)
+      some(i / stripes, i % stripes * kStripe, std::min(columns, (i % stripes + 1) * kStripe));
   });
   std::copy(parts.begin(), parts.begin() + columns, out);
   for (int64_t k = 1; k < blocks; ++k)
-    for (int64_t c = 0; c < columns; ++c) out[c] = R::template join<T>(parts[static_cast<size_t>(k * columns + c)], out[c]);
+    for (int64_t c = 0; c < columns; ++c)
+      out[c] = R::template join<T>(parts[static_cast<size_t>(k * columns + c)], out[c]);
 }
 
 uint32_t axis_mask(const Dims& axes, int ndim) {
@@ -114,8 +148,10 @@ Shape reduced_shape(const Shape& x, const Dims& axes, bool keep) {
   uint32_t mask = axis_mask(axes, x.n);
   Shape out;
   for (int i = 0; i < x.n; ++i) {
-    if (!(mask >> i & 1u)) out.push_back(x[i]);
-    else if (keep) out.push_back(1);
+    if (!(mask >> i & 1u))
+      out.push_back(x[i]);
+    else if (keep)
+      out.push_back(1);
   }
   return out;
 }
@@ -126,14 +162,17 @@ bool coalesce(const Tensor& x, uint32_t mask, bool in_mask, int64_t& size, int64
   stride = 1;
   for (int i = x.ndim() - 1; i >= 0; --i) {
     if (static_cast<bool>(mask >> i & 1u) != in_mask || x.size(i) == 1) continue;
-    if (size == 1) stride = x.stride()[i];
-    else if (x.stride()[i] != stride * size) return false;
+    if (size == 1)
+      stride = x.stride()[i];
+    else if (x.stride()[i] != stride * size)
+      return false;
     size *= x.size(i);
   }
   return true;
 }
 
-template <class R, class T> void reduce_typed(const Tensor& given, const Tensor& out, uint32_t mask) {
+template <class R, class T>
+void reduce_typed(const Tensor& given, const Tensor& out, uint32_t mask) {
   Tensor x = given;
   T* to = out.data<T>();
   if (x.numel() == 0) {
@@ -142,7 +181,8 @@ template <class R, class T> void reduce_typed(const Tensor& given, const Tensor&
   }
   int64_t n, step, kept, kept_step;
   bool one_run = coalesce(x, mask, true, n, step), kept_run = coalesce(x, mask, false, kept, kept_step);
-  if (one_run && kept_run && (n == 1 || step == 1) && (kept == 1 || kept_step == n)) return reduce_rows<R>(x.data<T>(), to, kept, n);
+  if (one_run && kept_run && (n == 1 || step == 1) && (kept == 1 || kept_step == n))
+    return reduce_rows<R>(x.data<T>(), to, kept, n);
   if (one_run && kept_run && kept_step == 1 && step >= kept) return reduce_columns<R>(x.data<T>(), to, n, kept, step);
   if (mask == (1u << x.ndim()) - 1u && x.layout().is_dense()) return reduce_rows<R>(x.data<T>(), to, 1, x.numel());
   // Anything else: a copy with the reduced axes last.
@@ -158,10 +198,15 @@ template <class R, class T> void reduce_typed(const Tensor& given, const Tensor&
 struct ReduceAttrs {
   Dims axes;
   bool keep;
-  template <class F> void fields(F&& f) const { f("axes", axes); f("keep", keep); }
+  template <class F>
+  void fields(F&& f) const {
+    f("axes", axes);
+    f("keep", keep);
+  }
 };
 
-template <class R> void reduce(const Call& c, double divide_by = 1) {
+template <class R>
+void reduce(const Call& c, double divide_by = 1) {
   DType t = compute_type(c.out[0].dtype());
   Tensor x = c.in[0], out = c.out[0];
   if (x.dtype() != t) {
@@ -171,10 +216,17 @@ template <class R> void reduce(const Call& c, double divide_by = 1) {
   if (out.dtype() != t) out = empty(out.size(), t);
   uint32_t mask = axis_mask(c.as<ReduceAttrs>().axes, x.ndim());
   switch (t) {
-    case DType::f32: reduce_typed<R, float>(x, out, mask); break;
-    case DType::f64: reduce_typed<R, double>(x, out, mask); break;
-    case DType::i32: reduce_typed<R, int32_t>(x, out, mask); break;
-    default: reduce_typed<R, int64_t>(x, out, mask);
+    case DType::f32:
+      reduce_typed<R, float>(x, out, mask);
+      break;
+    case DType::f64:
+      reduce_typed<R, double>(x, out, mask);
+      break;
+    case DType::i32:
+      reduce_typed<R, int32_t>(x, out, mask);
+      break;
+    default:
+      reduce_typed<R, int64_t>(x, out, mask);
   }
   if (divide_by != 1 && t == DType::f64)
     for (int64_t i = 0; i < out.numel(); ++i) out.data<double>()[i] /= divide_by;
@@ -184,7 +236,9 @@ template <class R> void reduce(const Call& c, double divide_by = 1) {
 }
 
 /// The gradient (or result) with the reduced axes put back as size 1.
-Tensor with_axes(const Tensor& g, const ReduceAttrs& a, const Shape& like) { return a.keep ? g : reshape(g, reduced_shape(like, a.axes, true)); }
+Tensor with_axes(const Tensor& g, const ReduceAttrs& a, const Shape& like) {
+  return a.keep ? g : reshape(g, reduced_shape(like, a.axes, true));
+}
 
 int64_t reduced_count(const Shape& x, const Dims& axes) {
   int64_t kept = reduced_shape(x, axes, false).product();
@@ -213,7 +267,9 @@ struct Sum {
     return m;
   }
   static void cpu(const Call& c) { reduce<SumOf>(c); }
-  static void backward(Grad& d) { d.in(0) = expand(with_axes(d.out(), d.as<Attrs>(), d.meta(0).shape), d.meta(0).shape); }
+  static void backward(Grad& d) {
+    d.in(0) = expand(with_axes(d.out(), d.as<Attrs>(), d.meta(0).shape), d.meta(0).shape);
+  }
   static void onnx(const Attrs& a, OnnxOp& o) {
     o.set("keepdims", int64_t{a.keep});
     if (a.axes.n) o.add_input(a.axes);
@@ -246,7 +302,8 @@ struct Prod {
   static constexpr Saves saves{1, 0};
   static Meta infer(const Attrs& a, const Meta& x) { return Sum::infer(a, x); }
   static void cpu(const Call& c) { reduce<ProductOf>(c); }
-  // Each factor's gradient is the product of the others, made of running products from both ends: right where factors are 0.
+  // Each factor's gradient is the product of the others, made of running products from both ends: right where factors
+  // are 0.
   static void backward(Grad& d) {
     const Attrs& a = d.as<Attrs>();
     Tensor x = d.x(0);
@@ -288,7 +345,8 @@ void extreme_backward(Grad& d) {
 Meta extreme_infer(const ReduceAttrs& a, const Meta& x) {
   Meta m = x;
   m.shape = reduced_shape(x.shape, a.axes, a.keep);
-  if (x.shape.product() == 0 && m.shape.product() != 0) throw Error(fmt::format("no largest or smallest value in a tensor of size {}", to_string(x.shape)));
+  if (x.shape.product() == 0 && m.shape.product() != 0)
+    throw Error(fmt::format("no largest or smallest value in a tensor of size {}", to_string(x.shape)));
   return m;
 }
 struct Amax {
@@ -317,7 +375,11 @@ struct Argmax {
   struct Attrs {
     int64_t axis;
     bool keep;
-    template <class F> void fields(F&& f) const { f("axis", axis); f("keep", keep); }
+    template <class F>
+    void fields(F&& f) const {
+      f("axis", axis);
+      f("keep", keep);
+    }
   };
   static Meta infer(const Attrs& a, const Meta& x) {
     Meta m = extreme_infer({{a.axis}, a.keep}, x);
@@ -350,8 +412,10 @@ struct Argmax {
             }
           }
         };
-        if (values && x.dtype() == DType::f32) scan([p = static_cast<const float*>(x.storage()->data) + at, step](int64_t i) { return p[i * step]; });
-        else scan([&](int64_t i) { return storage_value(x, at + i * step); });
+        if (values && x.dtype() == DType::f32)
+          scan([p = static_cast<const float*>(x.storage()->data) + at, step](int64_t i) { return p[i * step]; });
+        else
+          scan([&](int64_t i) { return storage_value(x, at + i * step); });
         c.out[0].data<int64_t>()[r] = best;
       }
     });
@@ -375,8 +439,12 @@ const Register<Argmax> argmax_op;
 Tensor sum(const Tensor& x, const Dims& axes, bool keep) { return apply<Sum>({axes, keep}, x); }
 Tensor mean(const Tensor& x, const Dims& axes, bool keep) { return apply<Mean>({axes, keep}, x); }
 Tensor prod(const Tensor& x, const Dims& axes, bool keep) { return apply<Prod>({axes, keep}, x); }
-Tensor& sum_out(Tensor& out, const Tensor& x, const Dims& axes, bool keep) { return apply_out<Sum>({axes, keep}, out, x); }
-Tensor& mean_out(Tensor& out, const Tensor& x, const Dims& axes, bool keep) { return apply_out<Mean>({axes, keep}, out, x); }
+Tensor& sum_out(Tensor& out, const Tensor& x, const Dims& axes, bool keep) {
+  return apply_out<Sum>({axes, keep}, out, x);
+}
+Tensor& mean_out(Tensor& out, const Tensor& x, const Dims& axes, bool keep) {
+  return apply_out<Mean>({axes, keep}, out, x);
+}
 Tensor amax(const Tensor& x, const Dims& axes, bool keep) { return apply<Amax>({axes, keep}, x); }
 Tensor amin(const Tensor& x, const Dims& axes, bool keep) { return apply<Amin>({axes, keep}, x); }
 Tensor argmax(const Tensor& x, int axis, bool keep) { return apply<Argmax>({axis, keep}, x); }

@@ -20,7 +20,7 @@ using ops::dense;
 struct ResampleAttrs {
   int64_t axis, in, out, mode;
   bool align;
-  double step;  ///< places of x from one of y to the next
+  double step;   ///< places of x from one of y to the next
   int64_t axes;  ///< of x
   template <class F>
   void fields(F&& f) const {
@@ -45,7 +45,10 @@ std::vector<Taps> taps_of(const ResampleAttrs& a) {
     Taps& t = all[static_cast<size_t>(o)];
     auto mode = static_cast<Resample>(a.mode);
     if (mode == Resample::nearest) {
-      t = {{std::min(static_cast<int64_t>(std::floor(static_cast<float>(o) * static_cast<float>(a.step))), a.in - 1), 0, 0, 0}, {1, 0, 0, 0}, 1};
+      t = {{std::min(static_cast<int64_t>(std::floor(static_cast<float>(o) * static_cast<float>(a.step))), a.in - 1), 0,
+            0, 0},
+           {1, 0, 0, 0},
+           1};
       continue;
     }
     double place = a.align ? static_cast<double>(o) * a.step : (static_cast<double>(o) + 0.5) * a.step - 0.5;
@@ -80,14 +83,14 @@ void parts(const Shape& s, int64_t axis, const F& f) {
 /// to = the weighted sum of rows of `inner` elements.
 template <class T>
 void blend(const Taps& t, const T* x, int64_t inner, T* __restrict to) {
-  const T *__restrict a = x + t.at[0] * inner, *__restrict b = x + t.at[1] * inner;
+  const T* __restrict a = x + t.at[0] * inner, * __restrict b = x + t.at[1] * inner;
   T wa = static_cast<T>(t.weight[0]), wb = static_cast<T>(t.weight[1]);
   if (t.count == 1) {
     std::copy_n(a, inner, to);
   } else if (t.count == 2) {
     for (int64_t j = 0; j < inner; ++j) to[j] = wa * a[j] + wb * b[j];
   } else {
-    const T *__restrict c = x + t.at[2] * inner, *__restrict d = x + t.at[3] * inner;
+    const T* __restrict c = x + t.at[2] * inner, * __restrict d = x + t.at[3] * inner;
     T wc = static_cast<T>(t.weight[2]), wd = static_cast<T>(t.weight[3]);
     for (int64_t j = 0; j < inner; ++j) to[j] = (wa * a[j] + wb * b[j]) + (wc * c[j] + wd * d[j]);
   }
@@ -99,7 +102,8 @@ struct ResampleAxis {
   static Meta infer(const Attrs& a, const Meta& x) {
     ops::common_float({&x});
     if (a.axis < 0 || a.axis >= x.shape.n || x.shape[static_cast<int>(a.axis)] != a.in || a.in < 1 || a.out < 1)
-      throw Error("axis " + std::to_string(a.axis) + " of an input of size " + to_string(x.shape) + " cannot become " + std::to_string(a.out) + " long");
+      throw Error("axis " + std::to_string(a.axis) + " of an input of size " + to_string(x.shape) + " cannot become " +
+                  std::to_string(a.out) + " long");
     Meta m = x;
     m.shape = with_axis(x.shape, a.axis, a.out);
     return m;
@@ -111,11 +115,13 @@ struct ResampleAxis {
     parts(x.size(), a.axis, [&](int64_t outer, int64_t inner) {
       ops::float_or_double(x.dtype(), [&](auto one) {
         using T = decltype(one);
-        parallel_for(outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, a.out * inner)), [&](int64_t begin, int64_t end) {
-          for (int64_t p = begin; p < end; ++p)
-            for (int64_t o = 0; o < a.out; ++o)
-              blend(taps[static_cast<size_t>(o)], x.data<T>() + p * a.in * inner, inner, c.out[0].data<T>() + (p * a.out + o) * inner);
-        });
+        parallel_for(outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, a.out * inner)),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t p = begin; p < end; ++p)
+                         for (int64_t o = 0; o < a.out; ++o)
+                           blend(taps[static_cast<size_t>(o)], x.data<T>() + p * a.in * inner, inner,
+                                 c.out[0].data<T>() + (p * a.out + o) * inner);
+                     });
       });
     });
   }
@@ -123,13 +129,16 @@ struct ResampleAxis {
   static void onnx(const Attrs& a, OnnxOp& o) {
     auto scale = static_cast<float>(static_cast<double>(a.out) / static_cast<double>(a.in));
     auto mode = static_cast<Resample>(a.mode);
-    if (static_cast<int64_t>(std::floor(static_cast<double>(a.in) * static_cast<double>(scale))) != a.out || (!a.align && std::abs(a.step * static_cast<double>(a.out) - static_cast<double>(a.in)) > 1e-6))
+    if (static_cast<int64_t>(std::floor(static_cast<double>(a.in) * static_cast<double>(scale))) != a.out ||
+        (!a.align && std::abs(a.step * static_cast<double>(a.out) - static_cast<double>(a.in)) > 1e-6))
       o.unsupported = "a new size that is not the old one times an f32 number";
     o.gaps = 1;  // the region of interest
     o.lists = {std::vector<float>(static_cast<size_t>(a.axes), 1.0f)};
     if (a.axis < a.axes) o.lists[0][static_cast<size_t>(a.axis)] = scale;
     o.set("mode", std::string(mode == Resample::nearest ? "nearest" : mode == Resample::linear ? "linear" : "cubic"));
-    o.set("coordinate_transformation_mode", std::string(mode == Resample::nearest ? "asymmetric" : a.align ? "align_corners" : "half_pixel"));
+    o.set("coordinate_transformation_mode", std::string(mode == Resample::nearest ? "asymmetric"
+                                                        : a.align                 ? "align_corners"
+                                                                                  : "half_pixel"));
     if (mode == Resample::nearest) o.set("nearest_mode", std::string("floor"));
     if (mode == Resample::cubic) o.set("cubic_coeff_a", -0.75f);
   }
@@ -147,7 +156,8 @@ struct ResampleBackward {
   using Attrs = ResampleAttrs;
   static Meta infer(const Attrs& a, const Meta& g) {
     ops::common_float({&g});
-    if (a.axis < 0 || a.axis >= g.shape.n || g.shape[static_cast<int>(a.axis)] != a.out) throw Error("a gradient of size " + to_string(g.shape) + " does not fit");
+    if (a.axis < 0 || a.axis >= g.shape.n || g.shape[static_cast<int>(a.axis)] != a.out)
+      throw Error("a gradient of size " + to_string(g.shape) + " does not fit");
     Meta m = g;
     m.shape = with_axis(g.shape, a.axis, a.in);
     return m;
@@ -159,20 +169,21 @@ struct ResampleBackward {
     parts(g.size(), a.axis, [&](int64_t outer, int64_t inner) {
       ops::float_or_double(g.dtype(), [&](auto one) {
         using T = decltype(one);
-        parallel_for(outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, a.out * inner)), [&](int64_t begin, int64_t end) {
-          for (int64_t p = begin; p < end; ++p) {
-            std::fill_n(c.out[0].data<T>() + p * a.in * inner, a.in * inner, T(0));
-            for (int64_t o = 0; o < a.out; ++o) {
-              const Taps& t = taps[static_cast<size_t>(o)];
-              const T* __restrict from = g.data<T>() + (p * a.out + o) * inner;
-              for (int k = 0; k < t.count; ++k) {
-                T* __restrict to = c.out[0].data<T>() + (p * a.in + t.at[k]) * inner;
-                T w = static_cast<T>(t.weight[k]);
-                for (int64_t j = 0; j < inner; ++j) to[j] += w * from[j];
-              }
-            }
-          }
-        });
+        parallel_for(outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, a.out * inner)),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t p = begin; p < end; ++p) {
+                         std::fill_n(c.out[0].data<T>() + p * a.in * inner, a.in * inner, T(0));
+                         for (int64_t o = 0; o < a.out; ++o) {
+                           const Taps& t = taps[static_cast<size_t>(o)];
+                           const T* __restrict from = g.data<T>() + (p * a.out + o) * inner;
+                           for (int k = 0; k < t.count; ++k) {
+                             T* __restrict to = c.out[0].data<T>() + (p * a.in + t.at[k]) * inner;
+                             T w = static_cast<T>(t.weight[k]);
+                             for (int64_t j = 0; j < inner; ++j) to[j] += w * from[j];
+                           }
+                         }
+                       }
+                     });
       });
     });
   }
@@ -188,20 +199,27 @@ const Register<ResampleBackward> resample_backward_op;
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
   int axes = x.ndim() - 2;
-  if (axes < 1 || axes > 3) throw Error("interpolate: its input has size " + to_string(x.size()) + "; it must be [batch, channels, 1 to 3 axes]");
+  if (axes < 1 || axes > 3)
+    throw Error("interpolate: its input has size " + to_string(x.size()) +
+                "; it must be [batch, channels, 1 to 3 axes]");
   auto scale = [&](int i) { return o.scale.size() == 1 ? o.scale[0] : o.scale.at(static_cast<size_t>(i)); };
-  if (o.size.n == 0 && o.scale.size() != 1 && static_cast<int>(o.scale.size()) != axes) throw Error("interpolate: a size, or a scale for every axis, is needed");
-  if (o.size.n > 1 && o.size.n != axes) throw Error("interpolate: sizes " + to_string(o.size) + " do not fit " + std::to_string(axes) + " axes");
+  if (o.size.n == 0 && o.scale.size() != 1 && static_cast<int>(o.scale.size()) != axes)
+    throw Error("interpolate: a size, or a scale for every axis, is needed");
+  if (o.size.n > 1 && o.size.n != axes)
+    throw Error("interpolate: sizes " + to_string(o.size) + " do not fit " + std::to_string(axes) + " axes");
   Dims to;
   for (int i = 0; i < axes; ++i)
-    to.push_back(o.size.n ? o.size[o.size.n == 1 ? 0 : i] : static_cast<int64_t>(std::floor(static_cast<double>(x.size(i + 2)) * scale(i))));
+    to.push_back(o.size.n ? o.size[o.size.n == 1 ? 0 : i]
+                          : static_cast<int64_t>(std::floor(static_cast<double>(x.size(i + 2)) * scale(i))));
   if (o.mode == Resample::area) return adaptive_avg_pool(x, to);
   Tensor y = x;
   for (int i = axes - 1; i >= 0; --i) {  // the last axis, which is slowest, while the others are still short
     int64_t in = x.size(i + 2), out = to[i];
     if (out < 1) throw Error("interpolate: an axis of " + std::to_string(in) + " would have no elements left");
     bool align = o.align_corners && o.mode != Resample::nearest;
-    double step = align ? (out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0) : o.size.n ? static_cast<double>(in) / static_cast<double>(out) : 1 / scale(i);
+    double step = align      ? (out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0)
+                  : o.size.n ? static_cast<double>(in) / static_cast<double>(out)
+                             : 1 / scale(i);
     if (in == out && step == 1) continue;
     y = apply<ResampleAxis>({i + 2, in, out, static_cast<int64_t>(o.mode), align, step, x.ndim()}, y);
   }
@@ -211,14 +229,17 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
 namespace {
 
 void check_image(const char* what, const Tensor& x, bool fits) {
-  if (x.ndim() < 3 || !fits) throw Error(std::string(what) + ": an input of size " + to_string(x.size()) + " cannot be divided so; it must be [.., channels, height, width]");
+  if (x.ndim() < 3 || !fits)
+    throw Error(std::string(what) + ": an input of size " + to_string(x.size()) +
+                " cannot be divided so; it must be [.., channels, height, width]");
 }
 
 }  // namespace
 
 Tensor pixel_shuffle(const Tensor& x, int64_t r) {
   check_image("pixel_shuffle", x, r > 0 && x.ndim() >= 3 && x.size(-3) % (r * r) == 0);
-  int64_t c = x.size(-3) / (r * r), h = x.size(-2), w = x.size(-1), n = c * h * w > 0 ? x.numel() / (c * r * r * h * w) : 0;
+  int64_t c = x.size(-3) / (r * r), h = x.size(-2), w = x.size(-1),
+          n = c * h * w > 0 ? x.numel() / (c * r * r * h * w) : 0;
   Shape size = x.size();
   size[size.n - 3] = c;
   size[size.n - 2] = h * r;
@@ -227,7 +248,8 @@ Tensor pixel_shuffle(const Tensor& x, int64_t r) {
 }
 Tensor pixel_unshuffle(const Tensor& x, int64_t r) {
   check_image("pixel_unshuffle", x, r > 0 && x.ndim() >= 3 && x.size(-2) % r == 0 && x.size(-1) % r == 0);
-  int64_t c = x.size(-3), h = x.size(-2) / r, w = x.size(-1) / r, n = c * h * w > 0 ? x.numel() / (c * r * r * h * w) : 0;
+  int64_t c = x.size(-3), h = x.size(-2) / r, w = x.size(-1) / r,
+          n = c * h * w > 0 ? x.numel() / (c * r * r * h * w) : 0;
   Shape size = x.size();
   size[size.n - 3] = c * r * r;
   size[size.n - 2] = h;

@@ -35,14 +35,19 @@ kernels::RnnShape shape_of(const RnnAttrs& a, const Shape& gx, int64_t h, const 
   return {a.kind(), a.reverse, gx[0], gx[1], h, lengths ? lengths.data<int64_t>() : nullptr};
 }
 /// Absent states are 0.
-Tensor state_or_zeros(const Tensor& given, const Tensor& gx, const Tensor& wh) { return given ? given : zeros({gx.size(1), wh.size(1)}, gx.dtype()); }
+Tensor state_or_zeros(const Tensor& given, const Tensor& gx, const Tensor& wh) {
+  return given ? given : zeros({gx.size(1), wh.size(1)}, gx.dtype());
+}
 template <class T>
 T* data_or_null(const Tensor& t) {
   return t && t.numel() ? t.data<T>() : nullptr;
 }
-double flops(const Shape& gx, const Shape& wh) { return 2.0 * static_cast<double>(gx[0] * gx[1]) * static_cast<double>(wh.product()); }
+double flops(const Shape& gx, const Shape& wh) {
+  return 2.0 * static_cast<double>(gx[0] * gx[1]) * static_cast<double>(wh.product());
+}
 
-/// Inputs as the forward op's, then y, c, kept, gy?, gc?; outputs ggx, gh0, gc0 (of lstm) or gbh, gwh. With create_graph the composite runs.
+/// Inputs as the forward op's, then y, c, kept, gy?, gc?; outputs ggx, gh0, gc0 (of lstm) or gbh, gwh. With
+/// create_graph the composite runs.
 struct RnnBackward {
   static constexpr OpInfo info{"rnn_sequence_backward", "", Kind::matmul, 4};
   using Attrs = RnnAttrs;
@@ -61,9 +66,11 @@ struct RnnBackward {
     if (lstm) in[kC0] = state_or_zeros(in[kC0], in[kGx], in[kWh]);
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::rnn_backward<T>(shape_of(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kH0].data<T>(), data_or_null<T>(in[kC0]), in[kWh].data<T>(), in[kInputs].data<T>(),
-                               data_or_null<T>(in[kInputs + 1]), data_or_null<T>(in[kInputs + 2]), data_or_null<T>(in[kInputs + 3]), data_or_null<T>(in[kInputs + 4]),
-                               c.out[0].data<T>(), c.out[1].data<T>(), lstm ? c.out[2].data<T>() : nullptr, c.out[3].data<T>(), lstm ? nullptr : data_or_null<T>(c.out[2]));
+      kernels::rnn_backward<T>(
+          shape_of(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kH0].data<T>(), data_or_null<T>(in[kC0]),
+          in[kWh].data<T>(), in[kInputs].data<T>(), data_or_null<T>(in[kInputs + 1]), data_or_null<T>(in[kInputs + 2]),
+          data_or_null<T>(in[kInputs + 3]), data_or_null<T>(in[kInputs + 4]), c.out[0].data<T>(), c.out[1].data<T>(),
+          lstm ? c.out[2].data<T>() : nullptr, c.out[3].data<T>(), lstm ? nullptr : data_or_null<T>(c.out[2]));
     });
   }
   static Cost cost(const Attrs&, const Call& c) { return {2 * flops(c.in[kGx].size(), c.in[kWh].size())}; }
@@ -73,7 +80,8 @@ struct RnnBackward {
 std::vector<Tensor> composite(const RnnAttrs& a, const std::vector<Tensor>& in) {
   const Tensor& gx = in[kGx];
   int64_t steps = gx.size(0), n = gx.size(1), h = in[kWh].size(1);
-  Tensor hidden = state_or_zeros(in[kH0], gx, in[kWh]), cell = a.kind() == Cell::lstm ? state_or_zeros(in[kC0], gx, in[kWh]) : Tensor();
+  Tensor hidden = state_or_zeros(in[kH0], gx, in[kWh]),
+         cell = a.kind() == Cell::lstm ? state_or_zeros(in[kC0], gx, in[kWh]) : Tensor();
   std::vector<Tensor> y(static_cast<size_t>(steps)), cells = y, kept = y;
   for (int64_t s = 0; s < steps; ++s) {
     int64_t t = a.reverse ? steps - 1 - s : s;
@@ -120,19 +128,25 @@ struct Rnn {
     const Meta &x = in[kGx].meta(), &w = in[kWh].meta();
     int64_t gates = kernels::gates_of(a.kind());
     ops::common_float({&x, &w});
-    if (x.shape.n != 3 || w.shape.n != 2 || w.shape[0] != gates * w.shape[1] || x.shape[2] != w.shape[0] || x.shape[0] < 1)
-      throw Error("gates of size " + to_string(x.shape) + " and a weight of size " + to_string(w.shape) + " do not fit: [steps, batch, " + std::to_string(gates) +
-                  " h] and [" + std::to_string(gates) + " h, h]");
+    if (x.shape.n != 3 || w.shape.n != 2 || w.shape[0] != gates * w.shape[1] || x.shape[2] != w.shape[0] ||
+        x.shape[0] < 1)
+      throw Error("gates of size " + to_string(x.shape) + " and a weight of size " + to_string(w.shape) +
+                  " do not fit: [steps, batch, " + std::to_string(gates) + " h] and [" + std::to_string(gates) +
+                  " h, h]");
     Shape state{x.shape[1], w.shape[1]};
     bool lstm = a.kind() == Cell::lstm;
     for (int i : {kH0, kC0}) {
       if (!in[i]) continue;
       ops::common_float({&x, &in[i].meta()});
-      if (!(in[i].size() == state) || (i == kC0 && !lstm)) throw Error("a state of size " + to_string(in[i].size()) + " does not fit; it must be " + to_string(state));
+      if (!(in[i].size() == state) || (i == kC0 && !lstm))
+        throw Error("a state of size " + to_string(in[i].size()) + " does not fit; it must be " + to_string(state));
     }
-    if (in[kBh] && !(in[kBh].size() == Shape{w.shape[0]})) throw Error("a bias of size " + to_string(in[kBh].size()) + " does not fit a weight of size " + to_string(w.shape));
+    if (in[kBh] && !(in[kBh].size() == Shape{w.shape[0]}))
+      throw Error("a bias of size " + to_string(in[kBh].size()) + " does not fit a weight of size " +
+                  to_string(w.shape));
     if (in[kLengths] && (in[kLengths].dtype() != DType::i64 || !(in[kLengths].size() == Shape{x.shape[1]})))
-      throw Error("lengths of size " + to_string(in[kLengths].size()) + " do not fit; they are i64 [" + std::to_string(x.shape[1]) + "]");
+      throw Error("lengths of size " + to_string(in[kLengths].size()) + " do not fit; they are i64 [" +
+                  std::to_string(x.shape[1]) + "]");
     out[0] = out[1] = out[2] = x;
     out[0].shape[2] = w.shape[1];
     out[1].shape = lstm ? out[0].shape : Shape{0};
@@ -147,11 +161,13 @@ struct Rnn {
     if (in[kLengths])
       for (int64_t i = 0; i < in[kLengths].numel(); ++i)
         if (int64_t l = in[kLengths].data<int64_t>()[i]; l < 0 || l > in[kGx].size(0))
-          throw Error("length " + std::to_string(l) + " of sequence " + std::to_string(i) + " is not in 0.." + std::to_string(in[kGx].size(0)));
+          throw Error("length " + std::to_string(l) + " of sequence " + std::to_string(i) + " is not in 0.." +
+                      std::to_string(in[kGx].size(0)));
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::rnn_forward<T>(shape_of(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kGx].data<T>(), in[kH0].data<T>(), data_or_null<T>(in[kC0]), in[kWh].data<T>(),
-                              data_or_null<T>(in[kBh]), c.out[0].data<T>(), data_or_null<T>(c.out[1]), data_or_null<T>(c.out[2]));
+      kernels::rnn_forward<T>(shape_of(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kGx].data<T>(),
+                              in[kH0].data<T>(), data_or_null<T>(in[kC0]), in[kWh].data<T>(), data_or_null<T>(in[kBh]),
+                              c.out[0].data<T>(), data_or_null<T>(c.out[1]), data_or_null<T>(c.out[2]));
     });
   }
   static constexpr Saves saves{.inputs = 0b111111, .outputs = 0b111};
@@ -159,7 +175,8 @@ struct Rnn {
     const auto& a = d.as<Attrs>();
     std::vector<Tensor> in;
     for (int i = 0; i < kInputs; ++i) in.push_back(d.x(i));
-    if (grad_enabled() || d.out(2)) return composite_gradient(d, in, [&](const std::vector<Tensor>& x) { return composite(a, x); });
+    if (grad_enabled() || d.out(2))
+      return composite_gradient(d, in, [&](const std::vector<Tensor>& x) { return composite(a, x); });
     for (int i = 0; i < 3; ++i) in.push_back(d.y(i));
     in.push_back(d.out(0));
     in.push_back(d.out(1));
@@ -170,7 +187,10 @@ struct Rnn {
     if (a.kind() == Cell::lstm && d.needs(kC0)) d.in(kC0) = out[2];
     if (d.needs(kWh)) d.in(kWh) = out[3];
     // Where a bias belongs to the gates alone, its gradient is the sum of theirs.
-    if (d.needs(kBh)) d.in(kBh) = a.kind() == Cell::lstm ? sum_to(reshape(out[0], {out[0].size(0) * out[0].size(1), out[0].size(2)}), in[kBh].size()) : out[2];
+    if (d.needs(kBh))
+      d.in(kBh) = a.kind() == Cell::lstm
+                      ? sum_to(reshape(out[0], {out[0].size(0) * out[0].size(1), out[0].size(2)}), in[kBh].size())
+                      : out[2];
   }
   static Cost cost(const Attrs&, const Call& c) { return {flops(c.in[kGx].size(), c.in[kWh].size())}; }
   static void samples(Samples& s) {
@@ -181,7 +201,8 @@ struct Rnn {
     auto add = [&](const char* name, Cell cell, bool reverse, bool bias, const Tensor& l) {
       int64_t g = kernels::gates_of(cell) * h;
       s.add(name, Attrs{static_cast<int64_t>(cell), reverse},
-            {s.values({steps, n, g}), s.values({n, h}), cell == Cell::lstm ? s.values({n, h}) : Tensor(), s.values({g, h}), bias ? s.values({g}) : Tensor(), l});
+            {s.values({steps, n, g}), s.values({n, h}), cell == Cell::lstm ? s.values({n, h}) : Tensor(),
+             s.values({g, h}), bias ? s.values({g}) : Tensor(), l});
     };
     add("lstm", Cell::lstm, false, true, {});
     add("lstm, backwards, lengths", Cell::lstm, true, false, lengths);
@@ -189,26 +210,29 @@ struct Rnn {
     add("gru, lengths", Cell::gru, false, true, lengths);
     add("tanh, lengths", Cell::tanh, true, true, lengths);
     add("relu", Cell::relu, false, false, {});
-    s.add("lstm from nothing", Attrs{static_cast<int64_t>(Cell::lstm), false}, {s.values({steps, n, 4 * h}), Tensor(), Tensor(), s.values({4 * h, h}), Tensor(), Tensor()});
+    s.add("lstm from nothing", Attrs{static_cast<int64_t>(Cell::lstm), false},
+          {s.values({steps, n, 4 * h}), Tensor(), Tensor(), s.values({4 * h, h}), Tensor(), Tensor()});
   }
 };
 
 const Register<Rnn> rnn_op;
 const Register<RnnBackward> rnn_backward_op;
 // Step by step. States that are 0 come from the gates' own batch axis, so that the result serves any batch.
-const bool rnn_decomposition = register_decomposition("rnn_sequence", [](const void* attrs, const std::vector<Tensor>& in) {
-  const auto& a = *static_cast<const RnnAttrs*>(attrs);
-  std::vector<Tensor> given = in;
-  given.resize(kInputs);
-  Tensor none = mul(narrow(select(in[kGx], 0, 0), 1, 0, in[kWh].size(1)), 0);
-  if (!given[kH0]) given[kH0] = none;
-  if (a.kind() == Cell::lstm && !given[kC0]) given[kC0] = none;
-  return composite(a, given)[0];
-});
+const bool rnn_decomposition =
+    register_decomposition("rnn_sequence", [](const void* attrs, const std::vector<Tensor>& in) {
+      const auto& a = *static_cast<const RnnAttrs*>(attrs);
+      std::vector<Tensor> given = in;
+      given.resize(kInputs);
+      Tensor none = mul(narrow(select(in[kGx], 0, 0), 1, 0, in[kWh].size(1)), 0);
+      if (!given[kH0]) given[kH0] = none;
+      if (a.kind() == Cell::lstm && !given[kC0]) given[kC0] = none;
+      return composite(a, given)[0];
+    });
 
 }  // namespace
 
-RnnSequence rnn_sequence(Cell cell, bool reverse, const Tensor& gx, const Tensor& h0, const Tensor& c0, const Tensor& wh, const Tensor& bh, const Tensor& lengths) {
+RnnSequence rnn_sequence(Cell cell, bool reverse, const Tensor& gx, const Tensor& h0, const Tensor& c0,
+                         const Tensor& wh, const Tensor& bh, const Tensor& lengths) {
   const Tensor in[] = {gx, h0, c0, wh, bh, lengths};
   Tensor out[3];
   apply_many<Rnn>({static_cast<int64_t>(cell), reverse}, in, kInputs, out);

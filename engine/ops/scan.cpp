@@ -35,7 +35,8 @@ struct AxisAttrs {
 };
 
 Meta infer_scan(const AxisAttrs& a, const Meta& x) {
-  if (a.axis < 0 || a.axis >= x.shape.n) throw Error(fmt::format("axis {} is out of range for size {}", a.axis, to_string(x.shape)));
+  if (a.axis < 0 || a.axis >= x.shape.n)
+    throw Error(fmt::format("axis {} is out of range for size {}", a.axis, to_string(x.shape)));
   return x;
 }
 Meta widen_integers(Meta m) {
@@ -43,7 +44,8 @@ Meta widen_integers(Meta m) {
   return m;
 }
 void need_float(const Meta& m) {
-  if (!is_floating(m.dtype)) throw Error(fmt::format("it works on floating point, not on {}", name(m.dtype)), "cast() the tensor first");
+  if (!is_floating(m.dtype))
+    throw Error(fmt::format("it works on floating point, not on {}", name(m.dtype)), "cast() the tensor first");
 }
 
 /// f(first element of a column, step, n) for all columns of a dense tensor along an axis.
@@ -54,9 +56,10 @@ void columns(const Tensor& x, int64_t axis, const F& f) {
   for (int i = 0; i < a; ++i) outer *= x.size(i);
   for (int i = a + 1; i < x.ndim(); ++i) inner *= x.size(i);
   const int64_t n = x.size(a);
-  parallel_for(outer * inner, std::max<int64_t>(1, kLoopGrain / 4 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) f(c / inner * n * inner + c % inner, inner, n);
-  });
+  parallel_for(outer * inner, std::max<int64_t>(1, kLoopGrain / 4 / std::max<int64_t>(n, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t c = begin; c < end; ++c) f(c / inner * n * inner + c % inner, inner, n);
+               });
 }
 
 /// Runs the kernel for the element type T of the output, on the input converted to it.
@@ -113,8 +116,8 @@ struct CumProd {
     });
   }
   static constexpr Saves saves{.inputs = 0b1, .outputs = 0b1};
-  // dy[j]/dx[i] = y[j] / x[i] for j >= i. Where an element is 0 that is 0/0, and the product of the others is formed instead, element by
-  // element.
+  // dy[j]/dx[i] = y[j] / x[i] for j >= i. Where an element is 0 that is 0/0, and the product of the others is formed
+  // instead, element by element.
   static void backward(Grad& d) {
     const int axis = static_cast<int>(d.as<Attrs>().axis);
     const Tensor x = d.x(0), g = d.out();
@@ -126,7 +129,8 @@ struct CumProd {
     std::vector<Tensor> parts;
     const int64_t n = x.size(axis);
     for (int64_t i = 0; i < n; ++i) {
-      Tensor later = cat({expand(scalar_like(1, x), narrow(x, axis, 0, 1).size()), narrow(x, axis, i + 1, n - i - 1)}, axis);
+      Tensor later =
+          cat({expand(scalar_like(1, x), narrow(x, axis, 0, 1).size()), narrow(x, axis, i + 1, n - i - 1)}, axis);
       Tensor sum_of = sum(mul(narrow(g, axis, i, n - i), cumprod(later, axis)), {axis}, true);
       parts.push_back(i ? mul(sum_of, narrow(cumprod(narrow(x, axis, 0, i), axis), axis, i - 1, 1)) : sum_of);
     }
@@ -146,13 +150,14 @@ struct Recurrence {
   static Meta infer(const Attrs& at, const Meta& a, const Meta& b) {
     need_float(a);
     if (!(a.shape == b.shape) || a.dtype != b.dtype)
-      throw Error(fmt::format("{} of size {} and {} of size {} must be alike", name(a.dtype), to_string(a.shape), name(b.dtype),
-                              to_string(b.shape)));
+      throw Error(fmt::format("{} of size {} and {} of size {} must be alike", name(a.dtype), to_string(a.shape),
+                              name(b.dtype), to_string(b.shape)));
     return infer_scan(at, b);
   }
   static void cpu(const Call& c) {
     const DType t = widened(c.out[0].dtype());
-    Tensor a = dense(cast(c.in[0], t)), b = dense(cast(c.in[1], t)), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
+    Tensor a = dense(cast(c.in[0], t)), b = dense(cast(c.in[1], t)),
+           y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
     float_or_double(t, [&](auto unit) {
       using T = decltype(unit);
       const T *pa = a.data<T>(), *pb = b.data<T>();
@@ -175,7 +180,8 @@ struct Recurrence {
       return;
     }
     const Tensor none = mul(narrow(g, axis, 0, 1), 0.0);
-    const Tensor gb = flip(linear_recurrence(flip(cat({narrow(a, axis, 1, n - 1), none}, axis), axis), flip(g, axis), axis), axis);
+    const Tensor gb =
+        flip(linear_recurrence(flip(cat({narrow(a, axis, 1, n - 1), none}, axis), axis), flip(g, axis), axis), axis);
     if (d.needs(1)) d.in(1) = gb;
     if (d.needs(0)) d.in(0) = mul(gb, cat({none, narrow(y, axis, 0, n - 1)}, axis));
   }
@@ -202,7 +208,8 @@ struct LogCumSumExp {
       columns(y, c.as<Attrs>().axis, [=](int64_t at, int64_t step, int64_t n) {
         double last = -INFINITY;
         for (int64_t i = at; i < at + n * step; i += step) {
-          const double v = static_cast<double>(from[i]), hi = v > last || v != v ? v : last, lo = v > last || v != v ? last : v;
+          const double v = static_cast<double>(from[i]), hi = v > last || v != v ? v : last,
+                       lo = v > last || v != v ? last : v;
           last = lo == -INFINITY || hi == INFINITY ? hi : hi + std::log1p(std::exp(lo - hi));
           to[i] = static_cast<T>(last);
         }
@@ -211,8 +218,8 @@ struct LogCumSumExp {
     if (!y.same(c.out[0])) write_output(c.out[0], y);
   }
   static constexpr Saves saves{.inputs = 0b1, .outputs = 0b1};
-  // sum_{j >= i} g[j] exp(x[i] - y[j]) as exp(x[i] - y[i]) s[i] with s[i] = g[i] + exp(y[i] - y[i + 1]) s[i + 1]: y ascends, so no factor
-  // is above 1.
+  // sum_{j >= i} g[j] exp(x[i] - y[j]) as exp(x[i] - y[i]) s[i] with s[i] = g[i] + exp(y[i] - y[i + 1]) s[i + 1]: y
+  // ascends, so no factor is above 1.
   static void backward(Grad& d) {
     const int axis = static_cast<int>(d.as<Attrs>().axis);
     const Tensor y = d.y(), g = d.out();
@@ -221,7 +228,8 @@ struct LogCumSumExp {
       d.in(0) = g;
       return;
     }
-    const Tensor down = cat({exp(sub(narrow(y, axis, 0, n - 1), narrow(y, axis, 1, n - 1))), mul(narrow(g, axis, 0, 1), 0.0)}, axis);
+    const Tensor down =
+        cat({exp(sub(narrow(y, axis, 0, n - 1), narrow(y, axis, 1, n - 1))), mul(narrow(g, axis, 0, 1), 0.0)}, axis);
     // The coefficient of s[i + 1] stands at i; walking backwards it stands one later.
     const Tensor s = flip(linear_recurrence(flip(down, axis), flip(g, axis), axis), axis);
     d.in(0) = mul(s, exp(sub(d.x(0), y)));
@@ -253,7 +261,9 @@ struct Extreme {
   }
   static constexpr Saves saves{.inputs = 0, .outputs = 0b10};
   static void backward(Grad& d) {
-    if (d.out()) d.in(0) = scatter_add(zeros(d.meta(0).shape, d.out().dtype()), static_cast<int>(d.as<Attrs>().axis), d.y(1), d.out());
+    if (d.out())
+      d.in(0) =
+          scatter_add(zeros(d.meta(0).shape, d.out().dtype()), static_cast<int>(d.as<Attrs>().axis), d.y(1), d.out());
   }
   static void samples(Samples& s) { sample_scan(s); }
 };
@@ -282,7 +292,9 @@ Running running(const Tensor& x, int axis) {
 Tensor cumsum(const Tensor& x, int axis) { return along<CumSum>(x, axis); }
 Tensor cumprod(const Tensor& x, int axis) { return along<CumProd>(x, axis); }
 Tensor logcumsumexp(const Tensor& x, int axis) { return along<LogCumSumExp>(x, axis); }
-Tensor linear_recurrence(const Tensor& a, const Tensor& b, int axis) { return apply<Recurrence>({wrap_axis(axis, b.ndim())}, a, b); }
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, int axis) {
+  return apply<Recurrence>({wrap_axis(axis, b.ndim())}, a, b);
+}
 Running cummax(const Tensor& x, int axis) { return running<true>(x, axis); }
 Running cummin(const Tensor& x, int axis) { return running<false>(x, axis); }
 

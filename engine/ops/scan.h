@@ -1,8 +1,8 @@
 #pragma once
 #include "core/tensor.h"
 
-// Running results along one axis, with PyTorch's names. Each element is a function of those before it, in order: the same bits on any
-// number of threads.
+// Running results along one axis, with PyTorch's names. Each element is a function of those before it, in order: the
+// same bits on any number of threads.
 namespace tenon {
 
 /// Integers and bool add up (multiply) in i64; f32 in double, rounded once an element.
@@ -10,7 +10,8 @@ Tensor cumsum(const Tensor& x, int axis);
 Tensor cumprod(const Tensor& x, int axis);
 /// log(sum(exp(x[0..i]))), without overflow.
 Tensor logcumsumexp(const Tensor& x, int axis);
-/// y[t] = a[t] * y[t - 1] + b[t], y[-1] = 0: the linear recurrence behind moving averages and discounted sums. Sizes are equal.
+/// y[t] = a[t] * y[t - 1] + b[t], y[-1] = 0: the linear recurrence behind moving averages and discounted sums. Sizes
+/// are equal.
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, int axis);
 
 struct Running {

@@ -22,8 +22,8 @@
 #include "engine/ops/view.h"
 
 // Note [Choosing elements]
-// Every op here chooses elements of rows along one axis and says which: values and indices. They differ in a rule that fills the indices of
-// a row; the rest (layout, values, gradient) is Chooser's. Half precision is compared as f32.
+// Every op here chooses elements of rows along one axis and says which: values and indices. They differ in a rule that
+// fills the indices of a row; the rest (layout, values, gradient) is Chooser's. Half precision is compared as f32.
 
 namespace tenon {
 namespace {
@@ -175,7 +175,8 @@ struct Chooser {
   using Attrs = AxisAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     const Shape& x = in[0].size();
-    if (a.axis < 0 || a.axis >= x.n) throw Error(fmt::format("axis {} is out of range for size {}", a.axis, to_string(x)));
+    if (a.axis < 0 || a.axis >= x.n)
+      throw Error(fmt::format("axis {} is out of range for size {}", a.axis, to_string(x)));
     const int axis = static_cast<int>(a.axis);
     Shape s = x;
     s[axis] = Rule::count(a, x[axis]);
@@ -252,8 +253,8 @@ struct SearchSorted {
     bool fits = b.shape.n == 1 || b.shape.n == v.shape.n;
     for (int i = 0; fits && b.shape.n > 1 && i < b.shape.n - 1; ++i) fits = b.shape[i] == v.shape[i];
     if (!fits || b.shape.n == 0)
-      throw Error(fmt::format("boundaries of size {} do not fit values of size {}: one axis, or the same leading axes", to_string(b.shape),
-                              to_string(v.shape)));
+      throw Error(fmt::format("boundaries of size {} do not fit values of size {}: one axis, or the same leading axes",
+                              to_string(b.shape), to_string(v.shape)));
     if (b.dtype != v.dtype)
       throw Error(fmt::format("boundaries of {} and values of {}", name(b.dtype), name(v.dtype)), "cast() one of them");
     Meta m = v;
@@ -263,7 +264,8 @@ struct SearchSorted {
   static void cpu(const Call& c) {
     const DType t = widened(c.in[0].dtype());
     Tensor b = dense(cast(c.in[0], t)), v = dense(cast(c.in[1], t));
-    const int64_t n = b.size(-1), per = b.ndim() == 1 ? std::max<int64_t>(1, v.numel()) : std::max<int64_t>(1, v.size(-1));
+    const int64_t n = b.size(-1),
+                  per = b.ndim() == 1 ? std::max<int64_t>(1, v.numel()) : std::max<int64_t>(1, v.size(-1));
     by_arithmetic(t, [&](auto unit) {
       using T = decltype(unit);
       const bool right = c.as<Attrs>().right;
@@ -271,7 +273,8 @@ struct SearchSorted {
         for (int64_t i = begin; i < end; ++i) {
           const T* row = b.data<T>() + i / per * n;
           const T x = v.data<T>()[i];
-          const T* at = right ? std::upper_bound(row, row + n, x, before<T>) : std::lower_bound(row, row + n, x, before<T>);
+          const T* at =
+              right ? std::upper_bound(row, row + n, x, before<T>) : std::lower_bound(row, row + n, x, before<T>);
           c.out[0].data<int64_t>()[i] = at - row;
         }
       });
@@ -299,8 +302,10 @@ struct Histc {
   };
   static Meta infer(const Attrs& a, const Meta& x) {
     if (a.bins <= 0) throw Error(fmt::format("{} bins; one at least", a.bins));
-    if (!is_floating(x.dtype)) throw Error(fmt::format("it works on floating point, not on {}", name(x.dtype)), "cast() the tensor first");
-    if (!(a.lo <= a.hi) || !std::isfinite(a.lo) || !std::isfinite(a.hi)) throw Error(fmt::format("the range {} to {} is none", a.lo, a.hi));
+    if (!is_floating(x.dtype))
+      throw Error(fmt::format("it works on floating point, not on {}", name(x.dtype)), "cast() the tensor first");
+    if (!(a.lo <= a.hi) || !std::isfinite(a.lo) || !std::isfinite(a.hi))
+      throw Error(fmt::format("the range {} to {} is none", a.lo, a.hi));
     Meta m = x;
     m.shape = {a.bins};
     return m;
@@ -314,7 +319,8 @@ struct Histc {
     for (int64_t i = 0; i < x.numel(); ++i) {
       const double v = x.data<double>()[i];
       if (!(v >= lo && v <= hi)) continue;
-      counts.data<double>()[std::min(a.bins - 1, static_cast<int64_t>((v - lo) * static_cast<double>(a.bins) / (hi - lo)))] += 1;
+      counts.data<double>()[std::min(a.bins - 1,
+                                     static_cast<int64_t>((v - lo) * static_cast<double>(a.bins) / (hi - lo)))] += 1;
     }
     write_output(c.out[0], counts);
   }
@@ -361,7 +367,9 @@ Ordered max_dim(const Tensor& x, int axis, bool keep) { return chosen<MaxDim>(x,
 Ordered min_dim(const Tensor& x, int axis, bool keep) { return chosen<MinDim>(x, axis, 0, false, keep); }
 Tensor argmin(const Tensor& x, int axis, bool keep) { return min_dim(x, axis, keep).indices; }
 
-Tensor searchsorted(const Tensor& boundaries, const Tensor& values, bool right) { return apply<SearchSorted>({right}, boundaries, values); }
+Tensor searchsorted(const Tensor& boundaries, const Tensor& values, bool right) {
+  return apply<SearchSorted>({right}, boundaries, values);
+}
 Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool right) {
   if (boundaries.ndim() != 1)
     throw Error(fmt::format("bucketize: boundaries of size {}; they have one axis", to_string(boundaries.size())));
@@ -370,7 +378,8 @@ Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool right) {
 
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t min_length) {
   if (!is_integral(x.dtype()) || x.ndim() != 1)
-    throw Error(fmt::format("bincount: {} of size {}; integers of one axis are counted", name(x.dtype()), to_string(x.size())));
+    throw Error(
+        fmt::format("bincount: {} of size {}; integers of one axis are counted", name(x.dtype()), to_string(x.size())));
   if (weights && !(weights.size() == x.size()))
     throw Error(fmt::format("bincount: weights of size {} for {} numbers", to_string(weights.size()), x.numel()));
   if (min_length < 0) throw Error(fmt::format("bincount: a length of {}", min_length));
@@ -381,7 +390,8 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t min_length) {
     if (v < 0) throw Error(fmt::format("bincount: element {} is {}; only numbers from 0 on are counted", i, v));
     length = std::max(length, v + 1);
   }
-  Tensor values = weights ? (is_floating(weights.dtype()) ? weights : cast(weights, DType::f64)) : ones(at.size(), DType::i64);
+  Tensor values =
+      weights ? (is_floating(weights.dtype()) ? weights : cast(weights, DType::f64)) : ones(at.size(), DType::i64);
   return scatter_add(zeros({length}, values.dtype()), 0, at, values);
 }
 

@@ -45,24 +45,33 @@ Tensor dropped(const Tensor& kept, const Tensor& x, const Dims& axes, bool keep)
 
 double largest(DType t) {
   switch (t) {
-    case DType::f64: return std::numeric_limits<double>::max();
-    case DType::f16: return 65504;
-    case DType::bf16: return 0x1.fep127;
-    default: return std::numeric_limits<float>::max();
+    case DType::f64:
+      return std::numeric_limits<double>::max();
+    case DType::f16:
+      return 65504;
+    case DType::bf16:
+      return 0x1.fep127;
+    default:
+      return std::numeric_limits<float>::max();
   }
 }
 
 }  // namespace
 
 VarMean var_mean(const Tensor& x, const Dims& axes, double correction, bool keep) {
-  if (!is_floating(x.dtype())) throw Error(fmt::format("the variance of {} values", name(x.dtype())), "cast to f32 first");
+  if (!is_floating(x.dtype()))
+    throw Error(fmt::format("the variance of {} values", name(x.dtype())), "cast to f32 first");
   Tensor m = mean(x, axes, true);
   Tensor squares = sum(square(sub(x, m)), axes, keep);
   double divisor = std::max(0.0, static_cast<double>(count_over(x, axes)) - correction);
   return {div(squares, divisor), dropped(m, x, axes, keep)};
 }
-Tensor var(const Tensor& x, const Dims& axes, double correction, bool keep) { return var_mean(x, axes, correction, keep).var; }
-Tensor stddev(const Tensor& x, const Dims& axes, double correction, bool keep) { return sqrt(var(x, axes, correction, keep)); }
+Tensor var(const Tensor& x, const Dims& axes, double correction, bool keep) {
+  return var_mean(x, axes, correction, keep).var;
+}
+Tensor stddev(const Tensor& x, const Dims& axes, double correction, bool keep) {
+  return sqrt(var(x, axes, correction, keep));
+}
 
 Tensor logsumexp(const Tensor& x, const Dims& axes, bool keep) {
   Tensor top = detach(amax(x, axes, true));
@@ -96,7 +105,8 @@ Tensor nanmean(const Tensor& x, const Dims& axes, bool keep) {
 
 Tensor quantile(const Tensor& x, const Tensor& q, int axis, bool keep) {
   if (!is_floating(x.dtype())) throw Error(fmt::format("quantiles of {} values", name(x.dtype())), "cast to f32 first");
-  if (q.ndim() > 1) throw Error(fmt::format("quantile: the shares have size {}; they must have one axis at most", to_string(q.size())));
+  if (q.ndim() > 1)
+    throw Error(fmt::format("quantile: the shares have size {}; they must have one axis at most", to_string(q.size())));
   if (x.ndim() == 0) throw Error("quantile: a tensor without axes");
   int a = wrap_axis(axis, x.ndim());
   int64_t n = x.size(a);
@@ -119,10 +129,12 @@ Tensor quantile(const Tensor& x, const Tensor& q, int axis, bool keep) {
 }
 
 Tensor cov(const Tensor& x, double correction) {
-  if (x.ndim() > 2) throw Error(fmt::format("cov: a tensor of size {} has no rows of observations", to_string(x.size())));
+  if (x.ndim() > 2)
+    throw Error(fmt::format("cov: a tensor of size {} has no rows of observations", to_string(x.size())));
   Tensor rows = x.ndim() == 2 ? x : reshape(x, {1, x.numel()});
   Tensor centred = sub(rows, mean(rows, {1}, true));
-  Tensor c = div(matmul(centred, transpose(centred, 0, 1)), std::max(0.0, static_cast<double>(rows.size(1)) - correction));
+  Tensor c =
+      div(matmul(centred, transpose(centred, 0, 1)), std::max(0.0, static_cast<double>(rows.size(1)) - correction));
   return x.ndim() == 2 ? c : reshape(c, {});
 }
 Tensor corrcoef(const Tensor& x) {

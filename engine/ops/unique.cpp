@@ -67,7 +67,9 @@ Unique unique(const Tensor& x, int axis, bool sorted) {
       }
       return 0;
     };
-    auto equal = [&](int64_t a, int64_t b) { return std::equal(v + a * set.width, v + (a + 1) * set.width, v + b * set.width); };
+    auto equal = [&](int64_t a, int64_t b) {
+      return std::equal(v + a * set.width, v + (a + 1) * set.width, v + b * set.width);
+    };
     std::vector<int64_t> by_value(static_cast<size_t>(set.count));
     std::iota(by_value.begin(), by_value.end(), 0);
     std::stable_sort(by_value.begin(), by_value.end(), [&](int64_t a, int64_t b) { return order(a, b) < 0; });

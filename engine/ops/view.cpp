@@ -15,7 +15,8 @@
 namespace tenon {
 namespace {
 
-template <class T> void move_loop(char* const* d, const int64_t* s, int64_t n) {
+template <class T>
+void move_loop(char* const* d, const int64_t* s, int64_t n) {
   constexpr auto w = static_cast<int64_t>(sizeof(T));
   if (s[0] == w && s[1] == w) {
     __builtin_memcpy(d[0], d[1], static_cast<size_t>(n * w));
@@ -26,14 +27,19 @@ template <class T> void move_loop(char* const* d, const int64_t* s, int64_t n) {
 
 InnerLoop mover(DType t) {
   switch (itemsize(t)) {
-    case 1: return move_loop<uint8_t>;
-    case 2: return move_loop<uint16_t>;
-    case 4: return move_loop<uint32_t>;
-    default: return move_loop<uint64_t>;
+    case 1:
+      return move_loop<uint8_t>;
+    case 2:
+      return move_loop<uint16_t>;
+    case 4:
+      return move_loop<uint32_t>;
+    default:
+      return move_loop<uint64_t>;
   }
 }
 
-// The same dtype: bits are moved, so NaN payloads survive. Another: through a type that holds the source exactly where it can.
+// The same dtype: bits are moved, so NaN payloads survive. Another: through a type that holds the source exactly where
+// it can.
 void copy_values(const Tensor& to, const Tensor& from) {
   DType via = to.dtype();
   if (to.dtype() != from.dtype()) {
@@ -48,7 +54,10 @@ struct Permute {
   static constexpr OpInfo info{"permute", "Transpose", Kind::view};
   struct Attrs {
     Dims axes;
-    template <class F> void fields(F&& f) const { f("axes", axes); }
+    template <class F>
+    void fields(F&& f) const {
+      f("axes", axes);
+    }
   };
   static Layout view(const Attrs& a, const Layout& l) { return l.permute(a.axes); }
   static void backward(Grad& d) {
@@ -65,7 +74,10 @@ struct Expand {
   static constexpr OpInfo info{"expand", "Expand", Kind::view};
   struct Attrs {
     Dims to;
-    template <class F> void fields(F&& f) const { f("to", to); }
+    template <class F>
+    void fields(F&& f) const {
+      f("to", to);
+    }
   };
   static Layout view(const Attrs& a, const Layout& l) { return l.expand(a.to); }
   static void backward(Grad& d) { d.in(0) = d.out(); }  // the engine sums what was broadcast
@@ -81,9 +93,17 @@ struct Slice {
   static constexpr OpInfo info{"slice", "Slice", Kind::view};
   struct Attrs {
     int64_t axis, start, end, step;
-    template <class F> void fields(F&& f) const { f("axis", axis); f("start", start); f("end", end); f("step", step); }
+    template <class F>
+    void fields(F&& f) const {
+      f("axis", axis);
+      f("start", start);
+      f("end", end);
+      f("step", step);
+    }
   };
-  static Layout view(const Attrs& a, const Layout& l) { return l.slice(static_cast<int>(a.axis), a.start, a.end, a.step); }
+  static Layout view(const Attrs& a, const Layout& l) {
+    return l.slice(static_cast<int>(a.axis), a.start, a.end, a.step);
+  }
   static void backward(Grad& d) { d.in(0) = scattered(d, view(d.as<Attrs>(), base(d))); }
   static void onnx(const Attrs& a, OnnxOp& o) {
     o.add_input(Dims{a.start});
@@ -102,9 +122,16 @@ struct Diagonal {
   static constexpr OpInfo info{"diagonal", "", Kind::view};
   struct Attrs {
     int64_t shift, a, b;
-    template <class F> void fields(F&& f) const { f("offset", shift); f("dim1", a); f("dim2", b); }
+    template <class F>
+    void fields(F&& f) const {
+      f("offset", shift);
+      f("dim1", a);
+      f("dim2", b);
+    }
   };
-  static Layout view(const Attrs& a, const Layout& l) { return l.diagonal(a.shift, static_cast<int>(a.a), static_cast<int>(a.b)); }
+  static Layout view(const Attrs& a, const Layout& l) {
+    return l.diagonal(a.shift, static_cast<int>(a.a), static_cast<int>(a.b));
+  }
   static void backward(Grad& d) { d.in(0) = scattered(d, view(d.as<Attrs>(), base(d))); }
   static void samples(Samples& s) {
     s.add("main", Attrs{0, 0, 1}, {s.values({3, 4})});
@@ -116,7 +143,12 @@ struct Unfold {
   static constexpr OpInfo info{"unfold", "", Kind::view};
   struct Attrs {
     int64_t axis, width, step;
-    template <class F> void fields(F&& f) const { f("dimension", axis); f("size", width); f("step", step); }
+    template <class F>
+    void fields(F&& f) const {
+      f("dimension", axis);
+      f("size", width);
+      f("step", step);
+    }
   };
   static Layout view(const Attrs& a, const Layout& l) { return l.unfold(static_cast<int>(a.axis), a.width, a.step); }
   static void backward(Grad& d) { d.in(0) = scattered(d, view(d.as<Attrs>(), base(d))); }
@@ -130,12 +162,16 @@ struct View {
   static constexpr OpInfo info{.name = "view", .onnx = "Reshape", .kind = Kind::view, .reads_strides = true};
   struct Attrs {
     Dims to;
-    template <class F> void fields(F&& f) const { f("to", to); }
+    template <class F>
+    void fields(F&& f) const {
+      f("to", to);
+    }
   };
   static Layout view(const Attrs& a, const Layout& l) {
     Layout out;
     if (!l.view(a.to, out))
-      throw Error(fmt::format("size {} with strides {} cannot be seen as {} without a copy", to_string(l.size), to_string(l.stride), to_string(a.to)),
+      throw Error(fmt::format("size {} with strides {} cannot be seen as {} without a copy", to_string(l.size),
+                              to_string(l.stride), to_string(a.to)),
                   "reshape() copies where it must");
     return out;
   }
@@ -148,7 +184,10 @@ struct Squeeze {
   static constexpr OpInfo info{"squeeze", "Squeeze", Kind::view};
   struct Attrs {
     int64_t axis;
-    template <class F> void fields(F&& f) const { f("axis", axis); }
+    template <class F>
+    void fields(F&& f) const {
+      f("axis", axis);
+    }
   };
   static Layout view(const Attrs& a, const Layout& l) { return l.squeeze(static_cast<int>(a.axis)); }
   static void backward(Grad& d) {
@@ -163,7 +202,10 @@ struct Unsqueeze {
   static constexpr OpInfo info{"unsqueeze", "Unsqueeze", Kind::view};
   struct Attrs {
     int64_t axis;
-    template <class F> void fields(F&& f) const { f("axis", axis); }
+    template <class F>
+    void fields(F&& f) const {
+      f("axis", axis);
+    }
   };
   static Layout view(const Attrs& a, const Layout& l) { return l.unsqueeze(static_cast<int>(a.axis)); }
   static void backward(Grad& d) { d.in(0) = squeeze(d.out(), wrap_axis(d.as<Attrs>().axis, d.out().ndim())); }
@@ -175,15 +217,20 @@ struct Copy {
   static constexpr OpInfo info{"copy", "Identity", Kind::copy};
   struct Attrs {
     int64_t order;
-    template <class F> void fields(F&& f) const { f("order", order); }
+    template <class F>
+    void fields(F&& f) const {
+      f("order", order);
+    }
   };
   static Meta infer(const Attrs&, const Meta& x) { return x; }
   static void place(const Attrs& a, const Tensor* in, Layout* out) {
     Layout have = in[0].layout();
     have.offset = 0;
     auto order = static_cast<Order>(a.order);
-    if (order == Order::channels_last) out[0] = Layout::channels_last(have.size);
-    else if (order == Order::preserve && have.is_dense()) out[0] = have;
+    if (order == Order::channels_last)
+      out[0] = Layout::channels_last(have.size);
+    else if (order == Order::preserve && have.is_dense())
+      out[0] = have;
   }
   static void cpu(const Call& c) { copy_values(c.out[0], c.in[0]); }
   static void backward(Grad& d) { d.in(0) = d.out(); }
@@ -197,7 +244,10 @@ struct Cast {
   static constexpr OpInfo info{"cast", "Cast", Kind::copy};
   struct Attrs {
     DType to;
-    template <class F> void fields(F&& f) const { f("to", to); }
+    template <class F>
+    void fields(F&& f) const {
+      f("to", to);
+    }
   };
   static Meta infer(const Attrs& a, const Meta& x) {
     Meta m = x;
@@ -243,7 +293,6 @@ const Register<Unsqueeze> unsqueeze_op;
 const Register<Copy> copy_op;
 const Register<Cast> cast_op;
 
-
 }  // namespace
 
 Tensor permute(const Tensor& x, const Dims& axes) { return apply<Permute>({axes}, x); }
@@ -256,12 +305,15 @@ Tensor transpose(const Tensor& x, int a, int b) {
 }
 
 Tensor expand(const Tensor& x, const Shape& to) { return apply<Expand>({to}, x); }
-Tensor slice(const Tensor& x, int axis, int64_t start, int64_t end, int64_t step) { return apply<Slice>({axis, start, end, step}, x); }
+Tensor slice(const Tensor& x, int axis, int64_t start, int64_t end, int64_t step) {
+  return apply<Slice>({axis, start, end, step}, x);
+}
 
 Tensor narrow(const Tensor& x, int axis, int64_t start, int64_t length) {
   int a = wrap_axis(axis, x.ndim());
   if (start < 0 || length < 0 || start + length > x.size(a))
-    throw Error(fmt::format("narrow: elements {} to {} are outside axis {} of size {}", start, start + length, a, x.size(a)));
+    throw Error(
+        fmt::format("narrow: elements {} to {} are outside axis {} of size {}", start, start + length, a, x.size(a)));
   return slice(x, a, start, start + length);
 }
 
@@ -274,7 +326,9 @@ Tensor select(const Tensor& x, int axis, int64_t index) {
 
 Tensor squeeze(const Tensor& x, int axis) { return apply<Squeeze>({axis}, x); }
 Tensor unsqueeze(const Tensor& x, int axis) { return apply<Unsqueeze>({axis}, x); }
-Tensor flip(const Tensor& x, int axis) { return slice(x, axis, x.size(wrap_axis(axis, x.ndim())) - 1, -x.size(wrap_axis(axis, x.ndim())) - 1, -1); }
+Tensor flip(const Tensor& x, int axis) {
+  return slice(x, axis, x.size(wrap_axis(axis, x.ndim())) - 1, -x.size(wrap_axis(axis, x.ndim())) - 1, -1);
+}
 
 Tensor flip(const Tensor& x, const Dims& axes) {
   Tensor y = x;
@@ -319,18 +373,24 @@ Tensor unflatten(const Tensor& x, int axis, const Shape& sizes) {
   int a = wrap_axis(axis, x.ndim());
   Shape parts = infer_view_size({x.size(a)}, sizes), to;
   for (int i = 0; i < x.ndim(); ++i) {
-    if (i != a) to.push_back(x.size(i));
-    else for (int64_t s : parts) to.push_back(s);
+    if (i != a)
+      to.push_back(x.size(i));
+    else
+      for (int64_t s : parts) to.push_back(s);
   }
   return view(x, to);
 }
 
 Tensor rot90(const Tensor& x, int64_t k, int a, int b) {
   switch (((k % 4) + 4) % 4) {
-    case 1: return transpose(flip(x, b), a, b);
-    case 2: return flip(flip(x, a), b);
-    case 3: return flip(transpose(x, a, b), b);
-    default: return clone(x);
+    case 1:
+      return transpose(flip(x, b), a, b);
+    case 2:
+      return flip(flip(x, a), b);
+    case 3:
+      return flip(transpose(x, a, b), b);
+    default:
+      return clone(x);
   }
 }
 
@@ -349,8 +409,10 @@ Tensor flatten(const Tensor& x, int first, int last) {
   if (a > b) throw Error(fmt::format("flatten: axis {} comes after axis {}", a, b));
   Shape to;
   for (int i = 0; i < x.ndim(); ++i) {
-    if (i > a && i <= b) to[to.n - 1] *= x.size(i);
-    else to.push_back(x.size(i));
+    if (i > a && i <= b)
+      to[to.n - 1] *= x.size(i);
+    else
+      to.push_back(x.size(i));
   }
   return reshape(x, to);
 }
@@ -358,7 +420,9 @@ Tensor flatten(const Tensor& x, int first, int last) {
 Tensor clone(const Tensor& x, Order order) { return apply<Copy>({static_cast<int64_t>(order)}, x); }
 Tensor& overwrite_(Tensor& to, const Tensor& from) { return apply_in_place<Overwrite>({}, to, from); }
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : clone(x, Order::contiguous); }
-Tensor channels_last(const Tensor& x) { return x.ndim() != 4 || x.layout().is_channels_last() ? x : clone(x, Order::channels_last); }
+Tensor channels_last(const Tensor& x) {
+  return x.ndim() != 4 || x.layout().is_channels_last() ? x : clone(x, Order::channels_last);
+}
 Tensor cast(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : apply<Cast>({dtype}, x); }
 
 void copy_(const Tensor& to, const Tensor& from) {

@@ -42,7 +42,8 @@ Tensor clone(const Tensor& x, Order order = Order::preserve);
 Tensor contiguous(const Tensor& x);
 Tensor channels_last(const Tensor& x);
 Tensor cast(const Tensor& x, DType dtype);
-/// to[...] = from, broadcast and converted, as an op with a gradient: PyTorch's copy_. `to` may be a view of what has a history.
+/// to[...] = from, broadcast and converted, as an op with a gradient: PyTorch's copy_. `to` may be a view of what has a
+/// history.
 Tensor& overwrite_(Tensor& to, const Tensor& from);
 /// The same for memory without a history, inside of ops and beside the graph: no op, nothing recorded.
 void copy_(const Tensor& to, const Tensor& from);

@@ -13,17 +13,21 @@ namespace {
 
 double mean_square(const Tensor& t) {
   double sum = 0;
-  ops::float_or_double(t.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(t.numel(), t.data<decltype(one)>()); });
+  ops::float_or_double(
+      t.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(t.numel(), t.data<decltype(one)>()); });
   return sum / static_cast<double>(std::max<int64_t>(1, t.numel()));
 }
 
-/// The squares of a matrix' gradient kept as a row and a column: as good as Adam with next to no state. Shazeer and Stern (2018), with the
-/// relative step of section 8; as PyTorch's Adafactor (2.5), whose eps1 is the dtype's and whose rate is min(lr, 1 / sqrt(t)) times the
-/// parameter's scale.
+/// The squares of a matrix' gradient kept as a row and a column: as good as Adam with next to no state. Shazeer and
+/// Stern (2018), with the relative step of section 8; as PyTorch's Adafactor (2.5), whose eps1 is the dtype's and whose
+/// rate is min(lr, 1 / sqrt(t)) times the parameter's scale.
 class Adafactor : public Optimizer {
  public:
   Adafactor(std::vector<nn::Named> parameters, const AttrValues& v)
-      : Optimizer(std::move(parameters), v), beta2_decay_(v.number("beta2_decay")), eps1_(v.number("eps1")), eps2_(v.number("eps2")),
+      : Optimizer(std::move(parameters), v),
+        beta2_decay_(v.number("beta2_decay")),
+        eps1_(v.number("eps1")),
+        eps2_(v.number("eps2")),
         d_(v.number("d")) {
     row_ = add_state("row_var", [](const Tensor& p) { return reduced(p, p.ndim() - 1); });
     col_ = add_state("col_var", [](const Tensor& p) { return reduced(p, p.ndim() - 2); });
@@ -67,19 +71,19 @@ class Adafactor : public Optimizer {
   int row_, col_, whole_, scalar_;
 };
 
-const bool registered = register_optimizer(
-    {"adafactor",
-     "adam with a row and a column of squares for each matrix: little state",
-     {lr_attr(1e-2),
-      {"beta2_decay", -0.8, -10, 0, "the memory of the square at step t is 1 - t^beta2_decay"},
-      {"eps1", 0.0, 0, 1, "least square; 0: what the number format can tell from 1"},
-      {"eps2", 1e-3, 0, 1e30, "least scale of a parameter"},
-      {"d", 1.0, 1e-6, 1e30, "largest root mean square of a step before the rate"},
-      weight_decay_attr(0, "pull of the weights towards 0, applied apart from the gradient"),
-      maximize_attr()},
-     [](std::vector<nn::Named> parameters, const AttrValues& v) -> std::unique_ptr<Optimizer> {
-       return std::make_unique<Adafactor>(std::move(parameters), v);
-     }});
+const bool registered =
+    register_optimizer({"adafactor",
+                        "adam with a row and a column of squares for each matrix: little state",
+                        {lr_attr(1e-2),
+                         {"beta2_decay", -0.8, -10, 0, "the memory of the square at step t is 1 - t^beta2_decay"},
+                         {"eps1", 0.0, 0, 1, "least square; 0: what the number format can tell from 1"},
+                         {"eps2", 1e-3, 0, 1e30, "least scale of a parameter"},
+                         {"d", 1.0, 1e-6, 1e30, "largest root mean square of a step before the rate"},
+                         weight_decay_attr(0, "pull of the weights towards 0, applied apart from the gradient"),
+                         maximize_attr()},
+                        [](std::vector<nn::Named> parameters, const AttrValues& v) -> std::unique_ptr<Optimizer> {
+                          return std::make_unique<Adafactor>(std::move(parameters), v);
+                        }});
 
 }  // namespace
 }  // namespace tenon::optim

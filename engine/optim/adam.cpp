@@ -10,7 +10,8 @@ struct Constants {
   T b1, b2, c1, c2, size, root, eps, keep, decay;
 };
 template <class T>
-void plain(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square, Constants<T> k) {
+void plain(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square,
+           Constants<T> k) {
   for (int64_t i = 0; i < n; ++i) {
     T d = g[i] + k.decay * w[i];
     mean[i] = k.b1 * mean[i] + k.c1 * d;
@@ -19,8 +20,8 @@ void plain(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean
   }
 }
 template <class T>
-void with_maximum(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square, T* __restrict top,
-                  Constants<T> k) {
+void with_maximum(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square,
+                  T* __restrict top, Constants<T> k) {
   for (int64_t i = 0; i < n; ++i) {
     T d = g[i] + k.decay * w[i];
     mean[i] = k.b1 * mean[i] + k.c1 * d;
@@ -30,9 +31,9 @@ void with_maximum(int64_t n, T* __restrict w, const T* __restrict g, T* __restri
   }
 }
 
-/// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p -= lr / bias1 * m / (sqrt(v) / sqrt(bias2) + eps). Kingma and Ba (2014);
-/// Reddi et al. (2018) for amsgrad, whose v is the largest so far; Loshchilov and Hutter (2017) for the decay apart from the gradient.
-/// PyTorch: Adam, AdamW.
+/// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p -= lr / bias1 * m / (sqrt(v) / sqrt(bias2) + eps).
+/// Kingma and Ba (2014); Reddi et al. (2018) for amsgrad, whose v is the largest so far; Loshchilov and Hutter (2017)
+/// for the decay apart from the gradient. PyTorch: Adam, AdamW.
 struct Adam {
   static constexpr const char* op = "adam_step";
   static constexpr double flops = 14;
@@ -93,14 +94,10 @@ std::vector<AttrDef> attrs(double decay, const char* help) {
 }
 
 const bool registered[] = {
-    register_optimizer({"adam",
-                        "each weight's step divided by the usual size of its gradient",
-                        attrs(0, "pull of the weights towards 0, added to the gradient"),
-                        make<false>}),
-    register_optimizer({"adamw",
-                        "adam, with a decay of the weights that does not pass through the gradient",
-                        attrs(0.01, "pull of the weights towards 0, applied apart from the gradient"),
-                        make<true>}),
+    register_optimizer({"adam", "each weight's step divided by the usual size of its gradient",
+                        attrs(0, "pull of the weights towards 0, added to the gradient"), make<false>}),
+    register_optimizer({"adamw", "adam, with a decay of the weights that does not pass through the gradient",
+                        attrs(0.01, "pull of the weights towards 0, applied apart from the gradient"), make<true>}),
 };
 
 }  // namespace

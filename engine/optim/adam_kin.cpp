@@ -7,7 +7,8 @@ namespace tenon::optim {
 namespace {
 
 template <class T>
-void adamax(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict top, T b1, T b2, T c1, T eps, T size, T decay) {
+void adamax(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict top, T b1, T b2, T c1,
+            T eps, T size, T decay) {
   for (int64_t i = 0; i < n; ++i) {
     T d = g[i] + decay * w[i];
     mean[i] = b1 * mean[i] + c1 * d;
@@ -17,8 +18,8 @@ void adamax(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mea
   }
 }
 template <class T>
-void nadam(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square, T b1, T b2, T c1, T c2, T bias, T eps,
-           T now, T next, T decay) {
+void nadam(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square, T b1, T b2,
+           T c1, T c2, T bias, T eps, T now, T next, T decay) {
   for (int64_t i = 0; i < n; ++i) {
     T d = g[i] + decay * w[i];
     mean[i] = b1 * mean[i] + c1 * d;
@@ -28,8 +29,8 @@ void nadam(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean
   }
 }
 template <class T>
-void radam(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square, T b1, T b2, T c1, T c2, T eps, T size,
-           T adaptive, T decay) {
+void radam(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square, T b1, T b2,
+           T c1, T c2, T eps, T size, T adaptive, T decay) {
   const bool plain = adaptive == 0;
   for (int64_t i = 0; i < n; ++i) {
     T d = g[i] + decay * w[i];
@@ -53,7 +54,8 @@ struct Moments {
   }
 };
 
-/// m as Adam's; u = max(beta2 u, |g| + eps); p -= lr / (1 - beta1^t) m / u. Kingma and Ba (2014), section 7.1. PyTorch: Adamax.
+/// m as Adam's; u = max(beta2 u, |g| + eps); p -= lr / (1 - beta1^t) m / u. Kingma and Ba (2014), section 7.1. PyTorch:
+/// Adamax.
 struct Adamax : Moments {
   static constexpr const char* op = "adamax_step";
   static constexpr double flops = 10;
@@ -78,7 +80,8 @@ struct NAdam : Moments {
   void begin(double rate, double decay, double t) {
     lr = rate, weight_decay = decay;
     bias2 = 1 - std::pow(beta2, t);
-    // The product of all mu up to t, from the start: a step is a function of its number, whatever ran before in this process.
+    // The product of all mu up to t, from the start: a step is a function of its number, whatever ran before in this
+    // process.
     double product = 1;
     for (double k = 1; k <= t && product > 1e-300; ++k) product *= mu(k);
     if (!(product > 1e-300)) product = 0;
@@ -87,7 +90,8 @@ struct NAdam : Moments {
   }
   template <class T>
   void run(int64_t n, T* w, const T* g, T* const* s) const {
-    nadam(n, w, g, s[0], s[1], T(beta1), T(beta2), T(1 - beta1), T(1 - beta2), T(bias2), T(eps), T(now), T(next), T(weight_decay));
+    nadam(n, w, g, s[0], s[1], T(beta1), T(beta2), T(1 - beta1), T(1 - beta2), T(bias2), T(eps), T(now), T(next),
+          T(weight_decay));
   }
 };
 
@@ -98,13 +102,16 @@ struct RAdam : Moments {
   double size = 0, adaptive = 0;
   void begin(double rate, double decay, double t) {
     lr = rate, weight_decay = decay;
-    double power = std::pow(beta2, t), bias2 = 1 - power, most = 2 / (1 - beta2) - 1, rho = most - 2 * t * power / bias2;
+    double power = std::pow(beta2, t), bias2 = 1 - power, most = 2 / (1 - beta2) - 1,
+           rho = most - 2 * t * power / bias2;
     size = lr / (1 - std::pow(beta1, t));
-    adaptive = rho > 5 ? std::sqrt(bias2) * std::sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) : 0;
+    adaptive =
+        rho > 5 ? std::sqrt(bias2) * std::sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) : 0;
   }
   template <class T>
   void run(int64_t n, T* w, const T* g, T* const* s) const {
-    radam(n, w, g, s[0], s[1], T(beta1), T(beta2), T(1 - beta1), T(1 - beta2), T(eps), T(size), T(adaptive), T(weight_decay));
+    radam(n, w, g, s[0], s[1], T(beta1), T(beta2), T(1 - beta1), T(1 - beta2), T(eps), T(size), T(adaptive),
+          T(weight_decay));
   }
 };
 
@@ -113,8 +120,12 @@ const Register<ElementwiseOp<NAdam>> nadam_op;
 const Register<ElementwiseOp<RAdam>> radam_op;
 
 std::vector<AttrDef> attrs(double lr) {
-  return {lr_attr(lr), unit_attr("beta1", 0.9, "memory of the mean"), unit_attr("beta2", 0.999, "memory of the square or the maximum"),
-          eps_attr(1e-8), weight_decay_attr(0, "pull of the weights towards 0, added to the gradient"), maximize_attr()};
+  return {lr_attr(lr),
+          unit_attr("beta1", 0.9, "memory of the mean"),
+          unit_attr("beta2", 0.999, "memory of the square or the maximum"),
+          eps_attr(1e-8),
+          weight_decay_attr(0, "pull of the weights towards 0, added to the gradient"),
+          maximize_attr()};
 }
 std::vector<AttrDef> nadam_attrs() {
   auto list = attrs(2e-3);
@@ -138,7 +149,8 @@ std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrVal
 const bool registered[] = {
     register_optimizer({"adamax", "adam that divides by the largest recent gradient", attrs(2e-3), make<Adamax>}),
     register_optimizer({"nadam", "adam that looks ahead along its momentum", nadam_attrs(), make<NAdam>}),
-    register_optimizer({"radam", "adam that divides only once it knows how much gradients vary", attrs(1e-3), make<RAdam>}),
+    register_optimizer(
+        {"radam", "adam that divides only once it knows how much gradients vary", attrs(1e-3), make<RAdam>}),
 };
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace tenon::optim {
 namespace {
 
 template <class T>
-void rmsprop(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict square, T* __restrict mean, T* __restrict buf, T lr, T alpha,
-             T fresh, T eps, T decay, T momentum) {
+void rmsprop(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict square, T* __restrict mean,
+             T* __restrict buf, T lr, T alpha, T fresh, T eps, T decay, T momentum) {
   for (int64_t i = 0; i < n; ++i) {
     T d = g[i] + decay * w[i];
     square[i] = alpha * square[i] + fresh * d * d;
@@ -31,8 +31,8 @@ void adagrad(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict to
   }
 }
 template <class T>
-void adadelta(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict square, T* __restrict moved, T lr, T rho, T fresh, T eps,
-              T decay) {
+void adadelta(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict square, T* __restrict moved, T lr, T rho,
+              T fresh, T eps, T decay) {
   for (int64_t i = 0; i < n; ++i) {
     T d = g[i] + decay * w[i];
     square[i] = rho * square[i] + fresh * d * d;
@@ -42,8 +42,8 @@ void adadelta(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict s
   }
 }
 
-/// v = alpha v + (1 - alpha) g^2, centered: less the square of the mean; p -= lr g / (sqrt(v) + eps), along a momentum where it is set.
-/// Hinton's lecture 6e (2012); Graves (2013) for the centered form. PyTorch: RMSprop.
+/// v = alpha v + (1 - alpha) g^2, centered: less the square of the mean; p -= lr g / (sqrt(v) + eps), along a momentum
+/// where it is set. Hinton's lecture 6e (2012); Graves (2013) for the centered form. PyTorch: RMSprop.
 struct RmsProp {
   static constexpr const char* op = "rmsprop_step";
   static constexpr double flops = 12;
@@ -83,7 +83,8 @@ struct Adagrad {
   }
 };
 
-/// v = rho v + (1 - rho) g^2; d = sqrt(u + eps) / sqrt(v + eps) g; u = rho u + (1 - rho) d^2; p -= lr d. Zeiler (2012). PyTorch: Adadelta.
+/// v = rho v + (1 - rho) g^2; d = sqrt(u + eps) / sqrt(v + eps) g; u = rho u + (1 - rho) d^2; p -= lr d. Zeiler (2012).
+/// PyTorch: Adadelta.
 struct Adadelta {
   static constexpr const char* op = "adadelta_step";
   static constexpr double flops = 16;
@@ -109,11 +110,13 @@ const Register<ElementwiseOp<Adadelta>> adadelta_op;
 
 std::unique_ptr<Optimizer> make_rmsprop(std::vector<nn::Named> parameters, const AttrValues& v) {
   RmsProp rule{v.number("alpha"), v.number("eps"), v.number("momentum")};
-  std::vector<std::string> states = {"square_avg", v.flag("centered") ? "grad_avg" : "", rule.momentum > 0 ? "momentum_buffer" : ""};
+  std::vector<std::string> states = {"square_avg", v.flag("centered") ? "grad_avg" : "",
+                                     rule.momentum > 0 ? "momentum_buffer" : ""};
   return std::make_unique<Elementwise<RmsProp>>(std::move(parameters), v, rule, states);
 }
 std::unique_ptr<Optimizer> make_adagrad(std::vector<nn::Named> parameters, const AttrValues& v) {
-  return std::make_unique<Elementwise<Adagrad>>(std::move(parameters), v, Adagrad{v.number("lr_decay"), v.number("eps")},
+  return std::make_unique<Elementwise<Adagrad>>(std::move(parameters), v,
+                                                Adagrad{v.number("lr_decay"), v.number("eps")},
                                                 std::vector<std::string>{"sum"}, v.number("initial_accumulator_value"));
 }
 std::unique_ptr<Optimizer> make_adadelta(std::vector<nn::Named> parameters, const AttrValues& v) {
@@ -125,21 +128,27 @@ constexpr const char* kDecay = "pull of the weights towards 0, added to the grad
 const bool registered[] = {
     register_optimizer({"rmsprop",
                         "gradients divided by their usual size",
-                        {lr_attr(1e-2), unit_attr("alpha", 0.99, "memory of the square"), eps_attr(1e-8),
+                        {lr_attr(1e-2),
+                         unit_attr("alpha", 0.99, "memory of the square"),
+                         eps_attr(1e-8),
                          {"momentum", 0.0, 0, 1, "share of the last step that is taken again"},
                          {"centered", false, 0, 0, "divide by the spread about the mean instead of the size"},
-                         weight_decay_attr(0, kDecay), maximize_attr()},
+                         weight_decay_attr(0, kDecay),
+                         maximize_attr()},
                         make_rmsprop}),
     register_optimizer({"adagrad",
                         "gradients divided by all they were so far: for features that are rare",
-                        {lr_attr(1e-2), {"lr_decay", 0.0, 0, 1e6, "how fast the rate falls with the steps"}, eps_attr(1e-10),
+                        {lr_attr(1e-2),
+                         {"lr_decay", 0.0, 0, 1e6, "how fast the rate falls with the steps"},
+                         eps_attr(1e-10),
                          {"initial_accumulator_value", 0.0, 0, 1e30, "what the sum of squares begins with"},
-                         weight_decay_attr(0, kDecay), maximize_attr()},
+                         weight_decay_attr(0, kDecay),
+                         maximize_attr()},
                         make_adagrad}),
     register_optimizer({"adadelta",
                         "steps as large as earlier steps were, against gradients as large as they were",
-                        {lr_attr(1.0), unit_attr("rho", 0.9, "memory of both squares"), eps_attr(1e-6), weight_decay_attr(0, kDecay),
-                         maximize_attr()},
+                        {lr_attr(1.0), unit_attr("rho", 0.9, "memory of both squares"), eps_attr(1e-6),
+                         weight_decay_attr(0, kDecay), maximize_attr()},
                         make_adadelta}),
 };
 

@@ -9,12 +9,12 @@
 #include "engine/optim/optimizer.h"
 
 // Note [An optimizer that works element by element is a rule]
-// A rule holds the constants of a step and the loop over a piece of one parameter; the rest (the op, its place in profiles and recordings,
-// the cut over threads, the state's tensors) is made from it here. A rule has
-//   static constexpr const char* op;  static constexpr double flops;        // its name in profiles, operations an element
-//   void begin(double lr, double weight_decay, double t);                   // the constants of step t, from 1
-//   template <class T> void run(int64_t n, T* w, const T* g, T* const* s) const;   // one pass; s[k] is null for a state left out
-//   template <class F> void fields(F&& f) const;                            // what a recording shows
+// A rule holds the constants of a step and the loop over a piece of one parameter; the rest (the op, its place in
+// profiles and recordings, the cut over threads, the state's tensors) is made from it here. A rule has
+//   static constexpr const char* op;  static constexpr double flops;        // its name in profiles, operations an
+//   element void begin(double lr, double weight_decay, double t);                   // the constants of step t, from 1
+//   template <class T> void run(int64_t n, T* w, const T* g, T* const* s) const;   // one pass; s[k] is null for a
+//   state left out template <class F> void fields(F&& f) const;                            // what a recording shows
 // run() copies its constants to locals first: behind a pointer they would be read again after every store.
 namespace tenon::optim {
 
@@ -60,8 +60,8 @@ template <class Rule>
 class Elementwise : public Optimizer {
  public:
   /// A state with an empty name is left out.
-  Elementwise(std::vector<nn::Named> parameters, const AttrValues& values, Rule rule, const std::vector<std::string>& states,
-              double start = 0)
+  Elementwise(std::vector<nn::Named> parameters, const AttrValues& values, Rule rule,
+              const std::vector<std::string>& states, double start = 0)
       : Optimizer(std::move(parameters), values), rule_(rule) {
     for (const std::string& s : states) slots_.push_back(s.empty() ? -1 : add_state(s, start));
   }

@@ -21,7 +21,8 @@ void GradScaler::update(bool overflowed) {
 nlohmann::json GradScaler::state() const { return {{"scale", scale_}, {"good", good_}}; }
 
 void GradScaler::load(const nlohmann::json& j) {
-  if (!j.is_object() || !j.contains("scale") || !j["scale"].is_number() || !j.contains("good") || !j["good"].is_number_integer())
+  if (!j.is_object() || !j.contains("scale") || !j["scale"].is_number() || !j.contains("good") ||
+      !j["good"].is_number_integer())
     throw Error("the checkpoint has no state of a gradient scaler", "it belongs to a run of another amp");
   double scale = j["scale"].get<double>();
   if (!(scale > 0) || !std::isfinite(scale)) throw Error("the checkpoint's gradient scale is not above 0");

@@ -4,8 +4,9 @@
 
 namespace tenon::optim {
 
-/// Keeps the gradients of a half-precision backward in range: the loss is multiplied by scale(), the gradients divided by it before the
-/// update. An update whose gradients overflowed is skipped and lowers the scale; after many good ones it rises. PyTorch: GradScaler.
+/// Keeps the gradients of a half-precision backward in range: the loss is multiplied by scale(), the gradients divided
+/// by it before the update. An update whose gradients overflowed is skipped and lowers the scale; after many good ones
+/// it rises. PyTorch: GradScaler.
 class GradScaler {
  public:
   struct Options {

@@ -10,17 +10,22 @@ namespace {
 
 double norm(const Tensor& t) {
   double sum = 0;
-  ops::float_or_double(t.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(t.numel(), t.data<decltype(one)>()); });
+  ops::float_or_double(
+      t.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(t.numel(), t.data<decltype(one)>()); });
   return std::sqrt(sum);
 }
 
-/// Adam's direction plus the decay, made as long as the parameter: u = m^ / (sqrt(v^) + eps) + wd p; p -= lr |p| / |u| u, with a ratio of 1
-/// where either is 0. You et al., Large batch optimization for deep learning (2019), algorithm 2.
+/// Adam's direction plus the decay, made as long as the parameter: u = m^ / (sqrt(v^) + eps) + wd p; p -= lr |p| / |u|
+/// u, with a ratio of 1 where either is 0. You et al., Large batch optimization for deep learning (2019), algorithm 2.
 class Lamb : public Optimizer {
  public:
   Lamb(std::vector<nn::Named> parameters, const AttrValues& v)
-      : Optimizer(std::move(parameters), v), beta1_(v.number("beta1")), beta2_(v.number("beta2")), eps_(v.number("eps")),
-        mean_(add_state("exp_avg")), square_(add_state("exp_avg_sq")) {}
+      : Optimizer(std::move(parameters), v),
+        beta1_(v.number("beta1")),
+        beta2_(v.number("beta2")),
+        eps_(v.number("eps")),
+        mean_(add_state("exp_avg")),
+        square_(add_state("exp_avg_sq")) {}
 
  protected:
   void update(size_t i, const Tensor& p, const Tensor& grad, double lr) override {
@@ -42,8 +47,9 @@ class Lamb : public Optimizer {
 const bool registered = register_optimizer(
     {"lamb",
      "adam whose step is in proportion to each parameter's length: for very large batches",
-     {lr_attr(1e-3), unit_attr("beta1", 0.9, "memory of the mean"), unit_attr("beta2", 0.999, "memory of the square"), eps_attr(1e-6),
-      weight_decay_attr(0, "pull of the weights towards 0, part of the step's direction"), maximize_attr()},
+     {lr_attr(1e-3), unit_attr("beta1", 0.9, "memory of the mean"), unit_attr("beta2", 0.999, "memory of the square"),
+      eps_attr(1e-6), weight_decay_attr(0, "pull of the weights towards 0, part of the step's direction"),
+      maximize_attr()},
      [](std::vector<nn::Named> parameters, const AttrValues& v) -> std::unique_ptr<Optimizer> {
        return std::make_unique<Lamb>(std::move(parameters), v);
      }});

@@ -11,15 +11,19 @@
 namespace tenon::optim {
 namespace {
 
-/// Newton's steps from a memory of past steps and gradient changes; several evaluations a step. Nocedal (1980); as PyTorch's LBFGS.
-/// T is the dtype of the parameters, which are seen as one vector. Sums are added in f64, in order.
+/// Newton's steps from a memory of past steps and gradient changes; several evaluations a step. Nocedal (1980); as
+/// PyTorch's LBFGS. T is the dtype of the parameters, which are seen as one vector. Sums are added in f64, in order.
 template <class T>
 class Lbfgs : public Optimizer {
  public:
   Lbfgs(std::vector<nn::Named> parameters, const AttrValues& v)
-      : Optimizer(std::move(parameters), v), history_(v.integer("history_size")), max_iter_(v.integer("max_iter")),
-        max_eval_(v.integer("max_eval") > 0 ? v.integer("max_eval") : max_iter_ * 5 / 4), tolerance_grad_(v.number("tolerance_grad")),
-        tolerance_change_(v.number("tolerance_change")), wolfe_(v.text("line_search") == "strong_wolfe") {
+      : Optimizer(std::move(parameters), v),
+        history_(v.integer("history_size")),
+        max_iter_(v.integer("max_iter")),
+        max_eval_(v.integer("max_eval") > 0 ? v.integer("max_eval") : max_iter_ * 5 / 4),
+        tolerance_grad_(v.number("tolerance_grad")),
+        tolerance_change_(v.number("tolerance_change")),
+        wolfe_(v.text("line_search") == "strong_wolfe") {
     for (const nn::Named& p : this->parameters()) n_ += p.tensor.numel();
     DType type = sizeof(T) == 8 ? DType::f64 : DType::f32;
     changes_ = add_shared_state("old_dirs", {history_, n_}, type).template data<T>();
@@ -82,7 +86,8 @@ class Lbfgs : public Optimizer {
       }
       evaluations += tried;
       if (k == max_iter_ || evaluations >= max_eval_ || largest(g.data()) <= tolerance_grad_) break;
-      if (largest(direction_) * std::abs(t) <= tolerance_change_ || std::abs(loss - last_loss) < tolerance_change_) break;
+      if (largest(direction_) * std::abs(t) <= tolerance_change_ || std::abs(loss - last_loss) < tolerance_change_)
+        break;
       if (!std::isfinite(loss)) break;
     }
   }
@@ -165,7 +170,8 @@ class Lbfgs : public Optimizer {
   Vector values() const {
     Vector v;
     v.reserve(static_cast<size_t>(n_));
-    for (const nn::Named& p : parameters()) v.insert(v.end(), p.tensor.data<T>(), p.tensor.data<T>() + p.tensor.numel());
+    for (const nn::Named& p : parameters())
+      v.insert(v.end(), p.tensor.data<T>(), p.tensor.data<T>() + p.tensor.numel());
     return v;
   }
   void move(const Vector& from, double t) const {
@@ -182,29 +188,32 @@ class Lbfgs : public Optimizer {
   double tolerance_grad_, tolerance_change_;
   bool wolfe_;
   T *changes_ = nullptr, *moves_ = nullptr, *direction_ = nullptr, *last_gradient_ = nullptr;
-  double *inverse_ = nullptr, *numbers_ = nullptr;  ///< numbers: how many are remembered, iterations so far, last step, scale of the first guess
+  double *inverse_ = nullptr,
+         *numbers_ =
+             nullptr;  ///< numbers: how many are remembered, iterations so far, last step, scale of the first guess
 };
 
 std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrValues& v) {
   bool wide = !parameters.empty() && parameters[0].tensor.dtype() == DType::f64;
   for (const nn::Named& p : parameters)
     if (p.tensor.dtype() != (wide ? DType::f64 : DType::f32))
-      throw Error("lbfgs sees all parameters as one vector; " + p.name + " is " + name(p.tensor.dtype()) + " and " + parameters[0].name +
-                  " is " + name(parameters[0].tensor.dtype()));
+      throw Error("lbfgs sees all parameters as one vector; " + p.name + " is " + name(p.tensor.dtype()) + " and " +
+                  parameters[0].name + " is " + name(parameters[0].tensor.dtype()));
   if (wide) return std::make_unique<Lbfgs<double>>(std::move(parameters), v);
   return std::make_unique<Lbfgs<float>>(std::move(parameters), v);
 }
 
-const bool registered = register_optimizer({"lbfgs",
-                                            "Newton's steps from a memory of past ones; several evaluations a step, for small full batches",
-                                            {lr_attr(1.0),
-                                             {"max_iter", int64_t{20}, 1, 1e6, "iterations a step"},
-                                             {"max_eval", int64_t{0}, 0, 1e6, "evaluations a step; 0: max_iter times 5 / 4"},
-                                             {"tolerance_grad", 1e-7, 0, 1, "stop where no gradient is larger"},
-                                             {"tolerance_change", 1e-9, 0, 1, "stop where neither weights nor loss change more"},
-                                             {"history_size", int64_t{100}, 1, 10000, "steps remembered"},
-                                             {"line_search", std::string("none"), 0, 0, "how far to go along a direction", {"none", "strong_wolfe"}}},
-                                            make});
+const bool registered = register_optimizer(
+    {"lbfgs",
+     "Newton's steps from a memory of past ones; several evaluations a step, for small full batches",
+     {lr_attr(1.0),
+      {"max_iter", int64_t{20}, 1, 1e6, "iterations a step"},
+      {"max_eval", int64_t{0}, 0, 1e6, "evaluations a step; 0: max_iter times 5 / 4"},
+      {"tolerance_grad", 1e-7, 0, 1, "stop where no gradient is larger"},
+      {"tolerance_change", 1e-9, 0, 1, "stop where neither weights nor loss change more"},
+      {"history_size", int64_t{100}, 1, 10000, "steps remembered"},
+      {"line_search", std::string("none"), 0, 0, "how far to go along a direction", {"none", "strong_wolfe"}}},
+     make});
 
 }  // namespace
 }  // namespace tenon::optim

@@ -35,7 +35,8 @@ LinePoint<T> strong_wolfe(const std::function<LinePoint<T>(double)>& at, LinePoi
   // A bracket that holds such a point.
   for (; rounds < kMost; ++rounds) {
     if (now.f > f0 + kDecrease * t * slope0 || (rounds > 1 && now.f >= previous.f) || now.slope >= 0) {
-      done = !(now.f > f0 + kDecrease * t * slope0 || (rounds > 1 && now.f >= previous.f)) && std::abs(now.slope) <= -kCurvature * slope0;
+      done = !(now.f > f0 + kDecrease * t * slope0 || (rounds > 1 && now.f >= previous.f)) &&
+             std::abs(now.slope) <= -kCurvature * slope0;
       if (done) break;
       bracket[0] = previous;
       bracket[1] = now;
@@ -92,7 +93,9 @@ LinePoint<T> strong_wolfe(const std::function<LinePoint<T>(double)>& at, LinePoi
   return bracket[low];
 }
 
-template LinePoint<float> strong_wolfe(const std::function<LinePoint<float>(double)>&, LinePoint<float>, double, double, double, int&);
-template LinePoint<double> strong_wolfe(const std::function<LinePoint<double>(double)>&, LinePoint<double>, double, double, double, int&);
+template LinePoint<float> strong_wolfe(const std::function<LinePoint<float>(double)>&, LinePoint<float>, double, double,
+                                       double, int&);
+template LinePoint<double> strong_wolfe(const std::function<LinePoint<double>(double)>&, LinePoint<double>, double,
+                                        double, double, int&);
 
 }  // namespace tenon::optim

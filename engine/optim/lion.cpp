@@ -13,8 +13,8 @@ void lion(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean,
   }
 }
 
-/// p *= 1 - lr wd; p -= lr sign(beta1 m + (1 - beta1) g); m = beta2 m + (1 - beta2) g. Chen et al., Symbolic discovery of optimization
-/// algorithms (2023), algorithm 2.
+/// p *= 1 - lr wd; p -= lr sign(beta1 m + (1 - beta1) g); m = beta2 m + (1 - beta2) g. Chen et al., Symbolic discovery
+/// of optimization algorithms (2023), algorithm 2.
 struct Lion {
   static constexpr const char* op = "lion_step";
   static constexpr double flops = 9;
@@ -38,7 +38,8 @@ const Register<ElementwiseOp<Lion>> lion_op;
 const bool registered = register_optimizer(
     {"lion",
      "steps of one size in the direction the momentum points to",
-     {lr_attr(1e-4), unit_attr("beta1", 0.9, "share of the momentum in the direction"), unit_attr("beta2", 0.99, "memory of the momentum"),
+     {lr_attr(1e-4), unit_attr("beta1", 0.9, "share of the momentum in the direction"),
+      unit_attr("beta2", 0.99, "memory of the momentum"),
       weight_decay_attr(0, "pull of the weights towards 0, applied apart from the gradient"), maximize_attr()},
      [](std::vector<nn::Named> parameters, const AttrValues& v) -> std::unique_ptr<Optimizer> {
        return std::make_unique<Elementwise<Lion>>(std::move(parameters), v, Lion{v.number("beta1"), v.number("beta2")},

@@ -12,13 +12,14 @@
 namespace tenon::optim {
 namespace {
 
-/// A matrix near U V^T of g = U S V^T by a polynomial iteration of degree 5 (Newton and Schulz; coefficients of Jordan et al., Muon, 2024).
-/// Singular values end between about 0.7 and 1.2.
+/// A matrix near U V^T of g = U S V^T by a polynomial iteration of degree 5 (Newton and Schulz; coefficients of Jordan
+/// et al., Muon, 2024). Singular values end between about 0.7 and 1.2.
 Tensor orthogonal(const Tensor& g, int64_t steps) {
   constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
   const bool tall = g.size(0) > g.size(1);
   double sum = 0;
-  ops::float_or_double(g.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(g.numel(), g.data<decltype(one)>()); });
+  ops::float_or_double(
+      g.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(g.numel(), g.data<decltype(one)>()); });
   Tensor x = mul(tall ? contiguous(transpose(g, 0, 1)) : g, 1 / (std::sqrt(sum) + 1e-7));
   for (int64_t k = 0; k < steps; ++k) {
     Tensor s = matmul(x, x, false, true);
@@ -32,8 +33,14 @@ Tensor orthogonal(const Tensor& g, int64_t steps) {
 class Muon : public Optimizer {
  public:
   Muon(std::vector<nn::Named> parameters, const AttrValues& v)
-      : Optimizer(std::move(parameters), v), momentum_(v.number("momentum")), nesterov_(v.flag("nesterov")), steps_of_iteration_(v.integer("ns_steps")),
-        adamw_lr_(v.number("adamw_lr")), beta1_(v.number("beta1")), beta2_(v.number("beta2")), eps_(v.number("eps")) {
+      : Optimizer(std::move(parameters), v),
+        momentum_(v.number("momentum")),
+        nesterov_(v.flag("nesterov")),
+        steps_of_iteration_(v.integer("ns_steps")),
+        adamw_lr_(v.number("adamw_lr")),
+        beta1_(v.number("beta1")),
+        beta2_(v.number("beta2")),
+        eps_(v.number("eps")) {
     std::istringstream words(v.text("adamw_for"));
     std::vector<std::string> excluded;
     for (std::string w; std::getline(words, w, ',');) excluded.push_back(w);
@@ -44,7 +51,9 @@ class Muon : public Optimizer {
     }
     size_t i = 0, k = 0;
     buffer_ = add_state("momentum_buffer", [&](const Tensor& p) { return matrix_[i++] ? p.size() : Shape{}; });
-    auto rest = [&](const Tensor& p) { return matrix_[k++ % matrix_.size()] ? Shape{} : p.ndim() ? p.size() : Shape{1}; };
+    auto rest = [&](const Tensor& p) {
+      return matrix_[k++ % matrix_.size()] ? Shape{} : p.ndim() ? p.size() : Shape{1};
+    };
     mean_ = add_state("exp_avg", rest);
     square_ = add_state("exp_avg_sq", rest);
   }
@@ -89,7 +98,8 @@ const bool registered = register_optimizer(
       {"nesterov", true, 0, 0, "look ahead along the momentum"},
       {"ns_steps", int64_t{5}, 1, 100, "iterations towards the orthogonal matrix"},
       {"adamw_lr", 1.0, 0, 1e30, "rate of what is no matrix, as a multiple of lr"},
-      {"adamw_for", std::string(), 0, 0, "words, separated by commas, in names of matrices that adamw updates all the same: embed,head"},
+      {"adamw_for", std::string(), 0, 0,
+       "words, separated by commas, in names of matrices that adamw updates all the same: embed,head"},
       unit_attr("beta1", 0.9, "memory of adamw's mean"),
       unit_attr("beta2", 0.999, "memory of adamw's square"),
       eps_attr(1e-8),

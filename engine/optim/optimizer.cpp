@@ -47,7 +47,9 @@ double Optimizer::gradient_norm() {
     Tensor g = ops::dense(grad_of(parameters_[i].tensor));
     double sum = 0;
     if (g)
-      ops::float_or_double(g.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(g.numel(), g.data<decltype(one)>()); });
+      ops::float_or_double(g.dtype(), [&](auto one) {
+        sum = kernels::sum_of_squares<decltype(one)>(g.numel(), g.data<decltype(one)>());
+      });
     norms_[i] = std::sqrt(sum);
     total += sum;
   }
@@ -147,7 +149,8 @@ std::vector<nn::Named> Optimizer::state() const {
 bool register_optimizer(OptimizerDef def) { return add_named(registry(), std::move(def)); }
 const std::vector<OptimizerDef>& optimizers() { return registry(); }
 
-std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<nn::Named> parameters, const std::vector<Attr>& given) {
+std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<nn::Named> parameters,
+                                          const std::vector<Attr>& given) {
   const OptimizerDef& def = find_named(registry(), name, "optimizer");
   return def.make(std::move(parameters), AttrValues(def.attrs, given, name));
 }
@@ -179,15 +182,17 @@ void apply_rules(Optimizer& optimizer, const std::string& rules, bool no_decay, 
       any = true;
       for (const Attr& a : call_attrs(rule, known, key)) {
         check_attr(a.name == "lr" ? known[0] : known[1], a.value, key + ": " + pattern + " " + a.name);
-        (a.name == "lr" ? optimizer.settings(i).lr_scale : optimizer.settings(i).weight_decay) = std::get<double>(a.value);
+        (a.name == "lr" ? optimizer.settings(i).lr_scale : optimizer.settings(i).weight_decay) =
+            std::get<double>(a.value);
       }
     }
     if (any) continue;
     std::vector<std::string> names;
     for (const nn::Named& p : parameters) names.push_back(p.name);
     std::string near = near_names(pattern, names.data(), names.size());
-    throw Error::usage(key + ": no parameter is called \"" + pattern + "\"" + (near.empty() ? "" : " (" + near + ")"),
-                       "a rule begins with the name of a parameter, as in \"" + names.front() + ": lr=0.1\"; * stands for any text");
+    throw Error::usage(
+        key + ": no parameter is called \"" + pattern + "\"" + (near.empty() ? "" : " (" + near + ")"),
+        "a rule begins with the name of a parameter, as in \"" + names.front() + ": lr=0.1\"; * stands for any text");
   }
 }
 

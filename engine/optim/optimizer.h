@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/spec/attr.h"
 #include "engine/nn/module.h"
+#include "engine/spec/attr.h"
 
 namespace tenon::optim {
 
@@ -28,11 +28,13 @@ class Optimizer {
   void zero_grad();
   /// 2-norm over all gradients; reads them once and writes nothing. Not finite exactly where a gradient is not.
   double gradient_norm();
-  /// The norm of each parameter's gradient as of the last gradient_norm(), in the order of parameters(); 0 without a gradient.
+  /// The norm of each parameter's gradient as of the last gradient_norm(), in the order of parameters(); 0 without a
+  /// gradient.
   const std::vector<double>& gradient_norms() const { return norms_; }
   /// Multiplies every gradient, and the norms with them.
   void scale_gradients(double factor);
-  /// PyTorch's clip_grad_norm_: scales all gradients so that the norm of the last gradient_norm() becomes at most `max`. Returns that norm.
+  /// PyTorch's clip_grad_norm_: scales all gradients so that the norm of the last gradient_norm() becomes at most
+  /// `max`. Returns that norm.
   double clip_norm(double max);
   /// PyTorch's clip_grad_value_: every gradient into [-max, max].
   void clip_value(double max);
@@ -41,7 +43,8 @@ class Optimizer {
   void step(double lr);
   /// Computes loss and gradients again where the parameters stand now; returns the loss.
   using Closure = std::function<double()>;
-  /// Line searches evaluate several times a step. Others are given no closure: gradients are at hand, and `loss` with them.
+  /// Line searches evaluate several times a step. Others are given no closure: gradients are at hand, and `loss` with
+  /// them.
   virtual bool needs_closure() const { return false; }
   void step(double lr, double loss, const Closure& closure);
 
@@ -54,12 +57,15 @@ class Optimizer {
   void set_steps(int64_t n) { steps_ = n; }
 
  protected:
-  /// A tensor beside each parameter, of its size and filled with `value`, kept as "<parameter>/<what>". Returns its slot for slot().
+  /// A tensor beside each parameter, of its size and filled with `value`, kept as "<parameter>/<what>". Returns its
+  /// slot for slot().
   int add_state(const std::string& what, double value = 0);
   /// One with sizes of its own: none where `size` gives no axes for a parameter.
   int add_state(const std::string& what, const std::function<Shape(const Tensor&)>& size);
   const Tensor& add_shared_state(const std::string& what, const Shape& size, DType dtype);
-  const Tensor& slot(int which, size_t parameter) const { return slots_[static_cast<size_t>(which)].tensors[parameter]; }
+  const Tensor& slot(int which, size_t parameter) const {
+    return slots_[static_cast<size_t>(which)].tensors[parameter];
+  }
   double decay(size_t parameter) const {
     double own = settings_[parameter].weight_decay;
     return own < 0 ? weight_decay_ : own;
@@ -85,7 +91,8 @@ class Optimizer {
   bool maximize_ = false;
 };
 
-/// One optimizer, registered in the file that defines it. `attrs` begins with "lr"; all of them are keys of the recipe ("optimizer.<name>").
+/// One optimizer, registered in the file that defines it. `attrs` begins with "lr"; all of them are keys of the recipe
+/// ("optimizer.<name>").
 struct OptimizerDef {
   std::string name, help;
   std::vector<AttrDef> attrs;
@@ -95,11 +102,13 @@ bool register_optimizer(OptimizerDef def);
 /// Sorted by name.
 const std::vector<OptimizerDef>& optimizers();
 /// Throws Error (usage) for a name that is none, listing the near ones, and for attributes it does not have.
-std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<nn::Named> parameters, const std::vector<Attr>& given = {});
+std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<nn::Named> parameters,
+                                          const std::vector<Attr>& given = {});
 
-/// Sets what rules say of the parameters they name: "head.*: lr=10; *.bias: weight_decay=0" (a star stands for any text, a later rule wins;
-/// lr is a multiple of the step's rate). With `no_decay`, parameters of less than two axes (biases, gains of norms) do not decay unless a
-/// rule says so. Throws Error (usage) beginning with `key` for a rule that fits no parameter.
+/// Sets what rules say of the parameters they name: "head.*: lr=10; *.bias: weight_decay=0" (a star stands for any
+/// text, a later rule wins; lr is a multiple of the step's rate). With `no_decay`, parameters of less than two axes
+/// (biases, gains of norms) do not decay unless a rule says so. Throws Error (usage) beginning with `key` for a rule
+/// that fits no parameter.
 void apply_rules(Optimizer& optimizer, const std::string& rules, bool no_decay, const std::string& key);
 
 /// Entries that definitions share.

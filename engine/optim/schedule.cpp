@@ -33,13 +33,15 @@ class WarmUp : public Schedule {
 
 nlohmann::json Schedule::state() const { return nullptr; }
 void Schedule::load(const nlohmann::json& state) {
-  if (!state.is_null()) throw Error("the checkpoint has a schedule's state, but this schedule has none", "it belongs to another recipe");
+  if (!state.is_null())
+    throw Error("the checkpoint has a schedule's state, but this schedule has none", "it belongs to another recipe");
 }
 
 bool register_schedule(ScheduleDef def) { return add_named(registry(), std::move(def)); }
 const std::vector<ScheduleDef>& schedules() { return registry(); }
 
-std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given, const ScheduleSpan& span) {
+std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given,
+                                        const ScheduleSpan& span) {
   const ScheduleDef& def = find_named(registry(), name, "schedule");
   return def.make(AttrValues(def.attrs, given, name), span);
 }

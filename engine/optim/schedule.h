@@ -9,7 +9,8 @@
 
 namespace tenon::optim {
 
-/// The learning rate of every step, as a function of the base rate, the step, and, for those that watch, what was reported.
+/// The learning rate of every step, as a function of the base rate, the step, and, for those that watch, what was
+/// reported.
 class Schedule {
  public:
   virtual ~Schedule() = default;
@@ -40,8 +41,10 @@ bool register_schedule(ScheduleDef def);
 /// Sorted by name.
 const std::vector<ScheduleDef>& schedules();
 /// Throws Error (usage) for a name that is none, listing the near ones, and for attributes it does not have.
-std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given, const ScheduleSpan& span);
-/// The schedule behind `steps` steps in which the rate rises in a line: step k of them (from 0) has (k + 1) / (steps + 1) of its rate.
+std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given,
+                                        const ScheduleSpan& span);
+/// The schedule behind `steps` steps in which the rate rises in a line: step k of them (from 0) has (k + 1) / (steps +
+/// 1) of its rate.
 std::unique_ptr<Schedule> warmed_up(std::unique_ptr<Schedule> schedule, int64_t steps);
 
 }  // namespace tenon::optim

@@ -24,7 +24,8 @@ class Parts : public Schedule {
   }
   void load(const nlohmann::json& j) override {
     if (!j.is_null() && (!j.is_array() || j.size() != parts_.size()))
-      throw Error("the checkpoint's state of the schedule does not have one entry for each of its parts", "it belongs to another recipe");
+      throw Error("the checkpoint's state of the schedule does not have one entry for each of its parts",
+                  "it belongs to another recipe");
     for (size_t i = 0; i < parts_.size(); ++i) parts_[i].schedule->load(j.is_null() ? nlohmann::json() : j[i]);
   }
 
@@ -72,7 +73,8 @@ std::vector<Part> read(const AttrValues& v, const ScheduleSpan& span, bool one_a
   auto calls = parse_calls(v.text("parts"), kKey);
   if (calls.empty())
     throw Error::usage(std::string(kKey) + " names no schedule",
-                       "for example \"linear total_steps=100 steps=100; cosine\" one after the other, \"exponential gamma=0.9; linear\" together");
+                       "for example \"linear total_steps=100 steps=100; cosine\" one after the other, \"exponential "
+                       "gamma=0.9; linear\" together");
   for (size_t i = 0; i < calls.size(); ++i) {
     AttrCall call = calls[i];
     int64_t steps = 0;
@@ -87,8 +89,10 @@ std::vector<Part> read(const AttrValues& v, const ScheduleSpan& span, bool one_a
       }
     const ScheduleDef& def = find_named(schedules(), call.name, "schedule");
     if (one_after_the_other && i + 1 < calls.size() && steps == 0)
-      throw Error::usage(std::string(kKey) + ": \"" + call.name + "\" does not say how long it lasts", "add steps=N to every part but the last");
-    ScheduleSpan own{one_after_the_other ? (steps ? steps : std::max<int64_t>(1, span.total - begin)) : span.total, span.per_epoch};
+      throw Error::usage(std::string(kKey) + ": \"" + call.name + "\" does not say how long it lasts",
+                         "add steps=N to every part but the last");
+    ScheduleSpan own{one_after_the_other ? (steps ? steps : std::max<int64_t>(1, span.total - begin)) : span.total,
+                     span.per_epoch};
     parts.push_back({def.make(AttrValues(def.attrs, call_attrs(call, def.attrs, kKey), call.name), own), begin});
     if (one_after_the_other) begin += steps;
   }
@@ -98,18 +102,20 @@ std::vector<Part> read(const AttrValues& v, const ScheduleSpan& span, bool one_a
 AttrDef parts_attr(const char* help) { return {"parts", std::string(), 0, 0, help}; }
 
 const bool registered[] = {
-    register_schedule({"chained",
-                       "several schedules at once, their factors multiplied",
-                       {parts_attr("the schedules and their settings: \"exponential gamma=0.9; linear start_factor=0.1\"")},
-                       [](const AttrValues& v, const ScheduleSpan& span) -> std::unique_ptr<Schedule> {
-                         return std::make_unique<Chained>(read(v, span, false));
-                       }}),
-    register_schedule({"sequential",
-                       "several schedules one after the other",
-                       {parts_attr("the schedules, their settings and how long each lasts: \"linear steps=100; cosine\"")},
-                       [](const AttrValues& v, const ScheduleSpan& span) -> std::unique_ptr<Schedule> {
-                         return std::make_unique<Sequential>(read(v, span, true));
-                       }}),
+    register_schedule(
+        {"chained",
+         "several schedules at once, their factors multiplied",
+         {parts_attr("the schedules and their settings: \"exponential gamma=0.9; linear start_factor=0.1\"")},
+         [](const AttrValues& v, const ScheduleSpan& span) -> std::unique_ptr<Schedule> {
+           return std::make_unique<Chained>(read(v, span, false));
+         }}),
+    register_schedule(
+        {"sequential",
+         "several schedules one after the other",
+         {parts_attr("the schedules, their settings and how long each lasts: \"linear steps=100; cosine\"")},
+         [](const AttrValues& v, const ScheduleSpan& span) -> std::unique_ptr<Schedule> {
+           return std::make_unique<Sequential>(read(v, span, true));
+         }}),
 };
 
 }  // namespace

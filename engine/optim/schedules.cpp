@@ -27,13 +27,17 @@ using Made = std::unique_ptr<Schedule>;
 constexpr double kHuge = 9e15;
 
 double d(int64_t i) { return static_cast<double>(i); }
-int64_t steps_of(double epochs, const ScheduleSpan& span) { return std::max<int64_t>(1, std::llround(epochs * d(span.per_epoch))); }
+int64_t steps_of(double epochs, const ScheduleSpan& span) {
+  return std::max<int64_t>(1, std::llround(epochs * d(span.per_epoch)));
+}
 /// "total_steps", 0 standing for the whole run.
 int64_t length(const AttrValues& v, const ScheduleSpan& span) {
   int64_t given = v.integer("total_steps");
   return std::max<int64_t>(1, given > 0 ? given : span.total);
 }
-AttrDef total_attr() { return {"total_steps", int64_t{0}, 0, kHuge, "steps until the end is reached; 0: the whole run"}; }
+AttrDef total_attr() {
+  return {"total_steps", int64_t{0}, 0, kHuge, "steps until the end is reached; 0: the whole run"};
+}
 AttrDef min_attr(const char* help) { return {"min_lr", 0.0, 0, 1e30, help}; }
 AttrDef gamma_attr() { return {"gamma", 0.1, 0, 1e300, "factor of each reduction"}; }
 
@@ -101,8 +105,8 @@ Made cosine_restarts(const AttrValues& v, const ScheduleSpan& span) {
   });
 }
 
-/// Up to the base rate and down far below it, once. Smith and Topin (2017); PyTorch's OneCycleLR, whose max_lr is the base rate here and
-/// which leaves the momentum alone (cycle_momentum=False).
+/// Up to the base rate and down far below it, once. Smith and Topin (2017); PyTorch's OneCycleLR, whose max_lr is the
+/// base rate here and which leaves the momentum alone (cycle_momentum=False).
 Made one_cycle(const AttrValues& v, const ScheduleSpan& span) {
   double total = d(length(v, span)), up = v.number("pct_start");
   double start = 1 / v.number("div_factor"), end = start / v.number("final_div_factor");
@@ -112,7 +116,9 @@ Made one_cycle(const AttrValues& v, const ScheduleSpan& span) {
   };
   return formula([=](int64_t s, double base) {
     double at = std::min(d(s), total - 1), first = up * total - 1;
-    auto share = [&](double from, double to) { return to > from ? std::clamp((at - from) / (to - from), 0.0, 1.0) : 1.0; };
+    auto share = [&](double from, double to) {
+      return to > from ? std::clamp((at - from) / (to - from), 0.0, 1.0) : 1.0;
+    };
     if (at <= first) return base * between(start, 1, share(0, first));
     if (!three) return base * between(1, end, share(first, total - 1));
     double second = 2 * up * total - 2;
@@ -133,7 +139,8 @@ const bool registered[] = {
                        step}),
     register_schedule({"multi_step",
                        "times gamma at each of the milestones",
-                       {{"milestones", std::vector<int64_t>{30, 60, 90}, 0, 1e9, "epochs at which the rate is reduced"}, gamma_attr()},
+                       {{"milestones", std::vector<int64_t>{30, 60, 90}, 0, 1e9, "epochs at which the rate is reduced"},
+                        gamma_attr()},
                        multi_step}),
     register_schedule({"exponential", "times gamma over an epoch, smoothly", {gamma_attr()}, exponential}),
     register_schedule({"linear",
@@ -142,8 +149,12 @@ const bool registered[] = {
                         {"end_factor", 1.0, 0, 1e30, "at the end"},
                         total_attr()},
                        linear}),
-    register_schedule({"polynomial", "down to 0 as a power of what is left", {{"power", 1.0, 0, 1e6, "1: a line"}, total_attr()}, polynomial}),
-    register_schedule({"cosine", "down in half a cosine wave", {min_attr("the rate at the end"), total_attr()}, cosine}),
+    register_schedule({"polynomial",
+                       "down to 0 as a power of what is left",
+                       {{"power", 1.0, 0, 1e6, "1: a line"}, total_attr()},
+                       polynomial}),
+    register_schedule(
+        {"cosine", "down in half a cosine wave", {min_attr("the rate at the end"), total_attr()}, cosine}),
     register_schedule({"cosine_restarts",
                        "down in half a cosine wave, again and again from the top",
                        {{"t_0", 10.0, 1e-6, 1e6, "epochs of the first wave"},

@@ -4,7 +4,8 @@
 namespace tenon::optim {
 namespace {
 
-// The loops take everything by value and each has one form: how a product and a sum are contracted must not depend on a branch.
+// The loops take everything by value and each has one form: how a product and a sum are contracted must not depend on a
+// branch.
 template <class T>
 void plain(int64_t n, T* __restrict w, const T* __restrict g, T lr, T decay) {
   for (int64_t i = 0; i < n; ++i) w[i] -= lr * (g[i] + decay * w[i]);
@@ -32,7 +33,8 @@ void ahead(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict b, T
   }
 }
 
-/// g += wd p; buf = momentum buf + (1 - dampening) g; p -= lr (nesterov ? g + momentum buf : buf). The first buf is g itself. PyTorch: SGD.
+/// g += wd p; buf = momentum buf + (1 - dampening) g; p -= lr (nesterov ? g + momentum buf : buf). The first buf is g
+/// itself. PyTorch: SGD.
 struct Sgd {
   static constexpr const char* op = "sgd_step";
   static constexpr double flops = 6;
@@ -77,15 +79,16 @@ std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrVal
                                             std::vector<std::string>{rule.momentum == 0 ? "" : "momentum"});
 }
 
-const bool registered = register_optimizer({"sgd",
-                                            "steps against the gradient, with momentum where it is set",
-                                            {lr_attr(1e-3),
-                                             {"momentum", 0.0, 0, 1, "share of the last step that is taken again"},
-                                             {"dampening", 0.0, 0, 1, "share of the gradient left out of the momentum"},
-                                             {"nesterov", false, 0, 0, "look ahead along the momentum"},
-                                             weight_decay_attr(0, "pull of the weights towards 0, added to the gradient"),
-                                             maximize_attr()},
-                                            make});
+const bool registered =
+    register_optimizer({"sgd",
+                        "steps against the gradient, with momentum where it is set",
+                        {lr_attr(1e-3),
+                         {"momentum", 0.0, 0, 1, "share of the last step that is taken again"},
+                         {"dampening", 0.0, 0, 1, "share of the gradient left out of the momentum"},
+                         {"nesterov", false, 0, 0, "look ahead along the momentum"},
+                         weight_decay_attr(0, "pull of the weights towards 0, added to the gradient"),
+                         maximize_attr()},
+                        make});
 
 }  // namespace
 }  // namespace tenon::optim

@@ -20,10 +20,12 @@ void towards(int64_t n, T* __restrict to, const T* __restrict from, T share) {
 
 }  // namespace
 
-WeightAverage::WeightAverage(std::vector<nn::Named> tensors, double decay) : tensors_(std::move(tensors)), decay_(decay) {
+WeightAverage::WeightAverage(std::vector<nn::Named> tensors, double decay)
+    : tensors_(std::move(tensors)), decay_(decay) {
   CategoryScope category(Category::optimizer);
   for (const nn::Named& t : tensors_) {
-    if (!t.tensor.is_contiguous()) throw Error("the weights of " + t.name + " cannot be averaged: they are not contiguous");
+    if (!t.tensor.is_contiguous())
+      throw Error("the weights of " + t.name + " cannot be averaged: they are not contiguous");
     averages_.push_back({t.name, empty(t.tensor.size(), t.tensor.dtype())});
     copy_(averages_.back().tensor, t.tensor);
   }
@@ -42,7 +44,8 @@ void WeightAverage::update() {
     ops::float_or_double(from.dtype(), [&](auto one) {
       using T = decltype(one);
       T *t = to.data<T>(), *f = from.data<T>();
-      parallel_for(from.numel(), kGrain, [&](int64_t b, int64_t e) { towards(e - b, t + b, f + b, static_cast<T>(share)); });
+      parallel_for(from.numel(), kGrain,
+                   [&](int64_t b, int64_t e) { towards(e - b, t + b, f + b, static_cast<T>(share)); });
     });
     ++to.storage()->version;
   }

@@ -7,8 +7,9 @@
 
 namespace tenon::optim {
 
-/// Averages of tensors beside the tensors: exponential (Polyak and Juditsky; Tarvainen and Valpola, 2017) or equal weights (Izmailov et al.,
-/// Averaging weights leads to wider optima, 2018). The first update copies. PyTorch: AveragedModel. Integers are copied, not averaged.
+/// Averages of tensors beside the tensors: exponential (Polyak and Juditsky; Tarvainen and Valpola, 2017) or equal
+/// weights (Izmailov et al., Averaging weights leads to wider optima, 2018). The first update copies. PyTorch:
+/// AveragedModel. Integers are copied, not averaged.
 class WeightAverage {
  public:
   /// decay < 0: equal weights.

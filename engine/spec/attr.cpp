@@ -95,7 +95,8 @@ void check_attr(const AttrDef& d, const AttrValue& v, const std::string& key) {
   }
   if (d.min == d.max) return;
   auto limited = [&](double x) {
-    if (!(x >= d.min)) refuse(d, key, attr_text(v), std::isnan(x) ? "it is a number" : "it is at least " + attr_text(d.min));
+    if (!(x >= d.min))
+      refuse(d, key, attr_text(v), std::isnan(x) ? "it is a number" : "it is at least " + attr_text(d.min));
     if (!(x <= d.max)) refuse(d, key, attr_text(v), "it is at most " + attr_text(d.max));
   };
   if (auto* i = std::get_if<int64_t>(&v)) limited(static_cast<double>(*i));
@@ -179,7 +180,8 @@ std::vector<Attr> call_attrs(const AttrCall& call, const std::vector<AttrDef>& d
 void refuse_name(const std::string& name, const std::vector<std::string>& there, const std::string& what) {
   std::string list, near = near_names(name, there.data(), there.size());
   for (const std::string& n : there) list += (list.empty() ? "" : ", ") + n;
-  throw Error::usage("no " + what + " is called \"" + name + "\"" + (near.empty() ? "" : " (" + near + ")"), "there are " + list);
+  throw Error::usage("no " + what + " is called \"" + name + "\"" + (near.empty() ? "" : " (" + near + ")"),
+                     "there are " + list);
 }
 
 }  // namespace tenon

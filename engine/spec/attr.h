@@ -6,8 +6,9 @@
 #include <variant>
 #include <vector>
 
-// Attributes: what a definition (a layer, an optimizer, a schedule, a data set, a loss, a transform) may be told, each with a name, a
-// default, limits and help. A definition lists its own; everything that sets or shows them reads that list.
+// Attributes: what a definition (a layer, an optimizer, a schedule, a data set, a loss, a transform) may be told, each
+// with a name, a default, limits and help. A definition lists its own; everything that sets or shows them reads that
+// list.
 namespace tenon {
 
 /// One value of an attribute as the builder, the project file and the code writer see it.
@@ -31,7 +32,8 @@ struct AttrDef {
 const char* attr_kind(const AttrValue& v);
 /// As typed and shown: 0.001, true, "text", 1,2,3.
 std::string attr_text(const AttrValue& v);
-/// From text as typed ("true", "1e-3", "30,60"). Throws Error (usage) that begins with `key`, names the value and what it may be.
+/// From text as typed ("true", "1e-3", "30,60"). Throws Error (usage) that begins with `key`, names the value and what
+/// it may be.
 AttrValue parse_attr(const AttrDef& def, const std::string& text, const std::string& key);
 /// Throws Error (usage) where the value is of another kind, out of its limits or none of the choices.
 void check_attr(const AttrDef& def, const AttrValue& value, const std::string& key);
@@ -39,7 +41,8 @@ void check_attr(const AttrDef& def, const AttrValue& value, const std::string& k
 /// The values of a definition's attributes: those that were given, and the defaults of the others.
 class AttrValues {
  public:
-  /// Throws Error (usage) naming `owner` for an attribute that is none of `defs`, or whose value does not fit. `defs` must stay.
+  /// Throws Error (usage) naming `owner` for an attribute that is none of `defs`, or whose value does not fit. `defs`
+  /// must stay.
   AttrValues(const std::vector<AttrDef>& defs, const std::vector<Attr>& given, const std::string& owner);
   int64_t integer(const std::string& name) const { return std::get<int64_t>(at(name)); }
   double number(const std::string& name) const { return std::get<double>(at(name)); }
@@ -58,12 +61,14 @@ struct AttrCall {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attrs;
 };
-/// Calls separated by ';', a call's settings by blanks. Throws Error (usage) that begins with `key` for a word without '='.
+/// Calls separated by ';', a call's settings by blanks. Throws Error (usage) that begins with `key` for a word without
+/// '='.
 std::vector<AttrCall> parse_calls(const std::string& text, const std::string& key);
 /// The settings of a call as attributes of `defs`.
 std::vector<Attr> call_attrs(const AttrCall& call, const std::vector<AttrDef>& defs, const std::string& key);
 
-/// The entry of a registry with this name. Throws Error (usage) "no <what> is called ..." with the near names and all there are.
+/// The entry of a registry with this name. Throws Error (usage) "no <what> is called ..." with the near names and all
+/// there are.
 template <class List>
 const auto& find_named(const List& list, const std::string& name, const std::string& what);
 [[noreturn]] void refuse_name(const std::string& name, const std::vector<std::string>& there, const std::string& what);

@@ -23,7 +23,8 @@ struct Chain {
   }
   /// A layer of several inputs, by port.
   Chain& join(std::string name, std::string type, const std::vector<std::string>& from, std::vector<Attr> attrs = {}) {
-    for (size_t port = 0; port < from.size(); ++port) model.wires.push_back({from[port], 0, name, static_cast<int>(port)});
+    for (size_t port = 0; port < from.size(); ++port)
+      model.wires.push_back({from[port], 0, name, static_cast<int>(port)});
     model.layers.push_back({name, std::move(type), std::move(attrs), 0, 0});  // no place: the builder lays it out
     here = std::move(name);
     return *this;

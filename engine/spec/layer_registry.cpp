@@ -46,7 +46,8 @@ void check(const LayerInfo& info, const Attr& a) {
   if (std::find(names.begin(), names.end(), a.name) == names.end())
     throw Error(info.type + " has no attribute \"" + a.name + "\"" + near(a.name, names));
   const AttrDef& d = definition(info, a.name);
-  if (!fits(a.value, d.fallback)) throw Error(a.name + " is " + kind(a.value.index()) + "; it must be " + kind(d.fallback.index()));
+  if (!fits(a.value, d.fallback))
+    throw Error(a.name + " is " + kind(a.value.index()) + "; it must be " + kind(d.fallback.index()));
   if (d.min == d.max) return;
   auto limited = [&](double x) {
     if (x >= d.min && x <= d.max) return;
@@ -87,9 +88,11 @@ int64_t LayerArgs::features(const std::string& attr, int axis, size_t input) con
   const Shape& s = inputs[input].shape;
   int at = axis < 0 ? axis + s.n : axis;
   int64_t given = integer(attr);
-  if (at < 0 || at >= s.n) throw Error("its input has shape " + to_string(s) + ", which has no axis " + std::to_string(axis));
+  if (at < 0 || at >= s.n)
+    throw Error("its input has shape " + to_string(s) + ", which has no axis " + std::to_string(axis));
   if (given == 0 || given == s[at]) return s[at];
-  throw Error(attr + " is " + std::to_string(given) + ", but its input of shape " + to_string(s) + " has " + std::to_string(s[at]),
+  throw Error(attr + " is " + std::to_string(given) + ", but its input of shape " + to_string(s) + " has " +
+                  std::to_string(s[at]),
               "set " + attr + " to " + std::to_string(s[at]) + ", or to 0 to take it from the input");
 }
 
@@ -116,7 +119,8 @@ std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Me
   }
   check_attrs(spec, def->info);
   if (static_cast<int>(inputs.size()) != def->info.inputs)
-    throw Error(spec.type + " takes " + std::to_string(def->info.inputs) + " inputs, not " + std::to_string(inputs.size()));
+    throw Error(spec.type + " takes " + std::to_string(def->info.inputs) + " inputs, not " +
+                std::to_string(inputs.size()));
   if (!def->make) throw Error(spec.type + " marks an end of the model and makes no module");
   return def->make({spec, def->info, inputs, device});
 }
@@ -125,7 +129,8 @@ const std::vector<LayerInfo>& layer_types() {
   static const std::vector<LayerInfo> types = [] {
     std::vector<LayerInfo> list;
     for (const auto& [name, def] : registry()) list.push_back(def.info);
-    std::stable_sort(list.begin(), list.end(), [](const LayerInfo& a, const LayerInfo& b) { return a.group < b.group; });
+    std::stable_sort(list.begin(), list.end(),
+                     [](const LayerInfo& a, const LayerInfo& b) { return a.group < b.group; });
     return list;
   }();
   return types;

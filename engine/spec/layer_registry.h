@@ -11,8 +11,8 @@ namespace nn {
 class Module;
 }
 
-/// What a layer is made from: its spec and what arrives at its ports. Attributes that the spec leaves out have the defaults of the
-/// LayerInfo.
+/// What a layer is made from: its spec and what arrives at its ports. Attributes that the spec leaves out have the
+/// defaults of the LayerInfo.
 struct LayerArgs {
   const LayerSpec& spec;
   const LayerInfo& info;
@@ -28,12 +28,14 @@ struct LayerArgs {
   Dims pair(const std::string& attr) const { return sizes(attr, 2); }
   /// A list of `axes` numbers, one an axis; one number stands for all.
   Dims sizes(const std::string& attr, int axes) const;
-  /// The size of an axis of an input where the attribute is 0 ("from the input"), else the attribute, which must agree with it.
+  /// The size of an axis of an input where the attribute is 0 ("from the input"), else the attribute, which must agree
+  /// with it.
   int64_t features(const std::string& attr, int axis, size_t input = 0) const;
 };
 
 /// One layer type: registered in the file that defines the layer.
-///   const bool registered = register_layer({{.type = "ReLU", ...}, [](const LayerArgs&) { return std::make_shared<ReLU>(); }});
+///   const bool registered = register_layer({{.type = "ReLU", ...}, [](const LayerArgs&) { return
+///   std::make_shared<ReLU>(); }});
 struct LayerDef {
   LayerInfo info;
   std::shared_ptr<nn::Module> (*make)(const LayerArgs&);

@@ -61,7 +61,9 @@ const LayerSpec* ModelSpec::find(const std::string& layer) const {
     if (l.name == layer) return &l;
   return nullptr;
 }
-LayerSpec* ModelSpec::find(const std::string& layer) { return const_cast<LayerSpec*>(std::as_const(*this).find(layer)); }
+LayerSpec* ModelSpec::find(const std::string& layer) {
+  return const_cast<LayerSpec*>(std::as_const(*this).find(layer));
+}
 
 std::vector<const LayerSpec*> ModelSpec::topological() const {
   std::map<std::string, int> waiting;  // wires into a layer whose other end is not yet placed
@@ -71,7 +73,8 @@ std::vector<const LayerSpec*> ModelSpec::topological() const {
   }
   for (const WireSpec& w : wires) {
     for (const std::string& end : {w.from, w.to})
-      if (!waiting.count(end)) throw Error("a wire from \"" + w.from + "\" to \"" + w.to + "\" ends at \"" + end + "\", which is no layer");
+      if (!waiting.count(end))
+        throw Error("a wire from \"" + w.from + "\" to \"" + w.to + "\" ends at \"" + end + "\", which is no layer");
     ++waiting[w.to];
   }
   // Of the layers that could come next the first in the list does, so the order is stable under edits elsewhere.
@@ -134,7 +137,8 @@ ModelSpec ModelSpec::from_json(const json& j) {
     spec.y = number_or_zero(l, "y", where);
     if (l.contains("attrs"))
       for (const json& a : need(l, "attrs", K::array, where)) {
-        if (!a.is_object() || !a.contains("value")) throw Error(where + ": an attribute without \"name\" and \"value\"");
+        if (!a.is_object() || !a.contains("value"))
+          throw Error(where + ": an attribute without \"name\" and \"value\"");
         std::string key = need(a, "name", K::string, where).get<std::string>();
         spec.attrs.push_back({key, attr_from_json(a["value"], where + ", attribute " + key)});
       }

@@ -27,8 +27,8 @@ struct WireSpec {
   bool operator==(const WireSpec&) const = default;
 };
 
-/// What the builder edits and the project file keeps: layers and wires. The layer types "Input" and "Output" are its ends.
-/// There is no second description of a model: the module tree is built from it, the op graph traced from that.
+/// What the builder edits and the project file keeps: layers and wires. The layer types "Input" and "Output" are its
+/// ends. There is no second description of a model: the module tree is built from it, the op graph traced from that.
 struct ModelSpec {
   std::string name;
   std::vector<LayerSpec> layers;
@@ -57,8 +57,8 @@ struct LayerInfo {
   std::string type, group, help;
   int inputs = 1, outputs = 1;
   std::vector<AttrDef> attrs;
-  int optional = 0;                          ///< so many of the last inputs may be left without a wire
-  std::vector<LayerExample> examples = {};   ///< by input; those left out are f32 [2, 3, 8, 8]
+  int optional = 0;                         ///< so many of the last inputs may be left without a wire
+  std::vector<LayerExample> examples = {};  ///< by input; those left out are f32 [2, 3, 8, 8]
 };
 /// Every registered layer type, sorted by group and name, "Input" and "Output" included.
 const std::vector<LayerInfo>& layer_types();

@@ -10,14 +10,16 @@ Wiring::Wiring(const ModelSpec& spec) : order(spec.topological()) {
     int count = 0;
     for (const LayerSpec& l : spec.layers) count += l.type == end;
     if (count != 1)
-      throw Error("the model has " + std::to_string(count) + " " + end + " layers", std::string("it needs exactly one ") + end);
+      throw Error("the model has " + std::to_string(count) + " " + end + " layers",
+                  std::string("it needs exactly one ") + end);
   }
   for (const WireSpec& w : spec.wires) {
     const LayerSpec *from = spec.find(w.from), *to = spec.find(w.to);
     std::string wire = "the wire from \"" + w.from + "\" to \"" + w.to + "\"";
     const LayerDef *source = find_layer(from->type), *target = find_layer(to->type);
     if (source && (w.from_port < 0 || w.from_port >= source->info.outputs))
-      throw Error(wire + " begins at port " + std::to_string(w.from_port) + ", which a " + from->type + " does not have");
+      throw Error(wire + " begins at port " + std::to_string(w.from_port) + ", which a " + from->type +
+                  " does not have");
     if (target && (w.to_port < 0 || w.to_port >= target->info.inputs))
       throw Error(wire + " ends at port " + std::to_string(w.to_port) + ", which a " + to->type + " does not have");
     if (!sources_[w.to].emplace(w.to_port, from).second)
@@ -36,8 +38,9 @@ std::vector<const LayerSpec*> Wiring::inputs_of(const LayerSpec& layer) const {
         in.push_back(nullptr);
         continue;
       }
-      throw Error(info->inputs == 1 ? "nothing is wired to its input" : "nothing is wired to its input " + std::to_string(port),
-                  "draw a wire from another layer's output");
+      throw Error(
+          info->inputs == 1 ? "nothing is wired to its input" : "nothing is wired to its input " + std::to_string(port),
+          "draw a wire from another layer's output");
     }
     in.push_back(found->second.at(port));
   }
@@ -50,12 +53,14 @@ Meta input_meta(const LayerSpec& input) {
   LayerArgs args{input, info, {}, {}};
   std::vector<int64_t> shape = args.ints("shape");
   if (shape.size() >= kMaxDims)
-    throw Error("shape has " + std::to_string(shape.size()) + " axes; at most " + std::to_string(kMaxDims - 1) + " fit beside the batch");
+    throw Error("shape has " + std::to_string(shape.size()) + " axes; at most " + std::to_string(kMaxDims - 1) +
+                " fit beside the batch");
   for (int64_t s : shape)
     if (s < 1) throw Error("shape " + to_string(Dims(shape)) + " has an axis below 1");
   DType dtype;
   std::string type = args.text("dtype");
-  if (!parse_dtype(type.c_str(), dtype)) throw Error("dtype \"" + type + "\" is no type of elements", "f32 for values, i64 for tokens and indices");
+  if (!parse_dtype(type.c_str(), dtype))
+    throw Error("dtype \"" + type + "\" is no type of elements", "f32 for values, i64 for tokens and indices");
   return {dtype, {}, Dims(shape)};
 }
 
@@ -67,16 +72,18 @@ Tensor with_batch(const Meta& sample, int64_t batch) {
 
 namespace {
 
-const bool input_layer =
-    register_layer({{.type = "Input",
-                     .group = "Ends",
-                     .help = "Where the samples enter.",
-                     .inputs = 0,
-                     .attrs = {{"shape", std::vector<int64_t>{1, 28, 28}, 1, 1e9, "shape of one sample, without the batch"},
-                               {"dtype", std::string("f32"), 0, 0, "type of its elements: f32 for values, i64 for tokens and indices"}}},
-                    nullptr});
-const bool output_layer =
-    register_layer({{.type = "Output", .group = "Ends", .help = "What the loss is computed from.", .outputs = 0, .attrs = {}}, nullptr});
+const bool input_layer = register_layer(
+    {{.type = "Input",
+      .group = "Ends",
+      .help = "Where the samples enter.",
+      .inputs = 0,
+      .attrs = {{"shape", std::vector<int64_t>{1, 28, 28}, 1, 1e9, "shape of one sample, without the batch"},
+                {"dtype", std::string("f32"), 0, 0,
+                 "type of its elements: f32 for values, i64 for tokens and indices"}}},
+     nullptr});
+const bool output_layer = register_layer(
+    {{.type = "Output", .group = "Ends", .help = "What the loss is computed from.", .outputs = 0, .attrs = {}},
+     nullptr});
 
 }  // namespace
 }  // namespace tenon

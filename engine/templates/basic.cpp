@@ -23,19 +23,23 @@ void sgd_cosine(Recipe& r, const char* lr) {
 }
 
 Template fashion_cnn() {
-  Template t{"fashion-cnn", "A small convolutional network that learns to tell 10 kinds of clothes apart (Fashion-MNIST)", {}, {}};
-  t.model = Chain("fashion-cnn", {1, 28, 28})
-                .add("features.0", "Conv2d", {out("out_channels", 32), {"kernel_size", Ints{3, 3}}, {"padding", Ints{1, 1}}})
-                .add("features.1", "ReLU")
-                .add("features.2", "MaxPool2d", {{"kernel_size", Ints{2, 2}}})
-                .add("features.3", "Conv2d", {out("out_channels", 64), {"kernel_size", Ints{3, 3}}, {"padding", Ints{1, 1}}})
-                .add("features.4", "ReLU")
-                .add("features.5", "MaxPool2d", {{"kernel_size", Ints{2, 2}}})
-                .add("flatten", "Flatten")
-                .add("classifier.0", "Linear", {out("out_features", 128)})
-                .add("classifier.1", "ReLU")
-                .add("classifier.2", "Linear", {out("out_features", 10)})
-                .done();
+  Template t{"fashion-cnn",
+             "A small convolutional network that learns to tell 10 kinds of clothes apart (Fashion-MNIST)",
+             {},
+             {}};
+  t.model =
+      Chain("fashion-cnn", {1, 28, 28})
+          .add("features.0", "Conv2d", {out("out_channels", 32), {"kernel_size", Ints{3, 3}}, {"padding", Ints{1, 1}}})
+          .add("features.1", "ReLU")
+          .add("features.2", "MaxPool2d", {{"kernel_size", Ints{2, 2}}})
+          .add("features.3", "Conv2d", {out("out_channels", 64), {"kernel_size", Ints{3, 3}}, {"padding", Ints{1, 1}}})
+          .add("features.4", "ReLU")
+          .add("features.5", "MaxPool2d", {{"kernel_size", Ints{2, 2}}})
+          .add("flatten", "Flatten")
+          .add("classifier.0", "Linear", {out("out_features", 128)})
+          .add("classifier.1", "ReLU")
+          .add("classifier.2", "Linear", {out("out_features", 10)})
+          .done();
   sgd_cosine(t.recipe, "0.05");
   t.recipe.set("schedule.warmup_steps", "100");
   return t;
@@ -57,7 +61,8 @@ Template fashion_mlp() {
 }
 
 Template autoencoder() {
-  Template t{"autoencoder", "Squeezes images of clothes through 16 numbers and draws them again (Fashion-MNIST)", {}, {}};
+  Template t{
+      "autoencoder", "Squeezes images of clothes through 16 numbers and draws them again (Fashion-MNIST)", {}, {}};
   t.model = Chain("autoencoder", {1, 28, 28})
                 .add("flatten", "Flatten")
                 .add("encoder.0", "Linear", {out("out_features", 256)})
@@ -68,8 +73,13 @@ Template autoencoder() {
                 .add("decoder.2", "Linear", {out("out_features", 784)})
                 .add("unflatten", "Unflatten", {{"dim", int64_t{1}}, {"unflattened_size", Ints{1, 28, 28}}})
                 .done();
-  set(t.recipe, {{"data.target", "input"}, {"loss.type", "mse"}, {"optimizer.type", "adamw"}, {"optimizer.lr", "0.002"},
-                 {"schedule.type", "one_cycle"}, {"data.batch_size", "128"}, {"epochs", "5"}});
+  set(t.recipe, {{"data.target", "input"},
+                 {"loss.type", "mse"},
+                 {"optimizer.type", "adamw"},
+                 {"optimizer.lr", "0.002"},
+                 {"schedule.type", "one_cycle"},
+                 {"data.batch_size", "128"},
+                 {"epochs", "5"}});
   return t;
 }
 
@@ -100,9 +110,16 @@ ModelSpec tabular_model(int64_t inputs, int64_t outputs) {
 }
 
 Template tabular() {
-  Template t{"tabular", "Foretells one column of a table from the others; --data FILE.csv, or a table it makes itself", {}, {}};
+  Template t{"tabular",
+             "Foretells one column of a table from the others; --data FILE.csv, or a table it makes itself",
+             {},
+             {}};
   t.model = tabular_model(10, 3);
-  set(t.recipe, {{"data.dataset", "csv"}, {"epochs", "20"}, {"data.batch_size", "64"}, {"optimizer.type", "adamw"}, {"optimizer.lr", "0.002"},
+  set(t.recipe, {{"data.dataset", "csv"},
+                 {"epochs", "20"},
+                 {"data.batch_size", "64"},
+                 {"optimizer.type", "adamw"},
+                 {"optimizer.lr", "0.002"},
                  {"schedule.type", "cosine"}});
   t.fit = [](const Recipe&, const data::Dataset& train) {
     return tabular_model(train.input().shape[0], train.classes() > 0 ? train.classes() : 1);
@@ -129,8 +146,8 @@ Template tabular() {
   return t;
 }
 
-const bool registered =
-    register_template(fashion_cnn) && register_template(fashion_mlp) && register_template(autoencoder) && register_template(spirals) && register_template(tabular);
+const bool registered = register_template(fashion_cnn) && register_template(fashion_mlp) &&
+                        register_template(autoencoder) && register_template(spirals) && register_template(tabular);
 
 }  // namespace
 }  // namespace tenon

@@ -12,19 +12,24 @@ void set(Recipe& r, std::initializer_list<std::pair<const char*, const char*>> k
   for (const auto& [key, text] : keys) r.set(key, text);
 }
 
-/// Counts through a small network, words and bags of words through tables; products of pairs of them, then a network on top (after Naumov
-/// et al., Deep learning recommendation model, 2019).
+/// Counts through a small network, words and bags of words through tables; products of pairs of them, then a network on
+/// top (after Naumov et al., Deep learning recommendation model, 2019).
 ModelSpec clicks(I users, I items) {
   constexpr I d = 16;
   Chain c("recommender", {12}, "i64");
-  auto columns = [&](const char* name, I start, I length) { c.at("input").add(name, "Narrow", {{"start", start}, {"length", length}}); };
+  auto columns = [&](const char* name, I start, I length) {
+    c.at("input").add(name, "Narrow", {{"start", start}, {"length", length}});
+  };
   auto table = [&](const std::string& name, I start, I length, I rows) {
     columns((name + ".columns").c_str(), start, length);
     c.add(name + ".table", "EmbeddingBag", {{"num_embeddings", rows}, {"embedding_dim", d}});
   };
   columns("counts.columns", 0, 4);
   c.add("counts.cast", "Cast").add("counts.log", "Log1p");
-  c.add("counts.0", "Linear", {{"out_features", I{32}}}).add("counts.1", "ReLU").add("counts.2", "Linear", {{"out_features", d}}).add("counts.3", "ReLU");
+  c.add("counts.0", "Linear", {{"out_features", I{32}}})
+      .add("counts.1", "ReLU")
+      .add("counts.2", "Linear", {{"out_features", d}})
+      .add("counts.3", "ReLU");
   table("user", 4, 1, users);
   table("item", 5, 1, items);
   table("place", 6, 1, 4);
@@ -35,16 +40,26 @@ ModelSpec clicks(I users, I items) {
   c.join("single", "Concat", {"counts.3", "user.table", "item.table", "place.table"});
   c.join("pairs", "Concat", {"user_item", "history_item", "counts_item", "history.table"});
   c.join("all", "Concat", {"single", "pairs"});
-  c.add("top.0", "Linear", {{"out_features", I{64}}}).add("top.1", "ReLU").add("top.2", "Linear", {{"out_features", I{1}}});
+  c.add("top.0", "Linear", {{"out_features", I{64}}})
+      .add("top.1", "ReLU")
+      .add("top.2", "Linear", {{"out_features", I{1}}});
   return c.done();
 }
 
 Template recommender() {
-  Template t{"recommender", "Whether an advert will be clicked, from counts, words and a history (generated clicks)", {}, {}};
+  Template t{
+      "recommender", "Whether an advert will be clicked, from counts, words and a history (generated clicks)", {}, {}};
   t.model = clicks(200, 500);
-  set(t.recipe, {{"data.dataset", "clicks"}, {"data.batch_size", "256"}, {"epochs", "3"}, {"optimizer.type", "adam"}, {"optimizer.lr", "0.01"},
-                 {"schedule.type", "cosine"}, {"loss.type", "bce_with_logits"}});
-  t.fit = [](const Recipe& r, const data::Dataset&) { return clicks(r.integer("data.users"), r.integer("data.items")); };
+  set(t.recipe, {{"data.dataset", "clicks"},
+                 {"data.batch_size", "256"},
+                 {"epochs", "3"},
+                 {"optimizer.type", "adam"},
+                 {"optimizer.lr", "0.01"},
+                 {"schedule.type", "cosine"},
+                 {"loss.type", "bce_with_logits"}});
+  t.fit = [](const Recipe& r, const data::Dataset&) {
+    return clicks(r.integer("data.users"), r.integer("data.items"));
+  };
   return t;
 }
 
@@ -56,10 +71,20 @@ ModelSpec gru(I length, I features, I horizon) {
 }
 
 Template series() {
-  Template t{"series", "How a time series goes on (generated waves; --data DIR with x.npy [n, steps, features] and y.npy [n, values])", {}, {}};
+  Template t{
+      "series",
+      "How a time series goes on (generated waves; --data DIR with x.npy [n, steps, features] and y.npy [n, values])",
+      {},
+      {}};
   t.model = gru(64, 1, 1);
-  set(t.recipe, {{"data.dataset", "series"}, {"data.batch_size", "64"}, {"epochs", "8"}, {"optimizer.type", "adamw"}, {"optimizer.lr", "0.003"},
-                 {"optimizer.clip_norm", "1"}, {"schedule.type", "cosine"}, {"loss.type", "mse"}});
+  set(t.recipe, {{"data.dataset", "series"},
+                 {"data.batch_size", "64"},
+                 {"epochs", "8"},
+                 {"optimizer.type", "adamw"},
+                 {"optimizer.lr", "0.003"},
+                 {"optimizer.clip_norm", "1"},
+                 {"schedule.type", "cosine"},
+                 {"loss.type", "mse"}});
   t.fit = [](const Recipe&, const data::Dataset& train) {
     const Shape x = train.input().shape, y = train.target().shape;
     return gru(x[0], x.n > 1 ? x[1] : 1, y.n ? y[0] : 1);

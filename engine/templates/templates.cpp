@@ -39,7 +39,8 @@ Beginning begin(const Template& t, const std::string& data, const std::string& p
   if (t.prepare) {
     b.note = t.prepare(b.recipe, data, project);
   } else if (!data.empty()) {
-    if (!data::find_dataset_kind(b.recipe.text("data.dataset")).files) throw Error::usage(t.name + " needs no data files: leave --data out");
+    if (!data::find_dataset_kind(b.recipe.text("data.dataset")).files)
+      throw Error::usage(t.name + " needs no data files: leave --data out");
     b.recipe.set("data.dir", data);
   }
   for (const auto& [key, text] : settings) b.recipe.check_used(key);

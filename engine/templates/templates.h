@@ -20,16 +20,17 @@ struct Template {
   Recipe recipe;
   /// The model for other data of the recipe's kind; null where the model is the same for all.
   ModelSpec (*fit)(const Recipe& recipe, const data::Dataset& train) = nullptr;
-  /// Settles where a new project's data comes from: `data` is what the user named (a file or folder, or empty), `project` the project file's
-  /// path. May set keys and write files. Returns what the user should be told, a line or nothing. Null: `data` is the recipe's data.dir.
+  /// Settles where a new project's data comes from: `data` is what the user named (a file or folder, or empty),
+  /// `project` the project file's path. May set keys and write files. Returns what the user should be told, a line or
+  /// nothing. Null: `data` is the recipe's data.dir.
   std::string (*prepare)(Recipe& recipe, const std::string& data, const std::string& project) = nullptr;
 };
 /// Sorted by name.
 const std::vector<Template>& templates();
 /// Throws Error (usage) that lists the near names.
 const Template& find_template(const std::string& name);
-/// A project's beginning: what a template gives for the data named. Settings come as typed and hold over the template's. Opens the data, so
-/// missing or damaged files are told now, not when training starts.
+/// A project's beginning: what a template gives for the data named. Settings come as typed and hold over the
+/// template's. Opens the data, so missing or damaged files are told now, not when training starts.
 struct Beginning {
   ModelSpec model;
   Recipe recipe;

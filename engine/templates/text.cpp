@@ -12,7 +12,8 @@ void set(Recipe& r, std::initializer_list<std::pair<const char*, const char*>> k
   for (const auto& [key, text] : keys) r.set(key, text);
 }
 
-/// Blocks of causal attention and a feed-forward network, each added to what came in (Radford et al., 2019: norms in front).
+/// Blocks of causal attention and a feed-forward network, each added to what came in (Radford et al., 2019: norms in
+/// front).
 ModelSpec gpt(I vocabulary, I context, I width, I heads, I blocks) {
   Chain c("byte-gpt", {context}, "i64");
   c.add("embed", "Embedding", {{"num_embeddings", vocabulary}, {"embedding_dim", width}});
@@ -40,16 +41,32 @@ std::string usual_text(Recipe& r, const std::string& data, const std::string&) {
     return "";
   }
   if (!r.text("data.dir").empty()) return "";
-  return "No text was named: the licences in /usr/share/common-licenses are read. --data FILE names another, of any kind";
+  return "No text was named: the licences in /usr/share/common-licenses are read. --data FILE names another, of any "
+         "kind";
 }
 
 Template byte_gpt() {
-  Template t{"byte-gpt", "A small transformer that writes on any text, byte by byte; --data FILE, or the system's licences", {}, {}};
+  Template t{"byte-gpt",
+             "A small transformer that writes on any text, byte by byte; --data FILE, or the system's licences",
+             {},
+             {}};
   t.model = gpt(256, 128, 128, 4, 4);
-  set(t.recipe, {{"data.dataset", "text"}, {"data.batch_size", "32"}, {"data.test_samples", "200"}, {"epochs", "3"}, {"optimizer.type", "adamw"},
-                 {"optimizer.lr", "0.002"}, {"optimizer.beta2", "0.95"}, {"optimizer.weight_decay", "0.1"}, {"optimizer.decay_all", "false"},
-                 {"optimizer.clip_norm", "1"}, {"schedule.type", "cosine"}, {"schedule.warmup_steps", "100"}, {"schedule.min_lr", "0.0002"}});
-  t.fit = [](const Recipe& r, const data::Dataset& train) { return gpt(train.classes(), r.integer("data.context"), 128, 4, 4); };
+  set(t.recipe, {{"data.dataset", "text"},
+                 {"data.batch_size", "32"},
+                 {"data.test_samples", "200"},
+                 {"epochs", "3"},
+                 {"optimizer.type", "adamw"},
+                 {"optimizer.lr", "0.002"},
+                 {"optimizer.beta2", "0.95"},
+                 {"optimizer.weight_decay", "0.1"},
+                 {"optimizer.decay_all", "false"},
+                 {"optimizer.clip_norm", "1"},
+                 {"schedule.type", "cosine"},
+                 {"schedule.warmup_steps", "100"},
+                 {"schedule.min_lr", "0.0002"}});
+  t.fit = [](const Recipe& r, const data::Dataset& train) {
+    return gpt(train.classes(), r.integer("data.context"), 128, 4, 4);
+  };
   t.prepare = usual_text;
   return t;
 }
@@ -63,11 +80,22 @@ ModelSpec lstm(I vocabulary, I context) {
 }
 
 Template byte_lstm() {
-  Template t{"byte-lstm", "A recurrent network that writes on any text, byte by byte; --data FILE, or the system's licences", {}, {}};
+  Template t{"byte-lstm",
+             "A recurrent network that writes on any text, byte by byte; --data FILE, or the system's licences",
+             {},
+             {}};
   t.model = lstm(256, 128);
-  set(t.recipe, {{"data.dataset", "text"}, {"data.batch_size", "32"}, {"data.test_samples", "200"}, {"epochs", "3"}, {"optimizer.type", "adamw"},
-                 {"optimizer.lr", "0.003"}, {"optimizer.decay_all", "false"}, {"optimizer.clip_norm", "1"}, {"schedule.type", "cosine"},
-                 {"schedule.warmup_steps", "50"}, {"schedule.min_lr", "0.0003"}});
+  set(t.recipe, {{"data.dataset", "text"},
+                 {"data.batch_size", "32"},
+                 {"data.test_samples", "200"},
+                 {"epochs", "3"},
+                 {"optimizer.type", "adamw"},
+                 {"optimizer.lr", "0.003"},
+                 {"optimizer.decay_all", "false"},
+                 {"optimizer.clip_norm", "1"},
+                 {"schedule.type", "cosine"},
+                 {"schedule.warmup_steps", "50"},
+                 {"schedule.min_lr", "0.0003"}});
   t.fit = [](const Recipe& r, const data::Dataset& train) { return lstm(train.classes(), r.integer("data.context")); };
   t.prepare = usual_text;
   return t;

@@ -16,11 +16,15 @@ void set(Recipe& r, std::initializer_list<std::pair<const char*, const char*>> k
 }
 
 std::vector<Attr> conv(I channels, I kernel, I stride = 1) {
-  return {{"out_channels", channels}, {"kernel_size", Ints{kernel, kernel}}, {"stride", Ints{stride, stride}}, {"padding", Ints{kernel / 2, kernel / 2}},
+  return {{"out_channels", channels},
+          {"kernel_size", Ints{kernel, kernel}},
+          {"stride", Ints{stride, stride}},
+          {"padding", Ints{kernel / 2, kernel / 2}},
           {"bias", false}};
 }
 
-/// Two convolutions and a shortcut round them (He et al., 2015), which has a convolution of its own where the size changes.
+/// Two convolutions and a shortcut round them (He et al., 2015), which has a convolution of its own where the size
+/// changes.
 void block(Chain& c, const std::string& name, I channels, I stride, bool changes) {
   const std::string in = c.here, p = name + ".";
   c.add(p + "conv1", "Conv2d", conv(channels, 3, stride)).add(p + "bn1", "BatchNorm2d").add(p + "relu1", "ReLU");
@@ -41,37 +45,59 @@ ModelSpec resnet18(const Shape& image, I classes) {
   for (I stage = 1; stage <= 4; ++stage) {
     I to = I{64} << (stage - 1);
     for (I k = 0; k < 2; ++k)
-      block(c, "layer" + std::to_string(stage) + "." + std::to_string(k), to, stage > 1 && k == 0 ? 2 : 1, k == 0 && to != channels);
+      block(c, "layer" + std::to_string(stage) + "." + std::to_string(k), to, stage > 1 && k == 0 ? 2 : 1,
+            k == 0 && to != channels);
     channels = to;
   }
-  return c.add("avgpool", "AdaptiveAvgPool2d", {{"output_size", Ints{1, 1}}}).add("flatten", "Flatten").add("fc", "Linear", {{"out_features", classes}}).done();
+  return c.add("avgpool", "AdaptiveAvgPool2d", {{"output_size", Ints{1, 1}}})
+      .add("flatten", "Flatten")
+      .add("fc", "Linear", {{"out_features", classes}})
+      .done();
 }
 
 Template resnet() {
-  Template t{"resnet18", "The residual network of 18 layers for small images; --data DIR with CIFAR-10 or a folder a class, or images it makes", {}, {}};
+  Template t{"resnet18",
+             "The residual network of 18 layers for small images; --data DIR with CIFAR-10 or a folder a class, or "
+             "images it makes",
+             {},
+             {}};
   t.model = resnet18({3, 32, 32}, 10);
-  set(t.recipe, {{"data.dataset", "shapes"}, {"data.batch_size", "64"}, {"data.transforms", "random_crop padding=4; flip"}, {"epochs", "3"},
-                 {"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"optimizer.nesterov", "true"}, {"optimizer.lr", "0.05"},
-                 {"optimizer.weight_decay", "0.0005"}, {"schedule.type", "one_cycle"}});
+  set(t.recipe, {{"data.dataset", "shapes"},
+                 {"data.batch_size", "64"},
+                 {"data.transforms", "random_crop padding=4; flip"},
+                 {"epochs", "3"},
+                 {"optimizer.type", "sgd"},
+                 {"optimizer.momentum", "0.9"},
+                 {"optimizer.nesterov", "true"},
+                 {"optimizer.lr", "0.05"},
+                 {"optimizer.weight_decay", "0.0005"},
+                 {"schedule.type", "one_cycle"}});
   t.fit = [](const Recipe&, const data::Dataset& train) { return resnet18(train.input().shape, train.classes()); };
   t.prepare = [](Recipe& r, const std::string& data, const std::string&) -> std::string {
     namespace fs = std::filesystem;
-    if (data.empty()) return "CIFAR-10 was not named and is on no known place: generated images of shapes are used, 3 x 32 x 32 in 10 classes. --data DIR names CIFAR-10's binary files, or images in one folder a class";
+    if (data.empty())
+      return "CIFAR-10 was not named and is on no known place: generated images of shapes are used, 3 x 32 x 32 in 10 "
+             "classes. --data DIR names CIFAR-10's binary files, or images in one folder a class";
     std::error_code ec;
-    const bool cifar = fs::exists(fs::path(data) / "data_batch_1.bin", ec) || fs::is_directory(fs::path(data) / "cifar-10-batches-bin", ec);
+    const bool cifar = fs::exists(fs::path(data) / "data_batch_1.bin", ec) ||
+                       fs::is_directory(fs::path(data) / "cifar-10-batches-bin", ec);
     r.set("data.dataset", cifar ? "cifar10" : "image-folder");
     r.set("data.dir", data);
-    return cifar ? "The files of CIFAR-10 in " + data + " are used" : data + " is read as a folder of images, one folder a class";
+    return cifar ? "The files of CIFAR-10 in " + data + " are used"
+                 : data + " is read as a folder of images, one folder a class";
   };
   return t;
 }
 
 void twice(Chain& c, const std::string& name, I channels) {
   for (const char* k : {"0", "1"})
-    c.add(name + ".conv" + k, "Conv2d", conv(channels, 3)).add(name + ".bn" + k, "BatchNorm2d").add(name + ".relu" + k, "ReLU");
+    c.add(name + ".conv" + k, "Conv2d", conv(channels, 3))
+        .add(name + ".bn" + k, "BatchNorm2d")
+        .add(name + ".relu" + k, "ReLU");
 }
 
-/// Down twice and up again, each step up joined with what was there on the way down. Ronneberger, Fischer and Brox (2015).
+/// Down twice and up again, each step up joined with what was there on the way down. Ronneberger, Fischer and Brox
+/// (2015).
 ModelSpec unet(const Shape& image, I classes) {
   const I width = 16;
   Chain c("u-net", {image[0], image[1], image[2]});
@@ -83,7 +109,8 @@ ModelSpec unet(const Shape& image, I classes) {
   c.add("pool1", "MaxPool2d", {{"kernel_size", Ints{2, 2}}});
   twice(c, "middle", 4 * width);
   auto up = [&](const std::string& name, I channels, const std::string& beside) {
-    c.add(name + ".up", "ConvTranspose2d", {{"out_channels", channels}, {"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}});
+    c.add(name + ".up", "ConvTranspose2d",
+          {{"out_channels", channels}, {"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}});
     c.join(name + ".join", "Concat", {c.here, beside});
     twice(c, name, channels);
   };
@@ -95,7 +122,11 @@ ModelSpec unet(const Shape& image, I classes) {
 Template segmentation() {
   Template t{"u-net", "Finds the class of every pixel in pictures of shapes (generated, needs no files)", {}, {}};
   t.model = unet({1, 32, 32}, 4);
-  set(t.recipe, {{"data.dataset", "shape-masks"}, {"data.batch_size", "32"}, {"epochs", "6"}, {"optimizer.type", "adamw"}, {"optimizer.lr", "0.003"},
+  set(t.recipe, {{"data.dataset", "shape-masks"},
+                 {"data.batch_size", "32"},
+                 {"epochs", "6"},
+                 {"optimizer.type", "adamw"},
+                 {"optimizer.lr", "0.003"},
                  {"schedule.type", "one_cycle"}});
   t.fit = [](const Recipe&, const data::Dataset& train) { return unet(train.input().shape, train.classes()); };
   return t;

@@ -44,13 +44,16 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
   };
   std::vector<Judge> judges;
   const TaskView& view = task->view();
-  auto has = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), view.task) != list.end(); };
+  auto has = [&](const std::vector<std::string>& list) {
+    return std::find(list.begin(), list.end(), view.task) != list.end();
+  };
   for (const MetricDef& def : metrics())
     if (has(def.tasks)) judges.push_back({&def, def.make(view)});
   Evaluation e;
   double loss = 0;
   // Many small targets a sample: a large batch would only be slow.
-  int64_t size = task->targets_per_sample() == 1 ? kEvaluationBatch : std::min(kEvaluationBatch, recipe.integer("data.batch_size"));
+  int64_t size = task->targets_per_sample() == 1 ? kEvaluationBatch
+                                                 : std::min(kEvaluationBatch, recipe.integer("data.batch_size"));
   int64_t batches = (set.size() + size - 1) / size;
   for (int64_t b = 0; b < batches; ++b) {
     if (progress && !progress(b, batches)) throw Error("the evaluation was cancelled");
@@ -77,7 +80,8 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
     if (j.def->name == "accuracy") e.accuracy = e.judgements.back().value;
     if (has(j.def->decides)) e.decisive = e.judgements.back();
   }
-  if (e.accuracy >= 0) e.correct = std::llround(e.accuracy * static_cast<double>(e.samples * task->targets_per_sample()));
+  if (e.accuracy >= 0)
+    e.correct = std::llround(e.accuracy * static_cast<double>(e.samples * task->targets_per_sample()));
   return e;
 }
 

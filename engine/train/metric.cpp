@@ -36,7 +36,8 @@ class Accuracy : public Meter {
       return;
     }
     int64_t width = output.size(-1);
-    for (int64_t i = 0; i < rows; ++i) right_ += best_of(output.data<float>() + i * width, width) == target.data<int64_t>()[i];
+    for (int64_t i = 0; i < rows; ++i)
+      right_ += best_of(output.data<float>() + i * width, width) == target.data<int64_t>()[i];
   }
   double value() const override { return seen_ ? static_cast<double>(right_) / static_cast<double>(seen_) : 0; }
 
@@ -86,7 +87,8 @@ class NatsPerByte : public Meter {
 class MeanAbsoluteError : public Meter {
  public:
   void add(const Tensor& output, const Tensor& target) override {
-    for (int64_t i = 0; i < target.numel(); ++i) sum_ += std::abs(static_cast<double>(output.data<float>()[i]) - static_cast<double>(target.data<float>()[i]));
+    for (int64_t i = 0; i < target.numel(); ++i)
+      sum_ += std::abs(static_cast<double>(output.data<float>()[i]) - static_cast<double>(target.data<float>()[i]));
     seen_ += target.numel();
   }
   double value() const override { return seen_ ? sum_ / static_cast<double>(seen_) : 0; }
@@ -100,7 +102,8 @@ class MeanAbsoluteError : public Meter {
 class Auc : public Meter {
  public:
   void add(const Tensor& output, const Tensor& target) override {
-    for (int64_t i = 0; i < target.numel(); ++i) seen_.emplace_back(output.data<float>()[i], target.data<float>()[i] > 0.5f);
+    for (int64_t i = 0; i < target.numel(); ++i)
+      seen_.emplace_back(output.data<float>()[i], target.data<float>()[i] > 0.5f);
   }
   double value() const override {
     auto sorted = seen_;
@@ -126,15 +129,35 @@ class Auc : public Meter {
 
 using Made = std::unique_ptr<Meter>;
 const bool registered[] = {
-    register_metric({"accuracy", "share that is right", true, {"classification", "segmentation", "language", "binary"}, {"classification"},
+    register_metric({"accuracy",
+                     "share that is right",
+                     true,
+                     {"classification", "segmentation", "language", "binary"},
+                     {"classification"},
                      [](const TaskView& t) -> Made { return std::make_unique<Accuracy>(t.task == "binary"); }}),
-    register_metric({"mean_iou", "overlap with the true areas, mean over the classes", true, {"segmentation"}, {"segmentation"},
+    register_metric({"mean_iou",
+                     "overlap with the true areas, mean over the classes",
+                     true,
+                     {"segmentation"},
+                     {"segmentation"},
                      [](const TaskView& t) -> Made { return std::make_unique<MeanIou>(t.classes); }}),
-    register_metric({"nats_per_byte", "loss for each byte of the text", false, {"language"}, {},
+    register_metric({"nats_per_byte",
+                     "loss for each byte of the text",
+                     false,
+                     {"language"},
+                     {},
                      [](const TaskView& t) -> Made { return std::make_unique<NatsPerByte>(t.bytes_per_token); }}),
-    register_metric({"mean_absolute_error", "mean distance from the target", false, {"regression", "reconstruction"}, {},
+    register_metric({"mean_absolute_error",
+                     "mean distance from the target",
+                     false,
+                     {"regression", "reconstruction"},
+                     {},
                      [](const TaskView&) -> Made { return std::make_unique<MeanAbsoluteError>(); }}),
-    register_metric({"auc", "chance that a one is scored above a zero", true, {"binary"}, {"binary"},
+    register_metric({"auc",
+                     "chance that a one is scored above a zero",
+                     true,
+                     {"binary"},
+                     {"binary"},
                      [](const TaskView&) -> Made { return std::make_unique<Auc>(); }}),
 };
 

@@ -18,7 +18,8 @@ struct TaskView {
 class Meter {
  public:
   virtual ~Meter() = default;
-  /// Of tasks with classes: scores f32 [rows, classes] and i64 [rows]; otherwise two f32 tensors of one size. Both contiguous.
+  /// Of tasks with classes: scores f32 [rows, classes] and i64 [rows]; otherwise two f32 tensors of one size. Both
+  /// contiguous.
   virtual void add(const Tensor& output, const Tensor& target) = 0;
   /// The mean loss over everything, given before value().
   virtual void loss(double /*mean*/) {}
@@ -29,8 +30,8 @@ class Meter {
 struct MetricDef {
   std::string name, help;
   bool higher_is_better;
-  std::vector<std::string> tasks;     ///< that it makes sense for
-  std::vector<std::string> decides;   ///< tasks whose best checkpoint it decides; the loss decides the others'
+  std::vector<std::string> tasks;    ///< that it makes sense for
+  std::vector<std::string> decides;  ///< tasks whose best checkpoint it decides; the loss decides the others'
   std::unique_ptr<Meter> (*make)(const TaskView&);
 };
 bool register_metric(MetricDef def);

@@ -26,7 +26,8 @@ size_t index_of(const std::string& key) {
   for (const RecipeKey& k : keys) {
     names.push_back(k.key);
     // "lr" means optimizer.lr to most people.
-    if (k.key.ends_with("." + key)) throw Error::usage("a recipe has no key \"" + key + "\" (did you mean " + k.key + "?)");
+    if (k.key.ends_with("." + key))
+      throw Error::usage("a recipe has no key \"" + key + "\" (did you mean " + k.key + "?)");
   }
   std::string near = near_names(key, names.data(), names.size());
   throw Error::usage("a recipe has no key \"" + key + "\"" + (near.empty() ? "" : " (" + near + ")"),

@@ -8,7 +8,8 @@
 
 namespace tenon {
 
-/// One key a recipe has. `choices` empty and min == max: any value of the kind (that is the alternative `fallback` holds).
+/// One key a recipe has. `choices` empty and min == max: any value of the kind (that is the alternative `fallback`
+/// holds).
 struct RecipeKey {
   std::string key;  ///< dotted: "optimizer.lr"
   AttrValue fallback;
@@ -18,18 +19,19 @@ struct RecipeKey {
 };
 
 // Note [Keys come from definitions]
-// A key "group.selector" (optimizer.type, schedule.type, loss.type, data.dataset) chooses one definition of a registry; the attributes of
-// every definition there are the keys "group.<attribute>". So whoever registers an optimizer has given the recipe its keys. Definitions may
-// share a key ("optimizer.lr"); each has its own default, which holds while that definition is the chosen one and nothing was set.
+// A key "group.selector" (optimizer.type, schedule.type, loss.type, data.dataset) chooses one definition of a registry;
+// the attributes of every definition there are the keys "group.<attribute>". So whoever registers an optimizer has
+// given the recipe its keys. Definitions may share a key ("optimizer.lr"); each has its own default, which holds while
+// that definition is the chosen one and nothing was set.
 
-/// How a model is trained: data, loss, optimizer, schedule, length, seed. Every key has a default. Unknown keys, values of the wrong kind
-/// and values out of limits throw Error (usage) that names the key and what it may be.
+/// How a model is trained: data, loss, optimizer, schedule, length, seed. Every key has a default. Unknown keys, values
+/// of the wrong kind and values out of limits throw Error (usage) that names the key and what it may be.
 class Recipe {
  public:
   Recipe();
   static const std::vector<RecipeKey>& keys();
-  /// Nested objects ({"optimizer": {"lr": 0.1}}) and dotted keys are both read; keys left out keep their default. A value that is its key's
-  /// default counts as not set: choosing another definition later brings that one's default.
+  /// Nested objects ({"optimizer": {"lr": 0.1}}) and dotted keys are both read; keys left out keep their default. A
+  /// value that is its key's default counts as not set: choosing another definition later brings that one's default.
   static Recipe from_json(const nlohmann::json& j);
   /// Every key that has a meaning here, nested, and those that were set beside them.
   nlohmann::json to_json() const;

@@ -23,31 +23,87 @@ std::vector<RecipeKey> plain_keys() {
       {"max_steps", I{0}, 0, huge, "stop after so many steps; 0: only epochs count", {}},
       {"eval_every", I{1}, 0, 1e6, "evaluate on the test split after so many epochs; 0: never", {}},
       {"checkpoint_every", I{200}, 0, huge, "steps between checkpoints; 0: only at the end of an epoch", {}},
-      {"on_nan", S("stop"), none, none, "what to do when the loss or a gradient is not finite: stop before the weights are written, or go on",
+      {"on_nan",
+       S("stop"),
+       none,
+       none,
+       "what to do when the loss or a gradient is not finite: stop before the weights are written, or go on",
        {"stop", "continue"}},
-      {"amp", S("none"), none, none, "mixed precision: ops compute in this type where their definition allows it", {"none", "bf16", "fp16"}},
-      {"amp_scale", 65536.0, 1e-30, 1e30, "fp16: what gradients are multiplied by at first; overflows lower it, and good steps raise it", {}},
-      {"average.type", S("none"), none, none,
-       "weights averaged over the steps (ema) or over the epochs (swa), kept beside those that are trained", {"none", "ema", "swa"}},
+      {"amp",
+       S("none"),
+       none,
+       none,
+       "mixed precision: ops compute in this type where their definition allows it",
+       {"none", "bf16", "fp16"}},
+      {"amp_scale",
+       65536.0,
+       1e-30,
+       1e30,
+       "fp16: what gradients are multiplied by at first; overflows lower it, and good steps raise it",
+       {}},
+      {"average.type",
+       S("none"),
+       none,
+       none,
+       "weights averaged over the steps (ema) or over the epochs (swa), kept beside those that are trained",
+       {"none", "ema", "swa"}},
       {"average.decay", 0.999, 0, 0.9999999, "ema: memory of the average", {}},
       {"average.start_epochs", 0.0, 0, 1e6, "epochs before the average begins", {}},
       {"average.evaluate", true, none, none, "evaluate with the averaged weights", {}},
-      {"data.target", S("own"), none, none, "what is to be learnt: the data set's own target, or the input itself", {"own", "input"}},
-      {"data.transforms", S(""), none, none,
-       "what is done to samples, one after the other: \"random_crop padding=4; flip\"; random ones in training only", {}},
-      {"data.micro_batches", I{1}, 1, 1e6, "parts a batch is computed in, one after the other: the gradients add up to the whole batch's", {}},
-      {"data.dir", S(""), none, none, "where the data set's files are; empty: where the distribution's package puts them", {}},
+      {"data.target",
+       S("own"),
+       none,
+       none,
+       "what is to be learnt: the data set's own target, or the input itself",
+       {"own", "input"}},
+      {"data.transforms",
+       S(""),
+       none,
+       none,
+       "what is done to samples, one after the other: \"random_crop padding=4; flip\"; random ones in training only",
+       {}},
+      {"data.micro_batches",
+       I{1},
+       1,
+       1e6,
+       "parts a batch is computed in, one after the other: the gradients add up to the whole batch's",
+       {}},
+      {"data.dir",
+       S(""),
+       none,
+       none,
+       "where the data set's files are; empty: where the distribution's package puts them",
+       {}},
       {"data.batch_size", I{64}, 1, huge, "samples a step", {}},
       {"data.shuffle", true, none, none, "a new order every epoch", {}},
       {"data.drop_last", false, none, none, "leave out a last batch that is not full", {}},
       {"data.workers", I{1}, 0, 256, "threads that prepare batches ahead; 0: none", {}},
       {"data.prefetch", I{4}, 1, 1024, "batches prepared ahead", {}},
-      {"data.nan_sample", I{-1}, -1, huge, "row of the training set to spoil with a NaN, to try the NaN doctor on; -1: none", {}},
+      {"data.nan_sample",
+       I{-1},
+       -1,
+       huge,
+       "row of the training set to spoil with a NaN, to try the NaN doctor on; -1: none",
+       {}},
       {"data.nan_value_index", I{0}, 0, huge, "which value of that row becomes NaN", {}},
-      {"optimizer.groups", S(""), none, none,
-       "what holds for some parameters only: \"head.*: lr=10; *.bias: weight_decay=0\"; lr is a multiple of the rate", {}},
-      {"optimizer.decay_all", true, none, none, "weight decay for every parameter; false: not for biases and the gains of norms", {}},
-      {"optimizer.clip_norm", 0.0, 0, 1e30, "largest 2-norm of all gradients together: longer ones are scaled down to it; 0: any", {}},
+      {"optimizer.groups",
+       S(""),
+       none,
+       none,
+       "what holds for some parameters only: \"head.*: lr=10; *.bias: weight_decay=0\"; lr is a multiple of the rate",
+       {}},
+      {"optimizer.decay_all",
+       true,
+       none,
+       none,
+       "weight decay for every parameter; false: not for biases and the gains of norms",
+       {}},
+      {"optimizer.clip_norm",
+       0.0,
+       0,
+       1e30,
+       "largest 2-norm of all gradients together: longer ones are scaled down to it; 0: any",
+       {}},
       {"optimizer.clip_value", 0.0, 0, 1e30, "largest value of a gradient; 0: any", {}},
       {"schedule.warmup_steps", I{0}, 0, huge, "steps over which the rate first rises in a line from 0", {}},
   };
@@ -69,23 +125,27 @@ void add_attr(std::vector<RecipeKey>& keys, const RecipeGroup& g, const RecipeGr
     return;
   }
   RecipeKey& k = *found;
-  if (!k.help.starts_with("of ")) throw Error(g.name + " \"" + m.name + "\" defines the recipe's own key " + key + " again");
+  if (!k.help.starts_with("of "))
+    throw Error(g.name + " \"" + m.name + "\" defines the recipe's own key " + key + " again");
   if (k.fallback.index() != a.fallback.index())
-    throw Error(key + " is " + attr_kind(a.fallback) + " of " + m.name + " and " + attr_kind(k.fallback) + " of others; it must be one kind");
+    throw Error(key + " is " + attr_kind(a.fallback) + " of " + m.name + " and " + attr_kind(k.fallback) +
+                " of others; it must be one kind");
   k.help.insert(3, m.name + ", ");
   bool any = k.min == k.max || a.min == a.max;
   k.min = any ? 0 : std::min(k.min, a.min);
   k.max = any ? 0 : std::max(k.max, a.max);
   if (k.choices.empty() || a.choices.empty()) k.choices.clear();
   for (const S& c : a.choices)
-    if (!k.choices.empty() && std::find(k.choices.begin(), k.choices.end(), c) == k.choices.end()) k.choices.push_back(c);
+    if (!k.choices.empty() && std::find(k.choices.begin(), k.choices.end(), c) == k.choices.end())
+      k.choices.push_back(c);
 }
 
 /// Losses that compare an output with a target.
 RecipeGroup losses() {
   RecipeGroup g{"loss", "type", "cross_entropy", "what is minimised", {}};
   for (const nn::LossDef* def : nn::loss_types())
-    if (def->info.inputs - def->info.optional == 2) g.members.push_back({def->info.type, def->info.help, &def->info.attrs});
+    if (def->info.inputs - def->info.optional == 2)
+      g.members.push_back({def->info.type, def->info.help, &def->info.attrs});
   return g;
 }
 

@@ -1,5 +1,5 @@
-#include "engine/model/examine.h"
 #include "engine/train/session.h"
+#include "engine/model/examine.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -43,7 +43,8 @@ data::LoaderOptions loader_options(const Recipe& r) {
 }
 
 std::unique_ptr<optim::Optimizer> make_optimizer(std::vector<nn::Named> parameters, const Recipe& r) {
-  if (parameters.empty()) throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
+  if (parameters.empty())
+    throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
   auto optimizer = optim::make_optimizer(r.text("optimizer.type"), std::move(parameters), r.attrs("optimizer"));
   optim::apply_rules(*optimizer, r.text("optimizer.groups"), !r.flag("optimizer.decay_all"), "optimizer.groups");
   return optimizer;
@@ -63,8 +64,8 @@ void check_memory(const ModelSpec& spec, int64_t batch) {
     need += 2.0 * static_cast<double>(r.output_bytes) + 4.0 * 4.0 * static_cast<double>(r.parameters);
   double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (need > have)
-    throw Error::usage(fmt::format("data.batch_size = {}: a step would need about {} of memory; this machine has {}", batch,
-                                   bytes_text(need), bytes_text(have)),
+    throw Error::usage(fmt::format("data.batch_size = {}: a step would need about {} of memory; this machine has {}",
+                                   batch, bytes_text(need), bytes_text(have)),
                        "use a smaller batch, or compute it in parts: data.micro_batches");
 }
 
@@ -86,7 +87,8 @@ void TrainingSession::Impl::build() {
   data = data::open_dataset(recipe.text("data.dataset"), data_options(recipe));
   int64_t batch = recipe.integer("data.batch_size");
   if (batch > data.train->size())
-    throw Error::usage(fmt::format("data.batch_size = {} is larger than the data set, which has {} samples", batch, data.train->size()),
+    throw Error::usage(fmt::format("data.batch_size = {} is larger than the data set, which has {} samples", batch,
+                                   data.train->size()),
                        "use a smaller batch");
   {
     // Whether the model fits at all comes before whether it fits the memory.
@@ -98,7 +100,8 @@ void TrainingSession::Impl::build() {
   model->initialize(seed);
   optimizer = make_optimizer(model->parameters(), recipe);
   if (optimizer->needs_closure() && (scaler || clip_norm > 0 || clip_value > 0))
-    throw Error::usage("optimizer.type = " + recipe.text("optimizer.type") + " searches along a line: neither amp = fp16 nor clipping goes with it");
+    throw Error::usage("optimizer.type = " + recipe.text("optimizer.type") +
+                       " searches along a line: neither amp = fp16 nor clipping goes with it");
   build_average();
   loader = std::make_unique<data::Loader>(data.train, loader_options(recipe));
   per_epoch = loader->batches_per_epoch();
@@ -107,7 +110,8 @@ void TrainingSession::Impl::build() {
   base_lr = recipe.number("optimizer.lr");
   // max_steps cuts a run short; it does not bend its schedule.
   int64_t warmup = recipe.integer("schedule.warmup_steps");
-  schedule = optim::warmed_up(optim::make_schedule(recipe.text("schedule.type"), recipe.attrs("schedule"), {all, per_epoch, warmup}), warmup);
+  schedule = optim::warmed_up(
+      optim::make_schedule(recipe.text("schedule.type"), recipe.attrs("schedule"), {all, per_epoch, warmup}), warmup);
 }
 
 void TrainingSession::Impl::build_average() {
@@ -222,7 +226,9 @@ StepResult TrainingSession::Impl::step() {
   return r;
 }
 
-TrainingSession::TrainingSession(const ModelSpec& spec, const Recipe& recipe) : impl_(new Impl(spec, recipe)) { impl_->build(); }
+TrainingSession::TrainingSession(const ModelSpec& spec, const Recipe& recipe) : impl_(new Impl(spec, recipe)) {
+  impl_->build();
+}
 TrainingSession::~TrainingSession() = default;
 
 int64_t TrainingSession::steps_done() const { return impl_->done; }
@@ -232,7 +238,8 @@ int64_t TrainingSession::epoch() const { return impl_->done / impl_->per_epoch; 
 int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs"); }
 double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->done, impl_->base_lr); }
 void TrainingSession::set_learning_rate(double base) {
-  if (!(base >= 0) || !std::isfinite(base)) throw Error::usage(fmt::format("a learning rate of {} is not a number of at least 0", base));
+  if (!(base >= 0) || !std::isfinite(base))
+    throw Error::usage(fmt::format("a learning rate of {} is not a number of at least 0", base));
   impl_->base_lr = base;
 }
 

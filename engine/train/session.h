@@ -24,18 +24,20 @@ struct Batch;
 
 /// What one training step did.
 struct StepResult {
-  int64_t step = 0;           ///< its number; steps count from 1
-  int64_t epoch = 0;          ///< the epoch it belongs to; epochs count from 0
-  int64_t index = 0;          ///< its number within the epoch, from 0
-  bool epoch_end = false;     ///< the last step of its epoch
-  double loss = 0;            ///< mean over the batch, before the update
-  double lr = 0;              ///< with which it updated
-  double grad_norm = 0;       ///< 2-norm over all gradients
-  int64_t samples = 0;        ///< in the batch
-  bool finite = true;         ///< neither the loss nor the gradient norm is NaN or infinite
-  bool applied = true;        ///< the parameters were written; false for a step that is not finite under on_nan = "stop", and for an overflow
-  double loss_scale = 1;      ///< by which gradients were scaled under amp = "fp16"
-  std::string overflow;       ///< the first parameter whose scaled gradient overflowed, so that the update was skipped; empty: none
+  int64_t step = 0;        ///< its number; steps count from 1
+  int64_t epoch = 0;       ///< the epoch it belongs to; epochs count from 0
+  int64_t index = 0;       ///< its number within the epoch, from 0
+  bool epoch_end = false;  ///< the last step of its epoch
+  double loss = 0;         ///< mean over the batch, before the update
+  double lr = 0;           ///< with which it updated
+  double grad_norm = 0;    ///< 2-norm over all gradients
+  int64_t samples = 0;     ///< in the batch
+  bool finite = true;      ///< neither the loss nor the gradient norm is NaN or infinite
+  bool applied = true;  ///< the parameters were written; false for a step that is not finite under on_nan = "stop", and
+                        ///< for an overflow
+  double loss_scale = 1;  ///< by which gradients were scaled under amp = "fp16"
+  std::string
+      overflow;  ///< the first parameter whose scaled gradient overflowed, so that the update was skipped; empty: none
   int64_t targets = 0;        ///< in the batch: tokens, pixels, or samples
   std::vector<int64_t> rows;  ///< rows of the training set in the batch
 };
@@ -54,24 +56,25 @@ struct Evaluation {
   Judgement decisive;                 ///< what the best checkpoint is chosen by: one of them, or the loss
 };
 
-/// Sees a session from inside. Called on the thread that calls step(), in this order within a step. Tensors may be kept; keep them for a
-/// short time only, for they hold memory.
+/// Sees a session from inside. Called on the thread that calls step(), in this order within a step. Tensors may be
+/// kept; keep them for a short time only, for they hold memory.
 struct TrainingObserver {
   virtual ~TrainingObserver() = default;
   virtual void on_step_begin(int64_t /*step*/) {}
   virtual void on_batch(const data::Batch&) {}
   virtual void on_forward(const Tensor& /*output*/, const Tensor& /*loss*/) {}  ///< the autograd graph exists now
-  virtual void on_backward() {}                                                 ///< gradients are in the parameters; nothing written yet
+  virtual void on_backward() {}  ///< gradients are in the parameters; nothing written yet
   virtual void on_step_end(const StepResult&) {}
 };
 
-/// Training one model by one recipe, a step at a time, on the calling thread. It has no threads of its own but the data workers, and is
-/// used from one thread at a time. The bits of every step are a function of (ModelSpec, Recipe, data, step number) alone, whatever the
-/// number of threads, and whether the session ran through or was saved and loaded anywhere in between.
+/// Training one model by one recipe, a step at a time, on the calling thread. It has no threads of its own but the data
+/// workers, and is used from one thread at a time. The bits of every step are a function of (ModelSpec, Recipe, data,
+/// step number) alone, whatever the number of threads, and whether the session ran through or was saved and loaded
+/// anywhere in between.
 class TrainingSession {
  public:
-  /// Builds data set, model, optimizer and schedule. Throws Error for whatever does not fit: recipe values, missing data,
-  /// layers whose shapes do not match, a batch larger than the data set or the memory.
+  /// Builds data set, model, optimizer and schedule. Throws Error for whatever does not fit: recipe values, missing
+  /// data, layers whose shapes do not match, a batch larger than the data set or the memory.
   TrainingSession(const ModelSpec& spec, const Recipe& recipe);
   ~TrainingSession();
   TrainingSession(const TrainingSession&) = delete;
@@ -84,17 +87,18 @@ class TrainingSession {
   bool finished() const { return steps_done() >= total_steps(); }
   /// The learning rate of the next step.
   double learning_rate() const;
-  /// A new base rate; the schedule goes on from it. It is part of the state: save a checkpoint right after, for a replay from an
-  /// earlier one does not know of it.
+  /// A new base rate; the schedule goes on from it. It is part of the state: save a checkpoint right after, for a
+  /// replay from an earlier one does not know of it.
   void set_learning_rate(double base);
 
-  /// batch -> forward -> loss -> backward -> optimizer. Op numbers (Origin::seq) start again at 1. A step that is not finite counts as
-  /// done, whether it was applied or not. On an exception from an op or a data worker the session stays at the step before.
+  /// batch -> forward -> loss -> backward -> optimizer. Op numbers (Origin::seq) start again at 1. A step that is not
+  /// finite counts as done, whether it was applied or not. On an exception from an op or a data worker the session
+  /// stays at the step before.
   StepResult step();
   /// Called with (done, total) batches; returning false throws Error "cancelled".
   using EvalProgress = std::function<bool(int64_t done, int64_t total)>;
-  /// Over the whole test split, without gradients, in eval mode; with the averaged weights where the recipe keeps and wants them. Changes
-  /// no state of the session.
+  /// Over the whole test split, without gradients, in eval mode; with the averaged weights where the recipe keeps and
+  /// wants them. Changes no state of the session.
   Evaluation evaluate(const EvalProgress& progress = {});
   /// Whether the recipe wants an evaluation now: at the end of every so many epochs, and when the run is finished.
   bool evaluation_due() const;
@@ -105,7 +109,8 @@ class TrainingSession {
 
   /// Everything that later steps depend on. The tensors are copies.
   Checkpoint save() const;
-  /// Throws Error naming the tensor or key that is missing, left over, or of another shape; the session is then unchanged.
+  /// Throws Error naming the tensor or key that is missing, left over, or of another shape; the session is then
+  /// unchanged.
   void load(const Checkpoint& checkpoint);
 
   /// Whether the targets are tokens of a text.

@@ -33,8 +33,13 @@ Checkpoint TrainingSession::save() const {
   Checkpoint c;
   c.step = m.done;
   for (const nn::Named& n : m.tensors()) c.tensors.emplace_back(n.name, clone(detach(n.tensor), Order::contiguous));
-  c.state = {{"version", kStateVersion}, {"step", m.done},       {"epoch", m.done / m.per_epoch},          {"cursor", m.done % m.per_epoch},
-             {"seed", m.seed},           {"base_lr", m.base_lr}, {"optimizer_steps", m.optimizer->steps()}};
+  c.state = {{"version", kStateVersion},
+             {"step", m.done},
+             {"epoch", m.done / m.per_epoch},
+             {"cursor", m.done % m.per_epoch},
+             {"seed", m.seed},
+             {"base_lr", m.base_lr},
+             {"optimizer_steps", m.optimizer->steps()}};
   // Entries beyond these are there only where something keeps them.
   if (nlohmann::json schedule = m.schedule->state(); !schedule.is_null()) c.state["schedule"] = std::move(schedule);
   if (m.scaler) c.state["scaler"] = m.scaler->state();
@@ -54,14 +59,17 @@ void TrainingSession::load(const Checkpoint& c) {
     throw Error(fmt::format("the checkpoint of step {} is of version {}; this program reads version {}", c.step,
                             number("version").get<int64_t>(), kStateVersion));
   if (number("seed").get<uint64_t>() != m.seed)
-    throw Error(
-        fmt::format("the checkpoint of step {} was made with seed {}; the recipe says {}", c.step, number("seed").get<uint64_t>(), m.seed));
+    throw Error(fmt::format("the checkpoint of step {} was made with seed {}; the recipe says {}", c.step,
+                            number("seed").get<uint64_t>(), m.seed));
   int64_t done = number("step").get<int64_t>(), steps = number("optimizer_steps").get<int64_t>();
   double base = number("base_lr").get<double>();
-  if (done < 0 || number("epoch").get<int64_t>() != done / m.per_epoch || number("cursor").get<int64_t>() != done % m.per_epoch)
-    throw Error(fmt::format("the checkpoint of step {} stands at batch {} of epoch {}; with this recipe an epoch has {} batches", done,
-                            number("cursor").get<int64_t>(), number("epoch").get<int64_t>(), m.per_epoch),
-                "the batch size or the data set differs from the run's");
+  if (done < 0 || number("epoch").get<int64_t>() != done / m.per_epoch ||
+      number("cursor").get<int64_t>() != done % m.per_epoch)
+    throw Error(
+        fmt::format(
+            "the checkpoint of step {} stands at batch {} of epoch {}; with this recipe an epoch has {} batches", done,
+            number("cursor").get<int64_t>(), number("epoch").get<int64_t>(), m.per_epoch),
+        "the batch size or the data set differs from the run's");
   std::map<std::string, Tensor> given(c.tensors.begin(), c.tensors.end());
   auto mine = m.tensors();
   for (const nn::Named& n : mine) {
@@ -71,13 +79,14 @@ void TrainingSession::load(const Checkpoint& c) {
                   "it belongs to another model or optimizer");
     const Tensor& t = found->second;
     if (!(t.size() == n.tensor.size()) || t.dtype() != n.tensor.dtype())
-      throw Error(fmt::format("tensor \"{}\" of the checkpoint of step {} is {} {}, not {} {}", n.name, c.step, name(t.dtype()),
-                              to_string(t.size()), name(n.tensor.dtype()), to_string(n.tensor.size())),
+      throw Error(fmt::format("tensor \"{}\" of the checkpoint of step {} is {} {}, not {} {}", n.name, c.step,
+                              name(t.dtype()), to_string(t.size()), name(n.tensor.dtype()), to_string(n.tensor.size())),
                   "it belongs to another model");
   }
   if (given.size() != mine.size()) {
     for (const nn::Named& n : mine) given.erase(n.name);
-    throw Error(fmt::format("the checkpoint of step {} has a tensor \"{}\" that this session does not know", c.step, given.begin()->first),
+    throw Error(fmt::format("the checkpoint of step {} has a tensor \"{}\" that this session does not know", c.step,
+                            given.begin()->first),
                 "it belongs to another model or optimizer");
   }
   auto entry = [&](const char* key) { return c.state.contains(key) ? c.state[key] : nlohmann::json(); };

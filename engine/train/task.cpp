@@ -13,7 +13,9 @@
 namespace tenon {
 namespace {
 
-bool has_classes(const std::string& task) { return task == "classification" || task == "segmentation" || task == "language"; }
+bool has_classes(const std::string& task) {
+  return task == "classification" || task == "segmentation" || task == "language";
+}
 
 }  // namespace
 
@@ -21,11 +23,12 @@ Task::Task(const Recipe& recipe, const data::Dataset& set, const Meta& input, co
     : loss_(recipe.text("loss.type"), recipe.attrs("loss")) {
   const std::string& name = recipe.text("data.dataset");
   if (!(input.shape == set.input().shape))
-    throw Error(fmt::format("the model takes samples of shape {}; those of data set {} have shape {}", to_string(input.shape), name,
-                            to_string(set.input().shape)),
+    throw Error(fmt::format("the model takes samples of shape {}; those of data set {} have shape {}",
+                            to_string(input.shape), name, to_string(set.input().shape)),
                 "set the shape of the Input layer to the data set's");
   if (input.dtype != set.input().dtype)
-    throw Error(fmt::format("the model takes samples of {}; those of data set {} are {}", tenon::name(input.dtype), name, tenon::name(set.input().dtype)),
+    throw Error(fmt::format("the model takes samples of {}; those of data set {} are {}", tenon::name(input.dtype),
+                            name, tenon::name(set.input().dtype)),
                 "set the dtype of the Input layer to the data set's");
   const bool itself = recipe.text("data.target") == "input";
   view_ = {itself ? "reconstruction" : set.task(), itself ? 0 : set.classes(), set.bytes_per_token()};
@@ -36,26 +39,30 @@ Task::Task(const Recipe& recipe, const data::Dataset& set, const Meta& input, co
   for (const AttrDef& a : info.attrs)
     if (a.name == "reduction") {
       if (recipe.text("loss.reduction") == "none")
-        throw Error::usage("loss.reduction = none gives a loss for each target; a training step needs one number", "use mean or sum");
+        throw Error::usage("loss.reduction = none gives a loss for each target; a training step needs one number",
+                           "use mean or sum");
       sums_ = recipe.text("loss.reduction") == "sum";
     }
   if (info.inputs - info.optional > 2)
-    throw Error::usage(fmt::format("loss.type = {} compares {} tensors; a training step has an output and a target", recipe.text("loss.type"),
-                                   info.inputs - info.optional));
+    throw Error::usage(fmt::format("loss.type = {} compares {} tensors; a training step has an output and a target",
+                                   recipe.text("loss.type"), info.inputs - info.optional));
   Meta target = itself ? set.input() : set.target();
   if (has_classes(view_.task)) {
-    if (!takes.classes && !takes.values) throw Error::usage(fmt::format("loss.type = {} has no use for classes", recipe.text("loss.type")));
+    if (!takes.classes && !takes.values)
+      throw Error::usage(fmt::format("loss.type = {} has no use for classes", recipe.text("loss.type")));
     check_classes(name, output.shape, target.shape);
     return;
   }
   if (takes.classes)
-    throw Error::usage(fmt::format("loss.type = {} needs classes; the targets of data set {} are values", recipe.text("loss.type"), name),
+    throw Error::usage(fmt::format("loss.type = {} needs classes; the targets of data set {} are values",
+                                   recipe.text("loss.type"), name),
                        "use a loss of values, such as loss.type = mse");
   if (target.dtype != DType::f32)
-    throw Error(fmt::format("the targets of data set {} are {}; a loss of values takes f32", name, tenon::name(target.dtype)));
+    throw Error(
+        fmt::format("the targets of data set {} are {}; a loss of values takes f32", name, tenon::name(target.dtype)));
   if (!(output.shape == target.shape))
-    throw Error(fmt::format("the model gives {} for each sample; the targets of data set {} have shape {}", to_string(output.shape), name,
-                            to_string(target.shape)));
+    throw Error(fmt::format("the model gives {} for each sample; the targets of data set {} have shape {}",
+                            to_string(output.shape), name, to_string(target.shape)));
 }
 
 void Task::check_classes(const std::string& name, const Shape& out, const Shape& target) {
@@ -65,8 +72,8 @@ void Task::check_classes(const std::string& name, const Shape& out, const Shape&
   class_axis_ = last ? target.n + 1 : 1;
   targets_ = target.product();
   if (!(out == want))
-    throw Error(fmt::format("the model gives {} for each sample; data set {} has {} classes, which need {}", to_string(out), name, view_.classes,
-                            to_string(want)),
+    throw Error(fmt::format("the model gives {} for each sample; data set {} has {} classes, which need {}",
+                            to_string(out), name, view_.classes, to_string(want)),
                 target.n == 0 ? "set the last layer's out_features to the number of classes"
                               : "let the last layer give one score a class for every target");
 }
@@ -92,12 +99,16 @@ Tensor Task::loss(const Tensor& output, const Tensor& target) const {
   const bool shares = target.dtype() != DType::i64;
   if (class_loss_ && !shares) return loss_(x, reshape(target, {-1}));
   if (class_loss_ && !takes_shares_) return neg(mean(sum(mul(target, log_softmax(x, -1)), {-1})));
-  return loss_(x, shares ? target : one_hot(reshape(target, {-1}), view_.classes, x.dtype() == DType::f64 ? DType::f64 : DType::f32));
+  return loss_(
+      x, shares ? target
+                : one_hot(reshape(target, {-1}), view_.classes, x.dtype() == DType::f64 ? DType::f64 : DType::f32));
 }
 
 Tensor Task::scores(const Tensor& output) const {
   return cast(contiguous(has_classes(view_.task) ? rows(output) : output), DType::f32);
 }
-Tensor Task::answers(const Tensor& target) const { return contiguous(has_classes(view_.task) ? reshape(target, {-1}) : target); }
+Tensor Task::answers(const Tensor& target) const {
+  return contiguous(has_classes(view_.task) ? reshape(target, {-1}) : target);
+}
 
 }  // namespace tenon

@@ -1,5 +1,6 @@
-// Writes a memory snapshot as torch.cuda.memory._dump_snapshot does (pickle, protocol 4), of about the size asked for: make_snapshot BYTES FILE.
-// Allocations and frees of a training loop from some hundred places, with shared stacks, and the segments that are left at the end.
+// Writes a memory snapshot as torch.cuda.memory._dump_snapshot does (pickle, protocol 4), of about the size asked for:
+// make_snapshot BYTES FILE. Allocations and frees of a training loop from some hundred places, with shared stacks, and
+// the segments that are left at the end.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -46,10 +47,14 @@ class Pickle {
   }
   void integer(int64_t v) {
     char b[16];
-    if (v >= 0 && v < 256) b[0] = 'K', b[1] = static_cast<char>(v), put(b, 2);
-    else if (v >= 0 && v < 65536) b[0] = 'M', std::memcpy(b + 1, &v, 2), put(b, 3);
-    else if (v >= INT32_MIN && v <= INT32_MAX) b[0] = 'J', std::memcpy(b + 1, &v, 4), put(b, 5);
-    else b[0] = '\x8a', b[1] = 8, std::memcpy(b + 2, &v, 8), put(b, 10);
+    if (v >= 0 && v < 256)
+      b[0] = 'K', b[1] = static_cast<char>(v), put(b, 2);
+    else if (v >= 0 && v < 65536)
+      b[0] = 'M', std::memcpy(b + 1, &v, 2), put(b, 3);
+    else if (v >= INT32_MIN && v <= INT32_MAX)
+      b[0] = 'J', std::memcpy(b + 1, &v, 4), put(b, 5);
+    else
+      b[0] = '\x8a', b[1] = 8, std::memcpy(b + 2, &v, 8), put(b, 10);
   }
   void text(const std::string& t) {
     auto it = texts_.find(t);
@@ -151,7 +156,8 @@ int main(int argc, char** argv) {
         live.pop_back();
         continue;
       }
-      Block b{next += 512 * (1 + draw(4096)), static_cast<int64_t>(64 + draw(1 << 20)), g_stacks.size() < 400 ? g_stacks.size() : draw(400)};
+      Block b{next += 512 * (1 + draw(4096)), static_cast<int64_t>(64 + draw(1 << 20)),
+              g_stacks.size() < 400 ? g_stacks.size() : draw(400)};
       entry("alloc", b);
       live.push_back(b);
     }
@@ -164,7 +170,13 @@ int main(int argc, char** argv) {
   for (const Block& b : live) {
     p.dict();
     p.mark();
-    for (auto [key, value] : {std::pair<const char*, int64_t>{"device", 0}, {"address", static_cast<int64_t>(b.address)}, {"total_size", b.size}, {"allocated_size", b.size}, {"active_size", b.size}, {"requested_size", b.size}, {"stream", 0}}) {
+    for (auto [key, value] : {std::pair<const char*, int64_t>{"device", 0},
+                              {"address", static_cast<int64_t>(b.address)},
+                              {"total_size", b.size},
+                              {"allocated_size", b.size},
+                              {"active_size", b.size},
+                              {"requested_size", b.size},
+                              {"stream", 0}}) {
       p.text(key);
       p.integer(value);
     }

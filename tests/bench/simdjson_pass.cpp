@@ -1,5 +1,6 @@
-// One plain pass of simdjson over a trace, for comparison: simdjson_pass FILE prints how many events there are of each phase, and the sum of
-// all durations in microseconds. No names, no order, no store: less than any reader of traces can do with.
+// One plain pass of simdjson over a trace, for comparison: simdjson_pass FILE prints how many events there are of each
+// phase, and the sum of all durations in microseconds. No names, no order, no store: less than any reader of traces can
+// do with.
 #include <simdjson.h>
 
 #include <cstdio>
@@ -20,8 +21,10 @@ int main(int argc, char** argv) {
     for (simdjson::ondemand::object event : document["traceEvents"].get_array())
       for (auto field : event) {
         std::string_view key = field.unescaped_key();
-        if (key == "ph") ++phases[std::string(std::string_view(field.value().get_string()))];
-        else if (key == "dur") microseconds += field.value().get_double();
+        if (key == "ph")
+          ++phases[std::string(std::string_view(field.value().get_string()))];
+        else if (key == "dur")
+          microseconds += field.value().get_double();
       }
     for (const auto& [phase, count] : phases) std::printf("%s %zu\n", phase.c_str(), count);
     std::printf("%.3f us\n", microseconds);

@@ -28,14 +28,16 @@ class CommaLocale {
   }
   CommaLocale(const CommaLocale&) = delete;
   explicit operator bool() const { return on_; }
-  static constexpr const char* kMissing = "no locale with a comma in its numbers is installed, and localedef makes none";
+  static constexpr const char* kMissing =
+      "no locale with a comma in its numbers is installed, and localedef makes none";
 
  private:
   bool set(const char* name) {
     on_ = std::setlocale(LC_ALL, name) && *std::localeconv()->decimal_point == ',';
     return on_;
   }
-  std::string folder_ = (std::filesystem::temp_directory_path() / ("tenon-locale-" + std::to_string(::getpid()))).string();
+  std::string folder_ =
+      (std::filesystem::temp_directory_path() / ("tenon-locale-" + std::to_string(::getpid()))).string();
   bool on_ = false;
 };
 

@@ -14,8 +14,8 @@ namespace tenon {
 namespace {
 
 struct FileTest : ::testing::Test {
-  std::string dir =
-      (std::filesystem::temp_directory_path() / ("tenon-file-test-" + std::to_string(getpid()))).string();  // tests run side by side
+  std::string dir = (std::filesystem::temp_directory_path() / ("tenon-file-test-" + std::to_string(getpid())))
+                        .string();  // tests run side by side
   void SetUp() override { std::filesystem::create_directories(dir); }
   void TearDown() override { std::filesystem::remove_all(dir); }
   size_t count() const { return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(dir), {})); }

@@ -93,11 +93,21 @@ TEST(Layout, RandomChainsStayInsideAndViewsKeepOrder) {
     for (int step = 0; step < 6; ++step) {
       int axis = static_cast<int>(below(std::max(1, l.ndim())));
       switch (below(6)) {
-        case 0: l = l.transpose(axis, static_cast<int>(below(l.ndim()))); break;
-        case 1: l = l.flip(axis); break;
-        case 2: l = l.slice(axis, below(3), 10, 1 + below(2)); break;
-        case 3: l = l.ndim() < 6 ? l.unsqueeze(axis) : l; break;
-        case 4: l = l.ndim() > 1 ? l.squeeze(axis) : l; break;
+        case 0:
+          l = l.transpose(axis, static_cast<int>(below(l.ndim())));
+          break;
+        case 1:
+          l = l.flip(axis);
+          break;
+        case 2:
+          l = l.slice(axis, below(3), 10, 1 + below(2));
+          break;
+        case 3:
+          l = l.ndim() < 6 ? l.unsqueeze(axis) : l;
+          break;
+        case 4:
+          l = l.ndim() > 1 ? l.squeeze(axis) : l;
+          break;
         default: {
           Layout out;
           if (l.view({-1}, out)) {

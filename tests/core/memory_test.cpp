@@ -42,7 +42,9 @@ TEST(Pool, BlocksFreedByAnotherThreadAreReused) {
   int64_t before = pool_stats().live_bytes;
   for (int round = 0; round < 20; ++round) {
     std::vector<Tensor> made;
-    std::thread([&] { for (int i = 0; i < 200; ++i) made.push_back(empty({i + 1})); }).join();
+    std::thread([&] {
+      for (int i = 0; i < 200; ++i) made.push_back(empty({i + 1}));
+    }).join();
     std::thread([&] { made.clear(); }).join();
   }
   EXPECT_EQ(pool_stats().live_bytes, before);
@@ -116,7 +118,8 @@ TEST(Parallel, NestedAndConcurrentCallsFinish) {
   std::atomic<int64_t> sum{0};
   auto work = [&] {
     for (int i = 0; i < 200; ++i)
-      parallel_for(64, 4, [&](int64_t b, int64_t e) { parallel_for(e - b, 1, [&](int64_t x, int64_t y) { sum += y - x; }); });
+      parallel_for(64, 4,
+                   [&](int64_t b, int64_t e) { parallel_for(e - b, 1, [&](int64_t x, int64_t y) { sum += y - x; }); });
   };
   std::thread a(work), b(work);
   a.join();

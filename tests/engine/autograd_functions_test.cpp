@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <unistd.h>
+#include <cmath>
 
 #include <filesystem>
 
@@ -67,7 +67,8 @@ class Exp : public CustomFunction {
 };
 
 TEST(CustomFunction, HasItsOwnGradientAndASecondOne) {
-  for (std::shared_ptr<CustomFunction> f : {std::shared_ptr<CustomFunction>(std::make_shared<Cube>()), std::shared_ptr<CustomFunction>(std::make_shared<Exp>())}) {
+  for (std::shared_ptr<CustomFunction> f : {std::shared_ptr<CustomFunction>(std::make_shared<Cube>()),
+                                            std::shared_ptr<CustomFunction>(std::make_shared<Exp>())}) {
     auto call = [&](const std::vector<Tensor>& in) { return apply_function(f, in); };
     Tensor x = ramp({3});
     set_requires_grad(x);
@@ -96,13 +97,20 @@ TEST(Hooks, OfAllFourKindsRunInTheirOrderAndAreRemovable) {
   Tensor x = leaf(3), y = mul(x, x), z = mul(y, 2.0);
   std::string order;
   int ids[4];
-  ids[0] = add_hook(y, [&](const Tensor&) { order += "gradient "; return Tensor(); });
-  ids[1] = add_node_pre_hook(y, [&](std::vector<Tensor>& out) { order += "before "; out[0] = mul(out[0], 10.0); });
+  ids[0] = add_hook(y, [&](const Tensor&) {
+    order += "gradient ";
+    return Tensor();
+  });
+  ids[1] = add_node_pre_hook(y, [&](std::vector<Tensor>& out) {
+    order += "before ";
+    out[0] = mul(out[0], 10.0);
+  });
   ids[2] = add_node_hook(y, [&](std::vector<Tensor>& in, const std::vector<Tensor>& out) {
     order += "after" + std::to_string(static_cast<int>(item(out[0]))) + " ";
     in[0] = mul(in[0], 0.5);
   });
-  ids[3] = add_leaf_hook(x, [&](const Tensor& leaf) { order += "leaf" + std::to_string(static_cast<int>(item(grad_of(leaf)))) + " "; });
+  ids[3] = add_leaf_hook(
+      x, [&](const Tensor& leaf) { order += "leaf" + std::to_string(static_cast<int>(item(grad_of(leaf)))) + " "; });
   BackwardOptions again;
   again.retain_graph = true;
   backward(z, {}, again);
@@ -140,7 +148,8 @@ TEST(SavedTensors, CanBeOffloadedToAFolder) {
     return grad({sum(exp(mul(tanh(matmul(x, w)), x)))}, {x, w}, {}, o);
   };
   auto plain = run(true);
-  std::string folder = (std::filesystem::temp_directory_path() / ("tenon_offload_" + std::to_string(getpid()))).string();
+  std::string folder =
+      (std::filesystem::temp_directory_path() / ("tenon_offload_" + std::to_string(getpid()))).string();
   std::filesystem::create_directory(folder);
   {
     SavedTensorHooks offload(offload_to(folder, 0));
@@ -159,7 +168,9 @@ TEST(Checkpoint, GivesTheSameGradientsForLessMemory) {
   set_requires_grad(w);
   nn::Dropout drop(0.5);
   drop.initialize(1, "drop");
-  auto block = [&](const std::vector<Tensor>& in) { return std::vector<Tensor>{drop(tanh(matmul(exp(tanh(matmul(in[0], w))), w)))}; };
+  auto block = [&](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{drop(tanh(matmul(exp(tanh(matmul(in[0], w))), w)))};
+  };
   auto run = [&](bool checkpointed, int64_t& held) {
     nn::RandomScope random({7, 3, 0});
     Tensor x = ramp({512, 32}), y = x;
@@ -183,14 +194,17 @@ TEST(Checkpoint, GivesTheSameGradientsForLessMemory) {
 TEST(Checkpoint, HoldsOpsThatAreDifferentiatedByTheirDefinition) {
   Tensor x = ramp({4, 6}), w = ramp({6}), b = ramp({6});
   for (Tensor* t : {&x, &w, &b}) set_requires_grad(*t);
-  auto f = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{tanh(layer_norm(in[0], {6}, in[1], in[2]))}; };
+  auto f = [](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{tanh(layer_norm(in[0], {6}, in[1], in[2]))};
+  };
   auto plain = grad({sum(f({x, w, b})[0])}, {x, w, b}), held = grad({sum(nn::checkpoint(f, {x, w, b})[0])}, {x, w, b});
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(item(amax(abs(sub(plain[i], held[i])))), 0);
 }
 
 TEST(Checkpoint, IsDifferentiableTwice) {
   auto f = [](const std::vector<Tensor>& in) {
-    return nn::checkpoint([](const std::vector<Tensor>& x) { return std::vector<Tensor>{mul(tanh(x[0]), exp(x[0]))}; }, in);
+    return nn::checkpoint([](const std::vector<Tensor>& x) { return std::vector<Tensor>{mul(tanh(x[0]), exp(x[0]))}; },
+                          in);
   };
   Tensor x = ramp({3});
   set_requires_grad(x);
@@ -221,7 +235,8 @@ TEST(Functional, DerivativesOfFunctions) {
   EXPECT_NEAR(value_at(vjp(squares, {x}, v)[0], {2}), 1.2, 1e-12);
   EXPECT_NEAR(value_at(jacobian([&](const Tensor& t) { return squares({t}); }, x), {2, 2}), 0.6, 1e-12);
   Tensor w = leaf(2);
-  auto per_sample = per_sample_gradients([&](int64_t i) { return square(sub(mul(w, static_cast<double>(i)), 1.0)); }, 3, {w});
+  auto per_sample =
+      per_sample_gradients([&](int64_t i) { return square(sub(mul(w, static_cast<double>(i)), 1.0)); }, 3, {w});
   EXPECT_EQ(to_string(per_sample[0].size()), "[3]");
   EXPECT_EQ(value_at(per_sample[0], {2}), 12);
 }
@@ -278,12 +293,14 @@ TEST(BroadcastWatch, NamesTheRuleThatIsBroken) {
   sub(p, t);
   sub(p, t);
   ASSERT_EQ(watch.warnings().size(), 1u);
-  EXPECT_NE(to_string(watch.warnings()[0]).find("sub: (64, 1) against (64) gives (64, 64): both sides grow"), std::string::npos) << to_string(watch.warnings()[0]);
+  EXPECT_NE(to_string(watch.warnings()[0]).find("sub: (64, 1) against (64) gives (64, 64): both sides grow"),
+            std::string::npos)
+      << to_string(watch.warnings()[0]);
   add(zeros({8, 8}), zeros({8}));
   EXPECT_EQ(watch.warnings().size(), 2u);
-  add(zeros({8, 16}), zeros({16}));           // a bias
+  add(zeros({8, 16}), zeros({16}));            // a bias
   mul(zeros({2, 8, 4, 4}), zeros({8, 1, 1}));  // a scale a channel
-  add(zeros({3, 1}), zeros({1, 5}));          // an outer sum of different sizes is meant
+  add(zeros({3, 1}), zeros({1, 5}));           // an outer sum of different sizes is meant
   mul(zeros({5}), 2.0);
   EXPECT_EQ(watch.warnings().size(), 2u);
 }

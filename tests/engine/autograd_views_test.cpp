@@ -19,7 +19,8 @@ Tensor leaf(double value, const Shape& size = {}) {
 std::string grads(const Tensor& t) {
   std::string text;
   Tensor g = contiguous(grad_of(t));
-  for (int64_t i = 0; i < g.numel(); ++i) text += (i ? " " : "") + std::to_string(static_cast<int>(storage_value(g, g.offset() + i)));
+  for (int64_t i = 0; i < g.numel(); ++i)
+    text += (i ? " " : "") + std::to_string(static_cast<int>(storage_value(g, g.offset() + i)));
   return text;
 }
 

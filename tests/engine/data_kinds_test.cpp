@@ -1,4 +1,5 @@
-// Every kind of data set, with files made here: what comes out, the same after a resume anywhere, and what damaged files say.
+// Every kind of data set, with files made here: what comes out, the same after a resume anywhere, and what damaged
+// files say.
 #include <archive.h>
 #include <archive_entry.h>
 
@@ -29,7 +30,8 @@ using I = int64_t;
 
 Image picture(int which, I side = 12) {
   Image image{side, side, 3, std::vector<uint8_t>(static_cast<size_t>(side * side * 3))};
-  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>((static_cast<size_t>(which) * 37 + i * 5) % 256);
+  for (size_t i = 0; i < image.pixels.size(); ++i)
+    image.pixels[i] = static_cast<uint8_t>((static_cast<size_t>(which) * 37 + i * 5) % 256);
   return image;
 }
 
@@ -54,7 +56,9 @@ void write_tar(const std::string& path, const std::vector<std::pair<std::string,
 /// A folder for each kind that lies in files, small but whole.
 void make_files(const std::string& kind, const Folder& dir) {
   if (kind == "image-folder") {
-    for (int i = 0; i < 26; ++i) write(dir.file(std::string(i % 2 ? "cats" : "dogs") + "/" + std::to_string(i) + ".png"), png_bytes(picture(i, 10 + i % 5)));
+    for (int i = 0; i < 26; ++i)
+      write(dir.file(std::string(i % 2 ? "cats" : "dogs") + "/" + std::to_string(i) + ".png"),
+            png_bytes(picture(i, 10 + i % 5)));
   } else if (kind == "csv") {
     write(dir.file("table.csv"), example_csv(3).substr(0, 4000));
   } else if (kind == "npy") {
@@ -112,7 +116,8 @@ void make_files(const std::string& kind, const Folder& dir) {
 Options options_of(const Kind& kind, const Folder& dir) {
   Options o;
   o.seed = 5;
-  if (kind.files) o.dir = kind.name == "csv" ? dir.file("table.csv") : kind.name == "text" ? dir.file("a.txt") : dir.str();
+  if (kind.files)
+    o.dir = kind.name == "csv" ? dir.file("table.csv") : kind.name == "text" ? dir.file("a.txt") : dir.str();
   for (const AttrDef& a : kind.attrs) {
     if (a.name == "samples") o.attrs.push_back({"samples", I{37}});
     if (a.name == "cache") o.attrs.push_back({"cache", dir.file("cache")});
@@ -150,7 +155,8 @@ TEST(EveryKind, GivesTheSameBatchesAfterAResumeAnywhereAndFromAnyNumberOfWorkers
       const int total = static_cast<int>(2 * per_epoch + 1);
       for (int i = 0; i < total; ++i) {
         Batch b = plain.next();
-        for (I r : b.rows) EXPECT_EQ(seen.insert(r).second, i < per_epoch) << "row " << r << ": each comes once in an epoch";
+        for (I r : b.rows)
+          EXPECT_EQ(seen.insert(r).second, i < per_epoch) << "row " << r << ": each comes once in an epoch";
         want.push_back(bytes_of(b));
       }
       EXPECT_EQ(static_cast<I>(seen.size()), split.train->size());
@@ -161,7 +167,8 @@ TEST(EveryKind, GivesTheSameBatchesAfterAResumeAnywhereAndFromAnyNumberOfWorkers
         Loader l(again.train, lo);
         for (int from : {static_cast<int>(per_epoch) + 1, 2, 0}) {
           l.seek(from / per_epoch, from % per_epoch);
-          for (int i = from; i < std::min(total, from + 4); ++i) EXPECT_EQ(bytes_of(l.next()), want[static_cast<size_t>(i)]) << "batch " << i;
+          for (int i = from; i < std::min(total, from + 4); ++i)
+            EXPECT_EQ(bytes_of(l.next()), want[static_cast<size_t>(i)]) << "batch " << i;
         }
       }
       // Targets are what the set says of them.
@@ -208,7 +215,12 @@ TEST(Csv, ReadsQuotesSeparatorsAndHeaders) {
 TEST(Csv, ColumnsBecomeNumbersByWhatTheTrainingRowsHold) {
   Folder dir;
   std::string text = "size,colour,price,label\n";
-  for (int i = 0; i < 50; ++i) text += std::to_string(i) + (i % 3 == 0 ? ",red," : i % 3 == 1 ? ",blue," : ",?,") + (i == 7 ? "" : std::to_string(i * 2)) + "," + (i % 2 ? "odd" : "even") + "\n";
+  for (int i = 0; i < 50; ++i)
+    text += std::to_string(i) +
+            (i % 3 == 0   ? ",red,"
+             : i % 3 == 1 ? ",blue,"
+                          : ",?,") +
+            (i == 7 ? "" : std::to_string(i * 2)) + "," + (i % 2 ? "odd" : "even") + "\n";
   write(dir.file("t.csv"), text);
   Options o;
   o.dir = dir.file("t.csv");
@@ -254,7 +266,8 @@ TEST(Images, ReadBackAndRefuseDamage) {
   EXPECT_SAYS(error_of([] { parse_image("\xff\xd8\xff garbage", "a.jpg", 3); }), "a.jpg is damaged");
   // 65500 x 65500 pixels are claimed, and not allocated.
   std::string huge = png;
-  for (size_t at : {size_t{16}, size_t{20}}) huge[at] = 0, huge[at + 1] = 0, huge[at + 2] = static_cast<char>(0xff), huge[at + 3] = static_cast<char>(0xdc);
+  for (size_t at : {size_t{16}, size_t{20}})
+    huge[at] = 0, huge[at + 1] = 0, huge[at + 2] = static_cast<char>(0xff), huge[at + 3] = static_cast<char>(0xdc);
   EXPECT_NE(error_of([&] { parse_image(huge, "a.png", 3); }), "no error");
   // Twice as large and back is nearly the same where the picture is smooth; a constant stays one.
   std::vector<float> flat(36, 0.5f), large(144), small(9);
@@ -339,7 +352,11 @@ TEST(Tokens, ATextIsCutIntoWindowsWhoseTargetsAreTheNextTokens) {
   EXPECT_GT(s.train->bytes_per_token(), 1.5);
   // Another text under the same name is another file of tokens.
   write(dir.file("a.txt"), std::string(5000, 'z'));
-  EXPECT_EQ(fetch(*open_dataset("text", {.dir = o.dir, .attrs = {{"context", I{16}}, {"cache", dir.file("cache")}}}).train, {0}).x.data<I>()[0], 'z');
+  EXPECT_EQ(
+      fetch(*open_dataset("text", {.dir = o.dir, .attrs = {{"context", I{16}}, {"cache", dir.file("cache")}}}).train,
+            {0})
+          .x.data<I>()[0],
+      'z');
   o.attrs = {{"context", I{100000}}, {"cache", dir.file("cache")}};
   EXPECT_SAYS(error_of([&] { open_dataset("text", o); }), "too few for windows of 100000");
 }

@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("tenon-data-test-" + std::to_string(::getpid()) + "-" + std::to_string(next()++))) {
+  Folder()
+      : path_(fs::temp_directory_path() /
+              ("tenon-data-test-" + std::to_string(::getpid()) + "-" + std::to_string(next()++))) {
     fs::create_directories(path_);
   }
   ~Folder() { fs::remove_all(path_); }
@@ -158,7 +160,8 @@ TEST(Spirals, ArePureAndCanBeSpoilt) {
   o.nan_value_index = 1;
   Split bad = open_dataset("spirals", o);
   Batch z = fetch(*bad.train, {8, 7});
-  EXPECT_FALSE(std::isnan(z.x.data<float>()[0]) || std::isnan(z.x.data<float>()[1]) || std::isnan(z.x.data<float>()[2]));
+  EXPECT_FALSE(std::isnan(z.x.data<float>()[0]) || std::isnan(z.x.data<float>()[1]) ||
+               std::isnan(z.x.data<float>()[2]));
   EXPECT_TRUE(std::isnan(z.x.data<float>()[3]));
   EXPECT_EQ(z.x.data<float>()[2], x.x.data<float>()[0]);
   o.nan_sample = 50;
@@ -174,7 +177,8 @@ TEST(EpochOrder, IsAPermutationThatEveryEpochChanges) {
   EXPECT_NE(a, b);
   EXPECT_NE(a, c);
   EXPECT_EQ(std::set<int64_t>(a.begin(), a.end()).size(), 1000u);
-  // No row keeps a favoured place: over many epochs the first one is spread evenly (chi square of 10 bins, 9 degrees, p = 0.001: 27.9).
+  // No row keeps a favoured place: over many epochs the first one is spread evenly (chi square of 10 bins, 9 degrees, p
+  // = 0.001: 27.9).
   std::vector<double> bins(10);
   for (int64_t e = 0; e < 2000; ++e) ++bins[static_cast<size_t>(epoch_order(10, 9, e)[0])];
   double chi = 0;

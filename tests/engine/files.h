@@ -15,7 +15,9 @@ namespace tenon::testing_files {
 /// A folder that goes with its owner.
 class Folder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("tenon-files-" + std::to_string(::getpid()) + "-" + std::to_string(next()++))) {
+  Folder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("tenon-files-" + std::to_string(::getpid()) + "-" + std::to_string(next()++))) {
     std::filesystem::create_directories(path_);
   }
   ~Folder() {
@@ -46,10 +48,10 @@ inline std::string error_of(const std::function<void()>& f) {
   }
   return "no error";
 }
-#define EXPECT_SAYS(text, ...)                                                                    \
-  do {                                                                                            \
-    const std::string said = (text);                                                              \
-    EXPECT_NE(said.find(__VA_ARGS__), std::string::npos) << said;                                 \
+#define EXPECT_SAYS(text, ...)                                    \
+  do {                                                            \
+    const std::string said = (text);                              \
+    EXPECT_NE(said.find(__VA_ARGS__), std::string::npos) << said; \
   } while (false)
 
 }  // namespace tenon::testing_files

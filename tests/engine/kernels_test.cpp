@@ -79,9 +79,10 @@ TEST_P(Gemm, FollowsPlainLoopsInEveryForm) {
       }
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Gemm,
-                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{16, 16, 16}, Product{9, 24, 20},
-                                         Product{4, 13, 17}, Product{32, 31, 32}, Product{1, 300, 100}, Product{300, 1, 100},
-                                         Product{2, 3, 4000}, Product{3, 2, 0}, Product{64, 10, 128}, Product{130, 97, 61},
+                         testing::Values(Product{1, 1, 1}, Product{16, 16, 2}, Product{5, 7, 3}, Product{16, 16, 16},
+                                         Product{9, 24, 20}, Product{4, 13, 17}, Product{32, 31, 32},
+                                         Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000},
+                                         Product{3, 2, 0}, Product{64, 10, 128}, Product{130, 97, 61},
                                          Product{33, 1100, 40}));
 
 TEST(GemmThreads, SameBits) {
@@ -95,8 +96,8 @@ TEST(GemmThreads, SameBits) {
   }
 }
 
-ConvShape conv_shape(int64_t n, int64_t ic, int64_t h, int64_t w, int64_t oc, int64_t kernel, int64_t stride, int64_t pad,
-                     int64_t dilation = 1, int64_t groups = 1, bool bias = true) {
+ConvShape conv_shape(int64_t n, int64_t ic, int64_t h, int64_t w, int64_t oc, int64_t kernel, int64_t stride,
+                     int64_t pad, int64_t dilation = 1, int64_t groups = 1, bool bias = true) {
   auto out = [&](int64_t in) { return (in + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1; };
   return {n, ic, h, w, oc, out(h), out(w), kernel, kernel, stride, stride, pad, pad, dilation, dilation, groups, bias};
 }
@@ -167,7 +168,8 @@ TEST_P(Conv, SameBitsAtAnyThreadCount) {
 INSTANTIATE_TEST_SUITE_P(Shapes, Conv,
                          testing::Values(conv_shape(1, 1, 5, 5, 3, 3, 1, 1), conv_shape(11, 1, 14, 14, 32, 3, 1, 1),
                                          conv_shape(10, 16, 7, 9, 24, 3, 1, 1), conv_shape(9, 3, 12, 10, 8, 3, 2, 1),
-                                         conv_shape(4, 6, 8, 8, 4, 5, 1, 0, 1, 2), conv_shape(5, 4, 9, 9, 4, 3, 1, 2, 2, 1, false),
+                                         conv_shape(4, 6, 8, 8, 4, 5, 1, 0, 1, 2),
+                                         conv_shape(5, 4, 9, 9, 4, 3, 1, 2, 2, 1, false),
                                          conv_shape(17, 8, 6, 6, 16, 1, 1, 0), conv_shape(3, 5, 6, 5, 7, 2, 3, 1),
                                          conv_shape(13, 32, 14, 14, 64, 3, 1, 1)));
 
@@ -188,8 +190,9 @@ TEST(Pool, FirstOfEqualsWinsAndNanWinsOverAll) {
 }
 
 TEST(Pool, FollowsTheDefinitionAndThreadsDoNotMatter) {
-  for (PoolShape s : {PoolShape{3, 32, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 1, 1}, PoolShape{2, 70, 9, 7, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1},
-                      PoolShape{2, 5, 9, 9, 5, 5, 3, 3, 1, 1, 0, 0, 2, 2}, PoolShape{1, 19, 12, 12, 4, 4, 9, 9, 1, 1, 0, 0, 1, 1}}) {
+  for (PoolShape s :
+       {PoolShape{3, 32, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 1, 1}, PoolShape{2, 70, 9, 7, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1},
+        PoolShape{2, 5, 9, 9, 5, 5, 3, 3, 1, 1, 0, 0, 2, 2}, PoolShape{1, 19, 12, 12, 4, 4, 9, 9, 1, 1, 0, 0, 1, 1}}) {
     auto x = values(s.n * s.ih * s.iw * s.c, 1), gy = values(s.n * s.oh * s.ow * s.c, 2);
     std::vector<double> want(gy.size(), -1e30), gx(x.size());
     for (int64_t n = 0; n < s.n; ++n)
@@ -233,7 +236,8 @@ TEST(BatchNorm, FollowsTheDefinitionFarFromZero) {
   for (float& v : x) v = 1000 + v;  // a one-pass variance loses all its digits here
   std::vector<float> mean(c), var(c), y(x.size()), invstd(c);
   column_moments<float>(rows, c, x.data(), mean.data(), var.data());
-  batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, gamma.data(), beta.data(), y.data(), invstd.data());
+  batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, gamma.data(), beta.data(), y.data(),
+                          invstd.data());
   for (int64_t j = 0; j < c; ++j) {
     double m = 0, v = 0;
     for (int64_t i = 0; i < rows; ++i) m += x[static_cast<size_t>(i * c + j)];
@@ -253,9 +257,10 @@ TEST(BatchNorm, ThreadsDoNotMatter) {
   expect_same_bits([&] {
     std::vector<float> mean(c), var(c), invstd(c), all(x.size() * 2 + 2 * c);
     column_moments<float>(rows, c, x.data(), mean.data(), var.data());
-    batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, nullptr, nullptr, all.data(), invstd.data());
-    batch_norm_backward<float>(rows, c, true, x.data(), gy.data(), mean.data(), invstd.data(), nullptr, all.data() + x.size(),
-                               all.data() + 2 * x.size(), all.data() + 2 * x.size() + c);
+    batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, nullptr, nullptr, all.data(),
+                            invstd.data());
+    batch_norm_backward<float>(rows, c, true, x.data(), gy.data(), mean.data(), invstd.data(), nullptr,
+                               all.data() + x.size(), all.data() + 2 * x.size(), all.data() + 2 * x.size() + c);
     return all;
   });
 }

@@ -1,4 +1,5 @@
-// Every registered layer through ONNX: what can be exported gives the same numbers when it is run again; what cannot is refused by name.
+// Every registered layer through ONNX: what can be exported gives the same numbers when it is run again; what cannot is
+// refused by name.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,10 +13,10 @@
 #include "engine/formats/onnx/export.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/graph/graph.h"
-#include "engine/spec/layer_registry.h"
 #include "engine/nn/module.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
+#include "engine/spec/layer_registry.h"
 
 namespace tenon {
 namespace {
@@ -35,8 +36,11 @@ TEST(LayersOnnx, AreExportedOrRefusedByName) {
       Tensor t = left_out ? Tensor() : empty(Shape(e.shape), e.dtype);
       Philox random{3, k};
       for (int64_t j = 0; t && j < t.numel(); ++j) {
-        if (e.dtype == DType::i64) t.data<int64_t>()[j] = static_cast<int64_t>(random.below(static_cast<uint64_t>(j), static_cast<uint64_t>(e.below)));
-        else t.data<float>()[j] = static_cast<float>(random.normal(static_cast<uint64_t>(j)));
+        if (e.dtype == DType::i64)
+          t.data<int64_t>()[j] =
+              static_cast<int64_t>(random.below(static_cast<uint64_t>(j), static_cast<uint64_t>(e.below)));
+        else
+          t.data<float>()[j] = static_cast<float>(random.normal(static_cast<uint64_t>(j)));
       }
       in.push_back(t);
       metas.push_back(t ? t.meta() : Meta{});
@@ -61,19 +65,22 @@ TEST(LayersOnnx, AreExportedOrRefusedByName) {
       refused[info.type] = e.message();
       continue;
     }
-    std::vector<Tensor> again = formats::run_onnx(formats::parse_onnx(formats::onnx_bytes(model), info.type), given), here = f(given);
+    std::vector<Tensor> again = formats::run_onnx(formats::parse_onnx(formats::onnx_bytes(model), info.type), given),
+                        here = f(given);
     ASSERT_EQ(to_string(again[0].size()), to_string(here[0].size()));
     Tensor a = contiguous(again[0]), b = contiguous(here[0]);
     for (int64_t j = 0; j < a.numel(); ++j) {
       double p = storage_value(a, a.offset() + j), q = storage_value(b, b.offset() + j);
-      ASSERT_TRUE((std::isnan(p) && std::isnan(q)) || std::abs(p - q) < 1e-4) << "element " << j << ": " << p << " and " << q;
+      ASSERT_TRUE((std::isnan(p) && std::isnan(q)) || std::abs(p - q) < 1e-4)
+          << "element " << j << ": " << p << " and " << q;
     }
     ++exported;
   }
   std::string list;
   for (const auto& [type, why] : refused) list += "\n  " + type + ": " + why;
   RecordProperty("refused", list);
-  if (std::getenv("TENON_LIST_REFUSED")) std::printf("%d exported, %zu refused:%s\n", exported, refused.size(), list.c_str());
+  if (std::getenv("TENON_LIST_REFUSED"))
+    std::printf("%d exported, %zu refused:%s\n", exported, refused.size(), list.c_str());
   EXPECT_GT(exported, 100);
 }
 

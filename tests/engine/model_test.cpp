@@ -8,14 +8,14 @@
 #include "core/error.h"
 #include "engine/model/examine.h"
 #include "engine/model/graph_module.h"
-#include "engine/spec/layer_registry.h"
-#include "engine/templates/templates.h"
 #include "engine/nn/layers.h"
 #include "engine/nn/random_state.h"
 #include "engine/op/op.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
+#include "engine/spec/layer_registry.h"
+#include "engine/templates/templates.h"
 
 namespace tenon {
 namespace {
@@ -64,8 +64,10 @@ TEST(ModelSpec, BadJsonNamesTheKey) {
   EXPECT_SAYS(load("{}"), "\"name\"");
   EXPECT_SAYS(load(R"({"name": 3})"), "\"name\"");
   EXPECT_SAYS(load(R"({"name": "m", "layers": [{"name": "a"}], "wires": []})"), "layer 0 of the model has no \"type\"");
-  EXPECT_SAYS(load(R"({"name": "m", "layers": [{"name": "a", "type": "ReLU", "attrs": [{"name": "k", "value": {}}]}], "wires": []})"),
-              "attribute k");
+  EXPECT_SAYS(
+      load(
+          R"({"name": "m", "layers": [{"name": "a", "type": "ReLU", "attrs": [{"name": "k", "value": {}}]}], "wires": []})"),
+      "attribute k");
   EXPECT_SAYS(load(R"({"name": "m", "layers": [], "wires": [{"from": "a"}]})"), "wire 0 of the model has no \"to\"");
   EXPECT_SAYS(load(R"({"name": "m", "layers": [], "wires": [{"from": "a", "to": "b", "to_port": -1}]})"), "to_port");
 }
@@ -79,7 +81,8 @@ TEST(ModelSpec, TopologicalOrderIsStableAndNamesACircle) {
   EXPECT_EQ(order, "bacd");
   m.wires.push_back({"c", 0, "b", 0});
   std::string e = error_of([&] { m.topological(); });
-  EXPECT_TRUE(e.find("\"b\"") != std::string::npos || e.find("\"c\"") != std::string::npos) << e;  // d only lies behind the circle
+  EXPECT_TRUE(e.find("\"b\"") != std::string::npos || e.find("\"c\"") != std::string::npos)
+      << e;  // d only lies behind the circle
   m.wires = {{"a", 0, "nobody", 0}};
   EXPECT_SAYS(error_of([&] { m.topological(); }), "nobody");
   m.wires.clear();
@@ -98,7 +101,8 @@ TEST(Layers, EveryTypeIsDescribedOnce) {
     EXPECT_EQ(find_layer_type(info.type)->type, info.type);
     for (const AttrDef& a : info.attrs) EXPECT_FALSE(a.help.empty()) << info.type << "." << a.name;
   }
-  for (const char* type : {"Input", "Output", "Linear", "Conv2d", "BatchNorm2d", "MaxPool2d", "ReLU", "Dropout", "Flatten"})
+  for (const char* type :
+       {"Input", "Output", "Linear", "Conv2d", "BatchNorm2d", "MaxPool2d", "ReLU", "Dropout", "Flatten"})
     EXPECT_TRUE(seen.count(type)) << type;
   EXPECT_EQ(find_layer_type("Nothing"), nullptr);
 }
@@ -111,9 +115,11 @@ TEST(Layers, EveryTypeWorksWithItsDefaults) {
     std::vector<Tensor> in, none;
     std::vector<Meta> metas;
     for (int i = 0; i < info.inputs; ++i) {
-      LayerExample example = static_cast<size_t>(i) < info.examples.size() ? info.examples[static_cast<size_t>(i)] : LayerExample{{2, 3, 8, 8}};
+      LayerExample example = static_cast<size_t>(i) < info.examples.size() ? info.examples[static_cast<size_t>(i)]
+                                                                           : LayerExample{{2, 3, 8, 8}};
       bool left_out = i >= info.inputs - info.optional && static_cast<size_t>(i) >= info.examples.size();
-      in.push_back(left_out ? Tensor() : full(Shape(example.shape), is_floating(example.dtype) ? 0.5 : 1, example.dtype));
+      in.push_back(left_out ? Tensor()
+                            : full(Shape(example.shape), is_floating(example.dtype) ? 0.5 : 1, example.dtype));
       none.push_back(left_out ? Tensor() : empty(in.back().size(), example.dtype, {DeviceType::meta}));
       metas.push_back(left_out ? Meta{} : in.back().meta());
     }
@@ -142,7 +148,8 @@ TEST(Layers, AttributesAreChecked) {
   EXPECT_SAYS(made({{"groups", int64_t{2}}}), "groups");
   EXPECT_SAYS(made({{"p", 1.5}}, "Dropout"), "out of its limits");
   EXPECT_SAYS(made({}, "Conv2D"), "Conv2d");
-  EXPECT_EQ(made({{"kernel_size", int64_t{5}}, {"out_channels", int64_t{2}}}), "no error");  // one number stands for both
+  EXPECT_EQ(made({{"kernel_size", int64_t{5}}, {"out_channels", int64_t{2}}}),
+            "no error");  // one number stands for both
 }
 
 TEST(Examine, FashionCnn) {
@@ -164,7 +171,8 @@ TEST(Examine, FashionCnn) {
 }
 
 TEST(Examine, ErrorsStandAtTheLayerThatCausesThem) {
-  auto all = examine(chain({input({3, 8, 8}), {"c", "Conv2d", {{"in_channels", int64_t{4}}}}, {"r", "ReLU", {}}, output()}), 4);
+  auto all = examine(
+      chain({input({3, 8, 8}), {"c", "Conv2d", {{"in_channels", int64_t{4}}}}, {"r", "ReLU", {}}, output()}), 4);
   EXPECT_SAYS(report(all, "c").error, "in_channels is 4");
   EXPECT_NE(report(all, "c").hint, "");
   EXPECT_EQ(report(all, "r").error, "");  // it has no fault of its own
@@ -188,14 +196,16 @@ TEST(Examine, ErrorsStandAtTheLayerThatCausesThem) {
   EXPECT_TRUE(said);
   EXPECT_FALSE(examine(ModelSpec{}, 1).empty());
   EXPECT_SAYS(examine(chain({input({2}), {"x", "Nonsense", {}}, output()}), 1).at(1).error, "no layer type");
-  EXPECT_SAYS(examine(chain({{"in", "Input", {{"shape", std::string("big")}}}, output()}), 1).at(0).error, "shape is text");
+  EXPECT_SAYS(examine(chain({{"in", "Input", {{"shape", std::string("big")}}}, output()}), 1).at(0).error,
+              "shape is text");
 }
 
 TEST(GraphModule, RunsABranchAndFreesNothingTooEarly) {
   // y = tanh(x W) + x W, where the sum's second input is used after the first branch is done.
   ModelSpec m;
   m.name = "branch";
-  m.layers = {input({3}), {"fc", "Linear", {{"out_features", int64_t{2}}}}, {"t", "Tanh", {}}, {"sum", "Add", {}}, output()};
+  m.layers = {
+      input({3}), {"fc", "Linear", {{"out_features", int64_t{2}}}}, {"t", "Tanh", {}}, {"sum", "Add", {}}, output()};
   m.wires = {{"in", 0, "fc", 0}, {"fc", 0, "t", 0}, {"t", 0, "sum", 0}, {"fc", 0, "sum", 1}, {"sum", 0, "out", 0}};
   GraphModule g(m);
   g.initialize(7);

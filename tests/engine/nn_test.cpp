@@ -6,8 +6,8 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/state.h"
-#include "engine/model/examine.h"
 #include "engine/autograd/autograd.h"
+#include "engine/model/examine.h"
 #include "engine/model/graph_module.h"
 #include "engine/nn/attention.h"
 #include "engine/nn/containers.h"
@@ -34,7 +34,8 @@ namespace {
 Tensor numbers(const Shape& size, uint64_t stream = 1) {
   Tensor t = empty(size);
   Philox random{5, stream};
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
   return t;
 }
 double worst(const Tensor& a, const Tensor& b) { return item(amax(abs(sub(detach(a), detach(b))))); }
@@ -104,7 +105,8 @@ TEST(ModuleWalks, NameEverything) {
   EXPECT_EQ(names, (std::vector<std::string>{"=Sequential", "0=Linear(3 -> 4)", "1=BatchNorm2d(4)", "2=ReLU"}));
   names.clear();
   for (auto& n : net.state_dict()) names.push_back(n.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var"}));
   int visited = 0;
   net.apply([&](nn::Module& m) {
     ++visited;
@@ -377,8 +379,14 @@ TEST(Losses, AreFoundByNameAndCheckTheirAttributes) {
   EXPECT_GT(item(loss(numbers({4, 3}), full({4}, 1, DType::i64))), 0);
   EXPECT_NE(error_of([] { nn::Loss("cros_entropy"); }).find("did you mean cross_entropy"), std::string::npos);
   EXPECT_NE(error_of([] { nn::Loss("mse", {{"beta", 1.0}}); }).find("beta"), std::string::npos);
-  EXPECT_NE(error_of([&] { nn::Loss("mse", {{"reduction", std::string("most")}})(numbers({2}), numbers({2})); }).find("most"), std::string::npos);
-  EXPECT_NE(error_of([&] { nn::Loss("cross_entropy", {{"weight", std::string("1,x")}})(numbers({2, 2}), full({2}, 0, DType::i64)); }).find("\"x\""), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              nn::Loss("mse", {{"reduction", std::string("most")}})(numbers({2}), numbers({2}));
+            }).find("most"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              nn::Loss("cross_entropy", {{"weight", std::string("1,x")}})(numbers({2, 2}), full({2}, 0, DType::i64));
+            }).find("\"x\""),
+            std::string::npos);
   EXPECT_NE(error_of([&] { loss(numbers({4, 3}), full({4}, 3, DType::i64)); }).find("target 3"), std::string::npos);
   EXPECT_NE(error_of([&] { loss(std::vector<Tensor>(3)); }).find("takes 2"), std::string::npos);
   for (const nn::LossDef* def : nn::loss_types()) {

@@ -1,4 +1,5 @@
-// What the registry's walk cannot see of the ops that index, order and solve: every dtype, large tensors on several threads, and errors.
+// What the registry's walk cannot see of the ops that index, order and solve: every dtype, large tensors on several
+// threads, and errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,7 +49,8 @@ Tensor random_indices(const Shape& size, int64_t below) {
 Tensor random_values(const Shape& size) {
   Tensor t = empty(size);
   Philox random{5, 2};
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
   return t;
 }
 void expect_equal(const Tensor& a, const Tensor& b, const char* what) {
@@ -73,9 +75,10 @@ TEST(Ops, EveryDtypeIsIndexedSortedAndSummed) {
     expect(gather(x, 1, at), gather(plain, 1, at), "gather");
     expect(scatter(x, 1, at, 1.0), scatter(plain, 1, at, 1.0), "scatter");
     expect(scatter_add(x, 1, at, gather(x, 1, at)), scatter_add(plain, 1, at, gather(plain, 1, at)), "scatter_add");
-    expect(scatter_reduce(x, 1, at, gather(x, 1, at), Reduce::amax), scatter_reduce(plain, 1, at, gather(plain, 1, at), Reduce::amax),
-           "scatter_reduce");
-    expect(index_add(x, 0, numbers({1, 1}), narrow(x, 0, 0, 2)), index_add(plain, 0, numbers({1, 1}), narrow(plain, 0, 0, 2)), "index_add");
+    expect(scatter_reduce(x, 1, at, gather(x, 1, at), Reduce::amax),
+           scatter_reduce(plain, 1, at, gather(plain, 1, at), Reduce::amax), "scatter_reduce");
+    expect(index_add(x, 0, numbers({1, 1}), narrow(x, 0, 0, 2)),
+           index_add(plain, 0, numbers({1, 1}), narrow(plain, 0, 0, 2)), "index_add");
     expect(masked_select(x, gt(whole, 1)), masked_select(plain, gt(whole, 1)), "masked_select");
     expect(cat({x, x}, 1), cat({plain, plain}, 1), "cat");
     expect(repeat(x, {2, 3}), repeat(plain, {2, 3}), "repeat");
@@ -157,14 +160,24 @@ TEST(Ops, WritingInPlaceIsDifferentiated) {
 
 TEST(Ops, ErrorsNameTheIndexAndTheSize) {
   const Tensor x = zeros({3, 4});
-  EXPECT_TRUE(has(message_of([&] { index_select(x, 1, numbers({0, 4})); }), "index 4 is out of range for axis 1 of size 4"));
-  EXPECT_TRUE(has(message_of([&] { index(x, {Tensor(), numbers({-5})}); }), "index -5 is out of range for axis 1 of size 4"));
-  EXPECT_TRUE(has(message_of([&] { gather(x, 0, numbers({3}, {1, 1})); }), "index 3 is out of range for axis 0 of size 3"));
+  EXPECT_TRUE(has(message_of([&] {
+                    index_select(x, 1, numbers({0, 4}));
+                  }),
+                  "index 4 is out of range for axis 1 of size 4"));
+  EXPECT_TRUE(has(message_of([&] {
+                    index(x, {Tensor(), numbers({-5})});
+                  }),
+                  "index -5 is out of range for axis 1 of size 4"));
+  EXPECT_TRUE(has(message_of([&] {
+                    gather(x, 0, numbers({3}, {1, 1}));
+                  }),
+                  "index 3 is out of range for axis 0 of size 3"));
   EXPECT_TRUE(has(message_of([&] {
                     scatter_add(x, 0, numbers({7}, {1, 1}), ones({1, 1}));
                   }),
                   "index 7 is out of range for axis 0 of size 3"));
-  EXPECT_TRUE(has(message_of([&] { index(x, {zeros({4}, DType::boolean)}); }), "a mask of size [4] does not fit size [3, 4]"));
+  EXPECT_TRUE(
+      has(message_of([&] { index(x, {zeros({4}, DType::boolean)}); }), "a mask of size [4] does not fit size [3, 4]"));
   EXPECT_TRUE(has(message_of([&] { index(x, {zeros({3})}); }), "an index is i64 or i32"));
   EXPECT_TRUE(has(message_of([&] {
                     index_put(x, {numbers({0, 1})}, zeros({3}));
@@ -174,7 +187,10 @@ TEST(Ops, ErrorsNameTheIndexAndTheSize) {
   EXPECT_TRUE(has(message_of([&] { topk(x, 5, 1); }), "k = 5 is outside 0 to 4"));
   EXPECT_TRUE(has(message_of([&] { einsum("ij,jk", {x, x}); }), "label j has sizes 4 and 3"));
   EXPECT_TRUE(has(message_of([&] { einsum("ij->iz", {x}); }), "output label z is in no operand"));
-  EXPECT_TRUE(has(message_of([&] { masked_scatter(x, ones({3, 4}, DType::boolean), zeros({5})); }), "12 true elements, the source only 5"));
+  EXPECT_TRUE(has(message_of([&] {
+                    masked_scatter(x, ones({3, 4}, DType::boolean), zeros({5}));
+                  }),
+                  "12 true elements, the source only 5"));
 }
 
 TEST(Ops, SingularMatricesAreNamed) {
@@ -182,8 +198,8 @@ TEST(Ops, SingularMatricesAreNamed) {
   fill(select(select(batch, 0, 2), 0, 1), 0);
   EXPECT_TRUE(has(message_of([&] { inv(batch); }), "matrix 2 of the batch is singular"));
   EXPECT_TRUE(has(message_of([&] { solve(batch, ones({4, 3, 1})); }), "matrix 2 of the batch is singular"));
-  EXPECT_TRUE(
-      has(message_of([&] { cholesky(batch); }), "matrix 2 of the batch is not positive definite: its leading minor of order 2 is not"));
+  EXPECT_TRUE(has(message_of([&] { cholesky(batch); }),
+                  "matrix 2 of the batch is not positive definite: its leading minor of order 2 is not"));
   EXPECT_TRUE(has(message_of([&] {
                     solve_triangular(batch, ones({4, 3, 1}), true);
                   }),
@@ -191,10 +207,11 @@ TEST(Ops, SingularMatricesAreNamed) {
   EXPECT_TRUE(has(message_of([&] { inv(select(batch, 0, 2)); }), "the matrix is singular"));
   EXPECT_TRUE(has(message_of([&] { inv(zeros({2, 3})); }), "matrices of size [2, 3] are not square"));
   fill(select(select(batch, 0, 1), 0, 0), NAN);
-  for (const std::function<void()>& call : {std::function<void()>([&] { inv(batch); }), std::function<void()>([&] { qr(batch); }),
-                                            std::function<void()>([&] { cholesky(batch); }), std::function<void()>([&] {
-                                              solve(batch, ones({4, 3, 1}));
-                                            })})
+  for (const std::function<void()>& call :
+       {std::function<void()>([&] { inv(batch); }), std::function<void()>([&] { qr(batch); }),
+        std::function<void()>([&] { cholesky(batch); }), std::function<void()>([&] {
+          solve(batch, ones({4, 3, 1}));
+        })})
     EXPECT_TRUE(has(message_of(call), "matrix 1 of the batch holds NaN")) << message_of(call);
   EXPECT_TRUE(std::isnan(value_at(det(batch), {1})));
   EXPECT_EQ(value_at(det(batch), {0}), 1);

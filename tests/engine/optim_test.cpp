@@ -57,7 +57,8 @@ TEST(Sgd, FollowsPyTorchsFormula) {
     for (bool nesterov : {false, true}) {
       if (nesterov && momentum == 0) continue;
       Problem problem({3, 70000});
-      auto opt = make_optimizer("sgd", problem.parameters, {{"momentum", momentum}, {"weight_decay", 0.01}, {"nesterov", nesterov}});
+      auto opt = make_optimizer("sgd", problem.parameters,
+                                {{"momentum", momentum}, {"weight_decay", 0.01}, {"nesterov", nesterov}});
       std::vector<std::vector<double>> buf;
       for (auto& w : problem.w) buf.emplace_back(w.size());
       for (int step = 0; step < 5; ++step) {
@@ -81,7 +82,8 @@ TEST(Adam, FollowsPyTorchsFormula) {
     struct {
       double beta1 = 0.9, beta2 = 0.99, eps = 1e-8, weight_decay = 0.1;
     } o;
-    auto opt = make_optimizer(decoupled ? "adamw" : "adam", problem.parameters, {{"beta2", o.beta2}, {"weight_decay", o.weight_decay}});
+    auto opt = make_optimizer(decoupled ? "adamw" : "adam", problem.parameters,
+                              {{"beta2", o.beta2}, {"weight_decay", o.weight_decay}});
     std::vector<std::vector<double>> m, v;
     for (auto& w : problem.w) m.emplace_back(w.size()), v.emplace_back(w.size());
     for (int step = 1; step <= 6; ++step) {
@@ -114,7 +116,8 @@ TEST(Optimizer, NormIsKnownBeforeAnythingIsWritten) {
   problem.set_gradients(1);
   double want = 0;
   for (size_t p = 0; p < 2; ++p)
-    for (size_t i = 0; i < problem.w[p].size(); ++i) want += std::pow(problem.gradient(1, p, static_cast<int64_t>(i)), 2);
+    for (size_t i = 0; i < problem.w[p].size(); ++i)
+      want += std::pow(problem.gradient(1, p, static_cast<int64_t>(i)), 2);
   EXPECT_NEAR(opt->gradient_norm(), std::sqrt(want), 1e-5);
   EXPECT_NEAR(std::pow(opt->gradient_norms()[0], 2) + std::pow(opt->gradient_norms()[1], 2), want, 1e-3);
   problem.expect_near(0);
@@ -139,8 +142,8 @@ TEST(Optimizer, LeavesAParameterWithoutGradientAlone) {
   EXPECT_FALSE(grad_of(problem.parameters[1].tensor));
 }
 
-std::unique_ptr<Schedule> schedule(const char* name, const std::vector<Attr>& attrs = {}, int64_t total = 100, int64_t per_epoch = 10,
-                                   int64_t warmup = 0) {
+std::unique_ptr<Schedule> schedule(const char* name, const std::vector<Attr>& attrs = {}, int64_t total = 100,
+                                   int64_t per_epoch = 10, int64_t warmup = 0) {
   return warmed_up(make_schedule(name, attrs, {total, per_epoch, warmup}), warmup);
 }
 
@@ -160,7 +163,8 @@ TEST(Schedule, Values) {
   EXPECT_THROW(schedule("cosin"), Error);
   EXPECT_THROW(schedule("sequential"), Error);
   EXPECT_THROW(schedule("sequential", {{"parts", std::string("linear; cosine")}}), Error);  // how long is the first?
-  s = schedule("sequential", {{"parts", std::string("constant factor=0.5 factor_steps=100 steps=4; exponential gamma=0.5")}}, 100, 1);
+  s = schedule("sequential",
+               {{"parts", std::string("constant factor=0.5 factor_steps=100 steps=4; exponential gamma=0.5")}}, 100, 1);
   EXPECT_DOUBLE_EQ(s->at(3, 1), 0.5);
   EXPECT_DOUBLE_EQ(s->at(4, 1), 1);
   EXPECT_DOUBLE_EQ(s->at(6, 1), 0.25);
@@ -172,7 +176,9 @@ TEST(Schedule, WavesWithRestartsBeginWhereTheyShould) {
     int64_t begin = 0, wave = 7;
     for (int64_t i = 0; i < 1000; ++i) {
       if (i == begin + wave) begin = i, wave *= longer;
-      EXPECT_NEAR(s->at(i, 1), 0.5 * (1 + std::cos(M_PI * static_cast<double>(i - begin) / static_cast<double>(wave))), 1e-9) << longer << " " << i;
+      EXPECT_NEAR(s->at(i, 1), 0.5 * (1 + std::cos(M_PI * static_cast<double>(i - begin) / static_cast<double>(wave))),
+                  1e-9)
+          << longer << " " << i;
     }
   }
 }
@@ -208,7 +214,8 @@ TEST(Optimizer, RulesHoldForWhatTheyName) {
   opt->step(0.01);
   for (size_t p = 0; p < 3; ++p)
     for (size_t i = 0; i < 4; ++i)
-      problem.w[p][i] -= (p == 0 ? 0.1 : 0.01) * (problem.gradient(1, p, static_cast<int64_t>(i)) + (p == 2 ? 0 : 0.5) * problem.w[p][i]);
+      problem.w[p][i] -= (p == 0 ? 0.1 : 0.01) *
+                         (problem.gradient(1, p, static_cast<int64_t>(i)) + (p == 2 ? 0 : 0.5) * problem.w[p][i]);
   problem.expect_near(1e-6);
   apply_rules(*opt, "", true, "optimizer.groups");  // parameters of one axis do not decay
   EXPECT_EQ(opt->settings(0).weight_decay, 0);

@@ -104,7 +104,8 @@ TEST(Recipe, DefaultsAreThoseOfTheChosenDefinition) {
 
 TEST(Recipe, OneStoredByTheFirstVersionStillMeansTheSame) {
   // As the first version wrote it: every key, whatever the optimizer. Its adamw decayed by 0 unless told otherwise.
-  json first = json::parse(R"({"checkpoint_every": 200, "data": {"batch_size": 64, "dataset": "spirals", "dir": "", "drop_last": false,
+  json first = json::parse(
+      R"({"checkpoint_every": 200, "data": {"batch_size": 64, "dataset": "spirals", "dir": "", "drop_last": false,
     "nan_sample": -1, "nan_value_index": 0, "noise": 0.03, "prefetch": 4, "samples": 0, "shuffle": true, "workers": 1}, "epochs": 3,
     "eval_every": 1, "loss": {"type": "cross_entropy"}, "max_steps": 0, "on_nan": "stop", "optimizer": {"beta1": 0.9, "beta2": 0.999,
     "eps": 1e-08, "lr": 0.001, "momentum": 0.9, "nesterov": false, "type": "adamw", "weight_decay": 0.0},
@@ -119,7 +120,8 @@ TEST(Recipe, AKeyThatTheChosenDefinitionDoesNotHaveIsRefusedWhereAsked) {
   Recipe r;
   r.set("optimizer.type", "sgd");
   r.set("optimizer.alpha", "0.5");
-  EXPECT_USAGE("optimizer.alpha says nothing to optimizer.type = sgd; it is of rmsprop", r.check_used("optimizer.alpha"));
+  EXPECT_USAGE("optimizer.alpha says nothing to optimizer.type = sgd; it is of rmsprop",
+               r.check_used("optimizer.alpha"));
   r.check_used("optimizer.momentum");
   r.check_used("seed");
   r.check_used("optimizer.clip_norm");

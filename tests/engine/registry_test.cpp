@@ -33,18 +33,24 @@ std::vector<double> values(const Tensor& t) {
   return v;
 }
 
-bool same(double a, double b, double tolerance) { return (std::isnan(a) && std::isnan(b)) || a == b || std::abs(a - b) <= tolerance * (1 + std::abs(b)); }
+bool same(double a, double b, double tolerance) {
+  return (std::isnan(a) && std::isnan(b)) || a == b || std::abs(a - b) <= tolerance * (1 + std::abs(b));
+}
 
-void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double tolerance, const std::string& what) {
+void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double tolerance,
+                  const std::string& what) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t o = 0; o < a.size(); ++o) {
     ASSERT_EQ(to_string(a[o].size()), to_string(b[o].size())) << what;
     auto x = values(a[o]), y = values(b[o]);
-    for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(same(x[i], y[i], tolerance)) << what << " output " << o << " element " << i << ": " << x[i] << " and " << y[i];
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_TRUE(same(x[i], y[i], tolerance))
+          << what << " output " << o << " element " << i << ": " << x[i] << " and " << y[i];
   }
 }
 
-template <class F> void each_sample(F&& f) {
+template <class F>
+void each_sample(F&& f) {
   for (const OpDef* op : all_ops()) {
     if (!op->samples) continue;
     Samples samples;
@@ -130,7 +136,8 @@ TEST(Registry, NoOpWritesBeyondItsOutputs) {
     auto expected = run(op, s, s.inputs);
     for (const Tensor& o : expected)
       for (const Tensor& i : s.inputs)
-        if (i.defined() && o.storage() == i.storage()) return;  // an op that writes into its input has no output of its own
+        if (i.defined() && o.storage() == i.storage())
+          return;  // an op that writes into its input has no output of its own
     std::vector<Tensor> rooms, out;
     for (const Tensor& o : expected) {
       int64_t lo, hi, item = static_cast<int64_t>(itemsize(o.dtype()));
@@ -193,7 +200,9 @@ TEST(Registry, ThreadsDoNotChangeABitOfLargeTensors) {
   each_sample([&](const OpDef& op, const Sample& s) {
     // Convolutions and pooling keep sizes in their attributes, and have large cases of their own beside their kernels.
     Kind k = op.info.kind;
-    if (k != Kind::pointwise && k != Kind::reduce && k != Kind::matmul && k != Kind::norm && k != Kind::random && k != Kind::other) return;
+    if (k != Kind::pointwise && k != Kind::reduce && k != Kind::matmul && k != Kind::norm && k != Kind::random &&
+        k != Kind::other)
+      return;
     int64_t most = 1;
     for (const Tensor& t : s.inputs)
       if (t.defined()) most = std::max(most, t.numel());
@@ -302,7 +311,8 @@ TEST(Registry, FusedGradientIsTheComposite) {
 TEST(Registry, MetaTensorsInferTheSameSizes) {
   each_sample([](const OpDef& op, const Sample& s) {
     std::vector<Tensor> shadows;
-    for (const Tensor& t : s.inputs) shadows.push_back(t.defined() ? empty(t.size(), t.dtype(), {DeviceType::meta}) : t);
+    for (const Tensor& t : s.inputs)
+      shadows.push_back(t.defined() ? empty(t.size(), t.dtype(), {DeviceType::meta}) : t);
     auto real = run(op, s, s.inputs), shadow = run(op, s, shadows);
     for (size_t i = 0; i < real.size(); ++i) {
       EXPECT_EQ(to_string(real[i].size()), to_string(shadow[i].size()));

@@ -1,18 +1,19 @@
-// Sessions beyond plain classification: parts of a batch, averages, clipping, mixed precision, line searches, watching schedules, tasks.
+// Sessions beyond plain classification: parts of a batch, averages, clipping, mixed precision, line searches, watching
+// schedules, tasks.
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/parallel.h"
 #include "engine/data/dataset.h"
-#include "engine/spec/chain.h"
-#include "engine/templates/templates.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
+#include "engine/ops/create.h"
 #include "engine/optim/grad_scaler.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/weight_average.h"
-#include "engine/ops/create.h"
+#include "engine/spec/chain.h"
+#include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "tests/engine/files.h"
@@ -32,7 +33,11 @@ ModelSpec model(bool norm = false) {
 }
 Recipe recipe(const Settings& set = {}) {
   Recipe r;
-  for (auto& [key, value] : Settings{{"data.dataset", "spirals"}, {"data.samples", "130"}, {"data.batch_size", "24"}, {"epochs", "6"}, {"optimizer.lr", "0.01"}})
+  for (auto& [key, value] : Settings{{"data.dataset", "spirals"},
+                                     {"data.samples", "130"},
+                                     {"data.batch_size", "24"},
+                                     {"epochs", "6"},
+                                     {"optimizer.lr", "0.01"}})
     r.set(key, value);
   for (auto& [key, value] : set) r.set(key, value);
   return r;
@@ -55,13 +60,19 @@ double distance(const Checkpoint& a, const Checkpoint& b) {
 TEST(MicroBatches, AddUpToTheLargeBatch) {
   TrainingSession whole(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}}));
   run(whole, 15);
-  for (const char* parts : {"2", "3", "5", "24", "100"}) {  // even and uneven ones; the last batch of an epoch has 10 samples
-    TrainingSession s(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"data.micro_batches", parts}}));
+  for (const char* parts :
+       {"2", "3", "5", "24", "100"}) {  // even and uneven ones; the last batch of an epoch has 10 samples
+    TrainingSession s(
+        model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"data.micro_batches", parts}}));
     run(s, 15);
     EXPECT_LT(distance(whole.save(), s.save()), 2e-6) << parts;
     // The same where the loss is a sum.
-    TrainingSession sum(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.lr", "0.001"}, {"loss.reduction", "sum"}}));
-    TrainingSession in_parts(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.lr", "0.001"}, {"loss.reduction", "sum"}, {"data.micro_batches", parts}}));
+    TrainingSession sum(model(),
+                        recipe({{"optimizer.type", "sgd"}, {"optimizer.lr", "0.001"}, {"loss.reduction", "sum"}}));
+    TrainingSession in_parts(model(), recipe({{"optimizer.type", "sgd"},
+                                              {"optimizer.lr", "0.001"},
+                                              {"loss.reduction", "sum"},
+                                              {"data.micro_batches", parts}}));
     run(sum, 8), run(in_parts, 8);
     EXPECT_LT(distance(sum.save(), in_parts.save()), 2e-6) << parts;
   }
@@ -75,7 +86,10 @@ TEST(SessionState, EverythingThatIsRememberedIsInTheCheckpoint) {
   all.push_back({{"amp", "fp16"}});
   all.push_back({{"amp", "bf16"}});
   all.push_back({{"schedule.type", "plateau"}, {"schedule.patience", "0"}, {"schedule.threshold", "10"}});
-  all.push_back({{"data.micro_batches", "3"}, {"optimizer.clip_norm", "0.1"}, {"optimizer.clip_value", "0.01"}, {"optimizer.decay_all", "false"}});
+  all.push_back({{"data.micro_batches", "3"},
+                 {"optimizer.clip_norm", "0.1"},
+                 {"optimizer.clip_value", "0.01"},
+                 {"optimizer.decay_all", "false"}});
   for (const Settings& set : all) {
     SCOPED_TRACE(set[0].first + " " + set[0].second);
     Recipe r = recipe(set);
@@ -119,7 +133,8 @@ TEST(EveryOptimizer, LowersTheLoss) {
   for (const auto& o : optim::optimizers()) {
     Settings set = {{"optimizer.type", o.name}, {"epochs", "30"}};
     // Newton's steps want the same function at every step.
-    if (o.name == "lbfgs") set.insert(set.end(), {{"optimizer.line_search", "strong_wolfe"}, {"data.batch_size", "130"}});
+    if (o.name == "lbfgs")
+      set.insert(set.end(), {{"optimizer.line_search", "strong_wolfe"}, {"data.batch_size", "130"}});
     TrainingSession s(model(), recipe(set));
     if (o.name == "lion") s.set_learning_rate(0.003);
     if (o.name == "adadelta" || o.name == "lbfgs") s.set_learning_rate(1);
@@ -197,7 +212,8 @@ TEST(MixedPrecision, AnOverflowIsSkippedAndNamesTheParameter) {
     EXPECT_TRUE(r.overflow.starts_with("fc1.") || r.overflow.starts_with("fc2.")) << r.overflow;
     Checkpoint after = s.save();
     for (size_t k = 0; k < after.tensors.size(); ++k)
-      EXPECT_EQ(0, std::memcmp(after.tensors[k].second.raw(), before.tensors[k].second.raw(), after.tensors[k].second.nbytes()));
+      EXPECT_EQ(0, std::memcmp(after.tensors[k].second.raw(), before.tensors[k].second.raw(),
+                               after.tensors[k].second.nbytes()));
     EXPECT_LT(after.state["scaler"]["scale"], before.state["scaler"]["scale"]);
   }
   EXPECT_GT(skipped, 0);
@@ -220,7 +236,10 @@ TEST(MixedPrecision, ANanThatIsNoOverflowStopsTheRun) {
 }
 
 TEST(Clipping, BoundsTheUpdateAndReportsTheNormBefore) {
-  TrainingSession s(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0"}, {"optimizer.lr", "1"}, {"optimizer.clip_norm", "0.001"}}));
+  TrainingSession s(model(), recipe({{"optimizer.type", "sgd"},
+                                     {"optimizer.momentum", "0"},
+                                     {"optimizer.lr", "1"},
+                                     {"optimizer.clip_norm", "0.001"}}));
   Checkpoint before = s.save();
   StepResult r = s.step();
   EXPECT_GT(r.grad_norm, 0.01);
@@ -233,7 +252,10 @@ TEST(Clipping, BoundsTheUpdateAndReportsTheNormBefore) {
 }
 
 TEST(Plateau, LowersTheRateByWhatItIsToldAndItsStateIsRefusedElsewhere) {
-  Recipe r = recipe({{"schedule.type", "plateau"}, {"schedule.patience", "0"}, {"schedule.factor", "0.5"}, {"schedule.threshold", "10"}});
+  Recipe r = recipe({{"schedule.type", "plateau"},
+                     {"schedule.patience", "0"},
+                     {"schedule.factor", "0.5"},
+                     {"schedule.threshold", "10"}});
   TrainingSession s(model(), r);
   Evaluation e;
   e.loss = 1;
@@ -248,13 +270,18 @@ TEST(Plateau, LowersTheRateByWhatItIsToldAndItsStateIsRefusedElsewhere) {
 }
 
 TEST(Tasks, EndsThatDoNotFitAreRefused) {
-  auto made = [](const ModelSpec& m, const Settings& set) { return error_of([&] { TrainingSession s(m, recipe(set)); }); };
+  auto made = [](const ModelSpec& m, const Settings& set) {
+    return error_of([&] { TrainingSession s(m, recipe(set)); });
+  };
   EXPECT_SAYS(made(model(), {{"data.dataset", "series"}}), "takes samples of shape [2]");
   ModelSpec series = Chain("s", {64, 1}).add("f", "Flatten").add("o", "Linear", {{"out_features", I{2}}}).done();
   EXPECT_SAYS(made(model(), {{"loss.reduction", "none"}}), "loss.reduction = none");
   EXPECT_SAYS(made(series, {{"data.dataset", "series"}}), "the targets of data set series are values");
-  EXPECT_SAYS(made(series, {{"data.dataset", "series"}, {"loss.type", "mse"}}), "the targets of data set series have shape [1]");
-  ModelSpec masks = Chain("m", {1, 32, 32}).add("c", "Conv2d", {{"out_channels", I{3}}, {"kernel_size", std::vector<I>{1, 1}}}).done();
+  EXPECT_SAYS(made(series, {{"data.dataset", "series"}, {"loss.type", "mse"}}),
+              "the targets of data set series have shape [1]");
+  ModelSpec masks = Chain("m", {1, 32, 32})
+                        .add("c", "Conv2d", {{"out_channels", I{3}}, {"kernel_size", std::vector<I>{1, 1}}})
+                        .done();
   EXPECT_SAYS(made(masks, {{"data.dataset", "shape-masks"}}), "has 4 classes, which need [4, 32, 32]");
   ModelSpec clicks = Chain("c", {12}).add("o", "Linear", {{"out_features", I{1}}}).done();
   EXPECT_SAYS(made(clicks, {{"data.dataset", "clicks"}, {"loss.type", "mse"}}), "dtype");
@@ -269,7 +296,9 @@ TEST(Tasks, AreJudgedByTheirMetrics) {
     return names + "by " + e.decisive.name;
   };
   EXPECT_EQ(judged(model(), {}), "accuracy by accuracy");
-  ModelSpec masks = Chain("m", {1, 32, 32}).add("c", "Conv2d", {{"out_channels", I{4}}, {"kernel_size", std::vector<I>{1, 1}}}).done();
+  ModelSpec masks = Chain("m", {1, 32, 32})
+                        .add("c", "Conv2d", {{"out_channels", I{4}}, {"kernel_size", std::vector<I>{1, 1}}})
+                        .done();
   EXPECT_EQ(judged(masks, {{"data.dataset", "shape-masks"}}), "accuracy mean_iou by mean_iou");
   ModelSpec series = Chain("s", {64, 1}).add("f", "Flatten").add("o", "Linear", {{"out_features", I{1}}}).done();
   EXPECT_EQ(judged(series, {{"data.dataset", "series"}, {"loss.type", "mse"}}), "mean_absolute_error by loss");

@@ -16,9 +16,9 @@
 #include "core/state.h"
 #include "engine/data/dataset.h"
 #include "engine/data/loader.h"
-#include "engine/templates/templates.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
+#include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
 
 namespace tenon {
@@ -103,7 +103,9 @@ TEST(Session, ThreadsAndWorkersDoNotChangeABit) {
     // Wide enough that products, sums and updates are cut into pieces for several threads.
     ModelSpec wide = model();
     wide.layers[1].attrs = {{"out_features", int64_t{1024}}};
-    TrainingSession s(wide, recipe({{"data.workers", std::to_string(threads - 1)}, {"data.samples", "600"}, {"data.batch_size", "128"}}));
+    TrainingSession s(
+        wide,
+        recipe({{"data.workers", std::to_string(threads - 1)}, {"data.samples", "600"}, {"data.batch_size", "128"}}));
     run(s, 15);
     Checkpoint got = s.save();
     if (threads == 1)
@@ -308,7 +310,8 @@ struct Recorder : TrainingObserver, OpObserver {
   void on_backward() override { order += "backward "; }
   void on_step_end(const StepResult& r) override { order += "end" + std::to_string(r.step) + " "; }
   void after(const Call& c, int64_t, int64_t) override {
-    ops.push_back(std::string(c.op->info.name) + " " + name(t_state.origin.phase) + " " + module_path(t_state.origin.module));
+    ops.push_back(std::string(c.op->info.name) + " " + name(t_state.origin.phase) + " " +
+                  module_path(t_state.origin.module));
     seqs.push_back(t_state.origin.seq);
   }
 };
@@ -369,7 +372,8 @@ TEST(Session, WhatDoesNotFitIsSaidBeforeAnythingRuns) {
   };
   EXPECT_SAYS(made(model(), {{"data.batch_size", "131"}}), "larger than the data set, which has 130 samples");
   EXPECT_SAYS(made(model(), {{"data.dataset", "fashion-mnist"}, {"data.dir", "/nowhere/at/all"}}), "/nowhere/at/all");
-  EXPECT_SAYS(made(model(), {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0"}, {"optimizer.nesterov", "true"}}), "nesterov");
+  EXPECT_SAYS(made(model(), {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0"}, {"optimizer.nesterov", "true"}}),
+              "nesterov");
   ModelSpec m = model();
   m.find("fc2")->attrs = {{"out_features", int64_t{3}}};
   EXPECT_SAYS(made(m, {}), "has 2 classes");
@@ -388,7 +392,9 @@ TEST(Session, WhatDoesNotFitIsSaidBeforeAnythingRuns) {
 }
 
 TEST(Session, MeanSquaredErrorTrainsTowardsTheClasses) {
-  TrainingSession s(model(), recipe({{"loss.type", "mse"}, {"optimizer.lr", "0.02"}, {"epochs", "60"}, {"schedule.warmup_steps", "0"}}));
+  TrainingSession s(
+      model(),
+      recipe({{"loss.type", "mse"}, {"optimizer.lr", "0.02"}, {"epochs", "60"}, {"schedule.warmup_steps", "0"}}));
   double first = s.evaluate().loss;
   while (!s.finished()) s.step();
   EXPECT_LT(s.evaluate().loss, 0.7 * first);

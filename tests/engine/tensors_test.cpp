@@ -109,7 +109,8 @@ TEST(Pointwise, SpecialValues) {
   EXPECT_NEAR(at(digamma(of({-0.5})), 0), 0.03648997397857652, 1e-12);
   EXPECT_NEAR(at(polygamma(1, of({1})), 0), M_PI * M_PI / 6, 1e-12);
   EXPECT_NEAR(at(polygamma(3, of({0.5})), 0), std::pow(M_PI, 4), 1e-9);
-  for (double y : {-0.999999, -0.3, 1e-9, 0.7, 0.99999999}) EXPECT_NEAR(at(erf(erfinv(of({y}))), 0), y, 1e-15 + 1e-15 * std::abs(y));
+  for (double y : {-0.999999, -0.3, 1e-9, 0.7, 0.99999999})
+    EXPECT_NEAR(at(erf(erfinv(of({y}))), 0), y, 1e-15 + 1e-15 * std::abs(y));
   EXPECT_EQ(at(erfinv(of({1})), 0), INFINITY);
   EXPECT_EQ(at(xlogy(of({0}), of({0})), 0), 0);
   EXPECT_EQ(at(logaddexp(of({-INFINITY}), of({-INFINITY})), 0), -INFINITY);

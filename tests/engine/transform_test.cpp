@@ -15,7 +15,8 @@ namespace {
 using testing_files::error_of;
 using I = int64_t;
 
-/// Row r is an image of values that say where they were: r * 1000 + 10 i + j (+ 100 a channel), class r % 3, or a mask with the same places.
+/// Row r is an image of values that say where they were: r * 1000 + 10 i + j (+ 100 a channel), class r % 3, or a mask
+/// with the same places.
 class Places : public Dataset {
  public:
   explicit Places(bool masks = false) : masks_(masks) {}
@@ -75,13 +76,15 @@ TEST(Transforms, EveryOneIsAPureFunctionOfSeedEpochAndRow) {
 }
 
 TEST(Transforms, AMaskGoesWhereItsImageGoes) {
-  for (const char* list : {"random_crop height=4 width=5", "flip p=1", "flip p=1 vertical=true", "crop height=2 width=2; flip"}) {
+  for (const char* list :
+       {"random_crop height=4 width=5", "flip p=1", "flip p=1 vertical=true", "crop height=2 width=2; flip"}) {
     Split s = split(list, true);
     Batch b = fetch(*s.train, {1, 2, 3}, 4);
     const I pixels = b.y.numel() / 3;
     for (I n = 0; n < 3; ++n)
       for (I p = 0; p < pixels; ++p)
-        EXPECT_EQ(static_cast<I>(b.x.data<float>()[n * 2 * pixels + p]), (n + 1) * 1000 + b.y.data<I>()[n * pixels + p]) << list;
+        EXPECT_EQ(static_cast<I>(b.x.data<float>()[n * 2 * pixels + p]), (n + 1) * 1000 + b.y.data<I>()[n * pixels + p])
+            << list;
   }
 }
 

@@ -3,8 +3,9 @@
 #include "engine/formats/onnx/run.h"
 #include "engine/ops/create.h"
 
-// A model that can be read and takes small inputs is also run, on ones: operators meet every attribute and shape that a file can hold.
-// Sizes and the number of nodes are bounded, so that a model which asks for 2^31 elements or loops for ever is an error.
+// A model that can be read and takes small inputs is also run, on ones: operators meet every attribute and shape that a
+// file can hold. Sizes and the number of nodes are bounded, so that a model which asks for 2^31 elements or loops for
+// ever is an error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tenon;
   using Form = formats::OnnxValue::Form;
@@ -21,8 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         shape.push_back(n);
       }
       const Tensor t = ones(shape, v.dtype);
-      if (v.form == Form::sequence || v.form == Form::optional_sequence) inputs.push_back(std::vector<Tensor>{t, t});
-      else inputs.push_back(t);
+      if (v.form == Form::sequence || v.form == Form::optional_sequence)
+        inputs.push_back(std::vector<Tensor>{t, t});
+      else
+        inputs.push_back(t);
     }
     formats::run_onnx_items(model, inputs, {.tensor_bytes = 1 << 20, .nodes = 500});
   } catch (const Error&) {

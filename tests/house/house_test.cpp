@@ -13,8 +13,8 @@ bool is_source(const std::string& path) {
 }
 bool is_text(const std::string& path) {
   const std::string ext = std::filesystem::path(path).extension().string();
-  return is_source(path) || ext == ".md" || ext == ".txt" || ext == ".cmake" || ext == ".sh" || ext == ".json" || ext == ".py" ||
-         ext.empty();
+  return is_source(path) || ext == ".md" || ext == ".txt" || ext == ".cmake" || ext == ".sh" || ext == ".json" ||
+         ext == ".py" || ext.empty();
 }
 std::string join(const Violations& v) {
   std::string s;
@@ -28,7 +28,8 @@ TEST(House, includes_go_down_only_and_libraries_stay_in_their_places) {
   for (const std::string& path : project_files(TENON_SOURCE_DIR)) {
     if (!is_source(path)) continue;
     ++seen;
-    for (std::string& v : scan_source(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path))) all.push_back(std::move(v));
+    for (std::string& v : scan_source(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path)))
+      all.push_back(std::move(v));
   }
   EXPECT_GT(seen, 15u) << "the scan did not find the sources";
   EXPECT_TRUE(all.empty()) << join(all);
@@ -38,7 +39,8 @@ TEST(House, no_unfinished_work_and_no_registry_hosts) {
   Violations all;
   for (const std::string& path : project_files(TENON_SOURCE_DIR))
     if (is_text(path))
-      for (std::string& v : scan_words(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path))) all.push_back(std::move(v));
+      for (std::string& v : scan_words(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path)))
+        all.push_back(std::move(v));
   EXPECT_TRUE(all.empty()) << join(all);
 }
 
@@ -52,8 +54,10 @@ TEST(House, rooms_are_compiled_without_qt_and_without_cuda) {
 // The scanner itself: each rule is broken once, and once kept.
 TEST(Scanner, an_include_that_goes_up_is_found) {
   EXPECT_EQ(scan_source("core/tensor.cpp", "#include \"engine/op/op.h\"\n").size(), 1u);
-  EXPECT_EQ(scan_source("projects/project.cpp", "\n#include \"views/shell/shell.h\"\n").at(0).substr(0, 23), "projects/project.cpp:2:");
-  EXPECT_TRUE(scan_source("projects/project.cpp", "#include \"core/tensor.h\"\n#include \"projects/project.h\"\n").empty());
+  EXPECT_EQ(scan_source("projects/project.cpp", "\n#include \"views/shell/shell.h\"\n").at(0).substr(0, 23),
+            "projects/project.cpp:2:");
+  EXPECT_TRUE(
+      scan_source("projects/project.cpp", "#include \"core/tensor.h\"\n#include \"projects/project.h\"\n").empty());
   EXPECT_EQ(scan_source("engine/a.cpp", "#  include \"app/cli/command.h\"\n").size(), 1u);
   EXPECT_EQ(scan_source("engine/a.cpp", "#include \"tests/engine/helper.h\"\n").size(), 1u);
   EXPECT_EQ(scan_source("engine/ops/a.cpp", "#include \"b.h\"\n").size(), 1u);
@@ -92,9 +96,11 @@ TEST(Scanner, long_files_and_words_are_found) {
 }
 
 TEST(Scanner, a_room_compiled_with_qt_is_found) {
-  const std::string entry = "{\n  \"command\": \"c++ -I/usr/include/x86_64-linux-gnu/qt6 -c a\",\n  \"file\": \"/r/engine/a.cpp\"\n}";
+  const std::string entry =
+      "{\n  \"command\": \"c++ -I/usr/include/x86_64-linux-gnu/qt6 -c a\",\n  \"file\": \"/r/engine/a.cpp\"\n}";
   EXPECT_EQ(scan_compile_commands("/r", entry).size(), 1u);
-  const std::string fine = "{\n  \"command\": \"c++ -I/usr/include/x86_64-linux-gnu/qt6 -c a\",\n  \"file\": \"/r/views/a/a_view.cpp\"\n}";
+  const std::string fine =
+      "{\n  \"command\": \"c++ -I/usr/include/x86_64-linux-gnu/qt6 -c a\",\n  \"file\": \"/r/views/a/a_view.cpp\"\n}";
   EXPECT_TRUE(scan_compile_commands("/r", fine).empty());
 }
 

@@ -20,10 +20,14 @@ int room_rank(std::string_view path) {
 }
 
 bool starts(std::string_view s, std::string_view with) { return s.substr(0, with.size()) == with; }
-bool ends(std::string_view s, std::string_view with) { return s.size() >= with.size() && s.substr(s.size() - with.size()) == with; }
+bool ends(std::string_view s, std::string_view with) {
+  return s.size() >= with.size() && s.substr(s.size() - with.size()) == with;
+}
 
 bool may_use_qt(std::string_view path) {
-  if (starts(path, "views/frame/") || starts(path, "views/shell/") || starts(path, "views/canvas/") || starts(path, "app/window/")) return true;
+  if (starts(path, "views/frame/") || starts(path, "views/shell/") || starts(path, "views/canvas/") ||
+      starts(path, "app/window/"))
+    return true;
   if (starts(path, "views/")) return ends(path, "_view.cpp") || ends(path, "_view.h");
   return starts(path, "tests/views/shell/");
 }
@@ -84,14 +88,17 @@ Violations scan_source(const std::string& path, const std::string& text) {
       const int other = room_rank(header);
       if (other < 0 && !starts(header, "tests/") && header.find('/') == header.npos && !is_qt(header)) {
         // A generated file of the meta-object compiler has no folder; everything else is named from the root.
-        if (!(ends(header, ".moc") && may_use_qt(path))) report("includes \"" + header + "\", which is not named from the root");
+        if (!(ends(header, ".moc") && may_use_qt(path)))
+          report("includes \"" + header + "\", which is not named from the root");
       }
       if (starts(header, "tests/")) report("includes " + header + ", which belongs to the tests");
-      if (other > rank) report("includes " + header + ", which lies above " + std::string(kRooms[static_cast<size_t>(rank)]));
+      if (other > rank)
+        report("includes " + header + ", which lies above " + std::string(kRooms[static_cast<size_t>(rank)]));
     }
     const bool imgui = starts(header, "imgui");
     if ((is_qt(header) || imgui) && !may_use_qt(path)) report("includes " + header + " outside the window's places");
-    if (is_cuda(header) && room_rank(header) < 0 && !may_use_cuda(path)) report("includes " + header + " outside core/cuda");
+    if (is_cuda(header) && room_rank(header) < 0 && !may_use_cuda(path))
+      report("includes " + header + " outside core/cuda");
     for (const Confined& c : kConfined)
       if (rank >= 0 && open == '<' && starts(header, c.header) && !starts(path, c.place))
         report("includes " + header + ", which only " + std::string(c.place) + " may");
@@ -112,7 +119,8 @@ Violations scan_words(const std::string& path, const std::string& text) {
   Violations bad;
   for (const std::string& w : words)
     if (size_t at = text.find(w); at != text.npos)
-      bad.push_back(path + ":" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) +
+      bad.push_back(path + ":" +
+                    std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) +
                     ": holds " + w);
   return bad;
 }
@@ -132,7 +140,8 @@ Violations scan_compile_commands(const std::string& root, const std::string& jso
     if (rank < 0 || path.substr(0, 4) == "app/" || may_use_qt(path)) continue;
     if (command.find("/qt6") != command.npos || command.find("QT_CORE_LIB") != command.npos)
       bad.push_back(path + ": compiled with Qt on its include path");
-    if (command.find("/cuda/") != command.npos && !may_use_cuda(path)) bad.push_back(path + ": compiled with CUDA on its include path");
+    if (command.find("/cuda/") != command.npos && !may_use_cuda(path))
+      bad.push_back(path + ": compiled with CUDA on its include path");
   }
   return bad;
 }
@@ -142,7 +151,8 @@ std::vector<std::string> project_files(const std::string& root) {
   std::vector<std::string> out;
   for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator(); ++it) {
     const std::string name = it->path().filename().string();
-    if (it->is_directory() && (it.depth() == 0 && (name == "build" || name == "shared" || name[0] == '.') && name != ".ci")) {
+    if (it->is_directory() &&
+        (it.depth() == 0 && (name == "build" || name == "shared" || name[0] == '.') && name != ".ci")) {
       it.disable_recursion_pending();
       continue;
     }

@@ -13,7 +13,8 @@ Violations scan_source(const std::string& path, const std::string& text);
 /// Words that no file of the tree may hold: marks of unfinished work, hosts of package registries.
 Violations scan_words(const std::string& path, const std::string& text);
 
-/// Compile commands (the text of compile_commands.json): outside the window's places no file is compiled with Qt on its include path.
+/// Compile commands (the text of compile_commands.json): outside the window's places no file is compiled with Qt on its
+/// include path.
 Violations scan_compile_commands(const std::string& root, const std::string& json);
 
 /// Every file under `root` that belongs to the project, relative, sorted; build trees and dot folders left out.

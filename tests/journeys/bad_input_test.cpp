@@ -15,14 +15,17 @@ namespace {
 
 void expect_says(const Outcome& o, int status, const std::vector<std::string>& parts) {
   EXPECT_EQ(o.status, status) << o.out << o.err;
-  for (const std::string& part : parts) EXPECT_NE(o.err.find(part), std::string::npos) << "\"" << part << "\" is not in: " << o.err;
+  for (const std::string& part : parts)
+    EXPECT_NE(o.err.find(part), std::string::npos) << "\"" << part << "\" is not in: " << o.err;
 }
 
 struct BadInput : ::testing::Test {
   Folder folder;
   std::string project = folder / "p.tenon";
   void SetUp() override { ASSERT_EQ(tenon({"new", project, "--template", "spirals"}).status, 0); }
-  void write(const std::string& name, const std::string& bytes) { std::ofstream(folder / name, std::ios::binary) << bytes; }
+  void write(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder / name, std::ios::binary) << bytes;
+  }
 };
 
 TEST_F(BadInput, words) {
@@ -72,7 +75,9 @@ TEST_F(BadInput, a_model_whose_shapes_do_not_fit) {
 
 TEST_F(BadInput, project_files) {
   expect_says(tenon({"train", folder / "none.tenon"}), 1, {"none.tenon", "No such file"});
-  write("text.tenon", "I am not a project at all, but a text that is long enough to hold a header, were it one.......................");
+  write(
+      "text.tenon",
+      "I am not a project at all, but a text that is long enough to hold a header, were it one.......................");
   expect_says(tenon({"train", folder / "text.tenon"}), 1, {"text.tenon", "not a Tenon project"});
   expect_says(tenon({"runs", folder / "text.tenon"}), 1, {"not a Tenon project"});
   expect_says(tenon({"new", project, "--template", "spirals"}), 1, {"already exists"});
@@ -110,7 +115,8 @@ TEST_F(BadInput, a_read_only_project) {
   }
   expect_says(as_nobody(folder.path(), {"train", project}), 1, {"read-only"});
   EXPECT_EQ(as_nobody(folder.path(), {"runs", project}).status, 0);
-  EXPECT_EQ(as_nobody(folder.path(), {"digest", project, "r", "--step", "7"}).status, 0) << "looking needs no right to write";
+  EXPECT_EQ(as_nobody(folder.path(), {"digest", project, "r", "--step", "7"}).status, 0)
+      << "looking needs no right to write";
   chmod(folder.path().c_str(), 0755);
 }
 
@@ -128,12 +134,13 @@ TEST_F(BadInput, truncated_data_files) {
   if (!has_fashion_mnist()) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
   const std::string data = folder / "data";
   std::filesystem::create_directory(data);
-  for (const char* f :
-       {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"})
+  for (const char* f : {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz",
+                        "t10k-labels-idx1-ubyte.gz"})
     std::filesystem::copy_file(std::string("/usr/share/datasets/fashion-mnist/") + f, data + "/" + f);
   EXPECT_EQ(tenon({"new", folder / "good.tenon", "--template", "fashion-mlp", "--data", data}).status, 0);
   std::filesystem::resize_file(data + "/t10k-images-idx3-ubyte.gz", 100000);
-  expect_says(tenon({"new", folder / "x.tenon", "--template", "fashion-mlp", "--data", data}), 1, {"t10k-images-idx3-ubyte.gz"});
+  expect_says(tenon({"new", folder / "x.tenon", "--template", "fashion-mlp", "--data", data}), 1,
+              {"t10k-images-idx3-ubyte.gz"});
   expect_says(tenon({"train", folder / "good.tenon"}), 1, {"t10k-images-idx3-ubyte.gz"});
   std::filesystem::remove(data + "/t10k-images-idx3-ubyte.gz");
   expect_says(tenon({"train", folder / "good.tenon"}), 1, {"t10k-images-idx3-ubyte"});

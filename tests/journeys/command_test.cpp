@@ -75,7 +75,8 @@ TEST_F(Commands, profile_is_a_trace_that_others_open) {
   }
   EXPECT_TRUE(names.contains("linear")) << trace.dump().substr(0, 500);
   EXPECT_TRUE(categories.contains("cpu_op"));
-  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.rfind("ProfilerStep#", 0) == 0; }));
+  EXPECT_TRUE(
+      std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.rfind("ProfilerStep#", 0) == 0; }));
 }
 
 TEST_F(Commands, memory_is_a_snapshot_that_python_opens) {
@@ -136,7 +137,8 @@ TEST_F(Commands, doctor_and_templates) {
   ASSERT_EQ(doctor.status, 0);
   std::set<std::string> what;
   for (const auto& j : doctor.json()) what.insert(j.at("what").get<std::string>());
-  for (const char* w : {"tenon", "processor", "oneDNN", "SQLite", "data fashion-mnist", "window"}) EXPECT_TRUE(what.contains(w)) << w;
+  for (const char* w : {"tenon", "processor", "oneDNN", "SQLite", "data fashion-mnist", "window"})
+    EXPECT_TRUE(what.contains(w)) << w;
   std::set<std::string> names;
   for (const auto& j : tenon({"templates", "--json"}).json()) names.insert(j.at("name").get<std::string>());
   EXPECT_TRUE(names.contains("fashion-cnn") && names.contains("fashion-mlp") && names.contains("spirals"));

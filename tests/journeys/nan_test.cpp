@@ -25,7 +25,8 @@ struct NanJourney : ::testing::Test {
 
 TEST_F(NanJourney, a_planted_value_is_traced_to_its_sample) {
   make("spirals");
-  const Outcome trained = tenon({"train", project, "--run", "planted", "--set", "data.nan_sample=77", "--set", "data.nan_value_index=1"});
+  const Outcome trained =
+      tenon({"train", project, "--run", "planted", "--set", "data.nan_sample=77", "--set", "data.nan_value_index=1"});
   EXPECT_EQ(trained.status, 1);
   EXPECT_NE(trained.err.find("not finite"), std::string::npos) << trained.err;
   EXPECT_NE(trained.err.find("tenon nan"), std::string::npos) << "it says what to do: " << trained.err;
@@ -43,8 +44,8 @@ TEST_F(NanJourney, a_planted_value_is_traced_to_its_sample) {
 TEST_F(NanJourney, a_learning_rate_of_a_million_is_traced_to_the_op) {
   if (!has_fashion_mnist()) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
   make("fashion-mlp");
-  const Outcome trained =
-      tenon({"train", project, "--run", "wild", "--max-steps", "60", "--set", "optimizer.type=sgd", "--set", "optimizer.lr=1e6"});
+  const Outcome trained = tenon({"train", project, "--run", "wild", "--max-steps", "60", "--set", "optimizer.type=sgd",
+                                 "--set", "optimizer.lr=1e6"});
   EXPECT_EQ(trained.status, 1) << trained.out;
   const Outcome found = tenon({"nan", project, "wild", "--json"});
   ASSERT_EQ(found.status, 0) << found.err;
@@ -55,7 +56,8 @@ TEST_F(NanJourney, a_learning_rate_of_a_million_is_traced_to_the_op) {
 
 TEST_F(NanJourney, a_learning_rate_of_a_million_on_generated_data) {
   make("spirals");
-  const Outcome trained = tenon({"train", project, "--run", "wild", "--set", "optimizer.lr=1e6", "--set", "optimizer.type=sgd"});
+  const Outcome trained =
+      tenon({"train", project, "--run", "wild", "--set", "optimizer.lr=1e6", "--set", "optimizer.type=sgd"});
   EXPECT_EQ(trained.status, 1) << trained.out;
   const Outcome found = tenon({"nan", project, "wild", "--json"});
   ASSERT_EQ(found.status, 0) << found.err;
@@ -73,9 +75,10 @@ TEST_F(NanJourney, an_update_that_overflows_is_traced_to_the_optimizer) {
       if (l.type == "ReLU") l.type = "Tanh";
     p->set_model(m);
   }
-  // With such a rate weight decay multiplies the weights by -1e6 a step; the loss notices a step after an update has overflowed.
-  const Outcome trained = tenon(
-      {"train", project, "--run", "wild", "--set", "optimizer.type=sgd", "--set", "optimizer.lr=1e6", "--set", "optimizer.weight_decay=1"});
+  // With such a rate weight decay multiplies the weights by -1e6 a step; the loss notices a step after an update has
+  // overflowed.
+  const Outcome trained = tenon({"train", project, "--run", "wild", "--set", "optimizer.type=sgd", "--set",
+                                 "optimizer.lr=1e6", "--set", "optimizer.weight_decay=1"});
   EXPECT_EQ(trained.status, 1) << trained.out;
   const Outcome found = tenon({"nan", project, "wild", "--json"});
   ASSERT_EQ(found.status, 0) << found.err;

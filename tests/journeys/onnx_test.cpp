@@ -10,8 +10,8 @@
 namespace tenon::journeys {
 namespace {
 
-// Runs the model in ONNX Runtime on a saved input, and prints the largest difference to a saved output, relative to the largest value;
-// then once more on a single sample, to see that the batch is free.
+// Runs the model in ONNX Runtime on a saved input, and prints the largest difference to a saved output, relative to the
+// largest value; then once more on a single sample, to see that the batch is free.
 constexpr const char* kJudge = R"py(
 import sys, numpy, onnx, onnxruntime
 path, given, expected = sys.argv[1], numpy.load(sys.argv[2]), numpy.load(sys.argv[3])
@@ -27,7 +27,8 @@ print(float(numpy.abs(out - expected).max() / numpy.abs(expected).max()))
 
 void export_and_judge(const std::string& name, const std::string& steps) {
   Folder folder;
-  const std::string project = folder / "p.tenon", model = folder / "m.onnx", judge = folder / "judge.py", out = folder / "out";
+  const std::string project = folder / "p.tenon", model = folder / "m.onnx", judge = folder / "judge.py",
+                    out = folder / "out";
   ASSERT_EQ(tenon({"new", project, "--template", name, "--set", "eval_every=0"}).status, 0);
   ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", steps}).status, 0);
   const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", model, "--verify", "--json"});
@@ -37,10 +38,10 @@ void export_and_judge(const std::string& name, const std::string& steps) {
   if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
   std::ofstream(judge) << kJudge;
   const std::string shape = name == "spirals" ? "(7, 2)" : "(7, 1, 28, 28)";
-  const Outcome made =
-      run({python(), "-c",
-           "import numpy, sys; numpy.save(sys.argv[1], numpy.random.default_rng(1).standard_normal(" + shape + ").astype('float32'))",
-           folder / "x.npy"});
+  const Outcome made = run({python(), "-c",
+                            "import numpy, sys; numpy.save(sys.argv[1], numpy.random.default_rng(1).standard_normal(" +
+                                shape + ").astype('float32'))",
+                            folder / "x.npy"});
   ASSERT_EQ(made.status, 0) << made.err;
   const Outcome ours = tenon({"exec", model, "--input", folder / "x.npy", "--output", out});
   ASSERT_EQ(ours.status, 0) << ours.err;
@@ -88,17 +89,21 @@ struct Cases {
 
 TEST(OnnxJourney, conform_tells_pass_fail_and_unsupported) {
   Cases cases;
-  if (!std::filesystem::exists(cases.from)) GTEST_SKIP() << "the ONNX project's cases are not installed (Debian: libonnx-testdata)";
+  if (!std::filesystem::exists(cases.from))
+    GTEST_SKIP() << "the ONNX project's cases are not installed (Debian: libonnx-testdata)";
   cases.copy("test_abs", "a_passes");
   cases.copy("test_cast_FLOAT_to_STRING", "b_has_strings");
   const Outcome good = tenon({"conform", cases.folder.path()});
   EXPECT_EQ(good.status, 0) << good.err;
   EXPECT_NE(good.out.find("pass a_passes\n"), std::string::npos) << good.out;
   EXPECT_NE(good.out.find("unsupported b_has_strings: output \"output\" is string"), std::string::npos) << good.out;
-  EXPECT_NE(good.out.find("2 cases: 1 passed (50.0 %), 0 failed (0 with a wrong answer), 1 unsupported\n"), std::string::npos) << good.out;
+  EXPECT_NE(good.out.find("2 cases: 1 passed (50.0 %), 0 failed (0 with a wrong answer), 1 unsupported\n"),
+            std::string::npos)
+      << good.out;
 
   cases.copy("test_neg", "c_fails");  // with the answer of another operator
-  std::filesystem::copy(cases.from / "test_abs/test_data_set_0/output_0.pb", cases.folder / "c_fails/test_data_set_0/output_0.pb",
+  std::filesystem::copy(cases.from / "test_abs/test_data_set_0/output_0.pb",
+                        cases.folder / "c_fails/test_data_set_0/output_0.pb",
                         std::filesystem::copy_options::overwrite_existing);
   const Outcome bad = tenon({"conform", cases.folder.path(), "--json"});
   EXPECT_EQ(bad.status, 1);
@@ -106,17 +111,21 @@ TEST(OnnxJourney, conform_tells_pass_fail_and_unsupported) {
   EXPECT_EQ(lines.at(2).at("case"), "c_fails");
   EXPECT_EQ(lines.at(2).at("outcome"), "fail");
   EXPECT_NE(lines.at(2).at("detail").get<std::string>().find("60 elements differ"), std::string::npos) << lines.at(2);
-  EXPECT_EQ(lines.back(), (nlohmann::json{{"cases", 3}, {"passed", 1}, {"failed", 1}, {"wrong", 1}, {"unsupported", 1}}));
+  EXPECT_EQ(lines.back(),
+            (nlohmann::json{{"cases", 3}, {"passed", 1}, {"failed", 1}, {"wrong", 1}, {"unsupported", 1}}));
   EXPECT_EQ(tenon({"conform", cases.folder / "no such folder"}).status, 1);
 }
 
 // The newer cases that the pip package carries.
 TEST(OnnxJourney, the_newer_cases) {
   if (python().empty()) GTEST_SKIP() << "build/venv with ONNX is not there (packaging/test.sh makes it)";
-  const Outcome where = run({python(), "-c", "import onnx, os; print(os.path.join(os.path.dirname(onnx.__file__), 'backend/test/data/node'))"});
+  const Outcome where =
+      run({python(), "-c",
+           "import onnx, os; print(os.path.join(os.path.dirname(onnx.__file__), 'backend/test/data/node'))"});
   ASSERT_EQ(where.status, 0) << where.err;
   const std::string path = where.out.substr(0, where.out.find('\n'));
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "this edition of the package carries no cases (those below 1.23 do)";
+  if (!std::filesystem::exists(path))
+    GTEST_SKIP() << "this edition of the package carries no cases (those below 1.23 do)";
   const Outcome all = tenon({"conform", path, "--json"});
   const auto lines = all.json();
   ASSERT_FALSE(lines.empty()) << all.err;

@@ -8,12 +8,21 @@
 namespace tenon::journeys {
 namespace {
 
-/// Two steps of a rank whose clock is `ahead` microseconds ahead, with a collective that ends on all ranks at once and a kernel of its own.
+/// Two steps of a rank whose clock is `ahead` microseconds ahead, with a collective that ends on all ranks at once and
+/// a kernel of its own.
 void write_rank(const std::string& file, int rank, int64_t ahead, int64_t kernel_us) {
   nlohmann::json t;
   t["distributedInfo"] = {{"backend", "nccl"}, {"rank", rank}, {"world_size", 3}};
-  auto slice = [&](const char* cat, const std::string& name, int64_t pid, int64_t tid, int64_t ts, int64_t dur, nlohmann::json args) {
-    t["traceEvents"].push_back({{"ph", "X"}, {"cat", cat}, {"name", name}, {"pid", pid}, {"tid", tid}, {"ts", ts + ahead}, {"dur", dur}, {"args", args}});
+  auto slice = [&](const char* cat, const std::string& name, int64_t pid, int64_t tid, int64_t ts, int64_t dur,
+                   nlohmann::json args) {
+    t["traceEvents"].push_back({{"ph", "X"},
+                                {"cat", cat},
+                                {"name", name},
+                                {"pid", pid},
+                                {"tid", tid},
+                                {"ts", ts + ahead},
+                                {"dur", dur},
+                                {"args", args}});
   };
   for (int64_t step = 0; step < 4; ++step) {
     const int64_t at = 1000000 + step * 1000;
@@ -21,7 +30,8 @@ void write_rank(const std::string& file, int rank, int64_t ahead, int64_t kernel
     slice("cuda_runtime", "cudaLaunchKernel", 100, 100, at + 10, 5, {{"correlation", step * 2 + 1}});
     slice("kernel", "gemm", 0, 7, at + 30, kernel_us, {{"correlation", step * 2 + 1}});
     slice("cuda_runtime", "cudaLaunchKernel", 100, 100, at + 20, 5, {{"correlation", step * 2 + 2}});
-    slice("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, at + 30 + kernel_us, 900 - 30 - kernel_us, {{"correlation", step * 2 + 2}});
+    slice("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, at + 30 + kernel_us, 900 - 30 - kernel_us,
+          {{"correlation", step * 2 + 2}});
   }
   std::ofstream(file) << t.dump();
 }

@@ -9,7 +9,8 @@
 namespace tenon::journeys {
 namespace {
 
-const std::vector<std::string> kRecipe = {"--set", "data.batch_size=10", "--set", "checkpoint_every=37", "--epochs", "12"};
+const std::vector<std::string> kRecipe = {"--set", "data.batch_size=10", "--set", "checkpoint_every=37", "--epochs",
+                                          "12"};
 constexpr int kSteps = 2400;  // 2,000 samples
 
 std::vector<std::string> train(const std::string& project, const std::string& run) {
@@ -18,14 +19,16 @@ std::vector<std::string> train(const std::string& project, const std::string& ru
   return words;
 }
 
-std::string digest(const std::string& project, const std::string& run, const std::string& step, const std::string& threads = "2") {
+std::string digest(const std::string& project, const std::string& run, const std::string& step,
+                   const std::string& threads = "2") {
   const Outcome o = tenon({"digest", project, run, "--step", step, "--threads", threads});
   EXPECT_EQ(o.status, 0) << o.err;
   return o.out;
 }
 
 /// Every point of a metric without its wall time, which differs between runs.
-std::vector<std::pair<int64_t, std::string>> values(const std::string& project, const std::string& run, const std::string& metric) {
+std::vector<std::pair<int64_t, std::string>> values(const std::string& project, const std::string& run,
+                                                    const std::string& metric) {
   std::vector<std::pair<int64_t, std::string>> out;
   for (const auto& j : tenon({"metrics", project, run, metric, "--json"}).json())
     out.emplace_back(j.at("step").get<int64_t>(), j.at("value").dump());

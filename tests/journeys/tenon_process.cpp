@@ -83,6 +83,8 @@ std::string python() {
   const std::string path = std::string(TENON_SOURCE_DIR) + "/build/venv/bin/python";
   return std::filesystem::exists(path) ? path : "";
 }
-bool has_fashion_mnist() { return std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"); }
+bool has_fashion_mnist() {
+  return std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz");
+}
 
 }  // namespace tenon::journeys

@@ -11,7 +11,8 @@ namespace tenon::journeys {
 namespace {
 
 std::string digest(const std::string& project, const std::string& run, int64_t step, int threads) {
-  const Outcome o = tenon({"digest", project, run, "--step", std::to_string(step), "--threads", std::to_string(threads)});
+  const Outcome o =
+      tenon({"digest", project, run, "--step", std::to_string(step), "--threads", std::to_string(threads)});
   EXPECT_EQ(o.status, 0) << o.err;
   return o.out;
 }
@@ -29,7 +30,8 @@ void expect_digests(const std::string& project, int64_t steps) {
 
 void train_twice(const std::string& project, const std::string& steps) {
   for (const auto& [run, threads] : {std::pair{"one", "1"}, std::pair{"two", "2"}}) {
-    const Outcome o = tenon({"train", project, "--run", run, "--threads", threads, "--max-steps", steps, "--set", "checkpoint_every=20"});
+    const Outcome o = tenon(
+        {"train", project, "--run", run, "--threads", threads, "--max-steps", steps, "--set", "checkpoint_every=20"});
     ASSERT_EQ(o.status, 0) << o.err;
   }
 }
@@ -82,8 +84,10 @@ TEST(TimeTravel, a_tensor_of_a_step_can_be_saved) {
   const Outcome saved = tenon({"goto", path, "r", "--step", "25", "--tensor", name, "--out", file});
   ASSERT_EQ(saved.status, 0) << saved.err;
   if (!python().empty()) {
-    const Outcome o = run(
-        {python(), "-c", "import numpy, sys; a = numpy.load(sys.argv[1]); print(a.dtype, a.ndim, bool(numpy.isfinite(a).all()))", file});
+    const Outcome o =
+        run({python(), "-c",
+             "import numpy, sys; a = numpy.load(sys.argv[1]); print(a.dtype, a.ndim, bool(numpy.isfinite(a).all()))",
+             file});
     EXPECT_EQ(o.out, "float32 2 True\n") << o.err;
   }
   EXPECT_EQ(tenon({"goto", path, "r", "--step", "31"}).status, 2);

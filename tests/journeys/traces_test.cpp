@@ -56,12 +56,26 @@ TEST(TraceFiles, OfEveryWrappingAreCountedAsPythonCountsThem) {
   ASSERT_EQ(run({"gzip", "-k", plain}).status, 0);
   compare_with_python(plain + ".gz");
   // Members one after the other are one file.
-  ASSERT_EQ(run({"sh", "-c", "head -c 3000000 '" + plain + "' | gzip > '" + (folder / "two.json.gz") + "'; tail -c +3000001 '" + plain + "' | gzip >> '" + (folder / "two.json.gz") + "'"}).status, 0);
+  ASSERT_EQ(run({"sh", "-c",
+                 "head -c 3000000 '" + plain + "' | gzip > '" + (folder / "two.json.gz") + "'; tail -c +3000001 '" +
+                     plain + "' | gzip >> '" + (folder / "two.json.gz") + "'"})
+                .status,
+            0);
   compare_with_python(folder / "two.json.gz");
-  ASSERT_EQ(run({"python3", "-c", "import zipfile,sys; z=zipfile.ZipFile(sys.argv[1],'w',zipfile.ZIP_DEFLATED); z.write(sys.argv[2],'a.json')", folder / "t.zip", plain}).status, 0);
+  ASSERT_EQ(
+      run({"python3", "-c",
+           "import zipfile,sys; z=zipfile.ZipFile(sys.argv[1],'w',zipfile.ZIP_DEFLATED); z.write(sys.argv[2],'a.json')",
+           folder / "t.zip", plain})
+          .status,
+      0);
   compare_with_python(folder / "t.zip");
   // The list of events alone.
-  ASSERT_EQ(run({"python3", "-c", "import json,sys; json.dump(json.load(open(sys.argv[1]),parse_float=str)['traceEvents'],open(sys.argv[2],'w'))", plain, folder / "list.json"}).status, 0);
+  ASSERT_EQ(run({"python3", "-c",
+                 "import json,sys; "
+                 "json.dump(json.load(open(sys.argv[1]),parse_float=str)['traceEvents'],open(sys.argv[2],'w'))",
+                 plain, folder / "list.json"})
+                .status,
+            0);
   json list = one(tenon({"trace", "info", folder / "list.json", "--json"}));
   EXPECT_EQ(list["events"], again["events"]);
   // A changed file is read anew.
@@ -89,7 +103,8 @@ TEST(SnapshotFiles, AreCountedAsPythonCountsThem) {
   Folder folder;
   const std::string file = folder / "s.pickle";
   make("make_snapshot", 4000000, file);
-  json theirs = by_python("count_snapshot.py", file), info = one(tenon({"memory", "info", file, "--json"})), peak = one(tenon({"memory", "peak", file, "--json"}));
+  json theirs = by_python("count_snapshot.py", file), info = one(tenon({"memory", "info", file, "--json"})),
+       peak = one(tenon({"memory", "peak", file, "--json"}));
   EXPECT_EQ(peak["bytes"], theirs["peak"]);
   EXPECT_EQ(peak["event"], theirs["peak_event"]);
   EXPECT_EQ(info["segments"], theirs["segments"]);
@@ -99,10 +114,19 @@ TEST(SnapshotFiles, AreCountedAsPythonCountsThem) {
   // Protocols 2 to 5 and JSON say the same.
   for (int protocol = 2; protocol <= 5; ++protocol) {
     const std::string other = folder / ("p" + std::to_string(protocol) + ".pickle");
-    ASSERT_EQ(run({"python3", "-c", "import pickle,sys; pickle.dump(pickle.load(open(sys.argv[1],'rb')),open(sys.argv[2],'wb'),protocol=int(sys.argv[3]))", file, other, std::to_string(protocol)}).status, 0);
+    ASSERT_EQ(run({"python3", "-c",
+                   "import pickle,sys; "
+                   "pickle.dump(pickle.load(open(sys.argv[1],'rb')),open(sys.argv[2],'wb'),protocol=int(sys.argv[3]))",
+                   file, other, std::to_string(protocol)})
+                  .status,
+              0);
     EXPECT_EQ(one(tenon({"memory", "peak", other, "--json"}))["bytes"], theirs["peak"]) << protocol;
   }
-  ASSERT_EQ(run({"python3", "-c", "import pickle,json,sys; json.dump(pickle.load(open(sys.argv[1],'rb')),open(sys.argv[2],'w'))", file, folder / "s.json"}).status, 0);
+  ASSERT_EQ(run({"python3", "-c",
+                 "import pickle,json,sys; json.dump(pickle.load(open(sys.argv[1],'rb')),open(sys.argv[2],'w'))", file,
+                 folder / "s.json"})
+                .status,
+            0);
   EXPECT_EQ(one(tenon({"memory", "peak", folder / "s.json", "--json"}))["bytes"], theirs["peak"]);
   json seen = one(tenon({"inspect", file, "--json"}));
   EXPECT_EQ(seen["kind"], "memory-snapshot");
@@ -119,8 +143,10 @@ TEST(Imports, PutAFileAndItsFindingsIntoAProject) {
   EXPECT_EQ(one(tenon({"import", folder / "s.pickle", "-o", project, "--json"}))["kind"], "memory");
   auto all = tenon({"artifacts", project, "--json"}).json();
   EXPECT_GT(all.size(), 14u);
-  ASSERT_EQ(tenon({"artifacts", project, std::to_string(all[0]["id"].get<int>()), "-o", folder / "back.json.gz"}).status, 0);
-  EXPECT_EQ(one(tenon({"trace", "info", folder / "back.json.gz", "--json"}))["events"], one(tenon({"trace", "info", trace, "--json"}))["events"]);
+  ASSERT_EQ(
+      tenon({"artifacts", project, std::to_string(all[0]["id"].get<int>()), "-o", folder / "back.json.gz"}).status, 0);
+  EXPECT_EQ(one(tenon({"trace", "info", folder / "back.json.gz", "--json"}))["events"],
+            one(tenon({"trace", "info", trace, "--json"}))["events"]);
   EXPECT_EQ(tenon({"import", TENON_SOURCE_DIR "/README.md", "-o", project}).status, 1);
 }
 

@@ -1,4 +1,5 @@
-// Weights come from and go to PyTorch's files: judged by torch.load and torch.save, and for safetensors by reading the bytes in Python.
+// Weights come from and go to PyTorch's files: judged by torch.load and torch.save, and for safetensors by reading the
+// bytes in Python.
 #include <gtest/gtest.h>
 
 #include <cstring>

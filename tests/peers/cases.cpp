@@ -33,7 +33,8 @@ LayerSpec spec_of(const json& c) {
 Tensor random(const Shape& size, uint64_t stream, double scale) {
   Tensor t = empty(size);
   Philox philox{17, stream};
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(scale * philox.normal(static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.data<float>()[i] = static_cast<float>(scale * philox.normal(static_cast<uint64_t>(i)));
   return t;
 }
 Tensor input_of(const json& j, uint64_t stream) {
@@ -45,8 +46,9 @@ Tensor input_of(const json& j, uint64_t stream) {
   Tensor t = empty(size, dtype == "bool" ? DType::boolean : DType::i64);
   Philox philox{17, stream};
   for (int64_t i = 0; i < t.numel(); ++i) {
-    auto v = j.contains("values") ? j.at("values").at(static_cast<size_t>(i)).get<int64_t>()
-                                  : static_cast<int64_t>(philox.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
+    auto v = j.contains("values")
+                 ? j.at("values").at(static_cast<size_t>(i)).get<int64_t>()
+                 : static_cast<int64_t>(philox.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
     if (dtype == "bool")
       t.data<bool>()[i] = v != 0;
     else
@@ -66,7 +68,9 @@ json to_json(const Tensor& t) {
     else
       values.push_back(static_cast<int64_t>(v));
   }
-  return {{"shape", std::vector<int64_t>(c.size().begin(), c.size().end())}, {"dtype", name(c.dtype())}, {"values", values}};
+  return {{"shape", std::vector<int64_t>(c.size().begin(), c.size().end())},
+          {"dtype", name(c.dtype())},
+          {"values", values}};
 }
 
 double apart(const Tensor& a, const Tensor& b) {

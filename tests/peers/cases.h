@@ -4,7 +4,8 @@
 #include "core/tensor.h"
 #include "engine/spec/model_spec.h"
 
-// What the comparisons of layers and losses share: cases as JSON, tensors of random numbers that depend on the case alone.
+// What the comparisons of layers and losses share: cases as JSON, tensors of random numbers that depend on the case
+// alone.
 namespace tenon::peers {
 
 /// tests/peers/<file>

@@ -1,7 +1,9 @@
-// Every registered layer against PyTorch: the same weights, the same data, ten SGD steps. The cases are tests/peers/layers.json:
+// Every registered layer against PyTorch: the same weights, the same data, ten SGD steps. The cases are
+// tests/peers/layers.json:
 //   layer, attrs: as in a model; inputs: sizes, or {"shape", "dtype", "below"}, or null; torch: the module there;
-//   parametrize: weight_norm, spectral_norm or prune_l1 of its weight; call: how it is called where that is not m(x, ...); train: false compares evaluation (random layers, with `why`);
-//   tolerance: relative to 1 + the largest value, where 2e-5 is too strict, with `why`.
+//   parametrize: weight_norm, spectral_norm or prune_l1 of its weight; call: how it is called where that is not m(x,
+//   ...); train: false compares evaluation (random layers, with `why`); tolerance: relative to 1 + the largest value,
+//   where 2e-5 is too strict, with `why`.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +12,6 @@
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
-#include "engine/spec/layer_registry.h"
 #include "engine/nn/module.h"
 #include "engine/nn/parametrize.h"
 #include "engine/ops/create.h"
@@ -18,6 +19,7 @@
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
+#include "engine/spec/layer_registry.h"
 #include "tests/peers/cases.h"
 #include "tests/peers/torch.h"
 

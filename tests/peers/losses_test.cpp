@@ -1,5 +1,7 @@
-// Every registered loss against PyTorch: ten SGD steps on its first input from the same values. The cases are tests/peers/losses.json:
-//   loss, attrs: as in a recipe; inputs: the output first, as in layers.json; ready: what makes the output of the value that is trained
+// Every registered loss against PyTorch: ten SGD steps on its first input from the same values. The cases are
+// tests/peers/losses.json:
+//   loss, attrs: as in a recipe; inputs: the output first, as in layers.json; ready: what makes the output of the value
+//   that is trained
 //   ("sigmoid", "log_softmax", "exp"); torch: the loss there, a function of the inputs.
 #include <gtest/gtest.h>
 
@@ -75,7 +77,8 @@ TEST(Losses, EveryLossHasACase) {
     have.insert(c.at("loss").get<std::string>());
     EXPECT_TRUE(nn::find_loss(c.at("loss").get<std::string>())) << c.at("loss");
   }
-  for (const nn::LossDef* def : nn::loss_types()) EXPECT_TRUE(have.count(def->info.type)) << def->info.type << " has no case in tests/peers/losses.json";
+  for (const nn::LossDef* def : nn::loss_types())
+    EXPECT_TRUE(have.count(def->info.type)) << def->info.type << " has no case in tests/peers/losses.json";
 }
 
 TEST(Losses, TenStepsAreThoseOfPyTorch) {

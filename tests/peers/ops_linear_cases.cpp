@@ -46,7 +46,8 @@ void products(std::vector<OpCase>& to, Draw& d) {
                                            {"abc,cd,be->ade", {{2, 3, 2}, {2, 4}, {3, 2}}},
                                            {" i j , j k -> i k ", {{2, 3}, {3, 4}}}};
   for (const Equation& e : equations) {
-    OpCase c{"torch.einsum('" + std::string(e.text) + "', *x)", {}, [text = e.text](In i) { return Out{einsum(text, i)}; }};
+    OpCase c{
+        "torch.einsum('" + std::string(e.text) + "', *x)", {}, [text = e.text](In i) { return Out{einsum(text, i)}; }};
     for (const Shape& s : e.sizes) c.inputs.push_back(d.values(s));
     to.push_back(c);
   }
@@ -63,15 +64,18 @@ void products(std::vector<OpCase>& to, Draw& d) {
                 [](In i) {
                   return Out{bmm(i[0], i[1]), baddbmm(i[2], i[0], i[1], 0.5, 2)};
                 }});
-  to.push_back({"(torch.addmm(x[2], x[0], x[1], beta=0.5, alpha=2), torch.mv(x[0], x[3]), torch.dot(x[3], x[3]), torch.outer(x[3], x[2]))",
-                {d.values({3, 4}), d.values({4, 5}), d.values({5}), d.values({4})},
-                [](In i) {
-                  return Out{addmm(i[2], i[0], i[1], 0.5, 2), mv(i[0], i[3]), dot(i[3], i[3]), outer(i[3], i[2])};
-                }});
   to.push_back(
-      {"(torch.cross(x[0], x[1], dim=1), torch.kron(x[0], x[2]))", {d.values({2, 3, 2}), d.values({2, 3, 2}), d.values({2, 2})}, [](In i) {
-         return Out{cross(i[0], i[1], 1), kron(i[0], i[2])};
+      {"(torch.addmm(x[2], x[0], x[1], beta=0.5, alpha=2), torch.mv(x[0], x[3]), torch.dot(x[3], x[3]), "
+       "torch.outer(x[3], x[2]))",
+       {d.values({3, 4}), d.values({4, 5}), d.values({5}), d.values({4})},
+       [](In i) {
+         return Out{addmm(i[2], i[0], i[1], 0.5, 2), mv(i[0], i[3]), dot(i[3], i[3]), outer(i[3], i[2])};
        }});
+  to.push_back({"(torch.cross(x[0], x[1], dim=1), torch.kron(x[0], x[2]))",
+                {d.values({2, 3, 2}), d.values({2, 3, 2}), d.values({2, 2})},
+                [](In i) {
+                  return Out{cross(i[0], i[1], 1), kron(i[0], i[2])};
+                }});
 }
 
 Tensor square_matrix(Draw& d, const Shape& size) {
@@ -102,7 +106,8 @@ void linear_algebra(std::vector<OpCase>& to, Draw& d) {
                   1e-7});
     const Tensor a = square_matrix(d, s);
     to.push_back(
-        {"(torch.linalg.solve(x[0], x[1]), torch.linalg.solve(x[0], x[2]), torch.linalg.inv(x[0]), torch.linalg.det(x[0]), "
+        {"(torch.linalg.solve(x[0], x[1]), torch.linalg.solve(x[0], x[2]), torch.linalg.inv(x[0]), "
+         "torch.linalg.det(x[0]), "
          "torch.linalg.slogdet(x[0]))",
          {a, d.values(right), d.values(vector)},
          [](In i) {
@@ -113,8 +118,8 @@ void linear_algebra(std::vector<OpCase>& to, Draw& d) {
          1e-7});
     for (bool upper : {false, true})
       for (bool unit : {false, true})
-        to.push_back({fmt::format("torch.linalg.solve_triangular(x[0], x[1], upper={}, unitriangular={})", upper ? "True" : "False",
-                                  unit ? "True" : "False"),
+        to.push_back({fmt::format("torch.linalg.solve_triangular(x[0], x[1], upper={}, unitriangular={})",
+                                  upper ? "True" : "False", unit ? "True" : "False"),
                       {a, d.values(right)},
                       [=](In i) { return Out{solve_triangular(i[0], i[1], upper, true, unit)}; },
                       true,
@@ -157,28 +162,38 @@ void linear_algebra(std::vector<OpCase>& to, Draw& d) {
       to.push_back({"torch.linalg.pinv(x[0])", {d.values(r)}, [](In i) { return Out{pinv(i[0])}; }, true, 1e-5});
       Shape b = r;
       b[b.n - 1] = 2;
-      to.push_back(
-          {"torch.linalg.lstsq(x[0], x[1]).solution", {d.values(r), d.values(b)}, [](In i) { return Out{lstsq(i[0], i[1])}; }, true, 1e-5});
+      to.push_back({"torch.linalg.lstsq(x[0], x[1]).solution",
+                    {d.values(r), d.values(b)},
+                    [](In i) { return Out{lstsq(i[0], i[1])}; },
+                    true,
+                    1e-5});
       static constexpr const char* names[] = {"'fro'", "'nuc'", "float('inf')", "-float('inf')", "1", "-1", "2", "-2"};
       for (int k = 0; k < 8; ++k)
-        to.push_back({fmt::format("(torch.linalg.matrix_norm(x[0], {0}), torch.linalg.matrix_norm(x[0], {0}, keepdim=True))", names[k]),
-                      {d.values(r)},
-                      [k](In i) {
-                        return Out{matrix_norm(i[0], static_cast<MatrixNorm>(k)), matrix_norm(i[0], static_cast<MatrixNorm>(k), true)};
-                      },
-                      true,
-                      1e-6});
+        to.push_back(
+            {fmt::format("(torch.linalg.matrix_norm(x[0], {0}), torch.linalg.matrix_norm(x[0], {0}, keepdim=True))",
+                         names[k]),
+             {d.values(r)},
+             [k](In i) {
+               return Out{matrix_norm(i[0], static_cast<MatrixNorm>(k)),
+                          matrix_norm(i[0], static_cast<MatrixNorm>(k), true)};
+             },
+             true,
+             1e-6});
       for (const char* order : {"2", "1", "0", "3", "0.5", "float('inf')", "-float('inf')"})
-        to.push_back({fmt::format("(torch.linalg.vector_norm(x[0], {0}), torch.linalg.vector_norm(x[0], {0}, -1))", order),
-                      {d.values(r)},
-                      [order](In i) {
-                        const double p = order[0] == 'f' ? INFINITY : order[0] == '-' ? -INFINITY : std::atof(order);
-                        return Out{vector_norm(i[0], p), vector_norm(i[0], p, {-1})};
-                      }});
+        to.push_back(
+            {fmt::format("(torch.linalg.vector_norm(x[0], {0}), torch.linalg.vector_norm(x[0], {0}, -1))", order),
+             {d.values(r)},
+             [order](In i) {
+               const double p = order[0] == 'f' ? INFINITY : order[0] == '-' ? -INFINITY : std::atof(order);
+               return Out{vector_norm(i[0], p), vector_norm(i[0], p, {-1})};
+             }});
     }
     for (int64_t p : {0, 1, 3, -2})
-      to.push_back(
-          {fmt::format("torch.linalg.matrix_power(x[0], {})", p), {a}, [p](In i) { return Out{matrix_power(i[0], p)}; }, p != 0, 1e-7});
+      to.push_back({fmt::format("torch.linalg.matrix_power(x[0], {})", p),
+                    {a},
+                    [p](In i) { return Out{matrix_power(i[0], p)}; },
+                    p != 0,
+                    1e-7});
   }
   to.push_back({"torch.trace(x[0])", {d.values({3, 4})}, [](In i) { return Out{trace(i[0])}; }});
 }
@@ -190,13 +205,13 @@ void fourier(std::vector<OpCase>& to, Draw& d) {
     for (int64_t n : {int64_t{-1}, int64_t{1}, int64_t{5}, int64_t{8}, int64_t{11}}) {
       const std::string size = n < 0 ? "None" : std::to_string(n);
       for (int axis : {-1, 0}) {
-        to.push_back(
-            {fmt::format("[torch.view_as_real(f(torch.view_as_complex(x[0]), {}, {}, {})) for f in (torch.fft.fft, torch.fft.ifft)]", size,
-                         axis, norms[k]),
-             {d.values({4, 6, 2})},
-             [=](In i) {
-               return Out{fft(i[0], n, axis, norm), ifft(i[0], n, axis, norm)};
-             }});
+        to.push_back({fmt::format("[torch.view_as_real(f(torch.view_as_complex(x[0]), {}, {}, {})) for f in "
+                                  "(torch.fft.fft, torch.fft.ifft)]",
+                                  size, axis, norms[k]),
+                      {d.values({4, 6, 2})},
+                      [=](In i) {
+                        return Out{fft(i[0], n, axis, norm), ifft(i[0], n, axis, norm)};
+                      }});
         to.push_back({fmt::format("torch.view_as_real(torch.fft.rfft(x[0], {}, {}, {}))", size, axis, norms[k]),
                       {d.values({7, 6})},
                       [=](In i) { return Out{rfft(i[0], n, axis, norm)}; }});
@@ -206,24 +221,28 @@ void fourier(std::vector<OpCase>& to, Draw& d) {
       }
     }
     to.push_back(
-        {fmt::format("[torch.view_as_real(f(torch.view_as_complex(x[0]), norm={})) for f in (torch.fft.fft2, torch.fft.ifft2)]", norms[k]),
+        {fmt::format(
+             "[torch.view_as_real(f(torch.view_as_complex(x[0]), norm={})) for f in (torch.fft.fft2, torch.fft.ifft2)]",
+             norms[k]),
          {d.values({2, 3, 4, 2})},
          [=](In i) {
            return Out{fft2(i[0], norm), ifft2(i[0], norm)};
          }});
   }
-  to.push_back({"(torch.fft.fftshift(x[0], 1), torch.fft.ifftshift(x[0], 1), torch.fft.fftshift(x[0], 0))", {d.values({4, 5})}, [](In i) {
+  to.push_back({"(torch.fft.fftshift(x[0], 1), torch.fft.ifftshift(x[0], 1), torch.fft.fftshift(x[0], 0))",
+                {d.values({4, 5})},
+                [](In i) {
                   return Out{fftshift(i[0], 1), ifftshift(i[0], 1), fftshift(i[0], 0)};
                 }});
   for (bool periodic : {true, false})
-    to.push_back(
-        {fmt::format("[f(9, periodic={}, dtype=torch.float64) for f in (torch.hann_window, torch.hamming_window, torch.blackman_window)]",
-                     periodic ? "True" : "False"),
-         {},
-         [=](In) {
-           return Out{hann_window(9, periodic, DType::f64), hamming_window(9, periodic, DType::f64),
-                      blackman_window(9, periodic, DType::f64)};
-         }});
+    to.push_back({fmt::format("[f(9, periodic={}, dtype=torch.float64) for f in (torch.hann_window, "
+                              "torch.hamming_window, torch.blackman_window)]",
+                              periodic ? "True" : "False"),
+                  {},
+                  [=](In) {
+                    return Out{hann_window(9, periodic, DType::f64), hamming_window(9, periodic, DType::f64),
+                               blackman_window(9, periodic, DType::f64)};
+                  }});
   for (bool center : {true, false})
     for (bool onesided : {true, false})
       for (bool normalized : {true, false}) {
@@ -233,10 +252,13 @@ void fourier(std::vector<OpCase>& to, Draw& d) {
         o.center = center;
         o.onesided = onesided;
         o.normalized = normalized;
-        const std::string words = fmt::format("8, 3, window=x[1], center={}, onesided={}, normalized={}", center ? "True" : "False",
-                                              onesided ? "True" : "False", normalized ? "True" : "False");
+        const std::string words =
+            fmt::format("8, 3, window=x[1], center={}, onesided={}, normalized={}", center ? "True" : "False",
+                        onesided ? "True" : "False", normalized ? "True" : "False");
         const Tensor signal = d.values({2, 29}), window = add(hann_window(8, true, DType::f64), 0.2);
-        to.push_back({"torch.view_as_real(torch.stft(x[0], " + words + ", return_complex=True))", {signal, window}, [o](In i) mutable {
+        to.push_back({"torch.view_as_real(torch.stft(x[0], " + words + ", return_complex=True))",
+                      {signal, window},
+                      [o](In i) mutable {
                         o.window = i[1];
                         return Out{stft(i[0], o)};
                       }});

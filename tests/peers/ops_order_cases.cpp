@@ -33,13 +33,18 @@ void sorting(std::vector<OpCase>& to, Draw& d) {
       to.push_back({fmt::format("torch.sort(x[0], dim={}, descending={}, stable=True)", axis, is_down), {t}, [=](In i) {
                       return both(sort(i[0], axis, down));
                     }});
-    to.push_back({fmt::format("torch.argsort(x[0], {}, {})", axis, is_down), {x}, [=](In i) { return Out{argsort(i[0], axis, down)}; }});
-    to.push_back(
-        {fmt::format("torch.topk(x[0], {}, {}, {})", k, axis, is_down), {x}, [=](In i) { return both(topk(i[0], k, axis, down)); }});
+    to.push_back({fmt::format("torch.argsort(x[0], {}, {})", axis, is_down), {x}, [=](In i) {
+                    return Out{argsort(i[0], axis, down)};
+                  }});
+    to.push_back({fmt::format("torch.topk(x[0], {}, {}, {})", k, axis, is_down), {x}, [=](In i) {
+                    return both(topk(i[0], k, axis, down));
+                  }});
     to.push_back({fmt::format("torch.kthvalue(x[0], {}, {}, {})", k, axis, is_kept), {x}, [=](In i) {
                     return both(kthvalue(i[0], k, axis, keep));
                   }});
-    to.push_back({fmt::format("torch.median(x[0], {}, {})", axis, is_kept), {x}, [=](In i) { return both(median(i[0], axis, keep)); }});
+    to.push_back({fmt::format("torch.median(x[0], {}, {})", axis, is_kept), {x}, [=](In i) {
+                    return both(median(i[0], axis, keep));
+                  }});
     to.push_back({fmt::format("torch.median(x[0], {}).values", axis),
                   {with_nan(d.distinct(s), n)},
                   [=](In i) { return Out{median(i[0], axis).values}; },
@@ -50,11 +55,12 @@ void sorting(std::vector<OpCase>& to, Draw& d) {
                   [=](In i) { return Out{mode_of(i[0], axis, keep).values}; },
                   false});
     for (const Tensor& t : {x, d.ties(s), with_nan(d.distinct(s), n)})
-      to.push_back({fmt::format("(torch.max(x[0], {0}, {1}), torch.min(x[0], {0}, {1}))", axis, is_kept), {t}, [=](In i) {
-                      Out out = both(max_dim(i[0], axis, keep));
-                      for (const Tensor& m : both(min_dim(i[0], axis, keep))) out.push_back(m);
-                      return out;
-                    }});
+      to.push_back(
+          {fmt::format("(torch.max(x[0], {0}, {1}), torch.min(x[0], {0}, {1}))", axis, is_kept), {t}, [=](In i) {
+             Out out = both(max_dim(i[0], axis, keep));
+             for (const Tensor& m : both(min_dim(i[0], axis, keep))) out.push_back(m);
+             return out;
+           }});
     for (const Tensor& t : {d.values(s), d.ties(s), with_nan(d.distinct(s), n)})
       to.push_back({fmt::format("(torch.cummax(x[0], {0}), torch.cummin(x[0], {0}))", axis), {t}, [=](In i) {
                       Out out = both(cummax(i[0], axis));

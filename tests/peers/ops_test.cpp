@@ -1,4 +1,5 @@
-// Ops whose right answer the registry's own tests cannot know, against PyTorch: values and gradients of random cases, in one run of it.
+// Ops whose right answer the registry's own tests cannot know, against PyTorch: values and gradients of random cases,
+// in one run of it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +18,9 @@
 
 namespace tenon::peers {
 
-int64_t Draw::below(int64_t n) { return static_cast<int64_t>(Philox{29, stream_}.below(at_++, static_cast<uint64_t>(n))); }
+int64_t Draw::below(int64_t n) {
+  return static_cast<int64_t>(Philox{29, stream_}.below(at_++, static_cast<uint64_t>(n)));
+}
 double Draw::normal() { return Philox{29, stream_}.normal(at_++); }
 Tensor Draw::values(const Shape& size) {
   Tensor t = empty(size, DType::f64);
@@ -59,7 +62,9 @@ json to_json(const Tensor& t) {
     else
       values.push_back(v != 0);
   }
-  return {{"dtype", name(c.dtype())}, {"shape", std::vector<int64_t>(c.size().begin(), c.size().end())}, {"values", values}};
+  return {{"dtype", name(c.dtype())},
+          {"shape", std::vector<int64_t>(c.size().begin(), c.size().end())},
+          {"values", values}};
 }
 
 /// The weights of PyTorch's side: cos(0), cos(1), ...
@@ -106,10 +111,13 @@ TEST(Peers, OpsGivePyTorchsValuesAndGradients) {
       ASSERT_NE(it, by_name.end()) << "PyTorch has no output " << k;
       EXPECT_EQ(out[k].dtype(), it->second.dtype()) << "output " << k;
       EXPECT_LE(difference(detach(out[k]), it->second, 1), c.tolerance)
-          << "output " << k << " of size " << to_string(out[k].size()) << ", PyTorch's " << to_string(it->second.size());
-      if (out[k].dtype() == DType::f64 && out[k].requires_grad()) total = total ? add(total, weighted(out[k])) : weighted(out[k]);
+          << "output " << k << " of size " << to_string(out[k].size()) << ", PyTorch's "
+          << to_string(it->second.size());
+      if (out[k].dtype() == DType::f64 && out[k].requires_grad())
+        total = total ? add(total, weighted(out[k])) : weighted(out[k]);
     }
-    EXPECT_FALSE(by_name.count(std::to_string(n) + " output " + std::to_string(out.size()))) << "PyTorch has more outputs";
+    EXPECT_FALSE(by_name.count(std::to_string(n) + " output " + std::to_string(out.size())))
+        << "PyTorch has more outputs";
     if (!c.gradient || !total) continue;
     backward(total);
     for (size_t i = 0; i < in.size(); ++i) {

@@ -1,4 +1,5 @@
-// Every optimizer for ten steps, every schedule for twelve rates, against PyTorch. Whoever registers one adds its case to optim_cases.json.
+// Every optimizer for ten steps, every schedule for twelve rates, against PyTorch. Whoever registers one adds its case
+// to optim_cases.json.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -53,7 +54,8 @@ json matrix(uint64_t stream, int64_t rows, int64_t cols, double size) {
   json j = json::array();
   for (int64_t r = 0; r < std::max<int64_t>(1, rows); ++r) {
     json row = json::array();
-    for (int64_t c = 0; c < cols; ++c) row.push_back(static_cast<float>(size * (random.uniform_double(static_cast<uint64_t>(r * cols + c)) - 0.5)));
+    for (int64_t c = 0; c < cols; ++c)
+      row.push_back(static_cast<float>(size * (random.uniform_double(static_cast<uint64_t>(r * cols + c)) - 0.5)));
     if (rows == 0) return row;
     j.push_back(row);
   }
@@ -75,7 +77,11 @@ Tensor tensor(const json& j, DType dtype) {
 json problem() {
   return {{"x", matrix(1, 16, 5, 2)},
           {"y", matrix(2, 16, 3, 2)},
-          {"start", {{"a.weight", matrix(3, 6, 5, 1)}, {"a.bias", matrix(4, 0, 6, 1)}, {"b.weight", matrix(5, 3, 6, 1)}, {"b.bias", matrix(6, 0, 3, 1)}}},
+          {"start",
+           {{"a.weight", matrix(3, 6, 5, 1)},
+            {"a.bias", matrix(4, 0, 6, 1)},
+            {"b.weight", matrix(5, 3, 6, 1)},
+            {"b.bias", matrix(6, 0, 3, 1)}}},
           {"losses", {1.0, 0.9, 0.9, 0.95, 0.8, 0.8, 0.79999, 0.8, 0.8, 0.2, 0.5, 0.5}}};
 }
 
@@ -113,14 +119,16 @@ std::vector<nn::Named> train(const json& c, const json& given, DType dtype) {
 TEST(Optimizers, EachHasACase) {
   std::set<std::string> seen;
   for (const json& c : cases().at("optimizers")) seen.insert(c["optimizer"]);
-  for (const auto& o : optim::optimizers()) EXPECT_TRUE(seen.count(o.name)) << o.name << " has no case in tests/peers/optim_cases.json";
+  for (const auto& o : optim::optimizers())
+    EXPECT_TRUE(seen.count(o.name)) << o.name << " has no case in tests/peers/optim_cases.json";
   for (const auto& s : seen) EXPECT_NO_THROW(find_named(optim::optimizers(), s, "optimizer"));
 }
 
 TEST(Schedules, EachHasACase) {
   std::set<std::string> seen;
   for (const json& c : cases().at("schedules")) seen.insert(c["schedule"]);
-  for (const auto& s : optim::schedules()) EXPECT_TRUE(seen.count(s.name)) << s.name << " has no case in tests/peers/optim_cases.json";
+  for (const auto& s : optim::schedules())
+    EXPECT_TRUE(seen.count(s.name)) << s.name << " has no case in tests/peers/optim_cases.json";
 }
 
 TEST(Optimizers, TenStepsAndSchedulesAreWhatPyTorchComputes) {
@@ -132,11 +140,14 @@ TEST(Optimizers, TenStepsAndSchedulesAreWhatPyTorchComputes) {
   for (size_t n = 0; n < all["optimizers"].size(); ++n) {
     const json& c = all["optimizers"][n];
     for (DType dtype : {DType::f32, DType::f64}) {
-      // f64 shows that the formula is the same, f32 that its rounding is harmless. Newton's steps from a memory divide small differences:
-      // there rounding grows. PyTorch 1.13 keeps NAdam's product of momenta in f32, and has it right in its foreach form only.
+      // f64 shows that the formula is the same, f32 that its rounding is harmless. Newton's steps from a memory divide
+      // small differences: there rounding grows. PyTorch 1.13 keeps NAdam's product of momenta in f32, and has it right
+      // in its foreach form only.
       const double limit = dtype == DType::f64 ? c.value("f64", 1e-9) : c.value("f32", 5e-5);
       for (const nn::Named& p : train(c, given, dtype))
-        EXPECT_LT(difference(detach(p.tensor), find(theirs, std::to_string(n) + " " + name(dtype) + " " + p.name), 0.01), limit)
+        EXPECT_LT(
+            difference(detach(p.tensor), find(theirs, std::to_string(n) + " " + name(dtype) + " " + p.name), 0.01),
+            limit)
             << c.dump() << " " << name(dtype) << " " << p.name;
     }
   }

@@ -53,8 +53,8 @@ formats::NamedTensors run_torch(const std::string& program, const nlohmann::json
   Folder folder;
   const std::string in = folder.path + "/in.json", out = folder.path + "/out.pt", err = folder.path + "/err.txt";
   std::ofstream(in) << input.dump();
-  const std::string command =
-      fmt::format("{} '{}/tests/peers/{}' '{}' < '{}' > '{}' 2>&1", torch_python(), TENON_SOURCE_DIR, program, out, in, err);
+  const std::string command = fmt::format("{} '{}/tests/peers/{}' '{}' < '{}' > '{}' 2>&1", torch_python(),
+                                          TENON_SOURCE_DIR, program, out, in, err);
   if (std::system(command.c_str()) != 0) throw Error(program + " failed: " + slurp(err));
   formats::NamedTensors read;  // copies: the file goes with the folder
   for (auto& [name, tensor] : formats::TorchFile::open(out).tensors()) read.emplace_back(name, clone(tensor));

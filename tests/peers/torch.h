@@ -5,8 +5,9 @@
 #include "core/tensor.h"
 #include "engine/formats/named_tensors.h"
 
-// What PyTorch computes, for comparison. Each <name>.py of this folder is a program that reads JSON from standard input and writes a
-// dictionary of tensors with torch.save to the path in its last argument; a comparison runs it once and reads its tensors by name.
+// What PyTorch computes, for comparison. Each <name>.py of this folder is a program that reads JSON from standard input
+// and writes a dictionary of tensors with torch.save to the path in its last argument; a comparison runs it once and
+// reads its tensors by name.
 namespace tenon::peers {
 
 /// Whether a Python with PyTorch was found (Debian's python3-torch, or the one in TENON_TORCH_PYTHON). Looked for once.

@@ -58,10 +58,12 @@ json random_op(Draw& d, const Tensor& x, bool always_fits) {
       case 0: {
         std::vector<int64_t> order(static_cast<size_t>(n));
         for (int k = 0; k < n; ++k) order[static_cast<size_t>(k)] = k;
-        for (int k = n - 1; k > 0; --k) std::swap(order[static_cast<size_t>(k)], order[static_cast<size_t>(d.below(k + 1))]);
+        for (int k = n - 1; k > 0; --k)
+          std::swap(order[static_cast<size_t>(k)], order[static_cast<size_t>(d.below(k + 1))]);
         return {"permute", order};
       }
-      case 1: return {"transpose", {axis(), axis()}};
+      case 1:
+        return {"transpose", {axis(), axis()}};
       case 2: {
         if (n > 5) break;
         std::vector<int64_t> to;
@@ -72,20 +74,24 @@ json random_op(Draw& d, const Tensor& x, bool always_fits) {
       }
       case 3: {
         if (n == 0) break;
-        int64_t a = axis(), start = d.between(0, size_of(a)), length = d.between(0, size_of(a) - start + (always_fits || d.below(8) ? 0 : 1));
+        int64_t a = axis(), start = d.between(0, size_of(a)),
+                length = d.between(0, size_of(a) - start + (always_fits || d.below(8) ? 0 : 1));
         return {"narrow", {a, start, length}};
       }
       case 4: {
         if (n == 0) break;
         int64_t a = d.below(n);
-        return {"slice", {a, d.between(-size_of(a) - 1, size_of(a) + 1), d.between(-size_of(a) - 1, size_of(a) + 2), d.between(1, 3)}};
+        return {"slice",
+                {a, d.between(-size_of(a) - 1, size_of(a) + 1), d.between(-size_of(a) - 1, size_of(a) + 2),
+                 d.between(1, 3)}};
       }
       case 5: {
         int64_t a = axis();
         if (n == 0 || size_of(a) == 0) break;
         return {"select", {a, d.between(-size_of(a), size_of(a) - (always_fits || d.below(8) ? 1 : 0))}};
       }
-      case 6: return {"squeeze", json::array({axis()})};
+      case 6:
+        return {"squeeze", json::array({axis()})};
       case 7:
         if (n > 6) break;
         return {"unsqueeze", json::array({d.between(-n - 1, n)})};
@@ -101,9 +107,12 @@ json random_op(Draw& d, const Tensor& x, bool always_fits) {
           to.push_back(f);
           rest /= f;
         }
-        if (x.numel() == 0) to.push_back(0);
-        else if (rest > 1 || d.below(3) == 0) to.push_back(rest);
-        if (!to.empty() && x.numel() && d.below(3) == 0) to[static_cast<size_t>(d.below(static_cast<int64_t>(to.size())))] = -1;
+        if (x.numel() == 0)
+          to.push_back(0);
+        else if (rest > 1 || d.below(3) == 0)
+          to.push_back(rest);
+        if (!to.empty() && x.numel() && d.below(3) == 0)
+          to[static_cast<size_t>(d.below(static_cast<int64_t>(to.size())))] = -1;
         return {d.below(2) && !always_fits ? "view" : "reshape", to};
       }
       case 10: {
@@ -118,7 +127,8 @@ json random_op(Draw& d, const Tensor& x, bool always_fits) {
         if (n && size_of(a) == 0) break;
         return {"unfold", {a, d.between(1, size_of(a) + (always_fits || d.below(8) ? 0 : 1)), d.between(1, 3)}};
       }
-      case 12: return {"movedim", {axis(), axis()}};
+      case 12:
+        return {"movedim", {axis(), axis()}};
       case 13: {
         if (n == 0) break;
         int64_t a = d.below(n), b = d.between(a, n - 1);
@@ -190,7 +200,8 @@ TEST(Views, TenThousandChainsAreTheSameAsPyTorchs) {
     // Strides of axes that are never stepped along are PyTorch's own business where the tensor is empty.
     if (ours[c] != row && row[0] >= 0 && ours[c][0] == row[0]) {
       auto n = static_cast<size_t>(row[0]);
-      bool none = std::find(row.begin() + 1, row.begin() + 1 + static_cast<long>(n), 0) != row.begin() + 1 + static_cast<long>(n);
+      bool none = std::find(row.begin() + 1, row.begin() + 1 + static_cast<long>(n), 0) !=
+                  row.begin() + 1 + static_cast<long>(n);
       if (none) {
         ours[c].resize(1 + n);
         row.resize(1 + n);
@@ -225,7 +236,8 @@ TEST(Views, GradientsThroughWritesIntoViewsAreThoseOfPyTorch) {
           if (op[0] == "slice" || op[0] == "expand") continue;  // the one may refuse, the other cannot be written to
           try {
             Tensor v = step(t, op[0], op[1]);
-            if (v.storage() != t.storage()) continue;  // a copy has a life of its own, but PyTorch may have found a view
+            if (v.storage() != t.storage())
+              continue;  // a copy has a life of its own, but PyTorch may have found a view
             lines.push_back({"take", at, op[0], op[1]});
             tensors.push_back(v);
           } catch (const Error&) {

@@ -45,7 +45,8 @@ void sql(const std::string& path, const char* text) {
   sqlite3_close(db);
 }
 
-/// Runs `body` in a child process and gives what it returned: limits and user ids set there do not reach the other tests.
+/// Runs `body` in a child process and gives what it returned: limits and user ids set there do not reach the other
+/// tests.
 int in_child(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body());
@@ -111,7 +112,8 @@ TEST(BadFile, truncated) {
   for (size_t keep : {whole.size() / 2, whole.size() - 1, size_t{70000}, size_t{100}, size_t{50}}) {
     testing_files::write(dir / "a.tenon", whole.substr(0, keep));
     const std::string said = message_of([&] { Project::open(dir / "a.tenon"); });
-    EXPECT_TRUE(said.find("damaged") != said.npos || said.find("not a Tenon project") != said.npos) << keep << ": " << said;
+    EXPECT_TRUE(said.find("damaged") != said.npos || said.find("not a Tenon project") != said.npos)
+        << keep << ": " << said;
   }
 }
 
@@ -152,8 +154,9 @@ TEST(BadFile, read_only_file_opens_and_says_so_when_written) {
               if (p->model() != small_model()) return 2;
               const std::string said = message_of([&] { p->set_recipe({{"seed", 2}}); });
               if (said.find("read-only") == said.npos) return 3;
-              return message_of([&] { Project::create(dir / "b.tenon", small_model(), small_recipe()); }).find("cannot be opened") ==
-                             std::string::npos
+              return message_of([&] {
+                       Project::create(dir / "b.tenon", small_model(), small_recipe());
+                     }).find("cannot be opened") == std::string::npos
                          ? 4
                          : 0;
             }),
@@ -172,7 +175,9 @@ TEST(BadFile, a_full_disk_loses_nothing) {
               p->append_metrics(r.id, {{"loss", {1, 0, 0.5}}});
               const rlimit tight{3 << 20, 3 << 20};
               setrlimit(RLIMIT_FSIZE, &tight);
-              const std::string said = message_of([&] { p->save_checkpoint(r.id, megabytes(6, 0), {{"loss", {2, 0, 0.4}}}); });
+              const std::string said = message_of([&] {
+                p->save_checkpoint(r.id, megabytes(6, 0), {{"loss", {2, 0, 0.4}}});
+              });
               if (said.find("what was saved before is still there") == said.npos) return 1;
               return p->metric(r.id, "loss").size() == 1 && p->checkpoints(r.id).empty() ? 0 : 2;
             }),

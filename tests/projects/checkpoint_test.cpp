@@ -44,8 +44,8 @@ struct CheckpointTest : ::testing::Test {
 
 TEST_F(CheckpointTest, every_dtype_and_shape_comes_back) {
   Checkpoint c = checkpoint(5, {});
-  for (DType t :
-       {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+  for (DType t : {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32, DType::i64, DType::f16, DType::bf16,
+                  DType::f32, DType::f64}) {
     Tensor v = empty({3, 5}, t);
     std::memset(v.raw(), 1, v.nbytes());
     c.tensors.emplace_back(name(t), v);
@@ -59,7 +59,8 @@ TEST_F(CheckpointTest, every_dtype_and_shape_comes_back) {
   EXPECT_EQ(back.state, c.state);
   ASSERT_EQ(back.tensors.size(), c.tensors.size());
   for (const auto& [name, value] : back.tensors) {
-    const auto at = std::find_if(c.tensors.begin(), c.tensors.end(), [&, n = name](const auto& x) { return x.first == n; });
+    const auto at =
+        std::find_if(c.tensors.begin(), c.tensors.end(), [&, n = name](const auto& x) { return x.first == n; });
     ASSERT_NE(at, c.tensors.end());
     expect_same(value, at->second);
   }
@@ -75,7 +76,8 @@ TEST_F(CheckpointTest, strided_tensors_are_kept_in_logical_order) {
   for (int64_t a = 0; a < view.size(0); ++a)
     for (int64_t b = 0; b < view.size(1); ++b)
       for (int64_t c = 0; c < view.size(2); ++c)
-        for (int64_t d = 0; d < view.size(3); ++d) ASSERT_EQ(value_at(back, {a, b, c, d}), value_at(view, {a, b, c, d}));
+        for (int64_t d = 0; d < view.size(3); ++d)
+          ASSERT_EQ(value_at(back, {a, b, c, d}), value_at(view, {a, b, c, d}));
 }
 
 TEST_F(CheckpointTest, an_unchanged_chunk_is_stored_once) {
@@ -118,7 +120,8 @@ TEST_F(CheckpointTest, comes_with_its_metrics_progress_and_best) {
 }
 
 TEST_F(CheckpointTest, finds_the_last_one_at_or_before_a_step) {
-  for (int64_t s : {0, 10, 20}) project->save_checkpoint(run, checkpoint(s, {{"w", floats({4}, static_cast<float>(s))}}));
+  for (int64_t s : {0, 10, 20})
+    project->save_checkpoint(run, checkpoint(s, {{"w", floats({4}, static_cast<float>(s))}}));
   EXPECT_EQ(project->checkpoint_before(run, 9).step, 0);
   EXPECT_EQ(project->checkpoint_before(run, 10).step, 10);
   EXPECT_EQ(project->checkpoint_before(run, 999).step, 20);
@@ -161,7 +164,8 @@ TEST_F(CheckpointTest, a_kill_in_the_middle_leaves_the_last_whole_one) {
       auto p = Project::open(dir / "a.tenon");
       if (write(ready[1], "x", 1) != 1) _exit(1);
       for (int64_t s = 2 + 1000 * round;; ++s)
-        p->save_checkpoint(run, checkpoint(s, {{"w", floats({1 << 20}, static_cast<float>(s))}}), {{"loss", {s, 0, 1.0 * s}}});
+        p->save_checkpoint(run, checkpoint(s, {{"w", floats({1 << 20}, static_cast<float>(s))}}),
+                           {{"loss", {s, 0, 1.0 * s}}});
     }
     char x;
     ASSERT_EQ(read(ready[0], &x, 1), 1);

@@ -53,8 +53,9 @@ void make_version_1(const std::string& path) {
   ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
   const float values[2] = {1.5f, -2};
   const std::string hash = hex(sha256(values, sizeof values));
-  const std::string rest = "INSERT INTO models VALUES (1, '" + small_model().to_json().dump() + "'); INSERT INTO recipes VALUES (1, '" +
-                           small_recipe().dump() + "');" + "INSERT INTO chunks VALUES (1, x'" + hash +
+  const std::string rest = "INSERT INTO models VALUES (1, '" + small_model().to_json().dump() +
+                           "'); INSERT INTO recipes VALUES (1, '" + small_recipe().dump() + "');" +
+                           "INSERT INTO chunks VALUES (1, x'" + hash +
                            "', x'0000c03f000000c0'); INSERT INTO tensor_chunks VALUES (1, 0, 1);";
   ASSERT_EQ(sqlite3_exec(db, (kVersion1 + rest).c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
   sqlite3_close(db);

@@ -36,7 +36,9 @@ struct DriverTest : ::testing::Test {
     o.max_steps = steps;
     return o;
   }
-  std::string last_digest(const std::string& run) { return digest_at(*project, project->run(run).id, project->run(run).steps); }
+  std::string last_digest(const std::string& run) {
+    return digest_at(*project, project->run(run).id, project->run(run).steps);
+  }
 };
 
 TEST_F(DriverTest, trains_to_the_end_and_keeps_everything) {

@@ -1,4 +1,5 @@
-// Projects of every version that was ever released open in this program. A version's schema is frozen here, as it was then.
+// Projects of every version that was ever released open in this program. A version's schema is frozen here, as it was
+// then.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -49,8 +50,8 @@ TEST(ProjectVersion, a_new_project_has_the_current_version) {
   ASSERT_EQ(sqlite3_open((dir / "new.tenon").c_str(), &db), SQLITE_OK);
   int version = -1;
   sqlite3_exec(
-      db, "PRAGMA user_version", [](void* out, int, char** v, char**) { return *static_cast<int*>(out) = std::atoi(v[0]), 0; }, &version,
-      nullptr);
+      db, "PRAGMA user_version",
+      [](void* out, int, char** v, char**) { return *static_cast<int*>(out) = std::atoi(v[0]), 0; }, &version, nullptr);
   sqlite3_close(db);
   EXPECT_EQ(version, schema_version());
 }

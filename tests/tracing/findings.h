@@ -11,7 +11,8 @@
 // Analyses run on texts, and what their findings say.
 namespace tenon::tracing {
 
-inline Finding run(const char* analysis, std::vector<std::shared_ptr<const traces::Trace>> traces, size_t top = 100000) {
+inline Finding run(const char* analysis, std::vector<std::shared_ptr<const traces::Trace>> traces,
+                   size_t top = 100000) {
   TraceRequest r;
   r.traces = std::move(traces);
   r.top = top;

@@ -31,7 +31,8 @@ TEST(Findings, OfTracesNameEachThingOnce) {
   loop.stacks = true;
   loop.buckets = 3;
   loop.reduce = 40000;
-  std::vector<std::shared_ptr<const traces::Trace>> both{traces::parse_trace(train(loop)), traces::parse_trace(train({}))};
+  std::vector<std::shared_ptr<const traces::Trace>> both{traces::parse_trace(train(loop)),
+                                                         traces::parse_trace(train({}))};
   for (const TraceAnalysis& a : trace_analyses()) {
     TraceRequest r;
     r.traces = a.min_traces == 1 ? std::vector{both[0]} : both;
@@ -49,8 +50,11 @@ TEST(Findings, OfSnapshotsNameEachThingOnce) {
 }
 
 TEST(Findings, SayNamesOfKernelsInShort) {
-  EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int)"), "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, detail::Arra...");
-  EXPECT_EQ(short_name("void at::native::(anonymous namespace)::softmax_warp_forward<float, true>(float*, void *)"), "softmax_warp_forward<float, true>(float*, void *)");
+  EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+                       "at::detail::Array<char*, 3> >(int)"),
+            "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, detail::Arra...");
+  EXPECT_EQ(short_name("void at::native::(anonymous namespace)::softmax_warp_forward<float, true>(float*, void *)"),
+            "softmax_warp_forward<float, true>(float*, void *)");
   EXPECT_EQ(short_name("aten::addmm"), "aten::addmm");
   EXPECT_EQ(short_name("format::kernel"), "format::kernel");
   EXPECT_EQ(short_name("\u00e4\u00e4\u00e4\u00e4", 8), "\u00e4\u00e4\u00e4\u00e4");

@@ -7,11 +7,11 @@
 #include "core/random.h"
 #include "engine/templates/templates.h"
 #include "engine/train/session.h"
-#include "tracing/record/own_trace.h"
-#include "tracing/trace/trace_maker.h"
-#include "tracing/record/memory_snapshot.h"
 #include "tracing/analyses/trace_analysis.h"
+#include "tracing/record/memory_snapshot.h"
+#include "tracing/record/own_trace.h"
 #include "tracing/snapshot/snapshot.h"
+#include "tracing/trace/trace_maker.h"
 #include "tracing/trace/trace_reader.h"
 
 namespace tenon::tracing {
@@ -40,7 +40,8 @@ TEST(Snapshot, OfOursOpensAndEveryPrefixToo) {
   Philox random{5, 6};
   for (uint64_t i = 0; i < 2000; ++i) {
     std::string bad = good.substr(0, 4000);
-    for (uint64_t k = 0; k < 4; ++k) bad[random.below(i * 8 + k * 2, bad.size())] = static_cast<char>(random.word(i * 100 + k));
+    for (uint64_t k = 0; k < 4; ++k)
+      bad[random.below(i * 8 + k * 2, bad.size())] = static_cast<char>(random.word(i * 100 + k));
     try {
       snapshot::parse_snapshot(bad);
     } catch (const Error&) {

@@ -1,4 +1,5 @@
-// Levels of detail against brute force: whatever a canvas asks for, counts, sums and extremes are those of the single events.
+// Levels of detail against brute force: whatever a canvas asks for, counts, sums and extremes are those of the single
+// events.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -15,7 +16,9 @@ std::shared_ptr<const traces::Trace> random_trace(int events, std::mt19937& rand
   for (int i = 0; i < events; ++i) {
     // Runs of short ones, rarely a long one, and some that lie in others.
     const int64_t start = static_cast<int64_t>(i) * 10, length = random() % 50 == 0 ? 400 : random() % 9;
-    text += fmt::format("{}{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"n{}\",\"pid\":1,\"tid\":{},\"ts\":{}.{:03d},\"dur\":{}}}", i ? "," : "", random() % 20, random() % 3, start, random() % 1000, length);
+    text += fmt::format(
+        "{}{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"n{}\",\"pid\":1,\"tid\":{},\"ts\":{}.{:03d},\"dur\":{}}}",
+        i ? "," : "", random() % 20, random() % 3, start, random() % 1000, length);
   }
   return traces::parse_trace(text + "]");
 }
@@ -26,7 +29,8 @@ TEST(Levels, OfATraceAddUpToItsEvents) {
   const auto span = static_cast<uint64_t>(t->finish() - t->begin());
   for (int ask = 0; ask < 300; ++ask) {
     const auto lane = static_cast<uint32_t>(random() % t->lanes().size());
-    int64_t from = t->begin() + static_cast<int64_t>(random() % span), to = t->begin() + static_cast<int64_t>(random() % span);
+    int64_t from = t->begin() + static_cast<int64_t>(random() % span),
+            to = t->begin() + static_cast<int64_t>(random() % span);
     if (from > to) std::swap(from, to);
     if (ask % 7 == 0) from = t->begin(), to = t->finish() + 1;
     const size_t buckets = 1 + random() % 500;
@@ -71,7 +75,11 @@ TEST(Levels, OfMemoryNeverLoseAPeakOrAValley) {
     } else if (random() % 40) {  // some are freed by an address that nothing took
       alive.emplace_back(address, size);
     }
-    text += fmt::format("{}{{\"action\":\"{}\",\"addr\":{},\"size\":{},\"stream\":0,\"frames\":[]}}", i ? "," : "", frees ? "free_completed" : random() % 200 ? "alloc" : "free_completed", address, size);
+    text += fmt::format("{}{{\"action\":\"{}\",\"addr\":{},\"size\":{},\"stream\":0,\"frames\":[]}}", i ? "," : "",
+                        frees            ? "free_completed"
+                        : random() % 200 ? "alloc"
+                                         : "free_completed",
+                        address, size);
   }
   auto s = snapshot::parse_snapshot(text + "]]}");
   snapshot::Timeline t(*s, 0);
@@ -87,7 +95,8 @@ TEST(Levels, OfMemoryNeverLoseAPeakOrAValley) {
     ASSERT_EQ(usage.size(), std::min(buckets, to - from));
     for (size_t b = 0; b < usage.size(); ++b) {
       const size_t begin = from + (to - from) * b / usage.size(), end = from + (to - from) * (b + 1) / usage.size();
-      auto [low, high] = std::minmax_element(bytes.begin() + static_cast<long>(begin), bytes.begin() + static_cast<long>(end));
+      auto [low, high] =
+          std::minmax_element(bytes.begin() + static_cast<long>(begin), bytes.begin() + static_cast<long>(end));
       EXPECT_EQ(usage[b].low, *low);
       EXPECT_EQ(usage[b].high, *high);
       EXPECT_EQ(usage[b].last, bytes[end - 1]);

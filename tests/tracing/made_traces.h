@@ -7,16 +7,23 @@
 
 #include "core/random.h"
 
-// A training loop on a CPU and a GPU that are simulated: threads run ops, ops launch work, streams run it in order, and what happens is
-// written as a trace.
+// A training loop on a CPU and a GPU that are simulated: threads run ops, ops launch work, streams run it in order, and
+// what happens is written as a trace.
 namespace tenon::tracing {
 
 class MadeTrace {
  public:
   /// Every duration is off by up to `noise` of itself.
-  explicit MadeTrace(int rank = -1, int64_t clock = 0, double noise = 0, uint64_t seed = 0) : rank_(rank), clock_(clock), noise_(noise), random_{seed, 17} {}
+  explicit MadeTrace(int rank = -1, int64_t clock = 0, double noise = 0, uint64_t seed = 0)
+      : rank_(rank), clock_(clock), noise_(noise), random_{seed, 17} {}
 
-  int64_t about(int64_t ns) { return noise_ > 0 ? static_cast<int64_t>(static_cast<double>(ns) * (1 + noise_ * (2 * static_cast<double>(random_.below(drawn_++ * 2, 1u << 20)) / (1 << 20) - 1))) : ns; }
+  int64_t about(int64_t ns) {
+    return noise_ > 0
+               ? static_cast<int64_t>(
+                     static_cast<double>(ns) *
+                     (1 + noise_ * (2 * static_cast<double>(random_.below(drawn_++ * 2, 1u << 20)) / (1 << 20) - 1)))
+               : ns;
+  }
 
   void begin_step(int number) {
     step_begin_ = cpu_;
@@ -56,11 +63,13 @@ class MadeTrace {
     int64_t not_before = 0;
   };
   /// An op of the CPU that launches one piece of work.
-  void op(const std::string& name, int64_t cpu_ns, const std::string& kernel, int64_t kernel_ns, int stream = 7, const std::string& category = "kernel", int64_t not_before = 0) {
+  void op(const std::string& name, int64_t cpu_ns, const std::string& kernel, int64_t kernel_ns, int stream = 7,
+          const std::string& category = "kernel", int64_t not_before = 0) {
     op(name, cpu_ns, {{kernel, kernel_ns, stream, category, not_before}});
   }
   /// ... or several by one call, as a CUDA graph does. Returns when the op began.
-  int64_t op(const std::string& name, int64_t cpu_ns, const std::vector<Launch>& work, const std::string& launch = "cudaLaunchKernel") {
+  int64_t op(const std::string& name, int64_t cpu_ns, const std::vector<Launch>& work,
+             const std::string& launch = "cudaLaunchKernel") {
     cpu_ns = about(cpu_ns);
     const int64_t c = ++correlation_, call = cpu_ns / 2, launched = cpu_ + cpu_ns / 4 + call, began = cpu_;
     slice("cpu_op", name, "1", thread_, cpu_, cpu_ns);
@@ -83,7 +92,9 @@ class MadeTrace {
     const std::string id = std::to_string(++flows_);
     for (bool from : {true, false}) {
       const Place& p = from ? forward : backward;
-      add("{\"ph\": \"" + std::string(from ? "s" : "f") + "\", \"id\": " + id + ", \"pid\": 1, \"tid\": " + p.thread + ", \"ts\": " + us(p.time + clock_) + ", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\"" + (from ? "" : ", \"bp\": \"e\"") + "}");
+      add("{\"ph\": \"" + std::string(from ? "s" : "f") + "\", \"id\": " + id + ", \"pid\": 1, \"tid\": " + p.thread +
+          ", \"ts\": " + us(p.time + clock_) + ", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\"" +
+          (from ? "" : ", \"bp\": \"e\"") + "}");
     }
   }
   /// What autograd does on its own thread while this one stands in backward().
@@ -97,7 +108,8 @@ class MadeTrace {
     thread_ = mine;
   }
   void wait_event(int stream, int for_stream) {
-    slice("cuda_sync", "Stream Wait Event", "0", std::to_string(stream), cpu_, 0, "\"cuda_sync_kind\": \"Stream Wait Event\", \"wait_on_stream\": " + std::to_string(for_stream));
+    slice("cuda_sync", "Stream Wait Event", "0", std::to_string(stream), cpu_, 0,
+          "\"cuda_sync_kind\": \"Stream Wait Event\", \"wait_on_stream\": " + std::to_string(for_stream));
   }
   void sync(int64_t latency = 1000) {
     int64_t until = cpu_;
@@ -107,9 +119,12 @@ class MadeTrace {
   }
   /// .item(): a copy into memory that is not pinned, for which its call waits.
   void read(const std::string& op, int stream = 7) {
-    const int64_t c = ++correlation_, begin = cpu_, start = std::max(cpu_ + 4000, gpu_[stream]), end = start + about(1500);
-    slice("cuda_runtime", "cudaMemcpyAsync", "1", thread_, begin + 1000, end + 2000 - begin - 1000, "\"correlation\": " + std::to_string(c));
-    slice("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", "0", std::to_string(stream), start, end - start, "\"correlation\": " + std::to_string(c));
+    const int64_t c = ++correlation_, begin = cpu_, start = std::max(cpu_ + 4000, gpu_[stream]),
+                  end = start + about(1500);
+    slice("cuda_runtime", "cudaMemcpyAsync", "1", thread_, begin + 1000, end + 2000 - begin - 1000,
+          "\"correlation\": " + std::to_string(c));
+    slice("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", "0", std::to_string(stream), start, end - start,
+          "\"correlation\": " + std::to_string(c));
     slice("cuda_runtime", "cudaStreamSynchronize", "1", thread_, end + 3000, 2000);
     gpu_[stream] = end;
     cpu_ = end + 9000;
@@ -130,8 +145,10 @@ class MadeTrace {
     return std::to_string(ns / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction;
   }
   void add(const std::string& event) { events_ += (events_.empty() ? "" : ",\n") + event; }
-  void slice(const std::string& category, const std::string& name, const std::string& pid, const std::string& tid, int64_t start, int64_t duration, const std::string& args = "") {
-    add("{\"ph\": \"X\", \"cat\": \"" + category + "\", \"name\": \"" + name + "\", \"pid\": " + pid + ", \"tid\": " + tid + ", \"ts\": " + us(start + clock_) + ", \"dur\": " + us(duration) +
+  void slice(const std::string& category, const std::string& name, const std::string& pid, const std::string& tid,
+             int64_t start, int64_t duration, const std::string& args = "") {
+    add("{\"ph\": \"X\", \"cat\": \"" + category + "\", \"name\": \"" + name + "\", \"pid\": " + pid +
+        ", \"tid\": " + tid + ", \"ts\": " + us(start + clock_) + ", \"dur\": " + us(duration) +
         (args.empty() ? "" : ", \"args\": {" + args + "}") + "}");
   }
   int rank_;

@@ -37,7 +37,8 @@ std::string packed(const std::string& text, const char* packer) {
 /// A file that is there while the test runs; its name says nothing of what it is.
 class PackedFile {
  public:
-  explicit PackedFile(const std::string& bytes) : path_(testing::TempDir() + "tenon-packed-" + std::to_string(getpid()) + "-" + std::to_string(++count_)) {
+  explicit PackedFile(const std::string& bytes)
+      : path_(testing::TempDir() + "tenon-packed-" + std::to_string(getpid()) + "-" + std::to_string(++count_)) {
     std::ofstream(path_, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   ~PackedFile() { std::filesystem::remove(path_); }
@@ -54,9 +55,11 @@ std::string trace_text(int events) {
   uint64_t state = 1;
   for (int i = 0; i < events; ++i) {
     std::string noise;
-    for (int k = 0; k < 24; ++k) state = state * 6364136223846793005ull + 1442695040888963407ull, noise += static_cast<char>('a' + (state >> 40) % 26);
-    text += (i ? ",\n" : "") +
-            ("{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"" + noise + "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(10 * i) + ", \"dur\": 5}");
+    for (int k = 0; k < 24; ++k)
+      state = state * 6364136223846793005ull + 1442695040888963407ull,
+      noise += static_cast<char>('a' + (state >> 40) % 26);
+    text += (i ? ",\n" : "") + ("{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"" + noise +
+                                "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(10 * i) + ", \"dur\": 5}");
   }
   return text + "\n]}";
 }
@@ -65,8 +68,8 @@ std::string snapshot_text(int events) {
   uint64_t state = 1;
   for (int i = 0; i < events; ++i) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
-    text += (i ? ", " : "") + (R"({"action": "alloc", "addr": )" + std::to_string(state >> 16) + R"(, "size": 512, "stream": 0, "time_us": )" +
-                               std::to_string(i) + R"(, "frames": []})");
+    text += (i ? ", " : "") + (R"({"action": "alloc", "addr": )" + std::to_string(state >> 16) +
+                               R"(, "size": 512, "stream": 0, "time_us": )" + std::to_string(i) + R"(, "frames": []})");
   }
   return text + "]]}";
 }
@@ -81,8 +84,9 @@ class Packed : public testing::TestWithParam<const char*> {};
 
 TEST_P(Packed, TracesOpenWhole) {
   const std::string text = trace_text(5000);
-  for (const std::string& bytes : {packed(text, GetParam()), packed(text.substr(0, 100001), GetParam()) + packed(text.substr(100001), GetParam()),
-                                   packed(packed(text, GetParam()), "gzip")}) {
+  for (const std::string& bytes :
+       {packed(text, GetParam()), packed(text.substr(0, 100001), GetParam()) + packed(text.substr(100001), GetParam()),
+        packed(packed(text, GetParam()), "gzip")}) {
     PackedFile file(bytes);
     auto t = traces::read_trace(file.path(), fresh());
     EXPECT_EQ(t->size(), 5000u);
@@ -143,7 +147,8 @@ INSTANTIATE_TEST_SUITE_P(Gzip, Packed, testing::Values("gzip"));
 
 TEST(PackedFiles, ThatAreNoneSaySo) {
   for (const std::string& bytes :
-       {std::string("\x28\xb5\x2f\xfd"), std::string("\x28\xb5\x2f\xfd garbage that is no frame"), packed("hello", "zstd"), packed("", "zstd")}) {
+       {std::string("\x28\xb5\x2f\xfd"), std::string("\x28\xb5\x2f\xfd garbage that is no frame"),
+        packed("hello", "zstd"), packed("", "zstd")}) {
     PackedFile file(bytes);
     EXPECT_THROW(traces::read_trace(file.path(), fresh()), Error);
     EXPECT_THROW(snapshot::read_snapshot(file.path()), Error);

@@ -1,5 +1,5 @@
-// Recordings of PyTorch's own allocator (tests/peers/snapshots.py made them, without a device) against our model of it and our reading.
-// TENON_SNAPSHOTS names another folder of such recordings to go through instead.
+// Recordings of PyTorch's own allocator (tests/peers/snapshots.py made them, without a device) against our model of it
+// and our reading. TENON_SNAPSHOTS names another folder of such recordings to go through instead.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,9 @@ json figures() {
 }
 int64_t total_of(const json& said) { return said["case"].value("total", int64_t{8} << 30); }
 int64_t allowed_of(const json& said) {
-  return said["case"].contains("fraction") ? static_cast<int64_t>(said["case"]["fraction"].get<double>() * static_cast<double>(total_of(said))) : 0;
+  return said["case"].contains("fraction")
+             ? static_cast<int64_t>(said["case"]["fraction"].get<double>() * static_cast<double>(total_of(said)))
+             : 0;
 }
 bool from_the_start(const json& said) { return !said["case"].contains("before") && !said["dropped"]; }
 
@@ -35,32 +37,40 @@ std::string text(const AllocatorModel::SegmentEvent& e) {
 }
 
 /// Where two lists of segment events differ first; empty where they do not.
-std::string difference(const std::vector<AllocatorModel::SegmentEvent>& model, const std::vector<AllocatorModel::SegmentEvent>& real) {
+std::string difference(const std::vector<AllocatorModel::SegmentEvent>& model,
+                       const std::vector<AllocatorModel::SegmentEvent>& real) {
   for (size_t i = 0; i < std::max(model.size(), real.size()); ++i)
     if (i >= model.size() || i >= real.size() || !(model[i] == real[i]))
-      return "event " + std::to_string(i) + " of " + std::to_string(real.size()) + ": the model has " + (i < model.size() ? text(model[i]) : "none") +
-             ", PyTorch had " + (i < real.size() ? text(real[i]) : "none");
+      return "event " + std::to_string(i) + " of " + std::to_string(real.size()) + ": the model has " +
+             (i < model.size() ? text(model[i]) : "none") + ", PyTorch had " +
+             (i < real.size() ? text(real[i]) : "none");
   return "";
 }
 /// Where two states differ first: segments by address, blocks with sizes and states.
 std::string difference(const AllocatorState& ours, const AllocatorState& real) {
   for (size_t i = 0; i < std::max(ours.segments.size(), real.segments.size()); ++i) {
     if (i >= ours.segments.size() || i >= real.segments.size())
-      return "numbers of segments " + std::to_string(ours.segments.size()) + " and " + std::to_string(real.segments.size());
+      return "numbers of segments " + std::to_string(ours.segments.size()) + " and " +
+             std::to_string(real.segments.size());
     const Segment &a = ours.segments[i], &b = real.segments[i];
-    if (a.address != b.address || a.total != b.total || a.large != b.large || a.expandable != b.expandable || a.stream != b.stream || a.pool != b.pool)
-      return "segment " + std::to_string(i) + ": " + std::to_string(a.address) + " of " + std::to_string(a.total) + " large " + std::to_string(a.large) +
-             " pool " + std::to_string(a.pool.a) + "," + std::to_string(a.pool.b) + " and " + std::to_string(b.address) + " of " + std::to_string(b.total) +
+    if (a.address != b.address || a.total != b.total || a.large != b.large || a.expandable != b.expandable ||
+        a.stream != b.stream || a.pool != b.pool)
+      return "segment " + std::to_string(i) + ": " + std::to_string(a.address) + " of " + std::to_string(a.total) +
+             " large " + std::to_string(a.large) + " pool " + std::to_string(a.pool.a) + "," +
+             std::to_string(a.pool.b) + " and " + std::to_string(b.address) + " of " + std::to_string(b.total) +
              " large " + std::to_string(b.large) + " pool " + std::to_string(b.pool.a) + "," + std::to_string(b.pool.b);
     if (a.active != b.active || a.allocated != b.allocated || a.requested != b.requested)
-      return "sums of segment " + std::to_string(i) + ": " + std::to_string(a.active) + " and " + std::to_string(b.active);
+      return "sums of segment " + std::to_string(i) + ": " + std::to_string(a.active) + " and " +
+             std::to_string(b.active);
     for (size_t k = 0; k < std::max(a.blocks, b.blocks); ++k) {
       if (k >= a.blocks || k >= b.blocks)
-        return "numbers of blocks of segment " + std::to_string(i) + ": " + std::to_string(a.blocks) + " and " + std::to_string(b.blocks);
+        return "numbers of blocks of segment " + std::to_string(i) + ": " + std::to_string(a.blocks) + " and " +
+               std::to_string(b.blocks);
       const Block &x = ours.blocks[a.first_block + k], &y = real.blocks[b.first_block + k];
-      if (x.address != y.address || x.size != y.size || x.state != y.state || (x.state != State::inactive && x.requested != y.requested))
-        return "block " + std::to_string(k) + " of segment " + std::to_string(i) + ": " + std::to_string(x.address) + " of " + std::to_string(x.size) +
-               " and " + std::to_string(y.address) + " of " + std::to_string(y.size);
+      if (x.address != y.address || x.size != y.size || x.state != y.state ||
+          (x.state != State::inactive && x.requested != y.requested))
+        return "block " + std::to_string(k) + " of segment " + std::to_string(i) + ": " + std::to_string(x.address) +
+               " of " + std::to_string(x.size) + " and " + std::to_string(y.address) + " of " + std::to_string(y.size);
     }
   }
   return "";
@@ -84,13 +94,16 @@ void for_each_recording(const F& check) {
 TEST(RealAllocator, ReplayingARecordingGivesItsSegmentEvents) {
   for_each_recording([](const std::string&, const json& said, const Snapshot& s) -> std::string {
     const auto settings = AllocatorSettings::of(s);
-    if (settings.garbage_collection_threshold > 0 && !from_the_start(said)) return "";  // how long a block has been unused no dump tells
+    if (settings.garbage_collection_threshold > 0 && !from_the_start(said))
+      return "";  // how long a block has been unused no dump tells
     Replay r = replay(s, 0, settings, {{total_of(said), allowed_of(said)}, true, nullptr});
     if (auto d = difference(r.segment_events, recorded_segment_events(s, 0)); !d.empty() || r.moved)
-      return d + "; " + std::to_string(r.moved) + " allocations lie elsewhere, first that of event " + std::to_string(r.moved_at);
+      return d + "; " + std::to_string(r.moved) + " allocations lie elsewhere, first that of event " +
+             std::to_string(r.moved_at);
     if (from_the_start(said)) {
       if (r.peak_reserved != said["reserved_bytes.all.peak"]) return "peak reserved " + std::to_string(r.peak_reserved);
-      if (static_cast<int64_t>(r.failures.size()) != said["num_ooms"]) return "failures " + std::to_string(r.failures.size());
+      if (static_cast<int64_t>(r.failures.size()) != said["num_ooms"])
+        return "failures " + std::to_string(r.failures.size());
     }
     return "";
   });
@@ -101,12 +114,15 @@ TEST(RealAllocator, WhatARecordingTellsOfItsLimitIsEnoughToReplayIt) {
     const auto settings = AllocatorSettings::of(s);
     if (settings.garbage_collection_threshold > 0) return "";  // of what share garbage is collected no recording tells
     const KnownLimits known = limits_of(s, 0);
-    if (settings.expandable_segments && known.less_than && !known.failed) return "";  // its segments' reach depends on what the device has in all
+    if (settings.expandable_segments && known.less_than && !known.failed)
+      return "";  // its segments' reach depends on what the device has in all
     Replay r = replay(s, 0, settings, {{}, true, nullptr});
     if (auto d = difference(r.segment_events, recorded_segment_events(s, 0)); !d.empty()) return d;
     const int64_t real = allowed_of(said) ? allowed_of(said) : total_of(said);
-    if ((allowed_of(said) ? known.allowed_at_least : known.at_least) > real) return "at least " + std::to_string(known.at_least);
-    if (known.less_than && (allowed_of(said) ? known.allowed_less_than : known.less_than) <= real) return "less than " + std::to_string(known.less_than);
+    if ((allowed_of(said) ? known.allowed_at_least : known.at_least) > real)
+      return "at least " + std::to_string(known.at_least);
+    if (known.less_than && (allowed_of(said) ? known.allowed_less_than : known.less_than) <= real)
+      return "less than " + std::to_string(known.less_than);
     return "";
   });
 }
@@ -122,7 +138,8 @@ TEST(RealAllocator, ItsOwnFiguresAreOurs) {
     if (allocated != said["allocated"]) return "allocated " + std::to_string(allocated);
     if (active != said["active_bytes.all.current"]) return "active " + std::to_string(active);
     if (requested != said["requested_bytes.all.current"]) return "requested at the end " + std::to_string(requested);
-    if (from_the_start(said) && t.peak_bytes() != said["requested_bytes.all.peak"]) return "requested at the peak " + std::to_string(t.peak_bytes());
+    if (from_the_start(said) && t.peak_bytes() != said["requested_bytes.all.peak"])
+      return "requested at the peak " + std::to_string(t.peak_bytes());
     return "";
   });
 }
@@ -139,7 +156,9 @@ TEST(RealAllocator, ItsStateAtAnEarlierEventIsReconstructed) {
     if (said["dropped"]) return "";
     if (all.end - all.begin < at) return "the later recording is shorter";
     AllocatorState state = state_after(s, 0, at), real = state_at_end(*middle, 0);
-    auto stream = [](const Snapshot& of, Segment& g) { g.stream = g.stream < of.streams.size() ? static_cast<uint32_t>(of.streams[g.stream] >> 8) : 0; };
+    auto stream = [](const Snapshot& of, Segment& g) {
+      g.stream = g.stream < of.streams.size() ? static_cast<uint32_t>(of.streams[g.stream] >> 8) : 0;
+    };
     for (Segment& g : state.segments) stream(s, g);
     for (Segment& g : real.segments) stream(*middle, g);
     ++compared;
@@ -183,7 +202,8 @@ TEST(RealAllocator, AFailureIsDescribedAsItWasWhenItCame) {
   for (const auto& [name, said] : all.items()) {
     if (!said["case"].contains("at_failure")) continue;
     ++failures;
-    auto then = read_snapshot(folder() + "/" + name + ".at.pickle.gz"), later = read_snapshot(folder() + "/" + name + ".pickle.gz");
+    auto then = read_snapshot(folder() + "/" + name + ".at.pickle.gz"),
+         later = read_snapshot(folder() + "/" + name + ".pickle.gz");
     tracing::Finding f = run("oom", later), as_dumped = run("oom", then), space = run("fragmentation", then);
     EXPECT_EQ(f.sentence, as_dumped.sentence);
     EXPECT_EQ(fact(f, "reserved_bytes"), said["middle"]["reserved"]);
@@ -212,7 +232,8 @@ TEST(RealAllocator, WhatIfRepeatsTheRecordingFirst) {
 }
 
 TEST(RealRecording, ItsPlacesAreLinesOfTheUsersCode) {
-  // With C++ frames between, gradients from threads of autograd, and the forward call's frames where it was asked for them.
+  // With C++ frames between, gradients from threads of autograd, and the forward call's frames where it was asked for
+  // them.
   for (const char* version : {"2.15", "2.3"}) {
     auto s = read_snapshot(folder() + "/training-" + version + ".pickle.gz");
     Timeline t(*s, 0);
@@ -225,9 +246,11 @@ TEST(RealRecording, ItsPlacesAreLinesOfTheUsersCode) {
     size_t autograd = 0;
     for (const auto& [place, count] : places) {
       const bool users = place == "build" || place == "batch" || place == "one_step";
-      const bool backward = place.starts_with("torch::autograd::generated::"), workspace = place.find("Workspace") != std::string::npos;
+      const bool backward = place.starts_with("torch::autograd::generated::"),
+                 workspace = place.find("Workspace") != std::string::npos;
       const bool named =
-          place.find("at::") != std::string::npos && place.find("at::detail") == std::string::npos;  // of a thread whose backward function was not unwound
+          place.find("at::") != std::string::npos &&
+          place.find("at::detail") == std::string::npos;  // of a thread whose backward function was not unwound
       EXPECT_TRUE(users || backward || workspace || named) << version << ": " << place << " " << count;
       autograd += backward;
     }
@@ -235,7 +258,8 @@ TEST(RealRecording, ItsPlacesAreLinesOfTheUsersCode) {
   }
   // Pinned memory of the host is counted apart.
   auto s = read_snapshot(folder() + "/training-2.15.pickle.gz");
-  const bool host = std::any_of(s->traces.begin(), s->traces.end(), [](const DeviceTrace& t) { return t.device == kHost && t.end > t.begin; });
+  const bool host = std::any_of(s->traces.begin(), s->traces.end(),
+                                [](const DeviceTrace& t) { return t.device == kHost && t.end > t.begin; });
   EXPECT_TRUE(host);
   int64_t device = 0;
   for (const Segment& g : s->segments) device += g.device == 0 ? g.total : 0;
@@ -245,15 +269,18 @@ TEST(RealRecording, ItsPlacesAreLinesOfTheUsersCode) {
 
 TEST(RealRecording, WhatIsCutOffKeepsTheNumbersOfItsDevices) {
   // Nothing was recorded of the first device; the file ends within the second one's events.
-  const std::string events = R"({"action": "alloc", "addr": 4096, "size": 100, "stream": 0}, {"action": "alloc", "addr": 8192, "size": 100, "stream": 0})";
+  const std::string events =
+      R"({"action": "alloc", "addr": 4096, "size": 100, "stream": 0}, {"action": "alloc", "addr": 8192, "size": 100, "stream": 0})";
   auto s = parse_snapshot(R"({"segments": [], "device_traces": [[], [)" + events + ", {\"action\": \"al");
   ASSERT_EQ(s->traces.size(), 1u);
   EXPECT_EQ(s->traces[0].device, 1);
   EXPECT_TRUE(s->truncated);
   // As pickles have it: EMPTY_LIST MARK items; the inner lists one after the other, the second one open.
   auto text = [](const std::string& t) { return std::string("\x8c") + static_cast<char>(t.size()) + t; };
-  auto event = "}(" + text("action") + text("alloc") + text("addr") + "M\x10\x10" + text("size") + "K\x64" + text("stream") + "K" + std::string(1, '\0') + "u";
-  std::string pickle = std::string("\x80\x04", 2) + "}(" + text("segments") + "]" + text("device_traces") + "](](" + "](" + event + event;
+  auto event = "}(" + text("action") + text("alloc") + text("addr") + "M\x10\x10" + text("size") + "K\x64" +
+               text("stream") + "K" + std::string(1, '\0') + "u";
+  std::string pickle = std::string("\x80\x04", 2) + "}(" + text("segments") + "]" + text("device_traces") + "](](" +
+                       "](" + event + event;
   pickle.replace(pickle.find("](](]("), 6, "](]](");  // the first one empty and complete
   auto p = parse_snapshot(pickle);
   ASSERT_EQ(p->traces.size(), 1u);

@@ -32,23 +32,45 @@ class MadeSnapshot {
     sizes_.erase(address);
   }
   void oom(int64_t bytes, int64_t free) {
-    trace_.push_back({{"action", "oom"}, {"device_free", free}, {"size", bytes}, {"stream", 0}, {"time_us", time_ += 10}, {"frames", frames("model.py")}});
+    trace_.push_back({{"action", "oom"},
+                      {"device_free", free},
+                      {"size", bytes},
+                      {"stream", 0},
+                      {"time_us", time_ += 10},
+                      {"frames", frames("model.py")}});
   }
   void segment(uint64_t address, int64_t total, const std::vector<std::tuple<int64_t, bool, std::string>>& blocks) {
     json list = json::array();
     int64_t active = 0;
     for (const auto& [size, taken, site] : blocks) {
-      list.push_back({{"size", size}, {"requested_size", size}, {"state", taken ? "active_allocated" : "inactive"}, {"frames", frames(site)}});
+      list.push_back({{"size", size},
+                      {"requested_size", size},
+                      {"state", taken ? "active_allocated" : "inactive"},
+                      {"frames", frames(site)}});
       active += taken ? size : 0;
     }
-    segments_.push_back({{"device", 0}, {"address", address}, {"total_size", total}, {"allocated_size", active}, {"active_size", active}, {"stream", 0}, {"segment_type", "large"}, {"blocks", list}});
+    segments_.push_back({{"device", 0},
+                         {"address", address},
+                         {"total_size", total},
+                         {"allocated_size", active},
+                         {"active_size", active},
+                         {"stream", 0},
+                         {"segment_type", "large"},
+                         {"blocks", list}});
   }
-  std::shared_ptr<const Snapshot> done() const { return snapshot::parse_snapshot(json{{"segments", segments_}, {"device_traces", {trace_}}}.dump()); }
+  std::shared_ptr<const Snapshot> done() const {
+    return snapshot::parse_snapshot(json{{"segments", segments_}, {"device_traces", {trace_}}}.dump());
+  }
 
  private:
   static json frames(const std::string& site) { return {{{"filename", site}, {"line", 1}, {"name", "f"}}}; }
   void add(const char* action, uint64_t address, int64_t bytes, const std::string& site, int64_t stream) {
-    trace_.push_back({{"action", action}, {"addr", address}, {"size", bytes}, {"stream", stream}, {"time_us", time_ += 10}, {"frames", frames(site)}});
+    trace_.push_back({{"action", action},
+                      {"addr", address},
+                      {"size", bytes},
+                      {"stream", stream},
+                      {"time_us", time_ += 10},
+                      {"frames", frames(site)}});
   }
   json trace_ = json::array(), segments_ = json::array();
   std::map<uint64_t, std::pair<int64_t, std::string>> sizes_;
@@ -56,7 +78,8 @@ class MadeSnapshot {
   int64_t time_ = 1000;
 };
 
-Finding run(const char* analysis, std::vector<std::shared_ptr<const Snapshot>> snapshots, std::vector<std::string> settings = {}, int64_t limit = 0) {
+Finding run(const char* analysis, std::vector<std::shared_ptr<const Snapshot>> snapshots,
+            std::vector<std::string> settings = {}, int64_t limit = 0) {
   SnapshotRequest r;
   r.snapshots = std::move(snapshots);
   r.settings = std::move(settings);
@@ -75,7 +98,8 @@ std::shared_ptr<const Snapshot> training(uint64_t seed, int steps, const F& more
   for (int s = 0; s < steps; ++s) {
     std::vector<uint64_t> activations;
     auto n = 3 + static_cast<int>(random.below(drawn++, 6));
-    for (int i = 0; i < n; ++i) activations.push_back(m.alloc("forward.py", 1000 + static_cast<int64_t>(random.below(drawn++, 5000))));
+    for (int i = 0; i < n; ++i)
+      activations.push_back(m.alloc("forward.py", 1000 + static_cast<int64_t>(random.below(drawn++, 5000))));
     if (s == 1)
       for (int i = 0; i < 8; ++i) momentum.push_back(m.alloc("optimizer.py", 4000 + i));
     more(m, s, steps);
@@ -96,7 +120,8 @@ std::vector<std::string> leaking(const std::shared_ptr<const Snapshot>& s) {
 TEST(Leaks, FortyLeaksAreFoundAndFortyLookAlikesAreNot) {
   int found = 0, false_alarms = 0, wrong_place = 0;
   for (uint64_t c = 0; c < 40; ++c) {
-    const int every = 1 + static_cast<int>(c % 3), at_once = 1 + static_cast<int>(c / 3 % 3), steps = 60 + static_cast<int>(c) * 7;
+    const int every = 1 + static_cast<int>(c % 3), at_once = 1 + static_cast<int>(c / 3 % 3),
+              steps = 60 + static_cast<int>(c) * 7;
     const int64_t bytes = 100 << (c % 9);
     const int begins = c % 4 == 0 ? steps / 8 : 0;
     auto sites = leaking(training(c, steps, [&](MadeSnapshot& m, int s, int) {
@@ -187,7 +212,8 @@ TEST(Peak, CountsWhatWasThereBefore) {
   EXPECT_EQ(t.live(1).size(), 2u);
   EXPECT_EQ(t.live(2).size(), 2u);  // requested, not yet completed
   EXPECT_EQ(t.live(t.events() - 1).size(), 1u);
-  auto late = snapshot::parse_snapshot(R"({"segments": [], "device_traces": [[{"action": "free_requested", "addr": 5, "size": 700, "stream": 0}, {"action": "free_completed", "addr": 5, "size": 700, "stream": 0}]]})");
+  auto late = snapshot::parse_snapshot(
+      R"({"segments": [], "device_traces": [[{"action": "free_requested", "addr": 5, "size": 700, "stream": 0}, {"action": "free_completed", "addr": 5, "size": 700, "stream": 0}]]})");
   snapshot::Timeline before(*late, 0);
   EXPECT_EQ(before.bytes_before(), 700);
   EXPECT_EQ(before.peak_bytes(), 700);
@@ -222,7 +248,9 @@ TEST(Timeline, LiveSetsFromKeyframesAreThoseOfAPlainWalk) {
 
 TEST(OutOfMemory, IsExplained) {
   MadeSnapshot pieces;
-  for (int i = 0; i < 4; ++i) pieces.segment((uint64_t{1} << 32) + static_cast<uint64_t>(i) * (64 << 20), 20 << 20, {{9 << 20, false, "x.py"}, {2 << 20, true, "holder.py"}, {9 << 20, false, "x.py"}});
+  for (int i = 0; i < 4; ++i)
+    pieces.segment((uint64_t{1} << 32) + static_cast<uint64_t>(i) * (64 << 20), 20 << 20,
+                   {{9 << 20, false, "x.py"}, {2 << 20, true, "holder.py"}, {9 << 20, false, "x.py"}});
   pieces.alloc("holder.py", 2 << 20);
   pieces.oom(30 << 20, 1 << 20);
   Finding f = run("oom", {pieces.done()});
@@ -250,9 +278,11 @@ TEST(AllocatorModel, SegmentsHaveTheSizesOfTheRules) {
   m.alloc((25 << 20) + 5, 0);
   std::vector<int64_t> sizes;
   for (const auto& e : m.segment_events()) sizes.push_back(e.size >> 20);
-  // 512 bytes and 1 MiB share 2 MiB; what is left of 20 MiB after 1 MiB serves no 10 MiB in the same pool unless it is large enough.
+  // 512 bytes and 1 MiB share 2 MiB; what is left of 20 MiB after 1 MiB serves no 10 MiB in the same pool unless it is
+  // large enough.
   EXPECT_EQ(sizes, (std::vector<int64_t>{2, 20, 26}));
-  EXPECT_EQ(m.allocated(), 512 + (1 << 20) + ((1 << 20) + 512) + (10 << 20) + (26 << 20));  // less than 1 MiB left over is not cut off
+  EXPECT_EQ(m.allocated(),
+            512 + (1 << 20) + ((1 << 20) + 512) + (10 << 20) + (26 << 20));  // less than 1 MiB left over is not cut off
 }
 
 TEST(AllocatorModel, FreeNeighboursMergeAndAreUsedAgain) {
@@ -313,7 +343,8 @@ TEST(AllocatorModel, SizesAreRoundedAsAsked) {
   EXPECT_THROW(AllocatorSettings::parse("max_split_size_mb:5"), Error);
   EXPECT_THROW(AllocatorSettings::parse("colour:blue"), Error);
   const AllocatorSettings list = AllocatorSettings::parse("roundup_power2_divisions:[2:4,256:8,>:2]");
-  EXPECT_EQ(list.roundup_power2_divisions, (std::array<int64_t, 16>{4, 4, 0, 0, 0, 0, 0, 0, 8, 2, 2, 2, 2, 2, 2, 2}));  // between those named: none
+  EXPECT_EQ(list.roundup_power2_divisions,
+            (std::array<int64_t, 16>{4, 4, 0, 0, 0, 0, 0, 0, 8, 2, 2, 2, 2, 2, 2, 2}));  // between those named: none
   EXPECT_EQ(AllocatorSettings::parse(list.text()), list);
 }
 
@@ -365,7 +396,8 @@ std::shared_ptr<Snapshot> recorded(uint64_t seed, const AllocatorSettings& setti
 }
 
 TEST(AllocatorModel, ReplayingARecordingGivesItsSegmentEvents) {
-  const char* all[] = {"", "expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:8", "garbage_collection_threshold:0.6,max_split_size_mb:64"};
+  const char* all[] = {"", "expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:8",
+                       "garbage_collection_threshold:0.6,max_split_size_mb:64"};
   for (uint64_t seed = 0; seed < 40; ++seed) {
     AllocatorSettings settings = AllocatorSettings::parse(all[seed % 5]);
     int64_t limit = seed % 3 == 0 ? 0 : int64_t{600} << 20;
@@ -375,8 +407,10 @@ TEST(AllocatorModel, ReplayingARecordingGivesItsSegmentEvents) {
     AllocatorModel direct(settings, limit);
     std::unordered_map<uint64_t, uint64_t> place;
     for (size_t i = 0; i < s->events.size_(); ++i) {
-      if (s->events.action[i] == Action::alloc) place[s->events.address[i]] = direct.alloc(s->events.size[i], s->streams[s->events.stream[i]]);
-      else direct.free(place[s->events.address[i]]);
+      if (s->events.action[i] == Action::alloc)
+        place[s->events.address[i]] = direct.alloc(s->events.size[i], s->streams[s->events.stream[i]]);
+      else
+        direct.free(place[s->events.address[i]]);
     }
     EXPECT_EQ(again.segment_events, direct.segment_events()) << seed;
     EXPECT_EQ(again.peak_reserved, direct.peak_reserved()) << seed;
@@ -394,8 +428,14 @@ TEST(AllocatorModel, ReplayingARecordingGivesItsSegmentEvents) {
     Finding f = run("what-if", {s}, {"expandable_segments:True", "max_split_size_mb:128"}, int64_t{300} << 20);
     for (const auto& row : f.tables[0].rows) {
       const std::string& name = std::get<std::string>(row[0]);
-      AllocatorSettings tried = name == "ideal" ? AllocatorSettings{.ideal = true} : name.starts_with("as recorded") ? AllocatorSettings::of(*s) : AllocatorSettings::parse(name);
-      auto expected = snapshot::replay(*s, 0, tried, snapshot::ReplayOptions{{int64_t{300} << 20, tried.garbage_collection_threshold > 0 ? int64_t{300} << 20 : 0}, name.starts_with("as recorded"), nullptr});
+      AllocatorSettings tried = name == "ideal"                   ? AllocatorSettings{.ideal = true}
+                                : name.starts_with("as recorded") ? AllocatorSettings::of(*s)
+                                                                  : AllocatorSettings::parse(name);
+      auto expected = snapshot::replay(
+          *s, 0, tried,
+          snapshot::ReplayOptions{{int64_t{300} << 20, tried.garbage_collection_threshold > 0 ? int64_t{300} << 20 : 0},
+                                  name.starts_with("as recorded"),
+                                  nullptr});
       EXPECT_EQ(std::get<std::string>(row[5]).starts_with("yes"), expected.failed) << name;
       EXPECT_EQ(std::get<int64_t>(row[1]), expected.peak_reserved) << name;
     }

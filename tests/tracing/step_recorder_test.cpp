@@ -27,8 +27,14 @@ void expect_same_state(const Checkpoint& a, const Checkpoint& b) {
   EXPECT_EQ(a.state, b.state);
   for (size_t i = 0; i < a.tensors.size(); ++i) {
     std::vector<double> x, y;
-    each_value(a.tensors[i].second, [&](int64_t, double v) { x.push_back(v); return true; });
-    each_value(b.tensors[i].second, [&](int64_t, double v) { y.push_back(v); return true; });
+    each_value(a.tensors[i].second, [&](int64_t, double v) {
+      x.push_back(v);
+      return true;
+    });
+    each_value(b.tensors[i].second, [&](int64_t, double v) {
+      y.push_back(v);
+      return true;
+    });
     EXPECT_EQ(x, y) << a.tensors[i].first;
   }
 }
@@ -132,8 +138,12 @@ TEST(StepRecorder, MemoryBalancesAndHasEveryCategory) {
     }
   }
   EXPECT_GT(c.peak, 0);
-  auto peak = [&](Category k) { return *std::max_element(c.bytes[static_cast<size_t>(k)].begin(), c.bytes[static_cast<size_t>(k)].end()); };
-  for (Category k : {Category::parameter, Category::activation, Category::gradient, Category::optimizer, Category::data}) EXPECT_GT(peak(k), 0) << name(k);
+  auto peak = [&](Category k) {
+    return *std::max_element(c.bytes[static_cast<size_t>(k)].begin(), c.bytes[static_cast<size_t>(k)].end());
+  };
+  for (Category k :
+       {Category::parameter, Category::activation, Category::gradient, Category::optimizer, Category::data})
+    EXPECT_GT(peak(k), 0) << name(k);
   int64_t live = 0;
   for (size_t i : live_at(r->allocs, c.peak_event)) live += r->allocs[i].bytes;
   EXPECT_EQ(live, c.peak);

@@ -1,4 +1,5 @@
-// Traces that PyTorch's profiler wrote (tests/peers/record_traces.py) against what torch itself said of the same recordings.
+// Traces that PyTorch's profiler wrote (tests/peers/record_traces.py) against what torch itself said of the same
+// recordings.
 #include "tests/tracing/findings.h"
 
 #include <cmath>
@@ -67,7 +68,8 @@ TEST(TorchTraces, OpsAndAnnotationsAreThoseOfKeyAverages) {
   for (const Recording& r : recordings()) {
     SCOPED_TRACE(r.name);
     const bool whole = r.figures["whole_microseconds"];
-    const bool python = r.figures.value("python_is_nested", false);  // then Python's functions are no part of torch's self times
+    const bool python =
+        r.figures.value("python_is_nested", false);  // then Python's functions are no part of torch's self times
     const std::set<std::string> elsewhere = r.figures["ends_elsewhere"];
     std::map<std::string, json> theirs;
     for (const json& op : r.figures["ops"])
@@ -85,13 +87,15 @@ TEST(TorchTraces, OpsAndAnnotationsAreThoseOfKeyAverages) {
         ASSERT_TRUE(ours.insert(op).second) << "twice";
         auto it = theirs.find(op);
         ASSERT_NE(it, theirs.end()) << "torch does not have it";
-        const int64_t calls = number(row[column(*t, "calls")]), self = number(row[column(*t, "self_ns")]), total = number(row[column(*t, "total_ns")]);
+        const int64_t calls = number(row[column(*t, "calls")]), self = number(row[column(*t, "self_ns")]),
+                      total = number(row[column(*t, "total_ns")]);
         const double their_self = it->second[2].get<double>() * 1000, their_total = it->second[3].get<double>() * 1000;
         EXPECT_NEAR(static_cast<double>(calls), it->second[1].get<double>(), whole ? 1 : 0);
         EXPECT_NEAR(static_cast<double>(total), their_total, whole ? 1000.0 * static_cast<double>(calls) : 1);
         our_sum += self;
         their_sum += elsewhere.count(op) || python ? static_cast<double>(self) : their_self;
-        // Rounded times take an op out of what it lies in, and torch its time from the wrong one: there the sum of all can be compared.
+        // Rounded times take an op out of what it lies in, and torch its time from the wrong one: there the sum of all
+        // can be compared.
         if (!whole && !elsewhere.count(op) && !python) {
           EXPECT_NEAR(static_cast<double>(self), their_self, 1);
         } else if (!whole) {
@@ -118,16 +122,19 @@ TEST(TorchTraces, StepsLastAsTorchSays) {
     std::sort(ours.begin(), ours.end());
     ASSERT_EQ(ours.size(), theirs.size());
     for (size_t i = 0; i < ours.size(); ++i)
-      EXPECT_NEAR(static_cast<double>(ours[i]), static_cast<double>(theirs[i]), r.figures["whole_microseconds"] ? 1000 : 1);
+      EXPECT_NEAR(static_cast<double>(ours[i]), static_cast<double>(theirs[i]),
+                  r.figures["whole_microseconds"] ? 1000 : 1);
     if (ours.empty()) continue;
     Finding f = run("steps", r);
     const Table* t = table_of(f, "steps");
     ASSERT_TRUE(t);
     for (const auto& row : t->rows) {
       int64_t parts = 0;
-      for (const char* phase : {"data_ns", "forward_ns", "backward_ns", "optimizer_ns", "sync_ns", "other_ns"}) parts += number(row[column(*t, phase)]);
+      for (const char* phase : {"data_ns", "forward_ns", "backward_ns", "optimizer_ns", "sync_ns", "other_ns"})
+        parts += number(row[column(*t, phase)]);
       EXPECT_EQ(parts, number(row[column(*t, "total_ns")]));
-      for (const char* phase : {"forward_ns", "backward_ns", "optimizer_ns"}) EXPECT_GT(number(row[column(*t, phase)]), 0) << phase;
+      for (const char* phase : {"forward_ns", "backward_ns", "optimizer_ns"})
+        EXPECT_GT(number(row[column(*t, phase)]), 0) << phase;
       ++compared;
     }
   }
@@ -156,7 +163,8 @@ TEST(TorchTraces, CategoriesAndLinksAreThoseOfTheFile) {
       EXPECT_EQ(r.trace->kind(l.to), traces::Kind::cpu_op);
     }
     EXPECT_FALSE(r.trace->truncated());
-    for (const traces::Repair& repair : r.trace->repairs()) EXPECT_TRUE(repair.kind == "invalid UTF-8" || repair.kind == "control characters") << repair.kind;
+    for (const traces::Repair& repair : r.trace->repairs())
+      EXPECT_TRUE(repair.kind == "invalid UTF-8" || repair.kind == "control characters") << repair.kind;
   }
 }
 
@@ -211,7 +219,8 @@ TEST(TorchTraces, ModulesLieInEachOtherAsPythonsFunctionsDo) {
 TEST(TorchTraces, RanksOfOneMachineHaveOneClock) {
   std::map<std::string, std::vector<Recording>> sessions;
   for (Recording& r : recordings())
-    if (size_t at = r.name.find("-distributed-rank"); at != std::string::npos) sessions[r.name.substr(0, at)].push_back(r);
+    if (size_t at = r.name.find("-distributed-rank"); at != std::string::npos)
+      sessions[r.name.substr(0, at)].push_back(r);
   ASSERT_FALSE(sessions.empty());
   for (const auto& [version, ranks] : sessions) {
     SCOPED_TRACE(version);
@@ -251,7 +260,9 @@ TEST(TorchTraces, AnyPrefixOpensWithWhatItHolds) {
       ASSERT_GE(t->size() + 1, before) << cut;
       ASSERT_LE(t->size(), r.trace->size()) << cut;
       for (const traces::Repair& repair : t->repairs())
-        ASSERT_TRUE(repair.kind == "events cut short" || repair.kind == "invalid UTF-8" || repair.kind == "flows without their other half") << repair.kind << " at " << cut;
+        ASSERT_TRUE(repair.kind == "events cut short" || repair.kind == "invalid UTF-8" ||
+                    repair.kind == "flows without their other half")
+            << repair.kind << " at " << cut;
       before = t->size();
     }
     EXPECT_GE(before + 2, r.trace->size());

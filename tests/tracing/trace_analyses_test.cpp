@@ -27,9 +27,11 @@ std::string loop(const Loop& l, int steps = 5) {
     for (int i = 0; i < l.ops; ++i) {
       t.op("aten::op" + std::to_string(i % 5), l.op_cpu, "kernel_" + std::to_string(i % 7), l.kernel);
       if (l.sync_each) t.sync(15000);
-      if (l.hidden_communication && i == 5) t.op("c10d::allreduce_", 10000, "ncclDevKernel_AllReduce_Sum_f32", l.communication, 20);
+      if (l.hidden_communication && i == 5)
+        t.op("c10d::allreduce_", 10000, "ncclDevKernel_AllReduce_Sum_f32", l.communication, 20);
     }
-    if (l.communication && !l.hidden_communication) t.op("c10d::allreduce_", 10000, "ncclDevKernel_AllReduce_Sum_f32", l.communication, 20, "kernel", t.gpu_end());
+    if (l.communication && !l.hidden_communication)
+      t.op("c10d::allreduce_", 10000, "ncclDevKernel_AllReduce_Sum_f32", l.communication, 20, "kernel", t.gpu_end());
     t.sync();
     t.end_step();
   }
@@ -60,16 +62,19 @@ TEST(TraceWhy, TwelveLoopsAndWhatBoundsThem) {
 }
 
 TEST(TraceIdle, ThePartsAddUpToTheWhole) {
-  for (const Loop& l : {Loop{.data = 3000000, .sync_each = true}, Loop{.op_cpu = 40000, .kernel = 5000}, Loop{.communication = 700000}}) {
+  for (const Loop& l : {Loop{.data = 3000000, .sync_each = true}, Loop{.op_cpu = 40000, .kernel = 5000},
+                        Loop{.communication = 700000}}) {
     Finding f = run("idle", {loop(l)});
     int64_t parts = 0;
-    for (const char* part : {"host_ns", "data_ns", "sync_ns", "communication_ns", "other_ns"}) parts += fact<int64_t>(f, part);
+    for (const char* part : {"host_ns", "data_ns", "sync_ns", "communication_ns", "other_ns"})
+      parts += fact<int64_t>(f, part);
     EXPECT_EQ(parts, fact<int64_t>(f, "idle_ns"));
   }
 }
 
 TEST(TraceOverlap, CountsWhatIsHidden) {
-  Finding hidden = run("overlap", {loop({.op_cpu = 5000, .kernel = 200000, .communication = 3000000, .hidden_communication = true})});
+  Finding hidden = run(
+      "overlap", {loop({.op_cpu = 5000, .kernel = 200000, .communication = 3000000, .hidden_communication = true})});
   Finding bare = run("overlap", {loop({.op_cpu = 5000, .kernel = 40000, .communication = 1500000})});
   EXPECT_GT(fact<double>(hidden, "overlap_share"), 0.99);
   EXPECT_LT(fact<double>(bare, "overlap_share"), 0.01);
@@ -77,7 +82,8 @@ TEST(TraceOverlap, CountsWhatIsHidden) {
 }
 
 TEST(TraceCriticalPath, ItsPiecesAreTheStep) {
-  for (const Loop& l : {Loop{.kernel = 90000}, Loop{.op_cpu = 50000, .kernel = 4000}, Loop{.data = 2000000, .sync_each = true}, Loop{.communication = 2000000, .copy = 500000}}) {
+  for (const Loop& l : {Loop{.kernel = 90000}, Loop{.op_cpu = 50000, .kernel = 4000},
+                        Loop{.data = 2000000, .sync_each = true}, Loop{.communication = 2000000, .copy = 500000}}) {
     auto t = traces::parse_trace(loop(l));
     const GpuTimeline gpu(*t);
     const CriticalPaths paths(*t, gpu);
@@ -96,7 +102,8 @@ TEST(TraceDiff, FindsTheCauseOfTwentySlowSteps) {
   Philox random{11, 5};
   for (uint64_t c = 0; c < 20; ++c) {
     const bool kernel = c % 2 == 0;
-    const int ops = 30 + static_cast<int>(random.below(c * 8, 40)), slowed = static_cast<int>(random.below(c * 8 + 2, static_cast<uint64_t>(ops)));
+    const int ops = 30 + static_cast<int>(random.below(c * 8, 40)),
+              slowed = static_cast<int>(random.below(c * 8 + 2, static_cast<uint64_t>(ops)));
     const auto extra = static_cast<int64_t>(20000 + random.below(c * 8 + 4, 400000));
     auto make = [&](bool slow) {
       MadeTrace t;
@@ -105,7 +112,8 @@ TEST(TraceDiff, FindsTheCauseOfTwentySlowSteps) {
         for (int i = 0; i < ops; ++i) {
           if (slow && !kernel && i == slowed) t.nothing(extra);
           int64_t base = kernel ? 60000 + 1000 * (i % 11) : 3000 + 100 * (i % 7);
-          t.op("aten::op" + std::to_string(i), kernel ? 8000 : 30000 + 500 * (i % 5), "kernel_" + std::to_string(i), base + (slow && kernel && i == slowed ? extra : 0));
+          t.op("aten::op" + std::to_string(i), kernel ? 8000 : 30000 + 500 * (i % 5), "kernel_" + std::to_string(i),
+               base + (slow && kernel && i == slowed ? extra : 0));
         }
         t.sync();
         t.end_step();
@@ -117,7 +125,11 @@ TEST(TraceDiff, FindsTheCauseOfTwentySlowSteps) {
     EXPECT_NEAR(change, static_cast<double>(extra), 0.02 * static_cast<double>(extra) + 2000) << c;
     EXPECT_NEAR(items, change, 0.01 * change) << c;
     ASSERT_FALSE(f.tables[0].rows.empty());
-    EXPECT_EQ(std::get<std::string>(f.tables[0].rows[0][0]), kernel ? fmt::format("aten::op{0} > kernel_{0}", slowed) : slowed ? fmt::format("no op on the CPU, after aten::op{}", slowed - 1) : "no op on the CPU, at the beginning") << "case " << c << ": " << f.sentence;
+    EXPECT_EQ(std::get<std::string>(f.tables[0].rows[0][0]),
+              kernel   ? fmt::format("aten::op{0} > kernel_{0}", slowed)
+              : slowed ? fmt::format("no op on the CPU, after aten::op{}", slowed - 1)
+                       : "no op on the CPU, at the beginning")
+        << "case " << c << ": " << f.sentence;
   }
 }
 
@@ -139,7 +151,10 @@ TEST(TraceRanks, ClocksAreAlignedByWhatTheyShare) {
     traces.push_back(traces::parse_trace(t.text()));
   }
   auto offsets = align_clocks(traces);
-  for (int rank = 0; rank < 3; ++rank) EXPECT_NEAR(static_cast<double>(offsets[static_cast<size_t>(rank)].ahead_ns), static_cast<double>(clocks[rank]), 30000) << rank;
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_NEAR(static_cast<double>(offsets[static_cast<size_t>(rank)].ahead_ns), static_cast<double>(clocks[rank]),
+                30000)
+        << rank;
   TraceRequest r;
   r.traces = traces;
   Finding f = find_trace_analysis("ranks")->run(r);

@@ -1,5 +1,5 @@
-// Why a step is slow, and why it is slower than another, on traces as PyTorch records them: noise on every duration, backward on its own
-// thread, streams, stacks, buckets of communication, graphs.
+// Why a step is slow, and why it is slower than another, on traces as PyTorch records them: noise on every duration,
+// backward on its own thread, streams, stacks, buckets of communication, graphs.
 #include "tests/tracing/findings.h"
 
 #include <fmt/format.h>
@@ -22,17 +22,30 @@ struct Slowed {
   std::string with_stacks, without;  ///< the path of the item that must come first; %d is the block
 };
 const Slowed kSlowed[] = {
-    {kGpuBound, Cause::forward_kernel, "Net_0/Block_%d > aten::linear > aten::addmm > ampere_sgemm_128x64_tn", "aten::linear > aten::addmm > ampere_sgemm_128x64_tn"},
-    {kGpuBound, Cause::backward_kernel, "Net_0/Block_%d/backward > AddmmBackward0 > aten::mm > ampere_sgemm_64x64_nt", "backward > AddmmBackward0 > aten::mm > ampere_sgemm_64x64_nt"},
-    {kGpuBound, Cause::twice, "Net_0/Block_%d > aten::linear > aten::addmm > ampere_sgemm_128x64_tn", "aten::linear > aten::addmm > ampere_sgemm_128x64_tn"},
+    {kGpuBound, Cause::forward_kernel, "Net_0/Block_%d > aten::linear > aten::addmm > ampere_sgemm_128x64_tn",
+     "aten::linear > aten::addmm > ampere_sgemm_128x64_tn"},
+    {kGpuBound, Cause::backward_kernel, "Net_0/Block_%d/backward > AddmmBackward0 > aten::mm > ampere_sgemm_64x64_nt",
+     "backward > AddmmBackward0 > aten::mm > ampere_sgemm_64x64_nt"},
+    {kGpuBound, Cause::twice, "Net_0/Block_%d > aten::linear > aten::addmm > ampere_sgemm_128x64_tn",
+     "aten::linear > aten::addmm > ampere_sgemm_128x64_tn"},
     {kHostBound, Cause::op, "Net_0/Block_%d > aten::linear > aten::addmm", "aten::linear > aten::addmm"},
     {kHostBound, Cause::gap, "Net_0/Block_%d (CPU, after aten::linear)", "no op on the CPU, after aten::linear"},
-    {kHostBound, Cause::gap_in_backward, "no op on the CPU, after autograd::engine::evaluate_function: GeluBackward0", "no op on the CPU, after autograd::engine::evaluate_function: GeluBackward0"},
+    {kHostBound, Cause::gap_in_backward, "no op on the CPU, after autograd::engine::evaluate_function: GeluBackward0",
+     "no op on the CPU, after autograd::engine::evaluate_function: GeluBackward0"},
     {kHostBound, Cause::gap_before_backward, "train.py: train_step (CPU)", "no op on the CPU, after aten::mse_loss"},
-    {kGpuBound, Cause::optimizer_kernel, "Optimizer.step#AdamW.step > aten::_fused_adamw_ > void at::native::multi_tensor_apply_kernel", "Optimizer.step#AdamW.step > aten::_fused_adamw_ > void at::native::multi_tensor_apply_kernel"},
-    {{.reduce = 200000, .buckets = 2, .overlap = false}, Cause::reduce, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"},
-    {kGpuBound, Cause::data, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)"},
-    {{.op = 8000, .kernel = 90000, .graph = true}, Cause::graph_kernel, "Net_0/Block_%d > CUDAGraph.replay > graph_kernel_2", "CUDAGraph.replay > graph_kernel_2"},
+    {kGpuBound, Cause::optimizer_kernel,
+     "Optimizer.step#AdamW.step > aten::_fused_adamw_ > void at::native::multi_tensor_apply_kernel",
+     "Optimizer.step#AdamW.step > aten::_fused_adamw_ > void at::native::multi_tensor_apply_kernel"},
+    {{.reduce = 200000, .buckets = 2, .overlap = false},
+     Cause::reduce,
+     "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+     "ncclDevKernel_AllReduce_Sum_f32_RING_LL"},
+    {kGpuBound, Cause::data, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)",
+     "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)"},
+    {{.op = 8000, .kernel = 90000, .graph = true},
+     Cause::graph_kernel,
+     "Net_0/Block_%d > CUDAGraph.replay > graph_kernel_2",
+     "CUDAGraph.replay > graph_kernel_2"},
     {kGpuBound, Cause::wait, "cudaMemcpyAsync (waiting)", "cudaStreamSynchronize (waiting)"},
 };
 
@@ -66,7 +79,8 @@ TEST(TraceCauses, WhatMadeStepsSlowerComesFirst) {
       std::string expected = a.stacks ? s.with_stacks : s.without;
       if (size_t at = expected.find("%d"); at != expected.npos) expected.replace(at, 2, std::to_string(b.block));
       const std::string first = std::get<std::string>(f.tables[0].rows[0][1]);
-      EXPECT_NE(first.find(expected), std::string::npos) << first << "\n  instead of " << expected << "\n" << f.sentence;
+      EXPECT_NE(first.find(expected), std::string::npos) << first << "\n  instead of " << expected << "\n"
+                                                         << f.sentence;
     }
 }
 
@@ -81,7 +95,9 @@ TEST(TraceCauses, WhatIsHiddenIsNoCause) {
     b.extra = 250000;  // the four buckets grow by 400 us, but only the last of them is seen
     b.block = static_cast<int>(seed);
     Finding f = run("diff", {train(a), train(b)});
-    EXPECT_NE(std::get<std::string>(f.tables[0].rows[0][1]).find("aten::addmm > ampere_sgemm_128x64_tn"), std::string::npos) << f.sentence;
+    EXPECT_NE(std::get<std::string>(f.tables[0].rows[0][1]).find("aten::addmm > ampere_sgemm_128x64_tn"),
+              std::string::npos)
+        << f.sentence;
   }
 }
 
@@ -122,7 +138,8 @@ TEST(TraceCauses, WhatBoundsAStep) {
       l.item = variant < 2;
       l.pageable = variant % 3 != 0;
       Finding f = run("why", {train(l)});
-      EXPECT_EQ(fact<std::string>(f, "cause"), c.cause) << "case " << &c - cases << ", variant " << variant << ": " << f.sentence;
+      EXPECT_EQ(fact<std::string>(f, "cause"), c.cause)
+          << "case " << &c - cases << ", variant " << variant << ": " << f.sentence;
       EXPECT_LE(fact<double>(f, "share"), 1.0) << f.sentence;
     }
 }
@@ -153,7 +170,8 @@ TEST(TraceCauses, StepsFollowEachOtherHoweverFarAheadTheCpuIs) {
 
 TEST(TraceCauses, ThePathGoesThroughAutogradsThread) {
   for (bool stacks : {false, true}) {
-    Finding f = run("critical-path", {train({.op = 30000, .kernel = 3000, .data = 1000, .copy = 1000, .stacks = stacks})});
+    Finding f =
+        run("critical-path", {train({.op = 30000, .kernel = 3000, .data = 1000, .copy = 1000, .stacks = stacks})});
     int64_t backward = 0, no_op = 0;
     for (const auto& row : f.tables[0].rows) {
       const std::string name = std::get<std::string>(row[0]);

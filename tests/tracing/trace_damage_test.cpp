@@ -1,4 +1,5 @@
-// Every analysis on traces with events missing, times and links wrong, the end cut off: answers or says what is missing, and what adds up still does.
+// Every analysis on traces with events missing, times and links wrong, the end cut off: answers or says what is
+// missing, and what adds up still does.
 #include <gtest/gtest.h>
 
 #include "tests/tracing/made_training.h"
@@ -41,7 +42,8 @@ class Damage {
 };
 
 TEST(TraceDamage, EveryAnalysisAnswersAndPartsAddUp) {
-  const std::string whole[] = {train({.steps = 3, .blocks = 2, .reduce = 40000, .buckets = 2, .stacks = true}), train({.steps = 3, .blocks = 2, .item = false}),
+  const std::string whole[] = {train({.steps = 3, .blocks = 2, .reduce = 40000, .buckets = 2, .stacks = true}),
+                               train({.steps = 3, .blocks = 2, .item = false}),
                                train({.steps = 2, .blocks = 2, .graph = true})};
   for (uint64_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
@@ -50,7 +52,8 @@ TEST(TraceDamage, EveryAnalysisAnswersAndPartsAddUp) {
     one.traces = {traces::parse_trace(Damage(seed).done_to(text))};
     two.traces = {traces::parse_trace(text), one.traces[0]};
     one.top = two.top = 100000;
-    for (const TraceAnalysis& a : trace_analyses()) EXPECT_FALSE(a.run(a.min_traces == 1 ? one : two).sentence.empty()) << a.name;
+    for (const TraceAnalysis& a : trace_analyses())
+      EXPECT_FALSE(a.run(a.min_traces == 1 ? one : two).sentence.empty()) << a.name;
     const traces::Trace& t = one.first();
     const GpuTimeline gpu(t);
     const CriticalPaths paths(t, gpu);

@@ -1,4 +1,5 @@
-// One training loop recorded by PyTorch's profiler on a CPU, once plain and each time with one thing made slower (tests/peers/record_loops.py).
+// One training loop recorded by PyTorch's profiler on a CPU, once plain and each time with one thing made slower
+// (tests/peers/record_loops.py).
 #include "tests/tracing/findings.h"
 
 #include "tracing/analyses/critical_path.h"
@@ -13,7 +14,8 @@ std::shared_ptr<const traces::Trace> recorded(const std::string& name) {
   return traces::read_trace(std::string(TENON_SOURCE_DIR) + "/tests/tracing/loops/" + name + ".json.gz", o);
 }
 struct Variant {
-  const char *name, *path, *path_with_stacks, *cause;  ///< part of what comes first in the comparison with the plain loop; what bounds a step
+  const char *name, *path, *path_with_stacks,
+      *cause;  ///< part of what comes first in the comparison with the plain loop; what bounds a step
   double calls_more;
 };
 const Variant kVariants[] = {
@@ -32,8 +34,11 @@ TEST(TraceLoops, WhatWasMadeSlowerComesFirst) {
       Finding f = run("diff", {plain, slow});
       ASSERT_FALSE(f.tables[0].rows.empty());
       const auto& first = f.tables[0].rows[0];
-      EXPECT_NE(std::get<std::string>(first[1]).find(stacks.empty() ? v.path : v.path_with_stacks), std::string::npos) << std::get<std::string>(first[1]) << "\n" << f.sentence;
-      EXPECT_TRUE(v.calls_more == 0 || std::get<double>(first[7]) - std::get<double>(first[6]) == v.calls_more) << f.sentence;
+      EXPECT_NE(std::get<std::string>(first[1]).find(stacks.empty() ? v.path : v.path_with_stacks), std::string::npos)
+          << std::get<std::string>(first[1]) << "\n"
+          << f.sentence;
+      EXPECT_TRUE(v.calls_more == 0 || std::get<double>(first[7]) - std::get<double>(first[6]) == v.calls_more)
+          << f.sentence;
       double sum = 0;
       for (const auto& row : f.tables[0].rows) sum += std::get<double>(row[2]);
       EXPECT_NEAR(sum, fact<double>(f, "change_ns"), 1);

@@ -13,9 +13,11 @@
 namespace tenon::traces {
 namespace {
 
-std::string slice(const std::string& name, int64_t ts_us, int64_t dur_us, const std::string& more = "", const std::string& cat = "cpu_op") {
-  return "{\"ph\": \"X\", \"cat\": \"" + cat + "\", \"name\": \"" + name + "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(ts_us) +
-         ", \"dur\": " + std::to_string(dur_us) + (more.empty() ? "" : ", " + more) + "}";
+std::string slice(const std::string& name, int64_t ts_us, int64_t dur_us, const std::string& more = "",
+                  const std::string& cat = "cpu_op") {
+  return "{\"ph\": \"X\", \"cat\": \"" + cat + "\", \"name\": \"" + name +
+         "\", \"pid\": 1, \"tid\": 2, \"ts\": " + std::to_string(ts_us) + ", \"dur\": " + std::to_string(dur_us) +
+         (more.empty() ? "" : ", " + more) + "}";
 }
 std::string trace_of(const std::vector<std::string>& events, const std::string& tail = "") {
   std::string text = "{\"schemaVersion\": 1, \"traceEvents\": [\n";
@@ -44,10 +46,11 @@ TEST(TraceTimes, AreDecimalTextToTheLastDigit) {
 }
 
 TEST(TraceReader, ReadsSlicesNamesRowsAndMetadata) {
-  auto t = parse_trace(trace_of({slice("outer", 10, 100), slice("inner", 20, 30), slice("later", 60, 10),
-                                 R"({"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python"}})",
-                                 R"({"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "main"}})"},
-                                R"(, "baseTimeNanoseconds": 5000, "distributedInfo": {"backend": "nccl", "rank": 3})"));
+  auto t =
+      parse_trace(trace_of({slice("outer", 10, 100), slice("inner", 20, 30), slice("later", 60, 10),
+                            R"({"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python"}})",
+                            R"({"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "main"}})"},
+                           R"(, "baseTimeNanoseconds": 5000, "distributedInfo": {"backend": "nccl", "rank": 3})"));
   ASSERT_EQ(t->size(), 3u);
   EXPECT_EQ(t->event_name(0), "outer");
   EXPECT_EQ(t->duration(0), 100000);
@@ -62,9 +65,9 @@ TEST(TraceReader, ReadsSlicesNamesRowsAndMetadata) {
 }
 
 TEST(TraceReader, LinksKernelsWithTheirLaunch) {
-  auto t =
-      parse_trace(trace_of({slice("op", 0, 50), slice("cudaLaunchKernel", 10, 5, R"("args": {"correlation": 7})", "cuda_runtime"),
-                            R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 30, "dur": 9, "args": {"stream": 7, "correlation": 7}})"}));
+  auto t = parse_trace(trace_of(
+      {slice("op", 0, 50), slice("cudaLaunchKernel", 10, 5, R"("args": {"correlation": 7})", "cuda_runtime"),
+       R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 30, "dur": 9, "args": {"stream": 7, "correlation": 7}})"}));
   ASSERT_EQ(t->launches().size(), 1u);
   EXPECT_EQ(t->event_name(t->launches()[0].from), "cudaLaunchKernel");
   EXPECT_EQ(t->event_name(t->launches()[0].to), "k");
@@ -74,7 +77,8 @@ TEST(TraceReader, LinksKernelsWithTheirLaunch) {
 TEST(TraceReader, OverlappingKernelsHaveALaneEach) {
   std::vector<std::string> events;
   for (int i = 0; i < 3; ++i)
-    events.push_back("{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": " + std::to_string(i * 10) + ", \"dur\": 25}");
+    events.push_back("{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": " +
+                     std::to_string(i * 10) + ", \"dur\": 25}");
   auto t = parse_trace(trace_of(events));
   ASSERT_EQ(t->size(), 3u);
   EXPECT_EQ(t->rows()[0].lanes, 3u);
@@ -119,7 +123,8 @@ TEST(TraceReader, SkipsAnEventItCannotReadAndGoesOn) {
 }
 
 TEST(TraceReader, OtherToolsPhases) {
-  auto t = parse_trace(R"([{"ph": "B", "name": "f", "pid": "a", "tid": "b", "ts": 1}, {"ph": "B", "name": "g", "pid": "a", "tid": "b", "ts": 2},
+  auto t = parse_trace(
+      R"([{"ph": "B", "name": "f", "pid": "a", "tid": "b", "ts": 1}, {"ph": "B", "name": "g", "pid": "a", "tid": "b", "ts": 2},
     {"ph": "E", "pid": "a", "tid": "b", "ts": 4}, {"ph": "E", "pid": "a", "tid": "b", "ts": 9}, {"ph": "B", "name": "open", "pid": "a", "tid": "b", "ts": 10},
     {"ph": "E", "pid": "a", "tid": "c", "ts": 3},
     {"ph": "C", "name": "memory", "pid": "a", "ts": 5, "args": {"used": 7, "free": 3.5}},
@@ -153,23 +158,29 @@ TEST(TraceReader, WhatIsNoTraceSaysSo) {
 // Chrome's array of events may go without its `]`; PyTorch's object may not.
 TEST(TraceReader, AnArrayMayLackItsEnd) {
   const std::string a = slice("a", 1, 1), b = slice("b", 3, 1);
-  for (const std::string& whole : {std::string("["), "[" + a, "[" + a + ",\n", "[" + a + ",\n" + b + "\n", "[" + a + "]"})
+  for (const std::string& whole :
+       {std::string("["), "[" + a, "[" + a + ",\n", "[" + a + ",\n" + b + "\n", "[" + a + "]"})
     EXPECT_FALSE(parse_trace(whole)->truncated()) << whole;
   const std::string text = "[" + a + ",\n" + slice("with", 3, 1, R"("args": {"x": {"y": "}"}})");
-  for (size_t cut = a.size() + 4; cut < text.size(); ++cut) EXPECT_TRUE(parse_trace(text.substr(0, cut))->truncated()) << text.substr(0, cut);
+  for (size_t cut = a.size() + 4; cut < text.size(); ++cut)
+    EXPECT_TRUE(parse_trace(text.substr(0, cut))->truncated()) << text.substr(0, cut);
   EXPECT_TRUE(parse_trace("{\"traceEvents\": [" + a + "\n")->truncated());
 }
 
 std::string kernel(const std::string& name, int64_t ts_us, int64_t dur_us, const std::string& args) {
-  return "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"" + name + "\", \"pid\": 0, \"tid\": 7, \"ts\": " + std::to_string(ts_us) +
-         ", \"dur\": " + std::to_string(dur_us) + ", \"args\": {" + args + "}}";
+  return "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"" + name +
+         "\", \"pid\": 0, \"tid\": 7, \"ts\": " + std::to_string(ts_us) + ", \"dur\": " + std::to_string(dur_us) +
+         ", \"args\": {" + args + "}}";
 }
 std::string call(int64_t ts_us, int64_t correlation, int64_t external) {
   return slice("cudaLaunchKernel", ts_us, 2,
-               "\"args\": {\"External id\": " + std::to_string(external) + ", \"correlation\": " + std::to_string(correlation) + "}", "cuda_runtime");
+               "\"args\": {\"External id\": " + std::to_string(external) +
+                   ", \"correlation\": " + std::to_string(correlation) + "}",
+               "cuda_runtime");
 }
 std::string op(const std::string& name, int64_t ts_us, int64_t dur_us, int64_t external) {
-  return slice(name, ts_us, dur_us, "\"args\": {\"External id\": " + std::to_string(external) + ", \"x\": \"\\\"External id\\\": 9\"}");
+  return slice(name, ts_us, dur_us,
+               "\"args\": {\"External id\": " + std::to_string(external) + ", \"x\": \"\\\"External id\\\": 9\"}");
 }
 
 // Where the call is missing, the op that "External id" names stands for it; see Note [Work without its call].
@@ -179,25 +190,31 @@ TEST(TraceReader, WorkWithoutItsCallIsLinkedWithItsOp) {
     auto t = parse_trace(trace_of(events));
     std::vector<std::string> names;
     for (EventId e = 0; e < t->size(); ++e)
-      if (on_gpu(t->kind(e))) names.push_back(t->launch_of(e) == kNone ? "" : std::string(t->event_name(t->launch_of(e))));
+      if (on_gpu(t->kind(e)))
+        names.push_back(t->launch_of(e) == kNone ? "" : std::string(t->event_name(t->launch_of(e))));
     return names;
   };
   using Names = std::vector<std::string>;
-  const std::string k1 = kernel("k", 50, 5, "\"External id\": 2, \"correlation\": 70"), k2 = kernel("k", 60, 5, "\"External id\": \"3\", \"correlation\": 71");
+  const std::string k1 = kernel("k", 50, 5, "\"External id\": 2, \"correlation\": 70"),
+                    k2 = kernel("k", 60, 5, "\"External id\": \"3\", \"correlation\": 71");
   EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1}), Names{"cudaLaunchKernel"});
   // No call of the second one. An op that has not begun yet launched nothing.
   EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1, k2}), (Names{"cudaLaunchKernel", ""}));
-  EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1, kernel("k", 130, 5, "\"External id\": 3, \"correlation\": 71")}),
+  EXPECT_EQ(launched_by({outer, inner, later, call(25, 70, 2), k1,
+                         kernel("k", 130, 5, "\"External id\": 3, \"correlation\": 71")}),
             (Names{"cudaLaunchKernel", "later"}));
   // No calls at all.
-  EXPECT_EQ(launched_by({outer, inner, k1, kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 71")}), (Names{"inner", "outer"}));
-  // Older recordings write the correlation there: where calls are known it names ops that are elsewhere, where none are it is the same number.
-  EXPECT_EQ(launched_by({outer, inner, later, call(105, 2, 2), kernel("k", 110, 5, "\"External id\": 2, \"correlation\": 2"),
-                         kernel("k", 120, 5, "\"External id\": 1, \"correlation\": 1")}),
-            (Names{"cudaLaunchKernel", ""}));
+  EXPECT_EQ(launched_by({outer, inner, k1, kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 71")}),
+            (Names{"inner", "outer"}));
+  // Older recordings write the correlation there: where calls are known it names ops that are elsewhere, where none are
+  // it is the same number.
   EXPECT_EQ(
-      launched_by({outer, inner, kernel("k", 50, 5, "\"External id\": 2, \"correlation\": 2"), kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 1")}),
-      (Names{"", ""}));
+      launched_by({outer, inner, later, call(105, 2, 2), kernel("k", 110, 5, "\"External id\": 2, \"correlation\": 2"),
+                   kernel("k", 120, 5, "\"External id\": 1, \"correlation\": 1")}),
+      (Names{"cudaLaunchKernel", ""}));
+  EXPECT_EQ(launched_by({outer, inner, kernel("k", 50, 5, "\"External id\": 2, \"correlation\": 2"),
+                         kernel("k", 60, 5, "\"External id\": 1, \"correlation\": 1")}),
+            (Names{"", ""}));
   EXPECT_EQ(launched_by({outer, kernel("k", 50, 5, "\"correlation\": 2")}), Names{""});
 }
 
@@ -205,20 +222,25 @@ TEST(TraceReader, FlowsThatLaunchNothingAreNoRepairs) {
   const char* end = R"({"ph": "f", "id": 8, "pid": 1, "tid": 2, "ts": 3, "cat": "ac2g", "name": "ac2g", "bp": "e"})";
   auto t = parse_trace(trace_of({slice("cudaEventQuery", 1, 5, "", "cuda_runtime"), end}));
   EXPECT_TRUE(t->repairs().empty());
-  EXPECT_EQ(repairs(*parse_trace(trace_of({slice("a", 1, 5), R"({"ph": "f", "id": 8, "pid": 1, "tid": 2, "ts": 3, "cat": "other", "name": "x"})"})),
-                    "flows without their other half"),
-            1u);
+  EXPECT_EQ(
+      repairs(
+          *parse_trace(trace_of(
+              {slice("a", 1, 5), R"({"ph": "f", "id": 8, "pid": 1, "tid": 2, "ts": 3, "cat": "other", "name": "x"})"})),
+          "flows without their other half"),
+      1u);
 }
 
 TEST(TraceReader, AsynchronousSlicesOfEveryIdTakeTheFirstFreeLane) {
   auto async = [](const char* phase, const std::string& id, int pid, int ts) {
-    return "{\"ph\": \"" + std::string(phase) + "\", \"cat\": \"net\", \"name\": \"get\", " + id + ", \"pid\": " + std::to_string(pid) +
-           ", \"tid\": 1, \"ts\": " + std::to_string(ts) + "}";
+    return "{\"ph\": \"" + std::string(phase) + "\", \"cat\": \"net\", \"name\": \"get\", " + id +
+           ", \"pid\": " + std::to_string(pid) + ", \"tid\": 1, \"ts\": " + std::to_string(ts) + "}";
   };
-  const std::string local = R"("id2": {"local": "0x1"})", other = R"("id2": {"local": "0x2"})", global = R"("id2": {"global": "0x1"})";
+  const std::string local = R"("id2": {"local": "0x1"})", other = R"("id2": {"local": "0x2"})",
+                    global = R"("id2": {"global": "0x1"})";
   // Two processes with the same local id, one slice over both of them.
-  auto t = parse_trace(trace_of({async("b", local, 1, 0), async("b", local, 2, 1), async("b", other, 1, 2), async("b", global, 1, 3), async("e", local, 1, 10),
-                                 async("e", local, 2, 21), async("e", other, 1, 32), async("e", global, 2, 43)}));
+  auto t = parse_trace(trace_of({async("b", local, 1, 0), async("b", local, 2, 1), async("b", other, 1, 2),
+                                 async("b", global, 1, 3), async("e", local, 1, 10), async("e", local, 2, 21),
+                                 async("e", other, 1, 32), async("e", global, 2, 43)}));
   ASSERT_EQ(t->size(), 4u);
   EXPECT_TRUE(t->repairs().empty());
   std::vector<int64_t> durations;
@@ -228,7 +250,8 @@ TEST(TraceReader, AsynchronousSlicesOfEveryIdTakeTheFirstFreeLane) {
   // Each of many reaches into the next one: two lanes, no stairs.
   std::vector<std::string> chain;
   for (int i = 0; i < 100; ++i)
-    chain.push_back(async("b", "\"id\": " + std::to_string(i), 1, i * 10)), chain.push_back(async("e", "\"id\": " + std::to_string(i), 1, i * 10 + 15));
+    chain.push_back(async("b", "\"id\": " + std::to_string(i), 1, i * 10)),
+        chain.push_back(async("e", "\"id\": " + std::to_string(i), 1, i * 10 + 15));
   auto row = parse_trace(trace_of(chain));
   ASSERT_EQ(row->size(), 100u);
   EXPECT_EQ(row->lanes().size(), 2u);
@@ -237,10 +260,12 @@ TEST(TraceReader, AsynchronousSlicesOfEveryIdTakeTheFirstFreeLane) {
 TEST(TraceReader, FlowsOfALocalIdAreTheirProcesssOwn) {
   std::vector<std::string> events;
   for (int pid : {1, 2}) {
-    const std::string of = ", \"cat\": \"fwdbwd\", \"id2\": {\"local\": \"0x7\"}, \"pid\": " + std::to_string(pid) + ", \"tid\": 1, \"ts\": ";
+    const std::string of = ", \"cat\": \"fwdbwd\", \"id2\": {\"local\": \"0x7\"}, \"pid\": " + std::to_string(pid) +
+                           ", \"tid\": 1, \"ts\": ";
     for (int ts : {10, 50})
-      events.push_back(R"({"ph": "X", "cat": "cpu_op", "name": ")" + std::string(ts == 10 ? "forward" : "backward") + R"(", "pid": )" + std::to_string(pid) +
-                       R"(, "tid": 1, "ts": )" + std::to_string(ts) + R"(, "dur": 5})");
+      events.push_back(R"({"ph": "X", "cat": "cpu_op", "name": ")" + std::string(ts == 10 ? "forward" : "backward") +
+                       R"(", "pid": )" + std::to_string(pid) + R"(, "tid": 1, "ts": )" + std::to_string(ts) +
+                       R"(, "dur": 5})");
     events.push_back(R"({"ph": "s", "name": "fwdbwd")" + of + "10}");
     events.push_back(R"({"ph": "f", "name": "fwdbwd")" + of + "50, \"bp\": \"e\"}");
   }
@@ -254,7 +279,9 @@ TEST(TraceReader, FlowsOfALocalIdAreTheirProcesssOwn) {
 }
 
 TEST(TraceReader, RankIsThatOfDistributedInfo) {
-  auto rank = [](const std::string& info) { return parse_trace(trace_of({slice("a", 1, 1)}, ", \"distributedInfo\": " + info))->rank(); };
+  auto rank = [](const std::string& info) {
+    return parse_trace(trace_of({slice("a", 1, 1)}, ", \"distributedInfo\": " + info))->rank();
+  };
   EXPECT_EQ(rank(R"({"backend": "nccl", "rank": 3, "world_size": 8})"), 3);
   EXPECT_EQ(rank(R"({"pg_config": [{"pg_name": "\"rank\": 7", "ranks": [4, 5], "rank": 6}], "rank": "12"})"), 12);
   EXPECT_EQ(rank(R"({"backend": "gloo", "ranks": 5})"), -1);
@@ -268,8 +295,10 @@ TEST(TraceReader, NoSumIsTooLargeForANumber) {
   const std::string century = "2000000000000000";  // microseconds, 63 years: each one alone could be
   std::vector<std::string> events;
   for (int i = 0; i < 20; ++i)
-    events.push_back(R"({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": )" + std::to_string(i) + R"(, "ts": 1, "dur": )" + century + "}");
-  for (int i = 0; i < 20; ++i) events.push_back(R"({"ph": "B", "cat": "cpu_op", "name": "b", "pid": 2, "tid": 1, "ts": -)" + century + "}");
+    events.push_back(R"({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": )" + std::to_string(i) +
+                     R"(, "ts": 1, "dur": )" + century + "}");
+  for (int i = 0; i < 20; ++i)
+    events.push_back(R"({"ph": "B", "cat": "cpu_op", "name": "b", "pid": 2, "tid": 1, "ts": -)" + century + "}");
   events.push_back(slice("ok", 5, 7));
   for (int i = 0; i < 4; ++i)
     events.push_back(
@@ -302,7 +331,8 @@ TEST(TraceReader, AnEventsTextIsReadAsTheScannerReadsIt) {
 TEST(TraceReader, AChangedFileHasNoTextsOfEvents) {
   const std::string path = testing::TempDir() + "tenon-changed-" + std::to_string(getpid()) + ".json";
   auto write = [&](const std::string& text) { std::ofstream(path, std::ios::binary) << text; };
-  const std::string first = trace_of({slice("a", 1, 1), slice("b", 3, 1)}), second = trace_of({slice("a", 1, 1), slice("c", 3, 1)});
+  const std::string first = trace_of({slice("a", 1, 1), slice("b", 3, 1)}),
+                    second = trace_of({slice("a", 1, 1), slice("c", 3, 1)});
   write(first);
   ReadOptions o;
   o.read_cache = o.write_cache = false;
@@ -323,13 +353,15 @@ std::string troubled(int events) {
   for (int i = 0; i < events; ++i) {
     switch (i % 7) {
       case 3:
-        all.push_back(R"({"ph": "X", "cat": "c", "name": "say "hi" {x}", "pid": 1, "tid": 2, "ts": )" + std::to_string(i) + R"(, "dur": 0.5})");
+        all.push_back(R"({"ph": "X", "cat": "c", "name": "say "hi" {x}", "pid": 1, "tid": 2, "ts": )" +
+                      std::to_string(i) + R"(, "dur": 0.5})");
         break;
       case 4:
         all.push_back("{\"ph\": \"X\", \"broken\": [}");
         break;
       case 5:
-        all.push_back(slice("with args", i, 1, R"("args": {"correlation": 5, "shape": [[1, 2], []], "text": "},\n  {\"ph\": \"X\""})"));
+        all.push_back(slice("with args", i, 1,
+                            R"("args": {"correlation": 5, "shape": [[1, 2], []], "text": "},\n  {\"ph\": \"X\""})"));
         break;
       default:
         all.push_back(slice("plain " + std::to_string(i % 50), i, 1));
@@ -339,11 +371,13 @@ std::string troubled(int events) {
 }
 
 TEST(TraceReader, TheCutsIntoPartsDoNotMatter) {
-  // Parts are megabytes; padding makes each part hold a few events, so that guesses at its start go wrong inside of strings.
+  // Parts are megabytes; padding makes each part hold a few events, so that guesses at its start go wrong inside of
+  // strings.
   std::vector<std::string> events;
   std::string bait;
   while (bait.size() < 300000) bait += "},\\n {\\\"ph\\\": \\\"X\\\", \\\"name\\\": \\\"bait\\\"}, {\\\"ph\\\": ";
-  for (int i = 0; i < 100; ++i) events.push_back(slice("e" + std::to_string(i), i * 10, 5, "\"args\": {\"text\": \"" + bait + "\"}"));
+  for (int i = 0; i < 100; ++i)
+    events.push_back(slice("e" + std::to_string(i), i * 10, 5, "\"args\": {\"text\": \"" + bait + "\"}"));
   std::string text = trace_of(events);
   ASSERT_GT(text.size(), size_t{24} << 20);
   for (int threads : {1, 2, 5}) {
@@ -384,7 +418,8 @@ TEST(TraceReader, EveryPrefixOpens) {
 
 TEST(TraceStore, SummariesHoldEveryEventOnce) {
   std::vector<std::string> events;
-  for (int i = 0; i < 20000; ++i) events.push_back(slice(i % 1000 == 7 ? "long" : "short", i * 10, i % 1000 == 7 ? 9 : 3));
+  for (int i = 0; i < 20000; ++i)
+    events.push_back(slice(i % 1000 == 7 ? "long" : "short", i * 10, i % 1000 == 7 ? 9 : 3));
   auto t = parse_trace(trace_of(events));
   for (size_t buckets : {10, 100, 3000, 50000}) {
     auto all = t->summarise(0, t->begin(), t->finish() + 1, buckets);

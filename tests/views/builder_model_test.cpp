@@ -15,13 +15,17 @@ namespace {
 ModelSpec small() {
   ModelSpec s;
   s.name = "small";
-  s.layers = {{"input", "Input", {{"shape", std::vector<int64_t>{1, 28, 28}}}, 0, 0}, {"flat", "Flatten", {}, 0, 0}, {"head", "Linear", {{"out_features", int64_t{10}}}, 0, 0}, {"output", "Output", {}, 0, 0}};
+  s.layers = {{"input", "Input", {{"shape", std::vector<int64_t>{1, 28, 28}}}, 0, 0},
+              {"flat", "Flatten", {}, 0, 0},
+              {"head", "Linear", {{"out_features", int64_t{10}}}, 0, 0},
+              {"output", "Output", {}, 0, 0}};
   s.wires = {{"input", 0, "flat", 0}, {"flat", 0, "head", 0}, {"head", 0, "output", 0}};
   return s;
 }
 bool shows(const Scene& s, const std::string& text) {
   auto texts = s.texts();
-  return std::any_of(texts.begin(), texts.end(), [&](const std::string& t) { return t.find(text) != std::string::npos; });
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const std::string& t) { return t.find(text) != std::string::npos; });
 }
 Point center_of(const Scene& s, Hit hit) {
   for (const auto& t : s.targets())
@@ -36,7 +40,8 @@ TEST(Builder, ShowsShapesAndCountsOfEveryLayer) {
   EXPECT_EQ(m.parameters(), 7850);
   EXPECT_EQ(m.report("head")->outputs.at(0), "f32 [64, 10]");
   const Scene& s = m.frame({900, 600});
-  for (const char* text : {"f32 [64, 784]", "f32 [64, 10]", "every shape fits", "7.85 k parameters"}) EXPECT_TRUE(shows(s, text)) << text << "\n" << s.dump();
+  for (const char* text : {"f32 [64, 784]", "f32 [64, 10]", "every shape fits", "7.85 k parameters"})
+    EXPECT_TRUE(shows(s, text)) << text << "\n" << s.dump();
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
 }
 
@@ -78,7 +83,8 @@ TEST(Builder, InsertsRemovesWiresAndRefusesCircles) {
   EXPECT_EQ(m.primary(), "relu");
   EXPECT_TRUE(m.errors().empty()) << m.errors().front();
   auto wired = [&](const std::string& a, const std::string& b) {
-    return std::any_of(m.spec().wires.begin(), m.spec().wires.end(), [&](const WireSpec& w) { return w.from == a && w.to == b; });
+    return std::any_of(m.spec().wires.begin(), m.spec().wires.end(),
+                       [&](const WireSpec& w) { return w.from == a && w.to == b; });
   };
   EXPECT_TRUE(wired("head", "relu"));
   EXPECT_TRUE(wired("relu", "output"));
@@ -99,7 +105,8 @@ TEST(Builder, DraggingFromPortToPortWires) {
   m.set_spec(small(), 8);
   EXPECT_TRUE(m.disconnect("output", 0));
   const Scene& s = m.frame({900, 600});
-  Point a = center_of(s, {BuilderModel::output_port, BuilderModel::port_id(2, 0)}), b = center_of(s, {BuilderModel::input_port, BuilderModel::port_id(3, 0)});
+  Point a = center_of(s, {BuilderModel::output_port, BuilderModel::port_id(2, 0)}),
+        b = center_of(s, {BuilderModel::input_port, BuilderModel::port_id(3, 0)});
   ASSERT_GT(a.x, 0);
   ASSERT_GT(b.x, 0);
   m.pointer({PointerEvent::Type::press, Button::left, a.x, a.y, {}});
@@ -116,7 +123,8 @@ TEST(Builder, ADragIsOneEdit) {
   double x = m.spec().find("flat")->x;
   Point p = center_of(s, {BuilderModel::layer, 1});
   m.pointer({PointerEvent::Type::press, Button::left, p.x - 40, p.y, {}});
-  for (int i = 1; i <= 10; ++i) m.pointer({PointerEvent::Type::move, Button::left, p.x - 40 + static_cast<float>(i) * 10, p.y, {}});
+  for (int i = 1; i <= 10; ++i)
+    m.pointer({PointerEvent::Type::move, Button::left, p.x - 40 + static_cast<float>(i) * 10, p.y, {}});
   m.pointer({PointerEvent::Type::release, Button::left, p.x + 60, p.y, {}});
   EXPECT_GT(m.spec().find("flat")->x, x + 80);
   m.undo();
@@ -160,7 +168,8 @@ TEST(Builder, FitShowsTheWholeOfAnyModel) {
       ASSERT_FALSE(m.spec().layers.empty()) << name;
       for (const LayerSpec& l : m.spec().layers) {
         const Box b = m.box_of(l);
-        EXPECT_TRUE(b.x >= 0 && b.y >= 0 && b.right() <= size.w && b.bottom() <= size.h - 28) << name << " at " << size.w << "x" << size.h << ": " << l.name;
+        EXPECT_TRUE(b.x >= 0 && b.y >= 0 && b.right() <= size.w && b.bottom() <= size.h - 28)
+            << name << " at " << size.w << "x" << size.h << ": " << l.name;
       }
     }
 }

@@ -18,7 +18,8 @@ TEST(Tokens, TextIsReadableOnEverySurface) {
   for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast})
     for (Ink surface : {Ink::base, Ink::panel, Ink::raised})
       for (Ink ink : {Ink::text, Ink::secondary, Ink::bad_text, Ink::warning_text, Ink::good_text})
-        EXPECT_GE(contrast(color(ink, t), color(surface, t)), 4.5) << name(ink) << " on " << name(surface) << " in theme " << int(t);
+        EXPECT_GE(contrast(color(ink, t), color(surface, t)), 4.5)
+            << name(ink) << " on " << name(surface) << " in theme " << int(t);
 }
 
 TEST(Tokens, TextOnColouredFillsIsReadable) {
@@ -31,7 +32,8 @@ TEST(Tokens, TextOnColouredFillsIsReadable) {
         EXPECT_GE(contrast(color(on_fill(ink), t), color(ink, t)), 4.5) << n;
       }
   }
-  for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) EXPECT_GE(contrast(color(Ink::on_accent, t), color(Ink::accent, t)), 4.5);
+  for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast})
+    EXPECT_GE(contrast(color(Ink::on_accent, t), color(Ink::accent, t)), 4.5);
 }
 
 TEST(Tokens, ContrastOfBlackAndWhite) { EXPECT_NEAR(contrast(rgb(0), rgb(0xFFFFFF)), 21, 1e-9); }
@@ -150,9 +152,12 @@ TEST(SelectionBus, RemembersAndTellsOnce) {
 }
 
 TEST(Selection, TextRoundTrips) {
-  for (const Selection& s : {Selection::op(12), Selection::tensor(3), Selection::grad_node(4), Selection::alloc(5), Selection::module("features.3"), Selection::step(120), Selection::run(2), Selection::range(10, 250)})
+  for (const Selection& s :
+       {Selection::op(12), Selection::tensor(3), Selection::grad_node(4), Selection::alloc(5),
+        Selection::module("features.3"), Selection::step(120), Selection::run(2), Selection::range(10, 250)})
     EXPECT_TRUE(parse_selection(to_text(s)).same(s)) << to_text(s);
-  for (const char* bad : {"", "op", "op:", "op:x", "thing:3", "range:5", "op:3 "}) EXPECT_FALSE(parse_selection(bad)) << bad;
+  for (const char* bad : {"", "op", "op:", "op:x", "thing:3", "range:5", "op:3 "})
+    EXPECT_FALSE(parse_selection(bad)) << bad;
 }
 
 TEST(Links, AnOpItsTensorsNodesAndBlocksBelongTogether) {
@@ -164,7 +169,7 @@ TEST(Links, AnOpItsTensorsNodesAndBlocksBelongTogether) {
   EXPECT_EQ(l.module_of(Selection::op(1)), "features.0");
   EXPECT_EQ(l.op_of(Selection::alloc(5)), 7u);
   EXPECT_EQ(l.op_of(Selection::grad_node(1)), 4u);
-  EXPECT_EQ(l.op_of(Selection::tensor(0)), 1u);  // the data: its first reader
+  EXPECT_EQ(l.op_of(Selection::tensor(0)), 1u);        // the data: its first reader
   EXPECT_EQ(l.tensor_of(Selection::grad_node(6)), 1);  // a leaf: the parameter
   EXPECT_EQ(l.backward_of(4), std::vector<uint32_t>{7});
   EXPECT_EQ(l.ops_of(Selection::module("features")), (std::vector<uint32_t>{1, 2, 8, 9}));

@@ -15,7 +15,8 @@ std::shared_ptr<StepRecord> small_step() {
   r->duration_ns = 1'000'000;
   uint16_t conv = intern_module("features.0"), head = intern_module("head"), root = 0;
   std::vector<Tick> ticks;
-  auto op = [&](const char* name, uint16_t module, Phase phase, int64_t start, int64_t duration, std::vector<int> in, std::vector<int> out, uint32_t forward = 0) {
+  auto op = [&](const char* name, uint16_t module, Phase phase, int64_t start, int64_t duration, std::vector<int> in,
+                std::vector<int> out, uint32_t forward = 0) {
     OpRecord o;
     o.seq = static_cast<uint32_t>(r->ops.size()) + 1;
     o.name = name;
@@ -39,15 +40,15 @@ std::shared_ptr<StepRecord> small_step() {
     r->tensors.push_back(std::move(t));
     return static_cast<int>(r->tensors.size()) - 1;
   };
-  tensor("batch", {2, 3, 4, 4}, 0, Category::data, 1);            // 0
-  tensor("features.0.weight", {8, 3, 3, 3}, 0, Category::parameter, 2);  // 1
-  tensor("conv2d #1 output 0", {2, 8, 4, 4}, 1, Category::activation, 3);  // 2
-  tensor("relu #2 output 0", {2, 8, 4, 4}, 2, Category::activation, 4);    // 3
-  tensor("view #3 output 0", {2, 128}, 3, Category::activation, 4);        // 4: the same memory as 3
-  tensor("head.weight", {10, 128}, 0, Category::parameter, 5);            // 5
-  tensor("linear #4 output 0", {2, 10}, 4, Category::activation, 6);       // 6
-  tensor("cross_entropy #5 output 0", {}, 5, Category::activation, 7);     // 7
-  tensor("grad of head.weight", {10, 128}, 7, Category::gradient, 8);      // 8
+  tensor("batch", {2, 3, 4, 4}, 0, Category::data, 1);                          // 0
+  tensor("features.0.weight", {8, 3, 3, 3}, 0, Category::parameter, 2);         // 1
+  tensor("conv2d #1 output 0", {2, 8, 4, 4}, 1, Category::activation, 3);       // 2
+  tensor("relu #2 output 0", {2, 8, 4, 4}, 2, Category::activation, 4);         // 3
+  tensor("view #3 output 0", {2, 128}, 3, Category::activation, 4);             // 4: the same memory as 3
+  tensor("head.weight", {10, 128}, 0, Category::parameter, 5);                  // 5
+  tensor("linear #4 output 0", {2, 10}, 4, Category::activation, 6);            // 6
+  tensor("cross_entropy #5 output 0", {}, 5, Category::activation, 7);          // 7
+  tensor("grad of head.weight", {10, 128}, 7, Category::gradient, 8);           // 8
   tensor("grad of features.0.weight", {8, 3, 3, 3}, 9, Category::gradient, 9);  // 9
   for (int t : {1, 6}) {
     auto& record = r->tensors[t];
@@ -69,7 +70,8 @@ std::shared_ptr<StepRecord> small_step() {
   r->timeline = own_trace(ticks, 0, {}, r->run);
 
   // Backward: loss -> linear -> view -> relu -> conv, with the two weights as leaves.
-  auto node = [&](const char* name, uint32_t forward, uint16_t module, bool leaf, int64_t saved, double norm, std::vector<int> next) {
+  auto node = [&](const char* name, uint32_t forward, uint16_t module, bool leaf, int64_t saved, double norm,
+                  std::vector<int> next) {
     GradNode g;
     g.name = name;
     g.forward_seq = forward;

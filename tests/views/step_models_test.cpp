@@ -21,14 +21,16 @@ using testing::small_step;
 
 bool shows(const Scene& s, const std::string& text) {
   auto texts = s.texts();
-  return std::any_of(texts.begin(), texts.end(), [&](const std::string& t) { return t.find(text) != std::string::npos; });
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const std::string& t) { return t.find(text) != std::string::npos; });
 }
 Point center_of(const Scene& s, Hit hit) {
   for (const auto& t : s.targets())
     if (t.hit == hit) return {t.box.x + t.box.w / 2, t.box.y + t.box.h / 2};
   return {-1, -1};
 }
-template <class Model> void click(Model& m, Point p) {
+template <class Model>
+void click(Model& m, Point p) {
   m.pointer({PointerEvent::Type::press, Button::left, p.x, p.y, {}});
   m.pointer({PointerEvent::Type::release, Button::left, p.x, p.y, {}});
 }
@@ -46,7 +48,8 @@ TEST(Timeline, DrawsEveryOpUnderItsName) {
   TimelineModel m;
   m.set_step(small_links());
   const Scene& s = m.frame(kSize);
-  for (const char* name : {"conv2d", "linear backward", "training", "loader 1", "forward", "live memory"}) EXPECT_TRUE(shows(s, name)) << name << "\n" << s.dump();
+  for (const char* name : {"conv2d", "linear backward", "training", "loader 1", "forward", "live memory"})
+    EXPECT_TRUE(shows(s, name)) << name << "\n" << s.dump();
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
 }
 
@@ -115,7 +118,9 @@ TEST(Timeline, TablesAddUp) {
 TEST(Timeline, StaysWithinItsBudgetAndSaysWhatItMerged) {
   auto r = small_step();
   std::vector<Tick> ticks;
-  for (int i = 0; i < 200'000; ++i) ticks.push_back({i * 5, 4, {static_cast<uint32_t>(1 + i % 10), 0, Phase::data, Category::other}, intern_name("fetch"), 2, 0});
+  for (int i = 0; i < 200'000; ++i)
+    ticks.push_back(
+        {i * 5, 4, {static_cast<uint32_t>(1 + i % 10), 0, Phase::data, Category::other}, intern_name("fetch"), 2, 0});
   r->timeline = tracing::own_trace(ticks, 0, {}, r->run);
   TimelineModel m;
   m.set_step(Links(r));
@@ -156,13 +161,15 @@ TEST(Memory, APeakNarrowerThanAPixelIsStillSeen) {
   };
   spike(600'000, 1'000'000);
   spike(600'010, -1'000'000);
-  std::stable_sort(r->allocs.begin(), r->allocs.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  std::stable_sort(r->allocs.begin(), r->allocs.end(),
+                   [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   MemoryModel m;
   m.set_step(Links(r));
   const Scene& s = m.frame(kSize);
   float tallest = 0;
   for (const auto& p : s.prims())
-    if (p.kind == Scene::Kind::rect && p.fill == Ink::memory_workspace && p.box.h > 20) tallest = std::max(tallest, p.box.h);
+    if (p.kind == Scene::Kind::rect && p.fill == Ink::memory_workspace && p.box.h > 20)
+      tallest = std::max(tallest, p.box.h);
   EXPECT_GT(tallest, 150) << s.dump();
 }
 
@@ -186,7 +193,9 @@ TEST(Autograd, RowsRunFromTheLossWithLeavesBesideTheirNode) {
   Table t = m.table();
   std::vector<std::string> names;
   for (const auto& row : t.rows) names.push_back(row.cells[0].text);
-  EXPECT_EQ(names, (std::vector<std::string>{"cross_entropy backward", "linear backward", "head.weight", "view backward", "relu backward", "conv2d backward", "features.0.weight"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"cross_entropy backward", "linear backward", "head.weight", "view backward",
+                                      "relu backward", "conv2d backward", "features.0.weight"}));
   const Scene& s = m.frame({1100, 480});
   EXPECT_TRUE(shows(s, "6.00 KiB")) << s.dump();
   EXPECT_TRUE(shows(s, "‖g‖ 0.1250"));
@@ -233,7 +242,9 @@ TEST(Tensor, ShowsValuesStatisticsAndTheirStorage) {
   m.set_focus(1, 2);
   EXPECT_EQ(m.focus_position(), 12);
   const Scene& s = m.frame({1100, 600});
-  for (const char* text : {"size [2, 10] · stride [10, 1] · offset 0", "[1, 2] = 1", "contiguous", "elements", "Storage #6"}) EXPECT_TRUE(shows(s, text)) << text << "\n" << s.dump();
+  for (const char* text :
+       {"size [2, 10] · stride [10, 1] · offset 0", "[1, 2] = 1", "contiguous", "elements", "Storage #6"})
+    EXPECT_TRUE(shows(s, text)) << text << "\n" << s.dump();
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
 }
 
@@ -307,7 +318,8 @@ TEST(Nan, TellsTheStoryOfTheFirstBadValue) {
   EXPECT_EQ(m.state(), NanModel::State::unknown);
   m.set_found(Links(r));
   const Scene& s = m.frame({1000, 560});
-  for (const char* text : {"linear made the first nan", "step 120 · forward · head · element [1, 7]", "head.weight", "[1, 7] = nan", "2 of 20 not finite (10 %)", "4 of the 10 ops"})
+  for (const char* text : {"linear made the first nan", "step 120 · forward · head · element [1, 7]", "head.weight",
+                           "[1, 7] = nan", "2 of 20 not finite (10 %)", "4 of the 10 ops"})
     EXPECT_TRUE(shows(s, text)) << text << "\n" << s.dump();
   Selection chosen;
   m.on_select = [&](const Selection& sel) { chosen = sel; };
@@ -329,7 +341,8 @@ TEST(Details, AnOpLinksToEverySideOfIt) {
       all += row.name + "=" + row.value + "\n";
       linked += static_cast<bool>(row.link);
     }
-  for (const char* want : {"module=head", "time=60.0 µs · 6.0 % of step", "reads=head.weight\n=f32 [10, 128]", "backward op=linear backward #7", "autograd=linear backward", "saved=6.00 KiB"})
+  for (const char* want : {"module=head", "time=60.0 µs · 6.0 % of step", "reads=head.weight\n=f32 [10, 128]",
+                           "backward op=linear backward #7", "autograd=linear backward", "saved=6.00 KiB"})
     EXPECT_NE(all.find(want), std::string::npos) << want << "\n" << all;
   EXPECT_GE(linked, 6);
   EXPECT_TRUE(details_of(Selection::op(99), {&links, nullptr, nullptr}).title.empty());

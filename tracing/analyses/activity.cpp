@@ -24,7 +24,9 @@ GpuTimeline::GpuTimeline(const Trace& t) {
       all_.push_back({e, launch, t.start(e), t.end(e), lane.row, names.communication(e), k != Kind::kernel});
     }
   }
-  std::sort(all_.begin(), all_.end(), [](const GpuWork& a, const GpuWork& b) { return a.start != b.start ? a.start < b.start : a.event < b.event; });
+  std::sort(all_.begin(), all_.end(), [](const GpuWork& a, const GpuWork& b) {
+    return a.start != b.start ? a.start < b.start : a.event < b.event;
+  });
   auto at = [&](uint32_t i) { return all_[i].launch == kNone ? all_[i].start : t.start(all_[i].launch); };
   by_launch_.resize(all_.size());
   std::iota(by_launch_.begin(), by_launch_.end(), 0u);
@@ -38,11 +40,14 @@ GpuTimeline::GpuTimeline(const Trace& t) {
   }
 }
 
-size_t GpuTimeline::launched_before(int64_t time) const { return static_cast<size_t>(std::lower_bound(launched_.begin(), launched_.end(), time) - launched_.begin()); }
+size_t GpuTimeline::launched_before(int64_t time) const {
+  return static_cast<size_t>(std::lower_bound(launched_.begin(), launched_.end(), time) - launched_.begin());
+}
 
 std::vector<GpuWork> GpuTimeline::launched_in(int64_t from, int64_t to) const {
   const size_t first = launched_before(from), last = std::max(first, launched_before(to));
-  std::vector<uint32_t> places(by_launch_.begin() + static_cast<long>(first), by_launch_.begin() + static_cast<long>(last));
+  std::vector<uint32_t> places(by_launch_.begin() + static_cast<long>(first),
+                               by_launch_.begin() + static_cast<long>(last));
   std::sort(places.begin(), places.end());
   std::vector<GpuWork> some;
   some.reserve(places.size());
@@ -56,15 +61,19 @@ int64_t GpuTimeline::free_at(int64_t time) const {
 }
 
 GpuTimeline gpu_work(const Trace& t) { return GpuTimeline(t); }
-std::vector<GpuWork> of_step(const Trace&, const GpuTimeline& all, const TraceStep& step) { return all.launched_in(step.start, step.end); }
+std::vector<GpuWork> of_step(const Trace&, const GpuTimeline& all, const TraceStep& step) {
+  return all.launched_in(step.start, step.end);
+}
 
 HostWork host_work(const Trace& t) {
   HostWork h;
   const EventNames names(t);
   // Ops lie within ops: on a lane, what follows without a gap is one stretch, and only what sticks out is kept.
   auto add = [](Intervals& list, Interval i) {
-    if (!list.empty() && i.first >= list.back().first && i.first <= list.back().second) list.back().second = std::max(list.back().second, i.second);
-    else list.push_back(i);
+    if (!list.empty() && i.first >= list.back().first && i.first <= list.back().second)
+      list.back().second = std::max(list.back().second, i.second);
+    else
+      list.push_back(i);
   };
   for (const Lane& lane : t.lanes()) {
     if (t.rows()[lane.row].gpu) continue;
@@ -74,9 +83,12 @@ HostWork host_work(const Trace& t) {
         case Kind::annotation:
         case Kind::other:
         case Kind::python:
-          if (names.data_loading(e)) add(h.data, i);
-          else if (names.optimizer(e)) add(h.optimizer, i);
-          else if (names.host_collective(e)) add(h.communication, i);
+          if (names.data_loading(e))
+            add(h.data, i);
+          else if (names.optimizer(e))
+            add(h.optimizer, i);
+          else if (names.host_collective(e))
+            add(h.communication, i);
           break;
         case Kind::cpu_op:
           if (names.data_loading(e)) add(h.data, i);
@@ -86,11 +98,13 @@ HostWork host_work(const Trace& t) {
         case Kind::runtime:
           if (names.waits(e)) add(h.sync, i);
           break;
-        default: break;
+        default:
+          break;
       }
     }
   }
-  for (Intervals* list : {&h.data, &h.sync, &h.optimizer, &h.backward, &h.ops, &h.communication}) *list = merged(std::move(*list));
+  for (Intervals* list : {&h.data, &h.sync, &h.optimizer, &h.backward, &h.ops, &h.communication})
+    *list = merged(std::move(*list));
   return h;
 }
 
@@ -126,7 +140,8 @@ Idle idle_of(const Trace& t, const StepWork& step, const HostWork& host) {
     ++idle.gaps;
     if (to - from > idle.longest) idle.longest = to - from, idle.longest_at = from;
     while (next < step.work.size() && step.work[next].start < to) ++next;
-    // Until the call that ends the gap has come, the GPU waits for the CPU; from then on for whatever lies between the two.
+    // Until the call that ends the gap has come, the GPU waits for the CPU; from then on for whatever lies between the
+    // two.
     int64_t until = to;
     bool communicates = false;
     if (next < step.work.size() && step.work[next].start == to) {
@@ -135,7 +150,8 @@ Idle idle_of(const Trace& t, const StepWork& step, const HostWork& host) {
     }
     Intervals waiting = until > from ? Intervals{{from, until}} : Intervals{};
     Intervals data = intersection(waiting, host.data), rest = difference(waiting, host.data);
-    // Where the CPU stood waiting when the GPU ran dry, nothing could be queued: the whole way to the next launch is that wait's cost.
+    // Where the CPU stood waiting when the GPU ran dry, nothing could be queued: the whole way to the next launch is
+    // that wait's cost.
     auto wait = std::upper_bound(host.sync.begin(), host.sync.end(), Interval{from, INT64_MAX});
     bool waited = wait != host.sync.begin() && (wait - 1)->second >= from;
     Intervals sync = waited ? rest : intersection(rest, host.sync);

@@ -18,7 +18,8 @@ struct GpuWork {
   bool communication = false, copy = false;
 };
 
-/// All work of the GPU, sorted by start. It belongs to the step that launched it; where no launch is known, to the one it began in.
+/// All work of the GPU, sorted by start. It belongs to the step that launched it; where no launch is known, to the one
+/// it began in.
 class GpuTimeline {
  public:
   explicit GpuTimeline(const traces::Trace& trace);
@@ -49,10 +50,11 @@ struct HostWork {
 HostWork host_work(const traces::Trace& trace);
 
 // Note [How long a step lasts]
-// The CPU may be done with a step long before the GPU is, and goes on to the next. So a step lasts until both are done with it: until its
-// annotation ends or the last work that it launched, whichever is later. It begins with its annotation or when all that was launched before
-// is done, whichever is later: what lies before is time of the steps before. Thus no moment counts twice, and the lengths of steps that
-// follow each other add up to the time they took together.
+// The CPU may be done with a step long before the GPU is, and goes on to the next. So a step lasts until both are done
+// with it: until its annotation ends or the last work that it launched, whichever is later. It begins with its
+// annotation or when all that was launched before is done, whichever is later: what lies before is time of the steps
+// before. Thus no moment counts twice, and the lengths of steps that follow each other add up to the time they took
+// together.
 
 /// A step, what of the GPU's work it launched, and from when to when it lasts.
 struct StepWork {
@@ -63,7 +65,8 @@ struct StepWork {
 };
 StepWork step_work(const GpuTimeline& gpu, const TraceStep& step);
 
-/// The steps a request asks for: its one, or all. A first step of several is left out where it is more than twice the median: it warms up.
+/// The steps a request asks for: its one, or all. A first step of several is left out where it is more than twice the
+/// median: it warms up.
 std::vector<TraceStep> asked_steps(const traces::Trace& trace, const TraceRequest& request);
 
 /// Where the GPU had nothing to do inside of a step, and why; the parts add up to the whole.

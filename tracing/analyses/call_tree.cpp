@@ -40,8 +40,8 @@ std::string CallTree::path(uint32_t node) const {
 
 namespace {
 
-/// A module without "nn.Module: "; a frame of Python without its line, which moves when the file is edited, and without the address of an
-/// object, which no two runs share.
+/// A module without "nn.Module: "; a frame of Python without its line, which moves when the file is edited, and without
+/// the address of an object, which no two runs share.
 std::string_view shown(std::string_view name, Kind kind, std::string& buffer) {
   if (kind != Kind::python) return name;
   if (name.starts_with(kModulePrefix)) return name.substr(kModulePrefix.size());
@@ -59,16 +59,19 @@ std::string without_numbers(std::string_view name) {
   std::string out;
   for (char c : name) {
     const bool digit = c >= '0' && c <= '9';
-    if (!digit) out += c;
-    else if (out.empty() || out.back() != '#') out += '#';
+    if (!digit)
+      out += c;
+    else if (out.empty() || out.back() != '#')
+      out += '#';
   }
   return out;
 }
 
 }  // namespace
 
-// "iteration 17" is the same in every step and in another recording, "layer 3" is not the same as "layer 4". Told by that: the first kind of
-// name comes once in the whole trace, with as many others that differ only in their number as there are steps.
+// "iteration 17" is the same in every step and in another recording, "layer 3" is not the same as "layer 4". Told by
+// that: the first kind of name comes once in the whole trace, with as many others that differ only in their number as
+// there are steps.
 void CallPaths::number_free_names() {
   std::vector<uint32_t> count(trace_.names());
   uint32_t steps = 0;
@@ -91,7 +94,8 @@ CallPaths::CallPaths(const Trace& t, const EventNames& names, CallTree& tree, co
   for (EventId e = 0; e < t.size(); ++e) place(e, within(parent[e]));
   if (t.forward_backward().empty()) return;
   std::vector<traces::Link> links(t.forward_backward().begin(), t.forward_backward().end());
-  std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
+  std::sort(links.begin(), links.end(),
+            [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
   const uint32_t backward = tree.name("backward");
   std::vector<bool> linked(t.rows().size());
   for (const auto& l : links) linked[t.row_of(l.to)] = true;
@@ -100,18 +104,24 @@ CallPaths::CallPaths(const Trace& t, const EventNames& names, CallTree& tree, co
     for (EventId e = lane.begin; linked[lane.row] && e < lane.end; ++e) {
       while (link != links.end() && link->to < e) ++link;
       // The link ends at the node's function, or at what the engine wraps it in.
-      if (link != links.end() && link->to == e) place(e, tree.child(tree.context(within_[link->from]), backward, false));
-      else if (parent[e] != kNone) place(e, within(parent[e]));
+      if (link != links.end() && link->to == e)
+        place(e, tree.child(tree.context(within_[link->from]), backward, false));
+      else if (parent[e] != kNone)
+        place(e, within(parent[e]));
     }
 }
 
 CallPaths::Part CallPaths::part(EventId e) const {
   switch (trace_.kind(e)) {
-    case Kind::cpu_op: return names_.backward(e) ? Part::none : Part::op;
+    case Kind::cpu_op:
+      return names_.backward(e) ? Part::none : Part::op;
     case Kind::annotation:
-    case Kind::other: return names_.step(e) ? Part::none : Part::context;
-    case Kind::python: return names_.module(e) ? Part::context : Part::none;
-    default: return Part::none;
+    case Kind::other:
+      return names_.step(e) ? Part::none : Part::context;
+    case Kind::python:
+      return names_.module(e) ? Part::context : Part::none;
+    default:
+      return Part::none;
   }
 }
 
@@ -129,6 +139,8 @@ void CallPaths::place(EventId e, uint32_t above) {
   within_[e] = p == Part::none || trace_.duration(e) == 0 ? above : tree_.child(above, name_of(e), p == Part::op);
 }
 
-uint32_t CallPaths::of(EventId e) { return part(e) != Part::none ? within_[e] : tree_.child(within_[e], name_of(e), true); }
+uint32_t CallPaths::of(EventId e) {
+  return part(e) != Part::none ? within_[e] : tree_.child(within_[e], name_of(e), true);
+}
 
 }  // namespace tenon::tracing

@@ -35,17 +35,21 @@ class CallTree {
   std::vector<const std::string*> texts_;
 };
 
-/// For every event of the CPU the node that what it calls lies under. Ops of backward lie under "backward" below the modules of the forward
-/// op they belong to. Left out of paths: ProfilerStep#N, calls of the runtime, frames of Python that are no module.
+/// For every event of the CPU the node that what it calls lies under. Ops of backward lie under "backward" below the
+/// modules of the forward op they belong to. Left out of paths: ProfilerStep#N, calls of the runtime, frames of Python
+/// that are no module.
 class CallPaths {
  public:
-  CallPaths(const traces::Trace& trace, const EventNames& names, CallTree& tree, const std::vector<traces::EventId>& parent);
+  CallPaths(const traces::Trace& trace, const EventNames& names, CallTree& tree,
+            const std::vector<traces::EventId>& parent);
   /// Of what an event calls.
   uint32_t within(traces::EventId e) const { return e == traces::kNone ? 0 : within_[e]; }
   /// Of the event itself, whatever it is.
   uint32_t of(traces::EventId e);
   /// Of work on the GPU, below the call that launched it; kNone: not known.
-  uint32_t of_gpu(traces::EventId work, traces::EventId launch) { return tree_.child(within(launch), name_of(work), true); }
+  uint32_t of_gpu(traces::EventId work, traces::EventId launch) {
+    return tree_.child(within(launch), name_of(work), true);
+  }
   /// An event's name as paths show it, in the tree.
   uint32_t name_of(traces::EventId e);
 

@@ -5,22 +5,25 @@
 #include <memory>
 
 // Note [The critical path of a step]
-// It is found backwards, from the moment the step is done (see Note [How long a step lasts]) to its beginning. At every moment we stand in one
-// event, and ask what it had waited for:
+// It is found backwards, from the moment the step is done (see Note [How long a step lasts]) to its beginning. At every
+// moment we stand in one event, and ask what it had waited for:
 //
-//   On the GPU, work begins when the work before it on its stream has ended, when the work of another stream has ended that it was told to
-//   wait for, or when its launch has come: whichever was last. Waits between streams are recorded where the profiler was asked for
-//   synchronisation events; where it was not, work that began long after its launch on a free stream, at once after the end of another
-//   stream's work, is taken to have waited for that.
+//   On the GPU, work begins when the work before it on its stream has ended, when the work of another stream has ended
+//   that it was told to wait for, or when its launch has come: whichever was last. Waits between streams are recorded
+//   where the profiler was asked for synchronisation events; where it was not, work that began long after its launch on
+//   a free stream, at once after the end of another stream's work, is taken to have waited for that.
 //
-//   On the CPU, a call that waits for the GPU returned because some work had ended: the last that did before it returned.
+//   On the CPU, a call that waits for the GPU returned because some work had ended: the last that did before it
+//   returned.
 //
-//   On the CPU, a thread that runs no op stands still for another one if that one worked meanwhile: backward() returns when autograd's
-//   thread is done, and autograd's thread begins when backward() is called. So where a thread has nothing, the path goes on where an op
-//   ended last, if that was after this thread's own last op. Threads that may be waited for are the step's own and those that run backward
-//   or collectives of the CPU; any thread that runs ops where Python stands in a lock, a join or a queue.
+//   On the CPU, a thread that runs no op stands still for another one if that one worked meanwhile: backward() returns
+//   when autograd's thread is done, and autograd's thread begins when backward() is called. So where a thread has
+//   nothing, the path goes on where an op ended last, if that was after this thread's own last op. Threads that may be
+//   waited for are the step's own and those that run backward or collectives of the CPU; any thread that runs ops where
+//   Python stands in a lock, a join or a queue.
 //
-//   Everything else on the CPU is the innermost event's own time, back to where it began or to where one within it ended.
+//   Everything else on the CPU is the innermost event's own time, back to where it began or to where one within it
+//   ended.
 //
 // Each piece begins where the one before it ends, so that together they are as long as the step.
 
@@ -36,23 +39,28 @@ using What = PathPiece::What;
 namespace {
 
 constexpr int64_t kLaunchTakes = 10000;  ///< nanoseconds from a launch to its work on a free stream, at most
-constexpr int64_t kHandOver = 3000;      ///< from the end of work to the start of what waited for it on another stream, at most
+constexpr int64_t kHandOver =
+    3000;  ///< from the end of work to the start of what waited for it on another stream, at most
 
-/// Where a thread stood just before a moment: in which innermost event, since when without a break, and what had ended then.
+/// Where a thread stood just before a moment: in which innermost event, since when without a break, and what had ended
+/// then.
 struct Standing {
   EventId event = kNone;
   int64_t since = INT64_MIN;
   EventId before = kNone;
 };
 
-/// A thread gone through backwards: moments must be asked for from late to early. A step costs as much as it has events.
+/// A thread gone through backwards: moments must be asked for from late to early. A step costs as much as it has
+/// events.
 class ThreadBackwards {
  public:
   ThreadBackwards(const Trace& t, uint32_t row, int64_t time) : trace_(t) {
     const traces::Row& r = t.rows()[row];
     const auto starts = t.columns().start.begin();
     for (uint32_t l = r.first_lane; l < r.first_lane + r.lanes; ++l)
-      lanes_.push_back({t.lanes()[l].begin, static_cast<EventId>(std::lower_bound(starts + t.lanes()[l].begin, starts + t.lanes()[l].end, time) - starts)});
+      lanes_.push_back({t.lanes()[l].begin,
+                        static_cast<EventId>(
+                            std::lower_bound(starts + t.lanes()[l].begin, starts + t.lanes()[l].end, time) - starts)});
   }
   Standing before(int64_t now) {
     Standing s;
@@ -61,8 +69,10 @@ class ThreadBackwards {
       if (lane.next == lane.begin) continue;
       const EventId e = lane.next - 1;
       if (trace_.duration(e) == 0) continue;
-      if (trace_.end(e) >= now) s.event = e, s.since = trace_.start(e), s.before = kNone;  // the innermost so far
-      else if (trace_.end(e) > s.since) s.since = trace_.end(e), s.before = e;              // limits how far back it is the innermost
+      if (trace_.end(e) >= now)
+        s.event = e, s.since = trace_.start(e), s.before = kNone;  // the innermost so far
+      else if (trace_.end(e) > s.since)
+        s.since = trace_.end(e), s.before = e;  // limits how far back it is the innermost
     }
     return s;
   }
@@ -77,7 +87,13 @@ class ThreadBackwards {
 
 }  // namespace
 
-CriticalPaths::CriticalPaths(const Trace& t, const GpuTimeline& gpu) : trace_(t), gpu_(gpu), names_(t), by_end_of_row_(t.rows().size()), waits_of_row_(t.rows().size()), work_of_row_(t.rows().size()) {
+CriticalPaths::CriticalPaths(const Trace& t, const GpuTimeline& gpu)
+    : trace_(t),
+      gpu_(gpu),
+      names_(t),
+      by_end_of_row_(t.rows().size()),
+      waits_of_row_(t.rows().size()),
+      work_of_row_(t.rows().size()) {
   for (uint32_t i = 0; i < gpu.size(); ++i)
     if (gpu[i].end > gpu[i].start) by_end_.push_back(i);  // what took no time can be nobody's reason
   std::stable_sort(by_end_.begin(), by_end_.end(), [&](uint32_t a, uint32_t b) { return gpu[a].end < gpu[b].end; });
@@ -91,13 +107,17 @@ void CriticalPaths::gather_waits() {
   if (wait_event == kNone) return;
   for (const Lane& lane : trace_.lanes())
     for (EventId e = lane.begin; e < lane.end; ++e)
-      if (trace_.columns().name[e] == wait_event && trace_.kind(e) == Kind::gpu_sync) waits_of_row_[lane.row].push_back(e);
-  for (auto& list : waits_of_row_) std::sort(list.begin(), list.end(), [&](EventId a, EventId b) { return std::pair(trace_.start(a), a) < std::pair(trace_.start(b), b); });
+      if (trace_.columns().name[e] == wait_event && trace_.kind(e) == Kind::gpu_sync)
+        waits_of_row_[lane.row].push_back(e);
+  for (auto& list : waits_of_row_)
+    std::sort(list.begin(), list.end(),
+              [&](EventId a, EventId b) { return std::pair(trace_.start(a), a) < std::pair(trace_.start(b), b); });
 }
 
 void CriticalPaths::gather_threads() {
   const std::vector<EventId> parent = parents(trace_);
-  std::vector<bool> within(trace_.size()), ops(trace_.rows().size()), helps(trace_.rows().size());  // within: work around it
+  std::vector<bool> within(trace_.size()), ops(trace_.rows().size()),
+      helps(trace_.rows().size());  // within: work around it
   for (const Lane& lane : trace_.lanes()) {
     if (trace_.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
@@ -105,11 +125,14 @@ void CriticalPaths::gather_threads() {
       if (trace_.kind(e) == Kind::cpu_op) ops[lane.row] = true;
       if (names_.backward(e) || names_.host_collective(e)) helps[lane.row] = true;
       within[e] = work || (parent[e] != kNone && within[parent[e]]);
-      if (work && trace_.duration(e) > 0 && (parent[e] == kNone || !within[parent[e]])) work_of_row_[lane.row].push_back({trace_.start(e), trace_.end(e), e});
+      if (work && trace_.duration(e) > 0 && (parent[e] == kNone || !within[parent[e]]))
+        work_of_row_[lane.row].push_back({trace_.start(e), trace_.end(e), e});
     }
   }
   for (auto& list : work_of_row_) {
-    std::sort(list.begin(), list.end(), [](const Stretch& a, const Stretch& b) { return std::pair(a.from, a.event) < std::pair(b.from, b.event); });
+    std::sort(list.begin(), list.end(), [](const Stretch& a, const Stretch& b) {
+      return std::pair(a.from, a.event) < std::pair(b.from, b.event);
+    });
     size_t kept = 0;
     for (const Stretch& s : list) {
       if (kept && s.to <= list[kept - 1].to) continue;
@@ -123,39 +146,49 @@ void CriticalPaths::gather_threads() {
   }
 }
 
-/// Whether the CPU does something in it, or waits for data; what is not goes on around other events: annotations, frames of Python.
+/// Whether the CPU does something in it, or waits for data; what is not goes on around other events: annotations,
+/// frames of Python.
 bool CriticalPaths::is_work(EventId e) const {
   if (e == kNone) return false;
   switch (trace_.kind(e)) {
     case Kind::annotation:
-    case Kind::python: return names_.data_loading(e) || names_.host_collective(e);
+    case Kind::python:
+      return names_.data_loading(e) || names_.host_collective(e);
     case Kind::instant:
     case Kind::async:
-    case Kind::overhead: return false;
-    default: return true;
+    case Kind::overhead:
+      return false;
+    default:
+      return true;
   }
 }
 
 const GpuWork* CriticalPaths::last_ended(const std::vector<uint32_t>& order, int64_t time) const {
-  auto after = std::upper_bound(order.begin(), order.end(), time, [&](int64_t v, uint32_t i) { return v < gpu_[i].end; });
+  auto after =
+      std::upper_bound(order.begin(), order.end(), time, [&](int64_t v, uint32_t i) { return v < gpu_[i].end; });
   return after == order.begin() ? nullptr : &gpu_[*(after - 1)];
 }
 
 /// The work of another stream that this one was held back by.
 const GpuWork* CriticalPaths::awaited(const GpuWork& w, const GpuWork* before) const {
-  const int64_t called = w.launch == kNone ? w.start : trace_.start(w.launch), launched = w.launch == kNone ? INT64_MIN : std::min(trace_.end(w.launch), w.start);
+  const int64_t called = w.launch == kNone ? w.start : trace_.start(w.launch),
+                launched = w.launch == kNone ? INT64_MIN : std::min(trace_.end(w.launch), w.start);
   const int64_t ready = std::max(launched, before ? before->end : INT64_MIN);
   const auto& waits = waits_of_row_[w.row];
-  auto wait = std::upper_bound(waits.begin(), waits.end(), called, [&](int64_t v, EventId e) { return v < trace_.start(e); });
+  auto wait =
+      std::upper_bound(waits.begin(), waits.end(), called, [&](int64_t v, EventId e) { return v < trace_.start(e); });
   if (wait != waits.begin()) {
     const EventId told = *(wait - 1);
-    if (before && before->launch != kNone && trace_.start(told) < trace_.start(before->launch)) return nullptr;  // held back the one before
+    if (before && before->launch != kNone && trace_.start(told) < trace_.start(before->launch))
+      return nullptr;  // held back the one before
     const std::string stream = argument(trace_, told, "wait_on_stream");
     int64_t number = -1;  // as the profiler writes where it does not know
     std::from_chars(stream.data(), stream.data() + stream.size(), number);
     const traces::Row& mine = trace_.rows()[w.row];
     for (uint32_t r = 0; number >= 0 && r < trace_.rows().size(); ++r) {
-      if (r == w.row || !trace_.rows()[r].gpu || trace_.rows()[r].pid != mine.pid || trace_.rows()[r].tid_number != number) continue;
+      if (r == w.row || !trace_.rows()[r].gpu || trace_.rows()[r].pid != mine.pid ||
+          trace_.rows()[r].tid_number != number)
+        continue;
       const GpuWork* other = last_ended(by_end_of_row_[r], w.start);
       return other && other->end > ready ? other : nullptr;
     }
@@ -168,7 +201,8 @@ const GpuWork* CriticalPaths::awaited(const GpuWork& w, const GpuWork* before) c
 /// One walk from a step's end to its beginning.
 class BackwardWalk {
  public:
-  BackwardWalk(const CriticalPaths& paths, const StepWork& step) : p_(paths), t_(paths.trace_), step_(step), now_(step.end), row_(step.step.row), threads_(t_.rows().size()) {
+  BackwardWalk(const CriticalPaths& paths, const StepWork& step)
+      : p_(paths), t_(paths.trace_), step_(step), now_(step.end), row_(step.step.row), threads_(t_.rows().size()) {
     if (step.end > step.step.end)
       for (const GpuWork& w : step.work)
         if (w.end == step.end) gpu_ = &w;
@@ -206,7 +240,8 @@ class BackwardWalk {
     row_ = t_.row_of(w.launch);
   }
 
-  /// When work could begin for all that its launch did: after the call, or, where it began before that returned, since the call.
+  /// When work could begin for all that its launch did: after the call, or, where it began before that returned, since
+  /// the call.
   int64_t launched_at(const GpuWork& w) const {
     if (w.launch == kNone) return INT64_MIN;
     return t_.end(w.launch) <= w.start ? t_.end(w.launch) : std::min(t_.start(w.launch), w.start);
@@ -227,7 +262,8 @@ class BackwardWalk {
       const Elsewhere other = worked_last(s);
       if (other.row != row_) {
         // The step's own thread is the one whose time it is from there to here; it tells that itself, frame by frame.
-        if (row_ == step_.step.row) back_to(other.reached, s.event == kNone ? What::nothing : What::cpu, s.event, other.before);
+        if (row_ == step_.step.row)
+          back_to(other.reached, s.event == kNone ? What::nothing : What::cpu, s.event, other.before);
         row_ = other.row;
         ++hops_;
         return;
@@ -242,12 +278,14 @@ class BackwardWalk {
     int64_t reached;
     EventId before;
   };
-  /// Where an op ended last of the threads this one may have waited for, later than it did anything itself; or this thread.
+  /// Where an op ended last of the threads this one may have waited for, later than it did anything itself; or this
+  /// thread.
   Elsewhere worked_last(const Standing& s) {
     Elsewhere best{row_, s.since, kNone};
     auto look = [&](uint32_t row) {
       const auto& work = p_.work_of_row_[row];
-      auto after = std::partition_point(work.begin(), work.end(), [&](const CriticalPaths::Stretch& w) { return w.from < now_; });
+      auto after = std::partition_point(work.begin(), work.end(),
+                                        [&](const CriticalPaths::Stretch& w) { return w.from < now_; });
       if (row == row_ || after == work.begin()) return;
       // A thread that still works was not waited for: what it began may be.
       if ((after - 1)->to > now_ && row != step_.step.row) return;
@@ -258,7 +296,8 @@ class BackwardWalk {
     const bool anyone = s.event != kNone && p_.names_.waiting_frame(s.event);
     for (uint32_t row : anyone ? p_.op_rows_ : p_.helper_rows_) look(row);
     // A thread that had not begun was begun by the step's own.
-    if (best.row == row_ && s.event == kNone && s.since == INT64_MIN && row_ != step_.step.row) best.row = step_.step.row, best.reached = now_;
+    if (best.row == row_ && s.event == kNone && s.since == INT64_MIN && row_ != step_.step.row)
+      best.row = step_.step.row, best.reached = now_;
     return best;
   }
 
@@ -282,12 +321,18 @@ std::vector<PathPiece> CriticalPaths::of(const StepWork& step) const { return Ba
 
 std::string piece_name(What what, std::string_view name) {
   switch (what) {
-    case What::gpu: return std::string(name);
-    case What::wait: return std::string(name) + " (waiting)";
-    case What::launch_delay: return "between launch and start";
-    case What::between: return "between two kernels";
-    case What::nothing: return "no op on the CPU";
-    case What::cpu: return std::string(name) + " (CPU)";
+    case What::gpu:
+      return std::string(name);
+    case What::wait:
+      return std::string(name) + " (waiting)";
+    case What::launch_delay:
+      return "between launch and start";
+    case What::between:
+      return "between two kernels";
+    case What::nothing:
+      return "no op on the CPU";
+    case What::cpu:
+      return std::string(name) + " (CPU)";
   }
   return std::string(name);
 }

@@ -20,16 +20,21 @@ struct PathPiece {
   int64_t from = 0, to = 0;
   traces::EventId event = traces::kNone;  ///< kNone: nothing was recorded there
   What what = What::nothing;
-  traces::EventId after = traces::kNone;  ///< on the CPU: what had ended on the thread when the piece began; kNone: the event itself began
+  traces::EventId after =
+      traces::kNone;  ///< on the CPU: what had ended on the thread when the piece began; kNone: the event itself began
 };
 
 class CriticalPaths {
  public:
   CriticalPaths(const traces::Trace& trace, const GpuTimeline& gpu);
-  /// From the step's beginning to its end; the pieces follow each other without gaps, so their lengths add up to the step's.
+  /// From the step's beginning to its end; the pieces follow each other without gaps, so their lengths add up to the
+  /// step's.
   std::vector<PathPiece> of(const StepWork& step) const;
-  /// Whether a piece is time of the CPU in which no op ran: in nothing at all, or in the ProfilerStep around everything.
-  bool is_no_op(const PathPiece& piece) const { return piece.what == PathPiece::What::nothing || (piece.what == PathPiece::What::cpu && names_.step(piece.event)); }
+  /// Whether a piece is time of the CPU in which no op ran: in nothing at all, or in the ProfilerStep around
+  /// everything.
+  bool is_no_op(const PathPiece& piece) const {
+    return piece.what == PathPiece::What::nothing || (piece.what == PathPiece::What::cpu && names_.step(piece.event));
+  }
 
  private:
   friend class BackwardWalk;
@@ -48,11 +53,12 @@ class CriticalPaths {
   const traces::Trace& trace_;
   const GpuTimeline& gpu_;
   EventNames names_;
-  std::vector<uint32_t> by_end_;                       ///< places in the timeline, by end
-  std::vector<std::vector<uint32_t>> by_end_of_row_;   ///< the same for each stream
+  std::vector<uint32_t> by_end_;                            ///< places in the timeline, by end
+  std::vector<std::vector<uint32_t>> by_end_of_row_;        ///< the same for each stream
   std::vector<std::vector<traces::EventId>> waits_of_row_;  ///< recorded waits of a stream for another, by time
-  std::vector<std::vector<Stretch>> work_of_row_;      ///< of threads of the CPU, by time
-  std::vector<uint32_t> helper_rows_, op_rows_;        ///< threads of the CPU that run backward or collectives; that run ops at all
+  std::vector<std::vector<Stretch>> work_of_row_;           ///< of threads of the CPU, by time
+  std::vector<uint32_t> helper_rows_,
+      op_rows_;  ///< threads of the CPU that run backward or collectives; that run ops at all
 };
 
 /// "volta_sgemm", "aten::add (CPU)", "no op on the CPU", ... of an event's name.

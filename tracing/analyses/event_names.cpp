@@ -25,17 +25,21 @@ EventNames::EventNames(const traces::Trace& t) : trace_(t), is_(t.names()) {
     for (char& c : low)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     uint16_t is = 0;
-    if (any_of(low, {"nccl", "rccl", "all_reduce", "allreduce_kernel", "nvshmem", "multimem", "oneccl"})) is |= kCommunication;
+    if (any_of(low, {"nccl", "rccl", "all_reduce", "allreduce_kernel", "nvshmem", "multimem", "oneccl"}))
+      is |= kCommunication;
     // Freeing memory of the GPU waits for it as well. A copy that does not say "async" is one that blocks.
-    if (any_of(low, {"synchronize", "eventquery_wait", "streamwaitvalue"}) || low == "cudafree" || low == "hipfree") is |= kWaits;
+    if (any_of(low, {"synchronize", "eventquery_wait", "streamwaitvalue"}) || low == "cudafree" || low == "hipfree")
+      is |= kWaits;
     if (any_of(low, {"memcpy"})) is |= any_of(low, {"async"}) ? kCopies : kWaits;
     if (any_of(low, {"dataloader", "data loading", "data_loading", "dataset.fetch", "load_batch"})) is |= kDataLoading;
     if (any_of(low, {"torch/utils/data/", "torch\\utils\\data\\"})) is |= kLoaderFrame;
     if (s.starts_with("Optimizer.") || any_of(low, {"optimizer.step", "optimizer.zero_grad"})) is |= kOptimizer;
-    if (s.starts_with("autograd::engine::evaluate_function") || s == "backward" || s.starts_with("## Backward")) is |= kBackward;
+    if (s.starts_with("autograd::engine::evaluate_function") || s == "backward" || s.starts_with("## Backward"))
+      is |= kBackward;
     if (s.starts_with("ProfilerStep#")) is |= kStep;
     if (s.starts_with(kModulePrefix)) is |= kModule;
-    if (any_of(low, {"run_backward", "_thread.lock", "built-in method acquire", "threading.py(", "queue.py(", "concurrent/futures/", "multiprocessing/connection.py(", "selectors.py("}))
+    if (any_of(low, {"run_backward", "_thread.lock", "built-in method acquire", "threading.py(", "queue.py(",
+                     "concurrent/futures/", "multiprocessing/connection.py(", "selectors.py("}))
       is |= kWaitingFrame;
     if (s.starts_with("gloo:") || s.starts_with("mpi:") || s.starts_with("ucc:")) is |= kHostCollective;
     is_[n] = is;
@@ -43,20 +47,26 @@ EventNames::EventNames(const traces::Trace& t) : trace_(t), is_(t.names()) {
   constexpr int64_t kHeldUp = 20000;  // nanoseconds from the call to its copy, where nothing lies before it
   for (const traces::Link& l : t.launches()) {
     if (t.kind(l.to) != Kind::memcpy || t.end(l.to) > t.end(l.from)) continue;
-    if (t.event_name(l.to).find("DtoH") != std::string_view::npos || t.start(l.to) - t.start(l.from) > kHeldUp) waiting_copies_.push_back(l.from);
+    if (t.event_name(l.to).find("DtoH") != std::string_view::npos || t.start(l.to) - t.start(l.from) > kHeldUp)
+      waiting_copies_.push_back(l.from);
   }
   std::sort(waiting_copies_.begin(), waiting_copies_.end());
 }
 
-bool EventNames::waits_for_copy(EventId e) const { return std::binary_search(waiting_copies_.begin(), waiting_copies_.end(), e); }
+bool EventNames::waits_for_copy(EventId e) const {
+  return std::binary_search(waiting_copies_.begin(), waiting_copies_.end(), e);
+}
 
 bool EventNames::data_loading(EventId e) const {
   switch (trace_.kind(e)) {
-    case Kind::python: return has(e, kLoaderFrame);
+    case Kind::python:
+      return has(e, kLoaderFrame);
     case Kind::annotation:
     case Kind::cpu_op:
-    case Kind::other: return has(e, kDataLoading);
-    default: return false;
+    case Kind::other:
+      return has(e, kDataLoading);
+    default:
+      return false;
   }
 }
 
@@ -65,8 +75,10 @@ std::string short_name(std::string_view name, size_t most) {
   for (std::string_view noise : {"void ", "at::native::", "(anonymous namespace)::", "c10::", "at::"})
     for (size_t at = text.find(noise); at != std::string::npos; at = text.find(noise, at))
       // "void" also stands among parameters, and "at::" ends "mat::".
-      if (noise == "void " ? at == 0 : at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]))) text.erase(at, noise.size());
-      else at += noise.size();
+      if (noise == "void " ? at == 0 : at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1])))
+        text.erase(at, noise.size());
+      else
+        at += noise.size();
   if (text.size() <= most) return text;
   size_t end = most - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no half a character

@@ -1,7 +1,7 @@
 #include "tracing/analyses/finding.h"
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 
 namespace tenon::tracing {
 
@@ -12,7 +12,9 @@ Finding nothing(std::string sentence) {
   return f;
 }
 
-double share(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
+double share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
 
 std::string nanoseconds_text(double ns) {
   double a = std::abs(ns);
@@ -42,14 +44,20 @@ std::string count_text(int64_t n) {
 
 std::string cell_text(const Cell& cell, Unit unit) {
   if (auto* text = std::get_if<std::string>(&cell)) return *text;
-  double v = std::holds_alternative<int64_t>(cell) ? static_cast<double>(std::get<int64_t>(cell)) : std::get<double>(cell);
+  double v =
+      std::holds_alternative<int64_t>(cell) ? static_cast<double>(std::get<int64_t>(cell)) : std::get<double>(cell);
   switch (unit) {
     case Unit::nanoseconds:
-    case Unit::time: return nanoseconds_text(v);
-    case Unit::bytes: return bytes_text(v);
-    case Unit::share: return share_text(v);
-    case Unit::count: return count_text(static_cast<int64_t>(v));
-    default: return fmt::format("{:.4g}", v);
+    case Unit::time:
+      return nanoseconds_text(v);
+    case Unit::bytes:
+      return bytes_text(v);
+    case Unit::share:
+      return share_text(v);
+    case Unit::count:
+      return count_text(static_cast<int64_t>(v));
+    default:
+      return fmt::format("{:.4g}", v);
   }
 }
 

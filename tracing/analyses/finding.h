@@ -6,8 +6,17 @@
 
 namespace tenon::tracing {
 
-/// What a column's numbers are, hence how they are written: 1,500,000 nanoseconds are "1.50 ms" to a reader and 1500000 to a program.
-enum class Unit : uint8_t { text, count, nanoseconds, bytes, share, number, time };  ///< share: 0..1, time: a place on the trace's axis
+/// What a column's numbers are, hence how they are written: 1,500,000 nanoseconds are "1.50 ms" to a reader and 1500000
+/// to a program.
+enum class Unit : uint8_t {
+  text,
+  count,
+  nanoseconds,
+  bytes,
+  share,
+  number,
+  time
+};  ///< share: 0..1, time: a place on the trace's axis
 using Cell = std::variant<std::string, int64_t, double>;
 
 struct Column {

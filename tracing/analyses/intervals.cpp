@@ -9,8 +9,10 @@ Intervals merged(Intervals all) {
   size_t kept = 0;
   for (auto [from, to] : all) {
     if (to <= from) continue;
-    if (kept && from <= all[kept - 1].second) all[kept - 1].second = std::max(all[kept - 1].second, to);
-    else all[kept++] = {from, to};
+    if (kept && from <= all[kept - 1].second)
+      all[kept - 1].second = std::max(all[kept - 1].second, to);
+    else
+      all[kept++] = {from, to};
   }
   all.resize(kept);
   return all;
@@ -25,7 +27,9 @@ int64_t length(const Intervals& m) {
 namespace {
 /// The first of a merged list that ends after a moment.
 size_t first_after(const Intervals& list, int64_t time) {
-  return static_cast<size_t>(std::partition_point(list.begin(), list.end(), [&](const Interval& i) { return i.second <= time; }) - list.begin());
+  return static_cast<size_t>(
+      std::partition_point(list.begin(), list.end(), [&](const Interval& i) { return i.second <= time; }) -
+      list.begin());
 }
 }  // namespace
 
@@ -35,8 +39,10 @@ Intervals intersection(const Intervals& a, const Intervals& b) {
   for (size_t i = first_after(a, b.front().first), j = first_after(b, a.front().first); i < a.size() && j < b.size();) {
     int64_t from = std::max(a[i].first, b[j].first), to = std::min(a[i].second, b[j].second);
     if (from < to) out.emplace_back(from, to);
-    if (a[i].second < b[j].second) ++i;
-    else ++j;
+    if (a[i].second < b[j].second)
+      ++i;
+    else
+      ++j;
   }
   return out;
 }
@@ -58,7 +64,8 @@ Intervals difference(const Intervals& a, const Intervals& b) {
 Intervals clipped(const Intervals& a, int64_t from, int64_t to) {
   Intervals out;
   auto first = std::partition_point(a.begin(), a.end(), [&](const Interval& i) { return i.second <= from; });
-  for (auto i = first; i != a.end() && i->first < to; ++i) out.emplace_back(std::max(i->first, from), std::min(i->second, to));
+  for (auto i = first; i != a.end() && i->first < to; ++i)
+    out.emplace_back(std::max(i->first, from), std::min(i->second, to));
   return out;
 }
 

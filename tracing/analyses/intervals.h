@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-// Arithmetic on stretches of time. All of it starts with a binary search for where two lists meet, so that a short list against a long one
-// (a step against the whole trace) costs as much as what they share.
+// Arithmetic on stretches of time. All of it starts with a binary search for where two lists meet, so that a short list
+// against a long one (a step against the whole trace) costs as much as what they share.
 namespace tenon::tracing {
 
 using Interval = std::pair<int64_t, int64_t>;  ///< from, to

@@ -29,16 +29,23 @@ struct Tried {
 Finding what_if(const SnapshotRequest& r) {
   const Snapshot& s = r.first();
   const size_t trace = asked_trace(s, r.device);
-  if (trace == std::string::npos) return nothing("The snapshot holds no recorded events to replay: call torch.cuda.memory._record_memory_history() first.");
+  if (trace == std::string::npos)
+    return nothing(
+        "The snapshot holds no recorded events to replay: call torch.cuda.memory._record_memory_history() first.");
   const KnownLimits known = snapshot::limits_of(s, trace);
   AllocatorModel::Limits limits = known.limits;
   if (r.limit) limits = {r.limit, 0};
-  const int64_t limit = limits.allowed && (limits.allowed < limits.device || !limits.device) ? limits.allowed : limits.device;
+  const int64_t limit =
+      limits.allowed && (limits.allowed < limits.device || !limits.device) ? limits.allowed : limits.device;
   const AllocatorSettings own = AllocatorSettings::of(s);
   std::vector<Tried> tries{{"as recorded: " + own.text(), own, {}}};
   std::vector<std::string> wanted = r.settings;
   if (wanted.empty())
-    wanted = {"",     "expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:512", "roundup_power2_divisions:8",
+    wanted = {"",
+              "expandable_segments:True",
+              "max_split_size_mb:128",
+              "max_split_size_mb:512",
+              "roundup_power2_divisions:8",
               "ideal"};  // a threshold does nothing by itself
   for (const std::string& text : wanted)
     if (AllocatorSettings a = AllocatorSettings::parse(text); a != own) tries.push_back({a.text(), a, {}});
@@ -46,7 +53,8 @@ Finding what_if(const SnapshotRequest& r) {
   const AllocatorState beginning = snapshot::state_after(s, trace, 0);
   for (Tried& t : tries) {
     snapshot::ReplayOptions options{limits, &t == &tries[0], &beginning};
-    // Garbage is collected above a share of what set_per_process_memory_fraction() allows: of the limit, where nothing else is known.
+    // Garbage is collected above a share of what set_per_process_memory_fraction() allows: of the limit, where nothing
+    // else is known.
     if (t.settings.garbage_collection_threshold > 0 && !options.limits.allowed) options.limits.allowed = limit;
     if (options.as_recorded && !r.limit) options.limits = {};
     t.replay = snapshot::replay(s, trace, t.settings, options);
@@ -68,30 +76,36 @@ Finding what_if(const SnapshotRequest& r) {
       if (!best || p.peak_reserved < best->replay.peak_reserved) best = &t;
       if (!saved_by) saved_by = &t;
     }
-    table.rows.push_back({t.name, p.peak_reserved, share(p.peak_reserved, std::max<int64_t>(1, first)), p.peak_reserved - p.peak_allocated,
-                          static_cast<int64_t>(p.segment_events.size()),
-                          std::string(limit == 0 ? "no limit known"
-                                      : p.failed ? fmt::format("yes, {} at event {}{}", bytes(p.failed_size), p.failed_at,
-                                                               p.failures.size() > 1 ? fmt::format(", and {} more", p.failures.size() - 1) : "")
-                                                 : "no")});
+    table.rows.push_back(
+        {t.name, p.peak_reserved, share(p.peak_reserved, std::max<int64_t>(1, first)),
+         p.peak_reserved - p.peak_allocated, static_cast<int64_t>(p.segment_events.size()),
+         std::string(limit == 0 ? "no limit known"
+                     : p.failed
+                         ? fmt::format("yes, {} at event {}{}", bytes(p.failed_size), p.failed_at,
+                                       p.failures.size() > 1 ? fmt::format(", and {} more", p.failures.size() - 1) : "")
+                         : "no")});
   }
   // Where the model repeats what was recorded, it is to be believed about the rest.
   size_t same = 0;
   const auto& again = tries[0].replay.segment_events;
   while (same < again.size() && same < recorded.size() && again[same] == recorded[same]) ++same;
   const bool repeats = same == recorded.size() && same == again.size();
-  f.facts = {{"limit_bytes", "the device can give", Unit::bytes, limit},
-             {"recorded_peak_bytes", "peak as recorded", Unit::bytes, first},
-             {"events", "events replayed", Unit::count, static_cast<int64_t>(s.traces[trace].end - s.traces[trace].begin)},
-             {"repeats", "the model repeats the recorded calls", Unit::text,
-              std::string(repeats   ? "yes"
-                          : r.limit ? "not asked: another limit"
-                                    : fmt::format("the first {} of {}", same, recorded.size()))}};
+  f.facts = {
+      {"limit_bytes", "the device can give", Unit::bytes, limit},
+      {"recorded_peak_bytes", "peak as recorded", Unit::bytes, first},
+      {"events", "events replayed", Unit::count, static_cast<int64_t>(s.traces[trace].end - s.traces[trace].begin)},
+      {"repeats", "the model repeats the recorded calls", Unit::text,
+       std::string(repeats   ? "yes"
+                   : r.limit ? "not asked: another limit"
+                             : fmt::format("the first {} of {}", same, recorded.size()))}};
   int64_t before = 0;
   for (const auto& g : beginning.segments) before += g.active;
-  if (before) f.facts.push_back({"before_bytes", "from before the recording, allocated anew under other settings", Unit::bytes, before});
+  if (before)
+    f.facts.push_back(
+        {"before_bytes", "from before the recording, allocated anew under other settings", Unit::bytes, before});
   const bool failed_own = tries[0].replay.failed;
-  const bool ideal_failed = std::any_of(tries.begin(), tries.end(), [](const Tried& t) { return t.settings.ideal && t.replay.failed; });
+  const bool ideal_failed =
+      std::any_of(tries.begin(), tries.end(), [](const Tried& t) { return t.settings.ideal && t.replay.failed; });
   if (failed_own && saved_by)
     f.sentence = fmt::format("The failure would have been avoided with {}.", saved_by->name);
   else if (failed_own && ideal_failed)
@@ -99,10 +113,12 @@ Finding what_if(const SnapshotRequest& r) {
   else if (failed_own)
     f.sentence = "None of the settings tried would have avoided the failure.";
   else if (best && best->replay.peak_reserved < first)
-    f.sentence = fmt::format("{} would have reserved {} at its peak instead of {} ({} less).", best->name, bytes(best->replay.peak_reserved), bytes(first),
+    f.sentence = fmt::format("{} would have reserved {} at its peak instead of {} ({} less).", best->name,
+                             bytes(best->replay.peak_reserved), bytes(first),
                              share_text(1 - share(best->replay.peak_reserved, first)));
   else
-    f.sentence = fmt::format("No other setting reserves less than the {} that were reserved at the peak.", bytes(first));
+    f.sentence =
+        fmt::format("No other setting reserves less than the {} that were reserved at the peak.", bytes(first));
   f.tables.push_back(std::move(table));
   return f;
 }
@@ -144,41 +160,55 @@ Reason reason_of(const Snapshot& s, size_t trace, const Failure& failure, const 
   const KnownLimits known = snapshot::limits_of(s, trace);
   const AllocatorSettings settings = AllocatorSettings::of(s);
   const int64_t segment = settings.segment_for(failure.wanted), grain = settings.large_segment_size;
-  const bool driver_could = (settings.expandable_segments ? (failure.wanted + 2 * grain - 1) / grain * grain : segment) <= failure.driver_free;
+  const bool driver_could = (settings.expandable_segments ? (failure.wanted + 2 * grain - 1) / grain * grain
+                                                          : segment) <= failure.driver_free;
   auto other_settings = [&]() -> std::string {
     for (const char* text : {"expandable_segments:True", "max_split_size_mb:128"}) {
       if (AllocatorSettings::parse(text) == settings) continue;
       const auto tried = snapshot::replay(s, trace, AllocatorSettings::parse(text), {known.limits, false, nullptr});
-      if (tried.reached > failure.event && std::find(tried.failures.begin(), tried.failures.end(), failure.event) == tried.failures.end())
+      if (tried.reached > failure.event &&
+          std::find(tried.failures.begin(), tried.failures.end(), failure.event) == tried.failures.end())
         return fmt::format("It would have been avoided with {}.", text);
     }
-    return "Neither expandable segments nor a limit to splitting would have helped; free what holds the segments (`memory fragmentation --at` names it).";
+    return "Neither expandable segments nor a limit to splitting would have helped; free what holds the segments "
+           "(`memory fragmentation --at` names it).";
   };
   Reason out;
   if (driver_could) {
     out.why = fmt::format(
-        "the process may not have more: the driver still had {}, but {} were reserved, and torch.cuda.set_per_process_memory_fraction() allows less than {}",
+        "the process may not have more: the driver still had {}, but {} were reserved, and "
+        "torch.cuda.set_per_process_memory_fraction() allows less than {}",
         bytes(failure.driver_free), bytes(space.all.reserved), bytes(space.all.reserved + segment));
-    out.advice = live + failure.wanted <= known.limits.allowed ? other_settings() : "Allow a larger fraction, or free what is listed below.";
+    out.advice = live + failure.wanted <= known.limits.allowed
+                     ? other_settings()
+                     : "Allow a larger fraction, or free what is listed below.";
   } else if (mine.largest >= failure.wanted) {
-    out.why = fmt::format("the allocator had a free piece of {} but max_split_size_mb forbids to split it", bytes(mine.largest));
+    out.why = fmt::format("the allocator had a free piece of {} but max_split_size_mb forbids to split it",
+                          bytes(mine.largest));
     out.advice = "Try a larger max_split_size_mb.";
   } else if (mine.free >= failure.wanted) {
     out.fragmented = true;
-    out.why = fmt::format("the allocator had {} of its own free in {}, but in pieces: the largest is {}", bytes(mine.free), pool_text(failure.pool, s),
-                          bytes(mine.largest));
+    out.why = fmt::format("the allocator had {} of its own free in {}, but in pieces: the largest is {}",
+                          bytes(mine.free), pool_text(failure.pool, s), bytes(mine.largest));
     out.advice = other_settings();
   } else if (space.all.free >= failure.wanted) {
-    out.why = fmt::format("{} of what was reserved were free, but only {} of them in {}; the rest belongs to other streams and pools", bytes(space.all.free),
-                          bytes(mine.free), pool_text(failure.pool, s));
+    out.why = fmt::format(
+        "{} of what was reserved were free, but only {} of them in {}; the rest belongs to other streams and pools",
+        bytes(space.all.free), bytes(mine.free), pool_text(failure.pool, s));
     out.advice = other_settings();
   } else if (live + failure.wanted <= failure.limit) {
-    out.why = fmt::format("{} of the {} that the device has were not in use, but apart from each other ({} free inside of segments, {} at the driver)",
-                          bytes(failure.limit - space.all.taken), bytes(failure.limit), bytes(space.all.free), bytes(failure.driver_free));
+    out.why = fmt::format(
+        "{} of the {} that the device has were not in use, but apart from each other ({} free inside of segments, {} "
+        "at the driver)",
+        bytes(failure.limit - space.all.taken), bytes(failure.limit), bytes(space.all.free),
+        bytes(failure.driver_free));
     out.advice = other_settings();
   } else {
-    out.why = fmt::format("{} were alive, and {} more do not fit into {}", bytes(live), bytes(failure.wanted), bytes(failure.limit));
-    out.advice = "No allocator setting helps: use a smaller batch, activation checkpointing, a lower precision, or free what is listed below.";
+    out.why = fmt::format("{} were alive, and {} more do not fit into {}", bytes(live), bytes(failure.wanted),
+                          bytes(failure.limit));
+    out.advice =
+        "No allocator setting helps: use a smaller batch, activation checkpointing, a lower precision, or free what is "
+        "listed below.";
   }
   return out;
 }
@@ -188,7 +218,8 @@ Finding oom(const SnapshotRequest& r) {
   const size_t trace = asked_trace(s, r.device);
   if (trace == std::string::npos) return nothing("The snapshot holds no recorded events.");
   const Failure failure = failure_of(s, trace);
-  if (!failure.found) return nothing(fmt::format("No allocation of device {} failed while it was recorded.", s.traces[trace].device));
+  if (!failure.found)
+    return nothing(fmt::format("No allocation of device {} failed while it was recorded.", s.traces[trace].device));
   const SpaceOf space = space_of(failure.state);
   snapshot::Timeline timeline(s, trace);
   const auto alive = owners(s, timeline, timeline.live(failure.event));
@@ -197,9 +228,10 @@ Finding oom(const SnapshotRequest& r) {
   const Reason reason = reason_of(s, trace, failure, space, live);
   const auto in_pool = space.pools.find(failure.pool);
   Finding f;
-  f.sentence = fmt::format("An allocation of {} failed at event {} because {}. Most is held by {} ({}). {}", bytes(failure.wanted),
-                           count_text(static_cast<int64_t>(failure.event)), reason.why, alive.empty() ? "nobody" : alive[0].site,
-                           alive.empty() ? "0 bytes" : bytes(alive[0].bytes), reason.advice);
+  f.sentence = fmt::format("An allocation of {} failed at event {} because {}. Most is held by {} ({}). {}",
+                           bytes(failure.wanted), count_text(static_cast<int64_t>(failure.event)), reason.why,
+                           alive.empty() ? "nobody" : alive[0].site, alive.empty() ? "0 bytes" : bytes(alive[0].bytes),
+                           reason.advice);
   f.facts = {{"event", "event", Unit::count, static_cast<int64_t>(failure.event)},
              {"wanted_bytes", "asked for", Unit::bytes, failure.wanted},
              {"driver_free_bytes", "free at the driver", Unit::bytes, failure.driver_free},
@@ -207,22 +239,30 @@ Finding oom(const SnapshotRequest& r) {
              {"live_bytes", "alive", Unit::bytes, live},
              {"free_bytes", "free inside of segments", Unit::bytes, space.all.free},
              {"largest_free_bytes", "largest free piece", Unit::bytes, space.all.largest},
-             {"pool_free_bytes", "free where it could be used", Unit::bytes, in_pool == space.pools.end() ? 0 : in_pool->second.free},
-             {"pool_largest_bytes", "largest piece there", Unit::bytes, in_pool == space.pools.end() ? 0 : in_pool->second.largest},
+             {"pool_free_bytes", "free where it could be used", Unit::bytes,
+              in_pool == space.pools.end() ? 0 : in_pool->second.free},
+             {"pool_largest_bytes", "largest piece there", Unit::bytes,
+              in_pool == space.pools.end() ? 0 : in_pool->second.largest},
              {"limit_bytes", "the device can give", Unit::bytes, failure.limit},
              {"fragmented", "fragmented", Unit::text, std::string(reason.fragmented ? "yes" : "no")},
              {"asked_by", "asked for by", Unit::text, s.site(s.events.stack[s.traces[trace].begin + failure.event])}};
-  if (space.all.waiting) f.facts.push_back({"waiting_bytes", "freed, but waiting for another stream", Unit::bytes, space.all.waiting});
-  Table t{
-      "owners", {{"site", "ALLOCATED BY", Unit::text}, {"bytes", "BYTES", Unit::bytes}, {"share", "SHARE", Unit::share}, {"count", "BLOCKS", Unit::count}}, {}};
+  if (space.all.waiting)
+    f.facts.push_back({"waiting_bytes", "freed, but waiting for another stream", Unit::bytes, space.all.waiting});
+  Table t{"owners",
+          {{"site", "ALLOCATED BY", Unit::text},
+           {"bytes", "BYTES", Unit::bytes},
+           {"share", "SHARE", Unit::share},
+           {"count", "BLOCKS", Unit::count}},
+          {}};
   for (const Owner& o : alive)
     if (t.rows.size() < r.top) t.rows.push_back({o.site, o.bytes, share(o.bytes, live), o.count});
   f.tables.push_back(std::move(t));
   return f;
 }
 
-const bool registered = register_snapshot_analysis({"oom", "why an allocation failed", 1, 1, oom}) &&
-                        register_snapshot_analysis({"what-if", "the recorded allocations under other allocator settings", 1, 1, what_if});
+const bool registered =
+    register_snapshot_analysis({"oom", "why an allocation failed", 1, 1, oom}) &&
+    register_snapshot_analysis({"what-if", "the recorded allocations under other allocator settings", 1, 1, what_if});
 
 }  // namespace
 }  // namespace tenon::tracing

@@ -17,8 +17,8 @@ using snapshot::Snapshot;
 using snapshot::State;
 
 void Space::add(const Space& o) {
-  reserved += o.reserved, taken += o.taken, free += o.free, segments += o.segments, waiting += o.waiting, returnable += o.returnable, kept += o.kept,
-      gaps_squared += o.gaps_squared;
+  reserved += o.reserved, taken += o.taken, free += o.free, segments += o.segments, waiting += o.waiting,
+      returnable += o.returnable, kept += o.kept, gaps_squared += o.gaps_squared;
   largest = std::max(largest, o.largest);
 }
 
@@ -69,13 +69,15 @@ SpaceOf space_of(const AllocatorState& state) {
     out.pools[{g.stream, g.large, g.pool}].add(one);
     if (h.free > h.returnable && one.kept == 0) out.held.push_back(h);
   }
-  std::stable_sort(out.held.begin(), out.held.end(), [](const Held& a, const Held& b) { return a.free - a.returnable > b.free - b.returnable; });
+  std::stable_sort(out.held.begin(), out.held.end(),
+                   [](const Held& a, const Held& b) { return a.free - a.returnable > b.free - b.returnable; });
   return out;
 }
 
 std::string pool_text(const PoolKey& pool, const Snapshot& s) {
   const int64_t stream = pool.stream < s.streams.size() ? s.streams[pool.stream] : 0;
-  return fmt::format("the {} pool of stream {}{}", pool.large ? "large" : "small", stream == 0 ? "0" : fmt::format("0x{:x}", static_cast<uint64_t>(stream)),
+  return fmt::format("the {} pool of stream {}{}", pool.large ? "large" : "small",
+                     stream == 0 ? "0" : fmt::format("0x{:x}", static_cast<uint64_t>(stream)),
                      pool.id == snapshot::PoolId{} ? ""
                      : pool.id.a                   ? " of a CUDA graph"
                                                    : " of a MemPool");
@@ -96,8 +98,8 @@ Finding fragmentation(const SnapshotRequest& r) {
     const size_t events = trace == std::string::npos ? 0 : s.traces[trace].end - s.traces[trace].begin;
     if (static_cast<size_t>(r.at) >= events) {
       f.ok = false;
-      f.sentence =
-          fmt::format("The recording has {} events of device {}; there is no event {}.", count_text(static_cast<int64_t>(events)), device, count_text(r.at));
+      f.sentence = fmt::format("The recording has {} events of device {}; there is no event {}.",
+                               count_text(static_cast<int64_t>(events)), device, count_text(r.at));
       return f;
     }
     state = snapshot::state_after(s, trace, static_cast<size_t>(r.at) + 1);
@@ -109,7 +111,8 @@ Finding fragmentation(const SnapshotRequest& r) {
   const Space& all = space.all;
   if (all.segments == 0) {
     f.ok = false;
-    f.sentence = fmt::format("{} no segments of device {}.", when.empty() ? "The snapshot has" : when + "there were", device);
+    f.sentence =
+        fmt::format("{} no segments of device {}.", when.empty() ? "The snapshot has" : when + "there were", device);
     return f;
   }
   const int64_t stuck = all.free - all.returnable - all.kept;
@@ -124,20 +127,26 @@ Finding fragmentation(const SnapshotRequest& r) {
              {"returnable_bytes", "what empty_cache() gives back", Unit::bytes, all.returnable},
              {"gaps_score", "gaps as the viewer counts them", Unit::number,
               all.gaps_squared / std::max(1.0, static_cast<double>(all.reserved) * static_cast<double>(all.reserved))}};
-  if (all.waiting) f.facts.push_back({"waiting_bytes", "freed, but waiting for another stream", Unit::bytes, all.waiting});
+  if (all.waiting)
+    f.facts.push_back({"waiting_bytes", "freed, but waiting for another stream", Unit::bytes, all.waiting});
   if (all.kept) f.facts.push_back({"kept_bytes", "free in pools of graphs and MemPools", Unit::bytes, all.kept});
-  const std::string kept = all.kept ? fmt::format("{} {} kept for CUDA graphs or MemPools", stuck ? ";" : ",", bytes(all.kept)) : "";
+  const std::string kept =
+      all.kept ? fmt::format("{} {} kept for CUDA graphs or MemPools", stuck ? ";" : ",", bytes(all.kept)) : "";
   if (all.free == 0)
-    f.sentence = fmt::format("{}{} of the {} that are reserved are in use.", when, when.empty() ? "All" : "all", bytes(all.reserved));
+    f.sentence = fmt::format("{}{} of the {} that are reserved are in use.", when, when.empty() ? "All" : "all",
+                             bytes(all.reserved));
   else if (stuck == 0)
-    f.sentence = fmt::format("{}{} of {} reserved are free, the largest piece {}; torch.cuda.empty_cache() gives {} back{}.", when, bytes(all.free),
-                             bytes(all.reserved), bytes(all.largest), all.kept ? bytes(all.returnable) : std::string("all of it"), kept);
+    f.sentence =
+        fmt::format("{}{} of {} reserved are free, the largest piece {}; torch.cuda.empty_cache() gives {} back{}.",
+                    when, bytes(all.free), bytes(all.reserved), bytes(all.largest),
+                    all.kept ? bytes(all.returnable) : std::string("all of it"), kept);
   else
     f.sentence = fmt::format(
-        "{}{} of {} reserved are free, the largest piece {}; {} cannot be given back because {} of live blocks lie in the same segments, most of it in one "
+        "{}{} of {} reserved are free, the largest piece {}; {} cannot be given back because {} of live blocks lie in "
+        "the same segments, most of it in one "
         "where {} holds its smallest block ({} are live there){}.",
-        when, bytes(all.free), bytes(all.reserved), bytes(all.largest), bytes(stuck), bytes(blocking), s.site(space.held[0].smallest_stack),
-        bytes(space.held[0].blocked_by), kept);
+        when, bytes(all.free), bytes(all.reserved), bytes(all.largest), bytes(stuck), bytes(blocking),
+        s.site(space.held[0].smallest_stack), bytes(space.held[0].blocked_by), kept);
   Table t{"segments",
           {{"address", "SEGMENT", Unit::text},
            {"total_bytes", "SIZE", Unit::bytes},
@@ -149,7 +158,8 @@ Finding fragmentation(const SnapshotRequest& r) {
           {}};
   for (const Held& h : space.held)
     if (t.rows.size() < r.top)
-      t.rows.push_back({fmt::format("0x{:x}", h.segment.address), h.segment.total, h.free, h.largest, h.blockers, h.blocked_by, s.site(h.smallest_stack)});
+      t.rows.push_back({fmt::format("0x{:x}", h.segment.address), h.segment.total, h.free, h.largest, h.blockers,
+                        h.blocked_by, s.site(h.smallest_stack)});
   f.tables.push_back(std::move(t));
   Table pools{"pools",
               {{"stream", "STREAM", Unit::text},
@@ -162,14 +172,16 @@ Finding fragmentation(const SnapshotRequest& r) {
   for (const auto& [key, sp] : space.pools)
     pools.rows.push_back(
         {std::to_string(key.stream < s.streams.size() ? s.streams[key.stream] : 0),
-         fmt::format("{}{}", key.large ? "large" : "small", key.id == snapshot::PoolId{} ? "" : fmt::format(" of ({}, {})", key.id.a, key.id.b)), sp.segments,
-         sp.reserved, sp.free, sp.largest});
+         fmt::format("{}{}", key.large ? "large" : "small",
+                     key.id == snapshot::PoolId{} ? "" : fmt::format(" of ({}, {})", key.id.a, key.id.b)),
+         sp.segments, sp.reserved, sp.free, sp.largest});
   f.tables.push_back(std::move(pools));
   return f;
 }
 
-const bool registered =
-    register_snapshot_analysis({"fragmentation", "free memory that cannot be used, and what lies in its way (after an event: --at N)", 1, 1, fragmentation});
+const bool registered = register_snapshot_analysis(
+    {"fragmentation", "free memory that cannot be used, and what lies in its way (after an event: --at N)", 1, 1,
+     fragmentation});
 
 }  // namespace
 }  // namespace tenon::tracing

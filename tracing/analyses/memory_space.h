@@ -12,7 +12,7 @@ struct Space {
   int64_t reserved = 0, taken = 0, free = 0, largest = 0, segments = 0;
   int64_t waiting = 0;     ///< of what is taken: freed, but another stream may still use it
   int64_t returnable = 0;  ///< of what is free: whole segments, and whole pages of expandable ones
-  int64_t kept = 0;        ///< of what is free: in pools of CUDA graphs and MemPools, which keep theirs while they are in use
+  int64_t kept = 0;  ///< of what is free: in pools of CUDA graphs and MemPools, which keep theirs while they are in use
   double gaps_squared = 0;
   void add(const Space& other);
 };

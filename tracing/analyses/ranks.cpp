@@ -8,9 +8,10 @@
 #include "tracing/analyses/ranks.h"
 
 // Note [One clock]
-// Clocks of machines differ by microseconds to seconds. A collective of a group ends on all its ranks at about the same moment, whenever each
-// of them came to it. So the k-th collective of a name on one rank is the k-th of that name on every other, and the median over all of them
-// of how much later it ends there is how much that rank's clock is ahead. The median does not mind single stragglers.
+// Clocks of machines differ by microseconds to seconds. A collective of a group ends on all its ranks at about the same
+// moment, whenever each of them came to it. So the k-th collective of a name on one rank is the k-th of that name on
+// every other, and the median over all of them of how much later it ends there is how much that rank's clock is ahead.
+// The median does not mind single stragglers.
 
 namespace tenon::tracing {
 
@@ -21,7 +22,9 @@ using traces::Trace;
 namespace {
 
 /// What the libraries that communicate between CPUs run, on threads of their own: "gloo:all_reduce".
-bool is_cpu_collective(std::string_view annotation) { return annotation.starts_with("gloo:") || annotation.starts_with("mpi:") || annotation.starts_with("ucc:"); }
+bool is_cpu_collective(std::string_view annotation) {
+  return annotation.starts_with("gloo:") || annotation.starts_with("mpi:") || annotation.starts_with("ucc:");
+}
 
 /// Begins and ends of collectives by name, in order: those of the GPU, or, where it has none, of the CPU.
 using Collectives = std::map<std::string, Intervals>;
@@ -33,7 +36,8 @@ Collectives collectives(const Trace& t) {
   std::vector<bool> wanted(t.names());
   for (uint32_t n = 0; n < t.names(); ++n) wanted[n] = is_cpu_collective(t.text(n));
   for (EventId e = 0; e < t.size(); ++e)
-    if (wanted[t.columns().name[e]] && t.kind(e) == Kind::annotation) all[std::string(t.event_name(e))].emplace_back(t.start(e), t.end(e));
+    if (wanted[t.columns().name[e]] && t.kind(e) == Kind::annotation)
+      all[std::string(t.event_name(e))].emplace_back(t.start(e), t.end(e));
   for (auto& [name, list] : all) std::sort(list.begin(), list.end());
   return all;
 }
@@ -63,7 +67,8 @@ std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const Tr
       if (it == first.end()) continue;
       size_t n = std::min(ends.size(), it->second.size());
       for (size_t k = 1; k <= n; ++k)
-        later.push_back(apart(ends[ends.size() - k].second, traces[r]->base(), it->second[it->second.size() - k].second, traces[0]->base()));
+        later.push_back(apart(ends[ends.size() - k].second, traces[r]->base(), it->second[it->second.size() - k].second,
+                              traces[0]->base()));
     }
     offsets[r].matched = later.size();
     if (later.empty()) continue;
@@ -79,9 +84,18 @@ namespace {
 Finding ranks(const TraceRequest& r) {
   auto offsets = align_clocks(r.traces);
   Finding f;
-  Table table{"ranks", {{"rank", "RANK", Unit::text}, {"file", "FILE", Unit::text}, {"events", "EVENTS", Unit::count}, {"ahead_ns", "CLOCK AHEAD", Unit::nanoseconds}, {"spread_ns", "+-", Unit::nanoseconds},
-                        {"matched", "COLLECTIVES", Unit::count}, {"step_ns", "A STEP", Unit::nanoseconds}, {"busy_ns", "COMPUTE A STEP", Unit::nanoseconds}, {"communication_ns", "COMMUNICATION", Unit::nanoseconds},
-                        {"late_ns", "LATE BY", Unit::nanoseconds}}, {}};
+  Table table{"ranks",
+              {{"rank", "RANK", Unit::text},
+               {"file", "FILE", Unit::text},
+               {"events", "EVENTS", Unit::count},
+               {"ahead_ns", "CLOCK AHEAD", Unit::nanoseconds},
+               {"spread_ns", "+-", Unit::nanoseconds},
+               {"matched", "COLLECTIVES", Unit::count},
+               {"step_ns", "A STEP", Unit::nanoseconds},
+               {"busy_ns", "COMPUTE A STEP", Unit::nanoseconds},
+               {"communication_ns", "COMMUNICATION", Unit::nanoseconds},
+               {"late_ns", "LATE BY", Unit::nanoseconds}},
+              {}};
   std::vector<double> late(r.traces.size());
   std::vector<size_t> waits(r.traces.size());
   // Who comes last to a collective keeps the others waiting.
@@ -97,7 +111,8 @@ Finding ranks(const TraceRequest& r) {
       std::vector<int64_t> begins;
       for (size_t i = 0; i < all.size(); ++i) {
         const auto& mine = all[i].at(name);
-        begins.push_back(apart(mine[mine.size() - k].first, r.traces[i]->base(), origin, r.traces[0]->base()) - offsets[i].ahead_ns);
+        begins.push_back(apart(mine[mine.size() - k].first, r.traces[i]->base(), origin, r.traces[0]->base()) -
+                         offsets[i].ahead_ns);
         earliest = std::min(earliest, begins.back());
       }
       for (size_t i = 0; i < all.size(); ++i) {
@@ -132,22 +147,32 @@ Finding ranks(const TraceRequest& r) {
     if (late[i] > late[worst]) worst = i;
     skew = std::max(skew, std::abs(offsets[i].ahead_ns));
     std::string file = t.path().substr(t.path().find_last_of('/') + 1);
-    table.rows.push_back({t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", i), file, static_cast<int64_t>(t.size()), offsets[i].ahead_ns, offsets[i].spread_ns, static_cast<int64_t>(offsets[i].matched),
-                          total / n, length(merged(std::move(compute))) / n, length(merged(std::move(communication))) / n, late[i]});
+    table.rows.push_back({t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", i), file,
+                          static_cast<int64_t>(t.size()), offsets[i].ahead_ns, offsets[i].spread_ns,
+                          static_cast<int64_t>(offsets[i].matched), total / n, length(merged(std::move(compute))) / n,
+                          length(merged(std::move(communication))) / n, late[i]});
   }
   bool aligned = false;
   for (const ClockOffset& o : offsets) aligned |= o.matched > 0;
-  f.facts = {{"rank_count", "ranks", Unit::count, static_cast<int64_t>(r.traces.size())}, {"skew_ns", "largest skew of clocks", Unit::nanoseconds, skew}};
-  auto label = [&](size_t i) { return r.traces[i]->rank() >= 0 ? fmt::format("Rank {}", r.traces[i]->rank()) : fmt::format("Trace {}", i); };
-  if (!aligned) f.sentence = fmt::format("{} traces; they share no collectives, so their clocks could not be aligned.", r.traces.size());
+  f.facts = {{"rank_count", "ranks", Unit::count, static_cast<int64_t>(r.traces.size())},
+             {"skew_ns", "largest skew of clocks", Unit::nanoseconds, skew}};
+  auto label = [&](size_t i) {
+    return r.traces[i]->rank() >= 0 ? fmt::format("Rank {}", r.traces[i]->rank()) : fmt::format("Trace {}", i);
+  };
+  if (!aligned)
+    f.sentence =
+        fmt::format("{} traces; they share no collectives, so their clocks could not be aligned.", r.traces.size());
   else
-    f.sentence = fmt::format("{} ranks, their clocks up to {} apart (estimated from collectives they share). {} comes last to them, {} after the first on average: the others wait for it.", r.traces.size(), nanoseconds_text(static_cast<double>(skew)),
-                             label(worst), nanoseconds_text(late[worst]));
+    f.sentence = fmt::format(
+        "{} ranks, their clocks up to {} apart (estimated from collectives they share). {} comes last to them, {} "
+        "after the first on average: the others wait for it.",
+        r.traces.size(), nanoseconds_text(static_cast<double>(skew)), label(worst), nanoseconds_text(late[worst]));
   f.tables.push_back(std::move(table));
   return f;
 }
 
-const bool registered = register_trace_analysis({"ranks", "several ranks as one session: skew of clocks, stragglers", 2, 100000, ranks});
+const bool registered =
+    register_trace_analysis({"ranks", "several ranks as one session: skew of clocks, stragglers", 2, 100000, ranks});
 
 }  // namespace
 }  // namespace tenon::tracing

@@ -38,7 +38,8 @@ std::vector<Owner> sorted(std::unordered_map<uint32_t, Owner>& by_stack, const S
 
 bool register_snapshot_analysis(SnapshotAnalysis a) {
   auto& all = registry();
-  all.insert(std::upper_bound(all.begin(), all.end(), a, [](const auto& x, const auto& y) { return x.name < y.name; }), std::move(a));
+  all.insert(std::upper_bound(all.begin(), all.end(), a, [](const auto& x, const auto& y) { return x.name < y.name; }),
+             std::move(a));
   return true;
 }
 const std::vector<SnapshotAnalysis>& snapshot_analyses() { return registry(); }
@@ -93,11 +94,12 @@ std::vector<Owner> block_owners(const Snapshot& s, int64_t device) {
 }
 
 // Note [What a leak is]
-// Memory that is allocated again and again from one place and stays: in window after window of the recording something that was born there
-// is still alive at the end. Look-alikes differ in that. What warms up, fills a cache or is made once has its survivors at the beginning; a
-// cache that replaces its entries, accumulated gradients and activations have theirs at the end; averages of weights have none that grow.
-// The first quarter of the windows is taken for warming up. A leak has survivors from nearly all the others (four of five), and among
-// them both the early and the late half; what stays is counted beyond what the place frees again.
+// Memory that is allocated again and again from one place and stays: in window after window of the recording something
+// that was born there is still alive at the end. Look-alikes differ in that. What warms up, fills a cache or is made
+// once has its survivors at the beginning; a cache that replaces its entries, accumulated gradients and activations
+// have theirs at the end; averages of weights have none that grow. The first quarter of the windows is taken for
+// warming up. A leak has survivors from nearly all the others (four of five), and among them both the early and the
+// late half; what stays is counted beyond what the place frees again.
 std::vector<Leak> find_leaks(const Snapshot& s, size_t which, size_t* looked_at) {
   const Timeline timeline(s, which);
   const auto& trace = s.traces.at(which);
@@ -121,7 +123,8 @@ std::vector<Leak> find_leaks(const Snapshot& s, size_t which, size_t* looked_at)
   constexpr size_t kWindows = 16;
   std::vector<size_t> bounds;
   if (ends.size() >= 8) {
-    for (size_t w = 1; w <= std::min(kWindows, ends.size()); ++w) bounds.push_back(ends[ends.size() * w / std::min(kWindows, ends.size()) - 1]);
+    for (size_t w = 1; w <= std::min(kWindows, ends.size()); ++w)
+      bounds.push_back(ends[ends.size() * w / std::min(kWindows, ends.size()) - 1]);
   } else {
     for (size_t w = 1; w <= kWindows; ++w) bounds.push_back(events * w / kWindows);
   }
@@ -135,7 +138,9 @@ std::vector<Leak> find_leaks(const Snapshot& s, size_t which, size_t* looked_at)
   std::map<std::string, Place> places;
   std::map<std::string, uint32_t> stacks;
   std::unordered_map<uint32_t, std::string> sites;
-  auto window_of = [&](size_t event) { return static_cast<size_t>(std::upper_bound(bounds.begin(), bounds.end(), event) - bounds.begin()); };
+  auto window_of = [&](size_t event) {
+    return static_cast<size_t>(std::upper_bound(bounds.begin(), bounds.end(), event) - bounds.begin());
+  };
   for (uint32_t id = 0; id < timeline.elements(); ++id) {
     const Element e = timeline.element(id);
     if (e.before) continue;
@@ -167,10 +172,14 @@ std::vector<Leak> find_leaks(const Snapshot& s, size_t which, size_t* looked_at)
     for (size_t w = warm + 1; w < windows; ++w) grows += alive[w] > alive[w - 1];
     const size_t looked = windows - warm;
     // Half of the early half must have survivors, or they are what the end has not freed yet.
-    if (with * 5 < looked * 4 || early * 2 < (middle - warm) || grows * 3 < (looked - 1) * 2 || alive.back() <= alive[warm]) continue;
-    leaks.push_back({site, stacks[site], kept, p.count, static_cast<double>(alive.back() - alive[warm]) / static_cast<double>(looked - 1), with});
+    if (with * 5 < looked * 4 || early * 2 < (middle - warm) || grows * 3 < (looked - 1) * 2 ||
+        alive.back() <= alive[warm])
+      continue;
+    leaks.push_back({site, stacks[site], kept, p.count,
+                     static_cast<double>(alive.back() - alive[warm]) / static_cast<double>(looked - 1), with});
   }
-  std::stable_sort(leaks.begin(), leaks.end(), [](const Leak& a, const Leak& b) { return a.bytes_per_window > b.bytes_per_window; });
+  std::stable_sort(leaks.begin(), leaks.end(),
+                   [](const Leak& a, const Leak& b) { return a.bytes_per_window > b.bytes_per_window; });
   return leaks;
 }
 

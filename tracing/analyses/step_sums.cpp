@@ -16,7 +16,13 @@ namespace {
 class Gatherer {
  public:
   Gatherer(const Trace& t, const std::vector<TraceStep>& steps, CallTree& tree)
-      : t_(t), names_(t), tree_(tree), parent_(parents(t)), calls_(t, names_, tree, parent_), steps_(steps), after_(t.names(), kNone) {}
+      : t_(t),
+        names_(t),
+        tree_(tree),
+        parent_(parents(t)),
+        calls_(t, names_, tree, parent_),
+        steps_(steps),
+        after_(t.names(), kNone) {}
 
   StepSums run() {
     const GpuTimeline gpu(t_);
@@ -39,7 +45,8 @@ class Gatherer {
   }
 
  private:
-  /// Time of its own in an event that only stands around others is told by what ran before it: that says where in the program it is.
+  /// Time of its own in an event that only stands around others is told by what ran before it: that says where in the
+  /// program it is.
   bool around(EventId e) const {
     const Kind k = t_.kind(e);
     return (k == Kind::annotation || names_.module(e)) && !names_.data_loading(e) && !names_.optimizer(e);
@@ -52,11 +59,16 @@ class Gatherer {
   }
   PartKey key(const CriticalPaths& paths, const PathPiece& p) {
     switch (p.what) {
-      case PathPiece::What::gpu: return {calls_.of_gpu(p.event, t_.launch_of(p.event)), kNone, What::gpu};
-      case PathPiece::What::wait: return {calls_.of(p.event), kNone, What::wait};
-      case PathPiece::What::launch_delay: return {0, kNone, What::launch_delay};
-      case PathPiece::What::between: return {0, kNone, What::between};
-      default: break;
+      case PathPiece::What::gpu:
+        return {calls_.of_gpu(p.event, t_.launch_of(p.event)), kNone, What::gpu};
+      case PathPiece::What::wait:
+        return {calls_.of(p.event), kNone, What::wait};
+      case PathPiece::What::launch_delay:
+        return {0, kNone, What::launch_delay};
+      case PathPiece::What::between:
+        return {0, kNone, What::between};
+      default:
+        break;
     }
     if (paths.is_no_op(p) || around(p.event)) return {calls_.within(p.event), after(p.after), What::gap};
     return {calls_.of(p.event), kNone, names_.waits(p.event) ? What::wait : What::cpu};
@@ -72,13 +84,15 @@ class Gatherer {
   bool counts(int64_t time) {
     auto in = [&](size_t i) { return i < steps_.size() && time >= steps_[i].start && time < steps_[i].end; };
     if (in(last_step_)) return true;
-    auto it = std::upper_bound(steps_.begin(), steps_.end(), time, [](int64_t v, const TraceStep& s) { return v < s.start; });
+    auto it =
+        std::upper_bound(steps_.begin(), steps_.end(), time, [](int64_t v, const TraceStep& s) { return v < s.start; });
     if (it == steps_.begin()) return false;
     last_step_ = static_cast<size_t>(it - steps_.begin()) - 1;
     return in(last_step_);
   }
 
-  /// A stretch in which autograd's thread (or one of collectives) works for the step's own, which may wait; and what it did last.
+  /// A stretch in which autograd's thread (or one of collectives) works for the step's own, which may wait; and what it
+  /// did last.
   struct BackwardRun {
     int64_t from, to;
     EventId last;
@@ -90,14 +104,18 @@ class Gatherer {
     for (const Lane& lane : t_.lanes())
       for (EventId e = lane.begin; e < lane.end; ++e) {
         const bool op = t_.kind(e) == Kind::cpu_op;
-        if (op && lane.row == steps_[0].row) own_ops.emplace_back(t_.start(e), t_.end(e));
-        else if ((op && names_.backward(e)) || names_.host_collective(e)) nodes[lane.row].push_back(e);
+        if (op && lane.row == steps_[0].row)
+          own_ops.emplace_back(t_.start(e), t_.end(e));
+        else if ((op && names_.backward(e)) || names_.host_collective(e))
+          nodes[lane.row].push_back(e);
       }
     own_ops = merged(std::move(own_ops));
     for (auto& list : nodes) {
-      std::sort(list.begin(), list.end(), [&](EventId a, EventId b) { return std::pair(t_.start(a), a) < std::pair(t_.start(b), b); });
+      std::sort(list.begin(), list.end(),
+                [&](EventId a, EventId b) { return std::pair(t_.start(a), a) < std::pair(t_.start(b), b); });
       for (EventId e : list) {
-        if (!runs_.empty() && t_.start(e) >= runs_.back().from && counts(t_.start(e)) && counts(runs_.back().from) && clipped(own_ops, runs_.back().to, t_.start(e)).empty()) {
+        if (!runs_.empty() && t_.start(e) >= runs_.back().from && counts(t_.start(e)) && counts(runs_.back().from) &&
+            clipped(own_ops, runs_.back().to, t_.start(e)).empty()) {
           BackwardRun& run = runs_.back();
           if (t_.start(e) > run.to) add({0, after(run.last), What::gap}, t_.start(e) - run.to);
           if (t_.end(e) > run.to) run.to = t_.end(e), run.last = e;
@@ -117,7 +135,9 @@ class Gatherer {
       if (named && counts(from)) add({calls_.within(around_it), after(before), What::gap}, end - from);
     };
     if (waits)
-      for (auto run = std::partition_point(runs_.begin(), runs_.end(), [&](const BackwardRun& r) { return r.to <= from; }); run != runs_.end() && run->from < to; ++run) {
+      for (auto run =
+               std::partition_point(runs_.begin(), runs_.end(), [&](const BackwardRun& r) { return r.to <= from; });
+           run != runs_.end() && run->from < to; ++run) {
         part(run->from);
         if (run->to > from) from = run->to, before = run->last;
       }
@@ -128,11 +148,13 @@ class Gatherer {
   /// Own time of the events of a lane, found from those of the lane below.
   void gather_lane(uint32_t l) {
     const Lane& lane = t_.lanes()[l];
-    const bool deeper = l + 1 < t_.lanes().size() && t_.lanes()[l + 1].row == lane.row, waits = !steps_.empty() && lane.row == steps_[0].row;
+    const bool deeper = l + 1 < t_.lanes().size() && t_.lanes()[l + 1].row == lane.row,
+               waits = !steps_.empty() && lane.row == steps_[0].row;
     EventId c = deeper ? t_.lanes()[l + 1].begin : 0;
     const EventId c_end = deeper ? t_.lanes()[l + 1].end : 0;
     for (EventId e = lane.begin; e < lane.end; ++e) {
-      const bool named = around(e), mine = t_.duration(e) > 0 && counts(t_.start(e)), may_wait = waits && (named || t_.kind(e) == Kind::python || t_.kind(e) == Kind::annotation);
+      const bool named = around(e), mine = t_.duration(e) > 0 && counts(t_.start(e)),
+                 may_wait = waits && (named || t_.kind(e) == Kind::python || t_.kind(e) == Kind::annotation);
       int64_t own = 0, reached = t_.start(e);
       EventId before = kNone;
       while (c < c_end && (parent_[c] == kNone || parent_[c] < e)) ++c;
@@ -144,8 +166,10 @@ class Gatherer {
       }
       own += gap(e, before, reached, t_.end(e), named, may_wait);
       if (named || !mine) continue;
-      if (names_.waits(e)) add({calls_.of(e), kNone, What::wait}, 0);
-      else if (t_.kind(e) != Kind::instant && t_.kind(e) != Kind::async) add({calls_.of(e), kNone, What::cpu}, own);
+      if (names_.waits(e))
+        add({calls_.of(e), kNone, What::wait}, 0);
+      else if (t_.kind(e) != Kind::instant && t_.kind(e) != Kind::async)
+        add({calls_.of(e), kNone, What::cpu}, own);
     }
   }
 
@@ -155,7 +179,7 @@ class Gatherer {
   const std::vector<EventId> parent_;
   CallPaths calls_;
   const std::vector<TraceStep>& steps_;
-  std::vector<uint32_t> after_;  ///< by name of the trace
+  std::vector<uint32_t> after_;    ///< by name of the trace
   std::vector<BackwardRun> runs_;  ///< by time
   size_t last_step_ = 0;
   StepSums sums_;
@@ -163,6 +187,8 @@ class Gatherer {
 
 }  // namespace
 
-StepSums step_sums(const Trace& t, const std::vector<TraceStep>& steps, CallTree& tree) { return Gatherer(t, steps, tree).run(); }
+StepSums step_sums(const Trace& t, const std::vector<TraceStep>& steps, CallTree& tree) {
+  return Gatherer(t, steps, tree).run();
+}
 
 }  // namespace tenon::tracing

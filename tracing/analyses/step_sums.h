@@ -12,14 +12,15 @@ namespace tenon::tracing {
 /// What a part of a step's time is.
 struct PartKey {
   enum class What : uint8_t { gpu, cpu, wait, gap, launch_delay, between };
-  uint32_t node = 0;                ///< of the call tree
-  uint32_t after = traces::kNone;    ///< gap: name in the tree of what had ended when it began
+  uint32_t node = 0;               ///< of the call tree
+  uint32_t after = traces::kNone;  ///< gap: name in the tree of what had ended when it began
   What what = What::gpu;
   bool operator==(const PartKey&) const = default;
 };
 struct PartHash {
   size_t operator()(const PartKey& k) const {
-    uint64_t h = (uint64_t{k.node} << 32 | k.after) * 0x9E3779B97F4A7C15ull + static_cast<uint64_t>(k.what) * 0xC2B2AE3D27D4EB4Full;
+    uint64_t h = (uint64_t{k.node} << 32 | k.after) * 0x9E3779B97F4A7C15ull +
+                 static_cast<uint64_t>(k.what) * 0xC2B2AE3D27D4EB4Full;
     return static_cast<size_t>(h ^ h >> 29);
   }
 };
@@ -32,7 +33,7 @@ struct PartSum {
 struct StepSums {
   double length = 0;  ///< mean
   size_t steps = 0;
-  bool whole = false;     ///< the trace marks no steps: all of it is one
+  bool whole = false;                                    ///< the trace marks no steps: all of it is one
   std::unordered_map<PartKey, PartSum, PartHash> parts;  ///< `path` of all of them adds up to the length
 };
 StepSums step_sums(const traces::Trace& trace, const std::vector<TraceStep>& steps, CallTree& tree);

@@ -19,7 +19,8 @@ std::vector<TraceAnalysis>& registry() {
 
 bool register_trace_analysis(TraceAnalysis a) {
   auto& all = registry();
-  all.insert(std::upper_bound(all.begin(), all.end(), a, [](const auto& x, const auto& y) { return x.name < y.name; }), std::move(a));
+  all.insert(std::upper_bound(all.begin(), all.end(), a, [](const auto& x, const auto& y) { return x.name < y.name; }),
+             std::move(a));
   return true;
 }
 const std::vector<TraceAnalysis>& trace_analyses() { return registry(); }
@@ -55,7 +56,8 @@ std::vector<TraceStep> trace_steps(const Trace& t) {
     if (t.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
       if (!is_step[t.columns().name[e]] || t.duration(e) == 0 || t.kind(e) == traces::Kind::gpu_annotation) continue;
-      steps.push_back({std::strtoll(std::string(t.event_name(e).substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
+      steps.push_back(
+          {std::strtoll(std::string(t.event_name(e).substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
     }
   }
   std::sort(steps.begin(), steps.end(), [](const TraceStep& a, const TraceStep& b) { return a.start < b.start; });

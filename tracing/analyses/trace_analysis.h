@@ -11,12 +11,13 @@ namespace tenon::tracing {
 /// What is analysed and how.
 struct TraceRequest {
   std::vector<std::shared_ptr<const traces::Trace>> traces;  ///< ranks of one session; for a comparison, A and B
-  size_t top = 25;                    ///< rows of a table at most
-  int64_t step = -1;                  ///< number of the ProfilerStep to look at; -1: all of them
+  size_t top = 25;                                           ///< rows of a table at most
+  int64_t step = -1;                                         ///< number of the ProfilerStep to look at; -1: all of them
   const traces::Trace& first() const { return *traces.front(); }
 };
 
-/// One analysis of traces, registered in the file that defines it; the command line, the window and the project read the list.
+/// One analysis of traces, registered in the file that defines it; the command line, the window and the project read
+/// the list.
 ///   const bool registered = register_trace_analysis({"kernels", "which kernels the GPU spent its time in", 1, run});
 struct TraceAnalysis {
   std::string name, help;
@@ -28,14 +29,15 @@ bool register_trace_analysis(TraceAnalysis analysis);
 const std::vector<TraceAnalysis>& trace_analyses();
 const TraceAnalysis* find_trace_analysis(const std::string& name);
 
-/// For every event the event of the lane above that it lies in; kNone for outermost ones. One pass over each pair of lanes.
+/// For every event the event of the lane above that it lies in; kNone for outermost ones. One pass over each pair of
+/// lanes.
 std::vector<traces::EventId> parents(const traces::Trace& trace);
 
 /// One training step: a ProfilerStep annotation, or, where the trace has none, the whole of it.
 struct TraceStep {
   int64_t number = -1;  ///< -1: the whole trace
   int64_t start = 0, end = 0;
-  uint32_t row = 0;     ///< of the annotation
+  uint32_t row = 0;  ///< of the annotation
 };
 std::vector<TraceStep> trace_steps(const traces::Trace& trace);
 

@@ -6,16 +6,17 @@
 #include "tracing/analyses/step_sums.h"
 
 // Note [What a difference is made of]
-// The critical path cuts a step's length into pieces that follow each other, so the sums of the pieces by what they are and where they were
-// called from differ by exactly what the steps differ by: those are the items. But when work grows, the path may also come to run over other
-// work that was there before, and its items grow with it; and work beside the path (communication that computation hides) may grow without
-// lengthening the step. So an item is a cause by as much as both its share of the path and its own time grew: the smaller of the two. What
-// grew in one place and shrank in another was moved, and is a cause by what its name grew in all.
+// The critical path cuts a step's length into pieces that follow each other, so the sums of the pieces by what they are
+// and where they were called from differ by exactly what the steps differ by: those are the items. But when work grows,
+// the path may also come to run over other work that was there before, and its items grow with it; and work beside the
+// path (communication that computation hides) may grow without lengthening the step. So an item is a cause by as much
+// as both its share of the path and its own time grew: the smaller of the two. What grew in one place and shrank in
+// another was moved, and is a cause by what its name grew in all.
 //
 // Note [Calls that match]
-// Two calls are the same where their paths of modules, annotations and ops are. Of what is left over on both sides, those are the same whose
-// paths are once names are left out that only one of the traces knows: an annotation around everything, a module of a trace with stacks.
-// Ends of paths always count: what only B does is an item of its own.
+// Two calls are the same where their paths of modules, annotations and ops are. Of what is left over on both sides,
+// those are the same whose paths are once names are left out that only one of the traces knows: an annotation around
+// everything, a module of a trace with stacks. Ends of paths always count: what only B does is an item of its own.
 
 namespace tenon::tracing {
 namespace {
@@ -48,7 +49,9 @@ std::vector<Item> matched(const CallTree& tree, const StepSums& a, const StepSum
   }
   for (const auto& [key, sum] : b.parts)
     if (!a.parts.contains(key)) left.push_back({key, {}, sum});
-  auto order = [](const Item& x, const Item& y) { return std::tuple(x.key.node, x.key.what, x.key.after) < std::tuple(y.key.node, y.key.what, y.key.after); };
+  auto order = [](const Item& x, const Item& y) {
+    return std::tuple(x.key.node, x.key.what, x.key.after) < std::tuple(y.key.node, y.key.what, y.key.after);
+  };
   std::sort(left.begin(), left.end(), order);
 
   const std::vector<bool> in_a = known_names(tree, a), in_b = known_names(tree, b);
@@ -74,8 +77,10 @@ std::vector<Item> matched(const CallTree& tree, const StepSums& a, const StepSum
   }
   auto plus = [](PartSum& into, const PartSum& s) { into.path += s.path, into.work += s.work, into.calls += s.calls; };
   for (const auto& group : groups) {
-    const bool of_a = std::any_of(group.begin(), group.end(), [](const Item& i) { return i.a.calls > 0 || i.a.path > 0; });
-    const bool of_b = std::any_of(group.begin(), group.end(), [](const Item& i) { return i.b.calls > 0 || i.b.path > 0; });
+    const bool of_a =
+        std::any_of(group.begin(), group.end(), [](const Item& i) { return i.a.calls > 0 || i.a.path > 0; });
+    const bool of_b =
+        std::any_of(group.begin(), group.end(), [](const Item& i) { return i.b.calls > 0 || i.b.path > 0; });
     if (!of_a || !of_b) {
       items.insert(items.end(), group.begin(), group.end());
       continue;
@@ -99,18 +104,24 @@ void rank(const CallTree& tree, std::vector<Item>& items, double change) {
     i.weight = std::max(0.0, std::min({sign * i.work(), sign * i.delta(), of_name[name_key(i)]}));
     explained += i.weight;
   }
-  // A wait has no work of its own. Where the CPU waits more often than it did, it is the reason of what nothing else explains.
+  // A wait has no work of its own. Where the CPU waits more often than it did, it is the reason of what nothing else
+  // explains.
   for (Item& i : items)
-    if (i.key.what == What::wait && sign * (i.b.calls - i.a.calls) > 0.02 * i.a.calls) i.weight = std::max({0.0, sign * i.delta(), sign * change - explained});
+    if (i.key.what == What::wait && sign * (i.b.calls - i.a.calls) > 0.02 * i.a.calls)
+      i.weight = std::max({0.0, sign * i.delta(), sign * change - explained});
   std::stable_sort(items.begin(), items.end(), [&](const Item& x, const Item& y) {
     if (x.weight != y.weight) return x.weight > y.weight;
     return sign * x.delta() > sign * y.delta();
   });
 }
 
-std::string cut(const std::string& text, size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
+std::string cut(const std::string& text, size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
 
-std::string cut_front(const std::string& text, size_t most) { return text.size() <= most ? text : "..." + text.substr(text.size() - most + 3); }
+std::string cut_front(const std::string& text, size_t most) {
+  return text.size() <= most ? text : "..." + text.substr(text.size() - most + 3);
+}
 
 /// A path as a line can hold it: the module it is in, its end, and as much of what leads there as fits.
 std::string short_path(const CallTree& tree, uint32_t node, size_t most) {
@@ -118,7 +129,8 @@ std::string short_path(const CallTree& tree, uint32_t node, size_t most) {
   std::string whole = tree.path(node);
   if (whole.size() <= most) return whole;
   const uint32_t context = tree.context(node);
-  const std::string end = cut(tree.text(tree.nodes()[node].name), most / 2), place = context == node ? "" : cut_front(tree.path(context), most - end.size() - 9);
+  const std::string end = cut(tree.text(tree.nodes()[node].name), most / 2),
+                    place = context == node ? "" : cut_front(tree.path(context), most - end.size() - 9);
   if (context == node) return cut_front(whole, most);
   std::string tail = end;
   uint32_t n = tree.nodes()[node].parent;
@@ -127,21 +139,32 @@ std::string short_path(const CallTree& tree, uint32_t node, size_t most) {
     if (place.size() + 9 + name.size() + 3 + tail.size() > most) break;
     tail = name + " > " + tail;
   }
-  return place + (n == context ? "" : place.empty() ? "..." : " > ...") + (place.empty() && n == context ? "" : " > ") + tail;
+  return place +
+         (n == context    ? ""
+          : place.empty() ? "..."
+                          : " > ...") +
+         (place.empty() && n == context ? "" : " > ") + tail;
 }
 
 std::string label(const CallTree& tree, const PartKey& k, bool whole) {
   const std::string path = whole ? tree.path(k.node) : short_path(tree, k.node, 72);
   const std::string after = k.after == kNone ? "" : (whole ? tree.text(k.after) : cut(tree.text(k.after), 40));
   switch (k.what) {
-    case What::gpu: return path;
-    case What::cpu: return path + " (CPU)";
-    case What::wait: return path + " (waiting)";
-    case What::launch_delay: return piece_name(PathPiece::What::launch_delay, "");
-    case What::between: return piece_name(PathPiece::What::between, "");
-    case What::gap: break;
+    case What::gpu:
+      return path;
+    case What::cpu:
+      return path + " (CPU)";
+    case What::wait:
+      return path + " (waiting)";
+    case What::launch_delay:
+      return piece_name(PathPiece::What::launch_delay, "");
+    case What::between:
+      return piece_name(PathPiece::What::between, "");
+    case What::gap:
+      break;
   }
-  if (path.empty()) return piece_name(PathPiece::What::nothing, "") + (after.empty() ? ", at the beginning" : ", after " + after);
+  if (path.empty())
+    return piece_name(PathPiece::What::nothing, "") + (after.empty() ? ", at the beginning" : ", after " + after);
   return path + (after.empty() ? " (CPU)" : " (CPU, after " + after + ")");
 }
 
@@ -163,23 +186,43 @@ Finding diff(const TraceRequest& r) {
   auto ns = [](double v) { return nanoseconds_text(v); };
   const double relative = a.length > 0 ? std::abs(change) / a.length : 0;
   if (relative < 0.005) {
-    f.sentence = fmt::format("{} take the same time: {} and {}.", whole ? "A and B" : "The steps of A and B", ns(a.length), ns(b.length));
+    f.sentence = fmt::format("{} take the same time: {} and {}.", whole ? "A and B" : "The steps of A and B",
+                             ns(a.length), ns(b.length));
   } else {
-    f.sentence = fmt::format("{} takes {} {} than {} ({} against {}, {}).", whole ? "B" : "A step of B", ns(std::abs(change)), change >= 0 ? "longer" : "shorter", whole ? "A" : "one of A", ns(b.length), ns(a.length), share_text(relative));
+    f.sentence = fmt::format("{} takes {} {} than {} ({} against {}, {}).", whole ? "B" : "A step of B",
+                             ns(std::abs(change)), change >= 0 ? "longer" : "shorter", whole ? "A" : "one of A",
+                             ns(b.length), ns(a.length), share_text(relative));
     if (!items.empty() && items[0].weight > 0) {
       const Item& top = items[0];
       const std::string name = label(tree, top.key, false);
-      const std::string calls = top.a.calls != top.b.calls ? fmt::format("{:.4g} calls{} instead of {:.4g}", top.b.calls, each, top.a.calls) : "";
+      const std::string calls = top.a.calls != top.b.calls
+                                    ? fmt::format("{:.4g} calls{} instead of {:.4g}", top.b.calls, each, top.a.calls)
+                                    : "";
       if (top.key.what == What::wait)
-        f.sentence += fmt::format(" The CPU waits for the GPU {} often: {}, {}. They no longer work side by side as before.", change >= 0 ? "more" : "less", name, calls.empty() ? "as often as before" : calls);
+        f.sentence +=
+            fmt::format(" The CPU waits for the GPU {} often: {}, {}. They no longer work side by side as before.",
+                        change >= 0 ? "more" : "less", name, calls.empty() ? "as often as before" : calls);
       else
-        f.sentence += fmt::format(" {} accounts for {}: {}{} instead of {}{}.", name, ns(top.weight), ns(top.b.work), each, ns(top.a.work), calls.empty() ? "" : ", " + calls);
+        f.sentence += fmt::format(" {} accounts for {}: {}{} instead of {}{}.", name, ns(top.weight), ns(top.b.work),
+                                  each, ns(top.a.work), calls.empty() ? "" : ", " + calls);
     }
   }
-  f.facts = {{"a_ns", "a step of A", Unit::nanoseconds, a.length}, {"b_ns", "a step of B", Unit::nanoseconds, b.length}, {"change_ns", "difference", Unit::nanoseconds, change},
-             {"items_ns", "sum of the items", Unit::nanoseconds, sum}, {"a_steps", "steps of A", Unit::count, static_cast<int64_t>(a.steps)}, {"b_steps", "steps of B", Unit::count, static_cast<int64_t>(b.steps)}};
-  Table table{"items", {{"name", "WHAT", Unit::text}, {"path", "PATH", Unit::text, true}, {"delta_ns", "OF THE DIFFERENCE", Unit::nanoseconds}, {"work_ns", "ITSELF", Unit::nanoseconds}, {"a_ns", "IN A", Unit::nanoseconds},
-                        {"b_ns", "IN B", Unit::nanoseconds}, {"a_calls", "CALLS A", Unit::number}, {"b_calls", "CALLS B", Unit::number}}, {}};
+  f.facts = {{"a_ns", "a step of A", Unit::nanoseconds, a.length},
+             {"b_ns", "a step of B", Unit::nanoseconds, b.length},
+             {"change_ns", "difference", Unit::nanoseconds, change},
+             {"items_ns", "sum of the items", Unit::nanoseconds, sum},
+             {"a_steps", "steps of A", Unit::count, static_cast<int64_t>(a.steps)},
+             {"b_steps", "steps of B", Unit::count, static_cast<int64_t>(b.steps)}};
+  Table table{"items",
+              {{"name", "WHAT", Unit::text},
+               {"path", "PATH", Unit::text, true},
+               {"delta_ns", "OF THE DIFFERENCE", Unit::nanoseconds},
+               {"work_ns", "ITSELF", Unit::nanoseconds},
+               {"a_ns", "IN A", Unit::nanoseconds},
+               {"b_ns", "IN B", Unit::nanoseconds},
+               {"a_calls", "CALLS A", Unit::number},
+               {"b_calls", "CALLS B", Unit::number}},
+              {}};
   double shown = 0;
   size_t more = 0;
   for (const Item& i : items) {
@@ -189,14 +232,16 @@ Finding diff(const TraceRequest& r) {
       continue;
     }
     shown += i.delta();
-    table.rows.push_back({label(tree, i.key, false), label(tree, i.key, true), i.delta(), i.work(), i.a.work, i.b.work, i.a.calls, i.b.calls});
+    table.rows.push_back({label(tree, i.key, false), label(tree, i.key, true), i.delta(), i.work(), i.a.work, i.b.work,
+                          i.a.calls, i.b.calls});
   }
   if (more) table.rows.push_back({fmt::format("{} more", more), std::string(), sum - shown, 0.0, 0.0, 0.0, 0.0, 0.0});
   f.tables.push_back(std::move(table));
   return f;
 }
 
-const bool registered = register_trace_analysis({"diff", "why a step of B takes longer or shorter than one of A", 2, 2, diff});
+const bool registered =
+    register_trace_analysis({"diff", "why a step of B takes longer or shorter than one of A", 2, 2, diff});
 
 }  // namespace
 }  // namespace tenon::tracing

@@ -28,8 +28,10 @@ class ModuleTree {
     const EventNames names(t);
     bool recorded = false;
     for (uint32_t n = 0; n < t.names() && !recorded; ++n) recorded = t.text(n).starts_with(kModulePrefix);
-    if (recorded) from_calls(names);
-    else from_arguments();
+    if (recorded)
+      from_calls(names);
+    else
+      from_arguments();
     if (tree_.nodes().size() == 1) return;
     modules_.resize(tree_.nodes().size());
     time_of_gpu(time_of_backward());
@@ -64,19 +66,24 @@ class ModuleTree {
       if (tree_.nodes().size() == 1 && without > 1000) break;  // none of them does
       std::string path, other;
       for (auto& [key, value] : arguments(t_, e)) {
-        if (key == "Module Hierarchy") path = std::move(value);
-        else if (key == "module") other = std::move(value);
+        if (key == "Module Hierarchy")
+          path = std::move(value);
+        else if (key == "module")
+          other = std::move(value);
       }
       if (path.empty()) path = std::move(other);
-      if (path.empty()) ++without;
-      else enter(e, 0, path);
+      if (path.empty())
+        ++without;
+      else
+        enter(e, 0, path);
     }
   }
   /// For every event the module whose backward it is part of.
   std::vector<uint32_t> time_of_backward() {
     if (t_.forward_backward().empty()) return {};
     std::vector<traces::Link> links(t_.forward_backward().begin(), t_.forward_backward().end());
-    std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
+    std::sort(links.begin(), links.end(),
+              [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
     std::vector<uint32_t> of(t_.size());
     auto link = links.begin();
     for (EventId e = 0; e < t_.size(); ++e) {
@@ -111,23 +118,41 @@ Finding modules(const TraceRequest& r) {
   const std::vector<Module> all = std::move(tree).modules_of();
   Finding f;
   if (all.size() == 1)
-    return nothing("The trace does not know its modules: record it with with_stack=True and experimental_config=_ExperimentalConfig(verbose=True); for TorchScript, with_modules=True.");
+    return nothing(
+        "The trace does not know its modules: record it with with_stack=True and "
+        "experimental_config=_ExperimentalConfig(verbose=True); for TorchScript, with_modules=True.");
   int64_t gpu = 0, cpu = 0;
   for (const Module& m : all) gpu += m.all_gpu(), cpu += m.all_cpu();
   std::vector<uint32_t> order(all.size() - 1);
   std::iota(order.begin(), order.end(), 1u);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return gpu > 0 ? all[a].all_gpu() > all[b].all_gpu() : all[a].all_cpu() > all[b].all_cpu(); });
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return gpu > 0 ? all[a].all_gpu() > all[b].all_gpu() : all[a].all_cpu() > all[b].all_cpu();
+  });
   const Module& top = all[order[0]];
-  const int64_t most = gpu > 0 ? top.all_gpu() : top.all_cpu(), whole = gpu > 0 ? gpu : cpu, back = gpu > 0 ? top.gpu_backward : top.backward;
-  f.facts = {{"module_count", "modules", Unit::count, static_cast<int64_t>(order.size())}, {"cpu_ns", "CPU time", Unit::nanoseconds, cpu}, {"gpu_ns", "GPU time", Unit::nanoseconds, gpu}};
-  f.sentence = fmt::format("{} itself takes the most {}: {} of {} in all modules{}.", tree.path(order[0]), gpu > 0 ? "of the GPU" : "time", nanoseconds_text(static_cast<double>(most)),
-                           nanoseconds_text(static_cast<double>(whole)), back > 0 ? fmt::format(", {} of it in backward", nanoseconds_text(static_cast<double>(back))) : "");
-  Table table{"modules", {{"module", "MODULE", Unit::text}, {"calls", "CALLS", Unit::count}, {"self_ns", "SELF CPU", Unit::nanoseconds}, {"total_ns", "TOTAL CPU", Unit::nanoseconds},
-                          {"backward_ns", "BACKWARD CPU", Unit::nanoseconds}, {"gpu_self_ns", "GPU", Unit::nanoseconds}, {"gpu_backward_ns", "BACKWARD GPU", Unit::nanoseconds}, {"kernels", "KERNELS", Unit::count}}, {}};
+  const int64_t most = gpu > 0 ? top.all_gpu() : top.all_cpu(), whole = gpu > 0 ? gpu : cpu,
+                back = gpu > 0 ? top.gpu_backward : top.backward;
+  f.facts = {{"module_count", "modules", Unit::count, static_cast<int64_t>(order.size())},
+             {"cpu_ns", "CPU time", Unit::nanoseconds, cpu},
+             {"gpu_ns", "GPU time", Unit::nanoseconds, gpu}};
+  f.sentence = fmt::format(
+      "{} itself takes the most {}: {} of {} in all modules{}.", tree.path(order[0]), gpu > 0 ? "of the GPU" : "time",
+      nanoseconds_text(static_cast<double>(most)), nanoseconds_text(static_cast<double>(whole)),
+      back > 0 ? fmt::format(", {} of it in backward", nanoseconds_text(static_cast<double>(back))) : "");
+  Table table{"modules",
+              {{"module", "MODULE", Unit::text},
+               {"calls", "CALLS", Unit::count},
+               {"self_ns", "SELF CPU", Unit::nanoseconds},
+               {"total_ns", "TOTAL CPU", Unit::nanoseconds},
+               {"backward_ns", "BACKWARD CPU", Unit::nanoseconds},
+               {"gpu_self_ns", "GPU", Unit::nanoseconds},
+               {"gpu_backward_ns", "BACKWARD GPU", Unit::nanoseconds},
+               {"kernels", "KERNELS", Unit::count}},
+              {}};
   for (uint32_t n : order) {
     if (table.rows.size() >= r.top) break;
     const Module& m = all[n];
-    table.rows.push_back({tree.path(n), m.calls, std::max<int64_t>(0, m.self), m.total, m.backward, m.gpu, m.gpu_backward, m.kernels});
+    table.rows.push_back(
+        {tree.path(n), m.calls, std::max<int64_t>(0, m.self), m.total, m.backward, m.gpu, m.gpu_backward, m.kernels});
   }
   f.tables.push_back(std::move(table));
   return f;

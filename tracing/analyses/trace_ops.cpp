@@ -9,14 +9,15 @@
 // Note [As key_averages() counts]
 // The columns mean what they mean in torch's own table, so that the two can be held against each other
 // (tests/tracing/torch_traces_test.cpp does):
-//   calls  an op that does nothing but call an op of its own name (aten::sum another overload of itself) is one call with it
-//   total  the lengths of these calls
-//   self   what of the total lies in no other op, annotation or call of the runtime; Python's functions between them make no difference
-// Four things differ. Newer versions of torch (2.15 does, 2.5 does not) take the time of Python's functions out of self, which then no row
-// has. Files of PyTorch before 2.4 have whole microseconds: lengths differ by up to one a call, and torch, which wants an op to end no later
-// than what it lies in, loses some of the nesting, where here a microsecond too much is rounding. A slice that ends on another thread than it
-// began on (what waits in TorchScript, collectives of gloo) has no self time for torch; a file does not tell, and here it has. And torch's
-// table holds annotations among the ops: here they have one of their own.
+//   calls  an op that does nothing but call an op of its own name (aten::sum another overload of itself) is one call
+//   with it total  the lengths of these calls self   what of the total lies in no other op, annotation or call of the
+//   runtime; Python's functions between them make no difference
+// Four things differ. Newer versions of torch (2.15 does, 2.5 does not) take the time of Python's functions out of
+// self, which then no row has. Files of PyTorch before 2.4 have whole microseconds: lengths differ by up to one a call,
+// and torch, which wants an op to end no later than what it lies in, loses some of the nesting, where here a
+// microsecond too much is rounding. A slice that ends on another thread than it began on (what waits in TorchScript,
+// collectives of gloo) has no self time for torch; a file does not tell, and here it has. And torch's table holds
+// annotations among the ops: here they have one of their own.
 
 namespace tenon::tracing {
 namespace {
@@ -45,7 +46,8 @@ CallTree call_tree(const Trace& t) {
   constexpr int64_t rounding = 1000;  // of files in whole microseconds
   CallTree tree;
   const std::vector<EventId> around = parents(t);
-  // An event's number is larger than that of what it lies in, so one pass from the front finds the nearest call around each.
+  // An event's number is larger than that of what it lies in, so one pass from the front finds the nearest call around
+  // each.
   std::vector<EventId> nearest(t.size(), kNone);
   std::vector<uint32_t> children(t.size());
   tree.self.resize(t.size());
@@ -67,20 +69,23 @@ CallTree call_tree(const Trace& t) {
   for (EventId e = 0; e < t.size(); ++e) {
     EventId p = tree.parent[e];
     // In whole microseconds a call of no length seems to lie in the one that follows it.
-    tree.again[e] =
-        is_call(t.kind(e)) && p != kNone && children[p] == 1 && t.duration(e) > 0 && t.kind(p) == t.kind(e) && t.columns().name[p] == t.columns().name[e];
+    tree.again[e] = is_call(t.kind(e)) && p != kNone && children[p] == 1 && t.duration(e) > 0 &&
+                    t.kind(p) == t.kind(e) && t.columns().name[p] == t.columns().name[e];
   }
   return tree;
 }
 
 /// Steps are one annotation: torch writes them so.
-std::string_view group_name(std::string_view name) { return name.starts_with("ProfilerStep#") ? "ProfilerStep*" : name; }
+std::string_view group_name(std::string_view name) {
+  return name.starts_with("ProfilerStep#") ? "ProfilerStep*" : name;
+}
 
 std::vector<std::pair<std::string_view, Group>> sorted(const Groups& groups, int64_t Group::*by) {
   std::vector<std::pair<std::string_view, Group>> all(groups.begin(), groups.end());
   std::erase_if(all, [](const auto& g) { return g.second.calls == 0; });
-  std::sort(all.begin(), all.end(),
-            [&](const auto& a, const auto& b) { return a.second.*by != b.second.*by ? a.second.*by > b.second.*by : a.first < b.first; });
+  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+    return a.second.*by != b.second.*by ? a.second.*by > b.second.*by : a.first < b.first;
+  });
   return all;
 }
 
@@ -89,7 +94,9 @@ Finding ops(const TraceRequest& r) {
   const CallTree tree = call_tree(t);
   const std::vector<TraceStep> steps = trace_steps(t);
   const auto step = std::find_if(steps.begin(), steps.end(), [&](const TraceStep& s) { return s.number == r.step; });
-  auto wanted = [&](EventId e) { return r.step < 0 || (step != steps.end() && t.start(e) >= step->start && t.start(e) < step->end); };
+  auto wanted = [&](EventId e) {
+    return r.step < 0 || (step != steps.end() && t.start(e) >= step->start && t.start(e) < step->end);
+  };
   Groups by_op, by_annotation;
   int64_t total_self = 0, gpu_total = 0;
   for (EventId e = 0; e < t.size(); ++e) {
@@ -119,16 +126,20 @@ Finding ops(const TraceRequest& r) {
              {"gpu_ns", "GPU time", Unit::nanoseconds, gpu_total}};
   if (all.empty()) {
     f.ok = false;
-    f.sentence =
-        r.step >= 0 ? fmt::format("ProfilerStep#{} holds no ops of the CPU, or the trace does not have it.", r.step) : "The trace holds no ops of the CPU.";
+    f.sentence = r.step >= 0
+                     ? fmt::format("ProfilerStep#{} holds no ops of the CPU, or the trace does not have it.", r.step)
+                     : "The trace holds no ops of the CPU.";
     return f;
   }
   const auto& [name, top] = all[0];
-  f.sentence = gpu_total > 0 ? fmt::format("{} launches the most work: {} of {} on the GPU.", name, nanoseconds_text(static_cast<double>(top.gpu)),
+  f.sentence = gpu_total > 0 ? fmt::format("{} launches the most work: {} of {} on the GPU.", name,
+                                           nanoseconds_text(static_cast<double>(top.gpu)),
                                            nanoseconds_text(static_cast<double>(gpu_total)))
-                             : fmt::format("{} takes the most time itself: {} of {} on the CPU.", name, nanoseconds_text(static_cast<double>(top.self)),
+                             : fmt::format("{} takes the most time itself: {} of {} on the CPU.", name,
+                                           nanoseconds_text(static_cast<double>(top.self)),
                                            nanoseconds_text(static_cast<double>(total_self)));
-  auto table_of = [&](const char* key, const char* title, const std::vector<std::pair<std::string_view, Group>>& groups) {
+  auto table_of = [&](const char* key, const char* title,
+                      const std::vector<std::pair<std::string_view, Group>>& groups) {
     Table table{key,
                 {{"name", title, Unit::text},
                  {"calls", "CALLS", Unit::count},
@@ -154,7 +165,8 @@ Finding ops(const TraceRequest& r) {
   return f;
 }
 
-const bool registered = register_trace_analysis({"ops", "the ops of the CPU by their own time and by what they launched", 1, 1, ops});
+const bool registered =
+    register_trace_analysis({"ops", "the ops of the CPU by their own time and by what they launched", 1, 1, ops});
 
 }  // namespace
 }  // namespace tenon::tracing

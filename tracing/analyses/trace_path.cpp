@@ -25,7 +25,8 @@ Finding path(const TraceRequest& r) {
   Finding f;
   const auto all = asked_steps(t, r);
   if (all.empty())
-    return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.");
+    return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step)
+                               : "The trace holds no events.");
   const GpuTimeline gpu(t);
   // The step of middle length stands for the others, unless one was named.
   std::vector<std::pair<int64_t, size_t>> lengths;
@@ -50,21 +51,39 @@ Finding path(const TraceRequest& r) {
   }
   std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.time > b.time; });
   auto ns = [](int64_t v) { return nanoseconds_text(static_cast<double>(v)); };
-  auto share = [&](int64_t v) { return step.length() > 0 ? static_cast<double>(v) / static_cast<double>(step.length()) : 0; };
-  auto name_of = [&](const Group& g) { return piece_name(g.what, g.name == kNone ? std::string_view() : t.text(g.name)); };
+  auto share = [&](int64_t v) {
+    return step.length() > 0 ? static_cast<double>(v) / static_cast<double>(step.length()) : 0;
+  };
+  auto name_of = [&](const Group& g) {
+    return piece_name(g.what, g.name == kNone ? std::string_view() : t.text(g.name));
+  };
   const std::string which = step.step.number < 0 ? "the whole trace" : fmt::format("step {}", step.step.number);
-  f.facts = {{"step", "step", Unit::text, step.step.number < 0 ? "all" : std::to_string(step.step.number)}, {"total_ns", "length", Unit::nanoseconds, step.length()},
-             {"gpu_ns", "on the GPU", Unit::nanoseconds, on_gpu}, {"cpu_ns", "on the CPU", Unit::nanoseconds, on_cpu}, {"between_ns", "between the two", Unit::nanoseconds, step.length() - on_gpu - on_cpu}};
-  f.sentence = fmt::format("The chain of events that makes {} last {} runs {}", which, ns(step.length()), gpu.empty() ? "on the CPU alone" : fmt::format("for {} on the GPU and for {} on the CPU", share_text(share(on_gpu)), share_text(share(on_cpu))));
-  f.sentence += groups.empty() ? "." : fmt::format("; its largest part is {} with {} ({}).", short_name(name_of(groups[0])), ns(groups[0].time), share_text(share(groups[0].time)));
-  Table table{"path", {{"name", "WHAT", Unit::text}, {"total_ns", "TIME", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"pieces", "PIECES", Unit::count}}, {}};
+  f.facts = {{"step", "step", Unit::text, step.step.number < 0 ? "all" : std::to_string(step.step.number)},
+             {"total_ns", "length", Unit::nanoseconds, step.length()},
+             {"gpu_ns", "on the GPU", Unit::nanoseconds, on_gpu},
+             {"cpu_ns", "on the CPU", Unit::nanoseconds, on_cpu},
+             {"between_ns", "between the two", Unit::nanoseconds, step.length() - on_gpu - on_cpu}};
+  f.sentence = fmt::format("The chain of events that makes {} last {} runs {}", which, ns(step.length()),
+                           gpu.empty() ? "on the CPU alone"
+                                       : fmt::format("for {} on the GPU and for {} on the CPU",
+                                                     share_text(share(on_gpu)), share_text(share(on_cpu))));
+  f.sentence += groups.empty() ? "."
+                               : fmt::format("; its largest part is {} with {} ({}).", short_name(name_of(groups[0])),
+                                             ns(groups[0].time), share_text(share(groups[0].time)));
+  Table table{"path",
+              {{"name", "WHAT", Unit::text},
+               {"total_ns", "TIME", Unit::nanoseconds},
+               {"share", "SHARE", Unit::share},
+               {"pieces", "PIECES", Unit::count}},
+              {}};
   for (const Group& g : groups)
     if (table.rows.size() < r.top) table.rows.push_back({name_of(g), g.time, share(g.time), g.pieces});
   f.tables.push_back(std::move(table));
   return f;
 }
 
-const bool registered = register_trace_analysis({"critical-path", "the chain of events that a step's length is made of", 1, 1, path});
+const bool registered =
+    register_trace_analysis({"critical-path", "the chain of events that a step's length is made of", 1, 1, path});
 
 }  // namespace
 }  // namespace tenon::tracing

@@ -25,32 +25,49 @@ Finding info(const TraceRequest& r) {
   for (const TraceStep& s : trace_steps(t)) steps += s.number >= 0;
   size_t rows_used = 0, gpu_rows = 0;
   for (const auto& row : t.rows()) rows_used += row.events > 0, gpu_rows += row.gpu && row.events;
-  f.sentence = fmt::format("{} events over {} on {} rows ({} of a GPU){}{}.", count_text(static_cast<int64_t>(t.size())), nanoseconds_text(static_cast<double>(span)),
+  f.sentence = fmt::format("{} events over {} on {} rows ({} of a GPU){}{}.",
+                           count_text(static_cast<int64_t>(t.size())), nanoseconds_text(static_cast<double>(span)),
                            rows_used, gpu_rows, t.rank() >= 0 ? fmt::format(", rank {}", t.rank()) : "",
                            t.truncated() ? "; the file ends before its time, what it holds is here" : "");
-  f.facts = {{"events", "events", Unit::count, static_cast<int64_t>(t.size())},
-             {"span_ns", "span", Unit::nanoseconds, span},
-             {"launches", "launches linked", Unit::count, static_cast<int64_t>(t.launches().size())},
-             {"forward_backward", "forward-backward pairs", Unit::count, static_cast<int64_t>(t.forward_backward().size())},
-             {"memory_events", "memory events", Unit::count, static_cast<int64_t>(t.memory().size())},
-             {"counters", "counters", Unit::count, static_cast<int64_t>(t.counters().size())},
-             {"step_count", "steps", Unit::count, steps},
-             {"bytes", "text", Unit::bytes, static_cast<int64_t>(t.source_bytes())},
-             {"truncated", "truncated", Unit::text, std::string(t.truncated() ? "yes" : "no")},
-             {"from_cache", "from the saved store", Unit::text, std::string(t.from_cache() ? "yes" : "no")}};
-  Table categories{"categories", {{"category", "CATEGORY", Unit::text}, {"kind", "IS", Unit::text}, {"events", "EVENTS", Unit::count}, {"total_ns", "TOTAL", Unit::nanoseconds}}, {}};
+  f.facts = {
+      {"events", "events", Unit::count, static_cast<int64_t>(t.size())},
+      {"span_ns", "span", Unit::nanoseconds, span},
+      {"launches", "launches linked", Unit::count, static_cast<int64_t>(t.launches().size())},
+      {"forward_backward", "forward-backward pairs", Unit::count, static_cast<int64_t>(t.forward_backward().size())},
+      {"memory_events", "memory events", Unit::count, static_cast<int64_t>(t.memory().size())},
+      {"counters", "counters", Unit::count, static_cast<int64_t>(t.counters().size())},
+      {"step_count", "steps", Unit::count, steps},
+      {"bytes", "text", Unit::bytes, static_cast<int64_t>(t.source_bytes())},
+      {"truncated", "truncated", Unit::text, std::string(t.truncated() ? "yes" : "no")},
+      {"from_cache", "from the saved store", Unit::text, std::string(t.from_cache() ? "yes" : "no")}};
+  Table categories{"categories",
+                   {{"category", "CATEGORY", Unit::text},
+                    {"kind", "IS", Unit::text},
+                    {"events", "EVENTS", Unit::count},
+                    {"total_ns", "TOTAL", Unit::nanoseconds}},
+                   {}};
   std::vector<int64_t> sums(t.categories().size());
   for (EventId e = 0; e < t.size(); ++e) sums[t.columns().category[e]] += t.duration(e);
   for (size_t c = 0; c < t.categories().size(); ++c)
-    if (t.categories()[c].events) categories.rows.push_back({t.categories()[c].name, std::string(name(t.categories()[c].kind)), static_cast<int64_t>(t.categories()[c].events), sums[c]});
-  std::stable_sort(categories.rows.begin(), categories.rows.end(), [](const auto& a, const auto& b) { return std::get<int64_t>(a[2]) > std::get<int64_t>(b[2]); });
+    if (t.categories()[c].events)
+      categories.rows.push_back({t.categories()[c].name, std::string(name(t.categories()[c].kind)),
+                                 static_cast<int64_t>(t.categories()[c].events), sums[c]});
+  std::stable_sort(categories.rows.begin(), categories.rows.end(),
+                   [](const auto& a, const auto& b) { return std::get<int64_t>(a[2]) > std::get<int64_t>(b[2]); });
   f.tables.push_back(std::move(categories));
-  Table rows{"rows", {{"row", "ROW", Unit::text}, {"events", "EVENTS", Unit::count}, {"lanes", "LANES", Unit::count}}, {}};
+  Table rows{
+      "rows", {{"row", "ROW", Unit::text}, {"events", "EVENTS", Unit::count}, {"lanes", "LANES", Unit::count}}, {}};
   for (const auto& row : t.rows())
-    if (row.events && rows.rows.size() < r.top) rows.rows.push_back({row.label(), static_cast<int64_t>(row.events), static_cast<int64_t>(row.lanes)});
+    if (row.events && rows.rows.size() < r.top)
+      rows.rows.push_back({row.label(), static_cast<int64_t>(row.events), static_cast<int64_t>(row.lanes)});
   f.tables.push_back(std::move(rows));
-  Table mended{"repairs", {{"kind", "REPAIRED OR SKIPPED", Unit::text}, {"count", "COUNT", Unit::count}, {"first_byte", "FIRST AT BYTE", Unit::count}}, {}};
-  for (const auto& m : t.repairs()) mended.rows.push_back({m.kind, static_cast<int64_t>(m.count), static_cast<int64_t>(m.first_byte)});
+  Table mended{"repairs",
+               {{"kind", "REPAIRED OR SKIPPED", Unit::text},
+                {"count", "COUNT", Unit::count},
+                {"first_byte", "FIRST AT BYTE", Unit::count}},
+               {}};
+  for (const auto& m : t.repairs())
+    mended.rows.push_back({m.kind, static_cast<int64_t>(m.count), static_cast<int64_t>(m.first_byte)});
   f.tables.push_back(std::move(mended));
   return f;
 }
@@ -64,7 +81,8 @@ struct Group {
 
 std::vector<Group> sorted(std::vector<Group> groups) {
   std::erase_if(groups, [](const Group& g) { return g.calls == 0; });
-  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.total != b.total ? a.total > b.total : a.name < b.name; });
+  std::sort(groups.begin(), groups.end(),
+            [](const Group& a, const Group& b) { return a.total != b.total ? a.total > b.total : a.name < b.name; });
   return groups;
 }
 
@@ -104,31 +122,45 @@ Finding kernels(const TraceRequest& r) {
   }
   auto all = sorted(std::move(groups));
   Finding f;
-  f.facts = {{"kernel_count", "kernels and copies", Unit::count, count}, {"names", "names", Unit::count, static_cast<int64_t>(all.size())}, {"total_ns", "GPU time", Unit::nanoseconds, total}};
+  f.facts = {{"kernel_count", "kernels and copies", Unit::count, count},
+             {"names", "names", Unit::count, static_cast<int64_t>(all.size())},
+             {"total_ns", "GPU time", Unit::nanoseconds, total}};
   if (all.empty()) {
     f.ok = false;
-    f.sentence = r.step >= 0 ? fmt::format("ProfilerStep#{} launched no work of a GPU, or the trace does not have it.", r.step) : "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";
+    f.sentence = r.step >= 0
+                     ? fmt::format("ProfilerStep#{} launched no work of a GPU, or the trace does not have it.", r.step)
+                     : "The trace holds no work of a GPU: it was taken without one, or without ProfilerActivity.CUDA.";
     return f;
   }
   size_t most = 0;
   for (int64_t sum = 0; most < all.size() && sum * 10 < total * 8; ++most) sum += all[most].total;
-  f.sentence = fmt::format("{} of {} kernels make up 80 % of {} of GPU time; the largest, {}, is {}.", most, all.size(), nanoseconds_text(static_cast<double>(total)),
-                           short_name(t.text(all[0].name)), share_text(static_cast<double>(all[0].total) / static_cast<double>(std::max<int64_t>(1, total))));
+  f.sentence =
+      fmt::format("{} of {} kernels make up 80 % of {} of GPU time; the largest, {}, is {}.", most, all.size(),
+                  nanoseconds_text(static_cast<double>(total)), short_name(t.text(all[0].name)),
+                  share_text(static_cast<double>(all[0].total) / static_cast<double>(std::max<int64_t>(1, total))));
   Table table{"kernels",
-              {{"name", "KERNEL", Unit::text}, {"category", "CATEGORY", Unit::text}, {"calls", "CALLS", Unit::count}, {"total_ns", "TOTAL", Unit::nanoseconds},
-               {"share", "SHARE", Unit::share}, {"mean_ns", "MEAN", Unit::nanoseconds}, {"min_ns", "MIN", Unit::nanoseconds}, {"max_ns", "MAX", Unit::nanoseconds}},
+              {{"name", "KERNEL", Unit::text},
+               {"category", "CATEGORY", Unit::text},
+               {"calls", "CALLS", Unit::count},
+               {"total_ns", "TOTAL", Unit::nanoseconds},
+               {"share", "SHARE", Unit::share},
+               {"mean_ns", "MEAN", Unit::nanoseconds},
+               {"min_ns", "MIN", Unit::nanoseconds},
+               {"max_ns", "MAX", Unit::nanoseconds}},
               {}};
   for (const Group& g : all) {
     if (table.rows.size() == r.top) break;
-    table.rows.push_back({std::string(t.text(g.name)), t.categories()[g.category].name, g.calls, g.total, static_cast<double>(g.total) / static_cast<double>(std::max<int64_t>(1, total)),
+    table.rows.push_back({std::string(t.text(g.name)), t.categories()[g.category].name, g.calls, g.total,
+                          static_cast<double>(g.total) / static_cast<double>(std::max<int64_t>(1, total)),
                           g.total / g.calls, g.shortest, g.longest});
   }
   f.tables.push_back(std::move(table));
   return f;
 }
 
-const bool registered = register_trace_analysis({"info", "what is in a trace, and what was repaired or skipped in it", 1, 1, info}) &&
-                        register_trace_analysis({"kernels", "the kernels, copies and fills of the GPU by time", 1, 1, kernels});
+const bool registered =
+    register_trace_analysis({"info", "what is in a trace, and what was repaired or skipped in it", 1, 1, info}) &&
+    register_trace_analysis({"kernels", "the kernels, copies and fills of the GPU by time", 1, 1, kernels});
 
 }  // namespace
 }  // namespace tenon::tracing

@@ -13,11 +13,11 @@ using traces::kNone;
 using traces::Trace;
 
 struct Cause {
-  const char* name;   ///< for programs
-  const char* bound;  ///< "data-bound"
-  int64_t time;       ///< of the steps that would go if this were free
-  std::string what;     ///< "ops on the CPU take 20 ms of each step"
-  std::string within;   ///< ", 11 ms of it in aten::mm"; empty where nothing stands out
+  const char* name;    ///< for programs
+  const char* bound;   ///< "data-bound"
+  int64_t time;        ///< of the steps that would go if this were free
+  std::string what;    ///< "ops on the CPU take 20 ms of each step"
+  std::string within;  ///< ", 11 ms of it in aten::mm"; empty where nothing stands out
   std::string try_this;
 };
 
@@ -28,7 +28,9 @@ class Largest {
   void add(traces::EventId e, int64_t time) { by_name_[t_.columns().name[e]] += time; }
   int64_t time() const { return by_name_.empty() ? 0 : *std::max_element(by_name_.begin(), by_name_.end()); }
   std::string name() const {
-    std::string text(by_name_.empty() ? std::string_view() : t_.text(static_cast<uint32_t>(std::max_element(by_name_.begin(), by_name_.end()) - by_name_.begin())));
+    std::string text(by_name_.empty() ? std::string_view()
+                                      : t_.text(static_cast<uint32_t>(
+                                            std::max_element(by_name_.begin(), by_name_.end()) - by_name_.begin())));
     return text.size() <= 60 ? text : text.substr(0, 57) + "...";
   }
 
@@ -39,15 +41,19 @@ class Largest {
 
 /// Sums over steps as times of one.
 struct PerStep {
-  explicit PerStep(const std::vector<TraceStep>& steps) : count(static_cast<int64_t>(steps.size())), whole(steps[0].number < 0) {}
-  std::string operator()(int64_t sum) const { return nanoseconds_text(static_cast<double>(sum) / static_cast<double>(count)); }
+  explicit PerStep(const std::vector<TraceStep>& steps)
+      : count(static_cast<int64_t>(steps.size())), whole(steps[0].number < 0) {}
+  std::string operator()(int64_t sum) const {
+    return nanoseconds_text(static_cast<double>(sum) / static_cast<double>(count));
+  }
   std::string text(int64_t sum) const { return (*this)(sum) + (whole ? "" : " a step"); }
   int64_t count;
   bool whole;  ///< the trace marks no steps
 };
 
-// What bounds a step is what would shorten it most if it were free. But kernels that run are what a step is for: they bound it only where
-// nothing that could be had for nothing takes a quarter of it. On a machine without a GPU the same holds for ops.
+// What bounds a step is what would shorten it most if it were free. But kernels that run are what a step is for: they
+// bound it only where nothing that could be had for nothing takes a quarter of it. On a machine without a GPU the same
+// holds for ops.
 Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total) {
   int64_t avoidable = 0;
   for (const Cause& c : causes)
@@ -59,10 +65,23 @@ Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total
   });
   const Cause& first = causes[0];
   Finding f;
-  f.sentence = fmt::format("{} is {}: {}, {} of {}{}; try this: {}.", per_step.whole ? "The trace (it marks no steps)" : "The step", first.bound, first.what, share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
-  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)}, {"step_ns", "a step", Unit::nanoseconds, total / per_step.count}, {"share", "share", Unit::share, share(first.time, total)}, {"step_count", "steps", Unit::count, per_step.count}};
-  Table table{"causes", {{"cause", "CAUSE", Unit::text}, {"per_step_ns", "A STEP", Unit::nanoseconds}, {"share", "SHARE", Unit::share}, {"what", "WHAT", Unit::text}, {"try", "TRY", Unit::text, true}}, {}};
-  for (const Cause& c : causes) table.rows.push_back({std::string(c.bound), c.time / per_step.count, share(c.time, total), c.what + c.within, c.try_this});
+  f.sentence = fmt::format("{} is {}: {}, {} of {}{}; try this: {}.",
+                           per_step.whole ? "The trace (it marks no steps)" : "The step", first.bound, first.what,
+                           share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
+  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)},
+             {"step_ns", "a step", Unit::nanoseconds, total / per_step.count},
+             {"share", "share", Unit::share, share(first.time, total)},
+             {"step_count", "steps", Unit::count, per_step.count}};
+  Table table{"causes",
+              {{"cause", "CAUSE", Unit::text},
+               {"per_step_ns", "A STEP", Unit::nanoseconds},
+               {"share", "SHARE", Unit::share},
+               {"what", "WHAT", Unit::text},
+               {"try", "TRY", Unit::text, true}},
+              {}};
+  for (const Cause& c : causes)
+    table.rows.push_back(
+        {std::string(c.bound), c.time / per_step.count, share(c.time, total), c.what + c.within, c.try_this});
   f.tables.push_back(std::move(table));
   return f;
 }
@@ -79,25 +98,33 @@ Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
   for (const TraceStep& s : steps) {
     total += s.end - s.start;
     const Intervals loading = clipped(host.data, s.start, s.end);
-    const Intervals idle = difference(difference(merged({{s.start, s.end}}), loading), host.ops), talking = intersection(idle, host.communication);
+    const Intervals idle = difference(difference(merged({{s.start, s.end}}), loading), host.ops),
+                    talking = intersection(idle, host.communication);
     data += length(loading);
     communicating += length(talking);
     computing += s.end - s.start - length(loading) - length(idle);
     for (const PathPiece& p : paths.of(step_work(none, s)))
       if (paths.is_no_op(p)) {
         if (p.after != kNone) gaps.add(p.after, p.to - p.from);
-      } else if (p.event != kNone && !names.step(p.event) && !names.data_loading(p.event) && !names.host_collective(p.event)) {
+      } else if (p.event != kNone && !names.step(p.event) && !names.data_loading(p.event) &&
+                 !names.host_collective(p.event)) {
         (t.kind(p.event) == Kind::cpu_op ? ops : others).add(p.event, p.to - p.from);
       }
   }
   const PerStep per_step(steps);
-  auto within = [&](const Largest& l, int64_t of, const char* where = "in") { return l.time() * 4 > of ? fmt::format(", {} of it {} {}", per_step(l.time()), where, l.name()) : std::string(); };
+  auto within = [&](const Largest& l, int64_t of, const char* where = "in") {
+    return l.time() * 4 > of ? fmt::format(", {} of it {} {}", per_step(l.time()), where, l.name()) : std::string();
+  };
   const int64_t between = total - data - computing - communicating;
-  return answer({{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "", "use more DataLoader workers, prefetch, or cheaper transforms"},
-                 {"host", "host-bound", between,
-                  fmt::format("no op runs for {}", per_step.text(between)), within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
-                  "look at that Python code (with_stack=True shows it by function), or use a larger batch or torch.compile where it is many small pieces"},
-                 {"communication", "bound by communication", communicating, fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "", "overlap them (larger buckets), accumulate gradients, or send lower precision"},
+  return answer({{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "",
+                  "use more DataLoader workers, prefetch, or cheaper transforms"},
+                 {"host", "host-bound", between, fmt::format("no op runs for {}", per_step.text(between)),
+                  within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
+                  "look at that Python code (with_stack=True shows it by function), or use a larger batch or "
+                  "torch.compile where it is many small pieces"},
+                 {"communication", "bound by communication", communicating,
+                  fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "",
+                  "overlap them (larger buckets), accumulate gradients, or send lower precision"},
                  {"compute", "compute-bound", computing,
                   fmt::format("ops on the CPU take {}", per_step.text(computing)), within(ops, computing),
                   "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster"}},
@@ -115,7 +142,8 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
     kernels += step.work.size();
     total += step.length();
     Idle i = idle_of(t, step, host);
-    idle.host += i.host, idle.python += i.python, idle.data += i.data, idle.sync += i.sync, idle.waits += i.waits, idle.communication += i.communication, idle.busy += i.busy;
+    idle.host += i.host, idle.python += i.python, idle.data += i.data, idle.sync += i.sync, idle.waits += i.waits,
+        idle.communication += i.communication, idle.busy += i.busy;
     Intervals kernel, copy, communication;
     for (const GpuWork& w : step.work) {
       (w.communication ? communication : w.copy ? copy : kernel).emplace_back(std::max(w.start, step.begin), w.end);
@@ -132,20 +160,31 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
   const double calls = static_cast<double>(kernels) / static_cast<double>(per_step.count);
   const bool in_python = idle.python * 10 > idle.host * 6;
   Finding f = answer(
-      {{"data", "data-bound", idle.data, fmt::format("the GPU waits {} while the CPU loads data", per_step.text(idle.data)), "", "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms"},
+      {{"data", "data-bound", idle.data,
+        fmt::format("the GPU waits {} while the CPU loads data", per_step.text(idle.data)), "",
+        "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms"},
        {"host", "host-bound", idle.host,
-        fmt::format("the GPU waits {} for the CPU to launch {:.0f} kernels", per_step.text(idle.host), calls), in_python ? fmt::format(", {} of it while no op runs", per_step(idle.python)) : "",
-        in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by function); torch.compile or CUDA graphs where it is many small pieces"
+        fmt::format("the GPU waits {} for the CPU to launch {:.0f} kernels", per_step.text(idle.host), calls),
+        in_python ? fmt::format(", {} of it while no op runs", per_step(idle.python)) : "",
+        in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by "
+                    "function); torch.compile or CUDA graphs where it is many small pieces"
                   : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops"},
        {"sync", "bound by synchronisation", idle.sync,
-        fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.sync)), fmt::format(", {:.4g} times", static_cast<double>(idle.waits) / static_cast<double>(per_step.count)),
-        "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many steps"},
-       {"communication", "bound by communication", exposed_communication + idle.communication, fmt::format("{} of communication has no computation beside it", per_step.text(exposed_communication + idle.communication)), "",
-        "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower precision"},
-       {"copy", "bound by memory copies", exposed_copies, fmt::format("copies take {} with no kernel beside them", per_step.text(exposed_copies)), "",
+        fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.sync)),
+        fmt::format(", {:.4g} times", static_cast<double>(idle.waits) / static_cast<double>(per_step.count)),
+        "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many "
+        "steps"},
+       {"communication", "bound by communication", exposed_communication + idle.communication,
+        fmt::format("{} of communication has no computation beside it",
+                    per_step.text(exposed_communication + idle.communication)),
+        "",
+        "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower "
+        "precision"},
+       {"copy", "bound by memory copies", exposed_copies,
+        fmt::format("copies take {} with no kernel beside them", per_step.text(exposed_copies)), "",
         "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own"},
-       {"compute", "compute-bound", compute,
-        fmt::format("kernels keep the GPU busy for {}", per_step.text(compute)), by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
+       {"compute", "compute-bound", compute, fmt::format("kernels keep the GPU busy for {}", per_step.text(compute)),
+        by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
         "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left"}},
       per_step, total);
   f.facts.push_back({"gpu_busy_share", "GPU busy", Unit::share, share(idle.busy, total)});
@@ -157,13 +196,15 @@ Finding why(const TraceRequest& r) {
   const auto steps = asked_steps(t, r);
   if (steps.empty()) {
     Finding f;
-    return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step) : "The trace holds no events.");
+    return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step)
+                               : "The trace holds no events.");
   }
   const GpuTimeline gpu(t);
   return gpu.empty() ? why_on_cpu(t, steps) : why_on_gpu(t, gpu, steps);
 }
 
-const bool registered = register_trace_analysis({"why", "in one sentence: what bounds a step, and what to try", 1, 1, why});
+const bool registered =
+    register_trace_analysis({"why", "in one sentence: what bounds a step, and what to try", 1, 1, why});
 
 }  // namespace
 }  // namespace tenon::tracing

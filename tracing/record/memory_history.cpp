@@ -31,13 +31,15 @@ void MemoryHistory::alive_before(const Tensor& t, Category category, uint16_t mo
 void MemoryHistory::taken(const Storage& s) {
   if (group_ && t_state.group != group_) return;
   std::lock_guard lock(mutex_);
-  events_.push_back({now_ns(), reinterpret_cast<uint64_t>(s.data), static_cast<int64_t>(s.bytes), s.id, t_state.origin, t_state.op});
+  events_.push_back(
+      {now_ns(), reinterpret_cast<uint64_t>(s.data), static_cast<int64_t>(s.bytes), s.id, t_state.origin, t_state.op});
 }
 
 void MemoryHistory::given_back(const Storage& s) {
   if (!s.id) return;  // taken before the recording and not named
   std::lock_guard lock(mutex_);
-  events_.push_back({now_ns(), reinterpret_cast<uint64_t>(s.data), -static_cast<int64_t>(s.bytes), s.id, t_state.origin, t_state.op});
+  events_.push_back(
+      {now_ns(), reinterpret_cast<uint64_t>(s.data), -static_cast<int64_t>(s.bytes), s.id, t_state.origin, t_state.op});
 }
 
 std::vector<AllocEvent> MemoryHistory::events(int64_t start_ns) {
@@ -82,12 +84,16 @@ MemoryCurve memory_curve(const std::vector<AllocEvent>& events) {
 std::vector<size_t> live_at(const std::vector<AllocEvent>& events, size_t at) {
   std::unordered_map<uint32_t, size_t> open;
   for (size_t i = 0; i <= at && i < events.size(); ++i) {
-    if (events[i].bytes > 0) open[events[i].block] = i;
-    else open.erase(events[i].block);
+    if (events[i].bytes > 0)
+      open[events[i].block] = i;
+    else
+      open.erase(events[i].block);
   }
   std::vector<size_t> live;
   for (auto& [block, i] : open) live.push_back(i);
-  std::sort(live.begin(), live.end(), [&](size_t a, size_t b) { return events[a].bytes != events[b].bytes ? events[a].bytes > events[b].bytes : a < b; });
+  std::sort(live.begin(), live.end(), [&](size_t a, size_t b) {
+    return events[a].bytes != events[b].bytes ? events[a].bytes > events[b].bytes : a < b;
+  });
   return live;
 }
 

@@ -1,7 +1,7 @@
 #include "tracing/record/memory_snapshot.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "core/error.h"
 #include "core/profile.h"

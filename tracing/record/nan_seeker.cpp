@@ -1,7 +1,7 @@
 #include "tracing/record/nan_seeker.h"
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 #include <string_view>
 
 #include "core/state.h"
@@ -13,10 +13,13 @@ namespace {
 
 std::string type_text(const Tensor& t) { return fmt::format("{} {}", name(t.dtype()), to_string(t.size())); }
 
-std::string value_text(double v) { return std::isnan(v) ? "nan" : std::isinf(v) ? (v > 0 ? "inf" : "-inf") : fmt::format("{:.4g}", v); }
+std::string value_text(double v) {
+  return std::isnan(v) ? "nan" : std::isinf(v) ? (v > 0 ? "inf" : "-inf") : fmt::format("{:.4g}", v);
+}
 
-// The element of an operand that went into element `index` of the output. Pointwise: the broadcast index. Products: along the row and the
-// column that met there. Else the value most likely to blame: a bad one, or the largest, of the same sample where the operand has samples.
+// The element of an operand that went into element `index` of the output. Pointwise: the broadcast index. Products:
+// along the row and the column that met there. Else the value most likely to blame: a bad one, or the largest, of the
+// same sample where the operand has samples.
 void operand_element(const Call& call, int operand, const Dims& index, NanOrigin::Operand& o) {
   const Tensor& t = call.in[operand];
   const Tensor& out = call.out[0];
@@ -30,7 +33,7 @@ void operand_element(const Call& call, int operand, const Dims& index, NanOrigin
   }
   if (call.op->info.kind == Kind::matmul && out.ndim() == 2) {
     bool weight_rows = std::string_view(call.op->info.name) == "linear";  // [out, in]; matmul's right side is [k, n]
-    bool found = t.ndim() == 1   ? largest(t, 0, index[1], o.index, o.value)
+    bool found = t.ndim() == 1  ? largest(t, 0, index[1], o.index, o.value)
                  : operand == 0 ? largest(t, 0, index[0], o.index, o.value)
                                 : largest(t, weight_rows ? 0 : 1, index[1], o.index, o.value);
     if (found) return;
@@ -59,17 +62,22 @@ std::string sentence(const NanOrigin& o, bool from_data) {
   std::string where = o.module.empty() ? "" : fmt::format(" of module '{}'", o.module);
   if (o.seq == 0) {
     if (from_data)
-      return fmt::format("Step {}: the data itself was not finite: {} at {} of {}{}; every op after it only passed it on.", o.step, value_text(o.value),
-                         to_string(o.index), o.operands.empty() ? "the batch" : o.operands[0].name,
-                         o.sample >= 0 ? fmt::format(", which is sample {} of the training set", o.sample) : "");
-    return fmt::format("Step {}: {} already held {} at {} before the step began.", o.step, o.operands.empty() ? "a parameter" : o.operands[0].name,
-                       value_text(o.value), to_string(o.index));
+      return fmt::format(
+          "Step {}: the data itself was not finite: {} at {} of {}{}; every op after it only passed it on.", o.step,
+          value_text(o.value), to_string(o.index), o.operands.empty() ? "the batch" : o.operands[0].name,
+          o.sample >= 0 ? fmt::format(", which is sample {} of the training set", o.sample) : "");
+    return fmt::format("Step {}: {} already held {} at {} before the step began.", o.step,
+                       o.operands.empty() ? "a parameter" : o.operands[0].name, value_text(o.value),
+                       to_string(o.index));
   }
-  std::string text = fmt::format("Step {}: {} #{}{} ({}) was the first to give {}, at element {} of its output ({} of {} elements are not finite).", o.step, o.op,
-                                 o.seq, where, o.phase, value_text(o.value), to_string(o.index), o.bad, o.total);
+  std::string text = fmt::format(
+      "Step {}: {} #{}{} ({}) was the first to give {}, at element {} of its output ({} of {} elements are not "
+      "finite).",
+      o.step, o.op, o.seq, where, o.phase, value_text(o.value), to_string(o.index), o.bad, o.total);
   std::string parts;
   for (const auto& p : o.operands)
-    parts += fmt::format("{}{} {} had {} at {} (it spans {:.4g} to {:.4g})", parts.empty() ? "" : "; ", p.name, p.type, value_text(p.value), to_string(p.index), p.min, p.max);
+    parts += fmt::format("{}{} {} had {} at {} (it spans {:.4g} to {:.4g})", parts.empty() ? "" : "; ", p.name, p.type,
+                         value_text(p.value), to_string(p.index), p.min, p.max);
   if (!parts.empty()) text += " Its inputs were finite: " + parts + ".";
   if (o.sample >= 0) text += fmt::format(" Only sample {} of the training set is affected.", o.sample);
   return text;
@@ -98,11 +106,13 @@ void NanSeeker::given(const std::string& name, const Tensor& t, const std::vecto
   p.mean = s.mean;
   p.bad = s.bad();
   o->operands.push_back(p);
-  if (!rows.empty() && index.n > 0 && index[0] < static_cast<int64_t>(rows.size())) o->sample = rows[static_cast<size_t>(index[0])];
+  if (!rows.empty() && index.n > 0 && index[0] < static_cast<int64_t>(rows.size()))
+    o->sample = rows[static_cast<size_t>(index[0])];
   origin_ = o;
 }
 
-void NanSeeker::after(const Call& call, const Origin& op, const std::vector<std::string>& names, const std::vector<int64_t>& rows) {
+void NanSeeker::after(const Call& call, const Origin& op, const std::vector<std::string>& names,
+                      const std::vector<int64_t>& rows) {
   for (int k = 0; k < call.outputs; ++k) {
     Dims index;
     double value;
@@ -123,7 +133,8 @@ void NanSeeker::after(const Call& call, const Origin& op, const std::vector<std:
     o->bad = s.bad();
     o->total = s.count;
     for (int i = 0; i < call.inputs; ++i) {
-      if (!call.in[i].defined() || call.in[i].same(out)) continue;  // what an in-place op wrote into is no longer what it read
+      if (!call.in[i].defined() || call.in[i].same(out))
+        continue;  // what an in-place op wrote into is no longer what it read
       NanOrigin::Operand p;
       p.name = static_cast<size_t>(i) < names.size() ? names[static_cast<size_t>(i)] : fmt::format("input {}", i);
       p.type = type_text(call.in[i]);
@@ -136,7 +147,8 @@ void NanSeeker::after(const Call& call, const Origin& op, const std::vector<std:
       o->operands.push_back(p);
     }
     // Only what the forward pass makes of the batch has samples along its first axis.
-    bool by_sample = op.phase == Phase::forward && call.inputs > 0 && call.in[0].defined() && call.in[0].ndim() > 0 && call.in[0].size(0) == static_cast<int64_t>(rows.size());
+    bool by_sample = op.phase == Phase::forward && call.inputs > 0 && call.in[0].defined() && call.in[0].ndim() > 0 &&
+                     call.in[0].size(0) == static_cast<int64_t>(rows.size());
     if (by_sample && out.ndim() > 1 && out.size(0) == static_cast<int64_t>(rows.size()) && out.size(0) > 1)
       if (int64_t row = only_row(out); row >= 0) o->sample = rows[static_cast<size_t>(row)];
     origin_ = o;

@@ -22,8 +22,10 @@ Statistics statistics(const Tensor& t) {
   double sum = 0, squares = 0;
   bool any = false;
   each_value(t, [&](int64_t, double v) {
-    if (std::isnan(v)) ++s.nan;
-    else if (std::isinf(v)) ++(v > 0 ? s.positive_infinity : s.negative_infinity);
+    if (std::isnan(v))
+      ++s.nan;
+    else if (std::isinf(v))
+      ++(v > 0 ? s.positive_infinity : s.negative_infinity);
     else {
       ++s.finite;
       s.zeros += v == 0;

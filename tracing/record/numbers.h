@@ -5,7 +5,8 @@
 
 namespace tenon::tracing {
 
-/// What a tensor's values are like. Read without running an op: counters and random streams of the run stay as they are.
+/// What a tensor's values are like. Read without running an op: counters and random streams of the run stay as they
+/// are.
 struct Statistics {
   int64_t count = 0, finite = 0, nan = 0, positive_infinity = 0, negative_infinity = 0, zeros = 0;
   double min = 0, max = 0, mean = 0, deviation = 0, norm = 0;  ///< over the finite values; 0 where there are none
@@ -14,17 +15,20 @@ struct Statistics {
 Statistics statistics(const Tensor& t);
 
 /// Calls f(logical index number, value) for every element in logical (row-major) order until it returns false.
-template <class F> void each_value(const Tensor& t, F&& f);
+template <class F>
+void each_value(const Tensor& t, F&& f);
 
 /// The first element in logical order that is NaN or infinite; false where all are finite.
 bool first_bad(const Tensor& t, Dims& index, double& value);
-/// The element of largest absolute value (a bad one wins) among those whose index along `axis` is `at`; axis -1: among all.
+/// The element of largest absolute value (a bad one wins) among those whose index along `axis` is `at`; axis -1: among
+/// all.
 bool largest(const Tensor& t, int axis, int64_t at, Dims& index, double& value);
 
 /// Logical number to index and back.
 Dims index_of(const Shape& size, int64_t number);
 
-template <class F> void each_value(const Tensor& t, F&& f) {
+template <class F>
+void each_value(const Tensor& t, F&& f) {
   if (!t.defined() || !t.storage()) return;
   const Shape& size = t.size();
   int64_t n = t.numel(), at = t.offset();

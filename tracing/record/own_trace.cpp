@@ -12,7 +12,8 @@
 
 namespace tenon::tracing {
 
-OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector<OwnTrace::Step> steps, const std::string& run) {
+OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector<OwnTrace::Step> steps,
+                   const std::string& run) {
   traces::TraceMaker maker;
   auto ops = std::make_shared<std::vector<OpEvent>>();
   std::map<uint16_t, uint32_t> rows;
@@ -22,18 +23,25 @@ OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector
     return it->second;
   };
   row_of(0);
-  auto slice = [&](uint16_t thread, const char* category, const std::string& name, int64_t start, int64_t end, OpEvent op) {
+  auto slice = [&](uint16_t thread, const char* category, const std::string& name, int64_t start, int64_t end,
+                   OpEvent op) {
     start = std::max<int64_t>(start, 0);  // a loader may have been inside a span when the clock started
     maker.slice(row_of(thread), category, name, start, std::max<int64_t>(0, end - start), ops->size());
     ops->push_back(op);
   };
-  for (const auto& s : steps) slice(0, "user_annotation", fmt::format("ProfilerStep#{}", s.step), s.start_ns, s.end_ns, {});
+  for (const auto& s : steps)
+    slice(0, "user_annotation", fmt::format("ProfilerStep#{}", s.step), s.start_ns, s.end_ns, {});
   for (const Tick& t : ticks)
-    slice(t.thread, t.origin.seq ? "cpu_op" : "user_annotation", interned_name(t.name), t.start_ns - start_ns, t.start_ns - start_ns + t.duration_ns, {t.origin.seq, t.origin.module, t.origin.phase});
-  auto quoted = [](const std::string& s) { return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); };
+    slice(t.thread, t.origin.seq ? "cpu_op" : "user_annotation", interned_name(t.name), t.start_ns - start_ns,
+          t.start_ns - start_ns + t.duration_ns, {t.origin.seq, t.origin.module, t.origin.phase});
+  auto quoted = [](const std::string& s) {
+    return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
   auto arguments = [ops, quoted](uint64_t number) {
     const OpEvent& o = (*ops)[number];
-    if (o.seq) return fmt::format("\"Ev Idx\":{},\"Module Hierarchy\":{},\"phase\":\"{}\"", o.seq, quoted(module_path(o.module)), name(o.phase));
+    if (o.seq)
+      return fmt::format("\"Ev Idx\":{},\"Module Hierarchy\":{},\"phase\":\"{}\"", o.seq, quoted(module_path(o.module)),
+                         name(o.phase));
     return o.phase == Phase::none ? std::string() : fmt::format("\"phase\":\"{}\"", name(o.phase));
   };
   OwnTrace own;
@@ -46,7 +54,9 @@ OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector
 OwnTrace record_profile(TrainingSession& session, int64_t count, const std::string& run) {
   std::vector<OwnTrace::Step> steps;
   profile_start(session.group());
-  struct Stop { ~Stop() { profile_stop(); } } stop;
+  struct Stop {
+    ~Stop() { profile_stop(); }
+  } stop;
   const int64_t start = now_ns();
   for (int64_t i = 0; i < count && !session.finished(); ++i) {
     const int64_t begin = now_ns() - start;

@@ -10,7 +10,7 @@
 namespace tenon {
 class TrainingSession;
 struct Tick;
-}
+}  // namespace tenon
 
 namespace tenon::tracing {
 
@@ -26,14 +26,16 @@ struct OwnTrace {
   struct Step {
     int64_t step = 0, start_ns = 0, end_ns = 0;
   };
-  std::shared_ptr<const traces::Trace> store;                ///< times count from the start of the recording; row 0 is the training thread, others load data
-  std::shared_ptr<const std::vector<OpEvent>> ops;          ///< by the store's number() of an event
+  std::shared_ptr<const traces::Trace>
+      store;  ///< times count from the start of the recording; row 0 is the training thread, others load data
+  std::shared_ptr<const std::vector<OpEvent>> ops;  ///< by the store's number() of an event
   std::vector<Step> steps;
   const OpEvent& op(traces::EventId e) const { return (*ops)[store->number(e)]; }
 };
 
 /// From what profile_stop() gave. Steps become annotations ("ProfilerStep#7"), as PyTorch writes them.
-OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector<OwnTrace::Step> steps, const std::string& run);
+OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector<OwnTrace::Step> steps,
+                   const std::string& run);
 /// Runs `count` steps of the session with the profiler on. Sequence numbers count within a step.
 OwnTrace record_profile(TrainingSession& session, int64_t count, const std::string& run);
 

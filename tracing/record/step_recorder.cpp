@@ -1,7 +1,7 @@
 #include "tracing/record/step_recorder.h"
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -19,9 +19,9 @@
 #include "tracing/record/numbers.h"
 
 // Note [Two passes]
-// To keep values a recorder must hold tensors, and held tensors change what the memory history shows. Steps are deterministic, so the step
-// runs twice from the same state: first with clocks and the memory history on and nothing held, then with every op observed and its
-// tensors kept. Op numbers are the same in both, and join them.
+// To keep values a recorder must hold tensors, and held tensors change what the memory history shows. Steps are
+// deterministic, so the step runs twice from the same state: first with clocks and the memory history on and nothing
+// held, then with every op observed and its tensors kept. Op numbers are the same in both, and join them.
 
 namespace tenon::tracing {
 namespace {
@@ -148,7 +148,8 @@ class Watcher : public OpObserver, public TrainingObserver {
     Quiet quiet;
     for (size_t i = 0; i < r_.tensors.size(); ++i) {
       TensorRecord& t = r_.tensors[i];
-      if (!copied_[i] && t.value.defined() && t.value.version() != t.version) t.value.reset();  // overwritten since: not what it was
+      if (!copied_[i] && t.value.defined() && t.value.version() != t.version)
+        t.value.reset();  // overwritten since: not what it was
     }
     r_.nan = seeker_.result(step);
   }
@@ -156,7 +157,8 @@ class Watcher : public OpObserver, public TrainingObserver {
  private:
   using Key = std::tuple<const void*, int64_t, DType, std::string>;
   static Key key_of(const Tensor& t) {
-    return {t.storage() ? static_cast<const void*>(t.storage()) : t.impl(), t.offset(), t.dtype(), to_string(t.size()) + to_string(t.stride())};
+    return {t.storage() ? static_cast<const void*>(t.storage()) : t.impl(), t.offset(), t.dtype(),
+            to_string(t.size()) + to_string(t.stride())};
   }
 
   Category category_of(const Tensor& t, const Origin& origin) const {
@@ -169,7 +171,8 @@ class Watcher : public OpObserver, public TrainingObserver {
     auto [it, fresh] = known_.try_emplace(key_of(t), static_cast<int>(r_.tensors.size()));
     if (!fresh) {
       TensorRecord& r = r_.tensors[static_cast<size_t>(it->second)];
-      if (producer && !copied_[static_cast<size_t>(it->second)]) r.version = t.version();  // written in place: the value is the new one
+      if (producer && !copied_[static_cast<size_t>(it->second)])
+        r.version = t.version();  // written in place: the value is the new one
       return it->second;
     }
     TensorRecord r;
@@ -204,7 +207,9 @@ class Watcher : public OpObserver, public TrainingObserver {
         g.module = n->origin.module;
         g.saved_bytes = n->saved_bytes();
         auto leaf = leaf_names_.find(n);
-        g.name = n->op ? std::string(n->op->info.name) + " backward" : leaf != leaf_names_.end() ? leaf->second : "leaf";
+        g.name = n->op                       ? std::string(n->op->info.name) + " backward"
+                 : leaf != leaf_names_.end() ? leaf->second
+                                             : "leaf";
         r_.grad_nodes.push_back(g);
         stack.push_back(n);
       }
@@ -240,7 +245,8 @@ class Watcher : public OpObserver, public TrainingObserver {
 
 }  // namespace
 
-std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run, const RecordOptions& options) {
+std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run,
+                                              const RecordOptions& options) {
   auto record = std::make_shared<StepRecord>();
   record->run = run;
   Checkpoint before = session.save();
@@ -261,7 +267,9 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
       ~Remove() { s.remove_observer(o); }
     } remove{session, &clocks};
     profile_start(session.group());
-    struct Stop { ~Stop() { profile_stop(); } } stop;
+    struct Stop {
+      ~Stop() { profile_stop(); }
+    } stop;
     int64_t start = now_ns();
     session.step();
     record->duration_ns = now_ns() - start;
@@ -287,7 +295,8 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
   record->epoch = result.epoch;
   record->loss = result.loss;
   record->samples = result.rows;
-  if (result.finite && !options.look_at_updates) record->nan = nullptr;  // an infinity that came to nothing (a mask) is no anomaly
+  if (result.finite && !options.look_at_updates)
+    record->nan = nullptr;  // an infinity that came to nothing (a mask) is no anomaly
   // The clocks of the first pass are the true ones: nothing watched the values then.
   const traces::Trace& timeline = *record->timeline.store;
   for (traces::EventId e = 0; e < timeline.size(); ++e)

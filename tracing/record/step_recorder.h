@@ -11,13 +11,16 @@ class TrainingSession;
 namespace tenon::tracing {
 
 struct RecordOptions {
-  int64_t keep_bytes = int64_t{2} << 30;  ///< values of tensors kept in the record; those that come later keep their shape only
-  /// Say where values stopped being finite also when loss and gradients did not notice: an update that overflowed shows a step later.
+  int64_t keep_bytes =
+      int64_t{2} << 30;  ///< values of tensors kept in the record; those that come later keep their shape only
+  /// Say where values stopped being finite also when loss and gradients did not notice: an update that overflowed shows
+  /// a step later.
   bool look_at_updates = false;
 };
 
-/// Runs the session's next step with every instrument on and returns what was seen; the session then stands after that step.
-/// Where the step is not finite, the record says where it began (StepRecord::nan). See Note [Two passes].
-std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run, const RecordOptions& options = {});
+/// Runs the session's next step with every instrument on and returns what was seen; the session then stands after that
+/// step. Where the step is not finite, the record says where it began (StepRecord::nan). See Note [Two passes].
+std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run,
+                                              const RecordOptions& options = {});
 
 }  // namespace tenon::tracing

@@ -11,7 +11,8 @@ namespace {
 constexpr int64_t kAddresses = int64_t{1} << 44, kMost = int64_t{1} << 60;
 }  // namespace
 
-AllocatorModel::AllocatorModel(AllocatorSettings settings, Limits limits) : settings_(std::move(settings)), limits_(limits), next_address_(uint64_t{1} << 40) {}
+AllocatorModel::AllocatorModel(AllocatorSettings settings, Limits limits)
+    : settings_(std::move(settings)), limits_(limits), next_address_(uint64_t{1} << 40) {}
 
 AllocatorModel::~AllocatorModel() {
   for (auto& [key, pool] : pools_) {
@@ -91,7 +92,8 @@ AllocatorModel::Piece* AllocatorModel::best_free(const Request& r) const {
   if (!there(it)) return nullptr;
   if ((*it)->expandable) {
     if (r.expandable) {
-      // A free block at the edge of what is mapped counts as what it could grow to: the block that would grow least is taken.
+      // A free block at the edge of what is mapped counts as what it could grow to: the block that would grow least is
+      // taken.
       auto could_be = [](const Piece* p) { return p->size + (p->after && !p->after->mapped ? p->after->size : 0); };
       for (auto next = std::next(it); (*it)->expandable && there(next) && could_be(*next) < could_be(*it);) it = next++;
     } else {
@@ -101,7 +103,8 @@ AllocatorModel::Piece* AllocatorModel::best_free(const Request& r) const {
     }
   }
   const int64_t limit = split_limit();
-  const int64_t rounding = settings_.max_non_split_rounding < 0 ? settings_.large_segment_size : settings_.max_non_split_rounding;
+  const int64_t rounding =
+      settings_.max_non_split_rounding < 0 ? settings_.large_segment_size : settings_.max_non_split_rounding;
   if (r.size < limit && (*it)->size >= limit) return nullptr;
   if (r.size >= limit && (*it)->size >= r.size + rounding) return nullptr;
   return *it;
@@ -161,7 +164,8 @@ int64_t AllocatorModel::addresses_of(const Pool& pool) const {
   return (all + grain - 1) / grain * grain;
 }
 
-// find_expandable_block(): the lowest address from which on free and unmapped pieces are large enough together; else a new segment.
+// find_expandable_block(): the lowest address from which on free and unmapped pieces are large enough together; else a
+// new segment.
 AllocatorModel::Piece* AllocatorModel::find_expandable(Pool& pool, int64_t stream, int64_t size) {
   auto usable = [](const Piece* p) { return p && !p->taken; };
   Piece key;
@@ -222,7 +226,8 @@ bool AllocatorModel::map(Piece* p, int64_t size) {
   return true;
 }
 
-// try_merge_blocks(): `from` lies beside `into`, which takes it over where it is free and mapped likewise. The bytes that were merged.
+// try_merge_blocks(): `from` lies beside `into`, which takes it over where it is free and mapped likewise. The bytes
+// that were merged.
 int64_t AllocatorModel::merge(Piece* into, Piece* from) {
   if (!from || from->taken || from->mapped != into->mapped) return 0;
   if (into->before == from) {
@@ -284,13 +289,17 @@ int64_t AllocatorModel::largest_free() const {
 // --- from and to the form of a snapshot
 
 void AllocatorModel::begin_with(const AllocatorState& state, const Snapshot& snapshot) {
-  next_address_ = uint64_t{1} << 56;  // behind all that a driver gives: of equal pieces the one at the lower address is taken
-  // Pieces of one expandable segment are taken for one where stream and pool are the same: nothing in a dump tells two of them apart.
+  next_address_ =
+      uint64_t{1} << 56;  // behind all that a driver gives: of equal pieces the one at the lower address is taken
+  // Pieces of one expandable segment are taken for one where stream and pool are the same: nothing in a dump tells two
+  // of them apart.
   std::map<std::tuple<uint32_t, PoolId, bool>, Piece*> last_of;
   uint64_t covered = 0;
   for (const Segment& g : state.segments) {
     // Segments that overlap are none that an allocator holds: the first one stays.
-    if (g.total <= 0 || g.total > kAddresses || g.address < covered || g.address > UINT64_MAX - static_cast<uint64_t>(kAddresses) * 2) continue;
+    if (g.total <= 0 || g.total > kAddresses || g.address < covered ||
+        g.address > UINT64_MAX - static_cast<uint64_t>(kAddresses) * 2)
+      continue;
     covered = g.address + static_cast<uint64_t>(g.total);
     Pool& pool = pool_for(g.pool, !g.large);
     Piece pattern;
@@ -352,9 +361,12 @@ void AllocatorModel::begin_with(const AllocatorState& state, const Snapshot& sna
     }
     if (at < segment_end) insert(append(at, static_cast<int64_t>(segment_end - at)));
     if (g.expandable) {
-      // Nothing is behind it where all addresses are mapped; where more is mapped than they should be, the device has more than we know.
+      // Nothing is behind it where all addresses are mapped; where more is mapped than they should be, the device has
+      // more than we know.
       const uint64_t reserved_end = pattern.expandable->base + static_cast<uint64_t>(addresses_of(pool));
-      if (reserved_end != segment_end) unmapped(segment_end, reserved_end > segment_end ? static_cast<int64_t>(reserved_end - segment_end) : kAddresses);
+      if (reserved_end != segment_end)
+        unmapped(segment_end,
+                 reserved_end > segment_end ? static_cast<int64_t>(reserved_end - segment_end) : kAddresses);
       last_of[{g.stream, g.pool, g.large}] = last;
     }
     reserved_ += g.total;
@@ -382,7 +394,11 @@ AllocatorState AllocatorModel::state(std::vector<int64_t>& streams) const {
       out.segments.push_back(g);
     }
     Segment& g = out.segments.back();
-    out.blocks.push_back({p->address, p->size, p->requested, p->pending ? State::pending_free : p->taken ? State::active : State::inactive, kNone});
+    out.blocks.push_back({p->address, p->size, p->requested,
+                          p->pending ? State::pending_free
+                          : p->taken ? State::active
+                                     : State::inactive,
+                          kNone});
     g.blocks = out.blocks.size() - g.first_block;
     g.total += p->size;
     if (p->taken) g.active += p->size, g.requested += p->requested;

@@ -13,17 +13,20 @@
 
 namespace tenon::snapshot {
 
-/// A model of PyTorch's CUDA caching allocator (c10/cuda/CUDACachingAllocator.cpp, class DeviceCachingAllocator): which segments it asks the
-/// driver for and gives back, for allocations and frees in their order. One device. Each function names the one whose rule it follows. See
-/// Note [The model's numbers].
+/// A model of PyTorch's CUDA caching allocator (c10/cuda/CUDACachingAllocator.cpp, class DeviceCachingAllocator): which
+/// segments it asks the driver for and gives back, for allocations and frees in their order. One device. Each function
+/// names the one whose rule it follows. See Note [The model's numbers].
 class AllocatorModel {
  public:
   struct Limits {
-    int64_t device = 0;   ///< bytes that the driver can give in all; 0: no limit. An expandable segment reserves addresses for 9/8 of them.
-    int64_t allowed = 0;  ///< what set_per_process_memory_fraction() allows; 0: all. Garbage is collected only where it is set.
+    int64_t device = 0;  ///< bytes that the driver can give in all; 0: no limit. An expandable segment reserves
+                         ///< addresses for 9/8 of them.
+    int64_t allowed =
+        0;  ///< what set_per_process_memory_fraction() allows; 0: all. Garbage is collected only where it is set.
   };
   explicit AllocatorModel(AllocatorSettings settings, Limits limits);
-  explicit AllocatorModel(AllocatorSettings settings, int64_t device_limit = 0) : AllocatorModel(std::move(settings), Limits{device_limit, 0}) {}
+  explicit AllocatorModel(AllocatorSettings settings, int64_t device_limit = 0)
+      : AllocatorModel(std::move(settings), Limits{device_limit, 0}) {}
   ~AllocatorModel();
   AllocatorModel(const AllocatorModel&) = delete;
   AllocatorModel& operator=(const AllocatorModel&) = delete;
@@ -45,17 +48,21 @@ class AllocatorModel {
   /// The block's address, or kFailed where the limits do not allow it (out of memory).
   uint64_t alloc(int64_t size, int64_t stream, PoolId pool = {});
   void free(uint64_t address);
-  /// Its owner gave it up, but another stream may still use it: free() follows, or the allocator waits for it when it has nothing else.
+  /// Its owner gave it up, but another stream may still use it: free() follows, or the allocator waits for it when it
+  /// has nothing else.
   void request_free(uint64_t address);
-  /// Gives back every segment without a tenant, as torch.cuda.empty_cache(): of the default pool and of those that nobody uses any more.
+  /// Gives back every segment without a tenant, as torch.cuda.empty_cache(): of the default pool and of those that
+  /// nobody uses any more.
   void empty_cache();
   /// Gives back the segments without a tenant of one pool.
   void release(PoolId pool);
   /// From now on a private pool's segments may be given back: no graph and no MemPool holds it.
   void set_unused(PoolId pool);
-  /// Until PyTorch 2.11 nothing unused is given back to make room while a MemPool is in use; later only while a graph is captured.
+  /// Until PyTorch 2.11 nothing unused is given back to make room while a MemPool is in use; later only while a graph
+  /// is captured.
   void set_keeps_all_for_pools(bool keeps) { keeps_all_for_pools_ = keeps; }
-  /// A pool whose segments are asked for one by one whatever the settings say: that of a MemPool with an allocator of its own.
+  /// A pool whose segments are asked for one by one whatever the settings say: that of a MemPool with an allocator of
+  /// its own.
   void set_never_expandable(PoolId pool) { never_expandable_.insert(pool); }
   /// Where the driver would put a segment of that size; 0: the model's choice.
   using Addresses = std::function<uint64_t(Action action, int64_t size)>;
@@ -127,8 +134,8 @@ class AllocatorModel {
 
 /// What a replay is to know besides the recording.
 struct ReplayOptions {
-  AllocatorModel::Limits limits;          ///< as recorded, where both are 0: what the recording tells (limits_of())
-  bool as_recorded = false;               ///< under the recording's own settings: from the state it began with, at its own addresses
+  AllocatorModel::Limits limits;  ///< as recorded, where both are 0: what the recording tells (limits_of())
+  bool as_recorded = false;  ///< under the recording's own settings: from the state it began with, at its own addresses
   const AllocatorState* begin = nullptr;  ///< state_after(snapshot, trace, 0), where it is at hand
 };
 /// Replaying a device's recorded allocations through a model.
@@ -137,8 +144,9 @@ struct Replay {
   bool failed = false;   ///< the limit was met
   size_t failed_at = 0;  ///< event, counted within the device
   int64_t failed_size = 0;
-  std::vector<size_t> failures;  ///< events at which it failed; behind one that failed in the recording it goes on, as the program did
-  size_t reached = 0;            ///< events that were replayed
+  std::vector<size_t>
+      failures;  ///< events at which it failed; behind one that failed in the recording it goes on, as the program did
+  size_t reached = 0;  ///< events that were replayed
   std::vector<AllocatorModel::SegmentEvent> segment_events;
   std::vector<uint64_t> addresses;  ///< of the segment events
   size_t moved = 0;                 ///< as_recorded: allocations that came to lie elsewhere than recorded
@@ -146,9 +154,10 @@ struct Replay {
   int64_t free_at_failure = 0, largest_free_at_failure = 0;
   AllocatorState end;  ///< as_recorded: what the model holds at last
 };
-/// What was there before recording began is allocated first (or, as recorded, is where it was). An allocation that fails and had not failed
-/// in the recording ends the replay: nobody knows what the program would have done.
-Replay replay(const Snapshot& snapshot, size_t trace, const AllocatorSettings& settings, const ReplayOptions& options = {});
+/// What was there before recording began is allocated first (or, as recorded, is where it was). An allocation that
+/// fails and had not failed in the recording ends the replay: nobody knows what the program would have done.
+Replay replay(const Snapshot& snapshot, size_t trace, const AllocatorSettings& settings,
+              const ReplayOptions& options = {});
 /// Likewise with a limit of the device.
 Replay replay(const Snapshot& snapshot, size_t trace, const AllocatorSettings& settings, int64_t limit);
 /// What the recording asked the driver for.
@@ -162,7 +171,8 @@ struct KnownLimits {
   int64_t less_than = 0;          ///< where an allocation did not fit at once; 0: none failed
   int64_t allowed_less_than = 0;  ///< likewise, if it was what is allowed that was in the way
   bool failed = false;            ///< an allocation failed for good, which tells what the driver had left
-  bool by_fraction = false;       ///< the driver had more free than was refused: set_per_process_memory_fraction() was in the way
+  bool by_fraction =
+      false;  ///< the driver had more free than was refused: set_per_process_memory_fraction() was in the way
 };
 KnownLimits limits_of(const Snapshot& snapshot, size_t trace);
 

@@ -12,7 +12,8 @@ struct AllocatorModel::Expandable {
   uint64_t base = 0;
 };
 
-/// A run of bytes of a segment: taken or free, with its neighbours (Block). In an expandable segment also a run that is not mapped.
+/// A run of bytes of a segment: taken or free, with its neighbours (Block). In an expandable segment also a run that is
+/// not mapped.
 struct AllocatorModel::Piece {
   int64_t stream = 0, size = 0;
   uint64_t address = 0;

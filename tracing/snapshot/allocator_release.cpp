@@ -3,10 +3,11 @@
 
 namespace tenon::snapshot {
 
-// garbage_collect_cached_blocks(): the segments of the large pool that were unused for longer than the mean, until the total is below the
-// threshold. Only where set_per_process_memory_fraction() limits the process.
+// garbage_collect_cached_blocks(): the segments of the large pool that were unused for longer than the mean, until the
+// total is below the threshold. Only where set_per_process_memory_fraction() limits the process.
 void AllocatorModel::collect_garbage() {
-  const auto threshold = static_cast<int64_t>(settings_.garbage_collection_threshold * static_cast<double>(limits_.allowed));
+  const auto threshold =
+      static_cast<int64_t>(settings_.garbage_collection_threshold * static_cast<double>(limits_.allowed));
   if (reserved_ <= threshold) return;
   const int64_t target = reserved_ - threshold;
   Pool& pool = pool_for({}, false);
@@ -30,12 +31,16 @@ void AllocatorModel::collect_garbage() {
 }
 
 bool AllocatorModel::would_collect() const {
-  if (!counts_searches() || reserved_ <= static_cast<int64_t>(settings_.garbage_collection_threshold * static_cast<double>(limits_.allowed))) return false;
+  if (!counts_searches() ||
+      reserved_ <= static_cast<int64_t>(settings_.garbage_collection_threshold * static_cast<double>(limits_.allowed)))
+    return false;
   auto it = pools_.find({PoolId{}, false});
-  return it != pools_.end() && std::any_of(it->second->free.begin(), it->second->free.end(), [](const Piece* p) { return !p->is_split() && !p->expandable; });
+  return it != pools_.end() && std::any_of(it->second->free.begin(), it->second->free.end(),
+                                           [](const Piece* p) { return !p->is_split() && !p->expandable; });
 }
 
-// release_available_cached_blocks(): with limited splitting, one oversized block that is large enough, or several from the largest on.
+// release_available_cached_blocks(): with limited splitting, one oversized block that is large enough, or several from
+// the largest on.
 bool AllocatorModel::release_available(const Request& r) {
   if (settings_.max_split_size < 0) return false;
   auto& free = r.pool->free;
@@ -117,7 +122,8 @@ void AllocatorModel::release_segment(Piece* p) {
 void AllocatorModel::unmap(Piece* p) {
   const auto grain = static_cast<uint64_t>(p->pool->small ? kSmallBuffer : settings_.large_segment_size);
   const uint64_t base = p->expandable->base, offset = p->address - base;
-  const uint64_t from = (offset + grain - 1) / grain * grain, to = (offset + static_cast<uint64_t>(p->size)) / grain * grain;
+  const uint64_t from = (offset + grain - 1) / grain * grain,
+                 to = (offset + static_cast<uint64_t>(p->size)) / grain * grain;
   if (to <= from) return;
   Pool& pool = *p->pool;
   pool.free.erase(p);

@@ -5,16 +5,21 @@
 #include "tracing/snapshot/allocator_model.h"
 
 // Note [What a replay asks for]
-// A recording has what the program asked for (alloc, free_requested, oom), what other streams made happen (free_completed some time after its
-// request) and what the allocator did of itself (segment_*). Only the last is the model's to find. Two things have to be told apart by their stacks:
-// segments that were given back while an allocation looked for room have the stack of that allocation, those of torch.cuda.empty_cache() their
-// own; without stacks, a run of them that an allocation with a new segment, or a failed one, follows is taken for the former (the end is the same).
-// And the frees that are completed within an allocation that met its limit: it waited for them only after it had searched in vain.
+// A recording has what the program asked for (alloc, free_requested, oom), what other streams made happen
+// (free_completed some time after its request) and what the allocator did of itself (segment_*). Only the last is the
+// model's to find. Two things have to be told apart by their stacks: segments that were given back while an allocation
+// looked for room have the stack of that allocation, those of torch.cuda.empty_cache() their own; without stacks, a run
+// of them that an allocation with a new segment, or a failed one, follows is taken for the former (the end is the
+// same). And the frees that are completed within an allocation that met its limit: it waited for them only after it had
+// searched in vain.
 
 namespace tenon::snapshot {
 namespace {
 
-bool is_segment(Action a) { return a == Action::segment_alloc || a == Action::segment_free || a == Action::segment_map || a == Action::segment_unmap; }
+bool is_segment(Action a) {
+  return a == Action::segment_alloc || a == Action::segment_free || a == Action::segment_map ||
+         a == Action::segment_unmap;
+}
 bool gives_back(Action a) { return a == Action::segment_free || a == Action::segment_unmap; }
 bool takes(Action a) { return a == Action::segment_alloc || a == Action::segment_map; }
 
@@ -32,7 +37,8 @@ class Reader {
     Run run;
     bool gave = false, took = false;
     size_t k = i;
-    for (; k < end_ && (is_segment(e_.action[k]) || e_.action[k] == Action::free_completed); ++k) took |= takes(e_.action[k]);
+    for (; k < end_ && (is_segment(e_.action[k]) || e_.action[k] == Action::free_completed); ++k)
+      took |= takes(e_.action[k]);
     run.request = k;
     if (k == end_ || (e_.action[k] != Action::alloc && e_.action[k] != Action::oom)) return run;
     for (size_t j = i; j < k; ++j) gave |= gives_back(e_.action[j]) && within(j, k, took);
@@ -103,7 +109,8 @@ class Replaying {
     } else {
       for (const Segment& g : state.segments)
         for (size_t b = g.first_block; b < g.first_block + g.blocks && going_; ++b)
-          if (state.blocks[b].state != State::inactive) take(state.blocks[b].address, state.blocks[b].requested, g.stream, g.pool, 0);
+          if (state.blocks[b].state != State::inactive)
+            take(state.blocks[b].address, state.blocks[b].requested, g.stream, g.pool, 0);
     }
     r_.peak_allocated = model_.allocated();
   }
@@ -159,7 +166,8 @@ class Replaying {
     place_.erase(it);
   }
 
-  // A failed allocation was recorded as none. It is tried; the program went on without it, so what is got is given back.
+  // A failed allocation was recorded as none. It is tried; the program went on without it, so what is got is given
+  // back.
   void try_again(size_t i) {
     if (!limited()) return;
     const uint64_t got = model_.alloc(e_.size[i], stream(e_.stream[i]), pool_of_(i));
@@ -217,7 +225,8 @@ class Replaying {
   bool could_collect(const Run& run) const {
     if (settings_.garbage_collection_threshold <= 0 || e_.action[run.request] != Action::alloc) return false;
     const int64_t need = settings_.segment_for(settings_.rounded(e_.size[run.request]));
-    return (limits_.allowed <= 0 || model_.reserved() + need <= limits_.allowed) && (limits_.device <= 0 || model_.reserved() + need <= limits_.device);
+    return (limits_.allowed <= 0 || model_.reserved() + need <= limits_.allowed) &&
+           (limits_.device <= 0 || model_.reserved() + need <= limits_.device);
   }
 
   /// Everything up to the next request.
@@ -225,8 +234,11 @@ class Replaying {
     const Run run = reader_.from(i);
     const bool took = reader_.took_between(i, run.request);
     bool gave = false;  // garbage is collected before anything is waited for
-    // An allocation that would have found a block without what was freed just before it, but did not, searched after that.
-    const bool searched_after = own_ && run.to_room && model_.finds(e_.size[run.request], stream(e_.stream[run.request]), pool_of_(run.request));
+    // An allocation that would have found a block without what was freed just before it, but did not, searched after
+    // that.
+    const bool searched_after =
+        own_ && run.to_room &&
+        model_.finds(e_.size[run.request], stream(e_.stream[run.request]), pool_of_(run.request));
     for (size_t k = i; k < run.request; ++k) {
       if (e_.action[k] == Action::free_completed) {
         if (own_ && run.to_room && !searched_after && (gave || (!model_.would_collect() && !could_collect(run))))
@@ -282,15 +294,17 @@ class Replaying {
 }  // namespace
 
 Replay replay(const Snapshot& s, size_t which, const AllocatorSettings& settings, const ReplayOptions& options) {
-  if (!options.as_recorded || options.limits.device || options.limits.allowed) return Replaying(s, which, settings, options).run();
-  // A recording that met a limit does not say whose, and expandable segments ask less of the driver than the allowed share is compared with.
-  // Which one it was shows in what the other would have made of it.
+  if (!options.as_recorded || options.limits.device || options.limits.allowed)
+    return Replaying(s, which, settings, options).run();
+  // A recording that met a limit does not say whose, and expandable segments ask less of the driver than the allowed
+  // share is compared with. Which one it was shows in what the other would have made of it.
   const KnownLimits known = limits_of(s, which);
   ReplayOptions tried{known.limits, true, options.begin};
   Replay r = Replaying(s, which, settings, tried).run();
   if (!known.less_than || (r.moved == 0 && r.segment_events == recorded_segment_events(s, which))) return r;
-  tried.limits = known.limits.allowed ? AllocatorModel::Limits{known.at_least, 0}
-                                      : AllocatorModel::Limits{known.failed ? known.limits.device : 0, known.allowed_less_than - 1};
+  tried.limits = known.limits.allowed
+                     ? AllocatorModel::Limits{known.at_least, 0}
+                     : AllocatorModel::Limits{known.failed ? known.limits.device : 0, known.allowed_less_than - 1};
   Replay other = Replaying(s, which, settings, tried).run();
   return other.segment_events == recorded_segment_events(s, which) ? other : r;
 }
@@ -303,7 +317,8 @@ std::vector<AllocatorModel::SegmentEvent> recorded_segment_events(const Snapshot
   const DeviceTrace& t = s.traces.at(which);
   for (size_t i = t.begin; i < t.end; ++i)
     if (is_segment(s.events.action[i]))
-      all.push_back({s.events.action[i], s.events.size[i], s.events.stream[i] < s.streams.size() ? s.streams[s.events.stream[i]] : 0});
+      all.push_back({s.events.action[i], s.events.size[i],
+                     s.events.stream[i] < s.streams.size() ? s.streams[s.events.stream[i]] : 0});
   return all;
 }
 
@@ -324,7 +339,8 @@ KnownLimits limits_of(const Snapshot& s, size_t which) {
   int64_t exact = 0;
   auto refused = [&](int64_t total, int64_t asked, int64_t segment) {
     known.less_than = known.less_than ? std::min(known.less_than, total + asked) : total + asked;
-    known.allowed_less_than = known.allowed_less_than ? std::min(known.allowed_less_than, total + segment) : total + segment;
+    known.allowed_less_than =
+        known.allowed_less_than ? std::min(known.allowed_less_than, total + segment) : total + segment;
   };
   for (size_t i = t.begin; i < t.end;) {
     const Run run = reader.from(i);
@@ -336,7 +352,8 @@ KnownLimits limits_of(const Snapshot& s, size_t which) {
       known.at_least = std::max(known.at_least, reserved);
     }
     if (i == t.end) break;
-    const int64_t size = settings.rounded(std::clamp<int64_t>(e.size[i], 0, int64_t{1} << 50)), segment = settings.segment_for(size);
+    const int64_t size = settings.rounded(std::clamp<int64_t>(e.size[i], 0, int64_t{1} << 50)),
+                  segment = settings.segment_for(size);
     // Of an expandable segment whole grains are mapped, in up to two parts.
     const int64_t grain = size <= kSmallSize ? kSmallBuffer : settings.large_segment_size;
     const int64_t asked = settings.expandable_segments ? (size + grain - 1) / grain * grain + grain : segment;
@@ -349,7 +366,8 @@ KnownLimits limits_of(const Snapshot& s, size_t which) {
     } else if (run.to_room && settings.garbage_collection_threshold <= 0) {
       refused(before, asked, segment);
     }
-    if (e.action[i] == Action::alloc && run.searched) known.allowed_at_least = std::max(known.allowed_at_least, reserved - took + segment);
+    if (e.action[i] == Action::alloc && run.searched)
+      known.allowed_at_least = std::max(known.allowed_at_least, reserved - took + segment);
     ++i;
   }
   if (known.by_fraction) known.limits.allowed = known.allowed_less_than - 1;

@@ -13,9 +13,10 @@ namespace tenon::snapshot {
 namespace {
 
 [[noreturn]] void fail(const std::string& part) {
-  throw Error::usage(fmt::format("\"{}\" is no allocator setting", part),
-                     "known are expandable_segments:True, max_split_size_mb:N, roundup_power2_divisions:N or [1:4,256:8,>:1], "
-                     "garbage_collection_threshold:0.8, large_segment_size_mb:N, max_non_split_rounding_mb:N, and ideal");
+  throw Error::usage(
+      fmt::format("\"{}\" is no allocator setting", part),
+      "known are expandable_segments:True, max_split_size_mb:N, roundup_power2_divisions:N or [1:4,256:8,>:1], "
+      "garbage_collection_threshold:0.8, large_segment_size_mb:N, max_non_split_rounding_mb:N, and ideal");
 }
 
 /// A whole number of MiB, at least `least`.
@@ -26,8 +27,9 @@ int64_t megabytes(const std::string& part, const std::string& value, int64_t lea
   return v << 20;
 }
 
-// AcceleratorAllocatorConfig::parseRoundUpPower2Divisions(). A list names the intervals that begin at so many MiB: the first one named stands
-// for all below it too, ">" for all above the last; those between two that are named are not rounded.
+// AcceleratorAllocatorConfig::parseRoundUpPower2Divisions(). A list names the intervals that begin at so many MiB: the
+// first one named stands for all below it too, ">" for all above the last; those between two that are named are not
+// rounded.
 void parse_roundup(std::array<int64_t, 16>& divisions, const std::string& part, const std::string& value) {
   auto number = [&](const char* from, char** end) {
     const int64_t v = std::strtoll(from, end, 10);
@@ -54,7 +56,8 @@ void parse_roundup(std::array<int64_t, 16>& divisions, const std::string& part, 
     if (above) {
       std::fill(divisions.begin() + static_cast<long>(std::min(last + 1, divisions.size())), divisions.end(), d);
     } else {
-      const auto index = std::min<size_t>(static_cast<size_t>(std::bit_width(static_cast<uint64_t>(boundary))) - 1, divisions.size() - 1);
+      const auto index = std::min<size_t>(static_cast<size_t>(std::bit_width(static_cast<uint64_t>(boundary))) - 1,
+                                          divisions.size() - 1);
       if (first) std::fill(divisions.begin(), divisions.begin() + static_cast<long>(index), d);
       first = false;
       divisions[index] = d;
@@ -68,8 +71,9 @@ void parse_roundup(std::array<int64_t, 16>& divisions, const std::string& part, 
 // What PyTorch knows and the model need not: it changes no decision of the allocator that is modelled.
 bool without_effect(const std::string& key) {
   for (const char* known :
-       {"backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc", "throw_on_cudamalloc_oom", "graph_capture_record_stream_reuse",
-        "expandable_segments_handle_type", "expandable_segments_reserve", "expandable_segments_reserve_by_class", "per_process_memory_fraction"})
+       {"backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc", "throw_on_cudamalloc_oom",
+        "graph_capture_record_stream_reuse", "expandable_segments_handle_type", "expandable_segments_reserve",
+        "expandable_segments_reserve_by_class", "per_process_memory_fraction"})
     if (key == known) return true;
   return key.starts_with("pinned_");
 }
@@ -142,7 +146,8 @@ AllocatorSettings AllocatorSettings::of(const Snapshot& snapshot) {
         if (*p != ':') continue;
         const int64_t d = std::strtoll(p + 1, &end, 10);
         const auto index = from > 0 ? static_cast<size_t>(std::bit_width(static_cast<uint64_t>(from))) - 1 : 16;
-        if (index < s.roundup_power2_divisions.size() && d >= 0 && (d & (d - 1)) == 0) s.roundup_power2_divisions[index] = d;
+        if (index < s.roundup_power2_divisions.size() && d >= 0 && (d & (d - 1)) == 0)
+          s.roundup_power2_divisions[index] = d;
         p = end;
       }
     }
@@ -169,7 +174,8 @@ std::string AllocatorSettings::text() const {
       if (d[i] || i == tail) list += fmt::format(",{}:{}", int64_t{1} << i, d[i]);
     add(fmt::format("roundup_power2_divisions:[{},>:{}]", list, d.back()));
   }
-  if (garbage_collection_threshold > 0) add(fmt::format("garbage_collection_threshold:{}", garbage_collection_threshold));
+  if (garbage_collection_threshold > 0)
+    add(fmt::format("garbage_collection_threshold:{}", garbage_collection_threshold));
   return t.empty() ? "default" : t;
 }
 
@@ -177,7 +183,8 @@ std::string AllocatorSettings::text() const {
 int64_t AllocatorSettings::rounded(int64_t size) const {
   if (size < kMinBlock) return kMinBlock;
   const auto bits = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(size))) - 1;
-  const int64_t divisions = roundup_power2_divisions[std::min<size_t>(bits > 20 ? bits - 20 : 0, roundup_power2_divisions.size() - 1)];
+  const int64_t divisions =
+      roundup_power2_divisions[std::min<size_t>(bits > 20 ? bits - 20 : 0, roundup_power2_divisions.size() - 1)];
   if (divisions > 1 && size > kMinBlock * divisions) {
     const int64_t floor = int64_t{1} << bits;
     if (size == floor) return size;

@@ -6,15 +6,16 @@
 #include "tracing/snapshot/allocator_settings.h"
 
 // Note [Undoing]
-// A dump holds the segments of its own moment only. What they were after event k is found from the end: an allocation undone leaves free room,
-// a completed free undone a block whose free is pending, a requested one an active block; a segment that was asked for goes, one that was given
-// back comes again; what was mapped is cut out, what was unmapped joins its neighbours. Between the taken blocks of a segment lies exactly one
-// free piece, since free neighbours are always merged.
-// An event tells what was asked for, not what the block took. In small and in expandable pools that is the rounded size, since every rest from
-// 512 bytes on is split off. Elsewhere a rest of up to 1 MiB stays with its block, and pieces so small do not exist; so a block reaches to the
-// next boundary that is not more than 1 MiB behind its rounded end: the next block, the segment's end, or the address of a block that is known
-// to have begun there in its life time. Blocks as large as max_split_size are never split: they are their segment.
-// Where nothing shows that boundary and another free piece follows, a block is taken for smaller than it was, by that rest at most.
+// A dump holds the segments of its own moment only. What they were after event k is found from the end: an allocation
+// undone leaves free room, a completed free undone a block whose free is pending, a requested one an active block; a
+// segment that was asked for goes, one that was given back comes again; what was mapped is cut out, what was unmapped
+// joins its neighbours. Between the taken blocks of a segment lies exactly one free piece, since free neighbours are
+// always merged. An event tells what was asked for, not what the block took. In small and in expandable pools that is
+// the rounded size, since every rest from 512 bytes on is split off. Elsewhere a rest of up to 1 MiB stays with its
+// block, and pieces so small do not exist; so a block reaches to the next boundary that is not more than 1 MiB behind
+// its rounded end: the next block, the segment's end, or the address of a block that is known to have begun there in
+// its life time. Blocks as large as max_split_size are never split: they are their segment. Where nothing shows that
+// boundary and another free piece follows, a block is taken for smaller than it was, by that rest at most.
 
 namespace tenon::snapshot {
 
@@ -31,7 +32,8 @@ PoolId PoolsOfEvents::operator()(size_t event) const {
     const uint32_t pool = e.pool_of(event);
     return pool < snapshot_->pools.size() ? snapshot_->pools[pool] : PoolId{};
   }
-  auto it = std::upper_bound(private_segments_.begin(), private_segments_.end(), e.address[event], [](uint64_t a, const auto& s) { return a < s.first; });
+  auto it = std::upper_bound(private_segments_.begin(), private_segments_.end(), e.address[event],
+                             [](uint64_t a, const auto& s) { return a < s.first; });
   if (it == private_segments_.begin()) return {};
   const Segment& g = *std::prev(it)->second;
   return e.address[event] - g.address < static_cast<uint64_t>(g.total) ? g.pool : PoolId{};
@@ -41,7 +43,8 @@ namespace {
 
 class Undoing {
  public:
-  Undoing(const Snapshot& s, size_t trace) : s_(s), trace_(s.traces.at(trace)), settings_(AllocatorSettings::of(s)), pool_of_(s, trace_.device) {
+  Undoing(const Snapshot& s, size_t trace)
+      : s_(s), trace_(s.traces.at(trace)), settings_(AllocatorSettings::of(s)), pool_of_(s, trace_.device) {
     for (const Segment& g : s.segments) {
       if (g.device != trace_.device || g.total <= 0) continue;
       segments_[g.address] = g;
@@ -64,7 +67,9 @@ class Undoing {
     bool exact = false;     ///< its size is the dump's
     uint64_t boundary = 0;  ///< where it ended, if something showed it
   };
-  uint64_t rounded_end(const Known& k) const { return k.block.address + static_cast<uint64_t>(settings_.rounded(k.block.requested)); }
+  uint64_t rounded_end(const Known& k) const {
+    return k.block.address + static_cast<uint64_t>(settings_.rounded(k.block.requested));
+  }
   Segment* containing(uint64_t address) {
     auto it = segments_.upper_bound(address);
     if (it == segments_.begin()) return nullptr;
@@ -82,10 +87,10 @@ class Undoing {
       case Action::free_completed:
       case Action::free:
         doubts_ += blocks_.count(address);
-        blocks_[address] = {
-            {address, 0, std::clamp<int64_t>(e.size[i], 0, int64_t{1} << 50), e.action[i] == Action::free ? State::active : State::pending_free, e.stack[i]},
-            i,
-            false};
+        blocks_[address] = {{address, 0, std::clamp<int64_t>(e.size[i], 0, int64_t{1} << 50),
+                             e.action[i] == Action::free ? State::active : State::pending_free, e.stack[i]},
+                            i,
+                            false};
         break;
       case Action::free_requested: {
         auto it = blocks_.find(address);
@@ -145,12 +150,15 @@ class Undoing {
       return;
     }
     g.large = pool_is_large(i);
-    auto joins = [&](const Segment& o) { return o.expandable && o.stream == g.stream && o.pool == g.pool && o.large == g.large; };
+    auto joins = [&](const Segment& o) {
+      return o.expandable && o.stream == g.stream && o.pool == g.pool && o.large == g.large;
+    };
     auto next = segments_.find(g.address + static_cast<uint64_t>(g.total));
     auto before = segments_.lower_bound(g.address);
-    const bool has_before = before != segments_.begin() &&
-                            std::prev(before)->second.address + static_cast<uint64_t>(std::prev(before)->second.total) == g.address &&
-                            joins(std::prev(before)->second);
+    const bool has_before =
+        before != segments_.begin() &&
+        std::prev(before)->second.address + static_cast<uint64_t>(std::prev(before)->second.total) == g.address &&
+        joins(std::prev(before)->second);
     const bool has_next = next != segments_.end() && joins(next->second);
     if (has_next) {
       g.total += next->second.total;
@@ -168,7 +176,8 @@ class Undoing {
     if (!maps_known_) {
       maps_known_ = true;
       for (size_t i = trace_.begin; i < trace_.end; ++i)
-        if (e.action[i] == Action::segment_map) maps_[e.address[i]] = e.size[i] > kSmallBuffer || settings_.large_segment_size <= kSmallBuffer;
+        if (e.action[i] == Action::segment_map)
+          maps_[e.address[i]] = e.size[i] > kSmallBuffer || settings_.large_segment_size <= kSmallBuffer;
     }
     auto it = maps_.lower_bound(e.address[unmap]);
     if (it != maps_.end() && it->first - e.address[unmap] < static_cast<uint64_t>(e.size[unmap])) return it->second;
@@ -182,7 +191,8 @@ class Undoing {
       auto it = blocks_.lower_bound(at);
       if (it == blocks_.begin()) return;
       Known& k = std::prev(it)->second;
-      if (k.exact || i >= k.died || at - rounded_end(k) > static_cast<uint64_t>(kSmallSize)) return;  // also where it lies before the end
+      if (k.exact || i >= k.died || at - rounded_end(k) > static_cast<uint64_t>(kSmallSize))
+        return;  // also where it lies before the end
       if (!k.boundary || at < k.boundary) k.boundary = at;
     };
     for (size_t i = trace_.begin; i < trace_.end; ++i) {
@@ -253,7 +263,9 @@ class Undoing {
 
 }  // namespace
 
-AllocatorState state_after(const Snapshot& snapshot, size_t trace, size_t events) { return Undoing(snapshot, trace).after(events); }
+AllocatorState state_after(const Snapshot& snapshot, size_t trace, size_t events) {
+  return Undoing(snapshot, trace).after(events);
+}
 
 AllocatorState state_at_end(const Snapshot& s, int64_t device) {
   AllocatorState out;
@@ -261,10 +273,12 @@ AllocatorState state_at_end(const Snapshot& s, int64_t device) {
     if (g.device != device) continue;
     Segment copy = g;
     copy.first_block = out.blocks.size();
-    out.blocks.insert(out.blocks.end(), s.blocks.begin() + static_cast<long>(g.first_block), s.blocks.begin() + static_cast<long>(g.first_block + g.blocks));
+    out.blocks.insert(out.blocks.end(), s.blocks.begin() + static_cast<long>(g.first_block),
+                      s.blocks.begin() + static_cast<long>(g.first_block + g.blocks));
     out.segments.push_back(copy);
   }
-  std::sort(out.segments.begin(), out.segments.end(), [](const Segment& a, const Segment& b) { return a.address < b.address; });
+  std::sort(out.segments.begin(), out.segments.end(),
+            [](const Segment& a, const Segment& b) { return a.address < b.address; });
   return out;
 }
 

@@ -5,7 +5,8 @@
 
 namespace tenon::snapshot {
 
-/// What an allocator held at one moment: its segments by address, with their blocks. See Note [Undoing] in allocator_state.cpp.
+/// What an allocator held at one moment: its segments by address, with their blocks. See Note [Undoing] in
+/// allocator_state.cpp.
 struct AllocatorState {
   std::vector<Segment> segments;  ///< Segment::stream numbers the streams of the snapshot
   std::vector<Block> blocks;
@@ -17,7 +18,8 @@ AllocatorState state_at_end(const Snapshot& snapshot, int64_t device);
 /// That after the first `events` events of a device's trace: with 0, as recording began. From the end, by undoing.
 AllocatorState state_after(const Snapshot& snapshot, size_t trace, size_t events);
 
-/// The pool that an event belongs to: what it says itself (from PyTorch 2.12 on), else what the segment says in which its address lies.
+/// The pool that an event belongs to: what it says itself (from PyTorch 2.12 on), else what the segment says in which
+/// its address lies.
 class PoolsOfEvents {
  public:
   PoolsOfEvents(const Snapshot& snapshot, int64_t device);

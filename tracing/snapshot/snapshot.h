@@ -9,10 +9,25 @@
 #include <utility>
 #include <vector>
 
-// A CUDA memory snapshot (torch.cuda.memory._dump_snapshot, and ours) as columns. Addresses, sizes and times are the file's own.
+// A CUDA memory snapshot (torch.cuda.memory._dump_snapshot, and ours) as columns. Addresses, sizes and times are the
+// file's own.
 namespace tenon::snapshot {
 
-enum class Action : uint8_t { alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, snapshot, oom, user_defined, annotate, free, other };
+enum class Action : uint8_t {
+  alloc,
+  free_requested,
+  free_completed,
+  segment_alloc,
+  segment_free,
+  segment_map,
+  segment_unmap,
+  snapshot,
+  oom,
+  user_defined,
+  annotate,
+  free,
+  other
+};
 inline constexpr int kActions = 13;
 const char* name(Action a);
 
@@ -27,15 +42,17 @@ struct PoolId {
 /// The recorded events of every device, device after device, in the order of the file.
 struct Events {
   std::vector<Action> action;
-  std::vector<uint64_t> address;  ///< of an oom: the bytes that the driver reported free
-  std::vector<int64_t> size;      ///< of alloc and free: the bytes asked for
-  std::vector<int64_t> time_us;   ///< -1: not recorded
-  std::vector<uint32_t> stream;   ///< into Snapshot::streams
-  std::vector<uint32_t> stack;    ///< into the stacks; kNone: no frames were recorded
-  std::vector<uint32_t> extra;    ///< text: compile context, metadata; kNone: none
-  std::vector<uint32_t> category; ///< text; kNone: none
-  std::vector<uint32_t> pool;     ///< into Snapshot::pools; kNone: the default pool, or not told
-  uint32_t extra_of(size_t i) const { return i < extra.size() ? extra[i] : kNone; }        ///< these three grow only as far as something was told
+  std::vector<uint64_t> address;   ///< of an oom: the bytes that the driver reported free
+  std::vector<int64_t> size;       ///< of alloc and free: the bytes asked for
+  std::vector<int64_t> time_us;    ///< -1: not recorded
+  std::vector<uint32_t> stream;    ///< into Snapshot::streams
+  std::vector<uint32_t> stack;     ///< into the stacks; kNone: no frames were recorded
+  std::vector<uint32_t> extra;     ///< text: compile context, metadata; kNone: none
+  std::vector<uint32_t> category;  ///< text; kNone: none
+  std::vector<uint32_t> pool;      ///< into Snapshot::pools; kNone: the default pool, or not told
+  uint32_t extra_of(size_t i) const {
+    return i < extra.size() ? extra[i] : kNone;
+  }  ///< these three grow only as far as something was told
   uint32_t category_of(size_t i) const { return i < category.size() ? category[i] : kNone; }
   uint32_t pool_of(size_t i) const { return i < pool.size() ? pool[i] : kNone; }
   size_t size_() const { return action.size(); }
@@ -81,8 +98,8 @@ struct Snapshot {
   std::vector<Segment> segments;
   std::vector<Block> blocks;
   std::vector<int64_t> streams;
-  std::vector<PoolId> pools;     ///< the private ones that events name
-  bool pools_told = false;       ///< events say which pool they belong to
+  std::vector<PoolId> pools;  ///< the private ones that events name
+  bool pools_told = false;    ///< events say which pool they belong to
   std::vector<Annotation> annotations;
   std::vector<std::pair<std::string, std::string>> settings;  ///< of the allocator, as text
   std::vector<std::pair<std::string, uint64_t>> repairs;      ///< what was passed over, and how often
@@ -102,9 +119,12 @@ struct Snapshot {
 
   std::span<const uint32_t> stack(uint32_t id) const;
   size_t stacks() const { return stack_ends.size(); }
-  std::string_view text(uint32_t id) const { return id < texts.size() ? std::string_view(texts[id]) : std::string_view(); }
-  std::string frame_text(uint32_t frame) const;              ///< "forward (model.py:12)"
-  /// The place in the user's code that a stack leads to; else the one in PyTorch that tells most. See Note [Whose place it is].
+  std::string_view text(uint32_t id) const {
+    return id < texts.size() ? std::string_view(texts[id]) : std::string_view();
+  }
+  std::string frame_text(uint32_t frame) const;  ///< "forward (model.py:12)"
+  /// The place in the user's code that a stack leads to; else the one in PyTorch that tells most. See Note [Whose place
+  /// it is].
   std::string site(uint32_t stack) const;
   std::vector<std::string> callers(uint32_t stack) const;      ///< who called that place, innermost first
   std::vector<std::string> stack_lines(uint32_t stack) const;  ///< without the frames that are hidden by default
@@ -117,9 +137,9 @@ struct ReadOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress;  ///< returning false throws Error "cancelled"
   std::function<void(uint64_t from, uint64_t to)> forget;       ///< told of bytes that will not be read again
 };
-/// Reads a pickle of protocol 2 to 5 (as data: nothing in it is ever looked up or run), the older bare list of segments, or JSON of the same
-/// structure; plain, gzip or zstd. A file that is cut short gives what it holds. Throws Error naming the file where it is no snapshot, or
-/// asks for anything but plain data.
+/// Reads a pickle of protocol 2 to 5 (as data: nothing in it is ever looked up or run), the older bare list of
+/// segments, or JSON of the same structure; plain, gzip or zstd. A file that is cut short gives what it holds. Throws
+/// Error naming the file where it is no snapshot, or asks for anything but plain data.
 std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const ReadOptions& options = {});
 std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options = {});
 
@@ -141,13 +161,15 @@ class Timeline {
   size_t elements() const { return lives_.size(); }
   Element element(uint32_t id) const;
   size_t events() const { return events_; }
-  int64_t bytes(size_t at) const;                          ///< alive after event `at`
-  int64_t bytes_before() const { return before_; }              ///< alive when recording began
-  size_t peak() const { return peak_; }                         ///< the first event after which most is alive
+  int64_t bytes(size_t at) const;                   ///< alive after event `at`
+  int64_t bytes_before() const { return before_; }  ///< alive when recording began
+  size_t peak() const { return peak_; }             ///< the first event after which most is alive
   int64_t peak_bytes() const { return peak_bytes_; }
-  /// Elements alive after event `at` (counted within the device), by number. From the nearest keyframe, not from the end.
+  /// Elements alive after event `at` (counted within the device), by number. From the nearest keyframe, not from the
+  /// end.
   std::vector<uint32_t> live(size_t at) const;
-  /// Smallest, largest and last of bytes() in `buckets` parts of [from, to). Costs some hundred events a bucket, however many it covers.
+  /// Smallest, largest and last of bytes() in `buckets` parts of [from, to). Costs some hundred events a bucket,
+  /// however many it covers.
   struct Usage {
     int64_t low, high, last;
   };
@@ -164,13 +186,13 @@ class Timeline {
   const Snapshot* snapshot_;
   size_t first_event_ = 0;
   std::vector<Life> lives_;
-  std::vector<uint32_t> before_ids_;   ///< lives from before, ascending
-  uint32_t blocks_from_ = kNone;       ///< lives from this one on are blocks of segments
-  std::vector<uint32_t> of_event_;     ///< the life that an event makes or ends; kNone
+  std::vector<uint32_t> before_ids_;  ///< lives from before, ascending
+  uint32_t blocks_from_ = kNone;      ///< lives from this one on are blocks of segments
+  std::vector<uint32_t> of_event_;    ///< the life that an event makes or ends; kNone
   int64_t change(size_t event) const;
-  std::vector<int64_t> sums_;          ///< alive before every 32nd event
-  std::vector<Usage> blocks_;          ///< of every 128 events
-  std::vector<uint32_t> lost_;         ///< lives that end where another begins, by that event
+  std::vector<int64_t> sums_;   ///< alive before every 32nd event
+  std::vector<Usage> blocks_;   ///< of every 128 events
+  std::vector<uint32_t> lost_;  ///< lives that end where another begins, by that event
   int64_t peak_bytes_ = 0;
   std::vector<std::pair<size_t, std::vector<uint32_t>>> keyframes_;
   size_t events_ = 0, peak_ = 0;

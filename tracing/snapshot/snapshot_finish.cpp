@@ -11,7 +11,8 @@ void Machine::top_level(const Value& v) {
   if (!d || d->tag != Tag::dict) return;
   if (const Value* settings = field(*d, kAllocatorSettings))
     if (Container* s = container(*settings))
-      for (size_t i = 0; i + 1 < s->items.size(); i += 2) out_.settings.emplace_back(text_of(s->items[i]), text_of(s->items[i + 1]));
+      for (size_t i = 0; i + 1 < s->items.size(); i += 2)
+        out_.settings.emplace_back(text_of(s->items[i]), text_of(s->items[i + 1]));
   const Value* traces = field(*d, kDeviceTraces);
   Container* devices = traces ? container(*traces) : nullptr;
   for (size_t i = 0; devices && i < devices->items.size(); ++i) {

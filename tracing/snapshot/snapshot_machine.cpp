@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "core/error.h"
 #include "tracing/snapshot/snapshot_keys.h"
@@ -15,7 +15,10 @@ constexpr uint64_t kSerial = (uint64_t{1} << 28) - 1;
 }  // namespace
 
 const char* name(Action a) {
-  static constexpr const char* names[kActions] = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot", "oom", "user_defined", "annotate", "free", "other"};
+  static constexpr const char* names[kActions] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
+                                                  "segment_free", "segment_map",    "segment_unmap",  "snapshot",
+                                                  "oom",          "user_defined",   "annotate",       "free",
+                                                  "other"};
   return names[static_cast<int>(a)];
 }
 
@@ -119,7 +122,8 @@ Machine::Value Machine::unpacked(uint64_t slot) const {
   return v;
 }
 void Machine::memo_get(uint64_t i) {
-  if (i >= memo_.size()) throw Error(fmt::format("the file asks for entry {} of its memo, which has {}", i, memo_.size()));
+  if (i >= memo_.size())
+    throw Error(fmt::format("the file asks for entry {} of its memo, which has {}", i, memo_.size()));
   push(unpacked(memo_[i]));
 }
 size_t Machine::last_mark() const {
@@ -155,17 +159,23 @@ int64_t Machine::integer_of(const Value* v, int64_t fallback) const {
   if (v->tag == Tag::real && v->real > -9e18 && v->real < 9e18) return static_cast<int64_t>(v->real);
   return fallback;
 }
-// A size: no device has 4 TiB, so that sums of all that a file holds stay numbers whatever it claims. What failed may have been larger.
+// A size: no device has 4 TiB, so that sums of all that a file holds stay numbers whatever it claims. What failed may
+// have been larger.
 int64_t Machine::bytes_of(const Value* v, int64_t fallback, bool of_failure) const {
   return std::clamp<int64_t>(integer_of(v, fallback), fallback, int64_t{1} << (of_failure ? 60 : 42));
 }
 std::string Machine::text_of(const Value& v) const {
   switch (v.tag) {
-    case Tag::text: return std::string(texts_[v.index]);
-    case Tag::integer: return std::to_string(v.integer);
-    case Tag::boolean: return v.integer ? "true" : "false";
-    case Tag::real: return fmt::format("{}", v.real);
-    case Tag::none: return "None";
+    case Tag::text:
+      return std::string(texts_[v.index]);
+    case Tag::integer:
+      return std::to_string(v.integer);
+    case Tag::boolean:
+      return v.integer ? "true" : "false";
+    case Tag::real:
+      return fmt::format("{}", v.real);
+    case Tag::none:
+      return "None";
     case Tag::list:
     case Tag::tuple:
     case Tag::dict: {
@@ -179,7 +189,8 @@ std::string Machine::text_of(const Value& v) const {
       }
       return s + (v.tag == Tag::dict ? "}" : "]");
     }
-    default: return "";
+    default:
+      return "";
   }
 }
 
@@ -197,16 +208,20 @@ uint32_t Machine::pool_index(PoolId id) {
   return it->second;
 }
 
-// What autograd keeps of the forward call: '  File "model.py", line 14, in forward\n    z = w * 2', the outermost call first.
+// What autograd keeps of the forward call: '  File "model.py", line 14, in forward\n    z = w * 2', the outermost call
+// first.
 uint32_t Machine::forward_frame(std::string_view text) {
   const size_t file = text.find("File \""), line = text.find("\", line "), in = text.find(", in ");
-  if (file == std::string_view::npos || line == std::string_view::npos || in == std::string_view::npos || line < file + 6 || in < line + 8) return frame(kNone, texts_.own(std::string(text)), 0);
+  if (file == std::string_view::npos || line == std::string_view::npos || in == std::string_view::npos ||
+      line < file + 6 || in < line + 8)
+    return frame(kNone, texts_.own(std::string(text)), 0);
   int64_t number = 0;
   for (char c : text.substr(line + 8, in - line - 8))
     if (c >= '0' && c <= '9' && number < 1000000000) number = number * 10 + (c - '0');
   std::string_view function = text.substr(in + 5);
   function = function.substr(0, function.find('\n'));
-  return frame(texts_.own(std::string(text.substr(file + 6, line - file - 6))), texts_.own(std::string(function)), number);
+  return frame(texts_.own(std::string(text.substr(file + 6, line - file - 6))), texts_.own(std::string(function)),
+               number);
 }
 uint32_t Machine::frame(uint32_t file, uint32_t function, int64_t line) {
   auto [it, fresh] = frame_index_.emplace(std::tuple(file, function, line), static_cast<uint32_t>(out_.frames.size()));
@@ -221,8 +236,10 @@ uint32_t Machine::stack_of(const Value* v) {
   if (list->stack != kNone) return list->stack;
   std::vector<uint32_t> frames;
   for (const Value& f : list->items) {
-    if (f.tag == Tag::frame) frames.push_back(f.index);
-    else if (f.tag == Tag::text) frames.insert(frames.begin(), forward_frame(texts_[f.index]));
+    if (f.tag == Tag::frame)
+      frames.push_back(f.index);
+    else if (f.tag == Tag::text)
+      frames.insert(frames.begin(), forward_frame(texts_[f.index]));
   }
   std::vector<Value>().swap(list->items);  // from here on it is a number
   return list->stack = number(frames);

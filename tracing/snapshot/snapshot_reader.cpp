@@ -1,8 +1,8 @@
 #include "tracing/snapshot/snapshot_reader.h"
 
+#include <fmt/format.h>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -33,7 +33,9 @@ class PickleReader {
       if (code == '.') return true;
       if (!step(code)) {
         if (at_ >= bytes_.size() || short_) return false;
-        throw Error(fmt::format("byte {} is opcode 0x{:02x}, which no snapshot has: it would name or call something", begin, code), "nothing of it was run; ask whoever made the file for a plain snapshot");
+        throw Error(fmt::format("byte {} is opcode 0x{:02x}, which no snapshot has: it would name or call something",
+                                begin, code),
+                    "nothing of it was run; ask whoever made the file for a plain snapshot");
       }
     }
     return false;
@@ -65,13 +67,15 @@ class PickleReader {
     machine_.push_text({p, static_cast<size_t>(n)});
     return true;
   }
-  /// Two's complement, little-endian, of n bytes; what does not fit becomes the nearest that does. Addresses beyond 2^63 keep their bits.
+  /// Two's complement, little-endian, of n bytes; what does not fit becomes the nearest that does. Addresses beyond
+  /// 2^63 keep their bits.
   bool long_integer(size_t n) {
     const char* p;
     if (!take(n, p)) return false;
     uint64_t v = 0;
     bool negative = n && (p[n - 1] & 0x80);
-    for (size_t i = 0; i < std::min<size_t>(n, 8); ++i) v |= static_cast<uint64_t>(static_cast<unsigned char>(p[i])) << (8 * i);
+    for (size_t i = 0; i < std::min<size_t>(n, 8); ++i)
+      v |= static_cast<uint64_t>(static_cast<unsigned char>(p[i])) << (8 * i);
     if (negative && n < 8) v |= ~uint64_t{0} << (8 * n);
     bool fits = n <= 8 || (n == 9 && p[8] == 0);
     machine_.push_integer(fits ? static_cast<int64_t>(v) : negative ? INT64_MIN : INT64_MAX);
@@ -91,34 +95,80 @@ class PickleReader {
         out_.protocol = u8;
         if (u8 > 5) throw Error(fmt::format("the pickle is of protocol {}, which is not known yet", u8));
         return true;
-      case 0x95: return take(8, p);  // FRAME: only a hint
-      case '(': machine_.mark(); return true;
-      case '0': machine_.pop(); return true;
-      case '2': machine_.push(machine_.top()); return true;
-      case 0x94: machine_.memoize(); return true;
-      case 'q': return number(u8) && (machine_.memo_put(u8), true);
-      case 'r': return number(u32) && (machine_.memo_put(u32), true);
-      case 'h': return number(u8) && (machine_.memo_get(u8), true);
-      case 'j': return number(u32) && (machine_.memo_get(u32), true);
-      case '}': machine_.push_container(Tag::dict); return true;
-      case ']': machine_.push_container(Tag::list); return true;
-      case ')': machine_.tuple(0); return true;
-      case 0x85: machine_.tuple(1); return true;
-      case 0x86: machine_.tuple(2); return true;
-      case 0x87: machine_.tuple(3); return true;
-      case 't': machine_.tuple_to_mark(); return true;
-      case 's': machine_.set_item(); return true;
-      case 'u': machine_.set_items(); return true;
-      case 'a': machine_.append(); return true;
-      case 'e': machine_.appends(); return true;
-      case 'N': machine_.push_none(); return true;
-      case 0x88: machine_.push_boolean(true); return true;
-      case 0x89: machine_.push_boolean(false); return true;
-      case 'J': return number(i32) && (machine_.push_integer(i32), true);
-      case 'K': return number(u8) && (machine_.push_integer(u8), true);
-      case 'M': return number(u16) && (machine_.push_integer(u16), true);
-      case 0x8a: return number(u8) && long_integer(u8);
-      case 0x8b: return number(u32) && long_integer(u32);
+      case 0x95:
+        return take(8, p);  // FRAME: only a hint
+      case '(':
+        machine_.mark();
+        return true;
+      case '0':
+        machine_.pop();
+        return true;
+      case '2':
+        machine_.push(machine_.top());
+        return true;
+      case 0x94:
+        machine_.memoize();
+        return true;
+      case 'q':
+        return number(u8) && (machine_.memo_put(u8), true);
+      case 'r':
+        return number(u32) && (machine_.memo_put(u32), true);
+      case 'h':
+        return number(u8) && (machine_.memo_get(u8), true);
+      case 'j':
+        return number(u32) && (machine_.memo_get(u32), true);
+      case '}':
+        machine_.push_container(Tag::dict);
+        return true;
+      case ']':
+        machine_.push_container(Tag::list);
+        return true;
+      case ')':
+        machine_.tuple(0);
+        return true;
+      case 0x85:
+        machine_.tuple(1);
+        return true;
+      case 0x86:
+        machine_.tuple(2);
+        return true;
+      case 0x87:
+        machine_.tuple(3);
+        return true;
+      case 't':
+        machine_.tuple_to_mark();
+        return true;
+      case 's':
+        machine_.set_item();
+        return true;
+      case 'u':
+        machine_.set_items();
+        return true;
+      case 'a':
+        machine_.append();
+        return true;
+      case 'e':
+        machine_.appends();
+        return true;
+      case 'N':
+        machine_.push_none();
+        return true;
+      case 0x88:
+        machine_.push_boolean(true);
+        return true;
+      case 0x89:
+        machine_.push_boolean(false);
+        return true;
+      case 'J':
+        return number(i32) && (machine_.push_integer(i32), true);
+      case 'K':
+        return number(u8) && (machine_.push_integer(u8), true);
+      case 'M':
+        return number(u16) && (machine_.push_integer(u16), true);
+      case 0x8a:
+        return number(u8) && long_integer(u8);
+      case 0x8b:
+        return number(u32) && long_integer(u32);
       case 'G': {
         if (!number(u64)) return false;
         u64 = __builtin_bswap64(u64);
@@ -127,10 +177,14 @@ class PickleReader {
         machine_.push_real(d);
         return true;
       }
-      case 0x8c: return text<uint8_t>();
-      case 'X': return text<uint32_t>();
-      case 0x8d: return text<uint64_t>();
-      default: return false;
+      case 0x8c:
+        return text<uint8_t>();
+      case 'X':
+        return text<uint32_t>();
+      case 0x8d:
+        return text<uint64_t>();
+      default:
+        return false;
     }
   }
 
@@ -172,8 +226,10 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool done() {
     if (in_.empty()) return true;
-    if (in_.back() == Tag::dict) machine_.set_item();
-    else machine_.append();
+    if (in_.back() == Tag::dict)
+      machine_.set_item();
+    else
+      machine_.append();
     return true;
   }
   Machine& machine_;
@@ -181,7 +237,8 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   size_t error_at_ = 0;
 };
 
-std::shared_ptr<const Snapshot> read(std::string_view bytes, const std::string& name, bool cut_short, const ReadOptions& options) {
+std::shared_ptr<const Snapshot> read(std::string_view bytes, const std::string& name, bool cut_short,
+                                     const ReadOptions& options) {
   auto s = std::make_shared<Snapshot>();
   s->path = name;
   s->source_bytes = bytes.size();
@@ -189,7 +246,8 @@ std::shared_ptr<const Snapshot> read(std::string_view bytes, const std::string& 
   bool complete = false;
   size_t first = bytes.find_first_not_of(" \t\r\n");
   try {
-    if (first != std::string_view::npos && (bytes[first] == '{' || bytes[first] == '[') && !(bytes[first] == '[' && bytes.size() == 1)) {
+    if (first != std::string_view::npos && (bytes[first] == '{' || bytes[first] == '[') &&
+        !(bytes[first] == '[' && bytes.size() == 1)) {
       JsonReader reader(machine);
       complete = nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &reader);
     } else {
@@ -200,7 +258,8 @@ std::shared_ptr<const Snapshot> read(std::string_view bytes, const std::string& 
     throw e.in(name);
   }
   if (s->segments.empty() && s->traces.empty() && s->blocks.empty() && s->events.size_() == 0)
-    throw Error(fmt::format("{} is no memory snapshot: it has neither segments nor recorded events", name), "a snapshot is what torch.cuda.memory._dump_snapshot() writes");
+    throw Error(fmt::format("{} is no memory snapshot: it has neither segments nor recorded events", name),
+                "a snapshot is what torch.cuda.memory._dump_snapshot() writes");
   return s;
 }
 
@@ -212,6 +271,8 @@ std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const Rea
   forgetting.forget = [&](uint64_t from, uint64_t to) { source->forget(from, to); };
   return read(source->bytes(), path, source->cut_short(), forgetting);
 }
-std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options) { return read(bytes, "the snapshot", false, options); }
+std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options) {
+  return read(bytes, "the snapshot", false, options);
+}
 
 }  // namespace tenon::snapshot

@@ -12,19 +12,31 @@
 
 namespace tenon::snapshot {
 
-/// Builds a Snapshot from values in the order in which a pickle (or JSON) makes them. What is complete becomes a row of a column at once,
-/// so memory holds a row an event and a slot a memoised object, never the objects themselves.
+/// Builds a Snapshot from values in the order in which a pickle (or JSON) makes them. What is complete becomes a row of
+/// a column at once, so memory holds a row an event and a slot a memoised object, never the objects themselves.
 class Machine {
  public:
   explicit Machine(Snapshot& out);
 
   struct Value {
-    enum class Tag : uint8_t { none, boolean, integer, real, text, list, dict, tuple, mark, frame, gone } tag = Tag::none;
-    uint32_t index = 0;   ///< of a text, container or frame
+    enum class Tag : uint8_t {
+      none,
+      boolean,
+      integer,
+      real,
+      text,
+      list,
+      dict,
+      tuple,
+      mark,
+      frame,
+      gone
+    } tag = Tag::none;
+    uint32_t index = 0;  ///< of a text, container or frame
     union {
       int64_t integer = 0;
       double real;
-      uint64_t serial;    ///< of the container when this value was made
+      uint64_t serial;  ///< of the container when this value was made
     };
   };
 
@@ -36,11 +48,11 @@ class Machine {
   void push_text(std::string_view text);
   void push_container(Value::Tag tag);
   void mark();
-  void append();            ///< item onto the list below it
-  void appends();           ///< items above the mark onto the list below it
+  void append();   ///< item onto the list below it
+  void appends();  ///< items above the mark onto the list below it
   void set_item();
   void set_items();
-  void tuple(size_t count); ///< of the topmost values
+  void tuple(size_t count);  ///< of the topmost values
   void tuple_to_mark();
   void pop();
   void memoize() { memo_.push_back(packed(top())), ++puts_; }
@@ -58,11 +70,11 @@ class Machine {
   struct Container {
     std::vector<Value> items;  ///< dict: keys and values in turn
     uint64_t serial = 0;
-    uint32_t stack = kNone;    ///< of a list of frames, once numbered
-    uint32_t rows = kNone;     ///< of a list whose items became rows: its number
+    uint32_t stack = kNone;  ///< of a list of frames, once numbered
+    uint32_t rows = kNone;   ///< of a list whose items became rows: its number
     Value::Tag tag = Value::Tag::none;
   };
-  struct Rows {                ///< a list whose items became rows
+  struct Rows {  ///< a list whose items became rows
     enum class Of : uint8_t { events, blocks, segments, annotations } of;
     size_t begin = 0, end = 0;
   };
@@ -96,7 +108,7 @@ class Machine {
 
   Snapshot& out_;
   std::vector<Value> stack_;
-  std::vector<uint64_t> memo_;   ///< packed values: a slot an object of the file is what limits how small reading can be
+  std::vector<uint64_t> memo_;  ///< packed values: a slot an object of the file is what limits how small reading can be
   std::vector<Value> memo_other_;  ///< what does not fit one: numbers, which picklers never memoise
   std::vector<Container> containers_;
   std::vector<uint32_t> free_;
@@ -108,7 +120,8 @@ class Machine {
   std::map<PoolId, uint32_t> pool_index_;
   struct FrameHash {
     size_t operator()(const std::tuple<uint32_t, uint32_t, int64_t>& f) const {
-      return (std::get<0>(f) * 0x9E3779B97F4A7C15ull ^ std::get<1>(f)) * 0xD6E8FEB86659FD93ull ^ static_cast<uint64_t>(std::get<2>(f));
+      return (std::get<0>(f) * 0x9E3779B97F4A7C15ull ^ std::get<1>(f)) * 0xD6E8FEB86659FD93ull ^
+             static_cast<uint64_t>(std::get<2>(f));
     }
   };
   std::unordered_map<std::tuple<uint32_t, uint32_t, int64_t>, uint32_t, FrameHash> frame_index_;

@@ -1,14 +1,15 @@
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "core/error.h"
 #include "tracing/snapshot/snapshot_keys.h"
 #include "tracing/snapshot/snapshot_reader.h"
 
 // Note [Rows, not objects]
-// A snapshot is a list of millions of small dictionaries. Each is turned into a row of columns the moment it is put into its list, and its
-// memory is used for the next. The memo of a pickle may still name it; such a name then finds that the object is gone (its serial number is
-// another's), and counts as nothing. Lists of frames are what files really share: they get a number on first use and keep it.
+// A snapshot is a list of millions of small dictionaries. Each is turned into a row of columns the moment it is put
+// into its list, and its memory is used for the next. The memo of a pickle may still name it; such a name then finds
+// that the object is gone (its serial number is another's), and counts as nothing. Lists of frames are what files
+// really share: they get a number on first use and keep it.
 
 namespace tenon::snapshot {
 
@@ -53,10 +54,12 @@ void Machine::add_event(const Container& d) {
   if (known[kCompileContext] || known[kUserMetadata] || known[kInternalMetadata]) {
     std::string extra;
     for (Key k : {kCompileContext, kUserMetadata, kInternalMetadata})
-      if (const Value* v = known[k]; v && v->tag == Tag::text && texts_[v->index] != "N/A" && !texts_[v->index].empty()) extra += (extra.empty() ? "" : "; ") + std::string(texts_[v->index]);
+      if (const Value* v = known[k]; v && v->tag == Tag::text && texts_[v->index] != "N/A" && !texts_[v->index].empty())
+        extra += (extra.empty() ? "" : "; ") + std::string(texts_[v->index]);
     if (!extra.empty()) tell(e.extra, texts_.own(extra));
   }
-  if (const Value* category = known[kCategory]; category && category->tag == Tag::text) tell(e.category, category->index);
+  if (const Value* category = known[kCategory]; category && category->tag == Tag::text)
+    tell(e.category, category->index);
   if (const Value* pool = known[kPoolId])
     if (Container* p = container(*pool); p && p->items.size() == 2) {
       out_.pools_told = true;
@@ -148,17 +151,26 @@ bool Machine::become_row(Container& list, const Value& item) {
   Container* d = container(item);
   if (!d) return true;  // gone already: it is a row elsewhere
   Rows::Of of;
-  if (field(*d, kAction)) of = Rows::Of::events;
-  else if (field(*d, kTotalSize)) of = Rows::Of::segments;
-  else if (field(*d, kState)) of = Rows::Of::blocks;
-  else if (field(*d, kStage)) of = Rows::Of::annotations;
-  else return false;
+  if (field(*d, kAction))
+    of = Rows::Of::events;
+  else if (field(*d, kTotalSize))
+    of = Rows::Of::segments;
+  else if (field(*d, kState))
+    of = Rows::Of::blocks;
+  else if (field(*d, kStage))
+    of = Rows::Of::annotations;
+  else
+    return false;
   auto end = [&]() -> size_t {
     switch (of) {
-      case Rows::Of::events: return out_.events.size_();
-      case Rows::Of::segments: return out_.segments.size();
-      case Rows::Of::blocks: return out_.blocks.size();
-      default: return out_.annotations.size();
+      case Rows::Of::events:
+        return out_.events.size_();
+      case Rows::Of::segments:
+        return out_.segments.size();
+      case Rows::Of::blocks:
+        return out_.blocks.size();
+      default:
+        return out_.annotations.size();
     }
   };
   if (list.rows == kNone) {
@@ -167,10 +179,17 @@ bool Machine::become_row(Container& list, const Value& item) {
     if (of == Rows::Of::events) device_lists_.push_back(list.rows);
   }
   switch (of) {
-    case Rows::Of::events: add_event(*d); break;
-    case Rows::Of::segments: add_segment(*d); break;
-    case Rows::Of::blocks: add_block(*d); break;
-    default: add_annotation(*d);
+    case Rows::Of::events:
+      add_event(*d);
+      break;
+    case Rows::Of::segments:
+      add_segment(*d);
+      break;
+    case Rows::Of::blocks:
+      add_block(*d);
+      break;
+    default:
+      add_annotation(*d);
   }
   // A list of mixed rows: those of another kind are counted in another column.
   if (rows_[list.rows].of == of) rows_[list.rows].end = end();

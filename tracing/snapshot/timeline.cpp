@@ -1,13 +1,14 @@
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "tracing/snapshot/snapshot.h"
 
 // Note [Who was there before]
-// The ring buffer of a recording forgets its oldest events, and recording may begin late. So a free of an address that no event made, and a
-// block that is active at the end without one, were there before: they count from the first event on, as in PyTorch's own viewer.
+// The ring buffer of a recording forgets its oldest events, and recording may begin late. So a free of an address that
+// no event made, and a block that is active at the end without one, were there before: they count from the first event
+// on, as in PyTorch's own viewer.
 
 namespace tenon::snapshot {
 namespace {
@@ -57,7 +58,8 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
     for (const Segment& segment : s.segments) {
       if (segment.device != trace.device) continue;
       for (size_t b = segment.first_block; b < segment.first_block + segment.blocks; ++b) {
-        if (s.blocks[b].state == State::inactive || alive.count(s.blocks[b].address)) continue;  // what waits for another stream is not free yet
+        if (s.blocks[b].state == State::inactive || alive.count(s.blocks[b].address))
+          continue;  // what waits for another stream is not free yet
         before_ids_.push_back(static_cast<uint32_t>(lives_.size()));
         lives_.push_back({static_cast<uint32_t>(b), segment.stream, last});
       }
@@ -100,7 +102,8 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
 int64_t Timeline::change(size_t i) const {
   int64_t d = 0;
   if (!lost_.empty()) {
-    auto it = std::lower_bound(lost_.begin(), lost_.end(), i, [&](uint32_t id, size_t at) { return lives_[id].died < at; });
+    auto it =
+        std::lower_bound(lost_.begin(), lost_.end(), i, [&](uint32_t id, size_t at) { return lives_[id].died < at; });
     for (; it != lost_.end() && lives_[*it].died == i; ++it) d -= element(*it).bytes;
   }
   const uint32_t id = of_event_[i];
@@ -130,11 +133,14 @@ Element Timeline::element(uint32_t id) const {
 std::vector<uint32_t> Timeline::live(size_t at) const {
   if (keyframes_.empty()) return {};
   const size_t until = std::min(at + 1, events_);  // events [0, until) have happened
-  auto it = std::upper_bound(keyframes_.begin(), keyframes_.end(), until, [](size_t v, const auto& k) { return v < k.first; });
+  auto it = std::upper_bound(keyframes_.begin(), keyframes_.end(), until,
+                             [](size_t v, const auto& k) { return v < k.first; });
   --it;
   std::vector<uint32_t> live = it->second;
   for (size_t i = it->first; i < until; ++i)
-    if (uint32_t id = of_event_[i]; id != kNone && id < blocks_from_ && lives_[id].source == i && snapshot_->events.action[first_event_ + i] == Action::alloc) live.push_back(id);
+    if (uint32_t id = of_event_[i]; id != kNone && id < blocks_from_ && lives_[id].source == i &&
+                                    snapshot_->events.action[first_event_ + i] == Action::alloc)
+      live.push_back(id);
   std::erase_if(live, [&](uint32_t id) { return lives_[id].died < until; });
   std::sort(live.begin(), live.end());
   return live;

@@ -17,8 +17,10 @@ void skip_blank(std::string_view t, uint64_t& i) {
 /// Behind the string that starts at the quote `i`; the text's end where it has no end.
 uint64_t behind_string(std::string_view t, uint64_t i) {
   for (++i; i < t.size(); ++i) {
-    if (t[i] == '\\') ++i;
-    else if (t[i] == '"') return i + 1;
+    if (t[i] == '\\')
+      ++i;
+    else if (t[i] == '"')
+      return i + 1;
   }
   return t.size();
 }
@@ -45,10 +47,16 @@ uint64_t behind_value(std::string_view t, uint64_t i) {
 }
 
 void put_utf8(std::string& out, uint32_t c) {
-  if (c < 0x80) out += static_cast<char>(c);
-  else if (c < 0x800) out += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
-  else if (c < 0x10000) out += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
-  else out += {static_cast<char>(0xF0 | c >> 18), static_cast<char>(0x80 | (c >> 12 & 63)), static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
+  if (c < 0x80)
+    out += static_cast<char>(c);
+  else if (c < 0x800)
+    out += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
+  else if (c < 0x10000)
+    out += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)),
+            static_cast<char>(0x80 | (c & 63))};
+  else
+    out += {static_cast<char>(0xF0 | c >> 18), static_cast<char>(0x80 | (c >> 12 & 63)),
+            static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
 }
 
 bool hex4(std::string_view t, size_t i, uint32_t& v) {
@@ -56,7 +64,10 @@ bool hex4(std::string_view t, size_t i, uint32_t& v) {
   v = 0;
   for (size_t k = 0; k < 4; ++k) {
     char c = t[i + k];
-    uint32_t d = c >= '0' && c <= '9' ? static_cast<uint32_t>(c - '0') : c >= 'a' && c <= 'f' ? static_cast<uint32_t>(c - 'a' + 10) : c >= 'A' && c <= 'F' ? static_cast<uint32_t>(c - 'A' + 10) : 99;
+    uint32_t d = c >= '0' && c <= '9'   ? static_cast<uint32_t>(c - '0')
+                 : c >= 'a' && c <= 'f' ? static_cast<uint32_t>(c - 'a' + 10)
+                 : c >= 'A' && c <= 'F' ? static_cast<uint32_t>(c - 'A' + 10)
+                                        : 99;
     if (d == 99) return false;
     v = v * 16 + d;
   }
@@ -94,8 +105,10 @@ bool mend_utf8(std::string_view raw, std::string& out) {
   out.assign(raw.substr(0, i));
   while (i < raw.size()) {
     size_t n = utf8_length(raw, i);
-    if (n) out.append(raw.substr(i, n));
-    else out += "\xEF\xBF\xBD";
+    if (n)
+      out.append(raw.substr(i, n));
+    else
+      out += "\xEF\xBF\xBD";
     i += n ? n : 1;
   }
   return true;
@@ -112,18 +125,31 @@ std::string unescape(std::string_view raw, Mended* mended, uint64_t at) {
     char c = raw[++i];
     uint32_t v = 0, low = 0;
     switch (c) {
-      case 'n': out += '\n'; break;
-      case 't': out += '\t'; break;
-      case 'r': out += '\r'; break;
-      case 'b': out += '\b'; break;
-      case 'f': out += '\f'; break;
+      case 'n':
+        out += '\n';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 'b':
+        out += '\b';
+        break;
+      case 'f':
+        out += '\f';
+        break;
       case '"':
       case '\\':
-      case '/': out += c; break;
+      case '/':
+        out += c;
+        break;
       case 'u':
         if (hex4(raw, i + 1, v)) {
           i += 4;
-          if (v >= 0xD800 && v < 0xDC00 && raw.substr(i + 1, 2) == "\\u" && hex4(raw, i + 3, low) && low >= 0xDC00 && low < 0xE000) {
+          if (v >= 0xD800 && v < 0xDC00 && raw.substr(i + 1, 2) == "\\u" && hex4(raw, i + 3, low) && low >= 0xDC00 &&
+              low < 0xE000) {
             v = 0x10000 + ((v - 0xD800) << 10) + (low - 0xDC00);
             i += 6;
           }
@@ -174,7 +200,8 @@ std::vector<std::pair<std::string, std::string>> object_fields(std::string_view 
     uint64_t end = behind_value(object, i);
     std::string_view value = object.substr(i, end - i);
     while (!value.empty() && is_blank(value.back())) value.remove_suffix(1);
-    all.emplace_back(std::move(key), value.size() >= 2 && value[0] == '"' ? unescape(value.substr(1, value.size() - 2)) : std::string(value));
+    all.emplace_back(std::move(key), value.size() >= 2 && value[0] == '"' ? unescape(value.substr(1, value.size() - 2))
+                                                                          : std::string(value));
     i = end;
   }
   return all;
@@ -214,7 +241,8 @@ void read_keys(std::string_view text, uint64_t i, Outline& outline) {
     uint64_t end = behind_value(text, i);
     std::string_view value = text.substr(i, std::min<uint64_t>(end - i, kMetadataBytes));
     while (!value.empty() && is_blank(value.back())) value.remove_suffix(1);
-    if (!key.empty() && key.size() < 256 && outline.metadata.size() < 256) outline.metadata.emplace_back(std::move(key), std::string(value));
+    if (!key.empty() && key.size() < 256 && outline.metadata.size() < 256)
+      outline.metadata.emplace_back(std::move(key), std::string(value));
     i = end;
   }
 }
@@ -235,7 +263,8 @@ Outline read_head(std::string_view text, Mended& mended) {
   read_keys(text, i + 1, outline);
   if (outline.found) return outline;
   // Something before the events is broken: they are still what they are called.
-  for (size_t at = text.find("\"traceEvents\""); at != std::string_view::npos; at = text.find("\"traceEvents\"", at + 1)) {
+  for (size_t at = text.find("\"traceEvents\""); at != std::string_view::npos;
+       at = text.find("\"traceEvents\"", at + 1)) {
     uint64_t k = at + 13;
     skip_blank(text, k);
     if (k >= text.size() || text[k] != ':') continue;

@@ -122,7 +122,8 @@ class Reader {
  private:
   uint32_t row_of(std::string_view pid, std::string_view tid) {
     // Neighbours mostly lie in one row.
-    if (last_row_ != kNone && part_.row_ids[last_row_].first == pid && part_.row_ids[last_row_].second == tid) return last_row_;
+    if (last_row_ != kNone && part_.row_ids[last_row_].first == pid && part_.row_ids[last_row_].second == tid)
+      return last_row_;
     uint64_t key = static_cast<uint64_t>(part_.row_texts.of(pid)) << 32 | part_.row_texts.of(tid);
     auto [it, fresh] = part_.row_by_key.emplace(key, static_cast<uint32_t>(part_.rows.size()));
     if (fresh) {
@@ -163,10 +164,12 @@ class Reader {
 
   /// The event's own text: as far as it was read, however its quotes may lie.
   std::string_view whole(const RawEvent& e) const { return text_.substr(e.at, end_ - e.at); }
-  std::string_view args(const RawEvent& e) const { return e.args ? text_.substr(e.args, e.args_end - e.args) : std::string_view(); }
+  std::string_view args(const RawEvent& e) const {
+    return e.args ? text_.substr(e.args, e.args_end - e.args) : std::string_view();
+  }
 
-  /// What an asynchronous slice or a flow is told by, and whether other processes mean the same by it. An "id" of slices is taken as its
-  /// process's own: Chrome's document says otherwise, but writers number theirs from 1.
+  /// What an asynchronous slice or a flow is told by, and whether other processes mean the same by it. An "id" of
+  /// slices is taken as its process's own: Chrome's document says otherwise, but writers number theirs from 1.
   static std::pair<std::string, bool> identity(const RawEvent& e) {
     if (e.id2.empty()) return {std::string(e.id.raw), false};
     std::string_view global = argument_text(e.id2, "\"global\"");
@@ -199,19 +202,26 @@ class Reader {
   }
 
   void take_metadata(const RawEvent& e) {
-    static constexpr std::pair<std::string_view, char> kinds[] = {
-        {"process_name", 'p'}, {"thread_name", 't'}, {"process_sort_index", 'P'}, {"thread_sort_index", 'T'}, {"process_labels", 'l'}};
+    static constexpr std::pair<std::string_view, char> kinds[] = {{"process_name", 'p'},
+                                                                  {"thread_name", 't'},
+                                                                  {"process_sort_index", 'P'},
+                                                                  {"thread_sort_index", 'T'},
+                                                                  {"process_labels", 'l'}};
     for (auto [what, letter] : kinds) {
       if (e.name.raw != what) continue;
       for (auto& [key, value] : decode_arguments(whole(e)))
         if (key == "name" || key == "sort_index" || key == "labels")
-          part_.row_names.push_back({row_of(e.pid.raw, letter == 'p' || letter == 'P' || letter == 'l' ? std::string_view() : e.tid.raw), letter, std::move(value)});
+          part_.row_names.push_back(
+              {row_of(e.pid.raw, letter == 'p' || letter == 'P' || letter == 'l' ? std::string_view() : e.tid.raw),
+               letter, std::move(value)});
     }
   }
 
   void take(RawEvent& e) {
-    // Begins, ends, flows and counters are subtracted from each other too: no two times may be further apart than a time can tell.
-    if (e.ts > INT64_MAX / 4 || e.ts < INT64_MIN / 4) part_.mended.add(Mend::bad_number, e.at), e.ts = 0, e.repaired = true;
+    // Begins, ends, flows and counters are subtracted from each other too: no two times may be further apart than a
+    // time can tell.
+    if (e.ts > INT64_MAX / 4 || e.ts < INT64_MIN / 4)
+      part_.mended.add(Mend::bad_number, e.at), e.ts = 0, e.repaired = true;
     switch (e.phase) {
       case 'X':
         if (!e.has_ts) part_.mended.add(Mend::missing_time, e.at);
@@ -223,11 +233,13 @@ class Reader {
         if (e.dur > INT64_MAX / 4) part_.mended.add(Mend::bad_number, e.at), e.dur = 0, e.repaired = true;
         return put(e, row_of(e.pid.raw, e.tid.raw), 'X', e.dur, 0);
       case 'B':
-      case 'E': return put(e, row_of(e.pid.raw, e.tid.raw), e.phase, 0, 0);
+      case 'E':
+        return put(e, row_of(e.pid.raw, e.tid.raw), e.phase, 0, 0);
       case 'i':
       case 'I':
       case 'R':
-      case 'P': return take_instant(e);
+      case 'P':
+        return take_instant(e);
       case 's':
       case 't':
       case 'f': {
@@ -246,21 +258,26 @@ class Reader {
       case 'p': {
         char phase = e.phase == 'S' || e.phase == 'b' ? 'b' : e.phase == 'F' || e.phase == 'e' ? 'e' : 'n';
         auto [own, everywhere] = identity(e);
-        std::string id = std::string(e.cat.raw) + '\0' + own + (e.phase == 'b' || e.phase == 'e' ? '\0' + std::string(e.name.raw) : "");
+        std::string id = std::string(e.cat.raw) + '\0' + own +
+                         (e.phase == 'b' || e.phase == 'e' ? '\0' + std::string(e.name.raw) : "");
         std::string tid = "async " + std::string(e.cat.raw);
-        part_.asyncs.push_back({e.ts, e.at, row_of(e.pid.raw, part_.row_texts[part_.row_texts.own(tid)]), name_of(e), part_.flow_ids.own(id),
-                                category_of(e.cat.raw), phase, everywhere});
+        part_.asyncs.push_back({e.ts, e.at, row_of(e.pid.raw, part_.row_texts[part_.row_texts.own(tid)]), name_of(e),
+                                part_.flow_ids.own(id), category_of(e.cat.raw), phase, everywhere});
         ++part_.events;
         return;
       }
-      case 'M': return take_metadata(e);
-      case 'C': return take_counter(e);
+      case 'M':
+        return take_metadata(e);
+      case 'C':
+        return take_counter(e);
       case 'N':
       case 'O':
       case 'D':
       case 'V':
-      case 'v': return part_.mended.add(Mend::object_event, e.at);
-      default: part_.mended.add(e.phase ? Mend::unknown_phase : Mend::skipped_event, e.at);
+      case 'v':
+        return part_.mended.add(Mend::object_event, e.at);
+      default:
+        part_.mended.add(e.phase ? Mend::unknown_phase : Mend::skipped_event, e.at);
     }
   }
 
@@ -281,7 +298,9 @@ int64_t argument_number(std::string_view text, uint64_t at, std::string_view quo
   return integer(argument_text(text.substr(e.args, e.args_end - e.args), quoted_key), -1);
 }
 
-void read_part(std::string_view text, uint64_t begin, uint64_t stop, Part& part) { Reader(text, part).read(begin, stop); }
+void read_part(std::string_view text, uint64_t begin, uint64_t stop, Part& part) {
+  Reader(text, part).read(begin, stop);
+}
 
 Kind kind_of(std::string_view c) {
   struct Named {
@@ -290,16 +309,36 @@ Kind kind_of(std::string_view c) {
   };
   // Today's names, then those of PyTorch 1.8 to 1.10.
   static constexpr Named table[] = {
-      {"cpu_op", Kind::cpu_op},           {"Operator", Kind::cpu_op},          {"hpu_op", Kind::cpu_op},
-      {"user_annotation", Kind::annotation}, {"Trace", Kind::other},           {"python_function", Kind::python},
-      {"cuda_runtime", Kind::runtime},    {"Runtime", Kind::runtime},          {"cuda_driver", Kind::runtime},
-      {"hip_runtime", Kind::runtime},     {"mtia_runtime", Kind::runtime},     {"glow_runtime", Kind::runtime},
-      {"xpu_runtime", Kind::runtime},     {"xpu_driver", Kind::runtime},       {"privateuse1_runtime", Kind::runtime},
-      {"privateuse1_driver", Kind::runtime}, {"kernel", Kind::kernel},         {"Kernel", Kind::kernel},
-      {"mtia_ccp_events", Kind::kernel},  {"gpu_memcpy", Kind::memcpy},        {"Memcpy", Kind::memcpy},
-      {"gpu_memset", Kind::memset},       {"Memset", Kind::memset},            {"gpu_user_annotation", Kind::gpu_annotation},
-      {"cuda_sync", Kind::gpu_sync},      {"cuda_event", Kind::gpu_sync},      {"xpu_sync", Kind::gpu_sync},
-      {"overhead", Kind::overhead},       {"cpu_instant_event", Kind::instant}, {"Memory", Kind::instant},
+      {"cpu_op", Kind::cpu_op},
+      {"Operator", Kind::cpu_op},
+      {"hpu_op", Kind::cpu_op},
+      {"user_annotation", Kind::annotation},
+      {"Trace", Kind::other},
+      {"python_function", Kind::python},
+      {"cuda_runtime", Kind::runtime},
+      {"Runtime", Kind::runtime},
+      {"cuda_driver", Kind::runtime},
+      {"hip_runtime", Kind::runtime},
+      {"mtia_runtime", Kind::runtime},
+      {"glow_runtime", Kind::runtime},
+      {"xpu_runtime", Kind::runtime},
+      {"xpu_driver", Kind::runtime},
+      {"privateuse1_runtime", Kind::runtime},
+      {"privateuse1_driver", Kind::runtime},
+      {"kernel", Kind::kernel},
+      {"Kernel", Kind::kernel},
+      {"mtia_ccp_events", Kind::kernel},
+      {"gpu_memcpy", Kind::memcpy},
+      {"Memcpy", Kind::memcpy},
+      {"gpu_memset", Kind::memset},
+      {"Memset", Kind::memset},
+      {"gpu_user_annotation", Kind::gpu_annotation},
+      {"cuda_sync", Kind::gpu_sync},
+      {"cuda_event", Kind::gpu_sync},
+      {"xpu_sync", Kind::gpu_sync},
+      {"overhead", Kind::overhead},
+      {"cpu_instant_event", Kind::instant},
+      {"Memory", Kind::instant},
   };
   for (const Named& n : table)
     if (n.category == c) return n.kind;

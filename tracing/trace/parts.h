@@ -48,7 +48,7 @@ static_assert(sizeof(PartEvent) == 32);
 struct FlowEnd {
   int64_t time;
   uint32_t row;
-  uint32_t id;        ///< interned text of category, name and id
+  uint32_t id;  ///< interned text of category, name and id
   bool begin;
 };
 struct CounterPoint {
@@ -57,8 +57,8 @@ struct CounterPoint {
   double value;
 };
 struct RowName {
-  uint32_t row;       ///< tid empty: of the whole process
-  char what;          ///< 'p' process_name, 't' thread_name, 'P' process_sort_index, 'T' thread_sort_index
+  uint32_t row;  ///< tid empty: of the whole process
+  char what;     ///< 'p' process_name, 't' thread_name, 'P' process_sort_index, 'T' thread_sort_index
   std::string text;
 };
 

@@ -5,11 +5,12 @@
 #include <cstring>
 
 // Note [Broken JSON]
-// Traces are written by hand-made printers into files that a kill may cut off, so what is met is near JSON: bare inf and nan, quotes and
-// newlines inside strings, backslashes of Windows paths, control characters, a missing quote before a key, commas too many and too few.
-// The scanner reads what can only have meant one thing, and counts it. A quote ends a value where a comma and a quote, or the end of the
-// object follow it; otherwise it is part of the value. Where nothing makes sense, the event is passed over up to the next `{` that starts
-// an event: behind `},` or alone on its line. Times are decimal text to the last digit: a double would round what is 19 digits long.
+// Traces are written by hand-made printers into files that a kill may cut off, so what is met is near JSON: bare inf
+// and nan, quotes and newlines inside strings, backslashes of Windows paths, control characters, a missing quote before
+// a key, commas too many and too few. The scanner reads what can only have meant one thing, and counts it. A quote ends
+// a value where a comma and a quote, or the end of the object follow it; otherwise it is part of the value. Where
+// nothing makes sense, the event is passed over up to the next `{` that starts an event: behind `},` or alone on its
+// line. Times are decimal text to the last digit: a double would round what is 19 digits long.
 
 namespace tenon::traces {
 namespace {
@@ -18,7 +19,10 @@ constexpr int kDeepest = 64;
 constexpr size_t kLongestText = 65536;
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool is_word(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '+' || c == '-'; }
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
+         c == '+' || c == '-';
+}
 
 }  // namespace
 
@@ -67,8 +71,10 @@ bool parse_microseconds(std::string_view text, int64_t& ns) {
     int64_t scale = 100;
     bool round = false;
     for (size_t k = 0; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i, ++k, ++digits) {
-      if (k < 3) fraction += (text[i] - '0') * scale, scale /= 10;
-      else if (k == 3) round = text[i] >= '5';
+      if (k < 3)
+        fraction += (text[i] - '0') * scale, scale /= 10;
+      else if (k == 3)
+        round = text[i] >= '5';
     }
     fraction += round;
   }
@@ -282,13 +288,20 @@ bool EventScanner::read_field(RawEvent& e, std::string_view key) {
     return true;
   }
   if (!read_value(value)) return false;
-  if (key == "ph") e.phase = value.raw.size() == 1 ? value.raw[0] : value.raw.empty() ? 0 : '?';
-  else if (key == "name") e.name = value;
-  else if (key == "cat") e.cat = value;
-  else if (key == "pid") e.pid = value;
-  else if (key == "tid") e.tid = value;
-  else if (key == "id") e.id = value;
-  else if (key == "bp") e.binds_enclosing = value.raw == "e";
+  if (key == "ph")
+    e.phase = value.raw.size() == 1 ? value.raw[0] : value.raw.empty() ? 0 : '?';
+  else if (key == "name")
+    e.name = value;
+  else if (key == "cat")
+    e.cat = value;
+  else if (key == "pid")
+    e.pid = value;
+  else if (key == "tid")
+    e.tid = value;
+  else if (key == "id")
+    e.id = value;
+  else if (key == "bp")
+    e.binds_enclosing = value.raw == "e";
   return true;
 }
 
@@ -411,7 +424,8 @@ uint64_t likely_event(std::string_view text, uint64_t from, uint64_t to) {
     if (ahead >= text.size()) return i;
     if (text[ahead] != '"') continue;
     std::string_view key = text.substr(ahead + 1, 5);
-    for (std::string_view known : {"ph\"", "cat\"", "name\"", "pid\"", "tid\"", "ts\"", "args\"", "id\"", "dur\"", "s\""})
+    for (std::string_view known :
+         {"ph\"", "cat\"", "name\"", "pid\"", "tid\"", "ts\"", "args\"", "id\"", "dur\"", "s\""})
       if (key.starts_with(known)) return i;
   }
   return std::string_view::npos;

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fmt/format.h>
 
 #include "core/disk.h"
 #include "core/error.h"
@@ -29,7 +29,8 @@ struct File {
 
 /// A file without a name where there is room: TMPDIR, else /var/tmp, else /tmp.
 int nameless_file() {
-  for (const char* folder : {std::getenv("TMPDIR"), static_cast<char*>(nullptr), const_cast<char*>("/var/tmp"), const_cast<char*>("/tmp")}) {
+  for (const char* folder :
+       {std::getenv("TMPDIR"), static_cast<char*>(nullptr), const_cast<char*>("/var/tmp"), const_cast<char*>("/tmp")}) {
     if (!folder || !*folder) continue;
     int fd = ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0) return fd;
@@ -76,10 +77,13 @@ std::string file_head(const std::string& path) {
 }
 
 void open_archive(archive* a, const std::string& path, bool zip) {
-  if (zip) archive_read_support_format_zip(a);
-  else archive_read_support_format_raw(a), archive_read_support_filter_gzip(a), archive_read_support_filter_zstd(a);
+  if (zip)
+    archive_read_support_format_zip(a);
+  else
+    archive_read_support_format_raw(a), archive_read_support_filter_gzip(a), archive_read_support_filter_zstd(a);
   if (archive_read_open_filename(a, path.c_str(), 1 << 20) != ARCHIVE_OK)
-    throw Error(fmt::format("{} cannot be unpacked: {}", path, archive_error_string(a) ? archive_error_string(a) : "damaged"));
+    throw Error(
+        fmt::format("{} cannot be unpacked: {}", path, archive_error_string(a) ? archive_error_string(a) : "damaged"));
 }
 
 bool is_trace_name(std::string_view name) {
@@ -95,8 +99,11 @@ bool unpack(const std::string& path, const std::string& member, bool zip, int fd
   archive_entry* entry;
   for (;;) {
     int r = archive_read_next_header(archive.a, &entry);
-    if (r == ARCHIVE_EOF) throw Error(fmt::format("{} has no member {}", path, member.empty() ? "that is a trace" : member));
-    if (r < ARCHIVE_WARN) throw Error(fmt::format("{} cannot be unpacked: {}", path, archive_error_string(archive.a) ? archive_error_string(archive.a) : "damaged"));
+    if (r == ARCHIVE_EOF)
+      throw Error(fmt::format("{} has no member {}", path, member.empty() ? "that is a trace" : member));
+    if (r < ARCHIVE_WARN)
+      throw Error(fmt::format("{} cannot be unpacked: {}", path,
+                              archive_error_string(archive.a) ? archive_error_string(archive.a) : "damaged"));
     if (!zip) break;
     const char* name = archive_entry_pathname(entry);
     if (name && (member.empty() ? is_trace_name(name) : member == name)) break;
@@ -104,7 +111,8 @@ bool unpack(const std::string& path, const std::string& member, bool zip, int fd
   // A trace unpacks to some tens of times its size; a bomb to thousands.
   const uint64_t limit = std::max<uint64_t>(uint64_t{1} << 30, std::filesystem::file_size(path) * 300);
   uint64_t total = 0;
-  // Block by block as the filter hands them out: what was unpacked before the data breaks off is not lost with a larger buffer.
+  // Block by block as the filter hands them out: what was unpacked before the data breaks off is not lost with a larger
+  // buffer.
   for (;;) {
     const void* block;
     size_t n = 0;
@@ -113,7 +121,9 @@ bool unpack(const std::string& path, const std::string& member, bool zip, int fd
     if (r == ARCHIVE_EOF) return true;
     if (r < ARCHIVE_WARN) return false;
     total += n;
-    if (total > limit) throw Error(fmt::format("{} unpacks to more than {} times its size", path, 300), "unpack it yourself if that is meant");
+    if (total > limit)
+      throw Error(fmt::format("{} unpacks to more than {} times its size", path, 300),
+                  "unpack it yourself if that is meant");
     write_all(fd, static_cast<const char*>(block), n, path);
   }
 }

@@ -6,14 +6,15 @@
 
 namespace tenon::traces {
 
-/// The text of a file as one piece of memory: mapped where it is plain, unpacked into a nameless temporary file and mapped where it is
-/// gzip, zstd or a member of a zip. A packed file that is cut short gives what it holds.
+/// The text of a file as one piece of memory: mapped where it is plain, unpacked into a nameless temporary file and
+/// mapped where it is gzip, zstd or a member of a zip. A packed file that is cut short gives what it holds.
 class SourceText {
  public:
   /// `member`: of a zip; empty for the only (or first) one. Throws Error naming the file.
   static std::shared_ptr<const SourceText> open(const std::string& path, const std::string& member = {});
   /// Null where the file is gone or is another one than that of the key.
-  static std::shared_ptr<const SourceText> open_like(const std::string& path, const struct FileKey& key, uint64_t bytes);
+  static std::shared_ptr<const SourceText> open_like(const std::string& path, const struct FileKey& key,
+                                                     uint64_t bytes);
   static std::shared_ptr<const SourceText> of(std::string text);
   ~SourceText();
   SourceText(const SourceText&) = delete;

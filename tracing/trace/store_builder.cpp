@@ -42,7 +42,8 @@ void StoreBuilder::number_texts() {
       Mended once;
       names.push_back(names_.own(unescape(raw, &once, p.name_uses[i].first)));
       for (int m = 0; m < kMends; ++m)
-        for (uint64_t k = 0; once.count[m] && k < p.name_uses[i].count; ++k) mended_.add(static_cast<Mend>(m), once.first[m]);
+        for (uint64_t k = 0; once.count[m] && k < p.name_uses[i].count; ++k)
+          mended_.add(static_cast<Mend>(m), once.first[m]);
     }
     auto& categories = category_map_.emplace_back();
     for (std::string_view raw : p.categories.texts()) categories.push_back(categories_.own(unescape(raw)));
@@ -88,7 +89,8 @@ void StoreBuilder::gather_asyncs() {
   std::vector<End> all;
   for (size_t p = 0; p < parts_.size(); ++p)
     for (const AsyncEnd& a : parts_[p].asyncs)
-      all.push_back({a, row_map_[p][a.row], name_map_[p][a.name], static_cast<uint16_t>(category_map_[p][a.category]), parts_[p].flow_ids[a.id]});
+      all.push_back({a, row_map_[p][a.row], name_map_[p][a.name], static_cast<uint16_t>(category_map_[p][a.category]),
+                     parts_[p].flow_ids[a.id]});
   std::stable_sort(all.begin(), all.end(), [](const End& a, const End& b) { return a.e.time < b.e.time; });
   std::map<std::pair<uint32_t, std::string_view>, std::vector<std::pair<uint32_t, size_t>>> open;  // places in rows
   for (const End& a : all) {
@@ -107,7 +109,8 @@ void StoreBuilder::gather_asyncs() {
       continue;
     }
     if (a.e.phase == 'b') stack.emplace_back(a.row, events.size());
-    events.push_back({a.e.time, 0, a.e.source, a.name, a.category, static_cast<uint8_t>(a.e.phase == 'n' ? kInstant : 0), a.e.phase});
+    events.push_back({a.e.time, 0, a.e.source, a.name, a.category,
+                      static_cast<uint8_t>(a.e.phase == 'n' ? kInstant : 0), a.e.phase});
   }
 }
 
@@ -116,7 +119,8 @@ void StoreBuilder::match_begins(RowData& row) {
   for (uint32_t i = 0; i < row.events.size(); ++i)
     if (row.events[i].phase == 'B' || row.events[i].phase == 'E') ends.push_back(i);
   if (ends.empty()) return;
-  std::stable_sort(ends.begin(), ends.end(), [&](uint32_t a, uint32_t b) { return row.events[a].start < row.events[b].start; });
+  std::stable_sort(ends.begin(), ends.end(),
+                   [&](uint32_t a, uint32_t b) { return row.events[a].start < row.events[b].start; });
   std::vector<uint32_t> open;
   for (uint32_t i : ends) {
     PartEvent& e = row.events[i];
@@ -133,8 +137,8 @@ void StoreBuilder::match_begins(RowData& row) {
   }
 }
 
-// Analyses add durations up in 64 bits: what all of them come to must be a number. No recording comes to 73 years; where a file says so, its
-// longest ones are no durations.
+// Analyses add durations up in 64 bits: what all of them come to must be a number. No recording comes to 73 years;
+// where a file says so, its longest ones are no durations.
 void StoreBuilder::bound_durations() {
   constexpr int64_t most = INT64_MAX / 4;
   int64_t count = 0;
@@ -143,7 +147,8 @@ void StoreBuilder::bound_durations() {
     count = 0;
     last_end_ = INT64_MIN;
     for (const RowData& r : rows_)
-      for (const PartEvent& e : r.events) sum += e.duration, last_end_ = std::max(last_end_, e.start + e.duration), ++count;
+      for (const PartEvent& e : r.events)
+        sum += e.duration, last_end_ = std::max(last_end_, e.start + e.duration), ++count;
     for (const RowData& r : rows_)
       for (const PartEvent& e : r.events)
         if (e.phase == 'B' || e.phase == 'b') sum += last_end_ - e.start;
@@ -183,28 +188,33 @@ void StoreBuilder::sort_row(RowData& row) {
     return a.index < b.index;
   };
   if (!std::is_sorted(keys.begin(), keys.end(), before)) std::sort(keys.begin(), keys.end(), before);
-  // An event goes to the lane after the last one that still lasts: nested slices come to lie under each other, and what overlaps
-  // without being nested gets a lane of its own.
+  // An event goes to the lane after the last one that still lasts: nested slices come to lie under each other, and what
+  // overlaps without being nested gets a lane of its own.
   std::vector<int64_t> ends;
   row.order.reserve(keys.size());
   row.depth.reserve(keys.size());
-  // Streams and asynchronous slices have no stack of calls: those that each reach into the next one take turns on two lanes, and do not go
-  // down like stairs.
-  auto lasts = [](int64_t end, const Key& k) { return end > k.start && !(end - k.start <= kRounding && end < k.start + k.duration); };
+  // Streams and asynchronous slices have no stack of calls: those that each reach into the next one take turns on two
+  // lanes, and do not go down like stairs.
+  auto lasts = [](int64_t end, const Key& k) {
+    return end > k.start && !(end - k.start <= kRounding && end < k.start + k.duration);
+  };
   for (const Key& k : keys) {
     if (row.free_lanes) {
       size_t lane = 0;
       while (lane < ends.size() && lane < kDeepestLane && lasts(ends[lane], k)) ++lane;
       row.order.push_back(k.index);
       row.depth.push_back(static_cast<uint16_t>(lane));
-      if (lane == ends.size()) ends.push_back(k.start + k.duration);
-      else ends[lane] = std::max(ends[lane], k.start + k.duration);
+      if (lane == ends.size())
+        ends.push_back(k.start + k.duration);
+      else
+        ends[lane] = std::max(ends[lane], k.start + k.duration);
       continue;
     }
     // Two that follow each other may overlap by a rounding error; the second is no part of the first for that.
     while (!ends.empty() && !lasts(ends.back(), k)) ends.pop_back();
-    // One that reaches beyond what it began in (ProfilerStep#6 begins in profiler.step(), and outlasts it) is no part of that: it takes the
-    // first free lane below what holds the whole of it, or every such step would lie deeper than the one before.
+    // One that reaches beyond what it began in (ProfilerStep#6 begins in profiler.step(), and outlasts it) is no part
+    // of that: it takes the first free lane below what holds the whole of it, or every such step would lie deeper than
+    // the one before.
     const int64_t end = k.start + k.duration;
     auto holds = [&](int64_t other) { return lasts(other, k) && end - other <= kRounding; };
     size_t lane = ends.size();
@@ -216,9 +226,12 @@ void StoreBuilder::sort_row(RowData& row) {
       ends[lane] = std::max(ends[lane], end);
       continue;
     }
-    // Deeper than that, slices share the last lane: no stack of calls is so deep, and what is must not cost a lane each.
-    if (ends.size() > kDeepestLane) ends.back() = std::max(ends.back(), k.start + k.duration);
-    else ends.push_back(k.start + k.duration);
+    // Deeper than that, slices share the last lane: no stack of calls is so deep, and what is must not cost a lane
+    // each.
+    if (ends.size() > kDeepestLane)
+      ends.back() = std::max(ends.back(), k.start + k.duration);
+    else
+      ends.push_back(k.start + k.duration);
   }
 }
 
@@ -233,11 +246,20 @@ void StoreBuilder::name_rows() {
     for (const RowName& n : parts_[p].row_names) {
       uint32_t row = row_map_[p][n.row];
       switch (n.what) {
-        case 'p': of_process[rows[row].pid].process = &n.text; break;
-        case 'P': of_process[rows[row].pid].order = &n.text; break;
-        case 'l': of_process[rows[row].pid].labels = &n.text; break;
-        case 't': rows[row].thread = n.text; break;
-        default: rows[row].order = std::strtoll(n.text.c_str(), nullptr, 10);
+        case 'p':
+          of_process[rows[row].pid].process = &n.text;
+          break;
+        case 'P':
+          of_process[rows[row].pid].order = &n.text;
+          break;
+        case 'l':
+          of_process[rows[row].pid].labels = &n.text;
+          break;
+        case 't':
+          rows[row].thread = n.text;
+          break;
+        default:
+          rows[row].order = std::strtoll(n.text.c_str(), nullptr, 10);
       }
     }
   for (Row& r : rows) {
@@ -264,7 +286,8 @@ void StoreBuilder::write_columns() {
   for (uint32_t i = 0; i < rows_.size(); ++i) row_order[i] = i;
   std::stable_sort(row_order.begin(), row_order.end(), [&](uint32_t a, uint32_t b) {
     const Row &x = out.rows_[a], &y = out.rows_[b];
-    return std::tie(x.process_order, x.gpu, x.pid_number, x.pid, x.order, x.tid_number, x.tid) < std::tie(y.process_order, y.gpu, y.pid_number, y.pid, y.order, y.tid_number, y.tid);
+    return std::tie(x.process_order, x.gpu, x.pid_number, x.pid, x.order, x.tid_number, x.tid) <
+           std::tie(y.process_order, y.gpu, y.pid_number, y.pid, y.order, y.tid_number, y.tid);
   });
   size_t total = 0;
   for (const RowData& r : rows_) total += r.order.size();
@@ -356,13 +379,15 @@ void StoreBuilder::gather_counters() {
   __int128 bytes = 0;
   for (const MemoryEvent& m : out_->memory_list_) bytes += m.bytes < 0 ? -static_cast<__int128>(m.bytes) : m.bytes;
   // As with durations: sums of them must be numbers.
-  const int64_t largest = bytes > INT64_MAX / 4 ? INT64_MAX / 4 / static_cast<int64_t>(out_->memory_list_.size()) : INT64_MAX / 4;
+  const int64_t largest =
+      bytes > INT64_MAX / 4 ? INT64_MAX / 4 / static_cast<int64_t>(out_->memory_list_.size()) : INT64_MAX / 4;
   for (MemoryEvent& m : out_->memory_list_) {
     if (m.bytes > largest || m.bytes < -largest) mended_.add(Mend::bad_number, 0), m.bytes = 0;
     for (int64_t* total : {&m.allocated, &m.reserved})
       if (*total > INT64_MAX / 4 || *total < -1) mended_.add(Mend::bad_number, 0), *total = -1;
   }
-  std::stable_sort(out_->memory_list_.begin(), out_->memory_list_.end(), [](const MemoryEvent& a, const MemoryEvent& b) { return a.time < b.time; });
+  std::stable_sort(out_->memory_list_.begin(), out_->memory_list_.end(),
+                   [](const MemoryEvent& a, const MemoryEvent& b) { return a.time < b.time; });
   out_->memory_ = out_->memory_list_;
 }
 
@@ -374,7 +399,8 @@ std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, const So
   for (RowData& r : rows_) match_begins(r);
   bound_durations();
   name_rows();
-  parallel_for(static_cast<int64_t>(rows_.size()), 1, [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)]); });
+  parallel_for(static_cast<int64_t>(rows_.size()), 1,
+               [&](int64_t r, int64_t) { sort_row(rows_[static_cast<size_t>(r)]); });
   for (const RowData& r : rows_)
     for (uint32_t i : r.order)
       if (r.events[i].flags & kUnfinished) mended_.add(Mend::unmatched_begin, r.events[i].source);
@@ -390,13 +416,16 @@ std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, const So
   out.source_bytes_ = source.bytes().size();
   if (out.size()) {
     out.begin_ = *std::min_element(out.start_.begin(), out.start_.end());
-    for (size_t e = 0; e < out.size(); ++e) out.finish_ = std::max(out.finish_, e ? out.start_[e] + out.duration_[e] : out.start_[0] + out.duration_[0]);
+    for (size_t e = 0; e < out.size(); ++e)
+      out.finish_ = std::max(out.finish_, e ? out.start_[e] + out.duration_[e] : out.start_[0] + out.duration_[0]);
     out.finish_ = std::max(out.finish_, out.begin_);
   }
   out.base_ = std::strtoll(out.metadata("baseTimeNanoseconds").c_str(), nullptr, 10);
   if (out.base_ > INT64_MAX / 4 || out.base_ < 0) out.base_ = 0;  // no time: it is added to others
   for (const auto& [key, value] : object_fields(out.metadata("distributedInfo"))) {
-    if (key != "rank" || value.empty() || value.size() > 9 || value.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (key != "rank" || value.empty() || value.size() > 9 ||
+        value.find_first_not_of("0123456789") != std::string::npos)
+      continue;
     out.rank_ = std::strtoll(value.c_str(), nullptr, 10);
   }
   for (int m = 0; m < kMends; ++m)

@@ -27,8 +27,8 @@ class OwnedTrace : public Trace {
   std::string name_text_;
 };
 
-/// Puts the parts of a file together: one numbering of names and rows, begins matched with ends, rows sorted and cut into lanes, calls
-/// linked with what they launched. The result is the same however the text was cut.
+/// Puts the parts of a file together: one numbering of names and rows, begins matched with ends, rows sorted and cut
+/// into lanes, calls linked with what they launched. The result is the same however the text was cut.
 class StoreBuilder {
  public:
   explicit StoreBuilder(std::vector<Part> parts) : parts_(std::move(parts)) {}
@@ -42,7 +42,7 @@ class StoreBuilder {
     std::vector<uint32_t> order;                           ///< events in the order of the store
     std::vector<uint16_t> depth;                           ///< of each in `order`
     std::vector<EventId> id;                               ///< of each event
-    bool free_lanes = false;                               ///< no stack of calls: an event takes the first lane that is free
+    bool free_lanes = false;  ///< no stack of calls: an event takes the first lane that is free
   };
   void number_texts();
   void gather_rows();

@@ -17,8 +17,9 @@
 #include "tracing/trace/source_text.h"
 #include "tracing/trace/trace_reader.h"
 
-// The saved store: 16 bytes ("TENONTR" and a version, the length of the JSON that follows), JSON with all that is small and the places of the
-// columns, then the columns as they lie in memory, each at a multiple of 64. It is thrown away rather than repaired: the trace is still there.
+// The saved store: 16 bytes ("TENONTR" and a version, the length of the JSON that follows), JSON with all that is small
+// and the places of the columns, then the columns as they lie in memory, each at a multiple of 64. It is thrown away
+// rather than repaired: the trace is still there.
 
 namespace tenon::traces {
 namespace {
@@ -36,7 +37,9 @@ std::string cache_folder() {
   return std::string(home ? home : "/tmp") + "/.cache/tenon/traces";
 }
 
-std::string fallback_path(const std::string& path) { return cache_folder() + "/" + hex_of(std::filesystem::absolute(path).string()).substr(0, 32); }
+std::string fallback_path(const std::string& path) {
+  return cache_folder() + "/" + hex_of(std::filesystem::absolute(path).string()).substr(0, 32);
+}
 
 }  // namespace
 
@@ -65,7 +68,8 @@ FileKey file_key(const std::string& whole) {
 
 bool unchanged(const FileKey& key) {
   struct stat s {};
-  return stat(split_member(key.path).first.c_str(), &s) == 0 && static_cast<uint64_t>(s.st_size) == key.bytes && s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec == key.changed_ns;
+  return stat(split_member(key.path).first.c_str(), &s) == 0 && static_cast<uint64_t>(s.st_size) == key.bytes &&
+         s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec == key.changed_ns;
 }
 
 class StoreFile {
@@ -74,7 +78,9 @@ class StoreFile {
     json head = small_parts(t);
     head["key"] = {{"path", key.path}, {"bytes", key.bytes}, {"changed_ns", key.changed_ns}, {"hash", key.hash}};
     std::vector<std::string_view> sections;
-    auto section = [&](const auto& span) { sections.push_back({reinterpret_cast<const char*>(span.data()), span.size() * sizeof(span[0])}); };
+    auto section = [&](const auto& span) {
+      sections.push_back({reinterpret_cast<const char*>(span.data()), span.size() * sizeof(span[0])});
+    };
     section(t.columns_.start);
     section(t.columns_.duration);
     section(t.columns_.name);
@@ -116,7 +122,8 @@ class StoreFile {
     json head;
     for (const Category& c : t.categories_) head["categories"].push_back({c.name, static_cast<int>(c.kind), c.events});
     for (const Row& r : t.rows_)
-      head["rows"].push_back({r.pid, r.tid, r.process, r.thread, r.labels, r.pid_number, r.tid_number, r.process_order, r.order, r.gpu, r.first_lane, r.lanes, r.events});
+      head["rows"].push_back({r.pid, r.tid, r.process, r.thread, r.labels, r.pid_number, r.tid_number, r.process_order,
+                              r.order, r.gpu, r.first_lane, r.lanes, r.events});
     for (const auto& [k, v] : t.metadata_) head["metadata"].push_back({k, v});
     for (const Repair& r : t.repairs_) head["repairs"].push_back({r.kind, r.count, r.first_byte});
     for (const Counter& c : t.counters_) head["counters"].push_back(c.name);
@@ -163,11 +170,15 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
     return true;
   });
   const json& k = head.at("key");
-  if (k.at("path") != key.path || k.at("bytes") != key.bytes || k.at("changed_ns") != key.changed_ns || k.at("hash") != key.hash) return nullptr;
+  if (k.at("path") != key.path || k.at("bytes") != key.bytes || k.at("changed_ns") != key.changed_ns ||
+      k.at("hash") != key.hash)
+    return nullptr;
   auto list = [&](const char* name) { return head.contains(name) ? head[name] : json::array(); };
-  for (const json& c : list("categories")) t->categories_.push_back({c.at(0), static_cast<Kind>(std::clamp(c.at(1).get<int>(), 0, kKinds - 1)), c.at(2)});
+  for (const json& c : list("categories"))
+    t->categories_.push_back({c.at(0), static_cast<Kind>(std::clamp(c.at(1).get<int>(), 0, kKinds - 1)), c.at(2)});
   for (const json& r : list("rows"))
-    t->rows_.push_back({r.at(0), r.at(1), r.at(2), r.at(3), r.at(4), r.at(5), r.at(6), r.at(7), r.at(8), r.at(9), r.at(10), r.at(11), r.at(12)});
+    t->rows_.push_back({r.at(0), r.at(1), r.at(2), r.at(3), r.at(4), r.at(5), r.at(6), r.at(7), r.at(8), r.at(9),
+                        r.at(10), r.at(11), r.at(12)});
   for (const json& m : list("metadata")) t->metadata_.emplace_back(m.at(0), m.at(1));
   for (const json& r : list("repairs")) t->repairs_.push_back({r.at(0), r.at(1), r.at(2)});
   const json& numbers = head.at("numbers");
@@ -214,11 +225,14 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
   return t;
 }
 
-/// Whether everything points to where something is, lanes are in order, and times can be added up: what the reader promises of a store.
+/// Whether everything points to where something is, lanes are in order, and times can be added up: what the reader
+/// promises of a store.
 bool StoreFile::fits(const Trace& t) {
   const Columns& c = t.columns_;
   const size_t n = c.start.size();
-  if (c.duration.size() != n || c.name.size() != n || c.source.size() != n || c.category.size() != n || c.flags.size() != n) return false;
+  if (c.duration.size() != n || c.name.size() != n || c.source.size() != n || c.category.size() != n ||
+      c.flags.size() != n)
+    return false;
   for (size_t i = 0; i < t.name_ends_.size(); ++i)
     if (t.name_ends_[i] > t.name_bytes_.size() || (i && t.name_ends_[i] < t.name_ends_[i - 1])) return false;
   constexpr int64_t far = INT64_MAX / 4;
@@ -231,14 +245,16 @@ bool StoreFile::fits(const Trace& t) {
     // Each lane below the first of a row follows the one above it.
     if (l.depth && (k == 0 || t.lanes_[k - 1].row != l.row || t.lanes_[k - 1].depth + 1 != l.depth)) return false;
     for (EventId e = l.begin; e < l.end; ++e) {
-      if (c.start[e] < -far || c.start[e] > far || c.duration[e] < 0 || (e > l.begin && c.start[e] < c.start[e - 1])) return false;
+      if (c.start[e] < -far || c.start[e] > far || c.duration[e] < 0 || (e > l.begin && c.start[e] < c.start[e - 1]))
+        return false;
       sum += c.duration[e];
       top_name = std::max(top_name, c.name[e]);
       top_category = std::max<uint32_t>(top_category, c.category[e]);
     }
     at = l.end;
   }
-  if (at != n || sum > far || (n && (top_name >= t.name_ends_.size() || top_category >= t.categories_.size()))) return false;
+  if (at != n || sum > far || (n && (top_name >= t.name_ends_.size() || top_category >= t.categories_.size())))
+    return false;
   for (const Row& r : t.rows_)
     if (r.first_lane > t.lanes_.size() || r.lanes > t.lanes_.size() - r.first_lane) return false;
   for (auto links : {t.launches_, t.forward_backward_})
@@ -246,14 +262,17 @@ bool StoreFile::fits(const Trace& t) {
       if (l.from >= n || l.to >= n) return false;
   __int128 bytes = 0;
   for (const MemoryEvent& m : t.memory_) {
-    if (m.time < -far || m.time > far || m.allocated < -1 || m.allocated > far || m.reserved < -1 || m.reserved > far) return false;
+    if (m.time < -far || m.time > far || m.allocated < -1 || m.allocated > far || m.reserved < -1 || m.reserved > far)
+      return false;
     bytes += m.bytes < 0 ? -static_cast<__int128>(m.bytes) : m.bytes;
   }
   auto near = [](int64_t v) { return v >= -far && v <= far; };
   return bytes <= far && near(t.base_) && near(t.begin_) && near(t.finish_);
 }
 
-void write_store(const Trace& trace, const FileKey& key, const std::string& store_path) { StoreFile::write(trace, key, store_path); }
+void write_store(const Trace& trace, const FileKey& key, const std::string& store_path) {
+  StoreFile::write(trace, key, store_path);
+}
 
 std::shared_ptr<const Trace> open_store(const std::string& store_path, const FileKey& key) {
   try {

@@ -8,7 +8,7 @@ namespace tenon::traces {
 
 /// What says whether a saved store still belongs to its file.
 struct FileKey {
-  std::string path;        ///< absolute
+  std::string path;  ///< absolute
   uint64_t bytes = 0;
   int64_t changed_ns = 0;  ///< time of the last change
   std::string hash;        ///< SHA-256 of the first and last 64 KiB
@@ -22,7 +22,8 @@ void write_store(const Trace& trace, const FileKey& key, const std::string& stor
 /// Maps a store written for the file of that key; null where it is damaged or belongs to other bytes.
 std::shared_ptr<const Trace> open_store(const std::string& store_path, const FileKey& key);
 
-/// Saves the store of a text of some megabytes or more where cache_path() says, or in the user's cache folder; quietly not at all where neither can be written.
+/// Saves the store of a text of some megabytes or more where cache_path() says, or in the user's cache folder; quietly
+/// not at all where neither can be written.
 void save_store(const Trace& trace, const FileKey& key);
 /// The saved store of a file, mapped; null where there is none, or it belongs to other bytes, or is damaged.
 std::shared_ptr<const Trace> load_store(const std::string& path);

@@ -7,7 +7,8 @@
 // What belongs together: calls and what they launched, forward and backward.
 namespace tenon::traces {
 
-// A kernel, copy or fill belongs to the call of the same correlation number; of several (ranks in one file), to the last one before it.
+// A kernel, copy or fill belongs to the call of the same correlation number; of several (ranks in one file), to the
+// last one before it.
 void StoreBuilder::link_launches() {
   std::vector<std::pair<int64_t, EventId>> calls, ran;
   for (const RowData& row : rows_)
@@ -26,9 +27,10 @@ void StoreBuilder::link_launches() {
   std::sort(calls.begin(), calls.end(), by_time);
   for (auto [correlation, e] : ran) {
     const std::pair<int64_t, int64_t> wanted{correlation, out_->start(e)};
-    auto after = std::upper_bound(calls.begin(), calls.end(), wanted, [this](const std::pair<int64_t, int64_t>& v, const std::pair<int64_t, EventId>& c) {
-      return v < std::pair<int64_t, int64_t>(c.first, out_->start(c.second));
-    });
+    auto after = std::upper_bound(calls.begin(), calls.end(), wanted,
+                                  [this](const std::pair<int64_t, int64_t>& v, const std::pair<int64_t, EventId>& c) {
+                                    return v < std::pair<int64_t, int64_t>(c.first, out_->start(c.second));
+                                  });
     EventId call = kNone;
     if (after != calls.begin() && (after - 1)->first == wanted.first)
       call = (after - 1)->second;
@@ -36,7 +38,8 @@ void StoreBuilder::link_launches() {
       call = after->second;
     if (call != kNone) out_->launch_list_.push_back({call, e});
   }
-  std::sort(out_->launch_list_.begin(), out_->launch_list_.end(), [](const Link& a, const Link& b) { return a.to < b.to; });
+  std::sort(out_->launch_list_.begin(), out_->launch_list_.end(),
+            [](const Link& a, const Link& b) { return a.to < b.to; });
   out_->launches_ = out_->launch_list_;
 }
 
@@ -50,7 +53,8 @@ struct NamedOp {
 };
 
 /// That argument of each event, in the order given; -1 where it has none. The text is let go of as it is passed.
-std::vector<int64_t> numbers_of(const SourceText& source, const Columns& columns, const std::vector<EventId>& events, std::string_view quoted_key) {
+std::vector<int64_t> numbers_of(const SourceText& source, const Columns& columns, const std::vector<EventId>& events,
+                                std::string_view quoted_key) {
   constexpr int64_t chunk = 1024;
   std::vector<int64_t> ids(events.size());
   parallel_for(static_cast<int64_t>(events.size()), chunk, [&](int64_t begin, int64_t end) {
@@ -69,10 +73,11 @@ std::vector<int64_t> numbers_of(const SourceText& source, const Columns& columns
 }  // namespace
 
 // Note [Work without its call]
-// A recording may lack the calls that launched its kernels, or some of them. Then "External id" may name the op that did, and takes the call's
-// place in the link. It is an op's number only in traces of PyTorch 1.13 and later; before, a kernel's is its correlation number. So it is
-// believed where, for kernels whose call is known, the op of that number is around the call; where no call is known, where it is another
-// number than the correlation and names an op that began before the kernel. The numbers are read from the text for such files alone.
+// A recording may lack the calls that launched its kernels, or some of them. Then "External id" may name the op that
+// did, and takes the call's place in the link. It is an op's number only in traces of PyTorch 1.13 and later; before, a
+// kernel's is its correlation number. So it is believed where, for kernels whose call is known, the op of that number
+// is around the call; where no call is known, where it is another number than the correlation and names an op that
+// began before the kernel. The numbers are read from the text for such files alone.
 void StoreBuilder::link_by_external_id(const SourceText& source) {
   const OwnedTrace& t = *out_;
   std::vector<EventId> alone, ops;
@@ -93,12 +98,13 @@ void StoreBuilder::link_by_external_id(const SourceText& source) {
   const std::vector<int64_t> numbers = numbers_of(source, t.columns_, ops, kExternalId);
   for (size_t i = 0; i < ops.size(); ++i)
     if (numbers[i] > 0) named.push_back({numbers[i], ops[i]});
-  std::sort(named.begin(), named.end(),
-            [&](const NamedOp& a, const NamedOp& b) { return std::tuple(a.id, t.start(a.op), a.op) < std::tuple(b.id, t.start(b.op), b.op); });
+  std::sort(named.begin(), named.end(), [&](const NamedOp& a, const NamedOp& b) {
+    return std::tuple(a.id, t.start(a.op), a.op) < std::tuple(b.id, t.start(b.op), b.op);
+  });
   // Of several of one number (ranks in one file) the last that began before.
   auto find = [&](int64_t id, int64_t time) {
-    auto after =
-        std::upper_bound(named.begin(), named.end(), std::pair(id, time), [&](const auto& v, const NamedOp& n) { return v < std::pair(n.id, t.start(n.op)); });
+    auto after = std::upper_bound(named.begin(), named.end(), std::pair(id, time),
+                                  [&](const auto& v, const NamedOp& n) { return v < std::pair(n.id, t.start(n.op)); });
     return after != named.begin() && (after - 1)->id == id ? (after - 1)->op : kNone;
   };
 
@@ -125,8 +131,10 @@ void StoreBuilder::link_by_external_id(const SourceText& source) {
   }
   if (right * 10 < asked * 9) return;
   for (size_t i = 0; i < alone.size(); ++i)
-    if (EventId op = wanted[i] > 0 ? find(wanted[i], t.start(alone[i])) : kNone; op != kNone) out_->launch_list_.push_back({op, alone[i]});
-  std::sort(out_->launch_list_.begin(), out_->launch_list_.end(), [](const Link& a, const Link& b) { return a.to < b.to; });
+    if (EventId op = wanted[i] > 0 ? find(wanted[i], t.start(alone[i])) : kNone; op != kNone)
+      out_->launch_list_.push_back({op, alone[i]});
+  std::sort(out_->launch_list_.begin(), out_->launch_list_.end(),
+            [](const Link& a, const Link& b) { return a.to < b.to; });
   out_->launches_ = out_->launch_list_;
 }
 
@@ -148,13 +156,15 @@ void StoreBuilder::link_flows() {
   };
   std::vector<End> ends;
   for (size_t p = 0; p < parts_.size(); ++p)
-    for (const FlowEnd& f : parts_[p].flows) ends.push_back({parts_[p].flow_ids[f.id], row_map_[p][f.row], f.time, f.begin});
+    for (const FlowEnd& f : parts_[p].flows)
+      ends.push_back({parts_[p].flow_ids[f.id], row_map_[p][f.row], f.time, f.begin});
   std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.id < b.id; });
   for (size_t i = 0; i < ends.size();) {
     size_t j = i, begins = 0;
     while (j < ends.size() && ends[j].id == ends[i].id) begins += ends[j++].begin;
     // Kineto ends a flow at every call that could have launched something, whether it did or not.
-    const bool launch = ends[i].id.starts_with("ac2g") || ends[i].id.starts_with("async_gpu") || ends[i].id.starts_with("async_cpu_to_gpu");
+    const bool launch = ends[i].id.starts_with("ac2g") || ends[i].id.starts_with("async_gpu") ||
+                        ends[i].id.starts_with("async_cpu_to_gpu");
     if (begins == 0 && launch) {
       i = j;
       continue;

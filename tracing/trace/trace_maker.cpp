@@ -12,8 +12,10 @@ std::string quoted(std::string_view s) {
   std::string out = "\"";
   for (char c : s) {
     if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\u{:04x}", c);
-    else out += c;
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", c);
+    else
+      out += c;
   }
   return out + '"';
 }
@@ -24,7 +26,9 @@ std::string escaped(std::string_view s) {
   return q.substr(1, q.size() - 2);
 }
 
-std::string microseconds(int64_t ns) { return fmt::format("{}{}.{:03d}", ns < 0 ? "-" : "", std::abs(ns) / 1000, std::abs(ns) % 1000); }
+std::string microseconds(int64_t ns) {
+  return fmt::format("{}{}.{:03d}", ns < 0 ? "-" : "", std::abs(ns) / 1000, std::abs(ns) % 1000);
+}
 
 }  // namespace
 
@@ -39,15 +43,19 @@ uint32_t TraceMaker::row(int64_t number, std::string_view name) {
   return row;
 }
 
-void TraceMaker::slice(uint32_t row, std::string_view category, std::string_view name, int64_t start_ns, int64_t duration_ns, uint64_t number) {
+void TraceMaker::slice(uint32_t row, std::string_view category, std::string_view name, int64_t start_ns,
+                       int64_t duration_ns, uint64_t number) {
   const uint32_t text = part_.names.own(escaped(name));
   part_.name_uses.resize(part_.names.size());
   ++part_.name_uses[text].count;
-  part_.rows[row].push_back({start_ns, duration_ns, number, text, static_cast<uint16_t>(part_.categories.own(escaped(category))), 0, 'X'});
+  part_.rows[row].push_back(
+      {start_ns, duration_ns, number, text, static_cast<uint16_t>(part_.categories.own(escaped(category))), 0, 'X'});
   ++part_.events;
 }
 
-std::shared_ptr<const Trace> TraceMaker::finish(std::string process, std::vector<std::pair<std::string, std::string>> metadata, std::function<std::string(uint64_t)> arguments) {
+std::shared_ptr<const Trace> TraceMaker::finish(std::string process,
+                                                std::vector<std::pair<std::string, std::string>> metadata,
+                                                std::function<std::string(uint64_t)> arguments) {
   if (!part_.rows.empty()) part_.row_names.push_back({0, 'p', std::move(process)});
   Outline outline;
   outline.metadata = std::move(metadata);
@@ -60,8 +68,10 @@ std::shared_ptr<const Trace> TraceMaker::finish(std::string process, std::vector
 
 std::string Trace::made_text(EventId e) const {
   const Row& row = rows_[row_of(e)];
-  return fmt::format("{{\"ph\":\"X\",\"cat\":{},\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}", quoted(category(e).name), quoted(event_name(e)), row.pid, row.tid,
-                     microseconds(start(e)), microseconds(duration(e)), made_arguments_(number(e)));
+  return fmt::format(
+      "{{\"ph\":\"X\",\"cat\":{},\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",
+      quoted(category(e).name), quoted(event_name(e)), row.pid, row.tid, microseconds(start(e)),
+      microseconds(duration(e)), made_arguments_(number(e)));
 }
 
 std::string chrome_json(const Trace& t) {
@@ -69,8 +79,12 @@ std::string chrome_json(const Trace& t) {
   for (const auto& [key, value] : t.metadata()) out += "," + quoted(key) + ":" + value;
   out += ",\"traceEvents\":[\n";
   for (const Row& r : t.rows()) {
-    out += fmt::format("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"tid\":0,\"ts\":0,\"args\":{{\"name\":{}}}}},\n", r.pid, quoted(r.process));
-    out += fmt::format("{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"name\":{}}}}},\n", r.pid, r.tid, quoted(r.thread));
+    out += fmt::format(
+        "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"tid\":0,\"ts\":0,\"args\":{{\"name\":{}}}}},\n", r.pid,
+        quoted(r.process));
+    out += fmt::format(
+        "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"name\":{}}}}},\n", r.pid,
+        r.tid, quoted(r.thread));
   }
   for (EventId e = 0; e < t.size(); ++e) out += t.event_text(e) + ",\n";
   if (out.ends_with(",\n")) out.resize(out.size() - 2);

@@ -1,9 +1,9 @@
 #include "tracing/trace/trace_reader.h"
 
+#include <fmt/format.h>
 #include <condition_variable>
 #include <exception>
 #include <filesystem>
-#include <fmt/format.h>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -15,9 +15,10 @@
 #include "tracing/trace/store_file.h"
 
 // Note [Reading in parts]
-// The text is cut into parts of a fixed size, and each thread starts its part where an event seems to start. Whether it really does is known
-// only when the part before has been read to its end: the next event stands where that one stopped. Where the guess was wrong, the part is
-// read again from the right place. So the result is that of reading from front to back, whatever the number of threads.
+// The text is cut into parts of a fixed size, and each thread starts its part where an event seems to start. Whether it
+// really does is known only when the part before has been read to its end: the next event stands where that one
+// stopped. Where the guess was wrong, the part is read again from the right place. So the result is that of reading
+// from front to back, whatever the number of threads.
 
 namespace tenon::traces {
 namespace {
@@ -27,11 +28,17 @@ constexpr uint64_t kPart = 8 << 20;
 class PartReader {
  public:
   PartReader(const SourceText& source, uint64_t begin, const ReadOptions& options)
-      : source_(source), text_(source.bytes()), begin_(begin), options_(options), parts_((text_.size() - begin + kPart - 1) / kPart + (text_.size() == begin)), ready_(parts_.size()) {}
+      : source_(source),
+        text_(source.bytes()),
+        begin_(begin),
+        options_(options),
+        parts_((text_.size() - begin + kPart - 1) / kPart + (text_.size() == begin)),
+        ready_(parts_.size()) {}
 
   /// All parts up to the array's end; `end` is the place behind it.
   std::vector<Part> read(uint64_t& end, bool& ended) {
-    unsigned count = options_.threads > 0 ? static_cast<unsigned>(options_.threads) : std::max(1u, std::thread::hardware_concurrency());
+    unsigned count = options_.threads > 0 ? static_cast<unsigned>(options_.threads)
+                                          : std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::thread> others;
     try {
       for (unsigned i = 1; i < count && i < parts_.size(); ++i) others.emplace_back([this] { work(); });
@@ -56,8 +63,10 @@ class PartReader {
       if (i >= parts_.size() || stopped_) return;
       try {
         uint64_t from = i == 0 ? begin_ : likely_event(text_, part_begin(i), part_end(i));
-        if (from == std::string_view::npos) parts_[i].begin = parts_[i].next = part_end(i);
-        else read_part(text_, from, part_end(i), parts_[i]);
+        if (from == std::string_view::npos)
+          parts_[i].begin = parts_[i].next = part_end(i);
+        else
+          read_part(text_, from, part_end(i), parts_[i]);
         accept(i);
       } catch (...) {
         std::lock_guard lock(mutex_);
@@ -78,8 +87,10 @@ class PartReader {
       const uint64_t stop = part_end(accepted_);
       if (p.begin != expected_) {
         p = Part();
-        if (expected_ < stop) read_part(text_, expected_, stop, p);
-        else p.begin = p.next = expected_;
+        if (expected_ < stop)
+          read_part(text_, expected_, stop, p);
+        else
+          p.begin = p.next = expected_;
       }
       expected_ = p.next;
       ended_ = p.array_ended;
@@ -123,12 +134,14 @@ bool ends_between_events(std::string_view text, const std::vector<Part>& parts) 
   return last != std::string_view::npos && (text[last] == '}' || text[last] == ',' || text[last] == '[');
 }
 
-std::shared_ptr<OwnedTrace> read_source(const SourceText& source, const std::string& name, const ReadOptions& options, bool& cut_short) {
+std::shared_ptr<OwnedTrace> read_source(const SourceText& source, const std::string& name, const ReadOptions& options,
+                                        bool& cut_short) {
   std::string_view text = source.bytes();
   Mended mended;
   Outline outline = read_head(text, mended);
   if (!outline.found)
-    throw Error(fmt::format("{} is no trace: {}", name, text.empty() ? "it is empty" : "it has no \"traceEvents\" and is no array of events"),
+    throw Error(fmt::format("{} is no trace: {}", name,
+                            text.empty() ? "it is empty" : "it has no \"traceEvents\" and is no array of events"),
                 "a trace is what torch.profiler's export_chrome_trace() writes");
   uint64_t end = outline.events_begin;
   bool ended = false;
@@ -171,7 +184,8 @@ std::vector<std::string> trace_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   auto add = [&](const std::string& file) {
     std::vector<std::string> members = zip_members(file);
-    if (members.size() < 2) files.push_back(file);
+    if (members.size() < 2)
+      files.push_back(file);
     else
       for (const std::string& m : members) files.push_back(file + "!" + m);
   };
@@ -190,7 +204,8 @@ std::vector<std::string> trace_files(const std::vector<std::string>& paths) {
         }
     }
     std::sort(inside.begin(), inside.end());
-    if (inside.empty()) throw Error(fmt::format("there is no trace in {}", path), "traces end in .json, .json.gz, .json.zst or .zip");
+    if (inside.empty())
+      throw Error(fmt::format("there is no trace in {}", path), "traces end in .json, .json.gz, .json.zst or .zip");
     for (const std::string& f : inside) add(f);
   }
   return files;

@@ -12,8 +12,9 @@
 namespace tenon::traces {
 
 const char* name(Kind k) {
-  static constexpr const char* names[kKinds] = {"other",  "cpu op", "annotation",     "python",   "runtime",  "kernel", "memcpy",
-                                                "memset", "gpu annotation", "gpu sync", "overhead", "instant", "async"};
+  static constexpr const char* names[kKinds] = {"other",    "cpu op",  "annotation", "python",         "runtime",
+                                                "kernel",   "memcpy",  "memset",     "gpu annotation", "gpu sync",
+                                                "overhead", "instant", "async"};
   return names[static_cast<int>(k)];
 }
 
@@ -70,7 +71,8 @@ EventId Trace::parent(EventId e) const {
 }
 
 EventId Trace::launch_of(EventId gpu_event) const {
-  auto it = std::lower_bound(launches_.begin(), launches_.end(), gpu_event, [](const Link& l, EventId e) { return l.to < e; });
+  auto it = std::lower_bound(launches_.begin(), launches_.end(), gpu_event,
+                             [](const Link& l, EventId e) { return l.to < e; });
   return it != launches_.end() && it->to == gpu_event ? it->from : kNone;
 }
 
@@ -101,7 +103,8 @@ void Trace::finish_levels() {
     first.first.push_back(static_cast<uint32_t>(first.blocks.size()));
     for (EventId b = l.begin; b < l.end; b += kBlock) {
       Summary block;
-      for (EventId e = b; e < std::min(l.end, b + kBlock); ++e) join(block, of(e), block.count ? duration(block.longest) : -1, duration(e));
+      for (EventId e = b; e < std::min(l.end, b + kBlock); ++e)
+        join(block, of(e), block.count ? duration(block.longest) : -1, duration(e));
       first.blocks.push_back(block);
     }
   }
@@ -187,7 +190,9 @@ std::string Trace::event_text(EventId e) const {
   return std::string(event_extent(text, at));
 }
 
-std::vector<std::pair<std::string, std::string>> arguments(const Trace& trace, EventId e) { return decode_arguments(trace.event_text(e)); }
+std::vector<std::pair<std::string, std::string>> arguments(const Trace& trace, EventId e) {
+  return decode_arguments(trace.event_text(e));
+}
 
 std::string argument(const Trace& trace, EventId e, std::string_view key) {
   for (auto& [k, v] : arguments(trace, e))

@@ -8,11 +8,26 @@
 #include <utility>
 #include <vector>
 
-// Events of a trace as columns that a canvas and an analysis query by range. Times are nanoseconds from the store's `base`.
+// Events of a trace as columns that a canvas and an analysis query by range. Times are nanoseconds from the store's
+// `base`.
 namespace tenon::traces {
 
 /// What a category's events are; files of every version and vendor are folded into these.
-enum class Kind : uint8_t { other, cpu_op, annotation, python, runtime, kernel, memcpy, memset, gpu_annotation, gpu_sync, overhead, instant, async };
+enum class Kind : uint8_t {
+  other,
+  cpu_op,
+  annotation,
+  python,
+  runtime,
+  kernel,
+  memcpy,
+  memset,
+  gpu_annotation,
+  gpu_sync,
+  overhead,
+  instant,
+  async
+};
 inline constexpr int kKinds = 13;
 const char* name(Kind k);
 constexpr bool on_gpu(Kind k) { return k == Kind::kernel || k == Kind::memcpy || k == Kind::memset; }
@@ -35,11 +50,11 @@ struct Category {
 
 /// One thread or stream. Its events lie on lanes: lane 0 outermost; the events of a lane never overlap.
 struct Row {
-  std::string pid, tid;                ///< as the file writes them
-  std::string process, thread, labels; ///< names, where the file gives them
+  std::string pid, tid;                 ///< as the file writes them
+  std::string process, thread, labels;  ///< names, where the file gives them
   int64_t pid_number = 0, tid_number = 0;
   int64_t process_order = 0, order = 0;  ///< sort indices
-  bool gpu = false;                    ///< a stream: it holds kernels or copies
+  bool gpu = false;                      ///< a stream: it holds kernels or copies
   uint32_t first_lane = 0, lanes = 0;
   uint64_t events = 0;
   std::string label() const;
@@ -52,10 +67,10 @@ struct Lane {
 /// Several neighbours of a lane in one: what a pixel shows of them.
 struct Summary {
   int64_t start = 0, end = 0;
-  int64_t busy = 0;           ///< sum of durations
+  int64_t busy = 0;  ///< sum of durations
   EventId longest = kNone;
   uint32_t count = 0;
-  uint8_t flags = 0;          ///< of all of them
+  uint8_t flags = 0;  ///< of all of them
 };
 
 /// Two events that belong together. Launch: the call on the CPU and what ran on the GPU.
@@ -81,11 +96,12 @@ struct Repair {
   uint64_t first_byte = 0;
 };
 
-/// The fixed-size columns; owned by the store, in memory or in a mapped file. 28 bytes an event, and 4 for its category, flags and byte to spare.
+/// The fixed-size columns; owned by the store, in memory or in a mapped file. 28 bytes an event, and 4 for its
+/// category, flags and byte to spare.
 struct Columns {
   std::span<const int64_t> start, duration;
-  std::span<const uint32_t> name;      ///< into the store's names
-  std::span<const uint64_t> source;    ///< byte of the event in the source text
+  std::span<const uint32_t> name;    ///< into the store's names
+  std::span<const uint64_t> source;  ///< byte of the event in the source text
   std::span<const uint16_t> category;
   std::span<const uint8_t> flags;
 };
@@ -119,7 +135,8 @@ class Trace {
   EventId at(uint32_t lane, int64_t time) const;
   /// The event one lane further out that it lies in.
   EventId parent(EventId e) const;
-  /// At most about `buckets` summaries that cover what of the lane touches [from, to), in order: single events where they are few.
+  /// At most about `buckets` summaries that cover what of the lane touches [from, to), in order: single events where
+  /// they are few.
   std::vector<Summary> summarise(uint32_t lane, int64_t from, int64_t to, size_t buckets) const;
 
   /// Sorted by `to`: what ran on the GPU and the call that launched it.
@@ -142,7 +159,8 @@ class Trace {
   uint64_t source_bytes() const { return source_bytes_; }
   bool from_cache() const { return from_cache_; }
 
-  /// The JSON text of an event as the file has it; empty where the file is gone or has changed since. Unpacks a compressed file once.
+  /// The JSON text of an event as the file has it; empty where the file is gone or has changed since. Unpacks a
+  /// compressed file once.
   std::string event_text(EventId e) const;
   /// Of an event that a TraceMaker made: the number it was given.
   uint64_t number(EventId e) const { return columns_.source[e]; }
@@ -184,7 +202,8 @@ class Trace {
   std::vector<Level> levels_;
 };
 
-/// Arguments of an event, decoded from its text: keys and values as text (strings unescaped, everything else as written).
+/// Arguments of an event, decoded from its text: keys and values as text (strings unescaped, everything else as
+/// written).
 std::vector<std::pair<std::string, std::string>> arguments(const Trace& trace, EventId e);
 /// One argument; empty where there is none.
 std::string argument(const Trace& trace, EventId e, std::string_view key);

@@ -42,7 +42,8 @@ void AutogradModel::set_step(const Links& links) {
   set_selection(selection_);
 }
 
-/// Backward's order: a node after all that feed it, the later forward op first. Leaves hang on the first node that feeds them.
+/// Backward's order: a node after all that feed it, the later forward op first. Leaves hang on the first node that
+/// feeds them.
 void AutogradModel::order() {
   const auto& nodes = links_.record()->grad_nodes;
   int n = static_cast<int>(nodes.size());
@@ -51,7 +52,9 @@ void AutogradModel::order() {
   for (const GradNode& g : nodes)
     for (const auto& e : g.next)
       if (e.node >= 0 && e.node < n) ++waiting[e.node];
-  auto later = [&](int a, int b) { return nodes[a].forward_seq != nodes[b].forward_seq ? nodes[a].forward_seq < nodes[b].forward_seq : a > b; };
+  auto later = [&](int a, int b) {
+    return nodes[a].forward_seq != nodes[b].forward_seq ? nodes[a].forward_seq < nodes[b].forward_seq : a > b;
+  };
   std::priority_queue<int, std::vector<int>, decltype(later)> ready(later);
   std::vector<bool> hung(n, false);
   for (int i = 0; i < n; ++i)
@@ -104,7 +107,9 @@ void AutogradModel::lay_lanes() {
   wires_.clear();
   lanes_ = 1;
   std::vector<int> lane_waits;  // by lane: the row it leads to, -1 free
-  struct Pending { int from, from_lane, to, lane; };
+  struct Pending {
+    int from, from_lane, to, lane;
+  };
   std::vector<Pending> pending;
   for (int r = 0; r < static_cast<int>(rows_.size()); ++r) {
     int lane = -1;
@@ -124,7 +129,8 @@ void AutogradModel::lay_lanes() {
     std::set<int> targets;
     for (int n : rows_[r].nodes)
       for (const auto& e : links_.record()->grad_nodes[n].next)
-        if (e.node >= 0 && e.node < static_cast<int>(row_of_.size()) && !links_.record()->grad_nodes[e.node].leaf && row_of_[e.node] > r)
+        if (e.node >= 0 && e.node < static_cast<int>(row_of_.size()) && !links_.record()->grad_nodes[e.node].leaf &&
+            row_of_[e.node] > r)
           targets.insert(row_of_[e.node]);
     for (int to : targets) {
       int l = static_cast<int>(std::find(lane_waits.begin(), lane_waits.end(), to) - lane_waits.begin());
@@ -143,9 +149,11 @@ void AutogradModel::lay_lanes() {
 
 void AutogradModel::set_selection(const Selection& s) {
   selection_ = s;
-  selected_ = links_ && s.kind != Selection::Kind::module && s.kind != Selection::Kind::range ? links_.grad_node_of(s) : -1;
+  selected_ =
+      links_ && s.kind != Selection::Kind::module && s.kind != Selection::Kind::range ? links_.grad_node_of(s) : -1;
   if (s.source != "autograd") {
-    if (selected_ >= 0) reveal(selected_);
+    if (selected_ >= 0)
+      reveal(selected_);
     else if (s.kind == Selection::Kind::module)
       for (const Row& row : rows_)
         if (in_module(row.module, s.name)) {
@@ -195,8 +203,10 @@ void AutogradModel::draw_wires(Scene& scene, float graph_x) {
     }
     float lx = x(w.lane);
     Point c{lx, std::min(y0 + kRow * 0.8f, y1)}, d{lx, std::max(y1 - kRow * 0.8f, c.y)};
-    if (c.x != a.x) scene.curve(a, c, ink, width, alpha, true);
-    else d.y > a.y ? scene.line(a, d, ink, width, alpha) : void();
+    if (c.x != a.x)
+      scene.curve(a, c, ink, width, alpha, true);
+    else
+      d.y > a.y ? scene.line(a, d, ink, width, alpha) : void();
     if (c.x != a.x && d.y > c.y) scene.line(c, d, ink, width, alpha);
     if (d.x != b.x || d.y != b.y) scene.curve(d, b, ink, width, alpha, true);
   }
@@ -206,7 +216,8 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
   const auto& nodes = links_.record()->grad_nodes;
   const GradNode& g = nodes[row.node];
   bool selected = selected_ >= 0 && std::find(row.nodes.begin(), row.nodes.end(), selected_) != row.nodes.end();
-  bool covered = selection_.kind == Selection::Kind::module && in_module(row.module, selection_.name) && !selection_.name.empty();
+  bool covered =
+      selection_.kind == Selection::Kind::module && in_module(row.module, selection_.name) && !selection_.name.empty();
   bool bad = std::any_of(row.nodes.begin(), row.nodes.end(), [&](int n) { return bad_[n]; });
   if (selected || covered) scene.rect({0, y, width, kRow}, Ink::accent, selected ? 0.22f : 0.1f);
   if (row.first_of_module) scene.line({text_x, y}, {width - 12, y}, Ink::line, 1, 0.8f);
@@ -224,26 +235,36 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
   if (row.first_of_module && !row.module.empty()) {
     Box box{x, y + 5, std::min(text_width(row.module, Face::small) + 22, module_w - 8), kRow - 10};
     scene.rect(box, Ink::raised, 1, 3);
-    scene.text({box.x + 6, box.y, box.w - 8, box.h}, (row.folded ? "▸ " : "▾ ") + row.module, Ink::secondary, Face::small);
-    scene.target(box, {group, row.node}, Cursor::hand, row.module + (row.folded ? "\nClick to show its nodes" : "\nClick to fold its nodes"));
+    scene.text({box.x + 6, box.y, box.w - 8, box.h}, (row.folded ? "▸ " : "▾ ") + row.module, Ink::secondary,
+               Face::small);
+    scene.target(box, {group, row.node}, Cursor::hand,
+                 row.module + (row.folded ? "\nClick to show its nodes" : "\nClick to fold its nodes"));
   }
   x += module_w;
   if (row.saved > 0) {
     float w = std::max(2.f, static_cast<float>(row.saved) / static_cast<float>(most_saved_) * (saved_w - 70));
-    scene.text({x, y, 62, kRow}, format_bytes(static_cast<double>(row.saved)), Ink::text, Face::mono_small, Align::right);
+    scene.text({x, y, 62, kRow}, format_bytes(static_cast<double>(row.saved)), Ink::text, Face::mono_small,
+               Align::right);
     scene.rect({x + 68, y + kRow / 2 - 4, w, 8}, Ink::memory_activation, 0.9f, 2);
   } else {
     scene.text({x, y, 62, kRow}, "–", Ink::secondary, Face::mono_small, Align::right);
   }
   x += saved_w;
   std::string norm = g.grad_norm >= 0 || std::isnan(g.grad_norm) ? format_value(g.grad_norm) : "–";
-  if (!row.folded) scene.text({x, y, norm_w, kRow}, norm, bad ? Ink::bad_text : norm == "–" ? Ink::secondary : Ink::text, Face::mono_small, Align::right);
+  if (!row.folded)
+    scene.text({x, y, norm_w, kRow}, norm,
+               bad           ? Ink::bad_text
+               : norm == "–" ? Ink::secondary
+                             : Ink::text,
+               Face::mono_small, Align::right);
   x = leaves_x;
   for (int l : row.leaves) {
     const GradNode& leaf_node = nodes[l];
     std::string text = leaf_node.name;
     if (!row.module.empty() && text.starts_with(row.module + ".")) text = text.substr(row.module.size() + 1);
-    std::string value = leaf_node.grad_norm >= 0 || std::isnan(leaf_node.grad_norm) ? "‖g‖ " + format_value(leaf_node.grad_norm) : "no gradient";
+    std::string value = leaf_node.grad_norm >= 0 || std::isnan(leaf_node.grad_norm)
+                            ? "‖g‖ " + format_value(leaf_node.grad_norm)
+                            : "no gradient";
     float w = text_width(text, Face::small) + text_width(value, Face::mono_small) + 30;
     if (x + 60 > width) break;
     Box chip{x, y + 4, std::min(w, width - x - 8), kRow - 8};
@@ -253,8 +274,12 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
     scene.rect({chip.x + 7, chip.y + chip.h / 2 - 3, 6, 6}, Ink::memory_parameter, 1, 3);
     float tw = text_width(text, Face::small) + 2;
     scene.text({chip.x + 18, chip.y, std::min(tw, chip.w - 22), chip.h}, text, Ink::text, Face::small);
-    if (chip.w > tw + 40) scene.text({chip.x + 20 + tw, chip.y, chip.w - tw - 26, chip.h}, value, bad_[l] ? Ink::bad_text : Ink::secondary, Face::mono_small);
-    scene.target(chip, {leaf, l}, Cursor::hand, leaf_node.name + "\ngradient norm " + (leaf_node.grad_norm == -1 ? "none: nothing reached it" : format_exact(leaf_node.grad_norm)));
+    if (chip.w > tw + 40)
+      scene.text({chip.x + 20 + tw, chip.y, chip.w - tw - 26, chip.h}, value, bad_[l] ? Ink::bad_text : Ink::secondary,
+                 Face::mono_small);
+    scene.target(chip, {leaf, l}, Cursor::hand,
+                 leaf_node.name + "\ngradient norm " +
+                     (leaf_node.grad_norm == -1 ? "none: nothing reached it" : format_exact(leaf_node.grad_norm)));
     x += chip.w + 8;
   }
 }
@@ -266,7 +291,8 @@ void AutogradModel::draw(Scene& scene) {
   scroll_ = std::clamp(scroll_, 0.f, std::max(0.f, static_cast<float>(rows_.size()) * kRow + kHeader + 8 - size.h));
   float graph_x = 20, text_x = graph_x + static_cast<float>(std::min(lanes_, 12)) * kLane + 8;
   scene.clip({0, kHeader, size.w, size.h - kHeader});
-  int first = std::max(0, static_cast<int>(scroll_ / kRow) - 1), last = std::min<int>(static_cast<int>(rows_.size()), first + static_cast<int>(size.h / kRow) + 3);
+  int first = std::max(0, static_cast<int>(scroll_ / kRow) - 1),
+      last = std::min<int>(static_cast<int>(rows_.size()), first + static_cast<int>(size.h / kRow) + 3);
   for (int r = first; r < last; ++r) draw_row(scene, rows_[r], row_y(r), text_x, size.w);
   draw_wires(scene, graph_x);
   for (int r = first; r < last; ++r) {
@@ -274,7 +300,11 @@ void AutogradModel::draw(Scene& scene) {
     bool bad = std::any_of(rows_[r].nodes.begin(), rows_[r].nodes.end(), [&](int n) { return bad_[n]; });
     bool selected = selected_ >= 0 && row_of_[selected_] == r;
     scene.rect({x - 6, y - 6, 12, 12}, Ink::panel, 1, 6);
-    scene.rect({x - 5, y - 5, 10, 10}, bad ? Ink::bad : selected ? Ink::accent : Ink::phase_backward, 1, rows_[r].folded ? 2 : 5);
+    scene.rect({x - 5, y - 5, 10, 10},
+               bad        ? Ink::bad
+               : selected ? Ink::accent
+                          : Ink::phase_backward,
+               1, rows_[r].folded ? 2 : 5);
   }
   scene.unclip();
   float x = text_x;
@@ -316,7 +346,8 @@ bool AutogradModel::pointer(const PointerEvent& e) {
       if (hit.kind == group) toggle(module_path(links_.record()->grad_nodes[hit.id].module));
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -329,14 +360,19 @@ bool AutogradModel::wheel(const WheelEvent& e) {
 bool AutogradModel::key(const KeyEvent& e) {
   if (empty()) return false;
   int row = selected_ >= 0 ? row_of_[selected_] : -1;
-  if (e.key == "Down") row = std::min(row + 1, static_cast<int>(rows_.size()) - 1);
-  else if (e.key == "Up") row = std::max(row - 1, 0);
+  if (e.key == "Down")
+    row = std::min(row + 1, static_cast<int>(rows_.size()) - 1);
+  else if (e.key == "Up")
+    row = std::max(row - 1, 0);
   else if (e.key == "PgDown" || e.key == "PgUp") {
     scroll_ += (e.key == "PgDown" ? 1 : -1) * (height_ - 2 * kRow);
     return true;
-  } else if (e.key == "Home") row = 0;
-  else if (e.key == "End") row = static_cast<int>(rows_.size()) - 1;
-  else return false;
+  } else if (e.key == "Home")
+    row = 0;
+  else if (e.key == "End")
+    row = static_cast<int>(rows_.size()) - 1;
+  else
+    return false;
   select(Selection::grad_node(rows_[row].node, "autograd"));
   reveal(rows_[row].node);
   return true;
@@ -344,7 +380,11 @@ bool AutogradModel::key(const KeyEvent& e) {
 
 Table AutogradModel::table() const {
   Table t;
-  t.columns = {{"Node", false, 180}, {"Module", false, 120}, {"Saved", true, 90}, {"Gradient norm", true, 110}, {"Forward op", true, 90}};
+  t.columns = {{"Node", false, 180},
+               {"Module", false, 120},
+               {"Saved", true, 90},
+               {"Gradient norm", true, 110},
+               {"Forward op", true, 90}};
   if (!links_) return t;
   const auto& nodes = links_.record()->grad_nodes;
   auto add = [&](int i) {
@@ -353,7 +393,8 @@ Table AutogradModel::table() const {
     row.selection = Selection::grad_node(i, "autograd table");
     row.cells = {{g.name, 0, {}, g.leaf ? Ink::memory_parameter : Ink::phase_backward},
                  {module_path(g.module), 0, {}, Ink::none},
-                 Table::Cell::number(static_cast<double>(g.saved_bytes), g.saved_bytes ? format_bytes(static_cast<double>(g.saved_bytes)) : "–"),
+                 Table::Cell::number(static_cast<double>(g.saved_bytes),
+                                     g.saved_bytes ? format_bytes(static_cast<double>(g.saved_bytes)) : "–"),
                  Table::Cell::number(g.grad_norm, g.grad_norm == -1 ? "–" : format_value(g.grad_norm)),
                  Table::Cell::number(g.forward_seq, g.forward_seq ? "#" + std::to_string(g.forward_seq) : "–")};
     t.rows.push_back(std::move(row));
@@ -367,8 +408,8 @@ Table AutogradModel::table() const {
 
 std::string AutogradModel::summary() const {
   if (!links_) return "Autograd graph: no step is loaded";
-  return fmt::format("Autograd graph of step {}: {} nodes, {} saved for backward", format_grouped(links_.record()->step), order_.size(),
-                     format_bytes(static_cast<double>(saved_)));
+  return fmt::format("Autograd graph of step {}: {} nodes, {} saved for backward",
+                     format_grouped(links_.record()->step), order_.size(), format_bytes(static_cast<double>(saved_)));
 }
 
 }  // namespace tenon::views

@@ -9,8 +9,9 @@
 
 namespace tenon::views {
 
-/// The autograd graph of a step, in the order in which backward runs: one node a row, the edges as lanes beside it (as a commit graph
-/// draws branches), the leaves it feeds as chips. Readable at any depth, and a residual branch is a second lane.
+/// The autograd graph of a step, in the order in which backward runs: one node a row, the edges as lanes beside it (as
+/// a commit graph draws branches), the leaves it feeds as chips. Readable at any depth, and a residual branch is a
+/// second lane.
 class AutogradModel : public CanvasModel {
  public:
   enum HitKind { none, node = 1, leaf, group };
@@ -39,15 +40,17 @@ class AutogradModel : public CanvasModel {
 
  private:
   struct Row {
-    int node = -1;              ///< the node, or the first of a folded module's
-    std::vector<int> nodes;     ///< all that the row stands for
+    int node = -1;           ///< the node, or the first of a folded module's
+    std::vector<int> nodes;  ///< all that the row stands for
     std::vector<int> leaves;
     std::string module;
     bool folded = false, first_of_module = false;
     int lane = 0;
     int64_t saved = 0;
   };
-  struct Wire { int from_row, to_row, from_lane, lane, to_lane; };
+  struct Wire {
+    int from_row, to_row, from_lane, lane, to_lane;
+  };
   void arrange();
   void order();
   void lay_lanes();
@@ -57,13 +60,13 @@ class AutogradModel : public CanvasModel {
   void reveal(int node);
 
   Links links_;
-  std::vector<int> order_;        // non-leaf nodes, as backward runs
+  std::vector<int> order_;                // non-leaf nodes, as backward runs
   std::vector<std::vector<int>> leaves_;  // by node: leaves that it feeds first
-  std::vector<int> row_of_;       // by node
+  std::vector<int> row_of_;               // by node
   std::vector<Row> rows_;
   std::vector<Wire> wires_;
   std::set<std::string> folded_;
-  std::vector<bool> bad_;         // by node
+  std::vector<bool> bad_;  // by node
   int lanes_ = 1, selected_ = -1;
   int64_t saved_ = 0, most_saved_ = 1;
   Selection selection_;

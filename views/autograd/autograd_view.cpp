@@ -5,7 +5,8 @@
 
 namespace tenon::views {
 
-AutogradView::AutogradView(Workbench& bench, QWidget* parent) : View("autograd", "Autograd graph", "autograd", bench, parent) {
+AutogradView::AutogradView(Workbench& bench, QWidget* parent)
+    : View("autograd", "Autograd graph", "autograd", bench, parent) {
   auto* page = new QWidget(this);
   auto* box = new QVBoxLayout(page);
   box->setContentsMargins(0, 0, 0, 0);

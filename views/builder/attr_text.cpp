@@ -100,8 +100,10 @@ std::string attr_summary(const LayerSpec& layer, const LayerInfo* info) {
       bool equal = list->size() == 2 && (*list)[0] == (*list)[1] && !known_by;
       value = equal ? std::to_string((*list)[0]) : fmt::format("{}", fmt::join(*list, "×"));
     }
-    if (auto* flag = std::get_if<bool>(&a.value)) add((*flag ? "" : "no ") + a.name);
-    else add(known_by ? value : a.name + " " + value);
+    if (auto* flag = std::get_if<bool>(&a.value))
+      add((*flag ? "" : "no ") + a.name);
+    else
+      add(known_by ? value : a.name + " " + value);
   }
   return out;
 }

@@ -12,8 +12,9 @@ namespace tenon::views {
 
 namespace {
 constexpr float kNodeW = 280, kNodeH = 48, kPort = 4;
-constexpr float kFarZoom = 0.3f, kMostZoom = 1.6f;  ///< how far the wheel goes out (farther where the whole model needs it) and in
-constexpr float kLeastZoom = 0.02f;                 ///< a thousand layers in a small window
+constexpr float kFarZoom = 0.3f,
+                kMostZoom = 1.6f;    ///< how far the wheel goes out (farther where the whole model needs it) and in
+constexpr float kLeastZoom = 0.02f;  ///< a thousand layers in a small window
 
 /// A quiet colour a family of layers, so that a network's rhythm is seen from afar.
 Ink family(const std::string& type) {
@@ -71,18 +72,30 @@ void BuilderModel::draw_wire(Scene& scene, Point a, Point b, Ink ink, float widt
     for (int i = 0; i <= 16; ++i) {
       float t = static_cast<float>(i) / 16, u = 1 - t;
       float k0 = u * u * u, k1 = 3 * u * u * t, k2 = 3 * u * t * t, k3 = t * t * t;
-      points.push_back({(k0 + k1) * a.x + (k2 + k3) * b.x, k0 * a.y + k1 * (a.y + reach) + k2 * (b.y - reach) + k3 * b.y});
+      points.push_back(
+          {(k0 + k1) * a.x + (k2 + k3) * b.x, k0 * a.y + k1 * (a.y + reach) + k2 * (b.y - reach) + k3 * b.y});
     }
   } else {  // upwards: out below, up between the columns, in from above
-    float d = 14 * zoom_, side = b.x > a.x ? a.x + (kNodeW / 2 + 24) * zoom_ : a.x - (kNodeW / 2 + 24) * zoom_, r = 6 * zoom_;
+    float d = 14 * zoom_, side = b.x > a.x ? a.x + (kNodeW / 2 + 24) * zoom_ : a.x - (kNodeW / 2 + 24) * zoom_,
+          r = 6 * zoom_;
     float s = side > a.x ? 1.f : -1.f, s2 = b.x > side ? 1.f : -1.f;
-    points = {a, {a.x, a.y + d - r}, {a.x + r * s, a.y + d}, {side - r * s, a.y + d}, {side, a.y + d - r}, {side, b.y - d + r}, {side + r * s2, b.y - d}, {b.x - r * s2, b.y - d}, {b.x, b.y - d + r}, b};
+    points = {a,
+              {a.x, a.y + d - r},
+              {a.x + r * s, a.y + d},
+              {side - r * s, a.y + d},
+              {side, a.y + d - r},
+              {side, b.y - d + r},
+              {side + r * s2, b.y - d},
+              {b.x - r * s2, b.y - d},
+              {b.x, b.y - d + r},
+              b};
   }
   scene.polyline(points, ink, width);
   if (id < 0) return;
   for (size_t i = 0; i + 1 < points.size(); ++i) {
     Point p = points[i], q = points[i + 1];
-    scene.target({std::min(p.x, q.x) - 4, std::min(p.y, q.y) - 4, std::fabs(p.x - q.x) + 8, std::fabs(p.y - q.y) + 8}, {wire, id}, Cursor::hand);
+    scene.target({std::min(p.x, q.x) - 4, std::min(p.y, q.y) - 4, std::fabs(p.x - q.x) + 8, std::fabs(p.y - q.y) + 8},
+                 {wire, id}, Cursor::hand);
   }
 }
 
@@ -111,10 +124,13 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     scene.text({x + name_w + 6, row, w - name_w - 6, h}, what, Ink::secondary, Face::small, Align::right);
     row += 20 * zoom_;
     std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && !r->inputs.empty() ? r->inputs[0] : "";
-    std::string count = r && r->parameters ? format_count(static_cast<double>(r->parameters)) + (r->parameters == 1 ? " parameter" : " parameters") : "";
+    std::string count = r && r->parameters ? format_count(static_cast<double>(r->parameters)) +
+                                                 (r->parameters == 1 ? " parameter" : " parameters")
+                                           : "";
     float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
     if (!bad) scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
-    if (!bad && !count.empty()) scene.text({b.right() - 8 - count_w, row, count_w, h}, count, Ink::secondary, Face::small, Align::right);
+    if (!bad && !count.empty())
+      scene.text({b.right() - 8 - count_w, row, count_w, h}, count, Ink::secondary, Face::small, Align::right);
     if (bad) {  // where its shape would be: it has none
       scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
       scene.text({x + 16, row, w - 16, h}, r->error, Ink::bad_text, Face::small);
@@ -127,11 +143,16 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     bool used = std::any_of(spec_.wires.begin(), spec_.wires.end(), [&](const WireSpec& wi) {
       return output ? wi.from == l.name && wi.from_port == i : wi.to == l.name && wi.to_port == i;
     });
-    const float radius = std::clamp(kPort * zoom_ * 1.4f, 1.5f, kPort);  // small enough to leave the boxes in sight from afar
+    const float radius =
+        std::clamp(kPort * zoom_ * 1.4f, 1.5f, kPort);  // small enough to leave the boxes in sight from afar
     scene.rect({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, Ink::panel, 1, radius);
-    scene.outline({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, used ? Ink::secondary : Ink::accent, 1.5f, radius);
-    const std::string text = r ? (output ? (i < static_cast<int>(r->outputs.size()) ? r->outputs[i] : "") : (i < static_cast<int>(r->inputs.size()) ? r->inputs[i] : "")) : "";
-    scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, port_id(id, i)}, Cursor::cross, (output ? "output " : "input ") + text);
+    scene.outline({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, used ? Ink::secondary : Ink::accent, 1.5f,
+                  radius);
+    const std::string text = r ? (output ? (i < static_cast<int>(r->outputs.size()) ? r->outputs[i] : "")
+                                         : (i < static_cast<int>(r->inputs.size()) ? r->inputs[i] : ""))
+                               : "";
+    scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, port_id(id, i)}, Cursor::cross,
+                 (output ? "output " : "input ") + text);
   };
   for (int i = 0; i < inputs; ++i) dot(port(l, false, i), false, i);
   for (int i = 0; i < outputs; ++i) dot(port(l, true, i), true, i);
@@ -165,21 +186,30 @@ void BuilderModel::draw(Scene& scene) {
     if (!from || !to) continue;
     const LayerReport* r = report(w.to);
     bool bad = r && !r->error.empty(), on = static_cast<int>(i) == selected_wire_;
-    draw_wire(scene, port(*from, true, w.from_port), port(*to, false, w.to_port), on ? Ink::accent : bad ? Ink::bad : Ink::secondary, on ? 2.5f : 1.5f, static_cast<int64_t>(i));
+    draw_wire(scene, port(*from, true, w.from_port), port(*to, false, w.to_port),
+              on    ? Ink::accent
+              : bad ? Ink::bad
+                    : Ink::secondary,
+              on ? 2.5f : 1.5f, static_cast<int64_t>(i));
   }
   for (size_t i = 0; i < spec_.layers.size(); ++i) draw_layer(scene, spec_.layers[i], static_cast<int64_t>(i));
   if (drag_ == Drag::wire)
-    if (const LayerSpec* from = spec_.find(wire_from_)) draw_wire(scene, port(*from, true, wire_port_), {pointer_x_, pointer_y_}, Ink::accent, 2, -1);
+    if (const LayerSpec* from = spec_.find(wire_from_))
+      draw_wire(scene, port(*from, true, wire_port_), {pointer_x_, pointer_y_}, Ink::accent, 2, -1);
 
   auto wrong = errors();
-  std::string total = fmt::format("{} layers · {} parameters · {} forward · activations {} at batch {}", spec_.layers.size(), format_count(static_cast<double>(parameters())),
+  std::string total = fmt::format("{} layers · {} parameters · {} forward · activations {} at batch {}",
+                                  spec_.layers.size(), format_count(static_cast<double>(parameters())),
                                   format_flops(flops()), format_bytes(static_cast<double>(output_bytes())), batch_);
   scene.rect({0, size_.h - 28, size_.w, 28}, Ink::panel, 0.92f);
   scene.line({0, size_.h - 28}, {size_.w, size_.h - 28}, Ink::line);
-  std::string fault = wrong.empty() ? "every shape fits" : wrong.size() == 1 ? "1 error" : fmt::format("{} errors", wrong.size());
+  std::string fault = wrong.empty()       ? "every shape fits"
+                      : wrong.size() == 1 ? "1 error"
+                                          : fmt::format("{} errors", wrong.size());
   float fault_w = text_width(fault, Face::small) + 24;
   scene.text({12, size_.h - 28, size_.w - fault_w - 32, 28}, total, Ink::secondary, Face::small);
-  scene.text({size_.w - fault_w - 12, size_.h - 28, fault_w, 28}, (wrong.empty() ? "✓ " : "⚠ ") + fault, wrong.empty() ? Ink::good_text : Ink::bad_text, Face::small, Align::right);
+  scene.text({size_.w - fault_w - 12, size_.h - 28, fault_w, 28}, (wrong.empty() ? "✓ " : "⚠ ") + fault,
+             wrong.empty() ? Ink::good_text : Ink::bad_text, Face::small, Align::right);
   if (!why_.empty()) {
     float w = std::min(text_width(why_, Face::small) + 24, size_.w - 32);
     scene.rect({16, size_.h - 60, w, 24}, Ink::raised, 1, 4);
@@ -231,8 +261,10 @@ bool BuilderModel::pointer(const PointerEvent& e) {
           if (!selected_.erase(name)) selected_.insert(name);
           primary_ = selected_.count(name) ? name : std::string();
         } else if (!selected_.count(name) || primary_ != name) {
-          if (selected_.count(name) && selected_.size() > 1) primary_ = name;
-          else choose(name);
+          if (selected_.count(name) && selected_.size() > 1)
+            primary_ = name;
+          else
+            choose(name);
         }
         drag_ = Drag::move;
         return true;
@@ -270,13 +302,16 @@ bool BuilderModel::pointer(const PointerEvent& e) {
       drag_ = Drag::none;
       if (was == Drag::wire) {
         Hit hit = last_.hit_at(e.x, e.y);
-        if (hit.kind == input_port) connect(wire_from_, wire_port_, spec_.layers[hit.id / kMostPorts].name, static_cast<int>(hit.id % kMostPorts));
+        if (hit.kind == input_port)
+          connect(wire_from_, wire_port_, spec_.layers[hit.id / kMostPorts].name,
+                  static_cast<int>(hit.id % kMostPorts));
         else if (hit.kind == layer) {
           const LayerSpec& l = spec_.layers[hit.id];
           const LayerInfo* info = find_layer_type(l.type);
           int free = 0;
           for (int i = 0; info && i < info->inputs; ++i)
-            if (std::none_of(spec_.wires.begin(), spec_.wires.end(), [&](const WireSpec& w) { return w.to == l.name && w.to_port == i; })) {
+            if (std::none_of(spec_.wires.begin(), spec_.wires.end(),
+                             [&](const WireSpec& w) { return w.to == l.name && w.to_port == i; })) {
               free = i;
               break;
             }
@@ -297,7 +332,8 @@ bool BuilderModel::pointer(const PointerEvent& e) {
       if (!hit && on_palette) on_palette(e.x, e.y, "");
       return true;
     }
-    case PointerEvent::Type::leave: return false;
+    case PointerEvent::Type::leave:
+      return false;
   }
   return false;
 }

@@ -79,8 +79,10 @@ bool BuilderModel::apply(const std::string& text, ModelSpec next, const std::str
   if (next == spec_) return false;
   edits_.resize(done_);
   // Steps of one gesture (a drag, turning one number) are one edit to undo.
-  if (!merge.empty() && !edits_.empty() && edits_.back().merge == merge) edits_.back().after = next;
-  else edits_.push_back({text, merge, spec_, next});
+  if (!merge.empty() && !edits_.empty() && edits_.back().merge == merge)
+    edits_.back().after = next;
+  else
+    edits_.push_back({text, merge, spec_, next});
   done_ = edits_.size();
   spec_ = std::move(next);
   examine_now();
@@ -230,8 +232,10 @@ bool BuilderModel::set_attr(const std::string& layer, const std::string& attr, c
   LayerSpec* l = next.find(layer);
   if (!l) return refuse("There is no layer " + layer);
   auto at = std::find_if(l->attrs.begin(), l->attrs.end(), [&](const Attr& a) { return a.name == attr; });
-  if (at == l->attrs.end()) l->attrs.push_back({attr, value});
-  else at->value = value;
+  if (at == l->attrs.end())
+    l->attrs.push_back({attr, value});
+  else
+    at->value = value;
   return apply(fmt::format("Set {} of {} to {}", attr, layer, attr_text(value)), std::move(next));
 }
 
@@ -261,15 +265,17 @@ bool BuilderModel::move_selected(double dx, double dy) {
       l.x += dx;
       l.y += dy;
     }
-  std::string text = selected_.size() == 1 ? "Move " + *selected_.begin() : fmt::format("Move {} layers", selected_.size());
+  std::string text =
+      selected_.size() == 1 ? "Move " + *selected_.begin() : fmt::format("Move {} layers", selected_.size());
   return apply(text, std::move(next), fmt::format("move {}", drag_serial_));
 }
 
-/// Layers top to bottom by their distance from the inputs, side by side where they are as deep; a long chain goes on in a new column,
-/// as many rows to a column as make the whole about as wide as a window is.
+/// Layers top to bottom by their distance from the inputs, side by side where they are as deep; a long chain goes on in
+/// a new column, as many rows to a column as make the whole about as wide as a window is.
 void BuilderModel::place(ModelSpec& spec) const {
   constexpr double kStepX = 332, kStepY = 72, kFewRows = 6, kShape = 1.8;
-  const double most_rows = std::max(kFewRows, std::ceil(std::sqrt(static_cast<double>(spec.layers.size()) * kStepX / kStepY / kShape)));
+  const double most_rows =
+      std::max(kFewRows, std::ceil(std::sqrt(static_cast<double>(spec.layers.size()) * kStepX / kStepY / kShape)));
   std::map<std::string, int> depth;
   std::vector<std::string> order;
   try {
@@ -344,25 +350,27 @@ void BuilderModel::select_all() {
 
 Table BuilderModel::table() const {
   Table t;
-  t.columns = {{"Layer", false, 120}, {"Type", false, 100}, {"Output", false, 160}, {"Parameters", true, 90}, {"FLOP", true, 90}, {"Error", false, 200}};
+  t.columns = {{"Layer", false, 120},    {"Type", false, 100}, {"Output", false, 160},
+               {"Parameters", true, 90}, {"FLOP", true, 90},   {"Error", false, 200}};
   for (const LayerSpec& l : spec_.layers) {
     const LayerReport* r = report(l.name);
     Table::Row row;
     row.selection = Selection::module(l.name, "builder table");
-    row.cells = {{l.name, 0, {}, Ink::none},
-                 {l.type, 0, {}, Ink::none},
-                 {r && !r->outputs.empty() ? r->outputs[0] : "", 0, {}, Ink::none},
-                 Table::Cell::number(r ? static_cast<double>(r->parameters) : 0, r ? format_grouped(r->parameters) : ""),
-                 Table::Cell::number(r ? r->flops : 0, r && r->flops > 0 ? format_flops(r->flops) : "–"),
-                 {r ? r->error : "", 0, r ? r->hint : "", r && !r->error.empty() ? Ink::bad : Ink::none}};
+    row.cells = {
+        {l.name, 0, {}, Ink::none},
+        {l.type, 0, {}, Ink::none},
+        {r && !r->outputs.empty() ? r->outputs[0] : "", 0, {}, Ink::none},
+        Table::Cell::number(r ? static_cast<double>(r->parameters) : 0, r ? format_grouped(r->parameters) : ""),
+        Table::Cell::number(r ? r->flops : 0, r && r->flops > 0 ? format_flops(r->flops) : "–"),
+        {r ? r->error : "", 0, r ? r->hint : "", r && !r->error.empty() ? Ink::bad : Ink::none}};
     t.rows.push_back(std::move(row));
   }
   return t;
 }
 
 std::string BuilderModel::summary() const {
-  return fmt::format("Model {}: {} layers, {} parameters{}", spec_.name, spec_.layers.size(), format_grouped(parameters()),
-                     errors().empty() ? "" : ", with errors");
+  return fmt::format("Model {}: {} layers, {} parameters{}", spec_.name, spec_.layers.size(),
+                     format_grouped(parameters()), errors().empty() ? "" : ", with errors");
 }
 
 }  // namespace tenon::views

@@ -12,8 +12,8 @@
 
 namespace tenon::views {
 
-/// Edits a ModelSpec as a graph. After each edit the model is tried on tensors without memory, so that shapes, counts and errors on the
-/// nodes are always those of what is seen. Every edit can be undone.
+/// Edits a ModelSpec as a graph. After each edit the model is tried on tensors without memory, so that shapes, counts
+/// and errors on the nodes are always those of what is seen. Every edit can be undone.
 class BuilderModel : public CanvasModel {
  public:
   enum HitKind { none, layer = 1, input_port, output_port, wire };
@@ -80,7 +80,10 @@ class BuilderModel : public CanvasModel {
   void draw(Scene& scene) override;
 
  private:
-  struct Edit { std::string text, merge; ModelSpec before, after; };
+  struct Edit {
+    std::string text, merge;
+    ModelSpec before, after;
+  };
   bool apply(const std::string& text, ModelSpec next, const std::string& merge = {});
   bool refuse(const std::string& why);
   void examine_now();

@@ -34,7 +34,8 @@ BuilderView::BuilderView(Workbench& bench, QWidget* parent) : View("builder", "M
   set_content(page_);
   picker_ = new Picker(this);
   bench.builder.on_palette = [this](float x, float y, const std::string& typed) {
-    open_palette(QString::fromStdString(typed), canvas()->mapTo(this, QPoint(static_cast<int>(x), static_cast<int>(y))));
+    open_palette(QString::fromStdString(typed),
+                 canvas()->mapTo(this, QPoint(static_cast<int>(x), static_cast<int>(y))));
   };
   connect(&bench, &Workbench::project_changed, this, &BuilderView::refresh);
   refresh();
@@ -42,31 +43,38 @@ BuilderView::BuilderView(Workbench& bench, QWidget* parent) : View("builder", "M
 
 void BuilderView::open_palette(const QString& typed, QPoint at) {
   if (at.x() < 0) at = {12, 40};
-  picker_->open("Add a layer", [this](const QString& text) {
-    std::vector<std::pair<int, const LayerInfo*>> found;
-    for (const LayerInfo& l : layer_types()) {
-      int score = std::max(fuzzy_score(text.toStdString(), l.type), fuzzy_score(text.toStdString(), l.group + " " + l.type) - 50);
-      if (score >= 0) found.emplace_back(score, &l);
-    }
-    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::vector<Picker::Item> items;
-    for (auto& [score, l] : found) {
-      std::string type = l->type;
-      items.push_back({QString::fromStdString(type), QString::fromStdString(l->help), QString::fromStdString(l->group), [this, type] {
-                         bench_.builder.insert_layer(type);
-                         canvas()->setFocus();
-                       }});
-    }
-    return items;
-  }, typed, at, 460);
+  picker_->open(
+      "Add a layer",
+      [this](const QString& text) {
+        std::vector<std::pair<int, const LayerInfo*>> found;
+        for (const LayerInfo& l : layer_types()) {
+          int score = std::max(fuzzy_score(text.toStdString(), l.type),
+                               fuzzy_score(text.toStdString(), l.group + " " + l.type) - 50);
+          if (score >= 0) found.emplace_back(score, &l);
+        }
+        std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        std::vector<Picker::Item> items;
+        for (auto& [score, l] : found) {
+          std::string type = l->type;
+          items.push_back({QString::fromStdString(type), QString::fromStdString(l->help),
+                           QString::fromStdString(l->group), [this, type] {
+                             bench_.builder.insert_layer(type);
+                             canvas()->setFocus();
+                           }});
+        }
+        return items;
+      },
+      typed, at, 460);
 }
 
 void BuilderView::refresh() {
   if (!bench_.has_project())
-    set_empty(true, "Start a project from a template: its model will be here, ready to be changed and trained.", "New from a template", [this] {
-      if (on_new) on_new();
-    });
-  else set_empty(false);
+    set_empty(true, "Start a project from a template: its model will be here, ready to be changed and trained.",
+              "New from a template", [this] {
+                if (on_new) on_new();
+              });
+  else
+    set_empty(false);
 }
 
 }  // namespace tenon::views

@@ -14,7 +14,8 @@
 
 namespace tenon::views {
 
-InspectorView::InspectorView(Workbench& bench, QWidget* parent) : QWidget(parent), bench_(bench), form_(new QFormLayout(this)) {
+InspectorView::InspectorView(Workbench& bench, QWidget* parent)
+    : QWidget(parent), bench_(bench), form_(new QFormLayout(this)) {
   setObjectName("inspector");
   form_->setContentsMargins(0, 0, 0, 0);
   form_->setHorizontalSpacing(12);
@@ -23,8 +24,10 @@ InspectorView::InspectorView(Workbench& bench, QWidget* parent) : QWidget(parent
   form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   connect(&bench, &Workbench::state_changed, this, [this] {
     const LayerSpec* l = bench_.builder.spec().find(layer_);
-    if (!l || l->type != type_) rebuild();
-    else refresh_values();
+    if (!l || l->type != type_)
+      rebuild();
+    else
+      refresh_values();
   });
 }
 
@@ -54,10 +57,12 @@ QWidget* InspectorView::editor(const AttrDef& def, const AttrValue& value) {
   if (std::holds_alternative<int64_t>(def.fallback)) {
     auto* spin = new QSpinBox(this);
     bool limited = def.min != def.max;
-    spin->setRange(limited ? static_cast<int>(std::max(def.min, -2e9)) : std::numeric_limits<int>::min(), limited ? static_cast<int>(std::min(def.max, 2e9)) : std::numeric_limits<int>::max());
+    spin->setRange(limited ? static_cast<int>(std::max(def.min, -2e9)) : std::numeric_limits<int>::min(),
+                   limited ? static_cast<int>(std::min(def.max, 2e9)) : std::numeric_limits<int>::max());
     spin->setValue(std::get_if<int64_t>(&value) ? static_cast<int>(std::get<int64_t>(value)) : 0);
     spin->setKeyboardTracking(false);
-    if (size_t zero = def.help.find("0: "); zero != std::string::npos && def.min == 0) spin->setSpecialValueText(QString::fromStdString(def.help.substr(zero + 3)));  // what 0 stands for
+    if (size_t zero = def.help.find("0: "); zero != std::string::npos && def.min == 0)
+      spin->setSpecialValueText(QString::fromStdString(def.help.substr(zero + 3)));  // what 0 stands for
     spin->setGroupSeparatorShown(false);
     connect(spin, &QSpinBox::valueChanged, this, [this, attr](int v) {
       if (!filling_) bench_.builder.set_attr(layer_, attr, int64_t{v});
@@ -132,9 +137,12 @@ void InspectorView::refresh_values() {
     const AttrValue* have = l->find(def.name);
     const AttrValue& v = have ? *have : def.fallback;
     QWidget* w = findChild<QWidget*>(QString("inspector.%1").arg(QString::fromStdString(def.name)));
-    if (auto* spin = qobject_cast<QSpinBox*>(w); spin && std::get_if<int64_t>(&v)) spin->setValue(static_cast<int>(std::get<int64_t>(v)));
-    else if (auto* box = qobject_cast<QCheckBox*>(w); box && std::get_if<bool>(&v)) box->setChecked(std::get<bool>(v));
-    else if (auto* line = qobject_cast<QLineEdit*>(w); line && !line->hasFocus()) line->setText(QString::fromStdString(attr_text(v)));
+    if (auto* spin = qobject_cast<QSpinBox*>(w); spin && std::get_if<int64_t>(&v))
+      spin->setValue(static_cast<int>(std::get<int64_t>(v)));
+    else if (auto* box = qobject_cast<QCheckBox*>(w); box && std::get_if<bool>(&v))
+      box->setChecked(std::get<bool>(v));
+    else if (auto* line = qobject_cast<QLineEdit*>(w); line && !line->hasFocus())
+      line->setText(QString::fromStdString(attr_text(v)));
   }
   filling_ = false;
 }

@@ -8,9 +8,11 @@
 namespace tenon::views {
 
 namespace {
-/// Without a desktop theme Qt answers with a generic alias, which fontconfig maps to whatever comes first; choose better from what is there.
+/// Without a desktop theme Qt answers with a generic alias, which fontconfig maps to whatever comes first; choose
+/// better from what is there.
 QString pick(const QFont& system, const QStringList& liked) {
-  static const QStringList generic{"Sans Serif", "Sans", "sans-serif", "Monospace", "monospace", "DejaVu Sans", "DejaVu Sans Mono", ""};
+  static const QStringList generic{"Sans Serif", "Sans",        "sans-serif",       "Monospace",
+                                   "monospace",  "DejaVu Sans", "DejaVu Sans Mono", ""};
   if (!generic.contains(system.family())) return system.family();
   const QStringList installed = QFontDatabase::families();
   for (const QString& family : liked)
@@ -21,9 +23,10 @@ QString pick(const QFont& system, const QStringList& liked) {
 
 QFont face_font(Face face) {
   bool mono = face == Face::mono || face == Face::mono_small;
-  static const QString ui = pick(QFontDatabase::systemFont(QFontDatabase::GeneralFont), {"Inter", "Noto Sans", "Cantarell", "Open Sans", "DejaVu Sans"});
-  static const QString fixed =
-      pick(QFontDatabase::systemFont(QFontDatabase::FixedFont), {"JetBrains Mono", "Noto Sans Mono", "Source Code Pro", "DejaVu Sans Mono"});
+  static const QString ui = pick(QFontDatabase::systemFont(QFontDatabase::GeneralFont),
+                                 {"Inter", "Noto Sans", "Cantarell", "Open Sans", "DejaVu Sans"});
+  static const QString fixed = pick(QFontDatabase::systemFont(QFontDatabase::FixedFont),
+                                    {"JetBrains Mono", "Noto Sans Mono", "Source Code Pro", "DejaVu Sans Mono"});
   QFont font(mono ? fixed : ui);
   float size = face == Face::title ? px::title : face == Face::small || face == Face::mono_small ? px::small : px::body;
   if (face == Face::mono) size = px::body - 1;  // monospaced letters look larger
@@ -35,7 +38,8 @@ QFont face_font(Face face) {
 }
 
 std::shared_ptr<Glyphs> Glyphs::at_scale(double dpr) {
-  static std::map<int, std::shared_ptr<Glyphs>> stores;  // a few hundred small pictures a scale, for the life of the process
+  static std::map<int, std::shared_ptr<Glyphs>>
+      stores;  // a few hundred small pictures a scale, for the life of the process
   auto& store = stores[static_cast<int>(std::lround(dpr * 100))];
   if (!store) store = std::make_shared<Glyphs>(dpr);
   return store;
@@ -62,7 +66,8 @@ const Glyphs::Glyph& Glyphs::glyph(Face face, char32_t c) {
   QRectF box = metrics.boundingRect(text);
   if (box.width() < 0.5 || box.height() < 0.5) return g;
   int left = static_cast<int>(std::floor(box.left())) - 1, top = static_cast<int>(std::floor(box.top())) - 1;
-  int width = static_cast<int>(std::ceil(box.right())) + 1 - left, height = static_cast<int>(std::ceil(box.bottom())) + 1 - top;
+  int width = static_cast<int>(std::ceil(box.right())) + 1 - left,
+      height = static_cast<int>(std::ceil(box.bottom())) + 1 - top;
   QImage image(width, height, QImage::Format_ARGB32_Premultiplied);
   image.fill(Qt::transparent);
   QPainter painter(&image);

@@ -16,9 +16,9 @@ QFont face_font(Face face);
 class Glyphs {
  public:
   struct Glyph {
-    QImage alpha;                 ///< 8 bit coverage; null for blanks
-    float x = 0, y = 0;           ///< from the pen on the baseline to the top left, physical pixels
-    float advance = 0;            ///< physical pixels, fractional
+    QImage alpha;        ///< 8 bit coverage; null for blanks
+    float x = 0, y = 0;  ///< from the pen on the baseline to the top left, physical pixels
+    float advance = 0;   ///< physical pixels, fractional
   };
   static std::shared_ptr<Glyphs> at_scale(double dpr);
   explicit Glyphs(double dpr);

@@ -32,10 +32,16 @@ Mods mods_of(Qt::KeyboardModifiers m) {
   return {m.testFlag(Qt::ShiftModifier), m.testFlag(Qt::ControlModifier), m.testFlag(Qt::AltModifier)};
 }
 Button button_of(Qt::MouseButton b) {
-  return b == Qt::LeftButton ? Button::left : b == Qt::MiddleButton ? Button::middle : b == Qt::RightButton ? Button::right : Button::none;
+  return b == Qt::LeftButton     ? Button::left
+         : b == Qt::MiddleButton ? Button::middle
+         : b == Qt::RightButton  ? Button::right
+                                 : Button::none;
 }
 Button held(Qt::MouseButtons b) {
-  return b & Qt::LeftButton ? Button::left : b & Qt::MiddleButton ? Button::middle : b & Qt::RightButton ? Button::right : Button::none;
+  return b & Qt::LeftButton     ? Button::left
+         : b & Qt::MiddleButton ? Button::middle
+         : b & Qt::RightButton  ? Button::right
+                                : Button::none;
 }
 }  // namespace
 
@@ -82,7 +88,8 @@ void SceneCanvas::refresh() {
 }
 
 void SceneCanvas::initializeGL() {
-  // Floating a dock changes the top-level window and with it the GL context: the backend goes down with the old and comes up with the new.
+  // Floating a dock changes the top-level window and with it the GL context: the backend goes down with the old and
+  // comes up with the new.
   disconnect(gone_);
   gone_ = connect(context(), &QOpenGLContext::aboutToBeDestroyed, this, [this] {
     makeCurrent();
@@ -147,8 +154,10 @@ bool SceneCanvas::event(QEvent* e) {
   if (e->type() == QEvent::ToolTip) {
     auto* help = static_cast<QHelpEvent*>(e);
     const std::string& tip = model_.last().tip_at(help->pos().x(), help->pos().y());
-    if (tip.empty()) QToolTip::hideText();
-    else QToolTip::showText(help->globalPos(), QString::fromStdString(tip), this);
+    if (tip.empty())
+      QToolTip::hideText();
+    else
+      QToolTip::showText(help->globalPos(), QString::fromStdString(tip), this);
     return true;
   }
   if (e->type() == QEvent::Resize || e->type() == QEvent::Show) dirty_ = true;
@@ -159,12 +168,23 @@ void SceneCanvas::update_cursor(float x, float y) {
   const Scene::Target* t = model_.last().target_at(x, y);
   Qt::CursorShape shape = Qt::ArrowCursor;
   switch (t ? t->cursor : Cursor::arrow) {
-    case Cursor::arrow: break;
-    case Cursor::hand: shape = Qt::PointingHandCursor; break;
-    case Cursor::cross: shape = Qt::CrossCursor; break;
-    case Cursor::move: shape = Qt::SizeAllCursor; break;
-    case Cursor::resize_h: shape = Qt::SizeHorCursor; break;
-    case Cursor::grab: shape = Qt::OpenHandCursor; break;
+    case Cursor::arrow:
+      break;
+    case Cursor::hand:
+      shape = Qt::PointingHandCursor;
+      break;
+    case Cursor::cross:
+      shape = Qt::CrossCursor;
+      break;
+    case Cursor::move:
+      shape = Qt::SizeAllCursor;
+      break;
+    case Cursor::resize_h:
+      shape = Qt::SizeHorCursor;
+      break;
+    case Cursor::grab:
+      shape = Qt::OpenHandCursor;
+      break;
   }
   if (cursor().shape() != shape) setCursor(shape);
 }
@@ -176,7 +196,8 @@ void SceneCanvas::hand_on(PointerEvent::Type type, QMouseEvent* e) {
   p.x = static_cast<float>(e->position().x());
   p.y = static_cast<float>(e->position().y());
   p.mods = mods_of(e->modifiers());
-  if (dirty_) model_.frame({static_cast<float>(width()), static_cast<float>(height())});  // hits are asked of what will be seen
+  if (dirty_)
+    model_.frame({static_cast<float>(width()), static_cast<float>(height())});  // hits are asked of what will be seen
   if (model_.pointer(p)) refresh();
   update_cursor(p.x, p.y);
 }
@@ -209,13 +230,16 @@ void SceneCanvas::keyPressEvent(QKeyEvent* e) {
   k.key = QKeySequence(e->key()).toString(QKeySequence::PortableText).toStdString();
   k.text = e->text().toStdString();
   k.mods = mods_of(e->modifiers());
-  if (model_.key(k)) refresh();
-  else QOpenGLWidget::keyPressEvent(e);
+  if (model_.key(k))
+    refresh();
+  else
+    QOpenGLWidget::keyPressEvent(e);
 }
 
 void SceneCanvas::focusInEvent(QFocusEvent* e) {
   // A ring for those who came by keyboard; a mouse shows where it is.
-  keyboard_focus_ = e->reason() == Qt::TabFocusReason || e->reason() == Qt::BacktabFocusReason || e->reason() == Qt::ShortcutFocusReason;
+  keyboard_focus_ = e->reason() == Qt::TabFocusReason || e->reason() == Qt::BacktabFocusReason ||
+                    e->reason() == Qt::ShortcutFocusReason;
   refresh();
   QOpenGLWidget::focusInEvent(e);
 }

@@ -10,10 +10,11 @@ struct ImGuiContext;
 
 namespace tenon::views {
 
-/// Shows a CanvasModel: draws its scene with Dear ImGui and hands it Qt's events. A frame is drawn when something changed and never else.
+/// Shows a CanvasModel: draws its scene with Dear ImGui and hands it Qt's events. A frame is drawn when something
+/// changed and never else.
 ///
-/// Events go straight from Qt to the model as values. ImGui 1.86 polls its input once a frame and loses a press and release that fall
-/// between two frames; a model that is told of every edge cannot lose one, at any frame rate.
+/// Events go straight from Qt to the model as values. ImGui 1.86 polls its input once a frame and loses a press and
+/// release that fall between two frames; a model that is told of every edge cannot lose one, at any frame rate.
 class SceneCanvas : public QOpenGLWidget {
   Q_OBJECT
  public:
@@ -27,7 +28,8 @@ class SceneCanvas : public QOpenGLWidget {
   bool idle() const { return !dirty_ || !isVisible() || visibleRegion().isEmpty(); }
   int64_t frames() const { return frames_; }
   CanvasModel& model() { return model_; }
-  /// Called within the catch block of what drawing threw, once until a frame succeeds; what was drawn until then is shown.
+  /// Called within the catch block of what drawing threw, once until a frame succeeds; what was drawn until then is
+  /// shown.
   std::function<void()> on_fault;
   QSize sizeHint() const override { return {640, 360}; }
   QSize minimumSizeHint() const override { return {160, 100}; }

@@ -59,7 +59,8 @@ void ScenePainter::build_atlas(std::shared_ptr<Glyphs> glyphs) {
   for (auto& [index, key] : rects) {
     const ImFontAtlasCustomRect* r = atlas->GetCustomRectByIndex(index);
     const QImage& image = glyphs_->glyph(static_cast<Face>(key.first), key.second).alpha;
-    for (int y = 0; y < image.height(); ++y) std::memcpy(pixels + (r->Y + y) * width + r->X, image.constScanLine(y), image.width());
+    for (int y = 0; y < image.height(); ++y)
+      std::memcpy(pixels + (r->Y + y) * width + r->X, image.constScanLine(y), image.width());
     Packed& p = packed_[key];
     p.w = static_cast<float>(image.width());
     p.h = static_cast<float>(image.height());
@@ -154,8 +155,10 @@ void ScenePainter::line(ImDrawList* list, const Scene& scene, const Scene::Prim&
     bool upright = points[0].x == points[1].x;
     float x0 = std::floor(std::min(points[0].x, points[1].x)), y0 = std::floor(std::min(points[0].y, points[1].y));
     float x1 = std::floor(std::max(points[0].x, points[1].x)), y1 = std::floor(std::max(points[0].y, points[1].y));
-    if (upright) list->AddRectFilled({x0 - half, y0}, {x0 - half + w, y1}, ink);
-    else list->AddRectFilled({x0, y0 - half}, {x1, y0 - half + w}, ink);
+    if (upright)
+      list->AddRectFilled({x0 - half, y0}, {x0 - half + w, y1}, ink);
+    else
+      list->AddRectFilled({x0, y0 - half}, {x1, y0 - half + w}, ink);
     return;
   }
   std::vector<ImVec2> v(prim.count);
@@ -172,7 +175,8 @@ void ScenePainter::paint(ImDrawList* list, const Scene& scene, ThemeName theme) 
         if (p.hatch) {
           list->PushClipRect(a, b, true);
           ImU32 ink = color32(p.stroke, p.alpha, theme);
-          for (float x = std::floor(a.x / 6) * 6 - p.box.h; x < b.x; x += 6) list->AddLine({x, b.y}, {x + p.box.h, a.y}, ink, 1);
+          for (float x = std::floor(a.x / 6) * 6 - p.box.h; x < b.x; x += 6)
+            list->AddLine({x, b.y}, {x + p.box.h, a.y}, ink, 1);
           list->PopClipRect();
         } else if (p.fill != Ink::none) {
           list->AddRectFilled(a, b, color32(p.fill, p.alpha, theme), p.radius);
@@ -180,8 +184,12 @@ void ScenePainter::paint(ImDrawList* list, const Scene& scene, ThemeName theme) 
           list->AddRect(a, b, color32(p.stroke, p.alpha, theme), p.radius, 0, p.width);
         }
         break;
-      case Scene::Kind::line: line(list, scene, p, theme); break;
-      case Scene::Kind::text: text(list, p, scene.string(p.first), theme); break;
+      case Scene::Kind::line:
+        line(list, scene, p, theme);
+        break;
+      case Scene::Kind::text:
+        text(list, p, scene.string(p.first), theme);
+        break;
       case Scene::Kind::clip:
         list->PushClipRect(a, b, true);
         ++clips;

@@ -10,7 +10,8 @@
 
 namespace tenon::views {
 
-/// Paints scenes with an ImDrawList. Glyphs are packed into the context's own atlas; one that is missing is drawn from the next frame on.
+/// Paints scenes with an ImDrawList. Glyphs are packed into the context's own atlas; one that is missing is drawn from
+/// the next frame on.
 class ScenePainter {
  public:
   /// Packs the glyphs into the atlas of the current ImGui context; call again when needs_atlas().
@@ -20,7 +21,10 @@ class ScenePainter {
   float measure(const std::string& text, Face face);
 
  private:
-  struct Packed { float u0 = 0, v0 = 0, u1 = 0, v1 = 0, w = 0, h = 0, x = 0, y = 0, advance = 0; bool drawn = false; };
+  struct Packed {
+    float u0 = 0, v0 = 0, u1 = 0, v1 = 0, w = 0, h = 0, x = 0, y = 0, advance = 0;
+    bool drawn = false;
+  };
   const Packed* packed(Face face, char32_t c);
   void text(ImDrawList* list, const Scene::Prim& prim, const std::string& text, ThemeName theme);
   void line(ImDrawList* list, const Scene& scene, const Scene::Prim& prim, ThemeName theme);

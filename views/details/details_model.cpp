@@ -45,11 +45,14 @@ void op_details(Details& d, const Links& links, uint32_t seq) {
   about.rows.push_back({"phase", word(op.origin.phase), {}, {}, ink_of(op.origin.phase)});
   if (!op.attrs.empty()) about.rows.push_back(row("attributes", op.attrs, op.attrs));
   double share = r.duration_ns > 0 ? static_cast<double>(op.duration_ns) / static_cast<double>(r.duration_ns) : 0;
-  about.rows.push_back(row("time", fmt::format("{} · {} of step", format_ns(static_cast<double>(op.duration_ns)), format_percent(share)), fmt::format("{} ns", op.duration_ns)));
+  about.rows.push_back(
+      row("time", fmt::format("{} · {} of step", format_ns(static_cast<double>(op.duration_ns)), format_percent(share)),
+          fmt::format("{} ns", op.duration_ns)));
   about.rows.push_back(row("start", format_ns(static_cast<double>(op.start_ns)), fmt::format("{} ns", op.start_ns)));
   if (op.flops > 0) {
     about.rows.push_back(row("work", format_flops(op.flops), format_exact(op.flops)));
-    if (op.duration_ns > 0) about.rows.push_back(row("rate", format_flops(op.flops / static_cast<double>(op.duration_ns) * 1e9) + "/s"));
+    if (op.duration_ns > 0)
+      about.rows.push_back(row("rate", format_flops(op.flops / static_cast<double>(op.duration_ns) * 1e9) + "/s"));
   }
   if (op.bytes > 0) about.rows.push_back(row("traffic", format_bytes(op.bytes), format_exact(op.bytes)));
   d.sections.push_back(std::move(about));
@@ -64,13 +67,17 @@ void op_details(Details& d, const Links& links, uint32_t seq) {
   if (node >= 0) {
     const auto& g = r.grad_nodes[node];
     kin.rows.push_back({"autograd", g.name, g.name, Selection::grad_node(node, "details"), Ink::phase_backward});
-    if (g.saved_bytes) kin.rows.push_back(row("saved", format_bytes(static_cast<double>(g.saved_bytes)), fmt::format("{} bytes", g.saved_bytes)));
+    if (g.saved_bytes)
+      kin.rows.push_back(
+          row("saved", format_bytes(static_cast<double>(g.saved_bytes)), fmt::format("{} bytes", g.saved_bytes)));
   }
   auto blocks = links.blocks_of(seq);
   for (size_t i = 0; i < blocks.size() && i < 4; ++i)
     for (const auto& a : r.allocs)
       if (a.block == blocks[i] && a.bytes > 0) {
-        kin.rows.push_back({"took", fmt::format("{} · {}", format_bytes(static_cast<double>(a.bytes)), word(a.origin.category)), std::to_string(a.bytes), Selection::alloc(blocks[i], "details"), ink_of(a.origin.category)});
+        kin.rows.push_back(
+            {"took", fmt::format("{} · {}", format_bytes(static_cast<double>(a.bytes)), word(a.origin.category)),
+             std::to_string(a.bytes), Selection::alloc(blocks[i], "details"), ink_of(a.origin.category)});
         break;
       }
   if (!kin.rows.empty()) d.sections.push_back(std::move(kin));
@@ -83,9 +90,13 @@ void tensor_details(Details& d, const Links& links, int t) {
   d.subtitle = "tensor";
   d.mark = ink_of(x.category);
   double bytes = static_cast<double>(x.layout.numel()) * static_cast<double>(itemsize(x.dtype));
-  Details::Section about{"", {row("dtype", name(x.dtype)), row("size", to_string(x.layout.size), to_string(x.layout.size)), row("stride", to_string(x.layout.stride), to_string(x.layout.stride)),
-                              row("offset", format_grouped(x.layout.offset)), row("bytes", format_bytes(bytes), fmt::format("{:.0f} bytes", bytes)),
-                              {"category", word(x.category), {}, {}, ink_of(x.category)}}};
+  Details::Section about{"",
+                         {row("dtype", name(x.dtype)),
+                          row("size", to_string(x.layout.size), to_string(x.layout.size)),
+                          row("stride", to_string(x.layout.stride), to_string(x.layout.stride)),
+                          row("offset", format_grouped(x.layout.offset)),
+                          row("bytes", format_bytes(bytes), fmt::format("{:.0f} bytes", bytes)),
+                          {"category", word(x.category), {}, {}, ink_of(x.category)}}};
   if (x.storage) about.rows.push_back(row("storage", fmt::format("#{} · version {}", x.storage, x.version)));
   about.rows.push_back(row("values", x.value.defined() ? "kept" : "not kept"));
   d.sections.push_back(std::move(about));
@@ -112,12 +123,16 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
     if (report) {
       for (const auto& in : report->inputs) about.rows.push_back(row("input", in, in));
       for (const auto& out : report->outputs) about.rows.push_back(row("output", out, out));
-      if (report->parameters) about.rows.push_back(row("parameters", format_grouped(report->parameters), std::to_string(report->parameters)));
-      if (report->flops > 0) about.rows.push_back(row("forward", format_flops(report->flops), format_exact(report->flops)));
-      if (report->output_bytes) about.rows.push_back(row("activation", format_bytes(static_cast<double>(report->output_bytes))));
+      if (report->parameters)
+        about.rows.push_back(row("parameters", format_grouped(report->parameters), std::to_string(report->parameters)));
+      if (report->flops > 0)
+        about.rows.push_back(row("forward", format_flops(report->flops), format_exact(report->flops)));
+      if (report->output_bytes)
+        about.rows.push_back(row("activation", format_bytes(static_cast<double>(report->output_bytes))));
       if (!report->error.empty()) {
         d.bad = true;
-        about.rows.push_back({"error", report->error + (report->hint.empty() ? "" : "\n" + report->hint), report->error, {}, Ink::bad});
+        about.rows.push_back(
+            {"error", report->error + (report->hint.empty() ? "" : "\n" + report->hint), report->error, {}, Ink::bad});
       }
     }
     d.sections.push_back(std::move(about));
@@ -128,13 +143,20 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
   auto ops = from.links->ops_of(Selection::module(path));
   if (ops.empty()) return;
   double ns[kPhases] = {}, saved = 0;
-  for (uint32_t s : ops) ns[static_cast<int>(r.ops[s - 1].origin.phase)] += static_cast<double>(r.ops[s - 1].duration_ns);
+  for (uint32_t s : ops)
+    ns[static_cast<int>(r.ops[s - 1].origin.phase)] += static_cast<double>(r.ops[s - 1].duration_ns);
   for (const auto& g : r.grad_nodes)
     if (in_module(module_path(g.module), path)) saved += static_cast<double>(g.saved_bytes);
   Details::Section step{fmt::format("In step {}", format_grouped(r.step)), {}};
   for (Phase p : {Phase::forward, Phase::backward, Phase::optimizer})
     if (ns[static_cast<int>(p)] > 0)
-      step.rows.push_back({word(p), fmt::format("{} · {}", format_ns(ns[static_cast<int>(p)]), format_percent(ns[static_cast<int>(p)] / static_cast<double>(std::max<int64_t>(r.duration_ns, 1)))), {}, {}, ink_of(p)});
+      step.rows.push_back({word(p),
+                           fmt::format("{} · {}", format_ns(ns[static_cast<int>(p)]),
+                                       format_percent(ns[static_cast<int>(p)] /
+                                                      static_cast<double>(std::max<int64_t>(r.duration_ns, 1)))),
+                           {},
+                           {},
+                           ink_of(p)});
   if (saved > 0) step.rows.push_back(row("saved", format_bytes(saved)));
   for (size_t i = 0; i < ops.size() && i < 6; ++i) step.rows.push_back(op_row(r, "op", ops[i]));
   if (ops.size() > 6) step.rows.push_back(row("", fmt::format("and {} more", ops.size() - 6)));
@@ -148,9 +170,13 @@ void step_details(Details& d, int64_t step, const DetailsSources& from) {
   if (!from.links || !*from.links || from.links->record()->step != step) return;
   const StepRecord& r = *from.links->record();
   d.subtitle = r.run;
-  Details::Section s{"", {row("epoch", std::to_string(r.epoch + 1)), row("loss", format_value(r.loss), format_exact(r.loss)), row("time", format_ns(static_cast<double>(r.duration_ns))),
-                          row("ops", format_grouped(static_cast<int64_t>(r.ops.size()))), row("tensors", format_grouped(static_cast<int64_t>(r.tensors.size()))),
-                          row("samples", format_grouped(static_cast<int64_t>(r.samples.size())))}};
+  Details::Section s{
+      "",
+      {row("epoch", std::to_string(r.epoch + 1)), row("loss", format_value(r.loss), format_exact(r.loss)),
+       row("time", format_ns(static_cast<double>(r.duration_ns))),
+       row("ops", format_grouped(static_cast<int64_t>(r.ops.size()))),
+       row("tensors", format_grouped(static_cast<int64_t>(r.tensors.size()))),
+       row("samples", format_grouped(static_cast<int64_t>(r.samples.size())))}};
   d.bad = !std::isfinite(r.loss);
   d.sections.push_back(std::move(s));
   jumps(d, true, true, true);
@@ -161,7 +187,8 @@ Details details_of(const Selection& s, const DetailsSources& from) {
   Details d;
   bool step = from.links && *from.links;
   switch (s.kind) {
-    case Kind::none: break;
+    case Kind::none:
+      break;
     case Kind::op:
       if (uint32_t seq = step ? from.links->op_of(s) : 0) {
         const auto& op = from.links->record()->ops[seq - 1];
@@ -187,13 +214,21 @@ Details details_of(const Selection& s, const DetailsSources& from) {
         Details::Section about{"", {}};
         std::string path = module_path(g.module);
         if (!path.empty()) about.rows.push_back({"module", path, path, Selection::module(path, "details"), Ink::none});
-        about.rows.push_back(row("gradient norm", g.grad_norm == -1 ? "none reached it" : format_value(g.grad_norm), format_exact(g.grad_norm)));
-        if (!g.leaf) about.rows.push_back(row("saved", format_bytes(static_cast<double>(g.saved_bytes)), fmt::format("{} bytes", g.saved_bytes)));
+        about.rows.push_back(row("gradient norm", g.grad_norm == -1 ? "none reached it" : format_value(g.grad_norm),
+                                 format_exact(g.grad_norm)));
+        if (!g.leaf)
+          about.rows.push_back(
+              row("saved", format_bytes(static_cast<double>(g.saved_bytes)), fmt::format("{} bytes", g.saved_bytes)));
         for (const auto& e : g.next)
           if (e.node >= 0 && e.node < static_cast<int>(from.links->record()->grad_nodes.size()))
-            about.rows.push_back({"feeds", from.links->record()->grad_nodes[e.node].name, {}, Selection::grad_node(e.node, "details"), Ink::none});
+            about.rows.push_back({"feeds",
+                                  from.links->record()->grad_nodes[e.node].name,
+                                  {},
+                                  Selection::grad_node(e.node, "details"),
+                                  Ink::none});
         d.sections.push_back(std::move(about));
-        if (!g.leaf && g.forward_seq && g.forward_seq <= from.links->record()->ops.size()) op_details(d, *from.links, g.forward_seq);
+        if (!g.leaf && g.forward_seq && g.forward_seq <= from.links->record()->ops.size())
+          op_details(d, *from.links, g.forward_seq);
         jumps(d, true, from.links->tensor_of(s) >= 0, true);
       }
       break;
@@ -204,24 +239,41 @@ Details details_of(const Selection& s, const DetailsSources& from) {
             d.title = fmt::format("block {}", s.id);
             d.subtitle = "memory";
             d.mark = ink_of(a.origin.category);
-            Details::Section about{"", {row("size", format_bytes(static_cast<double>(a.bytes)), fmt::format("{} bytes", a.bytes)), {"category", word(a.origin.category), {}, {}, ink_of(a.origin.category)},
-                                        row("address", fmt::format("0x{:x}", a.address), fmt::format("0x{:x}", a.address)), row("taken at", format_ns(static_cast<double>(a.time_ns)))}};
-            if (a.origin.seq && a.origin.seq <= from.links->record()->ops.size()) about.rows.push_back(op_row(*from.links->record(), "asked by", a.origin.seq));
+            Details::Section about{
+                "",
+                {row("size", format_bytes(static_cast<double>(a.bytes)), fmt::format("{} bytes", a.bytes)),
+                 {"category", word(a.origin.category), {}, {}, ink_of(a.origin.category)},
+                 row("address", fmt::format("0x{:x}", a.address), fmt::format("0x{:x}", a.address)),
+                 row("taken at", format_ns(static_cast<double>(a.time_ns)))}};
+            if (a.origin.seq && a.origin.seq <= from.links->record()->ops.size())
+              about.rows.push_back(op_row(*from.links->record(), "asked by", a.origin.seq));
             d.sections.push_back(std::move(about));
             jumps(d, false, false, true);
             break;
           }
       break;
-    case Kind::module: module_details(d, s.name, from); break;
-    case Kind::step: step_details(d, s.id, from); break;
+    case Kind::module:
+      module_details(d, s.name, from);
+      break;
+    case Kind::step:
+      step_details(d, s.id, from);
+      break;
     case Kind::run:
       if (const auto* r = from.project ? from.project->run(s.id) : nullptr) {
         d.title = r->name;
         d.subtitle = "run";
         d.bad = r->status == "failed";
-        Details::Section about{"", {row("status", r->status == "interrupted" ? fmt::format("interrupted at step {}", format_grouped(r->steps)) : r->status), row("steps", fmt::format("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))), row("time", format_seconds(r->seconds)), row("created", r->created)}};
+        Details::Section about{
+            "",
+            {row("status", r->status == "interrupted" ? fmt::format("interrupted at step {}", format_grouped(r->steps))
+                                                      : r->status),
+             row("steps", fmt::format("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))),
+             row("time", format_seconds(r->seconds)), row("created", r->created)}};
         if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())
-          about.rows.push_back(row("best", r->best.value("metric", std::string()) + " " + format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()) + " at step " + format_grouped(r->best.value("step", int64_t{0}))));
+          about.rows.push_back(
+              row("best", r->best.value("metric", std::string()) + " " +
+                              format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()) +
+                              " at step " + format_grouped(r->best.value("step", int64_t{0}))));
         if (!r->error.empty()) about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
         d.sections.push_back(std::move(about));
         Details::Section recipe{"Recipe", {}};
@@ -240,8 +292,13 @@ Details details_of(const Selection& s, const DetailsSources& from) {
       if (const auto* c = from.project ? from.project->checkpoint(s.id) : nullptr) {
         d.title = "checkpoint of step " + format_grouped(c->step);
         d.subtitle = c->best ? "best checkpoint" : "checkpoint";
-        d.sections.push_back({"", {row("tensors", format_bytes(static_cast<double>(c->bytes)), fmt::format("{} bytes", c->bytes)), row("in the file", format_bytes(static_cast<double>(c->stored_bytes))), row("created", c->created),
-                                   {"step", format_grouped(c->step), std::to_string(c->step), Selection::step(c->step, "details"), Ink::none}}});
+        d.sections.push_back(
+            {"",
+             {row("tensors", format_bytes(static_cast<double>(c->bytes)), fmt::format("{} bytes", c->bytes)),
+              row("in the file", format_bytes(static_cast<double>(c->stored_bytes))),
+              row("created", c->created),
+              {"step", format_grouped(c->step), std::to_string(c->step), Selection::step(c->step, "details"),
+               Ink::none}}});
       }
       break;
     case Kind::range:
@@ -249,8 +306,11 @@ Details details_of(const Selection& s, const DetailsSources& from) {
       d.subtitle = "range of the step";
       if (step) {
         auto ops = from.links->ops_of(s);
-        Details::Section about{"", {row("from", format_ns(s.from)), row("to", format_ns(s.to)), row("ops", format_grouped(static_cast<int64_t>(ops.size())))}};
-        for (size_t i = 0; i < ops.size() && i < 12; ++i) about.rows.push_back(op_row(*from.links->record(), "op", ops[i]));
+        Details::Section about{"",
+                               {row("from", format_ns(s.from)), row("to", format_ns(s.to)),
+                                row("ops", format_grouped(static_cast<int64_t>(ops.size())))}};
+        for (size_t i = 0; i < ops.size() && i < 12; ++i)
+          about.rows.push_back(op_row(*from.links->record(), "op", ops[i]));
         d.sections.push_back(std::move(about));
         jumps(d, false, false, true);
       }

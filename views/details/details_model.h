@@ -12,15 +12,17 @@ namespace tenon::views {
 struct Details {
   struct Row {
     std::string name, value;
-    std::string exact;     ///< what a click copies
-    Selection link;        ///< kind none: no link
+    std::string exact;  ///< what a click copies
+    Selection link;     ///< kind none: no link
     Ink mark = Ink::none;
   };
   struct Section {
     std::string title;
     std::vector<Row> rows;
   };
-  struct Jump { std::string view, text; };
+  struct Jump {
+    std::string view, text;
+  };
   std::string title, subtitle;
   Ink mark = Ink::none;
   std::vector<Section> sections;

@@ -16,7 +16,8 @@ namespace {
 /// A value: click copies it, or follows it where it is a link.
 class Value : public ElidedLabel {
  public:
-  Value(const QString& text, bool link, std::function<void()> click, QWidget* parent) : ElidedLabel(text, parent), click_(std::move(click)) {
+  Value(const QString& text, bool link, std::function<void()> click, QWidget* parent)
+      : ElidedLabel(text, parent), click_(std::move(click)) {
     setCursor(Qt::PointingHandCursor);
     setFont(face_font(Face::mono));
     if (link) setForegroundRole(QPalette::Link);
@@ -26,8 +27,10 @@ class Value : public ElidedLabel {
  protected:
   void mousePressEvent(QMouseEvent*) override { click_(); }
   void keyPressEvent(QKeyEvent* e) override {
-    if (e->key() == Qt::Key_Return || e->key() == Qt::Key_Space) click_();
-    else ElidedLabel::keyPressEvent(e);
+    if (e->key() == Qt::Key_Return || e->key() == Qt::Key_Space)
+      click_();
+    else
+      ElidedLabel::keyPressEvent(e);
   }
 
  private:
@@ -36,7 +39,10 @@ class Value : public ElidedLabel {
 }  // namespace
 
 DetailsView::DetailsView(Workbench& bench, QWidget* parent)
-    : View("details", "Details", "details", bench, parent), scroll_(new QScrollArea(this)), page_(new QWidget), inspector_(new InspectorView(bench, page_)) {
+    : View("details", "Details", "details", bench, parent),
+      scroll_(new QScrollArea(this)),
+      page_(new QWidget),
+      inspector_(new InspectorView(bench, page_)) {
   box_ = new QVBoxLayout(page_);
   box_->setContentsMargins(14, 12, 14, 12);
   box_->setSpacing(12);
@@ -71,14 +77,16 @@ void DetailsView::refresh() {
   Details d = details_of(s, from);
   if (d.title.empty()) {
     inspector_->show_layer("");
-    set_empty(true, s ? "This belongs to a step that is not loaded." : "Pick anything in the window: what is known of it will be here.");
+    set_empty(true, s ? "This belongs to a step that is not loaded."
+                      : "Pick anything in the window: what is known of it will be here.");
     shown_.clear();
     return;
   }
   set_empty(false);
   bool layer = s.kind == Selection::Kind::module && bench_.builder.spec().find(s.name);
   inspector_->show_layer(layer ? s.name : "");
-  std::string text = d.title + '\n' + d.subtitle;  // the same words need no new widgets: nothing flickers while one types
+  std::string text =
+      d.title + '\n' + d.subtitle;  // the same words need no new widgets: nothing flickers while one types
   for (const auto& section : d.sections) {
     text += '\n' + section.title;
     for (const auto& r : section.rows) text += '\n' + r.name + '\t' + r.value;
@@ -153,11 +161,14 @@ void DetailsView::fill(const Details& d) {
       }
       Selection link = r.link;
       QString copy = QString::fromStdString(r.exact.empty() ? r.value : r.exact);
-      auto* value = new Value(QString::fromStdString(r.value), static_cast<bool>(link), [this, link, copy] {
-        if (link) return bench_.select(link);
-        QApplication::clipboard()->setText(copy);
-        QToolTip::showText(QCursor::pos(), "Copied " + copy, this);
-      }, body_);
+      auto* value = new Value(
+          QString::fromStdString(r.value), static_cast<bool>(link),
+          [this, link, copy] {
+            if (link) return bench_.select(link);
+            QApplication::clipboard()->setText(copy);
+            QToolTip::showText(QCursor::pos(), "Copied " + copy, this);
+          },
+          body_);
       value->setToolTip(link ? QString::fromStdString(r.value) : copy + "\nClick to copy");
       auto* cell = new QHBoxLayout;
       cell->setSpacing(6);

@@ -12,7 +12,8 @@ namespace {
 QString words_for(const QPointer<QObject>& receiver, QEvent::Type type) {
   const char* kind = QMetaEnum::fromType<QEvent::Type>().valueToKey(type);
   QString name = "an object that is gone";
-  if (receiver) name = receiver->objectName().isEmpty() ? QString(receiver->metaObject()->className()) : receiver->objectName();
+  if (receiver)
+    name = receiver->objectName().isEmpty() ? QString(receiver->metaObject()->className()) : receiver->objectName();
   return QString("%1 in %2").arg(kind ? kind : "an event", name);
 }
 }  // namespace
@@ -39,7 +40,8 @@ void Application::report(const QString& where) {
       [app, where, message, hint] {
         try {
           if (app->on_exception) app->on_exception(where, message, hint);
-        } catch (...) {  // the report itself failed: told where nothing can throw, or it would report itself without end
+        } catch (
+            ...) {  // the report itself failed: told where nothing can throw, or it would report itself without end
           qWarning("%s: %s (and it could not be shown)", qPrintable(where), qPrintable(message));
         }
       },

@@ -7,9 +7,10 @@ namespace tenon::views {
 /// Qt's application with a net under its event loop: what a handler throws ends that event and nothing else.
 ///
 /// Note [The net under the event loop]
-/// Qt lets an exception that leaves a handler run out of main(), which ends the program and with it the run that trains. Each event passes
-/// through notify(): what is thrown is caught there, next to the object that threw, so that no frame of Qt's own loop is unwound. The window
-/// shows it as a banner and in the log; saving the model on the canvas does not wait for a quiet moment; the training thread never knew of it.
+/// Qt lets an exception that leaves a handler run out of main(), which ends the program and with it the run that
+/// trains. Each event passes through notify(): what is thrown is caught there, next to the object that threw, so that
+/// no frame of Qt's own loop is unwound. The window shows it as a banner and in the log; saving the model on the canvas
+/// does not wait for a quiet moment; the training thread never knew of it.
 class Application : public QApplication {
  public:
   using QApplication::QApplication;

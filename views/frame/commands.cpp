@@ -11,7 +11,9 @@ QAction* Commands::add(Command c) {
   if (!c.keys.isEmpty()) action->setShortcut(QKeySequence::fromString(c.keys, QKeySequence::PortableText));
   action->setShortcutContext(Qt::WindowShortcut);
   action->setCheckable(static_cast<bool>(c.checked));
-  QString tip = c.keys.isEmpty() ? c.title : QString("%1 (%2)").arg(c.title, QKeySequence(c.keys).toString(QKeySequence::NativeText));
+  QString tip = c.keys.isEmpty()
+                    ? c.title
+                    : QString("%1 (%2)").arg(c.title, QKeySequence(c.keys).toString(QKeySequence::NativeText));
   action->setToolTip(tip);
   QString id = c.id;
   QObject::connect(action, &QAction::triggered, owner_, [this, id] { run(id); });

@@ -12,15 +12,15 @@ namespace tenon::views {
 
 /// One thing a person can do. Menus, buttons, the palette, shortcuts and tests all go through these.
 struct Command {
-  QString id;                       ///< "run.train"
-  QString title;                    ///< "Train"
-  QString menu;                     ///< the menu it stands in; empty: in the palette only
-  QString keys;                     ///< portable text, may be empty
+  QString id;     ///< "run.train"
+  QString title;  ///< "Train"
+  QString menu;   ///< the menu it stands in; empty: in the palette only
+  QString keys;   ///< portable text, may be empty
   QString icon;
   std::function<void()> run;
-  std::function<bool()> enabled;    ///< none: always
-  std::function<bool()> checked;    ///< none: not a switch
-  std::function<QString()> text;    ///< a title that changes ("Undo Move conv1")
+  std::function<bool()> enabled;  ///< none: always
+  std::function<bool()> checked;  ///< none: not a switch
+  std::function<QString()> text;  ///< a title that changes ("Undo Move conv1")
 };
 
 class Commands {

@@ -123,7 +123,11 @@ void Jobs::loop() {
       if (quit_) return;
     }
     QMetaObject::invokeMethod(
-        this, [this, item, result = std::move(result), error, hint]() mutable { finish(item, std::move(result), error, hint); }, Qt::QueuedConnection);
+        this,
+        [this, item, result = std::move(result), error, hint]() mutable {
+          finish(item, std::move(result), error, hint);
+        },
+        Qt::QueuedConnection);
   }
 }
 
@@ -137,8 +141,10 @@ void Jobs::finish(std::shared_ptr<Item> item, std::any result, QString error, QS
   if (wanted && error.isEmpty()) {
     if (item->done) item->done(std::move(result));
   } else if (wanted) {
-    if (item->failed) item->failed(error, hint);
-    else emit failed(item->state->title, error, hint);
+    if (item->failed)
+      item->failed(error, hint);
+    else
+      emit failed(item->state->title, error, hint);
   }
   emit changed();
 }

@@ -13,8 +13,8 @@
 
 namespace tenon::views {
 
-/// Long work away from the UI thread, one worker. A newer job of the same tag takes the place of the older one: a waiting one is dropped,
-/// a running one is told to stop and its result thrown away.
+/// Long work away from the UI thread, one worker. A newer job of the same tag takes the place of the older one: a
+/// waiting one is dropped, a running one is told to stop and its result thrown away.
 class Jobs : public QObject {
   Q_OBJECT
  public:

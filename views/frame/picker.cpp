@@ -24,7 +24,8 @@ class Lines : public QStyledItemDelegate {
     plain.text.clear();
     plain.widget->style()->drawControl(QStyle::CE_ItemViewItem, &plain, p, plain.widget);
     QRect r = o.rect.adjusted(10, 0, -10, 0);
-    QString keys = i.data(Qt::UserRole + 1).toString(), note = i.data(Qt::UserRole).toString(), text = i.data(Qt::DisplayRole).toString();
+    QString keys = i.data(Qt::UserRole + 1).toString(), note = i.data(Qt::UserRole).toString(),
+            text = i.data(Qt::DisplayRole).toString();
     p->setFont(face_font(Face::small));
     QColor quiet = o.palette.color(QPalette::PlaceholderText);
     if (!keys.isEmpty()) {
@@ -39,7 +40,8 @@ class Lines : public QStyledItemDelegate {
     r.setLeft(r.left() + p->fontMetrics().horizontalAdvance(shown) + 10);
     p->setPen(quiet);
     p->setFont(face_font(Face::small));
-    if (r.width() > 20) p->drawText(r, Qt::AlignLeft | Qt::AlignVCenter, p->fontMetrics().elidedText(note, Qt::ElideRight, r.width()));
+    if (r.width() > 20)
+      p->drawText(r, Qt::AlignLeft | Qt::AlignVCenter, p->fontMetrics().elidedText(note, Qt::ElideRight, r.width()));
   }
   QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {100, 28}; }
 };
@@ -117,12 +119,18 @@ bool Picker::eventFilter(QObject* o, QEvent* e) {
   if (key == Qt::Key_Escape) {
     hide();
     parentWidget()->setFocus();
-  } else if (key == Qt::Key_Return || key == Qt::Key_Enter) choose(row);
-  else if (key == Qt::Key_Down && n > 0) list_->setCurrentRow((row + 1) % n);
-  else if (key == Qt::Key_Up && n > 0) list_->setCurrentRow((row + n - 1) % n);
-  else if (key == Qt::Key_PageDown && n > 0) list_->setCurrentRow(std::min(row + 10, n - 1));
-  else if (key == Qt::Key_PageUp && n > 0) list_->setCurrentRow(std::max(row - 10, 0));
-  else return QFrame::eventFilter(o, e);
+  } else if (key == Qt::Key_Return || key == Qt::Key_Enter)
+    choose(row);
+  else if (key == Qt::Key_Down && n > 0)
+    list_->setCurrentRow((row + 1) % n);
+  else if (key == Qt::Key_Up && n > 0)
+    list_->setCurrentRow((row + n - 1) % n);
+  else if (key == Qt::Key_PageDown && n > 0)
+    list_->setCurrentRow(std::min(row + 10, n - 1));
+  else if (key == Qt::Key_PageUp && n > 0)
+    list_->setCurrentRow(std::max(row - 10, 0));
+  else
+    return QFrame::eventFilter(o, e);
   return true;
 }
 

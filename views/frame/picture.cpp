@@ -12,7 +12,8 @@ void write_picture(const QPixmap& picture, const QString& path) {
   QBuffer buffer(&bytes);
   buffer.open(QIODevice::WriteOnly);
   if (!picture.save(&buffer, "PNG"))
-    throw Error("the picture for " + path.toStdString() + " could not be made", "Is the window large enough to be seen?");
+    throw Error("the picture for " + path.toStdString() + " could not be made",
+                "Is the window large enough to be seen?");
   write_file(path.toStdString(), {bytes.constData(), static_cast<size_t>(bytes.size())});
 }
 

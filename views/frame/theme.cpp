@@ -66,7 +66,8 @@ QPixmap mark(Ink ink, ThemeName theme, int size) {
 }
 
 QIcon icon(const QString& name, ThemeName theme, Ink ink) {
-  // Drawn once: trees and lists ask for the same few of them at every row. Never destroyed: pixmaps may not outlive the application.
+  // Drawn once: trees and lists ask for the same few of them at every row. Never destroyed: pixmaps may not outlive the
+  // application.
   static auto& drawn = *new std::map<std::tuple<QString, ThemeName, Ink>, QIcon>;
   QIcon& out = drawn[{name, theme, ink}];
   if (!out.isNull()) return out;
@@ -109,7 +110,8 @@ void apply_theme(QApplication& app, ThemeName theme) {
   p.setColor(QPalette::Mid, c(Ink::line));
   p.setColor(QPalette::Dark, c(Ink::line));
   p.setColor(QPalette::Light, c(Ink::raised));
-  for (auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) p.setColor(QPalette::Disabled, role, c(Ink::secondary));
+  for (auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+    p.setColor(QPalette::Disabled, role, c(Ink::secondary));
   // Once: another style object under living widgets leaves the style sheet's connections to the old one behind.
   if (!app.property("tenon.style").toBool()) app.setStyle("Fusion");
   app.setProperty("tenon.style", true);
@@ -121,10 +123,12 @@ void apply_theme(QApplication& app, ThemeName theme) {
   if (!file.open(QIODevice::ReadOnly)) return;
   QString sheet = QString::fromUtf8(file.readAll());
   QRegularExpression picture("@icon\\(([a-z-]+)\\)");
-  for (auto m = picture.match(sheet); m.hasMatch(); m = picture.match(sheet)) sheet.replace(m.captured(0), icon_file(m.captured(1), theme));
+  for (auto m = picture.match(sheet); m.hasMatch(); m = picture.match(sheet))
+    sheet.replace(m.captured(0), icon_file(m.captured(1), theme));
   // Longer names first: "@bad-text" before "@bad".
   std::vector<Token> tokens(kTokens.begin(), kTokens.end());
-  std::sort(tokens.begin(), tokens.end(), [](const Token& a, const Token& b) { return std::string(a.name).size() > std::string(b.name).size(); });
+  std::sort(tokens.begin(), tokens.end(),
+            [](const Token& a, const Token& b) { return std::string(a.name).size() > std::string(b.name).size(); });
   for (const Token& t : tokens) sheet.replace(QString("@") + t.name, qcolor(t.ink, theme).name());
   app.setStyleSheet(sheet);
 }

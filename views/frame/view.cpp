@@ -4,13 +4,19 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "views/shared/format.h"
 #include "views/frame/application.h"
+#include "views/shared/format.h"
 
 namespace tenon::views {
 
 View::View(QString id, QString title, QString icon, Workbench& bench, QWidget* parent)
-    : QWidget(parent), bench_(bench), stack_(new QStackedWidget(this)), empty_(new EmptyState(this)), id_(std::move(id)), title_(std::move(title)), icon_(std::move(icon)) {
+    : QWidget(parent),
+      bench_(bench),
+      stack_(new QStackedWidget(this)),
+      empty_(new EmptyState(this)),
+      id_(std::move(id)),
+      title_(std::move(title)),
+      icon_(std::move(icon)) {
   setObjectName(id_);
   setAccessibleName(title_);
   auto* box = new QVBoxLayout(this);
@@ -80,11 +86,19 @@ bool View::step_state(const QString& what) {
     return true;
   }
   int64_t steps = bench_.shown_steps();
-  if (!bench_.has_project()) set_empty(true, QString("Open a project to see %1.").arg(what));
-  else if (bench_.loading_step()) set_empty(true, QString("The step is being replayed: %1 will be here in a moment.").arg(what), "Cancel", [this] { bench_.jobs.cancel_tag("step"); emit bench_.step_changed(); });
-  else if (!bench_.shown_run() || steps < 1) set_empty(true, QString("Train, then pick a step: %1 will be here.").arg(what), bench_.training() ? "" : "Train", [this] { bench_.train(); });
+  if (!bench_.has_project())
+    set_empty(true, QString("Open a project to see %1.").arg(what));
+  else if (bench_.loading_step())
+    set_empty(true, QString("The step is being replayed: %1 will be here in a moment.").arg(what), "Cancel", [this] {
+      bench_.jobs.cancel_tag("step");
+      emit bench_.step_changed();
+    });
+  else if (!bench_.shown_run() || steps < 1)
+    set_empty(true, QString("Train, then pick a step: %1 will be here.").arg(what), bench_.training() ? "" : "Train",
+              [this] { bench_.train(); });
   else
-    set_empty(true, QString("No step is loaded. Replay one to see %1.").arg(what), QString("Replay step %1").arg(QString::fromStdString(format_grouped(steps))),
+    set_empty(true, QString("No step is loaded. Replay one to see %1.").arg(what),
+              QString("Replay step %1").arg(QString::fromStdString(format_grouped(steps))),
               [this, steps] { bench_.select(Selection::step(steps, "empty")); });
   return false;
 }

@@ -32,28 +32,40 @@ class TableList::Model : public QAbstractTableModel {
     table = std::move(t);
     endResetModel();
   }
-  int rowCount(const QModelIndex& p = {}) const override { return p.isValid() ? 0 : static_cast<int>(table.rows.size()); }
-  int columnCount(const QModelIndex& p = {}) const override { return p.isValid() ? 0 : static_cast<int>(table.columns.size()); }
+  int rowCount(const QModelIndex& p = {}) const override {
+    return p.isValid() ? 0 : static_cast<int>(table.rows.size());
+  }
+  int columnCount(const QModelIndex& p = {}) const override {
+    return p.isValid() ? 0 : static_cast<int>(table.columns.size());
+  }
   QVariant headerData(int section, Qt::Orientation o, int role) const override {
     if (o != Qt::Horizontal || section >= columnCount()) return {};
     if (role == Qt::DisplayRole) return QString::fromStdString(table.columns[section].title);
-    if (role == Qt::TextAlignmentRole) return int((table.columns[section].number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    if (role == Qt::TextAlignmentRole)
+      return int((table.columns[section].number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     return {};
   }
   QVariant data(const QModelIndex& i, int role) const override {
-    if (!i.isValid() || i.row() >= rowCount() || i.column() >= static_cast<int>(table.rows[i.row()].cells.size())) return {};
+    if (!i.isValid() || i.row() >= rowCount() || i.column() >= static_cast<int>(table.rows[i.row()].cells.size()))
+      return {};
     const Table::Cell& c = table.rows[i.row()].cells[i.column()];
     const Table::Column& col = table.columns[i.column()];
     switch (role) {
-      case Qt::DisplayRole: return QString::fromStdString(c.text);
-      case Qt::ToolTipRole: return QString::fromStdString(c.tip.empty() ? c.text : c.tip);
-      case Qt::TextAlignmentRole: return int((col.number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-      case Qt::FontRole: return col.number ? QVariant(face_font(Face::mono_small)) : QVariant();
-      case Qt::UserRole: return col.number ? QVariant(c.key) : QVariant(QString::fromStdString(c.text));
+      case Qt::DisplayRole:
+        return QString::fromStdString(c.text);
+      case Qt::ToolTipRole:
+        return QString::fromStdString(c.tip.empty() ? c.text : c.tip);
+      case Qt::TextAlignmentRole:
+        return int((col.number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+      case Qt::FontRole:
+        return col.number ? QVariant(face_font(Face::mono_small)) : QVariant();
+      case Qt::UserRole:
+        return col.number ? QVariant(c.key) : QVariant(QString::fromStdString(c.text));
       case Qt::DecorationRole:
         if (c.mark == Ink::none) return {};
         return views::mark(c.mark, theme, 8);
-      default: return {};
+      default:
+        return {};
     }
   }
 };
@@ -111,8 +123,7 @@ void TableList::set_table(Table table) {
   bool fresh = model_->table.columns.size() != table.columns.size();
   auto widths = table.columns;
   model_->set(std::move(table));
-  if (fresh)
-{
+  if (fresh) {
     bool stretched = false;  // the first column of words takes what is left
     for (int i = 0; i < static_cast<int>(widths.size()); ++i) {
       bool takes = !stretched && !widths[i].number;
@@ -229,7 +240,9 @@ void ElidedLabel::set_text(const QString& text) {
   updateGeometry();
   update();
 }
-QSize ElidedLabel::sizeHint() const { return {fontMetrics().horizontalAdvance(full_) + 2, QLabel::sizeHint().height()}; }
+QSize ElidedLabel::sizeHint() const {
+  return {fontMetrics().horizontalAdvance(full_) + 2, QLabel::sizeHint().height()};
+}
 void ElidedLabel::paintEvent(QPaintEvent*) {
   QPainter p(this);
   p.setPen(palette().color(foregroundRole()));

@@ -8,8 +8,8 @@
 #include <QTableView>
 #include <functional>
 
-#include "views/shared/table.h"
 #include "views/frame/theme.h"
+#include "views/shared/table.h"
 
 class QSortFilterProxyModel;
 
@@ -55,8 +55,8 @@ class EmptyState : public QWidget {
   std::function<void()> run_;
 };
 
-/// Hides a widget now and deletes it once no dialog, menu or drag turns the event loop within another: what led here may
-/// be the widget's own click, or a drag of words out of it, which goes on with it when its loop ends.
+/// Hides a widget now and deletes it once no dialog, menu or drag turns the event loop within another: what led here
+/// may be the widget's own click, or a drag of words out of it, which goes on with it when its loop ends.
 void discard(QWidget* w);
 
 /// A slim bar of controls over a view.

@@ -23,7 +23,9 @@ void MemoryModel::draw_axes(Scene& scene, Box plot, double top) {
   for (double v = 0; v <= top * 1.0001; v += step) {
     float y = plot.bottom() - static_cast<float>(v / top) * plot.h;
     if (v > 0) scene.line({plot.x, y}, {plot.right(), y}, Ink::line);
-    if (y > plot.y + 4) scene.text({4, y - 8, kGutter - 10, 16}, v == 0 ? "0" : format_bytes(v), Ink::secondary, Face::mono_small, Align::right);
+    if (y > plot.y + 4)
+      scene.text({4, y - 8, kGutter - 10, 16}, v == 0 ? "0" : format_bytes(v), Ink::secondary, Face::mono_small,
+                 Align::right);
   }
 }
 
@@ -92,7 +94,8 @@ void MemoryModel::draw_blocks(Scene& scene, Box row) {
       live.push_back(&b);
       total += static_cast<double>(b.bytes);
     }
-  scene.text({4, row.y + row.h / 2 - 8, kGutter - 10, 16}, std::to_string(live.size()) + " blocks", Ink::secondary, Face::small, Align::right);
+  scene.text({4, row.y + row.h / 2 - 8, kGutter - 10, 16}, std::to_string(live.size()) + " blocks", Ink::secondary,
+             Face::small, Align::right);
   scene.rect(row, Ink::raised, 1, 3);
   if (live.empty()) return;
   std::sort(live.begin(), live.end(), [](const Block* a, const Block* b) { return a->address < b->address; });
@@ -107,8 +110,11 @@ void MemoryModel::draw_blocks(Scene& scene, Box row) {
     Ink ink = ink_of(b->origin.category);
     scene.rect(box, ink, 0.9f);
     if (hatched(b->origin.category)) scene.hatch(box, Ink::dark_on_fill, 0.25f);
-    if (box.w > 52) scene.text({box.x + 4, box.y, box.w - 8, box.h}, format_bytes(static_cast<double>(b->bytes)), on_fill(ink), Face::small, Align::center);
-    if (std::binary_search(chosen_.begin(), chosen_.end(), b->id)) scene.outline({box.x + 1, box.y + 1, box.w - 2, box.h - 2}, Ink::text, 2);
+    if (box.w > 52)
+      scene.text({box.x + 4, box.y, box.w - 8, box.h}, format_bytes(static_cast<double>(b->bytes)), on_fill(ink),
+                 Face::small, Align::center);
+    if (std::binary_search(chosen_.begin(), chosen_.end(), b->id))
+      scene.outline({box.x + 1, box.y + 1, box.w - 2, box.h - 2}, Ink::text, 2);
     scene.target(box, {block, b->id}, Cursor::hand, block_text(*b) + fmt::format("\naddress 0x{:x}", b->address));
   }
   scene.unclip();
@@ -121,7 +127,8 @@ void MemoryModel::draw_selected(Scene& scene, Box plot, Box lane) {
     scene.rect({a, plot.y, b - a, plot.h}, Ink::text, 0.12f);
   } else if (seq && selection_.kind != Selection::Kind::module) {
     const auto& op = links_.record()->ops[seq - 1];
-    float a = axis_.to_px(static_cast<double>(op.start_ns)), b = axis_.to_px(static_cast<double>(op.start_ns + op.duration_ns));
+    float a = axis_.to_px(static_cast<double>(op.start_ns)),
+          b = axis_.to_px(static_cast<double>(op.start_ns + op.duration_ns));
     scene.rect({a, plot.y, std::max(b - a, 2.f), plot.h}, Ink::text, 0.18f);
   }
   int drawn = 0;
@@ -131,7 +138,8 @@ void MemoryModel::draw_selected(Scene& scene, Box plot, Box lane) {
     Box box{a, lane.y + 3, std::max(z - a, 2.f), lane.h - 6};
     scene.rect(box, ink_of(b.origin.category), 1, 3);
     scene.outline(box, Ink::text, 1, 3);
-    scene.target(box, {block, b.id}, Cursor::hand, block_text(b) + "\nalive " + format_ns(static_cast<double>(b.to - b.from)));
+    scene.target(box, {block, b.id}, Cursor::hand,
+                 block_text(b) + "\nalive " + format_ns(static_cast<double>(b.to - b.from)));
   }
 }
 
@@ -159,7 +167,8 @@ void MemoryModel::draw(Scene& scene) {
   float w = text_width(peak, Face::small) + 8;
   bool left = peak_x + 8 + w > plot.right();
   if (peak_x >= plot.x && peak_x <= plot.right())
-    scene.text({left ? peak_x - 8 - w : peak_x + 8, std::max(peak_y - 16, plot.y - 2), w, 16}, peak, Ink::text, Face::small, left ? Align::right : Align::left);
+    scene.text({left ? peak_x - 8 - w : peak_x + 8, std::max(peak_y - 16, plot.y - 2), w, 16}, peak, Ink::text,
+               Face::small, left ? Align::right : Align::left);
   scene.line({plot.x, plot.bottom()}, {plot.right(), plot.bottom()}, Ink::secondary);
   draw_legend(scene, {kGutter, plot.bottom() + 2, axis_.w, kLegend});
   draw_blocks(scene, {kGutter, size.h - strip - 6, axis_.w, strip});

@@ -37,8 +37,10 @@ void MemoryModel::set_step(const Links& links) {
       }
       live.total += static_cast<double>(a.bytes);
       live.by[category] += static_cast<double>(a.bytes);
-      if (!states_.empty() && states_.back().time == a.time_ns) states_.back().live = live;
-      else states_.push_back({a.time_ns, live});
+      if (!states_.empty() && states_.back().time == a.time_ns)
+        states_.back().live = live;
+      else
+        states_.push_back({a.time_ns, live});
       if (live.total > peak_.total) {
         peak_ = live;
         peak_time_ = static_cast<double>(a.time_ns);
@@ -62,7 +64,8 @@ void MemoryModel::set_selection(const Selection& s) {
     changed();
     return;
   }
-  if (s.kind == Selection::Kind::alloc) chosen_.push_back(s.id);
+  if (s.kind == Selection::Kind::alloc)
+    chosen_.push_back(s.id);
   else if (s.kind != Selection::Kind::range)
     for (uint32_t seq : links_.ops_of(s))
       for (int64_t b : links_.blocks_of(seq)) chosen_.push_back(b);
@@ -84,7 +87,8 @@ void MemoryModel::set_cursor(double ns) {
 }
 
 size_t MemoryModel::state_at(double ns) const {
-  auto it = std::partition_point(states_.begin(), states_.end(), [&](const State& s) { return static_cast<double>(s.time) <= ns; });
+  auto it = std::partition_point(states_.begin(), states_.end(),
+                                 [&](const State& s) { return static_cast<double>(s.time) <= ns; });
   return static_cast<size_t>(it - states_.begin());  // number of states begun; 0: before the first
 }
 
@@ -95,7 +99,8 @@ MemoryModel::Live MemoryModel::live_at(double ns) const {
 
 std::string MemoryModel::block_text(const Block& b) const {
   std::string text = format_bytes(static_cast<double>(b.bytes)) + "  " + word(b.origin.category);
-  if (b.origin.seq && b.origin.seq <= links_.record()->ops.size()) text += "  " + op_text(links_.record()->ops[b.origin.seq - 1]);
+  if (b.origin.seq && b.origin.seq <= links_.record()->ops.size())
+    text += "  " + op_text(links_.record()->ops[b.origin.seq - 1]);
   std::string path = module_path(b.origin.module);
   if (!path.empty()) text += "  " + path;
   return text;
@@ -103,7 +108,8 @@ std::string MemoryModel::block_text(const Block& b) const {
 
 Table MemoryModel::live_table() const {
   Table t;
-  t.columns = {{"Block", true, 48}, {"Size", true, 80}, {"Category", false, 110}, {"Made by", false, 124}, {"Module", false, 92}, {"Since", true, 72}, {"Until", true, 72}};
+  t.columns = {{"Block", true, 48},   {"Size", true, 80},  {"Category", false, 110}, {"Made by", false, 124},
+               {"Module", false, 92}, {"Since", true, 72}, {"Until", true, 72}};
   if (!links_) return t;
   for (const Block& b : blocks_) {
     if (static_cast<double>(b.from) > cursor_ || (!b.outlives && static_cast<double>(b.to) <= cursor_)) continue;
@@ -112,15 +118,19 @@ Table MemoryModel::live_table() const {
     const auto& ops = links_.record()->ops;
     bool known = b.origin.seq && b.origin.seq <= ops.size();
     row.cells = {Table::Cell::number(static_cast<double>(b.id), std::to_string(b.id)),
-                 {format_bytes(static_cast<double>(b.bytes)), static_cast<double>(b.bytes), format_grouped(b.bytes) + " bytes", Ink::none},
+                 {format_bytes(static_cast<double>(b.bytes)), static_cast<double>(b.bytes),
+                  format_grouped(b.bytes) + " bytes", Ink::none},
                  {word(b.origin.category), 0, {}, ink_of(b.origin.category)},
                  {known ? op_text(ops[b.origin.seq - 1]) : "before the step", 0, {}, Ink::none},
                  {module_path(b.origin.module), 0, {}, Ink::none},
-                 Table::Cell::number(static_cast<double>(b.from), b.from == 0 ? "start" : format_ns(static_cast<double>(b.from))),
-                 Table::Cell::number(b.outlives ? 1e300 : static_cast<double>(b.to), b.outlives ? "stays" : format_ns(static_cast<double>(b.to)))};
+                 Table::Cell::number(static_cast<double>(b.from),
+                                     b.from == 0 ? "start" : format_ns(static_cast<double>(b.from))),
+                 Table::Cell::number(b.outlives ? 1e300 : static_cast<double>(b.to),
+                                     b.outlives ? "stays" : format_ns(static_cast<double>(b.to)))};
     t.rows.push_back(std::move(row));
   }
-  std::stable_sort(t.rows.begin(), t.rows.end(), [](const auto& a, const auto& b) { return a.cells[1].key > b.cells[1].key; });
+  std::stable_sort(t.rows.begin(), t.rows.end(),
+                   [](const auto& a, const auto& b) { return a.cells[1].key > b.cells[1].key; });
   return t;
 }
 
@@ -132,7 +142,10 @@ Table MemoryModel::categories() const {
   for (Category c : stack_order()) {
     double a = now.by[static_cast<int>(c)], b = peak_.by[static_cast<int>(c)];
     if (a == 0 && b == 0) continue;
-    t.rows.push_back({{{word(c), 0, {}, ink_of(c)}, Table::Cell::number(a, format_bytes(a)), Table::Cell::number(b, format_bytes(b))}, {}});
+    t.rows.push_back({{{word(c), 0, {}, ink_of(c)},
+                       Table::Cell::number(a, format_bytes(a)),
+                       Table::Cell::number(b, format_bytes(b))},
+                      {}});
   }
   return t;
 }
@@ -174,7 +187,8 @@ bool MemoryModel::pointer(const PointerEvent& e) {
       // A click (not a scrub) also selects what was running then.
       if (dragging_ && std::fabs(e.x - press_x_) < 3)
         for (const auto& op : links_.record()->ops)
-          if (static_cast<double>(op.start_ns) <= cursor_ && static_cast<double>(op.start_ns + op.duration_ns) > cursor_) {
+          if (static_cast<double>(op.start_ns) <= cursor_ &&
+              static_cast<double>(op.start_ns + op.duration_ns) > cursor_) {
             select(Selection::op(op.seq, "memory"));
             break;
           }
@@ -184,7 +198,8 @@ bool MemoryModel::pointer(const PointerEvent& e) {
     case PointerEvent::Type::double_click:
       axis_.fit();
       return true;
-    case PointerEvent::Type::leave: return false;
+    case PointerEvent::Type::leave:
+      return false;
   }
   return false;
 }
@@ -209,8 +224,8 @@ bool MemoryModel::key(const KeyEvent& e) {
 
 std::string MemoryModel::summary() const {
   if (!links_) return "Memory: no step is loaded";
-  return fmt::format("Memory of step {}: peak {} at {}, {} blocks", format_grouped(links_.record()->step), format_bytes(peak_.total),
-                     format_ns(peak_time_), blocks_.size());
+  return fmt::format("Memory of step {}: peak {} at {}, {} blocks", format_grouped(links_.record()->step),
+                     format_bytes(peak_.total), format_ns(peak_time_), blocks_.size());
 }
 
 }  // namespace tenon::views

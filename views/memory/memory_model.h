@@ -55,7 +55,10 @@ class MemoryModel : public CanvasModel {
   void draw(Scene& scene) override;
 
  private:
-  struct State { int64_t time; Live live; };
+  struct State {
+    int64_t time;
+    Live live;
+  };
   void draw_stack(Scene& scene, Box plot, double top);
   void draw_axes(Scene& scene, Box plot, double top);
   void draw_legend(Scene& scene, Box row);

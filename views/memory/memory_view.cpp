@@ -51,7 +51,8 @@ MemoryView::MemoryView(Workbench& bench, QWidget* parent) : View("memory", "Memo
   connect(&bench, &Workbench::status_changed, this, [this] {
     if (!bench_.links()) step_state("its memory");
   });
-  connect(&bench, &Workbench::selection_changed, this, [this](const Selection& s) { live_->mark(Selection::alloc(bench_.links().block_of(s))); });
+  connect(&bench, &Workbench::selection_changed, this,
+          [this](const Selection& s) { live_->mark(Selection::alloc(bench_.links().block_of(s))); });
   refresh();
 }
 
@@ -61,9 +62,11 @@ void MemoryView::refresh() {
   categories_->set_table(bench_.memory.categories());
   auto now = bench_.memory.live_at(bench_.memory.cursor());
   at_->setText(QString("%1 live at %2 in %3 blocks · peak %4 at %5")
-                   .arg(QString::fromStdString(format_bytes(now.total)), QString::fromStdString(format_ns(bench_.memory.cursor())))
+                   .arg(QString::fromStdString(format_bytes(now.total)),
+                        QString::fromStdString(format_ns(bench_.memory.cursor())))
                    .arg(live_->table().rows.size())
-                   .arg(QString::fromStdString(format_bytes(static_cast<double>(bench_.memory.peak_bytes()))), QString::fromStdString(format_ns(bench_.memory.peak_time()))));
+                   .arg(QString::fromStdString(format_bytes(static_cast<double>(bench_.memory.peak_bytes()))),
+                        QString::fromStdString(format_ns(bench_.memory.peak_time()))));
 }
 
 }  // namespace tenon::views

@@ -22,8 +22,10 @@ std::vector<std::string> wrapped(const std::string& text, float width, Face face
   std::istringstream words(text);
   for (std::string w; words >> w;) {
     std::string longer = lines.back().empty() ? w : lines.back() + " " + w;
-    if (!lines.back().empty() && text_width(longer, face) > width) lines.push_back(w);
-    else lines.back() = longer;
+    if (!lines.back().empty() && text_width(longer, face) > width)
+      lines.push_back(w);
+    else
+      lines.back() = longer;
   }
   return lines;
 }
@@ -65,12 +67,16 @@ int NanModel::tensor_named(const std::string& name) const {
 bool NanModel::pointer(const PointerEvent& e) {
   if (state_ != State::found || e.type != PointerEvent::Type::press || e.button != Button::left) return false;
   Hit hit = last_.hit_at(e.x, e.y);
-  if (hit.kind == op && hit.id > 0) select(Selection::op(hit.id, "nan"));
+  if (hit.kind == op && hit.id > 0)
+    select(Selection::op(hit.id, "nan"));
   else if (hit.kind == operand) {
     int t = tensor_named(origin()->operands[hit.id].name);
-    if (t >= 0) select(Selection::tensor(t, "nan"));
-    else if (origin()->seq) select(Selection::op(origin()->seq, "nan"));
-  } else return false;
+    if (t >= 0)
+      select(Selection::tensor(t, "nan"));
+    else if (origin()->seq)
+      select(Selection::op(origin()->seq, "nan"));
+  } else
+    return false;
   return true;
 }
 
@@ -82,7 +88,8 @@ std::string NanModel::summary() const {
 
 Table NanModel::table() const {
   Table t;
-  t.columns = {{"Order", true, 68}, {"Op", false, 160}, {"Module", false, 150}, {"Phase", false, 90}, {"Output", false, 170}};
+  t.columns = {
+      {"Order", true, 68}, {"Op", false, 160}, {"Module", false, 150}, {"Phase", false, 90}, {"Output", false, 170}};
   if (!origin()) return t;
   const auto& ops = links_.record()->ops;
   auto add = [&](uint32_t seq) {
@@ -90,7 +97,8 @@ Table NanModel::table() const {
     const auto& o = ops[seq - 1];
     Table::Row row;
     row.selection = Selection::op(seq, "nan table");
-    row.cells = {Table::Cell::number(static_cast<double>(t.rows.size()), t.rows.empty() ? "origin" : std::to_string(t.rows.size())),
+    row.cells = {Table::Cell::number(static_cast<double>(t.rows.size()),
+                                     t.rows.empty() ? "origin" : std::to_string(t.rows.size())),
                  {op_text(o), 0, {}, t.rows.empty() ? Ink::bad : ink_of(o.origin.phase)},
                  {module_path(o.origin.module), 0, {}, Ink::none},
                  {word(o.origin.phase), 0, {}, Ink::none},
@@ -106,7 +114,8 @@ Table NanModel::table() const {
 float NanModel::draw_sentence(Scene& scene, float y, float width) {
   const NanOrigin& n = *origin();
   scene.rect({kPad, y, 4, 44}, Ink::bad, 1, 2);
-  std::string head = n.seq ? fmt::format("{} made the first {}", n.op, format_value(n.value)) : fmt::format("The first {} was in the data", format_value(n.value));
+  std::string head = n.seq ? fmt::format("{} made the first {}", n.op, format_value(n.value))
+                           : fmt::format("The first {} was in the data", format_value(n.value));
   scene.text({kPad + 16, y - 2, width - 16, 22}, head, Ink::text, Face::title);
   std::string facts = fmt::format("step {} · {}", format_grouped(n.step), n.phase);
   if (!n.module.empty()) facts += " · " + n.module;
@@ -133,9 +142,11 @@ void NanModel::draw_operand(Scene& scene, Box b, int index) {
   scene.text({b.right() - 10 - tw, b.y + 4, tw, 20}, o.type, Ink::secondary, Face::mono_small, Align::right);
   std::string value = o.index.n ? to_string(o.index) + " = " + format_value(o.value) : format_value(o.value);
   scene.text({x, b.y + 25, w, 18}, value, bad ? Ink::bad_text : Ink::text, Face::mono_small);
-  std::string stats = fmt::format("min {}  mean {}  max {}", format_value(o.min), format_value(o.mean), format_value(o.max));
+  std::string stats =
+      fmt::format("min {}  mean {}  max {}", format_value(o.min), format_value(o.mean), format_value(o.max));
   scene.text({x, b.y + 43, w, 18}, stats, Ink::secondary, Face::mono_small);
-  if (o.bad) scene.text({x, b.y + 25, w, 18}, format_grouped(o.bad) + " not finite", Ink::bad_text, Face::small, Align::right);
+  if (o.bad)
+    scene.text({x, b.y + 25, w, 18}, format_grouped(o.bad) + " not finite", Ink::bad_text, Face::small, Align::right);
 }
 
 float NanModel::draw_flow(Scene& scene, float y, float width) {
@@ -147,14 +158,17 @@ float NanModel::draw_flow(Scene& scene, float y, float width) {
   float op_x = kPad + (count ? card_w + 56 : 0), op_w = 150, op_y = top + stack_h / 2 - 30;
   for (int i = 0; i < count; ++i) {
     Box b{kPad, top + static_cast<float>(i) * (card_h + gap), card_w, card_h};
-    scene.curve({b.right(), b.y + b.h / 2}, {op_x, op_y + 30}, std::isfinite(n.operands[i].value) ? Ink::secondary : Ink::bad, 1.5f);
+    scene.curve({b.right(), b.y + b.h / 2}, {op_x, op_y + 30},
+                std::isfinite(n.operands[i].value) ? Ink::secondary : Ink::bad, 1.5f);
     draw_operand(scene, b, i);
   }
   Box ob{op_x, op_y, op_w, 60};
   scene.rect(ob, Ink::raised, 1, 4);
   scene.outline(ob, n.seq && selected_ == n.seq ? Ink::accent : Ink::bad, 2, 4);
-  scene.text({ob.x + 10, ob.y + 8, ob.w - 20, 22}, n.seq ? n.op + " #" + std::to_string(n.seq) : "data", Ink::text, Face::body, Align::center);
-  scene.text({ob.x + 10, ob.y + 30, ob.w - 20, 20}, n.module.empty() ? n.phase : n.module, Ink::secondary, Face::small, Align::center);
+  scene.text({ob.x + 10, ob.y + 8, ob.w - 20, 22}, n.seq ? n.op + " #" + std::to_string(n.seq) : "data", Ink::text,
+             Face::body, Align::center);
+  scene.text({ob.x + 10, ob.y + 30, ob.w - 20, 20}, n.module.empty() ? n.phase : n.module, Ink::secondary, Face::small,
+             Align::center);
   scene.target(ob, {op, n.seq}, Cursor::hand, "Click to see the op everywhere");
   float rx = ob.right() + 44, rw = width + kPad - rx;
   if (rw > 120) {
@@ -164,9 +178,13 @@ float NanModel::draw_flow(Scene& scene, float y, float width) {
     scene.rect(r, Ink::bad, 0.16f, 4);
     scene.hatch(r, Ink::bad, 0.18f);
     scene.outline(r, Ink::bad, 1, 4);
-    scene.text({r.x + 10, r.y + 8, r.w - 20, 22}, (n.index.n ? to_string(n.index) + " = " : "") + format_value(n.value), Ink::text, Face::mono);
+    scene.text({r.x + 10, r.y + 8, r.w - 20, 22}, (n.index.n ? to_string(n.index) + " = " : "") + format_value(n.value),
+               Ink::text, Face::mono);
     double share = n.total ? static_cast<double>(n.bad) / static_cast<double>(n.total) : 0;
-    scene.text({r.x + 10, r.y + 32, r.w - 20, 20}, fmt::format("{} of {} not finite ({})", format_grouped(n.bad), format_grouped(n.total), format_percent(share)), Ink::secondary, Face::small);
+    scene.text(
+        {r.x + 10, r.y + 32, r.w - 20, 20},
+        fmt::format("{} of {} not finite ({})", format_grouped(n.bad), format_grouped(n.total), format_percent(share)),
+        Ink::secondary, Face::small);
   }
   return top + stack_h + 20;
 }
@@ -175,7 +193,8 @@ void NanModel::draw_spread(Scene& scene, Box b) {
   const auto& r = *links_.record();
   if (r.ops.empty() || b.h < 60) return;
   auto bad = bad_ops(r);
-  std::string title = fmt::format("How it spread: {} of the {} ops of the step wrote values that are not finite", bad.size(), r.ops.size());
+  std::string title = fmt::format("How it spread: {} of the {} ops of the step wrote values that are not finite",
+                                  bad.size(), r.ops.size());
   scene.text({b.x, b.y, b.w, 18}, title, Ink::secondary, Face::small);
   Box strip{b.x, b.y + 24, b.w, std::min(b.h - 52, 56.f)};
   float w = strip.w / static_cast<float>(r.ops.size());
@@ -191,7 +210,8 @@ void NanModel::draw_spread(Scene& scene, Box b) {
     scene.rect(bar, is_bad ? Ink::bad : ink_of(o.origin.phase), is_bad ? 1 : 0.7f);
     if (is_bad && w > 4) scene.hatch(bar, Ink::dark_on_fill, 0.4f);
     if (o.seq == selected_) scene.outline({bar.x - 1, strip.y - 1, bar.w + 2, strip.h + 2}, Ink::accent, 2);
-    scene.target({x, strip.y, std::max(w, 1.f), strip.h}, {op, o.seq}, Cursor::hand, op_text(o) + "\n" + module_path(o.origin.module) + (is_bad ? "\nnot finite" : ""));
+    scene.target({x, strip.y, std::max(w, 1.f), strip.h}, {op, o.seq}, Cursor::hand,
+                 op_text(o) + "\n" + module_path(o.origin.module) + (is_bad ? "\nnot finite" : ""));
     if (o.origin.phase != shown && x > label_end) {
       shown = o.origin.phase;
       float tw = text_width(word(shown), Face::small) + 8;

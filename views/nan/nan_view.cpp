@@ -20,20 +20,29 @@ NanView::NanView(Workbench& bench, QWidget* parent) : View("nan", "NaN doctor", 
   connect(&bench, &Workbench::run_changed, this, &NanView::refresh);
   connect(&bench, &Workbench::status_changed, this, &NanView::refresh);
   connect(&bench, &Workbench::project_changed, this, &NanView::refresh);
-  connect(&bench, &Workbench::selection_changed, this, [this](const Selection& s) { table_->mark(Selection::op(bench_.links().op_of(s))); });
+  connect(&bench, &Workbench::selection_changed, this,
+          [this](const Selection& s) { table_->mark(Selection::op(bench_.links().op_of(s))); });
   refresh();
 }
 
 void NanView::refresh() {
   auto search = [this] { bench_.find_nan(); };
   if (!bench_.has_project()) return set_empty(true, "Open a project to look for values that are not finite.");
-  if (!bench_.shown_run() || bench_.shown_steps() < 1) return set_empty(true, "Train first: the doctor replays a run and finds where it stopped being finite.");
+  if (!bench_.shown_run() || bench_.shown_steps() < 1)
+    return set_empty(true, "Train first: the doctor replays a run and finds where it stopped being finite.");
   switch (bench_.nan.state()) {
     case NanModel::State::unknown: {
       bool sick = bench_.status().nan && bench_.status().run == bench_.shown_run();
-      QString text = sick ? QString("This run stopped being finite at step %1. The doctor replays that step with every check on and names the first op.").arg(QString::fromStdString(format_grouped(bench_.status().nan_step)))
-                          : QString("The doctor looks for the first value of this run that is not finite, replays that step with every check on and names the op.");
-      if (const auto* run = bench_.shown(); run && !run->error.empty() && !sick) text = QString("%1 failed: %2\n\n%3").arg(QString::fromStdString(run->name), QString::fromStdString(run->error), text);
+      QString text = sick ? QString(
+                                "This run stopped being finite at step %1. The doctor replays that step with every "
+                                "check on and names the first op.")
+                                .arg(QString::fromStdString(format_grouped(bench_.status().nan_step)))
+                          : QString(
+                                "The doctor looks for the first value of this run that is not finite, replays that "
+                                "step with every check on and names the op.");
+      if (const auto* run = bench_.shown(); run && !run->error.empty() && !sick)
+        text = QString("%1 failed: %2\n\n%3")
+                   .arg(QString::fromStdString(run->name), QString::fromStdString(run->error), text);
       return set_empty(true, text, "Find the origin", search);
     }
     case NanModel::State::searching:
@@ -42,8 +51,11 @@ void NanView::refresh() {
         bench_.nan.reset();
         refresh();
       });
-    case NanModel::State::clean: return set_empty(true, QString("Every value of %1 is finite.").arg(QString::fromStdString(bench_.nan.run())), "Search again", search);
-    case NanModel::State::found: break;
+    case NanModel::State::clean:
+      return set_empty(true, QString("Every value of %1 is finite.").arg(QString::fromStdString(bench_.nan.run())),
+                       "Search again", search);
+    case NanModel::State::found:
+      break;
   }
   set_empty(false);
   table_->set_table(bench_.nan.table());

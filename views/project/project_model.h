@@ -14,8 +14,8 @@ namespace tenon::views {
 class ProjectModel {
  public:
   struct Node {
-    std::string icon;       ///< name of an icon of the resources
-    std::string text, note; ///< the name, and what is said of it in a quieter voice
+    std::string icon;        ///< name of an icon of the resources
+    std::string text, note;  ///< the name, and what is said of it in a quieter voice
     std::string tip;
     Ink mark = Ink::none;
     Selection selection;

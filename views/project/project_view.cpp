@@ -28,10 +28,12 @@ class Noted : public QStyledItemDelegate {
     QRect r = o.rect.adjusted(plain.icon.isNull() ? 6 : 28, 0, -8, 0);
     QFont body = face_font(Face::body), small = face_font(Face::small);
     QFontMetrics bm(body), sm(small);
-    int note_w = std::min(sm.horizontalAdvance(note), std::max(0, r.width() - std::min(bm.horizontalAdvance(text), r.width() * 3 / 5) - 10));
+    int note_w = std::min(sm.horizontalAdvance(note),
+                          std::max(0, r.width() - std::min(bm.horizontalAdvance(text), r.width() * 3 / 5) - 10));
     p->setFont(body);
     p->setPen(o.palette.color(QPalette::Text));
-    p->drawText(r.adjusted(0, 0, -note_w - 8, 0), Qt::AlignLeft | Qt::AlignVCenter, bm.elidedText(text, Qt::ElideMiddle, r.width() - note_w - 8));
+    p->drawText(r.adjusted(0, 0, -note_w - 8, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                bm.elidedText(text, Qt::ElideMiddle, r.width() - note_w - 8));
     p->setFont(small);
     p->setPen(o.palette.color(QPalette::PlaceholderText));
     p->drawText(r, Qt::AlignRight | Qt::AlignVCenter, sm.elidedText(note, Qt::ElideMiddle, note_w + 1));
@@ -40,7 +42,8 @@ class Noted : public QStyledItemDelegate {
 };
 }  // namespace
 
-ProjectView::ProjectView(Workbench& bench, QWidget* parent) : View("project", "Project", "project", bench, parent), tree_(new QTreeWidget(this)) {
+ProjectView::ProjectView(Workbench& bench, QWidget* parent)
+    : View("project", "Project", "project", bench, parent), tree_(new QTreeWidget(this)) {
   tree_->setObjectName("project.tree");
   tree_->setHeaderHidden(true);
   tree_->setColumnCount(1);
@@ -70,7 +73,9 @@ void ProjectView::set_theme(ThemeName theme) {
 }
 
 /// Tells an item from its neighbours.
-static QString key_of(const ProjectModel::Node& n) { return QString::fromStdString(to_text(n.selection) + "\n" + n.text); }
+static QString key_of(const ProjectModel::Node& n) {
+  return QString::fromStdString(to_text(n.selection) + "\n" + n.text);
+}
 
 void ProjectView::dress(QTreeWidgetItem* item, const ProjectModel::Node& n) {
   item->setText(0, QString::fromStdString(n.text));
@@ -81,9 +86,10 @@ void ProjectView::dress(QTreeWidgetItem* item, const ProjectModel::Node& n) {
   item->setData(0, kNote, QString::fromStdString(n.note));
 }
 
-/// Makes the children of an item those of the model, touching only what differs: while a run trains, one line of hundreds changes ten times
-/// a second.
-void ProjectView::bring_up_to_date(QTreeWidgetItem* parent, const std::vector<ProjectModel::Node>& now, const std::vector<ProjectModel::Node>& before) {
+/// Makes the children of an item those of the model, touching only what differs: while a run trains, one line of
+/// hundreds changes ten times a second.
+void ProjectView::bring_up_to_date(QTreeWidgetItem* parent, const std::vector<ProjectModel::Node>& now,
+                                   const std::vector<ProjectModel::Node>& before) {
   std::map<QString, const ProjectModel::Node*> had;
   for (const auto& n : before) had.emplace(key_of(n), &n);
   for (int i = 0; i < static_cast<int>(now.size()); ++i) {
@@ -91,7 +97,8 @@ void ProjectView::bring_up_to_date(QTreeWidgetItem* parent, const std::vector<Pr
     const QString key = key_of(n);
     // What stands here and is no longer wanted goes; what is new comes in between.
     while (i < parent->childCount() && parent->child(i)->data(0, kKey).toString() != key &&
-           std::none_of(now.begin() + i, now.end(), [&](const auto& o) { return key_of(o) == parent->child(i)->data(0, kKey).toString(); }))
+           std::none_of(now.begin() + i, now.end(),
+                        [&](const auto& o) { return key_of(o) == parent->child(i)->data(0, kKey).toString(); }))
       delete parent->takeChild(i);
     const bool stands = i < parent->childCount() && parent->child(i)->data(0, kKey).toString() == key;
     QTreeWidgetItem* item = stands ? parent->child(i) : new QTreeWidgetItem;
@@ -100,17 +107,20 @@ void ProjectView::bring_up_to_date(QTreeWidgetItem* parent, const std::vector<Pr
     if (old == had.end() || !old->second->same_line(n)) dress(item, n);
     bring_up_to_date(item, n.children, old == had.end() ? std::vector<ProjectModel::Node>() : old->second->children);
     if (stands) continue;
-    if (!item->parent()) item->setExpanded(n.icon != "model");
-    else if (n.selection.kind == Selection::Kind::run) item->setExpanded(n.selection.id == bench_.shown_run());
+    if (!item->parent())
+      item->setExpanded(n.icon != "model");
+    else if (n.selection.kind == Selection::Kind::run)
+      item->setExpanded(n.selection.id == bench_.shown_run());
   }
   while (parent->childCount() > static_cast<int>(now.size())) delete parent->takeChild(parent->childCount() - 1);
 }
 
 void ProjectView::refresh() {
   if (!bench_.has_project()) {
-    return set_empty(true, "No project is open. A .tenon file holds a model, its runs and all that was seen of them.", "Open a project", [this] {
-      if (on_open) on_open();
-    });
+    return set_empty(true, "No project is open. A .tenon file holds a model, its runs and all that was seen of them.",
+                     "Open a project", [this] {
+                       if (on_open) on_open();
+                     });
   }
   set_empty(false);
   auto tree = bench_.project_model.tree();

@@ -18,7 +18,8 @@ class ProjectView : public View {
   void refresh();
   void mark(const Selection& s);
   void dress(QTreeWidgetItem* item, const ProjectModel::Node& n);
-  void bring_up_to_date(QTreeWidgetItem* parent, const std::vector<ProjectModel::Node>& now, const std::vector<ProjectModel::Node>& before);
+  void bring_up_to_date(QTreeWidgetItem* parent, const std::vector<ProjectModel::Node>& now,
+                        const std::vector<ProjectModel::Node>& before);
   QTreeWidget* tree_;
   QString file_;  ///< of the project that is shown
   std::vector<ProjectModel::Node> shown_;

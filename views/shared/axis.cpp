@@ -13,8 +13,10 @@ void Axis::set_full(double a, double b) {
   bool was_fitted = fitted();
   full_lo = a;
   full_hi = b > a ? b : a + 1;
-  if (was_fitted) fit();
-  else show(lo, hi);
+  if (was_fitted)
+    fit();
+  else
+    show(lo, hi);
 }
 
 void Axis::show(double a, double b) {
@@ -26,7 +28,8 @@ void Axis::show(double a, double b) {
 }
 
 void Axis::zoom(double at, double factor) {
-  double left = (at - lo) / span(), want = std::clamp(span() * factor, std::min(min_span, full_hi - full_lo), full_hi - full_lo);
+  double left = (at - lo) / span(),
+         want = std::clamp(span() * factor, std::min(min_span, full_hi - full_lo), full_hi - full_lo);
   double a = std::clamp(at - left * want, full_lo, full_hi - want);
   lo = a;
   hi = a + want;
@@ -35,27 +38,38 @@ void Axis::zoom(double at, double factor) {
 void Axis::reveal(double a, double b) {
   if (a >= lo && b <= hi) return;
   double need = (b - a) * 1.5;
-  if (need > span()) show((a + b) / 2 - need / 2, (a + b) / 2 + need / 2);
-  else show((a + b) / 2 - span() / 2, (a + b) / 2 + span() / 2);
+  if (need > span())
+    show((a + b) / 2 - need / 2, (a + b) / 2 + need / 2);
+  else
+    show((a + b) / 2 - span() / 2, (a + b) / 2 + span() / 2);
 }
 
 bool Axis::key(const KeyEvent& e) {
   if (e.mods.ctrl || e.mods.alt) return false;
   double middle = (lo + hi) / 2;
-  if (e.key == "W") zoom(middle, 0.7);
-  else if (e.key == "S") zoom(middle, 1 / 0.7);
-  else if (e.key == "A") pan(-span() * 0.15);
-  else if (e.key == "D") pan(span() * 0.15);
-  else if (e.key == "F") fit();
-  else return false;
+  if (e.key == "W")
+    zoom(middle, 0.7);
+  else if (e.key == "S")
+    zoom(middle, 1 / 0.7);
+  else if (e.key == "A")
+    pan(-span() * 0.15);
+  else if (e.key == "D")
+    pan(span() * 0.15);
+  else if (e.key == "F")
+    fit();
+  else
+    return false;
   return true;
 }
 
 bool Axis::wheel(const WheelEvent& e) {
   if (e.x < x || e.x > x + w) return false;
-  if (e.mods.shift || e.dx != 0) pan(-(e.dx != 0 ? e.dx : e.dy) * span() * 0.1);
-  else if (e.dy != 0) zoom(to_value(e.x), std::pow(0.8, e.dy));
-  else return false;
+  if (e.mods.shift || e.dx != 0)
+    pan(-(e.dx != 0 ? e.dx : e.dy) * span() * 0.1);
+  else if (e.dy != 0)
+    zoom(to_value(e.x), std::pow(0.8, e.dy));
+  else
+    return false;
   return true;
 }
 
@@ -79,7 +93,8 @@ void draw_time_axis(Scene& scene, const Axis& axis, Box header, float bottom) {
     float px = axis.to_px(v);
     if (px < axis.x - 0.5f || px > axis.x + axis.w + 0.5f) continue;
     scene.line({px, header.bottom() - 4}, {px, bottom}, Ink::line, 1);
-    std::string label = std::fabs(v) < t.step / 1000 ? fmt::format("0 {}", name) : fmt::format("{:.{}f} {}", v / unit, digits, name);
+    std::string label =
+        std::fabs(v) < t.step / 1000 ? fmt::format("0 {}", name) : fmt::format("{:.{}f} {}", v / unit, digits, name);
     float width = text_width(label, Face::mono_small) + 8;
     if (px + width > axis.x + axis.w) continue;
     scene.text({px + 4, header.y, width, header.h}, label, Ink::secondary, Face::mono_small);

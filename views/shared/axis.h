@@ -6,7 +6,8 @@
 
 namespace tenon::views {
 
-/// A visible stretch of a number line and where it lies on the canvas. A plain value: every zoom and pan is arithmetic on it.
+/// A visible stretch of a number line and where it lies on the canvas. A plain value: every zoom and pan is arithmetic
+/// on it.
 struct Axis {
   double lo = 0, hi = 1;            ///< visible
   double full_lo = 0, full_hi = 1;  ///< all there is
@@ -21,7 +22,7 @@ struct Axis {
 
   void set_full(double a, double b);
   void fit() { lo = full_lo, hi = full_hi; }
-  void show(double a, double b);    ///< clamped to what there is
+  void show(double a, double b);  ///< clamped to what there is
   void zoom(double at, double factor);
   void pan(double by) { show(lo + by, hi + by); }
   /// Scrolls as little as needed for [a, b] to be seen; zooms out where it does not fit.

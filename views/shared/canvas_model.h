@@ -8,7 +8,9 @@
 namespace tenon::views {
 
 enum class Button : uint8_t { none, left, middle, right };
-struct Mods { bool shift = false, ctrl = false, alt = false; };
+struct Mods {
+  bool shift = false, ctrl = false, alt = false;
+};
 
 struct PointerEvent {
   enum class Type : uint8_t { press, release, move, double_click, leave };
@@ -29,8 +31,8 @@ struct KeyEvent {
   Mods mods;
 };
 
-/// The Qt-free half of a canvas: draws itself into a Scene and takes input as plain values. One frame is drawn after an event for which
-/// a handler returned true, and after changed() was called; none otherwise.
+/// The Qt-free half of a canvas: draws itself into a Scene and takes input as plain values. One frame is drawn after an
+/// event for which a handler returned true, and after changed() was called; none otherwise.
 class CanvasModel {
  public:
   virtual ~CanvasModel() = default;

@@ -28,7 +28,9 @@ std::string scaled(double v, double base, const char* const* units, int count) {
   return three(v) + units[u];
 }
 std::string odd(double v) { return std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf"; }
-bool ends_with(const std::string& s, const char* tail) { return s.size() >= std::string(tail).size() && s.ends_with(tail); }
+bool ends_with(const std::string& s, const char* tail) {
+  return s.size() >= std::string(tail).size() && s.ends_with(tail);
+}
 }  // namespace
 
 std::string format_bytes(double bytes) {
@@ -51,7 +53,9 @@ std::string format_count(double n) {
   static const char* const units[] = {"", " k", " M", " G", " T"};
   return std::isfinite(n) ? scaled(n, 1000, units, 5) : odd(n);
 }
-std::string format_rate(double per_second, const std::string& what) { return format_count(per_second) + " " + what + "/s"; }
+std::string format_rate(double per_second, const std::string& what) {
+  return format_count(per_second) + " " + what + "/s";
+}
 std::string format_flops(double flops) {
   static const char* const units[] = {" FLOP", " kFLOP", " MFLOP", " GFLOP", " TFLOP"};
   return std::isfinite(flops) ? scaled(flops, 1000, units, 5) : odd(flops);
@@ -125,7 +129,8 @@ int fuzzy_score(const std::string& query, const std::string& text) {
   size_t found = t.find(q);
   if (found != std::string::npos) {
     bool word = found == 0 || !std::isalnum(static_cast<unsigned char>(t[found - 1]));
-    return 1000 - static_cast<int>(std::min<size_t>(found, 200)) + (word ? 200 : 0) - static_cast<int>(std::min<size_t>(t.size(), 100)) / 10;
+    return 1000 - static_cast<int>(std::min<size_t>(found, 200)) + (word ? 200 : 0) -
+           static_cast<int>(std::min<size_t>(t.size(), 100)) / 10;
   }
   int score = 0, run = 0;
   size_t at = 0;

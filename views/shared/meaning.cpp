@@ -8,28 +8,42 @@ namespace tenon::views {
 
 Ink ink_of(Phase p) {
   switch (p) {
-    case Phase::data: return Ink::phase_data;
+    case Phase::data:
+      return Ink::phase_data;
     case Phase::forward:
-    case Phase::evaluate: return Ink::phase_forward;
-    case Phase::backward: return Ink::phase_backward;
-    case Phase::optimizer: return Ink::phase_optimizer;
-    case Phase::communication: return Ink::phase_communication;
+    case Phase::evaluate:
+      return Ink::phase_forward;
+    case Phase::backward:
+      return Ink::phase_backward;
+    case Phase::optimizer:
+      return Ink::phase_optimizer;
+    case Phase::communication:
+      return Ink::phase_communication;
     case Phase::none:
-    case Phase::build: return Ink::phase_other;
+    case Phase::build:
+      return Ink::phase_other;
   }
   return Ink::phase_other;
 }
 
 Ink ink_of(Category c) {
   switch (c) {
-    case Category::parameter: return Ink::memory_parameter;
-    case Category::gradient: return Ink::memory_gradient;
-    case Category::activation: return Ink::memory_activation;
-    case Category::optimizer: return Ink::memory_optimizer;
-    case Category::buffer: return Ink::memory_buffer;
-    case Category::workspace: return Ink::memory_workspace;
-    case Category::data: return Ink::memory_data;
-    case Category::other: return Ink::memory_other;
+    case Category::parameter:
+      return Ink::memory_parameter;
+    case Category::gradient:
+      return Ink::memory_gradient;
+    case Category::activation:
+      return Ink::memory_activation;
+    case Category::optimizer:
+      return Ink::memory_optimizer;
+    case Category::buffer:
+      return Ink::memory_buffer;
+    case Category::workspace:
+      return Ink::memory_workspace;
+    case Category::data:
+      return Ink::memory_data;
+    case Category::other:
+      return Ink::memory_other;
   }
   return Ink::memory_other;
 }
@@ -40,12 +54,15 @@ std::string word(Phase p) { return p == Phase::none ? "other" : name(p); }
 std::string word(Category c) { return c == Category::optimizer ? "optimizer state" : name(c); }
 
 const std::vector<Category>& stack_order() {
-  static const std::vector<Category> order{Category::parameter, Category::optimizer, Category::buffer,    Category::data,
-                                           Category::activation, Category::gradient, Category::workspace, Category::other};
+  static const std::vector<Category> order{Category::parameter, Category::optimizer,  Category::buffer,
+                                           Category::data,      Category::activation, Category::gradient,
+                                           Category::workspace, Category::other};
   return order;
 }
 
-std::string type_text(const tracing::TensorRecord& t) { return std::string(name(t.dtype)) + " " + to_string(t.layout.size); }
+std::string type_text(const tracing::TensorRecord& t) {
+  return std::string(name(t.dtype)) + " " + to_string(t.layout.size);
+}
 std::string op_text(const tracing::OpRecord& op) { return op.name + " #" + std::to_string(op.seq); }
 
 std::vector<uint32_t> bad_ops(const tracing::StepRecord& r) {

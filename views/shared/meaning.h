@@ -5,7 +5,11 @@
 #include "core/state.h"
 #include "views/shared/tokens.h"
 
-namespace tenon::tracing { struct StepRecord; struct TensorRecord; struct OpRecord; }
+namespace tenon::tracing {
+struct StepRecord;
+struct TensorRecord;
+struct OpRecord;
+}  // namespace tenon::tracing
 
 namespace tenon::views {
 

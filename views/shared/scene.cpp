@@ -131,22 +131,35 @@ std::string Scene::dump() const {
   for (const Prim& p : prims_) {
     switch (p.kind) {
       case Kind::rect:
-        out += fmt::format("{} {} {}\n", p.hatch ? "hatch" : p.fill == Ink::none ? "outline" : "rect", box(p.box),
-                           name(p.fill == Ink::none ? p.stroke : p.fill));
+        out += fmt::format("{} {} {}\n",
+                           p.hatch               ? "hatch"
+                           : p.fill == Ink::none ? "outline"
+                                                 : "rect",
+                           box(p.box), name(p.fill == Ink::none ? p.stroke : p.fill));
         break;
       case Kind::line:
-        out += fmt::format("{} {} points {}\n", p.closed ? "shape" : "line", p.count, name(p.closed ? p.fill : p.stroke));
+        out +=
+            fmt::format("{} {} points {}\n", p.closed ? "shape" : "line", p.count, name(p.closed ? p.fill : p.stroke));
         break;
-      case Kind::text: out += fmt::format("text {} {} \"{}\"\n", box(p.box), name(p.fill), strings_[p.first]); break;
-      case Kind::clip: out += fmt::format("clip {}\n", box(p.box)); break;
-      case Kind::unclip: out += "unclip\n"; break;
+      case Kind::text:
+        out += fmt::format("text {} {} \"{}\"\n", box(p.box), name(p.fill), strings_[p.first]);
+        break;
+      case Kind::clip:
+        out += fmt::format("clip {}\n", box(p.box));
+        break;
+      case Kind::unclip:
+        out += "unclip\n";
+        break;
     }
   }
   return out;
 }
 
 std::vector<std::string> Scene::overlaps() const {
-  struct Placed { Box box; uint32_t text; };
+  struct Placed {
+    Box box;
+    uint32_t text;
+  };
   std::vector<Placed> placed;
   std::vector<std::string> out;
   std::vector<Box> clips{{0, 0, size_.w, size_.h}};
@@ -154,8 +167,11 @@ std::vector<std::string> Scene::overlaps() const {
     if (p.kind == Kind::clip) clips.push_back(p.box);
     if (p.kind == Kind::unclip && clips.size() > 1) clips.pop_back();
     if (p.kind != Kind::text) continue;
-    float w = std::min(text_width(strings_[p.first], p.face), p.box.w), h = p.face == Face::small || p.face == Face::mono_small ? 9 : 11;
-    float x = p.align == Align::left ? p.box.x : p.align == Align::right ? p.box.right() - w : p.box.x + (p.box.w - w) / 2;
+    float w = std::min(text_width(strings_[p.first], p.face), p.box.w),
+          h = p.face == Face::small || p.face == Face::mono_small ? 9 : 11;
+    float x = p.align == Align::left    ? p.box.x
+              : p.align == Align::right ? p.box.right() - w
+                                        : p.box.x + (p.box.w - w) / 2;
     Box b{x + 1, p.box.y + (p.box.h - h) / 2, w - 2, h};
     if (!b.overlaps(clips.back())) continue;
     if (clips.size() == 1 && (b.x < 0 || b.y < 0 || b.right() > size_.w || b.bottom() > size_.h))
@@ -167,7 +183,8 @@ std::vector<std::string> Scene::overlaps() const {
   return out;
 }
 
-static float (*exact_measure)(const std::string&, Face) = nullptr;  // set once, on the UI thread, before the first frame
+static float (*exact_measure)(const std::string&,
+                              Face) = nullptr;  // set once, on the UI thread, before the first frame
 void measure_text_with(float (*measure)(const std::string&, Face)) { exact_measure = measure; }
 
 float text_width(const std::string& text, Face face) {

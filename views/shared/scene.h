@@ -7,8 +7,12 @@
 
 namespace tenon::views {
 
-struct Point { float x = 0, y = 0; };
-struct Size { float w = 0, h = 0; };
+struct Point {
+  float x = 0, y = 0;
+};
+struct Size {
+  float w = 0, h = 0;
+};
 struct Box {
   float x = 0, y = 0, w = 0, h = 0;
   float right() const { return x + w; }
@@ -23,14 +27,14 @@ enum class Cursor : uint8_t { arrow, hand, cross, move, resize_h, grab };
 
 /// What lies under a point: a meaning the model gave it and a number of its own.
 struct Hit {
-  int kind = 0;     ///< 0: nothing
+  int kind = 0;  ///< 0: nothing
   int64_t id = 0;
   explicit operator bool() const { return kind != 0; }
   bool operator==(const Hit&) const = default;
 };
 
-/// A picture as plain values: what a view-model draws and what a canvas paints or a test reads. Coordinates are logical pixels from
-/// the top left of the canvas. Primitives are painted in the order they were added.
+/// A picture as plain values: what a view-model draws and what a canvas paints or a test reads. Coordinates are logical
+/// pixels from the top left of the canvas. Primitives are painted in the order they were added.
 class Scene {
  public:
   enum class Kind : uint8_t { rect, line, text, clip, unclip };
@@ -40,7 +44,7 @@ class Scene {
     Face face = Face::body;
     bool closed = false;
     Ink fill = Ink::none, stroke = Ink::none;
-    uint8_t hatch = 0;           ///< 0 none, 1 diagonal: a second sign beside the colour
+    uint8_t hatch = 0;  ///< 0 none, 1 diagonal: a second sign beside the colour
     float alpha = 1, width = 1, radius = 0;
     Box box;
     uint32_t first = 0, count = 0;  ///< points of a line, or index of the text
@@ -49,7 +53,7 @@ class Scene {
     Box box;
     Hit hit;
     Cursor cursor = Cursor::arrow;
-    uint32_t tip = 0;            ///< index into strings, 0: none
+    uint32_t tip = 0;  ///< index into strings, 0: none
   };
 
   explicit Scene(Size size = {}) : size_(size) { strings_.emplace_back(); }
@@ -85,7 +89,8 @@ class Scene {
   std::string dump() const;
   /// Every text of the scene, in order.
   std::vector<std::string> texts() const;
-  /// The texts that lie (partly) outside of the scene or over one another in the same face: a picture to be looked at again.
+  /// The texts that lie (partly) outside of the scene or over one another in the same face: a picture to be looked at
+  /// again.
   std::vector<std::string> overlaps() const;
 
  private:

@@ -10,7 +10,8 @@
 
 namespace tenon::views {
 
-static constexpr const char* kKinds[] = {"none", "op", "tensor", "grad", "alloc", "module", "step", "run", "checkpoint", "range"};
+static constexpr const char* kKinds[] = {"none",   "op",   "tensor", "grad",       "alloc",
+                                         "module", "step", "run",    "checkpoint", "range"};
 const char* name(Selection::Kind k) { return kKinds[static_cast<int>(k)]; }
 
 std::string to_text(const Selection& s) {
@@ -99,7 +100,8 @@ Links::Links(Record record) : record_(std::move(record)) {
   for (const auto& op : record_->ops) {
     if (op.forward_seq && op.forward_seq < n) backward_[op.forward_seq].push_back(op.seq);
     for (int t : op.inputs)
-      if (t >= 0 && t < static_cast<int>(readers_.size()) && (readers_[t].empty() || readers_[t].back() != op.seq)) readers_[t].push_back(op.seq);
+      if (t >= 0 && t < static_cast<int>(readers_.size()) && (readers_[t].empty() || readers_[t].back() != op.seq))
+        readers_[t].push_back(op.seq);
   }
   for (const auto& a : record_->allocs)
     if (a.bytes > 0 && a.origin.seq && a.origin.seq < n) blocks_[a.origin.seq].push_back(a.block);
@@ -109,7 +111,8 @@ uint32_t Links::op_of(const Selection& s) const {
   if (!record_) return 0;
   const auto& r = *record_;
   switch (s.kind) {
-    case Selection::Kind::op: return s.id >= 1 && s.id <= static_cast<int64_t>(r.ops.size()) ? static_cast<uint32_t>(s.id) : 0;
+    case Selection::Kind::op:
+      return s.id >= 1 && s.id <= static_cast<int64_t>(r.ops.size()) ? static_cast<uint32_t>(s.id) : 0;
     case Selection::Kind::tensor:
       if (s.id < 0 || s.id >= static_cast<int64_t>(r.tensors.size())) return 0;
       if (r.tensors[s.id].producer) return r.tensors[s.id].producer;
@@ -129,14 +132,16 @@ uint32_t Links::op_of(const Selection& s) const {
       auto ops = ops_of(s);
       return ops.empty() ? 0 : ops.front();
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
 int Links::tensor_of(const Selection& s) const {
   if (!record_) return -1;
   const auto& r = *record_;
-  if (s.kind == Selection::Kind::tensor) return s.id >= 0 && s.id < static_cast<int64_t>(r.tensors.size()) ? static_cast<int>(s.id) : -1;
+  if (s.kind == Selection::Kind::tensor)
+    return s.id >= 0 && s.id < static_cast<int64_t>(r.tensors.size()) ? static_cast<int>(s.id) : -1;
   if (s.kind == Selection::Kind::grad_node) {
     if (s.id < 0 || s.id >= static_cast<int64_t>(r.grad_nodes.size())) return -1;
     const auto& node = r.grad_nodes[s.id];
@@ -154,7 +159,8 @@ int Links::tensor_of(const Selection& s) const {
 int Links::grad_node_of(const Selection& s) const {
   if (!record_) return -1;
   const auto& r = *record_;
-  if (s.kind == Selection::Kind::grad_node) return s.id >= 0 && s.id < static_cast<int64_t>(r.grad_nodes.size()) ? static_cast<int>(s.id) : -1;
+  if (s.kind == Selection::Kind::grad_node)
+    return s.id >= 0 && s.id < static_cast<int64_t>(r.grad_nodes.size()) ? static_cast<int>(s.id) : -1;
   if (s.kind == Selection::Kind::tensor) {
     int t = tensor_of(s);
     if (t >= 0) {
@@ -208,17 +214,24 @@ std::vector<uint32_t> Links::ops_of(const Selection& s) const {
 std::vector<uint32_t> Links::readers_of(int tensor) const {
   return tensor >= 0 && tensor < static_cast<int>(readers_.size()) ? readers_[tensor] : std::vector<uint32_t>();
 }
-std::vector<uint32_t> Links::backward_of(uint32_t seq) const { return seq < backward_.size() ? backward_[seq] : std::vector<uint32_t>(); }
-std::vector<int64_t> Links::blocks_of(uint32_t seq) const { return seq < blocks_.size() ? blocks_[seq] : std::vector<int64_t>(); }
+std::vector<uint32_t> Links::backward_of(uint32_t seq) const {
+  return seq < backward_.size() ? backward_[seq] : std::vector<uint32_t>();
+}
+std::vector<int64_t> Links::blocks_of(uint32_t seq) const {
+  return seq < blocks_.size() ? blocks_[seq] : std::vector<int64_t>();
+}
 const std::vector<int>& Links::grad_nodes_of(uint32_t seq) const {
   static const std::vector<int> nothing;
   return seq < nodes_.size() ? nodes_[seq] : nothing;
 }
 std::vector<int> Links::aliases_of(int tensor) const {
   std::vector<int> out;
-  if (!record_ || tensor < 0 || tensor >= static_cast<int>(record_->tensors.size()) || !record_->tensors[tensor].storage) return out;
+  if (!record_ || tensor < 0 || tensor >= static_cast<int>(record_->tensors.size()) ||
+      !record_->tensors[tensor].storage)
+    return out;
   for (size_t i = 0; i < record_->tensors.size(); ++i)
-    if (static_cast<int>(i) != tensor && record_->tensors[i].storage == record_->tensors[tensor].storage) out.push_back(static_cast<int>(i));
+    if (static_cast<int>(i) != tensor && record_->tensors[i].storage == record_->tensors[tensor].storage)
+      out.push_back(static_cast<int>(i));
   return out;
 }
 

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace tenon::tracing { struct StepRecord; }
+namespace tenon::tracing {
+struct StepRecord;
+}
 
 namespace tenon::views {
 
@@ -30,17 +32,33 @@ struct Selection {
   std::string source;  ///< the view that chose it: a view does not scroll to its own choice
 
   explicit operator bool() const { return kind != Kind::none; }
-  bool same(const Selection& o) const { return kind == o.kind && id == o.id && name == o.name && from == o.from && to == o.to; }
+  bool same(const Selection& o) const {
+    return kind == o.kind && id == o.id && name == o.name && from == o.from && to == o.to;
+  }
 
   static Selection op(int64_t seq, std::string source = {}) { return {Kind::op, seq, {}, 0, 0, std::move(source)}; }
-  static Selection tensor(int64_t index, std::string source = {}) { return {Kind::tensor, index, {}, 0, 0, std::move(source)}; }
-  static Selection grad_node(int64_t index, std::string source = {}) { return {Kind::grad_node, index, {}, 0, 0, std::move(source)}; }
-  static Selection alloc(int64_t block, std::string source = {}) { return {Kind::alloc, block, {}, 0, 0, std::move(source)}; }
-  static Selection module(std::string path, std::string source = {}) { return {Kind::module, 0, std::move(path), 0, 0, std::move(source)}; }
-  static Selection step(int64_t step, std::string source = {}) { return {Kind::step, step, {}, 0, 0, std::move(source)}; }
+  static Selection tensor(int64_t index, std::string source = {}) {
+    return {Kind::tensor, index, {}, 0, 0, std::move(source)};
+  }
+  static Selection grad_node(int64_t index, std::string source = {}) {
+    return {Kind::grad_node, index, {}, 0, 0, std::move(source)};
+  }
+  static Selection alloc(int64_t block, std::string source = {}) {
+    return {Kind::alloc, block, {}, 0, 0, std::move(source)};
+  }
+  static Selection module(std::string path, std::string source = {}) {
+    return {Kind::module, 0, std::move(path), 0, 0, std::move(source)};
+  }
+  static Selection step(int64_t step, std::string source = {}) {
+    return {Kind::step, step, {}, 0, 0, std::move(source)};
+  }
   static Selection run(int64_t id, std::string source = {}) { return {Kind::run, id, {}, 0, 0, std::move(source)}; }
-  static Selection checkpoint(int64_t id, std::string source = {}) { return {Kind::checkpoint, id, {}, 0, 0, std::move(source)}; }
-  static Selection range(double a, double b, std::string source = {}) { return {Kind::range, 0, {}, a, b, std::move(source)}; }
+  static Selection checkpoint(int64_t id, std::string source = {}) {
+    return {Kind::checkpoint, id, {}, 0, 0, std::move(source)};
+  }
+  static Selection range(double a, double b, std::string source = {}) {
+    return {Kind::range, 0, {}, a, b, std::move(source)};
+  }
 };
 const char* name(Selection::Kind k);
 /// "op:12", "tensor:3", "module:features.3", "step:120": the text of a selection on the command line.
@@ -64,7 +82,10 @@ class SelectionBus {
 
  private:
   void tell();
-  struct Entry { int id; Listener call; };
+  struct Entry {
+    int id;
+    Listener call;
+  };
   Selection current_;
   std::vector<Selection> history_{Selection{}};
   size_t at_ = 0;
@@ -81,11 +102,12 @@ class Links {
   const Record& record() const { return record_; }
   explicit operator bool() const { return record_ != nullptr; }
 
-  /// The op a selection is about; 0 where it is about none (a tensor: its producer, or its first reader when the step did not make it).
+  /// The op a selection is about; 0 where it is about none (a tensor: its producer, or its first reader when the step
+  /// did not make it).
   uint32_t op_of(const Selection& s) const;
-  int tensor_of(const Selection& s) const;       ///< -1: none. An op: its first output
-  int grad_node_of(const Selection& s) const;    ///< -1: none
-  int64_t block_of(const Selection& s) const;    ///< 0: none
+  int tensor_of(const Selection& s) const;     ///< -1: none. An op: its first output
+  int grad_node_of(const Selection& s) const;  ///< -1: none
+  int64_t block_of(const Selection& s) const;  ///< 0: none
   std::string module_of(const Selection& s) const;
   /// All ops that a selection covers: one, those of a module (and below it), or those that overlap a time range.
   std::vector<uint32_t> ops_of(const Selection& s) const;
@@ -99,10 +121,10 @@ class Links {
 
  private:
   Record record_;
-  std::vector<std::vector<int>> nodes_;            // by seq
-  std::vector<std::vector<uint32_t>> backward_;    // by seq
-  std::vector<std::vector<uint32_t>> readers_;     // by tensor
-  std::vector<std::vector<int64_t>> blocks_;       // by seq
+  std::vector<std::vector<int>> nodes_;          // by seq
+  std::vector<std::vector<uint32_t>> backward_;  // by seq
+  std::vector<std::vector<uint32_t>> readers_;   // by tensor
+  std::vector<std::vector<int64_t>> blocks_;     // by seq
 };
 
 /// True where `path` is `module` or lies below it ("features" holds "features.3").

@@ -76,7 +76,9 @@ void Series::truncate(int64_t step) {
   for (size_t i = 0; i < keep; ++i) append(steps[i], values[i]);
 }
 
-size_t Series::lower(int64_t step) const { return std::lower_bound(steps_.begin(), steps_.end(), step) - steps_.begin(); }
+size_t Series::lower(int64_t step) const {
+  return std::lower_bound(steps_.begin(), steps_.end(), step) - steps_.begin();
+}
 
 size_t Series::nearest(int64_t step) const {
   size_t i = lower(step);

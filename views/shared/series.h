@@ -5,8 +5,8 @@
 
 namespace tenon::views {
 
-/// A scalar over steps that only grows, with a pyramid of summaries: any stretch is summed up in O(log n), and neither a spike nor a
-/// NaN of it can get lost.
+/// A scalar over steps that only grows, with a pyramid of summaries: any stretch is summed up in O(log n), and neither
+/// a spike nor a NaN of it can get lost.
 class Series {
  public:
   struct Summary {

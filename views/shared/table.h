@@ -17,8 +17,8 @@ struct Table {
   struct Cell {
     std::string text;
     double key = 0;
-    std::string tip;      ///< the exact value
-    Ink mark = Ink::none; ///< a coloured dot before the text
+    std::string tip;       ///< the exact value
+    Ink mark = Ink::none;  ///< a coloured dot before the text
     static Cell number(double key, std::string text) { return {std::move(text), key, {}, Ink::none}; }
   };
   struct Row {

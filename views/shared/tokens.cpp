@@ -27,7 +27,8 @@ double contrast(Rgb a, Rgb b) {
 
 Ink on_fill(Ink fill) {
   Rgb f = color(fill, ThemeName::dark);
-  bool dark = contrast(f, color(Ink::dark_on_fill, ThemeName::dark)) >= contrast(f, color(Ink::light_on_fill, ThemeName::dark));
+  bool dark =
+      contrast(f, color(Ink::dark_on_fill, ThemeName::dark)) >= contrast(f, color(Ink::light_on_fill, ThemeName::dark));
   return dark ? Ink::dark_on_fill : Ink::light_on_fill;
 }
 

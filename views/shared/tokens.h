@@ -4,18 +4,51 @@
 
 namespace tenon::views {
 
-/// Every colour of the window by meaning. Scenes, the Qt palette and the style sheet name inks; only painting turns them into numbers,
-/// so one scene serves every theme.
+/// Every colour of the window by meaning. Scenes, the Qt palette and the style sheet name inks; only painting turns
+/// them into numbers, so one scene serves every theme.
 enum class Ink : uint8_t {
   none,
-  base, panel, raised, line, text, secondary, accent, on_accent,
-  bad, warning, good,                 // fills, strokes and glyphs
-  bad_text, warning_text, good_text,  // the same meaning where it is read as text
-  dark_on_fill, light_on_fill,        // text over a coloured fill, see on_fill()
-  phase_data, phase_forward, phase_backward, phase_optimizer, phase_communication, phase_other,
-  memory_parameter, memory_gradient, memory_activation, memory_optimizer, memory_buffer, memory_workspace, memory_data, memory_other,
-  series0, series1, series2, series3, series4, series5, series6, series7, baseline,
-  negative, positive,                 // ends of the diverging ramp of tensor values
+  base,
+  panel,
+  raised,
+  line,
+  text,
+  secondary,
+  accent,
+  on_accent,
+  bad,
+  warning,
+  good,  // fills, strokes and glyphs
+  bad_text,
+  warning_text,
+  good_text,  // the same meaning where it is read as text
+  dark_on_fill,
+  light_on_fill,  // text over a coloured fill, see on_fill()
+  phase_data,
+  phase_forward,
+  phase_backward,
+  phase_optimizer,
+  phase_communication,
+  phase_other,
+  memory_parameter,
+  memory_gradient,
+  memory_activation,
+  memory_optimizer,
+  memory_buffer,
+  memory_workspace,
+  memory_data,
+  memory_other,
+  series0,
+  series1,
+  series2,
+  series3,
+  series4,
+  series5,
+  series6,
+  series7,
+  baseline,
+  negative,
+  positive,  // ends of the diverging ramp of tensor values
 };
 inline constexpr int kInks = static_cast<int>(Ink::positive) + 1;
 
@@ -42,8 +75,8 @@ constexpr Token tok(Ink i, const char* name, uint32_t dark, uint32_t light, uint
 constexpr Token tok(Ink i, const char* name, uint32_t all) { return tok(i, name, all, all, all); }
 }  // namespace detail
 
-// The one definition of the look's colours. A table in the language rather than a data file: the models read it without Qt and without
-// parsing, the compiler proves it complete, and no file can be missing at start.
+// The one definition of the look's colours. A table in the language rather than a data file: the models read it without
+// Qt and without parsing, the compiler proves it complete, and no file can be missing at start.
 inline constexpr std::array<Token, kInks> kTokens = {
     detail::tok(Ink::none, "none", 0x000000),
     detail::tok(Ink::base, "base", 0x16181D, 0xF7F8FA, 0x000000),

@@ -24,7 +24,8 @@ class TitleBar : public QFrame {
 };
 }  // namespace
 
-Dock::Dock(View* view, QMainWindow* window) : QDockWidget(view->title(), window), view_(view), none_(new TitleBar(0, this)) {
+Dock::Dock(View* view, QMainWindow* window)
+    : QDockWidget(view->title(), window), view_(view), none_(new TitleBar(0, this)) {
   setObjectName("dock." + view->id());
   setWidget(view);
   auto* frame = new TitleBar(29, this);
@@ -45,8 +46,10 @@ Dock::Dock(View* view, QMainWindow* window) : QDockWidget(view->title(), window)
     b->setFixedSize(24, 24);
     set_style(b, "slim", "true");
     connect(b, &QToolButton::clicked, this, [this, floating = QString(kind) == "float"] {
-      if (floating) setFloating(!isFloating());
-      else close();
+      if (floating)
+        setFloating(!isFloating());
+      else
+        close();
     });
     row->addWidget(b);
     buttons_ << b;
@@ -85,13 +88,15 @@ const std::vector<NamedLayout>& named_layouts() {
 }
 
 /// Note [Layouts under a held mouse]
-/// While a separator or a dock is dragged Qt keeps the path to it in the layout. A layout that changes under the hand (a shortcut pressed in
-/// the middle of a drag) leaves that path behind, and Qt's next look at it ends the program. So the drag ends first, as if let go.
+/// While a separator or a dock is dragged Qt keeps the path to it in the layout. A layout that changes under the hand
+/// (a shortcut pressed in the middle of a drag) leaves that path behind, and Qt's next look at it ends the program. So
+/// the drag ends first, as if let go.
 void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
   if (QGuiApplication::mouseButtons() == Qt::NoButton) return;
   auto let_go = [](QWidget* w) {
     const QPointF at = w->mapFromGlobal(QCursor::pos());
-    QMouseEvent release(QEvent::MouseButtonRelease, at, w->mapToGlobal(at), Qt::LeftButton, Qt::NoButton, Qt::NoModifier);
+    QMouseEvent release(QEvent::MouseButtonRelease, at, w->mapToGlobal(at), Qt::LeftButton, Qt::NoButton,
+                        Qt::NoModifier);
     QCoreApplication::sendEvent(w, &release);
   };
   for (Dock* d : docks) let_go(d);
@@ -109,7 +114,8 @@ void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const Name
     if (d->isFloating()) d->setFloating(false);
     window->removeDockWidget(d);
   }
-  Dock *left = docks["project"], *right = docks["details"], *middle = docks[center.front()], *below = docks[bottom.front()];
+  Dock *left = docks["project"], *right = docks["details"], *middle = docks[center.front()],
+       *below = docks[bottom.front()];
   window->addDockWidget(Qt::LeftDockWidgetArea, left);
   window->addDockWidget(Qt::LeftDockWidgetArea, middle);
   window->splitDockWidget(left, middle, Qt::Horizontal);
@@ -124,7 +130,9 @@ void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const Name
   below->raise();
   int w = window->width(), h = window->height() - 110;
   window->resizeDocks({left, middle, right}, {216, w - 216 - 304, 304}, Qt::Horizontal);
-  window->resizeDocks({middle, below}, {static_cast<int>(h * layout.center_share), static_cast<int>(h * (1 - layout.center_share))}, Qt::Vertical);
+  window->resizeDocks({middle, below},
+                      {static_cast<int>(h * layout.center_share), static_cast<int>(h * (1 - layout.center_share))},
+                      Qt::Vertical);
   for (Dock* d : docks) d->update_title();
 }
 

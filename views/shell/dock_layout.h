@@ -32,7 +32,8 @@ struct NamedLayout {
   double center_share;              ///< of the height
 };
 const std::vector<NamedLayout>& named_layouts();
-/// Ends what is being dragged: see Note [Layouts under a held mouse]. Before every change of the docks that no mouse made.
+/// Ends what is being dragged: see Note [Layouts under a held mouse]. Before every change of the docks that no mouse
+/// made.
 void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks);
 /// Puts the docks (by id) as the layout says; those that it does not name are tabs of the centre.
 void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const NamedLayout& layout);

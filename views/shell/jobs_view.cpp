@@ -7,12 +7,13 @@
 #include <QVBoxLayout>
 
 #include "views/canvas/glyphs.h"
-#include "views/shared/format.h"
 #include "views/frame/widgets.h"
+#include "views/shared/format.h"
 
 namespace tenon::views {
 
-JobsView::JobsView(Workbench& bench, QWidget* parent) : View("jobs", "Jobs", "jobs", bench, parent), page_(new QWidget(this)) {
+JobsView::JobsView(Workbench& bench, QWidget* parent)
+    : View("jobs", "Jobs", "jobs", bench, parent), page_(new QWidget(this)) {
   set_style(page_, "surface", "panel");
   page_->setAttribute(Qt::WA_StyledBackground);
   auto* box = new QVBoxLayout(page_);
@@ -36,7 +37,8 @@ void JobsView::refresh() {
   if (all.empty()) {
     timer_.stop();
     shown_.clear();
-    return set_empty(true, "Nothing is running. Replays and searches will be here, each with its progress and a way to cancel it.");
+    return set_empty(
+        true, "Nothing is running. Replays and searches will be here, each with its progress and a way to cancel it.");
   }
   set_empty(false);
   if (!timer_.isActive()) timer_.start();
@@ -78,11 +80,15 @@ void JobsView::refresh() {
     int64_t done = s.done, total = s.total;
     bar->setRange(0, 1000);
     bar->setValue(total > 0 ? static_cast<int>(1000 * done / total) : 0);
-    text->setText(!s.running ? "waiting" : s.cancelled ? "stopping" : total > 0 ? QString::fromStdString(format_grouped(done) + " / " + format_grouped(total)) : "running");
+    text->setText(!s.running    ? "waiting"
+                  : s.cancelled ? "stopping"
+                  : total > 0   ? QString::fromStdString(format_grouped(done) + " / " + format_grouped(total))
+                                : "running");
   }
 }
 
-LogView::LogView(Workbench& bench, QWidget* parent) : View("log", "Log", "log", bench, parent), text_(new QPlainTextEdit(this)) {
+LogView::LogView(Workbench& bench, QWidget* parent)
+    : View("log", "Log", "log", bench, parent), text_(new QPlainTextEdit(this)) {
   text_->setReadOnly(true);
   text_->setMaximumBlockCount(5000);
   text_->setFont(face_font(Face::mono));

@@ -15,13 +15,13 @@
 
 #include "core/error.h"
 #include "engine/templates/templates.h"
-#include "views/shared/format.h"
 #include "views/autograd/autograd_view.h"
 #include "views/builder/builder_view.h"
 #include "views/details/details_view.h"
 #include "views/memory/memory_view.h"
 #include "views/nan/nan_view.h"
 #include "views/project/project_view.h"
+#include "views/shared/format.h"
 #include "views/shell/jobs_view.h"
 #include "views/tensor/tensor_view.h"
 #include "views/timeline/timeline_view.h"
@@ -29,7 +29,8 @@
 
 namespace tenon::views {
 
-MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMainWindow(parent), bench_(bench), theme_(theme), commands_(this) {
+MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
+    : QMainWindow(parent), bench_(bench), theme_(theme), commands_(this) {
   apply_theme(*qApp, theme);  // before the first widget: fonts are taken over when a widget is made
   setObjectName("tenon.window");
   setWindowTitle("Tenon");
@@ -47,8 +48,10 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMa
   project->on_open = [this] { choose_file(); };
   builder_->on_new = [this] { choose_template(); };
   details_->on_jump = [this](const QString& id) { show_view(id); };
-  for (View* v : std::initializer_list<View*>{project, builder_, new TrainingView(bench, this), new TimelineView(bench, this), new MemoryView(bench, this), new TensorView(bench, this),
-                                              new AutogradView(bench, this), new NanView(bench, this), details_, new JobsView(bench, this), new LogView(bench, this)})
+  for (View* v : std::initializer_list<View*>{
+           project, builder_, new TrainingView(bench, this), new TimelineView(bench, this), new MemoryView(bench, this),
+           new TensorView(bench, this), new AutogradView(bench, this), new NanView(bench, this), details_,
+           new JobsView(bench, this), new LogView(bench, this)})
     docks_.insert(v->id(), new Dock(v, this));
   picker_ = new Picker(this);
 
@@ -89,7 +92,10 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent) : QMa
 }
 
 MainWindow::~MainWindow() {
-  for (CanvasModel* m : std::initializer_list<CanvasModel*>{&bench_.builder, &bench_.training_model, &bench_.tensor, &bench_.autograd, &bench_.memory, &bench_.timeline, &bench_.nan}) m->on_change = nullptr;
+  for (CanvasModel* m :
+       std::initializer_list<CanvasModel*>{&bench_.builder, &bench_.training_model, &bench_.tensor, &bench_.autograd,
+                                           &bench_.memory, &bench_.timeline, &bench_.nan})
+    m->on_change = nullptr;
   bench_.builder.on_palette = nullptr;
   bench_.memory.on_cursor = nullptr;
   disconnect(&bench_, nullptr, this, nullptr);
@@ -151,7 +157,9 @@ void MainWindow::restore_window() {
 void MainWindow::restore_from(const nlohmann::json& state) {
   if (!state.is_object()) return;
   ThemeName theme;
-  if (qEnvironmentVariableIsEmpty("TENON_THEME") && parse_theme(QString::fromStdString(state.value("theme", "")), theme) && property("themeFixed").isNull()) set_theme(theme);
+  if (qEnvironmentVariableIsEmpty("TENON_THEME") &&
+      parse_theme(QString::fromStdString(state.value("theme", "")), theme) && property("themeFixed").isNull())
+    set_theme(theme);
   layout_ = QString::fromStdString(state.value("layout", layout_.toStdString()));
   for (QToolButton* b : layout_buttons_) b->setChecked(b->text() == layout_);
   QByteArray docks = QByteArray::fromBase64(QByteArray::fromStdString(state.value("docks", "")));
@@ -171,12 +179,10 @@ void MainWindow::restore_from(const nlohmann::json& state) {
 
 void MainWindow::save_window() {
   if (!bench_.has_project() || bench_.project()->read_only()) return;
-  nlohmann::json state{{"theme", theme_id(theme_).toStdString()},
-                       {"layout", layout_.toStdString()},
-                       {"docks", saveState(1).toBase64().toStdString()},
-                       {"geometry", saveGeometry().toBase64().toStdString()},
-                       {"smoothing", bench_.training_model.smoothing()},
-                       {"selection", to_text(bench_.bus.current())}};
+  nlohmann::json state{
+      {"theme", theme_id(theme_).toStdString()},        {"layout", layout_.toStdString()},
+      {"docks", saveState(1).toBase64().toStdString()}, {"geometry", saveGeometry().toBase64().toStdString()},
+      {"smoothing", bench_.training_model.smoothing()}, {"selection", to_text(bench_.bus.current())}};
   try {
     bench_.project()->set_window_state("window", state);
   } catch (const Error& e) {
@@ -188,7 +194,9 @@ void MainWindow::closeEvent(QCloseEvent* e) {
   // A run that waits for room on the disk holds steps that are nowhere else.
   if (bench_.training() && !bench_.status().blocked.empty() && !std::exchange(warned_of_loss_, true)) {
     e->ignore();
-    bench_.fail("The window stays open", QString::fromStdString(bench_.status().name) + " waits for room on the disk, and what it did since its last checkpoint is not saved",
+    bench_.fail("The window stays open",
+                QString::fromStdString(bench_.status().name) +
+                    " waits for room on the disk, and what it did since its last checkpoint is not saved",
                 "Free some space and it goes on; or close the window again to let those steps go.");
     return;
   }
@@ -207,22 +215,28 @@ void MainWindow::dropEvent(QDropEvent* e) {
 }
 
 void MainWindow::choose_file() {
-  QString path = QFileDialog::getOpenFileName(this, "Open a project", bench_.file(), "Tenon projects (*.tenon);;All files (*)");
+  QString path =
+      QFileDialog::getOpenFileName(this, "Open a project", bench_.file(), "Tenon projects (*.tenon);;All files (*)");
   if (!path.isEmpty()) bench_.open(path);
 }
 
 void MainWindow::choose_template() {
-  picker_->open("Start a project from a template", [this](const QString& typed) {
-    std::vector<Picker::Item> items;
-    for (const Template& t : templates()) {
-      if (fuzzy_score(typed.toStdString(), t.name + " " + t.title) < 0) continue;
-      items.push_back({QString::fromStdString(t.name), QString::fromStdString(t.title), {}, [this, name = t.name] {
-                         QString path = QFileDialog::getSaveFileName(this, "Where the project goes", QString::fromStdString(name) + ".tenon", "Tenon projects (*.tenon)");
-                         if (!path.isEmpty()) bench_.create(path, name);
-                       }});
-    }
-    return items;
-  }, {}, {-1, -1}, 720);
+  picker_->open(
+      "Start a project from a template",
+      [this](const QString& typed) {
+        std::vector<Picker::Item> items;
+        for (const Template& t : templates()) {
+          if (fuzzy_score(typed.toStdString(), t.name + " " + t.title) < 0) continue;
+          items.push_back({QString::fromStdString(t.name), QString::fromStdString(t.title), {}, [this, name = t.name] {
+                             QString path = QFileDialog::getSaveFileName(this, "Where the project goes",
+                                                                         QString::fromStdString(name) + ".tenon",
+                                                                         "Tenon projects (*.tenon)");
+                             if (!path.isEmpty()) bench_.create(path, name);
+                           }});
+        }
+        return items;
+      },
+      {}, {-1, -1}, 720);
 }
 
 bool MainWindow::idle() const {

@@ -5,8 +5,8 @@
 #include <QTimer>
 
 #include "views/frame/commands.h"
-#include "views/shell/dock_layout.h"
 #include "views/frame/picker.h"
+#include "views/shell/dock_layout.h"
 
 class QToolButton;
 

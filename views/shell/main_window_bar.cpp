@@ -46,7 +46,8 @@ void MainWindow::build_menus() {
     b->setCheckable(true);
     b->setObjectName(QString("layout.%1").arg(l.name));
     set_style(b, "layout", "true");
-    connect(b, &QToolButton::clicked, this, [this, name = QString(l.name)] { commands_.run("layout." + name.toLower()); });
+    connect(b, &QToolButton::clicked, this,
+            [this, name = QString(l.name)] { commands_.run("layout." + name.toLower()); });
     row->addWidget(b);
     layout_buttons_ << b;
   }
@@ -73,7 +74,8 @@ void MainWindow::build_bar() {
   runs_->setObjectName("runs");
   runs_->setMinimumWidth(150);
   runs_->setAccessibleName("Run that is shown");
-  connect(runs_, &QComboBox::activated, this, [this](int i) { bench_.select(Selection::run(runs_->itemData(i).toLongLong(), "bar")); });
+  connect(runs_, &QComboBox::activated, this,
+          [this](int i) { bench_.select(Selection::run(runs_->itemData(i).toLongLong(), "bar")); });
   bar->addWidget(runs_);
   auto* device = new QLabel("  device ", bar);
   set_style(device, "voice", "secondary");
@@ -98,7 +100,8 @@ void MainWindow::build_bar() {
   step_timer_.setInterval(250);  // keys and the wheel: the last of a burst counts
   connect(&step_timer_, &QTimer::timeout, this, [this] { bench_.select(Selection::step(slider_->value(), "slider")); });
   connect(slider_, &QSlider::valueChanged, this, [this](int) {
-    if (!slider_->isSliderDown()) step_timer_.start();  // first: while it runs the bar leaves the slider where it was put
+    if (!slider_->isSliderDown())
+      step_timer_.start();  // first: while it runs the bar leaves the slider where it was put
     refresh_bar();
   });
   connect(slider_, &QSlider::sliderReleased, this, [this] {
@@ -144,7 +147,8 @@ void MainWindow::build_banner() {
   button("Dismiss", [this] {
     banner_->hide();
     // A notice that still holds may lie under the problem.
-    if (std::exchange(problem_shown_, false) && notice_.holds && notice_.holds()) show_banner("notice", notice_.title + ": " + notice_.message);
+    if (std::exchange(problem_shown_, false) && notice_.holds && notice_.holds())
+      show_banner("notice", notice_.title + ": " + notice_.message);
   });
   banner_->addWidget(frame);
   addToolBar(Qt::TopToolBarArea, banner_);
@@ -161,7 +165,8 @@ void MainWindow::show_problem(const QString& title, const QString& message, cons
 void MainWindow::show_notice(const Notice& notice) {
   const bool news = notice.title != notice_.title;
   notice_ = notice;
-  // Its words may change while it lasts: that brings it neither over a problem that nobody has read yet nor back once it was dismissed.
+  // Its words may change while it lasts: that brings it neither over a problem that nobody has read yet nor back once
+  // it was dismissed.
   if (problem_shown_ && banner_->isVisible()) return;
   if (news || banner_->isVisible()) show_banner("notice", notice.title + ": " + notice.message);
 }
@@ -187,7 +192,8 @@ void MainWindow::show_banner(const QString& tone, const QString& text) {
 void MainWindow::fit_banner() {
   const int buttons = banner_action_->isHidden() ? 190 : 280;
   const QRect room(0, 0, std::max(120, width() - buttons), 1000);
-  banner_text_->setFixedHeight(banner_text_->fontMetrics().boundingRect(room, Qt::TextWordWrap, banner_text_->text()).height() + 6);
+  banner_text_->setFixedHeight(
+      banner_text_->fontMetrics().boundingRect(room, Qt::TextWordWrap, banner_text_->text()).height() + 6);
 }
 
 void MainWindow::resizeEvent(QResizeEvent* e) {
@@ -232,13 +238,20 @@ void MainWindow::refresh_status() {
   int k = static_cast<int>(s.state);
   auto text = [](const std::string& t) { return QString::fromStdString(t); };
   state_label_->setTextFormat(Qt::RichText);
-  if (known) state_label_->setText(QString("<span style='color:%1'>●</span> %2").arg(qcolor(kInks[k], theme_).name(), kStates[k]));
-  else state_label_->setText(bench_.has_project() ? "ready" : "no project");
-  epoch_label_->setText(known && s.epochs ? QString("epoch %1/%2").arg(std::min(s.epoch + 1, s.epochs)).arg(s.epochs) : QString());
-  speed_label_->setText(known && s.samples_per_second > 0 ? text(format_rate(s.samples_per_second, "samples")) : QString());
+  if (known)
+    state_label_->setText(
+        QString("<span style='color:%1'>●</span> %2").arg(qcolor(kInks[k], theme_).name(), kStates[k]));
+  else
+    state_label_->setText(bench_.has_project() ? "ready" : "no project");
+  epoch_label_->setText(known && s.epochs ? QString("epoch %1/%2").arg(std::min(s.epoch + 1, s.epochs)).arg(s.epochs)
+                                          : QString());
+  speed_label_->setText(known && s.samples_per_second > 0 ? text(format_rate(s.samples_per_second, "samples"))
+                                                          : QString());
   loss_label_->setText(known && s.step > 0 ? text("loss " + format_value(s.loss)) : QString());
-  live_label_->setText(known && s.live_bytes > 0 ? text("live " + format_bytes(static_cast<double>(s.live_bytes))) : QString());
-  peak_label_->setText(known && s.peak_bytes > 0 ? text("peak " + format_bytes(static_cast<double>(s.peak_bytes))) : QString());
+  live_label_->setText(known && s.live_bytes > 0 ? text("live " + format_bytes(static_cast<double>(s.live_bytes)))
+                                                 : QString());
+  peak_label_->setText(known && s.peak_bytes > 0 ? text("peak " + format_bytes(static_cast<double>(s.peak_bytes)))
+                                                 : QString());
   size_t jobs = 0;
   for (auto& j : bench_.jobs.list()) jobs += !j->quiet;
   jobs_button_->setText(jobs == 1 ? "1 job" : QString("%1 jobs").arg(jobs));
@@ -254,7 +267,8 @@ void MainWindow::refresh_bar() {
   for (int i = 0; i < runs_->count(); ++i) have << runs_->itemText(i);
   if (names != have) {
     runs_->clear();
-    for (auto r = runs.rbegin(); r != runs.rend(); ++r) runs_->addItem(QString::fromStdString(r->name), qlonglong(r->id));
+    for (auto r = runs.rbegin(); r != runs.rend(); ++r)
+      runs_->addItem(QString::fromStdString(r->name), qlonglong(r->id));
   }
   runs_->setEnabled(runs_->count() > 0);
   runs_->setPlaceholderText("no run yet");
@@ -269,8 +283,10 @@ void MainWindow::refresh_bar() {
   slider_->setRange(steps > 0 ? 1 : 0, static_cast<int>(std::max<int64_t>(steps, 0)));
   slider_->setEnabled(steps > 0);
   if (!slider_->isSliderDown() && !step_timer_.isActive()) slider_->setValue(static_cast<int>(at));
-  step_label_->setText(steps > 0 ? QString::fromStdString("step " + format_grouped(at) + " / " + format_grouped(steps)) : QString("no steps yet"));
-  if (auto* rewind = findChild<QLabel*>("rewind")) rewind->setPixmap(icon("rewind", theme_, steps > 0 ? Ink::accent : Ink::secondary).pixmap(16, 16));
+  step_label_->setText(steps > 0 ? QString::fromStdString("step " + format_grouped(at) + " / " + format_grouped(steps))
+                                 : QString("no steps yet"));
+  if (auto* rewind = findChild<QLabel*>("rewind"))
+    rewind->setPixmap(icon("rewind", theme_, steps > 0 ? Ink::accent : Ink::secondary).pixmap(16, 16));
 }
 
 }  // namespace tenon::views

@@ -10,10 +10,10 @@
 #include "core/error.h"
 #include "tracing/record/step_record.h"
 #include "views/builder/builder_view.h"
+#include "views/frame/picture.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 #include "views/shell/main_window.h"
-#include "views/frame/picture.h"
 
 namespace tenon::views {
 
@@ -22,54 +22,115 @@ using projects::RunStatus;
 void MainWindow::add_commands() {
   auto project = [this] { return bench_.has_project(); };
   auto paused = [this] { return bench_.training() && bench_.status().state == RunStatus::State::paused; };
-  auto running = [this] { return bench_.training() && (bench_.status().state == RunStatus::State::running || bench_.status().state == RunStatus::State::starting); };
+  auto running = [this] {
+    return bench_.training() &&
+           (bench_.status().state == RunStatus::State::running || bench_.status().state == RunStatus::State::starting);
+  };
 
   commands_.add({"file.new", "New from a template…", "File", "Ctrl+N", "add", [this] { choose_template(); }});
   commands_.add({"file.open", "Open…", "File", "Ctrl+O", "project", [this] { choose_file(); }});
   commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
 
-  commands_.add({"edit.undo", "Undo", "Edit", "Ctrl+Z", "", [this] { bench_.builder.undo(); }, [this] { return bench_.builder.can_undo(); }, {},
-                 [this] { return bench_.builder.can_undo() ? "Undo " + QString::fromStdString(bench_.builder.undo_text()) : QString("Undo"); }});
-  commands_.add({"edit.redo", "Redo", "Edit", "Ctrl+Shift+Z", "", [this] { bench_.builder.redo(); }, [this] { return bench_.builder.can_redo(); }, {},
-                 [this] { return bench_.builder.can_redo() ? "Redo " + QString::fromStdString(bench_.builder.redo_text()) : QString("Redo"); }});
-  commands_.add({"edit.select_all", "Select all layers", "Edit", "", "", [this] { bench_.builder.select_all(); }, project});
+  commands_.add({"edit.undo",
+                 "Undo",
+                 "Edit",
+                 "Ctrl+Z",
+                 "",
+                 [this] { bench_.builder.undo(); },
+                 [this] { return bench_.builder.can_undo(); },
+                 {},
+                 [this] {
+                   return bench_.builder.can_undo() ? "Undo " + QString::fromStdString(bench_.builder.undo_text())
+                                                    : QString("Undo");
+                 }});
+  commands_.add({"edit.redo",
+                 "Redo",
+                 "Edit",
+                 "Ctrl+Shift+Z",
+                 "",
+                 [this] { bench_.builder.redo(); },
+                 [this] { return bench_.builder.can_redo(); },
+                 {},
+                 [this] {
+                   return bench_.builder.can_redo() ? "Redo " + QString::fromStdString(bench_.builder.redo_text())
+                                                    : QString("Redo");
+                 }});
+  commands_.add(
+      {"edit.select_all", "Select all layers", "Edit", "", "", [this] { bench_.builder.select_all(); }, project});
 
-  commands_.add({"model.add", "Add layer…", "Model", "Ctrl+L", "add", [this] {
+  commands_.add({"model.add", "Add layer…", "Model", "Ctrl+L", "add",
+                 [this] {
                    show_view("builder");
                    builder_->open_palette();
-                 }, project});
-  commands_.add({"model.delete", "Delete selected layers", "Model", "", "", [this] { bench_.builder.remove_selected(); }, [this] { return !bench_.builder.selected().empty(); }});
-  commands_.add({"model.arrange", "Arrange layers", "Model", "Ctrl+Shift+L", "layout", [this] { bench_.builder.auto_layout(); }, project});
+                 },
+                 project});
+  commands_.add({"model.delete", "Delete selected layers", "Model", "", "",
+                 [this] { bench_.builder.remove_selected(); }, [this] { return !bench_.builder.selected().empty(); }});
+  commands_.add({"model.arrange", "Arrange layers", "Model", "Ctrl+Shift+L", "layout",
+                 [this] { bench_.builder.auto_layout(); }, project});
   commands_.add({"model.fit", "Show the whole model", "Model", "", "fit", [this] { bench_.builder.fit(); }, project});
 
-  commands_.add({"run.train", "Train", "Run", "F5", "train", [this] { bench_.train(); },
-                 [this, running] { return bench_.has_project() && !running() && bench_.builder.errors().empty() && !bench_.files.has("train"); }, {},
+  commands_.add({"run.train",
+                 "Train",
+                 "Run",
+                 "F5",
+                 "train",
+                 [this] { bench_.train(); },
+                 [this, running] {
+                   return bench_.has_project() && !running() && bench_.builder.errors().empty() &&
+                          !bench_.files.has("train");
+                 },
+                 {},
                  [paused] { return paused() ? QString("Resume") : QString("Train"); }});
-  commands_.add({"run.go_on", "Resume this run", "Run", "", "train", [this] { bench_.go_on(bench_.shown_run()); },
-                 [this] { return bench_.can_go_on(bench_.shown_run()); }, {}, [this] {
+  commands_.add({"run.go_on",
+                 "Resume this run",
+                 "Run",
+                 "",
+                 "train",
+                 [this] { bench_.go_on(bench_.shown_run()); },
+                 [this] { return bench_.can_go_on(bench_.shown_run()); },
+                 {},
+                 [this] {
                    const auto* r = bench_.shown();
-                   return r && bench_.can_go_on(r->id) ? "Resume " + QString::fromStdString(r->name) : QString("Resume this run");
+                   return r && bench_.can_go_on(r->id) ? "Resume " + QString::fromStdString(r->name)
+                                                       : QString("Resume this run");
                  }});
   commands_.add({"run.pause", "Pause", "Run", "F6", "pause", [this] { bench_.pause(); }, running});
   commands_.add({"run.step", "Step", "Run", "F10", "step", [this] { bench_.step_once(); },
-                 [this, running] { return bench_.has_project() && !running() && bench_.builder.errors().empty() && !bench_.files.has("train"); }});
-  commands_.add({"run.stop", "Stop", "Run", "Shift+F5", "stop", [this] { bench_.stop(); }, [this] { return bench_.training(); }});
-  commands_.add({"run.checkpoint", "Checkpoint now", "Run", "Ctrl+S", "checkpoint", [this] { bench_.checkpoint(); }, [this] { return bench_.training(); }});
-  commands_.add({"run.replay", "Replay the last step", "Run", "Ctrl+R", "rewind", [this] { bench_.select(Selection::step(bench_.shown_steps(), "command")); },
+                 [this, running] {
+                   return bench_.has_project() && !running() && bench_.builder.errors().empty() &&
+                          !bench_.files.has("train");
+                 }});
+  commands_.add(
+      {"run.stop", "Stop", "Run", "Shift+F5", "stop", [this] { bench_.stop(); }, [this] { return bench_.training(); }});
+  commands_.add({"run.checkpoint", "Checkpoint now", "Run", "Ctrl+S", "checkpoint", [this] { bench_.checkpoint(); },
+                 [this] { return bench_.training(); }});
+  commands_.add({"run.replay", "Replay the last step", "Run", "Ctrl+R", "rewind",
+                 [this] { bench_.select(Selection::step(bench_.shown_steps(), "command")); },
                  [this] { return bench_.shown_steps() > 0; }});
-  commands_.add({"run.baseline", "Keep this run's curves as the baseline", "Run", "", "", [this] {
+  commands_.add({"run.baseline", "Keep this run's curves as the baseline", "Run", "", "",
+                 [this] {
                    bench_.training_model.toggle_baseline();
                    emit bench_.run_changed();
-                 }, [this] { return bench_.shown_run() != 0; }, [this] { return !bench_.training_model.baseline().empty() && bench_.training_model.baseline() == bench_.training_model.run(); }});
-  commands_.add({"run.nan", "Find the first value that is not finite", "Run", "", "nan", [this] {
+                 },
+                 [this] { return bench_.shown_run() != 0; },
+                 [this] {
+                   return !bench_.training_model.baseline().empty() &&
+                          bench_.training_model.baseline() == bench_.training_model.run();
+                 }});
+  commands_.add({"run.nan", "Find the first value that is not finite", "Run", "", "nan",
+                 [this] {
                    show_view("nan");
                    bench_.find_nan();
-                 }, [this] { return bench_.shown_steps() > 0; }});
+                 },
+                 [this] { return bench_.shown_steps() > 0; }});
 
   commands_.add({"go.palette", "All commands…", "Tools", "Ctrl+Shift+P", "search", [this] { open_palette(); }});
   commands_.add({"go.to", "Go to…", "Tools", "Ctrl+K", "search", [this] { open_goto(); }});
-  commands_.add({"go.back", "Back", "Tools", "Alt+Left", "back", [this] { bench_.bus.back(); }, [this] { return bench_.bus.can_go_back(); }});
-  commands_.add({"go.forward", "Forward", "Tools", "Alt+Right", "forward", [this] { bench_.bus.forward(); }, [this] { return bench_.bus.can_go_forward(); }});
+  commands_.add({"go.back", "Back", "Tools", "Alt+Left", "back", [this] { bench_.bus.back(); },
+                 [this] { return bench_.bus.can_go_back(); }});
+  commands_.add({"go.forward", "Forward", "Tools", "Alt+Right", "forward", [this] { bench_.bus.forward(); },
+                 [this] { return bench_.bus.can_go_forward(); }});
   commands_.add({"tools.picture", "Save a picture of the window…", "Tools", "", "export", [this] {
                    QPixmap picture = grab();
                    QString path = QFileDialog::getSaveFileName(this, "Save a picture", "tenon.png", "PNG (*.png)");
@@ -77,13 +138,16 @@ void MainWindow::add_commands() {
                    try {
                      write_picture(picture, path);
                    } catch (const Error& e) {
-                     bench_.fail("The picture could not be saved", QString::fromStdString(e.message()), QString::fromStdString(e.hint()));
+                     bench_.fail("The picture could not be saved", QString::fromStdString(e.message()),
+                                 QString::fromStdString(e.hint()));
                    }
                  }});
   commands_.add({"help.keys", "Keys", "Help", "F1", "", [this] {
                    QString text;
                    for (const Command& c : commands_.all())
-                     if (!c.keys.isEmpty()) text += QString("%1\t%2\n").arg(QKeySequence(c.keys).toString(QKeySequence::NativeText), c.title);
+                     if (!c.keys.isEmpty())
+                       text +=
+                           QString("%1\t%2\n").arg(QKeySequence(c.keys).toString(QKeySequence::NativeText), c.title);
                    bench_.log("Keys\n" + text);
                    show_view("log");
                  }});
@@ -93,15 +157,31 @@ void MainWindow::add_view_commands() {
   int key = 1;
   for (const NamedLayout& l : named_layouts()) {
     QString name = l.name;
-    commands_.add({"layout." + name.toLower(), "Layout: " + name, "View", QString("Ctrl+%1").arg(key++), "", [this, name] { set_layout(name); }, {}, [this, name] { return layout_ == name; }});
+    commands_.add({"layout." + name.toLower(),
+                   "Layout: " + name,
+                   "View",
+                   QString("Ctrl+%1").arg(key++),
+                   "",
+                   [this, name] { set_layout(name); },
+                   {},
+                   [this, name] { return layout_ == name; }});
   }
-  for (const char* id : {"builder", "training", "timeline", "memory", "tensor", "autograd", "nan", "project", "details", "jobs", "log"}) {
+  for (const char* id : {"builder", "training", "timeline", "memory", "tensor", "autograd", "nan", "project", "details",
+                         "jobs", "log"}) {
     View* v = view(id);
-    commands_.add({QString("view.") + id, "Show " + v->title().toLower().replace("nan ", "NaN "), "View", "", v->icon_name(), [this, id] { show_view(id); }});
+    commands_.add({QString("view.") + id, "Show " + v->title().toLower().replace("nan ", "NaN "), "View", "",
+                   v->icon_name(), [this, id] { show_view(id); }});
   }
   for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) {
     QString title = t == ThemeName::contrast ? "high contrast" : theme_id(t);
-    commands_.add({"theme." + theme_id(t), "Theme: " + title, "View", "", "", [this, t] { set_theme(t); }, {}, [this, t] { return theme_ == t; }});
+    commands_.add({"theme." + theme_id(t),
+                   "Theme: " + title,
+                   "View",
+                   "",
+                   "",
+                   [this, t] { set_theme(t); },
+                   {},
+                   [this, t] { return theme_ == t; }});
   }
 }
 
@@ -117,13 +197,16 @@ void MainWindow::open_palette() {
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<Picker::Item> items;
     for (auto& [score, c] : found)
-      items.push_back({c->text ? c->text() : c->title, c->menu, QKeySequence(c->keys).toString(QKeySequence::NativeText), [this, id = c->id] { commands_.run(id); }});
+      items.push_back({c->text ? c->text() : c->title, c->menu,
+                       QKeySequence(c->keys).toString(QKeySequence::NativeText),
+                       [this, id = c->id] { commands_.run(id); }});
     return items;
   });
 }
 
 void MainWindow::open_goto(const QString& typed) {
-  picker_->open("Go to   @op   #tensor   :step   ?run   or a module", [this](const QString& t) { return goto_items(t); }, typed);
+  picker_->open(
+      "Go to   @op   #tensor   :step   ?run   or a module", [this](const QString& t) { return goto_items(t); }, typed);
 }
 
 std::vector<Picker::Item> MainWindow::goto_items(const QString& typed) {
@@ -132,25 +215,34 @@ std::vector<Picker::Item> MainWindow::goto_items(const QString& typed) {
   bool any = QString("@#:?").indexOf(prefix) < 0;
   std::string q = (any ? typed : typed.mid(1)).trimmed().toStdString();
   auto offer = [&](int score, const std::string& text, const std::string& note, const QString& kind, Selection s) {
-    if (score >= 0) found.push_back({score, {QString::fromStdString(text), QString::fromStdString(note), kind, [this, s] { bench_.select(s); }}});
+    if (score >= 0)
+      found.push_back(
+          {score, {QString::fromStdString(text), QString::fromStdString(note), kind, [this, s] { bench_.select(s); }}});
   };
   if (prefix == ':') {
     bool ok = false;
     qlonglong step = QString::fromStdString(q).remove(',').toLongLong(&ok);
     int64_t last = bench_.shown_steps();
-    if (ok && step >= 1 && step <= last) offer(1, "step " + format_grouped(step), "replay it", "step", Selection::step(step, "go"));
+    if (ok && step >= 1 && step <= last)
+      offer(1, "step " + format_grouped(step), "replay it", "step", Selection::step(step, "go"));
     if (last > 0) offer(0, "step " + format_grouped(last), "the last one", "step", Selection::step(last, "go"));
   }
   if (any)
-    for (const LayerSpec& l : bench_.builder.spec().layers) offer(fuzzy_score(q, l.name + " " + l.type), l.name, l.type, "module", Selection::module(l.name, "go"));
+    for (const LayerSpec& l : bench_.builder.spec().layers)
+      offer(fuzzy_score(q, l.name + " " + l.type), l.name, l.type, "module", Selection::module(l.name, "go"));
   if ((any && !q.empty()) || prefix == '@')
     if (const auto& r = bench_.links().record())
-      for (const auto& op : r->ops) offer(fuzzy_score(q, op_text(op) + " " + module_path(op.origin.module)), op_text(op), module_path(op.origin.module), "op", Selection::op(op.seq, "go"));
+      for (const auto& op : r->ops)
+        offer(fuzzy_score(q, op_text(op) + " " + module_path(op.origin.module)), op_text(op),
+              module_path(op.origin.module), "op", Selection::op(op.seq, "go"));
   if ((any && !q.empty()) || prefix == '#')
     if (const auto& r = bench_.links().record())
-      for (size_t i = 0; i < r->tensors.size(); ++i) offer(fuzzy_score(q, r->tensors[i].name), r->tensors[i].name, type_text(r->tensors[i]), "tensor", Selection::tensor(static_cast<int64_t>(i), "go"));
+      for (size_t i = 0; i < r->tensors.size(); ++i)
+        offer(fuzzy_score(q, r->tensors[i].name), r->tensors[i].name, type_text(r->tensors[i]), "tensor",
+              Selection::tensor(static_cast<int64_t>(i), "go"));
   if (any || prefix == '?')
-    for (const auto& r : bench_.project_model.contents().runs) offer(fuzzy_score(q, r.name), r.name, r.status, "run", Selection::run(r.id, "go"));
+    for (const auto& r : bench_.project_model.contents().runs)
+      offer(fuzzy_score(q, r.name), r.name, r.status, "run", Selection::run(r.id, "go"));
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   if (found.size() > 200) found.resize(200);
   std::vector<Picker::Item> items;

@@ -25,7 +25,8 @@ int64_t batch_of(const nlohmann::json& recipe) {
   // A file says what it likes: what is no number counts as not said.
   for (const char* at : {"/data/batch_size", "/data.batch_size"}) {
     const nlohmann::json::json_pointer path(at);
-    if (recipe.is_object() && recipe.contains(path) && recipe[path].is_number_integer()) return std::max<int64_t>(recipe[path].get<int64_t>(), 1);
+    if (recipe.is_object() && recipe.contains(path) && recipe[path].is_number_integer())
+      return std::max<int64_t>(recipe[path].get<int64_t>(), 1);
   }
   return 1;
 }
@@ -53,7 +54,8 @@ Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make
   });
   connect(&files, &Jobs::changed, this, &Workbench::state_changed);
 
-  for (CanvasModel* m : std::initializer_list<CanvasModel*>{&builder, &training_model, &tensor, &autograd, &memory, &timeline, &nan})
+  for (CanvasModel* m :
+       std::initializer_list<CanvasModel*>{&builder, &training_model, &tensor, &autograd, &memory, &timeline, &nan})
     m->on_select = [this](const Selection& s) { bus.select(s); };
   builder.on_edit = [this] {
     unsaved_ = project_ != nullptr;
@@ -65,9 +67,13 @@ Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make
     if (!record || index < 0 || index >= static_cast<int>(record->tensors.size())) return;
     Tensor value = record->tensors[index].value;
     jobs.start(
-        "stats", "Statistics", [value](const Jobs::Report&, const std::atomic<bool>& cancelled) { return std::any(tensor_stats(value, 48, &cancelled)); },
+        "stats", "Statistics",
+        [value](const Jobs::Report&, const std::atomic<bool>& cancelled) {
+          return std::any(tensor_stats(value, 48, &cancelled));
+        },
         [this, index, record](std::any r) {
-          if (record == links_.record()) tensor.set_stats(index, std::any_cast<TensorStats>(r));  // an index belongs to its step
+          if (record == links_.record())
+            tensor.set_stats(index, std::any_cast<TensorStats>(r));  // an index belongs to its step
         },
         {}, true);
   };
@@ -95,7 +101,8 @@ Workbench::~Workbench() {
   tick_.stop();
   if (unsaved_ && project_) {
     try {
-      project_->set_model(builder.spec());  // an edit of the last moment is kept, also one whose job has not had its turn
+      project_->set_model(
+          builder.spec());  // an edit of the last moment is kept, also one whose job has not had its turn
     } catch (const std::exception& e) {
       qWarning("The last edit of the model could not be saved: %s", e.what());
     }
@@ -119,7 +126,9 @@ void Workbench::caught(const QString& where, const QString& message, const QStri
   }
   fail("A fault inside Tenon", QString("%1 (%2)").arg(message, where),
        hint.isEmpty() ? QString("%1Please report this with the lines of the log.")
-                            .arg(driver_ ? "The project is being saved and training goes on. " : project_ ? "The project is being saved. " : "")
+                            .arg(driver_    ? "The project is being saved and training goes on. "
+                                 : project_ ? "The project is being saved. "
+                                            : "")
                       : hint);
 }
 
@@ -181,8 +190,10 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   // The window may have come back to the run it was left with.
   if (!shown_run_ && !project_model.contents().runs.empty()) show_run(project_model.contents().runs.back().id);
   emit state_changed();
-  if (start_training) train();
-  else tell_interrupted();
+  if (start_training)
+    train();
+  else
+    tell_interrupted();
 }
 
 void Workbench::refresh_project() {
@@ -190,7 +201,9 @@ void Workbench::refresh_project() {
   auto project = project_;
   files.start(
       "project", "Read the project",
-      [project](const Jobs::Report&, const std::atomic<bool>&) { return std::any(std::make_shared<ProjectModel::Contents>(ProjectModel::read(*project))); },
+      [project](const Jobs::Report&, const std::atomic<bool>&) {
+        return std::any(std::make_shared<ProjectModel::Contents>(ProjectModel::read(*project)));
+      },
       [this, project](std::any r) {
         if (project != project_) return;  // another one was opened meanwhile
         project_model.set(std::move(*std::any_cast<std::shared_ptr<ProjectModel::Contents>>(r)));
@@ -270,7 +283,9 @@ void Workbench::load_step(int64_t step) {
   wanted_step_ = step;
   jobs.start(
       "step", QString("Replay step %1").arg(QString::fromStdString(format_grouped(step))),
-      [project, run, step](const Jobs::Report& report, const std::atomic<bool>&) { return std::any(projects::record_step(*project, run, step, report)); },
+      [project, run, step](const Jobs::Report& report, const std::atomic<bool>&) {
+        return std::any(projects::record_step(*project, run, step, report));
+      },
       [this, project, run](std::any r) {
         if (project != project_ || run != shown_run_) return;  // something else is shown by now
         set_links(Links(std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r)));
@@ -291,7 +306,9 @@ void Workbench::find_nan() {
   emit step_changed();
   jobs.start(
       "nan", "Search for the first value that is not finite",
-      [project, run](const Jobs::Report& report, const std::atomic<bool>&) { return std::any(projects::find_nan(*project, run, report)); },
+      [project, run](const Jobs::Report& report, const std::atomic<bool>&) {
+        return std::any(projects::find_nan(*project, run, report));
+      },
       [this, name, project, run](std::any r) {
         if (project != project_ || run != shown_run_) return;
         auto record = std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r);
@@ -303,7 +320,8 @@ void Workbench::find_nan() {
         wanted_step_ = record->step;
         if (!record->nan) {
           nan.reset();
-          fail("The replayed step is finite, the run's was not", "the data or the program has changed since the run", {});
+          fail("The replayed step is finite, the run's was not", "the data or the program has changed since the run",
+               {});
         }
         set_links(Links(record));
         if (record->nan && record->nan->seq) bus.select(Selection::op(record->nan->seq, "nan"));
@@ -332,7 +350,8 @@ void Workbench::save_model() {
       },
       [this, project](const QString& message, const QString& hint) {
         if (project == project_ && !project->read_only()) save_again_.start();  // a full disk has room again one day
-        if (project != project_ || !std::exchange(save_failed_, true)) fail("The model could not be saved", message, hint);
+        if (project != project_ || !std::exchange(save_failed_, true))
+          fail("The model could not be saved", message, hint);
       },
       true);
 }

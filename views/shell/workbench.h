@@ -9,10 +9,10 @@
 #include "projects/run_driver.h"
 #include "views/autograd/autograd_model.h"
 #include "views/builder/builder_model.h"
+#include "views/frame/jobs.h"
 #include "views/memory/memory_model.h"
 #include "views/nan/nan_model.h"
 #include "views/project/project_model.h"
-#include "views/frame/jobs.h"
 #include "views/tensor/tensor_model.h"
 #include "views/timeline/timeline_model.h"
 #include "views/training/training_model.h"
@@ -26,8 +26,9 @@ struct Notice {
   std::function<bool()> holds;
 };
 
-/// What the window works on: one project, the run that is shown, the step that is loaded, the run that trains. Holds the view-models and
-/// keeps them in step; owns no widget. Nothing here waits for a file, a lock or the training thread.
+/// What the window works on: one project, the run that is shown, the step that is loaded, the run that trains. Holds
+/// the view-models and keeps them in step; owns no widget. Nothing here waits for a file, a lock or the training
+/// thread.
 class Workbench : public QObject {
   Q_OBJECT
  public:
@@ -72,7 +73,8 @@ class Workbench : public QObject {
   void select(const Selection& s) { bus.select(s); }
   void log(const QString& line, bool bad = false);
   void fail(const QString& title, const QString& message, const QString& hint);
-  /// What an event's handler threw (Note [The net under the event loop]): told, and the model on the canvas is saved at once.
+  /// What an event's handler threw (Note [The net under the event loop]): told, and the model on the canvas is saved at
+  /// once.
   void caught(const QString& where, const QString& message, const QString& hint);
   /// No job runs or waits and nothing is on its way to the views.
   bool idle() const;
@@ -92,12 +94,12 @@ class Workbench : public QObject {
   ProjectModel project_model;
 
  signals:
-  void project_changed();              ///< opened, or what it holds
-  void run_changed();                  ///< another run is shown
-  void step_changed();                 ///< another step is loaded
-  void status_changed();               ///< training went on
+  void project_changed();  ///< opened, or what it holds
+  void run_changed();      ///< another run is shown
+  void step_changed();     ///< another step is loaded
+  void status_changed();   ///< training went on
   void selection_changed(const tenon::views::Selection& s);
-  void state_changed();                ///< what commands look at
+  void state_changed();  ///< what commands look at
   void logged(const QString& line, bool bad);
   void problem(const QString& title, const QString& message, const QString& hint);
   /// Something to know, with a button that does something about it.

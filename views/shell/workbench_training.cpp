@@ -14,7 +14,9 @@ using projects::RunStatus;
 using projects::TrainOptions;
 
 namespace {
-bool active(RunStatus::State s) { return s == RunStatus::State::starting || s == RunStatus::State::running || s == RunStatus::State::paused; }
+bool active(RunStatus::State s) {
+  return s == RunStatus::State::starting || s == RunStatus::State::running || s == RunStatus::State::paused;
+}
 }  // namespace
 
 /// After a crash: what of the last run was kept, and the way on. One before the last was left for another.
@@ -25,14 +27,21 @@ void Workbench::tell_interrupted() {
   auto text = [](int64_t n) { return QString::fromStdString(format_grouped(n)); };
   const auto& kept = contents.checkpoints.back();
   QString message = QString("the program ended while it trained. Kept: every metric up to step %1").arg(text(r.steps));
-  if (kept.empty()) message += ", and the seed it started from. Resume begins it anew.";
+  if (kept.empty())
+    message += ", and the seed it started from. Resume begins it anew.";
   else {
-    message += kept.size() == 1 ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
-                                : QString(" and %1 checkpoints, the last of step %2").arg(kept.size()).arg(text(kept.back().step));
-    if (kept.back().step >= r.total_steps) message += ". Resume brings it to its end.";
-    else if (kept.back().step >= r.steps) message += ". Resume goes on from there.";
-    else if (kept.back().step + 1 == r.steps) message += QString(". Resume trains step %1 again, bit for bit, and goes on.").arg(text(r.steps));
-    else message += QString(". Resume trains steps %1 to %2 again, bit for bit, and goes on.").arg(text(kept.back().step + 1), text(r.steps));
+    message += kept.size() == 1
+                   ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
+                   : QString(" and %1 checkpoints, the last of step %2").arg(kept.size()).arg(text(kept.back().step));
+    if (kept.back().step >= r.total_steps)
+      message += ". Resume brings it to its end.";
+    else if (kept.back().step >= r.steps)
+      message += ". Resume goes on from there.";
+    else if (kept.back().step + 1 == r.steps)
+      message += QString(". Resume trains step %1 again, bit for bit, and goes on.").arg(text(r.steps));
+    else
+      message += QString(". Resume trains steps %1 to %2 again, bit for bit, and goes on.")
+                     .arg(text(kept.back().step + 1), text(r.steps));
   }
   const QString title = QString::fromStdString(r.name) + " was interrupted at step " + text(r.steps);
   log(title + ": " + message);
@@ -40,9 +49,11 @@ void Workbench::tell_interrupted() {
   // Another project may have a run of the same number.
   std::weak_ptr<Project> project = project_;
   auto holds = [this, id = r.id, project] { return project.lock() == project_ && can_go_on(id); };
-  emit notice({title, message, "Resume", [this, id = r.id, holds] {
+  emit notice({title, message, "Resume",
+               [this, id = r.id, holds] {
                  if (holds()) go_on(id);
-               }, holds});
+               },
+               holds});
 }
 
 void Workbench::train(const TrainOptions& options) {
@@ -53,7 +64,8 @@ void Workbench::train(const TrainOptions& options) {
 bool Workbench::can_go_on(int64_t run) const {
   const auto* r = project_model.run(run);
   return r && !driver_ && project_ && !project_->read_only() && !files.has("train") &&
-         (r->status == "interrupted" || (r->id == status_.run && (r->status == "running" || r->status == "paused")) || (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed")));
+         (r->status == "interrupted" || (r->id == status_.run && (r->status == "running" || r->status == "paused")) ||
+          (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed")));
 }
 
 void Workbench::go_on(int64_t run) {
@@ -71,14 +83,19 @@ void Workbench::start_driver(TrainOptions options, bool then_step) {
   auto project = project_;
   files.start(
       "train", "Start training",
-      [project, options](const Jobs::Report&, const std::atomic<bool>&) { return std::any(std::shared_ptr<RunDriver>(RunDriver::start(project, options))); },
+      [project, options](const Jobs::Report&, const std::atomic<bool>&) {
+        return std::any(std::shared_ptr<RunDriver>(RunDriver::start(project, options)));
+      },
       [this, then_step, project](std::any r) {
         auto driver = std::any_cast<std::shared_ptr<RunDriver>>(r);
         if (project != project_) {  // another project was opened meanwhile: this run ends with a checkpoint
-          files.start("left run", "Finish the run", [driver](const Jobs::Report&, const std::atomic<bool>&) mutable {
-            driver.reset();
-            return std::any();
-          }, [](std::any) {}, {}, true);
+          files.start(
+              "left run", "Finish the run",
+              [driver](const Jobs::Report&, const std::atomic<bool>&) mutable {
+                driver.reset();
+                return std::any();
+              },
+              [](std::any) {}, {}, true);
           return;
         }
         adopt(std::move(driver));
@@ -97,8 +114,10 @@ void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
   set_links({});
   nan.reset();
   training_model.set_run(status_.name, status_.total_steps);
-  log(QString("Training %1%2").arg(QString::fromStdString(status_.name),
-                                   status_.step > 0 ? QString(" from step %1").arg(QString::fromStdString(format_grouped(status_.step))) : QString()));
+  log(QString("Training %1%2")
+          .arg(QString::fromStdString(status_.name),
+               status_.step > 0 ? QString(" from step %1").arg(QString::fromStdString(format_grouped(status_.step)))
+                                : QString()));
   tick_.start();
   refresh_project();
   load_metrics();
@@ -121,7 +140,9 @@ void Workbench::tick() {
   project_model.set_status(status_);
   tell_blocked(before);
   if (status_.nan && !before.nan)
-    log(QString("%1 stopped being finite at step %2").arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.nan_step))), true);
+    log(QString("%1 stopped being finite at step %2")
+            .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.nan_step))),
+        true);
   if (status_.state != before.state || status_.step != before.step || !rows.empty()) emit status_changed();
   if (status_.state != before.state || status_.blocked != before.blocked) emit state_changed();
   if (status_.epoch != before.epoch) refresh_project();  // checkpoints come with epochs
@@ -129,8 +150,12 @@ void Workbench::tick() {
   tick_.stop();
   driver_->drain(rows);
   QString name = QString::fromStdString(status_.name);
-  if (status_.state == RunStatus::State::failed) fail(name + " failed", QString::fromStdString(status_.error), {});
-  else log(QString("%1 %2 at step %3").arg(name, status_.state == RunStatus::State::finished ? "finished" : "stopped", QString::fromStdString(format_grouped(status_.step))));
+  if (status_.state == RunStatus::State::failed)
+    fail(name + " failed", QString::fromStdString(status_.error), {});
+  else
+    log(QString("%1 %2 at step %3")
+            .arg(name, status_.state == RunStatus::State::finished ? "finished" : "stopped",
+                 QString::fromStdString(format_grouped(status_.step))));
   let_go();
   emit status_changed();
   emit state_changed();
@@ -140,16 +165,22 @@ void Workbench::tick() {
 void Workbench::tell_blocked(const RunStatus& before) {
   if (status_.blocked == before.blocked && status_.blocked_hint == before.blocked_hint) return;
   if (status_.blocked.empty()) {
-    if (active(status_.state) && !stopping_) log(QString("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
+    if (active(status_.state) && !stopping_)
+      log(QString("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
     return;
   }
-  const QString title = QString("%1 waits at step %2").arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.step)));
-  const QString message = QString::fromStdString(status_.blocked) + ". Nothing is lost: it goes on by itself as soon as there is room.\n" +
+  const QString title =
+      QString("%1 waits at step %2")
+          .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.step)));
+  const QString message = QString::fromStdString(status_.blocked) +
+                          ". Nothing is lost: it goes on by itself as soon as there is room.\n" +
                           QString::fromStdString(status_.blocked_hint);
   if (before.blocked.empty()) log(title + ": " + message, true);
-  emit notice({title, message, "Try again", [this] {
+  emit notice({title, message, "Try again",
+               [this] {
                  if (driver_) driver_->retry();
-               }, [this] { return driver_ && !status_.blocked.empty(); }});
+               },
+               [this] { return driver_ && !status_.blocked.empty(); }});
 }
 
 /// Its last transaction may still be on the way, and the end of a driver waits for it: that happens on the file thread.
@@ -187,8 +218,10 @@ void Workbench::resume() {
   if (driver_) driver_->resume();
 }
 void Workbench::step_once() {
-  if (driver_) driver_->step_once();
-  else start_driver({}, true);
+  if (driver_)
+    driver_->step_once();
+  else
+    start_driver({}, true);
 }
 void Workbench::stop() {
   stopping_ = true;

@@ -33,11 +33,18 @@ void TensorModel::draw_head(Scene& scene, Box b) {
   scene.rect({b.x, b.y + 7, 8, 8}, ink_of(r.category), 1, 4);
   scene.text({b.x + 14, b.y, w, 22}, r.name, Ink::text, Face::title);
   std::string kind = word(r.category);
-  if (r.producer && r.producer <= links_.record()->ops.size()) kind += " · written by " + op_text(links_.record()->ops[r.producer - 1]);
+  if (r.producer && r.producer <= links_.record()->ops.size())
+    kind += " · written by " + op_text(links_.record()->ops[r.producer - 1]);
   if (b.w - w - 30 > 60) scene.text({b.x + 22 + w, b.y + 1, b.w - w - 30, 22}, kind, Ink::secondary, Face::small);
   const Layout& l = r.layout;
-  std::string memory = l.numel() == 0 ? "empty" : l.is_contiguous() ? "contiguous" : l.is_channels_last() ? "channels last" : l.may_overlap() ? "overlapping" : l.is_dense() ? "dense, permuted" : "strided";
-  std::string line = fmt::format("{} · size {} · stride {} · offset {} · {}", name(r.dtype), to_string(l.size), to_string(l.stride), l.offset, memory);
+  std::string memory = l.numel() == 0         ? "empty"
+                       : l.is_contiguous()    ? "contiguous"
+                       : l.is_channels_last() ? "channels last"
+                       : l.may_overlap()      ? "overlapping"
+                       : l.is_dense()         ? "dense, permuted"
+                                              : "strided";
+  std::string line = fmt::format("{} · size {} · stride {} · offset {} · {}", name(r.dtype), to_string(l.size),
+                                 to_string(l.stride), l.offset, memory);
   if (r.storage) line += fmt::format(" · storage #{} version {}", r.storage, r.version);
   scene.text({b.x, b.y + 23, b.w, 18}, line, Ink::secondary, Face::mono_small);
 }
@@ -59,11 +66,13 @@ void TensorModel::draw_axes(Scene& scene, Box b) {
       continue;
     }
     std::string text = fmt::format("axis {}", a), value = fmt::format("{} / {}", index_[a], l.size[a]);
-    float tw = text_width(text, Face::small) + 4, vw = text_width(fmt::format("{} / {}", l.size[a], l.size[a]), Face::mono_small) + 6;
+    float tw = text_width(text, Face::small) + 4,
+          vw = text_width(fmt::format("{} / {}", l.size[a], l.size[a]), Face::mono_small) + 6;
     Box chip{x, b.y + 4, tw + vw + 58, 24};
     scene.rect(chip, Ink::raised, 1, 4);
     scene.text({chip.x + 8, chip.y, tw, 24}, text, Ink::secondary, Face::small);
-    scene.target(chip, {axis, a}, Cursor::hand, "Click: show this axis as rows. Shift: as columns. Wheel: step through it");
+    scene.target(chip, {axis, a}, Cursor::hand,
+                 "Click: show this axis as rows. Shift: as columns. Wheel: step through it");
     Box down{chip.x + 8 + tw, chip.y, 20, 24}, up{chip.right() - 22, chip.y, 20, 24};
     scene.text(down, "‹", index_[a] > 0 ? Ink::text : Ink::secondary, Face::body, Align::center);
     scene.text({down.right(), chip.y, vw, 24}, value, Ink::text, Face::mono_small, Align::center);
@@ -76,7 +85,8 @@ void TensorModel::draw_axes(Scene& scene, Box b) {
     double v = value_at(record()->value, focus());
     std::string text = to_string(focus()) + " = " + format_value(v);
     scene.target({x, b.y + 4, b.right() - x, 24}, {}, Cursor::arrow, format_exact(v));
-    scene.text({x, b.y + 4, b.right() - x, 24}, text, std::isfinite(v) ? Ink::text : Ink::bad_text, Face::mono_small, Align::right);
+    scene.text({x, b.y + 4, b.right() - x, 24}, text, std::isfinite(v) ? Ink::text : Ink::bad_text, Face::mono_small,
+               Align::right);
   }
 }
 
@@ -90,22 +100,28 @@ void TensorModel::draw_cells(Scene& scene, Box b) {
   left_ = std::clamp<int64_t>(left_, 0, cols() - visible_cols_);
   for (int64_t c = 0; c < visible_cols_; ++c) {
     bool on = left_ + c == focus_col_;
-    scene.text({grid_x + static_cast<float>(c) * kCellW, b.y, kCellW - 6, kCellH}, std::to_string(left_ + c), on ? Ink::text : Ink::secondary, Face::mono_small, Align::right);
+    scene.text({grid_x + static_cast<float>(c) * kCellW, b.y, kCellW - 6, kCellH}, std::to_string(left_ + c),
+               on ? Ink::text : Ink::secondary, Face::mono_small, Align::right);
   }
   for (int64_t r = 0; r < visible_rows_; ++r) {
     float y = b.y + kCellH + static_cast<float>(r) * kCellH;
     bool on = top_ + r == focus_row_;
-    scene.text({b.x, y, kIndexW - 8, kCellH}, std::to_string(top_ + r), on ? Ink::text : Ink::secondary, Face::mono_small, Align::right);
+    scene.text({b.x, y, kIndexW - 8, kCellH}, std::to_string(top_ + r), on ? Ink::text : Ink::secondary,
+               Face::mono_small, Align::right);
     for (int64_t c = 0; c < visible_cols_; ++c) {
       Box box{grid_x + static_cast<float>(c) * kCellW, y, kCellW - 1, kCellH - 1};
       double v = value_at(t, at(top_ + r, left_ + c));
       tint(scene, box, v, scale);
-      scene.text({box.x + 2, y, box.w - 7, kCellH - 1}, format_value(v), std::isfinite(v) ? Ink::text : Ink::dark_on_fill, Face::mono_small, Align::right);
-      scene.target(box, {cell, (top_ + r) * cols() + left_ + c}, Cursor::arrow, to_string(at(top_ + r, left_ + c)) + "  " + format_exact(v));
+      scene.text({box.x + 2, y, box.w - 7, kCellH - 1}, format_value(v),
+                 std::isfinite(v) ? Ink::text : Ink::dark_on_fill, Face::mono_small, Align::right);
+      scene.target(box, {cell, (top_ + r) * cols() + left_ + c}, Cursor::arrow,
+                   to_string(at(top_ + r, left_ + c)) + "  " + format_exact(v));
     }
   }
-  float fx = grid_x + static_cast<float>(focus_col_ - left_) * kCellW, fy = b.y + kCellH + static_cast<float>(focus_row_ - top_) * kCellH;
-  if (focus_row_ >= top_ && focus_row_ < top_ + visible_rows_ && focus_col_ >= left_ && focus_col_ < left_ + visible_cols_)
+  float fx = grid_x + static_cast<float>(focus_col_ - left_) * kCellW,
+        fy = b.y + kCellH + static_cast<float>(focus_row_ - top_) * kCellH;
+  if (focus_row_ >= top_ && focus_row_ < top_ + visible_rows_ && focus_col_ >= left_ &&
+      focus_col_ < left_ + visible_cols_)
     scene.outline({fx, fy, kCellW - 1, kCellH - 1}, Ink::accent, 2, 2);
 }
 
@@ -113,7 +129,8 @@ void TensorModel::draw_heat(Scene& scene, Box b) {
   const Tensor& t = record()->value;
   constexpr float kLegend = 22;
   b.h -= kLegend;
-  float size = std::clamp(std::floor(std::min(b.w / static_cast<float>(cols()), b.h / static_cast<float>(rows()))), 4.f, 36.f);
+  float size =
+      std::clamp(std::floor(std::min(b.w / static_cast<float>(cols()), b.h / static_cast<float>(rows()))), 4.f, 36.f);
   visible_cols_ = std::clamp<int64_t>(static_cast<int64_t>(b.w / size), 1, cols());
   visible_rows_ = std::clamp<int64_t>(static_cast<int64_t>(b.h / size), 1, rows());
   while (visible_cols_ * visible_rows_ > 6000 && size < 22) {  // budget of a frame
@@ -140,10 +157,14 @@ void TensorModel::draw_heat(Scene& scene, Box b) {
       Box box{b.x + static_cast<float>(c) * size, b.y + static_cast<float>(r) * size, size - gap, size - gap};
       double v = value_at(t, at(top_ + r, left_ + c));
       tint(scene, box, v, scale);
-      scene.target(box, {cell, (top_ + r) * cols() + left_ + c}, Cursor::arrow, to_string(at(top_ + r, left_ + c)) + "  " + format_exact(v));
+      scene.target(box, {cell, (top_ + r) * cols() + left_ + c}, Cursor::arrow,
+                   to_string(at(top_ + r, left_ + c)) + "  " + format_exact(v));
     }
-  if (focus_row_ >= top_ && focus_row_ < top_ + visible_rows_ && focus_col_ >= left_ && focus_col_ < left_ + visible_cols_)
-    scene.outline({b.x + static_cast<float>(focus_col_ - left_) * size - 1, b.y + static_cast<float>(focus_row_ - top_) * size - 1, size + 1, size + 1}, Ink::text, 2, 1);
+  if (focus_row_ >= top_ && focus_row_ < top_ + visible_rows_ && focus_col_ >= left_ &&
+      focus_col_ < left_ + visible_cols_)
+    scene.outline({b.x + static_cast<float>(focus_col_ - left_) * size - 1,
+                   b.y + static_cast<float>(focus_row_ - top_) * size - 1, size + 1, size + 1},
+                  Ink::text, 2, 1);
 }
 
 void TensorModel::draw_stats(Scene& scene, Box b) {
@@ -162,7 +183,12 @@ void TensorModel::draw_stats(Scene& scene, Box b) {
     scene.text({b.x + 84, y, b.w - 84, 20}, value, ink, Face::mono_small, Align::right);
     y += 20;
   };
-  auto share = [&](int64_t n) { return n == 0 ? std::string("0") : fmt::format("{} ({})", format_grouped(n), format_percent(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(s.count, 1)))); };
+  auto share = [&](int64_t n) {
+    return n == 0 ? std::string("0")
+                  : fmt::format(
+                        "{} ({})", format_grouped(n),
+                        format_percent(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(s.count, 1))));
+  };
   line("elements", format_grouped(s.count));
   line("min", format_value(s.min));
   line("max", format_value(s.max));
@@ -185,19 +211,25 @@ void TensorModel::draw_stats(Scene& scene, Box b) {
     double z = s.min + (s.max - s.min) * static_cast<double>(i + 1) / static_cast<double>(s.bins.size());
     Box bar{plot.x + static_cast<float>(i) * w, plot.bottom() - h, std::max(w - 1, 1.f), h};
     scene.rect(bar, (a + z) / 2 < 0 ? Ink::negative : Ink::positive);
-    scene.target({bar.x, plot.y, w, plot.h}, {}, Cursor::arrow, fmt::format("{} to {}: {}", format_value(a), format_value(z), format_grouped(s.bins[i])));
+    scene.target({bar.x, plot.y, w, plot.h}, {}, Cursor::arrow,
+                 fmt::format("{} to {}: {}", format_value(a), format_value(z), format_grouped(s.bins[i])));
   }
   scene.line({plot.x, plot.bottom()}, {plot.right(), plot.bottom()}, Ink::secondary);
   scene.text({plot.x, plot.bottom() + 2, plot.w / 2, 16}, format_value(s.min), Ink::secondary, Face::mono_small);
-  scene.text({plot.x + plot.w / 2, plot.bottom() + 2, plot.w / 2, 16}, format_value(s.max), Ink::secondary, Face::mono_small, Align::right);
+  scene.text({plot.x + plot.w / 2, plot.bottom() + 2, plot.w / 2, 16}, format_value(s.max), Ink::secondary,
+             Face::mono_small, Align::right);
 }
 
 void TensorModel::draw_overview(Scene& scene, Box bar, int64_t elements, int64_t window_a, int64_t window_b) {
-  auto x = [&](int64_t p) { return bar.x + static_cast<float>(static_cast<double>(p) / static_cast<double>(std::max<int64_t>(elements, 1))) * bar.w; };
+  auto x = [&](int64_t p) {
+    return bar.x +
+           static_cast<float>(static_cast<double>(p) / static_cast<double>(std::max<int64_t>(elements, 1))) * bar.w;
+  };
   scene.rect(bar, Ink::raised, 1, 2);
   int64_t lo, hi;
   record()->layout.extent(lo, hi);
-  if (hi >= lo) scene.rect({x(lo), bar.y, std::max(x(hi + 1) - x(lo), 2.f), bar.h}, ink_of(record()->category), 0.8f, 2);
+  if (hi >= lo)
+    scene.rect({x(lo), bar.y, std::max(x(hi + 1) - x(lo), 2.f), bar.h}, ink_of(record()->category), 0.8f, 2);
   int row = 0;
   for (int i : links_.aliases_of(tensor_)) {
     const TensorRecord& a = links_.record()->tensors[i];
@@ -205,7 +237,8 @@ void TensorModel::draw_overview(Scene& scene, Box bar, int64_t elements, int64_t
     if (hi < lo || row >= 2) continue;
     Box box{x(lo), bar.bottom() + 2 + static_cast<float>(row) * 5, std::max(x(hi + 1) - x(lo), 3.f), 4};
     scene.rect(box, Ink::secondary, 1, 2);
-    scene.target({box.x, box.y - 1, box.w, 6}, {alias, i}, Cursor::hand, "Shares the memory: " + a.name + "\n" + type_text(a) + " stride " + to_string(a.layout.stride));
+    scene.target({box.x, box.y - 1, box.w, 6}, {alias, i}, Cursor::hand,
+                 "Shares the memory: " + a.name + "\n" + type_text(a) + " stride " + to_string(a.layout.stride));
     ++row;
   }
   scene.outline({x(window_a) - 1, bar.y - 2, std::max(x(window_b) - x(window_a), 2.f) + 2, bar.h + 4}, Ink::text, 1, 2);
@@ -215,10 +248,13 @@ void TensorModel::draw_storage(Scene& scene, Box b) {
   const TensorRecord& r = *record();
   int64_t lo, hi;
   r.layout.extent(lo, hi);
-  int64_t elements = r.value.defined() && r.value.storage() ? static_cast<int64_t>(r.value.storage()->bytes / itemsize(r.dtype)) : hi + 1;
+  int64_t elements = r.value.defined() && r.value.storage()
+                         ? static_cast<int64_t>(r.value.storage()->bytes / itemsize(r.dtype))
+                         : hi + 1;
   scene.line({b.x, b.y}, {b.right(), b.y}, Ink::line);
   size_t aliases = links_.aliases_of(tensor_).size();
-  std::string title = fmt::format("Storage{} · {} elements · {}", r.storage ? " #" + std::to_string(r.storage) : "", format_grouped(elements),
+  std::string title = fmt::format("Storage{} · {} elements · {}", r.storage ? " #" + std::to_string(r.storage) : "",
+                                  format_grouped(elements),
                                   format_bytes(static_cast<double>(elements) * static_cast<double>(itemsize(r.dtype))));
   if (aliases) title += fmt::format(" · {} other {} here", aliases, aliases == 1 ? "tensor looks" : "tensors look");
   scene.text({b.x, b.y + 4, b.w, 18}, title, Ink::secondary, Face::small);
@@ -233,20 +269,29 @@ void TensorModel::draw_storage(Scene& scene, Box b) {
     Box box{b.x + static_cast<float>(q - first) * kStripCell, b.y + 70, kStripCell - 2, 26};
     auto in = slice_.find(q);
     bool inside = q >= lo && q <= hi;
-    scene.text({box.x, box.y - 17, box.w, 16}, std::to_string(q), q == p ? Ink::text : Ink::secondary, Face::mono_small, Align::center);
+    scene.text({box.x, box.y - 17, box.w, 16}, std::to_string(q), q == p ? Ink::text : Ink::secondary, Face::mono_small,
+               Align::center);
     scene.rect(box, Ink::raised, in != slice_.end() ? 1 : 0.5f, 2);
     double v = has_values() ? storage_value(r.value, q) : 0;
-    if (has_values() && in != slice_.end()) tint(scene, {box.x + 1, box.y + 1, box.w - 2, box.h - 2}, v, scale * (heat_ ? 2 : 1));
+    if (has_values() && in != slice_.end())
+      tint(scene, {box.x + 1, box.y + 1, box.w - 2, box.h - 2}, v, scale * (heat_ ? 2 : 1));
     if (!inside) scene.hatch(box, Ink::secondary, 0.35f);
-    if (has_values()) scene.text({box.x + 2, box.y, box.w - 4, box.h}, format_value(v), in != slice_.end() ? Ink::text : Ink::secondary, Face::mono_small, Align::center);
+    if (has_values())
+      scene.text({box.x + 2, box.y, box.w - 4, box.h}, format_value(v), in != slice_.end() ? Ink::text : Ink::secondary,
+                 Face::mono_small, Align::center);
     if (in != slice_.end()) {
       int64_t rr = in->second.first / cols(), cc = in->second.first % cols();
-      std::string where = in->second.second > 1 ? fmt::format("{} cells", in->second.second) : row_axis_ >= 0 ? fmt::format("{},{}", rr, cc) : std::to_string(cc);
+      std::string where = in->second.second > 1 ? fmt::format("{} cells", in->second.second)
+                          : row_axis_ >= 0      ? fmt::format("{},{}", rr, cc)
+                                                : std::to_string(cc);
       scene.text({box.x, box.bottom() + 1, box.w, 15}, where, Ink::secondary, Face::mono_small, Align::center);
     }
     if (q == p) scene.outline(box, Ink::accent, 2, 2);
-    std::string tip = in == slice_.end() ? inside ? "In another slice of the tensor" : "Not part of this tensor" : to_string(at(in->second.first / cols(), in->second.first % cols()));
-    scene.target(box, {storage_cell, q}, in != slice_.end() ? Cursor::hand : Cursor::arrow, fmt::format("element {} of the storage, byte {}\n{}", q, q * static_cast<int64_t>(itemsize(r.dtype)), tip));
+    std::string tip = in == slice_.end() ? inside ? "In another slice of the tensor" : "Not part of this tensor"
+                                         : to_string(at(in->second.first / cols(), in->second.first % cols()));
+    scene.target(
+        box, {storage_cell, q}, in != slice_.end() ? Cursor::hand : Cursor::arrow,
+        fmt::format("element {} of the storage, byte {}\n{}", q, q * static_cast<int64_t>(itemsize(r.dtype)), tip));
   }
 }
 
@@ -260,12 +305,16 @@ void TensorModel::draw(Scene& scene) {
   bool side = w > 520;
   Box grid{kPad, top, side ? w - kStats - 24 : w, std::max(bottom - top - 6, 40.f)};
   if (!has_values()) {
-    const char* why = record()->layout.numel() == 0 ? "The tensor has no elements." : "Its values were overwritten later in the step and were not kept.";
+    const char* why = record()->layout.numel() == 0
+                          ? "The tensor has no elements."
+                          : "Its values were overwritten later in the step and were not kept.";
     scene.text({grid.x, grid.y + 8, grid.w, 20}, why, Ink::secondary);
   } else {
     scene.clip(grid);
-    if (heat_) draw_heat(scene, grid);
-    else draw_cells(scene, grid);
+    if (heat_)
+      draw_heat(scene, grid);
+    else
+      draw_cells(scene, grid);
     scene.unclip();
   }
   if (side) draw_stats(scene, {size.w - kPad - kStats, top, kStats, grid.h});

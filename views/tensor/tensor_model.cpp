@@ -129,7 +129,8 @@ void TensorModel::index_slice() {
   }
   for (int64_t r = r0; r < r1; ++r)
     for (int64_t c = c0; c < c1; ++c) {
-      auto& [cell, count] = slice_.try_emplace(position(at(r, c)), std::pair<int64_t, int>{r * nc + c, 0}).first->second;
+      auto& [cell, count] =
+          slice_.try_emplace(position(at(r, c)), std::pair<int64_t, int>{r * nc + c, 0}).first->second;
       ++count;
     }
 }
@@ -143,7 +144,9 @@ bool TensorModel::pointer(const PointerEvent& e) {
   if (!record() || e.type != PointerEvent::Type::press || e.button != Button::left) return false;
   Hit hit = last_.hit_at(e.x, e.y);
   switch (hit.kind) {
-    case cell: set_focus(hit.id / std::max<int64_t>(cols(), 1), hit.id % std::max<int64_t>(cols(), 1)); return true;
+    case cell:
+      set_focus(hit.id / std::max<int64_t>(cols(), 1), hit.id % std::max<int64_t>(cols(), 1));
+      return true;
     case storage_cell: {
       index_slice();
       auto found = slice_.find(hit.id);
@@ -153,18 +156,26 @@ bool TensorModel::pointer(const PointerEvent& e) {
     }
     case axis: {
       int a = static_cast<int>(hit.id);
-      if (a == row_axis_ || a == col_axis_) set_axes(col_axis_, row_axis_);
-      else if (e.mods.shift) set_axes(row_axis_, a);
-      else set_axes(a, col_axis_);
+      if (a == row_axis_ || a == col_axis_)
+        set_axes(col_axis_, row_axis_);
+      else if (e.mods.shift)
+        set_axes(row_axis_, a);
+      else
+        set_axes(a, col_axis_);
       return true;
     }
-    case axis_down: set_index(static_cast<int>(hit.id), index_[hit.id] - (e.mods.shift ? 10 : 1)); return true;
-    case axis_up: set_index(static_cast<int>(hit.id), index_[hit.id] + (e.mods.shift ? 10 : 1)); return true;
+    case axis_down:
+      set_index(static_cast<int>(hit.id), index_[hit.id] - (e.mods.shift ? 10 : 1));
+      return true;
+    case axis_up:
+      set_index(static_cast<int>(hit.id), index_[hit.id] + (e.mods.shift ? 10 : 1));
+      return true;
     case alias:
       select(Selection::tensor(hit.id, "tensor"));
       show(static_cast<int>(hit.id));
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -176,24 +187,37 @@ bool TensorModel::wheel(const WheelEvent& e) {
     return true;
   }
   int64_t by = static_cast<int64_t>(std::lround(-(e.dx != 0 ? e.dx : e.dy) * 3));
-  if (e.mods.shift || e.dx != 0) left_ = std::clamp<int64_t>(left_ + by, 0, std::max<int64_t>(cols() - visible_cols_, 0));
-  else top_ = std::clamp<int64_t>(top_ + by, 0, std::max<int64_t>(rows() - visible_rows_, 0));
+  if (e.mods.shift || e.dx != 0)
+    left_ = std::clamp<int64_t>(left_ + by, 0, std::max<int64_t>(cols() - visible_cols_, 0));
+  else
+    top_ = std::clamp<int64_t>(top_ + by, 0, std::max<int64_t>(rows() - visible_rows_, 0));
   return true;
 }
 
 bool TensorModel::key(const KeyEvent& e) {
   if (!record() || e.mods.ctrl || e.mods.alt) return false;
-  if (e.key == "Left") move_focus(0, -1);
-  else if (e.key == "Right") move_focus(0, 1);
-  else if (e.key == "Up") move_focus(-1, 0);
-  else if (e.key == "Down") move_focus(1, 0);
-  else if (e.key == "PgDown") move_focus(visible_rows_, 0);
-  else if (e.key == "PgUp") move_focus(-visible_rows_, 0);
-  else if (e.key == "Home") set_focus(0, 0);
-  else if (e.key == "End") set_focus(rows() - 1, cols() - 1);
-  else if (e.key == "H") set_heat(!heat_);
-  else if (e.key == "T" && row_axis_ >= 0) set_axes(col_axis_, row_axis_);
-  else return false;
+  if (e.key == "Left")
+    move_focus(0, -1);
+  else if (e.key == "Right")
+    move_focus(0, 1);
+  else if (e.key == "Up")
+    move_focus(-1, 0);
+  else if (e.key == "Down")
+    move_focus(1, 0);
+  else if (e.key == "PgDown")
+    move_focus(visible_rows_, 0);
+  else if (e.key == "PgUp")
+    move_focus(-visible_rows_, 0);
+  else if (e.key == "Home")
+    set_focus(0, 0);
+  else if (e.key == "End")
+    set_focus(rows() - 1, cols() - 1);
+  else if (e.key == "H")
+    set_heat(!heat_);
+  else if (e.key == "T" && row_axis_ >= 0)
+    set_axes(col_axis_, row_axis_);
+  else
+    return false;
   return true;
 }
 
@@ -215,8 +239,11 @@ Table TensorModel::list() const {
     double bytes = static_cast<double>(r.layout.numel()) * static_cast<double>(itemsize(r.dtype));
     Table::Row row;
     row.selection = Selection::tensor(static_cast<int64_t>(i), "tensor list");
-    row.cells = {{r.name, 0, r.value.defined() ? r.name : r.name + "\nIts values were not kept", ink_of(r.category)},
-                 {type_text(r), 0, type_text(r) + ", " + format_bytes(bytes) + (r.storage ? ", storage #" + std::to_string(r.storage) : ""), Ink::none}};
+    row.cells = {
+        {r.name, 0, r.value.defined() ? r.name : r.name + "\nIts values were not kept", ink_of(r.category)},
+        {type_text(r), 0,
+         type_text(r) + ", " + format_bytes(bytes) + (r.storage ? ", storage #" + std::to_string(r.storage) : ""),
+         Ink::none}};
     t.rows.push_back(std::move(row));
   }
   return t;

@@ -8,7 +8,8 @@ namespace tenon::views {
 
 namespace {
 /// Calls fn(value) for every element in logical order; false where it was cancelled.
-template <class Fn> bool each(const Tensor& t, const std::atomic<bool>* cancel, Fn fn) {
+template <class Fn>
+bool each(const Tensor& t, const std::atomic<bool>* cancel, Fn fn) {
   int64_t n = t.numel();
   Layout l = t.layout();
   Dims at = Dims::filled(l.ndim(), 0);

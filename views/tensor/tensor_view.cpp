@@ -44,13 +44,15 @@ TensorView::TensorView(Workbench& bench, QWidget* parent) : View("tensor", "Tens
   auto* swap = new QToolButton(bar);
   swap->setText("Swap axes");
   swap->setToolTip("Rows become columns (T)");
-  connect(swap, &QToolButton::clicked, this, [this] { bench_.tensor.set_axes(bench_.tensor.col_axis(), bench_.tensor.row_axis()); });
+  connect(swap, &QToolButton::clicked, this,
+          [this] { bench_.tensor.set_axes(bench_.tensor.col_axis(), bench_.tensor.row_axis()); });
   bar->add(swap);
   bar->add_stretch();
   auto* copy = new QToolButton(bar);
   copy->setText("Copy slice");
   copy->setToolTip("The numbers of this slice as comma-separated text");
-  connect(copy, &QToolButton::clicked, this, [this] { QApplication::clipboard()->setText(QString::fromStdString(bench_.tensor.values().csv())); });
+  connect(copy, &QToolButton::clicked, this,
+          [this] { QApplication::clipboard()->setText(QString::fromStdString(bench_.tensor.values().csv())); });
   bar->add(copy);
   box->addWidget(bar);
   box->addWidget(make_canvas(bench.tensor), 1);

@@ -38,8 +38,10 @@ void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box
       // The whole path, else its last part, else nothing: a few letters from both ends of a path say little.
       std::string text = s.text;
       bool telling = text.size() - text.find_last_of('.') > 3;
-      if (telling && text_width(text, Face::small) > box.w - 8 && text.find('.') != std::string::npos) text = "…" + text.substr(text.find_last_of('.') + 1);
-      if (text_width(text, Face::small) <= box.w - 6) scene.text({box.x + 4, box.y, box.w - 5, box.h - 2}, text, Ink::text, Face::small);
+      if (telling && text_width(text, Face::small) > box.w - 8 && text.find('.') != std::string::npos)
+        text = "…" + text.substr(text.find_last_of('.') + 1);
+      if (text_width(text, Face::small) <= box.w - 6)
+        scene.text({box.x + 4, box.y, box.w - 5, box.h - 2}, text, Ink::text, Face::small);
       scene.target(box, {module, s.module}, Cursor::hand, s.text + "\n" + word(s.phase) + " " + format_ns(s.b - s.a));
     } else {
       scene.rect(box, s.ink, 0.9f, box.w > 6 ? 3 : 0);
@@ -73,7 +75,8 @@ void TimelineModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
     if (run.count == 1 && box.w > 18) {
       std::string text(t.event_name(run.longest));
       if (box.w > 130) text += "  " + format_ns(static_cast<double>(t.duration(run.longest)));
-      if (text_width(text, Face::small) * 0.7f < box.w - 6) scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, on_fill(ink), Face::small);
+      if (text_width(text, Face::small) * 0.7f < box.w - 6)
+        scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, on_fill(ink), Face::small);
     }
     std::string about = run.count > 1 ? fmt::format("{} ops, the longest of them:\n", run.count) : std::string();
     scene.target(box, {of ? op : lane, of ? of->seq : 0}, of ? Cursor::hand : Cursor::arrow, about + tip(run.longest));
@@ -98,8 +101,10 @@ void TimelineModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
       continue;
     }
     // The others of its summary are too narrow to be seen beside it.
-    if (s.start < t.start(s.longest)) add(s.start, t.start(s.longest), s.longest - 1, s.count - 1);
-    else merged_ += static_cast<int>(s.count) - 1;
+    if (s.start < t.start(s.longest))
+      add(s.start, t.start(s.longest), s.longest - 1, s.count - 1);
+    else
+      merged_ += static_cast<int>(s.count) - 1;
     add(t.start(s.longest), t.end(s.longest), s.longest, 1);
   }
   flush();
@@ -112,7 +117,8 @@ void TimelineModel::place_chosen(const std::map<uint32_t, Box>& rows) {
     const traces::EventId e = event_of_[seq];
     auto row = rows.find(store().lane_of(e));
     if (row == rows.end()) return;
-    const float a = axis_.to_px(static_cast<double>(store().start(e))), b = axis_.to_px(static_cast<double>(store().end(e)));
+    const float a = axis_.to_px(static_cast<double>(store().start(e))),
+                b = axis_.to_px(static_cast<double>(store().end(e)));
     if (b < row->second.x || a > row->second.right()) return;
     const float left = std::max(a, row->second.x), right = std::min(b - (b - a > 4 ? 1.f : 0.f), row->second.right());
     placed_[seq] = {left, row->second.y + 1, std::max(right - left, 1.f), row->second.h - 2};
@@ -151,12 +157,14 @@ void TimelineModel::draw_memory(Scene& scene, Box row) {
     }
     float px = row.x + static_cast<float>(c);
     if (most != run_v || c == columns) {
-      if (run_v > 0 && px > run_x) scene.rect({run_x, y(run_v), px - run_x, row.bottom() - 1 - y(run_v)}, Ink::accent, 0.35f);
+      if (run_v > 0 && px > run_x)
+        scene.rect({run_x, y(run_v), px - run_x, row.bottom() - 1 - y(run_v)}, Ink::accent, 0.35f);
       run_x = px;
       run_v = most;
     }
   }
-  scene.target({row.x, row.y, row.w, row.h}, {memory, 0}, Cursor::arrow, "Live memory of tensors, peak " + format_bytes(peak));
+  scene.target({row.x, row.y, row.w, row.h}, {memory, 0}, Cursor::arrow,
+               "Live memory of tensors, peak " + format_bytes(peak));
 }
 
 void TimelineModel::draw_arrows(Scene& scene) {
@@ -165,7 +173,8 @@ void TimelineModel::draw_arrows(Scene& scene) {
   auto arrow = [&](uint32_t from, uint32_t to) {
     auto a = placed_.find(from), b = placed_.find(to);
     if (a == placed_.end() || b == placed_.end()) return;
-    Point p{a->second.x + a->second.w / 2, a->second.bottom() + 1}, q{b->second.x + b->second.w / 2, b->second.bottom() + 1};
+    Point p{a->second.x + a->second.w / 2, a->second.bottom() + 1},
+        q{b->second.x + b->second.w / 2, b->second.bottom() + 1};
     float sag = std::min(36.f, 12 + std::fabs(q.x - p.x) * 0.06f);
     std::vector<Point> points;
     for (int i = 0; i <= 24; ++i) {
@@ -181,7 +190,8 @@ void TimelineModel::draw_arrows(Scene& scene) {
 
 void TimelineModel::draw_range(Scene& scene, float top, float bottom) {
   if (!has_range_) return;
-  float a = std::clamp(axis_.to_px(range_a_), axis_.x, axis_.x + axis_.w), b = std::clamp(axis_.to_px(range_b_), axis_.x, axis_.x + axis_.w);
+  float a = std::clamp(axis_.to_px(range_a_), axis_.x, axis_.x + axis_.w),
+        b = std::clamp(axis_.to_px(range_b_), axis_.x, axis_.x + axis_.w);
   scene.rect({a, top, b - a, bottom - top}, Ink::accent, 0.12f);
   scene.line({a, top}, {a, bottom}, Ink::accent);
   scene.line({b, top}, {b, bottom}, Ink::accent);
@@ -200,7 +210,8 @@ void TimelineModel::draw(Scene& scene) {
   axis_.x = kGutter;
   axis_.w = std::max(size.w - kGutter - 12, 50.f);
   float memory_h = links_.record()->allocs.empty() ? 0 : kMemory;
-  float top = kHeader + 4, strips = (has_spans() ? 1 : 2) * (kStrip + 2) + 6, lanes_top = top + strips, lanes_bottom = size.h - memory_h - 8;
+  float top = kHeader + 4, strips = (has_spans() ? 1 : 2) * (kStrip + 2) + 6, lanes_top = top + strips,
+        lanes_bottom = size.h - memory_h - 8;
   // Room that the lanes do not need makes them taller, then goes to the memory below.
   row_ = 22;
   if (lanes_height() * 1.5f < lanes_bottom - lanes_top) row_ = 32;
@@ -214,7 +225,9 @@ void TimelineModel::draw(Scene& scene) {
   scroll_ = std::clamp(scroll_, 0.f, std::max(0.f, content_height_ - view_height_));
   draw_time_axis(scene, axis_, {kGutter, 0, axis_.w, kHeader}, size.h - 4);
 
-  auto label = [&](float y, const std::string& text, float h) { scene.text({8, y, kGutter - 12, h}, text, Ink::secondary, Face::small); };
+  auto label = [&](float y, const std::string& text, float h) {
+    scene.text({8, y, kGutter - 12, h}, text, Ink::secondary, Face::small);
+  };
   float strip = top;
   for (bool modules : {false, true}) {
     if (!modules && has_spans()) continue;  // they are in the lane already

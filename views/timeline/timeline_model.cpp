@@ -38,17 +38,22 @@ void TimelineModel::set_step(const Links& links) {
         if (row.tid_number == 0) training.push_back(e);
       }
   }
-  std::stable_sort(training.begin(), training.end(), [&](traces::EventId a, traces::EventId b) { return t.start(a) < t.start(b); });
+  std::stable_sort(training.begin(), training.end(),
+                   [&](traces::EventId a, traces::EventId b) { return t.start(a) < t.start(b); });
   for (traces::EventId e : training) {
     const bool inside = !outer_.empty() && t.start(e) < t.end(outer_.back());
     if (!op_of(e) || inside) continue;
     outer_.push_back(e);
     const auto a = static_cast<double>(t.start(e)), b = static_cast<double>(t.end(e));
     const OpEvent& o = r.timeline.op(e);
-    if (!phases_.empty() && phases_.back().phase == o.phase) phases_.back().b = b;
-    else phases_.push_back({a, b, word(o.phase), ink_of(o.phase), 0, o.phase});
-    if (!modules_.empty() && modules_.back().module == o.module && modules_.back().phase == o.phase) modules_.back().b = b;
-    else if (o.module) modules_.push_back({a, b, module_path(o.module), ink_of(o.phase), o.module, o.phase});
+    if (!phases_.empty() && phases_.back().phase == o.phase)
+      phases_.back().b = b;
+    else
+      phases_.push_back({a, b, word(o.phase), ink_of(o.phase), 0, o.phase});
+    if (!modules_.empty() && modules_.back().module == o.module && modules_.back().phase == o.phase)
+      modules_.back().b = b;
+    else if (o.module)
+      modules_.push_back({a, b, module_path(o.module), ink_of(o.phase), o.module, o.phase});
   }
   const int64_t end = std::max(r.duration_ns, t.finish());
   axis_.min_span = 200;
@@ -87,7 +92,8 @@ int TimelineModel::set_search(const std::string& text) {
     match_.assign(links_.record()->ops.size() + 1, false);
     std::string q = lower(text);
     for (const OpRecord& op : links_.record()->ops) {
-      bool hit = lower(op.name).find(q) != std::string::npos || lower(module_path(op.origin.module)).find(q) != std::string::npos ||
+      bool hit = lower(op.name).find(q) != std::string::npos ||
+                 lower(module_path(op.origin.module)).find(q) != std::string::npos ||
                  lower(op.attrs).find(q) != std::string::npos;
       match_[op.seq] = hit;
       found += hit;
@@ -125,8 +131,10 @@ void TimelineModel::fit_selection() {
       a = std::min(a, static_cast<double>(op.start_ns));
       b = std::max(b, static_cast<double>(op.start_ns + op.duration_ns));
     }
-  if (b > a) axis_.show(a - (b - a) * 0.1, b + (b - a) * 0.1);
-  else axis_.fit();
+  if (b > a)
+    axis_.show(a - (b - a) * 0.1, b + (b - a) * 0.1);
+  else
+    axis_.fit();
   changed();
 }
 
@@ -166,15 +174,20 @@ bool TimelineModel::pointer(const PointerEvent& e) {
         return true;
       }
       Hit hit = last_.hit_at(e.x, e.y);
-      if (hit.kind == op) select(Selection::op(hit.id, "timeline"));
-      else if (hit.kind == module) select(Selection::module(module_path(static_cast<uint16_t>(hit.id)), "timeline"));
+      if (hit.kind == op)
+        select(Selection::op(hit.id, "timeline"));
+      else if (hit.kind == module)
+        select(Selection::module(module_path(static_cast<uint16_t>(hit.id)), "timeline"));
       return true;
     }
     case PointerEvent::Type::double_click:
-      if (last_.hit_at(e.x, e.y).kind == op || last_.hit_at(e.x, e.y).kind == module) fit_selection();
-      else axis_.fit();
+      if (last_.hit_at(e.x, e.y).kind == op || last_.hit_at(e.x, e.y).kind == module)
+        fit_selection();
+      else
+        axis_.fit();
       return true;
-    case PointerEvent::Type::leave: return false;
+    case PointerEvent::Type::leave:
+      return false;
   }
   return false;
 }
@@ -195,13 +208,15 @@ bool TimelineModel::key(const KeyEvent& e) {
     return true;
   }
   if (axis_.key(e)) return true;
-  if (e.key == "N") next_match(e.mods.shift ? -1 : 1);
+  if (e.key == "N")
+    next_match(e.mods.shift ? -1 : 1);
   else if (e.key == "M" && selected_) {
     const OpRecord& op = links_.record()->ops[selected_ - 1];
     has_range_ = true;
     range_a_ = static_cast<double>(op.start_ns);
     range_b_ = range_a_ + static_cast<double>(op.duration_ns);
-  } else if (e.key == "Esc" && has_range_) has_range_ = false;
+  } else if (e.key == "Esc" && has_range_)
+    has_range_ = false;
   else if (e.key == "Right" || e.key == "Left") {
     int64_t n = static_cast<int64_t>(links_.record()->ops.size());
     int64_t to = std::clamp<int64_t>(static_cast<int64_t>(selected_) + (e.key == "Right" ? 1 : -1), 1, n);
@@ -209,14 +224,16 @@ bool TimelineModel::key(const KeyEvent& e) {
     const OpRecord& op = links_.record()->ops[to - 1];
     select(Selection::op(to, "timeline"));
     axis_.reveal(static_cast<double>(op.start_ns), static_cast<double>(op.start_ns + op.duration_ns));
-  } else return false;
+  } else
+    return false;
   return true;
 }
 
 std::string TimelineModel::summary() const {
   if (!links_) return "Timeline: no step is loaded";
   const auto& r = *links_.record();
-  return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(), format_ns(static_cast<double>(r.duration_ns)));
+  return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(),
+                     format_ns(static_cast<double>(r.duration_ns)));
 }
 
 const OpRecord* TimelineModel::op_of(traces::EventId e) const {
@@ -242,17 +259,26 @@ std::string TimelineModel::tip(traces::EventId e) const {
   const std::string& module = module_path(op.origin.module);
   std::string text = fmt::format("{}\n{}", op_text(op), module.empty() ? "(no module)" : module);
   if (!op.attrs.empty()) text += "\n" + op.attrs;
-  text += fmt::format("\n{} ({} ns), starts at {}", format_ns(duration), format_grouped(t.duration(e)), format_ns(start));
-  for (int i : op.inputs) text += "\nreads " + links_.record()->tensors[i].name + "  " + type_text(links_.record()->tensors[i]);
+  text +=
+      fmt::format("\n{} ({} ns), starts at {}", format_ns(duration), format_grouped(t.duration(e)), format_ns(start));
+  for (int i : op.inputs)
+    text += "\nreads " + links_.record()->tensors[i].name + "  " + type_text(links_.record()->tensors[i]);
   for (int i : op.outputs) text += "\nwrites " + type_text(links_.record()->tensors[i]);
   return text;
 }
 
 Table TimelineModel::operators() const {
   Table t;
-  t.columns = {{"Operator", false, 150}, {"Calls", true, 56}, {"Total", true, 84}, {"Share", true, 64}, {"Mean", true, 84}, {"FLOP/s", true, 124}};
+  t.columns = {{"Operator", false, 150}, {"Calls", true, 56}, {"Total", true, 84},
+               {"Share", true, 64},      {"Mean", true, 84},  {"FLOP/s", true, 124}};
   if (!links_) return t;
-  struct Sum { int calls = 0; double ns = 0, flops = 0; uint32_t longest = 0; int64_t most = -1; Phase phase = Phase::none; };
+  struct Sum {
+    int calls = 0;
+    double ns = 0, flops = 0;
+    uint32_t longest = 0;
+    int64_t most = -1;
+    Phase phase = Phase::none;
+  };
   std::map<std::string, Sum> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
   for (const OpRecord& op : links_.record()->ops) {
@@ -278,13 +304,18 @@ Table TimelineModel::operators() const {
                  Table::Cell::number(rate, rate > 0 ? format_flops(rate) + "/s" : "–")};
     t.rows.push_back(std::move(row));
   }
-  std::stable_sort(t.rows.begin(), t.rows.end(), [](const auto& a, const auto& b) { return a.cells[2].key > b.cells[2].key; });
+  std::stable_sort(t.rows.begin(), t.rows.end(),
+                   [](const auto& a, const auto& b) { return a.cells[2].key > b.cells[2].key; });
   return t;
 }
 
 Table TimelineModel::modules() const {
   Table t;
-  t.columns = {{"Module", false, 150}, {"Forward", true, 84}, {"Backward", true, 84}, {"Optimizer", true, 84}, {"Share", true, 64}};
+  t.columns = {{"Module", false, 150},
+               {"Forward", true, 84},
+               {"Backward", true, 84},
+               {"Optimizer", true, 84},
+               {"Share", true, 64}};
   if (!links_) return t;
   std::map<std::string, std::array<double, kPhases>> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
@@ -295,30 +326,39 @@ Table TimelineModel::modules() const {
   for (auto& [path, s] : sums) {
     double sum = 0;
     for (double v : s) sum += v;
-    auto cell = [&](Phase p) { return Table::Cell::number(s[static_cast<int>(p)], s[static_cast<int>(p)] > 0 ? format_ns(s[static_cast<int>(p)]) : "–"); };
+    auto cell = [&](Phase p) {
+      return Table::Cell::number(s[static_cast<int>(p)],
+                                 s[static_cast<int>(p)] > 0 ? format_ns(s[static_cast<int>(p)]) : "–");
+    };
     Table::Row row;
     row.selection = path.empty() ? Selection{} : Selection::module(path, "timeline table");
-    row.cells = {{path.empty() ? "(outside of modules)" : path, 0, {}, Ink::none}, cell(Phase::forward), cell(Phase::backward), cell(Phase::optimizer),
+    row.cells = {{path.empty() ? "(outside of modules)" : path, 0, {}, Ink::none},
+                 cell(Phase::forward),
+                 cell(Phase::backward),
+                 cell(Phase::optimizer),
                  Table::Cell::number(sum / all, format_percent(sum / all))};
     t.rows.push_back(std::move(row));
   }
-  std::stable_sort(t.rows.begin(), t.rows.end(), [](const auto& a, const auto& b) { return a.cells[4].key > b.cells[4].key; });
+  std::stable_sort(t.rows.begin(), t.rows.end(),
+                   [](const auto& a, const auto& b) { return a.cells[4].key > b.cells[4].key; });
   return t;
 }
 
 Table TimelineModel::events() const {
   Table t;
-  t.columns = {{"#", true, 52}, {"Op", false, 140}, {"Module", false, 120}, {"Start", true, 84}, {"Time", true, 84}, {"Output", false, 170}};
+  t.columns = {{"#", true, 52},     {"Op", false, 140}, {"Module", false, 120},
+               {"Start", true, 84}, {"Time", true, 84}, {"Output", false, 170}};
   if (!links_) return t;
   for (const OpRecord& op : links_.record()->ops) {
     Table::Row row;
     row.selection = Selection::op(op.seq, "timeline table");
-    row.cells = {Table::Cell::number(op.seq, std::to_string(op.seq)),
-                 {op.name, 0, op.attrs, ink_of(op.origin.phase)},
-                 {module_path(op.origin.module), 0, {}, Ink::none},
-                 Table::Cell::number(static_cast<double>(op.start_ns), format_ns(static_cast<double>(op.start_ns))),
-                 Table::Cell::number(static_cast<double>(op.duration_ns), format_ns(static_cast<double>(op.duration_ns))),
-                 {op.outputs.empty() ? "" : type_text(links_.record()->tensors[op.outputs[0]]), 0, {}, Ink::none}};
+    row.cells = {
+        Table::Cell::number(op.seq, std::to_string(op.seq)),
+        {op.name, 0, op.attrs, ink_of(op.origin.phase)},
+        {module_path(op.origin.module), 0, {}, Ink::none},
+        Table::Cell::number(static_cast<double>(op.start_ns), format_ns(static_cast<double>(op.start_ns))),
+        Table::Cell::number(static_cast<double>(op.duration_ns), format_ns(static_cast<double>(op.duration_ns))),
+        {op.outputs.empty() ? "" : type_text(links_.record()->tensors[op.outputs[0]]), 0, {}, Ink::none}};
     t.rows.push_back(std::move(row));
   }
   return t;

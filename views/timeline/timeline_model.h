@@ -9,7 +9,8 @@
 
 namespace tenon::views {
 
-/// The ops of one step over time: a lane a thread and nesting depth, above them phases and modules, below the live memory.
+/// The ops of one step over time: a lane a thread and nesting depth, above them phases and modules, below the live
+/// memory.
 class TimelineModel : public CanvasModel {
  public:
   enum HitKind { none, op = 1, module, lane, memory };
@@ -50,8 +51,14 @@ class TimelineModel : public CanvasModel {
     std::string title;
     uint32_t first = 0, depths = 0;  ///< its lanes there
   };
-  struct Span { double a, b; std::string text; Ink ink; uint16_t module; Phase phase; };
-  bool has_spans() const;           ///< the record names its phases itself, as spans around the ops
+  struct Span {
+    double a, b;
+    std::string text;
+    Ink ink;
+    uint16_t module;
+    Phase phase;
+  };
+  bool has_spans() const;  ///< the record names its phases itself, as spans around the ops
   void draw_spans(Scene& scene, const std::vector<Span>& spans, Box row, bool modules);
   void draw_row(Scene& scene, uint32_t lane, Box row);
   void place_chosen(const std::map<uint32_t, Box>& rows);
@@ -68,12 +75,12 @@ class TimelineModel : public CanvasModel {
   Axis axis_;
   std::vector<Lane> lanes_;
   std::vector<Span> phases_, modules_;
-  std::vector<traces::EventId> outer_;     // events of the training thread that are ops and lie in no other op, by start
+  std::vector<traces::EventId> outer_;  // events of the training thread that are ops and lie in no other op, by start
   std::vector<traces::EventId> event_of_;  // by seq
-  std::vector<bool> match_;        // by seq
-  std::vector<bool> chosen_;       // by seq: what the selection covers
-  std::vector<bool> bad_;          // by seq: its output was not finite
-  std::map<uint32_t, Box> placed_; // by seq, of the last frame: what is chosen and what arrows end at
+  std::vector<bool> match_;                // by seq
+  std::vector<bool> chosen_;               // by seq: what the selection covers
+  std::vector<bool> bad_;                  // by seq: its output was not finite
+  std::map<uint32_t, Box> placed_;         // by seq, of the last frame: what is chosen and what arrows end at
   std::string search_;
   uint32_t selected_ = 0;
   Selection selection_;

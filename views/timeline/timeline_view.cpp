@@ -9,7 +9,8 @@
 
 namespace tenon::views {
 
-TimelineView::TimelineView(Workbench& bench, QWidget* parent) : View("timeline", "Timeline", "timeline", bench, parent) {
+TimelineView::TimelineView(Workbench& bench, QWidget* parent)
+    : View("timeline", "Timeline", "timeline", bench, parent) {
   auto* page = new QWidget(this);
   auto* box = new QVBoxLayout(page);
   box->setContentsMargins(0, 0, 0, 0);
@@ -33,7 +34,8 @@ TimelineView::TimelineView(Workbench& bench, QWidget* parent) : View("timeline",
   split->addWidget(make_canvas(bench.timeline));
   tabs_ = new QTabWidget(split);
   tabs_->setDocumentMode(true);
-  for (auto [list, title] : {std::pair{&operators_, "Operators"}, std::pair{&modules_, "Modules"}, std::pair{&events_, "Ops in order"}}) {
+  for (auto [list, title] :
+       {std::pair{&operators_, "Operators"}, std::pair{&modules_, "Modules"}, std::pair{&events_, "Ops in order"}}) {
     *list = new TableList(tabs_);
     (*list)->on_select = [&bench](const Selection& s) { bench.select(s); };
     tabs_->addTab(*list, title);

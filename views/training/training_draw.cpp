@@ -49,7 +49,9 @@ void TrainingModel::draw_y(Scene& scene, const Group& g, const Range& r, Box are
     if (y < area.y + 3 || y > area.bottom() + 1) continue;
     scene.line({area.x, y}, {area.right(), y}, Ink::line, 1, std::fabs(y - area.bottom()) < 1 ? 1 : 0.8f);
     double shown = r.log ? std::pow(10, v) : std::fabs(v) < t.step / 1e6 ? 0 : v;
-    std::string text = shown == 0 ? "0" : g.title == "accuracy" ? fmt::format("{:.{}f} %", shown * 100, t.step < 0.01 ? 1 : 0) : format_metric(g.title, shown);
+    std::string text = shown == 0              ? "0"
+                       : g.title == "accuracy" ? fmt::format("{:.{}f} %", shown * 100, t.step < 0.01 ? 1 : 0)
+                                               : format_metric(g.title, shown);
     if (g.title == "samples_per_second") text = format_count(shown);
     size_t dot = text.find('.'), end = std::min(text.find_first_of("e "), text.size());
     if (dot != std::string::npos && dot < end) {  // a round number needs no zeros behind its point
@@ -87,7 +89,9 @@ void TrainingModel::draw_marks(Scene& scene, const Group& g, const Range& r, Box
       if (!sums[c].bad) continue;
       float x = area.x + (static_cast<float>(c) + 0.5f) * area.w / static_cast<float>(columns);
       scene.rect({x - 1, area.bottom() - 8, 2, 8}, Ink::bad);
-      scene.target({x - 3, area.bottom() - 10, 6, 12}, {plot, 0}, Cursor::hand, fmt::format("{}: {} values of steps {} to {} are not finite", m, sums[c].bad, sums[c].first_step, sums[c].last_step));
+      scene.target({x - 3, area.bottom() - 10, 6, 12}, {plot, 0}, Cursor::hand,
+                   fmt::format("{}: {} values of steps {} to {} are not finite", m, sums[c].bad, sums[c].first_step,
+                               sums[c].last_step));
     }
   }
   auto upright = [&](int64_t step, Ink ink, float width) {
@@ -101,7 +105,9 @@ void TrainingModel::draw_marks(Scene& scene, const Group& g, const Range& r, Box
   for (size_t i = 0; i < g.metrics.size(); ++i) {
     const Series& s = series_.at(g.metrics[i]);
     size_t k = s.nearest(at);
-    if (!std::isfinite(s.value(k)) || static_cast<double>(s.step(k)) < axis_.lo || static_cast<double>(s.step(k)) > axis_.hi) continue;
+    if (!std::isfinite(s.value(k)) || static_cast<double>(s.step(k)) < axis_.lo ||
+        static_cast<double>(s.step(k)) > axis_.hi)
+      continue;
     float x = axis_.to_px(static_cast<double>(s.step(k))), y = y_of(s.value(k), r, area);
     scene.rect({x - 4, y - 4, 8, 8}, Ink::panel, 1, 4);
     scene.rect({x - 3, y - 3, 6, 6}, series_ink(static_cast<int>(i)), 1, 3);
@@ -124,19 +130,24 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
   bool is_log = log(g.title);
   scene.outline(toggle, is_log ? Ink::accent : Ink::line, 1, 3);
   scene.text(toggle, log_text, is_log ? Ink::accent : Ink::secondary, Face::small, Align::center);
-  scene.target(toggle, {log_toggle, static_cast<int64_t>(areas_.size()) - 1}, Cursor::hand, is_log ? "Linear scale" : "Logarithmic scale");
+  scene.target(toggle, {log_toggle, static_cast<int64_t>(areas_.size()) - 1}, Cursor::hand,
+               is_log ? "Linear scale" : "Logarithmic scale");
   x += tw + 4;
   for (size_t i = 0; i < g.metrics.size(); ++i) {
     const Series& s = series_.at(g.metrics[i]);
     size_t k = hover_ >= 0 ? s.nearest(hover_) : s.size() - 1;
-    std::string label = g.metrics.size() > 1 || g.metrics[i] != g.title ? series_name(g.metrics[i], g.title) : std::string();
+    std::string label =
+        g.metrics.size() > 1 || g.metrics[i] != g.title ? series_name(g.metrics[i], g.title) : std::string();
     std::string value = format_metric(g.metrics[i], s.value(k));
-    float lw = label.empty() ? 0 : text_width(label, Face::small) + 6, vw = std::max(64.f, text_width(value, Face::mono_small) + 4);
+    float lw = label.empty() ? 0 : text_width(label, Face::small) + 6,
+          vw = std::max(64.f, text_width(value, Face::mono_small) + 4);
     if (x + 14 + lw + vw > toggle.x) break;
     scene.rect({x, box.y + 6, 8, 8}, series_ink(static_cast<int>(i)), 1, 2);
     if (lw > 0) scene.text({x + 13, box.y, lw, kTitle - 4}, label, Ink::secondary, Face::small);
-    scene.text({x + 13 + lw, box.y, vw, kTitle - 4}, value, std::isfinite(s.value(k)) ? Ink::text : Ink::bad_text, Face::mono_small);
-    scene.target({x, box.y, 13 + lw + vw, kTitle - 4}, {}, Cursor::arrow, fmt::format("{} at step {}: {}", g.metrics[i], format_grouped(s.step(k)), format_exact(s.value(k))));
+    scene.text({x + 13 + lw, box.y, vw, kTitle - 4}, value, std::isfinite(s.value(k)) ? Ink::text : Ink::bad_text,
+               Face::mono_small);
+    scene.target({x, box.y, 13 + lw + vw, kTitle - 4}, {}, Cursor::arrow,
+                 fmt::format("{} at step {}: {}", g.metrics[i], format_grouped(s.step(k)), format_exact(s.value(k))));
     x += 13 + lw + vw + 6;
   }
   draw_y(scene, g, r, area);
@@ -144,10 +155,13 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
   scene.target(area, {plot, static_cast<int64_t>(areas_.size()) - 1}, Cursor::cross);
   scene.clip({area.x - 4, area.y - 4, area.w + 8, area.h + 8});
   for (const std::string& m : g.metrics)
-    if (auto at = baseline_.find(m); at != baseline_.end() && baseline_name_ != run_) draw_series(scene, at->second, r, area, Ink::baseline, false, true);
+    if (auto at = baseline_.find(m); at != baseline_.end() && baseline_name_ != run_)
+      draw_series(scene, at->second, r, area, Ink::baseline, false, true);
   for (size_t i = 0; i < g.metrics.size(); ++i) {
     const Series& s = series_.at(g.metrics[i]);
-    bool smooth = smoothing_ > 0 && s.size() > 30 && (g.title == "loss" || g.title == "accuracy" || g.title == "grad_norm" || g.title == "samples_per_second");
+    bool smooth =
+        smoothing_ > 0 && s.size() > 30 &&
+        (g.title == "loss" || g.title == "accuracy" || g.title == "grad_norm" || g.title == "samples_per_second");
     draw_series(scene, s, r, area, series_ink(static_cast<int>(i)), smooth, s.size() > 60);
     if (!smooth) continue;
     // The smoothed line lies over the raw one, never instead of it.
@@ -156,11 +170,13 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
     size_t a = s.lower(static_cast<int64_t>(axis_.lo)), b = s.lower(static_cast<int64_t>(axis_.hi) + 1);
     size_t stride = std::max<size_t>(1, (b - a) / static_cast<size_t>(std::max(area.w, 1.f)));
     for (size_t k = a; k < b; k += stride)
-      if (std::isfinite(smoothed[k])) line.push_back({axis_.to_px(static_cast<double>(s.step(k))), y_of(smoothed[k], r, area)});
+      if (std::isfinite(smoothed[k]))
+        line.push_back({axis_.to_px(static_cast<double>(s.step(k))), y_of(smoothed[k], r, area)});
     scene.polyline(line, series_ink(static_cast<int>(i)), 2);
   }
   draw_marks(scene, g, r, area);
-  if (dragging_ && moved_) scene.rect({std::min(press_x_, drag_x_), area.y, std::fabs(drag_x_ - press_x_), area.h}, Ink::accent, 0.15f);
+  if (dragging_ && moved_)
+    scene.rect({std::min(press_x_, drag_x_), area.y, std::fabs(drag_x_ - press_x_), area.h}, Ink::accent, 0.15f);
   scene.unclip();
 }
 
@@ -176,7 +192,8 @@ void TrainingModel::draw(Scene& scene) {
   bool lead = h > 420 && n > 2;
   int rest = lead ? n - 1 : n, rows = std::max(1, (rest + columns - 1) / columns);
   float lead_h = lead ? std::max(h * 0.42f, 160.f) : 0, rest_h = h - lead_h - (lead ? kGap : 0);
-  while (rows > 1 && (rest_h - kGap * static_cast<float>(rows - 1)) / static_cast<float>(rows) < 92) --rows;  // what does not fit is in the table
+  while (rows > 1 && (rest_h - kGap * static_cast<float>(rows - 1)) / static_cast<float>(rows) < 92)
+    --rows;  // what does not fit is in the table
   float each_h = (rest_h - kGap * static_cast<float>(rows - 1)) / static_cast<float>(rows);
   columns = std::min(columns, std::max(rest, 1));
   float each_w = (w - kGap * static_cast<float>(columns - 1)) / static_cast<float>(columns);

@@ -13,7 +13,8 @@ namespace tenon::views {
 using projects::MetricRow;
 
 namespace {
-/// The quantity a metric measures: the last part of its name, without a split's prefix ("eval/loss", "test_loss" -> "loss").
+/// The quantity a metric measures: the last part of its name, without a split's prefix ("eval/loss", "test_loss" ->
+/// "loss").
 std::string quantity(const std::string& metric) {
   std::string q = metric.substr(metric.find_last_of("/.") == std::string::npos ? 0 : metric.find_last_of("/.") + 1);
   for (const char* split : {"train_", "test_", "eval_", "val_", "validation_"})
@@ -21,7 +22,9 @@ std::string quantity(const std::string& metric) {
   return q;
 }
 int importance(const std::string& q) {
-  static const std::vector<std::string> order{"loss", "accuracy", "lr", "learning_rate", "grad_norm", "gradient_norm", "samples_per_second", "memory_bytes", "live_bytes", "peak_bytes"};
+  static const std::vector<std::string> order{
+      "loss",          "accuracy",           "lr",           "learning_rate", "grad_norm",
+      "gradient_norm", "samples_per_second", "memory_bytes", "live_bytes",    "peak_bytes"};
   for (size_t i = 0; i < order.size(); ++i)
     if (q == order[i]) return static_cast<int>(i);
   return 100;
@@ -46,7 +49,8 @@ void TrainingModel::add(const std::vector<MetricRow>& rows) {
   if (rows.empty()) return;
   for (const MetricRow& row : rows) {
     Series& s = series_[row.name];
-    if (!s.empty() && row.point.step <= s.step(s.size() - 1)) s.truncate(row.point.step - 1);  // a resumed run writes its tail again
+    if (!s.empty() && row.point.step <= s.step(s.size() - 1))
+      s.truncate(row.point.step - 1);  // a resumed run writes its tail again
     s.append(row.point.step, row.point.value);
     last_step_ = std::max(last_step_, row.point.step);
   }
@@ -70,7 +74,8 @@ void TrainingModel::toggle_baseline() {
   changed();
 }
 
-/// A young run fills most of the plot: its end doubles now and then until it is the end of the training, rather than creeping all the time.
+/// A young run fills most of the plot: its end doubles now and then until it is the end of the training, rather than
+/// creeping all the time.
 void TrainingModel::grow() {
   int64_t end = 64;
   while (end * 9 < last_step_ * 10) end *= 2;
@@ -95,8 +100,10 @@ bool TrainingModel::log(const std::string& group) const {
   return at != log_.end() && at->second;
 }
 void TrainingModel::show_steps(double from, double to) {
-  if (to > from) axis_.show(from, to);
-  else axis_.fit();
+  if (to > from)
+    axis_.show(from, to);
+  else
+    axis_.fit();
   changed();
 }
 void TrainingModel::fit() { show_steps(0, 0); }
@@ -112,9 +119,11 @@ std::vector<TrainingModel::Group> TrainingModel::grouped() const {
     }
     at->metrics.push_back(name);
   }
-  std::stable_sort(out.begin(), out.end(), [](const Group& a, const Group& b) { return importance(a.title) < importance(b.title); });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Group& a, const Group& b) { return importance(a.title) < importance(b.title); });
   for (Group& g : out)  // what is measured most often first
-    std::stable_sort(g.metrics.begin(), g.metrics.end(), [&](const auto& a, const auto& b) { return series_.at(a).size() > series_.at(b).size(); });
+    std::stable_sort(g.metrics.begin(), g.metrics.end(),
+                     [&](const auto& a, const auto& b) { return series_.at(a).size() > series_.at(b).size(); });
   return out;
 }
 std::vector<std::string> TrainingModel::groups() const {
@@ -127,7 +136,8 @@ TrainingModel::Range TrainingModel::range(const Group& g) const {
   Range r{1e300, -1e300, log(g.title)};
   auto take = [&](const Series& s) {
     if (s.empty()) return;
-    auto sum = s.summary(s.lower(static_cast<int64_t>(std::floor(axis_.lo))), s.lower(static_cast<int64_t>(std::ceil(axis_.hi)) + 1));
+    auto sum = s.summary(s.lower(static_cast<int64_t>(std::floor(axis_.lo))),
+                         s.lower(static_cast<int64_t>(std::ceil(axis_.hi)) + 1));
     if (!sum.finite) return;
     r.lo = std::min(r.lo, sum.min);
     r.hi = std::max(r.hi, sum.max);
@@ -174,7 +184,9 @@ bool TrainingModel::pointer(const PointerEvent& e) {
     axis_.x = at->first.x;
     axis_.w = at->first.w;
   }
-  auto step_at = [&](float x) { return std::clamp<int64_t>(std::llround(axis_.to_value(x)), 0, std::max<int64_t>(last_step_, 0)); };
+  auto step_at = [&](float x) {
+    return std::clamp<int64_t>(std::llround(axis_.to_value(x)), 0, std::max<int64_t>(last_step_, 0));
+  };
   switch (e.type) {
     case PointerEvent::Type::press: {
       if (e.button != Button::left) return false;
@@ -202,14 +214,17 @@ bool TrainingModel::pointer(const PointerEvent& e) {
     case PointerEvent::Type::release: {
       if (!dragging_) return false;
       dragging_ = false;
-      if (moved_) show_steps(axis_.to_value(std::min(press_x_, e.x)), axis_.to_value(std::max(press_x_, e.x)));
-      else if (last_step_ > 0) select(Selection::step(std::max<int64_t>(step_at(e.x), 1), "training"));
+      if (moved_)
+        show_steps(axis_.to_value(std::min(press_x_, e.x)), axis_.to_value(std::max(press_x_, e.x)));
+      else if (last_step_ > 0)
+        select(Selection::step(std::max<int64_t>(step_at(e.x), 1), "training"));
       return true;
     }
     case PointerEvent::Type::double_click:
       fit();
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -227,7 +242,8 @@ bool TrainingModel::key(const KeyEvent& e) {
   if (axis_.key(e)) return true;
   if ((e.key == "Left" || e.key == "Right") && last_step_ > 0) {
     int64_t from = selected_ < 0 ? last_step_ : selected_;
-    select(Selection::step(std::clamp<int64_t>(from + (e.key == "Right" ? 1 : -1) * (e.mods.shift ? 10 : 1), 1, last_step_), "training"));
+    select(Selection::step(
+        std::clamp<int64_t>(from + (e.key == "Right" ? 1 : -1) * (e.mods.shift ? 10 : 1), 1, last_step_), "training"));
     return true;
   }
   return false;
@@ -235,28 +251,32 @@ bool TrainingModel::key(const KeyEvent& e) {
 
 Table TrainingModel::table() const {
   Table t;
-  t.columns = {{"Metric", false, 160}, {"Last", true, 96}, {"Lowest", true, 96}, {"Highest", true, 96}, {"Points", true, 70}, {"Not finite", true, 80}};
+  t.columns = {{"Metric", false, 160}, {"Last", true, 96},   {"Lowest", true, 96},
+               {"Highest", true, 96},  {"Points", true, 70}, {"Not finite", true, 80}};
   for (const Group& g : grouped())
     for (const std::string& m : g.metrics) {
       const Series& s = series_.at(m);
       auto sum = s.summary(0, s.size());
       double last = s.value(s.size() - 1);
-      t.rows.push_back({{{m, 0, {}, Ink::none},
-                         {format_metric(m, last), last, format_exact(last), Ink::none},
-                         Table::Cell::number(sum.min, sum.finite ? format_metric(m, sum.min) : "–"),
-                         Table::Cell::number(sum.max, sum.finite ? format_metric(m, sum.max) : "–"),
-                         Table::Cell::number(static_cast<double>(s.size()), format_grouped(static_cast<int64_t>(s.size()))),
-                         Table::Cell::number(static_cast<double>(sum.bad), format_grouped(sum.bad))},
-                        {}});
+      t.rows.push_back(
+          {{{m, 0, {}, Ink::none},
+            {format_metric(m, last), last, format_exact(last), Ink::none},
+            Table::Cell::number(sum.min, sum.finite ? format_metric(m, sum.min) : "–"),
+            Table::Cell::number(sum.max, sum.finite ? format_metric(m, sum.max) : "–"),
+            Table::Cell::number(static_cast<double>(s.size()), format_grouped(static_cast<int64_t>(s.size()))),
+            Table::Cell::number(static_cast<double>(sum.bad), format_grouped(sum.bad))},
+           {}});
     }
   return t;
 }
 
 std::string TrainingModel::summary() const {
   if (run_.empty()) return "Training: no run is open";
-  std::string text = fmt::format("Training of {}: step {} of {}", run_, format_grouped(last_step_), format_grouped(total_steps_));
+  std::string text =
+      fmt::format("Training of {}: step {} of {}", run_, format_grouped(last_step_), format_grouped(total_steps_));
   auto loss = series_.find("loss");
-  if (loss != series_.end() && !loss->second.empty()) text += ", loss " + format_value(loss->second.value(loss->second.size() - 1));
+  if (loss != series_.end() && !loss->second.empty())
+    text += ", loss " + format_value(loss->second.value(loss->second.size() - 1));
   return text;
 }
 
@@ -265,11 +285,13 @@ float TrainingModel::y_of(double v, const Range& r, const Box& area) const {
   return area.bottom() - static_cast<float>(std::clamp((t - r.lo) / (r.hi - r.lo), -0.5, 1.5)) * area.h;
 }
 
-void TrainingModel::draw_series(Scene& scene, const Series& s, const Range& r, Box area, Ink ink, bool quiet, bool dense) {
+void TrainingModel::draw_series(Scene& scene, const Series& s, const Range& r, Box area, Ink ink, bool quiet,
+                                bool dense) {
   int columns = static_cast<int>(area.w);
   double per = axis_.span() / columns;
   auto x_of = [&](double step) { return axis_.to_px(step); };
-  size_t a = s.lower(static_cast<int64_t>(std::floor(axis_.lo))), b = s.lower(static_cast<int64_t>(std::ceil(axis_.hi)) + 1);
+  size_t a = s.lower(static_cast<int64_t>(std::floor(axis_.lo))),
+         b = s.lower(static_cast<int64_t>(std::ceil(axis_.hi)) + 1);
   if (a > 0) --a;
   if (b < s.size()) ++b;
   float alpha = quiet ? 0.35f : 1, width = quiet ? 1.f : 1.6f;
@@ -283,7 +305,9 @@ void TrainingModel::draw_series(Scene& scene, const Series& s, const Range& r, B
         continue;
       }
       line.push_back({x_of(static_cast<double>(s.step(i))), y_of(s.value(i), r, area)});
-      if (!dense && static_cast<double>(columns) / axis_.span() * static_cast<double>(s.step(b - 1) - s.step(a)) > 8.0 * static_cast<double>(b - a)) scene.rect({line.back().x - 2.5f, line.back().y - 2.5f, 5, 5}, ink, alpha, 2.5f);
+      if (!dense && static_cast<double>(columns) / axis_.span() * static_cast<double>(s.step(b - 1) - s.step(a)) >
+                        8.0 * static_cast<double>(b - a))
+        scene.rect({line.back().x - 2.5f, line.back().y - 2.5f, 5, 5}, ink, alpha, 2.5f);
     }
     if (line.size() == 1) scene.rect({line[0].x - 2, line[0].y - 2, 4, 4}, ink, alpha, 2);
     scene.polyline(line, ink, width, alpha);

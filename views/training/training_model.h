@@ -53,8 +53,14 @@ class TrainingModel : public CanvasModel {
   void draw(Scene& scene) override;
 
  private:
-  struct Group { std::string title; std::vector<std::string> metrics; };
-  struct Range { double lo, hi; bool log; };
+  struct Group {
+    std::string title;
+    std::vector<std::string> metrics;
+  };
+  struct Range {
+    double lo, hi;
+    bool log;
+  };
   std::vector<Group> grouped() const;
   void draw_plot(Scene& scene, const Group& g, Box box);
   void draw_y(Scene& scene, const Group& g, const Range& r, Box area);

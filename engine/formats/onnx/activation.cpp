@@ -13,19 +13,22 @@ namespace {
 
 using Out = std::vector<Tensor>;
 
-const bool elu_op = register_onnx("Elu", [](const OnnxCall& c) -> Out { return {elu(c.input(0), c.node.number("alpha", 1))}; });
-const bool celu_op = register_onnx("Celu", [](const OnnxCall& c) -> Out { return {celu(c.input(0), c.node.number("alpha", 1))}; });
-const bool leaky_relu_op = register_onnx("LeakyRelu", [](const OnnxCall& c) -> Out { return {leaky_relu(c.input(0), c.node.number("alpha", 0.01))}; });
+const bool elu_op =
+    register_onnx("Elu", [](const OnnxCall& c) -> Out { return {elu(c.input(0), c.node.number("alpha", 1))}; });
+const bool celu_op =
+    register_onnx("Celu", [](const OnnxCall& c) -> Out { return {celu(c.input(0), c.node.number("alpha", 1))}; });
+const bool leaky_relu_op = register_onnx(
+    "LeakyRelu", [](const OnnxCall& c) -> Out { return {leaky_relu(c.input(0), c.node.number("alpha", 0.01))}; });
 const bool hard_sigmoid_op = register_onnx("HardSigmoid", [](const OnnxCall& c) -> Out {
   return {hardsigmoid(c.input(0), c.node.number("alpha", 0.2), c.node.number("beta", 0.5))};
 });
 const bool selu_op = register_onnx("Selu", [](const OnnxCall& c) -> Out {
-  double alpha = c.node.number("alpha", 1.67326319217681884765625), gamma = c.node.number("gamma", 1.05070102214813232421875);
+  double alpha = c.node.number("alpha", 1.67326319217681884765625),
+         gamma = c.node.number("gamma", 1.05070102214813232421875);
   return {mul(elu(c.input(0), alpha), gamma)};
 });
-const bool thresholded_relu_op = register_onnx("ThresholdedRelu", [](const OnnxCall& c) -> Out {
-  return {threshold(c.input(0), c.node.number("alpha", 1), 0)};
-});
+const bool thresholded_relu_op = register_onnx(
+    "ThresholdedRelu", [](const OnnxCall& c) -> Out { return {threshold(c.input(0), c.node.number("alpha", 1), 0)}; });
 const bool prelu_op = register_onnx("PRelu", [](const OnnxCall& c) -> Out {
   const Tensor& x = c.input(0);
   Tensor slope = c.input(1);
@@ -38,7 +41,8 @@ const bool prelu_op = register_onnx("PRelu", [](const OnnxCall& c) -> Out {
 });
 const bool shrink_op = register_onnx("Shrink", [](const OnnxCall& c) -> Out {
   double lambd = c.node.number("lambd", 0.5), bias = c.node.number("bias", 0);
-  if (!is_floating(c.input(0).dtype())) throw Error(std::string("an input of ") + name(c.input(0).dtype()) + " is not supported");
+  if (!is_floating(c.input(0).dtype()))
+    throw Error(std::string("an input of ") + name(c.input(0).dtype()) + " is not supported");
   const Tensor& x = c.input(0);
   if (bias == 0) return {hardshrink(x, lambd)};
   if (bias == lambd) return {softshrink(x, lambd)};

@@ -27,7 +27,9 @@ Tensor by_head(const Tensor& x, int64_t heads) {
     throw Error(fmt::format("size {} does not fit {} heads", to_string(x.size()), heads));
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), 1, 2);
 }
-Tensor joined_heads(const Tensor& x) { return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)}); }
+Tensor joined_heads(const Tensor& x) {
+  return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
 
 /// -inf where `banned`, 0 elsewhere.
 Tensor barred(const Tensor& banned, DType t) { return where(banned, scalar(-INFINITY, t), scalar(0, t)); }
@@ -46,7 +48,8 @@ TENON_ONNX(Attention) {
   Tensor bias = zeros({rows, cols}, t);
   if (c.has(3)) {
     bias = c.in[3].dtype() == DType::boolean ? barred(logical_not(c.in[3]), t) : cast(c.in[3], t);
-    if (const int64_t missing = bias.ndim() ? cols - bias.size(-1) : 0; missing > 0) {  // columns that the mask does not reach take no part
+    if (const int64_t missing = bias.ndim() ? cols - bias.size(-1) : 0;
+        missing > 0) {  // columns that the mask does not reach take no part
       Shape s = bias.size();
       s[s.n - 1] = missing;
       bias = cat({bias, full(s, -INFINITY, t)}, -1);
@@ -56,12 +59,14 @@ TENON_ONNX(Attention) {
     bias = add(bias, barred(gt(arange(cols), add(unsqueeze(arange(rows), 1), static_cast<double>(past))), t));
   if (c.has(6)) bias = add(bias, barred(ge(arange(cols), reshape(cast(c.in[6], DType::i64), {q.size(0), 1, 1, 1})), t));
   if (q.size(1) != k.size(1)) {
-    if (k.size(1) < 1 || q.size(1) % k.size(1)) throw Error(fmt::format("{} heads of queries for {} of keys", q.size(1), k.size(1)));
+    if (k.size(1) < 1 || q.size(1) % k.size(1))
+      throw Error(fmt::format("{} heads of queries for {} of keys", q.size(1), k.size(1)));
     const int64_t each = q.size(1) / k.size(1);
     k = repeat_interleave(k, each, 1);
     v = repeat_interleave(v, each, 1);
   }
-  const double scale = std::sqrt(c.node.find("scale") ? c.node.number("scale", 1) : 1 / std::sqrt(static_cast<double>(q.size(3)))),
+  const double scale = std::sqrt(c.node.find("scale") ? c.node.number("scale", 1)
+                                                      : 1 / std::sqrt(static_cast<double>(q.size(3)))),
                cap = c.node.number("softcap", 0);
   Tensor scores = numpy_matmul(mul(q, scale), transpose(mul(k, scale), 2, 3));
   const int64_t shown = c.node.integer("qk_matmul_output_mode", 0);
@@ -90,7 +95,8 @@ Out run_FlexAttention(const OnnxCall& c) {
     k = repeat_interleave(k, each, 1);
     v = repeat_interleave(v, each, 1);
   }
-  const double scale = std::sqrt(c.node.find("scale") ? c.node.number("scale", 1) : 1 / std::sqrt(static_cast<double>(q.size(3))));
+  const double scale =
+      std::sqrt(c.node.find("scale") ? c.node.number("scale", 1) : 1 / std::sqrt(static_cast<double>(q.size(3))));
   auto through = [&](const char* graph, const Tensor& x) {
     if (!c.node.find(graph)) return x;
     const Items out = c.run(graph, {OnnxItem(x)});
@@ -101,17 +107,22 @@ Out run_FlexAttention(const OnnxCall& c) {
   const Tensor scores = through("score_mod", numpy_matmul(mul(q, scale), transpose(mul(k, scale), 2, 3)));
   return {cast(numpy_matmul(through("prob_mod", softmax(scores, -1)), v), type)};
 }
-const bool registered_FlexAttention = register_onnx("ai.onnx.preview.FlexAttention", OnnxTensorOperator(run_FlexAttention));
+const bool registered_FlexAttention =
+    register_onnx("ai.onnx.preview.FlexAttention", OnnxTensorOperator(run_FlexAttention));
 
 TENON_ONNX(RotaryEmbedding) {
   const Tensor& given = c.input(0);
   const int64_t heads = c.node.integer("num_heads", 0);
   const Tensor x = transpose(by_head(given, heads), 1, 2);  // [batch, time, heads, width]
-  const int64_t width = c.node.integer("rotary_embedding_dim", 0) ? c.node.integer("rotary_embedding_dim", 0) : x.size(3), half = width / 2;
-  if (width < 2 || width % 2 || width > x.size(3)) throw Error(fmt::format("{} of {} numbers cannot be rotated", width, x.size(3)));
+  const int64_t width =
+                    c.node.integer("rotary_embedding_dim", 0) ? c.node.integer("rotary_embedding_dim", 0) : x.size(3),
+                half = width / 2;
+  if (width < 2 || width % 2 || width > x.size(3))
+    throw Error(fmt::format("{} of {} numbers cannot be rotated", width, x.size(3)));
   auto cache = [&](size_t i) {
     const Tensor t = c.has(3) ? index_select(c.input(i), 0, c.in[3]) : c.input(i);
-    if (t.ndim() != 3 || t.size(-1) != half) throw Error(fmt::format("a cache of size {} for {} pairs", to_string(t.size()), half));
+    if (t.ndim() != 3 || t.size(-1) != half)
+      throw Error(fmt::format("a cache of size {} for {} pairs", to_string(t.size()), half));
     return unsqueeze(t, 2);
   };
   const Tensor cosine = cache(1), sine = cache(2), turned = narrow(x, 3, 0, width);
@@ -130,7 +141,8 @@ TENON_ONNX(TensorScatter) {
   const bool circular = c.node.text("mode", "linear") == "circular";
   const int64_t n = cache.size(axis), length = update.size(axis);
   if (axis == 0) throw Error("the first axis is the batch");
-  const std::vector<int64_t> starts = c.has(2) ? c.list(2, "") : std::vector<int64_t>(static_cast<size_t>(cache.size(0)), 0);
+  const std::vector<int64_t> starts =
+      c.has(2) ? c.list(2, "") : std::vector<int64_t>(static_cast<size_t>(cache.size(0)), 0);
   if (static_cast<int64_t>(starts.size()) != cache.size(0))
     throw Error(fmt::format("{} places for a batch of {}", starts.size(), cache.size(0)));
   Shape size = Shape::filled(cache.ndim(), 1);
@@ -151,14 +163,16 @@ TENON_ONNX(LinearAttention) {
   if (!gated && !corrected && rule != "linear") throw Error(fmt::format("there is no update_rule \"{}\"", rule));
   const int64_t q_heads = c.node.integer("q_num_heads", 0), heads = c.node.integer("kv_num_heads", 0);
   const DType type = c.input(0).dtype();
-  if (heads < 1 || q_heads < 1 || q_heads % heads) throw Error(fmt::format("{} heads of queries for {} of keys", q_heads, heads));
+  if (heads < 1 || q_heads < 1 || q_heads % heads)
+    throw Error(fmt::format("{} heads of queries for {} of keys", q_heads, heads));
   const Tensor q = cast(by_head(c.input(0), q_heads), DType::f32), k = cast(by_head(c.input(1), heads), DType::f32),
                v = cast(by_head(c.input(2), heads), DType::f32);
   const int64_t batch = q.size(0), time = q.size(2), dk = k.size(3), dv = v.size(3);
   Tensor state = c.has(3) ? cast(c.in[3], DType::f32) : zeros({batch, heads, dk, dv}), decay, beta;
   if (gated) decay = exp(cast(by_head(c.input(4), heads), DType::f32));
   if (corrected) beta = cast(by_head(c.input(5), c.input(5).size(2)), DType::f32);
-  const double scale = c.node.number("scale", 0) == 0 ? 1 / std::sqrt(static_cast<double>(dk)) : c.node.number("scale", 0);
+  const double scale =
+      c.node.number("scale", 0) == 0 ? 1 / std::sqrt(static_cast<double>(dk)) : c.node.number("scale", 0);
   std::vector<Tensor> steps;
   for (int64_t i = 0; i < time; ++i) {
     const Tensor key = select(k, 2, i);

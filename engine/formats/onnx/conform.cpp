@@ -42,7 +42,8 @@ void compare(const Tensor& got, const Tensor& wanted, const Tolerance& t, const 
                              : got.dtype() == DType::f16 ? 0x1p-11
                                                          : 0x1p-8;
     for (int64_t i = 0; i < b.numel(); ++i)
-      if (const double y = std::abs(storage_value(b, b.offset() + i)); std::isfinite(y)) rounding = std::max(rounding, half_unit * y);
+      if (const double y = std::abs(storage_value(b, b.offset() + i)); std::isfinite(y))
+        rounding = std::max(rounding, half_unit * y);
   }
   int64_t wrong = 0, worst_at = -1;
   double worst = -1;
@@ -56,12 +57,14 @@ void compare(const Tensor& got, const Tensor& wanted, const Tolerance& t, const 
     if (d > worst) worst = d, worst_at = i;
   }
   if (wrong)
-    throw Mismatch{fmt::format("{}: {} of {} elements differ, most at element {}: {} for {}", what, wrong, a.numel(), worst_at,
-                               storage_value(a, a.offset() + worst_at), storage_value(b, b.offset() + worst_at))};
+    throw Mismatch{fmt::format("{}: {} of {} elements differ, most at element {}: {} for {}", what, wrong, a.numel(),
+                               worst_at, storage_value(a, a.offset() + worst_at),
+                               storage_value(b, b.offset() + worst_at))};
 }
 void compare(const OnnxItem& got, const OnnxItem& wanted, const Tolerance& t, const std::string& what) {
   auto kind = [](const OnnxItem& i) { return i.tensor ? "a tensor" : i.sequence ? "a sequence" : "empty"; };
-  if (kind(got) != std::string(kind(wanted))) throw Mismatch{fmt::format("{} is {}, expected {}", what, kind(got), kind(wanted))};
+  if (kind(got) != std::string(kind(wanted)))
+    throw Mismatch{fmt::format("{} is {}, expected {}", what, kind(got), kind(wanted))};
   if (wanted.tensor) return compare(got.tensor, wanted.tensor, t, what);
   if (!wanted.sequence) return;
   if (got.sequence->size() != wanted.sequence->size())
@@ -84,7 +87,8 @@ std::vector<OnnxItem> load_items(const fs::path& folder, const char* prefix, con
     const fs::path file = folder / fmt::format("{}_{}.pb", prefix, k);
     if (!fs::exists(file)) break;
     if (!declared[k].unsupported.empty())
-      throw OnnxUnsupported(fmt::format("{} \"{}\" is {}, which is not supported", prefix, declared[k].name, declared[k].unsupported));
+      throw OnnxUnsupported(
+          fmt::format("{} \"{}\" is {}, which is not supported", prefix, declared[k].name, declared[k].unsupported));
     OnnxValue value = declared[k];
     const bool expected_bf16 = prefix == std::string_view("output") && value.typed && value.dtype == DType::bf16;
     if (expected_bf16) value.typed = false;
@@ -92,17 +96,20 @@ std::vector<OnnxItem> load_items(const fs::path& folder, const char* prefix, con
       items.push_back(load_onnx_item(file.string(), value));
     } catch (const OnnxUnsupported&) {
       if (!expected_bf16) throw;
-      // Editions that hold bf16 as uint16 made the values by cutting off bits; Cast rounds to nearest, as their successors do.
+      // Editions that hold bf16 as uint16 made the values by cutting off bits; Cast rounds to nearest, as their
+      // successors do.
       throw OnnxUnsupported("its expected bf16 values are cut off, not rounded (later editions have it corrected)");
     }
   }
   return items;
 }
 
-/// A case whose expected values do not follow from its own model. Judged by what is wrong with it, so that a corrected edition is run.
+/// A case whose expected values do not follow from its own model. Judged by what is wrong with it, so that a corrected
+/// edition is run.
 std::string defect(const std::string& name, const OnnxModel& model) {
   if (name == "test_adam_multiple" && !model.graph.nodes.empty() && !model.graph.nodes[0].find("epsilon"))
-    return "the case is wrong: its values were computed with an epsilon of 0.01, which its node leaves out (ONNX 1.22 has it corrected)";
+    return "the case is wrong: its values were computed with an epsilon of 0.01, which its node leaves out (ONNX 1.22 "
+           "has it corrected)";
   return {};
 }
 
@@ -136,7 +143,8 @@ ConformCase run_conform_case(const std::string& path) {
     if (const std::string why = defect(c.name, model); !why.empty()) throw OnnxUnsupported(why);
     std::vector<fs::path> sets;
     for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) sets.push_back(entry.path());
+      if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_"))
+        sets.push_back(entry.path());
     std::sort(sets.begin(), sets.end());
     if (sets.empty()) throw Error("it has no data");
     for (const fs::path& set : sets) {
@@ -144,9 +152,11 @@ ConformCase run_conform_case(const std::string& path) {
                                   wanted = load_items(set, "output", model.graph.outputs);
       const OnnxResult got = run_onnx_items(model, inputs);
       if (got.random) throw OnnxUnsupported("it draws random numbers, and ONNX does not say which");
-      if (wanted.size() != got.outputs.size()) throw Mismatch{fmt::format("{} outputs, expected {}", got.outputs.size(), wanted.size())};
+      if (wanted.size() != got.outputs.size())
+        throw Mismatch{fmt::format("{} outputs, expected {}", got.outputs.size(), wanted.size())};
       for (size_t k = 0; k < wanted.size(); ++k)
-        compare(got.outputs[k], wanted[k], tolerance, fmt::format("output {} (\"{}\")", k, model.graph.outputs[k].name));
+        compare(got.outputs[k], wanted[k], tolerance,
+                fmt::format("output {} (\"{}\")", k, model.graph.outputs[k].name));
     }
   } catch (const Mismatch& m) {
     c.outcome = ConformCase::Outcome::fail;
@@ -171,7 +181,8 @@ std::vector<ConformCase> run_conform(const std::string& folder, const std::funct
   for (fs::recursive_directory_iterator it(folder, code), end; !code && it != end; it.increment(code))
     if (it->path().filename() == "model.onnx") found.push_back(it->path().parent_path().string());
   if (code) throw Error(fmt::format("{} cannot be read: {}", folder, code.message()));
-  if (found.empty()) throw Error(fmt::format("{} holds no test case", folder), "a case is a folder with model.onnx and test_data_set_0");
+  if (found.empty())
+    throw Error(fmt::format("{} holds no test case", folder), "a case is a folder with model.onnx and test_data_set_0");
   std::sort(found.begin(), found.end());
   std::vector<ConformCase> out;
   for (const std::string& f : found) {

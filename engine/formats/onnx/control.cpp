@@ -24,7 +24,8 @@ TENON_ONNX_ITEMS(Identity) {
 
 TENON_ONNX_ITEMS(If) { return c.run(item(c.input(0)) != 0 ? "then_branch" : "else_branch", {}); }
 
-// The body takes (iteration, condition, carried...) and gives (condition, carried..., one slice of each scanned output...).
+// The body takes (iteration, condition, carried...) and gives (condition, carried..., one slice of each scanned
+// output...).
 TENON_ONNX_ITEMS(Loop) {
   const OnnxGraph& body = body_of(c, "body");
   const size_t carried = c.items.size() < 2 ? 0 : c.items.size() - 2;
@@ -42,7 +43,8 @@ TENON_ONNX_ITEMS(Loop) {
     if (out[0].tensor) go = item(out[0].tensor) != 0;
     state.assign(out.begin() + 1, out.begin() + 1 + static_cast<int64_t>(carried));
     for (size_t k = 0; k < scanned; ++k) {
-      if (!out[1 + carried + k].tensor) throw OnnxUnsupported("a loop that gathers other than tensors is not supported");
+      if (!out[1 + carried + k].tensor)
+        throw OnnxUnsupported("a loop that gathers other than tensors is not supported");
       slices[k].push_back(out[1 + carried + k].tensor);
     }
   }
@@ -59,7 +61,8 @@ TENON_ONNX_ITEMS(Loop) {
   return state;
 }
 
-// The body takes (state..., one slice of each scanned input...) and gives (state..., one slice of each scanned output...).
+// The body takes (state..., one slice of each scanned input...) and gives (state..., one slice of each scanned
+// output...).
 TENON_ONNX_ITEMS(Scan) {
   const OnnxGraph& body = body_of(c, "body");
   const bool batched = c.opset < 9;  // opset 8: sequence lengths in front, and a batch axis before the scanned one
@@ -72,9 +75,11 @@ TENON_ONNX_ITEMS(Scan) {
   const size_t outputs = body.outputs.size() - states;
   const std::vector<int64_t> in_axes = c.node.integers("scan_input_axes", std::vector<int64_t>(scanned, 0)),
                              out_axes = c.node.integers("scan_output_axes", std::vector<int64_t>(outputs, 0)),
-                             in_back = c.node.integers(batched ? "directions" : "scan_input_directions", std::vector<int64_t>(scanned, 0)),
+                             in_back = c.node.integers(batched ? "directions" : "scan_input_directions",
+                                                       std::vector<int64_t>(scanned, 0)),
                              out_back = c.node.integers("scan_output_directions", std::vector<int64_t>(outputs, 0));
-  if (in_axes.size() != scanned || in_back.size() != scanned || out_axes.size() != outputs || out_back.size() != outputs)
+  if (in_axes.size() != scanned || in_back.size() != scanned || out_axes.size() != outputs ||
+      out_back.size() != outputs)
     throw Error("axes or directions do not fit its inputs and outputs");
   // One run over sequences without a batch axis.
   auto one = [&](const std::vector<Tensor>& in) {
@@ -91,7 +96,8 @@ TENON_ONNX_ITEMS(Scan) {
     std::vector<std::vector<Tensor>> slices(outputs);
     for (int64_t t = 0; t < length; ++t) {
       Items args = state;
-      for (size_t k = 0; k < scanned; ++k) args.push_back(select(in[states + k], axes[k], in_back[k] ? length - 1 - t : t));
+      for (size_t k = 0; k < scanned; ++k)
+        args.push_back(select(in[states + k], axes[k], in_back[k] ? length - 1 - t : t));
       const Items out = c.run("body", args);
       state.assign(out.begin(), out.begin() + static_cast<int64_t>(states));
       for (size_t k = 0; k < outputs; ++k) {
@@ -152,7 +158,8 @@ TENON_ONNX_ITEMS(SequenceAt) { return {c.sequence(0)[place_in(c, 1, c.sequence(0
 TENON_ONNX_ITEMS(SequenceLength) { return {scalar(static_cast<double>(c.sequence(0).size()), DType::i64)}; }
 TENON_ONNX_ITEMS(ConcatFromSequence) {
   const int64_t axis = c.node.integer("axis", 0);
-  return {c.node.integer("new_axis", 0) ? stack(c.sequence(0), static_cast<int>(axis)) : cat(c.sequence(0), static_cast<int>(axis))};
+  return {c.node.integer("new_axis", 0) ? stack(c.sequence(0), static_cast<int>(axis))
+                                        : cat(c.sequence(0), static_cast<int>(axis))};
 }
 TENON_ONNX_ITEMS(SplitToSequence) {
   const Tensor& x = c.input(0);
@@ -172,7 +179,8 @@ TENON_ONNX_ITEMS(SequenceMap) {
   for (size_t i = 0; i < n; ++i) {
     Items in;
     for (size_t k = 0; k < c.items.size(); ++k) {
-      if (c.items[k].sequence && c.items[k].sequence->size() != n) throw Error("its sequences are of different lengths");
+      if (c.items[k].sequence && c.items[k].sequence->size() != n)
+        throw Error("its sequences are of different lengths");
       in.push_back(c.items[k].sequence ? OnnxItem((*c.items[k].sequence)[i]) : c.items[k]);
     }
     const Items out = c.run("body", in);

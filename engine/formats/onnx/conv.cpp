@@ -54,8 +54,8 @@ TENON_ONNX(ConvTranspose) {
   const int s = at.axes();
   const int64_t groups = c.node.integer("group", 1);
   if (groups < 1 || x.size(1) != w.size(0) || x.size(1) % groups)
-    throw Error(
-        fmt::format("weights of size {} in {} groups do not fit an input of size {}", to_string(w.size()), groups, to_string(x.size())));
+    throw Error(fmt::format("weights of size {} in {} groups do not fit an input of size {}", to_string(w.size()),
+                            groups, to_string(x.size())));
   const std::vector<int64_t> wanted = c.node.integers("output_shape"),
                              more = c.node.integers("output_padding", std::vector<int64_t>(static_cast<size_t>(s), 0));
   if (static_cast<int>(more.size()) != s || (!wanted.empty() && static_cast<int>(wanted.size()) < s))
@@ -63,10 +63,12 @@ TENON_ONNX(ConvTranspose) {
   const std::string automatic = c.node.text("auto_pad", "NOTSET");
   for (int i = 0; i < s; ++i) {
     const auto k = static_cast<size_t>(i);
-    const int64_t reach = at.dilation[k] * (at.kernel[k] - 1) + 1, full = at.stride[k] * (x.size(i + 2) - 1) + reach + more[k];
+    const int64_t reach = at.dilation[k] * (at.kernel[k] - 1) + 1,
+                  full = at.stride[k] * (x.size(i + 2) - 1) + reach + more[k];
     const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
     if (!wanted.empty() || same) {
-      const int64_t size = wanted.empty() ? x.size(i + 2) * at.stride[k] : wanted[wanted.size() - static_cast<size_t>(s) + k];
+      const int64_t size =
+          wanted.empty() ? x.size(i + 2) * at.stride[k] : wanted[wanted.size() - static_cast<size_t>(s) + k];
       const int64_t total = std::max<int64_t>(0, full - size), half = total / 2;
       at.before[k] = automatic == "SAME_UPPER" ? half : total - half;
       at.after[k] = total - at.before[k];
@@ -143,7 +145,8 @@ TENON_ONNX(AveragePool) {
   const DType t = working(x.dtype());
   const Tensor windows = at.of(at.padded(cast(x, t), 0));
   const Dims kernel = last_axes(windows.ndim(), at.axes());
-  // How many elements of each window count: those of the input, and of its padding where asked, never what rounding up added.
+  // How many elements of each window count: those of the input, and of its padding where asked, never what rounding up
+  // added.
   Shape plane = x.size();
   plane[0] = plane[1] = 1;
   Tensor counted = ones(plane, t);
@@ -189,14 +192,16 @@ TENON_ONNX(MaxUnpool) {
     if (std::max({std::abs(strides[i]), std::abs(pads[i]), std::abs(pads[i + s]), std::abs(kernel[i])}) > 1 << 30)
       throw Error("a stride, padding or kernel that is absurd");
     natural[axis] = (x.size(axis) - 1) * strides[i] - pads[i] - pads[i + s] + kernel[i];
-    if (natural[axis] < 0 || natural[axis] > int64_t{1} << 31) throw Error(fmt::format("the output would have the size {}", natural[axis]));
+    if (natural[axis] < 0 || natural[axis] > int64_t{1} << 31)
+      throw Error(fmt::format("the output would have the size {}", natural[axis]));
   }
   size = c.has(2) ? Shape(c.list(2, "")) : natural;
   // Indices count in the natural size; they mean the same coordinates in another one.
   Tensor flat = reshape(at, {at.numel()}), to = zeros({at.numel()}, DType::i64);
   for (int64_t k = 0; k < flat.numel(); ++k) {
     int64_t rest = static_cast<int64_t>(value_at(flat, {k})), place = 0, step = 1;
-    if (rest < 0 || rest >= natural.product()) throw Error(fmt::format("index {} is outside {}", rest, to_string(natural)));
+    if (rest < 0 || rest >= natural.product())
+      throw Error(fmt::format("index {} is outside {}", rest, to_string(natural)));
     for (int axis = n - 1; axis >= 0; --axis) {
       const int64_t i = rest % natural[axis];
       if (size.n != n || i >= size[axis]) throw Error(fmt::format("an index lies outside {}", to_string(size)));
@@ -214,14 +219,16 @@ TENON_ONNX(LRN) {
   const Tensor& x = c.input(0);
   if (x.ndim() < 2) throw Error(fmt::format("an input of size {} has no channels", to_string(x.size())));
   const int64_t size = c.node.integer("size", 1), channels = x.size(1);
-  const double alpha = c.node.number("alpha", 0.0001), beta = c.node.number("beta", 0.75), bias = c.node.number("bias", 1);
+  const double alpha = c.node.number("alpha", 0.0001), beta = c.node.number("beta", 0.75),
+               bias = c.node.number("bias", 1);
   if (size < 1) throw Error(fmt::format("{} channels", size));
   const Tensor sq = square(x);
   Tensor total = mul(sq, 0.0);
   for (int64_t shift = -std::min((size - 1) / 2, channels); shift <= std::min(size / 2, channels); ++shift) {
     const int64_t first = std::max<int64_t>(0, -shift), last = std::min(channels, channels - shift);
     if (first < last)
-      total = index_add(total, 1, add(arange(last - first), static_cast<double>(first)), narrow(sq, 1, first + shift, last - first));
+      total = index_add(total, 1, add(arange(last - first), static_cast<double>(first)),
+                        narrow(sq, 1, first + shift, last - first));
   }
   return {div(x, pow(add(mul(total, alpha / static_cast<double>(size)), bias), beta))};
 }
@@ -239,8 +246,8 @@ TENON_ONNX(Col2Im) {
     if (k < 1 || k > 1 << 20 || taps > 1 << 20) throw Error(fmt::format("a block of {}", k));
     taps *= k;
   }
-  if (x.ndim() != 3 || s < 1 || block.size() != s || dil.size() != s || stride.size() != s || pads.size() != 2 * s || taps < 1 ||
-      x.size(1) % taps)
+  if (x.ndim() != 3 || s < 1 || block.size() != s || dil.size() != s || stride.size() != s || pads.size() != 2 * s ||
+      taps < 1 || x.size(1) % taps)
     throw Error(fmt::format("blocks do not fit an input of size {}", to_string(x.size())));
   std::vector<int64_t> steps(s);
   int64_t blocks = 1, pixels = 1;
@@ -270,7 +277,8 @@ TENON_ONNX(Col2Im) {
       at.data<int64_t>()[k * blocks + b] = inside ? pixel : pixels;
     }
   const int64_t channels = x.size(1) / taps;
-  const Tensor y = index_add(zeros({x.size(0), channels, pixels + 1}, x.dtype()), 2, at, reshape(x, {x.size(0), channels, taps * blocks}));
+  const Tensor y = index_add(zeros({x.size(0), channels, pixels + 1}, x.dtype()), 2, at,
+                             reshape(x, {x.size(0), channels, taps * blocks}));
   Shape result{x.size(0), channels};
   for (int64_t d : image) result.push_back(d);
   return {reshape(narrow(y, 2, 0, pixels), result)};

@@ -1,7 +1,7 @@
 #include "engine/formats/onnx/export.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
@@ -14,18 +14,24 @@ namespace tenon::formats {
 namespace {
 
 OnnxAttribute attribute_of(const OnnxOp::Attribute& a) {
-  return {a.name, std::visit([](const auto& v) -> OnnxAttribute::Value {
-            using T = std::decay_t<decltype(v)>;
-            if constexpr (std::is_same_v<T, float>) return static_cast<double>(v);
-            else if constexpr (std::is_same_v<T, std::vector<float>>) return std::vector<double>(v.begin(), v.end());
-            else return v;
-          }, a.value)};
+  return {a.name, std::visit(
+                      [](const auto& v) -> OnnxAttribute::Value {
+                        using T = std::decay_t<decltype(v)>;
+                        if constexpr (std::is_same_v<T, float>)
+                          return static_cast<double>(v);
+                        else if constexpr (std::is_same_v<T, std::vector<float>>)
+                          return std::vector<double>(v.begin(), v.end());
+                        else
+                          return v;
+                      },
+                      a.value)};
 }
 
 class Writer {
  public:
   explicit Writer(const Graph& g) : g_(g) {
-    if (!g.inputs.empty() && g.values[static_cast<size_t>(g.inputs[0])].meta.shape.n > 0) batch_ = g.values[static_cast<size_t>(g.inputs[0])].meta.shape[0];
+    if (!g.inputs.empty() && g.values[static_cast<size_t>(g.inputs[0])].meta.shape.n > 0)
+      batch_ = g.values[static_cast<size_t>(g.inputs[0])].meta.shape[0];
   }
 
   OnnxModel write(const std::string& name) {
@@ -35,7 +41,8 @@ class Writer {
     for (int v : g_.inputs) m.graph.inputs.push_back(declared(v));
     for (int v : g_.outputs) m.graph.outputs.push_back(declared(v));
     for (size_t v = 0; v < g_.values.size(); ++v)
-      if (used_[v] && g_.values[v].constant.defined()) m.graph.initializers.emplace_back(g_.values[v].name, contiguous(detach_value(g_.values[v].constant)));
+      if (used_[v] && g_.values[v].constant.defined())
+        m.graph.initializers.emplace_back(g_.values[v].name, contiguous(detach_value(g_.values[v].constant)));
     for (auto& c : constants_) m.graph.initializers.push_back(std::move(c));
     validate(m.graph, name);
     return m;
@@ -49,12 +56,13 @@ class Writer {
   OnnxValue declared(int v) const {
     const Meta& m = value(v).meta;
     OnnxValue d{value(v).name, true, m.dtype, true, {}};
-    for (int i = 0; i < m.shape.n; ++i) d.shape.push_back(i == 0 && m.shape[0] == batch_ ? OnnxDim{-1, "N"} : OnnxDim{m.shape[i], ""});
+    for (int i = 0; i < m.shape.n; ++i)
+      d.shape.push_back(i == 0 && m.shape[0] == batch_ ? OnnxDim{-1, "N"} : OnnxDim{m.shape[i], ""});
     return d;
   }
 
-  /// Sizes of a reshape so that the model runs at any batch size: a batch axis that stays is copied (0), one that is alone in being (a
-  /// multiple of) the batch is what is left (-1). A batch of 1 tells nothing of multiples.
+  /// Sizes of a reshape so that the model runs at any batch size: a batch axis that stays is copied (0), one that is
+  /// alone in being (a multiple of) the batch is what is left (-1). A batch of 1 tells nothing of multiples.
   void any_batch(const Shape& from, std::vector<int64_t>& to) const {
     if (to.empty() || batch_ < 0) return;
     if (to[0] == batch_ && from.n > 0 && from[0] == batch_) {
@@ -72,8 +80,11 @@ class Writer {
     for (size_t i = 0; i < n.inputs.size(); ++i) o.inputs.push_back(static_cast<int>(i));
     if (n.op->onnx) n.op->onnx(n.attrs.get(), o);
     std::string where = module_path(n.module).empty() ? "" : fmt::format(" of module '{}'", module_path(n.module));
-    if (!o.unsupported.empty()) throw Error(fmt::format("{}{} cannot be exported to ONNX: {}", n.op->info.name, where, o.unsupported));
-    if (o.type.empty()) throw Error(fmt::format("{}{} cannot be exported to ONNX: opset 17 has no operator of the same meaning", n.op->info.name, where));
+    if (!o.unsupported.empty())
+      throw Error(fmt::format("{}{} cannot be exported to ONNX: {}", n.op->info.name, where, o.unsupported));
+    if (o.type.empty())
+      throw Error(fmt::format("{}{} cannot be exported to ONNX: opset 17 has no operator of the same meaning",
+                              n.op->info.name, where));
     OnnxNode node;
     node.op_type = o.type;
     node.name = fmt::format("{}_{}", n.op->info.name, out.nodes.size());
@@ -85,7 +96,8 @@ class Writer {
     for (const OnnxOp::Fill& f : o.fills)
       if (n.inputs[static_cast<size_t>(f.input)] < 0) {
         const Meta& like = value(n.inputs[static_cast<size_t>(std::max(0, f.like))]).meta;
-        constants_.emplace_back(fmt::format("{}_arg{}", node.name, f.input), full(f.like < 0 ? f.size : like.shape, f.value, like.dtype));
+        constants_.emplace_back(fmt::format("{}_arg{}", node.name, f.input),
+                                full(f.like < 0 ? f.size : like.shape, f.value, like.dtype));
         node.inputs[static_cast<size_t>(f.input)] = constants_.back().first;
       }
     for (int i = 0; i < o.gaps; ++i) node.inputs.emplace_back();
@@ -105,16 +117,19 @@ class Writer {
       node.inputs.push_back(constants_.back().first);
     }
     for (double v : o.numbers) {
-      constants_.emplace_back(fmt::format("{}_arg{}", node.name, node.inputs.size()), scalar(v, value(n.inputs[0]).meta.dtype));
+      constants_.emplace_back(fmt::format("{}_arg{}", node.name, node.inputs.size()),
+                              scalar(v, value(n.inputs[0]).meta.dtype));
       node.inputs.push_back(constants_.back().first);
     }
     while (!node.inputs.empty() && node.inputs.back().empty()) node.inputs.pop_back();
     for (const auto& a : o.attributes) node.attributes.push_back(attribute_of(a));
-    // Further outputs are what an op keeps for its own gradient (indices, statistics): no other op reads them in evaluation.
+    // Further outputs are what an op keeps for its own gradient (indices, statistics): no other op reads them in
+    // evaluation.
     for (size_t k = 1; k < n.outputs.size(); ++k)
       for (const Graph::Node& other : g_.nodes)
         for (int v : other.inputs)
-          if (v >= 0 && v == n.outputs[k]) throw Error(fmt::format("output {} of {}{} cannot be exported to ONNX", k, n.op->info.name, where));
+          if (v >= 0 && v == n.outputs[k])
+            throw Error(fmt::format("output {} of {}{} cannot be exported to ONNX", k, n.op->info.name, where));
     node.outputs.push_back(value(n.outputs[0]).name);
     out.nodes.push_back(std::move(node));
   }
@@ -136,35 +151,42 @@ bool is_one_operator(const Graph::Node& n) {
   return !o.type.empty() && o.unsupported.empty();
 }
 
-/// The graph with ops that ONNX does not have in terms of others, where such terms are known: the program is run again with them in place.
+/// The graph with ops that ONNX does not have in terms of others, where such terms are known: the program is run again
+/// with them in place.
 Graph decomposed(const Graph& g) {
   bool any = false;
   for (const Graph::Node& n : g.nodes) any |= !is_one_operator(n) && find_decomposition(n.op->info.name);
   if (!any) return g;
   std::vector<Tensor> inputs;
   std::vector<std::pair<std::string, Tensor>> named;
-  for (int v : g.inputs) inputs.push_back(zeros(g.values[static_cast<size_t>(v)].meta.shape, g.values[static_cast<size_t>(v)].meta.dtype));
+  for (int v : g.inputs)
+    inputs.push_back(zeros(g.values[static_cast<size_t>(v)].meta.shape, g.values[static_cast<size_t>(v)].meta.dtype));
   for (const Graph::Value& v : g.values)
     if (v.constant) named.emplace_back(v.name, v.constant);
-  Graph again = trace_graph([&](const std::vector<Tensor>& in) {
-    std::vector<Tensor> values(g.values.size());
-    for (size_t i = 0; i < g.values.size(); ++i) values[i] = g.values[i].constant;
-    for (size_t i = 0; i < in.size(); ++i) values[static_cast<size_t>(g.inputs[i])] = in[i];
-    for (const Graph::Node& n : g.nodes) {
-      ModuleScope module(n.module);
-      std::vector<Tensor> args, out(static_cast<size_t>(n.op->info.outputs));
-      for (int v : n.inputs) args.push_back(v < 0 ? Tensor() : values[static_cast<size_t>(v)]);
-      const Decomposition* f = is_one_operator(n) ? nullptr : find_decomposition(n.op->info.name);
-      if (f) out[0] = (*f)(n.attrs.get(), args);
-      else dispatch(*n.op, n.attrs.get(), args.data(), static_cast<int>(args.size()), out.data());
-      for (size_t k = 0; k < n.outputs.size(); ++k)
-        if (n.outputs[k] >= 0) values[static_cast<size_t>(n.outputs[k])] = out[k];
-    }
-    std::vector<Tensor> results;
-    for (int v : g.outputs) results.push_back(values[static_cast<size_t>(v)]);
-    return results;
-  }, inputs, named);
-  for (size_t i = 0; i < g.inputs.size(); ++i) again.values[static_cast<size_t>(again.inputs[i])].name = g.values[static_cast<size_t>(g.inputs[i])].name;
+  Graph again = trace_graph(
+      [&](const std::vector<Tensor>& in) {
+        std::vector<Tensor> values(g.values.size());
+        for (size_t i = 0; i < g.values.size(); ++i) values[i] = g.values[i].constant;
+        for (size_t i = 0; i < in.size(); ++i) values[static_cast<size_t>(g.inputs[i])] = in[i];
+        for (const Graph::Node& n : g.nodes) {
+          ModuleScope module(n.module);
+          std::vector<Tensor> args, out(static_cast<size_t>(n.op->info.outputs));
+          for (int v : n.inputs) args.push_back(v < 0 ? Tensor() : values[static_cast<size_t>(v)]);
+          const Decomposition* f = is_one_operator(n) ? nullptr : find_decomposition(n.op->info.name);
+          if (f)
+            out[0] = (*f)(n.attrs.get(), args);
+          else
+            dispatch(*n.op, n.attrs.get(), args.data(), static_cast<int>(args.size()), out.data());
+          for (size_t k = 0; k < n.outputs.size(); ++k)
+            if (n.outputs[k] >= 0) values[static_cast<size_t>(n.outputs[k])] = out[k];
+        }
+        std::vector<Tensor> results;
+        for (int v : g.outputs) results.push_back(values[static_cast<size_t>(v)]);
+        return results;
+      },
+      inputs, named);
+  for (size_t i = 0; i < g.inputs.size(); ++i)
+    again.values[static_cast<size_t>(again.inputs[i])].name = g.values[static_cast<size_t>(g.inputs[i])].name;
   std::set<std::string> names;
   for (Graph::Value& v : again.values)
     while (!names.insert(v.name).second) v.name += "_";

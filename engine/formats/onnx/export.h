@@ -6,8 +6,9 @@
 
 namespace tenon::formats {
 
-/// The op graph as an ONNX model (opset 17). Each op says itself how it is written (OnnxOp); nothing here knows single ops.
-/// The first axis of the input is exported as the free dimension "N". Throws Error naming the op and module that ONNX cannot express.
+/// The op graph as an ONNX model (opset 17). Each op says itself how it is written (OnnxOp); nothing here knows single
+/// ops. The first axis of the input is exported as the free dimension "N". Throws Error naming the op and module that
+/// ONNX cannot express.
 OnnxModel to_onnx(const Graph& graph, const std::string& name);
 
 }  // namespace tenon::formats

@@ -45,7 +45,8 @@ double raw_source_of(const Style& s, const Axis& a, double x) {
   if (s.place == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
   if (s.place == "pytorch_half_pixel") return out == 1 ? -0.5 : (x + 0.5) / a.scale - 0.5;
   if (s.place == "half_pixel") return (x + 0.5) / a.scale - 0.5;
-  if (s.place == "half_pixel_symmetric") return in / 2 * (1 - static_cast<double>(a.out) / out) + (x + 0.5) / a.scale - 0.5;
+  if (s.place == "half_pixel_symmetric")
+    return in / 2 * (1 - static_cast<double>(a.out) / out) + (x + 0.5) / a.scale - 0.5;
   if (s.place == "tf_crop_and_resize")
     return a.roi_start * (in - 1) +
            (out == 1 ? (a.roi_end - a.roi_start) * (in - 1) / 2 : x * (a.roi_end - a.roi_start) * (in - 1) / (out - 1));
@@ -106,7 +107,8 @@ Tensor resize_axis(const Tensor& x, int axis, const Axis& a, const Style& s) {
   auto clamp = [&](int64_t i) { return std::clamp<int64_t>(i, 0, a.in - 1); };
   if (s.mode == "nearest") {
     Tensor at = empty({a.out}, DType::i64);
-    for (int64_t i = 0; i < a.out; ++i) at.data<int64_t>()[i] = clamp(nearest_of(s, source_of(s, a, static_cast<double>(i))));
+    for (int64_t i = 0; i < a.out; ++i)
+      at.data<int64_t>()[i] = clamp(nearest_of(s, source_of(s, a, static_cast<double>(i))));
     return index_select(x, axis, at);
   }
   std::vector<Tensor> at, weight;
@@ -135,7 +137,8 @@ Tensor resize_axis(const Tensor& x, int axis, const Axis& a, const Style& s) {
 }
 
 Tensor resized(const Tensor& x, const std::vector<int>& axes, const std::vector<Axis>& how, const Style& s) {
-  if (s.mode != "nearest" && s.mode != "linear" && s.mode != "cubic") throw Error(fmt::format("there is no mode \"{}\"", s.mode));
+  if (s.mode != "nearest" && s.mode != "linear" && s.mode != "cubic")
+    throw Error(fmt::format("there is no mode \"{}\"", s.mode));
   Tensor y = is_floating(x.dtype()) || s.mode == "nearest" ? x : cast(x, DType::f32);
   const bool crops = s.place == "tf_crop_and_resize";
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -165,7 +168,8 @@ std::vector<double> numbers(const Tensor& t) {
 
 Tensor scaled(const OnnxCall& c, const std::vector<double>& scales, Style s) {
   const Tensor& x = c.input(0);
-  if (static_cast<int>(scales.size()) != x.ndim()) throw Error(fmt::format("{} scales for {} axes", scales.size(), x.ndim()));
+  if (static_cast<int>(scales.size()) != x.ndim())
+    throw Error(fmt::format("{} scales for {} axes", scales.size(), x.ndim()));
   std::vector<int> axes;
   std::vector<Axis> how;
   for (int i = 0; i < x.ndim(); ++i) {
@@ -269,12 +273,14 @@ TENON_ONNX(GridSample) {
   const Tensor x = contiguous(cast(c.input(0), DType::f64)), grid = contiguous(cast(c.input(1), DType::f64));
   const int s = x.ndim() - 2;
   if (s < 1 || grid.ndim() != x.ndim() || grid.size(-1) != s || grid.size(0) != x.size(0))
-    throw Error(fmt::format("a grid of size {} does not fit an input of size {}", to_string(grid.size()), to_string(x.size())));
+    throw Error(
+        fmt::format("a grid of size {} does not fit an input of size {}", to_string(grid.size()), to_string(x.size())));
   std::string mode = c.node.text("mode", c.opset < 20 ? "bilinear" : "linear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
   const std::string padding = c.node.text("padding_mode", "zeros");
-  if (mode != "linear" && mode != "nearest" && mode != "cubic") throw Error(fmt::format("there is no mode \"{}\"", mode));
+  if (mode != "linear" && mode != "nearest" && mode != "cubic")
+    throw Error(fmt::format("there is no mode \"{}\"", mode));
   if (padding != "zeros" && padding != "border" && padding != "reflection")
     throw Error(fmt::format("there is no padding_mode \"{}\"", padding));
   Shape size{x.size(0), x.size(1)};
@@ -294,7 +300,8 @@ TENON_ONNX(GridSample) {
     std::vector<Tap> all{{0, 1}};
     for (int i = 0; i < s; ++i) {
       const Grid& g = axis[static_cast<size_t>(i)];
-      const double raw = g.place(grid.data<double>()[row * s + (s - 1 - i)]);  // the last number of a point belongs to the first axis
+      const double raw =
+          g.place(grid.data<double>()[row * s + (s - 1 - i)]);  // the last number of a point belongs to the first axis
       std::vector<Tap> taps;
       if (!std::isfinite(raw) || std::abs(raw) > 0x1p40) {
         all.clear();
@@ -302,7 +309,8 @@ TENON_ONNX(GridSample) {
       }
       if (mode == "cubic") {
         const double low = std::floor(raw);
-        for (int k = -1; k < 3; ++k) taps.push_back({static_cast<int64_t>(g.inside(low + k)), cubic(raw - low - k, -0.75)});
+        for (int k = -1; k < 3; ++k)
+          taps.push_back({static_cast<int64_t>(g.inside(low + k)), cubic(raw - low - k, -0.75)});
       } else if (mode == "linear") {
         const double v = g.inside(raw), low = std::floor(v);
         taps = {{static_cast<int64_t>(low), 1 - (v - low)}, {static_cast<int64_t>(low) + 1, v - low}};
@@ -324,31 +332,36 @@ TENON_ONNX(GridSample) {
   return {cast(y, c.input(0).dtype())};
 }
 
-// A convolution whose every tap is moved by an offset of its own, between the pixels by bilinear weights; outside is 0. Dai et al. (2017).
+// A convolution whose every tap is moved by an offset of its own, between the pixels by bilinear weights; outside is 0.
+// Dai et al. (2017).
 TENON_ONNX(DeformConv) {
   const Tensor x = contiguous(cast(c.input(0), DType::f64)), w = contiguous(cast(c.input(1), DType::f64)),
                offset = contiguous(cast(c.input(2), DType::f64));
   if (x.ndim() != 4 || w.ndim() != 4) throw OnnxUnsupported("other than two spatial axes are not supported");
-  const int64_t n = x.size(0), ic = x.size(1), h = x.size(2), wide = x.size(3), oc = w.size(0), kh = w.size(2), kw = w.size(3),
-                taps = kh * kw;
+  const int64_t n = x.size(0), ic = x.size(1), h = x.size(2), wide = x.size(3), oc = w.size(0), kh = w.size(2),
+                kw = w.size(3), taps = kh * kw;
   const int64_t groups = c.node.integer("group", 1), parts = c.node.integer("offset_group", 1);
   const std::vector<int64_t> dil = c.node.integers("dilations", {1, 1}), stride = c.node.integers("strides", {1, 1}),
                              pads = c.node.integers("pads", {0, 0, 0, 0});
-  if (groups < 1 || parts < 1 || ic != w.size(1) * groups || oc % groups || ic % parts || offset.ndim() != 4 || offset.size(0) != n ||
-      offset.size(1) != parts * taps * 2 || dil.size() != 2 || stride.size() != 2 || pads.size() != 4)
-    throw Error(fmt::format("weights of size {} and offsets of size {} do not fit an input of size {}", to_string(w.size()),
-                            to_string(offset.size()), to_string(x.size())));
+  if (groups < 1 || parts < 1 || ic != w.size(1) * groups || oc % groups || ic % parts || offset.ndim() != 4 ||
+      offset.size(0) != n || offset.size(1) != parts * taps * 2 || dil.size() != 2 || stride.size() != 2 ||
+      pads.size() != 4)
+    throw Error(fmt::format("weights of size {} and offsets of size {} do not fit an input of size {}",
+                            to_string(w.size()), to_string(offset.size()), to_string(x.size())));
   const int64_t oh = offset.size(2), ow = offset.size(3), out = oh * ow;
   const Tensor mask = c.has(4) ? contiguous(cast(c.in[4], DType::f64)) : Tensor();
   if (mask && !(mask.size() == Shape{n, parts * taps, oh, ow}))
-    throw Error(fmt::format("a mask of size {} does not fit offsets of size {}", to_string(mask.size()), to_string(offset.size())));
+    throw Error(fmt::format("a mask of size {} does not fit offsets of size {}", to_string(mask.size()),
+                            to_string(offset.size())));
   // [n, ic, taps, out]: what the taps see.
   Tensor seen = empty({n, ic, taps, out}, DType::f64);
   parallel_for(n * ic, 1, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
       const int64_t b = plane / ic, part = plane % ic / (ic / parts);
       const double* image = x.data<double>() + plane * h * wide;
-      auto pixel = [&](int64_t i, int64_t j) { return i >= 0 && i < h && j >= 0 && j < wide ? image[i * wide + j] : 0.0; };
+      auto pixel = [&](int64_t i, int64_t j) {
+        return i >= 0 && i < h && j >= 0 && j < wide ? image[i * wide + j] : 0.0;
+      };
       for (int64_t k = 0; k < taps; ++k)
         for (int64_t p = 0; p < out; ++p) {
           const double* moved = offset.data<double>() + ((b * parts + part) * taps + k) * 2 * out + p;
@@ -358,7 +371,8 @@ TENON_ONNX(DeformConv) {
           if (y > -1 && v > -1 && y < static_cast<double>(h) && v < static_cast<double>(wide)) {
             const auto i = static_cast<int64_t>(std::floor(y)), j = static_cast<int64_t>(std::floor(v));
             const double a = y - std::floor(y), e = v - std::floor(v);
-            value = (1 - a) * ((1 - e) * pixel(i, j) + e * pixel(i, j + 1)) + a * ((1 - e) * pixel(i + 1, j) + e * pixel(i + 1, j + 1));
+            value = (1 - a) * ((1 - e) * pixel(i, j) + e * pixel(i, j + 1)) +
+                    a * ((1 - e) * pixel(i + 1, j) + e * pixel(i + 1, j + 1));
           }
           if (mask) value *= mask.data<double>()[((b * parts + part) * taps + k) * out + p];
           seen.data<double>()[(plane * taps + k) * out + p] = value;
@@ -366,7 +380,8 @@ TENON_ONNX(DeformConv) {
     }
   });
   const int64_t depth = ic / groups * taps;
-  const Tensor kernels = expand(unsqueeze(reshape(w, {groups, oc / groups, depth}), 0), {n, groups, oc / groups, depth});
+  const Tensor kernels =
+      expand(unsqueeze(reshape(w, {groups, oc / groups, depth}), 0), {n, groups, oc / groups, depth});
   Tensor y = reshape(matmul(kernels, reshape(seen, {n, groups, depth, out})), {n, oc, oh, ow});
   if (c.has(3)) y = add(y, reshape(cast(c.in[3], DType::f64), {oc, 1, 1}));
   return {cast(y, c.input(0).dtype())};

@@ -1,8 +1,8 @@
 // ONNX operators that choose, move and order elements.
+#include "engine/ops/index.h"
 #include "engine/formats/onnx/operator.h"
 #include "engine/ops/create.h"
 #include "engine/ops/gather.h"
-#include "engine/ops/index.h"
 #include "engine/ops/join.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/scan.h"
@@ -40,7 +40,8 @@ std::vector<Tensor> points(const Tensor& indices, int batch, const Shape& x) {
   std::vector<Tensor> out;
   for (int k = 0; k < batch; ++k) {
     if (k >= indices.ndim() - 1 || indices.size(k) != x[k])
-      throw Error(fmt::format("batch axis {} of the indices {} does not fit {}", k, to_string(indices.size()), to_string(x)));
+      throw Error(
+          fmt::format("batch axis {} of the indices {} does not fit {}", k, to_string(indices.size()), to_string(x)));
     Shape s = Shape::filled(indices.ndim() - 1, 1);
     s[k] = x[k];
     out.push_back(reshape(arange(x[k]), s));
@@ -70,9 +71,9 @@ TENON_ONNX(ScatterND) {
   }
   for (int k = static_cast<int>(at.size()); k < x.ndim(); ++k) inner *= x.size(k);
   const int64_t rows = flat.numel();
-  return {reshape(
-      scatter_reduce(reshape(x, {n, inner}), 0, expand(reshape(flat, {rows, 1}), {rows, inner}), reshape(values, {rows, inner}), join),
-      x.size())};
+  return {reshape(scatter_reduce(reshape(x, {n, inner}), 0, expand(reshape(flat, {rows, 1}), {rows, inner}),
+                                 reshape(values, {rows, inner}), join),
+                  x.size())};
 }
 
 TENON_ONNX(Concat) {
@@ -133,7 +134,8 @@ TENON_ONNX(OneHot) {
   Shape row = Shape::filled(at.ndim() + 1, 1);
   row[axis] = depth;
   Tensor wrapped = where(lt(at, 0), add(at, static_cast<double>(depth)), at);
-  return {where(eq(unsqueeze(wrapped, axis), reshape(arange(depth), row)), select(c.input(2), 0, 1), select(c.input(2), 0, 0))};
+  return {where(eq(unsqueeze(wrapped, axis), reshape(arange(depth), row)), select(c.input(2), 0, 1),
+                select(c.input(2), 0, 0))};
 }
 
 TENON_ONNX(Tile) {
@@ -145,7 +147,8 @@ TENON_ONNX(Tile) {
 
 TENON_ONNX(ReverseSequence) {
   const Tensor& x = c.input(0);
-  const int time = wrap_axis(c.node.integer("time_axis", 0), x.ndim()), batch = wrap_axis(c.node.integer("batch_axis", 1), x.ndim());
+  const int time = wrap_axis(c.node.integer("time_axis", 0), x.ndim()),
+            batch = wrap_axis(c.node.integer("batch_axis", 1), x.ndim());
   const std::vector<int64_t> lengths = c.list(1, "");
   if (time == batch || static_cast<int64_t>(lengths.size()) != x.size(batch))
     throw Error("there is not one length for each sequence of the batch");
@@ -156,7 +159,8 @@ TENON_ONNX(ReverseSequence) {
   for (int64_t b = 0; b < x.size(batch); ++b)
     for (int64_t t = 0; t < x.size(time); ++t) {
       const int64_t n = lengths[static_cast<size_t>(b)];
-      if (n < 0 || n > x.size(time)) throw Error(fmt::format("sequence {} has length {}, the axis has {}", b, n, x.size(time)));
+      if (n < 0 || n > x.size(time))
+        throw Error(fmt::format("sequence {} has length {}, the axis has {}", b, n, x.size(time)));
       at.data<int64_t>()[b * x.size(time) + t] = t < n ? n - 1 - t : t;
     }
   return {take_along_dim(x, reshape(time > batch ? at : transpose(at, 0, 1), size), time)};

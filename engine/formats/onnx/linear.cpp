@@ -17,7 +17,8 @@ namespace tenon::formats {
 
 Tensor numpy_matmul(const Tensor& a, const Tensor& b) {
   if (a.ndim() == 0 || b.ndim() == 0) throw Error("a product with a tensor without axes");
-  if (!is_floating(a.dtype())) return cast(numpy_matmul(cast(a, DType::f64), cast(b, DType::f64)), a.dtype());  // exact up to 2^53
+  if (!is_floating(a.dtype()))
+    return cast(numpy_matmul(cast(a, DType::f64), cast(b, DType::f64)), a.dtype());  // exact up to 2^53
   Tensor x = a.ndim() == 1 ? unsqueeze(a, 0) : a, y = b.ndim() == 1 ? unsqueeze(b, 1) : b;
   if (x.ndim() > 2 && y.ndim() > 2) {
     Shape sx = x.size(), sy = y.size(), bx, by;
@@ -49,9 +50,11 @@ TENON_ONNX(Gemm) {
   const Tensor &a = c.input(0), &b = c.input(1);
   if (a.ndim() != 2 || b.ndim() != 2)
     throw Error(fmt::format("sizes {} and {}; both are matrices", to_string(a.size()), to_string(b.size())));
-  if (is_floating(a.dtype()) && !ta && tb && alpha == 1 && beta == 1 && (!c.has(2) || c.in[2].size() == Shape{b.size(0)}))
+  if (is_floating(a.dtype()) && !ta && tb && alpha == 1 && beta == 1 &&
+      (!c.has(2) || c.in[2].size() == Shape{b.size(0)}))
     return {linear(a, b, c.has(2) ? c.in[2] : Tensor())};
-  Tensor y = is_floating(a.dtype()) ? matmul(a, b, ta, tb) : numpy_matmul(ta ? transpose(a, 0, 1) : a, tb ? transpose(b, 0, 1) : b);
+  Tensor y = is_floating(a.dtype()) ? matmul(a, b, ta, tb)
+                                    : numpy_matmul(ta ? transpose(a, 0, 1) : a, tb ? transpose(b, 0, 1) : b);
   if (alpha != 1) y = mul(y, alpha);
   if (c.has(2)) y = add(y, beta == 1 ? c.in[2] : mul(c.in[2], beta));
   return {cast(y, a.dtype())};
@@ -116,7 +119,8 @@ TENON_ONNX(MelWeightMatrix) {
   const int64_t bins = c.whole(0), length = c.whole(1), rate = c.whole(2);
   const double low = item(c.input(3)), high = item(c.input(4));
   const int64_t type = c.node.integer("output_datatype", 1);
-  if (type != 1 && type != 11 && type != 10 && type != 16) throw OnnxUnsupported(fmt::format("data type {} is not supported", type));
+  if (type != 1 && type != 11 && type != 10 && type != 16)
+    throw OnnxUnsupported(fmt::format("data type {} is not supported", type));
   if (bins < 0 || bins > 1 << 20 || length < 0 || length > 1 << 24 || rate <= 0)
     throw Error(fmt::format("{} mel bins of {} elements at a rate of {}", bins, length, rate));
   const int64_t rows = length / 2 + 1;
@@ -131,7 +135,8 @@ TENON_ONNX(MelWeightMatrix) {
   }
   Tensor y = zeros({rows, bins}, DType::f64);
   for (int64_t i = 0; i < bins; ++i) {
-    const int64_t lo = edge[static_cast<size_t>(i)], mid = edge[static_cast<size_t>(i + 1)], hi = edge[static_cast<size_t>(i + 2)];
+    const int64_t lo = edge[static_cast<size_t>(i)], mid = edge[static_cast<size_t>(i + 1)],
+                  hi = edge[static_cast<size_t>(i + 2)];
     auto put = [&](int64_t r, double v) { y.data<double>()[r * bins + i] = v; };
     if (mid == lo && mid >= 0 && mid < rows) put(mid, 1);
     for (int64_t j = std::max<int64_t>(lo, 0); mid > lo && j <= std::min(mid, rows - 1); ++j)

@@ -75,7 +75,8 @@ TENON_ONNX(CastLike) { return {converted(c, c.input(1).dtype())}; }
 TENON_ONNX(BitCast) {
   const DType to = dtype_of_number(c.node.integer("to", 0));
   const Tensor x = contiguous(c.input(0));
-  if (itemsize(to) != itemsize(x.dtype())) throw Error(fmt::format("{} and {} are of different widths", name(x.dtype()), name(to)));
+  if (itemsize(to) != itemsize(x.dtype()))
+    throw Error(fmt::format("{} and {} are of different widths", name(x.dtype()), name(to)));
   const Tensor y = empty(x.size(), to);
   if (x.nbytes()) std::memcpy(y.raw(), x.raw(), x.nbytes());
   return {y};

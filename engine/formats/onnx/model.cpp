@@ -76,14 +76,16 @@ struct Reader {
         a.value = std::vector<std::string>(p.strings().begin(), p.strings().end());
         break;
       default:
-        throw OnnxUnsupported(fmt::format("{}: attribute {} is of a kind that is not supported ({})", where, a.name, static_cast<int>(p.type())));
+        throw OnnxUnsupported(fmt::format("{}: attribute {} is of a kind that is not supported ({})", where, a.name,
+                                          static_cast<int>(p.type())));
     }
     return a;
   }
 
   OnnxGraph graph(const onnx::GraphProto& p, int depth) const {
     if (depth > kMaxDepth) throw Error(fmt::format("{}: graphs are nested more than {} deep", name, kMaxDepth));
-    if (p.sparse_initializer_size()) throw OnnxUnsupported(fmt::format("{}: sparse initializers are not supported", name));
+    if (p.sparse_initializer_size())
+      throw OnnxUnsupported(fmt::format("{}: sparse initializers are not supported", name));
     OnnxGraph g;
     g.name = p.name();
     for (const auto& t : p.initializer())
@@ -99,8 +101,8 @@ struct Reader {
       node.domain = n.domain() == "ai.onnx" ? std::string() : n.domain();
       node.inputs.assign(n.input().begin(), n.input().end());
       node.outputs.assign(n.output().begin(), n.output().end());
-      const std::string where =
-          fmt::format("{}: node {} ({})", name, node.name.empty() ? fmt::format("#{}", number) : node.name, node.op_type);
+      const std::string where = fmt::format("{}: node {} ({})", name,
+                                            node.name.empty() ? fmt::format("#{}", number) : node.name, node.op_type);
       if (node.op_type.empty()) throw Error(where + " has no operator");
       for (const auto& a : n.attribute())
         if (a.type() != onnx::AttributeProto::TYPE_PROTO)  // the type of an empty optional: nothing reads it
@@ -204,9 +206,13 @@ const OnnxAttribute::Value* OnnxNode::find(const std::string& attribute) const {
     if (a.name == attribute) return &a.value;
   return nullptr;
 }
-int64_t OnnxNode::integer(const std::string& a, int64_t fallback) const { return value_or<int64_t>(*this, a, fallback); }
+int64_t OnnxNode::integer(const std::string& a, int64_t fallback) const {
+  return value_or<int64_t>(*this, a, fallback);
+}
 double OnnxNode::number(const std::string& a, double fallback) const { return value_or<double>(*this, a, fallback); }
-std::string OnnxNode::text(const std::string& a, const std::string& fallback) const { return value_or<std::string>(*this, a, fallback); }
+std::string OnnxNode::text(const std::string& a, const std::string& fallback) const {
+  return value_or<std::string>(*this, a, fallback);
+}
 std::vector<int64_t> OnnxNode::integers(const std::string& a, const std::vector<int64_t>& fallback) const {
   return value_or<std::vector<int64_t>>(*this, a, fallback);
 }
@@ -220,7 +226,8 @@ const Tensor* OnnxGraph::initializer(const std::string& wanted) const {
 OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder) {
   google::protobuf::SetLogHandler(nullptr);  // what protobuf would print is in the error instead
   onnx::ModelProto p;
-  if (bytes.size() > kProtobufLimit || !p.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || !p.has_graph())
+  if (bytes.size() > kProtobufLimit || !p.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      !p.has_graph())
     throw Error(fmt::format("{} is not an ONNX model, or is damaged", name));
   OnnxModel m;
   m.ir_version = p.ir_version();
@@ -235,7 +242,8 @@ OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std:
       m.other_opsets.emplace_back(o.domain(), o.version());
   }
   if (p.opset_import_size() == 0) {
-    if (m.ir_version >= 3) throw Error(fmt::format("{} is damaged: it does not say which version of the operators it uses", name));
+    if (m.ir_version >= 3)
+      throw Error(fmt::format("{} is damaged: it does not say which version of the operators it uses", name));
     m.opset = 1;
   }
   m.graph = Reader{name, folder}.graph(p.graph(), 0);

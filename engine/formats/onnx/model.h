@@ -13,7 +13,8 @@
 
 namespace tenon::formats {
 
-/// A model or tensor that ONNX allows and Tenon cannot express (a type it does not have, strings, an operator it lacks). Says which.
+/// A model or tensor that ONNX allows and Tenon cannot express (a type it does not have, strings, an operator it
+/// lacks). Says which.
 class OnnxUnsupported : public Error {
  public:
   using Error::Error;
@@ -33,8 +34,8 @@ struct OnnxGraph;
 
 /// One attribute of a node. A graph is the body of If, Loop or Scan.
 struct OnnxAttribute {
-  using Value = std::variant<double, int64_t, std::string, Tensor, std::shared_ptr<OnnxGraph>, std::vector<double>, std::vector<int64_t>,
-                             std::vector<std::string>>;
+  using Value = std::variant<double, int64_t, std::string, Tensor, std::shared_ptr<OnnxGraph>, std::vector<double>,
+                             std::vector<int64_t>, std::vector<std::string>>;
   std::string name;
   Value value;
 };
@@ -56,7 +57,8 @@ struct OnnxDim {
   int64_t value = -1;
   std::string name;
 };
-/// The declared type of a value; `dtype` holds only where `typed`. Of a sequence or optional it is that of its elements.
+/// The declared type of a value; `dtype` holds only where `typed`. Of a sequence or optional it is that of its
+/// elements.
 struct OnnxValue {
   enum class Form : uint8_t { tensor, sequence, optional, optional_sequence, other };
   std::string name;
@@ -85,8 +87,9 @@ struct OnnxModel {
   OnnxGraph graph;
 };
 
-/// Throws Error naming the file and the node or tensor that is wrong; never crashes on a bad file, never allocates more than the file
-/// (with its external data) holds. Nodes out of order are sorted; a cycle, a value made twice and one that nothing makes are errors.
+/// Throws Error naming the file and the node or tensor that is wrong; never crashes on a bad file, never allocates more
+/// than the file (with its external data) holds. Nodes out of order are sorted; a cycle, a value made twice and one
+/// that nothing makes are errors.
 OnnxModel load_onnx(const std::string& path);
 /// `folder` is where external data lies; empty: external data is an error.
 OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder = {});
@@ -96,8 +99,8 @@ std::string onnx_bytes(const OnnxModel& model);
 
 /// A bare TensorProto: an input or output of the ONNX project's test cases.
 Tensor load_onnx_tensor(const std::string& path);
-/// The same where the declared type may be a sequence or an optional. Files whose writer had no bf16 hold its bits as uint16: they are read
-/// as what is declared.
+/// The same where the declared type may be a sequence or an optional. Files whose writer had no bf16 hold its bits as
+/// uint16: they are read as what is declared.
 OnnxItem load_onnx_item(const std::string& path, const OnnxValue& declared);
 void save_onnx_tensor(const std::string& path, const std::string& name, const Tensor& t);
 

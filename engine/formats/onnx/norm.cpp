@@ -35,7 +35,8 @@ TENON_ONNX(BatchNormalization) {
   const Tensor wide = cast(x, t);
   Tensor m = cast(c.input(3), t), v = cast(c.input(4), t);
   const Tensor old_mean = m, old_var = v;
-  const bool training = c.opset >= 14 ? c.node.integer("training_mode", 0) : c.opset < 7 && !c.node.integer("is_test", 0);
+  const bool training =
+      c.opset >= 14 ? c.node.integer("training_mode", 0) : c.opset < 7 && !c.node.integer("is_test", 0);
   if (c.opset < 14 && c.wants(1)) throw OnnxUnsupported("outputs beyond the first before opset 14 are not supported");
   if (training) {
     Dims over{0};
@@ -63,7 +64,8 @@ TENON_ONNX(InstanceNormalization) {
   const Tensor& x = c.input(0);
   const DType t = working(x.dtype());
   const Tensor y = normalised(cast(x, t), axes_from(2, x.ndim()), c.node.number("epsilon", 1e-5));
-  return {cast(add(mul(y, channels(cast(c.input(1), t), x.ndim())), channels(cast(c.input(2), t), x.ndim())), x.dtype())};
+  return {
+      cast(add(mul(y, channels(cast(c.input(1), t), x.ndim())), channels(cast(c.input(2), t), x.ndim())), x.dtype())};
 }
 
 TENON_ONNX(GroupNormalization) {
@@ -73,11 +75,14 @@ TENON_ONNX(GroupNormalization) {
   if (x.ndim() < 2 || groups < 1 || x.size(1) % groups)
     throw Error(fmt::format("{} groups do not fit size {}", groups, to_string(x.size())));
   const int64_t rows = x.size(0) * groups;
-  Tensor y = reshape(normalised(reshape(cast(x, t), {rows, rows ? x.numel() / rows : 0}), {1}, c.node.number("epsilon", 1e-5)), x.size());
+  Tensor y =
+      reshape(normalised(reshape(cast(x, t), {rows, rows ? x.numel() / rows : 0}), {1}, c.node.number("epsilon", 1e-5)),
+              x.size());
   // Scale and bias were given a group before opset 21, a channel since.
   auto spread = [&](const Tensor& p) {
     const Tensor w = cast(p, t);
-    return channels(c.opset < 21 ? reshape(expand(unsqueeze(w, 1), {groups, x.size(1) / groups}), {x.size(1)}) : w, x.ndim());
+    return channels(c.opset < 21 ? reshape(expand(unsqueeze(w, 1), {groups, x.size(1) / groups}), {x.size(1)}) : w,
+                    x.ndim());
   };
   return {cast(add(mul(y, spread(c.input(1))), spread(c.input(2))), x.dtype())};
 }
@@ -99,7 +104,9 @@ TENON_ONNX(RMSNormalization) {
   const DType t = working(x.dtype());
   const Tensor wide = cast(x, t);
   const Dims over = axes_from(wrap_axis(c.node.integer("axis", -1), x.ndim()), x.ndim());
-  return {cast(mul(mul(wide, rsqrt(add(mean(square(wide), over, true), c.node.number("epsilon", 1e-5)))), cast(c.input(1), t)), x.dtype())};
+  return {cast(
+      mul(mul(wide, rsqrt(add(mean(square(wide), over, true), c.node.number("epsilon", 1e-5)))), cast(c.input(1), t)),
+      x.dtype())};
 }
 
 TENON_ONNX(Dropout) {
@@ -111,18 +118,22 @@ TENON_ONNX(Dropout) {
   c.draws_random();
   const Philox random{static_cast<uint64_t>(c.node.integer("seed", 0)), 0};
   Tensor kept = empty(x.size(), DType::boolean);
-  for (int64_t i = 0; i < kept.numel(); ++i) kept.data<bool>()[i] = random.uniform_double(static_cast<uint64_t>(i)) >= ratio;
+  for (int64_t i = 0; i < kept.numel(); ++i)
+    kept.data<bool>()[i] = random.uniform_double(static_cast<uint64_t>(i)) >= ratio;
   return {where(kept, div(x, 1 - ratio), scalar_like(0, x)), kept};
 }
 
 /// -log_probability[n, target[n, ..], ..] times the class' weight, reduced.
-Tensor negative_log_likelihood(const OnnxCall& c, const Tensor& log_probability, const Tensor& labels, const Tensor& weight) {
+Tensor negative_log_likelihood(const OnnxCall& c, const Tensor& log_probability, const Tensor& labels,
+                               const Tensor& weight) {
   const Tensor target = cast(labels, DType::i64);
   const bool ignores = c.node.find("ignore_index") != nullptr;
   const double ignored = static_cast<double>(c.node.integer("ignore_index", 0));
-  const Tensor counted = ignores ? ne(target, ignored) : eq(target, target), safe = where(counted, target, scalar(0, DType::i64));
+  const Tensor counted = ignores ? ne(target, ignored) : eq(target, target),
+               safe = where(counted, target, scalar(0, DType::i64));
   if (log_probability.ndim() < 2 || target.ndim() != log_probability.ndim() - 1)
-    throw Error(fmt::format("labels of size {} do not fit scores of size {}", to_string(target.size()), to_string(log_probability.size())));
+    throw Error(fmt::format("labels of size {} do not fit scores of size {}", to_string(target.size()),
+                            to_string(log_probability.size())));
   const Tensor none = scalar(0, log_probability.dtype());
   Tensor w = weight ? gather(weight, 0, reshape(safe, {safe.numel()})) : ones({safe.numel()}, log_probability.dtype());
   w = where(counted, reshape(w, target.size()), none);
@@ -133,7 +144,9 @@ Tensor negative_log_likelihood(const OnnxCall& c, const Tensor& log_probability,
   if (how != "mean") throw Error(fmt::format("there is no reduction \"{}\"", how));
   return div(sum(loss), sum(w));
 }
-TENON_ONNX(NegativeLogLikelihoodLoss) { return {negative_log_likelihood(c, c.input(0), c.input(1), c.has(2) ? c.in[2] : Tensor())}; }
+TENON_ONNX(NegativeLogLikelihoodLoss) {
+  return {negative_log_likelihood(c, c.input(0), c.input(1), c.has(2) ? c.in[2] : Tensor())};
+}
 TENON_ONNX(SoftmaxCrossEntropyLoss) {
   const Tensor y = log_softmax(c.input(0), 1);
   return {negative_log_likelihood(c, y, c.input(1), c.has(2) ? c.in[2] : Tensor()), y};

@@ -4,8 +4,8 @@
 #define ONNX_NAMESPACE onnx
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#include <onnx/onnx_pb.h>
 #include <onnx/onnx-data_pb.h>
+#include <onnx/onnx_pb.h>
 #pragma GCC diagnostic pop
 
 #include <string>

@@ -33,7 +33,8 @@ void range_of(DType t, double& lo, double& hi) {
   }
 }
 
-/// A scale or zero point as it stands against x: one number, one a slice of an axis, or one a block of `block` along it.
+/// A scale or zero point as it stands against x: one number, one a slice of an axis, or one a block of `block` along
+/// it.
 Tensor against(const Tensor& p, const Tensor& x, int axis, int64_t block) {
   if (p.numel() == 1 && p.ndim() <= 1) return reshape(p, {});
   if (p.ndim() == 1) {
@@ -53,7 +54,9 @@ Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero, DType
 }
 
 int axis_of(const OnnxCall& c, const Tensor& x) {
-  return x.ndim() ? wrap_axis(c.node.integer("axis", 1) >= x.ndim() && x.ndim() == 1 ? 0 : c.node.integer("axis", 1), x.ndim()) : 0;
+  return x.ndim() ? wrap_axis(c.node.integer("axis", 1) >= x.ndim() && x.ndim() == 1 ? 0 : c.node.integer("axis", 1),
+                              x.ndim())
+                  : 0;
 }
 
 TENON_ONNX(QuantizeLinear) {
@@ -67,7 +70,8 @@ TENON_ONNX(QuantizeLinear) {
   }
   const int64_t block = c.node.integer("block_size", 0);
   const int axis = c.input(1).numel() == 1 ? 0 : axis_of(c, x);
-  const Tensor scale = against(c.input(1), x, axis, block), zero = c.has(2) ? against(c.in[2], x, axis, block) : scalar(0, DType::i32);
+  const Tensor scale = against(c.input(1), x, axis, block),
+               zero = c.has(2) ? against(c.in[2], x, axis, block) : scalar(0, DType::i32);
   return {quantized(x, scale, zero, to)};
 }
 TENON_ONNX(DequantizeLinear) {
@@ -113,7 +117,8 @@ Tensor factor(const Tensor& t, bool rows) {
 }
 TENON_ONNX(QLinearMatMul) {
   const Tensor y = numpy_matmul(centred(c, 0, 2, true), centred(c, 3, 5, false));
-  return {requantized(y, div(mul(factor(c.input(1), true), factor(c.input(4), false)), factor(c.input(6), true)), c.input(7))};
+  return {requantized(y, div(mul(factor(c.input(1), true), factor(c.input(4), false)), factor(c.input(6), true)),
+                      c.input(7))};
 }
 
 /// The weights' zero point or scale is one number or one an output channel.
@@ -135,7 +140,8 @@ TENON_ONNX(ConvInteger) { return {cast(integer_conv(c, 0, 1, 2, 3), DType::i32)}
 TENON_ONNX(QLinearConv) {
   Tensor y = integer_conv(c, 0, 3, 2, 5);
   if (c.has(8)) y = add(y, an_output(cast(c.in[8], DType::f64), y.ndim(), 1));
-  const Tensor scale = mul(reshape(cast(c.input(1), DType::f64), {}), an_output(cast(c.input(4), DType::f64), y.ndim(), 1));
+  const Tensor scale =
+      mul(reshape(cast(c.input(1), DType::f64), {}), an_output(cast(c.input(4), DType::f64), y.ndim(), 1));
   return {requantized(y, div(scale, reshape(cast(c.input(6), DType::f64), {})), reshape(c.input(7), {}))};
 }
 

@@ -1,4 +1,5 @@
-// ONNX's random operators. Numbers come from Philox with the node's seed (0 without one): the same at every run, but no other program's.
+// ONNX's random operators. Numbers come from Philox with the node's seed (0 without one): the same at every run, but no
+// other program's.
 #include <algorithm>
 #include <cmath>
 
@@ -47,8 +48,8 @@ TENON_ONNX(RandomUniformLike) { return {uniform(c, c.input(0).size(), dtype_of(c
 TENON_ONNX(Bernoulli) {
   const Philox g = generator(c);
   const Tensor p = contiguous(cast(c.input(0), DType::f64));
-  return {
-      filled(p.size(), dtype_of(c, c.input(0).dtype()), [&](uint64_t i) { return g.uniform_double(i) < p.data<double>()[i] ? 1.0 : 0.0; })};
+  return {filled(p.size(), dtype_of(c, c.input(0).dtype()),
+                 [&](uint64_t i) { return g.uniform_double(i) < p.data<double>()[i] ? 1.0 : 0.0; })};
 }
 TENON_ONNX(Multinomial) {
   const Philox g = generator(c);

@@ -67,18 +67,22 @@ TENON_ONNX(ReduceSum) {
   return reduced(c, 13, Rule{[](const Reduction& r) { return r.sum_of(r.x); }, same});
 }
 TENON_ONNX(ReduceSumSquare) {
-  return reduced(c, 18, Rule{[](const Reduction& r) { return r.sum_of(mul(r.x, r.x)); }, [](const Tensor& x) { return mul(x, x); }});
-}
-TENON_ONNX(ReduceL1) {
-  return reduced(c, 18, Rule{[](const Reduction& r) { return r.sum_of(abs(r.x)); }, [](const Tensor& x) { return abs(x); }});
-}
-TENON_ONNX(ReduceL2) {
   return reduced(
       c, 18,
-      Rule{[](const Reduction& r) { return cast(sqrt(r.sum_of(mul(r.x, r.x))), r.x.dtype()); }, [](const Tensor& x) { return abs(x); }});
+      Rule{[](const Reduction& r) { return r.sum_of(mul(r.x, r.x)); }, [](const Tensor& x) { return mul(x, x); }});
+}
+TENON_ONNX(ReduceL1) {
+  return reduced(c, 18,
+                 Rule{[](const Reduction& r) { return r.sum_of(abs(r.x)); }, [](const Tensor& x) { return abs(x); }});
+}
+TENON_ONNX(ReduceL2) {
+  return reduced(c, 18,
+                 Rule{[](const Reduction& r) { return cast(sqrt(r.sum_of(mul(r.x, r.x))), r.x.dtype()); },
+                      [](const Tensor& x) { return abs(x); }});
 }
 TENON_ONNX(ReduceLogSum) {
-  return reduced(c, 18, Rule{[](const Reduction& r) { return log(r.sum_of(r.x)); }, [](const Tensor& x) { return log(x); }});
+  return reduced(c, 18,
+                 Rule{[](const Reduction& r) { return log(r.sum_of(r.x)); }, [](const Tensor& x) { return log(x); }});
 }
 TENON_ONNX(ReduceLogSumExp) {
   return reduced(c, 18,
@@ -95,8 +99,9 @@ TENON_ONNX(ReduceMean) {
   return reduced(c, 18,
                  Rule{[](const Reduction& r) {
                         if (r.axes.n == 0) return r.x;
-                        return is_floating(r.x.dtype()) ? mean(r.x, r.axes, r.keep)
-                                                        : cast(mean(cast(r.x, DType::f64), r.axes, r.keep), r.x.dtype());
+                        return is_floating(r.x.dtype())
+                                   ? mean(r.x, r.axes, r.keep)
+                                   : cast(mean(cast(r.x, DType::f64), r.axes, r.keep), r.x.dtype());
                       },
                       same});
 }
@@ -112,9 +117,10 @@ TENON_ONNX(ReduceProd) {
 Tensor extreme(const Reduction& r, bool largest) {
   if (r.axes.n == 0) return r.x;
   if (r.count() == 0) {
-    const double edge = is_floating(r.x.dtype())        ? INFINITY
-                        : r.x.dtype() == DType::boolean ? 1
-                                                        : std::ldexp(1.0, 8 * static_cast<int>(itemsize(r.x.dtype())) - 1);
+    const double edge = is_floating(r.x.dtype()) ? INFINITY
+                        : r.x.dtype() == DType::boolean
+                            ? 1
+                            : std::ldexp(1.0, 8 * static_cast<int>(itemsize(r.x.dtype())) - 1);
     if (r.x.dtype() == DType::boolean || r.x.dtype() == DType::u8)
       return full(r.size(), largest ? 0 : r.x.dtype() == DType::u8 ? 255 : 1, r.x.dtype());
     if (r.x.dtype() == DType::i64) throw OnnxUnsupported("the extreme of no i64 elements is not supported");

@@ -1,4 +1,5 @@
-// ONNX's recurrent layers, step by step in the operators' own words. Gates lie in ONNX's order: LSTM i o f c, GRU z r h.
+// ONNX's recurrent layers, step by step in the operators' own words. Gates lie in ONNX's order: LSTM i o f c, GRU z r
+// h.
 #include <cmath>
 #include <functional>
 
@@ -25,11 +26,14 @@ Activation activation(const std::string& name, double alpha, double beta) {
   if (name == "Softsign") return [](const Tensor& x) { return div(x, add(abs(x), 1.0)); };
   if (name == "Affine") return [a = given(alpha, 1), b = given(beta, 0)](const Tensor& x) { return add(mul(x, a), b); };
   if (name == "LeakyRelu") return [a = given(alpha, 0.01)](const Tensor& x) { return where(lt(x, 0), mul(x, a), x); };
-  if (name == "ThresholdedRelu") return [a = given(alpha, 1)](const Tensor& x) { return where(gt(x, a), x, scalar_like(0, x)); };
-  if (name == "ScaledTanh") return [a = given(alpha, 1), b = given(beta, 1)](const Tensor& x) { return mul(tanh(mul(x, b)), a); };
+  if (name == "ThresholdedRelu")
+    return [a = given(alpha, 1)](const Tensor& x) { return where(gt(x, a), x, scalar_like(0, x)); };
+  if (name == "ScaledTanh")
+    return [a = given(alpha, 1), b = given(beta, 1)](const Tensor& x) { return mul(tanh(mul(x, b)), a); };
   if (name == "HardSigmoid")
     return [a = given(alpha, 0.2), b = given(beta, 0.5)](const Tensor& x) { return between(add(mul(x, a), b), 0, 1); };
-  if (name == "Elu") return [a = given(alpha, 1)](const Tensor& x) { return where(lt(x, 0), mul(sub(exp(x), 1.0), a), x); };
+  if (name == "Elu")
+    return [a = given(alpha, 1)](const Tensor& x) { return where(lt(x, 0), mul(sub(exp(x), 1.0), a), x); };
   throw Error(fmt::format("there is no activation \"{}\"", name));
 }
 
@@ -54,7 +58,8 @@ struct Layer {
   Layer(const OnnxCall& c, int gate_count, int activations) : call(c), gates(gate_count), per_direction(activations) {
     batch_first = c.node.integer("layout", 0);
     x = batch_first ? transpose(c.input(0), 0, 1) : c.input(0);
-    if (x.ndim() != 3 || c.input(2).ndim() != 3) throw Error(fmt::format("an input of size {}; it has three axes", to_string(x.size())));
+    if (x.ndim() != 3 || c.input(2).ndim() != 3)
+      throw Error(fmt::format("an input of size {}; it has three axes", to_string(x.size())));
     time = x.size(0);
     batch = x.size(1);
     hidden = c.input(2).size(2);
@@ -66,12 +71,14 @@ struct Layer {
     else
       throw Error(fmt::format("there is no direction \"{}\"", way));
     lengths = c.has(4) ? c.list(4, "") : std::vector<int64_t>(static_cast<size_t>(batch), time);
-    if (static_cast<int64_t>(lengths.size()) != batch) throw Error(fmt::format("{} lengths for a batch of {}", lengths.size(), batch));
+    if (static_cast<int64_t>(lengths.size()) != batch)
+      throw Error(fmt::format("{} lengths for a batch of {}", lengths.size(), batch));
     for (int64_t n : lengths)
       if (n < 0 || n > time) throw Error(fmt::format("a sequence of {} in an axis of {}", n, time));
-    if (c.input(1).ndim() != 3 || c.input(1).size(0) != static_cast<int64_t>(backward.size()) || c.input(1).size(1) != gates * hidden)
-      throw Error(fmt::format("weights of size {} do not fit {} directions of {} hidden units", to_string(c.input(1).size()),
-                              backward.size(), hidden));
+    if (c.input(1).ndim() != 3 || c.input(1).size(0) != static_cast<int64_t>(backward.size()) ||
+        c.input(1).size(1) != gates * hidden)
+      throw Error(fmt::format("weights of size {} do not fit {} directions of {} hidden units",
+                              to_string(c.input(1).size()), backward.size(), hidden));
   }
 
   Tensor initial(size_t input, int64_t d) const {
@@ -104,8 +111,8 @@ struct Layer {
     const std::vector<double> alpha = numbers("activation_alpha"), beta = numbers("activation_beta");
     for (int i = 0; i < per_direction; ++i) {
       const auto at = static_cast<size_t>(d * per_direction + i);
-      k.f.push_back(activation(at < all.size() ? all[at] : names[static_cast<size_t>(i)], at < alpha.size() ? alpha[at] : NAN,
-                               at < beta.size() ? beta[at] : NAN));
+      k.f.push_back(activation(at < all.size() ? all[at] : names[static_cast<size_t>(i)],
+                               at < alpha.size() ? alpha[at] : NAN, at < beta.size() ? beta[at] : NAN));
     }
     return k;
   }
@@ -155,35 +162,37 @@ TENON_ONNX(RNN) {
 }
 
 TENON_ONNX(GRU) {
-  return Layer(c, 3, 2).run({"Sigmoid", "Tanh"}, "linear_before_reset", false, [](const Direction& k, const Tensor& x, Tensor& h, Tensor&) {
-    const int64_t n = h.size(1);
-    const Tensor a = add(times(x, k.w), k.wb);
-    auto gate = [&](int64_t g) {
-      return k.f[0](clipped(add(narrow(a, 1, g * n, n), add(times(h, narrow(k.r, 0, g * n, n)), narrow(k.rb, 0, g * n, n))), k.clip));
-    };
-    const Tensor z = gate(0), r = gate(1), rh = narrow(k.r, 0, 2 * n, n), bh = narrow(k.rb, 0, 2 * n, n);
-    const Tensor inner = k.flag ? mul(r, add(times(h, rh), bh)) : add(times(mul(r, h), rh), bh);
-    const Tensor candidate = k.f[1](clipped(add(narrow(a, 1, 2 * n, n), inner), k.clip));
-    h = add(mul(sub(scalar_like(1, z), z), candidate), mul(z, h));
-  });
+  return Layer(c, 3, 2).run(
+      {"Sigmoid", "Tanh"}, "linear_before_reset", false, [](const Direction& k, const Tensor& x, Tensor& h, Tensor&) {
+        const int64_t n = h.size(1);
+        const Tensor a = add(times(x, k.w), k.wb);
+        auto gate = [&](int64_t g) {
+          return k.f[0](clipped(
+              add(narrow(a, 1, g * n, n), add(times(h, narrow(k.r, 0, g * n, n)), narrow(k.rb, 0, g * n, n))), k.clip));
+        };
+        const Tensor z = gate(0), r = gate(1), rh = narrow(k.r, 0, 2 * n, n), bh = narrow(k.rb, 0, 2 * n, n);
+        const Tensor inner = k.flag ? mul(r, add(times(h, rh), bh)) : add(times(mul(r, h), rh), bh);
+        const Tensor candidate = k.f[1](clipped(add(narrow(a, 1, 2 * n, n), inner), k.clip));
+        h = add(mul(sub(scalar_like(1, z), z), candidate), mul(z, h));
+      });
 }
 
 TENON_ONNX(LSTM) {
-  return Layer(c, 4, 3).run({"Sigmoid", "Tanh", "Tanh"}, "input_forget", true,
-                            [](const Direction& k, const Tensor& x, Tensor& h, Tensor& c) {
-                              const int64_t n = h.size(1);
-                              const Tensor a = add(add(times(x, k.w), k.wb), add(times(h, k.r), k.rb));
-                              // Peepholes lie in the order i o f.
-                              auto part = [&](int64_t g, int64_t peephole, const Tensor& seen) {
-                                Tensor v = narrow(a, 1, g * n, n);
-                                if (k.peephole && peephole >= 0) v = add(v, mul(narrow(k.peephole, 0, peephole * n, n), seen));
-                                return clipped(v, k.clip);
-                              };
-                              const Tensor i = k.f[0](part(0, 0, c)), f = k.flag ? sub(scalar_like(1, i), i) : k.f[0](part(2, 2, c));
-                              const Tensor candidate = k.f[1](part(3, -1, c));
-                              c = add(mul(f, c), mul(i, candidate));
-                              h = mul(k.f[0](part(1, 1, c)), k.f[2](c));
-                            });
+  return Layer(c, 4, 3).run(
+      {"Sigmoid", "Tanh", "Tanh"}, "input_forget", true, [](const Direction& k, const Tensor& x, Tensor& h, Tensor& c) {
+        const int64_t n = h.size(1);
+        const Tensor a = add(add(times(x, k.w), k.wb), add(times(h, k.r), k.rb));
+        // Peepholes lie in the order i o f.
+        auto part = [&](int64_t g, int64_t peephole, const Tensor& seen) {
+          Tensor v = narrow(a, 1, g * n, n);
+          if (k.peephole && peephole >= 0) v = add(v, mul(narrow(k.peephole, 0, peephole * n, n), seen));
+          return clipped(v, k.clip);
+        };
+        const Tensor i = k.f[0](part(0, 0, c)), f = k.flag ? sub(scalar_like(1, i), i) : k.f[0](part(2, 2, c));
+        const Tensor candidate = k.f[1](part(3, -1, c));
+        c = add(mul(f, c), mul(i, candidate));
+        h = mul(k.f[0](part(1, 1, c)), k.f[2](c));
+      });
 }
 
 }  // namespace

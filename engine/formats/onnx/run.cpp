@@ -34,9 +34,11 @@ class OnnxScope {
     for (const auto& [name, t] : graph_.initializers) values_[name] = OnnxItem(t);
     size_t next = 0;
     for (const OnnxValue& v : graph_.inputs) {
-      if (values_.count(v.name) && inputs.size() < graph_.inputs.size()) continue;  // an initializer is the default of this input
+      if (values_.count(v.name) && inputs.size() < graph_.inputs.size())
+        continue;  // an initializer is the default of this input
       if (next >= inputs.size())
-        throw Error(fmt::format("the model needs a value for its input '{}', only {} were given", v.name, inputs.size()));
+        throw Error(
+            fmt::format("the model needs a value for its input '{}', only {} were given", v.name, inputs.size()));
       values_[v.name] = inputs[next++];
     }
     if (next < inputs.size()) throw Error(fmt::format("{} inputs were given, the model has {}", inputs.size(), next));
@@ -89,7 +91,9 @@ const OpDef* pointwise_op(const std::string& type) {
 }
 
 std::string label(const OnnxNode& n) { return n.name.empty() ? n.op_type : fmt::format("{} '{}'", n.op_type, n.name); }
-std::string full_type(const OnnxNode& n) { return n.domain.empty() || n.domain == "ai.onnx" ? n.op_type : n.domain + "." + n.op_type; }
+std::string full_type(const OnnxNode& n) {
+  return n.domain.empty() || n.domain == "ai.onnx" ? n.op_type : n.domain + "." + n.op_type;
+}
 
 std::vector<OnnxItem> run_node(const OnnxCall& call) {
   const OnnxNode& n = call.node;
@@ -100,8 +104,8 @@ std::vector<OnnxItem> run_node(const OnnxCall& call) {
   bool folds = n.op_type == "Max" || n.op_type == "Min";
   bool missing = std::any_of(in.begin(), in.end(), [](const Tensor& t) { return !t.defined(); });
   if (missing || (folds ? in.empty() : static_cast<int>(in.size()) != op->arity))
-    throw Error(
-        fmt::format("{} inputs were given; it takes {}, none of them empty", in.size(), folds ? "one or more" : std::to_string(op->arity)));
+    throw Error(fmt::format("{} inputs were given; it takes {}, none of them empty", in.size(),
+                            folds ? "one or more" : std::to_string(op->arity)));
   NoAttrs none;
   while (in.size() > 2 && folds) {
     Tensor out;
@@ -123,7 +127,8 @@ size_t machine_memory() {
 }  // namespace
 
 void OnnxScope::step(const OnnxNode& n) {
-  if (std::string why = onnx_unsupported(n); !why.empty()) throw OnnxUnsupported(fmt::format("{}: {} is not supported", label(n), why));
+  if (std::string why = onnx_unsupported(n); !why.empty())
+    throw OnnxUnsupported(fmt::format("{}: {} is not supported", label(n), why));
   if (run_.limits.nodes && ++run_.nodes > run_.limits.nodes)
     throw Error(fmt::format("the model runs more than {} nodes", run_.limits.nodes));
   OnnxCall call{n, {}, run_.model.opset, {}, this};
@@ -150,8 +155,8 @@ void OnnxScope::step(const OnnxNode& n) {
   for (const OnnxItem& i : out)
     if (run_.limits.tensor_bytes && i.tensor &&
         i.tensor.numel() > static_cast<int64_t>(run_.limits.tensor_bytes / itemsize(i.tensor.dtype())))
-      throw Error(
-          fmt::format("{}: a tensor of size {} has more than {} bytes", label(n), to_string(i.tensor.size()), run_.limits.tensor_bytes));
+      throw Error(fmt::format("{}: a tensor of size {} has more than {} bytes", label(n), to_string(i.tensor.size()),
+                              run_.limits.tensor_bytes));
   for (size_t k = 0; k < n.outputs.size(); ++k) {
     if (n.outputs[k].empty()) continue;
     if (k >= out.size()) throw OnnxUnsupported(fmt::format("{}: output {} is not supported", label(n), k));
@@ -170,7 +175,8 @@ static void names_read(const OnnxGraph& g, std::vector<std::string>& out) {
   for (const OnnxValue& v : g.outputs) out.push_back(v.name);
 }
 
-/// The values that each node is the last to read: they are given up behind it. What nobody reads goes as soon as it is made.
+/// The values that each node is the last to read: they are given up behind it. What nobody reads goes as soon as it is
+/// made.
 const std::vector<std::vector<std::string>>& OnnxScope::last_reads() {
   auto [it, fresh] = run_.last_reads.try_emplace(&graph_);
   if (!fresh) return it->second;
@@ -206,14 +212,16 @@ const std::vector<Tensor>& OnnxCall::sequence(size_t i) const {
   return *items[i].sequence;
 }
 
-std::vector<int64_t> OnnxCall::list(size_t i, const std::string& attribute, const std::vector<int64_t>& fallback) const {
+std::vector<int64_t> OnnxCall::list(size_t i, const std::string& attribute,
+                                    const std::vector<int64_t>& fallback) const {
   if (!has(i)) return node.integers(attribute, fallback);
   Tensor t = contiguous(cast(in[i], DType::i64));
   return std::vector<int64_t>(t.data<int64_t>(), t.data<int64_t>() + t.numel());
 }
 
 int64_t OnnxCall::whole(size_t i) const {
-  if (input(i).numel() != 1) throw Error(fmt::format("input {} has size {}; it is one number", i, to_string(in[i].size())));
+  if (input(i).numel() != 1)
+    throw Error(fmt::format("input {} has size {}; it is one number", i, to_string(in[i].size())));
   return list(i, "")[0];
 }
 
@@ -226,7 +234,8 @@ std::vector<OnnxItem> OnnxCall::run(const std::string& attribute, const std::vec
 void OnnxCall::draws_random() const { scope->draws_random(); }
 
 bool register_onnx(const std::string& op_type, OnnxOperator run) {
-  if (!operators().emplace(op_type, std::move(run)).second) throw Error(fmt::format("two definitions of the ONNX operator {}", op_type));
+  if (!operators().emplace(op_type, std::move(run)).second)
+    throw Error(fmt::format("two definitions of the ONNX operator {}", op_type));
   return true;
 }
 bool register_onnx(const std::string& op_type, OnnxTensorOperator run) {
@@ -238,7 +247,8 @@ bool register_onnx(const std::string& op_type, OnnxTensorOperator run) {
 
 std::string onnx_unsupported(const OnnxNode& n) {
   if (operators().count(full_type(n))) return {};
-  if (!n.domain.empty() && n.domain != "ai.onnx") return fmt::format("operator {} of the domain '{}'", n.op_type, n.domain);
+  if (!n.domain.empty() && n.domain != "ai.onnx")
+    return fmt::format("operator {} of the domain '{}'", n.op_type, n.domain);
   if (pointwise_op(n.op_type)) return {};
   return fmt::format("operator {}", n.op_type);
 }

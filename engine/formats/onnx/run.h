@@ -33,7 +33,8 @@ struct OnnxCall {
   /// All of them; throws Error where one is left out.
   const std::vector<Tensor>& inputs() const;
   /// An i64 list that is an input since some opset and was an attribute before.
-  std::vector<int64_t> list(size_t input, const std::string& attribute, const std::vector<int64_t>& fallback = {}) const;
+  std::vector<int64_t> list(size_t input, const std::string& attribute,
+                            const std::vector<int64_t>& fallback = {}) const;
   /// The one whole number that an input holds.
   int64_t whole(size_t input) const;
   /// Whether the node wants its k-th output.
@@ -47,15 +48,15 @@ struct OnnxCall {
 using OnnxOperator = std::function<std::vector<OnnxItem>(const OnnxCall&)>;
 using OnnxTensorOperator = std::function<std::vector<Tensor>(const OnnxCall&)>;
 
-/// Puts an operator beside the pointwise ops, which run by the name in their OpInfo without an entry here. Operators of other domains have
-/// it in front: "ai.onnx.preview.training.Adam".
+/// Puts an operator beside the pointwise ops, which run by the name in their OpInfo without an entry here. Operators of
+/// other domains have it in front: "ai.onnx.preview.training.Adam".
 bool register_onnx(const std::string& op_type, OnnxOperator run);
 bool register_onnx(const std::string& op_type, OnnxTensorOperator run);
 /// Empty where the operator can be run; why not otherwise.
 std::string onnx_unsupported(const OnnxNode& node);
 
-/// Runs a model. `inputs` in the order of its inputs (initializers left out). Throws Error naming the node that cannot be run;
-/// OnnxUnsupported where that is because Tenon lacks something.
+/// Runs a model. `inputs` in the order of its inputs (initializers left out). Throws Error naming the node that cannot
+/// be run; OnnxUnsupported where that is because Tenon lacks something.
 OnnxResult run_onnx_items(const OnnxModel& model, const std::vector<OnnxItem>& inputs, const OnnxLimits& limits = {});
 /// The same for models of tensors alone.
 std::vector<Tensor> run_onnx(const OnnxModel& model, const std::vector<Tensor>& inputs, const OnnxLimits& limits = {});

@@ -118,7 +118,8 @@ TENON_ONNX(Squeeze) {
     for (int i = 0; i < n; ++i) drop[static_cast<size_t>(i)] = y.size(i) == 1;
   for (int64_t a : axes) {
     const int axis = wrap_axis(a, n);
-    if (axis >= n || y.size(axis) != 1) throw Error(fmt::format("axis {} of {} has not size 1", axis, to_string(y.size())));
+    if (axis >= n || y.size(axis) != 1)
+      throw Error(fmt::format("axis {} of {} has not size 1", axis, to_string(y.size())));
     drop[static_cast<size_t>(axis)] = true;
   }
   for (int i = n - 1; i >= 0; --i)
@@ -152,8 +153,8 @@ TENON_ONNX(Slice) {
     auto at = [&](int64_t v) { return v < 0 ? (v < -n ? -1 : v + n) : v; };
     const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
     const int64_t first = std::clamp(at(starts[i]), low, high), last = std::clamp(at(ends[i]), low, high);
-    const int64_t count =
-        step > 0 ? (last > first ? (last - first - 1) / step + 1 : 0) : (first > last ? (first - last - 1) / -step + 1 : 0);
+    const int64_t count = step > 0 ? (last > first ? (last - first - 1) / step + 1 : 0)
+                                   : (first > last ? (first - last - 1) / -step + 1 : 0);
     if (count == 0)
       y = narrow(y, axis, 0, 0);
     else if (step > 0)
@@ -175,9 +176,12 @@ std::vector<int64_t> parts_of(int64_t n, int64_t count) {
 TENON_ONNX(Split) {
   const Tensor& x = c.input(0);
   const int axis = wrap_axis(c.node.integer("axis", 0), x.ndim());
-  std::vector<int64_t> sizes = c.opset >= 13 ? c.list(1, "") : c.opset == 1 && c.has(1) ? c.list(1, "split") : c.node.integers("split");
+  std::vector<int64_t> sizes = c.opset >= 13              ? c.list(1, "")
+                               : c.opset == 1 && c.has(1) ? c.list(1, "split")
+                                                          : c.node.integers("split");
   if (sizes.empty() && !(c.opset >= 13 && c.has(1)))
-    sizes = parts_of(x.size(axis), std::max<int64_t>(1, c.node.integer("num_outputs", static_cast<int64_t>(c.node.outputs.size()))));
+    sizes = parts_of(x.size(axis),
+                     std::max<int64_t>(1, c.node.integer("num_outputs", static_cast<int64_t>(c.node.outputs.size()))));
   return split(x, sizes, axis);
 }
 
@@ -199,7 +203,9 @@ TENON_ONNX(Pad) {
   if (pads.size() != 2 * axes.size()) throw Error(fmt::format("{} paddings for {} axes", pads.size(), axes.size()));
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
     throw Error(fmt::format("there is no mode \"{}\"", mode));
-  const Tensor value = c.opset < 11 ? scalar(c.node.number("value", 0), y.dtype()) : c.has(2) ? reshape(c.in[2], {}) : scalar(0, y.dtype());
+  const Tensor value = c.opset < 11 ? scalar(c.node.number("value", 0), y.dtype())
+                       : c.has(2)   ? reshape(c.in[2], {})
+                                    : scalar(0, y.dtype());
   for (size_t k = 0; k < axes.size(); ++k) {
     const int axis = wrap_axis(axes[k], y.ndim());
     const int64_t before = pads[k], after = pads[k + axes.size()], n = y.size(axis);
@@ -213,7 +219,8 @@ TENON_ONNX(Pad) {
       y = index_select(y, axis, integers(from));
       continue;
     }
-    const int64_t cut_front = std::min(n, std::max<int64_t>(0, -before)), cut_back = std::min(n - cut_front, std::max<int64_t>(0, -after));
+    const int64_t cut_front = std::min(n, std::max<int64_t>(0, -before)),
+                  cut_back = std::min(n - cut_front, std::max<int64_t>(0, -after));
     y = narrow(y, axis, cut_front, n - cut_front - cut_back);
     std::vector<Tensor> parts;
     auto extra = [&](int64_t count) {

@@ -20,10 +20,11 @@ struct TypePair {
   TensorProto::DataType onnx;
   DType dtype;
 };
-constexpr TypePair kTypes[] = {{TensorProto::BOOL, DType::boolean}, {TensorProto::UINT8, DType::u8},      {TensorProto::INT8, DType::i8},
-                               {TensorProto::INT16, DType::i16},    {TensorProto::INT32, DType::i32},     {TensorProto::INT64, DType::i64},
-                               {TensorProto::FLOAT16, DType::f16},  {TensorProto::BFLOAT16, DType::bf16}, {TensorProto::FLOAT, DType::f32},
-                               {TensorProto::DOUBLE, DType::f64}};
+constexpr TypePair kTypes[] = {{TensorProto::BOOL, DType::boolean}, {TensorProto::UINT8, DType::u8},
+                               {TensorProto::INT8, DType::i8},      {TensorProto::INT16, DType::i16},
+                               {TensorProto::INT32, DType::i32},    {TensorProto::INT64, DType::i64},
+                               {TensorProto::FLOAT16, DType::f16},  {TensorProto::BFLOAT16, DType::bf16},
+                               {TensorProto::FLOAT, DType::f32},    {TensorProto::DOUBLE, DType::f64}};
 
 int64_t parse_number(const std::string& text, const std::string& where) {
   int64_t n = -1;
@@ -34,7 +35,8 @@ int64_t parse_number(const std::string& text, const std::string& where) {
 }
 
 /// The bytes of a tensor kept in a file beside the model. The file must lie inside the model's folder, links followed.
-std::string external_bytes(const TensorProto& proto, const std::string& where, const std::string& folder, size_t expected) {
+std::string external_bytes(const TensorProto& proto, const std::string& where, const std::string& folder,
+                           size_t expected) {
   namespace fs = std::filesystem;
   std::string location;
   int64_t offset = 0, length = -1;
@@ -43,7 +45,8 @@ std::string external_bytes(const TensorProto& proto, const std::string& where, c
     if (entry.key() == "offset") offset = parse_number(entry.value(), where);
     if (entry.key() == "length") length = parse_number(entry.value(), where);
   }
-  if (folder.empty()) throw Error(fmt::format("{} lies in another file ({}), which cannot be reached from here", where, location));
+  if (folder.empty())
+    throw Error(fmt::format("{} lies in another file ({}), which cannot be reached from here", where, location));
   std::error_code code;
   const fs::path root = fs::weakly_canonical(folder, code), path = fs::weakly_canonical(root / location, code);
   const fs::path inside = path.lexically_relative(root);
@@ -98,10 +101,12 @@ std::string onnx_type_name(int type) {
 Tensor read_tensor(const TensorProto& proto, const std::string& where, const std::string& folder) {
   DType dtype;
   if (!dtype_from_onnx(proto.data_type(), dtype))
-    throw OnnxUnsupported(fmt::format("{} has the type {}, which is not supported", where, onnx_type_name(proto.data_type())));
+    throw OnnxUnsupported(
+        fmt::format("{} has the type {}, which is not supported", where, onnx_type_name(proto.data_type())));
   if (proto.has_segment()) throw OnnxUnsupported(fmt::format("{} is given in segments, which is not supported", where));
   if (proto.dims_size() > kMaxDims)
-    throw OnnxUnsupported(fmt::format("{} has {} dimensions; at most {} are supported", where, proto.dims_size(), kMaxDims));
+    throw OnnxUnsupported(
+        fmt::format("{} has {} dimensions; at most {} are supported", where, proto.dims_size(), kMaxDims));
   Shape shape;
   const size_t item = itemsize(dtype);
   // No tensor is larger than 2^40 elements; with that bound on every partial product nothing overflows.
@@ -118,7 +123,8 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, const std
     const std::string outside = external ? external_bytes(proto, where, folder, bytes) : std::string();
     const std::string& raw = external ? outside : proto.raw_data();
     if (raw.size() != bytes)
-      throw Error(fmt::format("{} has {} bytes of data, and its shape {} needs {}", where, raw.size(), to_string(shape), bytes));
+      throw Error(fmt::format("{} has {} bytes of data, and its shape {} needs {}", where, raw.size(), to_string(shape),
+                              bytes));
     Tensor t = empty(shape, dtype);
     if (bytes) std::memcpy(t.raw(), raw.data(), bytes);
     return t;
@@ -129,7 +135,8 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, const std
                         : dtype == DType::i64 ? proto.int64_data_size()
                                               : proto.int32_data_size();
   if (given != shape.product())
-    throw Error(fmt::format("{} has {} elements in its data, and its shape {} needs {}", where, given, to_string(shape), shape.product()));
+    throw Error(fmt::format("{} has {} elements in its data, and its shape {} needs {}", where, given, to_string(shape),
+                            shape.product()));
   Tensor t = empty(shape, dtype);
   switch (dtype) {
     case DType::f32:
@@ -175,7 +182,8 @@ void write_tensor(const Tensor& t, const std::string& name, TensorProto& proto) 
 Tensor load_onnx_tensor(const std::string& path) {
   google::protobuf::SetLogHandler(nullptr);
   TensorProto proto;
-  if (!proto.ParseFromString(read_file(path))) throw Error(fmt::format("{} is not an ONNX tensor, or is damaged", path));
+  if (!proto.ParseFromString(read_file(path)))
+    throw Error(fmt::format("{} is not an ONNX tensor, or is damaged", path));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return read_tensor(proto, path, folder.empty() ? "." : folder);
 }
@@ -183,7 +191,8 @@ Tensor load_onnx_tensor(const std::string& path) {
 OnnxItem load_onnx_item(const std::string& path, const OnnxValue& declared) {
   using Form = OnnxValue::Form;
   const Form form = declared.form;
-  if (form == Form::other) throw OnnxUnsupported(fmt::format("{} is a map or a sparse tensor, which is not supported", path));
+  if (form == Form::other)
+    throw OnnxUnsupported(fmt::format("{} is a map or a sparse tensor, which is not supported", path));
   google::protobuf::SetLogHandler(nullptr);
   const std::string bytes = read_file(path);
   auto tensor = [&](TensorProto proto) {
@@ -207,7 +216,8 @@ OnnxItem load_onnx_item(const std::string& path, const OnnxValue& declared) {
     throw Error(fmt::format("{} is not an ONNX sequence, or is damaged", path));
   }
   if (sequence.elem_type() != onnx::SequenceProto::TENSOR && sequence.elem_type() != onnx::SequenceProto::UNDEFINED)
-    throw OnnxUnsupported(fmt::format("{} is a sequence of something other than tensors, which is not supported", path));
+    throw OnnxUnsupported(
+        fmt::format("{} is a sequence of something other than tensors, which is not supported", path));
   std::vector<Tensor> tensors;
   for (const auto& t : sequence.tensor_values()) tensors.push_back(tensor(t));
   return tensors;

@@ -1,5 +1,5 @@
-// ONNX's optimizer operators: ai.onnx.preview.training. Inputs are the learning rate, the step, then for n tensors: values, gradients,
-// states.
+// ONNX's optimizer operators: ai.onnx.preview.training. Inputs are the learning rate, the step, then for n tensors:
+// values, gradients, states.
 #include <cmath>
 
 #include "engine/formats/onnx/operator.h"
@@ -14,7 +14,8 @@ namespace {
   const bool registered_##TYPE = register_onnx("ai.onnx.preview.training." #TYPE, OnnxTensorOperator(run_##TYPE)); \
   Out run_##TYPE(const OnnxCall& c)
 
-/// Calls update(group...) for each of n tensors, whose parts lie n apart; results are laid out the same way, without the gradients.
+/// Calls update(group...) for each of n tensors, whose parts lie n apart; results are laid out the same way, without
+/// the gradients.
 template <class F>
 Out each_tensor(const OnnxCall& c, size_t parts, const F& update) {
   if (c.in.size() < 2 || (c.in.size() - 2) % parts)
@@ -31,7 +32,8 @@ Out each_tensor(const OnnxCall& c, size_t parts, const F& update) {
 }
 
 TENON_ONNX_TRAINING(Adagrad) {
-  const double eps = c.node.number("epsilon", 1e-6), decay = c.node.number("decay_factor", 0), norm = c.node.number("norm_coefficient", 0);
+  const double eps = c.node.number("epsilon", 1e-6), decay = c.node.number("decay_factor", 0),
+               norm = c.node.number("norm_coefficient", 0);
   const double rate = item(c.input(0)) / (1 + item(c.input(1)) * decay);
   return each_tensor(c, 3, [&](const std::vector<Tensor>& p) -> Out {
     const Tensor g = add(mul(p[0], norm), p[1]), h = add(p[2], square(g));
@@ -40,7 +42,8 @@ TENON_ONNX_TRAINING(Adagrad) {
 }
 
 TENON_ONNX_TRAINING(Momentum) {
-  const double alpha = c.node.number("alpha", 0), beta = c.node.number("beta", 0), norm = c.node.number("norm_coefficient", 0);
+  const double alpha = c.node.number("alpha", 0), beta = c.node.number("beta", 0),
+               norm = c.node.number("norm_coefficient", 0);
   const double rate = item(c.input(0)), step = item(c.input(1));
   const bool nesterov = c.node.text("mode", "standard") == "nesterov";
   return each_tensor(c, 3, [&](const std::vector<Tensor>& p) -> Out {
@@ -50,8 +53,10 @@ TENON_ONNX_TRAINING(Momentum) {
 }
 
 TENON_ONNX_TRAINING(Adam) {
-  const double alpha = c.node.number("alpha", 0.9), beta = c.node.number("beta", 0.999), eps = c.node.number("epsilon", 1e-6);
-  const double norm = c.node.number("norm_coefficient", 0), norm_post = c.node.number("norm_coefficient_post", 0), step = item(c.input(1));
+  const double alpha = c.node.number("alpha", 0.9), beta = c.node.number("beta", 0.999),
+               eps = c.node.number("epsilon", 1e-6);
+  const double norm = c.node.number("norm_coefficient", 0), norm_post = c.node.number("norm_coefficient_post", 0),
+               step = item(c.input(1));
   double rate = item(c.input(0));
   if (step > 0) rate *= std::sqrt(1 - std::pow(beta, step)) / (1 - std::pow(alpha, step));
   return each_tensor(c, 4, [&](const std::vector<Tensor>& p) -> Out {

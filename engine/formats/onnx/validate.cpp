@@ -36,7 +36,8 @@ void validate(OnnxGraph& graph, const std::string& name, const std::unordered_se
   constexpr int kGiven = -1;
   std::unordered_map<std::string, int> maker;  // node number, or kGiven
   for (const auto& v : graph.inputs)
-    if (!maker.emplace(v.name, kGiven).second) throw Error(fmt::format("{}: two inputs are called \"{}\"", name, v.name));
+    if (!maker.emplace(v.name, kGiven).second)
+      throw Error(fmt::format("{}: two inputs are called \"{}\"", name, v.name));
   std::unordered_set<std::string> constants;
   for (const auto& [n, t] : graph.initializers) {
     if (!constants.insert(n).second) throw Error(fmt::format("{}: two initializers are called \"{}\"", name, n));
@@ -45,7 +46,8 @@ void validate(OnnxGraph& graph, const std::string& name, const std::unordered_se
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     for (const auto& o : graph.nodes[i].outputs)
       if (!o.empty() && !maker.emplace(o, static_cast<int>(i)).second)
-        throw Error(fmt::format("{}: {} makes \"{}\", which is already made elsewhere", name, describe(graph.nodes[i], i), o));
+        throw Error(
+            fmt::format("{}: {} makes \"{}\", which is already made elsewhere", name, describe(graph.nodes[i], i), o));
 
   // Kahn's algorithm, first come first served: a graph already in order keeps its order.
   std::vector<std::vector<size_t>> readers(graph.nodes.size());
@@ -72,7 +74,8 @@ void validate(OnnxGraph& graph, const std::string& name, const std::unordered_se
     }
   }
   for (const auto& v : graph.outputs)
-    if (!maker.contains(v.name) && !outer.contains(v.name)) throw Error(fmt::format("{}: nothing makes its output \"{}\"", name, v.name));
+    if (!maker.contains(v.name) && !outer.contains(v.name))
+      throw Error(fmt::format("{}: nothing makes its output \"{}\"", name, v.name));
 
   bool sorted = true;
   for (size_t i = 0; i < readers.size() && sorted; ++i)
@@ -91,7 +94,9 @@ void validate(OnnxGraph& graph, const std::string& name, const std::unordered_se
   }
   if (order.size() < graph.nodes.size())
     for (size_t i = 0; i < waits.size(); ++i)
-      if (waits[i]) throw Error(fmt::format("{}: {} needs its own result: the graph has a cycle", name, describe(graph.nodes[i], i)));
+      if (waits[i])
+        throw Error(
+            fmt::format("{}: {} needs its own result: the graph has a cycle", name, describe(graph.nodes[i], i)));
   std::vector<OnnxNode> nodes;
   for (size_t i : order) nodes.push_back(std::move(graph.nodes[i]));
   graph.nodes = std::move(nodes);

@@ -16,8 +16,10 @@ namespace tenon::formats {
 Windows::Windows(const OnnxCall& c, const Shape& size, std::vector<int64_t> given) : kernel(std::move(given)) {
   if (kernel.empty()) kernel = c.node.integers("kernel_shape");
   const auto n = static_cast<size_t>(std::max(0, size.n - 2));
-  if (n < 1 || n > 3) throw OnnxUnsupported(fmt::format("an input of size {}: one to three spatial axes are supported", to_string(size)));
-  if (kernel.size() != n) throw Error(fmt::format("a kernel of {} axes for an input of size {}", kernel.size(), to_string(size)));
+  if (n < 1 || n > 3)
+    throw OnnxUnsupported(fmt::format("an input of size {}: one to three spatial axes are supported", to_string(size)));
+  if (kernel.size() != n)
+    throw Error(fmt::format("a kernel of {} axes for an input of size {}", kernel.size(), to_string(size)));
   auto numbers = [&](const char* name, size_t count, int64_t fallback) {
     std::vector<int64_t> v = c.node.integers(name, std::vector<int64_t>(count, fallback));
     if (v.size() != count) throw Error(fmt::format("{} numbers in {}; it has {}", v.size(), name, count));
@@ -31,13 +33,16 @@ Windows::Windows(const OnnxCall& c, const Shape& size, std::vector<int64_t> give
   extra.assign(n, 0);
   for (size_t i = 0; i < n; ++i) {
     const int64_t d = size[static_cast<int>(i) + 2];
-    if (kernel[i] < 1 || stride[i] < 1 || stride[i] > (1 << 30) || dilation[i] < 1 || kernel[i] > (1 << 30) / dilation[i])
-      throw Error(fmt::format("a kernel of {}, a stride of {} and a dilation of {}", kernel[i], stride[i], dilation[i]));
+    if (kernel[i] < 1 || stride[i] < 1 || stride[i] > (1 << 30) || dilation[i] < 1 ||
+        kernel[i] > (1 << 30) / dilation[i])
+      throw Error(
+          fmt::format("a kernel of {}, a stride of {} and a dilation of {}", kernel[i], stride[i], dilation[i]));
     const int64_t reach = dilation[i] * (kernel[i] - 1) + 1;
     int64_t front = pads[i], back = pads[i + n];
     if (automatic == "VALID") front = back = 0;
     if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-      const int64_t out = (d + stride[i] - 1) / stride[i], total = std::max<int64_t>(0, (out - 1) * stride[i] + reach - d);
+      const int64_t out = (d + stride[i] - 1) / stride[i],
+                    total = std::max<int64_t>(0, (out - 1) * stride[i] + reach - d);
       front = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
       back = total - front;
     }
@@ -52,13 +57,15 @@ Windows::Windows(const OnnxCall& c, const Shape& size, std::vector<int64_t> give
   }
 }
 
-Tensor pad_spatial(const Tensor& x, const std::vector<int64_t>& before, const std::vector<int64_t>& after, double value) {
+Tensor pad_spatial(const Tensor& x, const std::vector<int64_t>& before, const std::vector<int64_t>& after,
+                   double value) {
   Tensor y = x;
   for (size_t i = 0; i < before.size(); ++i) {
     const int axis = static_cast<int>(i) + 2;
     const int64_t front = std::max<int64_t>(0, -before[i]), back = std::max<int64_t>(0, -after[i]);
     if (front + back > y.size(axis))
-      throw Error(fmt::format("axis {} of {} has fewer than the {} elements that are cut off", axis, to_string(y.size()), front + back));
+      throw Error(fmt::format("axis {} of {} has fewer than the {} elements that are cut off", axis,
+                              to_string(y.size()), front + back));
     y = narrow(y, axis, front, y.size(axis) - front - back);
     std::vector<Tensor> parts;
     auto fill_with = [&](int64_t n) {
@@ -86,7 +93,8 @@ Tensor Windows::of(const Tensor& x) const {
   for (int i = 0; i < axes(); ++i) {
     const auto k = static_cast<size_t>(i);
     const int64_t reach = dilation[k] * (kernel[k] - 1) + 1;
-    if (y.size(i + 2) < reach) throw Error(fmt::format("a window of {} elements does not fit an axis of {}", reach, y.size(i + 2)));
+    if (y.size(i + 2) < reach)
+      throw Error(fmt::format("a window of {} elements does not fit an axis of {}", reach, y.size(i + 2)));
     count *= static_cast<double>(kernel[k]) / static_cast<double>(stride[k]);
     need_work(count);
     y = unfold(y, i + 2, reach, stride[k]);  // the window becomes the last axis
@@ -98,8 +106,8 @@ Tensor Windows::of(const Tensor& x) const {
 Tensor correlate(const Tensor& x, const Windows& at, const Tensor& w, int64_t groups) {
   const int s = at.axes();
   if (groups < 1 || x.size(1) % groups || w.size(0) % groups || w.ndim() != s + 2 || w.size(1) != x.size(1) / groups)
-    throw Error(
-        fmt::format("weights of size {} in {} groups do not fit an input of size {}", to_string(w.size()), groups, to_string(x.size())));
+    throw Error(fmt::format("weights of size {} in {} groups do not fit an input of size {}", to_string(w.size()),
+                            groups, to_string(x.size())));
   const Tensor windows = at.of(x);
   Dims order{0};  // [n, o.., c, k..]
   int64_t positions = 1, taps = w.size(1);
@@ -116,7 +124,8 @@ Tensor correlate(const Tensor& x, const Windows& at, const Tensor& w, int64_t gr
   const int64_t each = w.size(0) / groups;
   std::vector<Tensor> parts;
   for (int64_t g = 0; g < groups; ++g) {
-    const Tensor a = reshape(select(rows, 2, g), {x.size(0) * positions, taps}), b = reshape(narrow(w, 0, g * each, each), {each, taps});
+    const Tensor a = reshape(select(rows, 2, g), {x.size(0) * positions, taps}),
+                 b = reshape(narrow(w, 0, g * each, each), {each, taps});
     parts.push_back(transpose(reshape(matmul(a, b, false, true), {x.size(0), positions, each}), 1, 2));
   }
   return reshape(parts.size() > 1 ? cat(parts, 1) : parts[0], result);

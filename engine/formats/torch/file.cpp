@@ -26,7 +26,8 @@ std::string shortened(const std::string& s) {
   return s.size() > kMaxText ? out + "..." : out;
 }
 
-/// The class or function that is to make an object. The legacy format gives a module's class as an id that carries its source.
+/// The class or function that is to make an object. The legacy format gives a module's class as an id that carries its
+/// source.
 const PyValue::Global* maker(const Object& o) {
   const Object* id = o.what ? o.what->object() : nullptr;
   const List* of = id && id->way == Object::Way::persistent ? id->args->as<List>() : nullptr;
@@ -45,9 +46,11 @@ class TorchReader {
     std::set<std::string> foreign;
     for (const PyValue& v : out_.pickle_.values()) {
       if (const auto* g = v.as<PyValue::Global>(); g && !is_data(*g)) foreign.insert(shortened(g->full()));
-      if (const Object* o = v.object(); o && o->way != Object::Way::persistent && !maker(*o)) foreign.insert("a call of what is no name");
+      if (const Object* o = v.object(); o && o->way != Object::Way::persistent && !maker(*o))
+        foreign.insert("a call of what is no name");
     }
-    // Values may be shared, so that a small file unfolds to any number of paths: no honest one to many more than it has values.
+    // Values may be shared, so that a small file unfolds to any number of paths: no honest one to many more than it has
+    // values.
     max_visits_ = 10'000 + 4 * out_.pickle_.values().size();
     max_name_bytes_ = (size_t{16} << 20) + 64 * out_.pickle_.bytes();
     out_.foreign_.assign(foreign.begin(), foreign.end());
@@ -66,7 +69,8 @@ class TorchReader {
     } else if (const auto* dict = v.as<Dict>()) {
       items(*dict, name, depth);
     } else if (const auto* list = v.as<List>()) {
-      if (v.tuple && !list->empty() && std::all_of(list->begin(), list->end(), [](PyRef e) { return !text(*e).empty(); })) {
+      if (v.tuple && !list->empty() &&
+          std::all_of(list->begin(), list->end(), [](PyRef e) { return !text(*e).empty(); })) {
         std::string all;
         for (size_t i = 0; i < list->size() && i < 8; ++i) all += (i ? ", " : "") + text(*(*list)[i]);
         out_.values_.emplace_back(name, fmt::format("({}{})", all, list->size() > 8 ? ", ..." : ""));
@@ -100,7 +104,8 @@ class TorchReader {
     }
     out_.values_.emplace_back(name, g ? object_text(*g, args) : "what another value was asked to make");
     if (args && !(g && is_data(*g)))
-      for (size_t i = 0; i < args->size(); ++i) visit(*(*args)[i], join(name, fmt::format("argument {}", i)), depth + 1);
+      for (size_t i = 0; i < args->size(); ++i)
+        visit(*(*args)[i], join(name, fmt::format("argument {}", i)), depth + 1);
     if (o.state && o.state->as<Dict>()) items(*o.state->as<Dict>(), name, depth);
     for (size_t i = 0; i < o.appended.size(); ++i) visit(*o.appended[i], join(name, std::to_string(i)), depth + 1);
     items(o.items, name, depth);
@@ -111,7 +116,8 @@ class TorchReader {
     if (const auto* dict = v.as<Dict>()) items(*dict, name, depth);
     if (const auto* list = v.as<List>())
       for (const PyRef e : *list)
-        if (const auto* pair = e->as<List>(); pair && pair->size() == 2) visit(*(*pair)[1], join(name, text(*(*pair)[0])), depth + 1);
+        if (const auto* pair = e->as<List>(); pair && pair->size() == 2)
+          visit(*(*pair)[1], join(name, text(*(*pair)[0])), depth + 1);
   }
 
   /// A module that was saved whole: its parameters, buffers and parts under the names they have in its state_dict.
@@ -127,7 +133,8 @@ class TorchReader {
         const std::string path = name.empty() ? text(*key) : name + "." + text(*key);
         const Object* part = value->object();
         if (part && part->state && part->state->find("_parameters") && part->state->find("_modules")) {
-          if (visits_ > max_visits_ || (name_bytes_ += path.size()) > max_name_bytes_) fail("unfolds to too many values");
+          if (visits_ > max_visits_ || (name_bytes_ += path.size()) > max_name_bytes_)
+            fail("unfolds to too many values");
           module(*part, path, depth + 1);
         } else if (!value->as<std::monostate>()) {
           visit(*value, path, depth + 1);
@@ -136,7 +143,9 @@ class TorchReader {
     }
   }
 
-  static std::string join(const std::string& name, const std::string& key) { return name.empty() ? key : name + "/" + key; }
+  static std::string join(const std::string& name, const std::string& key) {
+    return name.empty() ? key : name + "/" + key;
+  }
 
   /// A plain value as text; empty for what holds others.
   static std::string text(const PyValue& v) {
@@ -172,7 +181,8 @@ TorchFile TorchFile::parse(const std::shared_ptr<const MappedFile>& file) {
   try {
     out.pickle_ = storages.open(out.legacy_, out.warnings_);
   } catch (const Error& e) {
-    if (e.message().starts_with("not a pickle")) throw Error(fmt::format("{}: {}", file->name(), e.message()), e.hint());
+    if (e.message().starts_with("not a pickle"))
+      throw Error(fmt::format("{}: {}", file->name(), e.message()), e.hint());
     throw;
   }
   TorchTensors tensors(storages, file->name());

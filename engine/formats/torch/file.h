@@ -14,13 +14,14 @@ class MappedFile;
 
 namespace tenon::formats {
 
-/// A file written by torch.save: a state_dict, a whole checkpoint or a whole module, in the zip format or in the legacy one. Its pickle is
-/// read as data; nothing in it is ever run or looked up. Tensors are windows of the file, and views of one storage stay views of one
-/// storage. Throws Error naming the file, the tensor and what is wrong: cut short, a storage of another size, strides that leave it.
+/// A file written by torch.save: a state_dict, a whole checkpoint or a whole module, in the zip format or in the legacy
+/// one. Its pickle is read as data; nothing in it is ever run or looked up. Tensors are windows of the file, and views
+/// of one storage stay views of one storage. Throws Error naming the file, the tensor and what is wrong: cut short, a
+/// storage of another size, strides that leave it.
 class TorchFile {
  public:
   struct Entry {
-    std::string name;           ///< the keys on the way to it: "fc.weight", "optimizer/state/0/exp_avg"; a module's path
+    std::string name;  ///< the keys on the way to it: "fc.weight", "optimizer/state/0/exp_avg"; a module's path
     std::string dtype, device;  ///< as PyTorch names them: "float32", "cuda:0"
     std::vector<int64_t> shape, stride;
     int64_t offset = 0;   ///< in elements, as the strides

@@ -228,7 +228,8 @@ class PickleReader {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(fmt::format("not a pickle of {}: {} at byte {}", objects_ ? "data" : "plain values", what, at_), "nothing in it was run");
+    throw Error(fmt::format("not a pickle of {}: {} at byte {}", objects_ ? "data" : "plain values", what, at_),
+                "nothing in it was run");
   }
   std::string_view take(uint64_t n) {
     if (n > b_.size() - pos_) fail(fmt::format("{} bytes wanted where {} are left", n, b_.size() - pos_));
@@ -392,7 +393,8 @@ const PyValue::List* PyValue::list(std::string_view key) const {
 }
 
 Pickle read_pickle(std::string_view bytes, PickleOf what) {
-  if (bytes.size() < 2 || static_cast<unsigned char>(bytes[0]) != 0x80) throw Error("not a pickle: it does not begin with a protocol mark");
+  if (bytes.size() < 2 || static_cast<unsigned char>(bytes[0]) != 0x80)
+    throw Error("not a pickle: it does not begin with a protocol mark");
   return PickleReader(bytes, what).run();
 }
 

@@ -40,7 +40,8 @@ struct PyValue {
     const Global* global() const;                                      ///< of `what`; null where it is something else
     bool calls(std::string_view module, std::string_view name) const;  ///< this way, and this global
   };
-  std::variant<std::monostate, bool, int64_t, double, std::string, List, Dict, Bytes, Global, std::unique_ptr<Object>> value;
+  std::variant<std::monostate, bool, int64_t, double, std::string, List, Dict, Bytes, Global, std::unique_ptr<Object>>
+      value;
   bool tuple = false;  ///< of a list: it is one
 
   template <class T>
@@ -75,8 +76,8 @@ enum class PickleOf : uint8_t {
   plain_values,  ///< an opcode that names or makes anything else (GLOBAL, REDUCE, BUILD, ...) is an error
   objects,       ///< those are kept as Global and Object
 };
-/// Reads protocols 0x80 02 to 05 without ever running anything. Memory is bounded by the size of the bytes whatever lengths they claim.
-/// Throws Error with the position.
+/// Reads protocols 0x80 02 to 05 without ever running anything. Memory is bounded by the size of the bytes whatever
+/// lengths they claim. Throws Error with the position.
 Pickle read_pickle(std::string_view bytes, PickleOf what = PickleOf::plain_values);
 
 /// Writes protocol 2 or 4.
@@ -95,9 +96,9 @@ class PickleWriter {
   void begin_tuple() { out_ += '('; }
   void end_tuple() { out_ += 't'; }
   void global(std::string_view module, std::string_view name);  ///< protocol 2
-  void begin_items() { out_ += '('; }                           ///< of what was just made by a call; end_dict() sets them
-  void call() { out_ += 'R'; }                                  ///< of a global and a tuple
-  void persistent() { out_ += 'Q'; }                            ///< of a tuple
+  void begin_items() { out_ += '('; }  ///< of what was just made by a call; end_dict() sets them
+  void call() { out_ += 'R'; }         ///< of a global and a tuple
+  void persistent() { out_ += 'Q'; }   ///< of a tuple
   std::string finish() { return std::move(out_ += '.'); }
 
  private:

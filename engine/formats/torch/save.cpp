@@ -7,15 +7,16 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/tensor_bytes.h"
-#include "engine/formats/torch/pickle.h"
 #include "engine/formats/torch/file.h"
+#include "engine/formats/torch/pickle.h"
 #include "engine/formats/torch/types.h"
 #include "engine/formats/zip.h"
 
 namespace tenon::formats {
 namespace {
 
-/// Whether PyTorch can have the storage as it is: it knows no negative strides, and one dtype for all elements of a storage.
+/// Whether PyTorch can have the storage as it is: it knows no negative strides, and one dtype for all elements of a
+/// storage.
 bool as_it_is(const Tensor& t) {
   for (int64_t s : t.stride())
     if (s < 0) return false;
@@ -38,7 +39,8 @@ void save_torch(const std::string& path, const NamedTensors& tensors) {
   std::vector<Saved> storages;
   std::unordered_map<const Storage*, size_t> keys;
   std::unordered_set<std::string> names;
-  // No versions of layers are written beside the values: PyTorch then fills in what a layer of its own has more (num_batches_tracked).
+  // No versions of layers are written beside the values: PyTorch then fills in what a layer of its own has more
+  // (num_batches_tracked).
   PickleWriter w(2);
   w.global("collections", "OrderedDict");
   w.begin_tuple();
@@ -86,14 +88,16 @@ void save_torch(const std::string& path, const NamedTensors& tensors) {
 
   FileWriter file(path);
   ZipWriter zip(file);
-  const std::string stem = std::filesystem::path(path).stem().string(), prefix = (stem.empty() ? "archive" : stem) + "/";
+  const std::string stem = std::filesystem::path(path).stem().string(),
+                    prefix = (stem.empty() ? "archive" : stem) + "/";
   zip.add(prefix + "data.pkl", w.finish());
   zip.add(prefix + "byteorder", "little");
   for (size_t i = 0; i < storages.size(); ++i) {
     const Tensor& t = *storages[i].tensor;
     std::vector<char> copy;
     zip.add(fmt::format("{}data/{}", prefix, i),
-            storages[i].whole ? std::string_view(static_cast<const char*>(t.storage()->data), t.storage()->bytes) : logical_bytes(t, copy));
+            storages[i].whole ? std::string_view(static_cast<const char*>(t.storage()->data), t.storage()->bytes)
+                              : logical_bytes(t, copy));
   }
   zip.add(prefix + "version", "3\n");
   zip.finish();

@@ -22,7 +22,8 @@ Pickle TorchStorages::open(bool& legacy, std::vector<std::string>& warnings) {
   legacy = bytes.starts_with(kLegacyMagic);
   if (legacy) return open_legacy();
   if (bytes.starts_with("PK\x03\x04")) return open_zip(warnings);
-  if (bytes.size() > 262 && bytes.substr(257, 5) == "ustar") fail("is in the tar format of PyTorch before 0.1.10, which is not read");
+  if (bytes.size() > 262 && bytes.substr(257, 5) == "ustar")
+    fail("is in the tar format of PyTorch before 0.1.10, which is not read");
   fail("is not a file that torch.save writes");
 }
 
@@ -46,8 +47,8 @@ Pickle TorchStorages::open_zip(std::vector<std::string>& warnings) {
   return read_pickle(data, PickleOf::objects);
 }
 
-// Five pickles (magic, version, system, value, keys), then the storages in the order of the keys: a count and the elements. Both are
-// little-endian whatever machine wrote them.
+// Five pickles (magic, version, system, value, keys), then the storages in the order of the keys: a count and the
+// elements. Both are little-endian whatever machine wrote them.
 Pickle TorchStorages::open_legacy() {
   std::string_view rest = file_->bytes();
   auto next = [&] {
@@ -81,8 +82,8 @@ Pickle TorchStorages::open_legacy() {
     std::memcpy(&count, rest.data(), 8);
     rest.remove_prefix(8);
     if (__builtin_mul_overflow(count, static_cast<uint64_t>(item->second), &bytes) || bytes > rest.size())
-      fail(fmt::format("is cut short: storage {} has {} elements of {} bytes, and {} bytes are left", *key, count, item->second,
-                       rest.size()));
+      fail(fmt::format("is cut short: storage {} has {} elements of {} bytes, and {} bytes are left", *key, count,
+                       item->second, rest.size()));
     if (!places_.emplace(*key, Place{file_, static_cast<size_t>(rest.data() - file_->bytes().data()), bytes}).second)
       fail(fmt::format("lists storage {} twice", *key));
     rest.remove_prefix(bytes);

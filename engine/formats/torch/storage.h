@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/tensor.h"
-#include "engine/formats/torch/pickle.h"
 #include "engine/formats/torch/file.h"
+#include "engine/formats/torch/pickle.h"
 #include "engine/formats/torch/types.h"
 #include "engine/formats/zip.h"
 
@@ -52,7 +52,8 @@ class TorchTensors {
   bool object(const PyValue& v, TorchFile::Entry& out, int depth);
   /// The flat tensor of a storage; undefined, with the entry's problem set, where the engine cannot have it.
   Tensor flat(const PyValue& storage, const TorchType* as, TorchFile::Entry& out);
-  void place(const PyValue& offset, const PyValue& size, const PyValue& stride, const Tensor& base, TorchFile::Entry& out);
+  void place(const PyValue& offset, const PyValue& size, const PyValue& stride, const Tensor& base,
+             TorchFile::Entry& out);
   [[noreturn]] void fail(const TorchFile::Entry& at, const std::string& what) const;
 
   TorchStorages& storages_;

@@ -119,7 +119,8 @@ bool TorchTensors::call(const PyValue::Global& g, const List& args, TorchFile::E
   if (what == "meta_tensor_no_storage") {
     need(3);
     if (const auto* dtype = args[0]->as<PyValue::Global>()) out.dtype = dtype->name;
-    if (!numbers(*args[1], out.shape) || !numbers(*args[2], out.stride)) fail(out, "has sizes or strides that are none");
+    if (!numbers(*args[1], out.shape) || !numbers(*args[2], out.stride))
+      fail(out, "has sizes or strides that are none");
     out.device = "meta";
     out.problem = "has no data (device meta)";
     return true;
@@ -154,9 +155,10 @@ Tensor TorchTensors::flat(const PyValue& storage, const TorchType* as, TorchFile
   }
   const TorchStorages::Place at = storages_.find(key);
   uint64_t bytes;
-  if (__builtin_mul_overflow(static_cast<uint64_t>(*count), static_cast<uint64_t>(type->item), &bytes) || bytes != at.bytes)
-    fail(out, fmt::format("says that its storage {} has {} elements of {}, and it has {} bytes", key.substr(0, 100), *count, type->dtype,
-                          at.bytes));
+  if (__builtin_mul_overflow(static_cast<uint64_t>(*count), static_cast<uint64_t>(type->item), &bytes) ||
+      bytes != at.bytes)
+    fail(out, fmt::format("says that its storage {} has {} elements of {}, and it has {} bytes", key.substr(0, 100),
+                          *count, type->dtype, at.bytes));
   if (as && bytes % static_cast<uint64_t>(as->item)) fail(out, "has a storage of no whole number of elements");
   const int engine = as ? as->engine : type->engine;
   if (engine < 0) {
@@ -165,7 +167,8 @@ Tensor TorchTensors::flat(const PyValue& storage, const TorchType* as, TorchFile
   }
   Tensor& base = flats_[{key, out.dtype}];
   if (!base.defined()) base = tensor_of(at.file, at.offset, at.bytes, static_cast<DType>(engine), storages_.swapped());
-  if (id->size() > 5 && (*id)[5]->as<List>()) {  // a storage that is itself a part of one, before 1.0: (key, offset, size)
+  if (id->size() > 5 &&
+      (*id)[5]->as<List>()) {  // a storage that is itself a part of one, before 1.0: (key, offset, size)
     const List& part = *(*id)[5]->as<List>();
     const int64_t* start = part.size() == 3 ? part[1]->as<int64_t>() : nullptr;
     const int64_t* size = part.size() == 3 ? part[2]->as<int64_t>() : nullptr;
@@ -178,9 +181,11 @@ Tensor TorchTensors::flat(const PyValue& storage, const TorchType* as, TorchFile
   return base;
 }
 
-void TorchTensors::place(const PyValue& offset, const PyValue& size, const PyValue& stride, const Tensor& base, TorchFile::Entry& out) {
+void TorchTensors::place(const PyValue& offset, const PyValue& size, const PyValue& stride, const Tensor& base,
+                         TorchFile::Entry& out) {
   const auto* at = offset.as<int64_t>();
-  if (!at || *at < 0 || !numbers(size, out.shape) || !numbers(stride, out.stride) || out.shape.size() != out.stride.size())
+  if (!at || *at < 0 || !numbers(size, out.shape) || !numbers(stride, out.stride) ||
+      out.shape.size() != out.stride.size())
     fail(out, "has an offset, sizes or strides that are none");
   out.offset = *at;
   int64_t elements = 1, last = *at;
@@ -189,12 +194,13 @@ void TorchTensors::place(const PyValue& offset, const PyValue& size, const PyVal
     int64_t reach = 0;
     none |= out.shape[i] == 0;
     const int64_t n = out.shape[i] > 1 ? out.shape[i] : 1;
-    if (__builtin_mul_overflow(elements, n, &elements) || elements > kMaxElements || __builtin_mul_overflow(n - 1, out.stride[i], &reach) ||
-        __builtin_add_overflow(last, reach, &last))
+    if (__builtin_mul_overflow(elements, n, &elements) || elements > kMaxElements ||
+        __builtin_mul_overflow(n - 1, out.stride[i], &reach) || __builtin_add_overflow(last, reach, &last))
       fail(out, "has sizes or strides that no memory could hold");
   }
   if (!base.defined() || !out.problem.empty()) return;
-  if (!none && last >= base.numel()) fail(out, fmt::format("reaches element {} of a storage of {}", last, base.numel()));
+  if (!none && last >= base.numel())
+    fail(out, fmt::format("reaches element {} of a storage of {}", last, base.numel()));
   if (out.shape.size() > kMaxDims) {
     out.problem = fmt::format("has {} dimensions; at most {} are supported", out.shape.size(), kMaxDims);
     return;

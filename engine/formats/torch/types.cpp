@@ -46,10 +46,13 @@ struct Named {
 };
 constexpr Named kData[] = {
     {"torch",
-     " Size device Tensor strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc per_tensor_affine per_channel_affine "
-     "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor "},
+     " Size device Tensor strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc per_tensor_affine "
+     "per_channel_affine "
+     "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor "
+     "BoolTensor "},
     {"torch._utils",
-     " _rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3 _rebuild_parameter _rebuild_parameter_with_state _rebuild_qtensor "
+     " _rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3 _rebuild_parameter _rebuild_parameter_with_state "
+     "_rebuild_qtensor "
      "_rebuild_sparse_tensor _rebuild_sparse_csr_tensor _rebuild_meta_tensor_no_storage "
      "_rebuild_device_tensor_from_numpy _rebuild_device_tensor_from_cpu_tensor _rebuild_wrapper_subclass "},
     {"torch._tensor", " Tensor _rebuild_from_type_v2 "},
@@ -70,16 +73,20 @@ constexpr Named kData[] = {
 }  // namespace
 
 const TorchType* torch_storage(const PyValue::Global& g) {
-  if (g.name.empty() || (g.module != "torch" && g.module != "torch.cuda" && g.module != "torch.storage")) return nullptr;
-  const auto* t = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TorchType& k) { return k.storage == g.name; });
+  if (g.name.empty() || (g.module != "torch" && g.module != "torch.cuda" && g.module != "torch.storage"))
+    return nullptr;
+  const auto* t =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TorchType& k) { return k.storage == g.name; });
   return t == std::end(kTypes) ? nullptr : t;
 }
 const TorchType* torch_dtype(std::string_view name) {
-  const auto* t = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TorchType& k) { return k.dtype == name; });
+  const auto* t =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TorchType& k) { return k.dtype == name; });
   return t == std::end(kTypes) || name == "bytes" ? nullptr : t;
 }
 const TorchType& torch_type(DType t) {
-  return *std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TorchType& k) { return k.engine == static_cast<int>(t); });
+  return *std::find_if(std::begin(kTypes), std::end(kTypes),
+                       [&](const TorchType& k) { return k.engine == static_cast<int>(t); });
 }
 
 bool is_data(const PyValue::Global& g) {

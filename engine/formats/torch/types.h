@@ -18,8 +18,8 @@ const TorchType* torch_storage(const PyValue::Global& g);
 const TorchType* torch_dtype(std::string_view name);
 const TorchType& torch_type(DType t);
 
-/// Whether a global names data that a checkpoint is made of: what torch.load(weights_only=True) allows, and further plain data (NumPy
-/// scalars, Namespace, paths, the layers of torch.nn). Anything else a file asks for is foreign.
+/// Whether a global names data that a checkpoint is made of: what torch.load(weights_only=True) allows, and further
+/// plain data (NumPy scalars, Namespace, paths, the layers of torch.nn). Anything else a file asks for is foreign.
 bool is_data(const PyValue::Global& g);
 
 }  // namespace tenon::formats

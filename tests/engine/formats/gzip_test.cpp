@@ -25,7 +25,8 @@ TEST(Gzip, several_members_follow_each_other) { EXPECT_EQ(gunzip(gzip("one ") + 
 
 TEST(Gzip, damaged_cut_and_endless_files_are_refused) {
   const std::string packed = gzip(text(10000));
-  for (size_t keep = 3; keep < packed.size(); keep += 7) EXPECT_THROW(gunzip(packed.substr(0, keep), "x"), Error) << keep;
+  for (size_t keep = 3; keep < packed.size(); keep += 7)
+    EXPECT_THROW(gunzip(packed.substr(0, keep), "x"), Error) << keep;
   std::string bad = packed;
   bad[bad.size() / 2] ^= 0x55;
   EXPECT_THROW(gunzip(bad, "x"), Error);

@@ -33,7 +33,8 @@ void expect_says(const std::string& bytes, const std::string& part) {
   EXPECT_NE(message(bytes).find(part), std::string::npos) << "\"" << part << "\" is not in: " << message(bytes);
 }
 struct Path {
-  std::string path = (std::filesystem::temp_directory_path() / ("tenon-safetensors-" + std::to_string(::getpid()))).string();
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("tenon-safetensors-" + std::to_string(::getpid()))).string();
   ~Path() { std::filesystem::remove(path); }
 };
 
@@ -50,7 +51,8 @@ TEST(Safetensors, every_dtype_and_shape_survives) {
   save_safetensors(at.path, all, {{"format", "pt"}, {"made \"by\"", "me\n"}});
   const Safetensors s = Safetensors::open(at.path);
   ASSERT_EQ(s.entries().size(), all.size());
-  EXPECT_EQ(s.metadata(), (std::vector<std::pair<std::string, std::string>>{{"format", "pt"}, {"made \"by\"", "me\n"}}));
+  EXPECT_EQ(s.metadata(),
+            (std::vector<std::pair<std::string, std::string>>{{"format", "pt"}, {"made \"by\"", "me\n"}}));
   for (const auto& [name, t] : all) {
     const Tensor back = s.tensor(name);
     ASSERT_EQ(back.dtype(), t.dtype()) << name;
@@ -105,8 +107,9 @@ TEST(Safetensors, what_the_reference_accepts) {
   EXPECT_TRUE(parse(file("{}", 0)).entries().empty());
   EXPECT_TRUE(parse(file("{\"__metadata__\":{}}   ", 0)).entries().empty());
   // Unaligned data, a further key, offsets in another order than the names.
-  const Safetensors s = parse(
-      file(R"({"b":{"data_offsets":[1,9],"shape":[2],"dtype":"F32","note":"x"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 9));
+  const Safetensors s = parse(file(
+      R"({"b":{"data_offsets":[1,9],"shape":[2],"dtype":"F32","note":"x"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+      9));
   EXPECT_EQ(s.entries()[0].name, "a");
   const Tensor b = s.tensor("b");
   const unsigned char* bytes = static_cast<const unsigned char*>(b.raw());
@@ -115,8 +118,9 @@ TEST(Safetensors, what_the_reference_accepts) {
   // A bool that is neither 0 nor 1 is one that holds.
   EXPECT_EQ(value_at(parse(file(R"({"a":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})", 3)).tensor("a"), {2}), 1);
   // Types the engine lacks are listed, and only reading one is an error.
-  const Safetensors u =
-      parse(file(R"({"a":{"dtype":"U32","shape":[2],"data_offsets":[0,8]},"f":{"dtype":"F4","shape":[4],"data_offsets":[8,10]}})", 10));
+  const Safetensors u = parse(file(
+      R"({"a":{"dtype":"U32","shape":[2],"data_offsets":[0,8]},"f":{"dtype":"F4","shape":[4],"data_offsets":[8,10]}})",
+      10));
   EXPECT_EQ(u.entries()[1].dtype, "F4");
   EXPECT_THROW(u.tensor("a"), Error);
   EXPECT_THROW(u.tensor("nothing"), Error);

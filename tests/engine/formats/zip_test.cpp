@@ -28,7 +28,8 @@ std::string deflated(const std::string& s) {
 }
 
 /// An archive of one member; with `wide`, every size and offset stands in zip64 fields alone.
-std::string archive(const std::string& packed, uint64_t size, uint16_t method, bool wide, uint64_t claimed_entries = 1) {
+std::string archive(const std::string& packed, uint64_t size, uint16_t method, bool wide,
+                    uint64_t claimed_entries = 1) {
   std::string out("PK\x03\x04");
   out.append(22, '\0');
   put<uint16_t>(out, 1);

@@ -1,4 +1,5 @@
-// The window on a disk that fills up: a run waits and goes on, an edit is saved once there is room, a new project leaves nothing behind.
+// The window on a disk that fills up: a run waits and goes on, an edit is saved once there is room, a new project
+// leaves nothing behind.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -38,9 +39,11 @@ class FullDisk : public testing::WindowTest {
   void fill() {
     std::ofstream out(disk_ + "/ballast", std::ios::binary);
     const std::string block(1 << 16, 'x');
-    while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {}
+    while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
     out.clear();
-    for (int i = 0; i < (1 << 16) && out.put('x').flush(); ++i) {}
+    for (int i = 0; i < (1 << 16) && out.put('x').flush(); ++i) {
+    }
   }
   void empty() { std::filesystem::remove(disk_ + "/ballast"); }
 
@@ -52,7 +55,9 @@ TEST_F(FullDisk, a_run_waits_says_so_and_goes_on) {
   ASSERT_TRUE(window_->commands().run("run.train"));
   until([this] { return bench_->training() && bench_->status().step > 50; });
   fill();
-  until([this] { return !bench_->status().blocked.empty() && bench_->status().state == projects::RunStatus::State::paused; });
+  until([this] {
+    return !bench_->status().blocked.empty() && bench_->status().state == projects::RunStatus::State::paused;
+  });
   until([this] { return banner_shown() || bench_->status().blocked.empty(); });
   ASSERT_FALSE(bench_->status().blocked.empty());
   EXPECT_TRUE(banner().contains("waits at step")) << banner().toStdString();
@@ -71,7 +76,8 @@ TEST_F(FullDisk, a_run_waits_says_so_and_goes_on) {
   until([this] { return !bench_->training(); });
   settle();
   EXPECT_EQ(bench_->shown()->status, "stopped");
-  EXPECT_EQ(static_cast<int64_t>(bench_->project()->metric(bench_->shown_run(), "loss").size()), bench_->shown_steps()) << "a loss for each step";
+  EXPECT_EQ(static_cast<int64_t>(bench_->project()->metric(bench_->shown_run(), "loss").size()), bench_->shown_steps())
+      << "a loss for each step";
 }
 
 TEST_F(FullDisk, closing_the_window_asks_before_steps_are_lost) {

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   QCoreApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
   tenon::views::Application app(argc, argv);
   QApplication::setCursorFlashTime(0);
-  if (argc == 4 && std::string(argv[1]) == "--victim") return tenon::views::testing::victim(argv[2], std::atoi(argv[3]));
+  if (argc == 4 && std::string(argv[1]) == "--victim")
+    return tenon::views::testing::victim(argv[2], std::atoi(argv[3]));
   return RUN_ALL_TESTS();
 }

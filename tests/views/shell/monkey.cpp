@@ -48,8 +48,8 @@ std::string word(QString text) { return text.isEmpty() ? kNobody : text.replace(
 
 std::string Act::text() const {
   std::ostringstream out;
-  out << what << ' ' << (window.empty() ? kNobody : window) << ' ' << x << ' ' << y << ' ' << (arg.empty() ? kNobody : arg) << ' '
-      << (mods.empty() ? kNobody : mods);
+  out << what << ' ' << (window.empty() ? kNobody : window) << ' ' << x << ' ' << y << ' '
+      << (arg.empty() ? kNobody : arg) << ' ' << (mods.empty() ? kNobody : mods);
   return out.str();
 }
 
@@ -60,7 +60,8 @@ Act Act::parse(const std::string& line) {
   return a;
 }
 
-/// Ends the program where one act takes minutes: a window that hangs is a finding, and the log's last line says which act it was.
+/// Ends the program where one act takes minutes: a window that hangs is a finding, and the log's last line says which
+/// act it was.
 struct Monkey::Watchdog {
   std::atomic<int64_t> acts{0};
   std::atomic<bool> over{false};
@@ -72,7 +73,8 @@ struct Monkey::Watchdog {
       still = acts == seen ? still + 1 : 0;
       seen = acts;
       if (still < 5 * 240) continue;
-      std::fprintf(stderr, "the window hangs: no act came to its end in four minutes, after %lld of them\n", static_cast<long long>(seen));
+      std::fprintf(stderr, "the window hangs: no act came to its end in four minutes, after %lld of them\n",
+                   static_cast<long long>(seen));
       std::abort();
     }
   }};
@@ -82,7 +84,8 @@ struct Monkey::Watchdog {
   }
 };
 
-Monkey::Monkey(Options options) : options_(std::move(options)), random_(options_.seed), watchdog_(std::make_unique<Watchdog>()) {
+Monkey::Monkey(Options options)
+    : options_(std::move(options)), random_(options_.seed), watchdog_(std::make_unique<Watchdog>()) {
   log_ = ::open(options_.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 }
 
@@ -94,11 +97,14 @@ Monkey::~Monkey() {
 
 void Monkey::make_window() {
   bench_ = std::make_unique<Workbench>();
-  static_cast<Application*>(qApp)->on_exception = [this](const QString& where, const QString& message, const QString& hint) {
+  static_cast<Application*>(qApp)->on_exception = [this](const QString& where, const QString& message,
+                                                         const QString& hint) {
     report_.thrown.push_back((where + ": " + message).toStdString());
     if (bench_) bench_->caught(where, message, hint);
   };
-  QObject::connect(bench_.get(), &Workbench::problem, [this](const QString& title, const QString&, const QString&) { ++report_.problems[title.toStdString()]; });
+  QObject::connect(bench_.get(), &Workbench::problem, [this](const QString& title, const QString&, const QString&) {
+    ++report_.problems[title.toStdString()];
+  });
   bench_->bus.listen([this](const Selection& s) { ++report_.seen[std::string("selected ") + name(s.kind)]; });
   QObject::connect(bench_.get(), &Workbench::step_changed, [this, had = false]() mutable {
     if (bench_->links() && !had) ++report_.seen["step loaded"];
@@ -127,7 +133,10 @@ void Monkey::drop_window() {
 }
 
 // The loop of a drag that a timer began (words dragged out of a text) turns around no act: only its level tells of it.
-bool Monkey::quiet_moment() const { return depth_ <= 1 && QThread::currentThread()->loopLevel() <= 1 && !QApplication::activeModalWidget() && !QApplication::activePopupWidget(); }
+bool Monkey::quiet_moment() const {
+  return depth_ <= 1 && QThread::currentThread()->loopLevel() <= 1 && !QApplication::activeModalWidget() &&
+         !QApplication::activePopupWidget();
+}
 
 std::string Monkey::name_of(const QWidget* w) const {
   if (w == window_.get()) return "main";
@@ -164,7 +173,8 @@ Monkey::Report Monkey::replay(const std::string& log) {
 
 void Monkey::wait_for(const std::function<bool()>& what, int ms) {
   waiting_ = true;
-  // What comes in the meantime may open a loop of its own (a drag that begins by a timer), which the wait cannot see the end of.
+  // What comes in the meantime may open a loop of its own (a drag that begins by a timer), which the wait cannot see
+  // the end of.
   const int serial = ++waits_;
   QTimer::singleShot(ms + 500, &loop_, [this, serial] {
     if (!waiting_ || serial != waits_) return;
@@ -182,7 +192,8 @@ void Monkey::ask() {
 
 void Monkey::tick() {
   asked_ = false;
-  // An act that waits lets the loop turn, and is finished first. The loop of a dialog, a menu or a drag is gone on with from here.
+  // An act that waits lets the loop turn, and is finished first. The loop of a dialog, a menu or a drag is gone on with
+  // from here.
   if (waiting_) return;
   if (const double ms = static_cast<double>(turn_.nsecsElapsed()) / 1e6; ms > report_.longest_ms) {
     report_.longest_ms = ms;
@@ -198,12 +209,17 @@ void Monkey::tick() {
     return;
   }
   ++depth_;
-  // A turn: the acts that come between two looks of the event loop. Half of them wait for what was read and replayed before.
+  // A turn: the acts that come between two looks of the event loop. Half of them wait for what was read and replayed
+  // before.
   const int burst = chance(40) ? 1 + below(4) : 10 + below(40);
-  const Act turn = replaying_ ? (at_ < script_.size() ? script_[at_++] : Act{"turn", {}, 0, 0, "hasty", {}}) : Act{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
+  const Act turn = replaying_ ? (at_ < script_.size() ? script_[at_++] : Act{"turn", {}, 0, 0, "hasty", {}})
+                              : Act{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
   write_down(turn);
-  if (turn.arg == "calm" && quiet_moment()) wait_for([this] { return bench_->files.idle() && bench_->jobs.idle(); }, 250);
-  for (int i = 0; report_.acts < options_.events && (replaying_ ? at_ < script_.size() && script_[at_].what != "turn" : i < burst); ++i) {
+  if (turn.arg == "calm" && quiet_moment())
+    wait_for([this] { return bench_->files.idle() && bench_->jobs.idle(); }, 250);
+  for (int i = 0;
+       report_.acts < options_.events && (replaying_ ? at_ < script_.size() && script_[at_].what != "turn" : i < burst);
+       ++i) {
     const Act act = replaying_ ? script_[at_++] : choose();
     write_down(act);
     ++report_.acts;
@@ -248,8 +264,10 @@ void Monkey::carry_out(const Act& act) {
     if (act.arg == "float") {
       d->setFloating(true);
       d->move(act.x, act.y);
-    } else if (act.arg == "dock") d->setFloating(false);
-    else if (act.arg == "close") d->close();
+    } else if (act.arg == "dock")
+      d->setFloating(false);
+    else if (act.arg == "close")
+      d->close();
     else if (act.arg == "tab") {
       for (QDockWidget* other : window_->findChildren<QDockWidget*>())
         if (other != d && !other->isFloating() && other->isVisible()) {
@@ -258,7 +276,11 @@ void Monkey::carry_out(const Act& act) {
         }
       d->show();
     } else {
-      window_->addDockWidget(act.arg == "left" ? Qt::LeftDockWidgetArea : act.arg == "right" ? Qt::RightDockWidgetArea : act.arg == "top" ? Qt::TopDockWidgetArea : Qt::BottomDockWidgetArea, d);
+      window_->addDockWidget(act.arg == "left"    ? Qt::LeftDockWidgetArea
+                             : act.arg == "right" ? Qt::RightDockWidgetArea
+                             : act.arg == "top"   ? Qt::TopDockWidgetArea
+                                                  : Qt::BottomDockWidgetArea,
+                             d);
       d->show();
     }
     return;
@@ -270,7 +292,8 @@ void Monkey::carry_out(const Act& act) {
   if (act.what == "key") {
     int key = QKeySequence::fromString(QString::fromStdString(act.arg), QKeySequence::PortableText)[0].key();
     QString text;
-    if (act.arg.size() == 1 && !(mods & (Qt::ControlModifier | Qt::AltModifier))) text = QString::fromStdString(act.arg).toLower();
+    if (act.arg.size() == 1 && !(mods & (Qt::ControlModifier | Qt::AltModifier)))
+      text = QString::fromStdString(act.arg).toLower();
     if (act.arg == "Space") text = " ";
     QPointer<QWindow> still(handle);
     qt_handleKeyEvent(handle, QEvent::KeyPress, key, mods, text);
@@ -282,13 +305,15 @@ void Monkey::carry_out(const Act& act) {
   const QPointF local(at), global(top->mapToGlobal(at));
   if (act.what == "wheel") {
     QWidget* under = top->childAt(at) ? top->childAt(at) : top;
-    QWheelEvent e(under->mapFrom(top, at), global, {}, {0, std::atoi(act.arg.c_str())}, Qt::NoButton, mods, Qt::NoScrollPhase, false);
+    QWheelEvent e(under->mapFrom(top, at), global, {}, {0, std::atoi(act.arg.c_str())}, Qt::NoButton, mods,
+                  Qt::NoScrollPhase, false);
     QApplication::sendEvent(under, &e);
     return;
   }
   const Qt::MouseButton button = button_of(act.arg);
   const Qt::MouseButton held = held_window_.empty() ? Qt::NoButton : button_of(held_button_);
-  auto mouse = [&, still = QPointer<QWindow>(handle)](QEvent::Type type, Qt::MouseButton b, Qt::MouseButtons state, int after) {
+  auto mouse = [&, still = QPointer<QWindow>(handle)](QEvent::Type type, Qt::MouseButton b, Qt::MouseButtons state,
+                                                      int after) {
     timestamp_ += after;
     if (still) qt_handleMouseEvent(still, local, global, state, b, type, mods, timestamp_);
   };
@@ -327,14 +352,17 @@ void Monkey::open_copy(size_t project) {
   const std::string to = options_.folder + "/copy-" + std::to_string(copies_++) + ".tenon";
   std::error_code ignored;
   for (int old = copies_ - 40; old >= 0 && old > copies_ - 44; --old)
-    for (const char* tail : {"", "-wal", "-shm"}) std::filesystem::remove(options_.folder + "/copy-" + std::to_string(old) + ".tenon" + tail, ignored);
+    for (const char* tail : {"", "-wal", "-shm"})
+      std::filesystem::remove(options_.folder + "/copy-" + std::to_string(old) + ".tenon" + tail, ignored);
   std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, ignored);
-  if (std::filesystem::exists(from + "-wal")) std::filesystem::copy_file(from + "-wal", to + "-wal", std::filesystem::copy_options::overwrite_existing, ignored);
+  if (std::filesystem::exists(from + "-wal"))
+    std::filesystem::copy_file(from + "-wal", to + "-wal", std::filesystem::copy_options::overwrite_existing, ignored);
   QMimeData data;
   data.setUrls({QUrl::fromLocalFile(QString::fromStdString(to))});
   QDropEvent e(QPointF(200, 200), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
   QApplication::sendEvent(window_.get(), &e);
-  if (!options_.trains) wait_for([this] { return window_->idle(); }, 20000);  // then nothing depends on how fast a file is read
+  if (!options_.trains)
+    wait_for([this] { return window_->idle(); }, 20000);  // then nothing depends on how fast a file is read
 }
 
 void Monkey::answer(const std::string& how) {
@@ -345,10 +373,14 @@ void Monkey::answer(const std::string& how) {
   }
   const QString folder = QString::fromStdString(options_.folder);
   QString path;
-  if (how == "project" && d->acceptMode() == QFileDialog::AcceptOpen) path = QString::fromStdString(options_.projects[copies_ % options_.projects.size()]);
-  else if (how == "broken") path = folder + "/broken.tenon";
-  else if (how == "new") path = folder + QString("/made-%1").arg(copies_++);
-  else if (how == "nowhere") path = "/no/such/folder/file";
+  if (how == "project" && d->acceptMode() == QFileDialog::AcceptOpen)
+    path = QString::fromStdString(options_.projects[copies_ % options_.projects.size()]);
+  else if (how == "broken")
+    path = folder + "/broken.tenon";
+  else if (how == "new")
+    path = folder + QString("/made-%1").arg(copies_++);
+  else if (how == "nowhere")
+    path = "/no/such/folder/file";
   // What is not there cannot be opened: the dialog would ask, in a dialog of its own.
   const bool there = QFileInfo::exists(path), opens = d->acceptMode() == QFileDialog::AcceptOpen;
   auto* field = d->findChild<QLineEdit*>("fileNameEdit");
@@ -359,9 +391,10 @@ void Monkey::answer(const std::string& how) {
 
 std::string Monkey::fingerprint() const {
   std::ostringstream out;
-  out << "selection " << to_text(bench_->bus.current()) << "; layout " << window_->layout_name().toStdString() << "; theme "
-      << theme_id(window_->theme()).toStdString() << "; size " << window_->width() << "x" << window_->height() << "; run " << bench_->shown_run()
-      << "; model " << std::hash<std::string>()(bench_->builder.spec().to_json().dump());
+  out << "selection " << to_text(bench_->bus.current()) << "; layout " << window_->layout_name().toStdString()
+      << "; theme " << theme_id(window_->theme()).toStdString() << "; size " << window_->width() << "x"
+      << window_->height() << "; run " << bench_->shown_run() << "; model "
+      << std::hash<std::string>()(bench_->builder.spec().to_json().dump());
   return out.str();
 }
 

@@ -20,14 +20,15 @@ inline constexpr const char* kNobody = "-";
 /// The name of a widget without spaces, for a line of the log.
 std::string word(QString text);
 
-
-/// One thing a hand does, as one line of a log: "press main 345 220 left ctrl", "key main Escape", "command view.memory", "open 3".
+/// One thing a hand does, as one line of a log: "press main 345 220 left ctrl", "key main Escape", "command
+/// view.memory", "open 3".
 struct Act {
-  std::string what;               ///< turn (the event loop looks), press, release, move, double, wheel, key, command, resize, dock, open, reopen, answer, wait, settle
-  std::string window;             ///< the top-level window it goes to; "main", "dock.tensor", "QMenu"
+  std::string what;  ///< turn (the event loop looks), press, release, move, double, wheel, key, command, resize, dock,
+                     ///< open, reopen, answer, wait, settle
+  std::string window;  ///< the top-level window it goes to; "main", "dock.tensor", "QMenu"
   int x = 0, y = 0;
-  std::string arg;                ///< a button, a key, a command, a dock's verb
-  std::string mods;               ///< "c", "s", "a" in any mixture; "-": none
+  std::string arg;   ///< a button, a key, a command, a dock's verb
+  std::string mods;  ///< "c", "s", "a" in any mixture; "-": none
 
   std::string text() const;
   static Act parse(const std::string& line);
@@ -36,10 +37,11 @@ struct Act {
 /// A user without intentions.
 ///
 /// Note [The monkey]
-/// Acts are chosen by a seeded generator that looks at what is on the screen, and carried out through Qt's window-system interface, the way
-/// a real mouse's are: popups, grabs and drags of docks behave as they do for a hand. Each act is written to the log before it is done, so
-/// that the log of a program that ended holds what ended it. A log replays without the generator: places are pixels of named windows.
-/// What a training thread does in between is not in the log, so a replay of a log with training repeats the hand, not the scheduler.
+/// Acts are chosen by a seeded generator that looks at what is on the screen, and carried out through Qt's
+/// window-system interface, the way a real mouse's are: popups, grabs and drags of docks behave as they do for a hand.
+/// Each act is written to the log before it is done, so that the log of a program that ended holds what ended it. A log
+/// replays without the generator: places are pixels of named windows. What a training thread does in between is not in
+/// the log, so a replay of a log with training repeats the hand, not the scheduler.
 class Monkey {
  public:
   struct Options {
@@ -48,7 +50,7 @@ class Monkey {
     std::vector<std::string> projects;  ///< files that it opens copies of
     std::string folder;                 ///< where the copies and what it saves go
     std::string log;                    ///< the file the acts are written to
-    bool trains = true;                 ///< false: nothing that runs beside the window, so that a replay ends in the same state
+    bool trains = true;  ///< false: nothing that runs beside the window, so that a replay ends in the same state
   };
   struct Report {
     int64_t acts = 0;
@@ -58,7 +60,7 @@ class Monkey {
     std::map<std::string, int64_t> seen;      ///< what it came to: selections by kind, steps loaded, runs begun
     double longest_ms = 0;                    ///< between two turns of the event loop
     std::string longest_act;
-    std::string end;                          ///< the state of the window at the end, in words
+    std::string end;  ///< the state of the window at the end, in words
   };
 
   explicit Monkey(Options options);
@@ -95,7 +97,7 @@ class Monkey {
   std::unique_ptr<MainWindow> window_;
   std::vector<Act> script_;  ///< what is replayed
   bool replaying_ = false, last_was_digit_ = false;
-  bool asked_ = false;    ///< the loop has been asked for the next turn
+  bool asked_ = false;  ///< the loop has been asked for the next turn
   int waits_ = 0;
   bool waiting_ = false;  ///< an act lets the loop turn until something is so
   size_t at_ = 0;

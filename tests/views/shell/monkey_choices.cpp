@@ -18,7 +18,8 @@ Act Monkey::choose() {
   }
   // Something is being dragged: a hand that holds a button down can drop it or take it back, and press nothing else.
   if ((depth_ > 1 || QThread::currentThread()->loopLevel() > 1) && !QApplication::activePopupWidget()) {
-    if (!held_window_.empty() && chance(60)) return {"release", held_window_, below(1000), below(600), held_button_, {}};
+    if (!held_window_.empty() && chance(60))
+      return {"release", held_window_, below(1000), below(600), held_button_, {}};
     return {"key", "main", 0, 0, "Escape", {}};
   }
   if (!held_window_.empty() && chance(45)) {
@@ -44,7 +45,9 @@ Act Monkey::choose_mouse() {
   if (!top) {
     std::vector<QWidget*> tops{window_.get(), window_.get(), window_.get()};
     for (QWidget* w : QApplication::topLevelWidgets())
-      if (w->isVisible() && w->isWindow() && w != window_.get() && !qobject_cast<QDialog*>(w) && w->windowType() != Qt::ToolTip) tops.push_back(w);
+      if (w->isVisible() && w->isWindow() && w != window_.get() && !qobject_cast<QDialog*>(w) &&
+          w->windowType() != Qt::ToolTip)
+        tops.push_back(w);
     top = tops[static_cast<size_t>(below(static_cast<int>(tops.size())))];
   }
   QPoint p(below(top->width()), below(top->height()));
@@ -77,17 +80,26 @@ Act Monkey::choose_mouse() {
   const int kind = below(100);
   const char* button = kind < 80 ? "left" : kind < 90 ? "middle" : "right";
   switch (below(10)) {
-    case 0: case 1: return {"move", window, p.x(), p.y(), {}, mods};
-    case 2: return {"wheel", window, p.x(), p.y(), std::to_string((below(9) - 4) * 120), mods};
-    case 3: return {"double", window, p.x(), p.y(), "left", mods};
-    case 4: case 5: return {"press", window, p.x(), p.y(), button, mods};
-    default: return {"click", window, p.x(), p.y(), button, mods};
+    case 0:
+    case 1:
+      return {"move", window, p.x(), p.y(), {}, mods};
+    case 2:
+      return {"wheel", window, p.x(), p.y(), std::to_string((below(9) - 4) * 120), mods};
+    case 3:
+      return {"double", window, p.x(), p.y(), "left", mods};
+    case 4:
+    case 5:
+      return {"press", window, p.x(), p.y(), button, mods};
+    default:
+      return {"click", window, p.x(), p.y(), button, mods};
   }
 }
 
 Act Monkey::choose_key() {
-  static constexpr const char* kKeys[] = {"Escape", "Return", "Tab", "Backtab", "Backspace", "Delete", "Left", "Right", "Up", "Down", "Home", "End",
-                                          "PgUp", "PgDown", "Space", "F", "W", "A", "S", "D", "M", "N", "/", "@", "#", ":", "?", "-", ".", ",", "F1", "F2"};
+  static constexpr const char* kKeys[] = {
+      "Escape", "Return", "Tab",    "Backtab", "Backspace", "Delete", "Left", "Right", "Up", "Down", "Home",
+      "End",    "PgUp",   "PgDown", "Space",   "F",         "W",      "A",    "S",     "D",  "M",    "N",
+      "/",      "@",      "#",      ":",       "?",         "-",      ".",    ",",     "F1", "F2"};
   QWidget* top = QApplication::activePopupWidget() ? QApplication::activePopupWidget() : window_.get();
   static constexpr const char* kMods[] = {"-", "-", "-", "-", "-", "-", "-", "c", "s", "a"};
   std::string key = kKeys[below(static_cast<int>(std::size(kKeys)))];
@@ -108,19 +120,32 @@ Act Monkey::choose_key() {
 Act Monkey::choose_rare() {
   const auto& views = window_->findChildren<QDockWidget*>();
   switch (below(options_.trains ? 15 : 9)) {
-    case 0: case 1: return {"resize", "main", 300 + below(1280), 250 + below(740), {}, {}};
-    case 2: case 3: case 4: {
+    case 0:
+    case 1:
+      return {"resize", "main", 300 + below(1280), 250 + below(740), {}, {}};
+    case 2:
+    case 3:
+    case 4: {
       static constexpr const char* kVerbs[] = {"float", "dock", "close", "left", "right", "bottom", "top", "tab"};
       QDockWidget* d = views[below(static_cast<int>(views.size()))];
       return {"dock", word(d->objectName()), below(800), below(500), kVerbs[below(8)], {}};
     }
-    case 5: return {"open", {}, below(static_cast<int>(options_.projects.size())), 0, {}, {}};
-    case 6: return chance(30) ? Act{"reopen", {}, 0, 0, {}, {}} : choose_key();
-    case 7: case 8: return {"settle", {}, 0, 0, {}, {}};
-    case 9: return {"wait", {}, below(chance(20) ? 900 : 60), 0, {}, {}};
-    case 10: case 11: return {"command", {}, 0, 0, "run.replay", {}};
-    case 12: return {"open", {}, below(static_cast<int>(options_.projects.size())), 0, {}, {}};
-    default: return {"command", {}, 0, 0, chance(50) ? "run.train" : chance(50) ? "run.stop" : "run.step", {}};
+    case 5:
+      return {"open", {}, below(static_cast<int>(options_.projects.size())), 0, {}, {}};
+    case 6:
+      return chance(30) ? Act{"reopen", {}, 0, 0, {}, {}} : choose_key();
+    case 7:
+    case 8:
+      return {"settle", {}, 0, 0, {}, {}};
+    case 9:
+      return {"wait", {}, below(chance(20) ? 900 : 60), 0, {}, {}};
+    case 10:
+    case 11:
+      return {"command", {}, 0, 0, "run.replay", {}};
+    case 12:
+      return {"open", {}, below(static_cast<int>(options_.projects.size())), 0, {}, {}};
+    default:
+      return {"command", {}, 0, 0, chance(50) ? "run.train" : chance(50) ? "run.stop" : "run.step", {}};
   }
 }
 

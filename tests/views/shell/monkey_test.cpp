@@ -28,22 +28,27 @@ std::string from_environment(const char* name, const std::string& otherwise) {
   return v && *v ? v : otherwise;
 }
 
-Monkey::Report let_loose(uint64_t seed, int64_t events, bool trains, const std::string& log, const std::string& replayed = {}) {
+Monkey::Report let_loose(uint64_t seed, int64_t events, bool trains, const std::string& log,
+                         const std::string& replayed = {}) {
   QTemporaryDir folder;
   Monkey::Options options;
   options.seed = seed;
   options.events = events;
   options.trains = trains;
   options.folder = folder.path().toStdString();
-  options.projects = trains ? projects(options.folder) : std::vector<std::string>{project_state("never trained").file, project_state("seventy layers").file};
+  options.projects =
+      trains ? projects(options.folder)
+             : std::vector<std::string>{project_state("never trained").file, project_state("seventy layers").file};
   options.log = log;
   Monkey monkey(options);
   const Monkey::Report r = replayed.empty() ? monkey.run() : monkey.replay(replayed);
-  std::printf("monkey: seed %llu, %lld acts, longest turn %.0f ms (before act %s), log %s\n", static_cast<unsigned long long>(seed),
-              static_cast<long long>(r.acts), r.longest_ms, r.longest_act.c_str(), log.c_str());
+  std::printf("monkey: seed %llu, %lld acts, longest turn %.0f ms (before act %s), log %s\n",
+              static_cast<unsigned long long>(seed), static_cast<long long>(r.acts), r.longest_ms,
+              r.longest_act.c_str(), log.c_str());
   for (const auto& [kind, n] : r.kinds) std::printf("  %-8s %lld\n", kind.c_str(), static_cast<long long>(n));
   for (const auto& [what, n] : r.seen) std::printf("  %s: %lld\n", what.c_str(), static_cast<long long>(n));
-  for (const auto& [title, n] : r.problems) std::printf("  told: %s (%lld)\n", title.c_str(), static_cast<long long>(n));
+  for (const auto& [title, n] : r.problems)
+    std::printf("  told: %s (%lld)\n", title.c_str(), static_cast<long long>(n));
   return r;
 }
 
@@ -54,7 +59,8 @@ TEST(Monkey, twenty_thousand_acts_end_no_program) {
   const uint64_t seed = std::strtoull(from_environment("TENON_MONKEY_SEED", "1").c_str(), nullptr, 10);
   const int64_t events = std::strtoll(from_environment("TENON_MONKEY_EVENTS", "20000").c_str(), nullptr, 10);
   const std::string replayed = from_environment("TENON_MONKEY_REPLAY", "");
-  const Monkey::Report r = let_loose(seed, events, true, folder + (replayed.empty() ? "/seed-" + std::to_string(seed) : "/replay") + ".log", replayed);
+  const Monkey::Report r = let_loose(
+      seed, events, true, folder + (replayed.empty() ? "/seed-" + std::to_string(seed) : "/replay") + ".log", replayed);
   EXPECT_TRUE(!replayed.empty() || r.acts == events);
   for (const std::string& t : r.thrown) ADD_FAILURE() << "a handler threw: " << t;
 }

@@ -52,7 +52,8 @@ TEST_F(Net, what_is_no_exception_at_all_is_caught_too) {
 }
 
 TEST_F(Net, what_is_discarded_outlives_a_drag_that_began_in_it) {
-  // Words dragged out of a label turn a loop of their own; in it the step that was waited for comes, and Details is new.
+  // Words dragged out of a label turn a loop of their own; in it the step that was waited for comes, and Details is
+  // new.
   QPointer<QLabel> label = new QLabel("words", window_.get());
   QEventLoop drag, outer;
   QTimer::singleShot(0, label, [&] {
@@ -86,7 +87,8 @@ TEST_F(Net, an_edit_of_that_moment_is_saved_and_training_goes_on) {
   ASSERT_TRUE(bench_->builder.insert_layer("Dropout"));
   QTimer::singleShot(0, window_.get(), [] { throw std::runtime_error("in the middle of an edit"); });
   until([this] { return !thrown_.empty(); });
-  EXPECT_TRUE(bench_->files.has("save") || bench_->project()->model().layers.size() == layers + 1) << "saving does not wait for a quiet moment";
+  EXPECT_TRUE(bench_->files.has("save") || bench_->project()->model().layers.size() == layers + 1)
+      << "saving does not wait for a quiet moment";
   EXPECT_TRUE(banner().contains("training goes on")) << banner().toStdString();
   expect_told("in the middle of an edit");
   const int64_t at = bench_->status().step;
@@ -138,14 +140,16 @@ TEST_F(Net, a_picture_that_throws_while_it_is_drawn_shows_what_it_has) {
 }
 
 TEST_F(Net, a_result_that_throws_while_it_is_taken_ends_only_itself) {
-  bench_->jobs.start("t", "Take a bad result", [](const Jobs::Report&, const std::atomic<bool>&) { return std::any(1); },
-                     [](std::any r) { (void)std::any_cast<std::string>(r); });
+  bench_->jobs.start(
+      "t", "Take a bad result", [](const Jobs::Report&, const std::atomic<bool>&) { return std::any(1); },
+      [](std::any r) { (void)std::any_cast<std::string>(r); });
   expect_told("bad any_cast");
   EXPECT_TRUE(bench_->jobs.idle());
 }
 
 TEST_F(Net, work_that_throws_anything_is_told_by_its_title) {
-  bench_->jobs.start("t", "Do the impossible", [](const Jobs::Report&, const std::atomic<bool>&) -> std::any { throw 3; }, {});
+  bench_->jobs.start("t", "Do the impossible",
+                     [](const Jobs::Report&, const std::atomic<bool>&) -> std::any { throw 3; }, {});
   until([this] { return !problems_.empty(); });
   EXPECT_NE(problems_[0].find("Do the impossible"), std::string::npos);
   EXPECT_TRUE(bench_->jobs.idle());

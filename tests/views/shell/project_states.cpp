@@ -23,12 +23,15 @@ using projects::Project;
 using projects::RunDriver;
 using projects::TrainOptions;
 
-std::shared_ptr<Project> spirals(const std::string& path, const std::vector<std::pair<std::string, std::string>>& settings = {}) {
+std::shared_ptr<Project> spirals(const std::string& path,
+                                 const std::vector<std::pair<std::string, std::string>>& settings = {}) {
   const Beginning b = begin(find_template("spirals"), "", path, settings);
   return Project::create(path, b.model, b.recipe.to_json());
 }
 
-void train(const std::shared_ptr<Project>& project, const TrainOptions& options) { RunDriver::start(project, options)->wait(); }
+void train(const std::shared_ptr<Project>& project, const TrainOptions& options) {
+  RunDriver::start(project, options)->wait();
+}
 
 /// Trains in a process of its own that is killed once its metrics go beyond its last checkpoint.
 void train_and_kill(const std::string& path) {
@@ -44,7 +47,8 @@ void train_and_kill(const std::string& path) {
     return !kept.empty() && runs[0].steps > kept.back().step;
   };
   while (!far_enough()) {
-    if (program.waitForFinished(50)) throw std::runtime_error("the run to be killed ended: " + program.readAllStandardError().toStdString());
+    if (program.waitForFinished(50))
+      throw std::runtime_error("the run to be killed ended: " + program.readAllStandardError().toStdString());
   }
   program.kill();
   program.waitForFinished();
@@ -90,7 +94,9 @@ std::string make_read_only(const std::string& folder) {
     return {};
   }
   const char* f = folder.c_str();
-  if (mount(f, f, nullptr, MS_BIND, nullptr) == 0 && mount(nullptr, f, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0) return {};
+  if (mount(f, f, nullptr, MS_BIND, nullptr) == 0 &&
+      mount(nullptr, f, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0)
+    return {};
   return "this machine lets nobody mount a folder read-only, and root writes past permissions";
 }
 
@@ -109,7 +115,8 @@ const Maker kMakers[] = {
        return std::string();
      }},
     {"never trained", false, false, [](const std::string& path) { return spirals(path), std::string(); }},
-    {"one step", true, false, [](const std::string& path) { return train(spirals(path), {.max_steps = 1}), std::string(); }},
+    {"one step", true, false,
+     [](const std::string& path) { return train(spirals(path), {.max_steps = 1}), std::string(); }},
     {"trained", true, false,
      [](const std::string& path) {
        auto p = spirals(path);
@@ -126,7 +133,8 @@ const Maker kMakers[] = {
        train(spirals(path), {.set = {{"optimizer.type", "sgd"}, {"optimizer.lr", "1e30"}}, .max_steps = 40});
        return std::string();
      }},
-    {"from version 1", true, false, [](const std::string& path) { return projects::testing_files::make_version_1(path), std::string(); }},
+    {"from version 1", true, false,
+     [](const std::string& path) { return projects::testing_files::make_version_1(path), std::string(); }},
     {"seventy layers", true, false, [](const std::string& path) { return seventy_layers(path), std::string(); }},
     {"no data on disk", true, false, [](const std::string& path) { return no_data(path), std::string(); }},
     {"read-only", true, false,

@@ -6,11 +6,11 @@ namespace tenon::views::testing {
 
 /// A state a project can be in when a window opens it, with the file of one.
 struct ProjectState {
-  std::string name;      ///< "killed"
-  std::string file;      ///< empty: no project at all
-  bool pauses = false;   ///< two steps are trained in the window, which then stays paused
+  std::string name;     ///< "killed"
+  std::string file;     ///< empty: no project at all
+  bool pauses = false;  ///< two steps are trained in the window, which then stays paused
   bool has_run = false;
-  std::string skipped;   ///< why it could not be made here; empty: it was
+  std::string skipped;  ///< why it could not be made here; empty: it was
 };
 std::vector<std::string> project_state_names();
 /// Made at its first use in a process, by training where it takes that.

@@ -1,4 +1,5 @@
-// After the program was killed: what was kept is said, the way on is offered, and the run that goes on is the run that was never disturbed.
+// After the program was killed: what was kept is said, the way on is offered, and the run that goes on is the run that
+// was never disturbed.
 #include <gtest/gtest.h>
 
 #include <QApplication>
@@ -31,7 +32,8 @@ TEST_F(Recovery, says_what_was_kept_and_resumes_by_one_button) {
   EXPECT_EQ(window_->step_slider()->maximum(), reached);
   ASSERT_TRUE(banner_shown());
   EXPECT_TRUE(banner().contains("was interrupted at step")) << banner().toStdString();
-  bench_->select(Selection::step(std::min(reached, kept + 3), "test"));  // a step behind the last checkpoint can be gone back to
+  bench_->select(
+      Selection::step(std::min(reached, kept + 3), "test"));  // a step behind the last checkpoint can be gone back to
   settle();
   ASSERT_TRUE(static_cast<bool>(bench_->links())) << (problems_.empty() ? "" : problems_.back());
   ASSERT_NE(banner_action(), nullptr);
@@ -94,7 +96,8 @@ class Kills : public Recovery {
  protected:
   static constexpr const char* kRun = "spirals-01";
   void make(const QString& file) {
-    const Beginning b = begin(find_template("spirals"), "", file.toStdString(), {{"data.samples", "20000"}, {"epochs", "20"}});
+    const Beginning b =
+        begin(find_template("spirals"), "", file.toStdString(), {{"data.samples", "20000"}, {"epochs", "20"}});
     Project::create(file.toStdString(), b.model, b.recipe.to_json());
   }
   std::string last_digest(const QString& file) {
@@ -118,7 +121,8 @@ class Kills : public Recovery {
       said += program.readAllStandardOutput();
     }
     QTest::qWait(after_ms);
-    ASSERT_EQ(program.state(), QProcess::Running) << "the program ended by itself with " << program.exitCode() << ", seed " << seed;
+    ASSERT_EQ(program.state(), QProcess::Running)
+        << "the program ended by itself with " << program.exitCode() << ", seed " << seed;
     program.kill();
     ASSERT_TRUE(program.waitForFinished());
   }
@@ -148,8 +152,10 @@ TEST_F(Kills, at_random_moments_lose_nothing_that_was_kept) {
       ASSERT_TRUE(bench_->has_project()) << "kill " << kills << (problems_.empty() ? "" : ": " + problems_.back());
       EXPECT_TRUE(problems_.empty()) << problems_.back();
       const auto* run = bench_->shown();
-      if (!run) ++early;
-      else if (run->status == "finished") ++late;
+      if (!run)
+        ++early;
+      else if (run->status == "finished")
+        ++late;
       else {
         ++kills;
         EXPECT_EQ(run->status, "interrupted");

@@ -1,4 +1,5 @@
-// Every kind of thing that can be selected, in every state a project can be in, shown in every view; and every route to a run.
+// Every kind of thing that can be selected, in every state a project can be in, shown in every view; and every route to
+// a run.
 #include <gtest/gtest.h>
 
 #include <QApplication>
@@ -37,7 +38,9 @@ class Selections : public testing::WindowTest {
     if (!state.pauses) return;
     for (int64_t step : {1, 2}) {
       ASSERT_TRUE(window_->commands().run("run.step"));
-      until([&] { return bench_->status().step == step && bench_->status().state == projects::RunStatus::State::paused; });
+      until([&] {
+        return bench_->status().step == step && bench_->status().state == projects::RunStatus::State::paused;
+      });
     }
     settle();
   }
@@ -48,20 +51,24 @@ class Selections : public testing::WindowTest {
     const auto record = bench_->links().record();
     constexpr int64_t kFar = int64_t{1} << 40;
     auto numbered = [&](Selection (*make)(int64_t, std::string), int64_t first, int64_t count) {
-      for (int64_t id : {first, first + count / 2, first + count - 1, first + count, int64_t{-1}, kFar, std::numeric_limits<int64_t>::min()})
+      for (int64_t id : {first, first + count / 2, first + count - 1, first + count, int64_t{-1}, kFar,
+                         std::numeric_limits<int64_t>::min()})
         out.push_back(make(id, "test"));
     };
     numbered(Selection::op, 1, record ? static_cast<int64_t>(record->ops.size()) : 0);
     numbered(Selection::tensor, 0, record ? static_cast<int64_t>(record->tensors.size()) : 0);
     numbered(Selection::grad_node, 0, record ? static_cast<int64_t>(record->grad_nodes.size()) : 0);
-    for (int64_t block : {record && !record->allocs.empty() ? record->allocs.front().block : int64_t{1},
-                          record && !record->allocs.empty() ? record->allocs.back().block : int64_t{2}, int64_t{0}, kFar})
+    for (int64_t block :
+         {record && !record->allocs.empty() ? record->allocs.front().block : int64_t{1},
+          record && !record->allocs.empty() ? record->allocs.back().block : int64_t{2}, int64_t{0}, kFar})
       out.push_back(Selection::alloc(block, "test"));
     const double ns = record ? static_cast<double>(record->duration_ns) : 1e6, nan = std::nan("");
-    for (auto [a, b] : {std::pair{0.0, ns}, {ns / 2, ns / 2}, {ns, 0.0}, {-1e300, 1e300}, {nan, nan}}) out.push_back(Selection::range(a, b, "test"));
+    for (auto [a, b] : {std::pair{0.0, ns}, {ns / 2, ns / 2}, {ns, 0.0}, {-1e300, 1e300}, {nan, nan}})
+      out.push_back(Selection::range(a, b, "test"));
     const auto& layers = bench_->builder.spec().layers;
-    for (const std::string& name : {layers.empty() ? std::string("fc") : layers.front().name, layers.empty() ? std::string() : layers.back().name,
-                                    std::string("blocks"), std::string("no.such.layer")})
+    for (const std::string& name :
+         {layers.empty() ? std::string("fc") : layers.front().name, layers.empty() ? std::string() : layers.back().name,
+          std::string("blocks"), std::string("no.such.layer")})
       out.push_back(Selection::module(name, "test"));
     out.push_back({});
     if (of_step) return out;
@@ -105,7 +112,8 @@ class Selections : public testing::WindowTest {
       std::string named;
       if (const auto* r = s.kind == Selection::Kind::run ? bench_->project_model.run(s.id) : nullptr) named = r->name;
       if (s.kind == Selection::Kind::module && bench_->builder.spec().find(s.name)) named = s.name;
-      EXPECT_TRUE(named.empty() || details_say(QString::fromStdString(named))) << state << ": the details do not name " << to_text(s);
+      EXPECT_TRUE(named.empty() || details_say(QString::fromStdString(named)))
+          << state << ": the details do not name " << to_text(s);
     }
     return cells;
   }
@@ -144,14 +152,12 @@ TEST_P(InState, everything_is_shown_in_every_view) {
   while (bench_->bus.can_go_forward()) window_->commands().run("go.forward");
   settle();
 }
-INSTANTIATE_TEST_SUITE_P(States, InState,
-                         ::testing::ValuesIn(project_state_names()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(States, InState, ::testing::ValuesIn(project_state_names()), [](const auto& info) {
+  std::string name = info.param;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+});
 
 // The click that once ended the program, by every route to it.
 class ARun : public Selections {

@@ -22,8 +22,10 @@ int victim(const char* file, int seed) {
     if (!bench.has_project()) continue;
     if (!started) {
       started = true;
-      if (bench.can_go_on(bench.shown_run())) bench.go_on(bench.shown_run());
-      else bench.train();
+      if (bench.can_go_on(bench.shown_run()))
+        bench.go_on(bench.shown_run());
+      else
+        bench.train();
     }
     if (!told && bench.status().step > 0) {
       told = true;
@@ -33,18 +35,29 @@ int victim(const char* file, int seed) {
     const auto& layers = bench.builder.spec().layers;
     switch (below(8)) {
       case 0:
-      case 1: bench.select(Selection::step(1 + below(bench.shown_steps()), "victim")); break;
-      case 2: window.commands().run("run.checkpoint"); break;
+      case 1:
+        bench.select(Selection::step(1 + below(bench.shown_steps()), "victim"));
+        break;
+      case 2:
+        window.commands().run("run.checkpoint");
+        break;
       case 3:
-        if (!layers.empty()) bench.builder.choose(layers[static_cast<size_t>(below(static_cast<int64_t>(layers.size())))].name);
+        if (!layers.empty())
+          bench.builder.choose(layers[static_cast<size_t>(below(static_cast<int64_t>(layers.size())))].name);
         bench.builder.move_selected(8, 8);
         break;
-      case 4: bench.builder.insert_layer("Dropout"); break;
-      case 5: window.commands().run("edit.undo"); break;
+      case 4:
+        bench.builder.insert_layer("Dropout");
+        break;
+      case 5:
+        window.commands().run("edit.undo");
+        break;
       case 6:
         if (bench.training()) window.commands().run(below(2) ? "run.pause" : "run.train");
         break;
-      default: window.commands().run(below(2) ? "view.training" : "view.timeline"); break;
+      default:
+        window.commands().run(below(2) ? "view.training" : "view.timeline");
+        break;
     }
   }
 }

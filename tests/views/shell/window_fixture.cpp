@@ -26,13 +26,15 @@ void WindowTest::close_window() {
 
 void WindowTest::make_window() {
   bench_ = std::make_unique<Workbench>();
-  static_cast<Application*>(qApp)->on_exception = [this](const QString& where, const QString& message, const QString& hint) {
+  static_cast<Application*>(qApp)->on_exception = [this](const QString& where, const QString& message,
+                                                         const QString& hint) {
     thrown_.push_back((where + ": " + message).toStdString());
     if (bench_) bench_->caught(where, message, hint);
   };
-  QObject::connect(bench_.get(), &Workbench::problem, [this](const QString& title, const QString& message, const QString&) {
-    problems_.push_back((title + ": " + message).toStdString());
-  });
+  QObject::connect(bench_.get(), &Workbench::problem,
+                   [this](const QString& title, const QString& message, const QString&) {
+                     problems_.push_back((title + ": " + message).toStdString());
+                   });
   window_ = std::make_unique<MainWindow>(*bench_, ThemeName::dark);
   window_->setProperty("themeFixed", true);
   window_->show();

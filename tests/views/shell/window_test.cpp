@@ -36,7 +36,8 @@ TEST_F(Window, OpensAProjectAndSaysWhatIsMissing) {
   EXPECT_TRUE(window_->commands().action("run.train")->isEnabled());
   window_->show_view("timeline");
   bool button = false;
-  for (QPushButton* b : window_->view("timeline")->findChildren<QPushButton*>()) button |= b->isVisible() && b->text() == "Train";
+  for (QPushButton* b : window_->view("timeline")->findChildren<QPushButton*>())
+    button |= b->isVisible() && b->text() == "Train";
   EXPECT_TRUE(button);
 }
 
@@ -48,7 +49,12 @@ TEST_F(Window, AClickInTheTimelineMovesEveryOtherView) {
   // The forward op with a backward node and an output, whichever it is in this model.
   uint32_t seq = 0;
   for (const auto& op : bench_->links().record()->ops)
-    if (op.origin.phase == Phase::forward && !op.outputs.empty() && bench_->links().grad_node_of(Selection::op(op.seq)) >= 0 && c->model().last().hit_at(place(c, {TimelineModel::op, op.seq}).x(), place(c, {TimelineModel::op, op.seq}).y()).id == op.seq) {
+    if (op.origin.phase == Phase::forward && !op.outputs.empty() &&
+        bench_->links().grad_node_of(Selection::op(op.seq)) >= 0 &&
+        c->model()
+                .last()
+                .hit_at(place(c, {TimelineModel::op, op.seq}).x(), place(c, {TimelineModel::op, op.seq}).y())
+                .id == op.seq) {
       seq = op.seq;
       break;
     }
@@ -61,7 +67,8 @@ TEST_F(Window, AClickInTheTimelineMovesEveryOtherView) {
   const auto& op = bench_->links().record()->ops[seq - 1];
   EXPECT_EQ(bench_->memory.cursor(), static_cast<double>(op.start_ns + op.duration_ns));
   bool title = false;
-  for (QLabel* l : window_->view("details")->findChildren<QLabel*>()) title |= l->toolTip() == QString("%1 #%2").arg(QString::fromStdString(op.name)).arg(seq);
+  for (QLabel* l : window_->view("details")->findChildren<QLabel*>())
+    title |= l->toolTip() == QString("%1 #%2").arg(QString::fromStdString(op.name)).arg(seq);
   EXPECT_TRUE(title);
 
   // And back from the autograd graph.
@@ -79,7 +86,8 @@ TEST_F(Window, TheWheelZoomsAndKeysMove) {
   load_step(2);
   SceneCanvas* c = canvas("timeline");
   QPoint middle(c->width() / 2, 100);
-  QWheelEvent wheel(middle, c->mapToGlobal(middle), {}, {0, 360}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+  QWheelEvent wheel(middle, c->mapToGlobal(middle), {}, {0, 360}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase,
+                    false);
   QApplication::sendEvent(c, &wheel);
   settle();
   EXPECT_FALSE(bench_->timeline.axis().fitted());
@@ -208,12 +216,15 @@ TEST_F(Window, StaysResponsiveWhileTrainingAndItsControlsWork) {
   RecordProperty("longest_turn_ms", static_cast<int>(longest));
   if (bench_->training()) {
     window_->commands().run("run.pause");
-    ASSERT_TRUE(QTest::qWaitFor([this] { return !bench_->training() || bench_->status().state == projects::RunStatus::State::paused; }, 60000));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [this] { return !bench_->training() || bench_->status().state == projects::RunStatus::State::paused; }, 60000));
   }
   if (bench_->training()) {
     int64_t at = bench_->status().step;
     ASSERT_TRUE(window_->commands().run("run.step"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return bench_->status().step == at + 1 && bench_->status().state == projects::RunStatus::State::paused; }, 60000));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return bench_->status().step == at + 1 && bench_->status().state == projects::RunStatus::State::paused; },
+        60000));
     ASSERT_TRUE(window_->commands().run("run.stop"));
   }
   ASSERT_TRUE(QTest::qWaitFor([this] { return !bench_->training(); }, 60000));
@@ -224,9 +235,16 @@ TEST_F(Window, StaysResponsiveWhileTrainingAndItsControlsWork) {
 
 TEST_F(Window, StepTrainsOneStepAndPauses) {
   ASSERT_TRUE(window_->commands().run("run.step"));
-  ASSERT_TRUE(QTest::qWaitFor([this] { return bench_->training() && bench_->status().state == projects::RunStatus::State::paused && bench_->status().step == 1; }, 60000));
+  ASSERT_TRUE(QTest::qWaitFor(
+      [this] {
+        return bench_->training() && bench_->status().state == projects::RunStatus::State::paused &&
+               bench_->status().step == 1;
+      },
+      60000));
   ASSERT_TRUE(window_->commands().run("run.step"));
-  ASSERT_TRUE(QTest::qWaitFor([this] { return bench_->status().step == 2 && bench_->status().state == projects::RunStatus::State::paused; }, 60000));
+  ASSERT_TRUE(QTest::qWaitFor(
+      [this] { return bench_->status().step == 2 && bench_->status().state == projects::RunStatus::State::paused; },
+      60000));
   // A step of a run that is paused can be looked at.
   load_step(1);
   EXPECT_EQ(bench_->links().record()->step, 1);
@@ -242,7 +260,8 @@ TEST_F(Window, AClickOnTheCurveAndTheSliderGoBackInTime) {
   for (const auto& t : c->model().last().targets())
     if (t.hit == Hit{TrainingModel::plot, 0}) area = t.box;
   ASSERT_GT(area.w, 100);
-  QTest::mouseClick(c, Qt::LeftButton, {}, QPoint(static_cast<int>(area.x + area.w / 2), static_cast<int>(area.y + area.h / 2)));
+  QTest::mouseClick(c, Qt::LeftButton, {},
+                    QPoint(static_cast<int>(area.x + area.w / 2), static_cast<int>(area.y + area.h / 2)));
   settle();
   EXPECT_EQ(bench_->bus.current().kind, Selection::Kind::step);
   EXPECT_NEAR(static_cast<double>(bench_->links().record()->step), 15, 1);
@@ -296,7 +315,10 @@ TEST_F(Window, TheDoctorSaysThatACleanRunIsClean) {
 
 /// A 1920x1080 screen at scale 2 is 960x540 to the window, less the frame that the desktop draws round it.
 TEST_F(Window, FitsASmallScreen) {
-  bench_->fail("A long problem", "something that takes many words to say, so that the banner has to break its lines more than once to show all of it", "and a hint");
+  bench_->fail("A long problem",
+               "something that takes many words to say, so that the banner has to break its lines more than once to "
+               "show all of it",
+               "and a hint");
   for (const NamedLayout& l : named_layouts()) {
     window_->set_layout(l.name);
     settle();
@@ -305,7 +327,10 @@ TEST_F(Window, FitsASmallScreen) {
     EXPECT_LE(least.height(), 500) << l.name;
     if (least.width() > 952 || least.height() > 500)
       for (QWidget* w : window_->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
-        if (w->isVisible()) std::printf("  %s: least %d x %d\n", qPrintable(w->objectName()), w->minimumSizeHint().expandedTo(w->minimumSize()).width(), w->minimumSizeHint().expandedTo(w->minimumSize()).height());
+        if (w->isVisible())
+          std::printf("  %s: least %d x %d\n", qPrintable(w->objectName()),
+                      w->minimumSizeHint().expandedTo(w->minimumSize()).width(),
+                      w->minimumSizeHint().expandedTo(w->minimumSize()).height());
     window_->resize(952, 500);
     settle();
     EXPECT_EQ(window_->size(), QSize(952, 500));
@@ -313,8 +338,8 @@ TEST_F(Window, FitsASmallScreen) {
   EXPECT_LE(window_->width(), window_->screen()->availableSize().width());
 }
 
-/// Found by the monkey: with hundreds of checkpoints in the project the tree was made anew at every tick of the training, and the window
-/// came to nothing else.
+/// Found by the monkey: with hundreds of checkpoints in the project the tree was made anew at every tick of the
+/// training, and the window came to nothing else.
 TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
   train(400);  // a checkpoint every 20 steps
   auto* tree = window_->findChild<QTreeWidget*>("project.tree");
@@ -329,7 +354,8 @@ TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
   until([this] { return bench_->training() && bench_->status().step > 100; });
   until([this] { return !bench_->training(); });
   settle();
-  EXPECT_EQ(tree->findItems(first, Qt::MatchExactly | Qt::MatchRecursive).value(0), run) << "the same item, not a new one";
+  EXPECT_EQ(tree->findItems(first, Qt::MatchExactly | Qt::MatchRecursive).value(0), run)
+      << "the same item, not a new one";
   EXPECT_EQ(run->child(3), checkpoint);
   EXPECT_TRUE(run->isExpanded());
   EXPECT_TRUE(tree->topLevelItem(0)->isExpanded());
@@ -343,19 +369,22 @@ TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
 /// Found by the monkey: Note [Layouts under a held mouse].
 TEST_F(Window, ALayoutMayChangeInTheMiddleOfADrag) {
   QWidget *project = window_->view("project")->parentWidget(), *builder = window_->view("builder")->parentWidget();
-  const QPoint separator((project->geometry().right() + builder->geometry().left()) / 2, project->geometry().center().y());
+  const QPoint separator((project->geometry().right() + builder->geometry().left()) / 2,
+                         project->geometry().center().y());
   const QPoint title = project->mapTo(window_.get(), QPoint(40, 12));
   for (QPoint from : {separator, title}) {
     int time = 1000;
     auto mouse = [&](QEvent::Type type, QPoint at, Qt::MouseButtons held, Qt::MouseButton button) {
-      qt_handleMouseEvent(window_->windowHandle(), at, window_->mapToGlobal(at), held, button, type, Qt::NoModifier, time += 600);
+      qt_handleMouseEvent(window_->windowHandle(), at, window_->mapToGlobal(at), held, button, type, Qt::NoModifier,
+                          time += 600);
     };
     for (const char* then : {"layout.train", "layout.debug", "layout.build", "view.log"}) {
       mouse(QEvent::MouseMove, from, Qt::NoButton, Qt::NoButton);
       mouse(QEvent::MouseButtonPress, from, Qt::LeftButton, Qt::LeftButton);
       for (int i = 1; i <= 4; ++i) mouse(QEvent::MouseMove, from + QPoint(12 * i, 9 * i), Qt::LeftButton, Qt::NoButton);
       ASSERT_TRUE(window_->commands().run(then));
-      for (int i = 1; i <= 4; ++i) mouse(QEvent::MouseMove, from + QPoint(30 * i, 20 * i), Qt::LeftButton, Qt::NoButton);
+      for (int i = 1; i <= 4; ++i)
+        mouse(QEvent::MouseMove, from + QPoint(30 * i, 20 * i), Qt::LeftButton, Qt::NoButton);
       mouse(QEvent::MouseButtonRelease, from + QPoint(120, 80), Qt::NoButton, Qt::LeftButton);
       settle();
     }

@@ -39,7 +39,9 @@ TEST(OnnxConform, OlderModels) {
   for (const char* set : {"pytorch-converted", "pytorch-operator", "simple"}) {
     const std::string folder = std::string("/usr/share/libonnx-testdata/data/") + set;
     if (!fs::exists(folder)) GTEST_SKIP() << "the ONNX project's cases are not installed (Debian: libonnx-testdata)";
-    run_conform(folder, [&](const ConformCase& c) { EXPECT_NE(c.outcome, Outcome::fail) << set << " " << c.name << ": " << c.detail; });
+    run_conform(folder, [&](const ConformCase& c) {
+      EXPECT_NE(c.outcome, Outcome::fail) << set << " " << c.name << ": " << c.detail;
+    });
   }
 }
 
@@ -76,7 +78,8 @@ TEST(OnnxConform, TellsRightFromWrongFromUnsupported) {
   f.add("h_its_own_tolerance", "Abs", x, full({2, 2}, 3.2));
   write_file((f.path / "h_its_own_tolerance/data.json").string(), R"({"rtol": 0.1, "atol": 0})");
   std::vector<std::string> seen;
-  const std::vector<ConformCase> cases = run_conform(f.path.string(), [&](const ConformCase& c) { seen.push_back(c.name); });
+  const std::vector<ConformCase> cases =
+      run_conform(f.path.string(), [&](const ConformCase& c) { seen.push_back(c.name); });
   ASSERT_EQ(cases.size(), 8u);
   EXPECT_EQ(seen.back(), "h_its_own_tolerance");
   const Outcome expected[] = {Outcome::pass,        Outcome::fail, Outcome::fail, Outcome::fail,

@@ -9,8 +9,8 @@
 #include "core/state.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/model/graph_module.h"
-#include "engine/spec/layer_registry.h"
 #include "engine/ops/view.h"
+#include "engine/spec/layer_registry.h"
 
 namespace tenon::formats {
 namespace {
@@ -33,7 +33,8 @@ ModelSpec with(const std::vector<std::pair<std::string, std::vector<Attr>>>& lay
 Tensor values(const Shape& size) {
   Tensor t = empty(size);
   Philox random{3, 4};
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
   return t;
 }
 
@@ -47,7 +48,8 @@ void expect_same(const ModelSpec& spec) {
   for (int64_t batch : {int64_t{1}, int64_t{5}}) {  // the batch of the trace is not the model's
     Tensor x = values({batch, 3, 8, 8}), ours = contiguous(m(x)), theirs = contiguous(run_onnx(model, {x})[0]);
     ASSERT_EQ(to_string(ours.size()), to_string(theirs.size()));
-    for (int64_t i = 0; i < ours.numel(); ++i) ASSERT_NEAR(ours.data<float>()[i], theirs.data<float>()[i], 1e-5 * (1 + std::abs(ours.data<float>()[i])));
+    for (int64_t i = 0; i < ours.numel(); ++i)
+      ASSERT_NEAR(ours.data<float>()[i], theirs.data<float>()[i], 1e-5 * (1 + std::abs(ours.data<float>()[i])));
   }
 }
 
@@ -64,7 +66,9 @@ TEST(OnnxExport, NormalisationDropoutAndPooling) {
                     {"Softmax", {}}}));
 }
 
-TEST(OnnxExport, NormalisationWithoutScaleAndShift) { expect_same(with({{"BatchNorm2d", {{"affine", false}}}, {"ReLU", {}}})); }
+TEST(OnnxExport, NormalisationWithoutScaleAndShift) {
+  expect_same(with({{"BatchNorm2d", {{"affine", false}}}, {"ReLU", {}}}));
+}
 
 }  // namespace
 }  // namespace tenon::formats

@@ -115,7 +115,8 @@ TEST(Onnx, tensors_with_typed_fields) {
   const std::string floats_field = field(4, std::string("\0\0\x80\x3f\0\0\0\x40", 8));
   const Tensor f = read_back(number(1, 2) + number(2, 1) + floats_field);  // dims not packed
   EXPECT_EQ(value_at(f, {1}), 2);
-  const Tensor b = read_back(field(1, "\2") + number(2, 9) + field(5, std::string("\1\0", 2)));  // dims packed, bool in int32_data
+  const Tensor b =
+      read_back(field(1, "\2") + number(2, 9) + field(5, std::string("\1\0", 2)));  // dims packed, bool in int32_data
   EXPECT_EQ(b.dtype(), DType::boolean);
   EXPECT_EQ(value_at(b, {0}), 1);
 }
@@ -172,8 +173,8 @@ TEST(Onnx, external_data_stays_in_its_folder) {
   std::filesystem::create_directories(dir + "/in");
   auto external = [&](const std::string& location, const std::string& offset) {
     auto entry = [](const std::string& k, const std::string& v) { return field(13, field(1, k) + field(2, v)); };
-    const std::string t =
-        number(1, 2) + number(2, 1) + entry("location", location) + entry("offset", offset) + entry("length", "8") + std::string("\x70\1");
+    const std::string t = number(1, 2) + number(2, 1) + entry("location", location) + entry("offset", offset) +
+                          entry("length", "8") + std::string("\x70\1");
     write_file(dir + "/in/t.pb", t);
     return load_onnx_tensor(dir + "/in/t.pb");
   };

@@ -90,8 +90,9 @@ OnnxModel counting_loop() {
   auto body = std::make_shared<OnnxGraph>();
   body->inputs = {value("i", DType::i64), value("go", DType::boolean), value("sum")};
   body->outputs = {value("on", DType::boolean), value("next"), value("seen")};
-  body->nodes = {
-      {"", "Identity", "", {"go"}, {"on"}, {}}, {"", "Add", "", {"sum", "x"}, {"next"}, {}}, {"", "Identity", "", {"sum"}, {"seen"}, {}}};
+  body->nodes = {{"", "Identity", "", {"go"}, {"on"}, {}},
+                 {"", "Add", "", {"sum", "x"}, {"next"}, {}},
+                 {"", "Identity", "", {"sum"}, {"seen"}, {}}};
   OnnxModel m;
   m.graph.inputs = {value("x"), value("trips", DType::i64)};
   m.graph.outputs = {value("last"), value("all")};
@@ -109,12 +110,15 @@ TEST(OnnxRun, a_loop_carries_and_collects) {
 }
 
 TEST(OnnxRun, a_loop_without_end_is_an_error) {
-  const std::string message = message_of([] { run_onnx(counting_loop(), {scalar(2), scalar(9e15, DType::i64)}, {.nodes = 1000}); });
+  const std::string message = message_of([] {
+    run_onnx(counting_loop(), {scalar(2), scalar(9e15, DType::i64)}, {.nodes = 1000});
+  });
   EXPECT_TRUE(has(message, "more than 1000 nodes")) << message;
 }
 
 TEST(OnnxRun, errors_name_the_node_and_what_is_missing) {
-  EXPECT_TRUE(has(message_of([] { run_onnx(one("Nonsense"), {scalar(1)}); }), "Nonsense 'n': operator Nonsense is not supported"));
+  EXPECT_TRUE(has(message_of([] { run_onnx(one("Nonsense"), {scalar(1)}); }),
+                  "Nonsense 'n': operator Nonsense is not supported"));
   EXPECT_THROW(run_onnx(one("Nonsense"), {scalar(1)}), OnnxUnsupported);
   EXPECT_TRUE(has(message_of([] { run_onnx(one("Gather"), {full({2}, 1)}); }), "Gather 'n'"));
   const std::string message = message_of([] { run_onnx(one("Gather", {numbers({5})}), {full({2}, 1)}); });

@@ -16,7 +16,8 @@ namespace tenon::formats {
 namespace {
 
 struct Path {
-  std::string path = (std::filesystem::temp_directory_path() / ("tenon-torch-" + std::to_string(::getpid()) + ".pt")).string();
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("tenon-torch-" + std::to_string(::getpid()) + ".pt")).string();
   ~Path() { std::filesystem::remove(path); }
 };
 TorchFile parse(const std::string& bytes) { return TorchFile::parse(MappedFile::of(bytes, "a.pt")); }
@@ -62,9 +63,10 @@ std::string global(const std::string& module, const std::string& name) { return 
 std::string storage(const std::string& type, const std::string& key, int64_t n, const std::string& more = "") {
   return "(" + str("storage") + global("torch", type) + str(key) + str("cpu") + big(n) + more + "tQ";
 }
-std::string tensor(const std::string& storage, int64_t offset, const std::vector<int64_t>& size, const std::vector<int64_t>& stride) {
-  return global("torch._utils", "_rebuild_tensor_v2") + "(" + storage + big(offset) + tuple(size) + tuple(stride) + "\x89" +
-         global("collections", "OrderedDict") + ")RtR";
+std::string tensor(const std::string& storage, int64_t offset, const std::vector<int64_t>& size,
+                   const std::vector<int64_t>& stride) {
+  return global("torch._utils", "_rebuild_tensor_v2") + "(" + storage + big(offset) + tuple(size) + tuple(stride) +
+         "\x89" + global("collections", "OrderedDict") + ")RtR";
 }
 std::string pickle(const std::string& body) { return "\x80\x02" + body + "."; }
 std::string dict(const std::vector<std::pair<std::string, std::string>>& items) {
@@ -141,7 +143,8 @@ TEST(TorchFile, checkpoints_are_listed_by_the_way_to_each_value) {
   const TorchFile f = parse(
       six(dict({{"epoch", num(3)},
                 {"lr", std::string("G\x3f\xb9\x99\x99\x99\x99\x99\x9a", 9)},
-                {"model", global("collections", "OrderedDict") + ")R(" + str("fc.weight") + w + "u" + dict({{"_metadata", "N"}}) + "b"},
+                {"model", global("collections", "OrderedDict") + ")R(" + str("fc.weight") + w + "u" +
+                              dict({{"_metadata", "N"}}) + "b"},
                 {"optimizer", dict({{"state", "}(K\x05" + dict({{"exp_avg", w}}) + "u"}, {"betas", "K\x01K\x02\x86"}})},
                 {"list", "](N\x88" + w + "e"}})));
   ASSERT_EQ(f.entries().size(), 3u);
@@ -150,19 +153,22 @@ TEST(TorchFile, checkpoints_are_listed_by_the_way_to_each_value) {
   EXPECT_EQ(f.entries()[2].name, "list/2");
   EXPECT_EQ(f.entries()[0].dtype, "float32");
   EXPECT_EQ(value_at(f.entries()[2].tensor, {1, 2}), 5);
-  EXPECT_EQ(f.values(), (std::vector<std::pair<std::string, std::string>>{
-                            {"epoch", "3"}, {"lr", "0.1"}, {"optimizer/betas", "(1, 2)"}, {"list/0", "None"}, {"list/1", "True"}}));
+  EXPECT_EQ(f.values(),
+            (std::vector<std::pair<std::string, std::string>>{
+                {"epoch", "3"}, {"lr", "0.1"}, {"optimizer/betas", "(1, 2)"}, {"list/0", "None"}, {"list/1", "True"}}));
   EXPECT_TRUE(f.foreign().empty());
 }
 
 TEST(TorchFile, modules_saved_whole_give_their_state_dict) {
-  const std::string w = global("torch._utils", "_rebuild_parameter") + "(" + tensor(storage("FloatStorage", "0", 6), 0, {6}, {1}) + "\x88" +
+  const std::string w = global("torch._utils", "_rebuild_parameter") + "(" +
+                        tensor(storage("FloatStorage", "0", 6), 0, {6}, {1}) + "\x88" +
                         global("collections", "OrderedDict") + ")RtR";
   auto module = [&](const std::string& cls, const std::string& parameters, const std::string& parts) {
     return global("torch.nn.modules.container", cls) + ")\x81" +
            dict({{"_parameters", parameters}, {"_buffers", "}"}, {"_modules", parts}}) + "b";
   };
-  const TorchFile f = parse(six(module("Sequential", "}", dict({{"0", module("Linear", dict({{"weight", w}, {"bias", "N"}}), "}")}}))));
+  const TorchFile f =
+      parse(six(module("Sequential", "}", dict({{"0", module("Linear", dict({{"weight", w}, {"bias", "N"}}), "}")}}))));
   ASSERT_EQ(f.entries().size(), 1u);
   EXPECT_EQ(f.entries()[0].name, "0.weight");
   EXPECT_TRUE(f.entries()[0].parameter && f.entries()[0].requires_grad);
@@ -179,8 +185,9 @@ TEST(TorchFile, big_endian_deflated_and_unaligned_storages) {
 }
 
 TEST(TorchFile, the_legacy_format) {
-  const std::string body = dict({{"a", tensor(storage("FloatStorage", "94", 6, "N"), 0, {2, 3}, {3, 1})},
-                                 {"v", tensor(storage("FloatStorage", "94", 6, "(" + str("95") + num(2) + num(3) + "t"), 1, {2}, {1})}});
+  const std::string body =
+      dict({{"a", tensor(storage("FloatStorage", "94", 6, "N"), 0, {2, 3}, {3, 1})},
+            {"v", tensor(storage("FloatStorage", "94", 6, "(" + str("95") + num(2) + num(3) + "t"), 1, {2}, {1})}});
   const std::string good = legacy(body, "](" + str("94") + "e", raw<int64_t>({6}) + kSix);
   const TorchFile f = parse(good);
   EXPECT_TRUE(f.legacy());
@@ -192,7 +199,8 @@ TEST(TorchFile, the_legacy_format) {
   expect_says(legacy(body, "](" + str("94") + "e", raw<int64_t>({INT64_MAX}) + kSix), "cut short");
   expect_says(legacy(body, "](" + str("94") + "e", raw<int64_t>({5}) + kSix), "has 20 bytes");
   expect_says(legacy(body, "](" + str("77") + "e", raw<int64_t>({5}) + kSix), "nothing in it uses");
-  expect_says(legacy(body, "](" + str("94") + str("94") + "e", raw<int64_t>({6}) + kSix + raw<int64_t>({6}) + kSix), "twice");
+  expect_says(legacy(body, "](" + str("94") + str("94") + "e", raw<int64_t>({6}) + kSix + raw<int64_t>({6}) + kSix),
+              "twice");
   expect_says(legacy(body, "]", ""), "lacks the storage 94");
 }
 
@@ -200,7 +208,8 @@ TEST(TorchFile, foreign_names_are_shown_and_never_run) {
   Path touched;
   const std::string evil = global("os", "system") + "(" + str("touch " + touched.path) + "tR";
   const std::string w = tensor(storage("FloatStorage", "0", 6), 0, {6}, {1});
-  const std::string bytes = six(dict({{"w", w}, {"x", evil}, {"y", global("builtins", "eval") + "(" + str("1") + w + "tR"}}));
+  const std::string bytes =
+      six(dict({{"w", w}, {"x", evil}, {"y", global("builtins", "eval") + "(" + str("1") + w + "tR"}}));
   const TorchFile f = parse(bytes);
   EXPECT_EQ(f.foreign(), (std::vector<std::string>{"builtins.eval", "os.system"}));
   EXPECT_FALSE(std::filesystem::exists(touched.path));
@@ -228,13 +237,14 @@ TEST(TorchFile, what_the_engine_lacks_is_listed) {
   EXPECT_EQ(f.entries()[0].dtype, "complex64");
   EXPECT_NE(f.entries()[0].problem.find("complex64"), std::string::npos);
   EXPECT_THROW(f.tensors(), Error);
-  const std::string v3 = global("torch._utils", "_rebuild_tensor_v3") + "(" + storage("UntypedStorage", "0", 24) + big(1) + tuple({2}) +
-                         tuple({1}) + "\x89}" + global("torch", "float32") + "tR";
+  const std::string v3 = global("torch._utils", "_rebuild_tensor_v3") + "(" + storage("UntypedStorage", "0", 24) +
+                         big(1) + tuple({2}) + tuple({1}) + "\x89}" + global("torch", "float32") + "tR";
   EXPECT_EQ(value_at(parse(six(v3)).entries()[0].tensor, {1}), 2);
-  EXPECT_NE(parse(six(tensor(storage("FloatStorage", "0", 6), 0, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1})))
-                .entries()[0]
-                .problem.find("9 dimensions"),
-            std::string::npos);
+  EXPECT_NE(
+      parse(six(tensor(storage("FloatStorage", "0", 6), 0, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1})))
+          .entries()[0]
+          .problem.find("9 dimensions"),
+      std::string::npos);
 }
 
 TEST(TorchFile, bad_tensors_are_named_not_crashed_on) {
@@ -251,7 +261,8 @@ TEST(TorchFile, bad_tensors_are_named_not_crashed_on) {
   expect_says(of(0, {2}, {1, 1}), "none");
   expect_says(of(INT64_MAX, {2}, {INT64_MAX}), "no memory could hold");
   expect_says(of(0, {INT64_MAX, INT64_MAX}, {0, 0}), "no memory could hold");
-  expect_says(six(tensor(storage("FloatStorage", "0", 7), 0, {1}, {1})), "has 7 elements of float32, and it has 24 bytes");
+  expect_says(six(tensor(storage("FloatStorage", "0", 7), 0, {1}, {1})),
+              "has 7 elements of float32, and it has 24 bytes");
   expect_says(six(tensor(storage("FloatStorage", "0", INT64_MAX), 0, {1}, {1})), "24 bytes");
   expect_says(six(tensor(storage("FloatStorage", "1", 6), 0, {1}, {1})), "lacks the storage 1");
   expect_says(six(tensor(storage("FloatStorage", "../x", 6), 0, {1}, {1})), "lacks the storage");

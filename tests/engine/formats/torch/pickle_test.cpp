@@ -47,7 +47,8 @@ TEST(Pickle, ReadsWhatPythonWrites) {
 
 TEST(Pickle, ValuesNestedMillionsDeepAreTakenApartAgain) {
   EXPECT_NO_THROW(read_pickle(std::string("\x80\x04)", 3) + std::string(2000000, '\x85') + "."));
-  EXPECT_NO_THROW(read_pickle(std::string("\x80\x04", 2) + std::string(2000000, ']') + std::string(1999999, 'a') + "."));
+  EXPECT_NO_THROW(
+      read_pickle(std::string("\x80\x04", 2) + std::string(2000000, ']') + std::string(1999999, 'a') + "."));
 }
 
 TEST(Pickle, NothingIsEverRun) {
