@@ -34,6 +34,7 @@ tenon_build_packages=(
 # What the tests need on top.
 tenon_test_packages=(
   "libgtest-dev|test framework"
+  "clang-format-14|the sources are as the formatter leaves them"
   "xvfb|a virtual display for the window's tests"
   "xauth|access to the virtual display"
   "python3|runs exported models in ONNX Runtime"

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/house/scan.h"
@@ -35,6 +37,24 @@ TEST(House, includes_go_down_only_and_libraries_stay_in_their_places) {
   EXPECT_TRUE(all.empty()) << join(all);
 }
 
+TEST(House, every_folder_has_its_floor) {
+  for (const std::string& path : project_files(TENON_SOURCE_DIR))
+    if (is_source(path))
+      EXPECT_TRUE(has_floor(path)) << path << ": name its folder in floors() of tests/house/scan.cpp";
+  std::printf("%s", inner_order().c_str());
+}
+
+TEST(House, sources_are_as_the_formatter_leaves_them) {
+  if (std::system("clang-format-14 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "clang-format-14 is not installed";
+  std::string files;
+  for (const std::string& path : project_files(TENON_SOURCE_DIR))
+    if (is_source(path)) files += " " + path;
+  const std::string out = std::string(TENON_BINARY_DIR) + "/formatter.txt";
+  const std::string command =
+      "cd '" TENON_SOURCE_DIR "' && clang-format-14 --dry-run -Werror" + files + " 2>'" + out + "'";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_text(out).substr(0, 4000) << "\nclang-format-14 -i FILES mends it";
+}
+
 TEST(House, no_unfinished_work_and_no_registry_hosts) {
   Violations all;
   for (const std::string& path : project_files(TENON_SOURCE_DIR))
@@ -61,6 +81,14 @@ TEST(Scanner, an_include_that_goes_up_is_found) {
   EXPECT_EQ(scan_source("engine/a.cpp", "#  include \"app/cli/command.h\"\n").size(), 1u);
   EXPECT_EQ(scan_source("engine/a.cpp", "#include \"tests/engine/helper.h\"\n").size(), 1u);
   EXPECT_EQ(scan_source("engine/ops/a.cpp", "#include \"b.h\"\n").size(), 1u);
+}
+
+TEST(Scanner, an_include_within_a_room_that_goes_up_is_found) {
+  EXPECT_EQ(scan_source("engine/nn/linear.cpp", "#include \"engine/train/session.h\"\n").size(), 1u);
+  EXPECT_EQ(scan_source("engine/optim/sgd.cpp", "#include \"engine/data/loader.h\"\n").size(), 1u) << "a neighbour";
+  EXPECT_TRUE(scan_source("engine/train/session.cpp", "#include \"engine/nn/module.h\"\n").empty());
+  EXPECT_TRUE(scan_source("engine/op/op.cpp", "#include \"engine/ops/view.h\"\n").empty()) << "the knot";
+  EXPECT_FALSE(has_floor("engine/cellar/a.cpp"));
 }
 
 TEST(Scanner, qt_outside_the_window_is_found) {

@@ -13,6 +13,50 @@ namespace {
 constexpr std::array<std::string_view, 6> kRooms = {"core", "engine", "tracing", "projects", "views", "app"};
 constexpr size_t kMaxLines = 500;
 
+/// Note [The inner order]
+/// Inside a room, too, a folder includes only from folders below it. What stands on one line is one floor: folders of
+/// the same floor do not see each other, but for the declared knot, which is one thing in four folders: an op's
+/// gradient is written in ops, recorded by autograd, which calls ops.
+struct Floor {
+  std::vector<std::string_view> folders;
+  bool knot = false;
+};
+const std::vector<Floor>& floors() {
+  static const std::vector<Floor> all = {
+      {{"core"}},
+      {{"engine/spec"}},
+      {{"engine/op", "engine/autograd", "engine/ops", "engine/kernels"}, true},
+      {{"engine/formats"}},
+      {{"engine/formats/torch"}},
+      {{"engine/nn"}},
+      {{"engine/graph", "engine/data", "engine/optim", "engine/model"}},
+      {{"engine/formats/onnx", "engine/train"}},
+      {{"engine/templates"}},
+      {{"tracing/trace"}},
+      {{"tracing/snapshot"}},
+      {{"tracing/record", "tracing/analyses"}},
+      {{"projects"}},
+      {{"views/shared"}},
+      {{"views/autograd", "views/builder", "views/canvas", "views/details", "views/frame", "views/memory", "views/nan",
+        "views/project", "views/shell", "views/tensor", "views/timeline", "views/training"},
+       true},
+      {{"app/window"}},
+      {{"app/cli"}},
+      {{"app"}},
+  };
+  return all;
+}
+std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/')); }
+
+/// The floor of a file's folder, -1 where it is on none.
+int floor_of(std::string_view path) {
+  const std::string_view folder = folder_of(path);
+  for (size_t i = 0; i < floors().size(); ++i)
+    for (std::string_view f : floors()[i].folders)
+      if (f == folder) return static_cast<int>(i);
+  return -1;
+}
+
 int room_rank(std::string_view path) {
   std::string_view first = path.substr(0, path.find('/'));
   auto at = std::find(kRooms.begin(), kRooms.end(), first);
@@ -92,6 +136,12 @@ Violations scan_source(const std::string& path, const std::string& text) {
           report("includes \"" + header + "\", which is not named from the root");
       }
       if (starts(header, "tests/")) report("includes " + header + ", which belongs to the tests");
+      const int here = floor_of(path), there = floor_of(header);
+      if (here >= 0 && other == rank && there > here)
+        report("includes " + header + ", which lies above it in the inner order");
+      else if (here >= 0 && there == here && folder_of(path) != folder_of(header) &&
+               !floors()[static_cast<size_t>(here)].knot)
+        report("includes " + header + ", a neighbour on its own floor");
       if (other > rank)
         report("includes " + header + ", which lies above " + std::string(kRooms[static_cast<size_t>(rank)]));
     }
@@ -105,6 +155,18 @@ Violations scan_source(const std::string& path, const std::string& text) {
   }
   if (rank >= 0 && number > kMaxLines) report("has more than " + std::to_string(kMaxLines) + " lines");
   return bad;
+}
+
+bool has_floor(const std::string& path) { return room_rank(path) < 0 || floor_of(path) >= 0; }
+
+std::string inner_order() {
+  std::string text;
+  for (const Floor& floor : floors()) {
+    std::string line;
+    for (std::string_view f : floor.folders) line += (line.empty() ? "" : floor.knot ? " <-> " : ", ") + std::string(f);
+    text = line + "\n" + text;
+  }
+  return text;
 }
 
 Violations scan_words(const std::string& path, const std::string& text) {

@@ -10,6 +10,13 @@ using Violations = std::vector<std::string>;
 /// Checks one source file. `path` is relative to the root of the tree ("engine/ops/matmul.cpp"), `text` what is in it.
 Violations scan_source(const std::string& path, const std::string& text);
 
+/// Whether the inner order of the rooms names the folder of this source.
+bool has_floor(const std::string& path);
+
+/// The inner order, the highest floor first: what stands on one line does not see each other, but for a knot ("a <->
+/// b").
+std::string inner_order();
+
 /// Words that no file of the tree may hold: marks of unfinished work, hosts of package registries.
 Violations scan_words(const std::string& path, const std::string& text);
 
