@@ -1,7 +1,8 @@
-# tenon_room(NAME [BELOW rooms...] [LINK libraries...]): every .cpp of the folder as one object library.
+# tenon_room(NAME [PRECOMPILED_AS room | PRECOMPILE STD|JSON] [BELOW rooms...] [LINK libraries...]): every .cpp of the folder as one
+# object library.
 # Files named *_view.cpp and the folders views/frame, views/shell and views/canvas belong to the window, not to the room.
 function(tenon_room name)
-  cmake_parse_arguments(R "" "" "BELOW;LINK" ${ARGN})
+  cmake_parse_arguments(R "" "PRECOMPILED_AS;PRECOMPILE" "BELOW;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_view\\.cpp$|/views/(frame|shell|canvas)/|/core/cuda/")
   if(NOT sources)
@@ -17,6 +18,11 @@ function(tenon_room name)
     target_link_libraries(tenon_${name}_needs INTERFACE tenon_${below}_needs)
   endforeach()
   target_link_libraries(tenon_${name} PRIVATE tenon_${name}_needs)
+  if(R_PRECOMPILED_AS)
+    tenon_precompile(tenon_${name} REUSE tenon_${R_PRECOMPILED_AS})
+  elseif(R_PRECOMPILE)
+    tenon_precompile(tenon_${name} ${R_PRECOMPILE})
+  endif()
 endfunction()
 
 # Files that hold inner loops are compiled for speed in every build type but a sanitized one.
@@ -56,4 +62,5 @@ function(tenon_window)
   add_library(tenon_window_needs INTERFACE)
   target_link_libraries(tenon_window_needs INTERFACE Qt6::Widgets Qt6::OpenGLWidgets Qt6::Svg imgui tenon_views_needs)
   target_link_libraries(tenon_window PRIVATE tenon_window_needs)
+  tenon_precompile(tenon_window QT JSON)
 endfunction()
