@@ -36,7 +36,9 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   setWindowTitle("Tenon");
   setAcceptDrops(true);
   setDockNestingEnabled(true);
-  setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+  // Not animated: while a dock slides to its place Qt 6.4 keeps two states of the layout, and a press on a separator in
+  // that time found items of the one in the other, freed.
+  setDockOptions(AllowNestedDocks | AllowTabbedDocks);
   setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
   setDocumentMode(true);
   // Its first size, with room for the frame and title that the desktop draws round it.

@@ -206,6 +206,11 @@ void Monkey::tick() {
     ask();
     if (QApplication::activePopupWidget()) QApplication::activePopupWidget()->close();
     if (auto* d = qobject_cast<QDialog*>(QApplication::activeModalWidget())) d->reject();
+    // A drag that is still held would turn its loop for ever.
+    if (!held_window_.empty())
+      carry_out({"release", held_window_, 0, 0, held_button_, {}});
+    else if (QThread::currentThread()->loopLevel() > 1)
+      carry_out({"key", "main", 0, 0, "Escape", {}});
     return;
   }
   ++depth_;
