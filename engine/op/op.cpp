@@ -48,6 +48,8 @@ void register_op(OpDef& def) {
 void register_kernel(const std::string& op, DeviceType type, Kernel kernel) {
   const auto it = registry().by_name.find(op);
   if (it == registry().by_name.end()) throw Error(fmt::format("there is no op '{}' to take a kernel", op));
+  if (it->second->info.any_device)
+    throw Error(fmt::format("op '{}' takes no kernel: it serves every device as it is", op));
   it->second->kernels[static_cast<size_t>(type)] = kernel;
 }
 
