@@ -79,7 +79,7 @@ Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, s
   s->file = file;
   s->release = [](Storage* dead) { delete static_cast<Window*>(dead); };
   Tensor t(tensor_impl_new());
-  t.impl()->storage = s;
+  t.impl()->storage = Ref<Storage>::adopt(s);
   t.impl()->meta.dtype = dtype;
   t.impl()->meta.shape = shape;
   t.impl()->stride = Dims{1};

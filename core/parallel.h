@@ -10,8 +10,8 @@ int num_threads();
 /// Calls fn(begin, end) over [0, n) cut into pieces of `grain` (the last one shorter), on several threads, and waits.
 /// The cuts depend on n and grain alone, never on the number of threads: whoever adds up per piece and then over the
 /// pieces in order gets the same bits at any thread count. An exception of a piece is thrown again here, the lowest
-/// piece's first. Called from inside a piece it runs serially. One caller at a time gets the pool; others run their
-/// pieces themselves.
+/// piece's first. Called from inside a piece it runs serially. Several threads may call at once: they share the
+/// workers.
 template <class F>
 void parallel_for(int64_t n, int64_t grain, const F& fn);
 

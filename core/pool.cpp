@@ -5,10 +5,12 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/state.h"
 
@@ -129,10 +131,13 @@ void trim_locked(Central& c) {
 
 thread_local size_t t_allocation_limit = SIZE_MAX;
 
+[[noreturn]] void refuse(size_t bytes) {
+  throw Error(
+      fmt::format("a tensor of {} bytes was asked for; at most {} are allowed here", bytes, t_allocation_limit));
+}
+
 Block* fresh(size_t bytes) {
-  if (bytes > t_allocation_limit)
-    throw Error(
-        fmt::format("a tensor of {} bytes was asked for; at most {} are allowed here", bytes, t_allocation_limit));
+  if (bytes > t_allocation_limit) refuse(bytes);
   bytes = (bytes + 63) & ~size_t{63};  // aligned_alloc wants a multiple of the alignment
   void* p = bytes > (size_t{1} << 46) ? nullptr : std::aligned_alloc(64, sizeof(Block) + bytes);
   if (!p) {
@@ -198,7 +203,7 @@ void give_back(Storage* s) {
 
 }  // namespace
 
-Storage* pool_take(size_t bytes) {
+Ref<Storage> pool_take(size_t bytes) {
   int k = class_of(bytes);
   size_t rounded = class_bytes(k);
   Block* b = nullptr;
@@ -239,11 +244,31 @@ Storage* pool_take(size_t bytes) {
       storage_id(&s);
       o.taken(s);
     });
-  return &s;
+  return Ref<Storage>::adopt(&s);
 }
 
-void storage_release(Storage* s) {
-  if (drop(s->refs) && s->release) s->release(s);
+Ref<Storage> backend_take(size_t bytes, Device device) {
+  if (bytes > t_allocation_limit) refuse(bytes);
+  auto s = std::make_unique<Storage>();
+  s->data = backend_of(device).take(device, bytes);
+  s->bytes = bytes;
+  s->device = device;
+  s->release = [](Storage* dead) {
+    if (process_mode.load(std::memory_order_relaxed) & mode::memory)
+      tell_observer([&](MemoryObserver& o) { o.given_back(*dead); });
+    backend_of(dead->device).give(dead->device, dead->data, dead->bytes);
+    delete dead;
+  };
+  if (process_mode.load(std::memory_order_relaxed) & mode::memory)
+    tell_observer([&](MemoryObserver& o) {
+      storage_id(s.get());
+      o.taken(*s);
+    });
+  return Ref<Storage>::adopt(s.release());
+}
+
+void release_last(Storage* s) {
+  if (s->release) s->release(s);
 }
 
 AllocationLimit::AllocationLimit(size_t bytes) : saved_(t_allocation_limit) {

@@ -8,7 +8,10 @@ namespace tenon {
 
 /// A storage with its bytes in one block (header first, data 64-byte aligned) from the CPU pool. Throws Error when
 /// memory is out. See Note [CPU pool].
-Storage* pool_take(size_t bytes);
+Ref<Storage> pool_take(size_t bytes);
+/// A storage on a device that a backend serves: its memory is taken from the backend and given back to it. Throws Error
+/// when the device's memory is out.
+Ref<Storage> backend_take(size_t bytes, Device device);
 
 /// While it lives, a block above `bytes` that the calling thread asks for from the system is an Error: what comes from
 /// outside may name any size.

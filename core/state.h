@@ -39,8 +39,9 @@ enum : uint32_t {
 
 struct ThreadState {
   uint32_t mode = 0;
-  uint32_t group = 0;  ///< the training session this thread works for; instruments record one and leave others alone
-  uint16_t op = 0;     ///< interned_name() of the op last dispatched: who a block of memory was taken for
+  uint32_t group = 0;   ///< the training session this thread works for; instruments record one and leave others alone
+  uint16_t op = 0;      ///< interned_name() of the op last dispatched: who a block of memory was taken for
+  uint16_t stream = 0;  ///< index of the stream that this thread's ops go to, see StreamScope of core/backend.h
   Origin origin;
 };
 extern thread_local constinit ThreadState t_state;

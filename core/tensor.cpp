@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/half.h"
 #include "core/pool.h"
@@ -44,29 +45,31 @@ int64_t checked_count(const Shape& size, DType dtype) {
 
 }  // namespace
 
-TensorImpl* tensor_impl_new() {
+Ref<TensorImpl> tensor_impl_new() {
   if (t_impls.count > 0) [[likely]] {
     TensorImpl* t = t_impls.slots[--t_impls.count];
     t->refs.store(1, std::memory_order_relaxed);
     t->flags = 0;
     t->offset = 0;
-    t->storage = nullptr;
     t->grad = nullptr;
-    t->base = nullptr;
     t->meta.device = {};
-    return t;
+    return Ref<TensorImpl>::adopt(t);
   }
-  return new TensorImpl;
+  return Ref<TensorImpl>::adopt(new TensorImpl);
 }
 
-void tensor_impl_release(TensorImpl* t) {
+void release_last(TensorImpl* t) {
   if (t->grad) delete t->grad;
-  if (t->storage) storage_release(t->storage);
-  if (t->base && drop(t->base->refs)) tensor_impl_release(t->base);
+  t->storage.reset();
+  t->base.reset();
   if (t_impls.count >= 0 && t_impls.count < kKeep)
     t_impls.slots[t_impls.count++] = t;
   else
     delete t;
+}
+
+void throw_no_axis(int axis, const Shape& size) {
+  throw Error(fmt::format("a tensor of size {} has no axis {}", to_string(size), axis));
 }
 
 Tensor empty(const Shape& size, DType dtype, Device device) {
@@ -84,8 +87,8 @@ Tensor empty(const Shape& size, DType dtype, Device device) {
   }
   if (device.type == DeviceType::cpu)
     p.storage = pool_take(static_cast<size_t>(n) * itemsize(dtype));
-  else if (device.type == DeviceType::cuda)
-    throw Error("this build has no CUDA device", "use --device cpu");
+  else if (device.type != DeviceType::meta)
+    p.storage = backend_take(static_cast<size_t>(n) * itemsize(dtype), device);
   return t;
 }
 
@@ -127,8 +130,7 @@ Tensor view_of(const Tensor& base, const Layout& layout) {
   p.meta.shape = layout.size;
   p.stride = layout.stride;
   p.offset = layout.offset;
-  p.storage = base.storage();
-  if (p.storage) p.storage->refs.fetch_add(1, std::memory_order_relaxed);
+  p.storage = base.impl()->storage;
   return t;
 }
 
@@ -143,7 +145,7 @@ Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, vo
   s->bytes = bytes;
   s->release = release;
   Tensor t(tensor_impl_new());
-  t.impl()->storage = s;
+  t.impl()->storage = Ref<Storage>::adopt(s);
   t.impl()->meta.dtype = dtype;
   t.impl()->meta.shape = layout.size;
   t.impl()->stride = layout.stride;
@@ -203,7 +205,12 @@ double storage_value(const Tensor& t, int64_t position) {
   if (!t.storage()) throw Error("a tensor without memory (device meta) has no values");
   if (position < 0 || static_cast<size_t>(position) >= t.storage()->bytes / itemsize(t.dtype()))
     throw Error(fmt::format("position {} is outside the storage of {} bytes", position, t.storage()->bytes));
-  return read(t.storage()->data, t.dtype(), position);
+  if (t.device().type == DeviceType::cpu) return read(t.storage()->data, t.dtype(), position);
+  const auto item = static_cast<int64_t>(itemsize(t.dtype()));
+  alignas(8) char one[8];
+  copy_bytes(one, {}, static_cast<const char*>(t.storage()->data) + position * item, t.device(),
+             static_cast<size_t>(item));
+  return read(one, t.dtype(), 0);
 }
 
 }  // namespace tenon

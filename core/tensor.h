@@ -5,21 +5,19 @@
 
 #include "core/dtype.h"
 #include "core/layout.h"
+#include "core/ref.h"
 
 namespace tenon {
 
-enum class DeviceType : uint8_t { cpu, cuda, meta };
-/// A meta tensor has sizes and strides but no memory: a model run on it yields shapes and errors for free.
+/// A meta tensor has sizes and strides but no memory: a model run on it yields shapes and errors for free. Further
+/// types are numbered by register_backend() of core/backend.h.
+enum class DeviceType : uint8_t { cpu, meta };
+inline constexpr int kDeviceTypes = 8;
 struct Device {
   DeviceType type = DeviceType::cpu;
   uint8_t index = 0;
   bool operator==(const Device& o) const { return type == o.type && index == o.index; }
 };
-
-/// Gives up one reference; true where it was the last. A sole owner needs no locked instruction.
-inline bool drop(std::atomic<int>& refs) {
-  return refs.load(std::memory_order_acquire) == 1 || refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
-}
 
 /// A block of memory shared by every view of it. `version` counts in-place writes and is shared by views.
 struct Storage {
@@ -31,7 +29,7 @@ struct Storage {
   uint32_t id = 0;                      ///< unique while memory history or a recorder looks; 0 otherwise
   void (*release)(Storage*) = nullptr;  ///< returns the memory to where it came from
 };
-void storage_release(Storage* s);  // when the last reference goes
+void release_last(Storage* s);
 
 /// dtype and size: all that shape inference needs.
 struct Meta {
@@ -45,6 +43,9 @@ struct GradMeta {
   virtual ~GradMeta() = default;
 };
 
+struct TensorImpl;
+void release_last(TensorImpl* t);
+
 struct TensorImpl {
   enum Flag : uint8_t {
     requires_grad = 1,
@@ -55,60 +56,49 @@ struct TensorImpl {
   Meta meta;
   Dims stride;
   int64_t offset = 0;
-  Storage* storage = nullptr;
-  GradMeta* grad = nullptr;
-  TensorImpl* base =
-      nullptr;  ///< of a view taken while gradients are recorded: the tensor it is a view of, itself no view; counted
+  Ref<Storage> storage;
+  GradMeta* grad = nullptr;  ///< owned
+  Ref<TensorImpl> base;  ///< of a view taken while gradients are recorded: the tensor it is a view of, itself no view
 };
-TensorImpl* tensor_impl_new();  // from a thread-local free list
-void tensor_impl_release(TensorImpl* t);
+Ref<TensorImpl> tensor_impl_new();  // from a thread-local free list
+[[noreturn]] void throw_no_axis(int axis, const Shape& size);
 
 /// A handle to a strided array; copying it shares the array. 8 bytes. A default-made Tensor is undefined.
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(TensorImpl* adopt) : p_(adopt) {}
-  Tensor(const Tensor& o) : p_(o.p_) {
-    if (p_) p_->refs.fetch_add(1, std::memory_order_relaxed);
-  }
-  Tensor(Tensor&& o) noexcept : p_(o.p_) { o.p_ = nullptr; }
-  Tensor& operator=(const Tensor& o) {
-    Tensor copy(o);
-    std::swap(p_, copy.p_);
-    return *this;
-  }
-  Tensor& operator=(Tensor&& o) noexcept {
-    std::swap(p_, o.p_);
-    return *this;
-  }
-  ~Tensor() { reset(); }
-  void reset() {
-    if (p_ && drop(p_->refs)) tensor_impl_release(p_);
-    p_ = nullptr;
-  }
+  explicit Tensor(Ref<TensorImpl> p) : p_(std::move(p)) {}
+  void reset() { p_.reset(); }
 
-  bool defined() const { return p_ != nullptr; }
+  bool defined() const { return p_.get() != nullptr; }
   explicit operator bool() const { return defined(); }
-  TensorImpl* impl() const { return p_; }
+  TensorImpl* impl() const { return p_.get(); }
   bool same(const Tensor& o) const { return p_ == o.p_; }
 
   DType dtype() const { return p_->meta.dtype; }
   Device device() const { return p_->meta.device; }
   const Meta& meta() const { return p_->meta; }
   const Shape& size() const { return p_->meta.shape; }
-  int64_t size(int axis) const { return p_->meta.shape[axis < 0 ? axis + p_->meta.shape.n : axis]; }
+  /// Of an axis; negative ones count from the last. Throws Error for an axis that the tensor does not have.
+  int64_t size(int axis) const {
+    const int at = axis < 0 ? axis + ndim() : axis;
+    if (at < 0 || at >= ndim()) [[unlikely]]
+      throw_no_axis(axis, p_->meta.shape);
+    return p_->meta.shape[at];
+  }
   const Dims& stride() const { return p_->stride; }
   int64_t offset() const { return p_->offset; }
   int ndim() const { return p_->meta.shape.n; }
   int64_t numel() const { return p_->meta.shape.product(); }
   size_t nbytes() const { return static_cast<size_t>(numel()) * itemsize(dtype()); }
   Layout layout() const { return {p_->meta.shape, p_->stride, p_->offset}; }
-  Storage* storage() const { return p_->storage; }
+  Storage* storage() const { return p_->storage.get(); }
   uint32_t version() const { return p_->storage ? p_->storage->version : 0; }
   bool is_contiguous() const { return contiguous_strides(p_->meta.shape, p_->stride); }
   bool is_meta() const { return p_->meta.device.type == DeviceType::meta; }
 
-  /// Address of the first element (offset included). T is not checked against dtype().
+  /// Address of the first element (offset included) on the tensor's device: only kernels of that device may follow it,
+  /// everyone else asks to_host() (core/backend.h). T is not checked against dtype().
   template <class T>
   T* data() const {
     return static_cast<T*>(p_->storage->data) + p_->offset;
@@ -124,7 +114,7 @@ class Tensor {
   }
 
  private:
-  TensorImpl* p_ = nullptr;
+  Ref<TensorImpl> p_;
 };
 static_assert(sizeof(Tensor) == 8);
 

@@ -2,11 +2,19 @@
 
 #include <cstring>
 
+#include "core/backend.h"
+
 namespace tenon {
 
 std::string_view logical_bytes(const Tensor& t, std::vector<char>& copy) {
   const size_t bytes = t.nbytes();
   if (bytes == 0) return {};
+  if (t.device().type != DeviceType::cpu) {
+    const Tensor host = to_host(t);
+    const std::string_view there = logical_bytes(host, copy);
+    if (there.data() != copy.data()) copy.assign(there.begin(), there.end());
+    return {copy.data(), bytes};
+  }
   if (t.is_contiguous()) return {static_cast<const char*>(t.raw()), bytes};
   const size_t item = itemsize(t.dtype());
   copy.resize(bytes);

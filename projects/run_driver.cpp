@@ -7,6 +7,7 @@
 #include <climits>
 #include <cmath>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "core/parallel.h"
 #include "core/pool.h"
 #include "engine/train/recipe.h"
+#include "engine/train/replica.h"
 #include "engine/train/session.h"
 #include "projects/recorder.h"
 
@@ -64,17 +66,23 @@ struct RunDriver::Impl {
   int64_t rate_samples = 0, rate_targets = 0;
   int64_t saved_step = -1;
 
-  std::unique_ptr<Recorder> recorder;  ///< it calls back into what stands above: it goes first
+  Replica* replica = nullptr;
+  std::unique_ptr<Recorder> recorder;  ///< null on ranks but 0. It calls back into what stands above: it goes first
 
   void work();
   void train();
   bool next_step_wanted();
+  /// The same on every rank.
+  bool all_go_on();
   bool room_on_disk();
   std::string what_is_lost(const Error& disk) const;
   void after_step(const StepResult& r);
   void evaluate();
   void save_checkpoint();
   void publish(std::vector<MetricRow> rows);
+  void look_for_room() {
+    if (recorder) recorder->retry();
+  }
   double seconds() const { return trained + (clock_runs ? seconds_since(clock_from) : 0); }
   void start_clock();
   void stop_clock();
@@ -85,15 +93,29 @@ RunDriver::RunDriver() : impl_(std::make_unique<Impl>()) {}
 std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, const TrainOptions& options) {
   std::unique_ptr<RunDriver> driver(new RunDriver);
   Impl& d = *driver->impl_;
-  if (project->read_only())
+  d.replica = options.session.replica;
+  const bool writes = !d.replica || d.replica->rank() == 0;
+  if (writes && project->read_only())
     throw Error(fmt::format("{} is read-only: a run could not be kept", project->path()), "Work on a copy.");
   d.project = project;
+  // What rank 0 does for all: where it fails, nobody starts.
+  const auto together = [&](const std::function<void()>& write) {
+    std::exception_ptr error;
+    try {
+      if (writes) write();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (d.replica && !d.replica->all_of(!error) && !error)
+      throw Error("the replica of rank 0 could not begin the run", "Its own error says why.");
+    if (error) std::rethrow_exception(error);
+  };
   if (options.threads > 0) set_num_threads(options.threads);
   if (!options.resume.empty()) {
     check_resume_options(options);
     d.info = project->run(options.resume);
     d.fresh = false;
-    d.session = std::make_unique<TrainingSession>(d.info.model, Recipe::from_json(d.info.recipe));
+    d.session = std::make_unique<TrainingSession>(d.info.model, Recipe::from_json(d.info.recipe), options.session);
     // One killed before its first checkpoint starts over: its seed is in the recipe.
     if (!project->checkpoints(d.info.id).empty()) {
       const Checkpoint last = project->checkpoint_before(d.info.id, INT64_MAX);
@@ -101,7 +123,7 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
       d.saved_step = last.step;
     }
     // Refused while another process trains it.
-    project->continue_run(d.info.id, d.session->steps_done(), d.info.seconds);
+    together([&] { project->continue_run(d.info.id, d.session->steps_done(), d.info.seconds); });
     d.trained = d.info.seconds;
     d.best = d.info.best;
     if (options.max_steps >= 0) d.stop_at = options.max_steps;
@@ -112,8 +134,8 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
     if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
     const ModelSpec model = project->model();
-    d.session = std::make_unique<TrainingSession>(model, recipe);
-    d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps());
+    d.session = std::make_unique<TrainingSession>(model, recipe, options.session);
+    together([&] { d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps()); });
   }
   RunStatus& s = d.status;
   s.run = d.info.id;
@@ -126,13 +148,14 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   s.lr = d.session->learning_rate();
   s.seconds = d.trained;
   d.pause = options.start_paused;
-  d.recorder = std::make_unique<Recorder>(project, d.info.id, [&d] {
-    {
-      std::lock_guard lock(d.mutex);  // whoever has just looked waits by now
-      ++d.status.tries;
-    }
-    d.wake.notify_all();
-  });
+  if (writes)
+    d.recorder = std::make_unique<Recorder>(project, d.info.id, [&d] {
+      {
+        std::lock_guard lock(d.mutex);  // whoever has just looked waits by now
+        ++d.status.tries;
+      }
+      d.wake.notify_all();
+    });
   d.thread = std::thread([&d] { d.work(); });
   return driver;
 }
@@ -165,15 +188,17 @@ void RunDriver::Impl::work() {
     error = e.what();
   }
   stop_clock();
-  recorder->progress(session->steps_done(), seconds());
-  recorder->status(result == State::finished ? "finished" : result == State::stopped ? "stopped" : "failed", error);
-  while (!recorder->flush())
-    if (!room_on_disk()) recorder->give_up();
-  if (const auto disk = recorder->error()) {
-    result = State::failed;
-    if (error.empty()) error = what_is_lost(*disk);
-    recorder->status("failed", error);
-    recorder->flush();
+  if (recorder) {
+    recorder->progress(session->steps_done(), seconds());
+    recorder->status(result == State::finished ? "finished" : result == State::stopped ? "stopped" : "failed", error);
+    while (!recorder->flush())
+      if (!room_on_disk()) recorder->give_up();
+    if (const auto disk = recorder->error()) {
+      result = State::failed;
+      if (error.empty()) error = what_is_lost(*disk);
+      recorder->status("failed", error);
+      recorder->flush();
+    }
   }
   std::lock_guard lock(mutex);
   status.state = result;
@@ -190,12 +215,13 @@ void RunDriver::Impl::train() {
   // A stop may have come between the last step of an epoch and its evaluation.
   if (!fresh && session->evaluation_due()) {
     const auto evaluated = project->metric(info.id, "test_loss");
-    if (evaluated.empty() || evaluated.back().step < session->steps_done()) {
+    const bool done = !evaluated.empty() && evaluated.back().step >= session->steps_done();
+    if (replica ? !replica->all_of(done) : !done) {
       evaluate();
       saved_step = -1;
     }
   }
-  while (!session->finished() && session->steps_done() < stop_at && next_step_wanted()) {
+  while (!session->finished() && session->steps_done() < stop_at && all_go_on()) {
     start_clock();
     const StepResult r = session->step();
     after_step(r);
@@ -206,13 +232,18 @@ void RunDriver::Impl::train() {
                               project->path(), info.name));
     if (session->evaluation_due()) evaluate();
     if (r.epoch_end || session->finished() || (every > 0 && r.step % every == 0)) save_checkpoint();
-    if (const auto disk = recorder->error()) throw *disk;
+    if (!recorder) continue;
+    if (const auto disk = recorder->error()) {
+      if (replica && !session->finished() && session->steps_done() < stop_at) replica->all_of(false);
+      throw *disk;
+    }
   }
   if (saved_step != session->steps_done()) save_checkpoint();
 }
 
 /// Holds the training thread while the recorder waits for room on the disk; false when it is time to stop.
 bool RunDriver::Impl::room_on_disk() {
+  if (!recorder) return true;
   std::unique_lock lock(mutex);
   while (const auto full = recorder->blocked()) {
     if (stop) break;
@@ -245,6 +276,20 @@ std::string RunDriver::Impl::what_is_lost(const Error& disk) const {
   return Error(fmt::format("{}; {}", disk.message(), lost),
                fmt::format("{} Then `tenon train {} --resume {}` {}.", disk.hint(), project->path(), info.name, from))
       .what();
+}
+
+bool RunDriver::Impl::all_go_on() {
+  if (!replica) return next_step_wanted();
+  // The others wait for rank 0 here while it is paused.
+  bool go = true;
+  if (recorder) {
+    go = next_step_wanted();
+  } else {
+    std::lock_guard lock(mutex);
+    go = !stop;
+    status.state = RunStatus::State::running;
+  }
+  return replica->all_of(go);
 }
 
 /// Waits while paused or while the disk is full; false when it is time to stop.
@@ -363,7 +408,7 @@ void RunDriver::Impl::evaluate() {
 
 void RunDriver::Impl::save_checkpoint() {
   saved_step = session->steps_done();
-  recorder->checkpoint(session->save(), seconds(), best);
+  if (recorder) recorder->checkpoint(session->save(), seconds(), best);
 }
 
 void RunDriver::Impl::publish(std::vector<MetricRow> rows) {
@@ -373,7 +418,7 @@ void RunDriver::Impl::publish(std::vector<MetricRow> rows) {
     if (undrained.size() > kKept) undrained.erase(undrained.begin(), undrained.begin() + kKept / 2);
     undrained.insert(undrained.end(), rows.begin(), rows.end());
   }
-  recorder->metrics(std::move(rows));
+  if (recorder) recorder->metrics(std::move(rows));
 }
 
 void RunDriver::pause() {
@@ -387,9 +432,9 @@ void RunDriver::resume() {
     impl_->single_steps = 0;
   }
   impl_->wake.notify_all();
-  impl_->recorder->retry();
+  impl_->look_for_room();
 }
-void RunDriver::retry() { impl_->recorder->retry(); }
+void RunDriver::retry() { impl_->look_for_room(); }
 void RunDriver::step_once() {
   {
     std::lock_guard lock(impl_->mutex);
@@ -397,7 +442,7 @@ void RunDriver::step_once() {
     ++impl_->single_steps;
   }
   impl_->wake.notify_all();
-  impl_->recorder->retry();
+  impl_->look_for_room();
 }
 void RunDriver::stop() {
   {
@@ -412,11 +457,14 @@ void RunDriver::checkpoint() {
     impl_->save = true;
   }
   impl_->wake.notify_all();
-  impl_->recorder->retry();
+  impl_->look_for_room();
 }
 void RunDriver::set_learning_rate(double lr) {
   if (!(lr >= 0) || !std::isfinite(lr))
     throw Error::usage(fmt::format("a learning rate of {} makes no sense", lr), "It is a number of 0 or more.");
+  if (impl_->replica)
+    throw Error::usage("the learning rate of one replica cannot be changed apart from the others'",
+                       "Stop the run and start one with another optimizer.lr.");
   {
     std::lock_guard lock(impl_->mutex);
     impl_->new_lr = lr;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/train/session.h"
 #include "projects/project.h"
 
 namespace tenon::projects {
@@ -15,6 +16,10 @@ struct TrainOptions {
   int64_t epochs = -1, max_steps = -1;                   ///< -1: the recipe's
   int threads = 0;                                       ///< 0: every core
   bool start_paused = false;
+  /// Where it trains. Of several replicas each has a driver of its own, all with the same options; the one of rank 0
+  /// alone writes into the project, and decides when to pause. A stop of any of them ends all. start() returns when all
+  /// have started.
+  SessionOptions session;
 };
 
 struct RunStatus {

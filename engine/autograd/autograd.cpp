@@ -12,7 +12,14 @@
 namespace tenon {
 namespace {
 
-std::atomic<uint32_t> g_pass{1};
+/// Of a pass; 0, which claims nothing, is left out when the numbers come round.
+uint32_t next_number() {
+  static std::atomic<uint32_t> last{0};
+  uint32_t n;
+  do n = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  while (n == 0);
+  return n;
+}
 
 Layout dense_layout(const Tensor& t) {
   Layout l = t.layout();
@@ -21,8 +28,7 @@ Layout dense_layout(const Tensor& t) {
 }
 
 struct Capture {
-  Node* fn;
-  uint16_t slot;
+  Edge from;
   Tensor* to;
 };
 
@@ -46,13 +52,12 @@ class Pass {
         throw Error(
             fmt::format("backward: a gradient must be given for a tensor of size {} (only for one element it is 1)",
                         to_string(root.size())));
-      g = ones(root.size(), root.dtype());
+      g = ones(root.size(), root.dtype(), root.device());
     }
     if (!(g.size() == root.size()))
       throw Error(fmt::format("backward: the gradient has size {}, the tensor {}", to_string(g.size()),
                               to_string(root.size())));
-    Edge e = edge_of(root);
-    roots_.push_back({e, g});
+    roots_.push_back({edge_of(root), g});
   }
 
   void run() {
@@ -60,7 +65,7 @@ class Pass {
     for (auto& [edge, g] : roots_)
       if (edge.fn->needed) deliver(edge, std::move(g));
     for (auto& [edge, g] : roots_)
-      if (edge.fn->needed && edge.fn->pending == 0) ready(edge.fn);
+      if (edge.fn->needed && edge.fn->pending == 0) ready(edge.fn.get());
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), lower);
       Node* n = heap_.back();
@@ -72,39 +77,54 @@ class Pass {
  private:
   static bool lower(const Node* a, const Node* b) { return a->order < b->order; }
 
+  [[noreturn]] static void refuse(const Node& n) {
+    const std::string what =
+        n.op ? fmt::format("{} #{} of module '{}'", n.op->info.name, n.origin.seq, module_path(n.origin.module))
+             : fmt::format("the gradient of a leaf of size {}", to_string(n.out_metas[0].shape));
+    throw Error(fmt::format("backward: {} is part of a backward that has not ended", what),
+                "two threads cannot walk one graph, nor graphs that end in the same leaves, at the same time");
+  }
+
+  /// True on the first visit. See Note [Passes claim what they walk].
+  bool claim(Node& n) {
+    if (n.claim.load(std::memory_order_relaxed) == number_) return false;
+    uint32_t nobody = 0;
+    if (!n.claim.compare_exchange_strong(nobody, number_, std::memory_order_acquire, std::memory_order_relaxed))
+      refuse(n);
+    return true;
+  }
+
   void count() {
-    uint32_t pass = g_pass.fetch_add(1);
     std::vector<Node*> stack;
     auto visit = [&](Node* n) {
-      if (n->stamp == pass) return;
-      n->stamp = pass;
+      if (!claim(*n)) return;
+      visited_.push_back(n);
       n->pending = 0;
       n->needed = accumulate_;
-      visited_.push_back(n);
       stack.push_back(n);
     };
-    for (auto& r : roots_) visit(r.first.fn);
+    for (auto& r : roots_) visit(r.first.fn.get());
     while (!stack.empty()) {
       Node* n = stack.back();
       stack.pop_back();
       for (int i = 0; i < n->inputs; ++i)
-        if (Node* f = n->next[i].fn) visit(f);
+        if (Node* f = n->next[i].fn.get()) visit(f);
     }
-    if (!accumulate_) mark_needed(pass);
+    if (!accumulate_) mark_needed();
     for (Node* n : visited_)
       for (int i = 0; n->needed && i < n->inputs; ++i)
-        if (Node* f = n->next[i].fn; f && f->needed) ++f->pending;
+        if (Node* f = n->next[i].fn.get(); f && f->needed) ++f->pending;
   }
 
   // Inputs have a lower order than what they go into, so one walk from the oldest node up is enough.
-  void mark_needed(uint32_t pass) {
+  void mark_needed() {
     for (auto& c : captures_)
-      if (c.fn->stamp == pass) c.fn->needed = true;
+      if (c.from.fn->claim.load(std::memory_order_relaxed) == number_) c.from.fn->needed = true;
     std::vector<Node*> oldest_first = visited_;
     std::sort(oldest_first.begin(), oldest_first.end(), lower);
     for (Node* n : oldest_first)
       for (int i = 0; i < n->inputs; ++i)
-        if (Node* f = n->next[i].fn) n->needed |= f->needed;
+        if (Node* f = n->next[i].fn.get()) n->needed |= f->needed;
   }
 
   void add_to(Tensor& slot, Tensor g) {
@@ -113,14 +133,14 @@ class Pass {
       return;
     }
     TensorImpl& p = *slot.impl();
-    bool mine = p.refs.load() == 1 && p.storage && p.storage->refs.load() == 1 && !slot.layout().may_overlap();
+    bool mine = p.refs.load() == 1 && p.storage.unique() && !slot.layout().may_overlap();
     if (!create_ && mine)
       add_(slot, g);
     else
       slot = add(slot, g);
   }
 
-  void deliver(Edge e, Tensor g) { add_to(e.fn->grads[e.slot], std::move(g)); }
+  void deliver(const Edge& e, Tensor g) { add_to(e.fn->grads[e.slot], std::move(g)); }
 
   void ready(Node* n) {
     n->pending = -1;  // queued once only
@@ -143,7 +163,7 @@ class Pass {
     if (n.retained)
       for (AutogradMeta* m : *n.retained) m->grad = n.grads[m->slot];
     for (auto& c : captures_)
-      if (c.fn == &n) *c.to = n.grads[c.slot];
+      if (c.from.fn == &n) *c.to = n.grads[c.from.slot];
     if (OpObserver* o = current_observer()) o->backward_node(n);
   }
 
@@ -152,7 +172,7 @@ class Pass {
     Tensor g = std::move(leaf.grads[0]);
     AutogradMeta* m = leaf.leaf;
     if (!g || !m || !accumulate_) return;
-    bool shared = g.impl()->refs.load() != 1 || !g.storage() || g.storage()->refs.load() != 1;
+    bool shared = g.impl()->refs.load() != 1 || !g.impl()->storage.unique();
     if (m->grad) {
       add_to(m->grad, std::move(g));
     } else if (!create_ && (shared || !g.layout().is_dense())) {
@@ -233,13 +253,14 @@ class Pass {
       for (int i = 0; i < n.saved_count; ++i) n.saved[i].reset();
     }
     for (int i = 0; i < n.inputs; ++i) {
-      Edge e = n.next[i];
+      const Edge& e = n.next[i];
       if (!e.fn || !e.fn->needed) continue;
       if (out[i]) deliver(e, std::move(out[i]));
-      if (--e.fn->pending == 0) ready(e.fn);
+      if (--e.fn->pending == 0) ready(e.fn.get());
     }
   }
 
+  const uint32_t number_ = next_number();
   bool retain_, create_, accumulate_;
   std::vector<Capture> captures_;
   std::vector<std::pair<Edge, Tensor>> roots_;
@@ -248,9 +269,11 @@ class Pass {
  public:
   // A pass that ended in an error leaves no half-summed gradients behind.
   ~Pass() {
-    if (std::uncaught_exceptions())
-      for (Node* n : visited_)
-        for (int i = 0; i < n->outputs; ++i) n->grads[i].reset();
+    const bool failed = std::uncaught_exceptions() > 0;
+    for (Node* n : visited_) {
+      for (int i = 0; failed && i < n->outputs; ++i) n->grads[i].reset();
+      n->claim.store(0, std::memory_order_release);
+    }
   }
 };
 
@@ -314,7 +337,7 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradi
   for (size_t i = 0; i < options.inputs.size(); ++i) {
     Edge e = edge_of(options.inputs[i]);
     if (!e.fn) throw Error(fmt::format("backward: input {} requires no gradient", i));
-    captures.push_back({e.fn, e.slot, &found[i]});
+    captures.push_back({std::move(e), &found[i]});
   }
   run_pass(roots, gradients, options, std::move(captures));
   for (size_t i = 0; i < found.size(); ++i) {
@@ -336,7 +359,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& roots, const std::vector<Ten
   for (size_t i = 0; i < inputs.size(); ++i) {
     Edge e = edge_of(inputs[i]);
     if (!e.fn) throw Error(fmt::format("grad: input {} requires no gradient", i));
-    captures.push_back({e.fn, e.slot, &results[i]});
+    captures.push_back({std::move(e), &results[i]});
   }
   run_pass(roots, gradients, options, std::move(captures));
   for (size_t i = 0; i < inputs.size(); ++i)

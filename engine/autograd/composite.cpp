@@ -14,21 +14,15 @@ class Fence {
   Fence() = default;
   Fence(const Fence&) = delete;
   ~Fence() {
-    for (auto& [node, inputs] : nodes_) {
-      node->inputs = inputs;
-      node_release(node);
-    }
+    for (auto& [node, inputs] : nodes_) node->inputs = inputs;
   }
-  void add(Node* n) {
-    node_retain(n);
-    nodes_.emplace_back(n, n->inputs);
-  }
+  void add(const Ref<Node>& n) { nodes_.emplace_back(n, n->inputs); }
   void close() {
     for (auto& [node, inputs] : nodes_) node->inputs = 0;
   }
 
  private:
-  std::vector<std::pair<Node*, uint16_t>> nodes_;
+  std::vector<std::pair<Ref<Node>, uint16_t>> nodes_;
 };
 
 }  // namespace

@@ -30,12 +30,12 @@ std::vector<Tensor> gradients(const Tensor& y, const std::vector<Tensor>& x, con
   o.create_graph = create;
   if (!y.requires_grad()) {
     std::vector<Tensor> none;
-    for (const Tensor& t : x) none.push_back(zeros(t.size(), t.dtype()));
+    for (const Tensor& t : x) none.push_back(zeros_like(t));
     return none;
   }
   std::vector<Tensor> g = grad({y}, x, {v}, o, true);
   for (size_t i = 0; i < g.size(); ++i)
-    if (!g[i]) g[i] = zeros(x[i].size(), x[i].dtype());
+    if (!g[i]) g[i] = zeros_like(x[i]);
   return g;
 }
 
@@ -45,7 +45,7 @@ std::vector<Tensor> detached(std::vector<Tensor> all) {
 }
 
 Tensor unit(const Tensor& like, int64_t at) {
-  Tensor e = zeros(like.size(), like.dtype());
+  Tensor e = zeros_like(like);
   Tensor flat = view(e, {-1});
   fill(select(flat, 0, at), 1);
   return e;
@@ -87,7 +87,7 @@ std::vector<Tensor> vjp(const ScalarFunction& f, const std::vector<Tensor>& inpu
 Tensor jvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& vectors) {
   EnableGrad record;
   std::vector<Tensor> x = fresh_leaves(inputs);
-  Tensor y = f(x), u = ones(y.size(), y.dtype());
+  Tensor y = f(x), u = ones_like(y);
   set_requires_grad(u);
   return detach(gradients(dot_all(gradients(y, x, u, true), vectors), {u}, {}, false)[0]);
 }
@@ -95,7 +95,7 @@ Tensor jvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const std
 Tensor jacobian(const std::function<Tensor(const Tensor&)>& f, const Tensor& at) {
   EnableGrad record;
   Tensor x = fresh_leaves({at})[0], y = f(x);
-  Tensor rows = empty(joined({y.numel()}, x.size()), y.dtype());
+  Tensor rows = empty(joined({y.numel()}, x.size()), y.dtype(), x.device());
   for (int64_t i = 0; i < y.numel(); ++i) put_row(rows, i, gradients(y, {x}, unit(y, i), false)[0]);
   return view(rows, joined(y.size(), x.size()));
 }
@@ -111,7 +111,7 @@ Tensor hessian(const std::function<Tensor(const Tensor&)>& f, const Tensor& at) 
   EnableGrad record;
   Tensor x = fresh_leaves({at})[0];
   Tensor first = gradients(f(x), {x}, {}, true)[0];
-  Tensor rows = empty(joined({x.numel()}, x.size()), x.dtype());
+  Tensor rows = empty(joined({x.numel()}, x.size()), x.dtype(), x.device());
   for (int64_t i = 0; i < x.numel(); ++i) put_row(rows, i, gradients(first, {x}, unit(first, i), false)[0]);
   return view(rows, joined(x.size(), x.size()));
 }
@@ -120,7 +120,7 @@ std::vector<Tensor> per_sample_gradients(const std::function<Tensor(int64_t)>& l
                                          const std::vector<Tensor>& parameters) {
   EnableGrad record;
   std::vector<Tensor> all;
-  for (const Tensor& p : parameters) all.push_back(empty(joined({samples}, p.size()), p.dtype()));
+  for (const Tensor& p : parameters) all.push_back(empty(joined({samples}, p.size()), p.dtype(), p.device()));
   for (int64_t i = 0; i < samples; ++i) {
     std::vector<Tensor> g = gradients(loss(i), parameters, {}, false);
     for (size_t k = 0; k < parameters.size(); ++k) put_row(all[k], i, g[k]);

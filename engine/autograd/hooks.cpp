@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/backend.h"
 #include "core/disk.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
@@ -42,7 +43,7 @@ class OffloadedTensor : public PackedTensor {
       if (file_ < 0) fail("make a file in", folder);
       unlink(path.c_str());
     }
-    Tensor dense = contiguous(t);
+    const Tensor dense = to_host(contiguous(t));
     const char* from = static_cast<const char*>(dense.raw());
     for (size_t done = 0, bytes = dense.nbytes(); done < bytes;) {
       ssize_t n = pwrite(file_, from + done, bytes - done, static_cast<off_t>(done));
@@ -62,7 +63,7 @@ class OffloadedTensor : public PackedTensor {
       if (n <= 0) fail("read back from", "the offload folder");
       done += static_cast<size_t>(n);
     }
-    return t;
+    return to_device(t, meta_.device);
   }
 
  private:

@@ -16,7 +16,7 @@ std::atomic<uint64_t> g_order{1};
 
 size_t aligned(size_t n) { return (n + 15) & ~size_t{15}; }
 
-Node* new_node(const OpDef* op, int inputs, int outputs, int saved) {
+Ref<Node> new_node(const OpDef* op, int inputs, int outputs, int saved) {
   size_t attrs = op ? aligned(op->attrs_size) : 0;
   size_t bytes = aligned(sizeof(Node)) + aligned(static_cast<size_t>(inputs) * sizeof(Edge)) +
                  aligned(static_cast<size_t>(inputs) * sizeof(Meta)) +
@@ -42,10 +42,11 @@ Node* new_node(const OpDef* op, int inputs, int outputs, int saved) {
   n->inputs = static_cast<uint16_t>(inputs);
   n->outputs = static_cast<uint16_t>(outputs);
   n->saved_count = static_cast<uint16_t>(saved);
-  return n;
+  return Ref<Node>::adopt(n);
 }
 
 void destroy_node(Node* n) {
+  for (int i = 0; i < n->inputs; ++i) n->next[i].~Edge();
   for (int i = 0; i < n->saved_count; ++i) n->saved[i].~SavedTensor();
   for (int i = 0; i < n->outputs; ++i) n->grads[i].~Tensor();
   if (n->op && n->op->destroy_attrs) n->op->destroy_attrs(n->attrs);
@@ -61,10 +62,9 @@ AutogradMeta* ensure_meta(const Tensor& t) {
 
 Tensor with_history(Tensor t, Edge e) {
   auto* m = new AutogradMeta;
-  m->fn = e.fn;
+  m->fn = std::move(e.fn);
   m->slot = e.slot;
   m->is_leaf = false;
-  node_retain(e.fn);
   t.impl()->grad = m;
   t.impl()->flags |= TensorImpl::requires_grad;
   return t;
@@ -77,12 +77,11 @@ Tensor bare(const Tensor& t) {
   p.meta = t.meta();
   p.stride = t.stride();
   p.offset = t.offset();
-  p.storage = t.storage();
-  if (p.storage) p.storage->refs.fetch_add(1, std::memory_order_relaxed);
+  p.storage = t.impl()->storage;
   return own;
 }
 
-SavedTensor packed(const Tensor& t, Edge history) {
+SavedTensor packed(const Tensor& t, const Edge& history) {
   SavedTensor s;
   {
     NoGrad no_grad;
@@ -91,7 +90,6 @@ SavedTensor packed(const Tensor& t, Edge history) {
   if (!s.packed) return s;
   s.version = t.version();
   s.history = history;
-  if (history.fn) node_retain(history.fn);
   return s;
 }
 
@@ -99,7 +97,7 @@ SavedTensor packed(const Tensor& t, Edge history) {
 // A leaf is saved as it is. Of a result, a node saves a second handle with the history it has now: an in-place write
 // gives the first handle a new history, and a node that saved it would then be held by what it holds. A saved output
 // has no history at all, for it would be the node's own; Grad::y() puts it back for the time it is used.
-SavedTensor save_input(const Tensor& t, Edge history) {
+SavedTensor save_input(const Tensor& t, const Edge& history) {
   if (t.impl()->flags & TensorImpl::inference)
     throw Error(fmt::format("a tensor of size {} that was made in inference mode would be needed for a gradient",
                             to_string(t.size())),
@@ -112,67 +110,53 @@ SavedTensor save_input(const Tensor& t, Edge history) {
   return {with_history(bare(t), history), t.version()};
 }
 
-Node* make_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, int outputs, uint32_t seq) {
+Ref<Node> make_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, int outputs, uint32_t seq) {
   uint32_t mask = op.saves.inputs & ((inputs < 32 ? 1u << inputs : 0u) - 1u);
   int saved = std::popcount(mask) + std::popcount(op.saves.outputs);
-  Node* n = new_node(&op, inputs, outputs, saved);
+  Ref<Node> n = new_node(&op, inputs, outputs, saved);
   op.copy_attrs(n->attrs, attrs);
   n->origin = t_state.origin;
   n->origin.seq = seq;
   n->order = g_order.fetch_add(1, std::memory_order_relaxed);
   int s = 0;
-  try {
-    for (int i = 0; i < inputs; ++i) {
-      if (in[i].defined()) {
-        n->metas[i] = in[i].meta();
-        Edge e = edge_of(in[i]);
-        if (e.fn) {
-          node_retain(e.fn);
-          n->next[i] = e;
-        }
-      }
-      if (mask >> i & 1u) {
-        if (in[i].defined()) n->saved[s] = save_input(in[i], n->next[i]);
-        ++s;
-      }
+  for (int i = 0; i < inputs; ++i) {
+    if (in[i].defined()) {
+      n->metas[i] = in[i].meta();
+      n->next[i] = edge_of(in[i]);
     }
-  } catch (...) {
-    node_release(n);
-    throw;
+    if (mask >> i & 1u) {
+      if (in[i].defined()) n->saved[s] = save_input(in[i], n->next[i]);
+      ++s;
+    }
   }
   return n;
 }
 
 // The saved handle has no history of its own: a node that held its own output would never be freed.
-void save_outputs(Node* n, const Tensor* out) {
-  int s = n->saved_count - std::popcount(n->op->saves.outputs);
-  for (int i = 0; i < n->outputs; ++i)
-    if (n->op->saves.outputs >> i & 1u) n->saved[s++] = {bare(out[i]), out[i].version()};
+void save_outputs(Node& n, const Tensor* out) {
+  int s = n.saved_count - std::popcount(n.op->saves.outputs);
+  for (int i = 0; i < n.outputs; ++i)
+    if (n.op->saves.outputs >> i & 1u) n.saved[s++] = {bare(out[i]), out[i].version()};
 }
 
-/// Makes output 0 of `n` the history of `t`, in place of what it had. Takes over a reference to n.
-void give_history(const Tensor& t, Node* n, uint32_t made_at) {
+/// Makes output 0 of `n` the history of `t`, in place of what it had.
+void give_history(const Tensor& t, Ref<Node> n, uint32_t made_at) {
   AutogradMeta* m = ensure_meta(t);
-  Node* before = m->fn;
+  const Ref<Node> before = std::move(m->fn);
   if (before && !before->op)
     before->leaf = nullptr;  // it was a leaf once: its accumulating node must not outlive the pointer
   if (m->retain_grad && before && before->retained) {
     std::erase(*before->retained, m);
     m->retain_grad = false;
   }
-  m->fn = n;
+  m->fn = std::move(n);
   m->slot = 0;
   m->is_leaf = false;
   m->made_at = made_at;
   t.impl()->flags |= TensorImpl::requires_grad;
-  if (before) node_release(before);
 }
 
-Tensor base_of(const Tensor& view) {
-  TensorImpl* b = view.impl()->base;
-  b->refs.fetch_add(1, std::memory_order_relaxed);
-  return Tensor(b);
-}
+Tensor base_of(const Tensor& view) { return Tensor(view.impl()->base); }
 
 /// A new history for a view whose memory was written to by another name: the elements at its place in the base as that
 /// is now.
@@ -180,36 +164,26 @@ void take_history_from_base(const Tensor& view) {
   static const OpDef* as_strided = find_op("as_strided");
   Tensor base = base_of(view);
   const StridedPlace place{base.layout(), view.layout()};
-  Node* n = make_node(*as_strided, &place, &base, 1, 1, t_state.origin.seq);
+  Ref<Node> n = make_node(*as_strided, &place, &base, 1, 1, t_state.origin.seq);
   n->out_metas[0] = view.meta();
-  give_history(view, n, view.version());
+  give_history(view, std::move(n), view.version());
 }
 
 void replace_in_base(const Tensor& view) {
   static const OpDef* replace = find_op("strided_replace");
   Tensor in[] = {base_of(view), view};
   const StridedPlace place{in[0].layout(), view.layout()};
-  Node* n = make_node(*replace, &place, in, 2, 1, t_state.origin.seq);
+  Ref<Node> n = make_node(*replace, &place, in, 2, 1, t_state.origin.seq);
   n->out_metas[0] = in[0].meta();
-  give_history(in[0], n, AutogradMeta::kAnyVersion);
+  give_history(in[0], std::move(n), AutogradMeta::kAnyVersion);
 }
 
 }  // namespace
 
-SavedTensor& SavedTensor::operator=(SavedTensor&& o) noexcept {
-  std::swap(value, o.value);
-  std::swap(version, o.version);
-  std::swap(history, o.history);
-  std::swap(packed, o.packed);
-  return *this;
-}
-SavedTensor::~SavedTensor() {
-  if (history.fn) node_release(history.fn);
-}
 void SavedTensor::reset() {
   value.reset();
   packed.reset();
-  if (history.fn) node_release(std::exchange(history, {}).fn);
+  history.fn.reset();
 }
 
 void* AutogradMeta::operator new(size_t bytes) { return FreeList::take(bytes); }
@@ -219,7 +193,6 @@ AutogradMeta::~AutogradMeta() {
   if (!fn) return;
   if (is_leaf) fn->leaf = nullptr;
   if (retain_grad && fn->retained) std::erase(*fn->retained, this);
-  node_release(fn);
 }
 
 int64_t Node::saved_bytes() const {
@@ -229,12 +202,8 @@ int64_t Node::saved_bytes() const {
   return sum;
 }
 
-void node_retain(Node* n) { n->refs.fetch_add(1, std::memory_order_relaxed); }
-
-void node_release(Node* n) {
-  if (!drop(n->refs)) return;
-  // A saved tensor may hold the last reference to further nodes, so releases nest through tensors: collect instead of
-  // recursing.
+void release_last(Node* n) {
+  // Edges and saved tensors may hold the last reference to further nodes: collect those instead of recursing.
   thread_local std::vector<Node*>* dying = nullptr;
   if (dying) {
     dying->push_back(n);
@@ -245,10 +214,6 @@ void node_release(Node* n) {
   while (!list.empty()) {
     Node* d = list.back();
     list.pop_back();
-    for (int i = 0; i < d->inputs; ++i) {
-      Node* f = d->next[i].fn;
-      if (f && drop(f->refs)) list.push_back(f);
-    }
     destroy_node(d);
   }
   dying = nullptr;
@@ -257,7 +222,7 @@ void node_release(Node* n) {
 Edge edge_of(const Tensor& t) {
   if (!t.requires_grad()) return {};
   AutogradMeta* m = ensure_meta(t);
-  const TensorImpl* base = t.impl()->base;
+  const TensorImpl* base = t.impl()->base.get();
   if (base && (base->flags & TensorImpl::requires_grad) && m->made_at != t.version()) take_history_from_base(t);
   if (!m->fn) {
     m->fn = new_node(nullptr, 0, 1, 0);
@@ -267,29 +232,25 @@ Edge edge_of(const Tensor& t) {
   return {m->fn, m->slot};
 }
 
-static void attach(Node* n, Tensor* out, int outputs, bool view) {
-  bool first_used = false;  // output 0 takes the reference made by make_node
-  for (int i = 0; i < outputs; ++i) {
-    n->out_metas[i] = out[i].meta();
+static void attach(Ref<Node> n, Tensor* out, int outputs, bool view) {
+  for (int i = 0; i < outputs; ++i) n->out_metas[i] = out[i].meta();
+  for (int i = outputs - 1; i >= 0; --i) {
     if (!is_floating(out[i].dtype())) continue;
     auto* m = new AutogradMeta;
-    m->fn = n;
+    m->fn = i == 0 ? std::move(n) : n;
     m->slot = static_cast<uint16_t>(i);
     m->is_leaf = false;
     if (view) m->made_at = out[i].version();
-    if (i > 0) node_retain(n);
-    first_used |= i == 0;
     if (out[i].impl()->grad) delete out[i].impl()->grad;
     out[i].impl()->grad = m;
     out[i].impl()->flags |= TensorImpl::requires_grad;
   }
-  if (!first_used) node_release(n);
 }
 
 void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, uint32_t seq) {
-  Node* n = make_node(op, attrs, in, inputs, op.info.outputs, seq);
-  if (op.saves.outputs) save_outputs(n, out);
-  attach(n, out, op.info.outputs, op.view != nullptr);
+  Ref<Node> n = make_node(op, attrs, in, inputs, op.info.outputs, seq);
+  if (op.saves.outputs) save_outputs(*n, out);
+  attach(std::move(n), out, op.info.outputs, op.view != nullptr);
 }
 
 void record_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out, int outputs) {
@@ -299,7 +260,7 @@ void record_node(const OpDef& op, const void* attrs, const Tensor* in, int input
 void pack_saved_outputs(const Tensor& out) {
   AutogradMeta* m = autograd_meta(out);
   if (!m || !m->fn || !m->fn->op) return;
-  Node* n = m->fn;
+  Node* n = m->fn.get();
   for (int k = std::popcount(n->op->saves.outputs); k > 0; --k) {
     SavedTensor& s = n->saved[n->saved_count - k];
     SavedTensor p = packed(s.value, {});
@@ -315,7 +276,7 @@ void check_in_place_allowed(const Tensor& t) {
     auto* m = static_cast<AutogradMeta*>(p->grad);
     return (p->flags & TensorImpl::requires_grad) && (!m || m->is_leaf);
   };
-  if (t.impl()->base && is_wanted_leaf(t.impl()->base))
+  if (t.impl()->base && is_wanted_leaf(t.impl()->base.get()))
     throw Error("a view of a leaf that requires a gradient cannot be changed in place while gradients are recorded",
                 "do it inside NoGrad, or on a copy");
   if (is_wanted_leaf(t.impl()))
@@ -324,10 +285,10 @@ void check_in_place_allowed(const Tensor& t) {
 }
 
 void record_in_place(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out, uint32_t seq) {
-  Node* n = make_node(op, attrs, in, inputs, 1, seq);
-  if (op.saves.outputs) save_outputs(n, &out);
+  Ref<Node> n = make_node(op, attrs, in, inputs, 1, seq);
+  if (op.saves.outputs) save_outputs(*n, &out);
   n->out_metas[0] = out.meta();
-  give_history(out, n, AutogradMeta::kAnyVersion);
+  give_history(out, std::move(n), AutogradMeta::kAnyVersion);
 }
 
 void finish_in_place(const Tensor& out) {
@@ -376,7 +337,7 @@ Tensor Grad::y(int i) const {
 }
 
 Tensor Grad::output_with_history(const Tensor& value, int i) const {
-  return with_history(bare(value), {&node_, static_cast<uint16_t>(i)});
+  return with_history(bare(value), {Ref<Node>::share(&node_), static_cast<uint16_t>(i)});
 }
 
 }  // namespace tenon

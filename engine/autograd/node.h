@@ -13,10 +13,12 @@
 namespace tenon {
 
 struct Node;
+/// Without recursion: graphs are as deep as the program was long.
+void release_last(Node* n);
 
-/// Where a gradient goes: output `slot` of `fn`. The reference is counted.
+/// Where a gradient goes: output `slot` of `fn`.
 struct Edge {
-  Node* fn = nullptr;
+  Ref<Node> fn;
   uint16_t slot = 0;
 };
 
@@ -31,17 +33,19 @@ struct PackedTensor {
 struct SavedTensor {
   Tensor value;
   uint32_t version = 0;
-  Edge history;  ///< of a packed tensor: where its gradient goes; counted
+  Edge history;  ///< of a packed tensor: where its gradient goes
   std::unique_ptr<PackedTensor> packed;
 
   SavedTensor() = default;
   SavedTensor(Tensor v, uint32_t n) : value(std::move(v)), version(n) {}
-  SavedTensor(SavedTensor&& o) noexcept { *this = std::move(o); }
-  SavedTensor& operator=(SavedTensor&& o) noexcept;
-  ~SavedTensor();
   bool holds() const { return value.defined() || packed != nullptr; }
   void reset();
 };
+
+// Note [Passes claim what they walk]
+// A backward keeps its scratch (pending, needed, grads) in the nodes. Before it touches a node's it writes its number
+// into `claim`, and it gives all of them back at its end; a node with another pass' number is an Error. So two threads
+// that walk one graph, or graphs that end in the same leaves, find out instead of mixing their gradients up.
 
 /// One op of the recorded graph, or (op == nullptr) the place where the gradient of a leaf accumulates.
 struct Node {
@@ -50,13 +54,13 @@ struct Node {
   Origin origin;       ///< of the forward op
   uint64_t order = 0;  ///< grows with recording: every input has a lower one
   uint16_t inputs = 0, outputs = 0;
-  uint32_t stamp = 0;            ///< backward pass that last visited it
-  int32_t pending = 0;           ///< consumers whose gradient has not come yet, in that pass
-  bool needed = true;            ///< a gradient that is asked for lies behind it, in that pass
-  bool freed = false;            ///< saved tensors were given up by a backward without retain_graph
-  Edge* next = nullptr;          ///< [inputs]
-  Meta* metas = nullptr;         ///< [inputs], of the inputs
-  SavedTensor* saved = nullptr;  ///< inputs that are saved, then outputs, in order of their bits
+  std::atomic<uint32_t> claim{0};  ///< the backward pass that walks it now; 0: none
+  int32_t pending = 0;             ///< consumers whose gradient has not come yet, in that pass
+  bool needed = true;              ///< a gradient that is asked for lies behind it, in that pass
+  bool freed = false;              ///< saved tensors were given up by a backward without retain_graph
+  Edge* next = nullptr;            ///< [inputs]
+  Meta* metas = nullptr;           ///< [inputs], of the inputs
+  SavedTensor* saved = nullptr;    ///< inputs that are saved, then outputs, in order of their bits
   uint16_t saved_count = 0;
   void* attrs = nullptr;
   Tensor* grads = nullptr;             ///< [outputs], filled during backward
@@ -76,7 +80,7 @@ class AutogradMeta : public GradMeta {
   static void* operator new(size_t bytes);
   static void operator delete(void* p);
 
-  Node* fn = nullptr;  ///< the node whose output this is; for leaves the accumulating node, once made
+  Ref<Node> fn;  ///< the node whose output this is; for leaves the accumulating node, once made
   uint16_t slot = 0;
   bool is_leaf = true;
   /// A view's history says how to get it from its base as that was at this version; see Note [Writing into a view].
@@ -86,10 +90,7 @@ class AutogradMeta : public GradMeta {
   TensorImpl* self = nullptr;  ///< the leaf this belongs to, where hooks want it; not counted: it owns this
   Tensor grad;
 
-  Tensor self_handle() const {
-    if (self) self->refs.fetch_add(1, std::memory_order_relaxed);
-    return Tensor(self);
-  }
+  Tensor self_handle() const { return Tensor(Ref<TensorImpl>::share(self)); }
 };
 
 /// The hooks of a node, each with the number that removes it.
@@ -119,11 +120,7 @@ struct NodeHooks {
 
 inline AutogradMeta* autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl()->grad); }
 
-void node_retain(Node* n);
-/// Releases without recursion: graphs are as deep as the program was long.
-void node_release(Node* n);
-
-/// Where the gradient of `t` goes: its node, made on the first call for a leaf. Not counted; null where it needs none.
+/// Where the gradient of `t` goes: its node, made on the first call for a leaf. Null where it needs none.
 Edge edge_of(const Tensor& t);
 
 /// A node for a computation outside the ops (CustomFunction): `outputs` may differ from op.info.outputs. Nothing is

@@ -75,6 +75,7 @@ Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch) {
   b.x = stacked(set.input());
   b.y = stacked(set.target());
   set.fetch_in(epoch, rows.data(), static_cast<int64_t>(rows.size()), b.x.raw(), b.y.raw());
+  b.whole = static_cast<int64_t>(rows.size());
   b.rows = std::move(rows);
   return b;
 }

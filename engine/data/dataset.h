@@ -45,6 +45,7 @@ struct Batch {
   std::vector<int64_t> rows;  ///< rows of the data set, in the order of the batch
   int64_t epoch = 0;          ///< from 0
   int64_t index = 0;          ///< number of the batch within its epoch, from 0
+  int64_t whole = 0;          ///< rows of the batch that these are a replica's share of; all of them for one alone
 };
 Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch = 0);
 

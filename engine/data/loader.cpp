@@ -61,8 +61,12 @@ struct Loader::Impl {
     return orders.try_emplace(epoch, made).first->second;
   }
 
+  int64_t whole_of(int64_t number) const { return std::min(options.batch, total - number % per_epoch * options.batch); }
+
   std::vector<int64_t> rows_of(int64_t number) {
-    int64_t begin = number % per_epoch * options.batch, end = std::min(begin + options.batch, total);
+    const int64_t first = number % per_epoch * options.batch, whole = whole_of(number);
+    const int64_t begin = first + whole * options.rank / options.world,
+                  end = first + whole * (options.rank + 1) / options.world;
     std::vector<int64_t> rows(static_cast<size_t>(end - begin));
     if (!options.shuffle && !options.sampler) {
       std::iota(rows.begin(), rows.end(), begin);
@@ -83,6 +87,7 @@ struct Loader::Impl {
       Batch b = fetch(*set, rows, number / per_epoch);
       b.epoch = number / per_epoch;
       b.index = number % per_epoch;
+      b.whole = whole_of(number);
       return b;
     } catch (const std::exception& whole) {
       // Which sample it was: alone, the culprit fails again.
@@ -133,6 +138,12 @@ Loader::Loader(std::shared_ptr<const Dataset> set, LoaderOptions options) : impl
                        " is larger than the data set, which has " + std::to_string(n) + " samples");
   m.options.prefetch = std::max<int64_t>(1, options.prefetch);
   m.per_epoch = options.drop_last ? n / options.batch : (n + options.batch - 1) / options.batch;
+  const int64_t last = options.drop_last || n % options.batch == 0 ? options.batch : n % options.batch;
+  if (last < options.world)
+    throw Error::usage("data.batch_size = " + std::to_string(options.batch) + " of " + std::to_string(n) +
+                           " samples gives a batch of " + std::to_string(last) + ", which " +
+                           std::to_string(options.world) + " replicas cannot share",
+                       "choose another batch size, or data.drop_last = true");
   for (int i = 0; i < options.workers; ++i)
     m.threads.emplace_back([&m, group = t_state.group] {
       t_state.group = group;

@@ -14,6 +14,9 @@ struct LoaderOptions {
   bool drop_last = false;                       ///< leave out a last batch that is not full
   uint64_t seed = 0;                            ///< of the order
   std::shared_ptr<const Sampler> sampler = {};  ///< instead of shuffle
+  /// Of `world` loaders that share every batch this one gives the rows of number `rank`: together, and in that order,
+  /// they are the batch. None of them is left without a row.
+  int rank = 0, world = 1;
 };
 
 /// The rows 0..n-1 in the order of an epoch: a pure function of its arguments.

@@ -14,18 +14,25 @@ class Tracer : public OpObserver {
   explicit Tracer(Graph& g) : g_(g) {}
 
   int add(const Tensor& t, const std::string& name, bool constant) {
-    auto [it, fresh] = known_.try_emplace(t.impl(), static_cast<int>(g_.values.size()));
-    if (fresh) {
-      held_.push_back(t);  // its address stays its own while the trace lasts
-      g_.values.push_back(
-          {name.empty() ? fmt::format("constant_{}", g_.values.size()) : name, t.meta(), -1, constant ? t : Tensor()});
+    if (auto it = known_.find(t.impl()); it != known_.end()) return it->second;
+    if (const int v = same_elements(t); v >= 0) {
+      held_.push_back(t);
+      return known_[t.impl()] = v;
     }
-    return it->second;
+    known_[t.impl()] = static_cast<int>(g_.values.size());
+    make_value(t, name.empty() ? fmt::format("constant_{}", g_.values.size()) : name, constant);
+    return known_[t.impl()];
   }
 
-  void before(const Call&) override { ++depth_; }
+  void before(const Call& call) override {
+    if (running_)
+      throw Error(fmt::format("{} runs inside the kernel of {}, which a graph cannot show", call.op->info.name,
+                              running_->info.name),
+                  "write it as ops that follow each other");
+    running_ = call.op;
+  }
   void after(const Call& call, int64_t, int64_t) override {
-    if (--depth_ > 0) return;  // part of another op
+    running_ = nullptr;
     Graph::Node n;
     n.op = call.op;
     n.module = t_state.origin.module;
@@ -37,20 +44,9 @@ class Tracer : public OpObserver {
       call.op->copy_attrs(n.attrs.get(), call.attrs);
     }
     for (int i = 0; i < call.inputs; ++i) n.inputs.push_back(call.in[i].defined() ? add(call.in[i], "", true) : -1);
-    for (int k = 0; k < call.outputs; ++k) {
-      if (!call.out[k].defined()) {
-        n.outputs.push_back(-1);
-        continue;
-      }
-      auto it = known_.find(call.out[k].impl());
-      if (it != known_.end())
-        throw Error(fmt::format("{} writes into '{}' while the model is traced", call.op->info.name,
-                                g_.values[static_cast<size_t>(it->second)].name),
-                    "trace the model in evaluation mode; in-place updates have no place in an op graph");
-      int v = add(call.out[k], fmt::format("{}_{}", call.op->info.name, g_.nodes.size()), false);
-      g_.values[static_cast<size_t>(v)].producer = static_cast<int>(g_.nodes.size());
-      n.outputs.push_back(v);
-    }
+    for (int k = 0; k < call.outputs; ++k) n.outputs.push_back(call.out[k].defined() ? made(call.out[k], n) : -1);
+    for (int i = 0; i < call.inputs; ++i)
+      if ((call.op->writes >> i & 1u) && call.in[i].defined()) made(call.in[i], n);
     g_.nodes.push_back(std::move(n));
   }
   int find(const Tensor& t) const {
@@ -59,24 +55,73 @@ class Tracer : public OpObserver {
   }
 
  private:
+  /// The value that another handle to the same elements has (detach() is no op), -1 where there is none.
+  int same_elements(const Tensor& t) const {
+    if (!t.storage() || !memories_.count(t.storage())) return -1;
+    for (size_t i = held_.size(); i-- > 0;) {
+      const Tensor& h = held_[i];
+      if (h.storage() == t.storage() && h.offset() == t.offset() && h.size() == t.size() && h.stride() == t.stride() &&
+          h.dtype() == t.dtype())
+        return find(h);
+    }
+    return -1;
+  }
+
+  void make_value(const Tensor& t, std::string name, bool constant) {
+    held_.push_back(t);  // its address stays its own while the trace lasts
+    int memory = -1;
+    if (t.storage()) memory = memories_.try_emplace(t.storage(), static_cast<int>(memories_.size())).first->second;
+    g_.values.push_back({std::move(name), t.meta(), -1, memory, constant ? t : Tensor()});
+  }
+
+  /// What the node that is being made gives the tensor; where it was known before, that is a write.
+  int made(const Tensor& t, Graph::Node& n) {
+    const int before = find(t), v = static_cast<int>(g_.values.size());
+    known_[t.impl()] = v;
+    make_value(t, fmt::format("{}_{}", n.op->info.name, g_.nodes.size()), false);
+    g_.values.back().producer = static_cast<int>(g_.nodes.size());
+    if (before >= 0) n.writes.push_back({before, v});
+    return v;
+  }
+
   Graph& g_;
-  int depth_ = 0;
+  const OpDef* running_ = nullptr;
   std::unordered_map<const TensorImpl*, int> known_;
+  std::unordered_map<const Storage*, int> memories_;
   std::vector<Tensor> held_;
 };
 
-// Keeps the nodes that lead to an output and the values they touch.
-Graph pruned(const Graph& g) {
-  std::vector<bool> wanted(g.nodes.size());
-  std::vector<int> stack(g.outputs);
-  while (!stack.empty()) {
-    int v = stack.back();
-    stack.pop_back();
-    int p = v < 0 ? -1 : g.values[static_cast<size_t>(v)].producer;
-    if (p < 0 || wanted[static_cast<size_t>(p)]) continue;
-    wanted[static_cast<size_t>(p)] = true;
-    for (int i : g.nodes[static_cast<size_t>(p)].inputs) stack.push_back(i);
+/// The nodes that lead to an output or to a write that is seen: of memory that an output, an input, a constant or a
+/// wanted node's input lies in.
+std::vector<bool> wanted_nodes(const Graph& g) {
+  std::vector<bool> node(g.nodes.size()), value(g.values.size()), memory(g.values.size());
+  auto want = [&](int v) {
+    if (v < 0) return;
+    value[static_cast<size_t>(v)] = true;
+    if (int m = g.values[static_cast<size_t>(v)].memory; m >= 0) memory[static_cast<size_t>(m)] = true;
+  };
+  for (int v : g.outputs) want(v);
+  for (size_t v = 0; v < g.values.size(); ++v)
+    if (g.values[v].producer < 0 && g.values[v].memory >= 0) memory[static_cast<size_t>(g.values[v].memory)] = true;
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (size_t k = g.nodes.size(); k-- > 0;) {
+      const Graph::Node& n = g.nodes[k];
+      bool seen = false;
+      for (int v : n.outputs) seen |= v >= 0 && value[static_cast<size_t>(v)];
+      for (const Graph::Write& w : n.writes)
+        if (int m = g.values[static_cast<size_t>(w.after)].memory; m >= 0) seen |= memory[static_cast<size_t>(m)];
+      if (!seen || node[k]) continue;
+      node[k] = grown = true;
+      for (int v : n.inputs) want(v);
+    }
   }
+  return node;
+}
+
+// Keeps the wanted nodes and the values they touch.
+Graph pruned(const Graph& g) {
+  const std::vector<bool> wanted = wanted_nodes(g);
   Graph out;
   std::vector<int> map(g.values.size(), -1);
   auto keep = [&](int v) {
@@ -89,15 +134,18 @@ Graph pruned(const Graph& g) {
     }
     return m;
   };
+  auto keep_made = [&](int v) {
+    v = keep(v);
+    if (v >= 0) out.values[static_cast<size_t>(v)].producer = static_cast<int>(out.nodes.size());
+    return v;
+  };
   for (int v : g.inputs) out.inputs.push_back(keep(v));
   for (size_t k = 0; k < g.nodes.size(); ++k) {
     if (!wanted[k]) continue;
     Graph::Node n = g.nodes[k];
     for (int& v : n.inputs) v = keep(v);
-    for (int& v : n.outputs) {
-      v = keep(v);
-      if (v >= 0) out.values[static_cast<size_t>(v)].producer = static_cast<int>(out.nodes.size());
-    }
+    for (int& v : n.outputs) v = keep_made(v);
+    for (Graph::Write& w : n.writes) w = {keep(w.before), keep_made(w.after)};
     out.nodes.push_back(std::move(n));
   }
   for (int v : g.outputs) out.outputs.push_back(keep(v));

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/parallel.h"
-#include "engine/kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
@@ -78,11 +77,12 @@ void softmax_backward(int64_t rows, int64_t c, bool log, const T* y, const T* gy
   });
 }
 
+static constexpr int64_t kMseGrain = 32 * 1024;
+int64_t mse_pieces(int64_t n) { return (n + kMseGrain - 1) / kMseGrain; }
+
 template <class T>
-double mse_forward(int64_t n, const T* x, const T* y) {
-  constexpr int64_t grain = 32 * 1024;
-  int64_t pieces = (n + grain - 1) / grain;
-  Scratch<double> partial(pieces);
+double mse_forward(int64_t n, const T* x, const T* y, double* partial) {
+  const int64_t grain = kMseGrain, pieces = mse_pieces(n);
   parallel_for(n, grain, [&](int64_t begin, int64_t end) {
     double lanes[8] = {};
     int64_t i = begin;
@@ -115,7 +115,7 @@ void mse_backward(int64_t n, const T* x, const T* y, T scale, T* gx) {
   template void cross_entropy_backward<T>(int64_t, int64_t, const T*, const int64_t*, const T*, T, T*); \
   template void softmax_forward<T>(int64_t, int64_t, bool, const T*, T*);                               \
   template void softmax_backward<T>(int64_t, int64_t, bool, const T*, const T*, T*);                    \
-  template double mse_forward<T>(int64_t, const T*, const T*);                                          \
+  template double mse_forward<T>(int64_t, const T*, const T*, double*);                                 \
   template void mse_backward<T>(int64_t, const T*, const T*, T, T*);
 LOSS_OF(float)
 LOSS_OF(double)

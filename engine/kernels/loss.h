@@ -22,7 +22,8 @@ void softmax_backward(int64_t rows, int64_t c, bool log, const T* y, const T* gy
 
 /// Mean of (x - y)^2.
 template <class T>
-double mse_forward(int64_t n, const T* x, const T* y);
+double mse_forward(int64_t n, const T* x, const T* y, double* partial);
+int64_t mse_pieces(int64_t n);  // numbers that `partial` has room for
 /// gx = (x - y) * scale.
 template <class T>
 void mse_backward(int64_t n, const T* x, const T* y, T scale, T* gx);

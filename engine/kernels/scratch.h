@@ -13,13 +13,12 @@ class Scratch {
     CategoryScope workspace(Category::workspace);
     storage_ = pool_take(static_cast<size_t>(count < 1 ? 1 : count) * sizeof(T));
   }
-  ~Scratch() { storage_release(storage_); }
   Scratch(const Scratch&) = delete;
   T* data() const { return static_cast<T*>(storage_->data); }
   T& operator[](int64_t i) const { return data()[i]; }
 
  private:
-  Storage* storage_;
+  Ref<Storage> storage_;
 };
 
 }  // namespace tenon::kernels

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/parallel.h"
-#include "engine/kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
@@ -39,17 +38,18 @@ double piece(int64_t n, const T* x) {
 }  // namespace
 
 template <class T>
-double sum_of_squares(int64_t n, const T* x) {
+double sum_of_squares(int64_t n, const T* x, double* partial) {
   if (n <= kGrain) return piece(n, x);
-  int64_t pieces = (n + kGrain - 1) / kGrain;
-  Scratch<double> partial(pieces);
+  const int64_t pieces = pieces_of_squares(n);
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { partial[begin / kGrain] = piece(end - begin, x + begin); });
   double sum = 0;
   for (int64_t i = 0; i < pieces; ++i) sum += partial[i];
   return sum;
 }
 
-template double sum_of_squares<float>(int64_t, const float*);
-template double sum_of_squares<double>(int64_t, const double*);
+template double sum_of_squares<float>(int64_t, const float*, double*);
+template double sum_of_squares<double>(int64_t, const double*, double*);
+
+int64_t pieces_of_squares(int64_t n) { return n <= kGrain ? 0 : (n + kGrain - 1) / kGrain; }
 
 }  // namespace tenon::kernels

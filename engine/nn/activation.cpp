@@ -183,7 +183,7 @@ class RReLU : public Module {
  protected:
   Tensor forward(const Tensor& x) override {
     if (!training()) return leaky_relu(x, (lower_ + upper_) / 2);
-    return rrelu(x, lower_, upper_, t_random.seed, stream_of(path().c_str()), draw(static_cast<uint64_t>(x.numel())));
+    return rrelu(x, lower_, upper_, draws(static_cast<uint64_t>(x.numel()), path(), x));
   }
 
  private:

@@ -102,9 +102,7 @@ MultiheadAttention::Result MultiheadAttention::attend(const Tensor& query, const
   o.causal = masks.causal;
   if (training() && options_.dropout > 0) {
     o.dropout = options_.dropout;
-    o.seed = t_random.seed;
-    o.stream = stream_of(path().c_str());
-    o.offset = draw(static_cast<uint64_t>(n * heads_ * lq * lk));
+    o.draws = draws(static_cast<uint64_t>(n * heads_ * lq * lk), path(), q);
   }
   Result result;
   if (need_weights) {

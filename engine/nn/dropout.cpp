@@ -17,6 +17,18 @@ namespace tenon::nn {
 
 thread_local RandomState t_random;
 
+const Tensor& step_key(Device device) {
+  struct Made {
+    uint64_t seed = 0, step = 0;
+    Tensor key;
+  };
+  thread_local Made made;
+  const Device on = device.type == DeviceType::meta ? Device{} : device;
+  if (!made.key || made.seed != t_random.seed || made.step != t_random.step || !(made.key.device() == on))
+    made = {t_random.seed, t_random.step, random_key(t_random.seed, t_random.step << 40, on)};
+  return made.key;
+}
+
 namespace {
 
 void check_probability(double p) {
@@ -34,15 +46,13 @@ Tensor Dropout::forward(const Tensor& x) {
                             : kind_.axes == 2 ? ", height, width"
                                               : ", depth, height, width"));
   if (!training() || p_ == 0) return x;
-  uint64_t stream = stream_of(path().c_str());
-  if (!kind_.features && !kind_.alpha)
-    return dropout(x, p_, t_random.seed, stream, draw(static_cast<uint64_t>(x.numel())));
+  if (!kind_.features && !kind_.alpha) return dropout(x, p_, draws(static_cast<uint64_t>(x.numel()), path(), x));
   // One random number a channel: a mask that broadcasts over the rest.
   Shape size = x.size();
   if (kind_.features)
     for (int i = kind_.axes > 0 ? x.ndim() - kind_.axes : 2; i < size.n; ++i) size[i] = 1;
-  Tensor one = x.is_meta() ? empty(size, x.dtype(), x.device()) : ones(size, x.dtype());
-  Tensor mask = dropout(one, p_, t_random.seed, stream, draw(static_cast<uint64_t>(size.product())));
+  Tensor one = ones(size, x.dtype(), x.device());
+  Tensor mask = dropout(one, p_, draws(static_cast<uint64_t>(size.product()), path(), x));
   if (!kind_.alpha) return mul(x, mask);
   // Klambauer et al. (2017): what is dropped becomes SELU's lowest value, then mean and variance are brought back to 0
   // and 1.

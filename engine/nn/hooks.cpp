@@ -50,8 +50,15 @@ const Register<Boundary> boundary_op;
 }  // namespace
 
 Module::Hooks& Module::hooks() {
-  if (!hooks_) hooks_ = std::make_shared<Hooks>();
+  if (!hooks_) {
+    hooks_ = std::make_shared<Hooks>();
+    hooks_->owner = this;
+  }
   return *hooks_;
+}
+
+Module::~Module() {
+  if (hooks_) hooks_->owner = nullptr;
 }
 
 int Module::add_forward_pre_hook(std::function<void(Module&, std::vector<Tensor>&)> hook) {
@@ -87,8 +94,10 @@ Tensor Module::run_hooked(std::span<const Tensor> given) {
       throw Error("a backward hook was put on a module of " + std::to_string(inputs.size()) +
                   " inputs; at most 4 are supported");
     grad_output = std::make_shared<Tensor>();
-    auto call = std::make_shared<Boundary::Call_>([this, h, grad_output](std::vector<Tensor>& g) {
-      for (auto hooks = h->backward; auto& hook : hooks) hook.call(*this, g, *grad_output);
+    auto call = std::make_shared<Boundary::Call_>([h, name = describe(), grad_output](std::vector<Tensor>& g) {
+      if (!h->owner)
+        throw Error("backward came to a hook of " + name + ", which is gone", "keep the module until backward has run");
+      for (auto hooks = h->backward; auto& hook : hooks) hook.call(*h->owner, g, *grad_output);
     });
     Tensor out[kMost];
     apply_many<Boundary>({call}, inputs.data(), static_cast<int>(inputs.size()), out);

@@ -3,6 +3,7 @@
 
 namespace tenon::nn {
 
+/// Held by the module and by the graphs of its outputs.
 struct Module::Hooks {
   template <class F>
   struct Hook {
@@ -13,6 +14,7 @@ struct Module::Hooks {
   std::vector<Hook<std::function<void(Module&, std::span<const Tensor>, Tensor&)>>> post;
   std::vector<Hook<std::function<void(Module&, std::vector<Tensor>&, const Tensor&)>>> backward;
   int next = 1;
+  Module* owner = nullptr;  ///< null once it is gone
 };
 
 }  // namespace tenon::nn

@@ -5,8 +5,10 @@
 #include <numeric>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "engine/ops/view.h"
 
 namespace tenon::nn {
 namespace {
@@ -14,6 +16,11 @@ namespace {
 template <class F>
 void each(const Tensor& t, const F& value) {
   if (t.is_meta()) return;
+  if (t.device().type != DeviceType::cpu) {
+    const Tensor host = empty(t.size(), t.dtype());
+    each(host, value);
+    return copy_(t, host);
+  }
   if (!t.is_contiguous()) throw Error("a parameter is initialised in contiguous memory");
   int64_t n = t.numel();
   if (t.dtype() == DType::f32) {
@@ -149,11 +156,8 @@ void init_sparse(const Tensor& t, double sparsity, double std, uint64_t seed, co
     for (int64_t k = 0; k < zeros; ++k)
       drop[static_cast<size_t>(order[static_cast<size_t>(k)].second * cols + c)] = true;
   }
-  each(t, [&](int64_t i) {
-    return drop[static_cast<size_t>(i)] ? 0.0
-           : t.dtype() == DType::f32    ? static_cast<double>(t.data<float>()[i])
-                                        : t.data<double>()[i];
-  });
+  const Tensor drawn = to_host(t);
+  each(t, [&](int64_t i) { return drop[static_cast<size_t>(i)] ? 0.0 : storage_value(drawn, drawn.offset() + i); });
 }
 
 void init_eye(const Tensor& t) {

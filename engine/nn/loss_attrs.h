@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/number.h"
 #include "engine/nn/loss.h"
@@ -37,7 +38,7 @@ inline Tensor weights(const LayerArgs& a, const char* attr, const Tensor& like) 
     else
       w.data<float>()[i] = static_cast<float>(values[i]);
   }
-  return w;
+  return to_device(w, like.device());
 }
 inline AttrDef weights_attr(const char* name, const char* help) { return {name, std::string(), 0, 0, help}; }
 

@@ -1,6 +1,8 @@
 #include "engine/nn/module.h"
 
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
 
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
@@ -15,14 +17,65 @@ std::string join(const std::string& prefix, const std::string& name) {
 
 }  // namespace
 
-Module::Entered::Entered(Module& m) : module_(m), scope_(m.path_id_) {
-  if (m.entered_++ > 0) return;
-  try {
-    for (Derived& d : m.derived_) *d.at = d.compute(m.training_);
-  } catch (...) {
-    --m.entered_;
-    throw;
+// Note [Derived parameters]
+// A derived parameter is a member that forward() reads, so whoever computes it must be alone in the module. In
+// training, and wherever gradients are recorded (its history is part of their graph), it is computed for each outermost
+// call, and calls follow each other. In evaluation without gradients it is frozen: computed once and kept until a part
+// of it is written to (their versions say so) or a call of the other kind comes in between; such calls share the
+// module.
+struct Module::Frozen {
+  std::shared_mutex mutex;         ///< shared by calls on frozen values, else held by one call
+  bool valid = false;              ///< the values are frozen
+  std::vector<uint32_t> versions;  ///< of the parts that they were computed from
+};
+
+thread_local Module::Entered* Module::Entered::innermost_ = nullptr;
+
+std::vector<uint32_t> Module::versions_of_parts() const {
+  std::vector<uint32_t> all;
+  for (const Derived& d : derived_)
+    for (const std::string& part : d.parts) all.push_back(own(part).version());
+  return all;
+}
+
+void Module::derive() {
+  for (Derived& d : derived_) *d.at = d.compute(training_);
+}
+
+void Module::Entered::enter(Module& m) {
+  for (const Entered* e = innermost_; e; e = e->outer_)
+    if (e->module_ == &m) return;
+  Frozen& f = *m.frozen_;
+  if (!m.training_ && !grad_enabled()) {
+    f.mutex.lock_shared();
+    while (!f.valid || f.versions != m.versions_of_parts()) {
+      f.mutex.unlock_shared();
+      {
+        std::lock_guard alone(f.mutex);
+        f.valid = false;
+        m.derive();
+        f.versions = m.versions_of_parts();
+        f.valid = true;
+      }
+      f.mutex.lock_shared();
+    }
+  } else {
+    std::unique_lock alone(f.mutex);
+    f.valid = false;
+    m.derive();
+    alone.release();
+    alone_ = true;
   }
+  module_ = &m;
+  outer_ = std::exchange(innermost_, this);
+}
+
+void Module::Entered::leave() {
+  innermost_ = outer_;
+  if (alone_)
+    module_->frozen_->mutex.unlock();
+  else
+    module_->frozen_->mutex.unlock_shared();
 }
 
 Tensor Module::operator()(std::span<const Tensor> inputs) {
@@ -135,6 +188,7 @@ void Module::reparametrize(const std::string& name, std::vector<Named> parameter
   }
   *d.at = d.compute(training_);
   derived_.push_back(std::move(d));
+  frozen_ = std::make_shared<Frozen>();
 }
 
 void Module::bake(const std::string& name) {
@@ -155,6 +209,7 @@ void Module::bake(const std::string& name) {
   set_requires_grad(*found->at, grad);
   parameters_.push_back({name, found->at, {}});
   derived_.erase(found);
+  frozen_->valid = false;
 }
 
 bool Module::reparametrized(const std::string& name) const {

@@ -20,10 +20,12 @@ struct Named {
 
 /// A part of a model: parameters (trained), buffers (state that is not), named children, and forward().
 /// Call it through operator(), which attributes everything that happens inside to the module's path and runs the hooks.
+/// In evaluation a call writes nothing that another one reads: several threads may run one module at once, as long as
+/// none of them trains it, changes it, or adds hooks meanwhile.
 class Module {
  public:
   Module() = default;
-  virtual ~Module() = default;
+  virtual ~Module();
   Module(const Module&) = delete;
 
   Tensor operator()(const Tensor& x) { return (*this)(std::span<const Tensor>(&x, 1)); }
@@ -73,9 +75,9 @@ class Module {
       std::function<void(Module&, std::vector<Tensor>& grad_inputs, const Tensor& grad_output)> hook);
   void remove_hook(int id);
 
-  /// Puts something computed in the place of parameter `name`: before every forward() the module's tensor becomes
+  /// Puts something computed in the place of parameter `name`: for every forward() the module's tensor is
   /// compute(training). The parameter goes; `parameters` and `buffers` (named relative to the module) come. See
-  /// parametrize.h for those in use.
+  /// parametrize.h for those in use, and Note [Derived parameters] for when it is computed.
   void reparametrize(const std::string& name, std::vector<Named> parameters, std::vector<Named> buffers,
                      std::function<Tensor(bool training)> compute);
   /// Ends that: the value as it is now becomes a parameter again.
@@ -93,13 +95,22 @@ class Module {
   /// parametrisations up to date, as operator() does. Within operator() it does nothing.
   class Entered {
    public:
-    explicit Entered(Module& m);
-    ~Entered() { --module_.entered_; }
+    explicit Entered(Module& m) : scope_(m.path_id_) {
+      if (!m.derived_.empty()) enter(m);
+    }
+    ~Entered() {
+      if (module_) leave();
+    }
     Entered(const Entered&) = delete;
 
    private:
-    Module& module_;
+    void enter(Module& m);
+    void leave();
     ModuleScope scope_;
+    static thread_local Entered* innermost_;
+    Module* module_ = nullptr;  ///< whose derived parameters this call holds; null where it holds none
+    Entered* outer_ = nullptr;
+    bool alone_ = false;
   };
 
   /// `t` is a member of the module, which keeps its place: what is put there later (another parametrisation) is what
@@ -120,6 +131,9 @@ class Module {
     std::vector<std::string> parts;
     std::function<Tensor(bool)> compute;
   };
+  struct Frozen;
+  std::vector<uint32_t> versions_of_parts() const;
+  void derive();
   struct Hooks;
   enum Which { kParameters = 1, kBuffers = 2 };
   void collect(int which, const std::string& prefix, std::vector<Named>& out) const;
@@ -129,10 +143,10 @@ class Module {
   std::vector<std::pair<std::string, std::shared_ptr<Module>>> children_;
   std::vector<Entry> parameters_, buffers_;
   std::vector<Derived> derived_;
+  std::shared_ptr<Frozen> frozen_;  ///< there where derived_ is not empty
   std::shared_ptr<Hooks> hooks_;
   std::string path_;
   uint16_t path_id_ = 0;
-  int entered_ = 0;  ///< calls that run now
   bool training_ = true;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/state.h"
@@ -86,7 +87,7 @@ void spectral_norm(Module& m, const std::string& name, int64_t iterations, doubl
         else
           t.data<float>()[i] = static_cast<float>(x);
       }
-      return clone(unit(t, eps));
+      return clone(unit(to_device(t, w.device()), eps));
     };
     u = start(rows, "_u");
     v = start(cols, "_v");
@@ -114,11 +115,17 @@ int64_t Amount::of(int64_t left) const {
 namespace {
 
 double at(const Tensor& t, int64_t i) { return storage_value(t, t.offset() + i); }
+/// Of a tensor on the host.
 void set_zero(const Tensor& t, int64_t i) {
   if (t.dtype() == DType::f64)
     t.data<double>()[i] = 0;
   else
     t.data<float>()[i] = 0;
+}
+/// After writes to what to_host(mask) gave.
+void put_back(const Tensor& mask, const Tensor& marks) {
+  if (!marks.same(mask)) return copy_(mask, marks);
+  ++mask.storage()->version;
 }
 
 /// The parameter as it was and its mask, which is made on the first call.
@@ -128,7 +135,7 @@ std::pair<Tensor, Tensor> masked(Module& m, const std::string& name) {
     Tensor w = parameter(m, name);
     {
       CategoryScope buffers(Category::buffer);
-      mask = ones(w.size(), w.dtype());
+      mask = ones_like(w);
     }
     m.reparametrize(name, {{name + "_orig", w}}, {{name + "_mask", mask}},
                     [w, mask](bool) { return mul(w, clone(mask)); });
@@ -160,16 +167,17 @@ void drop_least(int64_t units, Amount amount, const Gone& gone, const Importance
 void elements(Module& m, const std::string& name, Amount amount,
               const std::function<double(const Tensor&, int64_t)>& importance) {
   auto [w, mask] = masked(m, name);
+  const Tensor values = to_host(w), marks = to_host(mask);
   drop_least(
-      w.numel(), amount, [&m = mask](int64_t i) { return at(m, i) == 0; },
-      [&, &t = w](int64_t i) { return importance(t, i); }, [&m = mask](int64_t i) { set_zero(m, i); });
-  ++mask.storage()->version;
+      w.numel(), amount, [&](int64_t i) { return at(marks, i) == 0; }, [&](int64_t i) { return importance(values, i); },
+      [&](int64_t i) { set_zero(marks, i); });
+  put_back(mask, marks);
 }
 void slices(Module& m, const std::string& name, Amount amount, int dim,
             const std::function<double(const Tensor&, const Slices&, int64_t)>& importance) {
   auto [w, mask] = masked(m, name);
   Slices s(w, wrap_axis(dim, w.ndim()));
-  const Tensor &values = w, &marks = mask;
+  const Tensor values = to_host(w), marks = to_host(mask);
   auto gone = [&](int64_t i) {
     for (int64_t k = 0; k < s.length; ++k)
       if (at(marks, s.element(i, k)) != 0) return false;
@@ -180,7 +188,7 @@ void slices(Module& m, const std::string& name, Amount amount, int dim,
       [&](int64_t i) {
         for (int64_t k = 0; k < s.length; ++k) set_zero(marks, s.element(i, k));
       });
-  ++mask.storage()->version;
+  put_back(mask, marks);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ const bool sinusoidal = register_layer(
        return unary("SinusoidalPositions", [base](const Tensor& x) {
          if (x.ndim() < 2)
            throw Error("its input has size " + to_string(x.size()) + "; it must be [.., length, features]");
-         return x.is_meta() ? mul(x, 1) : add(x, sinusoidal_positions(x.size(-2), x.size(-1), x.dtype(), base));
+         return add(x, sinusoidal_positions(x.size(-2), x.size(-1), x.dtype(), base, x.device()));
        });
      }});
 const bool turned =

@@ -1,5 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <string>
+
+#include "engine/ops/draws.h"
 
 namespace tenon::nn {
 
@@ -18,6 +21,15 @@ inline uint64_t draw(uint64_t numbers) {
   uint64_t offset = (t_random.step << 40) + t_random.drawn;
   t_random.drawn += (numbers + 3) / 4;
   return offset;
+}
+
+/// The key of this thread's step on a device (Note [Random ops take a key]): one tensor for all ops of the step.
+const Tensor& step_key(Device device);
+/// `numbers` random words for an op on x's device.
+inline Draws draws(uint64_t numbers, const std::string& path, const Tensor& x) {
+  const uint64_t first = t_random.drawn;
+  t_random.drawn += (numbers + 3) / 4;
+  return {step_key(x.device()), stream_of(path.c_str()), first};
 }
 
 /// Sets the state for a scope.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/state.h"
@@ -79,19 +80,18 @@ Rnn::Result Rnn::run(const Tensor& given, const State& state, const Tensor& leng
   if (steps < 1) throw Error("a sequence without steps has no last state");
   Tensor last_rows;  // of [steps * batch, hidden]: where each sequence ends
   if (lengths && !lengths.is_meta()) {
-    Tensor l = contiguous(detach(lengths));
+    const Tensor l = to_host(contiguous(detach(lengths)));
     if (l.dtype() == DType::i64)
       for (int64_t i = 0; i < l.numel(); ++i)
         if (l.data<int64_t>()[i] < 1)
           throw Error(fmt::format("sequence {} has length {}; it must be at least 1", i, l.data<int64_t>()[i]));
-    last_rows = add(mul(sub(lengths, 1), static_cast<double>(batch)), arange(batch));
+    last_rows = add(mul(sub(lengths, 1), static_cast<double>(batch)), arange(batch, DType::i64, lengths.device()));
   }
   std::vector<Tensor> last_h, last_c;
   for (int64_t layer = 0; layer < options_.num_layers; ++layer) {
     if (layer > 0 && training() && options_.dropout > 0) {
-      std::string stream = path() + fmt::format(".dropout{}", layer);
-      x = dropout(x, options_.dropout, t_random.seed, stream_of(stream.c_str()),
-                  draw(static_cast<uint64_t>(x.numel())));
+      x = dropout(x, options_.dropout,
+                  draws(static_cast<uint64_t>(x.numel()), path() + fmt::format(".dropout{}", layer), x));
     }
     std::vector<Tensor> out;
     for (int64_t direction = 0; direction < directions; ++direction) {

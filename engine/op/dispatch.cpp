@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "core/backend.h"
+#include "core/pool.h"
 #include "core/profile.h"
 #include "engine/autograd/autograd.h"
 #include "engine/autograd/node.h"
@@ -57,21 +59,43 @@ bool keeps_order(const OpDef& op, const Tensor* in, int inputs, const Meta& resu
   return false;
 }
 
+[[noreturn]] void refuse_devices(const Tensor* in, int a, int b) {
+  auto text = [&](int i) {
+    return fmt::format("input {} ({}, size {}) lies on {}", i, name(in[i].dtype()), to_string(in[i].size()),
+                       to_string(in[i].device()));
+  };
+  throw Error(fmt::format("{} and {}", text(a), text(b)), "bring them to one device first: to()");
+}
+
+/// The device that all inputs lie on; meta where one of them has no memory. Where there are no inputs, `other`.
+Device device_of(const Tensor* in, int inputs, Device other) {
+  int first = -1;
+  bool meta = false;
+  for (int i = 0; i < inputs; ++i) {
+    if (!in[i].defined()) continue;
+    const Device d = in[i].device();
+    if (d.type == DeviceType::meta)
+      meta = true;
+    else if (first < 0)
+      first = i;
+    else if (!(d == in[first].device())) [[unlikely]]
+      refuse_devices(in, first, i);
+  }
+  return meta ? Device{DeviceType::meta} : first < 0 ? other : in[first].device();
+}
+
 void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   if (op.view) {
     if (out[0]) return;
     out[0] = view_of(in[0], op.view(attrs, in[0].layout()));
     if (!grad_enabled()) return;
-    TensorImpl* base = in[0].impl()->base ? in[0].impl()->base : in[0].impl();
-    base->refs.fetch_add(1, std::memory_order_relaxed);
-    out[0].impl()->base = base;
+    const Ref<TensorImpl>& base = in[0].impl()->base;
+    out[0].impl()->base = base ? base : Ref<TensorImpl>::share(in[0].impl());
     return;
   }
   Meta metas[kMaxOutputs];
   op.infer(attrs, in, inputs, metas);
-  bool meta = false;
-  for (int i = 0; i < inputs; ++i) meta |= in[i].defined() && in[i].is_meta();
-  Device device{meta ? DeviceType::meta : DeviceType::cpu};
+  const Device device = op.info.any_device ? metas[0].device : device_of(in, inputs, metas[0].device);
   if (op.place) {
     Layout layouts[kMaxOutputs];
     for (int i = 0; i < op.info.outputs; ++i) layouts[i] = Layout::contiguous(metas[i].shape);
@@ -89,8 +113,36 @@ void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inpu
     if (!out[i]) out[i] = empty(metas[i].shape, metas[i].dtype, device);
 }
 
+[[noreturn]] void refuse_device(Device device) {
+  throw Error(fmt::format("there is no kernel for device {}", to_string(device)), "compute it on the CPU: to_host()");
+}
+
+// Working memory is for one call: it comes from the device's pool and goes back there.
+[[gnu::noinline]] void compute_with_workspace(Call call, Kernel kernel) {
+  CategoryScope category(Category::workspace);
+  const size_t bytes = call.op->workspace(call.attrs, call);
+  const Device device = call.stream.device;
+  const Ref<Storage> room = device.type == DeviceType::cpu ? pool_take(bytes) : backend_take(bytes, device);
+  call.workspace = room->data;
+  kernel(call);
+}
+
 void compute(const Call& call) {
-  if (call.op->cpu && !call.out[0].is_meta()) call.op->cpu(call);
+  const Device device = call.stream.device;
+  if (device.type == DeviceType::meta) return;
+  const auto cpu = static_cast<size_t>(DeviceType::cpu);
+  const Kernel kernel = call.op->kernels[call.op->info.any_device ? cpu : static_cast<size_t>(device.type)];
+  if (!kernel) {
+    if (call.op->kernels[cpu]) refuse_device(device);
+    return;  // a view
+  }
+  if (call.op->workspace) [[unlikely]]
+    return compute_with_workspace(call, kernel);
+  kernel(call);
+}
+
+Call call_of(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
+  return {&op, attrs, in, inputs, out, op.info.outputs, current_stream(out[0].device()), nullptr};
 }
 
 // The out-of-line half of every call: someone is looking.
@@ -109,12 +161,18 @@ void compute(const Call& call) {
 }
 
 inline void run(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
-  Call call{&op, attrs, in, inputs, out, op.info.outputs};
+  const Call call = call_of(op, attrs, in, inputs, out);
   uint32_t word = mode_word();
   if (word & kSlow) [[unlikely]]
     compute_watched(call, word);
   else
     compute(call);
+}
+
+inline void run_and_count(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
+  run(op, attrs, in, inputs, out);
+  for (int i = 0; op.writes >> i; ++i)
+    if ((op.writes >> i & 1u) && i < inputs && in[i].defined() && in[i].storage()) ++in[i].storage()->version;
 }
 
 constexpr int64_t kQuick = 32768;  // above, loops are split over threads
@@ -166,9 +224,17 @@ void dispatch(const OpDef& op, const void* attrs, const Tensor* in, int inputs, 
     if (quick && !(mode_word() & kSlow))
       run_quick(op, in, inputs, out[0]);
     else
-      run(op, attrs, in, inputs, out);
+      run_and_count(op, attrs, in, inputs, out);
     if (record && op.saves.outputs && SavedTensorHooks::current()) [[unlikely]]
       pack_saved_outputs(out[0]);
+  } catch (const Error& e) {
+    fail(op, e);
+  }
+}
+
+void run_kernel(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
+  try {
+    compute(call_of(op, attrs, in, inputs, out));
   } catch (const Error& e) {
     fail(op, e);
   }
@@ -240,7 +306,8 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
       // that names both.
       record_in_place(op, attrs, before, inputs, out, seq);
     }
-    run(op, attrs, before, inputs, &out);
+    device_of(in, inputs, {});
+    run_and_count(op, attrs, before, inputs, &out);
     if (out.storage()) ++out.storage()->version;
     if (grad) finish_in_place(out);
   } catch (const Error& e) {

@@ -17,7 +17,7 @@ const char* name(Kind k) {
 namespace {
 struct Registry {
   std::vector<const OpDef*> ops;
-  std::unordered_map<std::string, const OpDef*> by_name;
+  std::unordered_map<std::string, OpDef*> by_name;
 };
 Registry& registry() {
   static auto* r = new Registry;  // leaked: ops register from static initialisers in any order
@@ -43,6 +43,12 @@ void register_op(OpDef& def) {
     def.amp = k == Kind::matmul || k == Kind::conv ? Amp::low : k == Kind::reduce ? Amp::f32 : Amp::leave;
   if (!r.by_name.emplace(def.info.name, &def).second) throw Error(fmt::format("two ops are named '{}'", def.info.name));
   r.ops.push_back(&def);
+}
+
+void register_kernel(const std::string& op, DeviceType type, Kernel kernel) {
+  const auto it = registry().by_name.find(op);
+  if (it == registry().by_name.end()) throw Error(fmt::format("there is no op '{}' to take a kernel", op));
+  it->second->kernels[static_cast<size_t>(type)] = kernel;
 }
 
 Cost cost_of(const Call& c) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/state.h"
 #include "core/tensor.h"
@@ -27,6 +28,8 @@
 //     optional: memory order of the outputs static void onnx(const Attrs&, OnnxOp& o);                          //
 //     optional: attributes and inputs beyond the plain mapping static void samples(Samples& s); // inputs for the
 //     registry tests
+//     static constexpr uint32_t writes = 0b100;                               // optional: inputs that cpu() writes
+//     static size_t workspace(const Attrs&, const Call& c);                   // optional: bytes at c.workspace
 //   };
 //   static const Register<Sum> sum_op;                                     // in the family file, once
 //   Tensor sum(const Tensor& x, ...) { return apply<Sum>({axes, keep}, x); }  // the public function, declared in the
@@ -55,6 +58,9 @@ struct OpInfo {
   /// cpu() works on f16 and bf16 itself. Pointwise, view, copy and index ops always do; others are run in f32
   /// otherwise, see dispatch().
   bool own_halves = false;
+  /// cpu() is host code that moves tensors between devices through their backends. It serves every device, and the
+  /// outputs lie where infer() says.
+  bool any_device = false;
   bool reads_strides = false;  ///< the result depends on where the input's elements lie, not on their values alone
 };
 /// Bit i set: backward reads input (output) i.
@@ -84,11 +90,16 @@ struct Call {
   int inputs = 0;
   Tensor* out = nullptr;
   int outputs = 0;
+  Stream stream = {};         ///< of the device that all tensors lie on: where the kernel queues its work
+  void* workspace = nullptr;  ///< OpDef::workspace bytes on that device, where the op asks for them
   template <class A>
   const A& as() const {
     return *static_cast<const A*>(attrs);
   }
 };
+
+/// Computes one call on the device it was written for. Inputs and outputs lie there; no op is dispatched inside.
+using Kernel = void (*)(const Call& call);
 
 /// What the rest of Tenon knows of an op: the struct's members behind plain function pointers.
 struct OpDef {
@@ -106,8 +117,10 @@ struct OpDef {
   void (*infer)(const void* attrs, const Tensor* in, int n, Meta* out) = nullptr;
   Layout (*view)(const void* attrs, const Layout& in) = nullptr;  ///< set for Kind::view only
   void (*place)(const void* attrs, const Tensor* in, Layout* out) = nullptr;
-  void (*cpu)(const Call& call) = nullptr;
-  void (*backward)(Grad& d) = nullptr;  ///< null: not differentiable
+  Kernel kernels[kDeviceTypes] = {};  ///< by DeviceType; a view op has none
+  uint32_t writes = 0;  ///< bit i set: the kernel writes input i, besides the outputs; its version counts that
+  size_t (*workspace)(const void* attrs, const Call& call) = nullptr;  ///< bytes of memory that a kernel works in
+  void (*backward)(Grad& d) = nullptr;                                 ///< null: not differentiable
   Cost (*cost)(const void* attrs, const Call& call) = nullptr;
   void (*onnx)(const void* attrs, OnnxOp& op) = nullptr;
   void (*samples)(Samples& s) = nullptr;
@@ -121,6 +134,8 @@ const std::vector<const OpDef*>& all_ops();
 /// Null where there is none of that name.
 const OpDef* find_op(const std::string& name);
 void register_op(OpDef& def);
+/// Gives an op its kernel for a type of device. Throws Error where there is no op of that name.
+void register_kernel(const std::string& op, DeviceType type, Kernel kernel);
 
 /// Runs an op: infers, allocates (or takes the outputs that `out` already holds, for in-place forms), computes, records
 /// the gradient. Where the op has no half-precision form, f16 and bf16 inputs are cast to f32 and floating results back
@@ -134,6 +149,10 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
 /// nothing is recorded. Throws Error for another size, and while gradients are recorded for an input or an `out` that
 /// requires one.
 void dispatch_out(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor& out);
+
+/// Runs an op's kernel and nothing else: inputs and outputs are there, nothing is inferred, numbered, recorded or shown
+/// to an observer. For what keeps house between the ops (filling, copying, measuring), on whatever device that lies.
+void run_kernel(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out);
 
 /// Sees every op of the thread it is set on while mode::observe is in its word.
 class OpObserver {
@@ -247,7 +266,10 @@ struct Register {
       d.view = [](const void* a, const Layout& l) { return Op::view(*static_cast<const A*>(a), l); };
     if constexpr (requires { &Op::place; })
       d.place = [](const void* a, const Tensor* in, Layout* out) { Op::place(*static_cast<const A*>(a), in, out); };
-    if constexpr (requires { &Op::cpu; }) d.cpu = Op::cpu;
+    if constexpr (requires { &Op::cpu; }) d.kernels[static_cast<size_t>(DeviceType::cpu)] = Op::cpu;
+    if constexpr (requires { Op::writes; }) d.writes = Op::writes;
+    if constexpr (requires { &Op::workspace; })
+      d.workspace = [](const void* a, const Call& c) { return Op::workspace(*static_cast<const A*>(a), c); };
     if constexpr (requires { &Op::backward; }) d.backward = Op::backward;
     if constexpr (requires { &Op::cost; })
       d.cost = [](const void* a, const Call& c) { return Op::cost(*static_cast<const A*>(a), c); };

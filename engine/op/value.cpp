@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-Tensor Value::detached_ones(const Tensor& like) { return ones(like.size(), like.dtype()); }
+Tensor Value::detached_ones(const Tensor& like) { return ones_like(like); }
 
 namespace sc {
 namespace {

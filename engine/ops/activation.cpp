@@ -140,51 +140,53 @@ Tensor softmin(const Tensor& x, int axis) { return softmax(neg(x), axis); }
 
 namespace {
 
-/// The slope of each element: 1 where x is positive, else random. Not differentiable: the noise is held fixed.
+/// Inputs x and the key. The slope of each element: 1 where x is positive, else random. Not differentiable: the noise
+/// is held fixed.
 struct RreluSlope {
   static constexpr OpInfo info{"rrelu_slope", "", Kind::random};
   struct Attrs {
     double lower, upper;
-    uint64_t seed, stream, offset;
+    uint64_t stream, first;
     template <class F>
     void fields(F&& f) const {
       f("lower", lower);
       f("upper", upper);
-      f("seed", seed);
       f("stream", stream);
-      f("offset", offset);
+      f("first", first);
     }
   };
-  static Meta infer(const Attrs&, const Meta& x) {
+  static Meta infer(const Attrs&, const Meta& x, const Meta& key) {
+    check_key(key);
     ops::common_float({&x});
     return x;
   }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Tensor x = ops::dense(c.in[0]);
-    Philox random{a.seed, a.stream};
+    const DrawnFrom key(c.in[1], a.stream, a.first);
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       const T* from = x.data<T>();
       T* to = c.out[0].data<T>();
       parallel_for(x.numel(), 8192, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          to[i] = from[i] > T(0)
-                      ? T(1)
-                      : static_cast<T>(a.lower + (a.upper - a.lower) * static_cast<double>(random.uniform(
-                                                                           a.offset * 4 + static_cast<uint64_t>(i))));
+          to[i] =
+              from[i] > T(0)
+                  ? T(1)
+                  : static_cast<T>(a.lower + (a.upper - a.lower) * static_cast<double>(key.random.uniform(
+                                                                       key.counter * 4 + static_cast<uint64_t>(i))));
       });
     });
   }
-  static void samples(Samples& s) { s.add("matrix", Attrs{0.1, 0.3, 1, 2, 0}, {s.values({3, 5})}); }
+  static void samples(Samples& s) { s.add("matrix", Attrs{0.1, 0.3, 2, 0}, {s.values({3, 5}), random_key(1, 0)}); }
 };
 const Register<RreluSlope> rrelu_slope_op;
 
 }  // namespace
 
-Tensor rrelu(const Tensor& x, double lower, double upper, uint64_t seed, uint64_t stream, uint64_t offset) {
+Tensor rrelu(const Tensor& x, double lower, double upper, const Draws& draws) {
   if (!(lower <= upper)) throw Error("rrelu: the lower slope is above the upper one");
-  return mul(x, apply<RreluSlope>({lower, upper, seed, stream, offset}, x));
+  return mul(x, apply<RreluSlope>({lower, upper, draws.stream, draws.first}, x, draws.key));
 }
 
 }  // namespace tenon

@@ -1,5 +1,6 @@
 #pragma once
 #include "core/tensor.h"
+#include "engine/ops/draws.h"
 
 // Activations beyond those of pointwise.h, element by element. Names and defaults are PyTorch's (torch.nn.functional);
 // where a formula has a corner, the gradient there is PyTorch's too.
@@ -30,7 +31,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight);
 Tensor glu(const Tensor& x, int axis = -1);
 /// softmax(-x).
 Tensor softmin(const Tensor& x, int axis = -1);
-/// Negative values times a random slope in [lower, upper]: a pure function of (seed, stream, offset). Xu et al. (2015).
-Tensor rrelu(const Tensor& x, double lower, double upper, uint64_t seed, uint64_t stream, uint64_t offset);
+/// Negative values times a random slope in [lower, upper]. Xu et al. (2015).
+Tensor rrelu(const Tensor& x, double lower, double upper, const Draws& draws);
 
 }  // namespace tenon

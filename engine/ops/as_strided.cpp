@@ -179,7 +179,7 @@ struct Replace {
   }
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();
-    if (d.needs(0)) d.in(0) = strided_replace(d.out(), zeros(a.view.size, d.out().dtype()), a);
+    if (d.needs(0)) d.in(0) = strided_replace(d.out(), zeros(a.view.size, d.out().dtype(), d.out().device()), a);
     if (d.needs(1)) d.in(1) = strided_gather(d.out(), a);
   }
   static void samples(Samples& s) { s.add("every other column", sample_place(), {s.values({3, 4}), s.values({2, 3})}); }

@@ -27,7 +27,7 @@ using ops::float_or_double;
 struct AttentionAttrs {
   double scale, p;
   bool causal;
-  uint64_t seed, stream, offset;
+  uint64_t stream, first;  ///< of the dropout
   template <class F>
   void fields(F&& f) const {
     f("scale", scale);
@@ -43,22 +43,22 @@ Shape score_size(const Shape& q, const Shape& k) {
 }
 
 /// bool [lq, lk]: the keys each query sees.
-Tensor causal_keep(int64_t lq, int64_t lk) {
+Tensor causal_keep(int64_t lq, int64_t lk, Device device) {
   Tensor t = empty({lq, lk}, DType::boolean);
   for (int64_t i = 0; i < lq; ++i)
     for (int64_t j = 0; j < lk; ++j) t.data<bool>()[i * lk + j] = j <= i;
-  return t;
+  return to_device(t, device);
 }
 
 Tensor masked_scores(const AttentionAttrs& a, const Tensor& q, const Tensor& k, const Tensor& mask) {
   Tensor s = mul(matmul(q, k, false, true), a.scale), out = scalar_like(-std::numeric_limits<double>::infinity(), s);
   if (mask) s = mask.dtype() == DType::boolean ? where(mask, s, out) : add(s, mask);
-  if (a.causal) s = s.is_meta() ? s : where(causal_keep(s.size(-2), s.size(-1)), s, out);
+  if (a.causal) s = where(causal_keep(s.size(-2), s.size(-1), s.device()), s, out);
   return s;
 }
-Tensor shares_of(const AttentionAttrs& a, const Tensor& scores) {
+Tensor shares_of(const AttentionAttrs& a, const Tensor& scores, const Tensor& key) {
   Tensor p = softmax(scores, -1);
-  return a.p > 0 ? dropout(p, a.p, a.seed, a.stream, a.offset) : p;
+  return a.p > 0 ? dropout(p, a.p, {key, a.stream, a.first}) : p;
 }
 
 template <class T>
@@ -67,15 +67,19 @@ struct Problem {
   std::vector<int64_t> mask_at;
   kernels::AttentionShape<T> shape;
 
-  Problem(const AttentionAttrs& a, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& given)
-      : q(dense(query)), k(dense(key)), v(dense(value)), mask(given) {
+  /// `in`: q, k, v, mask?, of `n` inputs; `draws` is the key of the dropout.
+  Problem(const AttentionAttrs& a, const Tensor* in, const Tensor& given, const Tensor& draws)
+      : q(dense(in[0])), k(dense(in[1])), v(dense(in[2])), mask(given) {
     int64_t lq = q.size(-2), lk = k.size(-2), d = q.size(-1), dv = v.size(-1), batch = 1;
     for (int i = 0; i < q.ndim() - 2; ++i) batch *= q.size(i);
     shape = {batch, lq, lk, d, dv, static_cast<T>(a.scale), a.causal};
     shape.p = a.p;
-    shape.seed = a.seed;
-    shape.stream = a.stream;
-    shape.offset = a.offset;
+    if (a.p > 0) {
+      const DrawnFrom from(draws, a.stream, a.first);
+      shape.seed = from.random.seed;
+      shape.stream = a.stream;
+      shape.offset = from.counter;
+    }
     if (!mask) return;
     Layout full = mask.layout().expand(score_size(q.size(), k.size()));
     int n = full.size.n;
@@ -98,7 +102,7 @@ struct Problem {
   }
 };
 
-/// Inputs q, k, v, mask?, y, lse, gy; outputs gq, gk, gv. With create_graph the composite runs instead.
+/// Inputs q, k, v, mask?, y, lse, gy, key?; outputs gq, gk, gv. With create_graph the composite runs instead.
 struct AttentionBackward {
   static constexpr OpInfo info{"attention_backward", "", Kind::matmul, 3};
   using Attrs = AttentionAttrs;
@@ -109,7 +113,7 @@ struct AttentionBackward {
     Tensor y = dense(c.in[4]), lse = dense(c.in[5]), gy = dense(c.in[6]);
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
-      Problem<T> p(c.as<Attrs>(), c.in[0], c.in[1], c.in[2], c.in[3]);
+      Problem<T> p(c.as<Attrs>(), c.in, c.in[3], c.in[7]);
       kernels::attention_backward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(),
                                      y.data<T>(), lse.data<T>(), gy.data<T>(), c.out[0].data<T>(), c.out[1].data<T>(),
                                      c.out[2].data<T>());
@@ -121,7 +125,7 @@ struct AttentionBackward {
   }
 };
 
-/// Inputs q, k, v, mask?; outputs y and the log-sum-exp of every row.
+/// Inputs q, k, v, mask?, key?; outputs y and the log-sum-exp of every row.
 struct Attention {
   static constexpr OpInfo info{"scaled_dot_product_attention", "", Kind::matmul, 2};
   using Attrs = AttentionAttrs;
@@ -135,6 +139,10 @@ struct Attention {
       throw Error("queries, keys and values of sizes " + to_string(sq) + ", " + to_string(sk) + " and " +
                       to_string(sv) + " do not fit: [.., lq, d], [.., lk, d] and [.., lk, dv]",
                   "expand() them to equal leading axes");
+    if (a.p > 0) {
+      if (n < 5 || !in[4]) throw Error("its shares are dropped out without a key", "random_key() makes one");
+      check_key(in[4].meta());
+    }
     if (!(a.p >= 0 && a.p <= 1)) throw Error("the probability " + std::to_string(a.p) + " is not between 0 and 1");
     if (n > 3 && in[3]) {
       if (in[3].dtype() != DType::boolean) ops::common_float({&q, &in[3].meta()});
@@ -149,19 +157,20 @@ struct Attention {
   static void cpu(const Call& c) {
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
-      Problem<T> p(c.as<Attrs>(), c.in[0], c.in[1], c.in[2], c.inputs > 3 ? c.in[3] : Tensor());
+      Problem<T> p(c.as<Attrs>(), c.in, c.inputs > 3 ? c.in[3] : Tensor(), c.inputs > 4 ? c.in[4] : Tensor());
       kernels::attention_forward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(),
                                     c.out[0].data<T>(), c.out[1].data<T>());
     });
   }
-  static constexpr Saves saves{.inputs = 0b1111, .outputs = 0b11};
+  static constexpr Saves saves{.inputs = 0b11111, .outputs = 0b11};
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();
+    const Tensor key = d.inputs() > 4 ? d.x(4) : Tensor();
     bool of_mask = d.inputs() > 3 && d.needs(3);
     if (!grad_enabled() && !d.out(1) && !of_mask) {
-      const Tensor in[] = {d.x(0), d.x(1), d.x(2), d.x(3), d.y(0), d.y(1), d.out(0)};
+      const Tensor in[] = {d.x(0), d.x(1), d.x(2), d.x(3), d.y(0), d.y(1), d.out(0), key};
       Tensor out[3];
-      apply_many<AttentionBackward>(a, in, 7, out);
+      apply_many<AttentionBackward>(a, in, 8, out);
       for (int i = 0; i < 3; ++i)
         if (d.needs(i)) d.in(i) = out[i];
       return;
@@ -169,7 +178,7 @@ struct Attention {
     composite_gradient(d, {d.x(0), d.x(1), d.x(2), d.x(3)}, [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
       Tensor s = masked_scores(a, in[0], in[1], in[3]), top = amax(s, {-1}, true);
       Tensor lse = add(squeeze(top, -1), log(sum(exp(sub(s, top)), {-1})));
-      return {matmul(shares_of(a, s), in[2]), lse};
+      return {matmul(shares_of(a, s, key), in[2]), lse};
     });
   }
   static Cost cost(const Attrs&, const Call& c) {
@@ -177,10 +186,9 @@ struct Attention {
     return {2.0 * products * 2};
   }
   static void samples(Samples& s) {
-    Attrs plain{0.5, 0, false, 0, 0, 0}, causal = plain, drop = plain;
+    Attrs plain{0.5, 0, false, 0, 0}, causal = plain, drop = plain;
     causal.causal = true;
     drop.p = 0.3;
-    drop.seed = 3;
     s.add("plain", plain, {s.values({2, 3, 4}), s.values({2, 5, 4}), s.values({2, 5, 3}), Tensor()});
     s.add("causal, two leading axes", causal,
           {s.values({2, 2, 4, 3}), s.values({2, 2, 4, 3}), s.values({2, 2, 4, 3}), Tensor()});
@@ -188,7 +196,7 @@ struct Attention {
     for (int i = 0; i < 3; ++i) keep.data<bool>()[i * 4] = true;
     s.add("bool mask", plain, {s.values({2, 3, 4}), s.values({2, 4, 4}), s.values({2, 4, 3}), keep});
     s.add("added mask", plain, {s.values({2, 3, 4}), s.values({2, 4, 4}), s.values({2, 4, 3}), s.values({2, 1, 4})});
-    s.add("dropout", drop, {s.values({2, 3, 4}), s.values({2, 5, 4}), s.values({2, 5, 3}), Tensor()});
+    s.add("dropout", drop, {s.values({2, 3, 4}), s.values({2, 5, 4}), s.values({2, 5, 3}), Tensor(), random_key(3, 0)});
   }
 };
 
@@ -200,17 +208,18 @@ const bool attention_decomposition =
       Tensor s = mul(matmul(in[0], transpose(in[1], -1, -2)), a.scale),
              out = scalar_like(-std::numeric_limits<double>::infinity(), s);
       if (in.size() > 3 && in[3]) s = in[3].dtype() == DType::boolean ? where(in[3], s, out) : add(s, in[3]);
-      if (a.causal) s = where(causal_keep(s.size(-2), s.size(-1)), s, out);
-      return matmul(shares_of(a, s), in[2]);
+      if (a.causal) s = where(causal_keep(s.size(-2), s.size(-1), s.device()), s, out);
+      return matmul(shares_of(a, s, in.size() > 4 ? in[4] : Tensor()), in[2]);
     });
 
 AttentionAttrs attrs_of(const Tensor& q, const AttentionOptions& o) {
   double scale = o.scale != 0 ? o.scale : q.ndim() > 0 ? 1 / std::sqrt(static_cast<double>(q.size(-1))) : 1;
-  return {scale, o.dropout, o.causal, o.seed, o.stream, o.offset};
+  return {scale, o.dropout, o.causal, o.draws.stream, o.draws.first};
 }
 
 /// cos and sin of the angles of rotary() and sinusoidal_positions(), [length, d / 2].
-void angles(int64_t length, int64_t half, double base, int64_t first, DType t, Tensor& cosine, Tensor& sine) {
+void angles(int64_t length, int64_t half, double base, int64_t first, DType t, Device device, Tensor& cosine,
+            Tensor& sine) {
   cosine = empty({length, half}, t);
   sine = empty({length, half}, t);
   float_or_double(t, [&](auto one) {
@@ -223,21 +232,23 @@ void angles(int64_t length, int64_t half, double base, int64_t first, DType t, T
         sine.data<T>()[p * half + i] = static_cast<T>(std::sin(angle));
       }
   });
+  cosine = to_device(cosine, device);
+  sine = to_device(sine, device);
 }
 
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                                     const AttentionOptions& o) {
-  const Tensor in[] = {q, k, v, mask};
+  const Tensor in[] = {q, k, v, mask, o.draws.key};
   Tensor out[2];
-  apply_many<Attention>(attrs_of(q, o), in, 4, out);
+  apply_many<Attention>(attrs_of(q, o), in, 5, out);
   return out[0];
 }
 
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionOptions& o) {
   AttentionAttrs a = attrs_of(q, o);
-  return shares_of(a, masked_scores(a, q, k, mask));
+  return shares_of(a, masked_scores(a, q, k, mask), o.draws.key);
 }
 
 Tensor rotary(const Tensor& x, double base, int64_t first, bool interleaved) {
@@ -247,7 +258,7 @@ Tensor rotary(const Tensor& x, double base, int64_t first, bool interleaved) {
   if (x.is_meta()) return mul(x, 1);
   DType t = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   Tensor c, s;
-  angles(length, half, base, first, t, c, s);
+  angles(length, half, base, first, t, x.device(), c, s);
   if (x.dtype() != t) c = cast(c, x.dtype()), s = cast(s, x.dtype());
   Tensor a, b;
   if (interleaved) {
@@ -261,10 +272,10 @@ Tensor rotary(const Tensor& x, double base, int64_t first, bool interleaved) {
   return interleaved ? reshape(stack({left, right}, -1), x.size()) : cat({left, right}, -1);
 }
 
-Tensor sinusoidal_positions(int64_t length, int64_t d, DType dtype, double base) {
+Tensor sinusoidal_positions(int64_t length, int64_t d, DType dtype, double base, Device device) {
   if (d < 2 || d % 2) throw Error("sinusoidal_positions: " + std::to_string(d) + " features are not an even number");
   Tensor c, s;
-  angles(length, d / 2, base, 0, dtype == DType::f64 ? DType::f64 : DType::f32, c, s);
+  angles(length, d / 2, base, 0, dtype == DType::f64 ? DType::f64 : DType::f32, device, c, s);
   return cast(reshape(stack({s, c}, -1), {length, d}), dtype);
 }
 

@@ -2,14 +2,15 @@
 #include <cstdint>
 
 #include "core/tensor.h"
+#include "engine/ops/draws.h"
 
 namespace tenon {
 
 struct AttentionOptions {
-  double dropout = 0;   ///< of the shares; which ones is a function of (seed, stream, offset) and the place
+  double dropout = 0;   ///< of the shares
   bool causal = false;  ///< query i sees keys 0..i
   double scale = 0;     ///< of the products; 0: 1 / sqrt(d)
-  uint64_t seed = 0, stream = 0, offset = 0;
+  Draws draws = {};     ///< of the dropout, where there is one
 };
 /// softmax(q k^T * scale + mask) v: q [.., lq, d], k [.., lk, d], v [.., lk, dv] -> [.., lq, dv], with equal leading
 /// axes. mask broadcasts to
@@ -26,6 +27,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask = 
 /// RoFormer (2021).
 Tensor rotary(const Tensor& x, double base = 10000, int64_t first = 0, bool interleaved = false);
 /// [length, d]: sines of the same angles in the even features, cosines in the odd ones. Vaswani et al. (2017).
-Tensor sinusoidal_positions(int64_t length, int64_t d, DType dtype = DType::f32, double base = 10000);
+Tensor sinusoidal_positions(int64_t length, int64_t d, DType dtype = DType::f32, double base = 10000,
+                            Device device = {});
 
 }  // namespace tenon

@@ -210,7 +210,7 @@ struct Conv2dWeight {
     const Shape& x = d.meta(0).shape;
     if (!gw) {
       if (!gb) return;
-      gw = full({d.out_meta(0).shape[0], d.out_meta(0).shape[1], a.other[0], a.other[1]}, 0, gb.dtype());
+      gw = full({d.out_meta(0).shape[0], d.out_meta(0).shape[1], a.other[0], a.other[1]}, 0, gb.dtype(), gb.device());
     }
     if (d.needs(0)) d.in(0) = input_gradient(plain, d.x(1), gw, x[2], x[3]);
     if (d.needs(1)) d.in(1) = forward(plain, d.x(0), gw, gb);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "engine/ops/activation.h"
 #include "engine/ops/create.h"
@@ -66,7 +67,7 @@ void check_classes(const char* what, const Tensor& target, const Shape& wanted, 
     throw Error(std::string(what) + ": targets of size " + to_string(target.size()) + " do not fit; they must be " +
                 to_string(wanted));
   if (target.is_meta()) return;
-  Tensor t = contiguous(target);
+  const Tensor t = to_host(contiguous(target));
   for (int64_t i = 0; i < t.numel(); ++i)
     if (int64_t v = t.data<int64_t>()[i]; v != ignore && (v < 0 || v >= classes))
       throw Error(std::string(what) + ": target " + std::to_string(v) + " at place " + std::to_string(i) +
@@ -75,7 +76,7 @@ void check_classes(const char* what, const Tensor& target, const Shape& wanted, 
 }
 bool any_ignored(const Tensor& target, int64_t ignore) {
   if (target.is_meta()) return true;
-  Tensor t = contiguous(target);
+  const Tensor t = to_host(contiguous(target));
   for (int64_t i = 0; i < t.numel(); ++i)
     if (t.data<int64_t>()[i] == ignore) return true;
   return false;
@@ -255,7 +256,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& y, Reduction r) {
                 to_string(y.size()) + "; both must be [n, classes], targets i64");
   int64_t n = x.size(0), c = x.size(1);
   if (x.is_meta()) return reduced(sum(x, {1}), r);
-  Tensor t = contiguous(y), in = zeros({n, c}, x.dtype()), number_of = empty({n, c}, DType::i64),
+  Tensor t = to_host(contiguous(y)), in = zeros({n, c}, x.dtype()), number_of = empty({n, c}, DType::i64),
          used = zeros({n, c}, x.dtype());
   fill(number_of, 0);
   for (int64_t i = 0; i < n; ++i)
@@ -274,6 +275,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& y, Reduction r) {
           m->data<float>()[at] = 1;
       }
     }
+  for (Tensor* m : {&in, &number_of, &used}) *m = to_device(*m, x.device());
   // [n, target, class]: 1 - (x[target] - x[class]) for classes that are no target.
   Tensor gap = relu(add(sub(unsqueeze(x, 1), unsqueeze(gather(x, 1, number_of), 2)), 1));
   Tensor counted = mul(unsqueeze(used, 2), unsqueeze(sub(number(1, x), in), 1));

@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/parallel.h"
 #include "engine/autograd/autograd.h"
 #include "engine/autograd/composite.h"
@@ -192,7 +193,7 @@ struct Ctc {
 Tensor recursion(const CtcAttrs& a, const Tensor& log_p, const Tensor& given, const Tensor& input_lengths,
                  const Tensor& target_lengths) {
   constexpr double never = -1e30;
-  Tensor targets = dense(given), lengths = dense(target_lengths);
+  const Tensor targets = to_host(contiguous(given)), lengths = to_host(contiguous(target_lengths));
   int64_t steps = log_p.size(0), n = log_p.size(1), most = targets.size(1), count = 2 * most + 1;
   Tensor labels = empty({n, count}, DType::i64), skips = empty({n, count}, DType::boolean),
          ends = empty({n, 2}, DType::i64);
@@ -209,6 +210,7 @@ Tensor recursion(const CtcAttrs& a, const Tensor& log_p, const Tensor& given, co
     ends.data<int64_t>()[i * 2] = 2 * length;
     ends.data<int64_t>()[i * 2 + 1] = std::max<int64_t>(0, 2 * length - 1);
   }
+  for (Tensor* t : {&labels, &skips, &ends}) *t = to_device(*t, log_p.device());
   auto log_sum = [](const Tensor& x) {
     Tensor m = detach(amax(x, {-1}, true));
     return add(squeeze(m, -1), log(sum(exp(sub(x, m)), {-1})));
@@ -219,6 +221,7 @@ Tensor recursion(const CtcAttrs& a, const Tensor& log_p, const Tensor& given, co
     if (t == 0) {
       Tensor first = zeros({count}, DType::boolean);
       for (int64_t s = 0; s < std::min<int64_t>(2, count); ++s) first.data<bool>()[s] = true;
+      first = to_device(first, log_p.device());
       alpha = where(first, p, scalar_like(never, p));
       continue;
     }

@@ -13,12 +13,20 @@ namespace tenon::ops {
 
 inline Tensor copied(const Tensor& x, const Layout& to) {
   CategoryScope workspace(Category::workspace);
-  Tensor t = empty_strided(to, x.dtype());
+  Tensor t = empty_strided(to, x.dtype(), x.device());
   copy_(t, x);
   return t;
 }
 /// x itself where its elements lie in order without gaps, else a copy that does.
 inline Tensor dense(const Tensor& x) { return !x || x.is_contiguous() ? x : copied(x, Layout::contiguous(x.size())); }
+/// The same as elements of another dtype.
+inline Tensor dense_as(const Tensor& x, DType t) {
+  if (!x || x.dtype() == t) return dense(x);
+  CategoryScope workspace(Category::workspace);
+  Tensor y = empty(x.size(), t, x.device());
+  copy_(y, x);
+  return y;
+}
 /// The same with the channel axis (1) innermost.
 inline Tensor dense_nhwc(const Tensor& x) {
   return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size()));

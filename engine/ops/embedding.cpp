@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/parallel.h"
 #include "engine/autograd/composite.h"
 #include "engine/op/op.h"
@@ -255,7 +256,7 @@ struct EmbeddingBag {
 /// where it is padding or lies in no bag.
 void bags_of(const Tensor& index, const Tensor& given, const BagAttrs& a, DType t, int64_t bags, Tensor& bag,
              Tensor& share) {
-  Tensor offsets = dense(given), numbers = dense(index);
+  Tensor offsets = to_host(contiguous(given)), numbers = to_host(contiguous(index));
   std::vector<int64_t> bounds = bounds_of(offsets, numbers.numel(), a.last);
   bag = empty({numbers.numel()}, DType::i64);
   share = empty({numbers.numel(), 1}, t);
@@ -275,6 +276,8 @@ void bags_of(const Tensor& index, const Tensor& given, const BagAttrs& a, DType 
         share.data<double>()[i] = part;
     }
   }
+  bag = to_device(bag, index.device());
+  share = to_device(share, index.device());
 }
 
 // In public ops in either case: rows of gradients are as small as the bags, and what is large (the weight) is written
@@ -291,7 +294,7 @@ void EmbeddingBag::backward(Grad& d) {
     Tensor winner = d.y(1),
            place = add(mul(where(lt(winner, 0), scalar_like(static_cast<double>(rows), winner), winner),
                            static_cast<double>(width)),
-                       arange(width));
+                       arange(width, DType::i64, winner.device()));
     Tensor column =
         scatter_rows(reshape(d.out(0), {bags * width, 1}), reshape(place, {bags * width}), (rows + 1) * width);
     d.in(0) = reshape(narrow(column, 0, 0, rows * width), {rows, width});
@@ -315,7 +318,7 @@ const Register<EmbeddingBag> embedding_bag_op;
 const bool bag_decomposition =
     register_decomposition("embedding_bag", [](const void* attrs, const std::vector<Tensor>& in) {
       const auto& a = *static_cast<const BagAttrs*>(attrs);
-      Tensor offsets = dense(in[2]);
+      Tensor offsets = to_host(contiguous(in[2]));
       int64_t bags = offsets.numel(), count = in[1].numel(), each = bags > 0 ? count / bags : 0;
       bool alike = !a.last && bags > 0 && each > 0 && count == bags * each && (a.mode < 2 || a.padding_idx < 0);
       for (int64_t i = 0; alike && i < bags; ++i) alike = offsets.data<int64_t>()[i] == i * each;
@@ -350,10 +353,7 @@ Tensor embedding_bag(const Tensor& index, const Tensor& weight, const Tensor& of
     if (offsets)
       throw Error("embedding_bag: numbers of size " + to_string(index.size()) +
                   " are bags by themselves; offsets go with numbers of one axis");
-    if (index.is_meta())
-      begins = empty({index.size(0)}, DType::i64, index.device());
-    else
-      begins = mul(arange(index.size(0)), static_cast<double>(index.size(1)));
+    begins = mul(arange(index.size(0), DType::i64, index.device()), static_cast<double>(index.size(1)));
     numbers = reshape(index, {index.numel()});
     if (scale) scale = reshape(scale, {index.numel()});
     last = false;

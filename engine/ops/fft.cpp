@@ -8,6 +8,7 @@
 #include <numbers>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "engine/autograd/node.h"
@@ -81,7 +82,7 @@ Tensor fitted(const Tensor& x, int axis, int64_t n) {
   if (n <= have) return n == have ? x : narrow(x, axis, 0, n);
   Shape rest = x.size();
   rest[axis] = n - have;
-  return cat({x, zeros(rest, x.dtype())}, axis);
+  return cat({x, zeros(rest, x.dtype(), x.device())}, axis);
 }
 
 int complex_axis(const Tensor& x, int axis, const char* what) {
@@ -101,15 +102,16 @@ Tensor transform(const Tensor& x, int64_t n, int axis, FftNorm norm, bool invers
 }
 
 Tensor conjugate(const Tensor& x) {
-  Tensor sign = ones({2}, x.dtype());
+  Tensor sign = ones({2}, x.dtype(), x.device());
   fill(narrow(sign, 0, 1, 1), -1);
   return mul(x, sign);
 }
 
-Tensor numbers(int64_t n, int64_t (*f)(int64_t, int64_t), int64_t arg) {
-  Tensor t = empty({n}, DType::i64);
-  for (int64_t i = 0; i < n; ++i) t.data<int64_t>()[i] = f(i, arg);
-  return t;
+/// start, start - 1, ...: n numbers.
+Tensor falling(int64_t n, int64_t start, Device device) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < n; ++i) values.push_back(start - i);
+  return integers(values, device);
 }
 
 Tensor cosine_window(int64_t n, bool periodic, DType dtype, double a0, double a1, double a2) {
@@ -127,21 +129,24 @@ Tensor cosine_window(int64_t n, bool periodic, DType dtype, double a0, double a1
 struct Frames {
   int64_t n, hop;
   Tensor window;
-  Frames(const StftOptions& o, DType t, const char* what) : n(o.n_fft), hop(o.hop ? o.hop : o.n_fft / 4) {
+  Frames(const StftOptions& o, const Tensor& x, const char* what) : n(o.n_fft), hop(o.hop ? o.hop : o.n_fft / 4) {
+    const DType t = x.dtype();
     if (n < 1 || hop < 1) throw Error(fmt::format("{}: frames of {} elements, {} apart", what, n, hop));
     if (!o.window) {
-      window = ones({n}, t);
+      window = ones({n}, t, x.device());
       return;
     }
     if (o.window.ndim() != 1 || o.window.numel() > n)
       throw Error(
           fmt::format("{}: a window of size {} for frames of {} elements", what, to_string(o.window.size()), n));
     const int64_t missing = n - o.window.numel();
-    window = cat({zeros({missing / 2}, t), cast(o.window, t), zeros({missing - missing / 2}, t)}, 0);
+    window =
+        cat({zeros({missing / 2}, t, x.device()), cast(o.window, t), zeros({missing - missing / 2}, t, x.device())}, 0);
   }
   /// Which element of the signal each element of each frame is: [count, n].
   Tensor places(int64_t count) const {
-    return add(mul(unsqueeze(arange(count), 1), static_cast<double>(hop)), arange(n));
+    const Device d = window.device();
+    return add(mul(unsqueeze(arange(count, DType::i64, d), 1), static_cast<double>(hop)), arange(n, DType::i64, d));
   }
 };
 
@@ -153,7 +158,7 @@ Tensor ifft(const Tensor& x, int64_t n, int axis, FftNorm norm) { return transfo
 Tensor rfft(const Tensor& x, int64_t n, int axis, FftNorm norm) {
   const int a = wrap_axis(axis, x.ndim());
   const Tensor y = fitted(x, a, n < 0 ? x.size(a) : n);
-  const Tensor full = transform(stack({y, zeros(y.size(), y.dtype())}, -1), -1, a, norm, false, "rfft");
+  const Tensor full = transform(stack({y, zeros_like(y)}, -1), -1, a, norm, false, "rfft");
   return narrow(full, a, 0, y.size(a) / 2 + 1);
 }
 
@@ -183,32 +188,26 @@ Tensor blackman_window(int64_t n, bool periodic, DType dtype) {
 
 Tensor stft(const Tensor& x, const StftOptions& o) {
   if (x.ndim() < 1) throw Error("stft: a signal without axes");
-  const Frames f(o, x.dtype(), "stft");
+  const Frames f(o, x, "stft");
   Tensor y = x;
   if (o.center) {
     const int64_t side = f.n / 2, n = x.size(-1);
     if (side >= n) throw Error(fmt::format("stft: {} elements cannot be reflected by {}", n, side), "center = false");
-    y = cat({index_select(x, -1,
-                          numbers(
-                              side, [](int64_t i, int64_t s) { return s - i; }, side)),
-             x,
-             index_select(x, -1,
-                          numbers(
-                              side, [](int64_t i, int64_t m) { return m - 2 - i; }, n))},
+    y = cat({index_select(x, -1, falling(side, side, x.device())), x,
+             index_select(x, -1, falling(side, n - 2, x.device()))},
             -1);
   }
   if (y.size(-1) < f.n) throw Error(fmt::format("stft: {} elements are fewer than a frame of {}", y.size(-1), f.n));
   const int64_t count = (y.size(-1) - f.n) / f.hop + 1;
   const Tensor frames = mul(index_select(y, -1, f.places(count)), f.window);
   const FftNorm norm = o.normalized ? FftNorm::ortho : FftNorm::backward;
-  const Tensor z = o.onesided ? rfft(frames, -1, -1, norm)
-                              : fft(stack({frames, zeros(frames.size(), frames.dtype())}, -1), -1, -1, norm);
+  const Tensor z = o.onesided ? rfft(frames, -1, -1, norm) : fft(stack({frames, zeros_like(frames)}, -1), -1, -1, norm);
   return transpose(z, -2, -3);
 }
 
 Tensor istft(const Tensor& x, const StftOptions& o, int64_t length) {
   complex_axis(x, -1, "istft");
-  const Frames f(o, x.dtype(), "istft");
+  const Frames f(o, x, "istft");
   const Tensor z = transpose(x, -2, -3);
   const FftNorm norm = o.normalized ? FftNorm::ortho : FftNorm::backward;
   const Tensor frames = mul(o.onesided ? irfft(z, f.n, -1, norm) : select(ifft(z, -1, -1, norm), -1, 0), f.window);
@@ -219,13 +218,13 @@ Tensor istft(const Tensor& x, const StftOptions& o, int64_t length) {
   flat[flat.n - 1] = count * f.n;
   size.erase(size.n - 1);
   size[size.n - 1] = total;
-  const Tensor sum_of = index_add(zeros(size, x.dtype()), -1, at, reshape(frames, flat));
-  const Tensor weight =
-      index_add(zeros({total}, x.dtype()), 0, at, reshape(expand(square(f.window), {count, f.n}), {count * f.n}));
+  const Tensor sum_of = index_add(zeros(size, x.dtype(), x.device()), -1, at, reshape(frames, flat));
+  const Tensor weight = index_add(zeros({total}, x.dtype(), x.device()), 0, at,
+                                  reshape(expand(square(f.window), {count, f.n}), {count * f.n}));
   const int64_t first = o.center ? f.n / 2 : 0, last = length < 0 ? total - first : std::min(total, first + length);
-  const Tensor kept = narrow(weight, 0, first, last - first);
-  for (int64_t i = 0; i < kept.numel(); ++i)
-    if (std::abs(value_at(kept, {i})) < 1e-11)
+  const Tensor kept = narrow(weight, 0, first, last - first), seen = to_host(kept);
+  for (int64_t i = 0; i < seen.numel(); ++i)
+    if (std::abs(value_at(seen, {i})) < 1e-11)
       throw Error(fmt::format("istft: the windows leave element {} uncovered", i),
                   "choose a window and hop that overlap");
   Tensor y = div(narrow(sum_of, -1, first, last - first), kept);

@@ -118,8 +118,8 @@ struct Gather {
   }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d) {
-    d.in(0) =
-        scatter_add(zeros(d.meta(0).shape, d.out().dtype()), static_cast<int>(d.as<Attrs>().axis), d.x(1), d.out());
+    d.in(0) = scatter_add(zeros(d.meta(0).shape, d.out().dtype(), d.out().device()),
+                          static_cast<int>(d.as<Attrs>().axis), d.x(1), d.out());
   }
   static void onnx(const Attrs& a, OnnxOp& o) { o.set("axis", a.axis); }
   static void samples(Samples& s) {
@@ -204,7 +204,7 @@ struct ScatterAdd {
   static void cpu(const Call& c) {
     Walk w(c.in[1], static_cast<int>(c.as<Attrs>().axis));
     const DType t = widened(c.out[0].dtype());
-    Tensor y = target_of(c, t), src = dense(cast(c.in[2], t));
+    Tensor y = target_of(c, t), src = dense_as(c.in[2], t);
     by_arithmetic(t, [&](auto unit) {
       using T = decltype(unit);
       write<T>(w, w.side(y.size()), y.data<T>(), src.data<T>(), [](T& to, T from) { to = static_cast<T>(to + from); });
@@ -244,7 +244,7 @@ struct ScatterReduce {
     const auto& a = c.as<Attrs>();
     Walk w(c.in[1], static_cast<int>(a.axis));
     const DType t = widened(c.out[0].dtype());
-    Tensor y = target_of(c, t), src = dense(cast(c.in[2], t));
+    Tensor y = target_of(c, t), src = dense_as(c.in[2], t);
     by_arithmetic(t, [&](auto unit) {
       using T = decltype(unit);
       const Walk::Side to = w.side(y.size());
@@ -300,9 +300,9 @@ struct ScatterReduce {
       const Tensor x = d.x(0), src = d.x(2), none = eq(x, 0), zero = eq(src, 0);
       const Tensor x_safe = masked_fill(x, none, 1), src_safe = masked_fill(src, zero, 1);
       of_x = a.include_self ? div(mul(g, scatter_reduce(x_safe, axis, index, src, how)), x_safe) : untouched(g);
-      const Tensor zeros_met =
-          gather(scatter_add(zeros(x.size(), DType::i64), axis, index, cast(zero, DType::i64)), axis, index);
-      const Tensor lone = where(eq(zeros_met, 1), zero, zeros(zero.size(), DType::boolean));
+      const Tensor zeros_met = gather(
+          scatter_add(zeros(x.size(), DType::i64, x.device()), axis, index, cast(zero, DType::i64)), axis, index);
+      const Tensor lone = where(eq(zeros_met, 1), zero, zeros_like(zero));
       const Tensor others = scatter_reduce(x, axis, index, masked_fill(src, lone, 1), how, a.include_self);
       of_src = where(lone, gather(mul(g, others), axis, index), div(gather(mul(g, d.y()), axis, index), src_safe));
     } else {
@@ -375,7 +375,7 @@ Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& src
                  [&](const Tensor& t, int a) { return apply<Scatter>({a}, t, one_axis(index), cut(src, index)); });
 }
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) {
-  return scatter(x, axis, index, expand(scalar(value, x.dtype()), one_axis(index).size()));
+  return scatter(x, axis, index, expand(scalar(value, x.dtype(), x.device()), one_axis(index).size()));
 }
 Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& src) {
   return on_axes(x, axis,
@@ -385,7 +385,7 @@ Tensor& scatter_(Tensor& x, int axis, const Tensor& index, const Tensor& src) {
   return apply_in_place<Scatter>({wrap_axis(axis, x.ndim())}, x, index, cut(src, index));
 }
 Tensor& scatter_(Tensor& x, int axis, const Tensor& index, double value) {
-  return scatter_(x, axis, index, expand(scalar(value, x.dtype()), index.size()));
+  return scatter_(x, axis, index, expand(scalar(value, x.dtype(), x.device()), index.size()));
 }
 Tensor& scatter_add_(Tensor& x, int axis, const Tensor& index, const Tensor& src) {
   return apply_in_place<ScatterAdd>({wrap_axis(axis, x.ndim())}, x, index, cut(src, index));
@@ -398,8 +398,8 @@ Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tens
     if (how != Reduce::mean) return apply<ScatterReduce>({a, static_cast<int64_t>(how), include_self}, t, i, s);
     // Counted in f64: exact, and integers divide by truncation towards minus infinity as in PyTorch.
     Tensor sum = apply<ScatterReduce>({a, static_cast<int64_t>(Reduce::sum), include_self}, t, i, s);
-    Tensor count =
-        scatter_add(full(t.size(), include_self ? 1 : 0, DType::f64), a, i, expand(scalar(1, DType::f64), i.size()));
+    Tensor count = scatter_add(full(t.size(), include_self ? 1 : 0, DType::f64, t.device()), a, i,
+                               expand(scalar(1, DType::f64, t.device()), i.size()));
     count = maximum(count, 1.0);
     if (is_floating(t.dtype())) return div(sum, cast(count, t.dtype()));
     Tensor whole = cast(count, sum.dtype()), quotient = cast(div(cast(sum, DType::f64), count), sum.dtype());

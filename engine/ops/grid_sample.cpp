@@ -1,6 +1,7 @@
 // Reading images at given places, in public ops throughout: gradients of any order come with them.
 #include <cmath>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "engine/ops/create.h"
 #include "engine/ops/embedding.h"
@@ -54,7 +55,7 @@ struct Image {
     }
     Tensor column = cast(clamp(x, 0, static_cast<double>(w - 1)), DType::i64),
            row = cast(clamp(y, 0, static_cast<double>(h - 1)), DType::i64);
-    Tensor image = reshape(mul(arange(n), static_cast<double>(h * w)), {n, 1, 1});
+    Tensor image = reshape(mul(arange(n, DType::i64, rows.device()), static_cast<double>(h * w)), {n, 1, 1});
     Tensor index = add(add(mul(row, static_cast<double>(w)), column), image);
     return mul(embedding(index, rows), unsqueeze(cast(inside, rows.dtype()), -1));
   }
@@ -128,6 +129,7 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align) {
           base.data<float>()[at] = static_cast<float>(v[k]);
       }
     }
+  base = to_device(base, theta.device());
   return reshape(matmul(expand(base, {n, h * w, 3}), theta, false, true), {n, h, w, 2});
 }
 

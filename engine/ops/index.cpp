@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "engine/autograd/node.h"
@@ -157,7 +158,7 @@ struct IndexPut {
     const DType t = a.accumulate ? widened(c.in[0].dtype()) : c.in[0].dtype();
     const Rows r = rows_of(c.in[0].size(), a.first, c.in + 2, c.inputs - 2);
     // Worked on in place where the output is dense and of the kernel's type.
-    Tensor y = c.out[0].is_contiguous() && c.out[0].dtype() == t ? c.out[0] : Tensor(), v = dense(cast(c.in[1], t));
+    Tensor y = c.out[0].is_contiguous() && c.out[0].dtype() == t ? c.out[0] : Tensor(), v = dense_as(c.in[1], t);
     if (!y) y = empty(c.in[0].size(), t);
     if (y.raw() != c.in[0].raw() || y.nbytes() == 0) write_output(y, c.in[0]);
     if (a.accumulate)
@@ -210,21 +211,16 @@ struct IndexPut {
   static Cost cost(const Attrs&, const Call& c) {
     return {0, 2.0 * static_cast<double>(c.out[0].nbytes() + c.in[1].nbytes())};
   }
-  static Tensor numbers(std::initializer_list<int64_t> list) {
-    Tensor t = empty({static_cast<int64_t>(list.size())}, DType::i64);
-    std::copy(list.begin(), list.end(), t.data<int64_t>());
-    return t;
-  }
   static void samples(Samples& s) {
-    s.add("rows", Attrs{0, false}, {s.values({5, 3}), s.values({2, 3}), numbers({4, -4})});
-    s.add("rows added", Attrs{0, true}, {s.values({5, 3}), s.values({4, 3}), numbers({1, 1, 0, -1})});
-    s.add("points", Attrs{1, false}, {s.values({2, 3, 4}), s.values({2, 3}), numbers({0, 2, 1}), numbers({3, 0, 0})});
-    s.add("points added", Attrs{0, true}, {s.values({3, 4}), s.values({3}), numbers({0, 2, 2}), numbers({3, 0, 0})});
+    s.add("rows", Attrs{0, false}, {s.values({5, 3}), s.values({2, 3}), integers({4, -4})});
+    s.add("rows added", Attrs{0, true}, {s.values({5, 3}), s.values({4, 3}), integers({1, 1, 0, -1})});
+    s.add("points", Attrs{1, false}, {s.values({2, 3, 4}), s.values({2, 3}), integers({0, 2, 1}), integers({3, 0, 0})});
+    s.add("points added", Attrs{0, true}, {s.values({3, 4}), s.values({3}), integers({0, 2, 2}), integers({3, 0, 0})});
   }
 };
 
 void Index::backward(Grad& d) {
-  std::vector<Tensor> in{zeros(d.meta(0).shape, d.out().dtype()), d.out()};
+  std::vector<Tensor> in{zeros(d.meta(0).shape, d.out().dtype(), d.out().device()), d.out()};
   for (int i = 1; i < d.inputs(); ++i) in.push_back(d.x(i));
   Tensor out;
   apply_many<IndexPut>({d.as<Attrs>().first, true}, in.data(), static_cast<int>(in.size()), &out);
@@ -236,7 +232,7 @@ struct NonZero {
   static constexpr OpInfo info{"nonzero", "", Kind::index};
   template <class F>
   static void each(const Tensor& x, const F& f) {
-    Tensor y = dense(x.dtype() == DType::boolean ? x : ne(x, 0));
+    const Tensor y = dense_as(x, DType::boolean);
     const bool* v = y.data<bool>();
     for (int64_t i = 0; i < y.numel(); ++i)
       if (v[i]) f(i);
@@ -245,7 +241,7 @@ struct NonZero {
     if (in[0].is_meta())
       throw Error("the size of the result depends on values, which a tensor on the meta device does not have");
     int64_t count = 0;
-    each(in[0], [&](int64_t) { ++count; });
+    each(to_host(in[0]), [&](int64_t) { ++count; });
     out[0].dtype = DType::i64;
     out[0].shape = {count, in[0].ndim()};
   }
@@ -388,7 +384,8 @@ Tensor index_fill(const Tensor& x, int axis, const Tensor& at, double value) {
   int a = wrap_axis(axis, x.ndim());
   Shape picked = x.size();
   picked[a] = at.numel();
-  return apply<IndexPut>({a, false}, x, expand(scalar(value, x.dtype()), picked), reshape(at, {at.numel()}));
+  return apply<IndexPut>({a, false}, x, expand(scalar(value, x.dtype(), x.device()), picked),
+                         reshape(at, {at.numel()}));
 }
 
 Tensor& index_add_(Tensor& x, int axis, const Tensor& at, const Tensor& source, double alpha) {
@@ -414,7 +411,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
   return where(mask, cast(value, x.dtype()), x);
 }
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
-  return masked_fill(x, mask, scalar(value, x.dtype()));
+  return masked_fill(x, mask, scalar(value, x.dtype(), x.device()));
 }
 
 Tensor& masked_fill_(Tensor& x, const Tensor& mask, double value) { return overwrite_(x, masked_fill(x, mask, value)); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "engine/autograd/node.h"
 #include "engine/op/op.h"
@@ -72,7 +73,7 @@ struct Cat {
       const Meta& m = d.meta(i);
       const int64_t n = m.shape.product() == 0 && passed_over(m.shape) ? 0 : m.shape[axis];
       if (d.needs(i))
-        d.in(i) = cast(passed_over(m.shape) && d.out().ndim() != 1 ? zeros(m.shape, d.out().dtype())
+        d.in(i) = cast(passed_over(m.shape) && d.out().ndim() != 1 ? zeros(m.shape, d.out().dtype(), d.out().device())
                                                                    : slice(d.out(), axis, at, at + n),
                        m.dtype);
       at += n;
@@ -137,7 +138,7 @@ struct Triangle {
 const Register<Cat> cat_op;
 const Register<Triangle> triangle_op;
 
-Tensor counted_index(const int64_t* counts, int64_t n) {
+Tensor counted_index(const int64_t* counts, int64_t n, Device device) {
   int64_t total = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (counts[i] < 0)
@@ -147,7 +148,7 @@ Tensor counted_index(const int64_t* counts, int64_t n) {
   Tensor t = empty({total}, DType::i64);
   int64_t* to = t.data<int64_t>();
   for (int64_t i = 0; i < n; ++i) to = std::fill_n(to, counts[i], i);
-  return t;
+  return to_device(t, device);
 }
 
 }  // namespace
@@ -234,14 +235,14 @@ Tensor tile(const Tensor& x, const Dims& counts) {
 Tensor repeat_interleave(const Tensor& x, int64_t count, int axis) {
   const int a = wrap_axis(axis, x.ndim());
   const std::vector<int64_t> counts(static_cast<size_t>(x.size(a)), count);
-  return index_select(x, a, counted_index(counts.data(), x.size(a)));
+  return index_select(x, a, counted_index(counts.data(), x.size(a), x.device()));
 }
 Tensor repeat_interleave(const Tensor& x, const Tensor& counts, int axis) {
   const int a = wrap_axis(axis, x.ndim());
   if (counts.numel() != x.size(a))
     throw Error(fmt::format("repeat_interleave: {} counts for an axis of size {}", counts.numel(), x.size(a)));
-  Tensor c = contiguous(cast(counts, DType::i64));
-  return index_select(x, a, counted_index(c.data<int64_t>(), c.numel()));
+  const Tensor c = to_host(contiguous(cast(counts, DType::i64)));
+  return index_select(x, a, counted_index(c.data<int64_t>(), c.numel(), x.device()));
 }
 
 Tensor roll(const Tensor& x, int64_t shift, int axis) {

@@ -38,7 +38,7 @@ Tensor pinv(const Tensor& a, double rcond) {
 
 Tensor matrix_power(const Tensor& a, int64_t n) {
   linalg::need_matrix(a.meta(), true);
-  if (n == 0) return add(mul(a, 0.0), linalg::identity(a.size(-1), a.dtype()));
+  if (n == 0) return add(mul(a, 0.0), linalg::identity(a.size(-1), a.dtype(), a.device()));
   Tensor square = n < 0 ? inv(a) : a, y;
   for (uint64_t k = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);;
        square = matmul(square, square)) {

@@ -47,6 +47,6 @@ inline void refuse_nan(int info, int64_t i, const Shape& s) {
 inline Tensor transposed(const Tensor& a) { return transpose(a, -1, -2); }
 
 /// n x n with ones on the diagonal.
-inline Tensor identity(int64_t n, DType t) { return eye(n, -1, t); }
+inline Tensor identity(int64_t n, DType t, Device device = {}) { return eye(n, -1, t, device); }
 
 }  // namespace tenon::linalg

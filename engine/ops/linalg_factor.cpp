@@ -91,7 +91,7 @@ struct QrOp {
 
 /// 1 / (w_j - w_i) off the diagonal, 0 on it.
 Tensor inverse_gaps(const Tensor& w) {
-  const Tensor gap = sub(unsqueeze(w, -2), unsqueeze(w, -1)), id = identity(w.size(-1), w.dtype());
+  const Tensor gap = sub(unsqueeze(w, -2), unsqueeze(w, -1)), id = identity(w.size(-1), w.dtype(), w.device());
   return mul(reciprocal(add(gap, id)), sub(scalar_like(1, id), id));
 }
 
@@ -120,7 +120,7 @@ struct EighOp {
   }
   static constexpr Saves saves{.inputs = 0, .outputs = 0b11};
   static void backward(Grad& d) {
-    const Tensor w = d.y(0), v = d.y(1), id = identity(w.size(-1), w.dtype());
+    const Tensor w = d.y(0), v = d.y(1), id = identity(w.size(-1), w.dtype(), w.device());
     Tensor mid;
     if (d.out(1)) mid = mul(inverse_gaps(w), matmul(v, d.out(1), true, false));
     if (d.out(0)) mid = mid ? add(mid, mul(id, unsqueeze(d.out(0), -2))) : mul(id, unsqueeze(d.out(0), -2));
@@ -167,7 +167,7 @@ struct SvdOp {
   static constexpr Saves saves{.inputs = 0, .outputs = 0b111};
   // PyTorch's svd_backward for real matrices.
   static void backward(Grad& d) {
-    const Tensor u = d.y(0), s = d.y(1), vh = d.y(2), id = identity(s.size(-1), s.dtype());
+    const Tensor u = d.y(0), s = d.y(1), vh = d.y(2), id = identity(s.size(-1), s.dtype(), s.device());
     const int64_t m = u.size(-2), n = vh.size(-1), k = s.size(-1);
     Tensor mid = d.out(1) ? mul(id, unsqueeze(d.out(1), -2)) : mul(mul(id, unsqueeze(s, -2)), 0.0);
     const Tensor gaps = inverse_gaps(square(s));

@@ -59,7 +59,7 @@ struct Cholesky {
   static void backward(Grad& d) {
     const Tensor l = d.y(), lt = transposed(l);
     Tensor phi = tril(matmul(lt, tril(d.out())));
-    phi = sub(phi, mul(mul(phi, identity(l.size(-1), l.dtype())), 0.5));
+    phi = sub(phi, mul(mul(phi, identity(l.size(-1), l.dtype(), l.device())), 0.5));
     const Tensor left = solve_triangular(lt, phi, true), s = transposed(solve_triangular(lt, transposed(left), true));
     d.in(0) = mul(add(s, transposed(s)), 0.5);
   }

@@ -214,11 +214,15 @@ struct MseLoss {
     m.shape = {};
     return m;
   }
+  static size_t workspace(const NoAttrs&, const Call& c) {
+    return static_cast<size_t>(kernels::mse_pieces(c.in[0].numel())) * sizeof(double);
+  }
   static void cpu(const Call& c) {
     Tensor x = dense(c.in[0]), y = dense(c.in[1]);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      *c.out[0].data<T>() = static_cast<T>(kernels::mse_forward<T>(x.numel(), x.data<T>(), y.data<T>()));
+      *c.out[0].data<T>() = static_cast<T>(
+          kernels::mse_forward<T>(x.numel(), x.data<T>(), y.data<T>(), static_cast<double*>(c.workspace)));
     });
   }
   static constexpr Saves saves{.inputs = 0b11};

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/autograd/node.h"
@@ -265,7 +266,7 @@ struct MaxPool {
     const Shape& x = d.meta(0).shape;
     int64_t volume = x[2] * x[3] * x[4], windows = d.out(0).size(2) * d.out(0).size(3) * d.out(0).size(4);
     Tensor g = reshape(d.out(0), {x[0], x[1], windows}), at = reshape(d.y(1), {x[0], x[1], windows});
-    d.in(0) = reshape(scatter_add(zeros({x[0], x[1], volume}, g.dtype()), 2, at, g), x);
+    d.in(0) = reshape(scatter_add(zeros({x[0], x[1], volume}, g.dtype(), g.device()), 2, at, g), x);
   }
   static void onnx(const Attrs& a, OnnxOp& o) {
     window_onnx(a, o);
@@ -376,8 +377,7 @@ Tensor max_unpool(const Tensor& y, const Tensor& index, const Dims& output) {
   int64_t n = y.size(0), c = y.size(1), windows = n * c > 0 ? y.numel() / (n * c) : 0;
   Shape size{n, c};
   for (int64_t s : output) size.push_back(s);
-  Tensor room =
-      y.is_meta() ? empty({n, c, output.product()}, y.dtype(), y.device()) : zeros({n, c, output.product()}, y.dtype());
+  Tensor room = zeros({n, c, output.product()}, y.dtype(), y.device());
   return reshape(scatter(room, 2, reshape(index, {n, c, windows}), reshape(y, {n, c, windows})), size);
 }
 
@@ -437,7 +437,7 @@ Tensor fractional_max_pool2d(const Tensor& x, const Dims& kernel, const Dims& ou
         for (int64_t k = 0; k < taps; ++k)
           *to++ = (start(0, oy, u0) + k / kernel[1]) * w + start(1, ox, u1) + k % kernel[1];
   }
-  Tensor taken = gather(reshape(x, {n, c, h * w}), 2, at);
+  Tensor taken = gather(reshape(x, {n, c, h * w}), 2, to_device(at, x.device()));
   return amax(reshape(taken, {n, c, output[0], output[1], taps}), {4});
 }
 

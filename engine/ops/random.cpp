@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/random.h"
@@ -44,7 +45,8 @@ double draw(const Philox& random, uint64_t base, uint64_t i, Law law, double a, 
   return 0;
 }
 
-/// A tensor of numbers drawn one after the other. Counter c of Philox holds four words, so two of these 64-bit draws.
+/// On the CPU. A tensor of numbers drawn one after the other. Counter c of Philox holds four words, so two of these
+/// 64-bit draws.
 struct Random {
   static constexpr OpInfo info{"random", "", Kind::random, 1, Amp::leave, true};
   struct Attrs {
@@ -99,14 +101,14 @@ struct Random {
 };
 const Register<Random> random_op;
 
-Tensor drawn(const Shape& size, DType dtype, Law law, double a, double b, Generator* g) {
+Tensor drawn(const Shape& size, DType dtype, Law law, double a, double b, Generator* g, Device device = {}) {
   Generator& from = chosen(g);
   // Two words a draw.
   uint64_t at = from.take(2 * static_cast<uint64_t>(std::max<int64_t>(0, size.product())));
   const Random::Attrs attrs{size, dtype, law, a, b, from.seed, from.stream, at};
   Tensor out;
   dispatch(Register<Random>::def(), &attrs, nullptr, 0, &out);
-  return out;
+  return to(out, device);
 }
 
 Tensor& filled(Tensor& t, Law law, double a, double b, Generator* g) {
@@ -115,10 +117,17 @@ Tensor& filled(Tensor& t, Law law, double a, double b, Generator* g) {
   return t;
 }
 
+/// The values as the host can read them.
 const double* as_double(const Tensor& t, Tensor& keep) {
   keep = empty(t.size(), DType::f64);
   copy_(keep, t);
   return keep.data<double>();
+}
+/// f64 values of the host as a tensor like `like` in dtype and device.
+Tensor given_back(const Tensor& values, const Tensor& like) {
+  Tensor t = empty(values.size(), like.dtype(), like.device());
+  copy_(t, values);
+  return t;
 }
 
 }  // namespace
@@ -126,23 +135,23 @@ const double* as_double(const Tensor& t, Tensor& keep) {
 Generator& default_generator() { return t_generator; }
 void manual_seed(uint64_t seed) { t_generator = {seed, 0, 0}; }
 
-Tensor rand(const Shape& size, DType dtype, Generator* g) {
+Tensor rand(const Shape& size, DType dtype, Generator* g, Device device) {
   if (!is_floating(dtype))
     throw Error(fmt::format("rand: uniform numbers of [0, 1) in {}", name(dtype)), "use randint()");
-  return drawn(size, dtype, Law::uniform, 0, 1, g);
+  return drawn(size, dtype, Law::uniform, 0, 1, g, device);
 }
-Tensor randn(const Shape& size, DType dtype, Generator* g) {
+Tensor randn(const Shape& size, DType dtype, Generator* g, Device device) {
   if (!is_floating(dtype)) throw Error(fmt::format("randn: normal numbers in {}", name(dtype)));
-  return drawn(size, dtype, Law::normal, 0, 1, g);
+  return drawn(size, dtype, Law::normal, 0, 1, g, device);
 }
-Tensor randint(int64_t low, int64_t high, const Shape& size, DType dtype, Generator* g) {
+Tensor randint(int64_t low, int64_t high, const Shape& size, DType dtype, Generator* g, Device device) {
   if (low >= high) throw Error(fmt::format("randint: no number is at least {} and below {}", low, high));
   if (high - low > (int64_t{1} << 53) || std::abs(low) > (int64_t{1} << 53))
     throw Error("randint: the range is wider than 2^53");
-  return drawn(size, dtype, Law::integer, static_cast<double>(low), static_cast<double>(high), g);
+  return drawn(size, dtype, Law::integer, static_cast<double>(low), static_cast<double>(high), g, device);
 }
 
-Tensor randperm(int64_t n, Generator* g) {
+Tensor randperm(int64_t n, Generator* g, Device device) {
   if (n < 0) throw Error(fmt::format("randperm: {} numbers", n));
   Generator& from = chosen(g);
   Philox random{from.seed, from.stream};
@@ -152,7 +161,7 @@ Tensor randperm(int64_t n, Generator* g) {
   std::iota(p, p + n, 0);
   for (int64_t i = n - 1; i > 0; --i)
     std::swap(p[i], p[random.below(at + static_cast<uint64_t>(i), static_cast<uint64_t>(i) + 1)]);
-  return t;
+  return to_device(t, device);
 }
 
 Tensor bernoulli(const Tensor& p, Generator* g) {
@@ -164,9 +173,7 @@ Tensor bernoulli(const Tensor& p, Generator* g) {
       throw Error(fmt::format("bernoulli: element {} is {}, which is no probability", i, at[i]));
     x[i] = x[i] < at[i];
   }
-  Tensor t = empty(p.size(), p.dtype());
-  copy_(t, u);
-  return t;
+  return given_back(u, p);
 }
 
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Generator* g) {
@@ -210,7 +217,7 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
       for (int64_t k = 0; k < samples; ++k) to[k] = keys[static_cast<size_t>(k)].second;
     }
   }
-  return t;
+  return to_device(t, weights.device());
 }
 
 Tensor normal(const Tensor& mean, const Tensor& stddev, Generator* g) {
@@ -222,13 +229,11 @@ Tensor normal(const Tensor& mean, const Tensor& stddev, Generator* g) {
     if (!(s[i] >= 0)) throw Error(fmt::format("normal: the deviation of element {} is {}", i, s[i]));
     z.data<double>()[i] = m[i] + s[i] * z.data<double>()[i];
   }
-  Tensor t = empty(size, mean.dtype());
-  copy_(t, z);
-  return t;
+  return given_back(z, mean);
 }
 
 Tensor poisson(const Tensor& rate, Generator* g) {
-  Tensor keep, t = empty(rate.size(), rate.dtype()), counts = empty(rate.size(), DType::f64);
+  Tensor keep, counts = empty(rate.size(), DType::f64);
   const double* at = as_double(rate, keep);
   Generator& from = chosen(g);
   // Each element has a stream of its own, as long as it needs (Knuth's product of uniforms, in steps of rate 500 so
@@ -245,8 +250,7 @@ Tensor poisson(const Tensor& rate, Generator* g) {
     }
     counts.data<double>()[i] = total;
   }
-  copy_(t, counts);
-  return t;
+  return given_back(counts, rate);
 }
 
 Tensor& uniform_(Tensor& t, double low, double high, Generator* g) { return filled(t, Law::uniform, low, high, g); }

@@ -21,12 +21,15 @@ struct Generator {
 Generator& default_generator();
 void manual_seed(uint64_t seed);
 
-Tensor rand(const Shape& size, DType dtype = DType::f32, Generator* g = nullptr);   ///< uniform in [0, 1)
-Tensor randn(const Shape& size, DType dtype = DType::f32, Generator* g = nullptr);  ///< standard normal
-Tensor randint(int64_t low, int64_t high, const Shape& size, DType dtype = DType::i64,
-               Generator* g = nullptr);  ///< in [low, high)
+// The numbers are drawn on the CPU, so that every device has the same.
+Tensor rand(const Shape& size, DType dtype = DType::f32, Generator* g = nullptr,
+            Device device = {});  ///< uniform in [0, 1)
+Tensor randn(const Shape& size, DType dtype = DType::f32, Generator* g = nullptr,
+             Device device = {});  ///< standard normal
+Tensor randint(int64_t low, int64_t high, const Shape& size, DType dtype = DType::i64, Generator* g = nullptr,
+               Device device = {});  ///< in [low, high)
 /// 0..n-1 in random order (Fisher and Yates).
-Tensor randperm(int64_t n, Generator* g = nullptr);
+Tensor randperm(int64_t n, Generator* g = nullptr, Device device = {});
 /// 1 with the probability that each element is, else 0; in the dtype of `p`. Throws where one is no probability.
 Tensor bernoulli(const Tensor& p, Generator* g = nullptr);
 /// Per row of weights [n] or [rows, n] `samples` indices, i64; without replacement each at most once (Efraimidis and

@@ -321,7 +321,7 @@ struct Prod {
     Tensor rows = permute(x, order);
     Shape moved = rows.size();
     rows = reshape(rows, {n ? x.numel() / n : 0, n});
-    Tensor one = ones({rows.size(0), 1}, x.dtype());
+    Tensor one = ones({rows.size(0), 1}, x.dtype(), x.device());
     auto before = [&](const Tensor& t) { return n ? cumprod(cat({one, narrow(t, 1, 0, n - 1)}, 1), 1) : t; };
     Tensor others = mul(before(rows), flip(before(flip(rows, 1)), 1));
     d.in(0) = mul(permute(reshape(others, moved), inverse), with_axes(d.out(), a, like));

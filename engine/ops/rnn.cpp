@@ -36,7 +36,7 @@ kernels::RnnShape shape_of(const RnnAttrs& a, const Shape& gx, int64_t h, const 
 }
 /// Absent states are 0.
 Tensor state_or_zeros(const Tensor& given, const Tensor& gx, const Tensor& wh) {
-  return given ? given : zeros({gx.size(1), wh.size(1)}, gx.dtype());
+  return given ? given : zeros({gx.size(1), wh.size(1)}, gx.dtype(), gx.device());
 }
 template <class T>
 T* data_or_null(const Tensor& t) {

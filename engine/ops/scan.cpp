@@ -66,7 +66,7 @@ void columns(const Tensor& x, int64_t axis, const F& f) {
 template <class F>
 void on_values(const Call& c, const F& f) {
   const DType t = widened(c.out[0].dtype());
-  Tensor x = dense(cast(c.in[0], t)), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
+  Tensor x = dense_as(c.in[0], t), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
   by_arithmetic(t, [&](auto unit) {
     using T = decltype(unit);
     f(x.data<T>(), y.data<T>(), y);
@@ -156,7 +156,7 @@ struct Recurrence {
   }
   static void cpu(const Call& c) {
     const DType t = widened(c.out[0].dtype());
-    Tensor a = dense(cast(c.in[0], t)), b = dense(cast(c.in[1], t)),
+    Tensor a = dense_as(c.in[0], t), b = dense_as(c.in[1], t),
            y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
     float_or_double(t, [&](auto unit) {
       using T = decltype(unit);
@@ -200,7 +200,7 @@ struct LogCumSumExp {
   }
   static void cpu(const Call& c) {
     const DType t = widened(c.out[0].dtype());
-    Tensor x = dense(cast(c.in[0], t)), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
+    Tensor x = dense_as(c.in[0], t), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
     float_or_double(t, [&](auto unit) {
       using T = decltype(unit);
       const T* from = x.data<T>();
@@ -262,8 +262,8 @@ struct Extreme {
   static constexpr Saves saves{.inputs = 0, .outputs = 0b10};
   static void backward(Grad& d) {
     if (d.out())
-      d.in(0) =
-          scatter_add(zeros(d.meta(0).shape, d.out().dtype()), static_cast<int>(d.as<Attrs>().axis), d.y(1), d.out());
+      d.in(0) = scatter_add(zeros(d.meta(0).shape, d.out().dtype(), d.out().device()),
+                            static_cast<int>(d.as<Attrs>().axis), d.y(1), d.out());
   }
   static void samples(Samples& s) { sample_scan(s); }
 };

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "engine/autograd/node.h"
@@ -189,7 +190,7 @@ struct Chooser {
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     const DType t = widened(c.in[0].dtype());
-    Tensor x = dense(cast(c.in[0], t)), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
+    Tensor x = dense_as(c.in[0], t), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
     const int axis = static_cast<int>(a.axis);
     const int64_t n = x.size(axis), k = Rule::count(a, n);
     int64_t inner = 1, rows = 1;
@@ -224,7 +225,7 @@ struct Chooser {
       g = unsqueeze(g, axis);
       at = unsqueeze(at, axis);
     }
-    d.in(0) = scatter_add(zeros(d.meta(0).shape, g.dtype()), axis, at, g);
+    d.in(0) = scatter_add(zeros(d.meta(0).shape, g.dtype(), g.device()), axis, at, g);
   }
   static void onnx(const Attrs& a, OnnxOp& o) {
     o.set("axis", a.axis);
@@ -263,7 +264,7 @@ struct SearchSorted {
   }
   static void cpu(const Call& c) {
     const DType t = widened(c.in[0].dtype());
-    Tensor b = dense(cast(c.in[0], t)), v = dense(cast(c.in[1], t));
+    Tensor b = dense_as(c.in[0], t), v = dense_as(c.in[1], t);
     const int64_t n = b.size(-1),
                   per = b.ndim() == 1 ? std::max<int64_t>(1, v.numel()) : std::max<int64_t>(1, v.size(-1));
     by_arithmetic(t, [&](auto unit) {
@@ -312,7 +313,7 @@ struct Histc {
   }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(cast(c.in[0], DType::f64));
+    Tensor x = dense_as(c.in[0], DType::f64);
     const bool point = a.lo == a.hi;
     const double lo = point ? a.lo - 1 : a.lo, hi = point ? a.hi + 1 : a.hi;
     Tensor counts = full({a.bins}, 0, DType::f64);
@@ -383,16 +384,15 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t min_length) {
   if (weights && !(weights.size() == x.size()))
     throw Error(fmt::format("bincount: weights of size {} for {} numbers", to_string(weights.size()), x.numel()));
   if (min_length < 0) throw Error(fmt::format("bincount: a length of {}", min_length));
-  Tensor at = contiguous(cast(x, DType::i64));
+  const Tensor at = contiguous(cast(x, DType::i64)), seen = to_host(at);
   int64_t length = min_length;
-  for (int64_t i = 0; i < at.numel(); ++i) {
-    const int64_t v = at.data<int64_t>()[i];
+  for (int64_t i = 0; i < seen.numel(); ++i) {
+    const int64_t v = seen.data<int64_t>()[i];
     if (v < 0) throw Error(fmt::format("bincount: element {} is {}; only numbers from 0 on are counted", i, v));
     length = std::max(length, v + 1);
   }
-  Tensor values =
-      weights ? (is_floating(weights.dtype()) ? weights : cast(weights, DType::f64)) : ones(at.size(), DType::i64);
-  return scatter_add(zeros({length}, values.dtype()), 0, at, values);
+  Tensor values = weights ? (is_floating(weights.dtype()) ? weights : cast(weights, DType::f64)) : ones_like(at);
+  return scatter_add(zeros({length}, values.dtype(), values.device()), 0, at, values);
 }
 
 Tensor histc(const Tensor& x, int64_t bins, double lo, double hi) {

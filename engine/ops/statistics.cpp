@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
 #include "engine/ops/create.h"
@@ -111,7 +112,7 @@ Tensor quantile(const Tensor& x, const Tensor& q, int axis, bool keep) {
   int a = wrap_axis(axis, x.ndim());
   int64_t n = x.size(a);
   if (n == 0) throw Error("quantile: of no elements");
-  Tensor shares = contiguous(cast(detach(q), DType::f64));
+  const Tensor shares = to_host(contiguous(cast(detach(q), DType::f64)));
   Tensor sorted = movedim(sort(x, a).values, {a}, {-1});
   Tensor spoiled = any(isnan(sorted), {-1}, true);
   std::vector<Tensor> rows;

@@ -3,7 +3,9 @@
 #include <numeric>
 #include <vector>
 
+#include "core/backend.h"
 #include "engine/ops/by_dtype.h"
+#include "engine/ops/create.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/index.h"
 #include "engine/ops/sort.h"
@@ -24,7 +26,7 @@ struct RowSet {
     count = y.size(0);
     width = 1;
     for (int i = 1; i < y.ndim(); ++i) width *= y.size(i);
-    rows = dense(y);
+    rows = to_host(contiguous(y));
   }
 };
 
@@ -33,11 +35,7 @@ struct Groups {
 };
 
 Unique result(const Tensor& x, int axis, const Groups& g) {
-  auto tensor = [](const std::vector<int64_t>& v) {
-    Tensor t = empty({static_cast<int64_t>(v.size())}, DType::i64);
-    std::copy(v.begin(), v.end(), t.data<int64_t>());
-    return t;
-  };
+  auto tensor = [&](const std::vector<int64_t>& v) { return integers(v, x.device()); };
   Unique u{{}, tensor(g.inverse), tensor(g.counts), tensor(g.first)};
   if (axis == kFlat) {
     u.values = index_select(reshape(x, {x.numel()}), 0, u.first);

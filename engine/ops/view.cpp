@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "engine/autograd/node.h"
 #include "engine/op/op.h"
@@ -9,6 +10,7 @@
 #include "engine/op/strided_loop.h"
 #include "engine/ops/as_strided.h"
 #include "engine/ops/create.h"
+#include "engine/ops/dense.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/reduce.h"
 
@@ -275,13 +277,48 @@ struct Overwrite {
   }
   static void cpu(const Call& c) { copy_values(c.out[0], c.in[1]); }
   static void backward(Grad& d) {
-    if (d.needs(0)) d.in(0) = zeros(d.meta(0).shape, d.out().dtype());
+    if (d.needs(0)) d.in(0) = zeros(d.meta(0).shape, d.out().dtype(), d.out().device());
     if (d.needs(1)) d.in(1) = d.out();
   }
   static void samples(Samples& s) { s.add("rows", NoAttrs{}, {s.values({2, 3}), s.values({3})}); }
 };
 
+struct ToDevice {
+  static constexpr OpInfo info{.name = "to_device", .kind = Kind::copy, .any_device = true};
+  struct Attrs {
+    int64_t type, index;
+    template <class F>
+    void fields(F&& f) const {
+      f("type", type);
+      f("index", index);
+    }
+  };
+  static Meta infer(const Attrs& a, const Meta& x) {
+    Meta m = x;
+    if (x.device.type != DeviceType::meta) m.device = {static_cast<DeviceType>(a.type), static_cast<uint8_t>(a.index)};
+    return m;
+  }
+  static void place(const Attrs&, const Tensor* in, Layout* out) {
+    Layout have = in[0].layout();
+    have.offset = 0;
+    if (have.is_dense()) out[0] = have;
+  }
+  static void cpu(const Call& c) { ops::write_output(c.out[0], c.in[0]); }
+  static void backward(Grad& d) { d.in(0) = to(d.out(), d.meta(0).device); }
+  static void samples(Samples& s) { s.add("where it is", Attrs{}, {s.values({2, 3})}); }
+};
+
+/// to[...] = from on their common device.
+void overwrite(const Tensor& to, const Tensor& from) {
+  if (to.device().type == DeviceType::cpu) return copy_values(to, from);
+  const Tensor in[] = {to, from};
+  Tensor out = to;
+  const NoAttrs attrs;
+  run_kernel(Register<Overwrite>::def(), &attrs, in, 2, &out);
+}
+
 const Register<Permute> permute_op;
+const Register<ToDevice> to_device_op;
 const Register<Overwrite> overwrite_op;
 const Register<Expand> expand_op;
 const Register<Slice> slice_op;
@@ -430,13 +467,17 @@ void copy_(const Tensor& to, const Tensor& from) {
   if (!(broadcast_shape(to.size(), from.size()) == to.size()))
     throw Error(fmt::format("copy_: size {} does not broadcast into {}", to_string(from.size()), to_string(to.size())));
   if (partly_overlaps(to, from)) {
-    Tensor apart = empty(from.size(), from.dtype());
-    copy_values(apart, from);
-    copy_values(to, apart);
+    Tensor apart = empty(from.size(), from.dtype(), from.device());
+    overwrite(apart, from);
+    overwrite(to, apart);
   } else {
-    copy_values(to, from);
+    overwrite(to, from.device() == to.device() ? from : to_device(from, to.device()));
   }
   ++to.storage()->version;
+}
+
+Tensor to(const Tensor& x, Device device) {
+  return x.device() == device ? x : apply<ToDevice>({static_cast<int64_t>(device.type), device.index}, x);
 }
 
 Tensor sum_to(const Tensor& x, const Shape& size) {

@@ -42,10 +42,13 @@ Tensor clone(const Tensor& x, Order order = Order::preserve);
 Tensor contiguous(const Tensor& x);
 Tensor channels_last(const Tensor& x);
 Tensor cast(const Tensor& x, DType dtype);
+/// x itself where it lies on that device, a copy there otherwise; a meta tensor stays one.
+Tensor to(const Tensor& x, Device device);
 /// to[...] = from, broadcast and converted, as an op with a gradient: PyTorch's copy_. `to` may be a view of what has a
 /// history.
 Tensor& overwrite_(Tensor& to, const Tensor& from);
-/// The same for memory without a history, inside of ops and beside the graph: no op, nothing recorded.
+/// The same for memory without a history, inside of ops and beside the graph: no op, nothing recorded. The two may lie
+/// on different devices.
 void copy_(const Tensor& to, const Tensor& from);
 /// Sums the axes along which a gradient was broadcast, down to `size`.
 Tensor sum_to(const Tensor& x, const Shape& size);

@@ -1,22 +1,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/kernels/update.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/optim/optimizer.h"
+#include "engine/optim/sum_of_squares.h"
 
 namespace tenon::optim {
 namespace {
 
-double mean_square(const Tensor& t) {
-  double sum = 0;
-  ops::float_or_double(
-      t.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(t.numel(), t.data<decltype(one)>()); });
-  return sum / static_cast<double>(std::max<int64_t>(1, t.numel()));
-}
+double mean_square(const Tensor& t) { return sum_of_squares(t) / static_cast<double>(std::max<int64_t>(1, t.numel())); }
 
 /// The squares of a matrix' gradient kept as a row and a column: as good as Adam with next to no state. Shazeer and
 /// Stern (2018), with the relative step of section 8; as PyTorch's Adafactor (2.5), whose eps1 is the dtype's and whose

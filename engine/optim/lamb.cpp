@@ -1,19 +1,14 @@
 #include <cmath>
 
-#include "engine/kernels/update.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/pointwise.h"
 #include "engine/optim/optimizer.h"
+#include "engine/optim/sum_of_squares.h"
 
 namespace tenon::optim {
 namespace {
 
-double norm(const Tensor& t) {
-  double sum = 0;
-  ops::float_or_double(
-      t.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(t.numel(), t.data<decltype(one)>()); });
-  return std::sqrt(sum);
-}
+double norm(const Tensor& t) { return std::sqrt(sum_of_squares(t)); }
 
 /// Adam's direction plus the decay, made as long as the parameter: u = m^ / (sqrt(v^) + eps) + wd p; p -= lr |p| / |u|
 /// u, with a ratio of 1 where either is 0. You et al., Large batch optimization for deep learning (2019), algorithm 2.

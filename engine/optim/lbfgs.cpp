@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
@@ -12,7 +13,8 @@ namespace tenon::optim {
 namespace {
 
 /// Newton's steps from a memory of past steps and gradient changes; several evaluations a step. Nocedal (1980); as
-/// PyTorch's LBFGS. T is the dtype of the parameters, which are seen as one vector. Sums are added in f64, in order.
+/// PyTorch's LBFGS. Its vectors stay on the host, to which gradients and weights cross and come back. T is the dtype of
+/// the parameters, which are seen as one vector. Sums are added in f64, in order.
 template <class T>
 class Lbfgs : public Optimizer {
  public:
@@ -162,7 +164,7 @@ class Lbfgs : public Optimizer {
         g.insert(g.end(), static_cast<size_t>(p.tensor.numel()), T(0));
         continue;
       }
-      d = ops::dense(d);
+      d = to_host(ops::dense(d));
       for (int64_t i = 0; i < d.numel(); ++i) g.push_back(d.data<T>()[i]);
     }
     return g;
@@ -170,17 +172,20 @@ class Lbfgs : public Optimizer {
   Vector values() const {
     Vector v;
     v.reserve(static_cast<size_t>(n_));
-    for (const nn::Named& p : parameters())
-      v.insert(v.end(), p.tensor.data<T>(), p.tensor.data<T>() + p.tensor.numel());
+    for (const nn::Named& p : parameters()) {
+      const Tensor w = to_host(p.tensor);
+      v.insert(v.end(), w.data<T>(), w.data<T>() + w.numel());
+    }
     return v;
   }
   void move(const Vector& from, double t) const {
     T by = static_cast<T>(t);
     const T *x = from.data(), *d = direction_;
     for (const nn::Named& p : parameters()) {
-      T* to = p.tensor.data<T>();
-      for (int64_t i = 0; i < p.tensor.numel(); ++i) to[i] = *x++ + by * *d++;
-      ++p.tensor.storage()->version;
+      const Tensor moved = empty(p.tensor.size(), p.tensor.dtype());
+      T* to = moved.data<T>();
+      for (int64_t i = 0; i < moved.numel(); ++i) to[i] = *x++ + by * *d++;
+      copy_(p.tensor, moved);
     }
   }
 

@@ -2,12 +2,12 @@
 #include <cmath>
 #include <sstream>
 
-#include "engine/kernels/update.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
 #include "engine/optim/optimizer.h"
+#include "engine/optim/sum_of_squares.h"
 
 namespace tenon::optim {
 namespace {
@@ -17,9 +17,7 @@ namespace {
 Tensor orthogonal(const Tensor& g, int64_t steps) {
   constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
   const bool tall = g.size(0) > g.size(1);
-  double sum = 0;
-  ops::float_or_double(
-      g.dtype(), [&](auto one) { sum = kernels::sum_of_squares<decltype(one)>(g.numel(), g.data<decltype(one)>()); });
+  const double sum = sum_of_squares(g);
   Tensor x = mul(tall ? contiguous(transpose(g, 0, 1)) : g, 1 / (std::sqrt(sum) + 1e-7));
   for (int64_t k = 0; k < steps; ++k) {
     Tensor s = matmul(x, x, false, true);

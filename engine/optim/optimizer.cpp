@@ -6,10 +6,9 @@
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
-#include "engine/kernels/update.h"
 #include "engine/nn/init.h"
-#include "engine/ops/dense.h"
 #include "engine/ops/pointwise.h"
+#include "engine/optim/sum_of_squares.h"
 
 namespace tenon::optim {
 namespace {
@@ -44,12 +43,8 @@ void Optimizer::zero_grad() {
 double Optimizer::gradient_norm() {
   double total = 0;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    Tensor g = ops::dense(grad_of(parameters_[i].tensor));
-    double sum = 0;
-    if (g)
-      ops::float_or_double(g.dtype(), [&](auto one) {
-        sum = kernels::sum_of_squares<decltype(one)>(g.numel(), g.data<decltype(one)>());
-      });
+    const Tensor g = grad_of(parameters_[i].tensor);
+    const double sum = g ? sum_of_squares(g) : 0;
     norms_[i] = std::sqrt(sum);
     total += sum;
   }
@@ -112,7 +107,10 @@ int Optimizer::add_state(const std::string& what, double value) {
   Slot& slot = slots_[static_cast<size_t>(at)];
   CategoryScope category(Category::optimizer);
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (!slot.tensors[i]) slot.tensors[i] = empty(parameters_[i].tensor.size(), parameters_[i].tensor.dtype());
+    if (!slot.tensors[i]) {
+      const Tensor& p = parameters_[i].tensor;
+      slot.tensors[i] = empty(p.size(), p.dtype(), p.device());
+    }
     nn::fill(slot.tensors[i], value);
   }
   return at;
@@ -123,7 +121,7 @@ int Optimizer::add_state(const std::string& what, const std::function<Shape(cons
   Slot slot{what, {}};
   for (const nn::Named& p : parameters_) {
     Shape s = size(p.tensor);
-    slot.tensors.push_back(s.n ? empty(s, p.tensor.dtype()) : Tensor());
+    slot.tensors.push_back(s.n ? empty(s, p.tensor.dtype(), p.tensor.device()) : Tensor());
     if (s.n) nn::fill(slot.tensors.back(), 0);
   }
   slots_.push_back(std::move(slot));

@@ -62,6 +62,7 @@ class Optimizer {
   int add_state(const std::string& what, double value = 0);
   /// One with sizes of its own: none where `size` gives no axes for a parameter.
   int add_state(const std::string& what, const std::function<Shape(const Tensor&)>& size);
+  /// On the CPU, filled with 0.
   const Tensor& add_shared_state(const std::string& what, const Shape& size, DType dtype);
   const Tensor& slot(int which, size_t parameter) const {
     return slots_[static_cast<size_t>(which)].tensors[parameter];

@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "core/state.h"
 #include "engine/nn/init.h"
+#include "engine/op/op.h"
 #include "engine/ops/dense.h"
 
 namespace tenon::optim {
@@ -18,6 +19,28 @@ void towards(int64_t n, T* __restrict to, const T* __restrict from, T share) {
   for (int64_t i = 0; i < n; ++i) to[i] += share * (from[i] - to[i]);
 }
 
+/// In place on input 0, which goes a share of the way to input 1.
+struct MoveTowards {
+  static constexpr OpInfo info{"move_towards", "", Kind::other};
+  struct Attrs {
+    double share;
+    template <class F>
+    void fields(F&& f) const {
+      f("share", share);
+    }
+  };
+  static Meta infer(const Attrs&, const Meta& to, const Meta&) { return to; }
+  static void cpu(const Call& c) {
+    ops::float_or_double(c.out[0].dtype(), [&](auto one) {
+      using T = decltype(one);
+      T *to = c.out[0].data<T>(), *from = c.in[1].data<T>();
+      const T share = static_cast<T>(c.as<Attrs>().share);
+      parallel_for(c.out[0].numel(), kGrain, [&](int64_t b, int64_t e) { towards(e - b, to + b, from + b, share); });
+    });
+  }
+};
+const Register<MoveTowards> move_towards_op;
+
 }  // namespace
 
 WeightAverage::WeightAverage(std::vector<nn::Named> tensors, double decay)
@@ -26,7 +49,7 @@ WeightAverage::WeightAverage(std::vector<nn::Named> tensors, double decay)
   for (const nn::Named& t : tensors_) {
     if (!t.tensor.is_contiguous())
       throw Error("the weights of " + t.name + " cannot be averaged: they are not contiguous");
-    averages_.push_back({t.name, empty(t.tensor.size(), t.tensor.dtype())});
+    averages_.push_back({t.name, empty(t.tensor.size(), t.tensor.dtype(), t.tensor.device())});
     copy_(averages_.back().tensor, t.tensor);
   }
 }
@@ -41,12 +64,10 @@ void WeightAverage::update() {
       copy_(to, from);
       continue;
     }
-    ops::float_or_double(from.dtype(), [&](auto one) {
-      using T = decltype(one);
-      T *t = to.data<T>(), *f = from.data<T>();
-      parallel_for(from.numel(), kGrain,
-                   [&](int64_t b, int64_t e) { towards(e - b, t + b, f + b, static_cast<T>(share)); });
-    });
+    const Tensor in[] = {to, from};
+    const MoveTowards::Attrs attrs{share};
+    Tensor out = to;
+    run_kernel(Register<MoveTowards>::def(), &attrs, in, 2, &out);
     ++to.storage()->version;
   }
 }
@@ -54,10 +75,10 @@ void WeightAverage::update() {
 void WeightAverage::swap() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor &a = tensors_[i].tensor, &b = averages_[i].tensor;
-    auto *p = static_cast<char*>(a.raw()), *q = static_cast<char*>(b.raw());
-    std::swap_ranges(p, p + a.nbytes(), q);
-    ++a.storage()->version;
-    ++b.storage()->version;
+    const Tensor held = empty(a.size(), a.dtype(), a.device());
+    copy_(held, a);
+    copy_(a, b);
+    copy_(b, held);
   }
 }
 

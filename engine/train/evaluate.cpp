@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "engine/op/autocast.h"
 #include "engine/ops/create.h"
@@ -36,6 +37,7 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
   ModuleScope root(0);
   NoGrad no_grad;
   const bool averaged = average && average->updates() > 0 && recipe.flag("average.evaluate");
+  share_buffers();
   Changed changed(*model, averaged ? &*average : nullptr);
   const data::Dataset& set = *data.test;
   struct Judge {
@@ -61,13 +63,14 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
     std::iota(rows.begin(), rows.end(), b * size);
     int64_t n = static_cast<int64_t>(rows.size());
     data::Batch batch = data::fetch(set, std::move(rows));
+    bring(batch);
     std::optional<AutocastScope> autocast;
     if (low) autocast.emplace(*low);
     Tensor output = (*model)(batch.x);
     loss += item(task->loss(output, target_of(batch))) * (task->sums() ? 1.0 : static_cast<double>(n));
     autocast.reset();
     e.samples += n;
-    Tensor scores = task->scores(output), answers = task->answers(target_of(batch));
+    const Tensor scores = to_host(task->scores(output)), answers = to_host(task->answers(target_of(batch)));
     for (Judge& j : judges) j.meter->add(scores, answers);
   }
   if (progress) progress(batches, batches);

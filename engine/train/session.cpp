@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/profile.h"
 #include "engine/autograd/autograd.h"
@@ -31,8 +32,9 @@ data::Options data_options(const Recipe& r) {
   return o;
 }
 
-data::LoaderOptions loader_options(const Recipe& r) {
+data::LoaderOptions loader_options(const Recipe& r, const Replica* replica) {
   data::LoaderOptions o;
+  if (replica) o.rank = replica->rank(), o.world = replica->world();
   o.batch = r.integer("data.batch_size");
   o.workers = static_cast<int>(r.integer("data.workers"));
   o.prefetch = r.integer("data.prefetch");
@@ -95,7 +97,7 @@ void TrainingSession::Impl::build() {
     GraphModule trial(spec, {DeviceType::meta});
     check_memory(spec, (batch + micro_batches - 1) / micro_batches);
   }
-  model = std::make_shared<GraphModule>(spec);
+  model = std::make_shared<GraphModule>(spec, device);
   task.emplace(recipe, *data.train, model->input(), model->output());
   model->initialize(seed);
   optimizer = make_optimizer(model->parameters(), recipe);
@@ -103,7 +105,8 @@ void TrainingSession::Impl::build() {
     throw Error::usage("optimizer.type = " + recipe.text("optimizer.type") +
                        " searches along a line: neither amp = fp16 nor clipping goes with it");
   build_average();
-  loader = std::make_unique<data::Loader>(data.train, loader_options(recipe));
+  join_replicas();
+  loader = std::make_unique<data::Loader>(data.train, loader_options(recipe, replica));
   per_epoch = loader->batches_per_epoch();
   int64_t all = recipe.integer("epochs") * per_epoch, limit = recipe.integer("max_steps");
   total = limit > 0 ? std::min(all, limit) : all;
@@ -112,6 +115,30 @@ void TrainingSession::Impl::build() {
   int64_t warmup = recipe.integer("schedule.warmup_steps");
   schedule = optim::warmed_up(
       optim::make_schedule(recipe.text("schedule.type"), recipe.attrs("schedule"), {all, per_epoch, warmup}), warmup);
+}
+
+void TrainingSession::Impl::join_replicas() {
+  if (!replica) return;
+  for (const nn::Named& p : model->parameters()) {
+    leaves.push_back(p.tensor);
+    add_leaf_hook(p.tensor, [replica = replica, last = last_part](const Tensor& leaf) {
+      if (*last) replica->gradient_ready(leaf);
+    });
+  }
+  replica->broadcast(leaves);
+  share_buffers();
+}
+
+void TrainingSession::Impl::share_buffers() {
+  if (!replica) return;
+  std::vector<Tensor> buffers;
+  for (const nn::Named& b : model->buffers()) buffers.push_back(b.tensor);
+  if (!buffers.empty()) replica->broadcast(buffers);
+}
+
+void TrainingSession::Impl::bring(data::Batch& batch) const {
+  batch.x = to_device(batch.x, device);
+  batch.y = to_device(batch.y, device);
 }
 
 void TrainingSession::Impl::build_average() {
@@ -130,7 +157,8 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, bool observed)
   double total_loss = 0;
   for (int64_t part = 0; part < parts; ++part) {
     int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
-    double share = task->sums() ? 1 : static_cast<double>(count) / static_cast<double>(n);
+    double share = task->sums() ? 1 : static_cast<double>(count) / static_cast<double>(batch.whole);
+    *last_part = part + 1 == parts;
     Tensor loss;
     {
       PhaseScope phase(Phase::forward);
@@ -147,7 +175,11 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, bool observed)
     ProfileScope span("backward");
     backward(factor == 1 ? loss : mul(loss, factor));
   }
-  return total_loss;
+  if (!replica) return total_loss;
+  PhaseScope phase(Phase::communication);
+  ProfileScope span("replicas");
+  replica->finish(leaves);
+  return replica->sum(total_loss);
 }
 
 /// Clips, updates, and decides whether to.
@@ -159,7 +191,7 @@ void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch) {
   }
   if (scaler) {
     r.loss_scale = scaler->scale();
-    bool overflowed = std::isfinite(r.loss) && !std::isfinite(r.grad_norm) && !scaler->hopeless();
+    const bool overflowed = !on_all(!(std::isfinite(r.loss) && !std::isfinite(r.grad_norm) && !scaler->hopeless()));
     if (overflowed) {
       const auto& norms = optimizer->gradient_norms();
       for (size_t i = 0; i < norms.size() && r.overflow.empty(); ++i)
@@ -170,7 +202,7 @@ void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch) {
     }
     scaler->update(overflowed);
   }
-  r.finite = std::isfinite(r.loss) && (std::isfinite(r.grad_norm) || !r.overflow.empty());
+  r.finite = on_all(std::isfinite(r.loss) && (std::isfinite(r.grad_norm) || !r.overflow.empty()));
   r.applied = r.overflow.empty() && (r.finite || !stop_on_nan);
   if (!r.applied) return;
   if (clip_value > 0) optimizer->clip_value(clip_value);
@@ -179,11 +211,17 @@ void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch) {
     optimizer->clip_norm(clip_norm);
   }
   if (!optimizer->needs_closure()) return optimizer->step(r.lr);
-  const nn::RandomState start = {seed, static_cast<uint64_t>(done), 0};
+  const nn::RandomState start = random_state();
   optimizer->step(r.lr, r.loss, [&] {
     nn::RandomScope again(start);  // the same function at every point of the line
     return gradients(batch, false);
   });
+}
+
+/// Replicas draw numbers of their own: a mask for one share of the batch is no mask for another.
+nn::RandomState TrainingSession::Impl::random_state() const {
+  const auto rank = static_cast<uint64_t>(replica ? replica->rank() : 0);
+  return {seed ^ (rank * 0x9E3779B97F4A7C15ull), static_cast<uint64_t>(done), 0};
 }
 
 void TrainingSession::Impl::average_weights(const StepResult& r) {
@@ -195,7 +233,7 @@ void TrainingSession::Impl::average_weights(const StepResult& r) {
 StepResult TrainingSession::Impl::step() {
   t_state.origin.seq = 0;
   ModuleScope root(0);
-  nn::RandomScope random({seed, static_cast<uint64_t>(done), 0});
+  nn::RandomScope random(random_state());
   StepResult r;
   r.step = done + 1;
   r.lr = schedule->at(done, base_lr);
@@ -206,11 +244,13 @@ StepResult TrainingSession::Impl::step() {
     PhaseScope phase(Phase::data);
     ProfileScope span("wait for batch");
     batch = loader->next();
+    bring(batch);
   }
+  share_buffers();
   r.epoch = batch.epoch;
   r.index = batch.index;
   r.epoch_end = batch.index + 1 == per_epoch;
-  r.samples = static_cast<int64_t>(batch.rows.size());
+  r.samples = batch.whole;
   r.targets = r.samples * task->targets_per_sample();
   r.rows = batch.rows;
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
@@ -226,7 +266,8 @@ StepResult TrainingSession::Impl::step() {
   return r;
 }
 
-TrainingSession::TrainingSession(const ModelSpec& spec, const Recipe& recipe) : impl_(new Impl(spec, recipe)) {
+TrainingSession::TrainingSession(const ModelSpec& spec, const Recipe& recipe, const SessionOptions& options)
+    : impl_(new Impl(spec, recipe, options)) {
   impl_->build();
 }
 TrainingSession::~TrainingSession() = default;

@@ -10,6 +10,7 @@
 namespace tenon {
 
 class Recipe;
+class Replica;
 struct ModelSpec;
 namespace nn {
 class Module;
@@ -28,10 +29,10 @@ struct StepResult {
   int64_t epoch = 0;       ///< the epoch it belongs to; epochs count from 0
   int64_t index = 0;       ///< its number within the epoch, from 0
   bool epoch_end = false;  ///< the last step of its epoch
-  double loss = 0;         ///< mean over the batch, before the update
+  double loss = 0;         ///< mean over the whole batch, before the update
   double lr = 0;           ///< with which it updated
   double grad_norm = 0;    ///< 2-norm over all gradients
-  int64_t samples = 0;     ///< in the batch
+  int64_t samples = 0;     ///< in the batch, whoever computed them
   bool finite = true;      ///< neither the loss nor the gradient norm is NaN or infinite
   bool applied = true;  ///< the parameters were written; false for a step that is not finite under on_nan = "stop", and
                         ///< for an overflow
@@ -39,7 +40,7 @@ struct StepResult {
   std::string
       overflow;  ///< the first parameter whose scaled gradient overflowed, so that the update was skipped; empty: none
   int64_t targets = 0;        ///< in the batch: tokens, pixels, or samples
-  std::vector<int64_t> rows;  ///< rows of the training set in the batch
+  std::vector<int64_t> rows;  ///< rows of the training set that this session computed
 };
 
 /// A number that judges a model, by its name in the registry of metrics.
@@ -67,6 +68,12 @@ struct TrainingObserver {
   virtual void on_step_end(const StepResult&) {}
 };
 
+/// Where a session works, which changes none of its steps but by the order in which a device or the replicas add up.
+struct SessionOptions {
+  Device device;               ///< of the model; batches are brought there
+  Replica* replica = nullptr;  ///< not owned; null: the session is alone
+};
+
 /// Training one model by one recipe, a step at a time, on the calling thread. It has no threads of its own but the data
 /// workers, and is used from one thread at a time. The bits of every step are a function of (ModelSpec, Recipe, data,
 /// step number) alone, whatever the number of threads, and whether the session ran through or was saved and loaded
@@ -75,7 +82,7 @@ class TrainingSession {
  public:
   /// Builds data set, model, optimizer and schedule. Throws Error for whatever does not fit: recipe values, missing
   /// data, layers whose shapes do not match, a batch larger than the data set or the memory.
-  TrainingSession(const ModelSpec& spec, const Recipe& recipe);
+  TrainingSession(const ModelSpec& spec, const Recipe& recipe, const SessionOptions& options = {});
   ~TrainingSession();
   TrainingSession(const TrainingSession&) = delete;
 
@@ -98,7 +105,7 @@ class TrainingSession {
   /// Called with (done, total) batches; returning false throws Error "cancelled".
   using EvalProgress = std::function<bool(int64_t done, int64_t total)>;
   /// Over the whole test split, without gradients, in eval mode; with the averaged weights where the recipe keeps and
-  /// wants them. Changes no state of the session.
+  /// wants them. Changes no state of the session, but that replicas take the running statistics of rank 0.
   Evaluation evaluate(const EvalProgress& progress = {});
   /// Whether the recipe wants an evaluation now: at the end of every so many epochs, and when the run is finished.
   bool evaluation_due() const;
@@ -107,7 +114,7 @@ class TrainingSession {
   /// Whether later steps depend on report().
   bool watches_evaluations() const;
 
-  /// Everything that later steps depend on. The tensors are copies.
+  /// Everything that later steps depend on. The tensors are copies on the CPU.
   Checkpoint save() const;
   /// Throws Error naming the tensor or key that is missing, left over, or of another shape; the session is then
   /// unchanged.

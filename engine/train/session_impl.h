@@ -7,11 +7,13 @@
 #include "core/state.h"
 #include "engine/data/loader.h"
 #include "engine/model/graph_module.h"
+#include "engine/nn/random_state.h"
 #include "engine/optim/grad_scaler.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
 #include "engine/optim/weight_average.h"
 #include "engine/train/recipe.h"
+#include "engine/train/replica.h"
 #include "engine/train/session.h"
 #include "engine/train/task.h"
 
@@ -36,19 +38,31 @@ struct TrainingSession::Impl {
   const uint32_t group = new_group();
   uint64_t seed = 0;
   int64_t per_epoch = 0, total = 0;
+  Device device;
+  Replica* replica = nullptr;
+  std::vector<Tensor> leaves;                                       ///< the parameters, where there is a replica
+  std::shared_ptr<bool> last_part = std::make_shared<bool>(false);  ///< the step's last micro-batch is under way
 
   // The state beside the tensors and what the parts above keep.
   int64_t done = 0;
   double base_lr = 0;
 
-  Impl(const ModelSpec& s, const Recipe& r) : spec(s), recipe(r) {}
+  Impl(const ModelSpec& s, const Recipe& r, const SessionOptions& o)
+      : spec(s), recipe(r), device(o.device), replica(o.replica) {}
   void build();
   void build_average();
+  void join_replicas();
+  /// Gives every rank the running statistics of rank 0.
+  void share_buffers();
+  bool on_all(bool mine) const { return replica ? replica->all_of(mine) : mine; }
+  /// To where the model is.
+  void bring(data::Batch& batch) const;
   StepResult step();
   /// Forward and backward of a batch at the parameters as they are; gradients are left in them. Returns the loss.
   double gradients(const data::Batch& batch, bool observed);
   void apply(StepResult& r, const data::Batch& batch);
   void average_weights(const StepResult& r);
+  nn::RandomState random_state() const;
   Evaluation evaluate(const EvalProgress& progress);
   std::vector<nn::Named> tensors() const;
   const Tensor& target_of(const data::Batch& batch) const { return target_is_input ? batch.x : batch.y; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
 #include "engine/ops/view.h"
@@ -32,7 +33,8 @@ Checkpoint TrainingSession::save() const {
   CategoryScope category(Category::other);
   Checkpoint c;
   c.step = m.done;
-  for (const nn::Named& n : m.tensors()) c.tensors.emplace_back(n.name, clone(detach(n.tensor), Order::contiguous));
+  for (const nn::Named& n : m.tensors())
+    c.tensors.emplace_back(n.name, clone(to_host(detach(n.tensor)), Order::contiguous));
   c.state = {{"version", kStateVersion},
              {"step", m.done},
              {"epoch", m.done / m.per_epoch},

@@ -289,30 +289,32 @@ TEST(Losses, FollowTheirDefinitions) {
   }
   EXPECT_NEAR(loss, want / rows, 1e-5);
   auto y = values(100000, 5), z = values(100000, 6);
+  std::vector<double> partial(static_cast<size_t>(mse_pieces(100000)));
   double mse = 0;
   for (size_t i = 0; i < y.size(); ++i) mse += std::pow(double(y[i]) - z[i], 2);
-  EXPECT_NEAR(mse_forward<float>(100000, y.data(), z.data()), mse / 100000, 1e-7);
+  EXPECT_NEAR(mse_forward<float>(100000, y.data(), z.data(), partial.data()), mse / 100000, 1e-7);
   expect_same_bits([&] {
-    return std::vector<double>{mse_forward<float>(100000, y.data(), z.data()),
+    return std::vector<double>{mse_forward<float>(100000, y.data(), z.data(), partial.data()),
                                cross_entropy_forward<float>(rows, c, x.data(), target.data(), lse.data())};
   });
 }
 
 TEST(SumOfSquares, SeesEveryNonFiniteValueAndOverflowsNowhereElse) {
   auto x = values(100001, 1);
+  std::vector<double> partial(static_cast<size_t>(pieces_of_squares(100001)));
   double want = 0;
   for (float v : x) want += double(v) * v;
-  EXPECT_NEAR(sum_of_squares<float>(100001, x.data()), want, 1e-6 * want);
+  EXPECT_NEAR(sum_of_squares<float>(100001, x.data(), partial.data()), want, 1e-6 * want);
   x[77777] = 1e30f;  // its square is no float
-  EXPECT_NEAR(sum_of_squares<float>(100001, x.data()) / 1e60, 1, 1e-6);
+  EXPECT_NEAR(sum_of_squares<float>(100001, x.data(), partial.data()) / 1e60, 1, 1e-6);
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
     for (size_t at : {size_t{0}, size_t{50000}, size_t{100000}}) {
       float saved = x[at];
       x[at] = bad;
-      EXPECT_FALSE(std::isfinite(sum_of_squares<float>(100001, x.data())));
+      EXPECT_FALSE(std::isfinite(sum_of_squares<float>(100001, x.data(), partial.data())));
       x[at] = saved;
     }
-  expect_same_bits([&] { return std::vector<double>{sum_of_squares<float>(100001, x.data())}; });
+  expect_same_bits([&] { return std::vector<double>{sum_of_squares<float>(100001, x.data(), partial.data())}; });
 }
 
 }  // namespace

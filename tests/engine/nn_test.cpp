@@ -97,6 +97,23 @@ TEST(ModuleHooks, BackwardHookHasBothGradientsAndMayReplaceTheInputs) {
   EXPECT_LT(worst(grad_of(x), matmul(g, detach(fc.own("weight")))), 1e-6);
 }
 
+TEST(ModuleHooks, ABackwardHookOfAModuleThatIsGoneIsAnError) {
+  Tensor x = numbers({4, 3}), y;
+  set_requires_grad(x);
+  {
+    nn::Linear fc(3, 2);
+    fc.initialize(1, "fc");
+    fc.add_full_backward_hook([](nn::Module&, std::vector<Tensor>&, const Tensor&) {});
+    y = fc(x);
+  }
+  try {
+    backward(y, numbers({4, 2}));
+    FAIL() << "backward called a hook with a module that is gone";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("a hook of Linear(3 -> 2), which is gone"), std::string::npos) << e.what();
+  }
+}
+
 TEST(ModuleWalks, NameEverything) {
   nn::Sequential net({std::make_shared<nn::Linear>(3, 4), std::make_shared<nn::BatchNorm2d>(4), nn::relu()});
   net.initialize(1, "net");
@@ -315,9 +332,9 @@ TEST(Attention, DropsSharesAsTheCompositeDoes) {
   Tensor q = numbers({2, 70, 8}, 1), k = numbers({2, 300, 8}, 2), v = numbers({2, 300, 8}, 3);
   AttentionOptions o;
   o.dropout = 0.3;
-  o.seed = 4;
+  o.draws = {random_key(4, 0)};
   Tensor fused = scaled_dot_product_attention(q, k, v, {}, o);
-  Tensor shares = dropout(softmax(mul(matmul(q, k, false, true), 1 / std::sqrt(8.0))), 0.3, 4, 0, 0);
+  Tensor shares = dropout(softmax(mul(matmul(q, k, false, true), 1 / std::sqrt(8.0))), 0.3, {random_key(4, 0)});
   EXPECT_LT(worst(fused, matmul(shares, v)), 1e-5);
   // A query that sees nothing gives 0, not NaN.
   Tensor keep = full({70, 300}, 1, DType::boolean);

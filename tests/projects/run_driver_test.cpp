@@ -10,6 +10,7 @@
 #include "core/tensor.h"
 #include "engine/templates/templates.h"
 #include "tests/projects/project_files.h"
+#include "tests/thread_replica.h"
 #include "tracing/record/step_record.h"
 
 namespace tenon::projects {
@@ -61,6 +62,71 @@ TEST_F(DriverTest, trains_to_the_end_and_keeps_everything) {
   EXPECT_EQ(std::count_if(rows.begin(), rows.end(), [](const MetricRow& m) { return m.name == "loss"; }), 60);
   d->drain(rows);
   EXPECT_TRUE(rows.empty());
+}
+
+TEST_F(DriverTest, of_two_replicas_the_first_writes_the_project) {
+  testing_replicas::Group group(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      testing_replicas::ThreadReplica replica(group, rank);
+      TrainOptions o = options("both", 30);
+      o.session.replica = &replica;
+      auto d = RunDriver::start(project, o);
+      EXPECT_THROW(d->set_learning_rate(0.1), Error);
+      d->wait();
+      EXPECT_EQ(d->status().state, State::finished) << d->status().error;
+      EXPECT_EQ(d->status().step, 30);
+      std::vector<MetricRow> rows;
+      d->drain(rows);
+      EXPECT_EQ(std::count_if(rows.begin(), rows.end(), [](const MetricRow& m) { return m.name == "loss"; }), 30);
+    });
+  for (std::thread& t : threads) t.join();
+  ASSERT_EQ(project->runs().size(), 1u);
+  const RunInfo r = project->run("both");
+  EXPECT_EQ(r.status, "finished");
+  EXPECT_EQ(r.steps, 30);
+  EXPECT_EQ(project->metric(r.id, "loss").size(), 30u);
+}
+
+TEST_F(DriverTest, replicas_start_together_or_not_at_all) {
+  RunDriver::start(project, options("taken", 1))->wait();
+  testing_replicas::Group group(2);
+  std::string said[2];
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      testing_replicas::ThreadReplica replica(group, rank);
+      TrainOptions o = options("taken", 30);
+      o.session.replica = &replica;
+      try {
+        RunDriver::start(project, o);
+      } catch (const Error& e) {
+        said[rank] = e.what();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_NE(said[0].find("taken"), std::string::npos) << said[0];
+  EXPECT_NE(said[1].find("rank 0 could not begin"), std::string::npos) << said[1];
+}
+
+TEST_F(DriverTest, a_stop_of_one_replica_ends_all) {
+  testing_replicas::Group group(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      testing_replicas::ThreadReplica replica(group, rank);
+      TrainOptions o = options("both", 1000000);
+      o.session.replica = &replica;
+      auto d = RunDriver::start(project, o);
+      while (d->status().step < 3) std::this_thread::yield();
+      if (rank == 1) d->stop();
+      d->wait();
+      EXPECT_EQ(d->status().state, State::stopped) << d->status().error;
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(project->run("both").status, "stopped");
+  EXPECT_EQ(project->checkpoints(project->run("both").id).back().step, project->run("both").steps);
 }
 
 TEST_F(DriverTest, single_steps_and_pauses_change_nothing) {

@@ -15,9 +15,10 @@ Dims index_of(const Shape& size, int64_t number) {
   return i;
 }
 
-Statistics statistics(const Tensor& t) {
+Statistics statistics(const Tensor& given) {
   Statistics s;
-  if (!t.defined()) return s;
+  if (!given.defined()) return s;
+  const Tensor t = given.is_meta() ? given : to_host(given);
   s.count = t.numel();
   double sum = 0, squares = 0;
   bool any = false;
@@ -50,8 +51,9 @@ Statistics statistics(const Tensor& t) {
   return s;
 }
 
-bool first_bad(const Tensor& t, Dims& index, double& value) {
-  if (!t.defined() || !is_floating(t.dtype()) || !t.storage()) return false;
+bool first_bad(const Tensor& given, Dims& index, double& value) {
+  if (!given.defined() || !is_floating(given.dtype()) || !given.storage()) return false;
+  const Tensor t = to_host(given);
   if (t.dtype() == DType::f32 && t.layout().is_dense()) {  // the common case at memory speed
     const uint32_t* p = t.data<uint32_t>();
     uint32_t bad = 0;

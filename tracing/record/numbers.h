@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/backend.h"
 #include "core/tensor.h"
 
 namespace tenon::tracing {
@@ -28,8 +29,9 @@ bool largest(const Tensor& t, int axis, int64_t at, Dims& index, double& value);
 Dims index_of(const Shape& size, int64_t number);
 
 template <class F>
-void each_value(const Tensor& t, F&& f) {
-  if (!t.defined() || !t.storage()) return;
+void each_value(const Tensor& given, F&& f) {
+  if (!given.defined() || !given.storage()) return;
+  const Tensor t = to_host(given);
   const Shape& size = t.size();
   int64_t n = t.numel(), at = t.offset();
   Dims i = Dims::filled(size.n, 0);

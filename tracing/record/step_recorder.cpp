@@ -59,7 +59,7 @@ class Watcher : public OpObserver, public TrainingObserver {
       know(p.tensor, p.name, Category::parameter, true);
       seeker_.given(p.name, p.tensor, {});
       parameters_.push_back(p);
-      leaf_names_[edge_of(p.tensor).fn] = p.name;
+      leaf_names_[edge_of(p.tensor).fn.get()] = p.name;
     }
     for (const auto& b : session.model().buffers()) {
       know(b.tensor, b.name, Category::buffer, true);
@@ -117,7 +117,7 @@ class Watcher : public OpObserver, public TrainingObserver {
 
   void on_forward(const Tensor&, const Tensor& loss) override {
     Quiet quiet;
-    walk(edge_of(loss).fn);
+    walk(edge_of(loss).fn.get());
   }
 
   void backward_node(const Node& n) override {
@@ -223,7 +223,7 @@ class Watcher : public OpObserver, public TrainingObserver {
       int me = nodes_[n];
       for (int i = 0; i < n->inputs; ++i)
         if (n->next[i].fn) {
-          GradNode::Edge e{number(n->next[i].fn), n->next[i].slot};
+          GradNode::Edge e{number(n->next[i].fn.get()), n->next[i].slot};
           r_.grad_nodes[static_cast<size_t>(me)].next.push_back(e);
         }
     }

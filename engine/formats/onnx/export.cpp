@@ -80,6 +80,10 @@ class Writer {
     for (size_t i = 0; i < n.inputs.size(); ++i) o.inputs.push_back(static_cast<int>(i));
     if (n.op->onnx) n.op->onnx(n.attrs.get(), o);
     std::string where = module_path(n.module).empty() ? "" : fmt::format(" of module '{}'", module_path(n.module));
+    if (!n.writes.empty())
+      throw Error(fmt::format("{}{} cannot be exported to ONNX: it writes to '{}', which is there already",
+                              n.op->info.name, where, value(n.writes[0].before).name),
+                  "export the model in evaluation mode");
     if (!o.unsupported.empty())
       throw Error(fmt::format("{}{} cannot be exported to ONNX: {}", n.op->info.name, where, o.unsupported));
     if (o.type.empty())

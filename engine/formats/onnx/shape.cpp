@@ -13,12 +13,6 @@
 namespace tenon::formats {
 namespace {
 
-Tensor integers(const std::vector<int64_t>& v) {
-  Tensor t = empty({static_cast<int64_t>(v.size())}, DType::i64);
-  std::copy(v.begin(), v.end(), t.data<int64_t>());
-  return t;
-}
-
 /// Axes as an input since `input_since`, an attribute before.
 std::vector<int64_t> axes_of(const OnnxCall& c, int64_t input_since, size_t input = 1) {
   return c.opset >= input_since ? c.list(input, "axes") : c.node.integers("axes");

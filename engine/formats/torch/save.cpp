@@ -20,7 +20,7 @@ namespace {
 bool as_it_is(const Tensor& t) {
   for (int64_t s : t.stride())
     if (s < 0) return false;
-  return t.numel() > 0 && t.storage()->bytes % itemsize(t.dtype()) == 0;
+  return t.numel() > 0 && t.device().type == DeviceType::cpu && t.storage()->bytes % itemsize(t.dtype()) == 0;
 }
 
 void dims(PickleWriter& w, const Dims& d) {

@@ -1,0 +1,64 @@
+#pragma once
+#include <string>
+
+#include "core/tensor.h"
+
+// Note [Devices]
+// A device type is what a Backend does with memory and the kernels that ops have for it (OpDef::kernels). The CPU needs
+// no backend: its memory is the pool's. Everything else of an op (inference, gradients, profiles) is the same on every
+// device. The address of a tensor on another device means nothing to the host: outside kernels, values are read through
+// to_host(), value_at() and item(), and written through copy_() and fill().
+namespace tenon {
+
+/// A queue of work on a device. Work of one stream is done in order; streams of a device are independent.
+struct Stream {
+  Device device;
+  uint16_t index = 0;
+};
+
+/// What a type of device does with memory. Functions without a stream have finished when they return.
+struct Backend {
+  const char* name;  ///< as in "cuda:0"
+  /// Memory for a storage, at least one byte. Throws Error naming the device where it has no room.
+  void* (*take)(Device device, size_t bytes);
+  void (*give)(Device device, void* data, size_t bytes);
+  /// Between the host and the device, or within the device; one of the two is of this type. Queued; where an end is on
+  /// the host it has finished when it returns.
+  void (*copy)(void* to, Device to_device, const void* from, Device from_device, size_t bytes, Stream stream);
+  /// `count` copies of the `item` bytes at `value`, which is on the host, one after the other. Queued.
+  void (*fill)(void* to, const void* value, size_t item, int64_t count, Stream stream);
+  /// Waits until all that was queued is done.
+  void (*sync)(Stream stream);
+};
+
+/// Gives a number to a type of device. Throws Error where the name is taken or there are no numbers left.
+DeviceType register_backend(const Backend& backend);
+/// Throws Error for cpu, meta, and types nobody registered.
+const Backend& backend_of(Device device);
+/// "cpu", "meta", "cuda:0"
+std::string to_string(Device device);
+
+/// Sends the ops of this thread to a stream of their device, for a scope.
+class StreamScope {
+ public:
+  explicit StreamScope(uint16_t index);
+  ~StreamScope();
+  StreamScope(const StreamScope&) = delete;
+
+ private:
+  uint16_t saved_;
+};
+/// The stream of this thread on a device.
+Stream current_stream(Device device);
+
+/// Copies bytes from one device to another (or within one), after what this thread's stream was given before. Throws
+/// Error for meta.
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
+
+/// The tensor with its values where the host can read them: itself on the CPU, else a copy with the same strides,
+/// without history. This is where values cross to the host.
+Tensor to_host(const Tensor& t);
+/// The same for any device: itself where it is there already. On meta, a tensor of the same size.
+Tensor to_device(const Tensor& t, Device device);
+
+}  // namespace tenon
