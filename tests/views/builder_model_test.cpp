@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/profile.h"
 #include "engine/templates/templates.h"
 #include "tests/core/comma_locale.h"
 #include "views/builder/attr_text.h"
@@ -43,6 +44,26 @@ TEST(Builder, ShowsShapesAndCountsOfEveryLayer) {
   for (const char* text : {"f32 [64, 784]", "f32 [64, 10]", "every shape fits", "7.85 k parameters"})
     EXPECT_TRUE(shows(s, text)) << text << "\n" << s.dump();
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
+}
+
+TEST(Builder, MovingALayerRunsNothing) {
+  BuilderModel m;
+  m.set_spec(small(), 64);
+  m.frame({900, 600});
+  m.choose("head");
+  auto ops_of = [&](auto&& edit) {
+    profile_start();
+    edit();
+    return profile_stop().size();
+  };
+  EXPECT_GT(ops_of([&] { m.set_attr("head", "out_features", int64_t{12}); }), 0u)
+      << "a change of shape tries the model";
+  EXPECT_EQ(ops_of([&] { EXPECT_TRUE(m.move_selected(30, 40)); }), 0u);
+  EXPECT_EQ(ops_of([&] { m.undo(); }), 0u);
+  EXPECT_EQ(ops_of([&] { m.auto_layout(); }), 0u);
+  EXPECT_EQ(m.report("output")->inputs.at(0), "f32 [64, 12]");
+  EXPECT_GT(ops_of([&] { m.set_batch(32); }), 0u);
+  EXPECT_EQ(m.report("output")->inputs.at(0), "f32 [32, 12]");
 }
 
 TEST(Builder, AnEditChangesShapesAtOnceAndCanBeUndone) {

@@ -14,16 +14,16 @@
 
 namespace tenon::views {
 
-InspectorView::InspectorView(Workbench& bench, QWidget* parent)
-    : QWidget(parent), bench_(bench), form_(new QFormLayout(this)) {
+InspectorView::InspectorView(Bench& bench, QWidget* parent)
+    : QWidget(parent), builder_(bench.model<BuilderModel>()), form_(new QFormLayout(this)) {
   setObjectName("inspector");
   form_->setContentsMargins(0, 0, 0, 0);
   form_->setHorizontalSpacing(12);
   form_->setVerticalSpacing(4);
   form_->setLabelAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  connect(&bench, &Workbench::state_changed, this, [this] {
-    const LayerSpec* l = bench_.builder.spec().find(layer_);
+  connect(&bench, &Bench::state_changed, this, [this] {
+    const LayerSpec* l = builder_.spec().find(layer_);
     if (!l || l->type != type_)
       rebuild();
     else
@@ -32,7 +32,7 @@ InspectorView::InspectorView(Workbench& bench, QWidget* parent)
 }
 
 void InspectorView::show_layer(const std::string& layer) {
-  if (layer == layer_ && bench_.builder.spec().find(layer)) {
+  if (layer == layer_ && builder_.spec().find(layer)) {
     refresh_values();
     return;
   }
@@ -49,7 +49,7 @@ QWidget* InspectorView::editor(const AttrDef& def, const AttrValue& value) {
     auto* box = new QCheckBox(this);
     box->setChecked(std::get_if<bool>(&value) && std::get<bool>(value));
     connect(box, &QCheckBox::toggled, this, [this, attr](bool on) {
-      if (!filling_) bench_.builder.set_attr(layer_, attr, on);
+      if (!filling_) builder_.set_attr(layer_, attr, on);
     });
     box->setToolTip(tip);
     return box;
@@ -65,7 +65,7 @@ QWidget* InspectorView::editor(const AttrDef& def, const AttrValue& value) {
       spin->setSpecialValueText(QString::fromStdString(def.help.substr(zero + 3)));  // what 0 stands for
     spin->setGroupSeparatorShown(false);
     connect(spin, &QSpinBox::valueChanged, this, [this, attr](int v) {
-      if (!filling_) bench_.builder.set_attr(layer_, attr, int64_t{v});
+      if (!filling_) builder_.set_attr(layer_, attr, int64_t{v});
     });
     spin->setToolTip(tip);
     return spin;
@@ -77,7 +77,7 @@ QWidget* InspectorView::editor(const AttrDef& def, const AttrValue& value) {
     bool ok = parse_attr(def, line->text().toStdString(), v, why);
     set_style(line, "bad", ok ? "false" : "true");
     line->setToolTip(QString::fromStdString(ok ? def.help : why));
-    if (ok && !filling_) bench_.builder.set_attr(layer_, def.name, v);
+    if (ok && !filling_) builder_.set_attr(layer_, def.name, v);
   });
   line->setToolTip(tip);
   return line;
@@ -96,7 +96,7 @@ void InspectorView::rebuild() {
       delete item;
     }
   }
-  const LayerSpec* l = bench_.builder.spec().find(layer_);
+  const LayerSpec* l = builder_.spec().find(layer_);
   type_ = l ? l->type : "";
   setVisible(l != nullptr);
   if (!l) return;
@@ -112,10 +112,10 @@ void InspectorView::rebuild() {
     std::string to = name->text().trimmed().toStdString(), from = layer_;
     if (filling_ || to == from) return;
     layer_ = to;  // the edit tells everyone at once; this form already means the new name
-    bool ok = bench_.builder.rename(from, to);
+    bool ok = builder_.rename(from, to);
     if (!ok) layer_ = from;
     set_style(name, "bad", ok ? "false" : "true");
-    name->setToolTip(ok ? QString() : QString::fromStdString(bench_.builder.why()));
+    name->setToolTip(ok ? QString() : QString::fromStdString(builder_.why()));
   });
   form_->addRow(label("name"), name);
   if (!info) return;
@@ -129,7 +129,7 @@ void InspectorView::rebuild() {
 }
 
 void InspectorView::refresh_values() {
-  const LayerSpec* l = bench_.builder.spec().find(layer_);
+  const LayerSpec* l = builder_.spec().find(layer_);
   const LayerInfo* info = l ? find_layer_type(l->type) : nullptr;
   if (!info) return;
   filling_ = true;

@@ -20,14 +20,13 @@ Jobs::~Jobs() {
   thread_.join();
 }
 
-int Jobs::start(const QString& tag, const QString& title, Work work, Done done, Failed failed, bool quiet) {
+int Jobs::enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet) {
   auto item = std::make_shared<Item>();
   item->state = std::make_shared<State>();
   item->state->tag = tag;
   item->state->title = title;
   item->state->quiet = quiet;
-  item->work = std::move(work);
-  item->done = std::move(done);
+  item->task = std::move(task);
   item->failed = std::move(failed);
   {
     std::lock_guard lock(mutex_);
@@ -99,11 +98,10 @@ void Jobs::loop() {
       running_ = item;
     }
     QMetaObject::invokeMethod(this, &Jobs::changed, Qt::QueuedConnection);
-    std::any result;
     QString error, hint;
     State& state = *item->state;
     try {
-      result = item->work(
+      item->task.run(
           [&state](int64_t done, int64_t total) {
             state.done = done;
             state.total = total;
@@ -115,7 +113,7 @@ void Jobs::loop() {
       error = QString::fromStdString(e.message());
       hint = QString::fromStdString(e.hint());
     }
-    if (error.isNull() && state.cancelled) result.reset();  // nobody will take it
+    if (state.cancelled) item->task.drop();  // nobody will take it
     {
       std::lock_guard lock(mutex_);
       running_.reset();
@@ -123,15 +121,11 @@ void Jobs::loop() {
       if (quit_) return;
     }
     QMetaObject::invokeMethod(
-        this,
-        [this, item, result = std::move(result), error, hint]() mutable {
-          finish(item, std::move(result), error, hint);
-        },
-        Qt::QueuedConnection);
+        this, [this, item, error, hint] { finish(item, error, hint); }, Qt::QueuedConnection);
   }
 }
 
-void Jobs::finish(std::shared_ptr<Item> item, std::any result, QString error, QString hint) {
+void Jobs::finish(std::shared_ptr<Item> item, QString error, QString hint) {
   bool wanted;
   {
     std::lock_guard lock(mutex_);
@@ -139,7 +133,7 @@ void Jobs::finish(std::shared_ptr<Item> item, std::any result, QString error, QS
     std::erase(handing_over_, item);
   }
   if (wanted && error.isEmpty()) {
-    if (item->done) item->done(std::move(result));
+    item->task.hand_over();
   } else if (wanted) {
     if (item->failed)
       item->failed(error, hint);
