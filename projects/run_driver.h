@@ -1,12 +1,10 @@
 #pragma once
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "projects/project.h"
-#include "tracing/record/step_record.h"
 
 namespace tenon::projects {
 
@@ -72,22 +70,5 @@ class RunDriver {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// Progress and cancel of a long call: called now and then with done and total; returning false cancels (the call
-/// throws Error "cancelled").
-using Progress = std::function<bool(int64_t done, int64_t total)>;
-
-/// Time travel: the state after step `step` of a run, from its nearest earlier checkpoint replayed bit for bit.
-/// `threads` does not change a bit.
-Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
-/// SHA-256 over parameters, optimizer state, random state and data cursor after step `step`.
-std::string digest_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
-std::string digest(const Checkpoint& checkpoint);
-/// Replays to just before `step` and runs that step with every instrument on.
-std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step,
-                                                       const Progress& progress = {});
-/// Finds the step in which a run first stopped being finite, replays it with full checks and says where. Null where the
-/// run is clean.
-std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t run, const Progress& progress = {});
 
 }  // namespace tenon::projects

@@ -1,3 +1,5 @@
+#include "projects/time_travel.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,8 +10,6 @@
 #include "core/tensor_bytes.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
-#include "projects/replay.h"
-#include "projects/run_driver.h"
 #include "tracing/record/step_recorder.h"
 
 namespace tenon::projects {

@@ -12,7 +12,7 @@
 #include "engine/formats/gzip.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
-#include "projects/replay.h"
+#include "projects/time_travel.h"
 #include "tracing/record/memory_snapshot.h"
 #include "tracing/record/own_trace.h"
 #include "tracing/trace/trace_maker.h"

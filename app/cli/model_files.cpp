@@ -22,7 +22,7 @@
 #include "engine/formats/torch/file.h"
 #include "engine/nn/module.h"
 #include "engine/train/session.h"
-#include "projects/replay.h"
+#include "projects/time_travel.h"
 
 namespace tenon::app {
 namespace {

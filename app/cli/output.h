@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "projects/run_driver.h"
+#include "projects/time_travel.h"
 #include "tracing/analyses/finding.h"
 
 namespace tenon::app {

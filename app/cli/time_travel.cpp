@@ -10,7 +10,9 @@
 #include "core/error.h"
 #include "engine/formats/npy.h"
 #include "projects/run_driver.h"
+#include "projects/time_travel.h"
 #include "tracing/record/numbers.h"
+#include "tracing/record/step_record.h"
 
 namespace tenon::app {
 namespace {

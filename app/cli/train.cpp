@@ -17,7 +17,7 @@
 #include "engine/op/broadcast_watch.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
-#include "projects/replay.h"
+#include "projects/time_travel.h"
 
 namespace tenon::app {
 namespace {

@@ -90,7 +90,9 @@ TEST(Ops, EveryDtypeIsIndexedSortedAndSummed) {
     expect(unique(x).values, unique(plain).values, "unique");
     expect(cummax(x, 1).values, cummax(plain, 1).values, "cummax");
     expect_equal(nonzero(x), nonzero(plain), "nonzero");
-    if (!is_floating(t)) EXPECT_EQ(cumsum(x, 0).dtype(), DType::i64);
+    if (!is_floating(t)) {
+      EXPECT_EQ(cumsum(x, 0).dtype(), DType::i64);
+    }
     expect_equal(cast(cumsum(x, 0), DType::i64), cumsum(plain, 0), "cumsum");
   }
 }

@@ -39,8 +39,9 @@ TEST(House, includes_go_down_only_and_libraries_stay_in_their_places) {
 
 TEST(House, every_folder_has_its_floor) {
   for (const std::string& path : project_files(TENON_SOURCE_DIR))
-    if (is_source(path))
+    if (is_source(path)) {
       EXPECT_TRUE(has_floor(path)) << path << ": name its folder in floors() of tests/house/scan.cpp";
+    }
   std::printf("%s", inner_order().c_str());
 }
 

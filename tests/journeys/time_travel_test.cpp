@@ -4,7 +4,7 @@
 #include <set>
 
 #include "projects/project.h"
-#include "projects/run_driver.h"
+#include "projects/time_travel.h"
 #include "tests/journeys/tenon_process.h"
 
 namespace tenon::journeys {

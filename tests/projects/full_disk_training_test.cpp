@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "engine/templates/templates.h"
 #include "projects/run_driver.h"
+#include "projects/time_travel.h"
 #include "tests/projects/project_files.h"
 #include "tests/small_disk.h"
 

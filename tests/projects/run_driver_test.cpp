@@ -1,4 +1,5 @@
 #include "projects/run_driver.h"
+#include "projects/time_travel.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include "core/tensor.h"
 #include "engine/templates/templates.h"
 #include "tests/projects/project_files.h"
+#include "tracing/record/step_record.h"
 
 namespace tenon::projects {
 namespace {

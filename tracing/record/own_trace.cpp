@@ -34,18 +34,18 @@ OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector
   for (const Tick& t : ticks)
     slice(t.thread, t.origin.seq ? "cpu_op" : "user_annotation", interned_name(t.name), t.start_ns - start_ns,
           t.start_ns - start_ns + t.duration_ns, {t.origin.seq, t.origin.module, t.origin.phase});
-  auto quoted = [](const std::string& s) {
+  auto json_text = [](const std::string& s) {
     return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
-  auto arguments = [ops, quoted](uint64_t number) {
+  auto arguments = [ops, json_text](uint64_t number) {
     const OpEvent& o = (*ops)[number];
     if (o.seq)
-      return fmt::format("\"Ev Idx\":{},\"Module Hierarchy\":{},\"phase\":\"{}\"", o.seq, quoted(module_path(o.module)),
-                         name(o.phase));
+      return fmt::format("\"Ev Idx\":{},\"Module Hierarchy\":{},\"phase\":\"{}\"", o.seq,
+                         json_text(module_path(o.module)), name(o.phase));
     return o.phase == Phase::none ? std::string() : fmt::format("\"phase\":\"{}\"", name(o.phase));
   };
   OwnTrace own;
-  own.store = maker.finish("tenon", {{"traceName", quoted(run)}}, arguments);
+  own.store = maker.finish("tenon", {{"traceName", json_text(run)}}, arguments);
   own.ops = ops;
   own.steps = std::move(steps);
   return own;

@@ -8,7 +8,7 @@
 namespace tenon::traces {
 namespace {
 
-std::string quoted(std::string_view s) {
+std::string json_text(std::string_view s) {
   std::string out = "\"";
   for (char c : s) {
     if (c == '"' || c == '\\') out += '\\';
@@ -22,7 +22,7 @@ std::string quoted(std::string_view s) {
 
 /// Names of a part stand as in JSON, between the quotes.
 std::string escaped(std::string_view s) {
-  std::string q = quoted(s);
+  std::string q = json_text(s);
   return q.substr(1, q.size() - 2);
 }
 
@@ -70,21 +70,21 @@ std::string Trace::made_text(EventId e) const {
   const Row& row = rows_[row_of(e)];
   return fmt::format(
       "{{\"ph\":\"X\",\"cat\":{},\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",
-      quoted(category(e).name), quoted(event_name(e)), row.pid, row.tid, microseconds(start(e)),
+      json_text(category(e).name), json_text(event_name(e)), row.pid, row.tid, microseconds(start(e)),
       microseconds(duration(e)), made_arguments_(number(e)));
 }
 
 std::string chrome_json(const Trace& t) {
   std::string out = "{\"schemaVersion\":1,\"deviceProperties\":[],\"displayTimeUnit\":\"ms\"";
-  for (const auto& [key, value] : t.metadata()) out += "," + quoted(key) + ":" + value;
+  for (const auto& [key, value] : t.metadata()) out += "," + json_text(key) + ":" + value;
   out += ",\"traceEvents\":[\n";
   for (const Row& r : t.rows()) {
     out += fmt::format(
         "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"tid\":0,\"ts\":0,\"args\":{{\"name\":{}}}}},\n", r.pid,
-        quoted(r.process));
+        json_text(r.process));
     out += fmt::format(
         "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"name\":{}}}}},\n", r.pid,
-        r.tid, quoted(r.thread));
+        r.tid, json_text(r.thread));
   }
   for (EventId e = 0; e < t.size(); ++e) out += t.event_text(e) + ",\n";
   if (out.ends_with(",\n")) out.resize(out.size() - 2);

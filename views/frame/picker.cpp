@@ -1,5 +1,6 @@
 #include "views/frame/picker.h"
 
+#include <QApplication>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
@@ -27,7 +28,7 @@ class Lines : public QStyledItemDelegate {
     QString keys = i.data(Qt::UserRole + 1).toString(), note = i.data(Qt::UserRole).toString(),
             text = i.data(Qt::DisplayRole).toString();
     p->setFont(face_font(Face::small));
-    QColor quiet = o.palette.color(QPalette::PlaceholderText);
+    QColor quiet = QApplication::palette().color(QPalette::PlaceholderText);
     if (!keys.isEmpty()) {
       p->setPen(quiet);
       p->drawText(r, Qt::AlignRight | Qt::AlignVCenter, keys);

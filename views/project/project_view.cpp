@@ -1,5 +1,6 @@
 #include "views/project/project_view.h"
 
+#include <QApplication>
 #include <QHeaderView>
 #include <QPainter>
 #include <QStyledItemDelegate>
@@ -35,8 +36,8 @@ class Noted : public QStyledItemDelegate {
     p->drawText(r.adjusted(0, 0, -note_w - 8, 0), Qt::AlignLeft | Qt::AlignVCenter,
                 bm.elidedText(text, Qt::ElideMiddle, r.width() - note_w - 8));
     p->setFont(small);
-    p->setPen(o.palette.color(QPalette::PlaceholderText));
-    p->drawText(r, Qt::AlignRight | Qt::AlignVCenter, sm.elidedText(note, Qt::ElideMiddle, note_w + 1));
+    p->setPen(QApplication::palette().color(QPalette::PlaceholderText));
+    p->drawText(r, Qt::AlignRight | Qt::AlignVCenter, sm.elidedText(note, Qt::ElideRight, note_w + 1));
   }
   QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {60, 24}; }
 };

@@ -2,7 +2,7 @@
 
 namespace tenon::views {
 
-static std::string quoted(const std::string& s) {
+static std::string csv_field(const std::string& s) {
   if (s.find_first_of(",\"\n") == std::string::npos) return s;
   std::string out = "\"";
   for (char c : s) {
@@ -14,10 +14,10 @@ static std::string quoted(const std::string& s) {
 
 std::string Table::csv() const {
   std::string out;
-  for (size_t i = 0; i < columns.size(); ++i) out += (i ? "," : "") + quoted(columns[i].title);
+  for (size_t i = 0; i < columns.size(); ++i) out += (i ? "," : "") + csv_field(columns[i].title);
   out += '\n';
   for (const Row& row : rows) {
-    for (size_t i = 0; i < row.cells.size(); ++i) out += (i ? "," : "") + quoted(row.cells[i].text);
+    for (size_t i = 0; i < row.cells.size(); ++i) out += (i ? "," : "") + csv_field(row.cells[i].text);
     out += '\n';
   }
   return out;

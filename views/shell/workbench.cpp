@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "engine/templates/templates.h"
+#include "projects/time_travel.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {

@@ -30,9 +30,9 @@ void Workbench::tell_interrupted() {
   if (kept.empty())
     message += ", and the seed it started from. Resume begins it anew.";
   else {
-    message += kept.size() == 1
-                   ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
-                   : QString(" and %1 checkpoints, the last of step %2").arg(kept.size()).arg(text(kept.back().step));
+    message += kept.size() == 1 ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
+                                : QString(" and %1 checkpoints, the last of step %2")
+                                      .arg(text(static_cast<int64_t>(kept.size())), text(kept.back().step));
     if (kept.back().step >= r.total_steps)
       message += ". Resume brings it to its end.";
     else if (kept.back().step >= r.steps)

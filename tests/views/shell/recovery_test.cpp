@@ -11,6 +11,7 @@
 #include <random>
 
 #include "engine/templates/templates.h"
+#include "projects/time_travel.h"
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
 

@@ -1,0 +1,37 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "projects/project.h"
+
+namespace tenon {
+class TrainingSession;
+}
+namespace tenon::tracing {
+struct StepRecord;
+}
+
+namespace tenon::projects {
+
+/// Progress and cancel of a long call: called now and then with done and total; returning false cancels (the call
+/// throws Error "cancelled").
+using Progress = std::function<bool(int64_t done, int64_t total)>;
+
+/// A session in the state after step `step` of a run: its nearest earlier checkpoint, replayed.
+std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress);
+
+/// Time travel: the state after step `step` of a run, from its nearest earlier checkpoint replayed bit for bit.
+/// `threads` does not change a bit.
+Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
+/// SHA-256 over parameters, optimizer state, random state and data cursor after step `step`.
+std::string digest_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
+std::string digest(const Checkpoint& checkpoint);
+/// Replays to just before `step` and runs that step with every instrument on.
+std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step,
+                                                       const Progress& progress = {});
+/// Finds the step in which a run first stopped being finite, replays it with full checks and says where. Null where the
+/// run is clean.
+std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t run, const Progress& progress = {});
+
+}  // namespace tenon::projects
