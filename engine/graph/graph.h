@@ -27,7 +27,7 @@ struct Graph {
     std::vector<int> inputs;  ///< values; -1 where an optional input is absent
     std::vector<int> outputs;
     uint16_t module = 0;
-    std::string attrs_text() const { return attrs ? op->describe(attrs.get()) : std::string(); }
+    std::string attrs_text() const { return attrs ? op->attrs.text(attrs.get()) : std::string(); }
   };
   std::vector<Value> values;
   std::vector<Node> nodes;  ///< in an order in which every value is made before it is read

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/registry.h"
 #include "core/state.h"
 #include "core/tensor.h"
+#include "engine/op/attrs.h"
 
 // Note [One op, one definition]
 // An op is a plain struct in a family file of engine/ops. Its members are found by `requires`, so a part an op does not
@@ -93,16 +95,12 @@ struct Call {
 /// What the rest of Tenon knows of an op: the struct's members behind plain function pointers.
 struct OpDef {
   OpInfo info;
-  uint16_t id = 0;  ///< index into all_ops()
   uint16_t profile_name = 0;
   bool widens = false;   ///< half-precision inputs are run in f32
   Amp amp = Amp::leave;  ///< resolved, never by_kind
   Saves saves;
   int arity = -1;  ///< inputs it takes, optional ones included; -1: any number
-  size_t attrs_size = 0;
-  void (*copy_attrs)(void* to, const void* from) = nullptr;
-  void (*destroy_attrs)(void* attrs) = nullptr;
-  std::string (*describe)(const void* attrs) = nullptr;  ///< "stride=[1, 1] padding=[1, 1]"
+  AttrsDef attrs;  ///< what the op's Attrs hold
   void (*infer)(const void* attrs, const Tensor* in, int n, Meta* out) = nullptr;
   Layout (*view)(const void* attrs, const Layout& in) = nullptr;  ///< set for Kind::view only
   void (*place)(const void* attrs, const Tensor* in, Layout* out) = nullptr;
@@ -110,17 +108,18 @@ struct OpDef {
   void (*backward)(Grad& d) = nullptr;  ///< null: not differentiable
   Cost (*cost)(const void* attrs, const Call& call) = nullptr;
   void (*onnx)(const void* attrs, OnnxOp& op) = nullptr;
+  /// The op's first output by other public ops, for readers of graphs that have no operator of its meaning. `in` holds
+  /// the op's inputs, undefined where absent. Null where there is no such form.
+  Tensor (*decompose)(const void* attrs, const std::vector<Tensor>& in) = nullptr;
   void (*samples)(Samples& s) = nullptr;
   /// Pointwise ops whose result is of their operands' type: the f32 loop (output first, strides in bytes). Alike dense
   /// operands go straight to it, without inference: this is what an op on a few elements costs.
   void (*quick)(char* const* data, const int64_t* strides, int64_t n) = nullptr;
 };
 
-/// Every op, in the order of registration. Filled before main().
-const std::vector<const OpDef*>& all_ops();
-/// Null where there is none of that name.
-const OpDef* find_op(const std::string& name);
-void register_op(OpDef& def);
+/// Every op, sorted by name.
+const Registry<OpDef>& all_ops();
+void register_op(OpDef& def, Place place);
 
 /// Runs an op: infers, allocates (or takes the outputs that `out` already holds, for in-place forms), computes, records
 /// the gradient. Where the op has no half-precision form, f16 and bf16 inputs are cast to f32 and floating results back
@@ -160,14 +159,6 @@ extern thread_local uint32_t t_forward_seq;
 Cost cost_of(const Call& call);
 
 namespace op_detail {
-
-std::string field_text(const char* name, const Dims& v);
-std::string field_text(const char* name, double v);
-std::string field_text(const char* name, int64_t v);
-std::string field_text(const char* name, bool v);
-std::string field_text(const char* name, DType v);
-inline std::string field_text(const char* name, int v) { return field_text(name, static_cast<int64_t>(v)); }
-inline std::string field_text(const char* name, uint64_t v) { return field_text(name, static_cast<int64_t>(v)); }
 
 template <class Op>
 struct AttrsOf {
@@ -225,18 +216,10 @@ struct Register {
     static OpDef d;
     return d;
   }
-  Register() {
+  explicit Register(Place place = Place::current()) {
     OpDef& d = def();
     d.info = Op::info;
-    d.attrs_size = sizeof(A);
-    d.copy_attrs = [](void* to, const void* from) { new (to) A(*static_cast<const A*>(from)); };
-    if constexpr (!std::is_trivially_destructible_v<A>) d.destroy_attrs = [](void* a) { static_cast<A*>(a)->~A(); };
-    d.describe = [](const void* attrs) {
-      std::string text;
-      static_cast<const A*>(attrs)->fields(
-          [&](const char* n, const auto& v) { text += (text.empty() ? "" : " ") + op_detail::field_text(n, v); });
-      return text;
-    };
+    d.attrs = AttrsDef::of<A>();
     if constexpr (requires { Op::saves; }) d.saves = Op::saves;
     if constexpr (requires { &Op::infer; }) d.arity = op_detail::arity_of(&Op::infer);
     if constexpr (requires { &Op::infer; })
@@ -253,9 +236,13 @@ struct Register {
       d.cost = [](const void* a, const Call& c) { return Op::cost(*static_cast<const A*>(a), c); };
     if constexpr (requires { &Op::onnx; })
       d.onnx = [](const void* a, OnnxOp& o) { Op::onnx(*static_cast<const A*>(a), o); };
+    if constexpr (requires { &Op::decompose; })
+      d.decompose = [](const void* a, const std::vector<Tensor>& in) {
+        return Op::decompose(*static_cast<const A*>(a), in);
+      };
     if constexpr (requires { &Op::samples; }) d.samples = Op::samples;
     if constexpr (requires { Op::quick; }) d.quick = Op::quick;
-    register_op(d);
+    register_op(d, place);
   }
 };
 

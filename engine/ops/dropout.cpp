@@ -26,6 +26,7 @@ struct Dropout {
       f("seed", seed);
       f("stream", stream);
       f("offset", offset);
+      f("channels_last", nhwc, nhwc);
     }
   };
   static Meta infer(const Attrs& a, const Meta& x) {

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tracing/record/step_record.h"
-#include "views/builder/attr_text.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 
