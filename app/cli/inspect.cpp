@@ -211,8 +211,7 @@ Report told(const char* what, const char* kind, const tracing::Finding& found, c
 Report memory_snapshot(const File& file) {
   tracing::SnapshotRequest request;
   request.snapshots.push_back(snapshot::parse_snapshot(std::string(file->bytes())));
-  return told("a snapshot of PyTorch's memory", "memory-snapshot",
-              tracing::find_snapshot_analysis("info")->run(request),
+  return told("a snapshot of PyTorch's memory", "memory-snapshot", tracing::snapshot_analyses().at("info").run(request),
               "tenon memory peak|leaks|fragmentation|what-if FILE");
 }
 
@@ -254,7 +253,7 @@ Report trace(const File& file) {
       } catch (const Error&) {
       }
     }
-    return told("a Chrome trace", "trace", tracing::find_trace_analysis("info")->run(request),
+    return told("a Chrome trace", "trace", tracing::trace_analyses().at("info").run(request),
                 "tenon trace why|steps|ops|kernels FILE");
   } catch (const Error& e) {
     why = e.message();

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "views/builder/attr_text.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {

@@ -4,6 +4,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "engine/spec/layer_registry.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -107,7 +108,8 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
       "Add a layer",
       [this](const QString& text) {
         std::vector<std::pair<int, const LayerInfo*>> found;
-        for (const LayerInfo& l : layer_types()) {
+        for (const LayerDef& def : layers()) {
+          const LayerInfo& l = def.info;
           int score = std::max(fuzzy_score(text.toStdString(), l.type),
                                fuzzy_score(text.toStdString(), l.group + " " + l.type) - 50);
           if (score >= 0) found.emplace_back(score, &l);
