@@ -32,9 +32,8 @@ struct AttentionAttrs {
     f("scale", scale);
     f("causal", causal);
     f("dropout", p);
-    f("seed", seed, false);
     f("stream", stream, false);
-    f("offset", offset, false);
+    f("first", first, false);
   }
 };
 

@@ -25,7 +25,7 @@ class Jobs : public QObject {
     QString tag, title;
     std::atomic<int64_t> done{0}, total{0};
     std::atomic<bool> cancelled{false};
-    bool running = false;
+    std::atomic<bool> running{false};
     bool quiet = false;  ///< too short to be shown
   };
   /// Given to the work: tell progress; false: stop.
@@ -65,6 +65,7 @@ class Jobs : public QObject {
  signals:
   void changed();
   void failed(const QString& title, const QString& message, const QString& hint);
+  void woken();  ///< from the worker: it began with a job, or has ended one
 
  private:
   struct Task {
@@ -75,10 +76,12 @@ class Jobs : public QObject {
     std::shared_ptr<State> state;
     Task task;
     Failed failed;
+    bool threw = false;  ///< then the words of what was thrown
+    QString error, hint;
   };
   int enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet);
   void loop();
-  void finish(std::shared_ptr<Item> item, QString error, QString hint);
+  void hand_over();
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
