@@ -203,7 +203,7 @@ void give_back(Storage* s) {
 
 }  // namespace
 
-Ref<Storage> pool_take(size_t bytes) {
+Storage* detail::take_block(size_t bytes) {
   int k = class_of(bytes);
   size_t rounded = class_bytes(k);
   Block* b = nullptr;
@@ -244,7 +244,7 @@ Ref<Storage> pool_take(size_t bytes) {
       storage_id(&s);
       o.taken(s);
     });
-  return Ref<Storage>::adopt(&s);
+  return &s;
 }
 
 Ref<Storage> backend_take(size_t bytes, Device device) {

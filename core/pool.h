@@ -8,7 +8,7 @@ namespace tenon {
 
 /// A storage with its bytes in one block (header first, data 64-byte aligned) from the CPU pool. Throws Error when
 /// memory is out. See Note [CPU pool].
-Ref<Storage> pool_take(size_t bytes);
+inline Ref<Storage> pool_take(size_t bytes);
 /// A storage on a device that a backend serves: its memory is taken from the backend and given back to it. Throws Error
 /// when the device's memory is out.
 Ref<Storage> backend_take(size_t bytes, Device device);
@@ -50,5 +50,10 @@ void set_memory_observer(MemoryObserver* observer);
 
 /// The storage's number, given on the first call and kept for its life.
 uint32_t storage_id(Storage* s);
+
+namespace detail {
+Storage* take_block(size_t bytes);  // with the reference that pool_take() gives away: in a register
+}
+inline Ref<Storage> pool_take(size_t bytes) { return Ref<Storage>::adopt(detail::take_block(bytes)); }
 
 }  // namespace tenon

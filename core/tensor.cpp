@@ -45,7 +45,7 @@ int64_t checked_count(const Shape& size, DType dtype) {
 
 }  // namespace
 
-Ref<TensorImpl> tensor_impl_new() {
+static inline TensorImpl* new_impl() {
   if (t_impls.count > 0) [[likely]] {
     TensorImpl* t = t_impls.slots[--t_impls.count];
     t->refs.store(1, std::memory_order_relaxed);
@@ -53,10 +53,12 @@ Ref<TensorImpl> tensor_impl_new() {
     t->offset = 0;
     t->grad = nullptr;
     t->meta.device = {};
-    return Ref<TensorImpl>::adopt(t);
+    return t;
   }
-  return Ref<TensorImpl>::adopt(new TensorImpl);
+  return new TensorImpl;
 }
+
+Ref<TensorImpl> tensor_impl_new() { return Ref<TensorImpl>::adopt(new_impl()); }
 
 void release_last(TensorImpl* t) {
   if (t->grad) delete t->grad;
@@ -74,7 +76,7 @@ void throw_no_axis(int axis, const Shape& size) {
 
 Tensor empty(const Shape& size, DType dtype, Device device) {
   int64_t n = checked_count(size, dtype);
-  Tensor t(tensor_impl_new());
+  Tensor t(Ref<TensorImpl>::adopt(new_impl()));
   TensorImpl& p = *t.impl();
   p.meta.dtype = dtype;
   p.meta.device = device;
@@ -93,7 +95,7 @@ Tensor empty(const Shape& size, DType dtype, Device device) {
 }
 
 Tensor empty_like(const Tensor& like) {
-  Tensor t(tensor_impl_new());
+  Tensor t(Ref<TensorImpl>::adopt(new_impl()));
   TensorImpl& p = *t.impl();
   p.meta = like.meta();
   p.stride = like.stride();
@@ -123,7 +125,7 @@ Tensor view_of(const Tensor& base, const Layout& layout) {
       throw Error(fmt::format("a view of size {}, stride {} and offset {} reaches elements {} to {} of a storage of {}",
                               to_string(layout.size), to_string(layout.stride), layout.offset, lo, hi, count));
   }
-  Tensor t(tensor_impl_new());
+  Tensor t(Ref<TensorImpl>::adopt(new_impl()));
   TensorImpl& p = *t.impl();
   p.meta.dtype = base.dtype();
   p.meta.device = base.device();
@@ -144,7 +146,7 @@ Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, vo
   s->data = data;
   s->bytes = bytes;
   s->release = release;
-  Tensor t(tensor_impl_new());
+  Tensor t(Ref<TensorImpl>::adopt(new_impl()));
   t.impl()->storage = Ref<Storage>::adopt(s);
   t.impl()->meta.dtype = dtype;
   t.impl()->meta.shape = layout.size;

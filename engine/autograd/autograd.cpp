@@ -108,9 +108,14 @@ class Pass {
       Node* n = stack.back();
       stack.pop_back();
       for (int i = 0; i < n->inputs; ++i)
-        if (Node* f = n->next[i].fn.get()) visit(f);
+        if (Node* f = n->next[i].fn.get()) {
+          visit(f);
+          ++f->pending;
+        }
     }
-    if (!accumulate_) mark_needed();
+    if (accumulate_) return;
+    mark_needed();
+    for (Node* n : visited_) n->pending = 0;
     for (Node* n : visited_)
       for (int i = 0; n->needed && i < n->inputs; ++i)
         if (Node* f = n->next[i].fn.get(); f && f->needed) ++f->pending;
@@ -149,6 +154,7 @@ class Pass {
       std::push_heap(heap_.begin(), heap_.end(), lower);
     } else {
       settle(*n);
+      give_back(*n);
     }
   }
 
@@ -258,6 +264,12 @@ class Pass {
       if (out[i]) deliver(e, std::move(out[i]));
       if (--e.fn->pending == 0) ready(e.fn.get());
     }
+    give_back(n);
+  }
+
+  void give_back(Node& n) {
+    n.claim.store(0, std::memory_order_release);
+    ++given_back_;
   }
 
   const uint32_t number_ = next_number();
@@ -265,12 +277,15 @@ class Pass {
   std::vector<Capture> captures_;
   std::vector<std::pair<Edge, Tensor>> roots_;
   std::vector<Node*> heap_, visited_;
+  size_t given_back_ = 0;  ///< of the visited: they are done, and nobody's
 
  public:
   // A pass that ended in an error leaves no half-summed gradients behind.
   ~Pass() {
+    if (given_back_ == visited_.size()) return;
     const bool failed = std::uncaught_exceptions() > 0;
     for (Node* n : visited_) {
+      if (n->claim.load(std::memory_order_relaxed) != number_) continue;  // it may be another's by now
       for (int i = 0; failed && i < n->outputs; ++i) n->grads[i].reset();
       n->claim.store(0, std::memory_order_release);
     }

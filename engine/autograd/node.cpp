@@ -110,6 +110,21 @@ SavedTensor save_input(const Tensor& t, const Edge& history) {
   return {with_history(bare(t), history), t.version()};
 }
 
+void take_history_from_base(const Tensor& view);
+
+/// Of a tensor that requires a gradient, up to date with its base; a leaf gets its node on the first call.
+AutogradMeta* history_of(const Tensor& t) {
+  AutogradMeta* m = ensure_meta(t);
+  const TensorImpl* base = t.impl()->base.get();
+  if (base && (base->flags & TensorImpl::requires_grad) && m->made_at != t.version()) take_history_from_base(t);
+  if (!m->fn) {
+    m->fn = new_node(nullptr, 0, 1, 0);
+    m->fn->leaf = m;
+    m->fn->out_metas[0] = t.meta();
+  }
+  return m;
+}
+
 Ref<Node> make_node(const OpDef& op, const void* attrs, const Tensor* in, int inputs, int outputs, uint32_t seq) {
   uint32_t mask = op.saves.inputs & ((inputs < 32 ? 1u << inputs : 0u) - 1u);
   int saved = std::popcount(mask) + std::popcount(op.saves.outputs);
@@ -122,7 +137,11 @@ Ref<Node> make_node(const OpDef& op, const void* attrs, const Tensor* in, int in
   for (int i = 0; i < inputs; ++i) {
     if (in[i].defined()) {
       n->metas[i] = in[i].meta();
-      n->next[i] = edge_of(in[i]);
+      if (in[i].requires_grad()) {
+        const AutogradMeta* m = history_of(in[i]);
+        n->next[i].fn = Ref<Node>::share(m->fn.get());
+        n->next[i].slot = m->slot;
+      }
     }
     if (mask >> i & 1u) {
       if (in[i].defined()) n->saved[s] = save_input(in[i], n->next[i]);
@@ -202,42 +221,52 @@ int64_t Node::saved_bytes() const {
   return sum;
 }
 
+namespace {
+/// Nodes whose last reference has gone; few of them take no memory.
+struct Dying {
+  Node* few[32];
+  int count = 0;
+  std::vector<Node*> more;
+  void add(Node* n) {
+    if (count < 32)
+      few[count++] = n;
+    else
+      more.push_back(n);
+  }
+  Node* take() {
+    if (more.empty()) return count ? few[--count] : nullptr;
+    Node* n = more.back();
+    more.pop_back();
+    return n;
+  }
+};
+}  // namespace
+
 void release_last(Node* n) {
   // Edges and saved tensors may hold the last reference to further nodes: collect those instead of recursing.
-  thread_local std::vector<Node*>* dying = nullptr;
-  if (dying) {
-    dying->push_back(n);
-    return;
-  }
-  std::vector<Node*> list{n};
+  thread_local Dying* dying = nullptr;
+  if (dying) return dying->add(n);
+  Dying list;
   dying = &list;
-  while (!list.empty()) {
-    Node* d = list.back();
-    list.pop_back();
-    destroy_node(d);
-  }
+  for (; n; n = list.take()) destroy_node(n);
   dying = nullptr;
 }
 
 Edge edge_of(const Tensor& t) {
   if (!t.requires_grad()) return {};
-  AutogradMeta* m = ensure_meta(t);
-  const TensorImpl* base = t.impl()->base.get();
-  if (base && (base->flags & TensorImpl::requires_grad) && m->made_at != t.version()) take_history_from_base(t);
-  if (!m->fn) {
-    m->fn = new_node(nullptr, 0, 1, 0);
-    m->fn->leaf = m;
-    m->fn->out_metas[0] = t.meta();
-  }
+  const AutogradMeta* m = history_of(t);
   return {m->fn, m->slot};
 }
 
 static void attach(Ref<Node> n, Tensor* out, int outputs, bool view) {
-  for (int i = 0; i < outputs; ++i) n->out_metas[i] = out[i].meta();
   for (int i = outputs - 1; i >= 0; --i) {
+    n->out_metas[i] = out[i].meta();
     if (!is_floating(out[i].dtype())) continue;
     auto* m = new AutogradMeta;
-    m->fn = i == 0 ? std::move(n) : n;
+    if (i == 0)
+      m->fn = std::move(n);
+    else
+      m->fn = n;
     m->slot = static_cast<uint16_t>(i);
     m->is_leaf = false;
     if (view) m->made_at = out[i].version();

@@ -67,8 +67,7 @@ bool keeps_order(const OpDef& op, const Tensor* in, int inputs, const Meta& resu
   throw Error(fmt::format("{} and {}", text(a), text(b)), "bring them to one device first: to()");
 }
 
-/// The device that all inputs lie on; meta where one of them has no memory. Where there are no inputs, `other`.
-Device device_of(const Tensor* in, int inputs, Device other) {
+[[gnu::noinline]] Device device_of_some(const Tensor* in, int inputs) {
   int first = -1;
   bool meta = false;
   for (int i = 0; i < inputs; ++i) {
@@ -81,7 +80,23 @@ Device device_of(const Tensor* in, int inputs, Device other) {
     else if (!(d == in[first].device())) [[unlikely]]
       refuse_devices(in, first, i);
   }
-  return meta ? Device{DeviceType::meta} : first < 0 ? other : in[first].device();
+  return meta ? Device{DeviceType::meta} : in[first].device();
+}
+
+/// The device that all inputs lie on; meta where one of them has no memory. Where there are no inputs, `other`.
+inline Device device_of(const Tensor* in, int inputs, Device other) {
+  unsigned beside_cpu = 0;
+  bool any = false;
+  for (int i = 0; i < inputs; ++i)
+    if (in[i].defined()) {
+      const Device d = in[i].device();
+      any = true;
+      beside_cpu |= static_cast<unsigned>(d.type) | d.index;
+    }
+  static_assert(static_cast<unsigned>(DeviceType::cpu) == 0);
+  if (beside_cpu) [[unlikely]]
+    return device_of_some(in, inputs);
+  return any ? Device{} : other;
 }
 
 void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
@@ -127,15 +142,18 @@ void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inpu
   kernel(call);
 }
 
-void compute(const Call& call) {
-  const Device device = call.stream.device;
-  if (device.type == DeviceType::meta) return;
-  const auto cpu = static_cast<size_t>(DeviceType::cpu);
-  const Kernel kernel = call.op->kernels[call.op->info.any_device ? cpu : static_cast<size_t>(device.type)];
-  if (!kernel) {
-    if (call.op->kernels[cpu]) refuse_device(device);
-    return;  // a view
-  }
+/// Where there is no kernel of the device: a tensor without memory, a view, or an op whose kernel is of every device.
+[[gnu::noinline]] void compute_elsewhere(const Call& call) {
+  const Kernel kernel = call.op->kernels[static_cast<size_t>(DeviceType::cpu)];
+  if (call.stream.device.type == DeviceType::meta || !kernel) return;
+  if (!call.op->info.any_device) refuse_device(call.stream.device);
+  kernel(call);
+}
+
+inline void compute(const Call& call) {
+  const Kernel kernel = call.op->kernels[static_cast<size_t>(call.stream.device.type)];
+  if (!kernel) [[unlikely]]
+    return compute_elsewhere(call);
   if (call.op->workspace) [[unlikely]]
     return compute_with_workspace(call, kernel);
   kernel(call);
