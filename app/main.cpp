@@ -49,7 +49,7 @@ std::string family_help(const std::string& word) {
 
 int window(int argc, char** argv, const std::vector<std::string>& words) {
   const Command form{
-      "", "[PROJECT]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}},
+      "", "[FILE]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}},
       "", {}};
   const Args args = parse_args(form, words);
   WindowRequest request;

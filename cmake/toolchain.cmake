@@ -15,6 +15,9 @@ add_compile_definitions($<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 # gcc 12 warns of overlaps inside std::string's operator+ that cannot be (its bug 105651): -Wno-restrict.
 add_compile_options(-Wall -Wextra -Wno-restrict -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math)
+# Objects go into libtenon and into test programs alike. What is thread-local is reached as from a program, at a fixed place: the
+# library is there from the start, it is never loaded later by something that was not linked with it.
+add_compile_options(-fPIC -ftls-model=initial-exec)
 # Integers of tensors wrap, as everywhere in the field.
 add_compile_options(-fwrapv)
 # A product and a sum are never contracted: dense, strided, fused and composite forms of one formula give the same bits.

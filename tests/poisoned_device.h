@@ -85,9 +85,9 @@ inline Device device() {
     };
     b.sync = [](Stream) {};
     const DeviceType t = register_backend(b);
-    for (const OpDef* op : all_ops())
-      if (!op->info.any_device && op->kernels[static_cast<size_t>(DeviceType::cpu)])
-        register_kernel(op->info.name, t, run_cpu_kernel);
+    for (const OpDef& op : all_ops())
+      if (!op.info.any_device && op.kernels[static_cast<size_t>(DeviceType::cpu)])
+        register_kernel(op.info.name, t, run_cpu_kernel);
     return t;
   }();
   return {type, 0};

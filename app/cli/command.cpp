@@ -4,20 +4,30 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
-#include <cmath>
 #include <csignal>
 #include <utility>
 
 #include "core/error.h"
+#include "engine/spec/attr.h"
 
 namespace tenon::app {
 namespace {
 
-std::vector<Command>& table() {
-  static std::vector<Command> all;
+Registry<Command>& registry() {
+  static auto& all = *new Registry<Command>("command");
   return all;
 }
+
+struct Family {
+  std::string name;
+  std::vector<Command> (*make)();
+};
+Registry<Family>& families() {
+  static auto& all = *new Registry<Family>("family of commands");
+  return all;
+}
+
+constexpr double kLargest = 9e15;
 
 std::atomic<bool> was_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);  // set in a signal handler
@@ -29,24 +39,23 @@ void on_signal(int number) {
 
 }  // namespace
 
-static std::vector<void (*)()>& later() {
-  static std::vector<void (*)()> all;
-  return all;
-}
-bool register_command(Command command) {
-  auto& all = table();
-  all.insert(std::upper_bound(all.begin(), all.end(), command,
-                              [](const Command& a, const Command& b) { return a.name < b.name; }),
-             std::move(command));
-  return true;
-}
-bool register_commands_later(void (*add)()) {
-  later().push_back(add);
-  return true;
+bool register_command(Command command, Place place) { return registry().add(std::move(command), place); }
+bool register_command_family(const std::string& name, std::vector<Command> (*make)(), Place place) {
+  return families().add({name, make}, place);
 }
 const std::vector<Command>& commands() {
-  for (auto add : std::exchange(later(), {})) add();
-  return table();
+  static auto& cache = *new MadeOfRegistries<std::vector<Command>>([] {
+    std::vector<Command> all;
+    for (const Command& c : registry()) all.push_back(c);
+    for (const Family& f : families())
+      for (Command& c : f.make()) all.push_back(std::move(c));
+    std::sort(all.begin(), all.end(), [](const Command& a, const Command& b) { return a.name < b.name; });
+    for (size_t i = 1; i < all.size(); ++i)
+      if (all[i].name == all[i - 1].name)
+        throw Error("two commands are called \"" + all[i].name + "\"", "give one of the analyses another name");
+    return all;
+  });
+  return cache.get();
 }
 
 bool interrupted() { return was_interrupted; }
@@ -76,24 +85,14 @@ std::string Args::required(const std::string& option) const {
 
 int64_t Args::integer(const std::string& option, int64_t fallback, int64_t min) const {
   if (!has(option)) return fallback;
-  const std::string s = text(option);
-  int64_t n = 0;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-  if (error != std::errc() || end != s.data() + s.size())
-    throw Error::usage(fmt::format("{} wants a whole number, not \"{}\"", option, s));
-  if (n < min) throw Error::usage(fmt::format("{} must be at least {}, not {}", option, min, n));
-  return n;
+  const AttrDef def{option, fallback, static_cast<double>(min), kLargest, {}};
+  return std::get<int64_t>(parse_attr(def, text(option), option));
 }
 
 double Args::number(const std::string& option, double fallback, double min) const {
   if (!has(option)) return fallback;
-  const std::string s = text(option);
-  double n = 0;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-  if (error != std::errc() || end != s.data() + s.size() || !std::isfinite(n))
-    throw Error::usage(fmt::format("{} wants a number, not \"{}\"", option, s));
-  if (n < min) throw Error::usage(fmt::format("{} must be at least {}, not {}", option, min, n));
-  return n;
+  const AttrDef def{option, fallback, min, kLargest, {}};
+  return std::get<double>(parse_attr(def, text(option), option));
 }
 
 Args parse_args(const Command& command, const std::vector<std::string>& words) {
@@ -152,13 +151,14 @@ std::string command_help(const Command& c) {
 
 std::string general_help() {
   std::string s =
-      "tenon [PROJECT]             opens the workbench\ntenon COMMAND ...           does one job without a window:\n\n";
+      "tenon [FILE]                opens the workbench\ntenon COMMAND ...           does one job without a window:\n\n";
   size_t width = 15;
   for (const Command& c : commands()) width = std::max(width, c.name.size());
   for (const Command& c : commands()) s += fmt::format("  {:{}} {}\n", c.name, width, c.help);
   return s +
          "\ntenon COMMAND --help says what a command takes. Exit status: 0 done, 1 the work failed, 2 the words were "
-         "wrong.\n";
+         "wrong.\n--plugin FILE.so anywhere loads a plug-in first, --no-plugins none of your own folder: tenon "
+         "plugins.\n";
 }
 
 }  // namespace tenon::app

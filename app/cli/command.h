@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/registry.h"
+
 namespace tenon::app {
 
 /// One option of a command. `value` names what follows it ("N", "FILE"); empty for a switch.
@@ -45,11 +47,10 @@ struct Command {
   std::string help;                     ///< one line
   std::function<int(const Args&)> run;  ///< the exit status; throws Error
 };
-bool register_command(Command command);
-/// For commands made of another registry, which is not complete before main(): `add` is called when the list is first
-/// asked for.
-bool register_commands_later(void (*add)());
-/// Sorted by name.
+bool register_command(Command command, Place place = Place::current());
+/// Commands that are made of another registry ("trace" of the analyses of traces): made again when it has changed.
+bool register_command_family(const std::string& name, std::vector<Command> (*make)(), Place place = Place::current());
+/// All of them, sorted by name. Throws Error where two have one name.
 const std::vector<Command>& commands();
 
 Args parse_args(const Command& command, const std::vector<std::string>& words);

@@ -34,7 +34,10 @@ namespace {
 
 /// Names of kernels run to hundreds of characters; a line shows their beginning.
 std::string shortened(const std::string& text, size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+  if (text.size() <= most) return text;
+  std::string beginning = text.substr(0, most - 3);
+  beginning += "...";
+  return beginning;
 }
 
 }  // namespace

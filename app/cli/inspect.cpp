@@ -12,6 +12,7 @@
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "core/mapped_file.h"
+#include "engine/data/idx.h"
 #include "engine/formats/file_kind.h"
 #include "engine/formats/gzip.h"
 #include "engine/formats/npy.h"
@@ -170,24 +171,8 @@ Report npy(const File& file) {
 }
 
 Report idx(const File& file) {
-  const std::string_view b = file->bytes();
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(b[i]); };
-  const std::pair<const char*, uint64_t> types[] = {{"u8", 1},  {"i8", 1},  {"", 0},   {"i16", 2},
-                                                    {"i32", 4}, {"f32", 4}, {"f64", 8}};
-  const auto [type, item] = types[byte(2) - 8];
-  const size_t axes = byte(3), head = 4 + 4 * axes;
-  if (b.size() < head) throw Error(fmt::format("{} is cut short in its header", file->name()));
-  std::vector<int64_t> shape;
-  uint64_t bytes = item;
-  bool overflow = false;
-  for (size_t i = 0; i < axes; ++i) {
-    shape.push_back(int64_t{byte(4 + 4 * i)} << 24 | byte(5 + 4 * i) << 16 | byte(6 + 4 * i) << 8 | byte(7 + 4 * i));
-    overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(shape.back()), &bytes);
-  }
-  if (overflow || bytes != b.size() - head)
-    throw Error(fmt::format("{} is damaged: its header says {} elements of {}, and {} bytes follow", file->name(),
-                            sizes(shape), type, b.size() - head));
-  return array("an IDX array", "idx", type, shape);
+  const data::IdxHeader header = data::idx_header(file->bytes(), file->name());
+  return array("an IDX array", "idx", header.dtype, header.shape);
 }
 
 /// What an analysis says of a file, as a report on it.
@@ -226,8 +211,7 @@ Report told(const char* what, const char* kind, const tracing::Finding& found, c
 Report memory_snapshot(const File& file) {
   tracing::SnapshotRequest request;
   request.snapshots.push_back(snapshot::parse_snapshot(std::string(file->bytes())));
-  return told("a snapshot of PyTorch's memory", "memory-snapshot",
-              tracing::find_snapshot_analysis("info")->run(request),
+  return told("a snapshot of PyTorch's memory", "memory-snapshot", tracing::snapshot_analyses().at("info").run(request),
               "tenon memory peak|leaks|fragmentation|what-if FILE");
 }
 
@@ -269,7 +253,7 @@ Report trace(const File& file) {
       } catch (const Error&) {
       }
     }
-    return told("a Chrome trace", "trace", tracing::find_trace_analysis("info")->run(request),
+    return told("a Chrome trace", "trace", tracing::trace_analyses().at("info").run(request),
                 "tenon trace why|steps|ops|kernels FILE");
   } catch (const Error& e) {
     why = e.message();

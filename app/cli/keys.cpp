@@ -1,5 +1,8 @@
 // tenon keys: what a recipe may say.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +19,8 @@ namespace {
 /// The definitions one may choose among, with what each is, then every key.
 int keys(const Args& args) {
   const std::string prefix = args.words() ? args.word(0) : "";
-  std::vector<std::vector<std::string>> chosen = {{"CHOICE", "WHAT"}}, rows = {{"KEY", "DEFAULT", "WHAT"}};
+  std::vector<std::vector<std::string>> chosen = {{"CHOICE", "WHAT"}},
+                                        rows = {{"KEY", "KIND", "DEFAULT", "MAY BE", "UNIT", "WHAT"}};
   for (const RecipeGroup& g : recipe_groups())
     for (const auto& m : g.members) {
       const std::string key = g.name + "." + g.selector;
@@ -27,22 +31,34 @@ int keys(const Args& args) {
   if (std::string key = "data.transforms"; key.starts_with(prefix))
     for (const data::TransformDef& t : data::transforms()) {
       std::string attrs;
-      for (const AttrDef& a : t.attrs) attrs += fmt::format(" {}={}", a.name, attr_text(a.fallback));
+      for (const AttrDef& a : t.attrs) {
+        std::string value = attr_text(a.fallback);
+        std::erase(value, ' ');  // blanks separate a transform's settings
+        attrs += fmt::format(" {}={}", a.name, value);
+      }
       if (args.json())
         print_json(
             {{"choice", t.name}, {"key", key}, {"help", t.help}, {"attrs", attrs.empty() ? attrs : attrs.substr(1)}});
       chosen.push_back({key + "=" + t.name + attrs, t.help});
     }
-  for (const RecipeKey& k : Recipe::keys()) {
-    if (!k.key.starts_with(prefix)) continue;
+  for (const AttrDef& k : Recipe::keys()) {
+    if (!k.name.starts_with(prefix)) continue;
     if (args.json()) {
-      nlohmann::json j = {{"key", k.key}, {"help", k.help}};
-      std::visit([&](const auto& v) { j["default"] = v; }, k.fallback);
+      nlohmann::json j = {{"key", k.name}, {"kind", attr_kind(k.fallback)}, {"default", attr_to_json(k.fallback)}};
       if (!k.choices.empty()) j["choices"] = k.choices;
       if (k.min != k.max) j.update({{"min", k.min}, {"max", k.max}});
+      if (!k.unit.empty()) j["unit"] = k.unit;
+      j["help"] = k.help;
       print_json(j);
     }
-    rows.push_back({k.key, attr_text(k.fallback), k.help});
+    // The choices of a definition are the table above.
+    const bool chooses = chosen.size() > 1 && std::any_of(chosen.begin(), chosen.end(), [&](const auto& row) {
+                           return row[0].starts_with(k.name + "=");
+                         });
+    const std::string may_be = chooses             ? "see above"
+                               : k.choices.empty() ? attr_range(k)
+                                                   : fmt::format("{}", fmt::join(k.choices, ", "));
+    rows.push_back({k.name, attr_kind(k.fallback), attr_text(k.fallback), may_be, k.unit, k.help});
   }
   if (rows.size() == 1)
     throw Error::usage(fmt::format("a recipe has no keys that begin with \"{}\"", prefix),

@@ -28,9 +28,9 @@ int run(const tracing::SnapshotAnalysis& analysis, const Args& args) {
   return show_finding(analysis.run(request), args.json());
 }
 
-const bool registered = register_commands_later([] {
+const bool registered = register_command_family("memory", [] {
+  std::vector<Command> all;
   for (const tracing::SnapshotAnalysis& a : tracing::snapshot_analyses()) {
-    const tracing::SnapshotAnalysis* analysis = tracing::find_snapshot_analysis(a.name);
     std::vector<Option> options{{"--top", "N", "rows of a table at most (20)"},
                                 {"--device", "N", "the device to look at (the one with most events)"},
                                 {"--json", "", "one JSON object a line"}};
@@ -39,13 +39,13 @@ const bool registered = register_commands_later([] {
       options.push_back({"--settings", "TEXT", "as in PYTORCH_CUDA_ALLOC_CONF; may be given several times"});
       options.push_back({"--limit-gb", "X", "what the device can give (what an out-of-memory event tells)"});
     }
-    register_command({"memory " + a.name,
-                      a.max_files == 1   ? "FILE"
-                      : a.min_files == 2 ? "A B"
-                                         : "FILE [LATER]",
-                      a.min_files, a.max_files, options, a.help,
-                      [analysis](const Args& args) { return run(*analysis, args); }});
+    all.push_back({"memory " + a.name,
+                   a.max_files == 1   ? "FILE"
+                   : a.min_files == 2 ? "A B"
+                                      : "FILE [LATER]",
+                   a.min_files, a.max_files, options, a.help, [a](const Args& args) { return run(a, args); }});
   }
+  return all;
 });
 
 }  // namespace

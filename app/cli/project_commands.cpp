@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
 #include "projects/project.h"
+#include "views/runs/runs_model.h"
 
 namespace tenon::app {
 namespace {
@@ -51,11 +53,24 @@ int new_project(const Args& args) {
   return 0;
 }
 
+nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(); }
+
 int runs(const Args& args) {
   const auto project = open_to_read(args.word(0));
-  std::vector<std::vector<std::string>> rows = {{"RUN", "STATUS", "STEPS", "TIME", "BEST", "STARTED"}};
-  for (const projects::RunInfo& r : project->runs()) {
-    if (args.json()) {
+  views::RunsModel model;
+  model.set_rows(views::read_runs(*project, project->runs()));
+  if (args.has("--filter")) views::RunFilter(args.text("--filter"), model.rows());  // throws where the words are wrong
+  model.set_filter(args.text("--filter"));
+  if (args.json()) {
+    for (const views::RunRow& row : model.shown()) {
+      const projects::RunInfo& r = row.info;
+      nlohmann::json metrics = nlohmann::json::object();
+      for (const auto& [name, end] : row.metrics) {
+        metrics[name]["last"] = finite_or_null(end.last);
+        if (views::better(name) == 0) continue;
+        metrics[name]["best"] = finite_or_null(end.best);
+        metrics[name]["best_step"] = end.best_step;
+      }
       print_json({{"id", r.id},
                   {"name", r.name},
                   {"status", r.status},
@@ -64,25 +79,32 @@ int runs(const Args& args) {
                   {"total_steps", r.total_steps},
                   {"seconds", r.seconds},
                   {"best", r.best},
+                  {"metrics", metrics},
                   {"error", r.error},
                   {"recipe", r.recipe}});
-      continue;
     }
-    std::string best = "-";
-    if (!r.best.is_null()) {
-      const double v = r.best.at("value").get<double>();
-      const std::string metric = r.best.at("metric").get<std::string>();
-      best = fmt::format("{} {} at step {}", metric,
-                         metric == "test_accuracy" ? fmt::format("{:.2f} %", v * 100) : value_text(v),
-                         count_text(r.best.at("step").get<int64_t>()));
-    }
-    rows.push_back({r.name, r.status, count_text(r.steps) + "/" + count_text(r.total_steps), duration_text(r.seconds),
-                    best, r.created});
-    if (!r.error.empty()) rows.push_back({"  " + r.error.substr(0, r.error.find('\n'))});
+    return 0;
   }
-  if (args.json()) return 0;
-  print(rows.size() == 1 ? fmt::format("{} has no runs yet. Start one: tenon train {}\n", args.word(0), args.word(0))
-                         : table(rows, {false, false, true, true}));
+  const views::Table shown = model.table();
+  std::vector<std::vector<std::string>> rows(1);
+  std::vector<bool> right;
+  for (const auto& column : shown.columns) {
+    rows[0].push_back(column.title);
+    for (char& c : rows[0].back()) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    right.push_back(column.number);
+  }
+  for (const auto& row : shown.rows) {
+    rows.emplace_back();
+    for (const auto& cell : row.cells) rows.back().push_back(cell.text);
+    const auto& error = project->run(row.selection.id).error;
+    if (!error.empty()) rows.push_back({"  " + error.substr(0, error.find('\n'))});
+  }
+  if (model.rows().empty())
+    print(fmt::format("{} has no runs yet. Start one: tenon train {}\n", args.word(0), args.word(0)));
+  else if (shown.rows.empty())
+    print(fmt::format("none of the {} runs of {} fits the filter\n", model.rows().size(), args.word(0)));
+  else
+    print(table(rows, right));
   return 0;
 }
 
@@ -146,7 +168,13 @@ const bool registered[] = {
                        kJson},
                       "makes a project from a template",
                       new_project}),
-    register_command({"runs", "PROJECT", 1, 1, {kJson}, "lists the runs of a project", runs}),
+    register_command({"runs",
+                      "PROJECT",
+                      1,
+                      1,
+                      {{"--filter", "WORDS", "only runs that fit: \"lr > 0.001 and best.accuracy >= 0.9\""}, kJson},
+                      "lists the runs of a project: what they were told where they differ, and their results",
+                      runs}),
     register_command({"metrics",
                       "PROJECT RUN [NAME]",
                       2,

@@ -9,13 +9,14 @@
 #include "app/cli/output.h"
 #include "app/window/window.h"
 #include "core/error.h"
+#include "views/shared/document.h"
 
 namespace tenon::app {
 namespace {
 
 int shot(const Args& args) {
   ShotRequest r;
-  r.project = args.word(0);
+  r.file = args.word(0);
   r.view = args.required("--view");
   r.run = args.text("--run");
   r.select = args.text("--select");
@@ -28,8 +29,13 @@ int shot(const Args& args) {
       throw Error::usage(
           fmt::format("--size wants WIDTHxHEIGHT between 100 and 8192, not \"{}\"", args.text("--size")));
   }
-  const auto project = open_to_read(r.project);  // told before a window is made
-  if (args.has("--step")) r.step = pick_step(pick_run(*project, r.run), args.text("--step"));
+  // What is wrong with the file or the step is told before a window is made.
+  if (views::document_kind(r.file) == views::Document::Kind::project) {
+    const auto project = open_to_read(r.file);
+    if (args.has("--step")) r.step = pick_step(pick_run(*project, r.run), args.text("--step"));
+  } else if (args.has("--step") || args.has("--run")) {
+    throw Error::usage(r.file + " is no project: it has no runs and no steps");
+  }
 #ifdef TENON_WINDOW
   char name[] = "tenon";
   char* argv[] = {name, nullptr};
@@ -49,18 +55,18 @@ int shot(const Args& args) {
 
 const bool registered =
     register_command({"shot",
-                      "PROJECT --view NAME -o F.png",
+                      "FILE --view NAME -o F.png",
                       1,
                       1,
                       {{"--view", "NAME", "which view; \"window\" is everything"},
                        {"--run", "NAME", "which run (the latest)"},
                        {"--step", "N|last|best", "which step (the last)"},
-                       {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120"},
+                       {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120, event:7"},
                        {"--size", "WxH", "in pixels (1440x900)"},
                        {"--theme", "NAME", "dark (default), light or contrast"},
                        {"-o", "FILE", "the picture, .png"},
                        {"--json", "", "JSON lines on standard output"}},
-                      "makes a picture of a view",
+                      "makes a picture of a view of a project or a trace",
                       shot});
 
 }  // namespace

@@ -70,19 +70,20 @@ int run(const tracing::TraceAnalysis& analysis, const Args& args) {
   return show_finding(analysis.run(request), args.json());
 }
 
-const bool registered = register_commands_later([] {
+const bool registered = register_command_family("trace", [] {
+  std::vector<Command> all;
   for (const tracing::TraceAnalysis& a : tracing::trace_analyses()) {
-    const tracing::TraceAnalysis* analysis = tracing::find_trace_analysis(a.name);
     std::vector<Option> options{{"--top", "N", "rows of a table at most (25)"},
                                 {"--step", "N", "only the work of ProfilerStep#N"},
                                 {"--threads", "N", "threads that read (every core)"},
                                 {"--no-cache", "", "neither take nor save the store beside the file"},
                                 {"--json", "", "one JSON object a line"}};
     if (a.max_traces == 1) options.push_back({"--rank", "N", "of several traces, only that of this rank"});
-    register_command({"trace " + a.name, a.max_traces == 2 ? "A B" : "FILE|FOLDER...", 1,
-                      a.max_traces == 2 ? size_t{2} : size_t{100000}, options, a.help,
-                      [analysis](const Args& args) { return run(*analysis, args); }});
+    all.push_back({"trace " + a.name, a.max_traces == 2 ? "A B" : "FILE|FOLDER...", 1,
+                   a.max_traces == 2 ? size_t{2} : size_t{100000}, options, a.help,
+                   [a](const Args& args) { return run(a, args); }});
   }
+  return all;
 });
 
 }  // namespace

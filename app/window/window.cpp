@@ -77,13 +77,12 @@ bool settle(MainWindow& window) {
   }
   return true;
 }
-
-bool needs_step(const QString& view) { return QStringList{"tensor", "autograd", "memory", "timeline"}.contains(view); }
 }  // namespace
 
 int take_shot(int argc, char** argv, const ShotRequest& options) {
-  static const QStringList names{"builder",  "training", "tensor",  "autograd", "memory",
-                                 "timeline", "nan",      "project", "details",  "window"};
+  QStringList names;
+  for (const ViewDef* def : view_defs()) names << def->id;
+  names << "window";
   // "window/profile" is the whole window in a named layout.
   QString view = QString::fromStdString(options.view), layout = view.section('/', 1);
   view = view.section('/', 0, 0);
@@ -99,8 +98,9 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   }
   Selection selection = parse_selection(options.select);
   if (!options.select.empty() && !selection)
-    throw Error::usage("\"" + options.select + "\" selects nothing",
-                       "write op:12, tensor:3, grad:4, module:features.3, step:120 or range:0-1000");
+    throw Error::usage(
+        "\"" + options.select + "\" selects nothing",
+        "write op:12, tensor:3, grad:4, module:features.3, step:120 or range:0-1000; of a trace event:12");
   if (options.width < 200 || options.height < 150 || options.width > 8000 || options.height > 8000)
     throw Error::usage(
         "a picture of " + std::to_string(options.width) + "x" + std::to_string(options.height) + " is not possible",
@@ -133,17 +133,16 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     if (!problem.isEmpty()) throw Error(problem.toStdString(), hint.toStdString());
     if (!settled) throw Error("the picture was not ready after ten minutes");
   };
-  bench.open(QString::fromStdString(options.project));
+  bench.open(QString::fromStdString(options.file));
   check(settle(window));
   if (!options.run.empty()) {
     std::string known;
     const projects::RunInfo* run = nullptr;
-    for (const auto& r : bench.project_model.contents().runs) {
+    for (const auto& r : bench.contents().runs) {
       known += (known.empty() ? "" : ", ") + r.name;
       if (r.name == options.run) run = &r;
     }
-    if (!run)
-      throw Error::usage("there is no run \"" + options.run + "\" in " + options.project, "the runs are " + known);
+    if (!run) throw Error::usage("there is no run \"" + options.run + "\" in " + options.file, "the runs are " + known);
     bench.show_run(run->id);
     check(settle(window));
   }
@@ -151,19 +150,24 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     window.commands().run("layout." + layout);
     check(settle(window));
   }
-  bool of_step = needs_step(view) || selection.kind == Selection::Kind::op ||
+  const ViewDef* def = find_view(view.toStdString());
+  const QString fill = def && def->fill ? def->fill : "";
+  const bool project = bench.has_project();
+  bool of_step = fill == "run.replay" || selection.kind == Selection::Kind::op ||
                  selection.kind == Selection::Kind::tensor || selection.kind == Selection::Kind::grad_node ||
                  selection.kind == Selection::Kind::alloc;
   int64_t step = options.step >= 0                         ? options.step
                  : selection.kind == Selection::Kind::step ? selection.id
-                 : of_step                                 ? bench.shown_steps()
+                 : of_step && project                      ? bench.shown_steps()
                                                            : 0;
-  if (view == "nan")
-    bench.find_nan();
+  if (project && !fill.isEmpty() && fill != "run.replay")
+    window.commands().run(fill);
   else if (step > 0)
     bench.select(Selection::step(step, "shot"));
   check(settle(window));
   if (selection) {
+    // What may belong to a step or to a trace belongs to the file that was opened.
+    if (const Document* shown = bench.shown_document(); shown && !selection.document) selection.document = shown->id;
     bench.select(selection);
     check(settle(window));
   }

@@ -15,7 +15,7 @@ int open_window(int argc, char** argv, const WindowRequest& request);
 
 /// What `tenon shot` asks for: a picture of one view (or of the whole window).
 struct ShotRequest {
-  std::string project;
+  std::string file;    ///< a project, or a trace
   std::string view;    ///< "training", "tensor", ...; "window": everything
   std::string run;     ///< empty: the latest
   int64_t step = -1;   ///< -1: the last one done

@@ -47,6 +47,13 @@ struct CustomFunctionOp {
   struct Attrs {
     std::shared_ptr<CustomFunction> function;
     std::shared_ptr<FunctionContext> context;
+    std::string name;  ///< of the function
+    template <class F>
+    void fields(F&& f) const {
+      f("function", name);
+      f("object", function, false);
+      f("context", context, false);
+    }
   };
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();
@@ -79,14 +86,7 @@ static const OpDef& definition() {
     OpDef d;
     d.info = CustomFunctionOp::info;
     d.profile_name = intern_name(d.info.name);
-    d.attrs_size = sizeof(CustomFunctionOp::Attrs);
-    d.copy_attrs = [](void* to, const void* from) {
-      new (to) CustomFunctionOp::Attrs(*static_cast<const CustomFunctionOp::Attrs*>(from));
-    };
-    d.destroy_attrs = [](void* a) { static_cast<CustomFunctionOp::Attrs*>(a)->~Attrs(); };
-    d.describe = [](const void* a) {
-      return std::string(static_cast<const CustomFunctionOp::Attrs*>(a)->function->name());
-    };
+    d.attrs = AttrsDef::of<CustomFunctionOp::Attrs>();
     d.backward = CustomFunctionOp::backward;
     return d;
   }();
@@ -116,7 +116,7 @@ std::vector<Tensor> apply_function(const std::shared_ptr<CustomFunction>& functi
         k.value = detach(k.value);
         k.output = static_cast<int>(o);
       }
-  const CustomFunctionOp::Attrs attrs{function, context};
+  const CustomFunctionOp::Attrs attrs{function, context, function->name()};
   ++t_state.origin.seq;
   record_node(definition(), &attrs, inputs.data(), static_cast<int>(inputs.size()), outputs.data(),
               static_cast<int>(outputs.size()));

@@ -17,7 +17,7 @@ std::atomic<uint64_t> g_order{1};
 size_t aligned(size_t n) { return (n + 15) & ~size_t{15}; }
 
 Ref<Node> new_node(const OpDef* op, int inputs, int outputs, int saved) {
-  size_t attrs = op ? aligned(op->attrs_size) : 0;
+  size_t attrs = op ? aligned(op->attrs.size) : 0;
   size_t bytes = aligned(sizeof(Node)) + aligned(static_cast<size_t>(inputs) * sizeof(Edge)) +
                  aligned(static_cast<size_t>(inputs) * sizeof(Meta)) +
                  aligned(static_cast<size_t>(saved) * sizeof(SavedTensor)) + attrs +
@@ -49,7 +49,7 @@ void destroy_node(Node* n) {
   for (int i = 0; i < n->inputs; ++i) n->next[i].~Edge();
   for (int i = 0; i < n->saved_count; ++i) n->saved[i].~SavedTensor();
   for (int i = 0; i < n->outputs; ++i) n->grads[i].~Tensor();
-  if (n->op && n->op->destroy_attrs) n->op->destroy_attrs(n->attrs);
+  if (n->op && n->op->attrs.destroy) n->op->attrs.destroy(n->attrs);
   size_t bytes = n->bytes;
   n->~Node();
   FreeList::give(n, bytes);
@@ -129,7 +129,7 @@ Ref<Node> make_node(const OpDef& op, const void* attrs, const Tensor* in, int in
   uint32_t mask = op.saves.inputs & ((inputs < 32 ? 1u << inputs : 0u) - 1u);
   int saved = std::popcount(mask) + std::popcount(op.saves.outputs);
   Ref<Node> n = new_node(&op, inputs, outputs, saved);
-  op.copy_attrs(n->attrs, attrs);
+  op.attrs.copy(n->attrs, attrs);
   n->origin = t_state.origin;
   n->origin.seq = seq;
   n->order = g_order.fetch_add(1, std::memory_order_relaxed);
@@ -180,7 +180,7 @@ Tensor base_of(const Tensor& view) { return Tensor(view.impl()->base); }
 /// A new history for a view whose memory was written to by another name: the elements at its place in the base as that
 /// is now.
 void take_history_from_base(const Tensor& view) {
-  static const OpDef* as_strided = find_op("as_strided");
+  static const OpDef* as_strided = all_ops().find("as_strided");
   Tensor base = base_of(view);
   const StridedPlace place{base.layout(), view.layout()};
   Ref<Node> n = make_node(*as_strided, &place, &base, 1, 1, t_state.origin.seq);
@@ -189,7 +189,7 @@ void take_history_from_base(const Tensor& view) {
 }
 
 void replace_in_base(const Tensor& view) {
-  static const OpDef* replace = find_op("strided_replace");
+  static const OpDef* replace = all_ops().find("strided_replace");
   Tensor in[] = {base_of(view), view};
   const StridedPlace place{in[0].layout(), view.layout()};
   Ref<Node> n = make_node(*replace, &place, in, 2, 1, t_state.origin.seq);

@@ -8,9 +8,9 @@
 namespace tenon::data {
 namespace {
 
-std::vector<Kind>& registry() {
-  static std::vector<Kind> kinds;
-  return kinds;
+Registry<Kind>& registry() {
+  static auto& all = *new Registry<Kind>("data set");
+  return all;
 }
 
 /// A data set with one value of one sample replaced by NaN: something for the NaN doctor to find.
@@ -98,12 +98,11 @@ std::shared_ptr<const Dataset> spoiled(std::shared_ptr<const Dataset> set, const
 
 }  // namespace
 
-bool register_dataset(Kind kind) { return add_named(registry(), std::move(kind)); }
-const std::vector<Kind>& dataset_kinds() { return registry(); }
-const Kind& find_dataset_kind(const std::string& name) { return find_named(registry(), name, "data set"); }
+bool register_dataset(Kind kind, Place place) { return registry().add(std::move(kind), place); }
+const Registry<Kind>& dataset_kinds() { return registry(); }
 
 Split open_dataset(const std::string& name, const Options& options) {
-  const Kind& kind = find_dataset_kind(name);
+  const Kind& kind = dataset_kinds().at(name);
   Split split = kind.open(options, AttrValues(kind.attrs, options.attrs, name));
   if (options.nan_sample >= 0) split.train = spoiled(split.train, name, options);
   if (options.transforms.empty()) return split;

@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "core/tensor.h"
 #include "engine/spec/attr.h"
 
@@ -66,14 +68,12 @@ struct Split {
 struct Kind {
   std::string name, help;
   std::vector<AttrDef> attrs;
-  Split (*open)(const Options&, const AttrValues&);
+  std::function<Split(const Options&, const AttrValues&)> open;
   bool files = false;  ///< it lies in files (Options::dir), which may be missing
 };
-bool register_dataset(Kind kind);
+bool register_dataset(Kind kind, Place place = Place::current());
 /// Sorted by name.
-const std::vector<Kind>& dataset_kinds();
-/// Throws Error (usage) naming the near ones for an unknown kind.
-const Kind& find_dataset_kind(const std::string& name);
+const Registry<Kind>& dataset_kinds();
 /// Which rows of `n` are kept for the test: about `share` of them, spread evenly, a function of the arguments alone.
 struct Parts {
   std::vector<int64_t> train, test;

@@ -197,7 +197,7 @@ class Clicks : public Dataset {
   int64_t samples_, users_, items_;
 };
 
-AttrDef samples_attr(const char* help) { return {"samples", int64_t{0}, 0, 1e9, help}; }
+AttrDef samples_attr(const char* help) { return {"samples", int64_t{0}, 0, 1e9, help, {}, "samples"}; }
 AttrDef noise_attr(double fallback) { return {"noise", fallback, 0, 1e6, "standard deviation of the noise"}; }
 int64_t samples_of(const AttrValues& v, int64_t usual) {
   return v.integer("samples") > 0 ? v.integer("samples") : usual;
@@ -232,7 +232,7 @@ std::vector<AttrDef> picture_attrs(const char* samples, double noise, int64_t ch
   return {samples_attr(samples),
           noise_attr(noise),
           {"channels", channels, 1, 3, "1: grey, 3: colours"},
-          {"side", int64_t{32}, 8, 1024, "height and width of the images"}};
+          {"side", int64_t{32}, 8, 1024, "height and width of the images", {}, "pixels"}};
 }
 
 const bool registered[] = {
@@ -245,7 +245,7 @@ const bool registered[] = {
                       "generated time series: waves, a slope and noise, and how they go on; needs no files",
                       {samples_attr("training samples that are generated; 0: 4,000"),
                        noise_attr(0.05),
-                       {"length", int64_t{64}, 2, 1e6, "values of a window"},
+                       {"length", int64_t{64}, 2, 1e6, "values of a window", {}, "values"},
                        {"horizon", int64_t{1}, 1, 1e6, "values to foretell"}},
                       open_series}),
     register_dataset({"clicks",

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "core/error.h"
 
@@ -107,6 +109,31 @@ Idx read_idx(const std::string& wanted, int axes) {
                     to_string(idx.shape),
                 kWhere);
   return idx;
+}
+
+IdxHeader idx_header(std::string_view b, const std::string& name) {
+  static constexpr std::pair<const char*, uint64_t> kTypes[] = {{"u8", 1},  {"i8", 1},  {"", 0},   {"i16", 2},
+                                                                {"i32", 4}, {"f32", 4}, {"f64", 8}};
+  auto at = [&](size_t i) { return reinterpret_cast<const uint8_t*>(b.data()) + i; };
+  if (b.size() < 4) throw Error(name + " is cut short in its header");
+  const size_t type = *at(2) - size_t{8}, axes = *at(3), head = 4 + 4 * axes;
+  if (type >= std::size(kTypes) || !kTypes[type].second)
+    throw Error(name + " is damaged: its header names a type of value that IDX does not have");
+  if (b.size() < head) throw Error(name + " is cut short in its header");
+  IdxHeader header{kTypes[type].first, {}};
+  uint64_t bytes = kTypes[type].second;
+  bool overflow = false;
+  for (size_t i = 0; i < axes; ++i) {
+    header.shape.push_back(big_endian(at(4 + 4 * i)));
+    overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(header.shape.back()), &bytes);
+  }
+  if (overflow || bytes != b.size() - head) {
+    std::string sizes;
+    for (int64_t n : header.shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(n);
+    throw Error(name + " is damaged: its header says [" + sizes + "] elements of " + header.dtype + ", and " +
+                std::to_string(b.size() - head) + " bytes follow");
+  }
+  return header;
 }
 
 }  // namespace tenon::data

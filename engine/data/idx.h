@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/layout.h"
@@ -18,5 +19,14 @@ struct Idx {
 /// and the byte counts for a file that is missing, no IDX file of `axes` axes of bytes, damaged, shorter or longer than
 /// its sizes say.
 Idx read_idx(const std::string& path, int axes);
+
+/// What the header of an IDX file of any type of value says.
+struct IdxHeader {
+  std::string dtype;  ///< "u8", "i8", "i16", "i32", "f32", "f64"
+  std::vector<int64_t> shape;
+};
+/// Reads the header of a whole unpacked file. Throws Error naming `name` where it is cut short, of no type of value
+/// that IDX has, or where more or fewer bytes follow than it says.
+IdxHeader idx_header(std::string_view bytes, const std::string& name);
 
 }  // namespace tenon::data

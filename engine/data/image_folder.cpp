@@ -98,8 +98,8 @@ const bool registered =
     register_dataset({"image-folder",
                       "JPEG and PNG images, one folder a class, with or without folders train and test above them",
                       {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
-                       {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
-                       {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
+                       {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
+                       {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
                        test_share_attr()},
                       open,
                       true});

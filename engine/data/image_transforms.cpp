@@ -46,8 +46,8 @@ struct Window {
   }
 };
 std::vector<AttrDef> window_attrs() {
-  return {{"height", int64_t{0}, 0, 1 << 14, "of the result; 0: as it is"},
-          {"width", int64_t{0}, 0, 1 << 14, "of the result; 0: as it is"}};
+  return {{"height", int64_t{0}, 0, 1 << 14, "of the result; 0: as it is", {}, "pixels"},
+          {"width", int64_t{0}, 0, 1 << 14, "of the result; 0: as it is", {}, "pixels"}};
 }
 
 class Crop : public Transform {
@@ -291,7 +291,7 @@ std::unique_ptr<Transform> make(const AttrValues& v) {
 std::vector<AttrDef> mix_attrs() { return {{"alpha", 1.0, 1e-3, 1e3, "the share is drawn from Beta(alpha, alpha)"}}; }
 std::vector<AttrDef> random_crop_attrs() {
   auto list = window_attrs();
-  list.push_back({"padding", int64_t{0}, 0, 1 << 12, "zeros on every side before the window is chosen"});
+  list.push_back({"padding", int64_t{0}, 0, 1 << 12, "zeros on every side before the window is chosen", {}, "pixels"});
   return list;
 }
 
@@ -317,7 +317,7 @@ const bool registered[] = {
                         make<ColourJitter>}),
     register_transform({"cutout",
                         "a square of zeros somewhere",
-                        {{"size", int64_t{8}, 1, 1 << 12, "side of the square"}},
+                        {{"size", int64_t{8}, 1, 1 << 12, "side of the square", {}, "pixels"}},
                         make<Cutout>}),
     register_transform({"mixup", "two samples added in shares, their classes too", mix_attrs(), make<Mixup>}),
     register_transform({"cutmix", "a rectangle of another sample, its class by area", mix_attrs(), make<CutMix>}),

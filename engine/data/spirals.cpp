@@ -52,7 +52,7 @@ Split open(const Options& o, const AttrValues& v) {
 const bool registered =
     register_dataset({"spirals",
                       "generated points on two interleaved spirals in the plane; needs no files",
-                      {{"samples", int64_t{0}, 0, 1e9, "training samples that are generated; 0: 2,000"},
+                      {{"samples", int64_t{0}, 0, 1e9, "training samples that are generated; 0: 2,000", {}, "samples"},
                        {"noise", 0.03, 0, 1e6, "standard deviation of the noise"}},
                       open});
 

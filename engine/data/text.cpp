@@ -145,7 +145,7 @@ AttrDef share() {
 const bool registered = register_dataset(
     {"text",
      "any text, a file or a folder of them: the next token at every place",
-     {{"context", int64_t{128}, 1, 1 << 20, "tokens of a sample"},
+     {{"context", int64_t{128}, 1, 1 << 20, "tokens of a sample", {}, "tokens"},
       {"tokenizer",
        std::string("byte"),
        0,

@@ -9,9 +9,9 @@ namespace {
 
 constexpr const char* kKey = "data.transforms";
 
-std::vector<TransformDef>& registry() {
-  static std::vector<TransformDef> list;
-  return list;
+Registry<TransformDef>& registry() {
+  static auto& all = *new Registry<TransformDef>("transform");
+  return all;
 }
 
 class Transformed : public Dataset {
@@ -109,13 +109,13 @@ Dice::Dice(uint64_t seed, int64_t epoch, int64_t row, size_t place)
   next_ = (static_cast<uint64_t>(place) << 56) + (static_cast<uint64_t>(row) << 16);
 }
 
-bool register_transform(TransformDef def) { return add_named(registry(), std::move(def)); }
-const std::vector<TransformDef>& transforms() { return registry(); }
+bool register_transform(TransformDef def, Place place) { return registry().add(std::move(def), place); }
+const Registry<TransformDef>& transforms() { return registry(); }
 
 Split transformed(const Split& split, const std::string& text, uint64_t seed) {
   Transformed::List list;
   for (const AttrCall& call : parse_calls(text, kKey)) {
-    const TransformDef& def = find_named(registry(), call.name, "transform");
+    const TransformDef& def = transforms().at(call.name);
     list.push_back(def.make(AttrValues(def.attrs, call_attrs(call, def.attrs, kKey), def.name)));
   }
   return {std::make_shared<Transformed>(split.train, list, seed, true),

@@ -59,9 +59,9 @@ struct TransformDef {
   std::vector<AttrDef> attrs;
   std::unique_ptr<Transform> (*make)(const AttrValues& values);
 };
-bool register_transform(TransformDef def);
+bool register_transform(TransformDef def, Place place = Place::current());
 /// Sorted by name.
-const std::vector<TransformDef>& transforms();
+const Registry<TransformDef>& transforms();
 
 /// The split with a list of transforms behind it: "random_crop padding=4; flip". Throws Error (usage) for what there is
 /// not.

@@ -200,15 +200,16 @@ Split open(const Options& o, const AttrValues& v) {
   return {make(0, train), make(train, shards.size())};
 }
 
-const bool registered = register_dataset({"webdataset",
-                                          "shards of images and classes in tar archives, read as streams",
-                                          {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
-                                           {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
-                                           {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this"},
-                                           {"window", int64_t{1000}, 1, 1e7, "samples the order is shuffled among"},
-                                           test_share_attr()},
-                                          open,
-                                          true});
+const bool registered =
+    register_dataset({"webdataset",
+                      "shards of images and classes in tar archives, read as streams",
+                      {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
+                       {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
+                       {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
+                       {"window", int64_t{1000}, 1, 1e7, "samples the order is shuffled among", {}, "samples"},
+                       test_share_attr()},
+                      open,
+                      true});
 
 }  // namespace
 }  // namespace tenon::data

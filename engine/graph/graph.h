@@ -37,7 +37,7 @@ struct Graph {
     std::vector<int> outputs;
     std::vector<Write> writes;  ///< in-place forms write to their first input; `after` is then the first output
     uint16_t module = 0;
-    std::string attrs_text() const { return attrs ? op->describe(attrs.get()) : std::string(); }
+    std::string attrs_text() const { return attrs ? op->attrs.text(attrs.get()) : std::string(); }
   };
   std::vector<Value> values;
   std::vector<Node> nodes;  ///< in an order in which every value is made before it is read

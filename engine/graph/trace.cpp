@@ -36,13 +36,7 @@ class Tracer : public OpObserver {
     Graph::Node n;
     n.op = call.op;
     n.module = t_state.origin.module;
-    if (call.attrs) {
-      n.attrs = std::shared_ptr<void>(::operator new(call.op->attrs_size), [destroy = call.op->destroy_attrs](void* p) {
-        if (destroy) destroy(p);
-        ::operator delete(p);
-      });
-      call.op->copy_attrs(n.attrs.get(), call.attrs);
-    }
+    if (call.attrs) n.attrs = call.op->attrs.copy_of(call.attrs);
     for (int i = 0; i < call.inputs; ++i) n.inputs.push_back(call.in[i].defined() ? add(call.in[i], "", true) : -1);
     for (int k = 0; k < call.outputs; ++k) n.outputs.push_back(call.out[k].defined() ? made(call.out[k], n) : -1);
     for (int i = 0; i < call.inputs; ++i)

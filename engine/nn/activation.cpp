@@ -40,16 +40,10 @@ namespace {
 using Made = std::shared_ptr<Module>;
 
 /// A function without attributes.
-bool plain(const char* type, const char* help, Tensor (*f)(const Tensor&)) {
-  // The registry's maker is a plain function: which one it is, the spec's type says.
-  static auto* functions = new std::vector<std::pair<std::string, Tensor (*)(const Tensor&)>>;
-  functions->emplace_back(type, f);
-  return register_layer(
-      {{.type = type, .group = "Activation", .help = help, .attrs = {}}, [](const LayerArgs& a) -> Made {
-         for (const auto& [name, call] : *functions)
-           if (name == a.spec.type) return unary(name, call);
-         return nullptr;
-       }});
+bool plain(const char* type, const char* help, Tensor (*f)(const Tensor&), Place place = Place::current()) {
+  return register_layer({{.type = type, .group = "Activation", .help = help, .attrs = {}},
+                         [f](const LayerArgs& a) -> Made { return unary(a.spec.type, f); }},
+                        place);
 }
 const bool plain_layers[] = {
     plain("ReLU", "max(x, 0)", tenon::relu),
@@ -126,7 +120,8 @@ const bool gelu_layer = register_layer(
     {{.type = "GELU",
       .group = "Activation",
       .help = "x times the share of a normal distribution below x.",
-      .attrs = {{"approximate", std::string("none"), 0, 0, "none: exact; tanh: by a hyperbolic tangent"}}},
+      .attrs =
+          {{"approximate", std::string("none"), 0, 0, "none: exact; tanh: by a hyperbolic tangent", {"none", "tanh"}}}},
      [](const LayerArgs& a) -> Made {
        std::string approximate = a.text("approximate");
        if (approximate != "none" && approximate != "tanh")

@@ -142,8 +142,12 @@ bool layer(const char* type, const char* group, const char* help, std::vector<La
   if (Transposed) {
     attrs.push_back({"output_padding", each(0), 0, 1024, "elements added to one end of the output"});
   } else {
-    attrs.push_back(
-        {"padding_mode", std::string("zeros"), 0, 0, "what is added: zeros, reflect, replicate or circular"});
+    attrs.push_back({"padding_mode",
+                     std::string("zeros"),
+                     0,
+                     0,
+                     "what is added: zeros, reflect, replicate or circular",
+                     {"zeros", "reflect", "replicate", "circular"}});
     attrs.push_back(
         {"auto_padding", std::string(), 0, 0, "same: pad so that the size stays; valid: do not pad; empty: as given"});
   }

@@ -71,7 +71,8 @@ const bool embedding_layer =
 
 const bool bag_layer = [] {
   std::vector<AttrDef> attrs = table_attrs();
-  attrs.push_back({"mode", std::string("mean"), 0, 0, "how a bag's rows are joined: sum, mean or max"});
+  attrs.push_back(
+      {"mode", std::string("mean"), 0, 0, "how a bag's rows are joined: sum, mean or max", {"sum", "mean", "max"}});
   attrs.push_back({"include_last_offset", false, 0, 0, "the last offset is the end of the last bag"});
   return register_layer({{.type = "EmbeddingBag",
                           .group = "Sequence",
@@ -83,8 +84,6 @@ const bool bag_layer = [] {
                           .examples = {{{2, 5}, DType::i64, 8}}},
                          [](const LayerArgs& a) -> Made {
                            std::string mode = a.text("mode");
-                           if (mode != "sum" && mode != "mean" && mode != "max")
-                             throw Error(fmt::format("mode is \"{}\"; it must be sum, mean or max", mode));
                            EmbeddingBagOptions o{mode == "sum"    ? BagMode::sum
                                                  : mode == "mean" ? BagMode::mean
                                                                   : BagMode::max,

@@ -20,7 +20,9 @@ struct Boundary {
   struct Attrs {
     std::shared_ptr<Call_> f;
     template <class F>
-    void fields(F&&) const {}
+    void fields(F&& visit) const {
+      visit("function", f, false);
+    }
   };
   static void infer(const Attrs&, const Tensor* in, int n, Meta* out) {
     for (int i = 0; i < kMost; ++i) {

@@ -1,48 +1,19 @@
 #include "engine/nn/loss.h"
 
-#include <map>
-
 #include "core/error.h"
 
 namespace tenon::nn {
-namespace {
 
-std::map<std::string, LossDef>& registry() {
-  static auto* losses = new std::map<std::string, LossDef>;  // leaked: filled by static initialisers in any order
-  return *losses;
-}
-
-}  // namespace
-
-bool register_loss(LossDef def) {
-  std::string name = def.info.type;
-  return registry().emplace(std::move(name), std::move(def)).second;
-}
-
-const LossDef* find_loss(const std::string& name) {
-  auto found = registry().find(name);
-  return found == registry().end() ? nullptr : &found->second;
-}
-
-const std::vector<const LossDef*>& loss_types() {
-  static const std::vector<const LossDef*> all = [] {
-    std::vector<const LossDef*> list;
-    for (const auto& [name, def] : registry()) list.push_back(&def);
-    return list;
-  }();
+static Registry<LossDef>& registry() {
+  static auto& all = *new Registry<LossDef>("loss");
   return all;
 }
 
+bool register_loss(LossDef def, Place place) { return registry().add(std::move(def), place); }
+const Registry<LossDef>& losses() { return registry(); }
+
 Loss::Loss(const std::string& name, std::vector<Attr> attrs)
-    : def_(find_loss(name)), spec_{"loss", name, std::move(attrs)} {
-  if (!def_) {
-    std::vector<std::string> names;
-    for (const LossDef* d : loss_types()) names.push_back(d->info.type);
-    std::string near = near_names(name, names.data(), names.size());
-    throw Error("there is no loss \"" + name + "\"" + (near.empty() ? "" : " (" + near + ")"));
-  }
-  check_attrs(spec_, def_->info);
-}
+    : def_(&losses().at(name)), spec_{"loss", name, std::move(attrs)}, values_(layer_values(spec_, def_->info)) {}
 
 Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
   const Tensor in[] = {output, target};
@@ -57,7 +28,7 @@ Tensor Loss::operator()(std::span<const Tensor> in) const {
                 std::to_string(given));
   std::vector<Tensor> all(in.begin(), in.end());
   all.resize(static_cast<size_t>(info.inputs));
-  return def_->compute({spec_, info, {}, {}}, all);
+  return def_->compute({spec_, info, values_, {}, {}}, all);
 }
 
 }  // namespace tenon::nn

@@ -22,13 +22,11 @@ struct Targets {
 struct LossDef {
   LayerInfo info;  ///< type is the loss' name; inputs: the output first, then the target and what else it takes
   Targets targets;
-  Tensor (*compute)(const LayerArgs& a, std::span<const Tensor> in);
+  std::function<Tensor(const LayerArgs& a, std::span<const Tensor> in)> compute;
 };
-bool register_loss(LossDef def);
-/// Null where there is none of that name.
-const LossDef* find_loss(const std::string& name);
-/// Every registered loss, sorted by name.
-const std::vector<const LossDef*>& loss_types();
+bool register_loss(LossDef def, Place place = Place::current());
+/// Sorted by name.
+const Registry<LossDef>& losses();
 
 /// A loss with its attributes: PyTorch's names and defaults; those left out have the definition's.
 class Loss {
@@ -44,6 +42,7 @@ class Loss {
  private:
   const LossDef* def_;
   LayerSpec spec_;
+  AttrValues values_;
 };
 
 }  // namespace tenon::nn

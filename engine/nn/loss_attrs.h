@@ -13,7 +13,12 @@
 namespace tenon::nn {
 
 inline AttrDef reduction_attr(const char* fallback = "mean") {
-  return {"reduction", std::string(fallback), 0, 0, "mean, sum, or none (one value an element or row)"};
+  return {"reduction",
+          std::string(fallback),
+          0,
+          0,
+          "how losses become one number; none: one value an element or row",
+          {"mean", "sum", "none"}};
 }
 inline Reduction reduction(const LayerArgs& a) { return reduction_of(a.text("reduction")); }
 

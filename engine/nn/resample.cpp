@@ -28,7 +28,12 @@ const bool upsample = register_layer(
       .help = "The image (sequence, volume) in another size.",
       .attrs = {{"size", Ints{0}, 0, 1e6, "sizes of the axes behind the channels; 0: by scale_factor"},
                 {"scale_factor", 2.0, 1e-3, 1e3, "times larger"},
-                {"mode", std::string("nearest"), 0, 0, "nearest, linear, bilinear, trilinear, bicubic or area"},
+                {"mode",
+                 std::string("nearest"),
+                 0,
+                 0,
+                 "how values between are found",
+                 {"nearest", "linear", "bilinear", "trilinear", "bicubic", "area"}},
                 {"align_corners", false, 0, 0, "the centres of the corners stay where they are"}}},
      [](const LayerArgs& a) -> Made {
        InterpolateOptions o;
@@ -101,15 +106,19 @@ const bool grid_layer = register_layer(
       .help =
           "Reads the image at given places. Inputs: the image, and the places [batch, height, width, 2] from -1 to 1.",
       .inputs = 2,
-      .attrs = {{"mode", std::string("bilinear"), 0, 0, "nearest, bilinear or bicubic"},
-                {"padding_mode", std::string("zeros"), 0, 0, "what lies outside: zeros, border or reflection"},
-                {"align_corners", false, 0, 0, "-1 and 1 are the centres of the corners, not the edges"}},
+      .attrs =
+          {{"mode", std::string("bilinear"), 0, 0, "how values between are found", {"nearest", "bilinear", "bicubic"}},
+           {"padding_mode",
+            std::string("zeros"),
+            0,
+            0,
+            "what lies outside: zeros, border or reflection",
+            {"zeros", "border", "reflection"}},
+           {"align_corners", false, 0, 0, "-1 and 1 are the centres of the corners, not the edges"}},
       .examples = {{{2, 3, 8, 8}}, {{2, 4, 4, 2}}}},
      [](const LayerArgs& a) -> Made {
        Resample mode = resample_mode(a.text("mode"));
        std::string padding = a.text("padding_mode");
-       if (padding != "zeros" && padding != "border" && padding != "reflection")
-         throw Error(fmt::format("padding_mode is \"{}\"; it must be zeros, border or reflection", padding));
        GridPadding p = padding == "zeros"    ? GridPadding::zeros
                        : padding == "border" ? GridPadding::border
                                              : GridPadding::reflection;

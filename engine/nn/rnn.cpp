@@ -185,9 +185,7 @@ using Made = std::shared_ptr<Module>;
 
 Cell cell_of(const LayerArgs& a, Cell cell) {
   if (cell != Cell::tanh) return cell;
-  std::string f = a.text("nonlinearity");
-  if (f != "tanh" && f != "relu") throw Error(fmt::format("nonlinearity is \"{}\"; it must be tanh or relu", f));
-  return f == "relu" ? Cell::relu : Cell::tanh;
+  return a.text("nonlinearity") == "relu" ? Cell::relu : Cell::tanh;
 }
 
 template <Cell C>
@@ -199,9 +197,13 @@ bool layer(const char* type, const char* help) {
                              {"batch_first", true, 0, 0, "[batch, steps, features]; false: [steps, batch, features]"},
                              {"dropout", 0.0, 0, 1, "share of values set to 0 between layers in training"},
                              {"bidirectional", false, 0, 0, "run from both ends"},
-                             {"output", std::string("sequence"), 0, 0,
-                              "sequence: the outputs of every step; last: the state after the last one"}};
-  if (C == Cell::tanh) attrs.push_back({"nonlinearity", std::string("tanh"), 0, 0, "tanh or relu"});
+                             {"output",
+                              std::string("sequence"),
+                              0,
+                              0,
+                              "sequence: the outputs of every step; last: the state after the last one",
+                              {"sequence", "last"}}};
+  if (C == Cell::tanh) attrs.push_back({"nonlinearity", std::string("tanh"), 0, 0, "tanh or relu", {"tanh", "relu"}});
   constexpr int inputs = C == Cell::lstm ? 4 : 3;
   return register_layer({{.type = type,
                           .group = "Sequence",
@@ -212,8 +214,6 @@ bool layer(const char* type, const char* help) {
                           .examples = {{{2, 5, 8}}}},
                          [](const LayerArgs& a) -> Made {
                            std::string output = a.text("output");
-                           if (output != "sequence" && output != "last")
-                             throw Error(fmt::format("output is \"{}\"; it must be sequence or last", output));
                            auto m = std::make_shared<Rnn>(
                                cell_of(a, C), a.features("input_size", -1), a.integer("hidden_size"),
                                RnnOptions{a.integer("num_layers"), a.flag("bias"), a.flag("batch_first"),
@@ -228,7 +228,7 @@ bool cell_layer(const char* type, const char* help) {
   std::vector<AttrDef> attrs{{"input_size", int64_t{0}, 0, 1e6, "features of the input; 0: whatever arrives"},
                              {"hidden_size", int64_t{128}, 1, 1e6, "size of the state"},
                              {"bias", true, 0, 0, "add trained constants to the gates"}};
-  if (C == Cell::tanh) attrs.push_back({"nonlinearity", std::string("tanh"), 0, 0, "tanh or relu"});
+  if (C == Cell::tanh) attrs.push_back({"nonlinearity", std::string("tanh"), 0, 0, "tanh or relu", {"tanh", "relu"}});
   constexpr int inputs = C == Cell::lstm ? 3 : 2;
   return register_layer({{.type = type,
                           .group = "Sequence",

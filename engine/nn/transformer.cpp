@@ -178,7 +178,7 @@ std::vector<AttrDef> layer_attrs(bool stack) {
       {"nhead", int64_t{1}, 1, 1e4, "heads of attention, which share the features"},
       {"dim_feedforward", int64_t{2048}, 1, 1e7, "width of the feed-forward network"},
       {"dropout", 0.1, 0, 1, "share of values set to 0 in training"},
-      {"activation", std::string("relu"), 0, 0, "of the feed-forward network: relu or gelu"},
+      {"activation", std::string("relu"), 0, 0, "of the feed-forward network: relu or gelu", {"relu", "gelu"}},
       {"layer_norm_eps", 1e-5, 0, 1, "added to the variance"},
       {"batch_first", true, 0, 0, "[batch, length, features]; false: [length, batch, features]"},
       {"norm_first", false, 0, 0, "normalise before attention and feed-forward instead of behind"},

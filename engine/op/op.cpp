@@ -14,43 +14,28 @@ const char* name(Kind k) {
   return names[static_cast<int>(k)];
 }
 
-namespace {
-struct Registry {
-  std::vector<const OpDef*> ops;
-  std::unordered_map<std::string, OpDef*> by_name;
-};
-Registry& registry() {
-  static auto* r = new Registry;  // leaked: ops register from static initialisers in any order
-  return *r;
+static Registry<OpDef>& registry() {
+  static auto& all = *new Registry<OpDef>("op");
+  return all;
 }
-}  // namespace
+const Registry<OpDef>& all_ops() { return registry(); }
 
-const std::vector<const OpDef*>& all_ops() { return registry().ops; }
-
-const OpDef* find_op(const std::string& name) {
-  auto it = registry().by_name.find(name);
-  return it == registry().by_name.end() ? nullptr : it->second;
-}
-
-void register_op(OpDef& def) {
-  auto& r = registry();
-  def.id = static_cast<uint16_t>(r.ops.size());
+void register_op(OpDef& def, Place place) {
   def.profile_name = intern_name(def.info.name);
   Kind k = def.info.kind;
   def.widens = !def.info.own_halves && k != Kind::pointwise && k != Kind::view && k != Kind::copy && k != Kind::index;
   def.amp = def.info.amp;
   if (def.amp == Amp::by_kind)
     def.amp = k == Kind::matmul || k == Kind::conv ? Amp::low : k == Kind::reduce ? Amp::f32 : Amp::leave;
-  if (!r.by_name.emplace(def.info.name, &def).second) throw Error(fmt::format("two ops are named '{}'", def.info.name));
-  r.ops.push_back(&def);
+  registry().add_static(def, place);
 }
 
 void register_kernel(const std::string& op, DeviceType type, Kernel kernel) {
-  const auto it = registry().by_name.find(op);
-  if (it == registry().by_name.end()) throw Error(fmt::format("there is no op '{}' to take a kernel", op));
-  if (it->second->info.any_device)
-    throw Error(fmt::format("op '{}' takes no kernel: it serves every device as it is", op));
-  it->second->kernels[static_cast<size_t>(type)] = kernel;
+  const OpDef* def = registry().find(op);
+  if (!def) throw Error(fmt::format("there is no op '{}' to take a kernel", op));
+  if (def->info.any_device) throw Error(fmt::format("op '{}' takes no kernel: it serves every device as it is", op));
+  // The definition lies in its Register, which is no constant; readers come after whoever registers a device.
+  const_cast<OpDef*>(def)->kernels[static_cast<size_t>(type)] = kernel;
 }
 
 Cost cost_of(const Call& c) {
@@ -75,11 +60,6 @@ const Meta& meta_of(const Tensor& t) {
   static const Meta absent{};
   return t ? t.meta() : absent;
 }
-std::string field_text(const char* name, const Dims& v) { return fmt::format("{}={}", name, to_string(v)); }
-std::string field_text(const char* name, double v) { return fmt::format("{}={}", name, v); }
-std::string field_text(const char* name, int64_t v) { return fmt::format("{}={}", name, v); }
-std::string field_text(const char* name, bool v) { return fmt::format("{}={}", name, v ? "true" : "false"); }
-std::string field_text(const char* name, DType v) { return fmt::format("{}={}", name, tenon::name(v)); }
 
 }  // namespace op_detail
 }  // namespace tenon

@@ -8,32 +8,41 @@
 
 #include "core/backend.h"
 #include "core/error.h"
+#include "core/registry.h"
 #include "core/state.h"
 #include "core/tensor.h"
+#include "engine/op/attrs.h"
 
 // Note [One op, one definition]
 // An op is a plain struct in a family file of engine/ops. Its members are found by `requires`, so a part an op does not
 // have is simply not written. Everything else (dispatch, autograd, profiler names, ONNX, cost, the registry tests)
 // reads the OpDef made of it.
 //
+// clang-format off
 //   struct Sum {
 //     static constexpr OpInfo info{"sum", "ReduceSum", Kind::reduce};
-//     struct Attrs { Dims axes; bool keep; template <class F> void fields(F&& f) const { f("axes", axes); f("keep",
-//     keep); } }; static Meta infer(const Attrs&, const Meta& x);                     // one Meta an input, as many as
-//     the op has static void cpu(const Call& c);                                     // outputs are allocated,
-//     contiguous unless place() says otherwise static void backward(Grad& d) { d.in(0) = ...; }                    //
-//     public ops only, so that it is differentiable again static constexpr Saves saves{.inputs = 0b01, .outputs = 0};
-//     // what backward() reads through d.x(i), d.y(i) static Cost cost(const Attrs&, const Call& c); // optional; bytes
-//     default to what is read and written static void place(const Attrs&, const Tensor* in, Layout* out);     //
-//     optional: memory order of the outputs static void onnx(const Attrs&, OnnxOp& o);                          //
-//     optional: attributes and inputs beyond the plain mapping static void samples(Samples& s); // inputs for the
-//     registry tests
-//     static constexpr uint32_t writes = 0b100;                               // optional: inputs that cpu() writes
-//     static size_t workspace(const Attrs&, const Call& c);                   // optional: bytes at c.workspace
+//     struct Attrs {
+//       Dims axes;
+//       bool keep;
+//       template <class F> void fields(F&& f) const { f("axes", axes); f("keep", keep); }  // every member
+//     };
+//     static Meta infer(const Attrs&, const Meta& x);                  // one Meta an input, as many as the op has
+//     static void cpu(const Call& c);                                  // outputs are there; contiguous, or as place() says
+//     static void backward(Grad& d) { d.in(0) = ...; }                 // public ops only: differentiable again
+//     static constexpr Saves saves{.inputs = 0b01, .outputs = 0};      // what backward() reads by d.x(i), d.y(i)
+//     // optional:
+//     static Cost cost(const Attrs&, const Call& c);                   // bytes default to what is read and written
+//     static void place(const Attrs&, const Tensor* in, Layout* out);  // memory order of the outputs
+//     static void onnx(const Attrs&, OnnxOp& o);                       // attributes, inputs beyond the plain mapping
+//     static Tensor decompose(const Attrs&, const std::vector<Tensor>& in);  // the op by other public ops
+//     static void samples(Samples& s);                                 // inputs for the registry tests
+//     static constexpr uint32_t writes = 0b100;                        // inputs that cpu() writes
+//     static size_t workspace(const Attrs&, const Call& c);            // bytes at c.workspace
 //   };
-//   static const Register<Sum> sum_op;                                     // in the family file, once
-//   Tensor sum(const Tensor& x, ...) { return apply<Sum>({axes, keep}, x); }  // the public function, declared in the
-//   family's header
+//   static const Register<Sum> sum_op;                                 // in the family file, once
+//   // The public function, declared in the family's header:
+//   Tensor sum(const Tensor& x, ...) { return apply<Sum>({axes, keep}, x); }
+// clang-format on
 
 namespace tenon {
 
@@ -104,16 +113,12 @@ using Kernel = void (*)(const Call& call);
 /// What the rest of Tenon knows of an op: the struct's members behind plain function pointers.
 struct OpDef {
   OpInfo info;
-  uint16_t id = 0;  ///< index into all_ops()
   uint16_t profile_name = 0;
   bool widens = false;   ///< half-precision inputs are run in f32
   Amp amp = Amp::leave;  ///< resolved, never by_kind
   Saves saves;
   int arity = -1;  ///< inputs it takes, optional ones included; -1: any number
-  size_t attrs_size = 0;
-  void (*copy_attrs)(void* to, const void* from) = nullptr;
-  void (*destroy_attrs)(void* attrs) = nullptr;
-  std::string (*describe)(const void* attrs) = nullptr;  ///< "stride=[1, 1] padding=[1, 1]"
+  AttrsDef attrs;  ///< what the op's Attrs hold
   void (*infer)(const void* attrs, const Tensor* in, int n, Meta* out) = nullptr;
   Layout (*view)(const void* attrs, const Layout& in) = nullptr;  ///< set for Kind::view only
   void (*place)(const void* attrs, const Tensor* in, Layout* out) = nullptr;
@@ -123,17 +128,18 @@ struct OpDef {
   void (*backward)(Grad& d) = nullptr;                                 ///< null: not differentiable
   Cost (*cost)(const void* attrs, const Call& call) = nullptr;
   void (*onnx)(const void* attrs, OnnxOp& op) = nullptr;
+  /// The op's first output by other public ops, for readers of graphs that have no operator of its meaning. `in` holds
+  /// the op's inputs, undefined where absent. Null where there is no such form.
+  Tensor (*decompose)(const void* attrs, const std::vector<Tensor>& in) = nullptr;
   void (*samples)(Samples& s) = nullptr;
   /// Pointwise ops whose result is of their operands' type: the f32 loop (output first, strides in bytes). Alike dense
   /// operands go straight to it, without inference: this is what an op on a few elements costs.
   void (*quick)(char* const* data, const int64_t* strides, int64_t n) = nullptr;
 };
 
-/// Every op, in the order of registration. Filled before main().
-const std::vector<const OpDef*>& all_ops();
-/// Null where there is none of that name.
-const OpDef* find_op(const std::string& name);
-void register_op(OpDef& def);
+/// Every op, sorted by name.
+const Registry<OpDef>& all_ops();
+void register_op(OpDef& def, Place place);
 /// Gives an op its kernel for a type of device. Throws Error where there is no op of that name.
 void register_kernel(const std::string& op, DeviceType type, Kernel kernel);
 
@@ -179,14 +185,6 @@ extern thread_local uint32_t t_forward_seq;
 Cost cost_of(const Call& call);
 
 namespace op_detail {
-
-std::string field_text(const char* name, const Dims& v);
-std::string field_text(const char* name, double v);
-std::string field_text(const char* name, int64_t v);
-std::string field_text(const char* name, bool v);
-std::string field_text(const char* name, DType v);
-inline std::string field_text(const char* name, int v) { return field_text(name, static_cast<int64_t>(v)); }
-inline std::string field_text(const char* name, uint64_t v) { return field_text(name, static_cast<int64_t>(v)); }
 
 template <class Op>
 struct AttrsOf {
@@ -244,18 +242,10 @@ struct Register {
     static OpDef d;
     return d;
   }
-  Register() {
+  explicit Register(Place place = Place::current()) {
     OpDef& d = def();
     d.info = Op::info;
-    d.attrs_size = sizeof(A);
-    d.copy_attrs = [](void* to, const void* from) { new (to) A(*static_cast<const A*>(from)); };
-    if constexpr (!std::is_trivially_destructible_v<A>) d.destroy_attrs = [](void* a) { static_cast<A*>(a)->~A(); };
-    d.describe = [](const void* attrs) {
-      std::string text;
-      static_cast<const A*>(attrs)->fields(
-          [&](const char* n, const auto& v) { text += (text.empty() ? "" : " ") + op_detail::field_text(n, v); });
-      return text;
-    };
+    d.attrs = AttrsDef::of<A>();
     if constexpr (requires { Op::saves; }) d.saves = Op::saves;
     if constexpr (requires { &Op::infer; }) d.arity = op_detail::arity_of(&Op::infer);
     if constexpr (requires { &Op::infer; })
@@ -275,9 +265,13 @@ struct Register {
       d.cost = [](const void* a, const Call& c) { return Op::cost(*static_cast<const A*>(a), c); };
     if constexpr (requires { &Op::onnx; })
       d.onnx = [](const void* a, OnnxOp& o) { Op::onnx(*static_cast<const A*>(a), o); };
+    if constexpr (requires { &Op::decompose; })
+      d.decompose = [](const void* a, const std::vector<Tensor>& in) {
+        return Op::decompose(*static_cast<const A*>(a), in);
+      };
     if constexpr (requires { &Op::samples; }) d.samples = Op::samples;
     if constexpr (requires { Op::quick; }) d.quick = Op::quick;
-    register_op(d);
+    register_op(d, place);
   }
 };
 

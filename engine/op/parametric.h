@@ -70,12 +70,27 @@ struct Parametric {
   }
 };
 
+template <class Formula>
+bool decompose_parametric_by_formula() {
+  Register<Parametric<Formula>>::def().decompose = [](const void* attrs, const std::vector<Tensor>& in) {
+    const auto& p = *static_cast<const ParametricAttrs*>(attrs);
+    return Formula::template forward<Value>(Value(in[0]), Value(p.a), Value(p.b)).tensor_like(in[0]);
+  };
+  return true;
+}
+
 struct ParametricSample {
   Domain domain;
   double a, b;
 };
 
 }  // namespace tenon::pointwise
+
+/// As OP_BY_FORMULA.
+#define OP_PARAMETRIC_BY_FORMULA(NAME)                                                         \
+  namespace {                                                                                  \
+  const bool NAME##_by_formula = pointwise::decompose_parametric_by_formula<NAME##_formula>(); \
+  }
 
 #define OP_PARAMETRIC(NAME, ONNX, FORWARD, GRADIENT, DOMAIN, A, B, EXPORT)                            \
   namespace {                                                                                         \

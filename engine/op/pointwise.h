@@ -207,6 +207,14 @@ struct Binary {
   }
   static void samples(Samples& s) { sample_binary(s, Op::domain(), Op::types); }
 };
+/// Readers of graphs that have no operator of the op's meaning are given its formula, over public ops.
+template <class Formula>
+bool decompose_by_formula() {
+  Register<Unary<Formula>>::def().decompose = [](const void*, const std::vector<Tensor>& in) {
+    return Formula::template forward<Value>(Value(in[0])).tensor_like(in[0]);
+  };
+  return true;
+}
 /// A comparison has no gradient.
 template <class Op>
 struct Compare {
@@ -282,6 +290,12 @@ Meta Bits<Op>::infer(const NoAttrs&, const Meta& a, const Meta& b) {
   Tensor NAME(const Tensor& x) { return apply<pointwise::Unary<NAME##_formula>>({}, x); }                  \
   Tensor& NAME##_(Tensor& x) { return apply_in_place<pointwise::Unary<NAME##_formula>>({}, x); }           \
   Tensor& NAME##_out(Tensor& out, const Tensor& x) { return apply_out<pointwise::Unary<NAME##_formula>>({}, out, x); }
+
+/// Behind an op that ONNX does not have: its formula says it by those that ONNX has.
+#define OP_BY_FORMULA(NAME)                                                         \
+  namespace {                                                                       \
+  const bool NAME##_by_formula = pointwise::decompose_by_formula<NAME##_formula>(); \
+  }
 
 /// floating-point results only; integers become f32
 #define OP_UNARY(NAME, ONNX, FORWARD, GRADIENT, DOMAIN) TENON_UNARY(NAME, ONNX, floating, FORWARD, GRADIENT, DOMAIN)

@@ -3,7 +3,6 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/op/parametric.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/loss.h"
 
@@ -49,6 +48,9 @@ OP_UNARY(softsign, "Softsign", x / (T(1) + sc::abs(x)), g / ((T(1) + sc::abs(x))
          apart_from_zero(-2, 2, 0.1))
 OP_UNARY(tanhshrink, "", x - sc::tanh(x), g* sc::tanh(x) * sc::tanh(x), in(-2, 2))
 OP_UNARY(logsigmoid, "", -sc::softplus(-x), g* sc::sigmoid(-x), in(-3, 3))
+OP_BY_FORMULA(mish)
+OP_BY_FORMULA(tanhshrink)
+OP_BY_FORMULA(logsigmoid)
 
 //             name         ONNX           forward(x, a, b)                                  gradient(g, x, a, b) test
 //             values, a, b, export
@@ -72,6 +74,8 @@ OP_PARAMETRIC(hardshrink, "Shrink", sc::select(x > a, x, sc::select(x < -a, x, x
               sc::select(x > a, g, sc::select(x < -a, g, T(0))), apart_from_zero(-1, 1, 0.4), 0.3, 0, o.set("lambd", a))
 OP_PARAMETRIC(threshold, "", sc::select(x <= a, b, x), sc::select(x > a, g, T(0)), apart_from_zero(-1, 1, 0.4), 0.3, 5,
               (void)o)
+OP_PARAMETRIC_BY_FORMULA(softplus_beta)
+OP_PARAMETRIC_BY_FORMULA(threshold)
 
 Tensor relu6(const Tensor& x) { return hardtanh_with(x, 0, 6); }
 Tensor hardsigmoid(const Tensor& x, double alpha, double beta) { return hardsigmoid_with(x, alpha, beta); }
@@ -95,20 +99,6 @@ Tensor softshrink(const Tensor& x, double lambd) {
 }
 Tensor hardshrink(const Tensor& x, double lambd) { return hardshrink_with(x, lambd, 0); }
 Tensor threshold(const Tensor& x, double limit, double value) { return threshold_with(x, limit, value); }
-
-namespace {
-const bool threshold_decomposition =
-    register_decomposition("threshold", [](const void* attrs, const std::vector<Tensor>& in) {
-      const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
-      return where(gt(in[0], p.a), in[0], scalar_like(p.b, in[0]));
-    });
-const bool softplus_decomposition =
-    register_decomposition("softplus_beta", [](const void* attrs, const std::vector<Tensor>& in) {
-      const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
-      Tensor bx = mul(in[0], p.a);
-      return where(gt(bx, p.b), in[0], div(softplus(bx), p.a));
-    });
-}  // namespace
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
   if (weight.ndim() > 1)

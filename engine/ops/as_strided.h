@@ -9,10 +9,8 @@ struct StridedPlace {
   Layout base, view;
   template <class F>
   void fields(F&& f) const {
-    f("base_size", base.size);
-    f("size", view.size);
-    f("stride", view.stride);
-    f("offset", view.offset);
+    f("base", base);
+    f("view", view);
   }
 };
 

@@ -9,7 +9,6 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/dropout.h"
 #include "engine/ops/join.h"
@@ -33,6 +32,8 @@ struct AttentionAttrs {
     f("scale", scale);
     f("causal", causal);
     f("dropout", p);
+    f("stream", stream, false);
+    f("first", first, false);
   }
 };
 
@@ -163,6 +164,7 @@ struct Attention {
     });
   }
   static constexpr Saves saves{.inputs = 0b11111, .outputs = 0b11};
+  static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();
     const Tensor key = d.inputs() > 4 ? d.x(4) : Tensor();
@@ -202,15 +204,13 @@ struct Attention {
 
 const Register<Attention> attention_op;
 const Register<AttentionBackward> attention_backward_op;
-const bool attention_decomposition =
-    register_decomposition("scaled_dot_product_attention", [](const void* attrs, const std::vector<Tensor>& in) {
-      const auto& a = *static_cast<const AttentionAttrs*>(attrs);
-      Tensor s = mul(matmul(in[0], transpose(in[1], -1, -2)), a.scale),
-             out = scalar_like(-std::numeric_limits<double>::infinity(), s);
-      if (in.size() > 3 && in[3]) s = in[3].dtype() == DType::boolean ? where(in[3], s, out) : add(s, in[3]);
-      if (a.causal) s = where(causal_keep(s.size(-2), s.size(-1), s.device()), s, out);
-      return matmul(shares_of(a, s, in.size() > 4 ? in[4] : Tensor()), in[2]);
-    });
+Tensor Attention::decompose(const Attrs& a, const std::vector<Tensor>& in) {
+  Tensor s = mul(matmul(in[0], transpose(in[1], -1, -2)), a.scale),
+         out = scalar_like(-std::numeric_limits<double>::infinity(), s);
+  if (in.size() > 3 && in[3]) s = in[3].dtype() == DType::boolean ? where(in[3], s, out) : add(s, in[3]);
+  if (a.causal) s = where(causal_keep(s.size(-2), s.size(-1), s.device()), s, out);
+  return matmul(shares_of(a, s, in.size() > 4 ? in[4] : Tensor()), in[2]);
+}
 
 AttentionAttrs attrs_of(const Tensor& q, const AttentionOptions& o) {
   double scale = o.scale != 0 ? o.scale : q.ndim() > 0 ? 1 / std::sqrt(static_cast<double>(q.size(-1))) : 1;

@@ -32,7 +32,9 @@ struct ConvAttrs {
     f("padding", padding);
     f("dilation", dilation);
     f("groups", groups);
-    if (other.n) f("size", other);
+    f("size", other, other.n > 0);
+    f("bias", bias, false);
+    f("output_padding", extra, extra.n > 0);
   }
   ConvAttrs with(Dims size, bool b = false) const { return {stride, padding, dilation, groups, size, b, {}}; }
 };

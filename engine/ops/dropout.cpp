@@ -24,6 +24,7 @@ struct Dropout {
       f("p", p);
       f("stream", stream);
       f("first", first);
+      f("channels_last", nhwc, nhwc);
     }
   };
   static Meta infer(const Attrs& a, const Meta& x, const Meta& key) {

@@ -10,7 +10,6 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
@@ -44,6 +43,7 @@ struct EmbeddingAttrs {
   void fields(F&& f) const {
     f("rows", rows);
     f("padding_idx", padding_idx);
+    f("zero_padding", zero_padding, false);
   }
 };
 
@@ -240,6 +240,7 @@ struct EmbeddingBag {
     });
   }
   static constexpr Saves saves{.inputs = 0b1111, .outputs = 0b10};
+  static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d);
   static void samples(Samples& s) {
     Tensor offsets = s.indices({3}, 1);
@@ -315,26 +316,24 @@ const Register<Embedding> embedding_op;
 const Register<ScatterRows> scatter_rows_op;
 const Register<EmbeddingBag> embedding_bag_op;
 // Bags of one size are the rows of a matrix of numbers.
-const bool bag_decomposition =
-    register_decomposition("embedding_bag", [](const void* attrs, const std::vector<Tensor>& in) {
-      const auto& a = *static_cast<const BagAttrs*>(attrs);
-      Tensor offsets = to_host(contiguous(in[2]));
-      int64_t bags = offsets.numel(), count = in[1].numel(), each = bags > 0 ? count / bags : 0;
-      bool alike = !a.last && bags > 0 && each > 0 && count == bags * each && (a.mode < 2 || a.padding_idx < 0);
-      for (int64_t i = 0; alike && i < bags; ++i) alike = offsets.data<int64_t>()[i] == i * each;
-      if (!alike) {
-        Tensor out[2];
-        apply_many<EmbeddingBag>(a, in.data(), static_cast<int>(in.size()), out);
-        return out[0];
-      }
-      Tensor index = reshape(in[1], {bags, each}), rows = embedding(index, in[0]);
-      if (in.size() > 3 && in[3]) rows = mul(rows, unsqueeze(reshape(in[3], {bags, each}), 2));
-      if (a.mode == 2) return amax(rows, {1});
-      if (a.padding_idx < 0) return a.mode == 1 ? mean(rows, {1}) : sum(rows, {1});
-      Tensor counts = cast(logical_not(eq(index, static_cast<double>(a.padding_idx))), rows.dtype()),
-             total = sum(mul(rows, unsqueeze(counts, 2)), {1});
-      return a.mode == 1 ? div(total, unsqueeze(maximum(sum(counts, {1}), scalar_like(1, counts)), 1)) : total;
-    });
+Tensor EmbeddingBag::decompose(const Attrs& a, const std::vector<Tensor>& in) {
+  Tensor offsets = to_host(contiguous(in[2]));
+  int64_t bags = offsets.numel(), count = in[1].numel(), each = bags > 0 ? count / bags : 0;
+  bool alike = !a.last && bags > 0 && each > 0 && count == bags * each && (a.mode < 2 || a.padding_idx < 0);
+  for (int64_t i = 0; alike && i < bags; ++i) alike = offsets.data<int64_t>()[i] == i * each;
+  if (!alike) {
+    Tensor out[2];
+    apply_many<EmbeddingBag>(a, in.data(), static_cast<int>(in.size()), out);
+    return out[0];
+  }
+  Tensor index = reshape(in[1], {bags, each}), rows = embedding(index, in[0]);
+  if (in.size() > 3 && in[3]) rows = mul(rows, unsqueeze(reshape(in[3], {bags, each}), 2));
+  if (a.mode == 2) return amax(rows, {1});
+  if (a.padding_idx < 0) return a.mode == 1 ? mean(rows, {1}) : sum(rows, {1});
+  Tensor counts = cast(logical_not(eq(index, static_cast<double>(a.padding_idx))), rows.dtype()),
+         total = sum(mul(rows, unsqueeze(counts, 2)), {1});
+  return a.mode == 1 ? div(total, unsqueeze(maximum(sum(counts, {1}), scalar_like(1, counts)), 1)) : total;
+}
 
 }  // namespace
 

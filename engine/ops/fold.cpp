@@ -21,6 +21,7 @@ struct WindowAttrs {
     f("dilation", dilation);
     f("padding", padding);
     f("stride", stride);
+    f("image", image, false);
   }
   int64_t windows(int i) const {
     return (image[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;

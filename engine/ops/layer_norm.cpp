@@ -4,7 +4,6 @@
 #include "engine/kernels/layer_norm.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
@@ -46,7 +45,13 @@ const T* data_or_null(const Tensor& t) {
 struct LayerNormBackward {
   static constexpr OpInfo info{"layer_norm_backward", "", Kind::norm, 3};
   struct Attrs : LayerNormAttrs {
-    bool gx, sums;
+    bool gx, sums;  ///< which results are wanted
+    template <class F>
+    void fields(F&& f) const {
+      f("norm", static_cast<const LayerNormAttrs&>(*this));
+      f("gx", gx, false);
+      f("sums", sums, false);
+    }
   };
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     out[0] = out[1] = out[2] = in[0].meta();
@@ -101,6 +106,7 @@ struct LayerNorm {
     });
   }
   static constexpr Saves saves{.inputs = 0b111, .outputs = 0b110};
+  static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();
     if (!grad_enabled() && !d.out(1) && !d.out(2)) {
@@ -141,14 +147,12 @@ struct LayerNorm {
 
 const Register<LayerNorm> layer_norm_op;
 const Register<LayerNormBackward> layer_norm_backward_op;
-const bool layer_norm_decomposition =
-    register_decomposition("layer_norm", [](const void* attrs, const std::vector<Tensor>& in) {
-      const auto& a = *static_cast<const LayerNormAttrs*>(attrs);
-      Tensor x = a.rms ? in[0] : sub(in[0], mean(in[0], a.reduced(), true));
-      Tensor y = div(x, sqrt(add(mean(mul(x, x), a.reduced(), true), a.eps)));
-      if (in.size() > 1 && in[1]) y = mul(y, in[1]);
-      return in.size() > 2 && in[2] ? add(y, in[2]) : y;
-    });
+Tensor LayerNorm::decompose(const Attrs& a, const std::vector<Tensor>& in) {
+  Tensor x = a.rms ? in[0] : sub(in[0], mean(in[0], a.reduced(), true));
+  Tensor y = div(x, sqrt(add(mean(mul(x, x), a.reduced(), true), a.eps)));
+  if (in.size() > 1 && in[1]) y = mul(y, in[1]);
+  return in.size() > 2 && in[2] ? add(y, in[2]) : y;
+}
 
 Tensor normalised(const Tensor& x, const Shape& shape, const Tensor& weight, const Tensor& bias, double eps, bool rms) {
   const Tensor in[] = {x, weight, bias};

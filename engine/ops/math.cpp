@@ -243,6 +243,12 @@ OP_UNARY(expm1, "", sc::expm1(x), g*(y + T(1)), in(-2, 2))
 OP_UNARY(log2, "", sc::log2(x), g / (x * T(0.69314718055994531)), in(0.2, 3))
 OP_UNARY(log10, "", sc::log10(x), g / (x * T(2.3025850929940457)), in(0.2, 3))
 OP_UNARY(log1p, "", sc::log1p(x), g / (x + T(1)), in(-0.5, 3))
+namespace {
+const bool log1p_by_log = (
+    Register<pointwise::Unary<log1p_formula>>::def().decompose =
+        [](const void*, const std::vector<Tensor>& in) { return log(add(in[0], 1)); },
+    true);
+}
 OP_UNARY(logit, "", sc::log(x / (T(1) - x)), g / (x * (T(1) - x)), in(0.1, 0.9))
 OP_UNARY(tan, "Tan", sc::tan(x), g*(T(1) + y * y), in(-1, 1))
 OP_UNARY(asin, "Asin", sc::asin(x), g / sc::sqrt(T(1) - x * x), in(-0.8, 0.8))

@@ -6,7 +6,6 @@
 #include "engine/kernels/gemm.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/reduce.h"
@@ -93,6 +92,7 @@ struct MatMul {
     });
   }
   static constexpr Saves saves{.inputs = 0b11};
+  static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d) {
     auto [ta, tb] = d.as<Attrs>();
     const Tensor& g = d.out();
@@ -164,11 +164,9 @@ struct Linear {
 };
 
 const Register<MatMul> matmul_op;
-const bool matmul_decomposition =
-    register_decomposition("matmul", [](const void* attrs, const std::vector<Tensor>& in) {
-      const auto& a = *static_cast<const MatMul::Attrs*>(attrs);
-      return matmul(a.ta ? transpose(in[0], -1, -2) : in[0], a.tb ? transpose(in[1], -1, -2) : in[1]);
-    });
+Tensor MatMul::decompose(const Attrs& a, const std::vector<Tensor>& in) {
+  return matmul(a.ta ? transpose(in[0], -1, -2) : in[0], a.tb ? transpose(in[1], -1, -2) : in[1]);
+}
 const Register<Linear> linear_op;
 
 }  // namespace

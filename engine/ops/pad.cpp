@@ -9,7 +9,6 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/op/strided_loop.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/join.h"
 #include "engine/ops/onnx_op.h"
@@ -30,6 +29,7 @@ struct PadAttrs {
     f("after", after);
     f("mode", mode);
     f("value", value);
+    f("input", input, false);
   }
 };
 
@@ -139,6 +139,7 @@ struct Pad {
       });
     });
   }
+  static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d);
   static void onnx(const Attrs& a, OnnxOp& o) {
     const char* names[] = {"constant", "reflect", "edge", "wrap"};
@@ -210,8 +211,7 @@ void Pad::backward(Grad& d) {
 
 const Register<Pad> pad_op;
 const Register<PadBackward> pad_backward_op;
-const bool pad_decomposition = register_decomposition("pad", [](const void* attrs, const std::vector<Tensor>& in) {
-  const auto& a = *static_cast<const PadAttrs*>(attrs);
+Tensor Pad::decompose(const Attrs& a, const std::vector<Tensor>& in) {
   Tensor x = in[0];
   if (static_cast<PadMode>(a.mode) != PadMode::circular) return apply<Pad>(a, x);
   for (int i = 0; i < x.ndim(); ++i) {
@@ -222,7 +222,7 @@ const bool pad_decomposition = register_decomposition("pad", [](const void* attr
     if (parts.size() > 1) x = cat(parts, i);
   }
   return x;
-});
+}
 
 }  // namespace
 

@@ -66,6 +66,11 @@ constexpr sc::Probe gelu_tanh_slope(sc::Probe x) {
 OP_UNARY(silu, "", x* sc::sigmoid(x), g* silu_slope(x), in(-4, 4))
 OP_UNARY(gelu, "", gelu_value(x), g* gelu_slope(x), in(-3, 3))
 OP_UNARY(gelu_tanh, "", T(0.5) * x * (T(1) + sc::tanh(gelu_tanh_inner(x))), g* gelu_tanh_slope(x), in(-3, 3))
+OP_BY_FORMULA(square)
+OP_BY_FORMULA(rsqrt)
+OP_BY_FORMULA(silu)
+OP_BY_FORMULA(gelu)
+OP_BY_FORMULA(gelu_tanh)
 
 //        name      ONNX    forward        gradient of a       gradient of b                                    values
 //        for tests

@@ -23,6 +23,7 @@ struct PoolAttrs {
     f("stride", stride);
     f("padding", padding);
     f("dilation", dilation);
+    f("input", input, false);
   }
 };
 

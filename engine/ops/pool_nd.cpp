@@ -12,7 +12,6 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/gather.h"
 #include "engine/ops/onnx_op.h"
@@ -39,6 +38,7 @@ struct WindowsAttrs {
     f("adaptive", adaptive);
     f("count_include_pad", include_pad);
     f("divisor", divisor);
+    f("in", in, false);
   }
 };
 
@@ -169,6 +169,7 @@ struct AvgPool {
       });
     });
   }
+  static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d);
   static void onnx(const Attrs& a, OnnxOp& o) {
     window_onnx(a, o);
@@ -283,17 +284,16 @@ const Register<AvgPool> avg_pool_op;
 const Register<AvgPoolBackward> avg_pool_backward_op;
 const Register<MaxPool> max_pool_op;
 // Where no window reaches over the end, a divisor of its own is a factor.
-const bool avg_pool_decomposition =
-    register_decomposition("avg_pool", [](const void* attrs, const std::vector<Tensor>& in) {
-      WindowsAttrs a = *static_cast<const WindowsAttrs*>(attrs);
-      double factor = a.divisor ? static_cast<double>(a.kernel.product()) / static_cast<double>(a.divisor) : 1;
-      for (int i = 0; i < 3 && a.divisor; ++i)
-        if ((a.out[i] - 1) * a.stride[i] + a.kernel[i] > a.in[i] + 2 * a.padding[i]) return apply<AvgPool>(a, in[0]);
-      if (a.divisor) a.include_pad = true;
-      a.divisor = 0;
-      Tensor y = apply<AvgPool>(a, in[0]);
-      return factor == 1 ? y : mul(y, factor);
-    });
+Tensor AvgPool::decompose(const Attrs& given, const std::vector<Tensor>& in) {
+  WindowsAttrs a = given;
+  double factor = a.divisor ? static_cast<double>(a.kernel.product()) / static_cast<double>(a.divisor) : 1;
+  for (int i = 0; i < 3 && a.divisor; ++i)
+    if ((a.out[i] - 1) * a.stride[i] + a.kernel[i] > a.in[i] + 2 * a.padding[i]) return apply<AvgPool>(a, in[0]);
+  if (a.divisor) a.include_pad = true;
+  a.divisor = 0;
+  Tensor y = apply<AvgPool>(a, in[0]);
+  return factor == 1 ? y : mul(y, factor);
+}
 
 int axes_of(const char* what, const Tensor& x) {
   if (x.ndim() < 3 || x.ndim() > 5)

@@ -22,6 +22,11 @@ thread_local Generator t_generator;
 Generator& chosen(Generator* g) { return g ? *g : t_generator; }
 
 enum class Law : int64_t { uniform, normal, exponential, cauchy, log_normal, geometric, integer };
+const std::vector<std::string>& attr_choices(Law) {
+  static const std::vector<std::string> names = {"uniform",    "normal",    "exponential", "cauchy",
+                                                 "log_normal", "geometric", "integer"};
+  return names;
+}
 
 /// Draw i of the stream, shaped by the law with its two numbers. Draws that take two words stand on even places.
 double draw(const Philox& random, uint64_t base, uint64_t i, Law law, double a, double b) {
@@ -57,13 +62,14 @@ struct Random {
     uint64_t seed, stream, offset;
     template <class F>
     void fields(F&& f) const {
-      static constexpr const char* names[] = {"uniform",    "normal",    "exponential", "cauchy",
-                                              "log_normal", "geometric", "integer"};
-      f(names[static_cast<int>(law)], a);
-      f("to", b);
+      f("law", law);
+      f("a", a);
+      f("b", b);
       f("seed", seed);
       f("stream", stream);
       f("offset", offset);
+      f("size", size, false);
+      f("dtype", dtype, false);
     }
   };
   static Meta infer(const Attrs& a) {

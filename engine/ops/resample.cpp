@@ -29,6 +29,8 @@ struct ResampleAttrs {
     f("mode", mode);
     f("align_corners", align);
     f("step", step);
+    f("in", in, false);
+    f("axes", axes, false);
   }
 };
 

@@ -4,7 +4,6 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/join.h"
 #include "engine/ops/matmul.h"
@@ -171,6 +170,7 @@ struct Rnn {
     });
   }
   static constexpr Saves saves{.inputs = 0b111111, .outputs = 0b111};
+  static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();
     std::vector<Tensor> in;
@@ -218,16 +218,14 @@ struct Rnn {
 const Register<Rnn> rnn_op;
 const Register<RnnBackward> rnn_backward_op;
 // Step by step. States that are 0 come from the gates' own batch axis, so that the result serves any batch.
-const bool rnn_decomposition =
-    register_decomposition("rnn_sequence", [](const void* attrs, const std::vector<Tensor>& in) {
-      const auto& a = *static_cast<const RnnAttrs*>(attrs);
-      std::vector<Tensor> given = in;
-      given.resize(kInputs);
-      Tensor none = mul(narrow(select(in[kGx], 0, 0), 1, 0, in[kWh].size(1)), 0);
-      if (!given[kH0]) given[kH0] = none;
-      if (a.kind() == Cell::lstm && !given[kC0]) given[kC0] = none;
-      return composite(a, given)[0];
-    });
+Tensor Rnn::decompose(const Attrs& a, const std::vector<Tensor>& in) {
+  std::vector<Tensor> given = in;
+  given.resize(kInputs);
+  Tensor none = mul(narrow(select(in[kGx], 0, 0), 1, 0, in[kWh].size(1)), 0);
+  if (!given[kH0]) given[kH0] = none;
+  if (a.kind() == Cell::lstm && !given[kC0]) given[kC0] = none;
+  return composite(a, given)[0];
+}
 
 }  // namespace
 

@@ -72,6 +72,8 @@ struct Adam {
     f("eps", eps);
     f("weight_decay", weight_decay);
     f("decoupled", decoupled);
+    f("bias1", bias1, false);
+    f("bias2", bias2, false);
   }
 };
 const Register<ElementwiseOp<Adam>> adam_op;

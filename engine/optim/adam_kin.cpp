@@ -68,6 +68,11 @@ struct Adamax : Moments {
   void run(int64_t n, T* w, const T* g, T* const* s) const {
     adamax(n, w, g, s[0], s[1], T(beta1), T(beta2), T(1 - beta1), T(eps), T(size), T(weight_decay));
   }
+  template <class F>
+  void fields(F&& f) const {
+    f("moments", static_cast<const Moments&>(*this));
+    f("size", size, false);
+  }
 };
 
 /// Nesterov's look-ahead in Adam with mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2). Dozat (2016). PyTorch: NAdam.
@@ -93,6 +98,14 @@ struct NAdam : Moments {
     nadam(n, w, g, s[0], s[1], T(beta1), T(beta2), T(1 - beta1), T(1 - beta2), T(bias2), T(eps), T(now), T(next),
           T(weight_decay));
   }
+  template <class F>
+  void fields(F&& f) const {
+    f("moments", static_cast<const Moments&>(*this));
+    f("momentum_decay", momentum_decay, false);
+    f("bias2", bias2, false);
+    f("now", now, false);
+    f("next", next, false);
+  }
 };
 
 /// Adam whose division is left out while its variance is not known yet. Liu et al. (2019). PyTorch: RAdam.
@@ -112,6 +125,12 @@ struct RAdam : Moments {
   void run(int64_t n, T* w, const T* g, T* const* s) const {
     radam(n, w, g, s[0], s[1], T(beta1), T(beta2), T(1 - beta1), T(1 - beta2), T(eps), T(size), T(adaptive),
           T(weight_decay));
+  }
+  template <class F>
+  void fields(F&& f) const {
+    f("moments", static_cast<const Moments&>(*this));
+    f("size", size, false);
+    f("adaptive", adaptive, false);
   }
 };
 

@@ -78,6 +78,7 @@ struct Adagrad {
   template <class F>
   void fields(F&& f) const {
     f("lr", lr);
+    f("lr_decay", lr_decay, false);
     f("eps", eps);
     f("weight_decay", weight_decay);
   }

@@ -23,13 +23,7 @@ template <class Rule>
 struct ElementwiseOp {
   static constexpr OpInfo info{Rule::op, "", Kind::other};
   static constexpr int kStates = 4;
-  struct Attrs {
-    Rule rule;
-    template <class F>
-    void fields(F&& f) const {
-      rule.fields(f);
-    }
-  };
+  using Attrs = Rule;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) { out[0] = in[0].meta(); }
   static void cpu(const Call& c) {
     constexpr int64_t grain = 32 * 1024;
@@ -42,7 +36,7 @@ struct ElementwiseOp {
         if (c.in[2 + k]) s[static_cast<size_t>(k)] = c.in[2 + k].data<T>();
       T* w = c.out[0].data<T>();
       const T* from = g.data<T>();
-      const Rule& rule = c.as<Attrs>().rule;
+      const Rule& rule = c.as<Rule>();
       parallel_for(g.numel(), grain, [&](int64_t i, int64_t e) {
         std::array<T*, kStates> at = s;
         for (T*& p : at)
@@ -67,8 +61,8 @@ class Elementwise : public Optimizer {
 
  protected:
   void update(size_t i, const Tensor& p, const Tensor& grad, double lr) override {
-    typename ElementwiseOp<Rule>::Attrs attrs{rule_};
-    attrs.rule.begin(lr, decay(i), static_cast<double>(steps_));
+    Rule attrs = rule_;
+    attrs.begin(lr, decay(i), static_cast<double>(steps_));
     Tensor in[2 + ElementwiseOp<Rule>::kStates] = {p, grad};
     for (size_t k = 0; k < slots_.size(); ++k)
       if (slots_[k] >= 0) in[2 + k] = slot(slots_[k], i);

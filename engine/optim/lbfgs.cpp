@@ -216,7 +216,7 @@ const bool registered = register_optimizer(
       {"max_eval", int64_t{0}, 0, 1e6, "evaluations a step; 0: max_iter times 5 / 4"},
       {"tolerance_grad", 1e-7, 0, 1, "stop where no gradient is larger"},
       {"tolerance_change", 1e-9, 0, 1, "stop where neither weights nor loss change more"},
-      {"history_size", int64_t{100}, 1, 10000, "steps remembered"},
+      {"history_size", int64_t{100}, 1, 10000, "steps remembered", {}, "steps"},
       {"line_search", std::string("none"), 0, 0, "how far to go along a direction", {"none", "strong_wolfe"}}},
      make});
 

@@ -18,9 +18,9 @@ std::string module_of(const std::string& parameter) {
   return dot == std::string::npos ? "" : parameter.substr(0, dot);
 }
 
-std::vector<OptimizerDef>& registry() {
-  static std::vector<OptimizerDef> list;
-  return list;
+Registry<OptimizerDef>& registry() {
+  static auto& all = *new Registry<OptimizerDef>("optimizer");
+  return all;
 }
 
 }  // namespace
@@ -144,12 +144,12 @@ std::vector<nn::Named> Optimizer::state() const {
   return all;
 }
 
-bool register_optimizer(OptimizerDef def) { return add_named(registry(), std::move(def)); }
-const std::vector<OptimizerDef>& optimizers() { return registry(); }
+bool register_optimizer(OptimizerDef def, Place place) { return registry().add(std::move(def), place); }
+const Registry<OptimizerDef>& optimizers() { return registry(); }
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<nn::Named> parameters,
                                           const std::vector<Attr>& given) {
-  const OptimizerDef& def = find_named(registry(), name, "optimizer");
+  const OptimizerDef& def = optimizers().at(name);
   return def.make(std::move(parameters), AttrValues(def.attrs, given, name));
 }
 
@@ -179,7 +179,6 @@ void apply_rules(Optimizer& optimizer, const std::string& rules, bool no_decay, 
       if (!fits(pattern.c_str(), parameters[i].name.c_str())) continue;
       any = true;
       for (const Attr& a : call_attrs(rule, known, key)) {
-        check_attr(a.name == "lr" ? known[0] : known[1], a.value, key + ": " + pattern + " " + a.name);
         (a.name == "lr" ? optimizer.settings(i).lr_scale : optimizer.settings(i).weight_decay) =
             std::get<double>(a.value);
       }

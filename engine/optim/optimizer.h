@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "engine/nn/module.h"
 #include "engine/spec/attr.h"
 
@@ -99,9 +100,9 @@ struct OptimizerDef {
   std::vector<AttrDef> attrs;
   std::unique_ptr<Optimizer> (*make)(std::vector<nn::Named> parameters, const AttrValues& values);
 };
-bool register_optimizer(OptimizerDef def);
+bool register_optimizer(OptimizerDef def, Place place = Place::current());
 /// Sorted by name.
-const std::vector<OptimizerDef>& optimizers();
+const Registry<OptimizerDef>& optimizers();
 /// Throws Error (usage) for a name that is none, listing the near ones, and for attributes it does not have.
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<nn::Named> parameters,
                                           const std::vector<Attr>& given = {});

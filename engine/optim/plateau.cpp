@@ -69,23 +69,23 @@ class Plateau : public Schedule {
   int64_t reductions_ = 0, bad_ = 0, cooling_ = 0;
 };
 
-const bool registered =
-    register_schedule({"plateau",
-                       "times a factor where the test loss no longer falls",
-                       {{"factor", 0.1, 0, 1, "of a reduction"},
-                        {"patience", int64_t{10}, 0, 1e9, "evaluations without improvement that are waited for"},
-                        {"threshold", 1e-4, 0, 1e30, "least improvement"},
-                        {"threshold_mode",
-                         std::string("rel"),
-                         0,
-                         0,
-                         "rel: as a share of the best loss; abs: as a difference",
-                         {"rel", "abs"}},
-                        {"cooldown", int64_t{0}, 0, 1e9, "evaluations after a reduction that do not count"},
-                        {"min_lr", 0.0, 0, 1e30, "the rate goes no lower"}},
-                       [](const AttrValues& v, const ScheduleSpan&) -> std::unique_ptr<Schedule> {
-                         return std::make_unique<Plateau>(v);
-                       }});
+const bool registered = register_schedule(
+    {"plateau",
+     "times a factor where the test loss no longer falls",
+     {{"factor", 0.1, 0, 1, "of a reduction"},
+      {"patience", int64_t{10}, 0, 1e9, "evaluations without improvement that are waited for", {}, "evaluations"},
+      {"threshold", 1e-4, 0, 1e30, "least improvement"},
+      {"threshold_mode",
+       std::string("rel"),
+       0,
+       0,
+       "rel: as a share of the best loss; abs: as a difference",
+       {"rel", "abs"}},
+      {"cooldown", int64_t{0}, 0, 1e9, "evaluations after a reduction that do not count", {}, "evaluations"},
+      {"min_lr", 0.0, 0, 1e30, "the rate goes no lower"}},
+     [](const AttrValues& v, const ScheduleSpan&) -> std::unique_ptr<Schedule> {
+       return std::make_unique<Plateau>(v);
+     }});
 
 }  // namespace
 }  // namespace tenon::optim

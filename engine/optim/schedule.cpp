@@ -7,9 +7,9 @@
 namespace tenon::optim {
 namespace {
 
-std::vector<ScheduleDef>& registry() {
-  static std::vector<ScheduleDef> list;
-  return list;
+Registry<ScheduleDef>& registry() {
+  static auto& all = *new Registry<ScheduleDef>("schedule");
+  return all;
 }
 
 class WarmUp : public Schedule {
@@ -37,12 +37,12 @@ void Schedule::load(const nlohmann::json& state) {
     throw Error("the checkpoint has a schedule's state, but this schedule has none", "it belongs to another recipe");
 }
 
-bool register_schedule(ScheduleDef def) { return add_named(registry(), std::move(def)); }
-const std::vector<ScheduleDef>& schedules() { return registry(); }
+bool register_schedule(ScheduleDef def, Place place) { return registry().add(std::move(def), place); }
+const Registry<ScheduleDef>& schedules() { return registry(); }
 
 std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given,
                                         const ScheduleSpan& span) {
-  const ScheduleDef& def = find_named(registry(), name, "schedule");
+  const ScheduleDef& def = schedules().at(name);
   return def.make(AttrValues(def.attrs, given, name), span);
 }
 

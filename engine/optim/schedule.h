@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "engine/spec/attr.h"
 
 namespace tenon::optim {
@@ -37,9 +38,9 @@ struct ScheduleDef {
   std::vector<AttrDef> attrs;
   std::unique_ptr<Schedule> (*make)(const AttrValues& values, const ScheduleSpan& span);
 };
-bool register_schedule(ScheduleDef def);
+bool register_schedule(ScheduleDef def, Place place = Place::current());
 /// Sorted by name.
-const std::vector<ScheduleDef>& schedules();
+const Registry<ScheduleDef>& schedules();
 /// Throws Error (usage) for a name that is none, listing the near ones, and for attributes it does not have.
 std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given,
                                         const ScheduleSpan& span);

@@ -81,13 +81,12 @@ std::vector<Part> read(const AttrValues& v, const ScheduleSpan& span, bool one_a
     for (size_t k = 0; k < call.attrs.size(); ++k)
       if (call.attrs[k].first == "steps") {
         static const AttrDef def{"steps", int64_t{0}, 1, 9e15, "steps until the next part"};
-        AttrValue value = parse_attr(def, call.attrs[k].second, std::string(kKey) + ": " + call.name + " steps");
-        check_attr(def, value, std::string(kKey) + ": " + call.name + " steps");
-        steps = std::get<int64_t>(value);
+        steps =
+            std::get<int64_t>(parse_attr(def, call.attrs[k].second, std::string(kKey) + ": " + call.name + " steps"));
         call.attrs.erase(call.attrs.begin() + static_cast<std::ptrdiff_t>(k));
         break;
       }
-    const ScheduleDef& def = find_named(schedules(), call.name, "schedule");
+    const ScheduleDef& def = schedules().at(call.name);
     if (one_after_the_other && i + 1 < calls.size() && steps == 0)
       throw Error::usage(std::string(kKey) + ": \"" + call.name + "\" does not say how long it lasts",
                          "add steps=N to every part but the last");

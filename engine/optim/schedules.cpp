@@ -36,7 +36,7 @@ int64_t length(const AttrValues& v, const ScheduleSpan& span) {
   return std::max<int64_t>(1, given > 0 ? given : span.total);
 }
 AttrDef total_attr() {
-  return {"total_steps", int64_t{0}, 0, kHuge, "steps until the end is reached; 0: the whole run"};
+  return {"total_steps", int64_t{0}, 0, kHuge, "steps until the end is reached; 0: the whole run", {}, "steps"};
 }
 AttrDef min_attr(const char* help) { return {"min_lr", 0.0, 0, 1e30, help}; }
 AttrDef gamma_attr() { return {"gamma", 0.1, 0, 1e300, "factor of each reduction"}; }
@@ -135,13 +135,14 @@ const bool registered[] = {
                        constant}),
     register_schedule({"step",
                        "times gamma after every so many epochs",
-                       {{"step_epochs", 1.0, 1e-6, 1e6, "epochs between reductions"}, gamma_attr()},
+                       {{"step_epochs", 1.0, 1e-6, 1e6, "epochs between reductions", {}, "epochs"}, gamma_attr()},
                        step}),
-    register_schedule({"multi_step",
-                       "times gamma at each of the milestones",
-                       {{"milestones", std::vector<int64_t>{30, 60, 90}, 0, 1e9, "epochs at which the rate is reduced"},
-                        gamma_attr()},
-                       multi_step}),
+    register_schedule(
+        {"multi_step",
+         "times gamma at each of the milestones",
+         {{"milestones", std::vector<int64_t>{30, 60, 90}, 0, 1e9, "epochs at which the rate is reduced", {}, "epochs"},
+          gamma_attr()},
+         multi_step}),
     register_schedule({"exponential", "times gamma over an epoch, smoothly", {gamma_attr()}, exponential}),
     register_schedule({"linear",
                        "in a line from one factor to another",
@@ -157,7 +158,7 @@ const bool registered[] = {
         {"cosine", "down in half a cosine wave", {min_attr("the rate at the end"), total_attr()}, cosine}),
     register_schedule({"cosine_restarts",
                        "down in half a cosine wave, again and again from the top",
-                       {{"t_0", 10.0, 1e-6, 1e6, "epochs of the first wave"},
+                       {{"t_0", 10.0, 1e-6, 1e6, "epochs of the first wave", {}, "epochs"},
                         {"t_mult", int64_t{1}, 1, 1000, "each wave is so many times longer than the one before"},
                         min_attr("the rate at the end of a wave")},
                        cosine_restarts}),

@@ -65,6 +65,8 @@ struct Sgd {
     f("momentum", momentum);
     f("weight_decay", weight_decay);
     f("nesterov", nesterov);
+    f("dampening", dampening, false);
+    f("fresh", fresh, false);
   }
 };
 const Register<ElementwiseOp<Sgd>> sgd_op;

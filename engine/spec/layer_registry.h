@@ -1,7 +1,9 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 
+#include "core/registry.h"
 #include "core/tensor.h"
 #include "engine/spec/model_spec.h"
 
@@ -11,19 +13,19 @@ namespace nn {
 class Module;
 }
 
-/// What a layer is made from: its spec and what arrives at its ports. Attributes that the spec leaves out have the
-/// defaults of the LayerInfo.
+/// What a layer is made from: its spec, its attributes, and what arrives at its ports.
 struct LayerArgs {
   const LayerSpec& spec;
   const LayerInfo& info;
+  const AttrValues& values;      ///< the spec's, and the defaults of what it leaves out
   std::span<const Meta> inputs;  ///< with the batch axis; that of an optional input without a wire is empty
   Device device;                 ///< of the parameters
 
-  int64_t integer(const std::string& attr) const;
-  double number(const std::string& attr) const;
-  bool flag(const std::string& attr) const;
-  std::string text(const std::string& attr) const;
-  std::vector<int64_t> ints(const std::string& attr) const;
+  int64_t integer(const std::string& attr) const { return values.integer(attr); }
+  double number(const std::string& attr) const { return values.number(attr); }
+  bool flag(const std::string& attr) const { return values.flag(attr); }
+  const std::string& text(const std::string& attr) const { return values.text(attr); }
+  const std::vector<int64_t>& ints(const std::string& attr) const { return values.ints(attr); }
   /// A list of one or two numbers, or one number, as height and width.
   Dims pair(const std::string& attr) const { return sizes(attr, 2); }
   /// A list of `axes` numbers, one an axis; one number stands for all.
@@ -38,14 +40,15 @@ struct LayerArgs {
 ///   std::make_shared<ReLU>(); }});
 struct LayerDef {
   LayerInfo info;
-  std::shared_ptr<nn::Module> (*make)(const LayerArgs&);
+  std::function<std::shared_ptr<nn::Module>(const LayerArgs&)> make;  ///< none: an end of the model
 };
-bool register_layer(LayerDef def);
-const LayerDef* find_layer(const std::string& type);
+bool register_layer(LayerDef def, Place place = Place::current());
+/// Sorted by group, then by type.
+const Registry<LayerDef>& layers();
 
-/// Throws Error naming an attribute that the type does not have, or whose kind or value does not fit.
-void check_attrs(const LayerSpec& spec, const LayerInfo& info);
-/// Checks the attributes (names, kinds, limits) and makes the layer. Throws Error naming the attribute or the type.
+/// The attributes of a layer. Throws Error naming one that the type does not have, or that does not fit.
+AttrValues layer_values(const LayerSpec& spec, const LayerInfo& info);
+/// Checks the attributes and makes the layer. Throws Error naming the attribute or the type.
 std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device);
 
 }  // namespace tenon

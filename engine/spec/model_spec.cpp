@@ -11,20 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-json to_json_value(const AttrValue& v) {
-  return std::visit([](const auto& x) { return json(x); }, v);
-}
-
-AttrValue attr_from_json(const json& j, const std::string& where) {
-  if (j.is_boolean()) return j.get<bool>();
-  if (j.is_number_integer()) return j.get<int64_t>();
-  if (j.is_number()) return j.get<double>();
-  if (j.is_string()) return j.get<std::string>();
-  if (j.is_array() && std::all_of(j.begin(), j.end(), [](const json& x) { return x.is_number_integer(); }))
-    return j.get<std::vector<int64_t>>();
-  throw Error(where + " is neither a number, text, true, false nor a list of whole numbers: " + j.dump());
-}
-
 const json& need(const json& j, const char* key, json::value_t kind, const std::string& where) {
   auto found = j.find(key);
   if (found == j.end()) throw Error(where + " has no \"" + key + "\"");
@@ -113,7 +99,7 @@ json ModelSpec::to_json() const {
   json j = {{"name", name}, {"layers", json::array()}, {"wires", json::array()}};
   for (const LayerSpec& l : layers) {
     json attrs = json::array();
-    for (const Attr& a : l.attrs) attrs.push_back({{"name", a.name}, {"value", to_json_value(a.value)}});
+    for (const Attr& a : l.attrs) attrs.push_back({{"name", a.name}, {"value", attr_to_json(a.value)}});
     j["layers"].push_back({{"name", l.name}, {"type", l.type}, {"attrs", attrs}, {"x", l.x}, {"y", l.y}});
   }
   for (const WireSpec& w : wires)

@@ -60,8 +60,7 @@ struct LayerInfo {
   int optional = 0;                         ///< so many of the last inputs may be left without a wire
   std::vector<LayerExample> examples = {};  ///< by input; those left out are f32 [2, 3, 8, 8]
 };
-/// Every registered layer type, sorted by group and name, "Input" and "Output" included.
-const std::vector<LayerInfo>& layer_types();
+/// Null where no layer of that type is registered; layers() of engine/spec/layer_registry.h lists all.
 const LayerInfo* find_layer_type(const std::string& type);
 
 }  // namespace tenon

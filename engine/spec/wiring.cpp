@@ -16,7 +16,7 @@ Wiring::Wiring(const ModelSpec& spec) : order(spec.topological()) {
   for (const WireSpec& w : spec.wires) {
     const LayerSpec *from = spec.find(w.from), *to = spec.find(w.to);
     std::string wire = "the wire from \"" + w.from + "\" to \"" + w.to + "\"";
-    const LayerDef *source = find_layer(from->type), *target = find_layer(to->type);
+    const LayerDef *source = layers().find(from->type), *target = layers().find(to->type);
     if (source && (w.from_port < 0 || w.from_port >= source->info.outputs))
       throw Error(wire + " begins at port " + std::to_string(w.from_port) + ", which a " + from->type +
                   " does not have");
@@ -49,16 +49,15 @@ std::vector<const LayerSpec*> Wiring::inputs_of(const LayerSpec& layer) const {
 
 Meta input_meta(const LayerSpec& input) {
   const LayerInfo& info = *find_layer_type("Input");
-  check_attrs(input, info);
-  LayerArgs args{input, info, {}, {}};
-  std::vector<int64_t> shape = args.ints("shape");
+  const AttrValues values = layer_values(input, info);
+  std::vector<int64_t> shape = values.ints("shape");
   if (shape.size() >= kMaxDims)
     throw Error("shape has " + std::to_string(shape.size()) + " axes; at most " + std::to_string(kMaxDims - 1) +
                 " fit beside the batch");
   for (int64_t s : shape)
     if (s < 1) throw Error("shape " + to_string(Dims(shape)) + " has an axis below 1");
   DType dtype;
-  std::string type = args.text("dtype");
+  std::string type = values.text("dtype");
   if (!parse_dtype(type.c_str(), dtype))
     throw Error("dtype \"" + type + "\" is no type of elements", "f32 for values, i64 for tokens and indices");
   return {dtype, {}, Dims(shape)};

@@ -23,10 +23,7 @@ void sgd_cosine(Recipe& r, const char* lr) {
 }
 
 Template fashion_cnn() {
-  Template t{"fashion-cnn",
-             "A small convolutional network that learns to tell 10 kinds of clothes apart (Fashion-MNIST)",
-             {},
-             {}};
+  Template t{.title = "A small convolutional network that learns to tell 10 kinds of clothes apart (Fashion-MNIST)"};
   t.model =
       Chain("fashion-cnn", {1, 28, 28})
           .add("features.0", "Conv2d", {out("out_channels", 32), {"kernel_size", Ints{3, 3}}, {"padding", Ints{1, 1}}})
@@ -46,7 +43,7 @@ Template fashion_cnn() {
 }
 
 Template fashion_mlp() {
-  Template t{"fashion-mlp", "Three fully connected layers on Fashion-MNIST", {}, {}};
+  Template t{.title = "Three fully connected layers on Fashion-MNIST"};
   t.model = Chain("fashion-mlp", {1, 28, 28})
                 .add("flatten", "Flatten")
                 .add("layers.0", "Linear", {out("out_features", 512)})
@@ -61,8 +58,7 @@ Template fashion_mlp() {
 }
 
 Template autoencoder() {
-  Template t{
-      "autoencoder", "Squeezes images of clothes through 16 numbers and draws them again (Fashion-MNIST)", {}, {}};
+  Template t{.title = "Squeezes images of clothes through 16 numbers and draws them again (Fashion-MNIST)"};
   t.model = Chain("autoencoder", {1, 28, 28})
                 .add("flatten", "Flatten")
                 .add("encoder.0", "Linear", {out("out_features", 256)})
@@ -84,7 +80,7 @@ Template autoencoder() {
 }
 
 Template spirals() {
-  Template t{"spirals", "Which arm of two interleaved spirals a point belongs to; generated, needs no files", {}, {}};
+  Template t{.title = "Which arm of two interleaved spirals a point belongs to; generated, needs no files"};
   t.model = Chain("spirals", {2})
                 .add("layers.0", "Linear", {out("out_features", 64)})
                 .add("layers.1", "ReLU")
@@ -110,10 +106,7 @@ ModelSpec tabular_model(int64_t inputs, int64_t outputs) {
 }
 
 Template tabular() {
-  Template t{"tabular",
-             "Foretells one column of a table from the others; --data FILE.csv, or a table it makes itself",
-             {},
-             {}};
+  Template t{.title = "Foretells one column of a table from the others; --data FILE.csv, or a table it makes itself"};
   t.model = tabular_model(10, 3);
   set(t.recipe, {{"data.dataset", "csv"},
                  {"epochs", "20"},
@@ -146,8 +139,10 @@ Template tabular() {
   return t;
 }
 
-const bool registered = register_template(fashion_cnn) && register_template(fashion_mlp) &&
-                        register_template(autoencoder) && register_template(spirals) && register_template(tabular);
+const bool registered = register_template("fashion-cnn", fashion_cnn) &&
+                        register_template("fashion-mlp", fashion_mlp) &&
+                        register_template("autoencoder", autoencoder) && register_template("spirals", spirals) &&
+                        register_template("tabular", tabular);
 
 }  // namespace
 }  // namespace tenon

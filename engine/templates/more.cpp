@@ -47,8 +47,7 @@ ModelSpec clicks(I users, I items) {
 }
 
 Template recommender() {
-  Template t{
-      "recommender", "Whether an advert will be clicked, from counts, words and a history (generated clicks)", {}, {}};
+  Template t{.title = "Whether an advert will be clicked, from counts, words and a history (generated clicks)"};
   t.model = clicks(200, 500);
   set(t.recipe, {{"data.dataset", "clicks"},
                  {"data.batch_size", "256"},
@@ -71,11 +70,9 @@ ModelSpec gru(I length, I features, I horizon) {
 }
 
 Template series() {
-  Template t{
-      "series",
-      "How a time series goes on (generated waves; --data DIR with x.npy [n, steps, features] and y.npy [n, values])",
-      {},
-      {}};
+  Template t{.title =
+                 "How a time series goes on (generated waves; --data DIR with x.npy [n, steps, features] and y.npy [n, "
+                 "values])"};
   t.model = gru(64, 1, 1);
   set(t.recipe, {{"data.dataset", "series"},
                  {"data.batch_size", "64"},
@@ -98,7 +95,7 @@ Template series() {
   return t;
 }
 
-const bool registered = register_template(recommender) && register_template(series);
+const bool registered = register_template("recommender", recommender) && register_template("series", series);
 
 }  // namespace
 }  // namespace tenon

@@ -8,29 +8,39 @@
 namespace tenon {
 namespace {
 
-std::vector<Template (*)()>& makers() {
-  static std::vector<Template (*)()> list;
-  return list;
+struct Maker {
+  std::string name;
+  Template (*make)();
+};
+Registry<Maker>& makers() {
+  static auto& all = *new Registry<Maker>("template");
+  return all;
 }
 
 }  // namespace
 
-bool register_template(Template (*make)()) {
-  makers().push_back(make);
-  return true;
+bool register_template(const std::string& name, Template (*make)(), Place place) {
+  return makers().add({name, make}, place);
 }
 
 const std::vector<Template>& templates() {
-  static const std::vector<Template> all = [] {
+  static auto& cache = *new MadeOfRegistries<std::vector<Template>>([] {
     std::vector<Template> list;
-    for (auto make : makers()) list.push_back(make());
-    std::sort(list.begin(), list.end(), [](const Template& a, const Template& b) { return a.name < b.name; });
+    for (const Maker& m : makers()) {
+      list.push_back(m.make());
+      list.back().name = m.name;
+    }
     return list;
-  }();
-  return all;
+  });
+  return cache.get();
 }
 
-const Template& find_template(const std::string& name) { return find_named(templates(), name, "template"); }
+const Template& find_template(const std::string& name) {
+  makers().at(name);
+  for (const Template& t : templates())
+    if (t.name == name) return t;
+  throw Error("the template \"" + name + "\" was taken back meanwhile");
+}
 
 Beginning begin(const Template& t, const std::string& data, const std::string& project,
                 const std::vector<std::pair<std::string, std::string>>& settings) {
@@ -39,7 +49,7 @@ Beginning begin(const Template& t, const std::string& data, const std::string& p
   if (t.prepare) {
     b.note = t.prepare(b.recipe, data, project);
   } else if (!data.empty()) {
-    if (!data::find_dataset_kind(b.recipe.text("data.dataset")).files)
+    if (!data::dataset_kinds().at(b.recipe.text("data.dataset")).files)
       throw Error::usage(t.name + " needs no data files: leave --data out");
     b.recipe.set("data.dir", data);
   }

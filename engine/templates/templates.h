@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/registry.h"
 #include "engine/spec/model_spec.h"
 #include "engine/train/recipe.h"
 
@@ -14,10 +15,10 @@ class Dataset;
 
 /// A model with the recipe it is trained by: what a new project starts from.
 struct Template {
-  std::string name;   ///< "fashion-cnn"
-  std::string title;  ///< one line for people
-  ModelSpec model;    ///< for the data that is used where none is named
-  Recipe recipe;
+  std::string name = {};  ///< "fashion-cnn": as it is registered
+  std::string title;      ///< one line for people
+  ModelSpec model = {};   ///< for the data that is used where none is named
+  Recipe recipe = {};
   /// The model for other data of the recipe's kind; null where the model is the same for all.
   ModelSpec (*fit)(const Recipe& recipe, const data::Dataset& train) = nullptr;
   /// Settles where a new project's data comes from: `data` is what the user named (a file or folder, or empty),
@@ -38,7 +39,7 @@ struct Beginning {
 };
 Beginning begin(const Template& t, const std::string& data, const std::string& project,
                 const std::vector<std::pair<std::string, std::string>>& settings = {});
-/// `make` runs on first use, when every layer and data set is registered.
-bool register_template(Template (*make)());
+/// `make` runs when templates are asked for: every layer and data set it names is registered by then.
+bool register_template(const std::string& name, Template (*make)(), Place place = Place::current());
 
 }  // namespace tenon

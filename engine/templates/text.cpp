@@ -46,10 +46,8 @@ std::string usual_text(Recipe& r, const std::string& data, const std::string&) {
 }
 
 Template byte_gpt() {
-  Template t{"byte-gpt",
-             "A small transformer that writes on any text, byte by byte; --data FILE, or the system's licences",
-             {},
-             {}};
+  Template t{.title =
+                 "A small transformer that writes on any text, byte by byte; --data FILE, or the system's licences"};
   t.model = gpt(256, 128, 128, 4, 4);
   set(t.recipe, {{"data.dataset", "text"},
                  {"data.batch_size", "32"},
@@ -80,10 +78,8 @@ ModelSpec lstm(I vocabulary, I context) {
 }
 
 Template byte_lstm() {
-  Template t{"byte-lstm",
-             "A recurrent network that writes on any text, byte by byte; --data FILE, or the system's licences",
-             {},
-             {}};
+  Template t{.title =
+                 "A recurrent network that writes on any text, byte by byte; --data FILE, or the system's licences"};
   t.model = lstm(256, 128);
   set(t.recipe, {{"data.dataset", "text"},
                  {"data.batch_size", "32"},
@@ -101,7 +97,7 @@ Template byte_lstm() {
   return t;
 }
 
-const bool registered = register_template(byte_gpt) && register_template(byte_lstm);
+const bool registered = register_template("byte-gpt", byte_gpt) && register_template("byte-lstm", byte_lstm);
 
 }  // namespace
 }  // namespace tenon

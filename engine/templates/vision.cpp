@@ -56,11 +56,9 @@ ModelSpec resnet18(const Shape& image, I classes) {
 }
 
 Template resnet() {
-  Template t{"resnet18",
-             "The residual network of 18 layers for small images; --data DIR with CIFAR-10 or a folder a class, or "
-             "images it makes",
-             {},
-             {}};
+  Template t{.title =
+                 "The residual network of 18 layers for small images; --data DIR with CIFAR-10 or a folder a class, or "
+                 "images it makes"};
   t.model = resnet18({3, 32, 32}, 10);
   set(t.recipe, {{"data.dataset", "shapes"},
                  {"data.batch_size", "64"},
@@ -120,7 +118,7 @@ ModelSpec unet(const Shape& image, I classes) {
 }
 
 Template segmentation() {
-  Template t{"u-net", "Finds the class of every pixel in pictures of shapes (generated, needs no files)", {}, {}};
+  Template t{.title = "Finds the class of every pixel in pictures of shapes (generated, needs no files)"};
   t.model = unet({1, 32, 32}, 4);
   set(t.recipe, {{"data.dataset", "shape-masks"},
                  {"data.batch_size", "32"},
@@ -132,7 +130,7 @@ Template segmentation() {
   return t;
 }
 
-const bool registered = register_template(resnet) && register_template(segmentation);
+const bool registered = register_template("resnet18", resnet) && register_template("u-net", segmentation);
 
 }  // namespace
 }  // namespace tenon

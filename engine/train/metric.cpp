@@ -4,14 +4,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/spec/attr.h"
-
 namespace tenon {
 namespace {
 
-std::vector<MetricDef>& registry() {
-  static std::vector<MetricDef> list;
-  return list;
+Registry<MetricDef>& registry() {
+  static auto& all = *new Registry<MetricDef>("metric");
+  return all;
 }
 
 /// The first of equal maxima; -1 for a row with a NaN, which counts as wrong.
@@ -163,7 +161,7 @@ const bool registered[] = {
 
 }  // namespace
 
-bool register_metric(MetricDef def) { return add_named(registry(), std::move(def)); }
-const std::vector<MetricDef>& metrics() { return registry(); }
+bool register_metric(MetricDef def, Place place) { return registry().add(std::move(def), place); }
+const Registry<MetricDef>& metrics() { return registry(); }
 
 }  // namespace tenon

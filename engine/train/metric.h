@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "core/tensor.h"
 
 namespace tenon {
@@ -34,8 +35,8 @@ struct MetricDef {
   std::vector<std::string> decides;  ///< tasks whose best checkpoint it decides; the loss decides the others'
   std::unique_ptr<Meter> (*make)(const TaskView&);
 };
-bool register_metric(MetricDef def);
+bool register_metric(MetricDef def, Place place = Place::current());
 /// Sorted by name.
-const std::vector<MetricDef>& metrics();
+const Registry<MetricDef>& metrics();
 
 }  // namespace tenon

@@ -1,10 +1,11 @@
 #include "engine/train/recipe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "core/error.h"
+#include "core/registry.h"
 #include "engine/train/recipe_table.h"
 
 namespace tenon {
@@ -18,23 +19,34 @@ const RecipeGroup* group_of(const std::string& key) {
   return nullptr;
 }
 
-size_t index_of(const std::string& key) {
-  const auto& keys = Recipe::keys();
-  for (size_t i = 0; i < keys.size(); ++i)
-    if (keys[i].key == key) return i;
+/// The keys, and where each stands among them.
+struct Keys {
+  std::vector<AttrDef> list;
+  std::unordered_map<std::string, size_t> at;
+};
+const Keys& table() {
+  static auto& cache = *new MadeOfRegistries<Keys>([] {
+    Keys k{make_recipe_table(), {}};
+    for (size_t i = 0; i < k.list.size(); ++i) k.at.emplace(k.list[i].name, i);
+    return k;
+  });
+  return cache.get();
+}
+
+const AttrDef& key_of(const std::string& key) {
+  const Keys& all = table();
+  if (auto found = all.at.find(key); found != all.at.end()) return all.list[found->second];
   std::vector<std::string> names;
-  for (const RecipeKey& k : keys) {
-    names.push_back(k.key);
+  for (const AttrDef& k : all.list) {
+    names.push_back(k.name);
     // "lr" means optimizer.lr to most people.
-    if (k.key.ends_with("." + key))
-      throw Error::usage("a recipe has no key \"" + key + "\" (did you mean " + k.key + "?)");
+    if (k.name.ends_with("." + key))
+      throw Error::usage("a recipe has no key \"" + key + "\" (did you mean " + k.name + "?)");
   }
   std::string near = near_names(key, names.data(), names.size());
   throw Error::usage("a recipe has no key \"" + key + "\"" + (near.empty() ? "" : " (" + near + ")"),
                      "keys look like optimizer.lr, data.batch_size, epochs, seed");
 }
-
-AttrDef as_attr(const RecipeKey& k) { return {k.key, k.fallback, k.min, k.max, k.help, k.choices}; }
 
 /// The attribute a key stands for in a definition; null where it has none, or the key is none of a group's.
 const AttrDef* attr_in(const RecipeGroup::Member& m, const RecipeGroup& g, const std::string& key) {
@@ -52,99 +64,60 @@ const RecipeGroup::Member& chosen(const RecipeGroup& g, const Recipe& r) {
   throw Error(g.name + "." + g.selector + " = \"" + name + "\" is not registered");
 }
 
-AttrValue from_json_value(const RecipeKey& k, const nlohmann::json& j) {
-  switch (k.fallback.index()) {
-    case 0:
-      if (j.is_number_integer()) return j.get<int64_t>();
-      if (j.is_number_float() && j.get<double>() == std::floor(j.get<double>()) && std::abs(j.get<double>()) < 9e15)
-        return static_cast<int64_t>(j.get<double>());
-      break;
-    case 1:
-      if (j.is_number()) return j.get<double>();
-      break;
-    case 2:
-      if (j.is_boolean()) return j.get<bool>();
-      break;
-    case 3:
-      if (j.is_string()) return j.get<std::string>();
-      break;
-    default:
-      if (j.is_array() && std::all_of(j.begin(), j.end(), [](const auto& e) { return e.is_number_integer(); }))
-        return j.get<std::vector<int64_t>>();
-      break;
-  }
-  throw Error::usage(k.key + " = " + j.dump() + ": it is " + attr_kind(k.fallback), k.key + ": " + k.help);
-}
-
 void read(Recipe& recipe, const nlohmann::json& j, const std::string& prefix) {
   for (const auto& [name, value] : j.items()) {
     std::string key = prefix + name;
     if (value.is_object())
       read(recipe, value, key + ".");
     else
-      recipe.set_value(key, from_json_value(Recipe::keys()[index_of(key)], value));
+      recipe.set_value(key, attr_from_json(value, key));
   }
 }
 
 }  // namespace
 
-const std::vector<RecipeKey>& Recipe::keys() {
-  static const std::vector<RecipeKey> table = make_recipe_table();
-  return table;
-}
-
-Recipe::Recipe() : values_(keys().size()) {}
+const std::vector<AttrDef>& Recipe::keys() { return table().list; }
 
 Recipe Recipe::from_json(const nlohmann::json& j) {
   Recipe r;
   if (j.is_null()) return r;
   if (!j.is_object()) throw Error::usage("a recipe is a JSON object, not " + std::string(j.type_name()));
   read(r, j, "");
-  for (size_t i = 0; i < keys().size(); ++i) {
-    if (!r.values_[i]) continue;
-    const RecipeGroup* g = group_of(keys()[i].key);
-    const AttrDef* own = g && is_attr(*g, keys()[i].key) ? attr_in(chosen(*g, r), *g, keys()[i].key) : nullptr;
-    bool usual = own ? *r.values_[i] == own->fallback : *r.values_[i] == keys()[i].fallback;
+  std::vector<std::string> usual;
+  for (const auto& [key, value] : r.values_) {
+    const RecipeGroup* g = group_of(key);
+    const AttrDef* own = g && is_attr(*g, key) ? attr_in(chosen(*g, r), *g, key) : nullptr;
+    bool same = value == (own ? own->fallback : key_of(key).fallback);
     // A recipe of an earlier version holds the keys of every definition there was.
-    if (g && !own && is_attr(*g, keys()[i].key))
+    if (g && !own && is_attr(*g, key))
       for (const auto& m : g->members)
-        if (const AttrDef* a = attr_in(m, *g, keys()[i].key)) usual |= *r.values_[i] == a->fallback;
-    if (usual) r.values_[i].reset();
+        if (const AttrDef* a = attr_in(m, *g, key)) same |= value == a->fallback;
+    if (same) usual.push_back(key);
   }
+  for (const std::string& key : usual) r.values_.erase(key);
   return r;
 }
 
 nlohmann::json Recipe::to_json() const {
   nlohmann::json j = nlohmann::json::object();
-  for (size_t i = 0; i < values_.size(); ++i) {
-    const std::string& key = keys()[i].key;
-    const RecipeGroup* g = group_of(key);
-    if (g && !values_[i] && is_attr(*g, key) && !attr_in(chosen(*g, *this), *g, key)) continue;
-    size_t dot = key.find('.');
-    nlohmann::json& place = dot == std::string::npos ? j[key] : j[key.substr(0, dot)][key.substr(dot + 1)];
-    std::visit([&](const auto& v) { place = v; }, at(key));
+  for (const AttrDef& k : keys()) {
+    const RecipeGroup* g = group_of(k.name);
+    if (g && !values_.count(k.name) && is_attr(*g, k.name) && !attr_in(chosen(*g, *this), *g, k.name)) continue;
+    size_t dot = k.name.find('.');
+    nlohmann::json& place = dot == std::string::npos ? j[k.name] : j[k.name.substr(0, dot)][k.name.substr(dot + 1)];
+    place = attr_to_json(at(k.name));
   }
   return j;
 }
 
-void Recipe::set(const std::string& key, const std::string& text) {
-  size_t i = index_of(key);
-  AttrDef def = as_attr(keys()[i]);
-  AttrValue v = parse_attr(def, text, key);
-  check_attr(def, v, key);
-  values_[i] = std::move(v);
-}
+void Recipe::set(const std::string& key, const std::string& text) { values_[key] = parse_attr(key_of(key), text, key); }
 
 void Recipe::set_value(const std::string& key, AttrValue value) {
-  size_t i = index_of(key);
-  const RecipeKey& k = keys()[i];
-  if (value.index() == 0 && k.fallback.index() == 1) value = static_cast<double>(std::get<int64_t>(value));
-  check_attr(as_attr(k), value, key);
-  values_[i] = std::move(value);
+  values_[key] = fit_attr(key_of(key), std::move(value), key);
 }
 
 void Recipe::check_used(const std::string& key) const {
-  index_of(key);
+  key_of(key);
   const RecipeGroup* g = group_of(key);
   if (!g || !is_attr(*g, key)) return;
   const RecipeGroup::Member& m = chosen(*g, *this);
@@ -158,11 +131,11 @@ void Recipe::check_used(const std::string& key) const {
 }
 
 const AttrValue& Recipe::at(const std::string& key) const {
-  size_t i = index_of(key);
-  if (values_[i]) return *values_[i];
+  if (auto set = values_.find(key); set != values_.end()) return set->second;
+  const AttrDef& def = key_of(key);
   if (const RecipeGroup* g = group_of(key); g && is_attr(*g, key))
     if (const AttrDef* a = attr_in(chosen(*g, *this), *g, key)) return a->fallback;
-  return keys()[i].fallback;
+  return def.fallback;
 }
 int64_t Recipe::integer(const std::string& key) const { return std::get<int64_t>(at(key)); }
 double Recipe::number(const std::string& key) const { return std::get<double>(at(key)); }

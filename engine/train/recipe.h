@@ -1,22 +1,12 @@
 #pragma once
+#include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/spec/attr.h"
 
 namespace tenon {
-
-/// One key a recipe has. `choices` empty and min == max: any value of the kind (that is the alternative `fallback`
-/// holds).
-struct RecipeKey {
-  std::string key;  ///< dotted: "optimizer.lr"
-  AttrValue fallback;
-  double min = 0, max = 0;
-  std::string help;
-  std::vector<std::string> choices;
-};
 
 // Note [Keys come from definitions]
 // A key "group.selector" (optimizer.type, schedule.type, loss.type, data.dataset) chooses one definition of a registry;
@@ -28,8 +18,8 @@ struct RecipeKey {
 /// of the wrong kind and values out of limits throw Error (usage) that names the key and what it may be.
 class Recipe {
  public:
-  Recipe();
-  static const std::vector<RecipeKey>& keys();
+  /// What a recipe may say: attributes of dotted names ("optimizer.lr"). Grows with the registries.
+  static const std::vector<AttrDef>& keys();
   /// Nested objects ({"optimizer": {"lr": 0.1}}) and dotted keys are both read; keys left out keep their default. A
   /// value that is its key's default counts as not set: choosing another definition later brings that one's default.
   static Recipe from_json(const nlohmann::json& j);
@@ -53,7 +43,7 @@ class Recipe {
   bool operator==(const Recipe& o) const;
 
  private:
-  std::vector<std::optional<AttrValue>> values_;  ///< in the order of keys(); empty: the default
+  std::map<std::string, AttrValue> values_;  ///< by key; the others have their defaults
 };
 
 }  // namespace tenon

@@ -16,13 +16,13 @@ using S = std::string;
 constexpr double none = 0, huge = 9e15;
 
 /// What a recipe may say beside the attributes of definitions.
-std::vector<RecipeKey> plain_keys() {
+std::vector<AttrDef> plain_keys() {
   return {
       {"seed", I{0}, 0, huge, "decides every random number: starting weights, order of the samples, dropout", {}},
-      {"epochs", I{3}, 1, 1e6, "passes over the training set", {}},
-      {"max_steps", I{0}, 0, huge, "stop after so many steps; 0: only epochs count", {}},
-      {"eval_every", I{1}, 0, 1e6, "evaluate on the test split after so many epochs; 0: never", {}},
-      {"checkpoint_every", I{200}, 0, huge, "steps between checkpoints; 0: only at the end of an epoch", {}},
+      {"epochs", I{3}, 1, 1e6, "passes over the training set", {}, "epochs"},
+      {"max_steps", I{0}, 0, huge, "stop after so many steps; 0: only epochs count", {}, "steps"},
+      {"eval_every", I{1}, 0, 1e6, "evaluate on the test split after so many epochs; 0: never", {}, "epochs"},
+      {"checkpoint_every", I{200}, 0, huge, "steps between checkpoints; 0: only at the end of an epoch", {}, "steps"},
       {"on_nan",
        S("stop"),
        none,
@@ -48,7 +48,7 @@ std::vector<RecipeKey> plain_keys() {
        "weights averaged over the steps (ema) or over the epochs (swa), kept beside those that are trained",
        {"none", "ema", "swa"}},
       {"average.decay", 0.999, 0, 0.9999999, "ema: memory of the average", {}},
-      {"average.start_epochs", 0.0, 0, 1e6, "epochs before the average begins", {}},
+      {"average.start_epochs", 0.0, 0, 1e6, "epochs before the average begins", {}, "epochs"},
       {"average.evaluate", true, none, none, "evaluate with the averaged weights", {}},
       {"data.target",
        S("own"),
@@ -67,18 +67,19 @@ std::vector<RecipeKey> plain_keys() {
        1,
        1e6,
        "parts a batch is computed in, one after the other: the gradients add up to the whole batch's",
-       {}},
+       {},
+       "parts"},
       {"data.dir",
        S(""),
        none,
        none,
        "where the data set's files are; empty: where the distribution's package puts them",
        {}},
-      {"data.batch_size", I{64}, 1, huge, "samples a step", {}},
+      {"data.batch_size", I{64}, 1, huge, "samples a step", {}, "samples"},
       {"data.shuffle", true, none, none, "a new order every epoch", {}},
       {"data.drop_last", false, none, none, "leave out a last batch that is not full", {}},
-      {"data.workers", I{1}, 0, 256, "threads that prepare batches ahead; 0: none", {}},
-      {"data.prefetch", I{4}, 1, 1024, "batches prepared ahead", {}},
+      {"data.workers", I{1}, 0, 256, "threads that prepare batches ahead; 0: none", {}, "threads"},
+      {"data.prefetch", I{4}, 1, 1024, "batches prepared ahead", {}, "batches"},
       {"data.nan_sample",
        I{-1},
        -1,
@@ -105,7 +106,7 @@ std::vector<RecipeKey> plain_keys() {
        "largest 2-norm of all gradients together: longer ones are scaled down to it; 0: any",
        {}},
       {"optimizer.clip_value", 0.0, 0, 1e30, "largest value of a gradient; 0: any", {}},
-      {"schedule.warmup_steps", I{0}, 0, huge, "steps over which the rate first rises in a line from 0", {}},
+      {"schedule.warmup_steps", I{0}, 0, huge, "steps over which the rate first rises in a line from 0", {}, "steps"},
   };
 }
 
@@ -117,14 +118,14 @@ RecipeGroup group(S name, S selector, S fallback, S help, const List& list) {
 }
 
 /// Two definitions may share a key: its limits are those of both, its help says whose it is.
-void add_attr(std::vector<RecipeKey>& keys, const RecipeGroup& g, const RecipeGroup::Member& m, const AttrDef& a) {
+void add_attr(std::vector<AttrDef>& keys, const RecipeGroup& g, const RecipeGroup::Member& m, const AttrDef& a) {
   const S key = g.name + "." + a.name;
-  auto found = std::find_if(keys.begin(), keys.end(), [&](const RecipeKey& k) { return k.key == key; });
+  auto found = std::find_if(keys.begin(), keys.end(), [&](const AttrDef& k) { return k.name == key; });
   if (found == keys.end()) {
-    keys.push_back({key, a.fallback, a.min, a.max, "of " + m.name + ": " + a.help, a.choices});
+    keys.push_back({key, a.fallback, a.min, a.max, "of " + m.name + ": " + a.help, a.choices, a.unit});
     return;
   }
-  RecipeKey& k = *found;
+  AttrDef& k = *found;
   if (!k.help.starts_with("of "))
     throw Error(g.name + " \"" + m.name + "\" defines the recipe's own key " + key + " again");
   if (k.fallback.index() != a.fallback.index())
@@ -143,28 +144,30 @@ void add_attr(std::vector<RecipeKey>& keys, const RecipeGroup& g, const RecipeGr
 /// Losses that compare an output with a target.
 RecipeGroup losses() {
   RecipeGroup g{"loss", "type", "cross_entropy", "what is minimised", {}};
-  for (const nn::LossDef* def : nn::loss_types())
-    if (def->info.inputs - def->info.optional == 2)
-      g.members.push_back({def->info.type, def->info.help, &def->info.attrs});
+  for (const nn::LossDef& def : nn::losses())
+    if (def.info.inputs - def.info.optional == 2) g.members.push_back({def.info.type, def.info.help, &def.info.attrs});
   return g;
 }
 
 }  // namespace
 
 const std::vector<RecipeGroup>& recipe_groups() {
-  static const std::vector<RecipeGroup> groups = {
-      losses(),
-      group("data", "dataset", "fashion-mnist", "the data set", data::dataset_kinds()),
-      group("optimizer", "type", "adam", "how the weights follow the gradients", optim::optimizers()),
-      group("schedule", "type", "constant", "how the learning rate changes", optim::schedules()),
-  };
-  return groups;
+  static auto& cache = *new MadeOfRegistries<std::vector<RecipeGroup>>([] {
+    return std::vector<RecipeGroup>{
+        losses(),
+        group("data", "dataset", "fashion-mnist", "the data set", data::dataset_kinds()),
+        group("optimizer", "type", "adam", "how the weights follow the gradients", optim::optimizers()),
+        group("schedule", "type", "constant", "how the learning rate changes", optim::schedules()),
+    };
+  });
+  return cache.get();
 }
 
-std::vector<RecipeKey> make_recipe_table() {
-  std::vector<RecipeKey> keys = plain_keys();
+std::vector<AttrDef> make_recipe_table() {
+  std::vector<AttrDef> keys = plain_keys();
   for (const RecipeGroup& g : recipe_groups()) {
-    RecipeKey selector{g.name + "." + g.selector, g.fallback, none, none, g.help, {}};
+    AttrDef selector{
+        g.name + "." + g.selector, g.fallback, none, none, g.help + "; plug-ins bring more: --plugin FILE.so", {}};
     for (const auto& m : g.members) selector.choices.push_back(m.name);
     keys.push_back(selector);
     // The default of a key is that of the definition chosen by default, so its attributes come first.

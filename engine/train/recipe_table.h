@@ -15,9 +15,9 @@ struct RecipeGroup {
   std::string name, selector, fallback, help;
   std::vector<Member> members;
 };
-/// Made once, when every definition is registered.
+/// As the registries are now.
 const std::vector<RecipeGroup>& recipe_groups();
 /// The keys of no group, and those of every group.
-std::vector<RecipeKey> make_recipe_table();
+std::vector<AttrDef> make_recipe_table();
 
 }  // namespace tenon

@@ -71,6 +71,15 @@ TEST(Idx, ReadsPlainAndGzipped) {
   }
 }
 
+TEST(Idx, AHeaderOfAnyTypeIsRead) {
+  const IdxHeader h = idx_header(idx_bytes({2, 3}, std::string(24, 'x'), 0x0d), "floats");
+  EXPECT_EQ(h.dtype, "f32");
+  EXPECT_EQ(h.shape, (std::vector<int64_t>{2, 3}));
+  for (const std::string& bad : {std::string("\0\0\x0d", 3), idx_bytes({2, 3}, "short", 0x0d), idx_bytes({2}, "ab", 10),
+                                 idx_bytes({~0u, ~0u, ~0u}, "ab", 14), idx_bytes({2}, "ab", 7)})
+    EXPECT_TRUE(error_of([&] { idx_header(bad, "floats"); }).starts_with("floats is ")) << bad.size();
+}
+
 TEST(Idx, ErrorsNameTheFileAndTheBytes) {
   Folder dir;
   std::string e = error_of([&] { read_idx(dir.file("none.gz"), 1); });

@@ -123,13 +123,13 @@ TEST(Device, WhatIsComputedOnTheHostCrosses) {
 
 template <class F>
 void each_sample(const F& f) {
-  for (const OpDef* op : all_ops()) {
-    if (!op->samples) continue;
+  for (const OpDef& op : all_ops()) {
+    if (!op.samples) continue;
     Samples samples;
-    op->samples(samples);
+    op.samples(samples);
     for (const Sample& s : samples.all()) {
-      SCOPED_TRACE(std::string(op->info.name) + " / " + s.name);
-      f(*op, s);
+      SCOPED_TRACE(std::string(op.info.name) + " / " + s.name);
+      f(op, s);
       if (testing::Test::HasFatalFailure()) return;
     }
   }

@@ -194,18 +194,18 @@ struct Nesting : OpObserver {
 
 TEST(Graph, NoKernelDispatchesAnOp) {
   Nesting nesting;
-  for (const OpDef* op : all_ops()) {
-    if (!op->samples) continue;
+  for (const OpDef& op : all_ops()) {
+    if (!op.samples) continue;
     Samples samples;
-    op->samples(samples);
+    op.samples(samples);
     for (const Sample& s : samples.all())
       for (const bool half : {false, true}) {
         std::vector<Tensor> in;
         for (const Tensor& t : s.inputs)
           in.push_back(half && t.defined() && t.dtype() == DType::f64 ? cast(t, DType::bf16) : t);
-        std::vector<Tensor> out(static_cast<size_t>(op->info.outputs));
+        std::vector<Tensor> out(static_cast<size_t>(op.info.outputs));
         ObserveScope observe(nesting);
-        dispatch(*op, s.attrs.get(), in.data(), static_cast<int>(in.size()), out.data());
+        dispatch(op, s.attrs.get(), in.data(), static_cast<int>(in.size()), out.data());
       }
   }
   std::string all;

@@ -24,7 +24,8 @@ namespace {
 TEST(LayersOnnx, AreExportedOrRefusedByName) {
   int exported = 0;
   std::map<std::string, std::string> refused;
-  for (const LayerInfo& info : layer_types()) {
+  for (const LayerDef& def : layers()) {
+    const LayerInfo& info = def.info;
     if (info.inputs == 0 || info.outputs == 0) continue;
     SCOPED_TRACE(info.type);
     std::vector<Tensor> in, given;

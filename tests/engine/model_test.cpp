@@ -94,7 +94,8 @@ TEST(ModelSpec, TopologicalOrderIsStableAndNamesACircle) {
 
 TEST(Layers, EveryTypeIsDescribedOnce) {
   std::set<std::string> seen;
-  for (const LayerInfo& info : layer_types()) {
+  for (const LayerDef& def : layers()) {
+    const LayerInfo& info = def.info;
     EXPECT_TRUE(seen.insert(info.type).second);
     EXPECT_FALSE(info.help.empty()) << info.type;
     EXPECT_FALSE(info.group.empty()) << info.type;
@@ -108,7 +109,8 @@ TEST(Layers, EveryTypeIsDescribedOnce) {
 }
 
 TEST(Layers, EveryTypeWorksWithItsDefaults) {
-  for (const LayerInfo& info : layer_types()) {
+  for (const LayerDef& def : layers()) {
+    const LayerInfo& info = def.info;
     if (info.inputs == 0 || info.outputs == 0) continue;
     SCOPED_TRACE(info.type);
     LayerSpec spec{"layer", info.type, {}};
@@ -141,12 +143,12 @@ TEST(Layers, AttributesAreChecked) {
     return error_of([&] { make_layer({"c", type, attrs}, std::span(&x, 1), {}); });
   };
   EXPECT_SAYS(made({{"kernal_size", Ints{3}}}), "did you mean kernel_size");
-  EXPECT_SAYS(made({{"out_channels", std::string("many")}}), "out_channels is text");
-  EXPECT_SAYS(made({{"out_channels", int64_t{0}}}), "out of its limits 1");
+  EXPECT_SAYS(made({{"out_channels", std::string("many")}}), "Conv2d.out_channels = \"many\": it is a whole number");
+  EXPECT_SAYS(made({{"out_channels", int64_t{0}}}), "out_channels = 0: it is at least 1");
   EXPECT_SAYS(made({{"kernel_size", Ints{1, 2, 3}}}), "3 numbers");
   EXPECT_SAYS(made({{"in_channels", int64_t{4}}}), "has 3");
   EXPECT_SAYS(made({{"groups", int64_t{2}}}), "groups");
-  EXPECT_SAYS(made({{"p", 1.5}}, "Dropout"), "out of its limits");
+  EXPECT_SAYS(made({{"p", 1.5}}, "Dropout"), "Dropout.p = 1.5: it is at most 1");
   EXPECT_SAYS(made({}, "Conv2D"), "Conv2d");
   EXPECT_EQ(made({{"kernel_size", int64_t{5}}, {"out_channels", int64_t{2}}}),
             "no error");  // one number stands for both
@@ -197,7 +199,7 @@ TEST(Examine, ErrorsStandAtTheLayerThatCausesThem) {
   EXPECT_FALSE(examine(ModelSpec{}, 1).empty());
   EXPECT_SAYS(examine(chain({input({2}), {"x", "Nonsense", {}}, output()}), 1).at(1).error, "no layer type");
   EXPECT_SAYS(examine(chain({{"in", "Input", {{"shape", std::string("big")}}}, output()}), 1).at(0).error,
-              "shape is text");
+              "Input.shape = \"big\": it is a list of whole numbers");
 }
 
 TEST(GraphModule, RunsABranchAndFreesNothingTooEarly) {

@@ -406,10 +406,10 @@ TEST(Losses, AreFoundByNameAndCheckTheirAttributes) {
             std::string::npos);
   EXPECT_NE(error_of([&] { loss(numbers({4, 3}), full({4}, 3, DType::i64)); }).find("target 3"), std::string::npos);
   EXPECT_NE(error_of([&] { loss(std::vector<Tensor>(3)); }).find("takes 2"), std::string::npos);
-  for (const nn::LossDef* def : nn::loss_types()) {
-    EXPECT_FALSE(def->info.help.empty());
-    EXPECT_FALSE(def->info.group.empty());
-    for (const AttrDef& a : def->info.attrs) EXPECT_FALSE(a.help.empty()) << def->info.type << "." << a.name;
+  for (const nn::LossDef& def : nn::losses()) {
+    EXPECT_FALSE(def.info.help.empty());
+    EXPECT_FALSE(def.info.group.empty());
+    for (const AttrDef& a : def.info.attrs) EXPECT_FALSE(a.help.empty()) << def.info.type << "." << a.name;
   }
 }
 

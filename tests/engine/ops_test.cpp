@@ -20,19 +20,13 @@
 #include "engine/ops/scan.h"
 #include "engine/ops/sort.h"
 #include "engine/ops/view.h"
+#include "tests/messages.h"
 
 namespace tenon {
 namespace {
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
-}
-bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+using testing_words::has;
+using testing_words::message_of;
 
 Tensor numbers(std::initializer_list<int64_t> list, const Shape& size = {}) {
   Tensor t = empty({static_cast<int64_t>(list.size())}, DType::i64);

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/registry.h"
+#include "engine/optim/optimizer.h"
 
 namespace tenon {
 namespace {
@@ -41,11 +43,11 @@ TEST(Recipe, EveryKeySurvivesJson) {
   EXPECT_EQ(back.integer("epochs"), 10);
   EXPECT_FALSE(back.flag("data.shuffle"));
   EXPECT_EQ(Recipe::from_json(json::parse(r.to_json().dump())), r);
-  for (const RecipeKey& k : Recipe::keys()) {
-    EXPECT_FALSE(k.help.empty()) << k.key;
-    EXPECT_EQ(Recipe().at(k.key), k.fallback) << k.key;
+  for (const AttrDef& k : Recipe::keys()) {
+    EXPECT_FALSE(k.help.empty()) << k.name;
+    EXPECT_EQ(Recipe().at(k.name), k.fallback) << k.name;
     Recipe again;
-    again.set_value(k.key, k.fallback);  // every default is within its own limits
+    again.set_value(k.name, k.fallback);  // every default is within its own limits
   }
 }
 
@@ -125,6 +127,32 @@ TEST(Recipe, AKeyThatTheChosenDefinitionDoesNotHaveIsRefusedWhereAsked) {
   r.check_used("optimizer.momentum");
   r.check_used("seed");
   r.check_used("optimizer.clip_norm");
+}
+
+// What is made of registries follows them: definitions may come after the keys were first read, and go again.
+TEST(Recipe, KeysComeAndGoWithTheirDefinitions) {
+  const size_t before = Recipe::keys().size();
+  Recipe r;
+  r.set("optimizer.lr", "0.5");
+  {
+    RegistryScope scope("a test");
+    optim::register_optimizer(
+        {"sleepy",
+         "does nothing",
+         {optim::lr_attr(0.1), {"yawns", int64_t{3}, 1, 9, "a step", {}, "times"}},
+         [](std::vector<nn::Named>, const AttrValues&) -> std::unique_ptr<optim::Optimizer> { return nullptr; }});
+    scope.close();
+    EXPECT_EQ(Recipe::keys().size(), before + 1);
+    r.set("optimizer.type", "sleepy");
+    r.set("optimizer.yawns", "4 times");
+    EXPECT_EQ(r.integer("optimizer.yawns"), 4);
+    EXPECT_DOUBLE_EQ(r.number("optimizer.lr"), 0.5) << "what was set before stays";
+    EXPECT_EQ(Recipe::from_json(r.to_json()), r);
+    EXPECT_USAGE("optimizer.yawns = 10: it is at most 9", r.set("optimizer.yawns", "10"));
+  }
+  EXPECT_EQ(Recipe::keys().size(), before);
+  EXPECT_USAGE("a recipe has no key \"optimizer.yawns\"", r.set("optimizer.yawns", "5"));
+  EXPECT_USAGE("it is one of", Recipe::from_json({{"optimizer", {{"type", "sleepy"}}}}));
 }
 
 }  // namespace

@@ -51,13 +51,13 @@ void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, do
 
 template <class F>
 void each_sample(F&& f) {
-  for (const OpDef* op : all_ops()) {
-    if (!op->samples) continue;
+  for (const OpDef& op : all_ops()) {
+    if (!op.samples) continue;
     Samples samples;
-    op->samples(samples);
+    op.samples(samples);
     for (const Sample& s : samples.all()) {
-      SCOPED_TRACE(std::string(op->info.name) + " / " + s.name);
-      f(*op, s);
+      SCOPED_TRACE(std::string(op.info.name) + " / " + s.name);
+      f(op, s);
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -84,13 +84,13 @@ Tensor backwards(const Tensor& t) {
 
 TEST(Registry, HasOpsWithUniqueNames) {
   ASSERT_GT(all_ops().size(), 50u);
-  for (const OpDef* op : all_ops()) EXPECT_EQ(find_op(op->info.name), op);
+  for (const OpDef& op : all_ops()) EXPECT_EQ(all_ops().find(op.info.name), &op);
 }
 
 TEST(Registry, EveryDifferentiableOpHasSamples) {
-  for (const OpDef* op : all_ops())
-    if (op->backward) {
-      EXPECT_TRUE(op->samples) << op->info.name;
+  for (const OpDef& op : all_ops())
+    if (op.backward) {
+      EXPECT_TRUE(op.samples) << op.info.name;
     }
 }
 
@@ -323,23 +323,23 @@ TEST(Registry, MetaTensorsInferTheSameSizes) {
 }
 
 TEST(Registry, NanAndInfinityPassThroughPointwiseOps) {
-  for (const OpDef* op : all_ops()) {
-    if (op->info.kind != Kind::pointwise || !op->samples || op->info.name == std::string("where")) continue;
+  for (const OpDef& op : all_ops()) {
+    if (op.info.kind != Kind::pointwise || !op.samples || op.info.name == std::string("where")) continue;
     Samples samples;
-    op->samples(samples);
+    op.samples(samples);
     Sample s = samples.all()[0];
     if (s.inputs[0].dtype() != DType::f64) continue;
     std::vector<Tensor> in;
     for (auto& t : s.inputs) in.push_back(clone(t));
     in[0].data<double>()[2] = NAN;
-    auto out = run(*op, s, in);
+    auto out = run(op, s, in);
     if (is_floating(out[0].dtype())) {
-      EXPECT_TRUE(std::isnan(values(out[0])[2])) << op->info.name;
+      EXPECT_TRUE(std::isnan(values(out[0])[2])) << op.info.name;
     }
     for (auto& t : in) t = cast(t, DType::f32);
-    out = run(*op, s, in);
+    out = run(op, s, in);
     if (is_floating(out[0].dtype())) {
-      EXPECT_TRUE(std::isnan(values(out[0])[2])) << op->info.name << " f32";
+      EXPECT_TRUE(std::isnan(values(out[0])[2])) << op.info.name << " f32";
     }
   }
 }

@@ -12,5 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     tenon::data::read_idx("/proc/self/fd/" + std::to_string(fd), 3);
   } catch (const tenon::Error&) {
   }
+  try {
+    tenon::data::idx_header({reinterpret_cast<const char*>(data), size}, "a file");
+  } catch (const tenon::Error&) {
+  }
   return 0;
 }

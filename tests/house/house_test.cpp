@@ -73,6 +73,18 @@ TEST(House, rooms_are_compiled_without_qt_and_without_cuda) {
 }
 
 // The scanner itself: each rule is broken once, and once kept.
+TEST(Scanner, views_do_not_see_each_other_nor_the_window_above_them) {
+  for (const char* header :
+       {"views/timeline/timeline_model.h", "views/details/details_model.h", "views/shell/workbench.h"})
+    EXPECT_EQ(scan_source("views/anew/anew_model.cpp", std::string("#include \"") + header + "\"\n").size(), 1u)
+        << header;
+  for (const char* header : {"views/anew/anew_model.h", "views/frame/bench.h", "views/shared/table.h"})
+    EXPECT_TRUE(scan_source("views/anew/anew_view.cpp", std::string("#include \"") + header + "\"\n").empty())
+        << header;
+  EXPECT_EQ(scan_source("views/frame/view.cpp", "#include \"views/anew/anew_model.h\"\n").size(), 1u);
+  EXPECT_FALSE(has_floor("views/anew/deeper/x.h"));
+}
+
 TEST(Scanner, an_include_that_goes_up_is_found) {
   EXPECT_EQ(scan_source("core/tensor.cpp", "#include \"engine/op/op.h\"\n").size(), 1u);
   EXPECT_EQ(scan_source("projects/project.cpp", "\n#include \"views/shell/shell.h\"\n").at(0).substr(0, 23),

@@ -37,9 +37,11 @@ const std::vector<Floor>& floors() {
       {{"tracing/record", "tracing/analyses"}},
       {{"projects"}},
       {{"views/shared"}},
-      {{"views/autograd", "views/builder", "views/canvas", "views/details", "views/frame", "views/memory", "views/nan",
-        "views/project", "views/shell", "views/tensor", "views/timeline", "views/training"},
-       true},
+      {{"views/canvas"}},
+      {{"views/frame"}},
+      {{"views/*"}},  // each view: whatever folder of the room is named nowhere else
+      {{"views/details"}},
+      {{"views/shell"}},
       {{"app/window"}},
       {{"app/cli"}},
       {{"app"}},
@@ -48,13 +50,17 @@ const std::vector<Floor>& floors() {
 }
 std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/')); }
 
-/// The floor of a file's folder, -1 where it is on none.
+/// The floor of a file's folder, -1 where it is on none. A folder that no floor names may stand on its room's "/*".
 int floor_of(std::string_view path) {
   const std::string_view folder = folder_of(path);
+  const std::string rest = std::string(folder.substr(0, folder.find('/'))) + "/*";
+  int any = -1;
   for (size_t i = 0; i < floors().size(); ++i)
-    for (std::string_view f : floors()[i].folders)
+    for (std::string_view f : floors()[i].folders) {
       if (f == folder) return static_cast<int>(i);
-  return -1;
+      if (f == rest && folder.find('/') == folder.rfind('/')) any = static_cast<int>(i);
+    }
+  return any;
 }
 
 int room_rank(std::string_view path) {

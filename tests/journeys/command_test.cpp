@@ -41,6 +41,16 @@ TEST_F(Commands, runs_and_metrics) {
   EXPECT_EQ(runs[0].at("name"), "r");
   EXPECT_EQ(runs[0].at("status"), "finished");
   EXPECT_FALSE(runs[0].at("best").is_null());
+  EXPECT_EQ(runs[0].at("metrics").at("test_accuracy").at("best"), runs[0].at("best").at("value"));
+  const std::string text = tenon({"runs", project}).out;
+  for (const char* column : {"RUN", "STATUS", "LAST LOSS", "BEST TEST_ACCURACY", "BEGUN"})
+    EXPECT_NE(text.find(column), std::string::npos) << text;
+  EXPECT_EQ(tenon({"runs", project, "--filter", "best.accuracy > 0 and name = r", "--json"}).json().size(), 1u);
+  EXPECT_EQ(tenon({"runs", project, "--filter", "not status = finished", "--json"}).out, "");
+  EXPECT_NE(tenon({"runs", project, "--filter", "steps < 1"}).out.find("fits the filter"), std::string::npos);
+  const Outcome wrong = tenon({"runs", project, "--filter", "stepps > 1"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("did you mean steps"), std::string::npos) << wrong.err;
   const std::string csv = tenon({"metrics", project, "r", "loss", "--csv"}).out;
   EXPECT_EQ(csv.substr(0, csv.find('\n')), "step,seconds,value");
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + runs[0].at("steps").get<int64_t>());

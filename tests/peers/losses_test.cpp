@@ -75,10 +75,10 @@ TEST(Losses, EveryLossHasACase) {
   std::set<std::string> have;
   for (const json& c : read_cases("losses.json")) {
     have.insert(c.at("loss").get<std::string>());
-    EXPECT_TRUE(nn::find_loss(c.at("loss").get<std::string>())) << c.at("loss");
+    EXPECT_TRUE(nn::losses().find(c.at("loss").get<std::string>())) << c.at("loss");
   }
-  for (const nn::LossDef* def : nn::loss_types())
-    EXPECT_TRUE(have.count(def->info.type)) << def->info.type << " has no case in tests/peers/losses.json";
+  for (const nn::LossDef& def : nn::losses())
+    EXPECT_TRUE(have.count(def.info.type)) << def.info.type << " has no case in tests/peers/losses.json";
 }
 
 TEST(Losses, TenStepsAreThoseOfPyTorch) {

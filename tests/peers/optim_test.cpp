@@ -99,7 +99,7 @@ std::vector<nn::Named> train(const json& c, const json& given, DType dtype) {
   };
   Tensor x = tensor(given["x"], dtype), y = tensor(given["y"], dtype);
   const std::string name = c["optimizer"];
-  const optim::OptimizerDef& def = find_named(optim::optimizers(), name, "optimizer");
+  const optim::OptimizerDef& def = optim::optimizers().at(name);
   auto optimizer = optim::make_optimizer(name, w, attrs_of(c["attrs"], def.attrs));
   double lr = AttrValues(def.attrs, attrs_of(c["attrs"], def.attrs), name).number("lr");
   auto closure = [&] {
@@ -121,7 +121,7 @@ TEST(Optimizers, EachHasACase) {
   for (const json& c : cases().at("optimizers")) seen.insert(c["optimizer"]);
   for (const auto& o : optim::optimizers())
     EXPECT_TRUE(seen.count(o.name)) << o.name << " has no case in tests/peers/optim_cases.json";
-  for (const auto& s : seen) EXPECT_NO_THROW(find_named(optim::optimizers(), s, "optimizer"));
+  for (const auto& s : seen) EXPECT_NO_THROW(optim::optimizers().at(s));
 }
 
 TEST(Schedules, EachHasACase) {
@@ -154,7 +154,7 @@ TEST(Optimizers, TenStepsAndSchedulesAreWhatPyTorchComputes) {
   for (size_t n = 0; n < all["schedules"].size(); ++n) {
     const json& c = all["schedules"][n];
     const std::string name = c["schedule"];
-    const auto& def = find_named(optim::schedules(), name, "schedule");
+    const auto& def = optim::schedules().at(name);
     auto schedule = optim::make_schedule(name, attrs_of(c["attrs"], def.attrs), {12, 1, 0});
     const Tensor& want = find(theirs, "schedule " + std::to_string(n));
     for (int64_t i = 0; i < 12; ++i) {

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/tensor.h"
 #include "projects/project.h"
+#include "tests/messages.h"
 #include "tests/projects/project_files.h"
 
 namespace tenon::projects {
@@ -23,14 +24,7 @@ using testing_files::small_model;
 using testing_files::small_recipe;
 using testing_files::TempDir;
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
-}
+using testing_words::message_of;
 
 #define EXPECT_SAYS(call, part)                                           \
   do {                                                                    \

@@ -16,7 +16,7 @@ inline Finding run(const char* analysis, std::vector<std::shared_ptr<const trace
   TraceRequest r;
   r.traces = std::move(traces);
   r.top = top;
-  return find_trace_analysis(analysis)->run(r);
+  return trace_analyses().at(analysis).run(r);
 }
 inline Finding run(const char* analysis, std::vector<std::string> texts, size_t top = 100000) {
   std::vector<std::shared_ptr<const traces::Trace>> traces;

@@ -129,10 +129,10 @@ TEST(OwnTrace, IsTheStoreThatItsFileBecomes) {
     TraceRequest r;
     r.traces.push_back(store);
     for (const char* name : {"info", "ops", "steps", "modules", "critical-path", "why"}) {
-      Finding f = find_trace_analysis(name)->run(r);
+      Finding f = trace_analyses().at(name).run(r);
       EXPECT_TRUE(f.ok) << name << ": " << f.sentence;
     }
-    EXPECT_FALSE(find_trace_analysis("kernels")->run(r).ok) << "there is no GPU in it";
+    EXPECT_FALSE(trace_analyses().at("kernels").run(r).ok) << "there is no GPU in it";
   }
 }
 

@@ -187,7 +187,7 @@ tracing::Finding run(const char* analysis, const std::shared_ptr<const Snapshot>
   tracing::SnapshotRequest r;
   r.snapshots = {s};
   r.at = at;
-  return tracing::find_snapshot_analysis(analysis)->run(r);
+  return tracing::snapshot_analyses().at(analysis).run(r);
 }
 int64_t fact(const tracing::Finding& f, const std::string& name) {
   for (const tracing::Fact& x : f.facts)

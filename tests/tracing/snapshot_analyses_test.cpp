@@ -84,7 +84,7 @@ Finding run(const char* analysis, std::vector<std::shared_ptr<const Snapshot>> s
   r.snapshots = std::move(snapshots);
   r.settings = std::move(settings);
   r.limit = limit;
-  return find_snapshot_analysis(analysis)->run(r);
+  return snapshot_analyses().at(analysis).run(r);
 }
 
 /// Steps of training with what every training does, and one place more that the case is about.

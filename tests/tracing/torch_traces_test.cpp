@@ -232,7 +232,7 @@ TEST(TorchTraces, RanksOfOneMachineHaveOneClock) {
     EXPECT_LE(std::abs(offsets[1].ahead_ns), std::max<int64_t>(2 * offsets[1].spread_ns, 1000000));
     TraceRequest both;
     both.traces = {ranks[0].trace, ranks[1].trace};
-    Finding f = find_trace_analysis("ranks")->run(both);
+    Finding f = trace_analyses().at("ranks").run(both);
     const Table* t = table_of(f, "ranks");
     ASSERT_TRUE(t);
     for (const auto& row : t->rows) {

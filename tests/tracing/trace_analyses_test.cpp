@@ -157,7 +157,7 @@ TEST(TraceRanks, ClocksAreAlignedByWhatTheyShare) {
         << rank;
   TraceRequest r;
   r.traces = traces;
-  Finding f = find_trace_analysis("ranks")->run(r);
+  Finding f = trace_analyses().at("ranks").run(r);
   EXPECT_NE(f.sentence.find("Rank 2 comes last"), std::string::npos) << f.sentence;
 }
 

@@ -67,7 +67,7 @@ TEST(TraceDamage, EveryAnalysisAnswersAndPartsAddUp) {
       }
       EXPECT_EQ(at, step.end);
     }
-    Finding f = find_trace_analysis("diff")->run(two);
+    Finding f = trace_analyses().at("diff").run(two);
     if (!f.ok) continue;
     double sum = 0, change = 0;
     for (const Fact& x : f.facts)

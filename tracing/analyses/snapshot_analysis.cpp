@@ -13,8 +13,8 @@ using snapshot::Snapshot;
 using snapshot::Timeline;
 
 namespace {
-std::vector<SnapshotAnalysis>& registry() {
-  static std::vector<SnapshotAnalysis> all;
+Registry<SnapshotAnalysis>& registry() {
+  static auto& all = *new Registry<SnapshotAnalysis>("analysis of snapshots");
   return all;
 }
 
@@ -36,18 +36,8 @@ std::vector<Owner> sorted(std::unordered_map<uint32_t, Owner>& by_stack, const S
 }
 }  // namespace
 
-bool register_snapshot_analysis(SnapshotAnalysis a) {
-  auto& all = registry();
-  all.insert(std::upper_bound(all.begin(), all.end(), a, [](const auto& x, const auto& y) { return x.name < y.name; }),
-             std::move(a));
-  return true;
-}
-const std::vector<SnapshotAnalysis>& snapshot_analyses() { return registry(); }
-const SnapshotAnalysis* find_snapshot_analysis(const std::string& name) {
-  for (const SnapshotAnalysis& a : registry())
-    if (a.name == name) return &a;
-  return nullptr;
-}
+bool register_snapshot_analysis(SnapshotAnalysis a, Place place) { return registry().add(std::move(a), place); }
+const Registry<SnapshotAnalysis>& snapshot_analyses() { return registry(); }
 
 int64_t asked_device(const Snapshot& s, int64_t device) {
   if (device >= 0) return device;

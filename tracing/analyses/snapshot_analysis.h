@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "tracing/analyses/finding.h"
 #include "tracing/snapshot/snapshot.h"
 
@@ -25,9 +26,9 @@ struct SnapshotAnalysis {
   size_t min_files = 1, max_files = 1;
   Finding (*run)(const SnapshotRequest&);
 };
-bool register_snapshot_analysis(SnapshotAnalysis analysis);
-const std::vector<SnapshotAnalysis>& snapshot_analyses();
-const SnapshotAnalysis* find_snapshot_analysis(const std::string& name);
+bool register_snapshot_analysis(SnapshotAnalysis analysis, Place place = Place::current());
+/// Sorted by name.
+const Registry<SnapshotAnalysis>& snapshot_analyses();
 
 /// Index into Snapshot::traces of the asked device; npos where it has no events.
 size_t asked_trace(const snapshot::Snapshot& s, int64_t device);

@@ -11,24 +11,14 @@ using traces::Lane;
 using traces::Trace;
 
 namespace {
-std::vector<TraceAnalysis>& registry() {
-  static std::vector<TraceAnalysis> all;
+Registry<TraceAnalysis>& registry() {
+  static auto& all = *new Registry<TraceAnalysis>("analysis of traces");
   return all;
 }
 }  // namespace
 
-bool register_trace_analysis(TraceAnalysis a) {
-  auto& all = registry();
-  all.insert(std::upper_bound(all.begin(), all.end(), a, [](const auto& x, const auto& y) { return x.name < y.name; }),
-             std::move(a));
-  return true;
-}
-const std::vector<TraceAnalysis>& trace_analyses() { return registry(); }
-const TraceAnalysis* find_trace_analysis(const std::string& name) {
-  for (const TraceAnalysis& a : registry())
-    if (a.name == name) return &a;
-  return nullptr;
-}
+bool register_trace_analysis(TraceAnalysis a, Place place) { return registry().add(std::move(a), place); }
+const Registry<TraceAnalysis>& trace_analyses() { return registry(); }
 
 std::vector<EventId> parents(const Trace& t) {
   std::vector<EventId> all(t.size(), kNone);

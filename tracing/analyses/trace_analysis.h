@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "tracing/analyses/finding.h"
 #include "tracing/trace/trace_store.h"
 
@@ -24,10 +25,9 @@ struct TraceAnalysis {
   size_t min_traces = 1, max_traces = 1;
   Finding (*run)(const TraceRequest&);
 };
-bool register_trace_analysis(TraceAnalysis analysis);
+bool register_trace_analysis(TraceAnalysis analysis, Place place = Place::current());
 /// Sorted by name.
-const std::vector<TraceAnalysis>& trace_analyses();
-const TraceAnalysis* find_trace_analysis(const std::string& name);
+const Registry<TraceAnalysis>& trace_analyses();
 
 /// For every event the event of the lane above that it lies in; kNone for outermost ones. One pass over each pair of
 /// lanes.

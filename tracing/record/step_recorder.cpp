@@ -87,7 +87,7 @@ class Watcher : public OpObserver, public TrainingObserver {
     o.origin.seq = o.seq;
     Quiet quiet;
     o.name = call.op->info.name;
-    if (call.attrs) o.attrs = call.op->describe(call.attrs);
+    if (call.attrs) o.attrs = call.op->attrs.text(call.attrs);
     o.forward_seq = t_forward_seq;
     o.start_ns = start_ns;
     o.duration_ns = end_ns - start_ns;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tracing/record/step_record.h"
-#include "views/shared/canvas_model.h"
+#include "views/shared/step_model.h"
 #include "views/shared/table.h"
 
 namespace tenon::views {
@@ -12,12 +12,12 @@ namespace tenon::views {
 /// The autograd graph of a step, in the order in which backward runs: one node a row, the edges as lanes beside it (as
 /// a commit graph draws branches), the leaves it feeds as chips. Readable at any depth, and a residual branch is a
 /// second lane.
-class AutogradModel : public CanvasModel {
+class AutogradModel : public StepModel {
  public:
   enum HitKind { none, node = 1, leaf, group };
 
-  void set_step(const Links& links);
-  void set_selection(const Selection& s);
+  void set_step(const Links& links) override;
+  void set_selection(const Selection& s) override;
   /// Folds or unfolds the nodes of one module into one row.
   void toggle(const std::string& module);
   void fold_all(bool folded);

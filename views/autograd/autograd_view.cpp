@@ -5,8 +5,8 @@
 
 namespace tenon::views {
 
-AutogradView::AutogradView(Workbench& bench, QWidget* parent)
-    : View("autograd", "Autograd graph", "autograd", bench, parent) {
+AutogradView::AutogradView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), model_(bench.model<AutogradModel>()) {
   auto* page = new QWidget(this);
   auto* box = new QVBoxLayout(page);
   box->setContentsMargins(0, 0, 0, 0);
@@ -18,22 +18,37 @@ AutogradView::AutogradView(Workbench& bench, QWidget* parent)
     auto* b = new QToolButton(bar);
     b->setText(text);
     bool f = fold;
-    connect(b, &QToolButton::clicked, this, [this, f] { bench_.autograd.fold_all(f); });
+    connect(b, &QToolButton::clicked, this, [this, f] { model_.fold_all(f); });
     bar->add(b);
   }
   box->addWidget(bar);
-  box->addWidget(with_table(make_canvas(bench.autograd), bar, [&bench] { return bench.autograd.table(); }), 1);
+  box->addWidget(with_table(make_canvas(model_), bar, [this] { return model_.table(); }), 1);
   set_content(page);
-  connect(&bench, &Workbench::step_changed, this, &AutogradView::refresh);
-  connect(&bench, &Workbench::project_changed, this, &AutogradView::refresh);
-  connect(&bench, &Workbench::status_changed, this, [this] {
+  connect(&bench, &Bench::step_changed, this, &AutogradView::refresh);
+  connect(&bench, &Bench::project_changed, this, &AutogradView::refresh);
+  connect(&bench, &Bench::status_changed, this, [this] {
     if (!bench_.links()) refresh();
   });
   refresh();
 }
 
 void AutogradView::refresh() {
-  if (step_state("its autograd graph") && bench_.autograd.empty()) set_empty(true, "This step recorded no gradients.");
+  if (step_state("its autograd graph") && model_.empty()) set_empty(true, "This step recorded no gradients.");
 }
+
+namespace {
+const bool registered = register_view<AutogradView, AutogradModel>(
+    {.id = "autograd",
+     .title = "Autograd graph",
+     .icon = "autograd",
+     .order = 70,
+     .places = {{"Profile", Spot::below, 1}},
+     .fill = "run.replay",
+     .link = "Autograd",
+     .shows = [](const Selection& s, const Bench& bench) {
+       const bool many = s.kind == Selection::Kind::module || s.kind == Selection::Kind::step;
+       return bench.links().hold(s) && (many || bench.links().grad_node_of(s) >= 0);
+     }});
+}  // namespace
 
 }  // namespace tenon::views

@@ -1,4 +1,5 @@
 #pragma once
+#include "views/autograd/autograd_model.h"
 #include "views/frame/view.h"
 
 namespace tenon::views {
@@ -6,9 +7,10 @@ namespace tenon::views {
 class AutogradView : public View {
   Q_OBJECT
  public:
-  explicit AutogradView(Workbench& bench, QWidget* parent = nullptr);
+  AutogradView(const ViewDef& def, Bench& bench, QWidget* parent);
 
  private:
+  AutogradModel& model_;
   void refresh();
 };
 

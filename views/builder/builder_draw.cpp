@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/builder/attr_text.h"
 #include "views/builder/builder_model.h"
+#include "views/builder/layer_summary.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "views/builder/attr_text.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -38,9 +37,15 @@ void BuilderModel::set_batch(int64_t batch) {
   changed();
 }
 
+/// Where a layer stands says nothing about its shapes: while one is dragged the model is not run again.
 void BuilderModel::examine_now() {
+  ModelSpec shapes = spec_;
+  for (LayerSpec& l : shapes.layers) l.x = l.y = 0;
+  if (batch_ == examined_batch_ && shapes == examined_) return;
   reports_.clear();
   for (LayerReport& r : examine(spec_, batch_)) reports_[r.layer] = std::move(r);
+  examined_ = std::move(shapes);
+  examined_batch_ = batch_;
 }
 
 const LayerReport* BuilderModel::report(const std::string& layer) const {

@@ -7,14 +7,14 @@
 
 #include "engine/model/examine.h"
 #include "engine/spec/model_spec.h"
-#include "views/shared/canvas_model.h"
+#include "views/shared/step_model.h"
 #include "views/shared/table.h"
 
 namespace tenon::views {
 
 /// Edits a ModelSpec as a graph. After each edit the model is tried on tensors without memory, so that shapes, counts
 /// and errors on the nodes are always those of what is seen. Every edit can be undone.
-class BuilderModel : public CanvasModel {
+class BuilderModel : public StepModel {
  public:
   enum HitKind { none, layer = 1, input_port, output_port, wire };
 
@@ -53,8 +53,8 @@ class BuilderModel : public CanvasModel {
   std::string primary() const { return primary_; }  ///< the layer that the inspector shows
   void choose(const std::string& layer);
   /// The step whose ops, tensors and blocks a selection may name.
-  void set_step(const Links& links) { links_ = links; }
-  void set_selection(const Selection& s);
+  void set_step(const Links& links) override { links_ = links; }
+  void set_selection(const Selection& s) override;
   void select_all();
   void fit();
   void zoom_by(float factor);
@@ -97,6 +97,8 @@ class BuilderModel : public CanvasModel {
   float least_zoom() const;
 
   ModelSpec spec_;
+  ModelSpec examined_;  ///< what the reports are of, with every layer at the origin
+  int64_t examined_batch_ = 0;
   Links links_;
   int64_t batch_ = 1;
   std::map<std::string, LayerReport> reports_;

@@ -4,11 +4,13 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "engine/spec/layer_registry.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
 
-BuilderView::BuilderView(Workbench& bench, QWidget* parent) : View("builder", "Model builder", "model", bench, parent) {
+BuilderView::BuilderView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), model_(bench.model<BuilderModel>()) {
   page_ = new QWidget(this);
   auto* box = new QVBoxLayout(page_);
   box->setContentsMargins(0, 0, 0, 0);
@@ -23,22 +25,81 @@ BuilderView::BuilderView(Workbench& bench, QWidget* parent) : View("builder", "M
     return b;
   };
   button("Add layer", "Or type its name over the canvas", [this] { open_palette(); })->setObjectName("builder.add");
-  button("Arrange", "Lay the layers out from top to bottom", [this] { bench_.builder.auto_layout(); });
-  button("Fit", "Show the whole model", [this] { bench_.builder.fit(); });
+  button("Arrange", "Lay the layers out from top to bottom", [this] { model_.auto_layout(); });
+  button("Fit", "Show the whole model", [this] { model_.fit(); });
   bar->add_stretch();
   auto* hint = new ElidedLabel("Drag from port to port to wire · Delete removes · Ctrl+Z undoes", bar);
   set_style(hint, "voice", "small");
   bar->add(hint);
   box->addWidget(bar);
-  box->addWidget(with_table(make_canvas(bench.builder), bar, [&bench] { return bench.builder.table(); }), 1);
+  box->addWidget(with_table(make_canvas(model_), bar, [this] { return model_.table(); }), 1);
   set_content(page_);
   picker_ = new Picker(this);
-  bench.builder.on_palette = [this](float x, float y, const std::string& typed) {
+  model_.on_palette = [this](float x, float y, const std::string& typed) {
     open_palette(QString::fromStdString(typed),
                  canvas()->mapTo(this, QPoint(static_cast<int>(x), static_cast<int>(y))));
   };
-  connect(&bench, &Workbench::project_changed, this, &BuilderView::refresh);
+  connect(&bench, &Bench::project_changed, this, &BuilderView::refresh);
   refresh();
+}
+
+BuilderView::~BuilderView() { model_.on_palette = nullptr; }
+
+std::vector<Command> BuilderView::commands() {
+  auto project = [this] { return bench_.has_project(); };
+  auto named = [](const QString& verb, bool can, const std::string& what) {
+    return can ? verb + " " + QString::fromStdString(what) : verb;
+  };
+  return {
+      {.id = "edit.undo",
+       .title = "Undo",
+       .menu = "Edit",
+       .keys = "Ctrl+Z",
+       .run = [this] { model_.undo(); },
+       .enabled = [this] { return model_.can_undo(); },
+       .text = [this, named] { return named("Undo", model_.can_undo(), model_.undo_text()); }},
+      {.id = "edit.redo",
+       .title = "Redo",
+       .menu = "Edit",
+       .keys = "Ctrl+Shift+Z",
+       .run = [this] { model_.redo(); },
+       .enabled = [this] { return model_.can_redo(); },
+       .text = [this, named] { return named("Redo", model_.can_redo(), model_.redo_text()); }},
+      {.id = "edit.select_all",
+       .title = "Select all layers",
+       .menu = "Edit",
+       .run = [this] { model_.select_all(); },
+       .enabled = project},
+      {.id = "model.add",
+       .title = "Add layer…",
+       .menu = "Model",
+       .keys = "Ctrl+L",
+       .icon = "add",
+       .run =
+           [this] {
+             bench_.ask("view.builder");
+             open_palette();
+           },
+       .enabled = project},
+      {.id = "model.delete",
+       .title = "Delete selected layers",
+       .menu = "Model",
+       .run = [this] { model_.remove_selected(); },
+       .enabled = [this] { return !model_.selected().empty(); }},
+      {.id = "model.arrange",
+       .title = "Arrange layers",
+       .menu = "Model",
+       .keys = "Ctrl+Shift+L",
+       .icon = "layout",
+       .run = [this] { model_.auto_layout(); },
+       .enabled = project},
+      {.id = "model.fit",
+       .title = "Show the whole model",
+       .menu = "Model",
+       .icon = "fit",
+       .run = [this] { model_.fit(); },
+       .enabled = project},
+  };
 }
 
 void BuilderView::open_palette(const QString& typed, QPoint at) {
@@ -47,7 +108,8 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
       "Add a layer",
       [this](const QString& text) {
         std::vector<std::pair<int, const LayerInfo*>> found;
-        for (const LayerInfo& l : layer_types()) {
+        for (const LayerDef& def : layers()) {
+          const LayerInfo& l = def.info;
           int score = std::max(fuzzy_score(text.toStdString(), l.type),
                                fuzzy_score(text.toStdString(), l.group + " " + l.type) - 50);
           if (score >= 0) found.emplace_back(score, &l);
@@ -58,7 +120,7 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
           std::string type = l->type;
           items.push_back({QString::fromStdString(type), QString::fromStdString(l->help),
                            QString::fromStdString(l->group), [this, type] {
-                             bench_.builder.insert_layer(type);
+                             model_.insert_layer(type);
                              canvas()->setFocus();
                            }});
         }
@@ -70,11 +132,22 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
 void BuilderView::refresh() {
   if (!bench_.has_project())
     set_empty(true, "Start a project from a template: its model will be here, ready to be changed and trained.",
-              "New from a template", [this] {
-                if (on_new) on_new();
-              });
+              "New from a template", [this] { bench_.ask("file.new"); });
   else
     set_empty(false);
 }
+
+namespace {
+const bool registered = register_view<BuilderView, BuilderModel>(
+    {.id = "builder",
+     .title = "Model builder",
+     .icon = "model",
+     .order = 10,
+     .places = {{"Build", Spot::middle, 0, true}},
+     .link = "Builder",
+     .shows = [](const Selection& s, const Bench& bench) {
+       return s.kind == Selection::Kind::module && bench.model<BuilderModel>().spec().find(s.name);
+     }});
+}  // namespace
 
 }  // namespace tenon::views

@@ -1,4 +1,5 @@
 #pragma once
+#include "views/builder/builder_model.h"
 #include "views/frame/picker.h"
 #include "views/frame/view.h"
 
@@ -7,14 +8,15 @@ namespace tenon::views {
 class BuilderView : public View {
   Q_OBJECT
  public:
-  explicit BuilderView(Workbench& bench, QWidget* parent = nullptr);
+  BuilderView(const ViewDef& def, Bench& bench, QWidget* parent);
   /// Opens the list of layers; an empty position: under the button.
   void open_palette(const QString& typed = {}, QPoint at = {-1, -1});
   Picker* picker() const { return picker_; }
-  /// Asked to start a project from a template.
-  std::function<void()> on_new;
+  ~BuilderView() override;
+  std::vector<Command> commands() override;
 
  private:
+  BuilderModel& model_;
   void refresh();
   Picker* picker_;
   QWidget* page_;

@@ -1,7 +1,8 @@
 #pragma once
 #include <QWidget>
 
-#include "views/shell/workbench.h"
+#include "views/builder/builder_model.h"
+#include "views/frame/bench.h"
 
 class QFormLayout;
 
@@ -11,7 +12,7 @@ namespace tenon::views {
 class InspectorView : public QWidget {
   Q_OBJECT
  public:
-  explicit InspectorView(Workbench& bench, QWidget* parent = nullptr);
+  explicit InspectorView(Bench& bench, QWidget* parent = nullptr);
   /// Shows the layer; empty where there is none of that name.
   void show_layer(const std::string& layer);
   const std::string& layer() const { return layer_; }
@@ -21,7 +22,7 @@ class InspectorView : public QWidget {
   void refresh_values();
   QWidget* editor(const AttrDef& def, const AttrValue& value);
 
-  Workbench& bench_;
+  BuilderModel& builder_;
   QFormLayout* form_;
   std::string layer_, type_;
   bool filling_ = false;

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tracing/record/step_record.h"
-#include "views/builder/attr_text.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 
@@ -29,13 +28,6 @@ Details::Row op_row(const StepRecord& r, const std::string& name, uint32_t seq) 
   const auto& op = r.ops[seq - 1];
   return {name, op_text(op), op_text(op), Selection::op(seq, "details"), ink_of(op.origin.phase)};
 }
-void jumps(Details& d, bool autograd, bool tensor, bool memory) {
-  d.jumps.push_back({"timeline", "Timeline"});
-  if (autograd) d.jumps.push_back({"autograd", "Autograd"});
-  if (memory) d.jumps.push_back({"memory", "Memory"});
-  if (tensor) d.jumps.push_back({"tensor", "Tensor"});
-}
-
 void op_details(Details& d, const Links& links, uint32_t seq) {
   const StepRecord& r = *links.record();
   const auto& op = r.ops[seq - 1];
@@ -136,7 +128,6 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
       }
     }
     d.sections.push_back(std::move(about));
-    d.jumps.push_back({"builder", "Builder"});
   }
   if (!from.links || !*from.links) return;
   const StepRecord& r = *from.links->record();
@@ -161,7 +152,6 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
   for (size_t i = 0; i < ops.size() && i < 6; ++i) step.rows.push_back(op_row(r, "op", ops[i]));
   if (ops.size() > 6) step.rows.push_back(row("", fmt::format("and {} more", ops.size() - 6)));
   d.sections.push_back(std::move(step));
-  jumps(d, true, false, true);
 }
 
 void step_details(Details& d, int64_t step, const DetailsSources& from) {
@@ -179,13 +169,94 @@ void step_details(Details& d, int64_t step, const DetailsSources& from) {
        row("samples", format_grouped(static_cast<int64_t>(r.samples.size())))}};
   d.bad = !std::isfinite(r.loss);
   d.sections.push_back(std::move(s));
-  jumps(d, true, true, true);
+}
+
+Details::Row event_row(const Document& document, const std::string& name, traces::EventId e) {
+  return {name, std::string(document.trace->event_name(e)), {}, Selection::event(document.id, e, "details"), Ink::none};
+}
+
+void event_details(Details& d, traces::EventId e, const DetailsSources& from) {
+  const traces::Trace& t = *from.document->trace;
+  const traces::Row& thread = t.rows()[t.row_of(e)];
+  const auto start = static_cast<double>(t.start(e) - t.begin()), duration = static_cast<double>(t.duration(e));
+  d.title = std::string(t.event_name(e));
+  d.subtitle = "event of " + from.document->title;
+  Details::Section about{
+      "",
+      {row("category", t.category(e).name),
+       row("start", format_ns(start), fmt::format("{} ns after the first event", t.start(e) - t.begin())),
+       row("duration", format_ns(duration), fmt::format("{} ns", t.duration(e))),
+       row("thread", thread.label(), fmt::format("process {}, thread {}", thread.pid, thread.tid))}};
+  const uint8_t flags = t.columns().flags[e];
+  if (flags & traces::kUnfinished) about.rows.push_back(row("note", "begun and never ended in the file"));
+  if (flags & traces::kRepaired) about.rows.push_back(row("note", "mended: the file has it damaged"));
+  d.sections.push_back(std::move(about));
+  Details::Section kin{"Belongs to", {}};
+  if (const auto parent = t.parent(e); parent != traces::kNone)
+    kin.rows.push_back(event_row(*from.document, "within", parent));
+  if (const auto launch = t.launch_of(e); launch != traces::kNone)
+    kin.rows.push_back(event_row(*from.document, "launched by", launch));
+  for (const traces::Link& l : t.forward_backward())
+    if (l.from == e)
+      kin.rows.push_back(event_row(*from.document, "backward", l.to));
+    else if (l.to == e)
+      kin.rows.push_back(event_row(*from.document, "forward", l.from));
+  if (!kin.rows.empty()) d.sections.push_back(std::move(kin));
+  if (!from.arguments || from.arguments->empty()) return;
+  Details::Section args{"Arguments", {}};
+  for (const auto& [name, value] : *from.arguments) args.rows.push_back(row(name, value, value));
+  d.sections.push_back(std::move(args));
+}
+
+void document_details(Details& d, const Document& document) {
+  const traces::Trace& t = *document.trace;
+  d.title = document.title;
+  d.subtitle = "trace";
+  Details::Section about{
+      "",
+      {row("file", document.path, document.path), row("size", format_bytes(static_cast<double>(t.source_bytes()))),
+       row("events", format_grouped(static_cast<int64_t>(t.size()))),
+       row("threads", format_grouped(static_cast<int64_t>(t.rows().size()))),
+       row("duration", format_ns(static_cast<double>(t.finish() - t.begin())))}};
+  if (t.rank() >= 0) about.rows.push_back(row("rank", std::to_string(t.rank())));
+  if (t.truncated()) about.rows.push_back(row("note", "the file ends in the middle: what was whole is here"));
+  d.sections.push_back(std::move(about));
+  Details::Section mended{"Mended or passed over", {}};
+  for (const traces::Repair& r : t.repairs())
+    mended.rows.push_back(
+        row(r.kind, format_grouped(static_cast<int64_t>(r.count)), fmt::format("first at byte {}", r.first_byte)));
+  if (!mended.rows.empty()) d.sections.push_back(std::move(mended));
+}
+
+/// What a stretch of a trace holds: how many events touch it, thread by thread.
+void trace_range_details(Details& d, const Selection& s, const Document& document) {
+  const traces::Trace& t = *document.trace;
+  d.title = format_ns(s.to - s.from);
+  d.subtitle = "range of " + document.title;
+  Details::Section about{"", {row("from", format_ns(s.from)), row("to", format_ns(s.to))}};
+  d.sections.push_back(std::move(about));
+  Details::Section threads{"Events", {}};
+  // A range may be anyone's: what lies outside of the trace, or is no number, is no place in it.
+  const auto length = static_cast<double>(t.finish() - t.begin());
+  if (!(s.to >= 0 && s.from <= length)) return;
+  const int64_t from = t.begin() + static_cast<int64_t>(std::max(s.from, 0.0)),
+                to = t.begin() + static_cast<int64_t>(std::min(s.to, length));
+  for (const traces::Row& r : t.rows()) {
+    int64_t events = 0;
+    for (uint32_t l = r.first_lane; l < r.first_lane + r.lanes; ++l) {
+      const auto [first, last] = t.range(l, from, to);
+      events += last > first ? last - first : 0;
+    }
+    if (events > 0 && threads.rows.size() < 40) threads.rows.push_back(row(r.label(), format_grouped(events)));
+  }
+  if (!threads.rows.empty()) d.sections.push_back(std::move(threads));
 }
 }  // namespace
 
 Details details_of(const Selection& s, const DetailsSources& from) {
   Details d;
   bool step = from.links && *from.links;
+  const bool trace = from.document && from.document->trace;
   switch (s.kind) {
     case Kind::none:
       break;
@@ -196,13 +267,11 @@ Details details_of(const Selection& s, const DetailsSources& from) {
         d.subtitle = "op";
         d.mark = ink_of(op.origin.phase);
         op_details(d, *from.links, seq);
-        jumps(d, from.links->grad_node_of(s) >= 0, from.links->tensor_of(s) >= 0, true);
       }
       break;
     case Kind::tensor:
       if (int t = step ? from.links->tensor_of(s) : -1; t >= 0) {
         tensor_details(d, *from.links, t);
-        jumps(d, from.links->grad_node_of(s) >= 0, true, true);
       }
       break;
     case Kind::grad_node:
@@ -229,7 +298,6 @@ Details details_of(const Selection& s, const DetailsSources& from) {
         d.sections.push_back(std::move(about));
         if (!g.leaf && g.forward_seq && g.forward_seq <= from.links->record()->ops.size())
           op_details(d, *from.links, g.forward_seq);
-        jumps(d, true, from.links->tensor_of(s) >= 0, true);
       }
       break;
     case Kind::alloc:
@@ -248,7 +316,6 @@ Details details_of(const Selection& s, const DetailsSources& from) {
             if (a.origin.seq && a.origin.seq <= from.links->record()->ops.size())
               about.rows.push_back(op_row(*from.links->record(), "asked by", a.origin.seq));
             d.sections.push_back(std::move(about));
-            jumps(d, false, false, true);
             break;
           }
       break;
@@ -285,7 +352,6 @@ Details details_of(const Selection& s, const DetailsSources& from) {
           recipe.rows.push_back(row(k, value.is_string() ? value.get<std::string>() : value.dump()));
         }
         if (!recipe.rows.empty()) d.sections.push_back(std::move(recipe));
-        d.jumps.push_back({"training", "Training"});
       }
       break;
     case Kind::checkpoint:
@@ -301,7 +367,18 @@ Details details_of(const Selection& s, const DetailsSources& from) {
                Ink::none}}});
       }
       break;
+    case Kind::event:
+      if (trace && s.id >= 0 && s.id < static_cast<int64_t>(from.document->trace->size()))
+        event_details(d, static_cast<traces::EventId>(s.id), from);
+      break;
+    case Kind::document:
+      if (trace) document_details(d, *from.document);
+      break;
     case Kind::range:
+      if (s.document) {
+        if (trace) trace_range_details(d, s, *from.document);
+        break;
+      }
       d.title = format_ns(s.to - s.from);
       d.subtitle = "range of the step";
       if (step) {
@@ -312,7 +389,6 @@ Details details_of(const Selection& s, const DetailsSources& from) {
         for (size_t i = 0; i < ops.size() && i < 12; ++i)
           about.rows.push_back(op_row(*from.links->record(), "op", ops[i]));
         d.sections.push_back(std::move(about));
-        jumps(d, false, false, true);
       }
       break;
   }

@@ -1,9 +1,11 @@
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "views/builder/builder_model.h"
-#include "views/project/project_model.h"
+#include "views/shared/document.h"
+#include "views/shared/project_contents.h"
 #include "views/shared/selection.h"
 
 namespace tenon::views {
@@ -20,6 +22,7 @@ struct Details {
     std::string title;
     std::vector<Row> rows;
   };
+  /// A way into a view that shows a side of it.
   struct Jump {
     std::string view, text;
   };
@@ -34,7 +37,10 @@ struct Details {
 struct DetailsSources {
   const Links* links = nullptr;
   const BuilderModel* builder = nullptr;
-  const ProjectModel* project = nullptr;
+  const ProjectContents* project = nullptr;
+  const Document* document = nullptr;  ///< that the selection belongs to
+  const std::vector<std::pair<std::string, std::string>>* arguments =
+      {};  ///< of the selected event, once they are read
 };
 Details details_of(const Selection& s, const DetailsSources& from);
 

@@ -38,8 +38,9 @@ class Value : public ElidedLabel {
 };
 }  // namespace
 
-DetailsView::DetailsView(Workbench& bench, QWidget* parent)
-    : View("details", "Details", "details", bench, parent),
+DetailsView::DetailsView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent),
+      builder_(bench.model<BuilderModel>()),
       scroll_(new QScrollArea(this)),
       page_(new QWidget),
       inspector_(new InspectorView(bench, page_)) {
@@ -55,10 +56,10 @@ DetailsView::DetailsView(Workbench& bench, QWidget* parent)
   scroll_->setWidgetResizable(true);
   scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   set_content(scroll_);
-  connect(&bench, &Workbench::selection_changed, this, &DetailsView::refresh);
-  connect(&bench, &Workbench::step_changed, this, &DetailsView::refresh);
-  connect(&bench, &Workbench::project_changed, this, &DetailsView::refresh);
-  connect(&bench, &Workbench::state_changed, this, [this] {
+  connect(&bench, &Bench::selection_changed, this, &DetailsView::refresh);
+  connect(&bench, &Bench::step_changed, this, &DetailsView::refresh);
+  connect(&bench, &Bench::project_changed, this, &DetailsView::refresh);
+  connect(&bench, &Bench::state_changed, this, [this] {
     if (bench_.bus.current().kind == Selection::Kind::module) refresh();  // shapes change with every edit
   });
   refresh();
@@ -72,21 +73,26 @@ void DetailsView::set_theme(ThemeName theme) {
 
 void DetailsView::refresh() {
   Links links = bench_.links();
-  DetailsSources from{&links, &bench_.builder, &bench_.project_model};
   const Selection& s = bench_.bus.current();
+  read_arguments(s);
+  DetailsSources from{&links, &builder_, &bench_.contents(), bench_.document(s.document), &arguments_};
   Details d = details_of(s, from);
   if (d.title.empty()) {
     inspector_->show_layer("");
-    set_empty(true, s ? "This belongs to a step that is not loaded."
-                      : "Pick anything in the window: what is known of it will be here.");
+    set_empty(true, s.document ? "This is in no trace that is open."
+                    : s        ? "This belongs to a step that is not loaded."
+                               : "Pick anything in the window: what is known of it will be here.");
     shown_.clear();
     return;
   }
+  for (const ViewDef* v : view_defs())
+    if (v->link && v->shows && v->shows(s, bench_)) d.jumps.push_back({v->id, v->link});
   set_empty(false);
-  bool layer = s.kind == Selection::Kind::module && bench_.builder.spec().find(s.name);
+  bool layer = s.kind == Selection::Kind::module && builder_.spec().find(s.name);
   inspector_->show_layer(layer ? s.name : "");
   std::string text =
       d.title + '\n' + d.subtitle;  // the same words need no new widgets: nothing flickers while one types
+  for (const auto& j : d.jumps) text += '\t' + j.view;
   for (const auto& section : d.sections) {
     text += '\n' + section.title;
     for (const auto& r : section.rows) text += '\n' + r.name + '\t' + r.value;
@@ -94,6 +100,28 @@ void DetailsView::refresh() {
   if (text == shown_) return;
   shown_ = text;
   fill(d);
+}
+
+/// The arguments of an event stand in its file, which may be packed: they are read away from the UI thread.
+void DetailsView::read_arguments(const Selection& s) {
+  if (s.kind == arguments_of_.kind && s.same(arguments_of_)) return;
+  arguments_of_ = s;
+  arguments_.clear();
+  const Document* document = bench_.document(s.document);
+  if (s.kind != Selection::Kind::event || !document || s.id < 0 ||
+      s.id >= static_cast<int64_t>(document->trace->size()))
+    return;
+  bench_.jobs.start(
+      "arguments", "Read the arguments of an event",
+      [trace = document->trace, e = static_cast<traces::EventId>(s.id)](const Jobs::Report&, const std::atomic<bool>&) {
+        return traces::arguments(*trace, e);
+      },
+      [this, s](std::vector<std::pair<std::string, std::string>> arguments) {
+        if (!s.same(arguments_of_)) return;
+        arguments_ = std::move(arguments);
+        refresh();
+      },
+      {}, true);
 }
 
 void DetailsView::fill(const Details& d) {
@@ -125,9 +153,7 @@ void DetailsView::fill(const Details& d) {
       set_style(b, "link", "true");
       b->setFont(face_font(Face::small));
       QString view = QString::fromStdString(j.view);
-      connect(b, &QPushButton::clicked, this, [this, view] {
-        if (on_jump) on_jump(view);
-      });
+      connect(b, &QPushButton::clicked, this, [this, view] { bench_.ask("view." + view); });
       row->addWidget(b);
     }
     row->addStretch();
@@ -186,5 +212,10 @@ void DetailsView::fill(const Details& d) {
   }
   box_->insertWidget(0, body_);
 }
+
+namespace {
+const bool registered = register_view<DetailsView>(
+    {.id = "details", .title = "Details", .icon = "details", .order = 190, .spot = Spot::right});
+}  // namespace
 
 }  // namespace tenon::views

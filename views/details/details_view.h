@@ -11,22 +11,24 @@ namespace tenon::views {
 class DetailsView : public View {
   Q_OBJECT
  public:
-  explicit DetailsView(Workbench& bench, QWidget* parent = nullptr);
+  DetailsView(const ViewDef& def, Bench& bench, QWidget* parent);
   void set_theme(ThemeName theme) override;
   InspectorView* inspector() const { return inspector_; }
-  /// Shows a view; set by the window.
-  std::function<void(const QString& view)> on_jump;
   static constexpr int kWidth = 300;
 
  private:
+  const BuilderModel& builder_;
   void refresh();
   void fill(const Details& d);
+  void read_arguments(const Selection& event);
 
   QScrollArea* scroll_;
   QWidget *page_, *body_ = nullptr;
   QVBoxLayout* box_;
   InspectorView* inspector_;
   std::string shown_;
+  Selection arguments_of_;  ///< the event whose arguments are here, or on their way
+  std::vector<std::pair<std::string, std::string>> arguments_;
 };
 
 }  // namespace tenon::views

@@ -1,13 +1,14 @@
 #include "views/frame/jobs.h"
 
-#include <QMetaObject>
 #include <algorithm>
 
 #include "core/error.h"
 
 namespace tenon::views {
 
-Jobs::Jobs(QObject* parent) : QObject(parent), thread_([this] { loop(); }) {}
+Jobs::Jobs(QObject* parent) : QObject(parent), thread_([this] { loop(); }) {
+  connect(this, &Jobs::woken, this, &Jobs::hand_over, Qt::QueuedConnection);
+}
 
 Jobs::~Jobs() {
   {
@@ -20,14 +21,13 @@ Jobs::~Jobs() {
   thread_.join();
 }
 
-int Jobs::start(const QString& tag, const QString& title, Work work, Done done, Failed failed, bool quiet) {
+int Jobs::enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet) {
   auto item = std::make_shared<Item>();
   item->state = std::make_shared<State>();
   item->state->tag = tag;
   item->state->title = title;
   item->state->quiet = quiet;
-  item->work = std::move(work);
-  item->done = std::move(done);
+  item->task = std::move(task);
   item->failed = std::move(failed);
   {
     std::lock_guard lock(mutex_);
@@ -98,12 +98,10 @@ void Jobs::loop() {
       item->state->running = true;
       running_ = item;
     }
-    QMetaObject::invokeMethod(this, &Jobs::changed, Qt::QueuedConnection);
-    std::any result;
-    QString error, hint;
+    emit woken();
     State& state = *item->state;
     try {
-      result = item->work(
+      item->task.run(
           [&state](int64_t done, int64_t total) {
             state.done = done;
             state.total = total;
@@ -112,39 +110,39 @@ void Jobs::loop() {
           state.cancelled);
     } catch (...) {
       const Error e = caught_error();
-      error = QString::fromStdString(e.message());
-      hint = QString::fromStdString(e.hint());
+      item->threw = true;
+      item->error = QString::fromStdString(e.message());
+      item->hint = QString::fromStdString(e.hint());
     }
-    if (error.isNull() && state.cancelled) result.reset();  // nobody will take it
+    if (state.cancelled) item->task.drop();  // nobody will take it
     {
       std::lock_guard lock(mutex_);
       running_.reset();
-      handing_over_.push_back(item);
+      handing_over_.push_back(std::move(item));
       if (quit_) return;
     }
-    QMetaObject::invokeMethod(
-        this,
-        [this, item, result = std::move(result), error, hint]() mutable {
-          finish(item, std::move(result), error, hint);
-        },
-        Qt::QueuedConnection);
+    emit woken();
   }
 }
 
-void Jobs::finish(std::shared_ptr<Item> item, std::any result, QString error, QString hint) {
-  bool wanted;
-  {
-    std::lock_guard lock(mutex_);
-    wanted = !item->state->cancelled;
-    std::erase(handing_over_, item);
-  }
-  if (wanted && error.isEmpty()) {
-    if (item->done) item->done(std::move(result));
-  } else if (wanted) {
-    if (item->failed)
-      item->failed(error, hint);
+// Results go through the mutex, not through the event that tells of them: the event loop's own lock is not one that the
+// thread sanitizer knows.
+void Jobs::hand_over() {
+  for (;;) {
+    std::shared_ptr<Item> item;
+    {
+      std::lock_guard lock(mutex_);
+      if (handing_over_.empty()) break;
+      item = std::move(handing_over_.front());
+      handing_over_.erase(handing_over_.begin());
+    }
+    if (item->state->cancelled) continue;
+    if (!item->threw)
+      item->task.hand_over();
+    else if (item->failed)
+      item->failed(item->error, item->hint);
     else
-      emit failed(item->state->title, error, hint);
+      emit failed(item->state->title, item->error, item->hint);
   }
   emit changed();
 }

@@ -1,14 +1,16 @@
 #pragma once
 #include <QObject>
 #include <QString>
-#include <any>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tenon::views {
@@ -23,20 +25,36 @@ class Jobs : public QObject {
     QString tag, title;
     std::atomic<int64_t> done{0}, total{0};
     std::atomic<bool> cancelled{false};
-    bool running = false;
+    std::atomic<bool> running{false};
     bool quiet = false;  ///< too short to be shown
   };
   /// Given to the work: tell progress; false: stop.
   using Report = std::function<bool(int64_t done, int64_t total)>;
-  using Work = std::function<std::any(const Report&, const std::atomic<bool>& cancelled)>;
-  using Done = std::function<void(std::any)>;
   using Failed = std::function<void(const QString& message, const QString& hint)>;
 
   explicit Jobs(QObject* parent = nullptr);
   ~Jobs() override;
 
-  /// `work` runs on the worker; `done` and `failed` on the UI thread, unless the job was cancelled or replaced.
-  int start(const QString& tag, const QString& title, Work work, Done done, Failed failed = {}, bool quiet = false);
+  /// `work(report, cancelled)` runs on the worker; `done(what it returned)` and `failed` on the UI thread, unless the
+  /// job was cancelled or replaced: its result is then dropped on the worker.
+  template <class Work, class Done>
+  int start(const QString& tag, const QString& title, Work work, Done done, Failed failed = {}, bool quiet = false) {
+    using Result = std::invoke_result_t<Work&, const Report&, const std::atomic<bool>&>;
+    Task task;
+    if constexpr (std::is_void_v<Result>) {
+      task.run = std::move(work);
+      task.hand_over = std::move(done);
+      task.drop = [] {};
+    } else {
+      auto result = std::make_shared<std::optional<Result>>();
+      task.run = [result, work = std::move(work)](const Report& report, const std::atomic<bool>& cancelled) mutable {
+        result->emplace(work(report, cancelled));
+      };
+      task.hand_over = [result, done = std::move(done)]() mutable { done(std::move(**result)); };
+      task.drop = [result] { result->reset(); };
+    }
+    return enqueue(tag, title, std::move(task), std::move(failed), quiet);
+  }
   void cancel(int id);
   void cancel_tag(const QString& tag);
   /// Nothing waits, runs, or has a result that was not handed over.
@@ -47,16 +65,23 @@ class Jobs : public QObject {
  signals:
   void changed();
   void failed(const QString& title, const QString& message, const QString& hint);
+  void woken();  ///< from the worker: it began with a job, or has ended one
 
  private:
+  struct Task {
+    std::function<void(const Report&, const std::atomic<bool>& cancelled)> run;
+    std::function<void()> hand_over, drop;
+  };
   struct Item {
     std::shared_ptr<State> state;
-    Work work;
-    Done done;
+    Task task;
     Failed failed;
+    bool threw = false;  ///< then the words of what was thrown
+    QString error, hint;
   };
+  int enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet);
   void loop();
-  void finish(std::shared_ptr<Item> item, std::any result, QString error, QString hint);
+  void hand_over();
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -9,16 +9,10 @@
 
 namespace tenon::views {
 
-View::View(QString id, QString title, QString icon, Workbench& bench, QWidget* parent)
-    : QWidget(parent),
-      bench_(bench),
-      stack_(new QStackedWidget(this)),
-      empty_(new EmptyState(this)),
-      id_(std::move(id)),
-      title_(std::move(title)),
-      icon_(std::move(icon)) {
-  setObjectName(id_);
-  setAccessibleName(title_);
+View::View(const ViewDef& def, Bench& bench, QWidget* parent)
+    : QWidget(parent), bench_(bench), stack_(new QStackedWidget(this)), empty_(new EmptyState(this)), def_(def) {
+  setObjectName(id());
+  setAccessibleName(title());
   auto* box = new QVBoxLayout(this);
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
@@ -28,9 +22,9 @@ View::View(QString id, QString title, QString icon, Workbench& bench, QWidget* p
 
 SceneCanvas* View::make_canvas(CanvasModel& model) {
   canvas_ = new SceneCanvas(model, this);
-  canvas_->setObjectName(id_ + ".canvas");
-  canvas_->setAccessibleName(title_);
-  canvas_->on_fault = [this] { Application::report("the picture of " + title_); };
+  canvas_->setObjectName(id() + ".canvas");
+  canvas_->setAccessibleName(title());
+  canvas_->on_fault = [this] { Application::report("the picture of " + title()); };
   return canvas_;
 }
 
@@ -38,8 +32,8 @@ QWidget* View::with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table
   auto* split = new QSplitter(Qt::Vertical, this);
   split->addWidget(canvas);
   twin_ = new TableList(split);
-  twin_->setObjectName(id_ + ".table");
-  twin_->setAccessibleName(title_ + " as a table");
+  twin_->setObjectName(id() + ".table");
+  twin_->setAccessibleName(title() + " as a table");
   twin_->on_select = [this](const Selection& s) { bench_.select(s); };
   twin_->hide();
   split->addWidget(twin_);
@@ -55,9 +49,9 @@ QWidget* View::with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table
     refresh_table();
   });
   bar->add(button);
-  connect(&bench_, &Workbench::state_changed, this, &View::refresh_table);
-  connect(&bench_, &Workbench::step_changed, this, &View::refresh_table);
-  connect(&bench_, &Workbench::status_changed, this, &View::refresh_table);
+  connect(&bench_, &Bench::state_changed, this, &View::refresh_table);
+  connect(&bench_, &Bench::step_changed, this, &View::refresh_table);
+  connect(&bench_, &Bench::status_changed, this, &View::refresh_table);
   return split;
 }
 

@@ -3,8 +3,10 @@
 #include <QWidget>
 
 #include "views/canvas/scene_canvas.h"
+#include "views/frame/bench.h"
+#include "views/frame/commands.h"
+#include "views/frame/view_def.h"
 #include "views/frame/widgets.h"
-#include "views/shell/workbench.h"
 
 namespace tenon::views {
 
@@ -12,11 +14,13 @@ namespace tenon::views {
 class View : public QWidget {
   Q_OBJECT
  public:
-  View(QString id, QString title, QString icon, Workbench& bench, QWidget* parent = nullptr);
-  const QString& id() const { return id_; }
-  const QString& title() const { return title_; }
-  const QString& icon_name() const { return icon_; }
+  View(const ViewDef& def, Bench& bench, QWidget* parent = nullptr);
+  const ViewDef& def() const { return def_; }
+  QString id() const { return def_.id; }
+  QString title() const { return def_.title; }
   SceneCanvas* canvas() const { return canvas_; }
+  /// What can be done with the view, for menus, palette and keys; asked once, when the window is made.
+  virtual std::vector<Command> commands() { return {}; }
   virtual void set_theme(ThemeName theme);
   /// On a small screen a view is cut off rather than the window made larger than the screen.
   QSize minimumSizeHint() const override { return {160, 100}; }
@@ -35,13 +39,13 @@ class View : public QWidget {
   /// The empty state that all views of a step share; true where there is a step to show.
   bool step_state(const QString& what);
 
-  Workbench& bench_;
+  Bench& bench_;
   ThemeName theme_ = ThemeName::dark;
   QStackedWidget* stack_;
   EmptyState* empty_;
 
  private:
-  QString id_, title_, icon_;
+  const ViewDef& def_;
   SceneCanvas* canvas_ = nullptr;
   TableList* twin_ = nullptr;
   std::function<Table()> twin_table_;

@@ -10,19 +10,26 @@
 #include <QThread>
 #include <QTimer>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/canvas/glyphs.h"
 
 namespace tenon::views {
+
+static bool same_columns(const Table& a, const Table& b) {
+  return std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(),
+                    [](const auto& x, const auto& y) { return x.title == y.title; });
+}
 
 class TableList::Model : public QAbstractTableModel {
  public:
   using QAbstractTableModel::QAbstractTableModel;
   Table table;
   ThemeName theme = ThemeName::dark;
+  std::function<void(const Selection&, bool)> on_pick;
 
   void set(Table t) {
-    bool same = t.columns.size() == table.columns.size() && t.rows.size() == table.rows.size();
+    const bool same = t.rows.size() == table.rows.size() && same_columns(t, table);
     if (same) {  // rows keep their order and place while their numbers change
       table = std::move(t);
       if (!table.rows.empty()) emit dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
@@ -41,6 +48,8 @@ class TableList::Model : public QAbstractTableModel {
   QVariant headerData(int section, Qt::Orientation o, int role) const override {
     if (o != Qt::Horizontal || section >= columnCount()) return {};
     if (role == Qt::DisplayRole) return QString::fromStdString(table.columns[section].title);
+    if (role == Qt::ToolTipRole && !table.columns[section].tip.empty())
+      return QString::fromStdString(table.columns[section].tip);
     if (role == Qt::TextAlignmentRole)
       return int((table.columns[section].number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     return {};
@@ -64,9 +73,23 @@ class TableList::Model : public QAbstractTableModel {
       case Qt::DecorationRole:
         if (c.mark == Ink::none) return {};
         return views::mark(c.mark, theme, 8);
+      case Qt::CheckStateRole:
+        if (const auto& picked = table.rows[i.row()].picked; picked && i.column() == 0)
+          return *picked ? Qt::Checked : Qt::Unchecked;
+        return {};
       default:
         return {};
     }
+  }
+  Qt::ItemFlags flags(const QModelIndex& i) const override {
+    const bool ticks = i.isValid() && i.column() == 0 && i.row() < rowCount() && table.rows[i.row()].picked;
+    return QAbstractTableModel::flags(i) | (ticks ? Qt::ItemIsUserCheckable : Qt::NoItemFlags);
+  }
+  bool setData(const QModelIndex& i, const QVariant& value, int role) override {
+    if (role != Qt::CheckStateRole || !i.isValid() || i.row() >= rowCount() || !on_pick) return false;
+    const Selection which = table.rows[i.row()].selection;  // the table may be another one when this returns
+    on_pick(which, value.toInt() == Qt::Checked);
+    return true;
   }
 };
 
@@ -100,6 +123,9 @@ TableList::TableList(QWidget* parent) : QTableView(parent), model_(new Model(thi
   sorted_->setFilterCaseSensitivity(Qt::CaseInsensitive);
   sorted_->setFilterKeyColumn(-1);
   setModel(sorted_);
+  model_->on_pick = [this](const Selection& s, bool on) {
+    if (on_pick) on_pick(s, on);
+  };
   setItemDelegate(new MiddleElide(this));
   setShowGrid(false);
   setWordWrap(false);
@@ -120,11 +146,11 @@ TableList::TableList(QWidget* parent) : QTableView(parent), model_(new Model(thi
 
 void TableList::set_table(Table table) {
   marking_ = true;
-  bool fresh = model_->table.columns.size() != table.columns.size();
+  const bool fresh = !same_columns(model_->table, table);
   auto widths = table.columns;
+  bool stretched = table.wide;  // else the first column of words takes what is left
   model_->set(std::move(table));
   if (fresh) {
-    bool stretched = false;  // the first column of words takes what is left
     for (int i = 0; i < static_cast<int>(widths.size()); ++i) {
       bool takes = !stretched && !widths[i].number;
       horizontalHeader()->setSectionResizeMode(i, takes ? QHeaderView::Stretch : QHeaderView::Interactive);
@@ -165,6 +191,10 @@ void TableList::currentChanged(const QModelIndex& now, const QModelIndex& before
 }
 
 void TableList::keyPressEvent(QKeyEvent* e) {
+  if (e->key() == Qt::Key_Space && currentIndex().isValid()) {
+    const Table::Row& row = model_->table.rows[sorted_->mapToSource(currentIndex()).row()];
+    if (row.picked && on_pick) return on_pick(Selection(row.selection), !*row.picked);
+  }
   if (e->matches(QKeySequence::Copy) && currentIndex().isValid()) {
     QStringList cells;
     for (int c = 0; c < sorted_->columnCount(); ++c) cells << sorted_->index(currentIndex().row(), c).data().toString();

@@ -28,6 +28,8 @@ class TableList : public QTableView {
   int shown_rows() const;
   const Table& table() const;
   std::function<void(const Selection&)> on_select;
+  /// A row was ticked or unticked; it shows so once the table says it.
+  std::function<void(const Selection&, bool)> on_pick;
 
  protected:
   void keyPressEvent(QKeyEvent* e) override;

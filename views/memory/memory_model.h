@@ -4,12 +4,13 @@
 
 #include "tracing/record/step_record.h"
 #include "views/shared/axis.h"
+#include "views/shared/step_model.h"
 #include "views/shared/table.h"
 
 namespace tenon::views {
 
 /// Live bytes of a step over time, stacked by category, with what is alive at a chosen moment.
-class MemoryModel : public CanvasModel {
+class MemoryModel : public StepModel {
  public:
   enum HitKind { none, plot = 1, block, legend };
 
@@ -27,8 +28,8 @@ class MemoryModel : public CanvasModel {
     double by[kCategories] = {};
   };
 
-  void set_step(const Links& links);
-  void set_selection(const Selection& s);
+  void set_step(const Links& links) override;
+  void set_selection(const Selection& s) override;
   void set_cursor(double ns);
   double cursor() const { return cursor_; }
   bool empty() const { return !links_; }

@@ -9,7 +9,8 @@
 
 namespace tenon::views {
 
-MemoryView::MemoryView(Workbench& bench, QWidget* parent) : View("memory", "Memory", "memory", bench, parent) {
+MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), model_(bench.model<MemoryModel>()) {
   auto* page = new QWidget(this);
   auto* box = new QVBoxLayout(page);
   box->setContentsMargins(0, 0, 0, 0);
@@ -21,11 +22,11 @@ MemoryView::MemoryView(Workbench& bench, QWidget* parent) : View("memory", "Memo
   auto* peak = new QToolButton(bar);
   peak->setText("Go to peak");
   peak->setToolTip("Put the cursor at the highest moment (P)");
-  connect(peak, &QToolButton::clicked, this, [this] { bench_.memory.set_cursor(bench_.memory.peak_time()); });
+  connect(peak, &QToolButton::clicked, this, [this] { model_.set_cursor(model_.peak_time()); });
   bar->add(peak);
   box->addWidget(bar);
   auto* split = new QSplitter(Qt::Vertical, page);
-  split->addWidget(make_canvas(bench.memory));
+  split->addWidget(make_canvas(model_));
   auto* tables = new QSplitter(Qt::Horizontal, split);
   live_ = new TableList(tables);
   live_->setObjectName("memory.live");
@@ -45,28 +46,42 @@ MemoryView::MemoryView(Workbench& bench, QWidget* parent) : View("memory", "Memo
   later_.setSingleShot(true);
   later_.setInterval(60);  // scrubbing: the tables follow a few times a second, the picture at once
   connect(&later_, &QTimer::timeout, this, &MemoryView::refresh);
-  bench.memory.on_cursor = [this] { later_.start(); };
-  connect(&bench, &Workbench::step_changed, this, &MemoryView::refresh);
-  connect(&bench, &Workbench::project_changed, this, &MemoryView::refresh);
-  connect(&bench, &Workbench::status_changed, this, [this] {
+  model_.on_cursor = [this] { later_.start(); };
+  connect(&bench, &Bench::step_changed, this, &MemoryView::refresh);
+  connect(&bench, &Bench::project_changed, this, &MemoryView::refresh);
+  connect(&bench, &Bench::status_changed, this, [this] {
     if (!bench_.links()) step_state("its memory");
   });
-  connect(&bench, &Workbench::selection_changed, this,
+  connect(&bench, &Bench::selection_changed, this,
           [this](const Selection& s) { live_->mark(Selection::alloc(bench_.links().block_of(s))); });
   refresh();
 }
 
+MemoryView::~MemoryView() { model_.on_cursor = nullptr; }
+
 void MemoryView::refresh() {
   if (!step_state("its memory")) return;
-  live_->set_table(bench_.memory.live_table());
-  categories_->set_table(bench_.memory.categories());
-  auto now = bench_.memory.live_at(bench_.memory.cursor());
-  at_->setText(QString("%1 live at %2 in %3 blocks · peak %4 at %5")
-                   .arg(QString::fromStdString(format_bytes(now.total)),
-                        QString::fromStdString(format_ns(bench_.memory.cursor())))
-                   .arg(live_->table().rows.size())
-                   .arg(QString::fromStdString(format_bytes(static_cast<double>(bench_.memory.peak_bytes()))),
-                        QString::fromStdString(format_ns(bench_.memory.peak_time()))));
+  live_->set_table(model_.live_table());
+  categories_->set_table(model_.categories());
+  auto now = model_.live_at(model_.cursor());
+  at_->setText(
+      QString("%1 live at %2 in %3 blocks · peak %4 at %5")
+          .arg(QString::fromStdString(format_bytes(now.total)), QString::fromStdString(format_ns(model_.cursor())))
+          .arg(live_->table().rows.size())
+          .arg(QString::fromStdString(format_bytes(static_cast<double>(model_.peak_bytes()))),
+               QString::fromStdString(format_ns(model_.peak_time()))));
 }
+
+namespace {
+const bool registered = register_view<MemoryView, MemoryModel>(
+    {.id = "memory",
+     .title = "Memory",
+     .icon = "memory",
+     .order = 50,
+     .places = {{"Profile", Spot::below, 0}, {"Memory", Spot::middle, 0, true}},
+     .fill = "run.replay",
+     .link = "Memory",
+     .shows = [](const Selection& s, const Bench& bench) { return bench.links().hold(s); }});
+}  // namespace
 
 }  // namespace tenon::views

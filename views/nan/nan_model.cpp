@@ -52,6 +52,12 @@ void NanModel::set_found(const Links& links) {
   run_ = links_ ? links_.record()->run : "";
   changed();
 }
+void NanModel::set_step(const Links& links) {
+  if (!links)
+    reset();
+  else if (links.record()->nan)
+    set_found(links);
+}
 void NanModel::set_selection(const Selection& s) {
   selected_ = links_ && s.kind != Selection::Kind::module && s.kind != Selection::Kind::range ? links_.op_of(s) : 0;
   changed();

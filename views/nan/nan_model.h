@@ -2,13 +2,13 @@
 #include <string>
 
 #include "tracing/record/step_record.h"
-#include "views/shared/canvas_model.h"
+#include "views/shared/step_model.h"
 #include "views/shared/table.h"
 
 namespace tenon::views {
 
 /// Where a run first stopped being finite: the op, the element, what went into it, and how it spread.
-class NanModel : public CanvasModel {
+class NanModel : public StepModel {
  public:
   enum HitKind { none, op = 1, operand };
   enum class State { unknown, searching, clean, found };
@@ -17,7 +17,9 @@ class NanModel : public CanvasModel {
   void set_clean(const std::string& run);
   /// A record whose `nan` is set.
   void set_found(const Links& links);
-  void set_selection(const Selection& s);
+  /// Follows to a step where something was found; forgets what was known where another run is shown.
+  void set_step(const Links& links) override;
+  void set_selection(const Selection& s) override;
   void reset();
 
   State state() const { return state_; }

@@ -19,34 +19,6 @@ bool ProjectModel::Node::same_line(const Node& o) const {
 }
 bool ProjectModel::Node::operator==(const Node& o) const { return same_line(o) && children == o.children; }
 
-ProjectModel::Contents ProjectModel::read(projects::Project& project) {
-  Contents c;
-  c.model = project.model();
-  c.runs = project.runs();
-  for (const RunInfo& r : c.runs) c.checkpoints.push_back(project.checkpoints(r.id));
-  c.artifacts = project.artifacts();
-  return c;
-}
-
-void ProjectModel::set(Contents contents) { contents_ = std::move(contents); }
-
-void ProjectModel::set_status(const RunStatus& status) {
-  status_ = status;
-  live_ = true;
-}
-
-const RunInfo* ProjectModel::run(int64_t id) const {
-  for (const RunInfo& r : contents_.runs)
-    if (r.id == id) return &r;
-  return nullptr;
-}
-const CheckpointInfo* ProjectModel::checkpoint(int64_t id) const {
-  for (const auto& list : contents_.checkpoints)
-    for (const CheckpointInfo& c : list)
-      if (c.id == id) return &c;
-  return nullptr;
-}
-
 static Ink mark_of(const std::string& status) {
   if (status == "running") return Ink::accent;
   if (status == "paused") return Ink::warning;
@@ -54,27 +26,27 @@ static Ink mark_of(const std::string& status) {
   return status == "finished" ? Ink::good : Ink::secondary;
 }
 
-std::vector<ProjectModel::Node> ProjectModel::tree() const {
+std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& contents, const RunStatus& status) {
   std::vector<Node> out;
   Node model{"model",
              "Model",
-             contents_.model.name,
-             fmt::format("{} layers, {} wires", contents_.model.layers.size(), contents_.model.wires.size()),
+             contents.model.name,
+             fmt::format("{} layers, {} wires", contents.model.layers.size(), contents.model.wires.size()),
              Ink::none,
              {},
              {}};
-  for (const LayerSpec& l : contents_.model.layers)
+  for (const LayerSpec& l : contents.model.layers)
     model.children.push_back({"layer", l.name, l.type, {}, Ink::none, Selection::module(l.name, "project"), {}});
   out.push_back(std::move(model));
 
-  Node runs{"runs", "Runs", std::to_string(contents_.runs.size()), {}, Ink::none, {}, {}};
-  for (size_t i = contents_.runs.size(); i-- > 0;) {  // the newest first
-    RunInfo r = contents_.runs[i];
-    if (live_ && status_.run == r.id) {
+  Node runs{"runs", "Runs", std::to_string(contents.runs.size()), {}, Ink::none, {}, {}};
+  for (size_t i = contents.runs.size(); i-- > 0;) {  // the newest first
+    RunInfo r = contents.runs[i];
+    if (status.run == r.id) {
       static constexpr const char* kStates[] = {"running", "running", "paused", "finished", "stopped", "failed"};
-      r.status = kStates[static_cast<int>(status_.state)];
-      r.steps = status_.step;
-      r.total_steps = status_.total_steps;
+      r.status = kStates[static_cast<int>(status.state)];
+      r.steps = status.step;
+      r.total_steps = status.total_steps;
     }
     Node node{"run", r.name, r.status, {}, mark_of(r.status), Selection::run(r.id, "project"), {}};
     node.note =
@@ -91,8 +63,8 @@ std::vector<ProjectModel::Node> ProjectModel::tree() const {
     node.tip = fmt::format("{}: {}, step {} of {}, {} of training", r.name, r.status, format_grouped(r.steps),
                            format_grouped(r.total_steps), format_seconds(r.seconds));
     if (!r.error.empty()) node.tip += "\n" + r.error;
-    for (size_t k = i < contents_.checkpoints.size() ? contents_.checkpoints[i].size() : 0; k-- > 0;) {
-      const CheckpointInfo& c = contents_.checkpoints[i][k];
+    for (size_t k = i < contents.checkpoints.size() ? contents.checkpoints[i].size() : 0; k-- > 0;) {
+      const CheckpointInfo& c = contents.checkpoints[i][k];
       node.children.push_back(
           {c.best ? "best" : "checkpoint",
            fmt::format("step {}", format_grouped(c.step)),
@@ -111,7 +83,7 @@ std::vector<ProjectModel::Node> ProjectModel::tree() const {
                                    std::tuple{"anomaly", "Anomalies", "nan"}, std::tuple{"export", "Exports", "export"},
                                    std::tuple{"note", "Notes", "log"}}) {
     Node group{icon, title, {}, {}, Ink::none, {}, {}};
-    for (const auto& a : contents_.artifacts)
+    for (const auto& a : contents.artifacts)
       if (a.kind == kind) {
         Selection s = a.step > 0 ? Selection::step(a.step, "project") : Selection{};
         group.children.push_back({icon,
@@ -126,6 +98,20 @@ std::vector<ProjectModel::Node> ProjectModel::tree() const {
     if (!group.children.empty()) out.push_back(std::move(group));
   }
   return out;
+}
+
+ProjectModel::Node ProjectModel::opened(const std::vector<Document>& documents) {
+  Node group{"project", "Opened", std::to_string(documents.size()), {}, Ink::none, {}, {}};
+  for (const Document& d : documents)
+    group.children.push_back(
+        {"timeline",
+         d.title,
+         format_bytes(static_cast<double>(d.trace->source_bytes())),
+         fmt::format("{}\n{} events", d.path, format_grouped(static_cast<int64_t>(d.trace->size()))),
+         Ink::none,
+         Selection::of_document(d.id, "project"),
+         {}});
+  return group;
 }
 
 }  // namespace tenon::views

@@ -43,8 +43,8 @@ class Noted : public QStyledItemDelegate {
 };
 }  // namespace
 
-ProjectView::ProjectView(Workbench& bench, QWidget* parent)
-    : View("project", "Project", "project", bench, parent), tree_(new QTreeWidget(this)) {
+ProjectView::ProjectView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), tree_(new QTreeWidget(this)) {
   tree_->setObjectName("project.tree");
   tree_->setHeaderHidden(true);
   tree_->setColumnCount(1);
@@ -60,10 +60,11 @@ ProjectView::ProjectView(Workbench& bench, QWidget* parent)
     s.source = "project";
     if (s) bench_.select(s);
   });
-  connect(&bench, &Workbench::project_changed, this, &ProjectView::refresh);
-  connect(&bench, &Workbench::status_changed, this, &ProjectView::refresh);
-  connect(&bench, &Workbench::run_changed, this, &ProjectView::refresh);
-  connect(&bench, &Workbench::selection_changed, this, &ProjectView::mark);
+  connect(&bench, &Bench::project_changed, this, &ProjectView::refresh);
+  connect(&bench, &Bench::documents_changed, this, &ProjectView::refresh);
+  connect(&bench, &Bench::status_changed, this, &ProjectView::refresh);
+  connect(&bench, &Bench::run_changed, this, &ProjectView::refresh);
+  connect(&bench, &Bench::selection_changed, this, &ProjectView::mark);
   refresh();
 }
 
@@ -117,14 +118,14 @@ void ProjectView::bring_up_to_date(QTreeWidgetItem* parent, const std::vector<Pr
 }
 
 void ProjectView::refresh() {
-  if (!bench_.has_project()) {
+  if (!bench_.has_project() && bench_.documents().empty()) {
     return set_empty(true, "No project is open. A .tenon file holds a model, its runs and all that was seen of them.",
-                     "Open a project", [this] {
-                       if (on_open) on_open();
-                     });
+                     "Open a project", [this] { bench_.ask("file.open"); });
   }
   set_empty(false);
-  auto tree = bench_.project_model.tree();
+  std::vector<ProjectModel::Node> tree;
+  if (bench_.has_project()) tree = ProjectModel::tree(bench_.contents(), bench_.status());
+  if (!bench_.documents().empty()) tree.push_back(ProjectModel::opened(bench_.documents()));
   if (tree == shown_) return;
   filling_ = true;
   if (bench_.file() != file_) {  // another project: nothing of the last one stays, not even what was folded
@@ -147,5 +148,10 @@ void ProjectView::mark(const Selection& s) {
   if (found != tree_->currentItem()) tree_->setCurrentItem(found);
   filling_ = false;
 }
+
+namespace {
+const bool registered = register_view<ProjectView>(
+    {.id = "project", .title = "Project", .icon = "project", .order = 180, .spot = Spot::left});
+}  // namespace
 
 }  // namespace tenon::views

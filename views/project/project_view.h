@@ -1,5 +1,6 @@
 #pragma once
 #include "views/frame/view.h"
+#include "views/project/project_model.h"
 
 class QTreeWidget;
 class QTreeWidgetItem;
@@ -9,10 +10,8 @@ namespace tenon::views {
 class ProjectView : public View {
   Q_OBJECT
  public:
-  explicit ProjectView(Workbench& bench, QWidget* parent = nullptr);
+  ProjectView(const ViewDef& def, Bench& bench, QWidget* parent);
   void set_theme(ThemeName theme) override;
-  /// Asked to open a project file.
-  std::function<void()> on_open;
 
  private:
   void refresh();

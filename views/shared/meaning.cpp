@@ -48,6 +48,8 @@ Ink ink_of(Category c) {
   return Ink::memory_other;
 }
 
+/// The first two are those of the shown run's own curves (training and test).
+Ink compared_ink(int i) { return series_ink(2 + i % 6); }
 Ink series_ink(int i) { return static_cast<Ink>(static_cast<int>(Ink::series0) + i % 8); }
 
 std::string word(Phase p) { return p == Phase::none ? "other" : name(p); }

@@ -17,6 +17,8 @@ namespace tenon::views {
 Ink ink_of(Phase p);
 Ink ink_of(Category c);
 Ink series_ink(int i);
+/// Of the runs that are compared, by the order in which they were picked.
+Ink compared_ink(int i);
 /// "forward", "optimizer step": the words of the window for a phase or category.
 std::string word(Phase p);
 std::string word(Category c);

@@ -5,30 +5,39 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 
 #include "tracing/record/step_record.h"
 
 namespace tenon::views {
 
-static constexpr const char* kKinds[] = {"none",   "op",   "tensor", "grad",       "alloc",
-                                         "module", "step", "run",    "checkpoint", "range"};
+static constexpr const char* kKinds[] = {"none", "op",  "tensor",     "grad",  "alloc", "module",
+                                         "step", "run", "checkpoint", "range", "event", "document"};
 const char* name(Selection::Kind k) { return kKinds[static_cast<int>(k)]; }
 
 std::string to_text(const Selection& s) {
   if (!s) return {};
+  if (s.kind == Selection::Kind::document) return fmt::format("document:{}", s.document);
+  const std::string at = s.document ? fmt::format("@{}", s.document) : std::string();
   if (s.kind == Selection::Kind::module) return "module:" + s.name;
-  if (s.kind == Selection::Kind::range) return fmt::format("range:{}-{}", s.from, s.to);
-  return fmt::format("{}:{}", name(s.kind), s.id);
+  if (s.kind == Selection::Kind::range) return fmt::format("range:{}-{}{}", s.from, s.to, at);
+  return fmt::format("{}:{}{}", name(s.kind), s.id, at);
 }
 
 Selection parse_selection(const std::string& text) {
   size_t colon = text.find(':');
   if (colon == std::string::npos) return {};
   std::string kind = text.substr(0, colon), rest = text.substr(colon + 1);
-  for (int k = 1; k <= static_cast<int>(Selection::Kind::range); ++k) {
+  for (int k = 1; k < static_cast<int>(std::size(kKinds)); ++k) {
     if (kind != kKinds[k] || rest.empty()) continue;
     Selection s;
     s.kind = static_cast<Selection::Kind>(k);
+    if (const size_t at = rest.rfind('@'); at != std::string::npos && s.kind != Selection::Kind::module) {
+      const char* last = rest.c_str() + rest.size();
+      const auto read = std::from_chars(rest.c_str() + at + 1, last, s.document);
+      if (read.ec != std::errc() || read.ptr != last || s.document < 0) return {};
+      rest.resize(at);
+    }
     char* end = nullptr;
     if (s.kind == Selection::Kind::module) {
       s.name = rest;
@@ -41,6 +50,7 @@ Selection parse_selection(const std::string& text) {
     } else {
       s.id = std::strtoll(rest.c_str(), &end, 10);
       if (*end) return {};
+      if (s.kind == Selection::Kind::document) s.document = static_cast<int>(s.id);
     }
     return s;
   }
@@ -81,6 +91,22 @@ void SelectionBus::forward() {
   tell();
 }
 
+void SelectionBus::forget_document(int document) {
+  std::vector<Selection> kept;
+  size_t at = 0;
+  for (size_t i = 0; i < history_.size(); ++i) {
+    const bool gone = history_[i] && history_[i].document == document;
+    if (!gone && (kept.empty() || !history_[i].same(kept.back()))) kept.push_back(history_[i]);
+    if (i <= at_ && !kept.empty()) at = kept.size() - 1;
+  }
+  history_ = kept.empty() ? std::vector<Selection>{Selection{}} : std::move(kept);
+  at_ = at;
+  if (!current_ || current_.document != document) return;
+  current_ = history_[at_];
+  current_.source = "history";
+  tell();
+}
+
 bool in_module(const std::string& path, const std::string& module) {
   if (module.empty()) return true;
   return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
@@ -108,7 +134,7 @@ Links::Links(Record record) : record_(std::move(record)) {
 }
 
 uint32_t Links::op_of(const Selection& s) const {
-  if (!record_) return 0;
+  if (!record_ || s.document) return 0;
   const auto& r = *record_;
   switch (s.kind) {
     case Selection::Kind::op:
@@ -138,7 +164,7 @@ uint32_t Links::op_of(const Selection& s) const {
 }
 
 int Links::tensor_of(const Selection& s) const {
-  if (!record_) return -1;
+  if (!record_ || s.document) return -1;
   const auto& r = *record_;
   if (s.kind == Selection::Kind::tensor)
     return s.id >= 0 && s.id < static_cast<int64_t>(r.tensors.size()) ? static_cast<int>(s.id) : -1;
@@ -157,7 +183,7 @@ int Links::tensor_of(const Selection& s) const {
 }
 
 int Links::grad_node_of(const Selection& s) const {
-  if (!record_) return -1;
+  if (!record_ || s.document) return -1;
   const auto& r = *record_;
   if (s.kind == Selection::Kind::grad_node)
     return s.id >= 0 && s.id < static_cast<int64_t>(r.grad_nodes.size()) ? static_cast<int>(s.id) : -1;
@@ -177,7 +203,7 @@ int Links::grad_node_of(const Selection& s) const {
 }
 
 int64_t Links::block_of(const Selection& s) const {
-  if (!record_) return 0;
+  if (!record_ || s.document) return 0;
   if (s.kind == Selection::Kind::alloc) return s.id;
   uint32_t seq = op_of(s);
   return seq && !blocks_[seq].empty() ? blocks_[seq].front() : 0;
@@ -196,9 +222,31 @@ std::string Links::module_of(const Selection& s) const {
   return seq ? module_path(record_->ops[seq - 1].origin.module) : std::string();
 }
 
+bool Links::hold(const Selection& s) const {
+  if (!record_ || s.document) return false;
+  switch (s.kind) {
+    case Selection::Kind::op:
+    case Selection::Kind::module:
+      return op_of(s) != 0;
+    case Selection::Kind::tensor:
+      return tensor_of(s) >= 0;
+    case Selection::Kind::grad_node:
+      return grad_node_of(s) >= 0;
+    case Selection::Kind::alloc:
+      return std::any_of(record_->allocs.begin(), record_->allocs.end(),
+                         [&](const auto& a) { return a.block == s.id && a.bytes > 0; });
+    case Selection::Kind::range:
+      return true;
+    case Selection::Kind::step:
+      return record_->step == s.id;
+    default:
+      return false;
+  }
+}
+
 std::vector<uint32_t> Links::ops_of(const Selection& s) const {
   std::vector<uint32_t> out;
-  if (!record_) return out;
+  if (!record_ || s.document) return out;
   if (s.kind == Selection::Kind::module) {
     for (const auto& op : record_->ops)
       if (in_module(module_path(op.origin.module), s.name)) out.push_back(op.seq);

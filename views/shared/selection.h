@@ -23,17 +23,20 @@ struct Selection {
     step,        ///< id: step of the shown run
     run,         ///< id: of the project
     checkpoint,  ///< id: of the project
-    range,       ///< from, to: nanoseconds within the step
+    range,       ///< from, to: nanoseconds within the step, or after the trace's first event
+    event,       ///< id: of a trace
+    document,    ///< the whole of it
   };
   Kind kind = Kind::none;
   int64_t id = 0;
   std::string name;
   double from = 0, to = 0;
   std::string source;  ///< the view that chose it: a view does not scroll to its own choice
+  int document = 0;    ///< it belongs to (Document::id); 0: the project
 
   explicit operator bool() const { return kind != Kind::none; }
   bool same(const Selection& o) const {
-    return kind == o.kind && id == o.id && name == o.name && from == o.from && to == o.to;
+    return kind == o.kind && id == o.id && name == o.name && from == o.from && to == o.to && document == o.document;
   }
 
   static Selection op(int64_t seq, std::string source = {}) { return {Kind::op, seq, {}, 0, 0, std::move(source)}; }
@@ -59,9 +62,16 @@ struct Selection {
   static Selection range(double a, double b, std::string source = {}) {
     return {Kind::range, 0, {}, a, b, std::move(source)};
   }
+  static Selection event(int document, int64_t id, std::string source = {}) {
+    return {Kind::event, id, {}, 0, 0, std::move(source), document};
+  }
+  static Selection of_document(int document, std::string source = {}) {
+    return {Kind::document, document, {}, 0, 0, std::move(source), document};
+  }
 };
 const char* name(Selection::Kind k);
-/// "op:12", "tensor:3", "module:features.3", "step:120": the text of a selection on the command line.
+/// "op:12", "tensor:3", "module:features.3", "step:120": the text of a selection on the command line. What belongs to
+/// another document than the project ends in its number: "event:7@1".
 std::string to_text(const Selection& s);
 /// The inverse; a Selection of kind none where the text is none.
 Selection parse_selection(const std::string& text);
@@ -79,6 +89,8 @@ class SelectionBus {
   bool can_go_forward() const { return at_ + 1 < history_.size(); }
   void back();
   void forward();
+  /// A document was closed: nothing leads back to it. The current selection goes, too, where it was of it.
+  void forget_document(int document);
 
  private:
   void tell();
@@ -102,6 +114,7 @@ class Links {
   const Record& record() const { return record_; }
   explicit operator bool() const { return record_ != nullptr; }
 
+  /// Of a selection that belongs to another document a step knows nothing.
   /// The op a selection is about; 0 where it is about none (a tensor: its producer, or its first reader when the step
   /// did not make it).
   uint32_t op_of(const Selection& s) const;
@@ -109,6 +122,8 @@ class Links {
   int grad_node_of(const Selection& s) const;  ///< -1: none
   int64_t block_of(const Selection& s) const;  ///< 0: none
   std::string module_of(const Selection& s) const;
+  /// The step has what is selected, or is it.
+  bool hold(const Selection& s) const;
   /// All ops that a selection covers: one, those of a module (and below it), or those that overlap a time range.
   std::vector<uint32_t> ops_of(const Selection& s) const;
   std::vector<uint32_t> readers_of(int tensor) const;

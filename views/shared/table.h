@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct Table {
     std::string title;
     bool number = false;  ///< right-aligned, monospaced, sorted by key
     int width = 120;      ///< logical pixels at first
+    std::string tip = {};
   };
   struct Cell {
     std::string text;
@@ -24,8 +26,10 @@ struct Table {
   struct Row {
     std::vector<Cell> cells;
     Selection selection;
+    std::optional<bool> picked = {};  ///< a box before the row that can be ticked; nothing: it has none
   };
   std::vector<Column> columns;
+  bool wide = false;  ///< more columns than a view is wide: they keep their widths, and the table scrolls
   std::vector<Row> rows;
   /// Comma-separated text with a header, cells quoted where needed.
   std::string csv() const;

@@ -6,6 +6,9 @@
 #include <QMouseEvent>
 #include <QTabBar>
 #include <QToolButton>
+#include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "views/canvas/glyphs.h"
 
@@ -78,13 +81,33 @@ void Dock::update_title() {
 
 const std::vector<NamedLayout>& named_layouts() {
   static const std::vector<NamedLayout> layouts{
-      {"Build", "builder", {"training", "jobs", "log"}, 0.66},
-      {"Train", "training", {"log", "jobs"}, 0.8},
-      {"Profile", "timeline", {"memory", "autograd", "jobs", "log"}, 0.58},
-      {"Memory", "memory", {"timeline", "tensor", "jobs", "log"}, 0.56},
-      {"Debug", "nan", {"tensor", "timeline", "jobs", "log"}, 0.52},
-  };
+      {"Build", 0.66}, {"Train", 0.8}, {"Profile", 0.58}, {"Memory", 0.56}, {"Debug", 0.52}};
   return layouts;
+}
+
+namespace {
+/// Where a view stands in a layout: the place it asks for there, or its usual one.
+ViewDef::Place place_of(const ViewDef& def, const NamedLayout& layout) {
+  for (const ViewDef::Place& p : def.places)
+    if (std::strcmp(p.layout, layout.name) == 0) return p;
+  return {layout.name, def.spot, def.rank};
+}
+}  // namespace
+
+QStringList views_at(Spot spot, const NamedLayout& layout) {
+  std::vector<std::pair<int, QString>> found;
+  for (const ViewDef* def : view_defs())
+    if (const ViewDef::Place p = place_of(*def, layout); p.spot == spot) found.emplace_back(p.rank, def->id);
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  QStringList ids;
+  for (const auto& [rank, id] : found) ids << id;
+  return ids;
+}
+
+QString leader(const NamedLayout& layout) {
+  for (const ViewDef* def : view_defs())
+    if (place_of(*def, layout).leads) return def->id;
+  return views_at(Spot::middle, layout).value(0);
 }
 
 /// Note [Layouts under a held mouse]
@@ -104,18 +127,14 @@ void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
 }
 
 void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const NamedLayout& layout) {
-  static const QStringList order{"builder", "training", "timeline", "memory", "tensor", "autograd", "nan"};
-  QStringList bottom, center;
-  for (const char* b : layout.bottom) bottom << b;
-  for (const QString& id : order)
-    if (!bottom.contains(id)) center << id;
   end_drags(window, docks);
   for (Dock* d : docks) {
     if (d->isFloating()) d->setFloating(false);
     window->removeDockWidget(d);
   }
-  Dock *left = docks["project"], *right = docks["details"], *middle = docks[center.front()],
-       *below = docks[bottom.front()];
+  auto first = [&](Spot spot) { return docks[views_at(spot, layout).first()]; };
+  Dock *left = first(Spot::left), *middle = first(Spot::middle), *right = first(Spot::right),
+       *below = first(Spot::below);
   window->addDockWidget(Qt::LeftDockWidgetArea, left);
   window->addDockWidget(Qt::LeftDockWidgetArea, middle);
   window->splitDockWidget(left, middle, Qt::Horizontal);
@@ -123,11 +142,10 @@ void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const Name
   window->splitDockWidget(middle, right, Qt::Horizontal);
   window->addDockWidget(Qt::LeftDockWidgetArea, below);
   window->splitDockWidget(middle, below, Qt::Vertical);
-  for (const QString& id : center.mid(1)) window->tabifyDockWidget(middle, docks[id]);
-  for (const QString& id : bottom.mid(1)) window->tabifyDockWidget(below, docks[id]);
+  for (Spot spot : {Spot::left, Spot::middle, Spot::right, Spot::below})
+    for (const QString& id : views_at(spot, layout).mid(1)) window->tabifyDockWidget(first(spot), docks[id]);
   for (Dock* d : docks) d->show();
-  docks[layout.center]->raise();
-  below->raise();
+  for (Dock* d : {left, right, docks[leader(layout)], below}) d->raise();
   int w = window->width(), h = window->height() - 110;
   window->resizeDocks({left, middle, right}, {216, w - 216 - 304, 304}, Qt::Horizontal);
   window->resizeDocks({middle, below},

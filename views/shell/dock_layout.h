@@ -24,18 +24,20 @@ class Dock : public QDockWidget {
   QList<QToolButton*> buttons_;
 };
 
-/// The named arrangements of the window. One row each: which view leads the centre, which the bottom.
+/// A named arrangement of the window. Which view stands where in it the views say themselves (ViewDef::places).
 struct NamedLayout {
   const char* name;
-  const char* center;               ///< the tab in front
-  std::vector<const char*> bottom;  ///< docks below it, the first in front
-  double center_share;              ///< of the height
+  double center_share;  ///< of the height
 };
 const std::vector<NamedLayout>& named_layouts();
+/// The ids of the views on a spot of a layout in the order of their tabs; those below it begin with the one in front.
+QStringList views_at(Spot spot, const NamedLayout& layout);
+/// The view in front of a layout's middle.
+QString leader(const NamedLayout& layout);
 /// Ends what is being dragged: see Note [Layouts under a held mouse]. Before every change of the docks that no mouse
 /// made.
 void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks);
-/// Puts the docks (by id) as the layout says; those that it does not name are tabs of the centre.
+/// Puts the docks (by id) as the layout says.
 void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const NamedLayout& layout);
 
 }  // namespace tenon::views

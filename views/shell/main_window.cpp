@@ -15,17 +15,7 @@
 
 #include "core/error.h"
 #include "engine/templates/templates.h"
-#include "views/autograd/autograd_view.h"
-#include "views/builder/builder_view.h"
-#include "views/details/details_view.h"
-#include "views/memory/memory_view.h"
-#include "views/nan/nan_view.h"
-#include "views/project/project_view.h"
 #include "views/shared/format.h"
-#include "views/shell/jobs_view.h"
-#include "views/tensor/tensor_view.h"
-#include "views/timeline/timeline_view.h"
-#include "views/training/training_view.h"
 
 namespace tenon::views {
 
@@ -44,17 +34,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   // Its first size, with room for the frame and title that the desktop draws round it.
   resize(QSize(1440, 900).boundedTo(screen()->availableSize() - QSize(8, 40)));
 
-  auto* project = new ProjectView(bench, this);
-  builder_ = new BuilderView(bench, this);
-  details_ = new DetailsView(bench, this);
-  project->on_open = [this] { choose_file(); };
-  builder_->on_new = [this] { choose_template(); };
-  details_->on_jump = [this](const QString& id) { show_view(id); };
-  for (View* v : std::initializer_list<View*>{
-           project, builder_, new TrainingView(bench, this), new TimelineView(bench, this), new MemoryView(bench, this),
-           new TensorView(bench, this), new AutogradView(bench, this), new NanView(bench, this), details_,
-           new JobsView(bench, this), new LogView(bench, this)})
-    docks_.insert(v->id(), new Dock(v, this));
+  for (const ViewDef* def : view_defs()) docks_.insert(def->id, new Dock(def->make(*def, bench, this), this));
   picker_ = new Picker(this);
 
   add_commands();
@@ -66,11 +46,15 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   set_layout(layout_);
 
   connect(&bench_, &Workbench::project_changed, this, [this] {
-    setWindowTitle(bench_.has_project() ? QFileInfo(bench_.file()).fileName() + " – Tenon" : "Tenon");
+    refresh_title();
     if (bench_.file() != property("file").toString()) {
       setProperty("file", bench_.file());
       restore_window();
     }
+    refresh_bar();
+  });
+  connect(&bench_, &Workbench::documents_changed, this, [this] {
+    refresh_title();
     refresh_bar();
   });
   connect(&bench_, &Workbench::run_changed, this, &MainWindow::refresh_bar);
@@ -85,6 +69,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
     drop_notice();
   });
   connect(&bench_, &Workbench::selection_changed, this, &MainWindow::refresh_bar);
+  connect(&bench_, &Workbench::asked, this, [this](const QString& command) { commands_.run(command); });
   connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
   connect(&bench_, &Workbench::notice, this, &MainWindow::show_notice);
   set_theme(theme);
@@ -94,12 +79,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
 }
 
 MainWindow::~MainWindow() {
-  for (CanvasModel* m :
-       std::initializer_list<CanvasModel*>{&bench_.builder, &bench_.training_model, &bench_.tensor, &bench_.autograd,
-                                           &bench_.memory, &bench_.timeline, &bench_.nan})
-    m->on_change = nullptr;
-  bench_.builder.on_palette = nullptr;
-  bench_.memory.on_cursor = nullptr;
+  for (const auto& m : bench_.models()) m->on_change = nullptr;
   disconnect(&bench_, nullptr, this, nullptr);
 }
 
@@ -207,18 +187,28 @@ void MainWindow::closeEvent(QCloseEvent* e) {
   QMainWindow::closeEvent(e);
 }
 
+void MainWindow::refresh_title() {
+  const Document* shown = bench_.shown_document();
+  const QString name = shown                  ? QString::fromStdString(shown->title)
+                       : bench_.has_project() ? QFileInfo(bench_.file()).fileName()
+                                              : QString();
+  setWindowTitle(name.isEmpty() ? "Tenon" : name + " – Tenon");
+}
+
 void MainWindow::dragEnterEvent(QDragEnterEvent* e) {
   for (const QUrl& u : e->mimeData()->urls())
     if (u.isLocalFile()) e->acceptProposedAction();
 }
 void MainWindow::dropEvent(QDropEvent* e) {
   for (const QUrl& u : e->mimeData()->urls())
-    if (u.isLocalFile()) return bench_.open(u.toLocalFile());
+    if (u.isLocalFile()) bench_.open(u.toLocalFile());
 }
 
 void MainWindow::choose_file() {
   QString path =
-      QFileDialog::getOpenFileName(this, "Open a project", bench_.file(), "Tenon projects (*.tenon);;All files (*)");
+      QFileDialog::getOpenFileName(this, "Open a project or a trace", bench_.file(),
+                                   "Projects and traces (*.tenon *.json *.gz *.zst *.zip);;Tenon projects (*.tenon);;"
+                                   "Traces (*.json *.gz *.zst *.zip);;All files (*)");
   if (!path.isEmpty()) bench_.open(path);
 }
 

@@ -7,13 +7,11 @@
 #include "views/frame/commands.h"
 #include "views/frame/picker.h"
 #include "views/shell/dock_layout.h"
+#include "views/shell/workbench.h"
 
 class QToolButton;
 
 namespace tenon::views {
-
-class BuilderView;
-class DetailsView;
 
 /// The window: docks round one workbench, one bar for run, device and time travel, commands for everything.
 class MainWindow : public QMainWindow {
@@ -52,6 +50,7 @@ class MainWindow : public QMainWindow {
   void build_bar();
   void build_status();
   void build_banner();
+  void refresh_title();
   void refresh_bar();
   void refresh_status();
   void restore_window();
@@ -71,8 +70,6 @@ class MainWindow : public QMainWindow {
   ThemeName theme_;
   Commands commands_;
   QHash<QString, Dock*> docks_;
-  BuilderView* builder_;
-  DetailsView* details_;
   Picker* picker_;
   QString layout_ = "Build";
   bool shown_once_ = false, keep_layout_ = false;

@@ -9,6 +9,7 @@
 #include <QToolButton>
 #include <utility>
 
+#include "tracing/record/step_record.h"
 #include "views/canvas/glyphs.h"
 #include "views/shared/format.h"
 #include "views/shell/main_window.h"
@@ -260,7 +261,7 @@ void MainWindow::refresh_status() {
 }
 
 void MainWindow::refresh_bar() {
-  const auto& runs = bench_.project_model.contents().runs;
+  const auto& runs = bench_.contents().runs;
   QStringList names;
   for (auto r = runs.rbegin(); r != runs.rend(); ++r) names << QString::fromStdString(r->name);
   QStringList have;

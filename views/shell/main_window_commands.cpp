@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "tracing/record/step_record.h"
-#include "views/builder/builder_view.h"
 #include "views/frame/picture.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
@@ -20,7 +19,6 @@ namespace tenon::views {
 using projects::RunStatus;
 
 void MainWindow::add_commands() {
-  auto project = [this] { return bench_.has_project(); };
   auto paused = [this] { return bench_.training() && bench_.status().state == RunStatus::State::paused; };
   auto running = [this] {
     return bench_.training() &&
@@ -30,45 +28,6 @@ void MainWindow::add_commands() {
   commands_.add({"file.new", "New from a template…", "File", "Ctrl+N", "add", [this] { choose_template(); }});
   commands_.add({"file.open", "Open…", "File", "Ctrl+O", "project", [this] { choose_file(); }});
   commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
-
-  commands_.add({"edit.undo",
-                 "Undo",
-                 "Edit",
-                 "Ctrl+Z",
-                 "",
-                 [this] { bench_.builder.undo(); },
-                 [this] { return bench_.builder.can_undo(); },
-                 {},
-                 [this] {
-                   return bench_.builder.can_undo() ? "Undo " + QString::fromStdString(bench_.builder.undo_text())
-                                                    : QString("Undo");
-                 }});
-  commands_.add({"edit.redo",
-                 "Redo",
-                 "Edit",
-                 "Ctrl+Shift+Z",
-                 "",
-                 [this] { bench_.builder.redo(); },
-                 [this] { return bench_.builder.can_redo(); },
-                 {},
-                 [this] {
-                   return bench_.builder.can_redo() ? "Redo " + QString::fromStdString(bench_.builder.redo_text())
-                                                    : QString("Redo");
-                 }});
-  commands_.add(
-      {"edit.select_all", "Select all layers", "Edit", "", "", [this] { bench_.builder.select_all(); }, project});
-
-  commands_.add({"model.add", "Add layer…", "Model", "Ctrl+L", "add",
-                 [this] {
-                   show_view("builder");
-                   builder_->open_palette();
-                 },
-                 project});
-  commands_.add({"model.delete", "Delete selected layers", "Model", "", "",
-                 [this] { bench_.builder.remove_selected(); }, [this] { return !bench_.builder.selected().empty(); }});
-  commands_.add({"model.arrange", "Arrange layers", "Model", "Ctrl+Shift+L", "layout",
-                 [this] { bench_.builder.auto_layout(); }, project});
-  commands_.add({"model.fit", "Show the whole model", "Model", "", "fit", [this] { bench_.builder.fit(); }, project});
 
   commands_.add({"run.train",
                  "Train",
@@ -108,22 +67,8 @@ void MainWindow::add_commands() {
   commands_.add({"run.replay", "Replay the last step", "Run", "Ctrl+R", "rewind",
                  [this] { bench_.select(Selection::step(bench_.shown_steps(), "command")); },
                  [this] { return bench_.shown_steps() > 0; }});
-  commands_.add({"run.baseline", "Keep this run's curves as the baseline", "Run", "", "",
-                 [this] {
-                   bench_.training_model.toggle_baseline();
-                   emit bench_.run_changed();
-                 },
-                 [this] { return bench_.shown_run() != 0; },
-                 [this] {
-                   return !bench_.training_model.baseline().empty() &&
-                          bench_.training_model.baseline() == bench_.training_model.run();
-                 }});
-  commands_.add({"run.nan", "Find the first value that is not finite", "Run", "", "nan",
-                 [this] {
-                   show_view("nan");
-                   bench_.find_nan();
-                 },
-                 [this] { return bench_.shown_steps() > 0; }});
+  for (const ViewDef* def : view_defs())
+    for (Command& c : view(def->id)->commands()) commands_.add(std::move(c));
 
   commands_.add({"go.palette", "All commands…", "Tools", "Ctrl+Shift+P", "search", [this] { open_palette(); }});
   commands_.add({"go.to", "Go to…", "Tools", "Ctrl+K", "search", [this] { open_goto(); }});
@@ -166,12 +111,9 @@ void MainWindow::add_view_commands() {
                    {},
                    [this, name] { return layout_ == name; }});
   }
-  for (const char* id : {"builder", "training", "timeline", "memory", "tensor", "autograd", "nan", "project", "details",
-                         "jobs", "log"}) {
-    View* v = view(id);
-    commands_.add({QString("view.") + id, "Show " + v->title().toLower().replace("nan ", "NaN "), "View", "",
-                   v->icon_name(), [this, id] { show_view(id); }});
-  }
+  for (const ViewDef* def : view_defs())
+    commands_.add({QString("view.") + def->id, "Show " + QString(def->title).toLower().replace("nan ", "NaN "), "View",
+                   "", def->icon, [this, id = QString(def->id)] { show_view(id); }});
   for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) {
     QString title = t == ThemeName::contrast ? "high contrast" : theme_id(t);
     commands_.add({"theme." + theme_id(t),
@@ -241,7 +183,7 @@ std::vector<Picker::Item> MainWindow::goto_items(const QString& typed) {
         offer(fuzzy_score(q, r->tensors[i].name), r->tensors[i].name, type_text(r->tensors[i]), "tensor",
               Selection::tensor(static_cast<int64_t>(i), "go"));
   if (any || prefix == '?')
-    for (const auto& r : bench_.project_model.contents().runs)
+    for (const auto& r : bench_.contents().runs)
       offer(fuzzy_score(q, r.name), r.name, r.status, "run", Selection::run(r.id, "go"));
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   if (found.size() > 200) found.resize(200);

@@ -8,6 +8,9 @@
 #include "core/error.h"
 #include "engine/templates/templates.h"
 #include "projects/time_travel.h"
+#include "tracing/record/step_record.h"
+#include "tracing/trace/trace_reader.h"
+#include "views/frame/view_def.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -16,8 +19,9 @@ using projects::MetricRow;
 using projects::Project;
 
 struct Workbench::Opened {
+  Document::Kind kind = Document::Kind::project;
   std::shared_ptr<Project> project;
-  ProjectModel::Contents contents;
+  ProjectContents contents;
   nlohmann::json recipe, window;
 };
 
@@ -31,10 +35,26 @@ int64_t batch_of(const nlohmann::json& recipe) {
   }
   return 1;
 }
+
+/// What a file is to this window; throws where it has no view for it.
+Document::Kind kind_to_open(const std::string& path) {
+  const Document::Kind kind = document_kind(path);
+  if (kind == Document::Kind::snapshot)
+    throw Error(
+        path + " is a pickle; the window opens projects and traces",
+        "Of a memory snapshot `tenon memory peak FILE` says who was alive; `tenon inspect FILE` says what it is.");
+  if (kind == Document::Kind::model)
+    throw Error(path + " holds a model; the window opens projects and traces",
+                "`tenon inspect FILE` says what is in it.");
+  return kind;
+}
 }  // namespace
 
-Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make_shared<const nlohmann::json>()) {
-  qRegisterMetaType<Selection>("tenon::views::Selection");
+Workbench::Workbench(QObject* parent)
+    : Bench(parent),
+      builder(model<BuilderModel>()),
+      training_model(model<TrainingModel>()),
+      window_state_(std::make_shared<const nlohmann::json>()) {
   tick_.setInterval(100);  // live views change at most ten times a second
   connect(&tick_, &QTimer::timeout, this, &Workbench::tick);
   save_timer_.setSingleShot(true);
@@ -48,51 +68,23 @@ Workbench::Workbench(QObject* parent) : QObject(parent), window_state_(std::make
   connect(&jobs, &Jobs::failed, this, &Workbench::fail);
   connect(&files, &Jobs::failed, this, &Workbench::fail);
   connect(&jobs, &Jobs::changed, this, &Workbench::state_changed);
-  connect(&jobs, &Jobs::changed, this, [this] {
-    if (nan.state() != NanModel::State::searching || jobs.has("nan") || !jobs.idle()) return;
-    nan.reset();  // the search was cancelled
-    emit step_changed();
-  });
   connect(&files, &Jobs::changed, this, &Workbench::state_changed);
 
-  for (CanvasModel* m :
-       std::initializer_list<CanvasModel*>{&builder, &training_model, &tensor, &autograd, &memory, &timeline, &nan})
-    m->on_select = [this](const Selection& s) { bus.select(s); };
   builder.on_edit = [this] {
     unsaved_ = project_ != nullptr;
     if (project_) save_timer_.start();
     emit state_changed();
   };
-  tensor.on_need_stats = [this](int index) {
-    const auto record = links_.record();
-    if (!record || index < 0 || index >= static_cast<int>(record->tensors.size())) return;
-    Tensor value = record->tensors[index].value;
-    jobs.start(
-        "stats", "Statistics",
-        [value](const Jobs::Report&, const std::atomic<bool>& cancelled) {
-          return std::any(tensor_stats(value, 48, &cancelled));
-        },
-        [this, index, record](std::any r) {
-          if (record == links_.record())
-            tensor.set_stats(index, std::any_cast<TensorStats>(r));  // an index belongs to its step
-        },
-        {}, true);
-  };
   bus.listen([this](const Selection& s) {
+    if (s) show_document(s.document);
     if (s.kind == Selection::Kind::run && s.id != shown_run_) show_run(s.id);
     if (s.kind == Selection::Kind::step) load_step(s.id);
     if (s.kind == Selection::Kind::checkpoint)
-      if (const auto* c = project_model.checkpoint(s.id)) {
+      if (const auto* c = contents_.checkpoint(s.id)) {
         if (c->run != shown_run_) show_run(c->run);
         if (c->step > 0) load_step(c->step);
       }
-    builder.set_selection(s);
-    training_model.set_selection(s);
-    tensor.set_selection(s);
-    autograd.set_selection(s);
-    memory.set_selection(s);
-    timeline.set_selection(s);
-    nan.set_selection(s);
+    for (const auto& m : models()) m->set_selection(s);
     emit selection_changed(s);
     emit state_changed();
   });
@@ -137,19 +129,61 @@ bool Workbench::idle() const { return jobs.idle() && files.idle() && !save_timer
 
 void Workbench::open(const QString& path, bool start_training) {
   files.start(
-      "open", "Open " + QFileInfo(path).fileName(),
+      "open " + path, "Open " + QFileInfo(path).fileName(),
       [path](const Jobs::Report&, const std::atomic<bool>&) {
         auto result = std::make_shared<Opened>();
+        result->kind = kind_to_open(path.toStdString());
+        if (result->kind != Document::Kind::project) return result;
         result->project = Project::open(path.toStdString());
-        result->contents = ProjectModel::read(*result->project);
+        result->contents = ProjectContents::read(*result->project);
         result->recipe = result->project->recipe();
         result->window = result->project->window_state("window");
-        return std::any(result);
+        return result;
       },
-      [this, path, start_training](std::any r) {
+      [this, path, start_training](std::shared_ptr<Opened> result) {
+        if (result->kind == Document::Kind::trace) return read_trace(path);
         file_ = path;
-        opened(std::any_cast<std::shared_ptr<Opened>>(r), start_training);
+        opened(std::move(result), start_training);
       });
+}
+
+void Workbench::read_trace(const QString& path) {
+  const QString title = QFileInfo(path).fileName();
+  jobs.start(
+      kReading + path, "Read " + title,
+      [path](const Jobs::Report& report, const std::atomic<bool>&) {
+        traces::ReadOptions options;
+        options.progress = [&report](uint64_t done, uint64_t total) {
+          return report(static_cast<int64_t>(done), static_cast<int64_t>(total));
+        };
+        return traces::read_trace(path.toStdString(), options);
+      },
+      [this, path, title](std::shared_ptr<const traces::Trace> trace) {
+        const int id = next_document_++;
+        documents_.push_back({id, Document::Kind::trace, path.toStdString(), title.toStdString(), std::move(trace)});
+        log("Opened " + path);
+        emit documents_changed();
+        select(Selection::of_document(id, "open"));
+        for (const ViewDef* def : view_defs())
+          if (def->shows && def->shows(bus.current(), *this)) return ask(QString("view.") + def->id);
+      });
+}
+
+/// Every view that shows documents follows the selection to its own.
+void Workbench::show_document(int id) {
+  if (id == shown_document_ || (id != Document::kProject && !document(id))) return;
+  shown_document_ = id;
+  for (const auto& m : models()) m->set_document(document(id));
+  emit documents_changed();
+}
+
+void Workbench::close_document(int id) {
+  if (!document(id)) return;
+  bus.forget_document(id);
+  show_document(Document::kProject);
+  std::erase_if(documents_, [id](const Document& d) { return d.id == id; });
+  emit documents_changed();
+  emit state_changed();
 }
 
 void Workbench::create(const QString& path, const std::string& template_name) {
@@ -158,9 +192,8 @@ void Workbench::create(const QString& path, const std::string& template_name) {
       [path, template_name](const Jobs::Report&, const std::atomic<bool>&) {
         const Beginning b = begin(find_template(template_name), "", path.toStdString());
         Project::create(path.toStdString(), b.model, b.recipe.to_json());
-        return std::any();
       },
-      [this, path](std::any) { open(path); });
+      [this, path] { open(path); });
 }
 
 void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
@@ -180,16 +213,16 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   window_state_ = std::make_shared<const nlohmann::json>(std::move(result->window));
   batch_ = batch_of(result->recipe);
   builder.set_spec(result->contents.model, batch_);
-  project_model.set_status({});  // what it knew was of a run of the last project
-  project_model.set(std::move(result->contents));
-  set_links({});
-  nan.reset();
+  contents_ = std::move(result->contents);
+  pick({});
+  show_document(Document::kProject);
+  show_step({});
   shown_run_ = 0;
   training_model.set_run("", 0);
   log("Opened " + file_);
   emit project_changed();
   // The window may have come back to the run it was left with.
-  if (!shown_run_ && !project_model.contents().runs.empty()) show_run(project_model.contents().runs.back().id);
+  if (!shown_run_ && !contents_.runs.empty()) show_run(contents_.runs.back().id);
   emit state_changed();
   if (start_training)
     train();
@@ -202,28 +235,19 @@ void Workbench::refresh_project() {
   auto project = project_;
   files.start(
       "project", "Read the project",
-      [project](const Jobs::Report&, const std::atomic<bool>&) {
-        return std::any(std::make_shared<ProjectModel::Contents>(ProjectModel::read(*project)));
-      },
-      [this, project](std::any r) {
+      [project](const Jobs::Report&, const std::atomic<bool>&) { return ProjectContents::read(*project); },
+      [this, project](ProjectContents contents) {
         if (project != project_) return;  // another one was opened meanwhile
-        project_model.set(std::move(*std::any_cast<std::shared_ptr<ProjectModel::Contents>>(r)));
+        contents_ = std::move(contents);
         emit project_changed();
       },
       {}, true);
 }
 
-int64_t Workbench::shown_steps() const {
-  if (driver_ && status_.run == shown_run_) return status_.step;
-  const auto* r = shown();
-  return r ? r->steps : 0;
-}
-
 void Workbench::show_run(int64_t id) {
-  if (id == shown_run_ || (!project_model.run(id) && id != status_.run)) return;
+  if (id == shown_run_ || (!contents_.run(id) && id != status_.run)) return;
   shown_run_ = id;
-  set_links({});
-  nan.reset();
+  show_step({});
   const auto* r = shown();
   training_model.set_run(r ? r->name : "", r ? r->total_steps : 0);
   load_metrics();
@@ -238,18 +262,13 @@ void Workbench::load_metrics() {
   files.start(
       "metrics", "Read the curves",
       [project, run](const Jobs::Report&, const std::atomic<bool>& cancelled) {
-        auto rows = std::make_shared<std::vector<MetricRow>>();
-        for (const std::string& name : project->metric_names(run)) {
-          if (cancelled) break;
-          for (const auto& p : project->metric(run, name)) rows->push_back({name, p});
-        }
-        return std::any(rows);
+        return read_metrics(*project, run, cancelled);
       },
-      [this, run](std::any r) {
+      [this, run](const std::vector<MetricRow>& rows) {
         if (run != shown_run_) return;
         const auto* info = shown();
         training_model.set_run(info ? info->name : status_.name, info ? info->total_steps : status_.total_steps);
-        training_model.add(*std::any_cast<std::shared_ptr<std::vector<MetricRow>>>(r));
+        training_model.add(rows);
         if (driver_ && status_.run == run) training_model.add(live_rows_);  // what came while the file was read
         training_model.set_selection(bus.current());
         emit run_changed();
@@ -257,21 +276,14 @@ void Workbench::load_metrics() {
       {}, true);
 }
 
-void Workbench::set_links(const Links& links) {
+void Workbench::show_step(const Links& links) {
   links_ = links;
-  builder.set_step(links);
-  timeline.set_step(links);
-  memory.set_step(links);
-  autograd.set_step(links);
-  tensor.set_step(links);
-  if (links && links.record()->nan) nan.set_found(links);
   Selection s = bus.current();
-  s.source.clear();
-  builder.set_selection(s);
-  timeline.set_selection(s);
-  memory.set_selection(s);
-  autograd.set_selection(s);
-  tensor.set_selection(s);
+  s.source.clear();  // a view scrolls to what was selected in it, too
+  for (const auto& m : models()) {
+    m->set_step(links);
+    m->set_selection(s);
+  }
   emit step_changed();
   emit state_changed();
 }
@@ -281,15 +293,14 @@ void Workbench::load_step(int64_t step) {
   if (links_ && links_.record()->step == step && links_.record()->run == (shown() ? shown()->name : "")) return;
   auto project = project_;
   int64_t run = shown_run_;
-  wanted_step_ = step;
   jobs.start(
       "step", QString("Replay step %1").arg(QString::fromStdString(format_grouped(step))),
       [project, run, step](const Jobs::Report& report, const std::atomic<bool>&) {
-        return std::any(projects::record_step(*project, run, step, report));
+        return projects::record_step(*project, run, step, report);
       },
-      [this, project, run](std::any r) {
+      [this, project, run](const Links::Record& record) {
         if (project != project_ || run != shown_run_) return;  // something else is shown by now
-        set_links(Links(std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r)));
+        show_step(Links(record));
       },
       [this](const QString& message, const QString& hint) {
         fail("The step could not be replayed", message, hint);
@@ -298,53 +309,14 @@ void Workbench::load_step(int64_t step) {
   emit step_changed();
 }
 
-void Workbench::find_nan() {
-  if (!project_ || !shown_run_) return;
-  auto project = project_;
-  int64_t run = shown_run_;
-  std::string name = shown() ? shown()->name : "";
-  nan.set_searching();
-  emit step_changed();
-  jobs.start(
-      "nan", "Search for the first value that is not finite",
-      [project, run](const Jobs::Report& report, const std::atomic<bool>&) {
-        return std::any(projects::find_nan(*project, run, report));
-      },
-      [this, name, project, run](std::any r) {
-        if (project != project_ || run != shown_run_) return;
-        auto record = std::any_cast<std::shared_ptr<const tracing::StepRecord>>(r);
-        if (!record) {
-          nan.set_clean(name);
-          emit step_changed();
-          return;
-        }
-        wanted_step_ = record->step;
-        if (!record->nan) {
-          nan.reset();
-          fail("The replayed step is finite, the run's was not", "the data or the program has changed since the run",
-               {});
-        }
-        set_links(Links(record));
-        if (record->nan && record->nan->seq) bus.select(Selection::op(record->nan->seq, "nan"));
-      },
-      [this](const QString& message, const QString& hint) {
-        nan.reset();
-        emit step_changed();
-        fail("The search failed", message, hint);
-      });
-}
-
 void Workbench::save_model() {
   if (!project_) return;
   auto project = project_;
   ModelSpec spec = builder.spec();
   files.start(
       "save", "Save the model",
-      [project, spec](const Jobs::Report&, const std::atomic<bool>&) {
-        project->set_model(spec);
-        return std::any();
-      },
-      [this, project, spec](std::any) {
+      [project, spec](const Jobs::Report&, const std::atomic<bool>&) { project->set_model(spec); },
+      [this, project, spec] {
         if (project != project_) return;
         if (spec == builder.spec()) unsaved_ = false;
         if (std::exchange(save_failed_, false)) log("The model is saved now");

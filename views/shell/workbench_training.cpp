@@ -21,7 +21,7 @@ bool active(RunStatus::State s) {
 
 /// After a crash: what of the last run was kept, and the way on. One before the last was left for another.
 void Workbench::tell_interrupted() {
-  const auto& contents = project_model.contents();
+  const auto& contents = contents_;
   if (contents.runs.empty() || contents.runs.back().status != "interrupted") return;
   const projects::RunInfo& r = contents.runs.back();
   auto text = [](int64_t n) { return QString::fromStdString(format_grouped(n)); };
@@ -62,7 +62,7 @@ void Workbench::train(const TrainOptions& options) {
 }
 
 bool Workbench::can_go_on(int64_t run) const {
-  const auto* r = project_model.run(run);
+  const auto* r = contents_.run(run);
   return r && !driver_ && project_ && !project_->read_only() && !files.has("train") &&
          (r->status == "interrupted" || (r->id == status_.run && (r->status == "running" || r->status == "paused")) ||
           (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed")));
@@ -70,7 +70,7 @@ bool Workbench::can_go_on(int64_t run) const {
 
 void Workbench::go_on(int64_t run) {
   if (!can_go_on(run)) return;
-  start_driver({.resume = project_model.run(run)->name}, false);
+  start_driver({.resume = contents_.run(run)->name}, false);
 }
 
 void Workbench::start_driver(TrainOptions options, bool then_step) {
@@ -84,18 +84,13 @@ void Workbench::start_driver(TrainOptions options, bool then_step) {
   files.start(
       "train", "Start training",
       [project, options](const Jobs::Report&, const std::atomic<bool>&) {
-        return std::any(std::shared_ptr<RunDriver>(RunDriver::start(project, options)));
+        return std::shared_ptr<RunDriver>(RunDriver::start(project, options));
       },
-      [this, then_step, project](std::any r) {
-        auto driver = std::any_cast<std::shared_ptr<RunDriver>>(r);
+      [this, then_step, project](std::shared_ptr<RunDriver> driver) {
         if (project != project_) {  // another project was opened meanwhile: this run ends with a checkpoint
           files.start(
               "left run", "Finish the run",
-              [driver](const Jobs::Report&, const std::atomic<bool>&) mutable {
-                driver.reset();
-                return std::any();
-              },
-              [](std::any) {}, {}, true);
+              [driver](const Jobs::Report&, const std::atomic<bool>&) mutable { driver.reset(); }, [] {}, {}, true);
           return;
         }
         adopt(std::move(driver));
@@ -111,8 +106,7 @@ void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
   status_ = driver_->status();
   live_rows_.clear();
   shown_run_ = status_.run;
-  set_links({});
-  nan.reset();
+  show_step({});
   training_model.set_run(status_.name, status_.total_steps);
   log(QString("Training %1%2")
           .arg(QString::fromStdString(status_.name),
@@ -137,7 +131,6 @@ void Workbench::tick() {
     training_model.add(rows);
     if (status_.step != before.step || status_.state != before.state) training_model.set_status(status_);
   }
-  project_model.set_status(status_);
   tell_blocked(before);
   if (status_.nan && !before.nan)
     log(QString("%1 stopped being finite at step %2")
@@ -201,9 +194,8 @@ void Workbench::let_go() {
           *lost = QString::fromStdString((*held)->status().error);
         }
         held->reset();
-        return std::any();
       },
-      [this, name, lost](std::any) {
+      [this, name, lost] {
         if (!lost->isEmpty()) fail(name + " failed", *lost, {});
         refresh_project();
         load_metrics();

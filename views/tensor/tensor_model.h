@@ -5,19 +5,19 @@
 #include <unordered_map>
 
 #include "tracing/record/step_record.h"
-#include "views/shared/canvas_model.h"
+#include "views/shared/step_model.h"
 #include "views/shared/table.h"
 #include "views/tensor/tensor_stats.h"
 
 namespace tenon::views {
 
 /// One tensor of a step: the values of a two-dimensional slice, where they lie in the storage, and their statistics.
-class TensorModel : public CanvasModel {
+class TensorModel : public StepModel {
  public:
   enum HitKind { none, cell = 1, storage_cell, axis, axis_down, axis_up, alias };
 
-  void set_step(const Links& links);
-  void set_selection(const Selection& s);
+  void set_step(const Links& links) override;
+  void set_selection(const Selection& s) override;
   void show(int tensor);
   void set_stats(int tensor, const TensorStats& stats);
   /// Statistics are long work: the view is asked for them and hands them back through set_stats().

@@ -9,7 +9,8 @@
 
 namespace tenon::views {
 
-TensorView::TensorView(Workbench& bench, QWidget* parent) : View("tensor", "Tensor explorer", "tensor", bench, parent) {
+TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), model_(bench.model<TensorModel>()) {
   auto* split = new QSplitter(Qt::Horizontal, this);
   auto* left = new QWidget(split);
   auto* left_box = new QVBoxLayout(left);
@@ -24,7 +25,7 @@ TensorView::TensorView(Workbench& bench, QWidget* parent) : View("tensor", "Tens
   list_ = new TableList(left);
   list_->setObjectName("tensor.list");
   list_->on_select = [this](const Selection& s) {
-    bench_.tensor.show(static_cast<int>(s.id));
+    model_.show(static_cast<int>(s.id));
     bench_.select(s);
     follow();
   };
@@ -39,47 +40,79 @@ TensorView::TensorView(Workbench& bench, QWidget* parent) : View("tensor", "Tens
   heat_->setText("Heat map");
   heat_->setCheckable(true);
   heat_->setToolTip("Show the slice as colours (H)");
-  connect(heat_, &QToolButton::clicked, this, [this](bool on) { bench_.tensor.set_heat(on); });
+  connect(heat_, &QToolButton::clicked, this, [this](bool on) { model_.set_heat(on); });
   bar->add(heat_);
   auto* swap = new QToolButton(bar);
   swap->setText("Swap axes");
   swap->setToolTip("Rows become columns (T)");
-  connect(swap, &QToolButton::clicked, this,
-          [this] { bench_.tensor.set_axes(bench_.tensor.col_axis(), bench_.tensor.row_axis()); });
+  connect(swap, &QToolButton::clicked, this, [this] { model_.set_axes(model_.col_axis(), model_.row_axis()); });
   bar->add(swap);
   bar->add_stretch();
   auto* copy = new QToolButton(bar);
   copy->setText("Copy slice");
   copy->setToolTip("The numbers of this slice as comma-separated text");
   connect(copy, &QToolButton::clicked, this,
-          [this] { QApplication::clipboard()->setText(QString::fromStdString(bench_.tensor.values().csv())); });
+          [this] { QApplication::clipboard()->setText(QString::fromStdString(model_.values().csv())); });
   bar->add(copy);
   box->addWidget(bar);
-  box->addWidget(make_canvas(bench.tensor), 1);
+  box->addWidget(make_canvas(model_), 1);
   split->addWidget(right);
   split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
   split->setSizes({300, 800});
   set_content(split);
+  model_.on_need_stats = [this](int index) { count(index); };
   connect(filter_, &QLineEdit::textChanged, list_, [this](const QString& t) { list_->set_filter(t); });
-  connect(&bench, &Workbench::step_changed, this, &TensorView::refresh);
-  connect(&bench, &Workbench::project_changed, this, &TensorView::refresh);
-  connect(&bench, &Workbench::status_changed, this, [this] {
+  connect(&bench, &Bench::step_changed, this, &TensorView::refresh);
+  connect(&bench, &Bench::project_changed, this, &TensorView::refresh);
+  connect(&bench, &Bench::status_changed, this, [this] {
     if (!bench_.links()) step_state("its tensors");
   });
-  connect(&bench, &Workbench::selection_changed, this, &TensorView::follow);
+  connect(&bench, &Bench::selection_changed, this, &TensorView::follow);
   refresh();
+}
+
+TensorView::~TensorView() { model_.on_need_stats = nullptr; }
+
+/// Statistics of a tensor of the loaded step, away from the UI thread.
+void TensorView::count(int index) {
+  const auto record = bench_.links().record();
+  if (!record || index < 0 || index >= static_cast<int>(record->tensors.size())) return;
+  Tensor value = record->tensors[index].value;
+  bench_.jobs.start(
+      "stats", "Statistics",
+      [value](const Jobs::Report&, const std::atomic<bool>& cancelled) { return tensor_stats(value, 48, &cancelled); },
+      [this, index, record](const TensorStats& stats) {
+        if (record == bench_.links().record()) model_.set_stats(index, stats);  // an index belongs to its step
+      },
+      {}, true);
 }
 
 void TensorView::refresh() {
   if (!step_state("its tensors")) return;
-  list_->set_table(bench_.tensor.list());
+  list_->set_table(model_.list());
   follow();
 }
 
 void TensorView::follow() {
-  list_->mark(Selection::tensor(bench_.tensor.tensor()));
-  heat_->setChecked(bench_.tensor.heat());
+  list_->mark(Selection::tensor(model_.tensor()));
+  heat_->setChecked(model_.heat());
 }
+
+namespace {
+const bool registered =
+    register_view<TensorView, TensorModel>({.id = "tensor",
+                                            .title = "Tensor explorer",
+                                            .icon = "tensor",
+                                            .order = 60,
+                                            .places = {{"Memory", Spot::below, 1}, {"Debug", Spot::below, 0}},
+                                            .fill = "run.replay",
+                                            .link = "Tensor",
+                                            .shows = [](const Selection& s, const Bench& bench) {
+                                              const bool one =
+                                                  s.kind != Selection::Kind::module && bench.links().tensor_of(s) >= 0;
+                                              return bench.links().hold(s) && (one || s.kind == Selection::Kind::step);
+                                            }});
+}  // namespace
 
 }  // namespace tenon::views

@@ -1,5 +1,6 @@
 #pragma once
 #include "views/frame/view.h"
+#include "views/tensor/tensor_model.h"
 
 class QLineEdit;
 class QToolButton;
@@ -9,9 +10,13 @@ namespace tenon::views {
 class TensorView : public View {
   Q_OBJECT
  public:
-  explicit TensorView(Workbench& bench, QWidget* parent = nullptr);
+  TensorView(const ViewDef& def, Bench& bench, QWidget* parent);
+
+  ~TensorView() override;
 
  private:
+  void count(int index);
+  TensorModel& model_;
   void refresh();
   void follow();
   TableList* list_;

@@ -13,13 +13,7 @@ namespace tenon::views {
 using tracing::OpRecord;
 
 namespace {
-constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 56, kLaneGap = 8;
-}
-
-float TimelineModel::lanes_height() const {
-  float h = 0;
-  for (const Lane& lane : lanes_) h += static_cast<float>(std::max(1u, lane.depths)) * row_ + kLaneGap;
-  return h;
+constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 56;
 }
 
 void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box row, bool modules) {
@@ -52,73 +46,15 @@ void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box
   }
 }
 
-void TimelineModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
-  const traces::Trace& t = store();
-  auto px = [&](int64_t time) { return axis_.to_px(static_cast<double>(time)); };
-  // Neighbours below two pixels become one run that keeps the longest one's name and colour and says how many it holds.
-  struct Run {
-    float a = 0, b = -1;
-    traces::EventId longest = traces::kNone;
-    uint32_t count = 0;
-  } run;
-  auto flush = [&] {
-    if (run.count == 0) return;
-    const OpRecord* of = op_of(run.longest);
-    const Phase phase = links_.record()->timeline.op(run.longest).phase;
-    Box box{run.a, row.y + 1, std::max(run.b - run.a, 1.f), row.h - 2};
-    float dim = !match_.empty() && !(of && match_[of->seq]) ? 0.25f : 1;
-    bool bad = of && bad_[of->seq];
-    Ink ink = bad ? Ink::bad : ink_of(phase);
-    scene.rect(box, ink, dim, box.w > 8 ? 2 : 0);
-    if (bad) scene.hatch(box, Ink::dark_on_fill, 0.5f);
-    if (run.count > 1) merged_ += static_cast<int>(run.count);
-    if (run.count == 1 && box.w > 18) {
-      std::string text(t.event_name(run.longest));
-      if (box.w > 130) text += "  " + format_ns(static_cast<double>(t.duration(run.longest)));
-      if (text_width(text, Face::small) * 0.7f < box.w - 6)
-        scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, on_fill(ink), Face::small);
-    }
-    std::string about = run.count > 1 ? fmt::format("{} ops, the longest of them:\n", run.count) : std::string();
-    scene.target(box, {of ? op : lane, of ? of->seq : 0}, of ? Cursor::hand : Cursor::arrow, about + tip(run.longest));
-    run.count = 0;
-  };
-  auto add = [&](int64_t start, int64_t end, traces::EventId longest, uint32_t count) {
-    const float a = std::max(px(start), row.x), b = std::min(px(end), row.right());
-    if (run.count && b - a < 2 && run.b - run.a < 3 && a - run.b < 1) {
-      run.b = std::max(run.b, std::max(b, a + 1));
-      run.count += count;
-      if (t.duration(longest) > t.duration(run.longest)) run.longest = longest;
-      return;
-    }
-    flush();
-    run = {a, std::max(b - (b - a > 4 ? 1.f : 0.f), a + 1), longest, count};
-  };
-  const auto from = static_cast<int64_t>(std::floor(axis_.lo)), to = static_cast<int64_t>(std::ceil(axis_.hi)) + 1;
-  for (const traces::Summary& s : t.summarise(lane_id, from, to, static_cast<size_t>(axis_.w) * 2)) {
-    const bool hides_a_wide_one = s.count > 1 && px(t.end(s.longest)) - px(t.start(s.longest)) >= 2;
-    if (!hides_a_wide_one) {
-      add(s.start, s.end, s.longest, s.count);
-      continue;
-    }
-    // The others of its summary are too narrow to be seen beside it.
-    if (s.start < t.start(s.longest))
-      add(s.start, t.start(s.longest), s.longest - 1, s.count - 1);
-    else
-      merged_ += static_cast<int>(s.count) - 1;
-    add(t.start(s.longest), t.end(s.longest), s.longest, 1);
-  }
-  flush();
-}
-
 /// Boxes of the ops that are chosen, and of those that arrows of the selected one go to; `rows` by lane of the store.
 void TimelineModel::place_chosen(const std::map<uint32_t, Box>& rows) {
   auto place = [&](uint32_t seq) {
     if (seq == 0 || seq >= event_of_.size() || event_of_[seq] == traces::kNone) return;
     const traces::EventId e = event_of_[seq];
-    auto row = rows.find(store().lane_of(e));
+    auto row = rows.find(trace_->lane_of(e));
     if (row == rows.end()) return;
-    const float a = axis_.to_px(static_cast<double>(store().start(e))),
-                b = axis_.to_px(static_cast<double>(store().end(e)));
+    const float a = axis_.to_px(static_cast<double>(trace_->start(e))),
+                b = axis_.to_px(static_cast<double>(trace_->end(e)));
     if (b < row->second.x || a > row->second.right()) return;
     const float left = std::max(a, row->second.x), right = std::min(b - (b - a > 4 ? 1.f : 0.f), row->second.right());
     placed_[seq] = {left, row->second.y + 1, std::max(right - left, 1.f), row->second.h - 2};
@@ -188,26 +124,12 @@ void TimelineModel::draw_arrows(Scene& scene) {
   if (op.forward_seq) arrow(op.forward_seq, selected_);
 }
 
-void TimelineModel::draw_range(Scene& scene, float top, float bottom) {
-  if (!has_range_) return;
-  float a = std::clamp(axis_.to_px(range_a_), axis_.x, axis_.x + axis_.w),
-        b = std::clamp(axis_.to_px(range_b_), axis_.x, axis_.x + axis_.w);
-  scene.rect({a, top, b - a, bottom - top}, Ink::accent, 0.12f);
-  scene.line({a, top}, {a, bottom}, Ink::accent);
-  scene.line({b, top}, {b, bottom}, Ink::accent);
-  std::string text = format_ns(range_b_ - range_a_);
-  float w = text_width(text, Face::mono_small) + 12;
-  float x = std::clamp((a + b - w) / 2, axis_.x, std::max(axis_.x, axis_.x + axis_.w - w));  // a narrow axis is no room
-  scene.rect({x, bottom - 22, w, 18}, Ink::accent, 1, 3);
-  scene.text({x, bottom - 22, w, 18}, text, Ink::on_accent, Face::mono_small, Align::center);
-}
-
 void TimelineModel::draw(Scene& scene) {
-  merged_ = 0;
   placed_.clear();
-  if (!links_) return;
+  if (!links_) return LaneModel::draw(scene);
+  merged_ = 0;
   Size size = scene.size();
-  axis_.x = kGutter;
+  gutter_ = axis_.x = kGutter;
   axis_.w = std::max(size.w - kGutter - 12, 50.f);
   float memory_h = links_.record()->allocs.empty() ? 0 : kMemory;
   float top = kHeader + 4, strips = (has_spans() ? 1 : 2) * (kStrip + 2) + 6, lanes_top = top + strips,
@@ -220,9 +142,6 @@ void TimelineModel::draw(Scene& scene) {
     memory_h += spare;
     lanes_bottom -= spare;
   }
-  view_height_ = lanes_bottom - lanes_top;
-  content_height_ = lanes_height();
-  scroll_ = std::clamp(scroll_, 0.f, std::max(0.f, content_height_ - view_height_));
   draw_time_axis(scene, axis_, {kGutter, 0, axis_.w, kHeader}, size.h - 4);
 
   auto label = [&](float y, const std::string& text, float h) {
@@ -239,19 +158,7 @@ void TimelineModel::draw(Scene& scene) {
   }
 
   scene.clip({0, lanes_top, size.w, std::max(lanes_bottom - lanes_top, 0.f)});
-  float y = lanes_top - scroll_;
-  std::map<uint32_t, Box> rows;
-  for (const Lane& lane : lanes_) {
-    label(y, lane.title, row_);
-    for (uint32_t l = lane.first; l < lane.first + lane.depths; ++l) {
-      if (y + row_ > lanes_top && y < lanes_bottom) draw_row(scene, l, rows[l] = {kGutter, y, axis_.w, row_});
-      y += row_;
-    }
-    if (lane.depths == 0) y += row_;
-    scene.line({8, y + kLaneGap / 2}, {size.w - 12, y + kLaneGap / 2}, Ink::line, 1, 0.6f);
-    y += kLaneGap;
-  }
-  place_chosen(rows);
+  place_chosen(draw_lanes(scene, lanes_top, lanes_bottom));
   int marked = 0;
   for (auto& [seq, box] : placed_) {
     if (!chosen_[seq] || ++marked > 400) continue;

@@ -14,30 +14,57 @@ using tracing::OpEvent;
 using tracing::OpRecord;
 
 void TimelineModel::set_step(const Links& links) {
-  links_ = links;
-  lanes_.clear();
+  step_ = links;
+  sights_.erase(Document::kProject);  // another step is seen whole at first
+  if (!shows_document()) show_step();
+}
+
+void TimelineModel::set_document(const Document* document) {
+  if (trace_) sights_[document_] = {axis_.lo, axis_.hi, scroll_};
+  if (document && document->trace) {
+    links_ = {};
+    selected_ = 0;
+    const traces::Trace& t = *document->trace;
+    set_trace(document->trace, document->id, t.begin(), t.finish() - t.begin());
+  } else {
+    show_step();
+  }
+  if (const auto at = sights_.find(document_); trace_ && at != sights_.end()) {
+    axis_.show(at->second.lo, at->second.hi);
+    scroll_ = at->second.scroll;
+  }
+}
+
+void TimelineModel::show_step() {
+  links_ = step_;
   phases_.clear();
   modules_.clear();
   outer_.clear();
+  event_of_.clear();
   selected_ = 0;
-  has_range_ = false;
-  scroll_ = 0;
-  if (!links_) {
-    changed();
-    return;
-  }
+  if (!links_) return set_trace(nullptr, Document::kProject, 0, 1);
   const auto& r = *links_.record();
-  const traces::Trace& t = store();
+  bad_.assign(r.ops.size() + 1, false);
+  for (uint32_t seq : bad_ops(r))
+    if (seq < bad_.size()) bad_[seq] = true;
+  trace_ = r.timeline.store;
+  gather_spans();
+  set_trace(r.timeline.store, Document::kProject, 0, std::max(r.duration_ns, r.timeline.store->finish()));
+  set_selection(selection_);
+}
+
+/// Phases and modules in the order of the training thread, and where each op's event is.
+void TimelineModel::gather_spans() {
+  const auto& r = *links_.record();
+  const traces::Trace& t = *trace_;
   event_of_.assign(r.ops.size() + 1, traces::kNone);
   std::vector<traces::EventId> training;
-  for (const traces::Row& row : t.rows()) {
-    lanes_.push_back({row.thread, row.first_lane, row.lanes});
+  for (const traces::Row& row : t.rows())
     for (uint32_t l = row.first_lane; l < row.first_lane + row.lanes; ++l)
       for (traces::EventId e = t.lanes()[l].begin; e < t.lanes()[l].end; ++e) {
         if (const OpRecord* o = op_of(e)) event_of_[o->seq] = e;
         if (row.tid_number == 0) training.push_back(e);
       }
-  }
   std::stable_sort(training.begin(), training.end(),
                    [&](traces::EventId a, traces::EventId b) { return t.start(a) < t.start(b); });
   for (traces::EventId e : training) {
@@ -55,182 +82,82 @@ void TimelineModel::set_step(const Links& links) {
     else if (o.module)
       modules_.push_back({a, b, module_path(o.module), ink_of(o.phase), o.module, o.phase});
   }
-  const int64_t end = std::max(r.duration_ns, t.finish());
-  axis_.min_span = 200;
-  axis_.set_full(0, static_cast<double>(std::max<int64_t>(end, 1)));
-  axis_.fit();
-  bad_.assign(r.ops.size() + 1, false);
-  for (uint32_t seq : bad_ops(r))
-    if (seq < bad_.size()) bad_[seq] = true;
-  set_search(search_);
-  set_selection(selection_);
 }
 
 void TimelineModel::set_selection(const Selection& s) {
   selection_ = s;
+  follow(s);
   chosen_.assign(links_ ? links_.record()->ops.size() + 1 : 0, false);
   if (!links_) return;
   selected_ = s.kind == Selection::Kind::range || s.kind == Selection::Kind::module ? 0 : links_.op_of(s);
   for (uint32_t seq : links_.ops_of(s)) chosen_[seq] = true;
-  has_range_ = s.kind == Selection::Kind::range;
-  if (has_range_) {
-    range_a_ = s.from;
-    range_b_ = s.to;
-  }
   if (selected_ && s.source != "timeline") {
     const OpRecord& op = links_.record()->ops[selected_ - 1];
     axis_.reveal(static_cast<double>(op.start_ns), static_cast<double>(op.start_ns + op.duration_ns));
   }
-  changed();
 }
 
-int TimelineModel::set_search(const std::string& text) {
-  search_ = text;
-  match_.clear();
-  int found = 0;
-  if (links_ && !text.empty()) {
-    match_.assign(links_.record()->ops.size() + 1, false);
-    std::string q = lower(text);
-    for (const OpRecord& op : links_.record()->ops) {
-      bool hit = lower(op.name).find(q) != std::string::npos ||
-                 lower(module_path(op.origin.module)).find(q) != std::string::npos ||
-                 lower(op.attrs).find(q) != std::string::npos;
-      match_[op.seq] = hit;
-      found += hit;
-    }
-  }
-  changed();
+std::vector<traces::EventId> TimelineModel::find(const std::string& text) const {
+  if (!links_) return LaneModel::find(text);
+  std::vector<traces::EventId> found;
+  const std::string q = lower(text);
+  for (const OpRecord& op : links_.record()->ops)
+    if (event_of_[op.seq] != traces::kNone && (lower(op.name).find(q) != std::string::npos ||
+                                               lower(module_path(op.origin.module)).find(q) != std::string::npos ||
+                                               lower(op.attrs).find(q) != std::string::npos))
+      found.push_back(event_of_[op.seq]);
+  std::sort(found.begin(), found.end());
   return found;
 }
 
 void TimelineModel::next_match(int direction) {
-  if (!links_) return;
+  if (!links_) return LaneModel::next_match(direction);
   const auto& ops = links_.record()->ops;
   int n = static_cast<int>(ops.size());
   std::string same = selected_ ? ops[selected_ - 1].name : std::string();
   for (int k = 1; k <= n; ++k) {
     int i = ((static_cast<int>(selected_) - 1 + direction * k) % n + n) % n;
-    bool hit = match_.empty() ? (same.empty() || ops[i].name == same) : match_[ops[i].seq];
-    if (!hit) continue;
-    select(Selection::op(ops[i].seq, "timeline"));
-    axis_.reveal(static_cast<double>(ops[i].start_ns), static_cast<double>(ops[i].start_ns + ops[i].duration_ns));
-    return;
+    bool hit = search_.empty() ? (same.empty() || ops[i].name == same)
+                               : std::binary_search(matches_.begin(), matches_.end(), event_of_[ops[i].seq]);
+    if (hit) return select_op(ops[i].seq);
   }
 }
 
-void TimelineModel::fit() {
-  axis_.fit();
-  changed();
+void TimelineModel::select_op(int64_t seq) {
+  const OpRecord& op = links_.record()->ops[static_cast<size_t>(seq) - 1];
+  select(Selection::op(seq, "timeline"));
+  axis_.reveal(static_cast<double>(op.start_ns), static_cast<double>(op.start_ns + op.duration_ns));
 }
 
-void TimelineModel::fit_selection() {
-  if (!links_) return;
-  double a = 1e300, b = -1e300;
+void TimelineModel::step_aside(int direction) {
+  if (!links_) return LaneModel::step_aside(direction);
+  const auto n = static_cast<int64_t>(links_.record()->ops.size());
+  if (n > 0) select_op(std::clamp<int64_t>(static_cast<int64_t>(selected_) + direction, 1, n));
+}
+
+bool TimelineModel::selected_span(double& a, double& b) const {
+  if (!links_) return LaneModel::selected_span(a, b);
+  a = 1e300;
+  b = -1e300;
   for (const OpRecord& op : links_.record()->ops)
     if (op.seq < chosen_.size() && chosen_[op.seq]) {
       a = std::min(a, static_cast<double>(op.start_ns));
       b = std::max(b, static_cast<double>(op.start_ns + op.duration_ns));
     }
-  if (b > a)
-    axis_.show(a - (b - a) * 0.1, b + (b - a) * 0.1);
+  return b > a;
+}
+
+void TimelineModel::click(Hit hit) {
+  if (hit.kind == op)
+    select(Selection::op(hit.id, "timeline"));
+  else if (hit.kind == module)
+    select(Selection::module(module_path(static_cast<uint16_t>(hit.id)), "timeline"));
   else
-    axis_.fit();
-  changed();
-}
-
-bool TimelineModel::pointer(const PointerEvent& e) {
-  if (!links_) return false;
-  switch (e.type) {
-    case PointerEvent::Type::press:
-      if (e.button != Button::left) return false;
-      dragging_ = true;
-      moved_ = false;
-      selecting_ = e.mods.shift;
-      press_x_ = e.x;
-      press_y_ = e.y;
-      drag_lo_ = axis_.lo;
-      drag_hi_ = axis_.hi;
-      drag_scroll_ = scroll_;
-      return false;
-    case PointerEvent::Type::move:
-      if (!dragging_ || e.button != Button::left) return false;
-      if (std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4) moved_ = true;
-      if (!moved_) return false;
-      if (selecting_) {
-        has_range_ = true;
-        range_a_ = std::clamp(axis_.to_value(std::min(press_x_, e.x)), axis_.lo, axis_.hi);
-        range_b_ = std::clamp(axis_.to_value(std::max(press_x_, e.x)), axis_.lo, axis_.hi);
-      } else {
-        double shift = (press_x_ - e.x) * (drag_hi_ - drag_lo_) / axis_.w;
-        axis_.show(drag_lo_ + shift, drag_hi_ + shift);
-        scroll_ = drag_scroll_ + press_y_ - e.y;
-      }
-      return true;
-    case PointerEvent::Type::release: {
-      if (!dragging_ || e.button != Button::left) return false;
-      dragging_ = false;
-      if (moved_) {
-        if (selecting_ && range_b_ > range_a_) select(Selection::range(range_a_, range_b_, "timeline"));
-        return true;
-      }
-      Hit hit = last_.hit_at(e.x, e.y);
-      if (hit.kind == op)
-        select(Selection::op(hit.id, "timeline"));
-      else if (hit.kind == module)
-        select(Selection::module(module_path(static_cast<uint16_t>(hit.id)), "timeline"));
-      return true;
-    }
-    case PointerEvent::Type::double_click:
-      if (last_.hit_at(e.x, e.y).kind == op || last_.hit_at(e.x, e.y).kind == module)
-        fit_selection();
-      else
-        axis_.fit();
-      return true;
-    case PointerEvent::Type::leave:
-      return false;
-  }
-  return false;
-}
-
-bool TimelineModel::wheel(const WheelEvent& e) {
-  if (!links_) return false;
-  if (e.x < axis_.x && content_height_ > view_height_) {  // over the names of the lanes the wheel scrolls them
-    scroll_ -= e.dy * 40;
-    return true;
-  }
-  return axis_.wheel(e);
-}
-
-bool TimelineModel::key(const KeyEvent& e) {
-  if (!links_) return false;
-  if (e.key == "F" && selected_ && axis_.fitted()) {
-    fit_selection();
-    return true;
-  }
-  if (axis_.key(e)) return true;
-  if (e.key == "N")
-    next_match(e.mods.shift ? -1 : 1);
-  else if (e.key == "M" && selected_) {
-    const OpRecord& op = links_.record()->ops[selected_ - 1];
-    has_range_ = true;
-    range_a_ = static_cast<double>(op.start_ns);
-    range_b_ = range_a_ + static_cast<double>(op.duration_ns);
-  } else if (e.key == "Esc" && has_range_)
-    has_range_ = false;
-  else if (e.key == "Right" || e.key == "Left") {
-    int64_t n = static_cast<int64_t>(links_.record()->ops.size());
-    int64_t to = std::clamp<int64_t>(static_cast<int64_t>(selected_) + (e.key == "Right" ? 1 : -1), 1, n);
-    if (n == 0) return false;
-    const OpRecord& op = links_.record()->ops[to - 1];
-    select(Selection::op(to, "timeline"));
-    axis_.reveal(static_cast<double>(op.start_ns), static_cast<double>(op.start_ns + op.duration_ns));
-  } else
-    return false;
-  return true;
+    LaneModel::click(hit);
 }
 
 std::string TimelineModel::summary() const {
-  if (!links_) return "Timeline: no step is loaded";
+  if (!links_) return shows_document() ? LaneModel::summary() : "Timeline: no step is loaded";
   const auto& r = *links_.record();
   return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(),
                      format_ns(static_cast<double>(r.duration_ns)));
@@ -243,7 +170,7 @@ const OpRecord* TimelineModel::op_of(traces::EventId e) const {
 }
 
 bool TimelineModel::has_spans() const {
-  const traces::Trace& t = store();
+  const traces::Trace& t = *trace_;
   for (const traces::Row& row : t.rows())
     for (uint32_t l = row.first_lane; row.tid_number == 0 && l < row.first_lane + row.lanes; ++l)
       for (traces::EventId e = t.lanes()[l].begin; e < t.lanes()[l].end; ++e)
@@ -251,8 +178,15 @@ bool TimelineModel::has_spans() const {
   return false;
 }
 
+LaneModel::Look TimelineModel::look(traces::EventId e) const {
+  if (!links_) return LaneModel::look(e);
+  const OpRecord* of = op_of(e);
+  return {ink_of(links_.record()->timeline.op(e).phase), of && bad_[of->seq], of ? Hit{op, of->seq} : Hit{lane, 0}};
+}
+
 std::string TimelineModel::tip(traces::EventId e) const {
-  const traces::Trace& t = store();
+  if (!links_) return LaneModel::tip(e);
+  const traces::Trace& t = *trace_;
   const auto start = static_cast<double>(t.start(e)), duration = static_cast<double>(t.duration(e));
   if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", t.event_name(e), format_ns(duration), format_ns(start));
   const OpRecord& op = *op_of(e);
@@ -321,7 +255,7 @@ Table TimelineModel::modules() const {
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
   for (traces::EventId e : outer_) {
     const OpEvent& o = links_.record()->timeline.op(e);
-    sums[module_path(o.module)][static_cast<int>(o.phase)] += static_cast<double>(store().duration(e));
+    sums[module_path(o.module)][static_cast<int>(o.phase)] += static_cast<double>((*trace_).duration(e));
   }
   for (auto& [path, s] : sums) {
     double sum = 0;

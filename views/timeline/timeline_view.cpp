@@ -1,5 +1,6 @@
 #include "views/timeline/timeline_view.h"
 
+#include <QComboBox>
 #include <QLineEdit>
 #include <QShortcut>
 #include <QSplitter>
@@ -7,18 +8,38 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "tracing/record/step_record.h"
+#include "views/shared/format.h"
+
 namespace tenon::views {
 
-TimelineView::TimelineView(Workbench& bench, QWidget* parent)
-    : View("timeline", "Timeline", "timeline", bench, parent) {
+TimelineView::TimelineView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), model_(bench.model<TimelineModel>()) {
   auto* page = new QWidget(this);
   auto* box = new QVBoxLayout(page);
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
   auto* bar = new ViewBar(page);
+  documents_ = new QComboBox(bar);
+  documents_->setObjectName("timeline.documents");
+  documents_->setAccessibleName("What the timeline shows");
+  documents_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  connect(documents_, &QComboBox::activated, this, [this](int i) {
+    const int id = documents_->itemData(i).toInt();
+    const auto& record = bench_.links().record();
+    if (id != Document::kProject)
+      bench_.select(Selection::of_document(id, "timeline"));
+    else if (record)
+      bench_.select(Selection::step(record->step, "timeline"));
+    else if (bench_.shown_run())
+      bench_.select(Selection::run(bench_.shown_run(), "timeline"));
+    refresh_documents();
+  });
+  bar->add(documents_);
   search_ = new QLineEdit(bar);
   search_->setPlaceholderText("Find ops by name, module or attribute");
   search_->setClearButtonEnabled(true);
+  search_->setMinimumWidth(180);
   search_->setMaximumWidth(300);
   search_->setObjectName("timeline.search");
   found_ = new QLabel(bar);
@@ -31,16 +52,17 @@ TimelineView::TimelineView(Workbench& bench, QWidget* parent)
   bar->add(keys);
   box->addWidget(bar);
   auto* split = new QSplitter(Qt::Vertical, page);
-  split->addWidget(make_canvas(bench.timeline));
+  split->addWidget(make_canvas(model_));
   tabs_ = new QTabWidget(split);
   tabs_->setDocumentMode(true);
-  for (auto [list, title] :
-       {std::pair{&operators_, "Operators"}, std::pair{&modules_, "Modules"}, std::pair{&events_, "Ops in order"}}) {
+  for (auto [list, title] : {std::pair{&operators_, "Operators"}, std::pair{&modules_, "Modules"},
+                             std::pair{&events_, "Ops in order"}, std::pair{&names_, "Names"}}) {
     *list = new TableList(tabs_);
     (*list)->on_select = [&bench](const Selection& s) { bench.select(s); };
     tabs_->addTab(*list, title);
   }
   events_->setObjectName("timeline.events");
+  names_->setObjectName("timeline.names");
   split->addWidget(tabs_);
   split->setStretchFactor(0, 3);
   split->setStretchFactor(1, 2);
@@ -49,21 +71,22 @@ TimelineView::TimelineView(Workbench& bench, QWidget* parent)
   box->addWidget(split, 1);
   set_content(page);
 
-  connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
-    int n = bench_.timeline.set_search(text.toStdString());
-    found_->setText(text.isEmpty() ? QString() : n == 1 ? QString("1 op") : QString("%1 ops").arg(n));
-    events_->set_filter(text);
-  });
-  connect(search_, &QLineEdit::returnPressed, this, [this] { bench_.timeline.next_match(1); });
+  connect(search_, &QLineEdit::textChanged, this, &TimelineView::search);
+  connect(search_, &QLineEdit::returnPressed, this, [this] { model_.next_match(1); });
   auto* slash = new QShortcut(QKeySequence("/"), canvas());
   slash->setContext(Qt::WidgetShortcut);
   connect(slash, &QShortcut::activated, search_, [this] { search_->setFocus(); });
-  connect(&bench, &Workbench::step_changed, this, &TimelineView::refresh);
-  connect(&bench, &Workbench::status_changed, this, [this] {
-    if (!bench_.links()) step_state("its timeline");
+  connect(&bench, &Bench::step_changed, this, &TimelineView::refresh);
+  connect(&bench, &Bench::status_changed, this, [this] {
+    if (model_.empty()) refresh();
   });
-  connect(&bench, &Workbench::project_changed, this, &TimelineView::refresh);
-  connect(&bench, &Workbench::selection_changed, this, [this](const Selection& s) {
+  connect(&bench, &Bench::documents_changed, this, &TimelineView::refresh);
+  connect(&bench.jobs, &Jobs::changed, this, [this] {
+    if (model_.empty()) refresh();
+  });
+  connect(&bench, &Bench::project_changed, this, &TimelineView::refresh);
+  connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
+    if (s.kind == Selection::Kind::event) return names_->mark(s);
     uint32_t seq = bench_.links().op_of(s);
     if (seq && s.kind != Selection::Kind::module) events_->mark(Selection::op(seq));
     if (s.kind == Selection::Kind::module) modules_->mark(s);
@@ -71,11 +94,68 @@ TimelineView::TimelineView(Workbench& bench, QWidget* parent)
   refresh();
 }
 
-void TimelineView::refresh() {
-  if (!step_state("its timeline")) return;
-  operators_->set_table(bench_.timeline.operators());
-  modules_->set_table(bench_.timeline.modules());
-  events_->set_table(bench_.timeline.events());
+std::vector<Command> TimelineView::commands() {
+  return {{.id = "file.close_trace",
+           .title = "Close the trace",
+           .menu = "File",
+           .run = [this] { bench_.close_document(bench_.shown_document()->id); },
+           .enabled = [this] { return bench_.shown_document() != nullptr; }}};
 }
+
+void TimelineView::search(const QString& text) {
+  const int n = model_.set_search(text.toStdString());
+  const QString what = model_.shows_document() ? "event" : "op";
+  found_->setText(text.isEmpty()
+                      ? QString()
+                      : QString("%1 %2%3").arg(QString::fromStdString(format_grouped(n)), what, n == 1 ? "" : "s"));
+  events_->set_filter(text);
+  names_->set_filter(text);
+}
+
+/// The step and every trace that is open, to change between them; not there while there is no choice.
+void TimelineView::refresh_documents() {
+  documents_->setVisible(!bench_.documents().empty());
+  documents_->clear();
+  const auto& record = bench_.links().record();
+  documents_->addItem(
+      record ? QString("step %1").arg(QString::fromStdString(format_grouped(record->step))) : "the step",
+      Document::kProject);
+  if (!bench_.has_project()) documents_->clear();
+  for (const Document& d : bench_.documents()) documents_->addItem(QString::fromStdString(d.title), d.id);
+  const Document* shown = bench_.shown_document();
+  documents_->setCurrentIndex(documents_->findData(shown ? shown->id : Document::kProject));
+}
+
+void TimelineView::refresh() {
+  refresh_documents();
+  if (const QStringList reading = bench_.reading(); model_.empty() && !reading.isEmpty())
+    return set_empty(true, reading.join(", ") + ": it will be here in a moment.", "Cancel",
+                     [this] { bench_.cancel_reading(); });
+  const bool trace = model_.shows_document();
+  if (!trace && !step_state("its timeline")) return;
+  set_empty(false);
+  search_->setPlaceholderText(trace ? "Find events by name" : "Find ops by name, module or attribute");
+  search(search_->text());
+  for (TableList* list : {operators_, modules_, events_}) tabs_->setTabVisible(tabs_->indexOf(list), !trace);
+  tabs_->setTabVisible(tabs_->indexOf(names_), trace);
+  if (trace) return names_->set_table(model_.names());
+  operators_->set_table(model_.operators());
+  modules_->set_table(model_.modules());
+  events_->set_table(model_.events());
+}
+
+namespace {
+const bool registered = register_view<TimelineView, TimelineModel>(
+    {.id = "timeline",
+     .title = "Timeline",
+     .icon = "timeline",
+     .order = 40,
+     .places = {{"Profile", Spot::middle, 0, true}, {"Memory", Spot::below, 0}, {"Debug", Spot::below, 1}},
+     .fill = "run.replay",
+     .link = "Timeline",
+     .shows = [](const Selection& s, const Bench& bench) {
+       return bench.document(s.document) || bench.links().hold(s);
+     }});
+}  // namespace
 
 }  // namespace tenon::views

@@ -1,6 +1,8 @@
 #pragma once
 #include "views/frame/view.h"
+#include "views/timeline/timeline_model.h"
 
+class QComboBox;
 class QLineEdit;
 class QTabWidget;
 
@@ -9,14 +11,20 @@ namespace tenon::views {
 class TimelineView : public View {
   Q_OBJECT
  public:
-  explicit TimelineView(Workbench& bench, QWidget* parent = nullptr);
+  TimelineView(const ViewDef& def, Bench& bench, QWidget* parent);
+
+  std::vector<Command> commands() override;
 
  private:
+  TimelineModel& model_;
   void refresh();
+  void refresh_documents();
+  void search(const QString& text);
+  QComboBox* documents_;
   QLineEdit* search_;
   QLabel* found_;
   QTabWidget* tabs_;
-  TableList *operators_, *modules_, *events_;
+  TableList *operators_, *modules_, *events_, *names_;
 };
 
 }  // namespace tenon::views

@@ -114,6 +114,35 @@ void TrainingModel::draw_marks(Scene& scene, const Group& g, const Range& r, Box
   }
 }
 
+void TrainingModel::draw_compared(Scene& scene, const Group& g, const Range& r, Box area) {
+  for (size_t k = 0; k < compared_.size(); ++k)
+    for (const std::string& m : g.metrics)
+      if (auto at = compared_[k].series.find(m); at != compared_[k].series.end() && compared_[k].run != run_)
+        draw_series(scene, at->second, r, area, compared_ink(static_cast<int>(k)), false, at->second.size() > 60);
+}
+
+void TrainingModel::name_compared(Scene& scene, const Group& g, float x, float y, float right) {
+  for (size_t k = 0; k < compared_.size(); ++k) {
+    const Compared& c = compared_[k];
+    const auto metric =
+        std::find_if(g.metrics.begin(), g.metrics.end(), [&](const auto& m) { return c.series.count(m) > 0; });
+    if (metric == g.metrics.end() || c.run == run_) continue;
+    const Series& s = c.series.at(*metric);
+    const size_t at = hover_ >= 0 ? s.nearest(hover_) : s.size() - 1;
+    const std::string value = format_metric(*metric, s.value(at));
+    const float lw = text_width(c.run, Face::small) + 6, vw = std::max(64.f, text_width(value, Face::mono_small) + 4);
+    if (x + 14 + lw + vw > right) break;
+    scene.rect({x, y + 6, 8, 8}, compared_ink(static_cast<int>(k)), 1, 4);
+    scene.text({x + 13, y, lw, kTitle - 4}, c.run, Ink::secondary, Face::small);
+    scene.text({x + 13 + lw, y, vw, kTitle - 4}, value, std::isfinite(s.value(at)) ? Ink::text : Ink::bad_text,
+               Face::mono_small);
+    scene.target(
+        {x, y, 13 + lw + vw, kTitle - 4}, {}, Cursor::arrow,
+        fmt::format("{} of {} at step {}: {}", *metric, c.run, format_grouped(s.step(at)), format_exact(s.value(at))));
+    x += 13 + lw + vw + 6;
+  }
+}
+
 void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
   Box area{box.x + kLeft, box.y + kTitle, box.w - kLeft - 8, box.h - kTitle - kBottom};
   axis_.x = area.x;
@@ -150,6 +179,7 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
                  fmt::format("{} at step {}: {}", g.metrics[i], format_grouped(s.step(k)), format_exact(s.value(k))));
     x += 13 + lw + vw + 6;
   }
+  name_compared(scene, g, x, box.y, toggle.x);
   draw_y(scene, g, r, area);
   draw_x(scene, area);
   scene.target(area, {plot, static_cast<int64_t>(areas_.size()) - 1}, Cursor::cross);
@@ -157,6 +187,7 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
   for (const std::string& m : g.metrics)
     if (auto at = baseline_.find(m); at != baseline_.end() && baseline_name_ != run_)
       draw_series(scene, at->second, r, area, Ink::baseline, false, true);
+  draw_compared(scene, g, r, area);
   for (size_t i = 0; i < g.metrics.size(); ++i) {
     const Series& s = series_.at(g.metrics[i]);
     bool smooth =

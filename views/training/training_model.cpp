@@ -74,12 +74,23 @@ void TrainingModel::toggle_baseline() {
   changed();
 }
 
+void TrainingModel::set_compared(std::vector<Compared> runs) {
+  compared_ = std::move(runs);
+  const bool fitted = axis_.fitted();
+  grow();
+  if (fitted) axis_.fit();
+  changed();
+}
+
 /// A young run fills most of the plot: its end doubles now and then until it is the end of the training, rather than
 /// creeping all the time.
 void TrainingModel::grow() {
   int64_t end = 64;
   while (end * 9 < last_step_ * 10) end *= 2;
   if (total_steps_ > 0 && end > total_steps_ * 3 / 4) end = total_steps_;
+  for (const Compared& c : compared_)
+    for (const auto& [name, s] : c.series)
+      if (!s.empty()) end = std::max(end, s.step(s.size() - 1));
   axis_.set_full(0, static_cast<double>(std::max({end, last_step_, int64_t{1}})));
 }
 
@@ -145,6 +156,9 @@ TrainingModel::Range TrainingModel::range(const Group& g) const {
   for (const auto& m : g.metrics) take(series_.at(m));
   for (const auto& m : g.metrics)
     if (auto at = baseline_.find(m); at != baseline_.end()) take(at->second);
+  for (const Compared& c : compared_)
+    for (const auto& m : g.metrics)
+      if (auto at = c.series.find(m); at != c.series.end()) take(at->second);
   if (r.hi < r.lo) r = {0, 1, false};
   if (r.log && r.hi <= 0) r.log = false;
   if (r.log) {

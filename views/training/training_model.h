@@ -7,12 +7,13 @@
 #include "projects/run_driver.h"
 #include "views/shared/axis.h"
 #include "views/shared/series.h"
+#include "views/shared/step_model.h"
 #include "views/shared/table.h"
 
 namespace tenon::views {
 
 /// The curves of a run: one plot a quantity, all on the same steps. Live while it trains.
-class TrainingModel : public CanvasModel {
+class TrainingModel : public StepModel {
  public:
   enum HitKind { none, plot = 1, log_toggle };
 
@@ -23,7 +24,15 @@ class TrainingModel : public CanvasModel {
   /// Keeps the curves of this run in grey behind those of others; again: lets them go.
   void toggle_baseline();
   const std::string& baseline() const { return baseline_name_; }
-  void set_selection(const Selection& s);
+  /// The curves of a run that is compared with the shown one.
+  struct Compared {
+    std::string run;
+    std::map<std::string, Series> series = {};
+  };
+  /// Curves of other runs, in colours of their own (compared_ink, by their order), behind those of this one.
+  void set_compared(std::vector<Compared> runs);
+  const std::vector<Compared>& compared() const { return compared_; }
+  void set_selection(const Selection& s) override;
   void set_smoothing(double weight);
   double smoothing() const { return smoothing_; }
   void set_log(const std::string& group, bool log);
@@ -66,6 +75,9 @@ class TrainingModel : public CanvasModel {
   void draw_y(Scene& scene, const Group& g, const Range& r, Box area);
   void draw_x(Scene& scene, Box area);
   void draw_series(Scene& scene, const Series& s, const Range& r, Box area, Ink ink, bool quiet, bool dense);
+  void draw_compared(Scene& scene, const Group& g, const Range& r, Box area);
+  /// Names of compared runs and their values at the hovered (or the last) step, from x on as far as there is room.
+  void name_compared(Scene& scene, const Group& g, float x, float y, float right);
   void draw_marks(Scene& scene, const Group& g, const Range& r, Box area);
   Range range(const Group& g) const;
   void grow();
@@ -74,6 +86,7 @@ class TrainingModel : public CanvasModel {
   std::string run_, baseline_name_;
   std::map<std::string, Series> series_, baseline_;
   std::map<std::string, bool> log_;
+  std::vector<Compared> compared_;
   projects::RunStatus status_;
   Axis axis_;
   int64_t last_step_ = 0, total_steps_ = 0, selected_ = -1, hover_ = -1;

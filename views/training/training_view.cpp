@@ -8,7 +8,8 @@
 
 namespace tenon::views {
 
-TrainingView::TrainingView(Workbench& bench, QWidget* parent) : View("training", "Training", "runs", bench, parent) {
+TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), model_(bench.model<TrainingModel>()) {
   auto* page = new QWidget(this);
   auto* box = new QVBoxLayout(page);
   box->setContentsMargins(0, 0, 0, 0);
@@ -20,29 +21,71 @@ TrainingView::TrainingView(Workbench& bench, QWidget* parent) : View("training",
   bar->add_label("Smoothing");
   smooth_ = new QSlider(Qt::Horizontal, bar);
   smooth_->setRange(0, 98);
-  smooth_->setValue(static_cast<int>(bench.training_model.smoothing() * 100));
+  smooth_->setValue(static_cast<int>(model_.smoothing() * 100));
   smooth_->setFixedWidth(110);
   smooth_->setToolTip("Weight of the past in the smoothed line; the raw values stay under it");
-  connect(smooth_, &QSlider::valueChanged, this, [this](int v) { bench_.training_model.set_smoothing(v / 100.0); });
+  connect(smooth_, &QSlider::valueChanged, this, [this](int v) { model_.set_smoothing(v / 100.0); });
   bar->add(smooth_);
   auto* fit = new QToolButton(bar);
   fit->setText("Fit");
   fit->setToolTip("Show every step (F, or double click)");
-  connect(fit, &QToolButton::clicked, this, [this] { bench_.training_model.fit(); });
+  connect(fit, &QToolButton::clicked, this, [this] { model_.fit(); });
   bar->add(fit);
   box->addWidget(bar);
-  box->addWidget(with_table(make_canvas(bench.training_model), bar, [&bench] { return bench.training_model.table(); }),
-                 1);
+  box->addWidget(with_table(make_canvas(model_), bar, [this] { return model_.table(); }), 1);
   set_content(page);
-  connect(&bench, &Workbench::run_changed, this, &TrainingView::refresh);
-  connect(&bench, &Workbench::status_changed, this, &TrainingView::refresh);
-  connect(&bench, &Workbench::project_changed, this, &TrainingView::refresh);
-  connect(&bench, &Workbench::selection_changed, this, &TrainingView::refresh);
+  connect(&bench, &Bench::picked_changed, this, &TrainingView::compare);
+  connect(&bench, &Bench::project_changed, this, &TrainingView::compare);  // a compared run may have gone on
+  connect(&bench, &Bench::run_changed, this, &TrainingView::refresh);
+  connect(&bench, &Bench::status_changed, this, &TrainingView::refresh);
+  connect(&bench, &Bench::project_changed, this, &TrainingView::refresh);
+  connect(&bench, &Bench::selection_changed, this, &TrainingView::refresh);
   refresh();
 }
 
+std::vector<Command> TrainingView::commands() {
+  return {{.id = "run.baseline",
+           .title = "Keep this run's curves as the baseline",
+           .menu = "Run",
+           .run =
+               [this] {
+                 model_.toggle_baseline();
+                 emit bench_.run_changed();
+               },
+           .enabled = [this] { return bench_.shown_run() != 0; },
+           .checked = [this] { return !model_.baseline().empty() && model_.baseline() == model_.run(); }}};
+}
+
+/// Reads the curves of the picked runs, away from the UI thread.
+void TrainingView::compare() {
+  if (bench_.picked().empty() && model_.compared().empty()) return;
+  std::vector<std::pair<int64_t, std::string>> runs;
+  for (int64_t id : bench_.picked())
+    if (const auto* r = bench_.contents().run(id)) runs.emplace_back(id, r->name);
+  auto project = bench_.project();
+  bench_.files.start(
+      "compare", "Read the curves of picked runs",
+      [project, runs](const Jobs::Report&, const std::atomic<bool>& cancelled) {
+        std::vector<TrainingModel::Compared> all;
+        for (const auto& [id, name] : runs) {
+          TrainingModel::Compared c{name};
+          for (const auto& row : read_metrics(*project, id, cancelled))
+            if (Series& s = c.series[row.name]; s.empty() || row.point.step > s.step(s.size() - 1))
+              s.append(row.point.step, row.point.value);
+          all.push_back(std::move(c));
+        }
+        return all;
+      },
+      [this, project](std::vector<TrainingModel::Compared> all) {
+        if (project != bench_.project()) return;
+        model_.set_compared(std::move(all));
+        refresh();
+      },
+      {}, true);
+}
+
 void TrainingView::refresh() {
-  const TrainingModel& m = bench_.training_model;
+  const TrainingModel& m = model_;
   if (!bench_.has_project()) return set_empty(true, "Open a project to see its training curves.");
   if (m.empty() && bench_.training()) return set_empty(true, "The first step is on its way: curves begin with it.");
   if (m.empty())
@@ -58,7 +101,22 @@ void TrainingView::refresh() {
                 .arg(QString::fromStdString(format_grouped(m.last_step())),
                      QString::fromStdString(format_grouped(m.total_steps())));
   if (!m.baseline().empty() && m.baseline() != m.run()) text += " · grey: " + QString::fromStdString(m.baseline());
+  if (const size_t n = m.compared().size())
+    text += n == 1 ? " · 1 run compared" : QString(" · %1 runs compared").arg(n);
   where_->set_text(text + " · click a point to go back to that step");
 }
+
+namespace {
+const bool registered =
+    register_view<TrainingView, TrainingModel>({.id = "training",
+                                                .title = "Training",
+                                                .icon = "runs",
+                                                .order = 20,
+                                                .places = {{"Build", Spot::below, 0}, {"Train", Spot::middle, 0, true}},
+                                                .link = "Training",
+                                                .shows = [](const Selection& s, const Bench& bench) {
+                                                  return s.kind == Selection::Kind::run && bench.contents().run(s.id);
+                                                }});
+}  // namespace
 
 }  // namespace tenon::views

@@ -1,5 +1,6 @@
 #pragma once
 #include "views/frame/view.h"
+#include "views/training/training_model.h"
 
 class QSlider;
 
@@ -8,10 +9,14 @@ namespace tenon::views {
 class TrainingView : public View {
   Q_OBJECT
  public:
-  explicit TrainingView(Workbench& bench, QWidget* parent = nullptr);
+  TrainingView(const ViewDef& def, Bench& bench, QWidget* parent);
+
+  std::vector<Command> commands() override;
 
  private:
+  TrainingModel& model_;
   void refresh();
+  void compare();
   ElidedLabel* where_;
   QSlider* smooth_;
 };

@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "engine/ops/create.h"
-#include "engine/ops/decompose.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/view.h"
+#include "engine/spec/attr.h"
 
 namespace tenon::formats {
 namespace {
@@ -21,6 +21,17 @@ OnnxAttribute attribute_of(const OnnxOp::Attribute& a) {
                           return static_cast<double>(v);
                         else if constexpr (std::is_same_v<T, std::vector<float>>)
                           return std::vector<double>(v.begin(), v.end());
+                        else
+                          return v;
+                      },
+                      a.value)};
+}
+
+OnnxAttribute attribute_of(const Attr& a) {
+  return {a.name, std::visit(
+                      [](const auto& v) -> OnnxAttribute::Value {
+                        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, bool>)
+                          return int64_t{v};
                         else
                           return v;
                       },
@@ -44,6 +55,7 @@ class Writer {
       if (used_[v] && g_.values[v].constant.defined())
         m.graph.initializers.emplace_back(g_.values[v].name, contiguous(detach_value(g_.values[v].constant)));
     for (auto& c : constants_) m.graph.initializers.push_back(std::move(c));
+    for (const std::string& domain : domains_) m.other_opsets.emplace_back(domain, 1);
     validate(m.graph, name);
     return m;
   }
@@ -91,6 +103,15 @@ class Writer {
                               n.op->info.name, where));
     OnnxNode node;
     node.op_type = o.type;
+    // An operator of another domain ("org.example.Wave") has the op's attributes under their own names, unless the op
+    // says otherwise.
+    if (const size_t dot = o.type.rfind('.'); dot != o.type.npos) {
+      node.domain = o.type.substr(0, dot);
+      node.op_type = o.type.substr(dot + 1);
+      domains_.insert(node.domain);
+      if (!n.op->onnx && n.attrs)
+        for (const Attr& a : n.op->attrs.values(n.attrs.get())) node.attributes.push_back(attribute_of(a));
+    }
     node.name = fmt::format("{}_{}", n.op->info.name, out.nodes.size());
     for (int i : o.inputs) {
       int v = n.inputs[static_cast<size_t>(i)];
@@ -142,6 +163,7 @@ class Writer {
   int64_t batch_ = -1;
   std::vector<bool> used_ = std::vector<bool>(g_.values.size());
   std::vector<std::pair<std::string, Tensor>> constants_;
+  std::set<std::string> domains_;  ///< beside ONNX's own
 };
 
 }  // namespace
@@ -159,7 +181,7 @@ bool is_one_operator(const Graph::Node& n) {
 /// with them in place.
 Graph decomposed(const Graph& g) {
   bool any = false;
-  for (const Graph::Node& n : g.nodes) any |= !is_one_operator(n) && find_decomposition(n.op->info.name);
+  for (const Graph::Node& n : g.nodes) any |= !is_one_operator(n) && n.op->decompose;
   if (!any) return g;
   std::vector<Tensor> inputs;
   std::vector<std::pair<std::string, Tensor>> named;
@@ -176,9 +198,8 @@ Graph decomposed(const Graph& g) {
           ModuleScope module(n.module);
           std::vector<Tensor> args, out(static_cast<size_t>(n.op->info.outputs));
           for (int v : n.inputs) args.push_back(v < 0 ? Tensor() : values[static_cast<size_t>(v)]);
-          const Decomposition* f = is_one_operator(n) ? nullptr : find_decomposition(n.op->info.name);
-          if (f)
-            out[0] = (*f)(n.attrs.get(), args);
+          if (n.op->decompose && !is_one_operator(n))
+            out[0] = n.op->decompose(n.attrs.get(), args);
           else
             dispatch(*n.op, n.attrs.get(), args.data(), static_cast<int>(args.size()), out.data());
           for (size_t k = 0; k < n.outputs.size(); ++k)

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <unordered_map>
@@ -15,6 +15,7 @@
 #include "engine/formats/onnx/operator.h"
 #include "engine/op/op.h"
 #include "engine/ops/view.h"
+#include "engine/spec/attr.h"
 
 namespace tenon::formats {
 
@@ -73,21 +74,57 @@ class OnnxScope {
 
 namespace {
 
-std::map<std::string, OnnxOperator>& operators() {
-  static auto* m = new std::map<std::string, OnnxOperator>;  // leaked: filled by static initialisers in any order
-  return *m;
+struct OnnxDef {
+  std::string name;
+  OnnxOperator run;
+};
+Registry<OnnxDef>& operators() {
+  static auto& all = *new Registry<OnnxDef>("ONNX operator");
+  return all;
 }
 
 // A pointwise op without attributes means the same in ONNX: one table for both directions, the registry's own.
 const OpDef* pointwise_op(const std::string& type) {
-  static const auto* table = [] {
-    auto* t = new std::unordered_map<std::string, const OpDef*>;
-    for (const OpDef* op : all_ops())
-      if (op->info.kind == Kind::pointwise && *op->info.onnx && !op->onnx) t->emplace(op->info.onnx, op);
+  using Table = std::unordered_map<std::string, const OpDef*>;
+  static auto& cache = *new MadeOfRegistries<Table>([] {
+    Table t;
+    for (const OpDef& op : all_ops())
+      if (op.info.kind == Kind::pointwise && *op.info.onnx && !op.onnx) t.emplace(op.info.onnx, &op);
     return t;
-  }();
-  auto it = table->find(type);
-  return it == table->end() ? nullptr : it->second;
+  });
+  const Table& table = cache.get();
+  auto it = table.find(type);
+  return it == table.end() ? nullptr : it->second;
+}
+
+/// An op of another domain, by the full name in its OpInfo: what a plug-in exports runs again without an entry here.
+const OpDef* domain_op(const std::string& type) {
+  using Table = std::unordered_map<std::string, const OpDef*>;
+  static auto& cache = *new MadeOfRegistries<Table>([] {
+    Table t;
+    for (const OpDef& op : all_ops())
+      if (std::strchr(op.info.onnx, '.')) t.emplace(op.info.onnx, &op);
+    return t;
+  });
+  const Table& table = cache.get();
+  auto it = table.find(type);
+  return it == table.end() ? nullptr : it->second;
+}
+
+std::vector<OnnxItem> run_domain_op(const OpDef& op, const OnnxCall& call) {
+  std::vector<Attr> values;
+  for (const OnnxAttribute& a : call.node.attributes) {
+    if (const auto* i = std::get_if<int64_t>(&a.value)) values.push_back({a.name, *i});
+    if (const auto* x = std::get_if<double>(&a.value)) values.push_back({a.name, *x});
+    if (const auto* s = std::get_if<std::string>(&a.value)) values.push_back({a.name, *s});
+    if (const auto* l = std::get_if<std::vector<int64_t>>(&a.value)) values.push_back({a.name, *l});
+  }
+  if (op.arity >= 0 && static_cast<int>(call.in.size()) > op.arity)
+    throw Error(fmt::format("{} inputs were given; it takes {}", call.in.size(), op.arity));
+  std::vector<Tensor> in = call.in, out(static_cast<size_t>(op.info.outputs));
+  if (op.arity >= 0) in.resize(static_cast<size_t>(op.arity));
+  dispatch(op, op.attrs.make(values, op.info.name).get(), in.data(), static_cast<int>(in.size()), out.data());
+  return {out.begin(), out.end()};
 }
 
 std::string label(const OnnxNode& n) { return n.name.empty() ? n.op_type : fmt::format("{} '{}'", n.op_type, n.name); }
@@ -97,7 +134,8 @@ std::string full_type(const OnnxNode& n) {
 
 std::vector<OnnxItem> run_node(const OnnxCall& call) {
   const OnnxNode& n = call.node;
-  if (auto it = operators().find(full_type(n)); it != operators().end()) return it->second(call);
+  if (const OnnxDef* def = operators().find(full_type(n))) return def->run(call);
+  if (const OpDef* op = domain_op(full_type(n))) return run_domain_op(*op, call);
   const OpDef* op = pointwise_op(n.op_type);
   // Max and Min take any number of operands, the others exactly theirs: fold from the left.
   std::vector<Tensor> in = call.in;
@@ -233,20 +271,19 @@ std::vector<OnnxItem> OnnxCall::run(const std::string& attribute, const std::vec
 }
 void OnnxCall::draws_random() const { scope->draws_random(); }
 
-bool register_onnx(const std::string& op_type, OnnxOperator run) {
-  if (!operators().emplace(op_type, std::move(run)).second)
-    throw Error(fmt::format("two definitions of the ONNX operator {}", op_type));
-  return true;
+bool register_onnx(const std::string& op_type, OnnxOperator run, Place place) {
+  return operators().add({op_type, std::move(run)}, place);
 }
-bool register_onnx(const std::string& op_type, OnnxTensorOperator run) {
+bool register_onnx(const std::string& op_type, OnnxTensorOperator run, Place place) {
   return register_onnx(op_type, OnnxOperator([run = std::move(run)](const OnnxCall& c) {
                          std::vector<Tensor> out = run(c);
                          return std::vector<OnnxItem>(out.begin(), out.end());
-                       }));
+                       }),
+                       place);
 }
 
 std::string onnx_unsupported(const OnnxNode& n) {
-  if (operators().count(full_type(n))) return {};
+  if (operators().find(full_type(n)) || domain_op(full_type(n))) return {};
   if (!n.domain.empty() && n.domain != "ai.onnx")
     return fmt::format("operator {} of the domain '{}'", n.op_type, n.domain);
   if (pointwise_op(n.op_type)) return {};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "engine/formats/onnx/model.h"
 
 namespace tenon::formats {
@@ -50,8 +51,8 @@ using OnnxTensorOperator = std::function<std::vector<Tensor>(const OnnxCall&)>;
 
 /// Puts an operator beside the pointwise ops, which run by the name in their OpInfo without an entry here. Operators of
 /// other domains have it in front: "ai.onnx.preview.training.Adam".
-bool register_onnx(const std::string& op_type, OnnxOperator run);
-bool register_onnx(const std::string& op_type, OnnxTensorOperator run);
+bool register_onnx(const std::string& op_type, OnnxOperator run, Place place = Place::current());
+bool register_onnx(const std::string& op_type, OnnxTensorOperator run, Place place = Place::current());
 /// Empty where the operator can be run; why not otherwise.
 std::string onnx_unsupported(const OnnxNode& node);
 

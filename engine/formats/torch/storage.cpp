@@ -43,7 +43,7 @@ Pickle TorchStorages::open_zip(std::vector<std::string>& warnings) {
     swapped_ = text == "big";
   }
   const std::string_view data = zip_->data(*pickle, unpacked);
-  if (!zip_->intact(*pickle, data)) warnings.push_back("data.pkl does not match its checksum");
+  if (!zip_->intact(*pickle, data)) warnings.emplace_back("data.pkl does not match its checksum");
   return read_pickle(data, PickleOf::objects);
 }
 

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/mapped_file.h"
+#include "tests/messages.h"
 
 namespace tenon::formats {
 namespace {
@@ -22,12 +23,7 @@ std::string file(const std::string& header, size_t data, uint64_t claimed = 0) {
 }
 Safetensors parse(const std::string& bytes) { return Safetensors::parse(MappedFile::of(bytes, "a.safetensors")); }
 std::string message(const std::string& bytes) {
-  try {
-    parse(bytes);
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
+  return testing_words::message_of([&] { parse(bytes); });
 }
 void expect_says(const std::string& bytes, const std::string& part) {
   EXPECT_NE(message(bytes).find(part), std::string::npos) << "\"" << part << "\" is not in: " << message(bytes);

@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <QApplication>
-#include <QDropEvent>
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
-#include <QMimeData>
 #include <QPlainTextEdit>
 #include <QTest>
 #include <QThread>
@@ -27,6 +25,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/views/shell/drop.h"
 #include "views/frame/application.h"
 
 namespace tenon::views::testing {
@@ -362,10 +361,7 @@ void Monkey::open_copy(size_t project) {
   std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, ignored);
   if (std::filesystem::exists(from + "-wal"))
     std::filesystem::copy_file(from + "-wal", to + "-wal", std::filesystem::copy_options::overwrite_existing, ignored);
-  QMimeData data;
-  data.setUrls({QUrl::fromLocalFile(QString::fromStdString(to))});
-  QDropEvent e(QPointF(200, 200), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-  QApplication::sendEvent(window_.get(), &e);
+  drop_files(window_.get(), {QString::fromStdString(to)});
   if (!options_.trains)
     wait_for([this] { return window_->idle(); }, 20000);  // then nothing depends on how fast a file is read
 }

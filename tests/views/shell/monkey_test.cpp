@@ -20,6 +20,7 @@ std::vector<std::string> projects(const std::string& folder) {
   const std::string broken = folder + "/broken.tenon";
   std::ofstream(broken) << "this is no project";
   files.push_back(broken);
+  files.push_back(small_trace(folder));
   return files;
 }
 
@@ -36,9 +37,10 @@ Monkey::Report let_loose(uint64_t seed, int64_t events, bool trains, const std::
   options.events = events;
   options.trains = trains;
   options.folder = folder.path().toStdString();
-  options.projects =
-      trains ? projects(options.folder)
-             : std::vector<std::string>{project_state("never trained").file, project_state("seventy layers").file};
+  options.projects = trains
+                         ? projects(options.folder)
+                         : std::vector<std::string>{project_state("never trained").file,
+                                                    project_state("seventy layers").file, small_trace(options.folder)};
   options.log = log;
   Monkey monkey(options);
   const Monkey::Report r = replayed.empty() ? monkey.run() : monkey.replay(replayed);

@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "tests/views/shell/window_fixture.h"
-#include "views/shell/jobs_view.h"
+#include "views/jobs/jobs_view.h"
 
 namespace tenon::views {
 namespace {
@@ -112,7 +112,7 @@ class Torn : public CanvasModel {
 };
 class TornView : public View {
  public:
-  TornView(Workbench& bench, CanvasModel& model, QWidget* parent) : View("torn", "Torn picture", "log", bench, parent) {
+  TornView(const ViewDef& def, Bench& bench, CanvasModel& model, QWidget* parent) : View(def, bench, parent) {
     set_content(make_canvas(model));
     set_empty(false);
   }
@@ -121,7 +121,8 @@ class TornView : public View {
 TEST_F(Net, a_picture_that_throws_while_it_is_drawn_shows_what_it_has) {
   Torn model;
   auto* dock = new QDockWidget(window_.get());
-  auto* view = new TornView(*bench_, model, dock);
+  const ViewDef def{.id = "torn", .title = "Torn picture", .icon = "log", .order = 1000};
+  auto* view = new TornView(def, *bench_, model, dock);
   dock->setWidget(view);
   window_->addDockWidget(Qt::BottomDockWidgetArea, dock);
   dock->show();
@@ -141,15 +142,15 @@ TEST_F(Net, a_picture_that_throws_while_it_is_drawn_shows_what_it_has) {
 
 TEST_F(Net, a_result_that_throws_while_it_is_taken_ends_only_itself) {
   bench_->jobs.start(
-      "t", "Take a bad result", [](const Jobs::Report&, const std::atomic<bool>&) { return std::any(1); },
-      [](std::any r) { (void)std::any_cast<std::string>(r); });
-  expect_told("bad any_cast");
+      "t", "Take a bad result", [](const Jobs::Report&, const std::atomic<bool>&) { return std::string("no number"); },
+      [](const std::string& text) { (void)std::stoi(text); });
+  expect_told("stoi");
   EXPECT_TRUE(bench_->jobs.idle());
 }
 
 TEST_F(Net, work_that_throws_anything_is_told_by_its_title) {
-  bench_->jobs.start("t", "Do the impossible",
-                     [](const Jobs::Report&, const std::atomic<bool>&) -> std::any { throw 3; }, {});
+  bench_->jobs.start(
+      "t", "Do the impossible", [](const Jobs::Report&, const std::atomic<bool>&) { throw 3; }, [] {});
   until([this] { return !problems_.empty(); });
   EXPECT_NE(problems_[0].find("Do the impossible"), std::string::npos);
   EXPECT_TRUE(bench_->jobs.idle());

@@ -180,4 +180,26 @@ std::string copy_of(const ProjectState& state, const std::string& folder) {
   return to.string();
 }
 
+std::string small_trace(const std::string& folder) {
+  const std::string path = folder + "/small.json";
+  std::ofstream out(path);
+  out << R"({"schemaVersion":1,"traceEvents":[)";
+  auto slice = [&](const char* category, const std::string& name, int thread, double start, double length,
+                   const std::string& args = {}) {
+    out << R"({"ph":"X","pid":1,"cat":")" << category << R"(","name":")" << name << R"(","tid":)" << thread
+        << R"(,"ts":)" << start << R"(,"dur":)" << length << R"(,"args":{)" << args << "}},\n";
+  };
+  slice("user_annotation", "training", 1, 1000, 9000);
+  for (int i = 0; i < 40; ++i) {
+    const double at = 1100 + 200 * i;
+    const std::string id = "\"correlation\":" + std::to_string(i + 1);
+    slice("cpu_op", "aten::op" + std::to_string(i % 5), 1, at, 150, R"("External id":)" + std::to_string(i));
+    slice("cuda_runtime", "cudaLaunchKernel", 1, at + 20, 30, id);
+    slice("kernel", "kernel" + std::to_string(i % 3), 7, at + 90, 160, id);
+    slice("cpu_op", "loader", 2, at, 100);
+  }
+  out << R"({"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"loads data"}}]})";
+  return path;
+}
+
 }  // namespace tenon::views::testing

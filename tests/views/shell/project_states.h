@@ -17,5 +17,7 @@ std::vector<std::string> project_state_names();
 const ProjectState& project_state(const std::string& name);
 /// A copy of a state's file in `folder`: tests do not see each other's changes. (A read-only one is given as it is.)
 std::string copy_of(const ProjectState& state, const std::string& folder);
+/// Writes a small trace of two threads and a stream into `folder`; "training" is the name of one of its events.
+std::string small_trace(const std::string& folder);
 
 }  // namespace tenon::views::testing

@@ -45,7 +45,7 @@ TEST_F(Recovery, says_what_was_kept_and_resumes_by_one_button) {
   until([this] { return !bench_->training(); });
   settle();
   EXPECT_EQ(bench_->shown()->status, "stopped");
-  EXPECT_EQ(bench_->project_model.contents().runs.size(), 1u) << "the same run went on";
+  EXPECT_EQ(bench_->contents().runs.size(), 1u) << "the same run went on";
   // A run that was stopped goes on by the same command.
   const int64_t before = bench_->shown_steps();
   ASSERT_TRUE(window_->commands().run("run.go_on"));
@@ -160,7 +160,7 @@ TEST_F(Kills, at_random_moments_lose_nothing_that_was_kept) {
       else {
         ++kills;
         EXPECT_EQ(run->status, "interrupted");
-        EXPECT_EQ(bench_->project_model.contents().runs.size(), 1u);
+        EXPECT_EQ(bench_->contents().runs.size(), 1u);
         EXPECT_EQ(bench_->training_model.last_step(), bench_->shown_steps());
         EXPECT_TRUE(banner_shown() && banner().contains("was interrupted at step")) << banner().toStdString();
         ASSERT_NE(banner_action(), nullptr);

@@ -25,9 +25,7 @@ using testing::copy_of;
 using testing::project_state;
 using testing::project_state_names;
 using testing::ProjectState;
-
-constexpr const char* kViews[] = {"builder", "training", "timeline", "memory", "tensor", "autograd",
-                                  "nan",     "project",  "details",  "jobs",   "log"};
+using testing::small_trace;
 
 class Selections : public testing::WindowTest {
  protected:
@@ -71,8 +69,20 @@ class Selections : public testing::WindowTest {
           std::string("blocks"), std::string("no.such.layer")})
       out.push_back(Selection::module(name, "test"));
     out.push_back({});
+    // Of traces: the one that is open, and one that is not.
+    for (const Document& d : bench_->documents())
+      for (int id : {d.id, 99}) {
+        for (int64_t e : {int64_t{0}, static_cast<int64_t>(d.trace->size()) - 1, static_cast<int64_t>(d.trace->size()),
+                          int64_t{-1}, kFar})
+          out.push_back(Selection::event(id, e, "test"));
+        out.push_back(Selection::of_document(id, "test"));
+        for (auto [a, b] : {std::pair{0.0, 1e9}, {5e6, 2e6}, {-1e300, 1e300}, {nan, nan}}) {
+          out.push_back(Selection::range(a, b, "test"));
+          out.back().document = id;
+        }
+      }
     if (of_step) return out;
-    const auto& contents = bench_->project_model.contents();
+    const auto& contents = bench_->contents();
     for (const auto& r : contents.runs) out.push_back(Selection::run(r.id, "test"));
     for (const auto& list : contents.checkpoints)
       for (const auto& c : list)
@@ -99,8 +109,9 @@ class Selections : public testing::WindowTest {
       bench_->select(s);
       settle();
       if (::testing::Test::HasFatalFailure()) return cells;
-      for (const char* view : kViews) {
-        SCOPED_TRACE(state + ", " + to_text(s) + " in " + view);
+      for (const ViewDef* def : view_defs()) {
+        const QString view = def->id;
+        SCOPED_TRACE(state + ", " + to_text(s) + " in " + def->id);
         EXPECT_TRUE(window_->show_view(view));
         QCoreApplication::processEvents();
         EXPECT_FALSE(window_->view(view)->visibleRegion().isEmpty());
@@ -110,8 +121,13 @@ class Selections : public testing::WindowTest {
         ++cells;
       }
       std::string named;
-      if (const auto* r = s.kind == Selection::Kind::run ? bench_->project_model.run(s.id) : nullptr) named = r->name;
+      if (const auto* r = s.kind == Selection::Kind::run ? bench_->contents().run(s.id) : nullptr) named = r->name;
       if (s.kind == Selection::Kind::module && bench_->builder.spec().find(s.name)) named = s.name;
+      if (const Document* d = bench_->document(s.document)) {
+        if (s.kind == Selection::Kind::document) named = d->title;
+        if (s.kind == Selection::Kind::event && s.id >= 0 && s.id < static_cast<int64_t>(d->trace->size()))
+          named = d->trace->event_name(static_cast<traces::EventId>(s.id));
+      }
       EXPECT_TRUE(named.empty() || details_say(QString::fromStdString(named)))
           << state << ": the details do not name " << to_text(s);
     }
@@ -128,6 +144,9 @@ TEST_P(InState, everything_is_shown_in_every_view) {
   if (HasFatalFailure()) return;
   window_->resize(1100, 720);
   settle();
+  bench_->open(QString::fromStdString(small_trace(dir_.path().toStdString())));
+  settle();
+  ASSERT_EQ(bench_->documents().size(), 1u) << (problems_.empty() ? "" : problems_.back());
   bool tables = true;  // half of the views are tables under their picture
   for (QToolButton* b : window_->findChildren<QToolButton*>())
     if (b->text() == "Table" && b->isCheckable()) b->setChecked(tables);
@@ -145,7 +164,7 @@ TEST_P(InState, everything_is_shown_in_every_view) {
   }
   if (HasFatalFailure()) return;
   RecordProperty("cells", cells + of_step);
-  EXPECT_EQ(cells, static_cast<int>(all.size() * std::size(kViews)));
+  EXPECT_EQ(cells, static_cast<int>(all.size() * view_defs().size()));
   // The way back through all of them, and forward again.
   while (bench_->bus.can_go_back()) window_->commands().run("go.back");
   settle();
@@ -166,8 +185,8 @@ class ARun : public Selections {
     WindowTest::SetUp();
     open_state(project_state("trained"));
     settle();
-    name_ = QString::fromStdString(bench_->project_model.contents().runs[0].name);
-    id_ = bench_->project_model.contents().runs[0].id;
+    name_ = QString::fromStdString(bench_->contents().runs[0].name);
+    id_ = bench_->contents().runs[0].id;
   }
   void expect_shown() {
     settle();
@@ -234,7 +253,7 @@ TEST_F(ARun, while_another_one_trains) {
   until([this] { return bench_->training() && bench_->status().step > 20; });
   const int64_t live = bench_->status().run;
   auto* tree = window_->findChild<QTreeWidget*>("project.tree");
-  const auto runs = bench_->project_model.contents().runs;  // those of the model are read anew while one waits
+  const auto runs = bench_->contents().runs;  // those of the model are read anew while one waits
   for (const auto& r : runs) {
     bench_->select(Selection::run(r.id, "test"));
     QTest::qWait(120);

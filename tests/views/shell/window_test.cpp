@@ -15,8 +15,13 @@
 #include <memory>
 
 #include "tests/views/shell/window_fixture.h"
+#include "views/autograd/autograd_model.h"
 #include "views/builder/builder_view.h"
 #include "views/details/details_view.h"
+#include "views/memory/memory_model.h"
+#include "views/nan/nan_model.h"
+#include "views/tensor/tensor_model.h"
+#include "views/timeline/timeline_model.h"
 
 namespace tenon::views {
 namespace {
@@ -62,10 +67,10 @@ TEST_F(Window, AClickInTheTimelineMovesEveryOtherView) {
   QTest::mouseClick(c, Qt::LeftButton, {}, place(c, {TimelineModel::op, seq}));
   settle();
   EXPECT_TRUE(bench_->bus.current().same(Selection::op(seq)));
-  EXPECT_EQ(bench_->autograd.selected(), bench_->links().grad_node_of(Selection::op(seq)));
-  EXPECT_EQ(bench_->tensor.tensor(), bench_->links().record()->ops[seq - 1].outputs[0]);
+  EXPECT_EQ(bench_->model<AutogradModel>().selected(), bench_->links().grad_node_of(Selection::op(seq)));
+  EXPECT_EQ(bench_->model<TensorModel>().tensor(), bench_->links().record()->ops[seq - 1].outputs[0]);
   const auto& op = bench_->links().record()->ops[seq - 1];
-  EXPECT_EQ(bench_->memory.cursor(), static_cast<double>(op.start_ns + op.duration_ns));
+  EXPECT_EQ(bench_->model<MemoryModel>().cursor(), static_cast<double>(op.start_ns + op.duration_ns));
   bool title = false;
   for (QLabel* l : window_->view("details")->findChildren<QLabel*>())
     title |= l->toolTip() == QString("%1 #%2").arg(QString::fromStdString(op.name)).arg(seq);
@@ -76,7 +81,7 @@ TEST_F(Window, AClickInTheTimelineMovesEveryOtherView) {
   QTest::mouseClick(c, Qt::LeftButton, {}, place(c, {AutogradModel::node, 0}));
   settle();
   EXPECT_TRUE(bench_->bus.current().same(Selection::grad_node(0)));
-  EXPECT_EQ(bench_->timeline.selected(), bench_->links().op_of(Selection::grad_node(0)));
+  EXPECT_EQ(bench_->model<TimelineModel>().selected(), bench_->links().op_of(Selection::grad_node(0)));
   key(window_.get(), Qt::Key_Left, Qt::AltModifier);
   EXPECT_TRUE(bench_->bus.current().same(Selection::op(seq)));
 }
@@ -90,9 +95,9 @@ TEST_F(Window, TheWheelZoomsAndKeysMove) {
                     false);
   QApplication::sendEvent(c, &wheel);
   settle();
-  EXPECT_FALSE(bench_->timeline.axis().fitted());
+  EXPECT_FALSE(bench_->model<TimelineModel>().axis().fitted());
   key(c, Qt::Key_F);
-  EXPECT_TRUE(bench_->timeline.axis().fitted());
+  EXPECT_TRUE(bench_->model<TimelineModel>().axis().fitted());
   settle();
   int64_t frames = c->frames();
   QTest::qWait(50);
@@ -168,8 +173,8 @@ TEST_F(Window, EveryNamedLayoutHasItsViewInFront) {
   for (const NamedLayout& l : named_layouts()) {
     EXPECT_TRUE(window_->commands().run(QString("layout.") + QString(l.name).toLower()));
     settle();
-    EXPECT_FALSE(window_->view(l.center)->visibleRegion().isEmpty()) << l.name;
-    EXPECT_FALSE(window_->view(l.bottom[0])->visibleRegion().isEmpty()) << l.name;
+    EXPECT_FALSE(window_->view(leader(l))->visibleRegion().isEmpty()) << l.name;
+    EXPECT_FALSE(window_->view(views_at(Spot::below, l).first())->visibleRegion().isEmpty()) << l.name;
     EXPECT_FALSE(window_->view("project")->visibleRegion().isEmpty()) << l.name;
     EXPECT_FALSE(window_->view("details")->visibleRegion().isEmpty()) << l.name;
   }
@@ -310,7 +315,7 @@ TEST_F(Window, TheDoctorSaysThatACleanRunIsClean) {
   train(5);
   window_->commands().run("run.nan");
   settle();
-  EXPECT_EQ(bench_->nan.state(), NanModel::State::clean);
+  EXPECT_EQ(bench_->model<NanModel>().state(), NanModel::State::clean);
 }
 
 /// A 1920x1080 screen at scale 2 is 960x540 to the window, less the frame that the desktop draws round it.
@@ -343,7 +348,7 @@ TEST_F(Window, FitsASmallScreen) {
 TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
   train(400);  // a checkpoint every 20 steps
   auto* tree = window_->findChild<QTreeWidget*>("project.tree");
-  const QString first = QString::fromStdString(bench_->project_model.contents().runs[0].name);
+  const QString first = QString::fromStdString(bench_->contents().runs[0].name);
   QTreeWidgetItem* run = tree->findItems(first, Qt::MatchExactly | Qt::MatchRecursive).value(0);
   ASSERT_NE(run, nullptr);
   ASSERT_GE(run->childCount(), 20);
@@ -359,10 +364,10 @@ TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
   EXPECT_EQ(run->child(3), checkpoint);
   EXPECT_TRUE(run->isExpanded());
   EXPECT_TRUE(tree->topLevelItem(0)->isExpanded());
-  const QString second = QString::fromStdString(bench_->project_model.contents().runs[1].name);
+  const QString second = QString::fromStdString(bench_->contents().runs[1].name);
   QTreeWidgetItem* newer = tree->findItems(second, Qt::MatchExactly | Qt::MatchRecursive).value(0);
   ASSERT_NE(newer, nullptr);
-  EXPECT_EQ(newer->childCount(), static_cast<int>(bench_->project_model.contents().checkpoints[1].size()));
+  EXPECT_EQ(newer->childCount(), static_cast<int>(bench_->contents().checkpoints[1].size()));
   EXPECT_LT(newer->parent()->indexOfChild(newer), run->parent()->indexOfChild(run)) << "the newest first";
 }
 

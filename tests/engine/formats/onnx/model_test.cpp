@@ -9,19 +9,13 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "tests/messages.h"
 
 namespace tenon::formats {
 namespace {
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
-}
-bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+using testing_words::has;
+using testing_words::message_of;
 
 Tensor floats(const Shape& shape) {
   Tensor t = empty(shape, DType::f32);

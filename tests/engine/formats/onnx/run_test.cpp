@@ -6,19 +6,13 @@
 
 #include "core/error.h"
 #include "engine/ops/create.h"
+#include "tests/messages.h"
 
 namespace tenon::formats {
 namespace {
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
-}
-bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+using testing_words::has;
+using testing_words::message_of;
 
 Tensor numbers(std::initializer_list<int64_t> list) {
   Tensor t = empty({static_cast<int64_t>(list.size())}, DType::i64);

@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "core/mapped_file.h"
 #include "engine/formats/zip.h"
+#include "tests/messages.h"
 
 namespace tenon::formats {
 namespace {
@@ -22,12 +23,7 @@ struct Path {
 };
 TorchFile parse(const std::string& bytes) { return TorchFile::parse(MappedFile::of(bytes, "a.pt")); }
 std::string message(const std::string& bytes) {
-  try {
-    parse(bytes);
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
+  return testing_words::message_of([&] { parse(bytes); });
 }
 void expect_says(const std::string& bytes, const std::string& part) {
   EXPECT_NE(message(bytes).find(part), std::string::npos) << "\"" << part << "\" is not in: " << message(bytes);

@@ -1,7 +1,6 @@
-#include "views/shell/jobs_view.h"
+#include "views/jobs/jobs_view.h"
 
 #include <QGridLayout>
-#include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -12,8 +11,8 @@
 
 namespace tenon::views {
 
-JobsView::JobsView(Workbench& bench, QWidget* parent)
-    : View("jobs", "Jobs", "jobs", bench, parent), page_(new QWidget(this)) {
+JobsView::JobsView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), page_(new QWidget(this)) {
   set_style(page_, "surface", "panel");
   page_->setAttribute(Qt::WA_StyledBackground);
   auto* box = new QVBoxLayout(page_);
@@ -87,25 +86,9 @@ void JobsView::refresh() {
   }
 }
 
-LogView::LogView(Workbench& bench, QWidget* parent)
-    : View("log", "Log", "log", bench, parent), text_(new QPlainTextEdit(this)) {
-  text_->setReadOnly(true);
-  text_->setMaximumBlockCount(5000);
-  text_->setFont(face_font(Face::mono));
-  text_->setFrameShape(QFrame::NoFrame);
-  set_content(text_);
-  set_empty(true, "What happens in this window will be written down here.");
-  connect(&bench, &Workbench::logged, this, &LogView::add);
-}
-
-void LogView::set_theme(ThemeName theme) {
-  View::set_theme(theme);
-  text_->setFont(face_font(Face::mono));
-}
-
-void LogView::add(const QString& line, bool bad) {
-  set_empty(false);
-  text_->appendPlainText((bad ? "⚠ " : "") + line);
-}
+namespace {
+const bool registered = register_view<JobsView>(
+    {.id = "jobs", .title = "Jobs", .icon = "jobs", .order = 200, .spot = Spot::below, .rank = 8});
+}  // namespace
 
 }  // namespace tenon::views

@@ -4,7 +4,6 @@
 #include "views/frame/view.h"
 
 class QGridLayout;
-class QPlainTextEdit;
 
 namespace tenon::views {
 
@@ -12,7 +11,7 @@ namespace tenon::views {
 class JobsView : public View {
   Q_OBJECT
  public:
-  explicit JobsView(Workbench& bench, QWidget* parent = nullptr);
+  JobsView(const ViewDef& def, Bench& bench, QWidget* parent);
 
  private:
   void refresh();
@@ -20,17 +19,6 @@ class JobsView : public View {
   QWidget* rows_ = nullptr;
   QTimer timer_;
   std::vector<int> shown_;
-};
-
-class LogView : public View {
-  Q_OBJECT
- public:
-  explicit LogView(Workbench& bench, QWidget* parent = nullptr);
-  void set_theme(ThemeName theme) override;
-
- private:
-  void add(const QString& line, bool bad);
-  QPlainTextEdit* text_;
 };
 
 }  // namespace tenon::views

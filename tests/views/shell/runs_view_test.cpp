@@ -1,0 +1,144 @@
+// Runs beside each other, by mouse and keys.
+#include <gtest/gtest.h>
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QTest>
+
+#include "tests/views/shell/project_states.h"
+#include "tests/views/shell/window_fixture.h"
+
+namespace tenon::views {
+namespace {
+
+class Runs : public testing::WindowTest {
+ protected:
+  void SetUp() override {
+    WindowTest::SetUp();
+    open_spirals();
+    for (const char* lr : {"0.1", "0.01", "0.001"}) {
+      bench_->train({.set = {{"optimizer.lr", lr}}, .max_steps = 8});
+      until([this] { return bench_->training(); });
+      until([this] { return !bench_->training(); });
+      settle();
+    }
+    ASSERT_EQ(bench_->contents().runs.size(), 3u);
+    ASSERT_TRUE(window_->commands().run("view.runs"));
+    settle();
+    table_ = window_->findChild<TableList*>("runs.table");
+    filter_ = window_->findChild<QLineEdit*>("runs.filter");
+    ASSERT_TRUE(table_ && filter_);
+  }
+  int64_t run(int i) const { return bench_->contents().runs[static_cast<size_t>(i)].id; }
+  QString name(int i) const { return QString::fromStdString(bench_->contents().runs[static_cast<size_t>(i)].name); }
+  QString cell(int row, int column) const { return table_->model()->index(row, column).data().toString(); }
+  int column(const QString& title) const {
+    for (int c = 0; c < table_->model()->columnCount(); ++c)
+      if (table_->model()->headerData(c, Qt::Horizontal).toString() == title) return c;
+    ADD_FAILURE() << "no column " << title.toStdString();
+    return 0;
+  }
+  void tick_row(int row) {
+    const QRect r = table_->visualRect(table_->model()->index(row, 0));
+    click(table_->viewport(), {r.left() + 14, r.center().y()});
+    settle();
+  }
+  TableList* table_ = nullptr;
+  QLineEdit* filter_ = nullptr;
+};
+
+TEST_F(Runs, every_run_is_a_row_with_what_differs) {
+  ASSERT_EQ(table_->shown_rows(), 3);
+  EXPECT_EQ(cell(0, 0), name(2)) << "the newest first";
+  const int lr = column("lr");
+  EXPECT_EQ(cell(0, lr), "0.001");
+  EXPECT_EQ(cell(2, lr), "0.1");
+  EXPECT_FALSE(cell(0, column("last loss")).isEmpty());
+  EXPECT_FALSE(cell(0, column("best loss")).isEmpty());
+}
+
+TEST_F(Runs, a_click_on_a_header_sorts) {
+  QHeaderView* header = table_->horizontalHeader();
+  const int lr = column("lr");
+  click(header->viewport(), {header->sectionViewportPosition(lr) + header->sectionSize(lr) / 2, header->height() / 2});
+  settle();
+  const bool up = cell(0, lr) == "0.001";
+  EXPECT_EQ(cell(0, lr), up ? "0.001" : "0.1");
+  EXPECT_EQ(cell(1, lr), "0.01");
+  click(header->viewport(), {header->sectionViewportPosition(lr) + header->sectionSize(lr) / 2, header->height() / 2});
+  settle();
+  EXPECT_EQ(cell(0, lr), up ? "0.1" : "0.001");
+}
+
+TEST_F(Runs, what_is_typed_filters_and_a_wrong_word_is_said) {
+  filter_->setFocus();
+  QTest::keyClicks(filter_, "lr >= 0.01 and best.loss < 1e9");
+  settle();
+  EXPECT_EQ(table_->shown_rows(), 2);
+  filter_->clear();
+  QTest::keyClicks(filter_, "lrr > 1");
+  settle();
+  auto* said = window_->findChild<QLabel*>("runs.found");
+  ASSERT_NE(said, nullptr);
+  EXPECT_TRUE(said->toolTip().contains("did you mean lr")) << said->toolTip().toStdString();
+  filter_->clear();
+  settle();
+  EXPECT_EQ(table_->shown_rows(), 3);
+}
+
+TEST_F(Runs, a_click_on_a_row_shows_the_run_everywhere) {
+  const QRect r = table_->visualRect(table_->model()->index(2, 1));
+  click(table_->viewport(), r.center());
+  settle();
+  EXPECT_TRUE(bench_->bus.current().same(Selection::run(run(0))));
+  EXPECT_EQ(bench_->shown_run(), run(0));
+  EXPECT_EQ(bench_->training_model.run(), name(0).toStdString());
+  // And what is selected elsewhere is marked here.
+  bench_->select(Selection::run(run(1), "test"));
+  settle();
+  EXPECT_EQ(table_->currentIndex().row(), 1);
+}
+
+TEST_F(Runs, ticked_runs_have_their_curves_together) {
+  tick_row(1);
+  tick_row(2);
+  EXPECT_EQ(bench_->picked(), (std::vector<int64_t>{run(1), run(0)}));
+  bench_->select(Selection::run(run(2), "test"));
+  settle();
+  ASSERT_EQ(bench_->training_model.compared().size(), 2u);
+  EXPECT_EQ(bench_->training_model.compared()[0].run, name(1).toStdString());
+  EXPECT_EQ(bench_->training_model.compared()[0].series.at("loss").size(), 8u);
+  SceneCanvas* c = canvas("training");
+  const auto texts = c->model().last().texts();
+  for (int i : {0, 1})
+    EXPECT_NE(std::find(texts.begin(), texts.end(), name(i).toStdString()), texts.end()) << name(i).toStdString();
+  EXPECT_TRUE(c->model().last().overlaps().empty()) << c->model().last().overlaps().front();
+  // The space bar takes one out again, and another project has none.
+  window_->show_view("runs");
+  settle();
+  table_->setFocus();
+  table_->setCurrentIndex(table_->model()->index(1, 3));
+  settle();
+  key(table_, Qt::Key_Space);
+  settle();
+  EXPECT_EQ(bench_->picked(), std::vector<int64_t>{run(0)});
+  EXPECT_EQ(bench_->training_model.compared().size(), 1u);
+  open(QString::fromStdString(testing::copy_of(testing::project_state("trained"), dir_.path().toStdString())));
+  EXPECT_TRUE(bench_->picked().empty());
+  EXPECT_TRUE(bench_->training_model.compared().empty());
+}
+
+TEST_F(Runs, a_run_that_trains_is_in_the_table) {
+  bench_->train({.set = {{"epochs", "100000"}}});
+  until([this] { return bench_->training() && bench_->status().step > 20; });
+  until([this] { return table_->shown_rows() == 4; });
+  until([this] { return cell(0, 1) == "running" && cell(0, 2).section(' ', 0, 0).remove(',').toInt() > 20; });
+  window_->commands().run("run.stop");
+  until([this] { return !bench_->training(); });
+  settle();
+  until([this] { return cell(0, 1) == "stopped"; });
+}
+
+}  // namespace
+}  // namespace tenon::views

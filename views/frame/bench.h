@@ -1,0 +1,110 @@
+#pragma once
+#include <QObject>
+#include <QStringList>
+#include <memory>
+#include <vector>
+
+#include "projects/run_driver.h"
+#include "views/frame/jobs.h"
+#include "views/shared/document.h"
+#include "views/shared/project_contents.h"
+#include "views/shared/selection.h"
+#include "views/shared/step_model.h"
+
+namespace tenon::views {
+
+/// What a view may know of the window it stands in: the project, the run and the step that are shown, the selection,
+/// the queues of long work, and the models of all views. The workbench above the views fills it and carries out what
+/// they ask for.
+class Bench : public QObject {
+  Q_OBJECT
+ public:
+  ~Bench() override;
+
+  bool has_project() const { return project_ != nullptr; }
+  const std::shared_ptr<projects::Project>& project() const { return project_; }
+  QString file() const { return file_; }
+  const ProjectContents& contents() const { return contents_; }
+
+  // What is open beside the project.
+  const std::vector<Document>& documents() const { return documents_; }
+  const Document* document(int id) const;  ///< null where none has the id
+  /// The one that is shown; null: the project.
+  const Document* shown_document() const { return document(shown_document_); }
+  virtual void close_document(int id) = 0;
+  /// The titles of files that are being read.
+  QStringList reading() const;
+  void cancel_reading();
+
+  // The run that is shown.
+  int64_t shown_run() const { return shown_run_; }
+  const projects::RunInfo* shown() const { return contents_.run(shown_run_); }
+  int64_t shown_steps() const;  ///< done so far
+
+  // The step that is loaded.
+  const Links& links() const { return links_; }
+  bool loading_step() const { return jobs.has("step"); }
+  /// Shows a step that was recorded elsewhere than by its number.
+  virtual void show_step(const Links& links) = 0;
+
+  // The run that trains, and was trained last.
+  virtual bool training() const = 0;
+  const projects::RunStatus& status() const { return status_; }
+  virtual void train(const projects::TrainOptions& options = {}) = 0;
+
+  /// The runs that are compared, in the order they were picked.
+  const std::vector<int64_t>& picked() const { return picked_; }
+  void pick(std::vector<int64_t> runs);
+
+  void select(const Selection& s) { bus.select(s); }
+  /// Asks for a command by its id ("run.train", "view.memory"): the window carries it out where it is enabled.
+  void ask(const QString& command) { emit asked(command); }
+  virtual void fail(const QString& title, const QString& message, const QString& hint) = 0;
+
+  /// The model of a view; every class of model is made once, by the views' list.
+  template <class Model>
+  Model& model() const {
+    for (const auto& m : models_)
+      if (auto* found = dynamic_cast<Model*>(m.get())) return *found;
+    no_model(typeid(Model).name());
+  }
+  const std::vector<std::unique_ptr<StepModel>>& models() const { return models_; }
+
+  SelectionBus bus;
+  Jobs jobs;   ///< replays and searches: seconds
+  Jobs files;  ///< reads and writes of the project file: milliseconds
+
+ signals:
+  void project_changed();    ///< opened, or what it holds
+  void documents_changed();  ///< opened, closed, or another one is shown
+  void run_changed();        ///< another run is shown
+  void step_changed();       ///< another step is loaded
+  void status_changed();     ///< training went on
+  void picked_changed();     ///< other runs are compared
+  void selection_changed(const tenon::views::Selection& s);
+  void state_changed();  ///< what commands look at
+  void logged(const QString& line, bool bad);
+  void asked(const QString& command);
+
+ protected:
+  /// With the models of every registered view.
+  explicit Bench(QObject* parent = nullptr);
+
+  std::shared_ptr<projects::Project> project_;
+  QString file_;
+  ProjectContents contents_;
+  /// Of the jobs that read documents.
+  static constexpr const char* kReading = "read ";
+  std::vector<Document> documents_;
+  int shown_document_ = Document::kProject;
+  int64_t shown_run_ = 0;
+  std::vector<int64_t> picked_;
+  Links links_;
+  projects::RunStatus status_;
+
+ private:
+  [[noreturn]] static void no_model(const char* name);
+  std::vector<std::unique_ptr<StepModel>> models_;
+};
+
+}  // namespace tenon::views

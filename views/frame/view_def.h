@@ -1,0 +1,71 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "views/shared/step_model.h"
+
+class QWidget;
+
+namespace tenon::views {
+
+class Bench;
+class View;
+
+/// Where a view stands in the window.
+enum class Spot : uint8_t { left, middle, below, right };
+
+/// A view, as the window knows it. Docks, menus, the palette, layouts, the links of the details, `tenon shot` and the
+/// tests walk the list of these; it is the only one that names views.
+struct ViewDef {
+  /// Where the view stands in one of the named layouts, where that is not its usual spot. Of those below, the lowest
+  /// `rank` stands in front.
+  struct Place {
+    const char* layout;
+    Spot spot = Spot::below;
+    int rank = 0;
+    bool leads = false;  ///< in front of the middle
+  };
+
+  const char* id;     ///< "timeline": of its command `view.timeline`, and of `tenon shot --view timeline`
+  const char* title;  ///< "Timeline"
+  const char* icon;   ///< a name in resources/icons
+  int order;          ///< among the tabs of one spot, and in the menus
+  Spot spot = Spot::middle;
+  int rank = 0;  ///< of the usual spot
+  std::vector<Place> places;
+  /// The command that brings it something to show, for a picture made without a hand; null: an open project is enough.
+  const char* fill = nullptr;
+  /// The name of the link to it among the details of a selection; null: it is no side of any.
+  const char* link = nullptr;
+  /// Whether the view shows a side of what is selected.
+  std::function<bool(const Selection& s, const Bench& bench)> shows;
+
+  std::function<std::unique_ptr<StepModel>()> make_model;  ///< none: the view keeps its state itself
+  std::function<View*(const ViewDef&, Bench&, QWidget* parent)> make;
+};
+
+/// Every view, by `order`. Valid as long as the program runs.
+const std::vector<const ViewDef*>& view_defs();
+/// Null where no view has the id.
+const ViewDef* find_view(const std::string& id);
+
+/// Adds a view; two of one id are an error, told where the list is first asked for.
+bool add_view(ViewDef def);
+
+/// A view that keeps its state itself. Called by a static object in the view's own file.
+template <class V>
+bool register_view(ViewDef def) {
+  def.make = [](const ViewDef& d, Bench& bench, QWidget* parent) -> View* { return new V(d, bench, parent); };
+  return add_view(std::move(def));
+}
+
+/// A view whose state is a model of the class `Model`.
+template <class V, class Model>
+bool register_view(ViewDef def) {
+  def.make_model = [] { return std::make_unique<Model>(); };
+  return register_view<V>(std::move(def));
+}
+}  // namespace tenon::views

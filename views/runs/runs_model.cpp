@@ -1,0 +1,132 @@
+#include "views/runs/runs_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "views/shared/format.h"
+#include "views/shared/meaning.h"
+#include "views/shared/scene.h"
+
+namespace tenon::views {
+
+using projects::RunStatus;
+
+void RunsModel::set_rows(std::vector<RunRow> rows) {
+  rows_ = std::move(rows);
+  set_filter(text_);  // a key or metric of a new run is a field from now on
+}
+
+void RunsModel::set_status(const RunStatus& status) {
+  static constexpr const char* kStates[] = {"running", "running", "paused", "finished", "stopped", "failed"};
+  for (RunRow& r : rows_) {
+    if (r.info.id != status.run) continue;
+    r.info.status = kStates[static_cast<int>(status.state)];
+    r.info.steps = status.step;
+    r.info.seconds = status.seconds;
+    if (status.step > 0) r.metrics["loss"].last = status.loss;
+  }
+}
+
+bool RunsModel::set_filter(const std::string& text) {
+  text_ = text;
+  why_.clear();
+  try {
+    filter_ = RunFilter(text, rows_);
+    return true;
+  } catch (const Error& e) {
+    why_ = e.message() + ". " + e.hint();
+    return false;
+  }
+}
+
+std::vector<RunRow> RunsModel::shown() const {
+  std::vector<RunRow> out;
+  for (auto r = rows_.rbegin(); r != rows_.rend(); ++r)
+    if (filter_.fits(*r)) out.push_back(*r);
+  return out;
+}
+
+namespace {
+/// The end of a key where no other key of these ends alike.
+std::string short_key(const std::string& key, const std::vector<std::string>& all) {
+  const std::string end = key.substr(key.rfind('.') + 1);  // the whole key where it has no point
+  const bool alone = std::count_if(all.begin(), all.end(),
+                                   [&](const std::string& k) { return k == end || k.ends_with("." + end); }) <= 1;
+  return alone ? end : key;
+}
+Ink ink_of_status(const std::string& status) {
+  if (status == "running") return Ink::accent;
+  if (status == "paused" || status == "interrupted") return Ink::warning;
+  if (status == "failed") return Ink::bad;
+  return status == "finished" ? Ink::good : Ink::secondary;
+}
+int width_of(const std::string& title) { return std::max(90, static_cast<int>(text_width(title, Face::small)) + 28); }
+Table::Cell none() { return {"–", -1e308, {}, Ink::none}; }
+Table::Cell metric_cell(const std::string& name, double v, const std::string& tip) {
+  Table::Cell c = Table::Cell::number(std::isnan(v) ? -1e308 : v, format_metric(name, v));
+  c.tip = format_exact(v) + tip;
+  if (!std::isfinite(v)) c.mark = Ink::bad;
+  return c;
+}
+}  // namespace
+
+Table RunsModel::table() const {
+  const std::vector<RunRow> rows = shown();
+  const std::vector<std::string> keys = rows.empty() ? std::vector<std::string>() : differing_keys(rows);
+  std::set<std::string> judged;  // metrics that say how good a run is
+  for (const RunRow& r : rows)
+    for (const auto& [name, end] : r.metrics)
+      if (better(name) != 0) judged.insert(name);
+  Table t;
+  t.wide = true;
+  t.columns = {{"Run", false, 170}, {"Status", false, 96}, {"Steps", true, 110}, {"Time", true, 84}};
+  std::vector<bool> numbers;
+  for (const std::string& key : keys) {
+    numbers.push_back(std::all_of(rows.begin(), rows.end(), [&](const RunRow& r) {
+      const auto at = r.recipe.find(key);
+      return at == r.recipe.end() || at->second.number;
+    }));
+    t.columns.push_back({short_key(key, keys), numbers.back(), width_of(short_key(key, keys)), key + " of the recipe"});
+  }
+  for (const std::string& m : judged) {
+    for (const char* which : {"last", "best"})
+      t.columns.push_back({std::string(which) + " " + m, true, width_of("last " + m), std::string(which) + "." + m});
+  }
+  t.columns.push_back({"Begun", false, 160});
+  for (const RunRow& r : rows) {
+    Table::Row row;
+    row.selection = Selection::run(r.info.id, "runs");
+    const auto picked = std::find(picked_.begin(), picked_.end(), r.info.id);
+    row.picked = picked != picked_.end();
+    const Ink ink = *row.picked ? compared_ink(static_cast<int>(picked - picked_.begin())) : Ink::none;
+    row.cells = {{r.info.name, 0, r.info.error.empty() ? r.info.name : r.info.name + "\n" + r.info.error, ink},
+                 {r.info.status, 0, r.info.error, ink_of_status(r.info.status)},
+                 Table::Cell::number(static_cast<double>(r.info.steps),
+                                     format_grouped(r.info.steps) + " / " + format_grouped(r.info.total_steps)),
+                 Table::Cell::number(r.info.seconds, format_seconds(r.info.seconds))};
+    for (size_t k = 0; k < keys.size(); ++k) {
+      const auto at = r.recipe.find(keys[k]);
+      if (at == r.recipe.end())
+        row.cells.push_back(none());
+      else
+        row.cells.push_back({at->second.text, at->second.x, keys[k] + " = " + at->second.text, Ink::none});
+    }
+    for (const std::string& m : judged) {
+      const auto at = r.metrics.find(m);
+      row.cells.push_back(at == r.metrics.end() ? none() : metric_cell(m, at->second.last, ""));
+      row.cells.push_back(at == r.metrics.end() || std::isnan(at->second.best)
+                              ? none()
+                              : metric_cell(m, at->second.best, " at step " + format_grouped(at->second.best_step)));
+    }
+    std::string begun = r.info.created.substr(0, r.info.created.find('Z'));  // to the second, in UTC
+    if (begun.size() > 10) begun[10] = ' ';
+    row.cells.push_back({std::move(begun), 0, r.info.created, Ink::none});
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+}  // namespace tenon::views

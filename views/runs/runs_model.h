@@ -1,0 +1,40 @@
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "projects/run_driver.h"
+#include "views/runs/run_filter.h"
+#include "views/runs/run_row.h"
+#include "views/shared/table.h"
+
+namespace tenon::views {
+
+/// Runs beside each other: what they were told where they differ, and what came of it. The window's view and
+/// `tenon runs` show the same table.
+class RunsModel {
+ public:
+  void set_rows(std::vector<RunRow> rows);
+  /// Of the run that trains: its row follows before the file is read again.
+  void set_status(const projects::RunStatus& status);
+  /// False where the words are wrong: the last filter that was right stays, and why() says what is wrong.
+  bool set_filter(const std::string& text);
+  const std::string& why() const { return why_; }
+  /// The runs whose curves stand together, in the order they were picked.
+  void set_picked(const std::vector<int64_t>& runs) { picked_ = runs; }
+
+  const std::vector<RunRow>& rows() const { return rows_; }
+  /// Those that fit the filter, the newest first.
+  std::vector<RunRow> shown() const;
+  /// One row a run of shown(): name, status, steps and time, the recipe's keys in which they differ, the metrics' last
+  /// and best values, when it was begun.
+  Table table() const;
+
+ private:
+  std::vector<RunRow> rows_;
+  std::vector<int64_t> picked_;
+  std::string text_, why_;
+  RunFilter filter_;
+};
+
+}  // namespace tenon::views

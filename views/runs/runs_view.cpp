@@ -1,0 +1,138 @@
+#include "views/runs/runs_view.h"
+
+#include <QLineEdit>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace tenon::views {
+
+RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
+  auto* page = new QWidget(this);
+  auto* box = new QVBoxLayout(page);
+  box->setContentsMargins(0, 0, 0, 0);
+  box->setSpacing(0);
+  auto* bar = new ViewBar(page);
+  filter_ = new QLineEdit(bar);
+  filter_->setObjectName("runs.filter");
+  filter_->setAccessibleName("Filter of runs");
+  filter_->setPlaceholderText("Filter: lr > 0.001 and best.accuracy >= 0.9 and name ~ cnn");
+  filter_->setClearButtonEnabled(true);
+  filter_->setMaximumWidth(460);
+  bar->add(filter_, 2);
+  found_ = new ElidedLabel({}, bar);
+  found_->setObjectName("runs.found");
+  bar->add(found_, 1);
+  auto* clear = new QToolButton(bar);
+  clear->setText("Compare none");
+  clear->setToolTip("Takes the picked runs' curves out of Training");
+  connect(clear, &QToolButton::clicked, this, [this] { bench_.pick({}); });
+  bar->add(clear);
+  box->addWidget(bar);
+  list_ = new TableList(page);
+  list_->setObjectName("runs.table");
+  list_->setAccessibleName("Runs");
+  list_->on_select = [this](const Selection& s) { bench_.select(s); };
+  list_->on_pick = [this](const Selection& s, bool on) {
+    std::vector<int64_t> runs = bench_.picked();
+    std::erase(runs, s.id);
+    if (on) runs.push_back(s.id);
+    bench_.pick(std::move(runs));
+  };
+  box->addWidget(list_, 1);
+  set_content(page);
+  later_.setSingleShot(true);
+  later_.setInterval(250);  // a run that trains changes its row ten times a second: the table follows in peace
+  connect(&later_, &QTimer::timeout, this, &RunsView::fill);
+  connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    model_.set_filter(text.toStdString());
+    fill();
+  });
+  connect(&bench, &Bench::project_changed, this, &RunsView::refresh);
+  connect(&bench, &Bench::run_changed, this, &RunsView::refresh);
+  connect(&bench, &Bench::status_changed, this, [this] {
+    model_.set_status(bench_.status());
+    if (!later_.isActive()) later_.start();
+  });
+  connect(&bench, &Bench::picked_changed, this, &RunsView::fill);
+  connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) { list_->mark(s); });
+  refresh();
+}
+
+std::vector<Command> RunsView::commands() {
+  return {{.id = "run.compare",
+           .title = "Compare this run's curves",
+           .menu = "Run",
+           .run =
+               [this] {
+                 std::vector<int64_t> runs = bench_.picked();
+                 if (std::erase(runs, bench_.shown_run()) == 0) runs.push_back(bench_.shown_run());
+                 bench_.pick(std::move(runs));
+               },
+           .enabled = [this] { return bench_.shown_run() != 0; },
+           .checked =
+               [this] {
+                 const auto& runs = bench_.picked();
+                 return std::find(runs.begin(), runs.end(), bench_.shown_run()) != runs.end();
+               }},
+          {.id = "run.filter", .title = "Filter runs…", .menu = "Run", .icon = "search", .run = [this] {
+             bench_.ask(QString("view.") + def().id);
+             filter_->setFocus();
+           }}};
+}
+
+void RunsView::refresh() {
+  if (!bench_.has_project()) {
+    model_.set_rows({});
+    return set_empty(true, "Open a project to see its runs beside each other.");
+  }
+  if (bench_.contents().runs.empty()) {
+    model_.set_rows({});
+    return set_empty(true,
+                     "Nothing was trained yet. Every run will be a row here, with what it was told and its results.",
+                     bench_.training() ? "" : "Train", [this] { bench_.train(); });
+  }
+  set_empty(false);
+  read();
+}
+
+/// The file's metrics are read away from the UI thread; runs that did nothing since are not read again.
+void RunsView::read() {
+  auto project = bench_.project();
+  bench_.files.start(
+      "runs", "Read the runs",
+      [project, infos = bench_.contents().runs, known = model_.rows()](const Jobs::Report&, const std::atomic<bool>&) {
+        return read_runs(*project, infos, known);
+      },
+      [this, project](std::vector<RunRow> rows) {
+        if (project != bench_.project()) return;  // another one was opened meanwhile
+        model_.set_rows(std::move(rows));
+        fill();
+      },
+      {}, true);
+}
+
+void RunsView::fill() {
+  model_.set_picked(bench_.picked());
+  list_->set_table(model_.table());
+  list_->mark(bench_.bus.current());
+  set_style(filter_, "bad", model_.why().empty() ? "false" : "true");
+  const size_t shown = list_->table().rows.size(), all = model_.rows().size();
+  const QString said = !model_.why().empty() ? QString::fromStdString(model_.why())
+                       : shown == all ? QString("%1 runs · tick runs to compare their curves in Training").arg(all)
+                                      : QString("%1 of %2 runs").arg(shown).arg(all);
+  set_style(found_, "voice", model_.why().empty() ? "small" : "bad");
+  found_->set_text(said);
+}
+
+namespace {
+const bool registered = register_view<RunsView>({.id = "runs",
+                                                 .title = "Runs",
+                                                 .icon = "table",
+                                                 .order = 30,
+                                                 .link = "Runs",
+                                                 .shows = [](const Selection& s, const Bench& bench) {
+                                                   return s.kind == Selection::Kind::run && bench.contents().run(s.id);
+                                                 }});
+}  // namespace
+
+}  // namespace tenon::views

@@ -1,0 +1,30 @@
+#pragma once
+#include <QTimer>
+
+#include "views/frame/view.h"
+#include "views/runs/runs_model.h"
+
+class QLineEdit;
+
+namespace tenon::views {
+
+class RunsView : public View {
+  Q_OBJECT
+ public:
+  RunsView(const ViewDef& def, Bench& bench, QWidget* parent);
+  std::vector<Command> commands() override;
+  /// A run that trains changes its row without end.
+  bool idle() const override { return View::idle() && (bench_.training() || !later_.isActive()); }
+
+ private:
+  void read();
+  void refresh();
+  void fill();
+  RunsModel model_;
+  TableList* list_;
+  QLineEdit* filter_;
+  ElidedLabel* found_;
+  QTimer later_;
+};
+
+}  // namespace tenon::views

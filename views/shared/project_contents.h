@@ -1,0 +1,26 @@
+#pragma once
+#include <atomic>
+#include <vector>
+
+#include "projects/project.h"
+
+namespace tenon::views {
+
+/// What a project holds, as it was last read from its file.
+struct ProjectContents {
+  ModelSpec model;
+  std::vector<projects::RunInfo> runs;                             ///< the oldest first
+  std::vector<std::vector<projects::CheckpointInfo>> checkpoints;  ///< by run
+  std::vector<projects::ArtifactInfo> artifacts;
+
+  /// Reads the file; away from the UI thread.
+  static ProjectContents read(const projects::Project& project);
+  const projects::RunInfo* run(int64_t id) const;                ///< null where there is none
+  const projects::CheckpointInfo* checkpoint(int64_t id) const;  ///< null where there is none
+};
+
+/// Every point of every metric of a run; away from the UI thread. Stops early where `cancelled` is set.
+std::vector<projects::MetricRow> read_metrics(const projects::Project& project, int64_t run,
+                                              const std::atomic<bool>& cancelled);
+
+}  // namespace tenon::views

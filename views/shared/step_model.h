@@ -1,0 +1,17 @@
+#pragma once
+#include "views/shared/canvas_model.h"
+#include "views/shared/document.h"
+
+namespace tenon::views {
+
+/// A canvas that follows the window: the step that is loaded, and what is selected.
+class StepModel : public CanvasModel {
+ public:
+  /// Another step is loaded; empty links: none is, as when another run is shown.
+  virtual void set_step(const Links&) {}
+  /// Another document is shown; null: the project, with the step that is loaded.
+  virtual void set_document(const Document*) {}
+  virtual void set_selection(const Selection&) {}
+};
+
+}  // namespace tenon::views

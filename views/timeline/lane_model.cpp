@@ -1,0 +1,314 @@
+#include "views/timeline/lane_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/shared/format.h"
+
+namespace tenon::views {
+
+using traces::EventId;
+using traces::kNone;
+
+Ink ink_of(traces::Kind kind) {
+  switch (kind) {
+    case traces::Kind::cpu_op:
+      return Ink::series0;
+    case traces::Kind::kernel:
+      return Ink::series2;
+    case traces::Kind::memcpy:
+    case traces::Kind::memset:
+      return Ink::series1;
+    case traces::Kind::runtime:
+      return Ink::series7;
+    case traces::Kind::annotation:
+    case traces::Kind::gpu_annotation:
+      return Ink::series4;
+    case traces::Kind::python:
+      return Ink::series5;
+    case traces::Kind::gpu_sync:
+    case traces::Kind::overhead:
+      return Ink::series6;
+    default:
+      return Ink::phase_other;
+  }
+}
+
+void LaneModel::set_trace(std::shared_ptr<const traces::Trace> trace, int document, int64_t origin, int64_t length) {
+  trace_ = std::move(trace);
+  document_ = document;
+  origin_ = origin;
+  groups_.clear();
+  matches_.clear();
+  chosen_event_ = kNone;
+  has_range_ = false;
+  scroll_ = 0;
+  if (trace_) {
+    for (const traces::Row& row : trace_->rows()) {
+      std::string about = row.label() + "\nprocess " + row.pid + (row.process.empty() ? "" : " (" + row.process + ")") +
+                          ", thread " + row.tid + "\n" + format_grouped(static_cast<int64_t>(row.events)) + " events";
+      // Of a file the rows that only have a name say nothing; a step's threads are always there.
+      const bool step = document == Document::kProject;
+      if (row.lanes > 0 || step)
+        groups_.push_back({step ? row.thread : row.label(), std::move(about), row.first_lane, row.lanes});
+    }
+    axis_.min_span = 200;
+    axis_.set_full(0, static_cast<double>(std::max<int64_t>(length, 1)));
+    axis_.fit();
+    set_search(search_);
+  }
+  changed();
+}
+
+void LaneModel::follow(const Selection& s) {
+  const bool own = trace_ && s.document == document_;
+  chosen_event_ = own && s.kind == Selection::Kind::event && s.id >= 0 && s.id < static_cast<int64_t>(trace_->size())
+                      ? static_cast<EventId>(s.id)
+                      : kNone;
+  has_range_ = own && s.kind == Selection::Kind::range;
+  if (has_range_) {
+    range_a_ = s.from;
+    range_b_ = s.to;
+  }
+  if (chosen_event_ != kNone && s.source != "timeline")
+    axis_.reveal(at(trace_->start(chosen_event_)), at(trace_->end(chosen_event_)));
+  changed();
+}
+
+std::vector<EventId> LaneModel::find(const std::string& text) const {
+  const std::string q = lower(text);
+  std::vector<bool> named(trace_->names());
+  for (uint32_t n = 0; n < named.size(); ++n)
+    named[n] = lower(std::string(trace_->text(n))).find(q) != std::string::npos;
+  std::vector<EventId> found;
+  const auto names = trace_->columns().name;
+  for (EventId e = 0; e < names.size(); ++e)
+    if (named[names[e]]) found.push_back(e);
+  return found;
+}
+
+int LaneModel::set_search(const std::string& text) {
+  search_ = text;
+  matches_ = trace_ && !text.empty() ? find(text) : std::vector<EventId>();
+  changed();
+  return static_cast<int>(matches_.size());
+}
+
+bool LaneModel::found_within(uint32_t lane, int64_t from, int64_t to) const {
+  const auto [first, last] = trace_->range(lane, from, std::max(to, from + 1));
+  const auto at = std::lower_bound(matches_.begin(), matches_.end(), first);
+  return at != matches_.end() && *at < last;
+}
+
+void LaneModel::select_event(EventId e) {
+  Selection s = Selection::event(document_, e, "timeline");
+  select(s);
+  axis_.reveal(at(trace_->start(e)), at(trace_->end(e)));
+}
+
+void LaneModel::next_match(int direction) {
+  if (!trace_ || trace_->size() == 0) return;
+  const auto& names = trace_->columns().name;
+  const bool searching = !search_.empty();
+  if (!searching && chosen_event_ == kNone) return;
+  // By start, then by number: every event has one place in this order.
+  auto before = [&](EventId a, EventId b) {
+    return trace_->start(a) != trace_->start(b) ? trace_->start(a) < trace_->start(b) : a < b;
+  };
+  EventId best = kNone, around = kNone;
+  auto look_at = [&](EventId e) {
+    const bool ahead = chosen_event_ == kNone || (direction > 0 ? before(chosen_event_, e) : before(e, chosen_event_));
+    EventId& into = ahead ? best : around;  // past the end it goes on from the other one
+    if (e != chosen_event_ && (into == kNone || (direction > 0 ? before(e, into) : before(into, e)))) into = e;
+  };
+  if (searching)
+    for (EventId e : matches_) look_at(e);
+  else
+    for (EventId e = 0; e < names.size(); ++e)
+      if (names[e] == names[chosen_event_]) look_at(e);
+  if (best == kNone) best = around;
+  if (best != kNone) select_event(best);
+}
+
+void LaneModel::step_aside(int direction) {
+  if (!trace_ || trace_->size() == 0) return;
+  if (chosen_event_ == kNone) return select_event(0);
+  const traces::Lane& lane = trace_->lanes()[trace_->lane_of(chosen_event_)];
+  const int64_t to = static_cast<int64_t>(chosen_event_) + direction;
+  if (to >= lane.begin && to < lane.end) select_event(static_cast<EventId>(to));
+}
+
+bool LaneModel::selected_span(double& a, double& b) const {
+  if (chosen_event_ == kNone) return false;
+  a = at(trace_->start(chosen_event_));
+  b = at(trace_->end(chosen_event_));
+  return true;
+}
+
+void LaneModel::fit() {
+  axis_.fit();
+  changed();
+}
+
+void LaneModel::fit_selection() {
+  double a = 0, b = 0;
+  if (selected_span(a, b) && b > a)
+    axis_.show(a - (b - a) * 0.1, b + (b - a) * 0.1);
+  else
+    axis_.fit();
+  changed();
+}
+
+void LaneModel::click(Hit hit) {
+  if (hit.kind == event) select(Selection::event(document_, hit.id, "timeline"));
+}
+
+bool LaneModel::pointer(const PointerEvent& e) {
+  if (!trace_) return false;
+  switch (e.type) {
+    case PointerEvent::Type::press:
+      if (e.button != Button::left) return false;
+      dragging_ = true;
+      moved_ = false;
+      selecting_ = e.mods.shift;
+      press_x_ = e.x;
+      press_y_ = e.y;
+      drag_lo_ = axis_.lo;
+      drag_hi_ = axis_.hi;
+      drag_scroll_ = scroll_;
+      return false;
+    case PointerEvent::Type::move:
+      if (!dragging_ || e.button != Button::left) return false;
+      if (std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4) moved_ = true;
+      if (!moved_) return false;
+      if (selecting_) {
+        has_range_ = true;
+        range_a_ = std::clamp(axis_.to_value(std::min(press_x_, e.x)), axis_.lo, axis_.hi);
+        range_b_ = std::clamp(axis_.to_value(std::max(press_x_, e.x)), axis_.lo, axis_.hi);
+      } else {
+        double shift = (press_x_ - e.x) * (drag_hi_ - drag_lo_) / axis_.w;
+        axis_.show(drag_lo_ + shift, drag_hi_ + shift);
+        scroll_ = drag_scroll_ + press_y_ - e.y;
+      }
+      return true;
+    case PointerEvent::Type::release: {
+      if (!dragging_ || e.button != Button::left) return false;
+      dragging_ = false;
+      if (moved_) {
+        if (selecting_ && range_b_ > range_a_) {
+          Selection s = Selection::range(range_a_, range_b_, "timeline");
+          s.document = document_;
+          select(s);
+        }
+        return true;
+      }
+      click(last_.hit_at(e.x, e.y));
+      return true;
+    }
+    case PointerEvent::Type::double_click: {
+      const int kind = last_.hit_at(e.x, e.y).kind;
+      if (kind == op || kind == module || kind == event)
+        fit_selection();
+      else
+        axis_.fit();
+      return true;
+    }
+    case PointerEvent::Type::leave:
+      return false;
+  }
+  return false;
+}
+
+bool LaneModel::wheel(const WheelEvent& e) {
+  if (!trace_) return false;
+  // Over the names of the lanes the wheel scrolls them; so it does anywhere with Ctrl held.
+  if ((e.x < axis_.x || e.mods.ctrl) && content_height_ > view_height_) {
+    scroll_ -= e.dy * 40;
+    return true;
+  }
+  return axis_.wheel(e);
+}
+
+bool LaneModel::key(const KeyEvent& e) {
+  if (!trace_) return false;
+  double a = 0, b = 0;
+  if (e.key == "F" && axis_.fitted() && selected_span(a, b)) {
+    fit_selection();
+    return true;
+  }
+  if (axis_.key(e)) return true;
+  if (e.key == "N")
+    next_match(e.mods.shift ? -1 : 1);
+  else if (e.key == "M" && selected_span(a, b)) {
+    has_range_ = true;
+    range_a_ = a;
+    range_b_ = b;
+  } else if (e.key == "Esc" && has_range_)
+    has_range_ = false;
+  else if ((e.key == "Up" || e.key == "Down") && content_height_ > view_height_)
+    scroll_ += e.key == "Down" ? 40.f : -40.f;
+  else if (e.key == "Right" || e.key == "Left")
+    step_aside(e.key == "Right" ? 1 : -1);
+  else
+    return false;
+  return true;
+}
+
+std::string LaneModel::summary() const {
+  if (!trace_) return "Timeline: nothing is loaded";
+  return fmt::format("Timeline of a trace: {} events on {} threads and streams, {}",
+                     format_grouped(static_cast<int64_t>(trace_->size())), groups_.size(),
+                     format_ns(axis_.full_hi - axis_.full_lo));
+}
+
+std::string LaneModel::tip(EventId e) const {
+  return fmt::format("{}\n{}, starts at {}\n{}", trace_->event_name(e),
+                     format_ns(static_cast<double>(trace_->duration(e))), format_ns(at(trace_->start(e))),
+                     trace_->category(e).name);
+}
+
+Table LaneModel::names() const {
+  Table t;
+  t.columns = {{"Name", false, 260}, {"Kind", false, 110}, {"Calls", true, 80},
+               {"Total", true, 90},  {"Mean", true, 90},   {"Longest", true, 90}};
+  if (!trace_) return t;
+  struct Sum {
+    int64_t calls = 0;
+    double ns = 0;
+    EventId longest = kNone;
+  };
+  std::vector<Sum> sums(trace_->names());
+  const traces::Columns& c = trace_->columns();
+  for (EventId e = 0; e < c.name.size(); ++e) {
+    Sum& s = sums[c.name[e]];
+    ++s.calls;
+    s.ns += static_cast<double>(c.duration[e]);
+    if (s.longest == kNone || c.duration[e] > c.duration[s.longest]) s.longest = e;
+  }
+  std::vector<uint32_t> order;
+  for (uint32_t n = 0; n < sums.size(); ++n)
+    if (sums[n].calls) order.push_back(n);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return sums[a].ns > sums[b].ns; });
+  constexpr size_t kMost =
+      5000;  // names that hold a number of their own may be millions; those left out took the least
+  if (order.size() > kMost) order.resize(kMost);
+  for (uint32_t n : order) {
+    const Sum& s = sums[n];
+    Table::Row row;
+    row.selection = Selection::event(document_, s.longest, "timeline table");
+    const double longest = static_cast<double>(c.duration[s.longest]);
+    row.cells = {
+        {std::string(trace_->text(n)), 0, {}, ink_of(trace_->kind(s.longest))},
+        {trace_->category(s.longest).name, 0, {}, Ink::none},
+        Table::Cell::number(static_cast<double>(s.calls), format_grouped(s.calls)),
+        Table::Cell::number(s.ns, format_ns(s.ns)),
+        Table::Cell::number(s.ns / static_cast<double>(s.calls), format_ns(s.ns / static_cast<double>(s.calls))),
+        Table::Cell::number(longest, format_ns(longest))};
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+}  // namespace tenon::views
