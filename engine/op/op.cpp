@@ -31,11 +31,10 @@ void register_op(OpDef& def, Place place) {
 }
 
 void register_kernel(const std::string& op, DeviceType type, Kernel kernel) {
-  const OpDef* def = registry().find(op);
+  const OpDef* def = all_ops().find(op);
   if (!def) throw Error(fmt::format("there is no op '{}' to take a kernel", op));
   if (def->info.any_device) throw Error(fmt::format("op '{}' takes no kernel: it serves every device as it is", op));
-  // The definition lies in its Register, which is no constant; readers come after whoever registers a device.
-  const_cast<OpDef*>(def)->kernels[static_cast<size_t>(type)] = kernel;
+  def->kernels[static_cast<size_t>(type)] = kernel;
 }
 
 Cost cost_of(const Call& c) {

@@ -122,7 +122,8 @@ struct OpDef {
   void (*infer)(const void* attrs, const Tensor* in, int n, Meta* out) = nullptr;
   Layout (*view)(const void* attrs, const Layout& in) = nullptr;  ///< set for Kind::view only
   void (*place)(const void* attrs, const Tensor* in, Layout* out) = nullptr;
-  Kernel kernels[kDeviceTypes] = {};  ///< by DeviceType; a view op has none
+  /// By DeviceType; a view op has none. A device that is registered later adds its own, before anything runs on it.
+  mutable Kernel kernels[kDeviceTypes] = {};
   uint32_t writes = 0;  ///< bit i set: the kernel writes input i, besides the outputs; its version counts that
   size_t (*workspace)(const void* attrs, const Call& call) = nullptr;  ///< bytes of memory that a kernel works in
   void (*backward)(Grad& d) = nullptr;                                 ///< null: not differentiable
