@@ -27,7 +27,6 @@ void MainWindow::add_commands() {
 
   commands_.add({"file.new", "New from a template…", "File", "Ctrl+N", "add", [this] { choose_template(); }});
   commands_.add({"file.open", "Open…", "File", "Ctrl+O", "project", [this] { choose_file(); }});
-  commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
 
   commands_.add({"run.train",
                  "Train",
@@ -69,6 +68,7 @@ void MainWindow::add_commands() {
                  [this] { return bench_.shown_steps() > 0; }});
   for (const ViewDef* def : view_defs())
     for (Command& c : view(def->id)->commands()) commands_.add(std::move(c));
+  commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
 
   commands_.add({"go.palette", "All commands…", "Tools", "Ctrl+Shift+P", "search", [this] { open_palette(); }});
   commands_.add({"go.to", "Go to…", "Tools", "Ctrl+K", "search", [this] { open_goto(); }});
