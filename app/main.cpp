@@ -8,8 +8,10 @@
 
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "app/cli/plugins.h"
 #include "app/window/window.h"
 #include "core/error.h"
+#include "core/version.h"
 
 namespace {
 
@@ -56,6 +58,7 @@ int window(int argc, char** argv, const std::vector<std::string>& words) {
   if (args.words()) request.project = args.word(0);
   request.train = args.has("--train");
   request.theme = args.text("--theme");
+  request.problems = refused_plugins();
 #ifdef TENON_WINDOW
   return open_window(argc, argv, request);
 #else
@@ -65,7 +68,7 @@ int window(int argc, char** argv, const std::vector<std::string>& words) {
 }
 
 int run(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  const std::vector<std::string> words = load_plugins({argv + 1, argv + argc});
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h" || words[0] == "help")) {
     print(general_help());
     return 0;

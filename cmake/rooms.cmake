@@ -1,16 +1,22 @@
-# tenon_room(NAME [PRECOMPILED_AS room | PRECOMPILE STD|JSON] [BELOW rooms...] [LINK libraries...]): every .cpp of the folder as one
-# object library.
+# tenon_room(NAME [PRECOMPILED_AS room | PRECOMPILE STD|JSON] [BELOW rooms...] [LINK libraries...] [HOT files...]): every .cpp of
+# the folder as one object library. All objects are position-independent code, so that programs, tests and libtenon are made of
+# the same ones. But the few files that an op on a few elements runs through (HOT, from the room's folder) are compiled twice: as
+# a program's code, where thread-local state and other variables are reached directly (a nanosecond an op), and for libtenon.
 # Files named *_view.cpp and the folders views/frame, views/shell and views/canvas belong to the window, not to the room.
 function(tenon_room name)
-  cmake_parse_arguments(R "" "PRECOMPILED_AS;PRECOMPILE" "BELOW;LINK" ${ARGN})
+  cmake_parse_arguments(R "" "PRECOMPILED_AS;PRECOMPILE" "BELOW;LINK;HOT" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_view\\.cpp$|/views/(frame|shell|canvas)/|/core/cuda/")
+  list(TRANSFORM R_HOT PREPEND ${CMAKE_SOURCE_DIR}/${name}/)
+  if(R_HOT)
+    list(REMOVE_ITEM sources ${R_HOT})
+  endif()
   if(NOT sources)
     file(WRITE ${CMAKE_BINARY_DIR}/empty_${name}.cpp "")
     set(sources ${CMAKE_BINARY_DIR}/empty_${name}.cpp)
   endif()
   add_library(tenon_${name} OBJECT ${sources})
-  target_include_directories(tenon_${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_include_directories(tenon_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
   # What the room needs from outside, apart from its objects: whoever links the room's objects links this too.
   add_library(tenon_${name}_needs INTERFACE)
   target_link_libraries(tenon_${name}_needs INTERFACE ${R_LINK})
@@ -18,6 +24,16 @@ function(tenon_room name)
     target_link_libraries(tenon_${name}_needs INTERFACE tenon_${below}_needs)
   endforeach()
   target_link_libraries(tenon_${name} PRIVATE tenon_${name}_needs)
+  foreach(form program library)
+    if(R_HOT)
+      add_library(tenon_${name}_hot_${form} OBJECT ${R_HOT})
+      target_include_directories(tenon_${name}_hot_${form} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+      target_link_libraries(tenon_${name}_hot_${form} PRIVATE tenon_${name}_needs)
+    endif()
+  endforeach()
+  if(R_HOT)
+    target_compile_options(tenon_${name}_hot_program PRIVATE -fPIE -ftls-model=local-exec)
+  endif()
   if(R_PRECOMPILED_AS)
     tenon_precompile(tenon_${name} REUSE tenon_${R_PRECOMPILED_AS})
   elseif(R_PRECOMPILE)
@@ -39,11 +55,41 @@ endfunction()
 
 # tenon_link(target rooms...): an executable made of whole rooms.
 function(tenon_link target)
+  get_target_property(type ${target} TYPE)
+  set(form program)
+  if(type STREQUAL "SHARED_LIBRARY")
+    set(form library)
+  endif()
   foreach(room ${ARGN})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_${room}>)
+    if(TARGET tenon_${room}_hot_${form})
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_${room}_hot_${form}>)
+    endif()
     target_link_libraries(${target} PRIVATE tenon_${room}_needs)
   endforeach()
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+endfunction()
+
+# tenon_library(rooms...): libtenon, the rooms as one shared library, for programs of others. Calls within it are bound when it is
+# linked; what is one object for everybody stays open, so that it is one. A plug-in links neither it nor anything else of Tenon: it
+# finds everything in the process that loads it, Tenon's own program or one that links libtenon, so that there is one copy of
+# every registry.
+function(tenon_library)
+  add_library(libtenon SHARED)
+  add_library(Tenon::tenon ALIAS libtenon)
+  tenon_link(libtenon ${ARGN})
+  set_target_properties(libtenon PROPERTIES OUTPUT_NAME tenon EXPORT_NAME tenon VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  target_link_options(libtenon PRIVATE -Wl,-Bsymbolic-functions)
+  add_library(tenon_headers INTERFACE)
+  set_target_properties(tenon_headers PROPERTIES EXPORT_NAME headers)
+  target_include_directories(tenon_headers INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+    $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tenon>)
+  target_link_libraries(tenon_headers INTERFACE nlohmann_json::nlohmann_json)
+  target_compile_features(tenon_headers INTERFACE cxx_std_20)
+  # Numbers come out the same in a plug-in: see toolchain.cmake.
+  target_compile_options(tenon_headers INTERFACE -fwrapv -ffp-contract=off -fno-math-errno -fno-trapping-math)
+  target_link_libraries(libtenon INTERFACE tenon_headers)
 endfunction()
 
 # The Qt half of the views: *_view.cpp, views/frame, views/shell, views/canvas.

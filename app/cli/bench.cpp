@@ -12,6 +12,7 @@
 #include "core/parallel.h"
 #include "core/profile.h"
 #include "core/random.h"
+#include "core/version.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/layers.h"
 #include "engine/ops/loss.h"

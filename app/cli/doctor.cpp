@@ -13,6 +13,7 @@
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/version.h"
 #include "engine/data/dataset.h"
 #include "engine/formats/versions.h"
 #include "engine/op/op.h"

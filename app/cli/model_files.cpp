@@ -13,6 +13,7 @@
 #include "core/state.h"
 #include "core/tensor.h"
 #include "core/tensor_bytes.h"
+#include "core/version.h"
 #include "engine/data/dataset.h"
 #include "engine/formats/npy.h"
 #include "engine/formats/onnx/export.h"

@@ -59,6 +59,8 @@ int open_window(int argc, char** argv, const WindowRequest& options) {
   if (!options.theme.empty()) window.setProperty("themeFixed", true);
   if (options.train) window.set_layout("Train");
   window.show();
+  for (const Error& e : options.problems)
+    emit bench.problem("A plug-in was left out", QString::fromStdString(e.message()), QString::fromStdString(e.hint()));
   if (!options.project.empty()) bench.open(QString::fromStdString(options.project), options.train);
   return QApplication::exec();
 }

@@ -1,14 +1,18 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "core/error.h"
 
 namespace tenon::app {
 
 /// What `tenon [FILE] [--train]` asks for.
 struct WindowRequest {
-  std::string project;  ///< empty: the start page
-  bool train = false;   ///< start a run at once
-  std::string theme;    ///< dark, light; empty: the system's
+  std::string project;               ///< empty: the start page
+  bool train = false;                ///< start a run at once
+  std::string theme;                 ///< dark, light; empty: the system's
+  std::vector<Error> problems = {};  ///< to be told when the window is there
 };
 /// Opens the workbench and returns its exit status when it is closed.
 int open_window(int argc, char** argv, const WindowRequest& request);
