@@ -1,6 +1,7 @@
 #include "views/runs/runs_model.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -132,8 +133,9 @@ TEST(Runs, TheRunThatTrainsFollowsItsStatus) {
 }
 
 TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
-  const std::string path = testing::TempDir() + "/runs_model.tenon";
-  std::filesystem::remove(path);
+  const std::filesystem::path folder = testing::TempDir() + "/runs_model." + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const std::string path = (folder / "p.tenon").string();
   const Beginning b = begin(find_template("spirals"), "", path);
   auto project = projects::Project::create(path, b.model, b.recipe.to_json());
   const auto run = project->new_run("", b.model, b.recipe.to_json(), 10);
@@ -155,7 +157,8 @@ TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
   EXPECT_EQ(read_runs(*project, project->runs(), rows)[0].metrics.at("loss").best, 42);
   project->append_metrics(run.id, {{"loss", {5, 0.5, 0.25}}});
   EXPECT_EQ(read_runs(*project, project->runs(), rows)[0].metrics.at("loss").best, 0.25);
-  std::filesystem::remove(path);
+  project.reset();
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

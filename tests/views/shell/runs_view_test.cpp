@@ -109,6 +109,7 @@ TEST_F(Runs, ticked_runs_have_their_curves_together) {
   ASSERT_EQ(bench_->training_model.compared().size(), 2u);
   EXPECT_EQ(bench_->training_model.compared()[0].run, name(1).toStdString());
   EXPECT_EQ(bench_->training_model.compared()[0].series.at("loss").size(), 8u);
+  ASSERT_TRUE(window_->commands().run("layout.train"));  // there the plots have room for the names
   SceneCanvas* c = canvas("training");
   const auto texts = c->model().last().texts();
   for (int i : {0, 1})
