@@ -83,7 +83,7 @@ bool settle(MainWindow& window) {
 
 int take_shot(int argc, char** argv, const ShotRequest& options) {
   QStringList names;
-  for (const ViewDef* def : view_defs()) names << def->id;
+  for (const ViewDef& def : view_defs()) names << def.id;
   names << "window";
   // "window/profile" is the whole window in a named layout.
   QString view = QString::fromStdString(options.view), layout = view.section('/', 1);
@@ -152,7 +152,7 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     window.commands().run("layout." + layout);
     check(settle(window));
   }
-  const ViewDef* def = find_view(view.toStdString());
+  const ViewDef* def = view_defs().find(view.toStdString());
   const QString fill = def && def->fill ? def->fill : "";
   const bool project = bench.has_project();
   bool of_step = fill == "run.replay" || selection.kind == Selection::Kind::op ||

@@ -85,8 +85,8 @@ void DetailsView::refresh() {
     shown_.clear();
     return;
   }
-  for (const ViewDef* v : view_defs())
-    if (v->link && v->shows && v->shows(s, bench_)) d.jumps.push_back({v->id, v->link});
+  for (const ViewDef& v : view_defs())
+    if (v.link && v.shows && v.shows(s, bench_)) d.jumps.push_back({v.id, v.link});
   set_empty(false);
   bool layer = s.kind == Selection::Kind::module && builder_.spec().find(s.name);
   inspector_->show_layer(layer ? s.name : "");

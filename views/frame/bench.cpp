@@ -10,9 +10,9 @@ namespace tenon::views {
 
 Bench::Bench(QObject* parent) : QObject(parent) {
   qRegisterMetaType<Selection>("tenon::views::Selection");
-  for (const ViewDef* def : view_defs())
-    if (def->make_model) {
-      models_.push_back(def->make_model());
+  for (const ViewDef& def : view_defs())
+    if (def.make_model) {
+      models_.push_back(def.make_model());
       models_.back()->on_select = [this](const Selection& s) { bus.select(s); };
     }
 }

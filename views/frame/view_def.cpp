@@ -1,43 +1,19 @@
 #include "views/frame/view_def.h"
 
-#include <algorithm>
-#include <deque>
-
-#include "core/error.h"
+#include <cstdio>
 
 namespace tenon::views {
 
-namespace {
-std::deque<ViewDef>& added() {
-  static std::deque<ViewDef> all;
+static Registry<ViewDef>& registry() {
+  static auto& all = *new Registry<ViewDef>("view", [](const ViewDef& d) -> std::string {
+    char digits[16];
+    std::snprintf(digits, sizeof digits, "%08d", d.order);
+    return digits;
+  });
   return all;
 }
-}  // namespace
 
-bool add_view(ViewDef def) {
-  added().push_back(std::move(def));
-  return true;
-}
-
-const std::vector<const ViewDef*>& view_defs() {
-  static const std::vector<const ViewDef*> sorted = [] {
-    std::vector<const ViewDef*> all;
-    for (const ViewDef& d : added()) {
-      for (const ViewDef* other : all)
-        if (std::string(other->id) == d.id)
-          throw Error(std::string("two views have the id \"") + d.id + "\"", "Give one of them another.");
-      all.push_back(&d);
-    }
-    std::sort(all.begin(), all.end(), [](const ViewDef* a, const ViewDef* b) { return a->order < b->order; });
-    return all;
-  }();
-  return sorted;
-}
-
-const ViewDef* find_view(const std::string& id) {
-  for (const ViewDef* d : view_defs())
-    if (id == d->id) return d;
-  return nullptr;
-}
+const Registry<ViewDef>& view_defs() { return registry(); }
+bool add_view(ViewDef def, Place place) { return registry().add(std::move(def), place); }
 
 }  // namespace tenon::views

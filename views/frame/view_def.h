@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/registry.h"
 #include "views/shared/step_model.h"
 
 class QWidget;
@@ -47,25 +48,21 @@ struct ViewDef {
   std::function<View*(const ViewDef&, Bench&, QWidget* parent)> make;
 };
 
-/// Every view, by `order`. Valid as long as the program runs.
-const std::vector<const ViewDef*>& view_defs();
-/// Null where no view has the id.
-const ViewDef* find_view(const std::string& id);
-
-/// Adds a view; two of one id are an error, told where the list is first asked for.
-bool add_view(ViewDef def);
+/// Every view, by `order`. Two of one id are an Error that names both places, told when the list is first read.
+const Registry<ViewDef>& view_defs();
+bool add_view(ViewDef def, Place place);
 
 /// A view that keeps its state itself. Called by a static object in the view's own file.
 template <class V>
-bool register_view(ViewDef def) {
+bool register_view(ViewDef def, Place place = Place::current()) {
   def.make = [](const ViewDef& d, Bench& bench, QWidget* parent) -> View* { return new V(d, bench, parent); };
-  return add_view(std::move(def));
+  return add_view(std::move(def), place);
 }
 
 /// A view whose state is a model of the class `Model`.
 template <class V, class Model>
-bool register_view(ViewDef def) {
+bool register_view(ViewDef def, Place place = Place::current()) {
   def.make_model = [] { return std::make_unique<Model>(); };
-  return register_view<V>(std::move(def));
+  return register_view<V>(std::move(def), place);
 }
 }  // namespace tenon::views

@@ -96,8 +96,8 @@ ViewDef::Place place_of(const ViewDef& def, const NamedLayout& layout) {
 
 QStringList views_at(Spot spot, const NamedLayout& layout) {
   std::vector<std::pair<int, QString>> found;
-  for (const ViewDef* def : view_defs())
-    if (const ViewDef::Place p = place_of(*def, layout); p.spot == spot) found.emplace_back(p.rank, def->id);
+  for (const ViewDef& def : view_defs())
+    if (const ViewDef::Place p = place_of(def, layout); p.spot == spot) found.emplace_back(p.rank, def.id);
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   QStringList ids;
   for (const auto& [rank, id] : found) ids << id;
@@ -105,8 +105,8 @@ QStringList views_at(Spot spot, const NamedLayout& layout) {
 }
 
 QString leader(const NamedLayout& layout) {
-  for (const ViewDef* def : view_defs())
-    if (place_of(*def, layout).leads) return def->id;
+  for (const ViewDef& def : view_defs())
+    if (place_of(def, layout).leads) return def.id;
   return views_at(Spot::middle, layout).value(0);
 }
 

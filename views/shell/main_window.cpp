@@ -34,7 +34,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   // Its first size, with room for the frame and title that the desktop draws round it.
   resize(QSize(1440, 900).boundedTo(screen()->availableSize() - QSize(8, 40)));
 
-  for (const ViewDef* def : view_defs()) docks_.insert(def->id, new Dock(def->make(*def, bench, this), this));
+  for (const ViewDef& def : view_defs()) docks_.insert(def.id, new Dock(def.make(def, bench, this), this));
   picker_ = new Picker(this);
 
   add_commands();

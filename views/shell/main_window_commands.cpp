@@ -66,8 +66,8 @@ void MainWindow::add_commands() {
   commands_.add({"run.replay", "Replay the last step", "Run", "Ctrl+R", "rewind",
                  [this] { bench_.select(Selection::step(bench_.shown_steps(), "command")); },
                  [this] { return bench_.shown_steps() > 0; }});
-  for (const ViewDef* def : view_defs())
-    for (Command& c : view(def->id)->commands()) commands_.add(std::move(c));
+  for (const ViewDef& def : view_defs())
+    for (Command& c : view(def.id)->commands()) commands_.add(std::move(c));
   commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
 
   commands_.add({"go.palette", "All commands…", "Tools", "Ctrl+Shift+P", "search", [this] { open_palette(); }});
@@ -111,9 +111,9 @@ void MainWindow::add_view_commands() {
                    {},
                    [this, name] { return layout_ == name; }});
   }
-  for (const ViewDef* def : view_defs())
-    commands_.add({QString("view.") + def->id, "Show " + QString(def->title).toLower().replace("nan ", "NaN "), "View",
-                   "", def->icon, [this, id = QString(def->id)] { show_view(id); }});
+  for (const ViewDef& def : view_defs())
+    commands_.add({QString("view.") + def.id, "Show " + QString(def.title).toLower().replace("nan ", "NaN "), "View",
+                   "", def.icon, [this, id = QString(def.id)] { show_view(id); }});
   for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) {
     QString title = t == ThemeName::contrast ? "high contrast" : theme_id(t);
     commands_.add({"theme." + theme_id(t),

@@ -164,8 +164,8 @@ void Workbench::read_trace(const QString& path) {
         log("Opened " + path);
         emit documents_changed();
         select(Selection::of_document(id, "open"));
-        for (const ViewDef* def : view_defs())
-          if (def->shows && def->shows(bus.current(), *this)) return ask(QString("view.") + def->id);
+        for (const ViewDef& def : view_defs())
+          if (def.shows && def.shows(bus.current(), *this)) return ask(QString("view.") + def.id);
       });
 }
 

@@ -109,9 +109,9 @@ class Selections : public testing::WindowTest {
       bench_->select(s);
       settle();
       if (::testing::Test::HasFatalFailure()) return cells;
-      for (const ViewDef* def : view_defs()) {
-        const QString view = def->id;
-        SCOPED_TRACE(state + ", " + to_text(s) + " in " + def->id);
+      for (const ViewDef& def : view_defs()) {
+        const QString view = def.id;
+        SCOPED_TRACE(state + ", " + to_text(s) + " in " + def.id);
         EXPECT_TRUE(window_->show_view(view));
         QCoreApplication::processEvents();
         EXPECT_FALSE(window_->view(view)->visibleRegion().isEmpty());
