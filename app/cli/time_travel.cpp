@@ -81,11 +81,12 @@ int go_to(const Args& args) {
       throw Error::usage(fmt::format("step {} has no tensor \"{}\"", step, wanted),
                          near.empty() ? "Without --tensor, and with --all, their names are listed." : near);
     }
-    list = {*hit};
+    list = {Listed(*hit)};  // hit points to nothing from here on
     if (args.has("--out")) {
-      if (!hit->value)
+      const Tensor& value = list.front().value;
+      if (!value)
         throw Error(fmt::format("the values of {} were overwritten within the step and are not kept", wanted));
-      formats::save_npy(args.text("--out"), hit->value);
+      formats::save_npy(args.text("--out"), value);
     }
   }
   std::vector<std::vector<std::string>> rows = {

@@ -1,6 +1,7 @@
 #pragma once
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/backend.h"
@@ -12,13 +13,10 @@
 // What the definitions of losses share.
 namespace tenon::nn {
 
-inline AttrDef reduction_attr(const char* fallback = "mean") {
-  return {"reduction",
-          std::string(fallback),
-          0,
-          0,
-          "how losses become one number; none: one value an element or row",
-          {"mean", "sum", "none"}};
+inline AttrDef reduction_attr(std::vector<std::string> choices = {"mean", "sum", "none"}) {
+  return {
+      "reduction",       std::string("mean"), 0, 0, "how losses become one number; none: one value an element or row",
+      std::move(choices)};
 }
 inline Reduction reduction(const LayerArgs& a) { return reduction_of(a.text("reduction")); }
 

@@ -168,7 +168,9 @@ TEST(OpenedTrace, ALargeOneDrawsNoMoreThanAPixelCanShow) {
     for (uint32_t l = 0; l < d.trace->lanes().size(); ++l) {
       const auto [first, last] =
           d.trace->range(l, begin + static_cast<int64_t>(m.axis().lo), begin + static_cast<int64_t>(m.axis().hi));
-      if (last > first) EXPECT_GT(seen, 0u);
+      if (last > first) {
+        EXPECT_GT(seen, 0u);
+      }
       for (traces::EventId e = first; e < last; e += 1 + (last - first) / 50) {
         const double middle = static_cast<double>(d.trace->start(e) + d.trace->end(e) - 2 * begin) / 2;
         if (middle <= m.axis().lo || middle >= m.axis().hi) continue;
