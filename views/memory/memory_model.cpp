@@ -108,7 +108,7 @@ std::string MemoryModel::block_text(const Block& b) const {
 
 Table MemoryModel::live_table() const {
   Table t;
-  t.columns = {{"Block", true, 48},   {"Size", true, 80},  {"Category", false, 110}, {"Made by", false, 124},
+  t.columns = {{"Block", true, 58},   {"Size", true, 80},  {"Category", false, 110}, {"Made by", false, 124},
                {"Module", false, 92}, {"Since", true, 72}, {"Until", true, 72}};
   if (!links_) return t;
   for (const Block& b : blocks_) {

@@ -25,7 +25,9 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
   auto* clear = new QToolButton(bar);
   clear->setText("Compare none");
   clear->setToolTip("Takes the picked runs' curves out of Training");
+  clear->setEnabled(false);
   connect(clear, &QToolButton::clicked, this, [this] { bench_.pick({}); });
+  connect(&bench, &Bench::picked_changed, clear, [this, clear] { clear->setEnabled(!bench_.picked().empty()); });
   bar->add(clear);
   box->addWidget(bar);
   list_ = new TableList(page);
@@ -118,7 +120,8 @@ void RunsView::fill() {
   set_style(filter_, "bad", model_.why().empty() ? "false" : "true");
   const size_t shown = list_->table().rows.size(), all = model_.rows().size();
   const QString said = !model_.why().empty() ? QString::fromStdString(model_.why())
-                       : shown == all ? QString("%1 runs · tick runs to compare their curves in Training").arg(all)
+                       : shown == all        ? (all == 1 ? QString("1 run") : QString("%1 runs").arg(all)) +
+                                            " · tick runs to compare their curves in Training"
                                       : QString("%1 of %2 runs").arg(shown).arg(all);
   set_style(found_, "voice", model_.why().empty() ? "small" : "bad");
   found_->set_text(said);
