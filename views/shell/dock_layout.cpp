@@ -4,6 +4,7 @@
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QMouseEvent>
+#include <QPointer>
 #include <QTabBar>
 #include <QToolButton>
 #include <algorithm>
@@ -125,6 +126,56 @@ void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
   for (Dock* d : docks) let_go(d);
   let_go(window);
 }
+
+/// Note [A held tab]
+/// A bar of tabs remembers the index that was pressed until it hears of the release. A bar that is hidden, or gets or
+/// loses a tab, while the mouse is down hears of none: the mouse is no longer its own. Qt uses the bar again for other
+/// docks, and the next move over it begins to drag a tab of that index, which may not exist: Qt 6.4 reads past the end
+/// of its list. So the bar is told of a release as soon as its tabs are not those that were pressed, or a move comes
+/// with no button down.
+namespace {
+class TabGuard : public QObject {
+ public:
+  explicit TabGuard(QMainWindow* window) : QObject(window) {
+    for (QObject* child : window->children()) watch(child);
+    window->installEventFilter(this);
+  }
+
+ protected:
+  bool eventFilter(QObject* object, QEvent* e) override {
+    if (e->type() == QEvent::ChildPolished) watch(static_cast<QChildEvent*>(e)->child());
+    auto* bar = qobject_cast<QTabBar*>(object);
+    if (!bar) return false;
+    const auto* mouse = e->type() >= QEvent::MouseButtonPress && e->type() <= QEvent::MouseMove
+                            ? static_cast<QMouseEvent*>(e)
+                            : nullptr;
+    if (mouse && mouse->button() == Qt::LeftButton && e->type() != QEvent::MouseButtonRelease)
+      held_ = bar, tabs_ = bar->count();
+    else if (mouse && mouse->button() == Qt::LeftButton && held_ == bar)
+      held_ = nullptr;
+    else if (held_ == bar && (e->type() == QEvent::Hide || bar->count() != tabs_ ||
+                              (mouse && !mouse->buttons().testFlag(Qt::LeftButton))))
+      let_go();
+    return false;
+  }
+
+ private:
+  void watch(QObject* child) {
+    if (qobject_cast<QTabBar*>(child)) child->installEventFilter(this);
+  }
+  void let_go() {
+    QTabBar* bar = std::exchange(held_, QPointer<QTabBar>());
+    const QPointF beside(-1, -1);
+    QMouseEvent release(QEvent::MouseButtonRelease, beside, bar->mapToGlobal(beside), Qt::LeftButton, Qt::NoButton,
+                        Qt::NoModifier);
+    QCoreApplication::sendEvent(bar, &release);
+  }
+  QPointer<QTabBar> held_;
+  int tabs_ = 0;  ///< of the bar, when it was pressed
+};
+}  // namespace
+
+void guard_tabs(QMainWindow* window) { new TabGuard(window); }
 
 void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const NamedLayout& layout) {
   end_drags(window, docks);

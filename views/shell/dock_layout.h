@@ -37,6 +37,8 @@ QString leader(const NamedLayout& layout);
 /// Ends what is being dragged: see Note [Layouts under a held mouse]. Before every change of the docks that no mouse
 /// made.
 void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks);
+/// Lets go of a tab that is held when its bar changes under the hand: see Note [A held tab].
+void guard_tabs(QMainWindow* window);
 /// Puts the docks (by id) as the layout says.
 void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const NamedLayout& layout);
 

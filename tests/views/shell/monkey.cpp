@@ -200,12 +200,12 @@ void Monkey::tick() {
   }
   turn_.start();
   const bool over = report_.acts >= options_.events;
-  if (over && quiet_moment()) return loop_.quit();
+  // What is held is let go first: a drag that a timer begins after the quit would turn its loop for ever.
+  if (over && quiet_moment() && held_window_.empty()) return loop_.quit();
   if (over) {
     ask();
     if (QApplication::activePopupWidget()) QApplication::activePopupWidget()->close();
     if (auto* d = qobject_cast<QDialog*>(QApplication::activeModalWidget())) d->reject();
-    // A drag that is still held would turn its loop for ever.
     if (!held_window_.empty())
       carry_out({"release", held_window_, 0, 0, held_button_, {}});
     else if (QThread::currentThread()->loopLevel() > 1)

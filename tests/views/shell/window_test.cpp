@@ -372,46 +372,6 @@ TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
 }
 
 /// Found by the monkey: Note [Layouts under a held mouse].
-TEST_F(Window, DocksAreAtTheirPlaceAtOnce) {
-  // While a dock slides Qt 6.4 holds two layouts, and a separator pressed meanwhile finds freed items in one of them.
-  EXPECT_FALSE(window_->dockOptions().testFlag(QMainWindow::AnimatedDocks));
-  QDockWidget* dock = window_->findChild<QDockWidget*>("dock.details");
-  ASSERT_TRUE(dock);
-  const QRect before = dock->geometry();
-  window_->addDockWidget(Qt::BottomDockWidgetArea, dock);
-  QCoreApplication::processEvents();
-  const QRect after = dock->geometry();
-  EXPECT_NE(after, before);
-  QTest::qWait(400);
-  EXPECT_EQ(dock->geometry(), after) << "it is still on its way";
-}
-
-TEST_F(Window, ALayoutMayChangeInTheMiddleOfADrag) {
-  QWidget *project = window_->view("project")->parentWidget(), *builder = window_->view("builder")->parentWidget();
-  const QPoint separator((project->geometry().right() + builder->geometry().left()) / 2,
-                         project->geometry().center().y());
-  const QPoint title = project->mapTo(window_.get(), QPoint(40, 12));
-  for (QPoint from : {separator, title}) {
-    int time = 1000;
-    auto mouse = [&](QEvent::Type type, QPoint at, Qt::MouseButtons held, Qt::MouseButton button) {
-      qt_handleMouseEvent(window_->windowHandle(), at, window_->mapToGlobal(at), held, button, type, Qt::NoModifier,
-                          time += 600);
-    };
-    for (const char* then : {"layout.train", "layout.debug", "layout.build", "view.log"}) {
-      mouse(QEvent::MouseMove, from, Qt::NoButton, Qt::NoButton);
-      mouse(QEvent::MouseButtonPress, from, Qt::LeftButton, Qt::LeftButton);
-      for (int i = 1; i <= 4; ++i) mouse(QEvent::MouseMove, from + QPoint(12 * i, 9 * i), Qt::LeftButton, Qt::NoButton);
-      ASSERT_TRUE(window_->commands().run(then));
-      for (int i = 1; i <= 4; ++i)
-        mouse(QEvent::MouseMove, from + QPoint(30 * i, 20 * i), Qt::LeftButton, Qt::NoButton);
-      mouse(QEvent::MouseButtonRelease, from + QPoint(120, 80), Qt::NoButton, Qt::LeftButton);
-      settle();
-    }
-  }
-  window_->commands().run("layout.build");
-  settle();
-  EXPECT_FALSE(window_->view("builder")->visibleRegion().isEmpty());
-}
 
 }  // namespace
 }  // namespace tenon::views
