@@ -6,12 +6,21 @@
 
 namespace tenon::testing_words {
 
-/// What a call says that throws an Error, "no error" where it throws none.
+/// The message of the Error that a call throws, "no error" where it throws none.
 inline std::string message_of(const std::function<void()>& call) {
   try {
     call();
   } catch (const Error& e) {
     return e.message();
+  }
+  return "no error";
+}
+/// The same with the hint, as a person reads it.
+inline std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
   }
   return "no error";
 }

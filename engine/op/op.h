@@ -27,7 +27,7 @@
 //       template <class F> void fields(F&& f) const { f("axes", axes); f("keep", keep); }  // every member
 //     };
 //     static Meta infer(const Attrs&, const Meta& x);                  // one Meta an input, as many as the op has
-//     static void cpu(const Call& c);                                  // outputs are there; contiguous, or as place() says
+//     static void cpu(const Call& c);                                  // outputs are allocated, see place()
 //     static void backward(Grad& d) { d.in(0) = ...; }                 // public ops only: differentiable again
 //     static constexpr Saves saves{.inputs = 0b01, .outputs = 0};      // what backward() reads by d.x(i), d.y(i)
 //     // optional:

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "tests/messages.h"
 
 namespace tenon {
 namespace {
@@ -16,14 +17,7 @@ struct Fruit {
   int size = 0;
 };
 
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
+using testing_words::error_of;
 #define EXPECT_SAYS(TEXT, PART) EXPECT_NE((TEXT).find(PART), std::string::npos) << (TEXT)
 
 TEST(Registry, FindsByNameAndWalksInOrder) {
@@ -43,7 +37,7 @@ TEST(Registry, UnknownNamesAreAnsweredWithTheNearOnes) {
   Registry<Fruit> fruit("fruit");
   fruit.add({"apple"});
   fruit.add({"pear"});
-  const std::string said = message_of([&] { fruit.at("appel"); });
+  const std::string said = error_of([&] { fruit.at("appel"); });
   EXPECT_SAYS(said, "no fruit is called \"appel\" (did you mean apple?)");
   EXPECT_SAYS(said, "there are apple, pear");
   EXPECT_EQ(fruit.at("pear").name, "pear");
@@ -55,8 +49,8 @@ TEST(Registry, ASecondDefinitionIsToldWithBothPlaces) {
   const auto first = std::to_string(__LINE__ - 1);
   EXPECT_TRUE(fruit.add({"apple"})) << "an addition never throws";
   const auto second = std::to_string(__LINE__ - 1);
-  for (const std::string& said : {message_of([&] { fruit.find("apple"); }), message_of([&] { fruit.size(); }),
-                                  message_of([&] { fruit.at("pear"); })}) {
+  for (const std::string& said :
+       {error_of([&] { fruit.find("apple"); }), error_of([&] { fruit.size(); }), error_of([&] { fruit.at("pear"); })}) {
     EXPECT_SAYS(said, "the fruit \"apple\" is defined twice");
     EXPECT_SAYS(said, "in tests/core/registry_test.cpp:" + first);
     EXPECT_SAYS(said, "in tests/core/registry_test.cpp:" + second);
@@ -90,7 +84,7 @@ TEST(Registry, AScopesSecondDefinitionHarmsNobodyElse) {
     fruit.add({"apple", 2});
     fruit.add({"pear"});
     EXPECT_EQ(fruit.at("apple").size, 1) << "the first stays, and reading goes on";
-    const std::string said = message_of([&] { scope.close(); });
+    const std::string said = error_of([&] { scope.close(); });
     EXPECT_SAYS(said, "\"apple\" is defined twice");
     EXPECT_SAYS(said, "of plug-in orchard.so");
   }

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "engine/data/idx.h"
 #include "engine/data/loader.h"
+#include "tests/messages.h"
 
 namespace tenon::data {
 namespace {
@@ -50,14 +51,7 @@ void write_gz(const std::string& path, const std::string& bytes) {
   gzwrite(f, bytes.data(), static_cast<unsigned>(bytes.size()));
   gzclose(f);
 }
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing_words::error_of;
 #define EXPECT_SAYS(text, ...) EXPECT_NE((text).find(__VA_ARGS__), std::string::npos) << (text)
 
 TEST(Idx, ReadsPlainAndGzipped) {

@@ -20,6 +20,7 @@
 #include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
+#include "tests/messages.h"
 #include "tests/poisoned_device.h"
 
 namespace tenon {
@@ -40,14 +41,7 @@ void expect_same_bits(const Tensor& there, const Tensor& here, const std::string
   EXPECT_TRUE(bytes_of(there) == bytes_of(here)) << what << " differs";
 }
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing_words::error_of;
 
 TEST(Device, ADeliberateReadOfTheHostIsCaught) {
   const Tensor t = full({4}, 2, DType::f32, poisoned::device());

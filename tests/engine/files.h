@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "tests/messages.h"
 
 // What tests of files share.
 namespace tenon::testing_files {
@@ -40,14 +41,7 @@ class Folder {
 
 inline void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
-inline std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing_words::error_of;
 #define EXPECT_SAYS(text, ...)                                    \
   do {                                                            \
     const std::string said = (text);                              \

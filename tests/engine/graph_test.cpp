@@ -24,22 +24,13 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
 #include "engine/optim/optimizer.h"
+#include "tests/engine/same_bits.h"
+#include "tests/messages.h"
 
 namespace tenon {
 namespace {
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = contiguous(detach(a)), y = contiguous(detach(b));
-  return x.size() == y.size() && x.dtype() == y.dtype() && std::memcmp(x.raw(), y.raw(), x.nbytes()) == 0;
-}
+using testing_words::error_of;
 
 /// Runs the nodes one after the other. `memory` holds what constants were before; afterwards, what they became.
 std::vector<Tensor> run(const Graph& g, const std::vector<Tensor>& inputs, std::map<std::string, Tensor>& memory) {

@@ -16,20 +16,14 @@
 #include "engine/ops/view.h"
 #include "engine/spec/layer_registry.h"
 #include "engine/templates/templates.h"
+#include "tests/messages.h"
 
 namespace tenon {
 namespace {
 
 using Ints = std::vector<int64_t>;
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing_words::error_of;
 #define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
 
 ModelSpec chain(std::vector<LayerSpec> layers) {

@@ -27,6 +27,7 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
 #include "tests/core/comma_locale.h"
+#include "tests/messages.h"
 
 namespace tenon {
 namespace {
@@ -39,15 +40,7 @@ Tensor numbers(const Shape& size, uint64_t stream = 1) {
   return t;
 }
 double worst(const Tensor& a, const Tensor& b) { return item(amax(abs(sub(detach(a), detach(b))))); }
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing_words::error_of;
 
 TEST(ModuleHooks, SeeAndReplaceWhatPasses) {
   nn::Linear fc(3, 2);

@@ -11,6 +11,7 @@
 #include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
+#include "tests/engine/same_bits.h"
 #include "tests/thread_replica.h"
 
 namespace tenon {
@@ -63,9 +64,6 @@ ModelSpec plain_model() {
   return m;
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.size() == b.size() && std::memcmp(a.raw(), b.raw(), a.nbytes()) == 0;
-}
 void expect_same_state(const Checkpoint& a, const Checkpoint& b) {
   ASSERT_EQ(a.tensors.size(), b.tensors.size());
   for (size_t i = 0; i < a.tensors.size(); ++i)

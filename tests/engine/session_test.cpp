@@ -20,18 +20,12 @@
 #include "engine/op/op.h"
 #include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
+#include "tests/messages.h"
 
 namespace tenon {
 namespace {
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing_words::error_of;
 #define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
 
 /// Everything that has state: batch normalisation, dropout, an optimizer with memory, a schedule with warm-up.

@@ -20,22 +20,13 @@
 #include "engine/ops/random.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
+#include "tests/engine/same_bits.h"
+#include "tests/messages.h"
 
 namespace tenon {
 namespace {
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = contiguous(detach(a)), y = contiguous(detach(b));
-  return x.size() == y.size() && std::memcmp(x.raw(), y.raw(), x.nbytes()) == 0;
-}
+using testing_words::error_of;
 
 /// A door that one thread waits at until another opens it.
 class Door {

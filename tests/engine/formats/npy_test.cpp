@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "tests/messages.h"
 
 namespace tenon::formats {
 namespace {
@@ -16,12 +17,7 @@ std::string file(const std::string& header, const std::string& data, char versio
   return out + header + data;
 }
 std::string message(const std::string& bytes) {
-  try {
-    parse_npy(bytes, "a.npy");
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "no error";
+  return testing_words::message_of([&] { parse_npy(bytes, "a.npy"); });
 }
 template <class T>
 std::string raw(std::initializer_list<T> values) {
