@@ -40,6 +40,44 @@ TEST(Findings, OfTracesNameEachThingOnce) {
   }
 }
 
+/// What a row is about lies in the trace, and is what the row names.
+TEST(Findings, RowsOfTracesKnowWhatTheyAreAbout) {
+  Training loop;
+  loop.stacks = true;
+  loop.buckets = 3;
+  loop.reduce = 40000;
+  const auto t = traces::parse_trace(train(loop));
+  std::set<std::string> with_sights;
+  for (const TraceAnalysis& a : trace_analyses()) {
+    if (a.min_traces > 1) continue;
+    for (const Table& table : a.run({{t}, 100000, -1}).tables) {
+      if (table.sights.empty()) continue;
+      with_sights.insert(a.name);
+      ASSERT_EQ(table.sights.size(), table.rows.size()) << a.name;
+      for (size_t r = 0; r < table.rows.size(); ++r) {
+        const Sight& s = table.sights[r];
+        const std::string where = a.name + " " + table.name + " row " + std::to_string(r);
+        if (s.event >= 0) {
+          ASSERT_LT(s.event, static_cast<int64_t>(t->size())) << where;
+          if (a.name == "kernels" || table.name == "ops") {
+            EXPECT_EQ(t->event_name(static_cast<traces::EventId>(s.event)), std::get<std::string>(table.rows[r][0]));
+          }
+        } else if (s.to > s.from) {
+          EXPECT_GE(s.from, t->begin()) << where;
+          EXPECT_LE(s.to, t->finish()) << where;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(with_sights, (std::set<std::string>{"critical-path", "idle", "kernels", "modules", "ops", "steps", "why"}));
+  // The longest call stands for its name, and the longest gap for its step.
+  const Finding idle = run("idle", {t});
+  const Table* steps = table_of(idle, "steps");
+  ASSERT_NE(steps, nullptr);
+  for (size_t r = 0; r < steps->rows.size(); ++r)
+    EXPECT_EQ(steps->sights[r].to - steps->sights[r].from, std::get<int64_t>(steps->rows[r].back()));
+}
+
 TEST(Findings, OfSnapshotsNameEachThingOnce) {
   auto s = snapshot::read_snapshot(std::string(TENON_SOURCE_DIR) + "/tests/fuzz/seeds/snapshot/spirals.pickle");
   for (const SnapshotAnalysis& a : snapshot_analyses()) {

@@ -130,15 +130,55 @@ TEST(OpenedTrace, KeysZoomMeasureAndGoFromEventToEvent) {
   EXPECT_EQ(m.selected_event(), named(*d.trace, "aten::t")) << "and round again";
   EXPECT_TRUE(m.key({"Right", "", {}}));
   EXPECT_EQ(m.selected_event(), named(*d.trace, "aten::addmm")) << "its neighbour on the lane";
-  EXPECT_EQ(m.set_search("aten"), 5);
+  m.set_filter({.name = "aten"});
+  EXPECT_EQ(m.found(), 5);
   m.set_selection({});
   for (const char* name : {"aten::linear", "aten::t", "aten::addmm", "aten::relu"}) {
     EXPECT_TRUE(m.key({"N", "n", {}}));
     EXPECT_EQ(m.selected_event(), named(*d.trace, name)) << name << " in order of time";
   }
   EXPECT_TRUE(m.key({"M", "m", {}}));
-  EXPECT_EQ(m.set_search("nothing"), 0);
+  m.set_filter({.name = "nothing"});
+  EXPECT_EQ(m.found(), 0);
   EXPECT_TRUE(m.key({"N", "n", {}})) << "nothing to find is no fault";
+}
+
+TEST(OpenedTrace, AFilterLeavesAThreadAStretchAndAName) {
+  TimelineModel m;
+  const Document d = document_of(small());
+  m.set_document(&d);
+  EXPECT_EQ(m.found(), 7);
+  auto names = [&] {
+    std::set<std::string> found;
+    double calls = 0;
+    for (const auto& row : m.names().rows) found.insert(row.cells[0].text), calls += row.cells[2].key;
+    EXPECT_EQ(calls, static_cast<double>(m.found()));
+    return found;
+  };
+  const int64_t second = d.trace->row_of(named(*d.trace, "aten::relu"));
+  m.set_filter({.row = second});
+  EXPECT_EQ(names(), (std::set<std::string>{"aten::relu", "aten::t"}));
+  m.set_filter({.from = 120'000, .to = 200'000});  // 220 to 300 us of the file
+  EXPECT_EQ(names(), (std::set<std::string>{"aten::linear", "aten::addmm"})) << "what ends or begins there is outside";
+  m.set_filter({.name = "ATEN::T", .row = second});
+  EXPECT_EQ(names(), (std::set<std::string>{"aten::t"}));
+  EXPECT_EQ(m.found(), 1);
+  m.on_select = [&](const Selection& s) { m.set_selection(s); };
+  m.next_match(1);
+  EXPECT_EQ(m.selected_event(), named(*d.trace, "aten::t", 1)) << "the one of the thread that is left";
+  // In the picture the rest is dim.
+  auto bright = [&] {
+    int n = 0;
+    for (const auto& p : m.frame(kSize).prims())
+      n += p.kind == Scene::Kind::rect && p.alpha == 1 && (p.fill == Ink::series0 || p.fill == Ink::series2);
+    return n;
+  };
+  EXPECT_EQ(bright(), 1);
+  m.set_filter({.row = 99});
+  EXPECT_EQ(m.found(), 0);
+  EXPECT_EQ(bright(), 0);
+  m.set_filter({});
+  EXPECT_EQ(bright(), 6);
 }
 
 /// Two pictures of the same stretch: at most a rectangle a pixel column on each lane, and no event is lost.
@@ -188,10 +228,10 @@ TEST(OpenedTrace, ASearchLightsUpRunsThatHoldWhatIsFound) {
   TimelineModel m;
   const Document d = document_of(large(50'000));
   m.set_document(&d);
-  int found = m.set_search("rare");
+  m.set_filter({.name = "rare"});
   int brute = 0;
   for (traces::EventId e = 0; e < d.trace->size(); ++e) brute += d.trace->event_name(e) == "rare";
-  EXPECT_EQ(found, brute);
+  EXPECT_EQ(m.found(), brute);
   auto bright = [&] {
     int n = 0;
     for (const auto& p : m.frame(kSize).prims())
@@ -200,10 +240,10 @@ TEST(OpenedTrace, ASearchLightsUpRunsThatHoldWhatIsFound) {
   };
   const int lit = bright();
   EXPECT_GT(lit, 0);
-  EXPECT_LE(lit, found);
-  m.set_search("there is none of this");
+  EXPECT_LE(lit, brute);
+  m.set_filter({.name = "there is none of this"});
   EXPECT_EQ(bright(), 0);
-  m.set_search("");
+  m.set_filter({});
   EXPECT_GT(bright(), lit);
 }
 

@@ -1,6 +1,8 @@
 // The view-models of a step, driven by intents and judged by the scenes they draw; no window.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <algorithm>
 #include <cmath>
 
@@ -87,7 +89,8 @@ TEST(Timeline, ZoomPanFitAndMeasure) {
 TEST(Timeline, SearchCountsAndWalksTheMatches) {
   TimelineModel m;
   m.set_step(small_links());
-  EXPECT_EQ(m.set_search("CONV"), 2);
+  m.set_filter({.name = "CONV"});
+  EXPECT_EQ(m.found(), 2);
   std::vector<int64_t> seen;
   m.on_select = [&](const Selection& s) {
     seen.push_back(s.id);
@@ -97,6 +100,26 @@ TEST(Timeline, SearchCountsAndWalksTheMatches) {
   m.next_match(1);
   m.next_match(1);
   EXPECT_EQ(seen, (std::vector<int64_t>{1, 9, 1}));
+}
+
+TEST(Timeline, AFilterOfAModuleLeavesItsOps) {
+  TimelineModel m;
+  m.set_step(small_links());
+  const int64_t all = m.found();
+  std::set<std::string> modules;
+  for (const auto& row : m.modules().rows)
+    if (row.selection) modules.insert(row.selection.name);
+  ASSERT_GE(modules.size(), 2u);
+  const std::string one = *modules.begin();
+  m.set_filter({.module = one});
+  EXPECT_GT(m.found(), 0);
+  EXPECT_LT(m.found(), all);
+  const Table left = m.events();
+  EXPECT_EQ(static_cast<int64_t>(left.rows.size()), m.found());
+  for (const auto& row : left.rows) EXPECT_TRUE(in_module(row.cells[2].text, one)) << row.cells[2].text;
+  for (const auto& row : m.modules().rows) EXPECT_TRUE(in_module(row.selection.name, one));
+  m.set_step(small_links());
+  EXPECT_EQ(static_cast<int64_t>(m.events().rows.size()), m.found()) << "another step is looked at alike";
 }
 
 TEST(Timeline, TablesAddUp) {

@@ -128,6 +128,24 @@ std::vector<TraceStep> asked_steps(const Trace& t, const TraceRequest& r) {
   return some;
 }
 
+Idle& Idle::operator+=(const Idle& o) {
+  busy += o.busy, idle += o.idle, data += o.data, sync += o.sync, host += o.host, communication += o.communication;
+  other += o.other, python += o.python, waits += o.waits, gaps += o.gaps;
+  if (o.longest > longest) longest = o.longest, longest_at = o.longest_at;
+  const std::pair<Sight*, const Sight*> most[] = {{&most_data, &o.most_data},
+                                                  {&most_sync, &o.most_sync},
+                                                  {&most_host, &o.most_host},
+                                                  {&most_communication, &o.most_communication}};
+  for (auto [mine, its] : most)
+    if (its->to - its->from > mine->to - mine->from) *mine = *its;
+  return *this;
+}
+
+void keep_longest(Sight& most, const Intervals& stretches) {
+  for (auto [from, to] : stretches)
+    if (to - from > most.to - most.from) most = {-1, from, to};
+}
+
 Idle idle_of(const Trace& t, const StepWork& step, const HostWork& host) {
   Idle idle;
   Intervals busy;
@@ -163,6 +181,10 @@ Idle idle_of(const Trace& t, const StepWork& step, const HostWork& host) {
     idle.host += length(rest);
     idle.python += length(difference(rest, host.ops));
     (communicates ? idle.communication : idle.other) += to - until;
+    keep_longest(idle.most_data, data);
+    keep_longest(idle.most_sync, sync);
+    keep_longest(idle.most_host, rest);
+    if (communicates) keep_longest(idle.most_communication, {{until, to}});
   }
   return idle;
 }

@@ -76,7 +76,11 @@ struct Idle {
   int64_t python = 0;  ///< the part of `host` in which no op ran on the CPU
   int64_t waits = 0;   ///< gaps that began while the CPU waited for the GPU
   int64_t gaps = 0, longest = 0, longest_at = 0;
+  Sight most_data, most_sync, most_host, most_communication;  ///< the longest stretch for that reason
+  Idle& operator+=(const Idle& other);
 };
+/// `most` becomes the longest of the stretches where that is longer than itself.
+void keep_longest(Sight& most, const Intervals& stretches);
 Idle idle_of(const traces::Trace& trace, const StepWork& step, const HostWork& host);
 
 }  // namespace tenon::tracing

@@ -25,10 +25,21 @@ struct Column {
   Unit unit = Unit::text;
   bool wide = false;  ///< too long for a line of a terminal: for programs
 };
+/// What a row is about, for one who wants to see it: an event of the trace, or a stretch of its time.
+struct Sight {
+  int64_t event = -1;        ///< -1: none
+  int64_t from = 0, to = 0;  ///< on the trace's axis
+  static Sight of(int64_t event) { return {event, 0, 0}; }
+};
 struct Table {
   std::string name;  ///< "kernels"
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
+  std::vector<Sight> sights = {};  ///< one a row, or none at all
+  void add(std::vector<Cell> row, Sight sight) {
+    rows.push_back(std::move(row));
+    sights.push_back(sight);
+  }
 };
 /// A single figure with its name.
 struct Fact {

@@ -17,6 +17,7 @@ using traces::Trace;
 
 struct Module {
   int64_t calls = 0, total = 0, self = 0, backward = 0, gpu = 0, gpu_backward = 0, kernels = 0;
+  EventId longest = kNone;  ///< call
   int64_t all_gpu() const { return gpu + gpu_backward; }
   int64_t all_cpu() const { return std::max<int64_t>(0, self) + backward; }
 };
@@ -46,6 +47,7 @@ class ModuleTree {
     modules_.resize(tree_.nodes().size());
     Module& m = modules_[node_[e]];
     ++m.calls;
+    if (m.longest == kNone || t_.duration(e) > t_.duration(m.longest)) m.longest = e;
     m.total += t_.duration(e);
     m.self += t_.duration(e);
     if (uint32_t outer = around(e)) modules_[outer].self -= std::min(t_.end(e), t_.end(parent_[e])) - t_.start(e);
@@ -151,8 +153,9 @@ Finding modules(const TraceRequest& r) {
   for (uint32_t n : order) {
     if (table.rows.size() >= r.top) break;
     const Module& m = all[n];
-    table.rows.push_back(
-        {tree.path(n), m.calls, std::max<int64_t>(0, m.self), m.total, m.backward, m.gpu, m.gpu_backward, m.kernels});
+    table.add(
+        {tree.path(n), m.calls, std::max<int64_t>(0, m.self), m.total, m.backward, m.gpu, m.gpu_backward, m.kernels},
+        m.longest == kNone ? Sight() : Sight::of(m.longest));
   }
   f.tables.push_back(std::move(table));
   return f;

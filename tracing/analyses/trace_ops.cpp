@@ -30,6 +30,7 @@ using traces::Trace;
 /// What has one name.
 struct Group {
   int64_t calls = 0, total = 0, self = 0, longest = 0, gpu = 0;
+  EventId longest_event = kNone;
 };
 using Groups = std::unordered_map<std::string_view, Group>;
 
@@ -109,6 +110,7 @@ Finding ops(const TraceRequest& r) {
     if (tree.again[e]) continue;
     ++g.calls;
     g.total += t.duration(e);
+    if (t.duration(e) > g.longest || g.longest_event == kNone) g.longest_event = e;
     g.longest = std::max(g.longest, t.duration(e));
   }
   // Work of the GPU goes to the innermost op around its launch.
@@ -151,7 +153,8 @@ Finding ops(const TraceRequest& r) {
                 {}};
     for (const auto& [n, g] : groups) {
       if (table.rows.size() == r.top) break;
-      table.rows.push_back({std::string(n), g.calls, g.self, g.total, g.total / g.calls, g.longest, g.gpu});
+      table.add({std::string(n), g.calls, g.self, g.total, g.total / g.calls, g.longest, g.gpu},
+                Sight::of(g.longest_event));
     }
     return table;
   };

@@ -18,6 +18,7 @@ struct Group {
   What what;
   uint32_t name;  ///< of the trace; kNone where the piece has none
   int64_t time = 0, pieces = 0;
+  Sight longest;
 };
 
 Finding path(const TraceRequest& r) {
@@ -45,6 +46,7 @@ Finding path(const TraceRequest& r) {
     if (fresh) groups.push_back({what, name});
     Group& g = groups[it->second];
     g.time += p.to - p.from;
+    if (p.to - p.from > g.longest.to - g.longest.from) g.longest = {named ? int64_t{p.event} : -1, p.from, p.to};
     ++g.pieces;
     if (what == What::gpu) on_gpu += p.to - p.from;
     if (what == What::cpu || what == What::nothing) on_cpu += p.to - p.from;
@@ -77,7 +79,7 @@ Finding path(const TraceRequest& r) {
                {"pieces", "PIECES", Unit::count}},
               {}};
   for (const Group& g : groups)
-    if (table.rows.size() < r.top) table.rows.push_back({name_of(g), g.time, share(g.time), g.pieces});
+    if (table.rows.size() < r.top) table.add({name_of(g), g.time, share(g.time), g.pieces}, g.longest);
   f.tables.push_back(std::move(table));
   return f;
 }

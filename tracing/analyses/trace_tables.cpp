@@ -77,6 +77,7 @@ struct Group {
   uint32_t name = 0;
   uint16_t category = 0;
   int64_t calls = 0, total = 0, shortest = INT64_MAX, longest = 0;
+  EventId longest_event = kNone;
 };
 
 std::vector<Group> sorted(std::vector<Group> groups) {
@@ -116,6 +117,7 @@ Finding kernels(const TraceRequest& r) {
     ++g.calls;
     g.total += d;
     g.shortest = std::min(g.shortest, d);
+    if (d > g.longest || g.longest_event == kNone) g.longest_event = e;
     g.longest = std::max(g.longest, d);
     total += d;
     ++count;
@@ -150,9 +152,9 @@ Finding kernels(const TraceRequest& r) {
               {}};
   for (const Group& g : all) {
     if (table.rows.size() == r.top) break;
-    table.rows.push_back({std::string(t.text(g.name)), t.categories()[g.category].name, g.calls, g.total,
-                          static_cast<double>(g.total) / static_cast<double>(std::max<int64_t>(1, total)),
-                          g.total / g.calls, g.shortest, g.longest});
+    table.add({std::string(t.text(g.name)), t.categories()[g.category].name, g.calls, g.total, share(g.total, total),
+               g.total / g.calls, g.shortest, g.longest},
+              Sight::of(g.longest_event));
   }
   f.tables.push_back(std::move(table));
   return f;

@@ -70,8 +70,9 @@ Finding steps(const TraceRequest& r) {
     shortest = std::min(shortest, total);
     longest = std::max(longest, total);
     if (table.rows.size() < r.top)
-      table.rows.push_back({step_text(s), total, s.end - s.start, parts[1], parts[4], parts[3], parts[2], parts[0],
-                            parts[5], gpu, share(gpu, total)});
+      table.add({step_text(s), total, s.end - s.start, parts[1], parts[4], parts[3], parts[2], parts[0], parts[5], gpu,
+                 share(gpu, total)},
+                {-1, s.start, s.start + total});
   }
   auto top =
       std::max_element(phases.begin(), phases.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -121,11 +122,10 @@ Finding idle(const TraceRequest& r) {
               {}};
   for (const TraceStep& s : asked_steps(t, r)) {
     Idle i = idle_of(t, step_work(work, s), host);
-    sum.busy += i.busy, sum.idle += i.idle, sum.host += i.host, sum.data += i.data, sum.sync += i.sync,
-        sum.communication += i.communication, sum.other += i.other, sum.gaps += i.gaps;
-    if (i.longest > sum.longest) sum.longest = i.longest, sum.longest_at = i.longest_at;
+    sum += i;
     if (table.rows.size() < r.top)
-      table.rows.push_back({step_text(s), i.idle, i.host, i.data, i.sync, i.communication, i.other, i.gaps, i.longest});
+      table.add({step_text(s), i.idle, i.host, i.data, i.sync, i.communication, i.other, i.gaps, i.longest},
+                {-1, i.longest_at, i.longest_at + i.longest});
   }
   const std::pair<const char*, int64_t> reasons[] = {{"the CPU had not launched the next kernel yet", sum.host},
                                                      {"the CPU was loading data", sum.data},

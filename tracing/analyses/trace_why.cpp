@@ -19,13 +19,19 @@ struct Cause {
   std::string what;    ///< "ops on the CPU take 20 ms of each step"
   std::string within;  ///< ", 11 ms of it in aten::mm"; empty where nothing stands out
   std::string try_this;
+  Sight sight = {};  ///< the longest piece of it
 };
 
 /// Times by name of event, and which is the largest.
 class Largest {
  public:
   explicit Largest(const Trace& t) : t_(t), by_name_(t.names()) {}
-  void add(traces::EventId e, int64_t time) { by_name_[t_.columns().name[e]] += time; }
+  void add(traces::EventId e, int64_t time) {
+    by_name_[t_.columns().name[e]] += time;
+    if (sight_.event < 0 || time > longest_) sight_ = Sight::of(e), longest_ = time;
+  }
+  /// The event with the longest time of all.
+  const Sight& sight() const { return sight_; }
   int64_t time() const { return by_name_.empty() ? 0 : *std::max_element(by_name_.begin(), by_name_.end()); }
   std::string name() const {
     std::string text(by_name_.empty() ? std::string_view()
@@ -37,6 +43,8 @@ class Largest {
  private:
   const Trace& t_;
   std::vector<int64_t> by_name_;
+  Sight sight_;
+  int64_t longest_ = 0;
 };
 
 /// Sums over steps as times of one.
@@ -80,8 +88,8 @@ Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total
                {"try", "TRY", Unit::text, true}},
               {}};
   for (const Cause& c : causes)
-    table.rows.push_back(
-        {std::string(c.bound), c.time / per_step.count, share(c.time, total), c.what + c.within, c.try_this});
+    table.add({std::string(c.bound), c.time / per_step.count, share(c.time, total), c.what + c.within, c.try_this},
+              c.sight);
   f.tables.push_back(std::move(table));
   return f;
 }
@@ -94,12 +102,15 @@ Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
   const EventNames names(t);
   Largest ops(t), others(t);
   Largest gaps(t);
+  Sight most_data, most_talking;
   int64_t total = 0, data = 0, computing = 0, communicating = 0;
   for (const TraceStep& s : steps) {
     total += s.end - s.start;
     const Intervals loading = clipped(host.data, s.start, s.end);
     const Intervals idle = difference(difference(merged({{s.start, s.end}}), loading), host.ops),
                     talking = intersection(idle, host.communication);
+    keep_longest(most_data, loading);
+    keep_longest(most_talking, talking);
     data += length(loading);
     communicating += length(talking);
     computing += s.end - s.start - length(loading) - length(idle);
@@ -116,34 +127,35 @@ Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
     return l.time() * 4 > of ? fmt::format(", {} of it {} {}", per_step(l.time()), where, l.name()) : std::string();
   };
   const int64_t between = total - data - computing - communicating;
-  return answer({{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "",
-                  "use more DataLoader workers, prefetch, or cheaper transforms"},
-                 {"host", "host-bound", between, fmt::format("no op runs for {}", per_step.text(between)),
-                  within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
-                  "look at that Python code (with_stack=True shows it by function), or use a larger batch or "
-                  "torch.compile where it is many small pieces"},
-                 {"communication", "bound by communication", communicating,
-                  fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "",
-                  "overlap them (larger buckets), accumulate gradients, or send lower precision"},
-                 {"compute", "compute-bound", computing,
-                  fmt::format("ops on the CPU take {}", per_step.text(computing)), within(ops, computing),
-                  "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster"}},
-                per_step, total);
+  return answer(
+      {{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "",
+        "use more DataLoader workers, prefetch, or cheaper transforms", most_data},
+       {"host", "host-bound", between, fmt::format("no op runs for {}", per_step.text(between)),
+        within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
+        "look at that Python code (with_stack=True shows it by function), or use a larger batch or "
+        "torch.compile where it is many small pieces",
+        others.sight().event >= 0 ? others.sight() : gaps.sight()},
+       {"communication", "bound by communication", communicating,
+        fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "",
+        "overlap them (larger buckets), accumulate gradients, or send lower precision", most_talking},
+       {"compute", "compute-bound", computing, fmt::format("ops on the CPU take {}", per_step.text(computing)),
+        within(ops, computing),
+        "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster", ops.sight()}},
+      per_step, total);
 }
 
 Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<TraceStep>& steps) {
   const HostWork host = host_work(t);
   Idle idle;
   Largest by_kernel(t);
+  Sight most_bare, most_copying;
   int64_t total = 0, exposed_copies = 0, exposed_communication = 0, compute = 0;
   size_t kernels = 0;
   for (const TraceStep& s : steps) {
     const StepWork step = step_work(gpu, s);
     kernels += step.work.size();
     total += step.length();
-    Idle i = idle_of(t, step, host);
-    idle.host += i.host, idle.python += i.python, idle.data += i.data, idle.sync += i.sync, idle.waits += i.waits,
-        idle.communication += i.communication, idle.busy += i.busy;
+    idle += idle_of(t, step, host);
     Intervals kernel, copy, communication;
     for (const GpuWork& w : step.work) {
       (w.communication ? communication : w.copy ? copy : kernel).emplace_back(std::max(w.start, step.begin), w.end);
@@ -154,7 +166,10 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
     compute += length(kernel);
     Intervals bare_communication = difference(communication, kernel);
     exposed_communication += length(bare_communication);
-    exposed_copies += length(difference(difference(merged(std::move(copy)), kernel), bare_communication));
+    const Intervals bare_copies = difference(difference(merged(std::move(copy)), kernel), bare_communication);
+    exposed_copies += length(bare_copies);
+    keep_longest(most_bare, bare_communication);
+    keep_longest(most_copying, bare_copies);
   }
   const PerStep per_step(steps);
   const double calls = static_cast<double>(kernels) / static_cast<double>(per_step.count);
@@ -162,30 +177,34 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
   Finding f = answer(
       {{"data", "data-bound", idle.data,
         fmt::format("the GPU waits {} while the CPU loads data", per_step.text(idle.data)), "",
-        "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms"},
+        "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms", idle.most_data},
        {"host", "host-bound", idle.host,
         fmt::format("the GPU waits {} for the CPU to launch {:.0f} kernels", per_step.text(idle.host), calls),
         in_python ? fmt::format(", {} of it while no op runs", per_step(idle.python)) : "",
         in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by "
                     "function); torch.compile or CUDA graphs where it is many small pieces"
-                  : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops"},
+                  : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops",
+        idle.most_host},
        {"sync", "bound by synchronisation", idle.sync,
         fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.sync)),
         fmt::format(", {:.4g} times", static_cast<double>(idle.waits) / static_cast<double>(per_step.count)),
         "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many "
-        "steps"},
+        "steps",
+        idle.most_sync},
        {"communication", "bound by communication", exposed_communication + idle.communication,
         fmt::format("{} of communication has no computation beside it",
                     per_step.text(exposed_communication + idle.communication)),
         "",
         "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower "
-        "precision"},
+        "precision",
+        most_bare.to > most_bare.from ? most_bare : idle.most_communication},
        {"copy", "bound by memory copies", exposed_copies,
         fmt::format("copies take {} with no kernel beside them", per_step.text(exposed_copies)), "",
-        "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own"},
+        "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own", most_copying},
        {"compute", "compute-bound", compute, fmt::format("kernels keep the GPU busy for {}", per_step.text(compute)),
         by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
-        "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left"}},
+        "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left",
+        by_kernel.sight()}},
       per_step, total);
   f.facts.push_back({"gpu_busy_share", "GPU busy", Unit::share, share(idle.busy, total)});
   return f;

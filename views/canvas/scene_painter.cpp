@@ -1,5 +1,6 @@
 #include "views/canvas/scene_painter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -10,6 +11,12 @@ namespace {
 ImU32 color32(Ink ink, float alpha, ThemeName theme) {
   Rgb c = color(ink, theme);
   return IM_COL32(c.r, c.g, c.b, static_cast<int>(std::lround(alpha * 255)));
+}
+/// The radius of a rectangle's corners. ImGui 1.86 makes it at most half a side less a pixel (of an outline, less half
+/// a pixel more), and divides by zero where something above 0 but below a millionth is left.
+float corner(const Scene::Prim& p) {
+  const float left = std::min(p.box.w, p.box.h) * 0.5f - (p.fill != Ink::none ? 1.f : 1.5f);
+  return std::min(left, p.radius) < 0.25f ? 0.f : p.radius;
 }
 constexpr int kFaces = 5;
 const char32_t kAlways[] = U"…·×→←↑↓−–—µ∞≥≤≈Δ√²³▸▾●○■✓⚠σ";
@@ -179,9 +186,9 @@ void ScenePainter::paint(ImDrawList* list, const Scene& scene, ThemeName theme) 
             list->AddLine({x, b.y}, {x + p.box.h, a.y}, ink, 1);
           list->PopClipRect();
         } else if (p.fill != Ink::none) {
-          list->AddRectFilled(a, b, color32(p.fill, p.alpha, theme), p.radius);
+          list->AddRectFilled(a, b, color32(p.fill, p.alpha, theme), corner(p));
         } else {
-          list->AddRect(a, b, color32(p.stroke, p.alpha, theme), p.radius, 0, p.width);
+          list->AddRect(a, b, color32(p.stroke, p.alpha, theme), corner(p), 0, p.width);
         }
         break;
       case Scene::Kind::line:

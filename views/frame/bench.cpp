@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "tracing/record/step_record.h"
 #include "views/frame/view_def.h"
 
 namespace tenon::views {
@@ -29,6 +30,33 @@ const Document* Bench::document(int id) const {
   for (const Document& d : documents_)
     if (d.id == id) return &d;
   return nullptr;
+}
+
+std::shared_ptr<const traces::Trace> Bench::shown_trace() const {
+  if (const Document* d = shown_document()) return d->trace;
+  return links_ ? links_.record()->timeline.store : nullptr;
+}
+
+void Bench::tell_filter() {
+  for (const auto& m : models_) m->set_filter(filter());
+  emit filter_changed();
+  emit state_changed();
+}
+
+void Bench::set_filter(const Filter& f, bool typed) {
+  if (f == filter()) return;
+  filters_.set(shown_document_, f, typed);
+  tell_filter();
+}
+
+void Bench::undo_filter() {
+  filters_.undo(shown_document_);
+  tell_filter();
+}
+
+void Bench::redo_filter() {
+  filters_.redo(shown_document_);
+  tell_filter();
 }
 
 QStringList Bench::reading() const {

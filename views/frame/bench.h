@@ -7,6 +7,7 @@
 #include "projects/run_driver.h"
 #include "views/frame/jobs.h"
 #include "views/shared/document.h"
+#include "views/shared/filter.h"
 #include "views/shared/project_contents.h"
 #include "views/shared/selection.h"
 #include "views/shared/step_model.h"
@@ -32,6 +33,15 @@ class Bench : public QObject {
   /// The one that is shown; null: the project.
   const Document* shown_document() const { return document(shown_document_); }
   virtual void close_document(int id) = 0;
+  /// The events of what is shown: of the document, or of the step that is loaded; null: neither.
+  std::shared_ptr<const traces::Trace> shown_trace() const;
+  /// What of the shown document is looked at.
+  const Filter& filter() const { return filters_.of(shown_document_); }
+  void set_filter(const Filter& f, bool typed = false);
+  bool can_undo_filter() const { return filters_.can_undo(shown_document_); }
+  bool can_redo_filter() const { return filters_.can_redo(shown_document_); }
+  void undo_filter();
+  void redo_filter();
   /// The titles of files that are being read.
   QStringList reading() const;
   void cancel_reading();
@@ -81,6 +91,7 @@ class Bench : public QObject {
   void step_changed();       ///< another step is loaded
   void status_changed();     ///< training went on
   void picked_changed();     ///< other runs are compared
+  void filter_changed();     ///< of the document that is shown, or another one is
   void selection_changed(const tenon::views::Selection& s);
   void state_changed();  ///< what commands look at
   void logged(const QString& line, bool bad);
@@ -97,6 +108,8 @@ class Bench : public QObject {
   static constexpr const char* kReading = "read ";
   std::vector<Document> documents_;
   int shown_document_ = Document::kProject;
+  Filters filters_;
+  void tell_filter();
   int64_t shown_run_ = 0;
   std::vector<int64_t> picked_;
   Links links_;

@@ -1,6 +1,7 @@
 #pragma once
 #include "views/shared/canvas_model.h"
 #include "views/shared/document.h"
+#include "views/shared/filter.h"
 
 namespace tenon::views {
 
@@ -12,6 +13,8 @@ class StepModel : public CanvasModel {
   /// Another document is shown; null: the project, with the step that is loaded.
   virtual void set_document(const Document*) {}
   virtual void set_selection(const Selection&) {}
+  /// Of the document that is shown; told after another one is.
+  virtual void set_filter(const Filter&) {}
 };
 
 }  // namespace tenon::views

@@ -29,7 +29,7 @@ QToolButton* MainWindow::tool(const QString& command, bool with_text) {
 }
 
 void MainWindow::build_menus() {
-  for (const char* title : {"File", "Edit", "Model", "Run", "View", "Tools", "Help"}) {
+  for (const char* title : {"File", "Edit", "Model", "Run", "View", "Filter", "Tools", "Help"}) {
     QMenu* menu = nullptr;
     for (const Command& c : commands_.all()) {
       if (c.menu != title) continue;

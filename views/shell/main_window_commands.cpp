@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "tracing/record/step_record.h"
+#include "views/frame/filter_bar.h"
 #include "views/frame/picture.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
@@ -70,6 +71,7 @@ void MainWindow::add_commands() {
     for (Command& c : view(def.id)->commands()) commands_.add(std::move(c));
   commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
 
+  for (Command& c : filter_commands(bench_)) commands_.add(std::move(c));
   commands_.add({"go.palette", "All commands…", "Tools", "Ctrl+Shift+P", "search", [this] { open_palette(); }});
   commands_.add({"go.to", "Go to…", "Tools", "Ctrl+K", "search", [this] { open_goto(); }});
   commands_.add({"go.back", "Back", "Tools", "Alt+Left", "back", [this] { bench_.bus.back(); },

@@ -175,11 +175,13 @@ void Workbench::show_document(int id) {
   shown_document_ = id;
   for (const auto& m : models()) m->set_document(document(id));
   emit documents_changed();
+  tell_filter();
 }
 
 void Workbench::close_document(int id) {
   if (!document(id)) return;
   bus.forget_document(id);
+  filters_.forget(id);
   show_document(Document::kProject);
   std::erase_if(documents_, [id](const Document& d) { return d.id == id; });
   emit documents_changed();

@@ -54,7 +54,7 @@ void LaneModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
   } run;
   auto flush = [&] {
     if (run.count == 0) return;
-    const bool found = search_.empty() || found_within(lane_id, run.start, run.end);
+    const bool found = !filter_ || found_within(lane_id, run.start, run.end);
     draw_run(scene, {run.a, row.y + 1, std::max(run.b - run.a, 1.f), row.h - 2}, run.longest, run.count, found);
     run.count = 0;
   };

@@ -57,7 +57,7 @@ void LaneModel::set_trace(std::shared_ptr<const traces::Trace> trace, int docume
     axis_.min_span = 200;
     axis_.set_full(0, static_cast<double>(std::max<int64_t>(length, 1)));
     axis_.fit();
-    set_search(search_);
+    set_filter(filter_);
   }
   changed();
 }
@@ -77,8 +77,8 @@ void LaneModel::follow(const Selection& s) {
   changed();
 }
 
-std::vector<EventId> LaneModel::find(const std::string& text) const {
-  const std::string q = lower(text);
+std::vector<EventId> LaneModel::find(const Filter& f) const {
+  const std::string q = lower(f.name);
   std::vector<bool> named(trace_->names());
   for (uint32_t n = 0; n < named.size(); ++n)
     named[n] = lower(std::string(trace_->text(n))).find(q) != std::string::npos;
@@ -89,17 +89,55 @@ std::vector<EventId> LaneModel::find(const std::string& text) const {
   return found;
 }
 
-int LaneModel::set_search(const std::string& text) {
-  search_ = text;
-  matches_ = trace_ && !text.empty() ? find(text) : std::vector<EventId>();
+void LaneModel::set_filter(const Filter& f) {
+  filter_ = f;
+  matches_ = trace_ && by_name() ? find(f) : std::vector<EventId>();
   changed();
-  return static_cast<int>(matches_.size());
+}
+
+std::pair<EventId, EventId> LaneModel::left_of(uint32_t lane) const {
+  const traces::Lane& l = trace_->lanes()[lane];
+  if (filter_.row >= 0 && filter_.row != l.row) return {l.begin, l.begin};
+  if (!filter_.has_range()) return {l.begin, l.end};
+  return trace_->range(lane, origin_ + static_cast<int64_t>(std::floor(filter_.from)),
+                       origin_ + static_cast<int64_t>(std::ceil(filter_.to)));
 }
 
 bool LaneModel::found_within(uint32_t lane, int64_t from, int64_t to) const {
-  const auto [first, last] = trace_->range(lane, from, std::max(to, from + 1));
+  auto [first, last] = trace_->range(lane, from, std::max(to, from + 1));
+  const auto [begin, end] = left_of(lane);
+  first = std::max(first, begin), last = std::min(last, end);
+  if (!by_name()) return first < last;
   const auto at = std::lower_bound(matches_.begin(), matches_.end(), first);
   return at != matches_.end() && *at < last;
+}
+
+bool LaneModel::leaves(EventId e) const {
+  if (!filter_) return true;
+  if (by_name() && !std::binary_search(matches_.begin(), matches_.end(), e)) return false;
+  const auto [begin, end] = left_of(trace_->lane_of(e));
+  return e >= begin && e < end;
+}
+
+template <class F>
+void LaneModel::each_found(F&& f) const {
+  for (uint32_t l = 0; l < trace_->lanes().size(); ++l) {
+    const auto [begin, end] = left_of(l);
+    if (!by_name()) {
+      for (EventId e = begin; e < end; ++e) f(e);
+      continue;
+    }
+    for (auto at = std::lower_bound(matches_.begin(), matches_.end(), begin); at != matches_.end() && *at < end; ++at)
+      f(*at);
+  }
+}
+
+int64_t LaneModel::found() const {
+  if (!trace_) return 0;
+  if (!filter_) return static_cast<int64_t>(trace_->size());
+  int64_t n = 0;
+  each_found([&](EventId) { ++n; });
+  return n;
 }
 
 void LaneModel::select_event(EventId e) {
@@ -111,7 +149,7 @@ void LaneModel::select_event(EventId e) {
 void LaneModel::next_match(int direction) {
   if (!trace_ || trace_->size() == 0) return;
   const auto& names = trace_->columns().name;
-  const bool searching = !search_.empty();
+  const bool searching = static_cast<bool>(filter_);
   if (!searching && chosen_event_ == kNone) return;
   // By start, then by number: every event has one place in this order.
   auto before = [&](EventId a, EventId b) {
@@ -124,7 +162,7 @@ void LaneModel::next_match(int direction) {
     if (e != chosen_event_ && (into == kNone || (direction > 0 ? before(e, into) : before(into, e)))) into = e;
   };
   if (searching)
-    for (EventId e : matches_) look_at(e);
+    each_found(look_at);
   else
     for (EventId e = 0; e < names.size(); ++e)
       if (names[e] == names[chosen_event_]) look_at(e);
@@ -281,12 +319,12 @@ Table LaneModel::names() const {
   };
   std::vector<Sum> sums(trace_->names());
   const traces::Columns& c = trace_->columns();
-  for (EventId e = 0; e < c.name.size(); ++e) {
+  each_found([&](EventId e) {
     Sum& s = sums[c.name[e]];
     ++s.calls;
     s.ns += static_cast<double>(c.duration[e]);
     if (s.longest == kNone || c.duration[e] > c.duration[s.longest]) s.longest = e;
-  }
+  });
   std::vector<uint32_t> order;
   for (uint32_t n = 0; n < sums.size(); ++n)
     if (sums[n].calls) order.push_back(n);

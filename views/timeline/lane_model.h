@@ -23,9 +23,12 @@ class LaneModel : public StepModel {
  public:
   enum HitKind { none, op = 1, module, lane, memory, event };
 
-  /// Events whose name holds the text stand out; the number of them is returned.
-  int set_search(const std::string& text);
-  /// Selects the next (or previous) event that matches the search, or has the name of the selected one.
+  /// What the filter leaves stands out.
+  void set_filter(const Filter& f) override;
+  const Filter& filter() const { return filter_; }
+  /// How many events the filter leaves.
+  int64_t found() const;
+  /// Selects the next (or previous) event that the filter leaves, or, without one, of the name of the selected one.
   virtual void next_match(int direction);
   void fit();
   void fit_selection();
@@ -37,7 +40,7 @@ class LaneModel : public StepModel {
   traces::EventId selected_event() const { return chosen_event_; }
   /// How many of the events lie in sub-pixel runs in the last frame.
   int merged() const { return merged_; }
-  /// By name: calls, time, share of the time shown.
+  /// Of what the filter leaves, by name: calls, time.
   Table names() const;
 
   bool pointer(const PointerEvent& e) override;
@@ -57,8 +60,10 @@ class LaneModel : public StepModel {
   virtual std::string tip(traces::EventId e) const;
   /// "events", "ops": what a run of several is called.
   virtual const char* called() const { return "events"; }
-  /// The events that a search finds, sorted.
-  virtual std::vector<traces::EventId> find(const std::string& text) const;
+  /// The events that have the filter's name and module, sorted.
+  virtual std::vector<traces::EventId> find(const Filter& f) const;
+  /// The filter leaves the event.
+  bool leaves(traces::EventId e) const;
   /// What a click on a hit of one's own kind selects.
   virtual void click(Hit hit);
   /// The stretch of the selection; false where it has none.
@@ -90,8 +95,8 @@ class LaneModel : public StepModel {
   int64_t origin_ = 0;
   Axis axis_;
   std::vector<Group> groups_;
-  std::string search_;
-  std::vector<traces::EventId> matches_;
+  Filter filter_;
+  std::vector<traces::EventId> matches_;  ///< of its name and module; not looked at where it has neither
   traces::EventId chosen_event_ = traces::kNone;
   double range_a_ = 0, range_b_ = 0;
   bool has_range_ = false;
@@ -102,8 +107,13 @@ class LaneModel : public StepModel {
   void draw_row(Scene& scene, uint32_t lane, Box row);
   void draw_run(Scene& scene, Box box, traces::EventId longest, uint32_t count, bool found);
   void outline_chosen(Scene& scene, const std::map<uint32_t, Box>& rows) const;
-  /// The search finds something among the events of a lane that touch a stretch of time.
+  bool by_name() const { return !filter_.name.empty() || !filter_.module.empty(); }
+  /// The filter leaves something of a lane's events that touch a stretch of time.
   bool found_within(uint32_t lane, int64_t from, int64_t to) const;
+  /// The events of a lane that its thread and its time leave.
+  std::pair<traces::EventId, traces::EventId> left_of(uint32_t lane) const;
+  template <class F>
+  void each_found(F&& f) const;
 
   bool dragging_ = false, moved_ = false, selecting_ = false;
   float press_x_ = 0, press_y_ = 0, view_height_ = 0, content_height_ = 0, drag_scroll_ = 0;

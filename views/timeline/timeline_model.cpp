@@ -97,15 +97,17 @@ void TimelineModel::set_selection(const Selection& s) {
   }
 }
 
-std::vector<traces::EventId> TimelineModel::find(const std::string& text) const {
-  if (!links_) return LaneModel::find(text);
+std::vector<traces::EventId> TimelineModel::find(const Filter& f) const {
+  if (!links_) return LaneModel::find(f);
   std::vector<traces::EventId> found;
-  const std::string q = lower(text);
-  for (const OpRecord& op : links_.record()->ops)
-    if (event_of_[op.seq] != traces::kNone && (lower(op.name).find(q) != std::string::npos ||
-                                               lower(module_path(op.origin.module)).find(q) != std::string::npos ||
-                                               lower(op.attrs).find(q) != std::string::npos))
+  const std::string q = lower(f.name);
+  auto holds = [&](const std::string& text) { return lower(text).find(q) != std::string::npos; };
+  for (const OpRecord& op : links_.record()->ops) {
+    const std::string& module = module_path(op.origin.module);
+    if (event_of_[op.seq] != traces::kNone && (f.module.empty() || in_module(module, f.module)) &&
+        (holds(op.name) || holds(module) || holds(op.attrs)))
       found.push_back(event_of_[op.seq]);
+  }
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -117,10 +119,13 @@ void TimelineModel::next_match(int direction) {
   std::string same = selected_ ? ops[selected_ - 1].name : std::string();
   for (int k = 1; k <= n; ++k) {
     int i = ((static_cast<int>(selected_) - 1 + direction * k) % n + n) % n;
-    bool hit = search_.empty() ? (same.empty() || ops[i].name == same)
-                               : std::binary_search(matches_.begin(), matches_.end(), event_of_[ops[i].seq]);
+    const bool hit = filter_ ? leaves_op(ops[i]) : same.empty() || ops[i].name == same;
     if (hit) return select_op(ops[i].seq);
   }
+}
+
+bool TimelineModel::leaves_op(const OpRecord& op) const {
+  return !filter_ || (event_of_[op.seq] != traces::kNone && leaves(event_of_[op.seq]));
 }
 
 void TimelineModel::select_op(int64_t seq) {
@@ -216,6 +221,7 @@ Table TimelineModel::operators() const {
   std::map<std::string, Sum> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
   for (const OpRecord& op : links_.record()->ops) {
+    if (!leaves_op(op)) continue;
     Sum& s = sums[op.name];
     ++s.calls;
     s.ns += static_cast<double>(op.duration_ns);
@@ -254,6 +260,7 @@ Table TimelineModel::modules() const {
   std::map<std::string, std::array<double, kPhases>> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
   for (traces::EventId e : outer_) {
+    if (!leaves(e)) continue;
     const OpEvent& o = links_.record()->timeline.op(e);
     sums[module_path(o.module)][static_cast<int>(o.phase)] += static_cast<double>((*trace_).duration(e));
   }
@@ -284,6 +291,7 @@ Table TimelineModel::events() const {
                {"Start", true, 84}, {"Time", true, 84}, {"Output", false, 170}};
   if (!links_) return t;
   for (const OpRecord& op : links_.record()->ops) {
+    if (!leaves_op(op)) continue;
     Table::Row row;
     row.selection = Selection::op(op.seq, "timeline table");
     row.cells = {

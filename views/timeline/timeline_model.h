@@ -36,7 +36,7 @@ class TimelineModel : public LaneModel {
   Look look(traces::EventId e) const override;
   std::string tip(traces::EventId e) const override;
   const char* called() const override { return links_ ? "ops" : LaneModel::called(); }
-  std::vector<traces::EventId> find(const std::string& text) const override;
+  std::vector<traces::EventId> find(const Filter& f) const override;
   void click(Hit hit) override;
   bool selected_span(double& a, double& b) const override;
   void step_aside(int direction) override;
@@ -57,6 +57,8 @@ class TimelineModel : public LaneModel {
   void show_step();
   void gather_spans();
   void select_op(int64_t seq);
+  /// The filter leaves the op.
+  bool leaves_op(const tracing::OpRecord& op) const;
   bool has_spans() const;  ///< the record names its phases itself, as spans around the ops
   void draw_spans(Scene& scene, const std::vector<Span>& spans, Box row, bool modules);
   void place_chosen(const std::map<uint32_t, Box>& rows);

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "tracing/record/step_record.h"
+#include "views/frame/filter_bar.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -46,6 +47,7 @@ TimelineView::TimelineView(const ViewDef& def, Bench& bench, QWidget* parent)
   set_style(found_, "voice", "small");
   bar->add(search_, 1);
   bar->add(found_);
+  bar->add(new FilterBar(bench, true, bar));
   bar->add_stretch();
   auto* keys = new ElidedLabel("W A S D zoom and pan · Shift-drag measure · F fit · N next of the same", bar);
   set_style(keys, "voice", "small");
@@ -71,7 +73,12 @@ TimelineView::TimelineView(const ViewDef& def, Bench& bench, QWidget* parent)
   box->addWidget(split, 1);
   set_content(page);
 
-  connect(search_, &QLineEdit::textChanged, this, &TimelineView::search);
+  connect(search_, &QLineEdit::textEdited, this, [this](const QString& text) {
+    Filter f = bench_.filter();
+    f.name = text.toStdString();
+    bench_.set_filter(f, true);
+  });
+  connect(&bench, &Bench::filter_changed, this, &TimelineView::refresh_found);
   connect(search_, &QLineEdit::returnPressed, this, [this] { model_.next_match(1); });
   auto* slash = new QShortcut(QKeySequence("/"), canvas());
   slash->setContext(Qt::WidgetShortcut);
@@ -102,14 +109,23 @@ std::vector<Command> TimelineView::commands() {
            .enabled = [this] { return bench_.shown_document() != nullptr; }}};
 }
 
-void TimelineView::search(const QString& text) {
-  const int n = model_.set_search(text.toStdString());
+void TimelineView::refresh_found() {
+  const QString name = QString::fromStdString(bench_.filter().name);
+  if (search_->text() != name) search_->setText(name);
+  const int64_t n = bench_.filter() ? model_.found() : 0;
   const QString what = model_.shows_document() ? "event" : "op";
-  found_->setText(text.isEmpty()
-                      ? QString()
-                      : QString("%1 %2%3").arg(QString::fromStdString(format_grouped(n)), what, n == 1 ? "" : "s"));
-  events_->set_filter(text);
-  names_->set_filter(text);
+  found_->setText(bench_.filter()
+                      ? QString("%1 %2%3").arg(QString::fromStdString(format_grouped(n)), what, n == 1 ? "" : "s")
+                      : QString());
+  refresh_tables();
+}
+
+void TimelineView::refresh_tables() {
+  if (model_.empty()) return;
+  if (model_.shows_document()) return names_->set_table(model_.names());
+  operators_->set_table(model_.operators());
+  modules_->set_table(model_.modules());
+  events_->set_table(model_.events());
 }
 
 /// The step and every trace that is open, to change between them; not there while there is no choice.
@@ -135,13 +151,9 @@ void TimelineView::refresh() {
   if (!trace && !step_state("its timeline")) return;
   set_empty(false);
   search_->setPlaceholderText(trace ? "Find events by name" : "Find ops by name, module or attribute");
-  search(search_->text());
   for (TableList* list : {operators_, modules_, events_}) tabs_->setTabVisible(tabs_->indexOf(list), !trace);
   tabs_->setTabVisible(tabs_->indexOf(names_), trace);
-  if (trace) return names_->set_table(model_.names());
-  operators_->set_table(model_.operators());
-  modules_->set_table(model_.modules());
-  events_->set_table(model_.events());
+  refresh_found();
 }
 
 namespace {

@@ -19,7 +19,8 @@ class TimelineView : public View {
   TimelineModel& model_;
   void refresh();
   void refresh_documents();
-  void search(const QString& text);
+  void refresh_found();
+  void refresh_tables();
   QComboBox* documents_;
   QLineEdit* search_;
   QLabel* found_;
