@@ -31,7 +31,8 @@ EventNames::EventNames(const traces::Trace& t) : trace_(t), is_(t.names()) {
     if (any_of(low, {"synchronize", "eventquery_wait", "streamwaitvalue"}) || low == "cudafree" || low == "hipfree")
       is |= kWaits;
     if (any_of(low, {"memcpy"})) is |= any_of(low, {"async"}) ? kCopies : kWaits;
-    if (any_of(low, {"dataloader", "data loading", "data_loading", "dataset.fetch", "load_batch"})) is |= kDataLoading;
+    if (any_of(low, {"dataloader", "data loading", "data_loading", "dataset.fetch", "load_batch", "wait for batch"}))
+      is |= kDataLoading;
     if (any_of(low, {"torch/utils/data/", "torch\\utils\\data\\"})) is |= kLoaderFrame;
     if (s.starts_with("Optimizer.") || any_of(low, {"optimizer.step", "optimizer.zero_grad"})) is |= kOptimizer;
     if (s.starts_with("autograd::engine::evaluate_function") || s == "backward" || s.starts_with("## Backward"))

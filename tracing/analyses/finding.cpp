@@ -20,7 +20,7 @@ std::string nanoseconds_text(double ns) {
   double a = std::abs(ns);
   if (a >= 1e9) return fmt::format("{:.3g} s", ns / 1e9 >= 1000 ? std::round(ns / 1e9) : ns / 1e9);
   if (a >= 1e6) return fmt::format("{:.4g} ms", ns / 1e6);
-  if (a >= 1e3) return fmt::format("{:.4g} us", ns / 1e3);
+  if (a >= 1e3) return fmt::format("{:.4g} µs", ns / 1e3);
   return fmt::format("{:.0f} ns", ns);
 }
 

@@ -35,6 +35,10 @@ std::vector<EventId> parents(const Trace& t) {
   return all;
 }
 
+bool recorded_by_tenon(const Trace& trace) {
+  return std::any_of(trace.rows().begin(), trace.rows().end(), [](const auto& row) { return row.process == "tenon"; });
+}
+
 std::vector<TraceStep> trace_steps(const Trace& t) {
   std::vector<TraceStep> steps;
   std::vector<bool> is_step(t.names());

@@ -33,6 +33,9 @@ const Registry<TraceAnalysis>& trace_analyses();
 /// lanes.
 std::vector<traces::EventId> parents(const traces::Trace& trace);
 
+/// Tenon recorded it, not PyTorch: advice for the one is none for the other.
+bool recorded_by_tenon(const traces::Trace& trace);
+
 /// One training step: a ProfilerStep annotation, or, where the trace has none, the whole of it.
 struct TraceStep {
   int64_t number = -1;  ///< -1: the whole trace

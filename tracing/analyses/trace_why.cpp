@@ -62,7 +62,7 @@ struct PerStep {
 // What bounds a step is what would shorten it most if it were free. But kernels that run are what a step is for: they
 // bound it only where nothing that could be had for nothing takes a quarter of it. On a machine without a GPU the same
 // holds for ops.
-Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total) {
+Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total, bool own = false) {
   int64_t avoidable = 0;
   for (const Cause& c : causes)
     if (c.name != std::string("compute")) avoidable = std::max(avoidable, c.time);
@@ -73,9 +73,9 @@ Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total
   });
   const Cause& first = causes[0];
   Finding f;
-  f.sentence = fmt::format("{} is {}: {}, {} of {}{}; try this: {}.",
-                           per_step.whole ? "The trace (it marks no steps)" : "The step", first.bound, first.what,
-                           share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
+  f.sentence = fmt::format(
+      "{} is {}: {}, {} of {}{}; try this: {}.", per_step.whole && !own ? "The trace (it marks no steps)" : "The step",
+      first.bound, first.what, share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
   f.facts = {{"cause", "cause", Unit::text, std::string(first.name)},
              {"step_ns", "a step", Unit::nanoseconds, total / per_step.count},
              {"share", "share", Unit::share, share(first.time, total)},
@@ -127,21 +127,27 @@ Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
     return l.time() * 4 > of ? fmt::format(", {} of it {} {}", per_step(l.time()), where, l.name()) : std::string();
   };
   const int64_t between = total - data - computing - communicating;
+  const bool own = recorded_by_tenon(t);
   return answer(
       {{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "",
-        "use more DataLoader workers, prefetch, or cheaper transforms", most_data},
+        own ? "use cheaper transforms, or samples that are smaller on the disk"
+            : "use more DataLoader workers, prefetch, or cheaper transforms",
+        most_data},
        {"host", "host-bound", between, fmt::format("no op runs for {}", per_step.text(between)),
         within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
-        "look at that Python code (with_stack=True shows it by function), or use a larger batch or "
-        "torch.compile where it is many small pieces",
+        own ? "use a larger batch: calls of small ops take longer than their work"
+            : "look at that Python code (with_stack=True shows it by function), or use a larger batch or "
+              "torch.compile where it is many small pieces",
         others.sight().event >= 0 ? others.sight() : gaps.sight()},
        {"communication", "bound by communication", communicating,
         fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "",
         "overlap them (larger buckets), accumulate gradients, or send lower precision", most_talking},
        {"compute", "compute-bound", computing, fmt::format("ops on the CPU take {}", per_step.text(computing)),
         within(ops, computing),
-        "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster", ops.sight()}},
-      per_step, total);
+        own ? "look at `ops` for the largest; more threads, bfloat16 (amp) or a smaller model make them faster"
+            : "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster",
+        ops.sight()}},
+      per_step, total, own);
 }
 
 Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<TraceStep>& steps) {

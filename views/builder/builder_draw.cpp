@@ -106,7 +106,8 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
   Box b = box_of(l);
   if (b.right() < -20 || b.bottom() < -20 || b.x > size_.w + 20 || b.y > size_.h + 20) return;
   scene.rect(b, Ink::raised, 1, 4);
-  scene.rect({b.x, b.y, 4, b.h}, bad ? Ink::bad : family(l.type), 1, 2);
+  const float inset = std::min(4.f, b.h / 4);  // clear of the round corners
+  scene.rect({b.x + 1, b.y + inset, 3, b.h - 2 * inset}, bad ? Ink::bad : family(l.type), 1, 1);
   scene.outline(b, bad ? Ink::bad : on ? Ink::accent : Ink::line, on || bad ? 2.f : 1.f, 4);
   if (bad && on) scene.outline({b.x - 3, b.y - 3, b.w + 6, b.h + 6}, Ink::accent, 1, 6);
   std::string tip = info ? l.type + ": " + info->help : l.type;

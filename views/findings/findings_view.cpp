@@ -41,6 +41,7 @@ void FindingsView::build() {
   analyses_ = new QListWidget(split);
   analyses_->setObjectName("findings.analyses");
   analyses_->setAccessibleName("Analyses");
+  set_style(analyses_, "side", "true");
   for (const TraceAnalysis& a : tracing::trace_analyses()) {
     if (a.min_traces > 1) continue;
     auto* item = new QListWidgetItem(QString::fromStdString(a.name), analyses_);
@@ -120,8 +121,8 @@ void FindingsView::refresh() {
   set_empty(!trace_, "Nothing is known of the times of what is shown.");
   if (!trace_ || !other) return;
   const auto& record = bench_.links().record();
-  subject_->setText(d ? QString::fromStdString(d->title)
-                      : "step " + QString::fromStdString(format_grouped(record ? record->step : 0)));
+  subject_->set_text(d ? QString::fromStdString(d->title)
+                       : "step " + QString::fromStdString(format_grouped(record ? record->step : 0)));
   refresh_steps();
   show_page(nullptr);
   ask();
@@ -194,6 +195,7 @@ void FindingsView::show_figures() {
   }
   if (!page_) return;
   constexpr int kColumns = 5;
+  figures_->setColumnStretch(kColumns, 1);
   int n = 0;
   for (const auto& [name, value] : page_->figures) {
     const int row = n / kColumns * 2, column = n % kColumns;

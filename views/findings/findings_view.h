@@ -47,7 +47,8 @@ class FindingsView : public View {
   std::shared_ptr<const FindingPage> page_;
   QListWidget* analyses_;
   QComboBox* steps_;
-  QLabel *subject_, *sentence_, *none_;
+  ElidedLabel* subject_;
+  QLabel *sentence_, *none_;
   QGridLayout* figures_;
   QTabWidget* tabs_;
 };
