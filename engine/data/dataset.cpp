@@ -8,8 +8,8 @@
 namespace tenon::data {
 namespace {
 
-Registry<Kind>& registry() {
-  static auto& all = *new Registry<Kind>("data set");
+Registry<DatasetDef>& registry() {
+  static auto& all = *new Registry<DatasetDef>("data set");
   return all;
 }
 
@@ -98,11 +98,11 @@ std::shared_ptr<const Dataset> spoiled(std::shared_ptr<const Dataset> set, const
 
 }  // namespace
 
-bool register_dataset(Kind kind, Place place) { return registry().add(std::move(kind), place); }
-const Registry<Kind>& dataset_kinds() { return registry(); }
+bool register_dataset(DatasetDef kind, Place place) { return registry().add(std::move(kind), place); }
+const Registry<DatasetDef>& dataset_defs() { return registry(); }
 
 Split open_dataset(const std::string& name, const Options& options) {
-  const Kind& kind = dataset_kinds().at(name);
+  const DatasetDef& kind = dataset_defs().at(name);
   Split split = kind.open(options, AttrValues(kind.attrs, options.attrs, name));
   if (options.nan_sample >= 0) split.train = spoiled(split.train, name, options);
   if (options.transforms.empty()) return split;

@@ -65,15 +65,15 @@ struct Split {
   std::shared_ptr<const Dataset> train, test;
 };
 /// One kind of data set, registered where it is defined. Its attributes are keys of the recipe ("data.<name>").
-struct Kind {
+struct DatasetDef {
   std::string name, help;
   std::vector<AttrDef> attrs;
   std::function<Split(const Options&, const AttrValues&)> open;
   bool files = false;  ///< it lies in files (Options::dir), which may be missing
 };
-bool register_dataset(Kind kind, Place place = Place::current());
+bool register_dataset(DatasetDef kind, Place place = Place::current());
 /// Sorted by name.
-const Registry<Kind>& dataset_kinds();
+const Registry<DatasetDef>& dataset_defs();
 /// Which rows of `n` are kept for the test: about `share` of them, spread evenly, a function of the arguments alone.
 struct Parts {
   std::vector<int64_t> train, test;

@@ -15,7 +15,7 @@ constexpr int kMost = 4;  // tensors an op may give
 /// What a module's inputs pass through so that their gradients come together: copies forward, and backward calls f with
 /// all of them.
 struct Boundary {
-  static constexpr OpInfo info{"module_boundary", "", Kind::copy, kMost};
+  static constexpr OpInfo info{"module_boundary", "", OpKind::copy, kMost};
   using Call_ = std::function<void(std::vector<Tensor>&)>;
   struct Attrs {
     std::shared_ptr<Call_> f;

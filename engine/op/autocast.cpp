@@ -57,7 +57,7 @@ void run_widened(const OpDef& op, const void* attrs, const Tensor* in, int input
   for (size_t i = 0; i < wide.size(); ++i)
     if (wide[i] && !wide[i].same(in[i]) && wide[i].version() != versions[i]) copy_(in[i], wide[i]);
   for (size_t i = 0; i < results.size(); ++i) {
-    bool narrow = results[i].dtype() == DType::f32 && !other && (i == 0 || op.info.kind != Kind::norm);
+    bool narrow = results[i].dtype() == DType::f32 && !other && (i == 0 || op.info.kind != OpKind::norm);
     Tensor r = narrow ? cast(results[i], half) : results[i];
     if (out[i])
       copy_(out[i], r);

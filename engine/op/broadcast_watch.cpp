@@ -41,7 +41,7 @@ std::string broadcast_rule_broken(const Shape& a, const Shape& b) {
 }
 
 void BroadcastWatch::before(const Call& call) {
-  if (call.op->info.kind != Kind::pointwise || call.inputs < 2) return;
+  if (call.op->info.kind != OpKind::pointwise || call.inputs < 2) return;
   for (int i = 0; i < call.inputs; ++i)
     for (int k = i + 1; k < call.inputs; ++k) {
       if (!call.in[i] || !call.in[k]) continue;

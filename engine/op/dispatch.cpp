@@ -48,7 +48,7 @@ bool in_natural_order(const Tensor& t) {
 /// Element by element, a result keeps the memory order of its first full-size operand: channels-last activations stay
 /// so through a network.
 bool keeps_order(const OpDef& op, const Tensor* in, int inputs, const Meta& result, Layout& order) {
-  if (op.info.kind != Kind::pointwise) return false;
+  if (op.info.kind != OpKind::pointwise) return false;
   for (int i = 0; i < inputs; ++i) {
     if (!in[i] || !(in[i].size() == result.shape)) continue;
     if (in_natural_order(in[i])) return false;
@@ -270,8 +270,8 @@ void dispatch_out(const OpDef& op, const void* attrs, const Tensor* in, int inpu
           fmt::format("the result has size {}, out has size {}", to_string(metas[0].shape), to_string(out.size())));
     bool shares = out.layout().may_overlap() || out.dtype() != metas[0].dtype || op.place;
     for (int i = 0; i < inputs; ++i)
-      shares |= in[i].defined() &&
-                (partly_overlaps(out, in[i]) || (op.info.kind != Kind::pointwise && in[i].storage() == out.storage()));
+      shares |= in[i].defined() && (partly_overlaps(out, in[i]) ||
+                                    (op.info.kind != OpKind::pointwise && in[i].storage() == out.storage()));
     NoGrad no_grad;
     Tensor result = shares ? Tensor() : out;
     dispatch(op, attrs, in, inputs, &result);

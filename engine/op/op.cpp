@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-const char* name(Kind k) {
+const char* name(OpKind k) {
   static constexpr const char* names[] = {"pointwise", "reduce", "view",   "matmul", "conv", "index",
                                           "norm",      "pool",   "random", "copy",   "other"};
   return names[static_cast<int>(k)];
@@ -22,11 +22,12 @@ const Registry<OpDef>& all_ops() { return registry(); }
 
 void register_op(OpDef& def, Place place) {
   def.profile_name = intern_name(def.info.name);
-  Kind k = def.info.kind;
-  def.widens = !def.info.own_halves && k != Kind::pointwise && k != Kind::view && k != Kind::copy && k != Kind::index;
+  const OpKind k = def.info.kind;
+  def.widens =
+      !def.info.own_halves && k != OpKind::pointwise && k != OpKind::view && k != OpKind::copy && k != OpKind::index;
   def.amp = def.info.amp;
   if (def.amp == Amp::by_kind)
-    def.amp = k == Kind::matmul || k == Kind::conv ? Amp::low : k == Kind::reduce ? Amp::f32 : Amp::leave;
+    def.amp = k == OpKind::matmul || k == OpKind::conv ? Amp::low : k == OpKind::reduce ? Amp::f32 : Amp::leave;
   registry().add_static(def, place);
 }
 
@@ -40,14 +41,14 @@ void register_kernel(const std::string& op, DeviceType type, Kernel kernel) {
 Cost cost_of(const Call& c) {
   Cost cost;
   if (c.op->cost) cost = c.op->cost(c.attrs, c);
-  if (cost.bytes == 0 && c.op->info.kind != Kind::view) {
+  if (cost.bytes == 0 && c.op->info.kind != OpKind::view) {
     for (int i = 0; i < c.inputs; ++i)
       if (c.in[i]) cost.bytes += static_cast<double>(c.in[i].nbytes());
     for (int i = 0; i < c.outputs; ++i)
       if (c.out[i]) cost.bytes += static_cast<double>(c.out[i].nbytes());
   }
-  if (cost.flops == 0 && (c.op->info.kind == Kind::pointwise || c.op->info.kind == Kind::reduce) && c.outputs > 0) {
-    const Tensor& counted = c.op->info.kind == Kind::reduce ? c.in[0] : c.out[0];
+  if (cost.flops == 0 && (c.op->info.kind == OpKind::pointwise || c.op->info.kind == OpKind::reduce) && c.outputs > 0) {
+    const Tensor& counted = c.op->info.kind == OpKind::reduce ? c.in[0] : c.out[0];
     cost.flops = static_cast<double>(counted.numel());
   }
   return cost;

@@ -20,7 +20,7 @@
 //
 // clang-format off
 //   struct Sum {
-//     static constexpr OpInfo info{"sum", "ReduceSum", Kind::reduce};
+//     static constexpr OpInfo info{"sum", "ReduceSum", OpKind::reduce};
 //     struct Attrs {
 //       Dims axes;
 //       bool keep;
@@ -46,8 +46,8 @@
 
 namespace tenon {
 
-enum class Kind : uint8_t { pointwise, reduce, view, matmul, conv, index, norm, pool, random, copy, other };
-const char* name(Kind k);
+enum class OpKind : uint8_t { pointwise, reduce, view, matmul, conv, index, norm, pool, random, copy, other };
+const char* name(OpKind k);
 
 /// What autocast does with an op's f32 and half-precision inputs: leaves them, gives them all in the low type, or all
 /// in f32.
@@ -61,7 +61,7 @@ enum class Amp : uint8_t {
 struct OpInfo {
   const char* name;
   const char* onnx = "";  ///< ONNX operator, empty where there is none of the same meaning
-  Kind kind = Kind::other;
+  OpKind kind = OpKind::other;
   int outputs = 1;
   Amp amp = Amp::by_kind;
   /// cpu() works on f16 and bf16 itself. Pointwise, view, copy and index ops always do; others are run in f32
@@ -120,7 +120,7 @@ struct OpDef {
   int arity = -1;  ///< inputs it takes, optional ones included; -1: any number
   AttrsDef attrs;  ///< what the op's Attrs hold
   void (*infer)(const void* attrs, const Tensor* in, int n, Meta* out) = nullptr;
-  Layout (*view)(const void* attrs, const Layout& in) = nullptr;  ///< set for Kind::view only
+  Layout (*view)(const void* attrs, const Layout& in) = nullptr;  ///< set for OpKind::view only
   void (*place)(const void* attrs, const Tensor* in, Layout* out) = nullptr;
   /// By DeviceType; a view op has none. A device that is registered later adds its own, before anything runs on it.
   mutable Kernel kernels[kDeviceTypes] = {};

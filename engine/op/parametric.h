@@ -36,7 +36,7 @@ void run_parametric(const Call& c, const ParametricAttrs& p, InnerLoop f32, Inne
 
 template <class Op>
 struct ParametricFused {
-  static constexpr OpInfo info{Op::backward_name, "", Kind::pointwise};
+  static constexpr OpInfo info{Op::backward_name, "", OpKind::pointwise};
   using Attrs = ParametricAttrs;
   static Meta infer(const Attrs&, const Meta& g, const Meta&) { return g; }
   static void cpu(const Call& c) {
@@ -46,7 +46,7 @@ struct ParametricFused {
 
 template <class Op>
 struct Parametric {
-  static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
+  static constexpr OpInfo info{Op::name, Op::onnx_name, OpKind::pointwise};
   using Attrs = ParametricAttrs;
   static constexpr Saves saves{1, 0};
   static Meta infer(const Attrs&, const Meta& x) { return infer_unary(x, Types::floating); }

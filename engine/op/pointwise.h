@@ -112,7 +112,7 @@ struct NoInfer {};
 /// with create_graph the composite runs instead.
 template <class Op, int Side>
 struct Fused {
-  static constexpr OpInfo info{Op::backward_names[Side], "", Kind::pointwise};
+  static constexpr OpInfo info{Op::backward_names[Side], "", OpKind::pointwise};
   static void infer(const NoAttrs&, const Tensor* in, int n, Meta* out) {
     out[0] = in[0].meta();
     for (int i = 1; i < n; ++i)
@@ -130,7 +130,7 @@ constexpr unsigned kG = 1, kX = 2, kB = 4, kY = 8;
 
 template <class Op>
 struct Unary {
-  static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
+  static constexpr OpInfo info{Op::name, Op::onnx_name, OpKind::pointwise};
   static constexpr sc::Probe reads =
       Op::template gradient<sc::Probe>(sc::Probe(kG, true), sc::Probe(kX, false), sc::Probe(kY, false));
   static constexpr Saves saves{(reads.mask & kX) ? 1u : 0u, (reads.mask & kY) ? 1u : 0u};
@@ -161,7 +161,7 @@ struct Unary {
 
 template <class Op>
 struct Binary {
-  static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
+  static constexpr OpInfo info{Op::name, Op::onnx_name, OpKind::pointwise};
   template <int Side>
   static constexpr sc::Probe reads() {
     sc::Probe g(kG, true), a(kX, false), b(kB, false), y(kY, false);
@@ -218,7 +218,7 @@ bool decompose_by_formula() {
 /// A comparison has no gradient.
 template <class Op>
 struct Compare {
-  static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
+  static constexpr OpInfo info{Op::name, Op::onnx_name, OpKind::pointwise};
   static Meta infer(const NoAttrs&, const Meta& a, const Meta& b) { return infer_binary(a, b, Op::types); }
   static void cpu(const Call& c) {
     run_loops(c, {forward2<Op, float>, forward2<Op, double>, forward2<Op, int32_t>, forward2<Op, int64_t>}, Op::types);
@@ -233,7 +233,7 @@ struct Compare {
 namespace tenon::pointwise {
 template <class Op>
 struct Test {
-  static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
+  static constexpr OpInfo info{Op::name, Op::onnx_name, OpKind::pointwise};
   template <class T>
   static void loop(char* const* d, const int64_t* s, int64_t n) {
     loop_with<bool, T>(
@@ -252,7 +252,7 @@ struct Test {
 /// Integers and bool alone.
 template <class Op>
 struct Bits {
-  static constexpr OpInfo info{Op::name, Op::onnx_name, Kind::pointwise};
+  static constexpr OpInfo info{Op::name, Op::onnx_name, OpKind::pointwise};
   static Meta infer(const NoAttrs&, const Meta& a, const Meta& b);
   static void cpu(const Call& c) {
     run_loops(c, {nullptr, nullptr, forward2<Op, int32_t>, forward2<Op, int64_t>}, Types::any);

@@ -14,13 +14,9 @@ namespace {
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
 
 template <class T>
-[[gnu::always_inline]] inline T mish_slope(T x) {
+[[gnu::always_inline]] constexpr T mish_slope(T x) {
   T t = sc::tanh(sc::softplus(x));
   return t + x * sc::sigmoid(x) * (T(1) - t * t);
-}
-template <>
-constexpr sc::Probe mish_slope(sc::Probe x) {
-  return -x;
 }
 
 template <class T>
@@ -38,7 +34,7 @@ template <class T>
 
 }  // namespace
 
-//        name         ONNX           forward                                    gradient values for tests
+// name, name in ONNX, forward(x), gradient(g, x, y), values for tests
 OP_UNARY(mish, "", x* sc::tanh(sc::softplus(x)), g* mish_slope(x), in(-3, 3))
 OP_UNARY(selu, "Selu", selu_value(x), sc::select(x > T(0), g* T(kSeluScale), g* T(kSeluScale* kSeluAlpha) * sc::exp(x)),
          apart_from_zero(-2, 2, 0.1))
@@ -52,8 +48,7 @@ OP_BY_FORMULA(mish)
 OP_BY_FORMULA(tanhshrink)
 OP_BY_FORMULA(logsigmoid)
 
-//             name         ONNX           forward(x, a, b)                                  gradient(g, x, a, b) test
-//             values, a, b, export
+// name, name in ONNX, forward(x, a, b), gradient(g, x, a, b), values for tests, a, b, export
 OP_PARAMETRIC(elu, "Elu", sc::select(x > T(0), x, a*(sc::exp(x) - T(1))), sc::select(x > T(0), g, g* a* sc::exp(x)),
               apart_from_zero(-2, 2, 0.1), 1.3, 0, o.set("alpha", a))
 OP_PARAMETRIC(celu, "Celu", sc::select(x > T(0), x, a*(sc::exp(x / a) - T(1))),
@@ -133,7 +128,7 @@ namespace {
 /// Inputs x and the key. The slope of each element: 1 where x is positive, else random. Not differentiable: the noise
 /// is held fixed.
 struct RreluSlope {
-  static constexpr OpInfo info{"rrelu_slope", "", Kind::random};
+  static constexpr OpInfo info{"rrelu_slope", "", OpKind::random};
   struct Attrs {
     double lower, upper;
     uint64_t stream, first;

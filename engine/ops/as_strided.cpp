@@ -96,7 +96,7 @@ StridedPlace sample_place() {
 StridedPlace overlapping_place() { return {Layout::contiguous({2, 5}), Layout::contiguous({2, 5}).unfold(1, 3, 1)}; }
 
 struct AsStrided {
-  static constexpr OpInfo info{.name = "as_strided", .kind = Kind::view, .reads_strides = true};
+  static constexpr OpInfo info{.name = "as_strided", .kind = OpKind::view, .reads_strides = true};
   using Attrs = StridedPlace;
   static Layout view(const Attrs& a, const Layout&) { return a.view; }
   static void backward(Grad& d) { d.in(0) = strided_scatter(d.out(), d.as<Attrs>()); }
@@ -107,7 +107,7 @@ struct AsStrided {
 };
 
 struct Gather {
-  static constexpr OpInfo info{"strided_gather", "", Kind::copy};
+  static constexpr OpInfo info{"strided_gather", "", OpKind::copy};
   using Attrs = StridedPlace;
   static Meta infer(const Attrs& a, const Meta& x) {
     expect_size(x, a.base.size, "the tensor");
@@ -127,7 +127,7 @@ struct Gather {
 };
 
 struct Scatter {
-  static constexpr OpInfo info{"strided_scatter", "", Kind::copy};
+  static constexpr OpInfo info{"strided_scatter", "", OpKind::copy};
   using Attrs = StridedPlace;
   static Meta infer(const Attrs& a, const Meta& x) {
     expect_size(x, a.view.size, "the gradient");
@@ -161,7 +161,7 @@ struct Scatter {
 };
 
 struct Replace {
-  static constexpr OpInfo info{"strided_replace", "", Kind::copy};
+  static constexpr OpInfo info{"strided_replace", "", OpKind::copy};
   using Attrs = StridedPlace;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& values) {
     expect_size(x, a.base.size, "the tensor");

@@ -105,7 +105,7 @@ struct Problem {
 
 /// Inputs q, k, v, mask?, y, lse, gy, key?; outputs gq, gk, gv. With create_graph the composite runs instead.
 struct AttentionBackward {
-  static constexpr OpInfo info{"attention_backward", "", Kind::matmul, 3};
+  static constexpr OpInfo info{"attention_backward", "", OpKind::matmul, 3};
   using Attrs = AttentionAttrs;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) {
     for (int i = 0; i < 3; ++i) out[i] = in[i].meta();
@@ -128,7 +128,7 @@ struct AttentionBackward {
 
 /// Inputs q, k, v, mask?, key?; outputs y and the log-sum-exp of every row.
 struct Attention {
-  static constexpr OpInfo info{"scaled_dot_product_attention", "", Kind::matmul, 2};
+  static constexpr OpInfo info{"scaled_dot_product_attention", "", OpKind::matmul, 2};
   using Attrs = AttentionAttrs;
   static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
     const Meta &q = in[0].meta(), &k = in[1].meta(), &v = in[2].meta();

@@ -60,7 +60,7 @@ void weight_gradient(const ConvAttrs& a, const Tensor& x, const Tensor& gy, int6
 Tensor forward(const ConvAttrs& a, const Tensor& x, const Tensor& w, const Tensor& b);
 
 struct Conv2d {
-  static constexpr OpInfo info{"conv2d", "Conv", Kind::conv};
+  static constexpr OpInfo info{"conv2d", "Conv", OpKind::conv};
   using Attrs = ConvAttrs;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& w, const Meta& b) {
     bool bias = !absent(b);
@@ -131,7 +131,7 @@ struct Conv2d {
 };
 
 struct Conv2dInput {
-  static constexpr OpInfo info{"conv2d_input", "ConvTranspose", Kind::conv};
+  static constexpr OpInfo info{"conv2d_input", "ConvTranspose", OpKind::conv};
   using Attrs = ConvAttrs;
   static Meta infer(const Attrs& a, const Meta& gy, const Meta& w) {
     Meta m = gy;
@@ -185,7 +185,7 @@ struct Conv2dInput {
 };
 
 struct Conv2dWeight {
-  static constexpr OpInfo info{"conv2d_weight", "", Kind::conv, 2};
+  static constexpr OpInfo info{"conv2d_weight", "", OpKind::conv, 2};
   using Attrs = ConvAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     const Meta &x = in[0].meta(), &gy = in[1].meta();

@@ -121,7 +121,7 @@ void check_lengths(const Tensor& p, const Tensor& targets, const Tensor& steps, 
 
 /// Inputs log_p, targets, input_lengths, target_lengths, g [n].
 struct CtcBackward {
-  static constexpr OpInfo info{"ctc_loss_backward", "", Kind::other};
+  static constexpr OpInfo info{"ctc_loss_backward", "", OpKind::other};
   using Attrs = CtcAttrs;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) { out[0] = in[0].meta(); }
   static void cpu(const Call& c) {
@@ -154,7 +154,7 @@ struct CtcBackward {
 
 /// Inputs log_p, targets, input_lengths, target_lengths -> [n].
 struct Ctc {
-  static constexpr OpInfo info{"ctc_loss", "", Kind::other};
+  static constexpr OpInfo info{"ctc_loss", "", OpKind::other};
   using Attrs = CtcAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     check_ctc(in, a.blank);

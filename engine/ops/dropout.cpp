@@ -14,7 +14,7 @@ using ops::dense_nhwc;
 
 /// Inputs x and the key. Linear in x and its own adjoint, so it is its own gradient to any order.
 struct Dropout {
-  static constexpr OpInfo info{"dropout", "", Kind::random};
+  static constexpr OpInfo info{"dropout", "", OpKind::random};
   struct Attrs {
     double p;
     uint64_t stream, first;

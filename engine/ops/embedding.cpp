@@ -49,7 +49,7 @@ struct EmbeddingAttrs {
 
 /// Inputs weight, index.
 struct Embedding {
-  static constexpr OpInfo info{"embedding", "Gather", Kind::index};
+  static constexpr OpInfo info{"embedding", "Gather", OpKind::index};
   using Attrs = EmbeddingAttrs;
   static Meta infer(const Attrs&, const Meta& w, const Meta& index) {
     check_index(index);
@@ -96,7 +96,7 @@ struct Embedding {
 /// Inputs x, index. Pieces are ranges of result rows: every piece looks at all numbers and adds its own, in their
 /// order.
 struct ScatterRows {
-  static constexpr OpInfo info{"scatter_rows", "", Kind::other};
+  static constexpr OpInfo info{"scatter_rows", "", OpKind::other};
   using Attrs = EmbeddingAttrs;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index) {
     check_index(index);
@@ -176,7 +176,7 @@ std::vector<int64_t> bounds_of(const Tensor& offsets, int64_t count, bool last) 
 /// Inputs weight, index [n], offsets, weights of the samples?; outputs the bags and, for max, the number whose row won
 /// each element (-1: none).
 struct EmbeddingBag {
-  static constexpr OpInfo info{"embedding_bag", "", Kind::other, 2};
+  static constexpr OpInfo info{"embedding_bag", "", OpKind::other, 2};
   using Attrs = BagAttrs;
   static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
     const Meta &w = in[0].meta(), &index = in[1].meta(), &offsets = in[2].meta();

@@ -29,7 +29,7 @@ using namespace ops;
 
 /// The transform of the axis before the last, which holds real and imaginary part; undivided in both directions.
 struct Fourier {
-  static constexpr OpInfo info{"fourier", "", Kind::other};
+  static constexpr OpInfo info{"fourier", "", OpKind::other};
   struct Attrs {
     bool inverse;
     template <class F>

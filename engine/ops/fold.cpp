@@ -56,7 +56,7 @@ void each(const WindowAttrs& a, const F& f) {
 }
 
 struct Im2Col {
-  static constexpr OpInfo info{"im2col", "", Kind::conv};
+  static constexpr OpInfo info{"im2col", "", OpKind::conv};
   using Attrs = WindowAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     ops::common_float({&x});
@@ -91,7 +91,7 @@ struct Im2Col {
 };
 
 struct Col2Im {
-  static constexpr OpInfo info{"col2im", "", Kind::conv};
+  static constexpr OpInfo info{"col2im", "", OpKind::conv};
   using Attrs = WindowAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     ops::common_float({&x});

@@ -91,7 +91,7 @@ struct Walk {
 };
 
 struct Gather {
-  static constexpr OpInfo info{"gather", "GatherElements", Kind::index};
+  static constexpr OpInfo info{"gather", "GatherElements", OpKind::index};
   using Attrs = AxisAttrs;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index) {
     check(a, x.shape, index);
@@ -165,7 +165,7 @@ Tensor target_of(const Call& c, DType t) {
 }
 
 struct Scatter {
-  static constexpr OpInfo info{"scatter", "ScatterElements", Kind::index};
+  static constexpr OpInfo info{"scatter", "ScatterElements", OpKind::index};
   using Attrs = AxisAttrs;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) {
     return infer_scatter(a, x, index, src);
@@ -196,7 +196,7 @@ struct Scatter {
 };
 
 struct ScatterAdd {
-  static constexpr OpInfo info{"scatter_add", "ScatterElements", Kind::index};
+  static constexpr OpInfo info{"scatter_add", "ScatterElements", OpKind::index};
   using Attrs = AxisAttrs;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) {
     return infer_scatter(a, x, index, src);
@@ -226,7 +226,7 @@ struct ScatterAdd {
 };
 
 struct ScatterReduce {
-  static constexpr OpInfo info{"scatter_reduce", "", Kind::index};
+  static constexpr OpInfo info{"scatter_reduce", "", OpKind::index};
   struct Attrs {
     int64_t axis, how;
     bool include_self;

@@ -62,7 +62,7 @@ Rows rows_of(const Shape& size, int64_t first, const Tensor* index, int count) {
 int64_t row_grain(int64_t work) { return std::max<int64_t>(1, kLoopGrain / std::max<int64_t>(work, 1)); }
 
 struct Index {
-  static constexpr OpInfo info{"index", "Gather", Kind::index};
+  static constexpr OpInfo info{"index", "Gather", OpKind::index};
   struct Attrs {
     int64_t first;
     template <class F>
@@ -126,7 +126,7 @@ struct Index {
 };
 
 struct IndexPut {
-  static constexpr OpInfo info{"index_put", "", Kind::index};
+  static constexpr OpInfo info{"index_put", "", OpKind::index};
   struct Attrs {
     int64_t first;
     bool accumulate;
@@ -229,7 +229,7 @@ void Index::backward(Grad& d) {
 
 /// Its size depends on its values, so it has no form for tensors without memory and no samples.
 struct NonZero {
-  static constexpr OpInfo info{"nonzero", "", Kind::index};
+  static constexpr OpInfo info{"nonzero", "", OpKind::index};
   template <class F>
   static void each(const Tensor& x, const F& f) {
     const Tensor y = dense_as(x, DType::boolean);

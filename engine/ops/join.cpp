@@ -25,7 +25,7 @@ using namespace ops;
 bool passed_over(const Shape& s) { return s.n == 1 && s[0] == 0; }
 
 struct Cat {
-  static constexpr OpInfo info{"cat", "Concat", Kind::copy};
+  static constexpr OpInfo info{"cat", "Concat", OpKind::copy};
   struct Attrs {
     int64_t axis;
     template <class F>
@@ -88,7 +88,7 @@ struct Cat {
 };
 
 struct Triangle {
-  static constexpr OpInfo info{"triangle", "Trilu", Kind::copy};
+  static constexpr OpInfo info{"triangle", "Trilu", OpKind::copy};
   struct Attrs {
     bool upper;
     int64_t shift;

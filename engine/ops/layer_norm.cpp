@@ -43,7 +43,7 @@ const T* data_or_null(const Tensor& t) {
 
 /// Inputs x, gy, weight?, mean, rstd; outputs gx, gweight, gbias. With create_graph the composite runs instead.
 struct LayerNormBackward {
-  static constexpr OpInfo info{"layer_norm_backward", "", Kind::norm, 3};
+  static constexpr OpInfo info{"layer_norm_backward", "", OpKind::norm, 3};
   struct Attrs : LayerNormAttrs {
     bool gx, sums;  ///< which results are wanted
     template <class F>
@@ -74,7 +74,7 @@ struct LayerNormBackward {
 
 /// Inputs x, weight?, bias?; outputs y and the rows' mean and 1 / standard deviation.
 struct LayerNorm {
-  static constexpr OpInfo info{"layer_norm", "LayerNormalization", Kind::norm, 3};
+  static constexpr OpInfo info{"layer_norm", "LayerNormalization", OpKind::norm, 3};
   using Attrs = LayerNormAttrs;
   static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
     const Meta& x = in[0].meta();

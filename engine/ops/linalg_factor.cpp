@@ -28,7 +28,7 @@ Tensor rows_by(const Tensor& a, const Tensor& s) { return mul(a, unsqueeze(s, -1
 Tensor product(const Tensor& a, const Tensor& b) { return matmul(a, b); }
 
 struct QrOp {
-  static constexpr OpInfo info{"qr", "", Kind::other, 2};
+  static constexpr OpInfo info{"qr", "", OpKind::other, 2};
   static void infer(const NoAttrs&, const Tensor* in, int, Meta* out) {
     const Meta& a = in[0].meta();
     need_matrix(a, false);
@@ -96,7 +96,7 @@ Tensor inverse_gaps(const Tensor& w) {
 }
 
 struct EighOp {
-  static constexpr OpInfo info{"eigh", "", Kind::other, 2};
+  static constexpr OpInfo info{"eigh", "", OpKind::other, 2};
   static void infer(const NoAttrs&, const Tensor* in, int, Meta* out) {
     need_matrix(in[0].meta(), true);
     out[0] = out[1] = in[0].meta();
@@ -139,7 +139,7 @@ struct EighOp {
 };
 
 struct SvdOp {
-  static constexpr OpInfo info{"svd", "", Kind::other, 3};
+  static constexpr OpInfo info{"svd", "", OpKind::other, 3};
   static void infer(const NoAttrs&, const Tensor* in, int, Meta* out) {
     const Meta& a = in[0].meta();
     need_matrix(a, false);

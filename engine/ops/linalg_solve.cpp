@@ -30,7 +30,7 @@ Tensor positive(Samples& s, const Shape& size) {
 }
 
 struct Cholesky {
-  static constexpr OpInfo info{"cholesky", "", Kind::other};
+  static constexpr OpInfo info{"cholesky", "", OpKind::other};
   static Meta infer(const NoAttrs&, const Meta& a) {
     need_matrix(a, true);
     return a;
@@ -70,7 +70,7 @@ struct Cholesky {
 };
 
 struct SolveTriangular {
-  static constexpr OpInfo info{"solve_triangular", "", Kind::other};
+  static constexpr OpInfo info{"solve_triangular", "", OpKind::other};
   struct Attrs {
     bool upper, unit;
     template <class F>
@@ -124,7 +124,7 @@ struct SolveTriangular {
 };
 
 struct Solve {
-  static constexpr OpInfo info{"solve", "", Kind::other};
+  static constexpr OpInfo info{"solve", "", OpKind::other};
   static Meta infer(const NoAttrs&, const Meta& a, const Meta& b) { return SolveTriangular::infer({}, a, b); }
   static void cpu(const Call& c) {
     Tensor a = dense(c.in[0]), b = dense(c.in[1]);
@@ -156,7 +156,7 @@ struct Solve {
 };
 
 struct Inv {
-  static constexpr OpInfo info{"inv", "", Kind::other};
+  static constexpr OpInfo info{"inv", "", OpKind::other};
   static Meta infer(const NoAttrs&, const Meta& a) {
     need_matrix(a, true);
     return a;
@@ -230,7 +230,7 @@ Tensor cofactors(const Tensor& a) {
 }
 
 struct Det {
-  static constexpr OpInfo info{"det", "Det", Kind::other};
+  static constexpr OpInfo info{"det", "Det", OpKind::other};
   static Meta infer(const NoAttrs&, const Meta& a) { return one_a_matrix(a); }
   static void cpu(const Call& c) {
     Tensor a = dense(c.in[0]);
@@ -256,7 +256,7 @@ struct Det {
 };
 
 struct SlogDetOp {
-  static constexpr OpInfo info{"slogdet", "", Kind::other, 2};
+  static constexpr OpInfo info{"slogdet", "", OpKind::other, 2};
   static void infer(const NoAttrs&, const Tensor* in, int, Meta* out) { out[0] = out[1] = one_a_matrix(in[0].meta()); }
   static void cpu(const Call& c) {
     Tensor a = dense(c.in[0]);

@@ -32,7 +32,7 @@ struct LogAttrs {
 
 /// Inputs y, gy.
 struct SoftmaxBackward {
-  static constexpr OpInfo info{"softmax_backward", "", Kind::reduce};
+  static constexpr OpInfo info{"softmax_backward", "", OpKind::reduce};
   using Attrs = LogAttrs;
   static Meta infer(const Attrs&, const Meta& y, const Meta&) { return y; }
   static void cpu(const Call& c) {
@@ -48,7 +48,7 @@ struct SoftmaxBackward {
 
 /// Along the last axis.
 struct Softmax {
-  static constexpr OpInfo info{"softmax", "Softmax", Kind::reduce};
+  static constexpr OpInfo info{"softmax", "Softmax", OpKind::reduce};
   using Attrs = LogAttrs;
   static Meta infer(const Attrs&, const Meta& x) {
     common_float({&x});
@@ -85,7 +85,7 @@ struct Softmax {
 };
 
 struct OneHot {
-  static constexpr OpInfo info{"one_hot", "", Kind::index};
+  static constexpr OpInfo info{"one_hot", "", OpKind::index};
   struct Attrs {
     int64_t classes;
     DType dtype;
@@ -119,7 +119,7 @@ struct OneHot {
 
 /// Inputs logits, target, lse, g (the gradient of the loss).
 struct CrossEntropyBackward {
-  static constexpr OpInfo info{"cross_entropy_backward", "", Kind::reduce};
+  static constexpr OpInfo info{"cross_entropy_backward", "", OpKind::reduce};
   static Meta infer(const NoAttrs&, const Meta& x, const Meta&, const Meta&, const Meta&) { return x; }
   static void cpu(const Call& c) {
     Tensor x = dense(c.in[0]), target = dense(c.in[1]), lse = dense(c.in[2]);
@@ -134,7 +134,7 @@ struct CrossEntropyBackward {
 
 /// Inputs logits, target; outputs the loss and the log-sum-exp of every row.
 struct CrossEntropy {
-  static constexpr OpInfo info{"cross_entropy", "", Kind::reduce, 2};
+  static constexpr OpInfo info{"cross_entropy", "", OpKind::reduce, 2};
   using Attrs = NoAttrs;
   static void infer(const NoAttrs&, const Tensor* in, int, Meta* out) {
     const Meta &x = in[0].meta(), &t = in[1].meta();
@@ -189,7 +189,7 @@ struct CrossEntropy {
 
 /// Inputs x, y, g (the gradient of the loss): 2 (x - y) g / n.
 struct MseBackward {
-  static constexpr OpInfo info{"mse_loss_backward", "", Kind::reduce};
+  static constexpr OpInfo info{"mse_loss_backward", "", OpKind::reduce};
   static Meta infer(const NoAttrs&, const Meta& x, const Meta&, const Meta&) { return x; }
   static void cpu(const Call& c) {
     Tensor x = dense(c.in[0]), y = dense(c.in[1]);
@@ -202,7 +202,7 @@ struct MseBackward {
 };
 
 struct MseLoss {
-  static constexpr OpInfo info{"mse_loss", "", Kind::reduce};
+  static constexpr OpInfo info{"mse_loss", "", OpKind::reduce};
   using Attrs = NoAttrs;
   static Meta infer(const NoAttrs&, const Meta& x, const Meta& y) {
     Meta m = x;

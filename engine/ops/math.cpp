@@ -231,7 +231,7 @@ double polygamma(int64_t n, double x) {
 }  // namespace
 }  // namespace sc
 
-//        name        ONNX       forward(x)                        gradient(g, x, y) values for tests
+// name, name in ONNX, forward(x), gradient(g, x, y), values for tests
 OP_UNARY_ANY(sign, "Sign", sc::sign(x), g* T(0), apart_from_zero(-2, 2, 0.1))
 OP_UNARY_ANY(floor, "Floor", sc::floor(x), g* T(0), in(0.1, 0.9))
 OP_UNARY_ANY(ceil, "Ceil", sc::ceil(x), g* T(0), in(0.1, 0.9))
@@ -268,21 +268,16 @@ OP_UNARY(rad2deg, "", x* T(57.295779513082321), g* T(57.295779513082321), in(-3,
 namespace {
 // (cos(pi x) - sinc(x)) / x; 0 at 0, where the quotient has no digits.
 template <class T>
-T sinc_slope(T x) {
+[[gnu::always_inline]] constexpr T sinc_slope(T x) {
   return sc::select(x == T(0), T(0),
                     (sc::cos(x * T(3.14159265358979323846)) -
                      sc::sin(x * T(3.14159265358979323846)) / (x * T(3.14159265358979323846))) /
                         x);
 }
-template <>
-constexpr sc::Probe sinc_slope(sc::Probe x) {
-  return -x;
-}
 }  // namespace
 OP_UNARY(sinc, "", sc::sinc(x), g* sinc_slope(x), apart_from_zero(-2, 2, 0.3))
 
-//           name       ONNX   forward(a, b)          gradient of a                         gradient of b values for
-//           tests
+// name, name in ONNX, forward(a, b), gradient of a, gradient of b, values for tests
 OP_BINARY(remainder, "", sc::remainder(a, b), g, -g* sc::floor(a / b), in(0.6, 0.9))
 OP_BINARY(fmod, "", sc::fmod(a, b), g, -g* sc::trunc(a / b), in(0.6, 0.9))
 OP_BINARY_FLOAT(atan2, "", sc::atan2(a, b), g* b / (a * a + b * b), -g* a / (a * a + b * b),
@@ -315,7 +310,7 @@ namespace {
 /// Not differentiable: the derivative is 0 almost everywhere.
 struct FloorDivide {
   static constexpr const char* name = "floor_divide";
-  static constexpr OpInfo info{"floor_divide", "", Kind::pointwise};
+  static constexpr OpInfo info{"floor_divide", "", OpKind::pointwise};
   static constexpr pointwise::Types types = pointwise::Types::any;
   template <class T>
   static T forward(T a, T b) {
@@ -336,7 +331,7 @@ struct FloorDivide {
 const Register<FloorDivide> floor_divide_op;
 
 struct Polygamma {
-  static constexpr OpInfo info{"polygamma", "", Kind::other};
+  static constexpr OpInfo info{"polygamma", "", OpKind::other};
   struct Attrs {
     int64_t n;
     template <class F>

@@ -47,7 +47,7 @@ struct Matrix {
 };
 
 struct MatMul {
-  static constexpr OpInfo info{"matmul", "MatMul", Kind::matmul};
+  static constexpr OpInfo info{"matmul", "MatMul", OpKind::matmul};
   struct Attrs {
     bool ta = false, tb = false;
     template <class F>
@@ -119,7 +119,7 @@ struct MatMul {
 };
 
 struct Linear {
-  static constexpr OpInfo info{"linear", "Gemm", Kind::matmul};
+  static constexpr OpInfo info{"linear", "Gemm", OpKind::matmul};
   using Attrs = NoAttrs;
   static Meta infer(const NoAttrs&, const Meta& x, const Meta& w, const Meta& b) {
     bool bias = !absent(b);

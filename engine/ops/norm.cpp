@@ -57,7 +57,7 @@ struct EpsAttrs {
 /// Inputs x, gy, mean, invstd, gamma?; outputs gx, ggamma, gbeta. Never differentiated itself: with create_graph the
 /// composite runs instead.
 struct BatchNormBackward {
-  static constexpr OpInfo info{"batch_norm_backward", "", Kind::norm, 3};
+  static constexpr OpInfo info{"batch_norm_backward", "", OpKind::norm, 3};
   struct Attrs {
     bool batch;  ///< mean and invstd were taken from x
     template <class F>
@@ -112,7 +112,7 @@ void composite_backward(Grad& d, bool batch, const Tensor& mean, const Tensor& i
 
 /// Inputs x, gamma?, beta?; outputs y, mean, var, invstd.
 struct BatchNorm {
-  static constexpr OpInfo info{"batch_norm", "", Kind::norm, 4};
+  static constexpr OpInfo info{"batch_norm", "", OpKind::norm, 4};
   using Attrs = EpsAttrs;
   static void infer(const Attrs&, const Tensor* in, int n, Meta* out) {
     check_channels(in[0].meta(), {n > 1 && in[1] ? &in[1].meta() : nullptr, n > 2 && in[2] ? &in[2].meta() : nullptr});
@@ -167,7 +167,7 @@ struct BatchNorm {
 
 /// Inputs x, gamma?, beta?, mean, var; outputs y, invstd.
 struct BatchNormInference {
-  static constexpr OpInfo info{"batch_norm_inference", "BatchNormalization", Kind::norm, 2};
+  static constexpr OpInfo info{"batch_norm_inference", "BatchNormalization", OpKind::norm, 2};
   using Attrs = EpsAttrs;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) {
     const Meta& x = in[0].meta();
@@ -210,7 +210,7 @@ struct BatchNormInference {
 
 /// In place on input 0.
 struct UpdateRunning {
-  static constexpr OpInfo info{"update_running", "", Kind::norm};
+  static constexpr OpInfo info{"update_running", "", OpKind::norm};
   struct Attrs {
     double momentum, factor;
     template <class F>

@@ -83,7 +83,7 @@ void each_row(const PadAttrs& a, const Shape& in, int64_t begin, int64_t end,
 }
 
 struct Pad {
-  static constexpr OpInfo info{"pad", "Pad", Kind::index};
+  static constexpr OpInfo info{"pad", "Pad", OpKind::index};
   using Attrs = PadAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     Meta m = x;
@@ -161,7 +161,7 @@ struct Pad {
 
 /// The adjoint: sums what went to several places.
 struct PadBackward {
-  static constexpr OpInfo info{"pad_backward", "", Kind::other};
+  static constexpr OpInfo info{"pad_backward", "", OpKind::other};
   using Attrs = PadAttrs;
   static Meta infer(const Attrs& a, const Meta& g) {
     ops::common_float({&g});

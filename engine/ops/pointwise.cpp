@@ -7,8 +7,7 @@
 
 namespace tenon {
 
-//        name        ONNX          forward                          gradient                                     values
-//        for tests
+// name, name in ONNX, forward(x), gradient(g, x, y), values for tests
 OP_UNARY_ANY(neg, "Neg", -x, -g, in(-2, 2))
 OP_UNARY_ANY(abs, "Abs", sc::abs(x), sc::select(x > T(0), g, sc::select(x < T(0), -g, T(0))),
              apart_from_zero(-2, 2, 0.1))
@@ -28,38 +27,26 @@ OP_UNARY(softplus, "Softplus", sc::softplus(x), g* sc::sigmoid(x), in(-4, 4))
 
 namespace {
 template <class T>
-[[gnu::always_inline]] inline T silu_slope(T x) {
+[[gnu::always_inline]] constexpr T silu_slope(T x) {
   T s = sc::sigmoid(x);
   return s * (T(1) + x * (T(1) - s));
 }
 template <class T>
-[[gnu::always_inline]] inline T gelu_value(T x) {
+[[gnu::always_inline]] constexpr T gelu_value(T x) {
   return x * T(0.5) * (T(1) + sc::erf(x * T(0.70710678118654752)));
 }
 template <class T>
-[[gnu::always_inline]] inline T gelu_slope(T x) {
+[[gnu::always_inline]] constexpr T gelu_slope(T x) {
   return T(0.5) * (T(1) + sc::erf(x * T(0.70710678118654752))) + x * T(0.39894228040143268) * sc::exp(T(-0.5) * x * x);
 }
 template <class T>
-[[gnu::always_inline]] inline T gelu_tanh_inner(T x) {
+[[gnu::always_inline]] constexpr T gelu_tanh_inner(T x) {
   return T(0.79788456080286536) * (x + T(0.044715) * x * x * x);
 }
 template <class T>
-[[gnu::always_inline]] inline T gelu_tanh_slope(T x) {
+[[gnu::always_inline]] constexpr T gelu_tanh_slope(T x) {
   T t = sc::tanh(gelu_tanh_inner(x));
   return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * T(0.79788456080286536) * (T(1) + T(0.134145) * x * x);
-}
-template <>
-constexpr sc::Probe silu_slope(sc::Probe x) {
-  return -x;
-}
-template <>
-constexpr sc::Probe gelu_slope(sc::Probe x) {
-  return -x;
-}
-template <>
-constexpr sc::Probe gelu_tanh_slope(sc::Probe x) {
-  return -x;
 }
 }  // namespace
 
@@ -72,8 +59,7 @@ OP_BY_FORMULA(silu)
 OP_BY_FORMULA(gelu)
 OP_BY_FORMULA(gelu_tanh)
 
-//        name      ONNX    forward        gradient of a       gradient of b                                    values
-//        for tests
+// name, name in ONNX, forward(a, b), gradient of a, gradient of b, values for tests
 OP_BINARY(add, "Add", T(a + b), g, g, in(-2, 2))
 OP_BINARY(sub, "Sub", T(a - b), g, -g, in(-2, 2))
 OP_BINARY(mul, "Mul", T(a* b), g* b, g* a, in(-2, 2))
@@ -97,7 +83,7 @@ OP_COMPARE(ge, "GreaterOrEqual", a >= b)
 namespace {
 
 struct Where {
-  static constexpr OpInfo info{"where", "Where", Kind::pointwise};
+  static constexpr OpInfo info{"where", "Where", OpKind::pointwise};
   static constexpr Saves saves{0b001, 0};
   static Meta infer(const NoAttrs&, const Meta& c, const Meta& a, const Meta& b) {
     if (c.dtype != DType::boolean)

@@ -47,7 +47,7 @@ void typed(DType t, const PoolAttrs& a, const F& f) {
 }
 
 struct MaxPool2d {
-  static constexpr OpInfo info{"max_pool2d", "MaxPool", Kind::pool, 2};
+  static constexpr OpInfo info{"max_pool2d", "MaxPool", OpKind::pool, 2};
   using Attrs = PoolAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     const Meta& x = in[0].meta();
@@ -112,7 +112,7 @@ struct MaxPool2d {
 
 /// Inputs gy and index.
 struct MaxPool2dBackward {
-  static constexpr OpInfo info{"max_pool2d_backward", "", Kind::pool};
+  static constexpr OpInfo info{"max_pool2d_backward", "", OpKind::pool};
   using Attrs = PoolAttrs;
   static Meta infer(const Attrs& a, const Meta& gy, const Meta&) {
     Meta m = gy;
@@ -141,7 +141,7 @@ struct MaxPool2dBackward {
 
 /// Inputs v (of x's size) and index: the value of v where each window's maximum was. The adjoint of the backward op.
 struct MaxPool2dGather {
-  static constexpr OpInfo info{"max_pool2d_gather", "", Kind::pool};
+  static constexpr OpInfo info{"max_pool2d_gather", "", OpKind::pool};
   using Attrs = PoolAttrs;
   static Meta infer(const Attrs&, const Meta& v, const Meta& index) {
     Meta m = v;

@@ -142,7 +142,7 @@ void window_onnx(const WindowsAttrs& a, OnnxOp& o) {
 }
 
 struct AvgPool {
-  static constexpr OpInfo info{"avg_pool", "AveragePool", Kind::pool};
+  static constexpr OpInfo info{"avg_pool", "AveragePool", OpKind::pool};
   using Attrs = WindowsAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     check_windows(a, x, a.in);
@@ -188,7 +188,7 @@ struct AvgPool {
 
 /// The adjoint.
 struct AvgPoolBackward {
-  static constexpr OpInfo info{"avg_pool_backward", "", Kind::pool};
+  static constexpr OpInfo info{"avg_pool_backward", "", OpKind::pool};
   using Attrs = WindowsAttrs;
   static Meta infer(const Attrs& a, const Meta& g) {
     check_windows(a, g, a.out);
@@ -225,7 +225,7 @@ void AvgPool::backward(Grad& d) { d.in(0) = apply<AvgPoolBackward>(d.as<Attrs>()
 
 /// Outputs the maxima and where in the volume they were.
 struct MaxPool {
-  static constexpr OpInfo info{"max_pool", "MaxPool", Kind::pool, 2};
+  static constexpr OpInfo info{"max_pool", "MaxPool", OpKind::pool, 2};
   using Attrs = WindowsAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     check_windows(a, in[0].meta(), a.in);

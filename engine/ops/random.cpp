@@ -53,7 +53,7 @@ double draw(const Philox& random, uint64_t base, uint64_t i, Law law, double a, 
 /// On the CPU. A tensor of numbers drawn one after the other. Counter c of Philox holds four words, so two of these
 /// 64-bit draws.
 struct Random {
-  static constexpr OpInfo info{"random", "", Kind::random, 1, Amp::leave, true};
+  static constexpr OpInfo info{"random", "", OpKind::random, 1, Amp::leave, true};
   struct Attrs {
     Shape size;
     DType dtype;

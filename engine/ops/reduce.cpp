@@ -258,7 +258,7 @@ void sample_axes(Samples& s) {
 }
 
 struct Sum {
-  static constexpr OpInfo info{"sum", "ReduceSum", Kind::reduce};
+  static constexpr OpInfo info{"sum", "ReduceSum", OpKind::reduce};
   using Attrs = ReduceAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     Meta m = x;
@@ -278,7 +278,7 @@ struct Sum {
 };
 
 struct Mean {
-  static constexpr OpInfo info{"mean", "ReduceMean", Kind::reduce};
+  static constexpr OpInfo info{"mean", "ReduceMean", OpKind::reduce};
   using Attrs = ReduceAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     if (!is_floating(x.dtype)) throw Error(fmt::format("the mean of {} values", name(x.dtype)), "cast to f32 first");
@@ -297,7 +297,7 @@ struct Mean {
 };
 
 struct Prod {
-  static constexpr OpInfo info{"prod", "ReduceProd", Kind::reduce};
+  static constexpr OpInfo info{"prod", "ReduceProd", OpKind::reduce};
   using Attrs = ReduceAttrs;
   static constexpr Saves saves{1, 0};
   static Meta infer(const Attrs& a, const Meta& x) { return Sum::infer(a, x); }
@@ -350,7 +350,7 @@ Meta extreme_infer(const ReduceAttrs& a, const Meta& x) {
   return m;
 }
 struct Amax {
-  static constexpr OpInfo info{"amax", "ReduceMax", Kind::reduce};
+  static constexpr OpInfo info{"amax", "ReduceMax", OpKind::reduce};
   using Attrs = ReduceAttrs;
   static constexpr Saves saves{1, 1};
   static Meta infer(const Attrs& a, const Meta& x) { return extreme_infer(a, x); }
@@ -360,7 +360,7 @@ struct Amax {
   static void samples(Samples& s) { sample_axes(s); }
 };
 struct Amin {
-  static constexpr OpInfo info{"amin", "ReduceMin", Kind::reduce};
+  static constexpr OpInfo info{"amin", "ReduceMin", OpKind::reduce};
   using Attrs = ReduceAttrs;
   static constexpr Saves saves{1, 1};
   static Meta infer(const Attrs& a, const Meta& x) { return extreme_infer(a, x); }
@@ -371,7 +371,7 @@ struct Amin {
 };
 
 struct Argmax {
-  static constexpr OpInfo info{"argmax", "ArgMax", Kind::reduce};
+  static constexpr OpInfo info{"argmax", "ArgMax", OpKind::reduce};
   struct Attrs {
     int64_t axis;
     bool keep;

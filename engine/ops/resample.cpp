@@ -99,7 +99,7 @@ void blend(const Taps& t, const T* x, int64_t inner, T* __restrict to) {
 }
 
 struct ResampleAxis {
-  static constexpr OpInfo info{"resample", "Resize", Kind::pool};
+  static constexpr OpInfo info{"resample", "Resize", OpKind::pool};
   using Attrs = ResampleAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     ops::common_float({&x});
@@ -154,7 +154,7 @@ struct ResampleAxis {
 
 /// The adjoint.
 struct ResampleBackward {
-  static constexpr OpInfo info{"resample_backward", "", Kind::pool};
+  static constexpr OpInfo info{"resample_backward", "", OpKind::pool};
   using Attrs = ResampleAttrs;
   static Meta infer(const Attrs& a, const Meta& g) {
     ops::common_float({&g});

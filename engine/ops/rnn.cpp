@@ -48,7 +48,7 @@ double flops(const Shape& gx, const Shape& wh) {
 /// Inputs as the forward op's, then y, c, kept, gy?, gc?; outputs ggx, gh0, gc0 (of lstm) or gbh, gwh. With
 /// create_graph the composite runs.
 struct RnnBackward {
-  static constexpr OpInfo info{"rnn_sequence_backward", "", Kind::matmul, 4};
+  static constexpr OpInfo info{"rnn_sequence_backward", "", OpKind::matmul, 4};
   using Attrs = RnnAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     for (int i = 0; i < 4; ++i) out[i] = in[kGx].meta();
@@ -121,7 +121,7 @@ std::vector<Tensor> composite(const RnnAttrs& a, const std::vector<Tensor>& in) 
 
 /// Outputs y, the cells of every step (of lstm), and what backward needs.
 struct Rnn {
-  static constexpr OpInfo info{"rnn_sequence", "", Kind::matmul, 3};
+  static constexpr OpInfo info{"rnn_sequence", "", OpKind::matmul, 3};
   using Attrs = RnnAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     const Meta &x = in[kGx].meta(), &w = in[kWh].meta();

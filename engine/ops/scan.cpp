@@ -82,7 +82,7 @@ void sample_scan(Samples& s) {
 }
 
 struct CumSum {
-  static constexpr OpInfo info{"cumsum", "CumSum", Kind::other};
+  static constexpr OpInfo info{"cumsum", "CumSum", OpKind::other};
   using Attrs = AxisAttrs;
   static Meta infer(const Attrs& a, const Meta& x) { return widen_integers(infer_scan(a, x)); }
   static void cpu(const Call& c) {
@@ -101,7 +101,7 @@ struct CumSum {
 };
 
 struct CumProd {
-  static constexpr OpInfo info{"cumprod", "", Kind::other};
+  static constexpr OpInfo info{"cumprod", "", OpKind::other};
   using Attrs = AxisAttrs;
   static Meta infer(const Attrs& a, const Meta& x) { return widen_integers(infer_scan(a, x)); }
   static void cpu(const Call& c) {
@@ -145,7 +145,7 @@ struct CumProd {
 };
 
 struct Recurrence {
-  static constexpr OpInfo info{"linear_recurrence", "", Kind::other};
+  static constexpr OpInfo info{"linear_recurrence", "", OpKind::other};
   using Attrs = AxisAttrs;
   static Meta infer(const Attrs& at, const Meta& a, const Meta& b) {
     need_float(a);
@@ -192,7 +192,7 @@ struct Recurrence {
 };
 
 struct LogCumSumExp {
-  static constexpr OpInfo info{"logcumsumexp", "", Kind::other};
+  static constexpr OpInfo info{"logcumsumexp", "", OpKind::other};
   using Attrs = AxisAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     need_float(x);
@@ -239,7 +239,7 @@ struct LogCumSumExp {
 
 template <bool Max>
 struct Extreme {
-  static constexpr OpInfo info{Max ? "cummax" : "cummin", "", Kind::index, 2};
+  static constexpr OpInfo info{Max ? "cummax" : "cummin", "", OpKind::index, 2};
   using Attrs = AxisAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     out[0] = out[1] = infer_scan(a, in[0].meta());

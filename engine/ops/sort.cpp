@@ -172,7 +172,7 @@ struct ExtremeRule {
 
 template <class Rule>
 struct Chooser {
-  static constexpr OpInfo info{Rule::name, Rule::onnx, Kind::index, 2};
+  static constexpr OpInfo info{Rule::name, Rule::onnx, OpKind::index, 2};
   using Attrs = AxisAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     const Shape& x = in[0].size();
@@ -242,7 +242,7 @@ struct Chooser {
 };
 
 struct SearchSorted {
-  static constexpr OpInfo info{"searchsorted", "", Kind::index};
+  static constexpr OpInfo info{"searchsorted", "", OpKind::index};
   struct Attrs {
     bool right;
     template <class F>
@@ -290,7 +290,7 @@ struct SearchSorted {
 };
 
 struct Histc {
-  static constexpr OpInfo info{"histc", "", Kind::index};
+  static constexpr OpInfo info{"histc", "", OpKind::index};
   struct Attrs {
     int64_t bins;
     double lo, hi;

@@ -53,7 +53,7 @@ void copy_values(const Tensor& to, const Tensor& from) {
 }
 
 struct Permute {
-  static constexpr OpInfo info{"permute", "Transpose", Kind::view};
+  static constexpr OpInfo info{"permute", "Transpose", OpKind::view};
   struct Attrs {
     Dims axes;
     template <class F>
@@ -73,7 +73,7 @@ struct Permute {
 };
 
 struct Expand {
-  static constexpr OpInfo info{"expand", "Expand", Kind::view};
+  static constexpr OpInfo info{"expand", "Expand", OpKind::view};
   struct Attrs {
     Dims to;
     template <class F>
@@ -92,7 +92,7 @@ Layout base(Grad& d) { return Layout::contiguous(d.meta(0).shape); }
 Tensor scattered(Grad& d, const Layout& view) { return strided_scatter(d.out(), {base(d), view}); }
 
 struct Slice {
-  static constexpr OpInfo info{"slice", "Slice", Kind::view};
+  static constexpr OpInfo info{"slice", "Slice", OpKind::view};
   struct Attrs {
     int64_t axis, start, end, step;
     template <class F>
@@ -121,7 +121,7 @@ struct Slice {
 };
 
 struct Diagonal {
-  static constexpr OpInfo info{"diagonal", "", Kind::view};
+  static constexpr OpInfo info{"diagonal", "", OpKind::view};
   struct Attrs {
     int64_t shift, a, b;
     template <class F>
@@ -142,7 +142,7 @@ struct Diagonal {
 };
 
 struct Unfold {
-  static constexpr OpInfo info{"unfold", "", Kind::view};
+  static constexpr OpInfo info{"unfold", "", OpKind::view};
   struct Attrs {
     int64_t axis, width, step;
     template <class F>
@@ -161,7 +161,7 @@ struct Unfold {
 };
 
 struct View {
-  static constexpr OpInfo info{.name = "view", .onnx = "Reshape", .kind = Kind::view, .reads_strides = true};
+  static constexpr OpInfo info{.name = "view", .onnx = "Reshape", .kind = OpKind::view, .reads_strides = true};
   struct Attrs {
     Dims to;
     template <class F>
@@ -183,7 +183,7 @@ struct View {
 };
 
 struct Squeeze {
-  static constexpr OpInfo info{"squeeze", "Squeeze", Kind::view};
+  static constexpr OpInfo info{"squeeze", "Squeeze", OpKind::view};
   struct Attrs {
     int64_t axis;
     template <class F>
@@ -201,7 +201,7 @@ struct Squeeze {
 };
 
 struct Unsqueeze {
-  static constexpr OpInfo info{"unsqueeze", "Unsqueeze", Kind::view};
+  static constexpr OpInfo info{"unsqueeze", "Unsqueeze", OpKind::view};
   struct Attrs {
     int64_t axis;
     template <class F>
@@ -216,7 +216,7 @@ struct Unsqueeze {
 };
 
 struct Copy {
-  static constexpr OpInfo info{"copy", "Identity", Kind::copy};
+  static constexpr OpInfo info{"copy", "Identity", OpKind::copy};
   struct Attrs {
     int64_t order;
     template <class F>
@@ -243,7 +243,7 @@ struct Copy {
 };
 
 struct Cast {
-  static constexpr OpInfo info{"cast", "Cast", Kind::copy};
+  static constexpr OpInfo info{"cast", "Cast", OpKind::copy};
   struct Attrs {
     DType to;
     template <class F>
@@ -269,7 +269,7 @@ struct Cast {
 
 /// In place: every element of input 0 is replaced.
 struct Overwrite {
-  static constexpr OpInfo info{"overwrite", "", Kind::copy};
+  static constexpr OpInfo info{"overwrite", "", OpKind::copy};
   static Meta infer(const NoAttrs&, const Meta& to, const Meta& from) {
     if (!(broadcast_shape(to.shape, from.shape) == to.shape))
       throw Error(fmt::format("size {} does not broadcast into {}", to_string(from.shape), to_string(to.shape)));
@@ -284,7 +284,7 @@ struct Overwrite {
 };
 
 struct ToDevice {
-  static constexpr OpInfo info{.name = "to_device", .kind = Kind::copy, .any_device = true};
+  static constexpr OpInfo info{.name = "to_device", .kind = OpKind::copy, .any_device = true};
   struct Attrs {
     int64_t type, index;
     template <class F>

@@ -21,7 +21,7 @@ namespace tenon::optim {
 /// In place on input 0, the parameter; input 1 is the gradient, the others are states, which it also writes.
 template <class Rule>
 struct ElementwiseOp {
-  static constexpr OpInfo info{Rule::op, "", Kind::other};
+  static constexpr OpInfo info{Rule::op, "", OpKind::other};
   static constexpr int kStates = 4;
   using Attrs = Rule;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) { out[0] = in[0].meta(); }

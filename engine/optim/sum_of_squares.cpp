@@ -10,7 +10,7 @@ namespace tenon::optim {
 namespace {
 
 struct SumOfSquares {
-  static constexpr OpInfo info{"sum_of_squares", "", Kind::reduce};
+  static constexpr OpInfo info{"sum_of_squares", "", OpKind::reduce};
   static Meta infer(const NoAttrs&, const Meta& x) {
     ops::common_float({&x});
     Meta m;

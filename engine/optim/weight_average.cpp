@@ -21,7 +21,7 @@ void towards(int64_t n, T* __restrict to, const T* __restrict from, T share) {
 
 /// In place on input 0, which goes a share of the way to input 1.
 struct MoveTowards {
-  static constexpr OpInfo info{"move_towards", "", Kind::other};
+  static constexpr OpInfo info{"move_towards", "", OpKind::other};
   struct Attrs {
     double share;
     template <class F>

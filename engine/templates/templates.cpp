@@ -49,7 +49,7 @@ Beginning begin(const Template& t, const std::string& data, const std::string& p
   if (t.prepare) {
     b.note = t.prepare(b.recipe, data, project);
   } else if (!data.empty()) {
-    if (!data::dataset_kinds().at(b.recipe.text("data.dataset")).files)
+    if (!data::dataset_defs().at(b.recipe.text("data.dataset")).files)
       throw Error::usage(t.name + " needs no data files: leave --data out");
     b.recipe.set("data.dir", data);
   }

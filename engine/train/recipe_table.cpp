@@ -155,7 +155,7 @@ const std::vector<RecipeGroup>& recipe_groups() {
   static auto& cache = *new MadeOfRegistries<std::vector<RecipeGroup>>([] {
     return std::vector<RecipeGroup>{
         losses(),
-        group("data", "dataset", "fashion-mnist", "the data set", data::dataset_kinds()),
+        group("data", "dataset", "fashion-mnist", "the data set", data::dataset_defs()),
         group("optimizer", "type", "adam", "how the weights follow the gradients", optim::optimizers()),
         group("schedule", "type", "constant", "how the learning rate changes", optim::schedules()),
     };

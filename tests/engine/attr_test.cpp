@@ -109,7 +109,7 @@ void each_attr(F f) {
     for (const AttrDef& a : d.attrs) f(d.name + "." + a.name, a);
   for (const optim::ScheduleDef& d : optim::schedules())
     for (const AttrDef& a : d.attrs) f(d.name + "." + a.name, a);
-  for (const data::Kind& d : data::dataset_kinds())
+  for (const data::DatasetDef& d : data::dataset_defs())
     for (const AttrDef& a : d.attrs) f(d.name + "." + a.name, a);
   for (const data::TransformDef& d : data::transforms())
     for (const AttrDef& a : d.attrs) f(d.name + "." + a.name, a);

@@ -113,7 +113,7 @@ void make_files(const std::string& kind, const Folder& dir) {
   }
 }
 
-Options options_of(const Kind& kind, const Folder& dir) {
+Options options_of(const DatasetDef& kind, const Folder& dir) {
   Options o;
   o.seed = 5;
   if (kind.files)
@@ -135,7 +135,7 @@ std::string bytes_of(const Batch& b) {
 }
 
 TEST(EveryKind, GivesTheSameBatchesAfterAResumeAnywhereAndFromAnyNumberOfWorkers) {
-  for (const Kind& kind : dataset_kinds()) {
+  for (const DatasetDef& kind : dataset_defs()) {
     SCOPED_TRACE(kind.name);
     Folder dir;
     if (kind.files) make_files(kind.name, dir);
@@ -183,7 +183,7 @@ TEST(EveryKind, GivesTheSameBatchesAfterAResumeAnywhereAndFromAnyNumberOfWorkers
 }
 
 TEST(EveryKind, SaysWhatIsMissing) {
-  for (const Kind& kind : dataset_kinds()) {
+  for (const DatasetDef& kind : dataset_defs()) {
     if (!kind.files) continue;
     SCOPED_TRACE(kind.name);
     Options o;

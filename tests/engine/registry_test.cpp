@@ -116,7 +116,7 @@ TEST(Registry, LayoutDoesNotMatter) {
 
 TEST(Registry, InPlaceIsTheFunctionalForm) {
   each_sample([](const OpDef& op, const Sample& s) {
-    if (op.info.kind != Kind::pointwise || op.info.outputs != 1 || op.info.name == std::string("where")) return;
+    if (op.info.kind != OpKind::pointwise || op.info.outputs != 1 || op.info.name == std::string("where")) return;
     auto expected = run(op, s, s.inputs);
     if (!(expected[0].size() == s.inputs[0].size()) || expected[0].dtype() != s.inputs[0].dtype()) return;
     std::vector<Tensor> in = s.inputs;
@@ -132,7 +132,7 @@ TEST(Registry, InPlaceIsTheFunctionalForm) {
 TEST(Registry, NoOpWritesBeyondItsOutputs) {
   constexpr int64_t kGuard = 256;
   each_sample([](const OpDef& op, const Sample& s) {
-    if (op.info.kind == Kind::view) return;
+    if (op.info.kind == OpKind::view) return;
     auto expected = run(op, s, s.inputs);
     for (const Tensor& o : expected)
       for (const Tensor& i : s.inputs)
@@ -199,9 +199,9 @@ TEST(Registry, ThreadsDoNotChangeABitOfLargeTensors) {
   int compared = 0;
   each_sample([&](const OpDef& op, const Sample& s) {
     // Convolutions and pooling keep sizes in their attributes, and have large cases of their own beside their kernels.
-    Kind k = op.info.kind;
-    if (k != Kind::pointwise && k != Kind::reduce && k != Kind::matmul && k != Kind::norm && k != Kind::random &&
-        k != Kind::other)
+    OpKind k = op.info.kind;
+    if (k != OpKind::pointwise && k != OpKind::reduce && k != OpKind::matmul && k != OpKind::norm &&
+        k != OpKind::random && k != OpKind::other)
       return;
     int64_t most = 1;
     for (const Tensor& t : s.inputs)
@@ -324,7 +324,7 @@ TEST(Registry, MetaTensorsInferTheSameSizes) {
 
 TEST(Registry, NanAndInfinityPassThroughPointwiseOps) {
   for (const OpDef& op : all_ops()) {
-    if (op.info.kind != Kind::pointwise || !op.samples || op.info.name == std::string("where")) continue;
+    if (op.info.kind != OpKind::pointwise || !op.samples || op.info.name == std::string("where")) continue;
     Samples samples;
     op.samples(samples);
     Sample s = samples.all()[0];

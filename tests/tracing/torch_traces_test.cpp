@@ -159,8 +159,8 @@ TEST(TorchTraces, CategoriesAndLinksAreThoseOfTheFile) {
     EXPECT_EQ(r.trace->forward_backward().size(), r.figures["forward_backward"].get<size_t>());
     for (const traces::Link& l : r.trace->forward_backward()) {
       EXPECT_LT(r.trace->start(l.from), r.trace->start(l.to));
-      EXPECT_EQ(r.trace->kind(l.from), traces::Kind::cpu_op);
-      EXPECT_EQ(r.trace->kind(l.to), traces::Kind::cpu_op);
+      EXPECT_EQ(r.trace->kind(l.from), traces::EventKind::cpu_op);
+      EXPECT_EQ(r.trace->kind(l.to), traces::EventKind::cpu_op);
     }
     EXPECT_FALSE(r.trace->truncated());
     for (const traces::Repair& repair : r.trace->repairs())
@@ -276,7 +276,7 @@ TEST(TorchTraces, EveryEventsTextIsAnEvent) {
     for (traces::EventId e = 0; e < r.trace->size(); ++e) {
       const std::string text = r.trace->event_text(e);
       ASSERT_TRUE(text.starts_with("{") && text.ends_with("}")) << text;
-      if (r.trace->kind(e) == traces::Kind::cpu_op) {
+      if (r.trace->kind(e) == traces::EventKind::cpu_op) {
         EXPECT_FALSE(traces::argument(*r.trace, e, "External id").empty()) << text;
       }
     }

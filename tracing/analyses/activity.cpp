@@ -6,7 +6,7 @@
 namespace tenon::tracing {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Lane;
 using traces::Trace;
@@ -17,11 +17,11 @@ GpuTimeline::GpuTimeline(const Trace& t) {
   for (const Lane& lane : t.lanes()) {
     if (!t.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
-      Kind k = t.kind(e);
+      EventKind k = t.kind(e);
       if (!on_gpu(k)) continue;
       while (link != t.launches().end() && link->to < e) ++link;  // both go up by event
       EventId launch = link != t.launches().end() && link->to == e ? link->from : kNone;
-      all_.push_back({e, launch, t.start(e), t.end(e), lane.row, names.communication(e), k != Kind::kernel});
+      all_.push_back({e, launch, t.start(e), t.end(e), lane.row, names.communication(e), k != EventKind::kernel});
     }
   }
   std::sort(all_.begin(), all_.end(), [](const GpuWork& a, const GpuWork& b) {
@@ -80,9 +80,9 @@ HostWork host_work(const Trace& t) {
     for (EventId e = lane.begin; e < lane.end; ++e) {
       Interval i{t.start(e), t.end(e)};
       switch (t.kind(e)) {
-        case Kind::annotation:
-        case Kind::other:
-        case Kind::python:
+        case EventKind::annotation:
+        case EventKind::other:
+        case EventKind::python:
           if (names.data_loading(e))
             add(h.data, i);
           else if (names.optimizer(e))
@@ -90,12 +90,12 @@ HostWork host_work(const Trace& t) {
           else if (names.host_collective(e))
             add(h.communication, i);
           break;
-        case Kind::cpu_op:
+        case EventKind::cpu_op:
           if (names.data_loading(e)) add(h.data, i);
           if (names.backward(e)) add(h.backward, i);
           add(h.ops, i);
           break;
-        case Kind::runtime:
+        case EventKind::runtime:
           if (names.waits(e)) add(h.sync, i);
           break;
         default:

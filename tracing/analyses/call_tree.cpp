@@ -6,7 +6,7 @@
 namespace tenon::tracing {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Trace;
 
@@ -42,8 +42,8 @@ namespace {
 
 /// A module without "nn.Module: "; a frame of Python without its line, which moves when the file is edited, and without
 /// the address of an object, which no two runs share.
-std::string_view shown(std::string_view name, Kind kind, std::string& buffer) {
-  if (kind != Kind::python) return name;
+std::string_view shown(std::string_view name, EventKind kind, std::string& buffer) {
+  if (kind != EventKind::python) return name;
   if (name.starts_with(kModulePrefix)) return name.substr(kModulePrefix.size());
   if (size_t at = name.find(" object at 0x"); at != name.npos) {
     buffer.assign(name.substr(0, at)).append(" object>");
@@ -76,7 +76,7 @@ void CallPaths::number_free_names() {
   std::vector<uint32_t> count(trace_.names());
   uint32_t steps = 0;
   for (EventId e = 0; e < trace_.size(); ++e)
-    if (trace_.kind(e) == Kind::annotation) ++count[trace_.columns().name[e]], steps += names_.step(e);
+    if (trace_.kind(e) == EventKind::annotation) ++count[trace_.columns().name[e]], steps += names_.step(e);
   if (steps < 2) return;
   std::map<std::string, std::vector<uint32_t>> groups;
   for (uint32_t n = 0; n < trace_.names(); ++n)
@@ -113,12 +113,12 @@ CallPaths::CallPaths(const Trace& t, const EventNames& names, CallTree& tree, co
 
 CallPaths::Part CallPaths::part(EventId e) const {
   switch (trace_.kind(e)) {
-    case Kind::cpu_op:
+    case EventKind::cpu_op:
       return names_.backward(e) ? Part::none : Part::op;
-    case Kind::annotation:
-    case Kind::other:
+    case EventKind::annotation:
+    case EventKind::other:
       return names_.step(e) ? Part::none : Part::context;
-    case Kind::python:
+    case EventKind::python:
       return names_.module(e) ? Part::context : Part::none;
     default:
       return Part::none;

@@ -30,7 +30,7 @@
 namespace tenon::tracing {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Lane;
 using traces::Trace;
@@ -107,7 +107,7 @@ void CriticalPaths::gather_waits() {
   if (wait_event == kNone) return;
   for (const Lane& lane : trace_.lanes())
     for (EventId e = lane.begin; e < lane.end; ++e)
-      if (trace_.columns().name[e] == wait_event && trace_.kind(e) == Kind::gpu_sync)
+      if (trace_.columns().name[e] == wait_event && trace_.kind(e) == EventKind::gpu_sync)
         waits_of_row_[lane.row].push_back(e);
   for (auto& list : waits_of_row_)
     std::sort(list.begin(), list.end(),
@@ -122,7 +122,7 @@ void CriticalPaths::gather_threads() {
     if (trace_.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
       const bool work = is_work(e);
-      if (trace_.kind(e) == Kind::cpu_op) ops[lane.row] = true;
+      if (trace_.kind(e) == EventKind::cpu_op) ops[lane.row] = true;
       if (names_.backward(e) || names_.host_collective(e)) helps[lane.row] = true;
       within[e] = work || (parent[e] != kNone && within[parent[e]]);
       if (work && trace_.duration(e) > 0 && (parent[e] == kNone || !within[parent[e]]))
@@ -151,12 +151,12 @@ void CriticalPaths::gather_threads() {
 bool CriticalPaths::is_work(EventId e) const {
   if (e == kNone) return false;
   switch (trace_.kind(e)) {
-    case Kind::annotation:
-    case Kind::python:
+    case EventKind::annotation:
+    case EventKind::python:
       return names_.data_loading(e) || names_.host_collective(e);
-    case Kind::instant:
-    case Kind::async:
-    case Kind::overhead:
+    case EventKind::instant:
+    case EventKind::async:
+    case EventKind::overhead:
       return false;
     default:
       return true;

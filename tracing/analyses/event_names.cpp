@@ -7,7 +7,7 @@
 namespace tenon::tracing {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 
 namespace {
 bool any_of(std::string_view lower, std::initializer_list<std::string_view> words) {
@@ -47,7 +47,7 @@ EventNames::EventNames(const traces::Trace& t) : trace_(t), is_(t.names()) {
   }
   constexpr int64_t kHeldUp = 20000;  // nanoseconds from the call to its copy, where nothing lies before it
   for (const traces::Link& l : t.launches()) {
-    if (t.kind(l.to) != Kind::memcpy || t.end(l.to) > t.end(l.from)) continue;
+    if (t.kind(l.to) != EventKind::memcpy || t.end(l.to) > t.end(l.from)) continue;
     if (t.event_name(l.to).find("DtoH") != std::string_view::npos || t.start(l.to) - t.start(l.from) > kHeldUp)
       waiting_copies_.push_back(l.from);
   }
@@ -60,11 +60,11 @@ bool EventNames::waits_for_copy(EventId e) const {
 
 bool EventNames::data_loading(EventId e) const {
   switch (trace_.kind(e)) {
-    case Kind::python:
+    case EventKind::python:
       return has(e, kLoaderFrame);
-    case Kind::annotation:
-    case Kind::cpu_op:
-    case Kind::other:
+    case EventKind::annotation:
+    case EventKind::cpu_op:
+    case EventKind::other:
       return has(e, kDataLoading);
     default:
       return false;

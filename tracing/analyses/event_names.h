@@ -22,11 +22,11 @@ class EventNames {
  public:
   explicit EventNames(const traces::Trace& trace);
   bool communication(traces::EventId e) const {
-    return trace_.kind(e) == traces::Kind::kernel && has(e, kCommunication);
+    return trace_.kind(e) == traces::EventKind::kernel && has(e, kCommunication);
   }
   /// A call in which the CPU stands until work of the GPU is done.
   bool waits(traces::EventId e) const {
-    return trace_.kind(e) == traces::Kind::runtime && (has(e, kWaits) || (has(e, kCopies) && waits_for_copy(e)));
+    return trace_.kind(e) == traces::EventKind::runtime && (has(e, kWaits) || (has(e, kCopies) && waits_for_copy(e)));
   }
   /// A frame of Python counts where it is one of torch.utils.data: a script may have "dataloader" in its path.
   bool data_loading(traces::EventId e) const;
@@ -37,7 +37,7 @@ class EventNames {
   bool module(traces::EventId e) const { return has(e, kModule); }
   /// A collective that a thread of the CPU carries out: Gloo's, MPI's.
   bool host_collective(traces::EventId e) const {
-    return trace_.kind(e) == traces::Kind::annotation && has(e, kHostCollective);
+    return trace_.kind(e) == traces::EventKind::annotation && has(e, kHostCollective);
   }
   /// Python stands in it until another thread is done.
   bool waiting_frame(traces::EventId e) const { return has(e, kWaitingFrame); }

@@ -16,7 +16,7 @@
 namespace tenon::tracing {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::Trace;
 
 namespace {
@@ -36,7 +36,7 @@ Collectives collectives(const Trace& t) {
   std::vector<bool> wanted(t.names());
   for (uint32_t n = 0; n < t.names(); ++n) wanted[n] = is_cpu_collective(t.text(n));
   for (EventId e = 0; e < t.size(); ++e)
-    if (wanted[t.columns().name[e]] && t.kind(e) == Kind::annotation)
+    if (wanted[t.columns().name[e]] && t.kind(e) == EventKind::annotation)
       all[std::string(t.event_name(e))].emplace_back(t.start(e), t.end(e));
   for (auto& [name, list] : all) std::sort(list.begin(), list.end());
   return all;

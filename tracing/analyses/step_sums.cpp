@@ -5,7 +5,7 @@
 namespace tenon::tracing {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Lane;
 using traces::Trace;
@@ -48,8 +48,8 @@ class Gatherer {
   /// Time of its own in an event that only stands around others is told by what ran before it: that says where in the
   /// program it is.
   bool around(EventId e) const {
-    const Kind k = t_.kind(e);
-    return (k == Kind::annotation || names_.module(e)) && !names_.data_loading(e) && !names_.optimizer(e);
+    const EventKind k = t_.kind(e);
+    return (k == EventKind::annotation || names_.module(e)) && !names_.data_loading(e) && !names_.optimizer(e);
   }
   uint32_t after(EventId e) {
     if (e == kNone || names_.step(e)) return kNone;
@@ -103,7 +103,7 @@ class Gatherer {
     std::vector<std::vector<EventId>> nodes(t_.rows().size());
     for (const Lane& lane : t_.lanes())
       for (EventId e = lane.begin; e < lane.end; ++e) {
-        const bool op = t_.kind(e) == Kind::cpu_op;
+        const bool op = t_.kind(e) == EventKind::cpu_op;
         if (op && lane.row == steps_[0].row)
           own_ops.emplace_back(t_.start(e), t_.end(e));
         else if ((op && names_.backward(e)) || names_.host_collective(e))
@@ -154,7 +154,7 @@ class Gatherer {
     const EventId c_end = deeper ? t_.lanes()[l + 1].end : 0;
     for (EventId e = lane.begin; e < lane.end; ++e) {
       const bool named = around(e), mine = t_.duration(e) > 0 && counts(t_.start(e)),
-                 may_wait = waits && (named || t_.kind(e) == Kind::python || t_.kind(e) == Kind::annotation);
+                 may_wait = waits && (named || t_.kind(e) == EventKind::python || t_.kind(e) == EventKind::annotation);
       int64_t own = 0, reached = t_.start(e);
       EventId before = kNone;
       while (c < c_end && (parent_[c] == kNone || parent_[c] < e)) ++c;
@@ -168,7 +168,7 @@ class Gatherer {
       if (named || !mine) continue;
       if (names_.waits(e))
         add({calls_.of(e), kNone, What::wait}, 0);
-      else if (t_.kind(e) != Kind::instant && t_.kind(e) != Kind::async)
+      else if (t_.kind(e) != EventKind::instant && t_.kind(e) != EventKind::async)
         add({calls_.of(e), kNone, What::cpu}, own);
     }
   }

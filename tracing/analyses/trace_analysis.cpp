@@ -49,7 +49,8 @@ std::vector<TraceStep> trace_steps(const Trace& t) {
     const Lane& lane = t.lanes()[l];
     if (t.rows()[lane.row].gpu) continue;
     for (EventId e = lane.begin; e < lane.end; ++e) {
-      if (!is_step[t.columns().name[e]] || t.duration(e) == 0 || t.kind(e) == traces::Kind::gpu_annotation) continue;
+      if (!is_step[t.columns().name[e]] || t.duration(e) == 0 || t.kind(e) == traces::EventKind::gpu_annotation)
+        continue;
       steps.push_back(
           {std::strtoll(std::string(t.event_name(e).substr(13)).c_str(), nullptr, 10), t.start(e), t.end(e), lane.row});
     }

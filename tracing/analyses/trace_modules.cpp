@@ -11,7 +11,7 @@ namespace tenon::tracing {
 namespace {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Trace;
 
@@ -64,7 +64,8 @@ class ModuleTree {
     size_t without = 0;
     for (EventId e = 0; e < t_.size(); ++e) {
       node_[e] = around(e);
-      if (t_.kind(e) != Kind::cpu_op || (parent_[e] != kNone && t_.kind(parent_[e]) == Kind::cpu_op)) continue;
+      if (t_.kind(e) != EventKind::cpu_op || (parent_[e] != kNone && t_.kind(parent_[e]) == EventKind::cpu_op))
+        continue;
       if (tree_.nodes().size() == 1 && without > 1000) break;  // none of them does
       std::string path, other;
       for (auto& [key, value] : arguments(t_, e)) {

@@ -23,7 +23,7 @@ namespace tenon::tracing {
 namespace {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Trace;
 
@@ -34,7 +34,7 @@ struct Group {
 };
 using Groups = std::unordered_map<std::string_view, Group>;
 
-bool is_call(Kind k) { return k == Kind::cpu_op || k == Kind::annotation || k == Kind::runtime; }
+bool is_call(EventKind k) { return k == EventKind::cpu_op || k == EventKind::annotation || k == EventKind::runtime; }
 
 /// Ops, annotations and calls of the runtime as they lie in each other, whatever Python functions lie between.
 struct CallTree {
@@ -101,12 +101,12 @@ Finding ops(const TraceRequest& r) {
   Groups by_op, by_annotation;
   int64_t total_self = 0, gpu_total = 0;
   for (EventId e = 0; e < t.size(); ++e) {
-    const Kind k = t.kind(e);
-    if ((k != Kind::cpu_op && k != Kind::annotation) || !wanted(e)) continue;
-    Group& g = (k == Kind::cpu_op ? by_op : by_annotation)[group_name(t.event_name(e))];
+    const EventKind k = t.kind(e);
+    if ((k != EventKind::cpu_op && k != EventKind::annotation) || !wanted(e)) continue;
+    Group& g = (k == EventKind::cpu_op ? by_op : by_annotation)[group_name(t.event_name(e))];
     const int64_t self = std::max<int64_t>(0, tree.self[e]);
     g.self += self;
-    if (k == Kind::cpu_op) total_self += self;
+    if (k == EventKind::cpu_op) total_self += self;
     if (tree.again[e]) continue;
     ++g.calls;
     g.total += t.duration(e);
@@ -116,7 +116,7 @@ Finding ops(const TraceRequest& r) {
   // Work of the GPU goes to the innermost op around its launch.
   for (const traces::Link& l : t.launches()) {
     EventId op = l.from;
-    while (op != kNone && t.kind(op) != Kind::cpu_op) op = tree.parent[op];
+    while (op != kNone && t.kind(op) != EventKind::cpu_op) op = tree.parent[op];
     if (op == kNone || !wanted(op)) continue;
     by_op[t.event_name(op)].gpu += t.duration(l.to);
     gpu_total += t.duration(l.to);

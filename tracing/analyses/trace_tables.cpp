@@ -11,7 +11,7 @@ namespace tenon::tracing {
 namespace {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Trace;
 

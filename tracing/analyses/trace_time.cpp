@@ -11,7 +11,7 @@ namespace tenon::tracing {
 namespace {
 
 using traces::EventId;
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Trace;
 
@@ -203,7 +203,7 @@ Finding launch(const TraceRequest& r) {
   int64_t small = 0, linked = 0;
   for (const TraceStep& s : asked_steps(t, r))
     for (const GpuWork& w : of_step(t, work, s)) {
-      if (w.launch == kNone || t.kind(w.launch) != Kind::runtime)
+      if (w.launch == kNone || t.kind(w.launch) != EventKind::runtime)
         continue;  // an op in its call's place says nothing of the queue
       ++linked;
       delays.push_back(std::max<int64_t>(0, w.start - t.start(w.launch)));

@@ -8,7 +8,7 @@
 namespace tenon::tracing {
 namespace {
 
-using traces::Kind;
+using traces::EventKind;
 using traces::kNone;
 using traces::Trace;
 
@@ -119,7 +119,7 @@ Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
         if (p.after != kNone) gaps.add(p.after, p.to - p.from);
       } else if (p.event != kNone && !names.step(p.event) && !names.data_loading(p.event) &&
                  !names.host_collective(p.event)) {
-        (t.kind(p.event) == Kind::cpu_op ? ops : others).add(p.event, p.to - p.from);
+        (t.kind(p.event) == EventKind::cpu_op ? ops : others).add(p.event, p.to - p.from);
       }
   }
   const PerStep per_step(steps);

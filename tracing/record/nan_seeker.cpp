@@ -23,7 +23,7 @@ std::string value_text(double v) {
 void operand_element(const Call& call, int operand, const Dims& index, NanOrigin::Operand& o) {
   const Tensor& t = call.in[operand];
   const Tensor& out = call.out[0];
-  if (call.op->info.kind == Kind::pointwise) {
+  if (call.op->info.kind == OpKind::pointwise) {
     Dims at;
     int lead = index.n - t.ndim();
     for (int i = 0; i < t.ndim(); ++i) at.push_back(t.size(i) == 1 ? 0 : index[i + lead]);
@@ -31,7 +31,7 @@ void operand_element(const Call& call, int operand, const Dims& index, NanOrigin
     o.value = value_at(t, at);
     return;
   }
-  if (call.op->info.kind == Kind::matmul && out.ndim() == 2) {
+  if (call.op->info.kind == OpKind::matmul && out.ndim() == 2) {
     bool weight_rows = std::string_view(call.op->info.name) == "linear";  // [out, in]; matmul's right side is [k, n]
     bool found = t.ndim() == 1  ? largest(t, 0, index[1], o.index, o.value)
                  : operand == 0 ? largest(t, 0, index[0], o.index, o.value)

@@ -302,47 +302,47 @@ void read_part(std::string_view text, uint64_t begin, uint64_t stop, Part& part)
   Reader(text, part).read(begin, stop);
 }
 
-Kind kind_of(std::string_view c) {
+EventKind kind_of(std::string_view c) {
   struct Named {
     std::string_view category;
-    Kind kind;
+    EventKind kind;
   };
   // Today's names, then those of PyTorch 1.8 to 1.10.
   static constexpr Named table[] = {
-      {"cpu_op", Kind::cpu_op},
-      {"Operator", Kind::cpu_op},
-      {"hpu_op", Kind::cpu_op},
-      {"user_annotation", Kind::annotation},
-      {"Trace", Kind::other},
-      {"python_function", Kind::python},
-      {"cuda_runtime", Kind::runtime},
-      {"Runtime", Kind::runtime},
-      {"cuda_driver", Kind::runtime},
-      {"hip_runtime", Kind::runtime},
-      {"mtia_runtime", Kind::runtime},
-      {"glow_runtime", Kind::runtime},
-      {"xpu_runtime", Kind::runtime},
-      {"xpu_driver", Kind::runtime},
-      {"privateuse1_runtime", Kind::runtime},
-      {"privateuse1_driver", Kind::runtime},
-      {"kernel", Kind::kernel},
-      {"Kernel", Kind::kernel},
-      {"mtia_ccp_events", Kind::kernel},
-      {"gpu_memcpy", Kind::memcpy},
-      {"Memcpy", Kind::memcpy},
-      {"gpu_memset", Kind::memset},
-      {"Memset", Kind::memset},
-      {"gpu_user_annotation", Kind::gpu_annotation},
-      {"cuda_sync", Kind::gpu_sync},
-      {"cuda_event", Kind::gpu_sync},
-      {"xpu_sync", Kind::gpu_sync},
-      {"overhead", Kind::overhead},
-      {"cpu_instant_event", Kind::instant},
-      {"Memory", Kind::instant},
+      {"cpu_op", EventKind::cpu_op},
+      {"Operator", EventKind::cpu_op},
+      {"hpu_op", EventKind::cpu_op},
+      {"user_annotation", EventKind::annotation},
+      {"Trace", EventKind::other},
+      {"python_function", EventKind::python},
+      {"cuda_runtime", EventKind::runtime},
+      {"Runtime", EventKind::runtime},
+      {"cuda_driver", EventKind::runtime},
+      {"hip_runtime", EventKind::runtime},
+      {"mtia_runtime", EventKind::runtime},
+      {"glow_runtime", EventKind::runtime},
+      {"xpu_runtime", EventKind::runtime},
+      {"xpu_driver", EventKind::runtime},
+      {"privateuse1_runtime", EventKind::runtime},
+      {"privateuse1_driver", EventKind::runtime},
+      {"kernel", EventKind::kernel},
+      {"Kernel", EventKind::kernel},
+      {"mtia_ccp_events", EventKind::kernel},
+      {"gpu_memcpy", EventKind::memcpy},
+      {"Memcpy", EventKind::memcpy},
+      {"gpu_memset", EventKind::memset},
+      {"Memset", EventKind::memset},
+      {"gpu_user_annotation", EventKind::gpu_annotation},
+      {"cuda_sync", EventKind::gpu_sync},
+      {"cuda_event", EventKind::gpu_sync},
+      {"xpu_sync", EventKind::gpu_sync},
+      {"overhead", EventKind::overhead},
+      {"cpu_instant_event", EventKind::instant},
+      {"Memory", EventKind::instant},
   };
   for (const Named& n : table)
     if (n.category == c) return n.kind;
-  return Kind::other;
+  return EventKind::other;
 }
 
 }  // namespace tenon::traces

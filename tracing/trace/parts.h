@@ -106,6 +106,6 @@ int64_t argument_number(std::string_view text, uint64_t at, std::string_view quo
 /// Reads events from `begin`, those that start before `stop`.
 void read_part(std::string_view text, uint64_t begin, uint64_t stop, Part& part);
 /// What a category's name means.
-Kind kind_of(std::string_view category);
+EventKind kind_of(std::string_view category);
 
 }  // namespace tenon::traces

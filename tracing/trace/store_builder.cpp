@@ -271,7 +271,7 @@ void StoreBuilder::name_rows() {
   }
   for (size_t r = 0; r < rows.size(); ++r)
     for (const PartEvent& e : rows_[r].events) {
-      Kind k = out_->categories_[e.category].kind;
+      EventKind k = out_->categories_[e.category].kind;
       if (on_gpu(k)) {
         rows[r].gpu = rows_[r].free_lanes = true;
         break;

@@ -175,7 +175,7 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
     return nullptr;
   auto list = [&](const char* name) { return head.contains(name) ? head[name] : json::array(); };
   for (const json& c : list("categories"))
-    t->categories_.push_back({c.at(0), static_cast<Kind>(std::clamp(c.at(1).get<int>(), 0, kKinds - 1)), c.at(2)});
+    t->categories_.push_back({c.at(0), static_cast<EventKind>(std::clamp(c.at(1).get<int>(), 0, kKinds - 1)), c.at(2)});
   for (const json& r : list("rows"))
     t->rows_.push_back({r.at(0), r.at(1), r.at(2), r.at(3), r.at(4), r.at(5), r.at(6), r.at(7), r.at(8), r.at(9),
                         r.at(10), r.at(11), r.at(12)});

@@ -15,8 +15,8 @@ void StoreBuilder::link_launches() {
     for (auto [index, correlation] : row.correlated) {
       EventId e = row.id[index];
       if (e == kNone) continue;
-      Kind k = out_->kind(e);
-      if (k == Kind::runtime)
+      EventKind k = out_->kind(e);
+      if (k == EventKind::runtime)
         calls.emplace_back(correlation, e);
       else if (on_gpu(k))
         ran.emplace_back(correlation, e);
@@ -93,7 +93,7 @@ void StoreBuilder::link_by_external_id(const SourceText& source) {
   const std::vector<int64_t> wanted = numbers_of(source, t.columns_, alone, kExternalId);
   if (std::none_of(wanted.begin(), wanted.end(), [](int64_t id) { return id > 0; })) return;
   for (EventId e = 0; e < t.size(); ++e)
-    if (t.kind(e) == Kind::cpu_op) ops.push_back(e);
+    if (t.kind(e) == EventKind::cpu_op) ops.push_back(e);
   std::vector<NamedOp> named;
   const std::vector<int64_t> numbers = numbers_of(source, t.columns_, ops, kExternalId);
   for (size_t i = 0; i < ops.size(); ++i)

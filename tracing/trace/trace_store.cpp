@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "tracing/trace/scanner.h"
 #include "tracing/trace/source_text.h"
@@ -11,7 +10,7 @@
 
 namespace tenon::traces {
 
-const char* name(Kind k) {
+const char* name(EventKind k) {
   static constexpr const char* names[kKinds] = {"other",    "cpu op",  "annotation", "python",         "runtime",
                                                 "kernel",   "memcpy",  "memset",     "gpu annotation", "gpu sync",
                                                 "overhead", "instant", "async"};
@@ -176,15 +175,18 @@ std::string Trace::metadata(std::string_view key) const {
 
 std::string Trace::event_text(EventId e) const {
   if (made_arguments_) return made_text(e);
-  static std::mutex opening;  // views ask from several threads
-  std::lock_guard lock(opening);
-  if (key_ && !unchanged(*key_)) {
-    source_ = nullptr;
-    return {};
+  std::shared_ptr<const SourceText> source;
+  {
+    std::lock_guard lock(opening_);
+    if (key_ && !unchanged(*key_)) {
+      source_ = nullptr;
+      return {};
+    }
+    if (!source_ && key_) source_ = SourceText::open_like(path_, *key_, source_bytes_);
+    source = source_;
   }
-  if (!source_ && key_) source_ = SourceText::open_like(path_, *key_, source_bytes_);
-  if (!source_) return {};
-  std::string_view text = source_->bytes();
+  if (!source) return {};
+  std::string_view text = source->bytes();
   uint64_t at = columns_.source[e];
   if (at >= text.size() || text[at] != '{') return {};
   return std::string(event_extent(text, at));

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@
 namespace tenon::traces {
 
 /// What a category's events are; files of every version and vendor are folded into these.
-enum class Kind : uint8_t {
+enum class EventKind : uint8_t {
   other,
   cpu_op,
   annotation,
@@ -29,8 +30,10 @@ enum class Kind : uint8_t {
   async
 };
 inline constexpr int kKinds = 13;
-const char* name(Kind k);
-constexpr bool on_gpu(Kind k) { return k == Kind::kernel || k == Kind::memcpy || k == Kind::memset; }
+const char* name(EventKind k);
+constexpr bool on_gpu(EventKind k) {
+  return k == EventKind::kernel || k == EventKind::memcpy || k == EventKind::memset;
+}
 
 enum Flag : uint8_t {
   kInstant = 1,     ///< a point in time
@@ -44,7 +47,7 @@ inline constexpr EventId kNone = ~0u;
 /// A category as the file names it.
 struct Category {
   std::string name;
-  Kind kind = Kind::other;
+  EventKind kind = EventKind::other;
   uint64_t events = 0;
 };
 
@@ -118,7 +121,7 @@ class Trace {
   int64_t end(EventId e) const { return columns_.start[e] + columns_.duration[e]; }
   std::string_view event_name(EventId e) const { return text(columns_.name[e]); }
   const Category& category(EventId e) const { return categories_[columns_.category[e]]; }
-  Kind kind(EventId e) const { return categories_[columns_.category[e]].kind; }
+  EventKind kind(EventId e) const { return categories_[columns_.category[e]].kind; }
   std::string_view text(uint32_t name) const;
   size_t names() const { return name_ends_.size(); }
   uint32_t find_name(std::string_view text) const;  ///< kNone where no event has it
@@ -190,6 +193,7 @@ class Trace {
   uint64_t source_bytes_ = 0;
   bool truncated_ = false, from_cache_ = false;
   std::shared_ptr<const struct FileKey> key_;  ///< of the file that was read; null for text in memory
+  mutable std::mutex opening_;                 ///< of the source, which several threads ask for
   mutable std::shared_ptr<const class SourceText> source_;
   std::function<std::string(uint64_t number)> made_arguments_;  ///< of a store that was in no file
 

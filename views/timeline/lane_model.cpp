@@ -12,24 +12,24 @@ namespace tenon::views {
 using traces::EventId;
 using traces::kNone;
 
-Ink ink_of(traces::Kind kind) {
+Ink ink_of(traces::EventKind kind) {
   switch (kind) {
-    case traces::Kind::cpu_op:
+    case traces::EventKind::cpu_op:
       return Ink::series0;
-    case traces::Kind::kernel:
+    case traces::EventKind::kernel:
       return Ink::series2;
-    case traces::Kind::memcpy:
-    case traces::Kind::memset:
+    case traces::EventKind::memcpy:
+    case traces::EventKind::memset:
       return Ink::series1;
-    case traces::Kind::runtime:
+    case traces::EventKind::runtime:
       return Ink::series7;
-    case traces::Kind::annotation:
-    case traces::Kind::gpu_annotation:
+    case traces::EventKind::annotation:
+    case traces::EventKind::gpu_annotation:
       return Ink::series4;
-    case traces::Kind::python:
+    case traces::EventKind::python:
       return Ink::series5;
-    case traces::Kind::gpu_sync:
-    case traces::Kind::overhead:
+    case traces::EventKind::gpu_sync:
+    case traces::EventKind::overhead:
       return Ink::series6;
     default:
       return Ink::phase_other;

@@ -121,6 +121,6 @@ class LaneModel : public StepModel {
 };
 
 /// One kind of event, one colour.
-Ink ink_of(traces::Kind kind);
+Ink ink_of(traces::EventKind kind);
 
 }  // namespace tenon::views

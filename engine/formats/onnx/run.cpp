@@ -89,7 +89,7 @@ const OpDef* pointwise_op(const std::string& type) {
   static auto& cache = *new MadeOfRegistries<Table>([] {
     Table t;
     for (const OpDef& op : all_ops())
-      if (op.info.kind == Kind::pointwise && *op.info.onnx && !op.onnx) t.emplace(op.info.onnx, &op);
+      if (op.info.kind == OpKind::pointwise && *op.info.onnx && !op.onnx) t.emplace(op.info.onnx, &op);
     return t;
   });
   const Table& table = cache.get();
