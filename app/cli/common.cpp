@@ -11,6 +11,18 @@ namespace tenon::app {
 
 std::shared_ptr<projects::Project> open_to_read(const std::string& path) { return projects::Project::open(path, true); }
 
+std::vector<std::pair<std::string, std::string>> pairs_of(const Args& args, const std::string& option) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string& pair : args.all(option)) {
+    const size_t at = pair.find('=');
+    if (at == pair.npos)
+      throw Error::usage(fmt::format("{} wants KEY=VALUE, not \"{}\"", option, pair),
+                         fmt::format("For example {} optimizer.lr=0.01", option));
+    pairs.emplace_back(pair.substr(0, at), pair.substr(at + 1));
+  }
+  return pairs;
+}
+
 projects::RunInfo pick_run(const projects::Project& project, const std::string& name) {
   if (!name.empty()) return project.run(name);
   const auto runs = project.runs();

@@ -1,6 +1,8 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/cli/command.h"
 #include "projects/project.h"
@@ -13,6 +15,8 @@ std::shared_ptr<projects::Project> open_to_read(const std::string& path);
 projects::RunInfo pick_run(const projects::Project& project, const std::string& name);
 /// The step a text names: a number, "last", or "best".
 int64_t pick_step(const projects::RunInfo& run, const std::string& text);
+/// The values of an option that is KEY=VALUE, in the order they were given. Throws Error (usage) for one without '='.
+std::vector<std::pair<std::string, std::string>> pairs_of(const Args& args, const std::string& option);
 /// --threads N, applied.
 void use_threads(const Args& args);
 

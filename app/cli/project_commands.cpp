@@ -32,12 +32,7 @@ int list_templates(const Args& args) {
 
 int new_project(const Args& args) {
   const Template& t = find_template(args.required("--template"));
-  std::vector<std::pair<std::string, std::string>> settings;
-  for (const std::string& pair : args.all("--set")) {
-    const size_t at = pair.find('=');
-    if (at == pair.npos) throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair));
-    settings.emplace_back(pair.substr(0, at), pair.substr(at + 1));
-  }
+  const auto settings = pairs_of(args, "--set");
   const std::string data = args.has("--data") ? std::filesystem::absolute(args.text("--data")).string() : "";
   const Beginning b = begin(t, data, args.word(0), settings);
   projects::Project::create(args.word(0), b.model, b.recipe.to_json());

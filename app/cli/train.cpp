@@ -159,12 +159,7 @@ int train(const Args& args) {
   options.epochs = args.integer("--epochs", -1, 1);
   options.max_steps = args.integer("--max-steps", -1, 1);
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
-  for (const std::string& pair : args.all("--set")) {
-    const size_t at = pair.find('=');
-    if (at == pair.npos)
-      throw Error::usage(fmt::format("--set wants KEY=VALUE, not \"{}\"", pair), "For example --set optimizer.lr=0.01");
-    options.set.emplace_back(pair.substr(0, at), pair.substr(at + 1));
-  }
+  options.set = pairs_of(args, "--set");
   if (args.has("--warn-broadcast")) warn_of_broadcasts(*project, options, args.json());
   catch_interrupts();
   const auto driver = RunDriver::start(project, options);

@@ -130,8 +130,34 @@ void Recipe::check_used(const std::string& key) const {
                      list.empty() ? m.name + " has no settings of its own" : m.name + " has " + list);
 }
 
+std::vector<AttrDef> Recipe::used_keys() const {
+  std::vector<AttrDef> used;
+  for (const AttrDef& k : keys())
+    if (!group_of(k.name)) used.push_back(k);
+  for (const RecipeGroup& g : recipe_groups()) {
+    const std::string selector = g.name + "." + g.selector;
+    used.push_back(key_of(selector));
+    for (const AttrDef& a : *chosen(g, *this).attrs) {
+      used.push_back(a);
+      used.back().name = g.name + "." + a.name;
+    }
+    for (const AttrDef& k : keys())
+      if (group_of(k.name) == &g && k.name != selector && !is_attr(g, k.name)) used.push_back(k);
+  }
+  return used;
+}
+
+void Recipe::reset(const std::string& key) {
+  key_of(key);
+  values_.erase(key);
+}
+
 const AttrValue& Recipe::at(const std::string& key) const {
   if (auto set = values_.find(key); set != values_.end()) return set->second;
+  return fallback(key);
+}
+
+const AttrValue& Recipe::fallback(const std::string& key) const {
   const AttrDef& def = key_of(key);
   if (const RecipeGroup* g = group_of(key); g && is_attr(*g, key))
     if (const AttrDef* a = attr_in(chosen(*g, *this), *g, key)) return a->fallback;

@@ -32,7 +32,15 @@ class Recipe {
   /// Throws Error (usage) where a key says nothing to the definition that is chosen ("optimizer.alpha" of sgd).
   void check_used(const std::string& key) const;
 
+  /// The keys that have a meaning here, each as the definition that is chosen has it (default, limits, help), in the
+  /// order of a form: what chooses a definition stands before its settings, and those before what holds for all.
+  std::vector<AttrDef> used_keys() const;
+  /// Back to the default.
+  void reset(const std::string& key);
+
   const AttrValue& at(const std::string& key) const;
+  /// What the key is where nothing was set: the default of the definition that is chosen.
+  const AttrValue& fallback(const std::string& key) const;
   int64_t integer(const std::string& key) const;
   double number(const std::string& key) const;
   bool flag(const std::string& key) const;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.h"
 #include "core/registry.h"
@@ -49,6 +50,27 @@ TEST(Recipe, EveryKeySurvivesJson) {
     Recipe again;
     again.set_value(k.name, k.fallback);  // every default is within its own limits
   }
+}
+
+TEST(Recipe, SaysWhichKeysHaveAMeaning) {
+  for (const char* optimizer : {"sgd", "adam", "lbfgs"}) {
+    Recipe r;
+    r.set("optimizer.type", optimizer);
+    std::set<std::string> used;
+    for (const AttrDef& k : r.used_keys()) {
+      EXPECT_TRUE(used.insert(k.name).second) << k.name << " stands there twice";
+      EXPECT_NO_THROW(r.check_used(k.name)) << k.name;
+      EXPECT_EQ(k.fallback, r.fallback(k.name)) << k.name;
+      EXPECT_EQ(r.at(k.name), k.name == "optimizer.type" ? AttrValue(std::string(optimizer)) : k.fallback) << k.name;
+    }
+    for (const AttrDef& k : Recipe::keys())
+      if (!used.count(k.name)) EXPECT_USAGE("says nothing to", r.check_used(k.name));
+  }
+  Recipe r;
+  r.set("optimizer.lr", "0.5");
+  r.reset("optimizer.lr");
+  EXPECT_EQ(r, Recipe());
+  EXPECT_USAGE("no key", r.reset("optimizer.lrr"));
 }
 
 TEST(Recipe, ReadsNestedAndDottedKeysAndKeepsDefaults) {

@@ -35,6 +35,28 @@ TEST_F(Commands, train_gives_a_record_for_every_step) {
   EXPECT_TRUE(lines[static_cast<size_t>(steps)].contains("test_accuracy"));
 }
 
+TEST_F(Commands, the_recipe_of_the_next_run) {
+  auto value = [&](const std::string& key, const char* what) {
+    for (const auto& j : tenon({"recipe", project, "--json"}).json())
+      if (j.at("key") == key) return j.at(what);
+    return nlohmann::json();
+  };
+  const auto before = value("optimizer.lr", "value");
+  EXPECT_EQ(value("optimizer.lr", "last_run"), before);
+  const Outcome set = tenon({"recipe", project, "--set", "optimizer.lr=0.125", "--set", "epochs=7"});
+  EXPECT_EQ(set.status, 0) << set.err;
+  EXPECT_NE(set.out.find("0.125"), std::string::npos) << set.out;
+  EXPECT_EQ(value("optimizer.lr", "value"), 0.125);
+  EXPECT_EQ(value("optimizer.lr", "last_run"), before) << "the run keeps what it was told";
+  EXPECT_EQ(value("epochs", "value"), 7);
+  EXPECT_EQ(tenon({"recipe", project, "--reset", "epochs"}).status, 0);
+  EXPECT_EQ(value("epochs", "value"), value("epochs", "default"));
+  EXPECT_EQ(tenon({"recipe", project, "--set", "optimizer.lr"}).status, 2);
+  EXPECT_EQ(tenon({"recipe", project, "--set", "optimizer.lrr=1"}).status, 2);
+  EXPECT_EQ(value("optimizer.lr", "value"), 0.125) << "wrong words change nothing";
+  EXPECT_EQ(tenon({"recipe", project, "--set", "optimizer.lr=" + before.dump()}).status, 0);
+}
+
 TEST_F(Commands, runs_and_metrics) {
   const auto runs = tenon({"runs", project, "--json"}).json();
   ASSERT_EQ(runs.size(), 1u);

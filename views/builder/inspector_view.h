@@ -20,7 +20,6 @@ class InspectorView : public QWidget {
  private:
   void rebuild();
   void refresh_values();
-  QWidget* editor(const AttrDef& def, const AttrValue& value);
 
   BuilderModel& builder_;
   QFormLayout* form_;

@@ -46,6 +46,10 @@ class Bench : public QObject {
   QStringList reading() const;
   void cancel_reading();
 
+  /// The recipe of the next run; kept in the project.
+  const Recipe& recipe() const { return contents_.recipe; }
+  virtual void set_recipe(const Recipe& recipe) = 0;
+
   // The run that is shown.
   int64_t shown_run() const { return shown_run_; }
   const projects::RunInfo* shown() const { return contents_.run(shown_run_); }
@@ -86,6 +90,7 @@ class Bench : public QObject {
 
  signals:
   void project_changed();    ///< opened, or what it holds
+  void recipe_changed();     ///< of the next run
   void documents_changed();  ///< opened, closed, or another one is shown
   void run_changed();        ///< another run is shown
   void step_changed();       ///< another step is loaded

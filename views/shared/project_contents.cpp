@@ -9,6 +9,11 @@ using projects::RunInfo;
 ProjectContents ProjectContents::read(const projects::Project& project) {
   ProjectContents c;
   c.model = project.model();
+  try {
+    c.recipe = Recipe::from_json(project.recipe());
+  } catch (const std::exception& e) {  // of a later version, or without a plug-in: the rest can be looked at
+    c.recipe_fault = e.what();
+  }
   c.runs = project.runs();
   for (const RunInfo& r : c.runs) c.checkpoints.push_back(project.checkpoints(r.id));
   c.artifacts = project.artifacts();

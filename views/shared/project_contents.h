@@ -2,6 +2,7 @@
 #include <atomic>
 #include <vector>
 
+#include "engine/train/recipe.h"
 #include "projects/project.h"
 
 namespace tenon::views {
@@ -9,6 +10,8 @@ namespace tenon::views {
 /// What a project holds, as it was last read from its file.
 struct ProjectContents {
   ModelSpec model;
+  Recipe recipe;             ///< of the next run
+  std::string recipe_fault;  ///< why the file's recipe cannot be read; empty: it can
   std::vector<projects::RunInfo> runs;                             ///< the oldest first
   std::vector<std::vector<projects::CheckpointInfo>> checkpoints;  ///< by run
   std::vector<projects::ArtifactInfo> artifacts;

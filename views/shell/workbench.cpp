@@ -22,20 +22,10 @@ struct Workbench::Opened {
   Document::Kind kind = Document::Kind::project;
   std::shared_ptr<Project> project;
   ProjectContents contents;
-  nlohmann::json recipe, window;
+  nlohmann::json window;
 };
 
 namespace {
-int64_t batch_of(const nlohmann::json& recipe) {
-  // A file says what it likes: what is no number counts as not said.
-  for (const char* at : {"/data/batch_size", "/data.batch_size"}) {
-    const nlohmann::json::json_pointer path(at);
-    if (recipe.is_object() && recipe.contains(path) && recipe[path].is_number_integer())
-      return std::max<int64_t>(recipe[path].get<int64_t>(), 1);
-  }
-  return 1;
-}
-
 /// What a file is to this window; throws where it has no view for it.
 Document::Kind kind_to_open(const std::string& path) {
   const Document::Kind kind = document_kind(path);
@@ -64,6 +54,7 @@ Workbench::Workbench(QObject* parent)
   save_again_.setInterval(3000);
   connect(&save_again_, &QTimer::timeout, this, [this] {
     if (unsaved_) save_model();
+    if (recipe_unsaved_) save_recipe();
   });
   connect(&jobs, &Jobs::failed, this, &Workbench::fail);
   connect(&files, &Jobs::failed, this, &Workbench::fail);
@@ -92,14 +83,7 @@ Workbench::Workbench(QObject* parent)
 
 Workbench::~Workbench() {
   tick_.stop();
-  if (unsaved_ && project_) {
-    try {
-      project_->set_model(
-          builder.spec());  // an edit of the last moment is kept, also one whose job has not had its turn
-    } catch (const std::exception& e) {
-      qWarning("The last edit of the model could not be saved: %s", e.what());
-    }
-  }
+  save_last_edits();
 }
 
 void Workbench::log(const QString& line, bool bad) {
@@ -136,7 +120,6 @@ void Workbench::open(const QString& path, bool start_training) {
         if (result->kind != Document::Kind::project) return result;
         result->project = Project::open(path.toStdString());
         result->contents = ProjectContents::read(*result->project);
-        result->recipe = result->project->recipe();
         result->window = result->project->window_state("window");
         return result;
       },
@@ -204,6 +187,7 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
     save_model();  // of the project that is left
     unsaved_ = false;
   }
+  recipe_unsaved_ = false;  // its job has the project that is left
   save_again_.stop();
   save_failed_ = false;
   let_go();
@@ -213,8 +197,7 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   jobs.cancel_tag("nan");
   project_ = result->project;
   window_state_ = std::make_shared<const nlohmann::json>(std::move(result->window));
-  batch_ = batch_of(result->recipe);
-  builder.set_spec(result->contents.model, batch_);
+  builder.set_spec(result->contents.model, result->contents.recipe.integer("data.batch_size"));
   contents_ = std::move(result->contents);
   pick({});
   show_document(Document::kProject);
@@ -223,6 +206,10 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   training_model.set_run("", 0);
   log("Opened " + file_);
   emit project_changed();
+  emit recipe_changed();
+  if (!contents_.recipe_fault.empty())
+    fail("The recipe cannot be read", QString::fromStdString(contents_.recipe_fault),
+         "The next run has the defaults until its recipe is set; runs that were trained keep theirs.");
   // The window may have come back to the run it was left with.
   if (!shown_run_ && !contents_.runs.empty()) show_run(contents_.runs.back().id);
   emit state_changed();
@@ -238,10 +225,16 @@ void Workbench::refresh_project() {
   files.start(
       "project", "Read the project",
       [project](const Jobs::Report&, const std::atomic<bool>&) { return ProjectContents::read(*project); },
-      [this, project](ProjectContents contents) {
-        if (project != project_) return;  // another one was opened meanwhile
+      [this, project, edits = recipe_edits_](ProjectContents contents) {
+        if (project != project_) return;                  // another one was opened meanwhile
+        if (edits != recipe_edits_ || recipe_unsaved_) {  // what was read is older than what is seen
+          contents.recipe = std::move(contents_.recipe);
+          contents.recipe_fault = std::move(contents_.recipe_fault);
+        }
+        const bool other = !(contents.recipe == contents_.recipe);
         contents_ = std::move(contents);
         emit project_changed();
+        if (other) emit recipe_changed();
       },
       {}, true);
 }
@@ -309,26 +302,6 @@ void Workbench::load_step(int64_t step) {
         emit step_changed();
       });
   emit step_changed();
-}
-
-void Workbench::save_model() {
-  if (!project_) return;
-  auto project = project_;
-  ModelSpec spec = builder.spec();
-  files.start(
-      "save", "Save the model",
-      [project, spec](const Jobs::Report&, const std::atomic<bool>&) { project->set_model(spec); },
-      [this, project, spec] {
-        if (project != project_) return;
-        if (spec == builder.spec()) unsaved_ = false;
-        if (std::exchange(save_failed_, false)) log("The model is saved now");
-      },
-      [this, project](const QString& message, const QString& hint) {
-        if (project == project_ && !project->read_only()) save_again_.start();  // a full disk has room again one day
-        if (project != project_ || !std::exchange(save_failed_, true))
-          fail("The model could not be saved", message, hint);
-      },
-      true);
 }
 
 }  // namespace tenon::views

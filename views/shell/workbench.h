@@ -43,6 +43,7 @@ class Workbench : public Bench {
   void show_step(const Links& links) override;
 
   // Training.
+  void set_recipe(const Recipe& recipe) override;
   void train(const projects::TrainOptions& options = {}) override;
   void pause();
   void resume();
@@ -83,18 +84,21 @@ class Workbench : public Bench {
   void adopt(std::shared_ptr<projects::RunDriver> driver);
   void start_driver(projects::TrainOptions options, bool then_step);
   void save_model();
+  void save_recipe();
+  void save_last_edits();
   void tell_interrupted();
   void tell_blocked(const projects::RunStatus& before);
 
   std::shared_ptr<projects::RunDriver> driver_;
   std::shared_ptr<const nlohmann::json> window_state_;
-  int64_t batch_ = 1;
   int next_document_ = 1;
   std::vector<projects::MetricRow> live_rows_;
   QTimer tick_, save_timer_;
   QTimer save_again_;         ///< a save that failed is tried again
   bool unsaved_ = false;      ///< the model on the canvas is newer than the file's
   bool save_failed_ = false;  ///< and that was told
+  bool recipe_unsaved_ = false;
+  int recipe_edits_ = 0;
   bool stopping_ = false;     ///< the run was asked to end
   bool fixed_clock_ = false;
 };

@@ -1,0 +1,145 @@
+#include "views/frame/attr_editor.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <QSpinBox>
+#include <QWheelEvent>
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "core/error.h"
+#include "views/frame/theme.h"
+
+namespace tenon::views {
+
+namespace {
+
+/// What the attribute is for, and what it may be.
+QString tip_of(const AttrDef& def) { return QString::fromStdString(def.help + "\n" + attr_allowed(def)); }
+
+/// A whole number that the box can hold, whatever the attribute's limits.
+bool fits_box(const AttrDef& def) { return def.min == def.max || (def.min >= -2e9 && def.max <= 2e9); }
+
+/// A whole number within the attribute's limits, typed as anywhere else: 1e4 is one.
+class WholeBox : public QSpinBox {
+ public:
+  WholeBox(const AttrDef& def, QWidget* parent) : QSpinBox(parent), def_(def) {
+    const bool limited = def.min != def.max;
+    setRange(limited ? static_cast<int>(std::max(def.min, -2e9)) : std::numeric_limits<int>::min(),
+             limited ? static_cast<int>(std::min(def.max, 2e9)) : std::numeric_limits<int>::max());
+    setKeyboardTracking(false);
+    setGroupSeparatorShown(false);
+    if (size_t zero = def.help.find("0: "); zero != std::string::npos && def.min == 0)
+      setSpecialValueText(QString::fromStdString(def.help.substr(zero + 3)));  // what 0 stands for
+    if (!def.unit.empty()) setSuffix(" " + QString::fromStdString(def.unit));
+    setToolTip(tip_of(def));
+  }
+
+ protected:
+  QValidator::State validate(QString& text, int&) const override {
+    return read(text) || text == specialValueText() ? QValidator::Acceptable : QValidator::Intermediate;
+  }
+  int valueFromText(const QString& text) const override {
+    return read(text).value_or(text == specialValueText() ? minimum() : value());
+  }
+
+ private:
+  std::optional<int> read(const QString& text) const {
+    try {
+      const auto n = std::get<int64_t>(parse_attr(def_, text.toStdString(), def_.name));
+      if (n < minimum() || n > maximum()) return {};
+      return static_cast<int>(n);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+  AttrDef def_;
+};
+
+/// In a form that scrolls the wheel scrolls: it changes a value only where the editor was clicked first.
+class WheelScrolls : public QObject {
+ public:
+  explicit WheelScrolls(QWidget* editor) : QObject(editor) {
+    editor->setFocusPolicy(Qt::StrongFocus);
+    editor->installEventFilter(this);
+  }
+
+ protected:
+  bool eventFilter(QObject* o, QEvent* e) override {
+    if (e->type() != QEvent::Wheel || static_cast<QWidget*>(o)->hasFocus()) return false;
+    e->ignore();
+    return true;
+  }
+};
+
+QWidget* make_line(const AttrDef& def, const AttrValue& value, std::function<void(const AttrValue&)> set,
+                   QWidget* parent) {
+  auto* line = new QLineEdit(QString::fromStdString(attr_text(value)), parent);
+  QObject::connect(line, &QLineEdit::editingFinished, line, [line, def, set = std::move(set)] {
+    try {
+      const AttrValue typed = parse_attr(def, line->text().toStdString(), def.name);
+      line->setModified(false);
+      set(typed);
+      set_style(line, "bad", "false");
+      line->setToolTip(tip_of(def));
+    } catch (const Error& e) {
+      set_style(line, "bad", "true");
+      line->setToolTip(QString::fromStdString(e.what()));
+    }
+  });
+  line->setToolTip(tip_of(def));
+  return line;
+}
+
+}  // namespace
+
+QWidget* make_attr_editor(const AttrDef& def, const AttrValue& value, std::function<void(const AttrValue&)> set,
+                          QWidget* parent) {
+  if (std::holds_alternative<bool>(def.fallback)) {
+    auto* box = new QCheckBox(parent);
+    box->setChecked(std::get_if<bool>(&value) && std::get<bool>(value));
+    QObject::connect(box, &QCheckBox::toggled, box, [set = std::move(set)](bool on) { set(on); });
+    box->setToolTip(tip_of(def));
+    return box;
+  }
+  if (std::holds_alternative<int64_t>(def.fallback) && fits_box(def)) {
+    auto* spin = new WholeBox(def, parent);
+    spin->setValue(std::get_if<int64_t>(&value) ? static_cast<int>(std::get<int64_t>(value)) : 0);
+    QObject::connect(spin, &QSpinBox::valueChanged, spin, [set = std::move(set)](int v) { set(int64_t{v}); });
+    new WheelScrolls(spin);
+    return spin;
+  }
+  if (!def.choices.empty()) {
+    auto* list = new QComboBox(parent);
+    for (const std::string& c : def.choices) list->addItem(QString::fromStdString(c));
+    list->setCurrentText(QString::fromStdString(attr_text(value)));
+    QObject::connect(list, &QComboBox::currentTextChanged, list,
+                     [set = std::move(set)](const QString& text) { set(text.toStdString()); });
+    list->setToolTip(tip_of(def));
+    list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    new WheelScrolls(list);
+    return list;
+  }
+  return make_line(def, value, std::move(set), parent);
+}
+
+void show_attr(QWidget* editor, const AttrValue& value) {
+  const QSignalBlocker quiet(editor);
+  const QString text = QString::fromStdString(attr_text(value));
+  if (auto* spin = qobject_cast<QSpinBox*>(editor); spin && std::get_if<int64_t>(&value)) {
+    spin->setValue(static_cast<int>(std::get<int64_t>(value)));
+  } else if (auto* box = qobject_cast<QCheckBox*>(editor); box && std::get_if<bool>(&value)) {
+    box->setChecked(std::get<bool>(value));
+  } else if (auto* list = qobject_cast<QComboBox*>(editor)) {
+    list->setCurrentText(text);
+  } else if (auto* line = qobject_cast<QLineEdit*>(editor); line && !(line->hasFocus() && line->isModified())) {
+    if (line->text() != text) line->setText(text);
+    set_style(line, "bad", "false");
+  }
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,18 @@
+#pragma once
+#include <functional>
+
+#include "engine/spec/attr.h"
+
+class QWidget;
+
+namespace tenon::views {
+
+/// The editor of an attribute: a box to tick, a number with its unit, a list of choices, or a line that reads what is
+/// typed as the command line does. `set` is called with every value that fits; what it throws, and what does not fit,
+/// is told by the editor itself.
+QWidget* make_attr_editor(const AttrDef& def, const AttrValue& value, std::function<void(const AttrValue&)> set,
+                          QWidget* parent);
+/// Shows another value, without a call of `set`. A line with something typed that was not entered yet is left alone.
+void show_attr(QWidget* editor, const AttrValue& value);
+
+}  // namespace tenon::views

@@ -1,0 +1,255 @@
+#include "views/recipe/recipe_view.h"
+
+#include <QApplication>
+#include <QComboBox>
+#include <QGridLayout>
+#include <QLineEdit>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "engine/train/recipe_table.h"
+#include "views/frame/attr_editor.h"
+#include "views/shared/format.h"
+
+namespace tenon::views {
+
+RecipeView::RecipeView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), model_(bench.model<RecipeModel>()) {
+  build();
+  connect(search_, &QLineEdit::textChanged, this, &RecipeView::rebuild);
+  connect(&bench, &Bench::recipe_changed, this, &RecipeView::refresh);
+  connect(&bench, &Bench::project_changed, this, &RecipeView::refresh);
+  connect(&bench, &Bench::state_changed, this, [this] {
+    if (!bench_.has_project()) refresh();
+  });
+  refresh();
+}
+
+void RecipeView::build() {
+  auto* page = new QWidget(this);
+  auto* box = new QVBoxLayout(page);
+  box->setContentsMargins(0, 0, 0, 0);
+  box->setSpacing(0);
+  auto* bar = new ViewBar(page);
+  search_ = new QLineEdit(bar);
+  search_->setObjectName("recipe.search");
+  search_->setPlaceholderText("Find a key");
+  search_->setAccessibleName("Find a key of the recipe");
+  search_->setClearButtonEnabled(true);
+  search_->setMaximumWidth(240);
+  bar->add(search_, 1);
+  said_ = new ElidedLabel({}, bar);
+  said_->setObjectName("recipe.said");
+  set_style(said_, "voice", "small");
+  bar->add(said_, 2);
+  as_last_ = new QToolButton(bar);
+  as_last_->setObjectName("recipe.as_last");
+  as_last_->setText("As the last run");
+  as_last_->setToolTip("Every key as the last run had it");
+  connect(as_last_, &QToolButton::clicked, this, [this] {
+    if (model_.last()) edit(*model_.last());
+  });
+  bar->add(as_last_);
+  box->addWidget(bar);
+  scroll_ = new QScrollArea(page);
+  scroll_->setObjectName("recipe.scroll");
+  scroll_->setWidgetResizable(true);
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  box->addWidget(scroll_, 1);
+  make_canvas(model_)->setFixedHeight(150);
+  set_content(page);
+}
+
+std::vector<Command> RecipeView::commands() {
+  auto go = [this](Recipe (RecipeModel::*way)()) { bench_.set_recipe((model_.*way)()); };
+  return {{.id = "recipe.edit",
+           .title = "Recipe of the next run",
+           .menu = "Run",
+           .keys = "Ctrl+Shift+R",
+           .run =
+               [this] {
+                 bench_.ask(QString("view.") + def().id);
+                 search_->setFocus();
+               },
+           .enabled = [this] { return bench_.has_project(); }},
+          {.id = "recipe.undo",
+           .title = "Take back the change of the recipe",
+           .menu = "Run",
+           .run = [go] { go(&RecipeModel::undo); },
+           .enabled = [this] { return bench_.has_project() && model_.can_undo(); }},
+          {.id = "recipe.redo",
+           .title = "Change the recipe again",
+           .menu = "Run",
+           .run = [go] { go(&RecipeModel::redo); },
+           .enabled = [this] { return bench_.has_project() && model_.can_redo(); }}};
+}
+
+void RecipeView::edit(const Recipe& next) {
+  if (next == model_.recipe()) return;
+  model_.remember();
+  bench_.set_recipe(next);
+}
+
+void RecipeView::refresh() {
+  if (!bench_.has_project())
+    return set_empty(true, "Open a project to see what its next run is told: data, loss, optimizer, schedule, length.");
+  set_empty(false);
+  if (of_.lock() != bench_.project()) {
+    of_ = bench_.project();
+    model_.forget();
+    search_->clear();
+  }
+  model_.set_recipe(bench_.recipe());
+  refresh_last();
+  if (shape() == shape_)
+    refresh_rows();
+  else
+    rebuild();
+}
+
+void RecipeView::refresh_last() {
+  const auto& runs = bench_.contents().runs;
+  std::optional<Recipe> last;
+  int64_t steps = 0;
+  if (!runs.empty()) {
+    try {
+      last = Recipe::from_json(runs.back().recipe);
+      steps = runs.back().total_steps;
+    } catch (const std::exception&) {  // of a plug-in that is not here: nothing to compare with
+    }
+  }
+  model_.set_last(std::move(last), steps);
+}
+
+std::string RecipeView::shape() const {
+  std::string text = std::to_string(bench_.project() && bench_.project()->read_only());
+  for (const auto& section : model_.sections(search_->text().trimmed().toStdString()))
+    for (const auto& key : section.keys) text += " " + key.def.name + "=" + attr_allowed(key.def);
+  return text;
+}
+
+void RecipeView::rebuild() {
+  if (!bench_.has_project()) return;
+  shape_ = shape();
+  // A form that is made anew because of a choice in it: the hand goes on where it was.
+  QString focused;
+  if (QWidget* w = QApplication::focusWidget(); w && form_ && form_->isAncestorOf(w)) focused = w->objectName();
+  const int at = scroll_->verticalScrollBar() ? scroll_->verticalScrollBar()->value() : 0;
+  if (QWidget* old = scroll_->takeWidget()) {
+    canvas()->setParent(scroll_);                                            // it outlives the form it stands in
+    for (QWidget* w : old->findChildren<QWidget*>()) w->blockSignals(true);  // hiding a line would end its edit
+    discard(old);
+  }
+  rows_.clear();
+  auto* form = new QWidget(scroll_);
+  form_ = form;
+  form->setEnabled(!bench_.project()->read_only());
+  auto* box = new QVBoxLayout(form);
+  box->setContentsMargins(16, 8, 16, 16);
+  box->setSpacing(4);
+  bool curve = false;
+  for (const auto& section : model_.sections(search_->text().trimmed().toStdString())) {
+    auto* title = new QLabel(QString::fromStdString(section.title), form);
+    title->setFont(face_font(Face::title));
+    title->setContentsMargins(0, 10, 0, 2);
+    box->addWidget(title);
+    auto* rows = new QWidget(form);
+    auto* grid = new QGridLayout(rows);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setHorizontalSpacing(12);
+    grid->setVerticalSpacing(3);
+    grid->setColumnMinimumWidth(0, 130);
+    grid->setColumnStretch(1, 2);
+    grid->setColumnStretch(2, 3);
+    for (size_t i = 0; i < section.keys.size(); ++i) add_row(grid, static_cast<int>(i), section.keys[i]);
+    box->addWidget(rows);
+    if (section.keys[0].def.name.starts_with("schedule.")) {
+      box->addWidget(canvas());
+      curve = true;
+    }
+  }
+  canvas()->setVisible(curve);
+  if (rows_.empty()) {
+    auto* none = new QLabel("No key has these words in its name or its help.", form);
+    set_style(none, "voice", "secondary");
+    box->addWidget(none);
+  }
+  box->addStretch();
+  scroll_->setWidget(form);
+  refresh_rows();
+  scroll_->verticalScrollBar()->setValue(at);
+  if (!focused.isEmpty())
+    if (auto* w = form->findChild<QWidget*>(focused)) w->setFocus();
+}
+
+void RecipeView::add_row(QGridLayout* grid, int at, const RecipeModel::Key& key) {
+  const QString name = QString::fromStdString(key.def.name);
+  auto* label = new QLabel(QString::fromStdString(key.label()), grid->parentWidget());
+  set_style(label, "voice", "secondary");
+  label->setToolTip(name + "\n" + QString::fromStdString(key.def.help));
+  Row row;
+  row.editor = make_attr_editor(
+      key.def, key.value, [this, key = key.def.name](const AttrValue& value) { edit(model_.with(key, value)); },
+      grid->parentWidget());
+  row.editor->setObjectName("recipe." + name);
+  row.editor->setAccessibleName(name);
+  row.editor->setMinimumWidth(110);
+  row.editor->setMaximumWidth(320);
+  label->setBuddy(row.editor);
+  if (auto* list = qobject_cast<QComboBox*>(row.editor.data()))
+    for (const RecipeGroup& g : recipe_groups())
+      if (g.name + "." + g.selector == key.def.name)
+        for (const auto& m : g.members)
+          list->setItemData(list->findText(QString::fromStdString(m.name)), QString::fromStdString(m.help),
+                            Qt::ToolTipRole);
+  row.note = new ElidedLabel({}, grid->parentWidget());
+  row.reset = new QToolButton(grid->parentWidget());
+  row.reset->setText("↺");
+  row.reset->setObjectName("reset." + name);
+  row.reset->setAccessibleName("Default of " + name);
+  set_style(row.reset, "slim", "true");
+  QSizePolicy room = row.reset->sizePolicy();
+  room.setRetainSizeWhenHidden(true);
+  row.reset->setSizePolicy(room);
+  connect(row.reset, &QToolButton::clicked, this, [this, key = key.def.name] { edit(model_.without(key)); });
+  grid->addWidget(label, at, 0);
+  grid->addWidget(row.editor, at, 1);
+  grid->addWidget(row.note, at, 2);
+  grid->addWidget(row.reset, at, 3);
+  rows_[key.def.name] = row;
+}
+
+void RecipeView::refresh_rows() {
+  for (const auto& section : model_.sections()) {
+    for (const auto& key : section.keys) {
+      const auto found = rows_.find(key.def.name);
+      if (found == rows_.end() || !found->second.editor) continue;
+      const Row& row = found->second;
+      show_attr(row.editor, key.value);
+      row.note->set_text(QString::fromStdString(key.last ? "the last run had " + attr_text(*key.last)
+                                                : key.set
+                                                    ? "default " + attr_text(model_.recipe().fallback(key.def.name))
+                                                    : key.def.help));
+      set_style(row.note, "voice", key.last ? "news" : "small");
+      row.reset->setVisible(key.set);
+      row.reset->setToolTip(
+          QString::fromStdString("Back to the default, " + attr_text(model_.recipe().fallback(key.def.name))));
+    }
+  }
+  const int n = model_.differing();
+  said_->set_text(bench_.project()->read_only() ? QString("This project is read-only: its recipe can be looked at.")
+                  : !model_.has_last()          ? QString("what the first run is told")
+                  : n == 0                      ? QString("as the last run was told")
+                           : QString("%1 %2 from the last run's").arg(n).arg(n == 1 ? "key differs" : "keys differ"));
+  as_last_->setEnabled(n > 0 && !bench_.project()->read_only());
+}
+
+namespace {
+const bool registered = register_view<RecipeView, RecipeModel>(
+    {.id = "recipe", .title = "Recipe", .icon = "recipe", .order = 15, .shows = nullptr});
+}  // namespace
+
+}  // namespace tenon::views

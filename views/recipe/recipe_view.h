@@ -1,0 +1,49 @@
+#pragma once
+#include <QPointer>
+#include <map>
+
+#include "views/frame/view.h"
+#include "views/recipe/recipe_model.h"
+
+class QGridLayout;
+class QLineEdit;
+class QScrollArea;
+class QToolButton;
+
+namespace tenon::views {
+
+/// The recipe of the next run as a form over every key that has a meaning, from the one list of attributes. Each edit
+/// is kept in the project at once, and can be taken back.
+class RecipeView : public View {
+  Q_OBJECT
+ public:
+  RecipeView(const ViewDef& def, Bench& bench, QWidget* parent);
+  std::vector<Command> commands() override;
+
+ private:
+  struct Row {
+    QPointer<QWidget> editor;
+    QPointer<ElidedLabel> note;
+    QPointer<QToolButton> reset;
+  };
+  void build();
+  void refresh();
+  void refresh_last();
+  void rebuild();
+  void refresh_rows();
+  void add_row(QGridLayout* grid, int at, const RecipeModel::Key& key);
+  void edit(const Recipe& next);
+  std::string shape() const;  ///< of the form: its keys, by name
+
+  RecipeModel& model_;
+  QScrollArea* scroll_;
+  QPointer<QWidget> form_;
+  QLineEdit* search_;
+  ElidedLabel* said_;
+  QToolButton* as_last_;
+  std::map<std::string, Row> rows_;  ///< by key
+  std::string shape_;
+  std::weak_ptr<projects::Project> of_;
+};
+
+}  // namespace tenon::views

@@ -1,0 +1,74 @@
+// What a person edits goes into the project file: the model, and the recipe of the next run.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "views/shell/workbench.h"
+
+namespace tenon::views {
+
+void Workbench::save_model() {
+  if (!project_) return;
+  auto project = project_;
+  ModelSpec spec = builder.spec();
+  files.start(
+      "save", "Save the model",
+      [project, spec](const Jobs::Report&, const std::atomic<bool>&) { project->set_model(spec); },
+      [this, project, spec] {
+        if (project != project_) return;
+        if (spec == builder.spec()) unsaved_ = false;
+        if (std::exchange(save_failed_, false)) log("The model is saved now");
+      },
+      [this, project](const QString& message, const QString& hint) {
+        if (project == project_ && !project->read_only()) save_again_.start();  // a full disk has room again one day
+        if (project != project_ || !std::exchange(save_failed_, true))
+          fail("The model could not be saved", message, hint);
+      },
+      true);
+}
+
+void Workbench::set_recipe(const Recipe& recipe) {
+  if (!project_ || recipe == contents_.recipe) return;
+  contents_.recipe = recipe;
+  contents_.recipe_fault.clear();
+  builder.set_batch(recipe.integer("data.batch_size"));
+  ++recipe_edits_;
+  recipe_unsaved_ = true;
+  save_recipe();
+  emit recipe_changed();
+  emit state_changed();
+}
+
+/// Jobs of one queue run in order: a run that is started next has this recipe.
+void Workbench::save_recipe() {
+  if (!project_) return;
+  auto project = project_;
+  files.start(
+      "recipe", "Save the recipe",
+      [project, json = contents_.recipe.to_json()](const Jobs::Report&, const std::atomic<bool>&) {
+        project->set_recipe(json);
+      },
+      [this, project, edits = recipe_edits_] {
+        if (project != project_) return;
+        if (edits == recipe_edits_) recipe_unsaved_ = false;
+        if (std::exchange(save_failed_, false)) log("The recipe is saved now");
+      },
+      [this, project](const QString& message, const QString& hint) {
+        if (project == project_ && !project->read_only()) save_again_.start();
+        if (project != project_ || !std::exchange(save_failed_, true))
+          fail("The recipe could not be saved", message, hint);
+      },
+      true);
+}
+
+/// An edit of the last moment is kept, also one whose job has not had its turn.
+void Workbench::save_last_edits() {
+  if (!project_) return;
+  try {
+    if (unsaved_) project_->set_model(builder.spec());
+    if (recipe_unsaved_) project_->set_recipe(contents_.recipe.to_json());
+  } catch (const std::exception& e) {
+    qWarning("The last edit could not be saved: %s", e.what());
+  }
+}
+
+}  // namespace tenon::views
