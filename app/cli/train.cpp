@@ -17,7 +17,7 @@
 #include "engine/op/broadcast_watch.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
-#include "projects/time_travel.h"
+#include "projects/finish.h"
 
 namespace tenon::app {
 namespace {
@@ -44,14 +44,6 @@ const char* word(State s) {
   return "";
 }
 
-/// "test accuracy 91.20 %", "test mean iou 0.8123".
-std::string metric_text(const std::string& name, double value) {
-  std::string words = name;
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return name.ends_with("accuracy") ? fmt::format("{} {:.2f} %", words, 100 * value)
-                                    : fmt::format("{} {:.4f}", words, value);
-}
-
 /// Turns metric points, which come one quantity at a time, into one record a step.
 class Records {
  public:
@@ -76,7 +68,7 @@ class Records {
     if (values.contains("test_loss")) {
       judged = fmt::format("test loss {:.4f}", values.at("test_loss"));
       for (const auto& [name, value] : values)
-        if (name.starts_with("test_") && name != "test_loss") judged += ", " + metric_text(name, value);
+        if (name.starts_with("test_") && name != "test_loss") judged += ", " + projects::metric_text(name, value);
     }
     if (json_) {
       nlohmann::json j = {{"step", step}, {"epoch", epoch}};
@@ -253,9 +245,8 @@ int evaluate(const Args& args) {
   use_threads(args);
   catch_interrupts();
   Bar replay("replaying"), bar("evaluating");
-  const auto session = projects::replay_to(*project, run.id, step, replay.progress());
+  const Evaluation e = projects::evaluate_at(*project, run, step, replay.progress(), bar.progress());
   replay.clear();
-  const Evaluation e = session->evaluate(bar.progress());
   bar.clear();
   if (args.json()) {
     nlohmann::json j = {{"run", run.name}, {"step", step}, {"loss", e.loss}, {"samples", e.samples}};
@@ -264,10 +255,7 @@ int evaluate(const Args& args) {
     print_json(j);
     return 0;
   }
-  std::string judged;
-  for (const Judgement& m : e.judgements) judged += ", " + metric_text("test_" + m.name, m.value);
-  print(fmt::format("run {} at step {}: test loss {:.4f}{} ({} samples)\n", run.name, count_text(step), e.loss, judged,
-                    count_text(e.samples)));
+  print(projects::evaluation_text(run, step, e) + "\n");
   return 0;
 }
 

@@ -46,6 +46,9 @@ class MainWindow : public QMainWindow {
  private:
   void add_commands();
   void add_view_commands();
+  void add_finish_commands();
+  void choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then);
+  void choose_export(int64_t run, int64_t step);
   void build_menus();
   void build_bar();
   void build_status();

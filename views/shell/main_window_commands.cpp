@@ -69,6 +69,7 @@ void MainWindow::add_commands() {
                  [this] { return bench_.shown_steps() > 0; }});
   for (const ViewDef& def : view_defs())
     for (Command& c : view(def.id)->commands()) commands_.add(std::move(c));
+  add_finish_commands();
   commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
 
   for (Command& c : filter_commands(bench_)) commands_.add(std::move(c));

@@ -53,6 +53,10 @@ class Workbench : public Bench {
   /// Goes on with a run that has ended before its last step, from its last checkpoint.
   void go_on(int64_t run);
   bool can_go_on(int64_t run) const;
+  /// The test split under the state after a step of a run; a notice says the result.
+  void evaluate(int64_t run, int64_t step);
+  /// Writes that state in the format of the file's name and compares what is read back; a notice says the result.
+  void export_run(int64_t run, int64_t step, const QString& path);
   bool training() const override { return driver_ != nullptr; }
   void log(const QString& line, bool bad = false);
   void fail(const QString& title, const QString& message, const QString& hint) override;
@@ -88,6 +92,7 @@ class Workbench : public Bench {
   void save_last_edits();
   void tell_interrupted();
   void tell_blocked(const projects::RunStatus& before);
+  void tell_done(const QString& title, const std::string& text);
 
   std::shared_ptr<projects::RunDriver> driver_;
   std::shared_ptr<const nlohmann::json> window_state_;
@@ -99,7 +104,7 @@ class Workbench : public Bench {
   bool save_failed_ = false;  ///< and that was told
   bool recipe_unsaved_ = false;
   int recipe_edits_ = 0;
-  bool stopping_ = false;     ///< the run was asked to end
+  bool stopping_ = false;  ///< the run was asked to end
   bool fixed_clock_ = false;
 };
 

@@ -1,0 +1,192 @@
+#include "projects/finish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/state.h"
+#include "core/tensor.h"
+#include "core/tensor_bytes.h"
+#include "core/version.h"
+#include "engine/data/dataset.h"
+#include "engine/formats/onnx/export.h"
+#include "engine/formats/onnx/model.h"
+#include "engine/formats/onnx/run.h"
+#include "engine/formats/safetensors.h"
+#include "engine/formats/torch/file.h"
+#include "engine/nn/module.h"
+#include "engine/train/session.h"
+
+namespace tenon::projects {
+
+namespace {
+constexpr int64_t kVerifyRows = 64;
+constexpr double kTolerance = 1e-5;
+
+struct Difference {
+  double absolute = 0;
+  double relative = 0;  ///< of the largest difference to the largest value
+};
+
+Difference compare(const Tensor& a, const Tensor& b) {
+  if (!(a.size() == b.size()))
+    throw Error(
+        fmt::format("the exported model gives {} where ours gives {}", to_string(b.size()), to_string(a.size())));
+  Difference d;
+  double largest = 0;
+  Dims index = Dims::filled(a.ndim(), 0);
+  for (int64_t k = 0; k < a.numel(); ++k) {
+    const double x = value_at(a, index), y = value_at(b, index);
+    largest = std::max(largest, std::abs(x));
+    const double difference = std::abs(x - y);
+    if (!(difference <= d.absolute))
+      d.absolute = std::isnan(difference) && std::isnan(x) && std::isnan(y) ? d.absolute : difference;
+    for (int axis = a.ndim() - 1; axis >= 0 && ++index[axis] == a.size(axis); --axis) index[axis] = 0;
+  }
+  d.relative = largest > 0 ? d.absolute / largest : d.absolute;
+  return d;
+}
+
+ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
+                         bool verify) {
+  const data::Dataset& test = session.test_data();
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < std::min(kVerifyRows, test.size()); ++i) rows.push_back(i);
+  const data::Batch batch = data::fetch(test, rows);
+  // A batch whose number is no other size's: the file serves any batch, and is verified at another.
+  Meta traced = batch.x.meta();
+  traced.shape[0] = 31;
+  formats::OnnxModel model = formats::to_onnx(trace_graph(session.model(), traced), run.model.name);
+  model.producer_version = TENON_VERSION;
+  model.doc = doc;
+  formats::save_onnx(path, model);
+
+  ExportReport e;
+  e.parts = model.graph.nodes.size();
+  e.initializers = model.graph.initializers.size();
+  e.text = fmt::format("{} nodes", e.parts);
+  if (!verify) return e;
+  const NoGrad off;
+  session.model().train(false);
+  const Tensor ours = session.model()(batch.x);
+  const std::vector<Tensor> theirs = formats::run_onnx(formats::load_onnx(path), {batch.x});
+  const Difference d = compare(ours, theirs.at(0));
+  e.verified = true;
+  e.rows = static_cast<int64_t>(rows.size());
+  e.difference = d.absolute;
+  e.relative_difference = d.relative;
+  e.text += fmt::format("\nverified on {} test samples: the file read back differs by at most {:.3g} ({:.3g} relative)",
+                        rows.size(), d.absolute, d.relative);
+  if (!(d.relative <= kTolerance))
+    throw Error(
+        fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed",
+                    path, d.relative, kTolerance));
+  return e;
+}
+
+/// The state_dict: every parameter and buffer under its module path.
+ExportReport export_weights(TrainingSession& session, const std::string& doc, const std::string& path, bool torch,
+                            bool verify) {
+  formats::NamedTensors all;
+  for (const nn::Named& p : session.model().parameters()) all.emplace_back(p.name, p.tensor);
+  for (const nn::Named& b : session.model().buffers()) all.emplace_back(b.name, b.tensor);
+  if (torch)
+    formats::save_torch(path, all);
+  else
+    formats::save_safetensors(path, all,
+                              {{"format", "pt"}, {"producer", "tenon " TENON_VERSION}, {"description", doc}});
+
+  ExportReport e;
+  e.parts = all.size();
+  e.text = fmt::format("{} tensors", e.parts);
+  if (!verify) return e;
+  formats::NamedTensors back;
+  if (torch) {
+    back = formats::TorchFile::open(path).tensors();
+  } else {
+    const auto file = formats::Safetensors::open(path);
+    for (const auto& t : file.entries()) back.emplace_back(t.name, file.tensor(t));
+  }
+  if (back.size() != all.size())
+    throw Error(fmt::format("{}: {} tensors were written and {} are read back", path, all.size(), back.size()));
+  for (const auto& [name, t] : all) {
+    const auto it = std::find_if(back.begin(), back.end(), [&](const auto& b) { return b.first == name; });
+    std::vector<char> one, other;
+    if (it == back.end() || it->second.dtype() != t.dtype() || !(it->second.size() == t.size()) ||
+        logical_bytes(it->second, one) != logical_bytes(t, other))
+      throw Error(fmt::format("{}: the tensor \"{}\" read back is not the one that was written", path, name));
+  }
+  e.verified = true;
+  e.text += "\nverified: every tensor read back has the same bits";
+  return e;
+}
+
+std::string grouped(int64_t n) {
+  std::string s = std::to_string(n);
+  for (int i = static_cast<int>(s.size()) - 3; i > 0; i -= 3) s.insert(static_cast<size_t>(i), ",");
+  return s;
+}
+}  // namespace
+
+std::vector<NamedStep> named_steps(const RunInfo& run) {
+  std::vector<NamedStep> steps;
+  if (run.best.is_object() && run.best.contains("step")) steps.push_back({"best", run.best.at("step").get<int64_t>()});
+  if (steps.empty() || steps[0].step != run.steps)
+    steps.push_back({"last", run.steps});
+  else
+    steps[0].name = "best and last";
+  return steps;
+}
+
+std::string metric_text(const std::string& name, double value) {
+  std::string words = name;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return name.ends_with("accuracy") ? fmt::format("{} {:.2f} %", words, 100 * value)
+                                    : fmt::format("{} {:.4f}", words, value);
+}
+
+Evaluation evaluate_at(Project& project, const RunInfo& run, int64_t step, const Progress& replaying,
+                       const Progress& evaluating) {
+  const auto session = replay_to(project, run.id, step, replaying);
+  return session->evaluate(evaluating);
+}
+
+std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& e) {
+  std::string judged;
+  for (const Judgement& m : e.judgements) judged += ", " + metric_text("test_" + m.name, m.value);
+  return fmt::format("run {} at step {}: test loss {:.4f}{} ({} samples)", run.name, grouped(step), e.loss, judged,
+                     grouped(e.samples));
+}
+
+const char* name(ExportFormat f) {
+  static constexpr const char* names[] = {"onnx", "torch", "safetensors"};
+  return names[static_cast<size_t>(f)];
+}
+
+ExportFormat export_format(const std::string& word) {
+  for (ExportFormat f : {ExportFormat::onnx, ExportFormat::torch, ExportFormat::safetensors})
+    if (word == name(f)) return f;
+  throw Error::usage("there is no format \"" + word + "\"", "onnx, torch or safetensors");
+}
+
+ExportFormat format_of_file(const std::string& path) {
+  const std::string end = std::filesystem::path(path).extension().string();
+  if (end == ".onnx") return ExportFormat::onnx;
+  if (end == ".pt" || end == ".pth") return ExportFormat::torch;
+  if (end == ".safetensors") return ExportFormat::safetensors;
+  throw Error::usage(path + ": the end of the name says no format", "End it in .onnx, .pt or .safetensors.");
+}
+
+ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
+                        const std::string& path, bool verify, const Progress& progress) {
+  const auto session = replay_to(project, run.id, step, progress);
+  const std::string doc =
+      fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project.path()).filename().string(), step);
+  return format == ExportFormat::onnx ? export_onnx(*session, run, doc, path, verify)
+                                      : export_weights(*session, doc, path, format == ExportFormat::torch, verify);
+}
+
+}  // namespace tenon::projects

@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "projects/time_travel.h"
+
+namespace tenon {
+struct Evaluation;
+}
+
+// What is done with a run that was trained: evaluated, and written for other programs.
+namespace tenon::projects {
+
+/// A state of a run that one may mean: "best", "last", or the step that is looked at.
+struct NamedStep {
+  std::string name;
+  int64_t step = 0;
+};
+/// The best (where it was evaluated) and the last, one entry where they are the same.
+std::vector<NamedStep> named_steps(const RunInfo& run);
+
+/// The test split under the state after a step. Throws Error "cancelled" where `progress` says so.
+Evaluation evaluate_at(Project& project, const RunInfo& run, int64_t step, const Progress& replaying = {},
+                       const Progress& evaluating = {});
+/// "run r at step 120: test loss 0.3012, test accuracy 91.20 % (10,000 samples)"
+std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& e);
+/// "91.20 %" of an accuracy, "0.1234" of others: a metric in the form "test_accuracy 91.20 %" with blanks for '_'.
+std::string metric_text(const std::string& name, double value);
+
+enum class ExportFormat : uint8_t { onnx, torch, safetensors };
+/// "onnx", "torch", "safetensors"; throws Error (usage) for another word.
+ExportFormat export_format(const std::string& name);
+const char* name(ExportFormat f);
+/// What the end of a file's name asks for; ".onnx", ".pt" and ".pth", ".safetensors". Throws Error (usage) for others.
+ExportFormat format_of_file(const std::string& path);
+
+/// What an export says of itself.
+struct ExportReport {
+  size_t parts = 0;                ///< nodes of the graph, or tensors of the state_dict
+  size_t initializers = 0;         ///< of an ONNX file
+  bool verified = false;           ///< the file was read back and compared
+  int64_t rows = 0;                ///< test samples an ONNX file was compared on
+  double difference = 0;           ///< the largest, of an ONNX file's results
+  double relative_difference = 0;  ///< of that to the largest value
+  std::string text;                ///< in words, a line each
+};
+/// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors). `verify` reads the
+/// file back: an ONNX file's results on test samples may differ by 1e-5 of the largest value, tensors by no bit; more
+/// is an Error.
+ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
+                        const std::string& path, bool verify, const Progress& progress = {});
+
+}  // namespace tenon::projects

@@ -1,0 +1,86 @@
+// What is done with a run that was trained: evaluated, exported.
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <algorithm>
+
+#include "core/error.h"
+#include "projects/finish.h"
+#include "tracing/record/step_record.h"
+#include "views/shared/format.h"
+#include "views/shell/main_window.h"
+
+namespace tenon::views {
+
+void MainWindow::add_finish_commands() {
+  auto trained = [this] {
+    const auto* r = bench_.shown();
+    return r && r->steps > 0;
+  };
+  commands_.add({"run.evaluate", "Evaluate…", "Run", "", "check",
+                 [this] {
+                   choose_state("Which state is evaluated on the test split?",
+                                [this](int64_t run, int64_t step) { bench_.evaluate(run, step); });
+                 },
+                 trained});
+  commands_.add({"file.export", "Export the model…", "File", "Ctrl+E", "export",
+                 [this] {
+                   choose_state("Which state is exported?",
+                                [this](int64_t run, int64_t step) { choose_export(run, step); });
+                 },
+                 trained});
+}
+
+/// A state of the shown run: the best, the last, the one that is looked at, or a step that is typed.
+void MainWindow::choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then) {
+  picker_->open(hint, [this, then](const QString& typed) {
+    std::vector<Picker::Item> items;
+    const projects::RunInfo* r = bench_.shown();
+    if (!r) return items;
+    auto offer = [&](int64_t step, const std::string& what) {
+      const QString text = QString::fromStdString("step " + format_grouped(step));
+      if (!typed.isEmpty() && fuzzy_score(typed.toStdString(), what + " " + text.toStdString()) < 0) return;
+      items.push_back({text, QString::fromStdString(what), QString::fromStdString(r->name),
+                       [then, run = r->id, step] { then(run, step); }});
+    };
+    std::vector<int64_t> named;
+    for (const projects::NamedStep& s : projects::named_steps(*r)) {
+      offer(s.step, s.name);
+      named.push_back(s.step);
+    }
+    const auto& record = bench_.links().record();
+    if (record && std::find(named.begin(), named.end(), record->step) == named.end())
+      offer(record->step, "the one that is looked at");
+    bool number = false;
+    const qlonglong step = QString(typed).remove(',').toLongLong(&number);
+    if (number && step >= 1 && step <= r->steps) {
+      items.clear();
+      items.push_back({QString::fromStdString("step " + format_grouped(step)), "replayed from its checkpoint",
+                       QString::fromStdString(r->name), [then, run = r->id, step] { then(run, step); }});
+    }
+    return items;
+  });
+}
+
+void MainWindow::choose_export(int64_t run, int64_t step) {
+  const projects::RunInfo* r = bench_.contents().run(run);
+  if (!r) return;
+  const QFileInfo project(bench_.file());
+  const QString offered = project.dir().filePath(project.completeBaseName() + "-" + QString::fromStdString(r->name));
+  QString filter;
+  QString path = QFileDialog::getSaveFileName(
+      this, "Export the model", offered + ".onnx",
+      "ONNX model (*.onnx);;PyTorch state_dict (*.pt *.pth);;safetensors (*.safetensors)", &filter);
+  if (path.isEmpty()) return;
+  if (QFileInfo(path).suffix().isEmpty())
+    path += filter.startsWith("ONNX") ? ".onnx" : filter.startsWith("PyTorch") ? ".pt" : ".safetensors";
+  try {
+    projects::format_of_file(path.toStdString());
+  } catch (const Error& e) {
+    return bench_.fail("The model was not exported", QString::fromStdString(e.message()),
+                       QString::fromStdString(e.hint()));
+  }
+  bench_.export_run(run, step, path);
+}
+
+}  // namespace tenon::views

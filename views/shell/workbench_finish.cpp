@@ -1,0 +1,50 @@
+// What is done with a run that was trained, as jobs: evaluated, exported.
+#include "engine/train/session.h"
+#include "projects/finish.h"
+#include "views/shared/format.h"
+#include "views/shell/workbench.h"
+
+namespace tenon::views {
+
+using projects::RunInfo;
+
+/// Stays until it is dismissed, or another project is open.
+void Workbench::tell_done(const QString& title, const std::string& text) {
+  QString message = QString::fromStdString(text);
+  log(title + ": " + message);
+  std::weak_ptr<projects::Project> of = project_;
+  emit notice({title, message, {}, {}, [this, of] { return of.lock() == project_; }});
+}
+
+void Workbench::evaluate(int64_t run, int64_t step) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  auto project = project_;
+  jobs.start(
+      "evaluate", QString::fromStdString("Evaluate " + r->name + " at step " + format_grouped(step)),
+      [project, r = *r, step](const Jobs::Report& report, const std::atomic<bool>&) {
+        return projects::evaluation_text(r, step, projects::evaluate_at(*project, r, step, report, report));
+      },
+      [this, project](const std::string& text) {
+        if (project == project_) tell_done("Evaluated", text);
+      },
+      [this](const QString& message, const QString& hint) { fail("The run was not evaluated", message, hint); });
+}
+
+void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  auto project = project_;
+  jobs.start(
+      "export", QString::fromStdString("Export " + r->name + " at step " + format_grouped(step)),
+      [project, r = *r, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
+        const auto e = projects::export_run(*project, r, step, projects::format_of_file(path), path, true, report);
+        return path + ": " + r.name + " at step " + format_grouped(step) + ", " + e.text;
+      },
+      [this, project](const std::string& text) {
+        if (project == project_) tell_done("Exported", text);
+      },
+      [this](const QString& message, const QString& hint) { fail("The model was not exported", message, hint); });
+}
+
+}  // namespace tenon::views
