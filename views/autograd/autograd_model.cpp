@@ -1,6 +1,7 @@
 #include "views/autograd/autograd_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -229,7 +230,17 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
   // Columns: node, module, saved bytes, gradient norm, leaves.
   float name_w = 180, module_w = 120, saved_w = 120, norm_w = 84, x = text_x;
   float leaves_x = x + name_w + module_w + saved_w + norm_w + 24;
-  std::string name = row.folded ? fmt::format("▸ {} nodes", row.nodes.size()) : g.name;
+  // A folded module says what is in it, and its largest gradient.
+  std::string name = g.name;
+  double largest = g.grad_norm;
+  if (row.folded) {
+    std::vector<std::string> names;
+    for (int n : row.nodes) {
+      if (std::find(names.begin(), names.end(), nodes[n].name) == names.end()) names.push_back(nodes[n].name);
+      if (!std::isnan(largest) && !(nodes[n].grad_norm <= largest)) largest = nodes[n].grad_norm;
+    }
+    name = fmt::format("▸ {}", fmt::join(names, ", "));
+  }
   scene.text({x, y, name_w - 8, kRow}, name, bad ? Ink::bad_text : Ink::text, Face::body);
   x += name_w;
   if (row.first_of_module && !row.module.empty()) {
@@ -250,13 +261,12 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
     scene.text({x, y, 62, kRow}, "–", Ink::secondary, Face::mono_small, Align::right);
   }
   x += saved_w;
-  std::string norm = g.grad_norm >= 0 || std::isnan(g.grad_norm) ? format_value(g.grad_norm) : "–";
-  if (!row.folded)
-    scene.text({x, y, norm_w, kRow}, norm,
-               bad           ? Ink::bad_text
-               : norm == "–" ? Ink::secondary
-                             : Ink::text,
-               Face::mono_small, Align::right);
+  const std::string norm = largest >= 0 || std::isnan(largest) ? format_value(largest) : "–";
+  scene.text({x, y, norm_w, kRow}, norm,
+             bad           ? Ink::bad_text
+             : norm == "–" ? Ink::secondary
+                           : Ink::text,
+             Face::mono_small, Align::right);
   x = leaves_x;
   for (int l : row.leaves) {
     const GradNode& leaf_node = nodes[l];

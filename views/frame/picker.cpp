@@ -35,7 +35,7 @@ class Lines : public QStyledItemDelegate {
       r.setRight(r.right() - p->fontMetrics().horizontalAdvance(keys) - 12);
     }
     p->setFont(face_font(Face::body));
-    p->setPen(o.palette.color(QPalette::Text));
+    p->setPen(o.palette.color(i.flags() ? QPalette::Text : QPalette::PlaceholderText));
     QString shown = p->fontMetrics().elidedText(text, Qt::ElideMiddle, r.width());
     p->drawText(r, Qt::AlignLeft | Qt::AlignVCenter, shown);
     r.setLeft(r.left() + p->fontMetrics().horizontalAdvance(shown) + 10);
@@ -92,7 +92,13 @@ void Picker::fill() {
     row->setData(Qt::UserRole, i.note);
     row->setData(Qt::UserRole + 1, i.keys);
   }
-  if (!items_.empty()) list_->setCurrentRow(0);
+  if (!items_.empty())
+    list_->setCurrentRow(0);
+  else
+    (new QListWidgetItem(field_->text().isEmpty() ? QString("There is nothing to choose from.")
+                                                  : QString("Nothing fits “%1”.").arg(field_->text()),
+                         list_))
+        ->setFlags(Qt::NoItemFlags);
   fit_height();
 }
 

@@ -50,11 +50,14 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
     refresh_title();
     if (bench_.file() != property("file").toString()) {
       setProperty("file", bench_.file());
+      problem_over();
       restore_window();
     }
     refresh_bar();
   });
   connect(&bench_, &Workbench::documents_changed, this, [this] {
+    if (bench_.documents().size() > documents_) problem_over();
+    documents_ = bench_.documents().size();
     refresh_title();
     refresh_bar();
   });
@@ -217,15 +220,22 @@ void MainWindow::choose_template() {
   picker_->open(
       "Start a project from a template",
       [this](const QString& typed) {
-        std::vector<Picker::Item> items;
+        // By what was typed: a name that holds it stands before one whose description does.
+        std::vector<std::pair<int, const Template*>> found;
         for (const Template& t : templates()) {
-          if (fuzzy_score(typed.toStdString(), t.name + " " + t.title) < 0) continue;
-          items.push_back({QString::fromStdString(t.name), QString::fromStdString(t.title), {}, [this, name = t.name] {
-                             QString path = QFileDialog::getSaveFileName(this, "Where the project goes",
-                                                                         QString::fromStdString(name) + ".tenon",
-                                                                         "Tenon projects (*.tenon)");
-                             if (!path.isEmpty()) bench_.create(path, name);
-                           }});
+          const int name = fuzzy_score(typed.toStdString(), t.name), title = fuzzy_score(typed.toStdString(), t.title);
+          if (std::max(name, title) >= 0) found.emplace_back(std::max(2 * name, title), &t);
+        }
+        std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        std::vector<Picker::Item> items;
+        for (const auto& [score, t] : found) {
+          items.push_back(
+              {QString::fromStdString(t->name), QString::fromStdString(t->title), {}, [this, name = t->name] {
+                 QString path =
+                     QFileDialog::getSaveFileName(this, "Where the project goes",
+                                                  QString::fromStdString(name) + ".tenon", "Tenon projects (*.tenon)");
+                 if (!path.isEmpty()) bench_.create(path, name);
+               }});
         }
         return items;
       },

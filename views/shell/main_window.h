@@ -32,6 +32,7 @@ class MainWindow : public QMainWindow {
   QString layout_name() const { return layout_; }
   QSlider* step_slider() const { return slider_; }
   void open_palette();
+  void open_keys();
   void open_goto(const QString& typed = {});
   /// No job, no pending frame, no timer that will change the picture.
   bool idle() const;
@@ -65,6 +66,7 @@ class MainWindow : public QMainWindow {
   void show_problem(const QString& title, const QString& message, const QString& hint);
   void show_notice(const Notice& notice);
   void fit_banner();
+  void problem_over();
   void drop_notice();  ///< where what it says is over
   void show_banner(const QString& tone, const QString& text);
   QToolButton* tool(const QString& command, bool with_text);
@@ -92,6 +94,7 @@ class MainWindow : public QMainWindow {
   QToolButton *train_button_, *jobs_button_, *warnings_button_;
   QLabel *state_label_, *epoch_label_, *speed_label_, *loss_label_, *live_label_, *peak_label_;
   int warnings_ = 0;
+  size_t documents_ = 0;  ///< that were open before the last change of them
 };
 
 }  // namespace tenon::views

@@ -147,6 +147,8 @@ void MainWindow::build_banner() {
   button("Copy", [this] { QApplication::clipboard()->setText(banner_text_->text()); });
   button("Dismiss", [this] {
     banner_->hide();
+    warnings_ = 0;  // they were seen; the log keeps them
+    refresh_status();
     // A notice that still holds may lie under the problem.
     if (std::exchange(problem_shown_, false) && notice_.holds && notice_.holds())
       show_banner("notice", notice_.title + ": " + notice_.message);
@@ -163,9 +165,18 @@ void MainWindow::show_problem(const QString& title, const QString& message, cons
   refresh_status();
 }
 
+/// What was tried has been done since: nobody needs to read of the fault any more. The log keeps it.
+void MainWindow::problem_over() {
+  if (!problem_shown_) return;
+  problem_shown_ = false;
+  banner_->hide();
+  if (notice_.holds && notice_.holds()) show_banner("notice", notice_.title + ": " + notice_.message);
+}
+
 void MainWindow::show_notice(const Notice& notice) {
-  const bool news = notice.title != notice_.title;
+  const bool news = notice.title != notice_.title || notice.result;
   notice_ = notice;
+  if (notice.result) problem_shown_ = false;
   // Its words may change while it lasts: that brings it neither over a problem that nobody has read yet nor back once
   // it was dismissed.
   if (problem_shown_ && banner_->isVisible()) return;
@@ -255,7 +266,7 @@ void MainWindow::refresh_status() {
                                                  : QString());
   size_t jobs = 0;
   for (auto& j : bench_.jobs.list()) jobs += !j->quiet;
-  jobs_button_->setText(jobs == 1 ? "1 job" : QString("%1 jobs").arg(jobs));
+  jobs_button_->setText(jobs == 0 ? "Jobs" : jobs == 1 ? "1 job" : QString("%1 jobs").arg(jobs));
   warnings_button_->setText(QString("⚠ %1").arg(warnings_));
   warnings_button_->setVisible(warnings_ > 0);
 }

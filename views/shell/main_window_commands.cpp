@@ -90,15 +90,7 @@ void MainWindow::add_commands() {
                                  QString::fromStdString(e.hint()));
                    }
                  }});
-  commands_.add({"help.keys", "Keys", "Help", "F1", "", [this] {
-                   QString text;
-                   for (const Command& c : commands_.all())
-                     if (!c.keys.isEmpty())
-                       text +=
-                           QString("%1\t%2\n").arg(QKeySequence(c.keys).toString(QKeySequence::NativeText), c.title);
-                   bench_.log("Keys\n" + text);
-                   show_view("log");
-                 }});
+  commands_.add({"help.keys", "Keys…", "Help", "F1", "", [this] { open_keys(); }});
 }
 
 void MainWindow::add_view_commands() {
@@ -145,6 +137,21 @@ void MainWindow::open_palette() {
       items.push_back({c->text ? c->text() : c->title, c->menu,
                        QKeySequence(c->keys).toString(QKeySequence::NativeText),
                        [this, id = c->id] { commands_.run(id); }});
+    return items;
+  });
+}
+
+/// Every command that has keys; Enter carries one out.
+void MainWindow::open_keys() {
+  commands_.refresh();
+  picker_->open("Keys: type a word or the keys themselves", [this](const QString& typed) {
+    std::vector<Picker::Item> items;
+    for (const Command& c : commands_.all()) {
+      if (c.keys.isEmpty()) continue;
+      const QString keys = QKeySequence(c.keys).toString(QKeySequence::NativeText), title = c.text ? c.text() : c.title;
+      if (fuzzy_score(typed.toStdString(), (title + " " + keys).toStdString()) < 0) continue;
+      items.push_back({title, c.menu, keys, [this, id = c.id] { commands_.run(id); }});
+    }
     return items;
   });
 }

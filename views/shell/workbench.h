@@ -17,6 +17,7 @@ struct Notice {
   QString title, message, button;
   std::function<void()> act;
   std::function<bool()> holds;
+  bool result = false;  ///< of what was asked for last: it stands before an older problem
 };
 
 /// What the window works on: one project, the run that is shown, the step that is loaded, the run that trains. Keeps

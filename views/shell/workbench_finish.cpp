@@ -13,7 +13,7 @@ void Workbench::tell_done(const QString& title, const std::string& text) {
   QString message = QString::fromStdString(text);
   log(title + ": " + message);
   std::weak_ptr<projects::Project> of = project_;
-  emit notice({title, message, {}, {}, [this, of] { return of.lock() == project_; }});
+  emit notice({title, message, {}, {}, [this, of] { return of.lock() == project_; }, true});
 }
 
 void Workbench::evaluate(int64_t run, int64_t step) {

@@ -14,6 +14,7 @@
 #include <QTreeWidget>
 #include <memory>
 
+#include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/autograd/autograd_model.h"
 #include "views/builder/builder_view.h"
@@ -372,6 +373,50 @@ TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
 }
 
 /// Found by the monkey: Note [Layouts under a held mouse].
+
+TEST_F(Window, APickerPutsTheBestNameFirstAndSaysWhereNothingFits) {
+  auto texts = [this] {
+    QStringList all;
+    for (int i = 0; i < window_->picker()->list()->count(); ++i) all << window_->picker()->list()->item(i)->text();
+    return all;
+  };
+  auto* field = window_->picker()->findChild<QLineEdit*>();
+  ASSERT_TRUE(window_->commands().run("file.new"));
+  QTest::keyClicks(field, "spi");
+  EXPECT_EQ(texts().value(0), "spirals");
+  QTest::keyClicks(field, "xyz");
+  EXPECT_EQ(texts(), QStringList{"Nothing fits “spixyz”."});
+  QTest::keyClick(field, Qt::Key_Return);
+  EXPECT_TRUE(window_->picker()->isVisible()) << "there is nothing to choose";
+  QTest::keyClick(field, Qt::Key_Escape);
+  // F1 lists keys, and finds a command by them.
+  key(window_.get(), Qt::Key_F1);
+  ASSERT_TRUE(window_->picker()->isVisible());
+  EXPECT_GT(texts().size(), 15);
+  QTest::keyClicks(field, "Ctrl+K");
+  EXPECT_EQ(texts().value(0), "Go to…");
+  QTest::keyClick(field, Qt::Key_Escape);
+}
+
+TEST_F(Window, AFaultIsOverOnceWhatWasTriedIsDone) {
+  bench_->open(dir_.filePath("is-not-there.tenon"));
+  settle();
+  ASSERT_EQ(problems_.size(), 1u);
+  ASSERT_TRUE(banner_shown());
+  auto* count = window_->findChild<QToolButton*>("status.warnings");
+  EXPECT_TRUE(count->isVisible());
+  const QString trace = QString::fromStdString(testing::small_trace(dir_.path().toStdString()));
+  bench_->open(trace);
+  settle();
+  EXPECT_FALSE(banner_shown()) << "a file was opened since";
+  bench_->open(dir_.filePath("is-not-there.tenon"));
+  settle();
+  ASSERT_TRUE(banner_shown());
+  for (QToolButton* b : window_->findChildren<QToolButton*>())
+    if (b->text() == "Dismiss") b->click();
+  EXPECT_FALSE(banner_shown());
+  EXPECT_FALSE(count->isVisible()) << "it was seen";
+}
 
 }  // namespace
 }  // namespace tenon::views
