@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "views/frame/application.h"
 #include "views/frame/picture.h"
+#include "views/frame/settings.h"
 #include "views/shell/main_window.h"
 
 namespace tenon::app {
@@ -39,6 +40,7 @@ void before_application() {
 
 ThemeName theme_of(const std::string& name) {
   ThemeName theme = system_theme();
+  if (ThemeName chosen; parse_theme(settings::theme(), chosen)) theme = chosen;
   QString wanted = name.empty() ? qEnvironmentVariable("TENON_THEME") : QString::fromStdString(name);
   if (!wanted.isEmpty() && !parse_theme(wanted, theme))
     throw Error::usage("there is no theme \"" + wanted.toStdString() + "\"", "dark, light and contrast are the themes");
@@ -56,7 +58,7 @@ int open_window(int argc, char** argv, const WindowRequest& options) {
   };
   ThemeName theme = theme_of(options.theme);
   MainWindow window(bench, theme);
-  if (!options.theme.empty()) window.setProperty("themeFixed", true);
+  window.remember_files();
   if (options.train) window.set_layout("Train");
   window.show();
   for (const Error& e : options.problems)
@@ -126,7 +128,6 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     }
   });
   MainWindow window(bench, theme_of(options.theme));
-  window.setProperty("themeFixed", true);
   window.setProperty("sizeFixed", true);
   window.setAttribute(Qt::WA_DontShowOnScreen, false);
   window.resize(options.width, options.height);

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "engine/templates/templates.h"
+#include "views/frame/settings.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -50,13 +51,17 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
     refresh_title();
     if (bench_.file() != property("file").toString()) {
       setProperty("file", bench_.file());
+      if (remembers_ && bench_.has_project()) settings::add_recent(bench_.file());
       problem_over();
       restore_window();
     }
     refresh_bar();
   });
   connect(&bench_, &Workbench::documents_changed, this, [this] {
-    if (bench_.documents().size() > documents_) problem_over();
+    if (bench_.documents().size() > documents_) {
+      problem_over();
+      if (remembers_) settings::add_recent(QString::fromStdString(bench_.documents().back().path));
+    }
     documents_ = bench_.documents().size();
     refresh_title();
     refresh_bar();
@@ -74,6 +79,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   });
   connect(&bench_, &Workbench::selection_changed, this, &MainWindow::refresh_bar);
   connect(&bench_, &Workbench::asked, this, [this](const QString& command) { commands_.run(command); });
+  connect(&bench_, &Workbench::leaving, this, &MainWindow::save_window);
   connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
   connect(&bench_, &Workbench::notice, this, &MainWindow::show_notice);
   set_theme(theme);
@@ -142,10 +148,6 @@ void MainWindow::restore_window() {
 
 void MainWindow::restore_from(const nlohmann::json& state) {
   if (!state.is_object()) return;
-  ThemeName theme;
-  if (qEnvironmentVariableIsEmpty("TENON_THEME") &&
-      parse_theme(QString::fromStdString(state.value("theme", "")), theme) && property("themeFixed").isNull())
-    set_theme(theme);
   layout_ = QString::fromStdString(state.value("layout", layout_.toStdString()));
   for (QToolButton* b : layout_buttons_) b->setChecked(b->text() == layout_);
   QByteArray docks = QByteArray::fromBase64(QByteArray::fromStdString(state.value("docks", "")));
@@ -165,10 +167,11 @@ void MainWindow::restore_from(const nlohmann::json& state) {
 
 void MainWindow::save_window() {
   if (!bench_.has_project() || bench_.project()->read_only()) return;
-  nlohmann::json state{
-      {"theme", theme_id(theme_).toStdString()},        {"layout", layout_.toStdString()},
-      {"docks", saveState(1).toBase64().toStdString()}, {"geometry", saveGeometry().toBase64().toStdString()},
-      {"smoothing", bench_.training_model.smoothing()}, {"selection", to_text(bench_.bus.current())}};
+  nlohmann::json state{{"layout", layout_.toStdString()},
+                       {"docks", saveState(1).toBase64().toStdString()},
+                       {"geometry", saveGeometry().toBase64().toStdString()},
+                       {"smoothing", bench_.training_model.smoothing()},
+                       {"selection", to_text(bench_.bus.current())}};
   try {
     bench_.project()->set_window_state("window", state);
   } catch (const Error& e) {
@@ -214,6 +217,18 @@ void MainWindow::choose_file() {
                                    "Projects and traces (*.tenon *.json *.gz *.zst *.zip);;Tenon projects (*.tenon);;"
                                    "Traces (*.json *.gz *.zst *.zip);;All files (*)");
   if (!path.isEmpty()) bench_.open(path);
+}
+
+void MainWindow::choose_recent() {
+  picker_->open("Open a file again", [this](const QString& typed) {
+    std::vector<Picker::Item> items;
+    for (const QString& path : settings::recent()) {
+      const QFileInfo file(path);
+      if (fuzzy_score(typed.toStdString(), path.toStdString()) < 0) continue;
+      items.push_back({file.fileName(), file.absolutePath(), {}, [this, path] { bench_.open(path); }});
+    }
+    return items;
+  });
 }
 
 void MainWindow::choose_template() {

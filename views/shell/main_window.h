@@ -34,6 +34,8 @@ class MainWindow : public QMainWindow {
   void open_palette();
   void open_keys();
   void open_goto(const QString& typed = {});
+  /// What is opened from now on is among the recent files.
+  void remember_files() { remembers_ = true; }
   /// No job, no pending frame, no timer that will change the picture.
   bool idle() const;
 
@@ -62,6 +64,7 @@ class MainWindow : public QMainWindow {
   void save_window();
   void choose_file();
   void choose_template();
+  void choose_recent();
   std::vector<Picker::Item> goto_items(const QString& typed);
   void show_problem(const QString& title, const QString& message, const QString& hint);
   void show_notice(const Notice& notice);
@@ -77,7 +80,7 @@ class MainWindow : public QMainWindow {
   QHash<QString, Dock*> docks_;
   Picker* picker_;
   QString layout_ = "Build";
-  bool shown_once_ = false, keep_layout_ = false;
+  bool shown_once_ = false, keep_layout_ = false, remembers_ = false;
 
   QComboBox* runs_;
   QSlider* slider_;

@@ -11,6 +11,7 @@
 #include "tracing/record/step_record.h"
 #include "views/frame/filter_bar.h"
 #include "views/frame/picture.h"
+#include "views/frame/settings.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 #include "views/shell/main_window.h"
@@ -28,6 +29,9 @@ void MainWindow::add_commands() {
 
   commands_.add({"file.new", "New from a template…", "File", "Ctrl+N", "add", [this] { choose_template(); }});
   commands_.add({"file.open", "Open…", "File", "Ctrl+O", "project", [this] { choose_file(); }});
+  commands_.add({"file.recent", "Open recent…", "File", "Ctrl+Shift+O", "", [this] { choose_recent(); }});
+  commands_.add({"file.close", "Close the project", "File", "", "", [this] { bench_.close_project(); },
+                 [this] { return bench_.has_project(); }});
 
   commands_.add({"run.train",
                  "Train",
@@ -116,7 +120,10 @@ void MainWindow::add_view_commands() {
                    "View",
                    "",
                    "",
-                   [this, t] { set_theme(t); },
+                   [this, t] {
+                     set_theme(t);
+                     settings::set_theme(theme_id(t));
+                   },
                    {},
                    [this, t] { return theme_ == t; }});
   }

@@ -23,6 +23,7 @@ struct Workbench::Opened {
   std::shared_ptr<Project> project;
   ProjectContents contents;
   nlohmann::json window;
+  QString file;
 };
 
 namespace {
@@ -125,7 +126,7 @@ void Workbench::open(const QString& path, bool start_training) {
       },
       [this, path, start_training](std::shared_ptr<Opened> result) {
         if (result->kind == Document::Kind::trace) return read_trace(path);
-        file_ = path;
+        result->file = path;
         opened(std::move(result), start_training);
       });
 }
@@ -181,7 +182,8 @@ void Workbench::create(const QString& path, const std::string& template_name) {
       [this, path] { open(path); });
 }
 
-void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
+void Workbench::leave_project() {
+  if (project_) emit leaving();
   if (unsaved_) {
     save_timer_.stop();
     save_model();  // of the project that is left
@@ -195,15 +197,40 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   status_ = {};
   jobs.cancel_tag("step");
   jobs.cancel_tag("nan");
-  project_ = result->project;
-  window_state_ = std::make_shared<const nlohmann::json>(std::move(result->window));
-  builder.set_spec(result->contents.model, result->contents.recipe.integer("data.batch_size"));
-  contents_ = std::move(result->contents);
+}
+
+void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents contents) {
+  project_ = std::move(project);
+  contents_ = std::move(contents);
+  builder.set_spec(contents_.model, contents_.recipe.integer("data.batch_size"));
   pick({});
   show_document(Document::kProject);
   show_step({});
   shown_run_ = 0;
   training_model.set_run("", 0);
+}
+
+void Workbench::close_project() {
+  if (!project_) return;
+  leave_project();
+  log("Closed " + file_);
+  file_.clear();
+  window_state_ = std::make_shared<const nlohmann::json>();
+  bus.select({});
+  show_project(nullptr, {});
+  emit project_changed();
+  emit recipe_changed();
+  emit run_changed();
+  emit status_changed();
+  emit state_changed();
+  if (!documents_.empty()) select(Selection::of_document(documents_.back().id));
+}
+
+void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
+  leave_project();
+  file_ = result->file;
+  window_state_ = std::make_shared<const nlohmann::json>(std::move(result->window));
+  show_project(result->project, std::move(result->contents));
   log("Opened " + file_);
   emit project_changed();
   emit recipe_changed();

@@ -31,6 +31,8 @@ class Workbench : public Bench {
   /// Opens a project in the place of the one that is open; a trace beside it. What a file is its content says.
   void open(const QString& path, bool start_training = false);
   void close_document(int id) override;
+  /// Leaves the project: a run that trains ends with a checkpoint. What else is open stays.
+  void close_project();
   /// A new project of a template at `path`, then opens it.
   void create(const QString& path, const std::string& template_name);
   /// How the window was left when this project was last closed; null the first time.
@@ -73,6 +75,7 @@ class Workbench : public Bench {
   TrainingModel& training_model;  ///< the curves of the run that is shown
 
  signals:
+  void leaving();  ///< the project that is open, which another one or none takes the place of
   void problem(const QString& title, const QString& message, const QString& hint);
   /// Something to know, with a button that does something about it.
   void notice(const tenon::views::Notice& notice);
@@ -82,6 +85,8 @@ class Workbench : public Bench {
   void read_trace(const QString& path);
   void show_document(int id);
   void opened(std::shared_ptr<Opened> result, bool start_training);
+  void leave_project();
+  void show_project(std::shared_ptr<projects::Project> project, ProjectContents contents);
   void refresh_project();
   void load_metrics();
   void tick();

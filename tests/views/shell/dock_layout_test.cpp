@@ -43,6 +43,7 @@ TEST_F(DockLayout, DocksAreAtTheirPlaceAtOnce) {
   EXPECT_EQ(dock->geometry(), after) << "it is still on its way";
 }
 
+/// Found by the monkey: Note [Layouts under a held mouse].
 TEST_F(DockLayout, ALayoutMayChangeInTheMiddleOfADrag) {
   QWidget *project = window_->view("project")->parentWidget(), *builder = window_->view("builder")->parentWidget();
   const QPoint separator((project->geometry().right() + builder->geometry().left()) / 2,
@@ -65,6 +66,7 @@ TEST_F(DockLayout, ALayoutMayChangeInTheMiddleOfADrag) {
   EXPECT_FALSE(window_->view("builder")->visibleRegion().isEmpty());
 }
 
+/// Found by the monkey: Note [A held tab].
 TEST_F(DockLayout, ATabHeldWhileItsBarGoesIsLetGo) {
   auto widest = [this] {
     QTabBar* found = nullptr;

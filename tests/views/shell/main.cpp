@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <QSurfaceFormat>
+#include <QTemporaryDir>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -27,6 +28,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   qputenv("QT_QPA_PLATFORM", "xcb");
+  QTemporaryDir settings;  // nobody's own are read or written
+  qputenv("XDG_CONFIG_HOME", settings.path().toUtf8());
   QSurfaceFormat format;
   format.setVersion(3, 3);
   format.setProfile(QSurfaceFormat::CoreProfile);

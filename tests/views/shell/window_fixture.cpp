@@ -36,7 +36,6 @@ void WindowTest::make_window() {
                      problems_.push_back((title + ": " + message).toStdString());
                    });
   window_ = std::make_unique<MainWindow>(*bench_, ThemeName::dark);
-  window_->setProperty("themeFixed", true);
   window_->show();
   ASSERT_TRUE(QTest::qWaitForWindowExposed(window_.get()));
   QApplication::setActiveWindow(window_.get());  // no window manager gives it the keys

@@ -296,7 +296,6 @@ TEST_F(Window, ABrokenModelIsSaidAndNothingIsLost) {
 }
 
 TEST_F(Window, TheWindowComesBackAsItWasLeft) {
-  window_->commands().run("theme.light");
   window_->commands().run("layout.memory");
   bench_->training_model.set_smoothing(0.3);
   settle();
@@ -307,7 +306,6 @@ TEST_F(Window, TheWindowComesBackAsItWasLeft) {
   window_->show();
   bench_->open(file_);
   settle();
-  EXPECT_EQ(window_->theme(), ThemeName::light);
   EXPECT_EQ(window_->layout_name(), "Memory");
   EXPECT_NEAR(bench_->training_model.smoothing(), 0.3, 1e-9);
 }
@@ -357,7 +355,7 @@ TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
   run->setExpanded(true);
   tree->topLevelItem(0)->setExpanded(true);
   bench_->train({.max_steps = 600});
-  until([this] { return bench_->training() && bench_->status().step > 100; });
+  until([this] { return bench_->contents().runs.size() == 2 && bench_->status().step > 100; });
   until([this] { return !bench_->training(); });
   settle();
   EXPECT_EQ(tree->findItems(first, Qt::MatchExactly | Qt::MatchRecursive).value(0), run)
@@ -371,8 +369,6 @@ TEST_F(Window, TheTreeOfALongRunKeepsItsItemsWhileItTrains) {
   EXPECT_EQ(newer->childCount(), static_cast<int>(bench_->contents().checkpoints[1].size()));
   EXPECT_LT(newer->parent()->indexOfChild(newer), run->parent()->indexOfChild(run)) << "the newest first";
 }
-
-/// Found by the monkey: Note [Layouts under a held mouse].
 
 TEST_F(Window, APickerPutsTheBestNameFirstAndSaysWhereNothingFits) {
   auto texts = [this] {

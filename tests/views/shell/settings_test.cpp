@@ -1,0 +1,99 @@
+// What holds for a person: the theme and the files of before. And a project that is closed.
+#include "views/frame/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <QFile>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QTest>
+
+#include "tests/views/shell/project_states.h"
+#include "tests/views/shell/window_fixture.h"
+#include "views/timeline/timeline_model.h"
+
+namespace tenon::views {
+namespace {
+
+using Settings = testing::WindowTest;
+
+TEST_F(Settings, a_theme_is_kept_for_every_project) {
+  open_spirals();
+  ASSERT_TRUE(window_->commands().run("theme.contrast"));
+  EXPECT_EQ(settings::theme(), "contrast");
+  close_window();
+  // The window that comes back to the project does not change the theme it was given.
+  make_window();
+  const ThemeName given = window_->theme();
+  open(file_);
+  EXPECT_EQ(window_->theme(), given);
+  settings::set_theme("dark");
+}
+
+TEST_F(Settings, files_of_before_are_opened_again) {
+  const QString trace = QString::fromStdString(testing::small_trace(dir_.path().toStdString()));
+  make_window();
+  window_->remember_files();
+  bench_->open(trace);
+  settle();
+  open_spirals();
+  EXPECT_EQ(settings::recent().mid(0, 2), (QStringList{file_, trace}));
+  bench_->open(file_);
+  settle();
+  EXPECT_EQ(settings::recent().count(file_), 1) << "once, however often it was opened";
+  const int documents = static_cast<int>(bench_->documents().size());
+  ASSERT_TRUE(window_->commands().run("file.recent"));
+  auto* field = window_->picker()->findChild<QLineEdit*>();
+  QTest::keyClicks(field, "small.json");
+  QTest::keyClick(field, Qt::Key_Return);
+  settle();
+  EXPECT_EQ(static_cast<int>(bench_->documents().size()), documents + 1);
+  // What is gone is not offered.
+  QFile::remove(trace);
+  EXPECT_FALSE(settings::recent().contains(trace));
+}
+
+TEST_F(Settings, a_closed_project_leaves_an_empty_window_that_works) {
+  open_spirals();
+  window_->commands().run("layout.train");
+  bench_->train({.set = {{"epochs", "100000"}}});
+  until([this] { return bench_->training() && bench_->status().step > 5; });
+  bench_->select(Selection::run(bench_->shown_run(), "test"));
+  const QString file = file_;
+  ASSERT_TRUE(window_->commands().run("file.close"));
+  settle();
+  EXPECT_FALSE(bench_->has_project());
+  EXPECT_FALSE(bench_->training());
+  EXPECT_EQ(window_->windowTitle(), "Tenon");
+  EXPECT_TRUE(bench_->builder.spec().layers.empty());
+  EXPECT_FALSE(bench_->bus.current());
+  for (const char* command : {"run.train", "run.step", "file.close", "run.evaluate", "file.export", "recipe.edit"})
+    EXPECT_FALSE(window_->commands().find(command)->enabled()) << command;
+  for (const ViewDef& def : view_defs()) {
+    window_->show_view(def.id);
+    settle();
+  }
+  // Opened again it is as it was left, with its run.
+  open(file);
+  EXPECT_EQ(window_->layout_name(), "Train");
+  ASSERT_EQ(bench_->contents().runs.size(), 1u);
+  EXPECT_EQ(bench_->contents().runs[0].status, "stopped");
+  EXPECT_GT(bench_->contents().runs[0].steps, 5);
+  EXPECT_TRUE(problems_.empty()) << problems_[0];
+}
+
+TEST_F(Settings, a_trace_stays_when_the_project_is_closed) {
+  open_spirals();
+  bench_->open(QString::fromStdString(testing::small_trace(dir_.path().toStdString())));
+  settle();
+  bench_->select(Selection::module("layers.0", "test"));
+  settle();
+  ASSERT_TRUE(window_->commands().run("file.close"));
+  settle();
+  EXPECT_EQ(bench_->documents().size(), 1u);
+  EXPECT_TRUE(bench_->model<TimelineModel>().shows_document());
+  EXPECT_TRUE(window_->windowTitle().startsWith("small.json"));
+}
+
+}  // namespace
+}  // namespace tenon::views
