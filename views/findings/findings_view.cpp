@@ -214,7 +214,7 @@ const bool registered = register_view<FindingsView>(
      .title = "Findings",
      .icon = "findings",
      .order = 45,
-     .places = {{"Profile", Spot::below, 0}},
+     .places = {{"Profile", Spot::below, 1}},
      .fill = "run.replay",
      .link = "Findings",
      .shows = [](const Selection& s, const Bench& bench) { return bench.document(s.document) != nullptr; }});
