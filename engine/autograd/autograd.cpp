@@ -95,24 +95,24 @@ class Pass {
   }
 
   void count() {
-    std::vector<Node*> stack;
+    static thread_local size_t last_size = 0;  // a loop walks graphs of one size
+    visited_.reserve(last_size);
     auto visit = [&](Node* n) {
       if (!claim(*n)) return;
       visited_.push_back(n);
       n->pending = 0;
       n->needed = accumulate_;
-      stack.push_back(n);
     };
     for (auto& r : roots_) visit(r.first.fn.get());
-    while (!stack.empty()) {
-      Node* n = stack.back();
-      stack.pop_back();
+    for (size_t k = 0; k < visited_.size(); ++k) {
+      Node* n = visited_[k];
       for (int i = 0; i < n->inputs; ++i)
         if (Node* f = n->next[i].fn.get()) {
           visit(f);
           ++f->pending;
         }
     }
+    last_size = visited_.size();
     if (accumulate_) return;
     mark_needed();
     for (Node* n : visited_) n->pending = 0;
