@@ -33,7 +33,7 @@ tenon_install "${tenon_build_packages[@]}" --optional "${tenon_optional_packages
 cd "$here"
 tenon_say "Building (a few minutes the first time)."
 if [ ! -f build/release/build.ninja ]; then
-  cmake --preset release -DTENON_TESTS=OFF </dev/null >&2
+  cmake --preset release -DTENON_TESTS=OFF -DTENON_UNITY=ON </dev/null >&2
 fi
 cmake --build build/release --target tenon libtenon </dev/null >&2
 cmake --install build/release --prefix "$prefix" --strip </dev/null >&2

@@ -215,16 +215,16 @@ int bench(const Args& args) {
   return 0;
 }
 
-const bool registered = register_command({"bench",
-                                          "[WORKLOAD...]",
-                                          0,
-                                          64,
-                                          {{"--threads", "N", "threads that compute; default every core"},
-                                           {"--seconds", "S", "time for each measurement; default 3"},
-                                           {"--device", "D", "cpu"},
-                                           {"--json", "", "JSON lines on standard output"}},
-                                          "measures the engine on fixed workloads",
-                                          bench});
+const bool registered_bench = register_command({"bench",
+                                                "[WORKLOAD...]",
+                                                0,
+                                                64,
+                                                {{"--threads", "N", "threads that compute; default every core"},
+                                                 {"--seconds", "S", "time for each measurement; default 3"},
+                                                 {"--device", "D", "cpu"},
+                                                 {"--json", "", "JSON lines on standard output"}},
+                                                "measures the engine on fixed workloads",
+                                                bench});
 
 }  // namespace
 }  // namespace tenon::app

@@ -15,6 +15,9 @@ struct Option {
   std::string value;
   std::string help;
 };
+/// Of most commands.
+inline const Option kJson{"--json", "", "JSON lines on standard output"};
+inline const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
 
 /// The words after a command, checked against what it takes. Every getter throws Error (usage) where the text does not
 /// fit.

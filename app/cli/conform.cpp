@@ -64,7 +64,7 @@ int conform(const Args& args) {
   return total[Outcome::fail] ? 1 : 0;
 }
 
-const bool registered =
+const bool registered_conform =
     register_command({"conform",
                       "DIR",
                       1,

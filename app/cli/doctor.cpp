@@ -105,13 +105,13 @@ int doctor(const Args& args) {
   return 0;
 }
 
-const bool registered = register_command({"doctor",
-                                          "",
-                                          0,
-                                          0,
-                                          {{"--json", "", "JSON lines on standard output"}},
-                                          "versions, devices, libraries, and what is missing",
-                                          doctor});
+const bool registered_doctor = register_command({"doctor",
+                                                 "",
+                                                 0,
+                                                 0,
+                                                 {{"--json", "", "JSON lines on standard output"}},
+                                                 "versions, devices, libraries, and what is missing",
+                                                 doctor});
 
 }  // namespace
 }  // namespace tenon::app

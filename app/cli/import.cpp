@@ -153,7 +153,7 @@ int artifacts(const Args& args) {
   return 0;
 }
 
-const bool registered[] = {
+const bool registered_import[] = {
     register_command({"import",
                       "FILE -o PROJECT",
                       1,

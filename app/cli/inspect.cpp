@@ -330,13 +330,13 @@ int inspect(const Args& args) {
   return 0;
 }
 
-const bool registered = register_command({"inspect",
-                                          "FILE",
-                                          1,
-                                          1,
-                                          {{"--json", "", "one JSON object on standard output"}},
-                                          "says what a file is, by its content, and what is inside",
-                                          inspect});
+const bool registered_inspect = register_command({"inspect",
+                                                  "FILE",
+                                                  1,
+                                                  1,
+                                                  {{"--json", "", "one JSON object on standard output"}},
+                                                  "says what a file is, by its content, and what is inside",
+                                                  inspect});
 
 }  // namespace
 }  // namespace tenon::app

@@ -97,12 +97,10 @@ int memory_record(const Args& args) {
   return 0;
 }
 
-const Option kJson{"--json", "", "JSON lines on standard output"};
 const Option kRun{"--run", "NAME", "which run (the latest; a fresh start where there is none)"};
 const Option kStep{"--step", "N|last|best", "first step to record (the last ones of the run)"};
-const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
 
-const bool registered[] = {
+const bool registered_instruments[] = {
     register_command({"profile",
                       "PROJECT -o T.json[.gz]",
                       1,

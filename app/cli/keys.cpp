@@ -69,13 +69,13 @@ int keys(const Args& args) {
   return 0;
 }
 
-const bool registered = register_command({"keys",
-                                          "[PREFIX]",
-                                          0,
-                                          1,
-                                          {{"--json", "", "JSON lines on standard output"}},
-                                          "lists the keys of a recipe, as for --set: tenon keys optimizer",
-                                          keys});
+const bool registered_keys = register_command({"keys",
+                                               "[PREFIX]",
+                                               0,
+                                               1,
+                                               {{"--json", "", "JSON lines on standard output"}},
+                                               "lists the keys of a recipe, as for --set: tenon keys optimizer",
+                                               keys});
 
 }  // namespace
 }  // namespace tenon::app

@@ -28,7 +28,7 @@ int run(const tracing::SnapshotAnalysis& analysis, const Args& args) {
   return show_finding(analysis.run(request), args.json());
 }
 
-const bool registered = register_command_family("memory", [] {
+const bool registered_memory = register_command_family("memory", [] {
   std::vector<Command> all;
   for (const tracing::SnapshotAnalysis& a : tracing::snapshot_analyses()) {
     std::vector<Option> options{{"--top", "N", "rows of a table at most (20)"},

@@ -77,10 +77,7 @@ int exec(const Args& args) {
   return 0;
 }
 
-const Option kJson{"--json", "", "JSON lines on standard output"};
-const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
-
-const bool registered[] = {
+const bool registered_model_files[] = {
     register_command({"export",
                       "PROJECT [RUN] --format NAME -o F",
                       1,

@@ -61,13 +61,13 @@ int list_plugins(const Args& args) {
   return 0;
 }
 
-const bool registered = register_command({"plugins",
-                                          "",
-                                          0,
-                                          0,
-                                          {{"--json", "", "JSON lines on standard output"}},
-                                          "lists the plug-ins that were loaded, and what each brings",
-                                          list_plugins});
+const bool registered_plugins = register_command({"plugins",
+                                                  "",
+                                                  0,
+                                                  0,
+                                                  {{"--json", "", "JSON lines on standard output"}},
+                                                  "lists the plug-ins that were loaded, and what each brings",
+                                                  list_plugins});
 
 }  // namespace
 

@@ -149,9 +149,7 @@ int metrics(const Args& args) {
   return 0;
 }
 
-const Option kJson{"--json", "", "JSON lines on standard output"};
-
-const bool registered[] = {
+const bool registered_project_commands[] = {
     register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", list_templates}),
     register_command({"new",
                       "PROJECT --template NAME",

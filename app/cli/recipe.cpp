@@ -44,7 +44,7 @@ int recipe(const Args& args) {
   return 0;
 }
 
-const bool registered =
+const bool registered_recipe =
     register_command({"recipe",
                       "PROJECT",
                       1,

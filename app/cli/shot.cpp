@@ -53,7 +53,7 @@ int shot(const Args& args) {
 #endif
 }
 
-const bool registered =
+const bool registered_shot =
     register_command({"shot",
                       "FILE --view NAME -o F.png",
                       1,

@@ -194,10 +194,7 @@ int nan_origin(const Args& args) {
   return 0;
 }
 
-const Option kJson{"--json", "", "JSON lines on standard output"};
-const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
-
-const bool registered[] = {
+const bool registered_time_travel[] = {
     register_command({"digest",
                       "PROJECT RUN --step N",
                       2,

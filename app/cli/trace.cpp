@@ -70,7 +70,7 @@ int run(const tracing::TraceAnalysis& analysis, const Args& args) {
   return show_finding(analysis.run(request), args.json());
 }
 
-const bool registered = register_command_family("trace", [] {
+const bool registered_trace = register_command_family("trace", [] {
   std::vector<Command> all;
   for (const tracing::TraceAnalysis& a : tracing::trace_analyses()) {
     std::vector<Option> options{{"--top", "N", "rows of a table at most (25)"},

@@ -259,10 +259,7 @@ int evaluate(const Args& args) {
   return 0;
 }
 
-const Option kJson{"--json", "", "JSON lines on standard output"};
-const Option kThreads{"--threads", "N", "threads that compute; never changes a result"};
-
-const bool registered[] = {
+const bool registered_train[] = {
     register_command(
         {"train",
          "PROJECT",

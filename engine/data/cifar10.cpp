@@ -56,7 +56,7 @@ class Cifar10 : public Dataset {
   std::vector<const char*> records_;
 };
 
-Split open(const Options& o, const AttrValues&) {
+Split open_cifar10(const Options& o, const AttrValues&) {
   if (o.dir.empty())
     throw Error("the data set cifar10 is read from a folder",
                 "name the folder with data_batch_1.bin to 5 and test_batch.bin: --data DIR");
@@ -72,8 +72,12 @@ Split open(const Options& o, const AttrValues&) {
   return {std::make_shared<Cifar10>(train), std::make_shared<Cifar10>(std::vector<fs::path>{dir / "test_batch.bin"})};
 }
 
-const bool registered = register_dataset(
-    {"cifar10", "50,000 + 10,000 colour images, 32 x 32, in 10 classes (the binary version's files)", {}, open, true});
+const bool registered_cifar10 =
+    register_dataset({"cifar10",
+                      "50,000 + 10,000 colour images, 32 x 32, in 10 classes (the binary version's files)",
+                      {},
+                      open_cifar10,
+                      true});
 
 }  // namespace
 }  // namespace tenon::data

@@ -94,7 +94,7 @@ Split open_cached(const Options& options, const AttrValues&) {
   return split;
 }
 
-const bool registered =
+const bool registered_fashion_mnist =
     register_dataset({"fashion-mnist",
                       "60,000 + 10,000 grey images of clothes, 28 x 28, in 10 classes (four IDX files)",
                       {},

@@ -235,7 +235,7 @@ std::vector<AttrDef> picture_attrs(const char* samples, double noise, int64_t ch
           {"side", int64_t{32}, 8, 1024, "height and width of the images", {}, "pixels"}};
 }
 
-const bool registered[] = {
+const bool registered_generated[] = {
     register_dataset({"shapes", "generated pictures of a shape each, filled or striped, in 10 classes; needs no files",
                       picture_attrs("training samples that are generated; 0: 10,000", 0.1, 3), open_shapes<false>}),
     register_dataset({"shape-masks",

@@ -70,7 +70,7 @@ std::vector<std::string> class_folders(const fs::path& dir) {
   return names;
 }
 
-Split open(const Options& o, const AttrValues& v) {
+Split open_image_folder(const Options& o, const AttrValues& v) {
   if (o.dir.empty()) throw Error("the data set image-folder is read from a folder", "name it: --data DIR");
   fs::path dir = o.dir;
   std::error_code ec;
@@ -94,14 +94,14 @@ Split open(const Options& o, const AttrValues& v) {
   return {subset(all, parts.train), subset(all, parts.test)};
 }
 
-const bool registered =
+const bool registered_image_folder =
     register_dataset({"image-folder",
                       "JPEG and PNG images, one folder a class, with or without folders train and test above them",
                       {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
                        {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
                        {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
                        test_share_attr()},
-                      open,
+                      open_image_folder,
                       true});
 
 }  // namespace

@@ -295,7 +295,7 @@ std::vector<AttrDef> random_crop_attrs() {
   return list;
 }
 
-const bool registered[] = {
+const bool registered_image_transforms[] = {
     register_transform({"crop", "the middle of an image", window_attrs(), make<Crop>}),
     register_transform(
         {"random_crop", "a window of an image; its middle in evaluation", random_crop_attrs(), make<RandomCrop>}),

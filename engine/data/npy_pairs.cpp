@@ -76,7 +76,7 @@ Pair load(const fs::path& x, const fs::path& y, const AttrValues& v) {
   return p;
 }
 
-Split open(const Options& o, const AttrValues& v) {
+Split open_npy_pairs(const Options& o, const AttrValues& v) {
   if (o.dir.empty())
     throw Error("the data set npy is read from a folder", "name the folder with x.npy and y.npy: --data DIR");
   fs::path dir = o.dir;
@@ -98,7 +98,7 @@ Split open(const Options& o, const AttrValues& v) {
   return {subset(set, parts.train), subset(set, parts.test)};
 }
 
-const bool registered = register_dataset(
+const bool registered_npy_pairs = register_dataset(
     {"npy",
      "arrays of NumPy, a sample a row: x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and y_test.npy",
      {{"input",
@@ -108,7 +108,7 @@ const bool registered = register_dataset(
        "what x becomes: f32 numbers, or integers such as tokens",
        {"numbers", "integers"}},
       test_share_attr()},
-     open,
+     open_npy_pairs,
      true});
 
 }  // namespace

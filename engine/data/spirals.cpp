@@ -43,18 +43,18 @@ class Spirals : public Dataset {
   std::vector<float> points_;
 };
 
-Split open(const Options& o, const AttrValues& v) {
+Split open_spirals(const Options& o, const AttrValues& v) {
   int64_t samples = v.integer("samples") > 0 ? v.integer("samples") : kDefaultSamples;
   return {std::make_shared<Spirals>(o.seed, "spirals.train", samples, v.number("noise")),
           std::make_shared<Spirals>(o.seed, "spirals.test", kTestSamples, v.number("noise"))};
 }
 
-const bool registered =
+const bool registered_spirals =
     register_dataset({"spirals",
                       "generated points on two interleaved spirals in the plane; needs no files",
                       {{"samples", int64_t{0}, 0, 1e9, "training samples that are generated; 0: 2,000", {}, "samples"},
                        {"noise", 0.03, 0, 1e6, "standard deviation of the noise"}},
-                      open});
+                      open_spirals});
 
 }  // namespace
 }  // namespace tenon::data

@@ -178,7 +178,7 @@ Split split_of(const Table& t, const Parts& parts, const AttrValues& v, const st
           std::make_shared<Tabular>(t, columns, label, parts.test, classes, name)};
 }
 
-Split open(const Options& o, const AttrValues& v) {
+Split open_tabular(const Options& o, const AttrValues& v) {
   if (o.dir.empty()) {
     Table t = parse_csv(example_csv(o.seed), "the generated table");
     return split_of(t, split_rows(static_cast<int64_t>(t.rows.size()), v.number("test_share")), v,
@@ -206,7 +206,7 @@ Split open(const Options& o, const AttrValues& v) {
   throw Error("the folder " + o.dir + " holds no train.csv and test.csv", "name a table: --data FILE.csv");
 }
 
-const bool registered = register_dataset(
+const bool registered_tabular = register_dataset(
     {"csv",
      "a table of text, its columns numbers or words (CSV, TSV); a generated one where no file is named",
      {{"label", std::string(), 0, 0, "the column to foretell; empty: the last one"},
@@ -215,7 +215,7 @@ const bool registered = register_dataset(
       {"header", std::string("auto"), 0, 0, "whether the first line is names", {"auto", "yes", "no"}},
       {"most_words", int64_t{64}, 1, 100000, "places for the words of one column; rarer ones have none"},
       test_share_attr()},
-     open,
+     open_tabular,
      true});
 
 }  // namespace

@@ -118,7 +118,7 @@ std::shared_ptr<const TokenFile> tokens_of(const std::string& where, const AttrV
   return TokenFile::open(path.string());
 }
 
-Split open(const Options& o, const AttrValues& v) {
+Split open_text(const Options& o, const AttrValues& v) {
   std::string where = o.dir.empty() ? kUsual : o.dir;
   std::error_code ec;
   if (o.dir.empty() && !fs::is_directory(where, ec))
@@ -142,7 +142,7 @@ AttrDef share() {
   return d;
 }
 
-const bool registered = register_dataset(
+const bool registered_text = register_dataset(
     {"text",
      "any text, a file or a folder of them: the next token at every place",
      {{"context", int64_t{128}, 1, 1 << 20, "tokens of a sample", {}, "tokens"},
@@ -156,7 +156,7 @@ const bool registered = register_dataset(
       {"cache", std::string(), 0, 0, "folder for the file of tokens; empty: tenon/tokens in the user's cache folder"},
       {"test_samples", int64_t{0}, 0, 1e9, "windows of the text's end that are evaluated; 0: all"},
       share()},
-     open,
+     open_text,
      true});
 
 }  // namespace

@@ -150,7 +150,7 @@ class WebDataset : public IterableDataset {
   int64_t classes_;
 };
 
-Split open(const Options& o, const AttrValues& v) {
+Split open_web_dataset(const Options& o, const AttrValues& v) {
   if (o.dir.empty())
     throw Error("the data set webdataset is read from a folder", "name a folder with .tar files: --data DIR");
   std::error_code ec;
@@ -200,7 +200,7 @@ Split open(const Options& o, const AttrValues& v) {
   return {make(0, train), make(train, shards.size())};
 }
 
-const bool registered =
+const bool registered_web_dataset =
     register_dataset({"webdataset",
                       "shards of images and classes in tar archives, read as streams",
                       {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
@@ -208,7 +208,7 @@ const bool registered =
                        {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
                        {"window", int64_t{1000}, 1, 1e7, "samples the order is shuffled among", {}, "samples"},
                        test_share_attr()},
-                      open,
+                      open_web_dataset,
                       true});
 
 }  // namespace

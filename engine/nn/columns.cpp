@@ -20,7 +20,7 @@ int axis_of(int64_t axis, const Shape& s) {
   return at;
 }
 
-const bool layers[] = {
+const bool registered_columns[] = {
     register_layer(
         {{.type = "Narrow",
           .group = "Shape",

@@ -155,7 +155,7 @@ bool layer(const char* type, const char* group, const char* help, std::vector<La
       {{.type = type, .group = group, .help = help, .attrs = std::move(attrs), .examples = std::move(examples)},
        made<Axes, Transposed>});
 }
-const bool layers[] = {
+const bool registered_conv[] = {
     layer<1, false>("Conv1d", "Sequence", "Slides a window of weights over the sequence.", {{{2, 3, 8}}}),
     layer<2, false>("Conv2d", "Image", "Slides a window of weights over the image.", {}),
     layer<3, false>("Conv3d", "Volume", "Slides a window of weights over the volume.", {{{2, 3, 4, 4, 4}}}),

@@ -83,7 +83,7 @@ bool layer(const char* type, const char* help, std::vector<LayerExample> example
          return std::make_shared<Dropout>(a.number("p"), Dropout::Kind{Axes, Features, Alpha});
        }});
 }
-const bool layers[] = {
+const bool registered_dropout[] = {
     layer<0, false, false>("Dropout", "Sets a random part of the values to 0 in training and scales the rest up."),
     layer<1, true, false>("Dropout1d", "Sets whole random channels of a sequence to 0 in training.", {{{2, 3, 8}}}),
     layer<2, true, false>("Dropout2d", "Sets whole random channels of an image to 0 in training."),

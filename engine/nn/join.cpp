@@ -31,7 +31,7 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b) {
 }
 Tensor pairwise_distance(const Tensor& a, const Tensor& b) { return sqrt(sum(square(add(sub(a, b), 1e-6)), {-1})); }
 
-const bool layers[] = {
+const bool registered_join[] = {
     pair<tenon::add>("Add", "Adds two tensors of the same size."),
     pair<tenon::sub>("Sub", "The first input minus the second."),
     pair<tenon::mul>("Mul", "Multiplies two tensors, element by element."),

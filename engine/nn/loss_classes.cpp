@@ -24,7 +24,7 @@ std::vector<AttrDef> class_attrs(bool smoothing) {
   return attrs;
 }
 
-const bool losses[] = {
+const bool registered_loss_classes[] = {
     register_loss({{.type = "cross_entropy",
                     .group = "Classes",
                     .help = "-log of the share that softmax gives to the right class.",

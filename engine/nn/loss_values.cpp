@@ -7,7 +7,7 @@ namespace {
 
 using In = std::span<const Tensor>;
 
-const bool losses[] = {
+const bool registered_loss_values[] = {
     register_loss(
         {{.type = "mse", .group = "Values", .help = "(output - target)^2.", .inputs = 2, .attrs = {reduction_attr()}},
          {.values = true},

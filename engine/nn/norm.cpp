@@ -168,7 +168,7 @@ Made norm_of(const LayerArgs& a) {
 constexpr const char* kBatch =
     "Brings every channel to mean 0 and variance 1 over the batch, then scales and shifts it.";
 constexpr const char* kInstance = "Brings every channel of every sample to mean 0 and variance 1.";
-const bool layers[] = {
+const bool registered_norm[] = {
     register_layer({{.type = "BatchNorm1d",
                      .group = "Normalisation",
                      .help = kBatch,

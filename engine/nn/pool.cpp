@@ -150,7 +150,7 @@ bool unpool_layer(const char* type) {
        }});
 }
 
-const bool layers[] = {
+const bool registered_pool[] = {
     max_layer<1>("MaxPool1d"),
     max_layer<2>("MaxPool2d"),
     max_layer<3>("MaxPool3d"),

@@ -242,7 +242,7 @@ bool cell_layer(const char* type, const char* help) {
                                                             a.integer("hidden_size"), a.flag("bias"), a.device);
                          }});
 }
-const bool layers[] = {
+const bool registered_rnn[] = {
     layer<Cell::lstm>(
         "LSTM",
         "Reads a sequence step by step with a state and a gated memory. Inputs: x, h, c, lengths of the sequences."),

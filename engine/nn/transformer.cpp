@@ -200,7 +200,7 @@ constexpr const char* kDecoderHelp =
     "Self-attention, attention to a memory and a feed-forward network. Inputs: tgt, memory, tgt_mask, memory_mask, "
     "tgt_key_padding_mask, memory_key_padding_mask.";
 
-const bool layers[] = {
+const bool registered_transformer[] = {
     register_layer({{.type = "TransformerEncoderLayer",
                      .group = "Attention",
                      .help = kEncoderHelp,

@@ -66,7 +66,7 @@ class Adafactor : public Optimizer {
   int row_, col_, whole_, scalar_;
 };
 
-const bool registered =
+const bool registered_adafactor =
     register_optimizer({"adafactor",
                         "adam with a row and a column of squares for each matrix: little state",
                         {lr_attr(1e-2),

@@ -95,7 +95,7 @@ std::vector<AttrDef> attrs(double decay, const char* help) {
           maximize_attr()};
 }
 
-const bool registered[] = {
+const bool registered_adam[] = {
     register_optimizer({"adam", "each weight's step divided by the usual size of its gradient",
                         attrs(0, "pull of the weights towards 0, added to the gradient"), make<false>}),
     register_optimizer({"adamw", "adam, with a decay of the weights that does not pass through the gradient",

@@ -165,7 +165,7 @@ std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrVal
   return std::make_unique<Elementwise<Rule>>(std::move(parameters), v, rule, states);
 }
 
-const bool registered[] = {
+const bool registered_adam_kin[] = {
     register_optimizer({"adamax", "adam that divides by the largest recent gradient", attrs(2e-3), make<Adamax>}),
     register_optimizer({"nadam", "adam that looks ahead along its momentum", nadam_attrs(), make<NAdam>}),
     register_optimizer(

@@ -126,7 +126,7 @@ std::unique_ptr<Optimizer> make_adadelta(std::vector<nn::Named> parameters, cons
 }
 
 constexpr const char* kDecay = "pull of the weights towards 0, added to the gradient";
-const bool registered[] = {
+const bool registered_adaptive[] = {
     register_optimizer({"rmsprop",
                         "gradients divided by their usual size",
                         {lr_attr(1e-2),

@@ -39,7 +39,7 @@ class Lamb : public Optimizer {
   int mean_, square_;
 };
 
-const bool registered = register_optimizer(
+const bool registered_lamb = register_optimizer(
     {"lamb",
      "adam whose step is in proportion to each parameter's length: for very large batches",
      {lr_attr(1e-3), unit_attr("beta1", 0.9, "memory of the mean"), unit_attr("beta2", 0.999, "memory of the square"),

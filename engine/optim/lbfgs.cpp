@@ -208,7 +208,7 @@ std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrVal
   return std::make_unique<Lbfgs<float>>(std::move(parameters), v);
 }
 
-const bool registered = register_optimizer(
+const bool registered_lbfgs = register_optimizer(
     {"lbfgs",
      "Newton's steps from a memory of past ones; several evaluations a step, for small full batches",
      {lr_attr(1.0),

@@ -35,7 +35,7 @@ struct Lion {
 };
 const Register<ElementwiseOp<Lion>> lion_op;
 
-const bool registered = register_optimizer(
+const bool registered_lion = register_optimizer(
     {"lion",
      "steps of one size in the direction the momentum points to",
      {lr_attr(1e-4), unit_attr("beta1", 0.9, "share of the momentum in the direction"),

@@ -88,7 +88,7 @@ class Muon : public Optimizer {
   int buffer_ = -1, mean_ = -1, square_ = -1;
 };
 
-const bool registered = register_optimizer(
+const bool registered_muon = register_optimizer(
     {"muon",
      "a momentum whose matrices are made orthogonal before they are added; adamw for all else",
      {lr_attr(1e-3),

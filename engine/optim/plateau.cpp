@@ -69,7 +69,7 @@ class Plateau : public Schedule {
   int64_t reductions_ = 0, bad_ = 0, cooling_ = 0;
 };
 
-const bool registered = register_schedule(
+const bool registered_plateau = register_schedule(
     {"plateau",
      "times a factor where the test loss no longer falls",
      {{"factor", 0.1, 0, 1, "of a reduction"},

@@ -100,7 +100,7 @@ std::vector<Part> read(const AttrValues& v, const ScheduleSpan& span, bool one_a
 
 AttrDef parts_attr(const char* help) { return {"parts", std::string(), 0, 0, help}; }
 
-const bool registered[] = {
+const bool registered_schedule_lists[] = {
     register_schedule(
         {"chained",
          "several schedules at once, their factors multiplied",

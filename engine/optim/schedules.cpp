@@ -127,7 +127,7 @@ Made one_cycle(const AttrValues& v, const ScheduleSpan& span) {
   });
 }
 
-const bool registered[] = {
+const bool registered_schedules[] = {
     register_schedule({"constant",
                        "the base rate, at first by a factor if you like",
                        {{"factor", 1.0, 0, 1e30, "of the first steps"},

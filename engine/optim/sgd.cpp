@@ -81,7 +81,7 @@ std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrVal
                                             std::vector<std::string>{rule.momentum == 0 ? "" : "momentum"});
 }
 
-const bool registered =
+const bool registered_sgd =
     register_optimizer({"sgd",
                         "steps against the gradient, with momentum where it is set",
                         {lr_attr(1e-3),

@@ -14,12 +14,9 @@ using Ints = std::vector<int64_t>;
 
 Attr out(const char* what, int64_t n) { return {what, n}; }
 
-void set(Recipe& r, std::initializer_list<std::pair<const char*, const char*>> keys) {
-  for (const auto& [key, text] : keys) r.set(key, text);
-}
-
 void sgd_cosine(Recipe& r, const char* lr) {
-  set(r, {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"optimizer.lr", lr}, {"schedule.type", "cosine"}});
+  set_keys(
+      r, {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"optimizer.lr", lr}, {"schedule.type", "cosine"}});
 }
 
 Template fashion_cnn() {
@@ -69,13 +66,13 @@ Template autoencoder() {
                 .add("decoder.2", "Linear", {out("out_features", 784)})
                 .add("unflatten", "Unflatten", {{"dim", int64_t{1}}, {"unflattened_size", Ints{1, 28, 28}}})
                 .done();
-  set(t.recipe, {{"data.target", "input"},
-                 {"loss.type", "mse"},
-                 {"optimizer.type", "adamw"},
-                 {"optimizer.lr", "0.002"},
-                 {"schedule.type", "one_cycle"},
-                 {"data.batch_size", "128"},
-                 {"epochs", "5"}});
+  set_keys(t.recipe, {{"data.target", "input"},
+                      {"loss.type", "mse"},
+                      {"optimizer.type", "adamw"},
+                      {"optimizer.lr", "0.002"},
+                      {"schedule.type", "one_cycle"},
+                      {"data.batch_size", "128"},
+                      {"epochs", "5"}});
   return t;
 }
 
@@ -88,7 +85,7 @@ Template spirals() {
                 .add("layers.3", "ReLU")
                 .add("layers.4", "Linear", {out("out_features", 2)})
                 .done();
-  set(t.recipe, {{"data.dataset", "spirals"}, {"data.batch_size", "100"}, {"epochs", "50"}, {"eval_every", "5"}});
+  set_keys(t.recipe, {{"data.dataset", "spirals"}, {"data.batch_size", "100"}, {"epochs", "50"}, {"eval_every", "5"}});
   sgd_cosine(t.recipe, "0.2");
   return t;
 }
@@ -108,12 +105,12 @@ ModelSpec tabular_model(int64_t inputs, int64_t outputs) {
 Template tabular() {
   Template t{.title = "Foretells one column of a table from the others; --data FILE.csv, or a table it makes itself"};
   t.model = tabular_model(10, 3);
-  set(t.recipe, {{"data.dataset", "csv"},
-                 {"epochs", "20"},
-                 {"data.batch_size", "64"},
-                 {"optimizer.type", "adamw"},
-                 {"optimizer.lr", "0.002"},
-                 {"schedule.type", "cosine"}});
+  set_keys(t.recipe, {{"data.dataset", "csv"},
+                      {"epochs", "20"},
+                      {"data.batch_size", "64"},
+                      {"optimizer.type", "adamw"},
+                      {"optimizer.lr", "0.002"},
+                      {"schedule.type", "cosine"}});
   t.fit = [](const Recipe&, const data::Dataset& train) {
     return tabular_model(train.input().shape[0], train.classes() > 0 ? train.classes() : 1);
   };
@@ -139,10 +136,10 @@ Template tabular() {
   return t;
 }
 
-const bool registered = register_template("fashion-cnn", fashion_cnn) &&
-                        register_template("fashion-mlp", fashion_mlp) &&
-                        register_template("autoencoder", autoencoder) && register_template("spirals", spirals) &&
-                        register_template("tabular", tabular);
+const bool registered_basic = register_template("fashion-cnn", fashion_cnn) &&
+                              register_template("fashion-mlp", fashion_mlp) &&
+                              register_template("autoencoder", autoencoder) && register_template("spirals", spirals) &&
+                              register_template("tabular", tabular);
 
 }  // namespace
 }  // namespace tenon

@@ -8,10 +8,6 @@ namespace {
 
 using I = int64_t;
 
-void set(Recipe& r, std::initializer_list<std::pair<const char*, const char*>> keys) {
-  for (const auto& [key, text] : keys) r.set(key, text);
-}
-
 /// Counts through a small network, words and bags of words through tables; products of pairs of them, then a network on
 /// top (after Naumov et al., Deep learning recommendation model, 2019).
 ModelSpec clicks(I users, I items) {
@@ -49,13 +45,13 @@ ModelSpec clicks(I users, I items) {
 Template recommender() {
   Template t{.title = "Whether an advert will be clicked, from counts, words and a history (generated clicks)"};
   t.model = clicks(200, 500);
-  set(t.recipe, {{"data.dataset", "clicks"},
-                 {"data.batch_size", "256"},
-                 {"epochs", "3"},
-                 {"optimizer.type", "adam"},
-                 {"optimizer.lr", "0.01"},
-                 {"schedule.type", "cosine"},
-                 {"loss.type", "bce_with_logits"}});
+  set_keys(t.recipe, {{"data.dataset", "clicks"},
+                      {"data.batch_size", "256"},
+                      {"epochs", "3"},
+                      {"optimizer.type", "adam"},
+                      {"optimizer.lr", "0.01"},
+                      {"schedule.type", "cosine"},
+                      {"loss.type", "bce_with_logits"}});
   t.fit = [](const Recipe& r, const data::Dataset&) {
     return clicks(r.integer("data.users"), r.integer("data.items"));
   };
@@ -74,14 +70,14 @@ Template series() {
                  "How a time series goes on (generated waves; --data DIR with x.npy [n, steps, features] and y.npy [n, "
                  "values])"};
   t.model = gru(64, 1, 1);
-  set(t.recipe, {{"data.dataset", "series"},
-                 {"data.batch_size", "64"},
-                 {"epochs", "8"},
-                 {"optimizer.type", "adamw"},
-                 {"optimizer.lr", "0.003"},
-                 {"optimizer.clip_norm", "1"},
-                 {"schedule.type", "cosine"},
-                 {"loss.type", "mse"}});
+  set_keys(t.recipe, {{"data.dataset", "series"},
+                      {"data.batch_size", "64"},
+                      {"epochs", "8"},
+                      {"optimizer.type", "adamw"},
+                      {"optimizer.lr", "0.003"},
+                      {"optimizer.clip_norm", "1"},
+                      {"schedule.type", "cosine"},
+                      {"loss.type", "mse"}});
   t.fit = [](const Recipe&, const data::Dataset& train) {
     const Shape x = train.input().shape, y = train.target().shape;
     return gru(x[0], x.n > 1 ? x[1] : 1, y.n ? y[0] : 1);
@@ -95,7 +91,7 @@ Template series() {
   return t;
 }
 
-const bool registered = register_template("recommender", recommender) && register_template("series", series);
+const bool registered_more = register_template("recommender", recommender) && register_template("series", series);
 
 }  // namespace
 }  // namespace tenon

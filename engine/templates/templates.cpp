@@ -6,6 +6,10 @@
 #include "engine/data/dataset.h"
 
 namespace tenon {
+
+void set_keys(Recipe& recipe, std::initializer_list<std::pair<const char*, const char*>> keys) {
+  for (const auto& [key, text] : keys) recipe.set(key, text);
+}
 namespace {
 
 struct Maker {

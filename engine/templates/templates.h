@@ -1,4 +1,5 @@
 #pragma once
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,9 @@ namespace tenon {
 namespace data {
 class Dataset;
 }
+
+/// Several keys of a recipe at once, as they are typed.
+void set_keys(Recipe& recipe, std::initializer_list<std::pair<const char*, const char*>> keys);
 
 /// A model with the recipe it is trained by: what a new project starts from.
 struct Template {

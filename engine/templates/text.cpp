@@ -8,10 +8,6 @@ namespace {
 
 using I = int64_t;
 
-void set(Recipe& r, std::initializer_list<std::pair<const char*, const char*>> keys) {
-  for (const auto& [key, text] : keys) r.set(key, text);
-}
-
 /// Blocks of causal attention and a feed-forward network, each added to what came in (Radford et al., 2019: norms in
 /// front).
 ModelSpec gpt(I vocabulary, I context, I width, I heads, I blocks) {
@@ -49,19 +45,19 @@ Template byte_gpt() {
   Template t{.title =
                  "A small transformer that writes on any text, byte by byte; --data FILE, or the system's licences"};
   t.model = gpt(256, 128, 128, 4, 4);
-  set(t.recipe, {{"data.dataset", "text"},
-                 {"data.batch_size", "32"},
-                 {"data.test_samples", "200"},
-                 {"epochs", "3"},
-                 {"optimizer.type", "adamw"},
-                 {"optimizer.lr", "0.002"},
-                 {"optimizer.beta2", "0.95"},
-                 {"optimizer.weight_decay", "0.1"},
-                 {"optimizer.decay_all", "false"},
-                 {"optimizer.clip_norm", "1"},
-                 {"schedule.type", "cosine"},
-                 {"schedule.warmup_steps", "100"},
-                 {"schedule.min_lr", "0.0002"}});
+  set_keys(t.recipe, {{"data.dataset", "text"},
+                      {"data.batch_size", "32"},
+                      {"data.test_samples", "200"},
+                      {"epochs", "3"},
+                      {"optimizer.type", "adamw"},
+                      {"optimizer.lr", "0.002"},
+                      {"optimizer.beta2", "0.95"},
+                      {"optimizer.weight_decay", "0.1"},
+                      {"optimizer.decay_all", "false"},
+                      {"optimizer.clip_norm", "1"},
+                      {"schedule.type", "cosine"},
+                      {"schedule.warmup_steps", "100"},
+                      {"schedule.min_lr", "0.0002"}});
   t.fit = [](const Recipe& r, const data::Dataset& train) {
     return gpt(train.classes(), r.integer("data.context"), 128, 4, 4);
   };
@@ -81,23 +77,23 @@ Template byte_lstm() {
   Template t{.title =
                  "A recurrent network that writes on any text, byte by byte; --data FILE, or the system's licences"};
   t.model = lstm(256, 128);
-  set(t.recipe, {{"data.dataset", "text"},
-                 {"data.batch_size", "32"},
-                 {"data.test_samples", "200"},
-                 {"epochs", "3"},
-                 {"optimizer.type", "adamw"},
-                 {"optimizer.lr", "0.003"},
-                 {"optimizer.decay_all", "false"},
-                 {"optimizer.clip_norm", "1"},
-                 {"schedule.type", "cosine"},
-                 {"schedule.warmup_steps", "50"},
-                 {"schedule.min_lr", "0.0003"}});
+  set_keys(t.recipe, {{"data.dataset", "text"},
+                      {"data.batch_size", "32"},
+                      {"data.test_samples", "200"},
+                      {"epochs", "3"},
+                      {"optimizer.type", "adamw"},
+                      {"optimizer.lr", "0.003"},
+                      {"optimizer.decay_all", "false"},
+                      {"optimizer.clip_norm", "1"},
+                      {"schedule.type", "cosine"},
+                      {"schedule.warmup_steps", "50"},
+                      {"schedule.min_lr", "0.0003"}});
   t.fit = [](const Recipe& r, const data::Dataset& train) { return lstm(train.classes(), r.integer("data.context")); };
   t.prepare = usual_text;
   return t;
 }
 
-const bool registered = register_template("byte-gpt", byte_gpt) && register_template("byte-lstm", byte_lstm);
+const bool registered_text = register_template("byte-gpt", byte_gpt) && register_template("byte-lstm", byte_lstm);
 
 }  // namespace
 }  // namespace tenon

@@ -11,10 +11,6 @@ namespace {
 using I = int64_t;
 using Ints = std::vector<I>;
 
-void set(Recipe& r, std::initializer_list<std::pair<const char*, const char*>> keys) {
-  for (const auto& [key, text] : keys) r.set(key, text);
-}
-
 std::vector<Attr> conv(I channels, I kernel, I stride = 1) {
   return {{"out_channels", channels},
           {"kernel_size", Ints{kernel, kernel}},
@@ -60,16 +56,16 @@ Template resnet() {
                  "The residual network of 18 layers for small images; --data DIR with CIFAR-10 or a folder a class, or "
                  "images it makes"};
   t.model = resnet18({3, 32, 32}, 10);
-  set(t.recipe, {{"data.dataset", "shapes"},
-                 {"data.batch_size", "64"},
-                 {"data.transforms", "random_crop padding=4; flip"},
-                 {"epochs", "3"},
-                 {"optimizer.type", "sgd"},
-                 {"optimizer.momentum", "0.9"},
-                 {"optimizer.nesterov", "true"},
-                 {"optimizer.lr", "0.05"},
-                 {"optimizer.weight_decay", "0.0005"},
-                 {"schedule.type", "one_cycle"}});
+  set_keys(t.recipe, {{"data.dataset", "shapes"},
+                      {"data.batch_size", "64"},
+                      {"data.transforms", "random_crop padding=4; flip"},
+                      {"epochs", "3"},
+                      {"optimizer.type", "sgd"},
+                      {"optimizer.momentum", "0.9"},
+                      {"optimizer.nesterov", "true"},
+                      {"optimizer.lr", "0.05"},
+                      {"optimizer.weight_decay", "0.0005"},
+                      {"schedule.type", "one_cycle"}});
   t.fit = [](const Recipe&, const data::Dataset& train) { return resnet18(train.input().shape, train.classes()); };
   t.prepare = [](Recipe& r, const std::string& data, const std::string&) -> std::string {
     namespace fs = std::filesystem;
@@ -120,17 +116,17 @@ ModelSpec unet(const Shape& image, I classes) {
 Template segmentation() {
   Template t{.title = "Finds the class of every pixel in pictures of shapes (generated, needs no files)"};
   t.model = unet({1, 32, 32}, 4);
-  set(t.recipe, {{"data.dataset", "shape-masks"},
-                 {"data.batch_size", "32"},
-                 {"epochs", "6"},
-                 {"optimizer.type", "adamw"},
-                 {"optimizer.lr", "0.003"},
-                 {"schedule.type", "one_cycle"}});
+  set_keys(t.recipe, {{"data.dataset", "shape-masks"},
+                      {"data.batch_size", "32"},
+                      {"epochs", "6"},
+                      {"optimizer.type", "adamw"},
+                      {"optimizer.lr", "0.003"},
+                      {"schedule.type", "one_cycle"}});
   t.fit = [](const Recipe&, const data::Dataset& train) { return unet(train.input().shape, train.classes()); };
   return t;
 }
 
-const bool registered = register_template("resnet18", resnet) && register_template("u-net", segmentation);
+const bool registered_vision = register_template("resnet18", resnet) && register_template("u-net", segmentation);
 
 }  // namespace
 }  // namespace tenon

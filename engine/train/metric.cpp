@@ -126,7 +126,7 @@ class Auc : public Meter {
 };
 
 using Made = std::unique_ptr<Meter>;
-const bool registered[] = {
+const bool registered_metric[] = {
     register_metric({"accuracy",
                      "share that is right",
                      true,

@@ -65,6 +65,7 @@ double share(int64_t part, int64_t whole);
 std::string nanoseconds_text(double ns);
 /// "1.5 GiB"
 std::string bytes_text(double bytes);
+inline std::string bytes_text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 std::string share_text(double share);  ///< "12.3 %"
 std::string count_text(int64_t n);     ///< "12,345"
 std::string cell_text(const Cell& cell, Unit unit);

@@ -17,8 +17,6 @@ using snapshot::AllocatorState;
 using snapshot::KnownLimits;
 using snapshot::Snapshot;
 
-std::string bytes(int64_t v) { return bytes_text(static_cast<double>(v)); }
-
 /// One setting's row of what-if.
 struct Tried {
   std::string name;
@@ -81,7 +79,7 @@ Finding what_if(const SnapshotRequest& r) {
          p.peak_reserved - p.peak_allocated, static_cast<int64_t>(p.segment_events.size()),
          std::string(limit == 0 ? "no limit known"
                      : p.failed
-                         ? fmt::format("yes, {} at event {}{}", bytes(p.failed_size), p.failed_at,
+                         ? fmt::format("yes, {} at event {}{}", bytes_text(p.failed_size), p.failed_at,
                                        p.failures.size() > 1 ? fmt::format(", and {} more", p.failures.size() - 1) : "")
                          : "no")});
   }
@@ -114,11 +112,11 @@ Finding what_if(const SnapshotRequest& r) {
     f.sentence = "None of the settings tried would have avoided the failure.";
   else if (best && best->replay.peak_reserved < first)
     f.sentence = fmt::format("{} would have reserved {} at its peak instead of {} ({} less).", best->name,
-                             bytes(best->replay.peak_reserved), bytes(first),
+                             bytes_text(best->replay.peak_reserved), bytes_text(first),
                              share_text(1 - share(best->replay.peak_reserved, first)));
   else
     f.sentence =
-        fmt::format("No other setting reserves less than the {} that were reserved at the peak.", bytes(first));
+        fmt::format("No other setting reserves less than the {} that were reserved at the peak.", bytes_text(first));
   f.tables.push_back(std::move(table));
   return f;
 }
@@ -178,34 +176,34 @@ Reason reason_of(const Snapshot& s, size_t trace, const Failure& failure, const 
     out.why = fmt::format(
         "the process may not have more: the driver still had {}, but {} were reserved, and "
         "torch.cuda.set_per_process_memory_fraction() allows less than {}",
-        bytes(failure.driver_free), bytes(space.all.reserved), bytes(space.all.reserved + segment));
+        bytes_text(failure.driver_free), bytes_text(space.all.reserved), bytes_text(space.all.reserved + segment));
     out.advice = live + failure.wanted <= known.limits.allowed
                      ? other_settings()
                      : "Allow a larger fraction, or free what is listed below.";
   } else if (mine.largest >= failure.wanted) {
     out.why = fmt::format("the allocator had a free piece of {} but max_split_size_mb forbids to split it",
-                          bytes(mine.largest));
+                          bytes_text(mine.largest));
     out.advice = "Try a larger max_split_size_mb.";
   } else if (mine.free >= failure.wanted) {
     out.fragmented = true;
     out.why = fmt::format("the allocator had {} of its own free in {}, but in pieces: the largest is {}",
-                          bytes(mine.free), pool_text(failure.pool, s), bytes(mine.largest));
+                          bytes_text(mine.free), pool_text(failure.pool, s), bytes_text(mine.largest));
     out.advice = other_settings();
   } else if (space.all.free >= failure.wanted) {
     out.why = fmt::format(
         "{} of what was reserved were free, but only {} of them in {}; the rest belongs to other streams and pools",
-        bytes(space.all.free), bytes(mine.free), pool_text(failure.pool, s));
+        bytes_text(space.all.free), bytes_text(mine.free), pool_text(failure.pool, s));
     out.advice = other_settings();
   } else if (live + failure.wanted <= failure.limit) {
     out.why = fmt::format(
         "{} of the {} that the device has were not in use, but apart from each other ({} free inside of segments, {} "
         "at the driver)",
-        bytes(failure.limit - space.all.taken), bytes(failure.limit), bytes(space.all.free),
-        bytes(failure.driver_free));
+        bytes_text(failure.limit - space.all.taken), bytes_text(failure.limit), bytes_text(space.all.free),
+        bytes_text(failure.driver_free));
     out.advice = other_settings();
   } else {
-    out.why = fmt::format("{} were alive, and {} more do not fit into {}", bytes(live), bytes(failure.wanted),
-                          bytes(failure.limit));
+    out.why = fmt::format("{} were alive, and {} more do not fit into {}", bytes_text(live), bytes_text(failure.wanted),
+                          bytes_text(failure.limit));
     out.advice =
         "No allocator setting helps: use a smaller batch, activation checkpointing, a lower precision, or free what is "
         "listed below.";
@@ -229,9 +227,9 @@ Finding oom(const SnapshotRequest& r) {
   const auto in_pool = space.pools.find(failure.pool);
   Finding f;
   f.sentence = fmt::format("An allocation of {} failed at event {} because {}. Most is held by {} ({}). {}",
-                           bytes(failure.wanted), count_text(static_cast<int64_t>(failure.event)), reason.why,
-                           alive.empty() ? "nobody" : alive[0].site, alive.empty() ? "0 bytes" : bytes(alive[0].bytes),
-                           reason.advice);
+                           bytes_text(failure.wanted), count_text(static_cast<int64_t>(failure.event)), reason.why,
+                           alive.empty() ? "nobody" : alive[0].site,
+                           alive.empty() ? "0 bytes" : bytes_text(alive[0].bytes), reason.advice);
   f.facts = {{"event", "event", Unit::count, static_cast<int64_t>(failure.event)},
              {"wanted_bytes", "asked for", Unit::bytes, failure.wanted},
              {"driver_free_bytes", "free at the driver", Unit::bytes, failure.driver_free},
@@ -260,7 +258,7 @@ Finding oom(const SnapshotRequest& r) {
   return f;
 }
 
-const bool registered =
+const bool registered_memory_failure =
     register_snapshot_analysis({"oom", "why an allocation failed", 1, 1, oom}) &&
     register_snapshot_analysis({"what-if", "the recorded allocations under other allocator settings", 1, 1, what_if});
 

@@ -85,8 +85,6 @@ std::string pool_text(const PoolKey& pool, const Snapshot& s) {
 
 namespace {
 
-std::string bytes(int64_t v) { return bytes_text(static_cast<double>(v)); }
-
 Finding fragmentation(const SnapshotRequest& r) {
   const Snapshot& s = r.first();
   const int64_t device = asked_device(s, r.device);
@@ -131,22 +129,22 @@ Finding fragmentation(const SnapshotRequest& r) {
     f.facts.push_back({"waiting_bytes", "freed, but waiting for another stream", Unit::bytes, all.waiting});
   if (all.kept) f.facts.push_back({"kept_bytes", "free in pools of graphs and MemPools", Unit::bytes, all.kept});
   const std::string kept =
-      all.kept ? fmt::format("{} {} kept for CUDA graphs or MemPools", stuck ? ";" : ",", bytes(all.kept)) : "";
+      all.kept ? fmt::format("{} {} kept for CUDA graphs or MemPools", stuck ? ";" : ",", bytes_text(all.kept)) : "";
   if (all.free == 0)
     f.sentence = fmt::format("{}{} of the {} that are reserved are in use.", when, when.empty() ? "All" : "all",
-                             bytes(all.reserved));
+                             bytes_text(all.reserved));
   else if (stuck == 0)
     f.sentence =
         fmt::format("{}{} of {} reserved are free, the largest piece {}; torch.cuda.empty_cache() gives {} back{}.",
-                    when, bytes(all.free), bytes(all.reserved), bytes(all.largest),
-                    all.kept ? bytes(all.returnable) : std::string("all of it"), kept);
+                    when, bytes_text(all.free), bytes_text(all.reserved), bytes_text(all.largest),
+                    all.kept ? bytes_text(all.returnable) : std::string("all of it"), kept);
   else
     f.sentence = fmt::format(
         "{}{} of {} reserved are free, the largest piece {}; {} cannot be given back because {} of live blocks lie in "
         "the same segments, most of it in one "
         "where {} holds its smallest block ({} are live there){}.",
-        when, bytes(all.free), bytes(all.reserved), bytes(all.largest), bytes(stuck), bytes(blocking),
-        s.site(space.held[0].smallest_stack), bytes(space.held[0].blocked_by), kept);
+        when, bytes_text(all.free), bytes_text(all.reserved), bytes_text(all.largest), bytes_text(stuck),
+        bytes_text(blocking), s.site(space.held[0].smallest_stack), bytes_text(space.held[0].blocked_by), kept);
   Table t{"segments",
           {{"address", "SEGMENT", Unit::text},
            {"total_bytes", "SIZE", Unit::bytes},
@@ -179,7 +177,7 @@ Finding fragmentation(const SnapshotRequest& r) {
   return f;
 }
 
-const bool registered = register_snapshot_analysis(
+const bool registered_memory_space = register_snapshot_analysis(
     {"fragmentation", "free memory that cannot be used, and what lies in its way (after an event: --at N)", 1, 1,
      fragmentation});
 

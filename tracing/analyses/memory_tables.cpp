@@ -14,7 +14,6 @@ using snapshot::Snapshot;
 using snapshot::State;
 using snapshot::Timeline;
 
-std::string bytes(int64_t v) { return bytes_text(static_cast<double>(v)); }
 const char* kNoEvents =
     "The snapshot holds no recorded events: call torch.cuda.memory._record_memory_history() before what is to be seen.";
 
@@ -76,8 +75,8 @@ Finding info(const SnapshotRequest& r) {
   }
   Finding f;
   f.sentence = fmt::format(
-      "{} reserved in {} segments, {} of it allocated; {} recorded events{}{}.", bytes(reserved), segments,
-      bytes(active), count_text(events),
+      "{} reserved in {} segments, {} of it allocated; {} recorded events{}{}.", bytes_text(reserved), segments,
+      bytes_text(active), count_text(events),
       unknown ? fmt::format(", which do not reach back to the beginning ({} frees of blocks from before)", unknown)
               : "",
       s.truncated ? "; the file ends before its time, what it holds is here" : "");
@@ -129,7 +128,7 @@ Finding live_at(const SnapshotRequest& r, bool at_peak) {
     int64_t total = 0;
     for (const Owner& o : all) total += o.bytes;
     f.sentence = fmt::format("{} are allocated on device {} (the snapshot holds no history); most, {}, by {}.",
-                             bytes(total), device, bytes(all[0].bytes), all[0].site);
+                             bytes_text(total), device, bytes_text(all[0].bytes), all[0].site);
     f.facts = {{"bytes", "alive", Unit::bytes, total}};
     f.tables.push_back(owner_table("owners", s, all, r.top));
     return f;
@@ -154,9 +153,9 @@ Finding live_at(const SnapshotRequest& r, bool at_peak) {
                   time >= 0 && start >= 0
                       ? fmt::format(" ({} after the first)", nanoseconds_text(static_cast<double>(time - start) * 1000))
                       : "",
-                  bytes(total), count_text(static_cast<int64_t>(live.size())), live.size() == 1 ? "" : "s");
+                  bytes_text(total), count_text(static_cast<int64_t>(live.size())), live.size() == 1 ? "" : "s");
   f.sentence += all.empty() ? "."
-                            : fmt::format("; most of it, {} ({}), was allocated by {}.", bytes(all[0].bytes),
+                            : fmt::format("; most of it, {} ({}), was allocated by {}.", bytes_text(all[0].bytes),
                                           share_text(share(all[0].bytes, total)), all[0].site);
   f.facts = {{"event", "event", Unit::count, static_cast<int64_t>(at)},
              {"bytes", at_peak ? "peak" : "alive", Unit::bytes, total},
@@ -200,10 +199,11 @@ Finding grown(const SnapshotRequest& r, bool only_growth) {
   if (list.empty()) {
     f.sentence = only_growth ? "Nothing grew from A to B." : "A and B hold the same memory by the same places.";
   } else {
-    f.sentence = fmt::format("B holds {} {} than A ({} against {}); {} is {} of it: {} blocks instead of {}.",
-                             bytes(std::abs(total_b - total_a)), total_b >= total_a ? "more" : "less", bytes(total_b),
-                             bytes(total_a), list[0].first, bytes(std::abs(delta(list[0]))),
-                             count_text(list[0].second.second.count), count_text(list[0].second.first.count));
+    f.sentence =
+        fmt::format("B holds {} {} than A ({} against {}); {} is {} of it: {} blocks instead of {}.",
+                    bytes_text(std::abs(total_b - total_a)), total_b >= total_a ? "more" : "less", bytes_text(total_b),
+                    bytes_text(total_a), list[0].first, bytes_text(std::abs(delta(list[0]))),
+                    count_text(list[0].second.second.count), count_text(list[0].second.first.count));
   }
   Table t{only_growth ? "leaks" : "sites",
           {{"site", "ALLOCATED BY", Unit::text},
@@ -243,7 +243,7 @@ Finding leaks(const SnapshotRequest& r) {
                                  "{} leaks: it keeps {} in {} blocks, {} more in each of {} stretches of the "
                                  "recording; look for a list, a global or a graph that holds what it makes (a loss "
                                  "that is summed without .item() or .detach(), a hook, a closure).",
-                                 all[0].site, bytes(all[0].bytes), count_text(all[0].count),
+                                 all[0].site, bytes_text(all[0].bytes), count_text(all[0].count),
                                  bytes_text(all[0].bytes_per_window), looked);
   Table t{"leaks",
           {{"site", "ALLOCATED BY", Unit::text},
@@ -264,7 +264,7 @@ Finding leaks(const SnapshotRequest& r) {
   return f;
 }
 
-const bool registered =
+const bool registered_memory_tables =
     register_snapshot_analysis({"info", "what is in a memory snapshot", 1, 1, info}) &&
     register_snapshot_analysis({"peak", "who was alive when most memory was, by stack", 1, 1, peak}) &&
     register_snapshot_analysis({"live", "who is alive after an event (--at N), by stack", 1, 1, live}) &&

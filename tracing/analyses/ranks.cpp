@@ -171,7 +171,7 @@ Finding ranks(const TraceRequest& r) {
   return f;
 }
 
-const bool registered =
+const bool registered_ranks =
     register_trace_analysis({"ranks", "several ranks as one session: skew of clocks, stragglers", 2, 100000, ranks});
 
 }  // namespace

@@ -240,7 +240,7 @@ Finding diff(const TraceRequest& r) {
   return f;
 }
 
-const bool registered =
+const bool registered_trace_compare =
     register_trace_analysis({"diff", "why a step of B takes longer or shorter than one of A", 2, 2, diff});
 
 }  // namespace

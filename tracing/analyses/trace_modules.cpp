@@ -162,7 +162,7 @@ Finding modules(const TraceRequest& r) {
   return f;
 }
 
-const bool registered = register_trace_analysis({"modules", "time by nn.Module", 1, 1, modules});
+const bool registered_trace_modules = register_trace_analysis({"modules", "time by nn.Module", 1, 1, modules});
 
 }  // namespace
 }  // namespace tenon::tracing

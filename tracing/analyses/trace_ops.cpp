@@ -28,11 +28,11 @@ using traces::kNone;
 using traces::Trace;
 
 /// What has one name.
-struct Group {
+struct OpGroup {
   int64_t calls = 0, total = 0, self = 0, longest = 0, gpu = 0;
   EventId longest_event = kNone;
 };
-using Groups = std::unordered_map<std::string_view, Group>;
+using OpGroups = std::unordered_map<std::string_view, OpGroup>;
 
 bool is_call(EventKind k) { return k == EventKind::cpu_op || k == EventKind::annotation || k == EventKind::runtime; }
 
@@ -81,8 +81,8 @@ std::string_view group_name(std::string_view name) {
   return name.starts_with("ProfilerStep#") ? "ProfilerStep*" : name;
 }
 
-std::vector<std::pair<std::string_view, Group>> sorted(const Groups& groups, int64_t Group::*by) {
-  std::vector<std::pair<std::string_view, Group>> all(groups.begin(), groups.end());
+std::vector<std::pair<std::string_view, OpGroup>> sorted(const OpGroups& groups, int64_t OpGroup::*by) {
+  std::vector<std::pair<std::string_view, OpGroup>> all(groups.begin(), groups.end());
   std::erase_if(all, [](const auto& g) { return g.second.calls == 0; });
   std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
     return a.second.*by != b.second.*by ? a.second.*by > b.second.*by : a.first < b.first;
@@ -98,12 +98,12 @@ Finding ops(const TraceRequest& r) {
   auto wanted = [&](EventId e) {
     return r.step < 0 || (step != steps.end() && t.start(e) >= step->start && t.start(e) < step->end);
   };
-  Groups by_op, by_annotation;
+  OpGroups by_op, by_annotation;
   int64_t total_self = 0, gpu_total = 0;
   for (EventId e = 0; e < t.size(); ++e) {
     const EventKind k = t.kind(e);
     if ((k != EventKind::cpu_op && k != EventKind::annotation) || !wanted(e)) continue;
-    Group& g = (k == EventKind::cpu_op ? by_op : by_annotation)[group_name(t.event_name(e))];
+    OpGroup& g = (k == EventKind::cpu_op ? by_op : by_annotation)[group_name(t.event_name(e))];
     const int64_t self = std::max<int64_t>(0, tree.self[e]);
     g.self += self;
     if (k == EventKind::cpu_op) total_self += self;
@@ -121,7 +121,7 @@ Finding ops(const TraceRequest& r) {
     by_op[t.event_name(op)].gpu += t.duration(l.to);
     gpu_total += t.duration(l.to);
   }
-  auto all = sorted(by_op, gpu_total > 0 ? &Group::gpu : &Group::self);
+  auto all = sorted(by_op, gpu_total > 0 ? &OpGroup::gpu : &OpGroup::self);
   Finding f;
   f.facts = {{"op_count", "ops", Unit::count, static_cast<int64_t>(all.size())},
              {"self_ns", "CPU time", Unit::nanoseconds, total_self},
@@ -141,7 +141,7 @@ Finding ops(const TraceRequest& r) {
                                            nanoseconds_text(static_cast<double>(top.self)),
                                            nanoseconds_text(static_cast<double>(total_self)));
   auto table_of = [&](const char* key, const char* title,
-                      const std::vector<std::pair<std::string_view, Group>>& groups) {
+                      const std::vector<std::pair<std::string_view, OpGroup>>& groups) {
     Table table{key,
                 {{"name", title, Unit::text},
                  {"calls", "CALLS", Unit::count},
@@ -159,7 +159,7 @@ Finding ops(const TraceRequest& r) {
     return table;
   };
   f.tables.push_back(table_of("ops", "OP", all));
-  auto annotations = sorted(by_annotation, &Group::total);
+  auto annotations = sorted(by_annotation, &OpGroup::total);
   if (!annotations.empty()) {
     f.tables.push_back(table_of("annotations", "ANNOTATION", annotations));
     f.tables.back().columns.pop_back();  // what they launched is their ops' work
@@ -168,7 +168,7 @@ Finding ops(const TraceRequest& r) {
   return f;
 }
 
-const bool registered =
+const bool registered_trace_ops =
     register_trace_analysis({"ops", "the ops of the CPU by their own time and by what they launched", 1, 1, ops});
 
 }  // namespace

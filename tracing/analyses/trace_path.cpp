@@ -14,7 +14,7 @@ using traces::Trace;
 using What = PathPiece::What;
 
 /// All pieces of one name.
-struct Group {
+struct PathGroup {
   What what;
   uint32_t name;  ///< of the trace; kNone where the piece has none
   int64_t time = 0, pieces = 0;
@@ -35,7 +35,7 @@ Finding path(const TraceRequest& r) {
   std::nth_element(lengths.begin(), lengths.begin() + static_cast<long>(lengths.size() / 2), lengths.end());
   const StepWork step = step_work(gpu, all[lengths[lengths.size() / 2].second]);
   const CriticalPaths paths(t, gpu);
-  std::vector<Group> groups;
+  std::vector<PathGroup> groups;
   std::unordered_map<uint64_t, size_t> place;
   int64_t on_gpu = 0, on_cpu = 0;
   for (const PathPiece& p : paths.of(step)) {
@@ -44,19 +44,20 @@ Finding path(const TraceRequest& r) {
     const uint32_t name = named ? t.columns().name[p.event] : kNone;
     auto [it, fresh] = place.emplace(uint64_t{name} << 8 | static_cast<uint64_t>(what), groups.size());
     if (fresh) groups.push_back({what, name});
-    Group& g = groups[it->second];
+    PathGroup& g = groups[it->second];
     g.time += p.to - p.from;
     if (p.to - p.from > g.longest.to - g.longest.from) g.longest = {named ? int64_t{p.event} : -1, p.from, p.to};
     ++g.pieces;
     if (what == What::gpu) on_gpu += p.to - p.from;
     if (what == What::cpu || what == What::nothing) on_cpu += p.to - p.from;
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.time > b.time; });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const PathGroup& a, const PathGroup& b) { return a.time > b.time; });
   auto ns = [](int64_t v) { return nanoseconds_text(static_cast<double>(v)); };
   auto share = [&](int64_t v) {
     return step.length() > 0 ? static_cast<double>(v) / static_cast<double>(step.length()) : 0;
   };
-  auto name_of = [&](const Group& g) {
+  auto name_of = [&](const PathGroup& g) {
     return piece_name(g.what, g.name == kNone ? std::string_view() : t.text(g.name));
   };
   const std::string which = step.step.number < 0 ? "the whole trace" : fmt::format("step {}", step.step.number);
@@ -78,13 +79,13 @@ Finding path(const TraceRequest& r) {
                {"share", "SHARE", Unit::share},
                {"pieces", "PIECES", Unit::count}},
               {}};
-  for (const Group& g : groups)
+  for (const PathGroup& g : groups)
     if (table.rows.size() < r.top) table.add({name_of(g), g.time, share(g.time), g.pieces}, g.longest);
   f.tables.push_back(std::move(table));
   return f;
 }
 
-const bool registered =
+const bool registered_trace_path =
     register_trace_analysis({"critical-path", "the chain of events that a step's length is made of", 1, 1, path});
 
 }  // namespace

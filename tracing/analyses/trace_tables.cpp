@@ -73,17 +73,18 @@ Finding info(const TraceRequest& r) {
 }
 
 /// What has one name.
-struct Group {
+struct KernelGroup {
   uint32_t name = 0;
   uint16_t category = 0;
   int64_t calls = 0, total = 0, shortest = INT64_MAX, longest = 0;
   EventId longest_event = kNone;
 };
 
-std::vector<Group> sorted(std::vector<Group> groups) {
-  std::erase_if(groups, [](const Group& g) { return g.calls == 0; });
-  std::sort(groups.begin(), groups.end(),
-            [](const Group& a, const Group& b) { return a.total != b.total ? a.total > b.total : a.name < b.name; });
+std::vector<KernelGroup> sorted(std::vector<KernelGroup> groups) {
+  std::erase_if(groups, [](const KernelGroup& g) { return g.calls == 0; });
+  std::sort(groups.begin(), groups.end(), [](const KernelGroup& a, const KernelGroup& b) {
+    return a.total != b.total ? a.total > b.total : a.name < b.name;
+  });
   return groups;
 }
 
@@ -105,12 +106,12 @@ bool wanted(const Trace& t, const TraceRequest& r, EventId e, const std::vector<
 
 Finding kernels(const TraceRequest& r) {
   const Trace& t = r.first();
-  std::vector<Group> groups(t.names());
+  std::vector<KernelGroup> groups(t.names());
   const auto steps = wanted_steps(t, r);
   int64_t total = 0, count = 0;
   for (EventId e = 0; e < t.size(); ++e) {
     if (!on_gpu(t.kind(e)) || !wanted(t, r, e, steps)) continue;
-    Group& g = groups[t.columns().name[e]];
+    KernelGroup& g = groups[t.columns().name[e]];
     int64_t d = t.duration(e);
     g.name = t.columns().name[e];
     g.category = t.columns().category[e];
@@ -150,7 +151,7 @@ Finding kernels(const TraceRequest& r) {
                {"min_ns", "MIN", Unit::nanoseconds},
                {"max_ns", "MAX", Unit::nanoseconds}},
               {}};
-  for (const Group& g : all) {
+  for (const KernelGroup& g : all) {
     if (table.rows.size() == r.top) break;
     table.add({std::string(t.text(g.name)), t.categories()[g.category].name, g.calls, g.total, share(g.total, total),
                g.total / g.calls, g.shortest, g.longest},
@@ -160,7 +161,7 @@ Finding kernels(const TraceRequest& r) {
   return f;
 }
 
-const bool registered =
+const bool registered_trace_tables =
     register_trace_analysis({"info", "what is in a trace, and what was repaired or skipped in it", 1, 1, info}) &&
     register_trace_analysis({"kernels", "the kernels, copies and fills of the GPU by time", 1, 1, kernels});
 

@@ -301,7 +301,7 @@ Finding memory(const TraceRequest& r) {
   return f;
 }
 
-const bool registered =
+const bool registered_trace_time =
     register_trace_analysis({"steps", "the time of each step by phase", 1, 1, steps}) &&
     register_trace_analysis({"idle", "gaps of the GPU by reason", 1, 1, idle}) &&
     register_trace_analysis({"overlap", "communication against computation, by rank", 1, 100000, overlap}) &&

@@ -228,7 +228,7 @@ Finding why(const TraceRequest& r) {
   return gpu.empty() ? why_on_cpu(t, steps) : why_on_gpu(t, gpu, steps);
 }
 
-const bool registered =
+const bool registered_trace_why =
     register_trace_analysis({"why", "in one sentence: what bounds a step, and what to try", 1, 1, why});
 
 }  // namespace

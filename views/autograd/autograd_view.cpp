@@ -37,7 +37,7 @@ void AutogradView::refresh() {
 }
 
 namespace {
-const bool registered = register_view<AutogradView, AutogradModel>(
+const bool registered_autograd_view = register_view<AutogradView, AutogradModel>(
     {.id = "autograd",
      .title = "Autograd graph",
      .icon = "autograd",

@@ -138,7 +138,7 @@ void BuilderView::refresh() {
 }
 
 namespace {
-const bool registered = register_view<BuilderView, BuilderModel>(
+const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
     {.id = "builder",
      .title = "Model builder",
      .icon = "model",

@@ -214,7 +214,7 @@ void DetailsView::fill(const Details& d) {
 }
 
 namespace {
-const bool registered = register_view<DetailsView>(
+const bool registered_details_view = register_view<DetailsView>(
     {.id = "details", .title = "Details", .icon = "details", .order = 190, .spot = Spot::right});
 }  // namespace
 

@@ -209,7 +209,7 @@ void FindingsView::show_figures() {
 }
 
 namespace {
-const bool registered = register_view<FindingsView>(
+const bool registered_findings_view = register_view<FindingsView>(
     {.id = "findings",
      .title = "Findings",
      .icon = "findings",

@@ -87,7 +87,7 @@ void JobsView::refresh() {
 }
 
 namespace {
-const bool registered = register_view<JobsView>(
+const bool registered_jobs_view = register_view<JobsView>(
     {.id = "jobs", .title = "Jobs", .icon = "jobs", .order = 200, .spot = Spot::below, .rank = 8});
 }  // namespace
 

@@ -28,13 +28,13 @@ void LogView::add(const QString& line, bool bad) {
 }
 
 namespace {
-const bool registered = register_view<LogView>({.id = "log",
-                                                .title = "Log",
-                                                .icon = "log",
-                                                .order = 210,
-                                                .spot = Spot::below,
-                                                .rank = 9,
-                                                .places = {{"Train", Spot::below, 0}}});
+const bool registered_log_view = register_view<LogView>({.id = "log",
+                                                         .title = "Log",
+                                                         .icon = "log",
+                                                         .order = 210,
+                                                         .spot = Spot::below,
+                                                         .rank = 9,
+                                                         .places = {{"Train", Spot::below, 0}}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -73,7 +73,7 @@ void MemoryView::refresh() {
 }
 
 namespace {
-const bool registered = register_view<MemoryView, MemoryModel>(
+const bool registered_memory_view = register_view<MemoryView, MemoryModel>(
     {.id = "memory",
      .title = "Memory",
      .icon = "memory",

@@ -116,12 +116,12 @@ void NanView::refresh() {
 }
 
 namespace {
-const bool registered = register_view<NanView, NanModel>({.id = "nan",
-                                                          .title = "NaN doctor",
-                                                          .icon = "nan",
-                                                          .order = 80,
-                                                          .places = {{"Debug", Spot::middle, 0, true}},
-                                                          .fill = "run.nan"});
+const bool registered_nan_view = register_view<NanView, NanModel>({.id = "nan",
+                                                                   .title = "NaN doctor",
+                                                                   .icon = "nan",
+                                                                   .order = 80,
+                                                                   .places = {{"Debug", Spot::middle, 0, true}},
+                                                                   .fill = "run.nan"});
 }  // namespace
 
 }  // namespace tenon::views

@@ -150,7 +150,7 @@ void ProjectView::mark(const Selection& s) {
 }
 
 namespace {
-const bool registered = register_view<ProjectView>(
+const bool registered_project_view = register_view<ProjectView>(
     {.id = "project", .title = "Project", .icon = "project", .order = 180, .spot = Spot::left});
 }  // namespace
 

@@ -248,7 +248,7 @@ void RecipeView::refresh_rows() {
 }
 
 namespace {
-const bool registered = register_view<RecipeView, RecipeModel>(
+const bool registered_recipe_view = register_view<RecipeView, RecipeModel>(
     {.id = "recipe", .title = "Recipe", .icon = "recipe", .order = 15, .shows = nullptr});
 }  // namespace
 

@@ -128,14 +128,15 @@ void RunsView::fill() {
 }
 
 namespace {
-const bool registered = register_view<RunsView>({.id = "runs",
-                                                 .title = "Runs",
-                                                 .icon = "table",
-                                                 .order = 30,
-                                                 .link = "Runs",
-                                                 .shows = [](const Selection& s, const Bench& bench) {
-                                                   return s.kind == Selection::Kind::run && bench.contents().run(s.id);
-                                                 }});
+const bool registered_runs_view =
+    register_view<RunsView>({.id = "runs",
+                             .title = "Runs",
+                             .icon = "table",
+                             .order = 30,
+                             .link = "Runs",
+                             .shows = [](const Selection& s, const Bench& bench) {
+                               return s.kind == Selection::Kind::run && bench.contents().run(s.id);
+                             }});
 }  // namespace
 
 }  // namespace tenon::views

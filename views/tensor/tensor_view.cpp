@@ -100,7 +100,7 @@ void TensorView::follow() {
 }
 
 namespace {
-const bool registered =
+const bool registered_tensor_view =
     register_view<TensorView, TensorModel>({.id = "tensor",
                                             .title = "Tensor explorer",
                                             .icon = "tensor",

@@ -13,7 +13,7 @@ namespace tenon::views {
 using tracing::OpRecord;
 
 namespace {
-constexpr float kGutter = 92, kHeader = 24, kStrip = 20, kMemory = 56;
+constexpr float kGutter = 92, kTimeHeader = 24, kStrip = 20, kMemory = 56;
 }
 
 void TimelineModel::draw_spans(Scene& scene, const std::vector<Span>& spans, Box row, bool modules) {
@@ -132,7 +132,7 @@ void TimelineModel::draw(Scene& scene) {
   gutter_ = axis_.x = kGutter;
   axis_.w = std::max(size.w - kGutter - 12, 50.f);
   float memory_h = links_.record()->allocs.empty() ? 0 : kMemory;
-  float top = kHeader + 4, strips = (has_spans() ? 1 : 2) * (kStrip + 2) + 6, lanes_top = top + strips,
+  float top = kTimeHeader + 4, strips = (has_spans() ? 1 : 2) * (kStrip + 2) + 6, lanes_top = top + strips,
         lanes_bottom = size.h - memory_h - 8;
   // Room that the lanes do not need makes them taller, then goes to the memory below.
   row_ = 22;
@@ -142,7 +142,7 @@ void TimelineModel::draw(Scene& scene) {
     memory_h += spare;
     lanes_bottom -= spare;
   }
-  draw_time_axis(scene, axis_, {kGutter, 0, axis_.w, kHeader}, size.h - 4);
+  draw_time_axis(scene, axis_, {kGutter, 0, axis_.w, kTimeHeader}, size.h - 4);
 
   auto label = [&](float y, const std::string& text, float h) {
     scene.text({8, y, kGutter - 12, h}, text, Ink::secondary, Face::small);
@@ -167,7 +167,7 @@ void TimelineModel::draw(Scene& scene) {
   draw_arrows(scene);
   scene.unclip();
   if (memory_h > 0) draw_memory(scene, {kGutter, size.h - memory_h - 4, axis_.w, memory_h});
-  draw_range(scene, kHeader, size.h - 4);
+  draw_range(scene, kTimeHeader, size.h - 4);
 }
 
 }  // namespace tenon::views

@@ -157,7 +157,7 @@ void TimelineView::refresh() {
 }
 
 namespace {
-const bool registered = register_view<TimelineView, TimelineModel>(
+const bool registered_timeline_view = register_view<TimelineView, TimelineModel>(
     {.id = "timeline",
      .title = "Timeline",
      .icon = "timeline",

@@ -107,7 +107,7 @@ void TrainingView::refresh() {
 }
 
 namespace {
-const bool registered =
+const bool registered_training_view =
     register_view<TrainingView, TrainingModel>({.id = "training",
                                                 .title = "Training",
                                                 .icon = "runs",
