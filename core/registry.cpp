@@ -16,6 +16,7 @@ std::string text_of(const Place& place) {
   std::string_view root = Place::current().file_name(), file = place.file_name();
   root.remove_suffix(kHere.size());
   if (file.starts_with(root)) file.remove_prefix(root.size());
+  while (file.starts_with("../")) file.remove_prefix(3);  // relative to a build folder, where this file is not
   return std::string(file) + ":" + std::to_string(place.line());
 }
 

@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/common.h"
 #include "app/cli/output.h"
+#include "core/error.h"
 #include "engine/train/recipe.h"
 
 namespace tenon::app {
@@ -24,7 +25,10 @@ int recipe(const Args& args) {
   if (changes) project->set_recipe(r.to_json());
   const auto runs = project->runs();
   std::optional<Recipe> last;
-  if (!runs.empty()) last = Recipe::from_json(runs.back().recipe);
+  try {
+    if (!runs.empty()) last = Recipe::from_json(runs.back().recipe);
+  } catch (const Error&) {  // of a plug-in that is not here: nothing to compare with
+  }
   std::vector<std::vector<std::string>> rows = {{"KEY", "VALUE", "DEFAULT", "LAST RUN", "WHAT"}};
   for (const AttrDef& k : r.used_keys()) {
     const AttrValue &value = r.at(k.name), &usual = r.fallback(k.name);

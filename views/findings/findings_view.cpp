@@ -60,7 +60,7 @@ void FindingsView::build() {
   steps_->setObjectName("findings.steps");
   steps_->setAccessibleName("Steps that are looked at");
   bar->add(steps_);
-  bar->add(new FilterBar(bench_, false, bar));
+  bar->add(new FilterBar(bench_, FilterBar::Shows::name, bar));
   box->addWidget(bar);
   sentence_ = new QLabel(page);
   sentence_->setObjectName("findings.sentence");
@@ -156,8 +156,8 @@ void FindingsView::ask() {
         pages_[what] = page;
         if (what == asked()) show_page(std::move(page));
       },
-      [this, trace = trace_](const QString& message, const QString& hint) {
-        if (trace != trace_) return;
+      [this, trace = trace_, what](const QString& message, const QString& hint) {
+        if (trace != trace_ || what != asked()) return;
         sentence_->setText(message + (hint.isEmpty() ? "" : " " + hint));
       },
       true);

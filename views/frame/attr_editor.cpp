@@ -131,7 +131,8 @@ void show_attr(QWidget* editor, const AttrValue& value) {
   const QSignalBlocker quiet(editor);
   const QString text = QString::fromStdString(attr_text(value));
   if (auto* spin = qobject_cast<QSpinBox*>(editor); spin && std::get_if<int64_t>(&value)) {
-    spin->setValue(static_cast<int>(std::get<int64_t>(value)));
+    const int v = static_cast<int>(std::get<int64_t>(value));
+    if (spin->value() != v) spin->setValue(v);  // the same value would wipe what is being typed
   } else if (auto* box = qobject_cast<QCheckBox*>(editor); box && std::get_if<bool>(&value)) {
     box->setChecked(std::get<bool>(value));
   } else if (auto* list = qobject_cast<QComboBox*>(editor)) {

@@ -9,8 +9,8 @@
 
 namespace tenon::views {
 
-FilterBar::FilterBar(Bench& bench, bool own_name, QWidget* parent)
-    : QWidget(parent), bench_(bench), own_name_(own_name), row_(new QHBoxLayout(this)) {
+FilterBar::FilterBar(Bench& bench, Shows shows, QWidget* parent)
+    : QWidget(parent), bench_(bench), shows_(shows), row_(new QHBoxLayout(this)) {
   setObjectName("filter");
   setAccessibleName("What is looked at");
   row_->setContentsMargins(0, 0, 0, 0);
@@ -27,7 +27,8 @@ void FilterBar::refresh() {
   }
   const auto trace = bench_.shown_trace();
   for (const FilterPart& part : parts_of(bench_.filter(), trace.get())) {
-    if (own_name_ && part.without.name != bench_.filter().name) continue;
+    const bool of_name = part.without.name != bench_.filter().name;
+    if (of_name != (shows_ == Shows::name)) continue;
     auto* chip = new QToolButton(this);
     chip->setText(QString::fromStdString(part.text) + "  ✕");
     chip->setToolTip("Only this is looked at; a click takes the condition away");

@@ -14,13 +14,13 @@ namespace tenon::views {
 class FilterBar : public QWidget {
   Q_OBJECT
  public:
-  /// `own_name`: the view has a field of its own for the name.
-  FilterBar(Bench& bench, bool own_name, QWidget* parent = nullptr);
+  enum class Shows : uint8_t { all_but_name, name };  ///< a view has a field of its own for the name; or heeds no more
+  FilterBar(Bench& bench, Shows shows, QWidget* parent = nullptr);
 
  private:
   void refresh();
   Bench& bench_;
-  bool own_name_;
+  Shows shows_;
   QHBoxLayout* row_;
 };
 

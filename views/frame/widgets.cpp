@@ -160,7 +160,12 @@ void TableList::set_table(Table table) {
   }
   marking_ = false;
 }
-void TableList::set_filter(const QString& text) { sorted_->setFilterFixedString(text); }
+/// The row that goes hands its place to the next: nobody chose that.
+void TableList::set_filter(const QString& text) {
+  marking_ = true;
+  sorted_->setFilterFixedString(text);
+  marking_ = false;
+}
 void TableList::set_theme(ThemeName theme) {
   model_->theme = theme;
   viewport()->update();

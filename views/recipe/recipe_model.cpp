@@ -125,20 +125,17 @@ Recipe RecipeModel::redo() {
   return r;
 }
 
-int64_t RecipeModel::steps() const {
+int64_t RecipeModel::steps(bool& known) const {
   const int64_t most = recipe_.integer("max_steps");
   // A run's length in steps is known once a data set was counted: from the last run, whose batches may have been
   // others.
-  int64_t steps = recipe_.integer("epochs") * 100;
-  if (last_ && last_steps_ > 0 && last_->integer("max_steps") == 0) {
-    const double epochs =
-        static_cast<double>(recipe_.integer("epochs")) / static_cast<double>(last_->integer("epochs"));
-    const double batches = static_cast<double>(last_->integer("data.batch_size")) /
-                           static_cast<double>(recipe_.integer("data.batch_size"));
-    steps = std::llround(static_cast<double>(last_steps_) * epochs * batches);
-  }
-  if (most > 0) steps = std::min(steps, most);
-  return std::max<int64_t>(steps, 1);
+  known = last_ && last_steps_ > 0 && last_->integer("max_steps") == 0;
+  if (!known) return std::max<int64_t>(most > 0 ? most : recipe_.integer("epochs") * 100, 1);
+  const double epochs = static_cast<double>(recipe_.integer("epochs")) / static_cast<double>(last_->integer("epochs"));
+  const double batches =
+      static_cast<double>(last_->integer("data.batch_size")) / static_cast<double>(recipe_.integer("data.batch_size"));
+  const int64_t steps = std::llround(static_cast<double>(last_steps_) * epochs * batches);
+  return std::max<int64_t>(most > 0 ? std::min(steps, most) : steps, 1);
 }
 
 std::string RecipeModel::summary() const {
@@ -151,8 +148,8 @@ void RecipeModel::draw(Scene& scene) {
   const Size size = scene.size();
   const Box area{kLeft, kTop, std::max(size.w - kLeft - kRight, 20.f), std::max(size.h - kTop - kBottom, 10.f)};
   scene.text({12, 2, size.w - 24, 20}, "Learning rate", Ink::text, Face::small);
-  const int64_t total = steps();
-  const bool known = last_ && last_steps_ > 0;
+  bool known = false;
+  const int64_t total = steps(known);
   const bool rated = std::any_of(Recipe::keys().begin(), Recipe::keys().end(),
                                  [](const AttrDef& k) { return k.name == "optimizer.lr"; });
   std::vector<double> rates;

@@ -55,8 +55,8 @@ class RecipeModel : public StepModel {
   void draw(Scene& scene) override;
 
  private:
-  /// Steps of a run of this recipe, as far as the last one tells.
-  int64_t steps() const;
+  /// Steps of a run of this recipe; `known`: the last one, or the recipe itself, tells.
+  int64_t steps(bool& known) const;
   Recipe recipe_;
   std::optional<Recipe> last_;
   int64_t last_steps_ = 0;

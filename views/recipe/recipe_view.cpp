@@ -96,6 +96,10 @@ void RecipeView::edit(const Recipe& next) {
 void RecipeView::refresh() {
   if (!bench_.has_project())
     return set_empty(true, "Open a project to see what its next run is told: data, loss, optimizer, schedule, length.");
+  if (const std::string& fault = bench_.contents().recipe_fault; !fault.empty())
+    return set_empty(true, "The recipe of this project cannot be read: " + QString::fromStdString(fault),
+                     bench_.project()->read_only() ? "" : "Start from the defaults",
+                     [this] { bench_.set_recipe(Recipe()); });
   set_empty(false);
   if (of_.lock() != bench_.project()) {
     of_ = bench_.project();

@@ -81,6 +81,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   connect(&bench_, &Workbench::asked, this, [this](const QString& command) { commands_.run(command); });
   connect(&bench_, &Workbench::leaving, this, &MainWindow::save_window);
   connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
+  connect(&bench_, &Workbench::open_failed, this, [this] { problem_of_open_ = true; });
   connect(&bench_, &Workbench::notice, this, &MainWindow::show_notice);
   set_theme(theme);
   commands_.refresh();

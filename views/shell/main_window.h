@@ -71,7 +71,7 @@ class MainWindow : public QMainWindow {
   void fit_banner();
   void problem_over();
   void drop_notice();  ///< where what it says is over
-  void show_banner(const QString& tone, const QString& text);
+  void show_banner(const QString& tone, const QString& text, const QString& button);
   QToolButton* tool(const QString& command, bool with_text);
 
   Workbench& bench_;
@@ -91,8 +91,10 @@ class MainWindow : public QMainWindow {
   QFrame* banner_frame_;
   QLabel* banner_text_;
   QToolButton* banner_action_;
-  Notice notice_;               ///< in the banner, or under the problem in it; without a title: none is
-  bool problem_shown_ = false;  ///< the banner shows a problem
+  Notice notice_;                 ///< in the banner, or under the problem in it; without a title: none is
+  Notice result_;                 ///< in the banner, over the notice; without `holds`: none is
+  bool problem_shown_ = false;    ///< the banner shows a problem
+  bool problem_of_open_ = false;  ///< of a file that could not be opened
   bool warned_of_loss_ = false;
   QToolButton *train_button_, *jobs_button_, *warnings_button_;
   QLabel *state_label_, *epoch_label_, *speed_label_, *loss_label_, *live_label_, *peak_label_;

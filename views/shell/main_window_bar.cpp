@@ -149,9 +149,11 @@ void MainWindow::build_banner() {
     banner_->hide();
     warnings_ = 0;  // they were seen; the log keeps them
     refresh_status();
-    // A notice that still holds may lie under the problem.
-    if (std::exchange(problem_shown_, false) && notice_.holds && notice_.holds())
-      show_banner("notice", notice_.title + ": " + notice_.message);
+    // A notice that still holds may lie under the problem, or under a result.
+    const bool over = std::exchange(problem_shown_, false) || result_.holds;
+    result_ = {};
+    if (over && notice_.holds && notice_.holds())
+      show_banner("notice", notice_.title + ": " + notice_.message, notice_.button);
   });
   banner_->addWidget(frame);
   addToolBar(Qt::TopToolBarArea, banner_);
@@ -161,40 +163,52 @@ void MainWindow::build_banner() {
 void MainWindow::show_problem(const QString& title, const QString& message, const QString& hint) {
   ++warnings_;
   problem_shown_ = true;
-  show_banner("bad", title + ": " + message + (hint.isEmpty() ? QString() : "\n" + hint));
+  problem_of_open_ = false;
+  result_ = {};
+  show_banner("bad", title + ": " + message + (hint.isEmpty() ? QString() : "\n" + hint), {});
   refresh_status();
 }
 
-/// What was tried has been done since: nobody needs to read of the fault any more. The log keeps it.
+/// A file was opened: nobody needs to read any more that one could not be. The log keeps it.
 void MainWindow::problem_over() {
-  if (!problem_shown_) return;
+  if (!problem_shown_ || !problem_of_open_) return;
   problem_shown_ = false;
   banner_->hide();
-  if (notice_.holds && notice_.holds()) show_banner("notice", notice_.title + ": " + notice_.message);
+  if (notice_.holds && notice_.holds()) show_banner("notice", notice_.title + ": " + notice_.message, notice_.button);
 }
 
 void MainWindow::show_notice(const Notice& notice) {
-  const bool news = notice.title != notice_.title || notice.result;
+  if (notice.result) {
+    result_ = notice;
+    return show_banner("notice", notice.title + ": " + notice.message, {});
+  }
+  const bool news = notice.title != notice_.title;
   notice_ = notice;
-  if (notice.result) problem_shown_ = false;
   // Its words may change while it lasts: that brings it neither over a problem that nobody has read yet nor back once
   // it was dismissed.
   if (problem_shown_ && banner_->isVisible()) return;
-  if (news || banner_->isVisible()) show_banner("notice", notice.title + ": " + notice.message);
+  if (news || (banner_->isVisible() && !result_.holds)) {
+    result_ = {};
+    show_banner("notice", notice.title + ": " + notice.message, notice.button);
+  }
 }
 
 void MainWindow::drop_notice() {
+  if (result_.holds && !result_.holds()) {
+    result_ = {};
+    if (!problem_shown_) banner_->hide();
+  }
   if (!notice_.holds || notice_.holds()) return;
   notice_ = {};
-  if (!problem_shown_) banner_->hide();
+  if (!problem_shown_ && !result_.holds) banner_->hide();
 }
 
-void MainWindow::show_banner(const QString& tone, const QString& text) {
+void MainWindow::show_banner(const QString& tone, const QString& text, const QString& button) {
   set_style(banner_frame_, "tone", tone);
   banner_text_->setText(text);
-  const bool acts = tone == "notice" && !notice_.button.isEmpty();
+  const bool acts = !button.isEmpty();
   if (tone == "notice") problem_shown_ = false;
-  banner_action_->setText(notice_.button);
+  banner_action_->setText(button);
   banner_action_->setVisible(acts);
   banner_->show();
   fit_banner();

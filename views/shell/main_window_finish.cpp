@@ -67,13 +67,16 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
   if (!r) return;
   const QFileInfo project(bench_.file());
   const QString offered = project.dir().filePath(project.completeBaseName() + "-" + QString::fromStdString(r->name));
-  QString filter;
-  QString path = QFileDialog::getSaveFileName(
-      this, "Export the model", offered + ".onnx",
-      "ONNX model (*.onnx);;PyTorch state_dict (*.pt *.pth);;safetensors (*.safetensors)", &filter);
-  if (path.isEmpty()) return;
-  if (QFileInfo(path).suffix().isEmpty())
-    path += filter.startsWith("ONNX") ? ".onnx" : filter.startsWith("PyTorch") ? ".pt" : ".safetensors";
+  QFileDialog dialog(this, "Export the model", project.dir().path());
+  dialog.setAcceptMode(QFileDialog::AcceptSave);
+  dialog.setNameFilters({"ONNX model (*.onnx)", "PyTorch state_dict (*.pt *.pth)", "safetensors (*.safetensors)"});
+  dialog.setDefaultSuffix("onnx");  // before the dialog asks whether a file is to be replaced
+  connect(&dialog, &QFileDialog::filterSelected, &dialog, [&dialog](const QString& filter) {
+    dialog.setDefaultSuffix(filter.startsWith("ONNX") ? "onnx" : filter.startsWith("PyTorch") ? "pt" : "safetensors");
+  });
+  dialog.selectFile(offered + ".onnx");
+  if (dialog.exec() != QDialog::Accepted || dialog.selectedFiles().isEmpty()) return;
+  const QString path = dialog.selectedFiles().first();
   try {
     projects::format_of_file(path.toStdString());
   } catch (const Error& e) {

@@ -128,6 +128,10 @@ void Workbench::open(const QString& path, bool start_training) {
         if (result->kind == Document::Kind::trace) return read_trace(path);
         result->file = path;
         opened(std::move(result), start_training);
+      },
+      [this, path](const QString& message, const QString& hint) {
+        fail("Open " + QFileInfo(path).fileName(), message, hint);
+        emit open_failed();
       });
 }
 
@@ -150,6 +154,10 @@ void Workbench::read_trace(const QString& path) {
         select(Selection::of_document(id, "open"));
         for (const ViewDef& def : view_defs())
           if (def.shows && def.shows(bus.current(), *this)) return ask(QString("view.") + def.id);
+      },
+      [this, title](const QString& message, const QString& hint) {
+        fail("Read " + title, message, hint);
+        emit open_failed();
       });
 }
 
@@ -189,9 +197,10 @@ void Workbench::leave_project() {
     save_model();  // of the project that is left
     unsaved_ = false;
   }
-  recipe_unsaved_ = false;  // its job has the project that is left
+  if (recipe_unsaved_) save_recipe();
+  recipe_unsaved_ = false;
   save_again_.stop();
-  save_failed_ = false;
+  save_failed_ = recipe_save_failed_ = false;
   let_go();
   tick_.stop();
   status_ = {};
@@ -200,12 +209,15 @@ void Workbench::leave_project() {
 }
 
 void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents contents) {
+  bus.forget_document(Document::kProject);  // runs, steps and ops of the project that was left
+  filters_.forget(Document::kProject);
   project_ = std::move(project);
   contents_ = std::move(contents);
   builder.set_spec(contents_.model, contents_.recipe.integer("data.batch_size"));
   pick({});
   show_document(Document::kProject);
   show_step({});
+  tell_filter();
   shown_run_ = 0;
   training_model.set_run("", 0);
 }
@@ -216,14 +228,15 @@ void Workbench::close_project() {
   log("Closed " + file_);
   file_.clear();
   window_state_ = std::make_shared<const nlohmann::json>();
-  bus.select({});
   show_project(nullptr, {});
   emit project_changed();
   emit recipe_changed();
   emit run_changed();
   emit status_changed();
   emit state_changed();
-  if (!documents_.empty()) select(Selection::of_document(documents_.back().id));
+  if (documents_.empty()) return;
+  select(Selection::of_document(documents_.back().id));
+  show_document(documents_.back().id);  // it may have been what was selected before the project
 }
 
 void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
@@ -236,7 +249,7 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   emit recipe_changed();
   if (!contents_.recipe_fault.empty())
     fail("The recipe cannot be read", QString::fromStdString(contents_.recipe_fault),
-         "The next run has the defaults until its recipe is set; runs that were trained keep theirs.");
+         "Nothing can be trained until it is: load the plug-in that it needs, or start from the defaults in Recipe.");
   // The window may have come back to the run it was left with.
   if (!shown_run_ && !contents_.runs.empty()) show_run(contents_.runs.back().id);
   emit state_changed();

@@ -75,7 +75,8 @@ class Workbench : public Bench {
   TrainingModel& training_model;  ///< the curves of the run that is shown
 
  signals:
-  void leaving();  ///< the project that is open, which another one or none takes the place of
+  void leaving();      ///< the project that is open, which another one or none takes the place of
+  void open_failed();  ///< of the problem that was told last
   void problem(const QString& title, const QString& message, const QString& hint);
   /// Something to know, with a button that does something about it.
   void notice(const tenon::views::Notice& notice);
@@ -108,7 +109,7 @@ class Workbench : public Bench {
   QTimer save_again_;         ///< a save that failed is tried again
   bool unsaved_ = false;      ///< the model on the canvas is newer than the file's
   bool save_failed_ = false;  ///< and that was told
-  bool recipe_unsaved_ = false;
+  bool recipe_unsaved_ = false, recipe_save_failed_ = false;
   int recipe_edits_ = 0;
   bool stopping_ = false;  ///< the run was asked to end
   bool fixed_clock_ = false;

@@ -13,7 +13,7 @@ void Workbench::tell_done(const QString& title, const std::string& text) {
   QString message = QString::fromStdString(text);
   log(title + ": " + message);
   std::weak_ptr<projects::Project> of = project_;
-  emit notice({title, message, {}, {}, [this, of] { return of.lock() == project_; }, true});
+  emit notice({title, message, {}, {}, [this, of] { return project_ && of.lock() == project_; }, true});
 }
 
 void Workbench::evaluate(int64_t run, int64_t step) {
@@ -21,7 +21,8 @@ void Workbench::evaluate(int64_t run, int64_t step) {
   if (!r || !project_) return;
   auto project = project_;
   jobs.start(
-      "evaluate", QString::fromStdString("Evaluate " + r->name + " at step " + format_grouped(step)),
+      QString("evaluate %1 %2").arg(run).arg(step),
+      QString::fromStdString("Evaluate " + r->name + " at step " + format_grouped(step)),
       [project, r = *r, step](const Jobs::Report& report, const std::atomic<bool>&) {
         return projects::evaluation_text(r, step, projects::evaluate_at(*project, r, step, report, report));
       },
@@ -36,7 +37,7 @@ void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
   if (!r || !project_) return;
   auto project = project_;
   jobs.start(
-      "export", QString::fromStdString("Export " + r->name + " at step " + format_grouped(step)),
+      "export " + path, QString::fromStdString("Export " + r->name + " at step " + format_grouped(step)),
       [project, r = *r, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
         const auto e = projects::export_run(*project, r, step, projects::format_of_file(path), path, true, report);
         return path + ": " + r.name + " at step " + format_grouped(step) + ", " + e.text;

@@ -1,5 +1,7 @@
 // What a person edits goes into the project file: the model, and the recipe of the next run.
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "views/shell/workbench.h"
@@ -27,7 +29,7 @@ void Workbench::save_model() {
 }
 
 void Workbench::set_recipe(const Recipe& recipe) {
-  if (!project_ || recipe == contents_.recipe) return;
+  if (!project_ || (recipe == contents_.recipe && contents_.recipe_fault.empty())) return;
   contents_.recipe = recipe;
   contents_.recipe_fault.clear();
   builder.set_batch(recipe.integer("data.batch_size"));
@@ -50,11 +52,11 @@ void Workbench::save_recipe() {
       [this, project, edits = recipe_edits_] {
         if (project != project_) return;
         if (edits == recipe_edits_) recipe_unsaved_ = false;
-        if (std::exchange(save_failed_, false)) log("The recipe is saved now");
+        if (std::exchange(recipe_save_failed_, false)) log("The recipe is saved now");
       },
       [this, project](const QString& message, const QString& hint) {
         if (project == project_ && !project->read_only()) save_again_.start();
-        if (project != project_ || !std::exchange(save_failed_, true))
+        if (project != project_ || !std::exchange(recipe_save_failed_, true))
           fail("The recipe could not be saved", message, hint);
       },
       true);
@@ -62,6 +64,9 @@ void Workbench::save_recipe() {
 
 /// An edit of the last moment is kept, also one whose job has not had its turn.
 void Workbench::save_last_edits() {
+  // Those of a project that was left wait in the queue.
+  for (const char* tag : {"save", "recipe"})
+    while (files.has(tag)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (!project_) return;
   try {
     if (unsaved_) project_->set_model(builder.spec());

@@ -47,7 +47,7 @@ TimelineView::TimelineView(const ViewDef& def, Bench& bench, QWidget* parent)
   set_style(found_, "voice", "small");
   bar->add(search_, 1);
   bar->add(found_);
-  bar->add(new FilterBar(bench, true, bar));
+  bar->add(new FilterBar(bench, FilterBar::Shows::all_but_name, bar));
   bar->add_stretch();
   auto* keys = new ElidedLabel("W A S D zoom and pan · Shift-drag measure · F fit · N next of the same", bar);
   set_style(keys, "voice", "small");

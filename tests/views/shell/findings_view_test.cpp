@@ -134,6 +134,21 @@ TEST_F(Findings, a_filter_is_shared_and_goes_back) {
   settle();
   EXPECT_EQ(bench_->filter().name, "");
   EXPECT_EQ(search->text(), "");
+  // Words that are typed choose nothing, also where a table loses the row that was clicked.
+  choose("kernels");
+  TableList* kernels = table("Kernels");
+  QTest::mouseClick(kernels->viewport(), Qt::LeftButton, {},
+                    kernels->visualRect(kernels->model()->index(0, 0)).center());
+  settle();
+  const Selection clicked = bench_->bus.current();
+  Filter other = bench_->filter();
+  other.name = "kernel" + std::string(kernels->table().rows[0].cells[0].text == "kernel0" ? "1" : "0");
+  bench_->set_filter(other);
+  settle();
+  EXPECT_EQ(kernels->shown_rows(), 1);
+  EXPECT_TRUE(bench_->bus.current().same(clicked));
+  bench_->undo_filter();
+  settle();
   // Back, by its keys, one step at a time: the name, the time, the thread, the word that was typed.
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(window_->commands().action("filter.back")->isEnabled()) << i;

@@ -1,6 +1,7 @@
 // A trained run is evaluated and exported from the window: what it says is what the command line says.
 #include <gtest/gtest.h>
 
+#include <QComboBox>
 #include <QFileDialog>
 #include <QLineEdit>
 #include <QListWidget>
@@ -31,7 +32,12 @@ class Finish : public testing::WindowTest {
     QTimer::singleShot(0, window_.get(), [path, filter] {
       auto* d = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
       ASSERT_NE(d, nullptr);
-      if (!filter.isEmpty()) d->selectNameFilter(filter);
+      if (!filter.isEmpty()) {
+        auto* kinds = d->findChild<QComboBox*>("fileTypeCombo");
+        kinds->setFocus();
+        while (kinds->currentText() != filter && kinds->currentIndex() + 1 < kinds->count())
+          QTest::keyClick(kinds, Qt::Key_Down);
+      }
       d->findChild<QLineEdit*>("fileNameEdit")->setText(path);
       QMetaObject::invokeMethod(d, "accept");
     });

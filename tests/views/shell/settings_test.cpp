@@ -95,5 +95,27 @@ TEST_F(Settings, a_trace_stays_when_the_project_is_closed) {
   EXPECT_TRUE(window_->windowTitle().startsWith("small.json"));
 }
 
+TEST_F(Settings, nothing_of_a_project_stays_for_the_next_one) {
+  open_spirals();
+  train(5);
+  load_step(3);
+  Filter f = bench_->filter();
+  f.name = "relu";
+  bench_->set_filter(f);
+  settle();
+  // The same file again: its step can be asked for again, and nothing is filtered.
+  bench_->open(file_);
+  settle();
+  EXPECT_FALSE(bench_->filter());
+  EXPECT_FALSE(bench_->can_undo_filter());
+  EXPECT_FALSE(bench_->links());
+  while (bench_->bus.can_go_back()) {
+    window_->commands().run("go.back");
+    EXPECT_NE(bench_->bus.current().kind, Selection::Kind::step);
+  }
+  load_step(3);
+  EXPECT_TRUE(bench_->links());
+}
+
 }  // namespace
 }  // namespace tenon::views
