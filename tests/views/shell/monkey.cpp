@@ -151,6 +151,7 @@ QWidget* Monkey::top_level(const std::string& name) const {
 
 Monkey::Report Monkey::run() {
   report_ = {};
+  QApplication::setKeyboardInputInterval(options_.trains ? 400 : 0);
   make_window();
   open_copy(0);
   turn_.start();
@@ -219,8 +220,9 @@ void Monkey::tick() {
   const Act turn = replaying_ ? (at_ < script_.size() ? script_[at_++] : Act{"turn", {}, 0, 0, "hasty", {}})
                               : Act{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
   write_down(turn);
-  if (turn.arg == "calm" && quiet_moment())
-    wait_for([this] { return bench_->files.idle() && bench_->jobs.idle(); }, 250);
+  // Without training every turn waits: what is analysed beside the window is there before the next act, each time.
+  if ((turn.arg == "calm" || !options_.trains) && quiet_moment())
+    wait_for([this] { return bench_->files.idle() && bench_->jobs.idle(); }, options_.trains ? 250 : 5000);
   for (int i = 0;
        report_.acts < options_.events && (replaying_ ? at_ < script_.size() && script_[at_].what != "turn" : i < burst);
        ++i) {
@@ -230,11 +232,22 @@ void Monkey::tick() {
     ++report_.kinds[act.what];
     ask();  // first: an act may open a dialog, whose own loop then goes on
     carry_out(act);
+    let_workers_end();
     ++watchdog_->acts;
     if (!replaying_ && (act.what == "wait" || act.what == "settle" || QApplication::activeModalWidget())) break;
   }
   --depth_;
   ask();
+}
+
+/// Without training what is worked out beside the window is done before the next act, also within a menu or a drag,
+/// where the loop cannot be left to turn: its result comes with the next turn, each time. And letters that are typed
+/// into a list never make one word, however fast they come.
+void Monkey::let_workers_end() {
+  if (options_.trains) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  while (bench_ && (!bench_->jobs.list().empty() || !bench_->files.list().empty()))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void Monkey::write_down(const Act& act) {

@@ -18,10 +18,7 @@ class Runs : public testing::WindowTest {
     WindowTest::SetUp();
     open_spirals();
     for (const char* lr : {"0.1", "0.01", "0.001"}) {
-      bench_->train({.set = {{"optimizer.lr", lr}}, .max_steps = 8});
-      until([this] { return bench_->training(); });
-      until([this] { return !bench_->training(); });
-      settle();
+      train(8, {{"optimizer.lr", lr}});
     }
     ASSERT_EQ(bench_->contents().runs.size(), 3u);
     ASSERT_TRUE(window_->commands().run("view.runs"));

@@ -64,10 +64,11 @@ void WindowTest::settle() {
   until([this] { return window_->idle(); });
 }
 
-void WindowTest::train(int steps) {
-  bench_->train({.max_steps = steps});
-  until([this] { return bench_->training(); });
-  until([this] { return !bench_->training(); });
+void WindowTest::train(int steps, const std::vector<std::pair<std::string, std::string>>& set) {
+  const int64_t before = bench_->status().run;
+  bench_->train({.set = set, .max_steps = steps});
+  // On a busy machine a short run may begin and end within one turn of the loop.
+  until([&] { return bench_->status().run != before && !bench_->training(); });
   settle();
 }
 

@@ -4,6 +4,7 @@
 #include <QTemporaryDir>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "views/shell/main_window.h"
@@ -25,7 +26,7 @@ class WindowTest : public ::testing::Test {
   void open_spirals();
   void settle();
   /// Trains some steps to the end, by what a person's button calls.
-  void train(int steps);
+  void train(int steps, const std::vector<std::pair<std::string, std::string>>& set = {});
   void load_step(int64_t step);
   void until(const std::function<bool()>& what);
 
