@@ -160,6 +160,12 @@ void TableList::set_table(Table table) {
   }
   marking_ = false;
 }
+/// The keys come to a list before anything in it is chosen: Qt makes its first row current.
+void TableList::focusInEvent(QFocusEvent* e) {
+  marking_ = true;
+  QTableView::focusInEvent(e);
+  marking_ = false;
+}
 /// The row that goes hands its place to the next: nobody chose that.
 void TableList::set_filter(const QString& text) {
   marking_ = true;

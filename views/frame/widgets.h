@@ -33,6 +33,7 @@ class TableList : public QTableView {
 
  protected:
   void keyPressEvent(QKeyEvent* e) override;
+  void focusInEvent(QFocusEvent* e) override;
   void currentChanged(const QModelIndex& now, const QModelIndex& before) override;
 
  private:

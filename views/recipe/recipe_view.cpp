@@ -64,7 +64,6 @@ void RecipeView::build() {
 }
 
 std::vector<Command> RecipeView::commands() {
-  auto go = [this](Recipe (RecipeModel::*way)()) { bench_.set_recipe((model_.*way)()); };
   return {{.id = "recipe.edit",
            .title = "Recipe of the next run",
            .menu = "Run",
@@ -78,12 +77,12 @@ std::vector<Command> RecipeView::commands() {
           {.id = "recipe.undo",
            .title = "Take back the change of the recipe",
            .menu = "Run",
-           .run = [go] { go(&RecipeModel::undo); },
+           .run = [this] { bench_.set_recipe(model_.undo()); },
            .enabled = [this] { return bench_.has_project() && model_.can_undo(); }},
           {.id = "recipe.redo",
            .title = "Change the recipe again",
            .menu = "Run",
-           .run = [go] { go(&RecipeModel::redo); },
+           .run = [this] { bench_.set_recipe(model_.redo()); },
            .enabled = [this] { return bench_.has_project() && model_.can_redo(); }}};
 }
 
