@@ -1,4 +1,5 @@
 // What a person edits goes into the project file: the model, and the recipe of the next run.
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -64,9 +65,13 @@ void Workbench::save_recipe() {
 
 /// An edit of the last moment is kept, also one whose job has not had its turn.
 void Workbench::save_last_edits() {
-  // Those of a project that was left wait in the queue.
-  for (const char* tag : {"save", "recipe"})
-    while (files.has(tag)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  // Those of a project that was left wait in the queue. (One that is done, but was not handed over, is no longer
+  // there.)
+  auto waits = [this] {
+    const auto all = files.list();
+    return std::any_of(all.begin(), all.end(), [](const auto& j) { return j->tag == "save" || j->tag == "recipe"; });
+  };
+  while (waits()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (!project_) return;
   try {
     if (unsaved_) project_->set_model(builder.spec());

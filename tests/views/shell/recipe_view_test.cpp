@@ -108,8 +108,20 @@ TEST_F(RecipeForm, a_change_is_taken_back_and_a_key_reset) {
   ASSERT_TRUE(reset && reset->isVisibleTo(window_->view("recipe")));
   reset->click();
   settle();
-  EXPECT_EQ(saved().number("optimizer.lr"), Recipe::from_json(saved().to_json()).number("optimizer.lr"));
   EXPECT_EQ(saved().at("optimizer.lr"), saved().fallback("optimizer.lr"));
+}
+
+TEST_F(RecipeForm, an_edit_of_the_last_moment_is_kept) {
+  open_spirals();
+  for (const bool at_once : {true, false}) {
+    open(file_);
+    auto project = bench_->project();
+    bench_->set_recipe(model().with("optimizer.lr", at_once ? 0.25 : 0.125));
+    // The worker is done, and the loop has not turned since: quitting waits for nothing that cannot come.
+    while (!at_once && !bench_->files.list().empty()) QTest::qSleep(1);
+    close_window();
+    EXPECT_EQ(Recipe::from_json(project->recipe()).number("optimizer.lr"), at_once ? 0.25 : 0.125);
+  }
 }
 
 /// A value that is not the default, as it would be typed; empty: the key takes words of its own.
