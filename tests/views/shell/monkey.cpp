@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QScreen>
 #include <QTest>
 #include <QThread>
 #include <QTimer>
@@ -120,7 +121,7 @@ void Monkey::make_window() {
   window_ = std::make_unique<MainWindow>(*bench_, ThemeName::dark);
   window_->resize(1200, 760);
   window_->show();
-  (void)QTest::qWaitForWindowExposed(window_.get());
+  wait_for([this] { return window_->windowHandle() && window_->windowHandle()->isExposed(); }, 5000);
   QApplication::setActiveWindow(window_.get());
 }
 
@@ -181,7 +182,13 @@ void Monkey::wait_for(const std::function<bool()>& what, int ms) {
     waiting_ = false;
     ask();
   });
-  (void)QTest::qWaitFor(what, ms);
+  QElapsedTimer since;
+  since.start();
+  while (!what() && since.elapsed() < ms) {
+    QCoreApplication::processEvents();
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    QThread::usleep(500);
+  }
   waiting_ = false;
 }
 
@@ -207,6 +214,7 @@ void Monkey::tick() {
     ask();
     if (QApplication::activePopupWidget()) QApplication::activePopupWidget()->close();
     if (auto* d = qobject_cast<QDialog*>(QApplication::activeModalWidget())) d->reject();
+    if (!top_level(held_window_)) held_window_.clear();  // a menu that closed while a button was held over it
     if (!held_window_.empty())
       carry_out({"release", held_window_, 0, 0, held_button_, {}});
     else if (QThread::currentThread()->loopLevel() > 1)
@@ -220,9 +228,8 @@ void Monkey::tick() {
   const Act turn = replaying_ ? (at_ < script_.size() ? script_[at_++] : Act{"turn", {}, 0, 0, "hasty", {}})
                               : Act{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
   write_down(turn);
-  // Without training every turn waits: what is analysed beside the window is there before the next act, each time.
-  if ((turn.arg == "calm" || !options_.trains) && quiet_moment())
-    wait_for([this] { return bench_->files.idle() && bench_->jobs.idle(); }, options_.trains ? 250 : 5000);
+  if (turn.arg == "calm" && options_.trains && quiet_moment())
+    wait_for([this] { return bench_->files.idle() && bench_->jobs.idle(); }, 250);
   for (int i = 0;
        report_.acts < options_.events && (replaying_ ? at_ < script_.size() && script_[at_].what != "turn" : i < burst);
        ++i) {
@@ -232,7 +239,7 @@ void Monkey::tick() {
     ++report_.kinds[act.what];
     ask();  // first: an act may open a dialog, whose own loop then goes on
     carry_out(act);
-    let_workers_end();
+    come_to_rest();
     ++watchdog_->acts;
     if (!replaying_ && (act.what == "wait" || act.what == "settle" || QApplication::activeModalWidget())) break;
   }
@@ -240,14 +247,20 @@ void Monkey::tick() {
   ask();
 }
 
-/// Without training what is worked out beside the window is done before the next act, also within a menu or a drag,
-/// where the loop cannot be left to turn: its result comes with the next turn, each time. And letters that are typed
-/// into a list never make one word, however fast they come.
-void Monkey::let_workers_end() {
+/// Without training a replay ends as its log did, so every act finds what it would have found the time before: what is
+/// worked out beside the window is there, also within a menu or a drag, and the display has told of everything that the
+/// window asked of it. (A picture of one pixel is answered after all that came before it.) Letters that are typed into
+/// a list never make one word, however fast they come.
+void Monkey::come_to_rest() {
   if (options_.trains) return;
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  while (bench_ && (!bench_->jobs.list().empty() || !bench_->files.list().empty()))
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  int quiet = 0;
+  wait_for(
+      [&] {
+        window_->screen()->grabWindow(0, 0, 0, 1, 1);
+        quiet = bench_->idle() ? quiet + 1 : 0;
+        return quiet > 3;
+      },
+      2000);
 }
 
 void Monkey::write_down(const Act& act) {

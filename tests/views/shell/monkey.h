@@ -74,7 +74,7 @@ class Monkey {
   void wait_for(const std::function<bool()>& what, int ms);
   void tick();
   void write_down(const Act& act);
-  void let_workers_end();
+  void come_to_rest();
   void carry_out(const Act& act);
   Act choose();
   Act choose_mouse();

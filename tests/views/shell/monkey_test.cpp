@@ -65,14 +65,14 @@ TEST(Monkey, twenty_thousand_acts_end_no_program) {
   for (const std::string& t : r.thrown) ADD_FAILURE() << "a handler threw: " << t;
 }
 
-/// Qt does some things by the clock (tool tips, words typed into a list, layouts that are put off): on a busy machine
-/// a replay may end beside its log. It has to end with it in one of four.
+/// Qt does some things by the clock (tool tips, menus within menus): a replay may still end beside its log on a machine
+/// that is very busy, and does so twice only where something else is wrong.
 TEST(Monkey, a_log_replays_to_the_same_window) {
   QTemporaryDir dir;
   const std::string first = dir.filePath("first.log").toStdString(), second = dir.filePath("second.log").toStdString();
   const Monkey::Report a = let_loose(3, 400, false, first);
   Monkey::Report b;
-  for (int i = 0; i < 4 && b.end != a.end; ++i) b = let_loose(0, 0, false, second, first);
+  for (int i = 0; i < 2 && b.end != a.end; ++i) b = let_loose(0, 0, false, second, first);
   EXPECT_EQ(a.end, b.end);
   EXPECT_EQ(a.acts, b.acts);
   std::ifstream one(first), two(second);
