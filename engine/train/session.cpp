@@ -44,14 +44,6 @@ data::LoaderOptions loader_options(const Recipe& r, const Replica* replica) {
   return o;
 }
 
-std::unique_ptr<optim::Optimizer> make_optimizer(std::vector<nn::Named> parameters, const Recipe& r) {
-  if (parameters.empty())
-    throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
-  auto optimizer = optim::make_optimizer(r.text("optimizer.type"), std::move(parameters), r.attrs("optimizer"));
-  optim::apply_rules(*optimizer, r.text("optimizer.groups"), !r.flag("optimizer.decay_all"), "optimizer.groups");
-  return optimizer;
-}
-
 std::string bytes_text(double bytes) {
   const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   int u = 0;
@@ -77,10 +69,7 @@ void TrainingSession::Impl::build() {
   GroupScope scope(group);  // the loader's workers take it over
   PhaseScope phase(Phase::build);
   seed = static_cast<uint64_t>(recipe.integer("seed"));
-  stop_on_nan = recipe.text("on_nan") == "stop";
   target_is_input = recipe.text("data.target") == "input";
-  clip_norm = recipe.number("optimizer.clip_norm");
-  clip_value = recipe.number("optimizer.clip_value");
   micro_batches = recipe.integer("data.micro_batches");
   if (const std::string& amp = recipe.text("amp"); amp != "none") {
     low = amp == "bf16" ? DType::bf16 : DType::f16;
@@ -100,21 +89,45 @@ void TrainingSession::Impl::build() {
   model = std::make_shared<GraphModule>(spec, device);
   task.emplace(recipe, *data.train, model->input(), model->output());
   model->initialize(seed);
-  optimizer = make_optimizer(model->parameters(), recipe);
-  if (optimizer->needs_closure() && (scaler || clip_norm > 0 || clip_value > 0))
-    throw Error::usage("optimizer.type = " + recipe.text("optimizer.type") +
-                       " searches along a line: neither amp = fp16 nor clipping goes with it");
+  optimizer = make_optimizer(recipe);
   build_average();
   join_replicas();
   loader = std::make_unique<data::Loader>(data.train, loader_options(recipe, replica));
   per_epoch = loader->batches_per_epoch();
-  int64_t all = recipe.integer("epochs") * per_epoch, limit = recipe.integer("max_steps");
-  total = limit > 0 ? std::min(all, limit) : all;
+  total = steps_of(recipe);
+  take_limits();
   base_lr = recipe.number("optimizer.lr");
+  schedule = make_schedule(recipe);
+}
+
+void TrainingSession::Impl::take_limits() {
+  stop_on_nan = recipe.text("on_nan") == "stop";
+  clip_norm = recipe.number("optimizer.clip_norm");
+  clip_value = recipe.number("optimizer.clip_value");
+}
+
+std::unique_ptr<optim::Optimizer> TrainingSession::Impl::make_optimizer(const Recipe& r) const {
+  if (model->parameters().empty())
+    throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
+  auto made = optim::make_optimizer(r.text("optimizer.type"), model->parameters(), r.attrs("optimizer"));
+  optim::apply_rules(*made, r.text("optimizer.groups"), !r.flag("optimizer.decay_all"), "optimizer.groups");
+  const bool clips = r.number("optimizer.clip_norm") > 0 || r.number("optimizer.clip_value") > 0;
+  if (made->needs_closure() && (scaler || clips))
+    throw Error::usage("optimizer.type = " + r.text("optimizer.type") +
+                       " searches along a line: neither amp = fp16 nor clipping goes with it");
+  return made;
+}
+
+std::unique_ptr<optim::Schedule> TrainingSession::Impl::make_schedule(const Recipe& r) const {
   // max_steps cuts a run short; it does not bend its schedule.
-  int64_t warmup = recipe.integer("schedule.warmup_steps");
-  schedule = optim::warmed_up(
-      optim::make_schedule(recipe.text("schedule.type"), recipe.attrs("schedule"), {all, per_epoch, warmup}), warmup);
+  const int64_t all = r.integer("epochs") * per_epoch, warmup = r.integer("schedule.warmup_steps");
+  return optim::warmed_up(optim::make_schedule(r.text("schedule.type"), r.attrs("schedule"), {all, per_epoch, warmup}),
+                          warmup);
+}
+
+int64_t TrainingSession::Impl::steps_of(const Recipe& r) const {
+  const int64_t all = r.integer("epochs") * per_epoch, limit = r.integer("max_steps");
+  return limit > 0 ? std::min(all, limit) : all;
 }
 
 void TrainingSession::Impl::join_replicas() {
@@ -278,12 +291,6 @@ int64_t TrainingSession::steps_per_epoch() const { return impl_->per_epoch; }
 int64_t TrainingSession::epoch() const { return impl_->done / impl_->per_epoch; }
 int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs"); }
 double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->done, impl_->base_lr); }
-void TrainingSession::set_learning_rate(double base) {
-  if (!(base >= 0) || !std::isfinite(base))
-    throw Error::usage(fmt::format("a learning rate of {} is not a number of at least 0", base));
-  impl_->base_lr = base;
-}
-
 bool TrainingSession::is_text() const { return impl_->task->view().task == "language"; }
 uint32_t TrainingSession::group() const { return impl_->group; }
 

@@ -94,9 +94,17 @@ class TrainingSession {
   bool finished() const { return steps_done() >= total_steps(); }
   /// The learning rate of the next step.
   double learning_rate() const;
-  /// A new base rate; the schedule goes on from it. It is part of the state: save a checkpoint right after, for a
-  /// replay from an earlier one does not know of it.
-  void set_learning_rate(double base);
+
+  // Note [A recipe that changes]
+  // A run keeps its model, its data and what its optimizer remembers; of all else of the recipe (rates, decay,
+  // clipping, schedule, the loss's settings, how long, how often evaluated) another value may hold from some step on.
+  // Bits stay a function of what was said and when: whoever replays such a run changes its recipe after the same steps.
+
+  /// Whether a key of the recipe may be changed in a session that has begun.
+  static bool may_change(const std::string& key);
+  /// Another recipe from the next step on. Throws Error (usage) naming a key that may not change, or an optimizer whose
+  /// memory would not fit; the session is then unchanged. A schedule of another type begins with nothing reported.
+  void change(const Recipe& recipe);
 
   /// batch -> forward -> loss -> backward -> optimizer. Op numbers (Origin::seq) start again at 1. A step that is not
   /// finite counts as done, whether it was applied or not. On an exception from an op or a data worker the session

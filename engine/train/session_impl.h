@@ -50,6 +50,12 @@ struct TrainingSession::Impl {
   Impl(const ModelSpec& s, const Recipe& r, const SessionOptions& o)
       : spec(s), recipe(r), device(o.device), replica(o.replica) {}
   void build();
+  // What a recipe says of a run whose model and data stand.
+  void take_limits();
+  std::unique_ptr<optim::Optimizer> make_optimizer(const Recipe& r) const;
+  std::unique_ptr<optim::Schedule> make_schedule(const Recipe& r) const;
+  int64_t steps_of(const Recipe& r) const;
+  void change(const Recipe& r);
   void build_average();
   void join_replicas();
   /// Gives every rank the running statistics of rank 0.

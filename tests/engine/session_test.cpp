@@ -277,21 +277,6 @@ TEST(Session, AHugeLearningRateIsNoticed) {
   EXPECT_FALSE(result.applied);
 }
 
-TEST(Session, TheLearningRateCanBeChangedAndIsState) {
-  TrainingSession a(model(), recipe({{"schedule.type", "constant"}, {"schedule.warmup_steps", "0"}}));
-  run(a, 3);
-  a.set_learning_rate(0.5);
-  EXPECT_EQ(a.learning_rate(), 0.5);
-  TrainingSession b(model(), a.recipe());
-  b.load(a.save());
-  EXPECT_EQ(b.learning_rate(), 0.5);
-  EXPECT_EQ(a.step().lr, 0.5);
-  b.step();
-  expect_same(a.save(), b.save());
-  EXPECT_SAYS(error_of([&] { a.set_learning_rate(-1); }), "-1");
-  EXPECT_SAYS(error_of([&] { a.set_learning_rate(std::nan("")); }), "learning rate");
-}
-
 struct Recorder : TrainingObserver, OpObserver {
   std::string order;
   std::vector<std::string> ops;
