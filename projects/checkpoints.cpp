@@ -25,7 +25,7 @@ Shape parse_shape(const std::string& text) { return Shape(stored_json(text).get<
 }  // namespace
 
 int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows,
-                                 double seconds, const nlohmann::json& best) {
+                                 double seconds, const nlohmann::json& best, const ChangedRecipe* changed) {
   Database& db = impl_->write();
   uint64_t all = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) all += tensor.nbytes();
@@ -64,6 +64,12 @@ int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, cons
   if (replaces) drop_unused_chunks(db);
   impl_->put_metrics(run, rows);
   db.run("UPDATE runs SET steps = ?, seconds = max(seconds, ?) WHERE id = ?", checkpoint.step, seconds, run);
+  if (changed) {
+    db.run("DELETE FROM recipe_changes WHERE run = ? AND step >= ?", run, checkpoint.step);
+    db.run("INSERT INTO recipe_changes (run, step, recipe, created) VALUES (?, ?, ?, ?)", run, checkpoint.step,
+           changed->recipe.dump(), now_text());
+    db.run("UPDATE runs SET total_steps = ? WHERE id = ?", changed->total_steps, run);
+  }
   if (!best.is_null()) db.run("UPDATE runs SET best = ? WHERE id = ?", best.dump(), run);
   t.commit();
   return id;

@@ -106,10 +106,7 @@ std::shared_ptr<Project> Project::open(const std::string& path, bool read_only) 
   }
   p.reader = std::make_unique<Database>(path, Database::Access::read_only);
   const int version = check_schema(*p.reader);
-  if (version < schema_version())
-    throw Error(
-        fmt::format("{} has the older version {}, and it is read-only: it cannot be brought up to date", path, version),
-        "Open a copy that may be written.");
+  add_missing_tables(*p.reader, version);
   return project;
 }
 

@@ -9,20 +9,35 @@
 
 namespace tenon::projects {
 
+/// Another recipe in the middle of a run (Note [A recipe that changes]).
+struct RecipeChange {
+  int64_t step = 0;       ///< after this one
+  nlohmann::json recipe;  ///< of all steps from then on
+  std::string created;
+};
+
 struct RunInfo {
   int64_t id = 0;
   std::string name;
   /// running, paused, finished, stopped, failed; or interrupted: its process ended without a word, and it can be
   /// resumed
   std::string status;
-  std::string created;      ///< ISO 8601, UTC
-  int64_t steps = 0;        ///< done so far
-  int64_t total_steps = 0;  ///< when it finishes
-  double seconds = 0;       ///< spent training
-  nlohmann::json recipe;    ///< the recipe with which it was started
-  ModelSpec model;          ///< the model with which it was started
-  nlohmann::json best;      ///< {"metric", "value", "step"}, null before the first evaluation
-  std::string error;        ///< why it failed
+  std::string created;                ///< ISO 8601, UTC
+  int64_t steps = 0;                  ///< done so far
+  int64_t total_steps = 0;            ///< when it finishes
+  double seconds = 0;                 ///< spent training
+  nlohmann::json recipe;              ///< the recipe with which it was started
+  std::vector<RecipeChange> changes;  ///< of its recipe, by step
+  ModelSpec model;                    ///< the model with which it was started
+  nlohmann::json best;                ///< {"metric", "value", "step"}, null before the first evaluation
+  std::string error;                  ///< why it failed
+  std::string note;                   ///< what a person says of it
+  std::vector<std::string> tags;      ///< words it is found by
+
+  /// The change that was made after exactly this step; null: none.
+  const RecipeChange* change_after(int64_t step) const;
+  /// The recipe of the step that follows this one.
+  const nlohmann::json& recipe_after(int64_t step) const;
 };
 
 struct MetricPoint {
@@ -87,6 +102,9 @@ class Project {
   void rename_run(int64_t run, const std::string& name);
   void delete_run(int64_t run);  ///< hidden; undelete_run() brings it back
   void undelete_run(int64_t run);
+  std::vector<RunInfo> deleted_runs() const;
+  /// A tag is one word or more; empty ones and doubles are left out.
+  void describe_run(int64_t run, const std::string& note, const std::vector<std::string>& tags);
 
   /// The run has done as many steps as its last point says.
   void append_metrics(int64_t run, const std::vector<MetricRow>& rows);
@@ -97,8 +115,14 @@ class Project {
 
   /// Tensors are cut into chunks; a chunk already in the file is not written again. Metadata, chunks, the metric rows
   /// up to that step and the run's progress become visible in the same transaction.
+  /// Where a recipe was changed after that step, `changed` and the run's new length are kept with it, and changes that
+  /// were made later, before the run went back here, are dropped.
+  struct ChangedRecipe {
+    nlohmann::json recipe;
+    int64_t total_steps = 0;
+  };
   int64_t save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows = {},
-                          double seconds = 0, const nlohmann::json& best = {});
+                          double seconds = 0, const nlohmann::json& best = {}, const ChangedRecipe* changed = nullptr);
   std::vector<CheckpointInfo> checkpoints(int64_t run) const;  ///< by step
   Checkpoint load_checkpoint(int64_t id) const;
   /// The last one at or before `step`; throws where there is none.

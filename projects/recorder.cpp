@@ -22,6 +22,7 @@ struct Recorder::Job {
   double seconds = 0;
   int64_t steps = 0;
   std::string text, error;
+  std::optional<Project::ChangedRecipe> changed;
 };
 
 Recorder::Recorder(std::shared_ptr<Project> project, int64_t run, std::function<void()> changed)
@@ -56,12 +57,14 @@ void Recorder::put(Job job) {
   wake_.notify_all();
 }
 
-void Recorder::checkpoint(Checkpoint checkpoint, double seconds, nlohmann::json best) {
+void Recorder::checkpoint(Checkpoint checkpoint, double seconds, nlohmann::json best,
+                          std::optional<Project::ChangedRecipe> changed) {
   Job job;
   job.kind = Job::checkpoint;
   job.state = std::move(checkpoint);
   job.seconds = seconds;
   job.best = std::move(best);
+  job.changed = std::move(changed);
   put(std::move(job));
 }
 void Recorder::status(std::string status, std::string error) {
@@ -117,7 +120,8 @@ void Recorder::give_up() {
 
 void Recorder::write(Job& job) {
   if (job.kind == Job::checkpoint) {
-    project_->save_checkpoint(run_, job.state, job.metrics, job.seconds, job.best);
+    project_->save_checkpoint(run_, job.state, job.metrics, job.seconds, job.best,
+                              job.changed ? &*job.changed : nullptr);
     return;
   }
   if (!job.metrics.empty()) project_->append_metrics(run_, job.metrics);

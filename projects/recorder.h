@@ -30,7 +30,8 @@ class Recorder {
 
   /// Written within a quarter of a second, or with the next checkpoint.
   void metrics(std::vector<MetricRow> rows);
-  void checkpoint(Checkpoint checkpoint, double seconds, nlohmann::json best);
+  void checkpoint(Checkpoint checkpoint, double seconds, nlohmann::json best,
+                  std::optional<Project::ChangedRecipe> changed = {});
   void status(std::string status, std::string error = {});
   void progress(int64_t steps, double seconds);
   /// Waits until everything given so far is in the file, or an error stopped it. False, at once, while it is blocked.

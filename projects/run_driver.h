@@ -10,11 +10,13 @@
 namespace tenon::projects {
 
 struct TrainOptions {
-  std::string run_name;                                  ///< empty: the next free one
-  std::string resume;                                    ///< name of a run to go on with, from its last checkpoint
-  std::vector<std::pair<std::string, std::string>> set;  ///< recipe keys: {"optimizer.lr", "0.01"}
-  int64_t epochs = -1, max_steps = -1;                   ///< -1: the recipe's
-  int threads = 0;                                       ///< 0: every core
+  std::string run_name;  ///< empty: the next free one
+  std::string resume;    ///< name of a run to go on with, from its last checkpoint
+  /// Recipe keys: {"optimizer.lr", "0.01"}. With `resume` they hold from the next step on (Note [A recipe that
+  /// changes]).
+  std::vector<std::pair<std::string, std::string>> set;
+  int64_t epochs = -1, max_steps = -1;  ///< -1: the recipe's
+  int threads = 0;                      ///< 0: every core
   bool start_paused = false;
   /// Where it trains. Of several replicas each has a driver of its own, all with the same options; the one of rank 0
   /// alone writes into the project, and decides when to pause. A stop of any of them ends all. start() returns when all
@@ -40,7 +42,9 @@ struct RunStatus {
   /// and goes on by itself as soon as there is room, unless the user has paused it too. The hint says what is free and
   /// what is needed.
   std::string blocked, blocked_hint;
-  int64_t tries = 0;  ///< how often saving was tried again, or for the first time in vain
+  int64_t changes = 0;  ///< how often the recipe was changed since start()
+  std::string refused;  ///< why the last change was not made; empty once one is
+  int64_t tries = 0;    ///< how often saving was tried again, or for the first time in vain
 };
 
 /// One training run of a project on its own thread: the session, with recorders that write metrics and checkpoints into
@@ -63,7 +67,12 @@ class RunDriver {
   void stop();
   void checkpoint();  ///< after the current step
   void retry();       ///< looks for room on a full disk at once; changes nothing else
-  void set_learning_rate(double lr);
+  /// Other values of keys of the recipe from the next step on, kept with the run, so that every replay does the same.
+  /// Throws Error (usage) for a key that may not change in a run that has begun, and for values that do not fit it;
+  /// what only the training thread can find out (rules that fit no parameter) comes as RunStatus::refused.
+  void change(const std::vector<std::pair<std::string, std::string>>& set);
+  /// The recipe that holds now, with what was asked for and not yet done.
+  Recipe recipe() const;
 
   RunStatus status() const;
   /// Metric points since the last call, in order; never waits for the training thread.

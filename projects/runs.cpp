@@ -9,24 +9,27 @@
 namespace tenon::projects {
 namespace {
 
-constexpr const char* kRunsById =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "
-    "r.owner, r.deleted, "
-    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) "
-    "FROM series s WHERE s.run = r.id) END "
-    "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.deleted = 0 ORDER BY r.id";
-constexpr const char* kRunById =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "
-    "r.owner, r.deleted, "
-    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) "
-    "FROM series s WHERE s.run = r.id) END "
-    "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.id = ?";
-constexpr const char* kRunByName =
-    "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "
-    "r.owner, r.deleted, "
-    "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) "
-    "FROM series s WHERE s.run = r.id) END "
-    "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe WHERE r.name = ? AND r.deleted = 0";
+/// What read_run() reads, in its order.
+#define TENON_SELECT_RUN                                                                                              \
+  "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "  \
+  "r.owner, "                                                                                                         \
+  "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) " \
+  "FROM series s WHERE s.run = r.id) END, w.note, w.tags "                                                            \
+  "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe LEFT JOIN run_words w ON w.run = "   \
+  "r.id "
+constexpr const char* kRunsById = TENON_SELECT_RUN "WHERE r.deleted = ? ORDER BY r.id";
+constexpr const char* kRunById = TENON_SELECT_RUN "WHERE r.id = ?";
+constexpr const char* kRunByName = TENON_SELECT_RUN "WHERE r.name = ? AND r.deleted = 0";
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
 
 RunInfo read_run(const Query& q) {
   RunInfo r;
@@ -50,9 +53,43 @@ RunInfo read_run(const Query& q) {
   // A run whose process was killed is left marked as running. Each of its steps that has a metric can be replayed.
   if ((r.status == "running" || r.status == "paused") && !process_alive(q.text(11))) {
     r.status = "interrupted";
-    r.steps = std::max(r.steps, q.integer(13));
+    r.steps = std::max(r.steps, q.integer(12));
   }
+  r.note = q.text(13);
+  r.tags = lines(q.text(14));
   return r;
+}
+
+void read_changes(Database& db, std::vector<RunInfo>& runs) {
+  if (runs.empty()) return;
+  Query q = runs.size() == 1
+                ? db.query("SELECT run, step, recipe, created FROM recipe_changes WHERE run = ? ORDER BY step",
+                           runs.front().id)
+                : db.query("SELECT run, step, recipe, created FROM recipe_changes ORDER BY run, step");
+  auto run = runs.begin();  // both in the order of their numbers
+  while (q.next()) {
+    while (run != runs.end() && run->id < q.integer(0)) ++run;
+    if (run != runs.end() && run->id == q.integer(0))
+      run->changes.push_back({q.integer(1), stored_json(q.text(2)), q.text(3)});
+  }
+}
+
+std::vector<RunInfo> read_runs(Database& db, bool deleted) {
+  std::vector<RunInfo> out;
+  {
+    Query q = db.query(kRunsById, static_cast<int64_t>(deleted));
+    while (q.next()) out.push_back(read_run(q));
+  }
+  read_changes(db, out);
+  return out;
+}
+
+/// The one run of a query; nothing where there is none.
+std::vector<RunInfo> read_one(Database& db, Query q) {
+  std::vector<RunInfo> out;
+  if (q.next()) out.push_back(read_run(q));
+  read_changes(db, out);
+  return out;
 }
 
 void must_exist(const Database& db, int64_t run) {
@@ -61,22 +98,34 @@ void must_exist(const Database& db, int64_t run) {
 
 }  // namespace
 
+const RecipeChange* RunInfo::change_after(int64_t step) const {
+  const auto at = std::find_if(changes.begin(), changes.end(), [&](const RecipeChange& c) { return c.step == step; });
+  return at == changes.end() ? nullptr : &*at;
+}
+
+const nlohmann::json& RunInfo::recipe_after(int64_t step) const {
+  const nlohmann::json* of = &recipe;
+  for (const RecipeChange& c : changes)
+    if (c.step <= step) of = &c.recipe;
+  return *of;
+}
+
 std::vector<RunInfo> Project::runs() const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
-  Query q = db.query(kRunsById);
-  std::vector<RunInfo> out;
-  while (q.next()) out.push_back(read_run(q));
-  return out;
+  return read_runs(db, false);
+}
+
+std::vector<RunInfo> Project::deleted_runs() const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  return read_runs(db, true);
 }
 
 RunInfo Project::run(const std::string& name) const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
-  {
-    Query q = db.query(kRunByName, name);
-    if (q.next()) return read_run(q);
-  }
+  if (auto found = read_one(db, db.query(kRunByName, name)); !found.empty()) return std::move(found.front());
   std::vector<std::string> names;
   Query q = db.query("SELECT name FROM runs WHERE deleted = 0 ORDER BY id");
   while (q.next()) names.push_back(q.text(0));
@@ -92,9 +141,9 @@ RunInfo Project::run(const std::string& name) const {
 RunInfo Project::run(int64_t id) const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
-  Query q = db.query(kRunById, id);
-  if (!q.next()) throw Error(fmt::format("{} has no run number {}", path(), id));
-  return read_run(q);
+  auto found = read_one(db, db.query(kRunById, id));
+  if (found.empty()) throw Error(fmt::format("{} has no run number {}", path(), id));
+  return std::move(found.front());
 }
 
 RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe,
@@ -177,6 +226,24 @@ void Project::rename_run(int64_t run, const std::string& name) {
     throw Error::usage(fmt::format("{} already has a run \"{}\"", path(), name), "Choose another name.");
   db.run("UPDATE runs SET name = ? WHERE id = ?", name, run);
   must_exist(db, run);
+  t.commit();
+}
+
+void Project::describe_run(int64_t run, const std::string& note, const std::vector<std::string>& tags) {
+  std::vector<std::string> kept;
+  for (std::string t : tags) {
+    std::replace(t.begin(), t.end(), '\n', ' ');
+    const size_t from = t.find_first_not_of(' ');
+    t = from == std::string::npos ? std::string() : t.substr(from, t.find_last_not_of(' ') - from + 1);
+    if (!t.empty() && std::find(kept.begin(), kept.end(), t) == kept.end()) kept.push_back(t);
+  }
+  std::string joined;
+  for (const std::string& t : kept) joined += (joined.empty() ? "" : "\n") + t;
+  Database& db = impl_->write();
+  Transaction t(db);
+  db.run("UPDATE runs SET id = id WHERE id = ?", run);
+  must_exist(db, run);
+  db.run("INSERT OR REPLACE INTO run_words (run, note, tags) VALUES (?, ?, ?)", run, note, joined);
   t.commit();
 }
 

@@ -11,6 +11,10 @@ namespace tenon::projects {
 namespace {
 
 // Step i brings a file from version i to version i + 1. A step that has been released is never edited again.
+//
+// Note [Older files that cannot be written]
+// Every step after the first only adds tables, each by a line that begins with CREATE TABLE. So a file of an older
+// version that is read-only opens too: the tables that it lacks are made, empty, beside it in memory.
 constexpr const char* kSteps[] = {
     R"sql(
 CREATE TABLE models  (id INTEGER PRIMARY KEY, spec   TEXT NOT NULL UNIQUE);
@@ -78,6 +82,18 @@ CREATE TABLE artifacts (
   data    BLOB NOT NULL);
 CREATE TABLE window_state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 )sql",
+    R"sql(
+CREATE TABLE run_words (                  -- what a person says of a run
+  run  INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+  note TEXT NOT NULL DEFAULT '',
+  tags TEXT NOT NULL DEFAULT '');         -- one a line
+CREATE TABLE recipe_changes (             -- the recipe of every step after this one, until the next change
+  run     INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+  step    INTEGER NOT NULL,
+  recipe  TEXT NOT NULL,
+  created TEXT NOT NULL,
+  PRIMARY KEY (run, step)) WITHOUT ROWID;
+)sql",
 };
 
 int64_t pragma(Database& db, const char* sql) {
@@ -129,6 +145,17 @@ void migrate_schema(Database& db, int from) {
   for (int i = from; i < schema_version(); ++i) db.script(kSteps[i]);
   db.script(fmt::format("PRAGMA user_version = {};", schema_version()).c_str());
   t.commit();
+}
+
+void add_missing_tables(Database& db, int from) {
+  if (from < schema_version()) db.script("PRAGMA temp_store = MEMORY");
+  for (int i = from; i < schema_version(); ++i) {
+    std::string step = kSteps[i];
+    constexpr std::string_view kCreate = "\nCREATE TABLE", kBeside = "\nCREATE TEMP TABLE";
+    for (size_t at = 0; (at = step.find(kCreate, at)) != std::string::npos; at += kBeside.size())
+      step.replace(at, kCreate.size(), kBeside);
+    db.script(step.c_str());
+  }
 }
 
 }  // namespace tenon::projects

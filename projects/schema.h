@@ -11,6 +11,9 @@ int schema_version();
 void create_schema(Database& db);
 /// The version of an open file; throws Error where it is no project, or one of a newer Tenon.
 int check_schema(Database& db);
+/// What the tables of a file of an older version that cannot be written lack: empty ones in memory, for this
+/// connection.
+void add_missing_tables(Database& db, int from);
 /// Brings an older project up to the current version, in one transaction.
 void migrate_schema(Database& db, int from);
 

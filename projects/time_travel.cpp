@@ -22,13 +22,15 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
     throw Error::usage(
         fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
         "Go on with it first: tenon train --resume " + info.name);
-  auto session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe));
   const Checkpoint from = project.checkpoint_before(run, step);
+  // A checkpoint after whose step the recipe was changed is of the changed session.
+  auto session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe_after(from.step)));
   session->load(from);
   while (session->steps_done() < step) {
     if (progress && !progress(session->steps_done() - from.step, step - from.step)) throw Error("cancelled");
     session->step();
     if (session->watches_evaluations() && session->evaluation_due()) session->report(session->evaluate());
+    if (const RecipeChange* c = info.change_after(session->steps_done())) session->change(Recipe::from_json(c->recipe));
   }
   return session;
 }

@@ -89,6 +89,25 @@ TEST(Project, a_deleted_run_comes_back) {
   EXPECT_THROW(p->undelete_run(r.id), Error) << "its name is taken";
 }
 
+TEST(Project, keeps_what_a_person_says_of_a_run) {
+  TempDir dir;
+  {
+    auto p = Project::create(dir / "a.tenon", small_model(), small_recipe());
+    const int64_t run = p->new_run("r", small_model(), small_recipe(), 10).id;
+    EXPECT_TRUE(p->run(run).note.empty() && p->run(run).tags.empty());
+    p->describe_run(run, "first try\nsecond line", {" good ", "", "two words", "good"});
+    EXPECT_THROW(p->describe_run(run + 1, "x", {}), Error);
+    p->delete_run(run);
+    ASSERT_EQ(p->deleted_runs().size(), 1u);
+    EXPECT_EQ(p->deleted_runs().front().name, "r");
+    p->undelete_run(run);
+    EXPECT_TRUE(p->deleted_runs().empty());
+  }
+  auto p = Project::open(dir / "a.tenon", true);
+  EXPECT_EQ(p->run("r").note, "first try\nsecond line");
+  EXPECT_EQ(p->run("r").tags, (std::vector<std::string>{"good", "two words"}));
+}
+
 TEST(Project, keeps_every_metric_point_nan_and_infinity_too) {
   TempDir dir;
   auto p = Project::create(dir / "a.tenon", small_model(), small_recipe());

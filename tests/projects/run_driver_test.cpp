@@ -73,7 +73,7 @@ TEST_F(DriverTest, of_two_replicas_the_first_writes_the_project) {
       TrainOptions o = options("both", 30);
       o.session.replica = &replica;
       auto d = RunDriver::start(project, o);
-      EXPECT_THROW(d->set_learning_rate(0.1), Error);
+      EXPECT_THROW(d->change({{"optimizer.lr", "0.1"}}), Error);
       d->wait();
       EXPECT_EQ(d->status().state, State::finished) << d->status().error;
       EXPECT_EQ(d->status().step, 30);
@@ -168,24 +168,6 @@ TEST_F(DriverTest, a_stopped_run_goes_on_where_it_was) {
   EXPECT_EQ(d->status().state, State::finished) << d->status().error;
   EXPECT_EQ(last_digest("stopped"), last_digest("plain"));
   EXPECT_EQ(project->metric(s.run, "loss").size(), 90u);
-}
-
-TEST_F(DriverTest, a_new_learning_rate_is_part_of_the_state) {
-  TrainOptions o = options("r", 60);
-  o.start_paused = true;
-  auto d = RunDriver::start(project, o);
-  for (int i = 1; i <= 10; ++i) d->step_once();
-  until(*d, State::paused, 10);
-  d->set_learning_rate(0.5);
-  while (project->checkpoints(d->status().run).back().step != 10) std::this_thread::yield();
-  d->resume();
-  d->wait();
-  EXPECT_EQ(d->status().state, State::finished) << d->status().error;
-  const int64_t run = d->status().run;
-  // Step 40 by replay from the change on is what training had there: its loss is in the metrics.
-  const auto record = record_step(*project, run, 40);
-  EXPECT_EQ(record->loss, project->metric(run, "loss").at(39).value);
-  EXPECT_THROW(d->set_learning_rate(NAN), Error);
 }
 
 TEST_F(DriverTest, a_recorded_step_is_the_step_that_was_trained) {

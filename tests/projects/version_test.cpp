@@ -43,6 +43,22 @@ TEST(ProjectVersion, version_1_opens_with_everything_in_it) {
   }
 }
 
+TEST(ProjectVersion, version_1_opens_where_it_cannot_be_written) {
+  TempDir dir;
+  make_version_1(dir / "old.tenon");
+  const std::string before = testing_files::read(dir / "old.tenon");
+  {
+    auto p = Project::open(dir / "old.tenon", true);
+    const RunInfo r = p->run("old");
+    EXPECT_EQ(r.steps, 20);
+    EXPECT_TRUE(r.note.empty() && r.tags.empty() && r.changes.empty());
+    EXPECT_EQ(p->runs().size(), 1u);
+    EXPECT_EQ(p->metric(r.id, "loss").size(), 2u);
+    EXPECT_EQ(p->checkpoint_before(r.id, 100).step, 20);
+  }
+  EXPECT_EQ(testing_files::read(dir / "old.tenon"), before);
+}
+
 TEST(ProjectVersion, a_new_project_has_the_current_version) {
   TempDir dir;
   { auto p = Project::create(dir / "new.tenon", small_model(), small_recipe()); }

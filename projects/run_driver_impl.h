@@ -1,0 +1,79 @@
+#pragma once
+#include <chrono>
+#include <climits>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/train/recipe.h"
+#include "engine/train/replica.h"
+#include "engine/train/session.h"
+#include "projects/recorder.h"
+#include "projects/run_driver.h"
+
+namespace tenon::projects {
+
+/// What start() makes and the commands speak to; its member functions are the training thread.
+struct RunDriver::Impl {
+  using Clock = std::chrono::steady_clock;
+
+  std::shared_ptr<Project> project;
+  RunInfo info;
+  std::unique_ptr<TrainingSession> session;
+  int64_t stop_at = INT64_MAX;  ///< of this call; the recipe's own end is the session's
+  bool fresh = true;
+  nlohmann::json best;
+
+  mutable std::mutex mutex;  ///< over what follows, down to `thread`
+  std::condition_variable wake, end;
+  RunStatus status;
+  std::vector<MetricRow> undrained;
+  bool pause = false, stop = false, save = false, ended = false;
+  int single_steps = 0;
+  Recipe recipe;  ///< with what is wanted and not yet done
+  bool wants_change = false;
+  std::thread thread;
+
+  // Of the training thread alone.
+  double trained = 0;  ///< seconds, pauses left out, earlier calls on this run included
+  bool clock_runs = false;
+  Clock::time_point clock_from, rate_from;
+  int64_t rate_samples = 0, rate_targets = 0;
+  int64_t saved_step = -1;
+  bool change_unsaved = false;  ///< the recipe was changed after the step that is done
+
+  Replica* replica = nullptr;
+  std::unique_ptr<Recorder> recorder;  ///< null on ranks but 0. It calls back into what stands above: it goes first
+
+  void work();
+  void train();
+  bool next_step_wanted();
+  /// The same on every rank.
+  bool all_go_on();
+  bool room_on_disk();
+  std::string what_is_lost(const Error& disk) const;
+  void after_step(const StepResult& r);
+  void evaluate();
+  void save_checkpoint();
+  /// `known`: the run did it here once before it went back.
+  void change_recipe(const Recipe& wanted, bool known);
+  /// Those that were made after the step that is done, before the run went back to it.
+  void forget_later_changes() {
+    std::erase_if(info.changes, [&](const RecipeChange& c) { return c.step >= session->steps_done(); });
+  }
+  void publish(std::vector<MetricRow> rows);
+  void look_for_room() {
+    if (recorder) recorder->retry();
+  }
+  double seconds() const {
+    return trained + (clock_runs ? std::chrono::duration<double>(Clock::now() - clock_from).count() : 0);
+  }
+  void start_clock();
+  void stop_clock();
+};
+
+}  // namespace tenon::projects
