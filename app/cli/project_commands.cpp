@@ -53,7 +53,7 @@ nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::js
 int runs(const Args& args) {
   const auto project = open_to_read(args.word(0));
   views::RunsModel model;
-  model.set_rows(views::read_runs(*project, project->runs()));
+  model.set_rows(views::read_runs(*project, args.has("--deleted") ? project->deleted_runs() : project->runs()));
   if (args.has("--filter")) views::RunFilter(args.text("--filter"), model.rows());  // throws where the words are wrong
   model.set_filter(args.text("--filter"));
   if (args.json()) {
@@ -75,6 +75,8 @@ int runs(const Args& args) {
                   {"seconds", r.seconds},
                   {"best", r.best},
                   {"metrics", metrics},
+                  {"tags", r.tags},
+                  {"note", r.note},
                   {"error", r.error},
                   {"recipe", r.recipe}});
     }
@@ -94,7 +96,9 @@ int runs(const Args& args) {
     const auto& error = project->run(row.selection.id).error;
     if (!error.empty()) rows.push_back({"  " + error.substr(0, error.find('\n'))});
   }
-  if (model.rows().empty())
+  if (model.rows().empty() && args.has("--deleted"))
+    print(fmt::format("no run of {} is deleted\n", args.word(0)));
+  else if (model.rows().empty())
     print(fmt::format("{} has no runs yet. Start one: tenon train {}\n", args.word(0), args.word(0)));
   else if (shown.rows.empty())
     print(fmt::format("none of the {} runs of {} fits the filter\n", model.rows().size(), args.word(0)));
@@ -165,7 +169,9 @@ const bool registered_project_commands[] = {
                       "PROJECT",
                       1,
                       1,
-                      {{"--filter", "WORDS", "only runs that fit: \"lr > 0.001 and best.accuracy >= 0.9\""}, kJson},
+                      {{"--filter", "WORDS", "only runs that fit: \"lr > 0.001 and best.accuracy >= 0.9\""},
+                       {"--deleted", "", "those that were deleted: tenon run PROJECT RUN --undelete brings one back"},
+                       kJson},
                       "lists the runs of a project: what they were told where they differ, and their results",
                       runs}),
     register_command({"metrics",

@@ -26,7 +26,7 @@ int recipe(const Args& args) {
   const auto runs = project->runs();
   std::optional<Recipe> last;
   try {
-    if (!runs.empty()) last = Recipe::from_json(runs.back().recipe);
+    if (!runs.empty()) last = Recipe::from_json(runs.back().recipe_after(runs.back().steps));
   } catch (const Error&) {  // of a plug-in that is not here: nothing to compare with
   }
   std::vector<std::vector<std::string>> rows = {{"KEY", "VALUE", "DEFAULT", "LAST RUN", "WHAT"}};

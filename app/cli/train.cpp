@@ -266,7 +266,7 @@ const bool registered_train[] = {
          1,
          1,
          {{"--run", "NAME", "name of the new run"},
-          {"--resume", "RUN", "go on with a run from its last checkpoint"},
+          {"--resume", "RUN", "go on with a run from its last checkpoint; --set and --epochs hold from there on"},
           {"--device", "NAME", "cpu"},
           kThreads,
           {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},

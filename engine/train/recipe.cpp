@@ -178,4 +178,29 @@ std::vector<Attr> Recipe::attrs(const std::string& group) const {
 
 bool Recipe::operator==(const Recipe& o) const { return to_json() == o.to_json(); }
 
+std::vector<KeyDifference> differences(const Recipe& from, const Recipe& to) {
+  std::vector<KeyDifference> out;
+  std::map<std::string, bool> used;  // by the one, by both
+  for (const AttrDef& k : from.used_keys()) used[k.name] = false;
+  for (const AttrDef& k : to.used_keys()) {
+    const auto old = used.find(k.name);
+    if (old != used.end()) old->second = true;
+    if (old == used.end())
+      out.push_back({k.name, "", attr_text(to.at(k.name))});
+    else if (!(from.at(k.name) == to.at(k.name)))
+      out.push_back({k.name, attr_text(from.at(k.name)), attr_text(to.at(k.name))});
+  }
+  for (const AttrDef& k : from.used_keys())
+    if (!used[k.name]) out.push_back({k.name, attr_text(from.at(k.name)), ""});
+  return out;
+}
+
+std::string difference_text(const std::vector<KeyDifference>& all) {
+  auto shown = [](const std::string& v) { return v.empty() ? std::string("–") : v; };
+  std::string text;
+  for (const KeyDifference& d : all)
+    text += (text.empty() ? "" : ", ") + d.key + " " + shown(d.from) + " → " + shown(d.to);
+  return text;
+}
+
 }  // namespace tenon

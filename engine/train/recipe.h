@@ -54,4 +54,13 @@ class Recipe {
   std::map<std::string, AttrValue> values_;  ///< by key; the others have their defaults
 };
 
+/// A key that two recipes disagree on, with their values as text; empty where the key says nothing to a recipe.
+struct KeyDifference {
+  std::string key, from, to;
+};
+/// In the order of used_keys(), those of `to` first.
+std::vector<KeyDifference> differences(const Recipe& from, const Recipe& to);
+/// "optimizer.lr 0.01 → 0.003, epochs 3 → 5"
+std::string difference_text(const std::vector<KeyDifference>& all);
+
 }  // namespace tenon

@@ -2,6 +2,7 @@
 #include <QObject>
 #include <QStringList>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "projects/run_driver.h"
@@ -65,6 +66,10 @@ class Bench : public QObject {
   virtual bool training() const = 0;
   const projects::RunStatus& status() const { return status_; }
   virtual void train(const projects::TrainOptions& options = {}) = 0;
+  /// What the run that trains is told now; nothing where none trains.
+  virtual std::optional<Recipe> training_recipe() const = 0;
+  /// Gives the run that trains what of the recipe of the next run may change in one that has begun.
+  virtual void change_training() = 0;
 
   /// The runs that are compared, in the order they were picked.
   const std::vector<int64_t>& picked() const { return picked_; }

@@ -1,10 +1,13 @@
 #include "views/frame/widgets.h"
 
+#include <QAction>
 #include <QApplication>
 #include <QClipboard>
+#include <QContextMenuEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QKeyEvent>
+#include <QMenu>
 #include <QPainter>
 #include <QSortFilterProxyModel>
 #include <QThread>
@@ -213,6 +216,23 @@ void TableList::keyPressEvent(QKeyEvent* e) {
     return;
   }
   QTableView::keyPressEvent(e);
+}
+
+void TableList::contextMenuEvent(QContextMenuEvent* e) {
+  const bool keys = e->reason() == QContextMenuEvent::Keyboard;
+  const QModelIndex at = keys ? currentIndex() : indexAt(viewport()->mapFromGlobal(e->globalPos()));
+  if (row_commands.isEmpty() || !at.isValid()) return QTableView::contextMenuEvent(e);
+  setCurrentIndex(at);
+  const Selection row = model_->table.rows[sorted_->mapToSource(at).row()].selection;
+  if (on_select) on_select(row);
+  QWidget* window = this;
+  while (window->parentWidget()) window = window->parentWidget();
+  auto* menu = new QMenu(this);
+  menu->setObjectName("row.menu");
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  for (const QString& id : row_commands)
+    if (auto* action = window->findChild<QAction*>(id)) menu->addAction(action);
+  menu->popup(keys ? viewport()->mapToGlobal(visualRect(at).bottomLeft()) : e->globalPos());
 }
 
 EmptyState::EmptyState(QWidget* parent) : QWidget(parent), label_(new QLabel(this)), button_(new QPushButton(this)) {

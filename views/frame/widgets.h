@@ -30,8 +30,11 @@ class TableList : public QTableView {
   std::function<void(const Selection&)> on_select;
   /// A row was ticked or unticked; it shows so once the table says it.
   std::function<void(const Selection&, bool)> on_pick;
+  /// Names of commands that a row's menu offers, once the row is chosen; none: rows have no menu.
+  QStringList row_commands;
 
  protected:
+  void contextMenuEvent(QContextMenuEvent* e) override;
   void keyPressEvent(QKeyEvent* e) override;
   void focusInEvent(QFocusEvent* e) override;
   void currentChanged(const QModelIndex& now, const QModelIndex& before) override;

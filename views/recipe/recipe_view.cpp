@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 
 #include "engine/train/recipe_table.h"
+#include "engine/train/session.h"
 #include "views/frame/attr_editor.h"
 #include "views/shared/format.h"
 
@@ -21,8 +22,8 @@ RecipeView::RecipeView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(search_, &QLineEdit::textChanged, this, &RecipeView::rebuild);
   connect(&bench, &Bench::recipe_changed, this, &RecipeView::refresh);
   connect(&bench, &Bench::project_changed, this, &RecipeView::refresh);
-  connect(&bench, &Bench::state_changed, this, [this] {
-    if (!bench_.has_project()) refresh();
+  connect(&bench, &Bench::state_changed, this, [this] {  // a run begins or ends: what is compared with is another
+    if (!bench_.has_project() || bench_.training() != compares_training_) refresh();
   });
   refresh();
 }
@@ -44,6 +45,12 @@ void RecipeView::build() {
   said_->setObjectName("recipe.said");
   set_style(said_, "voice", "small");
   bar->add(said_, 2);
+  give_ = new QToolButton(bar);
+  give_->setObjectName("recipe.give");
+  give_->setText("Give it to the run");
+  set_style(give_, "primary", "true");
+  connect(give_, &QToolButton::clicked, this, [this] { bench_.change_training(); });
+  bar->add(give_);
   as_last_ = new QToolButton(bar);
   as_last_->setObjectName("recipe.as_last");
   as_last_->setText("As the last run");
@@ -115,11 +122,12 @@ void RecipeView::refresh() {
 
 void RecipeView::refresh_last() {
   const auto& runs = bench_.contents().runs;
-  std::optional<Recipe> last;
-  int64_t steps = 0;
-  if (!runs.empty()) {
+  std::optional<Recipe> last = bench_.training_recipe();
+  compares_training_ = bench_.training();
+  int64_t steps = last ? bench_.status().total_steps : 0;
+  if (!last && !runs.empty()) {
     try {
-      last = Recipe::from_json(runs.back().recipe);
+      last = Recipe::from_json(runs.back().recipe_after(runs.back().steps));
       steps = runs.back().total_steps;
     } catch (const std::exception&) {  // of a plug-in that is not here: nothing to compare with
     }
@@ -226,13 +234,14 @@ void RecipeView::add_row(QGridLayout* grid, int at, const RecipeModel::Key& key)
 }
 
 void RecipeView::refresh_rows() {
+  const std::string who = compares_training_ ? bench_.status().name : "the last run";
   for (const auto& section : model_.sections()) {
     for (const auto& key : section.keys) {
       const auto found = rows_.find(key.def.name);
       if (found == rows_.end() || !found->second.editor) continue;
       const Row& row = found->second;
       show_attr(row.editor, key.value);
-      row.note->set_text(QString::fromStdString(key.last ? "the last run had " + attr_text(*key.last)
+      row.note->set_text(QString::fromStdString(key.last ? who + " had " + attr_text(*key.last)
                                                 : key.set
                                                     ? "default " + attr_text(model_.recipe().fallback(key.def.name))
                                                     : key.def.help));
@@ -245,9 +254,27 @@ void RecipeView::refresh_rows() {
   const int n = model_.differing();
   said_->set_text(bench_.project()->read_only() ? QString("This project is read-only: its recipe can be looked at.")
                   : !model_.has_last()          ? QString("what the first run is told")
-                  : n == 0                      ? QString("as the last run was told")
-                           : QString("%1 %2 from the last run's").arg(n).arg(n == 1 ? "key differs" : "keys differ"));
+                  : n == 0                      ? "as " + QString::fromStdString(who) + " was told"
+                                                : QString("%1 %2 from what %3 was told")
+                                 .arg(n)
+                                 .arg(n == 1 ? "key differs" : "keys differ")
+                                 .arg(QString::fromStdString(who)));
+  refresh_give();
   as_last_->setEnabled(n > 0 && !bench_.project()->read_only());
+}
+
+/// What of the differences the run that trains can still be given.
+void RecipeView::refresh_give() {
+  give_->setVisible(compares_training_);
+  if (!compares_training_ || !model_.last()) return;
+  std::vector<KeyDifference> may, may_not;
+  for (KeyDifference& d : differences(*model_.last(), model_.recipe()))
+    (!d.to.empty() && TrainingSession::may_change(d.key) ? may : may_not).push_back(std::move(d));
+  give_->setEnabled(!may.empty());
+  QString tip = may.empty() ? QString("Change the rate, the schedule, the decay, …: it holds from the next step on")
+                            : QString::fromStdString("From the next step on: " + difference_text(may));
+  if (!may_not.empty()) tip += QString::fromStdString("\nOnly a new run can have: " + difference_text(may_not));
+  give_->setToolTip(tip);
 }
 
 namespace {

@@ -31,6 +31,7 @@ class RecipeView : public View {
   void refresh_last();
   void rebuild();
   void refresh_rows();
+  void refresh_give();
   void add_row(QGridLayout* grid, int at, const RecipeModel::Key& key);
   void edit(const Recipe& next);
   std::string shape() const;  ///< of the form: its keys, by name
@@ -40,9 +41,10 @@ class RecipeView : public View {
   QPointer<QWidget> form_;
   QLineEdit* search_;
   ElidedLabel* said_;
-  QToolButton* as_last_;
+  QToolButton *as_last_, *give_;
   std::map<std::string, Row> rows_;  ///< by key
   std::string shape_;
+  bool compares_training_ = false;  ///< with the run that trains instead of the last one
   std::weak_ptr<projects::Project> of_;
 };
 

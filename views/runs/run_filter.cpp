@@ -17,14 +17,15 @@ namespace tenon::views {
 namespace {
 /// What of a run a comparison looks at.
 struct Field {
-  enum class Kind { name, status, steps, total, seconds, created, error, recipe, last, best };
+  enum class Kind { name, status, steps, total, seconds, created, error, note, tags, recipe, last, best };
   Kind kind = Kind::name;
   std::string key;  ///< of the recipe, or the metric's name
 };
 constexpr std::pair<const char*, Field::Kind> kOwn[] = {
     {"name", Field::Kind::name},       {"status", Field::Kind::status},   {"steps", Field::Kind::steps},
     {"total", Field::Kind::total},     {"seconds", Field::Kind::seconds}, {"time", Field::Kind::seconds},
-    {"created", Field::Kind::created}, {"error", Field::Kind::error}};
+    {"created", Field::Kind::created}, {"error", Field::Kind::error},     {"note", Field::Kind::note},
+    {"tags", Field::Kind::tags},       {"tag", Field::Kind::tags}};
 
 RunValue number(double x) { return {true, x, {}}; }
 RunValue words(const std::string& text) { return {false, 0, text}; }
@@ -45,6 +46,10 @@ std::optional<RunValue> value_of(const Field& f, const RunRow& row) {
       return words(row.info.created);
     case Field::Kind::error:
       return words(row.info.error);
+    case Field::Kind::note:
+      return words(row.info.note);
+    case Field::Kind::tags:
+      return words(tags_text(row.info));
     case Field::Kind::recipe:
       if (auto at = row.recipe.find(f.key); at != row.recipe.end()) return at->second;
       return {};
@@ -271,10 +276,12 @@ class Reader {
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     const std::string near = near_names(t.text, all.data(), all.size());
-    return wrong(t.at, "\"" + t.text + "\", which no run has",
-                 near.empty() ? "Fields are name, status, steps, seconds, created, keys of the recipe, last.METRIC and "
-                                "best.METRIC."
-                              : near);
+    return wrong(
+        t.at, "\"" + t.text + "\", which no run has",
+        near.empty()
+            ? "Fields are name, status, steps, seconds, created, tags, note, keys of the recipe, last.METRIC and "
+              "best.METRIC."
+            : near);
   }
 
   std::vector<Token> tokens_;

@@ -40,7 +40,8 @@ MetricEnd end_of(const std::vector<MetricPoint>& points, int direction) {
 
 bool unchanged(const RunInfo& a, const RunInfo& b) {
   return a.id == b.id && a.name == b.name && a.status == b.status && a.steps == b.steps && a.seconds == b.seconds &&
-         a.best == b.best && a.created == b.created;
+         a.best == b.best && a.created == b.created && a.note == b.note && a.tags == b.tags &&
+         a.changes.size() == b.changes.size() && a.total_steps == b.total_steps;
 }
 }  // namespace
 
@@ -50,6 +51,12 @@ int better(const std::string& metric) {
   for (const MetricDef& d : metrics())
     if (d.name == name) return d.higher_is_better ? 1 : -1;
   return 0;
+}
+
+std::string tags_text(const RunInfo& run) {
+  std::string text;
+  for (const std::string& t : run.tags) text += (text.empty() ? "" : ", ") + t;
+  return text;
 }
 
 std::vector<RunRow> read_runs(const Project& project, const std::vector<RunInfo>& runs,
@@ -64,6 +71,17 @@ std::vector<RunRow> read_runs(const Project& project, const std::vector<RunInfo>
     RunRow row;
     row.info = info;
     flatten(info.recipe, "", row.recipe);
+    std::map<std::string, RunValue> last = row.recipe;
+    for (const projects::RecipeChange& c : info.changes) {
+      std::map<std::string, RunValue> now;
+      flatten(c.recipe, "", now);
+      for (const auto& [key, value] : now) {
+        if (last[key] == value) continue;
+        RunValue& shown = row.recipe[key];
+        shown = {value.number, value.x, shown.text.empty() ? value.text : shown.text + " → " + value.text};
+      }
+      last = std::move(now);
+    }
     for (const std::string& name : project.metric_names(info.id))
       if (const auto points = project.metric(info.id, name); !points.empty())
         row.metrics[name] = end_of(points, better(name));

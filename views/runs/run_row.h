@@ -25,12 +25,16 @@ struct MetricEnd {
 /// A run as a row of a table: what it was told, and what came of it.
 struct RunRow {
   projects::RunInfo info;
-  std::map<std::string, RunValue> recipe;    ///< by key: "optimizer.lr"
+  /// By key: "optimizer.lr". Of a run whose recipe was changed on the way the last value, with all of them as text.
+  std::map<std::string, RunValue> recipe;
   std::map<std::string, MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
 };
 
 /// Which values of a metric are better; 0 where neither are (a rate, a norm): 1 high ones, -1 low ones.
 int better(const std::string& metric);
+
+/// "good, second try"
+std::string tags_text(const projects::RunInfo& run);
 
 /// Reads every metric of every run; away from the UI thread. Rows of `known` whose run has done nothing since are taken
 /// over.

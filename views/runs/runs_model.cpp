@@ -95,6 +95,8 @@ Table RunsModel::table() const {
     for (const char* which : {"last", "best"})
       t.columns.push_back({std::string(which) + " " + m, true, width_of("last " + m), std::string(which) + "." + m});
   }
+  const bool tagged = std::any_of(rows.begin(), rows.end(), [](const RunRow& r) { return !r.info.tags.empty(); });
+  if (tagged) t.columns.push_back({"Tags", false, 130});
   t.columns.push_back({"Begun", false, 160});
   for (const RunRow& r : rows) {
     Table::Row row;
@@ -102,7 +104,10 @@ Table RunsModel::table() const {
     const auto picked = std::find(picked_.begin(), picked_.end(), r.info.id);
     row.picked = picked != picked_.end();
     const Ink ink = *row.picked ? compared_ink(static_cast<int>(picked - picked_.begin())) : Ink::none;
-    row.cells = {{r.info.name, 0, r.info.error.empty() ? r.info.name : r.info.name + "\n" + r.info.error, ink},
+    std::string about = r.info.name;
+    for (const std::string& more : {r.info.note, r.info.error})
+      if (!more.empty()) about += "\n" + more;
+    row.cells = {{r.info.name, 0, std::move(about), ink},
                  {r.info.status, 0, r.info.error, ink_of_status(r.info.status)},
                  Table::Cell::number(static_cast<double>(r.info.steps),
                                      format_grouped(r.info.steps) + " / " + format_grouped(r.info.total_steps)),
@@ -121,6 +126,7 @@ Table RunsModel::table() const {
                               ? none()
                               : metric_cell(m, at->second.best, " at step " + format_grouped(at->second.best_step)));
     }
+    if (tagged) row.cells.push_back({tags_text(r.info), 0, r.info.note, Ink::none});
     std::string begun = r.info.created.substr(0, r.info.created.find('Z'));  // to the second, in UTC
     if (begun.size() > 10) begun[10] = ' ';
     row.cells.push_back({std::move(begun), 0, r.info.created, Ink::none});

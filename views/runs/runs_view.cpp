@@ -40,6 +40,7 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
     if (on) runs.push_back(s.id);
     bench_.pick(std::move(runs));
   };
+  list_->row_commands = {"run.go_on", "run.continue", "run.compare", "run.baseline", "run.describe", "run.delete"};
   box->addWidget(list_, 1);
   set_content(page);
   later_.setSingleShot(true);

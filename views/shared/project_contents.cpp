@@ -15,6 +15,7 @@ ProjectContents ProjectContents::read(const projects::Project& project) {
     c.recipe_fault = e.what();
   }
   c.runs = project.runs();
+  c.deleted = project.deleted_runs();
   for (const RunInfo& r : c.runs) c.checkpoints.push_back(project.checkpoints(r.id));
   c.artifacts = project.artifacts();
   return c;

@@ -10,9 +10,10 @@ namespace tenon::views {
 /// What a project holds, as it was last read from its file.
 struct ProjectContents {
   ModelSpec model;
-  Recipe recipe;                        ///< of the next run
-  std::string recipe_fault;             ///< why the file's recipe cannot be read; empty: it can
-  std::vector<projects::RunInfo> runs;  ///< the oldest first
+  Recipe recipe;                           ///< of the next run
+  std::string recipe_fault;                ///< why the file's recipe cannot be read; empty: it can
+  std::vector<projects::RunInfo> runs;     ///< the oldest first
+  std::vector<projects::RunInfo> deleted;  ///< runs that can be brought back
   std::vector<std::vector<projects::CheckpointInfo>> checkpoints;  ///< by run
   std::vector<projects::ArtifactInfo> artifacts;
 

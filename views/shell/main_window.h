@@ -50,6 +50,9 @@ class MainWindow : public QMainWindow {
   void add_commands();
   void add_view_commands();
   void add_finish_commands();
+  void add_run_commands();
+  void describe_run();
+  void choose_deleted();
   void choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then);
   void choose_export(int64_t run, int64_t step);
   void build_menus();

@@ -71,6 +71,7 @@ void MainWindow::add_commands() {
   commands_.add({"run.replay", "Replay the last step", "Run", "Ctrl+R", "rewind",
                  [this] { bench_.select(Selection::step(bench_.shown_steps(), "command")); },
                  [this] { return bench_.shown_steps() > 0; }});
+  add_run_commands();
   for (const ViewDef& def : view_defs())
     for (Command& c : view(def.id)->commands()) commands_.add(std::move(c));
   add_finish_commands();

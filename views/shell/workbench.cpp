@@ -266,22 +266,31 @@ void Workbench::refresh_project() {
       "project", "Read the project",
       [project](const Jobs::Report&, const std::atomic<bool>&) { return ProjectContents::read(*project); },
       [this, project, edits = recipe_edits_](ProjectContents contents) {
-        if (project != project_) return;                  // another one was opened meanwhile
-        if (edits != recipe_edits_ || recipe_unsaved_) {  // what was read is older than what is seen
-          contents.recipe = std::move(contents_.recipe);
-          contents.recipe_fault = std::move(contents_.recipe_fault);
-        }
-        const bool other = !(contents.recipe == contents_.recipe);
-        contents_ = std::move(contents);
-        emit project_changed();
-        if (other) emit recipe_changed();
+        if (project == project_) take(std::move(contents), edits);  // else another one was opened meanwhile
       },
       {}, true);
+}
+
+/// `edits`: recipe_edits_ when it was read.
+void Workbench::take(ProjectContents contents, int edits) {
+  if (edits != recipe_edits_ || recipe_unsaved_) {  // what was read is older than what is seen
+    contents.recipe = std::move(contents_.recipe);
+    contents.recipe_fault = std::move(contents_.recipe_fault);
+  }
+  const bool other = !(contents.recipe == contents_.recipe);
+  contents_ = std::move(contents);
+  emit project_changed();
+  if (other) emit recipe_changed();
 }
 
 void Workbench::show_run(int64_t id) {
   if (id == shown_run_ || (!contents_.run(id) && id != status_.run)) return;
   shown_run_ = id;
+  show_again();
+}
+
+/// The run that is shown is another one, or has another name, or is gone.
+void Workbench::show_again() {
   show_step({});
   const auto* r = shown();
   training_model.set_run(r ? r->name : "", r ? r->total_steps : 0);

@@ -56,6 +56,16 @@ class Workbench : public Bench {
   /// Goes on with a run that has ended before its last step, from its last checkpoint.
   void go_on(int64_t run);
   bool can_go_on(int64_t run) const;
+  /// Goes on with a run that has ended, from its last checkpoint, with what of the recipe of the next run may change.
+  void continue_run(int64_t run);
+  bool can_continue(int64_t run) const;
+  std::optional<Recipe> training_recipe() const override;
+  void change_training() override;
+  // Runs as a whole.
+  void describe_run(int64_t run, const QString& name, const QString& note, const QStringList& tags);
+  /// Out of every list; the notice that says so brings it back.
+  void delete_run(int64_t run);
+  void restore_run(int64_t run);
   /// The test split under the state after a step of a run; a notice says the result.
   void evaluate(int64_t run, int64_t step);
   /// Writes that state in the format of the file's name and compares what is read back; a notice says the result.
@@ -89,7 +99,9 @@ class Workbench : public Bench {
   void leave_project();
   void show_project(std::shared_ptr<projects::Project> project, ProjectContents contents);
   void refresh_project();
+  void take(ProjectContents contents, int edits);
   void load_metrics();
+  void show_again();
   void tick();
   void let_go();
   void adopt(std::shared_ptr<projects::RunDriver> driver);
@@ -98,6 +110,8 @@ class Workbench : public Bench {
   void save_recipe();
   void save_last_edits();
   void tell_interrupted();
+  void tell_changes(const projects::RunStatus& before);
+  void write(const QString& title, std::function<void(projects::Project&)> work, std::function<void()> done);
   void tell_blocked(const projects::RunStatus& before);
   void tell_done(const QString& title, const std::string& text);
 

@@ -132,6 +132,7 @@ void Workbench::tick() {
     if (status_.step != before.step || status_.state != before.state) training_model.set_status(status_);
   }
   tell_blocked(before);
+  tell_changes(before);
   if (status_.nan && !before.nan)
     log(QString("%1 stopped being finite at step %2")
             .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.nan_step))),

@@ -79,6 +79,17 @@ void TrainingModel::draw_x(Scene& scene, Box area) {
   }
 }
 
+void TrainingModel::draw_changes(Scene& scene, Box area) {
+  for (const Change& c : changes_) {
+    const float x = axis_.to_px(static_cast<double>(c.step) + 0.5);  // between the steps that it parts
+    if (x < area.x || x > area.right()) continue;
+    scene.line({x, area.y}, {x, area.bottom()}, Ink::warning, 1, 0.8f);
+    scene.rect({x - 3, area.y, 6, 6}, Ink::warning, 1, 3);
+    scene.target({x - 5, area.y, 10, 14}, {}, Cursor::arrow,
+                 fmt::format("after step {}: {}", format_grouped(c.step), c.text));
+  }
+}
+
 void TrainingModel::draw_marks(Scene& scene, const Group& g, const Range& r, Box area) {
   // Values that are no numbers stand on the axis in red: never hidden, never a gap without a reason.
   for (const std::string& m : g.metrics) {
@@ -205,6 +216,7 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
         line.push_back({axis_.to_px(static_cast<double>(s.step(k))), y_of(smoothed[k], r, area)});
     scene.polyline(line, series_ink(static_cast<int>(i)), 2);
   }
+  draw_changes(scene, area);
   draw_marks(scene, g, r, area);
   if (dragging_ && moved_)
     scene.rect({std::min(press_x_, drag_x_), area.y, std::fabs(drag_x_ - press_x_), area.h}, Ink::accent, 0.15f);

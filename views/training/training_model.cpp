@@ -67,6 +67,13 @@ void TrainingModel::set_status(const projects::RunStatus& s) {
   changed();
 }
 
+void TrainingModel::set_changes(std::vector<Change> changes) {
+  const auto same = [](const Change& a, const Change& b) { return a.step == b.step && a.text == b.text; };
+  if (std::equal(changes.begin(), changes.end(), changes_.begin(), changes_.end(), same)) return;
+  changes_ = std::move(changes);
+  changed();
+}
+
 void TrainingModel::toggle_baseline() {
   bool off = baseline_name_ == run_;
   baseline_name_ = off ? std::string() : run_;

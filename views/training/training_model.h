@@ -21,6 +21,13 @@ class TrainingModel : public StepModel {
   void set_run(const std::string& name, int64_t total_steps);
   void add(const std::vector<projects::MetricRow>& rows);
   void set_status(const projects::RunStatus& s);
+  /// Where the recipe of the shown run was changed, and how: "optimizer.lr 0.01 → 0.003".
+  struct Change {
+    int64_t step = 0;
+    std::string text;
+  };
+  void set_changes(std::vector<Change> changes);
+  const std::vector<Change>& changes() const { return changes_; }
   /// Keeps the curves of this run in grey behind those of others; again: lets them go.
   void toggle_baseline();
   const std::string& baseline() const { return baseline_name_; }
@@ -78,6 +85,7 @@ class TrainingModel : public StepModel {
   void draw_compared(Scene& scene, const Group& g, const Range& r, Box area);
   /// Names of compared runs and their values at the hovered (or the last) step, from x on as far as there is room.
   void name_compared(Scene& scene, const Group& g, float x, float y, float right);
+  void draw_changes(Scene& scene, Box area);
   void draw_marks(Scene& scene, const Group& g, const Range& r, Box area);
   Range range(const Group& g) const;
   void grow();
@@ -87,6 +95,7 @@ class TrainingModel : public StepModel {
   std::map<std::string, Series> series_, baseline_;
   std::map<std::string, bool> log_;
   std::vector<Compared> compared_;
+  std::vector<Change> changes_;
   projects::RunStatus status_;
   Axis axis_;
   int64_t last_step_ = 0, total_steps_ = 0, selected_ = -1, hover_ = -1;

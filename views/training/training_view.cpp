@@ -40,6 +40,8 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::status_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::project_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::selection_changed, this, &TrainingView::refresh);
+  connect(&bench, &Bench::project_changed, this, &TrainingView::show_changes);
+  connect(&bench, &Bench::run_changed, this, &TrainingView::show_changes);
   refresh();
 }
 
@@ -82,6 +84,23 @@ void TrainingView::compare() {
         refresh();
       },
       {}, true);
+}
+
+/// What the shown run was told on the way.
+void TrainingView::show_changes() {
+  std::vector<TrainingModel::Change> changes;
+  try {
+    if (const auto* r = bench_.shown(); r && !r->changes.empty()) {
+      Recipe before = Recipe::from_json(r->recipe);
+      for (const projects::RecipeChange& c : r->changes) {
+        Recipe after = Recipe::from_json(c.recipe);
+        changes.push_back({c.step, difference_text(differences(before, after))});
+        before = std::move(after);
+      }
+    }
+  } catch (const std::exception&) {  // of a plug-in that is not here: the curves are
+  }
+  model_.set_changes(std::move(changes));
 }
 
 void TrainingView::refresh() {

@@ -16,6 +16,7 @@ class TrainingView : public View {
  private:
   TrainingModel& model_;
   void refresh();
+  void show_changes();
   void compare();
   ElidedLabel* where_;
   QSlider* smooth_;

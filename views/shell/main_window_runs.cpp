@@ -1,0 +1,101 @@
+// What is done with a run as a whole: continued, described, deleted, brought back.
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QVBoxLayout>
+
+#include "views/shared/format.h"
+#include "views/shell/main_window.h"
+
+namespace tenon::views {
+
+namespace {
+QString name_of(const projects::RunInfo* r) { return r ? QString::fromStdString(r->name) : QString("the run"); }
+}  // namespace
+
+void MainWindow::add_run_commands() {
+  auto writable = [this] { return bench_.shown() && !bench_.project()->read_only(); };
+  commands_.add({"run.continue",
+                 "Continue this run with the recipe as it is now",
+                 "Run",
+                 "",
+                 "train",
+                 [this] { bench_.continue_run(bench_.shown_run()); },
+                 [this] { return bench_.can_continue(bench_.shown_run()); },
+                 {},
+                 [this] { return "Continue " + name_of(bench_.shown()) + " with the recipe as it is now"; }});
+  commands_.add({"run.change", "Give the run that trains the recipe as it is now", "Run", "", "recipe",
+                 [this] { bench_.change_training(); },
+                 [this] {
+                   const auto now = bench_.training_recipe();
+                   return now && !(*now == bench_.recipe());
+                 }});
+  commands_.add(
+      {"run.describe", "Name, tags and note of this run…", "Run", "F2", "", [this] { describe_run(); }, writable});
+  commands_.add(
+      {"run.delete",
+       "Delete this run",
+       "Run",
+       "",
+       "",
+       [this] { bench_.delete_run(bench_.shown_run()); },
+       [this, writable] { return writable() && !(bench_.training() && bench_.status().run == bench_.shown_run()); },
+       {},
+       [this] { return "Delete " + name_of(bench_.shown()); }});
+  commands_.add({"run.restore", "Bring back a deleted run…", "Run", "", "", [this] { choose_deleted(); },
+                 [this] { return !bench_.contents().deleted.empty() && !bench_.project()->read_only(); }});
+}
+
+void MainWindow::choose_deleted() {
+  picker_->open("Which run comes back?", [this](const QString& typed) {
+    std::vector<Picker::Item> items;
+    for (const projects::RunInfo& r : bench_.contents().deleted)
+      if (fuzzy_score(typed.toStdString(), r.name + " " + r.created) >= 0)
+        items.push_back({QString::fromStdString(r.name), QString::fromStdString(format_grouped(r.steps) + " steps"),
+                         QString::fromStdString(r.created.substr(0, 10)),
+                         [this, run = r.id] { bench_.restore_run(run); }});
+    return items;
+  });
+}
+
+void MainWindow::describe_run() {
+  const projects::RunInfo* r = bench_.shown();
+  if (!r) return;
+  QDialog dialog(this);
+  dialog.setObjectName("describe_run");
+  dialog.setWindowTitle("Name, tags and note");
+  auto* box = new QVBoxLayout(&dialog);
+  auto* form = new QFormLayout;
+  auto* name = new QLineEdit(QString::fromStdString(r->name), &dialog);
+  name->setObjectName("describe.name");
+  QStringList words;
+  for (const std::string& t : r->tags) words << QString::fromStdString(t);
+  auto* tags = new QLineEdit(words.join(", "), &dialog);
+  tags->setObjectName("describe.tags");
+  tags->setPlaceholderText("good, second try");
+  tags->setToolTip("Words between commas; the filter of Runs finds them: tags ~ good");
+  auto* note = new QPlainTextEdit(QString::fromStdString(r->note), &dialog);
+  note->setObjectName("describe.note");
+  note->setPlaceholderText("What was tried, and what came of it");
+  note->setTabChangesFocus(true);
+  note->setMinimumSize(380, 120);
+  form->addRow("Name", name);
+  form->addRow("Tags", tags);
+  form->addRow("Note", note);
+  box->addLayout(form);
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
+  connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
+  connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
+  connect(name, &QLineEdit::textChanged, buttons, [buttons](const QString& text) {
+    buttons->button(QDialogButtonBox::Ok)->setEnabled(!text.trimmed().isEmpty());
+  });
+  box->addWidget(buttons);
+  name->selectAll();
+  const int64_t run = r->id;
+  if (dialog.exec() != QDialog::Accepted) return;
+  bench_.describe_run(run, name->text(), note->toPlainText(), tags->text().split(','));
+}
+
+}  // namespace tenon::views
