@@ -140,7 +140,7 @@ void MainWindow::build_banner() {
     return b;
   };
   banner_action_ = button("", [this] {
-    if (auto act = notice_.act) act();  // it goes when what it says is over
+    if (auto act = result_.holds ? result_.act : notice_.act) act();  // it goes when what it says is over
   });
   banner_action_->setObjectName("banner.action");
   set_style(banner_action_, "primary", "true");
@@ -180,7 +180,7 @@ void MainWindow::problem_over() {
 void MainWindow::show_notice(const Notice& notice) {
   if (notice.result) {
     result_ = notice;
-    return show_banner("notice", notice.title + ": " + notice.message, {});
+    return show_banner("notice", notice.title + ": " + notice.message, notice.button);
   }
   const bool news = notice.title != notice_.title;
   notice_ = notice;
@@ -197,6 +197,8 @@ void MainWindow::drop_notice() {
   if (result_.holds && !result_.holds()) {
     result_ = {};
     if (!problem_shown_) banner_->hide();
+    if (!problem_shown_ && notice_.holds && notice_.holds())
+      show_banner("notice", notice_.title + ": " + notice_.message, notice_.button);
   }
   if (!notice_.holds || notice_.holds()) return;
   notice_ = {};
