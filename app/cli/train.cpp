@@ -13,11 +13,13 @@
 #include "app/cli/command.h"
 #include "app/cli/common.h"
 #include "app/cli/output.h"
+#include "app/cli/results.h"
 #include "core/error.h"
 #include "engine/op/broadcast_watch.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
+#include "projects/results.h"
 
 namespace tenon::app {
 namespace {
@@ -245,17 +247,21 @@ int evaluate(const Args& args) {
   use_threads(args);
   catch_interrupts();
   Bar replay("replaying"), bar("evaluating");
-  const Evaluation e = projects::evaluate_at(*project, run, step, replay.progress(), bar.progress());
+  const projects::Results results = projects::results_at(*project, run, step, replay.progress(), bar.progress());
+  const Evaluation& e = results.evaluation;
   replay.clear();
   bar.clear();
   if (args.json()) {
     nlohmann::json j = {{"run", run.name}, {"step", step}, {"loss", e.loss}, {"samples", e.samples}};
     for (const Judgement& m : e.judgements) j[m.name] = m.value;
     if (e.accuracy >= 0) j["correct"] = e.correct;
+    if (const double ece = results.calibration_error(); !std::isnan(ece)) j["calibration_error"] = ece;
     print_json(j);
+    tell_results(args, results);
     return 0;
   }
   print(projects::evaluation_text(run, step, e) + "\n");
+  tell_results(args, results);
   return 0;
 }
 
@@ -280,7 +286,12 @@ const bool registered_train[] = {
                       "PROJECT [RUN]",
                       1,
                       2,
-                      {{"--checkpoint", "best|last|STEP", "which state to evaluate (last)"}, kThreads, kJson},
+                      {{"--checkpoint", "best|last|STEP", "which state to evaluate (last)"},
+                       {"--classes", "", "each class: how many, precision, recall, F1"},
+                       {"--confusion", "", "which classes are taken for which"},
+                       {"--worst", "N", "the N samples with the largest loss"},
+                       kThreads,
+                       kJson},
                       "evaluates a run on the test split",
                       evaluate}),
 };

@@ -32,7 +32,7 @@ struct Changed {
 
 }  // namespace
 
-Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
+Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const EvalObserver& observer) {
   PhaseScope phase(Phase::evaluate);
   ModuleScope root(0);
   NoGrad no_grad;
@@ -72,6 +72,7 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
     e.samples += n;
     const Tensor scores = to_host(task->scores(output)), answers = to_host(task->answers(target_of(batch)));
     for (Judge& j : judges) j.meter->add(scores, answers);
+    if (observer) observer(batch.rows, scores, answers);
   }
   if (progress) progress(batches, batches);
   e.loss = e.samples ? loss / static_cast<double>(e.samples) : 0;
@@ -86,6 +87,35 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress) {
   if (e.accuracy >= 0)
     e.correct = std::llround(e.accuracy * static_cast<double>(e.samples * task->targets_per_sample()));
   return e;
+}
+
+StepResult TrainingSession::Impl::probe(const std::vector<int64_t>& rows) {
+  t_state.origin.seq = 0;
+  ModuleScope root(0);
+  nn::RandomScope random(random_state());
+  const bool averaged = average && average->updates() > 0 && recipe.flag("average.evaluate");
+  StepResult r;
+  r.step = done;
+  r.epoch = done / per_epoch;
+  r.rows = rows;
+  tell([&](TrainingObserver& o) { o.on_step_begin(r.step); });
+  Changed changed(*model, averaged ? &*average : nullptr);
+  data::Batch batch;
+  {
+    PhaseScope phase(Phase::data);
+    batch = data::fetch(*data.test, rows);
+    bring(batch);
+  }
+  r.samples = batch.whole;
+  tell([&](TrainingObserver& o) { o.on_batch(batch); });
+  r.loss = gradients(batch, true);
+  if (scaler) optimizer->scale_gradients(1 / scaler->scale());
+  tell([](TrainingObserver& o) { o.on_backward(); });
+  r.grad_norm = optimizer->gradient_norm();
+  r.finite = std::isfinite(r.loss) && std::isfinite(r.grad_norm);
+  r.applied = false;
+  tell([&](TrainingObserver& o) { o.on_step_end(r); });
+  return r;
 }
 
 }  // namespace tenon

@@ -304,7 +304,15 @@ StepResult TrainingSession::step() {
   }
 }
 
-Evaluation TrainingSession::evaluate(const EvalProgress& progress) { return impl_->evaluate(progress); }
+Evaluation TrainingSession::evaluate(const EvalProgress& progress, const EvalObserver& observer) {
+  return impl_->evaluate(progress, observer);
+}
+StepResult TrainingSession::probe(const std::vector<int64_t>& test_rows) {
+  GroupScope group(impl_->group);
+  return impl_->probe(test_rows);
+}
+const std::string& TrainingSession::task() const { return impl_->task->view().task; }
+int64_t TrainingSession::targets_per_sample() const { return impl_->task->targets_per_sample(); }
 
 bool TrainingSession::evaluation_due() const {
   const int64_t every = impl_->recipe.integer("eval_every"), done = impl_->done, epoch = impl_->per_epoch;
@@ -319,6 +327,7 @@ nn::Module& TrainingSession::model() { return *impl_->model; }
 optim::Optimizer& TrainingSession::optimizer() { return *impl_->optimizer; }
 const data::Dataset& TrainingSession::train_data() const { return *impl_->data.train; }
 const data::Dataset& TrainingSession::test_data() const { return *impl_->data.test; }
+std::shared_ptr<const data::Dataset> TrainingSession::share_test_data() const { return impl_->data.test; }
 void TrainingSession::add_observer(TrainingObserver* o) { impl_->observers.push_back(o); }
 void TrainingSession::remove_observer(TrainingObserver* o) { std::erase(impl_->observers, o); }
 

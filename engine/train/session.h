@@ -114,7 +114,16 @@ class TrainingSession {
   using EvalProgress = std::function<bool(int64_t done, int64_t total)>;
   /// Over the whole test split, without gradients, in eval mode; with the averaged weights where the recipe keeps and
   /// wants them. Changes no state of the session, but that replicas take the running statistics of rank 0.
-  Evaluation evaluate(const EvalProgress& progress = {});
+  /// Given what was computed of some rows of the test split: scores and answers as a Meter takes them, on the host.
+  using EvalObserver =
+      std::function<void(const std::vector<int64_t>& rows, const Tensor& scores, const Tensor& answers)>;
+  Evaluation evaluate(const EvalProgress& progress = {}, const EvalObserver& observer = {});
+  /// Forward and backward of rows of the test split, in eval mode and with the weights of an evaluation: observers see
+  /// it as they see a step, and gradients are left in the parameters. Nothing is updated, and no state changes.
+  StepResult probe(const std::vector<int64_t>& test_rows);
+  /// What kind of task it is, and how many targets a sample has.
+  const std::string& task() const;
+  int64_t targets_per_sample() const;
   /// Whether the recipe wants an evaluation now: at the end of every so many epochs, and when the run is finished.
   bool evaluation_due() const;
   /// Tells a schedule that watches the test loss of it, once for each evaluation that was due; part of the state.
@@ -138,6 +147,7 @@ class TrainingSession {
   optim::Optimizer& optimizer();
   const data::Dataset& train_data() const;
   const data::Dataset& test_data() const;
+  std::shared_ptr<const data::Dataset> share_test_data() const;  ///< for who outlives the session
   /// Not owned; called in the order they were added.
   void add_observer(TrainingObserver* observer);
   void remove_observer(TrainingObserver* observer);

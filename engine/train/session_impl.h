@@ -69,7 +69,8 @@ struct TrainingSession::Impl {
   void apply(StepResult& r, const data::Batch& batch);
   void average_weights(const StepResult& r);
   nn::RandomState random_state() const;
-  Evaluation evaluate(const EvalProgress& progress);
+  Evaluation evaluate(const EvalProgress& progress, const EvalObserver& observer);
+  StepResult probe(const std::vector<int64_t>& rows);
   std::vector<nn::Named> tensors() const;
   const Tensor& target_of(const data::Batch& batch) const { return target_is_input ? batch.x : batch.y; }
   template <class F>

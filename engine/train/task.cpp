@@ -34,6 +34,7 @@ Task::Task(const Recipe& recipe, const data::Dataset& set, const Meta& input, co
   view_ = {itself ? "reconstruction" : set.task(), itself ? 0 : set.classes(), set.bytes_per_token()};
   const nn::Targets& takes = loss_.def().targets;
   class_loss_ = has_classes(view_.task) && takes.classes;
+  probabilities_ = view_.task == "binary" && recipe.text("loss.type") == "bce";
   takes_shares_ = takes.values;
   const LayerInfo& info = loss_.def().info;
   for (const AttrDef& a : info.attrs)
@@ -105,6 +106,7 @@ Tensor Task::loss(const Tensor& output, const Tensor& target) const {
 }
 
 Tensor Task::scores(const Tensor& output) const {
+  if (probabilities_) return cast(contiguous(sub(log(output), log(add(neg(output), 1)))), DType::f32);
   return cast(contiguous(has_classes(view_.task) ? rows(output) : output), DType::f32);
 }
 Tensor Task::answers(const Tensor& target) const {

@@ -26,7 +26,7 @@ class Task {
   bool sums() const { return sums_; }
   /// Of an output batch and its targets: a tensor without axes.
   Tensor loss(const Tensor& output, const Tensor& target) const;
-  /// The form that meters take.
+  /// The form that meters take; of a binary task logits.
   Tensor scores(const Tensor& output) const;
   Tensor answers(const Tensor& target) const;
 
@@ -36,6 +36,7 @@ class Task {
 
   TaskView view_;
   nn::Loss loss_;
+  bool probabilities_ = false;  ///< the output of a binary task is one already, no logit
   bool class_loss_ = true, takes_shares_ = false, sums_ = false;
   int class_axis_ = 1;  ///< of the batch
   int64_t targets_ = 1;

@@ -87,6 +87,7 @@ struct NanOrigin {
 struct StepRecord {
   std::string run;
   int64_t step = 0;
+  int64_t sample = -1;  ///< the row of the test split whose forward and backward this is; -1: a step of training
   int64_t epoch = 0;
   double loss = 0;
   int64_t duration_ns = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -243,10 +244,9 @@ class Watcher : public OpObserver, public TrainingObserver {
   std::unordered_map<const Node*, std::string> leaf_names_;
 };
 
-}  // namespace
-
-std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run,
-                                              const RecordOptions& options) {
+/// `pass` runs what is recorded, the same each time from the same state.
+std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& run, const RecordOptions& options,
+                                   const std::function<StepResult()>& pass) {
   auto record = std::make_shared<StepRecord>();
   record->run = run;
   Checkpoint before = session.save();
@@ -271,7 +271,7 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
       ~Stop() { profile_stop(); }
     } stop;
     int64_t start = now_ns();
-    session.step();
+    pass();
     record->duration_ns = now_ns() - start;
     record->timeline = own_trace(profile_stop(), start, {}, run);
     record->allocs = memory.events(start);
@@ -288,7 +288,7 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
   StepResult result;
   {
     ObserveScope observe(watcher);
-    result = session.step();
+    result = pass();
   }
   watcher.finish(result.step);
   record->step = result.step;
@@ -305,6 +305,20 @@ std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const st
       record->ops[seq - 1].duration_ns = timeline.duration(e);
     }
   return record;
+}
+
+}  // namespace
+
+std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run,
+                                              const RecordOptions& options) {
+  return record(session, run, options, [&] { return session.step(); });
+}
+
+std::shared_ptr<const StepRecord> record_sample(TrainingSession& session, const std::string& run, int64_t test_row,
+                                                const RecordOptions& options) {
+  auto made = record(session, run, options, [&] { return session.probe({test_row}); });
+  made->sample = test_row;
+  return made;
 }
 
 }  // namespace tenon::tracing

@@ -23,4 +23,9 @@ struct RecordOptions {
 std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run,
                                               const RecordOptions& options = {});
 
+/// The same of one sample of the test split: its forward and backward in eval mode, without an update
+/// (TrainingSession::probe). The record's step is the one the session stands after.
+std::shared_ptr<const StepRecord> record_sample(TrainingSession& session, const std::string& run, int64_t test_row,
+                                                const RecordOptions& options = {});
+
 }  // namespace tenon::tracing

@@ -253,6 +253,27 @@ void trace_range_details(Details& d, const Selection& s, const Document& documen
 }
 }  // namespace
 
+static void sample_details(Details& d, int64_t row_number, const projects::Results& r) {
+  if (row_number < 0 || row_number >= static_cast<int64_t>(r.predictions.size())) return;
+  const projects::Prediction& p = r.predictions[static_cast<size_t>(row_number)];
+  d.title = "sample " + format_grouped(row_number);
+  d.subtitle = "test split, " + r.run + " at step " + format_grouped(r.step);
+  Details::Section about{"", {}};
+  auto class_name = [&](int64_t c) {
+    return c >= 0 && c < static_cast<int64_t>(r.classes.size()) ? r.classes[static_cast<size_t>(c)]
+           : c < 0                                              ? std::string("none")
+                                                                : std::to_string(c);
+  };
+  if (p.truth >= 0) {
+    about.rows.push_back(row("truth", class_name(p.truth)));
+    about.rows.push_back({"guess", class_name(p.guess), {}, {}, p.guess == p.truth ? Ink::good : Ink::bad});
+    about.rows.push_back(row("sure", fmt::format("{:.2f} %", 100 * p.confidence), format_exact(p.confidence)));
+  }
+  about.rows.push_back(row("loss", format_value(p.loss), format_exact(p.loss)));
+  d.sections.push_back(std::move(about));
+  d.bad = p.truth >= 0 && p.guess != p.truth;
+}
+
 Details details_of(const Selection& s, const DetailsSources& from) {
   Details d;
   bool step = from.links && *from.links;
@@ -341,10 +362,18 @@ Details details_of(const Selection& s, const DetailsSources& from) {
               row("best", r->best.value("metric", std::string()) + " " +
                               format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()) +
                               " at step " + format_grouped(r->best.value("step", int64_t{0}))));
+        for (const std::string& t : r->tags) about.rows.push_back(row("tag", t));
+        if (!r->note.empty()) about.rows.push_back(row("note", r->note));
         if (!r->error.empty()) about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
+        for (const auto& c : r->changes)
+          about.rows.push_back({"other recipe",
+                                "after step " + format_grouped(c.step),
+                                {},
+                                c.step > 0 ? Selection::step(c.step, "details") : Selection(),
+                                Ink::warning});
         d.sections.push_back(std::move(about));
-        Details::Section recipe{"Recipe", {}};
-        const nlohmann::json flat = r->recipe.flatten();  // items() walks over what it is called on
+        Details::Section recipe{r->changes.empty() ? "Recipe" : "Recipe at the end", {}};
+        const nlohmann::json flat = r->recipe_after(r->steps).flatten();  // items() walks over what it is called on
         for (const auto& [key, value] : flat.items()) {
           std::string k = key.empty() ? key : key.substr(1);
           for (char& c : k)
@@ -373,6 +402,9 @@ Details details_of(const Selection& s, const DetailsSources& from) {
       break;
     case Kind::document:
       if (trace) document_details(d, *from.document);
+      break;
+    case Kind::sample:
+      if (from.results) sample_details(d, s.id, *from.results);
       break;
     case Kind::range:
       if (s.document) {

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "projects/results.h"
 #include "views/builder/builder_model.h"
 #include "views/shared/document.h"
 #include "views/shared/project_contents.h"
@@ -38,6 +39,7 @@ struct DetailsSources {
   const Links* links = nullptr;
   const BuilderModel* builder = nullptr;
   const ProjectContents* project = nullptr;
+  const projects::Results* results = nullptr;
   const Document* document = nullptr;  ///< that the selection belongs to
   const std::vector<std::pair<std::string, std::string>>* arguments =
       {};  ///< of the selected event, once they are read

@@ -75,7 +75,8 @@ void DetailsView::refresh() {
   Links links = bench_.links();
   const Selection& s = bench_.bus.current();
   read_arguments(s);
-  DetailsSources from{&links, &builder_, &bench_.contents(), bench_.document(s.document), &arguments_};
+  DetailsSources from{&links,     &builder_, &bench_.contents(), bench_.results().get(), bench_.document(s.document),
+                      &arguments_};
   Details d = details_of(s, from);
   if (d.title.empty()) {
     inspector_->show_layer("");

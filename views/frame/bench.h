@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "projects/results.h"
 #include "projects/run_driver.h"
 #include "views/frame/jobs.h"
 #include "views/shared/document.h"
@@ -59,6 +60,10 @@ class Bench : public QObject {
   // The step that is loaded.
   const Links& links() const { return links_; }
   bool loading_step() const { return jobs.has("step"); }
+  /// The test split under a state of a run, sample by sample, as it was evaluated last; null: not yet.
+  const std::shared_ptr<const projects::Results>& results() const { return results_; }
+  /// Records everything about a sample of the test split under the state that the results are of, and shows it.
+  virtual void look_into_sample(int64_t row) = 0;
   /// Shows a step that was recorded elsewhere than by its number.
   virtual void show_step(const Links& links) = 0;
 
@@ -101,6 +106,7 @@ class Bench : public QObject {
   void step_changed();       ///< another step is loaded
   void status_changed();     ///< training went on
   void picked_changed();     ///< other runs are compared
+  void results_changed();    ///< evaluated anew, or gone with its project
   void filter_changed();     ///< of the document that is shown, or another one is
   void selection_changed(const tenon::views::Selection& s);
   void state_changed();  ///< what commands look at
@@ -124,6 +130,7 @@ class Bench : public QObject {
   std::vector<int64_t> picked_;
   Links links_;
   projects::RunStatus status_;
+  std::shared_ptr<const projects::Results> results_;
 
  private:
   [[noreturn]] static void no_model(const char* name);

@@ -132,6 +132,12 @@ Table RunsModel::table() const {
     row.cells.push_back({std::move(begun), 0, r.info.created, Ink::none});
     t.rows.push_back(std::move(row));
   }
+  // A value that changed on the way is longer than its key.
+  for (size_t c = 4; c < 4 + keys.size(); ++c)
+    for (const Table::Row& row : t.rows)
+      t.columns[c].width = std::max(
+          t.columns[c].width,
+          static_cast<int>(text_width(row.cells[c].text, numbers[c - 4] ? Face::mono_small : Face::body)) + 24);
   return t;
 }
 

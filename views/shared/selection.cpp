@@ -11,8 +11,8 @@
 
 namespace tenon::views {
 
-static constexpr const char* kKinds[] = {"none", "op",  "tensor",     "grad",  "alloc", "module",
-                                         "step", "run", "checkpoint", "range", "event", "document"};
+static constexpr const char* kKinds[] = {"none", "op",         "tensor", "grad",  "alloc",    "module", "step",
+                                         "run",  "checkpoint", "range",  "event", "document", "sample"};
 const char* name(Selection::Kind k) { return kKinds[static_cast<int>(k)]; }
 
 std::string to_text(const Selection& s) {

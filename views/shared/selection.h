@@ -26,6 +26,7 @@ struct Selection {
     range,       ///< from, to: nanoseconds within the step, or after the trace's first event
     event,       ///< id: of a trace
     document,    ///< the whole of it
+    sample,      ///< id: row of the test split of the shown run
   };
   Kind kind = Kind::none;
   int64_t id = 0;
@@ -58,6 +59,9 @@ struct Selection {
   static Selection run(int64_t id, std::string source = {}) { return {Kind::run, id, {}, 0, 0, std::move(source)}; }
   static Selection checkpoint(int64_t id, std::string source = {}) {
     return {Kind::checkpoint, id, {}, 0, 0, std::move(source)};
+  }
+  static Selection sample(int64_t row, std::string source = {}) {
+    return {Kind::sample, row, {}, 0, 0, std::move(source)};
   }
   static Selection range(double a, double b, std::string source = {}) {
     return {Kind::range, 0, {}, a, b, std::move(source)};

@@ -23,6 +23,8 @@ void MainWindow::add_finish_commands() {
                                 [this](int64_t run, int64_t step) { bench_.evaluate(run, step); });
                  },
                  trained});
+  commands_.add({"run.evaluate_last", "Evaluate this run's last state", "Run", "", "",
+                 [this] { bench_.evaluate(bench_.shown_run(), bench_.shown_steps()); }, trained});
   commands_.add({"file.export", "Export the model…", "File", "Ctrl+E", "export",
                  [this] {
                    choose_state("Which state is exported?",

@@ -220,6 +220,8 @@ void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents c
   tell_filter();
   shown_run_ = 0;
   training_model.set_run("", 0);
+  results_.reset();
+  emit results_changed();
 }
 
 void Workbench::close_project() {
@@ -334,7 +336,9 @@ void Workbench::show_step(const Links& links) {
 
 void Workbench::load_step(int64_t step) {
   if (!project_ || !shown_run_ || step < 1) return;
-  if (links_ && links_.record()->step == step && links_.record()->run == (shown() ? shown()->name : "")) return;
+  if (links_ && links_.record()->step == step && links_.record()->sample < 0 &&
+      links_.record()->run == (shown() ? shown()->name : ""))
+    return;
   auto project = project_;
   int64_t run = shown_run_;
   jobs.start(

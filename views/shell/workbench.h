@@ -68,6 +68,7 @@ class Workbench : public Bench {
   void restore_run(int64_t run);
   /// The test split under the state after a step of a run; a notice says the result.
   void evaluate(int64_t run, int64_t step);
+  void look_into_sample(int64_t row) override;
   /// Writes that state in the format of the file's name and compares what is read back; a notice says the result.
   void export_run(int64_t run, int64_t step, const QString& path);
   bool training() const override { return driver_ != nullptr; }
@@ -113,7 +114,8 @@ class Workbench : public Bench {
   void tell_changes(const projects::RunStatus& before);
   void write(const QString& title, std::function<void(projects::Project&)> work, std::function<void()> done);
   void tell_blocked(const projects::RunStatus& before);
-  void tell_done(const QString& title, const std::string& text);
+  void tell_done(const QString& title, const std::string& text, const QString& button = {},
+                 std::function<void()> act = {});
 
   std::shared_ptr<projects::RunDriver> driver_;
   std::shared_ptr<const nlohmann::json> window_state_;

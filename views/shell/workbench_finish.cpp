@@ -9,11 +9,12 @@ namespace tenon::views {
 using projects::RunInfo;
 
 /// Stays until it is dismissed, or another project is open.
-void Workbench::tell_done(const QString& title, const std::string& text) {
+void Workbench::tell_done(const QString& title, const std::string& text, const QString& button,
+                          std::function<void()> act) {
   QString message = QString::fromStdString(text);
   log(title + ": " + message);
   std::weak_ptr<projects::Project> of = project_;
-  emit notice({title, message, {}, {}, [this, of] { return project_ && of.lock() == project_; }, true});
+  emit notice({title, message, button, std::move(act), [this, of] { return project_ && of.lock() == project_; }, true});
 }
 
 void Workbench::evaluate(int64_t run, int64_t step) {
@@ -24,12 +25,34 @@ void Workbench::evaluate(int64_t run, int64_t step) {
       QString("evaluate %1 %2").arg(run).arg(step),
       QString::fromStdString("Evaluate " + r->name + " at step " + format_grouped(step)),
       [project, r = *r, step](const Jobs::Report& report, const std::atomic<bool>&) {
-        return projects::evaluation_text(r, step, projects::evaluate_at(*project, r, step, report, report));
+        return std::make_shared<const projects::Results>(projects::results_at(*project, r, step, report, report));
       },
-      [this, project](const std::string& text) {
-        if (project == project_) tell_done("Evaluated", text);
+      [this, project, r = *r](std::shared_ptr<const projects::Results> results) {
+        if (project != project_) return;
+        results_ = std::move(results);
+        emit results_changed();
+        tell_done("Evaluated", projects::evaluation_text(r, results_->step, results_->evaluation), "Where it errs",
+                  [this] { ask("view.results"); });
       },
       [this](const QString& message, const QString& hint) { fail("The run was not evaluated", message, hint); });
+}
+
+void Workbench::look_into_sample(int64_t row) {
+  if (!results_ || !project_) return;
+  auto project = project_;
+  jobs.start(
+      "step", QString::fromStdString("Look into test sample " + format_grouped(row)),
+      [project, results = results_, row](const Jobs::Report& report, const std::atomic<bool>&) {
+        return Links(projects::record_sample(*project, results->run_id, results->step, row, report));
+      },
+      [this, project, row](const Links& links) {
+        if (project != project_) return;
+        show_step(links);
+        log(QString("Test sample %1: its tensors, ops and gradients are shown")
+                .arg(QString::fromStdString(format_grouped(row))));
+        ask("view.tensor");
+      },
+      [this](const QString& message, const QString& hint) { fail("The sample was not recorded", message, hint); });
 }
 
 void Workbench::export_run(int64_t run, int64_t step, const QString& path) {

@@ -1,0 +1,97 @@
+#include "app/cli/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/output.h"
+#include "core/error.h"
+#include "views/results/results_model.h"
+
+namespace tenon::app {
+
+using projects::Prediction;
+using projects::Results;
+
+namespace {
+nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(); }
+
+/// The window's table as text.
+void print_table(const views::Table& t) {
+  std::vector<std::vector<std::string>> rows(1);
+  std::vector<bool> right;
+  for (const auto& column : t.columns) {
+    rows[0].push_back(column.title);
+    for (char& c : rows[0].back()) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    right.push_back(column.number);
+  }
+  for (const auto& row : t.rows) {
+    rows.emplace_back();
+    for (const auto& cell : row.cells) rows.back().push_back(cell.text);
+  }
+  print("\n" + table(rows, right));
+}
+
+void tell_classes(const Args& args, const Results& r, const views::ResultsModel& model) {
+  if (!args.json()) return print_table(model.table());
+  const auto all = r.per_class();
+  for (size_t c = 0; c < all.size(); ++c)
+    print_json({{"class", r.classes[c]},
+                {"samples", all[c].samples},
+                {"guessed", all[c].guessed},
+                {"right", all[c].right},
+                {"precision", finite_or_null(all[c].precision())},
+                {"recall", finite_or_null(all[c].recall())},
+                {"f1", finite_or_null(all[c].f1())}});
+}
+
+void tell_confusion(const Args& args, const Results& r) {
+  if (r.classes.empty())
+    throw Error::usage(fmt::format("there is no confusion of classes: the task is {}", r.task),
+                       "--worst lists the samples with the largest loss.");
+  std::vector<std::vector<std::string>> rows = {{"TRUTH \\ GUESS"}};
+  for (const std::string& name : r.classes) rows[0].push_back(name);
+  for (size_t t = 0; t < r.classes.size(); ++t) {
+    rows.push_back({r.classes[t]});
+    nlohmann::json line = nlohmann::json::array();
+    for (size_t g = 0; g < r.classes.size(); ++g) {
+      rows.back().push_back(std::to_string(r.count(t, g)));
+      line.push_back(r.count(t, g));
+    }
+    if (args.json()) print_json({{"truth", r.classes[t]}, {"guessed", line}});
+  }
+  std::vector<bool> right(rows[0].size(), true);
+  right[0] = false;
+  if (!args.json()) print("\n" + table(rows, right));
+}
+
+void tell_worst(const Args& args, const Results& r, const views::ResultsModel& model) {
+  const auto n = static_cast<size_t>(args.integer("--worst", 20, 1));
+  if (!args.json()) {
+    views::Table t = model.samples();
+    if (t.rows.size() > n) t.rows.resize(n);
+    return print_table(t);
+  }
+  std::vector<size_t> order = r.worst_first();
+  order.resize(std::min(order.size(), n));
+  for (size_t i : order) {
+    const Prediction& p = r.predictions[i];
+    nlohmann::json j = {{"sample", p.row}, {"loss", finite_or_null(p.loss)}};
+    if (p.truth >= 0) j.update({{"truth", p.truth}, {"guess", p.guess}, {"sure", finite_or_null(p.confidence)}});
+    print_json(j);
+  }
+}
+}  // namespace
+
+void tell_results(const Args& args, const Results& results) {
+  views::ResultsModel model;
+  model.set_results(std::make_shared<const Results>(results));
+  if (args.has("--classes")) tell_classes(args, results, model);
+  if (args.has("--confusion")) tell_confusion(args, results);
+  if (args.has("--worst")) tell_worst(args, results, model);
+}
+
+}  // namespace tenon::app

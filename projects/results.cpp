@@ -1,0 +1,170 @@
+#include "projects/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/error.h"
+#include "engine/data/dataset.h"
+#include "engine/train/recipe.h"
+#include "tracing/record/step_recorder.h"
+
+namespace tenon::projects {
+
+namespace {
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// Turns scores of some rows into predictions.
+class Judge {
+ public:
+  Judge(Results& results, const TrainingSession& session)
+      : r_(results), targets_(session.targets_per_sample()), classes_(session.test_data().classes()) {
+    if (r_.task == "binary") classes_ = 2;
+    by_class_ = classes_ > 1 && r_.task != "regression" && r_.task != "reconstruction";
+    if (!by_class_ || classes_ > Results::kMostClasses) return;
+    for (int64_t c = 0; c < classes_; ++c)
+      r_.classes.push_back(r_.task == "binary" ? (c ? "yes" : "no") : session.test_data().class_name(c));
+    r_.confusion.assign(static_cast<size_t>(classes_ * classes_), 0);
+  }
+
+  void add(const std::vector<int64_t>& rows, const Tensor& scores, const Tensor& answers) {
+    const auto n = static_cast<int64_t>(rows.size());
+    const int64_t width = n ? scores.numel() / n : 0;  // scores of a sample
+    for (int64_t i = 0; i < n; ++i) {
+      Prediction p;
+      p.row = rows[static_cast<size_t>(i)];
+      const float* of = scores.data<float>() + i * width;
+      if (!by_class_)
+        values(p, of, answers.data<float>() + i * width, width);
+      else if (r_.task == "binary")
+        for (int64_t t = 0; t < width; ++t) binary(p, of[t], answers.data<float>()[i * width + t], width);
+      else
+        for (int64_t t = 0; t < targets_; ++t)
+          one_of(p, of + t * classes_, answers.data<int64_t>()[i * targets_ + t], targets_);
+      r_.predictions.push_back(p);
+    }
+  }
+
+ private:
+  static void values(Prediction& p, const float* output, const float* target, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
+      const double d = static_cast<double>(output[k]) - target[k];
+      p.loss += d * d / static_cast<double>(n);
+    }
+  }
+  void count(Prediction& p, int64_t truth, int64_t guess, double confidence, double share, int64_t targets) {
+    p.loss -= std::log(share) / static_cast<double>(targets);
+    if (!(share >= 0)) guess = -1;  // no number is no answer
+    if (targets == 1) p.truth = truth, p.guess = guess, p.confidence = confidence;
+    if (guess >= 0 && !r_.confusion.empty()) ++r_.confusion[static_cast<size_t>(truth * classes_ + guess)];
+  }
+  void binary(Prediction& p, float score, float target, int64_t targets) {
+    const double yes = 1 / (1 + std::exp(-static_cast<double>(score)));
+    const int64_t truth = target > 0.5f, guess = score > 0;
+    count(p, truth, guess, guess ? yes : 1 - yes, truth ? yes : 1 - yes, targets);
+  }
+  void one_of(Prediction& p, const float* scores, int64_t truth, int64_t targets) {
+    if (truth < 0 || truth >= classes_) return;  // a target that counts for nothing
+    int64_t guess = 0;
+    for (int64_t c = 1; c < classes_; ++c)
+      if (scores[c] > scores[guess]) guess = c;
+    double sum = 0;
+    for (int64_t c = 0; c < classes_; ++c) sum += std::exp(static_cast<double>(scores[c]) - scores[guess]);
+    count(p, truth, guess, 1 / sum, std::exp(static_cast<double>(scores[truth]) - scores[guess]) / sum, targets);
+  }
+
+  Results& r_;
+  int64_t targets_, classes_;
+  bool by_class_ = false;
+};
+}  // namespace
+
+double ClassResult::precision() const {
+  return guessed ? static_cast<double>(right) / static_cast<double>(guessed) : kNaN;
+}
+double ClassResult::recall() const {
+  return samples ? static_cast<double>(right) / static_cast<double>(samples) : kNaN;
+}
+double ClassResult::f1() const {
+  return samples + guessed ? 2.0 * static_cast<double>(right) / static_cast<double>(samples + guessed) : kNaN;
+}
+
+std::vector<ClassResult> Results::per_class() const {
+  std::vector<ClassResult> out(classes.size());
+  for (size_t t = 0; t < classes.size(); ++t)
+    for (size_t g = 0; g < classes.size(); ++g) {
+      out[t].samples += count(t, g);
+      out[g].guessed += count(t, g);
+      if (t == g) out[t].right = count(t, g);
+    }
+  return out;
+}
+
+std::vector<Results::Bin> Results::calibration(int bins) const {
+  std::vector<Bin> out(static_cast<size_t>(bins));
+  for (int b = 0; b < bins; ++b) {
+    out[static_cast<size_t>(b)].from = static_cast<double>(b) / bins;
+    out[static_cast<size_t>(b)].to = static_cast<double>(b + 1) / bins;
+  }
+  for (const Prediction& p : predictions) {
+    if (p.truth < 0 || !std::isfinite(p.confidence)) continue;
+    Bin& bin = out[static_cast<size_t>(std::clamp(static_cast<int>(p.confidence * bins), 0, bins - 1))];
+    ++bin.samples;
+    bin.confidence += p.confidence;
+    bin.accuracy += p.guess == p.truth;
+  }
+  for (Bin& b : out)
+    if (b.samples) b.confidence /= static_cast<double>(b.samples), b.accuracy /= static_cast<double>(b.samples);
+  return out;
+}
+
+double Results::calibration_error(int bins) const {
+  double sum = 0;
+  int64_t all = 0;
+  for (const Bin& b : calibration(bins)) {
+    sum += static_cast<double>(b.samples) * std::fabs(b.confidence - b.accuracy);
+    all += b.samples;
+  }
+  return all ? sum / static_cast<double>(all) : kNaN;
+}
+
+std::vector<size_t> Results::worst_first() const {
+  std::vector<size_t> order(predictions.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const double x = predictions[a].loss, y = predictions[b].loss;
+    if (!std::isfinite(x) || !std::isfinite(y)) return !std::isfinite(x) && std::isfinite(y);
+    return x > y;
+  });
+  return order;
+}
+
+Results results_at(Project& project, const RunInfo& run, int64_t step, const Progress& replaying,
+                   const Progress& evaluating) {
+  const auto session = replay_to(project, run.id, step, replaying);
+  Results r;
+  r.run = run.name;
+  r.run_id = run.id;
+  r.step = step;
+  r.task = session->task();
+  r.data = session->share_test_data();
+  Judge judge(r, *session);
+  r.evaluation = session->evaluate(
+      evaluating, [&](const std::vector<int64_t>& rows, const Tensor& s, const Tensor& a) { judge.add(rows, s, a); });
+  return r;
+}
+
+std::shared_ptr<const tracing::StepRecord> record_sample(Project& project, int64_t run, int64_t step, int64_t row,
+                                                         const Progress& progress) {
+  const auto session = replay_to(project, run, step, progress);
+  const int64_t n = session->test_data().size();
+  if (row < 0 || row >= n)
+    throw Error::usage(fmt::format("the test split has no sample {}", row),
+                       fmt::format("Samples go from 0 to {}.", n - 1));
+  return tracing::record_sample(*session, project.run(run).name, row);
+}
+
+}  // namespace tenon::projects

@@ -1,0 +1,157 @@
+// The picture of the results; state and tables are in results_model.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/results/results_model.h"
+#include "views/shared/format.h"
+
+namespace tenon::views {
+
+namespace {
+constexpr float kPad = 14, kTitle = 26;
+}  // namespace
+
+/// Rows are what samples are, columns what they were taken for; a cell is as full as its share of the row.
+void ResultsModel::draw_confusion(Scene& scene, Box box) const {
+  const auto& names = results_->classes;
+  const size_t n = names.size();
+  float label = 0;
+  for (const std::string& name : names) label = std::max(label, text_width(name, Face::small));
+  label = std::min(label + 10, std::min(110.f, box.w * 0.3f));
+  const float side = std::min(box.w - label, box.h - 2 * kTitle);
+  if (side < 40) return;
+  const float each = side / static_cast<float>(n);
+  const Box area{box.x + label, box.y + 2 * kTitle, side, side};
+  scene.text({box.x, box.y, box.w, kTitle}, "Confusion", Ink::text, Face::body);
+  scene.text({area.x, box.y, side, kTitle}, n > 1 && side > 190 ? "row: truth · column: guess" : "", Ink::secondary,
+             Face::small, Align::right);
+  for (size_t t = 0; t < n; ++t) {
+    int64_t all = 0;
+    for (size_t g = 0; g < n; ++g) all += results_->count(t, g);
+    const float y = area.y + each * static_cast<float>(t);
+    if (each >= 11) {
+      scene.text({box.x, y, label - 6, each}, names[t], Ink::secondary, Face::small, Align::right);
+      scene.text({area.x + each * static_cast<float>(t), box.y + kTitle, each, kTitle - 2}, names[t], Ink::secondary,
+                 Face::small, Align::center);
+    }
+    for (size_t g = 0; g < n; ++g) {
+      const int64_t count = results_->count(t, g);
+      const Box b{area.x + each * static_cast<float>(g), y, each - (each > 6 ? 1.f : 0.f),
+                  each - (each > 6 ? 1.f : 0.f)};
+      const double part = all ? static_cast<double>(count) / static_cast<double>(all) : 0;
+      scene.rect(b, Ink::line, 0.2f);
+      // A single error among thousands is still seen.
+      if (count) scene.rect(b, t == g ? Ink::good : Ink::bad, static_cast<float>(0.12 + 0.68 * std::sqrt(part)));
+      const std::string text = format_grouped(count);
+      if (count && each >= 16 && text_width(text, Face::mono_small) + 4 <= each)
+        scene.text(b, text, Ink::text, Face::mono_small, Align::center);
+      if (each >= 3)
+        scene.target(b, {cell, static_cast<int64_t>(t * n + g)}, Cursor::hand,
+                     fmt::format("{}{}: {} of {} ({})", names[t], t == g ? " recognised" : " taken for " + names[g],
+                                 format_grouped(count), format_grouped(all), all ? format_percent(part) : "–"));
+    }
+  }
+  if (chosen_)
+    scene.outline({area.x + each * static_cast<float>(chosen_->second),
+                   area.y + each * static_cast<float>(chosen_->first), each, each},
+                  Ink::accent, 2);
+}
+
+void ResultsModel::draw_calibration(Scene& scene, Box box) const {
+  const auto bins = results_->calibration();
+  scene.text({box.x, box.y, box.w, kTitle}, "Calibration", Ink::text, Face::body);
+  scene.text({box.x, box.y, box.w, kTitle}, "error " + fmt::format("{:.1f} %", 100 * results_->calibration_error()),
+             Ink::secondary, Face::small, Align::right);
+  const Box area{box.x + 44, box.y + kTitle + 4, box.w - 64, box.h - kTitle - 44};
+  if (area.w < 60 || area.h < 40) return;
+  for (int k = 0; k <= 4; k += 2) {
+    const float y = area.bottom() - area.h * static_cast<float>(k) / 4, x = area.x + area.w * static_cast<float>(k) / 4;
+    scene.line({area.x, y}, {area.right(), y}, Ink::line, 1, k ? 0.8f : 1);
+    scene.text({box.x, y - 8, 38, 16}, fmt::format("{} %", k * 25), Ink::secondary, Face::mono_small, Align::right);
+    scene.text({x - 24, area.bottom() + 3, 48, 16}, fmt::format("{} %", k * 25), Ink::secondary, Face::mono_small,
+               Align::center);
+  }
+  scene.text({area.x, area.bottom() + 20, area.w, 18},
+             area.w > 250 ? "how sure it was → how often it was right" : "sure → right", Ink::secondary, Face::small,
+             Align::center);
+  const float each = area.w / static_cast<float>(bins.size());
+  for (size_t i = 0; i < bins.size(); ++i) {
+    const auto& b = bins[i];
+    if (!b.samples) continue;
+    const float h = area.h * static_cast<float>(b.accuracy);
+    const Box bar{area.x + each * static_cast<float>(i) + 1, area.bottom() - h, each - 2, h};
+    scene.rect(bar, Ink::series0, 0.75f);
+    scene.target(
+        {bar.x, area.y, bar.w, area.h}, {}, Cursor::arrow,
+        fmt::format("{} samples that it was {:.0f} % to {:.0f} % sure of ({:.1f} % on average): {:.1f} % right",
+                    format_grouped(b.samples), 100 * b.from, 100 * b.to, 100 * b.confidence, 100 * b.accuracy));
+  }
+  scene.line({area.x, area.bottom()}, {area.right(), area.y}, Ink::secondary, 1, 0.9f);
+}
+
+/// How many samples have which loss.
+void ResultsModel::draw_losses(Scene& scene, Box box) const {
+  constexpr int kBins = 24;
+  scene.text({box.x, box.y, box.w, kTitle}, "Loss of the samples", Ink::text, Face::body);
+  const Box area{box.x + 44, box.y + kTitle + 4, box.w - 48, box.h - kTitle - 26};
+  if (area.w < 60 || area.h < 30 || results_->predictions.empty()) return;
+  double top = 0;
+  int64_t bad = 0;
+  for (const auto& p : results_->predictions)
+    if (std::isfinite(p.loss))
+      top = std::max(top, p.loss);
+    else
+      ++bad;
+  if (!(top > 0)) top = 1;
+  std::vector<int64_t> counts(kBins, 0);
+  for (const auto& p : results_->predictions)
+    if (std::isfinite(p.loss))
+      ++counts[static_cast<size_t>(std::clamp(static_cast<int>(p.loss / top * kBins), 0, kBins - 1))];
+  const auto most = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
+  const float each = area.w / kBins;
+  scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::line);
+  for (int i = 0; i < kBins; ++i) {
+    const int64_t c = counts[static_cast<size_t>(i)];
+    if (!c) continue;
+    // Heights grow with the logarithm: the few that went wrong are what one looks for.
+    const float h = std::max(2.f, area.h * static_cast<float>(std::log1p(static_cast<double>(c)) / std::log1p(most)));
+    const Box bar{area.x + each * static_cast<float>(i) + 1, area.bottom() - h, each - 2, h};
+    scene.rect(bar, Ink::series1, 0.8f);
+    scene.target({bar.x, area.y, bar.w, area.h}, {}, Cursor::arrow,
+                 fmt::format("{} samples with a loss from {} to {}", format_grouped(c), format_value(top * i / kBins),
+                             format_value(top * (i + 1) / kBins)));
+  }
+  scene.text({area.x, area.bottom() + 3, 60, 16}, "0", Ink::secondary, Face::mono_small);
+  scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, format_value(top), Ink::secondary, Face::mono_small,
+             Align::right);
+  scene.text({box.x - 8, area.y - 8, 46, 16}, format_count(most), Ink::secondary, Face::mono_small, Align::right);
+  if (bad)
+    scene.text({box.x, box.y, box.w, kTitle}, fmt::format("{} not finite", format_grouped(bad)), Ink::bad_text,
+               Face::small, Align::right);
+}
+
+void ResultsModel::draw(Scene& scene) {
+  if (!results_) return;
+  const Size size = scene.size();
+  Box rest{kPad, kPad - 6, size.w - 2 * kPad, size.h - 2 * kPad + 6};
+  if (!results_->classes.empty()) {
+    const bool beside = rest.w > 520;
+    const float w = beside ? std::min(rest.h + 60, rest.w * 0.6f) : rest.w;
+    draw_confusion(scene, {rest.x, rest.y, w, beside ? rest.h : std::min(rest.h, rest.w)});
+    if (!beside) return;
+    rest.x += w + 2 * kPad;
+    rest.w -= w + 2 * kPad;
+    if (!std::isnan(results_->calibration_error())) {
+      const float h = rest.h > 300 ? rest.h * 0.58f : rest.h;
+      draw_calibration(scene, {rest.x, rest.y, rest.w, h});
+      if (rest.h <= 300) return;
+      rest.y += h + 6;
+      rest.h -= h + 6;
+    }
+  }
+  draw_losses(scene, rest);
+}
+
+}  // namespace tenon::views

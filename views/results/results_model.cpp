@@ -1,0 +1,163 @@
+#include "views/results/results_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/data/dataset.h"
+#include "projects/finish.h"
+#include "views/shared/format.h"
+
+namespace tenon::views {
+
+using projects::ClassResult;
+using projects::Prediction;
+
+namespace {
+std::string share(double v) { return std::isnan(v) ? "–" : fmt::format("{:.2f} %", 100 * v); }
+Table::Cell share_cell(double v) {
+  Table::Cell c = Table::Cell::number(std::isnan(v) ? -1 : v, share(v));
+  c.tip = std::isnan(v) ? "nothing was counted" : format_exact(v);
+  return c;
+}
+}  // namespace
+
+void ResultsModel::set_results(Shared results) {
+  results_ = std::move(results);
+  order_ = results_ ? results_->worst_first() : std::vector<size_t>();
+  chosen_.reset();
+  changed();
+}
+
+void ResultsModel::choose(std::optional<std::pair<size_t, size_t>> cell) {
+  if (chosen_ == cell) return;
+  chosen_ = cell;
+  changed();
+  if (on_choose) on_choose();
+}
+
+bool ResultsModel::fits(const Prediction& p) const {
+  return !chosen_ ||
+         (p.truth == static_cast<int64_t>(chosen_->first) && p.guess == static_cast<int64_t>(chosen_->second));
+}
+
+Table ResultsModel::samples() const {
+  Table t;
+  if (!results_) return t;
+  const auto& names = results_->classes;
+  const bool single = results_->predictions.empty() || results_->predictions.front().truth >= 0;
+  auto class_name = [&](int64_t c) {
+    return c < 0                                    ? std::string("–")
+           : c < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(c)]
+                                                    : std::to_string(c);
+  };
+  t.columns = {{"Sample", true, 76, "row of the test split"}};
+  if (single) t.columns.insert(t.columns.end(), {{"Truth", false, 104}, {"Guess", false, 104}, {"Sure", true, 78}});
+  t.columns.push_back({"Loss", true, 74,
+                       results_->classes.empty() && !single ? "mean squared error of its values"
+                                                            : "-log of the share of the right class"});
+  for (size_t i : order_) {
+    const Prediction& p = results_->predictions[i];
+    if (!fits(p)) continue;
+    Table::Row row;
+    row.selection = Selection::sample(p.row, "results");
+    row.cells.push_back(Table::Cell::number(static_cast<double>(p.row), format_grouped(p.row)));
+    if (single) {
+      row.cells.push_back({class_name(p.truth), 0, {}, Ink::none});
+      row.cells.push_back({class_name(p.guess), 0, {}, p.guess == p.truth ? Ink::good : Ink::bad});
+      row.cells.push_back(share_cell(p.confidence));
+    }
+    Table::Cell loss = Table::Cell::number(std::isfinite(p.loss) ? p.loss : 1e308, format_value(p.loss));
+    loss.tip = format_exact(p.loss);
+    row.cells.push_back(std::move(loss));
+    t.rows.push_back(std::move(row));
+    if (t.rows.size() == kListed) break;
+  }
+  return t;
+}
+
+Table ResultsModel::table() const {
+  Table t;
+  if (!results_) return t;
+  if (results_->classes.empty()) {
+    t.columns = {{"Measure", false, 200}, {"Value", true, 140}};
+    t.rows.push_back({{{"loss", 0, {}, Ink::none},
+                       Table::Cell::number(results_->evaluation.loss, format_value(results_->evaluation.loss))},
+                      {}});
+    for (const Judgement& j : results_->evaluation.judgements)
+      t.rows.push_back(
+          {{{j.name, 0, {}, Ink::none}, Table::Cell::number(j.value, format_metric(j.name, j.value))}, {}});
+    return t;
+  }
+  t.columns = {{"Class", false, 140},
+               {"Samples", true, 90, "whose truth it is"},
+               {"Guessed", true, 90, "for how many it was the guess"},
+               {"Right", true, 90},
+               {"Precision", true, 96, "right / guessed"},
+               {"Recall", true, 96, "right / samples"},
+               {"F1", true, 96, "harmonic mean of precision and recall"}};
+  const std::vector<ClassResult> all = results_->per_class();
+  for (size_t c = 0; c < all.size(); ++c)
+    t.rows.push_back({{{results_->classes[c], 0, {}, Ink::none},
+                       Table::Cell::number(static_cast<double>(all[c].samples), format_grouped(all[c].samples)),
+                       Table::Cell::number(static_cast<double>(all[c].guessed), format_grouped(all[c].guessed)),
+                       Table::Cell::number(static_cast<double>(all[c].right), format_grouped(all[c].right)),
+                       share_cell(all[c].precision()),
+                       share_cell(all[c].recall()),
+                       share_cell(all[c].f1())},
+                      {}});
+  return t;
+}
+
+std::string ResultsModel::headline() const {
+  if (!results_) return {};
+  std::string text = fmt::format("{} at step {} · {} test samples", results_->run, format_grouped(results_->step),
+                                 format_grouped(results_->evaluation.samples));
+  for (const Judgement& j : results_->evaluation.judgements) text += " · " + projects::metric_text(j.name, j.value);
+  if (const double ece = results_->calibration_error(); !std::isnan(ece)) text += " · calibration error " + share(ece);
+  return text;
+}
+
+void ResultsModel::set_selection(const Selection& s) { row_ = s.kind == Selection::Kind::sample ? s.id : -1; }
+
+bool ResultsModel::pointer(const PointerEvent& e) {
+  if (e.type != PointerEvent::Type::press || e.button != Button::left || !results_) return false;
+  const Hit hit = last().hit_at(e.x, e.y);
+  if (hit.kind != cell) {
+    choose({});
+    return true;
+  }
+  const auto n = static_cast<int64_t>(results_->classes.size());
+  const std::pair<size_t, size_t> at{static_cast<size_t>(hit.id / n), static_cast<size_t>(hit.id % n)};
+  choose(chosen_ == at ? std::nullopt : std::optional(at));
+  return true;
+}
+
+/// The arrows go from cell to cell.
+bool ResultsModel::key(const KeyEvent& e) {
+  if (!results_ || results_->classes.empty()) return false;
+  if (e.key == "Esc" && chosen_) return choose({}), true;
+  const size_t n = results_->classes.size();
+  auto [truth, guess] = chosen_.value_or(std::pair<size_t, size_t>{0, 0});
+  if (chosen_) {
+    if (e.key == "Left" && guess > 0) --guess;
+    if (e.key == "Right" && guess + 1 < n) ++guess;
+    if (e.key == "Up" && truth > 0) --truth;
+    if (e.key == "Down" && truth + 1 < n) ++truth;
+  }
+  if (e.key != "Left" && e.key != "Right" && e.key != "Up" && e.key != "Down") return false;
+  choose(std::pair{truth, guess});
+  return true;
+}
+
+std::string ResultsModel::summary() const {
+  if (!results_) return "No results";
+  std::string text = headline();
+  if (chosen_)
+    text += fmt::format("; {} taken for {}: {}", results_->classes[chosen_->first], results_->classes[chosen_->second],
+                        results_->count(chosen_->first, chosen_->second));
+  return text;
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,135 @@
+#include "views/results/results_view.h"
+
+#include <QSplitter>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "views/shared/format.h"
+
+namespace tenon::views {
+
+ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
+    : View(def, bench, parent), model_(bench.model<ResultsModel>()) {
+  auto* page = new QWidget(this);
+  auto* box = new QVBoxLayout(page);
+  box->setContentsMargins(0, 0, 0, 0);
+  box->setSpacing(0);
+  auto* bar = new ViewBar(page);
+  headline_ = new ElidedLabel({}, bar);
+  headline_->setObjectName("results.headline");
+  bar->add(headline_, 1);
+  auto* again = new QToolButton(bar);
+  again->setText("Evaluate…");
+  again->setToolTip("Another state of the shown run");
+  connect(again, &QToolButton::clicked, this, [this] { bench_.ask("run.evaluate"); });
+  bar->add(again);
+  box->addWidget(bar);
+  auto* split = new QSplitter(Qt::Horizontal, page);
+  split->setChildrenCollapsible(false);
+  split->addWidget(with_table(make_canvas(model_), bar, [this] { return model_.table(); }));
+  auto* side = new QWidget(split);
+  auto* column = new QVBoxLayout(side);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  auto* side_bar = new ViewBar(side);
+  listed_ = new ElidedLabel({}, side_bar);
+  listed_->setObjectName("results.listed");
+  set_style(listed_, "voice", "small");
+  side_bar->add(listed_, 1);
+  inside_ = new QToolButton(side_bar);
+  inside_->setObjectName("results.inside");
+  inside_->setText("Look inside");
+  inside_->setToolTip("Its tensors, ops and gradients, as of a step");
+  connect(inside_, &QToolButton::clicked, this, [this] { bench_.ask("sample.inside"); });
+  side_bar->add(inside_);
+  column->addWidget(side_bar);
+  list_ = new TableList(side);
+  list_->setObjectName("results.samples");
+  list_->setAccessibleName("Test samples, the worst first");
+  list_->on_select = [this](const Selection& s) { bench_.select(s); };
+  list_->row_commands = {"sample.inside"};
+  column->addWidget(list_, 1);
+  split->addWidget(side);
+  split->setStretchFactor(0, 3);
+  split->setStretchFactor(1, 2);
+  split->setSizes({560, 460});
+  box->addWidget(split, 1);
+  set_content(page);
+  model_.on_choose = [this] { fill(); };
+  connect(list_, &QTableView::doubleClicked, this, [this] { bench_.ask("sample.inside"); });
+  connect(&bench, &Bench::results_changed, this, &ResultsView::refresh);
+  connect(&bench, &Bench::state_changed, this, [this] {
+    if (!model_.results()) refresh();
+  });
+  connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
+    list_->mark(s);
+    inside_->setEnabled(sample() >= 0);
+  });
+  refresh();
+}
+
+std::vector<Command> ResultsView::commands() {
+  return {{.id = "sample.inside",
+           .title = "Look inside the selected test sample",
+           .menu = "Run",
+           .run = [this] { bench_.look_into_sample(sample()); },
+           .enabled = [this] { return sample() >= 0 && !bench_.loading_step(); }}};
+}
+
+int64_t ResultsView::sample() const {
+  const Selection& s = bench_.bus.current();
+  const auto& r = bench_.results();
+  if (s.kind != Selection::Kind::sample || s.document || !r) return -1;
+  return s.id >= 0 && s.id < static_cast<int64_t>(r->predictions.size()) ? s.id : -1;
+}
+
+void ResultsView::refresh() {
+  if (model_.results() != bench_.results()) model_.set_results(bench_.results());
+  if (!bench_.has_project()) return set_empty(true, "Open a project to see where its models err.");
+  if (!model_.results()) {
+    const auto* r = bench_.shown();
+    if (!r || r->steps < 1)
+      return set_empty(true, "Train first. A run that is evaluated shows here which test samples it gets wrong.",
+                       bench_.training() ? "" : "Train", [this] { bench_.train(); });
+    return set_empty(true, "Evaluate a state of the run to see which test samples it gets wrong, and why.",
+                     "Evaluate the last state", [this] { bench_.ask("run.evaluate_last"); });
+  }
+  set_empty(false);
+  headline_->set_text(QString::fromStdString(model_.headline()));
+  fill();
+}
+
+void ResultsView::fill() {
+  if (!model_.results()) return;
+  list_->set_table(model_.samples());
+  list_->mark(bench_.bus.current());
+  inside_->setEnabled(sample() >= 0);
+  const auto cell = model_.cell_chosen();
+  const auto& r = *model_.results();
+  const QString n = QString::fromStdString(format_grouped(static_cast<int64_t>(list_->table().rows.size())));
+  if (cell)
+    listed_->set_text(QString::fromStdString((cell->first == cell->second
+                                                  ? r.classes[cell->first] + " recognised"
+                                                  : r.classes[cell->first] + " taken for " + r.classes[cell->second]) +
+                                             ": " + n.toStdString()));
+  else
+    listed_->set_text(list_->table().rows.size() < r.predictions.size() ? "The " + n + " worst samples"
+                                                                        : n + " samples, the worst first");
+}
+
+namespace {
+const bool registered_results_view =
+    register_view<ResultsView, ResultsModel>({.id = "results",
+                                              .title = "Results",
+                                              .icon = "check",
+                                              .order = 35,
+                                              .fill = "run.evaluate_last",
+                                              .link = "Results",
+                                              .shows = [](const Selection& s, const Bench& bench) {
+                                                return s.kind == Selection::Kind::sample && s.document == 0 &&
+                                                       bench.results() && s.id >= 0 &&
+                                                       s.id < static_cast<int64_t>(bench.results()->predictions.size());
+                                              }});
+}  // namespace
+
+}  // namespace tenon::views
