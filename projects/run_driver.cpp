@@ -49,6 +49,8 @@ struct RunDriver::Impl {
   int64_t stop_at = INT64_MAX;  ///< of this call; the recipe's own end is the session's
   bool fresh = true;
   nlohmann::json best;
+  Prune prune;
+  std::string pruned;  ///< why the run ends early; of the training thread
 
   mutable std::mutex mutex;  ///< over what follows, down to `thread`
   std::condition_variable wake, end;
@@ -128,14 +130,18 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     d.best = d.info.best;
     if (options.max_steps >= 0) d.stop_at = options.max_steps;
   } else {
-    Recipe recipe = Recipe::from_json(project->recipe());
+    const TrialRun* trial = options.trial.get();
+    Recipe recipe = Recipe::from_json(trial ? trial->recipe : project->recipe());
     for (const auto& [key, text] : options.set) recipe.set(key, text);
     for (const auto& [key, text] : options.set) recipe.check_used(key);
     if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
     if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
-    const ModelSpec model = project->model();
+    const ModelSpec model = trial ? trial->model : project->model();
     d.session = std::make_unique<TrainingSession>(model, recipe, options.session);
-    together([&] { d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps()); });
+    together([&] {
+      d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps(),
+                                trial ? trial->of : TrialOf{});
+    });
   }
   RunStatus& s = d.status;
   s.run = d.info.id;
@@ -148,6 +154,7 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   s.lr = d.session->learning_rate();
   s.seconds = d.trained;
   d.pause = options.start_paused;
+  d.prune = options.prune;
   if (writes)
     d.recorder = std::make_unique<Recorder>(project, d.info.id, [&d] {
       {
@@ -183,19 +190,20 @@ void RunDriver::Impl::work() {
   std::string error;
   try {
     train();
-    result = session->finished() ? State::finished : State::stopped;
+    result = session->finished() ? State::finished : pruned.empty() ? State::stopped : State::pruned;
+    if (result == State::pruned) error = pruned;
   } catch (const std::exception& e) {
     error = e.what();
   }
   stop_clock();
   if (recorder) {
     recorder->progress(session->steps_done(), seconds());
-    recorder->status(result == State::finished ? "finished" : result == State::stopped ? "stopped" : "failed", error);
+    recorder->status(status_word(result), error);
     while (!recorder->flush())
       if (!room_on_disk()) recorder->give_up();
     if (const auto disk = recorder->error()) {
       result = State::failed;
-      if (error.empty()) error = what_is_lost(*disk);
+      if (error.empty() || !pruned.empty()) error = what_is_lost(*disk);
       recorder->status("failed", error);
       recorder->flush();
     }
@@ -212,6 +220,7 @@ void RunDriver::Impl::train() {
   const int64_t every = session->recipe().integer("checkpoint_every");
   if (saved_step < 0) save_checkpoint();
   start_clock();
+  if (prune) pruned = prune({});
   // A stop may have come between the last step of an epoch and its evaluation.
   if (!fresh && session->evaluation_due()) {
     const auto evaluated = project->metric(info.id, "test_loss");
@@ -221,7 +230,7 @@ void RunDriver::Impl::train() {
       saved_step = -1;
     }
   }
-  while (!session->finished() && session->steps_done() < stop_at && all_go_on()) {
+  while (!session->finished() && session->steps_done() < stop_at && pruned.empty() && all_go_on()) {
     start_clock();
     const StepResult r = session->step();
     after_step(r);
@@ -412,6 +421,7 @@ void RunDriver::Impl::save_checkpoint() {
 }
 
 void RunDriver::Impl::publish(std::vector<MetricRow> rows) {
+  if (prune && pruned.empty()) pruned = prune(rows);
   constexpr size_t kKept = 1 << 20;  // where nobody drains; every point is in the project all the same
   {
     std::lock_guard lock(mutex);

@@ -29,9 +29,6 @@ struct RunRow {
   std::map<std::string, MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
 };
 
-/// Which values of a metric are better; 0 where neither are (a rate, a norm): 1 high ones, -1 low ones.
-int better(const std::string& metric);
-
 /// Reads every metric of every run; away from the UI thread. Rows of `known` whose run has done nothing since are taken
 /// over.
 std::vector<RunRow> read_runs(const projects::Project& project, const std::vector<projects::RunInfo>& runs,

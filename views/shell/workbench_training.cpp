@@ -13,12 +13,6 @@ using projects::RunDriver;
 using projects::RunStatus;
 using projects::TrainOptions;
 
-namespace {
-bool active(RunStatus::State s) {
-  return s == RunStatus::State::starting || s == RunStatus::State::running || s == RunStatus::State::paused;
-}
-}  // namespace
-
 /// After a crash: what of the last run was kept, and the way on. One before the last was left for another.
 void Workbench::tell_interrupted() {
   const auto& contents = contents_;
@@ -65,7 +59,7 @@ bool Workbench::can_go_on(int64_t run) const {
   const auto* r = contents_.run(run);
   return r && !driver_ && project_ && !project_->read_only() && !files.has("train") &&
          (r->status == "interrupted" || (r->id == status_.run && (r->status == "running" || r->status == "paused")) ||
-          (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed")));
+          (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed" || r->status == "pruned")));
 }
 
 void Workbench::go_on(int64_t run) {
@@ -139,7 +133,7 @@ void Workbench::tick() {
   if (status_.state != before.state || status_.step != before.step || !rows.empty()) emit status_changed();
   if (status_.state != before.state || status_.blocked != before.blocked) emit state_changed();
   if (status_.epoch != before.epoch) refresh_project();  // checkpoints come with epochs
-  if (active(status_.state)) return;
+  if (projects::is_active(status_.state)) return;
   tick_.stop();
   driver_->drain(rows);
   QString name = QString::fromStdString(status_.name);
@@ -158,7 +152,7 @@ void Workbench::tick() {
 void Workbench::tell_blocked(const RunStatus& before) {
   if (status_.blocked == before.blocked && status_.blocked_hint == before.blocked_hint) return;
   if (status_.blocked.empty()) {
-    if (active(status_.state) && !stopping_)
+    if (projects::is_active(status_.state) && !stopping_)
       log(QString("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
     return;
   }
@@ -183,7 +177,7 @@ void Workbench::let_go() {
   if (!driver) return;
   auto held = std::make_shared<std::shared_ptr<RunDriver>>(std::move(driver));
   auto lost = std::make_shared<QString>();  // what a run that waited for room on the disk could not save, told only now
-  const bool waited = active(status_.state) && !status_.blocked.empty();
+  const bool waited = projects::is_active(status_.state) && !status_.blocked.empty();
   const QString name = QString::fromStdString(status_.name);
   files.start(
       QString("end %1").arg(status_.run), "Finish the run",
