@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "core/error.h"
@@ -18,6 +19,13 @@ constexpr int64_t kMostGrid = 1'000'000;
 
 /// Four digits are enough to search with, and can be read.
 std::string number_text(double v) { return attr_text(*number_of(fmt::format("{:.4g}", v))); }
+
+/// The same within limits, which it keeps to the last digit.
+std::string number_text(double v, double lo, double hi) {
+  const std::string text = number_text(std::clamp(v, lo, hi));
+  const double rounded = *number_of(text);
+  return rounded < lo ? attr_text(lo) : rounded > hi ? attr_text(hi) : text;
+}
 
 std::vector<std::string> split(const std::string& text) {
   const char by = text.find('|') == text.npos ? ',' : '|';
@@ -125,10 +133,10 @@ std::string SearchKey::value_at(double place) const {
   if (kind == Kind::values) return values[static_cast<size_t>(place * static_cast<double>(values.size()))];
   if (kind == Kind::log) {
     const double v = std::exp(std::log(lo) + place * (std::log(hi) - std::log(lo)));
-    return rounds ? attr_text(std::clamp(std::round(v), lo, hi)) : number_text(std::clamp(v, lo, hi));
+    return rounds ? attr_text(std::clamp(std::round(v), lo, hi)) : number_text(v, lo, hi);
   }
   if (rounds) return attr_text(std::floor(lo + place * (hi - lo + 1)));
-  return number_text(std::clamp(lo + place * (hi - lo), lo, hi));
+  return number_text(lo + place * (hi - lo), lo, hi);
 }
 
 double SearchKey::place_of(const std::string& value) const {
@@ -159,7 +167,7 @@ std::string SearchKey::grid_value(int64_t at) const {
   const double share = static_cast<double>(at) / static_cast<double>(grid_size() - 1);
   const double v =
       kind == Kind::log ? std::exp(std::log(lo) + share * (std::log(hi) - std::log(lo))) : lo + share * (hi - lo);
-  return rounds ? attr_text(std::clamp(std::round(v), lo, hi)) : number_text(std::clamp(v, lo, hi));
+  return rounds ? attr_text(std::clamp(std::round(v), lo, hi)) : number_text(v, lo, hi);
 }
 
 SearchSpace::SearchSpace(const Settings& keys, const Recipe& base) {
@@ -243,18 +251,19 @@ std::string suggested_range(const AttrDef& def, const Recipe& base) {
   const bool whole = std::holds_alternative<int64_t>(now), limited = def.min != def.max;
   if (!whole && !std::holds_alternative<double>(now)) return attr_text(now);
   const double v = whole ? static_cast<double>(std::get<int64_t>(now)) : std::get<double>(now);
-  const auto inside = [&](double x) { return limited ? std::clamp(x, def.min, def.max) : x; };
-  if (whole) {
-    const double lo = inside(std::floor(v / 2)), hi = inside(std::max(v * 2, lo + 1));
-    return hi > lo ? fmt::format("int:{}..{}", attr_text(lo), attr_text(hi)) : attr_text(now);
-  }
-  // A number near 1 that may not pass it (a memory, a share) is searched as it is, others by their logarithm.
-  if (v > 0 && !(limited && def.max <= 1 && v > 0.05)) {
-    const double lo = v / 10, hi = inside(v * 10);
-    return hi > lo ? fmt::format("log:{}..{}", number_text(lo), number_text(hi)) : attr_text(now);
-  }
-  const double lo = inside(v > 0 ? v / 2 : 0), hi = inside(v > 0 ? v * 2 : 0.1);
-  return hi > lo ? fmt::format("lin:{}..{}", number_text(lo), number_text(hi)) : attr_text(now);
+  const double least = limited ? def.min : std::numeric_limits<double>::lowest(),
+               most = limited ? def.max : std::numeric_limits<double>::max();
+  const auto range = [&](const char* kind, double lo, double hi) {
+    lo = std::clamp(lo, least, most);
+    hi = std::clamp(hi, least, most);
+    if (!(lo < hi)) return attr_text(now);
+    return fmt::format("{}:{}..{}", kind, number_text(lo, least, most), number_text(hi, least, most));
+  };
+  if (whole) return range("int", std::floor(v / 2), std::max(v * 2, std::floor(v / 2) + 1));
+  if (v > 0.5 && limited && most <= 1) return range("lin", 1 - 2 * (1 - v), 1 - (1 - v) / 10);  // a memory
+  if (v > 0.05 && limited && most <= 1) return range("lin", v / 2, v * 2);                      // a share
+  if (v > 0) return range("log", v / 10, v * 10);
+  return range("lin", 0, 0.1);
 }
 
 }  // namespace tenon::projects

@@ -40,7 +40,9 @@ std::vector<AttrDef> make_attrs() {
        int64_t{0},
        0,
        2000000000,
-       "a trial is compared with those before it after so many steps, and those behind end there; 0: never",
+       "a trial is compared with those before it once it was judged after so many steps, and ends there where it is "
+       "behind; "
+       "0: never",
        {},
        "steps"},
       {"prune_factor", int64_t{3}, 2, 100,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "projects/run_driver.h"
+#include "projects/search/search_space.h"
 #include "views/frame/jobs.h"
 #include "views/shared/document.h"
 #include "views/shared/filter.h"
@@ -66,6 +67,14 @@ class Bench : public QObject {
   const projects::RunStatus& status() const { return status_; }
   virtual void train(const projects::TrainOptions& options = {}) = 0;
 
+  /// The sweep whose trials are trained one after the other; 0: none.
+  int64_t sweeping() const { return sweeping_; }
+  /// Keys with what they may be, and the attributes of a SweepPlan that are not their defaults.
+  virtual void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) = 0;
+  virtual void resume_sweep(int64_t sweep) = 0;
+  /// The trial that trains ends with a checkpoint, and the sweep waits to be resumed.
+  virtual void stop_sweep() = 0;
+
   /// The runs that are compared, in the order they were picked.
   const std::vector<int64_t>& picked() const { return picked_; }
   void pick(std::vector<int64_t> runs);
@@ -119,6 +128,7 @@ class Bench : public QObject {
   std::vector<int64_t> picked_;
   Links links_;
   projects::RunStatus status_;
+  int64_t sweeping_ = 0;
 
  private:
   [[noreturn]] static void no_model(const char* name);
