@@ -9,6 +9,7 @@
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "projects/search/sweep_plan.h"
 #include "views/canvas/glyphs.h"
@@ -104,8 +105,8 @@ void SweepForm::rebuild_keys() {
   grid->setContentsMargins(0, 0, 0, 0);
   grid->setHorizontalSpacing(6);
   grid->setVerticalSpacing(4);
-  grid->setColumnStretch(0, 3);
-  grid->setColumnStretch(1, 4);
+  grid->setColumnStretch(0, 1);
+  grid->setColumnStretch(1, 1);
   for (size_t i = 0; i < draft_.keys().size(); ++i) add_key_row(grid, static_cast<int>(i));
   box_->replaceWidget(keys_, fresh);
   discard(keys_);
@@ -117,34 +118,35 @@ void SweepForm::rebuild_keys() {
 
 void SweepForm::add_key_row(QGridLayout* grid, int at) {
   const auto& [key, range] = draft_.keys()[static_cast<size_t>(at)];
+  auto* line = new QLineEdit(QString::fromStdString(range), grid->parentWidget());
   AttrDef which{"key", key, 0, 0, "the key that is searched"};
   for (const AttrDef& d : draft_.choices()) which.choices.push_back(d.name);
   if (std::find(which.choices.begin(), which.choices.end(), key) == which.choices.end()) which.choices.push_back(key);
+  // The row stays while a key is chosen in it: letters that are typed go on from each other.
   QWidget* name = make_attr_editor(
       which, key,
-      [this, at](const AttrValue& v) {
+      [this, at, line](const AttrValue& v) {
         draft_.set_key(static_cast<size_t>(at), std::get<std::string>(v));
-        rebuild_keys();
+        line->setText(QString::fromStdString(draft_.keys()[static_cast<size_t>(at)].second));
+        explain(line, at);
+        refresh();
       },
       grid->parentWidget());
   name->setObjectName(QString("sweep.key.%1").arg(at));
   name->setAccessibleName(QString("Key %1").arg(at + 1));
   name->setMinimumWidth(90);
   grid->addWidget(name, at, 0);
-  auto* line = new QLineEdit(QString::fromStdString(range), grid->parentWidget());
   line->setObjectName(QString("sweep.range.%1").arg(at));
   line->setAccessibleName(QString("Values of key %1").arg(at + 1));
   line->setMinimumWidth(90);
   line->setPlaceholderText("log:1e-4..1e-1");
-  QString help = kRangeHelp;
-  for (const AttrDef& d : draft_.choices())
-    if (d.name == key) help = QString::fromStdString(d.help + "\n" + attr_allowed(d) + "\n") + help;
-  line->setToolTip(help);
+  explain(line, at);
   connect(line, &QLineEdit::textChanged, this, [this, at](const QString& text) {
     draft_.set_range(static_cast<size_t>(at), text.trimmed().toStdString());
     refresh();
   });
   grid->addWidget(line, at, 1);
+  setTabOrder(name, line);
   auto* remove = new QToolButton(grid->parentWidget());
   remove->setText("×");
   remove->setObjectName(QString("sweep.remove.%1").arg(at));
@@ -156,6 +158,15 @@ void SweepForm::add_key_row(QGridLayout* grid, int at) {
     rebuild_keys();
   });
   grid->addWidget(remove, at, 2);
+}
+
+/// What the key of a row is for, what it may be, and how that is written.
+void SweepForm::explain(QLineEdit* line, int at) {
+  QString help = kRangeHelp;
+  for (const AttrDef& d : draft_.choices())
+    if (d.name == draft_.keys()[static_cast<size_t>(at)].first)
+      help = QString::fromStdString(d.help + "\n" + attr_allowed(d) + "\n") + help;
+  line->setToolTip(help);
 }
 
 void SweepForm::rebuild_attrs() {

@@ -30,6 +30,7 @@ class SweepForm : public QWidget {
   void rebuild_keys();
   void rebuild_attrs();
   void add_key_row(QGridLayout* grid, int at);
+  void explain(QLineEdit* line, int at);
   void refresh();
 
   SweepDraft draft_;

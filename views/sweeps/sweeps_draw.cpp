@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number.h"
 #include "projects/sweep.h"
+#include "views/shared/axis.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 #include "views/sweeps/sweeps_model.h"
@@ -22,6 +24,16 @@ std::string words(std::string text) {
   return text;
 }
 bool ended(const TrialInfo& t) { return t.state != "open" && std::isfinite(t.value); }
+/// Where a value stands on its key's axis: the ends of the axis are the first and the last value.
+float axis_place(const SearchKey& k, const std::string& value) {
+  const auto share = [](double at, double all) { return static_cast<float>(all > 0 ? at / all : 0.5); };
+  if (k.kind == SearchKey::Kind::values) {
+    const auto at = std::find(k.values.begin(), k.values.end(), value) - k.values.begin();
+    return share(static_cast<double>(at), static_cast<double>(k.values.size()) - 1);
+  }
+  if (k.rounds && k.kind != SearchKey::Kind::log) return share(number_of(value).value_or(k.lo) - k.lo, k.hi - k.lo);
+  return static_cast<float>(k.place_of(value));
+}
 }  // namespace
 
 SweepsModel::Range SweepsModel::range() const {
@@ -30,21 +42,17 @@ SweepsModel::Range SweepsModel::range() const {
     if (ended(t)) values.push_back(t.value);
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
-  // Tukey's far fences: three times the middle half's width beyond it.
-  const double q1 = values[values.size() / 4], q3 = values[values.size() * 3 / 4], width = 3 * (q3 - q1);
+  // Behind Tukey's far fence, three times the middle half's width beyond it, on the side that is worse. Few values have
+  // no middle half to speak of.
   double lo = values.front(), hi = values.back();
-  for (const double v : values)
-    if (v >= q1 - width) {
-      lo = v;
-      break;
-    }
-  for (size_t i = values.size(); i-- > 0;)
-    if (values[i] <= q3 + width) {
-      hi = values[i];
-      break;
-    }
-  const double margin = hi > lo ? 0.06 * (hi - lo) : std::max(std::fabs(hi) * 0.1, 1e-3);
-  return {lo - margin, hi + margin};
+  if (values.size() >= 8) {
+    const double q1 = values[values.size() / 4], q3 = values[values.size() * 3 / 4], width = 3 * (q3 - q1);
+    if (plan_->direction > 0)
+      lo = *std::find_if(values.begin(), values.end(), [&](double v) { return v >= q1 - width; });
+    else
+      hi = *std::find_if(values.rbegin(), values.rend(), [&](double v) { return v <= q3 + width; });
+  }
+  return {lo, hi};
 }
 
 void SweepsModel::draw(Scene& scene) {
@@ -61,7 +69,9 @@ void SweepsModel::draw(Scene& scene) {
 void SweepsModel::draw_progress(Scene& scene, Box box) {
   const Box area{box.x + kLeft, box.y + kTitle, std::max(box.w - kLeft - 8, 20.f),
                  std::max(box.h - kTitle - kBottom, 20.f)};
-  const Range& r = range_;
+  const double margin =
+      range_.hi > range_.lo ? 0.08 * (range_.hi - range_.lo) : std::max(std::fabs(range_.hi) * 0.1, 1e-3);
+  const Range r{range_.lo - margin, range_.hi + margin};
   const TrialInfo* first = best();
   scene.text({box.x + 2, box.y, box.w * 0.5f, kTitle - 4}, "Best " + words(plan_->metric) + " so far");
   if (first)
@@ -73,8 +83,10 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
     const float y = area.bottom() - r.at(t.at(i)) * area.h;
     if (y < area.y + 3 || y > area.bottom() - 1) continue;
     scene.line({area.x, y}, {area.right(), y}, Ink::line, 1, 0.8f);
-    scene.text({box.x, y - 8, kLeft - 6, 16}, format_metric(plan_->metric, t.at(i)), Ink::secondary, Face::mono_small,
-               Align::right);
+    // An accuracy has no more than all.
+    if (plan_->metric.find("accuracy") != std::string::npos && t.at(i) > 1 + 1e-9) continue;
+    scene.text({box.x, y - 8, kLeft - 6, 16}, without_zeros(format_metric(plan_->metric, t.at(i))), Ink::secondary,
+               Face::mono_small, Align::right);
   }
   scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::secondary);
   const auto x_of = [&](double number) {
@@ -95,10 +107,16 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
     if (!ended(trial)) continue;
     const float x = x_of(static_cast<double>(trial.number));
     const auto y = [&](double v) { return area.bottom() - std::clamp(r.at(v), 0.f, 1.f) * area.h; };
+    if (so_far && !plan_->is_better(trial.value, so_far->value)) continue;
     if (so_far) line.push_back({x, y(so_far->value)});
-    if (!so_far || plan_->is_better(trial.value, so_far->value)) so_far = &trial;
-    line.push_back({x, y(so_far->value)});
+    so_far = &trial;
+    line.push_back({x, y(trial.value)});
   }
+  for (auto last = sweep_->trials.rbegin(); so_far && last != sweep_->trials.rend(); ++last)
+    if (ended(*last)) {
+      if (last->number != so_far->number) line.push_back({x_of(static_cast<double>(last->number)), line.back().y});
+      break;
+    }
   scene.polyline(line, Ink::good, 2);
   for (const TrialInfo& trial : sweep_->trials) {
     const float x = x_of(static_cast<double>(trial.number));
@@ -173,18 +191,15 @@ void SweepsModel::draw_keys(Scene& scene, Box box) {
   const Box area{box.x + inset, box.y + 40, std::max(box.w - 2 * inset, 20.f), std::max(box.h - 60, 20.f)};
   const float gap = area.w / columns, width = std::min(gap - 8, 150.f);
   std::vector<float> xs;
+  std::vector<std::pair<size_t, size_t>> values;  // of lists, between their ends
   for (size_t i = 0; i < keys.size(); ++i) {
     const SearchKey& k = keys[i];
     xs.push_back(area.x + gap * static_cast<float>(i));
     const bool list = k.kind == SearchKey::Kind::values;
     draw_axis(scene, xs[i], area, k.key, list ? k.values.front() : attr_text(k.lo),
               list ? (k.values.size() > 1 ? k.values.back() : "") : attr_text(k.hi), width);
-    for (size_t v = 1; list && v + 1 < k.values.size(); ++v) {
-      const float y = area.bottom() - static_cast<float>(k.place_of(k.values[v])) * area.h;
-      scene.line({xs[i] - 3, y}, {xs[i] + 3, y}, Ink::secondary);
-      if (area.h / static_cast<float>(k.values.size()) > 16)
-        scene.text({xs[i] + 7, y - 8, std::max(gap - 20, 10.f), 16}, k.values[v], Ink::secondary, Face::mono_small);
-    }
+    if (!list || area.h < 18 * static_cast<float>(k.values.size())) continue;
+    for (size_t v = 1; v + 1 < k.values.size(); ++v) values.emplace_back(i, v);
   }
   const Range& r = range_;
   xs.push_back(area.right());
@@ -200,14 +215,24 @@ void SweepsModel::draw_keys(Scene& scene, Box box) {
     return first != second ? second : plan_->is_better(b->value, a->value);
   });
   for (const TrialInfo* t : order) draw_trial(scene, *t, xs, area);
+  for (const auto& [i, v] : values) {
+    const std::string& text = keys[i].values[v];
+    const float y = area.bottom() - axis_place(keys[i], text) * area.h;
+    const float w = std::min(text_width(text, Face::mono_small) + 6, std::max(gap - 20, 10.f));
+    scene.rect({xs[i] + 8, y - 8, w, 16}, Ink::panel, 0.85f, 2);
+    scene.text({xs[i] + 11, y - 8, w - 3, 16}, text, Ink::secondary, Face::mono_small);
+  }
 }
 
 void SweepsModel::draw_trial(Scene& scene, const TrialInfo& t, const std::vector<float>& xs, Box area) {
-  const std::vector<double> places = plan_->space.point(projects::settings_of(t));
+  const projects::Settings settings = projects::settings_of(t);
   const Range& r = range_;
   std::vector<Point> line;
-  for (size_t i = 0; i < places.size(); ++i)
-    line.push_back({xs[i], area.bottom() - static_cast<float>(places[i]) * area.h});
+  for (size_t i = 0; i + 1 < xs.size(); ++i) {
+    const SearchKey& k = plan_->space.keys()[i];
+    for (const auto& [key, value] : settings)
+      if (key == k.key) line.push_back({xs[i], area.bottom() - axis_place(k, value) * area.h});
+  }
   line.push_back({xs.back(), area.bottom() - std::clamp(r.at(t.value), 0.f, 1.f) * area.h});
   const bool chosen = t.run && t.run == selected_, first = best_ == t.number;
   if (chosen)
@@ -219,7 +244,7 @@ void SweepsModel::draw_trial(Scene& scene, const TrialInfo& t, const std::vector
   const Run* run = run_of(t);
   std::string tip = fmt::format("trial {}{} {}: {} = {}", t.number, run ? " · " + run->name : std::string(), t.state,
                                 plan_->metric, format_exact(t.value));
-  for (const auto& [key, value] : projects::settings_of(t)) tip += "\n" + key + " = " + value;
+  for (const auto& [key, value] : settings) tip += "\n" + key + " = " + value;
   for (const Point& p : line) {
     scene.rect({p.x - 2.5f, p.y - 2.5f, 5, 5},
                chosen                ? Ink::accent

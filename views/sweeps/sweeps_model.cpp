@@ -109,7 +109,7 @@ Table SweepsModel::table() const {
     const bool live = run && trial.run == status_.run && projects::is_active(status_.state);
     const int64_t steps = live ? status_.step : run ? run->steps : 0;
     row.cells = {Table::Cell::number(static_cast<double>(trial.number), std::to_string(trial.number)),
-                 {run ? run->name : "–", 0, {}, Ink::none},
+                 {run ? run->name : "–", 0, {}, trial.number == best_ ? Ink::good : Ink::none},
                  {state, 0, trial.error, ink},
                  run ? Table::Cell::number(static_cast<double>(steps),
                                            format_grouped(steps) + " / " + format_grouped(run->total))
@@ -121,7 +121,6 @@ Table SweepsModel::table() const {
     if (std::isfinite(trial.value)) {
       row.cells.push_back(Table::Cell::number(trial.value, format_metric(plan_->metric, trial.value)));
       row.cells.back().tip = format_exact(trial.value);
-      if (trial.number == best_) row.cells.back().mark = Ink::good;
     } else {
       row.cells.push_back({"–", plan_->direction > 0 ? -1e308 : 1e308, {}, Ink::none});
     }

@@ -51,9 +51,9 @@ class SweepsModel : public StepModel {
  private:
   struct Range {
     double lo = 0, hi = 1;
-    float at(double v) const { return static_cast<float>((v - lo) / (hi - lo)); }
+    float at(double v) const { return hi > lo ? static_cast<float>((v - lo) / (hi - lo)) : 0.5f; }
   };
-  /// Of the values; far outliers are left out, and drawn at the edge.
+  /// Of the values; those that are far worse than the others are left out, and drawn at the edge.
   Range range() const;
   /// What of a trial's run is shown.
   struct Run {

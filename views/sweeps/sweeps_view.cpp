@@ -30,7 +30,7 @@ SweepsView::SweepsView(const ViewDef& def, Bench& bench, QWidget* parent)
   split->addWidget(scroll);
   split->addWidget(build_results());
   split->setStretchFactor(1, 1);
-  split->setSizes({330, 900});
+  split->setSizes({360, 900});
   set_content(split);
   later_.setSingleShot(true);
   later_.setInterval(250);  // a trial that trains changes its row ten times a second: the table follows in peace
