@@ -127,8 +127,12 @@ int64_t Project::Impl::recipe_id(const nlohmann::json& recipe) {
 }
 
 void Project::Impl::drop_unused_documents() {
-  writer->run("DELETE FROM models WHERE id NOT IN (SELECT model FROM project UNION SELECT model FROM runs)");
-  writer->run("DELETE FROM recipes WHERE id NOT IN (SELECT recipe FROM project UNION SELECT recipe FROM runs)");
+  writer->run(
+      "DELETE FROM models WHERE id NOT IN (SELECT model FROM project UNION SELECT model FROM runs UNION SELECT model "
+      "FROM sweeps)");
+  writer->run(
+      "DELETE FROM recipes WHERE id NOT IN (SELECT recipe FROM project UNION SELECT recipe FROM runs UNION SELECT "
+      "recipe FROM sweeps)");
 }
 
 ModelSpec Project::model() const {

@@ -19,8 +19,8 @@ struct RecipeChange {
 struct RunInfo {
   int64_t id = 0;
   std::string name;
-  /// running, paused, finished, stopped, failed; or interrupted: its process ended without a word, and it can be
-  /// resumed
+  /// running, paused, finished, stopped, failed; pruned: a sweep ended it, for it fell behind; or interrupted: its
+  /// process ended without a word, and it can be resumed
   std::string status;
   std::string created;                ///< ISO 8601, UTC
   int64_t steps = 0;                  ///< done so far
@@ -30,7 +30,7 @@ struct RunInfo {
   std::vector<RecipeChange> changes;  ///< of its recipe, by step
   ModelSpec model;                    ///< the model with which it was started
   nlohmann::json best;                ///< {"metric", "value", "step"}, null before the first evaluation
-  std::string error;                  ///< why it failed
+  std::string error;                  ///< why it failed, or was pruned
   std::string note;                   ///< what a person says of it
   std::vector<std::string> tags;      ///< words it is found by
 
@@ -38,6 +38,33 @@ struct RunInfo {
   const RecipeChange* change_after(int64_t step) const;
   /// The recipe of the step that follows this one.
   const nlohmann::json& recipe_after(int64_t step) const;
+};
+
+/// One run of a sweep, as far as it has come.
+struct TrialInfo {
+  int64_t number = 0;  ///< from 1
+  int64_t run = 0;     ///< 0: it has not begun, or could not
+  /// open: it was chosen, and trains or waits to be gone on with; finished, pruned, failed: it counts as that, whatever
+  /// became of its run later
+  std::string state;
+  double value = 0;  ///< what it came to; NaN where it came to nothing
+  std::string error;
+  nlohmann::json settings;  ///< [[key, value], ...], as `--set` takes them
+};
+
+/// A search over keys of the recipe, with its trials by number.
+struct SweepInfo {
+  int64_t id = 0;
+  std::string name, created;
+  nlohmann::json plan;    ///< SweepPlan::to_json()
+  nlohmann::json recipe;  ///< that the trials change
+  ModelSpec model;
+  std::vector<TrialInfo> trials;
+};
+
+/// Which trial of which sweep a run is.
+struct TrialOf {
+  int64_t sweep = 0, number = 0;  ///< 0: of none
 };
 
 struct MetricPoint {
@@ -93,7 +120,9 @@ class Project {
   RunInfo run(const std::string& name) const;  ///< throws Error that lists the near names
   RunInfo run(int64_t id) const;
   /// A new run of the given model and recipe; an empty name becomes "<model>-NN".
-  RunInfo new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps);
+  /// As a trial it is that from its first moment; throws where another process has begun that trial.
+  RunInfo new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps,
+                  const TrialOf& trial = {});
   void set_run_status(int64_t run, const std::string& status, const std::string& error = {});
   void set_run_progress(int64_t run, int64_t steps, double seconds);
   /// A run is trained again from `step` on: it is marked as running, and the points after `step`, which will be written
@@ -135,6 +164,17 @@ class Project {
   std::vector<int64_t> add_artifacts(int64_t run, int64_t step, const std::vector<NewArtifact>& artifacts);
   std::vector<ArtifactInfo> artifacts(int64_t run = 0, const std::string& kind = {}) const;
   std::string artifact(int64_t id) const;
+
+  std::vector<SweepInfo> sweeps() const;           ///< the oldest first
+  SweepInfo sweep(const std::string& name) const;  ///< throws Error that lists the near names
+  SweepInfo sweep(int64_t id) const;
+  /// An empty name becomes "sweep-NN".
+  SweepInfo new_sweep(const std::string& name, const nlohmann::json& plan, const ModelSpec& model,
+                      const nlohmann::json& recipe);
+  /// A trial that was chosen; its run comes with new_run(). Throws where another process has chosen it.
+  void add_trial(const TrialOf& trial, const nlohmann::json& settings);
+  /// What an open trial counts as from now on; one that is not open stays what it is.
+  void end_trial(const TrialOf& trial, const std::string& state, double value, const std::string& error = {});
 
   nlohmann::json window_state(const std::string& key) const;  ///< null where never set
   void set_window_state(const std::string& key, const nlohmann::json& value);

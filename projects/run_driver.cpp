@@ -83,14 +83,18 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     d.best = d.info.best;
     if (options.max_steps >= 0) d.stop_at = options.max_steps;
   } else {
-    Recipe recipe = Recipe::from_json(project->recipe());
+    const TrialRun* trial = options.trial.get();
+    Recipe recipe = Recipe::from_json(trial ? trial->recipe : project->recipe());
     for (const auto& [key, text] : options.set) recipe.set(key, text);
     for (const auto& [key, text] : options.set) recipe.check_used(key);
     if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
     if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
-    const ModelSpec model = project->model();
+    const ModelSpec model = trial ? trial->model : project->model();
     d.session = std::make_unique<TrainingSession>(model, recipe, options.session);
-    together([&] { d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps()); });
+    together([&] {
+      d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps(),
+                                trial ? trial->of : TrialOf{});
+    });
   }
   RunStatus& s = d.status;
   s.run = d.info.id;
@@ -104,6 +108,7 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   s.seconds = d.trained;
   d.recipe = d.session->recipe();
   d.pause = options.start_paused;
+  d.prune = options.prune;
   if (writes)
     d.recorder = std::make_unique<Recorder>(project, d.info.id, [&d] {
       {

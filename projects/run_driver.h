@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +9,17 @@
 #include "projects/project.h"
 
 namespace tenon::projects {
+
+/// Asked, on the training thread, before the first step (without rows) and after each step and evaluation with what was
+/// recorded. Not empty: why the run ends here, as pruned.
+using Prune = std::function<std::string(const std::vector<MetricRow>&)>;
+
+/// A run that is a trial of a sweep has the sweep's model and recipe, not those of the project.
+struct TrialRun {
+  TrialOf of;
+  ModelSpec model;
+  nlohmann::json recipe;
+};
 
 struct TrainOptions {
   std::string run_name;  ///< empty: the next free one
@@ -22,10 +34,12 @@ struct TrainOptions {
   /// alone writes into the project, and decides when to pause. A stop of any of them ends all. start() returns when all
   /// have started.
   SessionOptions session;
+  std::shared_ptr<const TrialRun> trial;  ///< of a new run; null: it is none
+  Prune prune;                            ///< none: it goes on to its end
 };
 
 struct RunStatus {
-  enum class State { starting, running, paused, finished, stopped, failed };
+  enum class State { starting, running, paused, finished, stopped, failed, pruned };
   State state = State::starting;
   int64_t run = 0;
   std::string name;
@@ -37,7 +51,7 @@ struct RunStatus {
   int64_t skipped = 0,
           skipped_step = 0;  ///< updates left out because a scaled gradient overflowed (amp = fp16); the last one
   std::string skipped_for;   ///< the parameter whose gradient it was
-  std::string error;         ///< why it failed, in words
+  std::string error;         ///< why it failed, or was pruned, in words
   /// Not empty while the disk is full: what could not be saved. Training is held meanwhile, with its state (`paused`),
   /// and goes on by itself as soon as there is room, unless the user has paused it too. The hint says what is free and
   /// what is needed.
@@ -46,6 +60,14 @@ struct RunStatus {
   std::string refused;  ///< why the last change was not made; empty once one is
   int64_t tries = 0;    ///< how often saving was tried again, or for the first time in vain
 };
+
+/// A state as the project file calls it: "running", "pruned".
+inline const char* status_word(RunStatus::State state) {
+  constexpr const char* kWords[] = {"running", "running", "paused", "finished", "stopped", "failed", "pruned"};
+  return kWords[static_cast<int>(state)];
+}
+/// It has not ended.
+inline bool is_active(RunStatus::State state) { return state <= RunStatus::State::paused; }
 
 /// One training run of a project on its own thread: the session, with recorders that write metrics and checkpoints into
 /// the project. The command line and the window drive training through this and nothing else. All functions may be

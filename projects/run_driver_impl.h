@@ -27,6 +27,8 @@ struct RunDriver::Impl {
   int64_t stop_at = INT64_MAX;  ///< of this call; the recipe's own end is the session's
   bool fresh = true;
   nlohmann::json best;
+  Prune prune;
+  std::string pruned;  ///< why the run ends early; of the training thread
 
   mutable std::mutex mutex;  ///< over what follows, down to `thread`
   std::condition_variable wake, end;

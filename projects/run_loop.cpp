@@ -35,19 +35,20 @@ void RunDriver::Impl::work() {
   std::string error;
   try {
     train();
-    result = session->finished() ? State::finished : State::stopped;
+    result = session->finished() ? State::finished : pruned.empty() ? State::stopped : State::pruned;
+    if (result == State::pruned) error = pruned;
   } catch (const std::exception& e) {
     error = e.what();
   }
   stop_clock();
   if (recorder) {
     recorder->progress(session->steps_done(), seconds());
-    recorder->status(result == State::finished ? "finished" : result == State::stopped ? "stopped" : "failed", error);
+    recorder->status(status_word(result), error);
     while (!recorder->flush())
       if (!room_on_disk()) recorder->give_up();
     if (const auto disk = recorder->error()) {
       result = State::failed;
-      if (error.empty()) error = what_is_lost(*disk);
+      if (error.empty() || !pruned.empty()) error = what_is_lost(*disk);
       recorder->status("failed", error);
       recorder->flush();
     }
@@ -64,6 +65,7 @@ void RunDriver::Impl::train() {
   const int64_t every = session->recipe().integer("checkpoint_every");
   if (saved_step < 0) save_checkpoint();
   start_clock();
+  if (prune) pruned = prune({});
   // A stop may have come between the last step of an epoch and its evaluation.
   if (!fresh && session->evaluation_due()) {
     const auto evaluated = project->metric(info.id, "test_loss");
@@ -73,7 +75,7 @@ void RunDriver::Impl::train() {
       saved_step = -1;
     }
   }
-  while (!session->finished() && session->steps_done() < stop_at && all_go_on()) {
+  while (!session->finished() && session->steps_done() < stop_at && pruned.empty() && all_go_on()) {
     start_clock();
     const StepResult r = session->step();
     after_step(r);
@@ -293,6 +295,7 @@ void RunDriver::Impl::change_recipe(const Recipe& wanted, bool known) {
 }
 
 void RunDriver::Impl::publish(std::vector<MetricRow> rows) {
+  if (prune && pruned.empty()) pruned = prune(rows);
   constexpr size_t kKept = 1 << 20;  // where nobody drains; every point is in the project all the same
   {
     std::lock_guard lock(mutex);

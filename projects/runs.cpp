@@ -147,7 +147,7 @@ RunInfo Project::run(int64_t id) const {
 }
 
 RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe,
-                         int64_t total_steps) {
+                         int64_t total_steps, const TrialOf& trial) {
   Database& db = impl_->write();
   int64_t id = 0;
   {
@@ -168,6 +168,12 @@ RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const 
         "?)",
         chosen, process_identity(), now_text(), total_steps, impl_->model_id(model), impl_->recipe_id(recipe));
     id = db.last_id();
+    if (trial.sweep) {
+      db.run("UPDATE trials SET run = ? WHERE sweep = ? AND number = ? AND run IS NULL", id, trial.sweep, trial.number);
+      if (db.changes() == 0)
+        throw Error(fmt::format("trial {} of this sweep of {} was begun by another process", trial.number, path()),
+                    "Stop that one first.");
+    }
     t.commit();
   }
   return run(id);

@@ -93,6 +93,22 @@ CREATE TABLE recipe_changes (             -- the recipe of every step after this
   recipe  TEXT NOT NULL,
   created TEXT NOT NULL,
   PRIMARY KEY (run, step)) WITHOUT ROWID;
+CREATE TABLE sweeps (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  name    TEXT NOT NULL UNIQUE,
+  created TEXT NOT NULL,
+  plan    TEXT NOT NULL,
+  model   INTEGER NOT NULL REFERENCES models,
+  recipe  INTEGER NOT NULL REFERENCES recipes);
+CREATE TABLE trials (                     -- a value of NULL is none
+  sweep    INTEGER NOT NULL REFERENCES sweeps ON DELETE CASCADE,
+  number   INTEGER NOT NULL,
+  run      INTEGER REFERENCES runs ON DELETE SET NULL,
+  state    TEXT NOT NULL DEFAULT 'open',
+  value    REAL,
+  error    TEXT NOT NULL DEFAULT '',
+  settings TEXT NOT NULL,
+  PRIMARY KEY (sweep, number)) WITHOUT ROWID;
 )sql",
 };
 

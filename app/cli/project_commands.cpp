@@ -12,6 +12,7 @@
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "engine/templates/templates.h"
+#include "engine/train/metric.h"
 #include "engine/train/recipe.h"
 #include "projects/project.h"
 #include "views/runs/runs_model.h"
@@ -62,7 +63,7 @@ int runs(const Args& args) {
       nlohmann::json metrics = nlohmann::json::object();
       for (const auto& [name, end] : row.metrics) {
         metrics[name]["last"] = finite_or_null(end.last);
-        if (views::better(name) == 0) continue;
+        if (better(name) == 0) continue;
         metrics[name]["best"] = finite_or_null(end.best);
         metrics[name]["best_step"] = end.best_step;
       }

@@ -12,6 +12,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/common.h"
+#include "app/cli/disk_watch.h"
 #include "app/cli/output.h"
 #include "app/cli/results.h"
 #include "core/error.h"
@@ -27,24 +28,6 @@ namespace {
 using projects::RunDriver;
 using projects::RunStatus;
 using State = RunStatus::State;
-
-const char* word(State s) {
-  switch (s) {
-    case State::starting:
-      return "starting";
-    case State::running:
-      return "running";
-    case State::paused:
-      return "paused";
-    case State::finished:
-      return "finished";
-    case State::stopped:
-      return "stopped";
-    case State::failed:
-      return "failed";
-  }
-  return "";
-}
 
 /// Turns metric points, which come one quantity at a time, into one record a step.
 class Records {
@@ -96,34 +79,6 @@ std::string tail(const RunStatus& s) {
     text += fmt::format("  {} left", duration_text(s.seconds / done * static_cast<double>(s.total_steps - s.step)));
   return text;
 }
-
-/// Says, once each time, that training waits for room on the disk, and that it goes on.
-class DiskWatch {
- public:
-  explicit DiskWatch(bool json) : json_(json) {}
-  /// `say` guards standard output, which may lie on the same full disk.
-  template <class Say>
-  void look(const RunStatus& s, Bar& bar, const Say& say) {
-    if (s.blocked.empty() == !waits_ || s.state == State::failed) return;
-    waits_ = !s.blocked.empty();
-    bar.clear();
-    const std::string step = count_text(s.step);
-    const std::string text =
-        waits_
-            ? fmt::format(
-                  "training is paused at step {}: {}\n  {} It goes on as soon as there is some; Ctrl+C ends the run.",
-                  step, s.blocked, s.blocked_hint)
-            : fmt::format("training goes on after step {}", step);
-    std::fprintf(stderr, "tenon: %s\n", text.c_str());
-    if (!json_) return;
-    nlohmann::json j = {{"event", waits_ ? "no_space" : "goes_on"}, {"step", s.step}};
-    if (waits_) j.update({{"reason", s.blocked}, {"hint", s.blocked_hint}});
-    say([&] { print_json(j); });
-  }
-
- private:
-  bool json_, waits_ = false;
-};
 
 /// One step of the recipe beside the run, with an eye on sizes that were broadcast to what is likely not meant.
 void warn_of_broadcasts(const projects::Project& project, const projects::TrainOptions& options, bool json) {
@@ -185,12 +140,12 @@ int train(const Args& args) {
 
   Bar bar("step");
   Records records(json);
-  DiskWatch disk(json);
+  DiskWatch disk;
   auto next_line = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   bool stopping = false;
   while (true) {
     s = driver->status();
-    const bool ended = s.state == State::finished || s.state == State::stopped || s.state == State::failed;
+    const bool ended = !projects::is_active(s.state);
     say([&] {
       records.take(*driver, ended);
       for (const std::string& line : records.lines()) {
@@ -198,7 +153,8 @@ int train(const Args& args) {
         if (!json) print(line + "\n");
       }
     });
-    if (!stopping) disk.look(s, bar, say);
+    if (!stopping)
+      if (const nlohmann::json news = disk.look(s, bar); json && !news.is_null()) say([&] { print_json(news); });
     if (ended) break;
     if (interrupted() && !stopping) {
       stopping = true;
@@ -215,7 +171,7 @@ int train(const Args& args) {
 
   const projects::RunInfo info = project->run(s.run);
   if (json) {
-    nlohmann::json end = {{"run", info.name},        {"status", word(s.state)},
+    nlohmann::json end = {{"run", info.name},        {"status", projects::status_word(s.state)},
                           {"step", info.steps},      {"total_steps", info.total_steps},
                           {"seconds", info.seconds}, {"best", info.best}};
     if (!s.error.empty()) end["error"] = s.error;

@@ -164,4 +164,12 @@ const bool registered_metric[] = {
 bool register_metric(MetricDef def, Place place) { return registry().add(std::move(def), place); }
 const Registry<MetricDef>& metrics() { return registry(); }
 
+int better(const std::string& recorded) {
+  const std::string name = recorded.starts_with("test_") ? recorded.substr(5) : recorded;
+  if (name == "loss") return -1;
+  for (const MetricDef& d : metrics())
+    if (d.name == name) return d.higher_is_better ? 1 : -1;
+  return 0;
+}
+
 }  // namespace tenon

@@ -38,5 +38,8 @@ struct MetricDef {
 bool register_metric(MetricDef def, Place place = Place::current());
 /// Sorted by name.
 const Registry<MetricDef>& metrics();
+/// Which values of what a run records ("loss", "test_accuracy") are better; 0 where neither are (a rate, a norm): 1
+/// high ones, -1 low ones.
+int better(const std::string& recorded);
 
 }  // namespace tenon

@@ -35,6 +35,7 @@ const std::vector<Floor>& floors() {
       {{"tracing/trace"}},
       {{"tracing/snapshot"}},
       {{"tracing/record", "tracing/analyses"}},
+      {{"projects/search"}},
       {{"projects"}},
       {{"views/shared"}},
       {{"views/canvas"}},

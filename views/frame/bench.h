@@ -7,6 +7,7 @@
 
 #include "projects/results.h"
 #include "projects/run_driver.h"
+#include "projects/search/search_space.h"
 #include "views/frame/jobs.h"
 #include "views/shared/document.h"
 #include "views/shared/filter.h"
@@ -76,6 +77,14 @@ class Bench : public QObject {
   /// Gives the run that trains what of the recipe of the next run may change in one that has begun.
   virtual void change_training() = 0;
 
+  /// The sweep whose trials are trained one after the other; 0: none.
+  int64_t sweeping() const { return sweeping_; }
+  /// Keys with what they may be, and the attributes of a SweepPlan that are not their defaults.
+  virtual void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) = 0;
+  virtual void resume_sweep(int64_t sweep) = 0;
+  /// The trial that trains ends with a checkpoint, and the sweep waits to be resumed.
+  virtual void stop_sweep() = 0;
+
   /// The runs that are compared, in the order they were picked.
   const std::vector<int64_t>& picked() const { return picked_; }
   void pick(std::vector<int64_t> runs);
@@ -131,6 +140,7 @@ class Bench : public QObject {
   Links links_;
   projects::RunStatus status_;
   std::shared_ptr<const projects::Results> results_;
+  int64_t sweeping_ = 0;
 
  private:
   [[noreturn]] static void no_model(const char* name);

@@ -43,8 +43,7 @@ std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& conten
   for (size_t i = contents.runs.size(); i-- > 0;) {  // the newest first
     RunInfo r = contents.runs[i];
     if (status.run == r.id) {
-      static constexpr const char* kStates[] = {"running", "running", "paused", "finished", "stopped", "failed"};
-      r.status = kStates[static_cast<int>(status.state)];
+      r.status = projects::status_word(status.state);
       r.steps = status.step;
       r.total_steps = status.total_steps;
     }

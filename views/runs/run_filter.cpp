@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/number.h"
+#include "engine/train/metric.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {

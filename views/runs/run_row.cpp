@@ -45,14 +45,6 @@ bool unchanged(const RunInfo& a, const RunInfo& b) {
 }
 }  // namespace
 
-int better(const std::string& metric) {
-  const std::string name = metric.starts_with("test_") ? metric.substr(5) : metric;
-  if (name == "loss") return -1;
-  for (const MetricDef& d : metrics())
-    if (d.name == name) return d.higher_is_better ? 1 : -1;
-  return 0;
-}
-
 std::string tags_text(const RunInfo& run) {
   std::string text;
   for (const std::string& t : run.tags) text += (text.empty() ? "" : ", ") + t;

@@ -30,9 +30,6 @@ struct RunRow {
   std::map<std::string, MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
 };
 
-/// Which values of a metric are better; 0 where neither are (a rate, a norm): 1 high ones, -1 low ones.
-int better(const std::string& metric);
-
 /// "good, second try"
 std::string tags_text(const projects::RunInfo& run);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "engine/train/metric.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 #include "views/shared/scene.h"
@@ -20,10 +21,9 @@ void RunsModel::set_rows(std::vector<RunRow> rows) {
 }
 
 void RunsModel::set_status(const RunStatus& status) {
-  static constexpr const char* kStates[] = {"running", "running", "paused", "finished", "stopped", "failed"};
   for (RunRow& r : rows_) {
     if (r.info.id != status.run) continue;
-    r.info.status = kStates[static_cast<int>(status.state)];
+    r.info.status = projects::status_word(status.state);
     r.info.steps = status.step;
     r.info.seconds = status.seconds;
     if (status.step > 0) r.metrics["loss"].last = status.loss;

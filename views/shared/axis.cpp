@@ -82,6 +82,15 @@ Ticks byte_ticks(double lo, double hi, int most) {
   return t;
 }
 
+std::string without_zeros(std::string number) {
+  const size_t dot = number.find('.'), end = std::min(number.find_first_of("e "), number.size());
+  if (dot == std::string::npos || dot >= end) return number;
+  size_t last = end;
+  while (number[last - 1] == '0') --last;
+  if (number[last - 1] == '.') --last;
+  return number.erase(last, end - last);
+}
+
 void draw_time_axis(Scene& scene, const Axis& axis, Box header, float bottom) {
   Ticks t = nice_ticks(axis.lo, axis.hi, std::max(2, static_cast<int>(axis.w / 110)));
   double unit = t.step >= 1e9 ? 1e9 : t.step >= 1e6 ? 1e6 : t.step >= 1e3 ? 1e3 : 1;

@@ -35,6 +35,9 @@ struct Axis {
 /// Round numbers of bytes (1, 2 or 5 times a power of ten of the unit that suits) that cover [lo, hi].
 Ticks byte_ticks(double lo, double hi, int most);
 
+/// A number without the zeros behind its point that a round one does not need: "100 %" of "100.00 %".
+std::string without_zeros(std::string number);
+
 /// Gridlines and labels of a time axis in nanoseconds along the top of a box.
 void draw_time_axis(Scene& scene, const Axis& axis, Box header, float bottom);
 

@@ -18,6 +18,7 @@ ProjectContents ProjectContents::read(const projects::Project& project) {
   c.deleted = project.deleted_runs();
   for (const RunInfo& r : c.runs) c.checkpoints.push_back(project.checkpoints(r.id));
   c.artifacts = project.artifacts();
+  c.sweeps = project.sweeps();
   return c;
 }
 
@@ -31,6 +32,12 @@ const CheckpointInfo* ProjectContents::checkpoint(int64_t id) const {
   for (const auto& list : checkpoints)
     for (const CheckpointInfo& c : list)
       if (c.id == id) return &c;
+  return nullptr;
+}
+
+const projects::SweepInfo* ProjectContents::sweep(int64_t id) const {
+  for (const projects::SweepInfo& s : sweeps)
+    if (s.id == id) return &s;
   return nullptr;
 }
 

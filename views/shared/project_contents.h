@@ -16,11 +16,13 @@ struct ProjectContents {
   std::vector<projects::RunInfo> deleted;  ///< runs that can be brought back
   std::vector<std::vector<projects::CheckpointInfo>> checkpoints;  ///< by run
   std::vector<projects::ArtifactInfo> artifacts;
+  std::vector<projects::SweepInfo> sweeps;  ///< the oldest first
 
   /// Reads the file; away from the UI thread.
   static ProjectContents read(const projects::Project& project);
   const projects::RunInfo* run(int64_t id) const;                ///< null where there is none
   const projects::CheckpointInfo* checkpoint(int64_t id) const;  ///< null where there is none
+  const projects::SweepInfo* sweep(int64_t id) const;            ///< null where there is none
 };
 
 /// Every point of every metric of a run; away from the UI thread. Stops early where `cancelled` is set.

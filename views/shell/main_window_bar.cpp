@@ -260,8 +260,10 @@ void MainWindow::build_status() {
 
 void MainWindow::refresh_status() {
   const RunStatus& s = bench_.status();
-  static constexpr const char* kStates[] = {"starting", "training", "paused", "finished", "stopped", "failed"};
-  static constexpr Ink kInks[] = {Ink::secondary, Ink::accent, Ink::warning, Ink::good, Ink::secondary, Ink::bad};
+  static constexpr const char* kStates[] = {"starting", "training", "paused", "finished",
+                                            "stopped",  "failed",   "pruned"};
+  static constexpr Ink kInks[] = {Ink::secondary, Ink::accent, Ink::warning,  Ink::good,
+                                  Ink::secondary, Ink::bad,    Ink::secondary};
   bool known = s.run != 0;
   int k = static_cast<int>(s.state);
   auto text = [](const std::string& t) { return QString::fromStdString(t); };

@@ -200,6 +200,7 @@ void Workbench::leave_project() {
   if (recipe_unsaved_) save_recipe();
   recipe_unsaved_ = false;
   save_again_.stop();
+  sweeping_ = 0;
   save_failed_ = recipe_save_failed_ = false;
   let_go();
   tick_.stop();

@@ -72,6 +72,9 @@ class Workbench : public Bench {
   /// Writes that state in the format of the file's name and compares what is read back; a notice says the result.
   void export_run(int64_t run, int64_t step, const QString& path);
   bool training() const override { return driver_ != nullptr; }
+  void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) override;
+  void resume_sweep(int64_t sweep) override;
+  void stop_sweep() override;
   void log(const QString& line, bool bad = false);
   void fail(const QString& title, const QString& message, const QString& hint) override;
   /// What an event's handler threw (Note [The net under the event loop]): told, and the model on the canvas is saved at
@@ -107,6 +110,12 @@ class Workbench : public Bench {
   void let_go();
   void adopt(std::shared_ptr<projects::RunDriver> driver);
   void start_driver(projects::TrainOptions options, bool then_step);
+  /// Calls `make` on the file thread, then trains what it gives; null: there is nothing to train.
+  void start_driver(const QString& title, std::function<std::shared_ptr<projects::RunDriver>()> make, bool then_step);
+  void save_edits();
+  void train_next_trial();
+  void trial_ended(projects::RunStatus::State how);
+  void sweep_ended();
   void save_model();
   void save_recipe();
   void save_last_edits();
@@ -127,7 +136,8 @@ class Workbench : public Bench {
   bool save_failed_ = false;  ///< and that was told
   bool recipe_unsaved_ = false, recipe_save_failed_ = false;
   int recipe_edits_ = 0;
-  bool stopping_ = false;  ///< the run was asked to end
+  bool stopping_ = false;      ///< the run was asked to end
+  bool sweep_begins_ = false;  ///< its first trial is on the way
   bool fixed_clock_ = false;
 };
 

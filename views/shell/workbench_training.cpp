@@ -13,12 +13,6 @@ using projects::RunDriver;
 using projects::RunStatus;
 using projects::TrainOptions;
 
-namespace {
-bool active(RunStatus::State s) {
-  return s == RunStatus::State::starting || s == RunStatus::State::running || s == RunStatus::State::paused;
-}
-}  // namespace
-
 /// After a crash: what of the last run was kept, and the way on. One before the last was left for another.
 void Workbench::tell_interrupted() {
   const auto& contents = contents_;
@@ -65,56 +59,83 @@ bool Workbench::can_go_on(int64_t run) const {
   const auto* r = contents_.run(run);
   return r && !driver_ && project_ && !project_->read_only() && !files.has("train") &&
          (r->status == "interrupted" || (r->id == status_.run && (r->status == "running" || r->status == "paused")) ||
-          (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed")));
+          (r->steps < r->total_steps && (r->status == "stopped" || r->status == "failed" || r->status == "pruned")));
 }
 
 void Workbench::go_on(int64_t run) {
   if (!can_go_on(run)) return;
+  // What a sweep has not judged yet goes on as its trial.
+  for (const projects::SweepInfo& s : contents_.sweeps)
+    for (const projects::TrialInfo& t : s.trials)
+      if (t.run == run && t.state == "open") return resume_sweep(s.id);
   start_driver({.resume = contents_.run(run)->name}, false);
+}
+
+/// Jobs of one queue run in order: a run that is started next has the model that is seen.
+void Workbench::save_edits() {
+  if (!save_timer_.isActive()) return;
+  save_timer_.stop();
+  save_model();
 }
 
 void Workbench::start_driver(TrainOptions options, bool then_step) {
   if (!project_ || driver_ || files.has("train")) return;
-  if (save_timer_.isActive()) {
-    save_timer_.stop();
-    save_model();  // jobs of one queue run in order: the run starts with the model that is seen
-  }
+  save_edits();
   options.start_paused = options.start_paused || then_step;
+  start_driver(
+      "Start training",
+      [project = project_, options] { return std::shared_ptr<RunDriver>(RunDriver::start(project, options)); },
+      then_step);
+}
+
+void Workbench::start_driver(const QString& title, std::function<std::shared_ptr<RunDriver>()> make, bool then_step) {
   auto project = project_;
   files.start(
-      "train", "Start training",
-      [project, options](const Jobs::Report&, const std::atomic<bool>&) {
-        return std::shared_ptr<RunDriver>(RunDriver::start(project, options));
-      },
-      [this, then_step, project](std::shared_ptr<RunDriver> driver) {
-        if (project != project_) {  // another project was opened meanwhile: this run ends with a checkpoint
+      "train", title, [make = std::move(make)](const Jobs::Report&, const std::atomic<bool>&) { return make(); },
+      [this, then_step, project, sweep = sweeping_](std::shared_ptr<RunDriver> driver) {
+        if (!driver) {
+          if (project == project_ && sweep == sweeping_) sweep_ended();
+          return;
+        }
+        // Another project was opened meanwhile, or the sweep was stopped: this run ends with a checkpoint.
+        if (project != project_ || sweep != sweeping_) {
           files.start(
               "left run", "Finish the run",
-              [driver](const Jobs::Report&, const std::atomic<bool>&) mutable { driver.reset(); }, [] {}, {}, true);
+              [driver](const Jobs::Report&, const std::atomic<bool>&) mutable { driver.reset(); },
+              [this] { refresh_project(); }, {}, true);
           return;
         }
         adopt(std::move(driver));
         if (then_step) driver_->step_once();
       },
-      [this](const QString& message, const QString& hint) { fail("Training could not start", message, hint); });
+      [this, project](const QString& message, const QString& hint) {
+        if (project == project_) sweeping_ = 0;
+        fail("Training could not start", message, hint);
+        emit state_changed();
+      });
   emit state_changed();
 }
 
 void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
   driver_ = std::move(driver);
   stopping_ = false;
+  // While a sweep goes from trial to trial one may look at an earlier one.
+  const bool follows = !sweeping_ || sweep_begins_ || shown_run_ == status_.run || !shown();
+  sweep_begins_ = false;
   status_ = driver_->status();
   live_rows_.clear();
-  shown_run_ = status_.run;
-  show_step({});
-  training_model.set_run(status_.name, status_.total_steps);
+  if (follows) {
+    shown_run_ = status_.run;
+    show_step({});
+    training_model.set_run(status_.name, status_.total_steps);
+  }
   log(QString("Training %1%2")
           .arg(QString::fromStdString(status_.name),
                status_.step > 0 ? QString(" from step %1").arg(QString::fromStdString(format_grouped(status_.step)))
                                 : QString()));
   tick_.start();
   refresh_project();
-  load_metrics();
+  if (follows) load_metrics();
   emit run_changed();
   emit status_changed();
   emit state_changed();
@@ -140,17 +161,19 @@ void Workbench::tick() {
   if (status_.state != before.state || status_.step != before.step || !rows.empty()) emit status_changed();
   if (status_.state != before.state || status_.blocked != before.blocked) emit state_changed();
   if (status_.epoch != before.epoch) refresh_project();  // checkpoints come with epochs
-  if (active(status_.state)) return;
+  if (projects::is_active(status_.state)) return;
   tick_.stop();
   driver_->drain(rows);
   QString name = QString::fromStdString(status_.name);
-  if (status_.state == RunStatus::State::failed)
+  if (status_.state == RunStatus::State::failed && !sweeping_)
     fail(name + " failed", QString::fromStdString(status_.error), {});
+  else if (!status_.error.empty())  // of a sweep, whose other trials go on
+    log(name + ": " + QString::fromStdString(status_.error), status_.state == RunStatus::State::failed);
   else
     log(QString("%1 %2 at step %3")
-            .arg(name, status_.state == RunStatus::State::finished ? "finished" : "stopped",
-                 QString::fromStdString(format_grouped(status_.step))));
+            .arg(name, projects::status_word(status_.state), QString::fromStdString(format_grouped(status_.step))));
   let_go();
+  if (sweeping_) trial_ended(status_.state);
   emit status_changed();
   emit state_changed();
 }
@@ -159,7 +182,7 @@ void Workbench::tick() {
 void Workbench::tell_blocked(const RunStatus& before) {
   if (status_.blocked == before.blocked && status_.blocked_hint == before.blocked_hint) return;
   if (status_.blocked.empty()) {
-    if (active(status_.state) && !stopping_)
+    if (projects::is_active(status_.state) && !stopping_)
       log(QString("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
     return;
   }
@@ -184,7 +207,7 @@ void Workbench::let_go() {
   if (!driver) return;
   auto held = std::make_shared<std::shared_ptr<RunDriver>>(std::move(driver));
   auto lost = std::make_shared<QString>();  // what a run that waited for room on the disk could not save, told only now
-  const bool waited = active(status_.state) && !status_.blocked.empty();
+  const bool waited = projects::is_active(status_.state) && !status_.blocked.empty();
   const QString name = QString::fromStdString(status_.name);
   files.start(
       QString("end %1").arg(status_.run), "Finish the run",
@@ -218,6 +241,7 @@ void Workbench::step_once() {
 }
 void Workbench::stop() {
   stopping_ = true;
+  sweeping_ = 0;
   if (driver_) driver_->stop();
 }
 void Workbench::checkpoint() {

@@ -53,14 +53,8 @@ void TrainingModel::draw_y(Scene& scene, const Group& g, const Range& r, Box are
                        : g.title == "accuracy" ? fmt::format("{:.{}f} %", shown * 100, t.step < 0.01 ? 1 : 0)
                                                : format_metric(g.title, shown);
     if (g.title == "samples_per_second") text = format_count(shown);
-    size_t dot = text.find('.'), end = std::min(text.find_first_of("e "), text.size());
-    if (dot != std::string::npos && dot < end) {  // a round number needs no zeros behind its point
-      size_t last = end;
-      while (text[last - 1] == '0') --last;
-      if (text[last - 1] == '.') --last;
-      text.erase(last, end - last);
-    }
-    scene.text({area.x - kLeft, y - 8, kLeft - 6, 16}, text, Ink::secondary, Face::mono_small, Align::right);
+    scene.text({area.x - kLeft, y - 8, kLeft - 6, 16}, without_zeros(text), Ink::secondary, Face::mono_small,
+               Align::right);
   }
 }
 

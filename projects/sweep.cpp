@@ -1,0 +1,217 @@
+#include "projects/sweep.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include "core/error.h"
+#include "core/pool.h"
+#include "engine/train/recipe.h"
+#include "projects/search/halving.h"
+
+namespace tenon::projects {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr int64_t kCountable = 4096;
+
+std::vector<Report> reports(const Project& project, int64_t run, const std::string& metric, int64_t up_to) {
+  std::vector<Report> out;
+  if (!run) return out;
+  for (const MetricPoint& p : project.metric(run, metric))
+    if (p.step <= up_to) out.push_back({p.step, p.value});
+  return out;
+}
+
+/// What an open trial comes to whose run has ended by itself. One whose run is to be gone on with stays open.
+void settle(Project& project, const SweepPlan& plan, const TrialOf& of, const RunInfo& run) {
+  if (run.status == "failed") {
+    return project.end_trial(of, "failed", kNone, run.error);
+  }
+  if (run.status != "finished" && run.status != "pruned") return;
+  double value = kNone;
+  for (const MetricPoint& p : project.metric(run.id, plan.metric))
+    if (std::isfinite(p.value) && (std::isnan(value) || plan.is_better(p.value, value))) value = p.value;
+  const bool pruned = run.status == "pruned";
+  if (pruned || !std::isnan(value)) {
+    return project.end_trial(of, run.status, value, run.error);
+  }
+  std::vector<std::string> recorded = project.metric_names(run.id);
+  const bool has = std::find(recorded.begin(), recorded.end(), plan.metric) != recorded.end();
+  project.end_trial(of, "failed", kNone,
+                    has ? fmt::format("its {} never was a finite number", plan.metric)
+                        : fmt::format("it recorded no {}, but {}", plan.metric, fmt::join(recorded, ", ")));
+}
+
+/// A name for the run of a trial that no run has yet.
+std::string run_name(const std::vector<RunInfo>& runs, const SweepInfo& sweep, const SweepPlan& plan, int64_t number) {
+  const std::string name =
+      fmt::format("{}-{:0{}}", sweep.name, number, std::max<size_t>(2, std::to_string(plan.runs).size()));
+  std::string free = name;
+  const auto taken = [&] {
+    return std::any_of(runs.begin(), runs.end(), [&](const auto& r) { return r.name == free; });
+  };
+  for (int i = 2; taken(); ++i) free = fmt::format("{}.{}", name, i);
+  return free;
+}
+
+Prune pruning(const Project& project, const SweepInfo& sweep, const SweepPlan& plan, int64_t number, int64_t run) {
+  if (plan.prune <= 0) return {};
+  std::vector<std::vector<Report>> others;
+  for (const TrialInfo& t : sweep.trials)
+    if (t.number < plan.round_of(number))
+      others.push_back(reports(project, t.run, plan.metric, std::numeric_limits<int64_t>::max()));
+  auto halving = std::make_shared<Halving>(plan, others);
+  // What lies behind the last checkpoint is trained, and reported, again.
+  if (run)
+    if (const auto kept = project.checkpoints(run); !kept.empty())
+      for (const Report& r : reports(project, run, plan.metric, kept.back().step)) halving->take(r);
+  return [halving, metric = plan.metric](const std::vector<MetricRow>& rows) {
+    for (const MetricRow& row : rows)
+      if (row.name == metric) halving->take({row.point.step, row.point.value});
+    return halving->verdict();
+  };
+}
+
+Trial make_trial(const Project& project, const SweepInfo& sweep, const SweepPlan& plan, int64_t number,
+                 const Settings& settings, const std::vector<RunInfo>& runs, const RunInfo* run) {
+  Trial t{{sweep.id, number}, settings, {}};
+  if (run) {
+    t.options.resume = run->name;
+  } else {
+    t.options.run_name = run_name(runs, sweep, plan, number);
+    t.options.trial = std::make_shared<const TrialRun>(TrialRun{t.of, sweep.model, sweep.recipe});
+    // Keys of definitions that this trial has not chosen say nothing to it.
+    Recipe recipe = Recipe::from_json(sweep.recipe);
+    for (const auto& [key, value] : settings) recipe.set(key, value);
+    for (const auto& [key, value] : settings) {
+      const auto used = recipe.used_keys();
+      if (std::any_of(used.begin(), used.end(), [&, k = key](const AttrDef& d) { return d.name == k; }))
+        t.options.set.emplace_back(key, value);
+    }
+  }
+  t.options.prune = pruning(project, sweep, plan, number, run ? run->id : 0);
+  return t;
+}
+
+std::vector<Result> results(const SweepInfo& sweep, bool pruned_too) {
+  std::vector<Result> out;
+  for (const TrialInfo& t : sweep.trials) {
+    Result r{t.number, settings_of(t), {}};
+    if (std::isfinite(t.value) && (t.state == "finished" || (pruned_too && t.state == "pruned"))) r.value = t.value;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace
+
+SweepPlan plan_of(const SweepInfo& sweep) { return SweepPlan::from_json(sweep.plan, Recipe::from_json(sweep.recipe)); }
+
+Settings settings_of(const TrialInfo& trial) {
+  Settings out;
+  for (const auto& s : trial.settings) out.emplace_back(s.at(0).get<std::string>(), s.at(1).get<std::string>());
+  return out;
+}
+
+SweepInfo begin_sweep(Project& project, const std::string& name, const Settings& keys, const std::vector<Attr>& attrs,
+                      const Settings& set) {
+  Recipe recipe = Recipe::from_json(project.recipe());
+  for (const auto& [key, value] : set) recipe.set(key, value);
+  for (const auto& [key, value] : set) recipe.check_used(key);
+  const SweepPlan plan(keys, attrs, recipe);
+  return project.new_sweep(name, plan.to_json(), project.model(), recipe.to_json());
+}
+
+void settle_trials(Project& project, int64_t id, const std::set<int64_t>& at_work) {
+  const SweepInfo sweep = project.sweep(id);
+  const SweepPlan plan = plan_of(sweep);
+  const std::vector<RunInfo> runs = project.runs();
+  for (const TrialInfo& t : sweep.trials) {
+    if (t.state != "open" || !t.run || at_work.contains(t.number)) continue;
+    const auto run = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& r) { return r.id == t.run; });
+    if (run == runs.end())
+      project.end_trial({id, t.number}, "failed", kNone, "its run was deleted");
+    else
+      settle(project, plan, {id, t.number}, *run);
+  }
+}
+
+std::optional<Trial> next_trial(Project& project, int64_t id, const std::set<int64_t>& at_work) {
+  settle_trials(project, id, at_work);
+  const SweepInfo sweep = project.sweep(id);
+  const SweepPlan plan = plan_of(sweep);
+  const std::vector<RunInfo> runs = project.runs();
+  for (const TrialInfo& t : sweep.trials) {
+    if (t.state != "open" || at_work.contains(t.number)) continue;
+    const auto run = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& r) { return r.id == t.run; });
+    return make_trial(project, sweep, plan, t.number, settings_of(t), runs, run == runs.end() ? nullptr : &*run);
+  }
+  const auto number = static_cast<int64_t>(sweep.trials.size()) + 1;
+  for (const TrialInfo& t : sweep.trials)
+    if (t.state == "open" && t.number < plan.round_of(number)) return {};
+  const auto settings = next_settings(plan, number, results(sweep, true));
+  if (!settings) return {};
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [key, value] : *settings) list.push_back({key, value});
+  project.add_trial({id, number}, list);
+  return make_trial(project, sweep, plan, number, *settings, runs, nullptr);
+}
+
+std::unique_ptr<RunDriver> start_trial(const std::shared_ptr<Project>& project, const Trial& trial) {
+  try {
+    return RunDriver::start(project, trial.options);
+  } catch (...) {
+    const Error e = caught_error();
+    const SweepInfo sweep = project->sweep(trial.of.sweep);
+    const bool begun = sweep.trials.at(static_cast<size_t>(trial.of.number) - 1).run != 0;
+    if (!trial.options.resume.empty() || begun || e.kind() == Error::Kind::no_space || project->read_only()) throw;
+    project->end_trial(trial.of, "failed", kNone, e.message());
+    return nullptr;
+  }
+}
+
+bool room_for_another(size_t at_work) {
+  if (at_work == 0) return true;
+  if (at_work >= std::max(1u, std::thread::hardware_concurrency())) return false;
+  // Each is counted as what one of those at work has needed at most.
+  std::ifstream in("/proc/meminfo");
+  std::string word;
+  int64_t kib = 0;
+  while (in >> word)
+    if (word == "MemAvailable:" && in >> kib)
+      return pool_stats().peak_bytes / static_cast<int64_t>(at_work) < kib * 1024;
+  return true;
+}
+
+const TrialInfo* best_trial(const SweepInfo& sweep, const SweepPlan& plan) {
+  const TrialInfo* best = nullptr;
+  for (const TrialInfo& t : sweep.trials)
+    if (t.state != "open" && std::isfinite(t.value) && (!best || plan.is_better(t.value, best->value))) best = &t;
+  return best;
+}
+
+Importance importance_of(const SweepInfo& sweep, const SweepPlan& plan) {
+  return importance(plan, results(sweep, false));
+}
+
+bool is_over(const SweepInfo& sweep, const SweepPlan& plan) {
+  const auto count = static_cast<int64_t>(sweep.trials.size());
+  if (std::any_of(sweep.trials.begin(), sweep.trials.end(), [](const TrialInfo& t) { return t.state == "open"; }))
+    return false;
+  if (count >= plan.runs) return true;
+  if (plan.method != SweepPlan::Method::bayes) return false;
+  std::vector<Settings> seen;
+  for (const TrialInfo& t : sweep.trials) seen.push_back(settings_of(t));
+  std::sort(seen.begin(), seen.end());
+  const auto different = std::unique(seen.begin(), seen.end()) - seen.begin();
+  const int64_t all = plan.space.different(kCountable);
+  return all < kCountable && different >= all;
+}
+
+}  // namespace tenon::projects

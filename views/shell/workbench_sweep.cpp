@@ -1,0 +1,79 @@
+// A sweep in the window: its trials are trainings as any other, one after the other.
+#include "core/error.h"
+#include "projects/sweep.h"
+#include "views/shell/workbench.h"
+
+namespace tenon::views {
+
+using projects::RunDriver;
+using projects::RunStatus;
+
+void Workbench::begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) {
+  if (!project_ || driver_ || sweeping_ || files.has("train")) return;
+  if (!builder.errors().empty())
+    return fail("The sweep could not begin", "the model cannot be trained as it is", "The builder shows its errors.");
+  save_edits();
+  auto project = project_;
+  files.start(
+      "train", "Begin the sweep",
+      [project, name, keys, attrs](const Jobs::Report&, const std::atomic<bool>&) {
+        return projects::begin_sweep(*project, name, keys, attrs);
+      },
+      [this, project](const projects::SweepInfo& sweep) {
+        if (project != project_) return;
+        log(QString::fromStdString("Sweep " + sweep.name + " begins"));
+        contents_.sweeps.push_back(sweep);
+        sweeping_ = sweep.id;
+        sweep_begins_ = true;
+        train_next_trial();
+        emit project_changed();
+      },
+      [this](const QString& message, const QString& hint) {
+        fail("The sweep could not begin", message, hint);
+        emit state_changed();
+      });
+  emit state_changed();
+}
+
+void Workbench::resume_sweep(int64_t sweep) {
+  if (!project_ || driver_ || sweeping_ || files.has("train") || !contents_.sweep(sweep)) return;
+  log(QString::fromStdString("Sweep " + contents_.sweep(sweep)->name + " goes on"));
+  sweeping_ = sweep;
+  sweep_begins_ = true;
+  train_next_trial();
+}
+
+void Workbench::stop_sweep() {
+  if (!sweeping_) return;
+  stop();
+  emit state_changed();
+}
+
+/// Chosen on the file thread, behind the end of the trial before it.
+void Workbench::train_next_trial() {
+  start_driver(
+      "Start the next trial",
+      [project = project_, sweep = sweeping_]() -> std::shared_ptr<RunDriver> {
+        while (const auto trial = projects::next_trial(*project, sweep))
+          if (auto driver = projects::start_trial(project, *trial)) return driver;
+        return nullptr;
+      },
+      false);
+}
+
+void Workbench::trial_ended(RunStatus::State how) {
+  if (how == RunStatus::State::stopped)
+    sweeping_ = 0;  // by hand: it waits to be resumed
+  else
+    train_next_trial();
+}
+
+void Workbench::sweep_ended() {
+  if (const auto* sweep = contents_.sweep(sweeping_))
+    log(QString::fromStdString("Sweep " + sweep->name + " is finished"));
+  sweeping_ = 0;
+  refresh_project();
+  emit state_changed();
+}
+
+}  // namespace tenon::views
