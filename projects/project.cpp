@@ -105,11 +105,12 @@ std::shared_ptr<Project> Project::open(const std::string& path, bool read_only) 
     p.writer->script("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
   }
   p.reader = std::make_unique<Database>(path, Database::Access::read_only);
-  const int version = check_schema(*p.reader);
-  if (version < schema_version())
-    throw Error(
-        fmt::format("{} has the older version {}, and it is read-only: it cannot be brought up to date", path, version),
-        "Open a copy that may be written.");
+  p.version = check_schema(*p.reader);
+  // One that is only read stays as it is: tables that it does not have yet are empty.
+  if (p.version < kOldestReadable)
+    throw Error(fmt::format("{} has the older version {}, and it is read-only: it cannot be brought up to date", path,
+                            p.version),
+                "Open a copy that may be written.");
   return project;
 }
 

@@ -12,6 +12,7 @@ namespace tenon::projects {
 struct Project::Impl {
   std::string path;
   bool read_only = false;
+  int version = 0;                   ///< of the file's schema; older than this program's only where read-only
   std::unique_ptr<Database> writer;  ///< null where read-only
   std::unique_ptr<Database> reader;
 

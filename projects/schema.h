@@ -6,6 +6,10 @@ namespace tenon::projects {
 inline constexpr int kApplicationId = 0x54656E6F;  // "Teno"
 /// The version of the schema this program writes; PRAGMA user_version of every project.
 int schema_version();
+/// Files from this version on can be read as they are: later ones have tables more, and no other columns.
+inline constexpr int kOldestReadable = 1;
+/// The first version with sweeps.
+inline constexpr int kSweepsSince = 2;
 
 /// An empty database becomes a project of the current version.
 void create_schema(Database& db);

@@ -17,6 +17,7 @@
 namespace tenon::projects {
 namespace {
 
+constexpr const char* kNoMetric = "it recorded no ";
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kCountable = 4096;
 
@@ -45,7 +46,7 @@ void settle(Project& project, const SweepPlan& plan, const TrialOf& of, const Ru
   const bool has = std::find(recorded.begin(), recorded.end(), plan.metric) != recorded.end();
   project.end_trial(of, "failed", kNone,
                     has ? fmt::format("its {} never was a finite number", plan.metric)
-                        : fmt::format("it recorded no {}, but {}", plan.metric, fmt::join(recorded, ", ")));
+                        : fmt::format("{}{}, but {}", kNoMetric, plan.metric, fmt::join(recorded, ", ")));
 }
 
 /// A name for the run of a trial that no run has yet.
@@ -152,6 +153,12 @@ std::optional<Trial> next_trial(Project& project, int64_t id, const std::set<int
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& r) { return r.id == t.run; });
     return make_trial(project, sweep, plan, t.number, settings_of(t), runs, run == runs.end() ? nullptr : &*run);
   }
+  // Not one more is trained for a result that it will not have either.
+  if (!sweep.trials.empty() && std::all_of(sweep.trials.begin(), sweep.trials.end(), [](const TrialInfo& t) {
+        return t.state == "failed" && t.error.starts_with(kNoMetric);
+      }))
+    throw Error(fmt::format("sweep {} cannot go on: {}", sweep.name, sweep.trials.front().error),
+                "Begin another one with a metric that its runs record.");
   const auto number = static_cast<int64_t>(sweep.trials.size()) + 1;
   for (const TrialInfo& t : sweep.trials)
     if (t.state == "open" && t.number < plan.round_of(number)) return {};

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "projects/project.h"
 #include "projects/project_impl.h"
+#include "projects/schema.h"
 
 namespace tenon::projects {
 namespace {
@@ -27,6 +28,7 @@ SweepInfo read_sweep(Database& db, const Query& q) {
 }  // namespace
 
 std::vector<SweepInfo> Project::sweeps() const {
+  if (impl_->version < kSweepsSince) return {};
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
   Query q = db.query(
@@ -38,6 +40,7 @@ std::vector<SweepInfo> Project::sweeps() const {
 }
 
 SweepInfo Project::sweep(int64_t id) const {
+  if (impl_->version < kSweepsSince) throw Error(fmt::format("{} has no sweep number {}", path(), id));
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
   Query q = db.query(
@@ -53,7 +56,7 @@ SweepInfo Project::sweep(const std::string& name) const {
   std::lock_guard lock(db.mutex);
   int64_t id = 0;
   std::vector<std::string> names;
-  {
+  if (impl_->version >= kSweepsSince) {
     Query q = db.query("SELECT id, name FROM sweeps ORDER BY id");
     while (q.next()) {
       names.push_back(q.text(1));

@@ -341,7 +341,10 @@ Details details_of(const Selection& s, const DetailsSources& from) {
               row("best", r->best.value("metric", std::string()) + " " +
                               format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()) +
                               " at step " + format_grouped(r->best.value("step", int64_t{0}))));
-        if (!r->error.empty()) about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
+        if (r->status == "pruned")
+          about.rows.push_back({"why", r->error, r->error, {}, Ink::none});
+        else if (!r->error.empty())
+          about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
         d.sections.push_back(std::move(about));
         Details::Section recipe{"Recipe", {}};
         const nlohmann::json flat = r->recipe.flatten();  // items() walks over what it is called on

@@ -73,7 +73,13 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
       range_.hi > range_.lo ? 0.08 * (range_.hi - range_.lo) : std::max(std::fabs(range_.hi) * 0.1, 1e-3);
   const Range r{range_.lo - margin, range_.hi + margin};
   const TrialInfo* first = best();
-  scene.text({box.x + 2, box.y, box.w * 0.5f, kTitle - 4}, "Best " + words(plan_->metric) + " so far");
+  const std::string title = "Best " + words(plan_->metric) + " so far";
+  const float wide = std::min(text_width(title) + 8, box.w * 0.5f), room = box.w * 0.5f - wide - 12;
+  scene.text({box.x + 2, box.y, wide, kTitle - 4}, title);
+  const bool pruned =
+      std::any_of(sweep_->trials.begin(), sweep_->trials.end(), [](const TrialInfo& t) { return t.state == "pruned"; });
+  if (const char* sign = "hollow: pruned"; pruned && room > text_width(sign, Face::small) + 4)
+    scene.text({box.x + wide + 12, box.y, room, kTitle - 4}, sign, Ink::secondary, Face::small);
   if (first)
     scene.text({box.x + box.w * 0.5f, box.y, box.w * 0.5f - 8, kTitle - 4},
                fmt::format("{}  trial {}", format_metric(plan_->metric, first->value), first->number), Ink::good_text,
@@ -130,9 +136,9 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
     }
     if (!ended(trial)) continue;
     const float share = r.at(trial.value), y = area.bottom() - std::clamp(share, 0.f, 1.f) * area.h;
-    const bool chosen = trial.run && trial.run == selected_, pruned = trial.state == "pruned";
+    const bool chosen = trial.run && trial.run == selected_;
     if (chosen) scene.outline({x - 7, y - 7, 14, 14}, Ink::accent, 2, 7);
-    if (pruned)
+    if (trial.state == "pruned")
       scene.outline({x - 4, y - 4, 8, 8}, Ink::secondary, 1.5f, 4);
     else
       scene.rect({x - 4, y - 4, 8, 8}, Ink::series0, 1, 4);

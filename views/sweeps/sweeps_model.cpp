@@ -109,7 +109,8 @@ Table SweepsModel::table() const {
     const bool live = run && trial.run == status_.run && projects::is_active(status_.state);
     const int64_t steps = live ? status_.step : run ? run->steps : 0;
     row.cells = {Table::Cell::number(static_cast<double>(trial.number), std::to_string(trial.number)),
-                 {run ? run->name : "–", 0, {}, trial.number == best_ ? Ink::good : Ink::none},
+                 {run ? run->name : "–", 0, trial.number == best_ ? "the best so far" : "",
+                  trial.number == best_ ? Ink::good : Ink::none},
                  {state, 0, trial.error, ink},
                  run ? Table::Cell::number(static_cast<double>(steps),
                                            format_grouped(steps) + " / " + format_grouped(run->total))
