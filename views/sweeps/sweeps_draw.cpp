@@ -95,12 +95,14 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
                Face::mono_small, Align::right);
   }
   scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::secondary);
+  // Of many trials those that there are, with room for some more.
+  const auto begun = static_cast<int64_t>(sweep_->trials.size());
+  const int64_t shown = std::max<int64_t>(std::min(plan_->runs, std::max<int64_t>(20, begun + begun / 4)), 1);
   const auto x_of = [&](double number) {
-    return area.x +
-           area.w * static_cast<float>((number - 0.5) / static_cast<double>(std::max<int64_t>(plan_->runs, 1)));
+    return area.x + area.w * static_cast<float>((number - 0.5) / static_cast<double>(shown));
   };
   scene.text({area.x, area.bottom() + 3, 90, 16}, "trial 1", Ink::secondary, Face::mono_small);
-  scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, "trial " + format_grouped(plan_->runs), Ink::secondary,
+  scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, "trial " + format_grouped(shown), Ink::secondary,
              Face::mono_small, Align::right);
   if (!first) {
     scene.text({area.x, area.y, area.w, area.h},

@@ -89,7 +89,7 @@ Table SweepsModel::table() const {
   const auto width = [](const std::string& title) {
     return std::max(90, static_cast<int>(text_width(title, Face::small)) + 28);
   };
-  t.columns = {{"Trial", true, 56}, {"Run", false, 130}, {"State", false, 96}, {"Steps", true, 110}};
+  t.columns = {{"Trial", true, 56}, {"Run", false, 130}, {"State", false, 116}, {"Steps", true, 110}};
   for (const auto& k : plan_->space.keys()) {
     const bool number = k.kind != projects::SearchKey::Kind::values || k.numbers;
     t.columns.push_back({k.key, number, width(k.key), k.text()});
