@@ -19,7 +19,6 @@ namespace {
 
 constexpr const char* kNoMetric = "it recorded no ";
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr int64_t kCountable = 4096;
 
 std::vector<Report> reports(const Project& project, int64_t run, const std::string& metric, int64_t up_to) {
   std::vector<Report> out;
@@ -211,14 +210,7 @@ bool is_over(const SweepInfo& sweep, const SweepPlan& plan) {
   const auto count = static_cast<int64_t>(sweep.trials.size());
   if (std::any_of(sweep.trials.begin(), sweep.trials.end(), [](const TrialInfo& t) { return t.state == "open"; }))
     return false;
-  if (count >= plan.runs) return true;
-  if (plan.method != SweepPlan::Method::bayes) return false;
-  std::vector<Settings> seen;
-  for (const TrialInfo& t : sweep.trials) seen.push_back(settings_of(t));
-  std::sort(seen.begin(), seen.end());
-  const auto different = std::unique(seen.begin(), seen.end()) - seen.begin();
-  const int64_t all = plan.space.different(kCountable);
-  return all < kCountable && different >= all;
+  return count >= plan.runs || all_tried(plan, results(sweep, false));
 }
 
 }  // namespace tenon::projects

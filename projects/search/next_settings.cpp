@@ -106,19 +106,21 @@ std::optional<Settings> by_model(const SweepPlan& plan, int64_t number, const st
 
 }  // namespace
 
+bool all_tried(const SweepPlan& plan, const std::vector<Result>& before) {
+  const int64_t all = plan.space.different(kCountable);
+  if (plan.method != SweepPlan::Method::bayes || all >= kCountable) return false;
+  std::vector<Settings> seen;
+  for (const Result& r : before) seen.push_back(r.settings);
+  std::sort(seen.begin(), seen.end());
+  return std::unique(seen.begin(), seen.end()) - seen.begin() >= all;
+}
+
 std::optional<Settings> next_settings(const SweepPlan& plan, int64_t number, const std::vector<Result>& before) {
   if (number > plan.runs) return {};
   if (plan.method == SweepPlan::Method::grid) return plan.space.grid_point(number - 1);
   if (plan.method == SweepPlan::Method::random || before.size() < first_ones(plan))
     return plan.space.settings(random_point(plan, numbers_of(plan, number), 0));
-  // Trials before this one whose settings differ: where those are all there are, the search is over.
-  if (const int64_t all = plan.space.different(kCountable); all < kCountable) {
-    std::vector<Settings> seen;
-    for (const Result& r : before) seen.push_back(r.settings);
-    std::sort(seen.begin(), seen.end());
-    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-    if (static_cast<int64_t>(seen.size()) >= all) return {};
-  }
+  if (all_tried(plan, before)) return {};
   return by_model(plan, number, before);
 }
 

@@ -17,7 +17,7 @@ using projects::SearchKey;
 using projects::TrialInfo;
 
 namespace {
-constexpr float kPad = 12, kTitle = 24, kLeft = 58, kBottom = 20;
+constexpr float kEdge = 12, kTitle = 24, kLeft = 58, kBottom = 20;
 
 std::string words(std::string text) {
   std::replace(text.begin(), text.end(), '_', ' ');
@@ -58,12 +58,12 @@ SweepsModel::Range SweepsModel::range() const {
 void SweepsModel::draw(Scene& scene) {
   if (!sweep_ || !plan_) return;
   const Size size = scene.size();
-  const float w = std::max(size.w - 2 * kPad, 60.f), h = std::max(size.h - 2 * kPad, 60.f);
+  const float w = std::max(size.w - 2 * kEdge, 60.f), h = std::max(size.h - 2 * kEdge, 60.f);
   const bool tall = h > 260;
   const float top = tall ? std::floor(h * 0.46f) : h, bars = w > 480 ? std::floor(w * 0.34f) : 0;
-  draw_progress(scene, {kPad, kPad, w - bars - (bars > 0 ? 20 : 0), top});
-  if (bars > 0) draw_importance(scene, {kPad + w - bars, kPad, bars, top});
-  if (tall) draw_keys(scene, {kPad, kPad + top + 14, w, h - top - 14});
+  draw_progress(scene, {kEdge, kEdge, w - bars - (bars > 0 ? 20 : 0), top});
+  if (bars > 0) draw_importance(scene, {kEdge + w - bars, kEdge, bars, top});
+  if (tall) draw_keys(scene, {kEdge, kEdge + top + 14, w, h - top - 14});
 }
 
 void SweepsModel::draw_progress(Scene& scene, Box box) {
@@ -186,7 +186,7 @@ void SweepsModel::draw_importance(Scene& scene, Box box) {
 void SweepsModel::draw_axis(Scene& scene, float x, Box area, const std::string& title, const std::string& low,
                             const std::string& high, float width) {
   scene.line({x, area.y}, {x, area.bottom()}, Ink::secondary);
-  const float left = std::clamp(x - width / 2, kPad, std::max(kPad, scene.size().w - kPad - width));
+  const float left = std::clamp(x - width / 2, kEdge, std::max(kEdge, scene.size().w - kEdge - width));
   scene.text({left, area.y - 36, width, 18}, title, Ink::text, Face::small, Align::center);
   scene.text({left, area.y - 18, width, 16}, high, Ink::secondary, Face::mono_small, Align::center);
   scene.text({left, area.bottom() + 2, width, 16}, low, Ink::secondary, Face::mono_small, Align::center);
