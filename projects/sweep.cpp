@@ -17,8 +17,8 @@
 namespace tenon::projects {
 namespace {
 
+constexpr const char* kNoMetric = "it recorded no ";
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr int64_t kCountable = 4096;
 
 std::vector<Report> reports(const Project& project, int64_t run, const std::string& metric, int64_t up_to) {
   std::vector<Report> out;
@@ -45,7 +45,7 @@ void settle(Project& project, const SweepPlan& plan, const TrialOf& of, const Ru
   const bool has = std::find(recorded.begin(), recorded.end(), plan.metric) != recorded.end();
   project.end_trial(of, "failed", kNone,
                     has ? fmt::format("its {} never was a finite number", plan.metric)
-                        : fmt::format("it recorded no {}, but {}", plan.metric, fmt::join(recorded, ", ")));
+                        : fmt::format("{}{}, but {}", kNoMetric, plan.metric, fmt::join(recorded, ", ")));
 }
 
 /// A name for the run of a trial that no run has yet.
@@ -152,6 +152,12 @@ std::optional<Trial> next_trial(Project& project, int64_t id, const std::set<int
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& r) { return r.id == t.run; });
     return make_trial(project, sweep, plan, t.number, settings_of(t), runs, run == runs.end() ? nullptr : &*run);
   }
+  // Not one more is trained for a result that it will not have either.
+  if (!sweep.trials.empty() && std::all_of(sweep.trials.begin(), sweep.trials.end(), [](const TrialInfo& t) {
+        return t.state == "failed" && t.error.starts_with(kNoMetric);
+      }))
+    throw Error(fmt::format("sweep {} cannot go on: {}", sweep.name, sweep.trials.front().error),
+                "Begin another one with a metric that its runs record.");
   const auto number = static_cast<int64_t>(sweep.trials.size()) + 1;
   for (const TrialInfo& t : sweep.trials)
     if (t.state == "open" && t.number < plan.round_of(number)) return {};
@@ -204,14 +210,7 @@ bool is_over(const SweepInfo& sweep, const SweepPlan& plan) {
   const auto count = static_cast<int64_t>(sweep.trials.size());
   if (std::any_of(sweep.trials.begin(), sweep.trials.end(), [](const TrialInfo& t) { return t.state == "open"; }))
     return false;
-  if (count >= plan.runs) return true;
-  if (plan.method != SweepPlan::Method::bayes) return false;
-  std::vector<Settings> seen;
-  for (const TrialInfo& t : sweep.trials) seen.push_back(settings_of(t));
-  std::sort(seen.begin(), seen.end());
-  const auto different = std::unique(seen.begin(), seen.end()) - seen.begin();
-  const int64_t all = plan.space.different(kCountable);
-  return all < kCountable && different >= all;
+  return count >= plan.runs || all_tried(plan, results(sweep, false));
 }
 
 }  // namespace tenon::projects

@@ -95,7 +95,7 @@ int runs(const Args& args) {
     rows.emplace_back();
     for (const auto& cell : row.cells) rows.back().push_back(cell.text);
     const auto& error = project->run(row.selection.id).error;
-    if (!error.empty()) rows.push_back({"  " + error.substr(0, error.find('\n'))});
+    if (!error.empty()) rows.back().push_back(error.substr(0, error.find('\n')));
   }
   if (model.rows().empty() && args.has("--deleted"))
     print(fmt::format("no run of {} is deleted\n", args.word(0)));

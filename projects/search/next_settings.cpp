@@ -46,37 +46,48 @@ std::vector<Settings> candidates(const SweepPlan& plan, int64_t number, const Se
   return out;
 }
 
+/// The results that a model is made of: a Gaussian process of n takes n^3, so of many those that tell the most, the
+/// best and the last ones.
+std::vector<const Result*> that_tell(const SweepPlan& plan, std::vector<const Result*> all) {
+  constexpr size_t kHalf = 150;
+  if (all.size() <= 2 * kHalf) return all;
+  std::vector<const Result*> kept(all.end() - kHalf, all.end());
+  all.resize(all.size() - kHalf);
+  std::stable_sort(all.begin(), all.end(), [&](const Result* a, const Result* b) {
+    return a->value && (!b->value || plan.is_better(*a->value, *b->value));
+  });
+  kept.insert(kept.end(), all.begin(), all.begin() + kHalf);
+  std::sort(kept.begin(), kept.end(), [](const Result* a, const Result* b) { return a->number < b->number; });
+  return kept;
+}
+
 std::optional<Settings> by_model(const SweepPlan& plan, int64_t number, const std::vector<Result>& before) {
+  std::vector<const Result*> ended, open;  // of earlier rounds, and of this one, whose results do not count
+  for (const Result& r : before) (r.number < plan.round_of(number) ? ended : open).push_back(&r);
+  ended = that_tell(plan, std::move(ended));
   // Low values are better from here on. A failed trial counts as the worst that was seen.
-  GaussianProcess::Points points;
-  std::vector<double> values;
-  std::vector<const Settings*> open;
+  const double sign = plan.direction > 0 ? -1 : 1;
   const Settings* best = nullptr;
   double lowest = 0, highest = 0;
-  const auto known = [&](const Result& r) { return r.value && r.number < plan.round_of(number); };
-  for (const Result& r : before)
-    if (known(r)) {
-      const double v = plan.direction > 0 ? -*r.value : *r.value;
-      if (!best || v < lowest) lowest = v, best = &r.settings;
-      highest = values.empty() ? v : std::max(highest, v);
-      points.push_back(plan.space.features(r.settings));
-      values.push_back(v);
-    }
-  if (values.size() < 2) return plan.space.settings(random_point(plan, numbers_of(plan, number), 0));
-  for (const Result& r : before) {
-    if (known(r)) continue;
-    if (r.number >= plan.round_of(number)) {
-      open.push_back(&r.settings);
-      continue;
-    }
-    points.push_back(plan.space.features(r.settings));
-    values.push_back(highest);
+  size_t known = 0;
+  for (const Result* r : ended) {
+    if (!r->value) continue;
+    const double v = sign * *r->value;
+    if (!best || v < lowest) lowest = v, best = &r->settings;
+    highest = known++ ? std::max(highest, v) : v;
+  }
+  if (known < 2) return plan.space.settings(random_point(plan, numbers_of(plan, number), 0));
+  GaussianProcess::Points points;
+  std::vector<double> values;
+  for (const Result* r : ended) {
+    points.push_back(plan.space.features(r->settings));
+    values.push_back(r->value ? sign * *r->value : highest);
   }
   // Trials of the same round count as if they had what the model expects of them (the "kriging believer" of
   // Ginsbourger, Le Riche & Carraro, Kriging Is Well-Suited to Parallelize Optimization, 2010): the next one goes
   // elsewhere.
-  for (const Settings* s : open) {
-    points.push_back(plan.space.features(*s));
+  for (const Result* r : open) {
+    points.push_back(plan.space.features(r->settings));
     const std::vector<double> there = points.back();
     GaussianProcess so_far({points.begin(), points.end() - 1}, values);
     values.push_back(so_far.at(there).mean);
@@ -89,24 +100,27 @@ std::optional<Settings> by_model(const SweepPlan& plan, int64_t number, const st
     const double gain = expected_improvement(model.at(plan.space.features(s)), lowest);
     if (gain > most) most = gain, chosen = std::move(s);
   }
-  return chosen;
+  // Of a space of which little is left all may have been tried: chance finds the rest.
+  return chosen ? chosen : plan.space.settings(random_point(plan, numbers_of(plan, number), 0));
 }
 
 }  // namespace
+
+bool all_tried(const SweepPlan& plan, const std::vector<Result>& before) {
+  const int64_t all = plan.space.different(kCountable);
+  if (plan.method != SweepPlan::Method::bayes || all >= kCountable) return false;
+  std::vector<Settings> seen;
+  for (const Result& r : before) seen.push_back(r.settings);
+  std::sort(seen.begin(), seen.end());
+  return std::unique(seen.begin(), seen.end()) - seen.begin() >= all;
+}
 
 std::optional<Settings> next_settings(const SweepPlan& plan, int64_t number, const std::vector<Result>& before) {
   if (number > plan.runs) return {};
   if (plan.method == SweepPlan::Method::grid) return plan.space.grid_point(number - 1);
   if (plan.method == SweepPlan::Method::random || before.size() < first_ones(plan))
     return plan.space.settings(random_point(plan, numbers_of(plan, number), 0));
-  // Trials before this one whose settings differ: where those are all there are, the search is over.
-  if (const int64_t all = plan.space.different(kCountable); all < kCountable) {
-    std::vector<Settings> seen;
-    for (const Result& r : before) seen.push_back(r.settings);
-    std::sort(seen.begin(), seen.end());
-    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-    if (static_cast<int64_t>(seen.size()) >= all) return {};
-  }
+  if (all_tried(plan, before)) return {};
   return by_model(plan, number, before);
 }
 

@@ -18,4 +18,7 @@ struct Result {
 /// to try: the grid is through, or every settings that there are were tried.
 std::optional<Settings> next_settings(const SweepPlan& plan, int64_t number, const std::vector<Result>& before);
 
+/// A search by a model is over before its last trial where every settings that there are were tried.
+bool all_tried(const SweepPlan& plan, const std::vector<Result>& before);
+
 }  // namespace tenon::projects

@@ -197,8 +197,10 @@ TEST_F(SweepTest, a_run_killed_between_its_verdict_and_its_end_is_pruned_again) 
 }
 
 TEST_F(SweepTest, a_metric_that_no_run_records_is_said) {
-  const int64_t id = begin(*project, kKeys, {{"metric", "test_mean_iou"}, {"runs", int64_t{1}}});
-  play(project, id);
+  const int64_t id = begin(*project, kKeys, {{"metric", "test_mean_iou"}, {"runs", int64_t{5}}});
+  const std::string said = message_of([&] { play(project, id); });
+  EXPECT_TRUE(has(said, "cannot go on: it recorded no test_mean_iou")) << said;
+  ASSERT_EQ(project->sweep(id).trials.size(), 1u) << "one is enough to know";
   const TrialInfo t = project->sweep(id).trials.at(0);
   EXPECT_EQ(t.state, "failed");
   EXPECT_TRUE(has(t.error, "recorded no test_mean_iou, but") && has(t.error, "test_accuracy")) << t.error;
@@ -247,6 +249,15 @@ TEST_F(SweepTest, names_are_free_ones) {
 TEST(SweepVersion, a_project_of_version_1_learns_of_sweeps) {
   TempDir dir;
   testing_files::make_version_1(dir / "old.tenon");
+  {  // who only looks does not change it
+    const std::string before = testing_files::read(dir / "old.tenon");
+    auto p = Project::open(dir / "old.tenon", true);
+    EXPECT_EQ(p->run("old").steps, 20);
+    EXPECT_TRUE(p->sweeps().empty());
+    EXPECT_TRUE(has(message_of([&] { p->sweep("s"); }), "no sweep \"s\""));
+    p.reset();
+    EXPECT_EQ(testing_files::read(dir / "old.tenon"), before);
+  }
   auto p = Project::open(dir / "old.tenon");
   EXPECT_TRUE(p->sweeps().empty());
   const SweepInfo s = p->new_sweep("", {{"keys", nlohmann::json::array()}}, p->model(), p->recipe());

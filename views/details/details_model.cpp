@@ -364,7 +364,10 @@ Details details_of(const Selection& s, const DetailsSources& from) {
                               " at step " + format_grouped(r->best.value("step", int64_t{0}))));
         for (const std::string& t : r->tags) about.rows.push_back(row("tag", t));
         if (!r->note.empty()) about.rows.push_back(row("note", r->note));
-        if (!r->error.empty()) about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
+        if (r->status == "pruned")
+          about.rows.push_back({"why", r->error, r->error, {}, Ink::none});
+        else if (!r->error.empty())
+          about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
         for (const auto& c : r->changes)
           about.rows.push_back({"other recipe",
                                 "after step " + format_grouped(c.step),

@@ -17,7 +17,7 @@ using projects::SearchKey;
 using projects::TrialInfo;
 
 namespace {
-constexpr float kPad = 12, kTitle = 24, kLeft = 58, kBottom = 20;
+constexpr float kEdge = 12, kTitle = 24, kLeft = 58, kBottom = 20;
 
 std::string words(std::string text) {
   std::replace(text.begin(), text.end(), '_', ' ');
@@ -58,12 +58,12 @@ SweepsModel::Range SweepsModel::range() const {
 void SweepsModel::draw(Scene& scene) {
   if (!sweep_ || !plan_) return;
   const Size size = scene.size();
-  const float w = std::max(size.w - 2 * kPad, 60.f), h = std::max(size.h - 2 * kPad, 60.f);
+  const float w = std::max(size.w - 2 * kEdge, 60.f), h = std::max(size.h - 2 * kEdge, 60.f);
   const bool tall = h > 260;
   const float top = tall ? std::floor(h * 0.46f) : h, bars = w > 480 ? std::floor(w * 0.34f) : 0;
-  draw_progress(scene, {kPad, kPad, w - bars - (bars > 0 ? 20 : 0), top});
-  if (bars > 0) draw_importance(scene, {kPad + w - bars, kPad, bars, top});
-  if (tall) draw_keys(scene, {kPad, kPad + top + 14, w, h - top - 14});
+  draw_progress(scene, {kEdge, kEdge, w - bars - (bars > 0 ? 20 : 0), top});
+  if (bars > 0) draw_importance(scene, {kEdge + w - bars, kEdge, bars, top});
+  if (tall) draw_keys(scene, {kEdge, kEdge + top + 14, w, h - top - 14});
 }
 
 void SweepsModel::draw_progress(Scene& scene, Box box) {
@@ -73,7 +73,13 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
       range_.hi > range_.lo ? 0.08 * (range_.hi - range_.lo) : std::max(std::fabs(range_.hi) * 0.1, 1e-3);
   const Range r{range_.lo - margin, range_.hi + margin};
   const TrialInfo* first = best();
-  scene.text({box.x + 2, box.y, box.w * 0.5f, kTitle - 4}, "Best " + words(plan_->metric) + " so far");
+  const std::string title = "Best " + words(plan_->metric) + " so far";
+  const float wide = std::min(text_width(title) + 8, box.w * 0.5f), room = box.w * 0.5f - wide - 12;
+  scene.text({box.x + 2, box.y, wide, kTitle - 4}, title);
+  const bool pruned =
+      std::any_of(sweep_->trials.begin(), sweep_->trials.end(), [](const TrialInfo& t) { return t.state == "pruned"; });
+  if (const char* sign = "hollow: pruned"; pruned && room > text_width(sign, Face::small) + 4)
+    scene.text({box.x + wide + 12, box.y, room, kTitle - 4}, sign, Ink::secondary, Face::small);
   if (first)
     scene.text({box.x + box.w * 0.5f, box.y, box.w * 0.5f - 8, kTitle - 4},
                fmt::format("{}  trial {}", format_metric(plan_->metric, first->value), first->number), Ink::good_text,
@@ -89,12 +95,14 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
                Face::mono_small, Align::right);
   }
   scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::secondary);
+  // Of many trials those that there are, with room for some more.
+  const auto begun = static_cast<int64_t>(sweep_->trials.size());
+  const int64_t shown = std::max<int64_t>(std::min(plan_->runs, std::max<int64_t>(20, begun + begun / 4)), 1);
   const auto x_of = [&](double number) {
-    return area.x +
-           area.w * static_cast<float>((number - 0.5) / static_cast<double>(std::max<int64_t>(plan_->runs, 1)));
+    return area.x + area.w * static_cast<float>((number - 0.5) / static_cast<double>(shown));
   };
   scene.text({area.x, area.bottom() + 3, 90, 16}, "trial 1", Ink::secondary, Face::mono_small);
-  scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, "trial " + format_grouped(plan_->runs), Ink::secondary,
+  scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, "trial " + format_grouped(shown), Ink::secondary,
              Face::mono_small, Align::right);
   if (!first) {
     scene.text({area.x, area.y, area.w, area.h},
@@ -130,9 +138,9 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
     }
     if (!ended(trial)) continue;
     const float share = r.at(trial.value), y = area.bottom() - std::clamp(share, 0.f, 1.f) * area.h;
-    const bool chosen = trial.run && trial.run == selected_, pruned = trial.state == "pruned";
+    const bool chosen = trial.run && trial.run == selected_;
     if (chosen) scene.outline({x - 7, y - 7, 14, 14}, Ink::accent, 2, 7);
-    if (pruned)
+    if (trial.state == "pruned")
       scene.outline({x - 4, y - 4, 8, 8}, Ink::secondary, 1.5f, 4);
     else
       scene.rect({x - 4, y - 4, 8, 8}, Ink::series0, 1, 4);
@@ -178,7 +186,7 @@ void SweepsModel::draw_importance(Scene& scene, Box box) {
 void SweepsModel::draw_axis(Scene& scene, float x, Box area, const std::string& title, const std::string& low,
                             const std::string& high, float width) {
   scene.line({x, area.y}, {x, area.bottom()}, Ink::secondary);
-  const float left = std::clamp(x - width / 2, kPad, std::max(kPad, scene.size().w - kPad - width));
+  const float left = std::clamp(x - width / 2, kEdge, std::max(kEdge, scene.size().w - kEdge - width));
   scene.text({left, area.y - 36, width, 18}, title, Ink::text, Face::small, Align::center);
   scene.text({left, area.y - 18, width, 16}, high, Ink::secondary, Face::mono_small, Align::center);
   scene.text({left, area.bottom() + 2, width, 16}, low, Ink::secondary, Face::mono_small, Align::center);

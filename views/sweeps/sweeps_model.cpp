@@ -89,7 +89,7 @@ Table SweepsModel::table() const {
   const auto width = [](const std::string& title) {
     return std::max(90, static_cast<int>(text_width(title, Face::small)) + 28);
   };
-  t.columns = {{"Trial", true, 56}, {"Run", false, 130}, {"State", false, 96}, {"Steps", true, 110}};
+  t.columns = {{"Trial", true, 56}, {"Run", false, 130}, {"State", false, 116}, {"Steps", true, 110}};
   for (const auto& k : plan_->space.keys()) {
     const bool number = k.kind != projects::SearchKey::Kind::values || k.numbers;
     t.columns.push_back({k.key, number, width(k.key), k.text()});
@@ -109,7 +109,8 @@ Table SweepsModel::table() const {
     const bool live = run && trial.run == status_.run && projects::is_active(status_.state);
     const int64_t steps = live ? status_.step : run ? run->steps : 0;
     row.cells = {Table::Cell::number(static_cast<double>(trial.number), std::to_string(trial.number)),
-                 {run ? run->name : "–", 0, {}, trial.number == best_ ? Ink::good : Ink::none},
+                 {run ? run->name : "–", 0, trial.number == best_ ? "the best so far" : "",
+                  trial.number == best_ ? Ink::good : Ink::none},
                  {state, 0, trial.error, ink},
                  run ? Table::Cell::number(static_cast<double>(steps),
                                            format_grouped(steps) + " / " + format_grouped(run->total))

@@ -19,7 +19,6 @@ SweepsView::SweepsView(const ViewDef& def, Bench& bench, QWidget* parent)
   scroll->setObjectName("sweeps.form");
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   form_ = new SweepForm(scroll);
   form_->on_begin = [this](const std::string& name, const SweepDraft& draft) {
     chosen_ = 0;

@@ -123,6 +123,15 @@ TEST(NextSettings, failed_trials_drive_the_model_away) {
   EXPECT_LE(failed, 4) << "of the last 12";
 }
 
+TEST(NextSettings, of_many_results_the_model_takes_those_that_tell) {
+  const SweepPlan p = plan(kTwo, "bayes", 1000);
+  auto all = play(plan(kTwo, "random", 600), valley);
+  const auto next = next_settings(p, 601, all);
+  ASSERT_TRUE(next);
+  EXPECT_LT(valley(*next), 0.05) << "where the best of 600 lie";
+  EXPECT_EQ(next_settings(p, 601, all), next);
+}
+
 TEST(NextSettings, a_search_ends_where_all_was_tried) {
   const auto all = play(plan({{"optimizer.type", "adam,sgd,lion"}, {"data.batch_size", "16,32,64"}}, "bayes", 500),
                         [](const Settings& s) { return number(s, 1); });

@@ -14,6 +14,7 @@
 
 #include "engine/templates/templates.h"
 #include "projects/run_driver.h"
+#include "projects/sweep.h"
 #include "tests/projects/old_versions.h"
 
 namespace tenon::views::testing {
@@ -52,6 +53,20 @@ void train_and_kill(const std::string& path) {
   }
   program.kill();
   program.waitForFinished();
+}
+
+/// A sweep with a trial of every kind: finished, pruned, failed without and with a run, and chosen but not begun.
+void sweep(const std::shared_ptr<Project>& project) {
+  const auto id =
+      projects::begin_sweep(
+          *project, "",
+          {{"data.batch_size", "20,9000000"}, {"optimizer.lr", "0.05,1e-7,1e30"}, {"optimizer.type", "sgd"}},
+          {{"method", "grid"}, {"prune", int64_t{100}}, {"prune_factor", int64_t{2}}},
+          {{"epochs", "2"}, {"eval_every", "1"}})
+          .id;
+  for (int i = 0; i < 4; ++i)
+    if (const auto driver = projects::start_trial(project, *projects::next_trial(*project, id))) driver->wait();
+  projects::next_trial(*project, id);
 }
 
 void seventy_layers(const std::string& path) {
@@ -133,6 +148,7 @@ const Maker kMakers[] = {
        train(spirals(path), {.set = {{"optimizer.type", "sgd"}, {"optimizer.lr", "1e30"}}, .max_steps = 40});
        return std::string();
      }},
+    {"swept", true, false, [](const std::string& path) { return sweep(spirals(path)), std::string(); }},
     {"from version 1", true, false,
      [](const std::string& path) { return projects::testing_files::make_version_1(path), std::string(); }},
     {"seventy layers", true, false, [](const std::string& path) { return seventy_layers(path), std::string(); }},
