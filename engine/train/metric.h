@@ -15,6 +15,21 @@ struct TaskView {
   double bytes_per_token = 1;  ///< of text
 };
 
+/// The class with the highest score, the first of equal ones; -1 where a score is NaN, which is no answer. Scores lie
+/// `apart` elements from one another.
+template <class T>
+int64_t best_class(const T* scores, int64_t classes, int64_t apart = 1) {
+  int64_t best = 0;
+  auto most = static_cast<float>(scores[0]);
+  bool number = most == most;
+  for (int64_t i = 1; i < classes; ++i) {
+    const auto score = static_cast<float>(scores[i * apart]);
+    number &= score == score;
+    if (score > most) most = score, best = i;
+  }
+  return number ? best : -1;
+}
+
 /// Judges outputs, batch by batch.
 class Meter {
  public:
