@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
-#include "views/shared/scene.h"
+#include "views/shared/project_contents.h"
 
 namespace tenon::views {
 
@@ -20,13 +20,9 @@ void RunsModel::set_rows(std::vector<RunRow> rows) {
 }
 
 void RunsModel::set_status(const RunStatus& status) {
-  static constexpr const char* kStates[] = {"running", "running", "paused", "finished", "stopped", "failed"};
   for (RunRow& r : rows_) {
-    if (r.info.id != status.run) continue;
-    r.info.status = kStates[static_cast<int>(status.state)];
-    r.info.steps = status.step;
-    r.info.seconds = status.seconds;
-    if (status.step > 0) r.metrics["loss"].last = status.loss;
+    follow(r.info, status);
+    if (r.info.id == status.run && status.step > 0) r.metrics["loss"].last = status.loss;
   }
 }
 
@@ -63,7 +59,6 @@ Ink ink_of_status(const std::string& status) {
   if (status == "failed") return Ink::bad;
   return status == "finished" ? Ink::good : Ink::secondary;
 }
-int width_of(const std::string& title) { return std::max(90, static_cast<int>(text_width(title, Face::small)) + 28); }
 Table::Cell none() { return {"–", -1e308, {}, Ink::none}; }
 Table::Cell metric_cell(const std::string& name, double v, const std::string& tip) {
   Table::Cell c = Table::Cell::number(std::isnan(v) ? -1e308 : v, format_metric(name, v));
@@ -82,20 +77,20 @@ Table RunsModel::table() const {
       if (better(name) != 0) judged.insert(name);
   Table t;
   t.wide = true;
-  t.columns = {{"Run", false, 170}, {"Status", false, 96}, {"Steps", true, 110}, {"Time", true, 84}};
+  t.columns = {{"Run"}, {"Status"}, {"Steps", true}, {"Time", true}};
   std::vector<bool> numbers;
   for (const std::string& key : keys) {
     numbers.push_back(std::all_of(rows.begin(), rows.end(), [&](const RunRow& r) {
       const auto at = r.recipe.find(key);
       return at == r.recipe.end() || at->second.number;
     }));
-    t.columns.push_back({short_key(key, keys), numbers.back(), width_of(short_key(key, keys)), key + " of the recipe"});
+    t.columns.push_back({short_key(key, keys), numbers.back(), key + " of the recipe"});
   }
   for (const std::string& m : judged) {
     for (const char* which : {"last", "best"})
-      t.columns.push_back({std::string(which) + " " + m, true, width_of("last " + m), std::string(which) + "." + m});
+      t.columns.push_back({std::string(which) + " " + m, true, std::string(which) + "." + m});
   }
-  t.columns.push_back({"Begun", false, 160});
+  t.columns.push_back({"Begun"});
   for (const RunRow& r : rows) {
     Table::Row row;
     row.selection = Selection::run(r.info.id, "runs");

@@ -273,6 +273,8 @@ void Workbench::refresh_project() {
         }
         const bool other = !(contents.recipe == contents_.recipe);
         contents_ = std::move(contents);
+        // What was read is older than what the run's driver says, until the file has its end.
+        if (driver_ || files.has(QString("end %1").arg(status_.run))) contents_.follow(status_);
         emit project_changed();
         if (other) emit recipe_changed();
       },
