@@ -201,7 +201,7 @@ void TableList::set_table(Table table) {
 void TableList::measure() {
   const Table& t = model_->table;
   constexpr size_t kMeasured = 6;
-  constexpr int kMostWords = 420, kFewLetters = 64;
+  constexpr int kMostWords = 420, kFewLetters = 88;
   needs_.resize(t.columns.size());
   bool changed = false;
   for (int c = 0; c < static_cast<int>(t.columns.size()); ++c) {
@@ -214,7 +214,9 @@ void TableList::measure() {
       std::pop_heap(longest.begin(), longest.end(), std::greater<>());
       longest.pop_back();
     }
-    ColumnNeed need{horizontalHeader()->sectionSizeHint(c), 0, t.columns[c].number};
+    constexpr int kArrow = 14, kPadding = 12;  // of a head, as the style sheet has them
+    const int head = QFontMetrics(face_font(Face::small)).horizontalAdvance(QString::fromStdString(t.columns[c].title));
+    ColumnNeed need{head + kPadding + kArrow, 0, t.columns[c].number};
     need.least = std::max(need.whole, kFewLetters);
     for (const auto& [length, row] : longest)
       need.whole = std::max(need.whole, sizeHintForIndex(sorted_->mapFromSource(model_->index(row, c))).width() + 2);
