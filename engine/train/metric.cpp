@@ -12,6 +12,17 @@ Registry<MetricDef>& registry() {
   return all;
 }
 
+/// The first of equal maxima; -1 for a row with a NaN, which counts as wrong.
+int64_t best_of(const float* row, int64_t width) {
+  int64_t best = 0;
+  bool number = row[0] == row[0];
+  for (int64_t j = 1; j < width; ++j) {
+    number &= row[j] == row[j];
+    if (row[j] > row[best]) best = j;
+  }
+  return number ? best : -1;
+}
+
 class Accuracy : public Meter {
  public:
   explicit Accuracy(bool binary) : binary_(binary) {}
@@ -24,7 +35,7 @@ class Accuracy : public Meter {
     }
     int64_t width = output.size(-1);
     for (int64_t i = 0; i < rows; ++i)
-      right_ += best_class(output.data<float>() + i * width, width) == target.data<int64_t>()[i];
+      right_ += is_best_class(output.data<float>() + i * width, width, 1, target.data<int64_t>()[i]);
   }
   double value() const override { return seen_ ? static_cast<double>(right_) / static_cast<double>(seen_) : 0; }
 
@@ -40,7 +51,7 @@ class MeanIou : public Meter {
   void add(const Tensor& output, const Tensor& target) override {
     int64_t width = output.size(-1), classes = static_cast<int64_t>(both_.size());
     for (int64_t i = 0; i < target.numel(); ++i) {
-      int64_t said = best_class(output.data<float>() + i * width, width), is = target.data<int64_t>()[i];
+      int64_t said = best_of(output.data<float>() + i * width, width), is = target.data<int64_t>()[i];
       if (is < 0 || is >= classes) continue;  // left out of the loss too
       if (said == is) ++both_[static_cast<size_t>(is)];
       ++either_[static_cast<size_t>(is)];

@@ -42,7 +42,7 @@ int64_t count_right(const Tensor& scores, int axis, const Tensor& answers) {
     if (binary)
       right += (static_cast<float>(*s) > 0) == (static_cast<double>(*a) > 0.5);
     else
-      right += best_class(s, classes, apart) == static_cast<int64_t>(*a);
+      right += is_best_class(s, classes, apart, static_cast<int64_t>(*a));
     for (int i = place.n - 1; i >= 0; --i) {
       const int64_t step = scores.stride()[!binary && i >= axis ? i + 1 : i];
       s += step, a += answers.stride()[i];
