@@ -49,11 +49,19 @@ TEST(NameShortener, NamesThatDifferStillDoWhenTheyAreShort) {
   EXPECT_EQ(shortener.shorten(names[4], [](const std::string&) { return true; }), names[4]);
 }
 
+TEST(NameShortener, TheCommonEndGoesBeforeWhatDiffers) {
+  const NameShortener shortener({"weight/momentum", "bias/momentum", "weight", "bias"});
+  auto short_one = [](const std::string& t) { return t.size() < 12; };
+  EXPECT_EQ(shortener.shorten("weight/momentum", short_one), "weight/…");
+  EXPECT_EQ(shortener.shorten("bias/momentum", short_one), "bias/…");
+}
+
 TEST(NameShortener, OnePartIsNotTouched) {
   const NameShortener shortener({"optimizer state", "activation"});
   auto never = [](const std::string&) { return false; };
   EXPECT_EQ(shortener.shorten("optimizer state", never), "optimizer state");
   EXPECT_EQ(shortener.shorten("", never), "");
+  EXPECT_EQ(shortener.shorten("takes 12.5 ms of it", never), "takes 12.5 ms of it") << "a sentence is no path";
   EXPECT_EQ(shortener.shorten("not.among.them", never), "…them");
 }
 

@@ -65,6 +65,7 @@ FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
     for (const tracing::Column& c : from.columns) {
       const bool text = c.unit == Unit::text;
       part.table.columns.push_back({head_of(c.head), !text});
+      part.table.wide |= c.wide;  // sentences
     }
     for (size_t r = 0; r < from.rows.size(); ++r) {
       Table::Row row;

@@ -218,8 +218,10 @@ void TableList::measure() {
     const int head = QFontMetrics(face_font(Face::small)).horizontalAdvance(QString::fromStdString(t.columns[c].title));
     ColumnNeed need{head + kPadding + kArrow, 0, t.columns[c].number};
     need.least = std::max(need.whole, kFewLetters);
+    constexpr int kBox = 26;  // of a row that can be ticked: the style sheet's is larger than the style's
     for (const auto& [length, row] : longest)
-      need.whole = std::max(need.whole, sizeHintForIndex(sorted_->mapFromSource(model_->index(row, c))).width() + 2);
+      need.whole = std::max(need.whole, sizeHintForIndex(sorted_->mapFromSource(model_->index(row, c))).width() + 2 +
+                                            (c == 0 && t.rows[row].picked ? kBox : 0));
     if (!need.number) need.whole = std::min(need.whole, std::max(kMostWords, need.least));
     need.least = std::min(need.least, need.whole);
     ColumnNeed& known = needs_[c];

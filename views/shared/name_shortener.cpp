@@ -5,8 +5,9 @@
 namespace tenon::views {
 
 namespace {
-/// Parts with the separator that ends them: "layers.2.weight" has "layers.", "2." and "weight".
+/// Parts with the separator that ends them: "layers.2.weight" has "layers.", "2." and "weight". Words are one part.
 std::vector<std::string> parts_of(const std::string& name) {
+  if (name.find(' ') != std::string::npos) return {name};
   std::vector<std::string> parts(1);
   for (char c : name) {
     parts.back() += c;
@@ -29,7 +30,7 @@ std::string NameShortener::shorten(const std::string& name, const std::function<
   if (name.empty() || fits(name)) return name;
   const auto parts = parts_of(name);
   // Commonest first; of equally common ones that which says least of the whole, the one in front.
-  std::vector<size_t> order(parts.size() - 1);
+  std::vector<size_t> order(parts.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   auto shared = [&](size_t i) {
     const auto at = names_with_.find(key_of(i, parts[i]));
@@ -38,8 +39,8 @@ std::string NameShortener::shorten(const std::string& name, const std::function<
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return shared(a) > shared(b); });
   std::vector<bool> gone(parts.size());
   std::string text = name;
-  for (size_t part : order) {
-    gone[part] = true;
+  for (size_t k = 0; k + 1 < order.size(); ++k) {
+    gone[order[k]] = true;
     text.clear();
     for (size_t i = 0; i < parts.size(); ++i)
       if (!gone[i])

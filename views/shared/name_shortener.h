@@ -7,8 +7,8 @@
 namespace tenon::views {
 
 /// Shortens names of one list so that they still differ: of "features.0.weight" and "features.3.weight" the parts that
-/// many of the names share go first, not whatever stands in the middle. Parts end at a point or a stroke; the last one
-/// says what it is and stays.
+/// many of the names share go first, not whatever stands in the middle. Parts end at a point or a stroke; the one
+/// that fewest share stays.
 class NameShortener {
  public:
   NameShortener() = default;
