@@ -195,6 +195,7 @@ bool RunDriver::Impl::next_step_wanted() {
 void RunDriver::Impl::after_step(const StepResult& r) {
   const double wall = seconds();
   std::vector<MetricRow> rows = {{"loss", {r.step, wall, r.loss}}, {"lr", {r.step, wall, r.lr}}};
+  if (r.accuracy >= 0) rows.push_back({"train_accuracy", {r.step, wall, r.accuracy}});
   // A gradient that overflowed only because it was scaled is no fault of the model.
   if (r.overflow.empty()) rows.push_back({"grad_norm", {r.step, wall, r.grad_norm}});
   if (session->recipe().text("amp") == "fp16") rows.push_back({"loss_scale", {r.step, wall, r.loss_scale}});

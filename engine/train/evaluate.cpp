@@ -108,7 +108,7 @@ StepResult TrainingSession::Impl::probe(const std::vector<int64_t>& rows) {
   }
   r.samples = batch.whole;
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
-  r.loss = gradients(batch, true);
+  r.loss = gradients(batch, &r);
   if (scaler) optimizer->scale_gradients(1 / scaler->scale());
   tell([](TrainingObserver& o) { o.on_backward(); });
   r.grad_norm = optimizer->gradient_norm();

@@ -35,7 +35,7 @@ class Accuracy : public Meter {
     }
     int64_t width = output.size(-1);
     for (int64_t i = 0; i < rows; ++i)
-      right_ += best_of(output.data<float>() + i * width, width) == target.data<int64_t>()[i];
+      right_ += is_best_class(output.data<float>() + i * width, width, 1, target.data<int64_t>()[i]);
   }
   double value() const override { return seen_ ? static_cast<double>(right_) / static_cast<double>(seen_) : 0; }
 

@@ -163,11 +163,12 @@ void TrainingSession::Impl::build_average() {
   average.emplace(std::move(all), type == "ema" ? recipe.number("average.decay") : -1);
 }
 
-double TrainingSession::Impl::gradients(const data::Batch& batch, bool observed) {
+double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* step) {
   optimizer->zero_grad();
   const Tensor& target = target_of(batch);
   const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);
   double total_loss = 0;
+  int64_t right = 0;  // of all parts; below 0: nothing is right or wrong here
   for (int64_t part = 0; part < parts; ++part) {
     int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
     double share = task->sums() ? 1 : static_cast<double>(count) / static_cast<double>(batch.whole);
@@ -179,8 +180,13 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, bool observed)
       std::optional<AutocastScope> autocast;
       if (low) autocast.emplace(*low);
       Tensor output = (*model)(parts == 1 ? batch.x : narrow(batch.x, 0, begin, count));
-      loss = task->loss(output, parts == 1 ? target : narrow(target, 0, begin, count));
-      if (observed && part + 1 == parts) tell([&](TrainingObserver& o) { o.on_forward(output, loss); });
+      const Tensor answer = parts == 1 ? target : narrow(target, 0, begin, count);
+      loss = task->loss(output, answer);
+      if (step && right >= 0) {
+        const int64_t of_part = task->right(output, answer);
+        right = of_part < 0 ? -1 : right + of_part;
+      }
+      if (step && part + 1 == parts) tell([&](TrainingObserver& o) { o.on_forward(output, loss); });
     }
     total_loss += item(loss) * share;
     double factor = share * (scaler ? scaler->scale() : 1);
@@ -188,10 +194,17 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, bool observed)
     ProfileScope span("backward");
     backward(factor == 1 ? loss : mul(loss, factor));
   }
-  if (!replica) return total_loss;
+  auto judge = [&](double all_right) {
+    if (step && right >= 0) step->accuracy = all_right / static_cast<double>(batch.whole * task->targets_per_sample());
+  };
+  if (!replica) {
+    judge(static_cast<double>(right));
+    return total_loss;
+  }
   PhaseScope phase(Phase::communication);
   ProfileScope span("replicas");
   replica->finish(leaves);
+  if (step && right >= 0) judge(replica->sum(static_cast<double>(right)));
   return replica->sum(total_loss);
 }
 
@@ -227,7 +240,7 @@ void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch) {
   const nn::RandomState start = random_state();
   optimizer->step(r.lr, r.loss, [&] {
     nn::RandomScope again(start);  // the same function at every point of the line
-    return gradients(batch, false);
+    return gradients(batch, nullptr);
   });
 }
 
@@ -267,7 +280,7 @@ StepResult TrainingSession::Impl::step() {
   r.targets = r.samples * task->targets_per_sample();
   r.rows = batch.rows;
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
-  r.loss = gradients(batch, true);
+  r.loss = gradients(batch, &r);
   tell([](TrainingObserver& o) { o.on_backward(); });
   {
     PhaseScope phase(Phase::optimizer);

@@ -30,10 +30,13 @@ struct StepResult {
   int64_t index = 0;       ///< its number within the epoch, from 0
   bool epoch_end = false;  ///< the last step of its epoch
   double loss = 0;         ///< mean over the whole batch, before the update
-  double lr = 0;           ///< with which it updated
-  double grad_norm = 0;    ///< 2-norm over all gradients
-  int64_t samples = 0;     ///< in the batch, whoever computed them
-  bool finite = true;      ///< neither the loss nor the gradient norm is NaN or infinite
+  /// Share of the targets that were right, over the whole batch, before the update; -1 where they are no classes, or
+  /// mixtures of them.
+  double accuracy = -1;
+  double lr = 0;         ///< with which it updated
+  double grad_norm = 0;  ///< 2-norm over all gradients
+  int64_t samples = 0;   ///< in the batch, whoever computed them
+  bool finite = true;    ///< neither the loss nor the gradient norm is NaN or infinite
   bool applied = true;  ///< the parameters were written; false for a step that is not finite under on_nan = "stop", and
                         ///< for an overflow
   double loss_scale = 1;  ///< by which gradients were scaled under amp = "fp16"

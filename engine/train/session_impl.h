@@ -64,8 +64,9 @@ struct TrainingSession::Impl {
   /// To where the model is.
   void bring(data::Batch& batch) const;
   StepResult step();
-  /// Forward and backward of a batch at the parameters as they are; gradients are left in them. Returns the loss.
-  double gradients(const data::Batch& batch, bool observed);
+  /// Forward and backward of a batch at the parameters as they are; gradients are left in them. Returns the loss. With
+  /// a `step`, which is then the one that is taken, observers are told, and it learns its accuracy.
+  double gradients(const data::Batch& batch, StepResult* step);
   void apply(StepResult& r, const data::Batch& batch);
   void average_weights(const StepResult& r);
   nn::RandomState random_state() const;

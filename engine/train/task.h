@@ -26,6 +26,9 @@ class Task {
   bool sums() const { return sums_; }
   /// Of an output batch and its targets: a tensor without axes.
   Tensor loss(const Tensor& output, const Tensor& target) const;
+  /// How many of a batch's targets the output gets right; -1 where they are no classes, or shares of several. It reads
+  /// the values as they lie and dispatches no op: what watches a step sees nothing of it.
+  int64_t right(const Tensor& output, const Tensor& target) const;
   /// The form that meters take; of a binary task logits.
   Tensor scores(const Tensor& output) const;
   Tensor answers(const Tensor& target) const;

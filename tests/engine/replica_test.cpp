@@ -81,6 +81,8 @@ TEST(Replica, TwoEqualOneOnTheWholeBatch) {
       EXPECT_NEAR(two[0].steps[i].loss, one[0].steps[i].loss, 1e-5);
       EXPECT_NEAR(two[0].steps[i].grad_norm, one[0].steps[i].grad_norm, 1e-5);
       EXPECT_EQ(two[0].steps[i].loss, two[1].steps[i].loss);
+      EXPECT_NEAR(two[0].steps[i].accuracy, one[0].steps[i].accuracy, 1.5 / 96);  // a score may fall on either side
+      EXPECT_EQ(two[0].steps[i].accuracy, two[1].steps[i].accuracy);
       EXPECT_EQ(two[0].steps[i].samples, one[0].steps[i].samples);
       std::vector<int64_t> rows = two[0].steps[i].rows;
       rows.insert(rows.end(), two[1].steps[i].rows.begin(), two[1].steps[i].rows.end());

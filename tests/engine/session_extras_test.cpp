@@ -293,6 +293,9 @@ TEST(Tasks, AreJudgedByTheirMetrics) {
     std::string names;
     Evaluation e = s.evaluate();
     for (const Judgement& j : e.judgements) names += j.name + " ";
+    // A step knows what is right where an evaluation does.
+    const bool right = s.step().accuracy >= 0;
+    EXPECT_EQ(right, names.find("accuracy") != std::string::npos) << names;
     return names + "by " + e.decisive.name;
   };
   EXPECT_EQ(judged(model(), {}), "accuracy by accuracy");

@@ -11,6 +11,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/state.h"
@@ -18,7 +19,9 @@
 #include "engine/data/loader.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
+#include "engine/ops/view.h"
 #include "engine/templates/templates.h"
+#include "engine/train/metric.h"
 #include "engine/train/recipe.h"
 #include "tests/messages.h"
 
@@ -199,6 +202,35 @@ TEST(Session, CountsStepsAndEpochs) {
   EXPECT_TRUE(s.finished());
   TrainingSession shorter(model(), recipe({{"max_steps", "5"}}));
   EXPECT_EQ(shorter.total_steps(), 5);
+}
+
+/// What a meter says of the same output and targets.
+class Judge : public TrainingObserver {
+ public:
+  void on_batch(const data::Batch& batch) override { answers_ = batch.y; }
+  void on_forward(const Tensor& output, const Tensor&) override {
+    NoGrad no_grad;
+    const std::unique_ptr<Meter> meter = metrics().find("accuracy")->make({"classification", 2});
+    meter->add(to_host(cast(contiguous(output), DType::f32)), to_host(answers_));
+    accuracy = meter->value();
+  }
+  double accuracy = -1;
+
+ private:
+  Tensor answers_;
+};
+
+TEST(Session, AStepSaysHowManyOfItsTargetsWereRight) {
+  for (const char* amp : {"none", "bf16", "fp16"}) {
+    TrainingSession s(model(), recipe({{"amp", amp}}));
+    Judge judge;
+    s.add_observer(&judge);
+    for (int i = 0; i < 12; ++i) {
+      const StepResult r = s.step();
+      EXPECT_EQ(r.accuracy, judge.accuracy) << amp << " step " << r.step;
+      EXPECT_TRUE(r.accuracy >= 0 && r.accuracy <= 1);
+    }
+  }
 }
 
 TEST(Session, LearnsTheSpirals) {

@@ -55,6 +55,10 @@ TEST_F(DriverTest, trains_to_the_end_and_keeps_everything) {
   EXPECT_EQ(r.steps, 60);
   EXPECT_FALSE(r.best.is_null());
   EXPECT_EQ(project->metric(r.id, "loss").size(), 60u);
+  const auto accuracy = project->metric(r.id, "train_accuracy");
+  ASSERT_EQ(accuracy.size(), 60u) << "beside the evaluation's test_accuracy";
+  EXPECT_GT(accuracy.back().value, accuracy.front().value);
+  EXPECT_LE(accuracy.back().value, 1);
   EXPECT_EQ(project->checkpoints(r.id).front().step, 0);
   EXPECT_EQ(project->checkpoints(r.id).back().step, 60);
   std::vector<MetricRow> rows;

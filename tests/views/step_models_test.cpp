@@ -298,6 +298,68 @@ TEST(Tensor, AliasesAreNamedAndMissingValuesSaidSo) {
   EXPECT_TRUE(shows(s, "not kept"));
 }
 
+TEST(Memory, NothingIsDrawnOverAnythingOnALowCanvas) {
+  MemoryModel memory;
+  TimelineModel timeline;
+  memory.set_step(small_links());
+  timeline.set_step(small_links());
+  for (float w : {160.f, 300.f, 640.f, 1100.f})
+    for (float h : {80.f, 100.f, 120.f, 150.f, 200.f, 300.f, 600.f})
+      for (CanvasModel* m : {static_cast<CanvasModel*>(&memory), static_cast<CanvasModel*>(&timeline)}) {
+        const Scene& s = m->frame({w, h});
+        EXPECT_TRUE(s.overlaps().empty()) << w << " x " << h << ": " << s.overlaps().front();
+      }
+}
+
+TEST(Tensor, NothingIsDrawnOverAnythingOnACanvasOfAnySize) {
+  TensorModel m;
+  m.set_step(small_links());
+  for (int t : {1, 3, 6})
+    for (bool heat : {false, true})
+      for (float w : {0.f, 60.f, 160.f, 300.f, 460.f, 640.f, 1100.f})
+        for (float h : {0.f, 60.f, 100.f, 130.f, 160.f, 200.f, 260.f, 320.f, 600.f}) {
+          m.show(t);
+          m.set_heat(heat);
+          if (m.has_values()) m.set_stats(t, tensor_stats(m.record()->value));
+          const Scene& s = m.frame({w, h});
+          EXPECT_TRUE(s.overlaps().empty()) << t << " at " << w << " x " << h << ": " << s.overlaps().front();
+        }
+  // A low canvas shows cells before anything else.
+  m.show(6);
+  m.set_heat(false);
+  EXPECT_TRUE(shows(m.frame({460, 180}), "-5"));
+  EXPECT_FALSE(shows(m.frame({460, 180}), "Storage"));
+  EXPECT_TRUE(shows(m.frame({460, 320}), "Storage"));
+}
+
+TEST(Tensor, TheListGroupsByModuleAndNamesWhatDiffers) {
+  auto r = small_step();
+  for (const char* name : {"features.0.weight/momentum", "head.weight/momentum"}) {
+    tracing::TensorRecord t;
+    t.name = name;
+    t.layout = r->tensors[1].layout;
+    t.category = Category::optimizer;
+    r->tensors.push_back(t);
+  }
+  TensorModel m;
+  m.set_step(Links(r));
+  const Table t = m.list();
+  ASSERT_EQ(t.rows.size(), r->tensors.size());
+  std::vector<std::string> groups;
+  std::set<std::string> shown;
+  for (const auto& row : t.rows) {
+    if (groups.empty() || groups.back() != row.cells[0].text) groups.push_back(row.cells[0].text);
+    EXPECT_TRUE(shown.insert(row.cells[0].text + "|" + row.cells[1].text).second) << row.cells[1].text;
+    // A row is still the tensor that it names.
+    EXPECT_TRUE(row.cells[1].tip.starts_with(r->tensors[row.selection.id].name));
+  }
+  EXPECT_EQ(std::set<std::string>(groups.begin(), groups.end()).size(), groups.size())
+      << "a module stands in one place";
+  for (const char* row :
+       {"features.0|weight", "features.0|weight/momentum", "features.0|grad of weight", "head|weight/momentum"})
+    EXPECT_TRUE(shown.count(row)) << row;
+}
+
 TEST(Tensor, StatisticsAreExactAndCountWhatIsNotFinite) {
   Tensor t = empty({3, 4});
   float* p = t.data<float>();
@@ -351,6 +413,28 @@ TEST(Nan, TellsTheStoryOfTheFirstBadValue) {
   EXPECT_TRUE(chosen.same(Selection::tensor(5)));
   EXPECT_EQ(m.table().rows.size(), 4u);
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
+  // By keys: what went in, the ops it spread to, the first one.
+  m.on_select = [&](const Selection& sel) {
+    chosen = sel;
+    m.set_selection(sel);
+  };
+  m.key({"Up", "", {}});
+  EXPECT_NE(m.summary().find("view #3 output 0, 1 not finite"), std::string::npos) << m.summary();
+  m.key({"Return", "", {}});
+  EXPECT_TRUE(chosen.same(Selection::op(4)));
+  m.key({"Right", "", {}});
+  EXPECT_TRUE(chosen.same(Selection::op(5)));
+  m.key({"Left", "", {}});
+  m.key({"Left", "", {}});
+  EXPECT_TRUE(chosen.same(Selection::op(4)));
+  // A low canvas scrolls to its end.
+  const Scene& low = m.frame({700, 200});
+  EXPECT_FALSE(shows(low, "4 of the 10 ops") && center_of(low, {NanModel::op, 10}).y < 200);
+  for (int i = 0; i < 10; ++i) {
+    m.key({"PgDown", "", {}});
+    m.frame({700, 200});
+  }
+  EXPECT_LT(center_of(m.last(), {NanModel::op, 10}).y, 200);
 }
 
 TEST(Details, AnOpLinksToEverySideOfIt) {

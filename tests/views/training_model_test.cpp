@@ -32,6 +32,62 @@ TEST(Training, MetricsOfOneQuantityShareAPlot) {
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
 }
 
+TEST(Training, AccuracyOfTrainingStandsBesideTheTests) {
+  TrainingModel m;
+  m.set_run("cnn-01", 100);
+  std::vector<projects::MetricRow> all;
+  for (int i = 1; i <= 100; ++i) {
+    all.push_back({"train_accuracy", {i, 0, i / 100.0}});
+    if (i % 50 == 0) all.push_back({"test_accuracy", {i, 0, i / 120.0}});
+  }
+  m.add(all);
+  EXPECT_EQ(m.groups(), std::vector<std::string>{"accuracy"});
+  const auto texts = m.frame({900, 400}).texts();
+  for (const char* text : {"Accuracy", "train", "test", "Step"})
+    EXPECT_NE(std::find(texts.begin(), texts.end(), text), texts.end()) << text;
+}
+
+TEST(Training, TheKeysReachEveryPlotAndItsScale) {
+  TrainingModel m;
+  m.set_run("cnn-01", 200);
+  m.add(rows(1, 200));
+  m.frame({900, 500});
+  Selection chosen;
+  m.on_select = [&](const Selection& s) {
+    chosen = s;
+    m.set_selection(s);
+  };
+  EXPECT_TRUE(m.key({"Down", "", {}}));
+  EXPECT_TRUE(m.key({"Down", "", {}}));
+  EXPECT_TRUE(m.key({"L", "l", {}}));
+  EXPECT_TRUE(m.log("lr"));
+  EXPECT_FALSE(m.log("loss"));
+  EXPECT_TRUE(m.key({"Return", "", {}}));
+  EXPECT_TRUE(chosen.same(Selection::step(200)));
+  EXPECT_TRUE(m.key({"Left", "", {}}));
+  EXPECT_TRUE(chosen.same(Selection::step(199)));
+  EXPECT_NE(m.summary().find("step 199, lr"), std::string::npos) << m.summary();
+}
+
+TEST(Training, TheCursorIsNoCurve) {
+  TrainingModel m;
+  m.set_run("cnn-01", 200);
+  m.add(rows(1, 200));
+  m.set_selection(Selection::step(100));
+  const Scene& s = m.frame({900, 500});
+  const float x = std::floor(m.axis().to_px(100));
+  bool found = false;
+  for (const auto& p : s.prims()) {
+    if (p.kind != Scene::Kind::line || p.count != 2) continue;
+    const Point a = s.points()[p.first], b = s.points()[p.first + 1];
+    if (a.x != b.x || std::fabs(a.x - x) > 1) continue;
+    if (std::fabs(a.y - b.y) < 50) continue;
+    found = true;
+    EXPECT_EQ(p.stroke, Ink::text);
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(Training, APlotIsDrawnOnACanvasOfAnySize) {
   TrainingModel m;
   m.set_run("cnn-01", 1'000'000);

@@ -367,6 +367,15 @@ bool AutogradModel::wheel(const WheelEvent& e) {
   return true;
 }
 
+/// From a node to its leaves, through them, and back.
+bool AutogradModel::next_leaf(const Row& row, int direction) {
+  const auto at = std::find(row.leaves.begin(), row.leaves.end(), selected_);
+  const int now = at == row.leaves.end() ? -1 : static_cast<int>(at - row.leaves.begin());
+  const int to = std::clamp(now + direction, -1, static_cast<int>(row.leaves.size()) - 1);
+  if (to != now) select(Selection::grad_node(to < 0 ? row.node : row.leaves[to], "autograd"));
+  return true;
+}
+
 bool AutogradModel::key(const KeyEvent& e) {
   if (empty()) return false;
   int row = selected_ >= 0 ? row_of_[selected_] : -1;
@@ -381,7 +390,14 @@ bool AutogradModel::key(const KeyEvent& e) {
     row = 0;
   else if (e.key == "End")
     row = static_cast<int>(rows_.size()) - 1;
-  else
+  else if (row >= 0 && (e.key == "Return" || e.key == "Enter" || e.key == "Left" || e.key == "Right")) {
+    const Row& at = rows_[row];
+    const bool folded = at.folded;
+    if (e.key == "Right" && !folded) return next_leaf(at, 1);
+    if (e.key == "Left" && links_.record()->grad_nodes[selected_].leaf) return next_leaf(at, -1);
+    if (!at.module.empty() && folded != (e.key == "Left")) toggle(std::string(at.module));
+    return true;
+  } else
     return false;
   select(Selection::grad_node(rows_[row].node, "autograd"));
   reveal(rows_[row].node);
@@ -390,11 +406,7 @@ bool AutogradModel::key(const KeyEvent& e) {
 
 Table AutogradModel::table() const {
   Table t;
-  t.columns = {{"Node", false, 180},
-               {"Module", false, 120},
-               {"Saved", true, 90},
-               {"Gradient norm", true, 110},
-               {"Forward op", true, 90}};
+  t.columns = {{"Node"}, {"Module"}, {"Saved", true}, {"Gradient norm", true}, {"Forward op", true}};
   if (!links_) return t;
   const auto& nodes = links_.record()->grad_nodes;
   auto add = [&](int i) {
@@ -418,8 +430,15 @@ Table AutogradModel::table() const {
 
 std::string AutogradModel::summary() const {
   if (!links_) return "Autograd graph: no step is loaded";
-  return fmt::format("Autograd graph of step {}: {} nodes, {} saved for backward",
-                     format_grouped(links_.record()->step), order_.size(), format_bytes(static_cast<double>(saved_)));
+  std::string text =
+      fmt::format("Autograd graph of step {}: {} nodes, {} saved for backward", format_grouped(links_.record()->step),
+                  order_.size(), format_bytes(static_cast<double>(saved_)));
+  if (selected_ < 0) return text;
+  const GradNode& g = links_.record()->grad_nodes[selected_];
+  text += "; chosen: " + g.name;
+  if (const std::string& module = module_path(g.module); !g.leaf && !module.empty()) text += " of " + module;
+  if (g.grad_norm >= 0 || std::isnan(g.grad_norm)) text += ", gradient norm " + format_value(g.grad_norm);
+  return text;
 }
 
 }  // namespace tenon::views

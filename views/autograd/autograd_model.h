@@ -58,6 +58,7 @@ class AutogradModel : public StepModel {
   void draw_wires(Scene& scene, float graph_x);
   float row_y(int row) const;
   void reveal(int node);
+  bool next_leaf(const Row& row, int direction);
 
   Links links_;
   std::vector<int> order_;                // non-leaf nodes, as backward runs

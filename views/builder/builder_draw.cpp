@@ -374,6 +374,22 @@ bool BuilderModel::key(const KeyEvent& e) {
     if (primary_.empty() && !spec_.layers.empty()) return choose(spec_.layers.front().name), true;
     return false;
   }
+  if (e.key == "Left" || e.key == "Right") {  // through all of them, as they stand in the list
+    const auto& all = spec_.layers;
+    const auto at = std::find_if(all.begin(), all.end(), [&](const LayerSpec& l) { return l.name == primary_; });
+    if (all.empty()) return false;
+    if (at == all.end())
+      choose(all.front().name);
+    else if (e.key == "Right" && at + 1 != all.end())
+      choose(std::string((at + 1)->name));
+    else if (e.key == "Left" && at != all.begin())
+      choose(std::string((at - 1)->name));
+    return true;
+  }
+  if ((e.key == "Return" || e.key == "Enter") && !primary_.empty()) {
+    if (on_inspect) on_inspect();
+    return true;
+  }
   // Typing a letter looks for a layer to add.
   if (on_palette && e.text.size() == 1 && std::isalpha(static_cast<unsigned char>(e.text[0]))) {
     on_palette(size_.w / 2 - 140, 40, e.text);

@@ -355,8 +355,7 @@ void BuilderModel::select_all() {
 
 Table BuilderModel::table() const {
   Table t;
-  t.columns = {{"Layer", false, 120},    {"Type", false, 100}, {"Output", false, 160},
-               {"Parameters", true, 90}, {"FLOP", true, 90},   {"Error", false, 200}};
+  t.columns = {{"Layer"}, {"Type"}, {"Output"}, {"Parameters", true}, {"FLOP", true}, {"Error"}};
   for (const LayerSpec& l : spec_.layers) {
     const LayerReport* r = report(l.name);
     Table::Row row;
@@ -374,8 +373,14 @@ Table BuilderModel::table() const {
 }
 
 std::string BuilderModel::summary() const {
-  return fmt::format("Model {}: {} layers, {} parameters{}", spec_.name, spec_.layers.size(),
-                     format_grouped(parameters()), errors().empty() ? "" : ", with errors");
+  std::string text = fmt::format("Model {}: {} layers, {} parameters{}", spec_.name, spec_.layers.size(),
+                                 format_grouped(parameters()), errors().empty() ? "" : ", with errors");
+  const LayerSpec* l = primary_.empty() ? nullptr : spec_.find(primary_);
+  if (!l) return text;
+  text += fmt::format("; chosen: {}, {}", l->name, l->type);
+  if (const LayerReport* r = report(l->name))
+    text += !r->error.empty() ? ", error: " + r->error : !r->outputs.empty() ? ", gives " + r->outputs[0] : "";
+  return text;
 }
 
 }  // namespace tenon::views

@@ -68,6 +68,8 @@ class BuilderModel : public StepModel {
 
   /// Called after every edit, undo and redo.
   std::function<void()> on_edit;
+  /// Set by the view: the attributes of the chosen layer are to be typed.
+  std::function<void()> on_inspect;
   /// Asked to open the list of layers at a place of the canvas, with what was typed.
   std::function<void(float x, float y, const std::string& typed)> on_palette;
 

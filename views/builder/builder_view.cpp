@@ -39,11 +39,18 @@ BuilderView::BuilderView(const ViewDef& def, Bench& bench, QWidget* parent)
     open_palette(QString::fromStdString(typed),
                  canvas()->mapTo(this, QPoint(static_cast<int>(x), static_cast<int>(y))));
   };
+  model_.on_inspect = [this] {
+    bench_.ask("view.details");
+    if (auto* name = window()->findChild<QWidget*>("inspector.name")) name->setFocus(Qt::ShortcutFocusReason);
+  };
   connect(&bench, &Bench::project_changed, this, &BuilderView::refresh);
   refresh();
 }
 
-BuilderView::~BuilderView() { model_.on_palette = nullptr; }
+BuilderView::~BuilderView() {
+  model_.on_palette = nullptr;
+  model_.on_inspect = nullptr;
+}
 
 std::vector<Command> BuilderView::commands() {
   auto project = [this] { return bench_.has_project(); };
@@ -125,6 +132,10 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
                            }});
         }
         return items;
+      },
+      [](const QString& text) -> QStringList {
+        return {QString("Nothing fits “%1” among the %2 kinds of layers.").arg(text).arg(layers().size()),
+                "Type letters of its name or group, in their order: conv, norm, attention."};
       },
       typed, at, 460);
 }

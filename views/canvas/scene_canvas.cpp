@@ -4,6 +4,7 @@
 #include <imgui_impl_opengl3.h>
 
 #include <QAccessible>
+#include <QAccessibleWidget>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QKeySequence>
@@ -43,9 +44,28 @@ Button held(Qt::MouseButtons b) {
          : b & Qt::RightButton  ? Button::right
                                 : Button::none;
 }
+/// What a screen reader is told of a canvas: its picture in one line, asked of the model at that moment.
+class CanvasReader : public QAccessibleWidget {
+ public:
+  explicit CanvasReader(SceneCanvas* canvas) : QAccessibleWidget(canvas, QAccessible::Canvas), canvas_(canvas) {}
+  QString text(QAccessible::Text t) const override {
+    if (t == QAccessible::Description || t == QAccessible::Value)
+      return QString::fromStdString(canvas_->model().summary());
+    return QAccessibleWidget::text(t);
+  }
+
+ private:
+  SceneCanvas* canvas_;
+};
+QAccessibleInterface* reader_of(const QString&, QObject* object) {
+  auto* canvas = qobject_cast<SceneCanvas*>(object);
+  return canvas ? new CanvasReader(canvas) : nullptr;
+}
 }  // namespace
 
 SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent) : QOpenGLWidget(parent), model_(model) {
+  static const bool installed = (QAccessible::installFactory(reader_of), true);
+  static_cast<void>(installed);
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
   ImGuiContext* before = ImGui::GetCurrentContext();  // the first context made would stay the current one
@@ -146,8 +166,17 @@ void SceneCanvas::paintGL() {
   }
   ImGui::Render();
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
-  if (QAccessible::isActive()) setAccessibleDescription(QString::fromStdString(model_.summary()));
+  if (QAccessible::isActive()) tell_readers();
   if (painter_.needs_atlas()) refresh();  // a letter was seen for the first time
+}
+
+/// Only news: a reader says every one of these aloud.
+void SceneCanvas::tell_readers() {
+  std::string now = model_.summary();
+  if (now == told_) return;
+  told_ = std::move(now);
+  QAccessibleEvent changed(this, QAccessible::DescriptionChanged);
+  QAccessible::updateAccessibility(&changed);
 }
 
 bool SceneCanvas::event(QEvent* e) {

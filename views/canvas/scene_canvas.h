@@ -2,6 +2,7 @@
 #include <QOpenGLWidget>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "views/canvas/scene_painter.h"
 #include "views/shared/canvas_model.h"
@@ -50,6 +51,7 @@ class SceneCanvas : public QOpenGLWidget {
 
  private:
   void shut_down();
+  void tell_readers();
   void hand_on(PointerEvent::Type type, QMouseEvent* e);
   void update_cursor(float x, float y);
 
@@ -60,6 +62,7 @@ class SceneCanvas : public QOpenGLWidget {
   ThemeName theme_ = ThemeName::dark;
   bool ready_ = false, dirty_ = true, keyboard_focus_ = false, faulty_ = false;
   double atlas_dpr_ = 0;
+  std::string told_;  ///< to screen readers, last
   int64_t frames_ = 0;
 };
 

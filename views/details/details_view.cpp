@@ -7,8 +7,10 @@
 #include <QScrollArea>
 #include <QToolTip>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/canvas/glyphs.h"
+#include "views/frame/flow_layout.h"
 
 namespace tenon::views {
 
@@ -16,26 +18,51 @@ namespace {
 /// A value: click copies it, or follows it where it is a link.
 class Value : public ElidedLabel {
  public:
-  Value(const QString& text, bool link, std::function<void()> click, QWidget* parent)
-      : ElidedLabel(text, parent), click_(std::move(click)) {
+  Value(Bench& bench, const Details::Row& row, QWidget* parent) : ElidedLabel({}, parent), bench_(bench) {
+    show_row(row);
     setCursor(Qt::PointingHandCursor);
     setFont(face_font(Face::mono));
-    if (link) setForegroundRole(QPalette::Link);
-    setFocusPolicy(link ? Qt::TabFocus : Qt::NoFocus);
+    if (row.link) setForegroundRole(QPalette::Link);
+    setFocusPolicy(row.link ? Qt::TabFocus : Qt::NoFocus);
+  }
+  void show_row(const Details::Row& row) {
+    link_ = row.link;
+    copy_ = QString::fromStdString(row.exact.empty() ? row.value : row.exact);
+    set_text(QString::fromStdString(row.value));
+    setToolTip(link_ ? QString::fromStdString(row.value) : copy_ + "\nClick to copy");
   }
 
  protected:
-  void mousePressEvent(QMouseEvent*) override { click_(); }
+  void mousePressEvent(QMouseEvent*) override { click(); }
   void keyPressEvent(QKeyEvent* e) override {
     if (e->key() == Qt::Key_Return || e->key() == Qt::Key_Space)
-      click_();
+      click();
     else
       ElidedLabel::keyPressEvent(e);
   }
 
  private:
-  std::function<void()> click_;
+  void click() {
+    if (link_) return bench_.select(Selection(link_));  // the row may be another one when this returns
+    QApplication::clipboard()->setText(copy_);
+    QToolTip::showText(QCursor::pos(), "Copied " + copy_, this);
+  }
+  Bench& bench_;
+  Selection link_;
+  QString copy_;
 };
+
+/// What the widgets are made of; what stands in them is shown in those that are there.
+std::string shape_of(const Details& d) {
+  std::string text = d.title + '\n' + d.subtitle;
+  for (const auto& j : d.jumps) text += '\t' + j.view;
+  for (const auto& section : d.sections) {
+    text += '\n' + section.title;
+    for (const auto& r : section.rows)
+      text += '\n' + r.name + '\t' + name(r.mark) + (r.link ? "\tlink" : "") + (r.mark == Ink::bad ? r.value : "");
+  }
+  return text;
+}
 }  // namespace
 
 DetailsView::DetailsView(const ViewDef& def, Bench& bench, QWidget* parent)
@@ -59,6 +86,9 @@ DetailsView::DetailsView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::selection_changed, this, &DetailsView::refresh);
   connect(&bench, &Bench::step_changed, this, &DetailsView::refresh);
   connect(&bench, &Bench::project_changed, this, &DetailsView::refresh);
+  connect(&bench, &Bench::status_changed, this, [this] {
+    if (bench_.bus.current().kind == Selection::Kind::run) refresh();  // it may be the one that trains
+  });
   connect(&bench, &Bench::state_changed, this, [this] {
     if (bench_.bus.current().kind == Selection::Kind::module) refresh();  // shapes change with every edit
   });
@@ -91,16 +121,15 @@ void DetailsView::refresh() {
   set_empty(false);
   bool layer = s.kind == Selection::Kind::module && builder_.spec().find(s.name);
   inspector_->show_layer(layer ? s.name : "");
-  std::string text =
-      d.title + '\n' + d.subtitle;  // the same words need no new widgets: nothing flickers while one types
-  for (const auto& j : d.jumps) text += '\t' + j.view;
-  for (const auto& section : d.sections) {
-    text += '\n' + section.title;
-    for (const auto& r : section.rows) text += '\n' + r.name + '\t' + r.value;
+  const std::string shape = shape_of(d);
+  if (shape != shown_ || values_.empty()) {
+    shown_ = shape;
+    return fill(d);
   }
-  if (text == shown_) return;
-  shown_ = text;
-  fill(d);
+  size_t at = 0;  // the same widgets: nothing flickers while one types or trains
+  for (const auto& section : d.sections)
+    for (const auto& r : section.rows)
+      if (r.mark != Ink::bad) static_cast<Value*>(values_[at++])->show_row(r);
 }
 
 /// The arguments of an event stand in its file, which may be packed: they are read away from the UI thread.
@@ -147,8 +176,7 @@ void DetailsView::fill(const Details& d) {
   head_box->addWidget(sub);
   box->addWidget(head);
   if (!d.jumps.empty()) {
-    auto* row = new QHBoxLayout;
-    row->setSpacing(5);
+    auto* row = new FlowLayout(5);
     for (const auto& j : d.jumps) {
       auto* b = new QPushButton(QString::fromStdString(j.text), body_);
       set_style(b, "link", "true");
@@ -157,9 +185,14 @@ void DetailsView::fill(const Details& d) {
       connect(b, &QPushButton::clicked, this, [this, view] { bench_.ask("view." + view); });
       row->addWidget(b);
     }
-    row->addStretch();
     box->addLayout(row);
   }
+  int names = 0;  // as wide as they need, as far as that leaves the values most of the room
+  for (const auto& section : d.sections)
+    for (const auto& r : section.rows)
+      names = std::max(names, fontMetrics().horizontalAdvance(QString::fromStdString(r.name)));
+  names = std::clamp(names + 4, 56, kWidth * 2 / 5);
+  values_.clear();
   for (const auto& section : d.sections) {
     if (!section.title.empty()) {
       auto* t = new QLabel(QString::fromStdString(section.title), body_);
@@ -169,13 +202,13 @@ void DetailsView::fill(const Details& d) {
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(10);
     grid->setVerticalSpacing(3);
-    grid->setColumnMinimumWidth(0, 84);
+    grid->setColumnMinimumWidth(0, names);
     grid->setColumnStretch(1, 1);
     int at = 0;
     for (const auto& r : section.rows) {
       auto* name = new ElidedLabel(QString::fromStdString(r.name), body_);
       set_style(name, "voice", "secondary");
-      name->setFixedWidth(84);
+      name->setFixedWidth(names);
       bool bad = r.mark == Ink::bad;
       if (bad) {
         auto* wrong = new QLabel(QString::fromStdString(r.value), body_);
@@ -186,17 +219,8 @@ void DetailsView::fill(const Details& d) {
         grid->addWidget(wrong, at++, 1);
         continue;
       }
-      Selection link = r.link;
-      QString copy = QString::fromStdString(r.exact.empty() ? r.value : r.exact);
-      auto* value = new Value(
-          QString::fromStdString(r.value), static_cast<bool>(link),
-          [this, link, copy] {
-            if (link) return bench_.select(link);
-            QApplication::clipboard()->setText(copy);
-            QToolTip::showText(QCursor::pos(), "Copied " + copy, this);
-          },
-          body_);
-      value->setToolTip(link ? QString::fromStdString(r.value) : copy + "\nClick to copy");
+      auto* value = new Value(bench_, r, body_);
+      values_.push_back(value);
       auto* cell = new QHBoxLayout;
       cell->setSpacing(6);
       if (r.mark != Ink::none) {

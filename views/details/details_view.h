@@ -26,8 +26,9 @@ class DetailsView : public View {
   QWidget *page_, *body_ = nullptr;
   QVBoxLayout* box_;
   InspectorView* inspector_;
-  std::string shown_;
-  Selection arguments_of_;  ///< the event whose arguments are here, or on their way
+  std::string shown_;                 ///< the shape of what is shown
+  std::vector<ElidedLabel*> values_;  ///< of the rows that are no error, in their order
+  Selection arguments_of_;            ///< the event whose arguments are here, or on their way
   std::vector<std::pair<std::string, std::string>> arguments_;
 };
 

@@ -64,11 +64,8 @@ FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
     FindingPage::Part part{title_of(from.name), {}};
     for (const tracing::Column& c : from.columns) {
       const bool text = c.unit == Unit::text;
-      part.table.columns.push_back({head_of(c.head), !text,
-                                    text ? (c.wide                       ? 420
-                                            : part.table.columns.empty() ? 240
-                                                                         : 320)
-                                         : 96});
+      part.table.columns.push_back({head_of(c.head), !text});
+      part.table.wide |= c.wide;  // sentences
     }
     for (size_t r = 0; r < from.rows.size(); ++r) {
       Table::Row row;

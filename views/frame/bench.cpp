@@ -1,5 +1,6 @@
 #include "views/frame/bench.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,11 @@ int64_t Bench::shown_steps() const {
   if (training() && status_.run == shown_run_) return status_.step;
   const auto* r = shown();
   return r ? r->steps : 0;
+}
+
+int64_t Bench::shown_total_steps() const {
+  const auto* r = shown();
+  return std::max(r ? r->total_steps : 0, shown_steps());
 }
 
 const Document* Bench::document(int id) const {

@@ -56,7 +56,8 @@ class Bench : public QObject {
   // The run that is shown.
   int64_t shown_run() const { return shown_run_; }
   const projects::RunInfo* shown() const { return contents_.run(shown_run_); }
-  int64_t shown_steps() const;  ///< done so far
+  int64_t shown_steps() const;        ///< done so far
+  int64_t shown_total_steps() const;  ///< that it is to do; not fewer than are done
 
   // The step that is loaded.
   const Links& links() const { return links_; }

@@ -67,8 +67,9 @@ Picker::Picker(QWidget* parent) : QFrame(parent), field_(new QLineEdit(this)), l
   hide();
 }
 
-void Picker::open(const QString& hint, Source source, const QString& typed, QPoint at, int width) {
+void Picker::open(const QString& hint, Source source, Missed missed, const QString& typed, QPoint at, int width) {
   source_ = std::move(source);
+  missed_ = std::move(missed);
   field_->setPlaceholderText(hint);
   field_->setText(typed);
   fill();
@@ -95,16 +96,14 @@ void Picker::fill() {
   if (!items_.empty())
     list_->setCurrentRow(0);
   else
-    (new QListWidgetItem(field_->text().isEmpty() ? QString("There is nothing to choose from.")
-                                                  : QString("Nothing fits “%1”.").arg(field_->text()),
-                         list_))
-        ->setFlags(Qt::NoItemFlags);
+    for (const QString& sentence : missed_(field_->text().trimmed()))
+      (new QListWidgetItem(sentence, list_))->setFlags(Qt::NoItemFlags);
   fit_height();
 }
 
 /// As tall as its items, so that nothing grey hangs under them.
 void Picker::fit_height() {
-  int rows = std::max(1, static_cast<int>(items_.size()));
+  const int rows = std::max(1, list_->count());
   resize(width(), std::min(most_height_, 60 + 28 * rows));
 }
 

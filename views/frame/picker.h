@@ -16,11 +16,15 @@ class Picker : public QFrame {
     QString text, note, keys;
     std::function<void()> run;
   };
-  /// Items for what was typed, best first.
+  /// What can be chosen for what was typed, best first.
   using Source = std::function<std::vector<Item>(const QString& typed)>;
 
+  /// In sentences, where nothing fits what was typed: what was searched, and what can be typed.
+  using Missed = std::function<QStringList(const QString& typed)>;
+
   explicit Picker(QWidget* parent);
-  void open(const QString& hint, Source source, const QString& typed = {}, QPoint at = {-1, -1}, int width = 560);
+  void open(const QString& hint, Source source, Missed missed, const QString& typed = {}, QPoint at = {-1, -1},
+            int width = 560);
   QLineEdit* field() const { return field_; }
   QListWidget* list() const { return list_; }
 
@@ -34,6 +38,7 @@ class Picker : public QFrame {
   QLineEdit* field_;
   QListWidget* list_;
   Source source_;
+  Missed missed_;
   std::vector<Item> items_;
   int most_height_ = 420;
 };

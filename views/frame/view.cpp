@@ -1,5 +1,6 @@
 #include "views/frame/view.h"
 
+#include <QScrollArea>
 #include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -61,7 +62,23 @@ void View::refresh_table() {
   twin_->mark(bench_.bus.current());
 }
 
-void View::set_content(QWidget* content) { stack_->addWidget(content); }
+/// In a dock that is smaller than what stands in the view, the view scrolls.
+void View::set_content(QWidget* content) {
+  if (qobject_cast<QAbstractScrollArea*>(content)) {  // it does so itself
+    stack_->addWidget(content);
+    return;
+  }
+  auto* area = new QScrollArea(this);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setFocusPolicy(Qt::NoFocus);
+  area->setWidgetResizable(true);
+  area->setWidget(content);
+  // The view's own background shows through: what hides it wholly makes it count as one that is not seen.
+  set_style(area, "clear", "true");
+  area->viewport()->setAutoFillBackground(false);
+  content->setAutoFillBackground(false);
+  stack_->addWidget(area);
+}
 
 void View::set_empty(bool empty, const QString& sentence, const QString& button, std::function<void()> run) {
   if (empty) empty_->set(sentence, button, std::move(run));

@@ -14,8 +14,12 @@
 #include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
 
 #include "views/canvas/glyphs.h"
+#include "views/shared/name_shortener.h"
 
 namespace tenon::views {
 
@@ -108,18 +112,50 @@ class TableList::Sorted : public QSortFilterProxyModel {
   }
 };
 
-namespace {
-/// Shortens in the middle: names differ at both ends.
-class MiddleElide : public QStyledItemDelegate {
+/// Shortens words by what they differ in from the others of their column, and what is left of them in the middle.
+class TableList::Cells : public QStyledItemDelegate {
  public:
-  using QStyledItemDelegate::QStyledItemDelegate;
+  Cells(const Model& model, QTableView* list) : QStyledItemDelegate(list), model_(model), list_(list) {}
+  /// Other words stand in the columns.
+  void forget() { shorteners_.clear(); }
+
   void initStyleOption(QStyleOptionViewItem* o, const QModelIndex& i) const override {
     QStyledItemDelegate::initStyleOption(o, i);
     o->textElideMode = Qt::ElideMiddle;
     o->decorationSize = QSize(8, 8);
   }
+  void paint(QPainter* p, const QStyleOptionViewItem& o, const QModelIndex& i) const override {
+    QStyleOptionViewItem cell = o;
+    initStyleOption(&cell, i);
+    QStyle* style = list_->style();
+    const int margin = style->pixelMetric(QStyle::PM_FocusFrameHMargin, &cell, list_) + 1;
+    const int room = style->subElementRect(QStyle::SE_ItemViewItemText, &cell, list_).width() - 2 * margin;
+    auto fits = [&](const QString& text) { return cell.fontMetrics.horizontalAdvance(text) <= room; };
+    if (!model_.table.columns[i.column()].number && !fits(cell.text))
+      cell.text =
+          QString::fromStdString(shortener(i.column()).shorten(cell.text.toStdString(), [&](const std::string& text) {
+            return fits(QString::fromStdString(text));
+          }));
+    style->drawControl(QStyle::CE_ItemViewItem, &cell, p, list_);
+  }
+
+ private:
+  /// Made where a cell does not fit, which most never need.
+  const NameShortener& shortener(int column) const {
+    auto [at, made] = shorteners_.try_emplace(column);
+    if (made) {
+      std::vector<std::string> names;
+      for (const Table::Row& row : model_.table.rows)
+        if (column < static_cast<int>(row.cells.size())) names.push_back(row.cells[column].text);
+      at->second = NameShortener(names);
+    }
+    return at->second;
+  }
+
+  const Model& model_;
+  QTableView* list_;
+  mutable std::map<int, NameShortener> shorteners_;
 };
-}  // namespace
 
 TableList::TableList(QWidget* parent) : QTableView(parent), model_(new Model(this)), sorted_(new Sorted(this)) {
   sorted_->setSourceModel(model_);
@@ -129,7 +165,7 @@ TableList::TableList(QWidget* parent) : QTableView(parent), model_(new Model(thi
   model_->on_pick = [this](const Selection& s, bool on) {
     if (on_pick) on_pick(s, on);
   };
-  setItemDelegate(new MiddleElide(this));
+  setItemDelegate(cells_ = new Cells(*model_, this));
   setShowGrid(false);
   setWordWrap(false);
   setSortingEnabled(true);
@@ -143,26 +179,83 @@ TableList::TableList(QWidget* parent) : QTableView(parent), model_(new Model(thi
   verticalHeader()->setMinimumSectionSize(16);
   verticalHeader()->setDefaultSectionSize(static_cast<int>(px::row));
   horizontalHeader()->setHighlightSections(false);
-  horizontalHeader()->setMinimumSectionSize(48);
+  horizontalHeader()->setMinimumSectionSize(24);
+  connect(horizontalHeader(), &QHeaderView::sectionResized, this, [this] { by_hand_ |= !fitting_; });
   connect(this, &QTableView::clicked, this, [this](const QModelIndex& i) { currentChanged(i, {}); });
 }
 
 void TableList::set_table(Table table) {
   marking_ = true;
   const bool fresh = !same_columns(model_->table, table);
-  auto widths = table.columns;
-  bool stretched = table.wide;  // else the first column of words takes what is left
+  const bool fitting = std::exchange(fitting_, true);  // Qt sizes the columns of a model that is made anew
   model_->set(std::move(table));
+  cells_->forget();
   if (fresh) {
-    for (int i = 0; i < static_cast<int>(widths.size()); ++i) {
-      bool takes = !stretched && !widths[i].number;
-      horizontalHeader()->setSectionResizeMode(i, takes ? QHeaderView::Stretch : QHeaderView::Interactive);
-      stretched |= takes;
-      setColumnWidth(i, widths[i].width);
-    }
+    needs_.clear();
+    by_hand_ = false;
   }
+  fitting_ = fitting;
+  measure();
   marking_ = false;
 }
+
+/// What the columns need. The longest texts alone are measured: a table may have many thousands of rows. Numbers that
+/// change do not move the columns: these grow, and shrink only where far less would do.
+void TableList::measure() {
+  const Table& t = model_->table;
+  constexpr size_t kMeasured = 6;
+  constexpr int kMostWords = 420, kFewLetters = 88;
+  needs_.resize(t.columns.size());
+  bool changed = false;
+  for (int c = 0; c < static_cast<int>(t.columns.size()); ++c) {
+    std::vector<std::pair<size_t, int>> longest;  // lengths and rows
+    for (int r = 0; r < static_cast<int>(t.rows.size()); ++r) {
+      if (c >= static_cast<int>(t.rows[r].cells.size())) continue;
+      longest.emplace_back(t.rows[r].cells[c].text.size(), r);
+      std::push_heap(longest.begin(), longest.end(), std::greater<>());
+      if (longest.size() <= kMeasured) continue;
+      std::pop_heap(longest.begin(), longest.end(), std::greater<>());
+      longest.pop_back();
+    }
+    constexpr int kArrow = 14, kPadding = 12;  // of a head, as the style sheet has them
+    const int head = QFontMetrics(face_font(Face::small)).horizontalAdvance(QString::fromStdString(t.columns[c].title));
+    ColumnNeed need{head + kPadding + kArrow, 0, t.columns[c].number};
+    need.least = std::max(need.whole, kFewLetters);
+    constexpr int kBox = 26;  // of a row that can be ticked: the style sheet's is larger than the style's
+    for (const auto& [length, row] : longest)
+      need.whole = std::max(need.whole, sizeHintForIndex(sorted_->mapFromSource(model_->index(row, c))).width() + 2 +
+                                            (c == 0 && t.rows[row].picked ? kBox : 0));
+    if (!need.number) need.whole = std::min(need.whole, std::max(kMostWords, need.least));
+    need.least = std::min(need.least, need.whole);
+    ColumnNeed& known = needs_[c];
+    if (need.whole <= known.whole && need.whole * 3 > known.whole * 2) continue;
+    known = need;
+    changed = true;
+  }
+  if (changed) fit_columns();
+}
+
+void TableList::fit_columns() {
+  if (by_hand_ || needs_.empty()) return;
+  fitting_ = true;
+  std::vector<int> widths;
+  if (!model_->table.wide) widths = column_widths(needs_, viewport()->width());
+  for (int c = 0; c < static_cast<int>(needs_.size()); ++c)
+    setColumnWidth(c, widths.empty() ? needs_[c].whole : widths[c]);
+  fitting_ = false;
+}
+
+void TableList::resizeEvent(QResizeEvent* e) {
+  QTableView::resizeEvent(e);
+  fit_columns();
+}
+/// Fonts and paddings are the style sheet's from now on.
+void TableList::showEvent(QShowEvent* e) {
+  QTableView::showEvent(e);
+  needs_.clear();
+  measure();
+}
+
 /// The keys come to a list before anything in it is chosen: Qt makes its first row current.
 void TableList::focusInEvent(QFocusEvent* e) {
   marking_ = true;

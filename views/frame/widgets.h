@@ -9,13 +9,15 @@
 #include <functional>
 
 #include "views/frame/theme.h"
+#include "views/shared/column_widths.h"
 #include "views/shared/table.h"
 
 class QSortFilterProxyModel;
 
 namespace tenon::views {
 
-/// A Table as a sortable, keyboard-driven list; choosing a row chooses its selection.
+/// A Table as a sortable, keyboard-driven list; choosing a row chooses its selection. Columns are as wide as what
+/// stands in them, see column_widths(), until a hand sets one.
 class TableList : public QTableView {
   Q_OBJECT
  public:
@@ -38,13 +40,20 @@ class TableList : public QTableView {
   void keyPressEvent(QKeyEvent* e) override;
   void focusInEvent(QFocusEvent* e) override;
   void currentChanged(const QModelIndex& now, const QModelIndex& before) override;
+  void resizeEvent(QResizeEvent* e) override;
+  void showEvent(QShowEvent* e) override;
 
  private:
   class Model;
   class Sorted;
+  class Cells;
+  void measure();
+  void fit_columns();
   Model* model_;
   Sorted* sorted_;
-  bool marking_ = false;
+  Cells* cells_;
+  std::vector<ColumnNeed> needs_;
+  bool marking_ = false, fitting_ = false, by_hand_ = false;
 };
 
 /// One sentence on what would be here, and the button that makes it so.

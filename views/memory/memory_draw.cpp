@@ -22,7 +22,7 @@ void MemoryModel::draw_axes(Scene& scene, Box plot, double top) {
   double step = byte_ticks(0, top, std::max(2, static_cast<int>(plot.h / 44))).step;
   for (double v = 0; v <= top * 1.0001; v += step) {
     float y = plot.bottom() - static_cast<float>(v / top) * plot.h;
-    if (v > 0) scene.line({plot.x, y}, {plot.right(), y}, Ink::line);
+    if (v > 0) scene.line({plot.x, y}, {plot.right(), y}, Ink::grid);
     if (y > plot.y + 4)
       scene.text({4, y - 8, kGutter - 10, 16}, v == 0 ? "0" : format_bytes(v), Ink::secondary, Face::mono_small,
                  Align::right);
@@ -148,9 +148,14 @@ void MemoryModel::draw(Scene& scene) {
   Size size = scene.size();
   axis_.x = kGutter;
   axis_.w = std::max(size.w - kGutter - 12, 50.f);
-  float strip = size.h > 260 ? kStrip : 24;
+  constexpr float kLeastPlot = 48;
+  float strip = size.h > 260 ? kStrip : 24, legend = kLegend;
   Box lane{kGutter, kHeader + 2, axis_.w, kLane};
-  Box plot{kGutter, lane.bottom() + 4, axis_.w, size.h - lane.bottom() - 4 - kLegend - strip - 8};
+  auto room = [&] { return size.h - lane.bottom() - 4 - legend - strip - 8; };
+  if (room() < kLeastPlot) strip = 0;  // on a low canvas the plot stays: the tables say the rest
+  if (room() < kLeastPlot) legend = 0;
+  Box plot{kGutter, lane.bottom() + 4, axis_.w, room()};
+  if (plot.h < 16) return;
   double top = std::max(peak_.total * 1.08, 1.0);
   draw_axes(scene, plot, top);
   scene.text({4, lane.y, kGutter - 10, lane.h}, "lifetime", Ink::secondary, Face::small, Align::right);
@@ -166,12 +171,12 @@ void MemoryModel::draw(Scene& scene) {
   std::string peak = "peak " + format_bytes(peak_.total);
   float w = text_width(peak, Face::small) + 8;
   bool left = peak_x + 8 + w > plot.right();
-  if (peak_x >= plot.x && peak_x <= plot.right())
+  if (peak_x >= plot.x && peak_x <= plot.right() && plot.h >= 32 && (!left || peak_x - 8 - w >= plot.x))
     scene.text({left ? peak_x - 8 - w : peak_x + 8, std::max(peak_y - 16, plot.y - 2), w, 16}, peak, Ink::text,
                Face::small, left ? Align::right : Align::left);
   scene.line({plot.x, plot.bottom()}, {plot.right(), plot.bottom()}, Ink::secondary);
-  draw_legend(scene, {kGutter, plot.bottom() + 2, axis_.w, kLegend});
-  draw_blocks(scene, {kGutter, size.h - strip - 6, axis_.w, strip});
+  if (legend > 0) draw_legend(scene, {kGutter, plot.bottom() + 2, axis_.w, legend});
+  if (strip > 0) draw_blocks(scene, {kGutter, size.h - strip - 6, axis_.w, strip});
 }
 
 }  // namespace tenon::views

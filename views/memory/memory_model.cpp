@@ -108,8 +108,8 @@ std::string MemoryModel::block_text(const Block& b) const {
 
 Table MemoryModel::live_table() const {
   Table t;
-  t.columns = {{"Block", true, 58},   {"Size", true, 80},  {"Category", false, 110}, {"Made by", false, 124},
-               {"Module", false, 92}, {"Since", true, 72}, {"Until", true, 72}};
+  t.columns = {{"Block", true}, {"Size", true},  {"Category"},   {"Made by"},
+               {"Module"},      {"Since", true}, {"Until", true}};
   if (!links_) return t;
   for (const Block& b : blocks_) {
     if (static_cast<double>(b.from) > cursor_ || (!b.outlives && static_cast<double>(b.to) <= cursor_)) continue;
@@ -136,7 +136,7 @@ Table MemoryModel::live_table() const {
 
 Table MemoryModel::categories() const {
   Table t;
-  t.columns = {{"Category", false, 120}, {"At cursor", true, 76}, {"At peak", true, 76}};
+  t.columns = {{"Category"}, {"At cursor", true}, {"At peak", true}};
   if (!links_) return t;
   Live now = live_at(cursor_);
   for (Category c : stack_order()) {
@@ -185,13 +185,7 @@ bool MemoryModel::pointer(const PointerEvent& e) {
     case PointerEvent::Type::release: {
       bool was = dragging_ || panning_;
       // A click (not a scrub) also selects what was running then.
-      if (dragging_ && std::fabs(e.x - press_x_) < 3)
-        for (const auto& op : links_.record()->ops)
-          if (static_cast<double>(op.start_ns) <= cursor_ &&
-              static_cast<double>(op.start_ns + op.duration_ns) > cursor_) {
-            select(Selection::op(op.seq, "memory"));
-            break;
-          }
+      if (dragging_ && std::fabs(e.x - press_x_) < 3) select_at_cursor();
       dragging_ = panning_ = false;
       return was;
     }
@@ -204,6 +198,32 @@ bool MemoryModel::pointer(const PointerEvent& e) {
   return false;
 }
 
+/// The op that ran then.
+bool MemoryModel::select_at_cursor() {
+  for (const auto& op : links_.record()->ops)
+    if (static_cast<double>(op.start_ns) <= cursor_ && static_cast<double>(op.start_ns + op.duration_ns) > cursor_) {
+      select(Selection::op(op.seq, "memory"));
+      break;
+    }
+  return true;
+}
+
+/// Through what is alive at the cursor, as it lies in the memory.
+bool MemoryModel::next_block(int direction) {
+  std::vector<std::pair<uint64_t, int64_t>> live;
+  for (const Block& b : blocks_)
+    if (static_cast<double>(b.from) <= cursor_ && (b.outlives || static_cast<double>(b.to) > cursor_))
+      live.emplace_back(b.address, b.id);
+  if (live.empty()) return false;
+  std::sort(live.begin(), live.end());
+  const int n = static_cast<int>(live.size());
+  int at = direction > 0 ? -1 : n;
+  for (int i = 0; i < n; ++i)
+    if (selection_.kind == Selection::Kind::alloc && live[i].second == selection_.id) at = i;
+  select(Selection::alloc(live[std::clamp(at + direction, 0, n - 1)].second, "memory"));
+  return true;
+}
+
 bool MemoryModel::wheel(const WheelEvent& e) { return links_ && axis_.wheel(e); }
 
 bool MemoryModel::key(const KeyEvent& e) {
@@ -214,6 +234,8 @@ bool MemoryModel::key(const KeyEvent& e) {
     axis_.reveal(cursor_, cursor_);
     return true;
   }
+  if (e.key == "Up" || e.key == "Down") return next_block(e.key == "Down" ? 1 : -1);
+  if (e.key == "Return" || e.key == "Enter") return select_at_cursor();
   if (e.key != "Left" && e.key != "Right") return false;
   size_t n = state_at(cursor_);
   if (e.key == "Right" && n < states_.size()) set_cursor(static_cast<double>(states_[n].time));
@@ -224,8 +246,14 @@ bool MemoryModel::key(const KeyEvent& e) {
 
 std::string MemoryModel::summary() const {
   if (!links_) return "Memory: no step is loaded";
-  return fmt::format("Memory of step {}: peak {} at {}, {} blocks", format_grouped(links_.record()->step),
-                     format_bytes(peak_.total), format_ns(peak_time_), blocks_.size());
+  std::string text =
+      fmt::format("Memory of step {}: peak {} at {}, {} blocks; at the cursor, {}: {}",
+                  format_grouped(links_.record()->step), format_bytes(peak_.total), format_ns(peak_time_),
+                  blocks_.size(), format_ns(cursor_), format_bytes(live_at(cursor_).total));
+  if (selection_.kind == Selection::Kind::alloc)
+    for (const Block& b : blocks_)
+      if (b.id == selection_.id) return text + "; chosen: " + block_text(b);
+  return text;
 }
 
 }  // namespace tenon::views

@@ -67,6 +67,8 @@ class MemoryModel : public StepModel {
   void draw_selected(Scene& scene, Box plot, Box lane);
   std::string block_text(const Block& b) const;
   size_t state_at(double ns) const;
+  bool select_at_cursor();
+  bool next_block(int direction);
 
   Links links_;
   Axis axis_;

@@ -36,7 +36,7 @@ MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
   tables->addWidget(categories_);
   tables->setStretchFactor(0, 3);
   tables->setStretchFactor(1, 1);
-  tables->setSizes({640, 310});
+  tables->setSizes({610, 340});
   split->addWidget(tables);
   split->setStretchFactor(0, 3);
   split->setStretchFactor(1, 2);

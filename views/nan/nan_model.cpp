@@ -75,27 +75,71 @@ bool NanModel::pointer(const PointerEvent& e) {
   Hit hit = last_.hit_at(e.x, e.y);
   if (hit.kind == op && hit.id > 0)
     select(Selection::op(hit.id, "nan"));
-  else if (hit.kind == operand) {
-    int t = tensor_named(origin()->operands[hit.id].name);
-    if (t >= 0)
-      select(Selection::tensor(t, "nan"));
-    else if (origin()->seq)
-      select(Selection::op(origin()->seq, "nan"));
-  } else
+  else if (hit.kind == operand)
+    select_operand(static_cast<int>(hit.id));
+  else
     return false;
+  return true;
+}
+
+void NanModel::select_operand(int index) {
+  operand_ = index;
+  int t = tensor_named(origin()->operands[index].name);
+  if (t >= 0)
+    select(Selection::tensor(t, "nan"));
+  else if (origin()->seq)
+    select(Selection::op(origin()->seq, "nan"));
+}
+
+bool NanModel::wheel(const WheelEvent& e) {
+  if (state_ != State::found || e.dy == 0 || content_ <= height_) return false;
+  scroll_ -= e.dy * 60;
+  return true;
+}
+
+bool NanModel::key(const KeyEvent& e) {
+  if (state_ != State::found || !origin()) return false;
+  const auto bad = bad_ops(*links_.record());
+  const int operands = static_cast<int>(origin()->operands.size());
+  if (e.key == "PgDown" || e.key == "PgUp") {
+    scroll_ += (e.key == "PgDown" ? 0.8f : -0.8f) * height_;
+  } else if ((e.key == "Left" || e.key == "Right") && !bad.empty()) {
+    const auto at = std::lower_bound(bad.begin(), bad.end(), selected_);
+    auto to = at;
+    if (e.key == "Right")
+      to = at != bad.end() && *at == selected_ ? at + 1 : at;
+    else
+      to = at == bad.begin() ? at : at - 1;
+    if (to == bad.end()) --to;
+    operand_ = -1;
+    select(Selection::op(*to, "nan"));
+  } else if ((e.key == "Up" || e.key == "Down") && operands > 0) {
+    select_operand(std::clamp(operand_ + (e.key == "Down" ? 1 : -1), 0, operands - 1));
+  } else if ((e.key == "Return" || e.key == "Enter" || e.key == "Home") && origin()->seq) {
+    operand_ = -1;
+    select(Selection::op(origin()->seq, "nan"));
+  } else {
+    return false;
+  }
   return true;
 }
 
 std::string NanModel::summary() const {
   if (state_ == State::clean) return "NaN doctor: every value of " + run_ + " is finite";
   if (!origin()) return "NaN doctor: not searched";
-  return "NaN doctor: " + origin()->sentence;
+  std::string text = "NaN doctor: " + origin()->sentence;
+  if (operand_ >= 0 && operand_ < static_cast<int>(origin()->operands.size())) {
+    const auto& o = origin()->operands[operand_];
+    text += "; chosen: " + o.name + ", " + (o.bad ? format_grouped(o.bad) + " not finite" : "every value finite");
+  } else if (selected_ && selected_ <= links_.record()->ops.size()) {
+    text += "; chosen: " + op_text(links_.record()->ops[selected_ - 1]);
+  }
+  return text;
 }
 
 Table NanModel::table() const {
   Table t;
-  t.columns = {
-      {"Order", true, 68}, {"Op", false, 160}, {"Module", false, 150}, {"Phase", false, 90}, {"Output", false, 170}};
+  t.columns = {{"Order", true}, {"Op"}, {"Module"}, {"Phase"}, {"Output"}};
   if (!origin()) return t;
   const auto& ops = links_.record()->ops;
   auto add = [&](uint32_t seq) {
@@ -140,7 +184,7 @@ void NanModel::draw_operand(Scene& scene, Box b, int index) {
   const auto& o = origin()->operands[index];
   bool bad = !std::isfinite(o.value);
   scene.rect(b, Ink::raised, 1, 4);
-  scene.outline(b, bad ? Ink::bad : Ink::line, 1, 4);
+  scene.outline(b, index == operand_ ? Ink::accent : bad ? Ink::bad : Ink::line, index == operand_ ? 2.f : 1.f, 4);
   scene.target(b, {operand, index}, Cursor::hand, o.name + "\nClick to see the tensor");
   float x = b.x + 10, w = b.w - 20;
   float tw = text_width(o.type, Face::mono_small) + 4;
@@ -227,12 +271,23 @@ void NanModel::draw_spread(Scene& scene, Box b) {
   }
 }
 
+/// Where the canvas is lower than what is to be said, it scrolls.
 void NanModel::draw(Scene& scene) {
   if (state_ != State::found || !origin()) return;
-  float width = scene.size().w - 2 * kPad;
-  float y = draw_sentence(scene, kPad, width);
+  constexpr float kSpread = 110;
+  const float width = scene.size().w - 2 * kPad;
+  if (width < 40) return;
+  height_ = scene.size().h;
+  scroll_ = std::clamp(scroll_, 0.f, std::max(0.f, content_ - height_));
+  scene.clip({0, 0, scene.size().w, height_});
+  float y = draw_sentence(scene, kPad - scroll_, width);
   y = draw_flow(scene, y, width);
-  draw_spread(scene, {kPad, y, width, scene.size().h - y - 8});
+  content_ = y + scroll_ + kSpread + 8;
+  draw_spread(scene, {kPad, y, width, std::max(kSpread, height_ - y - 8)});
+  scene.unclip();
+  if (content_ <= height_) return;
+  const float track = height_ - 4, share = height_ / content_;
+  scene.rect({scene.size().w - 8, 2 + scroll_ / content_ * track, 6, share * track}, Ink::line, 1, 3);
 }
 
 }  // namespace tenon::views

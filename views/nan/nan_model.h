@@ -30,6 +30,10 @@ class NanModel : public StepModel {
   Table table() const;
 
   bool pointer(const PointerEvent& e) override;
+  bool wheel(const WheelEvent& e) override;
+  /// Left and Right: the ops that are not finite, in their order; Up and Down: what went into the first; Enter: the
+  /// first.
+  bool key(const KeyEvent& e) override;
   std::string summary() const override;
 
  protected:
@@ -41,11 +45,14 @@ class NanModel : public StepModel {
   void draw_operand(Scene& scene, Box b, int index);
   void draw_spread(Scene& scene, Box b);
   int tensor_named(const std::string& name) const;
+  void select_operand(int index);
 
   State state_ = State::unknown;
   Links links_;
   std::string run_;
   uint32_t selected_ = 0;
+  int operand_ = -1;  ///< that the keys are on
+  float scroll_ = 0, content_ = 0, height_ = 0;
 };
 
 }  // namespace tenon::views

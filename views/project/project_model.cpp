@@ -11,10 +11,9 @@ namespace tenon::views {
 
 using projects::CheckpointInfo;
 using projects::RunInfo;
-using projects::RunStatus;
 
 bool ProjectModel::Node::same_line(const Node& o) const {
-  return icon == o.icon && text == o.text && note == o.note && tip == o.tip && mark == o.mark &&
+  return icon == o.icon && text == o.text && note == o.note && brief == o.brief && tip == o.tip && mark == o.mark &&
          selection.same(o.selection);
 }
 bool ProjectModel::Node::operator==(const Node& o) const { return same_line(o) && children == o.children; }
@@ -26,7 +25,7 @@ static Ink mark_of(const std::string& status) {
   return status == "finished" ? Ink::good : Ink::secondary;
 }
 
-std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& contents, const RunStatus& status) {
+std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& contents) {
   std::vector<Node> out;
   Node model{"model",
              "Model",
@@ -41,24 +40,15 @@ std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& conten
 
   Node runs{"runs", "Runs", std::to_string(contents.runs.size()), {}, Ink::none, {}, {}};
   for (size_t i = contents.runs.size(); i-- > 0;) {  // the newest first
-    RunInfo r = contents.runs[i];
-    if (status.run == r.id) {
-      r.status = projects::status_word(status.state);
-      r.steps = status.step;
-      r.total_steps = status.total_steps;
-    }
-    Node node{"run", r.name, r.status, {}, mark_of(r.status), Selection::run(r.id, "project"), {}};
-    node.note =
-        r.status == "running" || r.status == "paused"
-            ? fmt::format("{}{}", r.status == "paused" ? "paused " : "",
-                          r.total_steps
-                              ? format_percent(static_cast<double>(r.steps) / static_cast<double>(r.total_steps))
-                              : "")
-            : r.status;
-    if (r.status != "running" && r.status != "paused" && r.best.is_object() && r.best.contains("value") &&
-        r.best["value"].is_number())
-      node.note = (r.status == "finished" ? "" : r.status + "  ") +
-                  format_metric(r.best.value("metric", std::string()), r.best["value"].get<double>());
+    const RunInfo& r = contents.runs[i];
+    const bool paused = r.status == "paused", active = paused || r.status == "running";
+    Node node{paused ? "pause" : "run", r.name, r.status, {}, mark_of(r.status), Selection::run(r.id, "project"), {}};
+    if (active && r.total_steps)
+      node.brief = format_percent(static_cast<double>(r.steps) / static_cast<double>(r.total_steps));
+    else if (!active && r.best.is_object() && r.best.contains("value") && r.best["value"].is_number())
+      node.brief = format_metric(r.best.value("metric", std::string()), r.best["value"].get<double>());
+    if (!node.brief.empty())
+      node.note = r.status == "running" || r.status == "finished" ? node.brief : r.status + "  " + node.brief;
     node.tip = fmt::format("{}: {}, step {} of {}, {} of training", r.name, r.status, format_grouped(r.steps),
                            format_grouped(r.total_steps), format_seconds(r.seconds));
     if (!r.error.empty()) node.tip += "\n" + r.error;

@@ -2,7 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "projects/run_driver.h"
 #include "views/shared/document.h"
 #include "views/shared/project_contents.h"
 #include "views/shared/selection.h"
@@ -19,14 +18,14 @@ struct ProjectModel {
     Ink mark = Ink::none;
     Selection selection;
     std::vector<Node> children;
+    std::string brief = {};  ///< what of the note stands where there is no room for all of it; empty: the whole
     /// Equal but for what lies below.
     bool same_line(const Node& o) const;
     bool operator==(const Node& o) const;
   };
 
-  /// The tree as it is to be shown, where `status` is that of the run which trains (or trained last) in this window.
   /// Equal trees need no repaint.
-  static std::vector<Node> tree(const ProjectContents& contents, const projects::RunStatus& status);
+  static std::vector<Node> tree(const ProjectContents& contents);
   /// The files that are open beside the project.
   static Node opened(const std::vector<Document>& documents);
 };

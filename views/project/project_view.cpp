@@ -13,9 +13,10 @@
 namespace tenon::views {
 
 namespace {
-constexpr int kKey = Qt::UserRole, kNote = Qt::UserRole + 1, kSelection = Qt::UserRole + 2;
+constexpr int kKey = Qt::UserRole, kNote = Qt::UserRole + 1, kBrief = Qt::UserRole + 2, kSelection = Qt::UserRole + 3;
 
-/// Name, then a quieter note at the right edge.
+/// Name, then a quieter note at the right edge. The note is never cut: where there is no room its brief form stands
+/// there, and the name is shortened.
 class Noted : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -29,8 +30,9 @@ class Noted : public QStyledItemDelegate {
     QRect r = o.rect.adjusted(plain.icon.isNull() ? 6 : 28, 0, -8, 0);
     QFont body = face_font(Face::body), small = face_font(Face::small);
     QFontMetrics bm(body), sm(small);
-    int note_w = std::min(sm.horizontalAdvance(note),
-                          std::max(0, r.width() - std::min(bm.horizontalAdvance(text), r.width() * 3 / 5) - 10));
+    const QString brief = i.data(kBrief).toString();
+    if (!brief.isEmpty() && bm.horizontalAdvance(text) + sm.horizontalAdvance(note) + 10 > r.width()) note = brief;
+    const int note_w = std::min(sm.horizontalAdvance(note), r.width());
     p->setFont(body);
     p->setPen(o.palette.color(QPalette::Text));
     p->drawText(r.adjusted(0, 0, -note_w - 8, 0), Qt::AlignLeft | Qt::AlignVCenter,
@@ -86,6 +88,7 @@ void ProjectView::dress(QTreeWidgetItem* item, const ProjectModel::Node& n) {
   item->setData(0, kKey, key_of(n));
   item->setData(0, kSelection, QString::fromStdString(to_text(n.selection)));
   item->setData(0, kNote, QString::fromStdString(n.note));
+  item->setData(0, kBrief, QString::fromStdString(n.brief));
 }
 
 /// Makes the children of an item those of the model, touching only what differs: while a run trains, one line of
@@ -124,7 +127,7 @@ void ProjectView::refresh() {
   }
   set_empty(false);
   std::vector<ProjectModel::Node> tree;
-  if (bench_.has_project()) tree = ProjectModel::tree(bench_.contents(), bench_.status());
+  if (bench_.has_project()) tree = ProjectModel::tree(bench_.contents());
   if (!bench_.documents().empty()) tree.push_back(ProjectModel::opened(bench_.documents()));
   if (tree == shown_) return;
   filling_ = true;

@@ -139,14 +139,37 @@ int64_t RecipeModel::steps(bool& known) const {
 }
 
 std::string RecipeModel::summary() const {
-  return fmt::format("Learning rate over the run: schedule {}, {} steps of warm-up", recipe_.text("schedule.type"),
-                     recipe_.integer("schedule.warmup_steps"));
+  std::string text = fmt::format("Learning rate over the run: schedule {}, {} steps of warm-up",
+                                 recipe_.text("schedule.type"), recipe_.integer("schedule.warmup_steps"));
+  return at_ < 0 || read_out_.empty() ? text : text + "; " + read_out_;
+}
+
+bool RecipeModel::key(const KeyEvent& e) {
+  constexpr double kStride = 0.02;
+  if (e.key == "Left" || e.key == "Right")
+    at_ = std::clamp((at_ < 0 ? 0 : at_) + (e.key == "Right" ? kStride : -kStride), 0.0, 1.0);
+  else if (e.key == "Home" || e.key == "End")
+    at_ = e.key == "Home" ? 0 : 1;
+  else if (e.key == "Esc" && at_ >= 0)
+    at_ = -1;
+  else
+    return false;
+  return true;
+}
+
+bool RecipeModel::pointer(const PointerEvent& e) {
+  const double before = at_;
+  const bool over = area_.contains(e.x, e.y) && e.type != PointerEvent::Type::leave;
+  at_ = over ? std::clamp(static_cast<double>((e.x - area_.x) / area_.w), 0.0, 1.0) : -1;
+  return at_ != before;
 }
 
 void RecipeModel::draw(Scene& scene) {
   constexpr float kLeft = 66, kTop = 24, kRight = 14, kBottom = 22;
   const Size size = scene.size();
   const Box area{kLeft, kTop, std::max(size.w - kLeft - kRight, 20.f), std::max(size.h - kTop - kBottom, 10.f)};
+  area_ = area;
+  read_out_.clear();
   scene.text({12, 2, size.w - 24, 20}, "Learning rate", Ink::text, Face::small);
   bool known = false;
   const int64_t total = steps(known);
@@ -169,7 +192,7 @@ void RecipeModel::draw(Scene& scene) {
   if (!(top > 0) || !std::isfinite(top)) top = 1;
   for (double share : {0.0, 0.5, 1.0}) {
     const float y = area.bottom() - static_cast<float>(share) * area.h;
-    scene.line({area.x, y}, {area.right(), y}, Ink::line, 1, share == 0 ? 1 : 0.8f);
+    scene.line({area.x, y}, {area.right(), y}, share == 0 ? Ink::secondary : Ink::grid);
     scene.text({4, y - 9, kLeft - 12, 18}, fmt::format("{:.3g}", top * share), Ink::secondary, Face::mono_small,
                Align::right);
   }
@@ -178,6 +201,16 @@ void RecipeModel::draw(Scene& scene) {
     line.push_back({area.x + area.w * static_cast<float>(i) / static_cast<float>(rates.size() - 1),
                     area.bottom() - static_cast<float>(std::clamp(rates[i] / top, 0.0, 1.0)) * area.h});
   scene.polyline(line, Ink::series0, 2);
+  if (at_ >= 0) {
+    const size_t i = static_cast<size_t>(std::llround(at_ * static_cast<double>(rates.size() - 1)));
+    const int64_t step = 1 + (total - 1) * static_cast<int64_t>(i) / static_cast<int64_t>(rates.size() - 1);
+    read_out_ =
+        (known ? "step " + format_grouped(step)
+               : format_percent(static_cast<double>(i) / static_cast<double>(rates.size() - 1)) + " of the run") +
+        fmt::format(": {:.4g}", rates[i]);
+    scene.line({line[i].x, area.y}, {line[i].x, area.bottom()}, Ink::text);
+    scene.text({area.right() - 220, 2, 220, 20}, read_out_, Ink::text, Face::mono_small, Align::right);
+  }
   scene.text({area.x, area.bottom() + 2, 120, 18}, known ? "step 1" : "begin", Ink::secondary, Face::mono_small);
   scene.text({area.right() - 160, area.bottom() + 2, 160, 18},
              known ? "step " + format_grouped(total) : "end of the run", Ink::secondary, Face::mono_small,

@@ -49,6 +49,9 @@ class RecipeModel : public StepModel {
   Recipe undo();
   Recipe redo();
 
+  /// A place on the curve, by arrows or the pointer: what the rate is there.
+  bool key(const KeyEvent& e) override;
+  bool pointer(const PointerEvent& e) override;
   std::string summary() const override;
 
  protected:
@@ -60,6 +63,9 @@ class RecipeModel : public StepModel {
   Recipe recipe_;
   std::optional<Recipe> last_;
   int64_t last_steps_ = 0;
+  double at_ = -1;  ///< the place, as a share of the run; below 0: none
+  std::string read_out_;
+  Box area_;  ///< of the plot in the last frame
   std::vector<Recipe> done_, undone_;
 };
 

@@ -52,9 +52,9 @@ Table ResultsModel::samples() const {
            : c < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(c)]
                                                     : std::to_string(c);
   };
-  t.columns = {{"Sample", true, 76, "row of the test split"}};
-  if (single) t.columns.insert(t.columns.end(), {{"Truth", false, 104}, {"Guess", false, 104}, {"Sure", true, 78}});
-  t.columns.push_back({"Loss", true, 74,
+  t.columns = {{"Sample", true, "row of the test split"}};
+  if (single) t.columns.insert(t.columns.end(), {{"Truth"}, {"Guess"}, {"Sure", true}});
+  t.columns.push_back({"Loss", true,
                        results_->classes.empty() && !single ? "mean squared error of its values"
                                                             : "-log of the share of the right class"});
   for (size_t i : order_) {
@@ -81,7 +81,7 @@ Table ResultsModel::table() const {
   Table t;
   if (!results_) return t;
   if (results_->classes.empty()) {
-    t.columns = {{"Measure", false, 200}, {"Value", true, 140}};
+    t.columns = {{"Measure"}, {"Value", true}};
     t.rows.push_back({{{"loss", 0, {}, Ink::none},
                        Table::Cell::number(results_->evaluation.loss, format_value(results_->evaluation.loss))},
                       {}});
@@ -90,13 +90,13 @@ Table ResultsModel::table() const {
           {{{j.name, 0, {}, Ink::none}, Table::Cell::number(j.value, format_metric(j.name, j.value))}, {}});
     return t;
   }
-  t.columns = {{"Class", false, 140},
-               {"Samples", true, 90, "whose truth it is"},
-               {"Guessed", true, 90, "for how many it was the guess"},
-               {"Right", true, 90},
-               {"Precision", true, 96, "right / guessed"},
-               {"Recall", true, 96, "right / samples"},
-               {"F1", true, 96, "harmonic mean of precision and recall"}};
+  t.columns = {{"Class"},
+               {"Samples", true, "whose truth it is"},
+               {"Guessed", true, "for how many it was the guess"},
+               {"Right", true},
+               {"Precision", true, "right / guessed"},
+               {"Recall", true, "right / samples"},
+               {"F1", true, "harmonic mean of precision and recall"}};
   const std::vector<ClassResult> all = results_->per_class();
   for (size_t c = 0; c < all.size(); ++c)
     t.rows.push_back({{{results_->classes[c], 0, {}, Ink::none},

@@ -9,7 +9,7 @@
 #include "engine/train/metric.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
-#include "views/shared/scene.h"
+#include "views/shared/project_contents.h"
 
 namespace tenon::views {
 
@@ -22,11 +22,8 @@ void RunsModel::set_rows(std::vector<RunRow> rows) {
 
 void RunsModel::set_status(const RunStatus& status) {
   for (RunRow& r : rows_) {
-    if (r.info.id != status.run) continue;
-    r.info.status = projects::status_word(status.state);
-    r.info.steps = status.step;
-    r.info.seconds = status.seconds;
-    if (status.step > 0) r.metrics["loss"].last = status.loss;
+    follow(r.info, status);
+    if (r.info.id == status.run && status.step > 0) r.metrics["loss"].last = status.loss;
   }
 }
 
@@ -63,7 +60,6 @@ Ink ink_of_status(const std::string& status) {
   if (status == "failed") return Ink::bad;
   return status == "finished" ? Ink::good : Ink::secondary;
 }
-int width_of(const std::string& title) { return std::max(90, static_cast<int>(text_width(title, Face::small)) + 28); }
 Table::Cell none() { return {"–", -1e308, {}, Ink::none}; }
 Table::Cell metric_cell(const std::string& name, double v, const std::string& tip) {
   Table::Cell c = Table::Cell::number(std::isnan(v) ? -1e308 : v, format_metric(name, v));
@@ -82,22 +78,22 @@ Table RunsModel::table() const {
       if (better(name) != 0) judged.insert(name);
   Table t;
   t.wide = true;
-  t.columns = {{"Run", false, 170}, {"Status", false, 96}, {"Steps", true, 110}, {"Time", true, 84}};
+  t.columns = {{"Run"}, {"Status"}, {"Steps", true}, {"Time", true}};
   std::vector<bool> numbers;
   for (const std::string& key : keys) {
     numbers.push_back(std::all_of(rows.begin(), rows.end(), [&](const RunRow& r) {
       const auto at = r.recipe.find(key);
       return at == r.recipe.end() || at->second.number;
     }));
-    t.columns.push_back({short_key(key, keys), numbers.back(), width_of(short_key(key, keys)), key + " of the recipe"});
+    t.columns.push_back({short_key(key, keys), numbers.back(), key + " of the recipe"});
   }
   for (const std::string& m : judged) {
     for (const char* which : {"last", "best"})
-      t.columns.push_back({std::string(which) + " " + m, true, width_of("last " + m), std::string(which) + "." + m});
+      t.columns.push_back({std::string(which) + " " + m, true, std::string(which) + "." + m});
   }
   const bool tagged = std::any_of(rows.begin(), rows.end(), [](const RunRow& r) { return !r.info.tags.empty(); });
-  if (tagged) t.columns.push_back({"Tags", false, 130});
-  t.columns.push_back({"Begun", false, 160});
+  if (tagged) t.columns.push_back({"Tags"});
+  t.columns.push_back({"Begun"});
   for (const RunRow& r : rows) {
     Table::Row row;
     row.selection = Selection::run(r.info.id, "runs");
@@ -132,12 +128,6 @@ Table RunsModel::table() const {
     row.cells.push_back({std::move(begun), 0, r.info.created, Ink::none});
     t.rows.push_back(std::move(row));
   }
-  // A value that changed on the way is longer than its key.
-  for (size_t c = 4; c < 4 + keys.size(); ++c)
-    for (const Table::Row& row : t.rows)
-      t.columns[c].width = std::max(
-          t.columns[c].width,
-          static_cast<int>(text_width(row.cells[c].text, numbers[c - 4] ? Face::mono_small : Face::body)) + 24);
   return t;
 }
 

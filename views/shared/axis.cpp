@@ -101,7 +101,7 @@ void draw_time_axis(Scene& scene, const Axis& axis, Box header, float bottom) {
     double v = t.at(i);
     float px = axis.to_px(v);
     if (px < axis.x - 0.5f || px > axis.x + axis.w + 0.5f) continue;
-    scene.line({px, header.bottom() - 4}, {px, bottom}, Ink::line, 1);
+    scene.line({px, header.bottom() - 4}, {px, bottom}, Ink::grid, 1);
     std::string label =
         std::fabs(v) < t.step / 1000 ? fmt::format("0 {}", name) : fmt::format("{:.{}f} {}", v / unit, digits, name);
     float width = text_width(label, Face::mono_small) + 8;

@@ -41,6 +41,19 @@ const projects::SweepInfo* ProjectContents::sweep(int64_t id) const {
   return nullptr;
 }
 
+void ProjectContents::follow(const projects::RunStatus& status) {
+  for (RunInfo& r : runs) views::follow(r, status);
+}
+
+void follow(RunInfo& run, const projects::RunStatus& status) {
+  if (run.id != status.run) return;
+  run.status = projects::status_word(status.state);
+  run.steps = status.step;
+  if (status.total_steps > 0) run.total_steps = status.total_steps;
+  run.seconds = status.seconds;
+  if (!status.error.empty()) run.error = status.error;
+}
+
 std::vector<MetricRow> read_metrics(const projects::Project& project, int64_t run, const std::atomic<bool>& cancelled) {
   std::vector<MetricRow> rows;
   for (const std::string& name : project.metric_names(run)) {

@@ -4,6 +4,7 @@
 
 #include "engine/train/recipe.h"
 #include "projects/project.h"
+#include "projects/run_driver.h"
 
 namespace tenon::views {
 
@@ -23,7 +24,11 @@ struct ProjectContents {
   const projects::RunInfo* run(int64_t id) const;                ///< null where there is none
   const projects::CheckpointInfo* checkpoint(int64_t id) const;  ///< null where there is none
   const projects::SweepInfo* sweep(int64_t id) const;            ///< null where there is none
+  /// The run that trains is as its driver says it is, which the file hears of later, and of a pause never.
+  void follow(const projects::RunStatus& status);
 };
+/// The same of one run, where it is the one of the status.
+void follow(projects::RunInfo& run, const projects::RunStatus& status);
 
 /// Every point of every metric of a run; away from the UI thread. Stops early where `cancelled` is set.
 std::vector<projects::MetricRow> read_metrics(const projects::Project& project, int64_t run,

@@ -13,7 +13,6 @@ struct Table {
   struct Column {
     std::string title;
     bool number = false;  ///< right-aligned, monospaced, sorted by key
-    int width = 120;      ///< logical pixels at first
     std::string tip = {};
   };
   struct Cell {
@@ -28,8 +27,9 @@ struct Table {
     Selection selection;
     std::optional<bool> picked = {};  ///< a box before the row that can be ticked; nothing: it has none
   };
+  /// In the order of their importance: where there is no room for all, words of the last ones are cut first.
   std::vector<Column> columns;
-  bool wide = false;  ///< more columns than a view is wide: they keep their widths, and the table scrolls
+  bool wide = false;  ///< more columns than a view is wide: nothing is cut to fit, and the table scrolls
   std::vector<Row> rows;
   /// Comma-separated text with a header, cells quoted where needed.
   std::string csv() const;

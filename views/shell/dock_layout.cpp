@@ -82,7 +82,7 @@ void Dock::update_title() {
 
 const std::vector<NamedLayout>& named_layouts() {
   static const std::vector<NamedLayout> layouts{
-      {"Build", 0.66}, {"Train", 0.8}, {"Profile", 0.58}, {"Memory", 0.56}, {"Debug", 0.52}};
+      {"Build", 0.66}, {"Train", 0.8}, {"Profile", 0.58}, {"Memory", 0.56}, {"Debug", 0.46}};
   return layouts;
 }
 
@@ -161,7 +161,10 @@ class TabGuard : public QObject {
 
  private:
   void watch(QObject* child) {
-    if (qobject_cast<QTabBar*>(child)) child->installEventFilter(this);
+    auto* bar = qobject_cast<QTabBar*>(child);
+    if (!bar) return;
+    bar->installEventFilter(this);
+    bar->setElideMode(Qt::ElideNone);  // where there is no room for all of them they scroll: nobody reads "T…"
   }
   void let_go() {
     QTabBar* bar = std::exchange(held_, QPointer<QTabBar>());
@@ -197,8 +200,10 @@ void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const Name
     for (const QString& id : views_at(spot, layout).mid(1)) window->tabifyDockWidget(first(spot), docks[id]);
   for (Dock* d : docks) d->show();
   for (Dock* d : {left, right, docks[leader(layout)], below}) d->raise();
-  int w = window->width(), h = window->height() - 110;
-  window->resizeDocks({left, middle, right}, {216, w - 216 - 304, 304}, Qt::Horizontal);
+  const int w = window->width(), h = window->height() - 110;
+  // On a small screen the sides give way before the middle does.
+  const int side = std::clamp(w * 15 / 100, 184, 216), details = std::clamp(w * 21 / 100, 220, 304);
+  window->resizeDocks({left, middle, right}, {side, std::max(w - side - details, 1), details}, Qt::Horizontal);
   window->resizeDocks({middle, below},
                       {static_cast<int>(h * layout.center_share), static_cast<int>(h * (1 - layout.center_share))},
                       Qt::Vertical);

@@ -221,7 +221,7 @@ void MainWindow::choose_file() {
 }
 
 void MainWindow::choose_recent() {
-  picker_->open("Open a file again", [this](const QString& typed) {
+  auto files = [this](const QString& typed) {
     std::vector<Picker::Item> items;
     for (const QString& path : settings::recent()) {
       const QFileInfo file(path);
@@ -229,6 +229,12 @@ void MainWindow::choose_recent() {
       items.push_back({file.fileName(), file.absolutePath(), {}, [this, path] { bench_.open(path); }});
     }
     return items;
+  };
+  picker_->open("Open a file again", files, [](const QString& typed) -> QStringList {
+    const auto known = settings::recent().size();
+    if (known == 0) return {"No file was opened yet. File › Open… (Ctrl+O) opens the first."};
+    return {QString("Nothing fits “%1” among the %2 files opened last.").arg(typed).arg(known),
+            "Type letters of the file's name or folder, in their order; File › Open… finds any file."};
   });
 }
 
@@ -254,6 +260,10 @@ void MainWindow::choose_template() {
                }});
         }
         return items;
+      },
+      [](const QString& typed) -> QStringList {
+        return {QString("Nothing fits “%1” among the %2 templates.").arg(typed).arg(templates().size()),
+                "Type letters of a template's name or of what it does, in their order."};
       },
       {}, {-1, -1}, 720);
 }

@@ -69,6 +69,7 @@ class MainWindow : public QMainWindow {
   void choose_template();
   void choose_recent();
   std::vector<Picker::Item> goto_items(const QString& typed);
+  QStringList goto_missed(const QString& typed) const;
   void show_problem(const QString& title, const QString& message, const QString& hint);
   void show_notice(const Notice& notice);
   void fit_banner();
@@ -90,6 +91,7 @@ class MainWindow : public QMainWindow {
   QLabel* step_label_;
   QTimer step_timer_;
   QList<QToolButton*> tools_, layout_buttons_;
+  QList<QAction*> spare_words_;  ///< of the bar, which a small screen does without
   QToolBar* banner_;
   QFrame* banner_frame_;
   QLabel* banner_text_;

@@ -23,6 +23,7 @@ QToolButton* MainWindow::tool(const QString& command, bool with_text) {
   b->setDefaultAction(commands_.action(command));
   b->setToolButtonStyle(with_text ? Qt::ToolButtonTextBesideIcon : Qt::ToolButtonIconOnly);
   b->setIconSize({16, 16});
+  if (!with_text) b->setFixedWidth(32);
   b->setObjectName("tool." + command);
   b->setAccessibleName(commands_.action(command)->text());
   return b;
@@ -70,18 +71,18 @@ void MainWindow::build_bar() {
   bar->addSeparator();
   auto* run_label = new QLabel("run ", bar);
   set_style(run_label, "voice", "secondary");
-  bar->addWidget(run_label);
+  spare_words_ << bar->addWidget(run_label);
   runs_ = new QComboBox(bar);
   runs_->setObjectName("runs");
-  runs_->setMinimumWidth(150);
+  runs_->setMinimumWidth(132);
   runs_->setAccessibleName("Run that is shown");
   connect(runs_, &QComboBox::activated, this,
           [this](int i) { bench_.select(Selection::run(runs_->itemData(i).toLongLong(), "bar")); });
   bar->addWidget(runs_);
   auto* device = new QLabel("  device ", bar);
   set_style(device, "voice", "secondary");
-  bar->addWidget(device);
-  bar->addWidget(new QLabel("cpu ", bar));
+  spare_words_ << bar->addWidget(device);
+  spare_words_ << bar->addWidget(new QLabel("cpu ", bar));
   bar->addSeparator();
   auto* rewind = new QLabel(bar);
   rewind->setObjectName("rewind");
@@ -94,7 +95,7 @@ void MainWindow::build_bar() {
   slider_->setObjectName("step");
   slider_->setAccessibleName("Step of the run: go back in time");
   slider_->setToolTip("Go back in time: every view follows to the step");
-  slider_->setMinimumWidth(160);
+  slider_->setMinimumWidth(72);
   slider_->setPageStep(10);
   bar->addWidget(slider_);
   step_timer_.setSingleShot(true);
@@ -212,8 +213,8 @@ void MainWindow::show_banner(const QString& tone, const QString& text, const QSt
   if (tone == "notice") problem_shown_ = false;
   banner_action_->setText(button);
   banner_action_->setVisible(acts);
+  fit_banner();  // first: the window gives a bar its height as it is shown
   banner_->show();
-  fit_banner();
 }
 
 /// As tall as its words need at the window's width: a label that breaks lines asks a toolbar for those of a narrow one.
@@ -226,6 +227,8 @@ void MainWindow::fit_banner() {
 
 void MainWindow::resizeEvent(QResizeEvent* e) {
   QMainWindow::resizeEvent(e);
+  constexpr int kRoomForWords = 1120;  // on a smaller screen the controls have the bar for themselves
+  for (QAction* words : spare_words_) words->setVisible(width() >= kRoomForWords);
   if (!banner_->isHidden()) fit_banner();
 }
 
@@ -313,8 +316,14 @@ void MainWindow::refresh_bar() {
   slider_->setRange(steps > 0 ? 1 : 0, static_cast<int>(std::max<int64_t>(steps, 0)));
   slider_->setEnabled(steps > 0);
   if (!slider_->isSliderDown() && !step_timer_.isActive()) slider_->setValue(static_cast<int>(at));
-  step_label_->setText(steps > 0 ? QString::fromStdString("step " + format_grouped(at) + " / " + format_grouped(steps))
+  const QString done = QString::fromStdString(format_grouped(steps));
+  step_label_->setText(steps > 0 ? QString::fromStdString("step " + format_grouped(at) + " / " +
+                                                          format_grouped(bench_.shown_total_steps()))
                                  : QString("no steps yet"));
+  slider_->setToolTip(steps > 0 ? QString("Go back in time: every view follows to the step. It ends at step %1, the "
+                                          "last that was trained.")
+                                      .arg(done)
+                                : QString("Go back in time: every view follows to the step"));
   if (auto* rewind = findChild<QLabel*>("rewind"))
     rewind->setPixmap(icon("rewind", theme_, steps > 0 ? Ink::accent : Ink::secondary).pixmap(16, 16));
 }

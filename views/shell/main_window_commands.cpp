@@ -132,7 +132,7 @@ void MainWindow::add_view_commands() {
 
 void MainWindow::open_palette() {
   commands_.refresh();
-  picker_->open("What do you want to do?", [this](const QString& typed) {
+  auto commands = [this](const QString& typed) {
     std::vector<std::pair<int, const Command*>> found;
     for (const Command& c : commands_.all()) {
       if (c.id == "go.palette" || (c.enabled && !c.enabled())) continue;
@@ -146,13 +146,22 @@ void MainWindow::open_palette() {
                        QKeySequence(c->keys).toString(QKeySequence::NativeText),
                        [this, id = c->id] { commands_.run(id); }});
     return items;
+  };
+  picker_->open("What do you want to do?", commands, [this](const QString& typed) {
+    QStringList said{QString("Nothing fits “%1” among the commands.").arg(typed),
+                     "Type letters of what is to be done, in their order: train, theme light, show memory."};
+    QStringList off;
+    for (const Command& c : commands_.all())
+      if (c.enabled && !c.enabled() && fuzzy_score(typed.toStdString(), c.title.toStdString()) >= 0) off << c.title;
+    if (!off.isEmpty() && off.size() <= 3) said.insert(1, "Not possible just now: " + off.join(", ") + ".");
+    return said;
   });
 }
 
 /// Every command that has keys; Enter carries one out.
 void MainWindow::open_keys() {
   commands_.refresh();
-  picker_->open("Keys: type a word or the keys themselves", [this](const QString& typed) {
+  auto keyed = [this](const QString& typed) {
     std::vector<Picker::Item> items;
     for (const Command& c : commands_.all()) {
       if (c.keys.isEmpty()) continue;
@@ -161,12 +170,50 @@ void MainWindow::open_keys() {
       items.push_back({title, c.menu, keys, [this, id = c.id] { commands_.run(id); }});
     }
     return items;
+  };
+  picker_->open("Keys: type a word or the keys themselves", keyed, [](const QString& typed) -> QStringList {
+    return {QString("Nothing fits “%1” among the commands that have keys.").arg(typed),
+            "Type a word of the command, or the keys: Ctrl+R. Every command is in Ctrl+Shift+P."};
   });
 }
 
 void MainWindow::open_goto(const QString& typed) {
   picker_->open(
-      "Go to   @op   #tensor   :step   ?run   or a module", [this](const QString& t) { return goto_items(t); }, typed);
+      "Go to   @op   #tensor   :step   ?run   or a module", [this](const QString& t) { return goto_items(t); },
+      [this](const QString& t) { return goto_missed(t); }, typed);
+}
+
+/// What was searched for it, and what can be typed.
+QStringList MainWindow::goto_missed(const QString& typed) const {
+  const QChar prefix = typed.isEmpty() ? QChar() : typed[0];
+  const bool all = QString("@#:?").indexOf(prefix) < 0;
+  const auto& record = bench_.links().record();
+  QStringList searched;
+  auto add = [&](size_t n, const QString& one) {
+    searched << QString("%1 %2").arg(QString::fromStdString(format_grouped(static_cast<int64_t>(n))),
+                                     n == 1 ? one : one + "s");
+  };
+  if (all) add(bench_.builder.spec().layers.size(), "module");
+  if ((all || prefix == '@') && record) add(record->ops.size(), "op");
+  if ((all || prefix == '#') && record) add(record->tensors.size(), "tensor");
+  if (all || prefix == '?') add(bench_.contents().runs.size(), "run");
+  const QString what = (all ? typed : typed.mid(1)).trimmed();
+  QStringList said;
+  if (!bench_.has_project())
+    said << "No project is open: there is nothing to go to.";
+  else if (prefix == ':')
+    said << (bench_.shown_steps() > 0 ? QString("No step “%1”: steps 1 to %2 were trained.")
+                                            .arg(what, QString::fromStdString(format_grouped(bench_.shown_steps())))
+                                      : QString("No step was trained yet."));
+  else if (!searched.isEmpty())
+    said << QString("Nothing fits “%1” among %2%3.")
+                .arg(what, searched.join(", "),
+                     record ? QString(" of step %1").arg(QString::fromStdString(format_grouped(record->step)))
+                            : QString());
+  if (!record && bench_.has_project() && prefix != ':' && prefix != '?')
+    said << "Ops and tensors are searched once a step is loaded: Ctrl+R replays the last one.";
+  said << "Type a module's name, @ and an op, # and a tensor, : and a step, ? and a run.";
+  return said;
 }
 
 std::vector<Picker::Item> MainWindow::goto_items(const QString& typed) {

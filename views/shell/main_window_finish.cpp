@@ -35,7 +35,7 @@ void MainWindow::add_finish_commands() {
 
 /// A state of the shown run: the best, the last, the one that is looked at, or a step that is typed.
 void MainWindow::choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then) {
-  picker_->open(hint, [this, then](const QString& typed) {
+  auto states = [this, then](const QString& typed) {
     std::vector<Picker::Item> items;
     const projects::RunInfo* r = bench_.shown();
     if (!r) return items;
@@ -61,7 +61,15 @@ void MainWindow::choose_state(const QString& hint, std::function<void(int64_t ru
                        QString::fromStdString(r->name), [then, run = r->id, step] { then(run, step); }});
     }
     return items;
-  });
+  };
+  auto missed = [this](const QString& typed) -> QStringList {
+    const projects::RunInfo* r = bench_.shown();
+    if (!r) return {"No run is shown."};
+    return {QString("“%1” is no state of %2.").arg(typed, QString::fromStdString(r->name)),
+            QString("Type a step from 1 to %1, or the words best or last.")
+                .arg(QString::fromStdString(format_grouped(r->steps)))};
+  };
+  picker_->open(hint, states, missed);
 }
 
 void MainWindow::choose_export(int64_t run, int64_t step) {

@@ -49,15 +49,21 @@ void MainWindow::add_run_commands() {
 }
 
 void MainWindow::choose_deleted() {
-  picker_->open("Which run comes back?", [this](const QString& typed) {
-    std::vector<Picker::Item> items;
-    for (const projects::RunInfo& r : bench_.contents().deleted)
-      if (fuzzy_score(typed.toStdString(), r.name + " " + r.created) >= 0)
-        items.push_back({QString::fromStdString(r.name), QString::fromStdString(format_grouped(r.steps) + " steps"),
-                         QString::fromStdString(r.created.substr(0, 10)),
-                         [this, run = r.id] { bench_.restore_run(run); }});
-    return items;
-  });
+  picker_->open(
+      "Which run comes back?",
+      [this](const QString& typed) {
+        std::vector<Picker::Item> items;
+        for (const projects::RunInfo& r : bench_.contents().deleted)
+          if (fuzzy_score(typed.toStdString(), r.name + " " + r.created) >= 0)
+            items.push_back({QString::fromStdString(r.name), QString::fromStdString(format_grouped(r.steps) + " steps"),
+                             QString::fromStdString(r.created.substr(0, 10)),
+                             [this, run = r.id] { bench_.restore_run(run); }});
+        return items;
+      },
+      [this](const QString&) {
+        return QStringList{
+            QString("Searched the names and days of %1 deleted runs.").arg(bench_.contents().deleted.size())};
+      });
 }
 
 void MainWindow::describe_run() {

@@ -282,6 +282,8 @@ void Workbench::take(ProjectContents contents, int edits) {
   }
   const bool other = !(contents.recipe == contents_.recipe);
   contents_ = std::move(contents);
+  // What was read is older than what the run's driver says, until the file has its end.
+  if (driver_ || files.has(QString("end %1").arg(status_.run))) contents_.follow(status_);
   emit project_changed();
   if (other) emit recipe_changed();
 }

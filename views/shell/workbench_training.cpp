@@ -145,6 +145,7 @@ void Workbench::tick() {
   if (!driver_) return;
   RunStatus before = status_;
   status_ = driver_->status();
+  contents_.follow(status_);
   std::vector<MetricRow> rows;
   driver_->drain(rows);
   live_rows_.insert(live_rows_.end(), rows.begin(), rows.end());

@@ -86,16 +86,13 @@ Table SweepsModel::table() const {
   Table t;
   t.wide = true;
   if (!plan_) return t;
-  const auto width = [](const std::string& title) {
-    return std::max(90, static_cast<int>(text_width(title, Face::small)) + 28);
-  };
-  t.columns = {{"Trial", true, 56}, {"Run", false, 130}, {"State", false, 116}, {"Steps", true, 110}};
+  t.columns = {{"Trial", true}, {"Run"}, {"State"}, {"Steps", true}};
   for (const auto& k : plan_->space.keys()) {
     const bool number = k.kind != projects::SearchKey::Kind::values || k.numbers;
-    t.columns.push_back({k.key, number, width(k.key), k.text()});
+    t.columns.push_back({k.key, number, k.text()});
   }
-  t.columns.push_back({plan_->metric, true, width(plan_->metric), "the best value of the run"});
-  t.columns.push_back({"Why it ended", false, 360});
+  t.columns.push_back({plan_->metric, true, "the best value of the run"});
+  t.columns.push_back({"Why it ended"});
   for (const TrialInfo& trial : sweep_->trials) {
     const Run* run = run_of(trial);
     const std::string state = state_of(trial);

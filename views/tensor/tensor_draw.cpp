@@ -13,7 +13,7 @@ namespace tenon::views {
 using tracing::TensorRecord;
 
 namespace {
-constexpr float kPad = 12, kHead = 46, kAxes = 34, kStats = 240, kStorage = 118;
+constexpr float kPad = 12, kHead = 46, kChip = 24, kStats = 240, kStorage = 118, kLegend = 22;
 constexpr float kCellW = 68, kCellH = 20, kIndexW = 48, kStripCell = 58;
 }  // namespace
 
@@ -49,45 +49,51 @@ void TensorModel::draw_head(Scene& scene, Box b) {
   scene.text({b.x, b.y + 23, b.w, 18}, line, Ink::secondary, Face::mono_small);
 }
 
-void TensorModel::draw_axes(Scene& scene, Box b) {
+/// The chips of the axes, in as many rows as they need, as far as there is room for rows.
+float TensorModel::draw_axes(Scene& scene, Box b) {
   const Layout& l = record()->layout;
-  float x = b.x;
+  float x = b.x, y = b.y + 4;
   for (int a = 0; a < l.ndim(); ++a) {
-    bool row = a == row_axis_, col = a == col_axis_;
-    if (row || col) {
-      std::string text = fmt::format("axis {}  {} {}", a, l.size[a], row ? "↓ rows" : "→ columns");
-      float w = text_width(text, Face::small) + 16;
-      Box chip{x, b.y + 4, w, 24};
+    const bool row = a == row_axis_, col = a == col_axis_, shown = row || col;
+    const std::string text =
+        shown ? fmt::format("axis {}  {} {}", a, l.size[a], row ? "↓ rows" : "→ columns") : fmt::format("axis {}", a);
+    const std::string value = fmt::format("{} / {}", index_[a], l.size[a]);
+    const float tw = text_width(text, Face::small) + (shown ? 16 : 4),
+                vw = text_width(fmt::format("{} / {}", l.size[a], l.size[a]), Face::mono_small) + 6;
+    const float w = shown ? tw : tw + vw + 58;
+    if (x > b.x && x + w > b.right()) {
+      if (y + 2 * kChip + 4 > b.bottom()) return y + kChip + 6 - b.y;
+      x = b.x;
+      y += kChip + 4;
+    }
+    const Box chip{x, y, std::min(w, b.w), kChip};
+    x += w + 8;
+    if (shown) {
       scene.rect(chip, Ink::accent, 0.18f, 4);
       scene.outline(chip, Ink::accent, 1, 4);
-      scene.text({chip.x + 8, chip.y, w - 10, 24}, text, Ink::text, Face::small);
+      scene.text({chip.x + 8, chip.y, chip.w - 10, kChip}, text, Ink::text, Face::small);
       scene.target(chip, {axis, a}, Cursor::hand, "Swap rows and columns");
-      x += w + 8;
       continue;
     }
-    std::string text = fmt::format("axis {}", a), value = fmt::format("{} / {}", index_[a], l.size[a]);
-    float tw = text_width(text, Face::small) + 4,
-          vw = text_width(fmt::format("{} / {}", l.size[a], l.size[a]), Face::mono_small) + 6;
-    Box chip{x, b.y + 4, tw + vw + 58, 24};
     scene.rect(chip, Ink::raised, 1, 4);
-    scene.text({chip.x + 8, chip.y, tw, 24}, text, Ink::secondary, Face::small);
+    scene.text({chip.x + 8, chip.y, tw, kChip}, text, Ink::secondary, Face::small);
     scene.target(chip, {axis, a}, Cursor::hand,
                  "Click: show this axis as rows. Shift: as columns. Wheel: step through it");
-    Box down{chip.x + 8 + tw, chip.y, 20, 24}, up{chip.right() - 22, chip.y, 20, 24};
+    Box down{chip.x + 8 + tw, chip.y, 20, kChip}, up{chip.x + w - 22, chip.y, 20, kChip};
     scene.text(down, "‹", index_[a] > 0 ? Ink::text : Ink::secondary, Face::body, Align::center);
-    scene.text({down.right(), chip.y, vw, 24}, value, Ink::text, Face::mono_small, Align::center);
+    scene.text({down.right(), chip.y, vw, kChip}, value, Ink::text, Face::mono_small, Align::center);
     scene.text(up, "›", index_[a] + 1 < l.size[a] ? Ink::text : Ink::secondary, Face::body, Align::center);
     scene.target(down, {axis_down, a}, Cursor::hand, "Back (Shift: 10)");
     scene.target(up, {axis_up, a}, Cursor::hand, "On (Shift: 10)");
-    x += chip.w + 8;
   }
   if (has_values() && b.right() - x > 120) {
     double v = value_at(record()->value, focus());
     std::string text = to_string(focus()) + " = " + format_value(v);
-    scene.target({x, b.y + 4, b.right() - x, 24}, {}, Cursor::arrow, format_exact(v));
-    scene.text({x, b.y + 4, b.right() - x, 24}, text, std::isfinite(v) ? Ink::text : Ink::bad_text, Face::mono_small,
+    scene.target({x, y, b.right() - x, kChip}, {}, Cursor::arrow, format_exact(v));
+    scene.text({x, y, b.right() - x, kChip}, text, std::isfinite(v) ? Ink::text : Ink::bad_text, Face::mono_small,
                Align::right);
   }
+  return y + kChip + 6 - b.y;
 }
 
 void TensorModel::draw_cells(Scene& scene, Box b) {
@@ -127,7 +133,6 @@ void TensorModel::draw_cells(Scene& scene, Box b) {
 
 void TensorModel::draw_heat(Scene& scene, Box b) {
   const Tensor& t = record()->value;
-  constexpr float kLegend = 22;
   b.h -= kLegend;
   float size =
       std::clamp(std::floor(std::min(b.w / static_cast<float>(cols()), b.h / static_cast<float>(rows()))), 4.f, 36.f);
@@ -295,21 +300,29 @@ void TensorModel::draw_storage(Scene& scene, Box b) {
   }
 }
 
+/// From top to bottom: what the tensor is, the axes, the cells, the storage. Where the canvas is low the storage goes
+/// first, then the axes: three rows of cells are what the view is for.
 void TensorModel::draw(Scene& scene) {
   if (!record()) return;
-  Size size = scene.size();
-  float w = size.w - 2 * kPad;
+  constexpr float kLeastCells = 4 * kCellH, kGap = 6;
+  const Size size = scene.size();
+  const float w = size.w - 2 * kPad;
+  if (w < kIndexW + kCellW || size.h < kHead) return;
   draw_head(scene, {kPad, 8, w, kHead});
-  draw_axes(scene, {kPad, 8 + kHead, w, kAxes});
-  float top = 8 + kHead + kAxes + 6, bottom = size.h - kStorage - 8;
-  bool side = w > 520;
-  Box grid{kPad, top, side ? w - kStats - 24 : w, std::max(bottom - top - 6, 40.f)};
+  float top = 8 + kHead;
+  const float least = kLeastCells + (heat_ ? kLegend : 0) + 2 * kGap;
+  const bool storage = record()->layout.numel() > 0 && size.h - top - (kChip + 10) - kStorage >= least;
+  float bottom = storage ? size.h - kStorage - 8 : size.h - kGap;
+  if (bottom - top - (kChip + 10) >= kCellH + kCellH) top += draw_axes(scene, {kPad, top, w, bottom - top - least});
+  top += kGap;
+  const bool side = w > 520;
+  Box grid{kPad, top, side ? w - kStats - 24 : w, bottom - top - kGap};
   if (!has_values()) {
     const char* why = record()->layout.numel() == 0
                           ? "The tensor has no elements."
                           : "Its values were overwritten later in the step and were not kept.";
-    scene.text({grid.x, grid.y + 8, grid.w, 20}, why, Ink::secondary);
-  } else {
+    if (grid.h >= 20) scene.text({grid.x, grid.y, grid.w, 20}, why, Ink::secondary);
+  } else if (grid.h >= 2 * kCellH) {
     scene.clip(grid);
     if (heat_)
       draw_heat(scene, grid);
@@ -317,8 +330,8 @@ void TensorModel::draw(Scene& scene) {
       draw_cells(scene, grid);
     scene.unclip();
   }
-  if (side) draw_stats(scene, {size.w - kPad - kStats, top, kStats, grid.h});
-  if (record()->layout.numel() > 0) draw_storage(scene, {kPad, size.h - kStorage - 2, w, kStorage});
+  if (side && grid.h >= 40) draw_stats(scene, {size.w - kPad - kStats, top, kStats, grid.h});
+  if (storage) draw_storage(scene, {kPad, size.h - kStorage - 2, w, kStorage});
 }
 
 }  // namespace tenon::views

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
@@ -194,6 +195,17 @@ bool TensorModel::wheel(const WheelEvent& e) {
   return true;
 }
 
+/// The axes that are neither rows nor columns count like the digits of a number.
+void TensorModel::next_slice(int direction) {
+  const Layout& l = record()->layout;
+  for (int a = l.ndim() - 1; a >= 0; --a) {
+    if (a == row_axis_ || a == col_axis_) continue;
+    const int64_t to = index_[a] + direction;
+    set_index(a, to < 0 ? l.size[a] - 1 : to >= l.size[a] ? 0 : to);
+    if (to >= 0 && to < l.size[a]) return;
+  }
+}
+
 bool TensorModel::key(const KeyEvent& e) {
   if (!record() || e.mods.ctrl || e.mods.alt) return false;
   if (e.key == "Left")
@@ -216,6 +228,10 @@ bool TensorModel::key(const KeyEvent& e) {
     set_heat(!heat_);
   else if (e.key == "T" && row_axis_ >= 0)
     set_axes(col_axis_, row_axis_);
+  else if (e.key == "[" || e.key == "]")
+    next_slice(e.key == "]" ? 1 : -1);
+  else if (e.key == "Return" || e.key == "Enter")
+    select(Selection::tensor(tensor_, "tensor"));
   else
     return false;
   return true;
@@ -229,23 +245,47 @@ std::string TensorModel::summary() const {
   return text;
 }
 
+/// Whose tensors a name is about: "features.0.weight" of "features.0.weight/momentum" and "grad of features.0.weight".
+static std::string subject_of(const std::string& name) {
+  constexpr std::string_view kGradient = "grad of ";
+  const std::string whole = name.starts_with(kGradient) ? name.substr(kGradient.size()) : name;
+  return whole.substr(0, whole.find('/'));
+}
+
+/// The tensors of a module stand together, in the order in which modules and tensors come in the step.
 Table TensorModel::list() const {
   Table t;
-  t.columns = {{"Tensor", false, 150}, {"Type", false, 138}};
+  t.columns = {{"Module"}, {"Tensor"}, {"Type"}};
   if (!links_) return t;
   const auto& tensors = links_.record()->tensors;
+  std::unordered_map<std::string, std::string> owners;  // of the parameters
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].category == Category::parameter)
+      owners[tensors[i].name] = tensors[i].name.substr(0, tensors[i].name.find_last_of('.'));
+  std::unordered_map<std::string, size_t> order;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorRecord& r = tensors[i];
+    const auto owner = owners.find(subject_of(r.name));
+    const std::string module = owner != owners.end() ? owner->second
+                               : r.producer          ? links_.module_of(Selection::tensor(static_cast<int64_t>(i)))
+                                                     : std::string();
+    std::string name = r.name;
+    if (owner != owners.end())
+      if (const size_t at = name.find(module + "."); at != std::string::npos) name.erase(at, module.size() + 1);
     double bytes = static_cast<double>(r.layout.numel()) * static_cast<double>(itemsize(r.dtype));
     Table::Row row;
     row.selection = Selection::tensor(static_cast<int64_t>(i), "tensor list");
     row.cells = {
-        {r.name, 0, r.value.defined() ? r.name : r.name + "\nIts values were not kept", ink_of(r.category)},
+        {module.empty() ? "–" : module, 0, module.empty() ? "Of no module" : module, Ink::none},
+        {name, 0, r.value.defined() ? r.name : r.name + "\nIts values were not kept", ink_of(r.category)},
         {type_text(r), 0,
          type_text(r) + ", " + format_bytes(bytes) + (r.storage ? ", storage #" + std::to_string(r.storage) : ""),
          Ink::none}};
+    order.try_emplace(row.cells[0].text, order.size());
     t.rows.push_back(std::move(row));
   }
+  std::stable_sort(t.rows.begin(), t.rows.end(),
+                   [&](const auto& a, const auto& b) { return order.at(a.cells[0].text) < order.at(b.cells[0].text); });
   return t;
 }
 
@@ -253,8 +293,8 @@ Table TensorModel::values() const {
   Table t;
   if (!has_values()) return t;
   int64_t nc = std::min<int64_t>(cols(), 512), nr = std::min<int64_t>(rows(), 4096);
-  t.columns.push_back({"", true, 56});
-  for (int64_t c = 0; c < nc; ++c) t.columns.push_back({std::to_string(c), true, 72});
+  t.columns.push_back({"", true});
+  for (int64_t c = 0; c < nc; ++c) t.columns.push_back({std::to_string(c), true});
   for (int64_t r = 0; r < nr; ++r) {
     Table::Row row;
     row.cells.push_back(Table::Cell::number(static_cast<double>(r), std::to_string(r)));

@@ -59,8 +59,10 @@ class TensorModel : public StepModel {
   Dims at(int64_t r, int64_t c) const;
   int64_t position(const Dims& index) const;
   void move_focus(int64_t dr, int64_t dc);
+  void next_slice(int direction);
   void draw_head(Scene& scene, Box box);
-  void draw_axes(Scene& scene, Box box);
+  /// How much height they took.
+  float draw_axes(Scene& scene, Box box);
   void draw_cells(Scene& scene, Box box);
   void draw_heat(Scene& scene, Box box);
   void draw_stats(Scene& scene, Box box);

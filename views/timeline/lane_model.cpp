@@ -178,6 +178,19 @@ void LaneModel::step_aside(int direction) {
   if (to >= lane.begin && to < lane.end) select_event(static_cast<EventId>(to));
 }
 
+/// To what runs at that time in the lane above or below, passing over empty ones.
+void LaneModel::next_lane(int direction) {
+  const auto& lanes = trace_->lanes();
+  const int64_t start = trace_->start(chosen_event_);
+  for (int64_t l = static_cast<int64_t>(trace_->lane_of(chosen_event_)) + direction;
+       l >= 0 && l < static_cast<int64_t>(lanes.size()); l += direction) {
+    EventId best = kNone;
+    for (EventId e = lanes[l].begin; e < lanes[l].end && (best == kNone || trace_->start(e) <= start); ++e)
+      if (leaves(e)) best = e;
+    if (best != kNone) return select_event(best);
+  }
+}
+
 bool LaneModel::selected_span(double& a, double& b) const {
   if (chosen_event_ == kNone) return false;
   a = at(trace_->start(chosen_event_));
@@ -285,8 +298,16 @@ bool LaneModel::key(const KeyEvent& e) {
     range_b_ = b;
   } else if (e.key == "Esc" && has_range_)
     has_range_ = false;
+  else if ((e.key == "Up" || e.key == "Down") && chosen_event_ != kNone)
+    next_lane(e.key == "Down" ? 1 : -1);
+  else if ((e.key == "PgUp" || e.key == "PgDown") && content_height_ > view_height_)
+    scroll_ += (e.key == "PgDown" ? 0.8f : -0.8f) * view_height_;
   else if ((e.key == "Up" || e.key == "Down") && content_height_ > view_height_)
     scroll_ += e.key == "Down" ? 40.f : -40.f;
+  else if (e.key == "Up" || e.key == "Down")
+    step_aside(e.key == "Down" ? 1 : -1);
+  else if (e.key == "Return" || e.key == "Enter")
+    fit_selection();
   else if (e.key == "Right" || e.key == "Left")
     step_aside(e.key == "Right" ? 1 : -1);
   else
@@ -296,9 +317,16 @@ bool LaneModel::key(const KeyEvent& e) {
 
 std::string LaneModel::summary() const {
   if (!trace_) return "Timeline: nothing is loaded";
-  return fmt::format("Timeline of a trace: {} events on {} threads and streams, {}",
+  return fmt::format("Timeline of a trace: {} events on {} threads and streams, {}{}",
                      format_grouped(static_cast<int64_t>(trace_->size())), groups_.size(),
-                     format_ns(axis_.full_hi - axis_.full_lo));
+                     format_ns(axis_.full_hi - axis_.full_lo), chosen_words());
+}
+
+std::string LaneModel::chosen_words() const {
+  if (!trace_ || chosen_event_ == kNone) return {};
+  return fmt::format("; chosen: {}, {}, starts at {}", trace_->event_name(chosen_event_),
+                     format_ns(static_cast<double>(trace_->duration(chosen_event_))),
+                     format_ns(at(trace_->start(chosen_event_))));
 }
 
 std::string LaneModel::tip(EventId e) const {
@@ -309,8 +337,7 @@ std::string LaneModel::tip(EventId e) const {
 
 Table LaneModel::names() const {
   Table t;
-  t.columns = {{"Name", false, 260}, {"Kind", false, 110}, {"Calls", true, 80},
-               {"Total", true, 90},  {"Mean", true, 90},   {"Longest", true, 90}};
+  t.columns = {{"Name"}, {"Kind"}, {"Calls", true}, {"Total", true}, {"Mean", true}, {"Longest", true}};
   if (!trace_) return t;
   struct Sum {
     int64_t calls = 0;

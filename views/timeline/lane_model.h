@@ -70,6 +70,9 @@ class LaneModel : public StepModel {
   virtual bool selected_span(double& a, double& b) const;
   /// Selects the neighbour of what is selected.
   virtual void step_aside(int direction);
+  void next_lane(int direction);
+  /// "; chosen: ..." for those who cannot see it; empty where nothing is.
+  virtual std::string chosen_words() const;
 
   /// `document` is that of the selections that the lanes make; the axis goes from the time `origin` of the trace so
   /// many nanoseconds on.

@@ -132,8 +132,10 @@ void TimelineModel::draw(Scene& scene) {
   gutter_ = axis_.x = kGutter;
   axis_.w = std::max(size.w - kGutter - 12, 50.f);
   float memory_h = links_.record()->allocs.empty() ? 0 : kMemory;
-  float top = kTimeHeader + 4, strips = (has_spans() ? 1 : 2) * (kStrip + 2) + 6, lanes_top = top + strips,
-        lanes_bottom = size.h - memory_h - 8;
+  float top = kTimeHeader + 4, strips = (has_spans() ? 1 : 2) * (kStrip + 2) + 6, lanes_top = top + strips;
+  constexpr float kFewLanes = 52;  // a low canvas shows what ran, and the memory where there is room for it
+  if (size.h - memory_h - 8 - lanes_top < kFewLanes) memory_h = 0;
+  float lanes_bottom = size.h - memory_h - 8;
   // Room that the lanes do not need makes them taller, then goes to the memory below.
   row_ = 22;
   if (lanes_height() * 1.5f < lanes_bottom - lanes_top) row_ = 32;

@@ -164,8 +164,18 @@ void TimelineModel::click(Hit hit) {
 std::string TimelineModel::summary() const {
   if (!links_) return shows_document() ? LaneModel::summary() : "Timeline: no step is loaded";
   const auto& r = *links_.record();
-  return fmt::format("Timeline of step {}: {} ops in {}", format_grouped(r.step), r.ops.size(),
-                     format_ns(static_cast<double>(r.duration_ns)));
+  return fmt::format("Timeline of step {}: {} ops in {}{}", format_grouped(r.step), r.ops.size(),
+                     format_ns(static_cast<double>(r.duration_ns)), chosen_words());
+}
+
+std::string TimelineModel::chosen_words() const {
+  if (!links_) return LaneModel::chosen_words();
+  const auto& ops = links_.record()->ops;
+  if (selected_ < 1 || selected_ > ops.size()) return {};
+  const OpRecord& op = ops[selected_ - 1];
+  const std::string& module = module_path(op.origin.module);
+  return fmt::format("; chosen: {}{}, {}, starts at {}", op_text(op), module.empty() ? "" : " of " + module,
+                     format_ns(static_cast<double>(op.duration_ns)), format_ns(static_cast<double>(op.start_ns)));
 }
 
 const OpRecord* TimelineModel::op_of(traces::EventId e) const {
@@ -208,8 +218,7 @@ std::string TimelineModel::tip(traces::EventId e) const {
 
 Table TimelineModel::operators() const {
   Table t;
-  t.columns = {{"Operator", false, 150}, {"Calls", true, 56}, {"Total", true, 84},
-               {"Share", true, 64},      {"Mean", true, 84},  {"FLOP/s", true, 124}};
+  t.columns = {{"Operator"}, {"Calls", true}, {"Total", true}, {"Share", true}, {"Mean", true}, {"FLOP/s", true}};
   if (!links_) return t;
   struct Sum {
     int calls = 0;
@@ -251,11 +260,7 @@ Table TimelineModel::operators() const {
 
 Table TimelineModel::modules() const {
   Table t;
-  t.columns = {{"Module", false, 150},
-               {"Forward", true, 84},
-               {"Backward", true, 84},
-               {"Optimizer", true, 84},
-               {"Share", true, 64}};
+  t.columns = {{"Module"}, {"Forward", true}, {"Backward", true}, {"Optimizer", true}, {"Share", true}};
   if (!links_) return t;
   std::map<std::string, std::array<double, kPhases>> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
@@ -287,8 +292,7 @@ Table TimelineModel::modules() const {
 
 Table TimelineModel::events() const {
   Table t;
-  t.columns = {{"#", true, 52},     {"Op", false, 140}, {"Module", false, 120},
-               {"Start", true, 84}, {"Time", true, 84}, {"Output", false, 170}};
+  t.columns = {{"#", true}, {"Op"}, {"Module"}, {"Start", true}, {"Time", true}, {"Output"}};
   if (!links_) return t;
   for (const OpRecord& op : links_.record()->ops) {
     if (!leaves_op(op)) continue;

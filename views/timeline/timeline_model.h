@@ -40,6 +40,7 @@ class TimelineModel : public LaneModel {
   void click(Hit hit) override;
   bool selected_span(double& a, double& b) const override;
   void step_aside(int direction) override;
+  std::string chosen_words() const override;
 
  private:
   struct Span {

@@ -11,18 +11,26 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kPad = 12, kTitle = 24, kLeft = 58, kBottom = 20, kGap = 14;
+constexpr float kPad = 12, kTitle = 24, kLeft = 58, kBottom = 20, kAxisTitle = 14, kGap = 14;
+constexpr float kRoomForTitles = 130;  ///< of a plot
 
 std::string words(const std::string& q) {
   if (q == "lr") return "Learning rate";
   if (q == "grad_norm") return "Gradient norm";
-  if (q == "samples_per_second") return "Throughput";
+  if (q == "samples_per_second" || q == "tokens_per_second") return "Throughput";
   if (q == "live_bytes" || q == "memory_bytes") return "Live memory";
   if (q == "peak_bytes") return "Peak memory";
   std::string t = q;
   std::replace(t.begin(), t.end(), '_', ' ');
   if (!t.empty()) t[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(t[0])));
   return t;
+}
+/// What the values of a plot's axis are counted in, where its labels do not say so.
+std::string unit_of(const std::string& q) {
+  if (q == "samples_per_second") return "samples/s";
+  if (q == "tokens_per_second") return "tokens/s";
+  if (q == "nats_per_byte") return "nats/byte";
+  return {};
 }
 /// A metric within its plot: the split's name ("eval/loss" -> "eval"), or the metric itself where it has none.
 std::string series_name(const std::string& metric, const std::string& q) {
@@ -35,7 +43,7 @@ std::string series_name(const std::string& metric, const std::string& q) {
 
 void TrainingModel::draw_y(Scene& scene, const Group& g, const Range& r, Box area) {
   bool bytes = !r.log && (g.title.find("bytes") != std::string::npos || g.title.find("memory") != std::string::npos);
-  int most = std::max(2, static_cast<int>(area.h / 32));
+  int most = std::max(2, static_cast<int>(area.h / 28));
   Ticks t = bytes ? byte_ticks(r.lo, r.hi, most) : nice_ticks(r.lo, r.hi, most);
   if (r.log) {
     t.step = std::max(1.0, std::ceil(t.step));
@@ -47,7 +55,7 @@ void TrainingModel::draw_y(Scene& scene, const Group& g, const Range& r, Box are
     double v = t.at(i);
     float y = area.bottom() - static_cast<float>((v - r.lo) / (r.hi - r.lo)) * area.h;
     if (y < area.y + 3 || y > area.bottom() + 1) continue;
-    scene.line({area.x, y}, {area.right(), y}, Ink::line, 1, std::fabs(y - area.bottom()) < 1 ? 1 : 0.8f);
+    scene.line({area.x, y}, {area.right(), y}, Ink::grid);
     double shown = r.log ? std::pow(10, v) : std::fabs(v) < t.step / 1e6 ? 0 : v;
     std::string text = shown == 0              ? "0"
                        : g.title == "accuracy" ? fmt::format("{:.{}f} %", shown * 100, t.step < 0.01 ? 1 : 0)
@@ -58,7 +66,7 @@ void TrainingModel::draw_y(Scene& scene, const Group& g, const Range& r, Box are
   }
 }
 
-void TrainingModel::draw_x(Scene& scene, Box area) {
+void TrainingModel::draw_x(Scene& scene, Box area, bool titled) {
   Ticks t = nice_ticks(axis_.lo, axis_.hi, std::max(2, static_cast<int>(area.w / 80)));
   t.step = std::max(t.step, 1.0);
   scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::secondary);
@@ -71,6 +79,9 @@ void TrainingModel::draw_x(Scene& scene, Box area) {
     scene.line({axis_.to_px(v), area.bottom()}, {axis_.to_px(v), area.bottom() + 4}, Ink::secondary);
     scene.text({x, area.bottom() + 4, w, 16}, text, Ink::secondary, Face::mono_small, Align::center);
   }
+  if (titled)
+    scene.text({area.x, area.bottom() + kBottom - 2, area.w, kAxisTitle}, "Step", Ink::secondary, Face::small,
+               Align::center);
 }
 
 void TrainingModel::draw_changes(Scene& scene, Box area) {
@@ -103,7 +114,7 @@ void TrainingModel::draw_marks(Scene& scene, const Group& g, const Range& r, Box
     float x = axis_.to_px(static_cast<double>(step));
     if (step >= 0 && x >= area.x && x <= area.right()) scene.line({x, area.y}, {x, area.bottom()}, ink, width);
   };
-  upright(selected_, Ink::accent, 2);
+  upright(selected_, Ink::text, 2);  // a curve has the colour of the accent
   upright(hover_, Ink::secondary, 1);
   int64_t at = hover_ >= 0 ? hover_ : selected_;
   if (at < 0) return;
@@ -149,16 +160,19 @@ void TrainingModel::name_compared(Scene& scene, const Group& g, float x, float y
 }
 
 void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
-  Box area{box.x + kLeft, box.y + kTitle, box.w - kLeft - 8, box.h - kTitle - kBottom};
+  const bool titled = box.h >= kRoomForTitles;
+  Box area{box.x + kLeft, box.y + kTitle, box.w - kLeft - 8, box.h - kTitle - kBottom - (titled ? kAxisTitle : 0)};
   axis_.x = area.x;
   axis_.w = area.w;
   areas_.emplace_back(area, g.title);
   Range r = range(g);
 
-  // Title, then the read-out of each series at the hovered (or the last) step.
+  // What stands on the upright axis, over it; then the read-out of each series at the hovered (or the last) step.
   std::string title = words(g.title);
+  if (const std::string unit = unit_of(g.title); !unit.empty()) title += ", " + unit;
   float x = box.x + 2, tw = text_width(title, Face::body) + 10;
   scene.text({x, box.y, tw, kTitle - 2}, title, Ink::text, Face::body);
+  if (static_cast<int>(areas_.size()) - 1 == focus_) scene.rect({x, box.y + kTitle - 3, tw - 10, 2}, Ink::accent);
   std::string log_text = "log";
   Box toggle{box.right() - 36, box.y + 1, 30, 18};
   bool is_log = log(g.title);
@@ -186,7 +200,7 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
   }
   name_compared(scene, g, x, box.y, toggle.x);
   draw_y(scene, g, r, area);
-  draw_x(scene, area);
+  draw_x(scene, area, titled);
   scene.target(area, {plot, static_cast<int64_t>(areas_.size()) - 1}, Cursor::cross);
   scene.clip({area.x - 4, area.y - 4, area.w + 8, area.h + 8});
   for (const std::string& m : g.metrics)

@@ -261,6 +261,21 @@ bool TrainingModel::wheel(const WheelEvent& e) {
 
 bool TrainingModel::key(const KeyEvent& e) {
   if (axis_.key(e)) return true;
+  const auto plots = static_cast<int>(grouped().size());
+  if ((e.key == "Up" || e.key == "Down") && plots > 0) {
+    focus_ = std::clamp(focus_ + (e.key == "Down" ? 1 : -1), 0, plots - 1);
+    return true;
+  }
+  if (e.key == "L" && focus_ >= 0 && focus_ < plots) {
+    const std::string group = groups()[static_cast<size_t>(focus_)];
+    set_log(group, !log(group));
+    return true;
+  }
+  if ((e.key == "Return" || e.key == "Enter" || e.key == "Home" || e.key == "End") && last_step_ > 0) {
+    const bool here = selected_ >= 1 && (e.key == "Return" || e.key == "Enter");
+    select(Selection::step(e.key == "Home" ? 1 : here ? selected_ : last_step_, "training"));
+    return true;
+  }
   if ((e.key == "Left" || e.key == "Right") && last_step_ > 0) {
     int64_t from = selected_ < 0 ? last_step_ : selected_;
     select(Selection::step(
@@ -272,8 +287,7 @@ bool TrainingModel::key(const KeyEvent& e) {
 
 Table TrainingModel::table() const {
   Table t;
-  t.columns = {{"Metric", false, 160}, {"Last", true, 96},   {"Lowest", true, 96},
-               {"Highest", true, 96},  {"Points", true, 70}, {"Not finite", true, 80}};
+  t.columns = {{"Metric"}, {"Last", true}, {"Lowest", true}, {"Highest", true}, {"Points", true}, {"Not finite", true}};
   for (const Group& g : grouped())
     for (const std::string& m : g.metrics) {
       const Series& s = series_.at(m);
@@ -295,9 +309,15 @@ std::string TrainingModel::summary() const {
   if (run_.empty()) return "Training: no run is open";
   std::string text =
       fmt::format("Training of {}: step {} of {}", run_, format_grouped(last_step_), format_grouped(total_steps_));
-  auto loss = series_.find("loss");
-  if (loss != series_.end() && !loss->second.empty())
-    text += ", loss " + format_value(loss->second.value(loss->second.size() - 1));
+  const bool chosen = selected_ >= 1 && selected_ <= last_step_;
+  if (chosen) text += "; chosen: step " + format_grouped(selected_);
+  // Of the plot that the keys are on, else of the loss.
+  const auto all = grouped();
+  for (size_t i = 0; i < all.size(); ++i)
+    if (focus_ < 0 ? all[i].title == "loss" : static_cast<int>(i) == focus_)
+      for (const std::string& m : all[i].metrics)
+        if (const Series& s = series_.at(m); !s.empty())
+          text += ", " + m + " " + format_metric(m, s.value(chosen ? s.nearest(selected_) : s.size() - 1));
   return text;
 }
 

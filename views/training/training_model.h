@@ -80,7 +80,7 @@ class TrainingModel : public StepModel {
   std::vector<Group> grouped() const;
   void draw_plot(Scene& scene, const Group& g, Box box);
   void draw_y(Scene& scene, const Group& g, const Range& r, Box area);
-  void draw_x(Scene& scene, Box area);
+  void draw_x(Scene& scene, Box area, bool titled);
   void draw_series(Scene& scene, const Series& s, const Range& r, Box area, Ink ink, bool quiet, bool dense);
   void draw_compared(Scene& scene, const Group& g, const Range& r, Box area);
   /// Names of compared runs and their values at the hovered (or the last) step, from x on as far as there is room.
@@ -100,6 +100,7 @@ class TrainingModel : public StepModel {
   Axis axis_;
   int64_t last_step_ = 0, total_steps_ = 0, selected_ = -1, hover_ = -1;
   double smoothing_ = 0.6;
+  int focus_ = -1;                                  ///< the plot that the keys are on; -1: none yet
   std::vector<std::pair<Box, std::string>> areas_;  // plot areas of the last frame
   bool dragging_ = false, moved_ = false;
   float press_x_ = 0, drag_x_ = 0;

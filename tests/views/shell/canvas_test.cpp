@@ -1,10 +1,15 @@
 // A scene on a real canvas: what ImGui makes of it.
 #include <gtest/gtest.h>
 
+#include <QAccessible>
 #include <QDockWidget>
+#include <QTest>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "tests/views/shell/window_fixture.h"
+#include "tracing/record/step_record.h"
 
 namespace tenon::views {
 namespace {
@@ -54,6 +59,49 @@ TEST_F(Canvas, rectangles_of_every_size_are_drawn) {
   EXPECT_GE(model.drawn, 9 * 9 * 6 * 3);
   delete dock;
   settle();
+}
+
+/// By keyboard alone, and with eyes closed: every view that has a canvas, over a step in which something went wrong.
+TEST_F(Canvas, every_one_is_reached_moved_through_and_read_by_keys) {
+  open_spirals();
+  train(4, {{"data.nan_sample", "3"}, {"data.shuffle", "false"}});
+  ASSERT_TRUE(window_->commands().run("run.nan"));
+  settle();
+  ASSERT_TRUE(static_cast<bool>(bench_->links()));
+  ASSERT_TRUE(bench_->links().record()->nan);
+  int canvases = 0;
+  for (const ViewDef& def : view_defs()) {
+    View* view = window_->view(def.id);
+    SceneCanvas* c = view->canvas();
+    if (!c) continue;
+    SCOPED_TRACE(def.id);
+    ++canvases;
+    ASSERT_TRUE(window_->show_view(def.id));
+    settle();
+    EXPECT_TRUE(c->focusPolicy() & Qt::TabFocus);
+    c->setFocus(Qt::TabFocusReason);
+    EXPECT_TRUE(c->hasFocus());
+    QAccessibleInterface* reader = QAccessible::queryAccessibleInterface(c);
+    ASSERT_NE(reader, nullptr);
+    EXPECT_EQ(reader->role(), QAccessible::Canvas);
+    EXPECT_EQ(reader->text(QAccessible::Name).toStdString(), def.title);
+    std::set<std::string> told;
+    for (Qt::Key k : {Qt::Key_Right, Qt::Key_Right, Qt::Key_Down, Qt::Key_Left, Qt::Key_Up, Qt::Key_Return}) {
+      const std::string text = reader->text(QAccessible::Description).toStdString();
+      EXPECT_EQ(text, c->model().summary());
+      EXPECT_GT(text.size(), 10u);
+      told.insert(text);
+      const int64_t frames = c->frames();
+      if (!c->hasFocus()) c->setFocus(Qt::TabFocusReason);  // Enter leads to what was chosen
+      QTest::keyClick(c, k);
+      settle();
+      if (k == Qt::Key_Right) {
+        EXPECT_GT(c->frames(), frames) << "the key shows nothing";
+      }
+    }
+    EXPECT_GE(told.size(), 2u) << "what is said does not follow the keys: " << *told.begin();
+  }
+  EXPECT_GE(canvases, 8);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <QTreeWidget>
 #include <memory>
 
+#include "engine/templates/templates.h"
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/autograd/autograd_model.h"
@@ -381,7 +382,8 @@ TEST_F(Window, APickerPutsTheBestNameFirstAndSaysWhereNothingFits) {
   QTest::keyClicks(field, "spi");
   EXPECT_EQ(texts().value(0), "spirals");
   QTest::keyClicks(field, "xyz");
-  EXPECT_EQ(texts(), QStringList{"Nothing fits “spixyz”."});
+  EXPECT_EQ(texts(), QStringList({QString("Nothing fits “spixyz” among the %1 templates.").arg(templates().size()),
+                                  "Type letters of a template's name or of what it does, in their order."}));
   QTest::keyClick(field, Qt::Key_Return);
   EXPECT_TRUE(window_->picker()->isVisible()) << "there is nothing to choose";
   QTest::keyClick(field, Qt::Key_Escape);

@@ -1,0 +1,69 @@
+// How the columns of a table share its width, and how the names in them are shortened.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+#include "views/shared/column_widths.h"
+#include "views/shared/name_shortener.h"
+
+namespace tenon::views {
+namespace {
+
+int sum(const std::vector<int>& widths) { return std::accumulate(widths.begin(), widths.end(), 0); }
+
+TEST(ColumnWidths, NothingIsCutWhereThereIsRoom) {
+  const std::vector<ColumnNeed> needs{{50, 40, true}, {120, 60, false}, {90, 60, false}, {70, 40, true}};
+  EXPECT_EQ(column_widths(needs, 330), (std::vector<int>{50, 120, 90, 70}));
+  EXPECT_EQ(column_widths(needs, 780), (std::vector<int>{50, 570, 90, 70})) << "the first words take what is left";
+}
+
+TEST(ColumnWidths, WordsOfTheLastColumnsAreCutFirstAndNumbersNever) {
+  const std::vector<ColumnNeed> needs{{50, 40, true}, {120, 60, false}, {90, 60, false}, {70, 40, true}};
+  EXPECT_EQ(column_widths(needs, 310), (std::vector<int>{50, 120, 70, 70}));
+  EXPECT_EQ(column_widths(needs, 280), (std::vector<int>{50, 100, 60, 70}));
+  EXPECT_EQ(column_widths(needs, 100), (std::vector<int>{50, 60, 60, 70})) << "then the table scrolls";
+  for (int room = 240; room < 900; ++room) EXPECT_EQ(sum(column_widths(needs, room)), room);
+  EXPECT_TRUE(column_widths({}, 100).empty());
+  EXPECT_EQ(column_widths({{50, 40, true}}, 200), std::vector<int>{50}) << "there are no words";
+}
+
+TEST(NameShortener, NamesThatDifferStillDoWhenTheyAreShort) {
+  std::vector<std::string> names;
+  for (int block = 0; block < 12; ++block)
+    for (const char* part : {"attention.query", "attention.value", "mlp.up"})
+      names.push_back("transformer.blocks." + std::to_string(block) + "." + part);
+  const NameShortener shortener(names);
+  for (size_t most : {16u, 20u, 24u}) {
+    std::set<std::string> shown;
+    for (const std::string& name : names) {
+      const std::string text = shortener.shorten(name, [&](const std::string& t) { return t.size() <= most + 2; });
+      shown.insert(text);
+      EXPECT_LE(text.size(), most + 4) << text;
+    }
+    if (most >= 20) {
+      EXPECT_EQ(shown.size(), names.size());
+    }
+  }
+  EXPECT_EQ(shortener.shorten(names[4], [](const std::string& t) { return t.size() < 25; }), "…1.attention.value");
+  EXPECT_EQ(shortener.shorten(names[4], [](const std::string&) { return true; }), names[4]);
+}
+
+TEST(NameShortener, TheCommonEndGoesBeforeWhatDiffers) {
+  const NameShortener shortener({"weight/momentum", "bias/momentum", "weight", "bias"});
+  auto short_one = [](const std::string& t) { return t.size() < 12; };
+  EXPECT_EQ(shortener.shorten("weight/momentum", short_one), "weight/…");
+  EXPECT_EQ(shortener.shorten("bias/momentum", short_one), "bias/…");
+}
+
+TEST(NameShortener, OnePartIsNotTouched) {
+  const NameShortener shortener({"optimizer state", "activation"});
+  auto never = [](const std::string&) { return false; };
+  EXPECT_EQ(shortener.shorten("optimizer state", never), "optimizer state");
+  EXPECT_EQ(shortener.shorten("", never), "");
+  EXPECT_EQ(shortener.shorten("takes 12.5 ms of it", never), "takes 12.5 ms of it") << "a sentence is no path";
+  EXPECT_EQ(shortener.shorten("not.among.them", never), "…them");
+}
+
+}  // namespace
+}  // namespace tenon::views

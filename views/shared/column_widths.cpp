@@ -1,0 +1,25 @@
+#include "views/shared/column_widths.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tenon::views {
+
+std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room) {
+  std::vector<int> widths;
+  for (const ColumnNeed& n : needs) widths.push_back(n.whole);
+  int over = std::accumulate(widths.begin(), widths.end(), 0) - room;
+  for (size_t i = needs.size(); i-- > 0 && over > 0;) {
+    if (needs[i].number) continue;
+    const int cut = std::clamp(needs[i].whole - needs[i].least, 0, over);
+    widths[i] -= cut;
+    over -= cut;
+  }
+  if (over < 0) {
+    const auto words = std::find_if(needs.begin(), needs.end(), [](const ColumnNeed& n) { return !n.number; });
+    if (words != needs.end()) widths[static_cast<size_t>(words - needs.begin())] -= over;
+  }
+  return widths;
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,17 @@
+#pragma once
+#include <vector>
+
+namespace tenon::views {
+
+/// What a column of a table would like, in pixels.
+struct ColumnNeed {
+  int whole = 0;        ///< nothing in it is cut
+  int least = 0;        ///< room for its head and a few letters: it is not made narrower
+  bool number = false;  ///< never cut: half a number is another number
+};
+
+/// Widths for a table that has `room` pixels. Where they do not suffice words are cut, those of the last columns first;
+/// where even that does not suffice the table scrolls. What is left goes to the first column of words.
+std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room);
+
+}  // namespace tenon::views
