@@ -205,4 +205,23 @@ TEST(Table, CsvQuotesWhatNeedsIt) {
   EXPECT_EQ(t.csv(), "a,b\n\"x, y\",\"say \"\"hi\"\"\"\n");
 }
 
+TEST(Table, is_written_as_markdown_and_for_the_clipboard) {
+  Table t;
+  t.columns = {{"Name"}, {"Bytes", true}};
+  t.rows = {{{{"a|b\nc", 0, {}, Ink::none}, Table::Cell::number(3, "3 B")}, {}},
+            {{{"tab\there", 0, {}, Ink::none}, Table::Cell::number(12, "12 B")}, {}}};
+  EXPECT_EQ(t.markdown(), "| Name | Bytes |\n| --- | ---: |\n| a\\|b c | 3 B |\n| tab here | 12 B |\n");
+  EXPECT_EQ(t.tabbed(), "Name\tBytes\na|b c\t3 B\ntab here\t12 B\n");
+}
+
+TEST(Format, says_how_long_ago) {
+  EXPECT_EQ(format_ago(5), "just now");
+  EXPECT_EQ(format_ago(-5), "just now") << "a clock that was put back";
+  EXPECT_EQ(format_ago(12 * 60), "12 min ago");
+  EXPECT_EQ(format_ago(3600), "1 hour ago");
+  EXPECT_EQ(format_ago(5 * 86400), "5 days ago");
+  EXPECT_EQ(format_ago(90 * 86400), "3 months ago");
+  EXPECT_EQ(format_ago(800 * int64_t{86400}), "2 years ago");
+}
+
 }  // namespace tenon::views
