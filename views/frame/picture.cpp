@@ -7,8 +7,9 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "views/canvas/scene_drawing.h"
+#include "views/canvas/glyphs.h"
 #include "views/frame/view.h"
+#include "views/shared/scene_svg.h"
 
 namespace tenon::views {
 
@@ -25,29 +26,29 @@ SceneCanvas* filling(const View& view) {
 }
 
 void write_svg(View& view, ThemeName theme, const QString& path) {
-  SceneCanvas* canvas = filling(view);
-  const QSize size = canvas ? canvas->size() : view.size();
+  if (SceneCanvas* canvas = filling(view)) {
+    const SvgFonts fonts{face_font(Face::body).family().toStdString(), face_font(Face::mono).family().toStdString(),
+                         static_cast<float>(text_size()) / px::body};
+    return write_file(path.toStdString(), to_svg(canvas->model().last(), theme, view.title().toStdString(), fonts));
+  }
   QByteArray bytes;
   QBuffer buffer(&bytes);
   buffer.open(QIODevice::WriteOnly);
   QSvgGenerator svg;
   svg.setOutputDevice(&buffer);
-  svg.setSize(size);
-  svg.setViewBox(QRect(QPoint(0, 0), size));
+  svg.setSize(view.size());
+  svg.setViewBox(QRect(QPoint(0, 0), view.size()));
   svg.setTitle(view.title());
   {
     QPainter painter(&svg);
-    if (canvas)
-      draw_scene(painter, canvas->model().last(), theme);
-    else
-      view.render(&painter);
+    view.render(&painter);
   }
   // Qt gives the size in millimetres, which no two programs make the same pixels of.
   static const QRegularExpression kSize("<svg width=\"[^\"]*\" height=\"[^\"]*\"");
   QString text = QString::fromUtf8(bytes);
   if (const auto m = kSize.match(text); m.hasMatch())
     text.replace(m.capturedStart(), m.capturedLength(),
-                 QString("<svg width=\"%1\" height=\"%2\"").arg(size.width()).arg(size.height()));
+                 QString("<svg width=\"%1\" height=\"%2\"").arg(view.width()).arg(view.height()));
   write_bytes(path, text.toUtf8());
 }
 }  // namespace

@@ -86,17 +86,20 @@ void MainWindow::set_text_size(int pixels) {
   constexpr std::array kFaces = {Face::body, Face::small, Face::title, Face::mono, Face::mono_small};
   std::array<QFont, kFaces.size()> before;
   for (size_t i = 0; i < kFaces.size(); ++i) before[i] = face_font(kFaces[i]);
-  views::set_text_size(pixels);
+  QList<std::pair<QPointer<QWidget>, Face>> own;
   for (QWidget* w : qApp->allWidgets()) {
     if (!w->testAttribute(Qt::WA_SetFont)) continue;
     for (size_t i = 0; i < kFaces.size(); ++i)
       if (w->font().family() == before[i].family() && w->font().pixelSize() == before[i].pixelSize() &&
           w->font().weight() == before[i].weight()) {
-        w->setFont(face_font(kFaces[i]));
+        own << std::pair(QPointer<QWidget>(w), kFaces[i]);
         break;
       }
   }
-  set_theme(theme_);
+  views::set_text_size(pixels);
+  set_theme(theme_);  // the style sheet puts the fonts back that it found
+  for (const auto& [w, face] : own)
+    if (w) w->setFont(face_font(face));
 }
 
 void MainWindow::open_settings() {

@@ -98,6 +98,11 @@ TEST_F(Dialog, theme_and_letters_hold_at_once_and_go_back) {
   EXPECT_EQ(settings::integer("text_size"), 17);
   EXPECT_EQ(face_font(Face::body).pixelSize(), 17);
   EXPECT_GT(window_->step_slider()->fontMetrics().height(), before);
+  int mono = 0;  // labels with a face of their own follow, too
+  for (QLabel* l : window_->findChildren<QLabel*>())
+    mono += l->font().family() == face_font(Face::mono).family() &&
+            l->font().pixelSize() == face_font(Face::mono).pixelSize();
+  EXPECT_GT(mono, 0);
   EXPECT_EQ(window_->view("builder")->canvas()->model().last().texts().empty(), false) << "the canvas drew again";
   settle();
   click(part<QToolButton>("settings.reset.text_size"), {5, 5});
