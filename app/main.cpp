@@ -11,7 +11,9 @@
 #include "app/cli/plugins.h"
 #include "app/window/window.h"
 #include "core/error.h"
+#include "core/parallel.h"
 #include "core/version.h"
+#include "views/shared/settings.h"
 
 namespace {
 
@@ -81,6 +83,9 @@ int run(int argc, char** argv) {
   const bool is_file =
       !words.empty() && (words[0].find('/') != std::string::npos || words[0].find('.') != std::string::npos);
   if (words.empty() || words[0][0] == '-' || is_file) return window(argc, argv, words);
+  // What a command is told itself (--threads) holds over the setting.
+  if (const int64_t threads = views::settings::integer("threads"); threads > 0)
+    set_num_threads(static_cast<int>(threads));
   size_t used = 0;
   const Command* command = find_command(words, used);
   if (!command) {

@@ -148,6 +148,35 @@ void Database::script(const char* sql) {
   if (sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail(sqlite3_extended_errcode(handle_));
 }
 
+int64_t Database::copy_into(Database& other, const std::function<bool(int64_t done, int64_t total)>& progress) {
+  // Within a transaction that reads, pages stay those of its beginning; without it each change of another connection
+  // would make SQLite begin anew, and a run that trains changes the file several times a second.
+  script("BEGIN");
+  query("SELECT count(*) FROM sqlite_schema").next();
+  sqlite3_backup* backup = sqlite3_backup_init(other.handle_, "main", handle_, "main");
+  if (!backup) {
+    script("ROLLBACK");
+    other.fail(sqlite3_extended_errcode(other.handle_));
+  }
+  constexpr int kPages = 64;
+  int code = SQLITE_OK;
+  int64_t total = 0;
+  bool cancelled = false;
+  while (!cancelled && code == SQLITE_OK) {
+    code = sqlite3_backup_step(backup, kPages);
+    total = sqlite3_backup_pagecount(backup) * kPage;
+    if (progress) cancelled = !progress(total - sqlite3_backup_remaining(backup) * kPage, total);
+  }
+  sqlite3_backup_finish(backup);
+  script("ROLLBACK");
+  if (code != SQLITE_OK && code != SQLITE_DONE) {
+    const int told = sqlite3_extended_errcode(other.handle_);
+    other.fail(told == SQLITE_OK ? code : told);
+  }
+  if (cancelled) throw Error("cancelled");
+  return total;
+}
+
 int64_t Database::last_id() const { return sqlite3_last_insert_rowid(handle_); }
 int Database::changes() const { return sqlite3_changes(handle_); }
 

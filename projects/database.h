@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -73,6 +74,10 @@ class Database {
   }
   /// Several statements without arguments, not cached.
   void script(const char* sql);
+
+  /// Writes everything as it is at this moment into another database, which loses what it had; changes that others make
+  /// meanwhile stay out of it. `progress` counts bytes and may cancel (Error "cancelled"). Returns the bytes.
+  int64_t copy_into(Database& other, const std::function<bool(int64_t done, int64_t total)>& progress);
 
   int64_t last_id() const;
   int changes() const;

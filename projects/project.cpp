@@ -12,6 +12,7 @@
 
 #include "core/disk.h"
 #include "core/error.h"
+#include "projects/new_file.h"
 #include "projects/project_impl.h"
 #include "projects/schema.h"
 
@@ -40,19 +41,12 @@ Database& Project::Impl::write() const {
 
 std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpec& model,
                                          const nlohmann::json& recipe) {
-  if (::access(path.c_str(), F_OK) == 0)
-    throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
-  // Made beside its place and put there whole: a kill or a full disk leaves no half a project under the name.
-  const std::string half = fmt::format("{}.new-{}", path, ::getpid());
+  NewFile file(path);
   bool named = false;
-  auto remove = [](const std::string& file) {
-    for (const char* tail : {"", "-wal", "-shm", "-journal"}) ::unlink((file + tail).c_str());
-  };
-  remove(half);
   try {
     Impl made;
-    made.path = half;
-    made.writer = std::make_unique<Database>(half, Database::Access::create);
+    made.path = file.half();
+    made.writer = std::make_unique<Database>(file.half(), Database::Access::create);
     create_schema(*made.writer);
     {
       Transaction t(*made.writer);
@@ -63,26 +57,13 @@ std::shared_ptr<Project> Project::create(const std::string& path, const ModelSpe
     made.writer->script("PRAGMA journal_mode = WAL;");
     check_schema(*made.writer);  // also that no page is missing
     made.writer.reset();
-    if (::link(half.c_str(), path.c_str()) != 0) {
-      // Some file systems have no hard links; the name was free a moment ago.
-      const int code = errno;
-      if (code == EEXIST) throw Error(fmt::format("{} already exists", path), "Choose another name, or open it.");
-      if (is_no_space(code)) throw no_space(code, path, "", "");
-      if (std::rename(half.c_str(), path.c_str()) != 0)
-        throw Error(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
-    }
+    file.put();
     named = true;
-    remove(half);
     return open(path);
   } catch (const Error& e) {
-    remove(half);
-    if (e.kind() == Error::Kind::no_space) {
-      if (named) remove(path);  // whole, but there is no room to work with it: nothing is to be there then
-      throw no_space(ENOSPC, path, "nothing was made", space_hint(path, "a new project needs about", kNewProject));
-    }
-    std::string message = e.message();
-    if (size_t at = message.find(half); at != message.npos) message.replace(at, half.size(), path);
-    throw Error(message, e.hint(), e.kind());
+    if (e.kind() != Error::Kind::no_space) throw file.named(e);
+    if (named) remove_database(path);  // whole, but there is no room to work with it: nothing is to be there then
+    throw no_space(ENOSPC, path, "nothing was made", space_hint(path, "a new project needs about", kNewProject));
   }
 }
 

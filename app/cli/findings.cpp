@@ -3,33 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/output.h"
+#include "tracing/analyses/finding_json.h"
 
 namespace tenon::app {
-namespace {
-
-nlohmann::json value(const tracing::Cell& cell) {
-  if (auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (auto* n = std::get_if<int64_t>(&cell)) return *n;
-  return json_number(std::get<double>(cell));
-}
-
-}  // namespace
-
-nlohmann::json finding_json(const tracing::Finding& f) {
-  nlohmann::json j = {{"sentence", f.sentence}};
-  for (const auto& fact : f.facts) j[fact.name] = value(fact.value);
-  for (const auto& t : f.tables) {
-    nlohmann::json rows = nlohmann::json::array();
-    for (const auto& row : t.rows) {
-      nlohmann::json r;
-      for (size_t i = 0; i < row.size(); ++i) r[t.columns[i].name] = value(row[i]);
-      rows.push_back(std::move(r));
-    }
-    j[t.name] = std::move(rows);
-  }
-  return j;
-}
-
 namespace {
 
 /// Names of kernels run to hundreds of characters; a line shows their beginning.
@@ -44,7 +20,7 @@ std::string shortened(const std::string& text, size_t most) {
 
 int show_finding(const tracing::Finding& f, bool json, const About& about) {
   if (json) {
-    nlohmann::json j = finding_json(f);
+    nlohmann::json j = tracing::finding_json(f);
     for (const auto& [key, value] : about) j[key] = value;
     print_json(j);
     return f.ok ? 0 : 1;

@@ -1,6 +1,4 @@
 #pragma once
-#include <nlohmann/json_fwd.hpp>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +7,11 @@
 
 namespace tenon::app {
 
-/// An object with "sentence", a key a figure, and a key a table with its rows as objects.
-nlohmann::json finding_json(const tracing::Finding& finding);
 /// What a finding is about, where there are several: ("rank", "3"), ("file", "rank3.json").
 using About = std::vector<std::pair<std::string, std::string>>;
 /// Prints what an analysis found: the sentence, the figures and the tables for people; for programs the
-/// object above with the keys of `about`. The exit status: 1 where the file did not hold what was asked for.
+/// object of finding_json() with the keys of `about`. The exit status: 1 where the file did not hold what was asked
+/// for.
 int show_finding(const tracing::Finding& finding, bool json, const About& about = {});
 
 }  // namespace tenon::app

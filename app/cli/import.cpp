@@ -6,101 +6,35 @@
 
 #include "app/cli/command.h"
 #include "app/cli/common.h"
-#include "app/cli/findings.h"
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "engine/formats/gzip.h"
-#include "engine/train/recipe.h"
+#include "engine/templates/templates.h"
+#include "projects/file_import.h"
 #include "projects/project.h"
-#include "tracing/analyses/snapshot_analysis.h"
-#include "tracing/analyses/trace_analysis.h"
-#include "tracing/trace/trace_reader.h"
 
 namespace tenon::app {
 namespace {
 
-using nlohmann::json;
-
-constexpr uint64_t kLargest = 512 << 20;  // SQLite holds a gigabyte in one value; a file near it stays where it is
-
-struct Found {
-  std::string kind;  ///< "trace" or "memory"
-  std::vector<std::pair<std::string, tracing::Finding>> findings;
-};
-
-/// A list of segments written as JSON is an array too, as a trace without events would be.
-bool is_snapshot(const std::string& file) {
-  try {
-    snapshot::read_snapshot(file);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-Found look(const std::string& file) {
-  Found found;
-  std::string why;
-  try {
-    tracing::TraceRequest r;
-    r.traces.push_back(traces::read_trace(file));
-    if (r.first().size() == 0 && r.first().metadata().empty() && is_snapshot(file)) throw Error("it holds no events");
-    found.kind = "trace";
-    for (const auto& a : tracing::trace_analyses())
-      if (a.min_traces == 1) found.findings.emplace_back(a.name, a.run(r));
-    return found;
-  } catch (const Error& e) {
-    why = e.message();
-  }
-  try {
-    tracing::SnapshotRequest r;
-    r.snapshots.push_back(snapshot::read_snapshot(file));
-    found.kind = "memory";
-    for (const auto& a : tracing::snapshot_analyses())
-      if (a.min_files == 1) found.findings.emplace_back(a.name, a.run(r));
-    return found;
-  } catch (const Error& e) {
-    throw Error(fmt::format("{} is neither a trace ({}) nor a memory snapshot ({})", file, why, e.message()),
-                "tenon inspect says what it is");
-  }
-}
-
 std::shared_ptr<projects::Project> project_at(const std::string& path) {
   if (std::filesystem::exists(path)) return projects::Project::open(path);
-  // Only to hold what is imported: its model is empty until someone builds one.
-  ModelSpec model;
-  model.name = "imported";
-  model.layers = {{"input", "Input", {{"shape", std::vector<int64_t>{1}}}}, {"output", "Output", {}}};
-  model.wires = {{"input", 0, "output", 0}};
-  return projects::Project::create(path, model, Recipe().to_json());
+  const Beginning b = begin_empty();  // only to hold what is imported, until someone builds a model
+  return projects::Project::create(path, b.model, b.recipe.to_json());
 }
 
 int import_file(const Args& args) {
   const std::string file = args.word(0), path = args.required("-o");
-  Found found = look(file);
+  catch_interrupts();
+  Bar bar("reading");
+  const projects::LookedAt looked = projects::look_at(file, bar.progress());
+  bar.clear();
   const bool made = !std::filesystem::exists(path);
   auto project = project_at(path);
   int64_t run = 0;
   if (args.has("--run")) run = pick_run(*project, args.text("--run")).id;
-  const std::string name = std::filesystem::path(file).filename().string();
-  const uint64_t bytes = std::filesystem::file_size(file);
-  std::string data;
-  if (bytes <= kLargest) {
-    data = read_file(file);
-    if (!formats::is_gzip(data) && !data.starts_with("PK") && !data.starts_with("\x28\xb5\x2f\xfd"))
-      data = formats::gzip(data);
-  }
-  const bool kept = !data.empty() && data.size() <= kLargest;
-  if (!kept) data = json{{"file", std::filesystem::absolute(file).string()}, {"bytes", bytes}}.dump();
-  std::vector<projects::NewArtifact> all;
-  all.push_back({kept ? found.kind : found.kind + " (elsewhere)", name, std::move(data)});
-  for (const auto& [analysis, finding] : found.findings)
-    all.push_back({"finding", name + ": " + analysis,
-                   finding_json(finding).dump(-1, ' ', false, json::error_handler_t::replace)});
-  int64_t id = 0;
+  projects::ImportedFile in;
   try {
-    id = project->add_artifacts(run, 0, all).front();
+    in = projects::add_file(*project, run, looked);
   } catch (const Error&) {
     // A project made only to hold what did not fit into it goes again.
     project.reset();
@@ -108,21 +42,17 @@ int import_file(const Args& args) {
     if (made) std::filesystem::remove(path, ignored);
     throw;
   }
-  std::string sentence;
-  for (const auto& [analysis, finding] : found.findings)
-    if (analysis == (found.kind == "trace" ? "why" : "peak") && finding.ok) sentence = finding.sentence;
   if (args.json()) {
     print_json({{"project", path},
-                {"artifact", id},
-                {"kind", found.kind},
-                {"stored", kept},
-                {"findings", found.findings.size()},
-                {"sentence", sentence}});
+                {"artifact", in.artifact},
+                {"kind", in.kind},
+                {"stored", in.stored},
+                {"findings", in.findings},
+                {"sentence", in.sentence}});
     return 0;
   }
-  print(fmt::format("{}: {} is in it with {} analyses{}\n", path, name, found.findings.size(),
-                    kept ? "" : " (the file itself is too large and stays where it is)"));
-  if (!sentence.empty()) print(sentence + "\n");
+  print(path + ": " + in.text() + "\n");
+  if (!in.sentence.empty()) print(in.sentence + "\n");
   return 0;
 }
 

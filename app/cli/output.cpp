@@ -44,12 +44,6 @@ void print(const std::string& text) {
   }
 }
 
-nlohmann::json json_number(double v) {
-  if (std::isnan(v)) return "nan";
-  if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
-  return v;
-}
-
 void print_json(const nlohmann::json& j) {
   print(finite(j).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

@@ -7,6 +7,7 @@
 #include "projects/run_driver.h"
 #include "projects/time_travel.h"
 #include "tracing/analyses/finding.h"
+#include "tracing/analyses/finding_json.h"
 
 namespace tenon::app {
 
@@ -14,8 +15,7 @@ namespace tenon::app {
 void print(const std::string& text);
 /// One JSON object on a line of its own; NaN and infinities become "nan", "inf", "-inf".
 void print_json(const nlohmann::json& j);
-/// A number JSON can hold, or its name.
-nlohmann::json json_number(double v);
+using tracing::json_number;
 
 /// Columns aligned to their widest cell; the first row is the head. `right[i]` aligns column i to the right.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right = {});

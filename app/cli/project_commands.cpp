@@ -1,4 +1,4 @@
-// tenon templates, new, runs, metrics: what a project holds.
+// tenon templates, new, copy, runs, metrics: what a project holds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +14,24 @@
 #include "engine/templates/templates.h"
 #include "engine/train/metric.h"
 #include "engine/train/recipe.h"
+#include "projects/copy.h"
 #include "projects/project.h"
 #include "views/runs/runs_model.h"
 
 namespace tenon::app {
 namespace {
+
+int copy(const Args& args) {
+  catch_interrupts();
+  Bar bar("copying");
+  const int64_t bytes = projects::copy_project(args.word(0), args.word(1), false, bar.progress());
+  bar.clear();
+  if (args.json())
+    print_json({{"project", args.word(0)}, {"copy", args.word(1)}, {"bytes", bytes}});
+  else
+    print(fmt::format("{}: a copy of {}, {}\n", args.word(1), args.word(0), bytes_text(bytes)));
+  return 0;
+}
 
 int list_templates(const Args& args) {
   std::vector<std::vector<std::string>> rows = {{"TEMPLATE", "WHAT"}};
@@ -32,8 +45,20 @@ int list_templates(const Args& args) {
 }
 
 int new_project(const Args& args) {
-  const Template& t = find_template(args.required("--template"));
   const auto settings = pairs_of(args, "--set");
+  if (!args.has("--template")) {
+    if (args.has("--data")) throw Error::usage("--data goes with a template", "`tenon templates` lists them.");
+    Beginning b = begin_empty();
+    for (const auto& [key, text] : settings) b.recipe.set(key, text);
+    for (const auto& [key, text] : settings) b.recipe.check_used(key);
+    projects::Project::create(args.word(0), b.model, b.recipe.to_json());
+    if (args.json())
+      print_json({{"project", args.word(0)}, {"dataset", b.recipe.text("data.dataset")}});
+    else
+      print(args.word(0) + ": a project whose model has only an input\nBuild it: tenon " + args.word(0) + "\n");
+    return 0;
+  }
+  const Template& t = find_template(args.text("--template"));
   const std::string data = args.has("--data") ? std::filesystem::absolute(args.text("--data")).string() : "";
   const Beginning b = begin(t, data, args.word(0), settings);
   projects::Project::create(args.word(0), b.model, b.recipe.to_json());
@@ -156,16 +181,24 @@ int metrics(const Args& args) {
 
 const bool registered_project_commands[] = {
     register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", list_templates}),
-    register_command({"new",
-                      "PROJECT --template NAME",
-                      1,
-                      1,
-                      {{"--template", "NAME", "what to start from; `tenon templates` lists them"},
-                       {"--data", "PATH", "the data: a folder or a file, by the template"},
-                       {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"},
-                       kJson},
-                      "makes a project from a template",
-                      new_project}),
+    register_command(
+        {"new",
+         "PROJECT [--template NAME]",
+         1,
+         1,
+         {{"--template", "NAME", "what to start from (a model with only an input); `tenon templates` lists them"},
+          {"--data", "PATH", "the data: a folder or a file, by the template"},
+          {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"},
+          kJson},
+         "makes a project, from a template or empty",
+         new_project}),
+    register_command({"copy",
+                      "PROJECT COPY",
+                      2,
+                      2,
+                      {kJson},
+                      "copies a project as it is at this moment, also while it is trained",
+                      copy}),
     register_command({"runs",
                       "PROJECT",
                       1,

@@ -16,7 +16,7 @@ namespace {
 
 int shot(const Args& args) {
   ShotRequest r;
-  r.file = args.word(0);
+  if (args.words() > 0) r.file = args.word(0);
   r.view = args.required("--view");
   r.run = args.text("--run");
   r.select = args.text("--select");
@@ -30,7 +30,9 @@ int shot(const Args& args) {
           fmt::format("--size wants WIDTHxHEIGHT between 100 and 8192, not \"{}\"", args.text("--size")));
   }
   // What is wrong with the file or the step is told before a window is made.
-  if (views::document_kind(r.file) == views::Document::Kind::project) {
+  if (r.file.empty()) {
+    if (r.view != "window") throw Error::usage("without a file there is the window alone: --view window");
+  } else if (views::document_kind(r.file) == views::Document::Kind::project) {
     const auto project = open_to_read(r.file);
     if (args.has("--step")) r.step = pick_step(pick_run(*project, r.run), args.text("--step"));
   } else if (args.has("--step") || args.has("--run")) {
@@ -55,8 +57,8 @@ int shot(const Args& args) {
 
 const bool registered_shot =
     register_command({"shot",
-                      "FILE --view NAME -o F.png",
-                      1,
+                      "[FILE] --view NAME -o F.png",
+                      0,
                       1,
                       {{"--view", "NAME", "which view; \"window\" is everything"},
                        {"--run", "NAME", "which run (the latest)"},
@@ -64,7 +66,7 @@ const bool registered_shot =
                        {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120, event:7"},
                        {"--size", "WxH", "in pixels (1440x900)"},
                        {"--theme", "NAME", "dark (default), light or contrast"},
-                       {"-o", "FILE", "the picture, .png"},
+                       {"-o", "FILE", "the picture: .png, or .svg of a view"},
                        {"--json", "", "JSON lines on standard output"}},
                       "makes a picture of a view of a project or a trace",
                       shot});

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "views/frame/application.h"
 #include "views/frame/picture.h"
-#include "views/frame/settings.h"
+#include "views/shared/settings.h"
 #include "views/shell/main_window.h"
 
 namespace tenon::app {
@@ -40,7 +40,7 @@ void before_application() {
 
 ThemeName theme_of(const std::string& name) {
   ThemeName theme = system_theme();
-  if (ThemeName chosen; parse_theme(settings::theme(), chosen)) theme = chosen;
+  parse_theme(QString::fromStdString(settings::text("theme")), theme);
   QString wanted = name.empty() ? qEnvironmentVariable("TENON_THEME") : QString::fromStdString(name);
   if (!wanted.isEmpty() && !parse_theme(wanted, theme))
     throw Error::usage("there is no theme \"" + wanted.toStdString() + "\"", "dark, light and contrast are the themes");
@@ -56,8 +56,10 @@ int open_window(int argc, char** argv, const WindowRequest& options) {
   app.on_exception = [&bench](const QString& where, const QString& message, const QString& hint) {
     bench.caught(where, message, hint);
   };
-  ThemeName theme = theme_of(options.theme);
+  const ThemeName theme = theme_of(options.theme);
   MainWindow window(bench, theme);
+  window.use_settings();
+  if (window.theme() != theme) window.set_theme(theme);  // what this start was told holds over the setting
   window.remember_files();
   if (options.train) window.set_layout("Train");
   window.show();
@@ -136,7 +138,7 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     if (!problem.isEmpty()) throw Error(problem.toStdString(), hint.toStdString());
     if (!settled) throw Error("the picture was not ready after ten minutes");
   };
-  bench.open(QString::fromStdString(options.file));
+  if (!options.file.empty()) bench.open(QString::fromStdString(options.file));
   check(settle(window));
   if (!options.run.empty()) {
     std::string known;
@@ -187,8 +189,13 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   }
   if (QWidget* focus = QApplication::focusWidget()) focus->clearFocus();
   check(settle(window));
-  QPixmap picture = target->grab();
-  write_picture(picture, QString::fromStdString(options.output));
+  const QString output = QString::fromStdString(options.output);
+  if (auto* of = qobject_cast<View*>(target))
+    write_picture(*of, window.theme(), output);
+  else if (output.endsWith(".svg", Qt::CaseInsensitive))
+    throw Error::usage(options.output + ": a picture of the whole window is a .png; of one view, also an .svg");
+  else
+    write_picture(target->grab(), output);
   if (view != "window") delete target;
   return 0;
 }

@@ -46,6 +46,13 @@ const Template& find_template(const std::string& name) {
   throw Error("the template \"" + name + "\" was taken back meanwhile");
 }
 
+Beginning begin_empty() {
+  Beginning b;
+  b.model.name = "model";
+  b.model.layers = {{"input", "Input", {{"shape", std::vector<int64_t>{1, 28, 28}}}}};
+  return b;
+}
+
 Beginning begin(const Template& t, const std::string& data, const std::string& project,
                 const std::vector<std::pair<std::string, std::string>>& settings) {
   Beginning b{t.model, t.recipe, {}};

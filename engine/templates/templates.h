@@ -43,6 +43,8 @@ struct Beginning {
 };
 Beginning begin(const Template& t, const std::string& data, const std::string& project,
                 const std::vector<std::pair<std::string, std::string>>& settings = {});
+/// A model with only an input, of the default recipe's data: to be built from there.
+Beginning begin_empty();
 /// `make` runs when templates are asked for: every layer and data set it names is registered by then.
 bool register_template(const std::string& name, Template (*make)(), Place place = Place::current());
 

@@ -7,6 +7,7 @@
 #include "tests/views/step_fixture.h"
 #include "views/shared/axis.h"
 #include "views/shared/format.h"
+#include "views/shared/scene_svg.h"
 #include "views/shared/selection.h"
 #include "views/shared/series.h"
 #include "views/shared/table.h"
@@ -222,6 +223,57 @@ TEST(Table, CsvQuotesWhatNeedsIt) {
   t.columns = {{"a"}, {"b"}};
   t.rows.push_back({{{"x, y"}, {"say \"hi\""}}, {}});
   EXPECT_EQ(t.csv(), "a,b\n\"x, y\",\"say \"\"hi\"\"\"\n");
+}
+
+TEST(Table, is_written_as_markdown_and_for_the_clipboard) {
+  Table t;
+  t.columns = {{"Name"}, {"Bytes", true}};
+  t.rows = {{{{"a|b\nc", 0, {}, Ink::none}, Table::Cell::number(3, "3 B")}, {}},
+            {{{"tab\there", 0, {}, Ink::none}, Table::Cell::number(12, "12 B")}, {}}};
+  EXPECT_EQ(t.markdown(), "| Name | Bytes |\n| --- | ---: |\n| a\\|b c | 3 B |\n| tab here | 12 B |\n");
+  EXPECT_EQ(t.tabbed(), "Name\tBytes\na|b c\t3 B\ntab here\t12 B\n");
+}
+
+TEST(Format, says_how_long_ago) {
+  EXPECT_EQ(format_ago(5), "just now");
+  EXPECT_EQ(format_ago(-5), "just now") << "a clock that was put back";
+  EXPECT_EQ(format_ago(12 * 60), "12 min ago");
+  EXPECT_EQ(format_ago(3600), "1 hour ago");
+  EXPECT_EQ(format_ago(5 * 86400), "5 days ago");
+  EXPECT_EQ(format_ago(90 * 86400), "3 months ago");
+  EXPECT_EQ(format_ago(800 * int64_t{86400}), "2 years ago");
+}
+
+TEST(Scene, is_a_document_of_svg_with_its_clips) {
+  Scene scene({200, 100});
+  scene.rect({10, 10, 50, 20}, Ink::accent, 0.5f, 3);
+  scene.clip({0, 0, 100, 50});
+  scene.clip({0, 0, 20, 20});
+  scene.line({5, 5}, {5, 40}, Ink::line);
+  scene.unclip();
+  scene.polyline({{0, 0}, {10, 10}, {20, 0}}, Ink::series0, 1.5f);
+  scene.unclip();
+  scene.unclip();  // one too many ends nothing
+  scene.hatch({100, 0, 30, 30}, Ink::bad);
+  scene.text({0, 60, 190, 20}, "a < b & \"c\"", Ink::text, Face::body, Align::right);
+  scene.text({0, 80, 40, 20}, "features.3.block.conv2d.weight");
+  scene.clip({0, 0, 10, 10});  // nobody ends it
+  const std::string svg = to_svg(scene, ThemeName::light, "A <title>");
+  auto count = [&svg](const std::string& word) {
+    int n = 0;
+    for (size_t at = svg.find(word); at != svg.npos; at = svg.find(word, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("<svg "), 1);
+  EXPECT_EQ(count("<g clip-path"), 4);
+  EXPECT_EQ(count("</g>"), 4) << "every group ends";
+  EXPECT_NE(svg.find("A &lt;title&gt;"), svg.npos);
+  EXPECT_NE(svg.find("a &lt; b &amp; &quot;c&quot;"), svg.npos);
+  EXPECT_NE(svg.find("fill=\"#1f6feb\" fill-opacity=\"0.5\""), svg.npos) << "the theme's ink";
+  EXPECT_NE(svg.find("points=\"5.5,5.5 5.5,40.5 \""), svg.npos) << "a hairline on whole pixels";
+  EXPECT_NE(svg.find("text-anchor=\"end\""), svg.npos);
+  EXPECT_EQ(svg.find("features.3.block.conv2d.weight"), svg.npos) << "shortened, as on the canvas";
+  EXPECT_NE(svg.find("…"), svg.npos);
 }
 
 }  // namespace tenon::views

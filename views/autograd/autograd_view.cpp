@@ -45,10 +45,18 @@ const bool registered_autograd_view = register_view<AutogradView, AutogradModel>
      .places = {{"Profile", Spot::below, 1}},
      .fill = "run.replay",
      .link = "Autograd",
-     .shows = [](const Selection& s, const Bench& bench) {
-       const bool many = s.kind == Selection::Kind::module || s.kind == Selection::Kind::step;
-       return bench.links().hold(s) && (many || bench.links().grad_node_of(s) >= 0);
-     }});
+     .shows =
+         [](const Selection& s, const Bench& bench) {
+           const bool many = s.kind == Selection::Kind::module || s.kind == Selection::Kind::step;
+           return bench.links().hold(s) && (many || bench.links().grad_node_of(s) >= 0);
+         },
+     .help = {
+         "The backward pass of the step: its nodes in the order they ran, grouped by module, with the bytes each saved "
+         "and the norm of its gradient.",
+         "A click selects a node, its op and its tensors in every view; a click on a module folds or unfolds it. Drag "
+         "or "
+         "wheel to scroll.",
+         "Up and Down go from node to node, Home and End to the ends, Page Up and Page Down scroll."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -156,9 +156,17 @@ const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
      .order = 10,
      .places = {{"Build", Spot::middle, 0, true}},
      .link = "Builder",
-     .shows = [](const Selection& s, const Bench& bench) {
-       return s.kind == Selection::Kind::module && bench.model<BuilderModel>().spec().find(s.name);
-     }});
+     .shows =
+         [](const Selection& s, const Bench& bench) {
+           return s.kind == Selection::Kind::module && bench.model<BuilderModel>().spec().find(s.name);
+         },
+     .help = {
+         "The model as layers and wires: on each layer the shape that leaves it and its parameters, and what is wrong "
+         "with it where something is. The selected layer's attributes are beside it.",
+         "Drag a layer to move it, from port to port to wire, on the ground to move the picture; Ctrl and wheel zoom. "
+         "Double click on the ground adds a layer there.",
+         "Type to add a layer by its name. Up and Down follow the wires, Delete removes what is selected, Escape takes "
+         "back a wire that is being drawn."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -21,6 +21,11 @@ QString pick(const QFont& system, const QStringList& liked) {
 }
 }  // namespace
 
+static int body_pixels = static_cast<int>(px::body);
+
+void set_text_size(int pixels) { body_pixels = pixels; }
+int text_size() { return body_pixels; }
+
 QFont face_font(Face face) {
   bool mono = face == Face::mono || face == Face::mono_small;
   static const QString ui = pick(QFontDatabase::systemFont(QFontDatabase::GeneralFont),
@@ -30,7 +35,7 @@ QFont face_font(Face face) {
   QFont font(mono ? fixed : ui);
   float size = face == Face::title ? px::title : face == Face::small || face == Face::mono_small ? px::small : px::body;
   if (face == Face::mono) size = px::body - 1;  // monospaced letters look larger
-  font.setPixelSize(static_cast<int>(size));
+  font.setPixelSize(static_cast<int>(std::lround(size * static_cast<float>(body_pixels) / px::body)));
   if (face == Face::title) font.setWeight(QFont::DemiBold);
   if (mono) font.setStyleHint(QFont::Monospace);
   font.setStyleStrategy(QFont::StyleStrategy(QFont::PreferAntialias | QFont::NoSubpixelAntialias));
@@ -38,9 +43,9 @@ QFont face_font(Face face) {
 }
 
 std::shared_ptr<Glyphs> Glyphs::at_scale(double dpr) {
-  static std::map<int, std::shared_ptr<Glyphs>>
-      stores;  // a few hundred small pictures a scale, for the life of the process
-  auto& store = stores[static_cast<int>(std::lround(dpr * 100))];
+  // A few hundred small pictures a scale and size, for the life of the process.
+  static std::map<std::pair<int, int>, std::shared_ptr<Glyphs>> stores;
+  auto& store = stores[{static_cast<int>(std::lround(dpr * 100)), text_size()}];
   if (!store) store = std::make_shared<Glyphs>(dpr);
   return store;
 }

@@ -10,6 +10,9 @@ namespace tenon::views {
 
 /// The font of a face: the desktop's own where there is one, else the best of what is installed.
 QFont face_font(Face face);
+/// How tall the letters of the body are, in logical pixels; the other faces follow. Fonts that were made keep theirs.
+void set_text_size(int pixels);
+int text_size();
 
 /// Glyph pictures drawn by Qt, so that canvases show the same font, hinting and fallbacks as the widgets beside them.
 /// One store a scale factor, shared by all canvases.

@@ -136,9 +136,9 @@ void SceneCanvas::paintGL() {
   UseContext use(imgui_);
   ImGuiIO& io = ImGui::GetIO();
   double dpr = devicePixelRatioF();
-  if (atlas_dpr_ != dpr || painter_.needs_atlas()) {
+  if (const auto glyphs = Glyphs::at_scale(dpr); atlas_dpr_ != dpr || painter_.needs_atlas(glyphs)) {
     ImGui_ImplOpenGL3_DestroyFontsTexture();
-    painter_.build_atlas(Glyphs::at_scale(dpr));
+    painter_.build_atlas(glyphs);
     ImGui_ImplOpenGL3_CreateFontsTexture();
     atlas_dpr_ = dpr;
   }
@@ -167,7 +167,7 @@ void SceneCanvas::paintGL() {
   ImGui::Render();
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
   if (QAccessible::isActive()) tell_readers();
-  if (painter_.needs_atlas()) refresh();  // a letter was seen for the first time
+  if (painter_.needs_atlas(Glyphs::at_scale(dpr))) refresh();  // a letter was seen for the first time
 }
 
 /// Only news: a reader says every one of these aloud.

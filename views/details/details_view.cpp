@@ -240,7 +240,15 @@ void DetailsView::fill(const Details& d) {
 
 namespace {
 const bool registered_details_view = register_view<DetailsView>(
-    {.id = "details", .title = "Details", .icon = "details", .order = 190, .spot = Spot::right});
+    {.id = "details",
+     .title = "Details",
+     .icon = "details",
+     .order = 190,
+     .spot = Spot::right,
+     .help = {
+         "What is selected, with everything that is known of it, and links to its other sides.",
+         "A click on a link shows that side in its view; a click on a value copies it.",
+         "Tab goes from link to link, Space follows it. Alt+Left and Alt+Right go through what was selected before."}});
 }  // namespace
 
 }  // namespace tenon::views

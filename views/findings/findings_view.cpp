@@ -115,8 +115,7 @@ void FindingsView::refresh() {
   trace_ = trace;
   const Document* d = bench_.shown_document();
   if (!d && !trace_ && !bench_.reading().isEmpty())
-    return set_empty(true, bench_.reading().join(", ") + ": it will be here in a moment.", "Cancel",
-                     [this] { bench_.cancel_reading(); });
+    return set_waiting(bench_.jobs, &Bench::reads_document, "what it says will be here in a moment.");
   if (!d && !step_state("what its time says")) return;
   set_empty(!trace_, "Nothing is known of the times of what is shown.");
   if (!trace_ || !other) return;
@@ -217,7 +216,14 @@ const bool registered_findings_view = register_view<FindingsView>(
      .places = {{"Profile", Spot::below, 1}},
      .fill = "run.replay",
      .link = "Findings",
-     .shows = [](const Selection& s, const Bench& bench) { return bench.document(s.document) != nullptr; }});
+     .shows = [](const Selection& s, const Bench& bench) { return bench.document(s.document) != nullptr; },
+     .help = {"What the analyses say of a trace, or of the recorded step: each is a page with a sentence, figures, and "
+              "tables "
+              "behind them.",
+              "Choose an analysis on the left. A click on a row selects its event in the Timeline; a click on a "
+              "column's head "
+              "sorts.",
+              "Up and Down go through the analyses or the rows of a table, Ctrl+C copies the row."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -68,13 +68,8 @@ void Bench::redo_filter() {
 QStringList Bench::reading() const {
   QStringList titles;
   for (const auto& job : jobs.list())
-    if (job->tag.startsWith(kReading) && !job->cancelled) titles << job->title;
+    if (reads_document(*job) && !job->cancelled) titles << job->title;
   return titles;
-}
-
-void Bench::cancel_reading() {
-  for (const auto& job : jobs.list())
-    if (job->tag.startsWith(kReading)) jobs.cancel(job->id);
 }
 
 void Bench::pick(std::vector<int64_t> runs) {

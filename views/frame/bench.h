@@ -47,7 +47,7 @@ class Bench : public QObject {
   void redo_filter();
   /// The titles of files that are being read.
   QStringList reading() const;
-  void cancel_reading();
+  static bool reads_document(const Jobs::State& job) { return job.tag.startsWith(kReading); }
 
   /// The recipe of the next run; kept in the project.
   const Recipe& recipe() const { return contents_.recipe; }

@@ -8,19 +8,35 @@ namespace tenon::views {
 QAction* Commands::add(Command c) {
   auto* action = new QAction(c.title, owner_);
   action->setObjectName(c.id);
-  if (!c.keys.isEmpty()) action->setShortcut(QKeySequence::fromString(c.keys, QKeySequence::PortableText));
   action->setShortcutContext(Qt::WindowShortcut);
   action->setCheckable(static_cast<bool>(c.checked));
-  QString tip = c.keys.isEmpty()
-                    ? c.title
-                    : QString("%1 (%2)").arg(c.title, QKeySequence(c.keys).toString(QKeySequence::NativeText));
-  action->setToolTip(tip);
-  QString id = c.id;
+  const QString id = c.id, keys = c.keys;
   QObject::connect(action, &QAction::triggered, owner_, [this, id] { run(id); });
   owner_->addAction(action);
   actions_.insert(c.id, action);
+  usual_.insert(id, keys);
   all_.push_back(std::move(c));
+  set_keys(id, keys);
   return action;
+}
+
+void Commands::set_keys(const QString& id, const QString& keys) {
+  QAction* action = actions_.value(id);
+  for (Command& c : all_) {
+    if (c.id != id) continue;
+    c.keys = keys;
+    const QKeySequence sequence = QKeySequence::fromString(keys, QKeySequence::PortableText);
+    action->setShortcut(sequence);
+    action->setToolTip(keys.isEmpty() ? c.title
+                                      : QString("%1 (%2)").arg(c.title, sequence.toString(QKeySequence::NativeText)));
+  }
+}
+
+const Command* Commands::owner_of(const QString& keys) const {
+  if (keys.isEmpty()) return nullptr;
+  for (const Command& c : all_)
+    if (QKeySequence(c.keys, QKeySequence::PortableText) == QKeySequence(keys, QKeySequence::PortableText)) return &c;
+  return nullptr;
 }
 
 QAction* Commands::action(const QString& id) const { return actions_.value(id); }

@@ -21,6 +21,7 @@ struct Command {
   std::function<bool()> enabled;  ///< none: always
   std::function<bool()> checked;  ///< none: not a switch
   std::function<QString()> text;  ///< a title that changes ("Undo Move conv1")
+  int section = 0;                ///< of its menu: they stand by section, with a line between two
 };
 
 class Commands {
@@ -30,6 +31,12 @@ class Commands {
   QAction* action(const QString& id) const;
   const std::vector<Command>& all() const { return all_; }
   const Command* find(const QString& id) const;
+  /// The keys that a command came with, whatever it has now.
+  QString usual_keys(const QString& id) const { return usual_.value(id); }
+  /// Other keys for a command, or none. Those of another command are not taken away: see `owner_of`.
+  void set_keys(const QString& id, const QString& keys);
+  /// The command that has these keys now; null where none has.
+  const Command* owner_of(const QString& keys) const;
   /// Runs a command by its id; false where there is none or it is not enabled now.
   bool run(const QString& id);
   /// Enabled states, checks and titles anew.
@@ -39,6 +46,7 @@ class Commands {
   QWidget* owner_;
   std::vector<Command> all_;
   QHash<QString, QAction*> actions_;
+  QHash<QString, QString> usual_;  ///< keys by id
 };
 
 }  // namespace tenon::views

@@ -3,8 +3,25 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "views/shared/format.h"
 
 namespace tenon::views {
+
+QString Jobs::State::figures() const {
+  const int64_t d = done, t = total;
+  if (!running) return "waiting";
+  if (cancelled) return "stopping";
+  if (t <= 0) return "running";
+  auto text = [this](int64_t n) {
+    return unit == Unit::bytes ? format_bytes(static_cast<double>(n)) : format_grouped(n);
+  };
+  return QString::fromStdString(text(d) + " / " + text(t));
+}
+
+double Jobs::State::share() const {
+  const int64_t t = total;
+  return t > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(t), 0.0, 1.0) : -1;
+}
 
 Jobs::Jobs(QObject* parent) : QObject(parent), thread_([this] { loop(); }) {
   connect(this, &Jobs::woken, this, &Jobs::hand_over, Qt::QueuedConnection);
@@ -21,12 +38,13 @@ Jobs::~Jobs() {
   thread_.join();
 }
 
-int Jobs::enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet) {
+int Jobs::enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet, Unit unit) {
   auto item = std::make_shared<Item>();
   item->state = std::make_shared<State>();
   item->state->tag = tag;
   item->state->title = title;
   item->state->quiet = quiet;
+  item->state->unit = unit;
   item->task = std::move(task);
   item->failed = std::move(failed);
   {

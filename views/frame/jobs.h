@@ -20,6 +20,8 @@ namespace tenon::views {
 class Jobs : public QObject {
   Q_OBJECT
  public:
+  /// What its progress counts.
+  enum class Unit : uint8_t { count, bytes };
   struct State {
     int id = 0;
     QString tag, title;
@@ -27,6 +29,11 @@ class Jobs : public QObject {
     std::atomic<bool> cancelled{false};
     std::atomic<bool> running{false};
     bool quiet = false;  ///< too short to be shown
+    Unit unit = Unit::count;
+    /// "34 / 120", "1.2 MiB / 34 MiB"; "waiting", "stopping", or "running" where nobody knows how far it is.
+    QString figures() const;
+    /// Done of the whole, 0 to 1; below 0 where nobody knows.
+    double share() const;
   };
   /// Given to the work: tell progress; false: stop.
   using Report = std::function<bool(int64_t done, int64_t total)>;
@@ -38,7 +45,8 @@ class Jobs : public QObject {
   /// `work(report, cancelled)` runs on the worker; `done(what it returned)` and `failed` on the UI thread, unless the
   /// job was cancelled or replaced: its result is then dropped on the worker.
   template <class Work, class Done>
-  int start(const QString& tag, const QString& title, Work work, Done done, Failed failed = {}, bool quiet = false) {
+  int start(const QString& tag, const QString& title, Work work, Done done, Failed failed = {}, bool quiet = false,
+            Unit unit = Unit::count) {
     using Result = std::invoke_result_t<Work&, const Report&, const std::atomic<bool>&>;
     Task task;
     if constexpr (std::is_void_v<Result>) {
@@ -53,7 +61,7 @@ class Jobs : public QObject {
       task.hand_over = [result, done = std::move(done)]() mutable { done(std::move(**result)); };
       task.drop = [result] { result->reset(); };
     }
-    return enqueue(tag, title, std::move(task), std::move(failed), quiet);
+    return enqueue(tag, title, std::move(task), std::move(failed), quiet, unit);
   }
   void cancel(int id);
   void cancel_tag(const QString& tag);
@@ -79,7 +87,7 @@ class Jobs : public QObject {
     bool threw = false;  ///< then the words of what was thrown
     QString error, hint;
   };
-  int enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet);
+  int enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet, Unit unit);
   void loop();
   void hand_over();
 

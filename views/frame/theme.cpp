@@ -130,6 +130,14 @@ void apply_theme(QApplication& app, ThemeName theme) {
   std::sort(tokens.begin(), tokens.end(),
             [](const Token& a, const Token& b) { return std::string(a.name).size() > std::string(b.name).size(); });
   for (const Token& t : tokens) sheet.replace(QString("@") + t.name, qcolor(t.ink, theme).name());
+  QRegularExpression size("font-size: (\\d+)px");
+  for (int at = 0; at >= 0;) {
+    const auto m = size.match(sheet, at);
+    if (!m.hasMatch()) break;
+    const QString scaled = QString("font-size: %1px").arg(qRound(m.captured(1).toInt() * text_size() / px::body));
+    sheet.replace(m.capturedStart(), m.capturedLength(), scaled);
+    at = static_cast<int>(m.capturedStart() + scaled.size());
+  }
   app.setStyleSheet(sheet);
 }
 

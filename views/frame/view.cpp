@@ -85,6 +85,24 @@ void View::set_empty(bool empty, const QString& sentence, const QString& button,
   if (stack_->currentIndex() != (empty ? 0 : 1)) stack_->setCurrentIndex(empty ? 0 : 1);
 }
 
+void View::set_waiting(Jobs& jobs, std::function<bool(const Jobs::State&)> which, const QString& what,
+                       std::function<void()> cancelled) {
+  set_empty(true);
+  empty_->wait_for(jobs, std::move(which), what, std::move(cancelled));
+}
+
+const TableList* View::shown_list() const {
+  for (const TableList* list : findChildren<TableList*>())
+    if (list->isVisibleTo(this)) return list;
+  return nullptr;
+}
+
+std::optional<Table> View::shown_table() const {
+  if (!has_table()) return {};
+  const TableList* list = shown_list();
+  return list ? list->shown() : twin_table_();
+}
+
 void View::set_theme(ThemeName theme) {
   theme_ = theme;
   if (canvas_) canvas_->set_theme(theme);
@@ -100,10 +118,9 @@ bool View::step_state(const QString& what) {
   if (!bench_.has_project())
     set_empty(true, QString("Open a project to see %1.").arg(what));
   else if (bench_.loading_step())
-    set_empty(true, QString("The step is being replayed: %1 will be here in a moment.").arg(what), "Cancel", [this] {
-      bench_.jobs.cancel_tag("step");
-      emit bench_.step_changed();
-    });
+    set_waiting(
+        bench_.jobs, [](const Jobs::State& job) { return job.tag == "step"; },
+        QString("%1 will be here in a moment.").arg(what), [this] { emit bench_.step_changed(); });
   else if (!bench_.shown_run() || steps < 1)
     set_empty(true, QString("Train, then pick a step: %1 will be here.").arg(what), bench_.training() ? "" : "Train",
               [this] { bench_.train(); });

@@ -1,6 +1,7 @@
 #pragma once
 #include <QStackedWidget>
 #include <QWidget>
+#include <optional>
 
 #include "views/canvas/scene_canvas.h"
 #include "views/frame/bench.h"
@@ -26,6 +27,11 @@ class View : public QWidget {
   QSize minimumSizeHint() const override { return {160, 100}; }
   /// Nothing waits to be drawn.
   virtual bool idle() const { return !canvas_ || canvas_->idle(); }
+  /// What it shows as rows: the list that is seen, or the canvas's twin; nothing where it has none.
+  std::optional<Table> shown_table() const;
+  bool has_table() const { return !empty() && (shown_list() || twin_table_); }
+  /// One sentence stands in the place of its content.
+  bool empty() const { return stack_->currentIndex() == 0; }
 
  protected:
   SceneCanvas* make_canvas(CanvasModel& model);
@@ -36,6 +42,10 @@ class View : public QWidget {
   /// Fills the twin anew where it is shown.
   void refresh_table();
   void set_empty(bool empty, const QString& sentence = {}, const QString& button = {}, std::function<void()> run = {});
+  /// The empty state while a job works out what would be here: its title, what for, how far it is, and Cancel, which
+  /// calls `cancelled` once the job was told.
+  void set_waiting(Jobs& jobs, std::function<bool(const Jobs::State&)> which, const QString& what,
+                   std::function<void()> cancelled = {});
   /// The empty state that all views of a step share; true where there is a step to show.
   bool step_state(const QString& what);
 
@@ -45,6 +55,8 @@ class View : public QWidget {
   EmptyState* empty_;
 
  private:
+  const TableList* shown_list() const;
+
   const ViewDef& def_;
   SceneCanvas* canvas_ = nullptr;
   TableList* twin_ = nullptr;

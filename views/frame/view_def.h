@@ -30,6 +30,13 @@ struct ViewDef {
     bool leads = false;  ///< in front of the middle
   };
 
+  /// What F1 in the view says, in sentences; a test asks every view for all of it.
+  struct Help {
+    std::string shows;  ///< what one sees
+    std::string mouse;  ///< what clicks, drags and the wheel do
+    std::string keys;   ///< beside those of its commands, which are listed with it
+  };
+
   const char* id;     ///< "timeline": of its command `view.timeline`, and of `tenon shot --view timeline`
   const char* title;  ///< "Timeline"
   const char* icon;   ///< a name in resources/icons
@@ -43,6 +50,7 @@ struct ViewDef {
   const char* link = nullptr;
   /// Whether the view shows a side of what is selected.
   std::function<bool(const Selection& s, const Bench& bench)> shows;
+  Help help;
 
   std::function<std::unique_ptr<StepModel>()> make_model;  ///< none: the view keeps its state itself
   std::function<View*(const ViewDef&, Bench&, QWidget* parent)> make;

@@ -9,6 +9,7 @@
 #include <QKeyEvent>
 #include <QMenu>
 #include <QPainter>
+#include <QProgressBar>
 #include <QSortFilterProxyModel>
 #include <QThread>
 #include <QTimer>
@@ -275,6 +276,14 @@ void TableList::set_theme(ThemeName theme) {
 int TableList::shown_rows() const { return sorted_->rowCount(); }
 const Table& TableList::table() const { return model_->table; }
 
+Table TableList::shown() const {
+  Table t = model_->table;
+  t.rows.clear();
+  for (int i = 0; i < sorted_->rowCount(); ++i)
+    t.rows.push_back(model_->table.rows[sorted_->mapToSource(sorted_->index(i, 0)).row()]);
+  return t;
+}
+
 void TableList::mark(const Selection& s) {
   marking_ = true;
   int found = -1;
@@ -328,7 +337,12 @@ void TableList::contextMenuEvent(QContextMenuEvent* e) {
   menu->popup(keys ? viewport()->mapToGlobal(visualRect(at).bottomLeft()) : e->globalPos());
 }
 
-EmptyState::EmptyState(QWidget* parent) : QWidget(parent), label_(new QLabel(this)), button_(new QPushButton(this)) {
+EmptyState::EmptyState(QWidget* parent)
+    : QWidget(parent),
+      label_(new QLabel(this)),
+      figures_(new QLabel(this)),
+      bar_(new QProgressBar(this)),
+      button_(new QPushButton(this)) {
   set_style(this, "surface", "panel");
   setAttribute(Qt::WA_StyledBackground);
   auto* box = new QVBoxLayout(this);
@@ -339,6 +353,21 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent), label_(new QLabel(thi
   set_style(label_, "voice", "secondary");
   box->addWidget(label_);
   box->addSpacing(8);
+  bar_->setTextVisible(false);
+  bar_->setFixedWidth(240);
+  bar_->setAccessibleName("Progress");
+  figures_->setObjectName("waiting.figures");
+  figures_->setFont(face_font(Face::mono_small));
+  figures_->setAlignment(Qt::AlignCenter);
+  set_style(figures_, "voice", "secondary");
+  box->addWidget(bar_, 0, Qt::AlignHCenter);
+  box->addWidget(figures_);
+  box->addSpacing(4);
+  bar_->setRange(0, 1000);
+  bar_->hide();
+  figures_->hide();
+  progress_.setInterval(100);  // live views change at most ten times a second
+  connect(&progress_, &QTimer::timeout, this, &EmptyState::show_progress);
   auto* row = new QHBoxLayout;
   row->addStretch();
   row->addWidget(button_);
@@ -350,7 +379,38 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent), label_(new QLabel(thi
     if (auto run = run_) run();  // it may put another one in its place
   });
 }
+void EmptyState::wait_for(Jobs& jobs, std::function<bool(const Jobs::State&)> which, const QString& what,
+                          std::function<void()> cancelled) {
+  QString title;
+  for (const auto& job : jobs.list())
+    if (which(*job) && title.isEmpty()) title = job->title;
+  set(title.isEmpty() ? what : title + ": " + what, "Cancel", [&jobs, which, cancelled] {
+    for (const auto& job : jobs.list())
+      if (which(*job)) jobs.cancel(job->id);
+    if (cancelled) cancelled();
+  });
+  waits_for_ = &jobs;
+  which_ = std::move(which);
+  progress_.start();
+  show_progress();
+}
+
+void EmptyState::show_progress() {
+  for (const auto& job : waits_for_->list()) {
+    if (!which_(*job)) continue;
+    bar_->setValue(static_cast<int>(1000 * std::max(job->share(), 0.0)));
+    figures_->setText(job->figures());
+    bar_->show();
+    figures_->show();
+    return;
+  }
+  progress_.stop();  // it has ended, and what comes of it is on its way
+}
+
 void EmptyState::set(const QString& sentence, const QString& button, std::function<void()> run) {
+  progress_.stop();
+  bar_->hide();
+  figures_->hide();
   label_->setText(sentence);
   button_->setText(button);
   button_->setVisible(!button.isEmpty());

@@ -6,12 +6,15 @@
 #include <QStackedLayout>
 #include <QStyledItemDelegate>
 #include <QTableView>
+#include <QTimer>
 #include <functional>
 
+#include "views/frame/jobs.h"
 #include "views/frame/theme.h"
 #include "views/shared/column_widths.h"
 #include "views/shared/table.h"
 
+class QProgressBar;
 class QSortFilterProxyModel;
 
 namespace tenon::views {
@@ -29,6 +32,8 @@ class TableList : public QTableView {
   void mark(const Selection& s);
   int shown_rows() const;
   const Table& table() const;
+  /// The rows that the filter leaves, in the order in which they stand.
+  Table shown() const;
   std::function<void(const Selection&)> on_select;
   /// A row was ticked or unticked; it shows so once the table says it.
   std::function<void(const Selection&, bool)> on_pick;
@@ -56,18 +61,28 @@ class TableList : public QTableView {
   bool marking_ = false, fitting_ = false, by_hand_ = false;
 };
 
-/// One sentence on what would be here, and the button that makes it so.
+/// One sentence on what would be here, and the button that makes it so; or how far the work on it is.
 class EmptyState : public QWidget {
   Q_OBJECT
  public:
   explicit EmptyState(QWidget* parent = nullptr);
   void set(const QString& sentence, const QString& button = {}, std::function<void()> run = {});
+  /// The title of a job and what for, how far it is as a bar with its figures, and Cancel, which calls `cancelled` once
+  /// the job was told. Until set() says something else.
+  void wait_for(Jobs& jobs, std::function<bool(const Jobs::State&)> which, const QString& what,
+                std::function<void()> cancelled = {});
   const QPushButton* button() const { return button_; }
 
  private:
-  QLabel* label_;
+  QLabel *label_, *figures_;
+  QProgressBar* bar_;
   QPushButton* button_;
   std::function<void()> run_;
+  QTimer progress_;
+  Jobs* waits_for_ = nullptr;
+  std::function<bool(const Jobs::State&)> which_;
+
+  void show_progress();
 };
 
 /// Hides a widget now and deletes it once no dialog, menu or drag turns the event loop within another: what led here

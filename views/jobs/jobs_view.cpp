@@ -4,10 +4,10 @@
 #include <QProgressBar>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/canvas/glyphs.h"
 #include "views/frame/widgets.h"
-#include "views/shared/format.h"
 
 namespace tenon::views {
 
@@ -76,19 +76,25 @@ void JobsView::refresh() {
     const Jobs::State& s = *all[row].second;
     auto* bar = rows_->findChild<QProgressBar*>(QString("bar%1").arg(row));
     auto* text = rows_->findChild<QLabel*>(QString("text%1").arg(row));
-    int64_t done = s.done, total = s.total;
     bar->setRange(0, 1000);
-    bar->setValue(total > 0 ? static_cast<int>(1000 * done / total) : 0);
-    text->setText(!s.running    ? "waiting"
-                  : s.cancelled ? "stopping"
-                  : total > 0   ? QString::fromStdString(format_grouped(done) + " / " + format_grouped(total))
-                                : "running");
+    bar->setValue(static_cast<int>(1000 * std::max(s.share(), 0.0)));
+    text->setText(s.figures());
   }
 }
 
 namespace {
 const bool registered_jobs_view = register_view<JobsView>(
-    {.id = "jobs", .title = "Jobs", .icon = "jobs", .order = 200, .spot = Spot::below, .rank = 8});
+    {.id = "jobs",
+     .title = "Jobs",
+     .icon = "jobs",
+     .order = 200,
+     .spot = Spot::below,
+     .rank = 8,
+     .help = {
+         "The long work that runs beside the window, and what waits for it: replays, searches, files that are read, "
+         "copied or exported, each with how far it is.",
+         "Cancel ends one; what it was working out is not shown then, and nothing else is lost.",
+         "Tab goes from one Cancel to the next, Space presses it."}});
 }  // namespace
 
 }  // namespace tenon::views

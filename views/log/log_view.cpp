@@ -28,13 +28,17 @@ void LogView::add(const QString& line, bool bad) {
 }
 
 namespace {
-const bool registered_log_view = register_view<LogView>({.id = "log",
-                                                         .title = "Log",
-                                                         .icon = "log",
-                                                         .order = 210,
-                                                         .spot = Spot::below,
-                                                         .rank = 9,
-                                                         .places = {{"Train", Spot::below, 0}}});
+const bool registered_log_view = register_view<LogView>(
+    {.id = "log",
+     .title = "Log",
+     .icon = "log",
+     .order = 210,
+     .spot = Spot::below,
+     .rank = 9,
+     .places = {{"Train", Spot::below, 0}},
+     .help = {
+         "What was opened, saved, trained and went wrong, with its time of day; lines that begin with ⚠ are problems.",
+         "Drag over lines to mark them.", "Ctrl+A marks everything, Ctrl+C copies what is marked."}});
 }  // namespace
 
 }  // namespace tenon::views

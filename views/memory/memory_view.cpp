@@ -81,7 +81,15 @@ const bool registered_memory_view = register_view<MemoryView, MemoryModel>(
      .places = {{"Profile", Spot::below, 0}, {"Memory", Spot::middle, 0, true}},
      .fill = "run.replay",
      .link = "Memory",
-     .shows = [](const Selection& s, const Bench& bench) { return bench.links().hold(s); }});
+     .shows = [](const Selection& s, const Bench& bench) { return bench.links().hold(s); },
+     .help = {
+         "The bytes that were alive during the step, stacked by what they were for, with the peak; below it the blocks "
+         "of the allocator at the cursor, and the list of what was alive then.",
+         "Click or drag to move the cursor, Shift and drag to move the picture, wheel to zoom, double click to show "
+         "the "
+         "whole step. A click on a block selects who made it.",
+         "Left and Right go from change to change, P goes to the peak, W and S zoom, A and D move, F shows the whole "
+         "step."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -100,11 +100,13 @@ void NanView::refresh() {
       return set_empty(true, text, "Find the origin", search_now);
     }
     case NanModel::State::searching:
-      return set_empty(true, "The run is being searched.", "Cancel", [this] {
-        bench_.jobs.cancel_tag("nan");
-        model_.reset();
-        refresh();
-      });
+      return set_waiting(
+          bench_.jobs, [](const Jobs::State& job) { return job.tag == "nan"; },
+          "the op where it begins will be here in a moment.",
+          [this] {
+            model_.reset();
+            refresh();
+          });
     case NanModel::State::clean:
       return set_empty(true, QString("Every value of %1 is finite.").arg(QString::fromStdString(model_.run())),
                        "Search again", search_now);
@@ -116,12 +118,16 @@ void NanView::refresh() {
 }
 
 namespace {
-const bool registered_nan_view = register_view<NanView, NanModel>({.id = "nan",
-                                                                   .title = "NaN doctor",
-                                                                   .icon = "nan",
-                                                                   .order = 80,
-                                                                   .places = {{"Debug", Spot::middle, 0, true}},
-                                                                   .fill = "run.nan"});
+const bool registered_nan_view = register_view<NanView, NanModel>(
+    {.id = "nan",
+     .title = "NaN doctor",
+     .icon = "nan",
+     .order = 80,
+     .places = {{"Debug", Spot::middle, 0, true}},
+     .fill = "run.nan",
+     .help = {"Where a run first had a value that is not finite: the op, what went into it, and the ops before it.",
+              "A click on the op or on one of its operands selects it in every view; so does a row of the table.",
+              "Up and Down go through the table."}});
 }  // namespace
 
 }  // namespace tenon::views

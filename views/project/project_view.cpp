@@ -154,7 +154,18 @@ void ProjectView::mark(const Selection& s) {
 
 namespace {
 const bool registered_project_view = register_view<ProjectView>(
-    {.id = "project", .title = "Project", .icon = "project", .order = 180, .spot = Spot::left});
+    {.id = "project",
+     .title = "Project",
+     .icon = "project",
+     .order = 180,
+     .spot = Spot::left,
+     .help = {
+         "What the project file holds: its model, runs with their checkpoints, and what was kept with them; below it "
+         "the "
+         "traces that are open.",
+         "A click shows a run, goes to a checkpoint's step, or brings a trace to the front. The triangle folds and "
+         "unfolds.",
+         "Up and Down choose, Left and Right fold and unfold, letters go to the next name that begins with them."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -279,7 +279,17 @@ void RecipeView::refresh_give() {
 
 namespace {
 const bool registered_recipe_view = register_view<RecipeView, RecipeModel>(
-    {.id = "recipe", .title = "Recipe", .icon = "recipe", .order = 15, .shows = nullptr});
+    {.id = "recipe",
+     .title = "Recipe",
+     .icon = "recipe",
+     .order = 15,
+     .shows = nullptr,
+     .help = {
+         "Everything that the next run is told: data, loss, optimizer, schedule, length. A key whose value is not the "
+         "default, or not the last run's, says so beside it; the curve is the learning rate over the run.",
+         "Point at a key to read what it means and what it may be. The arrow behind a row brings its default back. The "
+         "wheel scrolls; it changes a number only in a box that was clicked.",
+         "Tab goes from key to key, Up and Down change a number, Enter takes what was typed."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -129,15 +129,19 @@ void RunsView::fill() {
 }
 
 namespace {
-const bool registered_runs_view =
-    register_view<RunsView>({.id = "runs",
-                             .title = "Runs",
-                             .icon = "table",
-                             .order = 30,
-                             .link = "Runs",
-                             .shows = [](const Selection& s, const Bench& bench) {
-                               return s.kind == Selection::Kind::run && bench.contents().run(s.id);
-                             }});
+const bool registered_runs_view = register_view<RunsView>(
+    {.id = "runs",
+     .title = "Runs",
+     .icon = "table",
+     .order = 30,
+     .link = "Runs",
+     .shows = [](const Selection& s,
+                 const Bench& bench) { return s.kind == Selection::Kind::run && bench.contents().run(s.id); },
+     .help = {"Every run of the project: what it was told where the runs differ, and the last and best of its metrics.",
+              "A click shows a run in every view, its box compares its curves in Training, a click on a column's head "
+              "sorts. "
+              "The field takes words such as lr > 0.001 and best.accuracy >= 0.9.",
+              "Up and Down choose a run, Space ticks it, Ctrl+C copies its row."}});
 }  // namespace
 
 }  // namespace tenon::views

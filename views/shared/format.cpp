@@ -49,6 +49,14 @@ std::string format_seconds(double s) {
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
+std::string format_ago(int64_t seconds) {
+  auto some = [](int64_t n, const char* what) { return fmt::format("{} {}{} ago", n, what, n == 1 ? "" : "s"); };
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return fmt::format("{} min ago", seconds / 60);
+  if (seconds < 86400) return some(seconds / 3600, "hour");
+  if (seconds < 60 * 86400) return some(seconds / 86400, "day");
+  return seconds < 730 * int64_t{86400} ? some(seconds / (30 * 86400), "month") : some(seconds / (365 * 86400), "year");
+}
 std::string format_count(double n) {
   static const char* const units[] = {"", " k", " M", " G", " T"};
   return std::isfinite(n) ? scaled(n, 1000, units, 5) : odd(n);

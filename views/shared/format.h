@@ -9,7 +9,9 @@ namespace tenon::views {
 std::string format_bytes(double bytes);  ///< "38.2 MiB"
 std::string format_ns(double ns);        ///< "1.24 ms", the largest unit that keeps the number at or above 1
 std::string format_seconds(double s);    ///< "4.20 s", "3 min 12 s", "2 h 05 min"
-std::string format_count(double n);      ///< "812", "12.4 k", "3.10 M"
+/// "just now", "12 min ago", "3 hours ago", "1 day ago".
+std::string format_ago(int64_t seconds);
+std::string format_count(double n);                                   ///< "812", "12.4 k", "3.10 M"
 std::string format_rate(double per_second, const std::string& what);  ///< "412 samples/s"
 std::string format_flops(double flops);                               ///< "2.42 GFLOP"
 std::string format_percent(double fraction);                          ///< "38 %", "0.4 %"

@@ -33,6 +33,10 @@ struct Table {
   std::vector<Row> rows;
   /// Comma-separated text with a header, cells quoted where needed.
   std::string csv() const;
+  /// A table of Markdown, numbers to the right.
+  std::string markdown() const;
+  /// Cells between tabs, as spreadsheets take them from the clipboard.
+  std::string tabbed() const;
 };
 
 }  // namespace tenon::views

@@ -1,8 +1,10 @@
 #pragma once
+#include <QContextMenuEvent>
 #include <QDockWidget>
 #include <QHash>
 #include <QMainWindow>
 #include <QToolButton>
+#include <functional>
 
 #include "views/frame/theme.h"
 #include "views/frame/view.h"
@@ -17,6 +19,13 @@ class Dock : public QDockWidget {
   View* view() const { return view_; }
   void set_theme(ThemeName theme);
   void update_title();
+  /// The other button, on its title or where nothing in the view took it.
+  std::function<void(View* view, QPoint at)> on_menu;
+
+ protected:
+  void contextMenuEvent(QContextMenuEvent* e) override {
+    if (on_menu) on_menu(view_, e->globalPos());
+  }
 
  private:
   View* view_;

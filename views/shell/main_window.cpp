@@ -5,7 +5,6 @@
 #include <QClipboard>
 #include <QCloseEvent>
 #include <QDragEnterEvent>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QMimeData>
 #include <QScreen>
@@ -14,9 +13,11 @@
 #include <utility>
 
 #include "core/error.h"
-#include "engine/templates/templates.h"
-#include "views/frame/settings.h"
 #include "views/shared/format.h"
+#include "views/shared/settings.h"
+#include "views/shell/help_panel.h"
+#include "views/shell/start_page.h"
+#include "views/shell/tour.h"
 
 namespace tenon::views {
 
@@ -37,32 +38,51 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   resize(QSize(1440, 900).boundedTo(screen()->availableSize() - QSize(8, 40)));
 
   for (const ViewDef& def : view_defs()) docks_.insert(def.id, new Dock(def.make(def, bench, this), this));
-  picker_ = new Picker(this);
-
   add_commands();
   add_view_commands();
+  start_ = new StartPage(bench_, commands_, this);
+  start_->hide();
+  help_ = new HelpPanel(commands_, this);
+  picker_ = new Picker(this);
   build_menus();
   build_bar();
   build_banner();
+  tour_ = new Tour(bench_, commands_, this);
+  addToolBarBreak();
+  addToolBar(Qt::TopToolBarArea, tour_);
+  tour_->hide();
   build_status();
+  for (Dock* d : docks_) d->on_menu = [this](View* view, QPoint at) { open_view_menu(view, at); };
+  start_->on_template = [this](const std::string& name) { begin_project(name); };
+  start_->on_tour = [this] { commands_.run("help.tour"); };
+  start_->on_no_tour = [this] {
+    keep([] { settings::set_tour_seen(true); });
+    start_->refresh();
+  };
+  start_->on_forget = [this](const QString& path) { forget_file(path); };
+  tour_->make_project = [this] { begin_project("spirals"); };
+  tour_->on_seen = [this] { keep([] { settings::set_tour_seen(true); }); };
   set_layout(layout_);
 
   connect(&bench_, &Workbench::project_changed, this, [this] {
     refresh_title();
     if (bench_.file() != property("file").toString()) {
       setProperty("file", bench_.file());
-      if (remembers_ && bench_.has_project()) settings::add_recent(bench_.file());
+      if (remembers_ && bench_.has_project())
+        keep([this] { settings::add_recent(bench_.file().toStdString(), "project"); });
       problem_over();
       restore_window();
+      refresh_start();
     }
     refresh_bar();
   });
   connect(&bench_, &Workbench::documents_changed, this, [this] {
     if (bench_.documents().size() > documents_) {
       problem_over();
-      if (remembers_) settings::add_recent(QString::fromStdString(bench_.documents().back().path));
+      if (remembers_) keep([this] { settings::add_recent(bench_.documents().back().path, "trace"); });
     }
     documents_ = bench_.documents().size();
+    refresh_start();
     refresh_title();
     refresh_bar();
   });
@@ -83,10 +103,18 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
   connect(&bench_, &Workbench::open_failed, this, [this] { problem_of_open_ = true; });
   connect(&bench_, &Workbench::notice, this, &MainWindow::show_notice);
+  connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
+    for (QWidget* w = now; w && isAncestorOf(now); w = w->parentWidget())
+      if (auto* v = qobject_cast<View*>(w); v && v != last_view_) {
+        last_view_ = v;
+        commands_.refresh();
+      }
+  });
   set_theme(theme);
   commands_.refresh();
   refresh_bar();
   refresh_status();
+  refresh_start();
 }
 
 MainWindow::~MainWindow() {
@@ -102,10 +130,14 @@ View* MainWindow::view(const QString& id) const {
 bool MainWindow::show_view(const QString& id) {
   Dock* d = docks_.value(id);
   if (!d) return false;
+  if (nothing_open()) start_aside_ = true;
+  refresh_start();
+  last_view_ = d->view();
   if (!d->isVisible()) end_drags(this, docks_);
   d->show();
   d->raise();
   if (SceneCanvas* c = d->view()->canvas()) c->setFocus();
+  commands_.refresh();  // some are of the view that is seen
   return true;
 }
 
@@ -113,6 +145,7 @@ void MainWindow::set_theme(ThemeName theme) {
   theme_ = theme;
   apply_theme(*qApp, theme);
   for (Dock* d : docks_) d->set_theme(theme);
+  start_->set_theme(theme);
   for (const Command& c : commands_.all())
     if (!c.icon.isEmpty()) commands_.action(c.id)->setIcon(icon(c.icon, theme));
   commands_.refresh();
@@ -126,6 +159,12 @@ void MainWindow::set_layout(const QString& name) {
       arrange(this, docks_, l);
     }
   for (QToolButton* b : layout_buttons_) b->setChecked(b->text() == layout_);
+}
+
+bool MainWindow::event(QEvent* e) {
+  const bool done = QMainWindow::event(e);
+  if (e->type() == QEvent::LayoutRequest && start_ && !start_->isHidden()) fit_start();
+  return done;
 }
 
 void MainWindow::showEvent(QShowEvent* e) {
@@ -161,6 +200,7 @@ void MainWindow::restore_from(const nlohmann::json& state) {
   } else {
     set_layout(layout_);
   }
+  tour_->refresh();
   bench_.training_model.set_smoothing(state.value("smoothing", bench_.training_model.smoothing()));
   Selection left = parse_selection(state.value("selection", ""));  // what belongs to a step would need its replay first
   if (left.kind == Selection::Kind::module || left.kind == Selection::Kind::run) bench_.select(left);
@@ -210,62 +250,6 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* e) {
 void MainWindow::dropEvent(QDropEvent* e) {
   for (const QUrl& u : e->mimeData()->urls())
     if (u.isLocalFile()) bench_.open(u.toLocalFile());
-}
-
-void MainWindow::choose_file() {
-  QString path =
-      QFileDialog::getOpenFileName(this, "Open a project or a trace", bench_.file(),
-                                   "Projects and traces (*.tenon *.json *.gz *.zst *.zip);;Tenon projects (*.tenon);;"
-                                   "Traces (*.json *.gz *.zst *.zip);;All files (*)");
-  if (!path.isEmpty()) bench_.open(path);
-}
-
-void MainWindow::choose_recent() {
-  auto files = [this](const QString& typed) {
-    std::vector<Picker::Item> items;
-    for (const QString& path : settings::recent()) {
-      const QFileInfo file(path);
-      if (fuzzy_score(typed.toStdString(), path.toStdString()) < 0) continue;
-      items.push_back({file.fileName(), file.absolutePath(), {}, [this, path] { bench_.open(path); }});
-    }
-    return items;
-  };
-  picker_->open("Open a file again", files, [](const QString& typed) -> QStringList {
-    const auto known = settings::recent().size();
-    if (known == 0) return {"No file was opened yet. File › Open… (Ctrl+O) opens the first."};
-    return {QString("Nothing fits “%1” among the %2 files opened last.").arg(typed).arg(known),
-            "Type letters of the file's name or folder, in their order; File › Open… finds any file."};
-  });
-}
-
-void MainWindow::choose_template() {
-  picker_->open(
-      "Start a project from a template",
-      [this](const QString& typed) {
-        // By what was typed: a name that holds it stands before one whose description does.
-        std::vector<std::pair<int, const Template*>> found;
-        for (const Template& t : templates()) {
-          const int name = fuzzy_score(typed.toStdString(), t.name), title = fuzzy_score(typed.toStdString(), t.title);
-          if (std::max(name, title) >= 0) found.emplace_back(std::max(2 * name, title), &t);
-        }
-        std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-        std::vector<Picker::Item> items;
-        for (const auto& [score, t] : found) {
-          items.push_back(
-              {QString::fromStdString(t->name), QString::fromStdString(t->title), {}, [this, name = t->name] {
-                 QString path =
-                     QFileDialog::getSaveFileName(this, "Where the project goes",
-                                                  QString::fromStdString(name) + ".tenon", "Tenon projects (*.tenon)");
-                 if (!path.isEmpty()) bench_.create(path, name);
-               }});
-        }
-        return items;
-      },
-      [](const QString& typed) -> QStringList {
-        return {QString("Nothing fits “%1” among the %2 templates.").arg(typed).arg(templates().size()),
-                "Type letters of a template's name or of what it does, in their order."};
-      },
-      {}, {-1, -1}, 720);
 }
 
 bool MainWindow::idle() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <QComboBox>
 #include <QMainWindow>
+#include <QPointer>
 #include <QSlider>
 #include <QTimer>
 
@@ -12,6 +13,10 @@
 class QToolButton;
 
 namespace tenon::views {
+
+class HelpPanel;
+class StartPage;
+class Tour;
 
 /// The window: docks round one workbench, one bar for run, device and time travel, commands for everything.
 class MainWindow : public QMainWindow {
@@ -36,10 +41,19 @@ class MainWindow : public QMainWindow {
   void open_goto(const QString& typed = {});
   /// What is opened from now on is among the recent files.
   void remember_files() { remembers_ = true; }
+  /// Theme, size of letters and keys as the person wants them, from now on.
+  void use_settings();
+  /// The view that has the keys; else the one in front of the middle.
+  View* current_view() const;
+  StartPage* start_page() const { return start_; }
+  Tour* tour() const { return tour_; }
+  HelpPanel* help() const { return help_; }
   /// No job, no pending frame, no timer that will change the picture.
   bool idle() const;
 
  protected:
+  bool event(QEvent* e) override;
+  void contextMenuEvent(QContextMenuEvent* e) override;
   void closeEvent(QCloseEvent* e) override;
   void resizeEvent(QResizeEvent* e) override;
   void showEvent(QShowEvent* e) override;
@@ -53,6 +67,9 @@ class MainWindow : public QMainWindow {
   void add_run_commands();
   void describe_run();
   void choose_deleted();
+  void add_file_commands();
+  void add_picture_commands();
+  void add_help_commands();
   void choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then);
   void choose_export(int64_t run, int64_t step);
   void build_menus();
@@ -68,6 +85,26 @@ class MainWindow : public QMainWindow {
   void choose_file();
   void choose_template();
   void choose_recent();
+  void choose_copy();
+  void choose_import();
+  /// Asks where a new project goes, and makes it. Without a template its model has only an input.
+  void begin_project(const std::string& template_name);
+  /// A name for a file to write; empty: none was given. `replaces`: where it is there the person is asked.
+  QString ask_where(const QString& title, const QString& offered, const QStringList& kinds, bool replaces = true);
+  void forget_file(const QString& path);
+  /// Writes a setting; where that fails it is told, and what was set holds for this window alone.
+  void keep(const std::function<void()>& write);
+  void use_setting(const std::string& name);
+  void set_text_size(int pixels);
+  void open_settings();
+  void open_help();
+  void save_view_picture();
+  void save_view_table();
+  void copy_view_table();
+  void open_view_menu(View* view, QPoint at);
+  bool nothing_open() const { return !bench_.has_project() && bench_.documents().empty(); }
+  void refresh_start();
+  void fit_start();
   std::vector<Picker::Item> goto_items(const QString& typed);
   QStringList goto_missed(const QString& typed) const;
   void show_problem(const QString& title, const QString& message, const QString& hint);
@@ -82,9 +119,15 @@ class MainWindow : public QMainWindow {
   ThemeName theme_;
   Commands commands_;
   QHash<QString, Dock*> docks_;
+  QHash<QString, QStringList> view_commands_;  ///< the ids of each view's own
+  StartPage* start_ = nullptr;
+  Tour* tour_;
+  HelpPanel* help_;
+  QPointer<View> last_view_;  ///< that had the keys, or was asked for
   Picker* picker_;
   QString layout_ = "Build";
   bool shown_once_ = false, keep_layout_ = false, remembers_ = false;
+  bool start_aside_ = false;  ///< the person wants to see the views, though nothing is open
 
   QComboBox* runs_;
   QSlider* slider_;

@@ -7,12 +7,15 @@
 #include <QStatusBar>
 #include <QToolBar>
 #include <QToolButton>
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "tracing/record/step_record.h"
 #include "views/canvas/glyphs.h"
 #include "views/shared/format.h"
 #include "views/shell/main_window.h"
+#include "views/shell/start_page.h"
 
 namespace tenon::views {
 
@@ -31,11 +34,15 @@ QToolButton* MainWindow::tool(const QString& command, bool with_text) {
 
 void MainWindow::build_menus() {
   for (const char* title : {"File", "Edit", "Model", "Run", "View", "Filter", "Tools", "Help"}) {
-    QMenu* menu = nullptr;
-    for (const Command& c : commands_.all()) {
-      if (c.menu != title) continue;
-      if (!menu) menu = menuBar()->addMenu(title);
-      menu->addAction(commands_.action(c.id));
+    std::vector<const Command*> items;
+    for (const Command& c : commands_.all())
+      if (c.menu == title) items.push_back(&c);
+    std::stable_sort(items.begin(), items.end(), [](auto* a, auto* b) { return a->section < b->section; });
+    if (items.empty()) continue;
+    QMenu* menu = menuBar()->addMenu(title);
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (i > 0 && items[i]->section != items[i - 1]->section) menu->addSeparator();
+      menu->addAction(commands_.action(items[i]->id));
     }
   }
   auto* corner = new QWidget(this);
@@ -229,6 +236,7 @@ void MainWindow::resizeEvent(QResizeEvent* e) {
   QMainWindow::resizeEvent(e);
   constexpr int kRoomForWords = 1120;  // on a smaller screen the controls have the bar for themselves
   for (QAction* words : spare_words_) words->setVisible(width() >= kRoomForWords);
+  if (!start_->isHidden()) fit_start();
   if (!banner_->isHidden()) fit_banner();
 }
 

@@ -1,19 +1,15 @@
 // Everything one can do in the window, as commands; and the two pickers over them.
 #include <QAction>
 #include <QApplication>
-#include <QFileDialog>
-#include <QImage>
-#include <QMessageBox>
 #include <QScreen>
 #include <algorithm>
 
 #include "core/error.h"
 #include "tracing/record/step_record.h"
 #include "views/frame/filter_bar.h"
-#include "views/frame/picture.h"
-#include "views/frame/settings.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
+#include "views/shared/settings.h"
 #include "views/shell/main_window.h"
 
 namespace tenon::views {
@@ -27,12 +23,7 @@ void MainWindow::add_commands() {
            (bench_.status().state == RunStatus::State::running || bench_.status().state == RunStatus::State::starting);
   };
 
-  commands_.add({"file.new", "New from a template…", "File", "Ctrl+N", "add", [this] { choose_template(); }});
-  commands_.add({"file.open", "Open…", "File", "Ctrl+O", "project", [this] { choose_file(); }});
-  commands_.add({"file.recent", "Open recent…", "File", "Ctrl+Shift+O", "", [this] { choose_recent(); }});
-  commands_.add({"file.close", "Close the project", "File", "", "", [this] { bench_.close_project(); },
-                 [this] { return bench_.has_project(); }});
-
+  add_file_commands();
   commands_.add({"run.train",
                  "Train",
                  "Run",
@@ -73,9 +64,18 @@ void MainWindow::add_commands() {
                  [this] { return bench_.shown_steps() > 0; }});
   add_run_commands();
   for (const ViewDef& def : view_defs())
-    for (Command& c : view(def.id)->commands()) commands_.add(std::move(c));
+    for (Command& c : view(def.id)->commands()) {
+      view_commands_[def.id] << c.id;
+      commands_.add(std::move(c));
+    }
   add_finish_commands();
-  commands_.add({"file.quit", "Quit", "File", "Ctrl+Q", "", [this] { close(); }});
+  commands_.add({.id = "file.quit",
+                 .title = "Quit",
+                 .menu = "File",
+                 .keys = "Ctrl+Q",
+                 .icon = "quit",
+                 .run = [this] { close(); },
+                 .section = 9});
 
   for (Command& c : filter_commands(bench_)) commands_.add(std::move(c));
   commands_.add({"go.palette", "All commands…", "Tools", "Ctrl+Shift+P", "search", [this] { open_palette(); }});
@@ -84,18 +84,8 @@ void MainWindow::add_commands() {
                  [this] { return bench_.bus.can_go_back(); }});
   commands_.add({"go.forward", "Forward", "Tools", "Alt+Right", "forward", [this] { bench_.bus.forward(); },
                  [this] { return bench_.bus.can_go_forward(); }});
-  commands_.add({"tools.picture", "Save a picture of the window…", "Tools", "", "export", [this] {
-                   QPixmap picture = grab();
-                   QString path = QFileDialog::getSaveFileName(this, "Save a picture", "tenon.png", "PNG (*.png)");
-                   if (path.isEmpty()) return;
-                   try {
-                     write_picture(picture, path);
-                   } catch (const Error& e) {
-                     bench_.fail("The picture could not be saved", QString::fromStdString(e.message()),
-                                 QString::fromStdString(e.hint()));
-                   }
-                 }});
-  commands_.add({"help.keys", "Keys…", "Help", "F1", "", [this] { open_keys(); }});
+  add_picture_commands();
+  add_help_commands();
 }
 
 void MainWindow::add_view_commands() {
@@ -106,14 +96,22 @@ void MainWindow::add_view_commands() {
                    "Layout: " + name,
                    "View",
                    QString("Ctrl+%1").arg(key++),
-                   "",
-                   [this, name] { set_layout(name); },
+                   "layout",
+                   [this, name] {
+                     if (nothing_open()) start_aside_ = true;
+                     set_layout(name);
+                     refresh_start();
+                   },
                    {},
                    [this, name] { return layout_ == name; }});
   }
   for (const ViewDef& def : view_defs())
-    commands_.add({QString("view.") + def.id, "Show " + QString(def.title).toLower().replace("nan ", "NaN "), "View",
-                   "", def.icon, [this, id = QString(def.id)] { show_view(id); }});
+    commands_.add({.id = QString("view.") + def.id,
+                   .title = "Show " + QString(def.title).toLower().replace("nan ", "NaN "),
+                   .menu = "View",
+                   .icon = def.icon,
+                   .run = [this, id = QString(def.id)] { show_view(id); },
+                   .section = 1});
   for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) {
     QString title = t == ThemeName::contrast ? "high contrast" : theme_id(t);
     commands_.add({"theme." + theme_id(t),
@@ -123,10 +121,12 @@ void MainWindow::add_view_commands() {
                    "",
                    [this, t] {
                      set_theme(t);
-                     settings::set_theme(theme_id(t));
+                     keep([t] { settings::set("theme", theme_id(t).toStdString()); });
                    },
                    {},
-                   [this, t] { return theme_ == t; }});
+                   [this, t] { return theme_ == t; },
+                   {},
+                   3});
   }
 }
 

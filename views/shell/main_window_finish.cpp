@@ -25,12 +25,19 @@ void MainWindow::add_finish_commands() {
                  trained});
   commands_.add({"run.evaluate_last", "Evaluate this run's last state", "Run", "", "",
                  [this] { bench_.evaluate(bench_.shown_run(), bench_.shown_steps()); }, trained});
-  commands_.add({"file.export", "Export the model…", "File", "Ctrl+E", "export",
+  commands_.add({"file.export",
+                 "Export the model…",
+                 "File",
+                 "Ctrl+E",
+                 "export",
                  [this] {
                    choose_state("Which state is exported?",
                                 [this](int64_t run, int64_t step) { choose_export(run, step); });
                  },
-                 trained});
+                 trained,
+                 {},
+                 {},
+                 2});
 }
 
 /// A state of the shown run: the best, the last, the one that is looked at, or a step that is typed.

@@ -12,6 +12,7 @@
 #include "tracing/trace/trace_reader.h"
 #include "views/frame/view_def.h"
 #include "views/shared/format.h"
+#include "views/shared/settings.h"
 
 namespace tenon::views {
 
@@ -141,6 +142,7 @@ void Workbench::read_trace(const QString& path) {
       kReading + path, "Read " + title,
       [path](const Jobs::Report& report, const std::atomic<bool>&) {
         traces::ReadOptions options;
+        options.write_cache = settings::flag("keep_read_traces");
         options.progress = [&report](uint64_t done, uint64_t total) {
           return report(static_cast<int64_t>(done), static_cast<int64_t>(total));
         };
@@ -158,7 +160,8 @@ void Workbench::read_trace(const QString& path) {
       [this, title](const QString& message, const QString& hint) {
         fail("Read " + title, message, hint);
         emit open_failed();
-      });
+      },
+      false, Jobs::Unit::bytes);
 }
 
 /// Every view that shows documents follows the selection to its own.
@@ -184,7 +187,8 @@ void Workbench::create(const QString& path, const std::string& template_name) {
   files.start(
       "create", "Make " + QFileInfo(path).fileName(),
       [path, template_name](const Jobs::Report&, const std::atomic<bool>&) {
-        const Beginning b = begin(find_template(template_name), "", path.toStdString());
+        const Beginning b =
+            template_name.empty() ? begin_empty() : begin(find_template(template_name), "", path.toStdString());
         Project::create(path.toStdString(), b.model, b.recipe.to_json());
       },
       [this, path] { open(path); });

@@ -33,8 +33,12 @@ class Workbench : public Bench {
   void close_document(int id) override;
   /// Leaves the project: a run that trains ends with a checkpoint. What else is open stays.
   void close_project();
-  /// A new project of a template at `path`, then opens it.
+  /// A new project of a template at `path`, then opens it. Without a template its model has only an input.
   void create(const QString& path, const std::string& template_name);
+  /// Writes the project as it is now, with every edit, into another file; a notice says the result.
+  void save_copy(const QString& path, bool replaces);
+  /// Puts a trace or a memory snapshot into the project, with what the analyses say of it; a notice says the result.
+  void import_file(const QString& path);
   /// How the window was left when this project was last closed; null the first time.
   const nlohmann::json& window_state() const { return *window_state_; }
 

@@ -224,6 +224,12 @@ const bool registered_sweeps_view = register_view<SweepsView, SweepsModel>({
               if (t.run == s.id) return true;
           return false;
         },
+    .help =
+        {"Searches over keys of the recipe: which are tried, every trial with what it came to, the best so far, and "
+         "how much each key matters.",
+         "The form says what is searched and begins it; a click on a trial shows its run in every view; a line of "
+         "the picture is a trial.",
+         "Up and Down choose a trial, Ctrl+C copies its row."},
 });
 }  // namespace
 

@@ -100,19 +100,28 @@ void TensorView::follow() {
 }
 
 namespace {
-const bool registered_tensor_view =
-    register_view<TensorView, TensorModel>({.id = "tensor",
-                                            .title = "Tensor explorer",
-                                            .icon = "tensor",
-                                            .order = 60,
-                                            .places = {{"Memory", Spot::below, 1}, {"Debug", Spot::below, 0}},
-                                            .fill = "run.replay",
-                                            .link = "Tensor",
-                                            .shows = [](const Selection& s, const Bench& bench) {
-                                              const bool one =
-                                                  s.kind != Selection::Kind::module && bench.links().tensor_of(s) >= 0;
-                                              return bench.links().hold(s) && (one || s.kind == Selection::Kind::step);
-                                            }});
+const bool registered_tensor_view = register_view<TensorView, TensorModel>(
+    {.id = "tensor",
+     .title = "Tensor explorer",
+     .icon = "tensor",
+     .order = 60,
+     .places = {{"Memory", Spot::below, 1}, {"Debug", Spot::below, 0}},
+     .fill = "run.replay",
+     .link = "Tensor",
+     .shows =
+         [](const Selection& s, const Bench& bench) {
+           const bool one = s.kind != Selection::Kind::module && bench.links().tensor_of(s) >= 0;
+           return bench.links().hold(s) && (one || s.kind == Selection::Kind::step);
+         },
+     .help = {
+         "A tensor of the step: the values of a slice, where each lies on the storage, the strides, and its statistics "
+         "with a histogram; values that are not finite are marked.",
+         "Choose a tensor on the left. A click on a cell or on the storage strip shows the other side of it. A click "
+         "on an "
+         "axis makes it the rows, with Shift the columns; the wheel over an axis changes its index, elsewhere it "
+         "scrolls.",
+         "Arrows, Page Up, Page Down, Home and End move over the cells, H colours them by value, T swaps rows and "
+         "columns."}});
 }  // namespace
 
 }  // namespace tenon::views

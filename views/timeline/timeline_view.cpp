@@ -106,7 +106,8 @@ std::vector<Command> TimelineView::commands() {
            .title = "Close the trace",
            .menu = "File",
            .run = [this] { bench_.close_document(bench_.shown_document()->id); },
-           .enabled = [this] { return bench_.shown_document() != nullptr; }}};
+           .enabled = [this] { return bench_.shown_document() != nullptr; },
+           .section = 3}};
 }
 
 void TimelineView::refresh_found() {
@@ -144,9 +145,8 @@ void TimelineView::refresh_documents() {
 
 void TimelineView::refresh() {
   refresh_documents();
-  if (const QStringList reading = bench_.reading(); model_.empty() && !reading.isEmpty())
-    return set_empty(true, reading.join(", ") + ": it will be here in a moment.", "Cancel",
-                     [this] { bench_.cancel_reading(); });
+  if (model_.empty() && !bench_.reading().isEmpty())
+    return set_waiting(bench_.jobs, &Bench::reads_document, "it will be here in a moment.");
   const bool trace = model_.shows_document();
   if (!trace && !step_state("its timeline")) return;
   set_empty(false);
@@ -165,9 +165,23 @@ const bool registered_timeline_view = register_view<TimelineView, TimelineModel>
      .places = {{"Profile", Spot::middle, 0, true}, {"Memory", Spot::below, 0}, {"Debug", Spot::below, 1}},
      .fill = "run.replay",
      .link = "Timeline",
-     .shows = [](const Selection& s, const Bench& bench) {
-       return bench.document(s.document) || bench.links().hold(s);
-     }});
+     .shows = [](const Selection& s,
+                 const Bench& bench) { return bench.document(s.document) || bench.links().hold(s); },
+     .help = {
+         "When everything happened in the step that is loaded, or in a trace: a lane a thread or stream, calls above "
+         "what "
+         "they called. What is too narrow to be seen is drawn as one block with its number. The tables under it say "
+         "the "
+         "same as rows.",
+         "A click selects an event in every view. Drag to move, wheel to zoom at the pointer, Shift and drag to select "
+         "a "
+         "stretch of time, Ctrl and wheel to scroll the lanes, double click on an event to fill the picture with it "
+         "and "
+         "elsewhere to show everything.",
+         "W and S zoom, A and D move, F fits the selected event and then everything, / searches, N and Shift+N go "
+         "through "
+         "what was found, M marks the time of the selected event, Left and Right go to its neighbours, Up and Down "
+         "scroll, Escape drops the marked time."}});
 }  // namespace
 
 }  // namespace tenon::views

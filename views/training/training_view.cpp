@@ -126,16 +126,24 @@ void TrainingView::refresh() {
 }
 
 namespace {
-const bool registered_training_view =
-    register_view<TrainingView, TrainingModel>({.id = "training",
-                                                .title = "Training",
-                                                .icon = "runs",
-                                                .order = 20,
-                                                .places = {{"Build", Spot::below, 0}, {"Train", Spot::middle, 0, true}},
-                                                .link = "Training",
-                                                .shows = [](const Selection& s, const Bench& bench) {
-                                                  return s.kind == Selection::Kind::run && bench.contents().run(s.id);
-                                                }});
+const bool registered_training_view = register_view<TrainingView, TrainingModel>(
+    {.id = "training",
+     .title = "Training",
+     .icon = "runs",
+     .order = 20,
+     .places = {{"Build", Spot::below, 0}, {"Train", Spot::middle, 0, true}},
+     .link = "Training",
+     .shows = [](const Selection& s,
+                 const Bench& bench) { return s.kind == Selection::Kind::run && bench.contents().run(s.id); },
+     .help = {
+         "The metrics of the run that is shown over its steps, live while it trains; red ticks on the axis are values "
+         "that are not finite. Runs ticked in Runs, and the baseline, are drawn beside it. The smoothed line lies over "
+         "the raw one.",
+         "A click goes to that step in every view. Drag to zoom, wheel to zoom at the pointer, Shift and wheel to "
+         "move, "
+         "double click to show every step. The log switch of a plot changes its axis.",
+         "Left and Right go one step back and forth, with Shift ten. W and S zoom, A and D move, F shows every "
+         "step."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -1,12 +1,9 @@
 // A trained run is evaluated and exported from the window: what it says is what the command line says.
 #include <gtest/gtest.h>
 
-#include <QComboBox>
-#include <QFileDialog>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QTest>
-#include <QTimer>
 #include <filesystem>
 
 #include "engine/formats/onnx/model.h"
@@ -26,21 +23,6 @@ class Finish : public testing::WindowTest {
     train(30);
     QTest::qWait(10);
     settle();
-  }
-  /// The dialog that opens next is given a name.
-  void answer(const QString& path, const QString& filter = {}) {
-    QTimer::singleShot(0, window_.get(), [path, filter] {
-      auto* d = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
-      ASSERT_NE(d, nullptr);
-      if (!filter.isEmpty()) {
-        auto* kinds = d->findChild<QComboBox*>("fileTypeCombo");
-        kinds->setFocus();
-        while (kinds->currentText() != filter && kinds->currentIndex() + 1 < kinds->count())
-          QTest::keyClick(kinds, Qt::Key_Down);
-      }
-      d->findChild<QLineEdit*>("fileNameEdit")->setText(path);
-      QMetaObject::invokeMethod(d, "accept");
-    });
   }
   QStringList offered() {
     QStringList texts;

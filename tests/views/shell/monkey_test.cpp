@@ -9,6 +9,7 @@
 
 #include "tests/views/shell/monkey.h"
 #include "tests/views/shell/project_states.h"
+#include "views/shared/settings.h"
 
 namespace tenon::views::testing {
 namespace {
@@ -32,6 +33,10 @@ std::string from_environment(const char* name, const std::string& otherwise) {
 Monkey::Report let_loose(uint64_t seed, int64_t events, bool trains, const std::string& log,
                          const std::string& replayed = {}) {
   QTemporaryDir folder;
+  // What one monkey set holds for a person: the next begins as a new one, so that a replay finds the same start page.
+  for (const AttrDef& def : settings::defs()) settings::reset(def.name);
+  settings::reset_shortcuts();
+  settings::set_tour_seen(false);
   Monkey::Options options;
   options.seed = seed;
   options.events = events;

@@ -1,12 +1,12 @@
 // What holds for a person: the theme and the files of before. And a project that is closed.
-#include "views/frame/settings.h"
+#include "views/shared/settings.h"
 
 #include <gtest/gtest.h>
 
-#include <QFile>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QTest>
+#include <algorithm>
 
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
@@ -20,14 +20,14 @@ using Settings = testing::WindowTest;
 TEST_F(Settings, a_theme_is_kept_for_every_project) {
   open_spirals();
   ASSERT_TRUE(window_->commands().run("theme.contrast"));
-  EXPECT_EQ(settings::theme(), "contrast");
+  EXPECT_EQ(settings::text("theme"), "contrast");
   close_window();
   // The window that comes back to the project does not change the theme it was given.
   make_window();
   const ThemeName given = window_->theme();
   open(file_);
   EXPECT_EQ(window_->theme(), given);
-  settings::set_theme("dark");
+  settings::reset("theme");
 }
 
 TEST_F(Settings, files_of_before_are_opened_again) {
@@ -37,10 +37,17 @@ TEST_F(Settings, files_of_before_are_opened_again) {
   bench_->open(trace);
   settle();
   open_spirals();
-  EXPECT_EQ(settings::recent().mid(0, 2), (QStringList{file_, trace}));
+  const auto recent = settings::recent();
+  ASSERT_GE(recent.size(), 2u);
+  EXPECT_EQ(recent[0].path, file_.toStdString());
+  EXPECT_EQ(recent[0].kind, "project");
+  EXPECT_EQ(recent[1].path, trace.toStdString());
+  EXPECT_EQ(recent[1].kind, "trace");
   bench_->open(file_);
   settle();
-  EXPECT_EQ(settings::recent().count(file_), 1) << "once, however often it was opened";
+  const auto again = settings::recent();
+  EXPECT_EQ(std::count_if(again.begin(), again.end(), [&](const auto& f) { return f.path == file_.toStdString(); }), 1)
+      << "once, however often it was opened";
   const int documents = static_cast<int>(bench_->documents().size());
   ASSERT_TRUE(window_->commands().run("file.recent"));
   auto* field = window_->picker()->findChild<QLineEdit*>();
@@ -48,9 +55,6 @@ TEST_F(Settings, files_of_before_are_opened_again) {
   QTest::keyClick(field, Qt::Key_Return);
   settle();
   EXPECT_EQ(static_cast<int>(bench_->documents().size()), documents + 1);
-  // What is gone is not offered.
-  QFile::remove(trace);
-  EXPECT_FALSE(settings::recent().contains(trace));
 }
 
 TEST_F(Settings, a_closed_project_leaves_an_empty_window_that_works) {

@@ -1,8 +1,15 @@
 #include "tests/views/shell/window_fixture.h"
 
+#include <QAction>
 #include <QApplication>
+#include <QComboBox>
+#include <QFileDialog>
 #include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMenuBar>
 #include <QTest>
+#include <QTimer>
 #include <QToolButton>
 
 #include "engine/templates/templates.h"
@@ -80,6 +87,45 @@ void WindowTest::load_step(int64_t step) {
 
 void WindowTest::key(QWidget* w, Qt::Key k, Qt::KeyboardModifiers m) { QTest::keyClick(w, k, m); }
 void WindowTest::click(QWidget* w, QPoint at) { QTest::mouseClick(w, Qt::LeftButton, {}, at); }
+
+void WindowTest::press(const QString& name) {
+  QWidget* found = nullptr;
+  for (QWidget* w : window_->findChildren<QWidget*>(name))
+    if (w->isVisible()) found = w;
+  ASSERT_NE(found, nullptr) << name.toStdString() << " is not to be seen";
+  ASSERT_TRUE(found->isEnabled()) << name.toStdString();
+  click(found, found->rect().center());
+}
+
+void WindowTest::choose_in_menu(const QString& title, const QString& command) {
+  for (QAction* top : window_->menuBar()->actions()) {
+    if (top->text() != title) continue;
+    QMenu* menu = top->menu();
+    click(window_->menuBar(), window_->menuBar()->actionGeometry(top).center());
+    ASSERT_TRUE(menu->isVisible());
+    QAction* action = window_->commands().action(command);
+    ASSERT_TRUE(menu->actions().contains(action)) << command.toStdString() << " is not in " << title.toStdString();
+    ASSERT_TRUE(action->isEnabled()) << command.toStdString();
+    click(menu, menu->actionGeometry(action).center());
+    return;
+  }
+  ADD_FAILURE() << "there is no menu " << title.toStdString();
+}
+
+void WindowTest::answer(const QString& path, const QString& kind) {
+  QTimer::singleShot(0, window_.get(), [path, kind] {
+    auto* d = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+    ASSERT_NE(d, nullptr);
+    if (!kind.isEmpty()) {
+      auto* kinds = d->findChild<QComboBox*>("fileTypeCombo");
+      kinds->setFocus();
+      while (kinds->currentText() != kind && kinds->currentIndex() + 1 < kinds->count())
+        QTest::keyClick(kinds, Qt::Key_Down);
+    }
+    d->findChild<QLineEdit*>("fileNameEdit")->setText(path);
+    QMetaObject::invokeMethod(d, "accept");
+  });
+}
 
 SceneCanvas* WindowTest::canvas(const QString& id) {
   window_->show_view(id);

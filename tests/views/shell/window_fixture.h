@@ -32,6 +32,12 @@ class WindowTest : public ::testing::Test {
 
   void key(QWidget* w, Qt::Key k, Qt::KeyboardModifiers m = Qt::NoModifier);
   void click(QWidget* w, QPoint at);
+  /// A click into the middle of a widget that is seen, found by its name.
+  void press(const QString& name);
+  /// An entry of a menu, by the mouse.
+  void choose_in_menu(const QString& menu, const QString& command);
+  /// The file dialog that opens next is given a name, and a kind where one is named.
+  void answer(const QString& path, const QString& kind = {});
   SceneCanvas* canvas(const QString& id);
   /// Where a target of the canvas's picture is.
   QPoint place(SceneCanvas* c, Hit hit);

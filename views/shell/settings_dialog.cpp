@@ -1,0 +1,132 @@
+#include "views/shell/settings_dialog.h"
+
+#include <QDialogButtonBox>
+#include <QGridLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QTabWidget>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "core/error.h"
+#include "views/frame/attr_editor.h"
+#include "views/frame/theme.h"
+#include "views/shared/settings.h"
+#include "views/shell/shortcut_list.h"
+
+namespace tenon::views {
+
+namespace {
+/// "Text size" of "text_size".
+QString words_of(const std::string& name) {
+  QString words = QString::fromStdString(name).replace('_', ' ');
+  words[0] = words[0].toUpper();
+  return words;
+}
+}  // namespace
+
+SettingsDialog::SettingsDialog(Commands& commands, QWidget* parent)
+    : QDialog(parent), commands_(commands), tabs_(new QTabWidget(this)), shortcuts_(new ShortcutList(commands, this)) {
+  setObjectName("settings");
+  setWindowTitle("Settings");
+  setAttribute(Qt::WA_DeleteOnClose);
+  auto* box = new QVBoxLayout(this);
+  box->setContentsMargins(0, 0, 0, 12);
+  box->setSpacing(12);
+  tabs_->setDocumentMode(true);
+  tabs_->addTab(build_general(), "General");
+  tabs_->addTab(shortcuts_, "Shortcuts");
+  box->addWidget(tabs_, 1);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(16, 0, 16, 0);
+  auto* usual = new QPushButton("Everything as usual", this);
+  usual->setObjectName("settings.reset");
+  usual->setToolTip("Every setting and every shortcut back to its default");
+  usual->setAutoDefault(false);
+  connect(usual, &QPushButton::clicked, this, [this] {
+    for (const AttrDef& def : settings::defs()) change(def.name, [&def] { settings::reset(def.name); });
+    shortcuts_->reset_all();
+  });
+  row->addWidget(usual);
+  row->addStretch(1);
+  auto* done = new QPushButton("Close", this);
+  done->setObjectName("settings.close");
+  done->setAutoDefault(false);  // Enter in a field takes what was typed, and nothing more
+  set_style(done, "primary", "true");
+  connect(done, &QPushButton::clicked, this, &QDialog::accept);
+  row->addWidget(done);
+  box->addLayout(row);
+  shortcuts_->write = [this](const std::function<void()>& write) { change({}, write); };
+  // On a small screen it scrolls within; it is never larger than its window.
+  resize(QSize(680, 500).boundedTo(parent->size() - QSize(20, 20)));
+  refresh();
+}
+
+QWidget* SettingsDialog::build_general() {
+  auto* page = new QWidget(this);
+  set_style(page, "surface", "panel");
+  page->setAttribute(Qt::WA_StyledBackground);
+  auto* grid = new QGridLayout(page);
+  grid->setContentsMargins(16, 16, 16, 16);
+  grid->setHorizontalSpacing(16);
+  grid->setVerticalSpacing(4);
+  grid->setColumnStretch(1, 1);
+  int at = 0;
+  for (const AttrDef& def : settings::defs()) {
+    const QString name = QString::fromStdString(def.name);
+    auto* label = new QLabel(words_of(def.name), page);
+    Row row;
+    row.editor = make_attr_editor(
+        def, settings::get(def.name),
+        [this, name = def.name](const AttrValue& value) { change(name, [&] { settings::set(name, value); }); }, page);
+    row.editor->setObjectName("settings." + name);
+    row.editor->setAccessibleName(words_of(def.name));
+    row.editor->setMaximumWidth(200);
+    row.editor->setMinimumWidth(140);
+    label->setBuddy(row.editor);
+    row.reset = new QToolButton(page);
+    row.reset->setText("↺");
+    row.reset->setObjectName("settings.reset." + name);
+    row.reset->setAccessibleName("Default of " + words_of(def.name));
+    row.reset->setToolTip(QString::fromStdString("Back to the default, " + attr_text(def.fallback)));
+    set_style(row.reset, "slim", "true");
+    connect(row.reset, &QToolButton::clicked, this,
+            [this, name = def.name] { change(name, [&] { settings::reset(name); }); });
+    auto* help = new QLabel(QString::fromStdString(def.help), page);
+    help->setWordWrap(true);
+    set_style(help, "voice", "small");
+    help->setContentsMargins(0, 0, 0, 12);
+    grid->addWidget(label, at, 0);
+    auto* line = new QHBoxLayout;
+    line->addWidget(row.editor);
+    line->addWidget(row.reset);
+    line->addStretch(1);
+    grid->addLayout(line, at, 1);
+    grid->addWidget(help, at + 1, 1);
+    rows_.insert(name, row);
+    at += 2;
+  }
+  grid->setRowStretch(at, 1);
+  return page;
+}
+
+void SettingsDialog::change(const std::string& name, const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const Error& e) {
+    if (on_failure) on_failure(QString::fromStdString(e.message()), QString::fromStdString(e.hint()));
+  }
+  refresh();
+  if (!name.empty() && on_change) on_change(name);
+}
+
+void SettingsDialog::refresh() {
+  for (const AttrDef& def : settings::defs()) {
+    const Row& row = rows_[QString::fromStdString(def.name)];
+    const AttrValue value = settings::get(def.name);
+    show_attr(row.editor, value);
+    row.reset->setEnabled(value != def.fallback);
+  }
+}
+
+}  // namespace tenon::views
