@@ -73,6 +73,9 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     if (options.epochs >= 0) set.emplace_back("epochs", std::to_string(options.epochs));
     if (!set.empty()) {
       d.session->change(changed(recipe, set));
+      if (d.session->finished())
+        throw Error::usage(fmt::format("run {} has done all its {} steps", d.info.name, d.session->steps_done()),
+                           "Give it more together with the change: epochs or max_steps.");
       d.change_unsaved = true;
       d.forget_later_changes();
       d.saved_step = -1;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <random>
 
 #include "core/number.h"
@@ -49,7 +50,10 @@ struct Sweep : ::testing::Test {
 
 TEST_F(Sweep, killed_again_and_again_is_the_sweep_that_was_not) {
   const std::string whole = project("whole.tenon"), victim = project("victim.tenon");
+  const auto from = std::chrono::steady_clock::now();
   const Outcome undisturbed = tenon(begin(whole));
+  const int64_t part =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - from).count() / 8;
   ASSERT_EQ(undisturbed.status, 0) << undisturbed.err;
   const auto last = undisturbed.json().back();
   EXPECT_EQ(last.at("state"), "finished");
@@ -62,7 +66,7 @@ TEST_F(Sweep, killed_again_and_again_is_the_sweep_that_was_not) {
     begun = begun || !tenon({"sweep", victim, "--list", "--json"}).out.empty();
     const auto words = begun ? std::vector<std::string>{"sweep", victim, "--resume", "s", "--json"} : begin(victim);
     const Outcome o =
-        kills < 6 ? tenon_signalled(words, SIGKILL, 30000 + static_cast<int64_t>(random() % 300000)) : tenon(words);
+        kills < 6 ? tenon_signalled(words, SIGKILL, part / 2 + static_cast<int64_t>(random()) % part) : tenon(words);
     if (o.status == 0) break;
     ASSERT_EQ(o.status, -SIGKILL) << o.err;
     ++kills;

@@ -269,7 +269,7 @@ TEST(Scene, is_a_document_of_svg_with_its_clips) {
   EXPECT_EQ(count("</g>"), 4) << "every group ends";
   EXPECT_NE(svg.find("A &lt;title&gt;"), svg.npos);
   EXPECT_NE(svg.find("a &lt; b &amp; &quot;c&quot;"), svg.npos);
-  EXPECT_NE(svg.find("fill=\"#1f6feb\" fill-opacity=\"0.5\""), svg.npos) << "the theme's ink";
+  EXPECT_NE(svg.find("fill=\"#1a62d6\" fill-opacity=\"0.5\""), svg.npos) << "the theme's ink";
   EXPECT_NE(svg.find("points=\"5.5,5.5 5.5,40.5 \""), svg.npos) << "a hairline on whole pixels";
   EXPECT_NE(svg.find("text-anchor=\"end\""), svg.npos);
   EXPECT_EQ(svg.find("features.3.block.conv2d.weight"), svg.npos) << "shortened, as on the canvas";

@@ -152,7 +152,7 @@ bool ResultsModel::key(const KeyEvent& e) {
 }
 
 std::string ResultsModel::summary() const {
-  if (!results_) return "No results";
+  if (!results_) return "No results: nothing was evaluated yet";
   std::string text = headline();
   if (chosen_)
     text += fmt::format("; {} taken for {}: {}", results_->classes[chosen_->first], results_->classes[chosen_->second],

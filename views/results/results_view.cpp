@@ -118,18 +118,23 @@ void ResultsView::fill() {
 }
 
 namespace {
-const bool registered_results_view =
-    register_view<ResultsView, ResultsModel>({.id = "results",
-                                              .title = "Results",
-                                              .icon = "check",
-                                              .order = 35,
-                                              .fill = "run.evaluate_last",
-                                              .link = "Results",
-                                              .shows = [](const Selection& s, const Bench& bench) {
-                                                return s.kind == Selection::Kind::sample && s.document == 0 &&
-                                                       bench.results() && s.id >= 0 &&
-                                                       s.id < static_cast<int64_t>(bench.results()->predictions.size());
-                                              }});
+const bool registered_results_view = register_view<ResultsView, ResultsModel>(
+    {.id = "results",
+     .title = "Results",
+     .icon = "check",
+     .order = 35,
+     .fill = "run.evaluate_last",
+     .link = "Results",
+     .shows =
+         [](const Selection& s, const Bench& bench) {
+           return s.kind == Selection::Kind::sample && s.document == 0 && bench.results() && s.id >= 0 &&
+                  s.id < static_cast<int64_t>(bench.results()->predictions.size());
+         },
+     .help = {"Where an evaluated model errs: which classes it takes for which, how far its confidence can be trusted, "
+              "and the test samples with the largest loss.",
+              "A click on a cell leaves its samples in the list; a double click on a sample looks inside it: its "
+              "tensors, ops and gradients, as of a step.",
+              "The arrows go from cell to cell, Esc shows all samples again."}});
 }  // namespace
 
 }  // namespace tenon::views

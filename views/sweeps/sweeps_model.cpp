@@ -82,6 +82,18 @@ std::string SweepsModel::said() const {
   return text;
 }
 
+std::string SweepsModel::summary() const {
+  std::string text = said();
+  if (!sweep_ || !plan_) return text;
+  for (const TrialInfo& t : sweep_->trials) {
+    if (!t.run || t.run != selected_) continue;
+    text += fmt::format("; trial {}, {}", t.number, state_of(t));
+    for (const auto& [key, value] : projects::settings_of(t)) text += ", " + key + " = " + value;
+    if (std::isfinite(t.value)) text += ": " + format_metric(plan_->metric, t.value);
+  }
+  return text;
+}
+
 Table SweepsModel::table() const {
   Table t;
   t.wide = true;

@@ -43,7 +43,8 @@ class SweepsModel : public StepModel {
 
   bool pointer(const PointerEvent& e) override;
   bool key(const KeyEvent& e) override;
-  std::string summary() const override { return said(); }
+  /// With the chosen trial, for who cannot see which it is.
+  std::string summary() const override;
 
  protected:
   void draw(Scene& scene) override;
