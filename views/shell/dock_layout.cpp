@@ -132,7 +132,8 @@ void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
 /// loses a tab, while the mouse is down hears of none: the mouse is no longer its own. Qt uses the bar again for other
 /// docks, and the next move over it begins to drag a tab of that index, which may not exist: Qt 6.4 reads past the end
 /// of its list. So the bar is told of a release as soon as its tabs are not those that were pressed, or a move comes
-/// with no button down.
+/// with no button down, or another bar is pressed. And a bar none of whose docks stands in the window any more drags
+/// nothing: Qt looks for its place in the layout and does not expect that there is none.
 namespace {
 class TabGuard : public QObject {
  public:
@@ -149,9 +150,14 @@ class TabGuard : public QObject {
     const auto* mouse = e->type() >= QEvent::MouseButtonPress && e->type() <= QEvent::MouseMove
                             ? static_cast<QMouseEvent*>(e)
                             : nullptr;
-    if (mouse && mouse->button() == Qt::LeftButton && e->type() != QEvent::MouseButtonRelease)
+    if (e->type() == QEvent::MouseMove && !stands(bar)) {
+      if (held_ == bar) let_go();
+      return true;
+    }
+    if (mouse && mouse->button() == Qt::LeftButton && e->type() != QEvent::MouseButtonRelease) {
+      if (held_ && held_ != bar) let_go();
       held_ = bar, tabs_ = bar->count();
-    else if (mouse && mouse->button() == Qt::LeftButton && held_ == bar)
+    } else if (mouse && mouse->button() == Qt::LeftButton && held_ == bar)
       held_ = nullptr;
     else if (held_ == bar && (e->type() == QEvent::Hide || bar->count() != tabs_ ||
                               (mouse && !mouse->buttons().testFlag(Qt::LeftButton))))
@@ -165,6 +171,18 @@ class TabGuard : public QObject {
     if (!bar) return;
     bar->installEventFilter(this);
     bar->setElideMode(Qt::ElideNone);  // where there is no room for all of them they scroll: nobody reads "T…"
+  }
+  /// One of its docks is in the layout. (A tab's data is its dock's address, which may be that of one long gone.)
+  static bool stands(const QTabBar* bar) {
+    const auto* window = qobject_cast<QMainWindow*>(bar->parentWidget());
+    if (!window) return true;
+    const auto docks = window->findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly);
+    for (int i = 0; i < bar->count(); ++i)
+      for (QDockWidget* d : docks)
+        if (reinterpret_cast<quintptr>(d) == bar->tabData(i).value<quintptr>() && !d->isHidden() && !d->isFloating() &&
+            window->dockWidgetArea(d) != Qt::NoDockWidgetArea)
+          return true;
+    return false;
   }
   void let_go() {
     QTabBar* bar = std::exchange(held_, QPointer<QTabBar>());

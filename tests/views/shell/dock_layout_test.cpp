@@ -99,5 +99,25 @@ TEST_F(DockLayout, ATabHeldWhileItsBarGoesIsLetGo) {
   settle();
 }
 
+/// Found by the monkey: the docks of a bar are gone, and the layout has not been made anew yet.
+TEST_F(DockLayout, ATabHeldWhileItsDocksAreHiddenIsMovedNowhere) {
+  QTabBar* bar = nullptr;
+  for (QTabBar* b : bars())
+    if (b->isVisible() && (!bar || b->count() > bar->count())) bar = b;
+  ASSERT_TRUE(bar);
+  const QPoint last = bar->mapTo(window_.get(), bar->tabRect(bar->count() - 1).center());
+  for (const bool gone : {false, true}) {
+    mouse(QEvent::MouseMove, last, Qt::NoButton, Qt::NoButton);
+    mouse(QEvent::MouseButtonPress, last, Qt::LeftButton, Qt::LeftButton);
+    for (Dock* d : window_->findChildren<Dock*>()) gone ? window_->removeDockWidget(d) : d->hide();
+    for (int i = 0; i < 20; ++i) mouse(QEvent::MouseMove, last - QPoint(12 * i, 0), Qt::LeftButton, Qt::NoButton);
+    mouse(QEvent::MouseButtonRelease, last - QPoint(240, 0), Qt::NoButton, Qt::LeftButton);
+    settle();
+    window_->commands().run("layout.build");
+    settle();
+  }
+  EXPECT_FALSE(window_->view("builder")->visibleRegion().isEmpty());
+}
+
 }  // namespace
 }  // namespace tenon::views
