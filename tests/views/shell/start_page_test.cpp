@@ -223,7 +223,7 @@ TEST_F(Start, an_empty_project_has_only_an_input) {
 
 TEST_F(Start, a_copy_is_saved_while_it_trains) {
   open_spirals();
-  bench_->train({.set = {{"epochs", "100000"}}});
+  bench_->train({.set = {{"epochs", "1000"}, {"data.samples", "100000"}, {"eval_every", "0"}}});
   until([this] { return bench_->training() && bench_->status().step > 20; });
   // An edit of this moment is in it, too.
   SceneCanvas* c = canvas("builder");
