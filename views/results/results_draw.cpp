@@ -10,7 +10,7 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kPad = 14, kTitle = 26;
+constexpr float kBorder = 14, kCaption = 26;
 }  // namespace
 
 /// Rows are what samples are, columns what they were taken for; a cell is as full as its share of the row.
@@ -20,12 +20,12 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
   float label = 0;
   for (const std::string& name : names) label = std::max(label, text_width(name, Face::small));
   label = std::min(label + 10, std::min(110.f, box.w * 0.3f));
-  const float side = std::min(box.w - label, box.h - 2 * kTitle);
+  const float side = std::min(box.w - label, box.h - 2 * kCaption);
   if (side < 40) return;
   const float each = side / static_cast<float>(n);
-  const Box area{box.x + label, box.y + 2 * kTitle, side, side};
-  scene.text({box.x, box.y, box.w, kTitle}, "Confusion", Ink::text, Face::body);
-  scene.text({area.x, box.y, side, kTitle}, n > 1 && side > 190 ? "row: truth · column: guess" : "", Ink::secondary,
+  const Box area{box.x + label, box.y + 2 * kCaption, side, side};
+  scene.text({box.x, box.y, box.w, kCaption}, "Confusion", Ink::text, Face::body);
+  scene.text({area.x, box.y, side, kCaption}, n > 1 && side > 190 ? "row: truth · column: guess" : "", Ink::secondary,
              Face::small, Align::right);
   for (size_t t = 0; t < n; ++t) {
     int64_t all = 0;
@@ -33,8 +33,8 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
     const float y = area.y + each * static_cast<float>(t);
     if (each >= 11) {
       scene.text({box.x, y, label - 6, each}, names[t], Ink::secondary, Face::small, Align::right);
-      scene.text({area.x + each * static_cast<float>(t), box.y + kTitle, each, kTitle - 2}, names[t], Ink::secondary,
-                 Face::small, Align::center);
+      scene.text({area.x + each * static_cast<float>(t), box.y + kCaption, each, kCaption - 2}, names[t],
+                 Ink::secondary, Face::small, Align::center);
     }
     for (size_t g = 0; g < n; ++g) {
       const int64_t count = results_->count(t, g);
@@ -61,10 +61,10 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
 
 void ResultsModel::draw_calibration(Scene& scene, Box box) const {
   const auto bins = results_->calibration();
-  scene.text({box.x, box.y, box.w, kTitle}, "Calibration", Ink::text, Face::body);
-  scene.text({box.x, box.y, box.w, kTitle}, "error " + fmt::format("{:.1f} %", 100 * results_->calibration_error()),
+  scene.text({box.x, box.y, box.w, kCaption}, "Calibration", Ink::text, Face::body);
+  scene.text({box.x, box.y, box.w, kCaption}, "error " + fmt::format("{:.1f} %", 100 * results_->calibration_error()),
              Ink::secondary, Face::small, Align::right);
-  const Box area{box.x + 44, box.y + kTitle + 4, box.w - 64, box.h - kTitle - 44};
+  const Box area{box.x + 44, box.y + kCaption + 4, box.w - 64, box.h - kCaption - 44};
   if (area.w < 60 || area.h < 40) return;
   for (int k = 0; k <= 4; k += 2) {
     const float y = area.bottom() - area.h * static_cast<float>(k) / 4, x = area.x + area.w * static_cast<float>(k) / 4;
@@ -94,8 +94,8 @@ void ResultsModel::draw_calibration(Scene& scene, Box box) const {
 /// How many samples have which loss.
 void ResultsModel::draw_losses(Scene& scene, Box box) const {
   constexpr int kBins = 24;
-  scene.text({box.x, box.y, box.w, kTitle}, "Loss of the samples", Ink::text, Face::body);
-  const Box area{box.x + 44, box.y + kTitle + 4, box.w - 48, box.h - kTitle - 26};
+  scene.text({box.x, box.y, box.w, kCaption}, "Loss of the samples", Ink::text, Face::body);
+  const Box area{box.x + 44, box.y + kCaption + 4, box.w - 48, box.h - kCaption - 26};
   if (area.w < 60 || area.h < 30 || results_->predictions.empty()) return;
   double top = 0;
   int64_t bad = 0;
@@ -128,21 +128,21 @@ void ResultsModel::draw_losses(Scene& scene, Box box) const {
              Align::right);
   scene.text({box.x - 8, area.y - 8, 46, 16}, format_count(most), Ink::secondary, Face::mono_small, Align::right);
   if (bad)
-    scene.text({box.x, box.y, box.w, kTitle}, fmt::format("{} not finite", format_grouped(bad)), Ink::bad_text,
+    scene.text({box.x, box.y, box.w, kCaption}, fmt::format("{} not finite", format_grouped(bad)), Ink::bad_text,
                Face::small, Align::right);
 }
 
 void ResultsModel::draw(Scene& scene) {
   if (!results_) return;
   const Size size = scene.size();
-  Box rest{kPad, kPad - 6, size.w - 2 * kPad, size.h - 2 * kPad + 6};
+  Box rest{kBorder, kBorder - 6, size.w - 2 * kBorder, size.h - 2 * kBorder + 6};
   if (!results_->classes.empty()) {
     const bool beside = rest.w > 520;
     const float w = beside ? std::min(rest.h + 60, rest.w * 0.6f) : rest.w;
     draw_confusion(scene, {rest.x, rest.y, w, beside ? rest.h : std::min(rest.h, rest.w)});
     if (!beside) return;
-    rest.x += w + 2 * kPad;
-    rest.w -= w + 2 * kPad;
+    rest.x += w + 2 * kBorder;
+    rest.w -= w + 2 * kBorder;
     if (!std::isnan(results_->calibration_error())) {
       const float h = rest.h > 300 ? rest.h * 0.58f : rest.h;
       draw_calibration(scene, {rest.x, rest.y, rest.w, h});
