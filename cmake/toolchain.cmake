@@ -64,7 +64,8 @@ function(tenon_precompile target)
 endfunction()
 
 # tenon_unity(target): with -DTENON_UNITY=ON files are compiled four at a time, which takes less time for whoever
-# builds once. Contributors build without it: a change compiles one file, and every file is seen to include what it uses.
+# builds once. Contributors build without it: a change compiles one file, and every file is seen to include what it
+# uses.
 function(tenon_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TENON_UNITY} UNITY_BUILD_BATCH_SIZE 4)
   # Snapshots and traces stand beside each other there, and both have events, kinds and a kNone.

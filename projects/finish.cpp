@@ -148,12 +148,6 @@ std::string metric_text(const std::string& name, double value) {
                                     : fmt::format("{} {:.4f}", words, value);
 }
 
-Evaluation evaluate_at(Project& project, const RunInfo& run, int64_t step, const Progress& replaying,
-                       const Progress& evaluating) {
-  const auto session = replay_to(project, run.id, step, replaying);
-  return session->evaluate(evaluating);
-}
-
 std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& e) {
   std::string judged;
   for (const Judgement& m : e.judgements) judged += ", " + metric_text("test_" + m.name, m.value);

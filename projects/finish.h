@@ -20,9 +20,6 @@ struct NamedStep {
 /// The best (where it was evaluated) and the last, one entry where they are the same.
 std::vector<NamedStep> named_steps(const RunInfo& run);
 
-/// The test split under the state after a step. Throws Error "cancelled" where `progress` says so.
-Evaluation evaluate_at(Project& project, const RunInfo& run, int64_t step, const Progress& replaying = {},
-                       const Progress& evaluating = {});
 /// "run r at step 120: test loss 0.3012, test accuracy 91.20 % (10,000 samples)"
 std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& e);
 /// "91.20 %" of an accuracy, "0.1234" of others: a metric in the form "test_accuracy 91.20 %" with blanks for '_'.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -42,6 +43,20 @@ void print(const std::string& text) {
     throw Error(std::string("standard output cannot be written: ") + std::strerror(code), "",
                 is_no_space(code) ? Error::Kind::no_space : Error::Kind::failure);
   }
+}
+
+std::vector<std::vector<std::string>> rows_of(const views::Table& shown, std::vector<bool>& right) {
+  std::vector<std::vector<std::string>> rows(1);
+  for (const auto& column : shown.columns) {
+    rows[0].push_back(column.title);
+    for (char& c : rows[0].back()) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    right.push_back(column.number);
+  }
+  for (const auto& row : shown.rows) {
+    rows.emplace_back();
+    for (const auto& cell : row.cells) rows.back().push_back(cell.text);
+  }
+  return rows;
 }
 
 void print_json(const nlohmann::json& j) {

@@ -8,6 +8,7 @@
 #include "projects/time_travel.h"
 #include "tracing/analyses/finding.h"
 #include "tracing/analyses/finding_json.h"
+#include "views/shared/table.h"
 
 namespace tenon::app {
 
@@ -17,6 +18,8 @@ void print(const std::string& text);
 void print_json(const nlohmann::json& j);
 using tracing::json_number;
 
+/// A view's table as rows for table(), its head in capitals; which columns are aligned to the right.
+std::vector<std::vector<std::string>> rows_of(const views::Table& shown, std::vector<bool>& right);
 /// Columns aligned to their widest cell; the first row is the head. `right[i]` aligns column i to the right.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right = {});
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -109,18 +108,11 @@ int runs(const Args& args) {
     return 0;
   }
   const views::Table shown = model.table();
-  std::vector<std::vector<std::string>> rows(1);
   std::vector<bool> right;
-  for (const auto& column : shown.columns) {
-    rows[0].push_back(column.title);
-    for (char& c : rows[0].back()) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    right.push_back(column.number);
-  }
-  for (const auto& row : shown.rows) {
-    rows.emplace_back();
-    for (const auto& cell : row.cells) rows.back().push_back(cell.text);
-    const auto& error = project->run(row.selection.id).error;
-    if (!error.empty()) rows.back().push_back(error.substr(0, error.find('\n')));
+  auto rows = rows_of(shown, right);
+  for (size_t i = 0; i < shown.rows.size(); ++i) {
+    const auto error = project->run(shown.rows[i].selection.id).error;
+    if (!error.empty()) rows[i + 1].push_back(error.substr(0, error.find('\n')));
   }
   if (model.rows().empty() && args.has("--deleted"))
     print(fmt::format("no run of {} is deleted\n", args.word(0)));

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/output.h"
@@ -17,21 +15,9 @@ using projects::Prediction;
 using projects::Results;
 
 namespace {
-nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(); }
-
-/// The window's table as text.
 void print_table(const views::Table& t) {
-  std::vector<std::vector<std::string>> rows(1);
   std::vector<bool> right;
-  for (const auto& column : t.columns) {
-    rows[0].push_back(column.title);
-    for (char& c : rows[0].back()) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    right.push_back(column.number);
-  }
-  for (const auto& row : t.rows) {
-    rows.emplace_back();
-    for (const auto& cell : row.cells) rows.back().push_back(cell.text);
-  }
+  const auto rows = rows_of(t, right);
   print("\n" + table(rows, right));
 }
 
@@ -43,9 +29,9 @@ void tell_classes(const Args& args, const Results& r, const views::ResultsModel&
                 {"samples", all[c].samples},
                 {"guessed", all[c].guessed},
                 {"right", all[c].right},
-                {"precision", finite_or_null(all[c].precision())},
-                {"recall", finite_or_null(all[c].recall())},
-                {"f1", finite_or_null(all[c].f1())}});
+                {"precision", all[c].precision()},
+                {"recall", all[c].recall()},
+                {"f1", all[c].f1()}});
 }
 
 void tell_confusion(const Args& args, const Results& r) {
@@ -79,8 +65,8 @@ void tell_worst(const Args& args, const Results& r, const views::ResultsModel& m
   order.resize(std::min(order.size(), n));
   for (size_t i : order) {
     const Prediction& p = r.predictions[i];
-    nlohmann::json j = {{"sample", p.row}, {"loss", finite_or_null(p.loss)}};
-    if (p.truth >= 0) j.update({{"truth", p.truth}, {"guess", p.guess}, {"sure", finite_or_null(p.confidence)}});
+    nlohmann::json j = {{"sample", p.row}, {"loss", p.loss}};
+    if (p.truth >= 0) j.update({{"truth", p.truth}, {"guess", p.guess}, {"sure", p.confidence}});
     print_json(j);
   }
 }

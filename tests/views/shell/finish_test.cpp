@@ -10,6 +10,7 @@
 #include "engine/formats/safetensors.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
+#include "projects/results.h"
 #include "tests/views/shell/window_fixture.h"
 
 namespace tenon::views {
@@ -43,7 +44,8 @@ TEST_F(Finish, a_run_is_evaluated_at_any_step) {
   EXPECT_TRUE(window_->picker()->isVisible());
   EXPECT_FALSE(offered().isEmpty());
   pick("12");
-  const std::string expected = projects::evaluation_text(run, 12, projects::evaluate_at(*bench_->project(), run, 12));
+  const std::string expected =
+      projects::evaluation_text(run, 12, projects::results_at(*bench_->project(), run, 12).evaluation);
   EXPECT_TRUE(banner_shown());
   EXPECT_EQ(banner().toStdString(), "Evaluated: " + expected);
   EXPECT_TRUE(problems_.empty());
