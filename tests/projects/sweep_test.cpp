@@ -186,7 +186,8 @@ TEST_F(SweepTest, a_run_killed_between_its_verdict_and_its_end_is_pruned_again) 
   whole.options.start_paused = true;
   auto driver = start_trial(project, whole);
   for (int i = 0; i < 20; ++i) driver->step_once();
-  while (driver->status().step < 20) std::this_thread::yield();
+  // Paused again: the evaluation after step 20 is over, and in the file.
+  while (driver->status().step < 20 || driver->status().state != RunStatus::State::paused) std::this_thread::yield();
   driver->stop();
   driver.reset();
   const RunInfo run = project->run(project->sweep(id).trials[1].run);
