@@ -116,6 +116,14 @@ void Project::Impl::drop_unused_documents() {
       "recipe FROM sweeps)");
 }
 
+int64_t Project::version_of_others() const {
+  // SQLite counts what other connections than the asked one commit: the one that writes for this project is asked.
+  Database& db = impl_->writer ? *impl_->writer : impl_->read();
+  std::lock_guard lock(db.mutex);
+  Query q = db.query("PRAGMA data_version");
+  return q.next() ? q.integer(0) : 0;
+}
+
 ModelSpec Project::model() const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);

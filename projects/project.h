@@ -111,6 +111,9 @@ class Project {
   const std::string& path() const;
   bool read_only() const;
 
+  /// Another number once somebody else, in this process or another one, has changed the file.
+  int64_t version_of_others() const;
+
   ModelSpec model() const;
   void set_model(const ModelSpec& model);
   nlohmann::json recipe() const;

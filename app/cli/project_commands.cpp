@@ -15,6 +15,7 @@
 #include "engine/train/recipe.h"
 #include "projects/copy.h"
 #include "projects/project.h"
+#include "views/runs/run_groups.h"
 #include "views/runs/runs_model.h"
 
 namespace tenon::app {
@@ -75,12 +76,41 @@ int new_project(const Args& args) {
 
 nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(); }
 
+void print_groups(const std::vector<views::RunRow>& rows, const views::RunField& field) {
+  for (const views::RunGroup& g : views::groups_of(rows, field)) {
+    nlohmann::json names = nlohmann::json::array(), metrics = nlohmann::json::object();
+    for (const views::RunRow* r : g.runs) names.push_back(r->info.name);
+    for (const views::RunField& f : views::result_fields(rows)) {
+      if (f.kind != views::RunField::Kind::best) continue;
+      const views::Spread s = views::spread_of(g, f.key);
+      if (!s.best) continue;
+      metrics[f.key] = {{"runs", s.values.size()},
+                        {"mean", finite_or_null(s.mean())},
+                        {"deviation", finite_or_null(s.deviation())},
+                        {"best", finite_or_null(s.best->metrics.at(f.key).best)},
+                        {"best_run", s.best->info.name}};
+    }
+    print_json({{"field", field.text()}, {"value", g.value}, {"runs", names}, {"metrics", metrics}});
+  }
+}
+
 int runs(const Args& args) {
   const auto project = open_to_read(args.word(0));
   views::RunsModel model;
   model.set_rows(views::read_runs(*project, args.has("--deleted") ? project->deleted_runs() : project->runs()));
   if (args.has("--filter")) views::RunFilter(args.text("--filter"), model.rows());  // throws where the words are wrong
   model.set_filter(args.text("--filter"));
+  if (args.has("--group")) {
+    try {
+      model.set_group(views::RunFields(model.rows()).named(args.text("--group")));
+    } catch (const Error& e) {
+      throw Error::usage("--group says " + e.message(), e.hint());
+    }
+  }
+  if (args.json() && model.group()) {
+    print_groups(model.shown(), *model.group());
+    return 0;
+  }
   if (args.json()) {
     for (const views::RunRow& row : model.shown()) {
       const projects::RunInfo& r = row.info;
@@ -110,7 +140,7 @@ int runs(const Args& args) {
   const views::Table shown = model.table();
   std::vector<bool> right;
   auto rows = rows_of(shown, right);
-  for (size_t i = 0; i < shown.rows.size(); ++i) {
+  for (size_t i = 0; i < shown.rows.size() && !model.group(); ++i) {
     const auto error = project->run(shown.rows[i].selection.id).error;
     if (!error.empty()) rows[i + 1].push_back(error.substr(0, error.find('\n')));
   }
@@ -196,6 +226,7 @@ const bool registered_project_commands[] = {
                       1,
                       1,
                       {{"--filter", "WORDS", "only runs that fit: \"lr > 0.001 and best.accuracy >= 0.9\""},
+                       {"--group", "FIELD", "a row for all runs that have this in common: lr, status, seed"},
                        {"--deleted", "", "those that were deleted: tenon run PROJECT RUN --undelete brings one back"},
                        kJson},
                       "lists the runs of a project: what they were told where they differ, and their results",

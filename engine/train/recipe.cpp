@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -193,6 +194,20 @@ std::vector<KeyDifference> differences(const Recipe& from, const Recipe& to) {
   for (const AttrDef& k : from.used_keys())
     if (!used[k.name]) out.push_back({k.name, attr_text(from.at(k.name)), ""});
   return out;
+}
+
+Recipe merged(const Recipe& base, const Recipe& mine, const Recipe& theirs) {
+  Recipe all = theirs;
+  std::set<std::string> known;
+  for (const AttrDef& k : base.used_keys()) known.insert(k.name);
+  for (const AttrDef& k : mine.used_keys()) {  // what chooses a definition comes before its settings
+    if (known.contains(k.name) && base.at(k.name) == mine.at(k.name)) continue;
+    if (mine.at(k.name) == mine.fallback(k.name))
+      all.reset(k.name);
+    else
+      all.set_value(k.name, mine.at(k.name));
+  }
+  return all;
 }
 
 std::string difference_text(const std::vector<KeyDifference>& all) {

@@ -60,6 +60,8 @@ struct KeyDifference {
 };
 /// In the order of used_keys(), those of `to` first.
 std::vector<KeyDifference> differences(const Recipe& from, const Recipe& to);
+/// `theirs` with what `mine` changed of `base`: where both changed a key, it is as in `mine`.
+Recipe merged(const Recipe& base, const Recipe& mine, const Recipe& theirs);
 /// "optimizer.lr 0.01 → 0.003, epochs 3 → 5"
 std::string difference_text(const std::vector<KeyDifference>& all);
 

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 
 #include "core/error.h"
 #include "engine/templates/templates.h"
+#include "views/runs/run_groups.h"
+#include "views/runs/runs_chart.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -159,6 +162,126 @@ TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
   EXPECT_EQ(read_runs(*project, project->runs(), rows)[0].metrics.at("loss").best, 0.25);
   project.reset();
   std::filesystem::remove_all(folder);
+}
+
+TEST(Runs, GroupsHaveTheMeanTheSpreadAndTheBestOfTheirRuns) {
+  const std::vector<RunRow> rows = {row(1, "a", 0.1, "sgd", 0.80), row(2, "b", 0.001, "adamw", 0.90),
+                                    row(3, "c", 0.002, "adamw", 0.94), row(4, "d", 0.002, "adamw", std::nan(""))};
+  const RunField optimizer{RunField::Kind::recipe, "optimizer.name"};
+  const auto groups = groups_of(rows, optimizer);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].value, "adamw");
+  EXPECT_EQ(groups[0].runs.size(), 3u);
+  const Spread s = spread_of(groups[0], "test_accuracy");
+  EXPECT_EQ(s.values.size(), 2u) << "a run without a finite value says nothing";
+  EXPECT_DOUBLE_EQ(s.mean(), 0.92);
+  EXPECT_NEAR(s.deviation(), std::sqrt(0.0008), 1e-12);
+  ASSERT_TRUE(s.best);
+  EXPECT_EQ(s.best->info.name, "c");
+  EXPECT_TRUE(std::isnan(spread_of(groups[1], "test_accuracy").deviation())) << "one run has no spread";
+  RunsModel m;
+  m.set_rows(rows);
+  m.set_group(optimizer);
+  Table t = m.table();
+  ASSERT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(t.columns[0].title, "optimizer.name");
+  EXPECT_EQ(t.rows[0].cells[1].text, "3");
+  EXPECT_EQ(t.rows[0].selection.id, 3) << "the best run of the group";
+  EXPECT_EQ(t.columns[3].title, "mean test_accuracy") << "of the test data, and where higher is better, first";
+  // What a filter leaves out is in no group.
+  ASSERT_TRUE(m.set_filter("name != c"));
+  EXPECT_EQ(m.table().rows[0].cells[1].text, "2");
+}
+
+TEST(Runs, GroupsStandInTheOrderOfTheirValues) {
+  std::vector<RunRow> rows = {row(1, "a", 10, "x", 0.5), row(2, "b", 9, "x", 0.5), row(3, "c", 9, "x", 0.5)};
+  rows.push_back(row(4, "d", 0, "x", 0.5));
+  rows.back().recipe.erase("optimizer.lr");
+  const auto groups = groups_of(rows, {RunField::Kind::recipe, "optimizer.lr"});
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups[0].runs.size(), 2u);
+  EXPECT_EQ(groups[1].runs.front()->info.name, "a") << "9 before 10, as numbers";
+  EXPECT_EQ(groups[2].value, "–");
+  EXPECT_TRUE(groups_of({}, {RunField::Kind::steps, {}}).empty());
+}
+
+TEST(Runs, FieldsAreNamedAsAFilterNamesThem) {
+  const RunFields fields(three());
+  EXPECT_EQ(fields.named("lr").text(), "optimizer.lr");
+  EXPECT_EQ(fields.named("best.accuracy").text(), "best.test_accuracy");
+  EXPECT_EQ(fields.named("time").text(), "seconds");
+  for (const RunField& f : told_fields(three())) EXPECT_EQ(fields.named(f.text()), f);
+  for (const RunField& f : result_fields(three())) EXPECT_EQ(fields.named(f.text()), f);
+  EXPECT_THROW(fields.named("lrr"), Error);
+  EXPECT_THROW(fields.named("best.samples_per_second"), Error) << "has no better and worse";
+  EXPECT_EQ(result_fields(three()).front().text(), "best.test_accuracy");
+  EXPECT_EQ(main_field(three()), (RunField{RunField::Kind::recipe, "optimizer.lr"})) << "three rates, two optimizers";
+  EXPECT_FALSE(main_field({}));
+}
+
+struct Chart : ::testing::Test {
+  RunsChart chart;
+  std::vector<Selection> selected;
+  void SetUp() override {
+    chart.on_select = [this](const Selection& s) { selected.push_back(s); };
+    chart.set_fields({RunField::Kind::recipe, "optimizer.lr"}, {RunField::Kind::best, "test_accuracy"});
+    chart.set_rows(three());
+  }
+  Point middle(int64_t run) {
+    for (const auto& t : chart.frame({600, 300}).targets())
+      if (t.hit == Hit{RunsChart::run, run}) return {t.box.x + t.box.w / 2, t.box.y + t.box.h / 2};
+    ADD_FAILURE() << "run " << run << " is not drawn";
+    return {};
+  }
+};
+
+TEST_F(Chart, EveryRunStandsWhereItsValuesAre) {
+  // 0.001, 0.002, 0.1 against 0.95, 0.91, 0.80.
+  EXPECT_LT(middle(2).x, middle(3).x);
+  EXPECT_LT(middle(3).x, middle(1).x);
+  EXPECT_LT(middle(2).y, middle(3).y) << "up is more";
+  EXPECT_LT(middle(3).y, middle(1).y);
+  // Not over 100: a linear axis, so the first two lie close together.
+  EXPECT_LT(middle(3).x - middle(2).x, 0.05f * (middle(1).x - middle(2).x));
+  auto rows = three();
+  rows[0].recipe["optimizer.lr"].x = 0.2;
+  chart.set_rows(rows);
+  EXPECT_GT(middle(3).x - middle(2).x, 0.1f * (middle(1).x - middle(2).x)) << "over 100: a logarithmic axis";
+  EXPECT_TRUE(chart.frame({600, 300}).overlaps().empty());
+}
+
+TEST_F(Chart, AClickAndKeysChooseARun) {
+  const Point p = middle(3);
+  EXPECT_TRUE(chart.pointer({PointerEvent::Type::press, Button::left, p.x, p.y, {}}));
+  ASSERT_EQ(selected.size(), 1u);
+  EXPECT_EQ(selected[0].id, 3);
+  EXPECT_TRUE(chart.key({"Right", "", {}}));
+  EXPECT_EQ(selected.back().id, 1) << "the next along the axis";
+  EXPECT_TRUE(chart.key({"Home", "", {}}));
+  EXPECT_EQ(selected.back().id, 2);
+  EXPECT_TRUE(chart.key({"Left", "", {}}));
+  EXPECT_EQ(selected.size(), 3u) << "it was the first";
+  EXPECT_FALSE(chart.key({"X", "", {}}));
+  EXPECT_NE(chart.summary().find("highest: best.test_accuracy = 0.95 of cnn-02"), std::string::npos) << chart.summary();
+  EXPECT_FALSE(chart.pointer({PointerEvent::Type::press, Button::left, 1, 1, {}}));
+}
+
+TEST_F(Chart, WordsHaveAPlaceEachAndWhatHasNoValueIsCounted) {
+  auto rows = three();
+  rows.push_back(row(4, "broken", 0.1, "sgd", std::nan("")));
+  chart.set_rows(rows);
+  chart.set_fields({RunField::Kind::recipe, "optimizer.name"}, {RunField::Kind::best, "test_accuracy"});
+  EXPECT_EQ(middle(2).x, middle(3).x) << "both adamw";
+  EXPECT_NE(middle(1).x, middle(3).x);
+  const auto texts = chart.frame({600, 300}).texts();
+  for (const char* said : {"adamw", "sgd", "1 left out"})
+    EXPECT_NE(std::find(texts.begin(), texts.end(), said), texts.end()) << said;
+  chart.set_group(RunField{RunField::Kind::status, {}});
+  const auto legend = chart.frame({600, 300}).texts();
+  EXPECT_NE(std::find(legend.begin(), legend.end(), "status:"), legend.end());
+  chart.set_rows({});
+  EXPECT_EQ(chart.frame({600, 300}).texts().size(), 1u) << "says that there is nothing";
+  EXPECT_FALSE(chart.key({"Right", "", {}}));
 }
 
 }  // namespace

@@ -96,13 +96,23 @@ bool BuilderModel::apply(const std::string& text, ModelSpec next, const std::str
   return true;
 }
 
+bool BuilderModel::replace(const std::string& text, const ModelSpec& spec) {
+  forget_missing(spec);
+  return apply(text, spec);
+}
+
+/// What the model that comes does not have is not chosen any longer.
+void BuilderModel::forget_missing(const ModelSpec& next) {
+  std::erase_if(selected_, [&next](const std::string& n) { return !next.find(n); });
+  if (!next.find(primary_)) primary_.clear();
+  selected_wire_ = -1;
+}
+
 void BuilderModel::undo() {
   if (!can_undo()) return;
   spec_ = edits_[--done_].before;
   edits_[done_].merge.clear();
-  std::erase_if(selected_, [&](const std::string& n) { return !spec_.find(n); });
-  if (!spec_.find(primary_)) primary_.clear();
-  selected_wire_ = -1;
+  forget_missing(spec_);
   examine_now();
   changed();
   if (on_edit) on_edit();
@@ -110,9 +120,7 @@ void BuilderModel::undo() {
 void BuilderModel::redo() {
   if (!can_redo()) return;
   spec_ = edits_[done_++].after;
-  std::erase_if(selected_, [&](const std::string& n) { return !spec_.find(n); });
-  if (!spec_.find(primary_)) primary_.clear();
-  selected_wire_ = -1;
+  forget_missing(spec_);
   examine_now();
   changed();
   if (on_edit) on_edit();

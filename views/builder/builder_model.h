@@ -40,6 +40,8 @@ class BuilderModel : public StepModel {
   bool rename(const std::string& layer, const std::string& name);
   bool move_selected(double dx, double dy);
   void auto_layout();
+  /// Another model in the place of this one, as one edit.
+  bool replace(const std::string& text, const ModelSpec& spec);
   const std::string& why() const { return why_; }
 
   bool can_undo() const { return done_ > 0; }
@@ -86,6 +88,7 @@ class BuilderModel : public StepModel {
     std::string text, merge;
     ModelSpec before, after;
   };
+  void forget_missing(const ModelSpec& next);
   bool apply(const std::string& text, ModelSpec next, const std::string& merge = {});
   bool refuse(const std::string& why);
   void examine_now();

@@ -5,18 +5,26 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "tracing/record/step_record.h"
 #include "views/frame/application.h"
+#include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
 
 View::View(const ViewDef& def, Bench& bench, QWidget* parent)
-    : QWidget(parent), bench_(bench), stack_(new QStackedWidget(this)), empty_(new EmptyState(this)), def_(def) {
+    : QWidget(parent),
+      bench_(bench),
+      strip_(new WaitStrip(this)),
+      stack_(new QStackedWidget(this)),
+      empty_(new EmptyState(this)),
+      def_(def) {
   setObjectName(id());
   setAccessibleName(title());
   auto* box = new QVBoxLayout(this);
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
+  box->addWidget(strip_);
   box->addWidget(stack_);
   stack_->addWidget(empty_);
 }
@@ -112,8 +120,13 @@ void View::set_theme(ThemeName theme) {
 bool View::step_state(const QString& what) {
   if (bench_.links()) {
     set_empty(false);
+    const bool sample = bench_.links().record()->sample >= 0;
+    const QString step = "step " + QString::fromStdString(format_grouped(bench_.links().record()->step));
+    strip_->wait_for(bench_.jobs, "step", sample ? "a sample under the state of " + step : step,
+                     [this] { emit bench_.step_changed(); });
     return true;
   }
+  strip_->hide();
   int64_t steps = bench_.shown_steps();
   if (!bench_.has_project())
     set_empty(true, QString("Open a project to see %1.").arg(what));

@@ -11,6 +11,8 @@
 
 namespace tenon::views {
 
+class WaitStrip;
+
 /// The Qt half of a view: a page of controls, canvas and tables, or one sentence where there is nothing to show.
 class View : public QWidget {
   Q_OBJECT
@@ -51,6 +53,7 @@ class View : public QWidget {
 
   Bench& bench_;
   ThemeName theme_ = ThemeName::dark;
+  WaitStrip* strip_;  ///< over a step that is still shown while another one is replayed
   QStackedWidget* stack_;
   EmptyState* empty_;
 

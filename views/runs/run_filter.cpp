@@ -5,66 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
-#include <utility>
 
 #include "core/error.h"
 #include "core/number.h"
-#include "engine/train/metric.h"
+#include "views/runs/run_field.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
 
 namespace {
-/// What of a run a comparison looks at.
-struct Field {
-  enum class Kind { name, status, steps, total, seconds, created, error, note, tags, recipe, last, best };
-  Kind kind = Kind::name;
-  std::string key;  ///< of the recipe, or the metric's name
-};
-constexpr std::pair<const char*, Field::Kind> kOwn[] = {
-    {"name", Field::Kind::name},       {"status", Field::Kind::status},   {"steps", Field::Kind::steps},
-    {"total", Field::Kind::total},     {"seconds", Field::Kind::seconds}, {"time", Field::Kind::seconds},
-    {"created", Field::Kind::created}, {"error", Field::Kind::error},     {"note", Field::Kind::note},
-    {"tags", Field::Kind::tags},       {"tag", Field::Kind::tags}};
-
-RunValue number(double x) { return {true, x, {}}; }
-RunValue words(const std::string& text) { return {false, 0, text}; }
-
-std::optional<RunValue> value_of(const Field& f, const RunRow& row) {
-  switch (f.kind) {
-    case Field::Kind::name:
-      return words(row.info.name);
-    case Field::Kind::status:
-      return words(row.info.status);
-    case Field::Kind::steps:
-      return number(static_cast<double>(row.info.steps));
-    case Field::Kind::total:
-      return number(static_cast<double>(row.info.total_steps));
-    case Field::Kind::seconds:
-      return number(row.info.seconds);
-    case Field::Kind::created:
-      return words(row.info.created);
-    case Field::Kind::error:
-      return words(row.info.error);
-    case Field::Kind::note:
-      return words(row.info.note);
-    case Field::Kind::tags:
-      return words(tags_text(row.info));
-    case Field::Kind::recipe:
-      if (auto at = row.recipe.find(f.key); at != row.recipe.end()) return at->second;
-      return {};
-    case Field::Kind::last:
-    case Field::Kind::best:
-      if (auto at = row.metrics.find(f.key); at != row.metrics.end()) {
-        const double x = f.kind == Field::Kind::last ? at->second.last : at->second.best;
-        if (f.kind == Field::Kind::last || std::isfinite(x)) return number(x);
-      }
-      return {};
-  }
-  return {};
-}
-
 /// A word of a filter and where it stands.
 struct Token {
   enum class Kind { word, quoted, sign, open, close, end };
@@ -117,7 +66,7 @@ struct RunFilter::Node {
   enum class Kind { both, either, negation, comparison };
   Kind kind = Kind::comparison;
   std::unique_ptr<Node> a, b;
-  Field field;
+  RunField field;
   std::string sign;
   RunValue value;
 
@@ -155,12 +104,7 @@ using Node = RunFilter::Node;
 /// Reads a filter by descent: or, and, not, comparison.
 class Reader {
  public:
-  Reader(const std::string& text, const std::vector<RunRow>& rows) : tokens_(tokens_of(text)) {
-    for (const RunRow& r : rows) {
-      for (const auto& [key, value] : r.recipe) keys_.insert(key);
-      for (const auto& [name, end] : r.metrics) metrics_.insert(name);
-    }
-  }
+  Reader(const std::string& text, const std::vector<RunRow>& rows) : tokens_(tokens_of(text)), fields_(rows) {}
   std::unique_ptr<Node> read() {
     auto all = either();
     if (now().kind == Token::Kind::close) throw wrong(now().at, "\")\" that was not opened");
@@ -238,57 +182,18 @@ class Reader {
     return n;
   }
 
-  Field field_of(const Token& t) const {
-    for (const auto& [word, kind] : kOwn)
-      if (t.text == word) return {kind, {}};
-    if (t.text.starts_with("last.") || t.text.starts_with("best.")) {
-      if (auto m = metric_named(t.text.substr(5))) {
-        if (t.text[0] == 'b' && better(*m) == 0)
-          throw wrong(t.at, "best." + *m + ", which has no better and worse", "Ask for last." + *m + ".");
-        return {t.text[0] == 'b' ? Field::Kind::best : Field::Kind::last, *m};
-      }
-      throw unknown(t);
+  RunField field_of(const Token& t) const {
+    try {
+      return fields_.named(t.text);
+    } catch (const Error& e) {
+      throw wrong(t.at, e.message(), e.hint());
     }
-    if (keys_.count(t.text)) return {Field::Kind::recipe, t.text};
-    std::vector<std::string> ends;
-    for (const std::string& k : keys_)
-      if (k.ends_with("." + t.text)) ends.push_back(k);
-    if (ends.size() == 1) return {Field::Kind::recipe, ends[0]};
-    if (ends.size() > 1)
-      throw wrong(t.at, "\"" + t.text + "\", which may be " + fmt::format("{}", fmt::join(ends, " or ")),
-                  "Write the whole key.");
-    if (auto m = metric_named(t.text)) return {Field::Kind::last, *m};
-    throw unknown(t);
-  }
-  std::optional<std::string> metric_named(const std::string& name) const {
-    for (const std::string& full : {name, "test_" + name})
-      if (metrics_.count(full)) return full;
-    return {};
-  }
-  Error unknown(const Token& t) const {
-    std::vector<std::string> all(keys_.begin(), keys_.end());
-    for (const std::string& k : keys_)
-      if (const size_t dot = k.rfind('.'); dot != k.npos) all.push_back(k.substr(dot + 1));
-    for (const std::string& m : metrics_) {
-      all.push_back("last." + m);
-      if (better(m) != 0) all.push_back("best." + m);
-    }
-    for (const auto& own : kOwn) all.emplace_back(own.first);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    const std::string near = near_names(t.text, all.data(), all.size());
-    return wrong(
-        t.at, "\"" + t.text + "\", which no run has",
-        near.empty()
-            ? "Fields are name, status, steps, seconds, created, tags, note, keys of the recipe, last.METRIC and "
-              "best.METRIC."
-            : near);
   }
 
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int depth_ = 0;
-  std::set<std::string> keys_, metrics_;
+  RunFields fields_;
 };
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "engine/train/metric.h"
+#include "views/runs/run_groups.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 #include "views/shared/project_contents.h"
@@ -71,6 +72,7 @@ Table::Cell metric_cell(const std::string& name, double v, const std::string& ti
 
 Table RunsModel::table() const {
   const std::vector<RunRow> rows = shown();
+  if (group_) return group_table(rows, *group_);
   const std::vector<std::string> keys = rows.empty() ? std::vector<std::string>() : differing_keys(rows);
   std::set<std::string> judged;  // metrics that say how good a run is
   for (const RunRow& r : rows)

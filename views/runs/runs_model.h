@@ -1,9 +1,11 @@
 #pragma once
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "projects/run_driver.h"
+#include "views/runs/run_field.h"
 #include "views/runs/run_filter.h"
 #include "views/runs/run_row.h"
 #include "views/shared/table.h"
@@ -20,6 +22,9 @@ class RunsModel {
   /// False where the words are wrong: the last filter that was right stays, and why() says what is wrong.
   bool set_filter(const std::string& text);
   const std::string& why() const { return why_; }
+  /// Runs with one value of a field in common make one row; nothing: every run is a row.
+  void set_group(std::optional<RunField> group) { group_ = std::move(group); }
+  const std::optional<RunField>& group() const { return group_; }
   /// The runs whose curves stand together, in the order they were picked.
   void set_picked(const std::vector<int64_t>& runs) { picked_ = runs; }
 
@@ -27,7 +32,7 @@ class RunsModel {
   /// Those that fit the filter, the newest first.
   std::vector<RunRow> shown() const;
   /// One row a run of shown(): name, status, steps and time, the recipe's keys in which they differ, the metrics' last
-  /// and best values, when it was begun.
+  /// and best values, when it was begun. Grouped: group_table() of them.
   Table table() const;
 
  private:
@@ -35,6 +40,7 @@ class RunsModel {
   std::vector<int64_t> picked_;
   std::string text_, why_;
   RunFilter filter_;
+  std::optional<RunField> group_;
 };
 
 }  // namespace tenon::views

@@ -1,10 +1,44 @@
 #include "views/runs/runs_view.h"
 
+#include <QComboBox>
 #include <QLineEdit>
+#include <QSignalBlocker>
+#include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "core/error.h"
+
 namespace tenon::views {
+
+namespace {
+QComboBox* add_field_list(QWidget* parent, const char* name, const char* title) {
+  auto* list = new QComboBox(parent);
+  list->setObjectName(name);
+  list->setAccessibleName(title);
+  list->setToolTip(title);
+  list->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  list->setMinimumContentsLength(8);
+  return list;
+}
+
+/// The fields as a list's choices, `first` before `then`; what was chosen stays chosen while it is there.
+void offer(QComboBox* list, const std::vector<RunField>& first, const std::vector<RunField>& then,
+           const QString& nothing) {
+  QStringList texts;
+  if (!nothing.isEmpty()) texts << nothing;
+  for (const auto& fields : {first, then})
+    for (const RunField& f : fields) texts << QString::fromStdString(f.text());
+  QStringList old;
+  for (int i = 0; i < list->count(); ++i) old << list->itemText(i);
+  if (texts == old) return;
+  const QSignalBlocker quiet(list);
+  const QString was = list->currentText();
+  list->clear();
+  for (const QString& t : texts) list->addItem(t, t == nothing ? QVariant() : QVariant(t));
+  list->setCurrentIndex(std::max(0, list->findText(was)));
+}
+}  // namespace
 
 RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
   auto* page = new QWidget(this);
@@ -22,6 +56,15 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
   found_ = new ElidedLabel({}, bar);
   found_->setObjectName("runs.found");
   bar->add(found_, 1);
+  group_ = add_field_list(bar, "runs.group", "Group runs by");
+  connect(group_, &QComboBox::activated, this, [this] { fill(); });
+  bar->add(group_);
+  auto* chart = new QToolButton(bar);
+  chart->setObjectName("runs.chart");
+  chart->setText("Chart");
+  chart->setCheckable(true);
+  chart->setToolTip("Every run a point: one thing that is known of the runs against another");
+  bar->add(chart);
   auto* clear = new QToolButton(bar);
   clear->setText("Compare none");
   clear->setToolTip("Takes the picked runs' curves out of Training");
@@ -30,7 +73,8 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
   connect(&bench, &Bench::picked_changed, clear, [this, clear] { clear->setEnabled(!bench_.picked().empty()); });
   bar->add(clear);
   box->addWidget(bar);
-  list_ = new TableList(page);
+  auto* split = new QSplitter(Qt::Vertical, page);
+  list_ = new TableList(split);
   list_->setObjectName("runs.table");
   list_->setAccessibleName("Runs");
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
@@ -41,7 +85,15 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
     bench_.pick(std::move(runs));
   };
   list_->row_commands = {"run.go_on", "run.continue", "run.compare", "run.baseline", "run.describe", "run.delete"};
-  box->addWidget(list_, 1);
+  split->addWidget(list_);
+  split->addWidget(chart_page_ = build_chart());
+  chart_page_->hide();
+  split->setSizes({260, 300});
+  box->addWidget(split, 1);
+  connect(chart, &QToolButton::toggled, this, [this](bool on) {
+    chart_page_->setVisible(on);
+    fill_chart();
+  });
   set_content(page);
   later_.setSingleShot(true);
   later_.setInterval(250);  // a run that trains changes its row ten times a second: the table follows in peace
@@ -57,8 +109,43 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
     if (!later_.isActive()) later_.start();
   });
   connect(&bench, &Bench::picked_changed, this, &RunsView::fill);
-  connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) { list_->mark(s); });
+  connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
+    list_->mark(s);
+    chart_.set_selected(s.kind == Selection::Kind::run ? s.id : bench_.shown_run());
+  });
   refresh();
+}
+
+/// Of the words of a list; nothing where it stands on "nothing", or its field is gone.
+std::optional<RunField> RunsView::chosen(const QComboBox* list) const {
+  const QString words = list->currentData().toString();
+  if (words.isEmpty()) return {};
+  try {
+    return RunFields(model_.rows()).named(words.toStdString());
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+QWidget* RunsView::build_chart() {
+  auto* page = new QWidget(this);
+  auto* box = new QVBoxLayout(page);
+  box->setContentsMargins(0, 0, 0, 0);
+  box->setSpacing(0);
+  auto* bar = new ViewBar(page);
+  up_ = add_field_list(bar, "runs.up", "Up the chart");
+  bar->add(up_);
+  bar->add_label("against");
+  along_ = add_field_list(bar, "runs.along", "Along the chart");
+  bar->add(along_);
+  bar->add_stretch();
+  for (QComboBox* list : {up_, along_}) connect(list, &QComboBox::activated, this, [this] { fill_chart(); });
+  box->addWidget(bar);
+  SceneCanvas* canvas = make_canvas(chart_);
+  canvas->setMinimumHeight(120);
+  box->addWidget(canvas, 1);
+  chart_.on_select = [this](const Selection& s) { bench_.select(s); };
+  return page;
 }
 
 std::vector<Command> RunsView::commands() {
@@ -115,17 +202,41 @@ void RunsView::read() {
 }
 
 void RunsView::fill() {
+  const std::vector<RunField> told = told_fields(model_.rows()), came = result_fields(model_.rows());
+  offer(group_, told, {}, "Every run a row");
+  const bool first = along_->count() == 0;
+  offer(along_, told, came, {});
+  if (const auto main = main_field(model_.rows()); first && main)
+    along_->setCurrentIndex(along_->findText(QString::fromStdString(main->text())));
+  offer(up_, came, told, {});
+  model_.set_group(chosen(group_));
   model_.set_picked(bench_.picked());
   list_->set_table(model_.table());
   list_->mark(bench_.bus.current());
   set_style(filter_, "bad", model_.why().empty() ? "false" : "true");
-  const size_t shown = list_->table().rows.size(), all = model_.rows().size();
-  const QString said = !model_.why().empty() ? QString::fromStdString(model_.why())
-                       : shown == all        ? (all == 1 ? QString("1 run") : QString("%1 runs").arg(all)) +
-                                            " · tick runs to compare their curves in Training"
-                                      : QString("%1 of %2 runs").arg(shown).arg(all);
+  fill_chart();
+  const size_t rows = list_->table().rows.size(), all = model_.rows().size();
+  const size_t shown = model_.group() ? model_.shown().size() : rows;
+  const QString said =
+      !model_.why().empty() ? QString::fromStdString(model_.why())
+      : model_.group()
+          ? QString("%1 of %2 runs in %3 %4").arg(shown).arg(all).arg(rows).arg(rows == 1 ? "group" : "groups")
+      : shown == all ? (all == 1 ? QString("1 run") : QString("%1 runs").arg(all)) +
+                           " · tick runs to compare their curves in Training"
+                     : QString("%1 of %2 runs").arg(shown).arg(all);
   set_style(found_, "voice", model_.why().empty() ? "small" : "bad");
   found_->set_text(said);
+}
+
+void RunsView::fill_chart() {
+  if (!chart_page_->isVisibleTo(this)) return;
+  const auto x = chosen(along_), y = chosen(up_);
+  if (!x || !y) return;
+  chart_.set_fields(*x, *y);
+  chart_.set_group(model_.group());
+  chart_.set_picked(bench_.picked());
+  chart_.set_selected(bench_.shown_run());
+  chart_.set_rows(model_.shown());
 }
 
 namespace {

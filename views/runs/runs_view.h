@@ -2,8 +2,10 @@
 #include <QTimer>
 
 #include "views/frame/view.h"
+#include "views/runs/runs_chart.h"
 #include "views/runs/runs_model.h"
 
+class QComboBox;
 class QLineEdit;
 
 namespace tenon::views {
@@ -20,7 +22,13 @@ class RunsView : public View {
   void read();
   void refresh();
   void fill();
+  void fill_chart();
+  QWidget* build_chart();
+  std::optional<RunField> chosen(const QComboBox* list) const;
   RunsModel model_;
+  RunsChart chart_;
+  QWidget* chart_page_;
+  QComboBox *group_, *along_, *up_;
   TableList* list_;
   QLineEdit* filter_;
   ElidedLabel* found_;

@@ -85,6 +85,7 @@ class MainWindow : public QMainWindow {
   void choose_file();
   void choose_template();
   void choose_recent();
+  void open_another_window();
   void choose_copy();
   void choose_import();
   /// Asks where a new project goes, and makes it. Without a template its model has only an input.

@@ -3,6 +3,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMenuBar>
+#include <QProcess>
 #include <QRegularExpression>
 #include <QStatusBar>
 #include <QToolBar>
@@ -44,6 +45,8 @@ void MainWindow::add_file_commands() {
       },
       [this] { return nothing_open(); });
   add(
+      "file.window", "Another window on this project", "", "window", 1, [this] { open_another_window(); }, project);
+  add(
       "file.import", "Import…", "Ctrl+I", "import", 2, [this] { choose_import(); },
       [this] { return bench_.has_project() && !bench_.project()->read_only(); });
   add(
@@ -58,6 +61,19 @@ void MainWindow::choose_file() {
                                    "Projects and traces (*.tenon *.json *.gz *.zst *.zip);;Tenon projects (*.tenon);;"
                                    "Traces (*.json *.gz *.zst *.zip);;All files (*)");
   if (!path.isEmpty()) bench_.open(path);
+}
+
+/// A process of its own: what ends one window leaves the other. Both follow what the other does to the file.
+void MainWindow::open_another_window() {
+  const QString program = QCoreApplication::applicationFilePath();
+  const QStringList given = QCoreApplication::arguments();
+  QStringList arguments;
+  for (int i = 1; i + 1 < given.size(); ++i)
+    if (given[i] == "--plugin") arguments << given[i] << given[i + 1];
+  arguments << QFileInfo(bench_.file()).absoluteFilePath();
+  if (QProcess::startDetached(program, arguments)) return;
+  bench_.fail("The other window did not open", program + " could not be started",
+              QString("Start one in a terminal: tenon %1").arg(bench_.file()));
 }
 
 void MainWindow::choose_recent() {

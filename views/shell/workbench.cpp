@@ -25,6 +25,7 @@ struct Workbench::Opened {
   ProjectContents contents;
   nlohmann::json window;
   QString file;
+  int64_t others = 0;
 };
 
 namespace {
@@ -58,6 +59,8 @@ Workbench::Workbench(QObject* parent)
     if (unsaved_) save_model();
     if (recipe_unsaved_) save_recipe();
   });
+  look_.setInterval(1000);
+  connect(&look_, &QTimer::timeout, this, &Workbench::look_at_file);
   connect(&jobs, &Jobs::failed, this, &Workbench::fail);
   connect(&files, &Jobs::failed, this, &Workbench::fail);
   connect(&jobs, &Jobs::changed, this, &Workbench::state_changed);
@@ -121,6 +124,7 @@ void Workbench::open(const QString& path, bool start_training) {
         result->kind = kind_to_open(path.toStdString());
         if (result->kind != Document::Kind::project) return result;
         result->project = Project::open(path.toStdString());
+        result->others = result->project->version_of_others();
         result->contents = ProjectContents::read(*result->project);
         result->window = result->project->window_state("window");
         return result;
@@ -204,6 +208,7 @@ void Workbench::leave_project() {
   if (recipe_unsaved_) save_recipe();
   recipe_unsaved_ = false;
   save_again_.stop();
+  look_.stop();
   sweeping_ = 0;
   save_failed_ = recipe_save_failed_ = false;
   let_go();
@@ -218,6 +223,8 @@ void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents c
   filters_.forget(Document::kProject);
   project_ = std::move(project);
   contents_ = std::move(contents);
+  edits_ = project_ ? std::make_shared<projects::SharedEdits>(project_) : nullptr;
+  file_recipe_ = contents_.recipe;
   builder.set_spec(contents_.model, contents_.recipe.integer("data.batch_size"));
   pick({});
   show_document(Document::kProject);
@@ -252,6 +259,8 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   window_state_ = std::make_shared<const nlohmann::json>(std::move(result->window));
   show_project(result->project, std::move(result->contents));
   log("Opened " + file_);
+  others_seen_ = result->others;
+  look_.start();
   emit project_changed();
   emit recipe_changed();
   if (!contents_.recipe_fault.empty())
@@ -280,16 +289,18 @@ void Workbench::refresh_project() {
 
 /// `edits`: recipe_edits_ when it was read.
 void Workbench::take(ProjectContents contents, int edits) {
-  if (edits != recipe_edits_ || recipe_unsaved_) {  // what was read is older than what is seen
-    contents.recipe = std::move(contents_.recipe);
-    contents.recipe_fault = std::move(contents_.recipe_fault);
-  }
-  const bool other = !(contents.recipe == contents_.recipe);
+  Recipe recipe = contents.recipe;
+  ModelSpec model = contents.model;
+  const bool older = edits != recipe_edits_ || recipe_unsaved_;  // what was read than what is seen
+  contents.recipe = std::move(contents_.recipe);
+  if (older) contents.recipe_fault = std::move(contents_.recipe_fault);
+  contents.model = std::move(contents_.model);
   contents_ = std::move(contents);
   // What was read is older than what the run's driver says, until the file has its end.
   if (driver_ || files.has(QString("end %1").arg(status_.run))) contents_.follow(status_);
+  if (!older) take_recipe(std::move(recipe));
+  take_model(model);
   emit project_changed();
-  if (other) emit recipe_changed();
 }
 
 void Workbench::show_run(int64_t id) {

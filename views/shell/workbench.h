@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "projects/shared_edits.h"
 #include "views/builder/builder_model.h"
 #include "views/frame/bench.h"
 #include "views/training/training_model.h"
@@ -123,6 +124,13 @@ class Workbench : public Bench {
   void save_model();
   void save_recipe();
   void save_last_edits();
+  // What others do to the file (workbench_others.cpp).
+  void look_at_file();
+  bool trains_elsewhere() const;
+  bool ask_to_train_beside(const QString& title, std::function<void()> train);
+  void take_recipe(Recipe recipe);
+  void take_model(const ModelSpec& model);
+  void tell_replaced_model();
   void tell_interrupted();
   void tell_changes(const projects::RunStatus& before);
   void write(const QString& title, std::function<void(projects::Project&)> work, std::function<void()> done);
@@ -131,10 +139,15 @@ class Workbench : public Bench {
                  std::function<void()> act = {});
 
   std::shared_ptr<projects::RunDriver> driver_;
+  std::shared_ptr<projects::SharedEdits> edits_;
+  Recipe file_recipe_;       ///< as the file had it when it was last read or written; contents_.recipe is edited
+  int64_t others_seen_ = 0;  ///< Project::version_of_others() of what is seen
+  bool beside_ = false;      ///< what is begun now may train beside a run of another window
   std::shared_ptr<const nlohmann::json> window_state_;
   int next_document_ = 1;
   std::vector<projects::MetricRow> live_rows_;
   QTimer tick_, save_timer_;
+  QTimer look_;               ///< for what others do to the file
   QTimer save_again_;         ///< a save that failed is tried again
   bool unsaved_ = false;      ///< the model on the canvas is newer than the file's
   bool save_failed_ = false;  ///< and that was told

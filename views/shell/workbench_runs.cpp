@@ -88,7 +88,7 @@ bool Workbench::can_continue(int64_t run) const {
 }
 
 void Workbench::continue_run(int64_t run) {
-  if (!can_continue(run)) return;
+  if (!can_continue(run) || ask_to_train_beside("Not continued yet", [this, run] { continue_run(run); })) return;
   const RunInfo& r = *contents_.run(run);
   const Recipe from = *recipe_of(r);
   if (const QString keys = kept(from, recipe()); !keys.isEmpty())

@@ -15,11 +15,15 @@ void Workbench::save_model() {
   ModelSpec spec = builder.spec();
   files.start(
       "save", "Save the model",
-      [project, spec](const Jobs::Report&, const std::atomic<bool>&) { project->set_model(spec); },
+      [edits = edits_, base = contents_.model, spec](const Jobs::Report&, const std::atomic<bool>&) {
+        edits->save_model(base, spec);
+      },
       [this, project, spec] {
         if (project != project_) return;
+        contents_.model = spec;
         if (spec == builder.spec()) unsaved_ = false;
         if (std::exchange(save_failed_, false)) log("The model is saved now");
+        tell_replaced_model();
       },
       [this, project](const QString& message, const QString& hint) {
         if (project == project_ && !project->read_only()) save_again_.start();  // a full disk has room again one day
@@ -47,12 +51,15 @@ void Workbench::save_recipe() {
   auto project = project_;
   files.start(
       "recipe", "Save the recipe",
-      [project, json = contents_.recipe.to_json()](const Jobs::Report&, const std::atomic<bool>&) {
-        project->set_recipe(json);
+      [shared = edits_, base = file_recipe_, mine = contents_.recipe](const Jobs::Report&, const std::atomic<bool>&) {
+        return shared->save_recipe(base, mine);
       },
-      [this, project, edits = recipe_edits_] {
+      [this, project, edits = recipe_edits_](Recipe saved) {
         if (project != project_) return;
-        if (edits == recipe_edits_) recipe_unsaved_ = false;
+        if (edits == recipe_edits_) {
+          recipe_unsaved_ = false;
+          take_recipe(std::move(saved));
+        }
         if (std::exchange(recipe_save_failed_, false)) log("The recipe is saved now");
       },
       [this, project](const QString& message, const QString& hint) {
@@ -74,8 +81,8 @@ void Workbench::save_last_edits() {
   while (waits()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (!project_) return;
   try {
-    if (unsaved_) project_->set_model(builder.spec());
-    if (recipe_unsaved_) project_->set_recipe(contents_.recipe.to_json());
+    if (unsaved_) edits_->save_model(contents_.model, builder.spec());
+    if (recipe_unsaved_) edits_->save_recipe(file_recipe_, contents_.recipe);
   } catch (const std::exception& e) {
     qWarning("The last edit could not be saved: %s", e.what());
   }

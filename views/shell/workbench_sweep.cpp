@@ -12,6 +12,8 @@ void Workbench::begin_sweep(const std::string& name, const projects::Settings& k
   if (!project_ || driver_ || sweeping_ || files.has("train")) return;
   if (!builder.errors().empty())
     return fail("The sweep could not begin", "the model cannot be trained as it is", "The builder shows its errors.");
+  if (ask_to_train_beside("The sweep has not begun yet", [this, name, keys, attrs] { begin_sweep(name, keys, attrs); }))
+    return;
   save_edits();
   auto project = project_;
   files.start(
@@ -37,6 +39,7 @@ void Workbench::begin_sweep(const std::string& name, const projects::Settings& k
 
 void Workbench::resume_sweep(int64_t sweep) {
   if (!project_ || driver_ || sweeping_ || files.has("train") || !contents_.sweep(sweep)) return;
+  if (ask_to_train_beside("The sweep does not go on yet", [this, sweep] { resume_sweep(sweep); })) return;
   log(QString::fromStdString("Sweep " + contents_.sweep(sweep)->name + " goes on"));
   sweeping_ = sweep;
   sweep_begins_ = true;

@@ -52,6 +52,7 @@ void Workbench::tell_interrupted() {
 
 void Workbench::train(const TrainOptions& options) {
   if (driver_ && status_.state == RunStatus::State::paused) return resume();
+  if (!project_ || driver_ || ask_to_train_beside("Not started yet", [this, options] { train(options); })) return;
   start_driver(options, false);
 }
 
@@ -63,7 +64,7 @@ bool Workbench::can_go_on(int64_t run) const {
 }
 
 void Workbench::go_on(int64_t run) {
-  if (!can_go_on(run)) return;
+  if (!can_go_on(run) || ask_to_train_beside("Not resumed yet", [this, run] { go_on(run); })) return;
   // What a sweep has not judged yet goes on as its trial.
   for (const projects::SweepInfo& s : contents_.sweeps)
     for (const projects::TrialInfo& t : s.trials)
@@ -237,7 +238,7 @@ void Workbench::resume() {
 void Workbench::step_once() {
   if (driver_)
     driver_->step_once();
-  else
+  else if (project_ && !ask_to_train_beside("Not started yet", [this] { step_once(); }))
     start_driver({}, true);
 }
 void Workbench::stop() {

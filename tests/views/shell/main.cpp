@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "tests/views/shell/victim.h"
 #include "views/frame/application.h"
@@ -41,5 +42,6 @@ int main(int argc, char** argv) {
   QApplication::setCursorFlashTime(0);
   if (argc == 4 && std::string(argv[1]) == "--victim")
     return tenon::views::testing::victim(argv[2], std::atoi(argv[3]));
+  if (argc == 2 && std::string_view(argv[1]).ends_with(".tenon")) return tenon::views::testing::second_window(argv[1]);
   return RUN_ALL_TESTS();
 }

@@ -1,6 +1,7 @@
 // Runs beside each other, by mouse and keys.
 #include <gtest/gtest.h>
 
+#include <QComboBox>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -8,6 +9,7 @@
 
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/runs/runs_chart.h"
 
 namespace tenon::views {
 namespace {
@@ -136,6 +138,46 @@ TEST_F(Runs, a_run_that_trains_is_in_the_table) {
   until([this] { return !bench_->training(); });
   settle();
   until([this] { return cell(0, 1) == "stopped"; });
+}
+
+TEST_F(Runs, groups_and_a_chart_follow_the_filter_and_select_runs) {
+  auto* group = window_->findChild<QComboBox*>("runs.group");
+  ASSERT_NE(group, nullptr);
+  auto choose = [this](QComboBox* list, const QString& text) {
+    ASSERT_GE(list->findText(text), 0) << text.toStdString();
+    list->setFocus();
+    while (list->currentText() != text)
+      key(list, list->findText(text) > list->currentIndex() ? Qt::Key_Down : Qt::Key_Up);
+    settle();
+  };
+  choose(group, "optimizer.lr");
+  ASSERT_EQ(table_->shown_rows(), 3) << "each has a rate of its own";
+  EXPECT_EQ(cell(0, 0), "0.001") << "in the order of the values";
+  EXPECT_EQ(cell(0, column("Best run")), name(2));
+  click(table_->viewport(), table_->visualRect(table_->model()->index(2, 1)).center());
+  settle();
+  EXPECT_EQ(bench_->shown_run(), run(0));
+  press("runs.chart");
+  settle();
+  SceneCanvas* chart = canvas("runs");
+  ASSERT_TRUE(chart->isVisible());
+  const QPoint p = place(chart, {RunsChart::run, run(1)});
+  click(chart, p);
+  settle();
+  EXPECT_EQ(bench_->shown_run(), run(1));
+  key(chart, Qt::Key_Home);
+  settle();
+  EXPECT_EQ(bench_->shown_run(), run(2)) << "the smallest rate";
+  choose(window_->findChild<QComboBox*>("runs.along"), "seconds");
+  choose(group, "Every run a row");
+  EXPECT_EQ(cell(0, 0), name(2));
+  filter_->setFocus();
+  QTest::keyClicks(filter_, "lr > 0.005");
+  settle();
+  EXPECT_EQ(table_->shown_rows(), 2);
+  int drawn = 0;
+  for (const auto& t : chart->model().last().targets()) drawn += t.hit.kind == RunsChart::run;
+  EXPECT_EQ(drawn, 2);
 }
 
 }  // namespace

@@ -62,4 +62,19 @@ int victim(const char* file, int seed) {
   }
 }
 
+int second_window(const char* file) {
+  if (qEnvironmentVariableIsEmpty("TENON_SECOND_WINDOW")) return 0;
+  Workbench bench;
+  MainWindow window(bench, ThemeName::dark);
+  window.show();
+  bench.open(file);
+  auto seen = [&bench] { return bench.training_model.last_step(); };
+  if (!QTest::qWaitFor([&] { return bench.shown() && seen() > 0; }, 60000)) return 1;
+  const int64_t first = seen();
+  if (!QTest::qWaitFor([&] { return seen() > first; }, 60000)) return 2;
+  const QString note = QString("step %1, then %2").arg(first).arg(seen());
+  bench.describe_run(bench.shown_run(), QString::fromStdString(bench.shown()->name), note, {});
+  return QTest::qWaitFor([&] { return bench.idle(); }, 60000) ? 0 : 3;
+}
+
 }  // namespace tenon::views::testing

@@ -21,6 +21,8 @@
 
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
+#include "tracing/record/step_record.h"
+#include "views/frame/wait_strip.h"
 #include "views/shell/help_panel.h"
 
 namespace tenon::views {
@@ -216,6 +218,35 @@ TEST_F(ViewTools, a_view_says_how_far_the_work_on_it_is_and_cancels_it) {
     settle();
     EXPECT_FALSE(bench_->loading_step()) << id;
     EXPECT_FALSE(bar->isVisible()) << id;
+  }
+}
+
+/// What a view still shows is said to be what it is while another step is on its way.
+TEST_F(ViewTools, an_older_step_is_called_so_while_another_one_is_replayed) {
+  train(12);
+  load_step(4);
+  for (const char* id : {"tensor", "autograd", "memory", "timeline"}) {
+    ASSERT_TRUE(window_->commands().run(QString("view.") + id));
+    settle();
+    auto* strip = window_->view(id)->findChild<WaitStrip*>();
+    ASSERT_NE(strip, nullptr);
+    EXPECT_FALSE(strip->isVisible()) << id;
+    bench_->jobs.start(
+        "step", "Replay step 7",
+        [](const Jobs::Report& report, const std::atomic<bool>& cancelled) {
+          report(34, 120);
+          while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        [] {});
+    emit bench_->step_changed();
+    EXPECT_TRUE(strip->isVisible()) << id << ": from the first moment";
+    until([&] { return strip->text() == "This is still step 4. Replay step 7: 34 / 120"; });
+    auto* cancel = strip->findChild<QToolButton*>("wait.cancel");
+    click(cancel, cancel->rect().center());
+    settle();
+    EXPECT_FALSE(bench_->loading_step()) << id;
+    until([&] { return !strip->isVisible(); });
+    EXPECT_EQ(bench_->links().record()->step, 4) << id;
   }
 }
 

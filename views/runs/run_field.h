@@ -1,0 +1,53 @@
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "views/runs/run_row.h"
+
+namespace tenon::views {
+
+/// One thing that is known of a run: to filter by, to group by, to draw along an axis.
+struct RunField {
+  enum class Kind { name, status, steps, total, seconds, created, error, note, tags, recipe, last, best };
+  Kind kind = Kind::name;
+  std::string key;  ///< of the recipe, or the metric's name
+  bool operator==(const RunField&) const = default;
+
+  /// As a filter writes it: "steps", "optimizer.lr", "best.test_accuracy".
+  std::string text() const;
+  /// Of the metric; empty where it is none.
+  const std::string& metric() const;
+};
+
+/// Nothing where the run has no such field. Of a run whose recipe was changed on the way it is the value at its end.
+std::optional<RunValue> value_of(const RunField& field, const RunRow& row);
+
+/// The words that name a field which is neither a key of the recipe nor a metric, with what they name.
+const std::vector<std::pair<std::string, RunField::Kind>>& own_fields();
+
+/// The fields that some runs have, by their words.
+class RunFields {
+ public:
+  explicit RunFields(const std::vector<RunRow>& rows);
+  /// A key of the recipe may be named by its end where that is the end of one key only, a metric of the test split
+  /// without test_; a metric alone is its last value. Throws Error (usage): `"x", which no run has`, with near names.
+  RunField named(const std::string& text) const;
+
+ private:
+  std::optional<std::string> metric_named(const std::string& name) const;
+  [[noreturn]] void unknown(const std::string& text) const;
+  std::set<std::string> keys_, metrics_;
+};
+
+/// What these runs can be told apart by: the keys of recipes in which they differ.
+std::vector<RunField> told_fields(const std::vector<RunRow>& rows);
+/// The one of them to begin with: of numbers the one with the most different values.
+std::optional<RunField> main_field(const std::vector<RunRow>& rows);
+/// What came of them: the best and last values of metrics that say how good a run is, those of a test first; then
+/// steps and seconds.
+std::vector<RunField> result_fields(const std::vector<RunRow>& rows);
+
+}  // namespace tenon::views

@@ -1,0 +1,114 @@
+// The project's file may be open elsewhere too: in another window, on the command line. What they do there is seen
+// here.
+#include <nlohmann/json.hpp>
+
+#include "views/shared/format.h"
+#include "views/shell/workbench.h"
+
+namespace tenon::views {
+
+using projects::RunInfo;
+
+namespace {
+bool trains(const RunInfo& r) { return r.status == "running" || r.status == "paused"; }
+}  // namespace
+
+void Workbench::look_at_file() {
+  if (!project_ || files.has("others") || files.has("train")) return;
+  struct Seen {
+    int64_t version = 0;
+    std::optional<ProjectContents> contents;  ///< where anything changed
+  };
+  files.start(
+      "others", "Look for what others changed",
+      // A process that was killed changes nothing, but its run does not train any longer.
+      [project = project_, before = others_seen_, read = trains_elsewhere()](const Jobs::Report&,
+                                                                             const std::atomic<bool>&) {
+        Seen seen{project->version_of_others(), {}};
+        if (read || seen.version != before) seen.contents = ProjectContents::read(*project);
+        return seen;
+      },
+      [this, project = project_, edits = recipe_edits_](Seen seen) {
+        if (project != project_ || !seen.contents) return;
+        others_seen_ = seen.version;
+        const RunInfo before = shown() ? *shown() : RunInfo();
+        take(std::move(*seen.contents), edits);
+        const RunInfo* now = shown();
+        if (!now && shown_run_ && shown_run_ != status_.run) {  // deleted elsewhere
+          shown_run_ = contents_.runs.empty() ? 0 : contents_.runs.back().id;
+          select(shown_run_ ? Selection::run(shown_run_, "others") : Selection());
+          show_again();
+        } else if (now && !(driver_ && status_.run == now->id)) {
+          if (now->name != before.name || now->total_steps != before.total_steps)
+            show_again();
+          else if (now->steps != before.steps || now->status != before.status)
+            load_metrics();
+          if (now->status != before.status) emit run_changed();
+        }
+        if (!shown_run_ && !contents_.runs.empty()) show_run(contents_.runs.back().id);
+        emit state_changed();
+      },
+      [](const QString&, const QString&) {}, true);  // a file that is gone is told of by whatever needs it
+}
+
+/// A run of this project that another process or another window trains.
+bool Workbench::trains_elsewhere() const {
+  for (const RunInfo& r : contents_.runs)
+    if (trains(r) && r.id != status_.run) return true;
+  return false;
+}
+
+/// Two runs at once share the machine: that is asked for first. True where it was, and `train` waits for the answer.
+bool Workbench::ask_to_train_beside(const QString& title, std::function<void()> train) {
+  if (beside_ || !trains_elsewhere()) return false;
+  QString name;
+  for (const RunInfo& r : contents_.runs)
+    if (trains(r) && r.id != status_.run) name = QString::fromStdString(r.name);
+  std::weak_ptr<projects::Project> project = project_;
+  auto holds = [this, project] { return project.lock() == project_ && !driver_ && trains_elsewhere(); };
+  emit notice({title, name + " trains in another window or program. Two at once share this machine's cores.",
+               "Train beside it",
+               [this, holds, train = std::move(train)] {
+                 if (!holds()) return;
+                 beside_ = true;
+                 train();
+                 beside_ = false;
+               },
+               holds});
+  return true;
+}
+
+/// The recipe as the file has it.
+void Workbench::take_recipe(Recipe recipe) {
+  file_recipe_ = recipe;
+  if (recipe == contents_.recipe) return;
+  contents_.recipe = std::move(recipe);
+  builder.set_batch(contents_.recipe.integer("data.batch_size"));
+  emit recipe_changed();
+}
+
+/// The model as the file has it; an edit that is not saved yet goes before it.
+void Workbench::take_model(const ModelSpec& model) {
+  if (unsaved_ || model == contents_.model) return;
+  contents_.model = model;
+  if (model == builder.spec()) return;
+  if (!builder.replace("the change made elsewhere", model)) return;
+  save_timer_.stop();
+  unsaved_ = false;
+  log("The model was changed elsewhere; undo brings back the one from before");
+}
+
+void Workbench::tell_replaced_model() {
+  const auto theirs = edits_->replaced_model();
+  if (!theirs) return;
+  std::weak_ptr<projects::Project> project = project_;
+  auto holds = [this, project, theirs = *theirs] { return project.lock() == project_ && !(builder.spec() == theirs); };
+  emit notice({"The model was edited elsewhere at the same time", "The project holds the one you see here.",
+               "Take the other",
+               [this, holds, theirs = *theirs] {
+                 if (holds()) builder.replace("take the model edited elsewhere", theirs);
+               },
+               holds});
+}
+
+}  // namespace tenon::views
