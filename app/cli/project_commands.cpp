@@ -34,11 +34,18 @@ int copy(const Args& args) {
 }
 
 int list_templates(const Args& args) {
-  std::vector<std::vector<std::string>> rows = {{"TEMPLATE", "WHAT"}};
+  std::vector<std::vector<std::string>> rows = {{"TEMPLATE", "WHAT", "--data"}};
   for (const Template& t : templates()) {
+    const auto& own = t.own_data;
+    using Place = Template::OwnData::Place;
+    const std::string place = own.place == Place::none ? "" : own.place == Place::file ? "FILE" : "DIR";
     if (args.json())
-      print_json({{"name", t.name}, {"title", t.title}, {"model", t.model.to_json()}, {"recipe", t.recipe.to_json()}});
-    rows.push_back({t.name, t.title});
+      print_json({{"name", t.name},
+                  {"title", t.title},
+                  {"data", place.empty() ? nlohmann::json() : nlohmann::json{{"place", place}, {"what", own.what}}},
+                  {"model", t.model.to_json()},
+                  {"recipe", t.recipe.to_json()}});
+    rows.push_back({t.name, t.title, place.empty() ? "" : place + ": " + own.what});
   }
   if (!args.json()) print(table(rows));
   return 0;

@@ -19,8 +19,13 @@ void sgd_cosine(Recipe& r, const char* lr) {
       r, {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"optimizer.lr", lr}, {"schedule.type", "cosine"}});
 }
 
+Template::OwnData four_files() {
+  return {Template::OwnData::Place::folder, "the four files of an IDX data set, such as MNIST's"};
+}
+
 Template fashion_cnn() {
   Template t{.title = "A small convolutional network that learns to tell 10 kinds of clothes apart (Fashion-MNIST)"};
+  t.own_data = four_files();
   t.model =
       Chain("fashion-cnn", {1, 28, 28})
           .add("features.0", "Conv2d", {out("out_channels", 32), {"kernel_size", Ints{3, 3}}, {"padding", Ints{1, 1}}})
@@ -41,6 +46,7 @@ Template fashion_cnn() {
 
 Template fashion_mlp() {
   Template t{.title = "Three fully connected layers on Fashion-MNIST"};
+  t.own_data = four_files();
   t.model = Chain("fashion-mlp", {1, 28, 28})
                 .add("flatten", "Flatten")
                 .add("layers.0", "Linear", {out("out_features", 512)})
@@ -56,6 +62,7 @@ Template fashion_mlp() {
 
 Template autoencoder() {
   Template t{.title = "Squeezes images of clothes through 16 numbers and draws them again (Fashion-MNIST)"};
+  t.own_data = four_files();
   t.model = Chain("autoencoder", {1, 28, 28})
                 .add("flatten", "Flatten")
                 .add("encoder.0", "Linear", {out("out_features", 256)})
@@ -103,7 +110,8 @@ ModelSpec tabular_model(int64_t inputs, int64_t outputs) {
 }
 
 Template tabular() {
-  Template t{.title = "Foretells one column of a table from the others; --data FILE.csv, or a table it makes itself"};
+  Template t{.title = "Foretells one column of a table from the others; without one of yours it makes a table"};
+  t.own_data = {Template::OwnData::Place::file, "a table (CSV)"};
   t.model = tabular_model(10, 3);
   set_keys(t.recipe, {{"data.dataset", "csv"},
                       {"epochs", "20"},

@@ -23,6 +23,12 @@ struct Template {
   std::string title;      ///< one line for people
   ModelSpec model = {};   ///< for the data that is used where none is named
   Recipe recipe = {};
+  /// What somebody may name as data of their own.
+  struct OwnData {
+    enum class Place { none, file, folder };
+    Place place = Place::none;
+    std::string what = {};  ///< "a table (CSV)"
+  } own_data = {};
   /// The model for other data of the recipe's kind; null where the model is the same for all.
   ModelSpec (*fit)(const Recipe& recipe, const data::Dataset& train) = nullptr;
   /// Settles where a new project's data comes from: `data` is what the user named (a file or folder, or empty),

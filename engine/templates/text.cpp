@@ -37,13 +37,13 @@ std::string usual_text(Recipe& r, const std::string& data, const std::string&) {
     return "";
   }
   if (!r.text("data.dir").empty()) return "";
-  return "No text was named: the licences in /usr/share/common-licenses are read. --data FILE names another, of any "
-         "kind";
+  return "No text was named: the licences in /usr/share/common-licenses are read";
 }
 
 Template byte_gpt() {
-  Template t{.title =
-                 "A small transformer that writes on any text, byte by byte; --data FILE, or the system's licences"};
+  Template t{
+      .title = "A small transformer that writes on any text, byte by byte; without one of yours the system's licences"};
+  t.own_data = {Template::OwnData::Place::file, "a text of any kind"};
   t.model = gpt(256, 128, 128, 4, 4);
   set_keys(t.recipe, {{"data.dataset", "text"},
                       {"data.batch_size", "32"},
@@ -74,8 +74,9 @@ ModelSpec lstm(I vocabulary, I context) {
 }
 
 Template byte_lstm() {
-  Template t{.title =
-                 "A recurrent network that writes on any text, byte by byte; --data FILE, or the system's licences"};
+  Template t{
+      .title = "A recurrent network that writes on any text, byte by byte; without one of yours the system's licences"};
+  t.own_data = {Template::OwnData::Place::file, "a text of any kind"};
   t.model = lstm(256, 128);
   set_keys(t.recipe, {{"data.dataset", "text"},
                       {"data.batch_size", "32"},

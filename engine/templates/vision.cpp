@@ -52,9 +52,8 @@ ModelSpec resnet18(const Shape& image, I classes) {
 }
 
 Template resnet() {
-  Template t{.title =
-                 "The residual network of 18 layers for small images; --data DIR with CIFAR-10 or a folder a class, or "
-                 "images it makes"};
+  Template t{.title = "The residual network of 18 layers for small images; without any of yours it makes some"};
+  t.own_data = {Template::OwnData::Place::folder, "CIFAR-10's binary files, or images in one folder a class"};
   t.model = resnet18({3, 32, 32}, 10);
   set_keys(t.recipe, {{"data.dataset", "shapes"},
                       {"data.batch_size", "64"},
@@ -71,7 +70,7 @@ Template resnet() {
     namespace fs = std::filesystem;
     if (data.empty())
       return "CIFAR-10 was not named and is on no known place: generated images of shapes are used, 3 x 32 x 32 in 10 "
-             "classes. --data DIR names CIFAR-10's binary files, or images in one folder a class";
+             "classes";
     std::error_code ec;
     const bool cifar = fs::exists(fs::path(data) / "data_batch_1.bin", ec) ||
                        fs::is_directory(fs::path(data) / "cifar-10-batches-bin", ec);

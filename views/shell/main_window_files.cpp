@@ -100,18 +100,22 @@ void MainWindow::choose_template() {
       "Start a project from a template",
       [this](const QString& typed) {
         // By what was typed: a name that holds it stands before one whose description does.
-        std::vector<std::pair<int, const Template*>> found;
+        const std::string words = typed.toStdString();
+        std::vector<std::pair<int, Picker::Item>> found;
+        auto add = [&](const std::string& name, const std::string& about, std::function<void()> run) {
+          const int score = std::max(2 * fuzzy_score(words, name), fuzzy_score(words, about));
+          if (score >= 0)
+            found.push_back({score, {QString::fromStdString(name), QString::fromStdString(about), {}, std::move(run)}});
+        };
         for (const Template& t : templates()) {
-          const int name = fuzzy_score(typed.toStdString(), t.name), title = fuzzy_score(typed.toStdString(), t.title);
-          if (std::max(name, title) >= 0) found.emplace_back(std::max(2 * name, title), &t);
+          add(t.name, t.title, [this, name = t.name] { begin_project(name); });
+          if (t.own_data.place != Template::OwnData::Place::none)
+            add(t.name + " with my data…", "You choose: " + t.own_data.what,
+                [this, name = t.name] { choose_data(name); });
         }
         std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
         std::vector<Picker::Item> items;
-        for (const auto& [score, t] : found)
-          items.push_back(
-              {QString::fromStdString(t->name), QString::fromStdString(t->title), {}, [this, name = t->name] {
-                 begin_project(name);
-               }});
+        for (auto& [score, item] : found) items.push_back(std::move(item));
         return items;
       },
       [](const QString& typed) -> QStringList {
@@ -136,13 +140,24 @@ QString MainWindow::ask_where(const QString& title, const QString& offered, cons
   return dialog.selectedFiles().first();
 }
 
-void MainWindow::begin_project(const std::string& template_name) {
+/// Which file or folder of one's own a new project of a template learns from.
+void MainWindow::choose_data(const std::string& template_name) {
+  const Template::OwnData& own = find_template(template_name).own_data;
+  const QString title = "The data: " + QString::fromStdString(own.what);
+  const QString folder = bench_.has_project() ? QFileInfo(bench_.file()).dir().path() : QDir::currentPath();
+  const QString data = own.place == Template::OwnData::Place::file
+                           ? QFileDialog::getOpenFileName(this, title, folder)
+                           : QFileDialog::getExistingDirectory(this, title, folder);
+  if (!data.isEmpty()) begin_project(template_name, data);
+}
+
+void MainWindow::begin_project(const std::string& template_name, const QString& data) {
   const QString name = template_name.empty() ? "model" : QString::fromStdString(template_name);
   const QDir folder = bench_.has_project() ? QFileInfo(bench_.file()).dir() : QDir::current();
   // Nothing is ever replaced by a new project: a name that is taken is told of.
   const QString path =
       ask_where("Where the project goes", folder.filePath(name + ".tenon"), {"Tenon projects (*.tenon)"}, false);
-  if (!path.isEmpty()) bench_.create(path, template_name);
+  if (!path.isEmpty()) bench_.create(path, template_name, data);
 }
 
 void MainWindow::choose_copy() {

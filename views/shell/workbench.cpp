@@ -187,15 +187,20 @@ void Workbench::close_document(int id) {
   emit state_changed();
 }
 
-void Workbench::create(const QString& path, const std::string& template_name) {
+void Workbench::create(const QString& path, const std::string& template_name, const QString& data) {
   files.start(
       "create", "Make " + QFileInfo(path).fileName(),
-      [path, template_name](const Jobs::Report&, const std::atomic<bool>&) {
-        const Beginning b =
-            template_name.empty() ? begin_empty() : begin(find_template(template_name), "", path.toStdString());
+      [path, template_name, data](const Jobs::Report&, const std::atomic<bool>&) {
+        const Beginning b = template_name.empty()
+                                ? begin_empty()
+                                : begin(find_template(template_name), data.toStdString(), path.toStdString());
         Project::create(path.toStdString(), b.model, b.recipe.to_json());
+        return b.note;
       },
-      [this, path] { open(path); });
+      [this, path](const std::string& note) {
+        if (!note.empty()) log(QString::fromStdString(note));
+        open(path);
+      });
 }
 
 void Workbench::leave_project() {

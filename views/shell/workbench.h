@@ -34,8 +34,9 @@ class Workbench : public Bench {
   void close_document(int id) override;
   /// Leaves the project: a run that trains ends with a checkpoint. What else is open stays.
   void close_project();
-  /// A new project of a template at `path`, then opens it. Without a template its model has only an input.
-  void create(const QString& path, const std::string& template_name);
+  /// A new project of a template at `path`, then opens it. Without a template its model has only an input. `data`: the
+  /// file or folder that it learns from; empty: the template's own.
+  void create(const QString& path, const std::string& template_name, const QString& data = {});
   /// Writes the project as it is now, with every edit, into another file; a notice says the result.
   void save_copy(const QString& path, bool replaces);
   /// Puts a trace or a memory snapshot into the project, with what the analyses say of it; a notice says the result.

@@ -85,10 +85,11 @@ TEST_F(Layouts, EveryLayoutFitsEveryScreen) {
               << "the tab " << bar->tabText(i).toStdString() << " is cut";
         }
       // The bar keeps every control in sight: none goes behind an arrow.
-      for (QToolBar* bar : window_->findChildren<QToolBar*>())
-        if (bar->isVisible())
-          for (QToolButton* b : bar->findChildren<QToolButton*>("qt_toolbar_ext_button"))
-            EXPECT_FALSE(b->isVisible()) << bar->objectName().toStdString();
+      for (QToolBar* bar : window_->findChildren<QToolBar*>()) {
+        if (!bar->isVisible()) continue;
+        for (QToolButton* b : bar->findChildren<QToolButton*>("qt_toolbar_ext_button"))
+          EXPECT_FALSE(b->isVisible()) << bar->objectName().toStdString();
+      }
     }
 }
 

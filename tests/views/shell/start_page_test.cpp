@@ -5,6 +5,7 @@
 
 #include <QApplication>
 #include <QFile>
+#include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -159,6 +160,41 @@ TEST_F(Start, a_template_becomes_a_project) {
   ASSERT_EQ(problems_.size(), 1u);
   EXPECT_NE(problems_[0].find("already exists"), std::string::npos) << problems_[0];
   EXPECT_EQ(projects::Project::open(path.toStdString())->model(), find_template("spirals").model);
+}
+
+TEST_F(Start, a_template_learns_from_a_table_of_ones_own) {
+  make_window();
+  settle();
+  const QString table = dir_.filePath("mine.csv"), path = dir_.filePath("mine.tenon");
+  QFile file(table);
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write("a,b,c,price\n1,2,x,3.5\n2,3,y,4.25\n3,1,z,1\n4,4,x,2\n5,5,y,7.5\n6,3,x,2.75\n");
+  file.close();
+  ASSERT_TRUE(window_->commands().run("file.new"));
+  settle();
+  auto* typed = window_->findChild<Picker*>(QString(), Qt::FindDirectChildrenOnly)->field();
+  QTest::keyClicks(typed, "tabular with");
+  settle();
+  answer(table);
+  // The dialog of where the project goes opens from within the first one's answer.
+  QTimer second;
+  second.setInterval(20);
+  QObject::connect(&second, &QTimer::timeout, window_.get(), [&] {
+    auto* d = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+    if (!d || d->acceptMode() != QFileDialog::AcceptSave) return;
+    second.stop();
+    d->findChild<QLineEdit*>("fileNameEdit")->setText(path);
+    QMetaObject::invokeMethod(d, "accept");
+  });
+  second.start();
+  key(typed, Qt::Key_Return);
+  settle();
+  ASSERT_TRUE(bench_->has_project()) << (problems_.empty() ? "" : problems_[0]);
+  EXPECT_EQ(bench_->file(), path);
+  EXPECT_EQ(bench_->recipe().text("data.dir"), table.toStdString());
+  EXPECT_EQ(bench_->recipe().text("loss.type"), "mse") << "the column that is foretold is a number";
+  train(2);
+  EXPECT_EQ(bench_->contents().runs.back().status, "finished");
 }
 
 TEST_F(Start, the_tour_makes_trains_and_looks) {
