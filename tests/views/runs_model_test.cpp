@@ -32,17 +32,23 @@ RunRow row(int64_t id, const std::string& name, double lr, const std::string& op
   r.metrics["samples_per_second"] = {1000.0 * static_cast<double>(id), std::nan(""), 0};
   return r;
 }
-std::vector<RunRow> three() {
+RunRows shared(const std::vector<RunRow>& rows) {
+  RunRows out;
+  for (const RunRow& r : rows) out.push_back(std::make_shared<RunRow>(r));
+  return out;
+}
+std::vector<RunRow> three_rows() {
   return {row(1, "cnn-01", 0.1, "sgd", 0.80), row(2, "cnn-02", 0.001, "adamw", 0.95),
           row(3, "mlp-01", 0.002, "adamw", 0.91)};
 }
+RunRows three() { return shared(three_rows()); }
 /// The names of the runs that fit, or what is said to be wrong.
 std::string fitting(const std::string& filter) {
   RunsModel m;
   m.set_rows(three());
   if (!m.set_filter(filter)) return m.why();
   std::string names;
-  for (const RunRow& r : m.shown()) names += (names.empty() ? "" : " ") + r.info.name;
+  for (const auto& r : m.shown()) names += (names.empty() ? "" : " ") + r->info.name;
   return names;
 }
 
@@ -85,11 +91,11 @@ TEST(Runs, AWrongFilterIsSaidInWordsAndTheLastRightOneStays) {
 }
 
 TEST(Runs, ARunWithoutTheFieldFitsItsNegationOnly) {
-  std::vector<RunRow> rows = three();
+  std::vector<RunRow> rows = three_rows();
   rows[0].metrics.clear();
   rows[1].metrics["test_accuracy"].best = std::nan("");
   RunsModel m;
-  m.set_rows(rows);
+  m.set_rows(shared(rows));
   ASSERT_TRUE(m.set_filter("best.accuracy > 0 or best.accuracy <= 0"));
   EXPECT_EQ(m.shown().size(), 1u);
   ASSERT_TRUE(m.set_filter("not best.accuracy > 0"));
@@ -127,9 +133,9 @@ TEST(Runs, TheRunThatTrainsFollowsItsStatus) {
   s.step = 777;
   s.loss = 0.125;
   m.set_status(s);
-  EXPECT_EQ(m.rows()[1].info.status, "paused");
-  EXPECT_EQ(m.rows()[1].info.steps, 777);
-  EXPECT_EQ(m.rows()[1].metrics.at("loss").last, 0.125);
+  EXPECT_EQ(m.rows()[1]->info.status, "paused");
+  EXPECT_EQ(m.rows()[1]->info.steps, 777);
+  EXPECT_EQ(m.rows()[1]->metrics.at("loss").last, 0.125);
 }
 
 TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
@@ -145,18 +151,18 @@ TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
                                    {"loss", {4, 0.4, std::numeric_limits<double>::infinity()}},
                                    {"test_accuracy", {4, 0.4, 0.5}},
                                    {"lr", {4, 0.4, 0.01}}});
-  std::vector<RunRow> rows = read_runs(*project, project->runs());
+  RunRows rows = read_runs(*project, project->runs());
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].metrics.at("loss").best, 1);
-  EXPECT_EQ(rows[0].metrics.at("loss").best_step, 2);
-  EXPECT_TRUE(std::isinf(rows[0].metrics.at("loss").last)) << "what is not finite is not hidden";
-  EXPECT_EQ(rows[0].metrics.at("test_accuracy").best, 0.5);
-  EXPECT_TRUE(std::isnan(rows[0].metrics.at("lr").best));
-  EXPECT_TRUE(rows[0].recipe.count("optimizer.lr") || rows[0].recipe.count("optimizer.name"));
-  rows[0].metrics.at("loss").best = 42;  // a mark: it stays while the run does nothing
-  EXPECT_EQ(read_runs(*project, project->runs(), rows)[0].metrics.at("loss").best, 42);
+  EXPECT_EQ(rows[0]->metrics.at("loss").best, 1);
+  EXPECT_EQ(rows[0]->metrics.at("loss").best_step, 2);
+  EXPECT_TRUE(std::isinf(rows[0]->metrics.at("loss").last)) << "what is not finite is not hidden";
+  EXPECT_EQ(rows[0]->metrics.at("test_accuracy").best, 0.5);
+  EXPECT_TRUE(std::isnan(rows[0]->metrics.at("lr").best));
+  EXPECT_TRUE(rows[0]->recipe.count("optimizer.lr") || rows[0]->recipe.count("optimizer.name"));
+  EXPECT_EQ(take_over(project->runs(), rows)[0], rows[0]) << "the run did nothing";
   project->append_metrics(run.id, {{"loss", {5, 0.5, 0.25}}});
-  EXPECT_EQ(read_runs(*project, project->runs(), rows)[0].metrics.at("loss").best, 0.25);
+  EXPECT_EQ(take_over(project->runs(), rows)[0], nullptr);
+  EXPECT_EQ(read_runs(*project, project->runs())[0]->metrics.at("loss").best, 0.25);
   project.reset();
   std::filesystem::remove_all(folder);
 }

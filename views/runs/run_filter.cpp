@@ -155,12 +155,8 @@ using Node = RunFilter::Node;
 /// Reads a filter by descent: or, and, not, comparison.
 class Reader {
  public:
-  Reader(const std::string& text, const std::vector<RunRow>& rows) : tokens_(tokens_of(text)) {
-    for (const RunRow& r : rows) {
-      for (const auto& [key, value] : r.recipe) keys_.insert(key);
-      for (const auto& [name, end] : r.metrics) metrics_.insert(name);
-    }
-  }
+  Reader(const std::string& text, const RunFields& fields)
+      : tokens_(tokens_of(text)), keys_(fields.keys), metrics_(fields.metrics) {}
   std::unique_ptr<Node> read() {
     auto all = either();
     if (now().kind == Token::Kind::close) throw wrong(now().at, "\")\" that was not opened");
@@ -286,9 +282,9 @@ class Reader {
   }
 
   std::vector<Token> tokens_;
+  const std::set<std::string>&keys_, &metrics_;
   size_t at_ = 0;
   int depth_ = 0;
-  std::set<std::string> keys_, metrics_;
 };
 }  // namespace
 
@@ -297,9 +293,9 @@ RunFilter::~RunFilter() = default;
 RunFilter::RunFilter(RunFilter&&) noexcept = default;
 RunFilter& RunFilter::operator=(RunFilter&&) noexcept = default;
 
-RunFilter::RunFilter(const std::string& text, const std::vector<RunRow>& rows) {
+RunFilter::RunFilter(const std::string& text, const RunFields& fields) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) return;
-  root_ = Reader(text, rows).read();
+  root_ = Reader(text, fields).read();
 }
 
 bool RunFilter::fits(const RunRow& row) const { return !root_ || root_->fits(row); }

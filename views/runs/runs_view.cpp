@@ -98,16 +98,23 @@ void RunsView::refresh() {
   read();
 }
 
-/// The file's metrics are read away from the UI thread; runs that did nothing since are not read again.
+/// What came of runs is read away from the UI thread; of those that did nothing since, it is known.
 void RunsView::read() {
   auto project = bench_.project();
+  RunRows rows = take_over(bench_.contents().runs, model_.rows());
+  std::vector<projects::RunInfo> missing;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (!rows[i]) missing.push_back(bench_.contents().runs[i]);
   bench_.files.start(
       "runs", "Read the runs",
-      [project, infos = bench_.contents().runs, known = model_.rows()](const Jobs::Report&, const std::atomic<bool>&) {
-        return read_runs(*project, infos, known);
+      [project, missing = std::move(missing)](const Jobs::Report&, const std::atomic<bool>&) mutable {
+        return read_runs(*project, std::move(missing));
       },
-      [this, project](std::vector<RunRow> rows) {
+      [this, project, rows = std::move(rows)](RunRows fresh) mutable {
         if (project != bench_.project()) return;  // another one was opened meanwhile
+        auto next = fresh.begin();
+        for (auto& row : rows)
+          if (!row) row = std::move(*next++);
         model_.set_rows(std::move(rows));
         fill();
       },
