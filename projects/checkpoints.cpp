@@ -75,17 +75,29 @@ int64_t Project::save_checkpoint(int64_t run, const Checkpoint& checkpoint, cons
   return id;
 }
 
-std::vector<CheckpointInfo> Project::checkpoints(int64_t run) const {
-  Database& db = impl_->read();
-  std::lock_guard lock(db.mutex);
-  Query q = db.query(
-      "SELECT c.id, c.run, c.step, c.created, c.bytes, c.stored, ifnull(json_extract(r.best, '$.step'), -1) = c.step "
-      "FROM checkpoints c JOIN runs r ON r.id = c.run WHERE c.run = ? ORDER BY c.step",
-      run);
+namespace {
+#define TENON_SELECT_CHECKPOINT                                                                                    \
+  "SELECT c.id, c.run, c.step, c.created, c.bytes, c.stored, ifnull(json_extract(r.best, '$.step'), -1) = c.step " \
+  "FROM checkpoints c JOIN runs r ON r.id = c.run "
+
+std::vector<CheckpointInfo> read_checkpoints(Query q) {
   std::vector<CheckpointInfo> out;
   while (q.next())
     out.push_back({q.integer(0), q.integer(1), q.integer(2), q.text(3), q.integer(4), q.integer(5), q.integer(6) != 0});
   return out;
+}
+}  // namespace
+
+std::vector<CheckpointInfo> Project::checkpoints(int64_t run) const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  return read_checkpoints(db.query(TENON_SELECT_CHECKPOINT "WHERE c.run = ? ORDER BY c.step", run));
+}
+
+std::vector<CheckpointInfo> Project::all_checkpoints() const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  return read_checkpoints(db.query(TENON_SELECT_CHECKPOINT "ORDER BY c.run, c.step"));
 }
 
 Checkpoint Project::load_checkpoint(int64_t id) const {

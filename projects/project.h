@@ -6,6 +6,7 @@
 
 #include "engine/spec/model_spec.h"
 #include "engine/train/checkpoint.h"
+#include "projects/epoch_length.h"
 
 namespace tenon::projects {
 
@@ -30,6 +31,7 @@ struct RunInfo {
   std::vector<RecipeChange> changes;  ///< of its recipe, by step
   ModelSpec model;                    ///< the model with which it was started
   nlohmann::json best;                ///< {"metric", "value", "step"}, null before the first evaluation
+  EpochLength epoch;                  ///< as its session counted; see epoch_of() for runs of before it was kept
   std::string error;                  ///< why it failed, or was pruned
   std::string note;                   ///< what a person says of it
   std::vector<std::string> tags;      ///< words it is found by
@@ -75,6 +77,18 @@ struct MetricPoint {
 struct MetricRow {
   std::string name;
   MetricPoint point;
+};
+
+/// All points of one metric of a run, summed up.
+struct MetricSum {
+  int64_t run = 0;
+  std::string name;
+  int64_t points = 0, bad = 0;  ///< all of them, and those that are NaN or infinite
+  int64_t last_step = 0;
+  double last = 0;
+  /// The extremes of the finite values and where each was reached first; NaN where none is finite.
+  double low = 0, high = 0;
+  int64_t low_step = 0, high_step = 0;
 };
 
 struct CheckpointInfo {
@@ -125,12 +139,12 @@ class Project {
   /// A new run of the given model and recipe; an empty name becomes "<model>-NN".
   /// As a trial it is that from its first moment; throws where another process has begun that trial.
   RunInfo new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps,
-                  const TrialOf& trial = {});
+                  const TrialOf& trial = {}, const EpochLength& epoch = {});
   void set_run_status(int64_t run, const std::string& status, const std::string& error = {});
   void set_run_progress(int64_t run, int64_t steps, double seconds);
   /// A run is trained again from `step` on: it is marked as running, and the points after `step`, which will be written
   /// again, are dropped. Throws while another process trains it.
-  void continue_run(int64_t run, int64_t step, double seconds);
+  void continue_run(int64_t run, int64_t step, double seconds, const EpochLength& epoch = {});
   void rename_run(int64_t run, const std::string& name);
   void delete_run(int64_t run);  ///< hidden; undelete_run() brings it back
   void undelete_run(int64_t run);
@@ -144,6 +158,9 @@ class Project {
   void truncate_metrics(int64_t run, int64_t step);
   std::vector<std::string> metric_names(int64_t run) const;
   std::vector<MetricPoint> metric(int64_t run, const std::string& name) const;
+  /// Of every metric that has a point, of one run or (0) of all, by run and name. Kept up with the points: it takes no
+  /// longer where a run has many of them.
+  std::vector<MetricSum> metric_sums(int64_t run = 0) const;
 
   /// Tensors are cut into chunks; a chunk already in the file is not written again. Metadata, chunks, the metric rows
   /// up to that step and the run's progress become visible in the same transaction.
@@ -156,6 +173,7 @@ class Project {
   int64_t save_checkpoint(int64_t run, const Checkpoint& checkpoint, const std::vector<MetricRow>& rows = {},
                           double seconds = 0, const nlohmann::json& best = {}, const ChangedRecipe* changed = nullptr);
   std::vector<CheckpointInfo> checkpoints(int64_t run) const;  ///< by step
+  std::vector<CheckpointInfo> all_checkpoints() const;         ///< of every run, by run and step
   Checkpoint load_checkpoint(int64_t id) const;
   /// The last one at or before `step`; throws where there is none.
   Checkpoint checkpoint_before(int64_t run, int64_t step) const;

@@ -30,6 +30,10 @@ Recipe changed(Recipe recipe, const std::vector<std::pair<std::string, std::stri
   return recipe;
 }
 
+EpochLength epoch_of(const TrainingSession& session) {
+  return {session.steps_per_epoch(), session.samples_per_epoch(), session.recipe().integer("data.batch_size")};
+}
+
 }  // namespace
 
 RunDriver::RunDriver() : impl_(std::make_unique<Impl>()) {}
@@ -81,7 +85,7 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
       d.saved_step = -1;
     }
     // Refused while another process trains it.
-    together([&] { project->continue_run(d.info.id, d.session->steps_done(), d.info.seconds); });
+    together([&] { project->continue_run(d.info.id, d.session->steps_done(), d.info.seconds, epoch_of(*d.session)); });
     d.trained = d.info.seconds;
     d.best = d.info.best;
     if (options.max_steps >= 0) d.stop_at = options.max_steps;
@@ -96,7 +100,7 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     d.session = std::make_unique<TrainingSession>(model, recipe, options.session);
     together([&] {
       d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps(),
-                                trial ? trial->of : TrialOf{});
+                                trial ? trial->of : TrialOf{}, epoch_of(*d.session));
     });
   }
   RunStatus& s = d.status;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "projects/project.h"
@@ -14,9 +15,9 @@ namespace {
   "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "  \
   "r.owner, "                                                                                                         \
   "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) " \
-  "FROM series s WHERE s.run = r.id) END, w.note, w.tags "                                                            \
+  "FROM series s WHERE s.run = r.id) END, w.note, w.tags, e.steps, e.samples, e.batch, r.recipe, r.model "            \
   "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe LEFT JOIN run_words w ON w.run = "   \
-  "r.id "
+  "r.id LEFT JOIN epoch_lengths e ON e.run = r.id "
 constexpr const char* kRunsById = TENON_SELECT_RUN "WHERE r.deleted = ? ORDER BY r.id";
 constexpr const char* kRunById = TENON_SELECT_RUN "WHERE r.id = ?";
 constexpr const char* kRunByName = TENON_SELECT_RUN "WHERE r.name = ? AND r.deleted = 0";
@@ -31,7 +32,13 @@ std::vector<std::string> lines(const std::string& text) {
   return out;
 }
 
-RunInfo read_run(const Query& q) {
+/// The models and recipes of a list of runs, by their numbers: many runs share one, and reading it takes longest.
+struct Documents {
+  std::unordered_map<int64_t, ModelSpec> models;
+  std::unordered_map<int64_t, nlohmann::json> recipes;
+};
+
+RunInfo read_run(const Query& q, Documents& read) {
   RunInfo r;
   r.id = q.integer(0);
   r.name = q.text(1);
@@ -40,8 +47,14 @@ RunInfo read_run(const Query& q) {
   r.steps = q.integer(4);
   r.total_steps = q.integer(5);
   r.seconds = q.real(6);
-  r.recipe = stored_json(q.text(7));
-  r.model = ModelSpec::from_json(stored_json(q.text(8)));
+  if (auto at = read.recipes.find(q.integer(18)); at != read.recipes.end())
+    r.recipe = at->second;
+  else
+    r.recipe = read.recipes[q.integer(18)] = stored_json(q.text(7));
+  if (auto at = read.models.find(q.integer(19)); at != read.models.end())
+    r.model = at->second;
+  else
+    r.model = read.models[q.integer(19)] = ModelSpec::from_json(stored_json(q.text(8)));
   r.best = stored_json(q.text(9));
   // Everyone who shows it takes its three members for granted.
   const auto has = [&](const char* key, auto is) { return r.best.contains(key) && is(r.best[key]); };
@@ -57,6 +70,7 @@ RunInfo read_run(const Query& q) {
   }
   r.note = q.text(13);
   r.tags = lines(q.text(14));
+  if (!q.is_null(15)) r.epoch = {q.integer(15), q.integer(16), q.integer(17)};
   return r;
 }
 
@@ -78,7 +92,8 @@ std::vector<RunInfo> read_runs(Database& db, bool deleted) {
   std::vector<RunInfo> out;
   {
     Query q = db.query(kRunsById, static_cast<int64_t>(deleted));
-    while (q.next()) out.push_back(read_run(q));
+    Documents documents;
+    while (q.next()) out.push_back(read_run(q, documents));
   }
   read_changes(db, out);
   return out;
@@ -87,7 +102,8 @@ std::vector<RunInfo> read_runs(Database& db, bool deleted) {
 /// The one run of a query; nothing where there is none.
 std::vector<RunInfo> read_one(Database& db, Query q) {
   std::vector<RunInfo> out;
-  if (q.next()) out.push_back(read_run(q));
+  Documents documents;
+  if (q.next()) out.push_back(read_run(q, documents));
   read_changes(db, out);
   return out;
 }
@@ -147,7 +163,7 @@ RunInfo Project::run(int64_t id) const {
 }
 
 RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe,
-                         int64_t total_steps, const TrialOf& trial) {
+                         int64_t total_steps, const TrialOf& trial, const EpochLength& epoch) {
   Database& db = impl_->write();
   int64_t id = 0;
   {
@@ -168,6 +184,7 @@ RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const 
         "?)",
         chosen, process_identity(), now_text(), total_steps, impl_->model_id(model), impl_->recipe_id(recipe));
     id = db.last_id();
+    impl_->put_epoch(id, epoch);
     if (trial.sweep) {
       db.run("UPDATE trials SET run = ? WHERE sweep = ? AND number = ? AND run IS NULL", id, trial.sweep, trial.number);
       if (db.changes() == 0)
@@ -200,8 +217,10 @@ void Project::Impl::put_progress(int64_t run, int64_t steps, double seconds) {
   must_exist(*writer, run);
 }
 
-void Project::Impl::drop_metrics(int64_t run, int64_t step) {
-  writer->run("DELETE FROM points WHERE series IN (SELECT id FROM series WHERE run = ?) AND step > ?", run, step);
+void Project::Impl::put_epoch(int64_t run, const EpochLength& e) {
+  if (e.steps > 0)
+    writer->run("INSERT OR REPLACE INTO epoch_lengths (run, steps, samples, batch) VALUES (?, ?, ?, ?)", run, e.steps,
+                e.samples, e.batch);
 }
 
 void Project::set_run_status(int64_t run, const std::string& status, const std::string& error) {
@@ -216,9 +235,10 @@ void Project::set_run_progress(int64_t run, int64_t steps, double seconds) {
   t.commit();
 }
 
-void Project::continue_run(int64_t run, int64_t step, double seconds) {
+void Project::continue_run(int64_t run, int64_t step, double seconds, const EpochLength& epoch) {
   Transaction t(impl_->write());
   impl_->put_status(run, "running", "");
+  impl_->put_epoch(run, epoch);
   impl_->drop_metrics(run, step);
   impl_->put_progress(run, step, seconds);
   t.commit();
@@ -271,60 +291,6 @@ void Project::undelete_run(int64_t run) {
   db.run("UPDATE runs SET deleted = 0 WHERE id = ?", run);
   must_exist(db, run);
   t.commit();
-}
-
-void Project::Impl::put_metrics(int64_t run, const std::vector<MetricRow>& rows) {
-  // Rows of one series mostly come together or in turn: remember the few names of this call.
-  std::vector<std::pair<std::string, int64_t>> known;
-  for (const MetricRow& row : rows) {
-    auto at = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == row.name; });
-    if (at == known.end()) {
-      writer->run("INSERT INTO series (run, name) VALUES (?, ?) ON CONFLICT DO NOTHING", run, row.name);
-      Query q = writer->query("SELECT id FROM series WHERE run = ? AND name = ?", run, row.name);
-      q.next();
-      at = known.emplace(known.end(), row.name, q.integer(0));
-    }
-    writer->run("INSERT OR REPLACE INTO points (series, step, wall, value) VALUES (?, ?, ?, ?)", at->second,
-                row.point.step, row.point.wall, row.point.value);
-  }
-}
-
-void Project::append_metrics(int64_t run, const std::vector<MetricRow>& rows) {
-  if (rows.empty()) return;
-  int64_t last = 0;
-  for (const MetricRow& row : rows) last = std::max(last, row.point.step);
-  Transaction t(impl_->write());
-  impl_->put_metrics(run, rows);
-  // A step that has a metric is done: curves and the way back in time reach equally far, also after a kill.
-  impl_->writer->run("UPDATE runs SET steps = max(steps, ?) WHERE id = ?", last, run);
-  t.commit();
-}
-
-void Project::truncate_metrics(int64_t run, int64_t step) {
-  Transaction t(impl_->write());
-  impl_->drop_metrics(run, step);
-  t.commit();
-}
-
-std::vector<std::string> Project::metric_names(int64_t run) const {
-  Database& db = impl_->read();
-  std::lock_guard lock(db.mutex);
-  Query q = db.query("SELECT name FROM series WHERE run = ? ORDER BY name", run);
-  std::vector<std::string> out;
-  while (q.next()) out.push_back(q.text(0));
-  return out;
-}
-
-std::vector<MetricPoint> Project::metric(int64_t run, const std::string& name) const {
-  Database& db = impl_->read();
-  std::lock_guard lock(db.mutex);
-  Query q = db.query(
-      "SELECT step, wall, value FROM points WHERE series = (SELECT id FROM series WHERE run = ? AND name = ?) ORDER BY "
-      "step",
-      run, name);
-  std::vector<MetricPoint> out;
-  while (q.next()) out.push_back({q.integer(0), q.real(1), q.real(2)});
-  return out;
 }
 
 }  // namespace tenon::projects

@@ -110,6 +110,23 @@ CREATE TABLE trials (                     -- a value of NULL is none
   settings TEXT NOT NULL,
   PRIMARY KEY (sweep, number)) WITHOUT ROWID;
 )sql",
+    R"sql(
+CREATE TABLE epoch_lengths (
+  run     INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+  steps   INTEGER NOT NULL,
+  samples INTEGER NOT NULL,
+  batch   INTEGER NOT NULL);
+CREATE TABLE series_sums (                -- of all points of a series; a series without a row is summed up when asked for
+  series    INTEGER PRIMARY KEY REFERENCES series ON DELETE CASCADE,
+  points    INTEGER NOT NULL,
+  bad       INTEGER NOT NULL,
+  last_step INTEGER NOT NULL,
+  last      REAL,                         -- a value of NULL is NaN
+  low       REAL,
+  low_step  INTEGER NOT NULL,
+  high      REAL,
+  high_step INTEGER NOT NULL);
+)sql",
 };
 
 int64_t pragma(Database& db, const char* sql) {

@@ -3,16 +3,16 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "app/cli/bench.h"
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 #include "core/random.h"
-#include "core/version.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/layers.h"
 #include "engine/ops/loss.h"
@@ -23,46 +23,6 @@
 
 namespace tenon::app {
 namespace {
-
-struct Bench {
-  double seconds = 3;
-  int64_t threads = 0;
-  bool json = false;
-
-  void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const {
-    if (json)
-      print_json({{"workload", workload},
-                  {"metric", metric},
-                  {"value", value},
-                  {"unit", unit},
-                  {"engine", "tenon-" TENON_VERSION},
-                  {"threads", threads},
-                  {"device", "cpu"},
-                  {"amp", ""}});
-    else
-      print(fmt::format("{:<12} {:<24} {:>14.2f} {}\n", workload, metric, value, unit));
-  }
-
-  /// Median calls per second over slices that share `seconds`: one slow slice on a shared machine does not count.
-  template <class F>
-  double rate(F&& step, int slices = 7) const {
-    for (int i = 0; i < 3; ++i) step();
-    int64_t n = 0, start = now_ns();
-    while (now_ns() - start < 200'000'000) {
-      step();
-      ++n;
-    }
-    auto calls = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(n) * (seconds / slices) / 0.2));
-    std::vector<double> rates;
-    for (int s = 0; s < slices; ++s) {
-      int64_t t = now_ns();
-      for (int64_t i = 0; i < calls; ++i) step();
-      rates.push_back(static_cast<double>(calls) * 1e9 / static_cast<double>(now_ns() - t));
-    }
-    std::sort(rates.begin(), rates.end());
-    return rates[rates.size() / 2];
-  }
-};
 
 Tensor normal(const Shape& size, uint64_t stream) {
   Tensor t = empty(size);
@@ -189,15 +149,20 @@ void op_cost(const Bench& b) {
 
 const std::map<std::string, void (*)(const Bench&)>& workloads() {
   static const std::map<std::string, void (*)(const Bench&)> all = {
-      {"cnn", cnn}, {"mlp", mlp}, {"op_cost", op_cost}, {"tiny", tiny}};
+      {"cnn", cnn}, {"curves", bench_curves}, {"mlp", mlp}, {"op_cost", op_cost}, {"tiny", tiny}};
   return all;
 }
+/// Not among those that run where none is named: it writes a file of hundreds of megabytes.
+const std::string kOnlyNamed = "curves";
 
 int bench(const Args& args) {
   Bench b;
   b.seconds = args.number("--seconds", 3, 0.01);
   b.threads = args.integer("--threads", 0, 0);
   b.json = args.json();
+  b.runs = args.integer("--runs", b.runs, 1);
+  b.points = args.integer("--points", b.points, 1);
+  b.project = args.text("--project");
   if (args.text("--device", "cpu") != "cpu")
     throw Error::usage("this build computes on the CPU only", "use --device cpu");
   set_num_threads(static_cast<int>(b.threads));
@@ -211,20 +176,26 @@ int bench(const Args& args) {
       throw Error::usage(
           fmt::format("no workload is called '{}'", w),
           fmt::format("{} There are: {}", near_names(w, names.data(), names.size()), fmt::join(names, ", ")));
-  for (const std::string& w : wanted.empty() ? names : wanted) workloads().at(w)(b);
+  if (wanted.empty())
+    std::copy_if(names.begin(), names.end(), std::back_inserter(wanted), [](const auto& n) { return n != kOnlyNamed; });
+  for (const std::string& w : wanted) workloads().at(w)(b);
   return 0;
 }
 
-const bool registered_bench = register_command({"bench",
-                                                "[WORKLOAD...]",
-                                                0,
-                                                64,
-                                                {{"--threads", "N", "threads that compute; default every core"},
-                                                 {"--seconds", "S", "time for each measurement; default 3"},
-                                                 {"--device", "D", "cpu"},
-                                                 {"--json", "", "JSON lines on standard output"}},
-                                                "measures the engine on fixed workloads",
-                                                bench});
+const bool registered_bench =
+    register_command({"bench",
+                      "[WORKLOAD...]",
+                      0,
+                      64,
+                      {{"--threads", "N", "threads that compute; default every core"},
+                       {"--seconds", "S", "time for each measurement; default 3"},
+                       {"--device", "D", "cpu"},
+                       {"--runs", "N", "of curves: runs in its project; default 5000"},
+                       {"--points", "N", "of curves: of each long run; default 100000"},
+                       {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
+                       {"--json", "", "JSON lines on standard output"}},
+                      "measures the engine on fixed workloads, and (curves) the window on a large project",
+                      bench});
 
 }  // namespace
 }  // namespace tenon::app

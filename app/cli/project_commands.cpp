@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 #include "projects/project.h"
 #include "views/runs/run_groups.h"
 #include "views/runs/runs_model.h"
+#include "views/training/curve_axis.h"
 
 namespace tenon::app {
 namespace {
@@ -83,7 +85,7 @@ int new_project(const Args& args) {
 
 nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(); }
 
-void print_groups(const std::vector<views::RunRow>& rows, const views::RunField& field) {
+void print_groups(const views::RunRows& rows, const views::RunField& field) {
   for (const views::RunGroup& g : views::groups_of(rows, field)) {
     nlohmann::json names = nlohmann::json::array(), metrics = nlohmann::json::object();
     for (const views::RunRow* r : g.runs) names.push_back(r->info.name);
@@ -105,11 +107,12 @@ int runs(const Args& args) {
   const auto project = open_to_read(args.word(0));
   views::RunsModel model;
   model.set_rows(views::read_runs(*project, args.has("--deleted") ? project->deleted_runs() : project->runs()));
-  if (args.has("--filter")) views::RunFilter(args.text("--filter"), model.rows());  // throws where the words are wrong
+  if (args.has("--filter"))
+    views::RunFilter(args.text("--filter"), model.fields());  // throws where the words are wrong
   model.set_filter(args.text("--filter"));
   if (args.has("--group")) {
     try {
-      model.set_group(views::RunFields(model.rows()).named(args.text("--group")));
+      model.set_group(views::field_named(model.fields(), args.text("--group")));
     } catch (const Error& e) {
       throw Error::usage("--group says " + e.message(), e.hint());
     }
@@ -119,10 +122,10 @@ int runs(const Args& args) {
     return 0;
   }
   if (args.json()) {
-    for (const views::RunRow& row : model.shown()) {
-      const projects::RunInfo& r = row.info;
+    for (const auto& row : model.shown()) {
+      const projects::RunInfo& r = row->info;
       nlohmann::json metrics = nlohmann::json::object();
-      for (const auto& [name, end] : row.metrics) {
+      for (const auto& [name, end] : row->metrics) {
         metrics[name]["last"] = finite_or_null(end.last);
         if (better(name) == 0) continue;
         metrics[name]["best"] = finite_or_null(end.best);
@@ -162,9 +165,28 @@ int runs(const Args& args) {
   return 0;
 }
 
+/// What the points of a run stand over.
+views::CurveScale scale_of(const Args& args, const projects::RunInfo& run) {
+  const std::string word = args.text("--over", "time");
+  const auto over = views::parse_over(word);
+  if (!over) throw Error::usage(fmt::format("--over {}: there is step, epoch, time and samples", word));
+  const views::CurveScale scale{*over, epoch_of(run)};
+  if (!scale.knows(std::max<int64_t>(run.steps, 1)))
+    throw Error(fmt::format("run {} does not tell how its steps count up to {}: it was made before that was kept",
+                            run.name, *over == views::Over::epoch ? "epochs" : "samples"),
+                "Use --over step or --over time; a run that is resumed tells it from then on.");
+  return scale;
+}
+
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
 int metrics(const Args& args) {
   const auto project = open_to_read(args.word(0));
   const projects::RunInfo run = project->run(args.word(1));
+  const projects::EpochLength epoch = epoch_of(run);
   std::vector<std::string> names = project->metric_names(run.id);
   const bool one = args.words() > 2;
   if (one) {
@@ -175,9 +197,17 @@ int metrics(const Args& args) {
     }
     names = {args.word(2)};
   }
-  if (args.has("--csv")) print(one ? "step,seconds,value\n" : "name,step,seconds,value\n");
+  const views::CurveScale scale = scale_of(args, run);
+  const std::string place = scale.over == views::Over::time ? "seconds" : views::over_name(scale.over);
+  const auto at = [&](const projects::MetricPoint& p) {
+    return scale.over == views::Over::time ? p.wall : scale.of(p.step);
+  };
+  const std::string head = scale.over == views::Over::step ? "step,value\n" : "step," + place + ",value\n";
+  if (args.has("--csv")) print(one ? head : "name," + head);
   std::vector<std::vector<std::string>> rows = {{"METRIC", "POINTS", "LAST", "MIN", "MAX", "NOT FINITE"}};
-  if (one) rows = {{"STEP", "SECONDS", args.word(2)}};
+  if (one) rows = {{"STEP", upper(place), args.word(2)}};
+  const bool steps = scale.over == views::Over::step;
+  if (one && steps) rows = {{"STEP", args.word(2)}};
   for (const std::string& name : names) {
     const auto points = project->metric(run.id, name);
     double min = INFINITY, max = -INFINITY;
@@ -185,12 +215,19 @@ int metrics(const Args& args) {
     std::string lines;
     for (const projects::MetricPoint& p : points) {
       if (args.has("--csv")) {
-        lines += one ? fmt::format("{},{},{}\n", p.step, p.wall, p.value)
-                     : fmt::format("{},{},{},{}\n", name, p.step, p.wall, p.value);
+        lines +=
+            fmt::format("{}{},{}{}\n", one ? "" : name + ",", p.step, steps ? "" : fmt::format("{},", at(p)), p.value);
       } else if (args.json()) {
-        print_json({{"name", name}, {"step", p.step}, {"seconds", p.wall}, {"value", p.value}});
+        nlohmann::json j = {{"name", name}, {"step", p.step}, {"seconds", p.wall}, {"value", p.value}};
+        if (const auto epochs = epoch.epochs_after(p.step)) j["epoch"] = *epochs;
+        if (const auto samples = epoch.samples_after(p.step)) j["samples"] = *samples;
+        print_json(j);
+      } else if (one && steps) {
+        rows.push_back({count_text(p.step), value_text(p.value)});
       } else if (one) {
-        rows.push_back({count_text(p.step), fmt::format("{:.2f}", p.wall), value_text(p.value)});
+        const bool whole = scale.over == views::Over::samples;
+        rows.push_back({count_text(p.step), whole ? count_text(std::llround(at(p))) : fmt::format("{:.2f}", at(p)),
+                        value_text(p.value)});
       }
       if (std::isfinite(p.value)) {
         min = std::min(min, p.value);
@@ -238,13 +275,16 @@ const bool registered_project_commands[] = {
                        kJson},
                       "lists the runs of a project: what they were told where they differ, and their results",
                       runs}),
-    register_command({"metrics",
-                      "PROJECT RUN [NAME]",
-                      2,
-                      3,
-                      {{"--csv", "", "every point, comma-separated"}, kJson},
-                      "shows the metrics of a run, every point",
-                      metrics}),
+    register_command(
+        {"metrics",
+         "PROJECT RUN [NAME]",
+         2,
+         3,
+         {{"--csv", "", "every point, comma-separated"},
+          {"--over", "AXIS", "what stands beside each step: time (seconds), epoch, samples; step: nothing"},
+          kJson},
+         "shows the metrics of a run, every point",
+         metrics}),
 };
 
 }  // namespace

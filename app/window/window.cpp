@@ -2,12 +2,10 @@
 
 #include <QApplication>
 #include <QDir>
-#include <QElapsedTimer>
 #include <QFileInfo>
-#include <QSurfaceFormat>
-#include <QTimer>
 #include <cstdio>
 
+#include "app/window/start.h"
 #include "core/error.h"
 #include "views/frame/application.h"
 #include "views/frame/picture.h"
@@ -19,25 +17,6 @@ namespace tenon::app {
 using namespace views;
 
 namespace {
-/// A display is asked for before Qt is: Qt ends the process where there is none.
-void need_display() {
-  if (qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY"))
-    throw Error(
-        "there is no display (DISPLAY is not set)",
-        "run it in a desktop session, or under a virtual display: xvfb-run -a -s '-screen 0 1600x1000x24' tenon ...");
-}
-
-void before_application() {
-  QSurfaceFormat format;
-  format.setVersion(3, 3);
-  format.setProfile(QSurfaceFormat::CoreProfile);
-  format.setSwapInterval(0);  // frames come from events; waiting for the screen would only hold the UI thread up
-  QSurfaceFormat::setDefaultFormat(format);
-  QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);
-  QCoreApplication::setApplicationName("Tenon");
-  QCoreApplication::setOrganizationName("Tenon");
-}
-
 ThemeName theme_of(const std::string& name) {
   ThemeName theme = system_theme();
   parse_theme(QString::fromStdString(settings::text("theme")), theme);
@@ -68,22 +47,6 @@ int open_window(int argc, char** argv, const WindowRequest& options) {
   if (!options.project.empty()) bench.open(QString::fromStdString(options.project), options.train);
   return QApplication::exec();
 }
-
-namespace {
-/// Runs the event loop until the window has nothing left to do; false after ten minutes.
-bool settle(MainWindow& window) {
-  QElapsedTimer clock;
-  clock.start();
-  int quiet = 0;
-  while (quiet < 4) {
-    QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 20);
-    QTimer::singleShot(5, &window, [] {});
-    quiet = window.idle() ? quiet + 1 : 0;
-    if (clock.elapsed() > 600000) return false;
-  }
-  return true;
-}
-}  // namespace
 
 int take_shot(int argc, char** argv, const ShotRequest& options) {
   QStringList names;

@@ -31,4 +31,15 @@ struct ShotRequest {
 /// Throws Error for an unknown view (naming the near ones) and whatever else does not fit.
 int take_shot(int argc, char** argv, const ShotRequest& request);
 
+/// What `tenon bench curves` measures of the window.
+struct CurveTimes {
+  double open_ms = 0;                                     ///< from the file's name to the table of its runs
+  double filter_ms = 0;                                   ///< the slowest of some filters, until the table is painted
+  double compare_ms = 0;                                  ///< until the curves of the overlaid runs are read and seen
+  double frame_ms = 0, worst_frame_ms = 0, scene_ms = 0;  ///< of the curves, the median; what of it is our picture
+  int overlaid = 0;
+};
+/// Opens a project and overlays its first runs in the curves. Throws Error where that takes more than ten minutes.
+CurveTimes measure_curves(const std::string& file, int runs);
+
 }  // namespace tenon::app

@@ -161,6 +161,9 @@ Loader::~Loader() {
 }
 
 int64_t Loader::batches_per_epoch() const { return impl_->per_epoch; }
+int64_t Loader::samples_per_epoch() const {
+  return impl_->options.drop_last ? impl_->per_epoch * impl_->options.batch : impl_->total;
+}
 int64_t Loader::epoch() const { return impl_->position / impl_->per_epoch; }
 int64_t Loader::index() const { return impl_->position % impl_->per_epoch; }
 

@@ -32,6 +32,7 @@ class Loader {
   Loader(const Loader&) = delete;
 
   int64_t batches_per_epoch() const;
+  int64_t samples_per_epoch() const;  ///< of the whole batches, whoever shares them
   /// Of the batch that next() gives.
   int64_t epoch() const;
   int64_t index() const;

@@ -301,6 +301,7 @@ TrainingSession::~TrainingSession() = default;
 int64_t TrainingSession::steps_done() const { return impl_->done; }
 int64_t TrainingSession::total_steps() const { return impl_->total; }
 int64_t TrainingSession::steps_per_epoch() const { return impl_->per_epoch; }
+int64_t TrainingSession::samples_per_epoch() const { return impl_->loader->samples_per_epoch(); }
 int64_t TrainingSession::epoch() const { return impl_->done / impl_->per_epoch; }
 int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs"); }
 double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->done, impl_->base_lr); }

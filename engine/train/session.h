@@ -92,6 +92,7 @@ class TrainingSession {
   int64_t steps_done() const;
   int64_t total_steps() const;  ///< epochs * steps_per_epoch, or max_steps where that is less
   int64_t steps_per_epoch() const;
+  int64_t samples_per_epoch() const;
   int64_t epoch() const;  ///< of the next step, from 0
   int64_t epochs() const;
   bool finished() const { return steps_done() >= total_steps(); }

@@ -116,7 +116,7 @@ struct HeldRun {
 };
 
 TEST(FullDiskTraining, training_holds_its_step_and_goes_on) {
-  small_disk::with("40m", [](const std::string& disk) {
+  small_disk::with("48m", [](const std::string& disk) {
     HeldRun r(disk);
     const RunStatus held = r.driver->status();
     EXPECT_EQ(held.state, State::paused);
@@ -144,7 +144,7 @@ TEST(FullDiskTraining, training_holds_its_step_and_goes_on) {
 }
 
 TEST(FullDiskTraining, a_disk_that_fills_again_and_again_changes_nothing) {
-  small_disk::with("40m", [](const std::string& disk) {
+  small_disk::with("48m", [](const std::string& disk) {
     HeldRun r(disk);
     int held = 0;
     for (int64_t before = -1; r.driver->status().step < kSteps && held < 8; ++held) {
@@ -169,7 +169,7 @@ TEST(FullDiskTraining, a_disk_that_fills_again_and_again_changes_nothing) {
 }
 
 TEST(FullDiskTraining, a_pause_of_the_user_outlasts_it) {
-  small_disk::with("40m", [](const std::string& disk) {
+  small_disk::with("48m", [](const std::string& disk) {
     HeldRun r(disk);
     r.driver->pause();
     const int64_t step = r.driver->status().step;
@@ -187,7 +187,7 @@ TEST(FullDiskTraining, a_pause_of_the_user_outlasts_it) {
 }
 
 TEST(FullDiskTraining, stopped_while_held_it_says_what_is_lost_and_can_be_resumed) {
-  small_disk::with("40m", [](const std::string& disk) {
+  small_disk::with("48m", [](const std::string& disk) {
     HeldRun r(disk);
     const int64_t step = r.driver->status().step;
     r.driver->stop();
@@ -231,7 +231,7 @@ TEST(FullDiskTraining, stopped_while_held_it_says_what_is_lost_and_can_be_resume
 }
 
 TEST(FullDiskTraining, stopped_when_there_is_room_again_it_keeps_every_step) {
-  small_disk::with("40m", [](const std::string& disk) {
+  small_disk::with("48m", [](const std::string& disk) {
     HeldRun r(disk);
     const int64_t step = r.driver->status().step;
     drain(disk);
@@ -250,7 +250,7 @@ TEST(FullDiskTraining, stopped_when_there_is_room_again_it_keeps_every_step) {
 }
 
 TEST(FullDiskTraining, the_end_of_a_run_waits_too) {
-  small_disk::with("40m", [](const std::string& disk) {
+  small_disk::with("48m", [](const std::string& disk) {
     HeldRun r(disk, [](RunDriver& d) {
       for (int64_t i = 1; i < kSteps; ++i) d.step_once();
       until(d, [](const RunStatus& s) { return s.state == State::paused && s.step == kSteps - 1; });
@@ -266,7 +266,7 @@ TEST(FullDiskTraining, the_end_of_a_run_waits_too) {
 }
 
 TEST(FullDiskTraining, a_driver_that_is_let_go_while_held_ends) {
-  small_disk::with("40m", [](const std::string& disk) {
+  small_disk::with("48m", [](const std::string& disk) {
     HeldRun r(disk);
     r.driver->pause();
     r.driver.reset();

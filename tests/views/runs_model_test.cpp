@@ -35,17 +35,23 @@ RunRow row(int64_t id, const std::string& name, double lr, const std::string& op
   r.metrics["samples_per_second"] = {1000.0 * static_cast<double>(id), std::nan(""), 0};
   return r;
 }
-std::vector<RunRow> three() {
+RunRows shared(const std::vector<RunRow>& rows) {
+  RunRows out;
+  for (const RunRow& r : rows) out.push_back(std::make_shared<RunRow>(r));
+  return out;
+}
+std::vector<RunRow> three_rows() {
   return {row(1, "cnn-01", 0.1, "sgd", 0.80), row(2, "cnn-02", 0.001, "adamw", 0.95),
           row(3, "mlp-01", 0.002, "adamw", 0.91)};
 }
+RunRows three() { return shared(three_rows()); }
 /// The names of the runs that fit, or what is said to be wrong.
 std::string fitting(const std::string& filter) {
   RunsModel m;
   m.set_rows(three());
   if (!m.set_filter(filter)) return m.why();
   std::string names;
-  for (const RunRow& r : m.shown()) names += (names.empty() ? "" : " ") + r.info.name;
+  for (const auto& r : m.shown()) names += (names.empty() ? "" : " ") + r->info.name;
   return names;
 }
 
@@ -88,11 +94,11 @@ TEST(Runs, AWrongFilterIsSaidInWordsAndTheLastRightOneStays) {
 }
 
 TEST(Runs, ARunWithoutTheFieldFitsItsNegationOnly) {
-  std::vector<RunRow> rows = three();
+  std::vector<RunRow> rows = three_rows();
   rows[0].metrics.clear();
   rows[1].metrics["test_accuracy"].best = std::nan("");
   RunsModel m;
-  m.set_rows(rows);
+  m.set_rows(shared(rows));
   ASSERT_TRUE(m.set_filter("best.accuracy > 0 or best.accuracy <= 0"));
   EXPECT_EQ(m.shown().size(), 1u);
   ASSERT_TRUE(m.set_filter("not best.accuracy > 0"));
@@ -130,9 +136,9 @@ TEST(Runs, TheRunThatTrainsFollowsItsStatus) {
   s.step = 777;
   s.loss = 0.125;
   m.set_status(s);
-  EXPECT_EQ(m.rows()[1].info.status, "paused");
-  EXPECT_EQ(m.rows()[1].info.steps, 777);
-  EXPECT_EQ(m.rows()[1].metrics.at("loss").last, 0.125);
+  EXPECT_EQ(m.rows()[1]->info.status, "paused");
+  EXPECT_EQ(m.rows()[1]->info.steps, 777);
+  EXPECT_EQ(m.rows()[1]->metrics.at("loss").last, 0.125);
 }
 
 TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
@@ -148,25 +154,25 @@ TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
                                    {"loss", {4, 0.4, std::numeric_limits<double>::infinity()}},
                                    {"test_accuracy", {4, 0.4, 0.5}},
                                    {"lr", {4, 0.4, 0.01}}});
-  std::vector<RunRow> rows = read_runs(*project, project->runs());
+  RunRows rows = read_runs(*project, project->runs());
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].metrics.at("loss").best, 1);
-  EXPECT_EQ(rows[0].metrics.at("loss").best_step, 2);
-  EXPECT_TRUE(std::isinf(rows[0].metrics.at("loss").last)) << "what is not finite is not hidden";
-  EXPECT_EQ(rows[0].metrics.at("test_accuracy").best, 0.5);
-  EXPECT_TRUE(std::isnan(rows[0].metrics.at("lr").best));
-  EXPECT_TRUE(rows[0].recipe.count("optimizer.lr") || rows[0].recipe.count("optimizer.name"));
-  rows[0].metrics.at("loss").best = 42;  // a mark: it stays while the run does nothing
-  EXPECT_EQ(read_runs(*project, project->runs(), rows)[0].metrics.at("loss").best, 42);
+  EXPECT_EQ(rows[0]->metrics.at("loss").best, 1);
+  EXPECT_EQ(rows[0]->metrics.at("loss").best_step, 2);
+  EXPECT_TRUE(std::isinf(rows[0]->metrics.at("loss").last)) << "what is not finite is not hidden";
+  EXPECT_EQ(rows[0]->metrics.at("test_accuracy").best, 0.5);
+  EXPECT_TRUE(std::isnan(rows[0]->metrics.at("lr").best));
+  EXPECT_TRUE(rows[0]->recipe.count("optimizer.lr") || rows[0]->recipe.count("optimizer.name"));
+  EXPECT_EQ(take_over(project->runs(), rows)[0], rows[0]) << "the run did nothing";
   project->append_metrics(run.id, {{"loss", {5, 0.5, 0.25}}});
-  EXPECT_EQ(read_runs(*project, project->runs(), rows)[0].metrics.at("loss").best, 0.25);
+  EXPECT_EQ(take_over(project->runs(), rows)[0], nullptr);
+  EXPECT_EQ(read_runs(*project, project->runs())[0]->metrics.at("loss").best, 0.25);
   project.reset();
   std::filesystem::remove_all(folder);
 }
 
 TEST(Runs, GroupsHaveTheMeanTheSpreadAndTheBestOfTheirRuns) {
-  const std::vector<RunRow> rows = {row(1, "a", 0.1, "sgd", 0.80), row(2, "b", 0.001, "adamw", 0.90),
-                                    row(3, "c", 0.002, "adamw", 0.94), row(4, "d", 0.002, "adamw", std::nan(""))};
+  const RunRows rows = shared({row(1, "a", 0.1, "sgd", 0.80), row(2, "b", 0.001, "adamw", 0.90),
+                               row(3, "c", 0.002, "adamw", 0.94), row(4, "d", 0.002, "adamw", std::nan(""))});
   const RunField optimizer{RunField::Kind::recipe, "optimizer.name"};
   const auto groups = groups_of(rows, optimizer);
   ASSERT_EQ(groups.size(), 2u);
@@ -197,7 +203,8 @@ TEST(Runs, GroupsStandInTheOrderOfTheirValues) {
   std::vector<RunRow> rows = {row(1, "a", 10, "x", 0.5), row(2, "b", 9, "x", 0.5), row(3, "c", 9, "x", 0.5)};
   rows.push_back(row(4, "d", 0, "x", 0.5));
   rows.back().recipe.erase("optimizer.lr");
-  const auto groups = groups_of(rows, {RunField::Kind::recipe, "optimizer.lr"});
+  const RunRows all = shared(rows);
+  const auto groups = groups_of(all, {RunField::Kind::recipe, "optimizer.lr"});
   ASSERT_EQ(groups.size(), 3u);
   EXPECT_EQ(groups[0].runs.size(), 2u);
   EXPECT_EQ(groups[1].runs.front()->info.name, "a") << "9 before 10, as numbers";
@@ -206,16 +213,17 @@ TEST(Runs, GroupsStandInTheOrderOfTheirValues) {
 }
 
 TEST(Runs, FieldsAreNamedAsAFilterNamesThem) {
-  const RunFields fields(three());
-  EXPECT_EQ(fields.named("lr").text(), "optimizer.lr");
-  EXPECT_EQ(fields.named("best.accuracy").text(), "best.test_accuracy");
-  EXPECT_EQ(fields.named("time").text(), "seconds");
-  for (const RunField& f : told_fields(three())) EXPECT_EQ(fields.named(f.text()), f);
-  for (const RunField& f : result_fields(three())) EXPECT_EQ(fields.named(f.text()), f);
-  EXPECT_THROW(fields.named("lrr"), Error);
-  EXPECT_THROW(fields.named("best.samples_per_second"), Error) << "has no better and worse";
-  EXPECT_EQ(result_fields(three()).front().text(), "best.test_accuracy");
-  EXPECT_EQ(main_field(three()), (RunField{RunField::Kind::recipe, "optimizer.lr"})) << "three rates, two optimizers";
+  const RunRows rows = three();
+  const RunFields fields(rows);
+  EXPECT_EQ(field_named(fields, "lr").text(), "optimizer.lr");
+  EXPECT_EQ(field_named(fields, "best.accuracy").text(), "best.test_accuracy");
+  EXPECT_EQ(field_named(fields, "time").text(), "seconds");
+  for (const RunField& f : told_fields(rows)) EXPECT_EQ(field_named(fields, f.text()), f);
+  for (const RunField& f : result_fields(rows)) EXPECT_EQ(field_named(fields, f.text()), f);
+  EXPECT_THROW(field_named(fields, "lrr"), Error);
+  EXPECT_THROW(field_named(fields, "best.samples_per_second"), Error) << "has no better and worse";
+  EXPECT_EQ(result_fields(rows).front().text(), "best.test_accuracy");
+  EXPECT_EQ(main_field(rows), (RunField{RunField::Kind::recipe, "optimizer.lr"})) << "three rates, two optimizers";
   EXPECT_FALSE(main_field({}));
 }
 
@@ -243,9 +251,9 @@ TEST_F(Chart, EveryRunStandsWhereItsValuesAre) {
   EXPECT_LT(middle(3).y, middle(1).y);
   // Not over 100: a linear axis, so the first two lie close together.
   EXPECT_LT(middle(3).x - middle(2).x, 0.05f * (middle(1).x - middle(2).x));
-  auto rows = three();
+  auto rows = three_rows();
   rows[0].recipe["optimizer.lr"].x = 0.2;
-  chart.set_rows(rows);
+  chart.set_rows(shared(rows));
   EXPECT_GT(middle(3).x - middle(2).x, 0.1f * (middle(1).x - middle(2).x)) << "over 100: a logarithmic axis";
   EXPECT_TRUE(chart.frame({600, 300}).overlaps().empty());
 }
@@ -267,9 +275,9 @@ TEST_F(Chart, AClickAndKeysChooseARun) {
 }
 
 TEST_F(Chart, WordsHaveAPlaceEachAndWhatHasNoValueIsCounted) {
-  auto rows = three();
+  auto rows = three_rows();
   rows.push_back(row(4, "broken", 0.1, "sgd", std::nan("")));
-  chart.set_rows(rows);
+  chart.set_rows(shared(rows));
   chart.set_fields({RunField::Kind::recipe, "optimizer.name"}, {RunField::Kind::best, "test_accuracy"});
   EXPECT_EQ(middle(2).x, middle(3).x) << "both adamw";
   EXPECT_NE(middle(1).x, middle(3).x);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace tenon::views {
 namespace {
@@ -193,6 +194,157 @@ TEST(Training, LogScaleSpreadsDecades) {
   EXPECT_TRUE(m.log("loss"));
   auto texts = m.frame({900, 300}).texts();
   EXPECT_NE(std::find(texts.begin(), texts.end(), "0.1"), texts.end());
+}
+
+/// Four of 10 samples and one of 5 are an epoch of the one run, two of 20 and one of 5 of the other: 45 samples.
+constexpr projects::EpochLength kSmall{5, 45, 10}, kLarge{3, 45, 20};
+
+std::map<std::string, Series> steady(int steps, double seconds_a_step, double value = 1) {
+  std::map<std::string, Series> all;
+  for (int i = 1; i <= steps; ++i) all["loss"].append(i, value, seconds_a_step * i);
+  return all;
+}
+
+TEST(Training, RunsOfOtherBatchSizesMeetAtEqualEpochsSamplesAndTime) {
+  TrainingModel m;
+  m.set_run("small", 50);
+  m.set_series(steady(50, 0.1));
+  m.set_epoch(kSmall);
+  m.set_compared({{"large", steady(30, 0.5, 2), kLarge, 2, 30}});
+  for (Over over : kOvers) {
+    m.set_over(over);
+    EXPECT_EQ(m.shown_over(), over);
+    m.frame({900, 500});
+    // Where the last point of the compared run is drawn, and of the shown one.
+    float last = 0;
+    for (const auto& p : m.last().prims())
+      if (p.kind == Scene::Kind::line && p.count > 2 && p.stroke != Ink::grid)
+        last = std::max(last, m.last().points()[p.first + p.count - 1].x);
+    const double end = over == Over::step ? 50 : over == Over::epoch ? 10 : over == Over::time ? 15 : 450;
+    EXPECT_NEAR(last, m.axis().to_px(end), 0.6) << over_name(over);
+    EXPECT_NEAR(m.x_of(50), over == Over::time ? 5 : over == Over::step ? 50 : end, 1e-9) << over_name(over);
+    for (int64_t step : {1, 7, 25, 50}) EXPECT_EQ(m.step_at(m.x_of(step)), step) << over_name(over);
+  }
+}
+
+TEST(Training, WhateverTheyStandOverAClickIsAStepAndTheViewStays) {
+  TrainingModel m;
+  m.set_run("cnn-01", 200);
+  m.add(rows(1, 200));
+  m.set_epoch({50, 495, 10});
+  Selection chosen;
+  m.on_select = [&](const Selection& s) { chosen = s; };
+  m.frame({900, 500});
+  m.show(50, 150);
+  for (Over over : {Over::epoch, Over::time, Over::samples, Over::step}) {
+    m.set_over(over);
+    m.frame({900, 500});
+    EXPECT_NEAR(m.axis().lo, m.x_of(50), 1e-6) << over_name(over);
+    EXPECT_NEAR(m.axis().hi, m.x_of(150), 1e-6) << over_name(over);
+    const float x = m.axis().to_px(m.x_of(120));
+    m.pointer({PointerEvent::Type::move, Button::none, x, 420, {}});
+    EXPECT_EQ(m.hovered_step(), 120) << over_name(over);
+    m.pointer({PointerEvent::Type::press, Button::left, x, 420, {}});
+    m.pointer({PointerEvent::Type::release, Button::left, x, 420, {}});
+    EXPECT_TRUE(chosen.same(Selection::step(120))) << over_name(over);
+    const auto texts = m.frame({900, 500}).texts();
+    const std::string where = place_text(over, m.x_of(120), 120);
+    EXPECT_NE(std::find(texts.begin(), texts.end(), where), texts.end()) << where;
+    EXPECT_TRUE(m.last().overlaps().empty()) << m.last().overlaps().front();
+    m.pointer({PointerEvent::Type::leave, Button::none, 0, 0, {}});
+  }
+  EXPECT_TRUE(m.key({"X", "x", {}}));
+  EXPECT_EQ(m.over(), Over::epoch);
+}
+
+TEST(Training, ARunThatDoesNotTellItsSamplesIsNotDrawnAtWrongOnes) {
+  TrainingModel m;
+  m.set_run("new", 50);
+  m.set_series(steady(50, 0.1));
+  m.set_epoch(kSmall);
+  m.set_compared({{"old", steady(50, 0.1), {5, 0, 10}, 2, 50}});
+  m.set_over(Over::samples);
+  EXPECT_EQ(m.left_out(), 1);
+  m.set_over(Over::epoch);
+  EXPECT_EQ(m.left_out(), 0);
+  m.set_run("old", 50);
+  m.set_series(steady(50, 0.1));
+  m.set_epoch({5, 0, 10});
+  m.set_over(Over::samples);
+  EXPECT_EQ(m.shown_over(), Over::step) << "what is shown stands over what is known";
+  m.frame({900, 500});
+}
+
+TEST(Training, ASpikeAndANanOfAnyRunAreSeenAmongAHundredThousandPoints) {
+  TrainingModel m;
+  m.set_run("shown", 100'000);
+  m.set_series(steady(100'000, 0.01));
+  std::vector<TrainingModel::Compared> others;
+  for (int k = 0; k < 50; ++k) {
+    others.push_back({"run " + std::to_string(k), {}, {}, k + 2, 100'000});
+    Series& s = others.back().series["loss"];
+    for (int i = 1; i <= 100'000; ++i)
+      s.append(i, i == 777 * (k + 1) ? 50 : i == 990 * (k + 1) ? std::nan("") : 1 + 0.01 * k, 0.01 * i);
+  }
+  m.set_compared(std::move(others));
+  for (Over over : {Over::step, Over::time}) {
+    m.set_over(over);
+    const Scene& s = m.frame({1200, 700});
+    const float top = [&] {
+      float y = 1e9f;
+      for (const auto& p : s.prims())
+        if (p.kind == Scene::Kind::line && p.count > 2)
+          for (uint32_t i = 0; i < p.count; ++i) y = std::min(y, s.points()[p.first + i].y);
+      return y;
+    }();
+    int spikes = 0, bad = 0;
+    for (const auto& p : s.prims()) {
+      if (p.kind == Scene::Kind::rect && p.fill == Ink::bad) ++bad;
+      if (p.kind != Scene::Kind::line || p.count <= 2) continue;
+      for (uint32_t i = 0; i < p.count; ++i) spikes += std::fabs(s.points()[p.first + i].y - top) < 0.01f;
+    }
+    EXPECT_EQ(spikes, 50) << over_name(over);
+    EXPECT_EQ(bad, 50) << over_name(over);
+    EXPECT_LE(s.points().size(), 80'000u) << "a frame keeps its time";
+  }
+}
+
+TEST(Training, ChartsAreArrangedHiddenAndKept) {
+  TrainingModel m;
+  m.set_run("cnn-01", 200);
+  m.add(rows(1, 200));
+  int told = 0;
+  m.on_state = [&] { ++told; };
+  Charts c = m.charts();
+  c.place("lr", "mine");
+  c.place("loss", "mine");
+  m.set_charts(c);
+  EXPECT_EQ(m.groups(), (std::vector<std::string>{"loss", "mine"}));
+  const auto texts = m.frame({900, 500}).texts();
+  for (const char* text : {"mine", "lr", "Loss"})
+    EXPECT_NE(std::find(texts.begin(), texts.end(), text), texts.end()) << text;
+  // By mouse and by key.
+  for (const auto& t : m.last().targets())
+    if (t.hit == Hit{TrainingModel::hide_button, 1}) {
+      m.pointer({PointerEvent::Type::press, Button::left, t.box.x + 2, t.box.y + 2, {}});
+      break;
+    }
+  EXPECT_EQ(m.groups(), std::vector<std::string>{"loss"});
+  EXPECT_EQ(m.table().rows.size(), 3u) << "what is not seen can still be read";
+  m.frame({900, 500});
+  EXPECT_TRUE(m.key({"Down", "", {}}));
+  EXPECT_TRUE(m.key({"H", "h", {}}));
+  EXPECT_TRUE(m.groups().empty());
+  EXPECT_EQ(m.frame({900, 500}).texts().size(), 1u) << "what happened, and the way back";
+  EXPECT_EQ(told, 3);
+  m.set_over(Over::time);
+  m.set_smoothing(0.25);
+  const nlohmann::json kept = m.state();
+  TrainingModel other;
+  other.set_state(kept);
+  EXPECT_EQ(other.state(), kept);
+  other.set_state({{"over", "nonsense"}, {"charts", 3}, {"smoothing", "x"}});
+  EXPECT_EQ(other.state(), TrainingModel().state()) << "what does not fit is as usual";
 }
 
 }  // namespace

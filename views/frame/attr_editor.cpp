@@ -97,6 +97,8 @@ QWidget* make_line(const AttrDef& def, const AttrValue& value, std::function<voi
 
 }  // namespace
 
+void let_wheel_scroll(QWidget* editor) { new WheelScrolls(editor); }
+
 QWidget* make_attr_editor(const AttrDef& def, const AttrValue& value, std::function<void(const AttrValue&)> set,
                           QWidget* parent) {
   if (std::holds_alternative<bool>(def.fallback)) {

@@ -15,4 +15,7 @@ QWidget* make_attr_editor(const AttrDef& def, const AttrValue& value, std::funct
 /// Shows another value, without a call of `set`. A line with something typed that was not entered yet is left alone.
 void show_attr(QWidget* editor, const AttrValue& value);
 
+/// In a form that scrolls the wheel scrolls: from now on it changes a value only where the editor was clicked first.
+void let_wheel_scroll(QWidget* editor);
+
 }  // namespace tenon::views

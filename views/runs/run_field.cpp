@@ -74,45 +74,18 @@ std::optional<RunValue> value_of(const RunField& field, const RunRow& row) {
   return {};
 }
 
-RunFields::RunFields(const std::vector<RunRow>& rows) {
-  for (const RunRow& r : rows) {
-    for (const auto& [key, value] : r.recipe) keys_.insert(key);
-    for (const auto& [name, end] : r.metrics) metrics_.insert(name);
-  }
-}
-
-RunField RunFields::named(const std::string& text) const {
-  for (const auto& [word, kind] : own_fields())
-    if (text == word) return {kind, {}};
-  if (text.starts_with("last.") || text.starts_with("best.")) {
-    const auto m = metric_named(text.substr(5));
-    if (!m) unknown(text);
-    if (text[0] == 'b' && better(*m) == 0)
-      throw Error::usage("best." + *m + ", which has no better and worse", "Ask for last." + *m + ".");
-    return {text[0] == 'b' ? RunField::Kind::best : RunField::Kind::last, *m};
-  }
-  if (keys_.count(text)) return {RunField::Kind::recipe, text};
-  std::vector<std::string> ends;
-  for (const std::string& k : keys_)
-    if (k.ends_with("." + text)) ends.push_back(k);
-  if (ends.size() == 1) return {RunField::Kind::recipe, ends[0]};
-  if (ends.size() > 1)
-    throw Error::usage(fmt::format("\"{}\", which may be {}", text, fmt::join(ends, " or ")), "Write the whole key.");
-  if (auto m = metric_named(text)) return {RunField::Kind::last, *m};
-  unknown(text);
-}
-
-std::optional<std::string> RunFields::metric_named(const std::string& name) const {
+namespace {
+std::optional<std::string> metric_named(const RunFields& fields, const std::string& name) {
   for (const std::string& full : {name, "test_" + name})
-    if (metrics_.count(full)) return full;
+    if (fields.metrics.count(full)) return full;
   return {};
 }
 
-void RunFields::unknown(const std::string& text) const {
-  std::vector<std::string> all(keys_.begin(), keys_.end());
-  for (const std::string& k : keys_)
+[[noreturn]] void unknown(const RunFields& fields, const std::string& text) {
+  std::vector<std::string> all(fields.keys.begin(), fields.keys.end());
+  for (const std::string& k : fields.keys)
     if (const size_t dot = k.rfind('.'); dot != k.npos) all.push_back(k.substr(dot + 1));
-  for (const std::string& m : metrics_) {
+  for (const std::string& m : fields.metrics) {
     all.push_back("last." + m);
     if (better(m) != 0) all.push_back("best." + m);
   }
@@ -125,22 +98,44 @@ void RunFields::unknown(const std::string& text) const {
                                     "last.METRIC and best.METRIC."
                                   : near);
 }
+}  // namespace
 
-std::vector<RunField> told_fields(const std::vector<RunRow>& rows) {
+RunField field_named(const RunFields& fields, const std::string& text) {
+  for (const auto& [word, kind] : own_fields())
+    if (text == word) return {kind, {}};
+  if (text.starts_with("last.") || text.starts_with("best.")) {
+    const auto m = metric_named(fields, text.substr(5));
+    if (!m) unknown(fields, text);
+    if (text[0] == 'b' && better(*m) == 0)
+      throw Error::usage("best." + *m + ", which has no better and worse", "Ask for last." + *m + ".");
+    return {text[0] == 'b' ? RunField::Kind::best : RunField::Kind::last, *m};
+  }
+  if (fields.keys.count(text)) return {RunField::Kind::recipe, text};
+  std::vector<std::string> ends;
+  for (const std::string& k : fields.keys)
+    if (k.ends_with("." + text)) ends.push_back(k);
+  if (ends.size() == 1) return {RunField::Kind::recipe, ends[0]};
+  if (ends.size() > 1)
+    throw Error::usage(fmt::format("\"{}\", which may be {}", text, fmt::join(ends, " or ")), "Write the whole key.");
+  if (auto m = metric_named(fields, text)) return {RunField::Kind::last, *m};
+  unknown(fields, text);
+}
+
+std::vector<RunField> told_fields(const RunRows& rows) {
   std::vector<RunField> out;
   if (rows.empty()) return out;
   for (const std::string& key : differing_keys(rows)) out.push_back({RunField::Kind::recipe, key});
   return out;
 }
 
-std::optional<RunField> main_field(const std::vector<RunRow>& rows) {
+std::optional<RunField> main_field(const RunRows& rows) {
   std::optional<RunField> most;
   size_t most_values = 0;
   for (const RunField& f : told_fields(rows)) {
     std::set<double> values;
     bool numbers = true;
-    for (const RunRow& r : rows)
-      if (const auto v = value_of(f, r)) {
+    for (const auto& r : rows)
+      if (const auto v = value_of(f, *r)) {
         numbers &= v->number;
         values.insert(v->x);
       }
@@ -153,10 +148,10 @@ std::optional<RunField> main_field(const std::vector<RunRow>& rows) {
   return most;
 }
 
-std::vector<RunField> result_fields(const std::vector<RunRow>& rows) {
+std::vector<RunField> result_fields(const RunRows& rows) {
   std::set<std::string> metrics;
-  for (const RunRow& r : rows)
-    for (const auto& [name, end] : r.metrics) metrics.insert(name);
+  for (const auto& r : rows)
+    for (const auto& [name, end] : r->metrics) metrics.insert(name);
   // What is better where it is higher, of the test data, is what most people ask for first.
   auto rank = [](const std::string& m) { return (m.starts_with("test_") ? 0 : 2) + (better(m) > 0 ? 0 : 1); };
   std::vector<std::string> judged;

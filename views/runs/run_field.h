@@ -1,6 +1,5 @@
 #pragma once
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,26 +27,17 @@ std::optional<RunValue> value_of(const RunField& field, const RunRow& row);
 /// The words that name a field which is neither a key of the recipe nor a metric, with what they name.
 const std::vector<std::pair<std::string, RunField::Kind>>& own_fields();
 
-/// The fields that some runs have, by their words.
-class RunFields {
- public:
-  explicit RunFields(const std::vector<RunRow>& rows);
-  /// A key of the recipe may be named by its end where that is the end of one key only, a metric of the test split
-  /// without test_; a metric alone is its last value. Throws Error (usage): `"x", which no run has`, with near names.
-  RunField named(const std::string& text) const;
-
- private:
-  std::optional<std::string> metric_named(const std::string& name) const;
-  [[noreturn]] void unknown(const std::string& text) const;
-  std::set<std::string> keys_, metrics_;
-};
+/// The field of these words. A key of the recipe may be named by its end where that is the end of one key only, a
+/// metric of the test split without test_; a metric alone is its last value. Throws Error (usage): `"x", which no run
+/// has`, with near names.
+RunField field_named(const RunFields& fields, const std::string& text);
 
 /// What these runs can be told apart by: the keys of recipes in which they differ.
-std::vector<RunField> told_fields(const std::vector<RunRow>& rows);
+std::vector<RunField> told_fields(const RunRows& rows);
 /// The one of them to begin with: of numbers the one with the most different values.
-std::optional<RunField> main_field(const std::vector<RunRow>& rows);
+std::optional<RunField> main_field(const RunRows& rows);
 /// What came of them: the best and last values of metrics that say how good a run is, those of a test first; then
 /// steps and seconds.
-std::vector<RunField> result_fields(const std::vector<RunRow>& rows);
+std::vector<RunField> result_fields(const RunRows& rows);
 
 }  // namespace tenon::views

@@ -104,7 +104,7 @@ using Node = RunFilter::Node;
 /// Reads a filter by descent: or, and, not, comparison.
 class Reader {
  public:
-  Reader(const std::string& text, const std::vector<RunRow>& rows) : tokens_(tokens_of(text)), fields_(rows) {}
+  Reader(const std::string& text, const RunFields& fields) : tokens_(tokens_of(text)), fields_(fields) {}
   std::unique_ptr<Node> read() {
     auto all = either();
     if (now().kind == Token::Kind::close) throw wrong(now().at, "\")\" that was not opened");
@@ -184,16 +184,16 @@ class Reader {
 
   RunField field_of(const Token& t) const {
     try {
-      return fields_.named(t.text);
+      return field_named(fields_, t.text);
     } catch (const Error& e) {
       throw wrong(t.at, e.message(), e.hint());
     }
   }
 
   std::vector<Token> tokens_;
+  const RunFields& fields_;
   size_t at_ = 0;
   int depth_ = 0;
-  RunFields fields_;
 };
 }  // namespace
 
@@ -202,9 +202,9 @@ RunFilter::~RunFilter() = default;
 RunFilter::RunFilter(RunFilter&&) noexcept = default;
 RunFilter& RunFilter::operator=(RunFilter&&) noexcept = default;
 
-RunFilter::RunFilter(const std::string& text, const std::vector<RunRow>& rows) {
+RunFilter::RunFilter(const std::string& text, const RunFields& fields) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) return;
-  root_ = Reader(text, rows).read();
+  root_ = Reader(text, fields).read();
 }
 
 bool RunFilter::fits(const RunRow& row) const { return !root_ || root_->fits(row); }

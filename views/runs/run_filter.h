@@ -18,8 +18,8 @@ class RunFilter {
  public:
   /// Fits every run.
   RunFilter();
-  /// Reads the words for these runs, whose fields it knows. Throws Error (usage) that says where the words go wrong.
-  RunFilter(const std::string& text, const std::vector<RunRow>& rows);
+  /// Reads the words for runs with these fields. Throws Error (usage) that says where the words go wrong.
+  RunFilter(const std::string& text, const RunFields& fields);
   ~RunFilter();
   RunFilter(RunFilter&&) noexcept;
   RunFilter& operator=(RunFilter&&) noexcept;

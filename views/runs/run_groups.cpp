@@ -52,17 +52,17 @@ Spread spread_of(const RunGroup& group, const std::string& metric) {
   return s;
 }
 
-std::vector<RunGroup> groups_of(const std::vector<RunRow>& rows, const RunField& field) {
+std::vector<RunGroup> groups_of(const RunRows& rows, const RunField& field) {
   // Runs without the field, or with words, stand behind those with numbers.
   using Key = std::tuple<int, double, std::string>;
   std::map<Key, RunGroup> found;
-  for (const RunRow& r : rows) {
-    const auto v = value_of(field, r);
+  for (const auto& r : rows) {
+    const auto v = value_of(field, *r);
     const bool number = v && v->number && std::isfinite(v->x);
     const std::string text = v ? shown(*v) : "–";
     RunGroup& g = found[{!v ? 2 : number ? 0 : 1, number ? v->x : 0, text}];
     g.value = text;
-    g.runs.push_back(&r);
+    g.runs.push_back(r.get());
   }
   std::vector<RunGroup> out;
   for (auto& [key, group] : found) {
@@ -72,13 +72,13 @@ std::vector<RunGroup> groups_of(const std::vector<RunRow>& rows, const RunField&
   return out;
 }
 
-Table group_table(const std::vector<RunRow>& rows, const RunField& field) {
+Table group_table(const RunRows& rows, const RunField& field) {
   std::vector<std::string> metrics;
   for (const RunField& f : result_fields(rows))
     if (f.kind == RunField::Kind::best) metrics.push_back(f.key);
   const std::vector<RunGroup> groups = groups_of(rows, field);
-  const auto numbers = std::all_of(rows.begin(), rows.end(), [&](const RunRow& r) {
-    const auto v = value_of(field, r);
+  const auto numbers = std::all_of(rows.begin(), rows.end(), [&](const auto& r) {
+    const auto v = value_of(field, *r);
     return !v || v->number;
   });
   Table t;

@@ -14,7 +14,7 @@ struct RunGroup {
 };
 
 /// In the order of their values; numbers before words, runs without the field last. The rows must outlive the groups.
-std::vector<RunGroup> groups_of(const std::vector<RunRow>& rows, const RunField& field);
+std::vector<RunGroup> groups_of(const RunRows& rows, const RunField& field);
 
 /// The finite best values of a metric in a group.
 struct Spread {
@@ -28,6 +28,6 @@ Spread spread_of(const RunGroup& group, const std::string& metric);
 
 /// One row a group: how many runs, and of each metric the mean, the standard deviation and the best of the runs' bests.
 /// A row selects the group's best run: by the first metric of result_fields() it has.
-Table group_table(const std::vector<RunRow>& rows, const RunField& field);
+Table group_table(const RunRows& rows, const RunField& field);
 
 }  // namespace tenon::views

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <unordered_map>
+#include <utility>
 
 #include "engine/train/metric.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
 
-using projects::MetricPoint;
 using projects::Project;
 using projects::RunInfo;
 
@@ -27,15 +27,16 @@ void flatten(const nlohmann::json& j, const std::string& path, std::map<std::str
   to[path] = std::move(v);
 }
 
-MetricEnd end_of(const std::vector<MetricPoint>& points, int direction) {
-  MetricEnd e{points.back().value, std::numeric_limits<double>::quiet_NaN(), 0};
-  if (direction == 0) return e;
-  for (const MetricPoint& p : points)
-    if (std::isfinite(p.value) && (std::isnan(e.best) || (direction > 0 ? p.value > e.best : p.value < e.best))) {
-      e.best = p.value;
-      e.best_step = p.step;
-    }
-  return e;
+MetricEnd end_of(const projects::MetricSum& sum) {
+  const int direction = better(sum.name);
+  if (direction == 0) return {sum.last, std::numeric_limits<double>::quiet_NaN(), 0};
+  return direction > 0 ? MetricEnd{sum.last, sum.high, sum.high_step} : MetricEnd{sum.last, sum.low, sum.low_step};
+}
+
+/// The same keys in the same order.
+bool same_keys(const std::map<std::string, RunValue>& a, const std::map<std::string, RunValue>& b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) { return x.first == y.first; });
 }
 
 bool unchanged(const RunInfo& a, const RunInfo& b) {
@@ -51,51 +52,80 @@ std::string tags_text(const RunInfo& run) {
   return text;
 }
 
-std::vector<RunRow> read_runs(const Project& project, const std::vector<RunInfo>& runs,
-                              const std::vector<RunRow>& known) {
-  std::vector<RunRow> rows;
-  for (const RunInfo& info : runs) {
-    const auto old = std::find_if(known.begin(), known.end(), [&](const RunRow& r) { return unchanged(r.info, info); });
-    if (old != known.end()) {
-      rows.push_back(*old);
-      continue;
+namespace {
+RunRow row_of(RunInfo info) {
+  RunRow row;
+  flatten(info.recipe, "", row.recipe);
+  std::map<std::string, RunValue> last;
+  if (!info.changes.empty()) last = row.recipe;
+  for (const projects::RecipeChange& c : info.changes) {
+    std::map<std::string, RunValue> now;
+    flatten(c.recipe, "", now);
+    for (const auto& [key, value] : now) {
+      if (last[key] == value) continue;
+      RunValue& shown = row.recipe[key];
+      shown = {value.number, value.x, shown.text.empty() ? value.text : shown.text + " → " + value.text};
     }
-    RunRow row;
-    row.info = info;
-    flatten(info.recipe, "", row.recipe);
-    std::map<std::string, RunValue> last = row.recipe;
-    for (const projects::RecipeChange& c : info.changes) {
-      std::map<std::string, RunValue> now;
-      flatten(c.recipe, "", now);
-      for (const auto& [key, value] : now) {
-        if (last[key] == value) continue;
-        RunValue& shown = row.recipe[key];
-        shown = {value.number, value.x, shown.text.empty() ? value.text : shown.text + " → " + value.text};
-      }
-      last = std::move(now);
-    }
-    for (const std::string& name : project.metric_names(info.id))
-      if (const auto points = project.metric(info.id, name); !points.empty())
-        row.metrics[name] = end_of(points, better(name));
+    last = std::move(now);
+  }
+  row.info = std::move(info);
+  return row;
+}
+}  // namespace
+
+RunRows read_runs(const Project& project, std::vector<RunInfo> runs) {
+  constexpr size_t kFew = 8;  // are asked for one by one
+  std::unordered_map<int64_t, std::vector<projects::MetricSum>> sums;
+  if (runs.size() > kFew)
+    for (projects::MetricSum& s : project.metric_sums()) sums[s.run].push_back(std::move(s));
+  RunRows rows;
+  rows.reserve(runs.size());
+  for (RunInfo& info : runs) {
+    if (runs.size() <= kFew) sums[info.id] = project.metric_sums(info.id);
+    auto row = std::make_shared<RunRow>(row_of(std::move(info)));
+    for (const projects::MetricSum& s : sums[row->info.id]) row->metrics.emplace(s.name, end_of(s));
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-std::vector<std::string> differing_keys(const std::vector<RunRow>& rows) {
-  std::set<std::string> keys;
-  for (const RunRow& r : rows)
-    for (const auto& [key, value] : r.recipe) keys.insert(key);
-  std::vector<std::string> out;
-  for (const std::string& key : keys) {
-    const auto first = rows.front().recipe.find(key);
-    const bool same = first != rows.front().recipe.end() && std::all_of(rows.begin(), rows.end(), [&](const RunRow& r) {
-                        const auto at = r.recipe.find(key);
-                        return at != r.recipe.end() && at->second == first->second;
-                      });
-    if (!same) out.push_back(key);
+RunRows take_over(const std::vector<RunInfo>& runs, const RunRows& known) {
+  std::unordered_map<int64_t, const std::shared_ptr<const RunRow>*> by_id;
+  for (const auto& row : known) by_id.emplace(row->info.id, &row);
+  RunRows rows;
+  rows.reserve(runs.size());
+  for (const RunInfo& info : runs) {
+    const auto at = by_id.find(info.id);
+    rows.push_back(at != by_id.end() && unchanged((*at->second)->info, info) ? *at->second : nullptr);
   }
-  return out;
+  return rows;
+}
+
+std::vector<std::string> differing_keys(const RunRows& rows) {
+  std::set<std::string> differ;
+  for (const auto& row : rows) {
+    const auto &first = rows.front()->recipe, &these = row->recipe;
+    if (same_keys(first, these)) {  // nearly always
+      for (auto a = first.begin(), b = these.begin(); a != first.end(); ++a, ++b)
+        if (!(a->second == b->second)) differ.insert(a->first);
+      continue;
+    }
+    for (const auto& [key, value] : first)
+      if (const auto at = these.find(key); at == these.end() || !(at->second == value)) differ.insert(key);
+    for (const auto& [key, value] : these)
+      if (!first.count(key)) differ.insert(key);
+  }
+  return {differ.begin(), differ.end()};
+}
+
+RunFields::RunFields(const RunRows& rows) {
+  const std::map<std::string, RunValue>* last = nullptr;
+  for (const auto& row : rows) {
+    if (!last || !same_keys(*last, row->recipe))
+      for (const auto& [key, value] : row->recipe) keys.insert(key);
+    last = &row->recipe;
+    for (const auto& [name, end] : row->metrics) metrics.insert(name);
+  }
 }
 
 }  // namespace tenon::views

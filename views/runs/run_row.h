@@ -1,5 +1,7 @@
 #pragma once
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,12 +35,24 @@ struct RunRow {
 /// "good, second try"
 std::string tags_text(const projects::RunInfo& run);
 
-/// Reads every metric of every run; away from the UI thread. Rows of `known` whose run has done nothing since are taken
-/// over.
-std::vector<RunRow> read_runs(const projects::Project& project, const std::vector<projects::RunInfo>& runs,
-                              const std::vector<RunRow>& known = {});
+/// Many thousands of them are handed about: nobody changes one, and who wants another makes it.
+using RunRows = std::vector<std::shared_ptr<const RunRow>>;
+
+/// Reads what came of these runs; away from the UI thread.
+RunRows read_runs(const projects::Project& project, std::vector<projects::RunInfo> runs);
+/// The rows of these runs, as far as `known` has them and they have done nothing since; null for the others, which are
+/// to be read.
+RunRows take_over(const std::vector<projects::RunInfo>& runs, const RunRows& known);
 
 /// The keys of recipes in which these runs differ.
-std::vector<std::string> differing_keys(const std::vector<RunRow>& rows);
+std::vector<std::string> differing_keys(const RunRows& rows);
+
+/// What rows have that can be asked for.
+struct RunFields {
+  std::set<std::string> keys, metrics;
+
+  RunFields() = default;
+  explicit RunFields(const RunRows& rows);
+};
 
 }  // namespace tenon::views

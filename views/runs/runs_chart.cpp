@@ -19,7 +19,7 @@ constexpr float kLeftOfChart = 74, kUnderChart = 42, kOverChart = 28;
 std::string written(const RunValue& v) { return v.text.empty() && v.number ? format_exact(v.x) : v.text; }
 }  // namespace
 
-void RunsChart::set_rows(std::vector<RunRow> rows) {
+void RunsChart::set_rows(RunRows rows) {
   rows_ = std::move(rows);
   place();
 }
@@ -54,8 +54,8 @@ RunsChart::Scale RunsChart::scale_of(const RunField& field) const {
   s.metric = field.metric();
   bool words = false, any = false;
   double least = 0, most = 0;
-  for (const RunRow& r : rows_) {
-    const auto v = value_of(field, r);
+  for (const auto& r : rows_) {
+    const auto v = value_of(field, *r);
     if (!v) continue;
     if (!v->number) words = true;
     if (!v->number || !std::isfinite(v->x)) continue;
@@ -119,11 +119,11 @@ void RunsChart::place() {
       for (const RunRow* r : g.runs) group_of[r] = static_cast<int>(group_names_.size());
       group_names_.push_back(g.value);
     }
-  for (const RunRow& r : rows_) {
-    const auto x = value_of(x_, r), y = value_of(y_, r);
+  for (const auto& r : rows_) {
+    const auto x = value_of(x_, *r), y = value_of(y_, *r);
     if (!x || !y) continue;
     const auto px = along_.place(*x), py = up_.place(*y);
-    if (px && py) spots_.push_back({&r, *px, *py, group_ ? group_of[&r] : -1});
+    if (px && py) spots_.push_back({r.get(), *px, *py, group_ ? group_of[r.get()] : -1});
   }
   std::stable_sort(spots_.begin(), spots_.end(), [](const Spot& a, const Spot& b) {
     return a.x != b.x ? a.x < b.x : a.y != b.y ? a.y < b.y : a.row->info.id < b.row->info.id;

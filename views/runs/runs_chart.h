@@ -13,7 +13,7 @@ class RunsChart : public CanvasModel {
  public:
   enum HitKind { none, run = 1 };  ///< of a run: its id
 
-  void set_rows(std::vector<RunRow> rows);
+  void set_rows(RunRows rows);
   void set_fields(const RunField& x, const RunField& y);
   /// Nothing: every run has the same colour.
   void set_group(const std::optional<RunField>& group);
@@ -51,7 +51,7 @@ class RunsChart : public CanvasModel {
   void draw_legend(Scene& scene, Box box) const;
   void choose(const RunRow& row);
 
-  std::vector<RunRow> rows_;
+  RunRows rows_;
   RunField x_, y_;
   std::optional<RunField> group_;
   std::vector<std::string> group_names_;

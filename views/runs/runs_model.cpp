@@ -16,15 +16,19 @@ namespace tenon::views {
 
 using projects::RunStatus;
 
-void RunsModel::set_rows(std::vector<RunRow> rows) {
+void RunsModel::set_rows(RunRows rows) {
   rows_ = std::move(rows);
+  fields_ = RunFields(rows_);
   set_filter(text_);  // a key or metric of a new run is a field from now on
 }
 
 void RunsModel::set_status(const RunStatus& status) {
-  for (RunRow& r : rows_) {
-    follow(r.info, status);
-    if (r.info.id == status.run && status.step > 0) r.metrics["loss"].last = status.loss;
+  for (auto& row : rows_) {
+    if (row->info.id != status.run) continue;
+    RunRow now = *row;
+    follow(now.info, status);
+    if (status.step > 0) now.metrics["loss"].last = status.loss;
+    row = std::make_shared<RunRow>(std::move(now));
   }
 }
 
@@ -32,7 +36,7 @@ bool RunsModel::set_filter(const std::string& text) {
   text_ = text;
   why_.clear();
   try {
-    filter_ = RunFilter(text, rows_);
+    filter_ = RunFilter(text, fields_);
     return true;
   } catch (const Error& e) {
     why_ = e.message() + ". " + e.hint();
@@ -40,10 +44,10 @@ bool RunsModel::set_filter(const std::string& text) {
   }
 }
 
-std::vector<RunRow> RunsModel::shown() const {
-  std::vector<RunRow> out;
+RunRows RunsModel::shown() const {
+  RunRows out;
   for (auto r = rows_.rbegin(); r != rows_.rend(); ++r)
-    if (filter_.fits(*r)) out.push_back(*r);
+    if (filter_.fits(**r)) out.push_back(*r);
   return out;
 }
 
@@ -71,21 +75,21 @@ Table::Cell metric_cell(const std::string& name, double v, const std::string& ti
 }  // namespace
 
 Table RunsModel::table() const {
-  const std::vector<RunRow> rows = shown();
+  const RunRows rows = shown();
   if (group_) return group_table(rows, *group_);
   const std::vector<std::string> keys = rows.empty() ? std::vector<std::string>() : differing_keys(rows);
   std::set<std::string> judged;  // metrics that say how good a run is
-  for (const RunRow& r : rows)
-    for (const auto& [name, end] : r.metrics)
-      if (better(name) != 0) judged.insert(name);
+  for (const auto& r : rows)
+    for (const auto& [name, end] : r->metrics)
+      if (!judged.count(name) && better(name) != 0) judged.insert(name);
   Table t;
   t.wide = true;
   t.columns = {{"Run"}, {"Status"}, {"Steps", true}, {"Time", true}};
   std::vector<bool> numbers;
   for (const std::string& key : keys) {
-    numbers.push_back(std::all_of(rows.begin(), rows.end(), [&](const RunRow& r) {
-      const auto at = r.recipe.find(key);
-      return at == r.recipe.end() || at->second.number;
+    numbers.push_back(std::all_of(rows.begin(), rows.end(), [&](const auto& r) {
+      const auto at = r->recipe.find(key);
+      return at == r->recipe.end() || at->second.number;
     }));
     t.columns.push_back({short_key(key, keys), numbers.back(), key + " of the recipe"});
   }
@@ -93,10 +97,12 @@ Table RunsModel::table() const {
     for (const char* which : {"last", "best"})
       t.columns.push_back({std::string(which) + " " + m, true, std::string(which) + "." + m});
   }
-  const bool tagged = std::any_of(rows.begin(), rows.end(), [](const RunRow& r) { return !r.info.tags.empty(); });
+  const bool tagged = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return !r->info.tags.empty(); });
   if (tagged) t.columns.push_back({"Tags"});
   t.columns.push_back({"Begun"});
-  for (const RunRow& r : rows) {
+  t.rows.reserve(rows.size());
+  for (const auto& one : rows) {
+    const RunRow& r = *one;
     Table::Row row;
     row.selection = Selection::run(r.info.id, "runs");
     const auto picked = std::find(picked_.begin(), picked_.end(), r.info.id);

@@ -16,7 +16,7 @@ namespace tenon::views {
 /// `tenon runs` show the same table.
 class RunsModel {
  public:
-  void set_rows(std::vector<RunRow> rows);
+  void set_rows(RunRows rows);
   /// Of the run that trains: its row follows before the file is read again.
   void set_status(const projects::RunStatus& status);
   /// False where the words are wrong: the last filter that was right stays, and why() says what is wrong.
@@ -28,15 +28,17 @@ class RunsModel {
   /// The runs whose curves stand together, in the order they were picked.
   void set_picked(const std::vector<int64_t>& runs) { picked_ = runs; }
 
-  const std::vector<RunRow>& rows() const { return rows_; }
+  const RunRows& rows() const { return rows_; }
+  const RunFields& fields() const { return fields_; }
   /// Those that fit the filter, the newest first.
-  std::vector<RunRow> shown() const;
+  RunRows shown() const;
   /// One row a run of shown(): name, status, steps and time, the recipe's keys in which they differ, the metrics' last
   /// and best values, when it was begun. Grouped: group_table() of them.
   Table table() const;
 
  private:
-  std::vector<RunRow> rows_;
+  RunRows rows_;
+  RunFields fields_;
   std::vector<int64_t> picked_;
   std::string text_, why_;
   RunFilter filter_;

@@ -121,7 +121,7 @@ std::optional<RunField> RunsView::chosen(const QComboBox* list) const {
   const QString words = list->currentData().toString();
   if (words.isEmpty()) return {};
   try {
-    return RunFields(model_.rows()).named(words.toStdString());
+    return field_named(model_.fields(), words.toStdString());
   } catch (const Error&) {
     return {};
   }
@@ -185,30 +185,31 @@ void RunsView::refresh() {
   read();
 }
 
-/// The file's metrics are read away from the UI thread; runs that did nothing since are not read again.
+/// What came of runs is read away from the UI thread; of those that did nothing since, it is known.
 void RunsView::read() {
   auto project = bench_.project();
+  RunRows rows = take_over(bench_.contents().runs, model_.rows());
+  std::vector<projects::RunInfo> missing;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (!rows[i]) missing.push_back(bench_.contents().runs[i]);
   bench_.files.start(
       "runs", "Read the runs",
-      [project, infos = bench_.contents().runs, known = model_.rows()](const Jobs::Report&, const std::atomic<bool>&) {
-        return read_runs(*project, infos, known);
+      [project, missing = std::move(missing)](const Jobs::Report&, const std::atomic<bool>&) mutable {
+        return read_runs(*project, std::move(missing));
       },
-      [this, project](std::vector<RunRow> rows) {
+      [this, project, rows = std::move(rows)](RunRows fresh) mutable {
         if (project != bench_.project()) return;  // another one was opened meanwhile
+        auto next = fresh.begin();
+        for (auto& row : rows)
+          if (!row) row = std::move(*next++);
         model_.set_rows(std::move(rows));
+        offer_fields();
         fill();
       },
       {}, true);
 }
 
 void RunsView::fill() {
-  const std::vector<RunField> told = told_fields(model_.rows()), came = result_fields(model_.rows());
-  offer(group_, told, {}, "Every run a row");
-  const bool first = along_->count() == 0;
-  offer(along_, told, came, {});
-  if (const auto main = main_field(model_.rows()); first && main)
-    along_->setCurrentIndex(along_->findText(QString::fromStdString(main->text())));
-  offer(up_, came, told, {});
   model_.set_group(chosen(group_));
   model_.set_picked(bench_.picked());
   list_->set_table(model_.table());
@@ -226,6 +227,17 @@ void RunsView::fill() {
                      : QString("%1 of %2 runs").arg(shown).arg(all);
   set_style(found_, "voice", model_.why().empty() ? "small" : "bad");
   found_->set_text(said);
+}
+
+/// The fields that the lists offer, of all runs.
+void RunsView::offer_fields() {
+  const std::vector<RunField> told = told_fields(model_.rows()), came = result_fields(model_.rows());
+  offer(group_, told, {}, "Every run a row");
+  const bool first = along_->count() == 0;
+  offer(along_, told, came, {});
+  if (const auto main = main_field(model_.rows()); first && main)
+    along_->setCurrentIndex(along_->findText(QString::fromStdString(main->text())));
+  offer(up_, came, told, {});
 }
 
 void RunsView::fill_chart() {

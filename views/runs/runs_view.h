@@ -22,6 +22,7 @@ class RunsView : public View {
   void read();
   void refresh();
   void fill();
+  void offer_fields();
   void fill_chart();
   QWidget* build_chart();
   std::optional<RunField> chosen(const QComboBox* list) const;

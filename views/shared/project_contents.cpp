@@ -1,9 +1,10 @@
 #include "views/shared/project_contents.h"
 
+#include <utility>
+
 namespace tenon::views {
 
 using projects::CheckpointInfo;
-using projects::MetricRow;
 using projects::RunInfo;
 
 ProjectContents ProjectContents::read(const projects::Project& project) {
@@ -16,7 +17,12 @@ ProjectContents ProjectContents::read(const projects::Project& project) {
   }
   c.runs = project.runs();
   c.deleted = project.deleted_runs();
-  for (const RunInfo& r : c.runs) c.checkpoints.push_back(project.checkpoints(r.id));
+  c.checkpoints.resize(c.runs.size());
+  auto run = c.runs.begin();  // both in the order of their numbers
+  for (CheckpointInfo& k : project.all_checkpoints()) {
+    while (run != c.runs.end() && run->id < k.run) ++run;
+    if (run != c.runs.end() && run->id == k.run) c.checkpoints[run - c.runs.begin()].push_back(std::move(k));
+  }
   c.artifacts = project.artifacts();
   c.sweeps = project.sweeps();
   return c;
@@ -54,13 +60,17 @@ void follow(RunInfo& run, const projects::RunStatus& status) {
   if (!status.error.empty()) run.error = status.error;
 }
 
-std::vector<MetricRow> read_metrics(const projects::Project& project, int64_t run, const std::atomic<bool>& cancelled) {
-  std::vector<MetricRow> rows;
+std::map<std::string, Series> read_series(const projects::Project& project, int64_t run,
+                                          const std::atomic<bool>& cancelled) {
+  std::map<std::string, Series> all;
   for (const std::string& name : project.metric_names(run)) {
     if (cancelled) break;
-    for (const auto& p : project.metric(run, name)) rows.push_back({name, p});
+    const auto points = project.metric(run, name);
+    if (points.empty()) continue;
+    Series& s = all[name];
+    for (const projects::MetricPoint& p : points) s.append(p.step, p.value, p.wall);
   }
-  return rows;
+  return all;
 }
 
 }  // namespace tenon::views

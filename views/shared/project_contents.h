@@ -1,10 +1,13 @@
 #pragma once
 #include <atomic>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "engine/train/recipe.h"
 #include "projects/project.h"
 #include "projects/run_driver.h"
+#include "views/shared/series.h"
 
 namespace tenon::views {
 
@@ -30,8 +33,9 @@ struct ProjectContents {
 /// The same of one run, where it is the one of the status.
 void follow(projects::RunInfo& run, const projects::RunStatus& status);
 
-/// Every point of every metric of a run; away from the UI thread. Stops early where `cancelled` is set.
-std::vector<projects::MetricRow> read_metrics(const projects::Project& project, int64_t run,
-                                              const std::atomic<bool>& cancelled);
+/// Every point of every metric of a run, by the metric's name; away from the UI thread. Stops early where `cancelled`
+/// is set.
+std::map<std::string, Series> read_series(const projects::Project& project, int64_t run,
+                                          const std::atomic<bool>& cancelled);
 
 }  // namespace tenon::views

@@ -11,6 +11,7 @@ Series::Summary Series::one(int64_t step, double v) {
   s.first_step = s.last_step = step;
   if (std::isfinite(v)) {
     s.min = s.max = s.first = s.last = v;
+    if (v > 0) s.least = v;
     s.finite = 1;
   } else {
     s.bad = 1;
@@ -27,10 +28,12 @@ void Series::add(Summary& to, const Summary& s) {
     if (to.finite) {
       to.min = std::min(to.min, s.min);
       to.max = std::max(to.max, s.max);
+      if (s.least > 0) to.least = to.least > 0 ? std::min(to.least, s.least) : s.least;
     } else {
       to.min = s.min;
       to.max = s.max;
       to.first = s.first;
+      to.least = s.least;
     }
     to.last = s.last;
   }
@@ -39,8 +42,10 @@ void Series::add(Summary& to, const Summary& s) {
   to.last_step = s.last_step;
 }
 
-void Series::append(int64_t step, double value) {
+void Series::append(int64_t step, double value, double seconds) {
   size_t i = steps_.size();
+  const double before = i > 0 ? seconds_.back() : 0;
+  seconds_.push_back(seconds > before ? seconds : before);  // also of one that is no number
   steps_.push_back(step);
   values_.push_back(value);
   Summary s = one(step, value);
@@ -64,6 +69,7 @@ void Series::append(int64_t step, double value) {
 void Series::clear() {
   steps_.clear();
   values_.clear();
+  seconds_.clear();
   levels_.clear();
 }
 
@@ -71,9 +77,9 @@ void Series::truncate(int64_t step) {
   size_t keep = lower(step + 1);
   if (keep == steps_.size()) return;
   auto steps = std::move(steps_);
-  auto values = std::move(values_);
+  auto values = std::move(values_), seconds = std::move(seconds_);
   clear();
-  for (size_t i = 0; i < keep; ++i) append(steps[i], values[i]);
+  for (size_t i = 0; i < keep; ++i) append(steps[i], values[i], seconds[i]);
 }
 
 size_t Series::lower(int64_t step) const {
@@ -107,29 +113,22 @@ Series::Summary Series::summary(size_t a, size_t b) const {
   return s;
 }
 
-std::vector<Series::Summary> Series::columns(double from, double to, int count) const {
-  std::vector<Summary> out(static_cast<size_t>(std::max(count, 0)));
-  double width = (to - from) / std::max(count, 1);
-  size_t a = lower(static_cast<int64_t>(std::ceil(from)));
-  for (int c = 0; c < count; ++c) {
-    double end = c + 1 == count ? to : from + width * (c + 1);
-    size_t b = lower(static_cast<int64_t>(std::ceil(end)));
-    out[c] = summary(a, b);
-    a = b;
+const Series& SmoothedSeries::of(const Series& raw, double weight) {
+  if (weight != weight_ || line_.size() > raw.size()) {
+    line_.clear();
+    sum_ = norm_ = 0;
+    weight_ = weight;
   }
-  return out;
-}
-
-std::vector<double> Series::smoothed(double weight) const {
-  std::vector<double> out(values_.size(), std::numeric_limits<double>::quiet_NaN());
-  double sum = 0, norm = 0;
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (!std::isfinite(values_[i])) continue;
-    sum = weight * sum + (1 - weight) * values_[i];
-    norm = weight * norm + (1 - weight);
-    out[i] = sum / norm;
+  for (size_t i = line_.size(); i < raw.size(); ++i) {
+    const double v = raw.value(i);
+    if (std::isfinite(v)) {
+      sum_ = weight * sum_ + (1 - weight) * v;
+      norm_ = weight * norm_ + (1 - weight);
+    }
+    line_.append(raw.step(i), std::isfinite(v) ? sum_ / norm_ : std::numeric_limits<double>::quiet_NaN(),
+                 raw.seconds(i));
   }
-  return out;
+  return line_;
 }
 
 }  // namespace tenon::views

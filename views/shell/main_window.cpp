@@ -179,6 +179,9 @@ void MainWindow::showEvent(QShowEvent* e) {
 
 void MainWindow::restore_window() {
   if (!bench_.has_project()) return;
+  const nlohmann::json& kept = bench_.window_state();
+  bench_.training_model.set_state(kept.is_object() ? kept.value("curves", kept)
+                                                   : kept);  // "smoothing" once stood alone
   try {
     restore_from(bench_.window_state());
   } catch (const std::exception& e) {  // whoever wrote it, the project can still be opened
@@ -201,7 +204,6 @@ void MainWindow::restore_from(const nlohmann::json& state) {
     set_layout(layout_);
   }
   tour_->refresh();
-  bench_.training_model.set_smoothing(state.value("smoothing", bench_.training_model.smoothing()));
   Selection left = parse_selection(state.value("selection", ""));  // what belongs to a step would need its replay first
   if (left.kind == Selection::Kind::module || left.kind == Selection::Kind::run) bench_.select(left);
 }
@@ -211,7 +213,7 @@ void MainWindow::save_window() {
   nlohmann::json state{{"layout", layout_.toStdString()},
                        {"docks", saveState(1).toBase64().toStdString()},
                        {"geometry", saveGeometry().toBase64().toStdString()},
-                       {"smoothing", bench_.training_model.smoothing()},
+                       {"curves", bench_.training_model.state()},
                        {"selection", to_text(bench_.bus.current())}};
   try {
     bench_.project()->set_window_state("window", state);

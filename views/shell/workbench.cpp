@@ -331,13 +331,13 @@ void Workbench::load_metrics() {
   files.start(
       "metrics", "Read the curves",
       [project, run](const Jobs::Report&, const std::atomic<bool>& cancelled) {
-        return read_metrics(*project, run, cancelled);
+        return read_series(*project, run, cancelled);
       },
-      [this, run](const std::vector<MetricRow>& rows) {
+      [this, run](std::map<std::string, Series> series) {
         if (run != shown_run_) return;
         const auto* info = shown();
         training_model.set_run(info ? info->name : status_.name, info ? info->total_steps : status_.total_steps);
-        training_model.add(rows);
+        training_model.set_series(std::move(series));
         if (driver_ && status_.run == run) training_model.add(live_rows_);  // what came while the file was read
         training_model.set_selection(bus.current());
         emit run_changed();

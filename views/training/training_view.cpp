@@ -1,10 +1,15 @@
 #include "views/training/training_view.h"
 
+#include <QComboBox>
+#include <QSignalBlocker>
 #include <QSlider>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
 
 #include "views/shared/format.h"
+#include "views/training/charts_form_view.h"
 
 namespace tenon::views {
 
@@ -18,6 +23,15 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
   where_ = new ElidedLabel({}, bar);
   bar->add(where_);
   bar->add_stretch();
+  bar->add_label("Over");
+  over_ = new QComboBox(bar);
+  over_->setObjectName("training.over");
+  over_->setAccessibleName("What the curves stand over");
+  over_->setToolTip("What the curves stand over (X): runs of other batch sizes meet at equal epochs or samples");
+  over_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  for (Over o : kOvers) over_->addItem(over_title(o));
+  connect(over_, &QComboBox::activated, this, [this](int i) { model_.set_over(kOvers[i]); });
+  bar->add(over_);
   bar->add_label("Smoothing");
   smooth_ = new QSlider(Qt::Horizontal, bar);
   smooth_->setRange(0, 98);
@@ -26,6 +40,12 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
   smooth_->setToolTip("Weight of the past in the smoothed line; the raw values stay under it");
   connect(smooth_, &QSlider::valueChanged, this, [this](int v) { model_.set_smoothing(v / 100.0); });
   bar->add(smooth_);
+  auto* charts = new QToolButton(bar);
+  charts->setObjectName("training.charts");
+  charts->setText("Charts…");
+  charts->setToolTip("Which metrics stand together, and which charts are seen");
+  connect(charts, &QToolButton::clicked, this, &TrainingView::open_charts);
+  bar->add(charts);
   auto* fit = new QToolButton(bar);
   fit->setText("Fit");
   fit->setToolTip("Show every step (F, or double click)");
@@ -42,6 +62,8 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::selection_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::project_changed, this, &TrainingView::show_changes);
   connect(&bench, &Bench::run_changed, this, &TrainingView::show_changes);
+  model_.on_state = [this] { show_state(); };
+  show_state();
   refresh();
 }
 
@@ -55,39 +77,81 @@ std::vector<Command> TrainingView::commands() {
                  emit bench_.run_changed();
                },
            .enabled = [this] { return bench_.shown_run() != 0; },
-           .checked = [this] { return !model_.baseline().empty() && model_.baseline() == model_.run(); }}};
+           .checked = [this] { return !model_.baseline().empty() && model_.baseline() == model_.run(); }},
+          {.id = "run.charts",
+           .title = "Charts of the curves…",
+           .menu = "Run",
+           .run =
+               [this] {
+                 bench_.ask(QString("view.") + def().id);
+                 open_charts();
+               },
+           .enabled = [this] { return !model_.empty(); }}};
 }
 
-/// Reads the curves of the picked runs, away from the UI thread.
+void TrainingView::open_charts() {
+  if (model_.empty() || window()->findChild<ChartsForm*>()) return;
+  auto* form = new ChartsForm(model_, window());
+  form->open();
+}
+
+void TrainingView::show_state() {
+  const QSignalBlocker quiet(smooth_);
+  smooth_->setValue(static_cast<int>(std::lround(model_.smoothing() * 100)));
+  over_->setCurrentIndex(static_cast<int>(model_.over()));
+  refresh();
+}
+
+/// Reads the curves of the picked runs, away from the UI thread: those that were read, and have done nothing since, are
+/// kept.
 void TrainingView::compare() {
   if (bench_.picked().empty() && model_.compared().empty()) return;
-  std::vector<std::pair<int64_t, std::string>> runs;
+  std::vector<std::pair<int64_t, int64_t>> missing;  // with the steps they have done
   for (int64_t id : bench_.picked())
-    if (const auto* r = bench_.contents().run(id)) runs.emplace_back(id, r->name);
+    if (const auto* r = bench_.contents().run(id)) {
+      const auto& known = model_.compared();
+      if (std::none_of(known.begin(), known.end(), [&](const auto& c) {
+            return c.id == id && c.steps == r->steps && r->status != "running" && r->status != "paused";
+          }))
+        missing.emplace_back(id, r->steps);
+    }
   auto project = bench_.project();
   bench_.files.start(
       "compare", "Read the curves of picked runs",
-      [project, runs](const Jobs::Report&, const std::atomic<bool>& cancelled) {
+      [project, missing](const Jobs::Report&, const std::atomic<bool>& cancelled) {
         std::vector<TrainingModel::Compared> all;
-        for (const auto& [id, name] : runs) {
-          TrainingModel::Compared c{name};
-          for (const auto& row : read_metrics(*project, id, cancelled))
-            if (Series& s = c.series[row.name]; s.empty() || row.point.step > s.step(s.size() - 1))
-              s.append(row.point.step, row.point.value);
+        for (const auto& [id, steps] : missing) {
+          TrainingModel::Compared c;
+          c.id = id;
+          c.steps = steps;
+          c.series = read_series(*project, id, cancelled);
           all.push_back(std::move(c));
         }
         return all;
       },
-      [this, project](std::vector<TrainingModel::Compared> all) {
+      [this, project](std::vector<TrainingModel::Compared> read) {
         if (project != bench_.project()) return;
+        for (auto& known : model_.take_compared()) read.push_back(std::move(known));
+        std::vector<TrainingModel::Compared> all;
+        for (int64_t id : bench_.picked()) {
+          const auto* r = bench_.contents().run(id);
+          // What was read just now stands before what was known.
+          const auto at = std::find_if(read.begin(), read.end(), [&](const auto& c) { return c.id == id; });
+          if (!r || at == read.end()) continue;
+          at->run = r->name;
+          at->epoch = epoch_of(*r);
+          all.push_back(std::move(*at));
+          at->id = 0;
+        }
         model_.set_compared(std::move(all));
         refresh();
       },
       {}, true);
 }
 
-/// What the shown run was told on the way.
+/// What the shown run was told on the way, and how it counts.
 void TrainingView::show_changes() {
+  if (const auto* r = bench_.shown()) model_.set_epoch(epoch_of(*r));
   std::vector<TrainingModel::Change> changes;
   try {
     if (const auto* r = bench_.shown(); r && !r->changes.empty()) {
@@ -122,6 +186,10 @@ void TrainingView::refresh() {
   if (!m.baseline().empty() && m.baseline() != m.run()) text += " · grey: " + QString::fromStdString(m.baseline());
   if (const size_t n = m.compared().size())
     text += n == 1 ? " · 1 run compared" : QString(" · %1 runs compared").arg(n);
+  if (m.over() != m.shown_over())
+    text += QString(" · over steps: the %1 of this run are not known").arg(QString(over_title(m.over())).toLower());
+  if (const int n = m.left_out())
+    text += QString(" · %1 not drawn: %2 not known").arg(n).arg(QString(over_title(m.over())).toLower());
   where_->set_text(text + " · click a point to go back to that step");
 }
 
@@ -141,9 +209,11 @@ const bool registered_training_view = register_view<TrainingView, TrainingModel>
          "the raw one.",
          "A click goes to that step in every view. Drag to zoom, wheel to zoom at the pointer, Shift and wheel to "
          "move, "
-         "double click to show every step. The log switch of a plot changes its axis.",
+         "double click to show every step. The log switch of a chart changes its axis, × hides it, and Charts… says "
+         "which metrics stand together.",
          "Left and Right go one step back and forth, with Shift ten. W and S zoom, A and D move, F shows every "
-         "step."}});
+         "step, X changes what the curves stand over: steps, epochs, time or samples. Up and Down go from chart to "
+         "chart, L makes one logarithmic, H hides it."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -2,6 +2,7 @@
 #include "views/frame/view.h"
 #include "views/training/training_model.h"
 
+class QComboBox;
 class QSlider;
 
 namespace tenon::views {
@@ -16,9 +17,13 @@ class TrainingView : public View {
  private:
   TrainingModel& model_;
   void refresh();
+  /// Slider and list as the model has them, which a project may have brought.
+  void show_state();
   void show_changes();
   void compare();
+  void open_charts();
   ElidedLabel* where_;
+  QComboBox* over_;
   QSlider* smooth_;
 };
 

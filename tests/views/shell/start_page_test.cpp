@@ -168,7 +168,9 @@ TEST_F(Start, a_template_learns_from_a_table_of_ones_own) {
   const QString table = dir_.filePath("mine.csv"), path = dir_.filePath("mine.tenon");
   QFile file(table);
   ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-  file.write("a,b,c,price\n1,2,x,3.5\n2,3,y,4.25\n3,1,z,1\n4,4,x,2\n5,5,y,7.5\n6,3,x,2.75\n");
+  file.write("a,b,price\n");
+  for (int i = 0; i < 200; ++i)
+    file.write(QString("%1,%2,%3.5\n").arg(i % 7).arg(i % 3 ? "x" : "y").arg(i % 11).toUtf8());
   file.close();
   ASSERT_TRUE(window_->commands().run("file.new"));
   settle();

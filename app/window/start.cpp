@@ -1,0 +1,44 @@
+#include "app/window/start.h"
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QSurfaceFormat>
+#include <QTimer>
+
+#include "core/error.h"
+#include "views/shell/main_window.h"
+
+namespace tenon::app {
+
+void need_display() {
+  if (qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY"))
+    throw Error(
+        "there is no display (DISPLAY is not set)",
+        "run it in a desktop session, or under a virtual display: xvfb-run -a -s '-screen 0 1600x1000x24' tenon ...");
+}
+
+void before_application() {
+  QSurfaceFormat format;
+  format.setVersion(3, 3);
+  format.setProfile(QSurfaceFormat::CoreProfile);
+  format.setSwapInterval(0);  // frames come from events; waiting for the screen would only hold the UI thread up
+  QSurfaceFormat::setDefaultFormat(format);
+  QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);
+  QCoreApplication::setApplicationName("Tenon");
+  QCoreApplication::setOrganizationName("Tenon");
+}
+
+bool settle(views::MainWindow& window) {
+  QElapsedTimer clock;
+  clock.start();
+  int quiet = 0;
+  while (quiet < 4) {
+    QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 20);
+    QTimer::singleShot(5, &window, [] {});
+    quiet = window.idle() ? quiet + 1 : 0;
+    if (clock.elapsed() > 600000) return false;
+  }
+  return true;
+}
+
+}  // namespace tenon::app
