@@ -121,6 +121,48 @@ TEST_F(OfARun, looking_inside_changes_nothing_of_the_state) {
   EXPECT_EQ(digest(session->save()), digest(plain->save()));
 }
 
+/// The share that the first of two classes was given.
+double share_of_first(const Prediction& p) { return p.guess == 0 ? p.confidence : 1 - p.confidence; }
+
+TEST_F(OfARun, classes_are_ranked_by_the_shares_they_were_given) {
+  train("spirals", 80);
+  const Results r = results_at(*project, run, 80);
+  ASSERT_EQ(r.rankings.size(), 2u);
+  EXPECT_EQ(r.rankings[0].positives, r.count(0, 0) + r.count(0, 1));
+  EXPECT_EQ(r.rankings[0].positives + r.rankings[0].negatives, r.evaluation.samples);
+  double won = 0, pairs = 0;
+  for (const Prediction& p : r.predictions)
+    for (const Prediction& q : r.predictions)
+      if (p.truth == 0 && q.truth == 1) {
+        const double a = share_of_first(p), b = share_of_first(q);
+        ++pairs, won += a > b ? 1 : a == b ? 0.5 : 0;
+      }
+  EXPECT_NEAR(r.rankings[0].auroc, won / pairs, 1e-4);
+  EXPECT_NEAR(r.rankings[1].auroc, r.rankings[0].auroc, 1e-4) << "of two classes one is the other turned round";
+  EXPECT_DOUBLE_EQ(r.auroc(), (r.rankings[0].auroc + r.rankings[1].auroc) / 2);
+  EXPECT_TRUE(r.why_unranked().empty());
+  EXPECT_EQ(r.unranked, 0);
+}
+
+TEST_F(OfARun, yes_or_no_is_ranked_as_its_metric_says) {
+  train("recommender", 12);
+  const Results r = results_at(*project, run, 12);
+  ASSERT_EQ(r.rankings.size(), 2u);
+  EXPECT_GT(r.auroc(), 0.3);
+  EXPECT_EQ(r.auroc(), r.rankings[1].auroc) << "that of yes";
+  bool found = false;
+  for (const Judgement& j : r.evaluation.judgements) {
+    if (j.name != "auc") continue;
+    found = true;
+    EXPECT_NEAR(j.value, r.auroc(), 1e-6);
+  }
+  EXPECT_TRUE(found);
+  EXPECT_TRUE(std::isnan(Results{}.auroc()));
+  Results values;
+  values.task = "regression";
+  EXPECT_NE(values.why_unranked().find("regression"), std::string::npos);
+}
+
 TEST_F(OfARun, values_and_yes_or_no_are_judged_too) {
   train("tabular", 30);
   const Results values = results_at(*project, run, 30);

@@ -176,10 +176,12 @@ void TrainingModel::draw_plot(Scene& scene, const Group& g, Box box) {
   std::string log_text = "log";
   Box toggle{box.right() - 36, box.y + 1, 30, 18};
   bool is_log = log(g.title);
-  scene.outline(toggle, is_log ? Ink::accent : Ink::line, 1, 3);
-  scene.text(toggle, log_text, is_log ? Ink::accent : Ink::secondary, Face::small, Align::center);
-  scene.target(toggle, {log_toggle, static_cast<int64_t>(areas_.size()) - 1}, Cursor::hand,
-               is_log ? "Linear scale" : "Logarithmic scale");
+  if (!still_) {
+    scene.outline(toggle, is_log ? Ink::accent : Ink::line, 1, 3);
+    scene.text(toggle, log_text, is_log ? Ink::accent : Ink::secondary, Face::small, Align::center);
+    scene.target(toggle, {log_toggle, static_cast<int64_t>(areas_.size()) - 1}, Cursor::hand,
+                 is_log ? "Linear scale" : "Logarithmic scale");
+  }
   x += tw + 4;
   for (size_t i = 0; i < g.metrics.size(); ++i) {
     const Series& s = series_.at(g.metrics[i]);

@@ -40,6 +40,8 @@ class TrainingModel : public StepModel {
   void set_compared(std::vector<Compared> runs);
   const std::vector<Compared>& compared() const { return compared_; }
   void set_selection(const Selection& s) override;
+  /// A picture for a page: no switches, and nothing that stands out under a hand.
+  void set_still(bool still) { still_ = still; }
   void set_smoothing(double weight);
   double smoothing() const { return smoothing_; }
   void set_log(const std::string& group, bool log);
@@ -102,6 +104,7 @@ class TrainingModel : public StepModel {
   double smoothing_ = 0.6;
   int focus_ = -1;                                  ///< the plot that the keys are on; -1: none yet
   std::vector<std::pair<Box, std::string>> areas_;  // plot areas of the last frame
+  bool still_ = false;
   bool dragging_ = false, moved_ = false;
   float press_x_ = 0, drag_x_ = 0;
 };
