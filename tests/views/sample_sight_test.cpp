@@ -1,4 +1,4 @@
-// Samples for eyes: images, masks, drawn pictures, and text around what was foretold worst.
+// Samples for eyes: images, masks, drawn pictures, and text around what was guessed worst.
 #include "views/results/sample_sight.h"
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST(SampleSight, large_pictures_are_made_small) {
   EXPECT_EQ(s.target.height, s.input.height);
 }
 
-TEST(SampleSight, a_text_is_shown_around_what_was_foretold_worst) {
+TEST(SampleSight, a_text_is_shown_around_what_was_guessed_worst) {
   Results r = of(std::make_shared<Letters>("one\ttwo\n."));
   EXPECT_EQ(SampleSight::kind(*r.data), SampleSight::Kind::text);
   Prediction p = row(0);

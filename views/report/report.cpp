@@ -198,7 +198,7 @@ void tell_worst(HtmlPage& page, const RunReport& r, const Table& listed) {
       html += fmt::format("<div class=\"said mono\">{}<mark>{}</mark>{}</div>", xml_escaped(w.sight.before),
                           xml_escaped(w.sight.at), xml_escaped(w.sight.after));
     std::string outcome = outcome_text(r.results, w.prediction);
-    if (!w.sight.at.empty()) outcome = "foretold: " + w.sight.guess;
+    if (!w.sight.at.empty()) outcome = "guess: " + w.sight.guess;
     if (!w.sight.target.pixels.empty()) outcome = "input, truth, answer";
     if (w.sight.target.pixels.empty() && !w.sight.answer.pixels.empty()) outcome = "input, answer";
     page.raw(fmt::format("<figure>{}<figcaption>{}<br>sample {} · loss {}</figcaption></figure>\n", html,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "views/results/results_model.h"
 #include "views/shared/format.h"
@@ -39,28 +40,52 @@ Point in_plot(Box area, double x, double y) {
   return {area.x + area.w * static_cast<float>(x), area.bottom() - area.h * static_cast<float>(y)};
 }
 
+/// Leaves out points that lie within a pixel of the one before: a thick line of such zigzags would be a thicker one.
+class PixelLine {
+ public:
+  void add(Point p) {
+    if (points_.empty() || std::hypot(p.x - points_.back().x, p.y - points_.back().y) >= 1) points_.push_back(p);
+    end_ = p;
+  }
+  std::vector<Point> take() {
+    if (!points_.empty()) points_.push_back(end_);
+    return std::move(points_);
+  }
+
+ private:
+  std::vector<Point> points_;
+  Point end_;
+};
+
 std::vector<Point> roc_line(const Ranking& r, Box area) {
-  std::vector<Point> line = {in_plot(area, 0, 0)};
-  for (const Ranking::Point& p : r.points)
-    line.push_back(in_plot(area, r.false_positive_rate(p), r.true_positive_rate(p)));
-  return line;
+  PixelLine line;
+  line.add(in_plot(area, 0, 0));
+  for (const Ranking::Point& p : r.points) line.add(in_plot(area, r.false_positive_rate(p), r.true_positive_rate(p)));
+  return line.take();
 }
 
 /// Steps, as average precision adds them up: what recall a threshold adds is had at its precision.
 std::vector<Point> precision_line(const Ranking& r, Box area) {
-  std::vector<Point> line;
+  PixelLine line;
   double recall = 0;
   for (const Ranking::Point& p : r.points) {
-    line.push_back(in_plot(area, recall, p.precision()));
+    line.add(in_plot(area, recall, p.precision()));
     recall = r.true_positive_rate(p);
-    line.push_back(in_plot(area, recall, p.precision()));
+    line.add(in_plot(area, recall, p.precision()));
   }
-  return line;
+  return line.take();
 }
 
 /// "mean AUROC 0.9769", of one curve without the mean.
 std::string area_text(const ResultsModel& model, const char* name, double area) {
   return fmt::format("{}{} {}", model.ranked_classes().size() > 1 ? "mean " : "", name, format_area(area));
+}
+
+void draw_curve_title(Scene& scene, Box box, const std::string& title, const std::string& figure) {
+  const float w = text_width(title) + 12, room = box.w - w - 20;
+  scene.text({box.x, box.y, w, kCurveHead}, title);
+  if (text_width(figure, Face::small) <= room)
+    scene.text({box.x + w, box.y, room, kCurveHead}, figure, Ink::secondary, Face::small, Align::right);
 }
 
 /// Every class's curve, the one that stands out last.
@@ -109,9 +134,7 @@ void ResultsModel::draw_read_out(Scene& scene, Box box, Box area, HitKind plot) 
 void ResultsModel::draw_roc(Scene& scene, Box box) const {
   const Box area = curve_area(box);
   if (area.w < 60 || area.h < 40) return;
-  scene.text({box.x, box.y, box.w, kCurveHead}, "ROC", Ink::text, Face::body);
-  scene.text({box.x + 60, box.y, box.w - 80, kCurveHead}, area_text(*this, "AUROC", results_->auroc()), Ink::secondary,
-             Face::small, Align::right);
+  draw_curve_title(scene, box, "ROC", area_text(*this, "AUROC", results_->auroc()));
   draw_unit_axes(scene, area, "true positive rate over false positive rate", "TPR over FPR");
   scene.line({area.x, area.bottom()}, {area.right(), area.y}, Ink::secondary, 1, 0.5f);  // chance
   draw_ranked_lines(scene, *this, area, true, roc_line);
@@ -121,9 +144,7 @@ void ResultsModel::draw_roc(Scene& scene, Box box) const {
 void ResultsModel::draw_precision_recall(Scene& scene, Box box) const {
   const Box area = curve_area(box);
   if (area.w < 60 || area.h < 40) return;
-  scene.text({box.x, box.y, box.w, kCurveHead}, "Precision–recall", Ink::text, Face::body);
-  scene.text({box.x + 120, box.y, box.w - 140, kCurveHead}, area_text(*this, "AP", results_->average_precision()),
-             Ink::secondary, Face::small, Align::right);
+  draw_curve_title(scene, box, "Precision–recall", area_text(*this, "AP", results_->average_precision()));
   draw_unit_axes(scene, area, "precision over recall", "precision / recall");
   draw_ranked_lines(scene, *this, area, false, precision_line);
   draw_read_out(scene, box, area, precision_recall);
@@ -175,16 +196,17 @@ void ResultsModel::draw_curves(Scene& scene, Box rest) const {
     scene.text({rest.x, rest.y, rest.w, kCurveHead}, results_->why_unranked(), Ink::secondary, Face::small);
     return;
   }
-  const bool listed = rest.w > 420 || rest.h > 480, beside = rest.w > rest.h;
+  // The list stands beside the plots where there is room for both, or else under them.
+  const bool beside = rest.w > 2 * kAreasWidth + 200, listed = beside || rest.h > 300;
   Box list{rest.right() - kAreasWidth, rest.y + 4, kAreasWidth, rest.h - 4};
-  if (listed && rest.w > 420) {
+  if (beside) {
     rest.w -= kAreasWidth + 16;
   } else if (listed) {
-    const float h = std::min(rest.h * 0.35f, kCurveRow * static_cast<float>(ranked_classes().size() + 2));
+    const float h = std::min(rest.h * 0.3f, kCurveRow * static_cast<float>(ranked_classes().size() + 2));
     list = {rest.x, rest.bottom() - h, rest.w, h};
     rest.h -= h + 8;
   }
-  if (beside && rest.w > 380) {
+  if (rest.w > 380) {
     const float w = (rest.w - 12) / 2, h = std::min(rest.h, w + 60);
     draw_roc(scene, {rest.x, rest.y, w, h});
     draw_precision_recall(scene, {rest.x + w + 12, rest.y, w, h});

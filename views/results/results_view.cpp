@@ -186,7 +186,7 @@ const bool registered_results_view = register_view<ResultsView, ResultsModel>(
          "Where an evaluated model errs: which classes it takes for which, how far its confidence can be trusted, "
          "and the test samples with the largest loss. ROC and PR show how well its shares set each class apart "
          "from the rest, over every threshold. Beside them the worst samples as they are: pictures with "
-         "what they were taken for, or the text around what was foretold worst.",
+         "what they were taken for, or the text around what was guessed worst.",
          "A click on a cell leaves its samples in the list; a double click on a sample looks inside it: its "
          "tensors, ops and gradients, as of a step. A click on a class makes its curves stand out; over a plot the "
          "pointer reads out the threshold.",

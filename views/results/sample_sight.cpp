@@ -13,7 +13,7 @@ using projects::Prediction;
 using projects::Results;
 
 namespace {
-constexpr size_t kBefore = 90, kAfter = 40;  // bytes of text
+constexpr size_t kBefore = 48, kAfter = 32;  // bytes of text
 
 bool is_picture(const Meta& m) {
   return m.dtype == DType::f32 && m.shape.n == 3 && (m.shape[0] == 1 || m.shape[0] == 3) && m.shape[1] >= 4 &&
@@ -117,8 +117,12 @@ void look_at_text(SampleSight& sight, const Results& r, const Prediction& p, con
   for (int64_t t = p.worst + 1; t < n && after.size() < kAfter; ++t) after += r.data->token_text(next[t]);
   sight.before = readable(before);
   sight.after = readable(after);
-  sight.at = readable(r.data->token_text(next[p.worst]));
-  sight.guess = p.worst_guess < 0 ? "–" : readable(r.data->token_text(p.worst_guess));
+  auto alone = [&](int64_t token) {
+    const std::string text = readable(r.data->token_text(token));
+    return text.find_first_not_of(' ') == std::string::npos ? std::string(text.size(), '_') : text;
+  };
+  sight.at = alone(next[p.worst]);
+  sight.guess = p.worst_guess < 0 ? "–" : alone(p.worst_guess);
 }
 }  // namespace
 

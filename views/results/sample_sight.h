@@ -7,7 +7,7 @@
 
 namespace tenon::views {
 
-/// A sample of the test split for eyes: its pictures, or the text around the place that was foretold worst.
+/// A sample of the test split for eyes: its pictures, or the text around the place that was guessed worst.
 struct SampleSight {
   enum class Kind : uint8_t { none, picture, text };
   /// What the samples of a data set can be seen as.
@@ -18,6 +18,7 @@ struct SampleSight {
   data::Image input, target, answer;
   static constexpr int64_t kSide = 96;
   /// What stood before the target with the largest loss, that target, what follows it, and what it was taken for.
+  /// Breaks and tabs are signs, and a blank that stands alone is an underscore.
   std::string before, at, after, guess;
 };
 

@@ -13,7 +13,7 @@ using projects::Prediction;
 using projects::Results;
 
 namespace {
-constexpr int kPicture = 64, kBetween = 2;
+constexpr int kPicture = 64, kBetween = 2, kGalleryGap = static_cast<int>(px::gap);
 
 QImage to_qimage(const data::Image& image) {
   const auto format = image.channels == 1 ? QImage::Format_Grayscale8 : QImage::Format_RGB888;
@@ -22,13 +22,21 @@ QImage to_qimage(const data::Image& image) {
       .copy();
 }
 
-/// Input, truth and answer beside each other; pixels stay pixels where they are made larger.
-QPixmap beside_each_other(const SampleSight& s, qreal ratio) {
+std::vector<const data::Image*> pictures_of(const SampleSight& s) {
   std::vector<const data::Image*> all;
   for (const data::Image* i : {&s.input, &s.target, &s.answer})
     if (!i->pixels.empty()) all.push_back(i);
-  const int n = std::max<int>(1, static_cast<int>(all.size()));
-  QPixmap out(QSize(n * kPicture + (n - 1) * kBetween, kPicture) * ratio);
+  return all;
+}
+int width_of(const SampleSight& s) {
+  const int n = std::max<int>(1, static_cast<int>(pictures_of(s).size()));
+  return n * kPicture + (n - 1) * kBetween;
+}
+
+/// Input, truth and answer beside each other; pixels stay pixels where they are made larger.
+QPixmap beside_each_other(const SampleSight& s, qreal ratio) {
+  const std::vector<const data::Image*> all = pictures_of(s);
+  QPixmap out(QSize(width_of(s), kPicture) * ratio);
   out.setDevicePixelRatio(ratio);
   out.fill(Qt::transparent);
   QPainter painter(&out);
@@ -52,6 +60,7 @@ SampleGallery::SampleGallery(Bench& bench, QWidget* parent) : QListWidget(parent
   setMovement(QListView::Static);
   setSelectionMode(QAbstractItemView::SingleSelection);
   setMinimumHeight(60);
+  setViewportMargins(kGalleryGap, kGalleryGap, kGalleryGap, 0);
   hide();
   connect(this, &QListWidget::currentRowChanged, this, [this](int i) {
     if (marking_ || i < 0 || i >= static_cast<int>(rows_.size())) return;
@@ -98,7 +107,13 @@ void SampleGallery::fill(const std::vector<SampleSight>& sights) {
   setMovement(QListView::Static);
   setWordWrap(!text);
   setTextElideMode(text ? Qt::ElideRight : Qt::ElideMiddle);
-  int wide = kPicture;
+  int wide = 2 * kPicture;
+  for (const SampleSight& s : sights) wide = std::max(wide, width_of(s));
+  const int line = fontMetrics().lineSpacing();
+  const bool told =
+      !rows_.empty() && !outcome_text(*results_, results_->predictions[static_cast<size_t>(rows_[0])]).empty();
+  const QSize cell =
+      text ? QSize(0, line + kGalleryGap) : QSize(wide + 2 * kGalleryGap, kPicture + (told ? 3 : 2) * line);
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Prediction& p = results_->predictions[static_cast<size_t>(rows_[i])];
     const std::string loss = "loss " + format_value(p.loss);
@@ -108,11 +123,10 @@ void SampleGallery::fill(const std::vector<SampleSight>& sights) {
     QPixmap picture;
     if (i < sights.size() && text) {
       const SampleSight& s = sights[i];
-      label = QString::fromStdString("…" + s.before + " [" + s.at + "] " + s.after + "…  foretold: " + s.guess);
-      tip += QString::fromStdString(": in brackets what was foretold worst, " + loss);
+      label = QString::fromStdString("guess " + s.guess + ":  …" + s.before + "[" + s.at + "]" + s.after + "…");
+      tip += QString::fromStdString(": in brackets what was guessed worst, " + loss);
     } else if (i < sights.size()) {
       picture = beside_each_other(sights[i], devicePixelRatioF());
-      wide = std::max(wide, static_cast<int>(picture.width() / picture.devicePixelRatio()));
       if (!sights[i].target.pixels.empty()) tip += ": input, truth, answer";
       if (sights[i].target.pixels.empty() && !sights[i].answer.pixels.empty()) tip += ": input, answer";
     } else if (!text) {
@@ -123,11 +137,11 @@ void SampleGallery::fill(const std::vector<SampleSight>& sights) {
     auto* item = new QListWidgetItem(label, this);
     if (!picture.isNull()) item->setIcon(QIcon(picture));
     item->setToolTip(tip);
+    item->setSizeHint(cell);
     item->setTextAlignment(text ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignHCenter | Qt::AlignTop);
   }
   setIconSize({wide, kPicture});
-  setGridSize(text ? QSize()
-                   : QSize(std::max(wide, 2 * kPicture) + 12, kPicture + 3 * fontMetrics().lineSpacing() + 8));
+  setGridSize(text ? QSize() : cell + QSize(kGalleryGap, kGalleryGap));
   marking_ = false;
   mark(bench_.bus.current());
 }
