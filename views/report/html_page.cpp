@@ -52,7 +52,7 @@ white-space:pre-wrap;overflow-wrap:anywhere}
 .samples img{image-rendering:pixelated;width:64px;height:64px;object-fit:contain;margin-right:4px;background:#000}
 .samples.wide{grid-template-columns:repeat(auto-fill,minmax(232px,1fr))}
 mark{background:var(--bad);color:var(--light-on-fill);padding:0 2px}
-.said{font-size:12px;overflow-wrap:anywhere}
+.said{font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere}
 @media print{body{background:#fff}h2{break-after:avoid}figure,tr{break-inside:avoid}nav{display:none}}
 )";
 

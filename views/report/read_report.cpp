@@ -24,7 +24,7 @@ std::string digest_of(const nlohmann::json& j) {
   const std::string text = j.dump();
   return hex(sha256(text.data(), text.size()));
 }
-std::string type_of(const Meta& m) { return std::string(name(m.dtype)) + " " + to_string(m.shape); }
+std::string type_of(const Meta& m) { return std::string(name(m.dtype)) + (m.shape.n ? " " + to_string(m.shape) : ""); }
 }  // namespace
 
 RunReport read_report(projects::Project& project, const projects::RunInfo& run, int64_t step,

@@ -25,6 +25,7 @@ using projects::Results;
 
 namespace {
 constexpr float kPageWidth = 920;
+constexpr size_t kManyClasses = 40;
 
 Table::Cell words_cell(std::string text, Ink mark = Ink::none) { return {std::move(text), 0, {}, mark}; }
 Table::Cell count_cell(int64_t n) { return Table::Cell::number(static_cast<double>(n), format_grouped(n)); }
@@ -139,7 +140,7 @@ void tell_data(HtmlPage& page, const RunReport& r) {
       {"Target", r.target}};
   if (r.targets > 1) facts.emplace_back("Targets of a sample", format_grouped(r.targets));
   if (r.classes > 0) facts.emplace_back("Classes", format_grouped(r.classes));
-  if (!r.results.classes.empty() && r.results.classes.size() <= 40) {
+  if (!r.results.classes.empty() && r.results.classes.size() <= kManyClasses) {
     std::string names;
     for (const std::string& c : r.results.classes) names += (names.empty() ? "" : ", ") + c;
     facts.emplace_back("Their names", names);
@@ -201,10 +202,16 @@ void tell_worst(HtmlPage& page, const RunReport& r, const Table& listed) {
     if (!w.sight.at.empty()) outcome = "guess: " + w.sight.guess;
     if (!w.sight.target.pixels.empty()) outcome = "input, truth, answer";
     if (w.sight.target.pixels.empty() && !w.sight.answer.pixels.empty()) outcome = "input, answer";
-    page.raw(fmt::format("<figure>{}<figcaption>{}<br>sample {} · loss {}</figcaption></figure>\n", html,
+    page.raw(fmt::format("<figure>{}<figcaption>{}<br>sample {}<br>loss {}</figcaption></figure>\n", html,
                          xml_escaped(outcome), format_grouped(w.prediction.row), format_value(w.prediction.loss)));
   }
   page.raw("</div>\n");
+}
+
+/// Of many classes the table is opened by a press.
+void tell_classes(HtmlPage& page, const Table& t) {
+  if (t.rows.size() > kManyClasses) return page.folded(fmt::format("All {} rows", t.rows.size()), t);
+  page.table(t);
 }
 
 void tell_results(HtmlPage& page, const RunReport& r) {
@@ -219,14 +226,14 @@ void tell_results(HtmlPage& page, const RunReport& r) {
                   ? "Rows are what the targets are, columns what they were taken for; how many samples have which loss."
                   : "Rows are what the targets are, columns what they were taken for; how often it was right over how "
                     "sure it was; how many samples have which loss.");
-  page.table(m.table());
+  tell_classes(page, m.table());
   if (!r.results.rankings.empty()) {
     page.heading("ROC and precision–recall");
     m.set_page(ResultsModel::Page::curves);
     page.figure(
         to_inline_svg(m.frame({kPageWidth, 400}), "ROC and precision–recall curves", "ranking-"),
         "Each class against the rest, over every threshold; the thick curve is that of the class named over it.");
-    page.table(m.ranking());
+    tell_classes(page, m.ranking());
   }
   Table listed = m.samples();
   if (listed.rows.size() > r.worst.size()) listed.rows.resize(r.worst.size());
@@ -273,7 +280,9 @@ void tell_reproduction(HtmlPage& page, const RunReport& r) {
   const std::string run = quoted(r.project) + " " + quoted(r.run.name), step = std::to_string(r.step);
   page.text("The state, its figures and this page, from the project file:");
   page.commands({"tenon digest " + run + " --step " + step,
-                 "tenon eval " + run + " --checkpoint " + step + " --classes --confusion --roc",
+                 "tenon eval " + run + " --checkpoint " + step +
+                     (r.results.classes.empty() ? "" : " --classes --confusion") +
+                     (r.results.rankings.empty() ? "" : " --roc"),
                  "tenon report " + run + " --checkpoint " + step + " -o report.html"});
   if (r.model_changed)
     return page.text(
