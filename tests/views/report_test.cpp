@@ -186,6 +186,33 @@ TEST_F(Report, pictures_of_the_worst_samples_lie_in_it) {
   EXPECT_EQ(unbalanced(html), "");
 }
 
+TEST_F(Report, of_a_text_it_shows_what_was_guessed_worst) {
+  std::string text;
+  for (int i = 0; i < 900; ++i) text += "line <" + std::to_string(i * i) + "> of the text\n";
+  write_file(file("a.txt"), text);
+  const Settings small = {{"data.test_samples", "6"}, {"data.batch_size", "4"}, {"data.cache", folder.string()}};
+  const projects::RunInfo run = train("byte-lstm", 1, small, "first", file("a.txt"));
+  const RunReport report = read_report(*project, run, 1);
+  ASSERT_EQ(report.worst.size(), 6u);
+  for (const auto& w : report.worst) {
+    EXPECT_TRUE(w.prediction.worst >= 0 && w.prediction.worst < 128);
+    EXPECT_FALSE(w.sight.at.empty() || w.sight.guess.empty() || w.sight.before.empty());
+  }
+  const std::string html = report_html(report);
+  EXPECT_EQ(count(html, "<mark>"), 6u);
+  EXPECT_FALSE(has_word(html, " --roc")) << "there are no curves of the next token";
+  EXPECT_TRUE(has_word(html, "of the text⏎"));
+  EXPECT_EQ(unbalanced(html), "");
+}
+
+TEST_F(Report, numbers_that_are_none_are_told_and_break_nothing) {
+  const projects::RunInfo run = train("spirals", 12, {{"optimizer.lr", "1e30"}, {"on_nan", "continue"}});
+  const std::string html = report_html(read_report(*project, run, 12));
+  EXPECT_TRUE(has_word(html, "left out: no numbers"));
+  EXPECT_TRUE(has_word(html, "nan"));
+  EXPECT_EQ(unbalanced(html), "");
+}
+
 TEST_F(Report, a_file_is_written_whole_and_its_name_says_what_it_is) {
   const projects::RunInfo run = train("spirals", 3);
   const std::string said = write_report(*project, run, 3, file("r.html"));
