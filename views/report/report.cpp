@@ -120,12 +120,8 @@ void tell_recipe(HtmlPage& page, const RunReport& r) {
   page.heading("Changed while it trained");
   Table changes;
   changes.columns = {{"After step", true}, {"What"}};
-  Recipe before = Recipe::from_json(r.run.recipe);
-  for (const projects::RecipeChange& c : r.run.changes) {
-    Recipe after = Recipe::from_json(c.recipe);
-    changes.rows.push_back({{count_cell(c.step), words_cell(difference_text(differences(before, after)))}, {}});
-    before = std::move(after);
-  }
+  for (const TrainingModel::Change& c : TrainingModel::changes_of(r.run))
+    changes.rows.push_back({{count_cell(c.step), words_cell(c.text)}, {}});
   page.table(changes);
 }
 
@@ -155,14 +151,7 @@ void tell_curves(HtmlPage& page, const RunReport& r) {
   m.set_run(r.run.name, r.run.total_steps);
   m.set_still(true);
   m.add(r.metrics);
-  std::vector<TrainingModel::Change> changes;
-  Recipe before = Recipe::from_json(r.run.recipe);
-  for (const projects::RecipeChange& c : r.run.changes) {
-    Recipe after = Recipe::from_json(c.recipe);
-    changes.push_back({c.step, difference_text(differences(before, after))});
-    before = std::move(after);
-  }
-  m.set_changes(std::move(changes));
+  m.set_changes(TrainingModel::changes_of(r.run));
   m.fit();
   const size_t plots = m.groups().size(), rows = plots > 2 ? (plots - 1 + 1) / 2 : plots;
   const float height = plots > 2 ? 240 + 170 * static_cast<float>(rows) : 260;

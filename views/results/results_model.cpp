@@ -7,6 +7,7 @@
 
 #include "engine/data/dataset.h"
 #include "projects/finish.h"
+#include "views/results/sample_sight.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -63,13 +64,7 @@ bool ResultsModel::fits(const Prediction& p) const {
 Table ResultsModel::samples() const {
   Table t;
   if (!results_) return t;
-  const auto& names = results_->classes;
   const bool single = results_->predictions.empty() || results_->predictions.front().truth >= 0;
-  auto class_name = [&](int64_t c) {
-    return c < 0                                    ? std::string("–")
-           : c < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(c)]
-                                                    : std::to_string(c);
-  };
   t.columns = {{"Sample", true, "row of the test split"}};
   if (single) t.columns.insert(t.columns.end(), {{"Truth"}, {"Guess"}, {"Sure", true}});
   t.columns.push_back({"Loss", true,
@@ -82,8 +77,8 @@ Table ResultsModel::samples() const {
     row.selection = Selection::sample(p.row, "results");
     row.cells.push_back(Table::Cell::number(static_cast<double>(p.row), format_grouped(p.row)));
     if (single) {
-      row.cells.push_back({class_name(p.truth), 0, {}, Ink::none});
-      row.cells.push_back({class_name(p.guess), 0, {}, p.guess == p.truth ? Ink::good : Ink::bad});
+      row.cells.push_back({class_text(*results_, p.truth), 0, {}, Ink::none});
+      row.cells.push_back({class_text(*results_, p.guess), 0, {}, p.guess == p.truth ? Ink::good : Ink::bad});
       row.cells.push_back(share_cell(p.confidence));
     }
     Table::Cell loss = Table::Cell::number(std::isfinite(p.loss) ? p.loss : 1e308, format_value(p.loss));

@@ -153,14 +153,16 @@ SampleSight sight_of(const Results& results, const Prediction& p) {
   return sight;
 }
 
+std::string class_text(const Results& r, int64_t index) {
+  if (index < 0) return "–";
+  return index < static_cast<int64_t>(r.classes.size()) ? r.classes[static_cast<size_t>(index)] : std::to_string(index);
+}
+
 std::string outcome_text(const Results& r, const Prediction& p) {
-  auto called = [&](int64_t c) {
-    return c < 0                                        ? std::string("–")
-           : c < static_cast<int64_t>(r.classes.size()) ? r.classes[static_cast<size_t>(c)]
-                                                        : std::to_string(c);
-  };
-  if (p.truth >= 0) return p.truth == p.guess ? called(p.truth) : called(p.truth) + " → " + called(p.guess);
-  return p.worst >= 0 && r.task == "language" ? called(p.worst_truth) + " → " + called(p.worst_guess) : std::string();
+  if (p.truth >= 0)
+    return p.truth == p.guess ? class_text(r, p.truth) : class_text(r, p.truth) + " → " + class_text(r, p.guess);
+  return p.worst >= 0 && r.task == "language" ? class_text(r, p.worst_truth) + " → " + class_text(r, p.worst_guess)
+                                              : std::string();
 }
 
 }  // namespace tenon::views

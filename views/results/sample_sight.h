@@ -26,6 +26,8 @@ struct SampleSight {
 /// cannot be read.
 SampleSight sight_of(const projects::Results& results, const projects::Prediction& prediction);
 
+/// What a class is called; its number where it has no name, "–" where there is none.
+std::string class_text(const projects::Results& results, int64_t index);
 /// What the sight says in words: "Shirt → T-shirt/top", "'e' → 't'".
 std::string outcome_text(const projects::Results& results, const projects::Prediction& prediction);
 

@@ -27,6 +27,8 @@ class TrainingModel : public StepModel {
     std::string text;
   };
   void set_changes(std::vector<Change> changes);
+  /// Of a run, in words. Throws Error for a recipe that cannot be read, as of a plug-in that is not here.
+  static std::vector<Change> changes_of(const projects::RunInfo& run);
   const std::vector<Change>& changes() const { return changes_; }
   /// Keeps the curves of this run in grey behind those of others; again: lets them go.
   void toggle_baseline();
