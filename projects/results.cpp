@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "core/error.h"
 #include "engine/data/dataset.h"
@@ -17,6 +18,38 @@ namespace tenon::projects {
 namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+/// The loss by which samples are sorted: what is not finite before all.
+double badness(double loss) { return std::isfinite(loss) ? loss : std::numeric_limits<double>::infinity(); }
+
+/// Of some targets the share that each class was given.
+class Shares {
+ public:
+  void open(int64_t classes) { classes_ = classes; }
+  bool wanted() const { return classes_ > 0; }
+  /// One share a class; whether all of them are numbers.
+  bool add(const std::vector<double>& shares, int64_t truth) {
+    if (std::any_of(shares.begin(), shares.end(), [](double s) { return std::isnan(s); })) return false;
+    values_.insert(values_.end(), shares.begin(), shares.end());
+    truths_.push_back(static_cast<int32_t>(truth));
+    return true;
+  }
+  std::vector<Ranking> rank() const {
+    std::vector<Ranking> out;
+    for (int64_t c = 0; c < classes_; ++c) {
+      std::vector<Ranking::Share> of(truths_.size());
+      for (size_t i = 0; i < of.size(); ++i)
+        of[i] = {values_[i * static_cast<size_t>(classes_) + static_cast<size_t>(c)], truths_[i] == c};
+      out.push_back(rank_shares(std::move(of)));
+    }
+    return out;
+  }
+
+ private:
+  int64_t classes_ = 0;
+  std::vector<double> values_;
+  std::vector<int32_t> truths_;
+};
+
 /// Turns scores of some rows into predictions.
 class Judge {
  public:
@@ -24,10 +57,13 @@ class Judge {
       : r_(results), targets_(session.targets_per_sample()), classes_(session.test_data().classes()) {
     if (r_.task == "binary") classes_ = 2;
     by_class_ = classes_ > 1 && r_.task != "regression" && r_.task != "reconstruction";
+    pictures_ = r_.task == "segmentation" || r_.task == "reconstruction";
     if (!by_class_ || classes_ > Results::kMostClasses) return;
     for (int64_t c = 0; c < classes_; ++c)
       r_.classes.push_back(r_.task == "binary" ? (c ? "yes" : "no") : session.test_data().class_name(c));
     r_.confusion.assign(static_cast<size_t>(classes_ * classes_), 0);
+    if (r_.task != "language" && session.test_data().size() <= Results::kMostShares / classes_ / targets_)
+      shares_.open(classes_);
   }
 
   void add(const std::vector<int64_t>& rows, const Tensor& scores, const Tensor& answers) {
@@ -35,50 +71,78 @@ class Judge {
     const int64_t width = n ? scores.numel() / n : 0;  // scores of a sample
     for (int64_t i = 0; i < n; ++i) {
       Prediction p;
+      Answer answer;
       p.row = rows[static_cast<size_t>(i)];
       const float* of = scores.data<float>() + i * width;
       if (!by_class_)
-        values(p, of, answers.data<float>() + i * width, width);
+        values(p, answer, of, answers.data<float>() + i * width, width);
       else if (r_.task == "binary")
-        for (int64_t t = 0; t < width; ++t) binary(p, of[t], answers.data<float>()[i * width + t], width);
+        for (int64_t t = 0; t < width; ++t) binary(p, of[t], answers.data<float>()[i * width + t], t, width);
       else
         for (int64_t t = 0; t < targets_; ++t)
-          one_of(p, of + t * classes_, answers.data<int64_t>()[i * targets_ + t], targets_);
+          one_of(p, answer, of + t * classes_, answers.data<int64_t>()[i * targets_ + t], t);
       r_.predictions.push_back(p);
+      if (pictures_) keep(p, std::move(answer));
     }
   }
+  void finish() { r_.rankings = shares_.rank(); }
 
  private:
-  static void values(Prediction& p, const float* output, const float* target, int64_t n) {
+  void values(Prediction& p, Answer& answer, const float* output, const float* target, int64_t n) const {
     for (int64_t k = 0; k < n; ++k) {
       const double d = static_cast<double>(output[k]) - target[k];
       p.loss += d * d / static_cast<double>(n);
     }
+    if (pictures_) answer.values.assign(output, output + n);
   }
-  void count(Prediction& p, int64_t truth, int64_t guess, double confidence, double share, int64_t targets) {
-    p.loss -= std::log(share) / static_cast<double>(targets);
+  /// One target of so many; all_ are the shares of its classes.
+  void count(Prediction& p, int64_t truth, int64_t guess, double confidence, double share, int64_t target,
+             int64_t targets) {
+    const double loss = -std::log(share);
+    p.loss += loss / static_cast<double>(targets);
     if (!(share >= 0)) guess = -1;  // no number is no answer
-    if (targets == 1) p.truth = truth, p.guess = guess, p.confidence = confidence;
+    if (targets == 1)
+      p.truth = truth, p.guess = guess, p.confidence = confidence;
+    else if (p.worst < 0 || badness(loss) > badness(p.worst_loss))
+      p.worst = target, p.worst_truth = truth, p.worst_guess = guess, p.worst_loss = loss;
     if (guess >= 0 && !r_.confusion.empty()) ++r_.confusion[static_cast<size_t>(truth * classes_ + guess)];
+    if (shares_.wanted() && !shares_.add(all_, truth)) ++r_.unranked;
   }
-  void binary(Prediction& p, float score, float target, int64_t targets) {
-    const double yes = 1 / (1 + std::exp(-static_cast<double>(score)));
+  void binary(Prediction& p, float score, float target, int64_t at, int64_t targets) {
+    const double yes = 1 / (1 + std::exp(-static_cast<double>(score))),
+                 no = 1 / (1 + std::exp(static_cast<double>(score)));
     const int64_t truth = target > 0.5f, guess = score > 0;
-    count(p, truth, guess, guess ? yes : 1 - yes, truth ? yes : 1 - yes, targets);
+    all_ = {no, yes};
+    count(p, truth, guess, guess ? yes : no, truth ? yes : no, at, targets);
   }
-  void one_of(Prediction& p, const float* scores, int64_t truth, int64_t targets) {
-    if (truth < 0 || truth >= classes_) return;  // a target that counts for nothing
+  void one_of(Prediction& p, Answer& answer, const float* scores, int64_t truth, int64_t at) {
     int64_t guess = 0;
     for (int64_t c = 1; c < classes_; ++c)
       if (scores[c] > scores[guess]) guess = c;
+    all_.resize(static_cast<size_t>(classes_));
     double sum = 0;
-    for (int64_t c = 0; c < classes_; ++c) sum += std::exp(static_cast<double>(scores[c]) - scores[guess]);
-    count(p, truth, guess, 1 / sum, std::exp(static_cast<double>(scores[truth]) - scores[guess]) / sum, targets);
+    for (int64_t c = 0; c < classes_; ++c)
+      sum += all_[static_cast<size_t>(c)] = std::exp(static_cast<double>(scores[c]) - scores[guess]);
+    for (double& share : all_) share /= sum;
+    if (pictures_) answer.classes.push_back(std::isnan(sum) ? -1 : guess);
+    if (truth < 0 || truth >= classes_) return;  // a target that counts for nothing
+    count(p, truth, guess, 1 / sum, all_[static_cast<size_t>(truth)], at, targets_);
+  }
+  /// The worst so far, and of two the same the one of the lower row.
+  void keep(const Prediction& p, Answer answer) {
+    worst_.insert({-badness(p.loss), p.row});
+    r_.answers.emplace(p.row, std::move(answer));
+    if (worst_.size() <= Results::kAnswers) return;
+    r_.answers.erase(std::prev(worst_.end())->second);
+    worst_.erase(std::prev(worst_.end()));
   }
 
   Results& r_;
   int64_t targets_, classes_;
-  bool by_class_ = false;
+  bool by_class_ = false, pictures_ = false;
+  Shares shares_;
+  std::vector<double> all_;  ///< shares of the classes of the target at hand
+  std::set<std::pair<double, int64_t>> worst_;
 };
 }  // namespace
 
@@ -134,27 +198,45 @@ double Results::calibration_error(int bins) const {
 std::vector<size_t> Results::worst_first() const {
   std::vector<size_t> order(predictions.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const double x = predictions[a].loss, y = predictions[b].loss;
-    if (!std::isfinite(x) || !std::isfinite(y)) return !std::isfinite(x) && std::isfinite(y);
-    return x > y;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return badness(predictions[a].loss) > badness(predictions[b].loss); });
   return order;
+}
+
+double Results::auroc() const {
+  return task == "binary" && !rankings.empty() ? rankings[1].auroc : mean_auroc(rankings);
+}
+double Results::average_precision() const {
+  return task == "binary" && !rankings.empty() ? rankings[1].average_precision : mean_average_precision(rankings);
+}
+
+std::string Results::why_unranked() const {
+  if (!rankings.empty()) return {};
+  if (task == "language") return "ROC and precision-recall curves are not drawn of the next token of a text.";
+  if (!confusion.empty())
+    return fmt::format("The test split has more than the {} shares of classes that are ranked.", kMostShares);
+  if (task == "classification" || task == "segmentation")
+    return fmt::format("More than {} classes are not told apart here.", kMostClasses);
+  return "ROC and precision-recall curves are of classes; the task is " + task + ".";
+}
+
+Results results_of(TrainingSession& session, const RunInfo& run, const Progress& progress) {
+  Results r;
+  r.run = run.name;
+  r.run_id = run.id;
+  r.step = session.steps_done();
+  r.task = session.task();
+  r.data = session.share_test_data();
+  Judge judge(r, session);
+  r.evaluation = session.evaluate(
+      progress, [&](const std::vector<int64_t>& rows, const Tensor& s, const Tensor& a) { judge.add(rows, s, a); });
+  judge.finish();
+  return r;
 }
 
 Results results_at(Project& project, const RunInfo& run, int64_t step, const Progress& replaying,
                    const Progress& evaluating) {
-  const auto session = replay_to(project, run.id, step, replaying);
-  Results r;
-  r.run = run.name;
-  r.run_id = run.id;
-  r.step = step;
-  r.task = session->task();
-  r.data = session->share_test_data();
-  Judge judge(r, *session);
-  r.evaluation = session->evaluate(
-      evaluating, [&](const std::vector<int64_t>& rows, const Tensor& s, const Tensor& a) { judge.add(rows, s, a); });
-  return r;
+  return results_of(*replay_to(project, run.id, step, replaying), run, evaluating);
 }
 
 std::shared_ptr<const tracing::StepRecord> record_sample(Project& project, int64_t run, int64_t step, int64_t row,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/output.h"
@@ -32,6 +33,27 @@ void tell_classes(const Args& args, const Results& r, const views::ResultsModel&
                 {"precision", all[c].precision()},
                 {"recall", all[c].recall()},
                 {"f1", all[c].f1()}});
+}
+
+void tell_ranking(const Args& args, const Results& r, const views::ResultsModel& model) {
+  if (const std::string why = r.why_unranked(); !why.empty()) throw Error::usage(why);
+  if (r.unranked)
+    std::fputs(fmt::format("{} targets were left out: their scores are no numbers\n", count_text(r.unranked)).c_str(),
+               stderr);
+  if (!args.json()) return print_table(model.ranking());
+  for (size_t c : model.ranked_classes()) {
+    const Ranking& k = r.rankings[c];
+    nlohmann::json points = nlohmann::json::array();
+    for (const auto& p : k.points)
+      points.push_back({p.threshold, k.true_positive_rate(p), k.false_positive_rate(p), p.precision()});
+    print_json({{"class", r.classes[c]},
+                {"auroc", k.auroc},
+                {"average_precision", k.average_precision},
+                {"samples", k.positives},
+                {"others", k.negatives},
+                {"columns", {"threshold", "true_positive_rate", "false_positive_rate", "precision"}},
+                {"points", points}});
+  }
 }
 
 void tell_confusion(const Args& args, const Results& r) {
@@ -76,6 +98,7 @@ void tell_results(const Args& args, const Results& results) {
   views::ResultsModel model;
   model.set_results(std::make_shared<const Results>(results));
   if (args.has("--classes")) tell_classes(args, results, model);
+  if (args.has("--roc")) tell_ranking(args, results, model);
   if (args.has("--confusion")) tell_confusion(args, results);
   if (args.has("--worst")) tell_worst(args, results, model);
 }

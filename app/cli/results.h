@@ -7,7 +7,7 @@ struct Results;
 
 namespace tenon::app {
 
-/// What --classes, --confusion and --worst of `tenon eval` ask for.
+/// What --classes, --roc, --confusion and --worst of `tenon eval` ask for.
 void tell_results(const Args& args, const projects::Results& results);
 
 }  // namespace tenon::app

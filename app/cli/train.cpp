@@ -212,6 +212,8 @@ int evaluate(const Args& args) {
     for (const Judgement& m : e.judgements) j[m.name] = m.value;
     if (e.accuracy >= 0) j["correct"] = e.correct;
     if (const double ece = results.calibration_error(); !std::isnan(ece)) j["calibration_error"] = ece;
+    if (const double area = results.auroc(); !std::isnan(area))
+      j.update({{"auroc", area}, {"average_precision", results.average_precision()}});
     print_json(j);
     tell_results(args, results);
     return 0;
@@ -244,6 +246,9 @@ const bool registered_train[] = {
                       2,
                       {{"--checkpoint", "best|last|STEP", "which state to evaluate (last)"},
                        {"--classes", "", "each class: how many, precision, recall, F1"},
+                       {"--roc", "",
+                        "each class against the rest: area under the ROC curve, average precision; --json "
+                        "has the curves"},
                        {"--confusion", "", "which classes are taken for which"},
                        {"--worst", "N", "the N samples with the largest loss"},
                        kThreads,

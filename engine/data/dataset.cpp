@@ -24,6 +24,7 @@ class Spoiled : public Dataset {
   int64_t classes() const override { return inner_->classes(); }
   std::string task() const override { return inner_->task(); }
   std::string class_name(int64_t i) const override { return inner_->class_name(i); }
+  std::string token_text(int64_t token) const override { return inner_->token_text(token); }
   double bytes_per_token() const override { return inner_->bytes_per_token(); }
   std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
@@ -49,6 +50,7 @@ class Subset : public Dataset {
   std::string task() const override { return inner_->task(); }
   double bytes_per_token() const override { return inner_->bytes_per_token(); }
   std::string class_name(int64_t i) const override { return inner_->class_name(i); }
+  std::string token_text(int64_t token) const override { return inner_->token_text(token); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     std::vector<int64_t> of;
     for (int64_t i = 0; i < count; ++i) of.push_back(chosen_[static_cast<size_t>(rows[i])]);

@@ -42,6 +42,9 @@ class Text : public Dataset {
     bool plain = std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~'; });
     return plain ? "'" + s + "'" : "token " + std::to_string(i);
   }
+  std::string token_text(int64_t token) const override {
+    return token >= 0 && token < classes() ? tokens_->tokenizer().text(token) : std::string();
+  }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     auto *in = static_cast<int64_t*>(x), *next = static_cast<int64_t*>(y);
     for (int64_t i = 0; i < count; ++i) {

@@ -43,6 +43,7 @@ class Transformed : public Dataset {
   int64_t classes() const override { return inner_->classes(); }
   std::string task() const override { return inner_->task(); }
   std::string class_name(int64_t i) const override { return inner_->class_name(i); }
+  std::string token_text(int64_t token) const override { return inner_->token_text(token); }
   std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override { fetch_in(0, rows, count, x, y); }
   void fetch_in(int64_t epoch, const int64_t* rows, int64_t count, void* x, void* y) const override {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/train/ranking.h"
+
 namespace tenon {
 namespace {
 
@@ -101,28 +103,17 @@ class Auc : public Meter {
  public:
   void add(const Tensor& output, const Tensor& target) override {
     for (int64_t i = 0; i < target.numel(); ++i)
-      seen_.emplace_back(output.data<float>()[i], target.data<float>()[i] > 0.5f);
+      seen_.push_back({output.data<float>()[i], target.data<float>()[i] > 0.5f});
   }
   double value() const override {
-    auto sorted = seen_;
-    for (const auto& s : sorted)
-      if (!(s.first == s.first)) return 0;  // a NaN has no place in an order
-    std::sort(sorted.begin(), sorted.end());
-    double ones = 0, ranks = 0;
-    for (size_t i = 0; i < sorted.size();) {
-      size_t end = i;
-      double here = 0;
-      for (; end < sorted.size() && sorted[end].first == sorted[i].first; ++end) here += sorted[end].second;
-      ranks += here * (static_cast<double>(i + end + 1) / 2);  // ranks count from 1
-      ones += here;
-      i = end;
-    }
-    double zeros = static_cast<double>(sorted.size()) - ones;
-    return ones > 0 && zeros > 0 ? (ranks - ones * (ones + 1) / 2) / (ones * zeros) : 0.5;
+    for (const Ranking::Share& s : seen_)
+      if (std::isnan(s.value)) return 0;  // a NaN has no place in an order
+    const double area = rank_shares(seen_).auroc;
+    return std::isnan(area) ? 0.5 : area;
   }
 
  private:
-  std::vector<std::pair<float, bool>> seen_;
+  std::vector<Ranking::Share> seen_;
 };
 
 using Made = std::unique_ptr<Meter>;

@@ -35,6 +35,33 @@ TEST_F(Commands, train_gives_a_record_for_every_step) {
   EXPECT_TRUE(lines[static_cast<size_t>(steps)].contains("test_accuracy"));
 }
 
+TEST_F(Commands, classes_are_ranked_and_a_report_is_written) {
+  const Outcome o = tenon({"eval", project, "r", "--roc", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto lines = o.json();
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1].at("class"), "first arm");
+  const double mean = (lines[1].at("auroc").get<double>() + lines[2].at("auroc").get<double>()) / 2;
+  EXPECT_DOUBLE_EQ(lines[0].at("auroc").get<double>(), mean);
+  EXPECT_EQ(lines[1].at("points").back().at(1), 1.0) << "at the least threshold everything is taken";
+  EXPECT_EQ(lines[1].at("points").back().at(2), 1.0);
+  EXPECT_NE(tenon({"eval", project, "r", "--roc"}).out.find("mean of the classes"), std::string::npos);
+
+  const std::string page = folder / "report.html";
+  const Outcome report = tenon({"report", project, "r", "-o", page});
+  ASSERT_EQ(report.status, 0) << report.err;
+  EXPECT_NE(report.out.find("the report of r at step"), std::string::npos) << report.out;
+  const std::string first = read_file(page);
+  EXPECT_TRUE(first.starts_with("<!DOCTYPE html>"));
+  EXPECT_EQ(tenon({"report", project, "-o", page, "--threads", "2"}).status, 0);
+  EXPECT_EQ(tenon({"report", project, "r", "-o", folder / "again.html", "--threads", "2"}).status, 0);
+  EXPECT_EQ(read_file(page), read_file(folder / "again.html"));
+  EXPECT_EQ(tenon({"report", project, "r", "-o", folder / "report.pdf"}).status, 2);
+  EXPECT_EQ(tenon({"report", project, "r"}).status, 2);
+  EXPECT_EQ(tenon({"report", project, "r", "-o", page, "--checkpoint", "9999999"}).status != 0, true);
+  EXPECT_EQ(read_file(page), read_file(folder / "again.html")) << "a report that fails leaves the old one";
+}
+
 TEST_F(Commands, the_recipe_of_the_next_run) {
   auto value = [&](const std::string& key, const char* what) {
     for (const auto& j : tenon({"recipe", project, "--json"}).json())

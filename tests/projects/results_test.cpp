@@ -65,12 +65,13 @@ struct OfARun : ::testing::Test {
   TempDir dir;
   std::shared_ptr<Project> project;
   RunInfo run;
-  void train(const char* name, int64_t steps) {
+  void train(const char* name, int64_t steps, const std::vector<std::pair<std::string, std::string>>& set = {}) {
     const Template& t = find_template(name);
     project = Project::create(dir / (std::string(name) + ".tenon"), t.model, t.recipe.to_json());
     TrainOptions o;
     o.run_name = "r";
     o.max_steps = steps;
+    o.set = set;
     RunDriver::start(project, o)->wait();
     run = project->run("r");
     ASSERT_EQ(run.steps, steps) << run.error;
@@ -119,6 +120,81 @@ TEST_F(OfARun, looking_inside_changes_nothing_of_the_state) {
   const auto plain = replay_to(*project, run.id, 20, {});
   plain->step();
   EXPECT_EQ(digest(session->save()), digest(plain->save()));
+}
+
+/// The share that the first of two classes was given.
+double share_of_first(const Prediction& p) { return p.guess == 0 ? p.confidence : 1 - p.confidence; }
+
+TEST_F(OfARun, classes_are_ranked_by_the_shares_they_were_given) {
+  train("spirals", 80);
+  const Results r = results_at(*project, run, 80);
+  ASSERT_EQ(r.rankings.size(), 2u);
+  EXPECT_EQ(r.rankings[0].positives, r.count(0, 0) + r.count(0, 1));
+  EXPECT_EQ(r.rankings[0].positives + r.rankings[0].negatives, r.evaluation.samples);
+  double won = 0, pairs = 0;
+  for (const Prediction& p : r.predictions)
+    for (const Prediction& q : r.predictions)
+      if (p.truth == 0 && q.truth == 1) {
+        const double a = share_of_first(p), b = share_of_first(q);
+        ++pairs, won += a > b ? 1 : a == b ? 0.5 : 0;
+      }
+  EXPECT_NEAR(r.rankings[0].auroc, won / pairs, 1e-4);
+  EXPECT_NEAR(r.rankings[1].auroc, r.rankings[0].auroc, 1e-4) << "of two classes one is the other turned round";
+  EXPECT_DOUBLE_EQ(r.auroc(), (r.rankings[0].auroc + r.rankings[1].auroc) / 2);
+  EXPECT_TRUE(r.why_unranked().empty());
+  EXPECT_EQ(r.unranked, 0);
+}
+
+TEST_F(OfARun, the_answers_to_the_worst_pictures_are_kept_and_no_more) {
+  train("u-net", 2, {{"data.samples", "300"}, {"data.batch_size", "8"}});
+  const Results r = results_at(*project, run, 2);
+  ASSERT_EQ(r.predictions.size(), 60u);
+  ASSERT_EQ(r.answers.size(), Results::kAnswers);
+  const auto order = r.worst_first();
+  for (size_t i = 0; i < Results::kAnswers; ++i) {
+    const Prediction& p = r.predictions[order[i]];
+    ASSERT_TRUE(r.answers.count(p.row)) << i;
+    const std::vector<int64_t>& guesses = r.answers.at(p.row).classes;
+    ASSERT_EQ(static_cast<int64_t>(guesses.size()), 32 * 32);
+    EXPECT_EQ(p.truth, -1) << "a sample of many targets has no single class";
+    ASSERT_TRUE(p.worst >= 0 && p.worst < 32 * 32);
+    EXPECT_EQ(guesses[static_cast<size_t>(p.worst)], p.worst_guess);
+    EXPECT_GE(p.worst_loss, p.loss) << "no target lies above the worst, so no mean does";
+    const data::Batch b = data::fetch(*r.data, {p.row});
+    EXPECT_EQ(b.y.data<int64_t>()[p.worst], p.worst_truth);
+  }
+  int64_t all = 0;
+  for (int64_t n : r.confusion) all += n;
+  EXPECT_EQ(all, 60 * 32 * 32);
+  EXPECT_EQ(r.rankings[0].positives + r.rankings[0].negatives, all) << "every pixel is ranked";
+}
+
+TEST_F(OfARun, scores_that_are_no_numbers_are_left_out_of_the_ranking_and_counted) {
+  train("spirals", 12, {{"optimizer.lr", "1e30"}, {"on_nan", "continue"}});
+  const Results r = results_at(*project, run, 12);
+  EXPECT_EQ(r.unranked, r.evaluation.samples);
+  ASSERT_EQ(r.rankings.size(), 2u);
+  EXPECT_TRUE(std::isnan(r.auroc()) && std::isnan(r.average_precision()));
+  EXPECT_EQ(r.predictions[0].guess, -1);
+}
+
+TEST_F(OfARun, yes_or_no_is_ranked_as_its_metric_says) {
+  train("recommender", 12);
+  const Results r = results_at(*project, run, 12);
+  ASSERT_EQ(r.rankings.size(), 2u);
+  EXPECT_GT(r.auroc(), 0.3);
+  EXPECT_EQ(r.auroc(), r.rankings[1].auroc) << "that of yes";
+  bool found = false;
+  for (const Judgement& j : r.evaluation.judgements) {
+    if (j.name != "auc") continue;
+    found = true;
+    EXPECT_NEAR(j.value, r.auroc(), 1e-6);
+  }
+  EXPECT_TRUE(found);
+  EXPECT_TRUE(std::isnan(Results{}.auroc()));
+  Results values;
+  values.task = "regression";
+  EXPECT_NE(values.why_unranked().find("regression"), std::string::npos);
 }
 
 TEST_F(OfARun, values_and_yes_or_no_are_judged_too) {

@@ -11,6 +11,7 @@
 #include "views/shared/selection.h"
 #include "views/shared/series.h"
 #include "views/shared/table.h"
+#include "views/shared/text_widths.h"
 #include "views/shared/tokens.h"
 
 namespace tenon::views {
@@ -274,6 +275,36 @@ TEST(Scene, is_a_document_of_svg_with_its_clips) {
   EXPECT_NE(svg.find("text-anchor=\"end\""), svg.npos);
   EXPECT_EQ(svg.find("features.3.block.conv2d.weight"), svg.npos) << "shortened, as on the canvas";
   EXPECT_NE(svg.find("…"), svg.npos);
+}
+
+TEST(Scene, is_a_picture_in_a_page_that_says_what_its_colours_are) {
+  Scene scene({200, 100});
+  scene.rect({10, 10, 50, 20}, Ink::series0, 0.5f);
+  scene.clip({0, 0, 100, 50});
+  scene.text({0, 60, 190, 20}, "0.5", Ink::secondary, Face::mono_small);
+  scene.target({10, 10, 50, 20}, {1, 1}, Cursor::hand, "3 of <4>");
+  scene.target({10, 40, 50, 20}, {1, 2});
+  const std::string svg = to_inline_svg(scene, "Curves", "curves-");
+  EXPECT_NE(svg.find("style=\"fill:var(--series-0)\" fill-opacity=\"0.5\""), svg.npos) << svg;
+  EXPECT_NE(svg.find("class=\"mono\""), svg.npos);
+  EXPECT_NE(svg.find("style=\"fill:var(--secondary)\">0.5</text>"), svg.npos);
+  EXPECT_NE(svg.find("<clipPath id=\"curves-c0\">"), svg.npos);
+  EXPECT_NE(svg.find("<title>3 of &lt;4&gt;</title>"), svg.npos);
+  EXPECT_EQ(svg.find('#' + std::string("5b9dff")), svg.npos) << "no colour of a theme";
+  EXPECT_EQ(svg.find("font-family"), svg.npos);
+}
+
+TEST(Scene, pictures_for_files_measure_by_average_advances) {
+  static float exact = 0;
+  measure_text_with([](const std::string&, Face) { return exact += 1; });
+  {
+    const AverageTextWidths average;
+    const AverageTextWidths again;
+    EXPECT_EQ(text_width("abc", Face::body), 3 * 6.9f);
+  }
+  EXPECT_EQ(text_width("abc", Face::body), 1);
+  measure_text_with(nullptr);
+  EXPECT_EQ(text_width("abc", Face::body), 3 * 6.9f);
 }
 
 }  // namespace tenon::views

@@ -27,6 +27,8 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
   scene.text({box.x, box.y, box.w, kCaption}, "Confusion", Ink::text, Face::body);
   scene.text({area.x, box.y, side, kCaption}, n > 1 && side > 190 ? "row: truth · column: guess" : "", Ink::secondary,
              Face::small, Align::right);
+  const bool spaced = each > 6;
+  if (!spaced) scene.rect(area, Ink::line, 0.2f);  // cells this small are drawn where something was counted
   for (size_t t = 0; t < n; ++t) {
     int64_t all = 0;
     for (size_t g = 0; g < n; ++g) all += results_->count(t, g);
@@ -38,10 +40,9 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
     }
     for (size_t g = 0; g < n; ++g) {
       const int64_t count = results_->count(t, g);
-      const Box b{area.x + each * static_cast<float>(g), y, each - (each > 6 ? 1.f : 0.f),
-                  each - (each > 6 ? 1.f : 0.f)};
+      const Box b{area.x + each * static_cast<float>(g), y, each - (spaced ? 1.f : 0.f), each - (spaced ? 1.f : 0.f)};
       const double part = all ? static_cast<double>(count) / static_cast<double>(all) : 0;
-      scene.rect(b, Ink::line, 0.2f);
+      if (spaced) scene.rect(b, Ink::line, 0.2f);
       // A single error among thousands is still seen.
       if (count) scene.rect(b, t == g ? Ink::good : Ink::bad, static_cast<float>(0.12 + 0.68 * std::sqrt(part)));
       const std::string text = format_grouped(count);
@@ -132,10 +133,7 @@ void ResultsModel::draw_losses(Scene& scene, Box box) const {
                Face::small, Align::right);
 }
 
-void ResultsModel::draw(Scene& scene) {
-  if (!results_) return;
-  const Size size = scene.size();
-  Box rest{kBorder, kBorder - 6, size.w - 2 * kBorder, size.h - 2 * kBorder + 6};
+void ResultsModel::draw_errors(Scene& scene, Box rest) const {
   if (!results_->classes.empty()) {
     const bool beside = rest.w > 520;
     const float w = beside ? std::min(rest.h + 60, rest.w * 0.6f) : rest.w;
@@ -152,6 +150,16 @@ void ResultsModel::draw(Scene& scene) {
     }
   }
   draw_losses(scene, rest);
+}
+
+void ResultsModel::draw(Scene& scene) {
+  if (!results_) return;
+  const Size size = scene.size();
+  const Box all{kBorder, kBorder - 6, size.w - 2 * kBorder, size.h - 2 * kBorder + 6};
+  if (page_ == Page::curves)
+    draw_curves(scene, all);
+  else
+    draw_errors(scene, all);
 }
 
 }  // namespace tenon::views

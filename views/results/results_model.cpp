@@ -7,6 +7,7 @@
 
 #include "engine/data/dataset.h"
 #include "projects/finish.h"
+#include "views/results/sample_sight.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -21,12 +22,30 @@ Table::Cell share_cell(double v) {
   c.tip = std::isnan(v) ? "nothing was counted" : format_exact(v);
   return c;
 }
+Table::Cell area_cell(double v) {
+  Table::Cell c = Table::Cell::number(std::isnan(v) ? -1 : v, format_area(v));
+  c.tip = std::isnan(v) ? "the class, or any other, does not occur" : format_exact(v);
+  return c;
+}
+constexpr const char* kAurocTip = "area under the ROC curve, the class against the rest: 1 is perfect, 0.5 is chance";
+constexpr const char* kPrecisionTip = "average precision: the area under the precision-recall curve";
 }  // namespace
+
+std::string format_area(double area) { return std::isnan(area) ? "–" : fmt::format("{:.4f}", area); }
 
 void ResultsModel::set_results(Shared results) {
   results_ = std::move(results);
   order_ = results_ ? results_->worst_first() : std::vector<size_t>();
   chosen_.reset();
+  ranked_.reset();
+  hovered_ = none;
+  changed();
+}
+
+void ResultsModel::set_page(Page page) {
+  if (page_ == page) return;
+  page_ = page;
+  hovered_ = none;
   changed();
 }
 
@@ -45,13 +64,7 @@ bool ResultsModel::fits(const Prediction& p) const {
 Table ResultsModel::samples() const {
   Table t;
   if (!results_) return t;
-  const auto& names = results_->classes;
   const bool single = results_->predictions.empty() || results_->predictions.front().truth >= 0;
-  auto class_name = [&](int64_t c) {
-    return c < 0                                    ? std::string("–")
-           : c < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(c)]
-                                                    : std::to_string(c);
-  };
   t.columns = {{"Sample", true, "row of the test split"}};
   if (single) t.columns.insert(t.columns.end(), {{"Truth"}, {"Guess"}, {"Sure", true}});
   t.columns.push_back({"Loss", true,
@@ -64,8 +77,8 @@ Table ResultsModel::samples() const {
     row.selection = Selection::sample(p.row, "results");
     row.cells.push_back(Table::Cell::number(static_cast<double>(p.row), format_grouped(p.row)));
     if (single) {
-      row.cells.push_back({class_name(p.truth), 0, {}, Ink::none});
-      row.cells.push_back({class_name(p.guess), 0, {}, p.guess == p.truth ? Ink::good : Ink::bad});
+      row.cells.push_back({class_text(*results_, p.truth), 0, {}, Ink::none});
+      row.cells.push_back({class_text(*results_, p.guess), 0, {}, p.guess == p.truth ? Ink::good : Ink::bad});
       row.cells.push_back(share_cell(p.confidence));
     }
     Table::Cell loss = Table::Cell::number(std::isfinite(p.loss) ? p.loss : 1e308, format_value(p.loss));
@@ -97,8 +110,10 @@ Table ResultsModel::table() const {
                {"Precision", true, "right / guessed"},
                {"Recall", true, "right / samples"},
                {"F1", true, "harmonic mean of precision and recall"}};
+  const bool ranked = !results_->rankings.empty();
+  if (ranked) t.columns.insert(t.columns.end(), {{"AUROC", true, kAurocTip}, {"AP", true, kPrecisionTip}});
   const std::vector<ClassResult> all = results_->per_class();
-  for (size_t c = 0; c < all.size(); ++c)
+  for (size_t c = 0; c < all.size(); ++c) {
     t.rows.push_back({{{results_->classes[c], 0, {}, Ink::none},
                        Table::Cell::number(static_cast<double>(all[c].samples), format_grouped(all[c].samples)),
                        Table::Cell::number(static_cast<double>(all[c].guessed), format_grouped(all[c].guessed)),
@@ -107,7 +122,64 @@ Table ResultsModel::table() const {
                        share_cell(all[c].recall()),
                        share_cell(all[c].f1())},
                       {}});
+    if (!ranked) continue;
+    t.rows.back().cells.push_back(area_cell(results_->rankings[c].auroc));
+    t.rows.back().cells.push_back(area_cell(results_->rankings[c].average_precision));
+  }
   return t;
+}
+
+Table ResultsModel::ranking() const {
+  Table t;
+  if (!results_ || results_->rankings.empty()) return t;
+  t.columns = {{"Class"},
+               {"AUROC", true, kAurocTip},
+               {"Average precision", true, kPrecisionTip},
+               {"Samples", true, "whose truth it is"},
+               {"Others", true}};
+  auto count = [](int64_t n) { return Table::Cell::number(static_cast<double>(n), format_grouped(n)); };
+  for (size_t c : ranked_classes()) {
+    const Ranking& r = results_->rankings[c];
+    t.rows.push_back({{{results_->classes[c], 0, {}, Ink::none},
+                       area_cell(r.auroc),
+                       area_cell(r.average_precision),
+                       count(r.positives),
+                       count(r.negatives)},
+                      {}});
+  }
+  if (t.rows.size() > 1)
+    t.rows.push_back({{{"mean of the classes", 0, {}, Ink::none},
+                       area_cell(results_->auroc()),
+                       area_cell(results_->average_precision()),
+                       {"", -1, {}, Ink::none},
+                       {"", -1, {}, Ink::none}},
+                      {}});
+  return t;
+}
+
+std::vector<size_t> ResultsModel::ranked_classes() const {
+  std::vector<size_t> out;
+  if (!results_) return out;
+  for (size_t c = results_->task == "binary" ? 1 : 0; c < results_->rankings.size(); ++c) out.push_back(c);
+  return out;
+}
+
+size_t ResultsModel::ranked_class() const {
+  const std::vector<size_t> all = ranked_classes();
+  if (all.empty()) return 0;
+  if (ranked_) return *ranked_;
+  auto area = [&](size_t c) {
+    const double a = results_->rankings[c].auroc;
+    return std::isnan(a) ? 2 : a;
+  };
+  return *std::min_element(all.begin(), all.end(), [&](size_t a, size_t b) { return area(a) < area(b); });
+}
+
+void ResultsModel::choose_ranked(size_t c) {
+  const std::vector<size_t> all = ranked_classes();
+  if (std::find(all.begin(), all.end(), c) == all.end() || ranked_ == c) return;
+  ranked_ = c;
+  changed();
 }
 
 std::string ResultsModel::headline() const {
@@ -116,26 +188,38 @@ std::string ResultsModel::headline() const {
                                  format_grouped(results_->evaluation.samples));
   for (const Judgement& j : results_->evaluation.judgements) text += " · " + projects::metric_text(j.name, j.value);
   if (const double ece = results_->calibration_error(); !std::isnan(ece)) text += " · calibration error " + share(ece);
+  if (const double area = results_->auroc(); !std::isnan(area)) text += " · AUROC " + format_area(area);
   return text;
 }
 
 void ResultsModel::set_selection(const Selection& s) { row_ = s.kind == Selection::Kind::sample ? s.id : -1; }
 
 bool ResultsModel::pointer(const PointerEvent& e) {
-  if (e.type != PointerEvent::Type::press || e.button != Button::left || !results_) return false;
-  const Hit hit = last().hit_at(e.x, e.y);
+  if (!results_) return false;
+  const Scene::Target* at = last().target_at(e.x, e.y);
+  const Hit hit = at ? at->hit : Hit{};
+  if (page_ == Page::curves) {
+    const int before = hovered_;
+    hovered_ = e.type != PointerEvent::Type::leave && (hit.kind == roc || hit.kind == precision_recall) ? hit.kind : 0;
+    if (hovered_) hover_ = {(e.x - at->box.x) / at->box.w, (at->box.bottom() - e.y) / at->box.h};
+    if (e.type == PointerEvent::Type::press && hit.kind == ranked)
+      return choose_ranked(static_cast<size_t>(hit.id)), true;
+    return hovered_ || before;
+  }
+  if (e.type != PointerEvent::Type::press || e.button != Button::left) return false;
   if (hit.kind != cell) {
     choose({});
     return true;
   }
   const auto n = static_cast<int64_t>(results_->classes.size());
-  const std::pair<size_t, size_t> at{static_cast<size_t>(hit.id / n), static_cast<size_t>(hit.id % n)};
-  choose(chosen_ == at ? std::nullopt : std::optional(at));
+  const std::pair<size_t, size_t> on{static_cast<size_t>(hit.id / n), static_cast<size_t>(hit.id % n)};
+  choose(chosen_ == on ? std::nullopt : std::optional(on));
   return true;
 }
 
-/// The arrows go from cell to cell.
+/// The arrows go from cell to cell, or from curve to curve.
 bool ResultsModel::key(const KeyEvent& e) {
+  if (page_ == Page::curves) return key_of_curves(e);
   if (!results_ || results_->classes.empty()) return false;
   if (e.key == "Esc" && chosen_) return choose({}), true;
   const size_t n = results_->classes.size();
@@ -154,6 +238,13 @@ bool ResultsModel::key(const KeyEvent& e) {
 std::string ResultsModel::summary() const {
   if (!results_) return "No results: nothing was evaluated yet";
   std::string text = headline();
+  if (page_ == Page::curves) {
+    if (results_->rankings.empty()) return text + "; " + results_->why_unranked();
+    const size_t c = ranked_class();
+    const Ranking& r = results_->rankings[c];
+    return text + fmt::format("; {} against the rest: AUROC {}, average precision {}", results_->classes[c],
+                              format_area(r.auroc), format_area(r.average_precision));
+  }
   if (chosen_)
     text += fmt::format("; {} taken for {}: {}", results_->classes[chosen_->first], results_->classes[chosen_->second],
                         results_->count(chosen_->first, chosen_->second));

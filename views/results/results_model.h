@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,16 +12,24 @@
 
 namespace tenon::views {
 
+/// An area under a curve: "0.9912"; "–" where there is none.
+std::string format_area(double area);
+
 /// Where a trained model errs: which classes it takes for which, how far its confidence can be trusted, how the losses
-/// of the samples lie. A cell that is chosen leaves only its samples in the list beside it.
+/// of the samples lie, and how well its shares rank each class. A cell that is chosen leaves only its samples in the
+/// list beside it.
 class ResultsModel : public StepModel {
  public:
-  enum HitKind { none, cell = 1 };
+  enum HitKind { none, cell = 1, ranked, roc, precision_recall };
+  /// What the picture shows: confusion, calibration and losses; or the ROC and precision-recall curves.
+  enum class Page : uint8_t { errors, curves };
   using Shared = std::shared_ptr<const projects::Results>;
 
   /// Null: none.
   void set_results(Shared results);
   const Shared& results() const { return results_; }
+  Page page() const { return page_; }
+  void set_page(Page page);
   /// The truth and the guess of the chosen cell.
   std::optional<std::pair<size_t, size_t>> cell_chosen() const { return chosen_; }
   void choose(std::optional<std::pair<size_t, size_t>> cell);
@@ -30,6 +39,13 @@ class ResultsModel : public StepModel {
   static constexpr size_t kListed = 1000;
   /// A row a class: how many, precision, recall, F1. Of tasks without classes what the evaluation says.
   Table table() const;
+  /// A row a ranked class with the areas under its curves, and their means last.
+  Table ranking() const;
+  /// The classes whose curves are drawn: of a binary task "yes" alone.
+  std::vector<size_t> ranked_classes() const;
+  /// The one whose curves stand out; of none that was chosen the one with the smallest area under the ROC curve.
+  size_t ranked_class() const;
+  void choose_ranked(size_t c);
   /// "first at step 300: 2,000 samples, accuracy 98.00 %"
   std::string headline() const;
 
@@ -47,12 +63,26 @@ class ResultsModel : public StepModel {
   void draw_confusion(Scene& scene, Box box) const;
   void draw_calibration(Scene& scene, Box box) const;
   void draw_losses(Scene& scene, Box box) const;
+  void draw_errors(Scene& scene, Box rest) const;
+  // results_curves.cpp
+  void draw_curves(Scene& scene, Box rest) const;
+  void draw_roc(Scene& scene, Box box) const;
+  void draw_precision_recall(Scene& scene, Box box) const;
+  void draw_areas(Scene& scene, Box box) const;
+  /// The point of the class that stands out which lies nearest to the pointer, in words over the plot.
+  void draw_read_out(Scene& scene, Box box, Box area, HitKind plot) const;
+  bool key_of_curves(const KeyEvent& e);
   bool fits(const projects::Prediction& p) const;
 
   Shared results_;
   std::vector<size_t> order_;  ///< of the predictions, the worst first
   std::optional<std::pair<size_t, size_t>> chosen_;
   int64_t row_ = -1;  ///< the selected sample
+  Page page_ = Page::errors;
+  std::optional<size_t> ranked_;
+  /// The plot that the pointer is over, and where: shares of its width and height, from the lower left.
+  int hovered_ = none;
+  Point hover_;
 };
 
 }  // namespace tenon::views

@@ -18,6 +18,10 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   headline_ = new ElidedLabel({}, bar);
   headline_->setObjectName("results.headline");
   bar->add(headline_, 1);
+  errors_ = add_page(bar, "results.errors", "Errors", "Confusion of classes, calibration and losses",
+                     ResultsModel::Page::errors);
+  curves_ = add_page(bar, "results.curves", "ROC and PR", "Curves of each class against the rest, over every threshold",
+                     ResultsModel::Page::curves);
   auto* again = new QToolButton(bar);
   again->setText("Evaluate…");
   again->setToolTip("Another state of the shown run");
@@ -26,7 +30,9 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   box->addWidget(bar);
   auto* split = new QSplitter(Qt::Horizontal, page);
   split->setChildrenCollapsible(false);
-  split->addWidget(with_table(make_canvas(model_), bar, [this] { return model_.table(); }));
+  split->addWidget(with_table(make_canvas(model_), bar, [this] {
+    return model_.page() == ResultsModel::Page::curves ? model_.ranking() : model_.table();
+  }));
   auto* side = new QWidget(split);
   auto* column = new QVBoxLayout(side);
   column->setContentsMargins(0, 0, 0, 0);
@@ -48,7 +54,14 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   list_->setAccessibleName("Test samples, the worst first");
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
   list_->row_commands = {"sample.inside"};
-  column->addWidget(list_, 1);
+  auto* down = new QSplitter(Qt::Vertical, side);
+  down->setChildrenCollapsible(false);
+  down->addWidget(list_);
+  gallery_ = new SampleGallery(bench, down);
+  down->addWidget(gallery_);
+  down->setStretchFactor(0, 1);
+  down->setStretchFactor(1, 1);
+  column->addWidget(down, 1);
   split->addWidget(side);
   split->setStretchFactor(0, 3);
   split->setStretchFactor(1, 2);
@@ -56,6 +69,8 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   box->addWidget(split, 1);
   set_content(page);
   model_.on_choose = [this] { fill(); };
+  show_page(model_.page());
+  connect(gallery_, &QListWidget::itemDoubleClicked, this, [this] { bench_.ask("sample.inside"); });
   connect(list_, &QTableView::doubleClicked, this, [this] { bench_.ask("sample.inside"); });
   connect(&bench, &Bench::results_changed, this, &ResultsView::refresh);
   connect(&bench, &Bench::state_changed, this, [this] {
@@ -63,13 +78,46 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   });
   connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
     list_->mark(s);
+    gallery_->mark(s);
     inside_->setEnabled(sample() >= 0);
   });
   refresh();
 }
 
+QToolButton* ResultsView::add_page(ViewBar* bar, const char* name, const QString& text, const QString& tip,
+                                   ResultsModel::Page page) {
+  auto* button = new QToolButton(bar);
+  button->setObjectName(name);
+  button->setText(text);
+  button->setToolTip(tip);
+  button->setCheckable(true);
+  connect(button, &QToolButton::clicked, this, [this, page] { show_page(page); });
+  bar->add(button);
+  return button;
+}
+
+void ResultsView::show_page(ResultsModel::Page page) {
+  model_.set_page(page);
+  errors_->setChecked(page == ResultsModel::Page::errors);
+  curves_->setChecked(page == ResultsModel::Page::curves);
+  refresh_table();
+}
+
 std::vector<Command> ResultsView::commands() {
-  return {{.id = "sample.inside",
+  auto page = [this](const char* id, const char* title, ResultsModel::Page to) {
+    return Command{.id = id,
+                   .title = title,
+                   .menu = {},
+                   .run =
+                       [this, to] {
+                         bench_.ask("view.results");
+                         show_page(to);
+                       },
+                   .enabled = [this] { return bench_.results() != nullptr; }};
+  };
+  return {page("results.errors", "Results: confusion, calibration and losses", ResultsModel::Page::errors),
+          page("results.curves", "Results: ROC and precision-recall curves", ResultsModel::Page::curves),
+          {.id = "sample.inside",
            .title = "Look inside the selected test sample",
            .menu = "Run",
            .run = [this] { bench_.look_into_sample(sample()); },
@@ -85,6 +133,7 @@ int64_t ResultsView::sample() const {
 
 void ResultsView::refresh() {
   if (model_.results() != bench_.results()) model_.set_results(bench_.results());
+  if (!bench_.results()) gallery_->show_samples(nullptr, {});
   if (!bench_.has_project()) return set_empty(true, "Open a project to see where its models err.");
   if (!model_.results()) {
     const auto* r = bench_.shown();
@@ -103,6 +152,9 @@ void ResultsView::fill() {
   if (!model_.results()) return;
   list_->set_table(model_.samples());
   list_->mark(bench_.bus.current());
+  std::vector<int64_t> rows;
+  for (const Table::Row& r : list_->table().rows) rows.push_back(r.selection.id);
+  gallery_->show_samples(model_.results(), rows);
   inside_->setEnabled(sample() >= 0);
   const auto cell = model_.cell_chosen();
   const auto& r = *model_.results();
@@ -130,11 +182,15 @@ const bool registered_results_view = register_view<ResultsView, ResultsModel>(
            return s.kind == Selection::Kind::sample && s.document == 0 && bench.results() && s.id >= 0 &&
                   s.id < static_cast<int64_t>(bench.results()->predictions.size());
          },
-     .help = {"Where an evaluated model errs: which classes it takes for which, how far its confidence can be trusted, "
-              "and the test samples with the largest loss.",
-              "A click on a cell leaves its samples in the list; a double click on a sample looks inside it: its "
-              "tensors, ops and gradients, as of a step.",
-              "The arrows go from cell to cell, Esc shows all samples again."}});
+     .help = {
+         "Where an evaluated model errs: which classes it takes for which, how far its confidence can be trusted, "
+         "and the test samples with the largest loss. ROC and PR show how well its shares set each class apart "
+         "from the rest, over every threshold. Beside them the worst samples as they are: pictures with "
+         "what they were taken for, or the text around what was guessed worst.",
+         "A click on a cell leaves its samples in the list; a double click on a sample looks inside it: its "
+         "tensors, ops and gradients, as of a step. A click on a class makes its curves stand out; over a plot the "
+         "pointer reads out the threshold.",
+         "The arrows go from cell to cell, or from curve to curve, Esc shows all samples again."}});
 }  // namespace
 
 }  // namespace tenon::views

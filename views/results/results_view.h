@@ -1,6 +1,7 @@
 #pragma once
 #include "views/frame/view.h"
 #include "views/results/results_model.h"
+#include "views/results/samples_view.h"
 
 class QToolButton;
 
@@ -15,11 +16,15 @@ class ResultsView : public View {
  private:
   void refresh();
   void fill();
+  QToolButton* add_page(ViewBar* bar, const char* name, const QString& text, const QString& tip,
+                        ResultsModel::Page page);
+  void show_page(ResultsModel::Page page);
   int64_t sample() const;  ///< the selected one; -1: none
   ResultsModel& model_;
   TableList* list_;
+  SampleGallery* gallery_;
   ElidedLabel *headline_, *listed_;
-  QToolButton* inside_;
+  QToolButton *inside_, *errors_, *curves_;
 };
 
 }  // namespace tenon::views

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "views/shared/format.h"
+#include "views/shared/text_widths.h"
 
 namespace tenon::views {
 
@@ -187,8 +189,12 @@ static float (*exact_measure)(const std::string&,
                               Face) = nullptr;  // set once, on the UI thread, before the first frame
 void measure_text_with(float (*measure)(const std::string&, Face)) { exact_measure = measure; }
 
+static thread_local bool t_average = false;
+AverageTextWidths::AverageTextWidths() : before_(std::exchange(t_average, true)) {}
+AverageTextWidths::~AverageTextWidths() { t_average = before_; }
+
 float text_width(const std::string& text, Face face) {
-  if (exact_measure) return exact_measure(text, face);
+  if (exact_measure && !t_average) return exact_measure(text, face);
   static constexpr float advance[] = {6.9f, 5.9f, 8.2f, 7.8f, 6.6f};
   return static_cast<float>(characters(text)) * advance[static_cast<int>(face)];
 }

@@ -9,10 +9,9 @@
 
 namespace tenon::views {
 
-namespace {
-std::string escaped(const std::string& s) {
+std::string xml_escaped(const std::string& text) {
   std::string out;
-  for (char c : s) {
+  for (char c : text) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -27,27 +26,42 @@ std::string escaped(const std::string& s) {
   return out;
 }
 
+namespace {
 class SvgWriter {
  public:
   SvgWriter(const Scene& scene, ThemeName theme, const SvgFonts& fonts) : scene_(scene), theme_(theme), fonts_(fonts) {}
+  /// Colours, and the fonts, are the page's.
+  SvgWriter(const Scene& scene, std::string id) : scene_(scene), id_(std::move(id)), inline_(true) {}
 
   std::string write(const std::string& title) {
     const Size size = scene_.size();
     out_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"0 0 {0:g} {1:g}\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"0 0 {0:g} {1:g}\"{4}>\n"
         "<title>{2}</title>\n<rect width=\"{0:g}\" height=\"{1:g}\" {3}/>\n",
-        size.w, size.h, escaped(title), paint("fill", Ink::panel, 1));
+        size.w, size.h, xml_escaped(title), paint("fill", Ink::panel, 1), inline_ ? " role=\"img\"" : "");
     for (const Scene::Prim& p : scene_.prims()) put(p);
     while (open_-- > 0) out_ += "</g>\n";
+    if (inline_) put_tips();
     return out_ + "</svg>\n";
   }
 
  private:
   std::string paint(const char* what, Ink ink, float alpha) const {
-    const Rgb c = color(ink, theme_);
-    std::string s = fmt::format("{}=\"#{:02x}{:02x}{:02x}\"", what, c.r, c.g, c.b);
+    std::string s = fmt::format("style=\"{}:var(--{})\"", what, name(ink));
+    if (!inline_) {
+      const Rgb c = color(ink, theme_);
+      s = fmt::format("{}=\"#{:02x}{:02x}{:02x}\"", what, c.r, c.g, c.b);
+    }
     if (alpha < 1) s += fmt::format(" {}-opacity=\"{:.3g}\"", what, std::max(alpha, 0.f));
     return s;
+  }
+
+  void put_tips() {
+    for (const Scene::Target& t : scene_.targets())
+      if (t.tip)
+        out_ += fmt::format(
+            "<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill-opacity=\"0\"><title>{}</title></rect>\n",
+            t.box.x, t.box.y, std::max(t.box.w, 0.f), std::max(t.box.h, 0.f), xml_escaped(scene_.string(t.tip)));
   }
 
   void put(const Scene::Prim& p) {
@@ -71,9 +85,9 @@ class SvgWriter {
   /// Clips within each other: a group each, and what lies in all of them is seen.
   void open_clip(const Box& b) {
     out_ += fmt::format(
-        "<clipPath id=\"c{0}\"><rect x=\"{1:g}\" y=\"{2:g}\" width=\"{3:g}\" height=\"{4:g}\"/></clipPath>"
-        "<g clip-path=\"url(#c{0})\">\n",
-        clips_++, b.x, b.y, std::max(b.w, 0.f), std::max(b.h, 0.f));
+        "<clipPath id=\"{0}\"><rect x=\"{1:g}\" y=\"{2:g}\" width=\"{3:g}\" height=\"{4:g}\"/></clipPath>"
+        "<g clip-path=\"url(#{0})\">\n",
+        fmt::format("{}c{}", id_, clips_++), b.x, b.y, std::max(b.w, 0.f), std::max(b.h, 0.f));
     ++open_;
   }
 
@@ -127,17 +141,22 @@ class SvgWriter {
     if (p.face == Face::mono) size = px::body - 1;
     size *= fonts_.scale;
     const float x = p.align == Align::left ? p.box.x : p.align == Align::right ? p.box.right() : p.box.x + p.box.w / 2;
-    out_ += fmt::format("<text x=\"{:g}\" y=\"{:.2f}\" font-family=\"{}, {}\" font-size=\"{:g}\"", x,
-                        p.box.y + p.box.h / 2 + size * 0.36f, escaped(mono ? fonts_.numbers : fonts_.words),
-                        mono ? "monospace" : "sans-serif", size);
+    const std::string font =
+        inline_ ? (mono ? " class=\"mono\"" : "")
+                : fmt::format(" font-family=\"{}, {}\"", xml_escaped(mono ? fonts_.numbers : fonts_.words),
+                              mono ? "monospace" : "sans-serif");
+    out_ += fmt::format("<text x=\"{:g}\" y=\"{:.2f}\"{} font-size=\"{:g}\"", x, p.box.y + p.box.h / 2 + size * 0.36f,
+                        font, size);
     if (p.face == Face::title) out_ += " font-weight=\"600\"";
     if (p.align != Align::left) out_ += p.align == Align::right ? " text-anchor=\"end\"" : " text-anchor=\"middle\"";
-    out_ += fmt::format(" xml:space=\"preserve\" {}>{}</text>\n", paint("fill", p.fill, p.alpha), escaped(shown));
+    out_ += fmt::format(" xml:space=\"preserve\" {}>{}</text>\n", paint("fill", p.fill, p.alpha), xml_escaped(shown));
   }
 
   const Scene& scene_;
-  ThemeName theme_;
-  const SvgFonts& fonts_;
+  ThemeName theme_ = ThemeName::dark;
+  SvgFonts fonts_;
+  std::string id_;  ///< before the names of its clips
+  bool inline_ = false;
   std::string out_;
   int clips_ = 0, open_ = 0;
 };
@@ -145,6 +164,10 @@ class SvgWriter {
 
 std::string to_svg(const Scene& scene, ThemeName theme, const std::string& title, const SvgFonts& fonts) {
   return SvgWriter(scene, theme, fonts).write(title);
+}
+
+std::string to_inline_svg(const Scene& scene, const std::string& title, const std::string& id) {
+  return SvgWriter(scene, id).write(title);
 }
 
 }  // namespace tenon::views

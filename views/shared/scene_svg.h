@@ -15,4 +15,12 @@ struct SvgFonts {
 /// generator of SVG leaves clips out, and what is scrolled away in a canvas would lie over its frame.)
 std::string to_svg(const Scene& scene, ThemeName theme, const std::string& title, const SvgFonts& fonts = {});
 
+/// The same for a page of HTML, which says what the colours are: an ink is the variable of its token's name
+/// (var(--series-0)), letters have the page's fonts (class "mono" for numbers), and what a target would tell on hover
+/// is a title. `id` is the picture's own on the page.
+std::string to_inline_svg(const Scene& scene, const std::string& title, const std::string& id);
+
+/// Text for XML and HTML, between tags or within quotes.
+std::string xml_escaped(const std::string& text);
+
 }  // namespace tenon::views

@@ -72,6 +72,9 @@ class MainWindow : public QMainWindow {
   void add_help_commands();
   void choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then);
   void choose_export(int64_t run, int64_t step);
+  void choose_report(int64_t run, int64_t step);
+  QString ask_for_file(const projects::RunInfo& run, const QString& title, const QStringList& kinds,
+                       const QStringList& endings);
   void build_menus();
   void build_bar();
   void build_status();

@@ -1,4 +1,4 @@
-// What is done with a run that was trained: evaluated, exported.
+// What is done with a run that was trained: evaluated, exported, reported.
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -33,6 +33,19 @@ void MainWindow::add_finish_commands() {
                  [this] {
                    choose_state("Which state is exported?",
                                 [this](int64_t run, int64_t step) { choose_export(run, step); });
+                 },
+                 trained,
+                 {},
+                 {},
+                 2});
+  commands_.add({"file.report",
+                 "Write a report…",
+                 "File",
+                 "",
+                 "",
+                 [this] {
+                   choose_state("Which state is the report of?",
+                                [this](int64_t run, int64_t step) { choose_report(run, step); });
                  },
                  trained,
                  {},
@@ -79,21 +92,38 @@ void MainWindow::choose_state(const QString& hint, std::function<void(int64_t ru
   picker_->open(hint, states, missed);
 }
 
+/// A name beside the project, as "p-first" of the run "first" of p.tenon; empty where the dialog was left.
+QString MainWindow::ask_for_file(const projects::RunInfo& run, const QString& title, const QStringList& kinds,
+                                 const QStringList& endings) {
+  const QFileInfo project(bench_.file());
+  QString offered = project.completeBaseName() + "-" + QString::fromStdString(run.name);
+  offered.replace('/', '-');
+  QFileDialog dialog(this, title, project.dir().path());
+  dialog.setAcceptMode(QFileDialog::AcceptSave);
+  dialog.setNameFilters(kinds);
+  dialog.setDefaultSuffix(endings.first());  // before the dialog asks whether a file is to be replaced
+  connect(&dialog, &QFileDialog::filterSelected, &dialog, [&](const QString& chosen) {
+    dialog.setDefaultSuffix(endings.value(static_cast<int>(kinds.indexOf(chosen)), endings.first()));
+  });
+  dialog.selectFile(project.dir().filePath(offered + "." + endings.first()));
+  if (dialog.exec() != QDialog::Accepted || dialog.selectedFiles().isEmpty()) return {};
+  return dialog.selectedFiles().first();
+}
+
+void MainWindow::choose_report(int64_t run, int64_t step) {
+  const projects::RunInfo* r = bench_.contents().run(run);
+  if (!r) return;
+  const QString path = ask_for_file(*r, "Write a report", {"Page of HTML (*.html)"}, {"html"});
+  if (!path.isEmpty()) bench_.write_report(run, step, path);
+}
+
 void MainWindow::choose_export(int64_t run, int64_t step) {
   const projects::RunInfo* r = bench_.contents().run(run);
   if (!r) return;
-  const QFileInfo project(bench_.file());
-  const QString offered = project.dir().filePath(project.completeBaseName() + "-" + QString::fromStdString(r->name));
-  QFileDialog dialog(this, "Export the model", project.dir().path());
-  dialog.setAcceptMode(QFileDialog::AcceptSave);
-  dialog.setNameFilters({"ONNX model (*.onnx)", "PyTorch state_dict (*.pt *.pth)", "safetensors (*.safetensors)"});
-  dialog.setDefaultSuffix("onnx");  // before the dialog asks whether a file is to be replaced
-  connect(&dialog, &QFileDialog::filterSelected, &dialog, [&dialog](const QString& filter) {
-    dialog.setDefaultSuffix(filter.startsWith("ONNX") ? "onnx" : filter.startsWith("PyTorch") ? "pt" : "safetensors");
-  });
-  dialog.selectFile(offered + ".onnx");
-  if (dialog.exec() != QDialog::Accepted || dialog.selectedFiles().isEmpty()) return;
-  const QString path = dialog.selectedFiles().first();
+  const QString path = ask_for_file(
+      *r, "Export the model", {"ONNX model (*.onnx)", "PyTorch state_dict (*.pt *.pth)", "safetensors (*.safetensors)"},
+      {"onnx", "pt", "safetensors"});
+  if (path.isEmpty()) return;
   try {
     projects::format_of_file(path.toStdString());
   } catch (const Error& e) {

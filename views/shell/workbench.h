@@ -77,6 +77,8 @@ class Workbench : public Bench {
   void look_into_sample(int64_t row) override;
   /// Writes that state in the format of the file's name and compares what is read back; a notice says the result.
   void export_run(int64_t run, int64_t step, const QString& path);
+  /// Writes everything about a run and that state of it as one page; a notice says where.
+  void write_report(int64_t run, int64_t step, const QString& path);
   bool training() const override { return driver_ != nullptr; }
   void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) override;
   void resume_sweep(int64_t sweep) override;

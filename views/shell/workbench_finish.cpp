@@ -1,6 +1,7 @@
-// What is done with a run that was trained, as jobs: evaluated, exported.
+// What is done with a run that was trained, as jobs: evaluated, exported, reported.
 #include "engine/train/session.h"
 #include "projects/finish.h"
+#include "views/report/report.h"
 #include "views/shared/format.h"
 #include "views/shell/workbench.h"
 
@@ -69,6 +70,21 @@ void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
         if (project == project_) tell_done("Exported", text);
       },
       [this](const QString& message, const QString& hint) { fail("The model was not exported", message, hint); });
+}
+
+void Workbench::write_report(int64_t run, int64_t step, const QString& path) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  auto project = project_;
+  jobs.start(
+      "report " + path, QString::fromStdString("Report of " + r->name + " at step " + format_grouped(step)),
+      [project, run, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
+        return tenon::views::write_report(*project, project->run(run), step, path, report, report);
+      },
+      [this, project](const std::string& text) {
+        if (project == project_) tell_done("Written", text);
+      },
+      [this](const QString& message, const QString& hint) { fail("The report was not written", message, hint); });
 }
 
 }  // namespace tenon::views

@@ -135,17 +135,19 @@ void TrainingModel::draw_header(Scene& scene, const Chart& c, Box box) {
   const CurveScale at = scale();
   std::string title = title_of(c);
   if (const std::string unit = unit_of(c.quantity); !unit.empty()) title += ", " + unit;
-  const float right = box.right() - kButtons;
+  const float right = box.right() - (still_ ? 6 : kButtons);
   float x = box.x + 2, tw = std::min(text_width(title, Face::body) + 10, std::max(right - x, 0.f));
   scene.text({x, box.y, tw, kTitle - 2}, title, Ink::text, Face::body);
   if (number == focus_) scene.rect({x, box.y + kTitle - 3, tw - 10, 2}, Ink::accent);
-  const Box toggle{right + 2, box.y + 1, 30, 18}, hide{box.right() - 22, box.y + 1, 18, 18};
-  const bool is_log = log(c.title);
-  scene.outline(toggle, is_log ? Ink::accent : Ink::line, 1, 3);
-  scene.text(toggle, "log", is_log ? Ink::accent : Ink::secondary, Face::small, Align::center);
-  scene.target(toggle, {log_toggle, number}, Cursor::hand, is_log ? "Linear scale (L)" : "Logarithmic scale (L)");
-  scene.text(hide, "×", Ink::secondary, Face::body, Align::center);
-  scene.target(hide, {hide_button, number}, Cursor::hand, "Hide this chart (H); Charts brings it back");
+  if (!still_) {
+    const Box toggle{right + 2, box.y + 1, 30, 18}, hide{box.right() - 22, box.y + 1, 18, 18};
+    const bool is_log = log(c.title);
+    scene.outline(toggle, is_log ? Ink::accent : Ink::line, 1, 3);
+    scene.text(toggle, "log", is_log ? Ink::accent : Ink::secondary, Face::small, Align::center);
+    scene.target(toggle, {log_toggle, number}, Cursor::hand, is_log ? "Linear scale (L)" : "Logarithmic scale (L)");
+    scene.text(hide, "×", Ink::secondary, Face::body, Align::center);
+    scene.target(hide, {hide_button, number}, Cursor::hand, "Hide this chart (H); Charts brings it back");
+  }
   x += tw + 4;
   for (size_t i = 0; i < c.metrics.size(); ++i) {
     const Series& s = series_.at(c.metrics[i]);

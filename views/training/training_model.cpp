@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/train/recipe.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
 
@@ -69,6 +70,18 @@ void TrainingModel::set_status(const projects::RunStatus& s) {
     grow();
   }
   changed();
+}
+
+std::vector<TrainingModel::Change> TrainingModel::changes_of(const projects::RunInfo& run) {
+  std::vector<Change> changes;
+  if (run.changes.empty()) return changes;
+  Recipe before = Recipe::from_json(run.recipe);
+  for (const projects::RecipeChange& c : run.changes) {
+    Recipe after = Recipe::from_json(c.recipe);
+    changes.push_back({c.step, difference_text(differences(before, after))});
+    before = std::move(after);
+  }
+  return changes;
 }
 
 void TrainingModel::set_changes(std::vector<Change> changes) {

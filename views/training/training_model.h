@@ -37,6 +37,8 @@ class TrainingModel : public StepModel {
     std::string text;
   };
   void set_changes(std::vector<Change> changes);
+  /// Of a run, in words. Throws Error for a recipe that cannot be read, as of a plug-in that is not here.
+  static std::vector<Change> changes_of(const projects::RunInfo& run);
   const std::vector<Change>& changes() const { return changes_; }
   /// Keeps the curves of this run in grey behind those of others; again: lets them go.
   void toggle_baseline();
@@ -54,6 +56,8 @@ class TrainingModel : public StepModel {
   /// The same, to be given back.
   std::vector<Compared> take_compared() { return std::move(compared_); }
   void set_selection(const Selection& s) override;
+  /// A picture for a page: no switches, and nothing that stands out under a hand.
+  void set_still(bool still) { still_ = still; }
   void set_smoothing(double weight);
   double smoothing() const { return smoothing_; }
 
@@ -163,6 +167,7 @@ class TrainingModel : public StepModel {
   int focus_ = -1;                                  ///< the plot that the keys are on; -1: none yet
   int column_ = 1;                                  ///< see coarseness()
   std::vector<std::pair<Box, std::string>> areas_;  // plot areas of the last frame
+  bool still_ = false;
   bool dragging_ = false, moved_ = false;
   float press_x_ = 0, drag_x_ = 0;
 };

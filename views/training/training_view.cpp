@@ -154,14 +154,7 @@ void TrainingView::show_changes() {
   if (const auto* r = bench_.shown()) model_.set_epoch(epoch_of(*r));
   std::vector<TrainingModel::Change> changes;
   try {
-    if (const auto* r = bench_.shown(); r && !r->changes.empty()) {
-      Recipe before = Recipe::from_json(r->recipe);
-      for (const projects::RecipeChange& c : r->changes) {
-        Recipe after = Recipe::from_json(c.recipe);
-        changes.push_back({c.step, difference_text(differences(before, after))});
-        before = std::move(after);
-      }
-    }
+    if (const auto* r = bench_.shown()) changes = TrainingModel::changes_of(*r);
   } catch (const std::exception&) {  // of a plug-in that is not here: the curves are
   }
   model_.set_changes(std::move(changes));

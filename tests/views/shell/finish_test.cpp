@@ -6,12 +6,14 @@
 #include <QTest>
 #include <filesystem>
 
+#include "core/file.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/safetensors.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
 #include "projects/results.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/report/report.h"
 
 namespace tenon::views {
 namespace {
@@ -82,6 +84,27 @@ TEST_F(Finish, a_model_is_exported_and_compared) {
   pick("30");
   ASSERT_EQ(problems_.size(), 1u);
   EXPECT_FALSE(std::filesystem::exists(dir_.filePath("m.txt").toStdString()));
+}
+
+TEST_F(Finish, a_report_is_the_page_that_the_command_line_writes) {
+  const QString page = dir_.filePath("report.html");
+  ASSERT_TRUE(window_->commands().run("file.report"));
+  EXPECT_TRUE(window_->picker()->isVisible());
+  answer(page);
+  pick("30");
+  ASSERT_TRUE(std::filesystem::exists(page.toStdString())) << banner().toStdString();
+  EXPECT_TRUE(banner().startsWith("Written: ")) << banner().toStdString();
+  EXPECT_TRUE(problems_.empty());
+  // Another opening of the file, without a window, on the thread of whoever asks.
+  const auto again = projects::Project::open(file_.toStdString(), true);
+  const auto run = again->run(bench_->shown()->name);
+  EXPECT_EQ(read_file(page.toStdString()), report_html(read_report(*again, run, 30)));
+  // A name that is none of a page, and a folder that is not there, are told.
+  ASSERT_TRUE(window_->commands().run("file.report"));
+  answer(dir_.filePath("report.txt"));
+  pick("30");
+  ASSERT_EQ(problems_.size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(dir_.filePath("report.txt").toStdString()));
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <QTest>
 #include <QToolButton>
 
+#include "engine/templates/templates.h"
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/record/step_record.h"
 #include "views/results/results_model.h"
+#include "views/results/samples_view.h"
 
 namespace tenon::views {
 namespace {
@@ -67,6 +69,69 @@ TEST_F(ResultsPage, from_the_evaluation_to_the_tensors_of_the_worst_sample) {
   bench_->select(Selection::step(40, "test"));
   until([&] { return bench_->links() && bench_->links().record()->sample < 0; });
   settle();
+}
+
+TEST_F(ResultsPage, the_curves_are_a_press_away_and_move_by_keys) {
+  open_spirals();
+  train(20);
+  ASSERT_TRUE(window_->commands().run("run.evaluate_last"));
+  until([&] { return model().results() != nullptr; });
+  ASSERT_TRUE(window_->commands().run("view.results"));
+  settle();
+  EXPECT_TRUE(window_->findChild<QToolButton*>("results.errors")->isChecked());
+  press("results.curves");
+  settle();
+  ASSERT_EQ(model().page(), ResultsModel::Page::curves);
+  EXPECT_FALSE(window_->findChild<QToolButton*>("results.errors")->isChecked());
+  const size_t first = model().ranked_class();
+  SceneCanvas* c = canvas("results");
+  click(c, place(c, {ResultsModel::ranked, static_cast<int64_t>(1 - first)}));
+  settle();
+  EXPECT_EQ(model().ranked_class(), 1 - first);
+  c->setFocus();
+  key(c, first == 0 ? Qt::Key_Up : Qt::Key_Down);
+  EXPECT_EQ(model().ranked_class(), first);
+  const auto table = window_->view("results")->shown_table();
+  ASSERT_TRUE(table);
+  ASSERT_TRUE(window_->commands().run("results.errors"));
+  settle();
+  EXPECT_EQ(model().page(), ResultsModel::Page::errors);
+  EXPECT_TRUE(window_->findChild<QToolButton*>("results.errors")->isChecked());
+}
+
+/// Two steps of a small u-net, whose samples are pictures with masks.
+TEST_F(ResultsPage, pictures_of_the_worst_samples_are_chosen_as_their_rows_are) {
+  const QString path = dir_.filePath("u-net.tenon");
+  const Beginning b =
+      begin(find_template("u-net"), "", path.toStdString(), {{"data.samples", "40"}, {"data.batch_size", "8"}});
+  projects::Project::create(path.toStdString(), b.model, b.recipe.to_json());
+  make_window();
+  open(path);
+  train(2);
+  ASSERT_TRUE(window_->commands().run("run.evaluate_last"));
+  until([&] { return model().results() != nullptr; });
+  ASSERT_TRUE(window_->commands().run("view.results"));
+  window_->resize(1400, 900);
+  auto* gallery = window_->findChild<SampleGallery*>("results.gallery");
+  until([&] { return gallery->isVisible() && gallery->count() == 8; });
+  settle();
+  const auto& r = *model().results();
+  const auto order = r.worst_first();
+  EXPECT_GE(gallery->iconSize().width(), 3 * 64) << "input, truth and answer";
+  for (int i = 0; i < gallery->count(); ++i)
+    EXPECT_TRUE(gallery->item(i)->toolTip().contains("input, truth, answer")) << i;
+  // A press on one, and the arrow to the next: the row in the table goes along.
+  click(gallery->viewport(), gallery->visualItemRect(gallery->item(0)).center());
+  settle();
+  EXPECT_EQ(to_text(bench_->bus.current()), "sample:" + std::to_string(r.predictions[order[0]].row));
+  key(gallery, Qt::Key_Right);
+  settle();
+  EXPECT_EQ(to_text(bench_->bus.current()), "sample:" + std::to_string(r.predictions[order[1]].row));
+  EXPECT_EQ(samples()->currentIndex().row(), 1);
+  // And the other way round.
+  click(samples()->viewport(), samples()->visualRect(samples()->model()->index(2, 0)).center());
+  settle();
+  EXPECT_EQ(gallery->currentRow(), 2);
 }
 
 TEST_F(ResultsPage, they_go_with_their_project) {

@@ -63,11 +63,14 @@ TEST_F(RunCare, a_run_that_trains_is_given_another_rate_by_two_clicks) {
   EXPECT_TRUE(give->toolTip().contains("schedule.type")) << "what the form has besides is given too";
   type("data.batch_size", "10");
   until([&] { return give->toolTip().contains("Only a new run can have"); });
-  window_->commands().run("run.step");
+  auto paused = [&] { return bench_->status().state == projects::RunStatus::State::paused; };
+  until(paused);  // a step is for a run that waits, not for one that still starts
+  ASSERT_TRUE(window_->commands().run("run.step"));
   until([&] { return bench_->status().step == 1; });
   click(give, give->rect().center());
   until([&] { return bench_->status().changes == 1; });
-  window_->commands().run("run.step");
+  until(paused);
+  ASSERT_TRUE(window_->commands().run("run.step"));
   until([&] { return bench_->status().step == 2; });
   bench_->stop();
   until([&] { return !bench_->training(); });
