@@ -89,6 +89,7 @@ void TrainingSession::Impl::build() {
   model = std::make_shared<GraphModule>(spec, device);
   task.emplace(recipe, *data.train, model->input(), model->output());
   model->initialize(seed);
+  freeze();
   optimizer = make_optimizer(recipe);
   build_average();
   join_replicas();
@@ -109,7 +110,7 @@ void TrainingSession::Impl::take_limits() {
 std::unique_ptr<optim::Optimizer> TrainingSession::Impl::make_optimizer(const Recipe& r) const {
   if (model->parameters().empty())
     throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
-  auto made = optim::make_optimizer(r.text("optimizer.type"), model->parameters(), r.attrs("optimizer"));
+  auto made = optim::make_optimizer(r.text("optimizer.type"), trained, r.attrs("optimizer"));
   optim::apply_rules(*made, r.text("optimizer.groups"), !r.flag("optimizer.decay_all"), "optimizer.groups");
   const bool clips = r.number("optimizer.clip_norm") > 0 || r.number("optimizer.clip_value") > 0;
   if (made->needs_closure() && (scaler || clips))
@@ -132,13 +133,20 @@ int64_t TrainingSession::Impl::steps_of(const Recipe& r) const {
 
 void TrainingSession::Impl::join_replicas() {
   if (!replica) return;
-  for (const nn::Named& p : model->parameters()) {
+  for (const nn::Named& p : trained) {
     leaves.push_back(p.tensor);
     add_leaf_hook(p.tensor, [replica = replica, last = last_part](const Tensor& leaf) {
       if (*last) replica->gradient_ready(leaf);
     });
   }
-  replica->broadcast(leaves);
+  share_weights();
+}
+
+void TrainingSession::Impl::share_weights() {
+  if (!replica) return;
+  std::vector<Tensor> parameters;
+  for (const nn::Named& p : model->parameters()) parameters.push_back(p.tensor);
+  replica->broadcast(parameters);
   share_buffers();
 }
 
@@ -264,7 +272,7 @@ StepResult TrainingSession::Impl::step() {
   r.step = done + 1;
   r.lr = schedule->at(done, base_lr);
   tell([&](TrainingObserver& o) { o.on_step_begin(r.step); });
-  model->train(true);
+  start_training();
   data::Batch batch;
   {
     PhaseScope phase(Phase::data);
@@ -323,6 +331,9 @@ Evaluation TrainingSession::evaluate(const EvalProgress& progress, const EvalObs
 StepResult TrainingSession::probe(const std::vector<int64_t>& test_rows) {
   GroupScope group(impl_->group);
   return impl_->probe(test_rows);
+}
+WeightMap TrainingSession::start_from(std::vector<GivenTensor> tensors) {
+  return impl_->start_from(std::move(tensors));
 }
 const std::string& TrainingSession::task() const { return impl_->task->view().task; }
 int64_t TrainingSession::targets_per_sample() const { return impl_->task->targets_per_sample(); }
