@@ -7,6 +7,7 @@
 #include "engine/nn/loss.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
+#include "engine/train/metric.h"
 
 namespace tenon {
 namespace {
@@ -14,6 +15,13 @@ namespace {
 using I = int64_t;
 using S = std::string;
 constexpr double none = 0, huge = 9e15;
+
+/// "none", and what an evaluation may record.
+std::vector<S> evaluated_metrics() {
+  std::vector<S> names{"none", "test_loss"};
+  for (const MetricDef& m : metrics()) names.push_back("test_" + m.name);
+  return names;
+}
 
 /// What a recipe may say beside the attributes of definitions.
 std::vector<AttrDef> plain_keys() {
@@ -85,6 +93,17 @@ std::vector<AttrDef> plain_keys() {
        "what is not trained: \"features.*; stem.weight\"; a norm whose running statistics are frozen uses them as they "
        "are",
        {}},
+      {"stop.metric", S("none"), none, none,
+       "end the run early where this does not become better; its best checkpoint stays the one called best",
+       evaluated_metrics()},
+      {"stop.patience", I{3}, 1, 1e9, "evaluations without a better value before the run ends", {}, "evaluations"},
+      {"stop.min_delta", 0.0, 0, 1e30, "how much better a value must be to count", {}},
+      {"stop.mode",
+       S("auto"),
+       none,
+       none,
+       "whether small or large values are better; auto: as the metric has it",
+       {"auto", "min", "max"}},
       {"average.type",
        S("none"),
        none,

@@ -16,6 +16,7 @@
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
+#include "engine/train/early_stop.h"
 #include "engine/train/session_impl.h"
 
 namespace tenon {
@@ -88,6 +89,7 @@ void TrainingSession::Impl::build() {
   }
   model = std::make_shared<GraphModule>(spec, device);
   task.emplace(recipe, *data.train, model->input(), model->output());
+  check_early_stop(recipe, task->view());
   model->initialize(seed);
   freeze();
   optimizer = make_optimizer(recipe);

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/number.h"
 #include "engine/train/metric.h"
+#include "projects/finish.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -36,7 +37,7 @@ std::optional<RunValue> value_of(const Field& f, const RunRow& row) {
     case Field::Kind::name:
       return words(row.info.name);
     case Field::Kind::status:
-      return words(row.info.status);
+      return words(projects::status_text(row.info));
     case Field::Kind::steps:
       return number(static_cast<double>(row.info.steps));
     case Field::Kind::total:
