@@ -16,22 +16,13 @@
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
+#include "engine/train/class_balance.h"
 #include "engine/train/early_stop.h"
+#include "engine/train/open_data.h"
 #include "engine/train/session_impl.h"
 
 namespace tenon {
 namespace {
-
-data::Options data_options(const Recipe& r) {
-  data::Options o;
-  o.dir = r.text("data.dir");
-  o.seed = static_cast<uint64_t>(r.integer("seed"));
-  o.attrs = r.attrs("data");
-  o.transforms = r.text("data.transforms");
-  o.nan_sample = r.integer("data.nan_sample");
-  o.nan_value_index = r.integer("data.nan_value_index");
-  return o;
-}
 
 data::LoaderOptions loader_options(const Recipe& r, const Replica* replica) {
   data::LoaderOptions o;
@@ -76,7 +67,7 @@ void TrainingSession::Impl::build() {
     low = amp == "bf16" ? DType::bf16 : DType::f16;
     if (low == DType::f16) scaler.emplace(optim::GradScaler::Options{.start = recipe.number("amp_scale")});
   }
-  data = data::open_dataset(recipe.text("data.dataset"), data_options(recipe));
+  data = open_data(recipe);
   int64_t batch = recipe.integer("data.batch_size");
   if (batch > data.train->size())
     throw Error::usage(fmt::format("data.batch_size = {} is larger than the data set, which has {} samples", batch,
@@ -95,7 +86,9 @@ void TrainingSession::Impl::build() {
   optimizer = make_optimizer(recipe);
   build_average();
   join_replicas();
-  loader = std::make_unique<data::Loader>(data.train, loader_options(recipe, replica));
+  data::LoaderOptions loading = loader_options(recipe, replica);
+  loading.sampler = sampler_of(recipe, *data.train);
+  loader = std::make_unique<data::Loader>(data.train, loading);
   per_epoch = loader->batches_per_epoch();
   total = steps_of(recipe);
   take_limits();

@@ -72,6 +72,18 @@ TEST_F(Commands, a_run_stops_early_and_says_so) {
   EXPECT_EQ(refused.status, 2) << refused.err;
 }
 
+TEST_F(Commands, classes_are_counted) {
+  const Outcome o = tenon({"classes", project, "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto all = o.json();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_GT(all[0].at("train").get<int64_t>(), 0);
+  EXPECT_NEAR(all[0].at("weight").get<double>() * all[0].at("train").get<double>(),
+              all[1].at("weight").get<double>() * all[1].at("train").get<double>(), 1e-6);
+  const Outcome words = tenon({"classes", project});
+  EXPECT_NE(words.out.find("2 classes in "), std::string::npos) << words.out;
+}
+
 TEST_F(Commands, runs_and_metrics) {
   const auto runs = tenon({"runs", project, "--json"}).json();
   ASSERT_EQ(runs.size(), 1u);
