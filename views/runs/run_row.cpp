@@ -85,7 +85,8 @@ std::vector<RunRow> read_runs(const Project& project, const std::vector<RunInfo>
 std::vector<std::string> differing_keys(const std::vector<RunRow>& rows) {
   std::set<std::string> keys;
   for (const RunRow& r : rows)
-    for (const auto& [key, value] : r.recipe) keys.insert(key);
+    for (const auto& [key, value] : r.recipe)
+      if (key != "init.sha256") keys.insert(key);  // init.from and init.run say what it is of
   std::vector<std::string> out;
   for (const std::string& key : keys) {
     const auto first = rows.front().recipe.find(key);
