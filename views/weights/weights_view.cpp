@@ -169,6 +169,10 @@ void WeightsView::read() {
   if (!bench_.has_project() || !bench_.contents().recipe_fault.empty()) return;
   const ModelSpec& spec = bench_.contents().model;
   std::string of = bench_.file().toStdString() + "\n" + WeightsModel::said_by(bench_.recipe()) + spec.to_json().dump();
+  // "@best" of a run of this project is another state once it has gone on.
+  if (const auto& runs = bench_.contents().runs;
+      bench_.recipe().text("init.from").empty() && !bench_.recipe().text("init.run").empty())
+    for (const projects::RunInfo& r : runs) of += "\n" + r.name + " " + std::to_string(r.steps);
   if (of == read_of_) return;
   read_of_ = std::move(of);
   struct Read {
