@@ -13,7 +13,7 @@
 namespace tenon::app {
 namespace {
 
-int classes(const Args& args) {
+int list_classes(const Args& args) {
   const auto project = open_to_read(args.word(0));
   Recipe recipe = Recipe::from_json(project->recipe());
   for (const auto& [key, text] : pairs_of(args, "--set")) recipe.set(key, text);
@@ -39,7 +39,7 @@ const bool registered_classes =
                       {{"--set", "KEY=VALUE", "a key of the recipe, such as data.dir; may be repeated"}, kJson},
                       "how many samples each class of a project's data has, and the weights that loss.weight=balanced "
                       "gives them",
-                      classes});
+                      list_classes});
 
 }  // namespace
 }  // namespace tenon::app

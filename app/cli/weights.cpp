@@ -15,7 +15,7 @@ namespace {
 
 std::string size_text(const std::vector<int64_t>& v) { return fmt::format("[{}]", fmt::join(v, ", ")); }
 
-int weights(const Args& args) {
+int weight_rows(const Args& args) {
   const auto settings = pairs_of(args, "--set");
   const auto project = args.has("--keep") ? projects::Project::open(args.word(0)) : open_to_read(args.word(0));
   Recipe recipe = Recipe::from_json(project->recipe());
@@ -69,7 +69,7 @@ const bool registered_weights =
                        {"--keep", "", "keep FILE and the keys in the project: its next run begins with these weights"},
                        kJson},
                       "which tensors of a file (or of a run) the model of a project would begin with",
-                      weights});
+                      weight_rows});
 
 }  // namespace
 }  // namespace tenon::app

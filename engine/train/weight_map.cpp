@@ -58,12 +58,12 @@ std::optional<std::string> renamed(const std::string& name, const std::vector<Ru
 
 /// Without the keys of the dictionaries that hold it: "state_dict/fc.weight" is "fc.weight".
 std::string bare(const std::string& name) { return name.substr(name.rfind('/') + 1); }
-std::string last_part(const std::string& name) {
+std::string last_name(const std::string& name) {
   const size_t at = name.find_last_of("./");
   return at == name.npos ? name : name.substr(at + 1);
 }
 /// PyTorch's count of batches, on which nothing here depends.
-bool counts_batches(const std::string& name) { return last_part(name) == "num_batches_tracked"; }
+bool counts_batches(const std::string& name) { return last_name(name) == "num_batches_tracked"; }
 
 /// Names whose last part says what a tensor is to its layer: tensors of two such kinds are never paired by shape.
 bool says_its_part(const std::string& part) {
@@ -113,16 +113,16 @@ class Mapper {
       std::map<Key, std::pair<std::vector<size_t>, std::vector<size_t>>> groups;
       for (size_t i = 0; i < m_.rows.size(); ++i)
         if (m_.rows[i].source < 0)
-          groups[{kinds ? last_part(m_.model[i].name) : "", m_.model[i].shape}].first.push_back(i);
+          groups[{kinds ? last_name(m_.model[i].name) : "", m_.model[i].shape}].first.push_back(i);
       for (size_t i = 0; i < m_.given.size(); ++i)
         if (!used_[i] && left_[i] == WeightState::left_over && m_.given[i].problem.empty() &&
             !counts_batches(m_.given[i].name))
-          groups[{kinds ? last_part(bare(m_.given[i].name)) : "", m_.given[i].shape}].second.push_back(i);
+          groups[{kinds ? last_name(bare(m_.given[i].name)) : "", m_.given[i].shape}].second.push_back(i);
       for (const auto& [key, both] : groups) {
         if (both.first.size() != both.second.size()) continue;
         for (size_t k = 0; k < both.first.size(); ++k) {
-          const std::string one = last_part(m_.model[both.first[k]].name),
-                            other = last_part(bare(m_.given[both.second[k]].name));
+          const std::string one = last_name(m_.model[both.first[k]].name),
+                            other = last_name(bare(m_.given[both.second[k]].name));
           if (one != other && says_its_part(one) && says_its_part(other)) continue;
           pair(both.first[k], both.second[k], take ? WeightState::by_shape : WeightState::suggested);
         }
