@@ -141,6 +141,9 @@ std::vector<NamedStep> named_steps(const RunInfo& run) {
   return steps;
 }
 
+bool stopped_early(const RunInfo& run) { return run.status == "finished" && !run.error.empty(); }
+std::string status_text(const RunInfo& run) { return stopped_early(run) ? "stopped early" : run.status; }
+
 std::string metric_text(const std::string& name, double value) {
   std::string words = name;
   std::replace(words.begin(), words.end(), '_', ' ');

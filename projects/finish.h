@@ -20,6 +20,11 @@ struct NamedStep {
 /// The best (where it was evaluated) and the last, one entry where they are the same.
 std::vector<NamedStep> named_steps(const RunInfo& run);
 
+/// A run's status in words: "stopped early" is one that its recipe ended before its length (stop.metric); the file says
+/// that it is finished, with the reason in RunInfo::error.
+std::string status_text(const RunInfo& run);
+bool stopped_early(const RunInfo& run);
+
 /// "run r at step 120: test loss 0.3012, test accuracy 91.20 % (10,000 samples)"
 std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& e);
 /// "91.20 %" of an accuracy, "0.1234" of others: a metric in the form "test_accuracy 91.20 %" with blanks for '_'.

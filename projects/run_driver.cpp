@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "projects/run_driver_impl.h"
+#include "projects/weights_file.h"
 
 namespace tenon::projects {
 namespace {
@@ -17,6 +18,16 @@ namespace {
 void check_resume_options(const TrainOptions& o) {
   if (!o.run_name.empty())
     throw Error::usage("--run and --resume cannot go together", "--resume names the run to go on with.");
+}
+
+/// Gives a session the weights that its recipe begins with (Note [What a run begins with]).
+void begin_with(TrainingSession& session, std::optional<WeightsFile> weights) {
+  if (!weights) return;
+  try {
+    session.start_from(std::move(weights->tensors));
+  } catch (const Error& e) {
+    throw e.in(weights->text);
+  }
 }
 
 /// The recipe of a run that has begun, with other values.
@@ -64,11 +75,14 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     d.info = project->run(options.resume);
     d.fresh = false;
     const bool fresh = project->checkpoints(d.info.id).empty();
-    // One killed before its first checkpoint starts over: its seed is in the recipe.
+    // One killed before its first checkpoint starts over: its seed is in the recipe, and what it began with is named.
     std::optional<Checkpoint> last;
     if (!fresh) last = project->checkpoint_before(d.info.id, INT64_MAX);
     const Recipe recipe = Recipe::from_json(d.info.recipe_after(last ? last->step : -1));
+    std::optional<WeightsFile> weights;
+    if (fresh && begins_with_weights(recipe)) weights = read_weights(*project, recipe);
     d.session = std::make_unique<TrainingSession>(d.info.model, recipe, options.session);
+    begin_with(*d.session, std::move(weights));
     if (last) {
       d.session->load(*last);
       d.saved_step = last->step;
@@ -97,7 +111,13 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
     if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
     const ModelSpec model = trial ? trial->model : project->model();
+    std::optional<WeightsFile> weights;
+    if (begins_with_weights(recipe)) {
+      weights = read_weights(*project, recipe);
+      recipe.set_value("init.sha256", weights->sha256);
+    }
     d.session = std::make_unique<TrainingSession>(model, recipe, options.session);
+    begin_with(*d.session, std::move(weights));
     together([&] {
       d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps(),
                                 trial ? trial->of : TrialOf{}, epoch_of(*d.session));

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <climits>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/train/early_stop.h"
 #include "engine/train/recipe.h"
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
@@ -28,7 +30,10 @@ struct RunDriver::Impl {
   bool fresh = true;
   nlohmann::json best;
   Prune prune;
-  std::string pruned;  ///< why the run ends early; of the training thread
+  // Of the training thread: why the run ends before its length.
+  std::string pruned;
+  std::string early;                                     ///< by its recipe (stop.metric)
+  std::map<std::string, std::vector<Judged>> evaluated;  ///< all of the run, by metric
 
   mutable std::mutex mutex;  ///< over what follows, down to `thread`
   std::condition_variable wake, end;
@@ -60,6 +65,10 @@ struct RunDriver::Impl {
   std::string what_is_lost(const Error& disk) const;
   void after_step(const StepResult& r);
   void evaluate();
+  /// What is recorded of the run so far, and whether it ends by it.
+  void recall_evaluations();
+  /// To be asked again after each evaluation and each change of the recipe.
+  void judge();
   void save_checkpoint();
   /// `known`: the run did it here once before it went back.
   void change_recipe(const Recipe& wanted, bool known);

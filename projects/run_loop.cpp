@@ -35,8 +35,8 @@ void RunDriver::Impl::work() {
   std::string error;
   try {
     train();
-    result = session->finished() ? State::finished : pruned.empty() ? State::stopped : State::pruned;
-    if (result == State::pruned) error = pruned;
+    result = session->finished() || !early.empty() ? State::finished : pruned.empty() ? State::stopped : State::pruned;
+    if (!session->finished()) error = early.empty() ? pruned : early;
   } catch (const std::exception& e) {
     error = e.what();
   }
@@ -48,7 +48,7 @@ void RunDriver::Impl::work() {
       if (!room_on_disk()) recorder->give_up();
     if (const auto disk = recorder->error()) {
       result = State::failed;
-      if (error.empty() || !pruned.empty()) error = what_is_lost(*disk);
+      if (error.empty() || !pruned.empty() || !early.empty()) error = what_is_lost(*disk);
       recorder->status("failed", error);
       recorder->flush();
     }
@@ -66,6 +66,7 @@ void RunDriver::Impl::train() {
   if (saved_step < 0) save_checkpoint();
   start_clock();
   if (prune) pruned = prune({});
+  if (!fresh) recall_evaluations();
   // A stop may have come between the last step of an epoch and its evaluation.
   if (!fresh && session->evaluation_due()) {
     const auto evaluated = project->metric(info.id, "test_loss");
@@ -75,7 +76,8 @@ void RunDriver::Impl::train() {
       saved_step = -1;
     }
   }
-  while (!session->finished() && session->steps_done() < stop_at && pruned.empty() && all_go_on()) {
+  judge();
+  while (!session->finished() && session->steps_done() < stop_at && pruned.empty() && early.empty() && all_go_on()) {
     start_clock();
     const StepResult r = session->step();
     after_step(r);
@@ -152,7 +154,7 @@ bool RunDriver::Impl::all_go_on() {
 bool RunDriver::Impl::next_step_wanted() {
   bool told = false, noted = false;  // that it is paused: to the recorder, and so that it can be seen
   while (true) {
-    if (!room_on_disk()) return false;
+    if (!room_on_disk() || !early.empty()) return false;
     std::unique_lock lock(mutex);
     if (stop) return false;
     if (save || wants_change) {
@@ -257,9 +259,22 @@ void RunDriver::Impl::evaluate() {
   const bool better = best.is_null() || (e.decisive.higher_is_better ? value > best.at("value").get<double>()
                                                                      : value < best.at("value").get<double>());
   if (better && std::isfinite(value)) best = {{"metric", "test_" + e.decisive.name}, {"value", value}, {"step", step}};
+  for (const MetricRow& row : rows) evaluated[row.name].push_back({step, row.point.value});
+  judge();
   publish(std::move(rows));
   rate_from = Clock::now();
   rate_samples = rate_targets = 0;
+}
+
+void RunDriver::Impl::recall_evaluations() {
+  for (const std::string& name : project->metric_names(info.id))
+    if (name.starts_with("test_"))
+      for (const MetricPoint& p : project->metric(info.id, name))
+        if (p.step <= session->steps_done()) evaluated[name].push_back({p.step, p.value});
+}
+
+void RunDriver::Impl::judge() {
+  early = reason_to_stop(session->recipe(), evaluated[session->recipe().text("stop.metric")]);
 }
 
 void RunDriver::Impl::save_checkpoint() {
@@ -275,6 +290,7 @@ void RunDriver::Impl::change_recipe(const Recipe& wanted, bool known) {
   try {
     if (!(session->recipe() == wanted)) {
       session->change(wanted);
+      judge();
       change_unsaved = !known;
       if (!known) forget_later_changes();
       save_checkpoint();

@@ -9,6 +9,7 @@
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "engine/train/recipe.h"
+#include "projects/finish.h"
 #include "views/runs/run_row.h"
 
 namespace tenon::app {
@@ -61,7 +62,7 @@ std::vector<std::string> history(const RunInfo& run) {
 void show(const RunInfo& r, bool deleted) {
   std::vector<std::vector<std::string>> rows = {
       {"name", r.name},
-      {"status", deleted ? r.status + ", deleted: --undelete brings it back" : r.status},
+      {"status", projects::status_text(r) + (deleted ? ", deleted: --undelete brings it back" : "")},
       {"steps", fmt::format("{} of {}", count_text(r.steps), count_text(r.total_steps))},
       {"time", duration_text(r.seconds)},
       {"begun", r.created}};
@@ -71,7 +72,7 @@ void show(const RunInfo& r, bool deleted) {
                                         count_text(r.best.at("step").get<int64_t>()))});
   if (!r.tags.empty()) rows.push_back({"tags", views::tags_text(r)});
   if (!r.note.empty()) rows.push_back({"note", r.note});
-  if (!r.error.empty()) rows.push_back({"error", r.error});
+  if (!r.error.empty()) rows.push_back({r.status == "failed" ? "error" : "why", r.error});
   for (const std::string& line : history(r)) rows.push_back({"recipe", line});
   for (const auto& row : rows) print(fmt::format("{:<8}{}\n", row[0], row[1]));
 }

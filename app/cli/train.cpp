@@ -174,7 +174,7 @@ int train(const Args& args) {
     nlohmann::json end = {{"run", info.name},        {"status", projects::status_word(s.state)},
                           {"step", info.steps},      {"total_steps", info.total_steps},
                           {"seconds", info.seconds}, {"best", info.best}};
-    if (!s.error.empty()) end["error"] = s.error;
+    if (!s.error.empty()) end[s.state == State::finished ? "stopped_early" : "error"] = s.error;
     if (s.skipped > 0)
       end["skipped"] = {{"steps", s.skipped}, {"last_step", s.skipped_step}, {"parameter", s.skipped_for}};
     say([&] { print_json(end); });
@@ -185,6 +185,12 @@ int train(const Args& args) {
   if (s.state == State::stopped)
     print(fmt::format("run {} stopped after step {}; go on with: tenon train {} --resume {}\n", info.name,
                       count_text(info.steps), args.word(0), info.name));
+  else if (!s.error.empty())
+    print(
+        fmt::format("run {} stopped early after step {} of {}: {}\n"
+                    "its best state is that of --checkpoint best; to go on: tenon train {} --resume {} --set "
+                    "stop.patience=N\n",
+                    info.name, count_text(info.steps), count_text(info.total_steps), s.error, args.word(0), info.name));
   else
     print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps),
                       duration_text(info.seconds), records.judged.empty() ? "" : ", " + records.judged));

@@ -1,6 +1,8 @@
 #include "engine/data/dataset.h"
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "core/error.h"
 #include "engine/data/transform.h"
@@ -27,6 +29,7 @@ class Spoiled : public Dataset {
   std::string token_text(int64_t token) const override { return inner_->token_text(token); }
   double bytes_per_token() const override { return inner_->bytes_per_token(); }
   std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
+  std::vector<int64_t> labels() const override { return inner_->labels(); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     inner_->fetch(rows, count, x, y);
     int64_t values = input().shape.product();
@@ -51,6 +54,12 @@ class Subset : public Dataset {
   double bytes_per_token() const override { return inner_->bytes_per_token(); }
   std::string class_name(int64_t i) const override { return inner_->class_name(i); }
   std::string token_text(int64_t token) const override { return inner_->token_text(token); }
+  std::vector<int64_t> labels() const override {
+    const std::vector<int64_t> all = inner_->labels();
+    std::vector<int64_t> mine;
+    for (size_t i = 0; i < chosen_.size() && !all.empty(); ++i) mine.push_back(all[static_cast<size_t>(chosen_[i])]);
+    return mine;
+  }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     std::vector<int64_t> of;
     for (int64_t i = 0; i < count; ++i) of.push_back(chosen_[static_cast<size_t>(rows[i])]);
@@ -63,6 +72,28 @@ class Subset : public Dataset {
 };
 
 }  // namespace
+
+std::vector<int64_t> Dataset::labels() const {
+  const Meta one = target();
+  const bool binary = task() == "binary" && one.dtype == DType::f32;
+  if (one.shape.product() != 1 || !(binary || (classes() > 0 && one.shape.n == 0 && one.dtype == DType::i64)))
+    return {};
+  std::vector<int64_t> all(static_cast<size_t>(size()));
+  constexpr int64_t kRows = 64;
+  const size_t bytes = static_cast<size_t>(input().shape.product()) * itemsize(input().dtype);
+  std::vector<char> x(bytes * kRows);
+  std::vector<int64_t> rows, y(kRows);
+  for (int64_t at = 0; at < size(); at += kRows) {
+    const int64_t n = std::min(kRows, size() - at);
+    rows.resize(static_cast<size_t>(n));
+    std::iota(rows.begin(), rows.end(), at);
+    fetch(rows.data(), n, x.data(), y.data());
+    for (int64_t i = 0; i < n; ++i)
+      all[static_cast<size_t>(at + i)] =
+          binary ? reinterpret_cast<const float*>(y.data())[i] > 0.5f : y[static_cast<size_t>(i)];
+  }
+  return all;
+}
 
 Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch) {
   auto stacked = [&](const Meta& one) {

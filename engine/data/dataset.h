@@ -32,6 +32,9 @@ class Dataset {
   virtual std::string class_name(int64_t index) const { return std::to_string(index); }
   /// What a token of a text stands for, as UTF-8 where the text is that; empty: samples are no text.
   virtual std::string token_text(int64_t /*token*/) const { return {}; }
+  /// The class of every row, of a binary task 0 or 1; empty where a row has none, or several. What is not at hand is
+  /// fetched, with its inputs.
+  virtual std::vector<int64_t> labels() const;
   /// Writes the inputs and targets of `count` rows one after the other to dense memory. Throws Error naming the row.
   virtual void fetch(const int64_t* rows, int64_t count, void* x, void* y) const = 0;
   /// The same as seen in an epoch: other than fetch() where samples are changed at random.

@@ -46,6 +46,11 @@ class ImageFolder : public Dataset {
   std::string class_name(int64_t i) const override {
     return i >= 0 && i < classes() ? classes_[static_cast<size_t>(i)] : std::to_string(i);
   }
+  std::vector<int64_t> labels() const override {
+    std::vector<int64_t> all;
+    for (const File& f : files_) all.push_back(f.label);
+    return all;
+  }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     for (int64_t i = 0; i < count; ++i) {
       const File& f = files_[static_cast<size_t>(rows[i])];

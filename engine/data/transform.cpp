@@ -45,6 +45,8 @@ class Transformed : public Dataset {
   std::string class_name(int64_t i) const override { return inner_->class_name(i); }
   std::string token_text(int64_t token) const override { return inner_->token_text(token); }
   std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
+  /// Of samples that are mixed on their way none is of one class.
+  std::vector<int64_t> labels() const override { return mixed_ && train_ ? std::vector<int64_t>() : inner_->labels(); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override { fetch_in(0, rows, count, x, y); }
   void fetch_in(int64_t epoch, const int64_t* rows, int64_t count, void* x, void* y) const override {
     const int64_t values = input_.shape.product(), targets = target_.shape.product();

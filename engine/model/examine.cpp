@@ -65,6 +65,7 @@ std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch) {
           auto module = make_layer(*layer, metas, {DeviceType::meta});
           module->train(batch > 1);
           report.parameters = module->parameter_count();
+          for (const nn::Named& p : module->parameters()) report.parameter_names.push_back(layer->name + "." + p.name);
           FlopCounter counter;
           ObserveScope observe(counter);
           out = (*module)(in);

@@ -11,7 +11,8 @@ struct LayerReport {
   std::string layer;
   std::vector<std::string> inputs, outputs;  ///< "f32 [64, 32, 28, 28]" a port
   int64_t parameters = 0;
-  double flops = 0;  ///< one forward pass at the given batch
+  std::vector<std::string> parameter_names;  ///< of the whole model: "conv1.weight"
+  double flops = 0;                          ///< one forward pass at the given batch
   int64_t output_bytes = 0;
   std::string error, hint;  ///< empty where the layer fits
 };

@@ -6,6 +6,8 @@ namespace tenon::nn {
 namespace {
 
 using In = std::span<const Tensor>;
+constexpr const char* kClassWeights =
+    "weights of the classes, separated by commas; empty: all 1; balanced: samples / (classes x those of the class)";
 
 CrossEntropyOptions options_of(const LayerArgs& a, const Tensor& logits) {
   CrossEntropyOptions o;
@@ -16,7 +18,7 @@ CrossEntropyOptions options_of(const LayerArgs& a, const Tensor& logits) {
   return o;
 }
 std::vector<AttrDef> class_attrs(bool smoothing) {
-  std::vector<AttrDef> attrs{weights_attr("weight", "weights of the classes, separated by commas; empty: all 1"),
+  std::vector<AttrDef> attrs{weights_attr("weight", kClassWeights),
                              {"ignore_index", int64_t{-100}, -1e9, 1e9, "targets of this number count for nothing"},
                              {"axis", int64_t{1}, -8, 7, "axis of the classes; -1 for outputs whose last axis it is"},
                              reduction_attr()};
@@ -49,7 +51,7 @@ const bool registered_loss_classes[] = {
                     .inputs = 2,
                     .attrs = {{"p", int64_t{1}, 1, 2, "power of what is missing"},
                               {"margin", 1.0, -1e9, 1e9, "the margin"},
-                              weights_attr("weight", "weights of the classes, separated by commas; empty: all 1"),
+                              weights_attr("weight", kClassWeights),
                               reduction_attr()}},
                    {.classes = true},
                    [](const LayerArgs& a, In in) {
@@ -67,8 +69,7 @@ const bool registered_loss_classes[] = {
                     .group = "Classes",
                     .help = "Binary cross entropy of every class, for several right classes a row.",
                     .inputs = 2,
-                    .attrs = {weights_attr("weight", "weights of the classes, separated by commas; empty: all 1"),
-                              reduction_attr()}},
+                    .attrs = {weights_attr("weight", kClassWeights), reduction_attr()}},
                    {.values = true},
                    [](const LayerArgs& a, In in) {
                      return multilabel_soft_margin_loss(in[0], in[1], weights(a, "weight", in[0]), reduction(a));
@@ -83,19 +84,20 @@ const bool registered_loss_classes[] = {
                    [](const LayerArgs& a, In in) {
                      return binary_cross_entropy(in[0], in[1], weights(a, "weight", in[0]), reduction(a));
                    }}),
-    register_loss(
-        {{.type = "bce_with_logits",
-          .group = "Classes",
-          .help = "Binary cross entropy of logits.",
-          .inputs = 2,
-          .attrs = {weights_attr("weight", "weights of the last axis, separated by commas; empty: all 1"),
-                    weights_attr("pos_weight", "weights of targets that are 1, by the last axis; empty: all 1"),
-                    reduction_attr()}},
-         {.values = true},
-         [](const LayerArgs& a, In in) {
-           return binary_cross_entropy_with_logits(in[0], in[1], weights(a, "weight", in[0]),
-                                                   weights(a, "pos_weight", in[0]), reduction(a));
-         }}),
+    register_loss({{.type = "bce_with_logits",
+                    .group = "Classes",
+                    .help = "Binary cross entropy of logits.",
+                    .inputs = 2,
+                    .attrs = {weights_attr("weight", "weights of the last axis, separated by commas; empty: all 1"),
+                              weights_attr("pos_weight",
+                                           "weights of targets that are 1, by the last axis; empty: all 1; balanced: "
+                                           "zeros for each one in the training split"),
+                              reduction_attr()}},
+                   {.values = true},
+                   [](const LayerArgs& a, In in) {
+                     return binary_cross_entropy_with_logits(in[0], in[1], weights(a, "weight", in[0]),
+                                                             weights(a, "pos_weight", in[0]), reduction(a));
+                   }}),
     register_loss({{.type = "focal",
                     .group = "Classes",
                     .help = "Binary cross entropy of logits in which easy elements count for little.",

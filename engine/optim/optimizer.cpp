@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/name_pattern.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/init.h"
@@ -153,16 +154,6 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<n
   return def.make(std::move(parameters), AttrValues(def.attrs, given, name));
 }
 
-namespace {
-
-/// Whether a pattern, in which a star stands for any text, is the whole of `text`.
-bool fits(const char* pattern, const char* text) {
-  if (*pattern == '*') return fits(pattern + 1, text) || (*text && fits(pattern, text + 1));
-  return *pattern == *text && (!*pattern || fits(pattern + 1, text + 1));
-}
-
-}  // namespace
-
 void apply_rules(Optimizer& optimizer, const std::string& rules, bool no_decay, const std::string& key) {
   const auto& parameters = optimizer.parameters();
   if (optimizer.needs_closure() && !parse_calls(rules, key).empty())
@@ -176,7 +167,7 @@ void apply_rules(Optimizer& optimizer, const std::string& rules, bool no_decay, 
     std::string pattern = rule.name.ends_with(':') ? rule.name.substr(0, rule.name.size() - 1) : rule.name;
     bool any = false;
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (!fits(pattern.c_str(), parameters[i].name.c_str())) continue;
+      if (!fits_pattern(pattern, parameters[i].name)) continue;
       any = true;
       for (const Attr& a : call_attrs(rule, known, key)) {
         (a.name == "lr" ? optimizer.settings(i).lr_scale : optimizer.settings(i).weight_decay) =
@@ -188,7 +179,7 @@ void apply_rules(Optimizer& optimizer, const std::string& rules, bool no_decay, 
     for (const nn::Named& p : parameters) names.push_back(p.name);
     std::string near = near_names(pattern, names.data(), names.size());
     throw Error::usage(
-        key + ": no parameter is called \"" + pattern + "\"" + (near.empty() ? "" : " (" + near + ")"),
+        key + ": no parameter that is trained is called \"" + pattern + "\"" + (near.empty() ? "" : " (" + near + ")"),
         "a rule begins with the name of a parameter, as in \"" + names.front() + ": lr=0.1\"; * stands for any text");
   }
 }

@@ -7,6 +7,7 @@
 #include "engine/nn/loss.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
+#include "engine/train/metric.h"
 
 namespace tenon {
 namespace {
@@ -14,6 +15,13 @@ namespace {
 using I = int64_t;
 using S = std::string;
 constexpr double none = 0, huge = 9e15;
+
+/// "none", and what an evaluation may record.
+std::vector<S> evaluated_metrics() {
+  std::vector<S> names{"none", "test_loss"};
+  for (const MetricDef& m : metrics()) names.push_back("test_" + m.name);
+  return names;
+}
 
 /// What a recipe may say beside the attributes of definitions.
 std::vector<AttrDef> plain_keys() {
@@ -41,6 +49,61 @@ std::vector<AttrDef> plain_keys() {
        1e30,
        "fp16: what gradients are multiplied by at first; overflows lower it, and good steps raise it",
        {}},
+      {"init.from",
+       S(""),
+       none,
+       none,
+       "file whose weights the run begins with: .safetensors, .pt, .pth, .onnx, .tenon; empty: those the seed gives",
+       {}},
+      {"init.run",
+       S(""),
+       none,
+       none,
+       "run of init.from, or of this project where that is empty, and its step: cnn-01@best, cnn-01@120, @last",
+       {}},
+      {"init.map",
+       S(""),
+       none,
+       none,
+       "names in the file and in the model: \"backbone.*=features.*; head.*=\"; the first rule that fits; no name "
+       "behind the =: left out",
+       {}},
+      {"init.match",
+       S("name"),
+       none,
+       none,
+       "shape: what has no partner by name is given what is left of its shape, in order",
+       {"name", "shape"}},
+      {"init.missing",
+       S("fail"),
+       none,
+       none,
+       "what to do where the file does not give all of the model: begin no run, or keep the values the seed gives",
+       {"fail", "keep"}},
+      {"init.sha256",
+       S(""),
+       none,
+       none,
+       "SHA-256 that the file must have (of a run: its digest at the step); a run keeps what it was; empty: any",
+       {}},
+      {"init.freeze",
+       S(""),
+       none,
+       none,
+       "what is not trained: \"features.*; stem.weight\"; a norm whose running statistics are frozen uses them as they "
+       "are",
+       {}},
+      {"stop.metric", S("none"), none, none,
+       "end the run early where this does not become better; its best checkpoint stays the one called best",
+       evaluated_metrics()},
+      {"stop.patience", I{3}, 1, 1e9, "evaluations without a better value before the run ends", {}, "evaluations"},
+      {"stop.min_delta", 0.0, 0, 1e30, "how much better a value must be to count", {}},
+      {"stop.mode",
+       S("auto"),
+       none,
+       none,
+       "whether small or large values are better; auto: as the metric has it",
+       {"auto", "min", "max"}},
       {"average.type",
        S("none"),
        none,
@@ -77,6 +140,12 @@ std::vector<AttrDef> plain_keys() {
        {}},
       {"data.batch_size", I{64}, 1, huge, "samples a step", {}, "samples"},
       {"data.shuffle", true, none, none, "a new order every epoch", {}},
+      {"data.sampling",
+       S("uniform"),
+       none,
+       none,
+       "balanced: every class is drawn as often as any other, with replacement; uniform: every sample once an epoch",
+       {"uniform", "balanced"}},
       {"data.drop_last", false, none, none, "leave out a last batch that is not full", {}},
       {"data.workers", I{1}, 0, 256, "threads that prepare batches ahead; 0: none", {}, "threads"},
       {"data.prefetch", I{4}, 1, 1024, "batches prepared ahead", {}, "batches"},

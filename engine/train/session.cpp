@@ -16,21 +16,13 @@
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
+#include "engine/train/class_balance.h"
+#include "engine/train/early_stop.h"
+#include "engine/train/open_data.h"
 #include "engine/train/session_impl.h"
 
 namespace tenon {
 namespace {
-
-data::Options data_options(const Recipe& r) {
-  data::Options o;
-  o.dir = r.text("data.dir");
-  o.seed = static_cast<uint64_t>(r.integer("seed"));
-  o.attrs = r.attrs("data");
-  o.transforms = r.text("data.transforms");
-  o.nan_sample = r.integer("data.nan_sample");
-  o.nan_value_index = r.integer("data.nan_value_index");
-  return o;
-}
 
 data::LoaderOptions loader_options(const Recipe& r, const Replica* replica) {
   data::LoaderOptions o;
@@ -75,7 +67,7 @@ void TrainingSession::Impl::build() {
     low = amp == "bf16" ? DType::bf16 : DType::f16;
     if (low == DType::f16) scaler.emplace(optim::GradScaler::Options{.start = recipe.number("amp_scale")});
   }
-  data = data::open_dataset(recipe.text("data.dataset"), data_options(recipe));
+  data = open_data(recipe);
   int64_t batch = recipe.integer("data.batch_size");
   if (batch > data.train->size())
     throw Error::usage(fmt::format("data.batch_size = {} is larger than the data set, which has {} samples", batch,
@@ -88,11 +80,15 @@ void TrainingSession::Impl::build() {
   }
   model = std::make_shared<GraphModule>(spec, device);
   task.emplace(recipe, *data.train, model->input(), model->output());
+  check_early_stop(recipe, task->view());
   model->initialize(seed);
+  freeze();
   optimizer = make_optimizer(recipe);
   build_average();
   join_replicas();
-  loader = std::make_unique<data::Loader>(data.train, loader_options(recipe, replica));
+  data::LoaderOptions loading = loader_options(recipe, replica);
+  loading.sampler = sampler_of(recipe, *data.train);
+  loader = std::make_unique<data::Loader>(data.train, loading);
   per_epoch = loader->batches_per_epoch();
   total = steps_of(recipe);
   take_limits();
@@ -109,7 +105,7 @@ void TrainingSession::Impl::take_limits() {
 std::unique_ptr<optim::Optimizer> TrainingSession::Impl::make_optimizer(const Recipe& r) const {
   if (model->parameters().empty())
     throw Error("the model has no parameters: there is nothing to train", "add a Linear or Conv2d layer");
-  auto made = optim::make_optimizer(r.text("optimizer.type"), model->parameters(), r.attrs("optimizer"));
+  auto made = optim::make_optimizer(r.text("optimizer.type"), trained, r.attrs("optimizer"));
   optim::apply_rules(*made, r.text("optimizer.groups"), !r.flag("optimizer.decay_all"), "optimizer.groups");
   const bool clips = r.number("optimizer.clip_norm") > 0 || r.number("optimizer.clip_value") > 0;
   if (made->needs_closure() && (scaler || clips))
@@ -132,13 +128,20 @@ int64_t TrainingSession::Impl::steps_of(const Recipe& r) const {
 
 void TrainingSession::Impl::join_replicas() {
   if (!replica) return;
-  for (const nn::Named& p : model->parameters()) {
+  for (const nn::Named& p : trained) {
     leaves.push_back(p.tensor);
     add_leaf_hook(p.tensor, [replica = replica, last = last_part](const Tensor& leaf) {
       if (*last) replica->gradient_ready(leaf);
     });
   }
-  replica->broadcast(leaves);
+  share_weights();
+}
+
+void TrainingSession::Impl::share_weights() {
+  if (!replica) return;
+  std::vector<Tensor> parameters;
+  for (const nn::Named& p : model->parameters()) parameters.push_back(p.tensor);
+  replica->broadcast(parameters);
   share_buffers();
 }
 
@@ -264,7 +267,7 @@ StepResult TrainingSession::Impl::step() {
   r.step = done + 1;
   r.lr = schedule->at(done, base_lr);
   tell([&](TrainingObserver& o) { o.on_step_begin(r.step); });
-  model->train(true);
+  start_training();
   data::Batch batch;
   {
     PhaseScope phase(Phase::data);
@@ -324,6 +327,9 @@ Evaluation TrainingSession::evaluate(const EvalProgress& progress, const EvalObs
 StepResult TrainingSession::probe(const std::vector<int64_t>& test_rows) {
   GroupScope group(impl_->group);
   return impl_->probe(test_rows);
+}
+WeightMap TrainingSession::start_from(std::vector<GivenTensor> tensors) {
+  return impl_->start_from(std::move(tensors));
 }
 const std::string& TrainingSession::task() const { return impl_->task->view().task; }
 int64_t TrainingSession::targets_per_sample() const { return impl_->task->targets_per_sample(); }

@@ -11,7 +11,9 @@ namespace tenon {
 
 class Recipe;
 class Replica;
+struct GivenTensor;
 struct ModelSpec;
+struct WeightMap;
 namespace nn {
 class Module;
 }
@@ -88,6 +90,17 @@ class TrainingSession {
   TrainingSession(const ModelSpec& spec, const Recipe& recipe, const SessionOptions& options = {});
   ~TrainingSession();
   TrainingSession(const TrainingSession&) = delete;
+
+  // Note [What a run begins with]
+  // A session begins with the weights that the seed gives. Whoever begins a run whose recipe names others (init.from,
+  // init.run) gives them to it before the first step; the run's checkpoint of step 0 has them, so no replay needs the
+  // file again. What is frozen (init.freeze) holds in every session: such a parameter wants no gradient, no optimizer
+  // knows it, and a layer all of whose buffers are frozen (the running statistics of a norm) uses and keeps what it
+  // has, as in evaluation.
+
+  /// Before the first step: takes what fits (Note [What a run begins with]). Throws Error where nothing fits, and under
+  /// init.missing = fail where the model has a tensor that the others do not give; the session is then unchanged.
+  WeightMap start_from(std::vector<GivenTensor> tensors);
 
   int64_t steps_done() const;
   int64_t total_steps() const;  ///< epochs * steps_per_epoch, or max_steps where that is less

@@ -8,13 +8,14 @@
 #include "engine/autograd/autograd.h"
 #include "engine/data/dataset.h"
 #include "engine/ops/view.h"
+#include "engine/train/early_stop.h"
 #include "engine/train/session_impl.h"
 
 namespace tenon {
 
 bool TrainingSession::may_change(const std::string& key) {
   if (key == "optimizer.type" || key == "loss.type") return false;
-  for (const char* group : {"optimizer.", "schedule.", "loss."})
+  for (const char* group : {"optimizer.", "schedule.", "loss.", "stop."})
     if (key.starts_with(group)) return true;
   static constexpr const char* kAlone[] = {"epochs", "max_steps", "eval_every", "checkpoint_every", "on_nan"};
   return std::find(std::begin(kAlone), std::end(kAlone), key) != std::end(kAlone);
@@ -48,6 +49,7 @@ void TrainingSession::Impl::change(const Recipe& r) {
   auto new_schedule = make_schedule(r);
   if (r.text("schedule.type") == recipe.text("schedule.type")) new_schedule->load(schedule->state());
   Task new_task(r, *data.train, model->input(), model->output());
+  check_early_stop(r, new_task.view());
   // From here on nothing throws.
   optimizer = std::move(new_optimizer);
   schedule = std::move(new_schedule);

@@ -16,6 +16,7 @@
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
 #include "engine/train/task.h"
+#include "engine/train/weight_map.h"
 
 namespace tenon {
 
@@ -31,6 +32,8 @@ struct TrainingSession::Impl {
   std::optional<optim::WeightAverage> average;
   std::unique_ptr<data::Loader> loader;
   std::vector<TrainingObserver*> observers;
+  std::vector<nn::Named> trained;    ///< the parameters that are not frozen
+  std::vector<nn::Module*> at_rest;  ///< layers whose buffers are frozen
   bool stop_on_nan = true, target_is_input = false;
   std::optional<DType> low;  ///< of mixed precision
   double clip_norm = 0, clip_value = 0;
@@ -40,7 +43,7 @@ struct TrainingSession::Impl {
   int64_t per_epoch = 0, total = 0;
   Device device;
   Replica* replica = nullptr;
-  std::vector<Tensor> leaves;                                       ///< the parameters, where there is a replica
+  std::vector<Tensor> leaves;                                       ///< what is trained, where there is a replica
   std::shared_ptr<bool> last_part = std::make_shared<bool>(false);  ///< the step's last micro-batch is under way
 
   // The state beside the tensors and what the parts above keep.
@@ -56,8 +59,13 @@ struct TrainingSession::Impl {
   std::unique_ptr<optim::Schedule> make_schedule(const Recipe& r) const;
   int64_t steps_of(const Recipe& r) const;
   void change(const Recipe& r);
+  void freeze();
+  void start_training();
+  WeightMap start_from(std::vector<GivenTensor> tensors);
   void build_average();
   void join_replicas();
+  /// Gives every rank the weights of rank 0.
+  void share_weights();
   /// Gives every rank the running statistics of rank 0.
   void share_buffers();
   bool on_all(bool mine) const { return replica ? replica->all_of(mine) : mine; }

@@ -10,6 +10,7 @@
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
+#include "engine/train/class_balance.h"
 #include "engine/train/recipe.h"
 
 namespace tenon {
@@ -73,7 +74,7 @@ int64_t count_right(const Tensor& scores, int axis, const Tensor& answers, float
 }  // namespace
 
 Task::Task(const Recipe& recipe, const data::Dataset& set, const Meta& input, const Meta& output)
-    : loss_(recipe.text("loss.type"), recipe.attrs("loss")) {
+    : loss_(recipe.text("loss.type"), loss_attrs(recipe, set)) {
   const std::string& name = recipe.text("data.dataset");
   if (!(input.shape == set.input().shape))
     throw Error(fmt::format("the model takes samples of shape {}; those of data set {} have shape {}",

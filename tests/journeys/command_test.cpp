@@ -84,6 +84,33 @@ TEST_F(Commands, the_recipe_of_the_next_run) {
   EXPECT_EQ(tenon({"recipe", project, "--set", "optimizer.lr=" + before.dump()}).status, 0);
 }
 
+TEST_F(Commands, a_run_stops_early_and_says_so) {
+  const Outcome o = tenon({"train", project, "--run", "e", "--set", "stop.metric=test_loss", "--set", "stop.patience=1",
+                           "--set", "stop.min_delta=50", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto end = o.json().back();
+  EXPECT_EQ(end.at("status"), "finished");
+  EXPECT_NE(end.at("stopped_early").get<std::string>().find("test_loss was best at step"), std::string::npos);
+  EXPECT_LT(end.at("step").get<int64_t>(), end.at("total_steps").get<int64_t>());
+  EXPECT_FALSE(end.contains("error"));
+  EXPECT_NE(tenon({"run", project, "e"}).out.find("stopped early"), std::string::npos);
+  EXPECT_NE(tenon({"runs", project, "--filter", "status ~ early"}).out.find("stopped early"), std::string::npos);
+  const Outcome refused = tenon({"train", project, "--set", "stop.metric=test_auc"});
+  EXPECT_EQ(refused.status, 2) << refused.err;
+}
+
+TEST_F(Commands, classes_are_counted) {
+  const Outcome o = tenon({"classes", project, "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto all = o.json();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_GT(all[0].at("train").get<int64_t>(), 0);
+  EXPECT_NEAR(all[0].at("weight").get<double>() * all[0].at("train").get<double>(),
+              all[1].at("weight").get<double>() * all[1].at("train").get<double>(), 1e-6);
+  const Outcome words = tenon({"classes", project});
+  EXPECT_NE(words.out.find("2 classes in "), std::string::npos) << words.out;
+}
+
 TEST_F(Commands, runs_and_metrics) {
   const auto runs = tenon({"runs", project, "--json"}).json();
   ASSERT_EQ(runs.size(), 1u);

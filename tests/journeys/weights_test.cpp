@@ -290,5 +290,69 @@ TEST_F(Trained, files_that_are_nothing_or_damaged_or_hostile) {
   EXPECT_NE(o.out.find("os.system"), std::string::npos) << o.out;
 }
 
+TEST_F(Trained, begins_a_run_with_a_file_freezes_and_needs_the_file_no_more) {
+  const std::string file = folder / "w.safetensors";
+  ASSERT_EQ(tenon({"export", project, "r", "--format", "safetensors", "-o", file}).status, 0);
+  const Outcome table = tenon({"weights", project, file, "--json"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_EQ(table.json().back().at("taken"), expected.size());
+  EXPECT_EQ(table.json().front().at("state"), "by name");
+  const std::string from = "init.from=" + file, freeze = "init.freeze=layers.0.*";
+  const Outcome trained =
+      tenon({"train", project, "--run", "tuned", "--set", from, "--set", freeze, "--max-steps", "15"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  ASSERT_EQ(std::remove(file.c_str()), 0);
+  for (const auto& [step, moved] : {std::pair{"0", false}, {"15", true}}) {
+    for (const auto& [name, bytes] : expected) {
+      const std::string out = folder / "t.npy";
+      ASSERT_EQ(tenon({"goto", project, "tuned", "--step", step, "--tensor", "model/" + name, "--out", out}).status, 0);
+      EXPECT_EQ(bytes_of(formats::load_npy(out)) == bytes, !moved || name.starts_with("layers.0.")) << name << step;
+    }
+  }
+  EXPECT_EQ(tenon({"eval", project, "tuned"}).status, 0);
+  const Outcome gone = tenon({"train", project, "--set", from});
+  EXPECT_EQ(gone.status, 1);
+  EXPECT_NE(gone.err.find("w.safetensors"), std::string::npos) << gone.err;
+  const Outcome wrong = tenon({"train", project, "--set", "init.freeze=layer.0.*"});
+  EXPECT_EQ(wrong.status, 2) << wrong.err;
+  // A run of the project itself.
+  ASSERT_EQ(tenon({"train", project, "--run", "own", "--set", "init.run=r@last", "--max-steps", "1"}).status, 0);
+  ASSERT_EQ(tenon({"weights", project, "--set", "init.run=r@20"}).status, 0);
+  EXPECT_EQ(tenon({"weights", project}).status, 2) << "its recipe names none";
+}
+
+TEST_F(Trained, begins_with_what_torch_save_wrote_and_runs_nothing_of_it) {
+  if (torch_python().empty()) GTEST_SKIP() << kNoTorch;
+  const std::string file = folder / "c.pt", trap = folder / "trap";
+  const Outcome saved = run({torch_python(), "-c", R"py(
+import os, sys, torch
+class Trap:
+    def __reduce__(self): return (os.system, ("touch " + sys.argv[2],))
+torch.manual_seed(3)
+m = torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+torch.save({"epoch": 3, "state_dict": {"module." + k: v for k, v in m.state_dict().items()}, "trap": Trap()}, sys.argv[1])
+print(m[0].weight.detach().numpy().tobytes().hex())
+)py",
+                             file, trap});
+  ASSERT_EQ(saved.status, 0) << saved.err;
+  const Outcome table = tenon({"weights", project, file, "--json"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_EQ(table.json().back().at("taken"), 0);
+  const std::string rule = table.json().back().at("rule").get<std::string>();
+  const std::vector<std::string> words = {
+      "train", project, "--run", "t", "--set", "init.from=" + file, "--set", "init.map=" + rule, "--max-steps", "1"};
+  const Outcome refused = tenon(words);
+  EXPECT_EQ(refused.status, 1) << "the head of ten classes is none of this model";
+  EXPECT_NE(refused.err.find("layers.4.weight (wrong shape)"), std::string::npos) << refused.err;
+  std::vector<std::string> keeping = words;
+  keeping.insert(keeping.end(), {"--set", "init.missing=keep"});
+  const Outcome trained = tenon(keeping);
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  const std::string out = folder / "t.npy";
+  ASSERT_EQ(tenon({"goto", project, "t", "--step", "0", "--tensor", "model/layers.0.weight", "--out", out}).status, 0);
+  EXPECT_EQ(hex(bytes_of(formats::load_npy(out))) + "\n", saved.out);
+  EXPECT_EQ(run({"test", "-e", trap}).status, 1) << "opening a file ran code from it";
+}
+
 }  // namespace
 }  // namespace tenon::journeys

@@ -45,6 +45,28 @@ TEST(Builder, ShowsShapesAndCountsOfEveryLayer) {
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
 }
 
+TEST(Builder, SaysWhatIsFrozen) {
+  BuilderModel m;
+  m.set_spec(small(), 64);
+  std::string layer;
+  for (const LayerSpec& l : m.spec().layers)
+    if (const LayerReport* r = m.report(l.name); r && r->parameters > 0 && layer.empty()) layer = l.name;
+  ASSERT_FALSE(layer.empty());
+  const LayerReport& r = *m.report(layer);
+  ASSERT_EQ(r.parameter_names.size(), 2u);
+  EXPECT_EQ(r.parameter_names[0], layer + ".weight");
+  EXPECT_EQ(m.frozen_text(r), "");
+  m.set_frozen(layer + ".*");
+  EXPECT_EQ(m.frozen_text(r), "frozen");
+  const Scene& s = m.frame({900, 600});
+  EXPECT_TRUE(shows(s, "7.85 k frozen")) << s.dump();
+  EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
+  m.set_frozen("*.bias");
+  EXPECT_EQ(m.frozen_text(r), "partly frozen");
+  m.set_frozen("other.*");
+  EXPECT_EQ(m.frozen_text(r), "");
+}
+
 TEST(Builder, MovingALayerRunsNothing) {
   BuilderModel m;
   m.set_spec(small(), 64);

@@ -60,6 +60,17 @@ TEST(RecipeForm, SaysWhatTheLastRunHad) {
   EXPECT_EQ(m.differing(), 0);
 }
 
+TEST(RecipeForm, WhatARunFillsInIsNoDifference) {
+  RecipeModel m;
+  Recipe last;
+  last.set("init.sha256", "00ff");
+  m.set_last(last, 900);
+  EXPECT_EQ(m.differing(), 0);
+  EXPECT_FALSE(find(m.sections(), "init.sha256")->last);
+  m.set_recipe(m.with("init.sha256", std::string("11")));
+  EXPECT_EQ(m.differing(), 1);
+}
+
 TEST(RecipeForm, EditsAreTakenBackOneByOne) {
   RecipeModel m;
   auto edit = [&](const Recipe& next) {

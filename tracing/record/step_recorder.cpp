@@ -60,7 +60,7 @@ class Watcher : public OpObserver, public TrainingObserver {
       know(p.tensor, p.name, Category::parameter, true);
       seeker_.given(p.name, p.tensor, {});
       parameters_.push_back(p);
-      leaf_names_[edge_of(p.tensor).fn.get()] = p.name;
+      if (const Node* leaf = edge_of(p.tensor).fn.get()) leaf_names_[leaf] = p.name;  // a frozen one has none
     }
     for (const auto& b : session.model().buffers()) {
       know(b.tensor, b.name, Category::buffer, true);

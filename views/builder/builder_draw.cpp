@@ -112,6 +112,8 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
   if (bad && on) scene.outline({b.x - 3, b.y - 3, b.w + 6, b.h + 6}, Ink::accent, 1, 6);
   std::string tip = info ? l.type + ": " + info->help : l.type;
   if (r && r->parameters) tip += fmt::format("\n{} parameters", format_grouped(r->parameters));
+  const std::string frozen = r ? frozen_text(*r) : "";
+  if (!frozen.empty()) tip += "\n" + frozen + ": the next run does not train it (init.freeze)";
   if (r && r->flops > 0) tip += "\n" + format_flops(r->flops) + " a batch of " + std::to_string(batch_);
   if (bad) tip += "\n" + r->error + (r->hint.empty() ? "" : "\n" + r->hint);
   scene.target(b, {layer, id}, Cursor::hand, tip);
@@ -128,6 +130,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     std::string count = r && r->parameters ? format_count(static_cast<double>(r->parameters)) +
                                                  (r->parameters == 1 ? " parameter" : " parameters")
                                            : "";
+    if (!frozen.empty()) count = format_count(static_cast<double>(r->parameters)) + " " + frozen;
     float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
     if (!bad) scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
     if (!bad && !count.empty())

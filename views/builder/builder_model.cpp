@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "engine/train/freeze.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -35,6 +36,20 @@ void BuilderModel::set_batch(int64_t batch) {
   batch_ = std::max<int64_t>(batch, 1);
   examine_now();
   changed();
+}
+
+void BuilderModel::set_frozen(const std::string& patterns) {
+  if (patterns == frozen_) return;
+  frozen_ = patterns;
+  changed();
+}
+
+std::string BuilderModel::frozen_text(const LayerReport& report) const {
+  if (frozen_.empty()) return {};
+  const Freeze freeze(frozen_);
+  const auto& names = report.parameter_names;
+  const auto n = std::count_if(names.begin(), names.end(), [&](const std::string& p) { return freeze.holds(p); });
+  return n == 0 ? "" : static_cast<size_t>(n) == names.size() ? "frozen" : "partly frozen";
 }
 
 /// Where a layer stands says nothing about its shapes: while one is dragged the model is not run again.

@@ -21,6 +21,10 @@ class BuilderModel : public StepModel {
   /// Another model: forgets the history of edits.
   void set_spec(const ModelSpec& spec, int64_t batch);
   void set_batch(int64_t batch);
+  /// What the next run does not train: init.freeze of its recipe.
+  void set_frozen(const std::string& patterns);
+  /// How much of a layer's parameters is frozen: "frozen", "partly frozen", or nothing.
+  std::string frozen_text(const LayerReport& report) const;
   const ModelSpec& spec() const { return spec_; }
   int64_t batch() const { return batch_; }
   const LayerReport* report(const std::string& layer) const;
@@ -107,6 +111,7 @@ class BuilderModel : public StepModel {
   Links links_;
   int64_t batch_ = 1;
   std::map<std::string, LayerReport> reports_;
+  std::string frozen_;  ///< patterns of names
   std::vector<Edit> edits_;
   size_t done_ = 0;
   std::string why_, primary_;

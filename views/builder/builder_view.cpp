@@ -44,6 +44,7 @@ BuilderView::BuilderView(const ViewDef& def, Bench& bench, QWidget* parent)
     if (auto* name = window()->findChild<QWidget*>("inspector.name")) name->setFocus(Qt::ShortcutFocusReason);
   };
   connect(&bench, &Bench::project_changed, this, &BuilderView::refresh);
+  connect(&bench, &Bench::recipe_changed, this, &BuilderView::refresh);
   refresh();
 }
 
@@ -141,6 +142,7 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
 }
 
 void BuilderView::refresh() {
+  model_.set_frozen(bench_.has_project() ? bench_.recipe().text("init.freeze") : "");
   if (!bench_.has_project())
     set_empty(true, "Start a project from a template: its model will be here, ready to be changed and trained.",
               "New from a template", [this] { bench_.ask("file.new"); });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "projects/finish.h"
 #include "tracing/record/step_record.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
@@ -354,7 +355,7 @@ Details details_of(const Selection& s, const DetailsSources& from) {
         Details::Section about{
             "",
             {row("status", r->status == "interrupted" ? fmt::format("interrupted at step {}", format_grouped(r->steps))
-                                                      : r->status),
+                                                      : projects::status_text(*r)),
              row("steps", fmt::format("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))),
              row("time", format_seconds(r->seconds)), row("created", r->created)}};
         if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())
@@ -364,7 +365,7 @@ Details details_of(const Selection& s, const DetailsSources& from) {
                               " at step " + format_grouped(r->best.value("step", int64_t{0}))));
         for (const std::string& t : r->tags) about.rows.push_back(row("tag", t));
         if (!r->note.empty()) about.rows.push_back(row("note", r->note));
-        if (r->status == "pruned")
+        if (r->status == "pruned" || projects::stopped_early(*r))
           about.rows.push_back({"why", r->error, r->error, {}, Ink::none});
         else if (!r->error.empty())
           about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});

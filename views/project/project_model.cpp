@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "projects/finish.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -42,15 +43,18 @@ std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& conten
   for (size_t i = contents.runs.size(); i-- > 0;) {  // the newest first
     const RunInfo& r = contents.runs[i];
     const bool paused = r.status == "paused", active = paused || r.status == "running";
-    Node node{paused ? "pause" : "run", r.name, r.status, {}, mark_of(r.status), Selection::run(r.id, "project"), {}};
+    Node node{paused ? "pause" : "run",        r.name, projects::status_text(r), {}, mark_of(r.status),
+              Selection::run(r.id, "project"), {}};
     if (active && r.total_steps)
       node.brief = format_percent(static_cast<double>(r.steps) / static_cast<double>(r.total_steps));
     else if (!active && r.best.is_object() && r.best.contains("value") && r.best["value"].is_number())
       node.brief = format_metric(r.best.value("metric", std::string()), r.best["value"].get<double>());
     if (!node.brief.empty())
-      node.note = r.status == "running" || r.status == "finished" ? node.brief : r.status + "  " + node.brief;
-    node.tip = fmt::format("{}: {}, step {} of {}, {} of training", r.name, r.status, format_grouped(r.steps),
-                           format_grouped(r.total_steps), format_seconds(r.seconds));
+      node.note = r.status == "running" || projects::status_text(r) == "finished"
+                      ? node.brief
+                      : projects::status_text(r) + "  " + node.brief;
+    node.tip = fmt::format("{}: {}, step {} of {}, {} of training", r.name, projects::status_text(r),
+                           format_grouped(r.steps), format_grouped(r.total_steps), format_seconds(r.seconds));
     if (!r.error.empty()) node.tip += "\n" + r.error;
     for (size_t k = i < contents.checkpoints.size() ? contents.checkpoints[i].size() : 0; k-- > 0;) {
       const CheckpointInfo& c = contents.checkpoints[i][k];

@@ -18,12 +18,18 @@ struct Title {
   const char *title, *prefix;
 };
 /// In the order of the form; what begins with none of the prefixes belongs to the first.
-constexpr std::array<Title, 6> kTitles{{{"Length and checks", ""},
+constexpr std::array<Title, 8> kTitles{{{"Length and checks", ""},
+                                        {"Weights to begin with", "init."},
                                         {"Data", "data."},
                                         {"Loss", "loss."},
                                         {"Optimizer", "optimizer."},
                                         {"Schedule of the learning rate", "schedule."},
+                                        {"Early stopping", "stop."},
                                         {"Precision and averages", "average."}}};
+/// A run fills it in where it was told none: that is no other thing to be told.
+bool told_otherwise(const Recipe& last, const Recipe& next, const std::string& key) {
+  return last.at(key) != next.at(key) && !(key == "init.sha256" && next.text(key).empty());
+}
 size_t section_of(const std::string& key) {
   if (key.starts_with("amp")) return kTitles.size() - 1;
   for (size_t i = 1; i < kTitles.size(); ++i)
@@ -77,7 +83,7 @@ std::vector<RecipeModel::Section> RecipeModel::sections(const std::string& searc
     Key k{std::move(def), {}, false, {}};
     k.value = recipe_.at(k.def.name);
     k.set = k.value != recipe_.fallback(k.def.name);
-    if (last_ && last_->at(k.def.name) != k.value) k.last = last_->at(k.def.name);
+    if (last_ && told_otherwise(*last_, recipe_, k.def.name)) k.last = last_->at(k.def.name);
     std::vector<Key>& keys = all[section_of(k.def.name)].keys;
     keys.push_back(std::move(k));
   }
@@ -88,7 +94,7 @@ std::vector<RecipeModel::Section> RecipeModel::sections(const std::string& searc
 int RecipeModel::differing() const {
   int n = 0;
   if (last_)
-    for (const AttrDef& def : recipe_.used_keys()) n += last_->at(def.name) != recipe_.at(def.name);
+    for (const AttrDef& def : recipe_.used_keys()) n += told_otherwise(*last_, recipe_, def.name);
   return n;
 }
 

@@ -9,6 +9,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "engine/train/class_balance.h"
+#include "engine/train/open_data.h"
 #include "engine/train/recipe_table.h"
 #include "engine/train/session.h"
 #include "views/frame/attr_editor.h"
@@ -84,19 +86,21 @@ std::vector<Command> RecipeView::commands() {
           {.id = "recipe.undo",
            .title = "Take back the change of the recipe",
            .menu = "Run",
-           .run = [this] { bench_.set_recipe(model_.undo()); },
+           .run = [this] { go_back_to(model_.undo()); },
            .enabled = [this] { return bench_.has_project() && model_.can_undo(); }},
           {.id = "recipe.redo",
            .title = "Change the recipe again",
            .menu = "Run",
-           .run = [this] { bench_.set_recipe(model_.redo()); },
+           .run = [this] { go_back_to(model_.redo()); },
            .enabled = [this] { return bench_.has_project() && model_.can_redo(); }}};
 }
 
-void RecipeView::edit(const Recipe& next) {
-  if (next == model_.recipe()) return;
-  model_.remember();
-  bench_.set_recipe(next);
+void RecipeView::edit(const Recipe& next) { bench_.set_recipe(next); }
+
+/// It is no edit: the model knows it before it is told of the change.
+void RecipeView::go_back_to(const Recipe& recipe) {
+  model_.set_recipe(recipe);
+  bench_.set_recipe(recipe);
 }
 
 void RecipeView::refresh() {
@@ -111,6 +115,8 @@ void RecipeView::refresh() {
     of_ = bench_.project();
     model_.forget();
     search_->clear();
+  } else if (!(model_.recipe() == bench_.recipe())) {
+    model_.remember();  // whoever edited it: here, or where the weights are chosen
   }
   model_.set_recipe(bench_.recipe());
   refresh_last();
@@ -176,6 +182,7 @@ void RecipeView::rebuild() {
     grid->setColumnStretch(1, 2);
     grid->setColumnStretch(2, 3);
     for (size_t i = 0; i < section.keys.size(); ++i) add_row(grid, static_cast<int>(i), section.keys[i]);
+    if (section.keys[0].def.name.starts_with("data.")) add_class_counts(grid, static_cast<int>(section.keys.size()));
     box->addWidget(rows);
     if (section.keys[0].def.name.starts_with("schedule.")) {
       box->addWidget(canvas());
@@ -194,6 +201,56 @@ void RecipeView::rebuild() {
   scroll_->verticalScrollBar()->setValue(at);
   if (!focused.isEmpty())
     if (auto* w = form->findChild<QWidget*>(focused)) w->setFocus();
+}
+
+namespace {
+std::string shown_value(const AttrValue& v) {
+  const std::string text = attr_text(v);
+  return text.empty() ? "nothing" : text;
+}
+
+/// What the classes of a recipe's data depend on.
+std::string data_said_by(const Recipe& recipe) {
+  std::string all = recipe.text("data.dir") + "\n" + recipe.text("data.transforms") + "\n" +
+                    recipe.text("data.dataset") + "\n" + attr_text(recipe.at("seed"));
+  for (const Attr& a : recipe.attrs("data")) all += "\n" + a.name + "=" + attr_text(a.value);
+  return all;
+}
+}  // namespace
+
+/// How many samples each class has: counted when asked for, since all of the data is opened for it.
+void RecipeView::add_class_counts(QGridLayout* grid, int at) {
+  auto* label = new QLabel("classes", grid->parentWidget());
+  set_style(label, "voice", "secondary");
+  auto* button = new QToolButton(grid->parentWidget());
+  button->setObjectName("recipe.count_classes");
+  button->setText("Count the classes");
+  button->setToolTip("How often each class is a target of the training split");
+  connect(button, &QToolButton::clicked, this, &RecipeView::count_classes);
+  classes_ = new ElidedLabel({}, grid->parentWidget());
+  classes_->setObjectName("recipe.classes");
+  set_style(classes_, "voice", "small");
+  label->setBuddy(button);
+  grid->addWidget(label, at, 0);
+  grid->addWidget(button, at, 1, Qt::AlignLeft);
+  grid->addWidget(classes_, at, 2);
+}
+
+void RecipeView::count_classes() {
+  if (!bench_.has_project()) return;
+  bench_.jobs.start(
+      "count classes", "Count the classes of the data",
+      [recipe = model_.recipe()](const Jobs::Report&, const std::atomic<bool>&) {
+        return class_counts_text(tenon::count_classes(open_data(recipe)));
+      },
+      [this, of = data_said_by(model_.recipe())](const std::string& text) {
+        counted_ = text;
+        counted_of_ = of;
+        if (bench_.has_project()) refresh_rows();
+      },
+      [this](const QString& message, const QString& hint) {
+        bench_.fail("The classes were not counted", message, hint);
+      });
 }
 
 void RecipeView::add_row(QGridLayout* grid, int at, const RecipeModel::Key& key) {
@@ -241,16 +298,18 @@ void RecipeView::refresh_rows() {
       if (found == rows_.end() || !found->second.editor) continue;
       const Row& row = found->second;
       show_attr(row.editor, key.value);
-      row.note->set_text(QString::fromStdString(key.last ? who + " had " + attr_text(*key.last)
+      row.note->set_text(QString::fromStdString(key.last ? who + " had " + shown_value(*key.last)
                                                 : key.set
-                                                    ? "default " + attr_text(model_.recipe().fallback(key.def.name))
+                                                    ? "default " + shown_value(model_.recipe().fallback(key.def.name))
                                                     : key.def.help));
       set_style(row.note, "voice", key.last ? "news" : "small");
       row.reset->setVisible(key.set);
       row.reset->setToolTip(
-          QString::fromStdString("Back to the default, " + attr_text(model_.recipe().fallback(key.def.name))));
+          QString::fromStdString("Back to the default, " + shown_value(model_.recipe().fallback(key.def.name))));
     }
   }
+  if (classes_)
+    classes_->set_text(counted_of_ == data_said_by(model_.recipe()) ? QString::fromStdString(counted_) : QString());
   const int n = model_.differing();
   said_->set_text(bench_.project()->read_only() ? QString("This project is read-only: its recipe can be looked at.")
                   : !model_.has_last()          ? QString("what the first run is told")

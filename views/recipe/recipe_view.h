@@ -32,8 +32,11 @@ class RecipeView : public View {
   void rebuild();
   void refresh_rows();
   void refresh_give();
+  void add_class_counts(QGridLayout* grid, int at);
+  void count_classes();
   void add_row(QGridLayout* grid, int at, const RecipeModel::Key& key);
   void edit(const Recipe& next);
+  void go_back_to(const Recipe& recipe);
   std::string shape() const;  ///< of the form: its keys, by name
 
   RecipeModel& model_;
@@ -44,6 +47,9 @@ class RecipeView : public View {
   QToolButton *as_last_, *give_;
   std::map<std::string, Row> rows_;  ///< by key
   std::string shape_;
+  std::string counted_;  ///< the classes of the data, in words; empty: not counted
+  std::string counted_of_;
+  QPointer<ElidedLabel> classes_;
   bool compares_training_ = false;  ///< with the run that trains instead of the last one
   std::weak_ptr<projects::Project> of_;
 };

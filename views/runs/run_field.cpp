@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "engine/train/metric.h"
+#include "projects/finish.h"
 
 namespace tenon::views {
 
@@ -45,7 +46,7 @@ std::optional<RunValue> value_of(const RunField& field, const RunRow& row) {
     case Kind::name:
       return words(row.info.name);
     case Kind::status:
-      return words(row.info.status);
+      return words(projects::status_text(row.info));
     case Kind::steps:
       return number(static_cast<double>(row.info.steps));
     case Kind::total:

@@ -115,6 +115,7 @@ std::vector<std::string> differing_keys(const RunRows& rows) {
     for (const auto& [key, value] : these)
       if (!first.count(key)) differ.insert(key);
   }
+  differ.erase("init.sha256");  // init.from and init.run say what it is of
   return {differ.begin(), differ.end()};
 }
 

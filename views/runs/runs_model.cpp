@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "engine/train/metric.h"
+#include "projects/finish.h"
 #include "views/runs/run_groups.h"
 #include "views/shared/format.h"
 #include "views/shared/meaning.h"
@@ -112,7 +113,7 @@ Table RunsModel::table() const {
     for (const std::string& more : {r.info.note, r.info.error})
       if (!more.empty()) about += "\n" + more;
     row.cells = {{r.info.name, 0, std::move(about), ink},
-                 {r.info.status, 0, r.info.error, ink_of_status(r.info.status)},
+                 {projects::status_text(r.info), 0, r.info.error, ink_of_status(r.info.status)},
                  Table::Cell::number(static_cast<double>(r.info.steps),
                                      format_grouped(r.info.steps) + " / " + format_grouped(r.info.total_steps)),
                  Table::Cell::number(r.info.seconds, format_seconds(r.info.seconds))};

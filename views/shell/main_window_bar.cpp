@@ -277,11 +277,12 @@ void MainWindow::refresh_status() {
                                   Ink::secondary, Ink::bad,    Ink::secondary};
   bool known = s.run != 0;
   int k = static_cast<int>(s.state);
+  const bool early = s.state == RunStatus::State::finished && !s.error.empty();
   auto text = [](const std::string& t) { return QString::fromStdString(t); };
   state_label_->setTextFormat(Qt::RichText);
   if (known)
-    state_label_->setText(
-        QString("<span style='color:%1'>●</span> %2").arg(qcolor(kInks[k], theme_).name(), kStates[k]));
+    state_label_->setText(QString("<span style='color:%1'>●</span> %2")
+                              .arg(qcolor(kInks[k], theme_).name(), early ? "stopped early" : kStates[k]));
   else
     state_label_->setText(bench_.has_project() ? "ready" : "no project");
   epoch_label_->setText(known && s.epochs ? QString("epoch %1/%2").arg(std::min(s.epoch + 1, s.epochs)).arg(s.epochs)

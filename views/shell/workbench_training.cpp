@@ -169,6 +169,9 @@ void Workbench::tick() {
   QString name = QString::fromStdString(status_.name);
   if (status_.state == RunStatus::State::failed && !sweeping_)
     fail(name + " failed", QString::fromStdString(status_.error), {});
+  else if (status_.state == RunStatus::State::finished && !status_.error.empty())
+    log(QString("%1 stopped early at step %2: %3")
+            .arg(name, QString::fromStdString(format_grouped(status_.step)), QString::fromStdString(status_.error)));
   else if (!status_.error.empty())  // of a sweep, whose other trials go on
     log(name + ": " + QString::fromStdString(status_.error), status_.state == RunStatus::State::failed);
   else

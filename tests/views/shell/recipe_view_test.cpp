@@ -74,6 +74,20 @@ TEST_F(RecipeForm, what_is_typed_is_what_the_next_run_is_told) {
   EXPECT_EQ(saved(), told);
 }
 
+TEST_F(RecipeForm, classes_are_counted_when_asked_for) {
+  open_spirals();
+  show();
+  auto* count = window_->findChild<QToolButton*>("recipe.count_classes");
+  ASSERT_NE(count, nullptr);
+  const auto said = [this] { return window_->findChild<QLabel*>("recipe.classes")->accessibleName(); };
+  EXPECT_EQ(said(), "");
+  QTest::mouseClick(count, Qt::LeftButton);
+  until([&] { return said().startsWith("2 classes in "); });
+  // Of other data nothing is known.
+  type("data.dir", "/nowhere");
+  EXPECT_EQ(said(), "");
+}
+
 TEST_F(RecipeForm, what_does_not_fit_is_told_and_changes_nothing) {
   open_spirals();
   show();

@@ -180,5 +180,35 @@ TEST_F(Runs, groups_and_a_chart_follow_the_filter_and_select_runs) {
   EXPECT_EQ(drawn, 2);
 }
 
+TEST_F(Runs, a_run_that_its_recipe_ended_is_called_stopped_early) {
+  // The test loss never gets better by so much.
+  train(400, {{"eval_every", "1"},
+              {"stop.metric", "test_loss"},
+              {"stop.patience", "2"},
+              {"stop.min_delta", "100"},
+              {"schedule.type", "constant"}});
+  until([this] { return cell(0, 1) == "stopped early"; });
+  const auto& run = bench_->contents().runs.back();
+  EXPECT_EQ(run.status, "finished");
+  EXPECT_LT(run.steps, run.total_steps);
+  EXPECT_FALSE(bench_->can_go_on(run.id)) << "it would end again where it is";
+  EXPECT_FALSE(banner_shown());
+  const auto labels = window_->findChildren<QLabel*>();
+  EXPECT_TRUE(std::any_of(labels.begin(), labels.end(), [](QLabel* l) {
+    return l->text().endsWith("●</span> stopped early");
+  })) << "the line at the foot of the window";
+  // With more patience it goes on.
+  Recipe more = Recipe::from_json(run.recipe);
+  more.set("stop.patience", "3");
+  bench_->set_recipe(more);
+  settle();
+  ASSERT_TRUE(bench_->can_continue(run.id));
+  const int64_t before = run.steps;
+  bench_->continue_run(run.id);
+  until([&] { return !bench_->training() && bench_->contents().runs.back().steps > before; });
+  settle();
+  until([this] { return cell(0, 1) == "stopped early"; });
+}
+
 }  // namespace
 }  // namespace tenon::views

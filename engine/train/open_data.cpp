@@ -1,0 +1,18 @@
+#include "engine/train/open_data.h"
+
+#include "engine/train/recipe.h"
+
+namespace tenon {
+
+data::Split open_data(const Recipe& r) {
+  data::Options o;
+  o.dir = r.text("data.dir");
+  o.seed = static_cast<uint64_t>(r.integer("seed"));
+  o.attrs = r.attrs("data");
+  o.transforms = r.text("data.transforms");
+  o.nan_sample = r.integer("data.nan_sample");
+  o.nan_value_index = r.integer("data.nan_value_index");
+  return data::open_dataset(r.text("data.dataset"), o);
+}
+
+}  // namespace tenon

@@ -1,0 +1,74 @@
+// What a run begins with, and what of it is never trained: see Note [What a run begins with].
+#include <fmt/format.h>
+
+#include "core/backend.h"
+#include "core/error.h"
+#include "engine/autograd/autograd.h"
+#include "engine/ops/view.h"
+#include "engine/train/freeze.h"
+#include "engine/train/session_impl.h"
+
+namespace tenon {
+
+void TrainingSession::Impl::freeze() {
+  trained = model->parameters();
+  const Freeze frozen(recipe.text("init.freeze"));
+  if (!frozen.any()) return;
+  std::vector<std::string> names;
+  for (const nn::Named& n : model->state_dict()) names.push_back(n.name);
+  frozen.check(names);
+  for (nn::Named& p : trained)
+    if (frozen.holds(p.name)) set_requires_grad(p.tensor, false);
+  const bool any = !trained.empty();
+  std::erase_if(trained, [](const nn::Named& p) { return !p.tensor.requires_grad(); });
+  if (any && trained.empty())
+    throw Error::usage(fmt::format("init.freeze = {}: every parameter is frozen, and nothing is left to train",
+                                   recipe.text("init.freeze")),
+                       "leave the last layer out");
+  for (const auto& [path, module] : model->named_modules()) {
+    if (!module->children().empty()) continue;
+    const std::vector<nn::Named> buffers = module->buffers();
+    bool all = !buffers.empty();
+    for (const nn::Named& b : buffers) all &= frozen.holds(path + "." + b.name);
+    if (all) at_rest.push_back(module);
+  }
+}
+
+void TrainingSession::Impl::start_training() {
+  model->train(true);
+  for (nn::Module* m : at_rest) m->train(false);
+}
+
+WeightMap TrainingSession::Impl::start_from(std::vector<GivenTensor> tensors) {
+  if (done != 0) throw Error("a session that has done steps cannot begin with other weights");
+  WeightMap map = map_weights(model_tensors(*model, recipe), std::move(tensors), WeightRules(recipe));
+  if (map.taken() == 0)
+    throw Error("no tensor of the file fits the model: " + map.text(),
+                map.rule.empty() ? "give rules for the names, as in init.map=\"backbone.*=features.*\""
+                                 : fmt::format("init.map=\"{}\" would pair {}", map.rule, map.rule_pairs));
+  if (recipe.text("init.missing") == "fail") {
+    std::string lacks;
+    size_t n = 0;
+    for (const WeightRow& r : map.rows)
+      if (r.target >= 0 && !r.taken() && ++n <= 6)
+        lacks += fmt::format("{}{} ({})", lacks.empty() ? "" : ", ", map.model[static_cast<size_t>(r.target)].name,
+                             name(r.state));
+    if (n > 6) lacks += fmt::format(" and {} more", n - 6);
+    if (n > 0)
+      throw Error(fmt::format("the file does not give the model all it has: {}", lacks),
+                  (map.rule.empty() ? std::string()
+                                    : fmt::format("init.map=\"{}\" would pair {} more; ", map.rule, map.rule_pairs)) +
+                      "init.missing=keep keeps the starting values of what is missing");
+  }
+  NoGrad off;
+  const std::vector<nn::Named> mine = model->state_dict();
+  for (const WeightRow& r : map.rows)
+    if (r.taken())
+      copy_(mine[static_cast<size_t>(r.target)].tensor,
+            to_device(map.given[static_cast<size_t>(r.source)].tensor, device));
+  share_weights();
+  if (average) build_average();  // it begins where the weights do
+  return map;
+}
+
+}  // namespace tenon
