@@ -36,6 +36,7 @@ struct CurveTimes {
   double open_ms = 0;                                     ///< from the file's name to the table of its runs
   double filter_ms = 0;                                   ///< the slowest of some filters, until the table is painted
   double compare_ms = 0;                                  ///< until the curves of the overlaid runs are read and seen
+  double alone_ms = 0;                                    ///< a frame of the shown run alone
   double frame_ms = 0, worst_frame_ms = 0, scene_ms = 0;  ///< of the curves, the median; what of it is our picture
   int overlaid = 0;
 };

@@ -174,6 +174,9 @@ void ScenePainter::line(ImDrawList* list, const Scene& scene, const Scene::Prim&
 }
 
 void ScenePainter::paint(ImDrawList* list, const Scene& scene, ThemeName theme) {
+  // Soft edges make a thin line three times as wide: with so many of them the frame would take longer than they help.
+  constexpr size_t kMostSoft = 8'000;
+  if (scene.points().size() > kMostSoft) list->Flags &= ~ImDrawListFlags_AntiAliasedLines;
   int clips = 0;
   for (const Scene::Prim& p : scene.prims()) {
     ImVec2 a{p.box.x, p.box.y}, b{p.box.right(), p.box.bottom()};

@@ -212,7 +212,9 @@ void TableList::measure() {
     std::vector<std::pair<size_t, int>> longest;  // lengths and rows
     for (int r = 0; r < static_cast<int>(t.rows.size()); ++r) {
       if (c >= static_cast<int>(t.rows[r].cells.size())) continue;
-      longest.emplace_back(t.rows[r].cells[c].text.size(), r);
+      const size_t letters = t.rows[r].cells[c].text.size();
+      if (longest.size() == kMeasured && letters <= longest.front().first) continue;
+      longest.emplace_back(letters, r);
       std::push_heap(longest.begin(), longest.end(), std::greater<>());
       if (longest.size() <= kMeasured) continue;
       std::pop_heap(longest.begin(), longest.end(), std::greater<>());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/error.h"
 #include "engine/train/metric.h"
@@ -20,6 +21,13 @@ using projects::RunStatus;
 void RunsModel::set_rows(RunRows rows) {
   rows_ = std::move(rows);
   fields_ = RunFields(rows_);
+  std::unordered_map<const RunRow*, Cells> kept;
+  for (const auto& row : rows_)
+    if (auto known = cells_.extract(row.get())) kept.insert(std::move(known));
+  cells_ = std::move(kept);
+  std::vector<std::string> differing = rows_.empty() ? std::vector<std::string>() : differing_keys(rows_);
+  if (differing != differing_) cells_.clear();
+  differing_ = std::move(differing);
   set_filter(text_);  // a key or metric of a new run is a field from now on
 }
 
@@ -29,6 +37,7 @@ void RunsModel::set_status(const RunStatus& status) {
     RunRow now = *row;
     follow(now.info, status);
     if (status.step > 0) now.metrics["loss"].last = status.loss;
+    cells_.erase(row.get());
     row = std::make_shared<RunRow>(std::move(now));
   }
 }
@@ -75,10 +84,55 @@ Table::Cell metric_cell(const std::string& name, double v, const std::string& ti
 }
 }  // namespace
 
+const RunsModel::Cells& RunsModel::cells_of(const std::shared_ptr<const RunRow>& row) const {
+  const auto known = cells_.find(row.get());
+  return known != cells_.end() ? known->second : cells_.emplace(row.get(), make_cells(row)).first->second;
+}
+
+RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row) const {
+  const projects::RunInfo& r = row->info;
+  Cells c;
+  c.of = row;
+  std::string about = r.name;
+  for (const std::string& more : {r.note, r.error})
+    if (!more.empty()) about += "\n" + more;
+  c.name = {r.name, 0, std::move(about), Ink::none};
+  c.status = {projects::status_text(r), 0, r.error, ink_of_status(r.status)};
+  c.steps = Table::Cell::number(static_cast<double>(r.steps),
+                                format_grouped(r.steps) + " / " + format_grouped(r.total_steps));
+  c.time = Table::Cell::number(r.seconds, format_seconds(r.seconds));
+  for (const std::string& key : differing_) {
+    const auto at = row->recipe.find(key);
+    c.recipe.push_back(at == row->recipe.end()
+                           ? none()
+                           : Table::Cell{at->second.text, at->second.x, key + " = " + at->second.text, Ink::none});
+  }
+  for (const auto& [name, end] : row->metrics) {
+    Table::Cell best = none();
+    if (!std::isnan(end.best)) best = metric_cell(name, end.best, " at step " + format_grouped(end.best_step));
+    c.metrics.emplace(name, std::pair{metric_cell(name, end.last, ""), std::move(best)});
+  }
+  c.tags = {tags_text(r), 0, r.note, Ink::none};
+  std::string begun = r.created.substr(0, r.created.find('Z'));  // to the second, in UTC
+  if (begun.size() > 10) begun[10] = ' ';
+  c.begun = {std::move(begun), 0, r.created, Ink::none};
+  return c;
+}
+
 Table RunsModel::table() const {
   const RunRows rows = shown();
   if (group_) return group_table(rows, *group_);
-  const std::vector<std::string> keys = rows.empty() ? std::vector<std::string>() : differing_keys(rows);
+  std::vector<const Cells*> cells;
+  for (const auto& r : rows) cells.push_back(&cells_of(r));
+  std::vector<size_t> differ;  // of differing_, those in which these runs do
+  std::vector<std::string> keys;
+  for (size_t k = 0; k < differing_.size(); ++k)
+    if (std::any_of(cells.begin(), cells.end(), [&](const Cells* c) {
+          return c->recipe[k].text != cells.front()->recipe[k].text || c->recipe[k].key != cells.front()->recipe[k].key;
+        })) {
+      differ.push_back(k);
+      keys.push_back(differing_[k]);
+    }
   std::set<std::string> judged;  // metrics that say how good a run is
   for (const auto& r : rows)
     for (const auto& [name, end] : r->metrics)
@@ -102,39 +156,24 @@ Table RunsModel::table() const {
   if (tagged) t.columns.push_back({"Tags"});
   t.columns.push_back({"Begun"});
   t.rows.reserve(rows.size());
-  for (const auto& one : rows) {
-    const RunRow& r = *one;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Cells& c = *cells[i];
+    const int64_t id = rows[i]->info.id;
     Table::Row row;
-    row.selection = Selection::run(r.info.id, "runs");
-    const auto picked = std::find(picked_.begin(), picked_.end(), r.info.id);
+    row.selection = Selection::run(id, "runs");
+    const auto picked = std::find(picked_.begin(), picked_.end(), id);
     row.picked = picked != picked_.end();
-    const Ink ink = *row.picked ? compared_ink(static_cast<int>(picked - picked_.begin())) : Ink::none;
-    std::string about = r.info.name;
-    for (const std::string& more : {r.info.note, r.info.error})
-      if (!more.empty()) about += "\n" + more;
-    row.cells = {{r.info.name, 0, std::move(about), ink},
-                 {projects::status_text(r.info), 0, r.info.error, ink_of_status(r.info.status)},
-                 Table::Cell::number(static_cast<double>(r.info.steps),
-                                     format_grouped(r.info.steps) + " / " + format_grouped(r.info.total_steps)),
-                 Table::Cell::number(r.info.seconds, format_seconds(r.info.seconds))};
-    for (size_t k = 0; k < keys.size(); ++k) {
-      const auto at = r.recipe.find(keys[k]);
-      if (at == r.recipe.end())
-        row.cells.push_back(none());
-      else
-        row.cells.push_back({at->second.text, at->second.x, keys[k] + " = " + at->second.text, Ink::none});
-    }
+    row.cells.reserve(t.columns.size());
+    for (const Table::Cell* first : {&c.name, &c.status, &c.steps, &c.time}) row.cells.push_back(*first);
+    if (*row.picked) row.cells[0].mark = compared_ink(static_cast<int>(picked - picked_.begin()));
+    for (size_t k : differ) row.cells.push_back(c.recipe[k]);
     for (const std::string& m : judged) {
-      const auto at = r.metrics.find(m);
-      row.cells.push_back(at == r.metrics.end() ? none() : metric_cell(m, at->second.last, ""));
-      row.cells.push_back(at == r.metrics.end() || std::isnan(at->second.best)
-                              ? none()
-                              : metric_cell(m, at->second.best, " at step " + format_grouped(at->second.best_step)));
+      const auto at = c.metrics.find(m);
+      row.cells.push_back(at == c.metrics.end() ? none() : at->second.first);
+      row.cells.push_back(at == c.metrics.end() ? none() : at->second.second);
     }
-    if (tagged) row.cells.push_back({tags_text(r.info), 0, r.info.note, Ink::none});
-    std::string begun = r.info.created.substr(0, r.info.created.find('Z'));  // to the second, in UTC
-    if (begun.size() > 10) begun[10] = ' ';
-    row.cells.push_back({std::move(begun), 0, r.info.created, Ink::none});
+    if (tagged) row.cells.push_back(c.tags);
+    row.cells.push_back(c.begun);
     t.rows.push_back(std::move(row));
   }
   return t;

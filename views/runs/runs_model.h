@@ -1,7 +1,11 @@
 #pragma once
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "projects/run_driver.h"
@@ -37,8 +41,20 @@ class RunsModel {
   Table table() const;
 
  private:
+  /// What stands in the cells of a run, whatever the columns: worked out once, for a filter is typed letter by letter.
+  struct Cells {
+    Table::Cell name, status, steps, time, tags, begun;
+    std::vector<Table::Cell> recipe;                                     ///< of differing_
+    std::map<std::string, std::pair<Table::Cell, Table::Cell>> metrics;  ///< last and best
+    std::shared_ptr<const RunRow> of;                                    ///< keeps the address, which is the key
+  };
+  Cells make_cells(const std::shared_ptr<const RunRow>& row) const;
+  const Cells& cells_of(const std::shared_ptr<const RunRow>& row) const;
+
   RunRows rows_;
+  mutable std::unordered_map<const RunRow*, Cells> cells_;
   RunFields fields_;
+  std::vector<std::string> differing_;  ///< keys in which any of the rows differ: some of them differ in fewer
   std::vector<int64_t> picked_;
   std::string text_, why_;
   RunFilter filter_;

@@ -93,6 +93,25 @@ size_t Series::nearest(int64_t step) const {
   return i;
 }
 
+/// Points [a, b), one by one.
+void Series::add_points(Summary& to, size_t a, size_t b) const {
+  if (a == b) return;
+  if (to.finite + to.bad == 0) to.first_step = steps_[a];
+  to.last_step = steps_[b - 1];
+  for (size_t i = a; i < b; ++i) {
+    const double v = values_[i];
+    if (!std::isfinite(v)) {
+      ++to.bad;
+      continue;
+    }
+    if (to.finite++ == 0) to.min = to.max = to.first = v;
+    to.min = std::min(to.min, v);
+    to.max = std::max(to.max, v);
+    if (v > 0 && (to.least == 0 || v < to.least)) to.least = v;
+    to.last = v;
+  }
+}
+
 Series::Summary Series::summary(size_t a, size_t b) const {
   Summary s{};
   b = std::min(b, steps_.size());
@@ -104,11 +123,13 @@ Series::Summary Series::summary(size_t a, size_t b) const {
       ++level;
     }
     if (width == 1) {
-      add(s, one(steps_[a], values_[a]));
+      const size_t end = std::min(b, (a / kFan + 1) * kFan);
+      add_points(s, a, end);
+      a = end;
     } else {
       add(s, levels_[level - 1][a / width]);
+      a += width;
     }
-    a += width;
   }
   return s;
 }

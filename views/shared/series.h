@@ -72,9 +72,15 @@ class Series {
   std::vector<Column> columns(double from, double to, int count, const At& at) const {
     std::vector<Column> out(static_cast<size_t>(std::max(count, 0)));
     const double width = (to - from) / std::max(count, 1);
-    size_t a = lower_by(from, at);
+    size_t a = lower_by(from, at), wide = 0;
     for (int c = 0; c < count; ++c) {
-      const size_t b = lower_by(c + 1 == count ? to : from + width * (c + 1), at, a);
+      const double end = c + 1 == count ? to : from + width * (c + 1);
+      // Points mostly stand at equal distances: a column ends about where it would if it had as many as the last one.
+      size_t b = a + wide;
+      for (int back = 0; back < 3 && b > a && b < size() && !(at(b - 1) < end); ++back) --b;
+      if (b > size() || (b > a && !(at(b - 1) < end))) b = a;
+      b = lower_by(end, at, b);
+      wide = b - a;
       out[c] = {summary(a, b), a, b};
       a = b;
     }
@@ -88,6 +94,7 @@ class Series {
  private:
   static void add(Summary& to, const Summary& s);
   static Summary one(int64_t step, double value);
+  void add_points(Summary& to, size_t a, size_t b) const;
   static constexpr size_t kFan = 8;
   std::vector<int64_t> steps_;
   std::vector<double> values_, seconds_;

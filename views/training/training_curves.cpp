@@ -11,8 +11,10 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kMostPoints = 60'000;  ///< of compared runs in a frame; see TrainingModel::coarseness()
-constexpr int kMostColumn = 8;         ///< pixels: wider ones would be stairs
+// Software GL draws some ten thousand shapes in the time of a frame.
+constexpr float kMostLines = 6'000;   ///< pixel columns of compared runs that are drawn as lines; more are bands
+constexpr float kMostBands = 10'000;  ///< see TrainingModel::coarseness()
+constexpr int kMostColumn = 8;        ///< pixels: wider ones would be stairs
 
 bool smooths(const std::string& quantity) {
   return quantity == "loss" || quantity == "accuracy" || quantity == "grad_norm" || quantity == "samples_per_second";
@@ -83,20 +85,64 @@ float TrainingModel::y_of(double v, const Range& r, const Box& area) const {
 }
 
 int TrainingModel::coarseness(const std::vector<Chart>& charts, float width) const {
-  float points = 0;  // at two of a pixel
+  float columns = 0;
   for (const Chart& c : charts)
     for (const std::string& m : c.metrics)
       each_behind(m, [&](const Compared& k, const Series& s, int) {
         const auto [a, b] = visible(s, scale(k));
-        points += std::min(static_cast<float>(b - a), 2 * width);
+        columns += std::min(static_cast<float>(b - a), width);
       });
-  return std::clamp(static_cast<int>(std::ceil(points / kMostPoints)), 1, kMostColumn);
+  return columns <= kMostLines ? 0 : std::clamp(static_cast<int>(std::ceil(columns / kMostBands)), 1, kMostColumn);
+}
+
+/// One upright stretch a column, from the lowest to the highest, that reaches to its neighbour: the shape of the line
+/// as it is seen from far. Columns that look the same are one.
+void TrainingModel::draw_bands(Scene& scene, const Series& s, const CurveScale& at, const Range& r, Box area,
+                               const Pen& pen, std::vector<Bad>& bad) const {
+  const int columns = std::max(static_cast<int>(area.w) / pen.column, 1);
+  const double per = axis_.span() / columns;
+  const float wide = area.w / static_cast<float>(columns);
+  float before_top = 0, before_bottom = 0;  // of the column before; the same where there is none
+  Box band;                                 // not drawn yet; without width: none
+  const auto end_band = [&] {
+    if (band.w > 0) scene.rect(band, pen.ink, pen.alpha);
+    band = {};
+  };
+  const auto all = s.columns(axis_.lo, axis_.hi + per, columns + 1, at.at(s));
+  for (int k = 0; k <= columns; ++k) {
+    const Series::Column& c = all[static_cast<size_t>(k)];
+    const float x = area.x + static_cast<float>(k) * wide;
+    if (c.bad) bad.push_back({x + wide / 2, c.bad, c.first_step, c.last_step});
+    if (!c.finite) {
+      if (!c.bad) continue;
+      end_band();
+      before_top = before_bottom = 0;
+      continue;
+    }
+    const float high = y_of(c.max, r, area), low = y_of(c.min, r, area);
+    float top = high, bottom = low;
+    if (before_top < before_bottom) top = std::min(top, before_bottom), bottom = std::max(bottom, before_top);
+    before_top = high;
+    before_bottom = std::max(low, high + 0.01f);
+    top = std::floor(top);
+    bottom = std::max(std::ceil(bottom), top + 1);
+    const bool same = std::fabs(band.y - top) < 1.5f && std::fabs(band.bottom() - bottom) < 1.5f;
+    if (band.w > 0 && same && band.y <= top && band.bottom() >= bottom) {
+      band.w = x + wide - band.x;
+      continue;
+    }
+    end_band();
+    band = {x, top, wide, bottom - top};
+  }
+  end_band();
 }
 
 void TrainingModel::draw_series(Scene& scene, const Series& s, const CurveScale& at, const Range& r, Box area,
-                                const Pen& pen) {
-  const int columns = std::max(static_cast<int>(area.w) / pen.column, 1);
+                                const Pen& pen, std::vector<Bad>& bad) const {
+  const int columns = std::max(static_cast<int>(area.w), 1);
   const auto [a, b] = visible(s, at);
+  if (pen.column > 0 && b - a > static_cast<size_t>(columns / pen.column))
+    return draw_bands(scene, s, at, r, area, pen, bad);
   std::vector<Point> line;
   // A gap where there is no number, and a lone point between gaps stays a dot.
   const auto end_line = [&](float width) {
@@ -108,11 +154,13 @@ void TrainingModel::draw_series(Scene& scene, const Series& s, const CurveScale&
     const bool dots =
         pen.dots && b > a && area.w / axis_.span() * (at.of(s, b - 1) - at.of(s, a)) > 8.0 * static_cast<double>(b - a);
     for (size_t i = a; i < b; ++i) {
+      const float x = axis_.to_px(at.of(s, i));
       if (!std::isfinite(s.value(i))) {
+        bad.push_back({x, 1, s.step(i), s.step(i)});
         end_line(pen.width);
         continue;
       }
-      line.push_back({axis_.to_px(at.of(s, i)), y_of(s.value(i), r, area)});
+      line.push_back({x, y_of(s.value(i), r, area)});
       if (dots) scene.rect({line.back().x - 2.5f, line.back().y - 2.5f, 5, 5}, pen.ink, pen.alpha, 2.5f);
     }
     end_line(pen.width);
@@ -124,11 +172,13 @@ void TrainingModel::draw_series(Scene& scene, const Series& s, const CurveScale&
   const auto all = s.columns(axis_.lo, axis_.hi + per, columns + 1, at.at(s));
   for (int k = 0; k <= columns; ++k) {
     const Series::Column& c = all[static_cast<size_t>(k)];
+    const float x = axis_.to_px(axis_.lo + (k + 0.5) * per);
+    if (c.bad) bad.push_back({x, c.bad, c.first_step, c.last_step});
     if (!c.finite) {
       if (c.bad) end_line(thin);
       continue;
     }
-    const float x = axis_.to_px(axis_.lo + (k + 0.5) * per), low = y_of(c.min, r, area), high = y_of(c.max, r, area);
+    const float low = y_of(c.min, r, area), high = y_of(c.max, r, area);
     const bool falls = !line.empty() && std::fabs(line.back().y - high) < std::fabs(line.back().y - low);
     line.push_back({x, falls ? high : low});
     if (low != high) line.push_back({x, falls ? low : high});
@@ -137,20 +187,35 @@ void TrainingModel::draw_series(Scene& scene, const Series& s, const CurveScale&
 }
 
 void TrainingModel::draw_curves(Scene& scene, const Chart& c, const Range& r, Box area) {
+  bad_.clear();
+  std::vector<Bad> bad;
+  const auto note = [&](const std::string& run, const std::string& metric) {
+    for (Bad& b : bad) {
+      b.run = &run;
+      b.metric = &metric;
+      bad_.push_back(b);
+    }
+    bad.clear();
+  };
   for (const std::string& m : c.metrics)
     each_behind(m, [&](const Compared& k, const Series& s, int i) {
       const Ink ink = i < 0 ? Ink::baseline : compared_ink(i);
-      draw_series(scene, s, scale(k), r, area, {ink, 1.6f, 1, i >= 0 && s.size() <= 60, i < 0 ? 1 : column_});
+      draw_series(scene, s, scale(k), r, area,
+                  {ink, column_ > 0 ? 1 : 1.6f, 1, i >= 0 && s.size() <= 60, i < 0 ? 0 : column_}, bad);
+      note(k.run, m);
     });
   for (size_t i = 0; i < c.metrics.size(); ++i) {
     const Series& s = series_.at(c.metrics[i]);
     const bool smooth = smoothing_ > 0 && s.size() > 30 && smooths(quantity_of(c.metrics[i]));
     const Ink ink = series_ink(static_cast<int>(i));
-    Pen pen{ink, 1.6f, 1, s.size() <= 60, 1};
+    Pen pen{ink, 1.6f, 1, s.size() <= 60, 0};
     if (smooth) pen.width = 1, pen.alpha = 0.35f;
-    draw_series(scene, s, scale(), r, area, pen);
+    draw_series(scene, s, scale(), r, area, pen, bad);
+    note(run_, c.metrics[i]);
+    if (!smooth) continue;
     // The smoothed line lies over the raw one, never instead of it.
-    if (smooth) draw_series(scene, smoothed_[c.metrics[i]].of(s, smoothing_), scale(), r, area, {ink, 2, 1, false, 1});
+    draw_series(scene, smoothed_[c.metrics[i]].of(s, smoothing_), scale(), r, area, {ink, 2, 1, false, 0}, bad);
+    bad.clear();  // those of the raw line
   }
 }
 
@@ -166,30 +231,25 @@ void TrainingModel::draw_changes(Scene& scene, Box area) {
 }
 
 /// Values that are no numbers stand on the axis in red: never hidden, never a gap without a reason.
-void TrainingModel::draw_bad(Scene& scene, const std::string& run, const std::string& metric, const Series& s,
-                             const CurveScale& at, Box area) {
-  const auto [a, b] = visible(s, at);
-  if (s.summary(a, b).bad == 0) return;
-  const int columns = std::max(static_cast<int>(area.w / 3), 1);
-  const double per = axis_.span() / columns;
-  const auto all = s.columns(axis_.lo, axis_.hi + per, columns + 1, at.at(s));
-  for (int c = 0; c <= columns; ++c) {
-    const Series::Column& sum = all[static_cast<size_t>(c)];
-    if (!sum.bad) continue;
-    const float x =
-        std::min(area.x + (static_cast<float>(c) + 0.5f) * area.w / static_cast<float>(columns), area.right());
+void TrainingModel::draw_bad(Scene& scene, Box area) {
+  for (size_t i = 0; i < bad_.size();) {
+    Bad b = bad_[i++];
+    const float from = b.x;
+    for (; i < bad_.size() && bad_[i].run == b.run && bad_[i].metric == b.metric && bad_[i].x - from < 3; ++i) {
+      b.count += bad_[i].count;
+      b.last_step = bad_[i].last_step;
+    }
+    const float x = std::clamp(from, area.x, std::max(area.right(), area.x));
+    if (from < area.x - 1 || from > area.right() + 1) continue;
     scene.rect({x - 1, area.bottom() - 8, 2, 8}, Ink::bad);
     scene.target({x - 3, area.bottom() - 10, 6, 12}, {plot, 0}, Cursor::hand,
-                 fmt::format("{}{}: {} values of steps {} to {} are not finite", metric,
-                             run == run_ ? std::string() : " of " + run, sum.bad, sum.first_step, sum.last_step));
+                 fmt::format("{}{}: {} values of steps {} to {} are not finite", *b.metric,
+                             *b.run == run_ ? std::string() : " of " + *b.run, b.count, b.first_step, b.last_step));
   }
 }
 
 void TrainingModel::draw_marks(Scene& scene, const Chart& c, const Range& r, Box area) {
-  for (const std::string& m : c.metrics) {
-    each_behind(m, [&](const Compared& k, const Series& s, int) { draw_bad(scene, k.run, m, s, scale(k), area); });
-    draw_bad(scene, run_, m, series_.at(m), scale(), area);
-  }
+  draw_bad(scene, area);
   auto upright = [&](int64_t step, Ink ink, float width) {
     if (step < 0) return;
     const float x = axis_.to_px(x_of(step));

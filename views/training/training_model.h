@@ -116,12 +116,18 @@ class TrainingModel : public StepModel {
     double lo, hi;
     bool log;
   };
+  /// Values that are no numbers, in one place of a plot.
+  struct Bad {
+    float x = 0;
+    int64_t count = 0, first_step = 0, last_step = 0;
+    const std::string *run = nullptr, *metric = nullptr;
+  };
   /// How a line is drawn.
   struct Pen {
     Ink ink = Ink::none;
     float width = 1.6f, alpha = 1;
     bool dots = false;  ///< on its points, where these are far from each other
-    int column = 1;     ///< pixels that are drawn as one, where there are more points than pixels
+    int column = 0;     ///< where there are more points: bands of so many pixels instead of lines; 0: none
   };
   std::vector<Chart> arranged() const;
   CurveScale scale() const { return {shown_over(), epoch_}; }
@@ -136,14 +142,18 @@ class TrainingModel : public StepModel {
   void draw_y(Scene& scene, const Chart& c, const Range& r, Box area);
   void draw_x(Scene& scene, Box area, bool titled);
   void draw_curves(Scene& scene, const Chart& c, const Range& r, Box area);
-  void draw_series(Scene& scene, const Series& s, const CurveScale& at, const Range& r, Box area, const Pen& pen);
+  /// Where its values are no numbers is noted in `bad`.
+  void draw_series(Scene& scene, const Series& s, const CurveScale& at, const Range& r, Box area, const Pen& pen,
+                   std::vector<Bad>& bad) const;
+  void draw_bands(Scene& scene, const Series& s, const CurveScale& at, const Range& r, Box area, const Pen& pen,
+                  std::vector<Bad>& bad) const;
   /// Names of compared runs and their values at the hovered (or the last) step, from x on as far as there is room.
   void name_compared(Scene& scene, const Chart& c, float x, float y, float right);
   void draw_changes(Scene& scene, Box area);
-  void draw_bad(Scene& scene, const std::string& run, const std::string& metric, const Series& s, const CurveScale& at,
-                Box area);
+  void draw_bad(Scene& scene, Box area);
   void draw_marks(Scene& scene, const Chart& c, const Range& r, Box area);
-  /// How many pixels of a compared run are drawn as one, so that a frame keeps its time however many there are.
+  /// How many pixels of compared runs are drawn as one band, so that a frame keeps its time however many there are; 0:
+  /// they are few enough for lines.
   int coarseness(const std::vector<Chart>& charts, float width) const;
   std::pair<size_t, size_t> visible(const Series& s, const CurveScale& at) const;
   Range range(const Chart& c) const;
@@ -165,8 +175,9 @@ class TrainingModel : public StepModel {
   int64_t last_step_ = 0, total_steps_ = 0, selected_ = -1, hover_ = -1;
   double smoothing_ = kUsualSmoothing;
   int focus_ = -1;                                  ///< the plot that the keys are on; -1: none yet
-  int column_ = 1;                                  ///< see coarseness()
+  int column_ = 0;                                  ///< see coarseness()
   std::vector<std::pair<Box, std::string>> areas_;  // plot areas of the last frame
+  std::vector<Bad> bad_;                            ///< of the plot that is drawn
   bool still_ = false;
   bool dragging_ = false, moved_ = false;
   float press_x_ = 0, drag_x_ = 0;
