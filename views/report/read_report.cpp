@@ -40,7 +40,7 @@ RunReport read_report(projects::Project& project, const projects::RunInfo& run, 
   r.batch = r.recipe.integer("data.batch_size");
   r.layers = examine(run.model, r.batch);
   const std::atomic<bool> going_on = false;
-  r.metrics = read_metrics(project, run.id, going_on);
+  r.metrics = read_series(project, run.id, going_on);
   r.checkpoints = project.checkpoints(run.id);
   r.model_digest = digest_of(run.model.to_json());
   r.recipe_digest = digest_of(run.recipe);

@@ -150,7 +150,7 @@ void tell_curves(HtmlPage& page, const RunReport& r) {
   TrainingModel m;
   m.set_run(r.run.name, r.run.total_steps);
   m.set_still(true);
-  m.add(r.metrics);
+  m.set_series(r.metrics);
   m.set_changes(TrainingModel::changes_of(r.run));
   m.fit();
   const size_t plots = m.groups().size(), rows = plots > 2 ? (plots - 1 + 1) / 2 : plots;

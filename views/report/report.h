@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -6,6 +7,7 @@
 #include "engine/train/recipe.h"
 #include "projects/results.h"
 #include "views/results/sample_sight.h"
+#include "views/shared/series.h"
 
 namespace tenon::views {
 
@@ -23,7 +25,7 @@ struct RunReport {
   bool model_changed = false;
   std::string input, target;  ///< "f32 [1, 28, 28]"
   int64_t train_samples = 0, classes = 0, targets = 1;
-  std::vector<projects::MetricRow> metrics;
+  std::map<std::string, Series> metrics;  ///< every point, by the name
   std::vector<projects::CheckpointInfo> checkpoints;
   projects::Results results;
   /// Of the samples with the largest loss, the worst first.
