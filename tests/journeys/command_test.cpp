@@ -1,6 +1,7 @@
 // Every job of the command line, as a script sees it.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "core/file.h"
@@ -130,8 +131,27 @@ TEST_F(Commands, runs_and_metrics) {
   const std::string csv = tenon({"metrics", project, "r", "loss", "--csv"}).out;
   EXPECT_EQ(csv.substr(0, csv.find('\n')), "step,seconds,value");
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + runs[0].at("steps").get<int64_t>());
+  const std::string over = tenon({"metrics", project, "r", "loss", "--csv", "--over", "epoch"}).out;
+  EXPECT_EQ(over.substr(0, over.find('\n')), "step,epoch,value");
+  EXPECT_EQ(tenon({"metrics", project, "r", "loss", "--csv", "--over", "step"}).out.substr(0, 11), "step,value\n");
+  for (const auto& point : tenon({"metrics", project, "r", "loss", "--json"}).json())
+    if (point.at("epoch") == 1.0) EXPECT_EQ(point.at("samples"), 2000);
+  const Outcome other = tenon({"metrics", project, "r", "loss", "--over", "minutes"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_NE(other.err.find("step, epoch, time and samples"), std::string::npos) << other.err;
   EXPECT_EQ(tenon({"metrics", project, "r", "los"}).status, 2);
   EXPECT_NE(tenon({"metrics", project, "r"}).out.find("grad_norm"), std::string::npos);
+}
+
+TEST_F(Commands, a_large_project_is_made_and_measured) {
+  const Outcome o = tenon({"bench", "curves", "--runs", "12", "--points", "300", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  std::map<std::string, double> found;
+  for (const auto& j : o.json()) found[j.at("metric")] = j.at("value");
+  EXPECT_EQ(found["runs"], 12);
+  EXPECT_GE(found["points"], 12 * 300);
+  for (const char* metric : {"log_scalar", "write_points", "open_to_table", "filter_worst"})
+    EXPECT_GT(found[metric], 0) << metric;
 }
 
 TEST_F(Commands, eval_agrees_with_training) {

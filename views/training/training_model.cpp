@@ -148,7 +148,7 @@ void TrainingModel::grow() {
   double end = 0;
   if (at.over == Over::time) {  // when it will be done is not known before it is
     const double last = x_of(last_step_);
-    end = 64;
+    end = 1;
     while (end * 9 < last * 10) end *= 2;
     if (last_step_ >= total_steps_ && last > 0) end = last;
     axis_.min_span = end / static_cast<double>(std::max<int64_t>(last_step_, 16)) * 4;

@@ -55,13 +55,13 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
   box->addWidget(with_table(make_canvas(model_), bar, [this] { return model_.table(); }), 1);
   set_content(page);
   connect(&bench, &Bench::picked_changed, this, &TrainingView::compare);
-  connect(&bench, &Bench::project_changed, this, &TrainingView::compare);  // a compared run may have gone on
+  connect(&bench, &Bench::project_changed, this, &TrainingView::compare);       // a compared run may have gone on
+  connect(&bench, &Bench::project_changed, this, &TrainingView::show_changes);  // before what is said of it
+  connect(&bench, &Bench::run_changed, this, &TrainingView::show_changes);
   connect(&bench, &Bench::run_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::status_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::project_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::selection_changed, this, &TrainingView::refresh);
-  connect(&bench, &Bench::project_changed, this, &TrainingView::show_changes);
-  connect(&bench, &Bench::run_changed, this, &TrainingView::show_changes);
   model_.on_state = [this] { show_state(); };
   show_state();
   refresh();
