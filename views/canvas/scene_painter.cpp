@@ -170,13 +170,24 @@ void ScenePainter::line(ImDrawList* list, const Scene& scene, const Scene::Prim&
   }
   std::vector<ImVec2> v(prim.count);
   for (uint32_t i = 0; i < prim.count; ++i) v[i] = {points[i].x, points[i].y};
-  list->AddPolyline(v.data(), static_cast<int>(v.size()), ink, 0, prim.width);
+  // Soft edges make a thin line three times as wide: with so many of them the frame would take longer than they help.
+  constexpr size_t kMostSoft = 6'000;
+  const ImDrawListFlags flags = list->Flags;
+  if (prim.width <= 1 && scene.points().size() > kMostSoft) list->Flags &= ~ImDrawListFlags_AntiAliasedLines;
+  // ImGui makes a line as thin at a corner as the corner is sharp: the top of a spike would not be seen. A line that
+  // turns back begins anew there.
+  size_t from = 0;
+  const auto upto = [&](size_t last) {
+    list->AddPolyline(v.data() + from, static_cast<int>(last - from + 1), ink, 0, prim.width);
+    from = last;
+  };
+  for (size_t i = 1; i + 1 < v.size(); ++i)
+    if ((v[i].x - v[i - 1].x) * (v[i + 1].x - v[i].x) + (v[i].y - v[i - 1].y) * (v[i + 1].y - v[i].y) < 0) upto(i);
+  upto(v.size() - 1);
+  list->Flags = flags;
 }
 
 void ScenePainter::paint(ImDrawList* list, const Scene& scene, ThemeName theme) {
-  // Soft edges make a thin line three times as wide: with so many of them the frame would take longer than they help.
-  constexpr size_t kMostSoft = 8'000;
-  if (scene.points().size() > kMostSoft) list->Flags &= ~ImDrawListFlags_AntiAliasedLines;
   int clips = 0;
   for (const Scene::Prim& p : scene.prims()) {
     ImVec2 a{p.box.x, p.box.y}, b{p.box.right(), p.box.bottom()};

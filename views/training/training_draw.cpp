@@ -32,7 +32,7 @@ std::string series_name(const std::string& metric, const std::string& q) {
   while (!s.empty() && (s.back() == '/' || s.back() == '_' || s.back() == '.')) s.pop_back();
   return s.empty() ? metric : s;
 }
-std::string title_of(const Chart& c) {
+std::string chart_title(const Chart& c) {
   for (const std::string& m : c.metrics)
     if (quantity_of(m) == c.title) return quantity_title(c.title);
   return c.title;
@@ -133,7 +133,7 @@ void TrainingModel::name_compared(Scene& scene, const Chart& c, float x, float y
 void TrainingModel::draw_header(Scene& scene, const Chart& c, Box box) {
   const auto number = static_cast<int64_t>(areas_.size()) - 1;
   const CurveScale at = scale();
-  std::string title = title_of(c);
+  std::string title = chart_title(c);
   if (const std::string unit = unit_of(c.quantity); !unit.empty()) title += ", " + unit;
   const float right = box.right() - (still_ ? 6 : kButtons);
   float x = box.x + 2, tw = std::min(text_width(title, Face::body) + 10, std::max(right - x, 0.f));
