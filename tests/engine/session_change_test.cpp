@@ -100,7 +100,9 @@ TEST(SessionChange, a_rate_of_nought_leaves_the_weights_and_more_epochs_go_on) {
   for (const auto& [name, tensor] : s.save().tensors) {
     if (!name.starts_with("model/")) continue;
     for (const auto& [other, old] : before.tensors)
-      if (other == name) EXPECT_EQ(logical_bytes(tensor, x), logical_bytes(old, y)) << name;
+      if (other == name) {
+        EXPECT_EQ(logical_bytes(tensor, x), logical_bytes(old, y)) << name;
+      }
   }
   EXPECT_EQ(s.total_steps(), 36);
   s.change(with(s.recipe(), {{"epochs", "5"}}));

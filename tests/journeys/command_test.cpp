@@ -135,7 +135,9 @@ TEST_F(Commands, runs_and_metrics) {
   EXPECT_EQ(over.substr(0, over.find('\n')), "step,epoch,value");
   EXPECT_EQ(tenon({"metrics", project, "r", "loss", "--csv", "--over", "step"}).out.substr(0, 11), "step,value\n");
   for (const auto& point : tenon({"metrics", project, "r", "loss", "--json"}).json())
-    if (point.at("epoch") == 1.0) EXPECT_EQ(point.at("samples"), 2000);
+    if (point.at("epoch") == 1.0) {
+      EXPECT_EQ(point.at("samples"), 2000);
+    }
   const Outcome other = tenon({"metrics", project, "r", "loss", "--over", "minutes"});
   EXPECT_EQ(other.status, 2);
   EXPECT_NE(other.err.find("step, epoch, time and samples"), std::string::npos) << other.err;

@@ -40,7 +40,9 @@ TEST(EpochLength, counts_as_the_session_does_step_by_step) {
       const StepResult r = session.step();
       samples += r.samples;
       EXPECT_EQ(e.samples_after(r.step), samples) << "step " << r.step << " drop_last " << drop;
-      if (r.epoch_end) EXPECT_EQ(e.epochs_after(r.step), static_cast<double>(r.epoch + 1));
+      if (r.epoch_end) {
+        EXPECT_EQ(e.epochs_after(r.step), static_cast<double>(r.epoch + 1));
+      }
     }
     EXPECT_EQ(e.steps, session.steps_per_epoch());
     EXPECT_EQ(e.samples % 300 == 0, drop == std::string("true")) << "else the last batch is to be a smaller one";

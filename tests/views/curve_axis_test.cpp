@@ -88,7 +88,9 @@ TEST(Series, ColumnsOverAnyAxisLoseNothing) {
       for (size_t k = 0; k < columns.size(); ++k) {
         ASSERT_EQ(columns[k].bad, bad[k]);
         ASSERT_EQ(columns[k].finite, finite[k]);
-        if (finite[k]) ASSERT_EQ(columns[k].max, top[k]);
+        if (finite[k]) {
+          ASSERT_EQ(columns[k].max, top[k]);
+        }
       }
     }
   }
@@ -123,7 +125,9 @@ TEST(SmoothedSeries, IsTheSameHoweverItGrewAndHasTheGapsOfTheRawLine) {
     if (i % 37 != 0) continue;
     const Series& line = grown.of(raw, 0.9);
     ASSERT_EQ(line.size(), raw.size());
-    if (std::isfinite(v)) ASSERT_NEAR(line.value(line.size() - 1), sum / norm, 1e-12);
+    if (std::isfinite(v)) {
+      ASSERT_NEAR(line.value(line.size() - 1), sum / norm, 1e-12);
+    }
   }
   const Series& line = grown.of(raw, 0.9);
   EXPECT_EQ(line.summary(0, line.size()).bad, 7);
