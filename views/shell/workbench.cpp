@@ -228,6 +228,7 @@ void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents c
   filters_.forget(Document::kProject);
   project_ = std::move(project);
   contents_ = std::move(contents);
+  trained_here_.clear();
   edits_ = project_ ? std::make_shared<projects::SharedEdits>(project_) : nullptr;
   file_recipe_ = contents_.recipe;
   builder.set_spec(contents_.model, contents_.recipe.integer("data.batch_size"));

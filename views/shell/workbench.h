@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 
 #include "projects/shared_edits.h"
@@ -129,7 +130,7 @@ class Workbench : public Bench {
   void save_last_edits();
   // What others do to the file (workbench_others.cpp).
   void look_at_file();
-  bool trains_elsewhere() const;
+  const projects::RunInfo* trained_elsewhere() const;
   bool ask_to_train_beside(const QString& title, std::function<void()> train);
   void take_recipe(Recipe recipe);
   void take_model(const ModelSpec& model);
@@ -143,9 +144,10 @@ class Workbench : public Bench {
 
   std::shared_ptr<projects::RunDriver> driver_;
   std::shared_ptr<projects::SharedEdits> edits_;
-  Recipe file_recipe_;       ///< as the file had it when it was last read or written; contents_.recipe is edited
-  int64_t others_seen_ = 0;  ///< Project::version_of_others() of what is seen
-  bool beside_ = false;      ///< what is begun now may train beside a run of another window
+  Recipe file_recipe_;              ///< as the file had it when it was last read or written; contents_.recipe is edited
+  int64_t others_seen_ = 0;         ///< Project::version_of_others() of what is seen
+  std::set<int64_t> trained_here_;  ///< runs of the project
+  bool beside_ = false;             ///< what is begun now may train beside a run of another window
   std::shared_ptr<const nlohmann::json> window_state_;
   int next_document_ = 1;
   std::vector<projects::MetricRow> live_rows_;

@@ -22,8 +22,8 @@ void Workbench::look_at_file() {
   files.start(
       "others", "Look for what others changed",
       // A process that was killed changes nothing, but its run does not train any longer.
-      [project = project_, before = others_seen_, read = trains_elsewhere()](const Jobs::Report&,
-                                                                             const std::atomic<bool>&) {
+      [project = project_, before = others_seen_, read = trained_elsewhere() != nullptr](const Jobs::Report&,
+                                                                                         const std::atomic<bool>&) {
         Seen seen{project->version_of_others(), {}};
         if (read || seen.version != before) seen.contents = ProjectContents::read(*project);
         return seen;
@@ -51,21 +51,21 @@ void Workbench::look_at_file() {
       [](const QString&, const QString&) {}, true);  // a file that is gone is told of by whatever needs it
 }
 
-/// A run of this project that another process or another window trains.
-bool Workbench::trains_elsewhere() const {
+/// A run of this project that another process or another window trains. One that was trained here, and could not write
+/// its end, is none.
+const RunInfo* Workbench::trained_elsewhere() const {
   for (const RunInfo& r : contents_.runs)
-    if (trains(r) && r.id != status_.run) return true;
-  return false;
+    if (trains(r) && !trained_here_.contains(r.id)) return &r;
+  return nullptr;
 }
 
 /// Two runs at once share the machine: that is asked for first. True where it was, and `train` waits for the answer.
 bool Workbench::ask_to_train_beside(const QString& title, std::function<void()> train) {
-  if (beside_ || !trains_elsewhere()) return false;
-  QString name;
-  for (const RunInfo& r : contents_.runs)
-    if (trains(r) && r.id != status_.run) name = QString::fromStdString(r.name);
+  const RunInfo* other = trained_elsewhere();
+  if (beside_ || !other) return false;
+  const QString name = QString::fromStdString(other->name);
   std::weak_ptr<projects::Project> project = project_;
-  auto holds = [this, project] { return project.lock() == project_ && !driver_ && trains_elsewhere(); };
+  auto holds = [this, project] { return project.lock() == project_ && !driver_ && trained_elsewhere(); };
   emit notice({title, name + " trains in another window or program. Two at once share this machine's cores.",
                "Train beside it",
                [this, holds, train = std::move(train)] {

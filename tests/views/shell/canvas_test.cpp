@@ -94,6 +94,8 @@ TEST_F(Canvas, every_one_is_reached_moved_through_and_read_by_keys) {
     }
     ASSERT_TRUE(window_->show_view(def.id));
     settle();
+    if (!c->isVisible()) press(QString(def.id) + ".chart");  // the runs' stands open on demand
+    settle();
     EXPECT_TRUE(c->focusPolicy() & Qt::TabFocus);
     c->setFocus(Qt::TabFocusReason);
     EXPECT_TRUE(c->hasFocus());
