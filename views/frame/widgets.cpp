@@ -200,8 +200,8 @@ void TableList::set_table(Table table) {
   marking_ = false;
 }
 
-/// What the columns need. The longest texts alone are measured: a table may have many thousands of rows. Numbers that
-/// change do not move the columns: these grow, and shrink only where far less would do.
+/// What the columns need. The longest different texts alone are measured: a table may have many thousands of rows.
+/// Numbers that change do not move the columns: these grow, and shrink only where far less would do.
 void TableList::measure() {
   const Table& t = model_->table;
   constexpr size_t kMeasured = 6;
@@ -214,6 +214,10 @@ void TableList::measure() {
       if (c >= static_cast<int>(t.rows[r].cells.size())) continue;
       const size_t letters = t.rows[r].cells[c].text.size();
       if (longest.size() == kMeasured && letters <= longest.front().first) continue;
+      // One that stands there already says nothing new; a shorter one may yet be wider.
+      if (std::any_of(longest.begin(), longest.end(),
+                      [&](const auto& known) { return t.rows[known.second].cells[c].text == t.rows[r].cells[c].text; }))
+        continue;
       longest.emplace_back(letters, r);
       std::push_heap(longest.begin(), longest.end(), std::greater<>());
       if (longest.size() <= kMeasured) continue;

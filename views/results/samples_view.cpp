@@ -118,8 +118,13 @@ void SampleGallery::fill(const std::vector<SampleSight>& sights) {
     const Prediction& p = results_->predictions[static_cast<size_t>(rows_[i])];
     const std::string loss = "loss " + format_value(p.loss);
     const std::string outcome = outcome_text(*results_, p);
-    QString label = QString::fromStdString(outcome.empty() ? loss : outcome + "\n" + loss);
+    const QString whole = QString::fromStdString(outcome);
+    // One line each: a name that breaks would push the loss out of its cell.
+    const QString line_of =
+        text ? whole : fontMetrics().elidedText(whole, Qt::ElideMiddle, cell.width() - kGalleryGap);
+    QString label = (whole.isEmpty() ? QString() : line_of + "\n") + QString::fromStdString(loss);
     QString tip = QString("Sample %1").arg(QString::fromStdString(format_grouped(p.row)));
+    if (line_of != whole) tip += ": " + whole;
     QPixmap picture;
     if (i < sights.size() && text) {
       const SampleSight& s = sights[i];

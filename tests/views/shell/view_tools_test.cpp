@@ -221,6 +221,21 @@ TEST_F(ViewTools, a_view_says_how_far_the_work_on_it_is_and_cancels_it) {
   }
 }
 
+/// Six rows that say the same are measured once: what is shorter may be wider.
+TEST_F(ViewTools, a_column_is_as_wide_as_its_widest_word_not_its_longest) {
+  TableList list;
+  list.resize(600, 300);
+  Table t;
+  t.wide = true;  // no column is given room that it does not need
+  t.columns = {{"Words"}, {"Other words"}};
+  for (int i = 0; i < 8; ++i) t.rows.push_back({{{"iiiiiiiiiiiiiiiiii"}, {"x"}}, {}});
+  t.rows.push_back({{{"WWWWWWWWWWWWWWWW"}, {"x"}}, {}});
+  list.set_table(t);
+  list.show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(&list));
+  EXPECT_GE(list.columnWidth(0), list.fontMetrics().horizontalAdvance("WWWWWWWWWWWWWWWW"));
+}
+
 /// What a view still shows is said to be what it is while another step is on its way.
 TEST_F(ViewTools, an_older_step_is_called_so_while_another_one_is_replayed) {
   train(12);
