@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMessageBox>
 #include <QScrollArea>
 #include <QTest>
 #include <QTimer>
@@ -288,10 +289,15 @@ TEST_F(Start, a_copy_is_saved_while_it_trains) {
   settle();
   // Onto itself: refused, and nothing is lost.
   answer(file_);
-  QTimer::singleShot(200, window_.get(), [] {
-    if (QWidget* question = QApplication::activeModalWidget())  // whether it is to be replaced
-      QTest::keyClick(question, Qt::Key_Y, Qt::AltModifier);
+  QTimer replace;  // is asked for as soon as it is
+  replace.setInterval(20);
+  QObject::connect(&replace, &QTimer::timeout, window_.get(), [&replace] {
+    auto* question = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+    if (!question) return;
+    replace.stop();
+    QTest::keyClick(question, Qt::Key_Y, Qt::AltModifier);
   });
+  replace.start();
   window_->commands().run("file.copy");
   settle();
   EXPECT_EQ(problems_.size(), 1u);
