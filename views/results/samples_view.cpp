@@ -120,8 +120,7 @@ void SampleGallery::fill(const std::vector<SampleSight>& sights) {
     const std::string outcome = outcome_text(*results_, p);
     const QString whole = QString::fromStdString(outcome);
     // One line each: a name that breaks would push the loss out of its cell.
-    const QString line_of =
-        text ? whole : fontMetrics().elidedText(whole, Qt::ElideMiddle, cell.width() - kGalleryGap);
+    const QString line_of = text ? whole : fontMetrics().elidedText(whole, Qt::ElideMiddle, cell.width() - kGalleryGap);
     QString label = (whole.isEmpty() ? QString() : line_of + "\n") + QString::fromStdString(loss);
     QString tip = QString("Sample %1").arg(QString::fromStdString(format_grouped(p.row)));
     if (line_of != whole) tip += ": " + whole;
