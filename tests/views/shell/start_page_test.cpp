@@ -10,6 +10,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMessageBox>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QTest>
 #include <QTimer>
@@ -293,9 +294,9 @@ TEST_F(Start, a_copy_is_saved_while_it_trains) {
   replace.setInterval(20);
   QObject::connect(&replace, &QTimer::timeout, window_.get(), [&replace] {
     auto* question = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
-    if (!question) return;
+    if (!question || !question->isVisible()) return;
     replace.stop();
-    QTest::keyClick(question, Qt::Key_Y, Qt::AltModifier);
+    QTest::mouseClick(question->button(QMessageBox::Yes), Qt::LeftButton);
   });
   replace.start();
   window_->commands().run("file.copy");
