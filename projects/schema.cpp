@@ -116,7 +116,7 @@ CREATE TABLE epoch_lengths (
   steps   INTEGER NOT NULL,
   samples INTEGER NOT NULL,
   batch   INTEGER NOT NULL);
-CREATE TABLE series_sums (                -- of all points of a series; a series without a row is summed up when asked for
+CREATE TABLE series_sums (                -- of all points of a series; one without a row is summed up when asked for
   series    INTEGER PRIMARY KEY REFERENCES series ON DELETE CASCADE,
   points    INTEGER NOT NULL,
   bad       INTEGER NOT NULL,

@@ -329,8 +329,10 @@ import os, sys, torch
 class Trap:
     def __reduce__(self): return (os.system, ("touch " + sys.argv[2],))
 torch.manual_seed(3)
-m = torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
-torch.save({"epoch": 3, "state_dict": {"module." + k: v for k, v in m.state_dict().items()}, "trap": Trap()}, sys.argv[1])
+n = torch.nn
+m = n.Sequential(n.Linear(2, 64), n.ReLU(), n.Linear(64, 64), n.ReLU(), n.Linear(64, 10))
+state = {"module." + k: v for k, v in m.state_dict().items()}
+torch.save({"epoch": 3, "state_dict": state, "trap": Trap()}, sys.argv[1])
 print(m[0].weight.detach().numpy().tobytes().hex())
 )py",
                              file, trap});

@@ -10,6 +10,7 @@
 #include "projects/run_driver.h"
 #include "projects/time_travel.h"
 #include "tests/projects/project_files.h"
+#include "tests/projects/spirals.h"
 #include "tracing/record/step_record.h"
 
 namespace tenon::projects {
@@ -19,13 +20,7 @@ using testing_files::TempDir;
 using State = RunStatus::State;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-struct RecipeChanges : ::testing::Test {
-  TempDir dir;
-  std::shared_ptr<Project> project;
-  void SetUp() override {
-    const Template& t = find_template("spirals");
-    project = Project::create(dir / "a.tenon", t.model, t.recipe.to_json());
-  }
+struct RecipeChanges : testing_files::SpiralsTest {
   std::unique_ptr<RunDriver> paused_at(int64_t step, const Settings& set = {}) {
     TrainOptions o;
     o.run_name = "r";

@@ -7,16 +7,16 @@
 
 #include "engine/templates/templates.h"
 #include "tests/projects/project_files.h"
+#include "tests/projects/spirals.h"
 
 namespace tenon::projects {
 namespace {
 
-struct SharedEditsTest : ::testing::Test {
-  testing_files::TempDir dir;
+struct SharedEditsTest : testing_files::SpiralsTest {
   std::shared_ptr<Project> here, there;
   void SetUp() override {
-    const Template& t = find_template("spirals");
-    here = Project::create(dir / "a.tenon", t.model, t.recipe.to_json());
+    SpiralsTest::SetUp();
+    here = project;
     there = Project::open(dir / "a.tenon");
   }
   static Recipe with(Recipe r, const std::string& key, const std::string& value) {

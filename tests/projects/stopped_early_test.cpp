@@ -9,6 +9,7 @@
 #include "projects/time_travel.h"
 #include "tests/messages.h"
 #include "tests/projects/project_files.h"
+#include "tests/projects/spirals.h"
 
 namespace tenon::projects {
 namespace {
@@ -17,24 +18,7 @@ using testing_files::TempDir;
 using State = RunStatus::State;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-struct StoppedEarly : ::testing::Test {
-  TempDir dir;
-  std::shared_ptr<Project> project;
-  void SetUp() override {
-    const Template& t = find_template("spirals");
-    project = Project::create(dir / "a.tenon", t.model, t.recipe.to_json());
-  }
-  void train(const std::string& name, const Settings& set, int64_t steps, const std::string& resume = {}) {
-    TrainOptions o;
-    if (resume.empty())
-      o.run_name = name, o.max_steps = steps;
-    else
-      o.resume = resume;
-    o.set = set;
-    auto d = RunDriver::start(project, o);
-    d->wait();
-    ASSERT_EQ(d->status().state, State::finished) << d->status().error;
-  }
+struct StoppedEarly : testing_files::SpiralsTest {
   /// The loss of spirals falls: what is asked for is more than it ever gets better by.
   const Settings soon = {
       {"eval_every", "1"}, {"stop.metric", "test_loss"}, {"stop.patience", "2"}, {"stop.min_delta", "100"}};

@@ -17,6 +17,7 @@
 #include "projects/time_travel.h"
 #include "tests/messages.h"
 #include "tests/projects/project_files.h"
+#include "tests/projects/spirals.h"
 
 namespace tenon::projects {
 namespace {
@@ -32,24 +33,10 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
     EXPECT_NE(said.find(part), std::string::npos) << said; \
   } while (false)
 
-struct BegunWith : ::testing::Test {
-  TempDir dir;
-  std::shared_ptr<Project> project;
+struct BegunWith : testing_files::SpiralsTest {
   void SetUp() override {
-    const Template& t = find_template("spirals");
-    project = Project::create(dir / "a.tenon", t.model, t.recipe.to_json());
+    SpiralsTest::SetUp();
     train("base", {}, 40);
-  }
-  void train(const std::string& name, const Settings& set, int64_t steps, const std::string& resume = {}) {
-    TrainOptions o;
-    if (resume.empty())
-      o.run_name = name, o.max_steps = steps;
-    else
-      o.resume = resume;
-    o.set = set;
-    auto d = RunDriver::start(project, o);
-    d->wait();
-    ASSERT_EQ(d->status().state, State::finished) << d->status().error;
   }
   std::string written(const std::string& name, ExportFormat format) {
     export_run(*project, project->run("base"), 40, format, dir / name, false);

@@ -337,7 +337,10 @@ void Workbench::load_metrics() {
       [this, run](std::map<std::string, Series> series) {
         if (run != shown_run_) return;
         const auto* info = shown();
-        training_model.set_run(info ? info->name : status_.name, info ? info->total_steps : status_.total_steps);
+        const std::string& name = info ? info->name : status_.name;
+        const int64_t total = info ? info->total_steps : status_.total_steps;
+        // One that another window trains is read again and again: what of it is looked at stays.
+        if (training_model.run() != name || training_model.total_steps() != total) training_model.set_run(name, total);
         training_model.set_series(std::move(series));
         if (driver_ && status_.run == run) training_model.add(live_rows_);  // what came while the file was read
         training_model.set_selection(bus.current());

@@ -90,8 +90,13 @@ TEST_F(Others, a_model_edited_at_both_ends_keeps_both) {
 TEST_F(Others, a_run_trained_elsewhere_is_followed_to_its_end) {
   train_there();
   until([this] { return bench_->shown() && bench_->training_model.last_step() > 0; });
+  key(canvas("training"), Qt::Key_W);
+  const Axis zoomed = bench_->training_model.axis();
+  EXPECT_FALSE(zoomed.fitted());
   const int64_t first = bench_->training_model.last_step();
   until([&] { return bench_->training_model.last_step() > first; });
+  EXPECT_EQ(bench_->training_model.axis().lo, zoomed.lo) << "what is looked at stays";
+  EXPECT_EQ(bench_->training_model.axis().hi, zoomed.hi);
   EXPECT_EQ(bench_->shown()->status, "running");
   driver_->stop();
   driver_.reset();

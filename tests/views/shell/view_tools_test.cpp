@@ -40,6 +40,17 @@ class ViewTools : public testing::WindowTest {
     all << in.rdbuf();
     return all.str();
   }
+  /// A replay of step 7 that is at 34 of 120 until it is cancelled.
+  void replay_without_end() {
+    bench_->jobs.start(
+        "step", "Replay step 7",
+        [](const Jobs::Report& report, const std::atomic<bool>& cancelled) {
+          report(34, 120);
+          while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        [] {});
+    emit bench_->step_changed();
+  }
 };
 
 TEST_F(ViewTools, every_view_brings_its_help) {
@@ -195,14 +206,7 @@ TEST_F(ViewTools, a_view_says_how_far_the_work_on_it_is_and_cancels_it) {
     const auto* figures = v->findChild<QLabel*>("waiting.figures");
     ASSERT_NE(bar, nullptr);
     EXPECT_FALSE(bar->isVisible());
-    bench_->jobs.start(
-        "step", "Replay step 7",
-        [](const Jobs::Report& report, const std::atomic<bool>& cancelled) {
-          report(34, 120);
-          while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        },
-        [] {});
-    emit bench_->step_changed();
+    replay_without_end();
     EXPECT_TRUE(bar->isVisible()) << id << ": from the first moment";
     until([&] { return figures->text() == "34 / 120"; });
     EXPECT_TRUE(figures->isVisible());
@@ -246,14 +250,7 @@ TEST_F(ViewTools, an_older_step_is_called_so_while_another_one_is_replayed) {
     auto* strip = window_->view(id)->findChild<WaitStrip*>();
     ASSERT_NE(strip, nullptr);
     EXPECT_FALSE(strip->isVisible()) << id;
-    bench_->jobs.start(
-        "step", "Replay step 7",
-        [](const Jobs::Report& report, const std::atomic<bool>& cancelled) {
-          report(34, 120);
-          while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        },
-        [] {});
-    emit bench_->step_changed();
+    replay_without_end();
     EXPECT_TRUE(strip->isVisible()) << id << ": from the first moment";
     until([&] { return strip->text() == "This is still step 4. Replay step 7: 34 / 120"; });
     auto* cancel = strip->findChild<QToolButton*>("wait.cancel");
