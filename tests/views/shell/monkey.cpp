@@ -119,6 +119,7 @@ void Monkey::make_window() {
     had = bench_->file();
   });
   window_ = std::make_unique<MainWindow>(*bench_, ThemeName::dark);
+  if (!options_.trains) window_->setAnimated(false);  // docks that make room by the clock
   window_->resize(1200, 760);
   window_->show();
   wait_for([this] { return window_->windowHandle() && window_->windowHandle()->isExposed(); }, 5000);
@@ -145,6 +146,8 @@ std::string Monkey::name_of(const QWidget* w) const {
 
 QWidget* Monkey::top_level(const std::string& name) const {
   if (name == "main") return window_.get();
+  // Of a menu and the menu within it, which share a name, the inner one; Qt lists windows in the order of addresses.
+  if (QWidget* w = QApplication::activePopupWidget(); w && name_of(w) == name) return w;
   for (QWidget* w : QApplication::topLevelWidgets())
     if (w->isVisible() && name_of(w) == name) return w;
   return nullptr;
@@ -152,7 +155,7 @@ QWidget* Monkey::top_level(const std::string& name) const {
 
 Monkey::Report Monkey::run() {
   report_ = {};
-  QApplication::setKeyboardInputInterval(options_.trains ? 400 : 0);
+  QApplication::setKeyboardInputInterval(options_.trains ? 400 : -1);
   make_window();
   open_copy(0);
   turn_.start();
@@ -197,17 +200,50 @@ void Monkey::ask() {
   QTimer::singleShot(0, &loop_, [this] { tick(); });
 }
 
+constexpr int kLooks = 1000;
+
+/// Note [Loops within the loop]
+/// What closes a menu, a dialog or a drag only asks its loop to end. Whether one more look of the monkey comes before
+/// it has ended is a matter of microseconds, and what was chosen happens behind it: nothing is done in a loop that is
+/// over, and the act that ended it is the last of its turn there.
+void Monkey::count_loops() {
+  const int level = QThread::currentThread()->loopLevel();
+  while (!inner_.empty() && inner_.back().level > level) inner_.pop_back();
+  auto held = [this](const QWidget* w) {
+    return std::any_of(inner_.begin(), inner_.end(), [&](const Inner& l) { return l.widget == w; });
+  };
+  QWidget* w = QApplication::activeModalWidget();
+  if (!w || held(w)) w = QApplication::activePopupWidget();
+  if (w && held(w)) w = nullptr;
+  if (!inner_.empty() && inner_.back().level == level) {
+    if (!w || !loop_is_over()) return;
+    inner_.pop_back();  // one question after the other, within one act
+  }
+  if (level > 1) inner_.push_back({level, w != nullptr, w});
+}
+
+bool Monkey::loop_is_over() const {
+  if (inner_.empty() || inner_.back().level != QThread::currentThread()->loopLevel()) return false;
+  const Inner& l = inner_.back();
+  return l.shows ? !l.widget || !l.widget->isVisible() : l.let_go;
+}
+
 void Monkey::tick() {
   asked_ = false;
   // An act that waits lets the loop turn, and is finished first. The loop of a dialog, a menu or a drag is gone on with
   // from here.
   if (waiting_) return;
+  count_loops();
+  if (loop_is_over()) {
+    if (++inner_.back().looks > kLooks) inner_.back() = {inner_.back().level};  // it goes on: only something was hidden
+    return ask();
+  }
   if (const double ms = static_cast<double>(turn_.nsecsElapsed()) / 1e6; ms > report_.longest_ms) {
     report_.longest_ms = ms;
     report_.longest_act = std::to_string(report_.acts);
   }
   turn_.start();
-  const bool over = report_.acts >= options_.events;
+  const bool over = report_.acts >= options_.events || (replaying_ && at_ >= script_.size());
   // What is held is let go first: a drag that a timer begins after the quit would turn its loop for ever.
   if (over && quiet_moment() && held_window_.empty()) return loop_.quit();
   if (over) {
@@ -225,8 +261,8 @@ void Monkey::tick() {
   // A turn: the acts that come between two looks of the event loop. Half of them wait for what was read and replayed
   // before.
   const int burst = chance(40) ? 1 + below(4) : 10 + below(40);
-  const Act turn = replaying_ ? (at_ < script_.size() ? script_[at_++] : Act{"turn", {}, 0, 0, "hasty", {}})
-                              : Act{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
+  Act turn{"turn", {}, 0, 0, chance(50) ? "calm" : "hasty", {}};
+  if (replaying_ && script_[at_].what == "turn") turn = script_[at_++];
   write_down(turn);
   if (turn.arg == "calm" && options_.trains && quiet_moment())
     wait_for([this] { return bench_->files.idle() && bench_->jobs.idle(); }, 250);
@@ -239,8 +275,10 @@ void Monkey::tick() {
     ++report_.kinds[act.what];
     ask();  // first: an act may open a dialog, whose own loop then goes on
     carry_out(act);
+    count_loops();  // those within the act have ended
     come_to_rest();
     ++watchdog_->acts;
+    if (loop_is_over()) break;
     if (!replaying_ && (act.what == "wait" || act.what == "settle" || QApplication::activeModalWidget())) break;
   }
   --depth_;
@@ -254,10 +292,14 @@ void Monkey::tick() {
 void Monkey::come_to_rest() {
   if (options_.trains) return;
   int quiet = 0;
+  QElapsedTimer since;
+  since.start();
   wait_for(
       [&] {
         window_->screen()->grabWindow(0, 0, 0, 1, 1);
-        quiet = bench_->idle() ? quiet + 1 : 0;
+        // In a window too small for its docks some lie under others: what is never seen is never painted.
+        const bool settled = window_->idle() || (bench_->idle() && since.elapsed() > 400);
+        quiet = settled ? quiet + 1 : 0;
         return quiet > 3;
       },
       2000);
@@ -268,7 +310,18 @@ void Monkey::write_down(const Act& act) {
   if (log_ >= 0 && ::write(log_, line.data(), line.size()) < 0) log_ = -1;
 }
 
+/// The window that was clicked last is the active one, as any window manager has it. The display, which has none, hands
+/// the keyboard to a window that floats off, or does not, by the microsecond.
+void Monkey::activate(const Act& act) {
+  if (QApplication::activeModalWidget()) return;
+  if (act.what == "press" || act.what == "click" || act.what == "double")
+    if (QWidget* w = top_level(act.window); w && w->windowType() != Qt::Popup) active_ = w;
+  QWidget* w = active_ && active_->isVisible() && active_->isWindow() ? active_.data() : window_.get();
+  if (QApplication::activeWindow() != w) QApplication::setActiveWindow(w);
+}
+
 void Monkey::carry_out(const Act& act) {
+  activate(act);
   if (act.what == "command") return void(window_->commands().run(QString::fromStdString(act.arg)));
   if (act.what == "answer") return answer(act.arg);
   if (act.what == "open") {
@@ -349,6 +402,7 @@ void Monkey::carry_out(const Act& act) {
   };
   constexpr int kApart = 1000, kSoon = 20;  // milliseconds: what is apart is no double click
   auto let_go = [&] {
+    if (!inner_.empty()) inner_.back().let_go = true;
     if (held != Qt::NoButton) mouse(QEvent::MouseButtonRelease, held, Qt::NoButton, kSoon);
     held_window_.clear();
   };

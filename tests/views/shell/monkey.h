@@ -75,6 +75,7 @@ class Monkey {
   void tick();
   void write_down(const Act& act);
   void come_to_rest();
+  void activate(const Act& act);
   void carry_out(const Act& act);
   Act choose();
   Act choose_mouse();
@@ -87,6 +88,8 @@ class Monkey {
   QWidget* top_level(const std::string& name) const;
   std::string name_of(const QWidget* w) const;
   std::string fingerprint() const;
+  void count_loops();
+  bool loop_is_over() const;  ///< see Note [Loops within the loop]
   bool quiet_moment() const;  ///< nothing is open over the window: it may be closed
   int below(int n) { return n > 0 ? static_cast<int>(random_() % static_cast<uint64_t>(n)) : 0; }
   bool chance(int percent) { return below(100) < percent; }
@@ -103,13 +106,23 @@ class Monkey {
   bool waiting_ = false;  ///< an act lets the loop turn until something is so
   size_t at_ = 0;
   int depth_ = 0, in_dialog_ = 0, copies_ = 0;
-  std::string held_window_;  ///< where a button is held down
+  QPointer<QWidget> active_;  ///< the window that was clicked last
+  std::string held_window_;   ///< where a button is held down
   std::string held_button_;
   bool holds_text_ = false;  ///< over a text
   int log_ = -1;
   int timestamp_ = 1000;
   QElapsedTimer turn_;
   QEventLoop loop_;
+  /// A loop within the loop: a menu's, a dialog's, a drag's.
+  struct Inner {
+    int level;
+    bool shows = false;  ///< a widget, whose end is the loop's
+    QPointer<QWidget> widget{};
+    bool let_go = false;  ///< a drag that was dropped or taken back
+    int looks = 0;        ///< since it was over
+  };
+  std::vector<Inner> inner_;
   struct Watchdog;
   std::unique_ptr<Watchdog> watchdog_;
 };

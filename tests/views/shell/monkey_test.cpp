@@ -1,6 +1,8 @@
 // The window under random hands: see Note [The monkey].
 #include <gtest/gtest.h>
 
+#include <QApplication>
+#include <QClipboard>
 #include <QTemporaryDir>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +39,8 @@ Monkey::Report let_loose(uint64_t seed, int64_t events, bool trains, const std::
   for (const AttrDef& def : settings::defs()) settings::reset(def.name);
   settings::reset_shortcuts();
   settings::set_tour_seen(false);
+  for (const settings::RecentFile& f : settings::recent()) settings::forget_recent(f.path);
+  QApplication::clipboard()->clear();
   Monkey::Options options;
   options.seed = seed;
   options.events = events;
@@ -70,19 +74,24 @@ TEST(Monkey, twenty_thousand_acts_end_no_program) {
   for (const std::string& t : r.thrown) ADD_FAILURE() << "a handler threw: " << t;
 }
 
-/// Qt does some things by the clock (tool tips, menus within menus): a replay may still end beside its log on a machine
-/// that is very busy, and does so twice only where something else is wrong.
+/// Qt does some things by the clock (tool tips, room for a dock that is dragged): a replay may end beside its log on a
+/// machine that is very busy. It does so three times only where something else is wrong.
 TEST(Monkey, a_log_replays_to_the_same_window) {
   QTemporaryDir dir;
   const std::string first = dir.filePath("first.log").toStdString(), second = dir.filePath("second.log").toStdString();
-  const Monkey::Report a = let_loose(3, 400, false, first);
-  Monkey::Report b;
-  for (int i = 0; i < 2 && b.end != a.end; ++i) b = let_loose(0, 0, false, second, first);
-  EXPECT_EQ(a.end, b.end);
-  EXPECT_EQ(a.acts, b.acts);
-  std::ifstream one(first), two(second);
-  const std::string x{std::istreambuf_iterator<char>(one), {}}, y{std::istreambuf_iterator<char>(two), {}};
-  EXPECT_EQ(x, y) << "the log of a replay is the log";
+  auto whole = [](const std::string& file) {
+    std::ifstream in(file);
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    const Monkey::Report a = let_loose(3, 400, false, first);
+    const Monkey::Report b = let_loose(0, 0, false, second, first);
+    if (attempt < 3 && (a.end != b.end || whole(first) != whole(second))) continue;
+    EXPECT_EQ(a.end, b.end);
+    EXPECT_EQ(a.acts, b.acts);
+    EXPECT_EQ(whole(first), whole(second)) << "the log of a replay is the log";
+    return;
+  }
 }
 
 }  // namespace
