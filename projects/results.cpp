@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "core/error.h"
@@ -220,6 +221,13 @@ std::string Results::why_unranked() const {
   return "ROC and precision-recall curves are of classes; the task is " + task + ".";
 }
 
+std::string Results::why_unembedded() const {
+  if (!embedding.module.empty()) return {};
+  if (!predictions.empty() && predictions.front().truth < 0 && task != "regression")
+    return "An embedding shows one point a sample; the task is " + task + ", with many targets in each.";
+  return "The model has no layer with weights that reads one row of numbers a sample.";
+}
+
 Results results_of(TrainingSession& session, const RunInfo& run, const Progress& progress) {
   Results r;
   r.run = run.name;
@@ -228,9 +236,14 @@ Results results_of(TrainingSession& session, const RunInfo& run, const Progress&
   r.task = session.task();
   r.data = session.share_test_data();
   Judge judge(r, session);
-  r.evaluation = session.evaluate(
-      progress, [&](const std::vector<int64_t>& rows, const Tensor& s, const Tensor& a) { judge.add(rows, s, a); });
+  std::optional<EmbeddingListener> listener;
+  if (session.targets_per_sample() == 1) listener.emplace(session.model());
+  r.evaluation = session.evaluate(progress, [&](const std::vector<int64_t>& rows, const Tensor& s, const Tensor& a) {
+    judge.add(rows, s, a);
+    if (listener) listener->take(static_cast<int64_t>(rows.size()));
+  });
   judge.finish();
+  if (listener) r.embedding = listener->finish();
   return r;
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/train/ranking.h"
 #include "engine/train/session.h"
+#include "projects/embedding.h"
 #include "projects/time_travel.h"
 
 // Where a trained model errs: what an evaluation's one number is made of.
@@ -50,6 +51,7 @@ struct Results {
   std::shared_ptr<const data::Dataset> data;
   std::vector<Ranking> rankings;  ///< by class, against all others; empty: see why_unranked()
   int64_t unranked = 0;           ///< targets left out of them: their scores are no numbers
+  Embedding embedding;            ///< of tasks with one target a sample; without a module: see why_unembedded()
   /// By row: of the kAnswers samples with the largest loss of a segmentation or a reconstruction.
   std::map<int64_t, Answer> answers;
 
@@ -75,6 +77,7 @@ struct Results {
   double average_precision() const;
   /// Why there are no rankings, in a sentence; empty where there are.
   std::string why_unranked() const;
+  std::string why_unembedded() const;
 };
 
 /// The test split under the state that a session of the run is in, sample by sample. Throws Error "cancelled" where

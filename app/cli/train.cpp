@@ -255,6 +255,9 @@ const bool registered_train[] = {
                        {"--roc", "",
                         "each class against the rest: area under the ROC curve, average precision; --json "
                         "has the curves"},
+                       {"--embedding", "",
+                        "where each sample lies in what the last layer with weights reads, along the two directions "
+                        "in which samples differ most"},
                        {"--confusion", "", "which classes are taken for which"},
                        {"--worst", "N", "the N samples with the largest loss"},
                        kThreads,

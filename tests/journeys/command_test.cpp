@@ -47,6 +47,12 @@ TEST_F(Commands, classes_are_ranked_and_a_report_is_written) {
   EXPECT_EQ(lines[1].at("points").back().at(1), 1.0) << "at the least threshold everything is taken";
   EXPECT_EQ(lines[1].at("points").back().at(2), 1.0);
   EXPECT_NE(tenon({"eval", project, "r", "--roc"}).out.find("mean of the classes"), std::string::npos);
+  const auto embedded = tenon({"eval", project, "r", "--embedding", "--json"}).json();
+  ASSERT_EQ(embedded.size(), 2 + static_cast<size_t>(embedded.front().at("samples").get<int64_t>()))
+      << "what it came to, the directions, and a line a sample";
+  EXPECT_EQ(embedded[1].at("module"), "layers.4");
+  EXPECT_EQ(embedded[1].at("numbers"), 64);
+  EXPECT_EQ(embedded.back().at("at").size(), 2u);
 
   const std::string page = folder / "report.html";
   const Outcome report = tenon({"report", project, "r", "-o", page});

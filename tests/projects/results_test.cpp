@@ -93,6 +93,26 @@ TEST_F(OfARun, samples_add_up_to_the_evaluation) {
   EXPECT_EQ(r.evaluation.loss, project->metric(run.id, "test_loss").back().value) << "the same as while it trained";
 }
 
+TEST_F(OfARun, the_samples_lie_where_the_last_layer_reads_them) {
+  train("spirals", 80);
+  const Results r = results_at(*project, run, 80);
+  EXPECT_EQ(r.embedding.module, "layers.4");
+  EXPECT_EQ(r.embedding.width, 64);
+  ASSERT_EQ(r.embedding.plane.points.size(), r.predictions.size());
+  EXPECT_GT(r.embedding.plane.share[0], r.embedding.plane.share[1]);
+  EXPECT_LE(r.embedding.plane.share[0] + r.embedding.plane.share[1], 1 + 1e-9);
+  EXPECT_TRUE(r.why_unembedded().empty());
+  // The same state, looked at again, gives the same bits.
+  EXPECT_EQ(results_at(*project, run, 80).embedding.plane.points, r.embedding.plane.points);
+}
+
+TEST_F(OfARun, many_targets_a_sample_are_no_point) {
+  train("u-net", 1, {{"data.samples", "24"}, {"data.batch_size", "4"}});
+  const Results r = results_at(*project, run, 1);
+  EXPECT_TRUE(r.embedding.module.empty());
+  EXPECT_NE(r.why_unembedded().find("many targets in each"), std::string::npos) << r.why_unembedded();
+}
+
 TEST_F(OfARun, a_sample_is_looked_into_and_its_loss_is_the_one_that_was_judged) {
   train("spirals", 60);
   const Results r = results_at(*project, run, 60);

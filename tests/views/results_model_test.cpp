@@ -141,5 +141,71 @@ TEST(ResultsModel, a_task_without_curves_says_why) {
   EXPECT_NE(m.summary().find("the task is regression"), std::string::npos);
 }
 
+std::shared_ptr<Results> embedded() {
+  auto r = three_classes();
+  r->embedding.module = "layers.4";
+  r->embedding.width = 64;
+  r->embedding.plane.share = {0.7, 0.2};
+  for (int i = 0; i < 8; ++i) r->embedding.plane.points.push_back({i - 3.5, i % 2 ? 1.0 : -1.0});
+  r->embedding.plane.points[6][0] = NAN;
+  return r;
+}
+
+TEST(ResultsModel, every_sample_is_a_point_that_can_be_chosen) {
+  ResultsModel m;
+  m.set_results(embedded());
+  m.set_page(ResultsModel::Page::embedding);
+  Selection chosen;
+  m.on_select = [&](const Selection& s) {
+    chosen = s;
+    m.set_selection(s);
+  };
+  m.frame({900, 500});
+  EXPECT_TRUE(says(m.last(), "what layers.4 reads: 64 numbers a sample · 70 % and 20 % of their variance"))
+      << m.last().dump();
+  EXPECT_TRUE(says(m.last(), "A point is a sample."));
+  // The arrows go by the first direction; the row without a place is left out.
+  for (int64_t row : {0, 1, 2, 3, 4, 5, 7, 7}) {
+    EXPECT_TRUE(m.key({"Right", {}, {}}));
+    EXPECT_TRUE(chosen.same(Selection::sample(row))) << row;
+  }
+  EXPECT_TRUE(m.key({"Left", {}, {}}));
+  EXPECT_TRUE(chosen.same(Selection::sample(5)));
+  EXPECT_TRUE(says(m.frame({900, 500}), "sample 5: b, sure 60.0 %, loss 0.5000")) << m.last().dump();
+  EXPECT_NE(m.summary().find("sample 5: b"), std::string::npos);
+  // The pointer: the third sample lies left of the middle, below it.
+  PointerEvent over = at(m, ResultsModel::embedded, 0, PointerEvent::Type::move);
+  const Scene::Target* area = m.last().target_at(over.x, over.y);
+  ASSERT_NE(area, nullptr);
+  const double scale = 0.94 * std::min(area->box.w / 7.0, area->box.h / 2.0);
+  over.x = area->box.x + area->box.w / 2 + static_cast<float>(scale * -0.5);
+  over.y = area->box.y + area->box.h / 2 - static_cast<float>(scale * 1);
+  EXPECT_TRUE(m.pointer(over));
+  EXPECT_TRUE(says(m.frame({900, 500}), "sample 3: a, taken for b, loss 0.3000")) << m.last().dump();
+  over.type = PointerEvent::Type::press;
+  over.button = Button::left;
+  EXPECT_TRUE(m.pointer(over));
+  EXPECT_TRUE(chosen.same(Selection::sample(3)));
+  EXPECT_TRUE(m.pointer({PointerEvent::Type::leave, Button::none, 0, 0, {}}));
+  const Table t = m.embedding();
+  ASSERT_EQ(t.rows.size(), 8u);
+  EXPECT_EQ(t.rows[3].cells[2].text, "b");
+  EXPECT_EQ(t.rows[3].cells[3].key, -0.5);
+  for (const Size s : {Size{1400, 700}, Size{900, 500}, Size{560, 420}, Size{300, 200}, Size{160, 90}}) {
+    const auto lies_over = m.frame(s).overlaps();
+    EXPECT_TRUE(lies_over.empty()) << s.w << " x " << s.h << ": " << lies_over.front();
+  }
+}
+
+TEST(ResultsModel, without_an_embedding_it_says_why) {
+  auto r = three_classes();
+  ResultsModel m;
+  m.set_results(r);
+  m.set_page(ResultsModel::Page::embedding);
+  EXPECT_TRUE(says(m.frame({900, 500}), "The model has no layer with weights")) << m.last().dump();
+  EXPECT_FALSE(m.key({"Right", {}, {}}));
+  EXPECT_TRUE(m.embedding().rows.empty());
+}
+
 }  // namespace
 }  // namespace tenon::views

@@ -158,6 +158,8 @@ void ResultsModel::draw(Scene& scene) {
   const Box all{kBorder, kBorder - 6, size.w - 2 * kBorder, size.h - 2 * kBorder + 6};
   if (page_ == Page::curves)
     draw_curves(scene, all);
+  else if (page_ == Page::embedding)
+    draw_embedding(scene, all);
   else
     draw_errors(scene, all);
 }

@@ -39,6 +39,7 @@ void ResultsModel::set_results(Shared results) {
   chosen_.reset();
   ranked_.reset();
   hovered_ = none;
+  under_ = -1;
   changed();
 }
 
@@ -46,6 +47,7 @@ void ResultsModel::set_page(Page page) {
   if (page_ == page) return;
   page_ = page;
   hovered_ = none;
+  under_ = -1;
   changed();
 }
 
@@ -192,12 +194,18 @@ std::string ResultsModel::headline() const {
   return text;
 }
 
-void ResultsModel::set_selection(const Selection& s) { row_ = s.kind == Selection::Kind::sample ? s.id : -1; }
+void ResultsModel::set_selection(const Selection& s) {
+  const int64_t row = s.kind == Selection::Kind::sample ? s.id : -1;
+  if (row == row_) return;
+  row_ = row;
+  if (page_ == Page::embedding) changed();
+}
 
 bool ResultsModel::pointer(const PointerEvent& e) {
   if (!results_) return false;
   const Scene::Target* at = last().target_at(e.x, e.y);
   const Hit hit = at ? at->hit : Hit{};
+  if (page_ == Page::embedding) return pointer_on_embedding(e);
   if (page_ == Page::curves) {
     const int before = hovered_;
     hovered_ = e.type != PointerEvent::Type::leave && (hit.kind == roc || hit.kind == precision_recall) ? hit.kind : 0;
@@ -220,6 +228,7 @@ bool ResultsModel::pointer(const PointerEvent& e) {
 /// The arrows go from cell to cell, or from curve to curve.
 bool ResultsModel::key(const KeyEvent& e) {
   if (page_ == Page::curves) return key_of_curves(e);
+  if (page_ == Page::embedding) return key_of_embedding(e);
   if (!results_ || results_->classes.empty()) return false;
   if (e.key == "Esc" && chosen_) return choose({}), true;
   const size_t n = results_->classes.size();
@@ -238,6 +247,11 @@ bool ResultsModel::key(const KeyEvent& e) {
 std::string ResultsModel::summary() const {
   if (!results_) return "No results: nothing was evaluated yet";
   std::string text = headline();
+  if (page_ == Page::embedding) {
+    if (results_->embedding.module.empty()) return text + "; " + results_->why_unembedded();
+    return text + "; what " + results_->embedding.module + " reads of each sample, along its two principal components" +
+           (row_ >= 0 ? "; " + words_of(row_) : "");
+  }
   if (page_ == Page::curves) {
     if (results_->rankings.empty()) return text + "; " + results_->why_unranked();
     const size_t c = ranked_class();

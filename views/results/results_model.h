@@ -20,9 +20,10 @@ std::string format_area(double area);
 /// list beside it.
 class ResultsModel : public StepModel {
  public:
-  enum HitKind { none, cell = 1, ranked, roc, precision_recall };
-  /// What the picture shows: confusion, calibration and losses; or the ROC and precision-recall curves.
-  enum class Page : uint8_t { errors, curves };
+  enum HitKind { none, cell = 1, ranked, roc, precision_recall, embedded };
+  /// What the picture shows: confusion, calibration and losses; the ROC and precision-recall curves; or every sample
+  /// as the model sees it.
+  enum class Page : uint8_t { errors, curves, embedding };
   using Shared = std::shared_ptr<const projects::Results>;
 
   /// Null: none.
@@ -46,6 +47,8 @@ class ResultsModel : public StepModel {
   /// The one whose curves stand out; of none that was chosen the one with the smallest area under the ROC curve.
   size_t ranked_class() const;
   void choose_ranked(size_t c);
+  /// A row a sample with its truth, its guess and where it lies.
+  Table embedding() const;
   /// "first at step 300: 2,000 samples, accuracy 98.00 %"
   std::string headline() const;
 
@@ -72,6 +75,15 @@ class ResultsModel : public StepModel {
   /// The point of the class that stands out which lies nearest to the pointer, in words over the plot.
   void draw_read_out(Scene& scene, Box box, Box area, HitKind plot) const;
   bool key_of_curves(const KeyEvent& e);
+  // results_embedding.cpp
+  void draw_embedding(Scene& scene, Box rest) const;
+  void draw_points(Scene& scene, Box area) const;
+  void draw_classes(Scene& scene, Box box) const;
+  bool pointer_on_embedding(const PointerEvent& e);
+  bool key_of_embedding(const KeyEvent& e);
+  /// Where a sample lies in the plot; nothing of one that is not drawn.
+  std::optional<Point> place_of(int64_t row, Box area) const;
+  std::string words_of(int64_t row) const;
   bool fits(const projects::Prediction& p) const;
 
   Shared results_;
@@ -83,6 +95,7 @@ class ResultsModel : public StepModel {
   /// The plot that the pointer is over, and where: shares of its width and height, from the lower left.
   int hovered_ = none;
   Point hover_;
+  int64_t under_ = -1;  ///< the sample under the pointer
 };
 
 }  // namespace tenon::views

@@ -22,6 +22,8 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
                      ResultsModel::Page::errors);
   curves_ = add_page(bar, "results.curves", "ROC and PR", "Curves of each class against the rest, over every threshold",
                      ResultsModel::Page::curves);
+  embedding_ = add_page(bar, "results.embedding", "Embedding", "Every sample as the model's last layer reads it",
+                        ResultsModel::Page::embedding);
   auto* again = new QToolButton(bar);
   again->setText("Evaluate…");
   again->setToolTip("Another state of the shown run");
@@ -31,7 +33,9 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   auto* split = new QSplitter(Qt::Horizontal, page);
   split->setChildrenCollapsible(false);
   split->addWidget(with_table(make_canvas(model_), bar, [this] {
-    return model_.page() == ResultsModel::Page::curves ? model_.ranking() : model_.table();
+    return model_.page() == ResultsModel::Page::curves      ? model_.ranking()
+           : model_.page() == ResultsModel::Page::embedding ? model_.embedding()
+                                                            : model_.table();
   }));
   auto* side = new QWidget(split);
   auto* column = new QVBoxLayout(side);
@@ -100,6 +104,7 @@ void ResultsView::show_page(ResultsModel::Page page) {
   model_.set_page(page);
   errors_->setChecked(page == ResultsModel::Page::errors);
   curves_->setChecked(page == ResultsModel::Page::curves);
+  embedding_->setChecked(page == ResultsModel::Page::embedding);
   refresh_table();
 }
 
@@ -117,6 +122,7 @@ std::vector<Command> ResultsView::commands() {
   };
   return {page("results.errors", "Results: confusion, calibration and losses", ResultsModel::Page::errors),
           page("results.curves", "Results: ROC and precision-recall curves", ResultsModel::Page::curves),
+          page("results.embedding", "Results: embedding of the samples", ResultsModel::Page::embedding),
           {.id = "sample.inside",
            .title = "Look inside the selected test sample",
            .menu = "Run",
@@ -185,12 +191,15 @@ const bool registered_results_view = register_view<ResultsView, ResultsModel>(
      .help = {
          "Where an evaluated model errs: which classes it takes for which, how far its confidence can be trusted, "
          "and the test samples with the largest loss. ROC and PR show how well its shares set each class apart "
-         "from the rest, over every threshold. Beside them the worst samples as they are: pictures with "
+         "from the rest, over every threshold. Embedding shows every sample as the model's last layer reads it, along "
+         "the "
+         "two directions in which samples differ most. Beside them the worst samples as they are: pictures with "
          "what they were taken for, or the text around what was guessed worst.",
          "A click on a cell leaves its samples in the list; a double click on a sample looks inside it: its "
          "tensors, ops and gradients, as of a step. A click on a class makes its curves stand out; over a plot the "
-         "pointer reads out the threshold.",
-         "The arrows go from cell to cell, or from curve to curve, Esc shows all samples again."}});
+         "pointer reads out the threshold. A click on a point of the embedding chooses its sample.",
+         "The arrows go from cell to cell, from curve to curve, or from sample to sample, Esc shows all samples "
+         "again."}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -24,7 +24,7 @@ class ResultsView : public View {
   TableList* list_;
   SampleGallery* gallery_;
   ElidedLabel *headline_, *listed_;
-  QToolButton *inside_, *errors_, *curves_;
+  QToolButton *inside_, *errors_, *curves_, *embedding_;
 };
 
 }  // namespace tenon::views

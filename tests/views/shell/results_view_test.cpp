@@ -93,6 +93,20 @@ TEST_F(ResultsPage, the_curves_are_a_press_away_and_move_by_keys) {
   EXPECT_EQ(model().ranked_class(), first);
   const auto table = window_->view("results")->shown_table();
   ASSERT_TRUE(table);
+  // Every sample as the last layer reads it: an arrow chooses one, and the list and the gallery follow.
+  press("results.embedding");
+  settle();
+  ASSERT_EQ(model().page(), ResultsModel::Page::embedding);
+  EXPECT_EQ(model().results()->embedding.module, "layers.4");
+  c->setFocus();
+  key(c, Qt::Key_Right);
+  settle();
+  const Selection first_sample = bench_->bus.current();
+  EXPECT_EQ(first_sample.kind, Selection::Kind::sample);
+  key(c, Qt::Key_Right);
+  settle();
+  EXPECT_FALSE(bench_->bus.current().same(first_sample));
+  EXPECT_TRUE(c->model().last().overlaps().empty()) << c->model().last().overlaps().front();
   ASSERT_TRUE(window_->commands().run("results.errors"));
   settle();
   EXPECT_EQ(model().page(), ResultsModel::Page::errors);

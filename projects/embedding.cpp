@@ -1,0 +1,46 @@
+#include "projects/embedding.h"
+
+#include <algorithm>
+
+#include "core/backend.h"
+#include "engine/ops/dense.h"
+#include "engine/ops/view.h"
+
+namespace tenon::projects {
+
+EmbeddingListener::EmbeddingListener(nn::Module& model) {
+  for (auto& [path, m] : model.named_modules()) {
+    // A norm's weights are one number a channel: what it reads, the layer after it reads too.
+    const Tensor weight = m->own("weight");
+    if (!weight || weight.ndim() < 2) continue;
+    hooks_.emplace_back(m, m->add_forward_pre_hook([this](nn::Module& of, std::vector<Tensor>& inputs) {
+      last_ = &of;
+      input_ = inputs.empty() ? Tensor() : inputs.front();
+    }));
+  }
+}
+
+EmbeddingListener::~EmbeddingListener() {
+  for (auto& [m, id] : hooks_) m->remove_hook(id);
+}
+
+void EmbeddingListener::take(int64_t samples) {
+  const Tensor input = std::exchange(input_, Tensor());
+  if (torn_ || (width_ && static_cast<int64_t>(rows_.size()) / width_ >= Embedding::kMostSamples)) return;
+  torn_ = !last_ || !input || !is_floating(input.dtype()) || input.ndim() < 2 || input.size(0) != samples ||
+          (width_ && (input.numel() / samples != width_ || last_->path() != module_));
+  if (torn_) return;
+  module_ = last_->path();
+  width_ = input.numel() / samples;
+  const int64_t had = static_cast<int64_t>(rows_.size()) / width_;
+  const int64_t room = std::min(Embedding::kMostSamples, Embedding::kMostValues / width_) - had;
+  const Tensor host = ops::dense(cast(to_host(input), DType::f32));
+  rows_.insert(rows_.end(), host.data<float>(), host.data<float>() + std::clamp(room, int64_t{0}, samples) * width_);
+}
+
+Embedding EmbeddingListener::finish() const {
+  if (torn_ || rows_.empty()) return {};
+  return {module_, width_, principal_plane(rows_, width_)};
+}
+
+}  // namespace tenon::projects

@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "engine/nn/module.h"
+#include "engine/train/principal_plane.h"
+
+namespace tenon::projects {
+
+/// How the model sees the samples of the test split: the numbers that its last layer with weights reads, one row a
+/// sample, seen along the two directions in which they differ most.
+struct Embedding {
+  std::string module;    ///< whose input it is; empty: there is none
+  int64_t width = 0;     ///< numbers a sample
+  PrincipalPlane plane;  ///< of the first samples of the split, by row
+  static constexpr int64_t kMostSamples = 4000, kMostValues = int64_t{1} << 22;
+};
+
+/// Listens to a model while the test split goes through it, batch by batch in the order of its rows.
+class EmbeddingListener {
+ public:
+  explicit EmbeddingListener(nn::Module& model);
+  ~EmbeddingListener();
+  EmbeddingListener(const EmbeddingListener&) = delete;
+  /// After a batch of so many samples.
+  void take(int64_t samples);
+  /// Of what was heard; without a module where the samples could not be told apart in it.
+  Embedding finish() const;
+
+ private:
+  std::vector<std::pair<nn::Module*, int>> hooks_;
+  nn::Module* last_ = nullptr;  ///< with weights, of the batch that goes through
+  Tensor input_;
+  std::string module_;
+  int64_t width_ = 0;
+  std::vector<float> rows_;
+  bool torn_ = false;  ///< a batch came without, or with another shape
+};
+
+}  // namespace tenon::projects
