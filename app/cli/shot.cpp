@@ -60,7 +60,7 @@ const bool registered_shot =
                       "[FILE] --view NAME -o F.png",
                       0,
                       1,
-                      {{"--view", "NAME", "which view; \"window\" is everything"},
+                      {{"--view", "NAME", "which view; results/curves: a page of one; \"window\" is everything"},
                        {"--run", "NAME", "which run (the latest)"},
                        {"--step", "N|last|best", "which step (the last)"},
                        {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120, event:7"},

@@ -52,10 +52,11 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   QStringList names;
   for (const ViewDef& def : view_defs()) names << def.id;
   names << "window";
-  // "window/profile" is the whole window in a named layout.
+  // "window/profile" is the whole window in a named layout, "results/curves" a page of a view.
   QString view = QString::fromStdString(options.view), layout = view.section('/', 1);
   view = view.section('/', 0, 0);
-  bool known_layout = layout.isEmpty();
+  const QString page = view == "window" ? "" : layout;
+  bool known_layout = layout.isEmpty() || !page.isEmpty();
   for (const NamedLayout& l : named_layouts()) known_layout |= view == "window" && layout == QString(l.name).toLower();
   if (!names.contains(view) || !known_layout) {
     std::vector<std::string> all;
@@ -101,6 +102,13 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     if (!problem.isEmpty()) throw Error(problem.toStdString(), hint.toStdString());
     if (!settled) throw Error("the picture was not ready after ten minutes");
   };
+  if (!page.isEmpty() && !window.commands().find(view + "." + page)) {
+    QStringList pages;
+    for (const Command& c : window.commands().all())
+      if (c.id.startsWith(view + ".")) pages << c.id.section('.', 1);
+    throw Error::usage("the view " + view.toStdString() + " has no page \"" + page.toStdString() + "\"",
+                       pages.isEmpty() ? "it has one page" : "its pages are " + pages.join(", ").toStdString());
+  }
   if (!options.file.empty()) bench.open(QString::fromStdString(options.file));
   check(settle(window));
   if (!options.run.empty()) {
@@ -114,7 +122,7 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     bench.show_run(run->id);
     check(settle(window));
   }
-  if (!layout.isEmpty()) {
+  if (!layout.isEmpty() && page.isEmpty()) {
     window.commands().run("layout." + layout);
     check(settle(window));
   }
@@ -137,6 +145,10 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
     // What may belong to a step or to a trace belongs to the file that was opened.
     if (const Document* shown = bench.shown_document(); shown && !selection.document) selection.document = shown->id;
     bench.select(selection);
+    check(settle(window));
+  }
+  if (!page.isEmpty()) {
+    window.commands().run(view + "." + page);
     check(settle(window));
   }
   QWidget* target = &window;

@@ -118,6 +118,8 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
       for (const auto& out : report->outputs) about.rows.push_back(row("output", out, out));
       if (report->parameters)
         about.rows.push_back(row("parameters", format_grouped(report->parameters), std::to_string(report->parameters)));
+      if (const std::string frozen = from.builder->frozen_text(*report); !frozen.empty())
+        about.rows.push_back(row("next run", frozen + " (init.freeze)"));
       if (report->flops > 0)
         about.rows.push_back(row("forward", format_flops(report->flops), format_exact(report->flops)));
       if (report->output_bytes)

@@ -279,6 +279,22 @@ TEST_F(ARun, in_a_picture_made_without_a_hand) {
   QImage image(picture);
   ASSERT_FALSE(image.isNull());
   EXPECT_EQ(image.size(), QSize(1440, 900));
+
+  // A page of a view, another than the one it begins with.
+  QImage pages[2];
+  for (const auto& [page, i] : {std::pair("errors", 0), std::pair("curves", 1)}) {
+    program.start(QString(TENON_BINARY_DIR) + "/bin/tenon",
+                  {"shot", file_, "--view", QString("results/%1").arg(page), "--size", "900x600", "-o", picture});
+    ASSERT_TRUE(program.waitForFinished(120000));
+    ASSERT_EQ(program.exitCode(), 0) << program.readAllStandardError().toStdString();
+    pages[i].load(picture);
+  }
+  EXPECT_NE(pages[0], pages[1]);
+  program.start(QString(TENON_BINARY_DIR) + "/bin/tenon",
+                {"shot", file_, "--view", "results/curve", "-o", dir_.filePath("none.png")});
+  ASSERT_TRUE(program.waitForFinished(120000));
+  EXPECT_EQ(program.exitCode(), 2);
+  EXPECT_TRUE(program.readAllStandardError().contains("its pages are errors, curves"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "projects/time_travel.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/builder/builder_model.h"
+#include "views/details/details_model.h"
 
 namespace tenon::views {
 namespace {
@@ -93,6 +94,14 @@ TEST_F(InitialWeights, a_file_is_chosen_mapped_and_trained_from) {
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(bench_->builder.frozen_text(*first), "frozen");
   EXPECT_EQ(bench_->builder.frozen_text(*bench_->builder.report("layers.2")), "");
+  auto next_run = [this](const char* layer) {
+    const Details d = details_of(Selection::module(layer), {.builder = &bench_->builder});
+    for (const Details::Row& r : d.sections.front().rows)
+      if (r.name == "next run") return r.value;
+    return std::string();
+  };
+  EXPECT_EQ(next_run("layers.0"), "frozen (init.freeze)");
+  EXPECT_EQ(next_run("layers.2"), "");
   auto* missing = window_->findChild<QComboBox*>("weights.init.missing");
   missing->setFocus();
   QTest::keyClick(missing, Qt::Key_Down);
