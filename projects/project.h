@@ -186,9 +186,13 @@ class Project {
   std::vector<ArtifactInfo> artifacts(int64_t run = 0, const std::string& kind = {}) const;
   std::string artifact(int64_t id) const;
 
-  std::vector<SweepInfo> sweeps() const;           ///< the oldest first
+  std::vector<SweepInfo> sweeps() const;           ///< the oldest first, without those that were deleted
   SweepInfo sweep(const std::string& name) const;  ///< throws Error that lists the near names
-  SweepInfo sweep(int64_t id) const;
+  SweepInfo sweep(int64_t id) const;               ///< also a deleted one
+  void rename_sweep(int64_t sweep, const std::string& name);
+  void delete_sweep(int64_t sweep);  ///< hidden, and its runs are ordinary ones; undelete_sweep() brings it back
+  void undelete_sweep(int64_t sweep);
+  std::vector<SweepInfo> deleted_sweeps() const;
   /// An empty name becomes "sweep-NN".
   SweepInfo new_sweep(const std::string& name, const nlohmann::json& plan, const ModelSpec& model,
                       const nlohmann::json& recipe);

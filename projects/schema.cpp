@@ -127,6 +127,10 @@ CREATE TABLE series_sums (                -- of all points of a series; one with
   high      REAL,
   high_step INTEGER NOT NULL);
 )sql",
+    R"sql(
+CREATE TABLE deleted_sweeps (             -- hidden; their rows and runs stay
+  sweep INTEGER PRIMARY KEY REFERENCES sweeps ON DELETE CASCADE);
+)sql",
 };
 
 int64_t pragma(Database& db, const char* sql) {

@@ -24,26 +24,42 @@ SweepInfo read_sweep(Database& db, const Query& q) {
   return s;
 }
 
-}  // namespace
+constexpr const char* kSweep =
+    "SELECT s.id, s.name, s.created, s.plan, m.spec, r.recipe FROM sweeps s JOIN models m ON m.id = s.model JOIN "
+    "recipes r ON r.id = s.recipe ";
 
-std::vector<SweepInfo> Project::sweeps() const {
-  Database& db = impl_->read();
-  std::lock_guard lock(db.mutex);
-  Query q = db.query(
-      "SELECT s.id, s.name, s.created, s.plan, m.spec, r.recipe FROM sweeps s JOIN models m ON m.id = s.model JOIN "
-      "recipes r ON r.id = s.recipe ORDER BY s.id");
+std::vector<SweepInfo> read_sweeps(Database& db, bool deleted) {
+  Query q =
+      db.query((std::string(kSweep) + "WHERE (s.id IN (SELECT sweep FROM deleted_sweeps)) = ? ORDER BY s.id").c_str(),
+               int64_t{deleted});
   std::vector<SweepInfo> out;
   while (q.next()) out.push_back(read_sweep(db, q));
   return out;
 }
 
+void must_be_there(Database& db, int64_t sweep) {
+  if (!db.query("SELECT 1 FROM sweeps WHERE id = ?", sweep).next())
+    throw Error(fmt::format("{} has no sweep number {}", db.path(), sweep));
+}
+
+}  // namespace
+
+std::vector<SweepInfo> Project::sweeps() const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  return read_sweeps(db, false);
+}
+
+std::vector<SweepInfo> Project::deleted_sweeps() const {
+  Database& db = impl_->read();
+  std::lock_guard lock(db.mutex);
+  return read_sweeps(db, true);
+}
+
 SweepInfo Project::sweep(int64_t id) const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
-  Query q = db.query(
-      "SELECT s.id, s.name, s.created, s.plan, m.spec, r.recipe FROM sweeps s JOIN models m ON m.id = s.model JOIN "
-      "recipes r ON r.id = s.recipe WHERE s.id = ?",
-      id);
+  Query q = db.query((std::string(kSweep) + "WHERE s.id = ?").c_str(), id);
   if (!q.next()) throw Error(fmt::format("{} has no sweep number {}", path(), id));
   return read_sweep(db, q);
 }
@@ -54,7 +70,7 @@ SweepInfo Project::sweep(const std::string& name) const {
   int64_t id = 0;
   std::vector<std::string> names;
   {
-    Query q = db.query("SELECT id, name FROM sweeps ORDER BY id");
+    Query q = db.query("SELECT id, name FROM sweeps WHERE id NOT IN (SELECT sweep FROM deleted_sweeps) ORDER BY id");
     while (q.next()) {
       names.push_back(q.text(1));
       if (q.text(1) == name) id = q.integer(0);
@@ -81,13 +97,42 @@ SweepInfo Project::new_sweep(const std::string& name, const nlohmann::json& plan
     for (int i = 1; chosen.empty() || (name.empty() && taken(chosen)); ++i) chosen = fmt::format("sweep-{:02}", i);
     if (taken(chosen))
       throw Error::usage(fmt::format("{} already has a sweep \"{}\"", path(), chosen),
-                         "Choose another name, or go on with that sweep: --resume " + chosen);
+                         "Choose another name, or go on with that sweep: --resume " + chosen +
+                             " (where it was deleted, --undelete " + chosen + " brings it back).");
     db.run("INSERT INTO sweeps (name, created, plan, model, recipe) VALUES (?, ?, ?, ?, ?)", chosen, now_text(),
            plan.dump(), impl_->model_id(model), impl_->recipe_id(recipe));
     id = db.last_id();
     t.commit();
   }
   return sweep(id);
+}
+
+void Project::rename_sweep(int64_t sweep, const std::string& name) {
+  if (name.empty()) throw Error::usage("a sweep's name cannot be empty");
+  Database& db = impl_->write();
+  Transaction t(db);
+  must_be_there(db, sweep);
+  // Also the name of a deleted one, which may come back.
+  if (db.query("SELECT 1 FROM sweeps WHERE name = ? AND id <> ?", name, sweep).next())
+    throw Error::usage(fmt::format("{} already has a sweep \"{}\"", path(), name), "Choose another name.");
+  db.run("UPDATE sweeps SET name = ? WHERE id = ?", name, sweep);
+  t.commit();
+}
+
+void Project::delete_sweep(int64_t sweep) {
+  Database& db = impl_->write();
+  Transaction t(db);
+  must_be_there(db, sweep);
+  db.run("INSERT OR IGNORE INTO deleted_sweeps (sweep) VALUES (?)", sweep);
+  t.commit();
+}
+
+void Project::undelete_sweep(int64_t sweep) {
+  Database& db = impl_->write();
+  Transaction t(db);
+  must_be_there(db, sweep);
+  db.run("DELETE FROM deleted_sweeps WHERE sweep = ?", sweep);
+  t.commit();
 }
 
 void Project::add_trial(const TrialOf& trial, const nlohmann::json& settings) {

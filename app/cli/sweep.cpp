@@ -139,10 +139,50 @@ int show(const Args& args) {
   return 0;
 }
 
+/// Also where it is deleted.
+int64_t find_sweep(const Project& project, const std::string& name) {
+  for (const SweepInfo& s : project.deleted_sweeps())
+    if (s.name == name) return s.id;
+  return project.sweep(name).id;
+}
+
+/// --rename, --delete, --undelete.
+int edit(const Args& args) {
+  const auto project = Project::open(args.word(0));
+  auto done = [&](int64_t sweep, const std::string& said) {
+    const SweepInfo s = project->sweep(sweep);
+    if (!args.json()) {
+      print(fmt::format("sweep {} {}\n", s.name, said));
+      return;
+    }
+    nlohmann::json j = summary_json(*project, s, projects::plan_of(s));
+    j["deleted"] = args.has("--delete");
+    print_json(j);
+  };
+  if (args.has("--rename")) {
+    if (!args.has("--name"))
+      throw Error::usage("--rename says which sweep, --name says what it is to be called",
+                         fmt::format("tenon sweep {} --rename {} --name NAME", args.word(0), args.text("--rename")));
+    const int64_t id = project->sweep(args.text("--rename")).id;
+    project->rename_sweep(id, args.text("--name"));
+    done(id, "is what " + args.text("--rename") + " is called now");
+  } else if (args.has("--delete")) {
+    const SweepInfo s = project->sweep(args.text("--delete"));
+    project->delete_sweep(s.id);
+    done(s.id, fmt::format("was deleted; its runs stay, and --undelete {} brings it back", s.name));
+  } else {
+    const int64_t id = find_sweep(*project, args.text("--undelete"));
+    project->undelete_sweep(id);
+    done(id, "is back");
+  }
+  return 0;
+}
+
 int list(const Args& args) {
   const auto project = open_to_read(args.word(0));
+  const bool deleted = args.has("--deleted");
   std::vector<std::vector<std::string>> rows = {{"SWEEP", "STATE", "TRIALS", "METHOD", "METRIC", "BEST", "KEYS"}};
-  for (const SweepInfo& s : project->sweeps()) {
+  for (const SweepInfo& s : deleted ? project->deleted_sweeps() : project->sweeps()) {
     const SweepPlan plan = projects::plan_of(s);
     if (args.json()) print_json(summary_json(*project, s, plan));
     std::string keys;
@@ -152,7 +192,9 @@ int list(const Args& args) {
                     projects::name(plan.method), plan.metric, best ? value_text(best->value) : "-", keys});
   }
   if (args.json()) return 0;
-  if (rows.size() == 1)
+  if (rows.size() == 1 && deleted)
+    print(fmt::format("no sweep of {} is deleted\n", args.word(0)));
+  else if (rows.size() == 1)
     print(fmt::format("{} has no sweeps yet. Start one: tenon sweep {} --key optimizer.lr=log:1e-4..1e-1\n",
                       args.word(0), args.word(0)));
   else
@@ -254,23 +296,31 @@ class Trainer {
   std::map<int64_t, AtWork> at_work_;
 };
 
+/// What is done with a sweep that there is; --name is also the new one of --rename.
+constexpr const char* kOfOne[] = {"--resume", "--show", "--list", "--rename", "--delete", "--undelete"};
+
 /// Options that only a new sweep takes.
-void check_resume(const Args& args) {
+void check_options(const Args& args) {
   std::vector<std::string> options = {"--key", "--name", "--set"};
   for (const AttrDef& d : SweepPlan::attrs()) options.push_back(option_of(d));
-  for (const char* other : {"--resume", "--show", "--list"})
+  std::string asked;
+  for (const char* other : kOfOne) {
+    if (!args.has(other)) continue;
+    if (!asked.empty()) throw Error::usage(fmt::format("{} and {} cannot go together", asked, other));
+    asked = other;
     for (const std::string& o : options)
-      if (args.has(other) && args.has(o))
+      if (args.has(o) && !(o == "--name" && asked == "--rename"))
         throw Error::usage(fmt::format("a sweep keeps what it was begun with: {} cannot go with {}", o, other),
                            "Begin a new sweep to change it.");
-  if (args.has("--resume") + args.has("--show") + args.has("--list") > 1)
-    throw Error::usage("--resume, --show and --list cannot go together");
+  }
+  if (args.has("--deleted") && asked != "--list") throw Error::usage("--deleted goes with --list");
 }
 
 int sweep(const Args& args) {
-  check_resume(args);
+  check_options(args);
   if (args.has("--list")) return list(args);
   if (args.has("--show")) return show(args);
+  if (args.has("--rename") || args.has("--delete") || args.has("--undelete")) return edit(args);
   const auto project = Project::open(args.word(0));
   if (project->read_only())
     throw Error(fmt::format("{} is read-only: the trials could not be kept", project->path()), "Work on a copy.");
@@ -299,7 +349,7 @@ int sweep(const Args& args) {
 std::vector<Command> make_sweep() {
   std::vector<Option> options = {
       {"--key", "KEY=VALUES", "a key to search over: log:1e-4..1e-1, lin:0..0.5, int:1..8, adam,sgd; may be repeated"},
-      {"--name", "NAME", "name of the new sweep"}};
+      {"--name", "NAME", "name of the new sweep, or the new name of one (--rename)"}};
   for (const AttrDef& d : SweepPlan::attrs()) {
     std::string value = std::holds_alternative<int64_t>(d.fallback) ? "N" : "";
     for (const std::string& c : d.choices) value += (value.empty() ? "" : "|") + c;
@@ -310,6 +360,10 @@ std::vector<Command> make_sweep() {
   options.push_back({"--resume", "SWEEP", "go on with a sweep that was stopped or killed"});
   options.push_back({"--show", "SWEEP", "its trials, the best one, and how much each key matters"});
   options.push_back({"--list", "", "the sweeps of the project"});
+  options.push_back({"--deleted", "", "with --list: those that were deleted"});
+  options.push_back({"--rename", "SWEEP", "gives a sweep the name after --name"});
+  options.push_back({"--delete", "SWEEP", "takes a sweep out of every list; its runs stay"});
+  options.push_back({"--undelete", "SWEEP", "brings a deleted sweep back"});
   options.push_back(kThreads);
   options.push_back(kJson);
   return {{"sweep", "PROJECT", 1, 1, options, "searches over keys of the recipe: trains a run a trial", sweep}};

@@ -113,6 +113,17 @@ TEST_F(Sweep, tells_the_best_and_what_matters) {
   EXPECT_LT(last.at("importance").at("seed").get<double>(), 0.2) << last;
   EXPECT_GT(number_of(last.at("best").at("settings").at("optimizer.lr").get<std::string>()).value(), 1e-3);
   EXPECT_EQ(tenon({"eval", p, last.at("best").at("run").get<std::string>()}).status, 0) << "a run as any other";
+
+  EXPECT_EQ(tenon({"sweep", p, "--rename", "sweep-01"}).status, 2);
+  EXPECT_EQ(tenon({"sweep", p, "--rename", "sweep-01", "--delete", "sweep-01"}).status, 2);
+  EXPECT_EQ(tenon({"sweep", p, "--deleted"}).status, 2);
+  EXPECT_EQ(tenon({"sweep", p, "--rename", "sweep-01", "--name", "rates"}).status, 0);
+  EXPECT_EQ(tenon({"sweep", p, "--delete", "sweep-01"}).status, 2) << "it has another name";
+  EXPECT_TRUE(tenon({"sweep", p, "--delete", "rates", "--json"}).json().back().at("deleted").get<bool>());
+  EXPECT_TRUE(tenon({"sweep", p, "--list", "--json"}).out.empty());
+  EXPECT_EQ(tenon({"sweep", p, "--list", "--deleted", "--json"}).json().back().at("sweep"), "rates");
+  EXPECT_EQ(tenon({"sweep", p, "--undelete", "rates"}).status, 0);
+  EXPECT_EQ(tenon({"sweep", p, "--show", "rates", "--json"}).json().size(), 13u) << "12 trials and the sum";
 }
 
 TEST_F(Sweep, trials_side_by_side_come_to_the_same) {

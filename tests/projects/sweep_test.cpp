@@ -266,5 +266,32 @@ TEST(SweepVersion, a_project_of_version_1_learns_of_sweeps) {
   EXPECT_EQ(p->sweep(s.id).recipe, s.recipe) << "its own recipe is not swept away with the project's";
 }
 
+TEST_F(SweepTest, renamed_deleted_and_brought_back_it_goes_on_where_it_was) {
+  const Settings keys = {{"optimizer.lr", "0.001,0.01,0.1"}};
+  const int64_t id = begin(*project, keys, {{"method", "grid"}});
+  const int64_t other = begin(*project, keys, {{"method", "grid"}});
+  EXPECT_EQ(play(project, id, 2), 2);
+  EXPECT_TRUE(has(message_of([&] { project->rename_sweep(id, "sweep-02"); }), "already has a sweep"));
+  EXPECT_TRUE(has(message_of([&] { project->rename_sweep(id, ""); }), "cannot be empty"));
+  EXPECT_TRUE(has(message_of([&] { project->rename_sweep(99, "x"); }), "no sweep number 99"));
+  project->rename_sweep(id, "rates");
+  project->delete_sweep(id);
+  project->delete_sweep(id);  // twice is once
+  ASSERT_EQ(project->sweeps().size(), 1u);
+  EXPECT_EQ(project->sweeps().front().id, other);
+  EXPECT_TRUE(has(message_of([&] { project->sweep("rates"); }), "no sweep"));
+  ASSERT_EQ(project->deleted_sweeps().size(), 1u);
+  EXPECT_EQ(project->deleted_sweeps().front().trials.size(), 2u);
+  EXPECT_EQ(project->runs().size(), 2u) << "its runs are ordinary ones";
+  EXPECT_TRUE(has(message_of([&] { project->rename_sweep(other, "rates"); }), "already has a sweep"))
+      << "the name waits for the deleted one";
+  project.reset();
+  project = Project::open(dir / "a.tenon");
+  project->undelete_sweep(id);
+  EXPECT_TRUE(project->deleted_sweeps().empty());
+  EXPECT_EQ(play(project, id), 1);
+  EXPECT_TRUE(is_over(project->sweep("rates"), plan_of(project->sweep("rates"))));
+}
+
 }  // namespace
 }  // namespace tenon::projects

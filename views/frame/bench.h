@@ -85,6 +85,10 @@ class Bench : public QObject {
   virtual void resume_sweep(int64_t sweep) = 0;
   /// The trial that trains ends with a checkpoint, and the sweep waits to be resumed.
   virtual void stop_sweep() = 0;
+  virtual void rename_sweep(int64_t sweep, const std::string& name) = 0;
+  /// Out of every list; its runs stay, and the notice that says so brings it back.
+  virtual void delete_sweep(int64_t sweep) = 0;
+  virtual void restore_sweep(int64_t sweep) = 0;
 
   /// The runs that are compared, in the order they were picked.
   const std::vector<int64_t>& picked() const { return picked_; }

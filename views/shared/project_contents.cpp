@@ -17,6 +17,7 @@ ProjectContents ProjectContents::read(const projects::Project& project) {
   }
   c.runs = project.runs();
   c.deleted = project.deleted_runs();
+  c.deleted_sweeps = project.deleted_sweeps();
   c.checkpoints.resize(c.runs.size());
   auto run = c.runs.begin();  // both in the order of their numbers
   for (CheckpointInfo& k : project.all_checkpoints()) {

@@ -21,6 +21,7 @@ struct ProjectContents {
   std::vector<std::vector<projects::CheckpointInfo>> checkpoints;  ///< by run
   std::vector<projects::ArtifactInfo> artifacts;
   std::vector<projects::SweepInfo> sweeps;  ///< the oldest first
+  std::vector<projects::SweepInfo> deleted_sweeps;
 
   /// Reads the file; away from the UI thread.
   static ProjectContents read(const projects::Project& project);

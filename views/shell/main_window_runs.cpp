@@ -44,13 +44,16 @@ void MainWindow::add_run_commands() {
        [this, writable] { return writable() && !(bench_.training() && bench_.status().run == bench_.shown_run()); },
        {},
        [this] { return "Delete " + name_of(bench_.shown()); }});
-  commands_.add({"run.restore", "Bring back a deleted run…", "Run", "", "", [this] { choose_deleted(); },
-                 [this] { return !bench_.contents().deleted.empty() && !bench_.project()->read_only(); }});
+  commands_.add({"run.restore", "Bring back what was deleted…", "Run", "", "", [this] { choose_deleted(); },
+                 [this] {
+                   const ProjectContents& c = bench_.contents();
+                   return !(c.deleted.empty() && c.deleted_sweeps.empty()) && !bench_.project()->read_only();
+                 }});
 }
 
 void MainWindow::choose_deleted() {
   picker_->open(
-      "Which run comes back?",
+      "Which run or sweep comes back?",
       [this](const QString& typed) {
         std::vector<Picker::Item> items;
         for (const projects::RunInfo& r : bench_.contents().deleted)
@@ -58,11 +61,18 @@ void MainWindow::choose_deleted() {
             items.push_back({QString::fromStdString(r.name), QString::fromStdString(format_grouped(r.steps) + " steps"),
                              QString::fromStdString(r.created.substr(0, 10)),
                              [this, run = r.id] { bench_.restore_run(run); }});
+        for (const projects::SweepInfo& s : bench_.contents().deleted_sweeps)
+          if (fuzzy_score(typed.toStdString(), s.name + " " + s.created) >= 0)
+            items.push_back({QString::fromStdString(s.name), QString("sweep of %1 trials").arg(s.trials.size()),
+                             QString::fromStdString(s.created.substr(0, 10)),
+                             [this, sweep = s.id] { bench_.restore_sweep(sweep); }});
         return items;
       },
       [this](const QString&) {
-        return QStringList{
-            QString("Searched the names and days of %1 deleted runs.").arg(bench_.contents().deleted.size())};
+        const ProjectContents& c = bench_.contents();
+        return QStringList{QString("Searched the names and days of %1 deleted runs and %2 deleted sweeps.")
+                               .arg(c.deleted.size())
+                               .arg(c.deleted_sweeps.size())};
       });
 }
 

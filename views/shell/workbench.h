@@ -84,6 +84,9 @@ class Workbench : public Bench {
   void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) override;
   void resume_sweep(int64_t sweep) override;
   void stop_sweep() override;
+  void rename_sweep(int64_t sweep, const std::string& name) override;
+  void delete_sweep(int64_t sweep) override;
+  void restore_sweep(int64_t sweep) override;
   void log(const QString& line, bool bad = false);
   void fail(const QString& title, const QString& message, const QString& hint) override;
   /// What an event's handler threw (Note [The net under the event loop]): told, and the model on the canvas is saved at

@@ -146,8 +146,8 @@ void Workbench::delete_run(int64_t run) {
         log(name + " was deleted");
         std::weak_ptr<Project> project = project_;
         emit notice({name + " was deleted",
-                     "Its steps stay in the file; Run › Bring back a deleted run… finds it also later.", "Bring back",
-                     [this, run] { restore_run(run); },
+                     "Its steps stay in the file; Run › Bring back what was deleted… finds it also later.",
+                     "Bring back", [this, run] { restore_run(run); },
                      [this, run, project] { return project.lock() == project_ && !contents_.run(run); }, true});
       });
 }

@@ -52,6 +52,35 @@ void Workbench::stop_sweep() {
   emit state_changed();
 }
 
+void Workbench::rename_sweep(int64_t sweep, const std::string& name) {
+  const auto* s = contents_.sweep(sweep);
+  if (!s || s->name == name) return;
+  write(
+      "Rename " + QString::fromStdString(s->name), [sweep, name](projects::Project& p) { p.rename_sweep(sweep, name); },
+      [] {});
+}
+
+void Workbench::delete_sweep(int64_t sweep) {
+  const auto* s = contents_.sweep(sweep);
+  if (!s || sweeping_ == sweep) return;
+  const QString name = QString::fromStdString(s->name);
+  write(
+      "Delete " + name, [sweep](projects::Project& p) { p.delete_sweep(sweep); },
+      [this, sweep, name] {
+        log(name + " was deleted");
+        std::weak_ptr<projects::Project> project = project_;
+        emit notice({name + " was deleted",
+                     "Its runs stay among the runs; Run › Bring back what was deleted… finds it also later.",
+                     "Bring back", [this, sweep] { restore_sweep(sweep); },
+                     [this, sweep, project] { return project.lock() == project_ && !contents_.sweep(sweep); }, true});
+      });
+}
+
+void Workbench::restore_sweep(int64_t sweep) {
+  write(
+      "Bring a sweep back", [sweep](projects::Project& p) { p.undelete_sweep(sweep); }, [] {});
+}
+
 /// Chosen on the file thread, behind the end of the trial before it.
 void Workbench::train_next_trial() {
   start_driver(

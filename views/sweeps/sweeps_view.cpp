@@ -1,6 +1,8 @@
 #include "views/sweeps/sweeps_view.h"
 
 #include <QComboBox>
+#include <QKeyEvent>
+#include <QLineEdit>
 #include <QScrollArea>
 #include <QSignalBlocker>
 #include <QSplitter>
@@ -65,6 +67,14 @@ QWidget* SweepsView::build_results() {
     refresh();
   });
   bar->add(which_);
+  name_ = new QLineEdit(bar);
+  name_->setObjectName("sweeps.name");
+  name_->setAccessibleName("New name of the sweep");
+  name_->setMinimumWidth(160);
+  name_->hide();
+  name_->installEventFilter(this);
+  connect(name_, &QLineEdit::editingFinished, this, [this] { end_rename(true); });
+  bar->add(name_);
   said_ = new ElidedLabel({}, bar);
   said_->setObjectName("sweeps.said");
   set_style(said_, "voice", "small");
@@ -85,6 +95,7 @@ QWidget* SweepsView::build_results() {
   list_ = new TableList(split);
   list_->setObjectName("sweeps.table");
   list_->setAccessibleName("Trials of the sweep");
+  list_->row_commands = {"run.sweep_resume", "run.sweep_rename", "run.sweep_delete"};
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
   split->addWidget(list_);
   split->setStretchFactor(0, 3);
@@ -100,6 +111,36 @@ bool SweepsView::free() const {
          !bench_.files.has("train");
 }
 
+bool SweepsView::edits() const {
+  return bench_.has_project() && !bench_.project()->read_only() && bench_.contents().sweep(model_.id());
+}
+
+void SweepsView::begin_rename() {
+  if (!edits()) return;
+  bench_.ask(QString("view.") + def().id);
+  name_->setText(QString::fromStdString(model_.sweep()->name));
+  which_->hide();
+  name_->show();
+  name_->setFocus();
+  name_->selectAll();
+}
+
+void SweepsView::end_rename(bool keeps) {
+  if (name_->isHidden()) return;
+  name_->hide();
+  which_->show();
+  const std::string name = name_->text().trimmed().toStdString();
+  if (keeps && edits() && !name.empty()) bench_.rename_sweep(model_.id(), name);
+}
+
+bool SweepsView::eventFilter(QObject* of, QEvent* e) {
+  if (of == name_ && e->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(e)->key() == Qt::Key_Escape) {
+    end_rename(false);
+    return true;
+  }
+  return View::eventFilter(of, e);
+}
+
 void SweepsView::toggle() {
   if (bench_.sweeping())
     bench_.stop_sweep();
@@ -108,26 +149,38 @@ void SweepsView::toggle() {
 }
 
 std::vector<Command> SweepsView::commands() {
-  return {{.id = "run.sweep",
-           .title = "Sweep over the recipe…",
-           .menu = "Run",
-           .icon = "sweep",
-           .run =
-               [this] {
-                 bench_.ask(QString("view.") + def().id);
-                 form_->focus_keys();
-               },
-           .enabled = [this] { return bench_.has_project(); }},
-          {.id = "run.sweep_resume",
-           .title = "Resume the sweep",
-           .menu = "Run",
-           .run = [this] { toggle(); },
-           .enabled = [this] { return free() && model_.plan() && !model_.is_over(); }},
-          {.id = "run.sweep_stop",
-           .title = "Stop the sweep",
-           .menu = "Run",
-           .run = [this] { bench_.stop_sweep(); },
-           .enabled = [this] { return bench_.sweeping() != 0; }}};
+  return {
+      {.id = "run.sweep",
+       .title = "Sweep over the recipe…",
+       .menu = "Run",
+       .icon = "sweep",
+       .run =
+           [this] {
+             bench_.ask(QString("view.") + def().id);
+             form_->focus_keys();
+           },
+       .enabled = [this] { return bench_.has_project(); }},
+      {.id = "run.sweep_resume",
+       .title = "Resume the sweep",
+       .menu = "Run",
+       .run = [this] { toggle(); },
+       .enabled = [this] { return free() && model_.plan() && !model_.is_over(); }},
+      {.id = "run.sweep_stop",
+       .title = "Stop the sweep",
+       .menu = "Run",
+       .run = [this] { bench_.stop_sweep(); },
+       .enabled = [this] { return bench_.sweeping() != 0; }},
+      {.id = "run.sweep_rename",
+       .title = "Rename the sweep…",
+       .menu = "Run",
+       .run = [this] { begin_rename(); },
+       .enabled = [this] { return edits(); }},
+      {.id = "run.sweep_delete",
+       .title = "Delete the sweep",
+       .menu = "Run",
+       .run = [this] { bench_.delete_sweep(model_.id()); },
+       .enabled = [this] { return edits() && bench_.sweeping() != model_.id(); },
+       .text = [this] { return "Delete " + (edits() ? QString::fromStdString(model_.sweep()->name) : "the sweep"); }}};
 }
 
 /// A run that was chosen elsewhere brings its sweep here.

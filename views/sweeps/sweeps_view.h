@@ -4,6 +4,7 @@
 #include "views/sweeps/sweeps_model.h"
 
 class QComboBox;
+class QLineEdit;
 class QToolButton;
 
 namespace tenon::views {
@@ -16,19 +17,26 @@ class SweepsView : public View {
   std::vector<Command> commands() override;
   bool idle() const override { return View::idle() && (bench_.training() || !later_.isActive()); }
 
+ protected:
+  bool eventFilter(QObject* of, QEvent* e) override;
+
  private:
   QWidget* build_results();
   void refresh();
   void refresh_state();
   void fill();
   void read_importance();
-  bool free() const;  ///< nothing trains, and something could
+  bool free() const;   ///< nothing trains, and something could
+  bool edits() const;  ///< a sweep is shown that may be renamed
+  void begin_rename();
+  void end_rename(bool keeps);
   void toggle();
   void follow(const Selection& s);
 
   SweepsModel& model_;
   SweepForm* form_;
   QComboBox* which_;
+  QLineEdit* name_;  ///< in its place, while the sweep that is shown is given another name
   ElidedLabel* said_;
   QToolButton* go_;
   QStackedWidget* results_;

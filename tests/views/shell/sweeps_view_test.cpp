@@ -168,5 +168,45 @@ TEST_F(Sweeps, a_trial_that_cannot_train_does_not_end_it) {
   EXPECT_TRUE(problems_.empty()) << problems_.front();
 }
 
+TEST_F(Sweeps, renamed_deleted_and_brought_back) {
+  type(find<QLineEdit>("sweep.range.0"), "0.001,0.01");
+  choose("sweep.method", "grid");
+  press(find("sweep.begin"));
+  until([this] { return bench_->sweeping() != 0; });
+  EXPECT_FALSE(window_->commands().action("run.sweep_delete")->isEnabled()) << "it is at work";
+  until_over();
+  auto* which = find<QComboBox>("sweeps.which");
+  auto* name = find<QLineEdit>("sweeps.name");
+  ASSERT_TRUE(window_->commands().run("run.sweep_rename"));
+  ASSERT_TRUE(name->isVisible());
+  QTest::keyClicks(name, "gone");
+  key(name, Qt::Key_Escape);
+  settle();
+  EXPECT_FALSE(name->isVisible());
+  EXPECT_EQ(which->currentText(), "sweep-01") << "Escape keeps the old name";
+  ASSERT_TRUE(window_->commands().run("run.sweep_rename"));
+  QTest::keyClicks(name, "rates");
+  key(name, Qt::Key_Return);
+  until([which] { return which->currentText() == "rates"; });
+  EXPECT_EQ(bench_->project()->sweep("rates").id, model().id());
+
+  const int64_t id = model().id();
+  EXPECT_EQ(window_->commands().action("run.sweep_delete")->text(), "Delete rates");
+  ASSERT_TRUE(window_->commands().run("run.sweep_delete"));
+  until([this] { return bench_->contents().sweeps.empty(); });
+  settle();
+  EXPECT_TRUE(model().empty());
+  EXPECT_EQ(bench_->contents().runs.size(), 2u) << "its runs stay";
+  EXPECT_FALSE(window_->commands().action("run.sweep_rename")->isEnabled());
+  auto* back = window_->findChild<QToolButton*>("banner.action");
+  ASSERT_TRUE(back && back->isVisible());
+  press(back);
+  until([this] { return bench_->contents().sweeps.size() == 1; });
+  settle();
+  EXPECT_EQ(model().id(), id);
+  EXPECT_EQ(table()->shown_rows(), 2);
+  EXPECT_TRUE(problems_.empty()) << problems_.front();
+}
+
 }  // namespace
 }  // namespace tenon::views
