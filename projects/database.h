@@ -52,6 +52,13 @@ class Query {
 /// JSON that the file holds; throws Error where it is damaged.
 nlohmann::json stored_json(const std::string& text);
 
+/// The words of a statement. They are known when the program is compiled: a statement that was prepared is found again
+/// by where its words stand.
+struct Sql {
+  const char* text;
+  consteval Sql(const char* words) : text(words) {}  // NOLINT(google-explicit-constructor)
+};
+
 /// One connection to one SQLite file. Statements are prepared once. Lock `mutex` around every use; Transaction does.
 class Database {
  public:
@@ -61,15 +68,15 @@ class Database {
   Database(const Database&) = delete;
 
   template <class... Args>
-  Query query(const char* sql, const Args&... args) {
-    Query q(*this, prepare(sql));
+  Query query(Sql sql, const Args&... args) {
+    Query q(*this, prepare(sql.text));
     int at = 0;
     (q.bind(++at, args), ...);
     return q;
   }
   /// Runs a statement that gives no rows.
   template <class... Args>
-  void run(const char* sql, const Args&... args) {
+  void run(Sql sql, const Args&... args) {
     query(sql, args...).next();
   }
   /// Several statements without arguments, not cached.

@@ -133,7 +133,7 @@ CREATE TABLE deleted_sweeps (             -- hidden; their rows and runs stay
 )sql",
 };
 
-int64_t pragma(Database& db, const char* sql) {
+int64_t pragma(Database& db, Sql sql) {
   Query q = db.query(sql);
   return q.next() ? q.integer(0) : 0;
 }

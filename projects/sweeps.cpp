@@ -24,14 +24,15 @@ SweepInfo read_sweep(Database& db, const Query& q) {
   return s;
 }
 
-constexpr const char* kSweep =
-    "SELECT s.id, s.name, s.created, s.plan, m.spec, r.recipe FROM sweeps s JOIN models m ON m.id = s.model JOIN "
-    "recipes r ON r.id = s.recipe ";
+#define TENON_SELECT_SWEEP                                                                                  \
+  "SELECT s.id, s.name, s.created, s.plan, m.spec, r.recipe FROM sweeps s JOIN models m ON m.id = s.model " \
+  "JOIN recipes r ON r.id = s.recipe "
+constexpr const char* kSweeps =
+    TENON_SELECT_SWEEP "WHERE (s.id IN (SELECT sweep FROM deleted_sweeps)) = ? ORDER BY s.id";
+constexpr const char* kSweepById = TENON_SELECT_SWEEP "WHERE s.id = ?";
 
 std::vector<SweepInfo> read_sweeps(Database& db, bool deleted) {
-  Query q =
-      db.query((std::string(kSweep) + "WHERE (s.id IN (SELECT sweep FROM deleted_sweeps)) = ? ORDER BY s.id").c_str(),
-               int64_t{deleted});
+  Query q = db.query(kSweeps, static_cast<int64_t>(deleted));
   std::vector<SweepInfo> out;
   while (q.next()) out.push_back(read_sweep(db, q));
   return out;
@@ -59,7 +60,7 @@ std::vector<SweepInfo> Project::deleted_sweeps() const {
 SweepInfo Project::sweep(int64_t id) const {
   Database& db = impl_->read();
   std::lock_guard lock(db.mutex);
-  Query q = db.query((std::string(kSweep) + "WHERE s.id = ?").c_str(), id);
+  Query q = db.query(kSweepById, id);
   if (!q.next()) throw Error(fmt::format("{} has no sweep number {}", path(), id));
   return read_sweep(db, q);
 }
