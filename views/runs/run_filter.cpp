@@ -15,7 +15,7 @@ namespace tenon::views {
 
 namespace {
 /// A word of a filter and where it stands.
-struct Token {
+struct FilterToken {
   enum class Kind { word, quoted, sign, open, close, end };
   Kind kind = Kind::end;
   std::string text;
@@ -27,8 +27,8 @@ Error wrong(size_t at, const std::string& what, const std::string& hint = {}) {
                       hint.empty() ? "For example: lr > 0.001 and best.accuracy >= 0.9 and name ~ cnn" : hint);
 }
 
-std::vector<Token> tokens_of(const std::string& text) {
-  std::vector<Token> out;
+std::vector<FilterToken> tokens_of(const std::string& text) {
+  std::vector<FilterToken> out;
   const std::string signs = "=!<>~";
   size_t i = 0;
   while (i < text.size()) {
@@ -37,11 +37,11 @@ std::vector<Token> tokens_of(const std::string& text) {
     if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
       ++i;
     } else if (c == '(' || c == ')') {
-      out.push_back({c == '(' ? Token::Kind::open : Token::Kind::close, std::string(1, c), i++});
+      out.push_back({c == '(' ? FilterToken::Kind::open : FilterToken::Kind::close, std::string(1, c), i++});
     } else if (c == '"' || c == '\'') {
       const size_t end = text.find(c, i + 1);
       if (end == text.npos) throw wrong(i, "a quote that does not end");
-      out.push_back({Token::Kind::quoted, text.substr(i + 1, end - i - 1), i});
+      out.push_back({FilterToken::Kind::quoted, text.substr(i + 1, end - i - 1), i});
       i = end + 1;
     } else if (signs.find(c) != signs.npos) {
       while (i < text.size() && signs.find(text[i]) != signs.npos) ++i;
@@ -49,15 +49,15 @@ std::vector<Token> tokens_of(const std::string& text) {
       if (sign == "==") sign = "=";
       if (sign != "=" && sign != "!=" && sign != "<" && sign != "<=" && sign != ">" && sign != ">=" && sign != "~")
         throw wrong(from, "\"" + sign + "\"", "The operators are = != < <= > >= and ~ (holds these letters).");
-      out.push_back({Token::Kind::sign, sign, from});
+      out.push_back({FilterToken::Kind::sign, sign, from});
     } else {
       while (i < text.size() && !std::isspace(static_cast<unsigned char>(text[i])) && text[i] != '(' &&
              text[i] != ')' && text[i] != '"' && signs.find(text[i]) == signs.npos)
         ++i;
-      out.push_back({Token::Kind::word, text.substr(from, i - from), from});
+      out.push_back({FilterToken::Kind::word, text.substr(from, i - from), from});
     }
   }
-  out.push_back({Token::Kind::end, "", text.size()});
+  out.push_back({FilterToken::Kind::end, "", text.size()});
   return out;
 }
 }  // namespace
@@ -107,16 +107,16 @@ class Reader {
   Reader(const std::string& text, const RunFields& fields) : tokens_(tokens_of(text)), fields_(fields) {}
   std::unique_ptr<Node> read() {
     auto all = either();
-    if (now().kind == Token::Kind::close) throw wrong(now().at, "\")\" that was not opened");
-    if (now().kind != Token::Kind::end)
+    if (now().kind == FilterToken::Kind::close) throw wrong(now().at, "\")\" that was not opened");
+    if (now().kind != FilterToken::Kind::end)
       throw wrong(now().at, "\"" + now().text + "\" after a comparison", "Join comparisons with and, or.");
     return all;
   }
 
  private:
-  const Token& now() const { return tokens_[at_]; }
+  const FilterToken& now() const { return tokens_[at_]; }
   bool word(const char* w) {
-    if (now().kind != Token::Kind::word || lower(now().text) != w) return false;
+    if (now().kind != FilterToken::Kind::word || lower(now().text) != w) return false;
     ++at_;
     return true;
   }
@@ -146,43 +146,43 @@ class Reader {
       ~Leave() { --depth; }
     } leave{depth_};
     if (word("not")) return join(Node::Kind::negation, one(), nullptr);
-    if (now().kind != Token::Kind::open) return comparison();
+    if (now().kind != FilterToken::Kind::open) return comparison();
     ++at_;
     auto inside = either();
-    if (now().kind != Token::Kind::close) throw wrong(at, "\"(\" that is not closed");
+    if (now().kind != FilterToken::Kind::close) throw wrong(at, "\"(\" that is not closed");
     ++at_;
     return inside;
   }
   std::unique_ptr<Node> comparison() {
-    const Token name = now();
-    if (name.kind == Token::Kind::end) throw wrong(name.at, "nothing where a comparison belongs");
-    if (name.kind != Token::Kind::word) throw wrong(name.at, "\"" + name.text + "\" where a field belongs");
+    const FilterToken name = now();
+    if (name.kind == FilterToken::Kind::end) throw wrong(name.at, "nothing where a comparison belongs");
+    if (name.kind != FilterToken::Kind::word) throw wrong(name.at, "\"" + name.text + "\" where a field belongs");
     auto n = std::make_unique<Node>();
     n->field = field_of(name);
     ++at_;
-    if (now().kind != Token::Kind::sign)
+    if (now().kind != FilterToken::Kind::sign)
       throw wrong(now().at,
-                  now().kind == Token::Kind::end ? "nothing where an operator belongs"
-                                                 : "\"" + now().text + "\" where an operator belongs",
+                  now().kind == FilterToken::Kind::end ? "nothing where an operator belongs"
+                                                       : "\"" + now().text + "\" where an operator belongs",
                   "After " + name.text + " comes = != < <= > >= or ~, and a value.");
     n->sign = now().text;
     ++at_;
-    const Token value = now();
-    if (value.kind != Token::Kind::word && value.kind != Token::Kind::quoted)
+    const FilterToken value = now();
+    if (value.kind != FilterToken::Kind::word && value.kind != FilterToken::Kind::quoted)
       throw wrong(value.at,
-                  value.kind == Token::Kind::end ? "nothing where a value belongs"
-                                                 : "\"" + value.text + "\" where a value belongs",
+                  value.kind == FilterToken::Kind::end ? "nothing where a value belongs"
+                                                       : "\"" + value.text + "\" where a value belongs",
                   "After " + name.text + " " + n->sign + " comes a number or a word.");
     ++at_;
     n->value.text = value.text;
-    if (const auto x = value.kind == Token::Kind::word ? number_of(value.text) : std::nullopt) {
+    if (const auto x = value.kind == FilterToken::Kind::word ? number_of(value.text) : std::nullopt) {
       n->value.number = true;
       n->value.x = *x;
     }
     return n;
   }
 
-  RunField field_of(const Token& t) const {
+  RunField field_of(const FilterToken& t) const {
     try {
       return field_named(fields_, t.text);
     } catch (const Error& e) {
@@ -190,7 +190,7 @@ class Reader {
     }
   }
 
-  std::vector<Token> tokens_;
+  std::vector<FilterToken> tokens_;
   const RunFields& fields_;
   size_t at_ = 0;
   int depth_ = 0;
