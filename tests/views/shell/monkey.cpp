@@ -233,8 +233,9 @@ void Monkey::tick() {
   // An act that waits lets the loop turn, and is finished first. The loop of a dialog, a menu or a drag is gone on with
   // from here.
   if (waiting_) return;
+  const bool over = report_.acts >= options_.events || (replaying_ && at_ >= script_.size());
   count_loops();
-  if (loop_is_over()) {
+  if (!over && loop_is_over()) {
     if (++inner_.back().looks > kLooks) inner_.back() = {inner_.back().level};  // it goes on: only something was hidden
     return ask();
   }
@@ -243,11 +244,17 @@ void Monkey::tick() {
     report_.longest_act = std::to_string(report_.acts);
   }
   turn_.start();
-  const bool over = report_.acts >= options_.events || (replaying_ && at_ >= script_.size());
   // What is held is let go first: a drag that a timer begins after the quit would turn its loop for ever.
   if (over && quiet_moment() && held_window_.empty()) return loop_.quit();
   if (over) {
     ask();
+    if (++endings_ % 1000 == 0) {
+      std::fprintf(stderr, "monkey: cannot end: loop %d, depth %d, held \"%s\", popup %s, dialog %s\n",
+                   QThread::currentThread()->loopLevel(), depth_, held_window_.c_str(),
+                   QApplication::activePopupWidget() ? name_of(QApplication::activePopupWidget()).c_str() : kNobody,
+                   QApplication::activeModalWidget() ? name_of(QApplication::activeModalWidget()).c_str() : kNobody);
+      held_window_.clear();
+    }
     if (QApplication::activePopupWidget()) QApplication::activePopupWidget()->close();
     if (auto* d = qobject_cast<QDialog*>(QApplication::activeModalWidget())) d->reject();
     if (!top_level(held_window_)) held_window_.clear();  // a menu that closed while a button was held over it
@@ -313,7 +320,7 @@ void Monkey::write_down(const Act& act) {
 /// The window that was clicked last is the active one, as any window manager has it. The display, which has none, hands
 /// the keyboard to a window that floats off, or does not, by the microsecond.
 void Monkey::activate(const Act& act) {
-  if (QApplication::activeModalWidget()) return;
+  if (QApplication::activeModalWidget() || endings_ > 0) return;
   if (act.what == "press" || act.what == "click" || act.what == "double")
     if (QWidget* w = top_level(act.window); w && w->windowType() != Qt::Popup) active_ = w;
   QWidget* w = active_ && active_->isVisible() && active_->isWindow() ? active_.data() : window_.get();

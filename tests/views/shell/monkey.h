@@ -105,6 +105,7 @@ class Monkey {
   int waits_ = 0;
   bool waiting_ = false;  ///< an act lets the loop turn until something is so
   size_t at_ = 0;
+  int endings_ = 0;  ///< looks since all acts are done
   int depth_ = 0, in_dialog_ = 0, copies_ = 0;
   QPointer<QWidget> active_;  ///< the window that was clicked last
   std::string held_window_;   ///< where a button is held down
