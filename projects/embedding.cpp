@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/backend.h"
+#include "engine/nn/module.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/view.h"
 
@@ -26,16 +27,17 @@ EmbeddingListener::~EmbeddingListener() {
 
 void EmbeddingListener::take(int64_t samples) {
   const Tensor input = std::exchange(input_, Tensor());
-  if (torn_ || (width_ && static_cast<int64_t>(rows_.size()) / width_ >= Embedding::kMostSamples)) return;
+  if (torn_ || full_) return;
   torn_ = !last_ || !input || !is_floating(input.dtype()) || input.ndim() < 2 || input.size(0) != samples ||
           (width_ && (input.numel() / samples != width_ || last_->path() != module_));
   if (torn_) return;
   module_ = last_->path();
   width_ = input.numel() / samples;
-  const int64_t had = static_cast<int64_t>(rows_.size()) / width_;
-  const int64_t room = std::min(Embedding::kMostSamples, Embedding::kMostValues / width_) - had;
+  const int64_t most = std::min(Embedding::kMostSamples, Embedding::kMostValues / width_);
+  const int64_t taken = std::min(samples, most - static_cast<int64_t>(rows_.size()) / width_);
   const Tensor host = ops::dense(cast(to_host(input), DType::f32));
-  rows_.insert(rows_.end(), host.data<float>(), host.data<float>() + std::clamp(room, int64_t{0}, samples) * width_);
+  rows_.insert(rows_.end(), host.data<float>(), host.data<float>() + taken * width_);
+  full_ = static_cast<int64_t>(rows_.size()) / width_ == most;
 }
 
 Embedding EmbeddingListener::finish() const {

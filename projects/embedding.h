@@ -1,11 +1,15 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor.h"
-#include "engine/nn/module.h"
 #include "engine/train/principal_plane.h"
+
+namespace tenon::nn {
+class Module;
+}
 
 namespace tenon::projects {
 
@@ -36,6 +40,7 @@ class EmbeddingListener {
   std::string module_;
   int64_t width_ = 0;
   std::vector<float> rows_;
+  bool full_ = false;  ///< as many samples as are wanted
   bool torn_ = false;  ///< a batch came without, or with another shape
 };
 

@@ -9,6 +9,7 @@
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "projects/sweep.h"
 
@@ -118,6 +119,7 @@ bool SweepsView::edits() const {
 void SweepsView::begin_rename() {
   if (!edits()) return;
   bench_.ask(QString("view.") + def().id);
+  renamed_ = model_.id();
   name_->setText(QString::fromStdString(model_.sweep()->name));
   which_->hide();
   name_->show();
@@ -126,11 +128,12 @@ void SweepsView::begin_rename() {
 }
 
 void SweepsView::end_rename(bool keeps) {
-  if (name_->isHidden()) return;
+  const int64_t sweep = std::exchange(renamed_, 0);
+  if (!sweep) return;
   name_->hide();
   which_->show();
   const std::string name = name_->text().trimmed().toStdString();
-  if (keeps && edits() && !name.empty()) bench_.rename_sweep(model_.id(), name);
+  if (keeps && edits() && sweep == model_.id() && !name.empty()) bench_.rename_sweep(sweep, name);
 }
 
 bool SweepsView::eventFilter(QObject* of, QEvent* e) {
@@ -196,12 +199,14 @@ void SweepsView::follow(const Selection& s) {
 
 void SweepsView::refresh() {
   if (!bench_.has_project()) {
+    end_rename(false);
     model_.set_sweep(nullptr, {});
     of_.reset();
     return set_empty(true, "Open a project to search for the best values of its recipe.");
   }
   set_empty(false);
   if (of_.lock() != bench_.project()) {
+    end_rename(false);
     of_ = bench_.project();
     chosen_ = 0;
     form_->reset(bench_.recipe());
@@ -209,6 +214,7 @@ void SweepsView::refresh() {
   const auto& sweeps = bench_.contents().sweeps;
   const projects::SweepInfo* shown = bench_.contents().sweep(bench_.sweeping() ? bench_.sweeping() : chosen_);
   if (!shown && !sweeps.empty()) shown = &sweeps.back();
+  if (!shown || shown->id != renamed_) end_rename(false);
   {
     const QSignalBlocker quiet(which_);
     which_->clear();

@@ -29,6 +29,7 @@ class SweepsView : public View {
   bool free() const;   ///< nothing trains, and something could
   bool edits() const;  ///< a sweep is shown that may be renamed
   void begin_rename();
+  /// Of the sweep that it was begun for; nothing where another one is shown by now.
   void end_rename(bool keeps);
   void toggle();
   void follow(const Selection& s);
@@ -43,7 +44,8 @@ class SweepsView : public View {
   EmptyState* none_;
   TableList* list_;
   QTimer later_;
-  int64_t chosen_ = 0;  ///< by hand; 0: the newest
+  int64_t chosen_ = 0;   ///< by hand; 0: the newest
+  int64_t renamed_ = 0;  ///< the sweep whose name is being typed; 0: none
   std::weak_ptr<projects::Project> of_;
 };
 

@@ -190,6 +190,22 @@ TEST_F(Sweeps, renamed_deleted_and_brought_back) {
   until([which] { return which->currentText() == "rates"; });
   EXPECT_EQ(bench_->project()->sweep("rates").id, model().id());
 
+  // A name that is being typed is of the sweep it was begun for: where another one comes, it is let go.
+  const auto copy = bench_->project()->new_sweep("other", sweep().plan, sweep().model, sweep().recipe);
+  ASSERT_TRUE(window_->commands().run("run.sweep_rename"));
+  QTest::keyClicks(name, "astray");
+  bench_->delete_sweep(model().id());
+  until([this] { return bench_->contents().deleted_sweeps.size() == 1; });
+  settle();
+  EXPECT_FALSE(name->isVisible());
+  EXPECT_EQ(model().id(), copy.id);
+  EXPECT_EQ(which->currentText(), "other");
+  bench_->restore_sweep(bench_->contents().deleted_sweeps.front().id);
+  until([this] { return bench_->contents().sweeps.size() == 2; });
+  bench_->delete_sweep(copy.id);
+  until([this] { return bench_->contents().sweeps.size() == 1; });
+  settle();
+
   const int64_t id = model().id();
   EXPECT_EQ(window_->commands().action("run.sweep_delete")->text(), "Delete rates");
   ASSERT_TRUE(window_->commands().run("run.sweep_delete"));
