@@ -225,10 +225,11 @@ class Pass {
     bool any = false;
     for (int i = 0; i < n.outputs; ++i) any |= n.grads[i].defined();
     any &= leads_on(n);
-    Tensor results[8];
+    constexpr int kFew = 4;
+    Tensor results[kFew];
     std::vector<Tensor> many;
     Tensor* out = results;
-    if (n.inputs > 8) {
+    if (n.inputs > kFew) {
       many.resize(n.inputs);
       out = many.data();
     }

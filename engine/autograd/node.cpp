@@ -1,6 +1,7 @@
 #include "engine/autograd/node.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -12,7 +13,11 @@
 namespace tenon {
 namespace {
 
-std::atomic<uint64_t> g_order{1};
+// Note [The order of nodes]
+// A thread numbers what it records, and a node comes behind what it reads, whoever recorded that: a logical clock. So
+// backward runs a thread's nodes in falling order of recording, whatever other threads recorded in between, and no
+// counter is shared.
+thread_local constinit uint64_t t_order = 0;
 
 size_t aligned(size_t n) { return (n + 15) & ~size_t{15}; }
 
@@ -132,7 +137,6 @@ Ref<Node> make_node(const OpDef& op, const void* attrs, const Tensor* in, int in
   op.attrs.copy(n->attrs, attrs);
   n->origin = t_state.origin;
   n->origin.seq = seq;
-  n->order = g_order.fetch_add(1, std::memory_order_relaxed);
   int s = 0;
   for (int i = 0; i < inputs; ++i) {
     if (in[i].defined()) {
@@ -141,6 +145,7 @@ Ref<Node> make_node(const OpDef& op, const void* attrs, const Tensor* in, int in
         const AutogradMeta* m = history_of(in[i]);
         n->next[i].fn = Ref<Node>::share(m->fn.get());
         n->next[i].slot = m->slot;
+        t_order = std::max(t_order, m->fn->order);
       }
     }
     if (mask >> i & 1u) {
@@ -148,6 +153,7 @@ Ref<Node> make_node(const OpDef& op, const void* attrs, const Tensor* in, int in
       ++s;
     }
   }
+  n->order = ++t_order;  // after its inputs, of which a view may have taken a new history just now
   return n;
 }
 

@@ -52,7 +52,7 @@ struct Node {
   std::atomic<int> refs{1};
   const OpDef* op = nullptr;
   Origin origin;       ///< of the forward op
-  uint64_t order = 0;  ///< grows with recording: every input has a lower one
+  uint64_t order = 0;  ///< grows with recording: every input has a lower one, see Note [The order of nodes]
   uint16_t inputs = 0, outputs = 0;
   std::atomic<uint32_t> claim{0};  ///< the backward pass that walks it now; 0: none
   int32_t pending = 0;             ///< consumers whose gradient has not come yet, in that pass

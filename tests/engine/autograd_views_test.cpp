@@ -61,6 +61,16 @@ TEST(AutogradViews, APlainTensorTakesOnAHistoryThroughItsViews) {
   EXPECT_EQ(grads(x), "5 5");
 }
 
+TEST(AutogradViews, AGradientOfChosenInputsPassesThroughAHistoryTakenLate) {
+  // The view's new history is recorded while the product that reads it is: it comes before that product all the same.
+  Tensor x = leaf(2, {3}), y = mul(x, 1.0), v = select(y, 0, 0);
+  mul_(y, 3.0);
+  Tensor z = mul(v, 2.0);
+  const std::vector<Tensor> g = grad({z}, {x});
+  EXPECT_EQ(item(select(g[0], 0, 0)), 6);
+  EXPECT_EQ(item(select(g[0], 0, 1)), 0);
+}
+
 TEST(AutogradViews, LeavesAndTheirViewsAreNotWrittenToWhileRecording) {
   Tensor x = leaf(1, {2}), v = select(x, 0, 0);
   EXPECT_THROW(mul_(x, 2.0), Error);
