@@ -1,40 +1,60 @@
-# tenon_room(NAME [PRECOMPILED_AS room | PRECOMPILE STD|JSON] [BELOW rooms...] [LINK libraries...] [HOT files...]): every .cpp of
-# the folder as one object library. All objects are position-independent code, so that programs, tests and libtenon are made of
-# the same ones. But the few files that an op on a few elements runs through (HOT, from the room's folder) are compiled twice: as
-# a program's code, where thread-local state and other variables are reached directly (a nanosecond an op), and for libtenon.
-# Files named *_view.cpp and the folders views/frame, views/shell and views/canvas belong to the window, not to the room.
+# tenon_room(NAME [PRECOMPILED_AS room | PRECOMPILE STD|JSON] [BELOW rooms...] [LINK libraries...] [HOT files...]
+#            [LOOPS folders...]): every .cpp of the folder as object libraries.
+# All objects are position-independent code, so that programs, tests and libtenon are made of the same ones. But the few
+# files that an op on a few elements runs through (HOT, from the room's folder) are compiled twice: as a program's code,
+# where thread-local state and other variables are reached directly (a nanosecond an op), and for libtenon.
+# Folders that hold inner loops (LOOPS) are compiled for speed in every build type but a sanitized one.
+# Files named *_view.cpp and the folders views/frame, views/shell and views/canvas belong to the window, not to the
+# room.
 function(tenon_room name)
-  cmake_parse_arguments(R "" "PRECOMPILED_AS;PRECOMPILE" "BELOW;LINK;HOT" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_view\\.cpp$|/views/(frame|shell|canvas)/|/core/cuda/")
-  list(TRANSFORM R_HOT PREPEND ${CMAKE_SOURCE_DIR}/${name}/)
-  if(R_HOT)
-    list(REMOVE_ITEM sources ${R_HOT})
-  endif()
-  if(NOT sources)
-    file(WRITE ${CMAKE_BINARY_DIR}/empty_${name}.cpp "")
-    set(sources ${CMAKE_BINARY_DIR}/empty_${name}.cpp)
-  endif()
-  add_library(tenon_${name} OBJECT ${sources})
-  tenon_unity(tenon_${name})
-  target_include_directories(tenon_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  cmake_parse_arguments(R "" "PRECOMPILED_AS;PRECOMPILE" "BELOW;LINK;HOT;LOOPS" ${ARGN})
   # What the room needs from outside, apart from its objects: whoever links the room's objects links this too.
   add_library(tenon_${name}_needs INTERFACE)
   target_link_libraries(tenon_${name}_needs INTERFACE ${R_LINK})
   foreach(below ${R_BELOW})
     target_link_libraries(tenon_${name}_needs INTERFACE tenon_${below}_needs)
   endforeach()
-  target_link_libraries(tenon_${name} PRIVATE tenon_${name}_needs)
-  foreach(form program library)
-    if(R_HOT)
-      add_library(tenon_${name}_hot_${form} OBJECT ${R_HOT})
-      target_include_directories(tenon_${name}_hot_${form} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
-      target_link_libraries(tenon_${name}_hot_${form} PRIVATE tenon_${name}_needs)
-    endif()
-  endforeach()
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_view\\.cpp$|/views/(frame|shell|canvas)/|/core/cuda/")
+  set(loops ${sources})
+  list(JOIN R_LOOPS "|" folders)
+  list(FILTER loops INCLUDE REGEX "/${name}/(${folders})/")
+
   if(R_HOT)
+    list(TRANSFORM R_HOT PREPEND ${CMAKE_SOURCE_DIR}/${name}/)
+    list(REMOVE_ITEM sources ${R_HOT})
+    foreach(form program library)
+      tenon_objects(${name} _hot_${form} ${R_HOT})
+    endforeach()
     target_compile_options(tenon_${name}_hot_program PRIVATE -fPIE -ftls-model=local-exec)
+    foreach(file ${R_HOT})
+      if(file IN_LIST loops AND NOT TENON_SANITIZE)
+        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS -O3)
+      endif()
+    endforeach()
+    list(REMOVE_ITEM loops ${R_HOT})
   endif()
+  if(loops AND TENON_SANITIZE)
+    set_source_files_properties(${loops} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  elseif(loops)
+    # gcc takes the optimization level of precompiled headers for its own: these have their own.
+    list(REMOVE_ITEM sources ${loops})
+    tenon_objects(${name} _loops ${loops})
+    target_compile_options(tenon_${name}_loops PRIVATE -O3)
+    if(R_PRECOMPILED_AS)
+      tenon_precompile(tenon_${name}_loops REUSE tenon_${R_PRECOMPILED_AS}_loops)
+    else()
+      tenon_precompile(tenon_${name}_loops STD)
+    endif()
+  endif()
+
+  if(NOT sources)
+    file(WRITE ${CMAKE_BINARY_DIR}/empty_${name}.cpp "")
+    set(sources ${CMAKE_BINARY_DIR}/empty_${name}.cpp)
+  endif()
+  tenon_objects(${name} "" ${sources})
+  tenon_unity(tenon_${name})
   if(R_PRECOMPILED_AS)
     tenon_precompile(tenon_${name} REUSE tenon_${R_PRECOMPILED_AS})
   elseif(R_PRECOMPILE)
@@ -42,17 +62,12 @@ function(tenon_room name)
   endif()
 endfunction()
 
-# Files that hold inner loops are compiled for speed in every build type but a sanitized one. They read no precompiled headers:
-# gcc takes the optimization level of those (-O2) for its own.
-function(tenon_kernels)
-  if(TENON_SANITIZE)
-    return()
-  endif()
-  foreach(room ${ARGN})
-    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${room}/trace/*.cpp ${CMAKE_SOURCE_DIR}/${room}/snapshot/*.cpp ${CMAKE_SOURCE_DIR}/${room}/ops/*.cpp ${CMAKE_SOURCE_DIR}/${room}/kernels/*.cpp
-         ${CMAKE_SOURCE_DIR}/${room}/optim/*.cpp)
-    set_source_files_properties(${kernels} TARGET_DIRECTORY tenon_${room} PROPERTIES COMPILE_OPTIONS "-O3" SKIP_PRECOMPILE_HEADERS ON)
-  endforeach()
+# tenon_objects(room suffix files...): some files of a room as an object library.
+function(tenon_objects room suffix)
+  set(target tenon_${room}${suffix})
+  add_library(${target} OBJECT ${ARGN})
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  target_link_libraries(${target} PRIVATE tenon_${room}_needs)
 endfunction()
 
 # tenon_link(target rooms...): an executable made of whole rooms.
@@ -63,10 +78,11 @@ function(tenon_link target)
     set(form library)
   endif()
   foreach(room ${ARGN})
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_${room}>)
-    if(TARGET tenon_${room}_hot_${form})
-      target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_${room}_hot_${form}>)
-    endif()
+    foreach(objects "" _loops _hot_${form})
+      if(TARGET tenon_${room}${objects})
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_${room}${objects}>)
+      endif()
+    endforeach()
     target_link_libraries(${target} PRIVATE tenon_${room}_needs)
   endforeach()
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
