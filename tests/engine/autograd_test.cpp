@@ -8,14 +8,11 @@
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
+#include "tests/engine/leaf.h"
 
 namespace tenon {
 namespace {
 
-Tensor leaf(double v, const Shape& size = {}) {
-  Tensor t = full(size, v, DType::f64);
-  return set_requires_grad(t);
-}
 double g(const Tensor& t) { return item(grad_of(t)); }
 
 TEST(Autograd, AccumulatesOverUsesAndCalls) {

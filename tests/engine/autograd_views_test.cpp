@@ -8,14 +8,11 @@
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
+#include "tests/engine/leaf.h"
 
 namespace tenon {
 namespace {
 
-Tensor leaf(double value, const Shape& size = {}) {
-  Tensor t = full(size, value, DType::f64);
-  return set_requires_grad(t);
-}
 std::string grads(const Tensor& t) {
   std::string text;
   Tensor g = contiguous(grad_of(t));

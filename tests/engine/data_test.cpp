@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -13,31 +12,14 @@
 #include "core/error.h"
 #include "engine/data/idx.h"
 #include "engine/data/loader.h"
-#include "tests/messages.h"
+#include "tests/engine/files.h"
 
 namespace tenon::data {
 namespace {
 
-namespace fs = std::filesystem;
-
-class Folder {
- public:
-  Folder()
-      : path_(fs::temp_directory_path() /
-              ("tenon-data-test-" + std::to_string(::getpid()) + "-" + std::to_string(next()++))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string str() const { return path_.string(); }
-
- private:
-  static int& next() {
-    static int n = 0;
-    return n;
-  }
-  fs::path path_;
-};
+using testing_files::error_of;
+using testing_files::Folder;
+using testing_files::write;
 
 std::string idx_bytes(std::vector<uint32_t> sizes, const std::string& values, uint8_t type = 8) {
   std::string s = {0, 0, static_cast<char>(type), static_cast<char>(sizes.size())};
@@ -45,14 +27,11 @@ std::string idx_bytes(std::vector<uint32_t> sizes, const std::string& values, ui
     for (int shift : {24, 16, 8, 0}) s += static_cast<char>(n >> shift);
   return s + values;
 }
-void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 void write_gz(const std::string& path, const std::string& bytes) {
   gzFile f = gzopen(path.c_str(), "wb");
   gzwrite(f, bytes.data(), static_cast<unsigned>(bytes.size()));
   gzclose(f);
 }
-using testing_words::error_of;
-#define EXPECT_SAYS(text, ...) EXPECT_NE((text).find(__VA_ARGS__), std::string::npos) << (text)
 
 TEST(Idx, ReadsPlainAndGzipped) {
   Folder dir;
@@ -139,7 +118,7 @@ TEST(FashionMnist, ReadsFourFilesAndNormalises) {
   EXPECT_NEAR(b.x.data<float>()[5], ((11 * 31 + 5) % 256 / 255.0 - 0.2860) / 0.3530, 1e-6);
   EXPECT_NEAR(b.x.data<float>()[16], (3 * 31 / 255.0 - 0.2860) / 0.3530, 1e-6);
   EXPECT_SAYS(error_of([&] { fetch(*s.train, {12}); }), "row 12");
-  fs::remove(dir.file("t10k-labels-idx1-ubyte.gz"));
+  std::filesystem::remove(dir.file("t10k-labels-idx1-ubyte.gz"));
   EXPECT_SAYS(error_of([&] { open_dataset("fashion-mnist", o); }), dir.file("t10k-labels-idx1-ubyte.gz"));
   write_gz(dir.file("t10k-labels-idx1-ubyte.gz"), idx_bytes({5}, std::string("\0\1\2\3\x0b", 5)));
   EXPECT_SAYS(error_of([&] { open_dataset("fashion-mnist", o); }), "label 11 of row 4");

@@ -9,13 +9,15 @@
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "tests/engine/files.h"
+#include "tests/engine/sessions.h"
 
-namespace tenon {
+namespace tenon::session_changes {
 namespace {
+
+using namespace testing_sessions;
 
 using testing_files::error_of;
 using I = int64_t;
-using Settings = std::vector<std::pair<std::string, std::string>>;
 
 ModelSpec model() {
   return Chain("test", {2})
@@ -24,30 +26,12 @@ ModelSpec model() {
       .add("fc2", "Linear", {{"out_features", I{2}}})
       .done();
 }
-Recipe with(Recipe r, const Settings& set) {
-  for (const auto& [key, value] : set) r.set(key, value);
-  return r;
-}
 Recipe recipe(const Settings& set = {}) {
-  return with(with({}, {{"data.dataset", "spirals"},
-                        {"data.samples", "130"},
-                        {"data.batch_size", "16"},  // 9 batches an epoch
-                        {"epochs", "4"},
-                        {"optimizer.type", "adamw"},
-                        {"schedule.type", "constant"}}),
+  return with(spirals({{"data.batch_size", "16"},  // 9 batches an epoch
+                       {"epochs", "4"},
+                       {"optimizer.type", "adamw"},
+                       {"schedule.type", "constant"}}),
               set);
-}
-void run(TrainingSession& s, int64_t steps) {
-  for (int64_t i = 0; i < steps; ++i) s.step();
-}
-void expect_same(const Checkpoint& a, const Checkpoint& b) {
-  EXPECT_EQ(a.state, b.state);
-  ASSERT_EQ(a.tensors.size(), b.tensors.size());
-  std::vector<char> ca, cb;
-  for (size_t i = 0; i < a.tensors.size(); ++i) {
-    EXPECT_EQ(a.tensors[i].first, b.tensors[i].first);
-    EXPECT_EQ(logical_bytes(a.tensors[i].second, ca), logical_bytes(b.tensors[i].second, cb)) << a.tensors[i].first;
-  }
 }
 
 TEST(SessionChange, a_replay_that_changes_at_the_same_step_has_the_same_bits) {
@@ -150,4 +134,4 @@ TEST(SessionChange, what_a_schedule_was_told_stays_with_it) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::session_changes

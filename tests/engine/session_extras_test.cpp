@@ -17,13 +17,15 @@
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "tests/engine/files.h"
+#include "tests/engine/sessions.h"
 
-namespace tenon {
+namespace tenon::session_extras {
 namespace {
+
+using namespace testing_sessions;
 
 using testing_files::error_of;
 using I = int64_t;
-using Settings = std::vector<std::pair<std::string, std::string>>;
 
 ModelSpec model(bool norm = false) {
   Chain c("test", {2});
@@ -32,21 +34,7 @@ ModelSpec model(bool norm = false) {
   return c.add("act", "Tanh").add("fc2", "Linear", {{"out_features", I{2}}}).done();
 }
 Recipe recipe(const Settings& set = {}) {
-  Recipe r;
-  for (auto& [key, value] : Settings{{"data.dataset", "spirals"},
-                                     {"data.samples", "130"},
-                                     {"data.batch_size", "24"},
-                                     {"epochs", "6"},
-                                     {"optimizer.lr", "0.01"}})
-    r.set(key, value);
-  for (auto& [key, value] : set) r.set(key, value);
-  return r;
-}
-void run(TrainingSession& s, I steps) {
-  for (I i = 0; i < steps; ++i) {
-    s.step();
-    if (s.watches_evaluations() && s.evaluation_due()) s.report(s.evaluate());
-  }
+  return with(spirals({{"data.batch_size", "24"}, {"epochs", "6"}, {"optimizer.lr", "0.01"}}), set);
 }
 double distance(const Checkpoint& a, const Checkpoint& b) {
   EXPECT_EQ(a.tensors.size(), b.tensors.size());
@@ -310,4 +298,4 @@ TEST(Tasks, AreJudgedByTheirMetrics) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::session_extras

@@ -16,13 +16,15 @@
 #include "engine/train/session.h"
 #include "engine/train/weight_map.h"
 #include "tests/engine/files.h"
+#include "tests/engine/sessions.h"
 
-namespace tenon {
+namespace tenon::session_starts {
 namespace {
+
+using namespace testing_sessions;
 
 using testing_files::error_of;
 using I = int64_t;
-using Settings = std::vector<std::pair<std::string, std::string>>;
 
 ModelSpec model(I hidden = 16) {
   return Chain("test", {2})
@@ -33,19 +35,10 @@ ModelSpec model(I hidden = 16) {
       .done();
 }
 Recipe recipe(const Settings& set = {}) {
-  Recipe r;
-  for (const auto& [key, value] : Settings{{"data.dataset", "spirals"},
-                                           {"data.samples", "130"},
-                                           {"data.batch_size", "24"},
-                                           {"epochs", "6"},
-                                           {"optimizer.type", "adamw"},
-                                           {"optimizer.weight_decay", "0.5"}})
-    r.set(key, value);
-  for (const auto& [key, value] : set) r.set(key, value);
-  return r;
-}
-void run(TrainingSession& s, I steps) {
-  for (I i = 0; i < steps; ++i) s.step();
+  return with(
+      spirals(
+          {{"data.batch_size", "24"}, {"epochs", "6"}, {"optimizer.type", "adamw"}, {"optimizer.weight_decay", "0.5"}}),
+      set);
 }
 std::map<std::string, std::string> bytes(TrainingSession& s) {
   std::map<std::string, std::string> all;
@@ -202,4 +195,4 @@ TEST(StartFrom, what_is_missing_fails_or_keeps_what_the_seed_gives) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::session_starts

@@ -23,13 +23,15 @@
 #include "engine/templates/templates.h"
 #include "engine/train/metric.h"
 #include "engine/train/recipe.h"
-#include "tests/messages.h"
+#include "tests/engine/files.h"
+#include "tests/engine/sessions.h"
 
-namespace tenon {
+namespace tenon::session_tests {
 namespace {
 
-using testing_words::error_of;
-#define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
+using namespace testing_sessions;
+
+using testing_files::error_of;
 
 /// Everything that has state: batch normalisation, dropout, an optimizer with memory, a schedule with warm-up.
 ModelSpec model() {
@@ -45,30 +47,12 @@ ModelSpec model() {
   for (size_t i = 1; i < m.layers.size(); ++i) m.wires.push_back({m.layers[i - 1].name, 0, m.layers[i].name, 0});
   return m;
 }
-Recipe recipe(std::vector<std::pair<std::string, std::string>> set = {}) {
-  Recipe r;
-  r.set("data.dataset", "spirals");
-  r.set("data.samples", "130");
-  r.set("data.batch_size", "16");  // 9 batches an epoch, the last one of 2
-  r.set("epochs", "4");
-  r.set("schedule.type", "cosine");
-  r.set("schedule.warmup_steps", "5");
-  for (auto& [key, value] : set) r.set(key, value);
-  return r;
-}
-void run(TrainingSession& s, int64_t steps) {
-  for (int64_t i = 0; i < steps; ++i) s.step();
-}
-void expect_same(const Checkpoint& a, const Checkpoint& b) {
-  EXPECT_EQ(a.step, b.step);
-  EXPECT_EQ(a.state, b.state);
-  ASSERT_EQ(a.tensors.size(), b.tensors.size());
-  for (size_t i = 0; i < a.tensors.size(); ++i) {
-    ASSERT_EQ(a.tensors[i].first, b.tensors[i].first);
-    const Tensor &x = a.tensors[i].second, &y = b.tensors[i].second;
-    ASSERT_EQ(x.nbytes(), y.nbytes());
-    EXPECT_EQ(0, std::memcmp(x.raw(), y.raw(), x.nbytes())) << a.tensors[i].first;
-  }
+Recipe recipe(const Settings& set = {}) {
+  return with(spirals({{"data.batch_size", "16"},  // 9 batches an epoch, the last one of 2
+                       {"epochs", "4"},
+                       {"schedule.type", "cosine"},
+                       {"schedule.warmup_steps", "5"}}),
+              set);
 }
 
 TEST(Session, SavedAndLoadedGoesOnBitForBit) {
@@ -412,4 +396,4 @@ TEST(Session, MeanSquaredErrorTrainsTowardsTheClasses) {
 }
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::session_tests

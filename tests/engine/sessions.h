@@ -1,0 +1,44 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor_bytes.h"
+#include "engine/train/recipe.h"
+#include "engine/train/session.h"
+
+// What tests of sessions share.
+namespace tenon::testing_sessions {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+inline Recipe with(Recipe r, const Settings& set) {
+  for (const auto& [key, value] : set) r.set(key, value);
+  return r;
+}
+/// 130 samples of spirals.
+inline Recipe spirals(const Settings& set) {
+  return with(with({}, {{"data.dataset", "spirals"}, {"data.samples", "130"}}), set);
+}
+
+inline void run(TrainingSession& s, int64_t steps) {
+  for (int64_t i = 0; i < steps; ++i) {
+    s.step();
+    if (s.watches_evaluations() && s.evaluation_due()) s.report(s.evaluate());
+  }
+}
+
+inline void expect_same(const Checkpoint& a, const Checkpoint& b) {
+  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.state, b.state);
+  ASSERT_EQ(a.tensors.size(), b.tensors.size());
+  std::vector<char> ca, cb;
+  for (size_t i = 0; i < a.tensors.size(); ++i) {
+    EXPECT_EQ(a.tensors[i].first, b.tensors[i].first);
+    EXPECT_EQ(logical_bytes(a.tensors[i].second, ca), logical_bytes(b.tensors[i].second, cb)) << a.tensors[i].first;
+  }
+}
+
+}  // namespace tenon::testing_sessions
