@@ -31,12 +31,12 @@ Tensor ready(const std::string& how, const Tensor& x) {
   return x;
 }
 
-struct Trained {
+struct Outcome {
   std::vector<Tensor> inputs;  ///< trained ones, after ten steps
   Tensor first, gradient;
 };
 
-Trained train(json& c, size_t index) {
+Outcome evaluate_case(json& c, size_t index) {
   std::vector<Tensor> inputs;
   for (const json& j : c.at("inputs")) {
     Tensor t = input_of(j, 100 * index + inputs.size());
@@ -52,7 +52,7 @@ Trained train(json& c, size_t index) {
   std::string how = c.value("ready", "");
   LayerSpec spec = spec_of(c);
   nn::Loss loss(spec.type, spec.attrs);
-  Trained r;
+  Outcome r;
   for (int step = 0; step < 10; ++step) {
     for (Tensor& t : inputs) zero_grad(t);
     std::vector<Tensor> args = inputs;
@@ -84,10 +84,10 @@ TEST(Losses, EveryLossHasACase) {
 TEST(Losses, TenStepsAreThoseOfPyTorch) {
   TENON_NEEDS_TORCH();
   json cases = read_cases("losses.json");
-  std::vector<Trained> ours;
+  std::vector<Outcome> ours;
   for (size_t i = 0; i < cases.size(); ++i) {
     try {
-      ours.push_back(train(cases[i], i));
+      ours.push_back(evaluate_case(cases[i], i));
     } catch (const Error& e) {
       FAIL() << cases[i].at("loss") << " " << cases[i].value("attrs", json::object()) << ": " << e.what();
     }

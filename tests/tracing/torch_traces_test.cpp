@@ -51,7 +51,7 @@ std::vector<Recording> recordings() {
   return all;
 }
 
-Finding run(const char* analysis, const Recording& r) {
+Finding found_in(const char* analysis, const Recording& r) {
   return tracing::run(analysis, std::vector<std::shared_ptr<const traces::Trace>>{r.trace}, 1000000);
 }
 int64_t number(const Cell& c) { return std::get<int64_t>(c); }
@@ -74,7 +74,7 @@ TEST(TorchTraces, OpsAndAnnotationsAreThoseOfKeyAverages) {
     std::map<std::string, json> theirs;
     for (const json& op : r.figures["ops"])
       if (op[0] != "[memory]") theirs[op[0]] = op;
-    Finding f = run("ops", r);
+    Finding f = found_in("ops", r);
     std::set<std::string> ours;
     int64_t our_sum = 0;
     double their_sum = 0;
@@ -125,7 +125,7 @@ TEST(TorchTraces, StepsLastAsTorchSays) {
       EXPECT_NEAR(static_cast<double>(ours[i]), static_cast<double>(theirs[i]),
                   r.figures["whole_microseconds"] ? 1000 : 1);
     if (ours.empty()) continue;
-    Finding f = run("steps", r);
+    Finding f = found_in("steps", r);
     const Table* t = table_of(f, "steps");
     ASSERT_TRUE(t);
     for (const auto& row : t->rows) {
@@ -182,7 +182,7 @@ TEST(TorchTraces, MemoryIsWhatTheProfilerCounted) {
     if (!r.figures["whole_microseconds"]) {  // torch gives its ops the bytes by these times
       EXPECT_EQ(bytes, m["bytes_of_torch"]);
     }
-    const Finding f = run("memory", r);
+    const Finding f = found_in("memory", r);
     const Table* t = table_of(f, "devices");
     ASSERT_TRUE(t);
     ASSERT_EQ(t->rows.size(), 1u);
@@ -199,7 +199,7 @@ TEST(TorchTraces, ModulesLieInEachOtherAsPythonsFunctionsDo) {
   for (const Recording& r : recordings()) {
     SCOPED_TRACE(r.name);
     if (r.figures["modules"].empty()) continue;
-    Finding f = run("modules", r);
+    Finding f = found_in("modules", r);
     const Table* t = table_of(f, "modules");
     ASSERT_TRUE(t);
     EXPECT_EQ(t->rows.size(), r.figures["modules"].size());
