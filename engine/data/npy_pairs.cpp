@@ -40,15 +40,15 @@ class Arrays : public Dataset {
   int64_t classes_;
 };
 
-struct Pair {
+struct NpyPair {
   Tensor x, y;
   int64_t classes = 0;
 };
 
 bool is_float(DType t) { return t == DType::f64 || t == DType::f32 || t == DType::f16 || t == DType::bf16; }
 
-Pair load(const fs::path& x, const fs::path& y, const AttrValues& v) {
-  Pair p{formats::load_npy(x.string()), formats::load_npy(y.string())};
+NpyPair load(const fs::path& x, const fs::path& y, const AttrValues& v) {
+  NpyPair p{formats::load_npy(x.string()), formats::load_npy(y.string())};
   for (const auto& [t, path] : {std::pair{&p.x, &x}, {&p.y, &y}})
     if (t->ndim() < 1 || t->size(0) < 1)
       throw Error(path->string() + " holds no rows: it is of size " + to_string(t->size()));
@@ -82,7 +82,7 @@ Split open_npy_pairs(const Options& o, const AttrValues& v) {
   fs::path dir = o.dir;
   std::error_code ec;
   if (fs::exists(dir / "x_train.npy", ec)) {
-    Pair a = load(dir / "x_train.npy", dir / "y_train.npy", v), b = load(dir / "x_test.npy", dir / "y_test.npy", v);
+    NpyPair a = load(dir / "x_train.npy", dir / "y_train.npy", v), b = load(dir / "x_test.npy", dir / "y_test.npy", v);
     int64_t classes = std::max(a.classes, b.classes);
     auto train = std::make_shared<Arrays>(a.x, a.y, classes), test = std::make_shared<Arrays>(b.x, b.y, classes);
     if (!(train->input().shape == test->input().shape) || !(train->target().shape == test->target().shape) ||
@@ -90,7 +90,7 @@ Split open_npy_pairs(const Options& o, const AttrValues& v) {
       throw Error("the arrays for training and for the test in " + o.dir + " are not alike");
     return {train, test};
   }
-  Pair all = load(dir / "x.npy", dir / "y.npy", v);
+  NpyPair all = load(dir / "x.npy", dir / "y.npy", v);
   auto set = std::make_shared<Arrays>(all.x, all.y, all.classes);
   Parts parts = split_rows(set->size(), v.number("test_share"));
   if (parts.train.empty() || parts.test.empty())

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-Error error_of(const std::function<void()>& f) {
+Error thrown_by(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -25,7 +25,7 @@ Error error_of(const std::function<void()>& f) {
 }
 #define EXPECT_USAGE(part, ...)                                                 \
   do {                                                                          \
-    Error e = error_of([&] { __VA_ARGS__; });                                   \
+    Error e = thrown_by([&] { __VA_ARGS__; });                                  \
     EXPECT_EQ(e.kind(), Error::Kind::usage);                                    \
     EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what(); \
   } while (false)

@@ -11,11 +11,11 @@ namespace {
 
 using traces::kNone;
 using traces::Trace;
-using What = PathPiece::What;
+using Piece = PathPiece::What;
 
 /// All pieces of one name.
 struct PathGroup {
-  What what;
+  Piece what;
   uint32_t name;  ///< of the trace; kNone where the piece has none
   int64_t time = 0, pieces = 0;
   Sight longest;
@@ -39,8 +39,8 @@ Finding path(const TraceRequest& r) {
   std::unordered_map<uint64_t, size_t> place;
   int64_t on_gpu = 0, on_cpu = 0;
   for (const PathPiece& p : paths.of(step)) {
-    What what = paths.is_no_op(p) ? What::nothing : p.what;
-    const bool named = what == What::gpu || what == What::cpu || what == What::wait;
+    Piece what = paths.is_no_op(p) ? Piece::nothing : p.what;
+    const bool named = what == Piece::gpu || what == Piece::cpu || what == Piece::wait;
     const uint32_t name = named ? t.columns().name[p.event] : kNone;
     auto [it, fresh] = place.emplace(uint64_t{name} << 8 | static_cast<uint64_t>(what), groups.size());
     if (fresh) groups.push_back({what, name});
@@ -48,8 +48,8 @@ Finding path(const TraceRequest& r) {
     g.time += p.to - p.from;
     if (p.to - p.from > g.longest.to - g.longest.from) g.longest = {named ? int64_t{p.event} : -1, p.from, p.to};
     ++g.pieces;
-    if (what == What::gpu) on_gpu += p.to - p.from;
-    if (what == What::cpu || what == What::nothing) on_cpu += p.to - p.from;
+    if (what == Piece::gpu) on_gpu += p.to - p.from;
+    if (what == Piece::cpu || what == Piece::nothing) on_cpu += p.to - p.from;
   }
   std::stable_sort(groups.begin(), groups.end(),
                    [](const PathGroup& a, const PathGroup& b) { return a.time > b.time; });

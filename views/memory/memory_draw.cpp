@@ -11,14 +11,14 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kGutter = 76, kHeader = 24, kLegend = 28, kLane = 16, kStrip = 44;
+constexpr float kGutter = 76, kAxisHeader = 24, kLegend = 28, kAxisLane = 16, kStrip = 44;
 
 /// Categories that share a hue with another meaning get a hatch as a second sign.
 bool hatched(Category c) { return c == Category::gradient || c == Category::workspace; }
 }  // namespace
 
 void MemoryModel::draw_axes(Scene& scene, Box plot, double top) {
-  draw_time_axis(scene, axis_, {plot.x, 0, plot.w, kHeader}, plot.bottom());
+  draw_time_axis(scene, axis_, {plot.x, 0, plot.w, kAxisHeader}, plot.bottom());
   double step = byte_ticks(0, top, std::max(2, static_cast<int>(plot.h / 44))).step;
   for (double v = 0; v <= top * 1.0001; v += step) {
     float y = plot.bottom() - static_cast<float>(v / top) * plot.h;
@@ -150,7 +150,7 @@ void MemoryModel::draw(Scene& scene) {
   axis_.w = std::max(size.w - kGutter - 12, 50.f);
   constexpr float kLeastPlot = 48;
   float strip = size.h > 260 ? kStrip : 24, legend = kLegend;
-  Box lane{kGutter, kHeader + 2, axis_.w, kLane};
+  Box lane{kGutter, kAxisHeader + 2, axis_.w, kAxisLane};
   auto room = [&] { return size.h - lane.bottom() - 4 - legend - strip - 8; };
   if (room() < kLeastPlot) strip = 0;  // on a low canvas the plot stays: the tables say the rest
   if (room() < kLeastPlot) legend = 0;

@@ -22,11 +22,11 @@ std::string file(const std::string& header, size_t data, uint64_t claimed = 0) {
   return out;
 }
 Safetensors parse(const std::string& bytes) { return Safetensors::parse(MappedFile::of(bytes, "a.safetensors")); }
-std::string message(const std::string& bytes) {
+std::string refusal(const std::string& bytes) {
   return testing_words::message_of([&] { parse(bytes); });
 }
 void expect_says(const std::string& bytes, const std::string& part) {
-  EXPECT_NE(message(bytes).find(part), std::string::npos) << "\"" << part << "\" is not in: " << message(bytes);
+  EXPECT_NE(refusal(bytes).find(part), std::string::npos) << "\"" << part << "\" is not in: " << refusal(bytes);
 }
 struct Path {
   std::string path =
@@ -127,8 +127,8 @@ TEST(Safetensors, bad_files_are_named_not_crashed_on) {
     return "{\"a\":{\"dtype\":\"" + dtype + "\",\"shape\":[" + shape + "],\"data_offsets\":[" + offsets + "]}}";
   };
   const std::string good = file(entry("F32", "2", "0,8"), 8);
-  EXPECT_EQ(message(good), "no error");
-  for (size_t keep = 0; keep < good.size(); ++keep) EXPECT_NE(message(good.substr(0, keep)), "no error") << keep;
+  EXPECT_EQ(refusal(good), "no error");
+  for (size_t keep = 0; keep < good.size(); ++keep) EXPECT_NE(refusal(good.substr(0, keep)), "no error") << keep;
   expect_says(good + "x", "1 bytes after its last tensor");
   expect_says(file("{}", 0, uint64_t{10} << 30), "at most 100000000");
   expect_says(file("{}", 0, 99'000'000), "cut short");
@@ -168,7 +168,7 @@ TEST(Safetensors, bad_files_are_named_not_crashed_on) {
     for (char c : {'\0', '\xff', '[', '"', '9'}) {
       std::string bad = good;
       bad[at] = c;
-      message(bad);  // may be read or refused; must not crash
+      refusal(bad);  // may be read or refused; must not crash
     }
 }
 
