@@ -5,17 +5,13 @@
 
 #include "engine/templates/templates.h"
 #include "projects/run_driver.h"
-#include "tests/projects/project_files.h"
+#include "tests/projects/spirals.h"
 
 namespace tenon::projects {
 namespace {
 
+using testing_files::spirals;
 using testing_files::TempDir;
-
-std::shared_ptr<Project> spirals(const std::string& path) {
-  const Template& t = find_template("spirals");
-  return Project::create(path, t.model, t.recipe.to_json());
-}
 
 RunInfo train(const std::shared_ptr<Project>& p, TrainOptions o) {
   auto d = RunDriver::start(p, o);

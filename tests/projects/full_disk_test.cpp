@@ -28,7 +28,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return out;
 }
 
-Checkpoint megabytes(int n, int64_t step) {
+Checkpoint checkpoint_of(int n, int64_t step) {
   Checkpoint c;
   c.step = step;
   for (int i = 0; i < n; ++i) {
@@ -108,7 +108,7 @@ const std::vector<Change>& changes() {
        }},
       {"a checkpoint",
        [](Project& p, int64_t run, int i) {
-         p.save_checkpoint(run, megabytes(1, i), {{"loss", {i, 0, 1}}});
+         p.save_checkpoint(run, checkpoint_of(1, i), {{"loss", {i, 0, 1}}});
        },
        [](Project& p, int64_t run) {
          const auto all = p.checkpoints(run);
@@ -191,10 +191,10 @@ TEST(FullDisk, what_a_failed_change_took_is_given_back) {
   small_disk::with("12m", [](const std::string& disk) {
     auto p = Project::create(disk + "/a.tenon", small_model(), small_recipe());
     const int64_t run = p->new_run("r", p->model(), p->recipe(), 10).id;
-    p->save_checkpoint(run, megabytes(2, 1));
+    p->save_checkpoint(run, checkpoint_of(2, 1));
     const int64_t before = free_bytes(disk);
     ASSERT_GT(before, 1 << 20);
-    const Error e = no_space_of([&] { p->save_checkpoint(run, megabytes(20, 2)); });
+    const Error e = no_space_of([&] { p->save_checkpoint(run, checkpoint_of(20, 2)); });
     EXPECT_NE(e.hint().find("this checkpoint needs about 21.0 MiB"), std::string::npos) << e.what();
     EXPECT_GE(free_bytes(disk), before);
     EXPECT_EQ(p->checkpoints(run).size(), 1u);

@@ -12,7 +12,7 @@
 #include "engine/templates/templates.h"
 #include "projects/run_driver.h"
 #include "projects/time_travel.h"
-#include "tests/projects/project_files.h"
+#include "tests/projects/spirals.h"
 #include "tests/small_disk.h"
 
 namespace tenon::projects {
@@ -21,6 +21,7 @@ namespace {
 using small_disk::drain;
 using small_disk::fill;
 using testing_files::no_space_of;
+using testing_files::spirals;
 using testing_files::TempDir;
 using State = RunStatus::State;
 
@@ -42,11 +43,6 @@ TrainOptions options() {
   o.max_steps = kSteps;
   o.set = {{"data.batch_size", "10"}, {"checkpoint_every", "25"}};
   return o;
-}
-
-std::shared_ptr<Project> spirals(const std::string& path) {
-  const Template& t = find_template("spirals");
-  return Project::create(path, t.model, t.recipe.to_json());
 }
 
 /// Waits for something that comes by itself while a run is alive.

@@ -9,23 +9,16 @@
 #include "core/error.h"
 #include "core/tensor.h"
 #include "engine/templates/templates.h"
-#include "tests/projects/project_files.h"
+#include "tests/projects/spirals.h"
 #include "tests/thread_replica.h"
 #include "tracing/record/step_record.h"
 
 namespace tenon::projects {
 namespace {
 
-using testing_files::TempDir;
 using State = RunStatus::State;
 
-struct DriverTest : ::testing::Test {
-  TempDir dir;
-  std::shared_ptr<Project> project;
-  void SetUp() override {
-    const Template& t = find_template("spirals");
-    project = Project::create(dir / "a.tenon", t.model, t.recipe.to_json());
-  }
+struct DriverTest : testing_files::SpiralsTest {
   /// Waits for a state that the driver reaches by itself.
   static void until(const RunDriver& d, State s, int64_t step = -1) {
     while (d.status().state != s || (step >= 0 && d.status().step != step)) {

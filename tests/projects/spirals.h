@@ -12,13 +12,16 @@ namespace tenon::projects::testing_files {
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
 /// A project of the template that needs no files.
+inline std::shared_ptr<Project> spirals(const std::string& path) {
+  const Template& t = find_template("spirals");
+  return Project::create(path, t.model, t.recipe.to_json());
+}
+
+/// A test in such a project.
 struct SpiralsTest : ::testing::Test {
   TempDir dir;
   std::shared_ptr<Project> project;
-  void SetUp() override {
-    const Template& t = find_template("spirals");
-    project = Project::create(dir / "a.tenon", t.model, t.recipe.to_json());
-  }
+  void SetUp() override { project = spirals(dir / "a.tenon"); }
   /// A new run of so many steps, or one that is gone on with, to its end.
   void train(const std::string& name, const KeyValues& set, int64_t steps, const std::string& resume = {}) {
     TrainOptions o;

@@ -7,6 +7,7 @@
 #include "core/profile.h"
 #include "engine/templates/templates.h"
 #include "tests/core/comma_locale.h"
+#include "tests/views/scenes.h"
 
 namespace tenon::views {
 namespace {
@@ -21,16 +22,6 @@ ModelSpec small() {
               {"output", "Output", {}, 0, 0}};
   s.wires = {{"input", 0, "flat", 0}, {"flat", 0, "head", 0}, {"head", 0, "output", 0}};
   return s;
-}
-bool shows(const Scene& s, const std::string& text) {
-  auto texts = s.texts();
-  return std::any_of(texts.begin(), texts.end(),
-                     [&](const std::string& t) { return t.find(text) != std::string::npos; });
-}
-Point center_of(const Scene& s, Hit hit) {
-  for (const auto& t : s.targets())
-    if (t.hit == hit) return {t.box.x + t.box.w / 2, t.box.y + t.box.h / 2};
-  return {-1, -1};
 }
 
 TEST(Builder, ShowsShapesAndCountsOfEveryLayer) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/random.h"
+#include "tests/views/scenes.h"
 #include "tests/views/step_fixture.h"
 #include "tracing/trace/trace_reader.h"
 #include "views/details/details_model.h"
@@ -28,7 +29,7 @@ std::shared_ptr<const traces::Trace> trace_of(const std::vector<std::string>& ev
   return traces::parse_trace(fmt::format(R"({{"traceEvents":[{}]}})", fmt::join(events, ",\n")));
 }
 /// An op that holds two, a call that launches a kernel, and a second thread.
-std::shared_ptr<const traces::Trace> small() {
+std::shared_ptr<const traces::Trace> small_trace() {
   return trace_of({slice("cpu_op", "aten::linear", 1, 100, 400, R"("External id":7,"Input Dims":[[4,8]])"),
                    slice("cpu_op", "aten::t", 1, 120, 80), slice("cpu_op", "aten::addmm", 1, 220, 240),
                    slice("cuda_runtime", "cudaLaunchKernel", 1, 300, 50, R"("correlation":9)"),
@@ -57,22 +58,17 @@ traces::EventId named(const traces::Trace& t, const std::string& name, int which
     if (t.event_name(e) == name && which-- == 0) return e;
   return traces::kNone;
 }
-Point center_of(const Scene& s, Hit hit) {
-  for (const auto& t : s.targets())
-    if (t.hit == hit) return {t.box.x + t.box.w / 2, t.box.y + t.box.h / 2};
-  return {-1, -1};
-}
-bool shows(const Scene& s, const std::string& text) {
+bool stands(const Scene& s, const std::string& text) {
   const auto texts = s.texts();
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
 TEST(OpenedTrace, IsDrawnAndAClickSelectsItsEvent) {
   TimelineModel m;
-  const Document d = document_of(small());
+  const Document d = document_of(small_trace());
   m.set_document(&d);
   const Scene& s = m.frame(kSize);
-  EXPECT_TRUE(shows(s, "sgemm") || shows(s, "sgemm  300 µs")) << s.dump();
+  EXPECT_TRUE(stands(s, "sgemm") || stands(s, "sgemm  300 µs")) << s.dump();
   EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
   Selection chosen;
   m.on_select = [&](const Selection& sel) { chosen = sel; };
@@ -106,14 +102,14 @@ TEST(OpenedTrace, TimesCountFromItsFirstEventExactly) {
   EXPECT_EQ(m.axis().full_lo, 0);
   EXPECT_EQ(m.axis().full_hi, 11);
   const Scene& s = m.frame(kSize);
-  EXPECT_TRUE(shows(s, "0 ns")) << s.dump();
+  EXPECT_TRUE(stands(s, "0 ns")) << s.dump();
   const float first = center_of(s, {LaneModel::event, 0}).x, second = center_of(s, {LaneModel::event, 1}).x;
   EXPECT_NEAR(second - first, 3 / m.axis().per_pixel(), 1.5);
 }
 
 TEST(OpenedTrace, KeysZoomMeasureAndGoFromEventToEvent) {
   TimelineModel m;
-  const Document d = document_of(small());
+  const Document d = document_of(small_trace());
   m.set_document(&d);
   m.on_select = [&](const Selection& s) { m.set_selection(s); };
   m.frame(kSize);
@@ -145,7 +141,7 @@ TEST(OpenedTrace, KeysZoomMeasureAndGoFromEventToEvent) {
 
 TEST(OpenedTrace, AFilterLeavesAThreadAStretchAndAName) {
   TimelineModel m;
-  const Document d = document_of(small());
+  const Document d = document_of(small_trace());
   m.set_document(&d);
   EXPECT_EQ(m.found(), 7);
   auto names = [&] {
@@ -252,7 +248,7 @@ TEST(OpenedTrace, TheStepComesBackAsItWasSeen) {
   m.set_step(testing::small_links());
   m.frame(kSize);
   m.axis().show(100'000, 300'000);
-  const Document d = document_of(small());
+  const Document d = document_of(small_trace());
   m.set_document(&d);
   EXPECT_TRUE(m.shows_document());
   EXPECT_NE(m.summary().find("7 events"), std::string::npos) << m.summary();
@@ -262,7 +258,7 @@ TEST(OpenedTrace, TheStepComesBackAsItWasSeen) {
   EXPECT_FALSE(m.shows_document());
   EXPECT_EQ(m.axis().lo, 100'000);
   EXPECT_EQ(m.axis().hi, 300'000);
-  EXPECT_TRUE(shows(m.frame(kSize), "training"));
+  EXPECT_TRUE(stands(m.frame(kSize), "training"));
   m.set_document(&d);
   EXPECT_EQ(m.axis().hi, m.axis().full_lo + 5000);
   // Another step that is loaded meanwhile is there on the way back, whole.
@@ -276,7 +272,7 @@ TEST(OpenedTrace, TheStepComesBackAsItWasSeen) {
 }
 
 TEST(OpenedTrace, DetailsTellAnEventAndItsKin) {
-  const Document d = document_of(small());
+  const Document d = document_of(small_trace());
   const std::vector<std::pair<std::string, std::string>> arguments{{"Input Dims", "[[4,8]]"}};
   auto text_of = [&](const Selection& s) {
     DetailsSources from;
@@ -304,7 +300,7 @@ TEST(OpenedTrace, DetailsTellAnEventAndItsKin) {
 
 TEST(OpenedTrace, NamesAddUp) {
   TimelineModel m;
-  const Document d = document_of(small());
+  const Document d = document_of(small_trace());
   m.set_document(&d);
   const Table t = m.names();
   ASSERT_EQ(t.rows.size(), 6u);

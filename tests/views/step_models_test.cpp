@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/profile.h"
+#include "tests/views/scenes.h"
 #include "tests/views/step_fixture.h"
 #include "views/autograd/autograd_model.h"
 #include "views/details/details_model.h"
@@ -21,16 +22,6 @@ namespace {
 using testing::small_links;
 using testing::small_step;
 
-bool shows(const Scene& s, const std::string& text) {
-  auto texts = s.texts();
-  return std::any_of(texts.begin(), texts.end(),
-                     [&](const std::string& t) { return t.find(text) != std::string::npos; });
-}
-Point center_of(const Scene& s, Hit hit) {
-  for (const auto& t : s.targets())
-    if (t.hit == hit) return {t.box.x + t.box.w / 2, t.box.y + t.box.h / 2};
-  return {-1, -1};
-}
 template <class Model>
 void click(Model& m, Point p) {
   m.pointer({PointerEvent::Type::press, Button::left, p.x, p.y, {}});
