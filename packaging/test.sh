@@ -32,10 +32,9 @@ if ! "$venv/bin/python" -c 'import onnxruntime, numpy, onnx' >/dev/null 2>&1; th
   fi
 fi
 
-# A build from nothing compiles several files at a time; one that a contributor has already goes on as it is. The
-# sanitizers' build compiles each file alone, so that CI sees both.
-unity=OFF
-case $preset in dev | release) grep -qs 'TENON_UNITY:BOOL=OFF' "build/$preset/CMakeCache.txt" || unity=ON ;; esac
+# A build from nothing compiles several files at a time; one that a contributor has already goes on as it is.
+unity=ON
+grep -qs 'TENON_UNITY:BOOL=OFF' "build/$preset/CMakeCache.txt" && unity=OFF
 cmake --preset "$preset" -DTENON_TESTS=ON -DTENON_UNITY="$unity" </dev/null
 cmake --build --preset "$preset" "${targets[@]}" </dev/null
 exec ctest --preset "$preset" "${tests[@]}" -j "$(nproc)" --timeout 900 </dev/null
