@@ -81,10 +81,16 @@ struct RunFilter::Node {
       case Kind::comparison:
         break;
     }
+    if (field.kind == RunField::Kind::recipe) {  // of all fields this one is looked at where it stands
+      const auto at = row.recipe.find(field.key);
+      return at != row.recipe.end() && fits(at->second);
+    }
     const std::optional<RunValue> have = value_of(field, row);
-    if (!have) return false;
-    if (have->number && value.number && sign != "~") return holds(have->x, value.x);
-    const std::string text = have->number ? format_exact(have->x) : have->text;
+    return have && fits(*have);
+  }
+  bool fits(const RunValue& have) const {
+    if (have.number && value.number && sign != "~") return holds(have.x, value.x);
+    const std::string text = have.number ? format_exact(have.x) : have.text;
     if (sign == "~") return lower(text).find(lower(value.text)) != std::string::npos;
     return holds(text, value.text);
   }

@@ -25,10 +25,21 @@ void RunsModel::set_rows(RunRows rows) {
   for (const auto& row : rows_)
     if (auto known = cells_.extract(row.get())) kept.insert(std::move(known));
   cells_ = std::move(kept);
-  std::vector<std::string> differing = rows_.empty() ? std::vector<std::string>() : differing_keys(rows_);
-  if (differing != differing_) cells_.clear();
-  differing_ = std::move(differing);
+  find_columns();
   set_filter(text_);  // a key or metric of a new run is a field from now on
+}
+
+void RunsModel::find_columns() {
+  std::vector<std::string> differing = rows_.empty() ? std::vector<std::string>() : differing_keys(rows_);
+  std::set<std::string> judged;
+  for (const auto& row : rows_)
+    for (const auto& [name, end] : row->metrics)
+      if (!judged.count(name) && better(name) != 0) judged.insert(name);
+  const bool same = differing == differing_ && std::equal(judged.begin(), judged.end(), judged_.begin(), judged_.end());
+  if (same) return;
+  cells_.clear();
+  differing_ = std::move(differing);
+  judged_.assign(judged.begin(), judged.end());
 }
 
 void RunsModel::set_status(const RunStatus& status) {
@@ -36,9 +47,12 @@ void RunsModel::set_status(const RunStatus& status) {
     if (row->info.id != status.run) continue;
     RunRow now = *row;
     follow(now.info, status);
+    const size_t metrics = now.metrics.size();
     if (status.step > 0) now.metrics["loss"].last = status.loss;
+    const bool more = now.metrics.size() > metrics;
     cells_.erase(row.get());
     row = std::make_shared<RunRow>(std::move(now));
+    if (more) find_columns();
   }
 }
 
@@ -103,14 +117,21 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
   c.time = Table::Cell::number(r.seconds, format_seconds(r.seconds));
   for (const std::string& key : differing_) {
     const auto at = row->recipe.find(key);
-    c.recipe.push_back(at == row->recipe.end()
-                           ? none()
-                           : Table::Cell{at->second.text, at->second.x, key + " = " + at->second.text, Ink::none});
+    if (at == row->recipe.end()) {
+      c.recipe.push_back({none()});
+      continue;
+    }
+    const RunValue& v = at->second;
+    c.recipe.push_back({{v.text, v.x, key + " = " + v.text, Ink::none}, true, v.number});
   }
-  for (const auto& [name, end] : row->metrics) {
-    Table::Cell best = none();
-    if (!std::isnan(end.best)) best = metric_cell(name, end.best, " at step " + format_grouped(end.best_step));
-    c.metrics.emplace(name, std::pair{metric_cell(name, end.last, ""), std::move(best)});
+  for (const std::string& name : judged_) {
+    Cells::Metric& m = c.metrics.emplace_back(Cells::Metric{none(), none()});
+    const auto at = row->metrics.find(name);
+    if (at == row->metrics.end()) continue;
+    const MetricEnd& end = at->second;
+    m.there = true;
+    m.last = metric_cell(name, end.last, "");
+    if (!std::isnan(end.best)) m.best = metric_cell(name, end.best, " at step " + format_grouped(end.best_step));
   }
   c.tags = {tags_text(r), 0, r.note, Ink::none};
   std::string begun = r.created.substr(0, r.created.find('Z'));  // to the second, in UTC
@@ -124,34 +145,31 @@ Table RunsModel::table() const {
   if (group_) return group_table(rows, *group_);
   std::vector<const Cells*> cells;
   for (const auto& r : rows) cells.push_back(&cells_of(r));
-  std::vector<size_t> differ;  // of differing_, those in which these runs do
+  std::vector<size_t> differ, judged;  // of differing_, those in which these runs do; of judged_, those that they have
   std::vector<std::string> keys;
   for (size_t k = 0; k < differing_.size(); ++k)
     if (std::any_of(cells.begin(), cells.end(), [&](const Cells* c) {
-          return c->recipe[k].text != cells.front()->recipe[k].text || c->recipe[k].key != cells.front()->recipe[k].key;
+          const Table::Cell &a = c->recipe[k].cell, &b = cells.front()->recipe[k].cell;
+          return a.text != b.text || a.key != b.key;
         })) {
       differ.push_back(k);
       keys.push_back(differing_[k]);
     }
-  std::set<std::string> judged;  // metrics that say how good a run is
-  for (const auto& r : rows)
-    for (const auto& [name, end] : r->metrics)
-      if (!judged.count(name) && better(name) != 0) judged.insert(name);
+  for (size_t m = 0; m < judged_.size(); ++m)
+    if (std::any_of(cells.begin(), cells.end(), [m](const Cells* c) { return c->metrics[m].there; }))
+      judged.push_back(m);
   Table t;
   t.wide = true;
   t.columns = {{"Run"}, {"Status"}, {"Steps", true}, {"Time", true}};
-  std::vector<bool> numbers;
-  for (const std::string& key : keys) {
-    numbers.push_back(std::all_of(rows.begin(), rows.end(), [&](const auto& r) {
-      const auto at = r->recipe.find(key);
-      return at == r->recipe.end() || at->second.number;
-    }));
-    t.columns.push_back({short_key(key, keys), numbers.back(), key + " of the recipe"});
+  for (size_t k : differ) {
+    const std::string& key = differing_[k];
+    const bool numbers = std::all_of(cells.begin(), cells.end(),
+                                     [k](const Cells* c) { return c->recipe[k].number || !c->recipe[k].there; });
+    t.columns.push_back({short_key(key, keys), numbers, key + " of the recipe"});
   }
-  for (const std::string& m : judged) {
+  for (size_t m : judged)
     for (const char* which : {"last", "best"})
-      t.columns.push_back({std::string(which) + " " + m, true, std::string(which) + "." + m});
-  }
+      t.columns.push_back({std::string(which) + " " + judged_[m], true, std::string(which) + "." + judged_[m]});
   const bool tagged = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return !r->info.tags.empty(); });
   if (tagged) t.columns.push_back({"Tags"});
   t.columns.push_back({"Begun"});
@@ -166,11 +184,10 @@ Table RunsModel::table() const {
     row.cells.reserve(t.columns.size());
     for (const Table::Cell* first : {&c.name, &c.status, &c.steps, &c.time}) row.cells.push_back(*first);
     if (*row.picked) row.cells[0].mark = compared_ink(static_cast<int>(picked - picked_.begin()));
-    for (size_t k : differ) row.cells.push_back(c.recipe[k]);
-    for (const std::string& m : judged) {
-      const auto at = c.metrics.find(m);
-      row.cells.push_back(at == c.metrics.end() ? none() : at->second.first);
-      row.cells.push_back(at == c.metrics.end() ? none() : at->second.second);
+    for (size_t k : differ) row.cells.push_back(c.recipe[k].cell);
+    for (size_t m : judged) {
+      row.cells.push_back(c.metrics[m].last);
+      row.cells.push_back(c.metrics[m].best);
     }
     if (tagged) row.cells.push_back(c.tags);
     row.cells.push_back(c.begun);

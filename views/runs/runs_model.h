@@ -1,5 +1,4 @@
 #pragma once
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -44,10 +43,20 @@ class RunsModel {
   /// What stands in the cells of a run, whatever the columns: worked out once, for a filter is typed letter by letter.
   struct Cells {
     Table::Cell name, status, steps, time, tags, begun;
-    std::vector<Table::Cell> recipe;                                     ///< of differing_
-    std::map<std::string, std::pair<Table::Cell, Table::Cell>> metrics;  ///< last and best
-    std::shared_ptr<const RunRow> of;                                    ///< keeps the address, which is the key
+    struct Told {
+      Table::Cell cell;
+      bool there = false, number = false;
+    };
+    struct Metric {
+      Table::Cell last, best;
+      bool there = false;
+    };
+    std::vector<Told> recipe;          ///< of differing_
+    std::vector<Metric> metrics;       ///< of judged_
+    std::shared_ptr<const RunRow> of;  ///< keeps the address, which is the key
   };
+  /// Finds what the cells of all rows are of.
+  void find_columns();
   Cells make_cells(const std::shared_ptr<const RunRow>& row) const;
   const Cells& cells_of(const std::shared_ptr<const RunRow>& row) const;
 
@@ -55,6 +64,7 @@ class RunsModel {
   mutable std::unordered_map<const RunRow*, Cells> cells_;
   RunFields fields_;
   std::vector<std::string> differing_;  ///< keys in which any of the rows differ: some of them differ in fewer
+  std::vector<std::string> judged_;     ///< metrics of any of the rows that say how good a run is
   std::vector<int64_t> picked_;
   std::string text_, why_;
   RunFilter filter_;
