@@ -24,6 +24,13 @@ QString tip_of(const AttrDef& def) { return QString::fromStdString(def.help + "\
 /// A whole number that the box can hold, whatever the attribute's limits.
 bool fits_box(const AttrDef& def) { return def.min == def.max || (def.min >= -2e9 && def.max <= 2e9); }
 
+/// " 2 parts" without its number; of one thing " part".
+QString suffix_of(const std::string& unit, int count) {
+  QString text = " " + QString::fromStdString(unit);
+  if (count == 1 && text.endsWith("s")) text.chop(text.endsWith("ches") ? 2 : 1);
+  return text;
+}
+
 /// A whole number within the attribute's limits, typed as anywhere else: 1e4 is one.
 class WholeBox : public QSpinBox {
  public:
@@ -35,7 +42,10 @@ class WholeBox : public QSpinBox {
     setGroupSeparatorShown(false);
     if (size_t zero = def.help.find("0: "); zero != std::string::npos && def.min == 0)
       setSpecialValueText(QString::fromStdString(def.help.substr(zero + 3)));  // what 0 stands for
-    if (!def.unit.empty()) setSuffix(" " + QString::fromStdString(def.unit));
+    if (!def.unit.empty()) {
+      setSuffix(suffix_of(def.unit, value()));
+      connect(this, &QSpinBox::valueChanged, this, [this](int n) { setSuffix(suffix_of(def_.unit, n)); });
+    }
     setToolTip(tip_of(def));
   }
 
@@ -48,7 +58,8 @@ class WholeBox : public QSpinBox {
   }
 
  private:
-  std::optional<int> read(const QString& text) const {
+  std::optional<int> read(QString text) const {
+    if (text.endsWith(suffix())) text.chop(suffix().size());
     try {
       const auto n = std::get<int64_t>(parse_attr(def_, text.toStdString(), def_.name));
       if (n < minimum() || n > maximum()) return {};

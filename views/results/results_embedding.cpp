@@ -124,9 +124,9 @@ void ResultsModel::draw_points(Scene& scene, Box area) const {
 
 /// The classes; where there are too many to have an ink each, a click lets one stand out.
 void ResultsModel::draw_classes(Scene& scene, Box box) const {
-  const size_t n = results_->classes.size(), first = results_->task == "binary" && n > kInkedClasses ? 1 : 0;
+  const size_t n = results_->classes.size();
   const size_t room = static_cast<size_t>(std::max(0.f, box.h / kClassRow - 1));
-  const size_t out = ranked_class(), from = out >= room && n > room ? out + 1 - room : first;
+  const size_t out = ranked_class(), from = out >= room && n > room ? out + 1 - room : 0;
   scene.text({box.x, box.y, box.w, kClassRow}, "Truth · hollow: guessed wrong", Ink::secondary, Face::small);
   float y = box.y + kClassRow;
   for (size_t c = from; c < std::min(n, from + room); ++c, y += kClassRow) {

@@ -141,6 +141,9 @@ class Workbench : public Bench {
   void tell_interrupted();
   void tell_changes(const projects::RunStatus& before);
   void write(const QString& title, std::function<void(projects::Project&)> work, std::function<void()> done);
+  /// Offers to bring back what was deleted, while this project is open and it is `gone`.
+  void tell_deleted(const QString& name, const QString& what_stays, std::function<void()> restore,
+                    std::function<bool()> gone);
   void tell_blocked(const projects::RunStatus& before);
   void tell_done(const QString& title, const std::string& text, const QString& button = {},
                  std::function<void()> act = {});

@@ -143,13 +143,19 @@ void Workbench::delete_run(int64_t run) {
           select(shown_run_ ? Selection::run(shown_run_, "delete") : Selection());
           show_again();
         }
-        log(name + " was deleted");
-        std::weak_ptr<Project> project = project_;
-        emit notice({name + " was deleted",
-                     "Its steps stay in the file; Run › Bring back what was deleted… finds it also later.",
-                     "Bring back", [this, run] { restore_run(run); },
-                     [this, run, project] { return project.lock() == project_ && !contents_.run(run); }, true});
+        tell_deleted(
+            name, "Its steps stay in the file", [this, run] { restore_run(run); },
+            [this, run] { return !contents_.run(run); });
       });
+}
+
+void Workbench::tell_deleted(const QString& name, const QString& what_stays, std::function<void()> restore,
+                             std::function<bool()> gone) {
+  log(name + " was deleted");
+  std::weak_ptr<Project> project = project_;
+  emit notice({name + " was deleted", what_stays + "; Run › Bring back what was deleted… finds it also later.",
+               "Bring back", std::move(restore),
+               [this, project, gone = std::move(gone)] { return project.lock() == project_ && gone(); }, true});
 }
 
 void Workbench::restore_run(int64_t run) {

@@ -67,12 +67,9 @@ void Workbench::delete_sweep(int64_t sweep) {
   write(
       "Delete " + name, [sweep](projects::Project& p) { p.delete_sweep(sweep); },
       [this, sweep, name] {
-        log(name + " was deleted");
-        std::weak_ptr<projects::Project> project = project_;
-        emit notice({name + " was deleted",
-                     "Its runs stay among the runs; Run › Bring back what was deleted… finds it also later.",
-                     "Bring back", [this, sweep] { restore_sweep(sweep); },
-                     [this, sweep, project] { return project.lock() == project_ && !contents_.sweep(sweep); }, true});
+        tell_deleted(
+            name, "Its runs stay among the runs", [this, sweep] { restore_sweep(sweep); },
+            [this, sweep] { return !contents_.sweep(sweep); });
       });
 }
 

@@ -138,6 +138,27 @@ TEST_F(RecipeForm, an_edit_of_the_last_moment_is_kept) {
   }
 }
 
+TEST_F(RecipeForm, one_of_a_unit_is_said_so_and_read_back) {
+  open_spirals();
+  show();
+  auto typed = [&](const char* key, const QString& text) {
+    auto* box = editor<QSpinBox>(key);
+    box->setFocus();
+    box->selectAll();
+    QTest::keyClicks(box, text);
+    QTest::keyClick(box, Qt::Key_Return);
+    settle();
+    return editor<QSpinBox>(key)->text();
+  };
+  EXPECT_EQ(typed("epochs", "1"), "1 epoch");
+  EXPECT_EQ(saved().integer("epochs"), 1);
+  EXPECT_EQ(typed("epochs", "12"), "12 epochs");
+  EXPECT_EQ(saved().integer("epochs"), 12);
+  EXPECT_EQ(typed("data.prefetch", "1"), "1 batch");
+  EXPECT_EQ(typed("data.prefetch", "1e1 batches"), "10 batches");
+  EXPECT_EQ(saved().integer("data.prefetch"), 10);
+}
+
 /// A value that is not the default, as it would be typed; empty: the key takes words of its own.
 std::string another(const AttrDef& def) {
   if (std::holds_alternative<bool>(def.fallback)) return std::get<bool>(def.fallback) ? "false" : "true";
