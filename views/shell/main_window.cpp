@@ -61,7 +61,11 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   };
   start_->on_forget = [this](const QString& path) { forget_file(path); };
   tour_->make_project = [this] { begin_project("spirals"); };
-  tour_->on_seen = [this] { keep([] { settings::set_tour_seen(true); }); };
+  tour_->on_seen = [this] {
+    keep([] { settings::set_tour_seen(true); });
+    refresh_start();
+    focus_view();
+  };
   set_layout(layout_);
 
   connect(&bench_, &Workbench::project_changed, this, [this] {
@@ -139,6 +143,11 @@ bool MainWindow::show_view(const QString& id) {
   if (SceneCanvas* c = d->view()->canvas()) c->setFocus();
   commands_.refresh();  // some are of the view that is seen
   return true;
+}
+
+void MainWindow::focus_view() {
+  View* v = current_view();
+  if (SceneCanvas* c = v ? v->canvas() : nullptr) c->setFocus();
 }
 
 void MainWindow::set_theme(ThemeName theme) {

@@ -108,6 +108,7 @@ class MainWindow : public QMainWindow {
   void copy_view_table();
   void open_view_menu(View* view, QPoint at);
   bool nothing_open() const { return !bench_.has_project() && bench_.documents().empty(); }
+  void focus_view();  ///< the keys go to what is looked at
   void refresh_start();
   void fit_start();
   std::vector<Picker::Item> goto_items(const QString& typed);

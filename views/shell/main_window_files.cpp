@@ -17,6 +17,7 @@
 #include "views/shell/help_panel.h"
 #include "views/shell/main_window.h"
 #include "views/shell/start_page.h"
+#include "views/shell/tour.h"
 
 namespace tenon::views {
 
@@ -185,12 +186,16 @@ void MainWindow::forget_file(const QString& path) {
 void MainWindow::refresh_start() {
   if (!nothing_open()) start_aside_ = false;
   const bool shown = nothing_open() && !start_aside_;
-  if (shown == start_->isHidden()) {
+  start_->set_touring(tour_->running());
+  const bool held = start_->isAncestorOf(QApplication::focusWidget());
+  const bool changes = shown == start_->isHidden();
+  if (changes) {
     start_->setVisible(shown);
     if (shown) start_->refresh();
   }
   // What lies under the page does not take the keys.
   for (Dock* d : docks_) d->setEnabled(!shown || d->isFloating());
+  if (changes && held && !shown) focus_view();
   if (shown) fit_start();
   commands_.refresh();
 }

@@ -40,8 +40,8 @@ void MainWindow::add_help_commands() {
                  .run =
                      [this] {
                        start_aside_ = false;
-                       refresh_start();
                        tour_->start();
+                       refresh_start();
                      },
                  .enabled = [this] { return nothing_open() && !tour_->running(); },
                  .section = 1});

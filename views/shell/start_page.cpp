@@ -246,6 +246,8 @@ QWidget* StartPage::build_templates() {
   return column;
 }
 
+void StartPage::set_touring(bool on) { tour_->setVisible(!on); }
+
 void StartPage::refresh() {
   no_tour_->setVisible(!settings::tour_seen());
   bench_.files.start(

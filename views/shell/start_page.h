@@ -26,6 +26,8 @@ class StartPage : public QWidget {
   void set_theme(ThemeName theme);
   std::function<void(const std::string& name)> on_template;
   std::function<void()> on_tour, on_no_tour;
+  /// While the tour runs nothing offers it.
+  void set_touring(bool on);
   std::function<void(const QString& path)> on_forget;
 
  protected:

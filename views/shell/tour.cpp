@@ -49,6 +49,7 @@ Tour::Tour(Workbench& bench, Commands& commands, QWidget* parent)
 void Tour::start() {
   running_ = true;
   refresh();
+  action_->setFocus();
 }
 
 void Tour::leave() {
@@ -93,10 +94,12 @@ void Tour::refresh() {
 }
 
 void Tour::say(const QString& text, const QString& button, std::function<void()> act) {
+  const bool held = action_->hasFocus() || leave_->hasFocus();
   if (text_->text() != text) text_->setText(text);
   if (action_->text() != button) action_->setText(button);
   action_->setVisible(!button.isEmpty());
   leave_->setVisible(button != "Done");
+  if (held) (button.isEmpty() ? leave_ : action_)->setFocus();  // a button that goes leaves the keys to its neighbour
   act_ = std::move(act);
   fit();
 }

@@ -207,6 +207,9 @@ TEST_F(Start, the_tour_makes_trains_and_looks) {
   press_part("start.tour");
   ASSERT_TRUE(window_->tour()->isVisible());
   EXPECT_TRUE(said().startsWith("Step 1 of 3"));
+  EXPECT_EQ(part("start.tour"), nullptr) << "it is under way";
+  auto holder = [] { return QApplication::focusWidget() ? QApplication::focusWidget()->objectName() : QString(); };
+  EXPECT_EQ(holder(), "tour.action") << "Space goes on";
   answer(dir_.filePath("tour.tenon"));
   press("tour.action");
   settle();
@@ -226,8 +229,11 @@ TEST_F(Start, the_tour_makes_trains_and_looks) {
   settle();
   ASSERT_TRUE(static_cast<bool>(bench_->links()));
   EXPECT_EQ(bench_->links().record()->step, std::max<int64_t>(1, bench_->shown_steps() / 2));
+  EXPECT_EQ(holder(), "tour.action");
   press("tour.action");  // done
   EXPECT_FALSE(window_->tour()->isVisible());
+  ASSERT_NE(window_->current_view(), nullptr);
+  EXPECT_TRUE(window_->current_view()->isAncestorOf(QApplication::focusWidget())) << holder().toStdString();
   EXPECT_TRUE(settings::tour_seen());
   EXPECT_TRUE(problems_.empty());
 }
