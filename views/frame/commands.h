@@ -24,6 +24,11 @@ struct Command {
   int section = 0;                ///< of its menu: they stand by section, with a line between two
 };
 
+/// Sections of the Run menu, to which many views add.
+namespace run_menu {
+enum { training, recipe, run, curves, sweep, looking };
+}
+
 class Commands {
  public:
   explicit Commands(QWidget* owner) : owner_(owner) {}

@@ -42,7 +42,8 @@ std::vector<Command> NanView::commands() {
                  bench_.ask("view.nan");
                  search();
                },
-           .enabled = [this] { return bench_.shown_steps() > 0; }}};
+           .enabled = [this] { return bench_.shown_steps() > 0; },
+           .section = run_menu::looking}};
 }
 
 void NanView::search() {

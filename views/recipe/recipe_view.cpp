@@ -82,17 +82,20 @@ std::vector<Command> RecipeView::commands() {
                  bench_.ask(QString("view.") + def().id);
                  search_->setFocus();
                },
-           .enabled = [this] { return bench_.has_project(); }},
+           .enabled = [this] { return bench_.has_project(); },
+           .section = run_menu::recipe},
           {.id = "recipe.undo",
            .title = "Take back the change of the recipe",
            .menu = "Run",
            .run = [this] { go_back_to(model_.undo()); },
-           .enabled = [this] { return bench_.has_project() && model_.can_undo(); }},
+           .enabled = [this] { return bench_.has_project() && model_.can_undo(); },
+           .section = run_menu::recipe},
           {.id = "recipe.redo",
            .title = "Change the recipe again",
            .menu = "Run",
            .run = [this] { go_back_to(model_.redo()); },
-           .enabled = [this] { return bench_.has_project() && model_.can_redo(); }}};
+           .enabled = [this] { return bench_.has_project() && model_.can_redo(); },
+           .section = run_menu::recipe}};
 }
 
 void RecipeView::edit(const Recipe& next) { bench_.set_recipe(next); }

@@ -127,7 +127,8 @@ std::vector<Command> ResultsView::commands() {
            .title = "Look inside the selected test sample",
            .menu = "Run",
            .run = [this] { bench_.look_into_sample(sample()); },
-           .enabled = [this] { return sample() >= 0 && !bench_.loading_step(); }}};
+           .enabled = [this] { return sample() >= 0 && !bench_.loading_step(); },
+           .section = run_menu::looking}};
 }
 
 int64_t ResultsView::sample() const {

@@ -163,11 +163,18 @@ std::vector<Command> RunsView::commands() {
                [this] {
                  const auto& runs = bench_.picked();
                  return std::find(runs.begin(), runs.end(), bench_.shown_run()) != runs.end();
-               }},
-          {.id = "run.filter", .title = "Filter runs…", .menu = "Run", .icon = "search", .run = [this] {
-             bench_.ask(QString("view.") + def().id);
-             filter_->setFocus();
-           }}};
+               },
+           .section = run_menu::curves},
+          {.id = "run.filter",
+           .title = "Filter runs…",
+           .menu = "Run",
+           .icon = "search",
+           .run =
+               [this] {
+                 bench_.ask(QString("view.") + def().id);
+                 filter_->setFocus();
+               },
+           .section = run_menu::curves}};
 }
 
 void RunsView::refresh() {

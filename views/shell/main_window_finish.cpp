@@ -17,14 +17,29 @@ void MainWindow::add_finish_commands() {
     const auto* r = bench_.shown();
     return r && r->steps > 0;
   };
-  commands_.add({"run.evaluate", "Evaluate…", "Run", "", "check",
+  commands_.add({"run.evaluate",
+                 "Evaluate…",
+                 "Run",
+                 "",
+                 "check",
                  [this] {
                    choose_state("Which state is evaluated on the test split?",
                                 [this](int64_t run, int64_t step) { bench_.evaluate(run, step); });
                  },
-                 trained});
-  commands_.add({"run.evaluate_last", "Evaluate this run's last state", "Run", "", "",
-                 [this] { bench_.evaluate(bench_.shown_run(), bench_.shown_steps()); }, trained});
+                 trained,
+                 {},
+                 {},
+                 run_menu::looking});
+  commands_.add({"run.evaluate_last",
+                 "Evaluate this run's last state",
+                 "Run",
+                 "",
+                 "",
+                 [this] { bench_.evaluate(bench_.shown_run(), bench_.shown_steps()); },
+                 trained,
+                 {},
+                 {},
+                 run_menu::looking});
   commands_.add({"file.export",
                  "Export the model…",
                  "File",

@@ -25,15 +25,31 @@ void MainWindow::add_run_commands() {
                  [this] { bench_.continue_run(bench_.shown_run()); },
                  [this] { return bench_.can_continue(bench_.shown_run()); },
                  {},
-                 [this] { return "Continue " + name_of(bench_.shown()) + " with the recipe as it is now"; }});
-  commands_.add({"run.change", "Give the run that trains the recipe as it is now", "Run", "", "recipe",
+                 [this] { return "Continue " + name_of(bench_.shown()) + " with the recipe as it is now"; },
+                 run_menu::recipe});
+  commands_.add({"run.change",
+                 "Give the run that trains the recipe as it is now",
+                 "Run",
+                 "",
+                 "recipe",
                  [this] { bench_.change_training(); },
                  [this] {
                    const auto now = bench_.training_recipe();
                    return now && !(*now == bench_.recipe());
-                 }});
-  commands_.add(
-      {"run.describe", "Name, tags and note of this run…", "Run", "F2", "", [this] { describe_run(); }, writable});
+                 },
+                 {},
+                 {},
+                 run_menu::recipe});
+  commands_.add({"run.describe",
+                 "Name, tags and note of this run…",
+                 "Run",
+                 "F2",
+                 "",
+                 [this] { describe_run(); },
+                 writable,
+                 {},
+                 {},
+                 run_menu::run});
   commands_.add(
       {"run.delete",
        "Delete this run",
@@ -43,12 +59,21 @@ void MainWindow::add_run_commands() {
        [this] { bench_.delete_run(bench_.shown_run()); },
        [this, writable] { return writable() && !(bench_.training() && bench_.status().run == bench_.shown_run()); },
        {},
-       [this] { return "Delete " + name_of(bench_.shown()); }});
-  commands_.add({"run.restore", "Bring back what was deleted…", "Run", "", "", [this] { choose_deleted(); },
+       [this] { return "Delete " + name_of(bench_.shown()); },
+       run_menu::run});
+  commands_.add({"run.restore",
+                 "Bring back what was deleted…",
+                 "Run",
+                 "",
+                 "",
+                 [this] { choose_deleted(); },
                  [this] {
                    const ProjectContents& c = bench_.contents();
                    return !(c.deleted.empty() && c.deleted_sweeps.empty()) && !bench_.project()->read_only();
-                 }});
+                 },
+                 {},
+                 {},
+                 run_menu::run});
 }
 
 void MainWindow::choose_deleted() {

@@ -162,28 +162,33 @@ std::vector<Command> SweepsView::commands() {
              bench_.ask(QString("view.") + def().id);
              form_->focus_keys();
            },
-       .enabled = [this] { return bench_.has_project(); }},
+       .enabled = [this] { return bench_.has_project(); },
+       .section = run_menu::sweep},
       {.id = "run.sweep_resume",
        .title = "Resume the sweep",
        .menu = "Run",
        .run = [this] { toggle(); },
-       .enabled = [this] { return free() && model_.plan() && !model_.is_over(); }},
+       .enabled = [this] { return free() && model_.plan() && !model_.is_over(); },
+       .section = run_menu::sweep},
       {.id = "run.sweep_stop",
        .title = "Stop the sweep",
        .menu = "Run",
        .run = [this] { bench_.stop_sweep(); },
-       .enabled = [this] { return bench_.sweeping() != 0; }},
+       .enabled = [this] { return bench_.sweeping() != 0; },
+       .section = run_menu::sweep},
       {.id = "run.sweep_rename",
        .title = "Rename the sweep…",
        .menu = "Run",
        .run = [this] { begin_rename(); },
-       .enabled = [this] { return edits(); }},
+       .enabled = [this] { return edits(); },
+       .section = run_menu::sweep},
       {.id = "run.sweep_delete",
        .title = "Delete the sweep",
        .menu = "Run",
        .run = [this] { bench_.delete_sweep(model_.id()); },
        .enabled = [this] { return edits() && bench_.sweeping() != model_.id(); },
-       .text = [this] { return "Delete " + (edits() ? QString::fromStdString(model_.sweep()->name) : "the sweep"); }}};
+       .text = [this] { return "Delete " + (edits() ? QString::fromStdString(model_.sweep()->name) : "the sweep"); },
+       .section = run_menu::sweep}};
 }
 
 /// A run that was chosen elsewhere brings its sweep here.

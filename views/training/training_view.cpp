@@ -77,7 +77,8 @@ std::vector<Command> TrainingView::commands() {
                  emit bench_.run_changed();
                },
            .enabled = [this] { return bench_.shown_run() != 0; },
-           .checked = [this] { return !model_.baseline().empty() && model_.baseline() == model_.run(); }},
+           .checked = [this] { return !model_.baseline().empty() && model_.baseline() == model_.run(); },
+           .section = run_menu::curves},
           {.id = "run.charts",
            .title = "Charts of the curves…",
            .menu = "Run",
@@ -86,7 +87,8 @@ std::vector<Command> TrainingView::commands() {
                  bench_.ask(QString("view.") + def().id);
                  open_charts();
                },
-           .enabled = [this] { return !model_.empty(); }}};
+           .enabled = [this] { return !model_.empty(); },
+           .section = run_menu::curves}};
 }
 
 void TrainingView::open_charts() {
