@@ -78,8 +78,9 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
   e.rows = static_cast<int64_t>(rows.size());
   e.difference = d.absolute;
   e.relative_difference = d.relative;
-  e.text += fmt::format("\nverified on {} test samples: the file read back differs by at most {:.3g} ({:.3g} relative)",
-                        rows.size(), d.absolute, d.relative);
+  e.text += fmt::format("\nverified on {} test samples: the file read back ", rows.size());
+  e.text += d.absolute == 0 ? "gives the same numbers"
+                            : fmt::format("differs by at most {:.3g} ({:.3g} relative)", d.absolute, d.relative);
   if (!(d.relative <= kTolerance))
     throw Error(
         fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed",

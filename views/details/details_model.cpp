@@ -159,7 +159,7 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
 
 void step_details(Details& d, int64_t step, const DetailsSources& from) {
   d.title = "step " + format_grouped(step);
-  d.subtitle = "step";
+  d.subtitle = "step, not loaded";
   if (!from.links || !*from.links || from.links->record()->step != step) return;
   const StepRecord& r = *from.links->record();
   d.subtitle = r.run;

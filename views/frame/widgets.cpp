@@ -466,7 +466,9 @@ QSize ElidedLabel::sizeHint() const {
 void ElidedLabel::paintEvent(QPaintEvent*) {
   QPainter p(this);
   p.setPen(palette().color(foregroundRole()));
-  p.drawText(rect(), int(alignment() | Qt::AlignVCenter), fontMetrics().elidedText(full_, Qt::ElideMiddle, width()));
+  const bool sentence = full_.contains(' ') && !full_.startsWith('/') && !full_.startsWith('~');
+  const QString text = fontMetrics().elidedText(full_, sentence ? Qt::ElideRight : Qt::ElideMiddle, width());
+  p.drawText(rect(), int(alignment() | Qt::AlignVCenter), text);
 }
 
 }  // namespace tenon::views

@@ -99,7 +99,8 @@ class ViewBar : public QFrame {
   void add_label(const QString& text);
 };
 
-/// A label that shortens its text in the middle and has the whole as its tooltip.
+/// A label that shortens its text and has the whole as its tooltip: a sentence at its end, a name or a path in the
+/// middle.
 class ElidedLabel : public QLabel {
   Q_OBJECT
  public:

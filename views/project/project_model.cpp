@@ -61,9 +61,10 @@ std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& conten
       node.children.push_back(
           {c.best ? "best" : "checkpoint",
            fmt::format("step {}", format_grouped(c.step)),
-           c.best ? "best  " + format_bytes(static_cast<double>(c.bytes)) : format_bytes(static_cast<double>(c.bytes)),
-           fmt::format("{} of tensors, {} added to the file, {}", format_bytes(static_cast<double>(c.bytes)),
-                       format_bytes(static_cast<double>(c.stored_bytes)), c.created),
+           format_bytes(static_cast<double>(c.bytes)),
+           fmt::format("{}{} of tensors, {} added to the file, {}", c.best ? "The best of its run: " : "",
+                       format_bytes(static_cast<double>(c.bytes)), format_bytes(static_cast<double>(c.stored_bytes)),
+                       c.created),
            Ink::none,
            Selection::checkpoint(c.id, "project"),
            {}});

@@ -67,9 +67,9 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   down->setStretchFactor(1, 1);
   column->addWidget(down, 1);
   split->addWidget(side);
-  split->setStretchFactor(0, 3);
-  split->setStretchFactor(1, 2);
-  split->setSizes({560, 460});
+  split->setStretchFactor(0, 1);
+  split->setStretchFactor(1, 1);
+  split->setSizes({500, 500});
   box->addWidget(split, 1);
   set_content(page);
   model_.on_choose = [this] { fill(); };

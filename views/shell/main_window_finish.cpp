@@ -107,11 +107,13 @@ void MainWindow::choose_state(const QString& hint, std::function<void(int64_t ru
   picker_->open(hint, states, missed);
 }
 
-/// A name beside the project, as "p-first" of the run "first" of p.tenon; empty where the dialog was left.
+/// A name beside the project, as "p-first" of the run "first" of p.tenon and "p-01" of "p-01"; empty where the dialog
+/// was left.
 QString MainWindow::ask_for_file(const projects::RunInfo& run, const QString& title, const QStringList& kinds,
                                  const QStringList& endings) {
   const QFileInfo project(bench_.file());
-  QString offered = project.completeBaseName() + "-" + QString::fromStdString(run.name);
+  const QString name = QString::fromStdString(run.name), base = project.completeBaseName();
+  QString offered = name.startsWith(base) ? name : base + "-" + name;
   offered.replace('/', '-');
   QFileDialog dialog(this, title, project.dir().path());
   dialog.setAcceptMode(QFileDialog::AcceptSave);
