@@ -14,6 +14,9 @@
 #include <QTreeWidget>
 #include <memory>
 
+#include "engine/nn/functional.h"
+#include "engine/ops/pointwise.h"
+#include "engine/spec/layer_registry.h"
 #include "engine/templates/templates.h"
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
@@ -153,6 +156,42 @@ TEST_F(Window, TypingOverTheBuilderAddsALayer) {
   EXPECT_EQ(bench_->builder.spec().layers.size(), layers + 1);
   EXPECT_EQ(bench_->builder.primary(), "dropout");
   EXPECT_TRUE(bench_->builder.errors().empty());
+}
+
+TEST_F(Window, ALayerOfAPlugInIsAddedAndTrainedAsAnyOther) {
+  {
+    RegistryScope plugin("plug-in triple");  // as loading one does it
+    register_layer({{.type = "Triple",
+                     .group = "Activation",
+                     .help = "three times what comes",
+                     .attrs = {{"times", int64_t{3}, 1, 9, "how often"}}},
+                    [](const LayerArgs& a) -> std::shared_ptr<nn::Module> {
+                      return nn::unary("Triple", [n = a.integer("times")](const Tensor& x) {
+                        return mul(x, static_cast<double>(n));
+                      });
+                    }});
+    plugin.close();
+    SceneCanvas* c = canvas("builder");
+    c->setFocus();
+    QTest::keyClick(c, Qt::Key_T);
+    auto* picker = static_cast<BuilderView*>(window_->view("builder"))->picker();
+    QTest::keyClicks(picker->field(), "riple");
+    ASSERT_GT(picker->list()->count(), 0);
+    EXPECT_EQ(picker->list()->item(0)->text(), "Triple");
+    key(picker->field(), Qt::Key_Return);
+    settle();
+    EXPECT_EQ(bench_->builder.primary(), "triple");
+    EXPECT_TRUE(bench_->builder.errors().empty());
+    auto* times = window_->findChild<QSpinBox*>("inspector.times");
+    ASSERT_NE(times, nullptr) << "its attribute has an editor";
+    times->setValue(2);
+    settle();
+    EXPECT_EQ(std::get<int64_t>(*bench_->builder.spec().find("triple")->find("times")), 2);
+    train(3);
+    EXPECT_EQ(bench_->contents().runs.back().steps, 3);
+    close_window();  // nothing of the plug-in is in use when it goes
+  }
+  EXPECT_EQ(layers().find("Triple"), nullptr);
 }
 
 TEST_F(Window, ThePaletteFindsAndRunsACommand) {
