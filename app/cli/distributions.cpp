@@ -86,7 +86,7 @@ int spread_along(const Args& args) {
   }
   std::vector<bool> right;
   const auto rows = rows_of(model.parameters(), right);
-  print(model.headline() + "\n\n" + table(rows, right));
+  print(model.headline() + "\nratio: update / weights, by their norms\n\n" + table(rows, right));
   return 0;
 }
 

@@ -31,7 +31,7 @@ TEST_F(DistributionsCommand, tells_of_every_parameter_and_of_each_step) {
   EXPECT_NE(table.out.find("first: weights after step 20, gradients and updates of step 16 · 5 points"),
             std::string::npos)
       << table.out;
-  for (const char* word : {"LOG10 UPDATE/WEIGHT", "GRADIENT NORM", "layers.0.weight", "layers.4.bias"})
+  for (const char* word : {"LOG10 RATIO", "GRADIENT NORM", "layers.0.weight", "layers.4.bias"})
     EXPECT_NE(table.out.find(word), std::string::npos) << table.out;
 
   const Outcome json = tenon({"distributions", project, "--run", "first", "--parameter", "*.4.weight", "--json"});

@@ -61,16 +61,22 @@ DistributionsModel::Range DistributionsModel::range(Side side) const {
 
 void DistributionsModel::draw_head(Scene& scene, Side side, Box box) const {
   const std::string title = side_title(side);
-  const float name = text_width(title, Face::body) + 12;
+  float name = text_width(title, Face::body) + 12;
   scene.text({box.x, box.y, std::min(name, box.w), kHeadRow}, title);
-  const Box button{box.right() - kLogButton, box.y + 1, kLogButton, kHeadRow - 2};
+  if (side == kSides.front()) {  // once is enough
+    const float wide = text_width(chosen_, Face::small) + 12;
+    if (box.w > name + wide + kLogButton + 120) {
+      scene.text({box.x + name, box.y, wide, kHeadRow}, chosen_, Ink::secondary, Face::small);
+      name += wide;
+    }
+  }
+  const Box button{box.right() - kLogButton + 4, box.y + 1, kLogButton - 4, kHeadRow - 2};
   if (box.w > name + kLogButton) {
     const bool on = log(side);
-    if (on) scene.rect(button, Ink::raised, 1, 3);
-    scene.text(button, "log", on ? Ink::text : Ink::secondary, Face::small, Align::center);
+    scene.outline(button, on ? Ink::accent : Ink::line, 1, 3);
+    scene.text(button, "log", on ? Ink::accent : Ink::secondary, Face::small, Align::center);
     scene.target(button, {log_toggle, static_cast<int64_t>(side)}, Cursor::hand,
-                 on ? "Symmetric-logarithmic axis: a click makes it plain"
-                    : "Plain axis: a click makes it symmetric-logarithmic");
+                 on ? "Linear scale (L)" : "Symmetric-logarithmic scale: of both signs, linear about 0 (L)");
   }
   const float room = box.w - name - kLogButton - 8;
   for (int parts = 4; parts >= 0; --parts) {
@@ -90,7 +96,7 @@ void DistributionsModel::draw_y(Scene& scene, const Range& r, Box area) const {
     for (double k = first; k < first + 12; ++k)
       for (const double sign : {1.0, -1.0}) values.push_back(sign * std::pow(10, k));
   } else {
-    const Ticks t = nice_ticks(r.lo, r.hi, std::max(2, static_cast<int>(area.h / 26)));
+    const Ticks t = nice_ticks(r.lo, r.hi, std::max(3, static_cast<int>(area.h / 24)));
     for (int i = 0; i < t.count; ++i) values.push_back(std::fabs(t.at(i)) < t.step / 1e6 ? 0 : t.at(i));
   }
   std::vector<float> taken;
@@ -137,13 +143,13 @@ void DistributionsModel::draw_spreads(Scene& scene, Side side, const Range& r, B
   const auto end_stretch = [&] {
     if (stretch.size() == 1) {  // alone between gaps: as wide as a mark
       const auto [x, s] = stretch.front();
-      for (const auto& [a, b, alpha] : {std::tuple{1u, 5u, 0.25f}, {2u, 4u, 0.35f}})
+      for (const auto& [a, b, alpha] : {std::tuple{1u, 5u, 0.28f}, {2u, 4u, 0.4f}})
         scene.rect({x - 4, y(*s, b), 8, std::max(1.f, y(*s, a) - y(*s, b))}, ink, alpha);
       scene.line({x, y(*s, 0)}, {x, y(*s, 6)}, ink, 1, 0.7f);
       scene.line({x - 4, y(*s, 3)}, {x + 4, y(*s, 3)}, Ink::text, 2);
     }
     for (size_t i = 0; i + 1 < stretch.size(); ++i)
-      for (const auto& [a, b, alpha] : {std::tuple{1u, 5u, 0.25f}, {2u, 4u, 0.35f}}) {
+      for (const auto& [a, b, alpha] : {std::tuple{1u, 5u, 0.28f}, {2u, 4u, 0.4f}}) {
         const auto& [x, s] = stretch[i];
         const auto& [to, t] = stretch[i + 1];
         scene.polygon({{x, y(*s, b)}, {to, y(*t, b)}, {to, y(*t, a)}, {x, y(*s, a)}}, ink, alpha);
@@ -220,7 +226,7 @@ void DistributionsModel::draw(Scene& scene) {
   const Size size = scene.size();
   const Box all{kEdge, kEdge - 4, size.w - 2 * kEdge, size.h - 2 * kEdge + 8};
   // Beneath each other, so that one step stands over itself; beside each other where there is no height for it.
-  const bool beside = all.h < 300 && all.w > 3 * 240;
+  const bool beside = all.w > 3 * (all.h < 216 ? 160 : 240) && all.h < 300;
   const size_t plots = beside ? kSides.size() : std::clamp<size_t>(static_cast<size_t>(all.h / 72), 1, kSides.size());
   const auto n = static_cast<float>(plots);  // what has no room is in the table
   const float w = beside ? (all.w - (n - 1) * kBetween) / n : all.w,

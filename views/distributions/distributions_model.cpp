@@ -18,7 +18,7 @@ namespace {
 // Between these an update changes the weights enough to learn, and not so much that they are thrown about.
 constexpr double kFastRatio = 1e-2, kSlowRatio = 1e-5;
 constexpr const char* kRatioTip =
-    "log10 of the update's norm by the weights' norm: about -3 is usual. Above -2 the weights are thrown about (a "
+    "log10 of update / weights, by their norms: about -3 is usual. Above -2 the weights are thrown about (a "
     "smaller rate), below -5 they hardly move (a larger one, or the gradient vanishes)";
 
 constexpr const char* kGradientPrefix = "grad of ";
@@ -109,7 +109,7 @@ const char* learning_text(Learning l) {
 void DistributionsModel::set_distributions(Shared d) {
   const bool other = !d || !d_ || d->id != d_->id;
   d_ = std::move(d);
-  if (other) hover_ = -1, dragging_ = false;
+  if (other) hover_ = selected_ = -1, dragging_ = false;
   at_ = 0;
   if (d_ && !d_->parameters.empty()) {
     const auto& all = d_->parameters;
@@ -174,12 +174,12 @@ void DistributionsModel::set_selection(const Selection& s) {
 Table DistributionsModel::parameters() const {
   Table t;
   t.columns = {{"Parameter"},
-               {"log10 update/weight", true, kRatioTip},
+               {"log10 ratio", true, kRatioTip},
                {"Gradient norm", true, "2-norm of the gradient in the last step that was looked at"},
-               {"Weight deviation", true, "standard deviation of the weights at the end"},
+               {"Deviation", true, "standard deviation of the weights at the end"},
                {"Elements", true},
                {"Remark", false, "what the ratio of update and weights says"},
-               {"Weight mean", true, "at the end"},
+               {"Mean", true, "of the weights at the end"},
                {"Update norm", true, "2-norm of what the step added to the weights"},
                {"Gradient zeros", true, "numbers of the gradient that are exactly 0"}};
   if (!d_ || d_->points.empty()) return t;
@@ -202,10 +202,18 @@ Table DistributionsModel::parameters() const {
   return t;
 }
 
+Table DistributionsModel::list() const {
+  constexpr size_t kListed = 5;  // what has room beside the charts
+  Table t = parameters();
+  t.columns.resize(kListed);
+  for (Table::Row& r : t.rows) r.cells.resize(kListed);
+  return t;
+}
+
 Table DistributionsModel::points(const std::string& parameter) const {
   Table t;
   t.wide = true;
-  t.columns = {{"Step", true}, {"log10 update/weight", true, kRatioTip}};
+  t.columns = {{"Step", true}, {"log10 ratio", true, kRatioTip}};
   for (const char* what : {"Weights", "Gradient", "Update"}) {
     for (const char* quantile : {"5 %", "median", "95 %"})
       t.columns.push_back({fmt::format("{} {}", what, quantile), true});

@@ -41,6 +41,7 @@ class DistributionsModel : public StepModel {
   /// A row a parameter at the end of the run. A row's selection is a module of the parameter's whole name, which tells
   /// weight and bias of a layer apart; selection_of() says what the window calls it.
   Table parameters() const;
+  Table list() const;  ///< its first columns
   static Selection row_of(const std::string& parameter) { return Selection::module(parameter, "distributions"); }
   /// A row a step, of a parameter.
   Table points(const std::string& parameter) const;
