@@ -54,7 +54,7 @@ std::vector<size_t> asked_for(const Args& args, const Distributions& d) {
                      near.empty() ? "A star stands for any text; without --parameter they are listed." : near);
 }
 
-void tell(const Distributions& d, const std::vector<size_t>& asked, const views::DistributionsModel& model) {
+void tell_points(const Distributions& d, const std::vector<size_t>& asked, const views::DistributionsModel& model) {
   print(model.headline() + "\n");
   for (const size_t i : asked) {
     const std::string& name = d.parameters[i].name;
@@ -81,7 +81,7 @@ int spread_along(const Args& args) {
   views::DistributionsModel model;
   model.set_distributions(d);
   if (args.has("--parameter")) {
-    tell(*d, asked, model);
+    tell_points(*d, asked, model);
     return 0;
   }
   std::vector<bool> right;

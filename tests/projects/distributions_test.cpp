@@ -51,7 +51,7 @@ void expect_spread(const Spread& s, const Tensor& t, double scale, const std::st
   }
 }
 
-void expect_same(const Distributions& a, const Distributions& b) {
+void expect_same_points(const Distributions& a, const Distributions& b) {
   const auto text = [](const Distributions& d) {
     std::string all;
     for (const auto& p : d.points)
@@ -201,7 +201,7 @@ TEST_F(DistributionsOfRuns, have_the_same_bits_on_1_and_2_threads_and_read_again
   set_num_threads(2);
   const Distributions two = read();
   set_num_threads(threads);
-  expect_same(one, two);
+  expect_same_points(one, two);
 }
 
 TEST_F(DistributionsOfRuns, follow_a_recipe_that_changed_on_the_way) {

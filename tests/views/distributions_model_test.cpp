@@ -12,11 +12,10 @@ namespace {
 
 using projects::Distributions;
 using projects::ParameterSpreads;
-using projects::Spread;
 
 /// Numbers between -width and width about `middle`.
-Spread about(float middle, float width, int64_t bad = 0) {
-  Spread s;
+projects::Spread about(float middle, float width, int64_t bad = 0) {
+  projects::Spread s;
   s.count = 100;
   s.bad = bad;
   for (size_t q = 0; q < s.quantiles.size(); ++q) s.quantiles[q] = middle + width * (static_cast<float>(q) - 3) / 3;
@@ -81,7 +80,8 @@ struct DistributionsPicture : ::testing::Test {
   }
 };
 
-using enum DistributionsModel::Side;
+constexpr auto kWeightsChart = DistributionsModel::Side::weights, kGradientsChart = DistributionsModel::Side::gradients,
+               kUpdatesChart = DistributionsModel::Side::updates;
 
 TEST_F(DistributionsPicture, the_table_says_what_moves_and_what_does_not) {
   const Table t = m.parameters();
@@ -97,6 +97,12 @@ TEST_F(DistributionsPicture, the_table_says_what_moves_and_what_does_not) {
   EXPECT_EQ(t.rows[4].cells[1].mark, Ink::none);
   const char* remarks[] = {"moves fast", "", "hardly moves", "not finite", "frozen"};
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(t.rows[i].cells[5].text, remarks[i]) << i;
+  auto d = five_parameters();
+  for (auto& p : d->points) p.parameters[1].gradient.zeros = p.parameters[1].gradient.count;
+  m.set_distributions(d);
+  EXPECT_EQ(m.parameters().rows[1].cells[5].text, "gradient all 0");
+  EXPECT_EQ(m.parameters().rows[1].cells[1].mark, Ink::warning);
+  EXPECT_EQ(m.parameters().rows[4].cells[5].text, "frozen") << "no gradient is not one of zeros";
   EXPECT_NE(t.rows[0].cells[1].tip.find("above 1e-2"), std::string::npos);
   EXPECT_EQ(t.rows[4].cells[2].text, "–") << "no gradient";
   EXPECT_EQ(m.list().columns.size(), 5u);
@@ -149,11 +155,11 @@ TEST_F(DistributionsPicture, what_is_not_finite_is_a_red_tick) {
 }
 
 TEST_F(DistributionsPicture, the_pointer_reads_out_and_a_click_is_a_step) {
-  m.pointer(over(12, PointerEvent::Type::move, gradients));
+  m.pointer(over(12, PointerEvent::Type::move, kGradientsChart));
   EXPECT_TRUE(says("step 11 · median 0"));
   EXPECT_TRUE(says("5–95 % -0.3333 to 0.3333"));
-  EXPECT_TRUE(m.pointer(over(12, PointerEvent::Type::press, gradients)));
-  EXPECT_TRUE(m.pointer(over(12, PointerEvent::Type::release, gradients)));
+  EXPECT_TRUE(m.pointer(over(12, PointerEvent::Type::press, kGradientsChart)));
+  EXPECT_TRUE(m.pointer(over(12, PointerEvent::Type::release, kGradientsChart)));
   EXPECT_TRUE(chosen.same(Selection::step(11)));
   EXPECT_TRUE(m.pointer({PointerEvent::Type::leave, Button::none, 0, 0, {}}));
   for (const auto& [key, step] : std::vector<std::pair<const char*, int64_t>>{
@@ -164,16 +170,16 @@ TEST_F(DistributionsPicture, the_pointer_reads_out_and_a_click_is_a_step) {
 }
 
 TEST_F(DistributionsPicture, dragging_zooms_and_a_double_click_shows_all) {
-  m.pointer(over(10, PointerEvent::Type::press, updates));
-  m.pointer(over(30, PointerEvent::Type::move, updates));
-  m.pointer(over(30, PointerEvent::Type::release, updates));
+  m.pointer(over(10, PointerEvent::Type::press, kUpdatesChart));
+  m.pointer(over(30, PointerEvent::Type::move, kUpdatesChart));
+  m.pointer(over(30, PointerEvent::Type::release, kUpdatesChart));
   EXPECT_NEAR(m.axis().lo, 10, 0.5);
   EXPECT_NEAR(m.axis().hi, 30, 0.5);
   EXPECT_FALSE(chosen) << "a drag is no click";
   m.frame({900, 600});
-  m.pointer(over(20, PointerEvent::Type::double_click, updates));
+  m.pointer(over(20, PointerEvent::Type::double_click, kUpdatesChart));
   EXPECT_TRUE(m.axis().fitted());
-  const PointerEvent e = over(20, PointerEvent::Type::move, weights);
+  const PointerEvent e = over(20, PointerEvent::Type::move, kWeightsChart);
   EXPECT_TRUE(m.wheel({e.x, e.y, 0, 1, {}}));
   EXPECT_LT(m.axis().span(), 40);
   EXPECT_TRUE(m.key({"F", "", {}}));
@@ -181,20 +187,20 @@ TEST_F(DistributionsPicture, dragging_zooms_and_a_double_click_shows_all) {
 }
 
 TEST_F(DistributionsPicture, an_axis_is_logarithmic_where_few_numbers_lie_far_outside_or_as_told) {
-  EXPECT_FALSE(m.log(gradients));
+  EXPECT_FALSE(m.log(kGradientsChart));
   auto d = five_parameters();
   for (auto& p : d->points) p.parameters[0].gradient.quantiles.back() = 500;
   m.set_distributions(d);
-  EXPECT_TRUE(m.log(gradients));
-  EXPECT_FALSE(m.log(weights));
+  EXPECT_TRUE(m.log(kGradientsChart));
+  EXPECT_FALSE(m.log(kWeightsChart));
   EXPECT_TRUE(says("100"));
   EXPECT_TRUE(m.last().overlaps().empty());
   for (const auto& t : m.last().targets())
     if (t.hit == Hit{DistributionsModel::log_toggle, 1})
       m.pointer({PointerEvent::Type::press, Button::left, t.box.x + 3, t.box.y + 3, {}});
-  EXPECT_FALSE(m.log(gradients));
+  EXPECT_FALSE(m.log(kGradientsChart));
   EXPECT_TRUE(m.key({"L", "l", {}}));
-  EXPECT_TRUE(m.log(gradients) && m.log(weights) && m.log(updates));
+  EXPECT_TRUE(m.log(kGradientsChart) && m.log(kWeightsChart) && m.log(kUpdatesChart));
 }
 
 TEST_F(DistributionsPicture, the_parameter_is_the_windows_selection_both_ways) {

@@ -9,10 +9,8 @@
 
 namespace tenon::views {
 
-using projects::Spread;
-
 namespace {
-constexpr float kEdge = 12, kHeadRow = 20, kLabels = 62, kUnderPlot = 18, kUnderTitle = 14, kBetween = 10;
+constexpr float kPlotsEdge = 12, kHeadRow = 20, kLabels = 62, kUnderPlot = 18, kUnderTitle = 14, kPlotsGap = 10;
 constexpr float kLogButton = 34;
 
 const char* side_title(DistributionsModel::Side side) {
@@ -32,11 +30,15 @@ double DistributionsModel::Range::place(double v) const {
   return linear > 0 ? std::copysign(std::log10(1 + std::fabs(v) / linear), v) : v;
 }
 
+bool DistributionsModel::any(Side side) const {
+  return std::any_of(d_->points.begin(), d_->points.end(), [&](const auto& p) { return spread(p, side).any(); });
+}
+
 DistributionsModel::Range DistributionsModel::range(Side side) const {
   double lo = 0, hi = 0, least = 0;
   bool any = false;
   for (const auto& p : d_->points) {
-    const Spread& s = spread(p, side);
+    const projects::Spread& s = spread(p, side);
     if (s.count == s.bad || p.step < axis_.lo || p.step > axis_.hi) continue;
     const double a = s.quantiles.front(), b = s.quantiles.back();
     lo = any ? std::min(lo, a) : a;
@@ -71,7 +73,7 @@ void DistributionsModel::draw_head(Scene& scene, Side side, Box box) const {
     }
   }
   const Box button{box.right() - kLogButton + 4, box.y + 1, kLogButton - 4, kHeadRow - 2};
-  if (box.w > name + kLogButton) {
+  if (any(side) && box.w > name + kLogButton) {
     const bool on = log(side);
     scene.outline(button, on ? Ink::accent : Ink::line, 1, 3);
     scene.text(button, "log", on ? Ink::accent : Ink::secondary, Face::small, Align::center);
@@ -96,7 +98,7 @@ void DistributionsModel::draw_y(Scene& scene, const Range& r, Box area) const {
     for (double k = first; k < first + 12; ++k)
       for (const double sign : {1.0, -1.0}) values.push_back(sign * std::pow(10, k));
   } else {
-    const Ticks t = nice_ticks(r.lo, r.hi, std::max(3, static_cast<int>(area.h / 24)));
+    const Ticks t = nice_ticks(r.lo, r.hi, std::max(4, static_cast<int>(area.h / 22)));
     for (int i = 0; i < t.count; ++i) values.push_back(std::fabs(t.at(i)) < t.step / 1e6 ? 0 : t.at(i));
   }
   std::vector<float> taken;
@@ -132,12 +134,12 @@ void DistributionsModel::draw_x(Scene& scene, Box area, bool titled) const {
 /// where a point has no numbers.
 void DistributionsModel::draw_spreads(Scene& scene, Side side, const Range& r, Box area) const {
   const Ink ink = side_ink(side);
-  const auto y = [&](const Spread& s, size_t q) {
+  const auto y = [&](const projects::Spread& s, size_t q) {
     return area.bottom() - static_cast<float>((r.place(s.quantiles[q]) - r.lo) / (r.hi - r.lo)) * area.h;
   };
   struct Place {
     float x;
-    const Spread* s;
+    const projects::Spread* s;
   };
   std::vector<Place> stretch;
   const auto end_stretch = [&] {
@@ -163,7 +165,7 @@ void DistributionsModel::draw_spreads(Scene& scene, Side side, const Range& r, B
     stretch.clear();
   };
   for (const auto& p : d_->points) {
-    const Spread& s = spread(p, side);
+    const projects::Spread& s = spread(p, side);
     if (s.bad == s.count)
       end_stretch();
     else
@@ -176,7 +178,7 @@ void DistributionsModel::draw_spreads(Scene& scene, Side side, const Range& r, B
 void DistributionsModel::draw_marks(Scene& scene, Side side, Box area) const {
   for (const auto& p : d_->points) {
     const float x = axis_.to_px(static_cast<double>(p.step));
-    const Spread& s = spread(p, side);
+    const projects::Spread& s = spread(p, side);
     if (!s.bad || x < area.x - 1 || x > area.right() + 1) continue;
     scene.rect({x - 1, area.bottom() - 8, 2, 8}, Ink::bad);
     scene.target({x - 3, area.bottom() - 10, 6, 12}, {plot, static_cast<int64_t>(side)}, Cursor::hand,
@@ -200,15 +202,13 @@ void DistributionsModel::draw_plot(Scene& scene, Side side, Box box, bool titled
   axis_.x = area.x;
   axis_.w = area.w;
   draw_head(scene, side, box);
-  const bool any =
-      std::any_of(d_->points.begin(), d_->points.end(), [&](const auto& p) { return spread(p, side).any(); });
-  if (!any) {
+  if (!any(side)) {
     scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::line);
-    const bool frozen = learning_of(*d_, at_) == Learning::frozen;
-    scene.text(area,
-               frozen ? "The parameter is frozen: it has none."
-                      : "Known once a step was replayed: the state at the end has the weights alone.",
-               Ink::secondary, Face::small, Align::center);
+    const char* why = !d_->last_replayed()
+                          ? "Known once a step was replayed: the state at the end has the weights alone."
+                      : learning_of(*d_, at_) == Learning::frozen ? "The parameter is frozen: it has none."
+                                                                  : "No step that was replayed gave it one.";
+    scene.text(area, why, Ink::secondary, Face::small, Align::center);
     return;
   }
   const Range r = range(side);
@@ -224,17 +224,17 @@ void DistributionsModel::draw_plot(Scene& scene, Side side, Box box, bool titled
 void DistributionsModel::draw(Scene& scene) {
   if (!d_ || d_->points.empty() || d_->parameters.empty()) return;
   const Size size = scene.size();
-  const Box all{kEdge, kEdge - 4, size.w - 2 * kEdge, size.h - 2 * kEdge + 8};
+  const Box all{kPlotsEdge, kPlotsEdge - 4, size.w - 2 * kPlotsEdge, size.h - 2 * kPlotsEdge + 8};
   // Beneath each other, so that one step stands over itself; beside each other where there is no height for it.
   const bool beside = all.w > 3 * (all.h < 216 ? 160 : 240) && all.h < 300;
   const size_t plots = beside ? kSides.size() : std::clamp<size_t>(static_cast<size_t>(all.h / 72), 1, kSides.size());
   const auto n = static_cast<float>(plots);  // what has no room is in the table
-  const float w = beside ? (all.w - (n - 1) * kBetween) / n : all.w,
-              h = beside ? all.h : (all.h - (n - 1) * kBetween) / n;
+  const float w = beside ? (all.w - (n - 1) * kPlotsGap) / n : all.w,
+              h = beside ? all.h : (all.h - (n - 1) * kPlotsGap) / n;
   for (size_t i = 0; i < plots; ++i) {
     const auto k = static_cast<float>(i);
     const Box box =
-        beside ? Box{all.x + k * (w + kBetween), all.y, w, h} : Box{all.x, all.y + k * (h + kBetween), w, h};
+        beside ? Box{all.x + k * (w + kPlotsGap), all.y, w, h} : Box{all.x, all.y + k * (h + kPlotsGap), w, h};
     draw_plot(scene, kSides[i], box, (beside && h > 110) || i + 1 == plots);
   }
 }

@@ -34,25 +34,26 @@ const projects::Spread& side_of(const ParameterSpreads& s, DistributionsModel::S
   }
 }
 
-Table::Cell figure(double v) {
+Table::Cell value_cell(double v) {
   Table::Cell c = Table::Cell::number(std::isfinite(v) ? v : -1e308, std::isnan(v) ? "–" : format_value(v));
   c.tip = std::isnan(v) ? "there is none" : format_exact(v);
   return c;
 }
-Table::Cell figure_of(const projects::Spread& s, double v) { return figure(s.any() ? v : NAN); }
+Table::Cell value_cell_of(const projects::Spread& s, double v) { return value_cell(s.any() ? v : NAN); }
 Table::Cell share_of_zeros(const projects::Spread& s) {
-  if (!s.any()) return figure(NAN);
+  if (!s.any()) return value_cell(NAN);
   Table::Cell c = Table::Cell::number(static_cast<double>(s.zeros), format_grouped(s.zeros));
   c.tip = fmt::format("{} of {}", format_grouped(s.zeros), format_grouped(s.count));
   return c;
 }
 
-Ink ink_of(Learning l) {
+Ink learning_ink(Learning l) {
   switch (l) {
     case Learning::well:
       return Ink::good;
     case Learning::fast:
     case Learning::hardly:
+    case Learning::vanished:
       return Ink::warning;
     case Learning::not_finite:
       return Ink::bad;
@@ -63,14 +64,14 @@ Ink ink_of(Learning l) {
 
 /// Log10 of the ratio, with what it means as the dot and the tip.
 Table::Cell ratio_cell(double ratio, Learning l) {
-  Table::Cell c = figure(NAN);
+  Table::Cell c = value_cell(NAN);
   if (ratio > 0) c = Table::Cell::number(std::log10(ratio), fmt::format("{:.2f}", std::log10(ratio)));
   if (ratio == 0) c = Table::Cell::number(-1e300, "-inf");
-  c.mark = ink_of(l);
+  c.mark = learning_ink(l);
   const std::string said = learning_text(l);
   c.tip = (said.empty() ? "" : said + ": ") +
           (std::isnan(ratio) ? "no ratio" : fmt::format("update / weights {}", format_exact(ratio))) +
-          "\nyellow above 1e-2 and below 1e-5, red where numbers are not finite";
+          "\nyellow above 1e-2, below 1e-5 and where the gradient is all 0, red where numbers are not finite";
   return c;
 }
 
@@ -85,6 +86,8 @@ Learning learning_of(const Distributions& d, size_t parameter) {
     return Learning::not_finite;
   if (!moved) return Learning::unknown;
   if (!moved->update.any()) return Learning::frozen;
+  // Momentum and decay may move it all the same.
+  if (moved->gradient.any() && moved->gradient.zeros == moved->gradient.count) return Learning::vanished;
   // A parameter whose weights are all 0 has no ratio: what moves it at all is no fault.
   const double ratio = moved->ratio();
   if (std::isnan(ratio)) return moved->update.norm > 0 ? Learning::well : Learning::hardly;
@@ -97,6 +100,8 @@ const char* learning_text(Learning l) {
       return "moves fast";
     case Learning::hardly:
       return "hardly moves";
+    case Learning::vanished:
+      return "gradient all 0";
     case Learning::frozen:
       return "frozen";
     case Learning::not_finite:
@@ -190,12 +195,12 @@ Table DistributionsModel::parameters() const {
     const auto& [name, size] = d_->parameters[i];
     t.rows.push_back({{{name, 0, {}, Ink::none},
                        ratio_cell(moved.ratio(), l),
-                       figure_of(moved.gradient, moved.gradient.norm),
-                       figure_of(end.weight, end.weight.deviation),
+                       value_cell_of(moved.gradient, moved.gradient.norm),
+                       value_cell_of(end.weight, end.weight.deviation),
                        Table::Cell::number(static_cast<double>(size), format_grouped(size)),
                        {learning_text(l), 0, {}, Ink::none},
-                       figure_of(end.weight, end.weight.mean),
-                       figure_of(moved.update, moved.update.norm),
+                       value_cell_of(end.weight, end.weight.mean),
+                       value_cell_of(moved.update, moved.update.norm),
                        share_of_zeros(moved.gradient)},
                       row_of(name)});
   }
@@ -205,6 +210,7 @@ Table DistributionsModel::parameters() const {
 Table DistributionsModel::list() const {
   constexpr size_t kListed = 5;  // what has room beside the charts
   Table t = parameters();
+  t.wide = true;  // a name is read whole, and what does not fit is scrolled to
   t.columns.resize(kListed);
   for (Table::Row& r : t.rows) r.cells.resize(kListed);
   return t;
@@ -232,10 +238,10 @@ Table DistributionsModel::points(const std::string& parameter) const {
     row.cells.push_back(ratio_cell(s.ratio(), Learning::unknown));
     for (const Side side : kSides) {
       const projects::Spread& of = side_of(s, side);
-      for (const size_t q : {1u, 3u, 5u}) row.cells.push_back(figure_of(of, of.quantiles[q]));
-      row.cells.push_back(figure_of(of, of.norm));
+      for (const size_t q : {1u, 3u, 5u}) row.cells.push_back(value_cell_of(of, of.quantiles[q]));
+      row.cells.push_back(value_cell_of(of, of.norm));
       row.cells.push_back(of.any() ? Table::Cell::number(static_cast<double>(of.bad), format_grouped(of.bad))
-                                   : figure(NAN));
+                                   : value_cell(NAN));
     }
     t.rows.push_back(std::move(row));
   }

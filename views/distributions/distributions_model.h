@@ -13,10 +13,11 @@
 
 namespace tenon::views {
 
-/// Whether a parameter learns as it should: what is read from the size of its updates beside its weights.
-enum class Learning : uint8_t { well, fast, hardly, frozen, not_finite, unknown };
+/// Whether a parameter learns as it should: what is read from its gradient, and from the size
+/// of its updates beside its weights.
+enum class Learning : uint8_t { well, fast, hardly, vanished, frozen, not_finite, unknown };
 Learning learning_of(const projects::Distributions& d, size_t parameter);
-/// "moves fast", "hardly moves", "frozen", "not finite"; empty where nothing is to be said.
+/// "moves fast", "hardly moves", "gradient all 0", "frozen", "not finite"; empty where nothing is to be said.
 const char* learning_text(Learning l);
 
 /// How weights, gradients and updates of a run's parameters are spread: all parameters as a table, and one of them as
@@ -81,6 +82,7 @@ class DistributionsModel : public StepModel {
   bool choose_beside(int by);
   bool go(const std::string& key);
   // distributions_draw.cpp
+  bool any(Side side) const;  ///< some point has numbers
   Range range(Side side) const;
   void draw_plot(Scene& scene, Side side, Box box, bool titled);
   void draw_head(Scene& scene, Side side, Box box) const;

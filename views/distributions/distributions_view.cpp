@@ -284,7 +284,8 @@ const bool registered_distributions_view = register_view<DistributionsView, Dist
      .help = {
          "How the weights, gradients and updates of every parameter are spread along the run that is shown: the bands "
          "hold 90 % and 50 % of the numbers, the line is the median, the thin lines are the smallest and the largest. "
-         "In the list the size of the last update beside the weights: yellow where it is above 1e-2 or below 1e-5, red "
+         "In the list the size of the last update beside the weights: yellow where it is above 1e-2 or below 1e-5, or "
+         "the gradient is all 0, red "
          "where numbers are not finite. All of it is worked out of the run's checkpoints; nothing is logged for it.",
          "A click on a row shows its charts and selects the parameter everywhere; a click on a point goes to that "
          "step. Dragging over a chart or the wheel zooms, a double click shows all; log makes an axis "
