@@ -135,6 +135,12 @@ TEST_F(DistributionsPicture, three_charts_stand_in_any_size_and_nothing_over_any
       EXPECT_TRUE(s.overlaps().empty()) << size.w << " x " << size.h << ": " << s.overlaps().front();
     }
   m.choose("a.well");
+  for (const Size size : {Size{470, 260}, Size{560, 190}, Size{400, 240}}) {  // as low as in a dock below
+    int charts = 0;
+    m.frame(size);
+    for (const auto& t : m.last().targets()) charts += t.hit.kind == DistributionsModel::plot;
+    EXPECT_EQ(charts, 3) << size.w << " x " << size.h;
+  }
   for (const char* text : {"Weights", "Gradients", "Updates", "Step", "a.well"}) EXPECT_TRUE(says(text)) << text;
   m.choose("still");
   EXPECT_TRUE(says("The parameter is frozen"));

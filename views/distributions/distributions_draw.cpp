@@ -11,6 +11,7 @@ namespace tenon::views {
 
 namespace {
 constexpr float kPlotsEdge = 12, kHeadRow = 20, kLabels = 62, kUnderPlot = 18, kUnderTitle = 14, kPlotsGap = 10;
+constexpr float kOverPlot = kHeadRow + 4, kLeastPlot = 30;
 constexpr float kLogButton = 34;
 
 const char* side_title(DistributionsModel::Side side) {
@@ -25,6 +26,10 @@ Ink side_ink(DistributionsModel::Side side) {
                                                        : Ink::memory_optimizer;
 }
 }  // namespace
+
+float DistributionsModel::height_of(Foot foot) {
+  return foot == Foot::bare ? 4 : foot == Foot::ticks ? kUnderPlot : kUnderPlot + kUnderTitle;
+}
 
 double DistributionsModel::Range::place(double v) const {
   return linear > 0 ? std::copysign(std::log10(1 + std::fabs(v) / linear), v) : v;
@@ -107,25 +112,26 @@ void DistributionsModel::draw_y(Scene& scene, const Range& r, Box area) const {
     if (y < area.y + 3 || y > area.bottom() + 1) continue;
     if (std::any_of(taken.begin(), taken.end(), [y](float t) { return std::fabs(t - y) < 15; })) continue;
     taken.push_back(y);
-    scene.line({area.x, y}, {area.right(), y}, v == 0 ? Ink::line : Ink::grid);
+    scene.line({area.x, y}, {area.right(), y}, Ink::grid);
     scene.text({area.x - kLabels, y - 8, kLabels - 6, 16}, without_zeros(format_value(v)), Ink::secondary,
                Face::mono_small, Align::right);
   }
 }
 
-void DistributionsModel::draw_x(Scene& scene, Box area, bool titled) const {
+void DistributionsModel::draw_x(Scene& scene, Box area, Foot foot) const {
   const Ticks t = nice_ticks(axis_.lo, axis_.hi, std::max(2, static_cast<int>(area.w / 80)));
   scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::secondary);
   for (int i = 0; i < t.count; ++i) {
     const double v = t.at(i);
     if (v < axis_.lo || v > axis_.hi || v != std::floor(v)) continue;
+    scene.line({axis_.to_px(v), area.bottom()}, {axis_.to_px(v), area.bottom() + 4}, Ink::secondary);
+    if (foot == Foot::bare) continue;
     const std::string text = format_grouped(static_cast<int64_t>(v));
     const float w = text_width(text, Face::mono_small) + 6, left = area.x - w / 2;
     const float x = std::clamp(axis_.to_px(v) - w / 2, left, std::max(left, area.right() - w));
-    scene.line({axis_.to_px(v), area.bottom()}, {axis_.to_px(v), area.bottom() + 4}, Ink::secondary);
     scene.text({x, area.bottom() + 3, w, 15}, text, Ink::secondary, Face::mono_small, Align::center);
   }
-  if (titled)
+  if (foot == Foot::titled)
     scene.text({area.x, area.bottom() + kUnderPlot, area.w, kUnderTitle}, "Step", Ink::secondary, Face::small,
                Align::center);
 }
@@ -195,15 +201,14 @@ void DistributionsModel::draw_marks(Scene& scene, Side side, Box area) const {
     scene.rect({std::min(press_x_, drag_x_), area.y, std::fabs(drag_x_ - press_x_), area.h}, Ink::accent, 0.15f);
 }
 
-void DistributionsModel::draw_plot(Scene& scene, Side side, Box box, bool titled) {
-  const Box area{box.x + kLabels, box.y + kHeadRow + 4, box.w - kLabels - 8,
-                 box.h - kHeadRow - 4 - kUnderPlot - (titled ? kUnderTitle : 0)};
-  if (area.w < 60 || area.h < 24) return;
+void DistributionsModel::draw_plot(Scene& scene, Side side, Box box, Foot foot) {
+  const Box area{box.x + kLabels, box.y + kOverPlot, box.w - kLabels - 8, box.h - kOverPlot - height_of(foot)};
+  if (area.w < 60 || area.h < kLeastPlot) return;
   axis_.x = area.x;
   axis_.w = area.w;
   draw_head(scene, side, box);
   if (!any(side)) {
-    scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::line);
+    draw_x(scene, area, foot);
     const char* why = !d_->last_replayed()
                           ? "Known once a step was replayed: the state at the end has the weights alone."
                       : learning_of(*d_, at_) == Learning::frozen ? "The parameter is frozen: it has none."
@@ -213,7 +218,7 @@ void DistributionsModel::draw_plot(Scene& scene, Side side, Box box, bool titled
   }
   const Range r = range(side);
   draw_y(scene, r, area);
-  draw_x(scene, area, titled);
+  draw_x(scene, area, foot);
   scene.target(area, {plot, static_cast<int64_t>(side)}, Cursor::cross);
   scene.clip({area.x - 4, area.y - 4, area.w + 8, area.h + 8});
   draw_spreads(scene, side, r, area);
@@ -221,21 +226,32 @@ void DistributionsModel::draw_plot(Scene& scene, Side side, Box box, bool titled
   scene.unclip();
 }
 
+/// Beneath each other, where the lowest may tell the steps of all; beside each other where there is no height for it.
 void DistributionsModel::draw(Scene& scene) {
   if (!d_ || d_->points.empty() || d_->parameters.empty()) return;
   const Size size = scene.size();
   const Box all{kPlotsEdge, kPlotsEdge - 4, size.w - 2 * kPlotsEdge, size.h - 2 * kPlotsEdge + 8};
-  // Beneath each other, so that one step stands over itself; beside each other where there is no height for it.
-  const bool beside = all.w > 3 * (all.h < 216 ? 160 : 240) && all.h < 300;
-  const size_t plots = beside ? kSides.size() : std::clamp<size_t>(static_cast<size_t>(all.h / 72), 1, kSides.size());
-  const auto n = static_cast<float>(plots);  // what has no room is in the table
-  const float w = beside ? (all.w - (n - 1) * kPlotsGap) / n : all.w,
-              h = beside ? all.h : (all.h - (n - 1) * kPlotsGap) / n;
+  constexpr size_t kPlots = kSides.size();
+  if (all.w > 3 * (all.h < 216 ? 160 : 240) && all.h < 300) {
+    const float w = (all.w - (kPlots - 1) * kPlotsGap) / kPlots;
+    for (size_t i = 0; i < kPlots; ++i)
+      draw_plot(scene, kSides[i], {all.x + static_cast<float>(i) * (w + kPlotsGap), all.y, w, all.h},
+                all.h > 110 ? Foot::titled : Foot::ticks);
+    return;
+  }
+  const Foot upper = all.h < 380 ? Foot::bare : Foot::ticks;
+  const auto plot_height = [&](size_t plots) {
+    const auto n = static_cast<float>(plots);
+    return (all.h - height_of(Foot::titled) - (n - 1) * (height_of(upper) + kPlotsGap)) / n - kOverPlot;
+  };
+  size_t plots = kPlots;  // what has no room is in the table
+  while (plots > 1 && plot_height(plots) < kLeastPlot) --plots;
+  float y = all.y;
   for (size_t i = 0; i < plots; ++i) {
-    const auto k = static_cast<float>(i);
-    const Box box =
-        beside ? Box{all.x + k * (w + kPlotsGap), all.y, w, h} : Box{all.x, all.y + k * (h + kPlotsGap), w, h};
-    draw_plot(scene, kSides[i], box, (beside && h > 110) || i + 1 == plots);
+    const Foot foot = i + 1 == plots ? Foot::titled : upper;
+    const float h = plot_height(plots) + kOverPlot + height_of(foot);
+    draw_plot(scene, kSides[i], {all.x, y, all.w, h}, foot);
+    y += h + kPlotsGap;
   }
 }
 

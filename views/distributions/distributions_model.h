@@ -82,12 +82,14 @@ class DistributionsModel : public StepModel {
   bool choose_beside(int by);
   bool go(const std::string& key);
   // distributions_draw.cpp
+  enum class Foot : uint8_t { bare, ticks, titled };  ///< what stands under a plot
+  static float height_of(Foot foot);
   bool any(Side side) const;  ///< some point has numbers
   Range range(Side side) const;
-  void draw_plot(Scene& scene, Side side, Box box, bool titled);
+  void draw_plot(Scene& scene, Side side, Box box, Foot foot);
   void draw_head(Scene& scene, Side side, Box box) const;
   void draw_y(Scene& scene, const Range& r, Box area) const;
-  void draw_x(Scene& scene, Box area, bool titled) const;
+  void draw_x(Scene& scene, Box area, Foot foot) const;
   void draw_spreads(Scene& scene, Side side, const Range& r, Box area) const;
   void draw_marks(Scene& scene, Side side, Box area) const;
 

@@ -163,8 +163,9 @@ void DistributionsView::refresh() {
   if (seen() && can_read() && !reading_ && of_ != wanted()) return read();
   if (!model_.distributions()) return show_why_empty();
   set_empty(false);
+  const bool some = model_.distributions()->points.size() < model_.distributions()->wanted;
   if (reading_)
-    strip_->wait_for(bench_.jobs, kDistributionsTag, "what was read before", {});
+    strip_->wait_for(bench_.jobs, kDistributionsTag, some ? "a part of the points" : "what was read before", {});
   else
     strip_->hide();
   fill();
