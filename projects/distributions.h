@@ -1,0 +1,67 @@
+#pragma once
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "projects/time_travel.h"
+
+namespace tenon::projects {
+
+/// How the numbers of a tensor are spread. All but the counts is of the finite ones, and 0 where there are none.
+struct Spread {
+  /// What share of the numbers lies at or below each quantile; between two numbers it is interpolated.
+  static constexpr std::array<double, 7> kShares = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
+  std::array<float, 7> quantiles = {};
+  double mean = 0, deviation = 0, norm = 0;
+  int64_t count = 0, zeros = 0, bad = 0;  ///< of all; `bad`: not finite
+
+  /// The gradient or update of a parameter that has none is no numbers at all.
+  bool any() const { return count > 0; }
+};
+Spread spread_of(const Tensor& t);
+
+/// A parameter after a step, and what the step did to it. One that is frozen has neither gradient nor update.
+struct ParameterSpreads {
+  Spread weight;
+  Spread gradient;  ///< of the loss, before it was clipped; under amp = fp16 without the loss scale
+  Spread update;    ///< the weights after the step less those before it
+  /// How large the update is for the weights, by their norms; NaN where one of the two is no number or the weights are
+  /// all 0.
+  double ratio() const;
+};
+
+/// How weights, gradients and updates of every parameter are spread along a run.
+struct Distributions {
+  static constexpr size_t kMostPoints = 40;
+
+  struct Parameter {
+    std::string name;
+    int64_t size = 0;
+  };
+  struct Point {
+    int64_t step = 0;
+    bool replayed = true;  ///< false: the state in which the run ends; the weights alone are known
+    std::vector<ParameterSpreads> parameters;
+  };
+  int64_t id = 0;   ///< of the run
+  std::string run;  ///< its name
+  std::vector<Parameter> parameters;
+  std::vector<Point> points;  ///< by step
+  size_t wanted = 0;          ///< points, once all are there
+  size_t checkpoints = 0;     ///< of the run
+  int64_t steps = 0;          ///< that the run had done
+
+  /// The last point whose step was replayed; null: none yet.
+  const Point* last_replayed() const;
+};
+
+/// Works them out of the run's checkpoints, of which those nearest to kMostPoints even places are taken: each is loaded
+/// and its next step done again, bit for bit as it was. Nothing has to be recorded while a run trains, and the numbers
+/// are the same at any number of threads. The points come coarse to fine (the first, the last, then what halves the
+/// widest gap); `partial` is given what is there after each. Throws Error where the run has no checkpoint.
+Distributions distributions(Project& project, int64_t run, const Progress& progress = {},
+                            const std::function<void(const Distributions& so_far)>& partial = {});
+
+}  // namespace tenon::projects
