@@ -12,7 +12,7 @@ namespace {
 
 using testing_files::TempDir;
 
-std::shared_ptr<Project> spirals(const std::string& path) {
+std::shared_ptr<Project> new_spirals(const std::string& path) {
   const Template& t = find_template("spirals");
   return Project::create(path, t.model, t.recipe.to_json());
 }
@@ -27,7 +27,7 @@ RunInfo train(const std::shared_ptr<Project>& p, TrainOptions o) {
 TEST(EpochLength, counts_as_the_session_does_step_by_step) {
   for (const char* drop : {"false", "true"}) {
     TempDir dir;
-    auto p = spirals(dir / "a.tenon");
+    auto p = new_spirals(dir / "a.tenon");
     TrainOptions o;
     o.epochs = 3;
     o.set = {{"data.batch_size", "300"}, {"data.drop_last", drop}, {"eval_every", "0"}};
@@ -51,7 +51,7 @@ TEST(EpochLength, counts_as_the_session_does_step_by_step) {
 
 TEST(EpochLength, is_the_same_after_a_run_changed_its_mind) {
   TempDir dir;
-  auto p = spirals(dir / "a.tenon");
+  auto p = new_spirals(dir / "a.tenon");
   TrainOptions o;
   o.run_name = "r";
   o.epochs = 2;
@@ -68,7 +68,7 @@ TEST(EpochLength, is_the_same_after_a_run_changed_its_mind) {
 
 TEST(EpochLength, of_a_run_of_before_it_was_kept_is_what_its_recipe_tells_beyond_doubt) {
   TempDir dir;
-  auto p = spirals(dir / "a.tenon");
+  auto p = new_spirals(dir / "a.tenon");
   TrainOptions o;
   o.epochs = 2;
   o.set = {{"data.batch_size", "300"}};
