@@ -15,11 +15,6 @@
 namespace tenon::journeys {
 namespace {
 
-std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 Outcome start(std::vector<std::string> words, int signal, int64_t after_us) {
   Folder folder;
   const std::string out = folder / "out", err = folder / "err";
@@ -55,6 +50,11 @@ std::vector<std::string> with_program(std::vector<std::string> words) {
 }
 
 }  // namespace
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 std::vector<nlohmann::json> Outcome::json() const {
   std::vector<nlohmann::json> lines;

@@ -49,7 +49,7 @@ int in_child(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-Checkpoint megabytes(int n, float value) {
+Checkpoint some_megabytes(int n, float value) {
   Checkpoint c;
   c.step = 1;
   for (int i = 0; i < n; ++i) {
@@ -100,7 +100,7 @@ TEST(BadFile, truncated) {
   TempDir dir;
   {
     auto p = Project::create(dir / "a.tenon", small_model(), small_recipe());
-    p->save_checkpoint(p->new_run("r", p->model(), p->recipe(), 1).id, megabytes(2, 0));
+    p->save_checkpoint(p->new_run("r", p->model(), p->recipe(), 1).id, some_megabytes(2, 0));
   }
   const std::string whole = testing_files::read(dir / "a.tenon");
   for (size_t keep : {whole.size() / 2, whole.size() - 1, size_t{70000}, size_t{100}, size_t{50}}) {
@@ -116,7 +116,7 @@ TEST(BadFile, damaged_pages_give_an_error_not_a_crash) {
   {
     auto p = Project::create(dir / "a.tenon", small_model(), small_recipe());
     const RunInfo r = p->new_run("r", p->model(), p->recipe(), 1);
-    p->save_checkpoint(r.id, megabytes(1, 0), {{"loss", {1, 1, 1}}});
+    p->save_checkpoint(r.id, some_megabytes(1, 0), {{"loss", {1, 1, 1}}});
   }
   const std::string whole = testing_files::read(dir / "a.tenon");
   int failed = 0;
@@ -170,7 +170,7 @@ TEST(BadFile, a_full_disk_loses_nothing) {
               const rlimit tight{3 << 20, 3 << 20};
               setrlimit(RLIMIT_FSIZE, &tight);
               const std::string said = message_of([&] {
-                p->save_checkpoint(r.id, megabytes(6, 0), {{"loss", {2, 0, 0.4}}});
+                p->save_checkpoint(r.id, some_megabytes(6, 0), {{"loss", {2, 0, 0.4}}});
               });
               if (said.find("what was saved before is still there") == said.npos) return 1;
               return p->metric(r.id, "loss").size() == 1 && p->checkpoints(r.id).empty() ? 0 : 2;
@@ -190,7 +190,7 @@ TEST(BadFile, a_really_full_disk_is_called_by_its_name) {
     auto p = Project::create(dir / "a.tenon", small_model(), small_recipe());
     const RunInfo r = p->new_run("r", p->model(), p->recipe(), 10);
     p->append_metrics(r.id, {{"loss", {1, 0, 0.5}}});
-    const std::string said = message_of([&] { p->save_checkpoint(r.id, megabytes(6, 0)); });
+    const std::string said = message_of([&] { p->save_checkpoint(r.id, some_megabytes(6, 0)); });
     if (said.find("no space is left on its disk") == said.npos) return 1;
     if (p->metric(r.id, "loss").size() != 1) return 2;
     return message_of([&] { p->append_metrics(r.id, {{"loss", {2, 0, 0.5}}}); }) == "no error" ? 0 : 3;

@@ -221,8 +221,8 @@ TEST_F(DistributionsOfRuns, of_a_frozen_parameter_are_its_weights_alone) {
     for (const auto& p : d.points) {
       const bool frozen = d.parameters[i].name.ends_with(".weight");
       EXPECT_TRUE(p.parameters[i].weight.any());
-      if (p.replayed) EXPECT_EQ(p.parameters[i].update.any(), !frozen) << d.parameters[i].name;
-      if (frozen) EXPECT_TRUE(std::isnan(p.parameters[i].ratio()));
+      EXPECT_EQ(p.parameters[i].update.any(), p.replayed && !frozen) << d.parameters[i].name;
+      EXPECT_TRUE(!frozen || std::isnan(p.parameters[i].ratio()));
     }
 }
 
