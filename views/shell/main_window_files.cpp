@@ -187,7 +187,7 @@ void MainWindow::refresh_start() {
   if (!nothing_open()) start_aside_ = false;
   const bool shown = nothing_open() && !start_aside_;
   start_->set_touring(tour_->running());
-  const bool held = start_->isAncestorOf(QApplication::focusWidget());
+  const bool held = start_->isAncestorOf(focusWidget());
   const bool changes = shown == start_->isHidden();
   if (changes) {
     start_->setVisible(shown);

@@ -94,7 +94,8 @@ void Tour::refresh() {
 }
 
 void Tour::say(const QString& text, const QString& button, std::function<void()> act) {
-  const bool held = action_->hasFocus() || leave_->hasFocus();
+  const QWidget* keys = window()->focusWidget();
+  const bool held = keys && (keys == action_ || keys == leave_);
   if (text_->text() != text) text_->setText(text);
   if (action_->text() != button) action_->setText(button);
   action_->setVisible(!button.isEmpty());

@@ -208,7 +208,7 @@ TEST_F(Start, the_tour_makes_trains_and_looks) {
   ASSERT_TRUE(window_->tour()->isVisible());
   EXPECT_TRUE(said().startsWith("Step 1 of 3"));
   EXPECT_EQ(part("start.tour"), nullptr) << "it is under way";
-  auto holder = [] { return QApplication::focusWidget() ? QApplication::focusWidget()->objectName() : QString(); };
+  auto holder = [this] { return window_->focusWidget() ? window_->focusWidget()->objectName() : QString(); };
   EXPECT_EQ(holder(), "tour.action") << "Space goes on";
   answer(dir_.filePath("tour.tenon"));
   press("tour.action");
@@ -233,7 +233,7 @@ TEST_F(Start, the_tour_makes_trains_and_looks) {
   press("tour.action");  // done
   EXPECT_FALSE(window_->tour()->isVisible());
   ASSERT_NE(window_->current_view(), nullptr);
-  EXPECT_TRUE(window_->current_view()->isAncestorOf(QApplication::focusWidget())) << holder().toStdString();
+  EXPECT_TRUE(window_->current_view()->isAncestorOf(window_->focusWidget())) << holder().toStdString();
   EXPECT_TRUE(settings::tour_seen());
   EXPECT_TRUE(problems_.empty());
 }
