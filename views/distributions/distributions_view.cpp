@@ -100,7 +100,7 @@ void DistributionsView::build() {
   split->addWidget(with_table(make_canvas(model_), bar, [this] { return model_.points(model_.chosen()); }));
   split->setStretchFactor(0, 2);
   split->setStretchFactor(1, 3);
-  split->setSizes({420, 560});
+  split->setSizes({470, 560});
   box->addWidget(split, 1);
   set_content(page);
   connect(filter_, &QLineEdit::textChanged, list_, [this](const QString& t) { list_->set_filter(t); });
