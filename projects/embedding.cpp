@@ -6,6 +6,7 @@
 #include "engine/nn/module.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/view.h"
+#include "engine/train/tsne.h"
 
 namespace tenon::projects {
 
@@ -42,7 +43,13 @@ void EmbeddingListener::take(int64_t samples) {
 
 Embedding EmbeddingListener::finish() const {
   if (torn_ || rows_.empty()) return {};
-  return {module_, width_, principal_plane(rows_, width_)};
+  return {module_, width_, principal_plane(rows_, width_), std::make_shared<const std::vector<float>>(rows_)};
+}
+
+std::vector<std::array<double, 2>> neighbourhoods(const Embedding& embedding,
+                                                  const std::function<bool(int64_t, int64_t)>& progress) {
+  if (!embedding.rows) return {};
+  return tsne(*embedding.rows, embedding.width, embedding.plane, {}, progress);
 }
 
 }  // namespace tenon::projects

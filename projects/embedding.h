@@ -1,5 +1,8 @@
 #pragma once
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +19,17 @@ namespace tenon::projects {
 /// How the model sees the samples of the test split: the numbers that its last layer with weights reads, one row a
 /// sample, seen along the two directions in which they differ most.
 struct Embedding {
-  std::string module;    ///< whose input it is; empty: there is none
-  int64_t width = 0;     ///< numbers a sample
-  PrincipalPlane plane;  ///< of the first samples of the split, by row
+  std::string module;                              ///< whose input it is; empty: there is none
+  int64_t width = 0;                               ///< numbers a sample
+  PrincipalPlane plane;                            ///< of the first samples of the split, by row
+  std::shared_ptr<const std::vector<float>> rows;  ///< what it is of: [samples, width]; null without a module
   static constexpr int64_t kMostSamples = 4000, kMostValues = int64_t{1} << 22;
 };
+
+/// Where t-SNE puts the samples, by row: those that the model sees alike stand together. A function of the rows alone.
+/// `progress` returning false throws Error "cancelled".
+std::vector<std::array<double, 2>> neighbourhoods(const Embedding& embedding,
+                                                  const std::function<bool(int64_t, int64_t)>& progress = {});
 
 /// Listens to a model while the test split goes through it, batch by batch in the order of its rows.
 class EmbeddingListener {

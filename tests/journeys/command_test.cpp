@@ -53,6 +53,11 @@ TEST_F(Commands, classes_are_ranked_and_a_report_is_written) {
   EXPECT_EQ(embedded[1].at("module"), "layers.4");
   EXPECT_EQ(embedded[1].at("numbers"), 64);
   EXPECT_EQ(embedded.back().at("at").size(), 2u);
+  const auto placed = tenon({"eval", project, "r", "--tsne", "--json"}).json();
+  ASSERT_EQ(placed.size(), embedded.size());
+  EXPECT_EQ(placed[1].at("method"), "tsne");
+  EXPECT_NE(placed.back().at("at"), embedded.back().at("at"));
+  EXPECT_EQ(placed.back().at("sample"), embedded.back().at("sample"));
 
   const std::string page = folder / "report.html";
   const Outcome report = tenon({"report", project, "r", "-o", page});

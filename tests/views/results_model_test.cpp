@@ -161,7 +161,7 @@ TEST(ResultsModel, every_sample_is_a_point_that_can_be_chosen) {
     m.set_selection(s);
   };
   m.frame({900, 500});
-  EXPECT_TRUE(says(m.last(), "what layers.4 reads: 64 numbers a sample · 70 % and 20 % of their variance"))
+  EXPECT_TRUE(says(m.last(), "what layers.4 reads: 64 numbers a sample · PCA: 70 % and 20 % of their variance"))
       << m.last().dump();
   EXPECT_TRUE(says(m.last(), "A point is a sample."));
   // The arrows go by the first direction; the row without a place is left out.
@@ -191,6 +191,14 @@ TEST(ResultsModel, every_sample_is_a_point_that_can_be_chosen) {
   ASSERT_EQ(t.rows.size(), 8u);
   EXPECT_EQ(t.rows[3].cells[2].text, "b");
   EXPECT_EQ(t.rows[3].cells[3].key, -0.5);
+  // Other places of the same samples: those of other results are not taken.
+  auto places = std::make_shared<ResultsModel::Places>(m.places());
+  for (auto& p : *places) p[0] = -2 * p[0];
+  m.show_neighbourhoods(true);
+  m.set_neighbourhoods(std::make_shared<const projects::Results>(), places);
+  EXPECT_FALSE(m.shows_neighbourhoods());
+  m.set_neighbourhoods(m.results(), places);
+  EXPECT_EQ(m.embedding().rows[3].cells[3].key, 1);
   for (const Size s : {Size{1400, 700}, Size{900, 500}, Size{560, 420}, Size{300, 200}, Size{160, 90}}) {
     const auto lies_over = m.frame(s).overlaps();
     EXPECT_TRUE(lies_over.empty()) << s.w << " x " << s.h << ": " << lies_over.front();

@@ -26,9 +26,9 @@ constexpr size_t kInkedClasses =
 /// The same scale along both directions, so that distances are distances.
 struct PlaneFrame {
   double lo[2] = {0, 0}, hi[2] = {0, 0};
-  explicit PlaneFrame(const PrincipalPlane& plane) {
+  explicit PlaneFrame(const ResultsModel::Places& places) {
     bool any = false;
-    for (const auto& p : plane.points) {
+    for (const auto& p : places) {
       if (std::isnan(p[0])) continue;
       for (int k = 0; k < 2; ++k) {
         lo[k] = any ? std::min(lo[k], p[k]) : p[k];
@@ -48,11 +48,26 @@ struct PlaneFrame {
 std::string share_text(double v) { return fmt::format("{:.0f} %", 100 * v); }
 }  // namespace
 
+void ResultsModel::set_neighbourhoods(const Shared& of, std::shared_ptr<const Places> places) {
+  if (of != results_) return;
+  neighbourhoods_ = std::move(places);
+  changed();
+}
+
+void ResultsModel::show_neighbourhoods(bool on) {
+  by_neighbourhoods_ = on;
+  changed();
+}
+
+const ResultsModel::Places& ResultsModel::places() const {
+  return shows_neighbourhoods() ? *neighbourhoods_ : results_->embedding.plane.points;
+}
+
 std::optional<Point> ResultsModel::place_of(int64_t row, Box area) const {
-  const auto& points = results_->embedding.plane.points;
+  const Places& points = places();
   if (row < 0 || row >= static_cast<int64_t>(points.size()) || std::isnan(points[static_cast<size_t>(row)][0]))
     return {};
-  return PlaneFrame(results_->embedding.plane).place(points[static_cast<size_t>(row)], area);
+  return PlaneFrame(points).place(points[static_cast<size_t>(row)], area);
 }
 
 std::string ResultsModel::words_of(int64_t row) const {
@@ -70,19 +85,21 @@ Table ResultsModel::embedding() const {
   Table t;
   if (!results_ || results_->embedding.module.empty()) return t;
   const Embedding& e = results_->embedding;
+  const bool tsne = shows_neighbourhoods();
   t.columns = {{"Sample", true, "row of the test split"},
                {"Truth"},
                {"Guess"},
-               {"First", true, share_text(e.plane.share[0]) + " of the variance"},
-               {"Second", true, share_text(e.plane.share[1]) + " of the variance"}};
-  for (size_t i = 0; i < std::min(e.plane.points.size(), results_->predictions.size()); ++i) {
+               {"First", true, tsne ? "along t-SNE's plane" : share_text(e.plane.share[0]) + " of the variance"},
+               {"Second", true, tsne ? "across t-SNE's plane" : share_text(e.plane.share[1]) + " of the variance"}};
+  const Places& points = places();
+  for (size_t i = 0; i < std::min(points.size(), results_->predictions.size()); ++i) {
     const Prediction& p = results_->predictions[i];
     Table::Row row;
     row.selection = Selection::sample(p.row, "results");
     row.cells = {Table::Cell::number(static_cast<double>(p.row), format_grouped(p.row)),
                  {class_text(*results_, p.truth), 0, {}, Ink::none},
                  {class_text(*results_, p.guess), 0, {}, p.guess == p.truth ? Ink::good : Ink::bad}};
-    for (double v : e.plane.points[i]) {
+    for (double v : points[i]) {
       row.cells.push_back(Table::Cell::number(v, format_value(v)));
       row.cells.back().tip = format_exact(v);
     }
@@ -92,8 +109,8 @@ Table ResultsModel::embedding() const {
 }
 
 void ResultsModel::draw_points(Scene& scene, Box area) const {
-  const PlaneFrame frame(results_->embedding.plane);
-  const auto& points = results_->embedding.plane.points;
+  const Places& points = places();
+  const PlaneFrame frame(points);
   const size_t classes = results_->classes.size(), n = std::min(points.size(), results_->predictions.size());
   const auto loud = static_cast<int64_t>(ranked_class());
   auto ink_of = [&](const Prediction& p) {
@@ -149,10 +166,12 @@ void ResultsModel::draw_embedding(Scene& scene, Box rest) const {
   const auto drawn = static_cast<int64_t>(e.plane.points.size()),
              all = static_cast<int64_t>(results_->predictions.size());
   const std::string title = "Embedding",
-                    about = fmt::format("what {} reads: {} numbers a sample{} · {} and {} of their variance", e.module,
-                                        format_grouped(e.width),
+                    about = fmt::format("what {} reads: {} numbers a sample{} · {}", e.module, format_grouped(e.width),
                                         drawn < all ? fmt::format(", the first {} samples", format_grouped(drawn)) : "",
-                                        share_text(e.plane.share[0]), share_text(e.plane.share[1]));
+                                        shows_neighbourhoods()
+                                            ? "t-SNE: near is alike, far says little"
+                                            : fmt::format("PCA: {} and {} of their variance",
+                                                          share_text(e.plane.share[0]), share_text(e.plane.share[1])));
   const float w = text_width(title) + 12;
   scene.text({rest.x, rest.y, w, kEmbeddingHead}, title);
   scene.text({rest.x + w, rest.y, rest.w - w, kEmbeddingHead}, about, Ink::secondary, Face::small);
@@ -178,8 +197,8 @@ bool ResultsModel::pointer_on_embedding(const PointerEvent& e) {
   const int64_t before = under_;
   under_ = -1;
   if (e.type != PointerEvent::Type::leave && hit.kind == embedded) {
-    const PlaneFrame frame(results_->embedding.plane);
-    const auto& points = results_->embedding.plane.points;
+    const Places& points = places();
+    const PlaneFrame frame(points);
     float nearest = kReach;
     for (size_t i = 0; i < points.size(); ++i) {
       if (std::isnan(points[i][0])) continue;
@@ -200,7 +219,7 @@ bool ResultsModel::key_of_embedding(const KeyEvent& e) {
   if (!results_ || results_->embedding.module.empty()) return false;
   if (e.key == "Up" || e.key == "Down") return results_->classes.size() > kInkedClasses && key_of_curves(e);
   if (e.key != "Left" && e.key != "Right") return false;
-  const auto& points = results_->embedding.plane.points;
+  const Places& points = places();
   std::vector<int64_t> order;
   for (size_t i = 0; i < points.size(); ++i)
     if (!std::isnan(points[i][0])) order.push_back(static_cast<int64_t>(i));

@@ -40,6 +40,7 @@ void ResultsModel::set_results(Shared results) {
   ranked_.reset();
   hovered_ = none;
   under_ = -1;
+  neighbourhoods_.reset();
   changed();
 }
 

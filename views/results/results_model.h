@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,6 +32,16 @@ class ResultsModel : public StepModel {
   const Shared& results() const { return results_; }
   Page page() const { return page_; }
   void set_page(Page page);
+  /// Places of the embedding's samples in the plane, by row.
+  using Places = std::vector<std::array<double, 2>>;
+  /// Where t-SNE puts the samples of these results; of others it is let go.
+  void set_neighbourhoods(const Shared& of, std::shared_ptr<const Places> places);
+  bool has_neighbourhoods() const { return neighbourhoods_ != nullptr; }
+  /// By t-SNE, once it is there, instead of along the two directions of the principal plane.
+  void show_neighbourhoods(bool on);
+  bool shows_neighbourhoods() const { return by_neighbourhoods_ && neighbourhoods_; }
+  /// Where the samples of the results stand, by row, as it is shown.
+  const Places& places() const;
   /// The truth and the guess of the chosen cell.
   std::optional<std::pair<size_t, size_t>> cell_chosen() const { return chosen_; }
   void choose(std::optional<std::pair<size_t, size_t>> cell);
@@ -91,6 +102,8 @@ class ResultsModel : public StepModel {
   std::optional<std::pair<size_t, size_t>> chosen_;
   int64_t row_ = -1;  ///< the selected sample
   Page page_ = Page::errors;
+  std::shared_ptr<const Places> neighbourhoods_;
+  bool by_neighbourhoods_ = false;
   std::optional<size_t> ranked_;
   /// The plot that the pointer is over, and where: shares of its width and height, from the lower left.
   int hovered_ = none;

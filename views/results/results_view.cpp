@@ -4,9 +4,14 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
+
+namespace {
+constexpr const char* kTsne = "tsne";
+}  // namespace
 
 ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
     : View(def, bench, parent), model_(bench.model<ResultsModel>()) {
@@ -24,6 +29,13 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
                      ResultsModel::Page::curves);
   embedding_ = add_page(bar, "results.embedding", "Embedding", "Every sample as the model's last layer reads it",
                         ResultsModel::Page::embedding);
+  tsne_ = new QToolButton(bar);
+  tsne_->setObjectName("results.tsne");
+  tsne_->setText("t-SNE");
+  tsne_->setToolTip("Samples that are alike stand together; how far groups are apart says little");
+  tsne_->setCheckable(true);
+  connect(tsne_, &QToolButton::clicked, this, &ResultsView::place_by_tsne);
+  bar->add(tsne_);
   auto* again = new QToolButton(bar);
   again->setText("Evaluate…");
   again->setToolTip("Another state of the shown run");
@@ -77,6 +89,9 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(gallery_, &QListWidget::itemDoubleClicked, this, [this] { bench_.ask("sample.inside"); });
   connect(list_, &QTableView::doubleClicked, this, [this] { bench_.ask("sample.inside"); });
   connect(&bench, &Bench::results_changed, this, &ResultsView::refresh);
+  connect(&bench.jobs, &Jobs::changed, this, [this] {  // cancelled, or failed: nobody hands places over
+    if (tsne_->isChecked() && !model_.has_neighbourhoods() && !bench_.jobs.has(kTsne)) tsne_->setChecked(false);
+  });
   connect(&bench, &Bench::state_changed, this, [this] {
     if (!model_.results()) refresh();
   });
@@ -105,7 +120,34 @@ void ResultsView::show_page(ResultsModel::Page page) {
   errors_->setChecked(page == ResultsModel::Page::errors);
   curves_->setChecked(page == ResultsModel::Page::curves);
   embedding_->setChecked(page == ResultsModel::Page::embedding);
+  tsne_->setVisible(page == ResultsModel::Page::embedding && model_.results() &&
+                    !model_.results()->embedding.module.empty());
   refresh_table();
+}
+
+void ResultsView::place_by_tsne(bool on) {
+  model_.show_neighbourhoods(on);
+  if (!on)
+    bench_.jobs.cancel_tag(kTsne);
+  else if (!model_.has_neighbourhoods())
+    work_out_neighbourhoods();
+  refresh_table();
+}
+
+void ResultsView::work_out_neighbourhoods() {
+  const auto results = model_.results();
+  if (!results) return;
+  bench_.jobs.start(
+      kTsne, "t-SNE of " + QString::fromStdString(model_.headline()).section(':', 0, 0),
+      [results](const Jobs::Report& report, const std::atomic<bool>&) {
+        return std::make_shared<const ResultsModel::Places>(projects::neighbourhoods(results->embedding, report));
+      },
+      [this, results](std::shared_ptr<const ResultsModel::Places> places) {
+        model_.set_neighbourhoods(results, std::move(places));
+        refresh_table();
+      },
+      [this](const QString& message, const QString& hint) { bench_.fail("t-SNE was not worked out", message, hint); });
+  strip_->wait_for(bench_.jobs, kTsne, "PCA", {});
 }
 
 std::vector<Command> ResultsView::commands() {
@@ -139,7 +181,12 @@ int64_t ResultsView::sample() const {
 }
 
 void ResultsView::refresh() {
-  if (model_.results() != bench_.results()) model_.set_results(bench_.results());
+  if (model_.results() != bench_.results()) {
+    model_.set_results(bench_.results());
+    bench_.jobs.cancel_tag(kTsne);
+    tsne_->setChecked(false);
+    show_page(model_.page());
+  }
   if (!bench_.results()) gallery_->show_samples(nullptr, {});
   if (!bench_.has_project()) return set_empty(true, "Open a project to see where its models err.");
   if (!model_.results()) {
@@ -194,7 +241,8 @@ const bool registered_results_view = register_view<ResultsView, ResultsModel>(
          "and the test samples with the largest loss. ROC and PR show how well its shares set each class apart "
          "from the rest, over every threshold. Embedding shows every sample as the model's last layer reads it, along "
          "the "
-         "two directions in which samples differ most. Beside them the worst samples as they are: pictures with "
+         "two directions in which samples differ most, or placed by t-SNE. Beside them the worst samples as they are: "
+         "pictures with "
          "what they were taken for, or the text around what was guessed worst.",
          "A click on a cell leaves its samples in the list; a double click on a sample looks inside it: its "
          "tensors, ops and gradients, as of a step. A click on a class makes its curves stand out; over a plot the "

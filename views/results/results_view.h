@@ -19,12 +19,15 @@ class ResultsView : public View {
   QToolButton* add_page(ViewBar* bar, const char* name, const QString& text, const QString& tip,
                         ResultsModel::Page page);
   void show_page(ResultsModel::Page page);
+  /// Places the embedding's samples by t-SNE, or along its two directions again.
+  void place_by_tsne(bool on);
+  void work_out_neighbourhoods();
   int64_t sample() const;  ///< the selected one; -1: none
   ResultsModel& model_;
   TableList* list_;
   SampleGallery* gallery_;
   ElidedLabel *headline_, *listed_;
-  QToolButton *inside_, *errors_, *curves_, *embedding_;
+  QToolButton *inside_, *errors_, *curves_, *embedding_, *tsne_;
 };
 
 }  // namespace tenon::views
