@@ -18,7 +18,7 @@ using projects::Embedding;
 using projects::Prediction;
 
 namespace {
-constexpr float kEmbeddingHead = 26, kClassRow = 20, kClassesWidth = 200, kReach = 14;
+constexpr float kEmbeddingHead = 26, kClassRow = 20, kClassesWidth = 150, kReach = 14;
 constexpr int64_t kRoundClasses = 8;
 constexpr size_t kInkedClasses =
     2 * kRoundClasses;  ///< the second eight are squares; of more, the one that was chosen stands out

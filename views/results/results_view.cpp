@@ -138,7 +138,7 @@ void ResultsView::work_out_neighbourhoods() {
   const auto results = model_.results();
   if (!results) return;
   bench_.jobs.start(
-      kTsne, "t-SNE of " + QString::fromStdString(model_.headline()).section(':', 0, 0),
+      kTsne, "t-SNE of the test samples",
       [results](const Jobs::Report& report, const std::atomic<bool>&) {
         return std::make_shared<const ResultsModel::Places>(projects::neighbourhoods(results->embedding, report));
       },
