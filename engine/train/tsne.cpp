@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-using Place = std::array<double, 2>;
+using PlanePoint = std::array<double, 2>;
 
 /// A row beside another one.
 struct Beside {
@@ -98,7 +98,7 @@ std::vector<std::vector<Pull>> pulls_of(const Neighbours& near, double perplexit
 /// Points that move, each with a speed and a rate of its own along both axes.
 class Swarm {
  public:
-  Swarm(std::vector<std::vector<Pull>> pulls, std::vector<Place> places)
+  Swarm(std::vector<std::vector<Pull>> pulls, std::vector<PlanePoint> places)
       : pulls_(std::move(pulls)), at_(std::move(places)), speed_(at_.size()), gain_(at_.size(), {1, 1}) {
     const size_t lanes = kernels::kPushLanes;
     constexpr float kNowhere = 1e15f;  // so far away that it pushes nobody
@@ -113,7 +113,7 @@ class Swarm {
     double all = 0;
     for (const kernels::Push& p : pushed_) all += p.q - 1;  // a point's q with itself is 1
     all = std::max(all, 1e-12);
-    Place mean{};
+    PlanePoint mean{};
     for (size_t i = 0; i < at_.size(); ++i)
       for (int k = 0; k < 2; ++k) {
         const double slope = 4 * (exaggeration * pulled_[i][k] - (k ? pushed_[i].y : pushed_[i].x) / all);
@@ -123,10 +123,10 @@ class Swarm {
         at_[i][k] += speed;
         mean[k] += at_[i][k];
       }
-    for (Place& p : at_)
+    for (PlanePoint& p : at_)
       for (int k = 0; k < 2; ++k) p[k] -= mean[k] / static_cast<double>(at_.size());
   }
-  const std::vector<Place>& places() const { return at_; }
+  const std::vector<PlanePoint>& places() const { return at_; }
 
  private:
   void measure() {
@@ -137,7 +137,7 @@ class Swarm {
     parallel_for(static_cast<int64_t>(at_.size()), kRowsAtOnce, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         pushed_[i] = kernels::push_apart(xs_[i], ys_[i], xs_.data(), ys_.data(), static_cast<int64_t>(xs_.size()));
-        Place sum{};
+        PlanePoint sum{};
         for (const Pull& p : pulls_[i]) {
           const double dx = at_[i][0] - at_[p.to][0], dy = at_[i][1] - at_[p.to][1];
           const double held = p.share / (1 + dx * dx + dy * dy);
@@ -150,18 +150,18 @@ class Swarm {
   }
 
   std::vector<std::vector<Pull>> pulls_;
-  std::vector<Place> at_, speed_, gain_, pulled_;
+  std::vector<PlanePoint> at_, speed_, gain_, pulled_;
   std::vector<float> xs_, ys_;
   std::vector<kernels::Push> pushed_;
 };
 
 /// The principal plane made small, and shaken a little: points of one place would stay so.
-std::vector<Place> beginning(const std::vector<Place>& plane) {
+std::vector<PlanePoint> beginning(const std::vector<PlanePoint>& plane) {
   double square = 0;
-  for (const Place& p : plane) square += p[0] * p[0];
+  for (const PlanePoint& p : plane) square += p[0] * p[0];
   const double deviation = std::sqrt(square / static_cast<double>(plane.size()));
   const Philox random{0, stream_of("tsne")};
-  std::vector<Place> out(plane.size());
+  std::vector<PlanePoint> out(plane.size());
   for (size_t i = 0; i < plane.size(); ++i)
     for (size_t k = 0; k < 2; ++k)
       out[i][k] = (deviation > 0 ? plane[i][k] * 1e-4 / deviation : 0) + 1e-6 * random.normal(2 * i + k);
@@ -170,17 +170,18 @@ std::vector<Place> beginning(const std::vector<Place>& plane) {
 
 }  // namespace
 
-std::vector<Place> tsne(const std::vector<float>& rows, int64_t width, const PrincipalPlane& start,
-                        const TsneOptions& options, const std::function<bool(int64_t done, int64_t total)>& progress) {
+std::vector<PlanePoint> tsne(const std::vector<float>& rows, int64_t width, const PrincipalPlane& start,
+                             const TsneOptions& options,
+                             const std::function<bool(int64_t done, int64_t total)>& progress) {
   std::vector<const float*> real;
-  std::vector<Place> plane;
+  std::vector<PlanePoint> plane;
   for (size_t i = 0; i < start.points.size(); ++i)
     if (!std::isnan(start.points[i][0])) {
       real.push_back(rows.data() + static_cast<int64_t>(i) * width);
       plane.push_back(start.points[i]);
     }
   constexpr size_t kFew = 4;  // nothing to choose among
-  std::vector<Place> out = start.points;
+  std::vector<PlanePoint> out = start.points;
   if (real.size() < kFew) return out;
 
   const auto n = static_cast<double>(real.size());
@@ -196,7 +197,7 @@ std::vector<Place> tsne(const std::vector<float>& rows, int64_t width, const Pri
     swarm.move(i < early ? kEarly : 1, i < early ? 0.5 : 0.8, rate);
   }
   auto next = swarm.places().begin();
-  for (Place& p : out)
+  for (PlanePoint& p : out)
     if (!std::isnan(p[0])) p = *next++;
   return out;
 }
