@@ -12,8 +12,8 @@ float squared_distance(const float* a, const float* b, int64_t width);
 struct Push {
   float q = 0, x = 0, y = 0;
 };
-/// Of the point (x, y) from the `n` points (xs, ys), n a multiple of kPushLanes.
 inline constexpr int64_t kPushLanes = 8;
+/// Of the point (x, y) from the `n` points (xs, ys), n a multiple of kPushLanes.
 Push push_apart(float x, float y, const float* xs, const float* ys, int64_t n);
 
 }  // namespace tenon::kernels
