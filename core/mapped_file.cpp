@@ -51,6 +51,18 @@ std::shared_ptr<const MappedFile> MappedFile::of(std::string bytes, std::string 
   return file;
 }
 
+std::shared_ptr<const MappedFile> MappedFile::part(std::shared_ptr<const MappedFile> whole, size_t offset,
+                                                   size_t bytes) {
+  if (offset > whole->bytes_.size() || bytes > whole->bytes_.size() - offset)
+    throw Error(whole->name_ + ": " + std::to_string(bytes) + " bytes at byte " + std::to_string(offset) +
+                " do not lie inside the file of " + std::to_string(whole->bytes_.size()) + " bytes");
+  std::shared_ptr<MappedFile> file(new MappedFile);
+  file->name_ = whole->name_;
+  file->bytes_ = whole->bytes_.substr(offset, bytes);
+  file->whole_ = std::move(whole);
+  return file;
+}
+
 MappedFile::~MappedFile() {
   if (mapped_) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }

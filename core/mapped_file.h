@@ -15,6 +15,8 @@ class MappedFile {
   /// Throws Error naming the file. What cannot be mapped (a pipe) is read.
   static std::shared_ptr<const MappedFile> open(const std::string& path);
   static std::shared_ptr<const MappedFile> of(std::string bytes, std::string name);
+  /// A stretch of another one, which lives as long; it must lie inside.
+  static std::shared_ptr<const MappedFile> part(std::shared_ptr<const MappedFile> whole, size_t offset, size_t bytes);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
 
@@ -26,6 +28,7 @@ class MappedFile {
   std::string name_, owned_;
   std::string_view bytes_;
   bool mapped_ = false;
+  std::shared_ptr<const MappedFile> whole_;  ///< whose bytes these are
 };
 
 /// A flat tensor over `bytes` bytes at `offset`, which must lie inside the file and hold whole elements. It is a window

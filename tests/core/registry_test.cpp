@@ -18,7 +18,6 @@ struct Fruit {
 };
 
 using testing_words::error_of;
-#define EXPECT_SAYS(TEXT, PART) EXPECT_NE((TEXT).find(PART), std::string::npos) << (TEXT)
 
 TEST(Registry, FindsByNameAndWalksInOrder) {
   Registry<Fruit> fruit("fruit");
