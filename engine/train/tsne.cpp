@@ -8,39 +8,16 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/kernels/neighbours.h"
+#include "engine/train/nearest_rows.h"
 
 namespace tenon {
 namespace {
 
 using PlanePoint = std::array<double, 2>;
 
-/// A row beside another one.
-struct Beside {
-  float distance = 0;  ///< squared
-  int32_t row = 0;
-  bool operator<(const Beside& o) const { return distance != o.distance ? distance < o.distance : row < o.row; }
-};
 using Neighbours = std::vector<std::vector<Beside>>;
 
 constexpr int64_t kRowsAtOnce = 32;
-
-/// The `count` nearest rows of each, the nearest first; of equally near ones the first.
-Neighbours nearest(const std::vector<const float*>& rows, int64_t width, int64_t count) {
-  const auto n = static_cast<int64_t>(rows.size());
-  Neighbours all(rows.size());
-  parallel_for(n, kRowsAtOnce, [&](int64_t begin, int64_t end) {
-    std::vector<Beside> others;
-    for (int64_t i = begin; i < end; ++i) {
-      others.clear();
-      for (int64_t j = 0; j < n; ++j)
-        if (j != i) others.push_back({kernels::squared_distance(rows[i], rows[j], width), static_cast<int32_t>(j)});
-      std::nth_element(others.begin(), others.begin() + (count - 1), others.end());
-      std::sort(others.begin(), others.begin() + count);
-      all[i].assign(others.begin(), others.begin() + count);
-    }
-  });
-  return all;
-}
 
 /// Gaussian shares of a row's neighbours, as wide as makes them count for `perplexity` equal ones.
 std::vector<double> shares_of(const std::vector<Beside>& near, double perplexity) {
@@ -187,7 +164,7 @@ std::vector<PlanePoint> tsne(const std::vector<float>& rows, int64_t width, cons
   const auto n = static_cast<double>(real.size());
   const double perplexity = std::clamp(options.perplexity, 1.0, (n - 1) / 3);
   const auto count = std::min<int64_t>(static_cast<int64_t>(real.size()) - 1, std::ceil(3 * perplexity));
-  Swarm swarm(pulls_of(nearest(real, width, count), perplexity), beginning(plane));
+  Swarm swarm(pulls_of(nearest_rows(real, width, count), perplexity), beginning(plane));
   // At first neighbours are held twelve times as fast, so that groups find together. Rates as scikit-learn's "auto".
   constexpr double kEarly = 12;
   const int early = options.iterations / 3;
