@@ -69,9 +69,9 @@ const char* describe(FileKind kind) {
     case FileKind::torch_legacy:
       return "a PyTorch checkpoint in the legacy format";
     case FileKind::torchscript:
-      return "a TorchScript program, which is not read here";
+      return "a TorchScript program";
     case FileKind::torch_export:
-      return "a program exported by PyTorch (.pt2), which is not read here";
+      return "a program exported by PyTorch (.pt2)";
     case FileKind::torch_tar:
       return "a tar archive, as PyTorch before 0.1.10 wrote, which is not read here";
     case FileKind::zip:

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/tensor_bytes.h"
+#include "engine/formats/zip.h"
 
 namespace tenon::formats {
 namespace {
@@ -181,5 +183,31 @@ std::string npy_bytes(const Tensor& t) {
 }
 
 void save_npy(const std::string& path, const Tensor& t) { write_file(path, npy_bytes(t)); }
+
+NamedTensors load_npz(const std::string& path) {
+  const std::string bytes = read_file(path);
+  const Zip zip(bytes, path);
+  NamedTensors arrays;
+  for (const Zip::Member& m : zip.members()) {
+    const std::string where = fmt::format("{}: {}", path, m.name);
+    if (!m.name.ends_with(".npy")) throw Error(where + " is no array", "A .npz file is a zip of .npy files.");
+    std::string unpacked;
+    const std::string_view data = zip.data(m, unpacked);
+    if (!zip.intact(m, data)) throw Error(where + " is damaged: its checksum is another");
+    arrays.emplace_back(m.name.substr(0, m.name.size() - 4), parse_npy(data, where));
+  }
+  return arrays;
+}
+
+void save_npz(const std::string& path, const NamedTensors& arrays) {
+  std::unordered_set<std::string> names;
+  for (const auto& a : arrays)
+    if (!names.insert(a.first).second) throw Error(fmt::format("{}: two arrays are named \"{}\"", path, a.first));
+  FileWriter file(path);
+  ZipWriter zip(file);
+  for (const auto& [name, t] : arrays) zip.add(name + ".npy", npy_bytes(t));
+  zip.finish();
+  file.commit();
+}
 
 }  // namespace tenon::formats

@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/tensor.h"
+#include "engine/formats/named_tensors.h"
 
 namespace tenon::formats {
 
@@ -15,5 +15,11 @@ Tensor parse_npy(std::string_view bytes, const std::string& name);
 /// Version 1, C order, little-endian, elements in logical order.
 void save_npy(const std::string& path, const Tensor& t);
 std::string npy_bytes(const Tensor& t);
+
+/// NumPy's .npz: a zip of .npy files, by their names without that end; compressed ones too. What is no array is an
+/// error.
+NamedTensors load_npz(const std::string& path);
+/// As numpy.savez writes it, uncompressed.
+void save_npz(const std::string& path, const NamedTensors& arrays);
 
 }  // namespace tenon::formats

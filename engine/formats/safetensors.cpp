@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "core/mapped_file.h"
 #include "core/tensor_bytes.h"
+#include "engine/formats/model_file.h"
 
 namespace tenon::formats {
 namespace {
@@ -219,14 +220,17 @@ Safetensors Safetensors::parse(std::shared_ptr<const MappedFile> file) {
   return out;
 }
 
-Tensor Safetensors::tensor(const Entry& e) const {
-  const Code* code = find_code(e.dtype);
-  if (code->dtype < 0)
-    throw Error(
-        fmt::format("{}: tensor \"{}\" has the dtype {}, which is not supported", file_->name(), e.name, e.dtype));
+std::string Safetensors::problem(const Entry& e) {
+  if (find_code(e.dtype)->dtype < 0) return fmt::format("has the dtype {}, which is not supported", e.dtype);
   if (e.shape.size() > kMaxDims)
-    throw Error(fmt::format("{}: tensor \"{}\" has {} dimensions; at most {} are supported", file_->name(), e.name,
-                            e.shape.size(), kMaxDims));
+    return fmt::format("has {} dimensions; at most {} are supported", e.shape.size(), kMaxDims);
+  return {};
+}
+
+Tensor Safetensors::tensor(const Entry& e) const {
+  if (const std::string wrong = problem(e); !wrong.empty())
+    throw Error(fmt::format("{}: tensor \"{}\" {}", file_->name(), e.name, wrong));
+  const Code* code = find_code(e.dtype);
   const Tensor flat = tensor_of(file_, data_ + e.begin, e.end - e.begin, static_cast<DType>(code->dtype));
   return view_of(flat, Layout::contiguous(Shape(e.shape)));
 }
@@ -277,5 +281,22 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   }
   file.commit();
 }
+
+namespace {
+ModelFile read_safetensors(const std::shared_ptr<const MappedFile>& file) {
+  auto s = std::make_shared<const Safetensors>(Safetensors::parse(file));
+  ModelFile m;
+  m.texts = s->metadata();
+  for (const Safetensors::Entry& e : s->entries())
+    m.tensors.push_back({.name = e.name,
+                         .dtype = e.dtype,
+                         .shape = e.shape,
+                         .bytes = e.end - e.begin,
+                         .problem = Safetensors::problem(e)});
+  m.values = [s](size_t i) { return s->tensor(s->entries()[i]); };
+  return m;
+}
+const bool registered_safetensors = register_model_file({"safetensors", FileKind::safetensors, read_safetensors});
+}  // namespace
 
 }  // namespace tenon::formats

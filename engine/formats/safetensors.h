@@ -30,7 +30,9 @@ class Safetensors {
 
   const std::vector<Entry>& entries() const { return entries_; }  ///< in the order of their data
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
-  /// Throws where the engine has no such dtype or the shape has too many dimensions.
+  /// Why the engine cannot have an entry: it has no such dtype, or the shape has too many dimensions. Empty: it can.
+  static std::string problem(const Entry& entry);
+  /// Throws where there is a problem.
   Tensor tensor(const Entry& entry) const;
   /// Throws Error with the near names where there is none of that name.
   Tensor tensor(const std::string& name) const;

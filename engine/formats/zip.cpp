@@ -27,7 +27,7 @@ T get(std::string_view b, size_t at) {
   return v;
 }
 template <class T>
-void put(std::string& out, T v) {
+void put_number(std::string& out, T v) {
   out.append(reinterpret_cast<const char*>(&v), sizeof(T));
 }
 
@@ -172,49 +172,49 @@ void ZipWriter::add(const std::string& name, std::string_view data) {
   const uint16_t flags = size ? 0x0808 : 0x0800;  // names in UTF-8; sizes follow the data
   std::string zip64;
   if (wide || far) {
-    put<uint16_t>(zip64, 1);
-    put<uint16_t>(zip64, static_cast<uint16_t>((wide ? 16 : 0) + (far ? 8 : 0)));
-    if (wide) put<uint64_t>(zip64, size), put<uint64_t>(zip64, size);
-    if (far) put<uint64_t>(zip64, at);
+    put_number<uint16_t>(zip64, 1);
+    put_number<uint16_t>(zip64, static_cast<uint16_t>((wide ? 16 : 0) + (far ? 8 : 0)));
+    if (wide) put_number<uint64_t>(zip64, size), put_number<uint64_t>(zip64, size);
+    if (far) put_number<uint64_t>(zip64, at);
   }
   const uint64_t pad = (kAlignment - (at + kLocalBytes + name.size() + zip64.size() + 4) % kAlignment) % kAlignment;
   std::string head;
-  put(head, kLocal);
-  put<uint16_t>(head, 0);
-  put(head, flags);
+  put_number(head, kLocal);
+  put_number<uint16_t>(head, 0);
+  put_number(head, flags);
   head.append(18, '\0');  // method, time, date, crc, sizes: the directory has them
-  put(head, static_cast<uint16_t>(name.size()));
-  put(head, static_cast<uint16_t>(zip64.size() + 4 + pad));
+  put_number(head, static_cast<uint16_t>(name.size()));
+  put_number(head, static_cast<uint16_t>(zip64.size() + 4 + pad));
   head += name + zip64 + "FB";
-  put(head, static_cast<uint16_t>(pad));
+  put_number(head, static_cast<uint16_t>(pad));
   head.append(pad, 'Z');
   file_.put(head);
   file_.put(data);
   std::string tail;
   if (size) {
-    put(tail, kDescriptor);
-    put(tail, crc);
+    put_number(tail, kDescriptor);
+    put_number(tail, crc);
     for (int twice = 0; twice < 2; ++twice) {
       if (zip64.empty())
-        put(tail, static_cast<uint32_t>(size));
+        put_number(tail, static_cast<uint32_t>(size));
       else
-        put(tail, size);
+        put_number(tail, size);
     }
   }
   file_.put(tail);
   at_ += head.size() + size + tail.size();
 
-  put(directory_, kCentral);
-  put<uint32_t>(directory_, 0);  // made by, needed
-  put(directory_, flags);
+  put_number(directory_, kCentral);
+  put_number<uint32_t>(directory_, 0);  // made by, needed
+  put_number(directory_, flags);
   directory_.append(6, '\0');  // method, time, date
-  put(directory_, crc);
-  put(directory_, wide ? kFull : static_cast<uint32_t>(size));
-  put(directory_, wide ? kFull : static_cast<uint32_t>(size));
-  put(directory_, static_cast<uint16_t>(name.size()));
-  put(directory_, static_cast<uint16_t>(zip64.size()));
+  put_number(directory_, crc);
+  put_number(directory_, wide ? kFull : static_cast<uint32_t>(size));
+  put_number(directory_, wide ? kFull : static_cast<uint32_t>(size));
+  put_number(directory_, static_cast<uint16_t>(name.size()));
+  put_number(directory_, static_cast<uint16_t>(zip64.size()));
   directory_.append(10, '\0');  // comment, disk, attributes
-  put(directory_, far ? kFull : static_cast<uint32_t>(at));
+  put_number(directory_, far ? kFull : static_cast<uint32_t>(at));
   directory_ += name + zip64;
   ++count_;
 }
@@ -223,25 +223,25 @@ void ZipWriter::finish() {
   const uint64_t start = at_, size = directory_.size(), end64 = start + size;
   file_.put(directory_);
   std::string tail;
-  put(tail, kEnd64);
-  put<uint64_t>(tail, 44);
-  put<uint16_t>(tail, 0x031e);
-  put<uint16_t>(tail, 0x2d);
-  put<uint64_t>(tail, 0);  // disks
-  put(tail, count_);
-  put(tail, count_);
-  put(tail, size);
-  put(tail, start);
-  put(tail, kLocator64);
-  put<uint32_t>(tail, 0);
-  put(tail, end64);
-  put<uint32_t>(tail, 1);
-  put(tail, kEnd);
-  put<uint32_t>(tail, 0);
-  for (int twice = 0; twice < 2; ++twice) put(tail, static_cast<uint16_t>(std::min<uint64_t>(count_, 0xffff)));
-  put(tail, static_cast<uint32_t>(std::min<uint64_t>(size, kFull)));
-  put(tail, static_cast<uint32_t>(std::min<uint64_t>(start, kFull)));
-  put<uint16_t>(tail, 0);
+  put_number(tail, kEnd64);
+  put_number<uint64_t>(tail, 44);
+  put_number<uint16_t>(tail, 0x031e);
+  put_number<uint16_t>(tail, 0x2d);
+  put_number<uint64_t>(tail, 0);  // disks
+  put_number(tail, count_);
+  put_number(tail, count_);
+  put_number(tail, size);
+  put_number(tail, start);
+  put_number(tail, kLocator64);
+  put_number<uint32_t>(tail, 0);
+  put_number(tail, end64);
+  put_number<uint32_t>(tail, 1);
+  put_number(tail, kEnd);
+  put_number<uint32_t>(tail, 0);
+  for (int twice = 0; twice < 2; ++twice) put_number(tail, static_cast<uint16_t>(std::min<uint64_t>(count_, 0xffff)));
+  put_number(tail, static_cast<uint32_t>(std::min<uint64_t>(size, kFull)));
+  put_number(tail, static_cast<uint32_t>(std::min<uint64_t>(start, kFull)));
+  put_number<uint16_t>(tail, 0);
   file_.put(tail);
 }
 

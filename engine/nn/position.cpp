@@ -6,6 +6,7 @@
 #include "engine/nn/functional.h"
 #include "engine/nn/init.h"
 #include "engine/ops/attention.h"
+#include "engine/ops/join.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
 #include "engine/spec/layer_registry.h"
@@ -40,6 +41,43 @@ class LearnedPositions : public Module {
   Tensor weight_;
 };
 
+/// Trained rows before those of every sample: [batch, length, features] -> [batch, count + length, features].
+class LearnedTokens : public Module {
+ public:
+  LearnedTokens(int64_t count, int64_t width, Device device) {
+    CategoryScope parameters(Category::parameter);
+    weight_ = empty({count, width}, DType::f32, device);
+    add_parameter("weight", weight_);
+  }
+  std::string describe() const override {
+    return fmt::format("LearnedTokens({} x {})", weight_.size(0), weight_.size(1));
+  }
+
+ protected:
+  Tensor forward(const Tensor& x) override {
+    if (x.ndim() != 3 || x.size(2) != weight_.size(1))
+      throw Error(
+          fmt::format("its input has size {}; it must be [batch, length, {}]", to_string(x.size()), weight_.size(1)));
+    return cat({expand(unsqueeze(weight_, 0), {x.size(0), weight_.size(0), weight_.size(1)}), x}, 1);
+  }
+  void reset(uint64_t seed) override { init_normal(weight_, 0, 0.02, seed, path() + ".weight"); }
+
+ private:
+  Tensor weight_;
+};
+
+const bool tokens =
+    register_layer({{.type = "LearnedTokens",
+                     .group = "Attention",
+                     .help = "Puts trained rows before every sequence, such as a class token.",
+                     .attrs = {{"count", int64_t{1}, 1, 1e6, "rows"}},
+                     .examples = {{{2, 5, 6}}}},
+                    [](const LayerArgs& a) -> Made {
+                      if (a.inputs[0].shape.n != 3)
+                        throw Error(fmt::format("its input has size {}; it must be [batch, length, features]",
+                                                to_string(a.inputs[0].shape)));
+                      return std::make_shared<LearnedTokens>(a.integer("count"), a.inputs[0].shape[2], a.device);
+                    }});
 const bool learned = register_layer(
     {{.type = "LearnedPositions",
       .group = "Attention",

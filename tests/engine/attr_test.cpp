@@ -12,6 +12,7 @@
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
 #include "engine/train/recipe.h"
+#include "tests/messages.h"
 
 // One attribute system: what a layer, an optimizer, a data set and an option of the command line may be told is read,
 // checked and refused in the same words.
@@ -29,7 +30,6 @@ std::string said(const std::function<void()>& f) {
   }
   return "nothing was refused";
 }
-#define EXPECT_SAYS(TEXT, PART) EXPECT_NE((TEXT).find(PART), std::string::npos) << (TEXT)
 
 const AttrDef kSteps{"steps", int64_t{100}, 1, 1e9, "how long it takes", {}, "steps"};
 const AttrDef kShare{"share", 0.5, 0, 0.9, "what is kept"};

@@ -42,10 +42,5 @@ class Folder {
 inline void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 using testing_words::error_of;
-#define EXPECT_SAYS(text, ...)                                    \
-  do {                                                            \
-    const std::string said = (text);                              \
-    EXPECT_NE(said.find(__VA_ARGS__), std::string::npos) << said; \
-  } while (false)
 
 }  // namespace tenon::testing_files

@@ -24,7 +24,6 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 using testing_words::error_of;
-#define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
 
 ModelSpec chain(std::vector<LayerSpec> layers) {
   ModelSpec m;

@@ -1,4 +1,6 @@
 #include "core/error.h"
+#include "core/mapped_file.h"
+#include "engine/formats/model_file.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/ops/create.h"
@@ -9,6 +11,12 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tenon;
   using Form = formats::OnnxValue::Form;
+  try {  // as the window shows it, whether it can be run or not
+    const auto shown = formats::ModelFile::parse(MappedFile::of({reinterpret_cast<const char*>(data), size}, "input"));
+    for (size_t i = 0; i < shown->tensors.size(); ++i)
+      if (shown->tensors[i].problem.empty()) shown->tensor(i);
+  } catch (const Error&) {
+  }
   try {
     const formats::OnnxModel model = formats::parse_onnx({reinterpret_cast<const char*>(data), size}, "input");
     std::vector<formats::OnnxItem> inputs;

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
+#include "engine/formats/model_file.h"
 #include "engine/formats/torch/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -14,6 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         tenon::storage_value(e.tensor, low);
         tenon::storage_value(e.tensor, high);
       }
+  } catch (const tenon::Error&) {
+  }
+  try {  // programs, too, which are shown and not loaded
+    tenon::formats::ModelFile::parse(tenon::MappedFile::of({reinterpret_cast<const char*>(data), size}, "input"));
   } catch (const tenon::Error&) {
   }
   return 0;

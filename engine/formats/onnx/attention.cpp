@@ -18,7 +18,7 @@
 namespace tenon::formats {
 namespace {
 
-DType working(DType t) { return t == DType::f64 ? t : DType::f32; }
+DType attention_working(DType t) { return t == DType::f64 ? t : DType::f32; }
 
 /// [batch, time, heads * width] -> [batch, heads, time, width]; four axes are that already.
 Tensor by_head(const Tensor& x, int64_t heads) {
@@ -35,7 +35,7 @@ Tensor joined_heads(const Tensor& x) {
 Tensor barred(const Tensor& banned, DType t) { return where(banned, scalar(-INFINITY, t), scalar(0, t)); }
 
 TENON_ONNX(Attention) {
-  const DType type = c.input(0).dtype(), t = working(type);
+  const DType type = c.input(0).dtype(), t = attention_working(type);
   const bool flat = c.input(0).ndim() == 3;
   const int64_t q_heads = c.node.integer("q_num_heads", 0), kv_heads = c.node.integer("kv_num_heads", 0);
   Tensor q = by_head(c.input(0), q_heads), k = by_head(c.input(1), kv_heads), v = by_head(c.input(2), kv_heads);
@@ -84,7 +84,7 @@ TENON_ONNX(Attention) {
 // Attention whose scores and weights pass through graphs of the model's own.
 Out run_FlexAttention(const OnnxCall& c) {
   const DType type = c.input(0).dtype();
-  DType t = working(type);
+  DType t = attention_working(type);
   if (c.node.find("softmax_precision") && c.node.integer("softmax_precision", 1) != onnx_data_type(t))
     t = c.node.integer("softmax_precision", 1) == onnx_data_type(DType::f64) ? DType::f64 : t;
   Tensor q = cast(c.input(0), t), k = cast(c.input(1), t), v = cast(c.input(2), t);
@@ -193,7 +193,7 @@ TENON_ONNX(CausalConvWithState) {
     throw Error(fmt::format("an input of size {} and weights of size {}", to_string(x.size()), to_string(w.size())));
   const int64_t k = w.size(2);
   const Tensor padded = cat({c.has(3) ? c.in[3] : zeros({x.size(0), x.size(1), k - 1}, x.dtype()), x}, 2);
-  const DType t = working(x.dtype());
+  const DType t = attention_working(x.dtype());
   const Windows at(c, padded.size(), {k});
   Tensor y = correlate(cast(padded, t), at, cast(w, t), x.size(1));
   if (c.has(2)) y = add(y, reshape(cast(c.in[2], t), {x.size(1), 1}));

@@ -1,6 +1,7 @@
 #include "engine/formats/onnx/model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 
@@ -17,32 +18,6 @@ constexpr int kMaxDepth = 32;                          // of graphs within graph
 
 struct Reader {
   std::string name, folder;
-
-  OnnxValue value(const onnx::ValueInfoProto& p) const {
-    using Form = OnnxValue::Form;
-    OnnxValue v;
-    v.name = p.name();
-    if (!p.has_type()) return v;
-    const onnx::TypeProto* inner = &p.type();
-    if (inner->has_optional_type()) {
-      inner = &inner->optional_type().elem_type();
-      v.form = inner->has_sequence_type() ? Form::optional_sequence : Form::optional;
-    }
-    if (inner->has_sequence_type()) {
-      inner = &inner->sequence_type().elem_type();
-      if (v.form == Form::tensor) v.form = Form::sequence;
-    }
-    if (!inner->has_tensor_type()) {
-      if (inner->value_case() != onnx::TypeProto::VALUE_NOT_SET) v.form = Form::other;
-      return v;
-    }
-    const auto& type = inner->tensor_type();
-    v.typed = dtype_from_onnx(type.elem_type(), v.dtype);
-    if (!v.typed && type.elem_type() != onnx::TensorProto::UNDEFINED) v.unsupported = onnx_type_name(type.elem_type());
-    v.ranked = type.has_shape();
-    for (const auto& d : type.shape().dim()) v.shape.push_back({d.has_dim_value() ? d.dim_value() : -1, d.dim_param()});
-    return v;
-  }
 
   OnnxAttribute attribute(const onnx::AttributeProto& p, const std::string& where, int depth) const {
     using A = onnx::AttributeProto;
@@ -90,9 +65,9 @@ struct Reader {
     g.name = p.name();
     for (const auto& t : p.initializer())
       g.initializers.emplace_back(t.name(), read_tensor(t, fmt::format("{}: initializer {}", name, t.name()), folder));
-    for (const auto& v : p.input()) g.inputs.push_back(value(v));
-    for (const auto& v : p.output()) g.outputs.push_back(value(v));
-    for (const auto& v : p.value_info()) g.values.push_back(value(v));
+    for (const auto& v : p.input()) g.inputs.push_back(read_value(v));
+    for (const auto& v : p.output()) g.outputs.push_back(read_value(v));
+    for (const auto& v : p.value_info()) g.values.push_back(read_value(v));
     int number = 0;
     for (const auto& n : p.node()) {
       OnnxNode node;
@@ -200,6 +175,39 @@ T value_or(const OnnxNode& node, const std::string& attribute, T fallback) {
 }
 
 }  // namespace
+
+OnnxValue read_value(const onnx::ValueInfoProto& p) {
+  using Form = OnnxValue::Form;
+  OnnxValue v;
+  v.name = p.name();
+  if (!p.has_type()) return v;
+  const onnx::TypeProto* inner = &p.type();
+  if (inner->has_optional_type()) {
+    inner = &inner->optional_type().elem_type();
+    v.form = inner->has_sequence_type() ? Form::optional_sequence : Form::optional;
+  }
+  if (inner->has_sequence_type()) {
+    inner = &inner->sequence_type().elem_type();
+    if (v.form == Form::tensor) v.form = Form::sequence;
+  }
+  if (!inner->has_tensor_type()) {
+    if (inner->value_case() != onnx::TypeProto::VALUE_NOT_SET) v.form = Form::other;
+    return v;
+  }
+  const auto& type = inner->tensor_type();
+  v.typed = dtype_from_onnx(type.elem_type(), v.dtype);
+  if (!v.typed && type.elem_type() != onnx::TensorProto::UNDEFINED) v.unsupported = onnx_type_name(type.elem_type());
+  v.ranked = type.has_shape();
+  for (const auto& d : type.shape().dim()) v.shape.push_back({d.has_dim_value() ? d.dim_value() : -1, d.dim_param()});
+  return v;
+}
+
+std::string type_text(const OnnxValue& v) {
+  std::vector<std::string> dims;
+  for (const auto& d : v.shape) dims.push_back(d.value >= 0 ? std::to_string(d.value) : d.name.empty() ? "?" : d.name);
+  const std::string type = v.typed ? tenon::name(v.dtype) : v.unsupported.empty() ? "?" : v.unsupported;
+  return fmt::format("{} [{}]", type, fmt::join(dims, ", "));
+}
 
 const OnnxAttribute::Value* OnnxNode::find(const std::string& attribute) const {
   for (const OnnxAttribute& a : attributes)

@@ -70,6 +70,9 @@ struct OnnxValue {
   std::string unsupported = {};  ///< the name of an element type that Tenon does not have
 };
 
+/// The type alone: "f32 [N, 3, 224, 224]".
+std::string type_text(const OnnxValue& v);
+
 struct OnnxGraph {
   std::string name;
   std::vector<OnnxNode> nodes;  ///< every input is made before it is read

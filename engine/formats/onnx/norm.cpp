@@ -13,7 +13,7 @@
 namespace tenon::formats {
 namespace {
 
-DType working(DType t) { return t == DType::f64 ? t : DType::f32; }
+DType norm_working(DType t) { return t == DType::f64 ? t : DType::f32; }
 
 /// [c] against [n, c, ..].
 Tensor channels(const Tensor& t, int ndim) {
@@ -29,7 +29,7 @@ Dims axes_from(int first, int ndim) {
 
 TENON_ONNX(BatchNormalization) {
   const Tensor& x = c.input(0);
-  const DType t = working(x.dtype());
+  const DType t = norm_working(x.dtype());
   const int n = x.ndim();
   const double eps = c.node.number("epsilon", 1e-5), momentum = c.node.number("momentum", 0.9);
   const Tensor wide = cast(x, t);
@@ -62,7 +62,7 @@ Tensor normalised(const Tensor& x, const Dims& axes, double eps) {
 
 TENON_ONNX(InstanceNormalization) {
   const Tensor& x = c.input(0);
-  const DType t = working(x.dtype());
+  const DType t = norm_working(x.dtype());
   const Tensor y = normalised(cast(x, t), axes_from(2, x.ndim()), c.node.number("epsilon", 1e-5));
   return {
       cast(add(mul(y, channels(cast(c.input(1), t), x.ndim())), channels(cast(c.input(2), t), x.ndim())), x.dtype())};
@@ -70,7 +70,7 @@ TENON_ONNX(InstanceNormalization) {
 
 TENON_ONNX(GroupNormalization) {
   const Tensor& x = c.input(0);
-  const DType t = working(x.dtype());
+  const DType t = norm_working(x.dtype());
   const int64_t groups = c.node.integer("num_groups", 1);
   if (x.ndim() < 2 || groups < 1 || x.size(1) % groups)
     throw Error(fmt::format("{} groups do not fit size {}", groups, to_string(x.size())));
@@ -89,7 +89,7 @@ TENON_ONNX(GroupNormalization) {
 
 TENON_ONNX(LayerNormalization) {
   const Tensor& x = c.input(0);
-  const DType t = working(x.dtype());
+  const DType t = norm_working(x.dtype());
   const int axis = wrap_axis(c.node.integer("axis", -1), x.ndim());
   const Dims over = axes_from(axis, x.ndim());
   const Tensor wide = cast(x, t), m = mean(wide, over, true), d = sub(wide, m),
@@ -101,7 +101,7 @@ TENON_ONNX(LayerNormalization) {
 
 TENON_ONNX(RMSNormalization) {
   const Tensor& x = c.input(0);
-  const DType t = working(x.dtype());
+  const DType t = norm_working(x.dtype());
   const Tensor wide = cast(x, t);
   const Dims over = axes_from(wrap_axis(c.node.integer("axis", -1), x.ndim()), x.ndim());
   return {cast(

@@ -1,5 +1,5 @@
 #pragma once
-// The generated schema is slow to parse and noisy: only this room's onnx_*.cpp include it.
+// The generated schema is slow to parse and noisy: only this folder's files include it.
 #define ONNX_ML 1
 #define ONNX_NAMESPACE onnx
 #pragma GCC diagnostic push
@@ -11,8 +11,12 @@
 #include <string>
 
 #include "core/tensor.h"
+#include "engine/formats/onnx/model.h"
 
 namespace tenon::formats {
+
+/// What is declared of an input, an output or a value within.
+OnnxValue read_value(const onnx::ValueInfoProto& proto);
 
 /// Reads one tensor; `where` names it in errors, `folder` is where external data lies.
 Tensor read_tensor(const onnx::TensorProto& proto, const std::string& where, const std::string& folder);

@@ -25,7 +25,7 @@ class OnnxScope {
   struct Run {
     const OnnxModel& model;
     const OnnxLimits& limits;
-    int64_t nodes = 0;
+    int64_t nodes = 0, at = 0;  ///< run so far; the place of the model's own node that is at work
     bool random = false;
     std::unordered_map<const OnnxGraph*, std::vector<std::vector<std::string>>> last_reads = {};
   };
@@ -45,6 +45,7 @@ class OnnxScope {
     if (next < inputs.size()) throw Error(fmt::format("{} inputs were given, the model has {}", inputs.size(), next));
     const auto& done = last_reads();
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (!outer_) run_.at = static_cast<int64_t>(i);
       step(graph_.nodes[i]);
       for (const std::string& name : done[i]) values_.erase(name);
     }
@@ -165,6 +166,8 @@ size_t machine_memory() {
 }  // namespace
 
 void OnnxScope::step(const OnnxNode& n) {
+  if (run_.limits.go_on && !run_.limits.go_on(run_.at, static_cast<int64_t>(run_.model.graph.nodes.size())))
+    throw Error("the run was stopped");
   if (std::string why = onnx_unsupported(n); !why.empty())
     throw OnnxUnsupported(fmt::format("{}: {} is not supported", label(n), why));
   if (run_.limits.nodes && ++run_.nodes > run_.limits.nodes)
@@ -253,6 +256,7 @@ const std::vector<Tensor>& OnnxCall::sequence(size_t i) const {
 std::vector<int64_t> OnnxCall::list(size_t i, const std::string& attribute,
                                     const std::vector<int64_t>& fallback) const {
   if (!has(i)) return node.integers(attribute, fallback);
+  if (in[i].is_meta()) throw OnnxUnsupported(fmt::format("input {} decides sizes, and is known only at a run", i));
   Tensor t = contiguous(cast(in[i], DType::i64));
   return std::vector<int64_t>(t.data<int64_t>(), t.data<int64_t>() + t.numel());
 }
@@ -267,9 +271,13 @@ std::vector<OnnxItem> OnnxCall::run(const std::string& attribute, const std::vec
   const OnnxAttribute::Value* v = node.find(attribute);
   const auto* graph = v ? std::get_if<std::shared_ptr<OnnxGraph>>(v) : nullptr;
   if (!graph) throw Error(fmt::format("its body \"{}\" is missing", attribute));
+  if (!scope) throw OnnxUnsupported("it has a body");
   return scope->body(**graph, inputs);
 }
-void OnnxCall::draws_random() const { scope->draws_random(); }
+void OnnxCall::draws_random() const {
+  if (!scope) throw OnnxUnsupported("it draws random numbers");
+  scope->draws_random();
+}
 
 bool register_onnx(const std::string& op_type, OnnxOperator run, Place place) {
   return operators().add({op_type, std::move(run)}, place);
@@ -290,10 +298,28 @@ std::string onnx_unsupported(const OnnxNode& n) {
   return fmt::format("operator {}", n.op_type);
 }
 
+std::vector<Tensor> run_onnx_node(const OnnxNode& node, const std::vector<Tensor>& inputs, int64_t opset) {
+  if (std::string why = onnx_unsupported(node); !why.empty())
+    throw OnnxUnsupported(fmt::format("{}: {} is not supported", label(node), why));
+  OnnxCall call{node, inputs, opset, {inputs.begin(), inputs.end()}, nullptr};
+  std::vector<Tensor> out;
+  try {
+    for (OnnxItem& i : run_node(call)) {
+      if (i.sequence) throw OnnxUnsupported("it makes a sequence");
+      out.push_back(std::move(i.tensor));
+    }
+  } catch (const OnnxUnsupported& e) {
+    throw OnnxUnsupported(fmt::format("{}: {}", label(node), e.message()), e.hint());
+  } catch (const Error& e) {
+    throw e.in(label(node));
+  }
+  return out;
+}
+
 OnnxResult run_onnx_items(const OnnxModel& model, const std::vector<OnnxItem>& inputs, const OnnxLimits& limits) {
   NoGrad off;
   const AllocationLimit bound(limits.tensor_bytes ? limits.tensor_bytes : machine_memory());
-  OnnxScope::Run run{model, limits};
+  OnnxScope::Run run{.model = model, .limits = limits};
   OnnxResult result;
   result.outputs = OnnxScope(run, model.graph, nullptr).execute(inputs);
   result.random = run.random;

@@ -13,6 +13,9 @@ namespace tenon::formats {
 struct OnnxLimits {
   size_t tensor_bytes = 0;  ///< of one tensor; 0: the machine's memory
   int64_t nodes = 0;        ///< that are run, those of loop bodies each time; 0: any number
+  /// Told before each node, those of bodies too, of the place of the model's own node among all of them; false: the run
+  /// ends with the Error "the run was stopped". Where a node fails, it is the one that was told last.
+  std::function<bool(int64_t node, int64_t of)> go_on = {};
 };
 
 struct OnnxResult {
@@ -55,6 +58,10 @@ bool register_onnx(const std::string& op_type, OnnxOperator run, Place place = P
 bool register_onnx(const std::string& op_type, OnnxTensorOperator run, Place place = Place::current());
 /// Empty where the operator can be run; why not otherwise.
 std::string onnx_unsupported(const OnnxNode& node);
+
+/// Runs one operator as ops: with gradients, where they are on, and on tensors without memory where it reads no values.
+/// `inputs` by place, undefined where left out. Throws Error naming the node; for nodes with a body too.
+std::vector<Tensor> run_onnx_node(const OnnxNode& node, const std::vector<Tensor>& inputs, int64_t opset);
 
 /// Runs a model. `inputs` in the order of its inputs (initializers left out). Throws Error naming the node that cannot
 /// be run; OnnxUnsupported where that is because Tenon lacks something.

@@ -174,10 +174,19 @@ class TorchReader {
 
 TorchFile TorchFile::open(const std::string& path) { return parse(MappedFile::open(path)); }
 
-TorchFile TorchFile::parse(const std::shared_ptr<const MappedFile>& file) {
+TorchFile TorchFile::parse(const std::shared_ptr<const MappedFile>& file) { return read(file, false); }
+TorchFile TorchFile::parse_program(const std::shared_ptr<const MappedFile>& file) {
+  TorchFile out = read(file, true);
+  std::erase_if(out.foreign_, [](const std::string& f) {
+    return f.starts_with("__torch__.") || f.starts_with("torch.jit._pickle.");
+  });
+  return out;
+}
+
+TorchFile TorchFile::read(const std::shared_ptr<const MappedFile>& file, bool program) {
   TorchFile out;
   out.name_ = file->name();
-  TorchStorages storages(file);
+  TorchStorages storages(file, program);
   try {
     out.pickle_ = storages.open(out.legacy_, out.warnings_);
   } catch (const Error& e) {

@@ -33,6 +33,9 @@ class TorchFile {
 
   static TorchFile open(const std::string& path);
   static TorchFile parse(const std::shared_ptr<const MappedFile>& file);
+  /// The same of a TorchScript program: the values of its modules, whose classes are then no foreign ones. Its code is
+  /// left alone.
+  static TorchFile parse_program(const std::shared_ptr<const MappedFile>& file);
 
   bool legacy() const { return legacy_; }
   const std::vector<Entry>& entries() const { return entries_; }  ///< in the order of the file
@@ -47,6 +50,7 @@ class TorchFile {
 
  private:
   friend class TorchReader;
+  static TorchFile read(const std::shared_ptr<const MappedFile>& file, bool program);
   std::string name_;
   bool legacy_ = false;
   Pickle pickle_;

@@ -32,7 +32,7 @@ Pickle TorchStorages::open_zip(std::vector<std::string>& warnings) {
   if (zip_->members().empty()) fail("is an empty zip archive");
   const std::string& first = zip_->members().front().name;
   prefix_ = first.substr(0, first.find('/') == first.npos ? 0 : first.find('/') + 1);
-  if (zip_->find(prefix_ + "constants.pkl")) fail("is a TorchScript program, which is not read here");
+  if (!program_ && zip_->find(prefix_ + "constants.pkl")) fail("is a TorchScript program, which is not read here");
   if (zip_->find(prefix_ + "archive_format")) fail("is an exported program (.pt2), which is not read here");
   const Zip::Member* pickle = zip_->find(prefix_ + "data.pkl");
   if (!pickle) fail("is a zip archive without data.pkl: not one that torch.save writes");

@@ -20,7 +20,9 @@ class TorchStorages {
     std::shared_ptr<const MappedFile> file;
     size_t offset = 0, bytes = 0;
   };
-  explicit TorchStorages(std::shared_ptr<const MappedFile> file) : file_(std::move(file)) {}
+  /// `program`: a TorchScript program is read, too.
+  explicit TorchStorages(std::shared_ptr<const MappedFile> file, bool program = false)
+      : file_(std::move(file)), program_(program) {}
 
   /// Reads the container up to the pickle of the file's value.
   Pickle open(bool& legacy, std::vector<std::string>& warnings);
@@ -34,6 +36,7 @@ class TorchStorages {
   [[noreturn]] void fail(const std::string& what) const;
 
   std::shared_ptr<const MappedFile> file_;
+  bool program_;
   std::optional<Zip> zip_;
   std::string prefix_;
   std::map<std::string, Place> places_;

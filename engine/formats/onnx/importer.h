@@ -1,0 +1,101 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/registry.h"
+#include "engine/formats/onnx/import.h"
+
+namespace tenon::formats {
+
+/// An ONNX model on its way into the builder: what rules (import_layers.cpp) read of a node, and make of it.
+///
+/// Note [A model is imported by its shapes]
+/// The nodes are gone through once, in order. A value that does not depend on the model's input is computed; the
+/// others are the result of a layer, known by shape: every layer is tried on tensors without memory as soon as it is
+/// made, as the model itself will be. `batch` samples arrive; a leading axis of that size is taken for the batch.
+/// Where a rule does not fit, or its layer is refused, the node becomes an OnnxOp layer. Layers whose result nobody
+/// reads in the end (the parts of an activation that was recognised as a whole) go.
+class Importer {
+ public:
+  struct Value {
+    Tensor tensor;      ///< the value, or only its size (device meta) where a layer makes it
+    std::string layer;  ///< that makes it; empty: a constant
+    bool dynamic() const { return !layer.empty(); }
+    const Shape& shape() const { return tensor.size(); }
+  };
+  struct Weight {
+    std::string name;  ///< within the layer: "weight"
+    Tensor value;
+  };
+
+  Importer(const OnnxModel& onnx, const std::string& name, const std::vector<int64_t>& sample);
+  ImportedModel run();
+
+  // Of the node at work.
+  const OnnxNode& node() const { return *node_; }
+  int64_t opset() const { return onnx_.opset; }
+  int64_t batch() const { return batch_; }
+  bool has(size_t i) const { return i < node_->inputs.size() && !node_->inputs[i].empty(); }
+  const Value& in(size_t i) const;  ///< throws Error where it is missing or came to nothing
+  bool constant(size_t i) const { return has(i) && !in(i).dynamic(); }
+  bool dynamic(size_t i) const { return has(i) && in(i).dynamic(); }
+  /// The one number that an input holds as a constant.
+  std::optional<double> number(size_t i) const { return number_of(node_->inputs, i); }
+  std::optional<double> number_of(const std::vector<std::string>& inputs, size_t i) const;
+  /// Whole numbers of a constant input, or of an attribute where there is none.
+  std::vector<int64_t> list(size_t i, const std::string& attribute, const std::vector<int64_t>& fallback = {}) const;
+  /// What made a value; null: no node.
+  const OnnxNode* maker(const std::string& value) const;
+  const Value* find(const std::string& value) const;
+  int readers(const std::string& value) const;
+  LayerSpec* made_layer(const std::string& name) { return model_.find(name); }
+
+  /// A layer behind those of `from`. Throws Error where it does not fit what arrives.
+  Value add(const std::string& type, std::vector<Attr> attrs, const std::vector<Value>& from,
+            std::vector<Weight> weights = {});
+  /// Further weights of a layer that was made.
+  void give(const std::string& layer, Weight weight);
+  /// The node's k-th output. `like` another value: the node changes nothing.
+  void result(Value v, size_t k = 0);
+  void note(const std::string& sentence);
+  /// A number of 16 bits was met, which the layers hold in 32.
+  void widen();
+
+ private:
+  struct Missing {
+    std::string why, node;
+    int count = 0;
+  };
+  void step(const OnnxNode& node);
+  bool by_rule();
+  void as_op();
+  std::string free_name() const;
+  void drop_unread();
+
+  const OnnxModel& onnx_;
+  ModelSpec model_;
+  std::map<std::string, Tensor> weights_;  ///< "conv1.weight"
+  std::vector<std::string> notes_;
+  std::unordered_map<std::string, Value> values_;
+  std::unordered_map<std::string, const OnnxNode*> makers_;
+  std::unordered_map<std::string, int> readers_;
+  std::map<std::string, Missing> missing_;  ///< by operator
+  const OnnxNode* node_ = nullptr;
+  int64_t batch_ = 3;
+  bool widened_ = false;
+};
+
+/// How the nodes of an operator become layers: false, or an Error, where this one does not fit.
+struct ImportRule {
+  std::string name;  ///< of the operator
+  std::function<bool(Importer&)> make;
+};
+bool register_import(const std::string& op_type, std::function<bool(Importer&)> make, Place place = Place::current());
+const Registry<ImportRule>& import_rules();
+
+}  // namespace tenon::formats
