@@ -69,7 +69,8 @@ TEST(Findings, RowsOfTracesKnowWhatTheyAreAbout) {
       }
     }
   }
-  EXPECT_EQ(with_sights, (std::set<std::string>{"critical-path", "idle", "kernels", "modules", "ops", "steps", "why"}));
+  EXPECT_EQ(with_sights, (std::set<std::string>{"critical-path", "idle", "kernels", "modules", "ops", "overview",
+                                                "stacks", "steps", "why"}));
   // The longest call stands for its name, and the longest gap for its step.
   const Finding idle = run("idle", {t});
   const Table* steps = table_of(idle, "steps");

@@ -111,6 +111,13 @@ class MadeTrace {
     slice("cuda_sync", "Stream Wait Event", "0", std::to_string(stream), cpu_, 0,
           "\"cuda_sync_kind\": \"Stream Wait Event\", \"wait_on_stream\": " + std::to_string(for_stream));
   }
+  /// A call of the runtime that has nothing to do with work of the GPU.
+  void call(const std::string& name, int64_t ns) {
+    slice("cuda_runtime", name, "1", thread_, cpu_, ns);
+    cpu_ += ns;
+  }
+  /// What the profiler does for itself, beside everything.
+  void overhead(const std::string& name, int64_t from, int64_t ns) { slice("overhead", name, "-1", "0", from, ns); }
   void sync(int64_t latency = 1000) {
     int64_t until = cpu_;
     for (auto& [s, t] : gpu_) until = std::max(until, t);

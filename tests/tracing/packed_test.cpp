@@ -38,7 +38,7 @@ std::string packed(const std::string& text, const char* packer) {
 class PackedFile {
  public:
   explicit PackedFile(const std::string& bytes)
-      : path_(testing::TempDir() + "tenon-packed-" + std::to_string(getpid()) + "-" + std::to_string(++count_)) {
+      : path_(::testing::TempDir() + "tenon-packed-" + std::to_string(getpid()) + "-" + std::to_string(++count_)) {
     std::ofstream(path_, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   ~PackedFile() { std::filesystem::remove(path_); }
@@ -124,6 +124,41 @@ TEST_P(Packed, TracesCutOffOpenWithWhatTheyHold) {
   auto t = traces::read_trace(first.path(), fresh());
   EXPECT_TRUE(t->truncated());
   EXPECT_GT(t->size(), 5000u);
+}
+
+// What is seen of a large trace before it is read is its beginning, also of one that is packed.
+TEST_P(Packed, ABeginningIsTheFirstEventsOfTheWhole) {
+  const std::string text = trace_text(20000);
+  for (const std::string& bytes : {text, packed(text, GetParam())}) {
+    PackedFile file(bytes);
+    const auto whole = traces::read_trace(file.path(), fresh()), begun = traces::read_beginning(file.path(), 500000);
+    ASSERT_TRUE(begun);
+    ASSERT_GT(begun->size(), 3000u);
+    ASSERT_LT(begun->size(), 5000u);
+    EXPECT_TRUE(begun->truncated());
+    for (traces::EventId e = 0; e < begun->size(); ++e) {
+      ASSERT_EQ(begun->event_name(e), whole->event_name(e)) << e;
+      ASSERT_EQ(begun->columns().start[e], whole->columns().start[e]) << e;
+    }
+  }
+  PackedFile none(packed("no trace at all, but words enough to be packed", GetParam()));
+  EXPECT_THROW(traces::read_beginning(none.path(), 500000), Error);
+}
+
+TEST_P(Packed, AStoreIsKeptAfterTheTraceWasRead) {
+  PackedFile file(packed(trace_text(60000), GetParam()));
+  traces::ReadOptions o;
+  o.write_cache = false;
+  const auto t = traces::read_trace(file.path(), o);
+  EXPECT_FALSE(t->from_cache());
+  EXPECT_FALSE(traces::read_trace(file.path(), o)->from_cache()) << "nothing was kept so far";
+  traces::keep_store(*t);
+  const auto again = traces::read_trace(file.path(), o);
+  EXPECT_TRUE(again->from_cache());
+  EXPECT_EQ(again->size(), t->size());
+  EXPECT_FALSE(traces::read_beginning(file.path(), 500000)) << "the store opens at once";
+  traces::keep_store(*again);
+  std::filesystem::remove(traces::cache_path(file.path()));
 }
 
 TEST_P(Packed, SnapshotsOpenWholeAndCutOff) {

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "tests/tracing/made_snapshot.h"
 #include "tracing/analyses/snapshot_analysis.h"
 #include "tracing/snapshot/allocator_model.h"
 
@@ -14,72 +15,11 @@ using nlohmann::json;
 using snapshot::Action;
 using snapshot::AllocatorModel;
 using snapshot::AllocatorSettings;
+using snapshot::MadeSnapshot;
 using snapshot::Snapshot;
 
-/// A recording as PyTorch writes it, made of allocations by named places.
-class MadeSnapshot {
- public:
-  uint64_t alloc(const std::string& site, int64_t bytes, int64_t stream = 0) {
-    uint64_t address = next_ += 1 << 20;
-    add("alloc", address, bytes, site, stream);
-    sizes_[address] = {bytes, site};
-    return address;
-  }
-  void free(uint64_t address) {
-    auto [bytes, site] = sizes_[address];
-    add("free_requested", address, bytes, site, 0);
-    add("free_completed", address, bytes, site, 0);
-    sizes_.erase(address);
-  }
-  void oom(int64_t bytes, int64_t free) {
-    trace_.push_back({{"action", "oom"},
-                      {"device_free", free},
-                      {"size", bytes},
-                      {"stream", 0},
-                      {"time_us", time_ += 10},
-                      {"frames", frames("model.py")}});
-  }
-  void segment(uint64_t address, int64_t total, const std::vector<std::tuple<int64_t, bool, std::string>>& blocks) {
-    json list = json::array();
-    int64_t active = 0;
-    for (const auto& [size, taken, site] : blocks) {
-      list.push_back({{"size", size},
-                      {"requested_size", size},
-                      {"state", taken ? "active_allocated" : "inactive"},
-                      {"frames", frames(site)}});
-      active += taken ? size : 0;
-    }
-    segments_.push_back({{"device", 0},
-                         {"address", address},
-                         {"total_size", total},
-                         {"allocated_size", active},
-                         {"active_size", active},
-                         {"stream", 0},
-                         {"segment_type", "large"},
-                         {"blocks", list}});
-  }
-  std::shared_ptr<const Snapshot> done() const {
-    return snapshot::parse_snapshot(json{{"segments", segments_}, {"device_traces", {trace_}}}.dump());
-  }
-
- private:
-  static json frames(const std::string& site) { return {{{"filename", site}, {"line", 1}, {"name", "f"}}}; }
-  void add(const char* action, uint64_t address, int64_t bytes, const std::string& site, int64_t stream) {
-    trace_.push_back({{"action", action},
-                      {"addr", address},
-                      {"size", bytes},
-                      {"stream", stream},
-                      {"time_us", time_ += 10},
-                      {"frames", frames(site)}});
-  }
-  json trace_ = json::array(), segments_ = json::array();
-  std::map<uint64_t, std::pair<int64_t, std::string>> sizes_;
-  uint64_t next_ = uint64_t{1} << 40;
-  int64_t time_ = 1000;
-};
-
-Finding run(const char* analysis, std::vector<std::shared_ptr<const Snapshot>> snapshots,
-            std::vector<std::string> settings = {}, int64_t limit = 0) {
+Finding analyse(const char* analysis, std::vector<std::shared_ptr<const Snapshot>> snapshots,
+                std::vector<std::string> settings = {}, int64_t limit = 0) {
   SnapshotRequest r;
   r.snapshots = std::move(snapshots);
   r.settings = std::move(settings);
@@ -193,10 +133,10 @@ TEST(Leaks, BetweenTwoSnapshots) {
     m.segment(1 << 30, 2 << 20, blocks);
     return m.done();
   };
-  Finding f = run("leaks", {dump(3), dump(20)});
+  Finding f = analyse("leaks", {dump(3), dump(20)});
   ASSERT_EQ(f.tables[0].rows.size(), 1u) << f.sentence;
   EXPECT_EQ(std::get<int64_t>(f.tables[0].rows[0][1]), 17 * 4096);
-  EXPECT_NE(run("diff", {dump(20), dump(3)}).sentence.find("less than A"), std::string::npos);
+  EXPECT_NE(analyse("diff", {dump(20), dump(3)}).sentence.find("less than A"), std::string::npos);
 }
 
 TEST(Peak, CountsWhatWasThereBefore) {
@@ -253,16 +193,16 @@ TEST(OutOfMemory, IsExplained) {
                    {{9 << 20, false, "x.py"}, {2 << 20, true, "holder.py"}, {9 << 20, false, "x.py"}});
   pieces.alloc("holder.py", 2 << 20);
   pieces.oom(30 << 20, 1 << 20);
-  Finding f = run("oom", {pieces.done()});
+  Finding f = analyse("oom", {pieces.done()});
   EXPECT_TRUE(f.ok);
   EXPECT_NE(f.sentence.find("in pieces: the largest is 9.00 MiB"), std::string::npos) << f.sentence;
   MadeSnapshot full;
   full.segment(uint64_t{1} << 32, 64 << 20, {{64 << 20, true, "weights.py"}});
   full.alloc("weights.py", 1000);
   full.oom(30 << 20, 1 << 20);
-  Finding g = run("oom", {full.done()});
+  Finding g = analyse("oom", {full.done()});
   EXPECT_NE(g.sentence.find("No allocator setting helps"), std::string::npos) << g.sentence;
-  Finding fragmentation = run("fragmentation", {pieces.done()});
+  Finding fragmentation = analyse("fragmentation", {pieces.done()});
   EXPECT_NE(fragmentation.sentence.find("72.0 MiB of 80.0 MiB"), std::string::npos) << fragmentation.sentence;
   EXPECT_NE(fragmentation.sentence.find("holder.py"), std::string::npos) << fragmentation.sentence;
 }
@@ -425,7 +365,7 @@ TEST(AllocatorModel, ReplayingARecordingGivesItsSegmentEvents) {
     EXPECT_EQ(reserved, direct.reserved()) << seed;
     EXPECT_EQ(taken, direct.allocated()) << seed;
     // The verdicts of what-if are those of running the model.
-    Finding f = run("what-if", {s}, {"expandable_segments:True", "max_split_size_mb:128"}, int64_t{300} << 20);
+    Finding f = analyse("what-if", {s}, {"expandable_segments:True", "max_split_size_mb:128"}, int64_t{300} << 20);
     for (const auto& row : f.tables[0].rows) {
       const std::string& name = std::get<std::string>(row[0]);
       AllocatorSettings tried = name == "ideal"                   ? AllocatorSettings{.ideal = true}

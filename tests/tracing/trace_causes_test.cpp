@@ -6,47 +6,48 @@
 
 #include "tests/tracing/made_training.h"
 #include "tracing/analyses/critical_path.h"
+#include "tracing/analyses/idle.h"
 #include "tracing/trace/trace_reader.h"
 
 namespace tenon::tracing {
 namespace {
 
-using Cause = Training::Cause;
+using Planted = Training::Cause;
 
 const Training kGpuBound{};
 const Training kHostBound{.op = 30000, .kernel = 6000};
 
 struct Slowed {
   Training loop;
-  Cause cause;
+  Planted cause;
   std::string with_stacks, without;  ///< the path of the item that must come first; %d is the block
 };
 const Slowed kSlowed[] = {
-    {kGpuBound, Cause::forward_kernel, "Net_0/Block_%d > aten::linear > aten::addmm > ampere_sgemm_128x64_tn",
+    {kGpuBound, Planted::forward_kernel, "Net_0/Block_%d > aten::linear > aten::addmm > ampere_sgemm_128x64_tn",
      "aten::linear > aten::addmm > ampere_sgemm_128x64_tn"},
-    {kGpuBound, Cause::backward_kernel, "Net_0/Block_%d/backward > AddmmBackward0 > aten::mm > ampere_sgemm_64x64_nt",
+    {kGpuBound, Planted::backward_kernel, "Net_0/Block_%d/backward > AddmmBackward0 > aten::mm > ampere_sgemm_64x64_nt",
      "backward > AddmmBackward0 > aten::mm > ampere_sgemm_64x64_nt"},
-    {kGpuBound, Cause::twice, "Net_0/Block_%d > aten::linear > aten::addmm > ampere_sgemm_128x64_tn",
+    {kGpuBound, Planted::twice, "Net_0/Block_%d > aten::linear > aten::addmm > ampere_sgemm_128x64_tn",
      "aten::linear > aten::addmm > ampere_sgemm_128x64_tn"},
-    {kHostBound, Cause::op, "Net_0/Block_%d > aten::linear > aten::addmm", "aten::linear > aten::addmm"},
-    {kHostBound, Cause::gap, "Net_0/Block_%d (CPU, after aten::linear)", "no op on the CPU, after aten::linear"},
-    {kHostBound, Cause::gap_in_backward, "no op on the CPU, after autograd::engine::evaluate_function: GeluBackward0",
+    {kHostBound, Planted::op, "Net_0/Block_%d > aten::linear > aten::addmm", "aten::linear > aten::addmm"},
+    {kHostBound, Planted::gap, "Net_0/Block_%d (CPU, after aten::linear)", "no op on the CPU, after aten::linear"},
+    {kHostBound, Planted::gap_in_backward, "no op on the CPU, after autograd::engine::evaluate_function: GeluBackward0",
      "no op on the CPU, after autograd::engine::evaluate_function: GeluBackward0"},
-    {kHostBound, Cause::gap_before_backward, "train.py: train_step (CPU)", "no op on the CPU, after aten::mse_loss"},
-    {kGpuBound, Cause::optimizer_kernel,
+    {kHostBound, Planted::gap_before_backward, "train.py: train_step (CPU)", "no op on the CPU, after aten::mse_loss"},
+    {kGpuBound, Planted::optimizer_kernel,
      "Optimizer.step#AdamW.step > aten::_fused_adamw_ > void at::native::multi_tensor_apply_kernel",
      "Optimizer.step#AdamW.step > aten::_fused_adamw_ > void at::native::multi_tensor_apply_kernel"},
     {{.reduce = 200000, .buckets = 2, .overlap = false},
-     Cause::reduce,
+     Planted::reduce,
      "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
      "ncclDevKernel_AllReduce_Sum_f32_RING_LL"},
-    {kGpuBound, Cause::data, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)",
+    {kGpuBound, Planted::data, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)",
      "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ (CPU)"},
     {{.op = 8000, .kernel = 90000, .graph = true},
-     Cause::graph_kernel,
+     Planted::graph_kernel,
      "Net_0/Block_%d > CUDAGraph.replay > graph_kernel_2",
      "CUDAGraph.replay > graph_kernel_2"},
-    {kGpuBound, Cause::wait, "cudaMemcpyAsync (waiting)", "cudaStreamSynchronize (waiting)"},
+    {kGpuBound, Planted::wait, "cudaMemcpyAsync (waiting)", "cudaStreamSynchronize (waiting)"},
 };
 
 TEST(TraceCauses, WhatMadeStepsSlowerComesFirst) {
@@ -56,7 +57,7 @@ TEST(TraceCauses, WhatMadeStepsSlowerComesFirst) {
       ++seed;
       Training a = s.loop;
       a.stacks = variant % 2 == 1;
-      a.item = variant < 2 || s.cause == Cause::data;
+      a.item = variant < 2 || s.cause == Planted::data;
       a.pageable = a.stacks;
       a.lengths = seed;
       a.seed = seed * 2;
@@ -65,20 +66,20 @@ TEST(TraceCauses, WhatMadeStepsSlowerComesFirst) {
       b.cause = s.cause;
       b.block = static_cast<int>(seed * 7 % 8);
       b.extra = 80000 + static_cast<int64_t>(seed * 7919 % 300000);
-      if (s.cause == Cause::optimizer_kernel) b.block %= 4;
-      if (s.cause == Cause::twice) b.extra = a.kernel;
+      if (s.cause == Planted::optimizer_kernel) b.block %= 4;
+      if (s.cause == Planted::twice) b.extra = a.kernel;
       SCOPED_TRACE(fmt::format("seed {}, cause {}, variant {}", seed, static_cast<int>(s.cause), variant));
       Finding f = run("diff", {train(a), train(b)});
       const double change = fact<double>(f, "change_ns"), items = fact<double>(f, "items_ns");
-      EXPECT_GT(change, s.cause == Cause::wait ? 0.0 : 0.5 * static_cast<double>(b.extra)) << f.sentence;
+      EXPECT_GT(change, s.cause == Planted::wait ? 0.0 : 0.5 * static_cast<double>(b.extra)) << f.sentence;
       EXPECT_NEAR(items, change, 1e-6 * std::abs(change) + 1);
       double sum = 0;
-      for (const auto& row : f.tables[0].rows) sum += std::get<double>(row[2]);
+      for (const auto& row : f.tables[0].rows) sum += std::get<double>(row[1]);
       EXPECT_NEAR(sum, change, 1e-6 * std::abs(change) + 1);
       ASSERT_FALSE(f.tables[0].rows.empty());
       std::string expected = a.stacks ? s.with_stacks : s.without;
       if (size_t at = expected.find("%d"); at != expected.npos) expected.replace(at, 2, std::to_string(b.block));
-      const std::string first = std::get<std::string>(f.tables[0].rows[0][1]);
+      const std::string first = std::get<std::string>(f.tables[0].rows[0].back());
       EXPECT_NE(first.find(expected), std::string::npos) << first << "\n  instead of " << expected << "\n"
                                                          << f.sentence;
     }
@@ -91,11 +92,11 @@ TEST(TraceCauses, WhatIsHiddenIsNoCause) {
     Training b = a;
     b.seed = seed * 2 + 1;
     b.reduce = 150000;
-    b.cause = Cause::forward_kernel;
+    b.cause = Planted::forward_kernel;
     b.extra = 250000;  // the four buckets grow by 400 us, but only the last of them is seen
     b.block = static_cast<int>(seed);
     Finding f = run("diff", {train(a), train(b)});
-    EXPECT_NE(std::get<std::string>(f.tables[0].rows[0][1]).find("aten::addmm > ampere_sgemm_128x64_tn"),
+    EXPECT_NE(std::get<std::string>(f.tables[0].rows[0].back()).find("aten::addmm > ampere_sgemm_128x64_tn"),
               std::string::npos)
         << f.sentence;
   }
@@ -142,6 +143,56 @@ TEST(TraceCauses, WhatBoundsAStep) {
           << "case " << &c - cases << ", variant " << variant << ": " << f.sentence;
       EXPECT_LE(fact<double>(f, "share"), 1.0) << f.sentence;
     }
+}
+
+/// Steps of 10 ms whose second half passes while a kernel is launched and does not run.
+std::string stalled(GapReason why) {
+  MadeTrace t;
+  for (int step = 0; step < 4; ++step) {
+    t.begin_step(step);
+    const int64_t begin = t.now();
+    t.op("aten::mm", 10000, "gemm", 4000000, 7);
+    if (why == GapReason::pause) {
+      for (int i = 1; i <= 500; ++i) t.op("aten::add", 2000, "add", 1000, 7, "kernel", begin + 4000000 + i * 10000);
+    } else {
+      const int stream = why == GapReason::stream && step % 2 == 1 ? 8 : 7;
+      if (why == GapReason::stream && step % 2 == 0) t.wait_event(7, 9);
+      t.op("aten::mul", 10000, why == GapReason::communication ? "ncclDevKernel_AllReduce" : "mul", 1000000, stream,
+           "kernel", begin + 9000000);
+    }
+    if (why == GapReason::profiler) t.overhead("Activity Buffer Request", begin + 4000000, 5000000);
+    if (why == GapReason::allocation) t.call("cudaMalloc", 9000000);
+    t.sync();
+    t.end_step();
+  }
+  return t.text();
+}
+
+// Launched work that waits while the GPU stands still has a name, and the name its evidence.
+TEST(TraceCauses, WorkThatWaitsInTheQueueHasAReason) {
+  const std::pair<GapReason, const char*> cases[] = {
+      {GapReason::pause, "pauses"},   {GapReason::profiler, "profiler"},
+      {GapReason::stream, "streams"}, {GapReason::allocation, "allocation"},
+      {GapReason::unknown, "queued"}, {GapReason::communication, "communication"}};
+  for (const auto& [reason, cause] : cases) {
+    const std::string text = stalled(reason);
+    const Finding idle = run("idle", {text}), why = run("why", {text});
+    EXPECT_NE(idle.sentence.find(because(reason)), std::string::npos) << cause << ": " << idle.sentence;
+    const Table* reasons = table_of(idle, "reasons");
+    ASSERT_NE(reasons, nullptr);
+    EXPECT_EQ(std::get<std::string>(reasons->rows[0][0]), name(reason));
+    EXPECT_GT(reasons->sights[0].to, reasons->sights[0].from);
+    int64_t sum = 0;
+    for (const auto& row : reasons->rows) sum += std::get<int64_t>(row[1]);
+    EXPECT_EQ(sum, fact<int64_t>(idle, "idle_ns"));
+    EXPECT_EQ(fact<std::string>(why, "cause"), cause) << why.sentence;
+    EXPECT_GT(fact<double>(why, "share"), 0.4) << why.sentence;
+    // The overview advises on it, with the place to look at.
+    const Finding overview = run("overview", {text});
+    const Table* advice = table_of(overview, "recommendations");
+    ASSERT_TRUE(advice && !advice->rows.empty()) << cause;
+    EXPECT_GT(advice->sights[0].to, advice->sights[0].from) << cause;
+  }
 }
 
 TEST(TraceCauses, StepsFollowEachOtherHoweverFarAheadTheCpuIs) {

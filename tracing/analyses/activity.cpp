@@ -14,8 +14,12 @@ using traces::Trace;
 GpuTimeline::GpuTimeline(const Trace& t) {
   const EventNames names(t);
   auto link = t.launches().begin();
+  const auto before = [](const GpuWork& a, const GpuWork& b) {
+    return a.start != b.start ? a.start < b.start : a.event < b.event;
+  };
   for (const Lane& lane : t.lanes()) {
     if (!t.rows()[lane.row].gpu) continue;
+    const auto lanes_before = static_cast<ptrdiff_t>(all_.size());
     for (EventId e = lane.begin; e < lane.end; ++e) {
       EventKind k = t.kind(e);
       if (!on_gpu(k)) continue;
@@ -23,14 +27,14 @@ GpuTimeline::GpuTimeline(const Trace& t) {
       EventId launch = link != t.launches().end() && link->to == e ? link->from : kNone;
       all_.push_back({e, launch, t.start(e), t.end(e), lane.row, names.communication(e), k != EventKind::kernel});
     }
+    std::inplace_merge(all_.begin(), all_.begin() + lanes_before, all_.end(), before);  // each lane is in order
   }
-  std::sort(all_.begin(), all_.end(), [](const GpuWork& a, const GpuWork& b) {
-    return a.start != b.start ? a.start < b.start : a.event < b.event;
-  });
   auto at = [&](uint32_t i) { return all_[i].launch == kNone ? all_[i].start : t.start(all_[i].launch); };
   by_launch_.resize(all_.size());
   std::iota(by_launch_.begin(), by_launch_.end(), 0u);
-  std::stable_sort(by_launch_.begin(), by_launch_.end(), [&](uint32_t a, uint32_t b) { return at(a) < at(b); });
+  const auto earlier = [&](uint32_t a, uint32_t b) { return at(a) < at(b); };
+  if (!std::is_sorted(by_launch_.begin(), by_launch_.end(), earlier))
+    std::stable_sort(by_launch_.begin(), by_launch_.end(), earlier);
   launched_.reserve(all_.size());
   last_end_.reserve(all_.size());
   int64_t last = INT64_MIN;
@@ -89,6 +93,8 @@ HostWork host_work(const Trace& t) {
             add(h.optimizer, i);
           else if (names.host_collective(e))
             add(h.communication, i);
+          else if (names.backward(e))
+            add(h.backward, i);
           break;
         case EventKind::cpu_op:
           if (names.data_loading(e)) add(h.data, i);
@@ -97,15 +103,34 @@ HostWork host_work(const Trace& t) {
           break;
         case EventKind::runtime:
           if (names.waits(e)) add(h.sync, i);
+          if (names.allocation(e)) add(h.allocation, i);
+          add(h.runtime, i);
+          break;
+        case EventKind::overhead:
+          add(h.profiler, i);
           break;
         default:
           break;
       }
     }
   }
-  for (Intervals* list : {&h.data, &h.sync, &h.optimizer, &h.backward, &h.ops, &h.communication})
+  for (Intervals* list :
+       {&h.data, &h.sync, &h.optimizer, &h.backward, &h.ops, &h.communication, &h.allocation, &h.profiler, &h.runtime})
     *list = merged(std::move(*list));
   return h;
+}
+
+std::vector<std::vector<EventId>> stream_waits(const Trace& t) {
+  std::vector<std::vector<EventId>> waits(t.rows().size());
+  const uint32_t wait_event = t.find_name("Stream Wait Event");
+  if (wait_event == kNone) return waits;
+  for (const Lane& lane : t.lanes())
+    for (EventId e = lane.begin; e < lane.end; ++e)
+      if (t.columns().name[e] == wait_event && t.kind(e) == EventKind::gpu_sync) waits[lane.row].push_back(e);
+  for (auto& list : waits)
+    std::sort(list.begin(), list.end(),
+              [&](EventId a, EventId b) { return std::pair(t.start(a), a) < std::pair(t.start(b), b); });
+  return waits;
 }
 
 StepWork step_work(const GpuTimeline& gpu, const TraceStep& step) {
@@ -128,65 +153,9 @@ std::vector<TraceStep> asked_steps(const Trace& t, const TraceRequest& r) {
   return some;
 }
 
-Idle& Idle::operator+=(const Idle& o) {
-  busy += o.busy, idle += o.idle, data += o.data, sync += o.sync, host += o.host, communication += o.communication;
-  other += o.other, python += o.python, waits += o.waits, gaps += o.gaps;
-  if (o.longest > longest) longest = o.longest, longest_at = o.longest_at;
-  const std::pair<Sight*, const Sight*> most[] = {{&most_data, &o.most_data},
-                                                  {&most_sync, &o.most_sync},
-                                                  {&most_host, &o.most_host},
-                                                  {&most_communication, &o.most_communication}};
-  for (auto [mine, its] : most)
-    if (its->to - its->from > mine->to - mine->from) *mine = *its;
-  return *this;
-}
-
 void keep_longest(Sight& most, const Intervals& stretches) {
   for (auto [from, to] : stretches)
     if (to - from > most.to - most.from) most = {-1, from, to};
-}
-
-Idle idle_of(const Trace& t, const StepWork& step, const HostWork& host) {
-  Idle idle;
-  Intervals busy;
-  for (const GpuWork& w : step.work) busy.emplace_back(std::max(w.start, step.begin), w.end);
-  busy = merged(std::move(busy));
-  idle.busy = length(busy);
-  size_t next = 0;
-  for (auto [from, to] : difference(merged({{step.begin, step.end}}), busy)) {
-    idle.idle += to - from;
-    ++idle.gaps;
-    if (to - from > idle.longest) idle.longest = to - from, idle.longest_at = from;
-    while (next < step.work.size() && step.work[next].start < to) ++next;
-    // Until the call that ends the gap has come, the GPU waits for the CPU; from then on for whatever lies between the
-    // two.
-    int64_t until = to;
-    bool communicates = false;
-    if (next < step.work.size() && step.work[next].start == to) {
-      communicates = step.work[next].communication;
-      if (step.work[next].launch != kNone) until = std::clamp(t.end(step.work[next].launch), from, to);
-    }
-    Intervals waiting = until > from ? Intervals{{from, until}} : Intervals{};
-    Intervals data = intersection(waiting, host.data), rest = difference(waiting, host.data);
-    // Where the CPU stood waiting when the GPU ran dry, nothing could be queued: the whole way to the next launch is
-    // that wait's cost.
-    auto wait = std::upper_bound(host.sync.begin(), host.sync.end(), Interval{from, INT64_MAX});
-    bool waited = wait != host.sync.begin() && (wait - 1)->second >= from;
-    Intervals sync = waited ? rest : intersection(rest, host.sync);
-    rest = waited ? Intervals{} : difference(rest, host.sync);
-    idle.waits += waited;
-    idle.data += length(data);
-    idle.sync += length(sync);
-    // A wait that ends in communication was for the other ranks' sake only if the call was already there.
-    idle.host += length(rest);
-    idle.python += length(difference(rest, host.ops));
-    (communicates ? idle.communication : idle.other) += to - until;
-    keep_longest(idle.most_data, data);
-    keep_longest(idle.most_sync, sync);
-    keep_longest(idle.most_host, rest);
-    if (communicates) keep_longest(idle.most_communication, {{until, to}});
-  }
-  return idle;
 }
 
 }  // namespace tenon::tracing

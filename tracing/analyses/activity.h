@@ -46,8 +46,12 @@ std::vector<GpuWork> of_step(const traces::Trace& trace, const GpuTimeline& all,
 /// Slices of the CPU that a step's time is told by.
 struct HostWork {
   Intervals data, sync, optimizer, backward, ops, communication;  ///< merged, over all threads
+  Intervals allocation, profiler;  ///< calls for memory of the device or its code; the profiler's own work
+  Intervals runtime;               ///< calls of the GPU's runtime; `sync` is among them
 };
 HostWork host_work(const traces::Trace& trace);
+/// Recorded waits of a stream for an event of another: by row, in the order of time.
+std::vector<std::vector<traces::EventId>> stream_waits(const traces::Trace& trace);
 
 // Note [How long a step lasts]
 // The CPU may be done with a step long before the GPU is, and goes on to the next. So a step lasts until both are done
@@ -69,18 +73,7 @@ StepWork step_work(const GpuTimeline& gpu, const TraceStep& step);
 /// median: it warms up.
 std::vector<TraceStep> asked_steps(const traces::Trace& trace, const TraceRequest& request);
 
-/// Where the GPU had nothing to do inside of a step, and why; the parts add up to the whole.
-struct Idle {
-  int64_t busy = 0, idle = 0;
-  int64_t data = 0, sync = 0, host = 0, communication = 0, other = 0;
-  int64_t python = 0;  ///< the part of `host` in which no op ran on the CPU
-  int64_t waits = 0;   ///< gaps that began while the CPU waited for the GPU
-  int64_t gaps = 0, longest = 0, longest_at = 0;
-  Sight most_data, most_sync, most_host, most_communication;  ///< the longest stretch for that reason
-  Idle& operator+=(const Idle& other);
-};
 /// `most` becomes the longest of the stretches where that is longer than itself.
 void keep_longest(Sight& most, const Intervals& stretches);
-Idle idle_of(const traces::Trace& trace, const StepWork& step, const HostWork& host);
 
 }  // namespace tenon::tracing

@@ -42,6 +42,8 @@ constexpr int64_t kLaunchTakes = 10000;  ///< nanoseconds from a launch to its w
 constexpr int64_t kHandOver =
     3000;  ///< from the end of work to the start of what waited for it on another stream, at most
 
+}  // namespace
+
 /// Where a thread stood just before a moment: in which innermost event, since when without a break, and what had ended
 /// then.
 struct Standing {
@@ -85,33 +87,18 @@ class ThreadBackwards {
   std::vector<LaneBackwards> lanes_;
 };
 
-}  // namespace
-
 CriticalPaths::CriticalPaths(const Trace& t, const GpuTimeline& gpu)
     : trace_(t),
       gpu_(gpu),
       names_(t),
       by_end_of_row_(t.rows().size()),
-      waits_of_row_(t.rows().size()),
+      waits_of_row_(stream_waits(t)),
       work_of_row_(t.rows().size()) {
   for (uint32_t i = 0; i < gpu.size(); ++i)
     if (gpu[i].end > gpu[i].start) by_end_.push_back(i);  // what took no time can be nobody's reason
   std::stable_sort(by_end_.begin(), by_end_.end(), [&](uint32_t a, uint32_t b) { return gpu[a].end < gpu[b].end; });
   for (uint32_t i : by_end_) by_end_of_row_[gpu[i].row].push_back(i);
-  gather_waits();
   gather_threads();
-}
-
-void CriticalPaths::gather_waits() {
-  const uint32_t wait_event = trace_.find_name("Stream Wait Event");
-  if (wait_event == kNone) return;
-  for (const Lane& lane : trace_.lanes())
-    for (EventId e = lane.begin; e < lane.end; ++e)
-      if (trace_.columns().name[e] == wait_event && trace_.kind(e) == EventKind::gpu_sync)
-        waits_of_row_[lane.row].push_back(e);
-  for (auto& list : waits_of_row_)
-    std::sort(list.begin(), list.end(),
-              [&](EventId a, EventId b) { return std::pair(trace_.start(a), a) < std::pair(trace_.start(b), b); });
 }
 
 void CriticalPaths::gather_threads() {

@@ -38,7 +38,6 @@ class CriticalPaths {
 
  private:
   friend class BackwardWalk;
-  void gather_waits();
   void gather_threads();
   bool is_work(traces::EventId e) const;
   const GpuWork* last_ended(const std::vector<uint32_t>& order, int64_t time) const;

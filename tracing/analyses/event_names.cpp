@@ -30,14 +30,22 @@ EventNames::EventNames(const traces::Trace& t) : trace_(t), is_(t.names()) {
     // Freeing memory of the GPU waits for it as well. A copy that does not say "async" is one that blocks.
     if (any_of(low, {"synchronize", "eventquery_wait", "streamwaitvalue"}) || low == "cudafree" || low == "hipfree")
       is |= kWaits;
+    if (any_of(low, {"cudamalloc", "cudafree", "cudahostalloc", "cudahostregister", "hipmalloc", "hipfree",
+                     "hiphostmalloc", "cumemalloc", "cumemcreate", "cumemmap", "cumemunmap", "cumemfree", "cumodule",
+                     "culibrary", "cudamodule"}) &&
+        !any_of(low, {"async", "get"}))
+      is |= kAllocation;
     if (any_of(low, {"memcpy"})) is |= any_of(low, {"async"}) ? kCopies : kWaits;
     if (any_of(low, {"dataloader", "data loading", "data_loading", "dataset.fetch", "load_batch", "wait for batch"}))
       is |= kDataLoading;
-    if (any_of(low, {"torch/utils/data/", "torch\\utils\\data\\"})) is |= kLoaderFrame;
-    if (s.starts_with("Optimizer.") || any_of(low, {"optimizer.step", "optimizer.zero_grad"})) is |= kOptimizer;
+    // The thread that pins batches stands in its loop all the time, whoever waits for it.
+    if (any_of(low, {"torch/utils/data/", "torch\\utils\\data\\"}) && !any_of(low, {"_pin_memory_loop"}))
+      is |= kLoaderFrame;
+    if (s.starts_with("Optimizer.") || any_of(low, {"optimizer.step", "optimizer.zero_grad"}) || s == "optimizer")
+      is |= kOptimizer;
     if (s.starts_with("autograd::engine::evaluate_function") || s == "backward" || s.starts_with("## Backward"))
       is |= kBackward;
-    if (s.starts_with("ProfilerStep#")) is |= kStep;
+    if (s.starts_with(kStepPrefix)) is |= kStep;
     if (s.starts_with(kModulePrefix)) is |= kModule;
     if (any_of(low, {"run_backward", "_thread.lock", "built-in method acquire", "threading.py(", "queue.py(",
                      "concurrent/futures/", "multiprocessing/connection.py(", "selectors.py("}))

@@ -10,6 +10,12 @@
 namespace tenon::tracing {
 
 constexpr std::string_view kModulePrefix = "nn.Module: ";
+/// Of the annotation around each step, before its number.
+constexpr std::string_view kStepPrefix = "ProfilerStep#";
+/// Steps are one call made again and again: their numbers are left out, as torch's own tables do.
+inline std::string_view without_step_number(std::string_view name) {
+  return name.starts_with(kStepPrefix) ? "ProfilerStep*" : name;
+}
 
 // Note [Copies that wait]
 // cudaMemcpyAsync() between a GPU and memory that is not pinned is not asynchronous: it returns when the copy is done,
@@ -27,6 +33,10 @@ class EventNames {
   /// A call in which the CPU stands until work of the GPU is done.
   bool waits(traces::EventId e) const {
     return trace_.kind(e) == traces::EventKind::runtime && (has(e, kWaits) || (has(e, kCopies) && waits_for_copy(e)));
+  }
+  /// A call that takes or frees memory of the device, or loads code onto it: the driver does one such at a time.
+  bool allocation(traces::EventId e) const {
+    return trace_.kind(e) == traces::EventKind::runtime && has(e, kAllocation);
   }
   /// A frame of Python counts where it is one of torch.utils.data: a script may have "dataloader" in its path.
   bool data_loading(traces::EventId e) const;
@@ -54,7 +64,8 @@ class EventNames {
     kModule = 128,
     kWaitingFrame = 256,
     kHostCollective = 512,
-    kCopies = 1024
+    kCopies = 1024,
+    kAllocation = 2048
   };
   bool has(traces::EventId e, uint16_t what) const { return is_[trace_.columns().name[e]] & what; }
   bool waits_for_copy(traces::EventId e) const;

@@ -25,20 +25,33 @@ struct Column {
   Unit unit = Unit::text;
   bool wide = false;  ///< too long for a line of a terminal: for programs
 };
-/// What a row is about, for one who wants to see it: an event of the trace, or a stretch of its time.
+/// What a row is about, for one who wants to see it: an event of the file, a stretch of a trace's time, a line of code
+/// that allocated memory, or a tensor or a node of a model file.
 struct Sight {
   int64_t event = -1;        ///< -1: none
   int64_t from = 0, to = 0;  ///< on the trace's axis
-  static Sight of(int64_t event) { return {event, 0, 0}; }
+  std::string place = {};    ///< of a snapshot
+  std::string tensor = {};   ///< of a model file
+  int64_t node = -1;         ///< of a model file's graph; -1: none
+  static Sight of(int64_t event) { return {event, 0, 0, {}}; }
+  static Sight at(std::string place) { return {-1, 0, 0, std::move(place)}; }
+  static Sight of_tensor(std::string name) { return {-1, 0, 0, {}, std::move(name)}; }
+  static Sight of_node(int64_t node) { return {-1, 0, 0, {}, {}, node}; }
 };
 struct Table {
   std::string name;  ///< "kernels"
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  std::vector<Sight> sights = {};  ///< one a row, or none at all
+  std::vector<Sight> sights = {};  ///< one a row, or none at all; of a comparison, in A
+  std::vector<Sight> others = {};  ///< of a comparison: what each row is about in B
   void add(std::vector<Cell> row, Sight sight) {
     rows.push_back(std::move(row));
-    sights.push_back(sight);
+    sights.push_back(std::move(sight));
+  }
+  /// Of a comparison.
+  void add(std::vector<Cell> row, Sight in_a, Sight in_b) {
+    add(std::move(row), std::move(in_a));
+    others.push_back(std::move(in_b));
   }
 };
 /// A single figure with its name.

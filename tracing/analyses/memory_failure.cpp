@@ -1,4 +1,4 @@
-// memory oom, what-if: why an allocation failed, and what other settings of the allocator would have made of it.
+// memory oom: why an allocation failed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,115 +11,10 @@ namespace tenon::tracing {
 namespace {
 
 using snapshot::Action;
-using snapshot::AllocatorModel;
 using snapshot::AllocatorSettings;
 using snapshot::AllocatorState;
 using snapshot::KnownLimits;
 using snapshot::Snapshot;
-
-/// One setting's row of what-if.
-struct Tried {
-  std::string name;
-  AllocatorSettings settings;
-  snapshot::Replay replay;
-};
-
-Finding what_if(const SnapshotRequest& r) {
-  const Snapshot& s = r.first();
-  const size_t trace = asked_trace(s, r.device);
-  if (trace == std::string::npos)
-    return nothing(
-        "The snapshot holds no recorded events to replay: call torch.cuda.memory._record_memory_history() first.");
-  const KnownLimits known = snapshot::limits_of(s, trace);
-  AllocatorModel::Limits limits = known.limits;
-  if (r.limit) limits = {r.limit, 0};
-  const int64_t limit =
-      limits.allowed && (limits.allowed < limits.device || !limits.device) ? limits.allowed : limits.device;
-  const AllocatorSettings own = AllocatorSettings::of(s);
-  std::vector<Tried> tries{{"as recorded: " + own.text(), own, {}}};
-  std::vector<std::string> wanted = r.settings;
-  if (wanted.empty())
-    wanted = {"",
-              "expandable_segments:True",
-              "max_split_size_mb:128",
-              "max_split_size_mb:512",
-              "roundup_power2_divisions:8",
-              "ideal"};  // a threshold does nothing by itself
-  for (const std::string& text : wanted)
-    if (AllocatorSettings a = AllocatorSettings::parse(text); a != own) tries.push_back({a.text(), a, {}});
-  const auto recorded = snapshot::recorded_segment_events(s, trace);
-  const AllocatorState beginning = snapshot::state_after(s, trace, 0);
-  for (Tried& t : tries) {
-    snapshot::ReplayOptions options{limits, &t == &tries[0], &beginning};
-    // Garbage is collected above a share of what set_per_process_memory_fraction() allows: of the limit, where nothing
-    // else is known.
-    if (t.settings.garbage_collection_threshold > 0 && !options.limits.allowed) options.limits.allowed = limit;
-    if (options.as_recorded && !r.limit) options.limits = {};
-    t.replay = snapshot::replay(s, trace, t.settings, options);
-  }
-  Finding f;
-  Table table{"settings",
-              {{"settings", "SETTINGS", Unit::text},
-               {"peak_reserved_bytes", "PEAK RESERVED", Unit::bytes},
-               {"against_recorded", "AGAINST RECORDED", Unit::share},
-               {"wasted_bytes", "ABOVE WHAT IS ALIVE", Unit::bytes},
-               {"segments", "CALLS TO THE DRIVER", Unit::count},
-               {"verdict", "OUT OF MEMORY", Unit::text}},
-              {}};
-  const int64_t first = tries[0].replay.peak_reserved;
-  const Tried *best = nullptr, *saved_by = nullptr;
-  for (const Tried& t : tries) {
-    const auto& p = t.replay;
-    if (&t != &tries[0] && !t.settings.ideal && !p.failed) {
-      if (!best || p.peak_reserved < best->replay.peak_reserved) best = &t;
-      if (!saved_by) saved_by = &t;
-    }
-    table.rows.push_back(
-        {t.name, p.peak_reserved, share(p.peak_reserved, std::max<int64_t>(1, first)),
-         p.peak_reserved - p.peak_allocated, static_cast<int64_t>(p.segment_events.size()),
-         std::string(limit == 0 ? "no limit known"
-                     : p.failed
-                         ? fmt::format("yes, {} at event {}{}", bytes_text(p.failed_size), p.failed_at,
-                                       p.failures.size() > 1 ? fmt::format(", and {} more", p.failures.size() - 1) : "")
-                         : "no")});
-  }
-  // Where the model repeats what was recorded, it is to be believed about the rest.
-  size_t same = 0;
-  const auto& again = tries[0].replay.segment_events;
-  while (same < again.size() && same < recorded.size() && again[same] == recorded[same]) ++same;
-  const bool repeats = same == recorded.size() && same == again.size();
-  f.facts = {
-      {"limit_bytes", "the device can give", Unit::bytes, limit},
-      {"recorded_peak_bytes", "peak as recorded", Unit::bytes, first},
-      {"events", "events replayed", Unit::count, static_cast<int64_t>(s.traces[trace].end - s.traces[trace].begin)},
-      {"repeats", "the model repeats the recorded calls", Unit::text,
-       std::string(repeats   ? "yes"
-                   : r.limit ? "not asked: another limit"
-                             : fmt::format("the first {} of {}", same, recorded.size()))}};
-  int64_t before = 0;
-  for (const auto& g : beginning.segments) before += g.active;
-  if (before)
-    f.facts.push_back(
-        {"before_bytes", "from before the recording, allocated anew under other settings", Unit::bytes, before});
-  const bool failed_own = tries[0].replay.failed;
-  const bool ideal_failed =
-      std::any_of(tries.begin(), tries.end(), [](const Tried& t) { return t.settings.ideal && t.replay.failed; });
-  if (failed_own && saved_by)
-    f.sentence = fmt::format("The failure would have been avoided with {}.", saved_by->name);
-  else if (failed_own && ideal_failed)
-    f.sentence = "No setting of the allocator would have avoided the failure: what is alive does not fit.";
-  else if (failed_own)
-    f.sentence = "None of the settings tried would have avoided the failure.";
-  else if (best && best->replay.peak_reserved < first)
-    f.sentence = fmt::format("{} would have reserved {} at its peak instead of {} ({} less).", best->name,
-                             bytes_text(best->replay.peak_reserved), bytes_text(first),
-                             share_text(1 - share(best->replay.peak_reserved, first)));
-  else
-    f.sentence =
-        fmt::format("No other setting reserves less than the {} that were reserved at the peak.", bytes_text(first));
-  f.tables.push_back(std::move(table));
-  return f;
-}
 
 /// The last failure of a device, and what the allocator held when it came.
 struct Failure {
@@ -253,14 +148,12 @@ Finding oom(const SnapshotRequest& r) {
            {"count", "BLOCKS", Unit::count}},
           {}};
   for (const Owner& o : alive)
-    if (t.rows.size() < r.top) t.rows.push_back({o.site, o.bytes, share(o.bytes, live), o.count});
+    if (t.rows.size() < r.top) t.add({o.site, o.bytes, share(o.bytes, live), o.count}, Sight::at(o.site));
   f.tables.push_back(std::move(t));
   return f;
 }
 
-const bool registered_memory_failure =
-    register_snapshot_analysis({"oom", "why an allocation failed", 1, 1, oom}) &&
-    register_snapshot_analysis({"what-if", "the recorded allocations under other allocator settings", 1, 1, what_if});
+const bool registered_memory_failure = register_snapshot_analysis({"oom", "why an allocation failed", 1, 1, oom});
 
 }  // namespace
 }  // namespace tenon::tracing

@@ -156,8 +156,9 @@ Finding fragmentation(const SnapshotRequest& r) {
           {}};
   for (const Held& h : space.held)
     if (t.rows.size() < r.top)
-      t.rows.push_back({fmt::format("0x{:x}", h.segment.address), h.segment.total, h.free, h.largest, h.blockers,
-                        h.blocked_by, s.site(h.smallest_stack)});
+      t.add({fmt::format("0x{:x}", h.segment.address), h.segment.total, h.free, h.largest, h.blockers, h.blocked_by,
+             s.site(h.smallest_stack)},
+            Sight::at(s.site(h.smallest_stack)));
   f.tables.push_back(std::move(t));
   Table pools{"pools",
               {{"stream", "STREAM", Unit::text},

@@ -36,7 +36,7 @@ Table owner_table(const std::string& name, const Snapshot& s, const std::vector<
       stack += (stack.empty() ? "" : " < ") + line;
       ++shown;
     }
-    t.rows.push_back({o.site, o.bytes, share(o.bytes, total), o.count, stack});
+    t.add({o.site, o.bytes, share(o.bytes, total), o.count, stack}, Sight::at(o.site));
   }
   return t;
 }
@@ -213,10 +213,11 @@ Finding grown(const SnapshotRequest& r, bool only_growth) {
            {"a_count", "BLOCKS A", Unit::count},
            {"b_count", "BLOCKS B", Unit::count}},
           {}};
-  for (const auto& x : list)
+  for (const auto& [site, pair] : list)
     if (t.rows.size() < r.top)
-      t.rows.push_back({x.first, delta(x), x.second.first.bytes, x.second.second.bytes, x.second.first.count,
-                        x.second.second.count});
+      t.add({site, pair.second.bytes - pair.first.bytes, pair.first.bytes, pair.second.bytes, pair.first.count,
+             pair.second.count},
+            pair.first.count ? Sight::at(site) : Sight(), pair.second.count ? Sight::at(site) : Sight());
   f.tables.push_back(std::move(t));
   return f;
 }
@@ -258,7 +259,7 @@ Finding leaks(const SnapshotRequest& r) {
     std::string stack;
     for (const std::string& line : s.callers(l.stack))
       if (stack.size() < 200) stack += (stack.empty() ? "" : " < ") + line;
-    t.rows.push_back({l.site, l.bytes, l.count, l.bytes_per_window, static_cast<int64_t>(l.windows), stack});
+    t.add({l.site, l.bytes, l.count, l.bytes_per_window, static_cast<int64_t>(l.windows), stack}, Sight::at(l.site));
   }
   f.tables.push_back(std::move(t));
   return f;

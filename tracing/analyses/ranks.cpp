@@ -79,6 +79,20 @@ std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const Tr
   return offsets;
 }
 
+std::vector<int64_t> shifts_to_first(const std::vector<std::shared_ptr<const Trace>>& traces) {
+  constexpr int64_t kYear = int64_t{366} * 24 * 3600 * 1'000'000'000;
+  const auto offsets = align_clocks(traces);
+  std::vector<int64_t> shifts(traces.size());
+  for (size_t i = 1; i < traces.size(); ++i) {
+    const Trace &t = *traces[i], &first = *traces[0];
+    const bool placed = offsets[i].matched > 0 || (t.base() > 0 && first.base() > 0);
+    shifts[i] = apart(0, t.base(), 0, first.base()) - offsets[i].ahead_ns;
+    const int64_t away = apart(t.begin(), shifts[i], first.begin(), 0);
+    if (!placed || away > kYear || away < -kYear) shifts[i] = apart(first.begin(), 0, t.begin(), 0);
+  }
+  return shifts;
+}
+
 namespace {
 
 Finding ranks(const TraceRequest& r) {

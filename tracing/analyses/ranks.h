@@ -14,5 +14,8 @@ struct ClockOffset {
 };
 /// By collectives that the traces share; see Note [One clock].
 std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const traces::Trace>>& traces);
+/// What is added to the times of each to stand on the first one's axis, with the clocks aligned. What cannot be placed,
+/// since a file says no time of day or one of another year, begins with the first one.
+std::vector<int64_t> shifts_to_first(const std::vector<std::shared_ptr<const traces::Trace>>& traces);
 
 }  // namespace tenon::tracing

@@ -30,8 +30,13 @@ class Gatherer {
     for (const TraceStep& step : steps_) {
       const StepWork work = step_work(gpu, step);
       sums_.length += static_cast<double>(work.length());
-      for (const GpuWork& w : work.work) add({calls_.of_gpu(w.event, w.launch), kNone, What::gpu}, w.end - w.start);
-      for (const PathPiece& p : paths.of(work)) sums_.parts[key(paths, p)].path += static_cast<double>(p.to - p.from);
+      for (const GpuWork& w : work.work)
+        add({calls_.of_gpu(w.event, w.launch), kNone, What::gpu}, w.end - w.start, w.event);
+      for (const PathPiece& p : paths.of(work)) {
+        PartSum& part = sums_.parts[key(paths, p)];
+        part.path += static_cast<double>(p.to - p.from);
+        part.see(p.event, p.to - p.from);
+      }
     }
     gather_backward();
     for (uint32_t l = 0; l < t_.lanes().size(); ++l)
@@ -74,8 +79,9 @@ class Gatherer {
     return {calls_.of(p.event), kNone, names_.waits(p.event) ? What::wait : What::cpu};
   }
 
-  void add(PartKey key, int64_t work) {
+  void add(PartKey key, int64_t work, EventId event) {
     PartSum& s = sums_.parts[key];
+    s.see(event, work);
     s.work += static_cast<double>(work);
     ++s.calls;
   }
@@ -117,7 +123,7 @@ class Gatherer {
         if (!runs_.empty() && t_.start(e) >= runs_.back().from && counts(t_.start(e)) && counts(runs_.back().from) &&
             clipped(own_ops, runs_.back().to, t_.start(e)).empty()) {
           BackwardRun& run = runs_.back();
-          if (t_.start(e) > run.to) add({0, after(run.last), What::gap}, t_.start(e) - run.to);
+          if (t_.start(e) > run.to) add({0, after(run.last), What::gap}, t_.start(e) - run.to, run.last);
           if (t_.end(e) > run.to) run.to = t_.end(e), run.last = e;
         } else if (t_.duration(e) > 0) {
           runs_.push_back({t_.start(e), t_.end(e), e});
@@ -132,7 +138,7 @@ class Gatherer {
     auto part = [&](int64_t end) {
       if (end <= from) return;
       own += end - from;
-      if (named && counts(from)) add({calls_.within(around_it), after(before), What::gap}, end - from);
+      if (named && counts(from)) add({calls_.within(around_it), after(before), What::gap}, end - from, around_it);
     };
     if (waits)
       for (auto run =
@@ -167,9 +173,9 @@ class Gatherer {
       own += gap(e, before, reached, t_.end(e), named, may_wait);
       if (named || !mine) continue;
       if (names_.waits(e))
-        add({calls_.of(e), kNone, What::wait}, 0);
+        add({calls_.of(e), kNone, What::wait}, 0, e);
       else if (t_.kind(e) != EventKind::instant && t_.kind(e) != EventKind::async)
-        add({calls_.of(e), kNone, What::cpu}, own);
+        add({calls_.of(e), kNone, What::cpu}, own, e);
     }
   }
 

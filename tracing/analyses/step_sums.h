@@ -28,6 +28,11 @@ struct PartHash {
 /// Of a mean step, in nanoseconds: what lies on the critical path; all of it, on the path or not; how often it ran.
 struct PartSum {
   double path = 0, work = 0, calls = 0;
+  traces::EventId longest = traces::kNone;  ///< the longest event of it
+  int64_t longest_ns = -1;
+  void see(traces::EventId event, int64_t ns) {
+    if (event != traces::kNone && ns > longest_ns) longest = event, longest_ns = ns;
+  }
 };
 
 struct StepSums {

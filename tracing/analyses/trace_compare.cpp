@@ -75,7 +75,10 @@ std::vector<Item> matched(const CallTree& tree, const StepSums& a, const StepSum
     if (fresh) groups.emplace_back();
     groups[it->second].push_back(i);
   }
-  auto plus = [](PartSum& into, const PartSum& s) { into.path += s.path, into.work += s.work, into.calls += s.calls; };
+  auto plus = [](PartSum& into, const PartSum& s) {
+    into.path += s.path, into.work += s.work, into.calls += s.calls;
+    into.see(s.longest, s.longest_ns);
+  };
   for (const auto& group : groups) {
     const bool of_a =
         std::any_of(group.begin(), group.end(), [](const Item& i) { return i.a.calls > 0 || i.a.path > 0; });
@@ -215,13 +218,13 @@ Finding diff(const TraceRequest& r) {
              {"b_steps", "steps of B", Unit::count, static_cast<int64_t>(b.steps)}};
   Table table{"items",
               {{"name", "WHAT", Unit::text},
-               {"path", "PATH", Unit::text, true},
                {"delta_ns", "OF THE DIFFERENCE", Unit::nanoseconds},
                {"work_ns", "ITSELF", Unit::nanoseconds},
                {"a_ns", "IN A", Unit::nanoseconds},
                {"b_ns", "IN B", Unit::nanoseconds},
                {"a_calls", "CALLS A", Unit::number},
-               {"b_calls", "CALLS B", Unit::number}},
+               {"b_calls", "CALLS B", Unit::number},
+               {"path", "PATH", Unit::text, true}},
               {}};
   double shown = 0;
   size_t more = 0;
@@ -232,10 +235,13 @@ Finding diff(const TraceRequest& r) {
       continue;
     }
     shown += i.delta();
-    table.rows.push_back({label(tree, i.key, false), label(tree, i.key, true), i.delta(), i.work(), i.a.work, i.b.work,
-                          i.a.calls, i.b.calls});
+    auto sight = [](const PartSum& s) { return s.longest == kNone ? Sight() : Sight::of(s.longest); };
+    table.add({label(tree, i.key, false), i.delta(), i.work(), i.a.work, i.b.work, i.a.calls, i.b.calls,
+               label(tree, i.key, true)},
+              sight(i.a), sight(i.b));
   }
-  if (more) table.rows.push_back({fmt::format("{} more", more), std::string(), sum - shown, 0.0, 0.0, 0.0, 0.0, 0.0});
+  if (more)
+    table.add({fmt::format("{} more", more), sum - shown, 0.0, 0.0, 0.0, 0.0, 0.0, std::string()}, Sight(), Sight());
   f.tables.push_back(std::move(table));
   return f;
 }

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tracing/analyses/event_names.h"
 #include "tracing/analyses/trace_analysis.h"
 
 // Note [As key_averages() counts]
 // The columns mean what they mean in torch's own table, so that the two can be held against each other
 // (tests/tracing/torch_traces_test.cpp does):
-//   calls  an op that does nothing but call an op of its own name (aten::sum another overload of itself) is one call
-//   with it total  the lengths of these calls self   what of the total lies in no other op, annotation or call of the
-//   runtime; Python's functions between them make no difference
+// - calls: an op that does nothing but call an op of its own name (aten::sum another overload of itself) is one call
+//   with it;
+// - total: the lengths of these calls;
+// - self: what of the total lies in no other op, annotation or call of the runtime; Python's functions between them
+//   make no difference.
 // Four things differ. Newer versions of torch (2.15 does, 2.5 does not) take the time of Python's functions out of
 // self, which then no row has. Files of PyTorch before 2.4 have whole microseconds: lengths differ by up to one a call,
 // and torch, which wants an op to end no later than what it lies in, loses some of the nesting, where here a
@@ -76,11 +79,6 @@ CallTree call_tree(const Trace& t) {
   return tree;
 }
 
-/// Steps are one annotation: torch writes them so.
-std::string_view group_name(std::string_view name) {
-  return name.starts_with("ProfilerStep#") ? "ProfilerStep*" : name;
-}
-
 std::vector<std::pair<std::string_view, OpGroup>> sorted(const OpGroups& groups, int64_t OpGroup::*by) {
   std::vector<std::pair<std::string_view, OpGroup>> all(groups.begin(), groups.end());
   std::erase_if(all, [](const auto& g) { return g.second.calls == 0; });
@@ -103,7 +101,7 @@ Finding ops(const TraceRequest& r) {
   for (EventId e = 0; e < t.size(); ++e) {
     const EventKind k = t.kind(e);
     if ((k != EventKind::cpu_op && k != EventKind::annotation) || !wanted(e)) continue;
-    OpGroup& g = (k == EventKind::cpu_op ? by_op : by_annotation)[group_name(t.event_name(e))];
+    OpGroup& g = (k == EventKind::cpu_op ? by_op : by_annotation)[without_step_number(t.event_name(e))];
     const int64_t self = std::max<int64_t>(0, tree.self[e]);
     g.self += self;
     if (k == EventKind::cpu_op) total_self += self;

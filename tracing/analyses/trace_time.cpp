@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 
-#include "tracing/analyses/activity.h"
+#include "tracing/analyses/idle.h"
 
 namespace tenon::tracing {
 namespace {
@@ -107,8 +108,9 @@ Finding idle(const TraceRequest& r) {
   if (work.empty()) return nothing(kNoGpu);
   if (r.step >= 0 && asked_steps(t, r).empty())
     return nothing(fmt::format("The trace has no ProfilerStep#{}.", r.step));
-  HostWork host = host_work(t);
+  const IdleTimes times(t);
   Idle sum;
+  using R = GapReason;
   Table table{"steps",
               {{"step", "STEP", Unit::text},
                {"idle_ns", "IDLE", Unit::nanoseconds},
@@ -116,37 +118,47 @@ Finding idle(const TraceRequest& r) {
                {"data_ns", "DATA", Unit::nanoseconds},
                {"sync_ns", "SYNC", Unit::nanoseconds},
                {"communication_ns", "COMMUNICATION", Unit::nanoseconds},
-               {"other_ns", "OTHER", Unit::nanoseconds},
+               {"queued_ns", "QUEUED", Unit::nanoseconds},
                {"gaps", "GAPS", Unit::count},
                {"longest_ns", "LONGEST", Unit::nanoseconds}},
               {}};
   for (const TraceStep& s : asked_steps(t, r)) {
-    Idle i = idle_of(t, step_work(work, s), host);
+    const Idle i = times.of(step_work(work, s));
     sum += i;
     if (table.rows.size() < r.top)
-      table.add({step_text(s), i.idle, i.host, i.data, i.sync, i.communication, i.other, i.gaps, i.longest},
+      table.add({step_text(s), i.idle, i.time(R::host) + i.time(R::no_op), i.time(R::data), i.time(R::sync),
+                 i.time(R::communication), i.queued_time(), i.gaps, i.longest},
                 {-1, i.longest_at, i.longest_at + i.longest});
   }
-  const std::pair<const char*, int64_t> reasons[] = {{"the CPU had not launched the next kernel yet", sum.host},
-                                                     {"the CPU was loading data", sum.data},
-                                                     {"the CPU was waiting for the GPU before it went on", sum.sync},
-                                                     {"of other ranks", sum.communication},
-                                                     {"of gaps between kernels that were already launched", sum.other}};
-  auto top = std::max_element(std::begin(reasons), std::end(reasons),
-                              [](const auto& a, const auto& b) { return a.second < b.second; });
   Finding f;
   f.facts = {{"idle_ns", "idle", Unit::nanoseconds, sum.idle},
              {"busy_ns", "busy", Unit::nanoseconds, sum.busy},
              {"idle_share", "idle share", Unit::share, share(sum.idle, sum.idle + sum.busy)},
-             {"host_ns", "host-bound", Unit::nanoseconds, sum.host},
-             {"data_ns", "data loading", Unit::nanoseconds, sum.data},
-             {"sync_ns", "synchronisation", Unit::nanoseconds, sum.sync},
-             {"communication_ns", "communication", Unit::nanoseconds, sum.communication},
-             {"other_ns", "other", Unit::nanoseconds, sum.other},
+             {"host_ns", "host-bound", Unit::nanoseconds, sum.time(R::host) + sum.time(R::no_op)},
+             {"data_ns", "data loading", Unit::nanoseconds, sum.time(R::data)},
+             {"sync_ns", "synchronisation", Unit::nanoseconds, sum.time(R::sync)},
+             {"communication_ns", "communication", Unit::nanoseconds, sum.time(R::communication)},
+             {"queued_ns", "launched work waits", Unit::nanoseconds, sum.queued_time()},
              {"longest_ns", "longest gap", Unit::nanoseconds, sum.longest}};
+  Table reasons{"reasons",
+                {{"reason", "REASON", Unit::text},
+                 {"idle_ns", "IDLE", Unit::nanoseconds},
+                 {"share", "SHARE", Unit::share},
+                 {"longest_ns", "LONGEST", Unit::nanoseconds},
+                 {"because", "THE GPU IS IDLE BECAUSE", Unit::text}},
+                {}};
+  std::array<size_t, kGapReasons> order;
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sum.by[a].time > sum.by[b].time; });
+  for (size_t i : order)
+    if (const Idle::Sum& of = sum.by[i]; of.time > 0)
+      reasons.add({std::string(name(R(i))), of.time, share(of.time, sum.idle), of.longest.to - of.longest.from,
+                   std::string(because(R(i)))},
+                  of.longest);
+  f.tables.push_back(std::move(reasons));
   f.sentence = fmt::format("The GPU was idle for {} of the steps ({}), {} of it because {}.",
                            share_text(share(sum.idle, sum.idle + sum.busy)), ns(sum.idle),
-                           share_text(share(top->second, sum.idle)), top->first);
+                           share_text(share(sum.by[order[0]].time, sum.idle)), because(R(order[0])));
   f.tables.push_back(std::move(table));
   return f;
 }

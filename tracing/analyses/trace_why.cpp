@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "tracing/analyses/critical_path.h"
+#include "tracing/analyses/idle.h"
+#include "tracing/analyses/why.h"
 
 namespace tenon::tracing {
 namespace {
@@ -11,16 +13,6 @@ namespace {
 using traces::EventKind;
 using traces::kNone;
 using traces::Trace;
-
-struct Cause {
-  const char* name;    ///< for programs
-  const char* bound;   ///< "data-bound"
-  int64_t time;        ///< of the steps that would go if this were free
-  std::string what;    ///< "ops on the CPU take 20 ms of each step"
-  std::string within;  ///< ", 11 ms of it in aten::mm"; empty where nothing stands out
-  std::string try_this;
-  Sight sight = {};  ///< the longest piece of it
-};
 
 /// Times by name of event, and which is the largest.
 class Largest {
@@ -59,10 +51,10 @@ struct PerStep {
   bool whole;  ///< the trace marks no steps
 };
 
-// What bounds a step is what would shorten it most if it were free. But kernels that run are what a step is for: they
-// bound it only where nothing that could be had for nothing takes a quarter of it. On a machine without a GPU the same
-// holds for ops.
-Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total, bool own = false) {
+/// What bounds a step is what would shorten it most if it were free. But kernels that run are what a step is for: they
+/// bound it only where nothing that could be had for nothing takes a quarter of it. On a machine without a GPU the same
+/// holds for ops.
+void sort_causes(std::vector<Cause>& causes, int64_t total) {
   int64_t avoidable = 0;
   for (const Cause& c : causes)
     if (c.name != std::string("compute")) avoidable = std::max(avoidable, c.time);
@@ -71,31 +63,10 @@ Finding answer(std::vector<Cause> causes, const PerStep& per_step, int64_t total
     auto rank = [&](const Cause& c) { return outdone && c.name == std::string("compute") ? avoidable - 1 : c.time; };
     return rank(a) > rank(b);
   });
-  const Cause& first = causes[0];
-  Finding f;
-  f.sentence = fmt::format(
-      "{} is {}: {}, {} of {}{}; try this: {}.", per_step.whole && !own ? "The trace (it marks no steps)" : "The step",
-      first.bound, first.what, share_text(share(first.time, total)), per_step(total), first.within, first.try_this);
-  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)},
-             {"step_ns", "a step", Unit::nanoseconds, total / per_step.count},
-             {"share", "share", Unit::share, share(first.time, total)},
-             {"step_count", "steps", Unit::count, per_step.count}};
-  Table table{"causes",
-              {{"cause", "CAUSE", Unit::text},
-               {"per_step_ns", "A STEP", Unit::nanoseconds},
-               {"share", "SHARE", Unit::share},
-               {"what", "WHAT", Unit::text},
-               {"try", "TRY", Unit::text, true}},
-              {}};
-  for (const Cause& c : causes)
-    table.add({std::string(c.bound), c.time / per_step.count, share(c.time, total), c.what + c.within, c.try_this},
-              c.sight);
-  f.tables.push_back(std::move(table));
-  return f;
 }
 
 /// A trace of the CPU alone: data, ops, and what lies between them.
-Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
+StepBounds why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
   const HostWork host = host_work(t);
   const GpuTimeline none(t);
   const CriticalPaths paths(t, none);
@@ -128,30 +99,59 @@ Finding why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
   };
   const int64_t between = total - data - computing - communicating;
   const bool own = recorded_by_tenon(t);
-  return answer(
-      {{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "",
-        own ? "use cheaper transforms, or samples that are smaller on the disk"
-            : "use more DataLoader workers, prefetch, or cheaper transforms",
-        most_data},
-       {"host", "host-bound", between, fmt::format("no op runs for {}", per_step.text(between)),
-        within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
-        own ? "use a larger batch: calls of small ops take longer than their work"
-            : "look at that Python code (with_stack=True shows it by function), or use a larger batch or "
-              "torch.compile where it is many small pieces",
-        others.sight().event >= 0 ? others.sight() : gaps.sight()},
-       {"communication", "bound by communication", communicating,
-        fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "",
-        "overlap them (larger buckets), accumulate gradients, or send lower precision", most_talking},
-       {"compute", "compute-bound", computing, fmt::format("ops on the CPU take {}", per_step.text(computing)),
-        within(ops, computing),
-        own ? "look at `ops` for the largest; more threads, bfloat16 (amp) or a smaller model make them faster"
-            : "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster",
-        ops.sight()}},
-      per_step, total, own);
+  StepBounds b{{{"data", "data-bound", data, fmt::format("the CPU loads data for {}", per_step.text(data)), "",
+                 own ? "use cheaper transforms, or samples that are smaller on the disk"
+                     : "use more DataLoader workers, prefetch, or cheaper transforms",
+                 most_data},
+                {"host", "host-bound", between, fmt::format("no op runs for {}", per_step.text(between)),
+                 within(others, between).empty() ? within(gaps, between, "after") : within(others, between),
+                 own ? "use a larger batch: calls of small ops take longer than their work"
+                     : "look at that Python code (with_stack=True shows it by function), or use a larger batch or "
+                       "torch.compile where it is many small pieces",
+                 others.sight().event >= 0 ? others.sight() : gaps.sight()},
+                {"communication", "bound by communication", communicating,
+                 fmt::format("collectives take {} in which no op runs", per_step.text(communicating)), "",
+                 "overlap them (larger buckets), accumulate gradients, or send lower precision", most_talking},
+                {"compute", "compute-bound", computing, fmt::format("ops on the CPU take {}", per_step.text(computing)),
+                 within(ops, computing),
+                 own ? "look at `ops` for the largest; more threads, bfloat16 (amp) or a smaller model make them faster"
+                     : "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster",
+                 ops.sight()}},
+               total,
+               per_step.count,
+               per_step.whole,
+               own,
+               {}};
+  return b;
 }
 
-Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<TraceStep>& steps) {
-  const HostWork host = host_work(t);
+/// Work is launched and the GPU stands still all the same.
+struct QueuedCause {
+  GapReason reason;
+  const char *name, *bound, *what, *try_this;
+};
+const QueuedCause kQueuedCauses[] = {
+    {GapReason::pause, "pauses", "bound by the pauses between kernels",
+     "between kernels that are queued, each shorter than 10 us",
+     "capture the step in a CUDA graph or fuse the small kernels (torch.compile)"},
+    {GapReason::stream, "streams", "bound by waits between streams", "while launched work waits for another stream",
+     "record with enable_cuda_sync_events=True to see for which event; wait for it later, or keep the work on one "
+     "stream"},
+    {GapReason::allocation, "allocation", "held up by the driver",
+     "while a call takes or frees memory of the device or loads code, and launched work waits",
+     "let the allocator keep its memory (no empty_cache() within the step, expandable_segments:True) and warm up "
+     "before what is measured"},
+    {GapReason::profiler, "profiler", "held up by the profiler", "while the profiler writes down what it recorded",
+     "record fewer steps or without stacks and shapes; without the profiler this time is not lost"},
+    {GapReason::unknown, "queued", "stalled with work in its queue",
+     "while launched work waits, and nothing in the trace says for what",
+     "look for other processes or contexts on the device (nvidia-smi, MPS, time slicing), power or clock limits, and "
+     "copies of other streams; record with enable_cuda_sync_events=True to see waits for events"},
+};
+
+StepBounds why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<TraceStep>& steps) {
+  const IdleTimes times(t);
+  using R = GapReason;
   Idle idle;
   Largest by_kernel(t);
   Sight most_bare, most_copying;
@@ -161,7 +161,7 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
     const StepWork step = step_work(gpu, s);
     kernels += step.work.size();
     total += step.length();
-    idle += idle_of(t, step, host);
+    idle += times.of(step);
     Intervals kernel, copy, communication;
     for (const GpuWork& w : step.work) {
       (w.communication ? communication : w.copy ? copy : kernel).emplace_back(std::max(w.start, step.begin), w.end);
@@ -179,57 +179,94 @@ Finding why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<Tra
   }
   const PerStep per_step(steps);
   const double calls = static_cast<double>(kernels) / static_cast<double>(per_step.count);
-  const bool in_python = idle.python * 10 > idle.host * 6;
-  Finding f = answer(
-      {{"data", "data-bound", idle.data,
-        fmt::format("the GPU waits {} while the CPU loads data", per_step.text(idle.data)), "",
-        "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms", idle.most_data},
-       {"host", "host-bound", idle.host,
-        fmt::format("the GPU waits {} for the CPU to launch {:.0f} kernels", per_step.text(idle.host), calls),
-        in_python ? fmt::format(", {} of it while no op runs", per_step(idle.python)) : "",
-        in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by "
-                    "function); torch.compile or CUDA graphs where it is many small pieces"
-                  : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops",
-        idle.most_host},
-       {"sync", "bound by synchronisation", idle.sync,
-        fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.sync)),
-        fmt::format(", {:.4g} times", static_cast<double>(idle.waits) / static_cast<double>(per_step.count)),
-        "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many "
-        "steps",
-        idle.most_sync},
-       {"communication", "bound by communication", exposed_communication + idle.communication,
-        fmt::format("{} of communication has no computation beside it",
-                    per_step.text(exposed_communication + idle.communication)),
-        "",
-        "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower "
-        "precision",
-        most_bare.to > most_bare.from ? most_bare : idle.most_communication},
-       {"copy", "bound by memory copies", exposed_copies,
-        fmt::format("copies take {} with no kernel beside them", per_step.text(exposed_copies)), "",
-        "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own", most_copying},
-       {"compute", "compute-bound", compute, fmt::format("kernels keep the GPU busy for {}", per_step.text(compute)),
-        by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
-        "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left",
-        by_kernel.sight()}},
-      per_step, total);
-  f.facts.push_back({"gpu_busy_share", "GPU busy", Unit::share, share(idle.busy, total)});
-  return f;
+  const int64_t by_host = idle.time(R::host) + idle.time(R::no_op);
+  const bool in_python = idle.time(R::no_op) * 10 > by_host * 6;
+  const Sight& most_host = idle.sight(in_python ? R::no_op : R::host);
+  std::vector<Cause> causes = {
+      {"data", "data-bound", idle.time(R::data),
+       fmt::format("the GPU waits {} while the CPU loads data", per_step.text(idle.time(R::data))), "",
+       "use more DataLoader workers, pin_memory with prefetching, or cheaper transforms", idle.sight(R::data)},
+      {"host", "host-bound", by_host,
+       fmt::format("the GPU waits {} for the CPU to launch {:.0f} kernels", per_step.text(by_host), calls),
+       in_python ? fmt::format(", {} of it while no op runs", per_step(idle.time(R::no_op))) : "",
+       in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by "
+                   "function); torch.compile or CUDA graphs where it is many small pieces"
+                 : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops",
+       most_host},
+      {"sync", "bound by synchronisation", idle.time(R::sync),
+       fmt::format("the GPU stands still for {} after the CPU has waited for it", per_step.text(idle.time(R::sync))),
+       fmt::format(", {:.4g} times", static_cast<double>(idle.waits) / static_cast<double>(per_step.count)),
+       "avoid .item(), .cpu(), print() and boolean tests of tensors inside the step; read the loss every so many "
+       "steps",
+       idle.sight(R::sync)},
+      {"communication", "bound by communication", exposed_communication + idle.time(R::communication),
+       fmt::format("{} of communication has no computation beside it",
+                   per_step.text(exposed_communication + idle.time(R::communication))),
+       "",
+       "overlap it (larger buckets, gradient_as_bucket_view, FSDP prefetch), accumulate gradients, or send lower "
+       "precision",
+       most_bare.to > most_bare.from ? most_bare : idle.sight(R::communication)},
+      {"copy", "bound by memory copies", exposed_copies,
+       fmt::format("copies take {} with no kernel beside them", per_step.text(exposed_copies)), "",
+       "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own", most_copying},
+      {"compute", "compute-bound", compute, fmt::format("kernels keep the GPU busy for {}", per_step.text(compute)),
+       by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
+       "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left",
+       by_kernel.sight()}};
+  for (const QueuedCause& q : kQueuedCauses)
+    if (const int64_t time = idle.time(q.reason); time > 0)
+      causes.push_back({q.name, q.bound, time,
+                        fmt::format("the GPU stands still for {} {}", per_step.text(time), q.what), "", q.try_this,
+                        idle.sight(q.reason)});
+  return {std::move(causes), total, per_step.count, per_step.whole, false, share(idle.busy, total)};
 }
 
 Finding why(const TraceRequest& r) {
   const Trace& t = r.first();
   const auto steps = asked_steps(t, r);
-  if (steps.empty()) {
-    Finding f;
+  if (steps.empty())
     return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step)
                                : "The trace holds no events.");
-  }
-  const GpuTimeline gpu(t);
-  return gpu.empty() ? why_on_cpu(t, steps) : why_on_gpu(t, gpu, steps);
+  const StepBounds b = bounds_of(t, steps);
+  const Cause& first = b.causes[0];
+  Finding f;
+  f.sentence = b.sentence();
+  f.facts = {{"cause", "cause", Unit::text, std::string(first.name)},
+             {"step_ns", "a step", Unit::nanoseconds, b.total / b.steps},
+             {"share", "share", Unit::share, share(first.time, b.total)},
+             {"step_count", "steps", Unit::count, b.steps}};
+  if (b.gpu_busy) f.facts.push_back({"gpu_busy_share", "GPU busy", Unit::share, *b.gpu_busy});
+  Table table{"causes",
+              {{"cause", "CAUSE", Unit::text},
+               {"per_step_ns", "A STEP", Unit::nanoseconds},
+               {"share", "SHARE", Unit::share},
+               {"what", "WHAT", Unit::text},
+               {"try", "TRY", Unit::text, true}},
+              {}};
+  for (const Cause& c : b.causes)
+    table.add({std::string(c.bound), c.time / b.steps, share(c.time, b.total), c.what + c.within, c.try_this}, c.sight);
+  f.tables.push_back(std::move(table));
+  return f;
 }
 
 const bool registered_trace_why =
     register_trace_analysis({"why", "in one sentence: what bounds a step, and what to try", 1, 1, why});
 
 }  // namespace
+
+std::string StepBounds::sentence() const {
+  const Cause& first = causes[0];
+  return fmt::format(
+      "{} is {}: {}, {} of {}{}; try this: {}.", whole && !own ? "The trace (it marks no steps)" : "The step",
+      first.bound, first.what, share_text(share(first.time, total)),
+      nanoseconds_text(static_cast<double>(total) / static_cast<double>(steps)), first.within, first.try_this);
+}
+
+StepBounds bounds_of(const Trace& t, const std::vector<TraceStep>& steps) {
+  const GpuTimeline gpu(t);
+  StepBounds b = gpu.empty() ? why_on_cpu(t, steps) : why_on_gpu(t, gpu, steps);
+  sort_causes(b.causes, b.total);
+  return b;
+}
+
 }  // namespace tenon::tracing

@@ -141,6 +141,8 @@ struct ReplayOptions {
 /// Replaying a device's recorded allocations through a model.
 struct Replay {
   int64_t peak_reserved = 0, peak_allocated = 0;
+  /// What is reserved once so many events were replayed, where that changes; within an event its peak stands first.
+  std::vector<std::pair<size_t, int64_t>> curve;
   bool failed = false;   ///< the limit was met
   size_t failed_at = 0;  ///< event, counted within the device
   int64_t failed_size = 0;

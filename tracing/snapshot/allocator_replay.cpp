@@ -86,7 +86,14 @@ class Replaying {
   }
 
   Replay run() {
-    for (size_t i = trace_.begin; i < trace_.end && going_; ++i) r_.reached = (i = step(i)) + 1 - trace_.begin;
+    r_.curve.emplace_back(0, model_.reserved());
+    for (size_t i = trace_.begin; i < trace_.end && going_; ++i) {
+      const int64_t peak = model_.peak_reserved();
+      r_.reached = (i = step(i)) + 1 - trace_.begin;
+      if (model_.peak_reserved() > peak && model_.peak_reserved() > model_.reserved())
+        r_.curve.emplace_back(r_.reached, model_.peak_reserved());
+      if (r_.curve.back().second != model_.reserved()) r_.curve.emplace_back(r_.reached, model_.reserved());
+    }
     r_.peak_reserved = model_.peak_reserved();
     r_.segment_events = model_.segment_events();
     r_.addresses = model_.event_addresses();

@@ -80,11 +80,9 @@ bool without_effect(const std::string& key) {
 
 }  // namespace
 
-AllocatorSettings AllocatorSettings::parse(const std::string& text) {
-  AllocatorSettings s;
-  size_t at = 0;
-  while (at < text.size()) {
-    // A list in brackets holds commas of its own.
+std::vector<std::pair<std::string, std::string>> setting_parts(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> parts;
+  for (size_t at = 0; at < text.size();) {
     size_t end = at;
     int depth = 0;
     while (end < text.size() && (text[end] != ',' || depth)) {
@@ -95,8 +93,16 @@ AllocatorSettings AllocatorSettings::parse(const std::string& text) {
     std::erase(part, ' ');
     at = end + 1;
     if (part.empty()) continue;
-    size_t colon = part.find(':');
-    std::string key = part.substr(0, colon), value = colon == std::string::npos ? "" : part.substr(colon + 1);
+    const size_t colon = part.find(':');
+    parts.emplace_back(part.substr(0, colon), colon == std::string::npos ? "" : part.substr(colon + 1));
+  }
+  return parts;
+}
+
+AllocatorSettings AllocatorSettings::parse(const std::string& text) {
+  AllocatorSettings s;
+  for (const auto& [key, value] : setting_parts(text)) {
+    const std::string part = value.empty() ? key : key + ":" + value;
     if (key == "expandable_segments") {
       if (value != "True" && value != "False") fail(part);
       s.expandable_segments = value == "True";

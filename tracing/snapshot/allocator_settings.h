@@ -2,6 +2,8 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tracing/snapshot/snapshot.h"
 
@@ -35,6 +37,10 @@ struct AllocatorSettings {
   /// Whether two settings are the same to the model.
   bool operator==(const AllocatorSettings&) const = default;
 };
+
+/// The parts of such a text, "max_split_size_mb" and "128": their order is kept, nothing is checked. A list in brackets
+/// holds commas of its own.
+std::vector<std::pair<std::string, std::string>> setting_parts(const std::string& text);
 
 // Note [The model's numbers]
 // Those of CUDACachingAllocator.cpp: kMinBlockSize, kSmallSize, kSmallBuffer, kMinLargeAlloc, kRoundLarge. Requests up

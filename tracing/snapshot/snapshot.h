@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -150,7 +151,8 @@ struct Element {
   size_t born = 0;  ///< event that made it, counted within the device; 0 with `before`
   size_t died = 0;  ///< event that ended it; the number of events where nothing did
   uint32_t stack = kNone, stream = 0;
-  bool before = false;  ///< it was there when recording began
+  bool before = false;        ///< it was there when recording began
+  uint32_t category = kNone;  ///< text
 };
 
 /// Who is alive when, for one device: PyTorch's own viewer's rules. See memory_snapshot's notes on reconstruction.
@@ -165,6 +167,12 @@ class Timeline {
   int64_t bytes_before() const { return before_; }  ///< alive when recording began
   size_t peak() const { return peak_; }             ///< the first event after which most is alive
   int64_t peak_bytes() const { return peak_bytes_; }
+  /// What an event begins and ends. Where the free of an address was lost, the one who takes it anew ends the former.
+  struct Change {
+    uint32_t element = kNone;  ///< kNone: nothing
+    int64_t bytes = 0;         ///< below zero where it ends
+  };
+  std::array<Change, 2> changes(size_t event) const;
   /// Elements alive after event `at` (counted within the device), by number. From the nearest keyframe, not from the
   /// end.
   std::vector<uint32_t> live(size_t at) const;
@@ -189,10 +197,9 @@ class Timeline {
   std::vector<uint32_t> before_ids_;  ///< lives from before, ascending
   uint32_t blocks_from_ = kNone;      ///< lives from this one on are blocks of segments
   std::vector<uint32_t> of_event_;    ///< the life that an event makes or ends; kNone
-  int64_t change(size_t event) const;
-  std::vector<int64_t> sums_;   ///< alive before every 32nd event
-  std::vector<Usage> blocks_;   ///< of every 128 events
-  std::vector<uint32_t> lost_;  ///< lives that end where another begins, by that event
+  std::vector<int64_t> sums_;         ///< alive before every 32nd event
+  std::vector<Usage> blocks_;         ///< of every 128 events
+  std::vector<uint32_t> lost_;        ///< lives that end where another begins, by that event
   int64_t peak_bytes_ = 0;
   std::vector<std::pair<size_t, std::vector<uint32_t>>> keyframes_;
   size_t events_ = 0, peak_ = 0;

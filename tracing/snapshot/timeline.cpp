@@ -13,7 +13,10 @@
 namespace tenon::snapshot {
 namespace {
 constexpr size_t kStride = 32, kBlock = 128;
-}
+
+/// How much more is alive after an event than before it.
+int64_t sum(const std::array<Timeline::Change, 2>& changes) { return changes[0].bytes + changes[1].bytes; }
+}  // namespace
 
 Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
   if (which >= s.traces.size()) return;
@@ -81,7 +84,7 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
   size_t since = 0;
   for (uint32_t i = 0; i < last; ++i) {
     if (i % kStride == 0) sums_.push_back(now);
-    now += change(i);
+    now += sum(changes(i));
     if (i % kBlock == 0) blocks_.push_back({now, now, now});
     Usage& block = blocks_.back();
     block = {std::min(block.low, now), std::max(block.high, now), now};
@@ -98,23 +101,24 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
   }
 }
 
-/// How much more is alive after an event than before it.
-int64_t Timeline::change(size_t i) const {
-  int64_t d = 0;
+std::array<Timeline::Change, 2> Timeline::changes(size_t i) const {
+  std::array<Change, 2> out;
   if (!lost_.empty()) {
     auto it =
         std::lower_bound(lost_.begin(), lost_.end(), i, [&](uint32_t id, size_t at) { return lives_[id].died < at; });
-    for (; it != lost_.end() && lives_[*it].died == i; ++it) d -= element(*it).bytes;
+    if (it != lost_.end() && lives_[*it].died == i) out[1] = {*it, -element(*it).bytes};
   }
   const uint32_t id = of_event_[i];
-  if (id == kNone) return d;
+  if (id == kNone) return out;
   const size_t k = first_event_ + i;
-  return snapshot_->events.action[k] == Action::alloc ? d + snapshot_->events.size[k] : d - element(id).bytes;
+  const Events& e = snapshot_->events;
+  out[0] = {id, e.action[k] == Action::alloc ? e.size[k] : -element(id).bytes};
+  return out;
 }
 
 int64_t Timeline::bytes(size_t at) const {
   int64_t now = sums_[at / kStride];
-  for (size_t i = at / kStride * kStride; i <= at; ++i) now += change(i);
+  for (size_t i = at / kStride * kStride; i <= at; ++i) now += sum(changes(i));
   return now;
 }
 
@@ -122,12 +126,12 @@ Element Timeline::element(uint32_t id) const {
   const Life& l = lives_[id];
   if (id >= blocks_from_) {
     const Block& b = snapshot_->blocks[l.source];
-    return {b.address, b.requested, 0, l.died, b.stack, l.born, true};
+    return {b.address, b.requested, 0, l.died, b.stack, l.born, true, kNone};
   }
   const Events& e = snapshot_->events;
   const size_t k = first_event_ + l.source;
   const bool before = e.action[k] != Action::alloc;
-  return {e.address[k], e.size[k], l.born, l.died, e.stack[k], e.stream[k], before};
+  return {e.address[k], e.size[k], l.born, l.died, e.stack[k], e.stream[k], before, e.category_of(k)};
 }
 
 std::vector<uint32_t> Timeline::live(size_t at) const {
@@ -157,7 +161,7 @@ std::vector<Timeline::Usage> Timeline::usage(size_t from, size_t to, size_t buck
     Usage u{now, now, now};
     for (size_t i = begin + 1; i < end;) {
       const bool whole = i % kBlock == 0 && i + kBlock <= end;
-      const int64_t next = whole ? 0 : now + change(i);
+      const int64_t next = whole ? 0 : now + sum(changes(i));
       const Usage part = whole ? blocks_[i / kBlock] : Usage{next, next, next};
       u.low = std::min(u.low, part.low);
       u.high = std::max(u.high, part.high);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "core/disk.h"
 #include "core/error.h"
@@ -129,6 +130,28 @@ bool unpack(const std::string& path, const std::string& member, bool zip, int fd
 }
 
 }  // namespace
+
+std::string unpacked_head(const std::string& path, size_t limit) {
+  std::string out;
+  const std::string head = file_head(path);
+  if (!is_packed(head) || head.starts_with("PK")) {
+    std::ifstream in(path, std::ios::binary);
+    out.resize(limit);
+    in.read(out.data(), static_cast<std::streamsize>(limit));
+    out.resize(static_cast<size_t>(in.gcount()));
+    return out;
+  }
+  Archive archive;
+  open_archive(archive.a, path, false);
+  archive_entry* entry;
+  if (archive_read_next_header(archive.a, &entry) < ARCHIVE_WARN) return out;
+  const void* block;
+  size_t n = 0;
+  la_int64_t offset;
+  while (out.size() < limit && archive_read_data_block(archive.a, &block, &n, &offset) == ARCHIVE_OK)
+    out.append(static_cast<const char*>(block), std::min(n, limit - out.size()));
+  return out;
+}
 
 std::pair<std::string, std::string> split_member(const std::string& path) {
   size_t at = path.find(".zip!");

@@ -34,6 +34,8 @@ class SourceText {
   bool cut_short_ = false, packed_ = false;
 };
 
+/// The first bytes of a file, at most `limit`: unpacked where it is gzip or zstd. Fewer where the data is damaged.
+std::string unpacked_head(const std::string& path, size_t limit);
 /// "dir/traces.zip!rank0.json" is the member rank0.json of the zip; a plain path has no member.
 std::pair<std::string, std::string> split_member(const std::string& path);
 /// The traces of a zip; empty where `path` is none.

@@ -95,20 +95,10 @@ class PartReader {
       expected_ = p.next;
       ended_ = p.array_ended;
       ++accepted_;
-      if (options_.chunk && p.events) publish(p);
       source_.forget(part_begin(accepted_ - 1), stop);
       if (options_.progress && !options_.progress(stop, text_.size())) throw Error("cancelled");
       if (ended_) stopped_ = true;
     }
-  }
-
-  void publish(const Part& p) const {
-    Chunk c;
-    c.names = p.names.texts();
-    c.rows = p.row_ids;
-    for (uint32_t r = 0; r < p.rows.size(); ++r)
-      for (const PartEvent& e : p.rows[r]) c.slices.push_back({e.start, e.duration, e.name, r});
-    options_.chunk(c);
   }
 
   const SourceText& source_;
@@ -170,6 +160,15 @@ std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptio
   return trace;
 }
 
+std::shared_ptr<const Trace> read_beginning(const std::string& path, size_t bytes) {
+  if (load_store(path) || !zip_members(path).empty()) return nullptr;
+  return parse_trace(unpacked_head(path, bytes));
+}
+
+void keep_store(const Trace& trace) {
+  if (trace.key_ && !trace.from_cache_) save_store(trace, *trace.key_);
+}
+
 std::shared_ptr<const Trace> parse_trace(std::string text, const ReadOptions& options) {
   auto source = SourceText::of(std::move(text));
   bool cut_short = false;
@@ -195,14 +194,17 @@ std::vector<std::string> trace_files(const std::vector<std::string>& paths) {
       continue;
     }
     std::vector<std::string> inside;
-    for (const auto& e : fs::directory_iterator(path)) {
-      std::string name = e.path().filename().string();
-      for (std::string_view end : {".json", ".json.gz", ".json.zst", ".zip"})
-        if (e.is_regular_file() && name.ends_with(end)) {
-          inside.push_back(e.path().string());
+    std::error_code code;
+    for (fs::directory_iterator e(path, code), end; !code && e != end; e.increment(code)) {
+      const std::string name = e->path().filename().string();
+      std::error_code none;
+      for (std::string_view suffix : {".json", ".json.gz", ".json.zst", ".zip"})
+        if (e->is_regular_file(none) && name.ends_with(suffix)) {
+          inside.push_back(e->path().string());
           break;
         }
     }
+    if (code) throw Error(fmt::format("the folder {} cannot be read: {}", path, code.message()));
     std::sort(inside.begin(), inside.end());
     if (inside.empty())
       throw Error(fmt::format("there is no trace in {}", path), "traces end in .json, .json.gz, .json.zst or .zip");

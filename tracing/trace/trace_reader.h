@@ -9,18 +9,6 @@
 
 namespace tenon::traces {
 
-/// Some events of a file that is still being read, in the order of the file: enough to draw with until the whole is
-/// there.
-struct Chunk {
-  struct Slice {
-    int64_t start, duration;
-    uint32_t name, row;  ///< into the chunk's own names and rows
-  };
-  std::vector<Slice> slices;
-  std::vector<std::string_view> names;
-  std::vector<std::pair<std::string_view, std::string_view>> rows;  ///< pid and tid
-};
-
 struct ReadOptions {
   int threads = 0;         ///< 0: every core
   bool read_cache = true;  ///< take the store saved beside the file, where it belongs to these bytes
@@ -28,14 +16,19 @@ struct ReadOptions {
   /// Called with (bytes done, bytes in all), on any thread, one call at a time; returning false throws Error
   /// "cancelled".
   std::function<bool(uint64_t done, uint64_t total)> progress;
-  /// Called with each part once it is read, in the order of the file, one call at a time.
-  std::function<void(const Chunk&)> chunk;
 };
 
 /// Reads a trace: PyTorch's (Kineto) of any version, or any other in Chrome's trace format; plain, gzip, zstd, or a
 /// member of a zip. What is broken is mended or passed over, and counted. Memory is bounded by the number of events
 /// that the text really holds. Throws Error naming the file where it is no trace at all, or cannot be read.
 std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptions& options = {});
+/// The events at the beginning of a trace, from so many bytes of its text: something to see while the whole is read.
+/// Null where it has a store, which opens at once, or where nothing can be told of a file's beginning (a zip). Throws
+/// Error as read_trace().
+std::shared_ptr<const Trace> read_beginning(const std::string& path, size_t bytes);
+/// Saves the store of a trace that was read without: it opens at once the next time. Nothing where it has one, or is
+/// small, or its file has changed.
+void keep_store(const Trace& trace);
 /// Of text in memory.
 std::shared_ptr<const Trace> parse_trace(std::string text, const ReadOptions& options = {});
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "tracing/trace/scanner.h"
 #include "tracing/trace/source_text.h"
@@ -175,6 +176,7 @@ std::string Trace::metadata(std::string_view key) const {
 
 std::string Trace::event_text(EventId e) const {
   if (made_arguments_) return made_text(e);
+  if (text_of_) return text_of_(e);
   std::shared_ptr<const SourceText> source;
   {
     std::lock_guard lock(opening_);
@@ -189,7 +191,13 @@ std::string Trace::event_text(EventId e) const {
   std::string_view text = source->bytes();
   uint64_t at = columns_.source[e];
   if (at >= text.size() || text[at] != '{') return {};
-  return std::string(event_extent(text, at));
+  std::string extent(event_extent(text, at));
+  // Events lie all over the file, and the system maps sixteen pages round each: whoever reads many would come to hold
+  // the whole of it.
+  constexpr uint32_t kBetweenForgets = 1000;
+  static std::atomic<uint32_t> reads{0};
+  if (++reads % kBetweenForgets == 0) source->forget(0, text.size());
+  return extent;
 }
 
 std::vector<std::pair<std::string, std::string>> arguments(const Trace& trace, EventId e) {

@@ -174,6 +174,7 @@ class Trace {
   friend class TraceMaker;
   friend std::shared_ptr<const Trace> read_trace(const std::string&, const struct ReadOptions&);
   friend std::shared_ptr<const Trace> parse_trace(std::string, const struct ReadOptions&);
+  friend void keep_store(const Trace& trace);
   void finish_levels();
   std::string made_text(EventId e) const;
 
@@ -196,6 +197,7 @@ class Trace {
   mutable std::mutex opening_;                 ///< of the source, which several threads ask for
   mutable std::shared_ptr<const class SourceText> source_;
   std::function<std::string(uint64_t number)> made_arguments_;  ///< of a store that was in no file
+  std::function<std::string(EventId e)> text_of_;               ///< of a store that others were joined to
 
  private:
   // Level of detail: blocks of 64 events, of 64 blocks, ... per lane.
