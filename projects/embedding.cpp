@@ -7,6 +7,7 @@
 #include "engine/ops/dense.h"
 #include "engine/ops/view.h"
 #include "engine/train/tsne.h"
+#include "engine/train/umap.h"
 
 namespace tenon::projects {
 
@@ -46,10 +47,23 @@ Embedding EmbeddingListener::finish() const {
   return {module_, width_, principal_plane(rows_, width_), std::make_shared<const std::vector<float>>(rows_)};
 }
 
-std::vector<std::array<double, 2>> neighbourhoods(const Embedding& embedding,
-                                                  const std::function<bool(int64_t, int64_t)>& progress) {
-  if (!embedding.rows) return {};
-  return tsne(*embedding.rows, embedding.width, embedding.plane, {}, progress);
+const std::vector<Placement>& placements() {
+  static const std::vector<Placement> all = {
+      {"tsne", "t-SNE", "near is alike, far says little",
+       [](const Embedding& e, const std::function<bool(int64_t, int64_t)>& progress) {
+         return e.rows ? tsne(*e.rows, e.width, e.plane, {}, progress) : Placement::Places();
+       }},
+      {"umap", "UMAP", "near is alike, far says a little",
+       [](const Embedding& e, const std::function<bool(int64_t, int64_t)>& progress) {
+         return e.rows ? umap(*e.rows, e.width, e.plane, {}, progress) : Placement::Places();
+       }}};
+  return all;
+}
+
+const Placement* find_placement(const std::string& name) {
+  for (const Placement& p : placements())
+    if (name == p.name) return &p;
+  return nullptr;
 }
 
 }  // namespace tenon::projects

@@ -26,10 +26,20 @@ struct Embedding {
   static constexpr int64_t kMostSamples = 4000, kMostValues = int64_t{1} << 22;
 };
 
-/// Where t-SNE puts the samples, by row: those that the model sees alike stand together. A function of the rows alone.
-/// `progress` returning false throws Error "cancelled".
-std::vector<std::array<double, 2>> neighbourhoods(const Embedding& embedding,
-                                                  const std::function<bool(int64_t, int64_t)>& progress = {});
+/// A way to place samples in the plane so that those that the model sees alike stand together, other than along the two
+/// directions of the principal plane.
+struct Placement {
+  using Places = std::vector<std::array<double, 2>>;
+  const char* name;   ///< "tsne": of its option on the command line and of its button
+  const char* title;  ///< "t-SNE"
+  const char* reads;  ///< how near and far are to be read
+  /// By row; nothing of an embedding without rows. A function of the rows alone. `progress` returning false throws
+  /// Error "cancelled".
+  Places (*place)(const Embedding& embedding, const std::function<bool(int64_t, int64_t)>& progress);
+};
+const std::vector<Placement>& placements();
+/// Null where none has the name.
+const Placement* find_placement(const std::string& name);
 
 /// Listens to a model while the test split goes through it, batch by batch in the order of its rows.
 class EmbeddingListener {

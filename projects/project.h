@@ -146,8 +146,10 @@ class Project {
   /// again, are dropped. Throws while another process trains it.
   void continue_run(int64_t run, int64_t step, double seconds, const EpochLength& epoch = {});
   void rename_run(int64_t run, const std::string& name);
-  void delete_run(int64_t run);  ///< hidden; undelete_run() brings it back
-  void undelete_run(int64_t run);
+  /// Hidden; undelete_runs() brings them back. All of them or, where one does not exist, none.
+  void delete_runs(const std::vector<int64_t>& runs);
+  /// All of them, or none: throws Error where another run has the name of one since.
+  void undelete_runs(const std::vector<int64_t>& runs);
   std::vector<RunInfo> deleted_runs() const;
   /// A tag is one word or more; empty ones and doubles are left out.
   void describe_run(int64_t run, const std::string& note, const std::vector<std::string>& tags);

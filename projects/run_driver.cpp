@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "projects/run_driver_impl.h"
+#include "projects/sweep.h"
 #include "projects/weights_file.h"
 
 namespace tenon::projects {
@@ -135,7 +136,8 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   s.seconds = d.trained;
   d.recipe = d.session->recipe();
   d.pause = options.start_paused;
-  d.prune = options.prune;
+  // A trial that is gone on with by its name is one all the same.
+  d.prune = options.prune || options.resume.empty() ? options.prune : pruning_of(*project, d.info.id);
   if (writes)
     d.recorder = std::make_unique<Recorder>(project, d.info.id, [&d] {
       {

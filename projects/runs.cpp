@@ -273,23 +273,27 @@ void Project::describe_run(int64_t run, const std::string& note, const std::vect
   t.commit();
 }
 
-void Project::delete_run(int64_t run) {
+void Project::delete_runs(const std::vector<int64_t>& runs) {
   Database& db = impl_->write();
   Transaction t(db);
-  db.run("UPDATE runs SET deleted = 1 WHERE id = ?", run);
-  must_exist(db, run);
+  for (const int64_t run : runs) {
+    db.run("UPDATE runs SET deleted = 1 WHERE id = ?", run);
+    must_exist(db, run);
+  }
   t.commit();
 }
 
-void Project::undelete_run(int64_t run) {
+void Project::undelete_runs(const std::vector<int64_t>& runs) {
   Database& db = impl_->write();
   Transaction t(db);
-  if (db.query("SELECT 1 FROM runs a JOIN runs b ON a.name = b.name WHERE a.id = ? AND a.deleted = 1 AND b.deleted = 0",
-               run)
-          .next())
-    throw Error("a run of the same name was made since", "Rename that one first.");
-  db.run("UPDATE runs SET deleted = 0 WHERE id = ?", run);
-  must_exist(db, run);
+  for (const int64_t run : runs) {
+    auto same = db.query(
+        "SELECT a.name FROM runs a JOIN runs b ON a.name = b.name WHERE a.id = ? AND a.deleted = 1 AND b.deleted = 0",
+        run);
+    if (same.next()) throw Error("a run of the name " + same.text(0) + " was made since", "Rename that one first.");
+    db.run("UPDATE runs SET deleted = 0 WHERE id = ?", run);
+    must_exist(db, run);
+  }
   t.commit();
 }
 

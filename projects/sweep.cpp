@@ -78,6 +78,20 @@ Prune pruning(const Project& project, const SweepInfo& sweep, const SweepPlan& p
   };
 }
 
+}  // namespace
+
+Prune pruning_of(const Project& project, int64_t run) {
+  for (const SweepInfo& s : project.sweeps())
+    for (const TrialInfo& t : s.trials)
+      if (t.run == run && t.state == "open") {
+        const SweepPlan plan = SweepPlan::from_json(s.plan, Recipe::from_json(s.recipe));
+        return pruning(project, s, plan, t.number, run);
+      }
+  return {};
+}
+
+namespace {
+
 Trial make_trial(const Project& project, const SweepInfo& sweep, const SweepPlan& plan, int64_t number,
                  const Settings& settings, const std::vector<RunInfo>& runs, const RunInfo* run) {
   Trial t{{sweep.id, number}, settings, {}};

@@ -38,6 +38,9 @@ std::optional<Trial> next_trial(Project& project, int64_t sweep, const std::set<
 /// Gives open trials whose runs have ended their results: part of next_trial(), for who wants to know them at once.
 void settle_trials(Project& project, int64_t sweep, const std::set<int64_t>& at_work = {});
 
+/// What ends a run that is an open trial: its sweep's pruning. None for any other run.
+Prune pruning_of(const Project& project, int64_t run);
+
 /// Begins to train; null where this trial cannot begin (a shape that does not fit): then it has failed, and the sweep
 /// goes on. Throws where that would be so of others, too, or is no fault of the trial: no room on the disk, a project
 /// that is read-only or trained by another process.

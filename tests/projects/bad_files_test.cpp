@@ -26,12 +26,6 @@ using testing_files::TempDir;
 
 using testing_words::message_of;
 
-#define EXPECT_SAYS(call, part)                                           \
-  do {                                                                    \
-    const std::string said = message_of([&] { call; });                   \
-    EXPECT_NE(said.find(part), std::string::npos) << "it said: " << said; \
-  } while (0)
-
 void sql(const std::string& path, const char* text) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
@@ -63,16 +57,17 @@ Checkpoint some_megabytes(int n, float value) {
 
 TEST(BadFile, missing) {
   TempDir dir;
-  EXPECT_SAYS(Project::open(dir / "no.tenon"), "No such file");
+  EXPECT_SAYS(message_of([&] { Project::open(dir / "no.tenon"); }), "No such file");
   EXPECT_TRUE(dir.names().empty()) << "opening must not make a file";
-  EXPECT_SAYS(Project::open(dir.path()), "is a folder");
-  EXPECT_SAYS(Project::create(dir / "no/such/a.tenon", small_model(), small_recipe()), "cannot be opened");
+  EXPECT_SAYS(message_of([&] { Project::open(dir.path()); }), "is a folder");
+  EXPECT_SAYS(message_of([&] { Project::create(dir / "no/such/a.tenon", small_model(), small_recipe()); }),
+              "cannot be opened");
 }
 
 TEST(BadFile, create_leaves_an_existing_file_alone) {
   TempDir dir;
   testing_files::write(dir / "a.tenon", "mine");
-  EXPECT_SAYS(Project::create(dir / "a.tenon", small_model(), small_recipe()), "already exists");
+  EXPECT_SAYS(message_of([&] { Project::create(dir / "a.tenon", small_model(), small_recipe()); }), "already exists");
   EXPECT_EQ(testing_files::read(dir / "a.tenon"), "mine");
   EXPECT_EQ(dir.names().size(), 1u);
 }
@@ -80,20 +75,20 @@ TEST(BadFile, create_leaves_an_existing_file_alone) {
 TEST(BadFile, some_other_file) {
   TempDir dir;
   testing_files::write(dir / "a.tenon", std::string(5000, 'x'));
-  EXPECT_SAYS(Project::open(dir / "a.tenon"), "is not a Tenon project");
+  EXPECT_SAYS(message_of([&] { Project::open(dir / "a.tenon"); }), "is not a Tenon project");
   testing_files::write(dir / "b.tenon", "");
-  EXPECT_SAYS(Project::open(dir / "b.tenon"), "is not a Tenon project");
+  EXPECT_SAYS(message_of([&] { Project::open(dir / "b.tenon"); }), "is not a Tenon project");
   EXPECT_EQ(testing_files::read(dir / "b.tenon"), "");
   sql(dir / "c.tenon", "CREATE TABLE t (x)");
-  EXPECT_SAYS(Project::open(dir / "c.tenon"), "database of another program");
+  EXPECT_SAYS(message_of([&] { Project::open(dir / "c.tenon"); }), "database of another program");
 }
 
 TEST(BadFile, newer_version) {
   TempDir dir;
   { auto p = Project::create(dir / "a.tenon", small_model(), small_recipe()); }
   sql(dir / "a.tenon", "PRAGMA user_version = 1000");
-  EXPECT_SAYS(Project::open(dir / "a.tenon"), "newer Tenon");
-  EXPECT_SAYS(Project::open(dir / "a.tenon", true), "1000");
+  EXPECT_SAYS(message_of([&] { Project::open(dir / "a.tenon"); }), "newer Tenon");
+  EXPECT_SAYS(message_of([&] { Project::open(dir / "a.tenon", true); }), "1000");
 }
 
 TEST(BadFile, truncated) {

@@ -78,15 +78,15 @@ TEST(Project, a_deleted_run_comes_back) {
   auto p = Project::create(dir / "a.tenon", small_model(), small_recipe());
   const RunInfo r = p->new_run("one", p->model(), p->recipe(), 10);
   p->append_metrics(r.id, {{"loss", {1, 0.1, 2.5}}});
-  p->delete_run(r.id);
+  p->delete_runs({r.id});
   EXPECT_TRUE(p->runs().empty());
   EXPECT_THROW(p->run("one"), Error);
-  p->undelete_run(r.id);
+  p->undelete_runs({r.id});
   EXPECT_EQ(p->run("one").id, r.id);
   EXPECT_EQ(p->metric(r.id, "loss").size(), 1u);
-  p->delete_run(r.id);
+  p->delete_runs({r.id});
   p->new_run("one", p->model(), p->recipe(), 10);
-  EXPECT_THROW(p->undelete_run(r.id), Error) << "its name is taken";
+  EXPECT_THROW(p->undelete_runs({r.id}), Error) << "its name is taken";
 }
 
 TEST(Project, keeps_what_a_person_says_of_a_run) {
@@ -97,10 +97,10 @@ TEST(Project, keeps_what_a_person_says_of_a_run) {
     EXPECT_TRUE(p->run(run).note.empty() && p->run(run).tags.empty());
     p->describe_run(run, "first try\nsecond line", {" good ", "", "two words", "good"});
     EXPECT_THROW(p->describe_run(run + 1, "x", {}), Error);
-    p->delete_run(run);
+    p->delete_runs({run});
     ASSERT_EQ(p->deleted_runs().size(), 1u);
     EXPECT_EQ(p->deleted_runs().front().name, "r");
-    p->undelete_run(run);
+    p->undelete_runs({run});
     EXPECT_TRUE(p->deleted_runs().empty());
   }
   auto p = Project::open(dir / "a.tenon", true);

@@ -104,9 +104,12 @@ TEST_F(OfARun, the_samples_lie_where_the_last_layer_reads_them) {
   EXPECT_TRUE(r.why_unembedded().empty());
   // The same state, looked at again, gives the same bits.
   EXPECT_EQ(results_at(*project, run, 80).embedding.plane.points, r.embedding.plane.points);
-  const auto placed = neighbourhoods(r.embedding);
-  EXPECT_EQ(placed.size(), r.predictions.size());
-  EXPECT_EQ(neighbourhoods(results_at(*project, run, 80).embedding), placed);
+  for (const Placement& by : placements()) {
+    const auto placed = by.place(r.embedding, {});
+    EXPECT_EQ(placed.size(), r.predictions.size());
+    EXPECT_EQ(by.place(results_at(*project, run, 80).embedding, {}), placed) << by.title;
+    EXPECT_TRUE(by.place(Embedding(), {}).empty());
+  }
 }
 
 TEST_F(OfARun, many_targets_a_sample_are_no_point) {

@@ -197,6 +197,26 @@ TEST_F(SweepTest, a_run_killed_between_its_verdict_and_its_end_is_pruned_again) 
   EXPECT_EQ(project->sweep(id).trials[1].state, "pruned");
 }
 
+TEST_F(SweepTest, an_open_trial_that_is_resumed_by_its_name_is_pruned_too) {
+  const int64_t id = begin(*project, {{"optimizer.lr", "0.05,1e-7"}}, {{"method", "grid"}, {"prune", int64_t{20}}});
+  play(project, id, 1);
+  Trial trial = *next_trial(*project, id);
+  trial.options.start_paused = true;
+  auto driver = start_trial(project, trial);
+  for (int i = 0; i < 5; ++i) driver->step_once();
+  while (driver->status().step < 5 || driver->status().state != RunStatus::State::paused) std::this_thread::yield();
+  driver->stop();
+  driver.reset();
+  const std::string name = project->run(project->sweep(id).trials[1].run).name;
+  TrainOptions resume;
+  resume.resume = name;
+  driver = RunDriver::start(project, resume);
+  driver->wait();
+  EXPECT_EQ(driver->status().state, RunStatus::State::pruned) << driver->status().error;
+  settle_trials(*project, id);
+  EXPECT_EQ(project->sweep(id).trials[1].state, "pruned");
+}
+
 TEST_F(SweepTest, a_metric_that_no_run_records_is_said) {
   const int64_t id = begin(*project, kKeys, {{"metric", "test_mean_iou"}, {"runs", int64_t{5}}});
   const std::string said = message_of([&] { play(project, id); });
@@ -214,7 +234,7 @@ TEST_F(SweepTest, a_deleted_run_counts_as_failed) {
   auto driver = start_trial(project, *trial);
   driver->stop();
   driver.reset();
-  project->delete_run(project->runs().at(0).id);
+  project->delete_runs({project->runs().at(0).id});
   settle_trials(*project, id);
   EXPECT_EQ(project->sweep(id).trials[0].error, "its run was deleted");
   EXPECT_EQ(play(project, id), 1);
