@@ -1,22 +1,67 @@
 #include "views/frame/application.h"
 
 #include <QEvent>
+#include <QFile>
+#include <QLibraryInfo>
+#include <QLocale>
 #include <QMetaEnum>
 #include <QPointer>
+#include <QRegularExpression>
+#include <QTranslator>
+#include <utility>
 
 #include "core/error.h"
+#include "views/shared/language.h"
+#include "views/shared/settings.h"
 
 namespace tenon::views {
 
 namespace {
 QString words_for(const QPointer<QObject>& receiver, QEvent::Type type) {
   const char* kind = QMetaEnum::fromType<QEvent::Type>().valueToKey(type);
-  QString name = "an object that is gone";
+  QString name = QObject::tr("an object that is gone");
   if (receiver)
     name = receiver->objectName().isEmpty() ? QString(receiver->metaObject()->className()) : receiver->objectName();
-  return QString("%1 in %2").arg(kind ? kind : "an event", name);
+  return QObject::tr("%1 in %2").arg(kind ? kind : QObject::tr("an event"), name);
+}
+
+/// What QObject::tr() asks: the one catalogue, whatever class the text is said in.
+class Texts : public QTranslator {
+ public:
+  using QTranslator::QTranslator;
+  QString translate(const char*, const char* english, const char*, int) const override {
+    const std::string* words = translation(english);
+    return words ? QString::fromStdString(*words) : QString();
+  }
+  bool isEmpty() const override { return false; }
+};
+
+/// "de" of the settings or of the desktop; "en" where there is no such language.
+QString wanted_language() {
+  QString wanted = qEnvironmentVariable("TENON_LANGUAGE");
+  if (wanted.isEmpty()) wanted = QString::fromStdString(settings::text("language"));
+  if (wanted == "system") wanted = QLocale::system().name();
+  return wanted.section(QRegularExpression("[_.-]"), 0, 0).toLower();
 }
 }  // namespace
+
+Application::Application(int& argc, char** argv) : QApplication(argc, argv) { speak(wanted_language()); }
+
+bool Application::speak(const QString& language) {
+  for (QTranslator* t : std::exchange(translators_, {})) delete t;  // which takes it out
+  set_language({});
+  QFile file(":/languages/" + language + ".mo");
+  if (!file.open(QIODevice::ReadOnly)) return language == "en";
+  const QByteArray bytes = file.readAll();
+  set_language(Catalogue::of_mo({bytes.constData(), static_cast<size_t>(bytes.size())}));
+  translators_ << new Texts(this);
+  // Qt's own words, of its buttons and file dialogs, where the distribution's package is installed.
+  if (auto* words = new QTranslator(this);
+      words->load("qtbase_" + language, QLibraryInfo::path(QLibraryInfo::TranslationsPath)))
+    translators_.prepend(words);
+  for (QTranslator* t : translators_) installTranslator(t);
+  return true;
+}
 
 bool Application::notify(QObject* receiver, QEvent* event) {
   const QEvent::Type type = event->type();

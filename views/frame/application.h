@@ -1,6 +1,9 @@
 #pragma once
 #include <QApplication>
+#include <QList>
 #include <functional>
+
+class QTranslator;
 
 namespace tenon::views {
 
@@ -13,13 +16,19 @@ namespace tenon::views {
 /// does not wait for a quiet moment; the training thread never knew of it.
 class Application : public QApplication {
  public:
-  using QApplication::QApplication;
+  /// Speaks the language of the settings; TENON_LANGUAGE in the environment holds over them.
+  Application(int& argc, char** argv);
+  /// The language of windows that are made from now on: "de", "en"; false where there is none of that name: English.
+  bool speak(const QString& language);
   /// Told of what was thrown: where ("a click into details"), the message, and what to do.
   std::function<void(const QString& where, const QString& message, const QString& hint)> on_exception;
   bool notify(QObject* receiver, QEvent* event) override;
 
   /// Calls the application's on_exception for the exception that is being handled, from within a catch block.
   static void report(const QString& where);
+
+ private:
+  QList<QTranslator*> translators_;
 };
 
 }  // namespace tenon::views
