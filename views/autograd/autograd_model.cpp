@@ -8,6 +8,7 @@
 #include <queue>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -223,8 +224,8 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
   if (selected || covered) scene.rect({0, y, width, kRow}, Ink::accent, selected ? 0.22f : 0.1f);
   if (row.first_of_module) scene.line({text_x, y}, {width - 12, y}, Ink::line, 1, 0.8f);
   Box whole{0, y, width, kRow};
-  std::string tip = fmt::format("{}\nsaves {} for backward", g.name, format_bytes(static_cast<double>(row.saved)));
-  if (g.grad_norm >= 0 || bad) tip += "\ngradient norm " + format_exact(g.grad_norm);
+  std::string tip = tr("{}\nsaves {} for backward", g.name, format_bytes(static_cast<double>(row.saved)));
+  if (g.grad_norm >= 0 || bad) tip += "\n" + tr("gradient norm {}", format_exact(g.grad_norm));
   scene.target(whole, {row.folded ? group : node, row.node}, Cursor::hand, tip);
 
   // Columns: node, module, saved bytes, gradient norm, leaves.
@@ -249,7 +250,7 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
     scene.text({box.x + 6, box.y, box.w - 8, box.h}, (row.folded ? "▸ " : "▾ ") + row.module, Ink::secondary,
                Face::small);
     scene.target(box, {group, row.node}, Cursor::hand,
-                 row.module + (row.folded ? "\nClick to show its nodes" : "\nClick to fold its nodes"));
+                 row.module + "\n" + (row.folded ? tr("Click to show its nodes") : tr("Click to fold its nodes")));
   }
   x += module_w;
   if (row.saved > 0) {
@@ -274,7 +275,7 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
     if (!row.module.empty() && text.starts_with(row.module + ".")) text = text.substr(row.module.size() + 1);
     std::string value = leaf_node.grad_norm >= 0 || std::isnan(leaf_node.grad_norm)
                             ? "‖g‖ " + format_value(leaf_node.grad_norm)
-                            : "no gradient";
+                            : tr("no gradient");
     float w = text_width(text, Face::small) + text_width(value, Face::mono_small) + 30;
     if (x + 60 > width) break;
     Box chip{x, y + 4, std::min(w, width - x - 8), kRow - 8};
@@ -288,8 +289,9 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
       scene.text({chip.x + 20 + tw, chip.y, chip.w - tw - 26, chip.h}, value, bad_[l] ? Ink::bad_text : Ink::secondary,
                  Face::mono_small);
     scene.target(chip, {leaf, l}, Cursor::hand,
-                 leaf_node.name + "\ngradient norm " +
-                     (leaf_node.grad_norm == -1 ? "none: nothing reached it" : format_exact(leaf_node.grad_norm)));
+                 leaf_node.name + "\n" +
+                     (leaf_node.grad_norm == -1 ? tr("gradient norm none: nothing reached it")
+                                                : tr("gradient norm {}", format_exact(leaf_node.grad_norm))));
     x += chip.w + 8;
   }
 }
@@ -322,12 +324,12 @@ void AutogradModel::draw(Scene& scene) {
     scene.text({x, 0, text_w, kHeader}, text, Ink::secondary, Face::small, align);
     x += w;
   };
-  head(180, "backward node", Align::left, 170);
-  head(120, "module", Align::left, 110);
-  head(120, "saved", Align::right, 62);
-  head(108, "gradient norm", Align::right, 84);
-  head(120, "leaves", Align::left, 110);
-  std::string total = fmt::format("{} nodes · {} saved", order_.size(), format_bytes(static_cast<double>(saved_)));
+  head(180, tr("backward node"), Align::left, 170);
+  head(120, tr("module"), Align::left, 110);
+  head(120, tr("saved"), Align::right, 62);
+  head(108, tr("gradient norm"), Align::right, 84);
+  head(120, tr("leaves"), Align::left, 110);
+  std::string total = tr("{} nodes · {} saved", order_.size(), format_bytes(static_cast<double>(saved_)));
   if (size.w - x > text_width(total, Face::small) + 24)
     scene.text({x, 0, size.w - x - 12, kHeader}, total, Ink::secondary, Face::small, Align::right);
   scene.line({0, kHeader}, {size.w, kHeader}, Ink::line);
@@ -406,7 +408,8 @@ bool AutogradModel::key(const KeyEvent& e) {
 
 Table AutogradModel::table() const {
   Table t;
-  t.columns = {{"Node"}, {"Module"}, {"Saved", true}, {"Gradient norm", true}, {"Forward op", true}};
+  t.columns = {
+      {tr("Node")}, {tr("Module")}, {tr("Saved"), true}, {tr("Gradient norm"), true}, {tr("Forward op"), true}};
   if (!links_) return t;
   const auto& nodes = links_.record()->grad_nodes;
   auto add = [&](int i) {
@@ -429,15 +432,15 @@ Table AutogradModel::table() const {
 }
 
 std::string AutogradModel::summary() const {
-  if (!links_) return "Autograd graph: no step is loaded";
+  if (!links_) return tr("Autograd graph: no step is loaded");
   std::string text =
-      fmt::format("Autograd graph of step {}: {} nodes, {} saved for backward", format_grouped(links_.record()->step),
-                  order_.size(), format_bytes(static_cast<double>(saved_)));
+      tr("Autograd graph of step {}: {} nodes, {} saved for backward", format_grouped(links_.record()->step),
+         order_.size(), format_bytes(static_cast<double>(saved_)));
   if (selected_ < 0) return text;
   const GradNode& g = links_.record()->grad_nodes[selected_];
-  text += "; chosen: " + g.name;
-  if (const std::string& module = module_path(g.module); !g.leaf && !module.empty()) text += " of " + module;
-  if (g.grad_norm >= 0 || std::isnan(g.grad_norm)) text += ", gradient norm " + format_value(g.grad_norm);
+  text += tr("; chosen: {}", g.name);
+  if (const std::string& module = module_path(g.module); !g.leaf && !module.empty()) text += tr(" of {}", module);
+  if (g.grad_norm >= 0 || std::isnan(g.grad_norm)) text += tr(", gradient norm {}", format_value(g.grad_norm));
   return text;
 }
 

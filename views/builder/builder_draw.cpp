@@ -1,12 +1,11 @@
 // The picture of the builder and its pointer and keys; the edits are in builder_model.cpp.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "views/builder/builder_model.h"
 #include "views/builder/layer_summary.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -111,10 +110,10 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
   scene.outline(b, bad ? Ink::bad : on ? Ink::accent : Ink::line, on || bad ? 2.f : 1.f, 4);
   if (bad && on) scene.outline({b.x - 3, b.y - 3, b.w + 6, b.h + 6}, Ink::accent, 1, 6);
   std::string tip = info ? l.type + ": " + info->help : l.type;
-  if (r && r->parameters) tip += fmt::format("\n{} parameters", format_grouped(r->parameters));
+  if (r && r->parameters) tip += "\n" + tr("{} parameters", format_grouped(r->parameters));
   const std::string frozen = r ? frozen_text(*r) : "";
-  if (!frozen.empty()) tip += "\n" + frozen + ": the next run does not train it (init.freeze)";
-  if (r && r->flops > 0) tip += "\n" + format_flops(r->flops) + " a batch of " + std::to_string(batch_);
+  if (!frozen.empty()) tip += "\n" + tr("{}: the next run does not train it (init.freeze)", frozen);
+  if (r && r->flops > 0) tip += "\n" + tr("{} a batch of {}", format_flops(r->flops), batch_);
   if (bad) tip += "\n" + r->error + (r->hint.empty() ? "" : "\n" + r->hint);
   scene.target(b, {layer, id}, Cursor::hand, tip);
   float x = b.x + 12, w = b.w - 20;
@@ -127,9 +126,11 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
     scene.text({x + name_w + 6, row, w - name_w - 6, h}, what, Ink::secondary, Face::small, Align::right);
     row += 20 * zoom_;
     std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && !r->inputs.empty() ? r->inputs[0] : "";
-    std::string count = r && r->parameters ? format_count(static_cast<double>(r->parameters)) +
-                                                 (r->parameters == 1 ? " parameter" : " parameters")
-                                           : "";
+    std::string count;
+    if (r && r->parameters) {
+      const std::string n = format_count(static_cast<double>(r->parameters));
+      count = r->parameters == 1 ? tr("{} parameter", n) : tr("{} parameters", n);
+    }
     if (!frozen.empty()) count = format_count(static_cast<double>(r->parameters)) + " " + frozen;
     float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
     if (!bad) scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
@@ -156,7 +157,7 @@ void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
                                          : (i < static_cast<int>(r->inputs.size()) ? r->inputs[i] : ""))
                                : "";
     scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, port_id(id, i)}, Cursor::cross,
-                 (output ? "output " : "input ") + text);
+                 output ? tr("output {}", text) : tr("input {}", text));
   };
   for (int i = 0; i < inputs; ++i) dot(port(l, false, i), false, i);
   for (int i = 0; i < outputs; ++i) dot(port(l, true, i), true, i);
@@ -202,14 +203,14 @@ void BuilderModel::draw(Scene& scene) {
       draw_wire(scene, port(*from, true, wire_port_), {pointer_x_, pointer_y_}, Ink::accent, 2, -1);
 
   auto wrong = errors();
-  std::string total = fmt::format("{} layers · {} parameters · {} forward · activations {} at batch {}",
-                                  spec_.layers.size(), format_count(static_cast<double>(parameters())),
-                                  format_flops(flops()), format_bytes(static_cast<double>(output_bytes())), batch_);
+  std::string total = tr("{} layers · {} parameters · {} forward · activations {} at batch {}", spec_.layers.size(),
+                         format_count(static_cast<double>(parameters())), format_flops(flops()),
+                         format_bytes(static_cast<double>(output_bytes())), batch_);
   scene.rect({0, size_.h - 28, size_.w, 28}, Ink::panel, 0.92f);
   scene.line({0, size_.h - 28}, {size_.w, size_.h - 28}, Ink::line);
-  std::string fault = wrong.empty()       ? "every shape fits"
-                      : wrong.size() == 1 ? "1 error"
-                                          : fmt::format("{} errors", wrong.size());
+  std::string fault = wrong.empty()       ? tr("every shape fits")
+                      : wrong.size() == 1 ? tr("1 error")
+                                          : tr("{} errors", wrong.size());
   float fault_w = text_width(fault, Face::small) + 24;
   scene.text({12, size_.h - 28, size_.w - fault_w - 32, 28}, total, Ink::secondary, Face::small);
   scene.text({size_.w - fault_w - 12, size_.h - 28, fault_w, 28}, (wrong.empty() ? "✓ " : "⚠ ") + fault,

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "engine/train/freeze.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -49,7 +50,7 @@ std::string BuilderModel::frozen_text(const LayerReport& report) const {
   const Freeze freeze(frozen_);
   const auto& names = report.parameter_names;
   const auto n = std::count_if(names.begin(), names.end(), [&](const std::string& p) { return freeze.holds(p); });
-  return n == 0 ? "" : static_cast<size_t>(n) == names.size() ? "frozen" : "partly frozen";
+  return n == 0 ? "" : static_cast<size_t>(n) == names.size() ? tr("frozen") : tr("partly frozen");
 }
 
 /// Where a layer stands says nothing about its shapes: while one is dragged the model is not run again.
@@ -150,7 +151,7 @@ std::string BuilderModel::free_name(const std::string& type) const {
 
 bool BuilderModel::add_layer(const std::string& type, double x, double y) {
   const LayerInfo* info = find_layer_type(type);
-  if (!info) return refuse("There is no layer type " + type);
+  if (!info) return refuse(tr("There is no layer type {}", type));
   ModelSpec next = spec_;
   LayerSpec l;
   l.name = free_name(type);
@@ -160,14 +161,14 @@ bool BuilderModel::add_layer(const std::string& type, double x, double y) {
   l.y = std::round(y / 8) * 8;
   std::string name = l.name;
   next.layers.push_back(std::move(l));
-  apply("Add " + type, std::move(next));
+  apply(tr("Add {}", type), std::move(next));
   choose(name);
   return true;
 }
 
 bool BuilderModel::insert_layer(const std::string& type) {
   const LayerInfo* info = find_layer_type(type);
-  if (!info) return refuse("There is no layer type " + type);
+  if (!info) return refuse(tr("There is no layer type {}", type));
   const LayerSpec* after = spec_.find(primary_);
   if (after && after->type == "Output") after = nullptr;
   if (!after)
@@ -193,7 +194,7 @@ bool BuilderModel::insert_layer(const std::string& type) {
       }
   next.layers.push_back(std::move(l));
   next.wires.push_back({from, 0, name, 0});
-  apply(fmt::format("Insert {} after {}", type, from), std::move(next));
+  apply(tr("Insert {} after {}", type, from), std::move(next));
   choose(name);
   return true;
 }
@@ -204,9 +205,9 @@ bool BuilderModel::remove_selected() {
     WireSpec w = next.wires[selected_wire_];
     next.wires.erase(next.wires.begin() + selected_wire_);
     selected_wire_ = -1;
-    return apply(fmt::format("Cut {} → {}", w.from, w.to), std::move(next));
+    return apply(tr("Cut {} → {}", w.from, w.to), std::move(next));
   }
-  if (selected_.empty()) return refuse("Nothing is selected");
+  if (selected_.empty()) return refuse(tr("Nothing is selected"));
   std::set<std::string> gone = selected_;
   for (const std::string& name : gone) {
     // A layer in the middle of a chain is taken out of it: what fed it feeds what it fed.
@@ -220,7 +221,7 @@ bool BuilderModel::remove_selected() {
       for (const WireSpec& o : out) next.wires.push_back({in[0].from, in[0].from_port, o.to, o.to_port});
     std::erase_if(next.layers, [&](const LayerSpec& l) { return l.name == name; });
   }
-  std::string text = gone.size() == 1 ? "Delete " + *gone.begin() : fmt::format("Delete {} layers", gone.size());
+  std::string text = gone.size() == 1 ? tr("Delete {}", *gone.begin()) : tr("Delete {} layers", gone.size());
   selected_.clear();
   primary_.clear();
   return apply(text, std::move(next));
@@ -241,39 +242,39 @@ bool BuilderModel::reaches(const std::string& from, const std::string& to) const
 }
 
 bool BuilderModel::connect(const std::string& from, int from_port, const std::string& to, int to_port) {
-  if (!spec_.find(from) || !spec_.find(to)) return refuse("There is no such layer");
-  if (reaches(to, from)) return refuse(fmt::format("{} already feeds {}: a wire back would make a circle", to, from));
+  if (!spec_.find(from) || !spec_.find(to)) return refuse(tr("There is no such layer"));
+  if (reaches(to, from)) return refuse(tr("{} already feeds {}: a wire back would make a circle", to, from));
   ModelSpec next = spec_;
   std::erase_if(next.wires, [&](const WireSpec& w) { return w.to == to && w.to_port == to_port; });
   next.wires.push_back({from, from_port, to, to_port});
-  return apply(fmt::format("Connect {} → {}", from, to), std::move(next));
+  return apply(tr("Connect {} → {}", from, to), std::move(next));
 }
 
 bool BuilderModel::disconnect(const std::string& to, int to_port) {
   ModelSpec next = spec_;
   std::erase_if(next.wires, [&](const WireSpec& w) { return w.to == to && w.to_port == to_port; });
-  return apply("Cut the wire into " + to, std::move(next));
+  return apply(tr("Cut the wire into {}", to), std::move(next));
 }
 
 bool BuilderModel::set_attr(const std::string& layer, const std::string& attr, const AttrValue& value) {
   ModelSpec next = spec_;
   LayerSpec* l = next.find(layer);
-  if (!l) return refuse("There is no layer " + layer);
+  if (!l) return refuse(tr("There is no layer {}", layer));
   auto at = std::find_if(l->attrs.begin(), l->attrs.end(), [&](const Attr& a) { return a.name == attr; });
   if (at == l->attrs.end())
     l->attrs.push_back({attr, value});
   else
     at->value = value;
-  return apply(fmt::format("Set {} of {} to {}", attr, layer, attr_text(value)), std::move(next));
+  return apply(tr("Set {} of {} to {}", attr, layer, attr_text(value)), std::move(next));
 }
 
 bool BuilderModel::rename(const std::string& layer, const std::string& name) {
   if (layer == name) return false;
-  if (name.empty()) return refuse("A layer needs a name");
-  if (spec_.find(name)) return refuse("There is a layer " + name + " already");
+  if (name.empty()) return refuse(tr("A layer needs a name"));
+  if (spec_.find(name)) return refuse(tr("There is a layer {} already", name));
   ModelSpec next = spec_;
   LayerSpec* l = next.find(layer);
-  if (!l) return refuse("There is no layer " + layer);
+  if (!l) return refuse(tr("There is no layer {}", layer));
   l->name = name;
   for (WireSpec& w : next.wires) {
     if (w.from == layer) w.from = name;
@@ -281,7 +282,7 @@ bool BuilderModel::rename(const std::string& layer, const std::string& name) {
   }
   bool was = primary_ == layer;
   selected_.erase(layer);
-  apply(fmt::format("Rename {} to {}", layer, name), std::move(next));
+  apply(tr("Rename {} to {}", layer, name), std::move(next));
   if (was) choose(name);
   return true;
 }
@@ -293,8 +294,7 @@ bool BuilderModel::move_selected(double dx, double dy) {
       l.x += dx;
       l.y += dy;
     }
-  std::string text =
-      selected_.size() == 1 ? "Move " + *selected_.begin() : fmt::format("Move {} layers", selected_.size());
+  std::string text = selected_.size() == 1 ? tr("Move {}", *selected_.begin()) : tr("Move {} layers", selected_.size());
   return apply(text, std::move(next), fmt::format("move {}", drag_serial_));
 }
 
@@ -342,7 +342,7 @@ void BuilderModel::place(ModelSpec& spec) const {
 void BuilderModel::auto_layout() {
   ModelSpec next = spec_;
   place(next);
-  apply("Arrange the layers", std::move(next));
+  apply(tr("Arrange the layers"), std::move(next));
   fit();
 }
 
@@ -378,7 +378,8 @@ void BuilderModel::select_all() {
 
 Table BuilderModel::table() const {
   Table t;
-  t.columns = {{"Layer"}, {"Type"}, {"Output"}, {"Parameters", true}, {"FLOP", true}, {"Error"}};
+  t.columns = {{tr("Layer")},      {tr("Type")}, {tr("Output")}, {tr("Parameters"), true},
+               {tr("FLOP"), true}, {tr("Error")}};
   for (const LayerSpec& l : spec_.layers) {
     const LayerReport* r = report(l.name);
     Table::Row row;
@@ -396,13 +397,16 @@ Table BuilderModel::table() const {
 }
 
 std::string BuilderModel::summary() const {
-  std::string text = fmt::format("Model {}: {} layers, {} parameters{}", spec_.name, spec_.layers.size(),
-                                 format_grouped(parameters()), errors().empty() ? "" : ", with errors");
+  std::string text =
+      tr("Model {}: {} layers, {} parameters", spec_.name, spec_.layers.size(), format_grouped(parameters()));
+  if (!errors().empty()) text += tr(", with errors");
   const LayerSpec* l = primary_.empty() ? nullptr : spec_.find(primary_);
   if (!l) return text;
-  text += fmt::format("; chosen: {}, {}", l->name, l->type);
+  text += tr("; chosen: {}, {}", l->name, l->type);
   if (const LayerReport* r = report(l->name))
-    text += !r->error.empty() ? ", error: " + r->error : !r->outputs.empty() ? ", gives " + r->outputs[0] : "";
+    text += !r->error.empty()     ? tr(", error: {}", r->error)
+            : !r->outputs.empty() ? tr(", gives {}", r->outputs[0])
+                                  : "";
   return text;
 }
 

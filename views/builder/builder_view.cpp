@@ -24,11 +24,13 @@ BuilderView::BuilderView(const ViewDef& def, Bench& bench, QWidget* parent)
     bar->add(b);
     return b;
   };
-  button("Add layer", "Or type its name over the canvas", [this] { open_palette(); })->setObjectName("builder.add");
-  button("Arrange", "Lay the layers out from top to bottom", [this] { model_.auto_layout(); });
-  button("Fit", "Show the whole model", [this] { model_.fit(); });
+  button(tr("Add layer"), tr("Or type its name over the canvas"), [this] {
+    open_palette();
+  })->setObjectName("builder.add");
+  button(tr("Arrange"), tr("Lay the layers out from top to bottom"), [this] { model_.auto_layout(); });
+  button(tr("Fit"), tr("Show the whole model"), [this] { model_.fit(); });
   bar->add_stretch();
-  auto* hint = new ElidedLabel("Drag from port to port to wire · Delete removes · Ctrl+Z undoes", bar);
+  auto* hint = new ElidedLabel(tr("Drag from port to port to wire · Delete removes · Ctrl+Z undoes"), bar);
   set_style(hint, "voice", "small");
   bar->add(hint);
   box->addWidget(bar);
@@ -55,31 +57,34 @@ BuilderView::~BuilderView() {
 
 std::vector<Command> BuilderView::commands() {
   auto project = [this] { return bench_.has_project(); };
-  auto named = [](const QString& verb, bool can, const std::string& what) {
-    return can ? verb + " " + QString::fromStdString(what) : verb;
-  };
   return {
       {.id = "edit.undo",
-       .title = "Undo",
+       .title = tr_later("Undo"),
        .menu = "Edit",
        .keys = "Ctrl+Z",
        .run = [this] { model_.undo(); },
        .enabled = [this] { return model_.can_undo(); },
-       .text = [this, named] { return named("Undo", model_.can_undo(), model_.undo_text()); }},
+       .text =
+           [this] {
+             return model_.can_undo() ? tr("Undo %1").arg(QString::fromStdString(model_.undo_text())) : tr("Undo");
+           }},
       {.id = "edit.redo",
-       .title = "Redo",
+       .title = tr_later("Redo"),
        .menu = "Edit",
        .keys = "Ctrl+Shift+Z",
        .run = [this] { model_.redo(); },
        .enabled = [this] { return model_.can_redo(); },
-       .text = [this, named] { return named("Redo", model_.can_redo(), model_.redo_text()); }},
+       .text =
+           [this] {
+             return model_.can_redo() ? tr("Redo %1").arg(QString::fromStdString(model_.redo_text())) : tr("Redo");
+           }},
       {.id = "edit.select_all",
-       .title = "Select all layers",
+       .title = tr_later("Select all layers"),
        .menu = "Edit",
        .run = [this] { model_.select_all(); },
        .enabled = project},
       {.id = "model.add",
-       .title = "Add layer…",
+       .title = tr_later("Add layer…"),
        .menu = "Model",
        .keys = "Ctrl+L",
        .icon = "add",
@@ -90,19 +95,19 @@ std::vector<Command> BuilderView::commands() {
            },
        .enabled = project},
       {.id = "model.delete",
-       .title = "Delete selected layers",
+       .title = tr_later("Delete selected layers"),
        .menu = "Model",
        .run = [this] { model_.remove_selected(); },
        .enabled = [this] { return !model_.selected().empty(); }},
       {.id = "model.arrange",
-       .title = "Arrange layers",
+       .title = tr_later("Arrange layers"),
        .menu = "Model",
        .keys = "Ctrl+Shift+L",
        .icon = "layout",
        .run = [this] { model_.auto_layout(); },
        .enabled = project},
       {.id = "model.fit",
-       .title = "Show the whole model",
+       .title = tr_later("Show the whole model"),
        .menu = "Model",
        .icon = "fit",
        .run = [this] { model_.fit(); },
@@ -113,7 +118,7 @@ std::vector<Command> BuilderView::commands() {
 void BuilderView::open_palette(const QString& typed, QPoint at) {
   if (at.x() < 0) at = {12, 40};
   picker_->open(
-      "Add a layer",
+      tr("Add a layer"),
       [this](const QString& text) {
         std::vector<std::pair<int, const LayerInfo*>> found;
         for (const LayerDef& def : layers()) {
@@ -135,8 +140,8 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
         return items;
       },
       [](const QString& text) -> QStringList {
-        return {QString("Nothing fits “%1” among the %2 kinds of layers.").arg(text).arg(layers().size()),
-                "Type letters of its name or group, in their order: conv, norm, attention."};
+        return {tr("Nothing fits “%1” among the %2 kinds of layers.").arg(text).arg(layers().size()),
+                tr("Type letters of its name or group, in their order: conv, norm, attention.")};
       },
       typed, at, 460);
 }
@@ -144,8 +149,8 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
 void BuilderView::refresh() {
   model_.set_frozen(bench_.has_project() ? bench_.recipe().text("init.freeze") : "");
   if (!bench_.has_project())
-    set_empty(true, "Start a project from a template: its model will be here, ready to be changed and trained.",
-              "New from a template", [this] { bench_.ask("file.new"); });
+    set_empty(true, tr("Start a project from a template: its model will be here, ready to be changed and trained."),
+              tr("New from a template"), [this] { bench_.ask("file.new"); });
   else
     set_empty(false);
 }
@@ -153,22 +158,21 @@ void BuilderView::refresh() {
 namespace {
 const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
     {.id = "builder",
-     .title = "Model builder",
+     .title = tr_later("Model builder"),
      .icon = "model",
      .order = 10,
      .places = {{"Build", Spot::middle, 0, true}},
-     .link = "Builder",
+     .link = tr_later("Builder"),
      .shows =
          [](const Selection& s, const Bench& bench) {
            return s.kind == Selection::Kind::module && bench.model<BuilderModel>().spec().find(s.name);
          },
-     .help = {
-         "The model as layers and wires: on each layer the shape that leaves it and its parameters, and what is wrong "
-         "with it where something is. The selected layer's attributes are beside it.",
-         "Drag a layer to move it, from port to port to wire, on the ground to move the picture; Ctrl and wheel zoom. "
-         "Double click on the ground adds a layer there.",
-         "Type to add a layer by its name. Up and Down follow the wires, Delete removes what is selected, Escape takes "
-         "back a wire that is being drawn."}});
+     .help = {tr_later("The model as layers and wires: on each layer the shape that leaves it and its parameters, and "
+                       "what is wrong with it where something is. The selected layer's attributes are beside it."),
+              tr_later("Drag a layer to move it, from port to port to wire, on the ground to move the picture; Ctrl "
+                       "and wheel zoom. Double click on the ground adds a layer there."),
+              tr_later("Type to add a layer by its name. Up and Down follow the wires, Delete removes what is "
+                       "selected, Escape takes back a wire that is being drawn.")}});
 }  // namespace
 
 }  // namespace tenon::views

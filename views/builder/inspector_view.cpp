@@ -73,7 +73,7 @@ void InspectorView::rebuild() {
     set_style(name, "bad", ok ? "false" : "true");
     name->setToolTip(ok ? QString() : QString::fromStdString(builder_.why()));
   });
-  form_->addRow(label("name"), name);
+  form_->addRow(label(tr("name")), name);
   if (!info) return;
   for (const AttrDef& def : info->attrs) {
     const AttrValue* v = l->find(def.name);

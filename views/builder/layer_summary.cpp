@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "views/shared/language.h"
+
 namespace tenon::views {
 
 std::string attr_summary(const LayerSpec& layer, const LayerInfo* info) {
@@ -22,7 +24,7 @@ std::string attr_summary(const LayerSpec& layer, const LayerInfo* info) {
       value = equal ? std::to_string((*list)[0]) : fmt::format("{}", fmt::join(*list, "×"));
     }
     if (auto* flag = std::get_if<bool>(&a.value))
-      add((*flag ? "" : "no ") + a.name);
+      add(*flag ? a.name : tr("no {}", a.name));
     else
       add(known_by ? value : a.name + " " + value);
   }

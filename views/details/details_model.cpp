@@ -7,7 +7,10 @@
 
 #include "projects/finish.h"
 #include "tracing/record/step_record.h"
+#include "views/details/file_details.h"
+#include "views/details/snapshot_details.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -34,42 +37,43 @@ void op_details(Details& d, const Links& links, uint32_t seq) {
   const auto& op = r.ops[seq - 1];
   std::string path = module_path(op.origin.module);
   Details::Section about{"", {}};
-  if (!path.empty()) about.rows.push_back({"module", path, path, Selection::module(path, "details"), Ink::none});
-  about.rows.push_back({"phase", word(op.origin.phase), {}, {}, ink_of(op.origin.phase)});
-  if (!op.attrs.empty()) about.rows.push_back(row("attributes", op.attrs, op.attrs));
+  if (!path.empty()) about.rows.push_back({tr("module"), path, path, Selection::module(path, "details"), Ink::none});
+  about.rows.push_back({tr("phase"), word(op.origin.phase), {}, {}, ink_of(op.origin.phase)});
+  if (!op.attrs.empty()) about.rows.push_back(row(tr("attributes"), op.attrs, op.attrs));
   double share = r.duration_ns > 0 ? static_cast<double>(op.duration_ns) / static_cast<double>(r.duration_ns) : 0;
+  about.rows.push_back(row(tr("time"),
+                           tr("{} · {} of step", format_ns(static_cast<double>(op.duration_ns)), format_percent(share)),
+                           fmt::format("{} ns", op.duration_ns)));
   about.rows.push_back(
-      row("time", fmt::format("{} · {} of step", format_ns(static_cast<double>(op.duration_ns)), format_percent(share)),
-          fmt::format("{} ns", op.duration_ns)));
-  about.rows.push_back(row("start", format_ns(static_cast<double>(op.start_ns)), fmt::format("{} ns", op.start_ns)));
+      row(tr("start"), format_ns(static_cast<double>(op.start_ns)), fmt::format("{} ns", op.start_ns)));
   if (op.flops > 0) {
-    about.rows.push_back(row("work", format_flops(op.flops), format_exact(op.flops)));
+    about.rows.push_back(row(tr("work"), format_flops(op.flops), format_exact(op.flops)));
     if (op.duration_ns > 0)
-      about.rows.push_back(row("rate", format_flops(op.flops / static_cast<double>(op.duration_ns) * 1e9) + "/s"));
+      about.rows.push_back(row(tr("rate"), format_flops(op.flops / static_cast<double>(op.duration_ns) * 1e9) + "/s"));
   }
-  if (op.bytes > 0) about.rows.push_back(row("traffic", format_bytes(op.bytes), format_exact(op.bytes)));
+  if (op.bytes > 0) about.rows.push_back(row(tr("traffic"), format_bytes(op.bytes), format_exact(op.bytes)));
   d.sections.push_back(std::move(about));
-  Details::Section io{"Tensors", {}};
-  for (int t : op.inputs) add_tensor(io, r, "reads", t);
-  for (int t : op.outputs) add_tensor(io, r, "writes", t);
+  Details::Section io{tr("Tensors"), {}};
+  for (int t : op.inputs) add_tensor(io, r, tr("reads"), t);
+  for (int t : op.outputs) add_tensor(io, r, tr("writes"), t);
   if (!io.rows.empty()) d.sections.push_back(std::move(io));
-  Details::Section kin{"Belongs to", {}};
-  if (op.forward_seq && op.forward_seq <= r.ops.size()) kin.rows.push_back(op_row(r, "forward op", op.forward_seq));
-  for (uint32_t b : links.backward_of(seq)) kin.rows.push_back(op_row(r, "backward op", b));
+  Details::Section kin{tr("Belongs to"), {}};
+  if (op.forward_seq && op.forward_seq <= r.ops.size()) kin.rows.push_back(op_row(r, tr("forward op"), op.forward_seq));
+  for (uint32_t b : links.backward_of(seq)) kin.rows.push_back(op_row(r, tr("backward op"), b));
   int node = links.grad_node_of(Selection::op(seq));
   if (node >= 0) {
     const auto& g = r.grad_nodes[node];
-    kin.rows.push_back({"autograd", g.name, g.name, Selection::grad_node(node, "details"), Ink::phase_backward});
+    kin.rows.push_back({tr("autograd"), g.name, g.name, Selection::grad_node(node, "details"), Ink::phase_backward});
     if (g.saved_bytes)
       kin.rows.push_back(
-          row("saved", format_bytes(static_cast<double>(g.saved_bytes)), fmt::format("{} bytes", g.saved_bytes)));
+          row(tr("saved"), format_bytes(static_cast<double>(g.saved_bytes)), tr("{} bytes", g.saved_bytes)));
   }
   auto blocks = links.blocks_of(seq);
   for (size_t i = 0; i < blocks.size() && i < 4; ++i)
     for (const auto& a : r.allocs)
       if (a.block == blocks[i] && a.bytes > 0) {
         kin.rows.push_back(
-            {"took", fmt::format("{} · {}", format_bytes(static_cast<double>(a.bytes)), word(a.origin.category)),
+            {tr("took"), fmt::format("{} · {}", format_bytes(static_cast<double>(a.bytes)), word(a.origin.category)),
              std::to_string(a.bytes), Selection::alloc(blocks[i], "details"), ink_of(a.origin.category)});
         break;
       }
@@ -80,54 +84,58 @@ void tensor_details(Details& d, const Links& links, int t) {
   const StepRecord& r = *links.record();
   const auto& x = r.tensors[t];
   d.title = x.name;
-  d.subtitle = "tensor";
+  d.subtitle = tr("tensor");
   d.mark = ink_of(x.category);
   double bytes = static_cast<double>(x.layout.numel()) * static_cast<double>(itemsize(x.dtype));
   Details::Section about{"",
-                         {row("dtype", name(x.dtype)),
-                          row("size", to_string(x.layout.size), to_string(x.layout.size)),
-                          row("stride", to_string(x.layout.stride), to_string(x.layout.stride)),
-                          row("offset", format_grouped(x.layout.offset)),
-                          row("bytes", format_bytes(bytes), fmt::format("{:.0f} bytes", bytes)),
-                          {"category", word(x.category), {}, {}, ink_of(x.category)}}};
-  if (x.storage) about.rows.push_back(row("storage", fmt::format("#{} · version {}", x.storage, x.version)));
-  about.rows.push_back(row("values", x.value.defined() ? "kept" : "not kept"));
+                         {row(tr("dtype"), name(x.dtype)),
+                          row(tr("size"), to_string(x.layout.size), to_string(x.layout.size)),
+                          row(tr("stride"), to_string(x.layout.stride), to_string(x.layout.stride)),
+                          row(tr("offset"), format_grouped(x.layout.offset)),
+                          row(tr("bytes"), format_bytes(bytes), tr("{:.0f} bytes", bytes)),
+                          {tr("category"), word(x.category), {}, {}, ink_of(x.category)}}};
+  if (x.storage) about.rows.push_back(row(tr("storage"), tr("#{} · version {}", x.storage, x.version)));
+  about.rows.push_back(row(tr("values"), x.value.defined() ? tr("kept") : tr("not kept")));
   d.sections.push_back(std::move(about));
-  Details::Section who{"Written and read by", {}};
-  if (x.producer && x.producer <= r.ops.size()) who.rows.push_back(op_row(r, "written by", x.producer));
+  Details::Section who{tr("Written and read by"), {}};
+  if (x.producer && x.producer <= r.ops.size()) who.rows.push_back(op_row(r, tr("written by"), x.producer));
   auto readers = links.readers_of(t);
-  for (size_t i = 0; i < readers.size() && i < 8; ++i) who.rows.push_back(op_row(r, "read by", readers[i]));
-  if (readers.size() > 8) who.rows.push_back(row("", fmt::format("and {} more", readers.size() - 8)));
+  for (size_t i = 0; i < readers.size() && i < 8; ++i) who.rows.push_back(op_row(r, tr("read by"), readers[i]));
+  if (readers.size() > 8) who.rows.push_back(row("", tr("and {} more", readers.size() - 8)));
   if (!who.rows.empty()) d.sections.push_back(std::move(who));
   auto aliases = links.aliases_of(t);
-  Details::Section same{"Same memory", {}};
-  for (size_t i = 0; i < aliases.size() && i < 6; ++i) add_tensor(same, r, "alias", aliases[i]);
+  Details::Section same{tr("Same memory"), {}};
+  for (size_t i = 0; i < aliases.size() && i < 6; ++i) add_tensor(same, r, tr("alias"), aliases[i]);
   if (!same.rows.empty()) d.sections.push_back(std::move(same));
 }
 
 void module_details(Details& d, const std::string& path, const DetailsSources& from) {
-  d.title = path.empty() ? "model" : path;
-  d.subtitle = "module";
+  d.title = path.empty() ? tr("model") : path;
+  d.subtitle = tr("module");
   const LayerSpec* layer = from.builder ? from.builder->spec().find(path) : nullptr;
   if (layer) {
     d.subtitle = layer->type;
     Details::Section about{"", {}};
     const LayerReport* report = from.builder->report(path);
     if (report) {
-      for (const auto& in : report->inputs) about.rows.push_back(row("input", in, in));
-      for (const auto& out : report->outputs) about.rows.push_back(row("output", out, out));
+      for (const auto& in : report->inputs) about.rows.push_back(row(tr("input"), in, in));
+      for (const auto& out : report->outputs) about.rows.push_back(row(tr("output"), out, out));
       if (report->parameters)
-        about.rows.push_back(row("parameters", format_grouped(report->parameters), std::to_string(report->parameters)));
+        about.rows.push_back(
+            row(tr("parameters"), format_grouped(report->parameters), std::to_string(report->parameters)));
       if (const std::string frozen = from.builder->frozen_text(*report); !frozen.empty())
-        about.rows.push_back(row("next run", frozen + " (init.freeze)"));
+        about.rows.push_back(row(tr("next run"), frozen + " (init.freeze)"));
       if (report->flops > 0)
-        about.rows.push_back(row("forward", format_flops(report->flops), format_exact(report->flops)));
+        about.rows.push_back(row(tr("forward"), format_flops(report->flops), format_exact(report->flops)));
       if (report->output_bytes)
-        about.rows.push_back(row("activation", format_bytes(static_cast<double>(report->output_bytes))));
+        about.rows.push_back(row(tr("activation"), format_bytes(static_cast<double>(report->output_bytes))));
       if (!report->error.empty()) {
         d.bad = true;
-        about.rows.push_back(
-            {"error", report->error + (report->hint.empty() ? "" : "\n" + report->hint), report->error, {}, Ink::bad});
+        about.rows.push_back({tr("error"),
+                              report->error + (report->hint.empty() ? "" : "\n" + report->hint),
+                              report->error,
+                              {},
+                              Ink::bad});
       }
     }
     d.sections.push_back(std::move(about));
@@ -141,7 +149,7 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
     ns[static_cast<int>(r.ops[s - 1].origin.phase)] += static_cast<double>(r.ops[s - 1].duration_ns);
   for (const auto& g : r.grad_nodes)
     if (in_module(module_path(g.module), path)) saved += static_cast<double>(g.saved_bytes);
-  Details::Section step{fmt::format("In step {}", format_grouped(r.step)), {}};
+  Details::Section step{tr("In step {}", format_grouped(r.step)), {}};
   for (Phase p : {Phase::forward, Phase::backward, Phase::optimizer})
     if (ns[static_cast<int>(p)] > 0)
       step.rows.push_back({word(p),
@@ -151,25 +159,25 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
                            {},
                            {},
                            ink_of(p)});
-  if (saved > 0) step.rows.push_back(row("saved", format_bytes(saved)));
-  for (size_t i = 0; i < ops.size() && i < 6; ++i) step.rows.push_back(op_row(r, "op", ops[i]));
-  if (ops.size() > 6) step.rows.push_back(row("", fmt::format("and {} more", ops.size() - 6)));
+  if (saved > 0) step.rows.push_back(row(tr("saved"), format_bytes(saved)));
+  for (size_t i = 0; i < ops.size() && i < 6; ++i) step.rows.push_back(op_row(r, tr("op"), ops[i]));
+  if (ops.size() > 6) step.rows.push_back(row("", tr("and {} more", ops.size() - 6)));
   d.sections.push_back(std::move(step));
 }
 
 void step_details(Details& d, int64_t step, const DetailsSources& from) {
-  d.title = "step " + format_grouped(step);
-  d.subtitle = "step, not loaded";
+  d.title = tr("step {}", format_grouped(step));
+  d.subtitle = tr("step, not loaded");
   if (!from.links || !*from.links || from.links->record()->step != step) return;
   const StepRecord& r = *from.links->record();
   d.subtitle = r.run;
   Details::Section s{
       "",
-      {row("epoch", std::to_string(r.epoch + 1)), row("loss", format_value(r.loss), format_exact(r.loss)),
-       row("time", format_ns(static_cast<double>(r.duration_ns))),
-       row("ops", format_grouped(static_cast<int64_t>(r.ops.size()))),
-       row("tensors", format_grouped(static_cast<int64_t>(r.tensors.size()))),
-       row("samples", format_grouped(static_cast<int64_t>(r.samples.size())))}};
+      {row(tr("epoch"), std::to_string(r.epoch + 1)), row(tr("loss"), format_value(r.loss), format_exact(r.loss)),
+       row(tr("time"), format_ns(static_cast<double>(r.duration_ns))),
+       row(tr("ops"), format_grouped(static_cast<int64_t>(r.ops.size()))),
+       row(tr("tensors"), format_grouped(static_cast<int64_t>(r.tensors.size()))),
+       row(tr("samples"), format_grouped(static_cast<int64_t>(r.samples.size())))}};
   d.bad = !std::isfinite(r.loss);
   d.sections.push_back(std::move(s));
 }
@@ -183,30 +191,34 @@ void event_details(Details& d, traces::EventId e, const DetailsSources& from) {
   const traces::Row& thread = t.rows()[t.row_of(e)];
   const auto start = static_cast<double>(t.start(e) - t.begin()), duration = static_cast<double>(t.duration(e));
   d.title = std::string(t.event_name(e));
-  d.subtitle = "event of " + from.document->title;
-  Details::Section about{
-      "",
-      {row("category", t.category(e).name),
-       row("start", format_ns(start), fmt::format("{} ns after the first event", t.start(e) - t.begin())),
-       row("duration", format_ns(duration), fmt::format("{} ns", t.duration(e))),
-       row("thread", thread.label(), fmt::format("process {}, thread {}", thread.pid, thread.tid))}};
+  d.subtitle = tr("event of {}", from.document->title);
+  const int rank = from.document->rank_of(e);
+  Details::Section about{"",
+                         {row(tr("category"), t.category(e).name),
+                          row(tr("start"), format_ns(start), tr("{} ns after the first event", t.start(e) - t.begin())),
+                          row(tr("duration"), format_ns(duration), fmt::format("{} ns", t.duration(e))),
+                          row(tr("thread"), thread.label(), tr("process {}, thread {}", thread.pid, thread.tid))}};
+  if (rank >= 0) {
+    const traces::Trace& own = *from.document->ranks[static_cast<size_t>(rank)].trace;
+    about.rows.push_back(row(tr("rank"), from.document->rank_title(static_cast<size_t>(rank)), own.path()));
+  }
   const uint8_t flags = t.columns().flags[e];
-  if (flags & traces::kUnfinished) about.rows.push_back(row("note", "begun and never ended in the file"));
-  if (flags & traces::kRepaired) about.rows.push_back(row("note", "mended: the file has it damaged"));
+  if (flags & traces::kUnfinished) about.rows.push_back(row(tr("note"), tr("begun and never ended in the file")));
+  if (flags & traces::kRepaired) about.rows.push_back(row(tr("note"), tr("mended: the file has it damaged")));
   d.sections.push_back(std::move(about));
-  Details::Section kin{"Belongs to", {}};
+  Details::Section kin{tr("Belongs to"), {}};
   if (const auto parent = t.parent(e); parent != traces::kNone)
-    kin.rows.push_back(event_row(*from.document, "within", parent));
+    kin.rows.push_back(event_row(*from.document, tr("within"), parent));
   if (const auto launch = t.launch_of(e); launch != traces::kNone)
-    kin.rows.push_back(event_row(*from.document, "launched by", launch));
+    kin.rows.push_back(event_row(*from.document, tr("launched by"), launch));
   for (const traces::Link& l : t.forward_backward())
     if (l.from == e)
-      kin.rows.push_back(event_row(*from.document, "backward", l.to));
+      kin.rows.push_back(event_row(*from.document, tr("backward"), l.to));
     else if (l.to == e)
-      kin.rows.push_back(event_row(*from.document, "forward", l.from));
+      kin.rows.push_back(event_row(*from.document, tr("forward"), l.from));
   if (!kin.rows.empty()) d.sections.push_back(std::move(kin));
   if (!from.arguments || from.arguments->empty()) return;
-  Details::Section args{"Arguments", {}};
+  Details::Section args{tr("Arguments"), {}};
   for (const auto& [name, value] : *from.arguments) args.rows.push_back(row(name, value, value));
   d.sections.push_back(std::move(args));
 }
@@ -214,20 +226,22 @@ void event_details(Details& d, traces::EventId e, const DetailsSources& from) {
 void document_details(Details& d, const Document& document) {
   const traces::Trace& t = *document.trace;
   d.title = document.title;
-  d.subtitle = "trace";
-  Details::Section about{
-      "",
-      {row("file", document.path, document.path), row("size", format_bytes(static_cast<double>(t.source_bytes()))),
-       row("events", format_grouped(static_cast<int64_t>(t.size()))),
-       row("threads", format_grouped(static_cast<int64_t>(t.rows().size()))),
-       row("duration", format_ns(static_cast<double>(t.finish() - t.begin())))}};
-  if (t.rank() >= 0) about.rows.push_back(row("rank", std::to_string(t.rank())));
-  if (t.truncated()) about.rows.push_back(row("note", "the file ends in the middle: what was whole is here"));
+  d.subtitle = document.ranks.empty() ? tr("trace") : tr("session");
+  Details::Section about{"",
+                         {row(document.ranks.empty() ? tr("file") : tr("folder"), document.path, document.path),
+                          row(tr("size"), format_bytes(static_cast<double>(t.source_bytes()))),
+                          row(tr("events"), format_grouped(static_cast<int64_t>(t.size()))),
+                          row(tr("threads"), format_grouped(static_cast<int64_t>(t.rows().size()))),
+                          row(tr("duration"), format_ns(static_cast<double>(t.finish() - t.begin())))}};
+  if (!document.ranks.empty()) about.rows.push_back(row(tr("ranks"), std::to_string(document.ranks.size())));
+  for (const std::string& sentence : document.left_out) about.rows.push_back(row(tr("left out"), sentence, sentence));
+  if (t.rank() >= 0) about.rows.push_back(row(tr("rank"), std::to_string(t.rank())));
+  if (t.truncated()) about.rows.push_back(row(tr("note"), tr("the file ends in the middle: what was whole is here")));
   d.sections.push_back(std::move(about));
-  Details::Section mended{"Mended or passed over", {}};
+  Details::Section mended{tr("Mended or passed over"), {}};
   for (const traces::Repair& r : t.repairs())
     mended.rows.push_back(
-        row(r.kind, format_grouped(static_cast<int64_t>(r.count)), fmt::format("first at byte {}", r.first_byte)));
+        row(r.kind, format_grouped(static_cast<int64_t>(r.count)), tr("first at byte {}", r.first_byte)));
   if (!mended.rows.empty()) d.sections.push_back(std::move(mended));
 }
 
@@ -235,10 +249,10 @@ void document_details(Details& d, const Document& document) {
 void trace_range_details(Details& d, const Selection& s, const Document& document) {
   const traces::Trace& t = *document.trace;
   d.title = format_ns(s.to - s.from);
-  d.subtitle = "range of " + document.title;
-  Details::Section about{"", {row("from", format_ns(s.from)), row("to", format_ns(s.to))}};
+  d.subtitle = tr("range of {}", document.title);
+  Details::Section about{"", {row(tr("from"), format_ns(s.from)), row(tr("to"), format_ns(s.to))}};
   d.sections.push_back(std::move(about));
-  Details::Section threads{"Events", {}};
+  Details::Section threads{tr("Events"), {}};
   // A range may be anyone's: what lies outside of the trace, or is no number, is no place in it.
   const auto length = static_cast<double>(t.finish() - t.begin());
   if (!(s.to >= 0 && s.from <= length)) return;
@@ -259,20 +273,20 @@ void trace_range_details(Details& d, const Selection& s, const Document& documen
 static void sample_details(Details& d, int64_t row_number, const projects::Results& r) {
   if (row_number < 0 || row_number >= static_cast<int64_t>(r.predictions.size())) return;
   const projects::Prediction& p = r.predictions[static_cast<size_t>(row_number)];
-  d.title = "sample " + format_grouped(row_number);
-  d.subtitle = "test split, " + r.run + " at step " + format_grouped(r.step);
+  d.title = tr("sample {}", format_grouped(row_number));
+  d.subtitle = tr("test split, {} at step {}", r.run, format_grouped(r.step));
   Details::Section about{"", {}};
   auto class_name = [&](int64_t c) {
     return c >= 0 && c < static_cast<int64_t>(r.classes.size()) ? r.classes[static_cast<size_t>(c)]
-           : c < 0                                              ? std::string("none")
+           : c < 0                                              ? tr("none")
                                                                 : std::to_string(c);
   };
   if (p.truth >= 0) {
-    about.rows.push_back(row("truth", class_name(p.truth)));
-    about.rows.push_back({"guess", class_name(p.guess), {}, {}, p.guess == p.truth ? Ink::good : Ink::bad});
-    about.rows.push_back(row("sure", fmt::format("{:.2f} %", 100 * p.confidence), format_exact(p.confidence)));
+    about.rows.push_back(row(tr("truth"), class_name(p.truth)));
+    about.rows.push_back({tr("guess"), class_name(p.guess), {}, {}, p.guess == p.truth ? Ink::good : Ink::bad});
+    about.rows.push_back(row(tr("sure"), fmt::format("{:.2f} %", 100 * p.confidence), format_exact(p.confidence)));
   }
-  about.rows.push_back(row("loss", format_value(p.loss), format_exact(p.loss)));
+  about.rows.push_back(row(tr("loss"), format_value(p.loss), format_exact(p.loss)));
   d.sections.push_back(std::move(about));
   d.bad = p.truth >= 0 && p.guess != p.truth;
 }
@@ -281,6 +295,10 @@ Details details_of(const Selection& s, const DetailsSources& from) {
   Details d;
   bool step = from.links && *from.links;
   const bool trace = from.document && from.document->trace;
+  if (from.document && from.document->snapshot) {
+    snapshot_details(d, s, *from.document);
+    return d;
+  }
   switch (s.kind) {
     case Kind::none:
       break;
@@ -288,7 +306,7 @@ Details details_of(const Selection& s, const DetailsSources& from) {
       if (uint32_t seq = step ? from.links->op_of(s) : 0) {
         const auto& op = from.links->record()->ops[seq - 1];
         d.title = op_text(op);
-        d.subtitle = "op";
+        d.subtitle = tr("op");
         d.mark = ink_of(op.origin.phase);
         op_details(d, *from.links, seq);
       }
@@ -302,19 +320,21 @@ Details details_of(const Selection& s, const DetailsSources& from) {
       if (int n = step ? from.links->grad_node_of(s) : -1; n >= 0) {
         const auto& g = from.links->record()->grad_nodes[n];
         d.title = g.name;
-        d.subtitle = g.leaf ? "leaf" : "autograd node";
+        d.subtitle = g.leaf ? tr("leaf") : tr("autograd node");
         d.mark = g.leaf ? Ink::memory_parameter : Ink::phase_backward;
         Details::Section about{"", {}};
         std::string path = module_path(g.module);
-        if (!path.empty()) about.rows.push_back({"module", path, path, Selection::module(path, "details"), Ink::none});
-        about.rows.push_back(row("gradient norm", g.grad_norm == -1 ? "none reached it" : format_value(g.grad_norm),
+        if (!path.empty())
+          about.rows.push_back({tr("module"), path, path, Selection::module(path, "details"), Ink::none});
+        about.rows.push_back(row(tr("gradient norm"),
+                                 g.grad_norm == -1 ? tr("none reached it") : format_value(g.grad_norm),
                                  format_exact(g.grad_norm)));
         if (!g.leaf)
           about.rows.push_back(
-              row("saved", format_bytes(static_cast<double>(g.saved_bytes)), fmt::format("{} bytes", g.saved_bytes)));
+              row(tr("saved"), format_bytes(static_cast<double>(g.saved_bytes)), tr("{} bytes", g.saved_bytes)));
         for (const auto& e : g.next)
           if (e.node >= 0 && e.node < static_cast<int>(from.links->record()->grad_nodes.size()))
-            about.rows.push_back({"feeds",
+            about.rows.push_back({tr("feeds"),
                                   from.links->record()->grad_nodes[e.node].name,
                                   {},
                                   Selection::grad_node(e.node, "details"),
@@ -328,17 +348,17 @@ Details details_of(const Selection& s, const DetailsSources& from) {
       if (step)
         for (const auto& a : from.links->record()->allocs)
           if (a.block == s.id && a.bytes > 0) {
-            d.title = fmt::format("block {}", s.id);
-            d.subtitle = "memory";
+            d.title = tr("block {}", s.id);
+            d.subtitle = tr("memory");
             d.mark = ink_of(a.origin.category);
             Details::Section about{
                 "",
-                {row("size", format_bytes(static_cast<double>(a.bytes)), fmt::format("{} bytes", a.bytes)),
-                 {"category", word(a.origin.category), {}, {}, ink_of(a.origin.category)},
-                 row("address", fmt::format("0x{:x}", a.address), fmt::format("0x{:x}", a.address)),
-                 row("taken at", format_ns(static_cast<double>(a.time_ns)))}};
+                {row(tr("size"), format_bytes(static_cast<double>(a.bytes)), tr("{} bytes", a.bytes)),
+                 {tr("category"), word(a.origin.category), {}, {}, ink_of(a.origin.category)},
+                 row(tr("address"), fmt::format("0x{:x}", a.address), fmt::format("0x{:x}", a.address)),
+                 row(tr("taken at"), format_ns(static_cast<double>(a.time_ns)))}};
             if (a.origin.seq && a.origin.seq <= from.links->record()->ops.size())
-              about.rows.push_back(op_row(*from.links->record(), "asked by", a.origin.seq));
+              about.rows.push_back(op_row(*from.links->record(), tr("asked by"), a.origin.seq));
             d.sections.push_back(std::move(about));
             break;
           }
@@ -352,33 +372,33 @@ Details details_of(const Selection& s, const DetailsSources& from) {
     case Kind::run:
       if (const auto* r = from.project ? from.project->run(s.id) : nullptr) {
         d.title = r->name;
-        d.subtitle = "run";
+        d.subtitle = tr("run");
         d.bad = r->status == "failed";
         Details::Section about{
             "",
-            {row("status", r->status == "interrupted" ? fmt::format("interrupted at step {}", format_grouped(r->steps))
-                                                      : projects::status_text(*r)),
-             row("steps", fmt::format("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))),
-             row("time", format_seconds(r->seconds)), row("created", r->created)}};
+            {row(tr("status"), r->status == "interrupted" ? tr("interrupted at step {}", format_grouped(r->steps))
+                                                          : projects::status_text(*r)),
+             row(tr("steps"), tr("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))),
+             row(tr("time"), format_seconds(r->seconds)), row(tr("created"), r->created)}};
         if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())
           about.rows.push_back(
-              row("best", r->best.value("metric", std::string()) + " " +
-                              format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()) +
-                              " at step " + format_grouped(r->best.value("step", int64_t{0}))));
-        for (const std::string& t : r->tags) about.rows.push_back(row("tag", t));
-        if (!r->note.empty()) about.rows.push_back(row("note", r->note));
+              row(tr("best"), tr("{} {} at step {}", r->best.value("metric", std::string()),
+                                 format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()),
+                                 format_grouped(r->best.value("step", int64_t{0})))));
+        for (const std::string& t : r->tags) about.rows.push_back(row(tr("tag"), t));
+        if (!r->note.empty()) about.rows.push_back(row(tr("note"), r->note));
         if (r->status == "pruned" || projects::stopped_early(*r))
-          about.rows.push_back({"why", r->error, r->error, {}, Ink::none});
+          about.rows.push_back({tr("why"), r->error, r->error, {}, Ink::none});
         else if (!r->error.empty())
-          about.rows.push_back({"error", r->error, r->error, {}, Ink::bad});
+          about.rows.push_back({tr("error"), r->error, r->error, {}, Ink::bad});
         for (const auto& c : r->changes)
-          about.rows.push_back({"other recipe",
-                                "after step " + format_grouped(c.step),
+          about.rows.push_back({tr("other recipe"),
+                                tr("after step {}", format_grouped(c.step)),
                                 {},
                                 c.step > 0 ? Selection::step(c.step, "details") : Selection(),
                                 Ink::warning});
         d.sections.push_back(std::move(about));
-        Details::Section recipe{r->changes.empty() ? "Recipe" : "Recipe at the end", {}};
+        Details::Section recipe{r->changes.empty() ? tr("Recipe") : tr("Recipe at the end"), {}};
         const nlohmann::json flat = r->recipe_after(r->steps).flatten();  // items() walks over what it is called on
         for (const auto& [key, value] : flat.items()) {
           std::string k = key.empty() ? key : key.substr(1);
@@ -391,14 +411,14 @@ Details details_of(const Selection& s, const DetailsSources& from) {
       break;
     case Kind::checkpoint:
       if (const auto* c = from.project ? from.project->checkpoint(s.id) : nullptr) {
-        d.title = "checkpoint of step " + format_grouped(c->step);
-        d.subtitle = c->best ? "best checkpoint" : "checkpoint";
+        d.title = tr("checkpoint of step {}", format_grouped(c->step));
+        d.subtitle = c->best ? tr("best checkpoint") : tr("checkpoint");
         d.sections.push_back(
             {"",
-             {row("tensors", format_bytes(static_cast<double>(c->bytes)), fmt::format("{} bytes", c->bytes)),
-              row("in the file", format_bytes(static_cast<double>(c->stored_bytes))),
-              row("created", c->created),
-              {"step", format_grouped(c->step), std::to_string(c->step), Selection::step(c->step, "details"),
+             {row(tr("tensors"), format_bytes(static_cast<double>(c->bytes)), tr("{} bytes", c->bytes)),
+              row(tr("in the file"), format_bytes(static_cast<double>(c->stored_bytes))),
+              row(tr("created"), c->created),
+              {tr("step"), format_grouped(c->step), std::to_string(c->step), Selection::step(c->step, "details"),
                Ink::none}}});
       }
       break;
@@ -408,6 +428,15 @@ Details details_of(const Selection& s, const DetailsSources& from) {
       break;
     case Kind::document:
       if (trace) document_details(d, *from.document);
+      if (from.document && from.document->model) model_file_details(d, *from.document);
+      break;
+    case Kind::file_tensor:
+      if (from.document && from.document->model) file_tensor_details(d, s.name, *from.document);
+      break;
+    case Kind::file_node:
+      if (from.document && from.document->model) file_node_details(d, s.id, *from.document);
+      break;
+    case Kind::place:  // of a snapshot alone
       break;
     case Kind::sample:
       if (from.results) sample_details(d, s.id, *from.results);
@@ -418,14 +447,14 @@ Details details_of(const Selection& s, const DetailsSources& from) {
         break;
       }
       d.title = format_ns(s.to - s.from);
-      d.subtitle = "range of the step";
+      d.subtitle = tr("range of the step");
       if (step) {
         auto ops = from.links->ops_of(s);
         Details::Section about{"",
-                               {row("from", format_ns(s.from)), row("to", format_ns(s.to)),
-                                row("ops", format_grouped(static_cast<int64_t>(ops.size())))}};
+                               {row(tr("from"), format_ns(s.from)), row(tr("to"), format_ns(s.to)),
+                                row(tr("ops"), format_grouped(static_cast<int64_t>(ops.size())))}};
         for (size_t i = 0; i < ops.size() && i < 12; ++i)
-          about.rows.push_back(op_row(*from.links->record(), "op", ops[i]));
+          about.rows.push_back(op_row(*from.links->record(), tr("op"), ops[i]));
         d.sections.push_back(std::move(about));
       }
       break;

@@ -29,7 +29,7 @@ class Value : public ElidedLabel {
     link_ = row.link;
     copy_ = QString::fromStdString(row.exact.empty() ? row.value : row.exact);
     set_text(QString::fromStdString(row.value));
-    setToolTip(link_ ? QString::fromStdString(row.value) : copy_ + "\nClick to copy");
+    setToolTip(link_ ? QString::fromStdString(row.value) : copy_ + "\n" + tr("Click to copy"));
   }
 
  protected:
@@ -45,7 +45,7 @@ class Value : public ElidedLabel {
   void click() {
     if (link_) return bench_.select(Selection(link_));  // the row may be another one when this returns
     QApplication::clipboard()->setText(copy_);
-    QToolTip::showText(QCursor::pos(), "Copied " + copy_, this);
+    QToolTip::showText(QCursor::pos(), tr("Copied %1").arg(copy_), this);
   }
   Bench& bench_;
   Selection link_;
@@ -110,14 +110,14 @@ void DetailsView::refresh() {
   Details d = details_of(s, from);
   if (d.title.empty()) {
     inspector_->show_layer("");
-    set_empty(true, s.document ? "This is in no trace that is open."
-                    : s        ? "This belongs to a step that is not loaded."
-                               : "Pick anything in the window: what is known of it will be here.");
+    set_empty(true, s.document ? tr("This is in no file that is open.")
+                    : s        ? tr("This belongs to a step that is not loaded.")
+                               : tr("Pick anything in the window: what is known of it will be here."));
     shown_.clear();
     return;
   }
   for (const ViewDef& v : view_defs())
-    if (v.link && v.shows && v.shows(s, bench_)) d.jumps.push_back({v.id, v.link});
+    if (v.link && v.shows && v.shows(s, bench_)) d.jumps.push_back({v.id, views::tr(v.link)});
   set_empty(false);
   bool layer = s.kind == Selection::Kind::module && builder_.spec().find(s.name);
   inspector_->show_layer(layer ? s.name : "");
@@ -138,11 +138,11 @@ void DetailsView::read_arguments(const Selection& s) {
   arguments_of_ = s;
   arguments_.clear();
   const Document* document = bench_.document(s.document);
-  if (s.kind != Selection::Kind::event || !document || s.id < 0 ||
+  if (s.kind != Selection::Kind::event || !document || !document->trace || s.id < 0 ||
       s.id >= static_cast<int64_t>(document->trace->size()))
     return;
   bench_.jobs.start(
-      "arguments", "Read the arguments of an event",
+      "arguments", tr("Read the arguments of an event"),
       [trace = document->trace, e = static_cast<traces::EventId>(s.id)](const Jobs::Report&, const std::atomic<bool>&) {
         return traces::arguments(*trace, e);
       },
@@ -241,14 +241,14 @@ void DetailsView::fill(const Details& d) {
 namespace {
 const bool registered_details_view = register_view<DetailsView>(
     {.id = "details",
-     .title = "Details",
+     .title = tr_later("Details"),
      .icon = "details",
      .order = 190,
      .spot = Spot::right,
-     .help = {
-         "What is selected, with everything that is known of it, and links to its other sides.",
-         "A click on a link shows that side in its view; a click on a value copies it.",
-         "Tab goes from link to link, Space follows it. Alt+Left and Alt+Right go through what was selected before."}});
+     .help = {tr_later("What is selected, with everything that is known of it, and links to its other sides."),
+              tr_later("A click on a link shows that side in its view; a click on a value copies it."),
+              tr_later("Tab goes from link to link, Space follows it. Alt+Left and Alt+Right go through what was "
+                       "selected before.")}});
 }  // namespace
 
 }  // namespace tenon::views

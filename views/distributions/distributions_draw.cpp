@@ -1,11 +1,10 @@
 // The picture of the distributions; state, tables and intents are in distributions_model.cpp.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "views/distributions/distributions_model.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -15,9 +14,9 @@ constexpr float kOverPlot = kHeadRow + 4, kLeastPlot = 30;
 constexpr float kLogButton = 34;
 
 const char* side_title(DistributionsModel::Side side) {
-  return side == DistributionsModel::Side::weights     ? "Weights"
-         : side == DistributionsModel::Side::gradients ? "Gradients"
-                                                       : "Updates";
+  return side == DistributionsModel::Side::weights     ? tr_later("Weights")
+         : side == DistributionsModel::Side::gradients ? tr_later("Gradients")
+                                                       : tr_later("Updates");
 }
 /// What a part of a network is has one colour everywhere.
 Ink side_ink(DistributionsModel::Side side) {
@@ -67,7 +66,7 @@ DistributionsModel::Range DistributionsModel::range(Side side) const {
 }
 
 void DistributionsModel::draw_head(Scene& scene, Side side, Box box) const {
-  const std::string title = side_title(side);
+  const std::string title = tr(side_title(side));
   float name = text_width(title, Face::body) + 12;
   scene.text({box.x, box.y, std::min(name, box.w), kHeadRow}, title);
   if (side == kSides.front()) {  // once is enough
@@ -83,7 +82,7 @@ void DistributionsModel::draw_head(Scene& scene, Side side, Box box) const {
     scene.outline(button, on ? Ink::accent : Ink::line, 1, 3);
     scene.text(button, "log", on ? Ink::accent : Ink::secondary, Face::small, Align::center);
     scene.target(button, {log_toggle, static_cast<int64_t>(side)}, Cursor::hand,
-                 on ? "Linear scale (L)" : "Symmetric-logarithmic scale: of both signs, linear about 0 (L)");
+                 on ? tr("Linear scale (L)") : tr("Symmetric-logarithmic scale: of both signs, linear about 0 (L)"));
   }
   const float room = box.w - name - kLogButton - 8;
   for (int parts = 4; parts >= 0; --parts) {
@@ -132,7 +131,7 @@ void DistributionsModel::draw_x(Scene& scene, Box area, Foot foot) const {
     scene.text({x, area.bottom() + 3, w, 15}, text, Ink::secondary, Face::mono_small, Align::center);
   }
   if (foot == Foot::titled)
-    scene.text({area.x, area.bottom() + kUnderPlot, area.w, kUnderTitle}, "Step", Ink::secondary, Face::small,
+    scene.text({area.x, area.bottom() + kUnderPlot, area.w, kUnderTitle}, tr("Step"), Ink::secondary, Face::small,
                Align::center);
 }
 
@@ -188,8 +187,8 @@ void DistributionsModel::draw_marks(Scene& scene, Side side, Box area) const {
     if (!s.bad || x < area.x - 1 || x > area.right() + 1) continue;
     scene.rect({x - 1, area.bottom() - 8, 2, 8}, Ink::bad);
     scene.target({x - 3, area.bottom() - 10, 6, 12}, {plot, static_cast<int64_t>(side)}, Cursor::hand,
-                 fmt::format("step {}: {} of {} numbers are not finite", format_grouped(p.step), format_grouped(s.bad),
-                             format_grouped(s.count)));
+                 tr("step {}: {} of {} numbers are not finite", format_grouped(p.step), format_grouped(s.bad),
+                    format_grouped(s.count)));
   }
   const auto upright = [&](int64_t step, Ink ink, float width) {
     const float x = axis_.to_px(static_cast<double>(step));
@@ -210,10 +209,10 @@ void DistributionsModel::draw_plot(Scene& scene, Side side, Box box, Foot foot) 
   if (!any(side)) {
     draw_x(scene, area, foot);
     const char* why = !d_->last_replayed()
-                          ? "Known once a step was replayed: the state at the end has the weights alone."
-                      : learning_of(*d_, at_) == Learning::frozen ? "The parameter is frozen: it has none."
-                                                                  : "No step that was replayed gave it one.";
-    scene.text(area, why, Ink::secondary, Face::small, Align::center);
+                          ? tr_later("Known once a step was replayed: the state at the end has the weights alone.")
+                      : learning_of(*d_, at_) == Learning::frozen ? tr_later("The parameter is frozen: it has none.")
+                                                                  : tr_later("No step that was replayed gave it one.");
+    scene.text(area, tr(why), Ink::secondary, Face::small, Align::center);
     return;
   }
   const Range r = range(side);

@@ -7,6 +7,7 @@
 
 #include "tracing/record/step_record.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -17,9 +18,9 @@ namespace {
 
 // Between these an update changes the weights enough to learn, and not so much that they are thrown about.
 constexpr double kFastRatio = 1e-2, kSlowRatio = 1e-5;
-constexpr const char* kRatioTip =
-    "log10 of update / weights, by their norms: about -3 is usual. Above -2 the weights are thrown about (a "
-    "smaller rate), below -5 they hardly move (a larger one, or the gradient vanishes)";
+constexpr const char* kRatioTip = tr_later(
+    "log10 of update / weights, by their norms: about -3 is usual. Above -2 the weights are thrown about (a smaller "
+    "rate), below -5 they hardly move (a larger one, or the gradient vanishes)");
 
 constexpr const char* kGradientPrefix = "grad of ";
 
@@ -36,14 +37,14 @@ const projects::Spread& side_of(const ParameterSpreads& s, DistributionsModel::S
 
 Table::Cell value_cell(double v) {
   Table::Cell c = Table::Cell::number(std::isfinite(v) ? v : -1e308, std::isnan(v) ? "–" : format_value(v));
-  c.tip = std::isnan(v) ? "there is none" : format_exact(v);
+  c.tip = std::isnan(v) ? tr("there is none") : format_exact(v);
   return c;
 }
 Table::Cell value_cell_of(const projects::Spread& s, double v) { return value_cell(s.any() ? v : NAN); }
 Table::Cell share_of_zeros(const projects::Spread& s) {
   if (!s.any()) return value_cell(NAN);
   Table::Cell c = Table::Cell::number(static_cast<double>(s.zeros), format_grouped(s.zeros));
-  c.tip = fmt::format("{} of {}", format_grouped(s.zeros), format_grouped(s.count));
+  c.tip = tr("{} of {}", format_grouped(s.zeros), format_grouped(s.count));
   return c;
 }
 
@@ -68,10 +69,10 @@ Table::Cell ratio_cell(double ratio, Learning l) {
   if (ratio > 0) c = Table::Cell::number(std::log10(ratio), fmt::format("{:.2f}", std::log10(ratio)));
   if (ratio == 0) c = Table::Cell::number(-1e300, "-inf");
   c.mark = learning_ink(l);
-  const std::string said = learning_text(l);
+  const std::string said = tr(learning_text(l));
   c.tip = (said.empty() ? "" : said + ": ") +
-          (std::isnan(ratio) ? "no ratio" : fmt::format("update / weights {}", format_exact(ratio))) +
-          "\nyellow above 1e-2, below 1e-5 and where the gradient is all 0, red where numbers are not finite";
+          (std::isnan(ratio) ? tr("no ratio") : tr("update / weights {}", format_exact(ratio))) + "\n" +
+          tr("yellow above 1e-2, below 1e-5 and where the gradient is all 0, red where numbers are not finite");
   return c;
 }
 
@@ -97,15 +98,15 @@ Learning learning_of(const Distributions& d, size_t parameter) {
 const char* learning_text(Learning l) {
   switch (l) {
     case Learning::fast:
-      return "moves fast";
+      return tr_later("moves fast");
     case Learning::hardly:
-      return "hardly moves";
+      return tr_later("hardly moves");
     case Learning::vanished:
-      return "gradient all 0";
+      return tr_later("gradient all 0");
     case Learning::frozen:
-      return "frozen";
+      return tr_later("frozen");
     case Learning::not_finite:
-      return "not finite";
+      return tr_later("not finite");
     default:
       return "";
   }
@@ -178,15 +179,15 @@ void DistributionsModel::set_selection(const Selection& s) {
 
 Table DistributionsModel::parameters() const {
   Table t;
-  t.columns = {{"Parameter"},
-               {"log10 ratio", true, kRatioTip},
-               {"Gradient norm", true, "2-norm of the gradient in the last step that was looked at"},
-               {"Deviation", true, "standard deviation of the weights at the end"},
-               {"Elements", true},
-               {"Remark", false, "what the ratio of update and weights says"},
-               {"Mean", true, "of the weights at the end"},
-               {"Update norm", true, "2-norm of what the step added to the weights"},
-               {"Gradient zeros", true, "numbers of the gradient that are exactly 0"}};
+  t.columns = {{tr("Parameter")},
+               {tr("log10 ratio"), true, tr(kRatioTip)},
+               {tr("Gradient norm"), true, tr("2-norm of the gradient in the last step that was looked at")},
+               {tr("Deviation"), true, tr("standard deviation of the weights at the end")},
+               {tr("Elements"), true},
+               {tr("Remark"), false, tr("what the ratio of update and weights says")},
+               {tr("Mean"), true, tr("of the weights at the end")},
+               {tr("Update norm"), true, tr("2-norm of what the step added to the weights")},
+               {tr("Gradient zeros"), true, tr("numbers of the gradient that are exactly 0")}};
   if (!d_ || d_->points.empty()) return t;
   const Distributions::Point* last = d_->last_replayed();
   for (size_t i = 0; i < d_->parameters.size(); ++i) {
@@ -198,7 +199,7 @@ Table DistributionsModel::parameters() const {
                        value_cell_of(moved.gradient, moved.gradient.norm),
                        value_cell_of(end.weight, end.weight.deviation),
                        Table::Cell::number(static_cast<double>(size), format_grouped(size)),
-                       {learning_text(l), 0, {}, Ink::none},
+                       {tr(learning_text(l)), 0, {}, Ink::none},
                        value_cell_of(end.weight, end.weight.mean),
                        value_cell_of(moved.update, moved.update.norm),
                        share_of_zeros(moved.gradient)},
@@ -219,12 +220,13 @@ Table DistributionsModel::list() const {
 Table DistributionsModel::points(const std::string& parameter) const {
   Table t;
   t.wide = true;
-  t.columns = {{"Step", true}, {"log10 ratio", true, kRatioTip}};
-  for (const char* what : {"Weights", "Gradient", "Update"}) {
-    for (const char* quantile : {"5 %", "median", "95 %"})
-      t.columns.push_back({fmt::format("{} {}", what, quantile), true});
-    t.columns.push_back({fmt::format("{} norm", what), true, "2-norm"});
-    t.columns.push_back({fmt::format("{} not finite", what), true, "how many of its numbers are NaN or infinite"});
+  t.columns = {{tr("Step"), true}, {tr("log10 ratio"), true, tr(kRatioTip)}};
+  for (const std::string& what : {tr("Weights"), tr("Gradient"), tr("Update")}) {
+    t.columns.push_back({what + " 5 %", true});
+    t.columns.push_back({tr("{} median", what), true});
+    t.columns.push_back({what + " 95 %", true});
+    t.columns.push_back({tr("{} norm", what), true, tr("2-norm")});
+    t.columns.push_back({tr("{} not finite", what), true, tr("how many of its numbers are NaN or infinite")});
   }
   if (!d_) return t;
   const auto& all = d_->parameters;
@@ -250,12 +252,12 @@ Table DistributionsModel::points(const std::string& parameter) const {
 
 std::string DistributionsModel::headline() const {
   if (!d_ || d_->points.empty()) return {};
-  std::string text = fmt::format("{}: weights after step {}", d_->run, format_grouped(d_->points.back().step));
+  std::string text = tr("{}: weights after step {}", d_->run, format_grouped(d_->points.back().step));
   if (const auto* last = d_->last_replayed())
-    text += fmt::format(", gradients and updates of step {}", format_grouped(last->step));
+    text += tr(", gradients and updates of step {}", format_grouped(last->step));
   const auto points = static_cast<int64_t>(d_->points.size());
-  text += fmt::format(" · {} {}", format_grouped(points), points == 1 ? "point" : "points");
-  if (d_->points.size() < d_->wanted) text += fmt::format(" of {}", d_->wanted);
+  text += points == 1 ? tr(" · 1 point") : tr(" · {} points", format_grouped(points));
+  if (d_->points.size() < d_->wanted) text += tr(" of {}", d_->wanted);
   return text;
 }
 
@@ -283,15 +285,15 @@ std::string DistributionsModel::read_out(Side side, int parts) const {
   const Distributions::Point* p = read_point(side);
   if (!p) return {};
   const projects::Spread& s = spread(*p, side);
-  std::string text = "step " + format_grouped(p->step);
-  if (!s.any()) return text + (p->replayed ? " · none" : " · none: the run ends there");
-  if (s.bad) text += fmt::format(" · {} of {} not finite", format_grouped(s.bad), format_grouped(s.count));
+  std::string text = tr("step {}", format_grouped(p->step));
+  if (!s.any()) return text + (p->replayed ? tr(" · none") : tr(" · none: the run ends there"));
+  if (s.bad) text += tr(" · {} of {} not finite", format_grouped(s.bad), format_grouped(s.count));
   if (s.bad == s.count) return text;
   const auto between = [&](size_t a, size_t b) {
-    return format_value(s.quantiles[a]) + " to " + format_value(s.quantiles[b]);
+    return tr("{} to {}", format_value(s.quantiles[a]), format_value(s.quantiles[b]));
   };
-  const std::string said[] = {" · median " + format_value(s.quantiles[3]), " · 5–95 % " + between(1, 5),
-                              " · all " + between(0, 6), " · 25–75 % " + between(2, 4)};
+  const std::string said[] = {tr(" · median {}", format_value(s.quantiles[3])), " · 5–95 % " + between(1, 5),
+                              tr(" · all {}", between(0, 6)), " · 25–75 % " + between(2, 4)};
   for (int i = 0; i < std::min(parts, 4); ++i) text += said[i];
   return text;
 }
@@ -425,15 +427,15 @@ bool DistributionsModel::key(const KeyEvent& e) {
 }
 
 std::string DistributionsModel::summary() const {
-  if (!d_ || d_->points.empty()) return "No distributions: nothing was read yet";
+  if (!d_ || d_->points.empty()) return tr("No distributions: nothing was read yet");
   std::string text = headline() + "; " + chosen_;
-  for (const Side side : kSides)
-    text += fmt::format("; {} at {}",
-                        side == Side::weights     ? "weights"
-                        : side == Side::gradients ? "gradient"
-                                                  : "update",
-                        read_out(side, 2));
-  const std::string said = learning_text(learning_of(*d_, at_));
+  for (const Side side : kSides) {
+    const std::string said = read_out(side, 2);
+    text += side == Side::weights     ? tr("; weights at {}", said)
+            : side == Side::gradients ? tr("; gradient at {}", said)
+                                      : tr("; update at {}", said);
+  }
+  const std::string said = tr(learning_text(learning_of(*d_, at_)));
   return said.empty() ? text : text + "; " + said;
 }
 

@@ -17,7 +17,8 @@ namespace tenon::views {
 /// of its updates beside its weights.
 enum class Learning : uint8_t { well, fast, hardly, vanished, frozen, not_finite, unknown };
 Learning learning_of(const projects::Distributions& d, size_t parameter);
-/// "moves fast", "hardly moves", "gradient all 0", "frozen", "not finite"; empty where nothing is to be said.
+/// "moves fast", "hardly moves", "gradient all 0", "frozen", "not finite", to be given to tr(); empty where nothing is
+/// to be said.
 const char* learning_text(Learning l);
 
 /// How weights, gradients and updates of a run's parameters are spread: all parameters as a table, and one of them as

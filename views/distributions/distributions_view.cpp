@@ -1,6 +1,5 @@
 #include "views/distributions/distributions_view.h"
 
-#include <QDockWidget>
 #include <QLineEdit>
 #include <QSplitter>
 #include <QToolButton>
@@ -68,7 +67,7 @@ void DistributionsView::build() {
   auto* bar = new ViewBar(page);
   filter_ = new QLineEdit(bar);
   filter_->setObjectName("distributions.filter");
-  filter_->setPlaceholderText("Find a parameter");
+  filter_->setPlaceholderText(tr("Find a parameter"));
   filter_->setClearButtonEnabled(true);
   filter_->setFixedWidth(160);
   bar->add(filter_);
@@ -84,14 +83,15 @@ void DistributionsView::build() {
     bar->add(b);
     return b;
   };
-  button("distributions.fit", "Fit", "Show every step (F, or double click)", [this] { model_.fit(); });
-  again_ = button("distributions.again", "Read again", "With the checkpoints that the run has now", [this] { read(); });
+  button("distributions.fit", tr("Fit"), tr("Show every step (F, or double click)"), [this] { model_.fit(); });
+  again_ = button("distributions.again", tr("Read again"), tr("With the checkpoints that the run has now"),
+                  [this] { read(); });
   box->addWidget(bar);
   auto* split = new QSplitter(Qt::Horizontal, page);
   split->setChildrenCollapsible(false);
   list_ = new TableList(split);
   list_->setObjectName("distributions.parameters");
-  list_->setAccessibleName("Parameters");
+  list_->setAccessibleName(tr("Parameters"));
   list_->on_select = [this](const Selection& row) {
     model_.choose(row.name);
     bench_.select(model_.selection_of(row.name));
@@ -108,7 +108,7 @@ void DistributionsView::build() {
 
 std::vector<Command> DistributionsView::commands() {
   return {{.id = "distributions.read",
-           .title = "Read the distributions of the shown run again",
+           .title = tr_later("Read the distributions of the shown run again"),
            .menu = {},
            .run =
                [this] {
@@ -117,17 +117,6 @@ std::vector<Command> DistributionsView::commands() {
                },
            .enabled = [this] { return can_read() && !reading_; }}};
 }
-
-void DistributionsView::showEvent(QShowEvent* e) {
-  View::showEvent(e);
-  // A dock behind the tab of another one counts as visible to Qt, and is told so when it comes to the front.
-  if (auto* dock = qobject_cast<QDockWidget*>(parentWidget()))
-    connect(dock, &QDockWidget::visibilityChanged, this, &DistributionsView::look, Qt::UniqueConnection);
-  look();
-}
-
-/// Once the docks stand where they will.
-void DistributionsView::look() { QTimer::singleShot(0, this, &DistributionsView::refresh); }
 
 QString DistributionsView::run_name() const {
   const auto* r = bench_.shown();
@@ -160,12 +149,13 @@ void DistributionsView::refresh() {
     cancelled_ = false;
     if (model_.distributions()) model_.set_distributions(nullptr);
   }
-  if (seen() && can_read() && !reading_ && of_ != wanted()) return read();
+  if (in_sight() && can_read() && !reading_ && of_ != wanted()) return read();
   if (!model_.distributions()) return show_why_empty();
   set_empty(false);
   const bool some = model_.distributions()->points.size() < model_.distributions()->wanted;
   if (reading_)
-    strip_->wait_for(bench_.jobs, kDistributionsTag, some ? "a part of the points" : "what was read before", {});
+    strip_->wait_for(bench_.jobs, kDistributionsTag, some ? tr("a part of the points") : tr("what was read before"),
+                     {});
   else
     strip_->hide();
   fill();
@@ -175,27 +165,29 @@ void DistributionsView::show_why_empty() {
   strip_->hide();
   const auto read_now = [this] { read(); };
   if (!bench_.has_project())
-    return set_empty(true, "Open a project to see how the weights, gradients and updates of a run are spread.");
+    return set_empty(true, tr("Open a project to see how the weights, gradients and updates of a run are spread."));
   if (!can_read())
     return set_empty(true,
-                     "Train first. How the weights, gradients and updates of every parameter are spread along the run "
-                     "will be here.",
-                     bench_.training() ? "" : "Train", [this] { bench_.train(); });
+                     tr("Train first. How the weights, gradients and updates of every parameter are spread along the "
+                        "run will be here."),
+                     bench_.training() ? QString() : tr("Train"), [this] { bench_.train(); });
   if (reading_)
     return set_waiting(
         bench_.jobs, [](const Jobs::State& job) { return job.tag == kDistributionsTag; },
-        "each checkpoint's next step is done again.");
-  if (!fault_.isEmpty()) return set_empty(true, fault_, "Try again", read_now);
+        tr("each checkpoint's next step is done again."));
+  if (!fault_.isEmpty()) return set_empty(true, fault_, tr("Try again"), read_now);
   if (cancelled_)
-    return set_empty(true, "The reading was cancelled before its first point.", "Read the distributions", read_now);
-  set_empty(true, "The distributions of " + run_name() + " are not read yet.", "Read the distributions", read_now);
+    return set_empty(true, tr("The reading was cancelled before its first point."), tr("Read the distributions"),
+                     read_now);
+  set_empty(true, tr("The distributions of %1 are not read yet.").arg(run_name()), tr("Read the distributions"),
+            read_now);
 }
 
 void DistributionsView::fill() {
   list_->set_table(model_.list());
   QString text = QString::fromStdString(model_.headline());
   const size_t there = known_checkpoints(), had = model_.distributions()->checkpoints;
-  if (there > had) text += QString(" · %1 newer checkpoints: read again").arg(there - had);
+  if (there > had) text += tr(" · %1 newer checkpoints: read again").arg(there - had);
   headline_->set_text(text);
   again_->setEnabled(!reading_);
   follow();
@@ -217,7 +209,7 @@ void DistributionsView::read() {
   latest_ = std::make_shared<Latest>();
   const int64_t run = bench_.shown_run();
   bench_.jobs.start(
-      kDistributionsTag, "Distributions of " + run_name(),
+      kDistributionsTag, tr("Distributions of %1").arg(run_name()),
       [project = bench_.project(), run, latest = latest_](const Jobs::Report& report, const std::atomic<bool>&) {
         return std::make_shared<const projects::Distributions>(
             projects::distributions(*project, run, report, [&latest](const projects::Distributions& so_far) {
@@ -233,7 +225,7 @@ void DistributionsView::read() {
         if (latest != latest_) return;
         end_reading();
         fault_ = message + (hint.isEmpty() ? "" : "\n" + hint);
-        if (model_.distributions()) bench_.fail("The distributions were not read again", message, hint);
+        if (model_.distributions()) bench_.fail(tr("The distributions were not read again"), message, hint);
         refresh();
       });
   partial_.start();
@@ -274,25 +266,25 @@ bool is_parameter(const Selection& s, const Bench& bench) {
 
 const bool registered_distributions_view = register_view<DistributionsView, DistributionsModel>(
     {.id = "distributions",
-     .title = "Distributions",
+     .title = tr_later("Distributions"),
      .icon = "heat",
      .order = 32,
      .spot = Spot::below,
      .rank = 6,
      .places = {{"Train", Spot::middle, 0}, {"Debug", Spot::below, 2}},
-     .link = "Distributions",
+     .link = tr_later("Distributions"),
      .shows = is_parameter,
-     .help = {
-         "How the weights, gradients and updates of every parameter are spread along the run that is shown: the bands "
-         "hold 90 % and 50 % of the numbers, the line is the median, the thin lines are the smallest and the largest. "
-         "In the list the size of the last update beside the weights: yellow where it is above 1e-2 or below 1e-5, or "
-         "the gradient is all 0, red "
-         "where numbers are not finite. All of it is worked out of the run's checkpoints; nothing is logged for it.",
-         "A click on a row shows its charts and selects the parameter everywhere; a click on a point goes to that "
-         "step. Dragging over a chart or the wheel zooms, a double click shows all; log makes an axis "
-         "symmetric-logarithmic.",
-         "Up and Down go through the parameters, Left and Right through the points, L makes the axes logarithmic, W A "
-         "S D zoom and pan, F shows all."}});
+     // xgettext:no-c-format
+     .help = {tr_later("How the weights, gradients and updates of every parameter are spread along the run that is "
+                       "shown: the bands hold 90 % and 50 % of the numbers, the line is the median, the thin lines are "
+                       "the smallest and the largest. In the list the size of the last update beside the weights: "
+                       "yellow where it is above 1e-2 or below 1e-5, or the gradient is all 0, red where numbers are "
+                       "not finite. All of it is worked out of the run's checkpoints; nothing is logged for it."),
+              tr_later("A click on a row shows its charts and selects the parameter everywhere; a click on a point "
+                       "goes to that step. Dragging over a chart or the wheel zooms, a double click shows all; log "
+                       "makes an axis symmetric-logarithmic."),
+              tr_later("Up and Down go through the parameters, Left and Right through the points, L makes the axes "
+                       "logarithmic, W A S D zoom and pan, F shows all.")}});
 }  // namespace
 
 }  // namespace tenon::views

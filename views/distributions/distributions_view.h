@@ -22,7 +22,7 @@ class DistributionsView : public View {
   bool idle() const override { return View::idle() && !reading_; }
 
  protected:
-  void showEvent(QShowEvent* e) override;
+  void came_into_sight() override { refresh(); }
 
  private:
   struct Latest;
@@ -30,7 +30,6 @@ class DistributionsView : public View {
   using Of = std::tuple<int64_t, int64_t>;
 
   void build();
-  void look();
   void refresh();
   /// The sentence that stands where there is nothing to show.
   void show_why_empty();
@@ -40,7 +39,6 @@ class DistributionsView : public View {
   void take(DistributionsModel::Shared d);
   void take_partial();
   void end_reading();
-  bool seen() const { return isVisible() && !visibleRegion().isEmpty(); }
   bool can_read() const { return bench_.has_project() && bench_.shown_run() && bench_.shown_steps() > 0; }
   bool trains() const { return bench_.training() && bench_.status().run == bench_.shown_run(); }
   size_t known_checkpoints() const;

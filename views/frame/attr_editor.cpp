@@ -87,6 +87,11 @@ class WheelScrolls : public QObject {
   }
 };
 
+/// A choice by its value: what the list says of it may be in another language.
+void choose(QComboBox* list, const QString& value) {
+  if (const int at = list->findData(value); at >= 0) list->setCurrentIndex(at);
+}
+
 QWidget* make_line(const AttrDef& def, const AttrValue& value, std::function<void(const AttrValue&)> set,
                    QWidget* parent) {
   auto* line = new QLineEdit(QString::fromStdString(attr_text(value)), parent);
@@ -128,10 +133,10 @@ QWidget* make_attr_editor(const AttrDef& def, const AttrValue& value, std::funct
   }
   if (!def.choices.empty()) {
     auto* list = new QComboBox(parent);
-    for (const std::string& c : def.choices) list->addItem(QString::fromStdString(c));
-    list->setCurrentText(QString::fromStdString(attr_text(value)));
-    QObject::connect(list, &QComboBox::currentTextChanged, list,
-                     [set = std::move(set)](const QString& text) { set(text.toStdString()); });
+    for (const std::string& c : def.choices) list->addItem(QString::fromStdString(c), QString::fromStdString(c));
+    choose(list, QString::fromStdString(attr_text(value)));
+    QObject::connect(list, &QComboBox::currentIndexChanged, list,
+                     [list, set = std::move(set)](int i) { set(list->itemData(i).toString().toStdString()); });
     list->setToolTip(tip_of(def));
     list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     new WheelScrolls(list);
@@ -149,7 +154,7 @@ void show_attr(QWidget* editor, const AttrValue& value) {
   } else if (auto* box = qobject_cast<QCheckBox*>(editor); box && std::get_if<bool>(&value)) {
     box->setChecked(std::get<bool>(value));
   } else if (auto* list = qobject_cast<QComboBox*>(editor)) {
-    list->setCurrentText(text);
+    choose(list, text);
   } else if (auto* line = qobject_cast<QLineEdit*>(editor); line && !(line->hasFocus() && line->isModified())) {
     if (line->text() != text) line->setText(text);
     set_style(line, "bad", "false");

@@ -43,6 +43,20 @@ std::shared_ptr<const traces::Trace> Bench::shown_trace() const {
   return links_ ? links_.record()->timeline.store : nullptr;
 }
 
+traces::TracePart Bench::shown_part() const {
+  if (const Document* d = shown_document()) return d->part();
+  return {shown_trace()};
+}
+
+void Bench::choose_rank(int document, size_t rank) {
+  for (Document& d : documents_) {
+    if (d.id != document || rank >= d.ranks.size() || rank == d.rank) continue;
+    d.rank = rank;
+    emit documents_changed();
+    emit state_changed();
+  }
+}
+
 void Bench::tell_filter() {
   for (const auto& m : models_) m->set_filter(filter());
   emit filter_changed();
@@ -71,6 +85,8 @@ QStringList Bench::reading() const {
     if (reads_document(*job) && !job->cancelled) titles << job->title;
   return titles;
 }
+
+bool Bench::opens_file() const { return files.has_any(kOpening) || jobs.has_any(kReading); }
 
 void Bench::pick(std::vector<int64_t> runs) {
   if (runs == picked_) return;

@@ -15,6 +15,10 @@
 #include "views/shared/selection.h"
 #include "views/shared/step_model.h"
 
+namespace tenon::tracing {
+class TimeMatch;
+}
+
 namespace tenon::views {
 
 /// What a view may know of the window it stands in: the project, the run and the step that are shown, the selection,
@@ -38,6 +42,10 @@ class Bench : public QObject {
   virtual void close_document(int id) = 0;
   /// The events of what is shown: of the document, or of the step that is loaded; null: neither.
   std::shared_ptr<const traces::Trace> shown_trace() const;
+  /// What of it pages are about: of a session the rank that is chosen.
+  traces::TracePart shown_part() const;
+  /// Of a session: the rank that its pages are about from now on.
+  void choose_rank(int document, size_t rank);
   /// What of the shown document is looked at.
   const Filter& filter() const { return filters_.of(shown_document_); }
   void set_filter(const Filter& f, bool typed = false);
@@ -45,9 +53,23 @@ class Bench : public QObject {
   bool can_redo_filter() const { return filters_.can_redo(shown_document_); }
   void undo_filter();
   void redo_filter();
+  /// What is seen of a trace while it is read, where nothing else is open; null: nothing.
+  const Document* beginning() const { return beginning_ ? &*beginning_ : nullptr; }
+  static QString reading_tag(const Document& d) { return kReading + QString::fromStdString(d.path); }
   /// The titles of files that are being read.
   QStringList reading() const;
   static bool reads_document(const Jobs::State& job) { return job.tag.startsWith(kReading); }
+  /// A file is on its way: looked at, or read.
+  bool opens_file() const;
+
+  /// Two traces whose timelines show the same time: the one that is shown next shows what was seen of the other.
+  struct Together {
+    int a = Document::kProject, b = Document::kProject;
+    std::shared_ptr<const tracing::TimeMatch> times;
+    bool operator==(const Together&) const = default;
+  };
+  const std::optional<Together>& together() const { return together_; }
+  void set_together(std::optional<Together> together) { together_ = std::move(together); }
 
   /// The recipe of the next run; kept in the project.
   const Recipe& recipe() const { return contents_.recipe; }
@@ -93,6 +115,8 @@ class Bench : public QObject {
   /// The runs that are compared, in the order they were picked.
   const std::vector<int64_t>& picked() const { return picked_; }
   void pick(std::vector<int64_t> runs);
+  /// Out of every list, but for one that trains; the notice that says so brings them back.
+  virtual void delete_runs(const std::vector<int64_t>& runs) = 0;
 
   void select(const Selection& s) { bus.select(s); }
   /// Asks for a command by its id ("run.train", "view.memory"): the window carries it out where it is enabled.
@@ -109,8 +133,9 @@ class Bench : public QObject {
   const std::vector<std::unique_ptr<StepModel>>& models() const { return models_; }
 
   SelectionBus bus;
-  Jobs jobs;   ///< replays and searches: seconds
-  Jobs files;  ///< reads and writes of the project file: milliseconds
+  static constexpr int kWorkers = 2;
+  Jobs jobs{kWorkers};  ///< replays and searches: seconds
+  Jobs files;           ///< reads and writes of the project file: milliseconds
 
  signals:
   void project_changed();    ///< opened, or what it holds
@@ -136,8 +161,11 @@ class Bench : public QObject {
   ProjectContents contents_;
   /// Of the jobs that read documents.
   static constexpr const char* kReading = "read ";
+  /// Of the jobs that look what a file is, in `files`.
+  static constexpr const char* kOpening = "open ";
   std::vector<Document> documents_;
   int shown_document_ = Document::kProject;
+  std::optional<Document> beginning_;
   Filters filters_;
   void tell_filter();
   int64_t shown_run_ = 0;
@@ -146,6 +174,7 @@ class Bench : public QObject {
   projects::RunStatus status_;
   std::shared_ptr<const projects::Results> results_;
   int64_t sweeping_ = 0;
+  std::optional<Together> together_;
 
  private:
   [[noreturn]] static void no_model(const char* name);

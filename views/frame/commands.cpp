@@ -6,6 +6,7 @@
 namespace tenon::views {
 
 QAction* Commands::add(Command c) {
+  c.title = QObject::tr(c.title.toUtf8().constData());
   auto* action = new QAction(c.title, owner_);
   action->setObjectName(c.id);
   action->setShortcutContext(Qt::WindowShortcut);

@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "views/shared/language.h"
+
 class QAction;
 class QWidget;
 
@@ -13,8 +15,8 @@ namespace tenon::views {
 /// One thing a person can do. Menus, buttons, the palette, shortcuts and tests all go through these.
 struct Command {
   QString id;     ///< "run.train"
-  QString title;  ///< "Train"
-  QString menu;   ///< the menu it stands in; empty: in the palette only
+  QString title;  ///< tr_later("Train"); kept in the language of the window
+  QString menu;   ///< English: the menu it stands in; empty: in the palette only
   QString keys;   ///< portable text, may be empty
   QString icon;
   std::function<void()> run;

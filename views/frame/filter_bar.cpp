@@ -12,7 +12,7 @@ namespace tenon::views {
 FilterBar::FilterBar(Bench& bench, Shows shows, QWidget* parent)
     : QWidget(parent), bench_(bench), shows_(shows), row_(new QHBoxLayout(this)) {
   setObjectName("filter");
-  setAccessibleName("What is looked at");
+  setAccessibleName(tr("What is looked at"));
   row_->setContentsMargins(0, 0, 0, 0);
   row_->setSpacing(4);
   connect(&bench, &Bench::filter_changed, this, &FilterBar::refresh);
@@ -31,8 +31,8 @@ void FilterBar::refresh() {
     if (of_name != (shows_ == Shows::name)) continue;
     auto* chip = new QToolButton(this);
     chip->setText(QString::fromStdString(part.text) + "  ✕");
-    chip->setToolTip("Only this is looked at; a click takes the condition away");
-    chip->setAccessibleName("Take away the condition " + QString::fromStdString(part.text));
+    chip->setToolTip(tr("Only this is looked at; a click takes the condition away"));
+    chip->setAccessibleName(tr("Take away the condition %1").arg(QString::fromStdString(part.text)));
     set_style(chip, "chip", "true");
     connect(chip, &QToolButton::clicked, this, [this, without = part.without] { bench_.set_filter(without); });
     row_->addWidget(chip);
@@ -84,7 +84,7 @@ std::vector<Command> filter_commands(Bench& bench) {
   Bench* b = &bench;
   auto time = [b](bool& there) { return within(*b, b->bus.current(), there); };
   return {{.id = "filter.time",
-           .title = "Only the selected time",
+           .title = tr_later("Only the selected time"),
            .menu = "Filter",
            .run =
                [b, time] {
@@ -99,7 +99,7 @@ std::vector<Command> filter_commands(Bench& bench) {
                  return there;
                }},
           {.id = "filter.row",
-           .title = "Only this thread or stream",
+           .title = tr_later("Only this thread or stream"),
            .menu = "Filter",
            .run =
                [b] {
@@ -111,7 +111,7 @@ std::vector<Command> filter_commands(Bench& bench) {
                },
            .enabled = [b] { return event_of(*b, b->bus.current()) != traces::kNone; }},
           {.id = "filter.module",
-           .title = "Only this module",
+           .title = tr_later("Only this module"),
            .menu = "Filter",
            .run =
                [b] {
@@ -121,19 +121,19 @@ std::vector<Command> filter_commands(Bench& bench) {
                },
            .enabled = [b] { return !module_of(*b).empty(); }},
           {.id = "filter.back",
-           .title = "Filter before",
+           .title = tr_later("Filter before"),
            .menu = "Filter",
            .keys = "Ctrl+Alt+Z",
            .run = [b] { b->undo_filter(); },
            .enabled = [b] { return b->can_undo_filter(); }},
           {.id = "filter.forward",
-           .title = "Filter after",
+           .title = tr_later("Filter after"),
            .menu = "Filter",
            .keys = "Ctrl+Alt+Y",
            .run = [b] { b->redo_filter(); },
            .enabled = [b] { return b->can_redo_filter(); }},
           {.id = "filter.none",
-           .title = "No filter",
+           .title = tr_later("No filter"),
            .menu = "Filter",
            .run = [b] { b->set_filter({}); },
            .enabled = [b] { return static_cast<bool>(b->filter()); }}};

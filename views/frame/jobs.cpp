@@ -9,9 +9,9 @@ namespace tenon::views {
 
 QString Jobs::State::figures() const {
   const int64_t d = done, t = total;
-  if (!running) return "waiting";
-  if (cancelled) return "stopping";
-  if (t <= 0) return "running";
+  if (!running) return tr("waiting");
+  if (cancelled) return tr("stopping");
+  if (t <= 0) return tr("running");
   auto text = [this](int64_t n) {
     return unit == Unit::bytes ? format_bytes(static_cast<double>(n)) : format_grouped(n);
   };
@@ -23,8 +23,9 @@ double Jobs::State::share() const {
   return t > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(t), 0.0, 1.0) : -1;
 }
 
-Jobs::Jobs(QObject* parent) : QObject(parent), thread_([this] { loop(); }) {
+Jobs::Jobs(int workers, QObject* parent) : QObject(parent) {
   connect(this, &Jobs::woken, this, &Jobs::hand_over, Qt::QueuedConnection);
+  for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { loop(); });
 }
 
 Jobs::~Jobs() {
@@ -32,10 +33,10 @@ Jobs::~Jobs() {
     std::lock_guard lock(mutex_);
     quit_ = true;
     waiting_.clear();
-    if (running_) running_->state->cancelled = true;
+    for (const auto& r : running_) r->state->cancelled = true;
   }
   wake_.notify_all();
-  thread_.join();
+  for (std::thread& w : workers_) w.join();
 }
 
 int Jobs::enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet, Unit unit) {
@@ -50,10 +51,7 @@ int Jobs::enqueue(const QString& tag, const QString& title, Task task, Failed fa
   {
     std::lock_guard lock(mutex_);
     item->state->id = next_++;
-    std::erase_if(waiting_, [&](const auto& w) { return w->state->tag == tag; });
-    if (running_ && running_->state->tag == tag) running_->state->cancelled = true;
-    for (auto& h : handing_over_)
-      if (h->state->tag == tag) h->state->cancelled = true;
+    cancel_if([&](const State& s) { return s.tag == tag; });
     waiting_.push_back(item);
   }
   wake_.notify_all();
@@ -61,13 +59,18 @@ int Jobs::enqueue(const QString& tag, const QString& title, Task task, Failed fa
   return item->state->id;
 }
 
+/// Under the mutex.
+void Jobs::cancel_if(const std::function<bool(const State&)>& which) {
+  std::erase_if(waiting_, [&](const auto& w) { return which(*w->state); });
+  for (const auto* begun : {&running_, &handing_over_})
+    for (const auto& item : *begun)
+      if (which(*item->state)) item->state->cancelled = true;
+}
+
 void Jobs::cancel(int id) {
   {
     std::lock_guard lock(mutex_);
-    std::erase_if(waiting_, [&](const auto& w) { return w->state->id == id; });
-    if (running_ && running_->state->id == id) running_->state->cancelled = true;
-    for (auto& h : handing_over_)
-      if (h->state->id == id) h->state->cancelled = true;
+    cancel_if([&](const State& s) { return s.id == id; });
   }
   emit changed();
 }
@@ -75,33 +78,51 @@ void Jobs::cancel(int id) {
 void Jobs::cancel_tag(const QString& tag) {
   {
     std::lock_guard lock(mutex_);
-    std::erase_if(waiting_, [&](const auto& w) { return w->state->tag == tag; });
-    if (running_ && running_->state->tag == tag) running_->state->cancelled = true;
-    for (auto& h : handing_over_)
-      if (h->state->tag == tag) h->state->cancelled = true;
+    cancel_if([&](const State& s) { return s.tag == tag; });
   }
   emit changed();
 }
 
 bool Jobs::idle() const {
   std::lock_guard lock(mutex_);
-  return waiting_.empty() && !running_ && handing_over_.empty();
+  return waiting_.empty() && running_.empty() && handing_over_.empty();
 }
 
 bool Jobs::has(const QString& tag) const {
   std::lock_guard lock(mutex_);
-  if (running_ && running_->state->tag == tag && !running_->state->cancelled) return true;
-  for (const auto& h : handing_over_)
-    if (h->state->tag == tag && !h->state->cancelled) return true;
+  for (const auto* begun : {&running_, &handing_over_})
+    for (const auto& item : *begun)
+      if (item->state->tag == tag && !item->state->cancelled) return true;
   return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& w) { return w->state->tag == tag; });
+}
+
+bool Jobs::has_any(const QString& prefix) const {
+  std::lock_guard lock(mutex_);
+  auto begins = [&](const std::shared_ptr<Item>& i) {
+    return i->state->tag.startsWith(prefix) && !i->state->cancelled;
+  };
+  return std::any_of(running_.begin(), running_.end(), begins) ||
+         std::any_of(handing_over_.begin(), handing_over_.end(), begins) ||
+         std::any_of(waiting_.begin(), waiting_.end(), begins);
 }
 
 std::vector<std::shared_ptr<Jobs::State>> Jobs::list() const {
   std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<State>> out;
-  if (running_) out.push_back(running_->state);
+  for (const auto& r : running_) out.push_back(r->state);
   for (const auto& w : waiting_) out.push_back(w->state);
   return out;
+}
+
+std::shared_ptr<Jobs::Item> Jobs::next_item() {
+  for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
+    const QString& tag = (*it)->state->tag;
+    if (std::any_of(running_.begin(), running_.end(), [&](const auto& r) { return r->state->tag == tag; })) continue;
+    std::shared_ptr<Item> item = std::move(*it);
+    waiting_.erase(it);
+    return item;
+  }
+  return {};
 }
 
 void Jobs::loop() {
@@ -109,12 +130,10 @@ void Jobs::loop() {
     std::shared_ptr<Item> item;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return quit_ || !waiting_.empty(); });
+      wake_.wait(lock, [&] { return quit_ || (item = next_item()); });
       if (quit_) return;
-      item = waiting_.front();
-      waiting_.pop_front();
       item->state->running = true;
-      running_ = item;
+      running_.push_back(item);
     }
     emit woken();
     State& state = *item->state;
@@ -135,10 +154,11 @@ void Jobs::loop() {
     if (state.cancelled) item->task.drop();  // nobody will take it
     {
       std::lock_guard lock(mutex_);
-      running_.reset();
+      std::erase(running_, item);
       handing_over_.push_back(std::move(item));
       if (quit_) return;
     }
+    wake_.notify_all();  // one of the same tag may have waited for it
     emit woken();
   }
 }

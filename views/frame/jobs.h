@@ -15,8 +15,9 @@
 
 namespace tenon::views {
 
-/// Long work away from the UI thread, one worker. A newer job of the same tag takes the place of the older one: a
-/// waiting one is dropped, a running one is told to stop and its result thrown away.
+/// Long work away from the UI thread. With one worker the jobs run in the order they were started; with several, what
+/// is short need not wait behind what is long. A newer job of the same tag takes the place of the older one: a waiting
+/// one is dropped, a running one is told to stop, its result is thrown away, and the newer one begins when it is over.
 class Jobs : public QObject {
   Q_OBJECT
  public:
@@ -39,11 +40,11 @@ class Jobs : public QObject {
   using Report = std::function<bool(int64_t done, int64_t total)>;
   using Failed = std::function<void(const QString& message, const QString& hint)>;
 
-  explicit Jobs(QObject* parent = nullptr);
+  explicit Jobs(int workers = 1, QObject* parent = nullptr);
   ~Jobs() override;
 
-  /// `work(report, cancelled)` runs on the worker; `done(what it returned)` and `failed` on the UI thread, unless the
-  /// job was cancelled or replaced: its result is then dropped on the worker.
+  /// `work(report, cancelled)` runs on a worker; `done(what it returned)` and `failed` on the UI thread, unless the
+  /// job was cancelled or replaced: its result is then dropped on its worker.
   template <class Work, class Done>
   int start(const QString& tag, const QString& title, Work work, Done done, Failed failed = {}, bool quiet = false,
             Unit unit = Unit::count) {
@@ -68,12 +69,16 @@ class Jobs : public QObject {
   /// Nothing waits, runs, or has a result that was not handed over.
   bool idle() const;
   bool has(const QString& tag) const;
+  /// One whose tag begins so waits, runs, or has a result that was not handed over.
+  bool has_any(const QString& prefix) const;
+  /// What runs, and what waits. A job whose result is to be handed over is no longer among them: empty, the workers
+  /// are done, also where the event loop does not turn.
   std::vector<std::shared_ptr<State>> list() const;
 
  signals:
   void changed();
   void failed(const QString& title, const QString& message, const QString& hint);
-  void woken();  ///< from the worker: it began with a job, or has ended one
+  void woken();  ///< from a worker: it began with a job, or has ended one
 
  private:
   struct Task {
@@ -89,16 +94,19 @@ class Jobs : public QObject {
   };
   int enqueue(const QString& tag, const QString& title, Task task, Failed failed, bool quiet, Unit unit);
   void loop();
+  void cancel_if(const std::function<bool(const State&)>& which);
+  /// The first that waits for nothing but a worker; null: none.
+  std::shared_ptr<Item> next_item();
   void hand_over();
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Item>> waiting_;
-  std::shared_ptr<Item> running_;
+  std::vector<std::shared_ptr<Item>> running_;
   std::vector<std::shared_ptr<Item>> handing_over_;
   bool quit_ = false;
   int next_ = 1;
-  std::thread thread_;
+  std::vector<std::thread> workers_;
 };
 
 }  // namespace tenon::views

@@ -1,7 +1,9 @@
 #include "views/frame/view.h"
 
+#include <QDockWidget>
 #include <QScrollArea>
 #include <QSplitter>
+#include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -29,11 +31,29 @@ View::View(const ViewDef& def, Bench& bench, QWidget* parent)
   stack_->addWidget(empty_);
 }
 
+void View::showEvent(QShowEvent* e) {
+  QWidget::showEvent(e);
+  // A dock that comes to the front of others was visible to Qt before, and tells of it in its own way.
+  for (QWidget* w = parentWidget(); w; w = w->parentWidget())
+    if (auto* dock = qobject_cast<QDockWidget*>(w))
+      connect(dock, &QDockWidget::visibilityChanged, this, &View::look, Qt::UniqueConnection);
+  look();
+}
+
+void View::look() {
+  if (looking_) return;
+  looking_ = true;
+  QTimer::singleShot(0, this, [this] {
+    looking_ = false;
+    if (in_sight()) came_into_sight();
+  });
+}
+
 SceneCanvas* View::make_canvas(CanvasModel& model) {
   canvas_ = new SceneCanvas(model, this);
   canvas_->setObjectName(id() + ".canvas");
   canvas_->setAccessibleName(title());
-  canvas_->on_fault = [this] { Application::report("the picture of " + title()); };
+  canvas_->on_fault = [this] { Application::report(tr("the picture of %1").arg(title())); };
   return canvas_;
 }
 
@@ -42,7 +62,7 @@ QWidget* View::with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table
   split->addWidget(canvas);
   twin_ = new TableList(split);
   twin_->setObjectName(id() + ".table");
-  twin_->setAccessibleName(title() + " as a table");
+  twin_->setAccessibleName(tr("%1 as a table").arg(title()));
   twin_->on_select = [this](const Selection& s) { bench_.select(s); };
   twin_->hide();
   split->addWidget(twin_);
@@ -50,9 +70,9 @@ QWidget* View::with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table
   split->setStretchFactor(0, 1);
   twin_table_ = std::move(table);
   auto* button = new QToolButton(bar);
-  button->setText("Table");
+  button->setText(tr("Table"));
   button->setCheckable(true);
-  button->setToolTip("The same as rows: to sort, to copy, to read aloud");
+  button->setToolTip(tr("The same as rows: to sort, to copy, to read aloud"));
   connect(button, &QToolButton::toggled, this, [this](bool on) {
     twin_->setVisible(on);
     refresh_table();
@@ -121,25 +141,26 @@ bool View::step_state(const QString& what) {
   if (bench_.links()) {
     set_empty(false);
     const bool sample = bench_.links().record()->sample >= 0;
-    const QString step = "step " + QString::fromStdString(format_grouped(bench_.links().record()->step));
-    strip_->wait_for(bench_.jobs, "step", sample ? "a sample under the state of " + step : step,
+    const QString step = QString::fromStdString(format_grouped(bench_.links().record()->step));
+    strip_->wait_for(bench_.jobs, "step",
+                     (sample ? tr("a sample under the state of step %1") : tr("step %1")).arg(step),
                      [this] { emit bench_.step_changed(); });
     return true;
   }
   strip_->hide();
   int64_t steps = bench_.shown_steps();
   if (!bench_.has_project())
-    set_empty(true, QString("Open a project to see %1.").arg(what));
+    set_empty(true, tr("Open a project to see %1.").arg(what));
   else if (bench_.loading_step())
     set_waiting(
         bench_.jobs, [](const Jobs::State& job) { return job.tag == "step"; },
-        QString("%1 will be here in a moment.").arg(what), [this] { emit bench_.step_changed(); });
+        tr("%1 will be here in a moment.").arg(what), [this] { emit bench_.step_changed(); });
   else if (!bench_.shown_run() || steps < 1)
-    set_empty(true, QString("Train, then pick a step: %1 will be here.").arg(what), bench_.training() ? "" : "Train",
+    set_empty(true, tr("Train, then pick a step: %1 will be here.").arg(what), bench_.training() ? "" : tr("Train"),
               [this] { bench_.train(); });
   else
-    set_empty(true, QString("No step is loaded. Replay one to see %1.").arg(what),
-              QString("Replay step %1").arg(QString::fromStdString(format_grouped(steps))),
+    set_empty(true, tr("No step is loaded. Replay one to see %1.").arg(what),
+              tr("Replay step %1").arg(QString::fromStdString(format_grouped(steps))),
               [this, steps] { bench_.select(Selection::step(steps, "empty")); });
   return false;
 }

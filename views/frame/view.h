@@ -20,7 +20,7 @@ class View : public QWidget {
   View(const ViewDef& def, Bench& bench, QWidget* parent = nullptr);
   const ViewDef& def() const { return def_; }
   QString id() const { return def_.id; }
-  QString title() const { return def_.title; }
+  QString title() const { return tr(def_.title); }
   SceneCanvas* canvas() const { return canvas_; }
   /// What can be done with the view, for menus, palette and keys; asked once, when the window is made.
   virtual std::vector<Command> commands() { return {}; }
@@ -28,14 +28,22 @@ class View : public QWidget {
   /// On a small screen a view is cut off rather than the window made larger than the screen.
   QSize minimumSizeHint() const override { return {160, 100}; }
   /// Nothing waits to be drawn.
-  virtual bool idle() const { return !canvas_ || canvas_->idle(); }
+  virtual bool idle() const { return !looking_ && (!canvas_ || canvas_->idle()); }
   /// What it shows as rows: the list that is seen, or the canvas's twin; nothing where it has none.
   std::optional<Table> shown_table() const;
   bool has_table() const { return !empty() && (shown_list() || twin_table_); }
   /// One sentence stands in the place of its content.
   bool empty() const { return stack_->currentIndex() == 0; }
+  /// It is shown, and not behind the tab of another one, which counts as visible to Qt. What takes time is worked out
+  /// for a view that is in sight.
+  bool in_sight() const { return isVisible() && !visibleRegion().isEmpty(); }
 
  protected:
+  /// Called where it is in sight after it was shown, came to the front, or look() was called; it may have been before.
+  virtual void came_into_sight() {}
+  /// Calls that once the docks stand where they will: whether a view is in sight is not known before.
+  void look();
+  void showEvent(QShowEvent* e) override;
   SceneCanvas* make_canvas(CanvasModel& model);
   /// What stands over the content: shown while `set_empty` says so.
   void set_content(QWidget* content);
@@ -64,6 +72,7 @@ class View : public QWidget {
   SceneCanvas* canvas_ = nullptr;
   TableList* twin_ = nullptr;
   std::function<Table()> twin_table_;
+  bool looking_ = false;
 };
 
 }  // namespace tenon::views

@@ -1,11 +1,14 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/registry.h"
+#include "views/shared/document.h"
+#include "views/shared/language.h"
 #include "views/shared/step_model.h"
 
 class QWidget;
@@ -30,15 +33,15 @@ struct ViewDef {
     bool leads = false;  ///< in front of the middle
   };
 
-  /// What F1 in the view says, in sentences; a test asks every view for all of it.
+  /// What F1 in the view says, in sentences marked with tr_later(); a test asks every view for all of it.
   struct Help {
-    std::string shows;  ///< what one sees
-    std::string mouse;  ///< what clicks, drags and the wheel do
-    std::string keys;   ///< beside those of its commands, which are listed with it
+    const char* shows = "";  ///< what one sees
+    const char* mouse = "";  ///< what clicks, drags and the wheel do
+    const char* keys = "";   ///< beside those of its commands, which are listed with it
   };
 
   const char* id;     ///< "timeline": of its command `view.timeline`, and of `tenon shot --view timeline`
-  const char* title;  ///< "Timeline"
+  const char* title;  ///< tr_later("Timeline")
   const char* icon;   ///< a name in resources/icons
   int order;          ///< among the tabs of one spot, and in the menus
   Spot spot = Spot::middle;
@@ -48,6 +51,8 @@ struct ViewDef {
   const char* fill = nullptr;
   /// The name of the link to it among the details of a selection; null: it is no side of any.
   const char* link = nullptr;
+  /// The kind of file that it comes to the front for, when one is opened.
+  std::optional<Document::Kind> opens = {};
   /// Whether the view shows a side of what is selected.
   std::function<bool(const Selection& s, const Bench& bench)> shows;
   Help help;

@@ -18,7 +18,7 @@ WaitStrip::WaitStrip(QWidget* parent) : QFrame(parent), label_(new QLabel(this))
   row->addWidget(label_, 1);
   auto* cancel = new QToolButton(this);
   cancel->setObjectName("wait.cancel");
-  cancel->setText("Cancel");
+  cancel->setText(tr("Cancel"));
   row->addWidget(cancel);
   connect(cancel, &QToolButton::clicked, this, [this] {
     if (!jobs_) return;
@@ -46,7 +46,7 @@ void WaitStrip::refresh() {
       if (j->tag == tag_ && !j->cancelled) job = j;
   setVisible(job != nullptr);
   if (!job) return timer_.stop();
-  const QString text = QString("This is still %1. %2: %3").arg(seen_, job->title, job->figures());
+  const QString text = tr("This is still %1. %2: %3").arg(seen_, job->title, job->figures());
   if (label_->text() == text) return;
   label_->setText(text);
   label_->setToolTip(text);

@@ -232,7 +232,10 @@ void TableList::measure() {
     for (const auto& [length, row] : longest)
       need.whole = std::max(need.whole, sizeHintForIndex(sorted_->mapFromSource(model_->index(row, c))).width() + 2 +
                                             (c == 0 && t.rows[row].picked ? kBox : 0));
-    if (!need.number) need.whole = std::min(need.whole, std::max(kMostWords, need.least));
+    if (!need.number) {
+      need.longest = need.whole;
+      need.whole = std::min(need.whole, std::max(kMostWords, need.least));
+    }
     need.least = std::min(need.least, need.whole);
     ColumnNeed& known = needs_[c];
     if (need.whole <= known.whole && need.whole * 3 > known.whole * 2) continue;
@@ -361,7 +364,7 @@ EmptyState::EmptyState(QWidget* parent)
   box->addSpacing(8);
   bar_->setTextVisible(false);
   bar_->setFixedWidth(240);
-  bar_->setAccessibleName("Progress");
+  bar_->setAccessibleName(tr("Progress"));
   figures_->setObjectName("waiting.figures");
   figures_->setFont(face_font(Face::mono_small));
   figures_->setAlignment(Qt::AlignCenter);
@@ -390,7 +393,7 @@ void EmptyState::wait_for(Jobs& jobs, std::function<bool(const Jobs::State&)> wh
   QString title;
   for (const auto& job : jobs.list())
     if (which(*job) && title.isEmpty()) title = job->title;
-  set(title.isEmpty() ? what : title + ": " + what, "Cancel", [&jobs, which, cancelled] {
+  set(title.isEmpty() ? what : title + ": " + what, tr("Cancel"), [&jobs, which, cancelled] {
     for (const auto& job : jobs.list())
       if (which(*job)) jobs.cancel(job->id);
     if (cancelled) cancelled();

@@ -37,7 +37,8 @@ void JobsView::refresh() {
     timer_.stop();
     shown_.clear();
     return set_empty(
-        true, "Nothing is running. Replays and searches will be here, each with its progress and a way to cancel it.");
+        true,
+        tr("Nothing is running. Replays and searches will be here, each with its progress and a way to cancel it."));
   }
   set_empty(false);
   if (!timer_.isActive()) timer_.start();
@@ -61,7 +62,7 @@ void JobsView::refresh() {
       text->setMinimumWidth(110);
       text->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
       auto* cancel = new QToolButton(rows_);
-      cancel->setText("Cancel");
+      cancel->setText(tr("Cancel"));
       connect(cancel, &QToolButton::clicked, this, [jobs = jobs, id = s->id] { jobs->cancel(id); });
       grid->addWidget(new QLabel(s->title, rows_), row, 0);
       grid->addWidget(bar, row, 1);
@@ -85,16 +86,16 @@ void JobsView::refresh() {
 namespace {
 const bool registered_jobs_view = register_view<JobsView>(
     {.id = "jobs",
-     .title = "Jobs",
+     .title = tr_later("Jobs"),
      .icon = "jobs",
      .order = 200,
      .spot = Spot::below,
      .rank = 8,
      .help = {
-         "The long work that runs beside the window, and what waits for it: replays, searches, files that are read, "
-         "copied or exported, each with how far it is.",
-         "Cancel ends one; what it was working out is not shown then, and nothing else is lost.",
-         "Tab goes from one Cancel to the next, Space presses it."}});
+         tr_later("The long work that runs beside the window, and what waits for it: replays, searches, files that are "
+                  "read, copied or exported, each with how far it is."),
+         tr_later("Cancel ends one; what it was working out is not shown then, and nothing else is lost."),
+         tr_later("Tab goes from one Cancel to the next, Space presses it.")}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -13,7 +13,7 @@ LogView::LogView(const ViewDef& def, Bench& bench, QWidget* parent)
   text_->setFont(face_font(Face::mono));
   text_->setFrameShape(QFrame::NoFrame);
   set_content(text_);
-  set_empty(true, "What happens in this window will be written down here.");
+  set_empty(true, tr("What happens in this window will be written down here."));
   connect(&bench, &Bench::logged, this, &LogView::add);
 }
 
@@ -30,15 +30,17 @@ void LogView::add(const QString& line, bool bad) {
 namespace {
 const bool registered_log_view = register_view<LogView>(
     {.id = "log",
-     .title = "Log",
+     .title = tr_later("Log"),
      .icon = "log",
      .order = 210,
      .spot = Spot::below,
      .rank = 9,
      .places = {{"Train", Spot::below, 0}},
      .help = {
-         "What was opened, saved, trained and went wrong, with its time of day; lines that begin with ⚠ are problems.",
-         "Drag over lines to mark them.", "Ctrl+A marks everything, Ctrl+C copies what is marked."}});
+         tr_later("What was opened, saved, trained and went wrong, with its time of day; lines that begin with ⚠ are "
+                  "problems."),
+         tr_later("Drag over lines to mark them."),
+         tr_later("Ctrl+A marks everything, Ctrl+C copies what is marked.")}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -1,11 +1,10 @@
 // The picture of a step's memory; state and intents are in memory_model.cpp.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "views/memory/memory_model.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -94,8 +93,8 @@ void MemoryModel::draw_blocks(Scene& scene, Box row) {
       live.push_back(&b);
       total += static_cast<double>(b.bytes);
     }
-  scene.text({4, row.y + row.h / 2 - 8, kGutter - 10, 16}, std::to_string(live.size()) + " blocks", Ink::secondary,
-             Face::small, Align::right);
+  scene.text({4, row.y + row.h / 2 - 8, kGutter - 10, 16}, tr("{} blocks", live.size()), Ink::secondary, Face::small,
+             Align::right);
   scene.rect(row, Ink::raised, 1, 3);
   if (live.empty()) return;
   std::sort(live.begin(), live.end(), [](const Block* a, const Block* b) { return a->address < b->address; });
@@ -115,7 +114,7 @@ void MemoryModel::draw_blocks(Scene& scene, Box row) {
                  Face::small, Align::center);
     if (std::binary_search(chosen_.begin(), chosen_.end(), b->id))
       scene.outline({box.x + 1, box.y + 1, box.w - 2, box.h - 2}, Ink::text, 2);
-    scene.target(box, {block, b->id}, Cursor::hand, block_text(*b) + fmt::format("\naddress 0x{:x}", b->address));
+    scene.target(box, {block, b->id}, Cursor::hand, block_text(*b) + "\n" + tr("address 0x{:x}", b->address));
   }
   scene.unclip();
 }
@@ -139,11 +138,12 @@ void MemoryModel::draw_selected(Scene& scene, Box plot, Box lane) {
     scene.rect(box, ink_of(b.origin.category), 1, 3);
     scene.outline(box, Ink::text, 1, 3);
     scene.target(box, {block, b.id}, Cursor::hand,
-                 block_text(b) + "\nalive " + format_ns(static_cast<double>(b.to - b.from)));
+                 block_text(b) + "\n" + tr("alive {}", format_ns(static_cast<double>(b.to - b.from))));
   }
 }
 
 void MemoryModel::draw(Scene& scene) {
+  if (shows_snapshot_) return snapshot_.draw(scene);
   if (!links_) return;
   Size size = scene.size();
   axis_.x = kGutter;
@@ -158,7 +158,7 @@ void MemoryModel::draw(Scene& scene) {
   if (plot.h < 16) return;
   double top = std::max(peak_.total * 1.08, 1.0);
   draw_axes(scene, plot, top);
-  scene.text({4, lane.y, kGutter - 10, lane.h}, "lifetime", Ink::secondary, Face::small, Align::right);
+  scene.text({4, lane.y, kGutter - 10, lane.h}, tr("lifetime"), Ink::secondary, Face::small, Align::right);
   scene.target(plot, {HitKind::plot, 0}, Cursor::cross);
   scene.clip({plot.x, 0, plot.w, plot.bottom()});
   draw_stack(scene, plot, top);
@@ -168,7 +168,7 @@ void MemoryModel::draw(Scene& scene) {
   float cx = axis_.to_px(cursor_);
   scene.line({cx, lane.y}, {cx, plot.bottom()}, Ink::text, 1);
   scene.unclip();
-  std::string peak = "peak " + format_bytes(peak_.total);
+  std::string peak = tr("peak {}", format_bytes(peak_.total));
   float w = text_width(peak, Face::small) + 8;
   bool left = peak_x + 8 + w > plot.right();
   if (peak_x >= plot.x && peak_x <= plot.right() && plot.h >= 32 && (!left || peak_x - 8 - w >= plot.x))

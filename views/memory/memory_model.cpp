@@ -1,15 +1,40 @@
 #include "views/memory/memory_model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
+
+MemoryModel::MemoryModel() {
+  snapshot_.on_select = [this](const Selection& s) { select(s); };
+  snapshot_.on_cursor = [this] {
+    if (on_cursor) on_cursor();
+  };
+}
+
+void MemoryModel::set_document(const Document* document) {
+  shows_snapshot_ = document && document->snapshot;
+  const SnapshotHistory* history = snapshot_.history();
+  if (!shows_snapshot_ || (history && history->snapshot != document->snapshot)) snapshot_.set_history(nullptr);
+  snapshot_.set_selection(selection_);
+  changed();
+}
+
+void MemoryModel::set_history(std::shared_ptr<const SnapshotHistory> history) {
+  snapshot_.set_history(std::move(history));
+  snapshot_.set_selection(selection_);
+  changed();
+}
+
+void MemoryModel::set_map(std::shared_ptr<const snapshot::AllocatorState> map) {
+  snapshot_.set_map(std::move(map));
+  changed();
+}
 
 void MemoryModel::set_step(const Links& links) {
   links_ = links;
@@ -60,7 +85,8 @@ void MemoryModel::set_step(const Links& links) {
 void MemoryModel::set_selection(const Selection& s) {
   selection_ = s;
   chosen_.clear();
-  if (!links_) {
+  snapshot_.set_selection(s);
+  if (!links_ || s.document) {
     changed();
     return;
   }
@@ -108,8 +134,8 @@ std::string MemoryModel::block_text(const Block& b) const {
 
 Table MemoryModel::live_table() const {
   Table t;
-  t.columns = {{"Block", true}, {"Size", true},  {"Category"},   {"Made by"},
-               {"Module"},      {"Since", true}, {"Until", true}};
+  t.columns = {{tr("Block"), true}, {tr("Size"), true},  {tr("Category")},   {tr("Made by")},
+               {tr("Module")},      {tr("Since"), true}, {tr("Until"), true}};
   if (!links_) return t;
   for (const Block& b : blocks_) {
     if (static_cast<double>(b.from) > cursor_ || (!b.outlives && static_cast<double>(b.to) <= cursor_)) continue;
@@ -119,14 +145,14 @@ Table MemoryModel::live_table() const {
     bool known = b.origin.seq && b.origin.seq <= ops.size();
     row.cells = {Table::Cell::number(static_cast<double>(b.id), std::to_string(b.id)),
                  {format_bytes(static_cast<double>(b.bytes)), static_cast<double>(b.bytes),
-                  format_grouped(b.bytes) + " bytes", Ink::none},
+                  tr("{} bytes", format_grouped(b.bytes)), Ink::none},
                  {word(b.origin.category), 0, {}, ink_of(b.origin.category)},
-                 {known ? op_text(ops[b.origin.seq - 1]) : "before the step", 0, {}, Ink::none},
+                 {known ? op_text(ops[b.origin.seq - 1]) : tr("before the step"), 0, {}, Ink::none},
                  {module_path(b.origin.module), 0, {}, Ink::none},
                  Table::Cell::number(static_cast<double>(b.from),
-                                     b.from == 0 ? "start" : format_ns(static_cast<double>(b.from))),
+                                     b.from == 0 ? tr("start") : format_ns(static_cast<double>(b.from))),
                  Table::Cell::number(b.outlives ? 1e300 : static_cast<double>(b.to),
-                                     b.outlives ? "stays" : format_ns(static_cast<double>(b.to)))};
+                                     b.outlives ? tr("stays") : format_ns(static_cast<double>(b.to)))};
     t.rows.push_back(std::move(row));
   }
   std::stable_sort(t.rows.begin(), t.rows.end(),
@@ -136,7 +162,7 @@ Table MemoryModel::live_table() const {
 
 Table MemoryModel::categories() const {
   Table t;
-  t.columns = {{"Category"}, {"At cursor", true}, {"At peak", true}};
+  t.columns = {{tr("Category")}, {tr("At cursor"), true}, {tr("At peak"), true}};
   if (!links_) return t;
   Live now = live_at(cursor_);
   for (Category c : stack_order()) {
@@ -151,6 +177,7 @@ Table MemoryModel::categories() const {
 }
 
 bool MemoryModel::pointer(const PointerEvent& e) {
+  if (shows_snapshot_) return snapshot_.pointer(e, last_);
   if (!links_) return false;
   bool inside = e.x >= axis_.x && e.x <= axis_.x + axis_.w;
   switch (e.type) {
@@ -224,9 +251,13 @@ bool MemoryModel::next_block(int direction) {
   return true;
 }
 
-bool MemoryModel::wheel(const WheelEvent& e) { return links_ && axis_.wheel(e); }
+bool MemoryModel::wheel(const WheelEvent& e) {
+  if (shows_snapshot_) return snapshot_.wheel(e);
+  return links_ && axis_.wheel(e);
+}
 
 bool MemoryModel::key(const KeyEvent& e) {
+  if (shows_snapshot_) return snapshot_.key(e);
   if (!links_) return false;
   if (axis_.key(e)) return true;
   if (e.key == "P") {
@@ -245,14 +276,14 @@ bool MemoryModel::key(const KeyEvent& e) {
 }
 
 std::string MemoryModel::summary() const {
-  if (!links_) return "Memory: no step is loaded";
-  std::string text =
-      fmt::format("Memory of step {}: peak {} at {}, {} blocks; at the cursor, {}: {}",
-                  format_grouped(links_.record()->step), format_bytes(peak_.total), format_ns(peak_time_),
-                  blocks_.size(), format_ns(cursor_), format_bytes(live_at(cursor_).total));
+  if (shows_snapshot_) return snapshot_.summary();
+  if (!links_) return tr("Memory: no step is loaded");
+  std::string text = tr("Memory of step {}: peak {} at {}, {} blocks; at the cursor, {}: {}",
+                        format_grouped(links_.record()->step), format_bytes(peak_.total), format_ns(peak_time_),
+                        blocks_.size(), format_ns(cursor_), format_bytes(live_at(cursor_).total));
   if (selection_.kind == Selection::Kind::alloc)
     for (const Block& b : blocks_)
-      if (b.id == selection_.id) return text + "; chosen: " + block_text(b);
+      if (b.id == selection_.id) return text + tr("; chosen: {}", block_text(b));
   return text;
 }
 

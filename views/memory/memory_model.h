@@ -3,13 +3,15 @@
 #include <vector>
 
 #include "tracing/record/step_record.h"
+#include "views/memory/snapshot_plot.h"
 #include "views/shared/axis.h"
 #include "views/shared/step_model.h"
 #include "views/shared/table.h"
 
 namespace tenon::views {
 
-/// Live bytes of a step over time, stacked by category, with what is alive at a chosen moment.
+/// Live bytes of a step over time, stacked by category, with what is alive at a chosen moment; or those of a snapshot
+/// that is open, see SnapshotPlot.
 class MemoryModel : public StepModel {
  public:
   enum HitKind { none, plot = 1, block, legend };
@@ -28,7 +30,17 @@ class MemoryModel : public StepModel {
     double by[kCategories] = {};
   };
 
+  MemoryModel();
+  /// The snapshot that is shown; null: the step.
+  SnapshotPlot* snapshot() { return shows_snapshot_ ? &snapshot_ : nullptr; }
+  const SnapshotPlot* snapshot() const { return shows_snapshot_ ? &snapshot_ : nullptr; }
+  /// Of the snapshot that is shown, once it is worked out.
+  void set_history(std::shared_ptr<const SnapshotHistory> history);
+  /// After the event at the cursor.
+  void set_map(std::shared_ptr<const snapshot::AllocatorState> map);
+
   void set_step(const Links& links) override;
+  void set_document(const Document* document) override;
   void set_selection(const Selection& s) override;
   void set_cursor(double ns);
   double cursor() const { return cursor_; }
@@ -69,6 +81,9 @@ class MemoryModel : public StepModel {
   size_t state_at(double ns) const;
   bool select_at_cursor();
   bool next_block(int direction);
+
+  SnapshotPlot snapshot_;
+  bool shows_snapshot_ = false;
 
   Links links_;
   Axis axis_;

@@ -1,13 +1,25 @@
 #include "views/memory/memory_view.h"
 
+#include <QComboBox>
 #include <QHBoxLayout>
 #include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 #include "views/shared/format.h"
 
 namespace tenon::views {
+
+namespace {
+constexpr const char* kHistoryJob = "memory history";
+constexpr const char* kMapJob = "memory map";
+/// What lies where is found by undoing what came after. With more events than these that takes seconds: it waits until
+/// the cursor rests.
+constexpr size_t kManyEvents = 2'000'000;
+}  // namespace
 
 MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
     : View(def, bench, parent), model_(bench.model<MemoryModel>()) {
@@ -15,16 +27,7 @@ MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
   auto* box = new QVBoxLayout(page);
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
-  auto* bar = new ViewBar(page);
-  at_ = new QLabel(bar);
-  bar->add(at_);
-  bar->add_stretch();
-  auto* peak = new QToolButton(bar);
-  peak->setText("Go to peak");
-  peak->setToolTip("Put the cursor at the highest moment (P)");
-  connect(peak, &QToolButton::clicked, this, [this] { model_.set_cursor(model_.peak_time()); });
-  bar->add(peak);
-  box->addWidget(bar);
+  box->addWidget(make_bar(page));
   auto* split = new QSplitter(Qt::Vertical, page);
   split->addWidget(make_canvas(model_));
   auto* tables = new QSplitter(Qt::Horizontal, split);
@@ -32,11 +35,13 @@ MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
   live_->setObjectName("memory.live");
   live_->on_select = [&bench](const Selection& s) { bench.select(s); };
   categories_ = new TableList(tables);
+  categories_->setObjectName("memory.groups");
+  categories_->on_select = [&bench](const Selection& s) { bench.select(s); };
   tables->addWidget(live_);
   tables->addWidget(categories_);
   tables->setStretchFactor(0, 3);
-  tables->setStretchFactor(1, 1);
-  tables->setSizes({610, 340});
+  tables->setStretchFactor(1, 2);
+  tables->setSizes({570, 380});
   split->addWidget(tables);
   split->setStretchFactor(0, 3);
   split->setStretchFactor(1, 2);
@@ -46,50 +51,260 @@ MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
   later_.setSingleShot(true);
   later_.setInterval(60);  // scrubbing: the tables follow a few times a second, the picture at once
   connect(&later_, &QTimer::timeout, this, &MemoryView::refresh);
+  map_later_.setSingleShot(true);
+  connect(&map_later_, &QTimer::timeout, this, &MemoryView::ask_map);
   model_.on_cursor = [this] { later_.start(); };
   connect(&bench, &Bench::step_changed, this, &MemoryView::refresh);
   connect(&bench, &Bench::project_changed, this, &MemoryView::refresh);
+  connect(&bench, &Bench::documents_changed, this, &MemoryView::refresh_document);
   connect(&bench, &Bench::status_changed, this, [this] {
-    if (!bench_.links()) step_state("its memory");
+    if (!model_.snapshot() && !bench_.links()) step_state(tr("its memory"));
   });
-  connect(&bench, &Bench::selection_changed, this,
-          [this](const Selection& s) { live_->mark(Selection::alloc(bench_.links().block_of(s))); });
+  connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
+    if (!model_.snapshot()) return live_->mark(Selection::alloc(bench_.links().block_of(s)));
+    live_->mark(s);
+    categories_->mark(s);
+    if (s.kind == Selection::Kind::place) ask_history(QString::fromStdString(s.name));
+    if (const Document* d = bench_.shown_document();
+        d && s.kind == Selection::Kind::alloc && s.document == d->id && s.allocation_trace() < d->timelines.size())
+      if (const int row = device_->findData(static_cast<int>(s.allocation_trace())); row != device_->currentIndex()) {
+        device_->setCurrentIndex(row);
+        ask_history({});
+      }
+  });
   refresh();
 }
 
 MemoryView::~MemoryView() { model_.on_cursor = nullptr; }
 
+ViewBar* MemoryView::make_bar(QWidget* page) {
+  auto* bar = new ViewBar(page);
+  device_ = new QComboBox(bar);
+  device_->setObjectName("memory.device");
+  device_->setAccessibleName(tr("Device of the snapshot"));
+  connect(device_, &QComboBox::activated, this, [this] { ask_history({}); });
+  bar->add(device_);
+  by_ = new QComboBox(bar);
+  by_->setObjectName("memory.by");
+  by_->setAccessibleName(tr("What the memory is divided by"));
+  connect(by_, &QComboBox::activated, this, [this] { ask_history({}); });
+  bar->add(by_);
+  over_time_ = new QToolButton(bar);
+  over_time_->setObjectName("memory.over_time");
+  over_time_->setText(tr("Over time"));
+  over_time_->setToolTip(tr("The axis is the time of the recording, not the count of its events"));
+  over_time_->setCheckable(true);
+  connect(over_time_, &QToolButton::clicked, this, [this](bool on) {
+    if (SnapshotPlot* plot = model_.snapshot()) plot->set_over_time(on);
+    canvas()->update();
+  });
+  bar->add(over_time_);
+  at_ = new ElidedLabel({}, bar);
+  bar->add(at_, 1);
+  who_ = new QToolButton(bar);
+  who_->setObjectName("memory.who");
+  who_->setText(tr("By stack"));
+  who_->setToolTip(tr("The flame graph of what is alive at the cursor"));
+  connect(who_, &QToolButton::clicked, this, [this] {
+    const SnapshotPlot* plot = model_.snapshot();
+    if (!plot || !plot->history() || plot->events() == 0) return;
+    const auto& asked = plot->history()->asked;
+    const size_t begin = plot->history()->snapshot->traces[asked.trace].begin;
+    bench_.select(Selection::event(asked.document, static_cast<int64_t>(begin + plot->cursor()), "memory"));
+    bench_.ask("view.flame");
+  });
+  bar->add(who_);
+  auto* peak = new QToolButton(bar);
+  peak->setText(tr("Go to peak"));
+  peak->setObjectName("memory.peak");
+  peak->setToolTip(tr("Put the cursor at the highest moment (P)"));
+  connect(peak, &QToolButton::clicked, this, [this] {
+    if (SnapshotPlot* plot = model_.snapshot())
+      plot->key({.key = "P", .text = {}, .mods = {}});
+    else
+      model_.set_cursor(model_.peak_time());
+    canvas()->update();
+  });
+  bar->add(peak);
+  return bar;
+}
+
 void MemoryView::refresh() {
-  if (!step_state("its memory")) return;
+  if (!model_.snapshot()) return refresh_step();
+  refresh_snapshot();
+}
+
+void MemoryView::refresh_step() {
+  for (QWidget* w : std::initializer_list<QWidget*>{device_, by_, over_time_, who_}) w->hide();
+  if (!step_state(tr("its memory"))) return;
   live_->set_table(model_.live_table());
   categories_->set_table(model_.categories());
   auto now = model_.live_at(model_.cursor());
-  at_->setText(
-      QString("%1 live at %2 in %3 blocks · peak %4 at %5")
+  at_->set_text(
+      tr("%1 live at %2 in %3 blocks · peak %4 at %5")
           .arg(QString::fromStdString(format_bytes(now.total)), QString::fromStdString(format_ns(model_.cursor())))
           .arg(live_->table().rows.size())
           .arg(QString::fromStdString(format_bytes(static_cast<double>(model_.peak_bytes()))),
                QString::fromStdString(format_ns(model_.peak_time()))));
 }
 
+/// Another document is shown, or none.
+void MemoryView::refresh_document() {
+  const Document* d = bench_.shown_document();
+  if (!d || !d->snapshot) {
+    if (std::exchange(asked_, std::nullopt)) {
+      bench_.jobs.cancel_tag(kHistoryJob);
+      bench_.jobs.cancel_tag(kMapJob);
+    }
+    map_later_.stop();
+    return refresh();
+  }
+  if (asked_ && asked_->document == d->id) return;
+  device_->clear();
+  for (size_t i = 0; i < d->snapshot->traces.size(); ++i) {
+    const int64_t device = d->snapshot->traces[i].device;
+    device_->addItem(device == snapshot::kHost ? tr("host, pinned") : tr("device %1").arg(device), static_cast<int>(i));
+  }
+  size_t most = 0;
+  for (size_t i = 0; i < d->timelines.size(); ++i)
+    if (d->timelines[i]->peak_bytes() > d->timelines[most]->peak_bytes()) most = i;
+  device_->setCurrentIndex(static_cast<int>(most));
+  by_->clear();
+  const auto& categories = d->snapshot->events.category;
+  const bool named = std::any_of(categories.begin(), categories.end(), [](uint32_t c) { return c != snapshot::kNone; });
+  const char* const words[] = {tr_later("by place"), tr_later("by size"), tr_later("by stream"),
+                               tr_later("by category")};
+  for (int by = 0; by < snapshot::kUsageBys; ++by)
+    if (by != static_cast<int>(snapshot::UsageBy::category) || named) by_->addItem(tr(words[by]), by);
+  over_time_->setChecked(false);
+  ask_history({});
+}
+
+/// Divides the memory of the chosen device anew, in the background; what is seen stays until then.
+void MemoryView::ask_history(const QString& pinned) {
+  const Document* d = bench_.shown_document();
+  if (!d || !d->snapshot) return;
+  if (d->timelines.empty()) {
+    asked_ = SnapshotHistory::Asked{.document = d->id};
+    return refresh_snapshot();
+  }
+  const auto by = static_cast<snapshot::UsageBy>(by_->currentData().toInt());
+  SnapshotHistory::Asked asked{d->id, static_cast<size_t>(std::max(0, device_->currentData().toInt())), by,
+                               by == snapshot::UsageBy::place ? pinned.toStdString() : std::string()};
+  const SnapshotPlot* plot = model_.snapshot();
+  if (asked_ == asked) return;
+  // A place that has a band already needs no other picture.
+  if (plot && plot->history() && !asked.pinned.empty()) {
+    const auto& h = *plot->history();
+    const auto& bands = h.usage.bands();
+    if (h.asked.document == asked.document && h.asked.trace == asked.trace && h.asked.by == asked.by &&
+        std::any_of(bands.begin(), bands.end(), [&](const auto& b) { return !b.rest && b.name == asked.pinned; }))
+      return;
+  }
+  asked_ = asked;
+  bench_.jobs.start(
+      kHistoryJob, tr("Divide the memory of %1").arg(QString::fromStdString(d->title)),
+      [document = *d, asked](const Jobs::Report& report, const std::atomic<bool>&) {
+        return read_history(document, asked, [&report](uint64_t done, uint64_t total) {
+          return report(static_cast<int64_t>(done), static_cast<int64_t>(total));
+        });
+      },
+      [this, asked](std::shared_ptr<const SnapshotHistory> history) {
+        if (asked_ != asked) return;  // another one is asked for by now
+        model_.set_history(std::move(history));
+        refresh_snapshot();
+      },
+      {}, true);
+  refresh_snapshot();
+}
+
+void MemoryView::ask_map() {
+  SnapshotPlot* plot = model_.snapshot();
+  if (!plot || !plot->history() || plot->events() == 0 || plot->map()) return;
+  const size_t cursor = plot->cursor(), trace = plot->history()->asked.trace;
+  bench_.jobs.start(
+      kMapJob, tr("What lies where"),
+      [snapshot = plot->history()->snapshot, trace, cursor](const Jobs::Report&, const std::atomic<bool>&) {
+        return std::make_shared<const snapshot::AllocatorState>(snapshot::state_after(*snapshot, trace, cursor + 1));
+      },
+      [this, snapshot = plot->history()->snapshot, trace, cursor](std::shared_ptr<const snapshot::AllocatorState> map) {
+        const SnapshotPlot* now = model_.snapshot();
+        if (!now || !now->history() || now->history()->snapshot != snapshot || now->history()->asked.trace != trace ||
+            now->cursor() != cursor)
+          return;
+        model_.set_map(std::move(map));
+      },
+      {}, true);
+}
+
+void MemoryView::refresh_snapshot() {
+  const SnapshotPlot* plot = model_.snapshot();
+  if (!plot) return;
+  const Document* d = bench_.shown_document();
+  if (d && d->timelines.empty()) {
+    return set_empty(true,
+                     tr("The snapshot holds no recorded events, only what its segments held at the end: Findings says "
+                        "who held them."),
+                     tr("Show the findings"), [this] { bench_.ask("view.findings"); });
+  }
+  if (!plot->history())
+    return set_waiting(
+        bench_.jobs, [](const Jobs::State& job) { return job.tag == kHistoryJob; },
+        tr("its picture will be here in a moment."));
+  set_empty(false);
+  device_->setVisible(device_->count() > 1);
+  by_->show();
+  over_time_->show();
+  who_->show();
+  over_time_->setEnabled(plot->history()->timed);
+  live_->set_table(plot->blocks());
+  live_->mark(bench_.bus.current());
+  categories_->set_table(plot->groups());
+  categories_->mark(bench_.bus.current());
+  if (plot->events() == 0) return at_->set_text(tr("No events were recorded on this device"));
+  const size_t alive = plot->blocks_alive();
+  const QString shown =
+      alive > SnapshotPlot::kMostRows
+          ? tr(" (the %1 largest below)").arg(QString::fromStdString(format_grouped(SnapshotPlot::kMostRows)))
+          : QString();
+  const QString held = QString::fromStdString(format_bytes(static_cast<double>(plot->bytes())));
+  const QString text =
+      alive == 1
+          ? tr("%1 alive in 1 block").arg(held)
+          : tr("%1 alive in %2 blocks").arg(held, QString::fromStdString(format_grouped(static_cast<int64_t>(alive))));
+  at_->set_text(
+      text + shown +
+      tr(" %1 · peak %2 %3")
+          .arg(QString::fromStdString(plot->moment_text(plot->cursor())),
+               QString::fromStdString(format_bytes(static_cast<double>(plot->history()->timeline->peak_bytes()))),
+               QString::fromStdString(plot->moment_text(plot->history()->timeline->peak()))));
+  if (!plot->map()) map_later_.start(plot->events() > kManyEvents ? 1000 : 200);
+}
+
 namespace {
 const bool registered_memory_view = register_view<MemoryView, MemoryModel>(
     {.id = "memory",
-     .title = "Memory",
+     .title = tr_later("Memory"),
      .icon = "memory",
      .order = 50,
      .places = {{"Profile", Spot::below, 0}, {"Memory", Spot::middle, 0, true}},
      .fill = "run.replay",
-     .link = "Memory",
-     .shows = [](const Selection& s, const Bench& bench) { return bench.links().hold(s); },
-     .help = {
-         "The bytes that were alive during the step, stacked by what they were for, with the peak; below it the blocks "
-         "of the allocator at the cursor, and the list of what was alive then.",
-         "Click or drag to move the cursor, Shift and drag to move the picture, wheel to zoom, double click to show "
-         "the "
-         "whole step. A click on a block selects who made it.",
-         "Left and Right go from change to change, P goes to the peak, W and S zoom, A and D move, F shows the whole "
-         "step."}});
+     .link = tr_later("Memory"),
+     .opens = Document::Kind::snapshot,
+     .shows =
+         [](const Selection& s, const Bench& bench) {
+           const Document* d = bench.document(s.document);
+           return d ? d->snapshot != nullptr : bench.links().hold(s);
+         },
+     .help = {tr_later("The bytes that were alive during the step, stacked by what they were for, with the peak; below "
+                       "it the blocks of the allocator at the cursor, and the list of what was alive then. Of a memory "
+                       "snapshot the same over its recording, stacked by the line of code that allocated them, or by "
+                       "size, stream or category, with its segments and the gaps in them."),
+              tr_later("Click or drag to move the cursor, Shift and drag to move the picture, wheel to zoom, double "
+                       "click to show all of it. A click on a block selects who made it; in a snapshot a click on a "
+                       "colour selects its place."),
+              tr_later("Left and Right go from change to change, P goes to the peak, W and S zoom, A and D move, F "
+                       "shows all of it; Up and Down go through the blocks, or the places of a snapshot.")}});
 }  // namespace
 
 }  // namespace tenon::views

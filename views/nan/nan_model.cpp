@@ -1,12 +1,11 @@
 #include "views/nan/nan_model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -125,21 +124,22 @@ bool NanModel::key(const KeyEvent& e) {
 }
 
 std::string NanModel::summary() const {
-  if (state_ == State::clean) return "NaN doctor: every value of " + run_ + " is finite";
-  if (!origin()) return "NaN doctor: not searched";
-  std::string text = "NaN doctor: " + origin()->sentence;
+  if (state_ == State::clean) return tr("NaN doctor: every value of {} is finite", run_);
+  if (!origin()) return tr("NaN doctor: not searched");
+  std::string text = tr("NaN doctor: {}", origin()->sentence);
   if (operand_ >= 0 && operand_ < static_cast<int>(origin()->operands.size())) {
     const auto& o = origin()->operands[operand_];
-    text += "; chosen: " + o.name + ", " + (o.bad ? format_grouped(o.bad) + " not finite" : "every value finite");
+    text +=
+        tr("; chosen: {}, {}", o.name, o.bad ? tr("{} not finite", format_grouped(o.bad)) : tr("every value finite"));
   } else if (selected_ && selected_ <= links_.record()->ops.size()) {
-    text += "; chosen: " + op_text(links_.record()->ops[selected_ - 1]);
+    text += tr("; chosen: {}", op_text(links_.record()->ops[selected_ - 1]));
   }
   return text;
 }
 
 Table NanModel::table() const {
   Table t;
-  t.columns = {{"Order", true}, {"Op"}, {"Module"}, {"Phase"}, {"Output"}};
+  t.columns = {{tr("Order"), true}, {tr("Op")}, {tr("Module")}, {tr("Phase")}, {tr("Output")}};
   if (!origin()) return t;
   const auto& ops = links_.record()->ops;
   auto add = [&](uint32_t seq) {
@@ -148,7 +148,7 @@ Table NanModel::table() const {
     Table::Row row;
     row.selection = Selection::op(seq, "nan table");
     row.cells = {Table::Cell::number(static_cast<double>(t.rows.size()),
-                                     t.rows.empty() ? "origin" : std::to_string(t.rows.size())),
+                                     t.rows.empty() ? tr("origin") : std::to_string(t.rows.size())),
                  {op_text(o), 0, {}, t.rows.empty() ? Ink::bad : ink_of(o.origin.phase)},
                  {module_path(o.origin.module), 0, {}, Ink::none},
                  {word(o.origin.phase), 0, {}, Ink::none},
@@ -164,13 +164,13 @@ Table NanModel::table() const {
 float NanModel::draw_sentence(Scene& scene, float y, float width) {
   const NanOrigin& n = *origin();
   scene.rect({kPad, y, 4, 44}, Ink::bad, 1, 2);
-  std::string head = n.seq ? fmt::format("{} made the first {}", n.op, format_value(n.value))
-                           : fmt::format("The first {} was in the data", format_value(n.value));
+  std::string head = n.seq ? tr("{} made the first {}", n.op, format_value(n.value))
+                           : tr("The first {} was in the data", format_value(n.value));
   scene.text({kPad + 16, y - 2, width - 16, 22}, head, Ink::text, Face::title);
-  std::string facts = fmt::format("step {} · {}", format_grouped(n.step), n.phase);
+  std::string facts = tr("step {} · {}", format_grouped(n.step), n.phase);
   if (!n.module.empty()) facts += " · " + n.module;
-  if (n.index.n) facts += " · element " + to_string(n.index);
-  if (n.sample >= 0) facts += fmt::format(" · sample {} of the data set", n.sample);
+  if (n.index.n) facts += tr(" · element {}", to_string(n.index));
+  if (n.sample >= 0) facts += tr(" · sample {} of the data set", n.sample);
   scene.text({kPad + 16, y + 22, width - 16, 20}, facts, Ink::secondary, Face::body);
   y += 56;
   for (const std::string& line : wrapped(n.sentence, std::min(width, 860.f), Face::body)) {
@@ -185,25 +185,25 @@ void NanModel::draw_operand(Scene& scene, Box b, int index) {
   bool bad = !std::isfinite(o.value);
   scene.rect(b, Ink::raised, 1, 4);
   scene.outline(b, index == operand_ ? Ink::accent : bad ? Ink::bad : Ink::line, index == operand_ ? 2.f : 1.f, 4);
-  scene.target(b, {operand, index}, Cursor::hand, o.name + "\nClick to see the tensor");
+  scene.target(b, {operand, index}, Cursor::hand, o.name + "\n" + tr("Click to see the tensor"));
   float x = b.x + 10, w = b.w - 20;
   float tw = text_width(o.type, Face::mono_small) + 4;
   scene.text({x, b.y + 4, w - tw - 6, 20}, o.name, Ink::text, Face::body);
   scene.text({b.right() - 10 - tw, b.y + 4, tw, 20}, o.type, Ink::secondary, Face::mono_small, Align::right);
   std::string value = o.index.n ? to_string(o.index) + " = " + format_value(o.value) : format_value(o.value);
   scene.text({x, b.y + 25, w, 18}, value, bad ? Ink::bad_text : Ink::text, Face::mono_small);
-  std::string stats =
-      fmt::format("min {}  mean {}  max {}", format_value(o.min), format_value(o.mean), format_value(o.max));
+  std::string stats = tr("min {}  mean {}  max {}", format_value(o.min), format_value(o.mean), format_value(o.max));
   scene.text({x, b.y + 43, w, 18}, stats, Ink::secondary, Face::mono_small);
   if (o.bad)
-    scene.text({x, b.y + 25, w, 18}, format_grouped(o.bad) + " not finite", Ink::bad_text, Face::small, Align::right);
+    scene.text({x, b.y + 25, w, 18}, tr("{} not finite", format_grouped(o.bad)), Ink::bad_text, Face::small,
+               Align::right);
 }
 
 float NanModel::draw_flow(Scene& scene, float y, float width) {
   const NanOrigin& n = *origin();
   float card_w = std::clamp(width * 0.42f, 240.f, 380.f), card_h = 66, gap = 8;
   int count = static_cast<int>(n.operands.size());
-  scene.text({kPad, y, card_w, 18}, count ? "What went in" : "", Ink::secondary, Face::small);
+  scene.text({kPad, y, card_w, 18}, count ? tr("What went in") : "", Ink::secondary, Face::small);
   float top = y + 22, stack_h = std::max(static_cast<float>(count) * (card_h + gap) - gap, 84.f);
   float op_x = kPad + (count ? card_w + 56 : 0), op_w = 150, op_y = top + stack_h / 2 - 30;
   for (int i = 0; i < count; ++i) {
@@ -215,11 +215,11 @@ float NanModel::draw_flow(Scene& scene, float y, float width) {
   Box ob{op_x, op_y, op_w, 60};
   scene.rect(ob, Ink::raised, 1, 4);
   scene.outline(ob, n.seq && selected_ == n.seq ? Ink::accent : Ink::bad, 2, 4);
-  scene.text({ob.x + 10, ob.y + 8, ob.w - 20, 22}, n.seq ? n.op + " #" + std::to_string(n.seq) : "data", Ink::text,
+  scene.text({ob.x + 10, ob.y + 8, ob.w - 20, 22}, n.seq ? n.op + " #" + std::to_string(n.seq) : tr("data"), Ink::text,
              Face::body, Align::center);
   scene.text({ob.x + 10, ob.y + 30, ob.w - 20, 20}, n.module.empty() ? n.phase : n.module, Ink::secondary, Face::small,
              Align::center);
-  scene.target(ob, {op, n.seq}, Cursor::hand, "Click to see the op everywhere");
+  scene.target(ob, {op, n.seq}, Cursor::hand, tr("Click to see the op everywhere"));
   float rx = ob.right() + 44, rw = width + kPad - rx;
   if (rw > 120) {
     scene.line({ob.right(), ob.y + 30}, {rx - 6, ob.y + 30}, Ink::bad, 2);
@@ -231,10 +231,9 @@ float NanModel::draw_flow(Scene& scene, float y, float width) {
     scene.text({r.x + 10, r.y + 8, r.w - 20, 22}, (n.index.n ? to_string(n.index) + " = " : "") + format_value(n.value),
                Ink::text, Face::mono);
     double share = n.total ? static_cast<double>(n.bad) / static_cast<double>(n.total) : 0;
-    scene.text(
-        {r.x + 10, r.y + 32, r.w - 20, 20},
-        fmt::format("{} of {} not finite ({})", format_grouped(n.bad), format_grouped(n.total), format_percent(share)),
-        Ink::secondary, Face::small);
+    scene.text({r.x + 10, r.y + 32, r.w - 20, 20},
+               tr("{} of {} not finite ({})", format_grouped(n.bad), format_grouped(n.total), format_percent(share)),
+               Ink::secondary, Face::small);
   }
   return top + stack_h + 20;
 }
@@ -243,8 +242,8 @@ void NanModel::draw_spread(Scene& scene, Box b) {
   const auto& r = *links_.record();
   if (r.ops.empty() || b.h < 60) return;
   auto bad = bad_ops(r);
-  std::string title = fmt::format("How it spread: {} of the {} ops of the step wrote values that are not finite",
-                                  bad.size(), r.ops.size());
+  std::string title =
+      tr("How it spread: {} of the {} ops of the step wrote values that are not finite", bad.size(), r.ops.size());
   scene.text({b.x, b.y, b.w, 18}, title, Ink::secondary, Face::small);
   Box strip{b.x, b.y + 24, b.w, std::min(b.h - 52, 56.f)};
   float w = strip.w / static_cast<float>(r.ops.size());
@@ -261,7 +260,7 @@ void NanModel::draw_spread(Scene& scene, Box b) {
     if (is_bad && w > 4) scene.hatch(bar, Ink::dark_on_fill, 0.4f);
     if (o.seq == selected_) scene.outline({bar.x - 1, strip.y - 1, bar.w + 2, strip.h + 2}, Ink::accent, 2);
     scene.target({x, strip.y, std::max(w, 1.f), strip.h}, {op, o.seq}, Cursor::hand,
-                 op_text(o) + "\n" + module_path(o.origin.module) + (is_bad ? "\nnot finite" : ""));
+                 op_text(o) + "\n" + module_path(o.origin.module) + (is_bad ? "\n" + tr("not finite") : ""));
     if (o.origin.phase != shown && x > label_end) {
       shown = o.origin.phase;
       float tw = text_width(word(shown), Face::small) + 8;

@@ -19,7 +19,7 @@ NanView::NanView(const ViewDef& def, Bench& bench, QWidget* parent)
   split->setStretchFactor(1, 1);
   set_content(split);
   connect(&bench.jobs, &Jobs::changed, this, [this] {
-    if (model_.state() != NanModel::State::searching || bench_.jobs.has("nan") || !bench_.jobs.idle()) return;
+    if (model_.state() != NanModel::State::searching || bench_.jobs.has("nan")) return;
     model_.reset();  // the search was cancelled
     emit bench_.step_changed();
   });
@@ -34,7 +34,7 @@ NanView::NanView(const ViewDef& def, Bench& bench, QWidget* parent)
 
 std::vector<Command> NanView::commands() {
   return {{.id = "run.nan",
-           .title = "Find the first value that is not finite",
+           .title = tr_later("Find the first value that is not finite"),
            .menu = "Run",
            .icon = "nan",
            .run =
@@ -54,7 +54,7 @@ void NanView::search() {
   model_.set_searching();
   emit bench_.step_changed();
   bench_.jobs.start(
-      "nan", "Search for the first value that is not finite",
+      "nan", tr("Search for the first value that is not finite"),
       [project, run](const Jobs::Report& report, const std::atomic<bool>&) {
         return projects::find_nan(*project, run, report);
       },
@@ -67,8 +67,8 @@ void NanView::search() {
         }
         if (!record->nan) {
           model_.reset();
-          bench_.fail("The replayed step is finite, the run's was not",
-                      "the data or the program has changed since the run", {});
+          bench_.fail(tr("The replayed step is finite, the run's was not"),
+                      tr("the data or the program has changed since the run"), {});
         }
         bench_.show_step(Links(record));
         if (record->nan && record->nan->seq) bench_.select(Selection::op(record->nan->seq, "nan"));
@@ -76,41 +76,39 @@ void NanView::search() {
       [this](const QString& message, const QString& hint) {
         model_.reset();
         emit bench_.step_changed();
-        bench_.fail("The search failed", message, hint);
+        bench_.fail(tr("The search failed"), message, hint);
       });
 }
 
 void NanView::refresh() {
   auto search_now = [this] { search(); };
-  if (!bench_.has_project()) return set_empty(true, "Open a project to look for values that are not finite.");
+  if (!bench_.has_project()) return set_empty(true, tr("Open a project to look for values that are not finite."));
   if (!bench_.shown_run() || bench_.shown_steps() < 1)
-    return set_empty(true, "Train first: the doctor replays a run and finds where it stopped being finite.");
+    return set_empty(true, tr("Train first: the doctor replays a run and finds where it stopped being finite."));
   switch (model_.state()) {
     case NanModel::State::unknown: {
       bool sick = bench_.status().nan && bench_.status().run == bench_.shown_run();
-      QString text = sick ? QString(
-                                "This run stopped being finite at step %1. The doctor replays that step with every "
-                                "check on and names the first op.")
+      QString text = sick ? tr("This run stopped being finite at step %1. The doctor replays that step with every "
+                               "check on and names the first op.")
                                 .arg(QString::fromStdString(format_grouped(bench_.status().nan_step)))
-                          : QString(
-                                "The doctor looks for the first value of this run that is not finite, replays that "
-                                "step with every check on and names the op.");
+                          : tr("The doctor looks for the first value of this run that is not finite, replays that "
+                               "step with every check on and names the op.");
       if (const auto* run = bench_.shown(); run && !run->error.empty() && !sick)
-        text = QString("%1 failed: %2\n\n%3")
-                   .arg(QString::fromStdString(run->name), QString::fromStdString(run->error), text);
-      return set_empty(true, text, "Find the origin", search_now);
+        text =
+            tr("%1 failed: %2\n\n%3").arg(QString::fromStdString(run->name), QString::fromStdString(run->error), text);
+      return set_empty(true, text, tr("Find the origin"), search_now);
     }
     case NanModel::State::searching:
       return set_waiting(
           bench_.jobs, [](const Jobs::State& job) { return job.tag == "nan"; },
-          "the op where it begins will be here in a moment.",
+          tr("the op where it begins will be here in a moment."),
           [this] {
             model_.reset();
             refresh();
           });
     case NanModel::State::clean:
-      return set_empty(true, QString("Every value of %1 is finite.").arg(QString::fromStdString(model_.run())),
-                       "Search again", search_now);
+      return set_empty(true, tr("Every value of %1 is finite.").arg(QString::fromStdString(model_.run())),
+                       tr("Search again"), search_now);
     case NanModel::State::found:
       break;
   }
@@ -121,14 +119,16 @@ void NanView::refresh() {
 namespace {
 const bool registered_nan_view = register_view<NanView, NanModel>(
     {.id = "nan",
-     .title = "NaN doctor",
+     .title = tr_later("NaN doctor"),
      .icon = "nan",
      .order = 80,
      .places = {{"Debug", Spot::middle, 0, true}},
      .fill = "run.nan",
-     .help = {"Where a run first had a value that is not finite: the op, what went into it, and the ops before it.",
-              "A click on the op or on one of its operands selects it in every view; so does a row of the table.",
-              "Up and Down go through the table."}});
+     .help = {
+         tr_later(
+             "Where a run first had a value that is not finite: the op, what went into it, and the ops before it."),
+         tr_later("A click on the op or on one of its operands selects it in every view; so does a row of the table."),
+         tr_later("Up and Down go through the table.")}});
 }  // namespace
 
 }  // namespace tenon::views

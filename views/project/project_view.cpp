@@ -122,8 +122,9 @@ void ProjectView::bring_up_to_date(QTreeWidgetItem* parent, const std::vector<Pr
 
 void ProjectView::refresh() {
   if (!bench_.has_project() && bench_.documents().empty()) {
-    return set_empty(true, "No project is open. A .tenon file holds a model, its runs and all that was seen of them.",
-                     "Open a project", [this] { bench_.ask("file.open"); });
+    return set_empty(true,
+                     tr("No project is open. A .tenon file holds a model, its runs and all that was seen of them."),
+                     tr("Open a project"), [this] { bench_.ask("file.open"); });
   }
   set_empty(false);
   std::vector<ProjectModel::Node> tree;
@@ -155,17 +156,17 @@ void ProjectView::mark(const Selection& s) {
 namespace {
 const bool registered_project_view = register_view<ProjectView>(
     {.id = "project",
-     .title = "Project",
+     .title = tr_later("Project"),
      .icon = "project",
      .order = 180,
      .spot = Spot::left,
      .help = {
-         "What the project file holds: its model, runs with their checkpoints, and what was kept with them; below it "
-         "the "
-         "traces that are open.",
-         "A click shows a run, goes to a checkpoint's step, or brings a trace to the front. The triangle folds and "
-         "unfolds.",
-         "Up and Down choose, Left and Right fold and unfold, letters go to the next name that begins with them."}});
+         tr_later("What the project file holds: its model, runs with their checkpoints, and what was kept with them; "
+                  "below it the traces that are open."),
+         tr_later("A click shows a run, goes to a checkpoint's step, or brings a trace to the front. The triangle "
+                  "folds and unfolds."),
+         tr_later("Up and Down choose, Left and Right fold and unfold, letters go to the next name that begins with "
+                  "them.")}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "engine/optim/schedule.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -18,14 +19,14 @@ struct Title {
   const char *title, *prefix;
 };
 /// In the order of the form; what begins with none of the prefixes belongs to the first.
-constexpr std::array<Title, 8> kTitles{{{"Length and checks", ""},
-                                        {"Weights to begin with", "init."},
-                                        {"Data", "data."},
-                                        {"Loss", "loss."},
-                                        {"Optimizer", "optimizer."},
-                                        {"Schedule of the learning rate", "schedule."},
-                                        {"Early stopping", "stop."},
-                                        {"Precision and averages", "average."}}};
+constexpr std::array<Title, 8> kTitles{{{tr_later("Length and checks"), ""},
+                                        {tr_later("Weights to begin with"), "init."},
+                                        {tr_later("Data"), "data."},
+                                        {tr_later("Loss"), "loss."},
+                                        {tr_later("Optimizer"), "optimizer."},
+                                        {tr_later("Schedule of the learning rate"), "schedule."},
+                                        {tr_later("Early stopping"), "stop."},
+                                        {tr_later("Precision and averages"), "average."}}};
 /// A run fills it in where it was told none: that is no other thing to be told.
 bool told_otherwise(const Recipe& last, const Recipe& next, const std::string& key) {
   return last.at(key) != next.at(key) && !(key == "init.sha256" && next.text(key).empty());
@@ -77,7 +78,7 @@ void RecipeModel::set_last(std::optional<Recipe> last, int64_t total_steps) {
 
 std::vector<RecipeModel::Section> RecipeModel::sections(const std::string& search) const {
   std::vector<Section> all;
-  for (const Title& t : kTitles) all.push_back({t.title, {}});
+  for (const Title& t : kTitles) all.push_back({tr(t.title), {}});
   for (AttrDef& def : recipe_.used_keys()) {
     if (!holds(def, search)) continue;
     Key k{std::move(def), {}, false, {}};
@@ -145,8 +146,8 @@ int64_t RecipeModel::steps(bool& known) const {
 }
 
 std::string RecipeModel::summary() const {
-  std::string text = fmt::format("Learning rate over the run: schedule {}, {} steps of warm-up",
-                                 recipe_.text("schedule.type"), recipe_.integer("schedule.warmup_steps"));
+  std::string text = tr("Learning rate over the run: schedule {}, {} steps of warm-up", recipe_.text("schedule.type"),
+                        recipe_.integer("schedule.warmup_steps"));
   return at_ < 0 || read_out_.empty() ? text : text + "; " + read_out_;
 }
 
@@ -176,7 +177,7 @@ void RecipeModel::draw(Scene& scene) {
   const Box area{kLeft, kTop, std::max(size.w - kLeft - kRight, 20.f), std::max(size.h - kTop - kBottom, 10.f)};
   area_ = area;
   read_out_.clear();
-  scene.text({12, 2, size.w - 24, 20}, "Learning rate", Ink::text, Face::small);
+  scene.text({12, 2, size.w - 24, 20}, tr("Learning rate"), Ink::text, Face::small);
   bool known = false;
   const int64_t total = steps(known);
   const bool rated = std::any_of(Recipe::keys().begin(), Recipe::keys().end(),
@@ -210,16 +211,16 @@ void RecipeModel::draw(Scene& scene) {
   if (at_ >= 0) {
     const size_t i = static_cast<size_t>(std::llround(at_ * static_cast<double>(rates.size() - 1)));
     const int64_t step = 1 + (total - 1) * static_cast<int64_t>(i) / static_cast<int64_t>(rates.size() - 1);
-    read_out_ =
-        (known ? "step " + format_grouped(step)
-               : format_percent(static_cast<double>(i) / static_cast<double>(rates.size() - 1)) + " of the run") +
-        fmt::format(": {:.4g}", rates[i]);
+    const double share = static_cast<double>(i) / static_cast<double>(rates.size() - 1);
+    read_out_ = (known ? tr("step {}", format_grouped(step)) : tr("{} of the run", format_percent(share))) +
+                fmt::format(": {:.4g}", rates[i]);
     scene.line({line[i].x, area.y}, {line[i].x, area.bottom()}, Ink::text);
     scene.text({area.right() - 220, 2, 220, 20}, read_out_, Ink::text, Face::mono_small, Align::right);
   }
-  scene.text({area.x, area.bottom() + 2, 120, 18}, known ? "step 1" : "begin", Ink::secondary, Face::mono_small);
+  scene.text({area.x, area.bottom() + 2, 120, 18}, known ? tr("step {}", 1) : tr("begin"), Ink::secondary,
+             Face::mono_small);
   scene.text({area.right() - 160, area.bottom() + 2, 160, 18},
-             known ? "step " + format_grouped(total) : "end of the run", Ink::secondary, Face::mono_small,
+             known ? tr("step {}", format_grouped(total)) : tr("end of the run"), Ink::secondary, Face::mono_small,
              Align::right);
 }
 

@@ -15,6 +15,7 @@
 #include "engine/train/session.h"
 #include "views/frame/attr_editor.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -38,8 +39,8 @@ void RecipeView::build() {
   auto* bar = new ViewBar(page);
   search_ = new QLineEdit(bar);
   search_->setObjectName("recipe.search");
-  search_->setPlaceholderText("Find a key");
-  search_->setAccessibleName("Find a key of the recipe");
+  search_->setPlaceholderText(tr("Find a key"));
+  search_->setAccessibleName(tr("Find a key of the recipe"));
   search_->setClearButtonEnabled(true);
   search_->setMaximumWidth(240);
   bar->add(search_, 1);
@@ -49,14 +50,14 @@ void RecipeView::build() {
   bar->add(said_, 2);
   give_ = new QToolButton(bar);
   give_->setObjectName("recipe.give");
-  give_->setText("Give it to the run");
+  give_->setText(tr("Give it to the run"));
   set_style(give_, "primary", "true");
   connect(give_, &QToolButton::clicked, this, [this] { bench_.change_training(); });
   bar->add(give_);
   as_last_ = new QToolButton(bar);
   as_last_->setObjectName("recipe.as_last");
-  as_last_->setText("As the last run");
-  as_last_->setToolTip("Every key as the last run had it");
+  as_last_->setText(tr("As the last run"));
+  as_last_->setToolTip(tr("Every key as the last run had it"));
   connect(as_last_, &QToolButton::clicked, this, [this] {
     if (model_.last()) edit(*model_.last());
   });
@@ -74,7 +75,7 @@ void RecipeView::build() {
 
 std::vector<Command> RecipeView::commands() {
   return {{.id = "recipe.edit",
-           .title = "Recipe of the next run",
+           .title = tr_later("Recipe of the next run"),
            .menu = "Run",
            .keys = "Ctrl+Shift+R",
            .run =
@@ -85,13 +86,13 @@ std::vector<Command> RecipeView::commands() {
            .enabled = [this] { return bench_.has_project(); },
            .section = run_menu::recipe},
           {.id = "recipe.undo",
-           .title = "Take back the change of the recipe",
+           .title = tr_later("Take back the change of the recipe"),
            .menu = "Run",
            .run = [this] { go_back_to(model_.undo()); },
            .enabled = [this] { return bench_.has_project() && model_.can_undo(); },
            .section = run_menu::recipe},
           {.id = "recipe.redo",
-           .title = "Change the recipe again",
+           .title = tr_later("Change the recipe again"),
            .menu = "Run",
            .run = [this] { go_back_to(model_.redo()); },
            .enabled = [this] { return bench_.has_project() && model_.can_redo(); },
@@ -108,10 +109,11 @@ void RecipeView::go_back_to(const Recipe& recipe) {
 
 void RecipeView::refresh() {
   if (!bench_.has_project())
-    return set_empty(true, "Open a project to see what its next run is told: data, loss, optimizer, schedule, length.");
+    return set_empty(true,
+                     tr("Open a project to see what its next run is told: data, loss, optimizer, schedule, length."));
   if (const std::string& fault = bench_.contents().recipe_fault; !fault.empty())
-    return set_empty(true, "The recipe of this project cannot be read: " + QString::fromStdString(fault),
-                     bench_.project()->read_only() ? "" : "Start from the defaults",
+    return set_empty(true, tr("The recipe of this project cannot be read: %1").arg(QString::fromStdString(fault)),
+                     bench_.project()->read_only() ? QString() : tr("Start from the defaults"),
                      [this] { bench_.set_recipe(Recipe()); });
   set_empty(false);
   if (of_.lock() != bench_.project()) {
@@ -194,7 +196,7 @@ void RecipeView::rebuild() {
   }
   canvas()->setVisible(curve);
   if (rows_.empty()) {
-    auto* none = new QLabel("No key has these words in its name or its help.", form);
+    auto* none = new QLabel(tr("No key has these words in its name or its help."), form);
     set_style(none, "voice", "secondary");
     box->addWidget(none);
   }
@@ -209,7 +211,7 @@ void RecipeView::rebuild() {
 namespace {
 std::string shown_value(const AttrValue& v) {
   const std::string text = attr_text(v);
-  return text.empty() ? "nothing" : text;
+  return text.empty() ? tr("nothing") : text;
 }
 
 /// What the classes of a recipe's data depend on.
@@ -223,12 +225,12 @@ std::string data_said_by(const Recipe& recipe) {
 
 /// How many samples each class has: counted when asked for, since all of the data is opened for it.
 void RecipeView::add_class_counts(QGridLayout* grid, int at) {
-  auto* label = new QLabel("classes", grid->parentWidget());
+  auto* label = new QLabel(tr("classes"), grid->parentWidget());
   set_style(label, "voice", "secondary");
   auto* button = new QToolButton(grid->parentWidget());
   button->setObjectName("recipe.count_classes");
-  button->setText("Count the classes");
-  button->setToolTip("How often each class is a target of the training split");
+  button->setText(tr("Count the classes"));
+  button->setToolTip(tr("How often each class is a target of the training split"));
   connect(button, &QToolButton::clicked, this, &RecipeView::count_classes);
   classes_ = new ElidedLabel({}, grid->parentWidget());
   classes_->setObjectName("recipe.classes");
@@ -242,7 +244,7 @@ void RecipeView::add_class_counts(QGridLayout* grid, int at) {
 void RecipeView::count_classes() {
   if (!bench_.has_project()) return;
   bench_.jobs.start(
-      "count classes", "Count the classes of the data",
+      "count classes", tr("Count the classes of the data"),
       [recipe = model_.recipe()](const Jobs::Report&, const std::atomic<bool>&) {
         return class_counts_text(tenon::count_classes(open_data(recipe)));
       },
@@ -252,7 +254,7 @@ void RecipeView::count_classes() {
         if (bench_.has_project()) refresh_rows();
       },
       [this](const QString& message, const QString& hint) {
-        bench_.fail("The classes were not counted", message, hint);
+        bench_.fail(tr("The classes were not counted"), message, hint);
       });
 }
 
@@ -280,7 +282,7 @@ void RecipeView::add_row(QGridLayout* grid, int at, const RecipeModel::Key& key)
   row.reset = new QToolButton(grid->parentWidget());
   row.reset->setText("↺");
   row.reset->setObjectName("reset." + name);
-  row.reset->setAccessibleName("Default of " + name);
+  row.reset->setAccessibleName(tr("Default of %1").arg(name));
   set_style(row.reset, "slim", "true");
   QSizePolicy room = row.reset->sizePolicy();
   room.setRetainSizeWhenHidden(true);
@@ -294,33 +296,31 @@ void RecipeView::add_row(QGridLayout* grid, int at, const RecipeModel::Key& key)
 }
 
 void RecipeView::refresh_rows() {
-  const std::string who = compares_training_ ? bench_.status().name : "the last run";
+  const std::string who = compares_training_ ? bench_.status().name : views::tr("the last run");
   for (const auto& section : model_.sections()) {
     for (const auto& key : section.keys) {
       const auto found = rows_.find(key.def.name);
       if (found == rows_.end() || !found->second.editor) continue;
       const Row& row = found->second;
       show_attr(row.editor, key.value);
-      row.note->set_text(QString::fromStdString(key.last ? who + " had " + shown_value(*key.last)
-                                                : key.set
-                                                    ? "default " + shown_value(model_.recipe().fallback(key.def.name))
-                                                    : key.def.help));
+      const std::string usual = shown_value(model_.recipe().fallback(key.def.name));
+      row.note->set_text(QString::fromStdString(key.last  ? views::tr("{} had {}", who, shown_value(*key.last))
+                                                : key.set ? views::tr("default {}", usual)
+                                                          : key.def.help));
       set_style(row.note, "voice", key.last ? "news" : "small");
       row.reset->setVisible(key.set);
-      row.reset->setToolTip(
-          QString::fromStdString("Back to the default, " + shown_value(model_.recipe().fallback(key.def.name))));
+      row.reset->setToolTip(tr("Back to the default, %1").arg(QString::fromStdString(usual)));
     }
   }
   if (classes_)
     classes_->set_text(counted_of_ == data_said_by(model_.recipe()) ? QString::fromStdString(counted_) : QString());
   const int n = model_.differing();
-  said_->set_text(bench_.project()->read_only() ? QString("This project is read-only: its recipe can be looked at.")
-                  : !model_.has_last()          ? QString("what the first run is told")
-                  : n == 0                      ? "as " + QString::fromStdString(who) + " was told"
-                                                : QString("%1 %2 from what %3 was told")
-                                 .arg(n)
-                                 .arg(n == 1 ? "key differs" : "keys differ")
-                                 .arg(QString::fromStdString(who)));
+  const QString whose = QString::fromStdString(who);
+  said_->set_text(bench_.project()->read_only() ? tr("This project is read-only: its recipe can be looked at.")
+                  : !model_.has_last()          ? tr("what the first run is told")
+                  : n == 0                      ? tr("as %1 was told").arg(whose)
+                  : n == 1                      ? tr("1 key differs from what %1 was told").arg(whose)
+                                                : tr("%1 keys differ from what %2 was told").arg(n).arg(whose));
   refresh_give();
   as_last_->setEnabled(n > 0 && !bench_.project()->read_only());
 }
@@ -333,25 +333,28 @@ void RecipeView::refresh_give() {
   for (KeyDifference& d : differences(*model_.last(), model_.recipe()))
     (!d.to.empty() && TrainingSession::may_change(d.key) ? may : may_not).push_back(std::move(d));
   give_->setEnabled(!may.empty());
-  QString tip = may.empty() ? QString("Change the rate, the schedule, the decay, …: it holds from the next step on")
-                            : QString::fromStdString("From the next step on: " + difference_text(may));
-  if (!may_not.empty()) tip += QString::fromStdString("\nOnly a new run can have: " + difference_text(may_not));
+  QString tip = may.empty() ? tr("Change the rate, the schedule, the decay, …: it holds from the next step on")
+                            : tr("From the next step on: %1").arg(QString::fromStdString(difference_text(may)));
+  if (!may_not.empty())
+    tip += "\n" + tr("Only a new run can have: %1").arg(QString::fromStdString(difference_text(may_not)));
   give_->setToolTip(tip);
 }
 
 namespace {
 const bool registered_recipe_view = register_view<RecipeView, RecipeModel>(
     {.id = "recipe",
-     .title = "Recipe",
+     .title = tr_later("Recipe"),
      .icon = "recipe",
      .order = 15,
      .shows = nullptr,
      .help = {
-         "Everything that the next run is told: data, loss, optimizer, schedule, length. A key whose value is not the "
-         "default, or not the last run's, says so beside it; the curve is the learning rate over the run.",
-         "Point at a key to read what it means and what it may be. The arrow behind a row brings its default back. The "
-         "wheel scrolls; it changes a number only in a box that was clicked.",
-         "Tab goes from key to key, Up and Down change a number, Enter takes what was typed."}});
+         tr_later("Everything that the next run is told: data, loss, optimizer, schedule, length. A key whose value is "
+                  "not the "
+                  "default, or not the last run's, says so beside it; the curve is the learning rate over the run."),
+         tr_later("Point at a key to read what it means and what it may be. The arrow behind a row brings its default "
+                  "back. The "
+                  "wheel scrolls; it changes a number only in a box that was clicked."),
+         tr_later("Tab goes from key to key, Up and Down change a number, Enter takes what was typed.")}});
 }  // namespace
 
 }  // namespace tenon::views

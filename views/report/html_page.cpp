@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "core/error.h"
+#include "views/shared/format.h"
 #include "views/shared/scene_svg.h"
 #include "views/shared/tokens.h"
 
@@ -130,6 +134,12 @@ std::string HtmlPage::finish() const {
   for (const auto& [id, title] : sections_)
     out += fmt::format("<a href=\"#{}\">{}</a>", xml_escaped(id), xml_escaped(title));
   return out + "</nav>\n" + body_ + "</main>\n</body>\n</html>\n";
+}
+
+void check_page_name(const std::string& path) {
+  const std::string end = lower(std::filesystem::path(path).extension().string());
+  if (end != ".html" && end != ".htm")
+    throw Error::usage(path + ": the end of the name is not that of a report", "End it in .html.");
 }
 
 std::string data_uri(const data::Image& image) {

@@ -34,6 +34,9 @@ class HtmlPage {
   std::vector<std::pair<std::string, std::string>> sections_;  ///< id and title
 };
 
+/// Throws Error where a file's name does not end in .html or .htm.
+void check_page_name(const std::string& path);
+
 /// An image as the source of an <img>: "data:image/png;base64,..."
 std::string data_uri(const data::Image& image);
 

@@ -13,6 +13,7 @@
 #include "core/sha256.h"
 #include "engine/data/dataset.h"
 #include "engine/train/session.h"
+#include "views/report/html_page.h"
 #include "views/report/report.h"
 #include "views/shared/format.h"
 #include "views/shared/project_contents.h"
@@ -64,9 +65,7 @@ RunReport read_report(projects::Project& project, const projects::RunInfo& run, 
 std::string write_report(projects::Project& project, const projects::RunInfo& run, int64_t step,
                          const std::string& path, const projects::Progress& replaying,
                          const projects::Progress& evaluating) {
-  const std::string end = lower(std::filesystem::path(path).extension().string());
-  if (end != ".html" && end != ".htm")
-    throw Error::usage(path + ": the end of the name is not that of a report", "End it in .html.");
+  check_page_name(path);
   const std::string html = report_html(read_report(project, run, step, replaying, evaluating));
   write_file(path, html);
   return fmt::format("{}: the report of {} at step {}, {}", path, run.name, format_grouped(step),

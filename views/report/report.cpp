@@ -15,6 +15,7 @@
 #include "views/report/html_page.h"
 #include "views/results/results_model.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/scene_svg.h"
 #include "views/shared/text_widths.h"
 #include "views/training/training_model.h"
@@ -289,6 +290,7 @@ void tell_reproduction(HtmlPage& page, const RunReport& r) {
 
 std::string report_html(const RunReport& r) {
   const AverageTextWidths average;
+  const EnglishTexts english;
   HtmlPage page(r.run.name);
   tell_summary(page, r);
   tell_model(page, r);

@@ -7,6 +7,7 @@
 
 #include "views/results/results_model.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -78,7 +79,8 @@ std::vector<Point> precision_line(const Ranking& r, Box area) {
 
 /// "mean AUROC 0.9769", of one curve without the mean.
 std::string area_text(const ResultsModel& model, const char* name, double area) {
-  return fmt::format("{}{} {}", model.ranked_classes().size() > 1 ? "mean " : "", name, format_area(area));
+  return model.ranked_classes().size() > 1 ? tr("mean {} {}", name, format_area(area))
+                                           : fmt::format("{} {}", name, format_area(area));
 }
 
 void draw_curve_title(Scene& scene, Box box, const std::string& title, const std::string& figure) {
@@ -124,8 +126,9 @@ void ResultsModel::draw_read_out(Scene& scene, Box box, Box area, HitKind plot) 
     scene.line({at.x, area.y}, {at.x, area.bottom()}, Ink::secondary);
     scene.rect({at.x - 4, at.y - 4, 8, 8}, Ink::panel, 1, 4);
     scene.rect({at.x - 3, at.y - 3, 6, 6}, Ink::text, 1, 3);
-    text += fmt::format(" ≥ {}: {} {:.1f} %, {} {:.1f} %", format_value(p.threshold), plot == roc ? "TPR" : "precision",
-                        100 * y_of(p), plot == roc ? "FPR" : "recall", 100 * x(p));
+    text +=
+        fmt::format(" ≥ {}: {} {:.1f} %, {} {:.1f} %", format_value(p.threshold), plot == roc ? "TPR" : tr("precision"),
+                    100 * y_of(p), plot == roc ? "FPR" : tr("recall"), 100 * x(p));
   }
   scene.text({box.x, box.y + kCurveHead - 4, box.w, kCurveHead - 4}, text, Ink::secondary, Face::small);
   scene.target(area, {plot, 0}, Cursor::cross);
@@ -135,7 +138,7 @@ void ResultsModel::draw_roc(Scene& scene, Box box) const {
   const Box area = curve_area(box);
   if (area.w < 60 || area.h < 40) return;
   draw_curve_title(scene, box, "ROC", area_text(*this, "AUROC", results_->auroc()));
-  draw_unit_axes(scene, area, "true positive rate over false positive rate", "TPR over FPR");
+  draw_unit_axes(scene, area, tr("true positive rate over false positive rate"), tr("TPR over FPR"));
   scene.line({area.x, area.bottom()}, {area.right(), area.y}, Ink::secondary, 1, 0.5f);  // chance
   draw_ranked_lines(scene, *this, area, true, roc_line);
   draw_read_out(scene, box, area, roc);
@@ -144,8 +147,8 @@ void ResultsModel::draw_roc(Scene& scene, Box box) const {
 void ResultsModel::draw_precision_recall(Scene& scene, Box box) const {
   const Box area = curve_area(box);
   if (area.w < 60 || area.h < 40) return;
-  draw_curve_title(scene, box, "Precision–recall", area_text(*this, "AP", results_->average_precision()));
-  draw_unit_axes(scene, area, "precision over recall", "precision / recall");
+  draw_curve_title(scene, box, tr("Precision–recall"), area_text(*this, "AP", results_->average_precision()));
+  draw_unit_axes(scene, area, tr("precision over recall"), tr("precision / recall"));
   draw_ranked_lines(scene, *this, area, false, precision_line);
   draw_read_out(scene, box, area, precision_recall);
 }
@@ -163,7 +166,7 @@ void ResultsModel::draw_areas(Scene& scene, Box box) const {
     all.resize(room);
   }
   const float name = box.w - 2 * 58 - 22;
-  scene.text({box.x, box.y, name + 22, kCurveRow}, some ? fmt::format("The {} smallest areas", room) : "Class",
+  scene.text({box.x, box.y, name + 22, kCurveRow}, some ? tr("The {} smallest areas", room) : tr("Class"),
              Ink::secondary, Face::small);
   scene.text({box.right() - 116, box.y, 54, kCurveRow}, "AUROC", Ink::secondary, Face::small, Align::right);
   scene.text({box.right() - 58, box.y, 54, kCurveRow}, "AP", Ink::secondary, Face::small, Align::right);
@@ -182,12 +185,12 @@ void ResultsModel::draw_areas(Scene& scene, Box box) const {
     scene.text({row.right() - 58, y, 54, kCurveRow}, format_area(r.average_precision), Ink::text, Face::mono_small,
                Align::right);
     scene.target(row, {ranked, static_cast<int64_t>(c)}, Cursor::hand,
-                 fmt::format("{}: {} samples, {} others", results_->classes[c], format_grouped(r.positives),
-                             format_grouped(r.negatives)));
+                 tr("{}: {} samples, {} others", results_->classes[c], format_grouped(r.positives),
+                    format_grouped(r.negatives)));
     y += kCurveRow;
   }
   if (results_->unranked && y + kCurveRow <= box.bottom())
-    scene.text({box.x, y, box.w, kCurveRow}, fmt::format("{} left out: no numbers", format_grouped(results_->unranked)),
+    scene.text({box.x, y, box.w, kCurveRow}, tr("{} left out: no numbers", format_grouped(results_->unranked)),
                Ink::bad_text, Face::small);
 }
 

@@ -6,6 +6,7 @@
 
 #include "views/results/results_model.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -24,9 +25,9 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
   if (side < 40) return;
   const float each = side / static_cast<float>(n);
   const Box area{box.x + label, box.y + 2 * kCaption, side, side};
-  scene.text({box.x, box.y, box.w, kCaption}, "Confusion", Ink::text, Face::body);
-  scene.text({area.x, box.y, side, kCaption}, n > 1 && side > 190 ? "row: truth · column: guess" : "", Ink::secondary,
-             Face::small, Align::right);
+  scene.text({box.x, box.y, box.w, kCaption}, tr("Confusion"), Ink::text, Face::body);
+  scene.text({area.x, box.y, side, kCaption}, n > 1 && side > 190 ? tr("row: truth · column: guess") : std::string(),
+             Ink::secondary, Face::small, Align::right);
   const bool spaced = each > 6;
   if (!spaced) scene.rect(area, Ink::line, 0.2f);  // cells this small are drawn where something was counted
   for (size_t t = 0; t < n; ++t) {
@@ -49,9 +50,11 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
       if (count && each >= 16 && text_width(text, Face::mono_small) + 4 <= each)
         scene.text(b, text, Ink::text, Face::mono_small, Align::center);
       if (each >= 3)
-        scene.target(b, {cell, static_cast<int64_t>(t * n + g)}, Cursor::hand,
-                     fmt::format("{}{}: {} of {} ({})", names[t], t == g ? " recognised" : " taken for " + names[g],
-                                 format_grouped(count), format_grouped(all), all ? format_percent(part) : "–"));
+        scene.target(
+            b, {cell, static_cast<int64_t>(t * n + g)}, Cursor::hand,
+            fmt::format(
+                "{}: {}", t == g ? tr("{} recognised", names[t]) : tr("{} taken for {}", names[t], names[g]),
+                tr("{} of {} ({})", format_grouped(count), format_grouped(all), all ? format_percent(part) : "–")));
     }
   }
   if (chosen_)
@@ -62,9 +65,9 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
 
 void ResultsModel::draw_calibration(Scene& scene, Box box) const {
   const auto bins = results_->calibration();
-  scene.text({box.x, box.y, box.w, kCaption}, "Calibration", Ink::text, Face::body);
-  scene.text({box.x, box.y, box.w, kCaption}, "error " + fmt::format("{:.1f} %", 100 * results_->calibration_error()),
-             Ink::secondary, Face::small, Align::right);
+  scene.text({box.x, box.y, box.w, kCaption}, tr("Calibration"), Ink::text, Face::body);
+  scene.text({box.x, box.y, box.w, kCaption}, tr("error {:.1f} %", 100 * results_->calibration_error()), Ink::secondary,
+             Face::small, Align::right);
   const Box area{box.x + 44, box.y + kCaption + 4, box.w - 64, box.h - kCaption - 44};
   if (area.w < 60 || area.h < 40) return;
   for (int k = 0; k <= 4; k += 2) {
@@ -75,8 +78,8 @@ void ResultsModel::draw_calibration(Scene& scene, Box box) const {
                Align::center);
   }
   scene.text({area.x, area.bottom() + 20, area.w, 18},
-             area.w > 250 ? "how sure it was → how often it was right" : "sure → right", Ink::secondary, Face::small,
-             Align::center);
+             area.w > 250 ? tr("how sure it was → how often it was right") : tr("sure → right"), Ink::secondary,
+             Face::small, Align::center);
   const float each = area.w / static_cast<float>(bins.size());
   for (size_t i = 0; i < bins.size(); ++i) {
     const auto& b = bins[i];
@@ -84,9 +87,8 @@ void ResultsModel::draw_calibration(Scene& scene, Box box) const {
     const float h = area.h * static_cast<float>(b.accuracy);
     const Box bar{area.x + each * static_cast<float>(i) + 1, area.bottom() - h, each - 2, h};
     scene.rect(bar, Ink::series0, 0.75f);
-    scene.target(
-        {bar.x, area.y, bar.w, area.h}, {}, Cursor::arrow,
-        fmt::format("{} samples that it was {:.0f} % to {:.0f} % sure of ({:.1f} % on average): {:.1f} % right",
+    scene.target({bar.x, area.y, bar.w, area.h}, {}, Cursor::arrow,
+                 tr("{} samples that it was {:.0f} % to {:.0f} % sure of ({:.1f} % on average): {:.1f} % right",
                     format_grouped(b.samples), 100 * b.from, 100 * b.to, 100 * b.confidence, 100 * b.accuracy));
   }
   scene.line({area.x, area.bottom()}, {area.right(), area.y}, Ink::secondary, 1, 0.9f);
@@ -95,7 +97,7 @@ void ResultsModel::draw_calibration(Scene& scene, Box box) const {
 /// How many samples have which loss.
 void ResultsModel::draw_losses(Scene& scene, Box box) const {
   constexpr int kBins = 24;
-  scene.text({box.x, box.y, box.w, kCaption}, "Loss of the samples", Ink::text, Face::body);
+  scene.text({box.x, box.y, box.w, kCaption}, tr("Loss of the samples"), Ink::text, Face::body);
   const Box area{box.x + 44, box.y + kCaption + 4, box.w - 48, box.h - kCaption - 26};
   if (area.w < 60 || area.h < 30 || results_->predictions.empty()) return;
   double top = 0;
@@ -121,16 +123,16 @@ void ResultsModel::draw_losses(Scene& scene, Box box) const {
     const Box bar{area.x + each * static_cast<float>(i) + 1, area.bottom() - h, each - 2, h};
     scene.rect(bar, Ink::series1, 0.8f);
     scene.target({bar.x, area.y, bar.w, area.h}, {}, Cursor::arrow,
-                 fmt::format("{} samples with a loss from {} to {}", format_grouped(c), format_value(top * i / kBins),
-                             format_value(top * (i + 1) / kBins)));
+                 tr("{} samples with a loss from {} to {}", format_grouped(c), format_value(top * i / kBins),
+                    format_value(top * (i + 1) / kBins)));
   }
   scene.text({area.x, area.bottom() + 3, 60, 16}, "0", Ink::secondary, Face::mono_small);
   scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, format_value(top), Ink::secondary, Face::mono_small,
              Align::right);
   scene.text({box.x - 8, area.y - 8, 46, 16}, format_count(most), Ink::secondary, Face::mono_small, Align::right);
   if (bad)
-    scene.text({box.x, box.y, box.w, kCaption}, fmt::format("{} not finite", format_grouped(bad)), Ink::bad_text,
-               Face::small, Align::right);
+    scene.text({box.x, box.y, box.w, kCaption}, tr("{} not finite", format_grouped(bad)), Ink::bad_text, Face::small,
+               Align::right);
 }
 
 void ResultsModel::draw_errors(Scene& scene, Box rest) const {

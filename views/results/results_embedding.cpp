@@ -10,6 +10,7 @@
 #include "views/results/results_model.h"
 #include "views/results/sample_sight.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -48,19 +49,24 @@ struct PlaneFrame {
 std::string share_text(double v) { return fmt::format("{:.0f} %", 100 * v); }
 }  // namespace
 
-void ResultsModel::set_neighbourhoods(const Shared& of, std::shared_ptr<const Places> places) {
+void ResultsModel::set_places(const Shared& of, const std::string& placement, std::shared_ptr<const Places> places) {
   if (of != results_) return;
-  neighbourhoods_ = std::move(places);
+  placed_[placement] = std::move(places);
   changed();
 }
 
-void ResultsModel::show_neighbourhoods(bool on) {
-  by_neighbourhoods_ = on;
+void ResultsModel::place_by(const std::string& placement) {
+  placed_by_ = placement;
   changed();
+}
+
+const projects::Placement* ResultsModel::placement() const {
+  return has_places(placed_by_) ? projects::find_placement(placed_by_) : nullptr;
 }
 
 const ResultsModel::Places& ResultsModel::places() const {
-  return shows_neighbourhoods() ? *neighbourhoods_ : results_->embedding.plane.points;
+  const auto placed = placed_.find(placed_by_);
+  return placed != placed_.end() ? *placed->second : results_->embedding.plane.points;
 }
 
 std::optional<Point> ResultsModel::place_of(int64_t row, Box area) const {
@@ -73,24 +79,29 @@ std::optional<Point> ResultsModel::place_of(int64_t row, Box area) const {
 std::string ResultsModel::words_of(int64_t row) const {
   if (row < 0 || row >= static_cast<int64_t>(results_->predictions.size())) return {};
   const Prediction& p = results_->predictions[static_cast<size_t>(row)];
-  std::string text = fmt::format("sample {}", format_grouped(row));
+  std::string text = tr("sample {}", format_grouped(row));
   if (p.truth >= 0)
-    text += fmt::format(": {}{}", class_text(*results_, p.truth),
-                        p.guess == p.truth ? fmt::format(", sure {:.1f} %", 100 * p.confidence)
-                                           : fmt::format(", taken for {}", class_text(*results_, p.guess)));
-  return text + fmt::format(", loss {}", format_value(p.loss));
+    text += ": " + (p.guess == p.truth
+                        ? tr("{}, sure {:.1f} %", class_text(*results_, p.truth), 100 * p.confidence)
+                        : tr("{}, taken for {}", class_text(*results_, p.truth), class_text(*results_, p.guess)));
+  return text + ", " + tr("loss {}", format_value(p.loss));
 }
 
 Table ResultsModel::embedding() const {
   Table t;
   if (!results_ || results_->embedding.module.empty()) return t;
   const Embedding& e = results_->embedding;
-  const bool tsne = shows_neighbourhoods();
-  t.columns = {{"Sample", true, "row of the test split"},
-               {"Truth"},
-               {"Guess"},
-               {"First", true, tsne ? "along t-SNE's plane" : share_text(e.plane.share[0]) + " of the variance"},
-               {"Second", true, tsne ? "across t-SNE's plane" : share_text(e.plane.share[1]) + " of the variance"}};
+  const projects::Placement* by = placement();
+  auto axis = [&](size_t k) {
+    return !by      ? tr("{} of the variance", share_text(e.plane.share[k]))
+           : k == 0 ? tr("along {}'s plane", by->title)
+                    : tr("across {}'s plane", by->title);
+  };
+  t.columns = {{tr("Sample"), true, tr("row of the test split")},
+               {tr("Truth")},
+               {tr("Guess")},
+               {tr("First"), true, axis(0)},
+               {tr("Second"), true, axis(1)}};
   const Places& points = places();
   for (size_t i = 0; i < std::min(points.size(), results_->predictions.size()); ++i) {
     const Prediction& p = results_->predictions[i];
@@ -144,7 +155,7 @@ void ResultsModel::draw_classes(Scene& scene, Box box) const {
   const size_t n = results_->classes.size();
   const size_t room = static_cast<size_t>(std::max(0.f, box.h / kClassRow - 1));
   const size_t out = ranked_class(), from = out >= room && n > room ? out + 1 - room : 0;
-  scene.text({box.x, box.y, box.w, kClassRow}, "Truth · hollow: guessed wrong", Ink::secondary, Face::small);
+  scene.text({box.x, box.y, box.w, kClassRow}, tr("Truth · hollow: guessed wrong"), Ink::secondary, Face::small);
   float y = box.y + kClassRow;
   for (size_t c = from; c < std::min(n, from + room); ++c, y += kClassRow) {
     const Box row{box.x, y, box.w, kClassRow};
@@ -165,13 +176,12 @@ void ResultsModel::draw_embedding(Scene& scene, Box rest) const {
   }
   const auto drawn = static_cast<int64_t>(e.plane.points.size()),
              all = static_cast<int64_t>(results_->predictions.size());
-  const std::string title = "Embedding",
-                    about = fmt::format("what {} reads: {} numbers a sample{} · {}", e.module, format_grouped(e.width),
-                                        drawn < all ? fmt::format(", the first {} samples", format_grouped(drawn)) : "",
-                                        shows_neighbourhoods()
-                                            ? "t-SNE: near is alike, far says little"
-                                            : fmt::format("PCA: {} and {} of their variance",
-                                                          share_text(e.plane.share[0]), share_text(e.plane.share[1])));
+  std::string about = tr("what {} reads: {} numbers a sample", e.module, format_grouped(e.width));
+  if (drawn < all) about += tr(", the first {} samples", format_grouped(drawn));
+  about += " · " + (placement() ? fmt::format("{}: {}", placement()->title, placement()->reads)
+                                : tr("PCA: {} and {} of their variance", share_text(e.plane.share[0]),
+                                     share_text(e.plane.share[1])));
+  const std::string title = tr("Embedding");
   const float w = text_width(title) + 12;
   scene.text({rest.x, rest.y, w, kEmbeddingHead}, title);
   scene.text({rest.x + w, rest.y, rest.w - w, kEmbeddingHead}, about, Ink::secondary, Face::small);
@@ -188,7 +198,7 @@ void ResultsModel::draw_embedding(Scene& scene, Box rest) const {
   if (listed) draw_classes(scene, {rest.right() - kClassesWidth, area.y, kClassesWidth, rest.h});
   const int64_t told = under_ >= 0 ? under_ : row_;
   scene.text({area.x, area.bottom() + 2, area.w, kEmbeddingHead - 4},
-             told >= 0 ? words_of(told) : "A point is a sample.", Ink::secondary, Face::small);
+             told >= 0 ? words_of(told) : tr("A point is a sample."), Ink::secondary, Face::small);
 }
 
 bool ResultsModel::pointer_on_embedding(const PointerEvent& e) {

@@ -9,6 +9,7 @@
 #include "projects/finish.h"
 #include "views/results/sample_sight.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -19,16 +20,17 @@ namespace {
 std::string share(double v) { return std::isnan(v) ? "–" : fmt::format("{:.2f} %", 100 * v); }
 Table::Cell share_cell(double v) {
   Table::Cell c = Table::Cell::number(std::isnan(v) ? -1 : v, share(v));
-  c.tip = std::isnan(v) ? "nothing was counted" : format_exact(v);
+  c.tip = std::isnan(v) ? tr("nothing was counted") : format_exact(v);
   return c;
 }
 Table::Cell area_cell(double v) {
   Table::Cell c = Table::Cell::number(std::isnan(v) ? -1 : v, format_area(v));
-  c.tip = std::isnan(v) ? "the class, or any other, does not occur" : format_exact(v);
+  c.tip = std::isnan(v) ? tr("the class, or any other, does not occur") : format_exact(v);
   return c;
 }
-constexpr const char* kAurocTip = "area under the ROC curve, the class against the rest: 1 is perfect, 0.5 is chance";
-constexpr const char* kPrecisionTip = "average precision: the area under the precision-recall curve";
+constexpr const char* kAurocTip =
+    tr_later("area under the ROC curve, the class against the rest: 1 is perfect, 0.5 is chance");
+constexpr const char* kPrecisionTip = tr_later("average precision: the area under the precision-recall curve");
 }  // namespace
 
 std::string format_area(double area) { return std::isnan(area) ? "–" : fmt::format("{:.4f}", area); }
@@ -40,7 +42,7 @@ void ResultsModel::set_results(Shared results) {
   ranked_.reset();
   hovered_ = none;
   under_ = -1;
-  neighbourhoods_.reset();
+  placed_.clear();
   changed();
 }
 
@@ -68,11 +70,11 @@ Table ResultsModel::samples() const {
   Table t;
   if (!results_) return t;
   const bool single = results_->predictions.empty() || results_->predictions.front().truth >= 0;
-  t.columns = {{"Sample", true, "row of the test split"}};
-  if (single) t.columns.insert(t.columns.end(), {{"Truth"}, {"Guess"}, {"Sure", true}});
-  t.columns.push_back({"Loss", true,
-                       results_->classes.empty() && !single ? "mean squared error of its values"
-                                                            : "-log of the share of the right class"});
+  t.columns = {{tr("Sample"), true, tr("row of the test split")}};
+  if (single) t.columns.insert(t.columns.end(), {{tr("Truth")}, {tr("Guess")}, {tr("Sure"), true}});
+  t.columns.push_back({tr("Loss"), true,
+                       results_->classes.empty() && !single ? tr("mean squared error of its values")
+                                                            : tr("-log of the share of the right class")});
   for (size_t i : order_) {
     const Prediction& p = results_->predictions[i];
     if (!fits(p)) continue;
@@ -97,7 +99,7 @@ Table ResultsModel::table() const {
   Table t;
   if (!results_) return t;
   if (results_->classes.empty()) {
-    t.columns = {{"Measure"}, {"Value", true}};
+    t.columns = {{tr("Measure")}, {tr("Value"), true}};
     t.rows.push_back({{{"loss", 0, {}, Ink::none},
                        Table::Cell::number(results_->evaluation.loss, format_value(results_->evaluation.loss))},
                       {}});
@@ -106,15 +108,15 @@ Table ResultsModel::table() const {
           {{{j.name, 0, {}, Ink::none}, Table::Cell::number(j.value, format_metric(j.name, j.value))}, {}});
     return t;
   }
-  t.columns = {{"Class"},
-               {"Samples", true, "whose truth it is"},
-               {"Guessed", true, "for how many it was the guess"},
-               {"Right", true},
-               {"Precision", true, "right / guessed"},
-               {"Recall", true, "right / samples"},
-               {"F1", true, "harmonic mean of precision and recall"}};
+  t.columns = {{tr("Class")},
+               {tr("Samples"), true, tr("whose truth it is")},
+               {tr("Guessed"), true, tr("for how many it was the guess")},
+               {tr("Right"), true},
+               {tr("Precision"), true, tr("right / guessed")},
+               {tr("Recall"), true, tr("right / samples")},
+               {"F1", true, tr("harmonic mean of precision and recall")}};
   const bool ranked = !results_->rankings.empty();
-  if (ranked) t.columns.insert(t.columns.end(), {{"AUROC", true, kAurocTip}, {"AP", true, kPrecisionTip}});
+  if (ranked) t.columns.insert(t.columns.end(), {{"AUROC", true, tr(kAurocTip)}, {"AP", true, tr(kPrecisionTip)}});
   const std::vector<ClassResult> all = results_->per_class();
   for (size_t c = 0; c < all.size(); ++c) {
     t.rows.push_back({{{results_->classes[c], 0, {}, Ink::none},
@@ -135,11 +137,11 @@ Table ResultsModel::table() const {
 Table ResultsModel::ranking() const {
   Table t;
   if (!results_ || results_->rankings.empty()) return t;
-  t.columns = {{"Class"},
-               {"AUROC", true, kAurocTip},
-               {"Average precision", true, kPrecisionTip},
-               {"Samples", true, "whose truth it is"},
-               {"Others", true}};
+  t.columns = {{tr("Class")},
+               {"AUROC", true, tr(kAurocTip)},
+               {tr("Average precision"), true, tr(kPrecisionTip)},
+               {tr("Samples"), true, tr("whose truth it is")},
+               {tr("Others"), true}};
   auto count = [](int64_t n) { return Table::Cell::number(static_cast<double>(n), format_grouped(n)); };
   for (size_t c : ranked_classes()) {
     const Ranking& r = results_->rankings[c];
@@ -151,7 +153,7 @@ Table ResultsModel::ranking() const {
                       {}});
   }
   if (t.rows.size() > 1)
-    t.rows.push_back({{{"mean of the classes", 0, {}, Ink::none},
+    t.rows.push_back({{{tr("mean of the classes"), 0, {}, Ink::none},
                        area_cell(results_->auroc()),
                        area_cell(results_->average_precision()),
                        {"", -1, {}, Ink::none},
@@ -187,10 +189,11 @@ void ResultsModel::choose_ranked(size_t c) {
 
 std::string ResultsModel::headline() const {
   if (!results_) return {};
-  std::string text = fmt::format("{} at step {} · {} test samples", results_->run, format_grouped(results_->step),
-                                 format_grouped(results_->evaluation.samples));
+  std::string text = tr("{} at step {} · {} test samples", results_->run, format_grouped(results_->step),
+                        format_grouped(results_->evaluation.samples));
   for (const Judgement& j : results_->evaluation.judgements) text += " · " + projects::metric_text(j.name, j.value);
-  if (const double ece = results_->calibration_error(); !std::isnan(ece)) text += " · calibration error " + share(ece);
+  if (const double ece = results_->calibration_error(); !std::isnan(ece))
+    text += " · " + tr("calibration error {}", share(ece));
   if (const double area = results_->auroc(); !std::isnan(area)) text += " · AUROC " + format_area(area);
   return text;
 }
@@ -246,23 +249,25 @@ bool ResultsModel::key(const KeyEvent& e) {
 }
 
 std::string ResultsModel::summary() const {
-  if (!results_) return "No results: nothing was evaluated yet";
+  if (!results_) return tr("No results: nothing was evaluated yet");
   std::string text = headline();
   if (page_ == Page::embedding) {
     if (results_->embedding.module.empty()) return text + "; " + results_->why_unembedded();
-    return text + "; what " + results_->embedding.module + " reads of each sample, along its two principal components" +
+    return text + "; " +
+           tr("what {} reads of each sample, along its two principal components", results_->embedding.module) +
            (row_ >= 0 ? "; " + words_of(row_) : "");
   }
   if (page_ == Page::curves) {
     if (results_->rankings.empty()) return text + "; " + results_->why_unranked();
     const size_t c = ranked_class();
     const Ranking& r = results_->rankings[c];
-    return text + fmt::format("; {} against the rest: AUROC {}, average precision {}", results_->classes[c],
-                              format_area(r.auroc), format_area(r.average_precision));
+    return text + "; " +
+           tr("{} against the rest: AUROC {}, average precision {}", results_->classes[c], format_area(r.auroc),
+              format_area(r.average_precision));
   }
   if (chosen_)
-    text += fmt::format("; {} taken for {}: {}", results_->classes[chosen_->first], results_->classes[chosen_->second],
-                        results_->count(chosen_->first, chosen_->second));
+    text += "; " + tr("{} taken for {}", results_->classes[chosen_->first], results_->classes[chosen_->second]) +
+            fmt::format(": {}", results_->count(chosen_->first, chosen_->second));
   return text;
 }
 

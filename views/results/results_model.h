@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,14 +33,14 @@ class ResultsModel : public StepModel {
   const Shared& results() const { return results_; }
   Page page() const { return page_; }
   void set_page(Page page);
-  /// Places of the embedding's samples in the plane, by row.
-  using Places = std::vector<std::array<double, 2>>;
-  /// Where t-SNE puts the samples of these results; of others it is let go.
-  void set_neighbourhoods(const Shared& of, std::shared_ptr<const Places> places);
-  bool has_neighbourhoods() const { return neighbourhoods_ != nullptr; }
-  /// By t-SNE, once it is there, instead of along the two directions of the principal plane.
-  void show_neighbourhoods(bool on);
-  bool shows_neighbourhoods() const { return by_neighbourhoods_ && neighbourhoods_; }
+  using Places = projects::Placement::Places;
+  /// Where a placement (by its name) puts the samples of these results; of others it is let go.
+  void set_places(const Shared& of, const std::string& placement, std::shared_ptr<const Places> places);
+  bool has_places(const std::string& placement) const { return placed_.count(placement) > 0; }
+  /// By that placement, once it is there; empty: along the two directions of the principal plane.
+  void place_by(const std::string& placement);
+  /// What the samples are placed by as they are shown; null: along the two directions.
+  const projects::Placement* placement() const;
   /// Where the samples of the results stand, by row, as it is shown.
   const Places& places() const;
   /// The truth and the guess of the chosen cell.
@@ -102,8 +103,8 @@ class ResultsModel : public StepModel {
   std::optional<std::pair<size_t, size_t>> chosen_;
   int64_t row_ = -1;  ///< the selected sample
   Page page_ = Page::errors;
-  std::shared_ptr<const Places> neighbourhoods_;
-  bool by_neighbourhoods_ = false;
+  std::map<std::string, std::shared_ptr<const Places>> placed_;  ///< by placement
+  std::string placed_by_;
   std::optional<size_t> ranked_;
   /// The plot that the pointer is over, and where: shares of its width and height, from the lower left.
   int hovered_ = none;

@@ -6,11 +6,12 @@
 
 #include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
 namespace {
-constexpr const char* kTsne = "tsne";
+constexpr const char* kPlacement = "placement";  ///< the job
 }  // namespace
 
 ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
@@ -23,22 +24,16 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   headline_ = new ElidedLabel({}, bar);
   headline_->setObjectName("results.headline");
   bar->add(headline_, 1);
-  errors_ = add_page(bar, "results.errors", "Errors", "Confusion of classes, calibration and losses",
+  errors_ = add_page(bar, "results.errors", tr("Errors"), tr("Confusion of classes, calibration and losses"),
                      ResultsModel::Page::errors);
-  curves_ = add_page(bar, "results.curves", "ROC and PR", "Curves of each class against the rest, over every threshold",
-                     ResultsModel::Page::curves);
-  embedding_ = add_page(bar, "results.embedding", "Embedding", "Every sample as the model's last layer reads it",
-                        ResultsModel::Page::embedding);
-  tsne_ = new QToolButton(bar);
-  tsne_->setObjectName("results.tsne");
-  tsne_->setText("t-SNE");
-  tsne_->setToolTip("Samples that are alike stand together; how far groups are apart says little");
-  tsne_->setCheckable(true);
-  connect(tsne_, &QToolButton::clicked, this, &ResultsView::place_by_tsne);
-  bar->add(tsne_);
+  curves_ = add_page(bar, "results.curves", tr("ROC and PR"),
+                     tr("Curves of each class against the rest, over every threshold"), ResultsModel::Page::curves);
+  embedding_ = add_page(bar, "results.embedding", tr("Embedding"),
+                        tr("Every sample as the model's last layer reads it"), ResultsModel::Page::embedding);
+  add_placements(bar);
   auto* again = new QToolButton(bar);
-  again->setText("Evaluate…");
-  again->setToolTip("Another state of the shown run");
+  again->setText(tr("Evaluate…"));
+  again->setToolTip(tr("Another state of the shown run"));
   connect(again, &QToolButton::clicked, this, [this] { bench_.ask("run.evaluate"); });
   bar->add(again);
   box->addWidget(bar);
@@ -60,14 +55,14 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   side_bar->add(listed_, 1);
   inside_ = new QToolButton(side_bar);
   inside_->setObjectName("results.inside");
-  inside_->setText("Look inside");
-  inside_->setToolTip("Its tensors, ops and gradients, as of a step");
+  inside_->setText(tr("Look inside"));
+  inside_->setToolTip(tr("Its tensors, ops and gradients, as of a step"));
   connect(inside_, &QToolButton::clicked, this, [this] { bench_.ask("sample.inside"); });
   side_bar->add(inside_);
   column->addWidget(side_bar);
   list_ = new TableList(side);
   list_->setObjectName("results.samples");
-  list_->setAccessibleName("Test samples, the worst first");
+  list_->setAccessibleName(tr("Test samples, the worst first"));
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
   list_->row_commands = {"sample.inside"};
   auto* down = new QSplitter(Qt::Vertical, side);
@@ -90,7 +85,9 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(list_, &QTableView::doubleClicked, this, [this] { bench_.ask("sample.inside"); });
   connect(&bench, &Bench::results_changed, this, &ResultsView::refresh);
   connect(&bench.jobs, &Jobs::changed, this, [this] {  // cancelled, or failed: nobody hands places over
-    if (tsne_->isChecked() && !model_.has_neighbourhoods() && !bench_.jobs.has(kTsne)) tsne_->setChecked(false);
+    if (bench_.jobs.has(kPlacement)) return;
+    for (size_t i = 0; i < placements_.size(); ++i)
+      if (placements_[i]->isChecked() && !model_.has_places(projects::placements()[i].name)) place_by(nullptr);
   });
   connect(&bench, &Bench::state_changed, this, [this] {
     if (!model_.results()) refresh();
@@ -120,34 +117,49 @@ void ResultsView::show_page(ResultsModel::Page page) {
   errors_->setChecked(page == ResultsModel::Page::errors);
   curves_->setChecked(page == ResultsModel::Page::curves);
   embedding_->setChecked(page == ResultsModel::Page::embedding);
-  tsne_->setVisible(page == ResultsModel::Page::embedding && model_.results() &&
-                    !model_.results()->embedding.module.empty());
+  for (QToolButton* b : placements_)
+    b->setVisible(page == ResultsModel::Page::embedding && model_.results() &&
+                  !model_.results()->embedding.module.empty());
   refresh_table();
 }
 
-void ResultsView::place_by_tsne(bool on) {
-  model_.show_neighbourhoods(on);
-  if (!on)
-    bench_.jobs.cancel_tag(kTsne);
-  else if (!model_.has_neighbourhoods())
-    work_out_neighbourhoods();
+void ResultsView::add_placements(ViewBar* bar) {
+  for (const projects::Placement& p : projects::placements()) {
+    auto* button = new QToolButton(bar);
+    button->setObjectName(QString("results.") + p.name);
+    button->setText(p.title);
+    button->setToolTip(tr("Samples placed by %1: %2").arg(p.title, p.reads));
+    button->setCheckable(true);
+    connect(button, &QToolButton::clicked, this, [this, &p](bool on) { place_by(on ? &p : nullptr); });
+    bar->add(button);
+    placements_.push_back(button);
+  }
+}
+
+void ResultsView::place_by(const projects::Placement* placement) {
+  if (bench_.jobs.has(kPlacement)) bench_.jobs.cancel_tag(kPlacement);
+  for (size_t i = 0; i < placements_.size(); ++i) placements_[i]->setChecked(placement == &projects::placements()[i]);
+  model_.place_by(placement ? placement->name : "");
+  if (placement && !model_.has_places(placement->name)) work_out(*placement);
   refresh_table();
 }
 
-void ResultsView::work_out_neighbourhoods() {
+void ResultsView::work_out(const projects::Placement& placement) {
   const auto results = model_.results();
   if (!results) return;
   bench_.jobs.start(
-      kTsne, "t-SNE of the test samples",
-      [results](const Jobs::Report& report, const std::atomic<bool>&) {
-        return std::make_shared<const ResultsModel::Places>(projects::neighbourhoods(results->embedding, report));
+      kPlacement, tr("%1 of the test samples").arg(placement.title),
+      [results, place = placement.place](const Jobs::Report& report, const std::atomic<bool>&) {
+        return std::make_shared<const ResultsModel::Places>(place(results->embedding, report));
       },
-      [this, results](std::shared_ptr<const ResultsModel::Places> places) {
-        model_.set_neighbourhoods(results, std::move(places));
+      [this, results, name = std::string(placement.name)](std::shared_ptr<const ResultsModel::Places> places) {
+        model_.set_places(results, name, std::move(places));
         refresh_table();
       },
-      [this](const QString& message, const QString& hint) { bench_.fail("t-SNE was not worked out", message, hint); });
-  strip_->wait_for(bench_.jobs, kTsne, "PCA", {});
+      [this, title = QString(placement.title)](const QString& message, const QString& hint) {
+        bench_.fail(tr("%1 was not worked out").arg(title), message, hint);
+      });
+  strip_->wait_for(bench_.jobs, kPlacement, "PCA", {});
 }
 
 std::vector<Command> ResultsView::commands() {
@@ -162,11 +174,11 @@ std::vector<Command> ResultsView::commands() {
                        },
                    .enabled = [this] { return bench_.results() != nullptr; }};
   };
-  return {page("results.errors", "Results: confusion, calibration and losses", ResultsModel::Page::errors),
-          page("results.curves", "Results: ROC and precision-recall curves", ResultsModel::Page::curves),
-          page("results.embedding", "Results: embedding of the samples", ResultsModel::Page::embedding),
+  return {page("results.errors", tr_later("Results: confusion, calibration and losses"), ResultsModel::Page::errors),
+          page("results.curves", tr_later("Results: ROC and precision-recall curves"), ResultsModel::Page::curves),
+          page("results.embedding", tr_later("Results: embedding of the samples"), ResultsModel::Page::embedding),
           {.id = "sample.inside",
-           .title = "Look inside the selected test sample",
+           .title = tr_later("Look inside the selected test sample"),
            .menu = "Run",
            .run = [this] { bench_.look_into_sample(sample()); },
            .enabled = [this] { return sample() >= 0 && !bench_.loading_step(); },
@@ -183,19 +195,18 @@ int64_t ResultsView::sample() const {
 void ResultsView::refresh() {
   if (model_.results() != bench_.results()) {
     model_.set_results(bench_.results());
-    bench_.jobs.cancel_tag(kTsne);
-    tsne_->setChecked(false);
+    place_by(nullptr);
     show_page(model_.page());
   }
   if (!bench_.results()) gallery_->show_samples(nullptr, {});
-  if (!bench_.has_project()) return set_empty(true, "Open a project to see where its models err.");
+  if (!bench_.has_project()) return set_empty(true, tr("Open a project to see where its models err."));
   if (!model_.results()) {
     const auto* r = bench_.shown();
     if (!r || r->steps < 1)
-      return set_empty(true, "Train first. A run that is evaluated shows here which test samples it gets wrong.",
-                       bench_.training() ? "" : "Train", [this] { bench_.train(); });
-    return set_empty(true, "Evaluate a state of the run to see which test samples it gets wrong, and why.",
-                     "Evaluate the last state", [this] { bench_.ask("run.evaluate_last"); });
+      return set_empty(true, tr("Train first. A run that is evaluated shows here which test samples it gets wrong."),
+                       bench_.training() ? QString() : tr("Train"), [this] { bench_.train(); });
+    return set_empty(true, tr("Evaluate a state of the run to see which test samples it gets wrong, and why."),
+                     tr("Evaluate the last state"), [this] { bench_.ask("run.evaluate_last"); });
   }
   set_empty(false);
   headline_->set_text(QString::fromStdString(model_.headline()));
@@ -214,41 +225,49 @@ void ResultsView::fill() {
   const auto& r = *model_.results();
   const QString n = QString::fromStdString(format_grouped(static_cast<int64_t>(list_->table().rows.size())));
   if (cell)
-    listed_->set_text(QString::fromStdString((cell->first == cell->second
-                                                  ? r.classes[cell->first] + " recognised"
-                                                  : r.classes[cell->first] + " taken for " + r.classes[cell->second]) +
-                                             ": " + n.toStdString()));
+    listed_->set_text(
+        QString::fromStdString(cell->first == cell->second
+                                   ? views::tr("{} recognised", r.classes[cell->first])
+                                   : views::tr("{} taken for {}", r.classes[cell->first], r.classes[cell->second])) +
+        ": " + n);
   else
-    listed_->set_text(list_->table().rows.size() < r.predictions.size() ? "The " + n + " worst samples"
-                                                                        : n + " samples, the worst first");
+    listed_->set_text((list_->table().rows.size() < r.predictions.size() ? tr("The %1 worst samples")
+                                                                         : tr("%1 samples, the worst first"))
+                          .arg(n));
 }
 
 namespace {
 const bool registered_results_view = register_view<ResultsView, ResultsModel>(
     {.id = "results",
-     .title = "Results",
+     .title = tr_later("Results"),
      .icon = "check",
      .order = 35,
      .fill = "run.evaluate_last",
-     .link = "Results",
+     .link = tr_later("Results"),
      .shows =
          [](const Selection& s, const Bench& bench) {
            return s.kind == Selection::Kind::sample && s.document == 0 && bench.results() && s.id >= 0 &&
                   s.id < static_cast<int64_t>(bench.results()->predictions.size());
          },
      .help = {
-         "Where an evaluated model errs: which classes it takes for which, how far its confidence can be trusted, "
-         "and the test samples with the largest loss. ROC and PR show how well its shares set each class apart "
-         "from the rest, over every threshold. Embedding shows every sample as the model's last layer reads it, along "
-         "the "
-         "two directions in which samples differ most, or placed by t-SNE. Beside them the worst samples as they are: "
-         "pictures with "
-         "what they were taken for, or the text around what was guessed worst.",
-         "A click on a cell leaves its samples in the list; a double click on a sample looks inside it: its "
-         "tensors, ops and gradients, as of a step. A click on a class makes its curves stand out; over a plot the "
-         "pointer reads out the threshold. A click on a point of the embedding chooses its sample.",
-         "The arrows go from cell to cell, from curve to curve, or from sample to sample, Esc shows all samples "
-         "again."}});
+         tr_later(
+             "Where an evaluated model errs: which classes it takes for which, how far its confidence can be trusted, "
+             "and the test samples with the largest loss. ROC and PR show how well its shares set each class apart "
+             "from the rest, over every threshold. Embedding shows every sample as the model's last layer reads it, "
+             "along "
+             "the "
+             "two directions in which samples differ most, or placed by t-SNE or UMAP. Beside them the worst samples "
+             "as "
+             "they are: "
+             "pictures with "
+             "what they were taken for, or the text around what was guessed worst."),
+         tr_later(
+             "A click on a cell leaves its samples in the list; a double click on a sample looks inside it: its "
+             "tensors, ops and gradients, as of a step. A click on a class makes its curves stand out; over a plot the "
+             "pointer reads out the threshold. A click on a point of the embedding chooses its sample."),
+         tr_later(
+             "The arrows go from cell to cell, from curve to curve, or from sample to sample, Esc shows all samples "
+             "again.")}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -19,15 +19,17 @@ class ResultsView : public View {
   QToolButton* add_page(ViewBar* bar, const char* name, const QString& text, const QString& tip,
                         ResultsModel::Page page);
   void show_page(ResultsModel::Page page);
-  /// Places the embedding's samples by t-SNE, or along its two directions again.
-  void place_by_tsne(bool on);
-  void work_out_neighbourhoods();
+  void add_placements(ViewBar* bar);
+  /// Places the embedding's samples so, or along its two directions again.
+  void place_by(const projects::Placement* placement);
+  void work_out(const projects::Placement& placement);
   int64_t sample() const;  ///< the selected one; -1: none
   ResultsModel& model_;
   TableList* list_;
   SampleGallery* gallery_;
   ElidedLabel *headline_, *listed_;
-  QToolButton *inside_, *errors_, *curves_, *embedding_, *tsne_;
+  QToolButton *inside_, *errors_, *curves_, *embedding_;
+  std::vector<QToolButton*> placements_;  ///< as projects::placements()
 };
 
 }  // namespace tenon::views

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -54,7 +55,7 @@ QPixmap beside_each_other(const SampleSight& s, qreal ratio) {
 
 SampleGallery::SampleGallery(Bench& bench, QWidget* parent) : QListWidget(parent), bench_(bench) {
   setObjectName("results.gallery");
-  setAccessibleName("Test samples as they are, the worst first");
+  setAccessibleName(tr("Test samples as they are, the worst first"));
   setUniformItemSizes(true);
   setResizeMode(QListView::Adjust);
   setMovement(QListView::Static);
@@ -80,7 +81,7 @@ void SampleGallery::show_samples(std::shared_ptr<const Results> results, const s
   fill({});
   if (kind == SampleSight::Kind::none || rows_.empty()) return;
   bench_.files.start(
-      "sights", "Read the samples that are shown",
+      "sights", tr("Read the samples that are shown"),
       [results = results_, rows = rows_](const Jobs::Report&, const std::atomic<bool>& cancelled) {
         std::vector<SampleSight> sights;
         for (int64_t row : rows) {
@@ -94,7 +95,7 @@ void SampleGallery::show_samples(std::shared_ptr<const Results> results, const s
         fill(sights);
       },
       [this](const QString& message, const QString& hint) {
-        bench_.fail("The samples cannot be shown", message, hint);
+        bench_.fail(tr("The samples cannot be shown"), message, hint);
       },
       true);
 }
@@ -116,23 +117,24 @@ void SampleGallery::fill(const std::vector<SampleSight>& sights) {
       text ? QSize(0, line + kGalleryGap) : QSize(wide + 2 * kGalleryGap, kPicture + (told ? 3 : 2) * line);
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Prediction& p = results_->predictions[static_cast<size_t>(rows_[i])];
-    const std::string loss = "loss " + format_value(p.loss);
+    const std::string loss = views::tr("loss {}", format_value(p.loss));
     const std::string outcome = outcome_text(*results_, p);
     const QString whole = QString::fromStdString(outcome);
     // One line each: a name that breaks would push the loss out of its cell.
     const QString line_of = text ? whole : fontMetrics().elidedText(whole, Qt::ElideMiddle, cell.width() - kGalleryGap);
     QString label = (whole.isEmpty() ? QString() : line_of + "\n") + QString::fromStdString(loss);
-    QString tip = QString("Sample %1").arg(QString::fromStdString(format_grouped(p.row)));
+    QString tip = tr("Sample %1").arg(QString::fromStdString(format_grouped(p.row)));
     if (line_of != whole) tip += ": " + whole;
     QPixmap picture;
     if (i < sights.size() && text) {
       const SampleSight& s = sights[i];
-      label = QString::fromStdString("guess " + s.guess + ":  …" + s.before + "[" + s.at + "]" + s.after + "…");
-      tip += QString::fromStdString(": in brackets what was guessed worst, " + loss);
+      label =
+          QString::fromStdString(views::tr("guess {}", s.guess) + ":  …" + s.before + "[" + s.at + "]" + s.after + "…");
+      tip += ": " + tr("in brackets what was guessed worst, %1").arg(QString::fromStdString(loss));
     } else if (i < sights.size()) {
       picture = beside_each_other(sights[i], devicePixelRatioF());
-      if (!sights[i].target.pixels.empty()) tip += ": input, truth, answer";
-      if (sights[i].target.pixels.empty() && !sights[i].answer.pixels.empty()) tip += ": input, answer";
+      if (!sights[i].target.pixels.empty()) tip += ": " + tr("input, truth, answer");
+      if (sights[i].target.pixels.empty() && !sights[i].answer.pixels.empty()) tip += ": " + tr("input, answer");
     } else if (!text) {
       picture = QPixmap(QSize(kPicture, kPicture) * devicePixelRatioF());
       picture.setDevicePixelRatio(devicePixelRatioF());

@@ -8,6 +8,7 @@
 
 #include "engine/train/metric.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -83,11 +84,11 @@ Table group_table(const RunRows& rows, const RunField& field) {
   });
   Table t;
   t.wide = true;
-  t.columns = {{field.text(), numbers, "Runs that have this in common"}, {"Runs", true}, {"Best run"}};
+  t.columns = {{field.text(), numbers, tr("Runs that have this in common")}, {tr("Runs"), true}, {tr("Best run")}};
   for (const std::string& m : metrics) {
-    t.columns.push_back({"mean " + m, true, "The mean of the runs' best " + m});
-    t.columns.push_back({"± sd", true, "The standard deviation of the runs' best " + m});
-    t.columns.push_back({"best " + m, true, "The best of the runs' best " + m});
+    t.columns.push_back({tr("mean {}", m), true, tr("The mean of the runs' best {}", m)});
+    t.columns.push_back({"± sd", true, tr("The standard deviation of the runs' best {}", m)});
+    t.columns.push_back({tr("best {}", m), true, tr("The best of the runs' best {}", m)});
   }
   for (const RunGroup& g : groups) {
     Table::Row row;
@@ -99,7 +100,7 @@ Table group_table(const RunRows& rows, const RunField& field) {
       cells.push_back(cell(m, s.best ? s.mean() : none));
       cells.push_back(cell(m, s.deviation()));
       cells.push_back(cell(m, s.best ? value_of({RunField::Kind::best, m}, *s.best)->x : none));
-      if (s.best) cells.back().tip += " of " + s.best->info.name;
+      if (s.best) cells.back().tip = tr("{} of {}", cells.back().tip, s.best->info.name);
       if (!best) best = s.best;
     }
     if (!best) best = g.runs.front();

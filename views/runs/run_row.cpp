@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/train/metric.h"
+#include "projects/recipe_keys.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -15,16 +16,14 @@ using projects::Project;
 using projects::RunInfo;
 
 namespace {
-void flatten(const nlohmann::json& j, const std::string& path, std::map<std::string, RunValue>& to) {
-  if (j.is_object()) {
-    for (const auto& [key, value] : j.items()) flatten(value, path.empty() ? key : path + "." + key, to);
-    return;
-  }
-  RunValue v;
-  v.number = j.is_number();
-  if (v.number) v.x = j.get<double>();
-  v.text = j.is_string() ? j.get<std::string>() : v.number ? format_exact(v.x) : j.dump();
-  to[path] = std::move(v);
+void flatten(const nlohmann::json& recipe, std::map<std::string, RunValue>& to) {
+  projects::each_recipe_key(recipe, [&to](const std::string& key, const nlohmann::json& j) {
+    RunValue v;
+    v.number = j.is_number();
+    if (v.number) v.x = j.get<double>();
+    v.text = j.is_string() ? j.get<std::string>() : v.number ? format_exact(v.x) : j.dump();
+    to[key] = std::move(v);
+  });
 }
 
 MetricEnd end_of(const projects::MetricSum& sum) {
@@ -55,12 +54,12 @@ std::string tags_text(const RunInfo& run) {
 namespace {
 RunRow row_of(RunInfo info) {
   RunRow row;
-  flatten(info.recipe, "", row.recipe);
+  flatten(info.recipe, row.recipe);
   std::map<std::string, RunValue> last;
   if (!info.changes.empty()) last = row.recipe;
   for (const projects::RecipeChange& c : info.changes) {
     std::map<std::string, RunValue> now;
-    flatten(c.recipe, "", now);
+    flatten(c.recipe, now);
     for (const auto& [key, value] : now) {
       if (last[key] == value) continue;
       RunValue& shown = row.recipe[key];

@@ -8,6 +8,7 @@
 
 #include "views/shared/axis.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -147,7 +148,9 @@ void RunsChart::draw_axes(Scene& scene, Box area) const {
   }
   scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::secondary);
   scene.line({area.x, area.y}, {area.x, area.bottom()}, Ink::secondary);
-  const auto title = [](const RunField& f, const Scale& s) { return f.text() + (s.log ? " (logarithmic)" : ""); };
+  const auto title = [](const RunField& f, const Scale& s) {
+    return s.log ? tr("{} (logarithmic)", f.text()) : f.text();
+  };
   scene.text({area.x, area.bottom() + 20, area.w, 18}, title(x_, along_), Ink::text, Face::small, Align::center);
   scene.text({8, 4, std::max(scene.size().w * 0.5f - 8, 10.f), 18}, title(y_, up_), Ink::text, Face::small);
 }
@@ -168,7 +171,8 @@ void RunsChart::draw_means(Scene& scene, Box area) const {
     const float y = area.bottom() - static_cast<float>(sum.first / sum.second) * area.h;
     scene.line({x - half, y}, {x + half, y}, Ink::secondary, 2);
     scene.target({x - half, y - 4, 2 * half, 8}, {}, Cursor::arrow,
-                 fmt::format("the mean of {} runs{}", sum.second, up_.log ? ", on the logarithmic axis" : ""));
+                 up_.log ? tr("the mean of {} runs, on the logarithmic axis", sum.second)
+                         : tr("the mean of {} runs", sum.second));
   }
 }
 
@@ -182,7 +186,7 @@ void RunsChart::draw_legend(Scene& scene, Box box) const {
   x += w;
   for (int i = 0; i < shown; ++i) {
     const bool rest = i == kMostColours - 1 && static_cast<int>(group_names_.size()) > kMostColours;
-    const std::string name = rest ? "others" : group_names_[static_cast<size_t>(i)];
+    const std::string name = rest ? tr("others") : group_names_[static_cast<size_t>(i)];
     const float wide = std::min(text_width(name, Face::small) + 6, 160.f);
     if (x + 14 + wide > box.right()) break;
     scene.rect({x, box.y + box.h / 2 - 4, 8, 8}, rest ? Ink::baseline : series_ink(i), 1, 4);
@@ -196,7 +200,7 @@ void RunsChart::draw(Scene& scene) {
   const Box area{kLeftOfChart, kOverChart, std::max(size.w - kLeftOfChart - 20, 20.f),
                  std::max(size.h - kOverChart - kUnderChart, 20.f)};
   if (spots_.empty()) {
-    scene.text({8, 0, std::max(size.w - 16, 20.f), size.h}, "No run here has both " + x_.text() + " and " + y_.text(),
+    scene.text({8, 0, std::max(size.w - 16, 20.f), size.h}, tr("No run here has both {} and {}", x_.text(), y_.text()),
                Ink::secondary, Face::small, Align::center);
     return;
   }
@@ -217,8 +221,8 @@ void RunsChart::draw(Scene& scene) {
     scene.target({x - 7, y - 7, 14, 14}, {run, id}, Cursor::hand, std::move(tip));
   }
   if (const size_t left = rows_.size() - spots_.size(); left > 0)
-    scene.text({8, size.h - 18, kLeftOfChart + 60, 16},
-               fmt::format("{} left out", format_grouped(static_cast<int64_t>(left))), Ink::secondary, Face::small);
+    scene.text({8, size.h - 18, kLeftOfChart + 60, 16}, tr("{} left out", format_grouped(static_cast<int64_t>(left))),
+               Ink::secondary, Face::small);
 }
 
 void RunsChart::choose(const RunRow& row) {
@@ -260,11 +264,11 @@ bool RunsChart::key(const KeyEvent& e) {
 }
 
 std::string RunsChart::summary() const {
-  if (spots_.empty()) return "No run here has both " + x_.text() + " and " + y_.text();
+  if (spots_.empty()) return tr("No run here has both {} and {}", x_.text(), y_.text());
   const auto best =
       std::max_element(spots_.begin(), spots_.end(), [](const Spot& a, const Spot& b) { return a.y < b.y; });
-  std::string said = fmt::format("{} runs, {} against {}; highest: {} = {} of {}", spots_.size(), y_.text(), x_.text(),
-                                 y_.text(), written(*value_of(y_, *best->row)), best->row->info.name);
+  std::string said = tr("{} runs, {} against {}; highest: {} = {} of {}", spots_.size(), y_.text(), x_.text(),
+                        y_.text(), written(*value_of(y_, *best->row)), best->row->info.name);
   for (const Spot& s : spots_)
     if (s.row->info.id == selected_)
       said += fmt::format(". {}: {} = {}, {} = {}", s.row->info.name, x_.text(), written(*value_of(x_, *s.row)),

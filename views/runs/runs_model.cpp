@@ -11,6 +11,7 @@
 #include "projects/finish.h"
 #include "views/runs/run_groups.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 #include "views/shared/project_contents.h"
 
@@ -111,7 +112,7 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
   for (const std::string& more : {r.note, r.error})
     if (!more.empty()) about += "\n" + more;
   c.name = {r.name, 0, std::move(about), Ink::none};
-  c.status = {projects::status_text(r), 0, r.error, ink_of_status(r.status)};
+  c.status = {state_word(projects::status_text(r)), 0, r.error, ink_of_status(r.status)};
   c.steps = Table::Cell::number(static_cast<double>(r.steps),
                                 format_grouped(r.steps) + " / " + format_grouped(r.total_steps));
   c.time = Table::Cell::number(r.seconds, format_seconds(r.seconds));
@@ -131,7 +132,8 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
     const MetricEnd& end = at->second;
     m.there = true;
     m.last = metric_cell(name, end.last, "");
-    if (!std::isnan(end.best)) m.best = metric_cell(name, end.best, " at step " + format_grouped(end.best_step));
+    if (!std::isnan(end.best))
+      m.best = metric_cell(name, end.best, " " + tr("at step {}", format_grouped(end.best_step)));
   }
   c.tags = {tags_text(r), 0, r.note, Ink::none};
   std::string begun = r.created.substr(0, r.created.find('Z'));  // to the second, in UTC
@@ -160,19 +162,20 @@ Table RunsModel::table() const {
       judged.push_back(m);
   Table t;
   t.wide = true;
-  t.columns = {{"Run"}, {"Status"}, {"Steps", true}, {"Time", true}};
+  t.columns = {{tr("Run")}, {tr("Status")}, {tr("Steps"), true}, {tr("Time"), true}};
   for (size_t k : differ) {
     const std::string& key = differing_[k];
     const bool numbers = std::all_of(cells.begin(), cells.end(),
                                      [k](const Cells* c) { return c->recipe[k].number || !c->recipe[k].there; });
-    t.columns.push_back({short_key(key, keys), numbers, key + " of the recipe"});
+    t.columns.push_back({short_key(key, keys), numbers, tr("{} of the recipe", key)});
   }
-  for (size_t m : judged)
-    for (const char* which : {"last", "best"})
-      t.columns.push_back({std::string(which) + " " + judged_[m], true, std::string(which) + "." + judged_[m]});
+  for (size_t m : judged) {
+    t.columns.push_back({tr("last {}", judged_[m]), true, "last." + judged_[m]});
+    t.columns.push_back({tr("best {}", judged_[m]), true, "best." + judged_[m]});
+  }
   const bool tagged = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return !r->info.tags.empty(); });
-  if (tagged) t.columns.push_back({"Tags"});
-  t.columns.push_back({"Begun"});
+  if (tagged) t.columns.push_back({tr("Tags")});
+  t.columns.push_back({tr("Begun")});
   t.rows.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     const Cells& c = *cells[i];

@@ -8,11 +8,12 @@
 #include <QVBoxLayout>
 
 #include "core/error.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
 namespace {
-QComboBox* add_field_list(QWidget* parent, const char* name, const char* title) {
+QComboBox* add_field_list(QWidget* parent, const char* name, const QString& title) {
   auto* list = new QComboBox(parent);
   list->setObjectName(name);
   list->setAccessibleName(title);
@@ -38,6 +39,7 @@ void offer(QComboBox* list, const std::vector<RunField>& first, const std::vecto
   for (const QString& t : texts) list->addItem(t, t == nothing ? QVariant() : QVariant(t));
   list->setCurrentIndex(std::max(0, list->findText(was)));
 }
+
 }  // namespace
 
 RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
@@ -48,26 +50,26 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
   auto* bar = new ViewBar(page);
   filter_ = new QLineEdit(bar);
   filter_->setObjectName("runs.filter");
-  filter_->setAccessibleName("Filter of runs");
-  filter_->setPlaceholderText("Filter: lr > 0.001 and best.accuracy >= 0.9 and name ~ cnn");
+  filter_->setAccessibleName(tr("Filter of runs"));
+  filter_->setPlaceholderText(tr("Filter: lr > 0.001 and best.accuracy >= 0.9 and name ~ cnn"));
   filter_->setClearButtonEnabled(true);
   filter_->setMaximumWidth(460);
   bar->add(filter_, 2);
   found_ = new ElidedLabel({}, bar);
   found_->setObjectName("runs.found");
   bar->add(found_, 1);
-  group_ = add_field_list(bar, "runs.group", "Group runs by");
+  group_ = add_field_list(bar, "runs.group", tr("Group runs by"));
   connect(group_, &QComboBox::activated, this, [this] { fill(); });
   bar->add(group_);
   auto* chart = new QToolButton(bar);
   chart->setObjectName("runs.chart");
-  chart->setText("Chart");
+  chart->setText(tr("Chart"));
   chart->setCheckable(true);
-  chart->setToolTip("Every run a point: one thing that is known of the runs against another");
+  chart->setToolTip(tr("Every run a point: one thing that is known of the runs against another"));
   bar->add(chart);
   auto* clear = new QToolButton(bar);
-  clear->setText("Compare none");
-  clear->setToolTip("Takes the picked runs' curves out of Training");
+  clear->setText(tr("Compare none"));
+  clear->setToolTip(tr("Takes the picked runs' curves out of Training"));
   clear->setEnabled(false);
   connect(clear, &QToolButton::clicked, this, [this] { bench_.pick({}); });
   connect(&bench, &Bench::picked_changed, clear, [this, clear] { clear->setEnabled(!bench_.picked().empty()); });
@@ -76,7 +78,7 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
   auto* split = new QSplitter(Qt::Vertical, page);
   list_ = new TableList(split);
   list_->setObjectName("runs.table");
-  list_->setAccessibleName("Runs");
+  list_->setAccessibleName(tr("Runs"));
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
   list_->on_pick = [this](const Selection& s, bool on) {
     std::vector<int64_t> runs = bench_.picked();
@@ -133,10 +135,10 @@ QWidget* RunsView::build_chart() {
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
   auto* bar = new ViewBar(page);
-  up_ = add_field_list(bar, "runs.up", "Up the chart");
+  up_ = add_field_list(bar, "runs.up", tr("Up the chart"));
   bar->add(up_);
-  bar->add_label("against");
-  along_ = add_field_list(bar, "runs.along", "Along the chart");
+  bar->add_label(tr("against"));
+  along_ = add_field_list(bar, "runs.along", tr("Along the chart"));
   bar->add(along_);
   bar->add_stretch();
   for (QComboBox* list : {up_, along_}) connect(list, &QComboBox::activated, this, [this] { fill_chart(); });
@@ -150,7 +152,7 @@ QWidget* RunsView::build_chart() {
 
 std::vector<Command> RunsView::commands() {
   return {{.id = "run.compare",
-           .title = "Compare this run's curves",
+           .title = tr_later("Compare this run's curves"),
            .menu = "Run",
            .run =
                [this] {
@@ -165,8 +167,31 @@ std::vector<Command> RunsView::commands() {
                  return std::find(runs.begin(), runs.end(), bench_.shown_run()) != runs.end();
                },
            .section = run_menu::curves},
+          {.id = "run.delete_ticked",
+           .title = tr_later("Delete the ticked runs"),
+           .menu = "Run",
+           .run = [this] { bench_.delete_runs(bench_.picked()); },
+           .enabled = [this] { return may_write() && !bench_.picked().empty(); },
+           .text =
+               [this] {
+                 const size_t n = bench_.picked().size();
+                 return n == 1 ? tr("Delete the ticked run") : tr("Delete the %1 ticked runs").arg(n);
+               },
+           .section = run_menu::run},
+          {.id = "run.delete_listed",
+           .title = tr_later("Delete the runs that the filter lists"),
+           .menu = "Run",
+           .run = [this] { bench_.delete_runs(listed()); },
+           .enabled = [this] { return may_write() && !listed().empty(); },
+           .text =
+               [this] {
+                 const size_t n = listed().size();
+                 return n == 1 ? tr("Delete the run that the filter lists")
+                               : tr("Delete the %1 runs that the filter lists").arg(n);
+               },
+           .section = run_menu::run},
           {.id = "run.filter",
-           .title = "Filter runs…",
+           .title = tr_later("Filter runs…"),
            .menu = "Run",
            .icon = "search",
            .run =
@@ -177,16 +202,25 @@ std::vector<Command> RunsView::commands() {
            .section = run_menu::curves}};
 }
 
+bool RunsView::may_write() const { return bench_.has_project() && !bench_.project()->read_only(); }
+
+std::vector<int64_t> RunsView::listed() const {
+  std::vector<int64_t> runs;
+  if (filter_->text().trimmed().isEmpty() || !model_.why().empty()) return runs;
+  for (const auto& row : model_.shown()) runs.push_back(row->info.id);
+  return runs;
+}
+
 void RunsView::refresh() {
   if (!bench_.has_project()) {
     model_.set_rows({});
-    return set_empty(true, "Open a project to see its runs beside each other.");
+    return set_empty(true, tr("Open a project to see its runs beside each other."));
   }
   if (bench_.contents().runs.empty()) {
     model_.set_rows({});
-    return set_empty(true,
-                     "Nothing was trained yet. Every run will be a row here, with what it was told and its results.",
-                     bench_.training() ? "" : "Train", [this] { bench_.train(); });
+    return set_empty(
+        true, tr("Nothing was trained yet. Every run will be a row here, with what it was told and its results."),
+        bench_.training() ? QString() : tr("Train"), [this] { bench_.train(); });
   }
   set_empty(false);
   read();
@@ -200,7 +234,7 @@ void RunsView::read() {
   for (size_t i = 0; i < rows.size(); ++i)
     if (!rows[i]) missing.push_back(bench_.contents().runs[i]);
   bench_.files.start(
-      "runs", "Read the runs",
+      "runs", tr("Read the runs"),
       [project, missing = std::move(missing)](const Jobs::Report&, const std::atomic<bool>&) mutable {
         return read_runs(*project, std::move(missing));
       },
@@ -225,13 +259,12 @@ void RunsView::fill() {
   fill_chart();
   const size_t rows = list_->table().rows.size(), all = model_.rows().size();
   const size_t shown = model_.group() ? model_.shown().size() : rows;
-  const QString said =
-      !model_.why().empty() ? QString::fromStdString(model_.why())
-      : model_.group()
-          ? QString("%1 of %2 runs in %3 %4").arg(shown).arg(all).arg(rows).arg(rows == 1 ? "group" : "groups")
-      : shown == all ? (all == 1 ? QString("1 run") : QString("%1 runs").arg(all)) +
-                           " · tick runs to compare their curves in Training"
-                     : QString("%1 of %2 runs").arg(shown).arg(all);
+  const QString said = !model_.why().empty() ? QString::fromStdString(model_.why())
+                       : model_.group()      ? (rows == 1 ? tr("%1 of %2 runs in 1 group").arg(shown).arg(all)
+                                                          : tr("%1 of %2 runs in %3 groups").arg(shown).arg(all).arg(rows))
+                       : shown == all        ? (all == 1 ? tr("1 run") : tr("%1 runs").arg(all)) + " · " +
+                                            tr("tick runs to compare their curves in Training")
+                                      : tr("%1 of %2 runs").arg(shown).arg(all);
   set_style(found_, "voice", model_.why().empty() ? "small" : "bad");
   found_->set_text(said);
 }
@@ -239,7 +272,7 @@ void RunsView::fill() {
 /// The fields that the lists offer, of all runs.
 void RunsView::offer_fields() {
   const std::vector<RunField> told = told_fields(model_.rows()), came = result_fields(model_.rows());
-  offer(group_, told, {}, "Every run a row");
+  offer(group_, told, {}, tr("Every run a row"));
   const bool first = along_->count() == 0;
   offer(along_, told, came, {});
   if (const auto main = main_field(model_.rows()); first && main)
@@ -261,17 +294,20 @@ void RunsView::fill_chart() {
 namespace {
 const bool registered_runs_view = register_view<RunsView>(
     {.id = "runs",
-     .title = "Runs",
+     .title = tr_later("Runs"),
      .icon = "table",
      .order = 30,
-     .link = "Runs",
+     .link = tr_later("Runs"),
      .shows = [](const Selection& s,
                  const Bench& bench) { return s.kind == Selection::Kind::run && bench.contents().run(s.id); },
-     .help = {"Every run of the project: what it was told where the runs differ, and the last and best of its metrics.",
-              "A click shows a run in every view, its box compares its curves in Training, a click on a column's head "
-              "sorts. "
-              "The field takes words such as lr > 0.001 and best.accuracy >= 0.9.",
-              "Up and Down choose a run, Space ticks it, Ctrl+C copies its row."}});
+     .help = {
+         tr_later(
+             "Every run of the project: what it was told where the runs differ, and the last and best of its metrics."),
+         tr_later(
+             "A click shows a run in every view, its box compares its curves in Training, a click on a column's head "
+             "sorts. "
+             "The field takes words such as lr > 0.001 and best.accuracy >= 0.9."),
+         tr_later("Up and Down choose a run, Space ticks it, Ctrl+C copies its row.")}});
 }  // namespace
 
 }  // namespace tenon::views

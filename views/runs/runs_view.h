@@ -22,6 +22,9 @@ class RunsView : public View {
   void read();
   void refresh();
   void fill();
+  bool may_write() const;
+  /// The runs that a filter lists; none where nothing is filtered.
+  std::vector<int64_t> listed() const;
   void offer_fields();
   void fill_chart();
   QWidget* build_chart();

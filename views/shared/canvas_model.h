@@ -24,7 +24,7 @@ struct WheelEvent {
   float dx = 0, dy = 0;  ///< notches; up is positive
   Mods mods;
 };
-/// Keys by the name Qt's portable text has: "W", "Left", "Escape", "Delete", "F".
+/// Keys by the name Qt's portable text has: "W", "Left", "Esc", "Delete", "F".
 struct KeyEvent {
   std::string key;
   std::string text;  ///< what it types, if anything

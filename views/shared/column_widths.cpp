@@ -15,6 +15,11 @@ std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room) {
     widths[i] -= cut;
     over -= cut;
   }
+  for (size_t i = 0; i < needs.size() && over < 0; ++i) {
+    const int more = std::clamp(needs[i].longest - widths[i], 0, -over);
+    widths[i] += more;
+    over += more;
+  }
   if (over < 0) {
     const auto words = std::find_if(needs.begin(), needs.end(), [](const ColumnNeed& n) { return !n.number; });
     if (words != needs.end()) widths[static_cast<size_t>(words - needs.begin())] -= over;

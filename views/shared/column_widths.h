@@ -8,10 +8,12 @@ struct ColumnNeed {
   int whole = 0;        ///< nothing in it is cut
   int least = 0;        ///< room for its head and a few letters: it is not made narrower
   bool number = false;  ///< never cut: half a number is another number
+  int longest = 0;      ///< of very long words: what they take where there is room to spare
 };
 
 /// Widths for a table that has `room` pixels. Where they do not suffice words are cut, those of the last columns first;
-/// where even that does not suffice the table scrolls. What is left goes to the first column of words.
+/// where even that does not suffice the table scrolls. What is left goes to words that are
+/// very long, then to the first column of words.
 std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room);
 
 }  // namespace tenon::views

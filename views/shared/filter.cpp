@@ -2,6 +2,7 @@
 
 #include "tracing/trace/trace_store.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -12,12 +13,12 @@ std::vector<FilterPart> parts_of(const Filter& f, const traces::Trace* trace) {
     parts.push_back({std::move(text), f});
     clear(parts.back().without);
   };
-  add(!f.name.empty(), "“" + f.name + "”", [](Filter& w) { w.name.clear(); });
+  add(!f.name.empty(), tr("“{}”", f.name), [](Filter& w) { w.name.clear(); });
   add(!f.module.empty(), f.module, [](Filter& w) { w.module.clear(); });
   const bool known = trace && f.row >= 0 && f.row < static_cast<int64_t>(trace->rows().size());
-  add(f.row >= 0, known ? trace->rows()[static_cast<size_t>(f.row)].label() : "row " + std::to_string(f.row),
+  add(f.row >= 0, known ? trace->rows()[static_cast<size_t>(f.row)].label() : tr("row {}", f.row),
       [](Filter& w) { w.row = -1; });
-  add(f.has_range(), format_ns(f.from) + " to " + format_ns(f.to), [](Filter& w) { w.from = w.to = 0; });
+  add(f.has_range(), tr("{} to {}", format_ns(f.from), format_ns(f.to)), [](Filter& w) { w.from = w.to = 0; });
   return parts;
 }
 

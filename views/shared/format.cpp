@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "views/shared/language.h"
+
 namespace tenon::views {
 
 namespace {
@@ -50,12 +52,13 @@ std::string format_seconds(double s) {
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
 std::string format_ago(int64_t seconds) {
-  auto some = [](int64_t n, const char* what) { return fmt::format("{} {}{} ago", n, what, n == 1 ? "" : "s"); };
-  if (seconds < 60) return "just now";
-  if (seconds < 3600) return fmt::format("{} min ago", seconds / 60);
-  if (seconds < 86400) return some(seconds / 3600, "hour");
-  if (seconds < 60 * 86400) return some(seconds / 86400, "day");
-  return seconds < 730 * int64_t{86400} ? some(seconds / (30 * 86400), "month") : some(seconds / (365 * 86400), "year");
+  constexpr int64_t kHour = 3600, kDay = 24 * kHour, kMonth = 30 * kDay, kYear = 365 * kDay;
+  if (seconds < 60) return tr("just now");
+  if (seconds < kHour) return tr("{} min ago", seconds / 60);
+  if (seconds < kDay) return seconds < 2 * kHour ? tr("1 hour ago") : tr("{} hours ago", seconds / kHour);
+  if (seconds < 2 * kMonth) return seconds < 2 * kDay ? tr("1 day ago") : tr("{} days ago", seconds / kDay);
+  if (seconds < 2 * kYear) return tr("{} months ago", seconds / kMonth);
+  return tr("{} years ago", seconds / kYear);
 }
 std::string format_count(double n) {
   static const char* const units[] = {"", " k", " M", " G", " T"};
@@ -129,6 +132,18 @@ std::string lower(std::string text) {
   for (char& c : text)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return text;
+}
+
+bool holds_words(const std::string& text, const std::string& words) {
+  const std::string in = lower(text), all = lower(words);
+  for (size_t at = 0; at < all.size();) {
+    const size_t begin = all.find_first_not_of(' ', at);
+    if (begin == all.npos) return true;
+    const size_t end = std::min(all.find(' ', begin), all.size());
+    if (in.find(all.substr(begin, end - begin)) == in.npos) return false;
+    at = end;
+  }
+  return true;
 }
 
 int fuzzy_score(const std::string& query, const std::string& text) {

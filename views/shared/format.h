@@ -27,6 +27,8 @@ std::string elide_middle(const std::string& text, size_t limit);
 size_t characters(const std::string& text);
 /// Lower-case letters of ASCII; the rest unchanged.
 std::string lower(std::string text);
+/// Whether `text` holds every word of `words`, in any case of letters.
+bool holds_words(const std::string& text, const std::string& words);
 /// How well `query` fits `text` as a subsequence; -1 where it does not. Higher is better: runs, word starts and early
 /// hits count.
 int fuzzy_score(const std::string& query, const std::string& text);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tracing/record/step_record.h"
+#include "tracing/trace/trace_store.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -50,10 +52,83 @@ Ink ink_of(Category c) {
 
 /// The first two are those of the shown run's own curves (training and test).
 Ink compared_ink(int i) { return series_ink(2 + i % 6); }
+Ink ink_of(traces::EventKind kind) {
+  switch (kind) {
+    case traces::EventKind::cpu_op:
+      return Ink::series0;
+    case traces::EventKind::kernel:
+      return Ink::series2;
+    case traces::EventKind::memcpy:
+    case traces::EventKind::memset:
+      return Ink::series1;
+    case traces::EventKind::runtime:
+      return Ink::series7;
+    case traces::EventKind::annotation:
+    case traces::EventKind::gpu_annotation:
+      return Ink::series4;
+    case traces::EventKind::python:
+      return Ink::series5;
+    case traces::EventKind::gpu_sync:
+    case traces::EventKind::overhead:
+      return Ink::series6;
+    default:
+      return Ink::phase_other;
+  }
+}
+
 Ink series_ink(int i) { return static_cast<Ink>(static_cast<int>(Ink::series0) + i % 8); }
 
-std::string word(Phase p) { return p == Phase::none ? "other" : name(p); }
-std::string word(Category c) { return c == Category::optimizer ? "optimizer state" : name(c); }
+std::string word(Phase p) {
+  switch (p) {
+    case Phase::none:
+      return tr("other");
+    case Phase::build:
+      return tr("build");
+    case Phase::data:
+      return tr("data");
+    case Phase::forward:
+      return tr("forward");
+    case Phase::backward:
+      return tr("backward");
+    case Phase::optimizer:
+      return tr("optimizer");
+    case Phase::communication:
+      return tr("communication");
+    case Phase::evaluate:
+      return tr("evaluate");
+  }
+  return name(p);
+}
+
+std::string word(Category c) {
+  switch (c) {
+    case Category::parameter:
+      return tr("parameter");
+    case Category::gradient:
+      return tr("gradient");
+    case Category::activation:
+      return tr("activation");
+    case Category::optimizer:
+      return tr("optimizer state");
+    case Category::buffer:
+      return tr("buffer");
+    case Category::workspace:
+      return tr("workspace");
+    case Category::data:
+      return tr("data");
+    case Category::other:
+      return tr("other");
+  }
+  return name(c);
+}
+
+std::string state_word(const std::string& state) {
+  for (const char* known :
+       {tr_later("running"), tr_later("paused"), tr_later("finished"), tr_later("stopped early"), tr_later("stopped"),
+        tr_later("failed"), tr_later("pruned"), tr_later("interrupted"), tr_later("open"), tr_later("waits")})
+    if (state == known) return tr(known);
+  return state;
+}
 
 const std::vector<Category>& stack_order() {
   static const std::vector<Category> order{Category::parameter, Category::optimizer,  Category::buffer,

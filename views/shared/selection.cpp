@@ -8,11 +8,13 @@
 #include <iterator>
 
 #include "tracing/record/step_record.h"
+#include "views/shared/document.h"
 
 namespace tenon::views {
 
-static constexpr const char* kKinds[] = {"none", "op",         "tensor", "grad",  "alloc",    "module", "step",
-                                         "run",  "checkpoint", "range",  "event", "document", "sample"};
+static constexpr const char* kKinds[] = {"none",   "op",    "tensor",     "grad",  "alloc", "module",
+                                         "step",   "run",   "checkpoint", "range", "event", "document",
+                                         "sample", "place", "weight",     "node"};
 const char* name(Selection::Kind k) { return kKinds[static_cast<int>(k)]; }
 
 std::string to_text(const Selection& s) {
@@ -20,6 +22,8 @@ std::string to_text(const Selection& s) {
   if (s.kind == Selection::Kind::document) return fmt::format("document:{}", s.document);
   const std::string at = s.document ? fmt::format("@{}", s.document) : std::string();
   if (s.kind == Selection::Kind::module) return "module:" + s.name;
+  if (s.kind == Selection::Kind::place) return "place:" + s.name + at;
+  if (s.kind == Selection::Kind::file_tensor) return "weight:" + s.name + at;
   if (s.kind == Selection::Kind::range) return fmt::format("range:{}-{}{}", s.from, s.to, at);
   return fmt::format("{}:{}{}", name(s.kind), s.id, at);
 }
@@ -32,14 +36,21 @@ Selection parse_selection(const std::string& text) {
     if (kind != kKinds[k] || rest.empty()) continue;
     Selection s;
     s.kind = static_cast<Selection::Kind>(k);
+    const bool named =
+        s.kind == Selection::Kind::module || s.kind == Selection::Kind::file_tensor || s.kind == Selection::Kind::place;
     if (const size_t at = rest.rfind('@'); at != std::string::npos && s.kind != Selection::Kind::module) {
       const char* last = rest.c_str() + rest.size();
-      const auto read = std::from_chars(rest.c_str() + at + 1, last, s.document);
-      if (read.ec != std::errc() || read.ptr != last || s.document < 0) return {};
-      rest.resize(at);
+      int document = 0;
+      const auto read = std::from_chars(rest.c_str() + at + 1, last, document);
+      const bool number = read.ec == std::errc() && read.ptr == last && document >= 0;
+      if (!number && !named) return {};  // the name of a tensor may have the sign in it
+      if (number) {
+        s.document = document;
+        rest.resize(at);
+      }
     }
     char* end = nullptr;
-    if (s.kind == Selection::Kind::module) {
+    if (named) {
       s.name = rest;
     } else if (s.kind == Selection::Kind::range) {
       const char* last = rest.c_str() + rest.size();
@@ -69,7 +80,7 @@ void SelectionBus::tell() {
   for (const Entry& e : copy) e.call(current_);
 }
 void SelectionBus::select(const Selection& s) {
-  if (s.same(current_)) return;
+  if (s.same(current_) || s.document == Document::kBeginning) return;
   current_ = s;
   history_.resize(at_ + 1);
   history_.push_back(s);

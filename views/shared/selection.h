@@ -15,18 +15,21 @@ namespace tenon::views {
 struct Selection {
   enum class Kind : uint8_t {
     none,
-    op,          ///< id: sequence number within the step
-    tensor,      ///< id: index into StepRecord::tensors
-    grad_node,   ///< id: index into StepRecord::grad_nodes
-    alloc,       ///< id: block number
-    module,      ///< name: module path; a builder's layer is the module of the same name
-    step,        ///< id: step of the shown run
-    run,         ///< id: of the project
-    checkpoint,  ///< id: of the project
-    range,       ///< from, to: nanoseconds within the step, or after the trace's first event
-    event,       ///< id: of a trace
-    document,    ///< the whole of it
-    sample,      ///< id: row of the test split of the shown run
+    op,           ///< id: sequence number within the step
+    tensor,       ///< id: index into StepRecord::tensors
+    grad_node,    ///< id: index into StepRecord::grad_nodes
+    alloc,        ///< id: block number; of a snapshot, see allocation()
+    module,       ///< name: module path; a builder's layer is the module of the same name
+    step,         ///< id: step of the shown run
+    run,          ///< id: of the project
+    checkpoint,   ///< id: of the project
+    range,        ///< from, to: nanoseconds within the step, or after the trace's first event
+    event,        ///< id: of a trace; of a snapshot, counted through all its devices
+    document,     ///< the whole of it
+    sample,       ///< id: row of the test split of the shown run
+    place,        ///< name: a line of code of a snapshot's stacks: all that was allocated there
+    file_tensor,  ///< name: of a tensor of a model file
+    file_node,    ///< id: index into ModelFile::nodes
   };
   Kind kind = Kind::none;
   int64_t id = 0;
@@ -69,13 +72,28 @@ struct Selection {
   static Selection event(int document, int64_t id, std::string source = {}) {
     return {Kind::event, id, {}, 0, 0, std::move(source), document};
   }
+  /// Of a snapshot: an element of the timeline of one of its traces (devices).
+  static Selection allocation(int document, size_t trace, uint32_t element, std::string source = {}) {
+    return {Kind::alloc, static_cast<int64_t>(trace << 32 | element), {}, 0, 0, std::move(source), document};
+  }
+  size_t allocation_trace() const { return static_cast<uint64_t>(id) >> 32; }
+  uint32_t allocation_element() const { return static_cast<uint32_t>(id); }
+  static Selection place(int document, std::string name, std::string source = {}) {
+    return {Kind::place, 0, std::move(name), 0, 0, std::move(source), document};
+  }
+  static Selection file_tensor(int document, std::string name, std::string source = {}) {
+    return {Kind::file_tensor, 0, std::move(name), 0, 0, std::move(source), document};
+  }
+  static Selection file_node(int document, int64_t node, std::string source = {}) {
+    return {Kind::file_node, node, {}, 0, 0, std::move(source), document};
+  }
   static Selection of_document(int document, std::string source = {}) {
     return {Kind::document, document, {}, 0, 0, std::move(source), document};
   }
 };
 const char* name(Selection::Kind k);
 /// "op:12", "tensor:3", "module:features.3", "step:120": the text of a selection on the command line. What belongs to
-/// another document than the project ends in its number: "event:7@1".
+/// another document than the project ends in its number: "event:7@1", "weight:fc.weight@1".
 std::string to_text(const Selection& s);
 /// The inverse; a Selection of kind none where the text is none.
 Selection parse_selection(const std::string& text);

@@ -7,13 +7,11 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "views/shared/language.h"
 
 namespace tenon::views::settings {
 
 using nlohmann::json;
-
-namespace {
-constexpr size_t kMostRecent = 30;
 
 std::string folder() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
@@ -21,6 +19,10 @@ std::string folder() {
   const char* home = std::getenv("HOME");
   return std::string(home && *home ? home : ".") + "/.config/tenon";
 }
+
+namespace {
+constexpr size_t kMostRecent = 30;
+
 std::string file() { return folder() + "/settings.json"; }
 
 json read() {
@@ -69,13 +71,27 @@ const std::vector<AttrDef>& defs() {
        std::string("system"),
        0,
        0,
-       "colours of the window; system: as the desktop has it",
+       tr_later("colours of the window; system: as the desktop has it"),
        {"system", "dark", "light", "contrast"}},
-      {"text_size", int64_t{13}, 11, 17, "how tall letters are in the window; other sizes follow", {}, "pixels"},
+      {"language",
+       std::string("system"),
+       0,
+       0,
+       tr_later("language of the window from its next start on; system: as the desktop has it"),
+       {"system", "en", "de"}},
+      {"text_size",
+       int64_t{13},
+       11,
+       17,
+       tr_later("how tall letters are in the window; other sizes follow"),
+       {},
+       "pixels"},
       {"threads", int64_t{0}, 0, 1024,
-       "threads that compute, where a command or a run is not told otherwise; never changes a result. 0: every core"},
+       tr_later("threads that compute, where a command or a run is not told otherwise; never changes a result. 0: "
+                "every core")},
       {"keep_read_traces", true, 0, 0,
-       "keep what was read of a large trace beside it (or in the cache folder): it opens at once the next time"}};
+       tr_later(
+           "keep what was read of a large trace beside it (or in the cache folder): it opens at once the next time")}};
   return all;
 }
 
@@ -164,6 +180,15 @@ void add_recent(const std::string& path, const std::string& kind) {
 
 void forget_recent(const std::string& path) {
   change([&](json& all) { all["recent"] = without(recent(), path); });
+}
+
+json queries() {
+  const json all = read();
+  const auto found = all.find("queries");
+  return found == all.end() ? json() : *found;
+}
+void set_queries(const json& list) {
+  change([&](json& all) { all["queries"] = list; });
 }
 
 bool tour_seen() {

@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 // cannot be read counts as empty; what writes throws Error naming the file.
 namespace tenon::views::settings {
 
+/// Where it lies; it may not be there yet.
+std::string folder();
 /// What may be set. The window's dialog and `tenon settings` walk this list.
 const std::vector<AttrDef>& defs();
 /// Throws Error (usage) that lists the near names.
@@ -32,13 +35,17 @@ void reset_shortcuts();
 
 /// A file that was opened.
 struct RecentFile {
-  std::string path, kind;  ///< "project" or "trace"
+  std::string path, kind;  ///< "project", "trace", "snapshot" or "model"
   int64_t opened = 0;      ///< seconds since 1970, UTC
 };
 /// The latest first, also those that are gone.
 std::vector<RecentFile> recent();
 void add_recent(const std::string& path, const std::string& kind);
 void forget_recent(const std::string& path);
+
+/// Queries that were saved without a project, as who saved them wrote them; null: none.
+nlohmann::json queries();
+void set_queries(const nlohmann::json& list);
 
 /// The tour was taken or turned down.
 bool tour_seen();

@@ -12,6 +12,8 @@ class StepModel : public CanvasModel {
   virtual void set_step(const Links&) {}
   /// Another document is shown; null: the project, with the step that is loaded.
   virtual void set_document(const Document*) {}
+  /// The beginning of a trace that is being read, while nothing else is there to be seen; null: it is over.
+  virtual void set_beginning(const Document*) {}
   virtual void set_selection(const Selection&) {}
   /// Of the document that is shown; told after another one is.
   virtual void set_filter(const Filter&) {}

@@ -44,13 +44,14 @@ Dock::Dock(View* view, QMainWindow* window)
   for (const char* kind : {"float", "close"}) {
     auto* b = new QToolButton(frame);
     b->setProperty("kind", kind);
-    b->setToolTip(QString(kind) == "float" ? "Into its own window, or back" : "Hide; View shows it again");
-    b->setAccessibleName(view->title() + " " + kind);
+    const bool floats = QString(kind) == "float";
+    b->setToolTip(floats ? tr("Into its own window, or back") : tr("Hide; View shows it again"));
+    b->setAccessibleName((floats ? tr("%1 float") : tr("%1 close")).arg(view->title()));
     b->setIconSize({14, 14});
     b->setFixedSize(24, 24);
     set_style(b, "slim", "true");
-    connect(b, &QToolButton::clicked, this, [this, floating = QString(kind) == "float"] {
-      if (floating)
+    connect(b, &QToolButton::clicked, this, [this, floats] {
+      if (floats)
         setFloating(!isFloating());
       else
         close();
@@ -81,8 +82,11 @@ void Dock::update_title() {
 }
 
 const std::vector<NamedLayout>& named_layouts() {
-  static const std::vector<NamedLayout> layouts{
-      {"Build", 0.66}, {"Train", 0.8}, {"Profile", 0.58}, {"Memory", 0.56}, {"Debug", 0.46}};
+  static const std::vector<NamedLayout> layouts{{tr_later("Build"), 0.66},
+                                                {tr_later("Train"), 0.8},
+                                                {tr_later("Profile"), 0.58},
+                                                {tr_later("Memory"), 0.56},
+                                                {tr_later("Debug"), 0.46}};
   return layouts;
 }
 

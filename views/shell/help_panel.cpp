@@ -16,7 +16,7 @@ constexpr int kHelpWidth = 400;
 
 HelpPanel::HelpPanel(Commands& commands, QWidget* window) : QFrame(window), commands_(commands) {
   setObjectName("help");
-  setAccessibleName("Help");
+  setAccessibleName(tr("Help"));
   set_style(this, "surface", "raised");
   setAutoFillBackground(true);
   setFocusPolicy(Qt::StrongFocus);
@@ -38,12 +38,12 @@ HelpPanel::HelpPanel(Commands& commands, QWidget* window) : QFrame(window), comm
   hide();
 }
 
-void HelpPanel::add(const QString& head, const QString& text) {
-  auto* h = new QLabel(head, page_);
+void HelpPanel::add(const char* head, const QString& text) {
+  auto* h = new QLabel(tr(head), page_);
   set_style(h, "voice", "small");
   h->setContentsMargins(0, 8, 0, 0);
   auto* t = new QLabel(text, page_);
-  t->setObjectName("help." + head);
+  t->setObjectName(QString("help.") + head);
   t->setWordWrap(true);
   t->setTextFormat(Qt::PlainText);
   t->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -66,22 +66,22 @@ void HelpPanel::open(View* view, const QStringList& commands) {
   row->addWidget(title, 1);
   auto* close = new QToolButton(head);
   close->setObjectName("help.close");
-  close->setText("Close");
-  close->setToolTip("Close the help (Esc)");
+  close->setText(tr("Close"));
+  close->setToolTip(tr("Close the help (Esc)"));
   connect(close, &QToolButton::clicked, this, &HelpPanel::close_help);
   row->addWidget(close);
   box_->addWidget(head);
   const ViewDef::Help& help = view->def().help;
-  add("What it shows", QString::fromStdString(help.shows));
-  add("Mouse", QString::fromStdString(help.mouse));
-  add("Keys", QString::fromStdString(help.keys));
+  add(tr_later("What it shows"), tr(help.shows));
+  add(tr_later("Mouse"), tr(help.mouse));
+  add(tr_later("Keys"), tr(help.keys));
   QStringList lines;
   for (const QString& id : commands)
     if (const Command* c = commands_.find(id)) {
       const QString keys = QKeySequence(c->keys, QKeySequence::PortableText).toString(QKeySequence::NativeText);
       lines << (keys.isEmpty() ? c->title : c->title + "  (" + keys + ")");
     }
-  if (!lines.isEmpty()) add("Commands", lines.join("\n"));
+  if (!lines.isEmpty()) add(tr_later("Commands"), lines.join("\n"));
   box_->addStretch(1);
   place();
   show();

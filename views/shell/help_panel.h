@@ -24,7 +24,8 @@ class HelpPanel : public QFrame {
   void keyPressEvent(QKeyEvent* e) override;
 
  private:
-  void add(const QString& head, const QString& text);
+  /// `head`: tr_later()
+  void add(const char* head, const QString& text);
   void place();
 
   Commands& commands_;

@@ -83,7 +83,8 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   connect(&bench_, &Workbench::documents_changed, this, [this] {
     if (bench_.documents().size() > documents_) {
       problem_over();
-      if (remembers_) keep([this] { settings::add_recent(bench_.documents().back().path, "trace"); });
+      const Document& last = bench_.documents().back();
+      if (remembers_) keep([&last] { settings::add_recent(last.path, name(last.kind)); });
     }
     documents_ = bench_.documents().size();
     refresh_start();
@@ -105,7 +106,8 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   connect(&bench_, &Workbench::asked, this, [this](const QString& command) { commands_.run(command); });
   connect(&bench_, &Workbench::leaving, this, &MainWindow::save_window);
   connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
-  connect(&bench_, &Workbench::open_failed, this, [this] { problem_of_open_ = true; });
+  // Of several that are opened at once the others tell nothing of the one that could not be.
+  connect(&bench_, &Workbench::open_failed, this, [this] { problem_of_open_ = !bench_.opens_file(); });
   connect(&bench_, &Workbench::notice, this, &MainWindow::show_notice);
   connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
     for (QWidget* w = now; w && isAncestorOf(now); w = w->parentWidget())
@@ -167,7 +169,7 @@ void MainWindow::set_layout(const QString& name) {
       layout_ = name;
       arrange(this, docks_, l);
     }
-  for (QToolButton* b : layout_buttons_) b->setChecked(b->text() == layout_);
+  for (QToolButton* b : layout_buttons_) b->setChecked(b->objectName() == "layout." + layout_);
 }
 
 bool MainWindow::event(QEvent* e) {
@@ -194,14 +196,14 @@ void MainWindow::restore_window() {
   try {
     restore_from(bench_.window_state());
   } catch (const std::exception& e) {  // whoever wrote it, the project can still be opened
-    bench_.log(QString("The window's state in the project is damaged and was left out: ") + e.what(), true);
+    bench_.log(tr("The window's state in the project is damaged and was left out: %1").arg(e.what()), true);
   }
 }
 
 void MainWindow::restore_from(const nlohmann::json& state) {
   if (!state.is_object()) return;
   layout_ = QString::fromStdString(state.value("layout", layout_.toStdString()));
-  for (QToolButton* b : layout_buttons_) b->setChecked(b->text() == layout_);
+  for (QToolButton* b : layout_buttons_) b->setChecked(b->objectName() == "layout." + layout_);
   QByteArray docks = QByteArray::fromBase64(QByteArray::fromStdString(state.value("docks", "")));
   QByteArray geometry = QByteArray::fromBase64(QByteArray::fromStdString(state.value("geometry", "")));
   if (property("sizeFixed").isNull() && !geometry.isEmpty()) restoreGeometry(geometry);
@@ -227,7 +229,7 @@ void MainWindow::save_window() {
   try {
     bench_.project()->set_window_state("window", state);
   } catch (const Error& e) {
-    bench_.log("The window's state could not be kept: " + QString::fromStdString(e.message()), true);
+    bench_.log(tr("The window's state could not be kept: %1").arg(QString::fromStdString(e.message())), true);
   }
 }
 
@@ -235,10 +237,10 @@ void MainWindow::closeEvent(QCloseEvent* e) {
   // A run that waits for room on the disk holds steps that are nowhere else.
   if (bench_.training() && !bench_.status().blocked.empty() && !std::exchange(warned_of_loss_, true)) {
     e->ignore();
-    bench_.fail("The window stays open",
-                QString::fromStdString(bench_.status().name) +
-                    " waits for room on the disk, and what it did since its last checkpoint is not saved",
-                "Free some space and it goes on; or close the window again to let those steps go.");
+    bench_.fail(tr("The window stays open"),
+                tr("%1 waits for room on the disk, and what it did since its last checkpoint is not saved")
+                    .arg(QString::fromStdString(bench_.status().name)),
+                tr("Free some space and it goes on; or close the window again to let those steps go."));
     return;
   }
   save_window();

@@ -73,7 +73,10 @@ class MainWindow : public QMainWindow {
   void choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then);
   void choose_export(int64_t run, int64_t step);
   void choose_report(int64_t run, int64_t step);
+  void choose_document_report(int document);
   QString ask_for_file(const projects::RunInfo& run, const QString& title, const QStringList& kinds,
+                       const QStringList& endings);
+  QString ask_for_file(const QString& offered, const QString& title, const QStringList& kinds,
                        const QStringList& endings);
   void build_menus();
   void build_bar();
@@ -86,9 +89,11 @@ class MainWindow : public QMainWindow {
   void restore_from(const nlohmann::json& state);
   void save_window();
   void choose_file();
+  void choose_folder();
   void choose_template();
   void choose_recent();
   void open_another_window();
+  void choose_build();
   void choose_copy();
   void choose_import();
   /// Asks where a new project goes, and makes it. Without a template its model has only an input.
@@ -107,7 +112,7 @@ class MainWindow : public QMainWindow {
   void save_view_table();
   void copy_view_table();
   void open_view_menu(View* view, QPoint at);
-  bool nothing_open() const { return !bench_.has_project() && bench_.documents().empty(); }
+  bool nothing_open() const { return !bench_.has_project() && bench_.documents().empty() && !bench_.beginning(); }
   void focus_view();  ///< the keys go to what is looked at
   void refresh_start();
   void fit_start();

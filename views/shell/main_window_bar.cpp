@@ -33,13 +33,14 @@ QToolButton* MainWindow::tool(const QString& command, bool with_text) {
 }
 
 void MainWindow::build_menus() {
-  for (const char* title : {"File", "Edit", "Model", "Run", "View", "Filter", "Tools", "Help"}) {
+  for (const char* title : {tr_later("File"), tr_later("Edit"), tr_later("Model"), tr_later("Run"), tr_later("View"),
+                            tr_later("Filter"), tr_later("Tools"), tr_later("Help")}) {
     std::vector<const Command*> items;
     for (const Command& c : commands_.all())
       if (c.menu == title) items.push_back(&c);
     std::stable_sort(items.begin(), items.end(), [](auto* a, auto* b) { return a->section < b->section; });
     if (items.empty()) continue;
-    QMenu* menu = menuBar()->addMenu(title);
+    QMenu* menu = menuBar()->addMenu(tr(title));
     for (size_t i = 0; i < items.size(); ++i) {
       if (i > 0 && items[i]->section != items[i - 1]->section) menu->addSeparator();
       menu->addAction(commands_.action(items[i]->id));
@@ -51,7 +52,7 @@ void MainWindow::build_menus() {
   row->setSpacing(2);
   for (const NamedLayout& l : named_layouts()) {
     auto* b = new QToolButton(corner);
-    b->setText(l.name);
+    b->setText(tr(l.name));
     b->setCheckable(true);
     b->setObjectName(QString("layout.%1").arg(l.name));
     set_style(b, "layout", "true");
@@ -64,7 +65,7 @@ void MainWindow::build_menus() {
 }
 
 void MainWindow::build_bar() {
-  auto* bar = new QToolBar("Run", this);
+  auto* bar = new QToolBar(tr("Run"), this);
   bar->setObjectName("bar");
   bar->setMovable(false);
   bar->setContextMenuPolicy(Qt::PreventContextMenu);
@@ -76,17 +77,17 @@ void MainWindow::build_bar() {
   bar->addWidget(tool("run.step", true));
   bar->addWidget(tool("run.stop", false));
   bar->addSeparator();
-  auto* run_label = new QLabel("run ", bar);
+  auto* run_label = new QLabel(tr("run "), bar);
   set_style(run_label, "voice", "secondary");
   spare_words_ << bar->addWidget(run_label);
   runs_ = new QComboBox(bar);
   runs_->setObjectName("runs");
   runs_->setMinimumWidth(132);
-  runs_->setAccessibleName("Run that is shown");
+  runs_->setAccessibleName(tr("Run that is shown"));
   connect(runs_, &QComboBox::activated, this,
           [this](int i) { bench_.select(Selection::run(runs_->itemData(i).toLongLong(), "bar")); });
   bar->addWidget(runs_);
-  auto* device = new QLabel("  device ", bar);
+  auto* device = new QLabel(tr("  device "), bar);
   set_style(device, "voice", "secondary");
   spare_words_ << bar->addWidget(device);
   spare_words_ << bar->addWidget(new QLabel("cpu ", bar));
@@ -96,12 +97,13 @@ void MainWindow::build_bar() {
   bar->addWidget(rewind);
   step_label_ = new QLabel(bar);
   step_label_->setFont(face_font(Face::mono));
-  step_label_->setMinimumWidth(text_width("step 100,000 / 100,000", Face::mono));
+  step_label_->setMinimumWidth(
+      text_width(views::tr("step {} / {}", format_grouped(100000), format_grouped(100000)), Face::mono));
   bar->addWidget(step_label_);
   slider_ = new QSlider(Qt::Horizontal, bar);
   slider_->setObjectName("step");
-  slider_->setAccessibleName("Step of the run: go back in time");
-  slider_->setToolTip("Go back in time: every view follows to the step");
+  slider_->setAccessibleName(tr("Step of the run: go back in time"));
+  slider_->setToolTip(tr("Go back in time: every view follows to the step"));
   slider_->setMinimumWidth(72);
   slider_->setPageStep(10);
   bar->addWidget(slider_);
@@ -125,7 +127,7 @@ void MainWindow::build_bar() {
 
 void MainWindow::build_banner() {
   addToolBarBreak();
-  banner_ = new QToolBar("Problem", this);
+  banner_ = new QToolBar(tr("Problem"), this);
   banner_->setObjectName("banner");
   banner_->setMovable(false);
   banner_->setContextMenuPolicy(Qt::PreventContextMenu);
@@ -152,8 +154,8 @@ void MainWindow::build_banner() {
   });
   banner_action_->setObjectName("banner.action");
   set_style(banner_action_, "primary", "true");
-  button("Copy", [this] { QApplication::clipboard()->setText(banner_text_->text()); });
-  button("Dismiss", [this] {
+  button(tr("Copy"), [this] { QApplication::clipboard()->setText(banner_text_->text()); });
+  button(tr("Dismiss"), [this] {
     banner_->hide();
     warnings_ = 0;  // they were seen; the log keeps them
     refresh_status();
@@ -226,7 +228,11 @@ void MainWindow::show_banner(const QString& tone, const QString& text, const QSt
 
 /// As tall as its words need at the window's width: a label that breaks lines asks a toolbar for those of a narrow one.
 void MainWindow::fit_banner() {
-  const int buttons = banner_action_->isHidden() ? 190 : 280;
+  constexpr int kAround = 42;  // margins and spaces
+  int buttons = kAround;
+  for (const QToolButton* b : banner_frame_->findChildren<QToolButton*>())
+    if (!b->isHidden()) buttons += b->sizeHint().width();
+  buttons = std::max(buttons, banner_action_->isHidden() ? 190 : 280);
   const QRect room(0, 0, std::max(120, width() - buttons), 1000);
   banner_text_->setFixedHeight(
       banner_text_->fontMetrics().boundingRect(room, Qt::TextWordWrap, banner_text_->text()).height() + 6);
@@ -251,12 +257,12 @@ void MainWindow::build_status() {
     bar->addWidget(l);
     return l;
   };
-  state_label_ = add("● training", false);
-  epoch_label_ = add("epoch 10/10  ", true);
-  speed_label_ = add("99.9 k samples/s  ", true);
-  loss_label_ = add("loss 1.00e+05  ", true);
-  live_label_ = add("live 99.9 MiB  ", true);
-  peak_label_ = add("peak 99.9 MiB  ", true);
+  state_label_ = add("● " + tr("training"), false);
+  epoch_label_ = add(tr("epoch %1/%2").arg("10", "10") + "  ", true);
+  speed_label_ = add("99.9 k " + tr("samples") + "/s  ", true);
+  loss_label_ = add(tr("loss %1").arg("1.00e+05") + "  ", true);
+  live_label_ = add(tr("live %1").arg("99.9 MiB") + "  ", true);
+  peak_label_ = add(tr("peak %1").arg("99.9 MiB") + "  ", true);
   auto corner = [&](const QString& name, const QString& view) {
     auto* b = new QToolButton(bar);
     b->setObjectName(name);
@@ -271,8 +277,9 @@ void MainWindow::build_status() {
 
 void MainWindow::refresh_status() {
   const RunStatus& s = bench_.status();
-  static constexpr const char* kStates[] = {"starting", "training", "paused", "finished",
-                                            "stopped",  "failed",   "pruned"};
+  static constexpr const char* kStates[] = {tr_later("starting"), tr_later("training"), tr_later("paused"),
+                                            tr_later("finished"), tr_later("stopped"),  tr_later("failed"),
+                                            tr_later("pruned")};
   static constexpr Ink kInks[] = {Ink::secondary, Ink::accent, Ink::warning,  Ink::good,
                                   Ink::secondary, Ink::bad,    Ink::secondary};
   bool known = s.run != 0;
@@ -282,21 +289,21 @@ void MainWindow::refresh_status() {
   state_label_->setTextFormat(Qt::RichText);
   if (known)
     state_label_->setText(QString("<span style='color:%1'>●</span> %2")
-                              .arg(qcolor(kInks[k], theme_).name(), early ? "stopped early" : kStates[k]));
+                              .arg(qcolor(kInks[k], theme_).name(), early ? tr("stopped early") : tr(kStates[k])));
   else
-    state_label_->setText(bench_.has_project() ? "ready" : "no project");
-  epoch_label_->setText(known && s.epochs ? QString("epoch %1/%2").arg(std::min(s.epoch + 1, s.epochs)).arg(s.epochs)
+    state_label_->setText(bench_.has_project() ? tr("ready") : tr("no project"));
+  epoch_label_->setText(known && s.epochs ? tr("epoch %1/%2").arg(std::min(s.epoch + 1, s.epochs)).arg(s.epochs)
                                           : QString());
-  speed_label_->setText(known && s.samples_per_second > 0 ? text(format_rate(s.samples_per_second, "samples"))
-                                                          : QString());
-  loss_label_->setText(known && s.step > 0 ? text("loss " + format_value(s.loss)) : QString());
-  live_label_->setText(known && s.live_bytes > 0 ? text("live " + format_bytes(static_cast<double>(s.live_bytes)))
-                                                 : QString());
-  peak_label_->setText(known && s.peak_bytes > 0 ? text("peak " + format_bytes(static_cast<double>(s.peak_bytes)))
-                                                 : QString());
+  speed_label_->setText(
+      known && s.samples_per_second > 0 ? text(format_rate(s.samples_per_second, views::tr("samples"))) : QString());
+  loss_label_->setText(known && s.step > 0 ? tr("loss %1").arg(text(format_value(s.loss))) : QString());
+  live_label_->setText(
+      known && s.live_bytes > 0 ? tr("live %1").arg(text(format_bytes(static_cast<double>(s.live_bytes)))) : QString());
+  peak_label_->setText(
+      known && s.peak_bytes > 0 ? tr("peak %1").arg(text(format_bytes(static_cast<double>(s.peak_bytes)))) : QString());
   size_t jobs = 0;
   for (auto& j : bench_.jobs.list()) jobs += !j->quiet;
-  jobs_button_->setText(jobs == 0 ? "Jobs" : jobs == 1 ? "1 job" : QString("%1 jobs").arg(jobs));
+  jobs_button_->setText(jobs == 0 ? tr("Jobs") : jobs == 1 ? tr("1 job") : tr("%1 jobs").arg(jobs));
   warnings_button_->setText(QString("⚠ %1").arg(warnings_));
   warnings_button_->setVisible(warnings_ > 0);
 }
@@ -313,7 +320,7 @@ void MainWindow::refresh_bar() {
       runs_->addItem(QString::fromStdString(r->name), qlonglong(r->id));
   }
   runs_->setEnabled(runs_->count() > 0);
-  runs_->setPlaceholderText("no run yet");
+  runs_->setPlaceholderText(tr("no run yet"));
   runs_->setCurrentIndex(runs_->findData(qlonglong(bench_.shown_run())));
 
   // The slider: as long as what was done; at the loaded (or wanted) step, else at the end.
@@ -326,13 +333,13 @@ void MainWindow::refresh_bar() {
   slider_->setEnabled(steps > 0);
   if (!slider_->isSliderDown() && !step_timer_.isActive()) slider_->setValue(static_cast<int>(at));
   const QString done = QString::fromStdString(format_grouped(steps));
-  step_label_->setText(steps > 0 ? QString::fromStdString("step " + format_grouped(at) + " / " +
-                                                          format_grouped(bench_.shown_total_steps()))
-                                 : QString("no steps yet"));
-  slider_->setToolTip(steps > 0 ? QString("Go back in time: every view follows to the step. It ends at step %1, the "
-                                          "last that was trained.")
+  step_label_->setText(steps > 0 ? QString::fromStdString(views::tr("step {} / {}", format_grouped(at),
+                                                                    format_grouped(bench_.shown_total_steps())))
+                                 : tr("no steps yet"));
+  slider_->setToolTip(steps > 0 ? tr("Go back in time: every view follows to the step. It ends at step %1, the "
+                                     "last that was trained.")
                                       .arg(done)
-                                : QString("Go back in time: every view follows to the step"));
+                                : tr("Go back in time: every view follows to the step"));
   if (auto* rewind = findChild<QLabel*>("rewind"))
     rewind->setPixmap(icon("rewind", theme_, steps > 0 ? Ink::accent : Ink::secondary).pixmap(16, 16));
 }

@@ -25,7 +25,7 @@ void MainWindow::add_commands() {
 
   add_file_commands();
   commands_.add({"run.train",
-                 "Train",
+                 tr_later("Train"),
                  "Run",
                  "F5",
                  "train",
@@ -35,9 +35,9 @@ void MainWindow::add_commands() {
                           !bench_.files.has("train");
                  },
                  {},
-                 [paused] { return paused() ? QString("Resume") : QString("Train"); }});
+                 [paused] { return paused() ? tr("Resume") : tr("Train"); }});
   commands_.add({"run.go_on",
-                 "Resume this run",
+                 tr_later("Resume this run"),
                  "Run",
                  "",
                  "train",
@@ -46,20 +46,20 @@ void MainWindow::add_commands() {
                  {},
                  [this] {
                    const auto* r = bench_.shown();
-                   return r && bench_.can_go_on(r->id) ? "Resume " + QString::fromStdString(r->name)
-                                                       : QString("Resume this run");
+                   return r && bench_.can_go_on(r->id) ? tr("Resume %1").arg(QString::fromStdString(r->name))
+                                                       : tr("Resume this run");
                  }});
-  commands_.add({"run.pause", "Pause", "Run", "F6", "pause", [this] { bench_.pause(); }, running});
-  commands_.add({"run.step", "Step", "Run", "F10", "step", [this] { bench_.step_once(); },
+  commands_.add({"run.pause", tr_later("Pause"), "Run", "F6", "pause", [this] { bench_.pause(); }, running});
+  commands_.add({"run.step", tr_later("Step"), "Run", "F10", "step", [this] { bench_.step_once(); },
                  [this, running] {
                    return bench_.has_project() && !running() && bench_.builder.errors().empty() &&
                           !bench_.files.has("train");
                  }});
-  commands_.add(
-      {"run.stop", "Stop", "Run", "Shift+F5", "stop", [this] { bench_.stop(); }, [this] { return bench_.training(); }});
-  commands_.add({"run.checkpoint", "Checkpoint now", "Run", "Ctrl+S", "checkpoint", [this] { bench_.checkpoint(); },
+  commands_.add({"run.stop", tr_later("Stop"), "Run", "Shift+F5", "stop", [this] { bench_.stop(); },
                  [this] { return bench_.training(); }});
-  commands_.add({"run.replay", "Replay the last step", "Run", "Ctrl+R", "rewind",
+  commands_.add({"run.checkpoint", tr_later("Checkpoint now"), "Run", "Ctrl+S", "checkpoint",
+                 [this] { bench_.checkpoint(); }, [this] { return bench_.training(); }});
+  commands_.add({"run.replay", tr_later("Replay the last step"), "Run", "Ctrl+R", "rewind",
                  [this] { bench_.select(Selection::step(bench_.shown_steps(), "command")); },
                  [this] { return bench_.shown_steps() > 0; }});
   add_run_commands();
@@ -70,7 +70,7 @@ void MainWindow::add_commands() {
     }
   add_finish_commands();
   commands_.add({.id = "file.quit",
-                 .title = "Quit",
+                 .title = tr_later("Quit"),
                  .menu = "File",
                  .keys = "Ctrl+Q",
                  .icon = "quit",
@@ -78,11 +78,12 @@ void MainWindow::add_commands() {
                  .section = 9});
 
   for (Command& c : filter_commands(bench_)) commands_.add(std::move(c));
-  commands_.add({"go.palette", "All commands…", "Tools", "Ctrl+Shift+P", "search", [this] { open_palette(); }});
-  commands_.add({"go.to", "Go to…", "Tools", "Ctrl+K", "search", [this] { open_goto(); }});
-  commands_.add({"go.back", "Back", "Tools", "Alt+Left", "back", [this] { bench_.bus.back(); },
+  commands_.add(
+      {"go.palette", tr_later("All commands…"), "Tools", "Ctrl+Shift+P", "search", [this] { open_palette(); }});
+  commands_.add({"go.to", tr_later("Go to…"), "Tools", "Ctrl+K", "search", [this] { open_goto(); }});
+  commands_.add({"go.back", tr_later("Back"), "Tools", "Alt+Left", "back", [this] { bench_.bus.back(); },
                  [this] { return bench_.bus.can_go_back(); }});
-  commands_.add({"go.forward", "Forward", "Tools", "Alt+Right", "forward", [this] { bench_.bus.forward(); },
+  commands_.add({"go.forward", tr_later("Forward"), "Tools", "Alt+Right", "forward", [this] { bench_.bus.forward(); },
                  [this] { return bench_.bus.can_go_forward(); }});
   add_picture_commands();
   add_help_commands();
@@ -93,7 +94,7 @@ void MainWindow::add_view_commands() {
   for (const NamedLayout& l : named_layouts()) {
     QString name = l.name;
     commands_.add({"layout." + name.toLower(),
-                   "Layout: " + name,
+                   tr("Layout: %1").arg(tr(l.name)),
                    "View",
                    QString("Ctrl+%1").arg(key++),
                    "layout",
@@ -105,17 +106,22 @@ void MainWindow::add_view_commands() {
                    {},
                    [this, name] { return layout_ == name; }});
   }
-  for (const ViewDef& def : view_defs())
+  const bool english = !translation("Show %1");  // another language has its own use of capitals
+  for (const ViewDef& def : view_defs()) {
+    const QString title = tr(def.title);
     commands_.add({.id = QString("view.") + def.id,
-                   .title = "Show " + QString(def.title).toLower().replace("nan ", "NaN "),
+                   .title = tr("Show %1").arg(english ? title.toLower().replace("nan ", "NaN ") : title),
                    .menu = "View",
                    .icon = def.icon,
                    .run = [this, id = QString(def.id)] { show_view(id); },
                    .section = 1});
+  }
   for (ThemeName t : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) {
-    QString title = t == ThemeName::contrast ? "high contrast" : theme_id(t);
+    const QString title = t == ThemeName::contrast ? tr("high contrast")
+                          : t == ThemeName::light  ? tr("light")
+                                                   : tr("dark");
     commands_.add({"theme." + theme_id(t),
-                   "Theme: " + title,
+                   tr("Theme: %1").arg(title),
                    "View",
                    "",
                    "",
@@ -142,18 +148,18 @@ void MainWindow::open_palette() {
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<Picker::Item> items;
     for (auto& [score, c] : found)
-      items.push_back({c->text ? c->text() : c->title, c->menu,
+      items.push_back({c->text ? c->text() : c->title, tr(c->menu.toUtf8().constData()),
                        QKeySequence(c->keys).toString(QKeySequence::NativeText),
                        [this, id = c->id] { commands_.run(id); }});
     return items;
   };
-  picker_->open("What do you want to do?", commands, [this](const QString& typed) {
-    QStringList said{QString("Nothing fits “%1” among the commands.").arg(typed),
-                     "Type letters of what is to be done, in their order: train, theme light, show memory."};
+  picker_->open(tr("What do you want to do?"), commands, [this](const QString& typed) {
+    QStringList said{tr("Nothing fits “%1” among the commands.").arg(typed),
+                     tr("Type letters of what is to be done, in their order: train, theme light, show memory.")};
     QStringList off;
     for (const Command& c : commands_.all())
       if (c.enabled && !c.enabled() && fuzzy_score(typed.toStdString(), c.title.toStdString()) >= 0) off << c.title;
-    if (!off.isEmpty() && off.size() <= 3) said.insert(1, "Not possible just now: " + off.join(", ") + ".");
+    if (!off.isEmpty() && off.size() <= 3) said.insert(1, tr("Not possible just now: %1.").arg(off.join(", ")));
     return said;
   });
 }
@@ -167,19 +173,19 @@ void MainWindow::open_keys() {
       if (c.keys.isEmpty()) continue;
       const QString keys = QKeySequence(c.keys).toString(QKeySequence::NativeText), title = c.text ? c.text() : c.title;
       if (fuzzy_score(typed.toStdString(), (title + " " + keys).toStdString()) < 0) continue;
-      items.push_back({title, c.menu, keys, [this, id = c.id] { commands_.run(id); }});
+      items.push_back({title, tr(c.menu.toUtf8().constData()), keys, [this, id = c.id] { commands_.run(id); }});
     }
     return items;
   };
-  picker_->open("Keys: type a word or the keys themselves", keyed, [](const QString& typed) -> QStringList {
-    return {QString("Nothing fits “%1” among the commands that have keys.").arg(typed),
-            "Type a word of the command, or the keys: Ctrl+R. Every command is in Ctrl+Shift+P."};
+  picker_->open(tr("Keys: type a word or the keys themselves"), keyed, [](const QString& typed) -> QStringList {
+    return {tr("Nothing fits “%1” among the commands that have keys.").arg(typed),
+            tr("Type a word of the command, or the keys: Ctrl+R. Every command is in Ctrl+Shift+P.")};
   });
 }
 
 void MainWindow::open_goto(const QString& typed) {
   picker_->open(
-      "Go to   @op   #tensor   :step   ?run   or a module", [this](const QString& t) { return goto_items(t); },
+      tr("Go to   @op   #tensor   :step   ?run   or a module"), [this](const QString& t) { return goto_items(t); },
       [this](const QString& t) { return goto_missed(t); }, typed);
 }
 
@@ -189,30 +195,28 @@ QStringList MainWindow::goto_missed(const QString& typed) const {
   const bool all = QString("@#:?").indexOf(prefix) < 0;
   const auto& record = bench_.links().record();
   QStringList searched;
-  auto add = [&](size_t n, const QString& one) {
-    searched << QString("%1 %2").arg(QString::fromStdString(format_grouped(static_cast<int64_t>(n))),
-                                     n == 1 ? one : one + "s");
+  auto add = [&](size_t n, const char* one, const char* many) {
+    searched << (n == 1 ? tr(one) : tr(many).arg(QString::fromStdString(format_grouped(static_cast<int64_t>(n)))));
   };
-  if (all) add(bench_.builder.spec().layers.size(), "module");
-  if ((all || prefix == '@') && record) add(record->ops.size(), "op");
-  if ((all || prefix == '#') && record) add(record->tensors.size(), "tensor");
-  if (all || prefix == '?') add(bench_.contents().runs.size(), "run");
+  if (all) add(bench_.builder.spec().layers.size(), tr_later("1 module"), tr_later("%1 modules"));
+  if ((all || prefix == '@') && record) add(record->ops.size(), tr_later("1 op"), tr_later("%1 ops"));
+  if ((all || prefix == '#') && record) add(record->tensors.size(), tr_later("1 tensor"), tr_later("%1 tensors"));
+  if (all || prefix == '?') add(bench_.contents().runs.size(), tr_later("1 run"), tr_later("%1 runs"));
   const QString what = (all ? typed : typed.mid(1)).trimmed();
   QStringList said;
   if (!bench_.has_project())
-    said << "No project is open: there is nothing to go to.";
+    said << tr("No project is open: there is nothing to go to.");
   else if (prefix == ':')
-    said << (bench_.shown_steps() > 0 ? QString("No step “%1”: steps 1 to %2 were trained.")
+    said << (bench_.shown_steps() > 0 ? tr("No step “%1”: steps 1 to %2 were trained.")
                                             .arg(what, QString::fromStdString(format_grouped(bench_.shown_steps())))
-                                      : QString("No step was trained yet."));
+                                      : tr("No step was trained yet."));
   else if (!searched.isEmpty())
-    said << QString("Nothing fits “%1” among %2%3.")
-                .arg(what, searched.join(", "),
-                     record ? QString(" of step %1").arg(QString::fromStdString(format_grouped(record->step)))
-                            : QString());
+    said << (record ? tr("Nothing fits “%1” among %2 of step %3.")
+                          .arg(what, searched.join(", "), QString::fromStdString(format_grouped(record->step)))
+                    : tr("Nothing fits “%1” among %2.").arg(what, searched.join(", ")));
   if (!record && bench_.has_project() && prefix != ':' && prefix != '?')
-    said << "Ops and tensors are searched once a step is loaded: Ctrl+R replays the last one.";
-  said << "Type a module's name, @ and an op, # and a tensor, : and a step, ? and a run.";
+    said << tr("Ops and tensors are searched once a step is loaded: Ctrl+R replays the last one.");
+  said << tr("Type a module's name, @ and an op, # and a tensor, : and a step, ? and a run.");
   return said;
 }
 
@@ -231,25 +235,28 @@ std::vector<Picker::Item> MainWindow::goto_items(const QString& typed) {
     qlonglong step = QString::fromStdString(q).remove(',').toLongLong(&ok);
     int64_t last = bench_.shown_steps();
     if (ok && step >= 1 && step <= last)
-      offer(1, "step " + format_grouped(step), "replay it", "step", Selection::step(step, "go"));
-    if (last > 0) offer(0, "step " + format_grouped(last), "the last one", "step", Selection::step(last, "go"));
+      offer(1, views::tr("step {}", format_grouped(step)), views::tr("replay it"), tr("step"),
+            Selection::step(step, "go"));
+    if (last > 0)
+      offer(0, views::tr("step {}", format_grouped(last)), views::tr("the last one"), tr("step"),
+            Selection::step(last, "go"));
   }
   if (any)
     for (const LayerSpec& l : bench_.builder.spec().layers)
-      offer(fuzzy_score(q, l.name + " " + l.type), l.name, l.type, "module", Selection::module(l.name, "go"));
+      offer(fuzzy_score(q, l.name + " " + l.type), l.name, l.type, tr("module"), Selection::module(l.name, "go"));
   if ((any && !q.empty()) || prefix == '@')
     if (const auto& r = bench_.links().record())
       for (const auto& op : r->ops)
         offer(fuzzy_score(q, op_text(op) + " " + module_path(op.origin.module)), op_text(op),
-              module_path(op.origin.module), "op", Selection::op(op.seq, "go"));
+              module_path(op.origin.module), tr("op"), Selection::op(op.seq, "go"));
   if ((any && !q.empty()) || prefix == '#')
     if (const auto& r = bench_.links().record())
       for (size_t i = 0; i < r->tensors.size(); ++i)
-        offer(fuzzy_score(q, r->tensors[i].name), r->tensors[i].name, type_text(r->tensors[i]), "tensor",
+        offer(fuzzy_score(q, r->tensors[i].name), r->tensors[i].name, type_text(r->tensors[i]), tr("tensor"),
               Selection::tensor(static_cast<int64_t>(i), "go"));
   if (any || prefix == '?')
     for (const auto& r : bench_.contents().runs)
-      offer(fuzzy_score(q, r.name), r.name, r.status, "run", Selection::run(r.id, "go"));
+      offer(fuzzy_score(q, r.name), r.name, views::tr(r.status.c_str()), tr("run"), Selection::run(r.id, "go"));
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   if (found.size() > 200) found.resize(200);
   std::vector<Picker::Item> items;

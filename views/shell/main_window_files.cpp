@@ -2,6 +2,7 @@
 #include <QAction>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QInputDialog>
 #include <QMenuBar>
 #include <QProcess>
 #include <QRegularExpression>
@@ -11,7 +12,9 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "engine/formats/model_file.h"
 #include "engine/templates/templates.h"
+#include "projects/model_import.h"
 #include "views/shared/format.h"
 #include "views/shared/settings.h"
 #include "views/shell/help_panel.h"
@@ -34,33 +37,57 @@ void MainWindow::add_file_commands() {
                    .enabled = std::move(enabled),
                    .section = section});
   };
-  add("file.new", "New from a template…", "Ctrl+N", "add", 0, [this] { choose_template(); });
-  add("file.new_empty", "New empty project…", "Ctrl+Shift+N", "new", 0, [this] { begin_project({}); });
-  add("file.open", "Open…", "Ctrl+O", "project", 1, [this] { choose_file(); });
-  add("file.recent", "Open recent…", "Ctrl+Shift+O", "recent", 1, [this] { choose_recent(); });
+  add("file.new", tr_later("New from a template…"), "Ctrl+N", "add", 0, [this] { choose_template(); });
+  add("file.new_empty", tr_later("New empty project…"), "Ctrl+Shift+N", "new", 0, [this] { begin_project({}); });
+  add("file.open", tr_later("Open…"), "Ctrl+O", "project", 1, [this] { choose_file(); });
+  add("file.open_folder", tr_later("Open a folder of traces…"), "", "project", 1, [this] { choose_folder(); });
+  add("file.recent", tr_later("Open recent…"), "Ctrl+Shift+O", "recent", 1, [this] { choose_recent(); });
   add(
-      "file.start", "Start page", "", "home", 1,
+      "file.start", tr_later("Start page"), "", "home", 1,
       [this] {
         start_aside_ = false;
         refresh_start();
       },
       [this] { return nothing_open(); });
   add(
-      "file.window", "Another window on this project", "", "window", 1, [this] { open_another_window(); }, project);
+      "file.window", tr_later("Another window on this project"), "", "window", 1, [this] { open_another_window(); },
+      project);
   add(
-      "file.import", "Import…", "Ctrl+I", "import", 2, [this] { choose_import(); },
+      "file.import", tr_later("Import…"), "Ctrl+I", "import", 2, [this] { choose_import(); },
       [this] { return bench_.has_project() && !bench_.project()->read_only(); });
   add(
-      "file.copy", "Save a copy…", "Ctrl+Shift+S", "copy", 2, [this] { choose_copy(); }, project);
+      "file.build", tr_later("Open the model in the builder…"), "", "model", 2, [this] { choose_build(); },
+      [this] {
+        const Document* d = bench_.shown_document();
+        return d && d->model && d->model->kind == formats::FileKind::onnx;
+      });
   add(
-      "file.close", "Close the project", "", "close", 3, [this] { bench_.close_project(); }, project);
+      "file.copy", tr_later("Save a copy…"), "Ctrl+Shift+S", "copy", 2, [this] { choose_copy(); }, project);
+  add(
+      "file.close_document", tr_later("Close the file that is shown"), "", "close", 3,
+      [this] { bench_.close_document(bench_.shown_document()->id); },
+      [this] { return bench_.shown_document() != nullptr; });
+  add(
+      "file.close", tr_later("Close the project"), "", "close", 3, [this] { bench_.close_project(); }, project);
 }
 
 void MainWindow::choose_file() {
-  QString path =
-      QFileDialog::getOpenFileName(this, "Open a project or a trace", bench_.file(),
-                                   "Projects and traces (*.tenon *.json *.gz *.zst *.zip);;Tenon projects (*.tenon);;"
-                                   "Traces (*.json *.gz *.zst *.zip);;All files (*)");
+  // What a file is its content says, whatever its name.
+  const QString traces = "*.json *.gz *.zst *.zip", snapshots = "*.pickle *.pkl",
+                models = "*.onnx *.safetensors *.pt *.pth *.pt2 *.ckpt *.bin";
+  const QStringList paths = QFileDialog::getOpenFileNames(
+      this, tr("Open projects, traces, memory snapshots or model files"), bench_.file(),
+      tr("All that can be opened (*.tenon %1 %2 %3);;Tenon projects (*.tenon);;Traces (%1);;"
+         "Memory snapshots (%2);;Model files (%3);;All files (*)")
+          .arg(traces, snapshots, models));
+  for (const QString& path : paths) bench_.open(path);
+}
+
+/// The ranks of one session, as one document.
+void MainWindow::choose_folder() {
+  const QDir folder = bench_.has_project() ? QFileInfo(bench_.file()).dir() : QDir::current();
+  const QString path =
+      QFileDialog::getExistingDirectory(this, tr("Open a folder with a trace of each rank"), folder.path());
   if (!path.isEmpty()) bench_.open(path);
 }
 
@@ -73,8 +100,8 @@ void MainWindow::open_another_window() {
     if (given[i] == "--plugin") arguments << given[i] << given[i + 1];
   arguments << QFileInfo(bench_.file()).absoluteFilePath();
   if (QProcess::startDetached(program, arguments)) return;
-  bench_.fail("The other window did not open", program + " could not be started",
-              QString("Start one in a terminal: tenon %1").arg(bench_.file()));
+  bench_.fail(tr("The other window did not open"), tr("%1 could not be started").arg(program),
+              tr("Start one in a terminal: tenon %1").arg(bench_.file()));
 }
 
 void MainWindow::choose_recent() {
@@ -83,22 +110,22 @@ void MainWindow::choose_recent() {
     for (const settings::RecentFile& recent : settings::recent()) {
       const QString path = QString::fromStdString(recent.path);
       if (fuzzy_score(typed.toStdString(), recent.path) < 0) continue;
-      items.push_back({QFileInfo(path).fileName(), QFileInfo(path).absolutePath(), QString::fromStdString(recent.kind),
+      items.push_back({QFileInfo(path).fileName(), QFileInfo(path).absolutePath(), tr(recent.kind.c_str()),
                        [this, path] { bench_.open(path); }});
     }
     return items;
   };
-  picker_->open("Open a file again", files, [](const QString& typed) -> QStringList {
+  picker_->open(tr("Open a file again"), files, [](const QString& typed) -> QStringList {
     const auto known = settings::recent().size();
-    if (known == 0) return {"No file was opened yet. File › Open… (Ctrl+O) opens the first."};
-    return {QString("Nothing fits “%1” among the %2 files opened last.").arg(typed).arg(known),
-            "Type letters of the file's name or folder, in their order; File › Open… finds any file."};
+    if (known == 0) return {tr("No file was opened yet. File › Open… (Ctrl+O) opens the first.")};
+    return {tr("Nothing fits “%1” among the %2 files opened last.").arg(typed).arg(known),
+            tr("Type letters of the file's name or folder, in their order; File › Open… finds any file.")};
   });
 }
 
 void MainWindow::choose_template() {
   picker_->open(
-      "Start a project from a template",
+      tr("Start a project from a template"),
       [this](const QString& typed) {
         // By what was typed: a name that holds it stands before one whose description does.
         const std::string words = typed.toStdString();
@@ -111,7 +138,7 @@ void MainWindow::choose_template() {
         for (const Template& t : templates()) {
           add(t.name, t.title, [this, name = t.name] { begin_project(name); });
           if (t.own_data.place != Template::OwnData::Place::none)
-            add(t.name + " with my data…", "You choose: " + t.own_data.what,
+            add(views::tr("{} with my data…", t.name), views::tr("You choose: {}", t.own_data.what),
                 [this, name = t.name] { choose_data(name); });
         }
         std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -120,8 +147,8 @@ void MainWindow::choose_template() {
         return items;
       },
       [](const QString& typed) -> QStringList {
-        return {QString("Nothing fits “%1” among the %2 templates.").arg(typed).arg(templates().size()),
-                "Type letters of a template's name or of what it does, in their order."};
+        return {tr("Nothing fits “%1” among the %2 templates.").arg(typed).arg(templates().size()),
+                tr("Type letters of a template's name or of what it does, in their order.")};
       },
       {}, {-1, -1}, 720);
 }
@@ -144,7 +171,7 @@ QString MainWindow::ask_where(const QString& title, const QString& offered, cons
 /// Which file or folder of one's own a new project of a template learns from.
 void MainWindow::choose_data(const std::string& template_name) {
   const Template::OwnData& own = find_template(template_name).own_data;
-  const QString title = "The data: " + QString::fromStdString(own.what);
+  const QString title = tr("The data: %1").arg(QString::fromStdString(own.what));
   const QString folder = bench_.has_project() ? QFileInfo(bench_.file()).dir().path() : QDir::currentPath();
   const QString data = own.place == Template::OwnData::Place::file
                            ? QFileDialog::getOpenFileName(this, title, folder)
@@ -156,25 +183,47 @@ void MainWindow::begin_project(const std::string& template_name, const QString& 
   const QString name = template_name.empty() ? "model" : QString::fromStdString(template_name);
   const QDir folder = bench_.has_project() ? QFileInfo(bench_.file()).dir() : QDir::current();
   // Nothing is ever replaced by a new project: a name that is taken is told of.
-  const QString path =
-      ask_where("Where the project goes", folder.filePath(name + ".tenon"), {"Tenon projects (*.tenon)"}, false);
+  const QString path = ask_where(tr("Where the project goes"), folder.filePath(name + ".tenon"),
+                                 {tr("Tenon projects (*.tenon)")}, false);
   if (!path.isEmpty()) bench_.create(path, template_name, data);
+}
+
+/// A project of the ONNX model that is shown.
+void MainWindow::choose_build() {
+  const Document* d = bench_.shown_document();
+  if (!d || !d->model) return;
+  const QFileInfo model(QString::fromStdString(d->path));
+  // Sizes that the file leaves open are asked for; the batch may stay so.
+  QString sizes;
+  const formats::ModelFile::Value* input = d->model->inputs.empty() ? nullptr : &d->model->inputs.front();
+  if (input && projects::leaves_sizes_open(input->type)) {
+    bool told = false;
+    sizes = QInputDialog::getText(this, tr("Open in the builder"),
+                                  tr("The sizes of one sample of %1, which is %2:")
+                                      .arg(QString::fromStdString(input->name), QString::fromStdString(input->type)),
+                                  QLineEdit::Normal, "3x224x224", &told);
+    if (!told) return;
+  }
+  const QString path =
+      ask_where(tr("Where the project goes"), model.dir().filePath(model.completeBaseName() + ".tenon"),
+                {tr("Tenon projects (*.tenon)")}, false);
+  if (!path.isEmpty()) bench_.create_from_model(path, model.filePath(), sizes);
 }
 
 void MainWindow::choose_copy() {
   if (!bench_.has_project()) return;
   const QFileInfo project(bench_.file());
   const QString path =
-      ask_where("Save a copy of the project", project.dir().filePath(project.completeBaseName() + "-copy.tenon"),
-                {"Tenon projects (*.tenon)"});
+      ask_where(tr("Save a copy of the project"), project.dir().filePath(project.completeBaseName() + "-copy.tenon"),
+                {tr("Tenon projects (*.tenon)")});
   // The dialog has asked where the file is there; one that comes to be meanwhile is not replaced.
   if (!path.isEmpty()) bench_.save_copy(path, QFileInfo::exists(path));
 }
 
 void MainWindow::choose_import() {
   const QString path = QFileDialog::getOpenFileName(
-      this, "Import a trace or a memory snapshot into the project", QFileInfo(bench_.file()).dir().path(),
-      "Traces and memory snapshots (*.json *.gz *.zst *.zip *.pickle *.pkl);;All files (*)");
+      this, tr("Import a trace or a memory snapshot into the project"), QFileInfo(bench_.file()).dir().path(),
+      tr("Traces and memory snapshots (*.json *.gz *.zst *.zip *.pickle *.pkl);;All files (*)"));
   if (!path.isEmpty()) bench_.import_file(path);
 }
 

@@ -18,12 +18,12 @@ void MainWindow::add_finish_commands() {
     return r && r->steps > 0;
   };
   commands_.add({"run.evaluate",
-                 "Evaluate…",
+                 tr_later("Evaluate…"),
                  "Run",
                  "",
                  "check",
                  [this] {
-                   choose_state("Which state is evaluated on the test split?",
+                   choose_state(tr("Which state is evaluated on the test split?"),
                                 [this](int64_t run, int64_t step) { bench_.evaluate(run, step); });
                  },
                  trained,
@@ -31,7 +31,7 @@ void MainWindow::add_finish_commands() {
                  {},
                  run_menu::looking});
   commands_.add({"run.evaluate_last",
-                 "Evaluate this run's last state",
+                 tr_later("Evaluate this run's last state"),
                  "Run",
                  "",
                  "",
@@ -41,12 +41,12 @@ void MainWindow::add_finish_commands() {
                  {},
                  run_menu::looking});
   commands_.add({"file.export",
-                 "Export the model…",
+                 tr_later("Export the model…"),
                  "File",
                  "Ctrl+E",
                  "export",
                  [this] {
-                   choose_state("Which state is exported?",
+                   choose_state(tr("Which state is exported?"),
                                 [this](int64_t run, int64_t step) { choose_export(run, step); });
                  },
                  trained,
@@ -54,19 +54,24 @@ void MainWindow::add_finish_commands() {
                  {},
                  2});
   commands_.add({"file.report",
-                 "Write a report…",
+                 tr_later("Write a report…"),
                  "File",
                  "",
                  "",
                  [this] {
-                   choose_state("Which state is the report of?",
+                   if (const Document* d = bench_.shown_document()) return choose_document_report(d->id);
+                   choose_state(tr("Which state is the report of?"),
                                 [this](int64_t run, int64_t step) { choose_report(run, step); });
                  },
-                 trained,
+                 [this, trained] { return bench_.shown_document() || trained(); },
                  {},
                  {},
                  2});
 }
+
+/// The words of projects::named_steps().
+[[maybe_unused]] static constexpr const char* kNamed[] = {tr_later("best"), tr_later("last"),
+                                                          tr_later("best and last")};
 
 /// A state of the shown run: the best, the last, the one that is looked at, or a step that is typed.
 void MainWindow::choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then) {
@@ -75,33 +80,34 @@ void MainWindow::choose_state(const QString& hint, std::function<void(int64_t ru
     const projects::RunInfo* r = bench_.shown();
     if (!r) return items;
     auto offer = [&](int64_t step, const std::string& what) {
-      const QString text = QString::fromStdString("step " + format_grouped(step));
+      const QString text = tr("step %1").arg(QString::fromStdString(format_grouped(step)));
       if (!typed.isEmpty() && fuzzy_score(typed.toStdString(), what + " " + text.toStdString()) < 0) return;
       items.push_back({text, QString::fromStdString(what), QString::fromStdString(r->name),
                        [then, run = r->id, step] { then(run, step); }});
     };
     std::vector<int64_t> named;
     for (const projects::NamedStep& s : projects::named_steps(*r)) {
-      offer(s.step, s.name);
+      offer(s.step, views::tr(s.name.c_str()));
       named.push_back(s.step);
     }
     const auto& record = bench_.links().record();
     if (record && std::find(named.begin(), named.end(), record->step) == named.end())
-      offer(record->step, "the one that is looked at");
+      offer(record->step, views::tr("the one that is looked at"));
     bool number = false;
     const qlonglong step = QString(typed).remove(',').toLongLong(&number);
     if (number && step >= 1 && step <= r->steps) {
       items.clear();
-      items.push_back({QString::fromStdString("step " + format_grouped(step)), "replayed from its checkpoint",
-                       QString::fromStdString(r->name), [then, run = r->id, step] { then(run, step); }});
+      items.push_back({tr("step %1").arg(QString::fromStdString(format_grouped(step))),
+                       tr("replayed from its checkpoint"), QString::fromStdString(r->name),
+                       [then, run = r->id, step] { then(run, step); }});
     }
     return items;
   };
   auto missed = [this](const QString& typed) -> QStringList {
     const projects::RunInfo* r = bench_.shown();
-    if (!r) return {"No run is shown."};
-    return {QString("“%1” is no state of %2.").arg(typed, QString::fromStdString(r->name)),
-            QString("Type a step from 1 to %1, or the words best or last.")
+    if (!r) return {tr("No run is shown.")};
+    return {tr("“%1” is no state of %2.").arg(typed, QString::fromStdString(r->name)),
+            tr("Type a step from 1 to %1, or the words best or last.")
                 .arg(QString::fromStdString(format_grouped(r->steps)))};
   };
   picker_->open(hint, states, missed);
@@ -115,36 +121,53 @@ QString MainWindow::ask_for_file(const projects::RunInfo& run, const QString& ti
   const QString name = QString::fromStdString(run.name), base = project.completeBaseName();
   QString offered = name.startsWith(base) ? name : base + "-" + name;
   offered.replace('/', '-');
-  QFileDialog dialog(this, title, project.dir().path());
+  return ask_for_file(project.dir().filePath(offered), title, kinds, endings);
+}
+
+/// `offered`: a path without an ending.
+QString MainWindow::ask_for_file(const QString& offered, const QString& title, const QStringList& kinds,
+                                 const QStringList& endings) {
+  QFileDialog dialog(this, title, QFileInfo(offered).dir().path());
   dialog.setAcceptMode(QFileDialog::AcceptSave);
   dialog.setNameFilters(kinds);
   dialog.setDefaultSuffix(endings.first());  // before the dialog asks whether a file is to be replaced
   connect(&dialog, &QFileDialog::filterSelected, &dialog, [&](const QString& chosen) {
     dialog.setDefaultSuffix(endings.value(static_cast<int>(kinds.indexOf(chosen)), endings.first()));
   });
-  dialog.selectFile(project.dir().filePath(offered + "." + endings.first()));
+  dialog.selectFile(offered + "." + endings.first());
   if (dialog.exec() != QDialog::Accepted || dialog.selectedFiles().isEmpty()) return {};
   return dialog.selectedFiles().first();
+}
+
+/// Of a trace, a snapshot or a model file, beside it.
+void MainWindow::choose_document_report(int document) {
+  const Document* d = bench_.document(document);
+  if (!d) return;
+  const QFileInfo file(QString::fromStdString(d->path));
+  const QString path = ask_for_file(file.dir().filePath(file.fileName().section('.', 0, -2) + "-report"),
+                                    tr("Write a report"), {tr("Page of HTML (*.html)")}, {"html"});
+  if (!path.isEmpty()) bench_.write_document_report(document, path);
 }
 
 void MainWindow::choose_report(int64_t run, int64_t step) {
   const projects::RunInfo* r = bench_.contents().run(run);
   if (!r) return;
-  const QString path = ask_for_file(*r, "Write a report", {"Page of HTML (*.html)"}, {"html"});
+  const QString path = ask_for_file(*r, tr("Write a report"), {tr("Page of HTML (*.html)")}, {"html"});
   if (!path.isEmpty()) bench_.write_report(run, step, path);
 }
 
 void MainWindow::choose_export(int64_t run, int64_t step) {
   const projects::RunInfo* r = bench_.contents().run(run);
   if (!r) return;
-  const QString path = ask_for_file(
-      *r, "Export the model", {"ONNX model (*.onnx)", "PyTorch state_dict (*.pt *.pth)", "safetensors (*.safetensors)"},
-      {"onnx", "pt", "safetensors"});
+  const QString path =
+      ask_for_file(*r, tr("Export the model"),
+                   {tr("ONNX model (*.onnx)"), "PyTorch state_dict (*.pt *.pth)", "safetensors (*.safetensors)"},
+                   {"onnx", "pt", "safetensors"});
   if (path.isEmpty()) return;
   try {
     projects::format_of_file(path.toStdString());
   } catch (const Error& e) {
-    return bench_.fail("The model was not exported", QString::fromStdString(e.message()),
+    return bench_.fail(tr("The model was not exported"), QString::fromStdString(e.message()),
                        QString::fromStdString(e.hint()));
   }
   bench_.export_run(run, step, path);

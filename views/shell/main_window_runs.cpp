@@ -11,24 +11,24 @@
 
 namespace tenon::views {
 
-namespace {
-QString name_of(const projects::RunInfo* r) { return r ? QString::fromStdString(r->name) : QString("the run"); }
-}  // namespace
-
 void MainWindow::add_run_commands() {
   auto writable = [this] { return bench_.shown() && !bench_.project()->read_only(); };
   commands_.add({"run.continue",
-                 "Continue this run with the recipe as it is now",
+                 tr_later("Continue this run with the recipe as it is now"),
                  "Run",
                  "",
                  "train",
                  [this] { bench_.continue_run(bench_.shown_run()); },
                  [this] { return bench_.can_continue(bench_.shown_run()); },
                  {},
-                 [this] { return "Continue " + name_of(bench_.shown()) + " with the recipe as it is now"; },
+                 [this] {
+                   const projects::RunInfo* r = bench_.shown();
+                   return r ? tr("Continue %1 with the recipe as it is now").arg(QString::fromStdString(r->name))
+                            : tr("Continue the run with the recipe as it is now");
+                 },
                  run_menu::recipe});
   commands_.add({"run.change",
-                 "Give the run that trains the recipe as it is now",
+                 tr_later("Give the run that trains the recipe as it is now"),
                  "Run",
                  "",
                  "recipe",
@@ -41,7 +41,7 @@ void MainWindow::add_run_commands() {
                  {},
                  run_menu::recipe});
   commands_.add({"run.describe",
-                 "Name, tags and note of this run…",
+                 tr_later("Name, tags and note of this run…"),
                  "Run",
                  "F2",
                  "",
@@ -52,17 +52,20 @@ void MainWindow::add_run_commands() {
                  run_menu::run});
   commands_.add(
       {"run.delete",
-       "Delete this run",
+       tr_later("Delete this run"),
        "Run",
        "",
        "",
-       [this] { bench_.delete_run(bench_.shown_run()); },
+       [this] { bench_.delete_runs({bench_.shown_run()}); },
        [this, writable] { return writable() && !(bench_.training() && bench_.status().run == bench_.shown_run()); },
        {},
-       [this] { return "Delete " + name_of(bench_.shown()); },
+       [this] {
+         const projects::RunInfo* r = bench_.shown();
+         return r ? tr("Delete %1").arg(QString::fromStdString(r->name)) : tr("Delete the run");
+       },
        run_menu::run});
   commands_.add({"run.restore",
-                 "Bring back what was deleted…",
+                 tr_later("Bring back what was deleted…"),
                  "Run",
                  "",
                  "",
@@ -78,24 +81,24 @@ void MainWindow::add_run_commands() {
 
 void MainWindow::choose_deleted() {
   picker_->open(
-      "Which run or sweep comes back?",
+      tr("Which run or sweep comes back?"),
       [this](const QString& typed) {
         std::vector<Picker::Item> items;
         for (const projects::RunInfo& r : bench_.contents().deleted)
           if (fuzzy_score(typed.toStdString(), r.name + " " + r.created) >= 0)
-            items.push_back({QString::fromStdString(r.name), QString::fromStdString(format_grouped(r.steps) + " steps"),
-                             QString::fromStdString(r.created.substr(0, 10)),
-                             [this, run = r.id] { bench_.restore_run(run); }});
+            items.push_back(
+                {QString::fromStdString(r.name), tr("%1 steps").arg(QString::fromStdString(format_grouped(r.steps))),
+                 QString::fromStdString(r.created.substr(0, 10)), [this, run = r.id] { bench_.restore_runs({run}); }});
         for (const projects::SweepInfo& s : bench_.contents().deleted_sweeps)
           if (fuzzy_score(typed.toStdString(), s.name + " " + s.created) >= 0)
-            items.push_back({QString::fromStdString(s.name), QString("sweep of %1 trials").arg(s.trials.size()),
+            items.push_back({QString::fromStdString(s.name), tr("sweep of %1 trials").arg(s.trials.size()),
                              QString::fromStdString(s.created.substr(0, 10)),
                              [this, sweep = s.id] { bench_.restore_sweep(sweep); }});
         return items;
       },
       [this](const QString&) {
         const ProjectContents& c = bench_.contents();
-        return QStringList{QString("Searched the names and days of %1 deleted runs and %2 deleted sweeps.")
+        return QStringList{tr("Searched the names and days of %1 deleted runs and %2 deleted sweeps.")
                                .arg(c.deleted.size())
                                .arg(c.deleted_sweeps.size())};
       });
@@ -106,7 +109,7 @@ void MainWindow::describe_run() {
   if (!r) return;
   QDialog dialog(this);
   dialog.setObjectName("describe_run");
-  dialog.setWindowTitle("Name, tags and note");
+  dialog.setWindowTitle(tr("Name, tags and note"));
   auto* box = new QVBoxLayout(&dialog);
   auto* form = new QFormLayout;
   auto* name = new QLineEdit(QString::fromStdString(r->name), &dialog);
@@ -115,16 +118,16 @@ void MainWindow::describe_run() {
   for (const std::string& t : r->tags) words << QString::fromStdString(t);
   auto* tags = new QLineEdit(words.join(", "), &dialog);
   tags->setObjectName("describe.tags");
-  tags->setPlaceholderText("good, second try");
-  tags->setToolTip("Words between commas; the filter of Runs finds them: tags ~ good");
+  tags->setPlaceholderText(tr("good, second try"));
+  tags->setToolTip(tr("Words between commas; the filter of Runs finds them: tags ~ good"));
   auto* note = new QPlainTextEdit(QString::fromStdString(r->note), &dialog);
   note->setObjectName("describe.note");
-  note->setPlaceholderText("What was tried, and what came of it");
+  note->setPlaceholderText(tr("What was tried, and what came of it"));
   note->setTabChangesFocus(true);
   note->setMinimumSize(380, 120);
-  form->addRow("Name", name);
-  form->addRow("Tags", tags);
-  form->addRow("Note", note);
+  form->addRow(tr("Name"), name);
+  form->addRow(tr("Tags"), tags);
+  form->addRow(tr("Note"), note);
   box->addLayout(form);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
   connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);

@@ -22,20 +22,23 @@ namespace tenon::views {
 
 void MainWindow::add_help_commands() {
   commands_.add({.id = "tools.settings",
-                 .title = "Settings…",
+                 .title = tr_later("Settings…"),
                  .menu = "Tools",
                  .keys = "Ctrl+,",
                  .icon = "settings",
                  .run = [this] { open_settings(); },
                  .section = 9});
-  commands_.add(
-      {.id = "help.view", .title = "What this view shows", .menu = "Help", .keys = "F1", .icon = "help", .run = [this] {
-         open_help();
-       }});
-  commands_.add(
-      {.id = "help.keys", .title = "Keys…", .menu = "Help", .keys = "Ctrl+F1", .run = [this] { open_keys(); }});
+  commands_.add({.id = "help.view",
+                 .title = tr_later("What this view shows"),
+                 .menu = "Help",
+                 .keys = "F1",
+                 .icon = "help",
+                 .run = [this] { open_help(); }});
+  commands_.add({.id = "help.keys", .title = tr_later("Keys…"), .menu = "Help", .keys = "Ctrl+F1", .run = [this] {
+                   open_keys();
+                 }});
   commands_.add({.id = "help.tour",
-                 .title = "Take the tour",
+                 .title = tr_later("Take the tour"),
                  .menu = "Help",
                  .run =
                      [this] {
@@ -51,7 +54,7 @@ void MainWindow::keep(const std::function<void()>& write) {
   try {
     write();
   } catch (const Error& e) {
-    bench_.fail("The setting was not kept", QString::fromStdString(e.message()), QString::fromStdString(e.hint()));
+    bench_.fail(tr("The setting was not kept"), QString::fromStdString(e.message()), QString::fromStdString(e.hint()));
   }
 }
 
@@ -72,7 +75,7 @@ void MainWindow::use_setting(const std::string& name) {
   } else if (name == "threads") {
     // It waits for the op that is at work.
     bench_.files.start(
-        "threads", "Change the number of threads",
+        "threads", tr("Change the number of threads"),
         [n = settings::integer(name)](const Jobs::Report&, const std::atomic<bool>&) {
           set_num_threads(static_cast<int>(n));
         },
@@ -107,7 +110,7 @@ void MainWindow::open_settings() {
   auto* dialog = new SettingsDialog(commands_, this);
   dialog->on_change = [this](const std::string& name) { use_setting(name); };
   dialog->on_failure = [this](const QString& message, const QString& hint) {
-    bench_.fail("The setting was not kept", message, hint);
+    bench_.fail(tr("The setting was not kept"), message, hint);
   };
   dialog->open();
 }
@@ -128,13 +131,14 @@ void MainWindow::open_help() {
 void MainWindow::save_view_picture() {
   View* v = current_view();
   if (!v) return;
-  const QString path = ask_where("Save a picture of " + v->title(), v->id() + ".png", {"PNG (*.png)", "SVG (*.svg)"});
+  const QString path =
+      ask_where(tr("Save a picture of %1").arg(v->title()), v->id() + ".png", {"PNG (*.png)", "SVG (*.svg)"});
   if (path.isEmpty()) return;
   try {
     write_picture(*v, theme_, path);
-    bench_.log("Saved a picture of " + v->title() + " as " + path);
+    bench_.log(tr("Saved a picture of %1 as %2").arg(v->title(), path));
   } catch (const Error& e) {
-    bench_.fail("The picture could not be saved", QString::fromStdString(e.message()),
+    bench_.fail(tr("The picture could not be saved"), QString::fromStdString(e.message()),
                 QString::fromStdString(e.hint()));
   }
 }
@@ -144,19 +148,19 @@ void MainWindow::save_view_table() {
   const auto table = v ? v->shown_table() : std::nullopt;
   if (!table) return;
   const QString path =
-      ask_where("Save the table of " + v->title(), v->id() + ".csv", {"CSV (*.csv)", "Markdown (*.md)"});
+      ask_where(tr("Save the table of %1").arg(v->title()), v->id() + ".csv", {"CSV (*.csv)", "Markdown (*.md)"});
   if (path.isEmpty()) return;
   bench_.files.start(
-      "table " + path, "Save the table of " + v->title(),
+      "table " + path, tr("Save the table of %1").arg(v->title()),
       [table = *table, path](const Jobs::Report&, const std::atomic<bool>&) {
         const bool markdown = path.endsWith(".md", Qt::CaseInsensitive);
         write_file(path.toStdString(), markdown ? table.markdown() : table.csv());
       },
       [this, path, rows = table->rows.size(), title = v->title()] {
-        bench_.log(QString("Saved %1 rows of %2 as %3").arg(rows).arg(title, path));
+        bench_.log(tr("Saved %1 rows of %2 as %3").arg(rows).arg(title, path));
       },
       [this](const QString& message, const QString& hint) {
-        bench_.fail("The table could not be saved", message, hint);
+        bench_.fail(tr("The table could not be saved"), message, hint);
       });
 }
 
@@ -202,19 +206,21 @@ void MainWindow::add_picture_commands() {
                    .section = 2});
   };
   add(
-      "picture.view", "Save a picture of this view…", "Ctrl+P", "export", [this] { save_view_picture(); }, seen);
+      "picture.view", tr_later("Save a picture of this view…"), "Ctrl+P", "export", [this] { save_view_picture(); },
+      seen);
   add(
-      "table.save", "Save the table of this view…", "", "table", [this] { save_view_table(); }, table);
+      "table.save", tr_later("Save the table of this view…"), "", "table", [this] { save_view_table(); }, table);
   add(
-      "table.copy", "Copy the table of this view", "Ctrl+Shift+C", "copy", [this] { copy_view_table(); }, table);
-  commands_.add({"tools.picture", "Save a picture of the window…", "Tools", "", "export", [this] {
+      "table.copy", tr_later("Copy the table of this view"), "Ctrl+Shift+C", "copy", [this] { copy_view_table(); },
+      table);
+  commands_.add({"tools.picture", tr_later("Save a picture of the window…"), "Tools", "", "export", [this] {
                    const QPixmap seen = grab();
-                   const QString path = ask_where("Save a picture", "tenon.png", {"PNG (*.png)"});
+                   const QString path = ask_where(tr("Save a picture"), "tenon.png", {"PNG (*.png)"});
                    if (path.isEmpty()) return;
                    try {
                      write_picture(seen, path);
                    } catch (const Error& e) {
-                     bench_.fail("The picture could not be saved", QString::fromStdString(e.message()),
+                     bench_.fail(tr("The picture could not be saved"), QString::fromStdString(e.message()),
                                  QString::fromStdString(e.hint()));
                    }
                  }});

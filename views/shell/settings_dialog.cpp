@@ -1,5 +1,6 @@
 #include "views/shell/settings_dialog.h"
 
+#include <QComboBox>
 #include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QLabel>
@@ -17,31 +18,41 @@
 namespace tenon::views {
 
 namespace {
+[[maybe_unused]] constexpr const char* kWords[] = {tr_later("Theme"), tr_later("Language"), tr_later("Text size"),
+                                                   tr_later("Threads"), tr_later("Keep read traces")};
+[[maybe_unused]] constexpr const char* kChoices[] = {tr_later("system"), tr_later("dark"), tr_later("light"),
+                                                     tr_later("contrast"), tr_later("pixels")};
 /// "Text size" of "text_size".
 QString words_of(const std::string& name) {
   QString words = QString::fromStdString(name).replace('_', ' ');
   words[0] = words[0].toUpper();
-  return words;
+  return QObject::tr(words.toUtf8().constData());
+}
+/// As its editor shows it.
+AttrDef in_words(AttrDef def) {
+  def.help = tr(def.help.c_str());
+  def.unit = tr(def.unit.c_str());
+  return def;
 }
 }  // namespace
 
 SettingsDialog::SettingsDialog(Commands& commands, QWidget* parent)
     : QDialog(parent), commands_(commands), tabs_(new QTabWidget(this)), shortcuts_(new ShortcutList(commands, this)) {
   setObjectName("settings");
-  setWindowTitle("Settings");
+  setWindowTitle(tr("Settings"));
   setAttribute(Qt::WA_DeleteOnClose);
   auto* box = new QVBoxLayout(this);
   box->setContentsMargins(0, 0, 0, 12);
   box->setSpacing(12);
   tabs_->setDocumentMode(true);
-  tabs_->addTab(build_general(), "General");
-  tabs_->addTab(shortcuts_, "Shortcuts");
+  tabs_->addTab(build_general(), tr("General"));
+  tabs_->addTab(shortcuts_, tr("Shortcuts"));
   box->addWidget(tabs_, 1);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(16, 0, 16, 0);
-  auto* usual = new QPushButton("Everything as usual", this);
+  auto* usual = new QPushButton(tr("Everything as usual"), this);
   usual->setObjectName("settings.reset");
-  usual->setToolTip("Every setting and every shortcut back to its default");
+  usual->setToolTip(tr("Every setting and every shortcut back to its default"));
   usual->setAutoDefault(false);
   connect(usual, &QPushButton::clicked, this, [this] {
     for (const AttrDef& def : settings::defs()) change(def.name, [&def] { settings::reset(def.name); });
@@ -49,7 +60,7 @@ SettingsDialog::SettingsDialog(Commands& commands, QWidget* parent)
   });
   row->addWidget(usual);
   row->addStretch(1);
-  auto* done = new QPushButton("Close", this);
+  auto* done = new QPushButton(tr("Close"), this);
   done->setObjectName("settings.close");
   done->setAutoDefault(false);  // Enter in a field takes what was typed, and nothing more
   set_style(done, "primary", "true");
@@ -74,11 +85,14 @@ QWidget* SettingsDialog::build_general() {
   int at = 0;
   for (const AttrDef& def : settings::defs()) {
     const QString name = QString::fromStdString(def.name);
+    const AttrDef shown = in_words(def);
     auto* label = new QLabel(words_of(def.name), page);
     Row row;
     row.editor = make_attr_editor(
-        def, settings::get(def.name),
+        shown, settings::get(def.name),
         [this, name = def.name](const AttrValue& value) { change(name, [&] { settings::set(name, value); }); }, page);
+    if (auto* list = qobject_cast<QComboBox*>(row.editor))
+      for (int i = 0; i < list->count(); ++i) list->setItemText(i, tr(list->itemText(i).toUtf8().constData()));
     row.editor->setObjectName("settings." + name);
     row.editor->setAccessibleName(words_of(def.name));
     row.editor->setMaximumWidth(200);
@@ -87,12 +101,12 @@ QWidget* SettingsDialog::build_general() {
     row.reset = new QToolButton(page);
     row.reset->setText("↺");
     row.reset->setObjectName("settings.reset." + name);
-    row.reset->setAccessibleName("Default of " + words_of(def.name));
-    row.reset->setToolTip(QString::fromStdString("Back to the default, " + attr_text(def.fallback)));
+    row.reset->setAccessibleName(tr("Default of %1").arg(words_of(def.name)));
+    row.reset->setToolTip(tr("Back to the default, %1").arg(tr(attr_text(def.fallback).c_str())));
     set_style(row.reset, "slim", "true");
     connect(row.reset, &QToolButton::clicked, this,
             [this, name = def.name] { change(name, [&] { settings::reset(name); }); });
-    auto* help = new QLabel(QString::fromStdString(def.help), page);
+    auto* help = new QLabel(QString::fromStdString(shown.help), page);
     help->setWordWrap(true);
     set_style(help, "voice", "small");
     help->setContentsMargins(0, 0, 0, 12);

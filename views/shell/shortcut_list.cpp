@@ -45,21 +45,21 @@ ShortcutList::ShortcutList(Commands& commands, QWidget* parent)
       list_(new QTreeWidget(this)),
       editor_(new KeysField(this)),
       said_(new QLabel(this)),
-      take_(new QPushButton("Take them", this)),
-      usual_(new QPushButton("Usual keys", this)),
-      none_(new QPushButton("No keys", this)) {
+      take_(new QPushButton(tr("Take them"), this)),
+      usual_(new QPushButton(tr("Usual keys"), this)),
+      none_(new QPushButton(tr("No keys"), this)) {
   set_style(this, "surface", "panel");
   setAttribute(Qt::WA_StyledBackground);
   auto* box = new QVBoxLayout(this);
   box->setContentsMargins(16, 12, 16, 4);
   box->setSpacing(8);
   search_->setObjectName("shortcuts.search");
-  search_->setPlaceholderText("Find a command by a word or its keys");
+  search_->setPlaceholderText(tr("Find a command by a word or its keys"));
   search_->setClearButtonEnabled(true);
   box->addWidget(search_);
   list_->setObjectName("shortcuts.list");
-  list_->setAccessibleName("Commands and their keys");
-  list_->setHeaderLabels({"Command", "Menu", "Keys"});
+  list_->setAccessibleName(tr("Commands and their keys"));
+  list_->setHeaderLabels({tr("Command"), tr("Menu"), tr("Keys")});
   list_->setRootIsDecorated(false);
   list_->setUniformRowHeights(true);
   list_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
@@ -72,7 +72,7 @@ ShortcutList::ShortcutList(Commands& commands, QWidget* parent)
   box->addWidget(said_);
   auto* row = new QHBoxLayout;
   editor_->setObjectName("shortcuts.editor");
-  editor_->setAccessibleName("Keys of the chosen command");
+  editor_->setAccessibleName(tr("Keys of the chosen command"));
   editor_->setMaximumWidth(220);
   row->addWidget(editor_);
   const QList<std::pair<QPushButton*, const char*>> buttons{
@@ -117,7 +117,7 @@ void ShortcutList::fill() {
     for (const Command& c : commands_.all()) {
       const QString keys = native(c.keys);
       if (!words.isEmpty() && fuzzy_score(words.toStdString(), (c.title + " " + keys).toStdString()) < 0) continue;
-      auto* item = new QTreeWidgetItem(list_, {c.title, c.menu, keys});
+      auto* item = new QTreeWidgetItem(list_, {c.title, tr(c.menu.toUtf8().constData()), keys});
       item->setData(0, Qt::UserRole, c.id);
       item->setSizeHint(0, QSize(0, static_cast<int>(px::row)));
       if (c.keys != commands_.usual_keys(c.id)) {
@@ -125,7 +125,7 @@ void ShortcutList::fill() {
         changed.setBold(true);
         item->setFont(2, changed);
         const QString usual = native(commands_.usual_keys(c.id));
-        item->setToolTip(2, usual.isEmpty() ? QString("It usually has none") : "Usually " + usual);
+        item->setToolTip(2, usual.isEmpty() ? tr("It usually has none") : tr("Usually %1").arg(usual));
       }
       if (c.id == was) list_->setCurrentItem(item);
     }
@@ -141,8 +141,8 @@ void ShortcutList::show_chosen() {
   take_->hide();
   for (QWidget* w : std::initializer_list<QWidget*>{editor_, usual_, none_}) w->setEnabled(c != nullptr);
   editor_->setKeySequence(c ? QKeySequence(c->keys, QKeySequence::PortableText) : QKeySequence());
-  said_->setText(c ? QString("Press the keys for “%1” in the field below.").arg(c->title)
-                   : QString("No command has these words or keys."));
+  said_->setText(c ? tr("Press the keys for “%1” in the field below.").arg(c->title)
+                   : tr("No command has these words or keys."));
   set_style(said_, "voice", "secondary");
   if (!c) return;
   usual_->setEnabled(c->keys != commands_.usual_keys(c->id));
@@ -160,14 +160,14 @@ void ShortcutList::typed(const QKeySequence& keys) {
   };
   if (!can_be_shortcut(first[0])) {
     show_chosen();
-    return say(QString("%1 alone is typed, or belongs to the views: hold Ctrl or Alt with it, or take a function key.")
+    return say(tr("%1 alone is typed, or belongs to the views: hold Ctrl or Alt with it, or take a function key.")
                    .arg(native(text)));
   }
   if (!other || other->id == chosen()) return give(text);
   wanted_ = text;
   const QSignalBlocker quiet(editor_);
   editor_->setKeySequence(first);
-  say(QString("%1 belongs to “%2”, which has none if they are taken from it.").arg(native(text), other->title));
+  say(tr("%1 belongs to “%2”, which has none if they are taken from it.").arg(native(text), other->title));
   take_->show();
 }
 

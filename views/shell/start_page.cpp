@@ -86,7 +86,7 @@ class StartPage::Line : public QPushButton {
   void contextMenuEvent(QContextMenuEvent* e) override {
     if (!on_remove) return;
     QMenu menu(this);
-    menu.addAction("Remove from this list", this, [this] {
+    menu.addAction(tr("Remove from this list"), this, [this] {
       if (auto remove = on_remove) remove();
     });
     menu.exec(e->globalPos());
@@ -104,7 +104,7 @@ StartPage::StartPage(Workbench& bench, Commands& commands, QWidget* parent)
       stack_(new QStackedWidget(this)),
       work_(new EmptyState(this)) {
   setObjectName("start");
-  setAccessibleName("Start page");
+  setAccessibleName(tr("Start page"));
   set_style(this, "surface", "base");
   setAttribute(Qt::WA_StyledBackground);
   setAutoFillBackground(true);
@@ -146,7 +146,7 @@ void StartPage::build() {
   recent_ = new QVBoxLayout(left);
   recent_->setContentsMargins(0, 0, 0, 0);
   recent_->setSpacing(2);
-  auto* title = label("Recent", "title", left);
+  auto* title = label(tr("Recent"), "title", left);
   title->setContentsMargins(10, 0, 0, 6);
   recent_->addWidget(title);
   recent_->addStretch(1);
@@ -177,7 +177,7 @@ QWidget* StartPage::build_head() {
   auto* words = new QVBoxLayout;
   words->setSpacing(0);
   words->addWidget(label("Tenon", "title", head));
-  auto* about = new ElidedLabel("Build a model, train it, and look at every step of it.", head);
+  auto* about = new ElidedLabel(tr("Build a model, train it, and look at every step of it."), head);
   set_style(about, "voice", "secondary");
   words->addWidget(about);
   row->addLayout(words, 1);
@@ -202,21 +202,22 @@ QWidget* StartPage::build_tour() {
   row->setSpacing(8);
   auto* words = new QVBoxLayout;
   words->setSpacing(2);
-  words->addWidget(label("A tour in three steps", "", card));
+  words->addWidget(label(tr("A tour in three steps"), "", card));
   auto* about = new QLabel(
-      "Make a small project, train it, and look into one of its steps. It takes a few minutes and needs no data files.",
+      tr("Make a small project, train it, and look into one of its steps. It takes a few minutes and needs no data "
+         "files."),
       card);
   about->setWordWrap(true);
   set_style(about, "voice", "secondary");
   words->addWidget(about);
   row->addLayout(words, 1);
-  no_tour_ = new QPushButton("Not now", card);
+  no_tour_ = new QPushButton(tr("Not now"), card);
   no_tour_->setObjectName("start.no_tour");
   connect(no_tour_, &QPushButton::clicked, this, [this] {
     if (on_no_tour) on_no_tour();
   });
   row->addWidget(no_tour_);
-  auto* begin = new QPushButton("Start the tour", card);
+  auto* begin = new QPushButton(tr("Start the tour"), card);
   begin->setObjectName("start.tour");
   connect(begin, &QPushButton::clicked, this, [this] {
     if (on_tour) on_tour();
@@ -230,7 +231,7 @@ QWidget* StartPage::build_templates() {
   auto* box = new QVBoxLayout(column);
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(2);
-  auto* title = label("New from a template", "title", column);
+  auto* title = label(tr("New from a template"), "title", column);
   title->setContentsMargins(10, 0, 0, 6);
   box->addWidget(title);
   for (const Template& t : templates()) {
@@ -251,7 +252,7 @@ void StartPage::set_touring(bool on) { tour_->setVisible(!on); }
 void StartPage::refresh() {
   no_tour_->setVisible(!settings::tour_seen());
   bench_.files.start(
-      "recent", "Look for the files of before",
+      "recent", tr("Look for the files of before"),
       [](const Jobs::Report&, const std::atomic<bool>&) {
         std::vector<Found> found;
         for (const settings::RecentFile& f : settings::recent()) {
@@ -275,12 +276,12 @@ void StartPage::show_recent(const std::vector<Found>& files) {
   for (int i = 0; i < std::min(kMostShown, static_cast<int>(files.size())); ++i)
     add_recent(files[static_cast<size_t>(i)]);
   if (files.empty()) {
-    auto* none = label("Files that you open will be here.", "secondary", this);
+    auto* none = label(tr("Files that you open will be here."), "secondary", this);
     none->setContentsMargins(10, 4, 0, 0);
     recent_rows_ << none;
     recent_->insertWidget(recent_->count() - 1, none);
   } else if (static_cast<int>(files.size()) > kMostShown) {
-    auto* all = new QPushButton(QString("All %1…").arg(files.size()), this);
+    auto* all = new QPushButton(tr("All %1…").arg(files.size()), this);
     all->setObjectName("start.all_recent");
     connect(all, &QPushButton::clicked, this, [this] { commands_.run("file.recent"); });
     auto* row = new QWidget(this);
@@ -298,14 +299,24 @@ void StartPage::show_recent(const std::vector<Found>& files) {
     if (auto* w = findChild<QWidget*>(focused)) w->setFocus();
 }
 
+/// The words of name(Document::Kind).
+[[maybe_unused]] static constexpr const char* kKinds[] = {tr_later("project"), tr_later("trace"), tr_later("snapshot"),
+                                                          tr_later("model")};
+/// The icon of a kind of document, as settings name it.
+static QString icon_of(const std::string& kind) {
+  return kind == name(Document::Kind::trace)      ? "timeline"
+         : kind == name(Document::Kind::snapshot) ? "memory"
+         : kind == name(Document::Kind::model)    ? "model"
+                                                  : "project";
+}
+
 void StartPage::add_recent(const Found& found) {
   const QFileInfo file(QString::fromStdString(found.file.path));
   auto* row = new QWidget(this);
   auto* box = new QHBoxLayout(row);
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(4);
-  const bool trace = found.file.kind == "trace";
-  auto* line = new Line(trace ? "timeline" : "project", file.fileName(), file.absolutePath(), row);
+  auto* line = new Line(icon_of(found.file.kind), file.fileName(), file.absolutePath(), row);
   line->setObjectName("recent." + file.filePath());
   auto remove = [this, path = file.filePath()] {
     if (on_forget) on_forget(path);
@@ -313,19 +324,19 @@ void StartPage::add_recent(const Found& found) {
   line->on_remove = remove;
   line->on_move = [this](bool down) { move_focus(down); };
   if (found.there)
-    line->set_note(QString::fromStdString(found.file.kind + " · " +
-                                          format_ago(QDateTime::currentSecsSinceEpoch() - found.file.opened)),
+    line->set_note(tr(found.file.kind.c_str()) + " · " +
+                       QString::fromStdString(format_ago(QDateTime::currentSecsSinceEpoch() - found.file.opened)),
                    "small");
   else
-    line->set_note("not there any more", "small-bad");
+    line->set_note(tr("not there any more"), "small-bad");
   line->setEnabled(found.there);
   connect(line, &QPushButton::clicked, this, [this, path = file.filePath()] { bench_.open(path); });
   box->addWidget(line, 1);
   if (!found.there) {
     auto* gone = new QToolButton(row);
-    gone->setText("Remove");
+    gone->setText(tr("Remove"));
     gone->setObjectName("forget." + file.filePath());
-    gone->setToolTip("Remove it from this list");
+    gone->setToolTip(tr("Remove it from this list"));
     connect(gone, &QToolButton::clicked, this, remove);
     box->addWidget(gone);
   }
@@ -342,7 +353,7 @@ void StartPage::show_work() {
       if (stack_->currentIndex() == 1) return;
       work_->wait_for(
           *jobs, [made](const Jobs::State& j) { return made(j) || Bench::reads_document(j); },
-          "it will be here in a moment.");
+          tr("it will be here in a moment."));
       return stack_->setCurrentIndex(1);
     }
   stack_->setCurrentIndex(0);

@@ -30,7 +30,8 @@ class Tour : public QToolBar {
   void resizeEvent(QResizeEvent* e) override;
 
  private:
-  void say(const QString& text, const QString& button = {}, std::function<void()> act = {});
+  /// `last`: the button leaves the tour.
+  void say(const QString& text, const QString& button = {}, std::function<void()> act = {}, bool last = false);
   void fit();
 
   Workbench& bench_;

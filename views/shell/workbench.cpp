@@ -1,7 +1,9 @@
 #include "views/shell/workbench.h"
 
+#include <QDir>
 #include <QFileInfo>
 #include <QTime>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -9,7 +11,6 @@
 #include "engine/templates/templates.h"
 #include "projects/time_travel.h"
 #include "tracing/record/step_record.h"
-#include "tracing/trace/trace_reader.h"
 #include "views/frame/view_def.h"
 #include "views/shared/format.h"
 #include "views/shared/settings.h"
@@ -27,21 +28,6 @@ struct Workbench::Opened {
   QString file;
   int64_t others = 0;
 };
-
-namespace {
-/// What a file is to this window; throws where it has no view for it.
-Document::Kind kind_to_open(const std::string& path) {
-  const Document::Kind kind = document_kind(path);
-  if (kind == Document::Kind::snapshot)
-    throw Error(
-        path + " is a pickle; the window opens projects and traces",
-        "Of a memory snapshot `tenon memory peak FILE` says who was alive; `tenon inspect FILE` says what it is.");
-  if (kind == Document::Kind::model)
-    throw Error(path + " holds a model; the window opens projects and traces",
-                "`tenon inspect FILE` says what is in it.");
-  return kind;
-}
-}  // namespace
 
 Workbench::Workbench(QObject* parent)
     : Bench(parent),
@@ -64,6 +50,9 @@ Workbench::Workbench(QObject* parent)
   connect(&jobs, &Jobs::failed, this, &Workbench::fail);
   connect(&files, &Jobs::failed, this, &Workbench::fail);
   connect(&jobs, &Jobs::changed, this, &Workbench::state_changed);
+  connect(&jobs, &Jobs::changed, this, [this] {  // cancelled, it tells nobody
+    if (beginning_ && !jobs.has(reading_tag(*beginning_))) drop_beginning();
+  });
   connect(&files, &Jobs::changed, this, &Workbench::state_changed);
 
   builder.on_edit = [this] {
@@ -73,6 +62,9 @@ Workbench::Workbench(QObject* parent)
   };
   bus.listen([this](const Selection& s) {
     if (s) show_document(s.document);
+    const Document* d = document(s.document);
+    if (const int rank = d && s.kind == Selection::Kind::event ? d->rank_of(s.id) : -1; rank >= 0)
+      choose_rank(s.document, static_cast<size_t>(rank));
     if (s.kind == Selection::Kind::run && s.id != shown_run_) show_run(s.id);
     if (s.kind == Selection::Kind::step) load_step(s.id);
     if (s.kind == Selection::Kind::checkpoint)
@@ -106,22 +98,23 @@ void Workbench::caught(const QString& where, const QString& message, const QStri
     save_timer_.stop();
     save_model();
   }
-  fail("A fault inside Tenon", QString("%1 (%2)").arg(message, where),
-       hint.isEmpty() ? QString("%1Please report this with the lines of the log.")
-                            .arg(driver_    ? "The project is being saved and training goes on. "
-                                 : project_ ? "The project is being saved. "
-                                            : "")
-                      : hint);
+  fail(tr("A fault inside Tenon"), QString("%1 (%2)").arg(message, where),
+       !hint.isEmpty() ? hint
+       : driver_       ? tr("The project is being saved and training goes on. Please report this with the lines of the "
+                                  "log.")
+       : project_      ? tr("The project is being saved. Please report this with the lines of the log.")
+                       : tr("Please report this with the lines of the log."));
 }
 
 bool Workbench::idle() const { return jobs.idle() && files.idle() && !save_timer_.isActive(); }
 
-void Workbench::open(const QString& path, bool start_training) {
+void Workbench::open(const QString& given, bool start_training) {
+  const QString path = QDir::cleanPath(given);
   files.start(
-      "open " + path, "Open " + QFileInfo(path).fileName(),
+      kOpening + path, tr("Open %1").arg(QFileInfo(path).fileName()),
       [path](const Jobs::Report&, const std::atomic<bool>&) {
         auto result = std::make_shared<Opened>();
-        result->kind = kind_to_open(path.toStdString());
+        result->kind = document_kind(path.toStdString());
         if (result->kind != Document::Kind::project) return result;
         result->project = Project::open(path.toStdString());
         result->others = result->project->version_of_others();
@@ -130,42 +123,97 @@ void Workbench::open(const QString& path, bool start_training) {
         return result;
       },
       [this, path, start_training](std::shared_ptr<Opened> result) {
-        if (result->kind == Document::Kind::trace) return read_trace(path);
+        if (result->kind != Document::Kind::project) return read(path, result->kind);
         result->file = path;
         opened(std::move(result), start_training);
       },
       [this, path](const QString& message, const QString& hint) {
-        fail("Open " + QFileInfo(path).fileName(), message, hint);
+        fail(tr("Open %1").arg(QFileInfo(path).fileName()), message, hint);
         emit open_failed();
       });
 }
 
-void Workbench::read_trace(const QString& path) {
+void Workbench::read(const QString& path, Document::Kind kind) {
   const QString title = QFileInfo(path).fileName();
   jobs.start(
-      kReading + path, "Read " + title,
-      [path](const Jobs::Report& report, const std::atomic<bool>&) {
-        traces::ReadOptions options;
-        options.write_cache = settings::flag("keep_read_traces");
-        options.progress = [&report](uint64_t done, uint64_t total) {
+      kReading + path, tr("Read %1").arg(title),
+      [path, kind](const Jobs::Report& report, const std::atomic<bool>&) {
+        return read_document(path.toStdString(), kind, [&report](uint64_t done, uint64_t total) {
           return report(static_cast<int64_t>(done), static_cast<int64_t>(total));
-        };
-        return traces::read_trace(path.toStdString(), options);
+        });
       },
-      [this, path, title](std::shared_ptr<const traces::Trace> trace) {
-        const int id = next_document_++;
-        documents_.push_back({id, Document::Kind::trace, path.toStdString(), title.toStdString(), std::move(trace)});
-        log("Opened " + path);
+      [this, path, kind](Document document) {
+        drop_beginning();
+        const int id = document.id = next_document_++;
+        documents_.push_back(std::move(document));
+        log(tr("Opened %1").arg(path));
         emit documents_changed();
+        tell_left_out(id);
+        keep(id);
         select(Selection::of_document(id, "open"));
         for (const ViewDef& def : view_defs())
-          if (def.shows && def.shows(bus.current(), *this)) return ask(QString("view.") + def.id);
+          if (def.opens == kind) return ask(QString("view.") + def.id);
       },
       [this, title](const QString& message, const QString& hint) {
-        fail("Read " + title, message, hint);
+        drop_beginning();
+        fail(tr("Read %1").arg(title), message, hint);
         emit open_failed();
       },
       false, Jobs::Unit::bytes);
+  if (kind == Document::Kind::trace) show_beginning(path);
+}
+
+/// Gigabytes take seconds: who has nothing else before the eyes sees their beginning meanwhile.
+void Workbench::show_beginning(const QString& path) {
+  const auto wanted = [this, path] { return !project_ && documents_.empty() && jobs.has(kReading + path); };
+  if (!wanted()) return;
+  jobs.start(
+      "beginning", tr("Read the beginning of %1").arg(QFileInfo(path).fileName()),
+      [path](const Jobs::Report&, const std::atomic<bool>&) { return read_beginning(path.toStdString()); },
+      [this, wanted](std::optional<Document> begun) {
+        if (!begun || !wanted()) return;
+        beginning_ = std::move(begun);
+        for (const auto& m : models()) m->set_beginning(beginning());
+        emit documents_changed();
+        emit state_changed();
+      },
+      [](const QString&, const QString&) {},  // the whole says what is wrong with it
+      true);
+}
+
+void Workbench::drop_beginning() {
+  if (!beginning_) return;
+  for (const auto& m : models()) m->set_beginning(nullptr);
+  beginning_.reset();
+  emit documents_changed();
+  emit state_changed();
+}
+
+/// For the next time: written once the document is there to be seen.
+void Workbench::keep(int id) {
+  const Document* d = document(id);
+  if (d->kind != Document::Kind::trace) return;
+  jobs.start(
+      QString("keep %1").arg(id), tr("Keep what was read of %1").arg(QString::fromStdString(d->title)),
+      [document = *d](const Jobs::Report&, const std::atomic<bool>&) { keep_read(document); }, [] {}, {}, true);
+}
+
+/// Files of a folder that are not among what is shown of it.
+void Workbench::tell_left_out(int id) {
+  const Document* d = document(id);
+  if (!d || d->left_out.empty()) return;
+  QStringList sentences;
+  for (const std::string& s : d->left_out) sentences << QString::fromStdString(s);
+  for (const QString& s : sentences) log(s);
+  constexpr qsizetype kTold = 3;
+  const qsizetype more = sentences.size() - kTold;
+  if (more > 0) sentences = sentences.mid(0, kTold) << tr("And %1 more, which the log names.").arg(more);
+  emit notice({tr("Some of the folder was left out"),
+               sentences.join(" "),
+               {},
+               {},
+               [this, id] { return document(id) != nullptr; },
+               true});
 }
 
 /// Every view that shows documents follows the selection to its own.
@@ -182,14 +230,20 @@ void Workbench::close_document(int id) {
   bus.forget_document(id);
   filters_.forget(id);
   show_document(Document::kProject);
-  std::erase_if(documents_, [id](const Document& d) { return d.id == id; });
+  const auto at = std::find_if(documents_.begin(), documents_.end(), [id](const Document& d) { return d.id == id; });
+  auto closed = std::make_shared<Document>(std::move(*at));
+  documents_.erase(at);
   emit documents_changed();
   emit state_changed();
+  // Gigabytes take their time to be given back.
+  jobs.start(
+      QString("close %1").arg(id), tr("Close %1").arg(QString::fromStdString(closed->title)),
+      [closed](const Jobs::Report&, const std::atomic<bool>&) { *closed = {}; }, [] {}, {}, true);
 }
 
 void Workbench::create(const QString& path, const std::string& template_name, const QString& data) {
   files.start(
-      "create", "Make " + QFileInfo(path).fileName(),
+      "create", tr("Make %1").arg(QFileInfo(path).fileName()),
       [path, template_name, data](const Jobs::Report&, const std::atomic<bool>&) {
         const Beginning b = template_name.empty()
                                 ? begin_empty()
@@ -224,6 +278,7 @@ void Workbench::leave_project() {
 }
 
 void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents contents) {
+  drop_beginning();
   bus.forget_document(Document::kProject);  // runs, steps and ops of the project that was left
   filters_.forget(Document::kProject);
   project_ = std::move(project);
@@ -245,7 +300,7 @@ void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents c
 void Workbench::close_project() {
   if (!project_) return;
   leave_project();
-  log("Closed " + file_);
+  log(tr("Closed %1").arg(file_));
   file_.clear();
   window_state_ = std::make_shared<const nlohmann::json>();
   show_project(nullptr, {});
@@ -264,14 +319,15 @@ void Workbench::opened(std::shared_ptr<Opened> result, bool start_training) {
   file_ = result->file;
   window_state_ = std::make_shared<const nlohmann::json>(std::move(result->window));
   show_project(result->project, std::move(result->contents));
-  log("Opened " + file_);
+  log(tr("Opened %1").arg(file_));
   others_seen_ = result->others;
   look_.start();
   emit project_changed();
   emit recipe_changed();
   if (!contents_.recipe_fault.empty())
-    fail("The recipe cannot be read", QString::fromStdString(contents_.recipe_fault),
-         "Nothing can be trained until it is: load the plug-in that it needs, or start from the defaults in Recipe.");
+    fail(tr("The recipe cannot be read"), QString::fromStdString(contents_.recipe_fault),
+         tr("Nothing can be trained until it is: load the plug-in that it needs, or start from the defaults in "
+            "Recipe."));
   // The window may have come back to the run it was left with.
   if (!shown_run_ && !contents_.runs.empty()) show_run(contents_.runs.back().id);
   emit state_changed();
@@ -285,7 +341,7 @@ void Workbench::refresh_project() {
   if (!project_) return;
   auto project = project_;
   files.start(
-      "project", "Read the project",
+      "project", tr("Read the project"),
       [project](const Jobs::Report&, const std::atomic<bool>&) { return ProjectContents::read(*project); },
       [this, project, edits = recipe_edits_](ProjectContents contents) {
         if (project == project_) take(std::move(contents), edits);  // else another one was opened meanwhile
@@ -330,7 +386,7 @@ void Workbench::load_metrics() {
   auto project = project_;
   int64_t run = shown_run_;
   files.start(
-      "metrics", "Read the curves",
+      "metrics", tr("Read the curves"),
       [project, run](const Jobs::Report&, const std::atomic<bool>& cancelled) {
         return read_series(*project, run, cancelled);
       },
@@ -369,7 +425,7 @@ void Workbench::load_step(int64_t step) {
   auto project = project_;
   int64_t run = shown_run_;
   jobs.start(
-      "step", QString("Replay step %1").arg(QString::fromStdString(format_grouped(step))),
+      "step", tr("Replay step %1").arg(QString::fromStdString(format_grouped(step))),
       [project, run, step](const Jobs::Report& report, const std::atomic<bool>&) {
         return projects::record_step(*project, run, step, report);
       },
@@ -378,7 +434,7 @@ void Workbench::load_step(int64_t step) {
         show_step(Links(record));
       },
       [this](const QString& message, const QString& hint) {
-        fail("The step could not be replayed", message, hint);
+        fail(tr("The step could not be replayed"), message, hint);
         emit step_changed();
       });
   emit step_changed();

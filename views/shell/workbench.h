@@ -30,13 +30,16 @@ class Workbench : public Bench {
   explicit Workbench(QObject* parent = nullptr);
   ~Workbench() override;
 
-  /// Opens a project in the place of the one that is open; a trace beside it. What a file is its content says.
-  void open(const QString& path, bool start_training = false);
+  /// Opens a project in the place of the one that is open; a trace beside it, and a folder of traces as one. What a
+  /// file is its content says.
+  void open(const QString& given, bool start_training = false);
   void close_document(int id) override;
   /// Leaves the project: a run that trains ends with a checkpoint. What else is open stays.
   void close_project();
   /// A new project of a template at `path`, then opens it. Without a template its model has only an input. `data`: the
   /// file or folder that it learns from; empty: the template's own.
+  /// A project of an ONNX model; `sizes` of one sample ("3x224x224") where the file leaves them open.
+  void create_from_model(const QString& path, const QString& model, const QString& sizes = {});
   void create(const QString& path, const std::string& template_name, const QString& data = {});
   /// Writes the project as it is now, with every edit, into another file; a notice says the result.
   void save_copy(const QString& path, bool replaces);
@@ -70,9 +73,8 @@ class Workbench : public Bench {
   void change_training() override;
   // Runs as a whole.
   void describe_run(int64_t run, const QString& name, const QString& note, const QStringList& tags);
-  /// Out of every list; the notice that says so brings it back.
-  void delete_run(int64_t run);
-  void restore_run(int64_t run);
+  void delete_runs(const std::vector<int64_t>& runs) override;
+  void restore_runs(const std::vector<int64_t>& runs);
   /// The test split under the state after a step of a run; a notice says the result.
   void evaluate(int64_t run, int64_t step);
   void look_into_sample(int64_t row) override;
@@ -80,6 +82,8 @@ class Workbench : public Bench {
   void export_run(int64_t run, int64_t step, const QString& path);
   /// Writes everything about a run and that state of it as one page; a notice says where.
   void write_report(int64_t run, int64_t step, const QString& path);
+  /// The same of a trace, a snapshot or a model file that is open.
+  void write_document_report(int document, const QString& path);
   bool training() const override { return driver_ != nullptr; }
   void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) override;
   void resume_sweep(int64_t sweep) override;
@@ -109,7 +113,11 @@ class Workbench : public Bench {
 
  private:
   struct Opened;
-  void read_trace(const QString& path);
+  void read(const QString& path, Document::Kind kind);
+  void show_beginning(const QString& path);
+  void drop_beginning();
+  void keep(int id);
+  void tell_left_out(int id);
   void show_document(int id);
   void opened(std::shared_ptr<Opened> result, bool start_training);
   void leave_project();
@@ -142,7 +150,7 @@ class Workbench : public Bench {
   void tell_changes(const projects::RunStatus& before);
   void write(const QString& title, std::function<void(projects::Project&)> work, std::function<void()> done);
   /// Offers to bring back what was deleted, while this project is open and it is `gone`.
-  void tell_deleted(const QString& name, const QString& what_stays, std::function<void()> restore,
+  void tell_deleted(const QString& said, const QString& what_stays, std::function<void()> restore,
                     std::function<bool()> gone);
   void tell_blocked(const projects::RunStatus& before);
   void tell_done(const QString& title, const std::string& text, const QString& button = {},

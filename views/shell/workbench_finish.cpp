@@ -1,8 +1,10 @@
 // What is done with a run that was trained, as jobs: evaluated, exported, reported.
 #include "engine/train/session.h"
 #include "projects/finish.h"
+#include "views/report/document_report.h"
 #include "views/report/report.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shell/workbench.h"
 
 namespace tenon::views {
@@ -24,7 +26,7 @@ void Workbench::evaluate(int64_t run, int64_t step) {
   auto project = project_;
   jobs.start(
       QString("evaluate %1 %2").arg(run).arg(step),
-      QString::fromStdString("Evaluate " + r->name + " at step " + format_grouped(step)),
+      tr("Evaluate %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
       [project, r = *r, step](const Jobs::Report& report, const std::atomic<bool>&) {
         return std::make_shared<const projects::Results>(projects::results_at(*project, r, step, report, report));
       },
@@ -32,28 +34,28 @@ void Workbench::evaluate(int64_t run, int64_t step) {
         if (project != project_) return;
         results_ = std::move(results);
         emit results_changed();
-        tell_done("Evaluated", projects::evaluation_text(r, results_->step, results_->evaluation), "Where it errs",
-                  [this] { ask("view.results"); });
+        tell_done(tr("Evaluated"), projects::evaluation_text(r, results_->step, results_->evaluation),
+                  tr("Where it errs"), [this] { ask("view.results"); });
       },
-      [this](const QString& message, const QString& hint) { fail("The run was not evaluated", message, hint); });
+      [this](const QString& message, const QString& hint) { fail(tr("The run was not evaluated"), message, hint); });
 }
 
 void Workbench::look_into_sample(int64_t row) {
   if (!results_ || !project_) return;
   auto project = project_;
   jobs.start(
-      "step", QString::fromStdString("Look into test sample " + format_grouped(row)),
+      "step", tr("Look into test sample %1").arg(QString::fromStdString(format_grouped(row))),
       [project, results = results_, row](const Jobs::Report& report, const std::atomic<bool>&) {
         return Links(projects::record_sample(*project, results->run_id, results->step, row, report));
       },
       [this, project, row](const Links& links) {
         if (project != project_) return;
         show_step(links);
-        log(QString("Test sample %1: its tensors, ops and gradients are shown")
+        log(tr("Test sample %1: its tensors, ops and gradients are shown")
                 .arg(QString::fromStdString(format_grouped(row))));
         ask("view.tensor");
       },
-      [this](const QString& message, const QString& hint) { fail("The sample was not recorded", message, hint); });
+      [this](const QString& message, const QString& hint) { fail(tr("The sample was not recorded"), message, hint); });
 }
 
 void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
@@ -61,15 +63,16 @@ void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
   if (!r || !project_) return;
   auto project = project_;
   jobs.start(
-      "export " + path, QString::fromStdString("Export " + r->name + " at step " + format_grouped(step)),
+      "export " + path,
+      tr("Export %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
       [project, r = *r, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
         const auto e = projects::export_run(*project, r, step, projects::format_of_file(path), path, true, report);
-        return path + ": " + r.name + " at step " + format_grouped(step) + ", " + e.text;
+        return views::tr("{}: {} at step {}, {}", path, r.name, format_grouped(step), e.text);
       },
       [this, project](const std::string& text) {
-        if (project == project_) tell_done("Exported", text);
+        if (project == project_) tell_done(tr("Exported"), text);
       },
-      [this](const QString& message, const QString& hint) { fail("The model was not exported", message, hint); });
+      [this](const QString& message, const QString& hint) { fail(tr("The model was not exported"), message, hint); });
 }
 
 void Workbench::write_report(int64_t run, int64_t step, const QString& path) {
@@ -77,14 +80,32 @@ void Workbench::write_report(int64_t run, int64_t step, const QString& path) {
   if (!r || !project_) return;
   auto project = project_;
   jobs.start(
-      "report " + path, QString::fromStdString("Report of " + r->name + " at step " + format_grouped(step)),
+      "report " + path,
+      tr("Report of %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
       [project, run, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
         return tenon::views::write_report(*project, project->run(run), step, path, report, report);
       },
       [this, project](const std::string& text) {
-        if (project == project_) tell_done("Written", text);
+        if (project == project_) tell_done(tr("Written"), text);
       },
-      [this](const QString& message, const QString& hint) { fail("The report was not written", message, hint); });
+      [this](const QString& message, const QString& hint) { fail(tr("The report was not written"), message, hint); });
+}
+
+void Workbench::write_document_report(int document, const QString& path) {
+  const Document* d = this->document(document);
+  if (!d) return;
+  jobs.start(
+      "report " + path, tr("Report of %1").arg(QString::fromStdString(d->part_title())),
+      [d = d->only_rank(), path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
+        return tenon::views::write_document_report(d, path, report);
+      },
+      [this, document](const std::string& text) {
+        const QString message = QString::fromStdString(text);
+        log(tr("Written") + ": " + message);
+        emit notice(
+            {tr("Written"), message, {}, {}, [this, document] { return this->document(document) != nullptr; }, true});
+      },
+      [this](const QString& message, const QString& hint) { fail(tr("The report was not written"), message, hint); });
 }
 
 }  // namespace tenon::views

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shell/workbench.h"
 
 namespace tenon::views {
@@ -20,7 +21,7 @@ void Workbench::look_at_file() {
     std::optional<ProjectContents> contents;  ///< where anything changed
   };
   files.start(
-      "others", "Look for what others changed",
+      "others", tr("Look for what others changed"),
       // A process that was killed changes nothing, but its run does not train any longer.
       [project = project_, before = others_seen_, read = trained_elsewhere() != nullptr](const Jobs::Report&,
                                                                                          const std::atomic<bool>&) {
@@ -66,8 +67,8 @@ bool Workbench::ask_to_train_beside(const QString& title, std::function<void()> 
   const QString name = QString::fromStdString(other->name);
   std::weak_ptr<projects::Project> project = project_;
   auto holds = [this, project] { return project.lock() == project_ && !driver_ && trained_elsewhere(); };
-  emit notice({title, name + " trains in another window or program. Two at once share this machine's cores.",
-               "Train beside it",
+  emit notice({title, tr("%1 trains in another window or program. Two at once share this machine's cores.").arg(name),
+               tr("Train beside it"),
                [this, holds, train = std::move(train)] {
                  if (!holds()) return;
                  beside_ = true;
@@ -92,10 +93,10 @@ void Workbench::take_model(const ModelSpec& model) {
   if (unsaved_ || model == contents_.model) return;
   contents_.model = model;
   if (model == builder.spec()) return;
-  if (!builder.replace("the change made elsewhere", model)) return;
+  if (!builder.replace(views::tr("the change made elsewhere"), model)) return;
   save_timer_.stop();
   unsaved_ = false;
-  log("The model was changed elsewhere; undo brings back the one from before");
+  log(tr("The model was changed elsewhere; undo brings back the one from before"));
 }
 
 void Workbench::tell_replaced_model() {
@@ -103,10 +104,10 @@ void Workbench::tell_replaced_model() {
   if (!theirs) return;
   std::weak_ptr<projects::Project> project = project_;
   auto holds = [this, project, theirs = *theirs] { return project.lock() == project_ && !(builder.spec() == theirs); };
-  emit notice({"The model was edited elsewhere at the same time", "The project holds the one you see here.",
-               "Take the other",
+  emit notice({tr("The model was edited elsewhere at the same time"), tr("The project holds the one you see here."),
+               tr("Take the other"),
                [this, holds, theirs = *theirs] {
-                 if (holds()) builder.replace("take the model edited elsewhere", theirs);
+                 if (holds()) builder.replace(views::tr("take the model edited elsewhere"), theirs);
                },
                holds});
 }

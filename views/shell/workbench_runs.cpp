@@ -57,20 +57,20 @@ void Workbench::change_training() {
   try {
     if (const Settings set = changes_to(from, recipe()); !set.empty()) driver_->change(set);
   } catch (const Error& e) {
-    return fail("The run's recipe was not changed", QString::fromStdString(e.message()),
+    return fail(tr("The run's recipe was not changed"), QString::fromStdString(e.message()),
                 QString::fromStdString(e.hint()));
   }
   if (const QString keys = kept(from, recipe()); !keys.isEmpty())
-    log(QString("%1 keeps what it began with: %2").arg(QString::fromStdString(status_.name), keys));
+    log(tr("%1 keeps what it began with: %2").arg(QString::fromStdString(status_.name), keys));
   emit recipe_changed();
 }
 
 /// A change is told once it holds.
 void Workbench::tell_changes(const RunStatus& before) {
   if (status_.refused != before.refused && !status_.refused.empty())
-    fail("The run's recipe was not changed", QString::fromStdString(status_.refused), {});
+    fail(tr("The run's recipe was not changed"), QString::fromStdString(status_.refused), {});
   if (status_.changes == before.changes || !driver_) return;
-  log(QString("%1 goes on with another recipe after step %2")
+  log(tr("%1 goes on with another recipe after step %2")
           .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.step))));
   refresh_project();
   emit recipe_changed();
@@ -88,11 +88,11 @@ bool Workbench::can_continue(int64_t run) const {
 }
 
 void Workbench::continue_run(int64_t run) {
-  if (!can_continue(run) || ask_to_train_beside("Not continued yet", [this, run] { continue_run(run); })) return;
+  if (!can_continue(run) || ask_to_train_beside(tr("Not continued yet"), [this, run] { continue_run(run); })) return;
   const RunInfo& r = *contents_.run(run);
   const Recipe from = *recipe_of(r);
   if (const QString keys = kept(from, recipe()); !keys.isEmpty())
-    log(QString("%1 keeps what it began with: %2").arg(QString::fromStdString(r.name), keys));
+    log(tr("%1 keeps what it began with: %2").arg(QString::fromStdString(r.name), keys));
   start_driver({.resume = r.name, .set = changes_to(from, recipe())}, false);
 }
 
@@ -110,7 +110,10 @@ void Workbench::write(const QString& title, std::function<void(Project&)> work, 
         take(std::move(contents), edits);
         done();
       },
-      [this, title](const QString& message, const QString& hint) { fail(title + ": not done", message, hint); }, true);
+      [this, title](const QString& message, const QString& hint) {
+        fail(tr("%1: not done").arg(title), message, hint);
+      },
+      true);
 }
 
 void Workbench::describe_run(int64_t run, const QString& name, const QString& note, const QStringList& tags) {
@@ -119,7 +122,7 @@ void Workbench::describe_run(int64_t run, const QString& name, const QString& no
   std::vector<std::string> all;
   for (const QString& t : tags) all.push_back(t.toStdString());
   write(
-      "Words of " + QString::fromStdString(r->name),
+      tr("Words of %1").arg(QString::fromStdString(r->name)),
       [run, name = name.trimmed().toStdString(), was = r->name, note = note.trimmed().toStdString(), all](Project& p) {
         if (name != was) p.rename_run(run, name);
         p.describe_run(run, note, all);
@@ -129,39 +132,44 @@ void Workbench::describe_run(int64_t run, const QString& name, const QString& no
       });
 }
 
-void Workbench::delete_run(int64_t run) {
-  const RunInfo* r = contents_.run(run);
-  if (!r || (driver_ && status_.run == run)) return;
-  const QString name = QString::fromStdString(r->name);
+void Workbench::delete_runs(const std::vector<int64_t>& runs) {
+  std::vector<int64_t> gone;
+  for (const int64_t run : runs)
+    if (contents_.run(run) && !(driver_ && status_.run == run)) gone.push_back(run);
+  if (gone.empty()) return;
+  const QString name =
+      gone.size() == 1 ? QString::fromStdString(contents_.run(gone[0])->name) : tr("%1 runs").arg(gone.size());
   write(
-      "Delete " + name, [run](Project& p) { p.delete_run(run); },
-      [this, run, name] {
+      tr("Delete %1").arg(name), [gone](Project& p) { p.delete_runs(gone); },
+      [this, gone, name] {
+        auto is_gone = [&gone](int64_t run) { return std::find(gone.begin(), gone.end(), run) != gone.end(); };
         std::vector<int64_t> left = picked_;
-        if (std::erase(left, run)) pick(left);
-        if (run == shown_run_) {
+        if (std::erase_if(left, is_gone)) pick(left);
+        if (is_gone(shown_run_)) {
           shown_run_ = contents_.runs.empty() ? 0 : contents_.runs.back().id;
           select(shown_run_ ? Selection::run(shown_run_, "delete") : Selection());
           show_again();
         }
-        tell_deleted(
-            name, "Its steps stay in the file", [this, run] { restore_run(run); },
-            [this, run] { return !contents_.run(run); });
+        tell_deleted((gone.size() == 1 ? tr("%1 was deleted") : tr("%1 were deleted")).arg(name),
+                     gone.size() == 1
+                         ? tr("Its steps stay in the file; Run › Bring back what was deleted… finds it also later.")
+                         : tr("Their steps stay in the file; Run › Bring back what was deleted… finds it also later."),
+                     [this, gone] { restore_runs(gone); }, [this, first = gone[0]] { return !contents_.run(first); });
       });
 }
 
-void Workbench::tell_deleted(const QString& name, const QString& what_stays, std::function<void()> restore,
+void Workbench::tell_deleted(const QString& said, const QString& what_stays, std::function<void()> restore,
                              std::function<bool()> gone) {
-  log(name + " was deleted");
+  log(said);
   std::weak_ptr<Project> project = project_;
-  emit notice({name + " was deleted", what_stays + "; Run › Bring back what was deleted… finds it also later.",
-               "Bring back", std::move(restore),
+  emit notice({said, what_stays, tr("Bring back"), std::move(restore),
                [this, project, gone = std::move(gone)] { return project.lock() == project_ && gone(); }, true});
 }
 
-void Workbench::restore_run(int64_t run) {
+void Workbench::restore_runs(const std::vector<int64_t>& runs) {
   write(
-      "Bring a run back", [run](Project& p) { p.undelete_run(run); },
-      [this, run] { select(Selection::run(run, "restore")); });
+      runs.size() == 1 ? tr("Bring a run back") : tr("Bring runs back"), [runs](Project& p) { p.undelete_runs(runs); },
+      [this, last = runs.back()] { select(Selection::run(last, "restore")); });
 }
 
 }  // namespace tenon::views

@@ -14,7 +14,7 @@ void Workbench::save_model() {
   auto project = project_;
   ModelSpec spec = builder.spec();
   files.start(
-      "save", "Save the model",
+      "save", tr("Save the model"),
       [edits = edits_, base = contents_.model, spec](const Jobs::Report&, const std::atomic<bool>&) {
         edits->save_model(base, spec);
       },
@@ -22,13 +22,13 @@ void Workbench::save_model() {
         if (project != project_) return;
         contents_.model = spec;
         if (spec == builder.spec()) unsaved_ = false;
-        if (std::exchange(save_failed_, false)) log("The model is saved now");
+        if (std::exchange(save_failed_, false)) log(tr("The model is saved now"));
         tell_replaced_model();
       },
       [this, project](const QString& message, const QString& hint) {
         if (project == project_ && !project->read_only()) save_again_.start();  // a full disk has room again one day
         if (project != project_ || !std::exchange(save_failed_, true))
-          fail("The model could not be saved", message, hint);
+          fail(tr("The model could not be saved"), message, hint);
       },
       true);
 }
@@ -50,7 +50,7 @@ void Workbench::save_recipe() {
   if (!project_) return;
   auto project = project_;
   files.start(
-      "recipe", "Save the recipe",
+      "recipe", tr("Save the recipe"),
       [shared = edits_, base = file_recipe_, mine = contents_.recipe](const Jobs::Report&, const std::atomic<bool>&) {
         return shared->save_recipe(base, mine);
       },
@@ -60,12 +60,12 @@ void Workbench::save_recipe() {
           recipe_unsaved_ = false;
           take_recipe(std::move(saved));
         }
-        if (std::exchange(recipe_save_failed_, false)) log("The recipe is saved now");
+        if (std::exchange(recipe_save_failed_, false)) log(tr("The recipe is saved now"));
       },
       [this, project](const QString& message, const QString& hint) {
         if (project == project_ && !project->read_only()) save_again_.start();
         if (project != project_ || !std::exchange(recipe_save_failed_, true))
-          fail("The recipe could not be saved", message, hint);
+          fail(tr("The recipe could not be saved"), message, hint);
       },
       true);
 }

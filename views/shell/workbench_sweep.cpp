@@ -11,19 +11,21 @@ using projects::RunStatus;
 void Workbench::begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) {
   if (!project_ || driver_ || sweeping_ || files.has("train")) return;
   if (!builder.errors().empty())
-    return fail("The sweep could not begin", "the model cannot be trained as it is", "The builder shows its errors.");
-  if (ask_to_train_beside("The sweep has not begun yet", [this, name, keys, attrs] { begin_sweep(name, keys, attrs); }))
+    return fail(tr("The sweep could not begin"), tr("the model cannot be trained as it is"),
+                tr("The builder shows its errors."));
+  if (ask_to_train_beside(tr("The sweep has not begun yet"),
+                          [this, name, keys, attrs] { begin_sweep(name, keys, attrs); }))
     return;
   save_edits();
   auto project = project_;
   files.start(
-      "train", "Begin the sweep",
+      "train", tr("Begin the sweep"),
       [project, name, keys, attrs](const Jobs::Report&, const std::atomic<bool>&) {
         return projects::begin_sweep(*project, name, keys, attrs);
       },
       [this, project](const projects::SweepInfo& sweep) {
         if (project != project_) return;
-        log(QString::fromStdString("Sweep " + sweep.name + " begins"));
+        log(tr("Sweep %1 begins").arg(QString::fromStdString(sweep.name)));
         contents_.sweeps.push_back(sweep);
         sweeping_ = sweep.id;
         sweep_begins_ = true;
@@ -31,7 +33,7 @@ void Workbench::begin_sweep(const std::string& name, const projects::Settings& k
         emit project_changed();
       },
       [this](const QString& message, const QString& hint) {
-        fail("The sweep could not begin", message, hint);
+        fail(tr("The sweep could not begin"), message, hint);
         emit state_changed();
       });
   emit state_changed();
@@ -39,8 +41,8 @@ void Workbench::begin_sweep(const std::string& name, const projects::Settings& k
 
 void Workbench::resume_sweep(int64_t sweep) {
   if (!project_ || driver_ || sweeping_ || files.has("train") || !contents_.sweep(sweep)) return;
-  if (ask_to_train_beside("The sweep does not go on yet", [this, sweep] { resume_sweep(sweep); })) return;
-  log(QString::fromStdString("Sweep " + contents_.sweep(sweep)->name + " goes on"));
+  if (ask_to_train_beside(tr("The sweep does not go on yet"), [this, sweep] { resume_sweep(sweep); })) return;
+  log(tr("Sweep %1 goes on").arg(QString::fromStdString(contents_.sweep(sweep)->name)));
   sweeping_ = sweep;
   sweep_begins_ = true;
   train_next_trial();
@@ -56,8 +58,8 @@ void Workbench::rename_sweep(int64_t sweep, const std::string& name) {
   const auto* s = contents_.sweep(sweep);
   if (!s || s->name == name) return;
   write(
-      "Rename " + QString::fromStdString(s->name), [sweep, name](projects::Project& p) { p.rename_sweep(sweep, name); },
-      [] {});
+      tr("Rename %1").arg(QString::fromStdString(s->name)),
+      [sweep, name](projects::Project& p) { p.rename_sweep(sweep, name); }, [] {});
 }
 
 void Workbench::delete_sweep(int64_t sweep) {
@@ -65,23 +67,24 @@ void Workbench::delete_sweep(int64_t sweep) {
   if (!s || sweeping_ == sweep) return;
   const QString name = QString::fromStdString(s->name);
   write(
-      "Delete " + name, [sweep](projects::Project& p) { p.delete_sweep(sweep); },
+      tr("Delete %1").arg(name), [sweep](projects::Project& p) { p.delete_sweep(sweep); },
       [this, sweep, name] {
         tell_deleted(
-            name, "Its runs stay among the runs", [this, sweep] { restore_sweep(sweep); },
-            [this, sweep] { return !contents_.sweep(sweep); });
+            tr("%1 was deleted").arg(name),
+            tr("Its runs stay among the runs; Run › Bring back what was deleted… finds it also later."),
+            [this, sweep] { restore_sweep(sweep); }, [this, sweep] { return !contents_.sweep(sweep); });
       });
 }
 
 void Workbench::restore_sweep(int64_t sweep) {
   write(
-      "Bring a sweep back", [sweep](projects::Project& p) { p.undelete_sweep(sweep); }, [] {});
+      tr("Bring a sweep back"), [sweep](projects::Project& p) { p.undelete_sweep(sweep); }, [] {});
 }
 
 /// Chosen on the file thread, behind the end of the trial before it.
 void Workbench::train_next_trial() {
   start_driver(
-      "Start the next trial",
+      tr("Start the next trial"),
       [project = project_, sweep = sweeping_]() -> std::shared_ptr<RunDriver> {
         while (const auto trial = projects::next_trial(*project, sweep))
           if (auto driver = projects::start_trial(project, *trial)) return driver;
@@ -99,7 +102,7 @@ void Workbench::trial_ended(RunStatus::State how) {
 
 void Workbench::sweep_ended() {
   if (const auto* sweep = contents_.sweep(sweeping_))
-    log(QString::fromStdString("Sweep " + sweep->name + " is finished"));
+    log(tr("Sweep %1 is finished").arg(QString::fromStdString(sweep->name)));
   sweeping_ = 0;
   refresh_project();
   emit state_changed();

@@ -20,30 +20,37 @@ void Workbench::tell_interrupted() {
   const projects::RunInfo& r = contents.runs.back();
   auto text = [](int64_t n) { return QString::fromStdString(format_grouped(n)); };
   const auto& kept = contents.checkpoints.back();
-  QString message = QString("the program ended while it trained. Kept: every metric up to step %1").arg(text(r.steps));
+  QString message;
   if (kept.empty())
-    message += ", and the seed it started from. Resume begins it anew.";
+    message = tr("the program ended while it trained. Kept: every metric up to step %1, and the seed it started from. "
+                 "Resume begins it anew.")
+                  .arg(text(r.steps));
   else {
-    message += kept.size() == 1 ? QString(" and the checkpoint of step %1").arg(text(kept.back().step))
-                                : QString(" and %1 checkpoints, the last of step %2")
-                                      .arg(text(static_cast<int64_t>(kept.size())), text(kept.back().step));
+    message = kept.size() == 1
+                  ? tr("the program ended while it trained. Kept: every metric up to step %1 and the checkpoint of "
+                       "step %2.")
+                        .arg(text(r.steps), text(kept.back().step))
+                  : tr("the program ended while it trained. Kept: every metric up to step %1 and %2 checkpoints, the "
+                       "last of step %3.")
+                        .arg(text(r.steps), text(static_cast<int64_t>(kept.size())), text(kept.back().step));
+    message += " ";
     if (kept.back().step >= r.total_steps)
-      message += ". Resume brings it to its end.";
+      message += tr("Resume brings it to its end.");
     else if (kept.back().step >= r.steps)
-      message += ". Resume goes on from there.";
+      message += tr("Resume goes on from there.");
     else if (kept.back().step + 1 == r.steps)
-      message += QString(". Resume trains step %1 again, bit for bit, and goes on.").arg(text(r.steps));
+      message += tr("Resume trains step %1 again, bit for bit, and goes on.").arg(text(r.steps));
     else
-      message += QString(". Resume trains steps %1 to %2 again, bit for bit, and goes on.")
+      message += tr("Resume trains steps %1 to %2 again, bit for bit, and goes on.")
                      .arg(text(kept.back().step + 1), text(r.steps));
   }
-  const QString title = QString::fromStdString(r.name) + " was interrupted at step " + text(r.steps);
+  const QString title = tr("%1 was interrupted at step %2").arg(QString::fromStdString(r.name), text(r.steps));
   log(title + ": " + message);
   if (!can_go_on(r.id)) return;
   // Another project may have a run of the same number.
   std::weak_ptr<Project> project = project_;
   auto holds = [this, id = r.id, project] { return project.lock() == project_ && can_go_on(id); };
-  emit notice({title, message, "Resume",
+  emit notice({title, message, tr("Resume"),
                [this, id = r.id, holds] {
                  if (holds()) go_on(id);
                },
@@ -52,7 +59,7 @@ void Workbench::tell_interrupted() {
 
 void Workbench::train(const TrainOptions& options) {
   if (driver_ && status_.state == RunStatus::State::paused) return resume();
-  if (!project_ || driver_ || ask_to_train_beside("Not started yet", [this, options] { train(options); })) return;
+  if (!project_ || driver_ || ask_to_train_beside(tr("Not started yet"), [this, options] { train(options); })) return;
   start_driver(options, false);
 }
 
@@ -64,7 +71,7 @@ bool Workbench::can_go_on(int64_t run) const {
 }
 
 void Workbench::go_on(int64_t run) {
-  if (!can_go_on(run) || ask_to_train_beside("Not resumed yet", [this, run] { go_on(run); })) return;
+  if (!can_go_on(run) || ask_to_train_beside(tr("Not resumed yet"), [this, run] { go_on(run); })) return;
   // What a sweep has not judged yet goes on as its trial.
   for (const projects::SweepInfo& s : contents_.sweeps)
     for (const projects::TrialInfo& t : s.trials)
@@ -84,7 +91,7 @@ void Workbench::start_driver(TrainOptions options, bool then_step) {
   save_edits();
   options.start_paused = options.start_paused || then_step;
   start_driver(
-      "Start training",
+      tr("Start training"),
       [project = project_, options] { return std::shared_ptr<RunDriver>(RunDriver::start(project, options)); },
       then_step);
 }
@@ -101,7 +108,7 @@ void Workbench::start_driver(const QString& title, std::function<std::shared_ptr
         // Another project was opened meanwhile, or the sweep was stopped: this run ends with a checkpoint.
         if (project != project_ || sweep != sweeping_) {
           files.start(
-              "left run", "Finish the run",
+              "left run", tr("Finish the run"),
               [driver](const Jobs::Report&, const std::atomic<bool>&) mutable { driver.reset(); },
               [this] { refresh_project(); }, {}, true);
           return;
@@ -111,7 +118,7 @@ void Workbench::start_driver(const QString& title, std::function<std::shared_ptr
       },
       [this, project](const QString& message, const QString& hint) {
         if (project == project_) sweeping_ = 0;
-        fail("Training could not start", message, hint);
+        fail(tr("Training could not start"), message, hint);
         emit state_changed();
       });
   emit state_changed();
@@ -131,10 +138,10 @@ void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
     show_step({});
     training_model.set_run(status_.name, status_.total_steps);
   }
-  log(QString("Training %1%2")
-          .arg(QString::fromStdString(status_.name),
-               status_.step > 0 ? QString(" from step %1").arg(QString::fromStdString(format_grouped(status_.step)))
-                                : QString()));
+  log(status_.step > 0
+          ? tr("Training %1 from step %2")
+                .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.step)))
+          : tr("Training %1").arg(QString::fromStdString(status_.name)));
   tick_.start();
   refresh_project();
   if (follows) load_metrics();
@@ -158,7 +165,7 @@ void Workbench::tick() {
   tell_blocked(before);
   tell_changes(before);
   if (status_.nan && !before.nan)
-    log(QString("%1 stopped being finite at step %2")
+    log(tr("%1 stopped being finite at step %2")
             .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.nan_step))),
         true);
   if (status_.state != before.state || status_.step != before.step || !rows.empty()) emit status_changed();
@@ -169,15 +176,18 @@ void Workbench::tick() {
   driver_->drain(rows);
   QString name = QString::fromStdString(status_.name);
   if (status_.state == RunStatus::State::failed && !sweeping_)
-    fail(name + " failed", QString::fromStdString(status_.error), {});
+    fail(tr("%1 failed").arg(name), QString::fromStdString(status_.error), {});
   else if (status_.state == RunStatus::State::finished && !status_.error.empty())
-    log(QString("%1 stopped early at step %2: %3")
+    log(tr("%1 stopped early at step %2: %3")
             .arg(name, QString::fromStdString(format_grouped(status_.step)), QString::fromStdString(status_.error)));
   else if (!status_.error.empty())  // of a sweep, whose other trials go on
     log(name + ": " + QString::fromStdString(status_.error), status_.state == RunStatus::State::failed);
   else
-    log(QString("%1 %2 at step %3")
-            .arg(name, projects::status_word(status_.state), QString::fromStdString(format_grouped(status_.step))));
+    log((status_.state == RunStatus::State::finished  ? tr("%1 finished at step %2")
+         : status_.state == RunStatus::State::stopped ? tr("%1 stopped at step %2")
+         : status_.state == RunStatus::State::failed  ? tr("%1 failed at step %2")
+                                                      : tr("%1 pruned at step %2"))
+            .arg(name, QString::fromStdString(format_grouped(status_.step))));
   let_go();
   if (sweeping_) trial_ended(status_.state);
   emit status_changed();
@@ -189,17 +199,17 @@ void Workbench::tell_blocked(const RunStatus& before) {
   if (status_.blocked == before.blocked && status_.blocked_hint == before.blocked_hint) return;
   if (status_.blocked.empty()) {
     if (projects::is_active(status_.state) && !stopping_)
-      log(QString("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
+      log(tr("There is room on the disk again: %1 goes on").arg(QString::fromStdString(status_.name)));
     return;
   }
   const QString title =
-      QString("%1 waits at step %2")
+      tr("%1 waits at step %2")
           .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.step)));
-  const QString message = QString::fromStdString(status_.blocked) +
-                          ". Nothing is lost: it goes on by itself as soon as there is room.\n" +
+  const QString message = QString::fromStdString(status_.blocked) + ". " +
+                          tr("Nothing is lost: it goes on by itself as soon as there is room.") + "\n" +
                           QString::fromStdString(status_.blocked_hint);
   if (before.blocked.empty()) log(title + ": " + message, true);
-  emit notice({title, message, "Try again",
+  emit notice({title, message, tr("Try again"),
                [this] {
                  if (driver_) driver_->retry();
                },
@@ -216,7 +226,7 @@ void Workbench::let_go() {
   const bool waited = projects::is_active(status_.state) && !status_.blocked.empty();
   const QString name = QString::fromStdString(status_.name);
   files.start(
-      QString("end %1").arg(status_.run), "Finish the run",
+      QString("end %1").arg(status_.run), tr("Finish the run"),
       [held, waited, lost](const Jobs::Report&, const std::atomic<bool>&) {
         if (waited) {
           (*held)->stop();
@@ -226,7 +236,7 @@ void Workbench::let_go() {
         held->reset();
       },
       [this, name, lost] {
-        if (!lost->isEmpty()) fail(name + " failed", *lost, {});
+        if (!lost->isEmpty()) fail(tr("%1 failed").arg(name), *lost, {});
         refresh_project();
         load_metrics();
       },
@@ -242,7 +252,7 @@ void Workbench::resume() {
 void Workbench::step_once() {
   if (driver_)
     driver_->step_once();
-  else if (project_ && !ask_to_train_beside("Not started yet", [this] { step_once(); }))
+  else if (project_ && !ask_to_train_beside(tr("Not started yet"), [this] { step_once(); }))
     start_driver({}, true);
 }
 void Workbench::stop() {

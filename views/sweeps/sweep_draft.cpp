@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "projects/search/sweep_plan.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -87,7 +88,7 @@ int64_t SweepDraft::trials() const {
 }
 
 std::string SweepDraft::fault() const {
-  if (keys_.empty()) return "Add a key to search over.";
+  if (keys_.empty()) return tr("Add a key to search over.");
   try {
     projects::SweepPlan(keys_, attrs(), recipe_);
     return {};

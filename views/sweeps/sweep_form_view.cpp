@@ -14,12 +14,13 @@
 #include "projects/search/sweep_plan.h"
 #include "views/canvas/glyphs.h"
 #include "views/frame/attr_editor.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
 namespace {
-constexpr const char* kRangeHelp =
-    "A range lin:0..0.5, log:1e-4..1e-1 or int:1..8 (log:1e-4..1e-1:4 for 4 points in a grid), or a list adam,sgd";
+constexpr const char* kRangeHelp = tr_later(
+    "A range lin:0..0.5, log:1e-4..1e-1 or int:1..8 (log:1e-4..1e-1:4 for 4 points in a grid), or a list adam,sgd");
 
 QLabel* title(const QString& text, QWidget* parent) {
   auto* l = new QLabel(text, parent);
@@ -35,10 +36,10 @@ SweepForm::SweepForm(QWidget* parent) : QWidget(parent) {
   box_ = new QVBoxLayout(this);
   box_->setContentsMargins(16, 4, 16, 16);
   box_->setSpacing(4);
-  box_->addWidget(title("Keys of the recipe", this));
+  box_->addWidget(title(tr("Keys of the recipe"), this));
   keys_ = new QWidget(this);
   box_->addWidget(keys_);
-  auto* add = new QPushButton("Add a key", this);
+  auto* add = new QPushButton(tr("Add a key"), this);
   add->setObjectName("sweep.add_key");
   connect(add, &QPushButton::clicked, this, [this] {
     draft_.add_key();
@@ -48,13 +49,13 @@ SweepForm::SweepForm(QWidget* parent) : QWidget(parent) {
   row->addWidget(add);
   row->addStretch();
   box_->addLayout(row);
-  box_->addWidget(title("Search", this));
+  box_->addWidget(title(tr("Search"), this));
   attrs_ = new QWidget(this);
   box_->addWidget(attrs_);
   name_ = new QLineEdit(this);
   name_->setObjectName("sweep.name");
-  name_->setAccessibleName("Name of the sweep");
-  name_->setPlaceholderText("name: the next free one");
+  name_->setAccessibleName(tr("Name of the sweep"));
+  name_->setPlaceholderText(tr("name: the next free one"));
   box_->addSpacing(4);
   box_->addWidget(name_);
   said_ = new QLabel(this);
@@ -63,7 +64,7 @@ SweepForm::SweepForm(QWidget* parent) : QWidget(parent) {
   said_->setTextFormat(Qt::PlainText);
   said_->setContentsMargins(0, 6, 0, 2);
   box_->addWidget(said_);
-  begin_ = new QPushButton("Start the sweep", this);
+  begin_ = new QPushButton(tr("Start the sweep"), this);
   begin_->setObjectName("sweep.begin");
   set_style(begin_, "primary", "true");
   connect(begin_, &QPushButton::clicked, this, [this] {
@@ -119,7 +120,7 @@ void SweepForm::rebuild_keys() {
 void SweepForm::add_key_row(QGridLayout* grid, int at) {
   const auto& [key, range] = draft_.keys()[static_cast<size_t>(at)];
   auto* line = new QLineEdit(QString::fromStdString(range), grid->parentWidget());
-  AttrDef which{"key", key, 0, 0, "the key that is searched"};
+  AttrDef which{"key", key, 0, 0, views::tr("the key that is searched")};
   for (const AttrDef& d : draft_.choices()) which.choices.push_back(d.name);
   if (std::find(which.choices.begin(), which.choices.end(), key) == which.choices.end()) which.choices.push_back(key);
   // The row stays while a key is chosen in it: letters that are typed go on from each other.
@@ -133,11 +134,11 @@ void SweepForm::add_key_row(QGridLayout* grid, int at) {
       },
       grid->parentWidget());
   name->setObjectName(QString("sweep.key.%1").arg(at));
-  name->setAccessibleName(QString("Key %1").arg(at + 1));
+  name->setAccessibleName(tr("Key %1").arg(at + 1));
   name->setMinimumWidth(90);
   grid->addWidget(name, at, 0);
   line->setObjectName(QString("sweep.range.%1").arg(at));
-  line->setAccessibleName(QString("Values of key %1").arg(at + 1));
+  line->setAccessibleName(tr("Values of key %1").arg(at + 1));
   line->setMinimumWidth(90);
   line->setPlaceholderText("log:1e-4..1e-1");
   explain(line, at);
@@ -150,8 +151,8 @@ void SweepForm::add_key_row(QGridLayout* grid, int at) {
   auto* remove = new QToolButton(grid->parentWidget());
   remove->setText("×");
   remove->setObjectName(QString("sweep.remove.%1").arg(at));
-  remove->setAccessibleName(QString("Take key %1 out").arg(at + 1));
-  remove->setToolTip("Take this key out");
+  remove->setAccessibleName(tr("Take key %1 out").arg(at + 1));
+  remove->setToolTip(tr("Take this key out"));
   set_style(remove, "slim", "true");
   connect(remove, &QToolButton::clicked, this, [this, at] {
     draft_.remove_key(static_cast<size_t>(at));
@@ -162,7 +163,7 @@ void SweepForm::add_key_row(QGridLayout* grid, int at) {
 
 /// What the key of a row is for, what it may be, and how that is written.
 void SweepForm::explain(QLineEdit* line, int at) {
-  QString help = kRangeHelp;
+  QString help = tr(kRangeHelp);
   for (const AttrDef& d : draft_.choices())
     if (d.name == draft_.keys()[static_cast<size_t>(at)].first)
       help = QString::fromStdString(d.help + "\n" + attr_allowed(d) + "\n") + help;
@@ -204,7 +205,7 @@ void SweepForm::refresh() {
   const QString fault = QString::fromStdString(draft_.fault());
   const QString said = !fault.isEmpty() ? fault
                        : !ready_        ? why_not_
-                                        : QString("%1 trials, each a run of the project").arg(draft_.trials());
+                                        : tr("%1 trials, each a run of the project").arg(draft_.trials());
   set_style(said_, "voice", fault.isEmpty() ? "secondary" : "bad");
   if (said_->text() != said) said_->setText(said);
   begin_->setEnabled(fault.isEmpty() && ready_);

@@ -8,6 +8,7 @@
 #include "projects/sweep.h"
 #include "views/shared/axis.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 #include "views/sweeps/sweeps_model.h"
 
@@ -73,16 +74,16 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
       range_.hi > range_.lo ? 0.08 * (range_.hi - range_.lo) : std::max(std::fabs(range_.hi) * 0.1, 1e-3);
   const Range r{range_.lo - margin, range_.hi + margin};
   const TrialInfo* first = best();
-  const std::string title = "Best " + words(plan_->metric) + " so far";
+  const std::string title = tr("Best {} so far", words(plan_->metric));
   const float wide = std::min(text_width(title) + 8, box.w * 0.5f), room = box.w * 0.5f - wide - 12;
   scene.text({box.x + 2, box.y, wide, kTitle - 4}, title);
   const bool pruned =
       std::any_of(sweep_->trials.begin(), sweep_->trials.end(), [](const TrialInfo& t) { return t.state == "pruned"; });
-  if (const char* sign = "hollow: pruned"; pruned && room > text_width(sign, Face::small) + 4)
+  if (const std::string sign = tr("hollow: pruned"); pruned && room > text_width(sign, Face::small) + 4)
     scene.text({box.x + wide + 12, box.y, room, kTitle - 4}, sign, Ink::secondary, Face::small);
   if (first)
     scene.text({box.x + box.w * 0.5f, box.y, box.w * 0.5f - 8, kTitle - 4},
-               fmt::format("{}  trial {}", format_metric(plan_->metric, first->value), first->number), Ink::good_text,
+               format_metric(plan_->metric, first->value) + "  " + tr("trial {}", first->number), Ink::good_text,
                Face::mono_small, Align::right);
   const Ticks t = nice_ticks(r.lo, r.hi, std::max(2, static_cast<int>(area.h / 36)));
   for (int i = 0; first && i < t.count; ++i) {
@@ -101,12 +102,12 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
   const auto x_of = [&](double number) {
     return area.x + area.w * static_cast<float>((number - 0.5) / static_cast<double>(shown));
   };
-  scene.text({area.x, area.bottom() + 3, 90, 16}, "trial 1", Ink::secondary, Face::mono_small);
-  scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, "trial " + format_grouped(shown), Ink::secondary,
+  scene.text({area.x, area.bottom() + 3, 90, 16}, tr("trial {}", 1), Ink::secondary, Face::mono_small);
+  scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, tr("trial {}", format_grouped(shown)), Ink::secondary,
              Face::mono_small, Align::right);
   if (!first) {
     scene.text({area.x, area.y, area.w, area.h},
-               sweep_->trials.empty() ? "No trial has begun yet" : "No trial has a result yet", Ink::secondary,
+               sweep_->trials.empty() ? tr("No trial has begun yet") : tr("No trial has a result yet"), Ink::secondary,
                Face::small, Align::center);
   }
   std::vector<Point> line;
@@ -129,11 +130,11 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
   for (const TrialInfo& trial : sweep_->trials) {
     const float x = x_of(static_cast<double>(trial.number));
     const Run* run = run_of(trial);
-    const std::string name = fmt::format("trial {}{}", trial.number, run ? " · " + run->name : std::string());
+    const std::string name = tr("trial {}", trial.number) + (run ? " · " + run->name : std::string());
     if (trial.state == "failed") {
       scene.rect({x - 1, area.bottom() - 10, 2, 10}, Ink::bad);
       scene.target({x - 5, area.bottom() - 14, 10, 14}, {SweepsModel::trial, trial.number},
-                   run ? Cursor::hand : Cursor::arrow, name + " failed: " + trial.error);
+                   run ? Cursor::hand : Cursor::arrow, tr("{} failed: {}", name, trial.error));
       continue;
     }
     if (!ended(trial)) continue;
@@ -144,16 +145,17 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
       scene.outline({x - 4, y - 4, 8, 8}, Ink::secondary, 1.5f, 4);
     else
       scene.rect({x - 4, y - 4, 8, 8}, Ink::series0, 1, 4);
-    scene.target({x - 7, y - 7, 14, 14}, {SweepsModel::trial, trial.number}, run ? Cursor::hand : Cursor::arrow,
-                 fmt::format("{} {}: {} = {}{}", name, trial.state, plan_->metric, format_exact(trial.value),
-                             share < 0 || share > 1 ? ", beyond the edge" : ""));
+    scene.target(
+        {x - 7, y - 7, 14, 14}, {SweepsModel::trial, trial.number}, run ? Cursor::hand : Cursor::arrow,
+        fmt::format("{} {}: {} = {}{}", name, state_word(trial.state), plan_->metric, format_exact(trial.value),
+                    share < 0 || share > 1 ? ", " + tr("beyond the edge") : std::string()));
   }
 }
 
 void SweepsModel::draw_importance(Scene& scene, Box box) {
-  scene.text({box.x, box.y, box.w, kTitle - 4}, "Importance of keys");
+  scene.text({box.x, box.y, box.w, kTitle - 4}, tr("Importance of keys"));
   if (importance_.shares.empty()) {
-    const std::string why = importance_.too_few.empty() ? "no trial has finished yet" : importance_.too_few;
+    const std::string why = importance_.too_few.empty() ? tr("no trial has finished yet") : importance_.too_few;
     scene.text({box.x, box.y + kTitle, box.w, 20}, why.substr(0, why.find(':')), Ink::secondary, Face::small);
     if (const size_t colon = why.find(':'); colon != why.npos)
       scene.text({box.x, box.y + kTitle + 20, box.w, 20}, why.substr(colon + 2), Ink::secondary, Face::small);
@@ -161,7 +163,7 @@ void SweepsModel::draw_importance(Scene& scene, Box box) {
   }
   auto shares = importance_.shares;
   std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
-  shares.push_back({"several together", importance_.together});
+  shares.push_back({tr("several together"), importance_.together});
   const float row = 22, names = std::floor(box.w * 0.46f), values = 44;
   const float room = std::max(box.w - names - values - 12, 10.f);
   float y = box.y + kTitle;
@@ -176,9 +178,9 @@ void SweepsModel::draw_importance(Scene& scene, Box box) {
     scene.text({box.right() - values, y, values, row}, format_percent(s.share), Ink::text, Face::mono_small,
                Align::right);
     scene.target({box.x, y, box.w, row}, {}, Cursor::arrow,
-                 rest ? "What only several keys together account for"
-                      : fmt::format("{} by itself accounts for {} of the variance between finished trials", s.key,
-                                    format_percent(s.share)));
+                 rest ? tr("What only several keys together account for")
+                      : tr("{} by itself accounts for {} of the variance between finished trials", s.key,
+                           format_percent(s.share)));
     y += row;
   }
 }
@@ -250,8 +252,8 @@ void SweepsModel::draw_trial(Scene& scene, const TrialInfo& t, const std::vector
   else
     scene.polyline(line, t.state == "pruned" ? Ink::baseline : Ink::series0, 1.2f, 0.55f);
   const Run* run = run_of(t);
-  std::string tip = fmt::format("trial {}{} {}: {} = {}", t.number, run ? " · " + run->name : std::string(), t.state,
-                                plan_->metric, format_exact(t.value));
+  std::string tip = tr("trial {}", t.number) + fmt::format("{} {}: {} = {}", run ? " · " + run->name : std::string(),
+                                                           t.state, plan_->metric, format_exact(t.value));
   for (const auto& [key, value] : settings) tip += "\n" + key + " = " + value;
   for (const Point& p : line) {
     scene.rect({p.x - 2.5f, p.y - 2.5f, 5, 5},

@@ -9,6 +9,8 @@
 #include "core/number.h"
 #include "projects/sweep.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
+#include "views/shared/meaning.h"
 
 namespace tenon::views {
 
@@ -72,13 +74,14 @@ std::string SweepsModel::state_of(const TrialInfo& t) const {
 }
 
 std::string SweepsModel::said() const {
-  if (!sweep_) return "No sweep";
+  if (!sweep_) return tr("No sweep");
   if (!plan_) return sweep_->name + ": " + fault_;
-  std::string text =
-      fmt::format("{} of {} trials · {}", sweep_->trials.size(), plan_->runs, projects::name(plan_->method));
+  std::string text = tr("{} of {} trials · {}", sweep_->trials.size(), plan_->runs, projects::name(plan_->method));
   if (const TrialInfo* first = best())
-    text += fmt::format(" · {} {} {} (trial {})", plan_->direction > 0 ? "highest" : "lowest", plan_->metric,
-                        format_metric(plan_->metric, first->value), first->number);
+    text += " · " +
+            (plan_->direction > 0 ? tr("highest {} {}", plan_->metric, format_metric(plan_->metric, first->value))
+                                  : tr("lowest {} {}", plan_->metric, format_metric(plan_->metric, first->value))) +
+            " (" + tr("trial {}", first->number) + ")";
   return text;
 }
 
@@ -87,7 +90,7 @@ std::string SweepsModel::summary() const {
   if (!sweep_ || !plan_) return text;
   for (const TrialInfo& t : sweep_->trials) {
     if (!t.run || t.run != selected_) continue;
-    text += fmt::format("; trial {}, {}", t.number, state_of(t));
+    text += "; " + tr("trial {}", t.number) + ", " + state_word(state_of(t));
     for (const auto& [key, value] : projects::settings_of(t)) text += ", " + key + " = " + value;
     if (std::isfinite(t.value)) text += ": " + format_metric(plan_->metric, t.value);
   }
@@ -98,13 +101,13 @@ Table SweepsModel::table() const {
   Table t;
   t.wide = true;
   if (!plan_) return t;
-  t.columns = {{"Trial", true}, {"Run"}, {"State"}, {"Steps", true}};
+  t.columns = {{tr("Trial"), true}, {tr("Run")}, {tr("State")}, {tr("Steps"), true}};
   for (const auto& k : plan_->space.keys()) {
     const bool number = k.kind != projects::SearchKey::Kind::values || k.numbers;
     t.columns.push_back({k.key, number, k.text()});
   }
-  t.columns.push_back({plan_->metric, true, "the best value of the run"});
-  t.columns.push_back({"Why it ended"});
+  t.columns.push_back({plan_->metric, true, tr("the best value of the run")});
+  t.columns.push_back({tr("Why it ended")});
   for (const TrialInfo& trial : sweep_->trials) {
     const Run* run = run_of(trial);
     const std::string state = state_of(trial);
@@ -118,9 +121,9 @@ Table SweepsModel::table() const {
     const bool live = run && trial.run == status_.run && projects::is_active(status_.state);
     const int64_t steps = live ? status_.step : run ? run->steps : 0;
     row.cells = {Table::Cell::number(static_cast<double>(trial.number), std::to_string(trial.number)),
-                 {run ? run->name : "–", 0, trial.number == best_ ? "the best so far" : "",
+                 {run ? run->name : "–", 0, trial.number == best_ ? tr("the best so far") : std::string(),
                   trial.number == best_ ? Ink::good : Ink::none},
-                 {state, 0, trial.error, ink},
+                 {state_word(state), 0, trial.error, ink},
                  run ? Table::Cell::number(static_cast<double>(steps),
                                            format_grouped(steps) + " / " + format_grouped(run->total))
                      : Table::Cell{"–", -1, {}, Ink::none}};

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "projects/sweep.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -61,7 +62,7 @@ QWidget* SweepsView::build_results() {
   auto* bar = new ViewBar(page);
   which_ = new QComboBox(bar);
   which_->setObjectName("sweeps.which");
-  which_->setAccessibleName("Sweep that is shown");
+  which_->setAccessibleName(tr("Sweep that is shown"));
   which_->setMinimumWidth(120);
   connect(which_, &QComboBox::activated, this, [this](int i) {
     chosen_ = which_->itemData(i).toLongLong();
@@ -70,7 +71,7 @@ QWidget* SweepsView::build_results() {
   bar->add(which_);
   name_ = new QLineEdit(bar);
   name_->setObjectName("sweeps.name");
-  name_->setAccessibleName("New name of the sweep");
+  name_->setAccessibleName(tr("New name of the sweep"));
   name_->setMinimumWidth(160);
   name_->hide();
   name_->installEventFilter(this);
@@ -88,14 +89,14 @@ QWidget* SweepsView::build_results() {
   results_ = new QStackedWidget(page);
   none_ = new EmptyState(results_);
   none_->set(
-      "No sweep was begun yet. Say on the left which keys to search and start it: every trial will be a row "
-      "here, an ordinary run of the project.");
+      tr("No sweep was begun yet. Say on the left which keys to search and start it: every trial will be a row "
+         "here, an ordinary run of the project."));
   results_->addWidget(none_);
   auto* split = new QSplitter(Qt::Vertical, results_);
   split->addWidget(make_canvas(model_));
   list_ = new TableList(split);
   list_->setObjectName("sweeps.table");
-  list_->setAccessibleName("Trials of the sweep");
+  list_->setAccessibleName(tr("Trials of the sweep"));
   list_->row_commands = {"run.sweep_resume", "run.sweep_rename", "run.sweep_delete"};
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
   split->addWidget(list_);
@@ -152,43 +153,46 @@ void SweepsView::toggle() {
 }
 
 std::vector<Command> SweepsView::commands() {
-  return {
-      {.id = "run.sweep",
-       .title = "Sweep over the recipe…",
-       .menu = "Run",
-       .icon = "sweep",
-       .run =
-           [this] {
-             bench_.ask(QString("view.") + def().id);
-             form_->focus_keys();
-           },
-       .enabled = [this] { return bench_.has_project(); },
-       .section = run_menu::sweep},
-      {.id = "run.sweep_resume",
-       .title = "Resume the sweep",
-       .menu = "Run",
-       .run = [this] { toggle(); },
-       .enabled = [this] { return free() && model_.plan() && !model_.is_over(); },
-       .section = run_menu::sweep},
-      {.id = "run.sweep_stop",
-       .title = "Stop the sweep",
-       .menu = "Run",
-       .run = [this] { bench_.stop_sweep(); },
-       .enabled = [this] { return bench_.sweeping() != 0; },
-       .section = run_menu::sweep},
-      {.id = "run.sweep_rename",
-       .title = "Rename the sweep…",
-       .menu = "Run",
-       .run = [this] { begin_rename(); },
-       .enabled = [this] { return edits(); },
-       .section = run_menu::sweep},
-      {.id = "run.sweep_delete",
-       .title = "Delete the sweep",
-       .menu = "Run",
-       .run = [this] { bench_.delete_sweep(model_.id()); },
-       .enabled = [this] { return edits() && bench_.sweeping() != model_.id(); },
-       .text = [this] { return "Delete " + (edits() ? QString::fromStdString(model_.sweep()->name) : "the sweep"); },
-       .section = run_menu::sweep}};
+  return {{.id = "run.sweep",
+           .title = tr_later("Sweep over the recipe…"),
+           .menu = "Run",
+           .icon = "sweep",
+           .run =
+               [this] {
+                 bench_.ask(QString("view.") + def().id);
+                 form_->focus_keys();
+               },
+           .enabled = [this] { return bench_.has_project(); },
+           .section = run_menu::sweep},
+          {.id = "run.sweep_resume",
+           .title = tr_later("Resume the sweep"),
+           .menu = "Run",
+           .run = [this] { toggle(); },
+           .enabled = [this] { return free() && model_.plan() && !model_.is_over(); },
+           .section = run_menu::sweep},
+          {.id = "run.sweep_stop",
+           .title = tr_later("Stop the sweep"),
+           .menu = "Run",
+           .run = [this] { bench_.stop_sweep(); },
+           .enabled = [this] { return bench_.sweeping() != 0; },
+           .section = run_menu::sweep},
+          {.id = "run.sweep_rename",
+           .title = tr_later("Rename the sweep…"),
+           .menu = "Run",
+           .run = [this] { begin_rename(); },
+           .enabled = [this] { return edits(); },
+           .section = run_menu::sweep},
+          {.id = "run.sweep_delete",
+           .title = tr_later("Delete the sweep"),
+           .menu = "Run",
+           .run = [this] { bench_.delete_sweep(model_.id()); },
+           .enabled = [this] { return edits() && bench_.sweeping() != model_.id(); },
+           .text =
+               [this] {
+                 return edits() ? tr("Delete %1").arg(QString::fromStdString(model_.sweep()->name))
+                                : tr("Delete the sweep");
+               },
+           .section = run_menu::sweep}};
 }
 
 /// A run that was chosen elsewhere brings its sweep here.
@@ -207,7 +211,7 @@ void SweepsView::refresh() {
     end_rename(false);
     model_.set_sweep(nullptr, {});
     of_.reset();
-    return set_empty(true, "Open a project to search for the best values of its recipe.");
+    return set_empty(true, tr("Open a project to search for the best values of its recipe."));
   }
   set_empty(false);
   if (of_.lock() != bench_.project()) {
@@ -227,7 +231,7 @@ void SweepsView::refresh() {
       which_->addItem(QString::fromStdString(s->name), qlonglong(s->id));
     which_->setCurrentIndex(shown ? which_->findData(qlonglong(shown->id)) : -1);
     which_->setEnabled(which_->count() > 0 && !bench_.sweeping());
-    which_->setPlaceholderText("no sweep yet");
+    which_->setPlaceholderText(tr("no sweep yet"));
   }
   model_.set_status(bench_.status());
   model_.set_sweep(shown, bench_.contents().runs);
@@ -241,14 +245,14 @@ void SweepsView::refresh() {
 void SweepsView::refresh_state() {
   if (!bench_.has_project()) return;
   const bool sweeps = bench_.sweeping() != 0, read_only = bench_.project()->read_only();
-  form_->set_ready(free(), read_only ? "This project is read-only: trials could not be kept."
-                           : sweeps  ? "A sweep is at work: stop it to start another."
-                                     : "A run trains: a sweep can start when it has ended.");
+  form_->set_ready(free(), read_only ? tr("This project is read-only: trials could not be kept.")
+                           : sweeps  ? tr("A sweep is at work: stop it to start another.")
+                                     : tr("A run trains: a sweep can start when it has ended."));
   form_->setEnabled(!read_only);
   which_->setEnabled(which_->count() > 0 && !sweeps);
   const bool resumes = model_.plan() && !model_.is_over();
   go_->setVisible(sweeps || resumes);
-  go_->setText(sweeps ? "Stop the sweep" : "Resume the sweep");
+  go_->setText(sweeps ? tr("Stop the sweep") : tr("Resume the sweep"));
   go_->setEnabled(sweeps || free());
 }
 
@@ -263,7 +267,7 @@ void SweepsView::fill() {
 void SweepsView::read_importance() {
   if (!model_.plan()) return;
   bench_.files.start(
-      "importance", "Importance of keys",
+      "importance", tr("Importance of keys"),
       [sweep = *model_.sweep(), plan = *model_.plan()](const Jobs::Report&, const std::atomic<bool>&) {
         return std::pair(sweep.id, projects::importance_of(sweep, plan));
       },
@@ -276,10 +280,10 @@ void SweepsView::read_importance() {
 namespace {
 const bool registered_sweeps_view = register_view<SweepsView, SweepsModel>({
     .id = "sweeps",
-    .title = "Sweeps",
+    .title = tr_later("Sweeps"),
     .icon = "sweep",
     .order = 32,
-    .link = "Sweeps",
+    .link = tr_later("Sweeps"),
     .shows =
         [](const Selection& s, const Bench& bench) {
           if (s.kind != Selection::Kind::run) return false;
@@ -289,11 +293,13 @@ const bool registered_sweeps_view = register_view<SweepsView, SweepsModel>({
           return false;
         },
     .help =
-        {"Searches over keys of the recipe: which are tried, every trial with what it came to, the best so far, and "
-         "how much each key matters.",
-         "The form says what is searched and begins it; a click on a trial shows its run in every view; a line of "
-         "the picture is a trial.",
-         "Up and Down choose a trial, Ctrl+C copies its row."},
+        {tr_later("Searches over keys of the recipe: which are tried, every trial with what it came to, the best so "
+                  "far, and "
+                  "how much each key matters."),
+         tr_later(
+             "The form says what is searched and begins it; a click on a trial shows its run in every view; a line of "
+             "the picture is a trial."),
+         tr_later("Up and Down choose a trial, Ctrl+C copies its row.")},
 });
 }  // namespace
 

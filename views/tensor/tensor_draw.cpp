@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
+#include "views/shared/tensor_picture.h"
 #include "views/tensor/tensor_model.h"
 
 namespace tenon::views {
@@ -17,16 +19,6 @@ constexpr float kPad = 12, kHead = 46, kChip = 24, kStats = 240, kStorage = 118,
 constexpr float kCellW = 68, kCellH = 20, kIndexW = 48, kStripCell = 58;
 }  // namespace
 
-void TensorModel::tint(Scene& scene, Box box, double v, double scale) const {
-  if (!std::isfinite(v)) {
-    scene.rect(box, Ink::bad, 0.9f);
-    scene.hatch(box, Ink::dark_on_fill, 0.35f);
-  } else if (v != 0 && scale > 0) {
-    float a = static_cast<float>(std::min(1.0, std::fabs(v) / scale));
-    scene.rect(box, v > 0 ? Ink::positive : Ink::negative, a * (heat_ ? 1 : 0.5f));
-  }
-}
-
 void TensorModel::draw_head(Scene& scene, Box b) {
   const TensorRecord& r = *record();
   float w = std::min(text_width(r.name, Face::title) + 8, b.w - 20);
@@ -34,18 +26,18 @@ void TensorModel::draw_head(Scene& scene, Box b) {
   scene.text({b.x + 14, b.y, w, 22}, r.name, Ink::text, Face::title);
   std::string kind = word(r.category);
   if (r.producer && r.producer <= links_.record()->ops.size())
-    kind += " · written by " + op_text(links_.record()->ops[r.producer - 1]);
+    kind += tr(" · written by {}", op_text(links_.record()->ops[r.producer - 1]));
   if (b.w - w - 30 > 60) scene.text({b.x + 22 + w, b.y + 1, b.w - w - 30, 22}, kind, Ink::secondary, Face::small);
   const Layout& l = r.layout;
-  std::string memory = l.numel() == 0         ? "empty"
-                       : l.is_contiguous()    ? "contiguous"
-                       : l.is_channels_last() ? "channels last"
-                       : l.may_overlap()      ? "overlapping"
-                       : l.is_dense()         ? "dense, permuted"
-                                              : "strided";
-  std::string line = fmt::format("{} · size {} · stride {} · offset {} · {}", name(r.dtype), to_string(l.size),
-                                 to_string(l.stride), l.offset, memory);
-  if (r.storage) line += fmt::format(" · storage #{} version {}", r.storage, r.version);
+  std::string memory = l.numel() == 0         ? tr("empty")
+                       : l.is_contiguous()    ? tr("contiguous")
+                       : l.is_channels_last() ? tr("channels last")
+                       : l.may_overlap()      ? tr("overlapping")
+                       : l.is_dense()         ? tr("dense, permuted")
+                                              : tr("strided");
+  std::string line = tr("{} · size {} · stride {} · offset {} · {}", name(r.dtype), to_string(l.size),
+                        to_string(l.stride), l.offset, memory);
+  if (r.storage) line += tr(" · storage #{} version {}", r.storage, r.version);
   scene.text({b.x, b.y + 23, b.w, 18}, line, Ink::secondary, Face::mono_small);
 }
 
@@ -55,8 +47,9 @@ float TensorModel::draw_axes(Scene& scene, Box b) {
   float x = b.x, y = b.y + 4;
   for (int a = 0; a < l.ndim(); ++a) {
     const bool row = a == row_axis_, col = a == col_axis_, shown = row || col;
-    const std::string text =
-        shown ? fmt::format("axis {}  {} {}", a, l.size[a], row ? "↓ rows" : "→ columns") : fmt::format("axis {}", a);
+    const std::string text = !shown ? tr("axis {}", a)
+                             : row  ? tr("axis {}  {} ↓ rows", a, l.size[a])
+                                    : tr("axis {}  {} → columns", a, l.size[a]);
     const std::string value = fmt::format("{} / {}", index_[a], l.size[a]);
     const float tw = text_width(text, Face::small) + (shown ? 16 : 4),
                 vw = text_width(fmt::format("{} / {}", l.size[a], l.size[a]), Face::mono_small) + 6;
@@ -72,19 +65,19 @@ float TensorModel::draw_axes(Scene& scene, Box b) {
       scene.rect(chip, Ink::accent, 0.18f, 4);
       scene.outline(chip, Ink::accent, 1, 4);
       scene.text({chip.x + 8, chip.y, chip.w - 10, kChip}, text, Ink::text, Face::small);
-      scene.target(chip, {axis, a}, Cursor::hand, "Swap rows and columns");
+      scene.target(chip, {axis, a}, Cursor::hand, tr("Swap rows and columns"));
       continue;
     }
     scene.rect(chip, Ink::raised, 1, 4);
     scene.text({chip.x + 8, chip.y, tw, kChip}, text, Ink::secondary, Face::small);
     scene.target(chip, {axis, a}, Cursor::hand,
-                 "Click: show this axis as rows. Shift: as columns. Wheel: step through it");
+                 tr("Click: show this axis as rows. Shift: as columns. Wheel: step through it"));
     Box down{chip.x + 8 + tw, chip.y, 20, kChip}, up{chip.x + w - 22, chip.y, 20, kChip};
     scene.text(down, "‹", index_[a] > 0 ? Ink::text : Ink::secondary, Face::body, Align::center);
     scene.text({down.right(), chip.y, vw, kChip}, value, Ink::text, Face::mono_small, Align::center);
     scene.text(up, "›", index_[a] + 1 < l.size[a] ? Ink::text : Ink::secondary, Face::body, Align::center);
-    scene.target(down, {axis_down, a}, Cursor::hand, "Back (Shift: 10)");
-    scene.target(up, {axis_up, a}, Cursor::hand, "On (Shift: 10)");
+    scene.target(down, {axis_down, a}, Cursor::hand, tr("Back (Shift: 10)"));
+    scene.target(up, {axis_up, a}, Cursor::hand, tr("On (Shift: 10)"));
   }
   if (has_values() && b.right() - x > 120) {
     double v = value_at(record()->value, focus());
@@ -117,7 +110,7 @@ void TensorModel::draw_cells(Scene& scene, Box b) {
     for (int64_t c = 0; c < visible_cols_; ++c) {
       Box box{grid_x + static_cast<float>(c) * kCellW, y, kCellW - 1, kCellH - 1};
       double v = value_at(t, at(top_ + r, left_ + c));
-      tint(scene, box, v, scale);
+      tint_value(scene, box, v, scale, heat_ ? 1 : 0.5f);
       scene.text({box.x + 2, y, box.w - 7, kCellH - 1}, format_value(v),
                  std::isfinite(v) ? Ink::text : Ink::dark_on_fill, Face::mono_small, Align::right);
       scene.target(box, {cell, (top_ + r) * cols() + left_ + c}, Cursor::arrow,
@@ -152,16 +145,13 @@ void TensorModel::draw_heat(Scene& scene, Box b) {
     for (int64_t c = 0; c < visible_cols_; ++c)
       if (double v = std::fabs(value_at(t, at(top_ + r, left_ + c))); std::isfinite(v)) scale = std::max(scale, v);
   float below = b.y + static_cast<float>(visible_rows_) * size + 6;
-  scene.rect({b.x, below + 4, 8, 8}, Ink::negative, 1, 2);
-  scene.text({b.x + 12, below, 90, 16}, format_value(-scale), Ink::secondary, Face::mono_small);
-  scene.rect({b.x + 108, below + 4, 8, 8}, Ink::positive, 1, 2);
-  scene.text({b.x + 120, below, 90, 16}, format_value(scale), Ink::secondary, Face::mono_small);
+  draw_tint_legend(scene, {b.x, below}, scale);
   scene.rect({b.x, b.y, static_cast<float>(visible_cols_) * size, static_cast<float>(visible_rows_) * size}, Ink::base);
   for (int64_t r = 0; r < visible_rows_; ++r)
     for (int64_t c = 0; c < visible_cols_; ++c) {
       Box box{b.x + static_cast<float>(c) * size, b.y + static_cast<float>(r) * size, size - gap, size - gap};
       double v = value_at(t, at(top_ + r, left_ + c));
-      tint(scene, box, v, scale);
+      tint_value(scene, box, v, scale, heat_ ? 1 : 0.5f);
       scene.target(box, {cell, (top_ + r) * cols() + left_ + c}, Cursor::arrow,
                    to_string(at(top_ + r, left_ + c)) + "  " + format_exact(v));
     }
@@ -174,55 +164,13 @@ void TensorModel::draw_heat(Scene& scene, Box b) {
 
 void TensorModel::draw_stats(Scene& scene, Box b) {
   scene.line({b.x - 12, b.y}, {b.x - 12, b.bottom()}, Ink::line);
-  scene.text({b.x, b.y, b.w, 20}, "Statistics", Ink::secondary, Face::small);
+  scene.text({b.x, b.y, b.w, 20}, tr("Statistics"), Ink::secondary, Face::small);
   if (!has_values()) return;
   if (!stats_) {
-    scene.text({b.x, b.y + 22, b.w, 20}, "counting…", Ink::secondary, Face::small);
+    scene.text({b.x, b.y + 22, b.w, 20}, tr("counting…"), Ink::secondary, Face::small);
     return;
   }
-  const TensorStats& s = *stats_;
-  float y = b.y + 22;
-  auto line = [&](const std::string& name, const std::string& value, Ink ink = Ink::text) {
-    if (y + 20 > b.bottom()) return;
-    scene.text({b.x, y, 80, 20}, name, Ink::secondary, Face::small);
-    scene.text({b.x + 84, y, b.w - 84, 20}, value, ink, Face::mono_small, Align::right);
-    y += 20;
-  };
-  auto share = [&](int64_t n) {
-    return n == 0 ? std::string("0")
-                  : fmt::format(
-                        "{} ({})", format_grouped(n),
-                        format_percent(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(s.count, 1))));
-  };
-  line("elements", format_grouped(s.count));
-  line("min", format_value(s.min));
-  line("max", format_value(s.max));
-  line("mean", format_value(s.mean));
-  line("std", format_value(s.std));
-  line("norm", format_value(s.l2));
-  line("zeros", share(s.zeros));
-  line("nan", s.nan ? share(s.nan) : "0", s.nan ? Ink::bad_text : Ink::text);
-  line("inf", s.inf ? share(s.inf) : "0", s.inf ? Ink::bad_text : Ink::text);
-  if (s.denormal) line("denormal", share(s.denormal), Ink::warning_text);
-  if (b.bottom() - y < 66 || s.finite() == 0) return;
-  Box plot{b.x, y + 10, b.w, std::min(b.bottom() - y - 30, 110.f)};
-  int64_t most = 1;
-  for (int64_t n : s.bins) most = std::max(most, n);
-  float w = plot.w / static_cast<float>(s.bins.size());
-  for (size_t i = 0; i < s.bins.size(); ++i) {
-    if (!s.bins[i]) continue;
-    float h = std::max(1.f, static_cast<float>(s.bins[i]) / static_cast<float>(most) * plot.h);
-    double a = s.min + (s.max - s.min) * static_cast<double>(i) / static_cast<double>(s.bins.size());
-    double z = s.min + (s.max - s.min) * static_cast<double>(i + 1) / static_cast<double>(s.bins.size());
-    Box bar{plot.x + static_cast<float>(i) * w, plot.bottom() - h, std::max(w - 1, 1.f), h};
-    scene.rect(bar, (a + z) / 2 < 0 ? Ink::negative : Ink::positive);
-    scene.target({bar.x, plot.y, w, plot.h}, {}, Cursor::arrow,
-                 fmt::format("{} to {}: {}", format_value(a), format_value(z), format_grouped(s.bins[i])));
-  }
-  scene.line({plot.x, plot.bottom()}, {plot.right(), plot.bottom()}, Ink::secondary);
-  scene.text({plot.x, plot.bottom() + 2, plot.w / 2, 16}, format_value(s.min), Ink::secondary, Face::mono_small);
-  scene.text({plot.x + plot.w / 2, plot.bottom() + 2, plot.w / 2, 16}, format_value(s.max), Ink::secondary,
-             Face::mono_small, Align::right);
+  draw_statistics(scene, {b.x, b.y + 22, b.w, b.h - 22}, *stats_);
 }
 
 void TensorModel::draw_overview(Scene& scene, Box bar, int64_t elements, int64_t window_a, int64_t window_b) {
@@ -243,7 +191,7 @@ void TensorModel::draw_overview(Scene& scene, Box bar, int64_t elements, int64_t
     Box box{x(lo), bar.bottom() + 2 + static_cast<float>(row) * 5, std::max(x(hi + 1) - x(lo), 3.f), 4};
     scene.rect(box, Ink::secondary, 1, 2);
     scene.target({box.x, box.y - 1, box.w, 6}, {alias, i}, Cursor::hand,
-                 "Shares the memory: " + a.name + "\n" + type_text(a) + " stride " + to_string(a.layout.stride));
+                 tr("Shares the memory: {}\n{} stride {}", a.name, type_text(a), to_string(a.layout.stride)));
     ++row;
   }
   scene.outline({x(window_a) - 1, bar.y - 2, std::max(x(window_b) - x(window_a), 2.f) + 2, bar.h + 4}, Ink::text, 1, 2);
@@ -258,10 +206,12 @@ void TensorModel::draw_storage(Scene& scene, Box b) {
                          : hi + 1;
   scene.line({b.x, b.y}, {b.right(), b.y}, Ink::line);
   size_t aliases = links_.aliases_of(tensor_).size();
-  std::string title = fmt::format("Storage{} · {} elements · {}", r.storage ? " #" + std::to_string(r.storage) : "",
-                                  format_grouped(elements),
-                                  format_bytes(static_cast<double>(elements) * static_cast<double>(itemsize(r.dtype))));
-  if (aliases) title += fmt::format(" · {} other {} here", aliases, aliases == 1 ? "tensor looks" : "tensors look");
+  const std::string count = format_grouped(elements),
+                    bytes = format_bytes(static_cast<double>(elements) * static_cast<double>(itemsize(r.dtype)));
+  std::string title = r.storage ? tr("Storage #{} · {} elements · {}", r.storage, count, bytes)
+                                : tr("Storage · {} elements · {}", count, bytes);
+  if (aliases)
+    title += aliases == 1 ? tr(" · 1 other tensor looks here") : tr(" · {} other tensors look here", aliases);
   scene.text({b.x, b.y + 4, b.w, 18}, title, Ink::secondary, Face::small);
   int cells = std::max(1, static_cast<int>(b.w / kStripCell));
   int64_t p = focus_position();
@@ -279,24 +229,23 @@ void TensorModel::draw_storage(Scene& scene, Box b) {
     scene.rect(box, Ink::raised, in != slice_.end() ? 1 : 0.5f, 2);
     double v = has_values() ? storage_value(r.value, q) : 0;
     if (has_values() && in != slice_.end())
-      tint(scene, {box.x + 1, box.y + 1, box.w - 2, box.h - 2}, v, scale * (heat_ ? 2 : 1));
+      tint_value(scene, {box.x + 1, box.y + 1, box.w - 2, box.h - 2}, v, scale * (heat_ ? 2 : 1), heat_ ? 1 : 0.5f);
     if (!inside) scene.hatch(box, Ink::secondary, 0.35f);
     if (has_values())
       scene.text({box.x + 2, box.y, box.w - 4, box.h}, format_value(v), in != slice_.end() ? Ink::text : Ink::secondary,
                  Face::mono_small, Align::center);
     if (in != slice_.end()) {
       int64_t rr = in->second.first / cols(), cc = in->second.first % cols();
-      std::string where = in->second.second > 1 ? fmt::format("{} cells", in->second.second)
+      std::string where = in->second.second > 1 ? tr("{} cells", in->second.second)
                           : row_axis_ >= 0      ? fmt::format("{},{}", rr, cc)
                                                 : std::to_string(cc);
       scene.text({box.x, box.bottom() + 1, box.w, 15}, where, Ink::secondary, Face::mono_small, Align::center);
     }
     if (q == p) scene.outline(box, Ink::accent, 2, 2);
-    std::string tip = in == slice_.end() ? inside ? "In another slice of the tensor" : "Not part of this tensor"
+    std::string tip = in == slice_.end() ? inside ? tr("In another slice of the tensor") : tr("Not part of this tensor")
                                          : to_string(at(in->second.first / cols(), in->second.first % cols()));
-    scene.target(
-        box, {storage_cell, q}, in != slice_.end() ? Cursor::hand : Cursor::arrow,
-        fmt::format("element {} of the storage, byte {}\n{}", q, q * static_cast<int64_t>(itemsize(r.dtype)), tip));
+    scene.target(box, {storage_cell, q}, in != slice_.end() ? Cursor::hand : Cursor::arrow,
+                 tr("element {} of the storage, byte {}\n{}", q, q * static_cast<int64_t>(itemsize(r.dtype)), tip));
   }
 }
 
@@ -319,9 +268,9 @@ void TensorModel::draw(Scene& scene) {
   Box grid{kPad, top, side ? w - kStats - 24 : w, bottom - top - kGap};
   if (!has_values()) {
     const char* why = record()->layout.numel() == 0
-                          ? "The tensor has no elements."
-                          : "Its values were overwritten later in the step and were not kept.";
-    if (grid.h >= 20) scene.text({grid.x, grid.y, grid.w, 20}, why, Ink::secondary);
+                          ? tr_later("The tensor has no elements.")
+                          : tr_later("Its values were overwritten later in the step and were not kept.");
+    if (grid.h >= 20) scene.text({grid.x, grid.y, grid.w, 20}, tr(why), Ink::secondary);
   } else if (grid.h >= 2 * kCellH) {
     scene.clip(grid);
     if (heat_)

@@ -1,13 +1,14 @@
 #include "views/tensor/tensor_model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <tuple>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
+#include "views/shared/tensor_picture.h"
 
 namespace tenon::views {
 
@@ -40,14 +41,7 @@ void TensorModel::show(int tensor) {
   tensor_ = tensor;
   stats_.reset();
   const TensorRecord* r = record();
-  int n = r ? r->layout.ndim() : 0;
-  col_axis_ = n >= 1 ? n - 1 : -1;
-  row_axis_ = n >= 2 ? n - 2 : -1;
-  // [N, C, 1, 1] would show a single cell: the slice starts on the two last axes that are longer than 1.
-  if (r && n > 2 && r->layout.size[n - 1] == 1 && r->layout.size[n - 2] == 1) {
-    row_axis_ = 0;
-    col_axis_ = 1;
-  }
+  std::tie(row_axis_, col_axis_) = r ? first_slice(r->layout.size) : std::pair(-1, -1);
   std::fill(std::begin(index_), std::end(index_), 0);
   focus_row_ = focus_col_ = top_ = left_ = 0;
   slice_stale_ = true;
@@ -239,9 +233,9 @@ bool TensorModel::key(const KeyEvent& e) {
 
 std::string TensorModel::summary() const {
   const TensorRecord* r = record();
-  if (!r) return "Tensor explorer: no tensor is chosen";
+  if (!r) return tr("Tensor explorer: no tensor is chosen");
   std::string text = r->name + ", " + type_text(*r);
-  if (has_values()) text += ", element " + to_string(focus()) + " is " + format_value(value_at(r->value, focus()));
+  if (has_values()) text += tr(", element {} is {}", to_string(focus()), format_value(value_at(r->value, focus())));
   return text;
 }
 
@@ -255,7 +249,7 @@ static std::string subject_of(const std::string& name) {
 /// The tensors of a module stand together, in the order in which modules and tensors come in the step.
 Table TensorModel::list() const {
   Table t;
-  t.columns = {{"Module"}, {"Tensor"}, {"Type"}};
+  t.columns = {{tr("Module")}, {tr("Tensor")}, {tr("Type")}};
   if (!links_) return t;
   const auto& tensors = links_.record()->tensors;
   std::unordered_map<std::string, std::string> owners;  // of the parameters
@@ -276,10 +270,9 @@ Table TensorModel::list() const {
     Table::Row row;
     row.selection = Selection::tensor(static_cast<int64_t>(i), "tensor list");
     row.cells = {
-        {module.empty() ? "–" : module, 0, module.empty() ? "Of no module" : module, Ink::none},
-        {name, 0, r.value.defined() ? r.name : r.name + "\nIts values were not kept", ink_of(r.category)},
-        {type_text(r), 0,
-         type_text(r) + ", " + format_bytes(bytes) + (r.storage ? ", storage #" + std::to_string(r.storage) : ""),
+        {module.empty() ? "–" : module, 0, module.empty() ? tr("Of no module") : module, Ink::none},
+        {name, 0, r.value.defined() ? r.name : r.name + "\n" + tr("Its values were not kept"), ink_of(r.category)},
+        {type_text(r), 0, type_text(r) + ", " + format_bytes(bytes) + (r.storage ? tr(", storage #{}", r.storage) : ""),
          Ink::none}};
     order.try_emplace(row.cells[0].text, order.size());
     t.rows.push_back(std::move(row));

@@ -7,7 +7,7 @@
 #include "tracing/record/step_record.h"
 #include "views/shared/step_model.h"
 #include "views/shared/table.h"
-#include "views/tensor/tensor_stats.h"
+#include "views/shared/tensor_stats.h"
 
 namespace tenon::views {
 
@@ -68,7 +68,6 @@ class TensorModel : public StepModel {
   void draw_stats(Scene& scene, Box box);
   void draw_storage(Scene& scene, Box box);
   void draw_overview(Scene& scene, Box bar, int64_t storage_elements, int64_t window_a, int64_t window_b);
-  void tint(Scene& scene, Box box, double v, double scale) const;
   double color_scale() const;
   /// Which cells of the slice lie at a storage position, and how many (zero and overlapping strides: more than one).
   void index_slice();

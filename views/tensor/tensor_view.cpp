@@ -18,7 +18,7 @@ TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)
   left_box->setSpacing(0);
   auto* left_bar = new ViewBar(left);
   filter_ = new QLineEdit(left_bar);
-  filter_->setPlaceholderText("Find a tensor");
+  filter_->setPlaceholderText(tr("Find a tensor"));
   filter_->setClearButtonEnabled(true);
   left_bar->add(filter_, 1);
   left_box->addWidget(left_bar);
@@ -37,20 +37,20 @@ TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)
   box->setSpacing(0);
   auto* bar = new ViewBar(right);
   heat_ = new QToolButton(bar);
-  heat_->setText("Heat map");
+  heat_->setText(tr("Heat map"));
   heat_->setCheckable(true);
-  heat_->setToolTip("Show the slice as colours (H)");
+  heat_->setToolTip(tr("Show the slice as colours (H)"));
   connect(heat_, &QToolButton::clicked, this, [this](bool on) { model_.set_heat(on); });
   bar->add(heat_);
   auto* swap = new QToolButton(bar);
-  swap->setText("Swap axes");
-  swap->setToolTip("Rows become columns (T)");
+  swap->setText(tr("Swap axes"));
+  swap->setToolTip(tr("Rows become columns (T)"));
   connect(swap, &QToolButton::clicked, this, [this] { model_.set_axes(model_.col_axis(), model_.row_axis()); });
   bar->add(swap);
   bar->add_stretch();
   auto* copy = new QToolButton(bar);
-  copy->setText("Copy slice");
-  copy->setToolTip("The numbers of this slice as comma-separated text");
+  copy->setText(tr("Copy slice"));
+  copy->setToolTip(tr("The numbers of this slice as comma-separated text"));
   connect(copy, &QToolButton::clicked, this,
           [this] { QApplication::clipboard()->setText(QString::fromStdString(model_.values().csv())); });
   bar->add(copy);
@@ -66,7 +66,7 @@ TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::step_changed, this, &TensorView::refresh);
   connect(&bench, &Bench::project_changed, this, &TensorView::refresh);
   connect(&bench, &Bench::status_changed, this, [this] {
-    if (!bench_.links()) step_state("its tensors");
+    if (!bench_.links()) step_state(tr("its tensors"));
   });
   connect(&bench, &Bench::selection_changed, this, &TensorView::follow);
   refresh();
@@ -80,8 +80,8 @@ void TensorView::count(int index) {
   if (!record || index < 0 || index >= static_cast<int>(record->tensors.size())) return;
   Tensor value = record->tensors[index].value;
   bench_.jobs.start(
-      "stats", "Statistics",
-      [value](const Jobs::Report&, const std::atomic<bool>& cancelled) { return tensor_stats(value, 48, &cancelled); },
+      "stats", tr("Statistics"),
+      [value](const Jobs::Report& report, const std::atomic<bool>&) { return tensor_stats(value, 48, report); },
       [this, index, record](const TensorStats& stats) {
         if (record == bench_.links().record()) model_.set_stats(index, stats);  // an index belongs to its step
       },
@@ -89,7 +89,7 @@ void TensorView::count(int index) {
 }
 
 void TensorView::refresh() {
-  if (!step_state("its tensors")) return;
+  if (!step_state(tr("its tensors"))) return;
   list_->set_table(model_.list());
   follow();
 }
@@ -102,26 +102,24 @@ void TensorView::follow() {
 namespace {
 const bool registered_tensor_view = register_view<TensorView, TensorModel>(
     {.id = "tensor",
-     .title = "Tensor explorer",
+     .title = tr_later("Tensor explorer"),
      .icon = "tensor",
      .order = 60,
      .places = {{"Memory", Spot::below, 1}, {"Debug", Spot::below, 0}},
      .fill = "run.replay",
-     .link = "Tensor",
+     .link = tr_later("Tensor"),
      .shows =
          [](const Selection& s, const Bench& bench) {
            const bool one = s.kind != Selection::Kind::module && bench.links().tensor_of(s) >= 0;
            return bench.links().hold(s) && (one || s.kind == Selection::Kind::step);
          },
-     .help = {
-         "A tensor of the step: the values of a slice, where each lies on the storage, the strides, and its statistics "
-         "with a histogram; values that are not finite are marked.",
-         "Choose a tensor on the left. A click on a cell or on the storage strip shows the other side of it. A click "
-         "on an "
-         "axis makes it the rows, with Shift the columns; the wheel over an axis changes its index, elsewhere it "
-         "scrolls.",
-         "Arrows, Page Up, Page Down, Home and End move over the cells, H colours them by value, T swaps rows and "
-         "columns."}});
+     .help = {tr_later("A tensor of the step: the values of a slice, where each lies on the storage, the strides, and "
+                       "its statistics with a histogram; values that are not finite are marked."),
+              tr_later("Choose a tensor on the left. A click on a cell or on the storage strip shows the other side of "
+                       "it. A click on an axis makes it the rows, with Shift the columns; the wheel over an axis "
+                       "changes its index, elsewhere it scrolls."),
+              tr_later("Arrows, Page Up, Page Down, Home and End move over the cells, H colours them by value, T swaps "
+                       "rows and columns.")}});
 }  // namespace
 
 }  // namespace tenon::views

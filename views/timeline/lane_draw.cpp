@@ -1,10 +1,12 @@
 // The picture of lanes; their state and intents are in lane_model.cpp.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "tracing/analyses/trace_story.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
+#include "views/shared/meaning.h"
 #include "views/timeline/lane_model.h"
 
 namespace tenon::views {
@@ -13,18 +15,12 @@ using traces::EventId;
 using traces::kNone;
 
 namespace {
-constexpr float kHeader = 24, kLaneGap = 8;
+constexpr float kHeader = 24;
 }
 
-float LaneModel::lanes_height() const {
-  float h = 0;
-  for (const Group& g : groups_) h += static_cast<float>(std::max(1u, g.depths)) * row_ + kLaneGap;
-  return h;
-}
+float LaneModel::lanes_height() const { return layout_.height(row_); }
 
-LaneModel::Look LaneModel::look(EventId e) const {
-  return {ink_of(trace_->kind(e)), false, {event, static_cast<int64_t>(e)}};
-}
+LaneModel::Look LaneModel::look(EventId e) const { return {colour_of(e), false, {event, static_cast<int64_t>(e)}}; }
 
 void LaneModel::draw_run(Scene& scene, Box box, EventId longest, uint32_t count, bool found) {
   const Look of = look(longest);
@@ -38,7 +34,7 @@ void LaneModel::draw_run(Scene& scene, Box box, EventId longest, uint32_t count,
     if (text_width(text, Face::small) * 0.7f < box.w - 6)
       scene.text({box.x + 4, box.y, box.w - 6, box.h}, text, on_fill(ink), Face::small);
   }
-  const std::string about = count > 1 ? fmt::format("{} {}, the longest of them:\n", count, called()) : std::string();
+  const std::string about = count > 1 ? tr("{} {}, the longest of them:", count, tr(called())) + "\n" : std::string();
   scene.target(box, of.hit, of.hit.kind == lane ? Cursor::arrow : Cursor::hand, about + tip(longest));
 }
 
@@ -88,35 +84,95 @@ void LaneModel::draw_row(Scene& scene, uint32_t lane_id, Box row) {
   flush();
 }
 
-std::map<uint32_t, Box> LaneModel::draw_lanes(Scene& scene, float top, float bottom) {
-  view_height_ = bottom - top;
-  content_height_ = lanes_height();
-  scroll_ = std::clamp(scroll_, 0.f, std::max(0.f, content_height_ - view_height_));
-  float y = top - scroll_;
-  std::map<uint32_t, Box> rows;
-  for (const Group& g : groups_) {
-    const float height = static_cast<float>(std::max(1u, g.depths)) * row_;
-    if (y + height > top && y < bottom) {
-      scene.text({8, y, gutter_ - 12, row_}, g.title, Ink::secondary, Face::small);
-      scene.target({0, y, gutter_, height}, {lane, 0}, Cursor::arrow, g.tip);
-      for (uint32_t d = 0; d < g.depths; ++d)
-        if (const float at = y + static_cast<float>(d) * row_; at + row_ > top && at < bottom)
-          draw_row(scene, g.first + d, rows[g.first + d] = {gutter_, at, axis_.w, row_});
-      scene.line({8, y + height + kLaneGap / 2}, {scene.size().w - 12, y + height + kLaneGap / 2}, Ink::line, 1, 0.6f);
-    }
-    y += height + kLaneGap;
+/// Where everything stands: what is pinned at the top, as long as it leaves room for the rest, which scrolls.
+void LaneModel::place_bands(float top, float bottom) {
+  constexpr float kPinnedShare = 0.6f;
+  placed_bands_ = layout_.place_pinned(top, row_, (bottom - top) * kPinnedShare);
+  stuck_ = placed_bands_.size();
+  rest_top_ = stuck_ ? placed_bands_.back().y + placed_bands_.back().h + LaneLayout::kGap : top;
+  view_height_ = bottom - rest_top_;
+  content_height_ = layout_.height(row_, stuck_);
+  if (std::exchange(bring_chosen_, false) && chosen_event_ != kNone) {
+    const int band = layout_.band_of(trace_->lane_of(chosen_event_));
+    for (const LaneLayout::Placed& at : layout_.place(0, row_, stuck_))
+      if (band >= 0 && at.band == static_cast<size_t>(band) &&
+          (at.y < scroll_ || at.y + std::min(at.h, view_height_) > scroll_ + view_height_))
+        scroll_ = at.y + std::min(at.h, view_height_) / 2 - view_height_ / 2;
   }
+  scroll_ = std::clamp(scroll_, 0.f, std::max(0.f, content_height_ - view_height_));
+  const auto rest = layout_.place(rest_top_ - scroll_, row_, stuck_);
+  placed_bands_.insert(placed_bands_.end(), rest.begin(), rest.end());
+}
+
+void LaneModel::draw_band(Scene& scene, const LaneLayout::Placed& at, float top, float bottom,
+                          std::map<uint32_t, Box>& rows) {
+  if (at.y + at.h <= top || at.y >= bottom) return;
+  const LaneLayout::Band& b = layout_.bands()[at.band];
+  draw_label(scene, at);
+  if (b.kind == LaneLayout::Band::Kind::heading) return;
+  if (b.kind == LaneLayout::Band::Kind::counter) draw_counter(scene, b, {gutter_, at.y, axis_.w, at.h});
+  if (b.kind == LaneLayout::Band::Kind::row && b.depths > 0)
+    for (uint32_t d = 0; d < b.shown_depths(); ++d)
+      if (const float y = at.y + static_cast<float>(d) * row_; y + row_ > top && y < bottom)
+        draw_row(scene, b.first + d, rows[b.first + d] = {gutter_, y, axis_.w, row_});
+  const float below = at.y + at.h + LaneLayout::kGap / 2;
+  scene.line({8, below}, {scene.size().w - 12, below}, Ink::line, 1, 0.6f);
+}
+
+std::map<uint32_t, Box> LaneModel::draw_lanes(Scene& scene, float top, float bottom) {
+  place_bands(top, bottom);
+  std::map<uint32_t, Box> rows;
+  const float width = scene.size().w;
+  scene.clip({0, rest_top_, width, std::max(bottom - rest_top_, 0.f)});
+  for (size_t i = stuck_; i < placed_bands_.size(); ++i) draw_band(scene, placed_bands_[i], rest_top_, bottom, rows);
+  scene.unclip();
+  if (stuck_ == 0) return rows;
+  scene.target({0, top, width, rest_top_ - top}, {lane, 0}, Cursor::arrow);  // what lies behind is not to be hit
+  for (size_t i = 0; i < stuck_; ++i) draw_band(scene, placed_bands_[i], top, rest_top_, rows);
+  const float edge = rest_top_ - LaneLayout::kGap / 2;
+  scene.line({0, edge}, {width, edge}, Ink::secondary, 1.5f, 0.8f);
   return rows;
 }
 
-void LaneModel::outline_chosen(Scene& scene, const std::map<uint32_t, Box>& rows) const {
-  if (chosen_event_ == kNone) return;
-  const auto row = rows.find(trace_->lane_of(chosen_event_));
-  if (row == rows.end()) return;
+/// The name of a band, with a triangle where it folds, to the right while it is folded, down else, and with a pin where
+/// it is pinned.
+void LaneModel::draw_label(Scene& scene, const LaneLayout::Placed& at) {
+  const LaneLayout::Band& b = layout_.bands()[at.band];
+  const bool heading = b.kind == LaneLayout::Band::Kind::heading;
+  const float h = heading ? at.h : row_, indent = b.under >= 0 && !b.pinned ? 6.f : 0.f, x = 8 + indent;
+  if (heading) scene.rect({0, at.y, scene.size().w, at.h}, Ink::raised, 0.6f);
+  if (b.folds()) {
+    const float cx = x + 4, cy = at.y + h / 2;
+    if (b.folded)
+      scene.polygon({{cx - 2, cy - 4}, {cx + 3, cy}, {cx - 2, cy + 4}}, Ink::secondary);
+    else
+      scene.polygon({{cx - 4, cy - 2}, {cx + 4, cy - 2}, {cx, cy + 3}}, Ink::secondary);
+  }
+  constexpr float kPin = 14;
+  const float left = x + (b.folds() ? 12 : 0),
+              right = heading ? scene.size().w - 12 : gutter_ - 4 - (b.pinned ? kPin : 0.f);
+  scene.text({left, at.y, right - left, h}, b.pinned ? b.full_title : b.title, heading ? Ink::text : Ink::secondary,
+             Face::small);
+  const Hit hit = b.folds() ? Hit{fold, static_cast<int64_t>(at.band)} : Hit{lane, 0};
+  scene.target({0, at.y, heading ? scene.size().w : gutter_, at.h}, hit, b.folds() ? Cursor::hand : Cursor::arrow,
+               b.folds() ? b.tip + "\n" + (b.folded ? tr("A click unfolds it.") : tr("A click folds it.")) : b.tip);
+  if (!b.pinned) return;
+  const float px = gutter_ - 4 - kPin / 2, py = at.y + h / 2;
+  scene.polygon({{px - 4, py - 6}, {px + 4, py - 6}, {px + 2.5f, py}, {px - 2.5f, py}}, Ink::accent);
+  scene.rect({px - 5, py, 10, 1.5f}, Ink::accent);
+  scene.line({px, py + 1}, {px, py + 7}, Ink::accent, 1.5f);
+  scene.target({px - kPin / 2, at.y, kPin, h}, {pin, static_cast<int64_t>(at.band)}, Cursor::hand,
+               tr("Stays at the top while the rest scrolls.\nA click puts it back to its place."));
+}
+
+void LaneModel::outline_chosen(Scene& scene) const {
+  Box row;
+  if (chosen_event_ == kNone || !box_of(trace_->lane_of(chosen_event_), row)) return;
+  if (behind_pins(trace_->lane_of(chosen_event_), row)) return;
   const float a = axis_.to_px(at(trace_->start(chosen_event_))), b = axis_.to_px(at(trace_->end(chosen_event_)));
-  if (b < row->second.x || a > row->second.right()) return;
-  const float left = std::max(a, row->second.x), right = std::min(b, row->second.right());
-  scene.outline({left - 1, row->second.y, std::max(right - left, 1.f) + 2, row->second.h}, Ink::text, 2, 2);
+  if (b < row.x || a > row.right()) return;
+  const float left = std::max(a, row.x), right = std::min(b, row.right());
+  scene.outline({left - 1, row.y, std::max(right - left, 1.f) + 2, row.h}, Ink::text, 2, 2);
 }
 
 void LaneModel::draw_range(Scene& scene, float top, float bottom) {
@@ -141,12 +197,34 @@ void LaneModel::draw(Scene& scene) {
   row_ = 20;
   axis_.x = gutter_;
   axis_.w = std::max(size.w - gutter_ - 12, 50.f);
-  draw_time_axis(scene, axis_, {gutter_, 0, axis_.w, kHeader}, size.h - 4);
-  const float top = kHeader + 6, bottom = size.h - 8;
+  // From the top: the whole trace, the axis, what explains the time, the lanes. A low canvas keeps the lanes.
+  constexpr float kOverview = 22, kStrip = 20, kLow = 200;
+  float y = 0;
+  overview_box_ = {};
+  if (size.h >= kLow) {
+    draw_overview(scene, {gutter_, 2, axis_.w, kOverview - 4});
+    y += kOverview;
+  }
+  draw_time_axis(scene, axis_, {gutter_, y, axis_.w, kHeader}, size.h - 4);
+  draw_bookmarks(scene, {gutter_, y, axis_.w, kHeader}, size.h - 4);
+  const float header = y + kHeader;
+  y = header + 4;
+  if (story_ && show_path_) {
+    draw_path_strip(scene, {gutter_, y, axis_.w, kStrip});
+    y += kStrip + 2;
+  }
+  if (story_ && show_gaps_ && story_->gpu) {
+    draw_gap_strip(scene, {gutter_, y, axis_.w, kStrip});
+    y += kStrip + 2;
+  }
+  const float top = y + 2, bottom = size.h - 8;
   scene.clip({0, top, size.w, std::max(bottom - top, 0.f)});
-  outline_chosen(scene, draw_lanes(scene, top, bottom));
+  draw_lanes(scene, top, bottom);
+  if (story_ && show_path_) draw_path(scene);
+  outline_chosen(scene);
+  draw_links(scene);
   scene.unclip();
-  draw_range(scene, kHeader, size.h - 4);
+  draw_range(scene, header, size.h - 4);
 }
 
 }  // namespace tenon::views

@@ -4,62 +4,106 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "tracing/analyses/trace_story.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
+#include "views/shared/meaning.h"
 
 namespace tenon::views {
 
 using traces::EventId;
 using traces::kNone;
 
-Ink ink_of(traces::EventKind kind) {
-  switch (kind) {
-    case traces::EventKind::cpu_op:
-      return Ink::series0;
-    case traces::EventKind::kernel:
-      return Ink::series2;
-    case traces::EventKind::memcpy:
-    case traces::EventKind::memset:
-      return Ink::series1;
-    case traces::EventKind::runtime:
-      return Ink::series7;
-    case traces::EventKind::annotation:
-    case traces::EventKind::gpu_annotation:
-      return Ink::series4;
-    case traces::EventKind::python:
-      return Ink::series5;
-    case traces::EventKind::gpu_sync:
-    case traces::EventKind::overhead:
-      return Ink::series6;
-    default:
-      return Ink::phase_other;
-  }
-}
-
-void LaneModel::set_trace(std::shared_ptr<const traces::Trace> trace, int document, int64_t origin, int64_t length) {
+void LaneModel::set_trace(std::shared_ptr<const traces::Trace> trace, int document, int64_t origin, int64_t length,
+                          std::shared_ptr<const std::vector<traces::CounterCurve>> curves,
+                          const std::vector<LaneLayout::Group>& groups) {
   trace_ = std::move(trace);
+  curves_ = std::move(curves);
   document_ = document;
   origin_ = origin;
-  groups_.clear();
   matches_.clear();
+  linked_.clear();
+  module_of_.clear();
+  overview_.clear();
+  story_.reset();
+  bookmarks_.clear();
   chosen_event_ = kNone;
   has_range_ = false;
   scroll_ = 0;
+  bring_chosen_ = false;
+  layout_.set(trace_.get(), curves_.get(), document == Document::kProject, groups);
   if (trace_) {
-    for (const traces::Row& row : trace_->rows()) {
-      std::string about = row.label() + "\nprocess " + row.pid + (row.process.empty() ? "" : " (" + row.process + ")") +
-                          ", thread " + row.tid + "\n" + format_grouped(static_cast<int64_t>(row.events)) + " events";
-      // Of a file the rows that only have a name say nothing; a step's threads are always there.
-      const bool step = document == Document::kProject;
-      if (row.lanes > 0 || step)
-        groups_.push_back({step ? row.thread : row.label(), std::move(about), row.first_lane, row.lanes});
-    }
     axis_.min_span = 200;
     axis_.set_full(0, static_cast<double>(std::max<int64_t>(length, 1)));
     axis_.fit();
     set_filter(filter_);
   }
   changed();
+}
+
+void LaneModel::toggle(size_t band) {
+  layout_.toggle(band);
+  changed();
+}
+
+void LaneModel::colour_by(ColourBy by) {
+  colour_ = by;
+  changed();
+}
+
+void LaneModel::set_story(std::shared_ptr<const tracing::TraceStory> story, std::string of) {
+  story_ = std::move(story);
+  story_of_ = std::move(of);
+  changed();
+}
+
+void LaneModel::show_path(bool shown) {
+  show_path_ = shown;
+  changed();
+}
+
+void LaneModel::show_gaps(bool shown) {
+  show_gaps_ = shown;
+  changed();
+}
+
+void LaneModel::set_bookmarks(std::vector<Bookmark> bookmarks) {
+  bookmarks_ = std::move(bookmarks);
+  changed();
+}
+
+Bookmark LaneModel::bookmark_here() const {
+  Bookmark b;
+  if (marked(b.from, b.to)) return b;
+  if (selected_span(b.from, b.to)) {
+    if (chosen_event_ != kNone) b.note = trace_->event_name(chosen_event_);
+    return b;
+  }
+  b.from = b.to = (axis_.lo + axis_.hi) / 2;
+  return b;
+}
+
+/// Selects a stretch of time, for every view.
+void LaneModel::mark(double from, double to) {
+  if (to <= from) return;
+  has_range_ = true;
+  range_a_ = from, range_b_ = to;
+  Selection s = Selection::range(from, to, "timeline");
+  s.document = document_;
+  select(s);
+}
+
+void LaneModel::unmark() {
+  has_range_ = false;
+  if (document_ != Document::kProject) select(Selection::of_document(document_, "timeline"));
+}
+
+bool LaneModel::marked(double& from, double& to) const {
+  if (!has_range_ || range_b_ <= range_a_) return false;
+  from = range_a_, to = range_b_;
+  return true;
 }
 
 void LaneModel::follow(const Selection& s) {
@@ -72,8 +116,16 @@ void LaneModel::follow(const Selection& s) {
     range_a_ = s.from;
     range_b_ = s.to;
   }
-  if (chosen_event_ != kNone && s.source != "timeline")
+  if (chosen_event_ != kNone && s.source != "timeline") {
     axis_.reveal(at(trace_->start(chosen_event_)), at(trace_->end(chosen_event_)));
+    layout_.reveal(trace_->lane_of(chosen_event_));
+    bring_chosen_ = true;
+  }
+  // A stretch that another view chose is to be seen, not only to lie somewhere in the picture.
+  if (const double length = range_b_ - range_a_; has_range_ && s.source != "timeline" && length > 0)
+    if (range_a_ < axis_.lo || range_b_ > axis_.hi || length * 10 < axis_.span())
+      axis_.show(range_a_ - length * 0.05, range_b_ + length * 0.05);
+  gather_links();
   changed();
 }
 
@@ -136,7 +188,10 @@ int64_t LaneModel::found() const {
   if (!trace_) return 0;
   if (!filter_) return static_cast<int64_t>(trace_->size());
   int64_t n = 0;
-  each_found([&](EventId) { ++n; });
+  if (by_name())
+    each_found([&](EventId) { ++n; });
+  else
+    for (uint32_t l = 0; l < trace_->lanes().size(); ++l) n += left_of(l).second - left_of(l).first;
   return n;
 }
 
@@ -144,6 +199,8 @@ void LaneModel::select_event(EventId e) {
   Selection s = Selection::event(document_, e, "timeline");
   select(s);
   axis_.reveal(at(trace_->start(e)), at(trace_->end(e)));
+  if (const uint32_t lane = trace_->lane_of(e); layout_.band_of(lane) < 0) layout_.reveal(lane);
+  bring_chosen_ = true;
 }
 
 void LaneModel::next_match(int direction) {
@@ -214,6 +271,23 @@ void LaneModel::fit_selection() {
 
 void LaneModel::click(Hit hit) {
   if (hit.kind == event) select(Selection::event(document_, hit.id, "timeline"));
+  if (hit.kind == bookmark && hit.id < static_cast<int64_t>(bookmarks_.size())) {
+    const Bookmark& b = bookmarks_[static_cast<size_t>(hit.id)];
+    mark(b.from, std::max(b.to, b.from + 1));
+  }
+  if (hit.kind == fold) toggle(static_cast<size_t>(hit.id));
+  if (hit.kind == pin) toggle_pin(static_cast<size_t>(hit.id));
+  if (hit.kind == piece && story_ && hit.id < static_cast<int64_t>(story_->path.size())) {
+    const tracing::PathPiece& p = story_->path[static_cast<size_t>(hit.id)];
+    if (p.event != kNone)
+      select_event(p.event);
+    else
+      mark(at(p.from), at(p.to));
+  }
+  if (hit.kind == gap && story_ && hit.id < static_cast<int64_t>(story_->gaps.size())) {
+    const tracing::Gap& g = story_->gaps[static_cast<size_t>(hit.id)];
+    mark(at(g.from), at(g.to));
+  }
 }
 
 bool LaneModel::pointer(const PointerEvent& e) {
@@ -221,6 +295,11 @@ bool LaneModel::pointer(const PointerEvent& e) {
   switch (e.type) {
     case PointerEvent::Type::press:
       if (e.button != Button::left) return false;
+      looking_ = document_ != Document::kProject && overview_box_.contains(e.x, e.y);
+      if (looking_) {
+        look_at(e.x);
+        return true;
+      }
       dragging_ = true;
       moved_ = false;
       selecting_ = e.mods.shift;
@@ -231,6 +310,10 @@ bool LaneModel::pointer(const PointerEvent& e) {
       drag_scroll_ = scroll_;
       return false;
     case PointerEvent::Type::move:
+      if (looking_) {
+        look_at(e.x);
+        return true;
+      }
       if (!dragging_ || e.button != Button::left) return false;
       if (std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4) moved_ = true;
       if (!moved_) return false;
@@ -245,14 +328,11 @@ bool LaneModel::pointer(const PointerEvent& e) {
       }
       return true;
     case PointerEvent::Type::release: {
+      if (std::exchange(looking_, false)) return true;
       if (!dragging_ || e.button != Button::left) return false;
       dragging_ = false;
       if (moved_) {
-        if (selecting_ && range_b_ > range_a_) {
-          Selection s = Selection::range(range_a_, range_b_, "timeline");
-          s.document = document_;
-          select(s);
-        }
+        if (selecting_ && range_b_ > range_a_) mark(range_a_, range_b_);
         return true;
       }
       click(last_.hit_at(e.x, e.y));
@@ -262,7 +342,7 @@ bool LaneModel::pointer(const PointerEvent& e) {
       const int kind = last_.hit_at(e.x, e.y).kind;
       if (kind == op || kind == module || kind == event)
         fit_selection();
-      else
+      else if (kind != fold && kind != overview)
         axis_.fit();
       return true;
     }
@@ -292,12 +372,16 @@ bool LaneModel::key(const KeyEvent& e) {
   if (axis_.key(e)) return true;
   if (e.key == "N")
     next_match(e.mods.shift ? -1 : 1);
-  else if (e.key == "M" && selected_span(a, b)) {
-    has_range_ = true;
-    range_a_ = a;
-    range_b_ = b;
-  } else if (e.key == "Esc" && has_range_)
-    has_range_ = false;
+  else if (e.key == "M" && selected_span(a, b))
+    mark(a, b);
+  else if (e.key == "Esc" && has_range_)
+    unmark();
+  else if (e.key == "C" && e.mods.shift)
+    layout_.fold_all(layout_.any_unfolded());
+  else if (e.key == "C" && chosen_event_ != kNone)
+    fold_chosen();
+  else if (e.key == "P" && chosen_band() >= 0)
+    toggle_pin(static_cast<size_t>(chosen_band()));
   else if ((e.key == "Up" || e.key == "Down") && chosen_event_ != kNone)
     next_lane(e.key == "Down" ? 1 : -1);
   else if ((e.key == "PgUp" || e.key == "PgDown") && content_height_ > view_height_)
@@ -315,62 +399,63 @@ bool LaneModel::key(const KeyEvent& e) {
   return true;
 }
 
+/// The thread of the selected event to its outermost calls, and back.
+void LaneModel::fold_chosen() {
+  const int band = layout_.band_of(trace_->lane_of(chosen_event_));
+  if (band >= 0) layout_.toggle(static_cast<size_t>(band));
+}
+
 std::string LaneModel::summary() const {
-  if (!trace_) return "Timeline: nothing is loaded";
-  return fmt::format("Timeline of a trace: {} events on {} threads and streams, {}{}",
-                     format_grouped(static_cast<int64_t>(trace_->size())), groups_.size(),
-                     format_ns(axis_.full_hi - axis_.full_lo), chosen_words());
+  if (!trace_) return tr("Timeline: nothing is loaded");
+  std::string pinned;
+  for (const LaneLayout::Band& b : layout_.bands())
+    if (b.pinned) pinned += (pinned.empty() ? tr("; pinned: ") : ", ") + b.full_title;
+  return tr("Timeline of a trace: {} events on {} threads and streams, {}{}{}",
+            format_grouped(static_cast<int64_t>(trace_->size())), layout_.rows(),
+            format_ns(axis_.full_hi - axis_.full_lo), pinned, chosen_words());
 }
 
 std::string LaneModel::chosen_words() const {
   if (!trace_ || chosen_event_ == kNone) return {};
-  return fmt::format("; chosen: {}, {}, starts at {}", trace_->event_name(chosen_event_),
-                     format_ns(static_cast<double>(trace_->duration(chosen_event_))),
-                     format_ns(at(trace_->start(chosen_event_))));
+  return tr("; chosen: {}, {}, starts at {}", trace_->event_name(chosen_event_),
+            format_ns(static_cast<double>(trace_->duration(chosen_event_))),
+            format_ns(at(trace_->start(chosen_event_))));
 }
 
 std::string LaneModel::tip(EventId e) const {
-  return fmt::format("{}\n{}, starts at {}\n{}", trace_->event_name(e),
-                     format_ns(static_cast<double>(trace_->duration(e))), format_ns(at(trace_->start(e))),
-                     trace_->category(e).name);
+  const std::string times =
+      tr("{}, starts at {}", format_ns(static_cast<double>(trace_->duration(e))), format_ns(at(trace_->start(e))));
+  std::string text = fmt::format("{}\n{}\n{}", trace_->event_name(e), times, trace_->category(e).name);
+  if (colour_ == ColourBy::module && module_of(e) != kNone) text += fmt::format("\n{}", trace_->text(module_of(e)));
+  return text;
 }
 
-Table LaneModel::names() const {
+LaneNames LaneModel::names_asked() const {
+  LaneNames n;
+  n.trace = trace_;
+  if (!trace_) return n;
+  for (uint32_t l = 0; l < trace_->lanes().size(); ++l) n.lanes.push_back(left_of(l));
+  n.by_match = by_name();
+  if (n.by_match) n.matches = matches_;
+  n.origin = origin_;
+  n.marked = marked(n.from, n.to);
+  return n;
+}
+
+Table LaneModel::names_table(const std::vector<NameSum>& sums) const {
   Table t;
-  t.columns = {{"Name"}, {"Kind"}, {"Calls", true}, {"Total", true}, {"Mean", true}, {"Longest", true}};
-  if (!trace_) return t;
-  struct Sum {
-    int64_t calls = 0;
-    double ns = 0;
-    EventId longest = kNone;
-  };
-  std::vector<Sum> sums(trace_->names());
-  const traces::Columns& c = trace_->columns();
-  each_found([&](EventId e) {
-    Sum& s = sums[c.name[e]];
-    ++s.calls;
-    s.ns += static_cast<double>(c.duration[e]);
-    if (s.longest == kNone || c.duration[e] > c.duration[s.longest]) s.longest = e;
-  });
-  std::vector<uint32_t> order;
-  for (uint32_t n = 0; n < sums.size(); ++n)
-    if (sums[n].calls) order.push_back(n);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return sums[a].ns > sums[b].ns; });
-  constexpr size_t kMost =
-      5000;  // names that hold a number of their own may be millions; those left out took the least
-  if (order.size() > kMost) order.resize(kMost);
-  for (uint32_t n : order) {
-    const Sum& s = sums[n];
+  t.columns = {{tr("Name")},        {tr("Kind")},       {tr("Calls"), true},
+               {tr("Total"), true}, {tr("Mean"), true}, {tr("Longest"), true}};
+  for (const NameSum& s : sums) {
     Table::Row row;
     row.selection = Selection::event(document_, s.longest, "timeline table");
-    const double longest = static_cast<double>(c.duration[s.longest]);
-    row.cells = {
-        {std::string(trace_->text(n)), 0, {}, ink_of(trace_->kind(s.longest))},
-        {trace_->category(s.longest).name, 0, {}, Ink::none},
-        Table::Cell::number(static_cast<double>(s.calls), format_grouped(s.calls)),
-        Table::Cell::number(s.ns, format_ns(s.ns)),
-        Table::Cell::number(s.ns / static_cast<double>(s.calls), format_ns(s.ns / static_cast<double>(s.calls))),
-        Table::Cell::number(longest, format_ns(longest))};
+    const double longest = static_cast<double>(trace_->duration(s.longest)), mean = s.ns / static_cast<double>(s.calls);
+    row.cells = {{std::string(trace_->text(s.name)), 0, {}, look(s.longest).ink},
+                 {trace_->category(s.longest).name, 0, {}, Ink::none},
+                 Table::Cell::number(static_cast<double>(s.calls), format_grouped(s.calls)),
+                 Table::Cell::number(s.ns, format_ns(s.ns)),
+                 Table::Cell::number(mean, format_ns(mean)),
+                 Table::Cell::number(longest, format_ns(longest))};
     t.rows.push_back(std::move(row));
   }
   return t;

@@ -1,10 +1,9 @@
 // The picture of the timeline; its state and intents are in timeline_model.cpp.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 #include "views/timeline/timeline_model.h"
 
@@ -75,7 +74,7 @@ void TimelineModel::draw_memory(Scene& scene, Box row) {
     peak = std::max(peak, live);
   }
   if (r.allocs.empty()) return;
-  scene.text({row.x - kGutter + 8, row.y, kGutter - 12, 18}, "live memory", Ink::secondary, Face::small);
+  scene.text({row.x - kGutter + 8, row.y, kGutter - 12, 18}, tr("live memory"), Ink::secondary, Face::small);
   scene.text({row.x - kGutter + 8, row.y + 18, kGutter - 12, 18}, format_bytes(peak), Ink::secondary, Face::mono_small);
   auto y = [&](double v) { return row.bottom() - 2 - static_cast<float>(v / peak) * (row.h - 8); };
   scene.line({row.x, row.bottom() - 1}, {row.right(), row.bottom() - 1}, Ink::line);
@@ -100,7 +99,7 @@ void TimelineModel::draw_memory(Scene& scene, Box row) {
     }
   }
   scene.target({row.x, row.y, row.w, row.h}, {memory, 0}, Cursor::arrow,
-               "Live memory of tensors, peak " + format_bytes(peak));
+               tr("Live memory of tensors, peak {}", format_bytes(peak)));
 }
 
 void TimelineModel::draw_arrows(Scene& scene) {
@@ -152,7 +151,7 @@ void TimelineModel::draw(Scene& scene) {
   float strip = top;
   for (bool modules : {false, true}) {
     if (!modules && has_spans()) continue;  // they are in the lane already
-    label(strip, modules ? "module" : "phase", kStrip);
+    label(strip, modules ? tr("module") : tr("phase"), kStrip);
     scene.clip({kGutter, 0, axis_.w, size.h});
     draw_spans(scene, modules ? modules_ : phases_, {kGutter, strip, axis_.w, kStrip}, modules);
     scene.unclip();

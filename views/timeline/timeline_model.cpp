@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -19,20 +20,54 @@ void TimelineModel::set_step(const Links& links) {
   if (!shows_document()) show_step();
 }
 
+namespace {
+std::vector<LaneLayout::Group> ranks_of(const Document& d) {
+  std::vector<LaneLayout::Group> groups;
+  for (size_t r = 0; r < d.ranks.size(); ++r) {
+    const std::string& path = d.ranks[r].trace->path();
+    groups.push_back({d.rank_title(r) + " · " + path.substr(path.find_last_of('/') + 1), path, d.ranks[r].first_row});
+  }
+  return groups;
+}
+}  // namespace
+
 void TimelineModel::set_document(const Document* document) {
-  if (trace_) sights_[document_] = {axis_.lo, axis_.hi, scroll_};
+  if (trace_ && document_ != Document::kBeginning) sights_[document_] = sight(document_);
   if (document && document->trace) {
     links_ = {};
     selected_ = 0;
     const traces::Trace& t = *document->trace;
-    set_trace(document->trace, document->id, t.begin(), t.finish() - t.begin());
+    set_trace(document->trace, document->id, t.begin(), t.finish() - t.begin(), document->curves, ranks_of(*document));
   } else {
     show_step();
   }
-  if (const auto at = sights_.find(document_); trace_ && at != sights_.end()) {
-    axis_.show(at->second.lo, at->second.hi);
-    scroll_ = at->second.scroll;
-  }
+  if (const auto at = sights_.find(document_); trace_ && at != sights_.end()) look_as(at->second);
+}
+
+void TimelineModel::set_beginning(const Document* document) {
+  if (document || document_ == Document::kBeginning) set_document(document);
+  sights_.erase(Document::kBeginning);
+}
+
+void TimelineModel::look_as(const Sight& sight) {
+  if (sight.hi > sight.lo) axis_.show(sight.lo, sight.hi);
+  scroll_ = sight.scroll;
+  layout_.restore(sight.folded);
+  layout_.restore_pins(sight.pinned);
+}
+
+TimelineModel::Sight TimelineModel::sight(int document) const {
+  if (trace_ && document == document_)
+    return {axis_.lo, axis_.hi, scroll_, layout_.state(), axis_.fitted(), layout_.pins()};
+  const auto at = sights_.find(document);
+  return at == sights_.end() ? Sight{} : at->second;
+}
+
+void TimelineModel::set_sight(int document, const Sight& sight) {
+  sights_[document] = sight;
+  if (!trace_ || document != document_) return;
+  look_as(sight);
+  changed();
 }
 
 void TimelineModel::show_step() {
@@ -162,10 +197,10 @@ void TimelineModel::click(Hit hit) {
 }
 
 std::string TimelineModel::summary() const {
-  if (!links_) return shows_document() ? LaneModel::summary() : "Timeline: no step is loaded";
+  if (!links_) return shows_document() ? LaneModel::summary() : tr("Timeline: no step is loaded");
   const auto& r = *links_.record();
-  return fmt::format("Timeline of step {}: {} ops in {}{}", format_grouped(r.step), r.ops.size(),
-                     format_ns(static_cast<double>(r.duration_ns)), chosen_words());
+  return tr("Timeline of step {}: {} ops in {}{}", format_grouped(r.step), r.ops.size(),
+            format_ns(static_cast<double>(r.duration_ns)), chosen_words());
 }
 
 std::string TimelineModel::chosen_words() const {
@@ -174,8 +209,8 @@ std::string TimelineModel::chosen_words() const {
   if (selected_ < 1 || selected_ > ops.size()) return {};
   const OpRecord& op = ops[selected_ - 1];
   const std::string& module = module_path(op.origin.module);
-  return fmt::format("; chosen: {}{}, {}, starts at {}", op_text(op), module.empty() ? "" : " of " + module,
-                     format_ns(static_cast<double>(op.duration_ns)), format_ns(static_cast<double>(op.start_ns)));
+  return tr("; chosen: {}{}, {}, starts at {}", op_text(op), module.empty() ? "" : tr(" of {}", module),
+            format_ns(static_cast<double>(op.duration_ns)), format_ns(static_cast<double>(op.start_ns)));
 }
 
 const OpRecord* TimelineModel::op_of(traces::EventId e) const {
@@ -203,22 +238,23 @@ std::string TimelineModel::tip(traces::EventId e) const {
   if (!links_) return LaneModel::tip(e);
   const traces::Trace& t = *trace_;
   const auto start = static_cast<double>(t.start(e)), duration = static_cast<double>(t.duration(e));
-  if (!op_of(e)) return fmt::format("{}\n{}, starts at {}", t.event_name(e), format_ns(duration), format_ns(start));
+  if (!op_of(e))
+    return fmt::format("{}\n{}", t.event_name(e), tr("{}, starts at {}", format_ns(duration), format_ns(start)));
   const OpRecord& op = *op_of(e);
   const std::string& module = module_path(op.origin.module);
-  std::string text = fmt::format("{}\n{}", op_text(op), module.empty() ? "(no module)" : module);
+  std::string text = fmt::format("{}\n{}", op_text(op), module.empty() ? tr("(no module)") : module);
   if (!op.attrs.empty()) text += "\n" + op.attrs;
-  text +=
-      fmt::format("\n{} ({} ns), starts at {}", format_ns(duration), format_grouped(t.duration(e)), format_ns(start));
+  text += "\n" + tr("{} ({} ns), starts at {}", format_ns(duration), format_grouped(t.duration(e)), format_ns(start));
   for (int i : op.inputs)
-    text += "\nreads " + links_.record()->tensors[i].name + "  " + type_text(links_.record()->tensors[i]);
-  for (int i : op.outputs) text += "\nwrites " + type_text(links_.record()->tensors[i]);
+    text += "\n" + tr("reads {}  {}", links_.record()->tensors[i].name, type_text(links_.record()->tensors[i]));
+  for (int i : op.outputs) text += "\n" + tr("writes {}", type_text(links_.record()->tensors[i]));
   return text;
 }
 
 Table TimelineModel::operators() const {
   Table t;
-  t.columns = {{"Operator"}, {"Calls", true}, {"Total", true}, {"Share", true}, {"Mean", true}, {"FLOP/s", true}};
+  t.columns = {{tr("Operator")},    {tr("Calls"), true}, {tr("Total"), true},
+               {tr("Share"), true}, {tr("Mean"), true},  {tr("FLOP/s"), true}};
   if (!links_) return t;
   struct Sum {
     int calls = 0;
@@ -245,7 +281,7 @@ Table TimelineModel::operators() const {
     double rate = s.ns > 0 ? s.flops / s.ns * 1e9 : 0;
     Table::Row row;
     row.selection = Selection::op(s.longest, "timeline table");
-    row.cells = {{name, 0, "The longest call is op #" + std::to_string(s.longest), ink_of(s.phase)},
+    row.cells = {{name, 0, tr("The longest call is op #{}", s.longest), ink_of(s.phase)},
                  Table::Cell::number(s.calls, std::to_string(s.calls)),
                  Table::Cell::number(s.ns, format_ns(s.ns)),
                  Table::Cell::number(s.ns / all, format_percent(s.ns / all)),
@@ -260,7 +296,8 @@ Table TimelineModel::operators() const {
 
 Table TimelineModel::modules() const {
   Table t;
-  t.columns = {{"Module"}, {"Forward", true}, {"Backward", true}, {"Optimizer", true}, {"Share", true}};
+  t.columns = {
+      {tr("Module")}, {tr("Forward"), true}, {tr("Backward"), true}, {tr("Optimizer"), true}, {tr("Share"), true}};
   if (!links_) return t;
   std::map<std::string, std::array<double, kPhases>> sums;
   double all = static_cast<double>(std::max<int64_t>(links_.record()->duration_ns, 1));
@@ -278,7 +315,7 @@ Table TimelineModel::modules() const {
     };
     Table::Row row;
     row.selection = path.empty() ? Selection{} : Selection::module(path, "timeline table");
-    row.cells = {{path.empty() ? "(outside of modules)" : path, 0, {}, Ink::none},
+    row.cells = {{path.empty() ? tr("(outside of modules)") : path, 0, {}, Ink::none},
                  cell(Phase::forward),
                  cell(Phase::backward),
                  cell(Phase::optimizer),
@@ -292,7 +329,7 @@ Table TimelineModel::modules() const {
 
 Table TimelineModel::events() const {
   Table t;
-  t.columns = {{"#", true}, {"Op"}, {"Module"}, {"Start", true}, {"Time", true}, {"Output"}};
+  t.columns = {{"#", true}, {tr("Op")}, {tr("Module")}, {tr("Start"), true}, {tr("Time"), true}, {tr("Output")}};
   if (!links_) return t;
   for (const OpRecord& op : links_.record()->ops) {
     if (!leaves_op(op)) continue;

@@ -14,8 +14,21 @@ class TimelineModel : public LaneModel {
  public:
   void set_step(const Links& links) override;
   void set_document(const Document* document) override;
+  void set_beginning(const Document* document) override;
   void set_selection(const Selection& s) override;
   void next_match(int direction) override;
+
+  /// How a document was last seen.
+  struct Sight {
+    double lo = 0, hi = 0;
+    float scroll = 0;
+    std::vector<bool> folded;
+    bool whole = false;  ///< all of it was seen
+    std::vector<bool> pinned = {};
+  };
+  /// Of a document that was shown, or nothing; and the way back to it.
+  Sight sight(int document) const;
+  void set_sight(int document, const Sight& sight);
 
   bool empty() const { return !trace_; }
   /// A trace is shown, not the step.
@@ -35,7 +48,7 @@ class TimelineModel : public LaneModel {
   void draw(Scene& scene) override;
   Look look(traces::EventId e) const override;
   std::string tip(traces::EventId e) const override;
-  const char* called() const override { return links_ ? "ops" : LaneModel::called(); }
+  const char* called() const override { return links_ ? tr_later("ops") : LaneModel::called(); }
   std::vector<traces::EventId> find(const Filter& f) const override;
   void click(Hit hit) override;
   bool selected_span(double& a, double& b) const override;
@@ -50,11 +63,7 @@ class TimelineModel : public LaneModel {
     uint16_t module;
     Phase phase;
   };
-  /// How a document was last seen.
-  struct Sight {
-    double lo = 0, hi = 0;
-    float scroll = 0;
-  };
+  void look_as(const Sight& sight);
   void show_step();
   void gather_spans();
   void select_op(int64_t seq);

@@ -1,19 +1,28 @@
 #pragma once
+#include <map>
+#include <memory>
+
 #include "views/frame/view.h"
 #include "views/timeline/timeline_model.h"
 
 class QComboBox;
 class QLineEdit;
+class QMenu;
 class QTabWidget;
+class QToolButton;
 
 namespace tenon::views {
+
+class BookmarksView;
 
 class TimelineView : public View {
   Q_OBJECT
  public:
   TimelineView(const ViewDef& def, Bench& bench, QWidget* parent);
-
   std::vector<Command> commands() override;
+
+ protected:
+  void contextMenuEvent(QContextMenuEvent* e) override;
 
  private:
   TimelineModel& model_;
@@ -21,7 +30,27 @@ class TimelineView : public View {
   void refresh_documents();
   void refresh_found();
   void refresh_tables();
-  QComboBox* documents_;
+  void refresh_names();
+  /// Shows or hides what explains the trace, and works it out where it is not known yet.
+  void refresh_story();
+  void refresh_bookmarks();
+  /// Of two that are compared the one that is shown now shows the time that was seen of the other.
+  void follow_time();
+  void bookmark();
+  ViewBar* make_bar(QWidget* page);
+  /// Every row of the trace, to be pinned and unpinned.
+  QToolButton* make_pins(QWidget* bar);
+  void fill_pins(QMenu* menu);
+  std::vector<Command> pin_commands();
+  QComboBox *documents_, *colour_;
+  QToolButton *path_, *gaps_, *pins_;
+  BookmarksView* bookmarks_;
+  using Part = std::pair<int, size_t>;  ///< a document, and a rank of it
+  std::map<Part, std::shared_ptr<const tracing::TraceStory>> stories_;
+  Part asked_;                     ///< whose story is worked out
+  int seen_ = Document::kProject;  ///< the document that is shown
+  bool begun_ = false;             ///< the beginning of a trace is shown
+  bool marked_ = false;            ///< the tables hold what a marked stretch does
   QLineEdit* search_;
   QLabel* found_;
   QTabWidget* tabs_;

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "views/shared/language.h"
+
 namespace tenon::views {
 
 namespace {
@@ -23,11 +25,11 @@ std::string quantity_of(const std::string& metric) {
 }
 
 std::string quantity_title(const std::string& q) {
-  if (q == "lr") return "Learning rate";
-  if (q == "grad_norm") return "Gradient norm";
-  if (q == "samples_per_second" || q == "tokens_per_second") return "Throughput";
-  if (q == "live_bytes" || q == "memory_bytes") return "Live memory";
-  if (q == "peak_bytes") return "Peak memory";
+  if (q == "lr") return tr("Learning rate");
+  if (q == "grad_norm") return tr("Gradient norm");
+  if (q == "samples_per_second" || q == "tokens_per_second") return tr("Throughput");
+  if (q == "live_bytes" || q == "memory_bytes") return tr("Live memory");
+  if (q == "peak_bytes") return tr("Peak memory");
   std::string t = q;
   std::replace(t.begin(), t.end(), '_', ' ');
   if (!t.empty()) t[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(t[0])));

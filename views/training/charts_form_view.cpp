@@ -13,6 +13,7 @@
 #include "views/canvas/glyphs.h"
 #include "views/frame/attr_editor.h"
 #include "views/frame/widgets.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -32,7 +33,7 @@ QLabel* charts_note(const QString& text, QWidget* parent) {
 
 ChartsForm::ChartsForm(TrainingModel& model, QWidget* parent) : QDialog(parent), model_(model) {
   setObjectName("charts");
-  setWindowTitle("Charts");
+  setWindowTitle(tr("Charts"));
   setAttribute(Qt::WA_DeleteOnClose);
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 12);
@@ -51,14 +52,14 @@ ChartsForm::ChartsForm(TrainingModel& model, QWidget* parent) : QDialog(parent),
   all->addWidget(scroll, 1);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(16, 0, 16, 0);
-  usual_ = new QPushButton("Charts as usual", this);
+  usual_ = new QPushButton(tr("Charts as usual"), this);
   usual_->setObjectName("charts.reset");
-  usual_->setToolTip("Metrics of one quantity share a chart, every chart is seen, and every axis is linear");
+  usual_->setToolTip(tr("Metrics of one quantity share a chart, every chart is seen, and every axis is linear"));
   usual_->setAutoDefault(false);
   connect(usual_, &QPushButton::clicked, this, [this] { change([](Charts& c) { c.reset(); }); });
   row->addWidget(usual_);
   row->addStretch(1);
-  auto* done = new QPushButton("Close", this);
+  auto* done = new QPushButton(tr("Close"), this);
   done->setObjectName("charts.close");
   done->setAutoDefault(false);  // Enter in a field takes what was typed, and nothing more
   set_style(done, "primary", "true");
@@ -99,10 +100,10 @@ QWidget* ChartsForm::rows() {
   grid->setVerticalSpacing(6);
   grid->setColumnStretch(1, 1);
   int at = 0;
-  grid->addWidget(charts_heading("Metrics", page), at++, 0, 1, 3);
+  grid->addWidget(charts_heading(tr("Metrics"), page), at++, 0, 1, 3);
   grid->addWidget(
-      charts_note("Metrics with the same chart stand together in it. Choose one, or write a new name.", page), at++, 0,
-      1, 3);
+      charts_note(tr("Metrics with the same chart stand together in it. Choose one, or write a new name."), page), at++,
+      0, 1, 3);
   const std::vector<Chart> charts = model_.charts().arrange(model_.metrics(), true);
   QStringList titles;
   for (const Chart& c : charts) titles << QString::fromStdString(c.title);
@@ -112,7 +113,7 @@ QWidget* ChartsForm::rows() {
       auto* label = new QLabel(name, page);
       auto* list = new QComboBox(page);
       list->setObjectName("charts.of." + name);
-      list->setAccessibleName("Chart of " + name);
+      list->setAccessibleName(tr("Chart of %1").arg(name));
       list->setEditable(true);
       list->setInsertPolicy(QComboBox::NoInsert);
       list->addItems(titles);
@@ -129,18 +130,18 @@ QWidget* ChartsForm::rows() {
       grid->addWidget(list, at++, 1, 1, 2);
     }
   grid->setRowMinimumHeight(at++, 10);
-  grid->addWidget(charts_heading("Charts", page), at++, 0, 1, 3);
+  grid->addWidget(charts_heading(tr("Charts"), page), at++, 0, 1, 3);
   for (const Chart& c : charts) {
     const QString title = QString::fromStdString(c.title);
     auto* shown = new QCheckBox(title, page);
     shown->setObjectName("charts.shown." + title);
-    shown->setToolTip("Show this chart");
+    shown->setToolTip(tr("Show this chart"));
     shown->setChecked(!model_.charts().hidden(c.title));
     connect(shown, &QCheckBox::toggled, this,
             [this, t = c.title](bool on) { change([&](Charts& all) { all.hide(t, !on); }); });
-    auto* log = new QCheckBox("Logarithmic", page);
+    auto* log = new QCheckBox(tr("Logarithmic"), page);
     log->setObjectName("charts.log." + title);
-    log->setAccessibleName("Logarithmic axis of " + title);
+    log->setAccessibleName(tr("Logarithmic axis of %1").arg(title));
     log->setChecked(model_.charts().log(c.title));
     connect(log, &QCheckBox::toggled, this,
             [this, t = c.title](bool on) { change([&](Charts& all) { all.set_log(t, on); }); });

@@ -7,20 +7,22 @@
 #include <limits>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
 namespace {
 constexpr struct {
-  const char *name, *title, *caption;
-} kOverWords[] = {{"step", "Steps", "Step"},
-                  {"epoch", "Epochs", "Epoch"},
-                  {"time", "Time", "Time"},
-                  {"samples", "Samples", "Samples seen"}};
+  const char *name, *title, *caption, *within;
+} kOverWords[] = {{tr_later("step"), tr_later("Steps"), tr_later("Step"), tr_later("steps")},
+                  {tr_later("epoch"), tr_later("Epochs"), tr_later("Epoch"), tr_later("epochs")},
+                  {tr_later("time"), tr_later("Time"), tr_later("Time"), tr_later("time")},
+                  {tr_later("samples"), tr_later("Samples"), tr_later("Samples seen"), tr_later("samples")}};
 }  // namespace
 
 const char* over_name(Over over) { return kOverWords[static_cast<int>(over)].name; }
-const char* over_title(Over over) { return kOverWords[static_cast<int>(over)].title; }
+std::string over_title(Over over) { return tr(kOverWords[static_cast<int>(over)].title); }
+std::string over_within(Over over) { return tr(kOverWords[static_cast<int>(over)].within); }
 
 std::optional<Over> parse_over(const std::string& word) {
   for (Over o : kOvers)
@@ -43,7 +45,7 @@ double CurveScale::of(int64_t step) const {
 
 CurveTicks curve_ticks(Over over, const Axis& axis, int most) {
   CurveTicks t;
-  t.caption = kOverWords[static_cast<int>(over)].caption;
+  t.caption = tr(kOverWords[static_cast<int>(over)].caption);
   if (over == Over::time) {
     t.unit = axis.hi > 3 * 3600 ? 3600 : axis.hi > 180 ? 60 : 1;
     t.caption += t.unit == 3600 ? ", h" : t.unit == 60 ? ", min" : ", s";
@@ -61,16 +63,16 @@ std::string CurveTicks::label(double tick) const {
 }
 
 std::string place_text(Over over, double x, int64_t step) {
-  const std::string at = "step " + format_grouped(step);
+  const std::string at = tr("step {}", format_grouped(step));
   switch (over) {
     case Over::step:
       break;
     case Over::epoch:
-      return fmt::format("epoch {} ({})", without_zeros(fmt::format("{:.3f}", x)), at);
+      return tr("epoch {} ({})", without_zeros(fmt::format("{:.3f}", x)), at);
     case Over::time:
       return fmt::format("{} ({})", format_seconds(x), at);
     case Over::samples:
-      return fmt::format("{} samples ({})", format_grouped(std::llround(x)), at);
+      return tr("{} samples ({})", format_grouped(std::llround(x)), at);
   }
   return at;
 }

@@ -16,8 +16,10 @@ inline constexpr Over kOvers[] = {Over::step, Over::epoch, Over::time, Over::sam
 const char* over_name(Over over);
 /// Nothing for another word.
 std::optional<Over> parse_over(const std::string& name);
-/// "Steps", "Epochs", "Time", "Samples".
-const char* over_title(Over over);
+/// "Steps", "Epochs", "Time", "Samples", in the language of the window.
+std::string over_title(Over over);
+/// The same within a sentence: "steps".
+std::string over_within(Over over);
 
 /// Where the points of one run stand: on its steps, the epochs or samples it had seen after them, or its seconds of
 /// training (pauses left out). Never goes down along a series.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 #include "views/training/training_model.h"
 
@@ -225,8 +226,7 @@ void TrainingModel::draw_changes(Scene& scene, Box area) {
     if (x < area.x || x > area.right()) continue;
     scene.line({x, area.y}, {x, area.bottom()}, Ink::warning, 1, 0.8f);
     scene.rect({x - 3, area.y, 6, 6}, Ink::warning, 1, 3);
-    scene.target({x - 5, area.y, 10, 14}, {}, Cursor::arrow,
-                 fmt::format("after step {}: {}", format_grouped(c.step), c.text));
+    scene.target({x - 5, area.y, 10, 14}, {}, Cursor::arrow, tr("after step {}: {}", format_grouped(c.step), c.text));
   }
 }
 
@@ -242,9 +242,10 @@ void TrainingModel::draw_bad(Scene& scene, Box area) {
     const float x = std::clamp(from, area.x, std::max(area.right(), area.x));
     if (from < area.x - 1 || from > area.right() + 1) continue;
     scene.rect({x - 1, area.bottom() - 8, 2, 8}, Ink::bad);
-    scene.target({x - 3, area.bottom() - 10, 6, 12}, {plot, 0}, Cursor::hand,
-                 fmt::format("{}{}: {} values of steps {} to {} are not finite", *b.metric,
-                             *b.run == run_ ? std::string() : " of " + *b.run, b.count, b.first_step, b.last_step));
+    scene.target(
+        {x - 3, area.bottom() - 10, 6, 12}, {plot, 0}, Cursor::hand,
+        tr("{}: {} values of steps {} to {} are not finite",
+           *b.run == run_ ? *b.metric : tr("{} of {}", *b.metric, *b.run), b.count, b.first_step, b.last_step));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 #include "views/training/training_model.h"
 
@@ -111,8 +112,8 @@ void TrainingModel::name_compared(Scene& scene, const Chart& c, float x, float y
       for (; k < compared_.size(); ++k)
         if (draws(compared_[k]) != c.metrics.end() && ++left <= 30) names += "\n" + compared_[k].run;
       if (left > 30) names += "\n…";
-      std::string about = fmt::format("{} more runs:{}", left, names);
-      if (column_ > 1) about += fmt::format("\nOf every {} pixels the lowest and the highest is drawn.", column_);
+      std::string about = tr("{} more runs:", left) + names;
+      if (column_ > 1) about += "\n" + tr("Of every {} pixels the lowest and the highest is drawn.", column_);
       if (x + more > right) return;
       scene.text({x, y, more, kTitle - 4}, fmt::format("+{}", left), Ink::secondary, Face::small);
       scene.target({x, y, more, kTitle - 4}, {}, Cursor::arrow, about);
@@ -123,8 +124,8 @@ void TrainingModel::name_compared(Scene& scene, const Chart& c, float x, float y
     scene.text({x + 13 + lw, y, vw, kTitle - 4}, value, std::isfinite(s.value(i)) ? Ink::text : Ink::bad_text,
                Face::mono_small);
     scene.target({x, y, 13 + lw + vw, kTitle - 4}, {}, Cursor::arrow,
-                 fmt::format("{} of {} at {}: {}", *metric, compared_[k].run,
-                             place_text(at.over, at.of(s, i), s.step(i)), format_exact(s.value(i))));
+                 tr("{} of {} at {}: {}", *metric, compared_[k].run, place_text(at.over, at.of(s, i), s.step(i)),
+                    format_exact(s.value(i))));
     x += 13 + lw + vw + 6;
   }
 }
@@ -143,10 +144,11 @@ void TrainingModel::draw_header(Scene& scene, const Chart& c, Box box) {
     const Box toggle{right + 2, box.y + 1, 30, 18}, hide{box.right() - 22, box.y + 1, 18, 18};
     const bool is_log = log(c.title);
     scene.outline(toggle, is_log ? Ink::accent : Ink::line, 1, 3);
-    scene.text(toggle, "log", is_log ? Ink::accent : Ink::secondary, Face::small, Align::center);
-    scene.target(toggle, {log_toggle, number}, Cursor::hand, is_log ? "Linear scale (L)" : "Logarithmic scale (L)");
+    scene.text(toggle, tr("log"), is_log ? Ink::accent : Ink::secondary, Face::small, Align::center);
+    scene.target(toggle, {log_toggle, number}, Cursor::hand,
+                 is_log ? tr("Linear scale (L)") : tr("Logarithmic scale (L)"));
     scene.text(hide, "×", Ink::secondary, Face::body, Align::center);
-    scene.target(hide, {hide_button, number}, Cursor::hand, "Hide this chart (H); Charts brings it back");
+    scene.target(hide, {hide_button, number}, Cursor::hand, tr("Hide this chart (H); Charts brings it back"));
   }
   x += tw + 4;
   for (size_t i = 0; i < c.metrics.size(); ++i) {
@@ -162,9 +164,9 @@ void TrainingModel::draw_header(Scene& scene, const Chart& c, Box box) {
     if (lw > 0) scene.text({x + 13, box.y, lw, kTitle - 4}, label, Ink::secondary, Face::small);
     scene.text({x + 13 + lw, box.y, vw, kTitle - 4}, value, std::isfinite(s.value(k)) ? Ink::text : Ink::bad_text,
                Face::mono_small);
-    scene.target({x, box.y, 13 + lw + vw, kTitle - 4}, {}, Cursor::arrow,
-                 fmt::format("{} at {}: {}", c.metrics[i], place_text(at.over, at.of(s, k), s.step(k)),
-                             format_exact(s.value(k))));
+    scene.target(
+        {x, box.y, 13 + lw + vw, kTitle - 4}, {}, Cursor::arrow,
+        tr("{} at {}: {}", c.metrics[i], place_text(at.over, at.of(s, k), s.step(k)), format_exact(s.value(k))));
     x += 13 + lw + vw + 6;
   }
   name_compared(scene, c, x, box.y, right);
@@ -196,8 +198,8 @@ void TrainingModel::draw(Scene& scene) {
   Size size = scene.size();
   auto all = arranged();
   if (all.empty()) {
-    scene.text({kPad, 0, std::max(size.w - 2 * kPad, 0.f), size.h}, "Every chart is hidden. Charts… brings them back.",
-               Ink::secondary, Face::body, Align::center);
+    scene.text({kPad, 0, std::max(size.w - 2 * kPad, 0.f), size.h},
+               tr("Every chart is hidden. Charts… brings them back."), Ink::secondary, Face::body, Align::center);
     return;
   }
   float w = size.w - 2 * kPad, h = size.h - 2 * kPad;

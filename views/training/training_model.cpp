@@ -8,6 +8,7 @@
 
 #include "engine/train/recipe.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/meaning.h"
 
 namespace tenon::views {
@@ -91,9 +92,13 @@ void TrainingModel::set_changes(std::vector<Change> changes) {
   changed();
 }
 
-void TrainingModel::toggle_baseline() {
-  const bool off = baseline_.run == run_;
-  baseline_ = off ? Compared{} : Compared{run_, series_, epoch_};
+void TrainingModel::toggle_baseline(int64_t run) {
+  const bool off = baseline_.id == run;
+  set_baseline(off ? Compared{} : Compared{run_, series_, epoch_, run, last_step_});
+}
+
+void TrainingModel::set_baseline(Compared run) {
+  baseline_ = std::move(run);
   changed();
 }
 
@@ -202,12 +207,16 @@ void TrainingModel::set_log(const std::string& chart, bool log) {
 }
 
 nlohmann::json TrainingModel::state() const {
-  return {{"smoothing", smoothing_}, {"over", over_name(over_)}, {"charts", charts_.to_json()}};
+  nlohmann::json state{{"smoothing", smoothing_}, {"over", over_name(over_)}, {"charts", charts_.to_json()}};
+  if (baseline_.id) state["baseline"] = baseline_.id;
+  return state;
 }
 
 void TrainingModel::set_state(const nlohmann::json& state) {
   const auto at = [&](const char* key) { return state.is_object() ? state.value(key, nlohmann::json()) : state; };
-  const nlohmann::json smoothing = at("smoothing"), over = at("over");
+  const nlohmann::json smoothing = at("smoothing"), over = at("over"), baseline = at("baseline");
+  baseline_ = {};
+  if (baseline.is_number_integer()) baseline_.id = baseline.get<int64_t>();
   smoothing_ = smoothing.is_number() ? std::clamp(smoothing.get<double>(), 0.0, 0.99) : kUsualSmoothing;
   set_charts(Charts::from_json(at("charts")));
   set_over(over.is_string() ? parse_over(over.get<std::string>()).value_or(Over::step) : Over::step);
@@ -243,8 +252,8 @@ std::vector<std::string> TrainingModel::groups() const {
 
 Table TrainingModel::table() const {
   Table t;
-  t.columns = {{"Metric"},       {"Last", true},       {"Lowest", true}, {"Highest", true},
-               {"Points", true}, {"Not finite", true}, {"Chart"}};
+  t.columns = {{tr("Metric")},       {tr("Last"), true},       {tr("Lowest"), true}, {tr("Highest"), true},
+               {tr("Points"), true}, {tr("Not finite"), true}, {tr("Chart")}};
   for (const Chart& c : charts_.arrange(metrics(), true))
     for (const std::string& m : c.metrics) {
       const Series& s = series_.at(m);
@@ -257,18 +266,18 @@ Table TrainingModel::table() const {
             Table::Cell::number(sum.max, sum.finite ? format_metric(m, sum.max) : "–"),
             Table::Cell::number(static_cast<double>(s.size()), format_grouped(static_cast<int64_t>(s.size()))),
             Table::Cell::number(static_cast<double>(sum.bad), format_grouped(sum.bad)),
-            {charts_.hidden(c.title) ? c.title + " (hidden)" : c.title, 0, {}, Ink::none}},
+            {charts_.hidden(c.title) ? tr("{} (hidden)", c.title) : c.title, 0, {}, Ink::none}},
            {}});
     }
   return t;
 }
 
 std::string TrainingModel::summary() const {
-  if (run_.empty()) return "Training: no run is open";
+  if (run_.empty()) return tr("Training: no run is open");
   std::string text =
-      fmt::format("Training of {}: step {} of {}", run_, format_grouped(last_step_), format_grouped(total_steps_));
+      tr("Training of {}: step {} of {}", run_, format_grouped(last_step_), format_grouped(total_steps_));
   const bool chosen = selected_ >= 1 && selected_ <= last_step_;
-  if (chosen) text += "; chosen: step " + format_grouped(selected_);
+  if (chosen) text += tr("; chosen: {}", tr("step {}", format_grouped(selected_)));
   // Of the plot that the keys are on, else of the loss.
   const auto all = arranged();
   for (size_t i = 0; i < all.size(); ++i)
@@ -276,7 +285,7 @@ std::string TrainingModel::summary() const {
       for (const std::string& m : all[i].metrics)
         if (const Series& s = series_.at(m); !s.empty())
           text += ", " + m + " " + format_metric(m, s.value(chosen ? s.nearest(selected_) : s.size() - 1));
-  if (shown_over() != Over::step) text += fmt::format("; over {}", over_name(shown_over()));
+  if (shown_over() != Over::step) text += tr("; over {}", tr(over_name(shown_over())));
   return text;
 }
 

@@ -40,9 +40,6 @@ class TrainingModel : public StepModel {
   /// Of a run, in words. Throws Error for a recipe that cannot be read, as of a plug-in that is not here.
   static std::vector<Change> changes_of(const projects::RunInfo& run);
   const std::vector<Change>& changes() const { return changes_; }
-  /// Keeps the curves of this run in grey behind those of others; again: lets them go.
-  void toggle_baseline();
-  const std::string& baseline() const { return baseline_.run; }
   /// The curves of a run that is compared with the shown one.
   struct Compared {
     std::string run = {};
@@ -52,6 +49,11 @@ class TrainingModel : public StepModel {
   };
   /// Curves of other runs, in colours of their own (compared_ink, by their order), behind those of this one.
   void set_compared(std::vector<Compared> runs);
+  /// Keeps the curves of the shown run, by its id, in grey behind those of others; again: lets them go. A part of
+  /// state(): after set_state() its id is known, and its curves are to be read.
+  void toggle_baseline(int64_t run);
+  void set_baseline(Compared run);
+  const Compared& baseline() const { return baseline_; }
   const std::vector<Compared>& compared() const { return compared_; }
   /// The same, to be given back.
   std::vector<Compared> take_compared() { return std::move(compared_); }

@@ -7,8 +7,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/training/charts_form_view.h"
 
 namespace tenon::views {
@@ -23,32 +25,32 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
   where_ = new ElidedLabel({}, bar);
   bar->add(where_);
   bar->add_stretch();
-  bar->add_label("Over");
+  bar->add_label(tr("Over"));
   over_ = new QComboBox(bar);
   over_->setObjectName("training.over");
-  over_->setAccessibleName("What the curves stand over");
-  over_->setToolTip("What the curves stand over (X): runs of other batch sizes meet at equal epochs or samples");
+  over_->setAccessibleName(tr("What the curves stand over"));
+  over_->setToolTip(tr("What the curves stand over (X): runs of other batch sizes meet at equal epochs or samples"));
   over_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  for (Over o : kOvers) over_->addItem(over_title(o));
+  for (Over o : kOvers) over_->addItem(QString::fromStdString(over_title(o)));
   connect(over_, &QComboBox::activated, this, [this](int i) { model_.set_over(kOvers[i]); });
   bar->add(over_);
-  bar->add_label("Smoothing");
+  bar->add_label(tr("Smoothing"));
   smooth_ = new QSlider(Qt::Horizontal, bar);
   smooth_->setRange(0, 98);
   smooth_->setValue(static_cast<int>(model_.smoothing() * 100));
   smooth_->setFixedWidth(110);
-  smooth_->setToolTip("Weight of the past in the smoothed line; the raw values stay under it");
+  smooth_->setToolTip(tr("Weight of the past in the smoothed line; the raw values stay under it"));
   connect(smooth_, &QSlider::valueChanged, this, [this](int v) { model_.set_smoothing(v / 100.0); });
   bar->add(smooth_);
   auto* charts = new QToolButton(bar);
   charts->setObjectName("training.charts");
-  charts->setText("Charts…");
-  charts->setToolTip("Which metrics stand together, and which charts are seen");
+  charts->setText(tr("Charts…"));
+  charts->setToolTip(tr("Which metrics stand together, and which charts are seen"));
   connect(charts, &QToolButton::clicked, this, &TrainingView::open_charts);
   bar->add(charts);
   auto* fit = new QToolButton(bar);
-  fit->setText("Fit");
-  fit->setToolTip("Show every step (F, or double click)");
+  fit->setText(tr("Fit"));
+  fit->setToolTip(tr("Show every step (F, or double click)"));
   connect(fit, &QToolButton::clicked, this, [this] { model_.fit(); });
   bar->add(fit);
   box->addWidget(bar);
@@ -69,18 +71,18 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
 
 std::vector<Command> TrainingView::commands() {
   return {{.id = "run.baseline",
-           .title = "Keep this run's curves as the baseline",
+           .title = tr_later("Keep this run's curves as the baseline"),
            .menu = "Run",
            .run =
                [this] {
-                 model_.toggle_baseline();
+                 model_.toggle_baseline(bench_.shown_run());
                  emit bench_.run_changed();
                },
            .enabled = [this] { return bench_.shown_run() != 0; },
-           .checked = [this] { return !model_.baseline().empty() && model_.baseline() == model_.run(); },
+           .checked = [this] { return bench_.shown_run() != 0 && model_.baseline().id == bench_.shown_run(); },
            .section = run_menu::curves},
           {.id = "run.charts",
-           .title = "Charts of the curves…",
+           .title = tr_later("Charts of the curves…"),
            .menu = "Run",
            .run =
                [this] {
@@ -101,25 +103,31 @@ void TrainingView::show_state() {
   const QSignalBlocker quiet(smooth_);
   smooth_->setValue(static_cast<int>(std::lround(model_.smoothing() * 100)));
   over_->setCurrentIndex(static_cast<int>(model_.over()));
+  if (model_.baseline().id && model_.baseline().series.empty()) compare();
   refresh();
 }
 
-/// Reads the curves of the picked runs, away from the UI thread: those that were read, and have done nothing since, are
-/// kept.
+/// Reads the curves of the picked runs and of the baseline, away from the UI thread: those that were read, and have
+/// done nothing since, are kept.
 void TrainingView::compare() {
-  if (bench_.picked().empty() && model_.compared().empty()) return;
+  std::vector<int64_t> wanted = bench_.picked();
+  const int64_t baseline = model_.baseline().id;
+  if (baseline) wanted.push_back(baseline);
+  if (wanted.empty() && model_.compared().empty()) return;
+  auto up_to_date = [](const TrainingModel::Compared& c, const projects::RunInfo& r) {
+    return c.id == r.id && c.steps == r.steps && r.status != "running" && r.status != "paused";
+  };
   std::vector<std::pair<int64_t, int64_t>> missing;  // with the steps they have done
-  for (int64_t id : bench_.picked())
+  for (int64_t id : wanted)
     if (const auto* r = bench_.contents().run(id)) {
       const auto& known = model_.compared();
-      if (std::none_of(known.begin(), known.end(), [&](const auto& c) {
-            return c.id == id && c.steps == r->steps && r->status != "running" && r->status != "paused";
-          }))
+      if (std::none_of(known.begin(), known.end(), [&](const auto& c) { return up_to_date(c, *r); }) &&
+          !(up_to_date(model_.baseline(), *r) && !model_.baseline().series.empty()))
         missing.emplace_back(id, r->steps);
     }
   auto project = bench_.project();
   bench_.files.start(
-      "compare", "Read the curves of picked runs",
+      "compare", tr("Read the curves of picked runs"),
       [project, missing](const Jobs::Report&, const std::atomic<bool>& cancelled) {
         std::vector<TrainingModel::Compared> all;
         for (const auto& [id, steps] : missing) {
@@ -132,23 +140,37 @@ void TrainingView::compare() {
         return all;
       },
       [this, project](std::vector<TrainingModel::Compared> read) {
-        if (project != bench_.project()) return;
-        for (auto& known : model_.take_compared()) read.push_back(std::move(known));
-        std::vector<TrainingModel::Compared> all;
-        for (int64_t id : bench_.picked()) {
-          const auto* r = bench_.contents().run(id);
-          // What was read just now stands before what was known.
-          const auto at = std::find_if(read.begin(), read.end(), [&](const auto& c) { return c.id == id; });
-          if (!r || at == read.end()) continue;
-          at->run = r->name;
-          at->epoch = epoch_of(*r);
-          all.push_back(std::move(*at));
-          at->id = 0;
-        }
-        model_.set_compared(std::move(all));
-        refresh();
+        if (project == bench_.project()) show_compared(std::move(read));
       },
       {}, true);
+}
+
+/// What was read just now, beside what was known.
+void TrainingView::show_compared(std::vector<TrainingModel::Compared> read) {
+  for (auto& known : model_.take_compared()) read.push_back(std::move(known));
+  if (!model_.baseline().series.empty()) read.push_back(model_.baseline());
+  auto take = [&](int64_t id, bool copy) -> std::optional<TrainingModel::Compared> {
+    const auto* r = bench_.contents().run(id);
+    // What was read just now stands before what was known.
+    const auto at = std::find_if(read.begin(), read.end(), [&](const auto& c) { return c.id == id; });
+    if (!r || at == read.end()) return {};
+    at->run = r->name;
+    at->epoch = epoch_of(*r);
+    if (copy) return *at;
+    auto taken = std::move(*at);
+    at->id = 0;
+    return taken;
+  };
+  const std::vector<int64_t>& picked = bench_.picked();
+  if (const int64_t baseline = model_.baseline().id; baseline && !bench_.contents().run(baseline))
+    model_.set_baseline({});  // it was deleted
+  else if (auto c = take(baseline, std::find(picked.begin(), picked.end(), baseline) != picked.end()))
+    model_.set_baseline(std::move(*c));
+  std::vector<TrainingModel::Compared> all;
+  for (int64_t id : picked)
+    if (auto c = take(id, false)) all.push_back(std::move(*c));
+  model_.set_compared(std::move(all));
+  refresh();
 }
 
 /// What the shown run was told on the way, and how it counts.
@@ -164,51 +186,56 @@ void TrainingView::show_changes() {
 
 void TrainingView::refresh() {
   const TrainingModel& m = model_;
-  if (!bench_.has_project()) return set_empty(true, "Open a project to see its training curves.");
-  if (m.empty() && bench_.training()) return set_empty(true, "The first step is on its way: curves begin with it.");
+  if (!bench_.has_project()) return set_empty(true, tr("Open a project to see its training curves."));
+  if (m.empty() && bench_.training()) return set_empty(true, tr("The first step is on its way: curves begin with it."));
   if (m.empty())
-    return set_empty(true, "Nothing was trained yet. The curves of a run will be here while it trains.", "Train",
-                     [this] { bench_.train(); });
+    return set_empty(true, tr("Nothing was trained yet. The curves of a run will be here while it trains."),
+                     tr("Train"), [this] { bench_.train(); });
   set_empty(false);
   QString text = QString::fromStdString(m.run());
   const Selection& s = bench_.bus.current();
   if (s.kind == Selection::Kind::step)
-    text += QString(" · step %1").arg(QString::fromStdString(format_grouped(s.id)));
+    text += " · " + tr("step %1").arg(QString::fromStdString(format_grouped(s.id)));
   else
-    text += QString(" · %1 of %2 steps")
-                .arg(QString::fromStdString(format_grouped(m.last_step())),
-                     QString::fromStdString(format_grouped(m.total_steps())));
-  if (!m.baseline().empty() && m.baseline() != m.run()) text += " · grey: " + QString::fromStdString(m.baseline());
+    text += " · " + tr("%1 of %2 steps")
+                        .arg(QString::fromStdString(format_grouped(m.last_step())),
+                             QString::fromStdString(format_grouped(m.total_steps())));
+  if (!m.baseline().run.empty() && m.baseline().run != m.run())
+    text += " · " + tr("grey: %1").arg(QString::fromStdString(m.baseline().run));
   if (const size_t n = m.compared().size())
-    text += n == 1 ? " · 1 run compared" : QString(" · %1 runs compared").arg(n);
-  if (m.over() != m.shown_over())
-    text += QString(" · over steps: the %1 of this run are not known").arg(QString(over_title(m.over())).toLower());
-  if (const int n = m.left_out())
-    text += QString(" · %1 not drawn: %2 not known").arg(n).arg(QString(over_title(m.over())).toLower());
-  where_->set_text(text + " · click a point to go back to that step");
+    text += " · " + (n == 1 ? tr("1 run compared") : tr("%1 runs compared").arg(n));
+  const QString over = QString::fromStdString(over_within(m.over()));
+  if (m.over() != m.shown_over()) text += " · " + tr("over steps: the %1 of this run are not known").arg(over);
+  if (const int n = m.left_out()) text += " · " + tr("%1 not drawn: %2 not known").arg(n).arg(over);
+  where_->set_text(text + " · " + tr("click a point to go back to that step"));
 }
 
 namespace {
 const bool registered_training_view = register_view<TrainingView, TrainingModel>(
     {.id = "training",
-     .title = "Training",
+     .title = tr_later("Training"),
      .icon = "runs",
      .order = 20,
      .places = {{"Build", Spot::below, 0}, {"Train", Spot::middle, 0, true}},
-     .link = "Training",
+     .link = tr_later("Training"),
      .shows = [](const Selection& s,
                  const Bench& bench) { return s.kind == Selection::Kind::run && bench.contents().run(s.id); },
      .help = {
-         "The metrics of the run that is shown over its steps, live while it trains; red ticks on the axis are values "
-         "that are not finite. Runs ticked in Runs, and the baseline, are drawn beside it. The smoothed line lies over "
-         "the raw one.",
-         "A click goes to that step in every view. Drag to zoom, wheel to zoom at the pointer, Shift and wheel to "
-         "move, "
-         "double click to show every step. The log switch of a chart changes its axis, × hides it, and Charts… says "
-         "which metrics stand together.",
-         "Left and Right go one step back and forth, with Shift ten. W and S zoom, A and D move, F shows every "
-         "step, X changes what the curves stand over: steps, epochs, time or samples. Up and Down go from chart to "
-         "chart, L makes one logarithmic, H hides it."}});
+         tr_later("The metrics of the run that is shown over its steps, live while it trains; red ticks on the axis "
+                  "are values "
+                  "that are not finite. Runs ticked in Runs, and the baseline, are drawn beside it. The smoothed line "
+                  "lies over "
+                  "the raw one."),
+         tr_later(
+             "A click goes to that step in every view. Drag to zoom, wheel to zoom at the pointer, Shift and wheel to "
+             "move, "
+             "double click to show every step. The log switch of a chart changes its axis, × hides it, and Charts… "
+             "says "
+             "which metrics stand together."),
+         tr_later(
+             "Left and Right go one step back and forth, with Shift ten. W and S zoom, A and D move, F shows every "
+             "step, X changes what the curves stand over: steps, epochs, time or samples. Up and Down go from chart to "
+             "chart, L makes one logarithmic, H hides it.")}});
 }  // namespace
 
 }  // namespace tenon::views

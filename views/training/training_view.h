@@ -21,6 +21,7 @@ class TrainingView : public View {
   void show_state();
   void show_changes();
   void compare();
+  void show_compared(std::vector<TrainingModel::Compared> read);
   void open_charts();
   ElidedLabel* where_;
   QComboBox* over_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 namespace {
@@ -13,6 +14,11 @@ namespace {
 constexpr const char* kInitKeys[] = {"init.from",    "init.run",    "init.map",   "init.match",
                                      "init.missing", "init.sha256", "init.freeze"};
 constexpr const char* kSource = "weights";
+/// What name() calls the states, for the list of texts.
+[[maybe_unused]] constexpr const char* kStates[] = {
+    tr_later("by name"),     tr_later("by rule"),    tr_later("by shape"), tr_later("suggested by shape"),
+    tr_later("wrong shape"), tr_later("unreadable"), tr_later("missing"),  tr_later("left over"),
+    tr_later("left out")};
 
 std::string dims_text(const std::vector<int64_t>& v) { return fmt::format("[{}]", fmt::join(v, ", ")); }
 
@@ -47,14 +53,18 @@ void WeightsModel::set_map(WeightMap map, std::string from) {
 
 Table WeightsModel::table() const {
   Table t;
-  t.columns = {{"Model"}, {"From the file"}, {"How"}, {"Trained"}, {"Shape"}, {"File shape"}, {"File type"}};
+  t.columns = {{tr("Model")}, {tr("From the file")}, {tr("How")},      {tr("Trained")},
+               {tr("Shape")}, {tr("File shape")},    {tr("File type")}};
   for (const WeightRow& r : map_.rows) {
     const ModelTensor* m = r.target < 0 ? nullptr : &map_.model[static_cast<size_t>(r.target)];
     const GivenTensor* g = r.source < 0 ? nullptr : &map_.given[static_cast<size_t>(r.source)];
     Table::Row row;
     if (m) row.selection = Selection::module(layer_of(m->name), kSource);
-    const std::string how = from_.empty() ? "from the seed" : name(r.state);
-    const std::string trained = !m ? "" : m->frozen ? "frozen" : m->buffer ? "statistics" : "yes";
+    const std::string how = from_.empty() ? tr("from the seed") : tr(name(r.state));
+    const std::string trained = !m          ? std::string()
+                                : m->frozen ? tr("frozen")
+                                : m->buffer ? tr("statistics")
+                                            : tr("yes");
     const auto text = [](std::string s) { return Table::Cell{std::move(s), 0, {}, Ink::none}; };
     row.cells = {text(m ? m->name : ""),
                  text(g ? g->name : ""),
@@ -78,8 +88,8 @@ std::string WeightsModel::said() const {
     all += n;
     if (m.frozen) frozen += n;
   }
-  std::string text = from_.empty() ? "the seed gives every value" : map_.text();
-  if (frozen > 0) text += fmt::format("; {} of {} parameters are frozen", format_grouped(frozen), format_grouped(all));
+  std::string text = from_.empty() ? tr("the seed gives every value") : map_.text();
+  if (frozen > 0) text += tr("; {} of {} parameters are frozen", format_grouped(frozen), format_grouped(all));
   return text;
 }
 

@@ -17,10 +17,6 @@
 
 namespace tenon::views {
 
-namespace {
-constexpr const char* kLeftOut = "(left out)";
-}
-
 WeightsView::WeightsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
   build();
   connect(&bench, &Bench::recipe_changed, this, &WeightsView::refresh);
@@ -46,11 +42,11 @@ void WeightsView::build() {
     in->add(b);
     return b;
   };
-  button(bar, "weights.choose", "Choose a file…", "Weights from .safetensors, .pt, .pth, .onnx or .tenon",
+  button(bar, "weights.choose", tr("Choose a file…"), tr("Weights from .safetensors, .pt, .pth, .onnx or .tenon"),
          [this] { choose_file(); });
-  seed_ = button(bar, "weights.seed", "Begin anew", "No file: every value is what the seed gives",
+  seed_ = button(bar, "weights.seed", tr("Begin anew"), tr("No file: every value is what the seed gives"),
                  [this] { bench_.set_recipe(WeightsModel::begun_anew(bench_.recipe())); });
-  use_rule_ = button(bar, "weights.use_rule", {}, "A change of names that pairs more of them", [this] {
+  use_rule_ = button(bar, "weights.use_rule", {}, tr("A change of names that pairs more of them"), [this] {
     Recipe r = bench_.recipe();
     const std::string &rule = model_.map().rule, &map = r.text("init.map");
     r.set_value("init.map", map.empty() ? rule : map + "; " + rule);
@@ -64,19 +60,19 @@ void WeightsView::build() {
   grid->setHorizontalSpacing(12);
   grid->setVerticalSpacing(3);
   for (int column : {1, 3}) grid->setColumnStretch(column, 1);
-  add_key(grid, "init.from", "file", 0, 0);
-  add_key(grid, "init.run", "run@step", 0, 2);
-  add_key(grid, "init.map", "names", 1, 0);
-  add_key(grid, "init.freeze", "freeze", 1, 2);
-  add_key(grid, "init.match", "match by", 2, 0);
-  add_key(grid, "init.missing", "missing", 2, 2);
+  add_key(grid, "init.from", tr("file"), 0, 0);
+  add_key(grid, "init.run", tr("run@step"), 0, 2);
+  add_key(grid, "init.map", tr("names"), 1, 0);
+  add_key(grid, "init.freeze", tr("freeze"), 1, 2);
+  add_key(grid, "init.match", tr("match by"), 2, 0);
+  add_key(grid, "init.missing", tr("missing"), 2, 2);
   said_ = new ElidedLabel({}, form);
   said_->setObjectName("weights.said");
   grid->addWidget(said_, 3, 0, 1, 4);
   box->addWidget(form);
   list_ = new TableList(page);
   list_->setObjectName("weights.table");
-  list_->setAccessibleName("Tensors of the model and of the file");
+  list_->setAccessibleName(tr("Tensors of the model and of the file"));
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
   box->addWidget(list_, 1);
   auto* below = new ViewBar(page);
@@ -86,9 +82,9 @@ void WeightsView::build() {
   below->add(row_, 1);
   target_ = new QComboBox(below);
   target_->setObjectName("weights.target");
-  target_->setAccessibleName("Tensor of the model that it goes to");
+  target_->setAccessibleName(tr("Tensor of the model that it goes to"));
   target_->setMinimumWidth(160);
-  target_->setPlaceholderText("none of the model");
+  target_->setPlaceholderText(tr("none of the model"));
   connect(target_, &QComboBox::activated, this, &WeightsView::send);
   below->add(target_, 1);
   box->addWidget(below);
@@ -122,7 +118,7 @@ void WeightsView::add_key(QGridLayout* grid, const char* key, const QString& lab
 
 std::vector<Command> WeightsView::commands() {
   return {{.id = "weights.file",
-           .title = "Begin with the weights of a file…",
+           .title = tr_later("Begin with the weights of a file…"),
            .menu = "Model",
            .icon = "import",
            .run =
@@ -130,30 +126,39 @@ std::vector<Command> WeightsView::commands() {
                  bench_.ask(QString("view.") + def().id);
                  choose_file();
                },
-           .enabled = [this] { return bench_.has_project() && !bench_.project()->read_only(); }}};
+           .enabled = [this] { return bench_.has_project() && !bench_.project()->read_only(); }},
+          {.id = "weights.shown_file",
+           .title = tr_later("Begin with the weights of the shown file"),
+           .menu = "Model",
+           .icon = "import",
+           .run =
+               [this] {
+                 bench_.ask(QString("view.") + def().id);
+                 bench_.set_recipe(WeightsModel::begun_with(bench_.recipe(), bench_.shown_document()->path));
+               },
+           .enabled =
+               [this] {
+                 const Document* d = bench_.shown_document();
+                 return d && d->model && bench_.has_project() && !bench_.project()->read_only();
+               }}};
 }
 
 void WeightsView::choose_file() {
   if (!bench_.has_project() || bench_.project()->read_only()) return;
   const QString path =
-      QFileDialog::getOpenFileName(this, "Weights to begin with", QFileInfo(bench_.file()).dir().path(),
-                                   "Weights (*.safetensors *.pt *.pth *.onnx *.tenon);;All files (*)");
+      QFileDialog::getOpenFileName(this, tr("Weights to begin with"), QFileInfo(bench_.file()).dir().path(),
+                                   tr("Weights (*.safetensors *.pt *.pth *.onnx *.tenon);;All files (*)"));
   if (!path.isEmpty()) bench_.set_recipe(WeightsModel::begun_with(bench_.recipe(), path.toStdString()));
-}
-
-void WeightsView::showEvent(QShowEvent* e) {
-  View::showEvent(e);
-  read();
 }
 
 void WeightsView::refresh() {
   if (!bench_.has_project()) {
     read_of_.clear();
-    return set_empty(true, "Open a project to see what its next run begins with: what the seed gives, or a file.");
+    return set_empty(true, tr("Open a project to see what its next run begins with: what the seed gives, or a file."));
   }
   if (const std::string& fault = bench_.contents().recipe_fault; !fault.empty()) {
     read_of_.clear();
-    return set_empty(true, "The recipe of this project cannot be read: " + QString::fromStdString(fault));
+    return set_empty(true, tr("The recipe of this project cannot be read: %1").arg(QString::fromStdString(fault)));
   }
   set_empty(false);
   const bool writable = !bench_.project()->read_only();
@@ -162,7 +167,7 @@ void WeightsView::refresh() {
     editor->setEnabled(writable);
   }
   seed_->setEnabled(writable && projects::begins_with_weights(bench_.recipe()));
-  if (isVisible()) read();
+  if (in_sight()) read();
 }
 
 void WeightsView::read() {
@@ -181,7 +186,7 @@ void WeightsView::read() {
     QString error;
   };
   bench_.jobs.start(
-      "weights", "Read the weights to begin with",
+      "weights", tr("Read the weights to begin with"),
       [project = bench_.project(), spec, recipe = bench_.recipe()](const Jobs::Report& report,
                                                                    const std::atomic<bool>&) {
         Read r;
@@ -221,7 +226,7 @@ void WeightsView::take(WeightMap map, const std::string& from, const QString& er
   set_style(said_, "voice", error.isEmpty() ? "small" : "bad");
   const WeightMap& m = model_.map();
   use_rule_->setVisible(!m.rule.empty() && !bench_.project()->read_only());
-  use_rule_->setText(QString("Use “%1”: %2 more").arg(QString::fromStdString(m.rule)).arg(m.rule_pairs));
+  use_rule_->setText(tr("Use “%1”: %2 more").arg(QString::fromStdString(m.rule)).arg(m.rule_pairs));
   refresh_row();
 }
 
@@ -250,12 +255,12 @@ void WeightsView::refresh_row() {
   target_->setVisible(any);
   if (!any) {
     row_->set_text(model_.from().empty() ? QString()
-                                         : QString::fromStdString(model_.from()) +
-                                               " · choose a row to send its tensor to another one of the model");
+                                         : tr("%1 · choose a row to send its tensor to another one of the model")
+                                               .arg(QString::fromStdString(model_.from())));
     return;
   }
-  row_->set_text(QString::fromStdString(model_.map().given[static_cast<size_t>(source_)].name) + " goes to");
-  target_->addItem(kLeftOut);
+  row_->set_text(tr("%1 goes to").arg(QString::fromStdString(model_.map().given[static_cast<size_t>(source_)].name)));
+  target_->addItem(tr("(left out)"));
   for (const std::string& t : model_.targets(source_)) target_->addItem(QString::fromStdString(t));
   const std::string to = model_.target(source_);
   target_->setCurrentIndex(model_.left_out(source_) ? 0
@@ -265,22 +270,22 @@ void WeightsView::refresh_row() {
 
 void WeightsView::send() {
   if (source_ < 0) return;
-  const QString to = target_->currentText();
-  bench_.set_recipe(model_.sent(bench_.recipe(), source_, to == kLeftOut ? "" : to.toStdString()));
+  const bool left_out = target_->currentIndex() == 0;
+  bench_.set_recipe(model_.sent(bench_.recipe(), source_, left_out ? "" : target_->currentText().toStdString()));
 }
 
 namespace {
 const bool registered_weights_view = register_view<WeightsView>(
     {.id = "weights",
-     .title = "Initial weights",
+     .title = tr_later("Initial weights"),
      .icon = "import",
      .order = 16,
      .shows = nullptr,
-     .help = {"What the next run begins with: each tensor of the model, the one of the file that it takes its values "
-              "from, and whether it is trained. Below stands what of the file is left.",
-              "Choose a file, then a row: the box below sends its tensor to another one of the model. Names and freeze "
-              "take patterns: backbone.*=features.* renames, features.* freezes.",
-              "Up and Down choose a row, Tab goes on to the box below, Enter takes what was typed."}});
+     .help = {tr_later("What the next run begins with: each tensor of the model, the one of the file that it takes its "
+                       "values from, and whether it is trained. Below stands what of the file is left."),
+              tr_later("Choose a file, then a row: the box below sends its tensor to another one of the model. Names "
+                       "and freeze take patterns: backbone.*=features.* renames, features.* freezes."),
+              tr_later("Up and Down choose a row, Tab goes on to the box below, Enter takes what was typed.")}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -21,7 +21,7 @@ class WeightsView : public View {
   std::vector<Command> commands() override;
 
  protected:
-  void showEvent(QShowEvent* e) override;
+  void came_into_sight() override { read(); }
 
  private:
   void build();

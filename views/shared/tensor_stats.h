@@ -1,6 +1,6 @@
 #pragma once
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/tensor.h"
@@ -15,7 +15,9 @@ struct TensorStats {
   int64_t finite() const { return count - nan - inf; }
 };
 
-/// Empty (count 0) where `cancel` became true on the way.
-TensorStats tensor_stats(const Tensor& t, int bins = 48, const std::atomic<bool>* cancel = nullptr);
+/// Read in pieces on all threads; the same bits at any number of them. `go_on` is told how many elements of how many
+/// were read, each being read twice; empty (count 0) once it returned false.
+TensorStats tensor_stats(const Tensor& t, int bins = 48,
+                         const std::function<bool(int64_t done, int64_t total)>& go_on = {});
 
 }  // namespace tenon::views

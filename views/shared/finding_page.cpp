@@ -1,9 +1,10 @@
-#include "views/findings/finding_page.h"
+#include "views/shared/finding_page.h"
 
 #include <algorithm>
 #include <cctype>
 
 #include "tracing/record/step_record.h"
+#include "views/shared/document.h"
 
 namespace tenon::views {
 
@@ -41,19 +42,36 @@ double key_of(const tracing::Cell& cell) {
   return 0;
 }
 
+}  // namespace
+
+Subject subject_of(const Document& d, size_t rank, const char* source) {
+  Subject subject{.document = d.id, .source = source};
+  if (!d.trace) return subject;
+  const traces::TracePart part = d.part_of(rank);
+  subject.origin = d.trace->begin() - part.shift;
+  subject.first_event = part.first_event;
+  return subject;
+}
+
 Selection selection_of(const tracing::Sight& s, const Subject& of) {
   if (s.event >= 0 && of.step) {
     const uint32_t seq = of.step->timeline.op(static_cast<uint32_t>(s.event)).seq;
-    return seq ? Selection::op(seq, "findings") : Selection();
+    return seq ? Selection::op(seq, of.source) : Selection();
   }
-  if (s.event >= 0) return Selection::event(of.document, s.event, "findings");
+  if (s.event >= 0) return Selection::event(of.document, s.event + of.first_event, of.source);
+  if (!s.place.empty()) return Selection::place(of.document, s.place, of.source);
+  if (!s.tensor.empty()) {
+    if (of.document != Document::kProject) return Selection::file_tensor(of.document, s.tensor, of.source);
+    const size_t dot = s.tensor.rfind('.');
+    return Selection::module(dot == std::string::npos ? s.tensor : s.tensor.substr(0, dot), of.source);
+  }
+  if (s.node >= 0) return Selection::file_node(of.document, s.node, of.source);
   if (s.to <= s.from) return {};
   Selection range =
-      Selection::range(static_cast<double>(s.from - of.origin), static_cast<double>(s.to - of.origin), "findings");
+      Selection::range(static_cast<double>(s.from - of.origin), static_cast<double>(s.to - of.origin), of.source);
   range.document = of.document;
   return range;
 }
-}  // namespace
 
 FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
   FindingPage page;
@@ -77,6 +95,25 @@ FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
       part.table.rows.push_back(std::move(row));
     }
     page.tables.push_back(std::move(part));
+  }
+  return page;
+}
+
+FindingPage make_page(const tracing::Finding& finding, const Subject& a, const Subject& b) {
+  FindingPage page = make_page(finding, a);
+  for (size_t t = 0; t < page.tables.size(); ++t) {
+    FindingPage::Part& part = page.tables[t];
+    part.table.wide = false;  // paths, which are cut before what is told of them
+    const auto& others = finding.tables[t].others;
+    part.others.resize(part.table.rows.size());
+    for (size_t r = 0; r < part.table.rows.size() && r < others.size(); ++r) {
+      const Selection in_b = selection_of(others[r], b);
+      Selection& shown = part.table.rows[r].selection;
+      if (!shown)
+        shown = in_b;
+      else if (!in_b.same(shown))
+        part.others[r] = in_b;
+    }
   }
   return page;
 }
