@@ -18,6 +18,13 @@ TEST(ColumnWidths, NothingIsCutWhereThereIsRoom) {
   EXPECT_EQ(column_widths(needs, 780), (std::vector<int>{50, 570, 90, 70})) << "the first words take what is left";
 }
 
+TEST(ColumnWidths, VeryLongWordsTakeWhatIsLeftBeforeTheFirstOnes) {
+  const std::vector<ColumnNeed> needs{{120, 60, false, 120}, {70, 40, true}, {200, 60, false, 500}};
+  EXPECT_EQ(column_widths(needs, 390), (std::vector<int>{120, 70, 200}));
+  EXPECT_EQ(column_widths(needs, 590), (std::vector<int>{120, 70, 400}));
+  EXPECT_EQ(column_widths(needs, 800), (std::vector<int>{230, 70, 500}));
+}
+
 TEST(ColumnWidths, WordsOfTheLastColumnsAreCutFirstAndNumbersNever) {
   const std::vector<ColumnNeed> needs{{50, 40, true}, {120, 60, false}, {90, 60, false}, {70, 40, true}};
   EXPECT_EQ(column_widths(needs, 310), (std::vector<int>{50, 120, 70, 70}));

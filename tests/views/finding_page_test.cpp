@@ -1,5 +1,5 @@
 // Findings as pages: their words, figures and tables, and what a row selects.
-#include "views/findings/finding_page.h"
+#include "views/shared/finding_page.h"
 
 #include <gtest/gtest.h>
 

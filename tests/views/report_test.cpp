@@ -13,6 +13,7 @@
 #include "core/file.h"
 #include "engine/templates/templates.h"
 #include "projects/run_driver.h"
+#include "tests/views/html.h"
 #include "views/report/html_page.h"
 #include "views/shared/scene_svg.h"
 
@@ -22,7 +23,7 @@ namespace {
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 struct Report : ::testing::Test {
-  std::filesystem::path folder = testing::TempDir() + "/report." + std::to_string(getpid());
+  std::filesystem::path folder = ::testing::TempDir() + "/report." + std::to_string(getpid());
   std::shared_ptr<projects::Project> project;
   void SetUp() override { std::filesystem::create_directory(folder); }
   void TearDown() override {
@@ -49,55 +50,20 @@ struct Report : ::testing::Test {
   }
 };
 
-size_t count(const std::string& text, const std::string& word) {
-  size_t n = 0;
-  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++n;
-  return n;
-}
-bool has_word(const std::string& text, const std::string& word) { return text.find(word) != text.npos; }
-
-/// Every tag that is opened is closed, in order: a page that no browser has to mend.
-std::string unbalanced(const std::string& html) {
-  static const std::vector<std::string> alone = {"meta",     "img",     "br",   "rect",
-                                                 "polyline", "polygon", "path", "!DOCTYPE"};
-  std::vector<std::string> open;
-  for (size_t at = html.find('<'); at != html.npos; at = html.find('<', at + 1)) {
-    const bool end = html[at + 1] == '/';
-    const size_t from = at + 1 + end, to = html.find_first_of(" >/\n", from);
-    const std::string tag = html.substr(from, to - from);
-    const size_t close = html.find('>', at);
-    if (std::find(alone.begin(), alone.end(), tag) != alone.end()) {
-      // A rectangle with a title in it is no lone tag.
-      if (tag == "rect" && !end && html[close - 1] != '/') open.push_back(tag);
-      if (tag == "rect" && end && (open.empty() || open.back() != tag)) return "</rect>";
-      if (tag == "rect" && end) open.pop_back();
-      continue;
-    }
-    if (!end) {
-      open.push_back(tag);
-    } else if (open.empty() || open.back() != tag) {
-      return "</" + tag + "> at " + html.substr(at, 80);
-    } else {
-      open.pop_back();
-    }
-  }
-  return open.empty() ? "" : "<" + open.back() + "> is never closed";
-}
-
 TEST_F(Report, has_everything_of_a_run_and_is_the_same_bytes_every_time) {
   const projects::RunInfo run = train("spirals", 40, {{"optimizer.lr", "0.02"}});
   const std::string html = report_html(read_report(*project, run, 40));
   for (const char* id : {"model", "recipe", "data", "curves", "results", "checkpoints", "again"})
     EXPECT_EQ(count(html, "<h2 id=\"" + std::string(id) + "\""), 1u) << id;
   EXPECT_EQ(count(html, "<svg "), 3u) << "curves, errors, ROC and precision-recall";
-  EXPECT_TRUE(has_word(html, projects::digest_at(*project, run.id, 40)));
-  EXPECT_TRUE(has_word(html, "<tr><td>optimizer.lr</td><td>0.02</td>"));
-  for (const LayerSpec& l : run.model.layers) EXPECT_TRUE(has_word(html, "<td>" + l.name + "</td>")) << l.name;
-  EXPECT_TRUE(has_word(html, "AUROC") && has_word(html, "Confusion") && has_word(html, "Calibration"));
+  EXPECT_TRUE(page_has(html, projects::digest_at(*project, run.id, 40)));
+  EXPECT_TRUE(page_has(html, "<tr><td>optimizer.lr</td><td>0.02</td>"));
+  for (const LayerSpec& l : run.model.layers) EXPECT_TRUE(page_has(html, "<td>" + l.name + "</td>")) << l.name;
+  EXPECT_TRUE(page_has(html, "AUROC") && page_has(html, "Confusion") && page_has(html, "Calibration"));
   EXPECT_EQ(unbalanced(html), "");
   // Nothing comes from elsewhere, and nothing runs.
   for (const char* word : {"<script", "<link", "@import", "src=\"http", "href=\"http", "url(http", "<iframe"})
-    EXPECT_FALSE(has_word(html, word)) << word;
+    EXPECT_FALSE(page_has(html, word)) << word;
   EXPECT_EQ(report_html(read_report(*project, run, 40)), html);
   const auto again = projects::Project::open(file("p.tenon"), true);
   EXPECT_EQ(report_html(read_report(*again, again->run("first"), 40)), html) << "from another opening of the file";
@@ -121,14 +87,14 @@ TEST_F(Report, what_people_wrote_is_text_and_no_markup) {
   report.results.classes = {"</svg><script>", "\" onload=\"x"};
   report.project = "<p>.tenon";
   const std::string html = report_html(report);
-  EXPECT_FALSE(has_word(html, "<script"));
-  EXPECT_FALSE(has_word(html, "<img src=x"));
-  EXPECT_FALSE(has_word(html, "\" onload"));
-  EXPECT_FALSE(has_word(html, "<b>"));
-  EXPECT_TRUE(has_word(html, "<h1>&lt;script&gt;alert('1')&lt;/script&gt;</h1>"));
-  EXPECT_TRUE(has_word(html, "a&amp;b"));
+  EXPECT_FALSE(page_has(html, "<script"));
+  EXPECT_FALSE(page_has(html, "<img src=x"));
+  EXPECT_FALSE(page_has(html, "\" onload"));
+  EXPECT_FALSE(page_has(html, "<b>"));
+  EXPECT_TRUE(page_has(html, "<h1>&lt;script&gt;alert('1')&lt;/script&gt;</h1>"));
+  EXPECT_TRUE(page_has(html, "a&amp;b"));
   EXPECT_TRUE(
-      has_word(html, "tenon digest '&lt;p&gt;.tenon' '&lt;script&gt;alert('\\''1'\\'')&lt;/script&gt;' --step 4"))
+      page_has(html, "tenon digest '&lt;p&gt;.tenon' '&lt;script&gt;alert('\\''1'\\'')&lt;/script&gt;' --step 4"))
       << "as a shell takes it";
   EXPECT_EQ(unbalanced(html), "");
 }
@@ -140,7 +106,7 @@ TEST_F(Report, says_what_trains_the_same_run_again) {
   Settings set;
   for (const KeyDifference& d : report.from_project) set.emplace_back(d.key, d.to);
   EXPECT_FALSE(set.empty());
-  EXPECT_TRUE(has_word(report_html(report), "--set optimizer.lr=0.02"));
+  EXPECT_TRUE(page_has(report_html(report), "--set optimizer.lr=0.02"));
   projects::TrainOptions o;
   o.run_name = "again";
   o.set = set;
@@ -154,8 +120,8 @@ TEST_F(Report, says_what_trains_the_same_run_again) {
   other.name = "other";
   project->set_model(other);
   const std::string html = report_html(read_report(*project, run, 12));
-  EXPECT_FALSE(has_word(html, "tenon train "));
-  EXPECT_TRUE(has_word(html, "another by now"));
+  EXPECT_FALSE(page_has(html, "tenon train "));
+  EXPECT_TRUE(page_has(html, "another by now"));
 }
 
 TEST_F(Report, what_changed_on_the_way_and_what_has_no_classes_is_told_too) {
@@ -167,8 +133,8 @@ TEST_F(Report, what_changed_on_the_way_and_what_has_no_classes_is_told_too) {
   const projects::RunInfo run = project->run("first");
   ASSERT_EQ(run.changes.size(), 1u) << run.error;
   const std::string html = report_html(read_report(*project, run, run.steps));
-  EXPECT_TRUE(has_word(html, "Changed while it trained"));
-  EXPECT_TRUE(has_word(html, "0.03125"));
+  EXPECT_TRUE(page_has(html, "Changed while it trained"));
+  EXPECT_TRUE(page_has(html, "0.03125"));
   EXPECT_EQ(unbalanced(html), "");
 }
 
@@ -200,23 +166,23 @@ TEST_F(Report, of_a_text_it_shows_what_was_guessed_worst) {
   }
   const std::string html = report_html(report);
   EXPECT_EQ(count(html, "<mark>"), 6u);
-  EXPECT_FALSE(has_word(html, " --roc")) << "there are no curves of the next token";
-  EXPECT_TRUE(has_word(html, "of the text⏎"));
+  EXPECT_FALSE(page_has(html, " --roc")) << "there are no curves of the next token";
+  EXPECT_TRUE(page_has(html, "of the text⏎"));
   EXPECT_EQ(unbalanced(html), "");
 }
 
 TEST_F(Report, numbers_that_are_none_are_told_and_break_nothing) {
   const projects::RunInfo run = train("spirals", 12, {{"optimizer.lr", "1e30"}, {"on_nan", "continue"}});
   const std::string html = report_html(read_report(*project, run, 12));
-  EXPECT_TRUE(has_word(html, "left out: no numbers"));
-  EXPECT_TRUE(has_word(html, "nan"));
+  EXPECT_TRUE(page_has(html, "left out: no numbers"));
+  EXPECT_TRUE(page_has(html, "nan"));
   EXPECT_EQ(unbalanced(html), "");
 }
 
 TEST_F(Report, a_file_is_written_whole_and_its_name_says_what_it_is) {
   const projects::RunInfo run = train("spirals", 3);
   const std::string said = write_report(*project, run, 3, file("r.html"));
-  EXPECT_TRUE(has_word(said, "r.html: the report of first at step 3"));
+  EXPECT_TRUE(page_has(said, "r.html: the report of first at step 3"));
   EXPECT_EQ(read_file(file("r.html")), report_html(read_report(*project, run, 3)));
   EXPECT_THROW(write_report(*project, run, 3, file("r.txt")), Error);
   EXPECT_FALSE(std::filesystem::exists(file("r.txt")));

@@ -194,10 +194,14 @@ TEST(ResultsModel, every_sample_is_a_point_that_can_be_chosen) {
   // Other places of the same samples: those of other results are not taken.
   auto places = std::make_shared<ResultsModel::Places>(m.places());
   for (auto& p : *places) p[0] = -2 * p[0];
-  m.show_neighbourhoods(true);
-  m.set_neighbourhoods(std::make_shared<const projects::Results>(), places);
-  EXPECT_FALSE(m.shows_neighbourhoods());
-  m.set_neighbourhoods(m.results(), places);
+  m.place_by("umap");
+  m.set_places(std::make_shared<const projects::Results>(), "umap", places);
+  EXPECT_EQ(m.placement(), nullptr);
+  m.set_places(m.results(), "tsne", places);
+  EXPECT_EQ(m.placement(), nullptr) << "another one is asked for";
+  m.set_places(m.results(), "umap", places);
+  ASSERT_NE(m.placement(), nullptr);
+  EXPECT_STREQ(m.placement()->title, "UMAP");
   EXPECT_EQ(m.embedding().rows[3].cells[3].key, 1);
   for (const Size s : {Size{1400, 700}, Size{900, 500}, Size{560, 420}, Size{300, 200}, Size{160, 90}}) {
     const auto lies_over = m.frame(s).overlaps();

@@ -142,7 +142,7 @@ TEST(Runs, TheRunThatTrainsFollowsItsStatus) {
 }
 
 TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
-  const std::filesystem::path folder = testing::TempDir() + "/runs_model." + std::to_string(getpid());
+  const std::filesystem::path folder = ::testing::TempDir() + "/runs_model." + std::to_string(getpid());
   std::filesystem::create_directory(folder);
   const std::string path = (folder / "p.tenon").string();
   const Beginning b = begin(find_template("spirals"), "", path);

@@ -369,8 +369,7 @@ TEST(Tensor, StatisticsAreExactAndCountWhatIsNotFinite) {
   int64_t sum = 0;
   for (int64_t b : s.bins) sum += b;
   EXPECT_EQ(sum, 10);
-  std::atomic<bool> cancelled{true};
-  EXPECT_EQ(tensor_stats(t, 10, &cancelled).count, 0);
+  EXPECT_EQ(tensor_stats(t, 10, [](int64_t, int64_t) { return false; }).count, 0);
 }
 
 TEST(Nan, TellsTheStoryOfTheFirstBadValue) {

@@ -169,15 +169,15 @@ TEST(Training, TheBaselineStaysWhenAnotherRunIsShown) {
   TrainingModel m;
   m.set_run("first", 100);
   m.add(rows(1, 100));
-  m.toggle_baseline();
+  m.toggle_baseline(1);
   m.set_run("second", 100);
   m.add(rows(1, 50));
   int grey = 0;
   for (const auto& p : m.frame({900, 500}).prims()) grey += p.kind == Scene::Kind::line && p.stroke == Ink::baseline;
   EXPECT_GE(grey, 2);
   m.set_run("first", 100);
-  m.toggle_baseline();
-  EXPECT_TRUE(m.baseline().empty());
+  m.toggle_baseline(1);
+  EXPECT_EQ(m.baseline().id, 0);
 }
 
 TEST(Training, LogScaleSpreadsDecades) {

@@ -15,15 +15,12 @@
 #include <QWheelEvent>
 #include <QWindow>
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include "tests/views/shell/drop.h"
@@ -60,32 +57,7 @@ Act Act::parse(const std::string& line) {
   return a;
 }
 
-/// Ends the program where one act takes minutes: a window that hangs is a finding, and the log's last line says which
-/// act it was.
-struct Monkey::Watchdog {
-  std::atomic<int64_t> acts{0};
-  std::atomic<bool> over{false};
-  std::thread thread{[this] {
-    int64_t seen = -1;
-    int still = 0;
-    while (!over) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-      still = acts == seen ? still + 1 : 0;
-      seen = acts;
-      if (still < 5 * 240) continue;
-      std::fprintf(stderr, "the window hangs: no act came to its end in four minutes, after %lld of them\n",
-                   static_cast<long long>(seen));
-      std::abort();
-    }
-  }};
-  ~Watchdog() {
-    over = true;
-    thread.join();
-  }
-};
-
-Monkey::Monkey(Options options)
-    : options_(std::move(options)), random_(options_.seed), watchdog_(std::make_unique<Watchdog>()) {
+Monkey::Monkey(Options options) : options_(std::move(options)), random_(options_.seed) {
   log_ = ::open(options_.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 }
 
@@ -193,6 +165,7 @@ void Monkey::wait_for(const std::function<bool()>& what, int ms) {
     QThread::usleep(500);
   }
   waiting_ = false;
+  if (std::exchange(missed_, false)) ask();
 }
 
 void Monkey::ask() {
@@ -232,7 +205,10 @@ void Monkey::tick() {
   asked_ = false;
   // An act that waits lets the loop turn, and is finished first. The loop of a dialog, a menu or a drag is gone on with
   // from here.
-  if (waiting_) return;
+  if (waiting_) {
+    missed_ = true;
+    return;
+  }
   const bool over = report_.acts >= options_.events || (replaying_ && at_ >= script_.size());
   count_loops();
   if (!over && loop_is_over()) {
@@ -284,7 +260,7 @@ void Monkey::tick() {
     carry_out(act);
     count_loops();  // those within the act have ended
     come_to_rest();
-    ++watchdog_->acts;
+    watchdog_.act_done();
     if (loop_is_over()) break;
     if (!replaying_ && (act.what == "wait" || act.what == "settle" || QApplication::activeModalWidget())) break;
   }

@@ -12,6 +12,7 @@
 #include <QPoint>
 #include <QPointer>
 
+#include "tests/views/shell/watchdog.h"
 #include "views/shell/main_window.h"
 
 namespace tenon::views::testing {
@@ -104,6 +105,7 @@ class Monkey {
   bool asked_ = false;  ///< the loop has been asked for the next turn
   int waits_ = 0;
   bool waiting_ = false;  ///< an act lets the loop turn until something is so
+  bool missed_ = false;   ///< a look came while it waited
   size_t at_ = 0;
   int endings_ = 0;  ///< looks since all acts are done
   int depth_ = 0, in_dialog_ = 0, copies_ = 0;
@@ -124,8 +126,7 @@ class Monkey {
     int looks = 0;        ///< since it was over
   };
   std::vector<Inner> inner_;
-  struct Watchdog;
-  std::unique_ptr<Watchdog> watchdog_;
+  Watchdog watchdog_;
 };
 
 }  // namespace tenon::views::testing

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/views/model_files.h"
 #include "tests/views/shell/monkey.h"
 #include "tests/views/shell/project_states.h"
 #include "views/shared/settings.h"
@@ -24,6 +25,9 @@ std::vector<std::string> projects(const std::string& folder) {
   std::ofstream(broken) << "this is no project";
   files.push_back(broken);
   files.push_back(small_trace(folder));
+  files.push_back(TENON_SOURCE_DIR "/tests/tracing/data/snapshots/streams-2.15.pickle.gz");
+  files.push_back(folder + "/blocks.onnx");
+  formats::save_onnx(files.back(), blocks_model(4));
   return files;
 }
 
@@ -92,6 +96,18 @@ TEST(Monkey, a_log_replays_to_the_same_window) {
     EXPECT_EQ(whole(first), whole(second)) << "the log of a replay is the log";
     return;
   }
+}
+
+/// What it waits for after its last act is a window, which it makes anew.
+TEST(Monkey, a_log_that_ends_on_a_closed_window_with_a_button_held_comes_to_its_end) {
+  QTemporaryDir dir;
+  const std::string log = dir.filePath("closed.log").toStdString();
+  std::ofstream(log) << "turn - 0 0 hasty -\n"
+                        "press main 600 400 left -\n"
+                        "command - 0 0 file.quit -\n";
+  const Monkey::Report r = let_loose(0, 0, false, dir.filePath("again.log").toStdString(), log);
+  EXPECT_EQ(r.acts, 2);
+  EXPECT_TRUE(r.thrown.empty());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <QPlainTextEdit>
 #include <QPointer>
 #include <QTest>
+#include <QThread>
 #include <QTimer>
 #include <new>
 #include <stdexcept>
@@ -145,6 +146,33 @@ TEST_F(Net, a_result_that_throws_while_it_is_taken_ends_only_itself) {
       "t", "Take a bad result", [](const Jobs::Report&, const std::atomic<bool>&) { return std::string("no number"); },
       [](const std::string& text) { (void)std::stoi(text); });
   expect_told("stoi");
+  EXPECT_TRUE(bench_->jobs.idle());
+}
+
+TEST_F(Net, short_work_is_done_while_long_work_goes_on_and_one_of_a_kind_at_a_time) {
+  std::atomic<bool> held{true};
+  std::atomic<int> at_once{0}, most{0}, begun{0};
+  auto hold = [&](const Jobs::Report&, const std::atomic<bool>&) {
+    ++begun;
+    most = std::max(most.load(), ++at_once);
+    while (held) QThread::msleep(1);
+    --at_once;
+  };
+  bool first = false, second = false, quick = false;
+  bench_->jobs.start("long", "Replay a long run", hold, [&] { first = true; });
+  until([&] { return begun == 1; });
+  bench_->jobs.start("long", "Replay it again", hold, [&] { second = true; });
+  bench_->jobs.start(
+      "quick", "Ask", [](const Jobs::Report&, const std::atomic<bool>&) {}, [&] { quick = true; });
+  until([&] { return quick; });
+  EXPECT_EQ(begun, 1) << "the second of a kind waits for the first";
+  EXPECT_FALSE(bench_->jobs.idle());
+  held = false;
+  until([&] { return second; });
+  EXPECT_FALSE(first) << "the second took its place";
+  EXPECT_EQ(begun, 2);
+  EXPECT_EQ(most, 1);
+  settle();
   EXPECT_TRUE(bench_->jobs.idle());
 }
 

@@ -106,12 +106,16 @@ TEST_F(Others, a_run_trained_elsewhere_is_followed_to_its_end) {
   // It is a run as any other here.
   load_step(first);
   EXPECT_TRUE(static_cast<bool>(bench_->links()));
-  other_->delete_run(bench_->shown_run());
+  other_->delete_runs({bench_->shown_run()});
   until([this] { return !bench_->shown(); });
   EXPECT_EQ(bench_->training_model.last_step(), 0);
 }
 
 TEST_F(Others, a_second_run_at_the_same_time_is_asked_for) {
+  Recipe longer = bench_->recipe();
+  longer.set("epochs", "100000");
+  bench_->set_recipe(longer);
+  settle();
   train_there();
   until([this] { return !bench_->contents().runs.empty() && bench_->contents().runs.back().status == "running"; });
   ASSERT_TRUE(window_->commands().run("run.train"));

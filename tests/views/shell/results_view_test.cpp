@@ -112,8 +112,8 @@ TEST_F(ResultsPage, the_curves_are_a_press_away_and_move_by_keys) {
   auto* tsne = window_->findChild<QToolButton*>("results.tsne");
   ASSERT_TRUE(tsne->isVisible());
   press("results.tsne");
-  until([this] { return model().shows_neighbourhoods(); });
-  EXPECT_EQ(model().places(), projects::neighbourhoods(model().results()->embedding));
+  until([this] { return model().placement(); });
+  EXPECT_EQ(model().places(), projects::find_placement("tsne")->place(model().results()->embedding, {}));
   settle();
   EXPECT_TRUE(c->model().last().overlaps().empty()) << c->model().last().overlaps().front();
   const Selection before_key = bench_->bus.current();
@@ -123,15 +123,22 @@ TEST_F(ResultsPage, the_curves_are_a_press_away_and_move_by_keys) {
   press("results.tsne");
   EXPECT_EQ(model().places(), along);
   press("results.tsne");
-  EXPECT_TRUE(model().shows_neighbourhoods());
+  ASSERT_NE(model().placement(), nullptr);
+  // One after the other: only one is pressed, and each keeps its places.
+  press("results.umap");
+  EXPECT_FALSE(tsne->isChecked());
+  until([this] { return model().placement() && std::string(model().placement()->name) == "umap"; });
+  press("results.tsne");
+  ASSERT_NE(model().placement(), nullptr);
+  EXPECT_STREQ(model().placement()->name, "tsne");
   ASSERT_TRUE(window_->commands().run("run.evaluate_last"));
-  until([this] { return !model().has_neighbourhoods(); });
+  until([this] { return !model().has_places("tsne"); });
   EXPECT_FALSE(tsne->isChecked()) << "other results have other places";
   settle();
   press("results.tsne");
-  bench_->jobs.cancel_tag("tsne");
+  bench_->jobs.cancel_tag("placement");
   until([tsne] { return !tsne->isChecked(); });
-  EXPECT_FALSE(model().shows_neighbourhoods());
+  EXPECT_EQ(model().placement(), nullptr);
   ASSERT_TRUE(window_->commands().run("results.errors"));
   EXPECT_FALSE(tsne->isVisible());
   settle();

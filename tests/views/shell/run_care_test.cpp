@@ -166,9 +166,9 @@ TEST_F(RunCare, a_deleted_run_goes_and_comes_back) {
   EXPECT_EQ(bench_->shown_run(), second);
   EXPECT_FALSE(banner_shown());
   // Both, and then by the list.
-  bench_->delete_run(first);
+  bench_->delete_runs({first});
   settle();
-  bench_->delete_run(second);
+  bench_->delete_runs({second});
   settle();
   EXPECT_EQ(bench_->shown_run(), 0);
   EXPECT_TRUE(bench_->contents().runs.empty());

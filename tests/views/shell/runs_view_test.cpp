@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QTest>
+#include <set>
 
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
@@ -68,6 +69,42 @@ TEST_F(Runs, a_click_on_a_header_sorts) {
   click(header->viewport(), {header->sectionViewportPosition(lr) + header->sectionSize(lr) / 2, header->height() / 2});
   settle();
   EXPECT_EQ(cell(0, lr), up ? "0.1" : "0.001");
+}
+
+TEST_F(Runs, many_runs_are_deleted_at_once_and_come_back) {
+  auto names = [&] {
+    std::set<std::string> all;
+    for (const auto& r : bench_->contents().runs) all.insert(r.name);
+    return all;
+  };
+  const std::set<std::string> all = names();
+  EXPECT_FALSE(window_->commands().action("run.delete_listed")->isEnabled()) << "nothing is filtered";
+  filter_->setFocus();
+  QTest::keyClicks(filter_, "lr >= 0.01");
+  settle();
+  window_->commands().refresh();
+  EXPECT_EQ(window_->commands().action("run.delete_listed")->text(), "Delete the 2 runs that the filter lists");
+  const std::string kept = bench_->contents().runs[2].name;
+  choose_in_menu("Run", "run.delete_listed");
+  until([&] { return bench_->contents().runs.size() == 1; });
+  settle();
+  EXPECT_EQ(names(), std::set<std::string>{kept});
+  EXPECT_TRUE(banner().contains("2 runs were deleted")) << banner().toStdString();
+  click(banner_action(), banner_action()->rect().center());
+  until([&] { return bench_->contents().runs.size() == 3; });
+  settle();
+  EXPECT_EQ(names(), all);
+  filter_->clear();
+  settle();
+  tick_row(0);
+  tick_row(2);
+  window_->commands().refresh();
+  EXPECT_EQ(window_->commands().action("run.delete_ticked")->text(), "Delete the 2 ticked runs");
+  choose_in_menu("Run", "run.delete_ticked");
+  until([&] { return bench_->contents().runs.size() == 1; });
+  settle();
+  EXPECT_TRUE(bench_->picked().empty());
+  EXPECT_EQ(table_->shown_rows(), 1);
 }
 
 TEST_F(Runs, what_is_typed_filters_and_a_wrong_word_is_said) {

@@ -14,9 +14,11 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/views/model_files.h"
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/record/step_record.h"
+#include "tracing/snapshot/snapshot.h"
 
 namespace tenon::views {
 namespace {
@@ -69,17 +71,37 @@ class Selections : public testing::WindowTest {
           std::string("blocks"), std::string("no.such.layer")})
       out.push_back(Selection::module(name, "test"));
     out.push_back({});
-    // Of traces: the one that is open, and one that is not.
+    // Of other files: those that are open, and one that is not.
     for (const Document& d : bench_->documents())
       for (int id : {d.id, 99}) {
-        for (int64_t e : {int64_t{0}, static_cast<int64_t>(d.trace->size()) - 1, static_cast<int64_t>(d.trace->size()),
-                          int64_t{-1}, kFar})
+        if (!d.model) continue;
+        for (const std::string& name :
+             {d.model->tensors.front().name, d.model->tensors.back().name, std::string("none"), std::string()})
+          out.push_back(Selection::file_tensor(id, name, "test"));
+        for (int64_t n : {int64_t{0}, static_cast<int64_t>(d.model->nodes.size()) - 1,
+                          static_cast<int64_t>(d.model->nodes.size()), int64_t{-1}, kFar})
+          out.push_back(Selection::file_node(id, n, "test"));
+        out.push_back(Selection::of_document(id, "test"));
+      }
+    for (const Document& d : bench_->documents())
+      for (int id : {d.id, 99}) {
+        if (d.model) continue;
+        const auto events = static_cast<int64_t>(d.trace ? d.trace->size() : d.snapshot->events.size_());
+        for (int64_t e : {int64_t{0}, events - 1, events, int64_t{-1}, kFar})
           out.push_back(Selection::event(id, e, "test"));
         out.push_back(Selection::of_document(id, "test"));
         for (auto [a, b] : {std::pair{0.0, 1e9}, {5e6, 2e6}, {-1e300, 1e300}, {nan, nan}}) {
           out.push_back(Selection::range(a, b, "test"));
           out.back().document = id;
         }
+        if (!d.snapshot) continue;
+        const auto elements = static_cast<uint32_t>(d.timelines.at(0)->elements());
+        for (uint32_t e : {0u, elements - 1, elements, ~0u}) out.push_back(Selection::allocation(id, 0, e, "test"));
+        out.push_back(Selection::allocation(id, 7, 0, "test"));
+        out.push_back(Selection::alloc(std::numeric_limits<int64_t>::min(), "test"));
+        out.back().document = id;
+        out.push_back(Selection::place(id, d.snapshot->site(d.timelines[0]->element(0).stack), "test"));
+        out.push_back(Selection::place(id, "no such place", "test"));
       }
     if (of_step) return out;
     const auto& contents = bench_->contents();
@@ -125,8 +147,10 @@ class Selections : public testing::WindowTest {
       if (s.kind == Selection::Kind::module && bench_->builder.spec().find(s.name)) named = s.name;
       if (const Document* d = bench_->document(s.document)) {
         if (s.kind == Selection::Kind::document) named = d->title;
-        if (s.kind == Selection::Kind::event && s.id >= 0 && s.id < static_cast<int64_t>(d->trace->size()))
+        if (s.kind == Selection::Kind::file_tensor && d->model && d->model->find_tensor(s.name) >= 0) named = s.name;
+        if (d->trace && s.kind == Selection::Kind::event && s.id >= 0 && s.id < static_cast<int64_t>(d->trace->size()))
           named = d->trace->event_name(static_cast<traces::EventId>(s.id));
+        if (d->snapshot && s.kind == Selection::Kind::place) named = s.name;
       }
       EXPECT_TRUE(named.empty() || details_say(QString::fromStdString(named)))
           << state << ": the details do not name " << to_text(s);
@@ -146,7 +170,17 @@ TEST_P(InState, everything_is_shown_in_every_view) {
   settle();
   bench_->open(QString::fromStdString(small_trace(dir_.path().toStdString())));
   settle();
-  ASSERT_EQ(bench_->documents().size(), 1u) << (problems_.empty() ? "" : problems_.back());
+  // Other kinds of files stand beside a project, whatever its state: two states are enough for them.
+  const bool all_kinds = state.name == "no project" || state.name == "trained";
+  if (all_kinds) {
+    bench_->open(TENON_SOURCE_DIR "/tests/tracing/data/snapshots/streams-2.15.pickle.gz");
+    settle();
+    const QString model = dir_.filePath("blocks.onnx");
+    formats::save_onnx(model.toStdString(), testing::blocks_model(4));
+    bench_->open(model);
+    settle();
+  }
+  ASSERT_EQ(bench_->documents().size(), all_kinds ? 3u : 1u) << (problems_.empty() ? "" : problems_.back());
   bool tables = true;  // half of the views are tables under their picture
   for (QToolButton* b : window_->findChildren<QToolButton*>())
     if (b->text() == "Table" && b->isCheckable()) b->setChecked(tables);

@@ -33,6 +33,11 @@ class Dialog : public testing::WindowTest {
     dialog_ = window_->findChild<SettingsDialog*>();
     ASSERT_NE(dialog_, nullptr);
     ASSERT_TRUE(QTest::qWaitForWindowExposed(dialog_));
+    // What is typed into a box counts once the box loses the keys, which it has only in a window that is active.
+    until([this] {
+      dialog_->activateWindow();
+      return dialog_->isActiveWindow();
+    });
   }
   void TearDown() override {
     if (dialog_) dialog_->close();
@@ -128,7 +133,7 @@ TEST_F(Dialog, threads_are_those_that_compute) {
   threads->selectAll();
   QTest::keyClicks(threads, "3");
   key(threads, Qt::Key_Tab);
-  settle();
+  until([] { return num_threads() == 3; });
   EXPECT_EQ(num_threads(), 3);
   EXPECT_EQ(settings::integer("threads"), 3);
 }

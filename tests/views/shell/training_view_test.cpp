@@ -108,6 +108,33 @@ TEST_F(Curves, metrics_are_put_together_hidden_and_put_back) {
   settle();
 }
 
+TEST_F(Curves, the_baseline_stays_with_the_project_until_its_run_is_deleted) {
+  const int64_t first = bench_->shown_run();
+  ASSERT_TRUE(window_->commands().run("run.baseline"));
+  settle();
+  train(30, {{"data.batch_size", "300"}});
+  const int64_t second = bench_->shown_run();
+  ASSERT_NE(first, second);
+  close_window();
+  make_window();
+  open(file_);
+  until([this] { return !model().baseline().series.empty(); });
+  settle();
+  EXPECT_EQ(model().baseline().id, first);
+  EXPECT_EQ(model().baseline().series.at("loss").size(), 40u);
+  // Picked as well, it is there twice; it goes with its run.
+  bench_->pick({first});
+  settle();
+  ASSERT_EQ(model().compared().size(), 1u);
+  EXPECT_EQ(model().compared()[0].series.at("loss").size(), 40u);
+  EXPECT_EQ(model().baseline().series.at("loss").size(), 40u);
+  bench_->select(Selection::run(first, "test"));
+  settle();
+  ASSERT_TRUE(window_->commands().run("run.delete"));
+  settle();
+  until([this] { return model().baseline().id == 0; });
+}
+
 TEST_F(Curves, another_project_has_its_own_charts) {
   Charts charts = model().charts();
   charts.hide("lr", true);

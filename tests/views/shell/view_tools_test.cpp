@@ -55,10 +55,11 @@ class ViewTools : public testing::WindowTest {
 
 TEST_F(ViewTools, every_view_brings_its_help) {
   for (const ViewDef& def : view_defs()) {
-    EXPECT_GT(def.help.shows.size(), 20u) << def.id;
-    EXPECT_GT(def.help.mouse.size(), 10u) << def.id;
-    EXPECT_GT(def.help.keys.size(), 10u) << def.id;
-    for (const std::string& text : {def.help.shows, def.help.mouse, def.help.keys})
+    const std::string shows = def.help.shows, mouse = def.help.mouse, keys = def.help.keys;
+    EXPECT_GT(shows.size(), 20u) << def.id;
+    EXPECT_GT(mouse.size(), 10u) << def.id;
+    EXPECT_GT(keys.size(), 10u) << def.id;
+    for (const std::string& text : {shows, mouse, keys})
       EXPECT_TRUE(text.empty() || text.back() == '.') << def.id << ": " << text;
   }
 }

@@ -1,0 +1,154 @@
+// The memory view's picture of a snapshot, driven by intents and judged by the scenes it draws; no window.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/tracing/made_snapshot.h"
+#include "tests/views/scenes.h"
+#include "views/memory/memory_model.h"
+
+namespace tenon::views {
+namespace {
+
+constexpr Size kCanvas{1000, 480};
+
+/// Two places take turns, a third keeps what it takes; the peak is in the middle.
+Document made_document() {
+  snapshot::MadeSnapshot m;
+  m.segment(uint64_t{1} << 40, 64 << 20, {});
+  std::vector<uint64_t> forward;
+  for (int step = 0; step < 30; ++step) {
+    for (int i = 0; i < 10; ++i) forward.push_back(m.alloc("forward.py", (step == 15 ? 4 : 1) * 100000 + i));
+    m.alloc("leak.py", 20000 + step);
+    const uint64_t workspace = m.alloc("conv.py", 300000);
+    m.free(workspace);
+    for (const uint64_t a : forward) m.free(a);
+    forward.clear();
+  }
+  Document d{.id = 3, .kind = Document::Kind::snapshot, .path = "made.json", .title = "made.json"};
+  d.snapshot = m.done();
+  d.timelines.push_back(std::make_shared<const snapshot::Timeline>(*d.snapshot, 0));
+  return d;
+}
+
+struct Shown {
+  Document document = made_document();
+  MemoryModel model;
+  std::vector<Selection> chosen;
+  explicit Shown(SnapshotHistory::Asked asked = {.document = 3}) {
+    model.on_select = [this](const Selection& s) {
+      chosen.push_back(s);
+      model.set_selection(s);
+    };
+    model.set_document(&document);
+    model.set_history(read_history(document, asked));
+  }
+  SnapshotPlot& plot() { return *model.snapshot(); }
+  const snapshot::Timeline& timeline() { return *document.timelines[0]; }
+};
+
+TEST(SnapshotPlot, begins_at_the_peak_and_says_what_is_alive) {
+  Shown s;
+  EXPECT_EQ(s.plot().cursor(), s.timeline().peak());
+  EXPECT_EQ(s.plot().bytes(), s.timeline().peak_bytes());
+  const Table groups = s.plot().groups();
+  ASSERT_EQ(groups.rows.size(), 3u);
+  EXPECT_EQ(groups.rows.back().cells[0].text, "f (forward.py:1)") << "the largest stands lowest";
+  double sum = 0;
+  for (const auto& row : groups.rows) sum += row.cells[1].key;
+  EXPECT_EQ(static_cast<int64_t>(sum), s.timeline().peak_bytes());
+  const Table blocks = s.plot().blocks();
+  EXPECT_EQ(blocks.rows.size(), s.timeline().live(s.timeline().peak()).size());
+  for (size_t i = 1; i < blocks.rows.size(); ++i)
+    EXPECT_GE(blocks.rows[i - 1].cells[1].key, blocks.rows[i].cells[1].key);
+  const Scene scene = s.model.frame(kCanvas);
+  EXPECT_TRUE(shows(scene, "peak "));
+  EXPECT_TRUE(scene.overlaps().empty()) << scene.overlaps().front();
+}
+
+TEST(SnapshotPlot, a_click_moves_the_cursor_and_chooses_the_colour_under_it) {
+  Shown s;
+  const Scene& scene = s.model.frame(kCanvas);
+  const Point middle = center_of(scene, {SnapshotPlot::plot, 0});
+  ASSERT_GT(middle.x, 0);
+  const float low = 340;  // near the ground: what stays, or what is largest
+  for (auto type : {PointerEvent::Type::press, PointerEvent::Type::release})
+    s.model.pointer({type, Button::left, middle.x, low, {}});
+  ASSERT_EQ(s.chosen.size(), 1u);
+  EXPECT_EQ(s.chosen[0].kind, Selection::Kind::place);
+  EXPECT_EQ(s.chosen[0].document, 3);
+  EXPECT_NE(s.plot().cursor(), s.timeline().peak());
+  EXPECT_EQ(s.plot().bytes(), s.timeline().bytes(s.plot().cursor()));
+  // Through the places by the keys; P goes back to the peak.
+  s.model.key({.key = "Up", .text = {}, .mods = {}});
+  EXPECT_EQ(s.chosen.size(), 2u);
+  s.model.key({.key = "P", .text = {}, .mods = {}});
+  EXPECT_EQ(s.plot().cursor(), s.timeline().peak());
+  // What happened at the cursor is the allocation that made the peak.
+  s.model.key({.key = "Return", .text = {}, .mods = {}});
+  ASSERT_EQ(s.chosen.back().kind, Selection::Kind::alloc);
+  EXPECT_EQ(s.timeline().element(s.chosen.back().allocation_element()).born, s.timeline().peak());
+}
+
+TEST(SnapshotPlot, a_selection_of_another_view_moves_the_cursor_there) {
+  Shown s;
+  s.model.set_selection(Selection::event(3, 7, "findings"));
+  EXPECT_EQ(s.plot().cursor(), 7u);
+  const uint32_t leak = [&] {
+    for (uint32_t id = 0; id < s.timeline().elements(); ++id)
+      if (s.document.snapshot->site(s.timeline().element(id).stack) == "f (leak.py:1)") return id;
+    return snapshot::kNone;
+  }();
+  ASSERT_NE(leak, snapshot::kNone);
+  s.model.set_selection(Selection::allocation(3, 0, leak, "findings"));
+  EXPECT_EQ(s.plot().cursor(), s.timeline().element(leak).born);
+  // Of another file, and of what is not there, nothing changes.
+  const size_t at = s.plot().cursor();
+  for (const Selection& x :
+       {Selection::event(9, 3, "t"), Selection::event(3, 1 << 30, "t"), Selection::event(3, -1, "t"),
+        Selection::allocation(3, 5, 1, "t"), Selection::allocation(3, 0, 1u << 31, "t"), Selection::alloc(-1, "t"),
+        Selection::place(3, "nobody", "t")}) {
+    s.model.set_selection(x);
+    EXPECT_EQ(s.plot().cursor(), at) << to_text(x);
+    s.model.frame(kCanvas);
+  }
+}
+
+TEST(SnapshotPlot, is_drawn_on_a_canvas_of_any_size_at_any_zoom_over_events_and_time) {
+  for (const bool over_time : {false, true})
+    for (const auto by : {snapshot::UsageBy::place, snapshot::UsageBy::size, snapshot::UsageBy::stream}) {
+      Shown s({.document = 3, .by = by});
+      s.plot().set_over_time(over_time);
+      EXPECT_EQ(s.plot().over_time(), over_time);
+      for (float w : {0.f, 1.f, 90.f, 300.f, 1000.f})
+        for (float h : {0.f, 60.f, 150.f, 480.f}) s.model.frame({w, h});
+      for (int i = 0; i < 12; ++i) {
+        s.model.frame(kCanvas);
+        s.model.key({.key = "W", .text = {}, .mods = {}});
+        s.model.key({.key = i % 2 ? "Right" : "D", .text = {}, .mods = {}});
+      }
+      EXPECT_TRUE(s.model.frame(kCanvas).overlaps().empty());
+    }
+}
+
+TEST(SnapshotPlot, the_address_map_tells_gaps_from_blocks) {
+  snapshot::MadeSnapshot m;
+  const uint64_t kept = m.alloc("weights.py", 1 << 20);
+  m.segment(kept, 4 << 20, {{1 << 20, true, "weights.py"}, {3 << 20, false, ""}});
+  Document d{.id = 1, .kind = Document::Kind::snapshot, .path = "m", .title = "m"};
+  d.snapshot = m.done();
+  d.timelines.push_back(std::make_shared<const snapshot::Timeline>(*d.snapshot, 0));
+  MemoryModel model;
+  model.set_document(&d);
+  model.set_history(read_history(d, {.document = 1}));
+  EXPECT_TRUE(shows(model.frame(kCanvas), "is being worked out"));
+  model.set_map(std::make_shared<const snapshot::AllocatorState>(snapshot::state_after(*d.snapshot, 0, 1)));
+  const Scene& scene = model.frame(kCanvas);
+  EXPECT_TRUE(shows(scene, "4.00 MiB reserved in 1 segment, 3.00 MiB of it free, the largest piece 3.00 MiB"));
+  const Point at = center_of(scene, {SnapshotPlot::block, 0});
+  ASSERT_GT(at.x, 0);
+  EXPECT_NE(scene.tip_at(at.x, at.y).find("weights.py"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon::views
