@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -52,13 +53,19 @@ std::string family_help(const std::string& word) {
 }
 
 int window(int argc, char** argv, const std::vector<std::string>& words) {
-  const Command form{
-      "", "[FILE]", 0, 1, {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}},
-      "", {}};
+  const Command form{"",
+                     "[FILE|FOLDER...]",
+                     0,
+                     1000,
+                     {{"--train", "", "start a run at once"}, {"--theme", "NAME", "dark, light or contrast"}},
+                     "",
+                     {}};
   const Args args = parse_args(form, words);
   WindowRequest request;
-  if (args.words()) request.project = args.word(0);
+  for (size_t i = 0; i < args.words(); ++i) request.files.push_back(args.word(i));
   request.train = args.has("--train");
+  if (request.train && request.files.size() > 1)
+    throw Error::usage("--train begins a run of one project, and several files were given", "Name the project alone.");
   request.theme = args.text("--theme");
   request.problems = refused_plugins();
 #ifdef TENON_WINDOW
@@ -79,14 +86,17 @@ int run(int argc, char** argv) {
     print("tenon " TENON_VERSION "\n");
     return 0;
   }
-  // A first word that looks like a file opens the window on it.
+  size_t used = 0;
+  // A first word that looks like a file, or is a file or folder and no command, opens the window on it.
+  std::error_code none;
   const bool is_file =
-      !words.empty() && (words[0].find('/') != std::string::npos || words[0].find('.') != std::string::npos);
+      !words.empty() &&
+      (words[0].find('/') != std::string::npos || words[0].find('.') != std::string::npos ||
+       (!find_command(words, used) && family_help(words[0]).empty() && std::filesystem::exists(words[0], none)));
   if (words.empty() || words[0][0] == '-' || is_file) return window(argc, argv, words);
   // What a command is told itself (--threads) holds over the setting.
   if (const int64_t threads = views::settings::integer("threads"); threads > 0)
     set_num_threads(static_cast<int>(threads));
-  size_t used = 0;
   const Command* command = find_command(words, used);
   if (!command) {
     const std::string family =

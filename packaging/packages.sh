@@ -26,6 +26,7 @@ tenon_build_packages=(
   "libqt6opengl6-dev|the window: OpenGL canvases"
   "qt6-svg-dev|the window: icons"
   "libgl-dev|the window: OpenGL headers"
+  "gettext|the window: its texts in other languages"
   "libimgui-dev|drawing inside the canvases"
   "libfreetype-dev|fonts of the canvases"
   "libgl1-mesa-dri|OpenGL without a graphics card"
@@ -47,6 +48,7 @@ tenon_optional_packages=(
   "dataset-fashion-mnist|70,000 real images to train on"
   "ccache|repeated builds in seconds"
   "mold|faster linking"
+  "qt6-translations-l10n|the buttons of Qt's own dialogs in other languages"
 )
 
 # What some tests compare with; they are skipped where it is missing.

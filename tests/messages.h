@@ -27,3 +27,10 @@ inline std::string error_of(const std::function<void()>& call) {
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 }  // namespace tenon::testing_words
+
+/// A text holds a part; where it does not, the whole of it is shown.
+#define EXPECT_SAYS(text, ...)                                                               \
+  do {                                                                                       \
+    const std::string whole_text = (text);                                                   \
+    EXPECT_NE(whole_text.find(__VA_ARGS__), std::string::npos) << "it said: " << whole_text; \
+  } while (false)

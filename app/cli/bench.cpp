@@ -1,10 +1,12 @@
 // The workloads that a PyTorch script runs beside: same models, batches, optimisers, metrics and units.
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "app/cli/bench.h"
 #include "app/cli/command.h"
@@ -13,6 +15,7 @@
 #include "core/parallel.h"
 #include "core/profile.h"
 #include "core/random.h"
+#include "core/version.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/layers.h"
 #include "engine/ops/loss.h"
@@ -22,6 +25,30 @@
 #include "engine/optim/optimizer.h"
 
 namespace tenon::app {
+
+void Bench::emit(const std::string& workload, const std::string& metric, double value, const char* unit) const {
+  if (json)
+    print_json({{"workload", workload},
+                {"metric", metric},
+                {"value", value},
+                {"unit", unit},
+                {"engine", "tenon-" TENON_VERSION},
+                {"threads", threads},
+                {"device", "cpu"},
+                {"amp", ""}});
+  else
+    print(fmt::format("{:<12} {:<30} {:>14.2f} {}\n", workload, metric, value, unit));
+}
+
+BenchFolder::BenchFolder(const std::filesystem::path& in) : path((in / "tenon-bench-XXXXXX").string()) {
+  if (!mkdtemp(path.data())) throw Error("no folder could be made in " + path, "TMPDIR names another place.");
+}
+
+BenchFolder::~BenchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
 namespace {
 
 Tensor normal(const Shape& size, uint64_t stream) {
@@ -149,11 +176,11 @@ void op_cost(const Bench& b) {
 
 const std::map<std::string, void (*)(const Bench&)>& workloads() {
   static const std::map<std::string, void (*)(const Bench&)> all = {
-      {"cnn", cnn}, {"curves", bench_curves}, {"mlp", mlp}, {"op_cost", op_cost}, {"tiny", tiny}};
+      {"cnn", cnn}, {"curves", bench_curves}, {"mlp", mlp}, {"op_cost", op_cost}, {"open", bench_open}, {"tiny", tiny}};
   return all;
 }
-/// Not among those that run where none is named: it writes a file of hundreds of megabytes.
-const std::string kOnlyNamed = "curves";
+/// Not among those that run where none is named: the one writes a file of hundreds of megabytes, the other wants one.
+bool only_named(const std::string& workload) { return workload == "curves" || workload == "open"; }
 
 int bench(const Args& args) {
   Bench b;
@@ -170,32 +197,38 @@ int bench(const Args& args) {
   std::vector<std::string> names;
   for (const auto& [name, run] : workloads()) names.push_back(name);
   std::vector<std::string> wanted;
-  for (size_t i = 0; i < args.words(); ++i) wanted.push_back(args.word(i));
+  for (size_t i = 0; i < args.words(); ++i) {
+    wanted.push_back(args.word(i));
+    if (args.word(i) != "open") continue;
+    if (++i == args.words())
+      throw Error::usage("open needs a file", "tenon bench open FILE: a trace, a memory snapshot or a model file");
+    b.file = args.word(i);
+  }
   for (const std::string& w : wanted)
     if (!workloads().count(w))
       throw Error::usage(
           fmt::format("no workload is called '{}'", w),
           fmt::format("{} There are: {}", near_names(w, names.data(), names.size()), fmt::join(names, ", ")));
   if (wanted.empty())
-    std::copy_if(names.begin(), names.end(), std::back_inserter(wanted), [](const auto& n) { return n != kOnlyNamed; });
+    std::copy_if(names.begin(), names.end(), std::back_inserter(wanted), [](const auto& n) { return !only_named(n); });
   for (const std::string& w : wanted) workloads().at(w)(b);
   return 0;
 }
 
-const bool registered_bench =
-    register_command({"bench",
-                      "[WORKLOAD...]",
-                      0,
-                      64,
-                      {{"--threads", "N", "threads that compute; default every core"},
-                       {"--seconds", "S", "time for each measurement; default 3"},
-                       {"--device", "D", "cpu"},
-                       {"--runs", "N", "of curves: runs in its project; default 5000"},
-                       {"--points", "N", "of curves: of each long run; default 100000"},
-                       {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
-                       {"--json", "", "JSON lines on standard output"}},
-                      "measures the engine on fixed workloads, and (curves) the window on a large project",
-                      bench});
+const bool registered_bench = register_command(
+    {"bench",
+     "[WORKLOAD...] | open FILE",
+     0,
+     64,
+     {{"--threads", "N", "threads that compute; default every core"},
+      {"--seconds", "S", "time for each measurement; default 3"},
+      {"--device", "D", "cpu"},
+      {"--runs", "N", "of curves: runs in its project; default 5000"},
+      {"--points", "N", "of curves: of each long run; default 100000"},
+      {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
+      {"--json", "", "JSON lines on standard output"}},
+     "measures the engine on fixed workloads, and the window on a large project (curves) or file (open)",
+     bench});
 
 }  // namespace
 }  // namespace tenon::app

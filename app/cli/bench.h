@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Bench {
   bool json = false;
   int64_t runs = 5000, points = 100'000;  ///< of the project of `curves`
   std::string project;                    ///< its file; empty: one that goes when it was measured
+  std::string file;                       ///< of `open`
 
   void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const;
 
@@ -39,7 +41,17 @@ struct Bench {
   }
 };
 
+/// A folder that goes with the measurement.
+struct BenchFolder {
+  explicit BenchFolder(const std::filesystem::path& in = std::filesystem::temp_directory_path());
+  ~BenchFolder();
+  BenchFolder(const BenchFolder&) = delete;
+  std::string path;
+};
+
 /// A project of many runs, some of them long: made, opened, filtered, and its curves drawn.
 void bench_curves(const Bench& b);
+/// A large trace, snapshot or model file in the window: opened, flown through, opened again.
+void bench_open(const Bench& b);
 
 }  // namespace tenon::app

@@ -1,22 +1,15 @@
 // tenon bench curves: what a large project costs whoever works with it.
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/bench.h"
-#include "app/cli/output.h"
 #include "app/window/window.h"
-#include "core/error.h"
 #include "core/parallel.h"
 #include "core/random.h"
-#include "core/version.h"
 #include "engine/templates/templates.h"
 #include "projects/copy.h"
 #include "projects/recorder.h"
@@ -24,20 +17,6 @@
 #include "views/shared/project_contents.h"
 
 namespace tenon::app {
-
-void Bench::emit(const std::string& workload, const std::string& metric, double value, const char* unit) const {
-  if (json)
-    print_json({{"workload", workload},
-                {"metric", metric},
-                {"value", value},
-                {"unit", unit},
-                {"engine", "tenon-" TENON_VERSION},
-                {"threads", threads},
-                {"device", "cpu"},
-                {"amp", ""}});
-  else
-    print(fmt::format("{:<12} {:<24} {:>14.2f} {}\n", workload, metric, value, unit));
-}
 
 namespace {
 using projects::MetricRow;
@@ -47,19 +26,6 @@ constexpr int64_t kLong = 50;          ///< runs of `points` points; they are ov
 constexpr int64_t kShortPoints = 200;  ///< of every other run
 constexpr int64_t kEvery = 1000;       ///< steps from one test to the next
 const char* const kWorkload = "curves";
-
-/// A folder that goes with the measurement.
-struct BenchFolder {
-  explicit BenchFolder(const std::filesystem::path& in = std::filesystem::temp_directory_path()) {
-    path = (in / "tenon-bench-XXXXXX").string();
-    if (!mkdtemp(path.data())) throw Error("no folder could be made in " + path, "TMPDIR names another place.");
-  }
-  ~BenchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string path;
-};
 
 double milliseconds_since(int64_t start) { return static_cast<double>(now_ns() - start) / 1e6; }
 

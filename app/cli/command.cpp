@@ -151,7 +151,7 @@ std::string command_help(const Command& c) {
 
 std::string general_help() {
   std::string s =
-      "tenon [FILE]                opens the workbench\ntenon COMMAND ...           does one job without a window:\n\n";
+      "tenon [FILE|FOLDER...]      opens the workbench\ntenon COMMAND ...           does one job without a window:\n\n";
   size_t width = 15;
   for (const Command& c : commands()) width = std::max(width, c.name.size());
   for (const Command& c : commands()) s += fmt::format("  {:{}} {}\n", c.name, width, c.help);

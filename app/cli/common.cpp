@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "views/shared/document.h"
 
 namespace tenon::app {
 
@@ -21,6 +22,15 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const Args& args, cons
     pairs.emplace_back(pair.substr(0, at), pair.substr(at + 1));
   }
   return pairs;
+}
+
+void need_one_trace(const views::Document& d) {
+  if (d.ranks.empty()) return;
+  std::string files;
+  for (size_t r = 0; r < d.ranks.size() && r < 8; ++r)
+    files += fmt::format("{}{} of {}", r ? ", " : "", d.ranks[r].trace->path(), d.rank_title(r));
+  throw Error::usage(fmt::format("{} holds the traces of {} ranks", d.path, d.ranks.size()),
+                     fmt::format("Name the file of one of them: {}{}", files, d.ranks.size() > 8 ? ", ..." : "."));
 }
 
 projects::RunInfo pick_run(const projects::Project& project, const std::string& name) {

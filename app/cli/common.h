@@ -7,6 +7,10 @@
 #include "app/cli/command.h"
 #include "projects/project.h"
 
+namespace tenon::views {
+struct Document;
+}
+
 namespace tenon::app {
 
 /// For commands that only look: works while another process trains, and on read-only files.
@@ -17,6 +21,8 @@ projects::RunInfo pick_run(const projects::Project& project, const std::string& 
 int64_t pick_step(const projects::RunInfo& run, const std::string& text);
 /// The values of an option that is KEY=VALUE, in the order they were given. Throws Error (usage) for one without '='.
 std::vector<std::pair<std::string, std::string>> pairs_of(const Args& args, const std::string& option);
+/// Throws Error (usage) naming the files where a document is of several ranks: what is asked is asked of one of them.
+void need_one_trace(const views::Document& document);
 /// --threads N, applied.
 void use_threads(const Args& args);
 

@@ -6,17 +6,6 @@
 #include "tracing/analyses/finding_json.h"
 
 namespace tenon::app {
-namespace {
-
-/// Names of kernels run to hundreds of characters; a line shows their beginning.
-std::string shortened(const std::string& text, size_t most) {
-  if (text.size() <= most) return text;
-  std::string beginning = text.substr(0, most - 3);
-  beginning += "...";
-  return beginning;
-}
-
-}  // namespace
 
 int show_finding(const tracing::Finding& f, bool json, const About& about) {
   if (json) {
@@ -47,7 +36,7 @@ int show_finding(const tracing::Finding& f, bool json, const About& about) {
     for (const auto& row : t.rows) {
       auto& cells = rows.emplace_back();
       for (size_t i = 0; i < row.size(); ++i)
-        if (!t.columns[i].wide) cells.push_back(shortened(cell_text(row[i], t.columns[i].unit), 90));
+        if (!t.columns[i].wide) cells.push_back(shortened(cell_text(row[i], t.columns[i].unit)));
     }
     print("\n" + table(rows, right));
   }

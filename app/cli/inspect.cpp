@@ -1,24 +1,20 @@
 // tenon inspect: what a file is, by its content, and what is inside.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/cli/command.h"
 #include "app/cli/common.h"
+#include "app/cli/file_report.h"
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "core/mapped_file.h"
 #include "engine/data/idx.h"
 #include "engine/formats/file_kind.h"
 #include "engine/formats/gzip.h"
+#include "engine/formats/model_file.h"
 #include "engine/formats/npy.h"
-#include "engine/formats/onnx/model.h"
-#include "engine/formats/safetensors.h"
-#include "engine/formats/torch/file.h"
 #include "engine/formats/torch/pickle.h"
 #include "tracing/analyses/snapshot_analysis.h"
 #include "tracing/analyses/trace_analysis.h"
@@ -30,18 +26,11 @@ namespace {
 
 using formats::FileKind;
 using nlohmann::json;
-using Rows = std::vector<std::vector<std::string>>;
+using Rows = FileReport::Rows;
+using Report = FileReport;
 using File = std::shared_ptr<const MappedFile>;
 
-/// What is said of a file: as JSON, and as facts and tables for a reader.
-struct Report {
-  std::string what;  ///< "a safetensors file"
-  json j;            ///< with its "kind"
-  Rows facts;
-  std::vector<std::pair<Rows, std::vector<bool>>> tables;
-};
-
-std::string sizes(const std::vector<int64_t>& v) { return fmt::format("[{}]", fmt::join(v, ", ")); }
+/// The product of an array's sizes; INT64_MAX where that is no number.
 int64_t product(const std::vector<int64_t>& v) {
   int64_t n = 1;
   for (int64_t d : v)
@@ -66,102 +55,10 @@ Report project(const std::string& path) {
   return r;
 }
 
-std::string value_text(const formats::OnnxValue& v) {
-  std::vector<std::string> dims;
-  for (const auto& d : v.shape) dims.push_back(d.value >= 0 ? std::to_string(d.value) : d.name.empty() ? "?" : d.name);
-  return fmt::format("{} {} [{}]", v.name, v.typed ? tenon::name(v.dtype) : "?", fmt::join(dims, ", "));
-}
-
-Report onnx(const File& file) {
-  const std::string folder = std::filesystem::path(file->name()).parent_path().string();
-  const formats::OnnxModel m = formats::parse_onnx(file->bytes(), file->name(), folder.empty() ? "." : folder);
-  Report r{"an ONNX model",
-           {{"kind", "onnx"}, {"opset", m.opset}, {"ir_version", m.ir_version}, {"producer", m.producer}},
-           {},
-           {}};
-  std::map<std::string, int64_t> operators;
-  for (const auto& n : m.graph.nodes) ++operators[n.op_type];
-  int64_t parameters = 0;
-  for (const auto& [name, t] : m.graph.initializers) parameters += t.numel();
-  r.facts = {{"made by", m.producer + (m.producer_version.empty() ? "" : " " + m.producer_version)},
-             {"opset", std::to_string(m.opset)},
-             {"nodes", std::to_string(m.graph.nodes.size())},
-             {"initializers", fmt::format("{}, {} elements", m.graph.initializers.size(), count_text(parameters))}};
-  for (const auto& v : m.graph.inputs)
-    r.facts.push_back({"input", value_text(v)}), r.j["inputs"].push_back(value_text(v));
-  for (const auto& v : m.graph.outputs)
-    r.facts.push_back({"output", value_text(v)}), r.j["outputs"].push_back(value_text(v));
-  Rows rows = {{"OPERATOR", "COUNT"}};
-  for (const auto& [name, n] : operators) rows.push_back({name, count_text(n)});
-  r.j.update({{"nodes", m.graph.nodes.size()},
-              {"initializers", m.graph.initializers.size()},
-              {"parameters", parameters},
-              {"operators", operators}});
-  r.tables.emplace_back(rows, std::vector<bool>{false, true});
-  return r;
-}
-
-Report safetensors(const File& file) {
-  const auto s = formats::Safetensors::parse(file);
-  Report r{"a safetensors file",
-           {{"kind", "safetensors"}, {"metadata", json::object()}, {"tensors", json::array()}},
-           {},
-           {}};
-  Rows rows = {{"TENSOR", "DTYPE", "SHAPE", "BYTES"}};
-  int64_t elements = 0;
-  for (const auto& e : s.entries()) {
-    const auto bytes = static_cast<int64_t>(e.end - e.begin);
-    elements += product(e.shape);
-    r.j["tensors"].push_back({{"name", e.name}, {"dtype", e.dtype}, {"shape", e.shape}, {"bytes", bytes}});
-    rows.push_back({e.name, e.dtype, sizes(e.shape), bytes_text(bytes)});
-  }
-  r.facts = {{"tensors", fmt::format("{}, {} elements", s.entries().size(), count_text(elements))}};
-  for (const auto& [key, value] : s.metadata()) {
-    r.facts.push_back({key, value});
-    r.j["metadata"][key] = value;
-  }
-  if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{false, false, false, true});
-  return r;
-}
-
-Report torch(const File& file) {
-  const auto t = formats::TorchFile::parse(file);
-  Report r{describe(t.legacy() ? FileKind::torch_legacy : FileKind::torch),
-           {{"kind", t.legacy() ? "torch-legacy" : "torch"},
-            {"tensors", json::array()},
-            {"values", json::array()},
-            {"foreign", t.foreign()},
-            {"warnings", t.warnings()}},
-           {},
-           {}};
-  Rows rows = {{"TENSOR", "DTYPE", "SHAPE", "STRIDE", "STORAGE", ""}};
-  std::set<std::string> storages;
-  for (const auto& e : t.entries()) {
-    storages.insert(e.storage);
-    json one = {{"name", e.name},     {"dtype", e.dtype},   {"device", e.device},  {"shape", e.shape},
-                {"stride", e.stride}, {"offset", e.offset}, {"storage", e.storage}};
-    if (!e.problem.empty()) one["problem"] = e.problem;
-    r.j["tensors"].push_back(one);
-    rows.push_back({e.name, e.dtype, sizes(e.shape), sizes(e.stride),
-                    e.offset ? fmt::format("{} + {}", e.storage, e.offset) : e.storage, e.problem});
-  }
-  r.facts = {{"tensors", fmt::format("{} on {} storages", t.entries().size(), storages.size())}};
-  for (const std::string& f : t.foreign()) r.facts.push_back({"asks for", f + ": no data; shown, never run"});
-  for (const std::string& w : t.warnings()) r.facts.push_back({"warning", w});
-  if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{});
-  Rows values = {{"VALUE", ""}};
-  for (const auto& [name, text] : t.values()) {
-    r.j["values"].push_back({{"name", name}, {"value", text}});
-    values.push_back({name, text});
-  }
-  if (values.size() > 1) r.tables.emplace_back(values, std::vector<bool>{});
-  return r;
-}
-
 Report array(const char* what, const char* kind, const std::string& dtype, const std::vector<int64_t>& shape) {
   return {what,
           {{"kind", kind}, {"dtype", dtype}, {"shape", shape}},
-          {{"dtype", dtype}, {"shape", sizes(shape)}, {"elements", count_text(product(shape))}},
+          {{"dtype", dtype}, {"shape", sizes_text(shape)}, {"elements", count_text(product(shape))}},
           {}};
 }
 
@@ -267,16 +164,10 @@ Report trace(const File& file) {
 
 Report look(const File& file) {
   const FileKind kind = formats::file_kind(file->bytes());
+  if (formats::model_file_reader(kind)) return report_of(*formats::ModelFile::parse(file));
   switch (kind) {
     case FileKind::project:
       return project(file->name());
-    case FileKind::onnx:
-      return onnx(file);
-    case FileKind::safetensors:
-      return safetensors(file);
-    case FileKind::torch:
-    case FileKind::torch_legacy:
-      return torch(file);
     case FileKind::npy:
       return npy(file);
     case FileKind::idx:
@@ -307,17 +198,15 @@ Report look(const File& file) {
   }
 }
 
-/// Names in a file are anyone's: none may move the terminal's cursor.
-Rows shown(Rows rows) {
-  for (auto& row : rows)
-    for (std::string& cell : row)
-      for (char& c : cell)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return rows;
-}
-
 int inspect(const Args& args) {
+  const bool one = args.has("--tensor"), all = args.has("--stats");
+  if (one && all) throw Error::usage("--tensor is of one tensor and --stats of all: give one of them");
+  use_threads(args);
   const File file = MappedFile::open(args.word(0));
+  if (one || all) {
+    const auto m = formats::ModelFile::parse(file);
+    return one ? print_tensor(*m, args.text("--tensor"), args) : print_all_tensors(*m, args);
+  }
   Report r = look(file);
   if (args.json()) {
     r.j.update({{"file", args.word(0)}, {"bytes", file->bytes().size()}});
@@ -334,7 +223,10 @@ const bool registered_inspect = register_command({"inspect",
                                                   "FILE",
                                                   1,
                                                   1,
-                                                  {{"--json", "", "one JSON object on standard output"}},
+                                                  {{"--tensor", "NAME", "the statistics of one tensor of a model file"},
+                                                   {"--stats", "", "the statistics of every tensor, a row each"},
+                                                   kThreads,
+                                                   {"--json", "", "JSON lines on standard output"}},
                                                   "says what a file is, by its content, and what is inside",
                                                   inspect});
 

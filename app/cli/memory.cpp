@@ -35,6 +35,7 @@ const bool registered_memory = register_command_family("memory", [] {
                                 {"--device", "N", "the device to look at (the one with most events)"},
                                 {"--json", "", "one JSON object a line"}};
     if (a.name == "live" || a.name == "fragmentation") options.push_back({"--at", "N", "the event (the last one)"});
+    if (a.name == "stacks") options.push_back({"--at", "N", "the event (the peak)"});
     if (a.name == "what-if") {
       options.push_back({"--settings", "TEXT", "as in PYTORCH_CUDA_ALLOC_CONF; may be given several times"});
       options.push_back({"--limit-gb", "X", "what the device can give (what an out-of-memory event tells)"});

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
@@ -10,9 +11,9 @@
 #include "core/error.h"
 #include "core/tensor.h"
 #include "engine/formats/npy.h"
-#include "engine/formats/onnx/model.h"
-#include "engine/formats/onnx/run.h"
+#include "engine/formats/onnx/feed.h"
 #include "projects/finish.h"
+#include "views/model_file/model_run.h"
 
 namespace tenon::app {
 namespace {
@@ -46,34 +47,105 @@ int export_model(const Args& args) {
   return 0;
 }
 
+/// What each input is fed: files by its name or in the model's order, and what fills the others.
+std::vector<formats::OnnxFeed> feeds_of(const std::vector<formats::OnnxValue>& inputs, const Args& args) {
+  using From = formats::OnnxFeed::From;
+  std::map<std::string, std::string> files, shapes;
+  size_t next = 0;
+  for (const std::string& text : args.all("--input")) {
+    const size_t equal = text.find('=');
+    const std::string name = text.substr(0, equal);
+    if (equal != text.npos &&
+        std::any_of(inputs.begin(), inputs.end(), [&](const auto& v) { return v.name == name; })) {
+      files[name] = text.substr(equal + 1);
+      continue;
+    }
+    while (next < inputs.size() && files.count(inputs[next].name)) ++next;
+    if (next == inputs.size())
+      throw Error(fmt::format("--input {}: the model has no further input, it has {}", text, inputs.size()));
+    files[inputs[next].name] = text;
+  }
+  for (const std::string& text : args.all("--shape")) {
+    const size_t equal = text.find('=');
+    if (equal == text.npos) throw Error::usage(fmt::format("--shape {} names no input", text), "Write NAME=2x3x8x8.");
+    shapes[formats::find_input(inputs, text.substr(0, equal)).name] = text.substr(equal + 1);
+  }
+  std::vector<formats::OnnxFeed> feeds;
+  for (const formats::OnnxValue& v : inputs) {
+    formats::OnnxFeed feed;
+    if (const auto file = files.find(v.name); file != files.end()) {
+      feed.from = From::file;
+      feed.file = file->second;
+    } else if (args.has("--fill")) {
+      feed = formats::parse_feed(args.text("--fill"));
+      const auto shape = shapes.find(v.name);
+      feed.shape = shape == shapes.end() ? formats::least_shape(v) : formats::input_shape(v, shape->second);
+    } else {
+      throw Error(fmt::format("the model needs a value for its input '{}'", v.name),
+                  "Give it with --input, or --fill seed:1.");
+    }
+    feeds.push_back(std::move(feed));
+  }
+  return feeds;
+}
+
+/// The files that the outputs went to, in their order.
+std::vector<std::string> write_outputs(const views::ModelRun& run, const std::string& to, bool pb) {
+  std::vector<std::string> files(run.outputs.size(), to);
+  if (to.ends_with(".npz") || to.ends_with(".safetensors") || to.ends_with(".npy")) {
+    formats::save_outputs(to, run.outputs);
+    return files;
+  }
+  std::error_code code;
+  std::filesystem::create_directories(to, code);
+  if (code) throw Error(fmt::format("{}: the folder cannot be made: {}", to, code.message()));
+  for (size_t i = 0; i < files.size(); ++i) {
+    files[i] = fmt::format("{}/output_{}.{}", to, i, pb ? "pb" : "npy");
+    if (pb)
+      formats::save_onnx_tensor(files[i], run.outputs[i].first, run.outputs[i].second);
+    else
+      formats::save_npy(files[i], run.outputs[i].second);
+  }
+  return files;
+}
+
+/// With files alone it says where they are; else what came out.
 int exec(const Args& args) {
   const formats::OnnxModel model = formats::load_onnx(args.word(0));
-  const std::string folder = args.required("--output");
-  std::vector<Tensor> inputs;
-  for (const std::string& file : args.all("--input"))
-    inputs.push_back(file.ends_with(".npy") ? formats::load_npy(file) : formats::load_onnx_tensor(file));
+  const auto feeds = feeds_of(formats::wanted_inputs(model), args);
   use_threads(args);
-  const std::vector<Tensor> outputs = formats::run_onnx(model, inputs);
-  std::error_code code;
-  std::filesystem::create_directories(folder, code);
-  if (code) throw Error(fmt::format("{}: the folder cannot be made: {}", folder, code.message()));
-  const bool pb = args.has("--pb");
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string& name = model.graph.outputs[i].name;
-    const std::string file = fmt::format("{}/output_{}.{}", folder, i, pb ? "pb" : "npy");
-    if (pb)
-      formats::save_onnx_tensor(file, name, outputs[i]);
-    else
-      formats::save_npy(file, outputs[i]);
-    const Shape& size = outputs[i].size();
-    if (args.json())
-      print_json({{"output", name},
-                  {"file", file},
-                  {"dtype", tenon::name(outputs[i].dtype())},
-                  {"shape", std::vector<int64_t>(size.begin(), size.end())}});
-    else
-      print(fmt::format("{}: {} {} {}\n", file, name, tenon::name(outputs[i].dtype()), to_string(size)));
+  catch_interrupts();
+  Bar bar("running");
+  const views::ModelRun run = views::run_model(model, feeds, bar.progress());
+  bar.clear();
+  if (run.stopped) throw Error("the run was stopped");
+  if (!run.ok()) throw Error(run.error, run.hint);
+  const std::string to = args.text("--output");
+  const auto files = to.empty() ? std::vector<std::string>() : write_outputs(run, to, args.has("--pb"));
+  for (size_t i = 0; i < run.outputs.size(); ++i) {
+    const auto& [name, t] = run.outputs[i];
+    const views::TensorStats& s = run.stats[i];
+    if (args.json()) {
+      nlohmann::json j = {{"output", name}, {"dtype", tenon::name(t.dtype())}, {"nan", s.nan}};
+      j["shape"] = std::vector<int64_t>(t.size().begin(), t.size().end());
+      for (const auto& [what, v] : {std::pair{"min", s.min}, std::pair{"mean", s.mean}, std::pair{"max", s.max}})
+        j[what] = s.finite() ? json_number(v) : nlohmann::json();
+      if (!files.empty()) j["file"] = files[i];
+      print_json(j);
+    } else if (!files.empty()) {
+      print(fmt::format("{}: {} {} {}\n", files[i], name, tenon::name(t.dtype()), to_string(t.size())));
+    }
   }
+  if (args.json() || !files.empty()) return 0;
+  std::vector<std::vector<std::string>> rows{{}};
+  std::vector<bool> right;
+  const views::Table shown = run.table();
+  for (const auto& c : shown.columns) rows[0].push_back(c.title), right.push_back(c.number);
+  for (const auto& r : shown.rows) {
+    rows.emplace_back();
+    for (const auto& cell : r.cells) rows.back().push_back(cell.text);
+  }
+  print(run.sentence() + "\n" + table(rows, right));
   return 0;
 }
 
@@ -91,15 +163,19 @@ const bool registered_model_files[] = {
                       "writes a trained model for other programs",
                       export_model}),
     register_command({"exec",
-                      "MODEL.onnx --input F... --output DIR",
+                      "MODEL.onnx [--input F]... [--fill WHAT] [--output DIR]",
                       1,
                       1,
-                      {{"--input", "FILE", "an input, .npy or .pb; once for each, in the model's order"},
-                       {"--output", "DIR", "where the outputs go"},
+                      {{"--input", "[NAME=]FILE",
+                        "an input, .npy, .pb, .npz, .safetensors or .pt; without names in the model's order"},
+                       {"--fill", "WHAT", "what the other inputs hold: seed:3, zeros or ones"},
+                       {"--shape", "NAME=2x3x8x8",
+                        "of an input that is filled (sizes that the model leaves open are 1); may be repeated"},
+                       {"--output", "DIR|FILE", "where the outputs go: a folder, or one file, .npz or .safetensors"},
                        {"--pb", "", "write ONNX tensors instead of .npy"},
                        kThreads,
                        kJson},
-                      "runs an ONNX model on inputs from files",
+                      "runs an ONNX model on inputs from files or a seed, and says what comes out",
                       exec}),
 };
 

@@ -84,6 +84,14 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
   return out;
 }
 
+std::string shortened(const std::string& text) {
+  constexpr size_t kMost = 90;
+  if (text.size() <= kMost) return text;
+  size_t end = kMost - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // no half a character
+  return text.substr(0, end) + "...";
+}
+
 std::string duration_text(double seconds) {
   if (!(seconds >= 0)) return "-";
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);

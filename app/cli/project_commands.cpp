@@ -15,6 +15,7 @@
 #include "engine/train/metric.h"
 #include "engine/train/recipe.h"
 #include "projects/copy.h"
+#include "projects/model_import.h"
 #include "projects/project.h"
 #include "views/runs/run_groups.h"
 #include "views/runs/runs_model.h"
@@ -53,8 +54,40 @@ int list_templates(const Args& args) {
   return 0;
 }
 
+/// Of an ONNX model.
+int new_from_onnx(const Args& args, const std::vector<std::pair<std::string, std::string>>& settings) {
+  for (const char* other : {"--template", "--data"})
+    if (args.has(other)) throw Error::usage(std::string(other) + " goes without --from");
+  const std::string file = args.text("--from");
+  const std::vector<int64_t> sample = projects::sample_sizes(args.has("--shape") ? args.text("--shape") : "");
+  catch_interrupts();
+  Bar bar("importing");
+  const projects::ModelImport made = projects::project_from_onnx(args.word(0), file, sample, settings, bar.progress());
+  bar.clear();
+  if (args.json()) {
+    print_json({{"project", args.word(0)},
+                {"model", file},
+                {"weights", made.weights},
+                {"nodes", made.nodes},
+                {"layers", made.layers},
+                {"op_layers", made.op_layers},
+                {"difference", made.difference},
+                {"notes", made.notes}});
+    return 0;
+  }
+  print(fmt::format("{}: a project made from {}: {}\n", args.word(0), file, made.text()));
+  for (const std::string& note : made.notes) print(note + "\n");
+  print(
+      fmt::format("Its weights are in {}; every run begins with them (init.from)\nChoose data and train it: tenon "
+                  "train {} --set data.dataset=... --set data.dir=...\n",
+                  made.weights, args.word(0)));
+  return 0;
+}
+
 int new_project(const Args& args) {
   const auto settings = pairs_of(args, "--set");
+  if (args.has("--from")) return new_from_onnx(args, settings);
+  if (args.has("--shape")) throw Error::usage("--shape goes with --from");
   if (!args.has("--template")) {
     if (args.has("--data")) throw Error::usage("--data goes with a template", "`tenon templates` lists them.");
     Beginning b = begin_empty();
@@ -103,13 +136,45 @@ void print_groups(const views::RunRows& rows, const views::RunField& field) {
   }
 }
 
+/// Of the runs that a filter lists.
+void delete_or_restore(projects::Project& project, const Args& args, const views::RunsModel& model) {
+  if (!args.has("--filter"))
+    throw Error::usage(args.has("--delete") ? "delete which runs?" : "bring back which runs?",
+                       "Say so by --filter \"best.accuracy < 0.5\"; one run: tenon run PROJECT RUN --delete.");
+  std::vector<int64_t> ids;
+  std::vector<std::string> names;
+  for (const auto& row : model.shown()) {
+    if (row->info.status == "running" || row->info.status == "paused")
+      throw Error::usage(fmt::format("run {} is being trained", row->info.name),
+                         "Stop it first, or leave it out: --filter \"status != running\".");
+    ids.push_back(row->info.id);
+    names.push_back(row->info.name);
+  }
+  const bool deletes = args.has("--delete");
+  if (deletes)
+    project.delete_runs(ids);
+  else
+    project.undelete_runs(ids);
+  if (args.json())
+    print_json({{deletes ? "deleted" : "undeleted", names}});
+  else
+    print(fmt::format("{} {} {}\n", names.size(), names.size() == 1 ? "run" : "runs",
+                      deletes ? "deleted; --undelete with the same filter brings them back" : "brought back"));
+}
+
 int runs(const Args& args) {
-  const auto project = open_to_read(args.word(0));
+  const bool edits = args.has("--delete") || args.has("--undelete");
+  const auto project = edits ? projects::Project::open(args.word(0)) : open_to_read(args.word(0));
   views::RunsModel model;
-  model.set_rows(views::read_runs(*project, args.has("--deleted") ? project->deleted_runs() : project->runs()));
+  model.set_rows(views::read_runs(
+      *project, args.has("--deleted") || args.has("--undelete") ? project->deleted_runs() : project->runs()));
   if (args.has("--filter"))
     views::RunFilter(args.text("--filter"), model.fields());  // throws where the words are wrong
   model.set_filter(args.text("--filter"));
+  if (edits) {
+    delete_or_restore(*project, args, model);
+    return 0;
+  }
   if (args.has("--group")) {
     try {
       model.set_group(views::field_named(model.fields(), args.text("--group")));
@@ -249,14 +314,16 @@ const bool registered_project_commands[] = {
     register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", list_templates}),
     register_command(
         {"new",
-         "PROJECT [--template NAME]",
+         "PROJECT [--template NAME | --from FILE.onnx]",
          1,
          1,
          {{"--template", "NAME", "what to start from (a model with only an input); `tenon templates` lists them"},
+          {"--from", "FILE.onnx", "an ONNX model: its layers, and its weights in a file beside the project"},
+          {"--shape", "3x224x224", "with --from: the sizes of one sample, where the file leaves them open"},
           {"--data", "PATH", "the data: a folder or a file, by the template"},
           {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"},
           kJson},
-         "makes a project, from a template or empty",
+         "makes a project, from a template, from an ONNX model, or empty",
          new_project}),
     register_command({"copy",
                       "PROJECT COPY",
@@ -271,6 +338,8 @@ const bool registered_project_commands[] = {
                       1,
                       {{"--filter", "WORDS", "only runs that fit: \"lr > 0.001 and best.accuracy >= 0.9\""},
                        {"--group", "FIELD", "a row for all runs that have this in common: lr, status, seed"},
+                       {"--delete", "", "those that the filter lists: out of every list; their steps stay in the file"},
+                       {"--undelete", "", "of the deleted ones, those that the filter lists are brought back"},
                        {"--deleted", "", "those that were deleted: tenon run PROJECT RUN --undelete brings one back"},
                        kJson},
                       "lists the runs of a project: what they were told where they differ, and their results",

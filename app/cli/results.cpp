@@ -59,23 +59,25 @@ void tell_ranking(const Args& args, const Results& r, const views::ResultsModel&
 void tell_embedding(const Args& args, const Results& r, views::ResultsModel& model) {
   if (const std::string why = r.why_unembedded(); !why.empty()) throw Error::usage(why);
   const projects::Embedding& e = r.embedding;
-  const bool tsne = args.has("--tsne");
-  if (tsne) {
+  const projects::Placement* by = nullptr;
+  for (const projects::Placement& p : projects::placements())
+    if (args.has(std::string("--") + p.name)) by = &p;
+  if (by) {
     Bar bar("placing");
-    model.set_neighbourhoods(model.results(), std::make_shared<const views::ResultsModel::Places>(
-                                                  projects::neighbourhoods(e, bar.progress())));
-    model.show_neighbourhoods(true);
+    model.set_places(model.results(), by->name,
+                     std::make_shared<const views::ResultsModel::Places>(by->place(e, bar.progress())));
+    model.place_by(by->name);
     bar.clear();
   }
-  const std::string how = tsne ? std::string("placed by t-SNE: near is alike, far says little")
-                               : fmt::format("along the two directions with {:.0f} % and {:.0f} % of their variance",
-                                             100 * e.plane.share[0], 100 * e.plane.share[1]);
+  const std::string how = by ? fmt::format("placed by {}: {}", by->title, by->reads)
+                             : fmt::format("along the two directions with {:.0f} % and {:.0f} % of their variance",
+                                           100 * e.plane.share[0], 100 * e.plane.share[1]);
   if (!args.json()) {
     print(fmt::format("\nwhat {} reads: {} numbers a sample, {}\n", e.module, count_text(e.width), how));
     return print_table(model.embedding());
   }
-  nlohmann::json head = {{"module", e.module}, {"numbers", e.width}, {"method", tsne ? "tsne" : "pca"}};
-  if (!tsne) head["variance"] = {e.plane.share[0], e.plane.share[1]};
+  nlohmann::json head = {{"module", e.module}, {"numbers", e.width}, {"method", by ? by->name : "pca"}};
+  if (!by) head["variance"] = {e.plane.share[0], e.plane.share[1]};
   print_json(head);
   const views::ResultsModel::Places& at = model.places();
   for (size_t i = 0; i < std::min(at.size(), r.predictions.size()); ++i)
@@ -128,7 +130,7 @@ void tell_results(const Args& args, const Results& results) {
   model.set_results(std::make_shared<const Results>(results));
   if (args.has("--classes")) tell_classes(args, results, model);
   if (args.has("--roc")) tell_ranking(args, results, model);
-  if (args.has("--embedding") || args.has("--tsne")) tell_embedding(args, results, model);
+  if (args.has("--embedding") || args.has("--tsne") || args.has("--umap")) tell_embedding(args, results, model);
   if (args.has("--confusion")) tell_confusion(args, results);
   if (args.has("--worst")) tell_worst(args, results, model);
 }

@@ -29,7 +29,7 @@ RunInfo find_run(const Project& project, const std::string& name) {
 }
 
 void edit(Project& project, const Args& args, const RunInfo& run) {
-  if (args.has("--undelete")) project.undelete_run(run.id);
+  if (args.has("--undelete")) project.undelete_runs({run.id});
   if (args.has("--rename")) project.rename_run(run.id, args.text("--rename"));
   if (args.has("--note") || args.has("--tag") || args.has("--untag")) {
     std::vector<std::string> tags = run.tags;
@@ -43,7 +43,7 @@ void edit(Project& project, const Args& args, const RunInfo& run) {
   if (args.has("--delete")) {
     if (run.status == "running" || run.status == "paused")
       throw Error::usage(fmt::format("run {} is being trained", run.name), "Stop it first.");
-    project.delete_run(run.id);
+    project.delete_runs({run.id});
   }
 }
 

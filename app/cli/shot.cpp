@@ -17,6 +17,7 @@ namespace {
 int shot(const Args& args) {
   ShotRequest r;
   if (args.words() > 0) r.file = args.word(0);
+  if (args.words() > 1) r.other = args.word(1);
   r.view = args.required("--view");
   r.run = args.text("--run");
   r.select = args.text("--select");
@@ -55,21 +56,22 @@ int shot(const Args& args) {
 #endif
 }
 
-const bool registered_shot =
-    register_command({"shot",
-                      "[FILE] --view NAME -o F.png",
-                      0,
-                      1,
-                      {{"--view", "NAME", "which view; results/curves: a page of one; \"window\" is everything"},
-                       {"--run", "NAME", "which run (the latest)"},
-                       {"--step", "N|last|best", "which step (the last)"},
-                       {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120, event:7"},
-                       {"--size", "WxH", "in pixels (1440x900)"},
-                       {"--theme", "NAME", "dark (default), light or contrast"},
-                       {"-o", "FILE", "the picture: .png, or .svg of a view"},
-                       {"--json", "", "JSON lines on standard output"}},
-                      "makes a picture of a view of a project or a trace",
-                      shot});
+const bool registered_shot = register_command(
+    {"shot",
+     "[FILE [OTHER]] --view NAME -o F.png",
+     0,
+     2,
+     {{"--view", "NAME", "which view; results/curves, model_file/graph: a page of one; \"window\" is everything"},
+      {"--run", "NAME", "which run (the latest)"},
+      {"--step", "N|last|best", "which step (the last)"},
+      {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120, event:7, weight:fc.weight"},
+      {"--size", "WxH", "in pixels (1440x900)"},
+      {"--theme", "NAME", "dark (default), light or contrast"},
+      {"-o", "FILE", "the picture: .png, or .svg of a view"},
+      {"--json", "", "JSON lines on standard output"}},
+     "makes a picture of a view of a project, a trace, a snapshot or a model file; of two of them, A and B: --view "
+     "compare",
+     shot});
 
 }  // namespace
 }  // namespace tenon::app

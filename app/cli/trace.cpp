@@ -1,28 +1,44 @@
 // tenon trace ...: every registered analysis of traces is a command.
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "app/cli/command.h"
 #include "app/cli/findings.h"
 #include "app/cli/output.h"
 #include "core/error.h"
+#include "tracing/analyses/session.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/trace/trace_reader.h"
 
 namespace tenon::app {
 namespace {
 
-std::shared_ptr<const traces::Trace> read(const std::string& file, const Args& args) {
-  Bar bar("reading");
+traces::ReadOptions read_options(const Args& args, Bar& bar) {
   traces::ReadOptions options;
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
   options.read_cache = options.write_cache = !args.has("--no-cache");
-  options.progress = [&](uint64_t done, uint64_t total) {
+  options.progress = [&bar](uint64_t done, uint64_t total) {
     bar.show(static_cast<int64_t>(done), static_cast<int64_t>(total));
     return !interrupted();
   };
-  auto trace = traces::read_trace(file, options);
+  return options;
+}
+
+std::shared_ptr<const traces::Trace> read(const std::string& file, const Args& args) {
+  Bar bar("reading");
+  auto trace = traces::read_trace(file, read_options(args, bar));
   bar.clear();
   return trace;
+}
+
+/// The ranks of one session; what is left out is said.
+std::vector<std::shared_ptr<const traces::Trace>> read_ranks(const std::vector<std::string>& words, const Args& args) {
+  Bar bar("reading");
+  tracing::Session session = tracing::read_session(words, read_options(args, bar));
+  bar.clear();
+  for (const std::string& sentence : session.left_out) std::fprintf(stderr, "tenon: %s\n", sentence.c_str());
+  return std::move(session.ranks);
 }
 
 std::string label(const traces::Trace& t, size_t place) {
@@ -60,13 +76,20 @@ int run(const tracing::TraceAnalysis& analysis, const Args& args) {
   request.step = args.integer("--step", -1, 0);
   const std::vector<std::string> files = traces::trace_files(words);
   if (analysis.max_traces == 1) return run_each(analysis, files, request, args);
-  if (files.size() < analysis.min_traces || files.size() > analysis.max_traces)
-    throw Error::usage(fmt::format("trace {} takes {} traces; {} were given", analysis.name,
-                                   analysis.min_traces == analysis.max_traces
-                                       ? std::to_string(analysis.min_traces)
-                                       : fmt::format("{} or more", analysis.min_traces),
-                                   files.size()));
-  for (const std::string& file : files) request.traces.push_back(read(file, args));
+  auto check = [&](size_t given) {
+    if (given < analysis.min_traces || given > analysis.max_traces)
+      throw Error::usage(fmt::format("trace {} takes {} traces; {} were given", analysis.name,
+                                     analysis.min_traces == analysis.max_traces
+                                         ? std::to_string(analysis.min_traces)
+                                         : fmt::format("{} or more", analysis.min_traces),
+                                     given));
+  };
+  check(files.size());
+  if (analysis.max_traces > 2)
+    request.traces = read_ranks(words, args);
+  else
+    for (const std::string& file : files) request.traces.push_back(read(file, args));
+  check(request.traces.size());
   return show_finding(analysis.run(request), args.json());
 }
 

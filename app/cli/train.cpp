@@ -259,6 +259,7 @@ const bool registered_train[] = {
                         "where each sample lies in what the last layer with weights reads, along the two directions "
                         "in which samples differ most"},
                        {"--tsne", "", "the same, placed by t-SNE: samples that are alike stand together"},
+                       {"--umap", "", "the same, placed by UMAP: how groups lie to each other is kept better"},
                        {"--confusion", "", "which classes are taken for which"},
                        {"--worst", "N", "the N samples with the largest loss"},
                        kThreads,

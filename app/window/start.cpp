@@ -28,17 +28,23 @@ void before_application() {
   QCoreApplication::setOrganizationName("Tenon");
 }
 
-bool settle(views::MainWindow& window) {
+bool turn_until(const std::function<bool()>& what) {
   QElapsedTimer clock;
   clock.start();
-  int quiet = 0;
-  while (quiet < 4) {
-    QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 20);
-    QTimer::singleShot(5, &window, [] {});
-    quiet = window.idle() ? quiet + 1 : 0;
+  while (!what()) {
+    QTimer::singleShot(5, qApp, [] {});  // wakes it
+    QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents);
     if (clock.elapsed() > 600000) return false;
   }
   return true;
+}
+
+bool settle(views::MainWindow& window) {
+  int quiet = 0;
+  return turn_until([&] {
+    quiet = window.idle() ? quiet + 1 : 0;
+    return quiet > 4;
+  });
 }
 
 }  // namespace tenon::app

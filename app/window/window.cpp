@@ -43,8 +43,9 @@ int open_window(int argc, char** argv, const WindowRequest& options) {
   if (options.train) window.set_layout("Train");
   window.show();
   for (const Error& e : options.problems)
-    emit bench.problem("A plug-in was left out", QString::fromStdString(e.message()), QString::fromStdString(e.hint()));
-  if (!options.project.empty()) bench.open(QString::fromStdString(options.project), options.train);
+    emit bench.problem(QObject::tr("A plug-in was left out"), QString::fromStdString(e.message()),
+                       QString::fromStdString(e.hint()));
+  for (const std::string& file : options.files) bench.open(QString::fromStdString(file), options.train);
   return QApplication::exec();
 }
 
@@ -70,7 +71,8 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   if (!options.select.empty() && !selection)
     throw Error::usage(
         "\"" + options.select + "\" selects nothing",
-        "write op:12, tensor:3, grad:4, module:features.3, step:120 or range:0-1000; of a trace event:12");
+        "write op:12, tensor:3, grad:4, module:features.3, step:120 or range:0-1000; of a trace event:12; of a model "
+        "file weight:fc.weight or node:12");
   if (options.width < 200 || options.height < 150 || options.width > 8000 || options.height > 8000)
     throw Error::usage(
         "a picture of " + std::to_string(options.width) + "x" + std::to_string(options.height) + " is not possible",
@@ -104,13 +106,17 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   };
   if (!page.isEmpty() && !window.commands().find(view + "." + page)) {
     QStringList pages;
-    for (const Command& c : window.commands().all())
+    for (const views::Command& c : window.commands().all())
       if (c.id.startsWith(view + ".")) pages << c.id.section('.', 1);
     throw Error::usage("the view " + view.toStdString() + " has no page \"" + page.toStdString() + "\"",
                        pages.isEmpty() ? "it has one page" : "its pages are " + pages.join(", ").toStdString());
   }
   if (!options.file.empty()) bench.open(QString::fromStdString(options.file));
   check(settle(window));
+  if (!options.other.empty()) {
+    bench.open(QString::fromStdString(options.other));
+    check(settle(window));
+  }
   if (!options.run.empty()) {
     std::string known;
     const projects::RunInfo* run = nullptr;

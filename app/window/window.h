@@ -7,9 +7,9 @@
 
 namespace tenon::app {
 
-/// What `tenon [FILE] [--train]` asks for.
+/// What `tenon [FILE...] [--train]` asks for.
 struct WindowRequest {
-  std::string project;               ///< empty: the start page
+  std::vector<std::string> files;    ///< none: the start page
   bool train = false;                ///< start a run at once
   std::string theme;                 ///< dark, light; empty: the system's
   std::vector<Error> problems = {};  ///< to be told when the window is there
@@ -20,6 +20,7 @@ int open_window(int argc, char** argv, const WindowRequest& request);
 /// What `tenon shot` asks for: a picture of one view (or of the whole window).
 struct ShotRequest {
   std::string file;    ///< a project, or a trace; empty: the window with nothing open
+  std::string other;   ///< opened beside it, to be compared; empty: none
   std::string view;    ///< "training", "tensor", ...; "window": everything
   std::string run;     ///< empty: the latest
   int64_t step = -1;   ///< -1: the last one done
@@ -42,5 +43,29 @@ struct CurveTimes {
 };
 /// Opens a project and overlays its first runs in the curves. Throws Error where that takes more than ten minutes.
 CurveTimes measure_curves(const std::string& file, int runs);
+
+/// What `tenon bench open` measures of the window with one trace, snapshot or model file.
+struct OpenTimes {
+  struct Opening {
+    double beginning_ms = 0;            ///< to the picture of its beginning, while it is read; 0: there was none
+    double first_ms = 0, whole_ms = 0;  ///< from the click to a picture of it; until the window has nothing left to do
+    double first_work_ms = 0, whole_work_ms = 0;  ///< processor time until then, of all threads
+  };
+  std::vector<Opening> openings;           ///< the second finds what the first left beside the file
+  double main_view_ms = 0, unfold_ms = 0;  ///< to the view that the flight goes through; all of it unfolded
+  int frames = 0, moved = 0;               ///< of the flight; those that showed something else than the one before
+  double frame_ms = 0, frame_p99_ms = 0, frame_worst_ms = 0;
+  double frame_work_ms = 0, frame_work_p99_ms = 0;     ///< processor time of all threads, the driver's included
+  double rss_before = 0, rss_peak = 0, rss_flown = 0;  ///< the most of the process: without the file, opened, flown
+  struct Deaf {
+    std::string during;
+    double p50_ms = 0, p99_ms = 0, worst_ms = 0;
+    double work_p99_ms = 0, work_worst_ms = 0;  ///< what of it the UI thread worked
+  };
+  std::vector<Deaf> deaf;  ///< how late the UI thread heard a hand
+};
+/// Opens the file, flies through its main view, closes it and opens it again. Throws Error where that takes more than
+/// ten minutes, and of what is no such file.
+OpenTimes measure_open(const std::string& file);
 
 }  // namespace tenon::app

@@ -37,6 +37,7 @@ const std::vector<Floor>& floors() {
       {{"tracing/record", "tracing/analyses"}},
       {{"projects/search"}},
       {{"projects"}},
+      {{"projects/query"}},
       {{"views/shared"}},
       {{"views/canvas"}},
       {{"views/frame"}},

@@ -53,11 +53,13 @@ TEST_F(Commands, classes_are_ranked_and_a_report_is_written) {
   EXPECT_EQ(embedded[1].at("module"), "layers.4");
   EXPECT_EQ(embedded[1].at("numbers"), 64);
   EXPECT_EQ(embedded.back().at("at").size(), 2u);
-  const auto placed = tenon({"eval", project, "r", "--tsne", "--json"}).json();
-  ASSERT_EQ(placed.size(), embedded.size());
-  EXPECT_EQ(placed[1].at("method"), "tsne");
-  EXPECT_NE(placed.back().at("at"), embedded.back().at("at"));
-  EXPECT_EQ(placed.back().at("sample"), embedded.back().at("sample"));
+  for (const std::string by : {"tsne", "umap"}) {
+    const auto placed = tenon({"eval", project, "r", "--" + by, "--json"}).json();
+    ASSERT_EQ(placed.size(), embedded.size());
+    EXPECT_EQ(placed[1].at("method"), by);
+    EXPECT_NE(placed.back().at("at"), embedded.back().at("at"));
+    EXPECT_EQ(placed.back().at("sample"), embedded.back().at("sample"));
+  }
 
   const std::string page = folder / "report.html";
   const Outcome report = tenon({"report", project, "r", "-o", page});
@@ -136,6 +138,12 @@ TEST_F(Commands, runs_and_metrics) {
   EXPECT_EQ(tenon({"runs", project, "--filter", "best.accuracy > 0 and name = r", "--json"}).json().size(), 1u);
   EXPECT_EQ(tenon({"runs", project, "--filter", "not status = finished", "--json"}).out, "");
   EXPECT_NE(tenon({"runs", project, "--filter", "steps < 1"}).out.find("fits the filter"), std::string::npos);
+  // Deleted by what they have in common, and brought back.
+  EXPECT_NE(tenon({"runs", project, "--delete"}).err.find("delete which runs?"), std::string::npos);
+  EXPECT_EQ(tenon({"runs", project, "--filter", "name = r", "--delete"}).out.rfind("1 run deleted", 0), 0u);
+  EXPECT_EQ(tenon({"runs", project, "--json"}).out, "");
+  EXPECT_EQ(tenon({"runs", project, "--filter", "name = r", "--undelete"}).out, "1 run brought back\n");
+  EXPECT_EQ(tenon({"runs", project, "--json"}).json().size(), 1u);
   const Outcome wrong = tenon({"runs", project, "--filter", "stepps > 1"});
   EXPECT_EQ(wrong.status, 2);
   EXPECT_NE(wrong.err.find("did you mean steps"), std::string::npos) << wrong.err;

@@ -92,11 +92,53 @@ TEST(TraceFiles, AFolderIsASession) {
   Folder folder;
   make("make_trace", 500000, folder / "rank0.json");
   make("make_trace", 500000, folder / "rank1.json");
+  // Two of one rank are not two ranks: one is taken, and that is said.
+  const auto twice = tenon({"trace", "ranks", folder.path(), "--json"});
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_NE(twice.err.find("rank0.json is of rank 3, of which rank1.json begins later and is taken."),
+            std::string::npos)
+      << twice.err;
+  ASSERT_EQ(run({"sh", "-c", "sed -i 's/\"rank\": 3/\"rank\": 4/' '" + (folder / "rank1.json") + "'"}).status, 0);
+  // A broken file among good ones is left out with a sentence.
+  std::ofstream(folder / "broken.json") << "{\"traceEvents\": 7}";
+  const auto three = tenon({"trace", "ranks", folder.path(), "--json"});
+  EXPECT_NE(three.err.find("broken.json is no trace: "), std::string::npos) << three.err;
   json ranks = one(tenon({"trace", "ranks", folder.path(), "--json"}));
   EXPECT_EQ(ranks["ranks"].size(), 2u);
   EXPECT_EQ(ranks["ranks"][1]["ahead_ns"], 0);
   EXPECT_EQ(tenon({"trace", "ranks", folder / "rank0.json"}).status, 2);
   EXPECT_EQ(tenon({"trace", "why", folder / "nothing.json"}).status, 1);
+}
+
+TEST(TraceFiles, OneIsSeenAtAGlanceAndHandedOnAsAPage) {
+  Folder folder;
+  const std::string trace = folder / "t.json", page = folder / "t.html";
+  make("make_trace", 500000, trace);
+  const json seen = one(tenon({"trace", "overview", trace, "--json"}));
+  EXPECT_EQ(seen["sentence"], one(tenon({"trace", "why", trace, "--json"}))["sentence"]);
+  for (const json& step : seen["steps"]) {
+    int64_t parts = 0;
+    for (const auto& [name, value] : step.items())
+      if (name.ends_with("_ns") && name != "total_ns") parts += value.get<int64_t>();
+    EXPECT_EQ(parts, step["total_ns"]) << step.dump();
+  }
+  const Outcome written = tenon({"report", trace, "-o", page, "--json"});
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_EQ(written.json().at(0).at("kind"), "trace");
+  const std::string html = slurp(page);
+  EXPECT_NE(html.find("<svg "), std::string::npos);
+  EXPECT_NE(html.find(seen["sentence"].get<std::string>().substr(0, 20)), std::string::npos);
+  ASSERT_EQ(tenon({"report", trace, "-o", folder / "again.html"}).status, 0);
+  EXPECT_EQ(slurp(folder / "again.html"), html) << "the same file, the same page";
+  // What it cannot be is told before anything is read.
+  EXPECT_EQ(tenon({"report", trace, "-o", folder / "t.pdf"}).status, 2);
+  EXPECT_EQ(tenon({"report", trace, "run", "-o", page}).status, 2);
+  EXPECT_EQ(tenon({"report", trace, "-o", page, "--checkpoint", "best"}).status, 2);
+  EXPECT_EQ(tenon({"report", folder / "none.json", "-o", page}).status, 1);
+  const std::string snapshot = folder / "s.pickle";
+  make("make_snapshot", 400000, snapshot);
+  ASSERT_EQ(tenon({"report", snapshot, "-o", page}).status, 0);
+  EXPECT_NE(slurp(page).find("Memory over time"), std::string::npos);
 }
 
 TEST(SnapshotFiles, AreCountedAsPythonCountsThem) {

@@ -1,0 +1,50 @@
+// A checkpoint looked at on the command line: its tensors, the statistics of one and of all.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "engine/formats/safetensors.h"
+#include "tests/journeys/tenon_process.h"
+
+namespace tenon::journeys {
+namespace {
+
+TEST(ModelFilesInspected, one_tensor_and_all_of_them) {
+  Folder dir;
+  Tensor weight = empty({2, 3}), odd = empty({4});
+  for (int i = 0; i < 6; ++i) weight.data<float>()[i] = static_cast<float>(i);
+  for (int i = 0; i < 4; ++i) odd.data<float>()[i] = i == 1 ? NAN : 0;
+  const std::string file = dir / "m.safetensors";
+  formats::save_safetensors(file, {{"fc.weight", weight}, {"odd", odd}}, {{"made", "by hand"}});
+  const Outcome listed = tenon({"inspect", file, "--json"});
+  ASSERT_EQ(listed.status, 0) << listed.err;
+  EXPECT_EQ(listed.json().at(0).at("tensors").size(), 2u);
+  EXPECT_EQ(listed.json().at(0).at("metadata").at("made"), "by hand");
+  const Outcome one = tenon({"inspect", file, "--tensor", "fc.weight", "--json"});
+  ASSERT_EQ(one.status, 0) << one.err;
+  const nlohmann::json j = one.json().at(0);
+  EXPECT_EQ(j.at("shape"), (nlohmann::json{2, 3}));
+  EXPECT_EQ(j.at("min"), 0);
+  EXPECT_EQ(j.at("max"), 5);
+  EXPECT_EQ(j.at("mean"), 2.5);
+  EXPECT_EQ(j.at("zeros"), 1);
+  EXPECT_EQ(j.at("bins").size(), 64u);
+  const Outcome all = tenon({"inspect", file, "--stats", "--json"});
+  ASSERT_EQ(all.json().size(), 2u) << all.err;
+  for (const auto& row : all.json()) EXPECT_EQ(row.at("nan"), row.at("name") == "odd" ? 1 : 0);
+  const Outcome words = tenon({"inspect", file, "--stats"});
+  EXPECT_NE(words.out.find("fc.weight"), std::string::npos) << words.out;
+  EXPECT_NE(words.out.find("STD"), std::string::npos) << words.out;
+  EXPECT_EQ(tenon({"inspect", file, "--stats", "--threads", "1", "--json"}).out, all.out);
+  const Outcome wrong = tenon({"inspect", file, "--tensor", "fc.wieght"});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_NE(wrong.err.find("fc.weight"), std::string::npos) << wrong.err;
+  EXPECT_EQ(tenon({"inspect", file, "--tensor", "odd", "--stats"}).status, 2);
+  std::ofstream(dir / "a.json") << "{}";
+  const Outcome none = tenon({"inspect", dir / "a.json", "--stats"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.err.find("a JSON text"), std::string::npos) << none.err;
+}
+
+}  // namespace
+}  // namespace tenon::journeys
