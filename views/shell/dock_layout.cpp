@@ -3,8 +3,10 @@
 #include <QCursor>
 #include <QGuiApplication>
 #include <QHBoxLayout>
+#include <QLayout>
 #include <QMouseEvent>
 #include <QPointer>
+#include <QSet>
 #include <QTabBar>
 #include <QToolButton>
 #include <algorithm>
@@ -137,7 +139,8 @@ void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
 /// docks, and the next move over it begins to drag a tab of that index, which may not exist: Qt 6.4 reads past the end
 /// of its list. So the bar is told of a release as soon as its tabs are not those that were pressed, or a move comes
 /// with no button down, or another bar is pressed. And a bar none of whose docks stands in the window any more drags
-/// nothing: Qt looks for its place in the layout and does not expect that there is none.
+/// nothing: Qt looks for its place in the layout and does not expect that there is none. Nor does one whose docks were
+/// put to other places one by one.
 namespace {
 class TabGuard : public QObject {
  public:
@@ -176,17 +179,24 @@ class TabGuard : public QObject {
     bar->installEventFilter(this);
     bar->setElideMode(Qt::ElideNone);  // where there is no room for all of them they scroll: nobody reads "T…"
   }
-  /// One of its docks is in the layout. (A tab's data is its dock's address, which may be that of one long gone.)
+  /// The layout has a place for the bar: docks of its tabs are in it, and all of them tabbed with each other. (A tab's
+  /// data is its dock's address, which may be that of one long gone.) A layout that waits to be made anew is made
+  /// first: the bars that it has no use for lose their tabs then.
   static bool stands(const QTabBar* bar) {
     const auto* window = qobject_cast<QMainWindow*>(bar->parentWidget());
     if (!window) return true;
-    const auto docks = window->findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly);
-    for (int i = 0; i < bar->count(); ++i)
-      for (QDockWidget* d : docks)
+    window->layout()->activate();
+    QSet<QDockWidget*> there, together;
+    for (QDockWidget* d : window->findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly))
+      for (int i = 0; i < bar->count(); ++i)
         if (reinterpret_cast<quintptr>(d) == bar->tabData(i).value<quintptr>() && !d->isHidden() && !d->isFloating() &&
             window->dockWidgetArea(d) != Qt::NoDockWidgetArea)
-          return true;
-    return false;
+          there << d;
+    if (there.isEmpty()) return false;
+    QDockWidget* first = *there.begin();
+    together << first;
+    for (QDockWidget* d : window->tabifiedDockWidgets(first)) together << d;
+    return together.contains(there);
   }
   void let_go() {
     QTabBar* bar = std::exchange(held_, QPointer<QTabBar>());

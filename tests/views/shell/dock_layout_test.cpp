@@ -1,6 +1,7 @@
 // Docks under a real mouse: moved, tabbed, dragged, and rearranged in the middle of it.
 #include <gtest/gtest.h>
 
+#include <QLayout>
 #include <QMouseEvent>
 #include <QTabBar>
 #include <QTest>
@@ -110,6 +111,32 @@ TEST_F(DockLayout, ATabHeldWhileItsDocksAreHiddenIsMovedNowhere) {
     mouse(QEvent::MouseMove, last, Qt::NoButton, Qt::NoButton);
     mouse(QEvent::MouseButtonPress, last, Qt::LeftButton, Qt::LeftButton);
     for (Dock* d : window_->findChildren<Dock*>()) gone ? window_->removeDockWidget(d) : d->hide();
+    for (int i = 0; i < 20; ++i) mouse(QEvent::MouseMove, last - QPoint(12 * i, 0), Qt::LeftButton, Qt::NoButton);
+    mouse(QEvent::MouseButtonRelease, last - QPoint(240, 0), Qt::NoButton, Qt::LeftButton);
+    settle();
+    window_->commands().run("layout.build");
+    settle();
+  }
+  EXPECT_FALSE(window_->view("builder")->visibleRegion().isEmpty());
+}
+
+/// Found by the monkey under the sanitizers: the docks of a bar stand, each at another place than in the bar.
+TEST_F(DockLayout, ATabHeldWhileItsDocksArePutElsewhereIsMovedNowhere) {
+  const Qt::DockWidgetArea areas[] = {Qt::TopDockWidgetArea, Qt::RightDockWidgetArea, Qt::BottomDockWidgetArea,
+                                      Qt::LeftDockWidgetArea};
+  for (const bool anew : {false, true}) {
+    QTabBar* bar = nullptr;
+    for (QTabBar* b : bars())
+      if (b->isVisible() && (!bar || b->count() > bar->count())) bar = b;
+    ASSERT_TRUE(bar);
+    ASSERT_GE(bar->count(), 3);
+    const QPoint last = bar->mapTo(window_.get(), bar->tabRect(bar->count() - 1).center());
+    QList<QDockWidget*> docks;
+    for (int i = 0; i < bar->count(); ++i) docks << reinterpret_cast<QDockWidget*>(bar->tabData(i).value<quintptr>());
+    mouse(QEvent::MouseMove, last, Qt::NoButton, Qt::NoButton);
+    mouse(QEvent::MouseButtonPress, last, Qt::LeftButton, Qt::LeftButton);
+    for (int i = 0; i < docks.size(); ++i) window_->addDockWidget(areas[i % 4], docks[i]);
+    if (anew) window_->layout()->activate();
     for (int i = 0; i < 20; ++i) mouse(QEvent::MouseMove, last - QPoint(12 * i, 0), Qt::LeftButton, Qt::NoButton);
     mouse(QEvent::MouseButtonRelease, last - QPoint(240, 0), Qt::NoButton, Qt::LeftButton);
     settle();
