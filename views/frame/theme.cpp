@@ -91,8 +91,35 @@ static QString icon_file(const QString& name, ThemeName theme) {
   return path;
 }
 
+/// The style sheet in the colours of a theme and the size of text that is set.
+static QString style_sheet(ThemeName theme) {
+  QFile file(":/style.qss");
+  if (!file.open(QIODevice::ReadOnly)) return {};
+  QString sheet = QString::fromUtf8(file.readAll());
+  QRegularExpression picture("@icon\\(([a-z-]+)\\)");
+  for (auto m = picture.match(sheet); m.hasMatch(); m = picture.match(sheet))
+    sheet.replace(m.captured(0), icon_file(m.captured(1), theme));
+  // Longer names first: "@bad-text" before "@bad".
+  std::vector<Token> tokens(kTokens.begin(), kTokens.end());
+  std::sort(tokens.begin(), tokens.end(),
+            [](const Token& a, const Token& b) { return std::string(a.name).size() > std::string(b.name).size(); });
+  for (const Token& t : tokens) sheet.replace(QString("@") + t.name, qcolor(t.ink, theme).name());
+  QRegularExpression size("font-size: (\\d+)px");
+  for (int at = 0; at >= 0;) {
+    const auto m = size.match(sheet, at);
+    if (!m.hasMatch()) break;
+    const QString scaled = QString("font-size: %1px").arg(qRound(m.captured(1).toInt() * text_size() / px::body));
+    sheet.replace(m.capturedStart(), m.capturedLength(), scaled);
+    at = static_cast<int>(m.capturedStart() + scaled.size());
+  }
+  return sheet;
+}
+
 void apply_theme(QApplication& app, ThemeName theme) {
   auto c = [&](Ink i) { return qcolor(i, theme); };
+  // A sheet polishes every widget anew, also one that is set already: that takes as long as making the window.
+  const QString sheet = style_sheet(theme);
+  if (sheet == app.styleSheet()) return;
   QPalette p;
   p.setColor(QPalette::Window, c(Ink::base));
   p.setColor(QPalette::WindowText, c(Ink::text));
@@ -118,26 +145,6 @@ void apply_theme(QApplication& app, ThemeName theme) {
   app.setPalette(p);
   QToolTip::setPalette(p);
   app.setFont(face_font(Face::body));
-
-  QFile file(":/style.qss");
-  if (!file.open(QIODevice::ReadOnly)) return;
-  QString sheet = QString::fromUtf8(file.readAll());
-  QRegularExpression picture("@icon\\(([a-z-]+)\\)");
-  for (auto m = picture.match(sheet); m.hasMatch(); m = picture.match(sheet))
-    sheet.replace(m.captured(0), icon_file(m.captured(1), theme));
-  // Longer names first: "@bad-text" before "@bad".
-  std::vector<Token> tokens(kTokens.begin(), kTokens.end());
-  std::sort(tokens.begin(), tokens.end(),
-            [](const Token& a, const Token& b) { return std::string(a.name).size() > std::string(b.name).size(); });
-  for (const Token& t : tokens) sheet.replace(QString("@") + t.name, qcolor(t.ink, theme).name());
-  QRegularExpression size("font-size: (\\d+)px");
-  for (int at = 0; at >= 0;) {
-    const auto m = size.match(sheet, at);
-    if (!m.hasMatch()) break;
-    const QString scaled = QString("font-size: %1px").arg(qRound(m.captured(1).toInt() * text_size() / px::body));
-    sheet.replace(m.capturedStart(), m.capturedLength(), scaled);
-    at = static_cast<int>(m.capturedStart() + scaled.size());
-  }
   app.setStyleSheet(sheet);
 }
 

@@ -25,7 +25,7 @@ WaitStrip::WaitStrip(QWidget* parent) : QFrame(parent), label_(new QLabel(this))
     jobs_->cancel_tag(tag_);
     if (auto told = cancelled_) told();
   });
-  timer_.setInterval(100);  // live views change at most ten times a second
+  timer_.setInterval(250);  // each change of its words composes the window anew, the canvas beside it too
   connect(&timer_, &QTimer::timeout, this, &WaitStrip::refresh);
   hide();
 }
