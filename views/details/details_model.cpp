@@ -377,7 +377,7 @@ Details details_of(const Selection& s, const DetailsSources& from) {
         Details::Section about{
             "",
             {row(tr("status"), r->status == "interrupted" ? tr("interrupted at step {}", format_grouped(r->steps))
-                                                          : projects::status_text(*r)),
+                                                          : state_word(projects::status_text(*r))),
              row(tr("steps"), tr("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))),
              row(tr("time"), format_seconds(r->seconds)), row(tr("created"), r->created)}};
         if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())

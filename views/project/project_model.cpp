@@ -6,6 +6,7 @@
 #include "projects/finish.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
+#include "views/shared/meaning.h"
 
 namespace tenon::views {
 
@@ -18,17 +19,7 @@ bool ProjectModel::Node::same_line(const Node& o) const {
 }
 bool ProjectModel::Node::operator==(const Node& o) const { return same_line(o) && children == o.children; }
 
-static Ink mark_of(const std::string& status) {
-  if (status == "running") return Ink::accent;
-  if (status == "paused") return Ink::warning;
-  if (status == "failed") return Ink::bad;
-  return status == "finished" ? Ink::good : Ink::secondary;
-}
-
-[[maybe_unused]] static constexpr const char* kStates[] = {
-    tr_later("running"), tr_later("paused"), tr_later("finished"), tr_later("stopped early"),
-    tr_later("stopped"), tr_later("failed"), tr_later("pruned"),   tr_later("interrupted")};
-static std::string state_text(const RunInfo& r) { return tr(projects::status_text(r).c_str()); }
+static std::string state_text(const RunInfo& r) { return state_word(projects::status_text(r)); }
 
 std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& contents) {
   std::vector<Node> out;
@@ -47,7 +38,7 @@ std::vector<ProjectModel::Node> ProjectModel::tree(const ProjectContents& conten
   for (size_t i = contents.runs.size(); i-- > 0;) {  // the newest first
     const RunInfo& r = contents.runs[i];
     const bool paused = r.status == "paused", active = paused || r.status == "running";
-    Node node{paused ? "pause" : "run",        r.name, state_text(r), {}, mark_of(r.status),
+    Node node{paused ? "pause" : "run",        r.name, state_text(r), {}, ink_of_state(r.status),
               Selection::run(r.id, "project"), {}};
     if (active && r.total_steps)
       node.brief = format_percent(static_cast<double>(r.steps) / static_cast<double>(r.total_steps));

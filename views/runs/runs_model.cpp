@@ -84,12 +84,6 @@ std::string short_key(const std::string& key, const std::vector<std::string>& al
                                    [&](const std::string& k) { return k == end || k.ends_with("." + end); }) <= 1;
   return alone ? end : key;
 }
-Ink ink_of_status(const std::string& status) {
-  if (status == "running") return Ink::accent;
-  if (status == "paused" || status == "interrupted") return Ink::warning;
-  if (status == "failed") return Ink::bad;
-  return status == "finished" ? Ink::good : Ink::secondary;
-}
 Table::Cell none() { return {"–", -1e308, {}, Ink::none}; }
 Table::Cell metric_cell(const std::string& name, double v, const std::string& tip) {
   Table::Cell c = Table::Cell::number(std::isnan(v) ? -1e308 : v, format_metric(name, v));
@@ -112,7 +106,7 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
   for (const std::string& more : {r.note, r.error})
     if (!more.empty()) about += "\n" + more;
   c.name = {r.name, 0, std::move(about), Ink::none};
-  c.status = {state_word(projects::status_text(r)), 0, r.error, ink_of_status(r.status)};
+  c.status = {state_word(projects::status_text(r)), 0, r.error, ink_of_state(r.status)};
   c.steps = Table::Cell::number(static_cast<double>(r.steps),
                                 format_grouped(r.steps) + " / " + format_grouped(r.total_steps));
   c.time = Table::Cell::number(r.seconds, format_seconds(r.seconds));

@@ -130,6 +130,13 @@ std::string state_word(const std::string& state) {
   return state;
 }
 
+Ink ink_of_state(const std::string& state) {
+  if (state == "running") return Ink::accent;
+  if (state == "paused" || state == "interrupted" || state == "waits") return Ink::warning;
+  if (state == "failed") return Ink::bad;
+  return state == "finished" ? Ink::good : Ink::secondary;
+}
+
 const std::vector<Category>& stack_order() {
   static const std::vector<Category> order{Category::parameter, Category::optimizer,  Category::buffer,
                                            Category::data,      Category::activation, Category::gradient,

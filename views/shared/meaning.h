@@ -29,6 +29,7 @@ std::string word(Phase p);
 std::string word(Category c);
 /// What a run or a trial has come to, as projects keep it: "finished", "stopped early". Another word stays as it is.
 std::string state_word(const std::string& state);
+Ink ink_of_state(const std::string& state);
 /// Categories in the order in which they are stacked, from the bottom: what stays first.
 const std::vector<Category>& stack_order();
 

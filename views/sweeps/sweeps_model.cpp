@@ -113,11 +113,7 @@ Table SweepsModel::table() const {
     const std::string state = state_of(trial);
     Table::Row row;
     if (run) row.selection = Selection::run(trial.run, "sweeps");
-    const Ink ink = state == "running"                           ? Ink::accent
-                    : state == "failed"                          ? Ink::bad
-                    : state == "paused" || trial.state == "open" ? Ink::warning
-                    : state == "finished"                        ? Ink::good
-                                                                 : Ink::secondary;
+    const Ink ink = ink_of_state(state);
     const bool live = run && trial.run == status_.run && projects::is_active(status_.state);
     const int64_t steps = live ? status_.step : run ? run->steps : 0;
     row.cells = {Table::Cell::number(static_cast<double>(trial.number), std::to_string(trial.number)),
