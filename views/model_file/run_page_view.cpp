@@ -122,7 +122,7 @@ void RunPage::build() {
 
 QWidget* RunPage::build_bar(QWidget* parent) {
   auto* bar = new ViewBar(parent);
-  run_ = run_button(bar, "model_file.run_now", tr("Run"), tr("Run the model with these inputs"));
+  run_ = run_button(bar, "model_file.run_now", tr("Run model"), tr("Run the model with these inputs"));
   set_style(run_, "primary", "true");
   connect(run_, &QToolButton::clicked, this, &RunPage::run);
   bar->add(run_);

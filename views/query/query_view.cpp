@@ -123,7 +123,7 @@ QWidget* QueryView::build_side(QWidget* parent) {
 
 QWidget* QueryView::build_bar(QWidget* parent) {
   auto* bar = new ViewBar(parent);
-  run_ = query_button(bar, "query.run", tr("Run"), tr("Ask it (Ctrl+Enter)"));
+  run_ = query_button(bar, "query.run", tr("Run query"), tr("Ask it (Ctrl+Enter)"));
   set_style(run_, "primary", "true");
   connect(run_, &QToolButton::clicked, this, [this] { ask_by_hand(); });
   bar->add(run_);
