@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need, builds, and runs every test; window tests run under a virtual display. Ends on CTest's summary.
-# `window-asan` builds and runs the window's tests alone, under the address and undefined-behaviour sanitizers.
+# Installs what the tests need, builds, and runs every test; window tests run under a virtual display. Ends on CTest's
+# summary. `window-asan` builds and runs the window's tests alone, under the address and undefined-behaviour sanitizers;
+# `net-asan` those of them that go through everything: each selection in each state in each view, the monkey, the kills.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -9,14 +10,15 @@ source "$here/packaging/packages.sh"
 
 case ${1:-} in
   '') ;;
-  -h | --help) echo "packaging/test.sh [PRESET]   PRESET: dev (default), release, asan, tsan, window-asan"; exit 0 ;;
-  dev | release | asan | tsan | window-asan) ;;
-  *) tenon_say "unknown preset $1: dev, release, asan, tsan or window-asan"; exit 2 ;;
+  -h | --help) echo "packaging/test.sh [PRESET]   PRESET: dev (default), release, asan, tsan, window-asan, net-asan"; exit 0 ;;
+  dev | release | asan | tsan | window-asan | net-asan) ;;
+  *) tenon_say "unknown preset $1: dev, release, asan, tsan, window-asan or net-asan"; exit 2 ;;
 esac
 preset=${1:-dev} targets=() tests=()
-if [ "$preset" = window-asan ]; then
-  preset=asan targets=(--target test_window) tests=(-R '^window')
-fi
+case $preset in
+  window-asan) preset=asan targets=(--target test_window) tests=(-R '^window') ;;
+  net-asan) preset=asan targets=(--target test_window) tests=(-R '^window_(states|monkey|kills|replay)') ;;
+esac
 
 tenon_install "${tenon_build_packages[@]}" "${tenon_test_packages[@]}" --optional "${tenon_optional_packages[@]}" "${tenon_peer_packages[@]}"
 
