@@ -13,6 +13,7 @@
 #include <QSortFilterProxyModel>
 #include <QThread>
 #include <QTimer>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <functional>
@@ -440,6 +441,18 @@ void ViewBar::add_label(const QString& text) {
   QLabel* l = text.size() < 16 ? new QLabel(text, this) : new ElidedLabel(text, this);
   set_style(l, "voice", "secondary");
   add(l);
+}
+
+QToolButton* ViewBar::add_page(const QString& name, const QString& text, const QString& tip,
+                               const std::function<void()>& show) {
+  auto* button = new QToolButton(this);
+  button->setObjectName(name);
+  button->setText(text);
+  button->setToolTip(tip);
+  button->setCheckable(true);
+  connect(button, &QToolButton::clicked, this, show);
+  add(button);
+  return button;
 }
 
 void discard(QWidget* w) {

@@ -16,6 +16,7 @@
 
 class QProgressBar;
 class QSortFilterProxyModel;
+class QToolButton;
 
 namespace tenon::views {
 
@@ -97,6 +98,9 @@ class ViewBar : public QFrame {
   void add(QWidget* w, int stretch = 0);
   void add_stretch();
   void add_label(const QString& text);
+  /// The button of one of a view's pages; which of them is checked is the view's.
+  QToolButton* add_page(const QString& name, const QString& text, const QString& tip,
+                        const std::function<void()>& show);
 };
 
 /// A label that shortens its text and has the whole as its tooltip: a sentence at its end, a name or a path in the

@@ -182,9 +182,7 @@ bool MemoryModel::pointer(const PointerEvent& e) {
   bool inside = e.x >= axis_.x && e.x <= axis_.x + axis_.w;
   switch (e.type) {
     case PointerEvent::Type::press: {
-      press_x_ = e.x;
-      drag_lo_ = axis_.lo;
-      drag_hi_ = axis_.hi;
+      pull_.begin(axis_, e.x);
       if (e.button == Button::middle || (e.button == Button::left && e.mods.shift)) {
         panning_ = true;
         return false;
@@ -202,8 +200,7 @@ bool MemoryModel::pointer(const PointerEvent& e) {
     }
     case PointerEvent::Type::move:
       if (panning_) {
-        double shift = (press_x_ - e.x) * (drag_hi_ - drag_lo_) / axis_.w;
-        axis_.show(drag_lo_ + shift, drag_hi_ + shift);
+        pull_.to(axis_, e.x);
         return true;
       }
       if (!dragging_) return false;
@@ -212,7 +209,7 @@ bool MemoryModel::pointer(const PointerEvent& e) {
     case PointerEvent::Type::release: {
       bool was = dragging_ || panning_;
       // A click (not a scrub) also selects what was running then.
-      if (dragging_ && std::fabs(e.x - press_x_) < 3) select_at_cursor();
+      if (dragging_ && std::fabs(e.x - pull_.x) < 3) select_at_cursor();
       dragging_ = panning_ = false;
       return was;
     }

@@ -94,8 +94,7 @@ class MemoryModel : public StepModel {
   Selection selection_;
   std::vector<int64_t> chosen_;  // block ids
   bool dragging_ = false, panning_ = false;
-  float press_x_ = 0;
-  double drag_lo_ = 0, drag_hi_ = 0;
+  AxisPull pull_;
 };
 
 }  // namespace tenon::views

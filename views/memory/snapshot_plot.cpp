@@ -296,9 +296,7 @@ bool SnapshotPlot::pointer(const PointerEvent& e, const Scene& last) {
   if (!history_ || events() == 0) return false;
   switch (e.type) {
     case PointerEvent::Type::press: {
-      press_x_ = e.x;
-      drag_lo_ = axis_.lo;
-      drag_hi_ = axis_.hi;
+      pull_.begin(axis_, e.x);
       if (e.button == Button::middle || (e.button == Button::left && e.mods.shift)) {
         panning_ = true;
         return false;
@@ -319,8 +317,7 @@ bool SnapshotPlot::pointer(const PointerEvent& e, const Scene& last) {
     case PointerEvent::Type::move:
       hover_ = {e.x, e.y};
       if (panning_) {
-        const double shift = (press_x_ - e.x) * (drag_hi_ - drag_lo_) / axis_.w;
-        axis_.show(drag_lo_ + shift, drag_hi_ + shift);
+        pull_.to(axis_, e.x);
       } else if (dragging_) {
         set_cursor(event_at(std::clamp(e.x, axis_.x, axis_.x + axis_.w - 1)));
       }
@@ -328,7 +325,7 @@ bool SnapshotPlot::pointer(const PointerEvent& e, const Scene& last) {
     case PointerEvent::Type::release: {
       const bool was = dragging_ || panning_;
       // A click, not a drag, chooses the band under it.
-      if (dragging_ && std::fabs(e.x - press_x_) < 3) choose_band(band_at(e.x, e.y));
+      if (dragging_ && std::fabs(e.x - pull_.x) < 3) choose_band(band_at(e.x, e.y));
       dragging_ = panning_ = false;
       return was;
     }

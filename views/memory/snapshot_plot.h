@@ -117,8 +117,7 @@ class SnapshotPlot {
   Selection selection_;
   Point hover_{-1, -1};
   bool dragging_ = false, panning_ = false;
-  float press_x_ = 0;
-  double drag_lo_ = 0, drag_hi_ = 0;
+  AxisPull pull_;
 };
 
 }  // namespace tenon::views

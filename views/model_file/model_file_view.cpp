@@ -82,12 +82,12 @@ void ModelFileView::build() {
 }
 
 void ModelFileView::build_bar(ViewBar* bar) {
-  tensors_ = add_page(bar, "model_file.tensors", tr("Tensors"), tr("Every tensor of the file, by its module"),
-                      ModelFileModel::Page::tensors);
-  graph_ = add_page(bar, "model_file.graph", tr("Graph"), tr("The operations and who gives whom a value"),
-                    ModelFileModel::Page::graph);
-  run_ = add_page(bar, "model_file.run", tr("Run"), tr("Give the model inputs and look at what comes out"),
-                  ModelFileModel::Page::run);
+  tensors_ = bar->add_page("model_file.tensors", tr("Tensors"), tr("Every tensor of the file, by its module"),
+                           [this] { show_page(ModelFileModel::Page::tensors); });
+  graph_ = bar->add_page("model_file.graph", tr("Graph"), tr("The operations and who gives whom a value"),
+                         [this] { show_page(ModelFileModel::Page::graph); });
+  run_ = bar->add_page("model_file.run", tr("Run"), tr("Give the model inputs and look at what comes out"),
+                       [this] { show_page(ModelFileModel::Page::run); });
   search_ = new QLineEdit(bar);
   search_->setObjectName("model_file.search");
   search_->setPlaceholderText(tr("Find by name"));
@@ -119,18 +119,6 @@ void ModelFileView::build_bar(ViewBar* bar) {
   build_->setToolTip(tr("A project whose model has the layers and the weights of this file"));
   connect(build_, &QToolButton::clicked, this, [this] { bench_.ask("file.build"); });
   bar->add(build_);
-}
-
-QToolButton* ModelFileView::add_page(ViewBar* bar, const char* name, const QString& text, const QString& tip,
-                                     ModelFileModel::Page page) {
-  auto* button = new QToolButton(bar);
-  button->setObjectName(name);
-  button->setText(text);
-  button->setToolTip(tip);
-  button->setCheckable(true);
-  connect(button, &QToolButton::clicked, this, [this, page] { show_page(page); });
-  bar->add(button);
-  return button;
 }
 
 void ModelFileView::set_theme(ThemeName theme) {

@@ -30,8 +30,6 @@ class ModelFileView : public View {
  private:
   void build();
   void build_bar(ViewBar* bar);
-  QToolButton* add_page(ViewBar* bar, const char* name, const QString& text, const QString& tip,
-                        ModelFileModel::Page page);
   void refresh();
   void follow();
   void outline();

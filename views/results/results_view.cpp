@@ -24,12 +24,14 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
   headline_ = new ElidedLabel({}, bar);
   headline_->setObjectName("results.headline");
   bar->add(headline_, 1);
-  errors_ = add_page(bar, "results.errors", tr("Errors"), tr("Confusion of classes, calibration and losses"),
-                     ResultsModel::Page::errors);
-  curves_ = add_page(bar, "results.curves", tr("ROC and PR"),
-                     tr("Curves of each class against the rest, over every threshold"), ResultsModel::Page::curves);
-  embedding_ = add_page(bar, "results.embedding", tr("Embedding"),
-                        tr("Every sample as the model's last layer reads it"), ResultsModel::Page::embedding);
+  errors_ = bar->add_page("results.errors", tr("Errors"), tr("Confusion of classes, calibration and losses"),
+                          [this] { show_page(ResultsModel::Page::errors); });
+  curves_ = bar->add_page("results.curves", tr("ROC and PR"),
+                          tr("Curves of each class against the rest, over every threshold"),
+                          [this] { show_page(ResultsModel::Page::curves); });
+  embedding_ =
+      bar->add_page("results.embedding", tr("Embedding"), tr("Every sample as the model's last layer reads it"),
+                    [this] { show_page(ResultsModel::Page::embedding); });
   add_placements(bar);
   auto* again = new QToolButton(bar);
   again->setText(tr("Evaluate…"));
@@ -98,18 +100,6 @@ ResultsView::ResultsView(const ViewDef& def, Bench& bench, QWidget* parent)
     inside_->setEnabled(sample() >= 0);
   });
   refresh();
-}
-
-QToolButton* ResultsView::add_page(ViewBar* bar, const char* name, const QString& text, const QString& tip,
-                                   ResultsModel::Page page) {
-  auto* button = new QToolButton(bar);
-  button->setObjectName(name);
-  button->setText(text);
-  button->setToolTip(tip);
-  button->setCheckable(true);
-  connect(button, &QToolButton::clicked, this, [this, page] { show_page(page); });
-  bar->add(button);
-  return button;
 }
 
 void ResultsView::show_page(ResultsModel::Page page) {

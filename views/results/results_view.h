@@ -16,8 +16,6 @@ class ResultsView : public View {
  private:
   void refresh();
   void fill();
-  QToolButton* add_page(ViewBar* bar, const char* name, const QString& text, const QString& tip,
-                        ResultsModel::Page page);
   void show_page(ResultsModel::Page page);
   void add_placements(ViewBar* bar);
   /// Places the embedding's samples so, or along its two directions again.

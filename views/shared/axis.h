@@ -32,6 +32,18 @@ struct Axis {
   bool wheel(const WheelEvent& e);
 };
 
+/// An axis pulled by the hand: what was seen when the button went down, and where that was.
+struct AxisPull {
+  float x = 0;
+  double lo = 0, hi = 1;
+  void begin(const Axis& axis, float at) { x = at, lo = axis.lo, hi = axis.hi; }
+  /// What was under the button is under it again.
+  void to(Axis& axis, float at) const {
+    const double by = (x - at) * (hi - lo) / axis.w;
+    axis.show(lo + by, hi + by);
+  }
+};
+
 /// Round numbers of bytes (1, 2 or 5 times a power of ten of the unit that suits) that cover [lo, hi].
 Ticks byte_ticks(double lo, double hi, int most);
 

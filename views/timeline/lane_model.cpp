@@ -303,10 +303,8 @@ bool LaneModel::pointer(const PointerEvent& e) {
       dragging_ = true;
       moved_ = false;
       selecting_ = e.mods.shift;
-      press_x_ = e.x;
+      pull_.begin(axis_, e.x);
       press_y_ = e.y;
-      drag_lo_ = axis_.lo;
-      drag_hi_ = axis_.hi;
       drag_scroll_ = scroll_;
       return false;
     case PointerEvent::Type::move:
@@ -315,15 +313,14 @@ bool LaneModel::pointer(const PointerEvent& e) {
         return true;
       }
       if (!dragging_ || e.button != Button::left) return false;
-      if (std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4) moved_ = true;
+      if (std::fabs(e.x - pull_.x) + std::fabs(e.y - press_y_) > 4) moved_ = true;
       if (!moved_) return false;
       if (selecting_) {
         has_range_ = true;
-        range_a_ = std::clamp(axis_.to_value(std::min(press_x_, e.x)), axis_.lo, axis_.hi);
-        range_b_ = std::clamp(axis_.to_value(std::max(press_x_, e.x)), axis_.lo, axis_.hi);
+        range_a_ = std::clamp(axis_.to_value(std::min(pull_.x, e.x)), axis_.lo, axis_.hi);
+        range_b_ = std::clamp(axis_.to_value(std::max(pull_.x, e.x)), axis_.lo, axis_.hi);
       } else {
-        double shift = (press_x_ - e.x) * (drag_hi_ - drag_lo_) / axis_.w;
-        axis_.show(drag_lo_ + shift, drag_hi_ + shift);
+        pull_.to(axis_, e.x);
         scroll_ = drag_scroll_ + press_y_ - e.y;
       }
       return true;

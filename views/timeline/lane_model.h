@@ -195,8 +195,8 @@ class LaneModel : public StepModel {
   std::vector<float> overview_;                            // busy share a pixel column of the whole trace
   Box overview_box_;
   bool dragging_ = false, moved_ = false, selecting_ = false, looking_ = false;
-  float press_x_ = 0, press_y_ = 0, view_height_ = 0, content_height_ = 0, drag_scroll_ = 0;
-  double drag_lo_ = 0, drag_hi_ = 0;
+  AxisPull pull_;
+  float press_y_ = 0, view_height_ = 0, content_height_ = 0, drag_scroll_ = 0;
 };
 
 }  // namespace tenon::views
