@@ -1,4 +1,5 @@
-# The window's texts in other languages: resources/languages/CODE.po, compiled into the program as ":/languages/CODE.mo".
+# The window's texts in other languages: resources/languages/CODE.po, compiled into the program as
+# ":/languages/CODE.mo".
 find_program(MSGFMT_EXECUTABLE msgfmt REQUIRED)
 
 # tenon_languages(variable): the resource file of all of them, for a target with AUTORCC.

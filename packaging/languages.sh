@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 texts=$(mktemp)
-trap 'rm -f "$texts"' EXIT
+trap 'rm -f "$texts" "$texts.po"' EXIT
 git ls-files -co --exclude-standard 'views/*.cpp' 'views/*.h' 'app/window/*.cpp' | LC_ALL=C sort |
   xgettext --files-from=- --language=C++ --from-code=UTF-8 --keyword=tr --keyword=tr_later --no-location \
     --no-wrap --sort-output --output="$texts"

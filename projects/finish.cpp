@@ -16,6 +16,7 @@
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/formats/safetensors.h"
+#include "engine/formats/tensor_difference.h"
 #include "engine/formats/torch/file.h"
 #include "engine/nn/module.h"
 #include "engine/train/session.h"
@@ -25,30 +26,6 @@ namespace tenon::projects {
 namespace {
 constexpr int64_t kVerifyRows = 64;
 constexpr double kTolerance = 1e-5;
-
-struct Difference {
-  double absolute = 0;
-  double relative = 0;  ///< of the largest difference to the largest value
-};
-
-Difference compare(const Tensor& a, const Tensor& b) {
-  if (!(a.size() == b.size()))
-    throw Error(
-        fmt::format("the exported model gives {} where ours gives {}", to_string(b.size()), to_string(a.size())));
-  Difference d;
-  double largest = 0;
-  Dims index = Dims::filled(a.ndim(), 0);
-  for (int64_t k = 0; k < a.numel(); ++k) {
-    const double x = value_at(a, index), y = value_at(b, index);
-    largest = std::max(largest, std::abs(x));
-    const double difference = std::abs(x - y);
-    if (!(difference <= d.absolute))
-      d.absolute = std::isnan(difference) && std::isnan(x) && std::isnan(y) ? d.absolute : difference;
-    for (int axis = a.ndim() - 1; axis >= 0 && ++index[axis] == a.size(axis); --axis) index[axis] = 0;
-  }
-  d.relative = largest > 0 ? d.absolute / largest : d.absolute;
-  return d;
-}
 
 ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
                          bool verify) {
@@ -73,18 +50,21 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
   session.model().train(false);
   const Tensor ours = session.model()(batch.x);
   const std::vector<Tensor> theirs = formats::run_onnx(formats::load_onnx(path), {batch.x});
-  const Difference d = compare(ours, theirs.at(0));
+  if (!(ours.size() == theirs.at(0).size()))
+    throw Error(fmt::format("the exported model gives {} where ours gives {}", to_string(theirs[0].size()),
+                            to_string(ours.size())));
+  const formats::TensorDifference d = formats::tensor_difference(ours, theirs[0]);
   e.verified = true;
   e.rows = static_cast<int64_t>(rows.size());
-  e.difference = d.absolute;
-  e.relative_difference = d.relative;
+  e.difference = d.worst();
+  e.relative_difference = d.worst_relative();
   e.text += fmt::format("\nverified on {} test samples: the file read back ", rows.size());
-  e.text += d.absolute == 0 ? "gives the same numbers"
-                            : fmt::format("differs by at most {:.3g} ({:.3g} relative)", d.absolute, d.relative);
-  if (!(d.relative <= kTolerance))
+  e.text += d.worst() == 0 ? "gives the same numbers"
+                           : fmt::format("differs by at most {:.3g} ({:.3g} relative)", d.worst(), d.worst_relative());
+  if (!(d.worst_relative() <= kTolerance))
     throw Error(
         fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed",
-                    path, d.relative, kTolerance));
+                    path, d.worst_relative(), kTolerance));
   return e;
 }
 

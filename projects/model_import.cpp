@@ -10,9 +10,11 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/state.h"
+#include "engine/formats/onnx/feed.h"
 #include "engine/formats/onnx/import.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/formats/safetensors.h"
+#include "engine/formats/tensor_difference.h"
 #include "engine/model/graph_module.h"
 #include "engine/nn/state_dict.h"
 #include "engine/ops/view.h"
@@ -45,43 +47,22 @@ Tensor random_batch(const ModelSpec& model, const Meta& sample, int64_t batch) {
   return x;
 }
 
-/// The input as the file's model takes it.
-Tensor as_declared(const Tensor& x, const formats::OnnxModel& model) {
-  for (const formats::OnnxValue& v : model.graph.inputs)
-    if (!model.graph.initializer(v.name) && v.typed) return cast(x, v.dtype);
-  return x;
-}
-
-double difference(const Tensor& a, const Tensor& b) {
-  if (!(a.size() == b.size()))
-    throw Error(fmt::format("the layers give a result of size {}, the file's model {}", to_string(a.size()),
-                            to_string(b.size())));
-  const Tensor x = contiguous(cast(a, DType::f64)), y = contiguous(cast(b, DType::f64));
-  double far = 0, large = 0;
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    const double p = x.data<double>()[i], q = y.data<double>()[i];
-    if (std::isnan(p) != std::isnan(q)) return INFINITY;
-    if (p == q || std::isnan(p)) continue;
-    far = std::max(far, std::abs(p - q));
-    large = std::max(large, std::abs(q));
-  }
-  return far == 0 ? 0 : far / std::max(large, 1e-30);
-}
-
-/// Runs both on one batch.
+/// The largest distance of what the layers give for one batch from what the file's model gives, over its largest
+/// number.
 double compared(const formats::OnnxModel& onnx, const formats::ImportedModel& in) {
   NoGrad off;
   GraphModule module(in.model);
   module.initialize(0);
   nn::load_state_dict(module, in.weights);
   module.eval();
-  int64_t batch = 2;
-  for (const formats::OnnxValue& v : onnx.graph.inputs)
-    if (!onnx.graph.initializer(v.name) && !v.shape.empty() && v.shape[0].value > 0) batch = v.shape[0].value;
+  const formats::OnnxValue input = formats::wanted_inputs(onnx).at(0);
+  const int64_t batch = input.shape.at(0).value > 0 ? input.shape[0].value : 2;
   const Tensor x = random_batch(in.model, module.input(), batch);
-  const Tensor ours = module(x);
-  std::vector<Tensor> inputs = {as_declared(x, onnx)};
-  return difference(ours, formats::run_onnx(onnx, inputs).at(0));
+  const Tensor ours = module(x), theirs = formats::run_onnx(onnx, {cast(x, input.dtype)}).at(0);
+  if (!(ours.size() == theirs.size()))
+    throw Error(fmt::format("the layers give a result of size {}, the file's model {}", to_string(ours.size()),
+                            to_string(theirs.size())));
+  return formats::tensor_difference(theirs, ours).worst_relative();
 }
 
 }  // namespace
@@ -91,18 +72,6 @@ std::string ModelImport::text() const {
   if (op_layers) s += fmt::format(", {} of them single operators (OnnxOp)", op_layers);
   return s + (difference == 0 ? "; the same outputs, to the bit"
                               : fmt::format("; the same outputs within {:.1e}", difference));
-}
-
-std::vector<int64_t> sample_sizes(const std::string& text) {
-  if (text.empty()) return {};
-  return std::get<std::vector<int64_t>>(
-      parse_attr({"sizes of a sample", std::vector<int64_t>{}, 1, 1e9, {}}, text, "sizes of a sample"));
-}
-
-bool leaves_sizes_open(const std::string& type) {
-  const size_t first = type.find(',');
-  return first != type.npos && std::any_of(type.begin() + static_cast<int64_t>(first), type.end(),
-                                           [](unsigned char c) { return std::isalpha(c) || c == '?' || c == '_'; });
 }
 
 ModelImport project_from_onnx(const std::string& path, const std::string& onnx, const std::vector<int64_t>& sample,

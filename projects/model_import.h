@@ -19,11 +19,6 @@ struct ModelImport {
   std::string text() const;
 };
 
-/// Sizes as typed: "3x224x224"; none of an empty text. Throws Error (usage).
-std::vector<int64_t> sample_sizes(const std::string& text);
-/// Of an input's type, "f32 [N, 3, H, W]": a size behind the first, which is the batch's, is a name.
-bool leaves_sizes_open(const std::string& type);
-
 /// Makes the project `path` of an ONNX model: its layers on the canvas, its weights in NAME.safetensors beside it. Both
 /// are run on a random batch first. `sample`: sizes of one sample where the file leaves them open; `settings`: keys of
 /// the recipe as typed. Throws Error where the model has what no layer is for, or the two disagree; nothing is left

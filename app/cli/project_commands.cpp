@@ -11,6 +11,7 @@
 #include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "core/error.h"
+#include "engine/formats/onnx/feed.h"
 #include "engine/templates/templates.h"
 #include "engine/train/metric.h"
 #include "engine/train/recipe.h"
@@ -59,7 +60,7 @@ int new_from_onnx(const Args& args, const std::vector<std::pair<std::string, std
   for (const char* other : {"--template", "--data"})
     if (args.has(other)) throw Error::usage(std::string(other) + " goes without --from");
   const std::string file = args.text("--from");
-  const std::vector<int64_t> sample = projects::sample_sizes(args.has("--shape") ? args.text("--shape") : "");
+  const std::vector<int64_t> sample = formats::parse_sizes(args.has("--shape") ? args.text("--shape") : "");
   catch_interrupts();
   Bar bar("importing");
   const projects::ModelImport made = projects::project_from_onnx(args.word(0), file, sample, settings, bar.progress());

@@ -45,6 +45,7 @@ struct ModelFile {
   /// What goes into the graph or comes out of it: "f32 [N, 3, 224, 224]".
   struct Value {
     std::string name, type;
+    std::vector<int64_t> shape = {};  ///< -1: left open; none where the file does not say how many axes there are
   };
   /// What the format says of the file: its versions, and who wrote it.
   struct Fact {

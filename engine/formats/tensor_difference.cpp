@@ -19,10 +19,12 @@ constexpr int64_t kRound = 256;               // pieces between two looks at whe
 TensorDifference same_piece(const std::vector<double>& values) {
   TensorDifference d;
   for (const double v : values) {
-    if (std::isfinite(v))
+    if (std::isfinite(v)) {
       d.square_a += v * v;
-    else
+      d.largest_a = std::max(d.largest_a, std::abs(v));
+    } else {
       ++d.not_finite;
+    }
   }
   d.square_b = d.dot = d.square_a;
   return d;
@@ -40,11 +42,13 @@ TensorDifference other_piece(const std::vector<double>& x, const std::vector<dou
     d.changed += changed;
     if (!std::isfinite(p) || !std::isfinite(q)) {
       ++d.not_finite;
+      d.apart |= !(p == q || (std::isnan(p) && std::isnan(q)));
       if (changed && d.first_not_finite < 0) d.first_not_finite = from + static_cast<int64_t>(i);
       continue;
     }
     const double change = q - p;
     d.square_a += p * p;
+    d.largest_a = std::max(d.largest_a, std::abs(p));
     d.square_b += q * q;
     d.dot += p * q;
     d.square += change * change;
@@ -87,10 +91,12 @@ void add(TensorDifference& all, const TensorDifference& d) {
   all.changed += d.changed;
   all.not_finite += d.not_finite;
   all.same_bits &= d.same_bits;
+  all.apart |= d.apart;
   all.square_a += d.square_a;
   all.square_b += d.square_b;
   all.dot += d.dot;
   all.square += d.square;
+  all.largest_a = std::max(all.largest_a, d.largest_a);
   if (all.first_not_finite < 0) all.first_not_finite = d.first_not_finite;
   if (d.largest_at >= 0 && (all.largest_at < 0 || d.largest > all.largest)) {
     all.largest = d.largest;
@@ -108,6 +114,8 @@ double TensorDifference::relative() const {
   if (square == 0) return 0;
   return square_a > 0 ? norm() / norm_a() : std::numeric_limits<double>::infinity();
 }
+double TensorDifference::worst() const { return apart ? std::numeric_limits<double>::infinity() : largest; }
+double TensorDifference::worst_relative() const { return largest_a > 0 ? worst() / largest_a : worst(); }
 double TensorDifference::cosine() const {
   if (square_a == 0 && square_b == 0) return 1;
   if (square_a == 0 || square_b == 0) return std::numeric_limits<double>::quiet_NaN();

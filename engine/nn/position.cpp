@@ -16,17 +16,28 @@ namespace {
 
 using Made = std::shared_ptr<Module>;
 
-/// Adds a trained row for every position: [batch, length, features].
-class LearnedPositions : public Module {
+/// Trained rows [count, features], as the layers below use them.
+class LearnedRows : public Module {
  public:
-  LearnedPositions(int64_t most, int64_t width, Device device) {
+  LearnedRows(const char* type, int64_t count, int64_t width, Device device) : type_(type) {
     CategoryScope parameters(Category::parameter);
-    weight_ = empty({most, width}, DType::f32, device);
+    weight_ = empty({count, width}, DType::f32, device);
     add_parameter("weight", weight_);
   }
-  std::string describe() const override {
-    return fmt::format("LearnedPositions({} x {})", weight_.size(0), weight_.size(1));
-  }
+  std::string describe() const override { return fmt::format("{}({} x {})", type_, weight_.size(0), weight_.size(1)); }
+
+ protected:
+  void reset(uint64_t seed) override { init_normal(weight_, 0, 0.02, seed, path() + ".weight"); }
+  Tensor weight_;
+
+ private:
+  const char* type_;
+};
+
+/// Adds a trained row for every position: [batch, length, features].
+class LearnedPositions : public LearnedRows {
+ public:
+  LearnedPositions(int64_t most, int64_t width, Device device) : LearnedRows("LearnedPositions", most, width, device) {}
 
  protected:
   Tensor forward(const Tensor& x) override {
@@ -35,23 +46,12 @@ class LearnedPositions : public Module {
                               weight_.size(0), weight_.size(1)));
     return add(x, narrow(weight_, 0, 0, x.size(1)));
   }
-  void reset(uint64_t seed) override { init_normal(weight_, 0, 0.02, seed, path() + ".weight"); }
-
- private:
-  Tensor weight_;
 };
 
 /// Trained rows before those of every sample: [batch, length, features] -> [batch, count + length, features].
-class LearnedTokens : public Module {
+class LearnedTokens : public LearnedRows {
  public:
-  LearnedTokens(int64_t count, int64_t width, Device device) {
-    CategoryScope parameters(Category::parameter);
-    weight_ = empty({count, width}, DType::f32, device);
-    add_parameter("weight", weight_);
-  }
-  std::string describe() const override {
-    return fmt::format("LearnedTokens({} x {})", weight_.size(0), weight_.size(1));
-  }
+  LearnedTokens(int64_t count, int64_t width, Device device) : LearnedRows("LearnedTokens", count, width, device) {}
 
  protected:
   Tensor forward(const Tensor& x) override {
@@ -60,10 +60,6 @@ class LearnedTokens : public Module {
           fmt::format("its input has size {}; it must be [batch, length, {}]", to_string(x.size()), weight_.size(1)));
     return cat({expand(unsqueeze(weight_, 0), {x.size(0), weight_.size(0), weight_.size(1)}), x}, 1);
   }
-  void reset(uint64_t seed) override { init_normal(weight_, 0, 0.02, seed, path() + ".weight"); }
-
- private:
-  Tensor weight_;
 };
 
 const bool tokens =

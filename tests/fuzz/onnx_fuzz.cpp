@@ -1,6 +1,8 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
+#include "core/pool.h"
 #include "engine/formats/model_file.h"
+#include "engine/formats/onnx/import.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/ops/create.h"
@@ -36,6 +38,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         inputs.push_back(t);
     }
     formats::run_onnx_items(model, inputs, {.tensor_bytes = 1 << 20, .nodes = 500});
+  } catch (const Error&) {
+  }
+  try {  // as layers of the builder
+    const formats::OnnxModel model = formats::parse_onnx({reinterpret_cast<const char*>(data), size}, "input");
+    if (model.graph.nodes.size() > 200) return 0;
+    const AllocationLimit bound(1 << 20);
+    formats::import_model(model, "input", {});
   } catch (const Error&) {
   }
   return 0;

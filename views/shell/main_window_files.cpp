@@ -196,7 +196,8 @@ void MainWindow::choose_build() {
   // Sizes that the file leaves open are asked for; the batch may stay so.
   QString sizes;
   const formats::ModelFile::Value* input = d->model->inputs.empty() ? nullptr : &d->model->inputs.front();
-  if (input && projects::leaves_sizes_open(input->type)) {
+  const auto open = [](int64_t size) { return size < 0; };
+  if (input && !input->shape.empty() && std::any_of(input->shape.begin() + 1, input->shape.end(), open)) {
     bool told = false;
     sizes = QInputDialog::getText(this, tr("Open in the builder"),
                                   tr("The sizes of one sample of %1, which is %2:")

@@ -1,6 +1,7 @@
 // Whole files beside the project, as jobs: a copy of it, and what is imported.
 #include <QFileInfo>
 
+#include "engine/formats/onnx/feed.h"
 #include "projects/copy.h"
 #include "projects/file_import.h"
 #include "projects/model_import.h"
@@ -41,7 +42,7 @@ void Workbench::create_from_model(const QString& path, const QString& model, con
       "build " + path, tr("Open %1 in the builder").arg(name),
       [path = path.toStdString(), model = model.toStdString(), sizes = sizes.toStdString()](const Jobs::Report& report,
                                                                                             const std::atomic<bool>&) {
-        return projects::project_from_onnx(path, model, projects::sample_sizes(sizes), {}, report);
+        return projects::project_from_onnx(path, model, formats::parse_sizes(sizes), {}, report);
       },
       [this, path, name](const projects::ModelImport& made) {
         QString text = tr("%1: %2.").arg(path, QString::fromStdString(made.text()));

@@ -75,7 +75,7 @@ const OnnxValue& find_input(const std::vector<OnnxValue>& inputs, const std::str
       names.empty() ? "It takes none." : fmt::format("Its inputs are {}.", fmt::join(names, ", ")));
 }
 
-std::vector<int64_t> input_shape(const OnnxValue& input, const std::string& text) {
+std::vector<int64_t> parse_sizes(const std::string& text) {
   std::string words = text;
   for (char& c : words)
     if (c == 'x' || c == ',' || c == '[' || c == ']' || c == ';') c = ' ';
@@ -85,14 +85,22 @@ std::vector<int64_t> input_shape(const OnnxValue& input, const std::string& text
     const std::string word = words.substr(at, end - at);
     const bool digits = std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (!digits || word.size() > 15)
-      throw Error::usage(fmt::format("input {}: \"{}\" is no shape", input.name, text),
-                         "Write its sizes, 2, 3, 8, 8 or 2x3x8x8.");
+      throw Error::usage(fmt::format("\"{}\" is no shape", text), "Write its sizes, 2, 3, 8, 8 or 2x3x8x8.");
     shape.push_back(std::stoll(word));
     at = end;
   }
   if (shape.size() > static_cast<size_t>(kMaxDims))
-    throw Error::usage(fmt::format("input {}: {} has {} dimensions; at most {} are supported", input.name, text,
-                                   shape.size(), kMaxDims));
+    throw Error::usage(fmt::format("{} has {} dimensions; at most {} are supported", text, shape.size(), kMaxDims));
+  return shape;
+}
+
+std::vector<int64_t> input_shape(const OnnxValue& input, const std::string& text) {
+  std::vector<int64_t> shape;
+  try {
+    shape = parse_sizes(text);
+  } catch (const Error& e) {
+    throw e.in("input " + input.name);
+  }
   if (const std::string why = misfit(input, shape); !why.empty())
     throw Error::usage(fmt::format("input {}: the shape {}", input.name, why),
                        "Sizes that are numbers there are fixed; named ones and ? may be any.");

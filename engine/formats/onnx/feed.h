@@ -23,8 +23,10 @@ std::vector<OnnxValue> wanted_inputs(const OnnxModel& model);
 /// Of one name; throws Error (usage) with the near names where there is none.
 const OnnxValue& find_input(const std::vector<OnnxValue>& inputs, const std::string& name);
 
-/// The shape of an input from a text: "2, 3, 8, 8", "2x3x8x8" or "[2, 3, 8, 8]". Throws Error (usage) naming the input
-/// where that is no shape, or not one that the model declares for it.
+/// Sizes from a text: "2, 3, 8, 8", "2x3x8x8" or "[2, 3, 8, 8]"; none of an empty one. Throws Error (usage).
+std::vector<int64_t> parse_sizes(const std::string& text);
+/// The shape of an input from such a text. Throws Error (usage) naming the input where that is no shape, or not one
+/// that the model declares for it.
 std::vector<int64_t> input_shape(const OnnxValue& input, const std::string& text);
 /// The declared one, sizes that the model leaves open being 1.
 std::vector<int64_t> least_shape(const OnnxValue& input);

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
-#include <stdexcept>
+#include <unordered_set>
 
 #include "core/error.h"
+#include "core/pool.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/formats/onnx/importer.h"
@@ -21,8 +21,8 @@
 namespace tenon::formats {
 namespace {
 
-constexpr int64_t kBatch =
-    3;  ///< where the file leaves it open: told from sizes of 1 and 2, which stand for themselves
+/// Where the file leaves it open: told from sizes of 1 and 2, which stand for themselves.
+constexpr int64_t kBatch = 3;
 
 Registry<ImportRule>& rules() {
   static auto& all = *new Registry<ImportRule>("import rule");
@@ -188,7 +188,9 @@ Importer::Value Importer::add(const std::string& type, std::vector<Attr> attrs, 
 
 void Importer::give(const std::string& layer, Weight w) {
   if (w.value.dtype() == DType::f16 || w.value.dtype() == DType::bf16) widen();
-  weights_[layer + "." + w.name] = as_f32(w.value);
+  const auto [at, fresh] = weights_.try_emplace(layer + "." + w.name, as_f32(w.value));
+  if (!fresh) throw Error("the layer has its " + w.name + " already");
+  given_.push_back(at->first);
 }
 
 void Importer::result(Value v, size_t k) {
@@ -208,15 +210,14 @@ bool Importer::by_rule() {
   const ImportRule* rule = rules().find(node_->op_type);
   if (!rule) return false;
   const size_t layers = model_.layers.size(), wires = model_.wires.size();
-  const auto weights = weights_;
+  given_.clear();
   try {
     if (rule->make(*this)) return true;
-  } catch (const Error&) {              // an OnnxOp layer says what it is about the node
-  } catch (const std::out_of_range&) {  // a node without the inputs that its operator takes
+  } catch (const Error&) {  // an OnnxOp layer says what it is about the node
   }
   model_.layers.resize(layers);
   model_.wires.resize(wires);
-  weights_ = weights;
+  for (const std::string& name : given_) weights_.erase(name);
   return false;
 }
 
@@ -300,11 +301,14 @@ void Importer::step(const OnnxNode& node) {
 
 /// Layers that nothing leads on from, and their weights.
 void Importer::drop_unread() {
-  std::set<std::string> read = {"output", "input"};
-  for (bool more = true; more;) {
-    more = false;
-    for (const WireSpec& w : model_.wires)
-      if (read.count(w.to)) more |= read.insert(w.from).second;
+  std::unordered_map<std::string, std::vector<std::string>> givers;
+  for (const WireSpec& w : model_.wires) givers[w.to].push_back(w.from);
+  std::unordered_set<std::string> read = {"output", "input"};
+  for (std::vector<std::string> next = {"output"}; !next.empty();) {
+    const std::string layer = std::move(next.back());
+    next.pop_back();
+    for (const std::string& from : givers[layer])
+      if (read.insert(from).second) next.push_back(from);
   }
   std::erase_if(model_.layers, [&](const LayerSpec& l) { return !read.count(l.name); });
   std::erase_if(model_.wires, [&](const WireSpec& w) { return !read.count(w.from) || !read.count(w.to); });
@@ -356,6 +360,7 @@ ImportedModel Importer::run() {
 }
 
 ImportedModel import_model(const OnnxModel& onnx, const std::string& name, const std::vector<int64_t>& sample) {
+  const AllocationLimit bound(tensor_bound({}));
   return Importer(onnx, name, sample).run();
 }
 

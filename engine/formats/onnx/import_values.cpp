@@ -89,8 +89,9 @@ bool activation(Importer& m, const char* type, const std::string& of) {
 
 TENON_IMPORT(Mul) {
   const std::vector<std::string>& in = m.node().inputs;
+  if (in.size() != 2) return false;
   for (size_t i = 0; i < 2; ++i)
-    if (const OnnxNode* n = m.maker(in.at(i)); n && !n->inputs.empty() && n->inputs[0] == in.at(1 - i)) {
+    if (const OnnxNode* n = m.maker(in[i]); n && !n->inputs.empty() && n->inputs[0] == in[1 - i]) {
       if (n->op_type == "Sigmoid") return activation(m, "SiLU", in[1 - i]);
       if (n->op_type == "HardSigmoid" && near(n->number("alpha", 0.2), 1.0 / 6) && near(n->number("beta", 0.5), 0.5))
         return activation(m, "Hardswish", in[1 - i]);
@@ -115,8 +116,8 @@ TENON_IMPORT(Add) {
   const Shape& s = x.shape();
   // The bias of a product that was written apart from it.
   LayerSpec* product = m.made_layer(x.layer);
-  if (product->type == "Linear" && c.tensor.numel() == s[s.n - 1] && c.shape()[c.shape().n - 1] == s[s.n - 1] &&
-      m.readers(m.node().inputs[at]) == 1)
+  if (product->type == "Linear" && c.shape().n > 0 && c.tensor.numel() == s[s.n - 1] &&
+      c.shape()[c.shape().n - 1] == s[s.n - 1] && m.readers(m.node().inputs[at]) == 1)
     for (Attr& a : product->attrs)
       if (a.name == "bias" && a.value == AttrValue(false)) {
         a.value = true;

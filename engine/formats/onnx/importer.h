@@ -80,6 +80,7 @@ class Importer {
   const OnnxModel& onnx_;
   ModelSpec model_;
   std::map<std::string, Tensor> weights_;  ///< "conv1.weight"
+  std::vector<std::string> given_;         ///< the weights that the rule at work gave
   std::vector<std::string> notes_;
   std::unordered_map<std::string, Value> values_;
   std::unordered_map<std::string, const OnnxNode*> makers_;

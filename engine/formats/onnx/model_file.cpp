@@ -17,6 +17,12 @@
 namespace tenon::formats {
 namespace {
 
+ModelFile::Value shown(const OnnxValue& v) {
+  ModelFile::Value out{v.name, type_text(v)};
+  for (const OnnxDim& d : v.shape) out.shape.push_back(std::max<int64_t>(d.value, -1));
+  return out;
+}
+
 /// A field of a protobuf message, not looked into.
 struct Field {
   uint64_t number = 0;
@@ -184,8 +190,8 @@ class Outline {
     std::unordered_set<std::string> constants;
     for (const ModelFile::Entry& e : m_.tensors) constants.insert(e.name);
     for (const auto& v : graph.input())  // an input that an initializer gives a value need not be given
-      if (!constants.contains(v.name())) m_.inputs.push_back({v.name(), type_text(read_value(v))});
-    for (const auto& v : graph.output()) m_.outputs.push_back({v.name(), type_text(read_value(v))});
+      if (!constants.contains(v.name())) m_.inputs.push_back(shown(read_value(v)));
+    for (const auto& v : graph.output()) m_.outputs.push_back(shown(read_value(v)));
     for (const auto& s : graph.sparse_initializer()) {
       ModelFile::Entry e{.name = s.values().name(), .dtype = onnx_type_name(s.values().data_type())};
       e.shape.assign(s.dims().begin(), s.dims().end());

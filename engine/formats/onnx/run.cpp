@@ -158,6 +158,26 @@ std::vector<OnnxItem> run_node(const OnnxCall& call) {
   return {out};
 }
 
+/// Whatever goes wrong is told of the node.
+std::vector<OnnxItem> run_labelled(const OnnxCall& call) {
+  try {
+    return run_node(call);
+  } catch (const OnnxUnsupported& e) {
+    throw OnnxUnsupported(fmt::format("{}: {}", label(call.node), e.message()), e.hint());
+  } catch (const Error& e) {
+    throw e.in(label(call.node));
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  throw Error(fmt::format("{}: out of memory", label(call.node)));
+}
+
+/// A view takes no memory, but whoever reads it takes the time of its size.
+void check_size(const OnnxNode& n, const Tensor& t, size_t bytes) {
+  if (t && t.numel() > static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX) / itemsize(t.dtype())))
+    throw Error(fmt::format("{}: a tensor of size {} has more than {} bytes", label(n), to_string(t.size()), bytes));
+}
+
 size_t machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
   return pages > 0 && page > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page) : SIZE_MAX;
@@ -180,24 +200,9 @@ void OnnxScope::step(const OnnxNode& n) {
     call.items.push_back(name.empty() ? OnnxItem() : find(name));
     call.in.push_back(call.items.back().tensor);
   }
-  std::vector<OnnxItem> out;
-  try {
-    out = run_node(call);
-  } catch (const OnnxUnsupported& e) {
-    throw OnnxUnsupported(fmt::format("{}: {}", label(n), e.message()), e.hint());
-  } catch (const Error& e) {
-    throw e.in(label(n));
-  } catch (const std::bad_alloc&) {
-    throw Error(fmt::format("{}: out of memory", label(n)));
-  } catch (const std::length_error&) {
-    throw Error(fmt::format("{}: out of memory", label(n)));
-  }
-  // A view takes no memory, but whoever reads it takes the time of its size.
-  for (const OnnxItem& i : out)
-    if (run_.limits.tensor_bytes && i.tensor &&
-        i.tensor.numel() > static_cast<int64_t>(run_.limits.tensor_bytes / itemsize(i.tensor.dtype())))
-      throw Error(fmt::format("{}: a tensor of size {} has more than {} bytes", label(n), to_string(i.tensor.size()),
-                              run_.limits.tensor_bytes));
+  std::vector<OnnxItem> out = run_labelled(call);
+  if (run_.limits.tensor_bytes)
+    for (const OnnxItem& i : out) check_size(n, i.tensor, run_.limits.tensor_bytes);
   for (size_t k = 0; k < n.outputs.size(); ++k) {
     if (n.outputs[k].empty()) continue;
     if (k >= out.size()) throw OnnxUnsupported(fmt::format("{}: output {} is not supported", label(n), k));
@@ -303,22 +308,19 @@ std::vector<Tensor> run_onnx_node(const OnnxNode& node, const std::vector<Tensor
     throw OnnxUnsupported(fmt::format("{}: {} is not supported", label(node), why));
   OnnxCall call{node, inputs, opset, {inputs.begin(), inputs.end()}, nullptr};
   std::vector<Tensor> out;
-  try {
-    for (OnnxItem& i : run_node(call)) {
-      if (i.sequence) throw OnnxUnsupported("it makes a sequence");
-      out.push_back(std::move(i.tensor));
-    }
-  } catch (const OnnxUnsupported& e) {
-    throw OnnxUnsupported(fmt::format("{}: {}", label(node), e.message()), e.hint());
-  } catch (const Error& e) {
-    throw e.in(label(node));
+  for (OnnxItem& i : run_labelled(call)) {
+    if (i.sequence) throw OnnxUnsupported(label(node) + ": it makes a sequence");
+    check_size(node, i.tensor, allocation_limit());
+    out.push_back(std::move(i.tensor));
   }
   return out;
 }
 
+size_t tensor_bound(const OnnxLimits& limits) { return limits.tensor_bytes ? limits.tensor_bytes : machine_memory(); }
+
 OnnxResult run_onnx_items(const OnnxModel& model, const std::vector<OnnxItem>& inputs, const OnnxLimits& limits) {
   NoGrad off;
-  const AllocationLimit bound(limits.tensor_bytes ? limits.tensor_bytes : machine_memory());
+  const AllocationLimit bound(tensor_bound(limits));
   OnnxScope::Run run{.model = model, .limits = limits};
   OnnxResult result;
   result.outputs = OnnxScope(run, model.graph, nullptr).execute(inputs);

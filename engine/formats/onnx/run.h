@@ -18,6 +18,9 @@ struct OnnxLimits {
   std::function<bool(int64_t node, int64_t of)> go_on = {};
 };
 
+/// What a tensor may have in bytes while a model is at work.
+size_t tensor_bound(const OnnxLimits& limits);
+
 struct OnnxResult {
   std::vector<OnnxItem> outputs;
   bool random = false;  ///< random numbers were drawn: ONNX does not say which, so no other run need agree
@@ -60,7 +63,8 @@ bool register_onnx(const std::string& op_type, OnnxTensorOperator run, Place pla
 std::string onnx_unsupported(const OnnxNode& node);
 
 /// Runs one operator as ops: with gradients, where they are on, and on tensors without memory where it reads no values.
-/// `inputs` by place, undefined where left out. Throws Error naming the node; for nodes with a body too.
+/// `inputs` by place, undefined where left out. Throws Error naming the node; for nodes with a body too, and where a
+/// result has more bytes than allocation_limit() lets a tensor have.
 std::vector<Tensor> run_onnx_node(const OnnxNode& node, const std::vector<Tensor>& inputs, int64_t opset);
 
 /// Runs a model. `inputs` in the order of its inputs (initializers left out). Throws Error naming the node that cannot

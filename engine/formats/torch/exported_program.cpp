@@ -202,12 +202,12 @@ class ExportedProgram {
           weights[text_of_json(member_at(spec, {kind, "arg", "name"}))] = to;
       if (const std::string given = text_of_json(member_at(spec, {"user_input", "arg", "as_tensor", "name"}));
           !given.empty())
-        m_.inputs.push_back({given, type_of(graph, given)});
+        m_.inputs.push_back(value_of(graph, given));
     }
     for (const json& spec : list_at(module, {"signature", "output_specs"}))
       if (const std::string made = text_of_json(member_at(spec, {"user_output", "arg", "as_tensor", "name"}));
           !made.empty())
-        m_.outputs.push_back({made, type_of(graph, made)});
+        m_.outputs.push_back(value_of(graph, made));
     for (const json& n : list_at(graph, {"nodes"})) {
       ModelFile::Node node;
       node.op = text_of_json(member_at(n, {"target"}));
@@ -227,14 +227,17 @@ class ExportedProgram {
       m_.nodes.push_back(std::move(node));
     }
   }
-  static std::string type_of(const json& graph, const std::string& value) {
-    const json& meta = member_at(graph, {"tensor_values", value.c_str()});
+  static ModelFile::Value value_of(const json& graph, const std::string& name) {
+    const json& meta = member_at(graph, {"tensor_values", name.c_str()});
+    ModelFile::Value v{name, {}};
     std::vector<std::string> sizes;
     for (const json& n : list_at(meta, {"sizes"})) {
       const std::string symbol = text_of_json(member_at(n, {"as_expr", "expr_str"}));
       sizes.push_back(symbol.empty() ? std::to_string(whole(n)) : symbol);
+      v.shape.push_back(symbol.empty() ? whole(n) : -1);
     }
-    return fmt::format("{} [{}]", scalar_type(whole(member_at(meta, {"dtype"}))), fmt::join(sizes, ", "));
+    v.type = fmt::format("{} [{}]", scalar_type(whole(member_at(meta, {"dtype"}))), fmt::join(sizes, ", "));
+    return v;
   }
 
   std::shared_ptr<const MappedFile> file_;

@@ -65,6 +65,8 @@ TEST(TensorDifferences, are_what_the_formulas_say) {
   EXPECT_EQ(d.largest_at, 3);
   EXPECT_EQ(d.a_there, 4);
   EXPECT_EQ(d.b_there, 2);
+  EXPECT_EQ(d.worst(), 2);
+  EXPECT_EQ(d.worst_relative(), 0.5);
 }
 
 TEST(TensorDifferences, one_unit_in_the_last_place_is_found_and_the_sign_of_zero) {
@@ -94,6 +96,9 @@ TEST(TensorDifferences, what_is_not_finite_is_counted_and_summed_up_nowhere) {
   EXPECT_EQ(d.first_not_finite, 3);
   EXPECT_EQ(d.norm(), 1);
   EXPECT_EQ(d.largest_at, 4);
+  EXPECT_EQ(d.worst(), inf) << "NaN stands beside 2";
+  EXPECT_EQ(tensor_difference(of_values({2}, {nan, 2}), of_values({2}, {-nan, 3})).worst_relative(), 0.5);
+  EXPECT_EQ(tensor_difference(of_values({1}, {inf}), of_values({1}, {-inf})).worst(), inf);
   EXPECT_TRUE(tensor_difference(a, a).same_bits);
   EXPECT_EQ(tensor_difference(of_values({1}, {0}), of_values({1}, {1})).relative(),
             std::numeric_limits<double>::infinity());

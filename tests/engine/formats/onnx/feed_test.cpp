@@ -34,6 +34,8 @@ TEST_F(Feeds, shapes_are_read_as_people_write_them_and_checked) {
   EXPECT_EQ(input_shape(kImage, "2, 3, 8"), (std::vector<int64_t>{2, 3, 8}));
   EXPECT_EQ(input_shape(kImage, "2x3x8"), (std::vector<int64_t>{2, 3, 8}));
   EXPECT_EQ(input_shape(kImage, "[0, 3, 1]"), (std::vector<int64_t>{0, 3, 1}));
+  EXPECT_EQ(parse_sizes("3x224x224"), (std::vector<int64_t>{3, 224, 224}));
+  EXPECT_TRUE(parse_sizes("").empty());
   EXPECT_EQ(least_shape(kImage), (std::vector<int64_t>{1, 3, 1}));
   for (const char* wrong : {"2, 4, 8", "2, 3", "", "2, 3, 8, 1"})
     EXPECT_TRUE(has(message_of([&] { input_shape(kImage, wrong); }), "does not fit f32 [N, 3, ?]")) << wrong;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/pool.h"
 #include "core/random.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
@@ -316,6 +317,32 @@ TEST(OnnxImport, a_node_without_inputs_may_stand_before_a_product) {
   Written w({6});
   w.put("c", "Constant", {}, {{"value", noise({6}, 1)}}).put("y", "Mul", {"x", "c"});
   EXPECT_EQ(types(imported(w.out("y"), noise({2, 6}, 2))), Types{"OnnxOp"});
+}
+
+TEST(OnnxImport, a_file_from_anywhere_is_refused_before_it_takes_the_memory) {
+  using testing_words::message_of;
+  Written w({6});
+  w.constant("one", noise({1}, 1)).constant("to", whole({1 << 20, 1 << 20, 1 << 20})).put("c", "Expand", {"one", "to"});
+  w.put("y", "Mul", {"x", "c"});
+  EXPECT_SAYS(message_of([&] { import_model(w.out("y"), "model"); }), "Expand");
+  const AllocationLimit bound(1 << 16);
+  Written small({6});
+  small.constant("to", whole({1 << 15})).put("c", "ConstantOfShape", {"to"}).put("y", "Mul", {"x", "c"});
+  EXPECT_SAYS(message_of([&] { import_model(small.out("y"), "model"); }), "at most 65536 are allowed");
+  Written half({6});
+  EXPECT_SAYS(message_of([&] { import_model(half.put("y", "Mul", {"x"}).out("y"), "model"); }), "Mul");
+}
+
+TEST(OnnxImport, a_long_chain_takes_no_longer_than_its_length) {
+  Written w({6});
+  std::string last = "x";
+  constexpr int kNodes = 3000;
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string next = "v" + std::to_string(i);
+    w.put(next, "Relu", {last}).put(next + "_unread", "Sigmoid", {last});
+    last = next;
+  }
+  EXPECT_EQ(types(import_model(w.out(last), "model")).size(), static_cast<size_t>(kNodes));
 }
 
 // The ONNX project's own cases: each becomes layers that give what the model gives, or is refused with a reason.
