@@ -112,6 +112,7 @@ Importer::Importer(const OnnxModel& onnx, const std::string& name, const std::ve
   std::vector<Attr> attrs = {{"shape", sizes}};
   if (whole) attrs.push_back({"dtype", std::string("i64")});
   model_.layers.push_back({"input", "Input", std::move(attrs), 0, 0});
+  names_.insert("input");
   std::vector<int64_t> all = {batch_};
   all.insert(all.end(), sizes.begin(), sizes.end());
   values_[input->name] = {empty(Shape(all), whole ? DType::i64 : DType::f32, {DeviceType::meta}), "input"};
@@ -148,19 +149,23 @@ std::vector<int64_t> Importer::list(size_t i, const std::string& attribute,
 }
 
 /// Of the weight where it has one that is named by a path, else of the node.
-std::string Importer::free_name() const {
+std::string Importer::free_name() {
   std::string name;
   for (const std::string& in : node_->inputs)
     for (const char* end : {".weight", ".running_mean"})
       if (name.empty() && in.ends_with(end) && is_path(in) && in.size() < 200)
         name = in.substr(0, in.size() - std::string(end).size());
-  if (name.empty() || model_.find(name)) {
+  if (name.empty() || names_.contains(name)) {
     const std::string other = path_of(*node_);
-    if (name.empty() || !model_.find(other)) name = other;
+    if (name.empty() || !names_.contains(other)) name = other;
   }
-  const std::string base = name;
-  for (int i = 2; model_.find(name) || name == "output"; ++i) name = fmt::format("{}_{}", base, i);
-  return name;
+  if (!names_.contains(name) && name != "output") return name;
+  int& number = numbers_.try_emplace(name, 1).first->second;
+  numbered_.emplace_back(name, number);
+  std::string other;
+  do other = fmt::format("{}_{}", name, ++number);
+  while (names_.contains(other));
+  return other;
 }
 
 Importer::Value Importer::add(const std::string& type, std::vector<Attr> attrs, const std::vector<Value>& from,
@@ -181,6 +186,7 @@ Importer::Value Importer::add(const std::string& type, std::vector<Attr> attrs, 
   Value out{(*make_layer(layer, metas, {DeviceType::meta}))(in), layer.name};
   for (size_t port = 0; port < from.size(); ++port)
     model_.wires.push_back({from[port].layer, 0, layer.name, static_cast<int>(port)});
+  names_.insert(layer.name);
   model_.layers.push_back(std::move(layer));
   for (Weight& w : weights) give(out.layer, std::move(w));
   return out;
@@ -210,13 +216,15 @@ bool Importer::by_rule() {
   const ImportRule* rule = rules().find(node_->op_type);
   if (!rule) return false;
   const size_t layers = model_.layers.size(), wires = model_.wires.size();
-  given_.clear();
+  given_.clear(), numbered_.clear();
   try {
     if (rule->make(*this)) return true;
   } catch (const Error&) {  // an OnnxOp layer says what it is about the node
   }
+  for (size_t i = layers; i < model_.layers.size(); ++i) names_.erase(model_.layers[i].name);
   model_.layers.resize(layers);
   model_.wires.resize(wires);
+  for (size_t i = numbered_.size(); i-- > 0;) numbers_[numbered_[i].first] = numbered_[i].second;
   for (const std::string& name : given_) weights_.erase(name);
   return false;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -74,13 +75,17 @@ class Importer {
   void step(const OnnxNode& node);
   bool by_rule();
   void as_op();
-  std::string free_name() const;
+  std::string free_name();
   void drop_unread();
 
   const OnnxModel& onnx_;
   ModelSpec model_;
-  std::map<std::string, Tensor> weights_;  ///< "conv1.weight"
-  std::vector<std::string> given_;         ///< the weights that the rule at work gave
+  std::map<std::string, Tensor> weights_;         ///< "conv1.weight"
+  std::unordered_set<std::string> names_;         ///< of the layers
+  std::unordered_map<std::string, int> numbers_;  ///< the last one behind a name that several layers would have
+  // What the rule at work did, to be taken back: weights it gave, numbers it took.
+  std::vector<std::string> given_;
+  std::vector<std::pair<std::string, int>> numbered_;
   std::vector<std::string> notes_;
   std::unordered_map<std::string, Value> values_;
   std::unordered_map<std::string, const OnnxNode*> makers_;
