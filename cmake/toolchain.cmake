@@ -18,6 +18,9 @@ add_compile_options(-Wall -Wextra -Wno-restrict -Wno-missing-field-initializers 
 # Objects go into libtenon and into test programs alike. What is thread-local is reached as from a program, at a fixed place: the
 # library is there from the start, it is never loaded later by something that was not linked with it.
 add_compile_options(-fPIC -ftls-model=initial-exec)
+# What a program knows of its sources begins at their root ("core/registry.cpp"), wherever they were compiled: the same bits from
+# every folder, and an object out of the compiler cache names no other one.
+add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 # Integers of tensors wrap, as everywhere in the field.
 add_compile_options(-fwrapv)
 # A product and a sum are never contracted: dense, strided, fused and composite forms of one formula give the same bits.

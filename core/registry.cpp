@@ -10,12 +10,9 @@ namespace {
 constinit std::atomic<uint64_t> g_generation{1};
 constinit thread_local RegistryScope* t_scope = nullptr;
 
-/// "engine/nn/linear.cpp:40": within Tenon's sources from their root on, wherever they were compiled.
+/// "engine/nn/linear.cpp:40". Tenon's own sources are compiled with their names from the root on.
 std::string text_of(const Place& place) {
-  constexpr std::string_view kHere = "core/registry.cpp";
-  std::string_view root = Place::current().file_name(), file = place.file_name();
-  root.remove_suffix(kHere.size());
-  if (file.starts_with(root)) file.remove_prefix(root.size());
+  std::string_view file = place.file_name();
   while (file.starts_with("../")) file.remove_prefix(3);  // relative to a build folder, where this file is not
   return std::string(file) + ":" + std::to_string(place.line());
 }
