@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tracing/snapshot/narrow_column.h"
+
 // A CUDA memory snapshot (torch.cuda.memory._dump_snapshot, and ours) as columns. Addresses, sizes and times are the
 // file's own.
 namespace tenon::snapshot {
@@ -43,14 +45,14 @@ struct PoolId {
 /// The recorded events of every device, device after device, in the order of the file.
 struct Events {
   std::vector<Action> action;
-  std::vector<uint64_t> address;   ///< of an oom: the bytes that the driver reported free
-  std::vector<int64_t> size;       ///< of alloc and free: the bytes asked for
-  std::vector<int64_t> time_us;    ///< -1: not recorded
-  std::vector<uint32_t> stream;    ///< into Snapshot::streams
-  std::vector<uint32_t> stack;     ///< into the stacks; kNone: no frames were recorded
-  std::vector<uint32_t> extra;     ///< text: compile context, metadata; kNone: none
-  std::vector<uint32_t> category;  ///< text; kNone: none
-  std::vector<uint32_t> pool;      ///< into Snapshot::pools; kNone: the default pool, or not told
+  NarrowColumn<uint64_t, int32_t, 64> address;  ///< of an oom: the bytes that the driver reported free
+  NarrowColumn<int64_t> size;                   ///< of alloc and free: the bytes asked for
+  NarrowColumn<int64_t> time_us;                ///< -1: not recorded
+  NarrowColumn<uint32_t, int16_t> stream;       ///< into Snapshot::streams
+  std::vector<uint32_t> stack;                  ///< into the stacks; kNone: no frames were recorded
+  std::vector<uint32_t> extra;                  ///< text: compile context, metadata; kNone: none
+  std::vector<uint32_t> category;               ///< text; kNone: none
+  std::vector<uint32_t> pool;                   ///< into Snapshot::pools; kNone: the default pool, or not told
   uint32_t extra_of(size_t i) const {
     return i < extra.size() ? extra[i] : kNone;
   }  ///< these three grow only as far as something was told
@@ -162,6 +164,10 @@ class Timeline {
   Timeline(const Snapshot& snapshot, size_t trace);
   size_t elements() const { return lives_.size(); }
   Element element(uint32_t id) const;
+  int64_t bytes_of(uint32_t id) const;   ///< element(id).bytes
+  uint32_t stack_of(uint32_t id) const;  ///< element(id).stack
+  /// The elements that were there when recording began, ascending.
+  const std::vector<uint32_t>& before() const { return before_ids_; }
   size_t events() const { return events_; }
   int64_t bytes(size_t at) const;                   ///< alive after event `at`
   int64_t bytes_before() const { return before_; }  ///< alive when recording began

@@ -69,7 +69,7 @@ void Machine::finish(bool complete) {
     }
   }
   for (std::string_view t : texts_.texts()) out_.texts.emplace_back(t);
-  std::vector<uint64_t>().swap(memo_);
+  memo_.clear();
   std::vector<Container>().swap(containers_);
 }
 

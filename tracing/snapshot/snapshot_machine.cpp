@@ -104,8 +104,7 @@ void Machine::pop() {
 void Machine::memo_put(uint64_t i) {
   // An entry a put is what every pickler makes; a few bytes must not ask for megabytes again and again.
   if (i >= (uint64_t{1} << 20) + 2 * ++puts_) throw Error(fmt::format("the file's memo jumps to entry {}", i));
-  if (i >= memo_.size()) memo_.resize(i + 1);
-  memo_[i] = packed(top());
+  memo_.put(i, packed(top()));
 }
 uint64_t Machine::packed(const Value& v) {
   const bool fits = v.tag != Tag::integer && v.tag != Tag::real && v.tag != Tag::boolean;
@@ -114,8 +113,12 @@ uint64_t Machine::packed(const Value& v) {
   return uint64_t{15} << 60 | (memo_other_.size() - 1);
 }
 Machine::Value Machine::unpacked(uint64_t slot) const {
-  if (slot >> 60 == 15) return memo_other_[slot & 0xffffffff];
   Value v;
+  if (slot == PickleMemo::kGone) {
+    v.tag = Tag::gone;
+    return v;
+  }
+  if (slot >> 60 == 15) return memo_other_[slot & 0xffffffff];
   v.tag = static_cast<Tag>(slot >> 60);
   v.index = static_cast<uint32_t>(slot);
   v.serial = slot >> 32 & kSerial;
@@ -307,7 +310,7 @@ void Machine::dict_complete(Value& v) {
   // The memo names the dictionary by its place: it is to find the frame there.
   if (!memo_.empty())
     for (size_t i = memo_.size(); i-- > 0 && memo_.size() - i < 16;)
-      if (memo_[i] == packed(v)) memo_[i] = packed(frame);
+      if (memo_[i] == packed(v)) memo_.put(i, packed(frame));
   release(v);
   v = frame;
 }

@@ -29,6 +29,11 @@ class PickleReader {
         if (options.progress && !options.progress(at_, bytes_.size())) throw Error("cancelled");
       }
       const size_t begin = at_;
+      if (bytes_[at_] == '}')
+        if (const size_t n = machine_.event_at(bytes_.substr(at_))) {
+          at_ += n;
+          continue;
+        }
       auto code = static_cast<unsigned char>(bytes_[at_++]);
       if (code == '.') return true;
       if (!step(code)) {

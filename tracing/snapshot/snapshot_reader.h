@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tracing/snapshot/pickle_memo.h"
 #include "tracing/snapshot/snapshot.h"
 #include "tracing/snapshot/snapshot_keys.h"
 #include "tracing/trace/parts.h"
@@ -13,7 +14,7 @@
 namespace tenon::snapshot {
 
 /// Builds a Snapshot from values in the order in which a pickle (or JSON) makes them. What is complete becomes a row of
-/// a column at once, so memory holds a row an event and a slot a memoised object, never the objects themselves.
+/// a column at once, so memory holds a row an event, never the objects themselves.
 class Machine {
  public:
   explicit Machine(Snapshot& out);
@@ -61,6 +62,9 @@ class Machine {
   Value& top();
   size_t depth() const { return stack_.size(); }
 
+  /// `bytes` begin with the opcode of a new dictionary. Where they are an event of the usual form within a list of
+  /// events, it becomes a row: how long it is. 0: nothing was read. See Note [Events at once].
+  size_t event_at(std::string_view bytes);
   /// So much of the file has been read: how large the columns will become.
   void expect_rows(double share_read);
   /// Everything has been read (or the file ended): what still lies on the stack is taken for what it is.
@@ -99,7 +103,11 @@ class Machine {
   uint32_t forward_frame(std::string_view text);
   uint32_t stream_of(const Value* v);
   uint32_t pool_index(PoolId id);
+  uint32_t open_events();
+  Value pool_tuple(PoolId id);
+  Value empty_list();
   void add_event(const Container& dict);
+  void add_event(const Value* const* known);
   Action action_of(const Value& text);
   void add_block(const Container& dict);
   void add_segment(const Container& dict);
@@ -108,7 +116,7 @@ class Machine {
 
   Snapshot& out_;
   std::vector<Value> stack_;
-  std::vector<uint64_t> memo_;  ///< packed values: a slot an object of the file is what limits how small reading can be
+  PickleMemo memo_;                ///< packed values
   std::vector<Value> memo_other_;  ///< what does not fit one: numbers, which picklers never memoise
   std::vector<Container> containers_;
   std::vector<uint32_t> free_;
@@ -118,6 +126,8 @@ class Machine {
   std::unordered_map<uint64_t, std::vector<uint32_t>> stacks_by_hash_;
   std::unordered_map<int64_t, uint32_t> stream_index_;
   std::map<PoolId, uint32_t> pool_index_;
+  std::map<PoolId, Value> pool_tuples_;
+  Value empty_list_;
   struct FrameHash {
     size_t operator()(const std::tuple<uint32_t, uint32_t, int64_t>& f) const {
       return (std::get<0>(f) * 0x9E3779B97F4A7C15ull ^ std::get<1>(f)) * 0xD6E8FEB86659FD93ull ^

@@ -30,7 +30,6 @@ void Machine::expect_rows(double share_read) {
   e.time_us.reserve(all);
   e.stream.reserve(all);
   e.stack.reserve(all);
-  memo_.reserve(static_cast<size_t>(static_cast<double>(memo_.size()) / share_read * 1.02));
 }
 
 void Machine::add_event(const Container& d) {
@@ -38,6 +37,10 @@ void Machine::add_event(const Container& d) {
   const Value* known[kKeys] = {};
   for (size_t i = 0; i + 1 < d.items.size(); i += 2)
     if (d.items[i].tag == Tag::text && d.items[i].index < kKeys) known[d.items[i].index] = &d.items[i + 1];
+  add_event(known);
+}
+
+void Machine::add_event(const Value* const* known) {
   Events& e = out_.events;
   const Value* address = known[kAddr] ? known[kAddr] : known[kDeviceFree];
   e.action.push_back(action_of(*known[kAction]));
@@ -147,6 +150,7 @@ void Machine::add_annotation(const Container& d) {
 
 // Whether the item is one that a column has a row for; then it is one, and its memory is free.
 bool Machine::become_row(Container& list, const Value& item) {
+  if (item.tag == Tag::gone) return true;
   if (item.tag != Tag::dict) return false;
   Container* d = container(item);
   if (!d) return true;  // gone already: it is a row elsewhere

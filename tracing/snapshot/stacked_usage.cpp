@@ -59,22 +59,27 @@ UsageGroups usage_groups(const Snapshot& s, const Timeline& t, UsageBy by) {
   g.of_element.resize(t.elements());
   Numbering<std::string> places;
   Numbering<uint32_t> numbers;
-  std::unordered_map<uint32_t, uint32_t> of_stack;  // many stacks lead to one place
+  std::vector<uint32_t> of_stack(s.stacks() + 1, kNone);  // many stacks lead to one place; the last: none recorded
   if (by == UsageBy::size)
     for (const auto& c : kSizes) g.names.emplace_back(c.name);
   for (uint32_t id = 0; id < g.of_element.size(); ++id) {
-    const Element e = t.element(id);
     uint32_t& group = g.of_element[id];
     if (by == UsageBy::size) {
-      group = size_class(e.bytes);
-    } else if (by == UsageBy::place) {
-      const auto [at, fresh] = of_stack.emplace(e.stack, 0);
-      if (fresh) {
-        const std::string site = s.site(e.stack);
-        at->second = places.of(site, g.names, [&] { return site; });
+      group = size_class(t.bytes_of(id));
+      continue;
+    }
+    if (by == UsageBy::place) {
+      const uint32_t stack = t.stack_of(id);
+      uint32_t& known = of_stack[std::min<size_t>(stack, s.stacks())];
+      if (known == kNone) {
+        const std::string site = s.site(stack);
+        known = places.of(site, g.names, [&] { return site; });
       }
-      group = at->second;
-    } else if (by == UsageBy::stream) {
+      group = known;
+      continue;
+    }
+    const Element e = t.element(id);
+    if (by == UsageBy::stream) {
       group = numbers.of(e.stream, g.names, [&] {
         return fmt::format("stream {}", e.stream < s.streams.size() ? s.streams[e.stream] : 0);
       });
@@ -104,7 +109,7 @@ void StackedUsage::choose(const Options& options, const std::vector<uint32_t>& o
     const size_t at = m == 0 ? timeline_->peak() : events * m / kMoments - 1;
     if (m > 0 && events * m / kMoments == 0) continue;
     std::fill(now.begin(), now.end(), 0);
-    for (const uint32_t id : timeline_->live(at)) now[of_element[id]] += timeline_->element(id).bytes;
+    for (const uint32_t id : timeline_->live(at)) now[of_element[id]] += timeline_->bytes_of(id);
     for (size_t g = 0; g < now.size(); ++g) most[g] = std::max(most[g], now[g]);
     if (m == 0) at_peak = now;
   }
@@ -136,9 +141,14 @@ void StackedUsage::choose(const Options& options, const std::vector<uint32_t>& o
   for (size_t i = 0; i < of_element.size(); ++i) of_element_[i] = band[of_element[i]];
 }
 
-void StackedUsage::apply(size_t event, std::vector<int64_t>& now) const {
+int64_t StackedUsage::apply(size_t event, std::vector<int64_t>& now) const {
+  int64_t more = 0;
   for (const Timeline::Change& c : timeline_->changes(event))
-    if (c.element != kNone) now[of_element_[c.element]] += c.bytes;
+    if (c.element != kNone) {
+      now[of_element_[c.element]] += c.bytes;
+      more += c.bytes;
+    }
+  return more;
 }
 
 void StackedUsage::add_up(const Options& options) {
@@ -147,16 +157,15 @@ void StackedUsage::add_up(const Options& options) {
   at_top_.reserve(blocks * bands_.size());
   tops_.reserve(blocks);
   std::vector<int64_t> now(bands_.size()), top;
-  for (uint32_t id = 0; id < of_element_.size(); ++id)
-    if (const Element e = timeline_->element(id); e.before) now[of_element_[id]] += e.bytes;
+  for (const uint32_t id : timeline_->before()) now[of_element_[id]] += timeline_->bytes_of(id);
+  int64_t total = timeline_->bytes_before();
   constexpr size_t kBetweenReports = 1 << 18;
   for (size_t begin = 0; begin < events; begin += kEventsOfBlock) {
     if (options.progress && begin % kBetweenReports == 0 && !options.progress(begin, events)) throw Error("cancelled");
     before_.insert(before_.end(), now.begin(), now.end());
     Top highest{begin, INT64_MIN};
     for (size_t i = begin; i < std::min(begin + kEventsOfBlock, events); ++i) {
-      apply(i, now);
-      const int64_t total = std::accumulate(now.begin(), now.end(), int64_t{0});
+      total += apply(i, now);
       if (total > highest.total) {
         highest = {i, total};
         top = now;

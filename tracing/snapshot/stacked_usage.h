@@ -60,7 +60,8 @@ class StackedUsage {
   };
   void choose(const Options& options, const std::vector<uint32_t>& of_element, const std::vector<std::string>& names);
   void add_up(const Options& options);
-  void apply(size_t event, std::vector<int64_t>& now) const;
+  /// Returns how much more is alive then.
+  int64_t apply(size_t event, std::vector<int64_t>& now) const;
 
   const Timeline* timeline_;
   std::vector<Band> bands_;

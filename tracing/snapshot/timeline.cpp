@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <unordered_map>
 
 #include "core/error.h"
+#include "tracing/snapshot/address_map.h"
 #include "tracing/snapshot/snapshot.h"
 
 // Note [Who was there before]
@@ -31,24 +31,20 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
   for (size_t k = trace.begin; k < trace.end; ++k) made += e.action[k] == Action::alloc;
   lives_.reserve(made);
   {
-    std::unordered_map<uint64_t, uint32_t> alive;
+    AddressMap alive;
     for (uint32_t i = 0; i < last; ++i) {
       const size_t k = trace.begin + i;
       if (e.action[k] == Action::alloc) {
         auto id = static_cast<uint32_t>(lives_.size());
         lives_.push_back({i, i, last});
         of_event_[i] = id;
-        auto [it, fresh] = alive.emplace(e.address[k], id);
-        if (!fresh) {  // its free was lost: the address is taken anew
-          lives_[it->second].died = i;
-          it->second = id;
-        }
+        const uint32_t before = alive.put(e.address[k], id);
+        if (before != kNone) lives_[before].died = i;  // its free was lost: the address is taken anew
       } else if (e.action[k] == Action::free_completed || e.action[k] == Action::free) {
-        auto it = alive.find(e.address[k]);
-        if (it != alive.end()) {
-          lives_[it->second].died = i;
-          of_event_[i] = it->second;
-          alive.erase(it);
+        const uint32_t id = alive.take(e.address[k]);
+        if (id != kNone) {
+          lives_[id].died = i;
+          of_event_[i] = id;
         } else {
           before_ids_.push_back(static_cast<uint32_t>(lives_.size()));
           of_event_[i] = before_ids_.back();
@@ -61,14 +57,14 @@ Timeline::Timeline(const Snapshot& s, size_t which) : snapshot_(&s) {
     for (const Segment& segment : s.segments) {
       if (segment.device != trace.device) continue;
       for (size_t b = segment.first_block; b < segment.first_block + segment.blocks; ++b) {
-        if (s.blocks[b].state == State::inactive || alive.count(s.blocks[b].address))
+        if (s.blocks[b].state == State::inactive || alive.find(s.blocks[b].address) != kNone)
           continue;  // what waits for another stream is not free yet
         before_ids_.push_back(static_cast<uint32_t>(lives_.size()));
         lives_.push_back({static_cast<uint32_t>(b), segment.stream, last});
       }
     }
   }
-  for (uint32_t id : before_ids_) before_ += element(id).bytes;
+  for (uint32_t id : before_ids_) before_ += bytes_of(id);
 
   for (uint32_t id = 0; id < blocks_from_; ++id)
     if (lives_[id].died < last && of_event_[lives_[id].died] != id) lost_.push_back(id);
@@ -106,13 +102,13 @@ std::array<Timeline::Change, 2> Timeline::changes(size_t i) const {
   if (!lost_.empty()) {
     auto it =
         std::lower_bound(lost_.begin(), lost_.end(), i, [&](uint32_t id, size_t at) { return lives_[id].died < at; });
-    if (it != lost_.end() && lives_[*it].died == i) out[1] = {*it, -element(*it).bytes};
+    if (it != lost_.end() && lives_[*it].died == i) out[1] = {*it, -bytes_of(*it)};
   }
   const uint32_t id = of_event_[i];
   if (id == kNone) return out;
   const size_t k = first_event_ + i;
   const Events& e = snapshot_->events;
-  out[0] = {id, e.action[k] == Action::alloc ? e.size[k] : -element(id).bytes};
+  out[0] = {id, e.action[k] == Action::alloc ? e.size[k] : -bytes_of(id)};
   return out;
 }
 
@@ -120,6 +116,16 @@ int64_t Timeline::bytes(size_t at) const {
   int64_t now = sums_[at / kStride];
   for (size_t i = at / kStride * kStride; i <= at; ++i) now += sum(changes(i));
   return now;
+}
+
+int64_t Timeline::bytes_of(uint32_t id) const {
+  const uint32_t source = lives_[id].source;
+  return id >= blocks_from_ ? snapshot_->blocks[source].requested : snapshot_->events.size[first_event_ + source];
+}
+
+uint32_t Timeline::stack_of(uint32_t id) const {
+  const uint32_t source = lives_[id].source;
+  return id >= blocks_from_ ? snapshot_->blocks[source].stack : snapshot_->events.stack[first_event_ + source];
 }
 
 Element Timeline::element(uint32_t id) const {

@@ -49,9 +49,8 @@ std::shared_ptr<const SnapshotHistory> read_history(
   const auto& timeline = document.timelines.at(asked.trace);
   const snapshot::DeviceTrace& trace = document.snapshot->traces.at(asked.trace);
   const auto& times = document.snapshot->events.time_us;
-  const auto begin = times.begin() + static_cast<ptrdiff_t>(trace.begin);
-  const auto end = times.begin() + static_cast<ptrdiff_t>(trace.end);
-  const bool timed = begin != end && *begin >= 0 && std::is_sorted(begin, end) && *(end - 1) > *begin;
+  bool timed = trace.begin < trace.end && times[trace.begin] >= 0 && times[trace.end - 1] > times[trace.begin];
+  for (size_t i = trace.begin + 1; timed && i < trace.end; ++i) timed = times[i - 1] <= times[i];
   return std::make_shared<const SnapshotHistory>(SnapshotHistory{
       asked, document.snapshot, timeline,
       StackedUsage(*document.snapshot, *timeline, {.by = asked.by, .pinned = asked.pinned, .progress = progress}),
