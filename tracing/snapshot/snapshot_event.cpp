@@ -19,7 +19,7 @@ constexpr size_t kMostPairs = 16;
 constexpr size_t kLongest = 8 + kMostPairs * 40;
 
 template <class T>
-T number(const char*& p) {
+T taken(const char*& p) {
   T v;
   std::memcpy(&v, p, sizeof v);
   p += sizeof v;
@@ -30,13 +30,13 @@ T number(const char*& p) {
 bool integer(const char*& p, int64_t& v) {
   switch (static_cast<unsigned char>(*p)) {
     case 'K':
-      v = number<uint8_t>(++p);
+      v = taken<uint8_t>(++p);
       return true;
     case 'M':
-      v = number<uint16_t>(++p);
+      v = taken<uint16_t>(++p);
       return true;
     case 'J':
-      v = number<int32_t>(++p);
+      v = taken<int32_t>(++p);
       return true;
     case 0x8a: {
       const auto n = static_cast<unsigned char>(p[1]);
@@ -107,10 +107,10 @@ size_t Machine::event_at(std::string_view bytes) {
         ++p;
         break;
       case 'q':
-        at = number<uint8_t>(++p);
+        at = taken<uint8_t>(++p);
         break;
       case 'r':
-        at = number<uint32_t>(++p);
+        at = taken<uint32_t>(++p);
         break;
       default:
         return true;
@@ -125,9 +125,9 @@ size_t Machine::event_at(std::string_view bytes) {
   auto recalled = [&](Value& v) {
     uint64_t at;
     if (*p == 'h')
-      at = number<uint8_t>(++p);
+      at = taken<uint8_t>(++p);
     else if (*p == 'j')
-      at = number<uint32_t>(++p);
+      at = taken<uint32_t>(++p);
     else
       return false;
     if (at >= memo_.size()) return false;

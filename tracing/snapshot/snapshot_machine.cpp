@@ -308,9 +308,8 @@ void Machine::dict_complete(Value& v) {
   frame.tag = Tag::frame;
   frame.index = this->frame(file->index, function->index, number);
   // The memo names the dictionary by its place: it is to find the frame there.
-  if (!memo_.empty())
-    for (size_t i = memo_.size(); i-- > 0 && memo_.size() - i < 16;)
-      if (memo_[i] == packed(v)) memo_.put(i, packed(frame));
+  for (size_t i = memo_.size(); i-- > 0 && memo_.size() - i < 16;)
+    if (memo_[i] == packed(v)) memo_.put(i, packed(frame));
   release(v);
   v = frame;
 }
