@@ -41,6 +41,18 @@ PoolId PoolsOfEvents::operator()(size_t event) const {
 
 namespace {
 
+/// Of millions of numbers, tells most of those that were never added from the few that were.
+class Sieve {
+ public:
+  void add(uint64_t number) { bits_[place(number)] = true; }
+  bool may_hold(uint64_t number) const { return bits_[place(number)]; }
+
+ private:
+  static constexpr int kBits = 22;
+  static size_t place(uint64_t number) { return number * 0x9E3779B97F4A7C15ull >> (64 - kBits); }
+  std::vector<bool> bits_ = std::vector<bool>(size_t{1} << kBits);
+};
+
 class Undoing {
  public:
   Undoing(const Snapshot& s, size_t trace)
@@ -187,7 +199,17 @@ class Undoing {
   /// Goes through all events for what they tell of the blocks that are there: who allocated them, and where they ended.
   void look_back(size_t from) {
     const Events& e = s_.events;
+    constexpr int kGrain = 16;
+    Sieve begins, ends;
+    for (const auto& [address, k] : blocks_) {
+      begins.add(address);
+      if (k.exact) continue;
+      const uint64_t end = rounded_end(k);
+      for (uint64_t grain = end >> kGrain; grain <= (end + static_cast<uint64_t>(kSmallSize)) >> kGrain; ++grain)
+        ends.add(grain);
+    }
     auto boundary = [&](uint64_t at, size_t i) {
+      if (!ends.may_hold(at >> kGrain)) return;
       auto it = blocks_.lower_bound(at);
       if (it == blocks_.begin()) return;
       Known& k = std::prev(it)->second;
@@ -199,7 +221,7 @@ class Undoing {
       const bool born = e.action[i] == Action::alloc;
       if (!born && e.action[i] != Action::free_completed && e.action[i] != Action::free) continue;
       boundary(e.address[i], i);
-      if (!born || i >= from) continue;
+      if (!born || i >= from || !begins.may_hold(e.address[i])) continue;
       auto it = blocks_.find(e.address[i]);
       if (it == blocks_.end()) continue;
       it->second.boundary = 0;

@@ -95,10 +95,23 @@ Machine::Value Machine::pool_tuple(PoolId id) {
   return at->second;
 }
 
-size_t Machine::event_at(std::string_view bytes) {
-  if (bytes.size() < kLongest) return 0;
+size_t Machine::events_at(std::string_view bytes) {
+  const uint32_t rows = open_events();
+  if (rows == kNone) return 0;
+  size_t at = 0;
+  while (bytes.size() - at >= kLongest && bytes[at] == '}') {
+    const size_t n = event_at(bytes.data() + at);
+    if (n == 0) break;
+    at += n;
+  }
+  rows_[rows].end = out_.events.size_();
+  return at;
+}
+
+/// How long it is; 0: it is none.
+size_t Machine::event_at(const char* const begin) {
   const size_t memo = memo_.size();
-  const char* p = bytes.data() + 1;  // behind the opcode that makes a dictionary
+  const char* p = begin + 1;  // behind the opcode that makes a dictionary
   auto memoized = [&](uint64_t slot) {
     const char* const before = p;
     uint64_t at = memo_.size();
@@ -166,15 +179,12 @@ size_t Machine::event_at(std::string_view bytes) {
     }
     return false;
   };
-  const uint32_t rows = open_events();
-  if (rows == kNone) return 0;
   if (!read()) {
     memo_.shrink(memo);
     return 0;
   }
   add_event(known);
-  rows_[rows].end = out_.events.size_();
-  return static_cast<size_t>(p - bytes.data());
+  return static_cast<size_t>(p - begin);
 }
 
 }  // namespace tenon::snapshot

@@ -30,7 +30,7 @@ class PickleReader {
       }
       const size_t begin = at_;
       if (bytes_[at_] == '}')
-        if (const size_t n = machine_.event_at(bytes_.substr(at_))) {
+        if (const size_t n = machine_.events_at(bytes_.substr(at_, size_t{1} << 20))) {
           at_ += n;
           continue;
         }

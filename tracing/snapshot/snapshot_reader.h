@@ -62,9 +62,9 @@ class Machine {
   Value& top();
   size_t depth() const { return stack_.size(); }
 
-  /// `bytes` begin with the opcode of a new dictionary. Where they are an event of the usual form within a list of
-  /// events, it becomes a row: how long it is. 0: nothing was read. See Note [Events at once].
-  size_t event_at(std::string_view bytes);
+  /// Events of the usual form that `bytes` begin with become rows, where the next value belongs to a list of events:
+  /// returns how many bytes they are. See Note [Events at once].
+  size_t events_at(std::string_view bytes);
   /// So much of the file has been read: how large the columns will become.
   void expect_rows(double share_read);
   /// Everything has been read (or the file ended): what still lies on the stack is taken for what it is.
@@ -106,6 +106,7 @@ class Machine {
   uint32_t open_events();
   Value pool_tuple(PoolId id);
   Value empty_list();
+  size_t event_at(const char* begin);
   void add_event(const Container& dict);
   void add_event(const Value* const* known);
   Action action_of(const Value& text);
