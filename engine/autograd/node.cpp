@@ -86,7 +86,7 @@ Tensor bare(const Tensor& t) {
   return own;
 }
 
-SavedTensor packed(const Tensor& t, const Edge& history) {
+SavedTensor packed(const Tensor& t) {
   SavedTensor s;
   {
     NoGrad no_grad;
@@ -94,25 +94,25 @@ SavedTensor packed(const Tensor& t, const Edge& history) {
   }
   if (!s.packed) return s;
   s.version = t.version();
-  s.history = history;
   return s;
 }
 
 // Note [What a node saves]
-// A leaf is saved as it is. Of a result, a node saves a second handle with the history it has now: an in-place write
-// gives the first handle a new history, and a node that saved it would then be held by what it holds. A saved output
-// has no history at all, for it would be the node's own; Grad::y() puts it back for the time it is used.
+// A leaf is saved as it is. Of a result, a node saves a second handle without history: an in-place write gives the
+// first handle a new history, and a node that saved it would then be held by what it holds. The history that the result
+// had when it was saved is the node's own edge to it, or for an output the node itself; Grad::x() and Grad::y() put it
+// back for the time it is used, where gradients are recorded.
 SavedTensor save_input(const Tensor& t, const Edge& history) {
   if (t.impl()->flags & TensorImpl::inference)
     throw Error(fmt::format("a tensor of size {} that was made in inference mode would be needed for a gradient",
                             to_string(t.size())),
                 "clone() it outside of InferenceMode, or use NoGrad instead");
   if (SavedTensorHooks::current()) [[unlikely]] {
-    SavedTensor s = packed(t, history);
+    SavedTensor s = packed(t);
     if (s.packed) return s;
   }
   if (!history.fn || !history.fn->op) return {t, t.version()};
-  return {with_history(bare(t), history), t.version()};
+  return {bare(t), t.version()};
 }
 
 void take_history_from_base(const Tensor& view);
@@ -208,7 +208,6 @@ void replace_in_base(const Tensor& view) {
 void SavedTensor::reset() {
   value.reset();
   packed.reset();
-  history.fn.reset();
 }
 
 void* AutogradMeta::operator new(size_t bytes) { return FreeList::take(bytes); }
@@ -298,7 +297,7 @@ void pack_saved_outputs(const Tensor& out) {
   Node* n = m->fn.get();
   for (int k = std::popcount(n->op->saves.outputs); k > 0; --k) {
     SavedTensor& s = n->saved[n->saved_count - k];
-    SavedTensor p = packed(s.value, {});
+    SavedTensor p = packed(s.value);
     if (p.packed) s = std::move(p);
   }
 }
@@ -336,7 +335,7 @@ void finish_in_place(const Tensor& out) {
   replace_in_base(out);
 }
 
-Tensor Grad::saved(int index, const char* what, int i) const {
+Tensor Grad::saved(int index, const char* what, int i, const Edge& history) const {
   const SavedTensor& s = node_.saved[index];
   if (node_.freed)
     throw Error(fmt::format("backward through {} #{} a second time: its saved tensors were freed", node_.op->info.name,
@@ -344,7 +343,7 @@ Tensor Grad::saved(int index, const char* what, int i) const {
                 "pass retain_graph to the first backward");
   if (s.packed) {
     Tensor t = s.packed->unpack();
-    return s.history.fn && grad_enabled() ? with_history(bare(t), s.history) : t;
+    return history.fn && grad_enabled() ? with_history(bare(t), history) : t;
   }
   if (s.value.defined() && s.value.version() != s.version)
     throw Error(fmt::format("{} {} ({}, size {}) that {} #{} of module '{}' saved for its gradient was changed in "
@@ -352,13 +351,14 @@ Tensor Grad::saved(int index, const char* what, int i) const {
                             what, i, name(s.value.dtype()), to_string(s.value.size()), node_.op->info.name,
                             node_.origin.seq, module_path(node_.origin.module), s.version, s.value.version()),
                 "use the form that returns a new tensor, or clone before writing");
+  if (history.fn && history.fn->op && grad_enabled() && s.value.defined()) return with_history(bare(s.value), history);
   return s.value;
 }
 
 Tensor Grad::x(int i) const {
   uint32_t mask = node_.op->saves.inputs;
   if (!(mask >> i & 1u)) throw Error(fmt::format("{} does not save its input {}", node_.op->info.name, i));
-  return saved(std::popcount(mask & ((1u << i) - 1u)), "input", i);
+  return saved(std::popcount(mask & ((1u << i) - 1u)), "input", i, node_.next[i]);
 }
 
 // Gives the saved output back with this node as its history, so that backward is differentiable through it.
@@ -366,7 +366,7 @@ Tensor Grad::y(int i) const {
   uint32_t mask = node_.op->saves.outputs;
   if (!(mask >> i & 1u)) throw Error(fmt::format("{} does not save its output {}", node_.op->info.name, i));
   int first = node_.saved_count - std::popcount(mask);
-  Tensor t = saved(first + std::popcount(mask & ((1u << i) - 1u)), "output", i);
+  Tensor t = saved(first + std::popcount(mask & ((1u << i) - 1u)), "output", i, {});
   if (!grad_enabled() || !is_floating(t.dtype())) return t;
   return output_with_history(t, i);
 }

@@ -29,12 +29,11 @@ struct PackedTensor {
   virtual Tensor unpack() = 0;
 };
 
-/// A tensor kept for backward, with the version it had; or what a pack hook made of it.
+/// A tensor kept for backward, with the version it had; or what a pack hook made of it. See Note [What a node saves].
 struct SavedTensor {
   Tensor value;
-  uint32_t version = 0;
-  Edge history;  ///< of a packed tensor: where its gradient goes
   std::unique_ptr<PackedTensor> packed;
+  uint32_t version = 0;
 
   SavedTensor() = default;
   SavedTensor(Tensor v, uint32_t n) : value(std::move(v)), version(n) {}
@@ -160,7 +159,7 @@ class Grad {
   }
 
  private:
-  Tensor saved(int index, const char* what, int i) const;
+  Tensor saved(int index, const char* what, int i, const Edge& history) const;
   Node& node_;
   Tensor* results_;
 };

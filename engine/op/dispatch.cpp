@@ -294,7 +294,7 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
   uint32_t seq = ++t_state.origin.seq;
   t_state.op = op.profile_name;
   for (int i = 1; i < inputs; ++i)
-    if (partly_overlaps(in[0], in[i]))
+    if (in[i].defined() && in[0].storage() == in[i].storage() && partly_overlaps(in[0], in[i]))
       fail(op, Error(fmt::format("input {} shares some of the memory that the in-place form writes", i),
                      "clone() it first"));
   if (alike(op, in, inputs) && !(mode_word() & kSlow) && !(grad_enabled() && any_requires_grad(in, inputs))) {
