@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "views/runs/run_filter.h"
 
 namespace tenon::views {
 namespace {
@@ -60,6 +61,18 @@ TEST_F(Language, a_page_for_a_file_is_english) {
     EXPECT_EQ(tr("Train"), "Train");
   }
   EXPECT_EQ(tr("Train"), "Trainieren");
+}
+
+TEST_F(Language, a_run_is_filtered_by_its_state_in_both_languages) {
+  set_language(Catalogue::of_mo(compiled({{"finished", "fertig"}, {"failed", "gescheitert"}})));
+  RunRow run;
+  run.info.status = "finished";
+  const RunFields fields;
+  for (const char* fits : {"status = fertig", "status = finished", "status ~ FERT", "status != gescheitert",
+                           "not status = failed", "status != failed"})
+    EXPECT_TRUE(RunFilter(fits, fields).fits(run)) << fits;
+  for (const char* not_ : {"status = gescheitert", "status = failed", "status != fertig", "status != finished"})
+    EXPECT_FALSE(RunFilter(not_, fields).fits(run)) << not_;
 }
 
 TEST_F(Language, a_damaged_catalogue_is_an_error) {

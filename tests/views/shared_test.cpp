@@ -99,6 +99,13 @@ TEST(Format, FuzzyFindsSubsequencesAndPrefersWords) {
 }
 
 TEST(Format, TicksAreRoundAndCoverTheRange) {
+  // One tick alone says nothing of the scale.
+  for (const double hi : {4.2e-4, 4.95e-4, 9.9, 21.0, 5.0001, 1000.5}) {
+    const Ticks two = nice_ticks(0, hi, 2);
+    EXPECT_GE(two.count, 2) << hi;
+    EXPECT_LE(two.count, 5) << hi;
+    EXPECT_LE(two.at(two.count - 1), hi) << hi;
+  }
   Ticks t = nice_ticks(0, 2814, 6);
   EXPECT_EQ(t.step, 500);
   EXPECT_EQ(t.count, 6);

@@ -86,7 +86,7 @@ void ModelFileView::build_bar(ViewBar* bar) {
                            [this] { show_page(ModelFileModel::Page::tensors); });
   graph_ = bar->add_page("model_file.graph", tr("Graph"), tr("The operations and who gives whom a value"),
                          [this] { show_page(ModelFileModel::Page::graph); });
-  run_ = bar->add_page("model_file.run", tr("Run"), tr("Give the model inputs and look at what comes out"),
+  run_ = bar->add_page("model_file.run", tr("Try it"), tr("Give the model inputs and look at what comes out"),
                        [this] { show_page(ModelFileModel::Page::run); });
   search_ = new QLineEdit(bar);
   search_->setObjectName("model_file.search");

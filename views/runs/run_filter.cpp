@@ -10,6 +10,7 @@
 #include "core/number.h"
 #include "views/runs/run_field.h"
 #include "views/shared/format.h"
+#include "views/shared/meaning.h"
 
 namespace tenon::views {
 
@@ -86,7 +87,11 @@ struct RunFilter::Node {
       return at != row.recipe.end() && fits(at->second);
     }
     const std::optional<RunValue> have = value_of(field, row);
-    return have && fits(*have);
+    if (!have) return false;
+    if (field.kind != RunField::Kind::status) return fits(*have);
+    // A state may be written as the table shows it or in English, as the command line has it.
+    const RunValue shown{false, 0, state_word(have->text)};
+    return sign == "!=" ? fits(*have) && fits(shown) : fits(*have) || fits(shown);
   }
   bool fits(const RunValue& have) const {
     if (have.number && value.number && sign != "~") return holds(have.x, value.x);

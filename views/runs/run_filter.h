@@ -12,7 +12,8 @@ namespace tenon::views {
 /// A comparison is FIELD OPERATOR VALUE, joined by `and`, `or`, `not` and parentheses. Fields are name, status, steps,
 /// total, seconds, created and error; a key of the recipe, or its end where that is the end of one key only (lr for
 /// optimizer.lr); last.METRIC and best.METRIC, where test_ may be left out. Operators are = != < <= > >= and ~ (holds
-/// these letters, of either case). A value with blanks in it stands in quotes. A run that has no such field fits no
+/// these letters, of either case). A value with blanks in it stands in quotes. A status is written in English or as the
+/// language of the window has it. A run that has no such field fits no
 /// comparison with it, and fits its negation.
 class RunFilter {
  public:

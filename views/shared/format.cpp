@@ -174,18 +174,16 @@ int fuzzy_score(const std::string& query, const std::string& text) {
 
 Ticks nice_ticks(double lo, double hi, int most) {
   if (!(hi > lo) || most < 1 || !std::isfinite(hi - lo)) return {lo, 1, 1};
-  double raw = (hi - lo) / most, power = std::pow(10, std::floor(std::log10(raw)));
-  double step = power;
-  for (double m : {1.0, 2.0, 5.0, 10.0}) {
-    step = m * power;
-    if (step >= raw * 0.999999) break;
-  }
-  Ticks t;
-  t.step = step;
-  double k = std::ceil(lo / step - 1e-9);
-  t.first = k * step;
-  t.count = static_cast<int>(std::floor(hi / step + 1e-9) - k) + 1;
-  return t;
+  const double raw = (hi - lo) / most, power = std::pow(10, std::floor(std::log10(raw)));
+  const auto of = [&](double step) {
+    const double k = std::ceil(lo / step - 1e-9);
+    return Ticks{k * step, step, static_cast<int>(std::floor(hi / step + 1e-9) - k) + 1};
+  };
+  constexpr double kSteps[] = {0.5, 1, 2, 5, 10};
+  int i = 1;
+  while (i < 4 && kSteps[i] * power < raw * 0.999999) ++i;
+  const Ticks t = of(kSteps[i] * power);
+  return t.count < 2 && most >= 2 ? of(kSteps[i - 1] * power) : t;
 }
 
 }  // namespace tenon::views

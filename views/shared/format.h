@@ -33,7 +33,8 @@ bool holds_words(const std::string& text, const std::string& words);
 /// hits count.
 int fuzzy_score(const std::string& query, const std::string& text);
 
-/// "Nice" ticks (1, 2, 5 times a power of ten) that cover [lo, hi] with at most `most` of them.
+/// "Nice" ticks (1, 2, 5 times a power of ten) that cover [lo, hi] with about `most` of them: a few more where these
+/// would be one alone, which tells nothing of the scale.
 struct Ticks {
   double first = 0, step = 1;
   int count = 0;
