@@ -131,9 +131,10 @@ class TableList::Cells : public QStyledItemDelegate {
     initStyleOption(&cell, i);
     QStyle* style = list_->style();
     const int margin = style->pixelMetric(QStyle::PM_FocusFrameHMargin, &cell, list_) + 1;
-    const int room = style->subElementRect(QStyle::SE_ItemViewItemText, &cell, list_).width() - 2 * margin;
-    auto fits = [&](const QString& text) { return cell.fontMetrics.horizontalAdvance(text) <= room; };
-    if (!model_.table.columns[i.column()].number && !fits(cell.text))
+    const QRect box = style->subElementRect(QStyle::SE_ItemViewItemText, &cell, list_);
+    if (model_.table.columns[i.column()].number) return paint_number(p, cell, box.adjusted(margin, 0, -margin, 0));
+    auto fits = [&](const QString& t) { return cell.fontMetrics.horizontalAdvance(t) <= box.width() - 2 * margin; };
+    if (!fits(cell.text))
       cell.text =
           QString::fromStdString(shortener(i.column()).shorten(cell.text.toStdString(), [&](const std::string& text) {
             return fits(QString::fromStdString(text));
@@ -142,6 +143,15 @@ class TableList::Cells : public QStyledItemDelegate {
   }
 
  private:
+  /// On the line that the words beside it stand on: centred, the smaller face would stand lower.
+  void paint_number(QPainter* p, QStyleOptionViewItem cell, QRect at) const {
+    const QString shown = cell.fontMetrics.elidedText(std::exchange(cell.text, {}), Qt::ElideMiddle, at.width());
+    list_->style()->drawControl(QStyle::CE_ItemViewItem, &cell, p, list_);
+    const int line = at.y() + (at.height() - list_->fontMetrics().height()) / 2 + list_->fontMetrics().ascent();
+    p->setFont(cell.font);
+    p->setPen(cell.palette.color(list_->isEnabled() ? QPalette::Normal : QPalette::Disabled, QPalette::Text));
+    p->drawText(at.right() + 1 - cell.fontMetrics.horizontalAdvance(shown), line, shown);
+  }
   /// Made where a cell does not fit, which most never need.
   const NameShortener& shortener(int column) const {
     auto [at, made] = shorteners_.try_emplace(column);
