@@ -215,6 +215,7 @@ RunStatus RunDriver::status() const {
   std::lock_guard lock(impl_->mutex);
   return impl_->status;
 }
+const std::vector<data::Remark>& RunDriver::remarks() const { return impl_->session->remarks(); }
 void RunDriver::drain(std::vector<MetricRow>& out) {
   out.clear();
   std::lock_guard lock(impl_->mutex);

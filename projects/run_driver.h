@@ -97,6 +97,8 @@ class RunDriver {
   Recipe recipe() const;
 
   RunStatus status() const;
+  /// What a person should know of the data it trains on.
+  const std::vector<data::Remark>& remarks() const;
   /// Metric points since the last call, in order; never waits for the training thread.
   void drain(std::vector<MetricRow>& out);
   void wait();  ///< until finished, stopped or failed

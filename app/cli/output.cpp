@@ -147,4 +147,10 @@ projects::Progress Bar::progress() {
   };
 }
 
+void print_table(const views::Table& shown) {
+  std::vector<bool> right;
+  const auto rows = rows_of(shown, right);
+  print("\n" + table(rows, right));
+}
+
 }  // namespace tenon::app

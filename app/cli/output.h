@@ -23,6 +23,9 @@ std::vector<std::vector<std::string>> rows_of(const views::Table& shown, std::ve
 /// Columns aligned to their widest cell; the first row is the head. `right[i]` aligns column i to the right.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right = {});
 
+/// A view's table on standard output.
+void print_table(const views::Table& shown);
+
 /// Names of kernels run to hundreds of characters: the beginning of a text, as much as a line of a table shows.
 std::string shortened(const std::string& text);
 

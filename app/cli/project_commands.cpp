@@ -10,6 +10,7 @@
 #include "app/cli/command.h"
 #include "app/cli/common.h"
 #include "app/cli/output.h"
+#include "app/cli/remarks.h"
 #include "core/error.h"
 #include "engine/formats/onnx/feed.h"
 #include "engine/templates/templates.h"
@@ -108,10 +109,12 @@ int new_project(const Args& args) {
   if (args.json()) {
     nlohmann::json j = {{"project", args.word(0)}, {"template", t.name}, {"dataset", b.recipe.text("data.dataset")}};
     if (!b.note.empty()) j["note"] = b.note;
+    if (!b.remarks.empty()) j["remarks"] = remarks_json(b.remarks);
     print_json(j);
     return 0;
   }
   if (!b.note.empty()) print(b.note + "\n");
+  print(remarks_text(b.remarks));
   print(fmt::format("{}: a project made from the template {}\nTrain it: tenon train {}\n", args.word(0), t.name,
                     args.word(0)));
   return 0;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/output.h"
+#include "app/cli/remarks.h"
 #include "core/error.h"
 #include "views/results/results_model.h"
 
@@ -16,12 +17,6 @@ using projects::Prediction;
 using projects::Results;
 
 namespace {
-void print_table(const views::Table& t) {
-  std::vector<bool> right;
-  const auto rows = rows_of(t, right);
-  print("\n" + table(rows, right));
-}
-
 void tell_classes(const Args& args, const Results& r, const views::ResultsModel& model) {
   if (!args.json()) return print_table(model.table());
   const auto all = r.per_class();
@@ -119,6 +114,7 @@ void tell_worst(const Args& args, const Results& r, const views::ResultsModel& m
   for (size_t i : order) {
     const Prediction& p = r.predictions[i];
     nlohmann::json j = {{"sample", p.row}, {"loss", p.loss}};
+    if (r.data) j["source"] = source_json(r.data->source(p.row));
     if (p.truth >= 0) j.update({{"truth", p.truth}, {"guess", p.guess}, {"sure", p.confidence}});
     print_json(j);
   }

@@ -142,6 +142,7 @@ nlohmann::json to_json(const tracing::NanOrigin& n) {
           {"total", n.total},
           {"operands", operands},
           {"sample", n.sample},
+          {"source", n.source},
           {"sentence", n.sentence}};
 }
 
@@ -189,7 +190,9 @@ int nan_origin(const Args& args) {
     rows.push_back({"input", fmt::format("{} {}: element {} is {}; min {} max {} mean {}, {} not finite", o.name,
                                          o.type, to_string(o.index), o.value, value_text(o.min), value_text(o.max),
                                          value_text(o.mean), count_text(o.bad))});
-  if (n.sample >= 0) rows.push_back({"sample", fmt::format("row {} of the training set", count_text(n.sample))});
+  if (n.sample >= 0)
+    rows.push_back({"sample", fmt::format("{} of the training set{}", count_text(n.sample),
+                                          n.source.empty() ? "" : ": " + n.source)});
   print(text + table(rows));
   return 0;
 }

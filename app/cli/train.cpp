@@ -14,6 +14,7 @@
 #include "app/cli/common.h"
 #include "app/cli/disk_watch.h"
 #include "app/cli/output.h"
+#include "app/cli/remarks.h"
 #include "app/cli/results.h"
 #include "core/error.h"
 #include "engine/op/broadcast_watch.h"
@@ -132,10 +133,12 @@ int train(const Args& args) {
                   {"project", args.word(0)},
                   {"step", s.step},
                   {"total_steps", s.total_steps},
-                  {"epochs", s.epochs}});
+                  {"epochs", s.epochs},
+                  {"remarks", remarks_json(warnings_of(driver->remarks()))}});
     else
       print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps),
-                        s.step ? fmt::format(", going on after step {}", count_text(s.step)) : ""));
+                        s.step ? fmt::format(", going on after step {}", count_text(s.step)) : "") +
+            remarks_text(warnings_of(driver->remarks())));
   });
 
   Bar bar("step");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.h"
@@ -31,6 +32,8 @@ class Cifar10 : public Dataset {
                       std::to_string(r) + " is no class of 0..9");
         records_.push_back(at);
       }
+      ends_.push_back(static_cast<int64_t>(records_.size()));
+      paths_.push_back(path.string());
       files_.push_back(std::move(file));
     }
   }
@@ -39,6 +42,10 @@ class Cifar10 : public Dataset {
   Meta target() const override { return {DType::i64, {}, {}}; }
   int64_t classes() const override { return 10; }
   std::string class_name(int64_t i) const override { return i >= 0 && i < 10 ? kClasses[i] : std::to_string(i); }
+  Source source(int64_t row) const override {
+    const auto f = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin());
+    return {paths_[f], "image " + std::to_string(row - (f > 0 ? ends_[f - 1] : 0))};
+  }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     auto* to = static_cast<float*>(x);
     for (int64_t i = 0; i < count; ++i) {
@@ -54,6 +61,8 @@ class Cifar10 : public Dataset {
  private:
   std::vector<std::shared_ptr<const MappedFile>> files_;
   std::vector<const char*> records_;
+  std::vector<int64_t> ends_;  ///< of each file's images, among all
+  std::vector<std::string> paths_;
 };
 
 Split open_cifar10(const Options& o, const AttrValues&) {

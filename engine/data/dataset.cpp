@@ -1,6 +1,7 @@
 #include "engine/data/dataset.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 
@@ -16,20 +17,10 @@ Registry<DatasetDef>& registry() {
 }
 
 /// A data set with one value of one sample replaced by NaN: something for the NaN doctor to find.
-class Spoiled : public Dataset {
+class Spoiled : public Wrapper {
  public:
   Spoiled(std::shared_ptr<const Dataset> inner, int64_t row, int64_t value)
-      : inner_(std::move(inner)), row_(row), value_(value) {}
-  int64_t size() const override { return inner_->size(); }
-  Meta input() const override { return inner_->input(); }
-  Meta target() const override { return inner_->target(); }
-  int64_t classes() const override { return inner_->classes(); }
-  std::string task() const override { return inner_->task(); }
-  std::string class_name(int64_t i) const override { return inner_->class_name(i); }
-  std::string token_text(int64_t token) const override { return inner_->token_text(token); }
-  double bytes_per_token() const override { return inner_->bytes_per_token(); }
-  std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
-  std::vector<int64_t> labels() const override { return inner_->labels(); }
+      : Wrapper(std::move(inner)), row_(row), value_(value) {}
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     inner_->fetch(rows, count, x, y);
     int64_t values = input().shape.product();
@@ -38,28 +29,23 @@ class Spoiled : public Dataset {
   }
 
  private:
-  std::shared_ptr<const Dataset> inner_;
   int64_t row_, value_;
 };
 
-class Subset : public Dataset {
+class Subset : public Wrapper {
  public:
   Subset(std::shared_ptr<const Dataset> inner, std::vector<int64_t> chosen)
-      : inner_(std::move(inner)), chosen_(std::move(chosen)) {}
+      : Wrapper(std::move(inner)), chosen_(std::move(chosen)) {}
   int64_t size() const override { return static_cast<int64_t>(chosen_.size()); }
-  Meta input() const override { return inner_->input(); }
-  Meta target() const override { return inner_->target(); }
-  int64_t classes() const override { return inner_->classes(); }
-  std::string task() const override { return inner_->task(); }
-  double bytes_per_token() const override { return inner_->bytes_per_token(); }
-  std::string class_name(int64_t i) const override { return inner_->class_name(i); }
-  std::string token_text(int64_t token) const override { return inner_->token_text(token); }
+  Source source(int64_t row) const override { return inner_->source(chosen_[static_cast<size_t>(row)]); }
   std::vector<int64_t> labels() const override {
     const std::vector<int64_t> all = inner_->labels();
     std::vector<int64_t> mine;
     for (size_t i = 0; i < chosen_.size() && !all.empty(); ++i) mine.push_back(all[static_cast<size_t>(chosen_[i])]);
     return mine;
   }
+  /// The numbers of its rows are its own: any order will do.
+  std::vector<int64_t> order(uint64_t, int64_t) const override { return {}; }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     std::vector<int64_t> of;
     for (int64_t i = 0; i < count; ++i) of.push_back(chosen_[static_cast<size_t>(rows[i])]);
@@ -67,11 +53,30 @@ class Subset : public Dataset {
   }
 
  private:
-  std::shared_ptr<const Dataset> inner_;
   std::vector<int64_t> chosen_;
 };
 
 }  // namespace
+
+std::string Source::text() const {
+  const std::string name = std::filesystem::path(file).filename().string();
+  return place.empty() ? name : name.empty() ? place : name + ", " + place;
+}
+
+void Remark::add(Source place) {
+  if (places.size() < kMostPlaces) places.push_back(std::move(place));
+  ++count;
+}
+
+std::string Remark::line() const {
+  std::string all = text;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const bool same = i > 0 && places[i].file == places[i - 1].file && !places[i].place.empty();
+    all += (i > 0 ? ", " : ": ") + (same ? places[i].place : places[i].text());
+  }
+  const int64_t more = count - static_cast<int64_t>(places.size());
+  return more > 0 ? all + " and " + std::to_string(more) + " more" : all;
+}
 
 std::vector<int64_t> Dataset::labels() const {
   const Meta one = target();
@@ -139,7 +144,10 @@ Split open_dataset(const std::string& name, const Options& options) {
   Split split = kind.open(options, AttrValues(kind.attrs, options.attrs, name));
   if (options.nan_sample >= 0) split.train = spoiled(split.train, name, options);
   if (options.transforms.empty()) return split;
-  return transformed(split, options.transforms, options.seed);
+  Split changed = transformed(split, options.transforms, options.seed);
+  changed.remarks = std::move(split.remarks);
+  changed.found = std::move(split.found);
+  return changed;
 }
 
 Parts split_rows(int64_t n, double share) {

@@ -11,6 +11,15 @@
 
 namespace tenon::data {
 
+/// Where a sample comes from, so that a person finds it again: in the files as they were given, before any split,
+/// shuffle or transform.
+struct Source {
+  std::string file;   ///< its path; empty: the sample was generated
+  std::string place;  ///< within it: "row 120" (arrays and images count from 0), "line 7" (from 1); empty: all of it
+  /// "x.npy, row 120": the file by its name alone; empty for a sample that was generated.
+  std::string text() const;
+};
+
 /// Numbered samples, each an input and a target. Immutable, so every function may be called from any thread at once.
 class Dataset {
  public:
@@ -32,6 +41,8 @@ class Dataset {
   virtual std::string class_name(int64_t index) const { return std::to_string(index); }
   /// What a token of a text stands for, as UTF-8 where the text is that; empty: samples are no text.
   virtual std::string token_text(int64_t /*token*/) const { return {}; }
+  /// Where a row comes from.
+  virtual Source source(int64_t /*row*/) const { return {}; }
   /// The class of every row, of a binary task 0 or 1; empty where a row has none, or several. What is not at hand is
   /// fetched, with its inputs.
   virtual std::vector<int64_t> labels() const;
@@ -44,6 +55,26 @@ class Dataset {
   /// The rows in the order of an epoch; empty: any order will do, and a permutation is drawn. For samples that lie in a
   /// stream.
   virtual std::vector<int64_t> order(uint64_t /*seed*/, int64_t /*epoch*/) const { return {}; }
+};
+
+/// Another data set's samples, but for what a derived class says otherwise.
+class Wrapper : public Dataset {
+ public:
+  explicit Wrapper(std::shared_ptr<const Dataset> inner) : inner_(std::move(inner)) {}
+  int64_t size() const override { return inner_->size(); }
+  Meta input() const override { return inner_->input(); }
+  Meta target() const override { return inner_->target(); }
+  int64_t classes() const override { return inner_->classes(); }
+  std::string task() const override { return inner_->task(); }
+  double bytes_per_token() const override { return inner_->bytes_per_token(); }
+  std::string class_name(int64_t index) const override { return inner_->class_name(index); }
+  std::string token_text(int64_t token) const override { return inner_->token_text(token); }
+  Source source(int64_t row) const override { return inner_->source(row); }
+  std::vector<int64_t> labels() const override { return inner_->labels(); }
+  std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
+
+ protected:
+  std::shared_ptr<const Dataset> inner_;
 };
 
 /// Some rows stacked along a new first axis.
@@ -66,8 +97,27 @@ struct Options {
   int64_t nan_sample = -1;      ///< a training row to spoil with a NaN, to try the NaN doctor on; -1: none
   int64_t nan_value_index = 0;  ///< which value of that row
 };
+/// What a person should know of data that were opened: something taken for granted, or something that looks wrong.
+struct Remark {
+  enum class Kind : uint8_t { assumed, warning };
+  Kind kind = Kind::assumed;
+  std::string id;                   ///< for programs: "not_finite"
+  std::string text;                 ///< a sentence without its full stop, places left out
+  std::vector<Source> places = {};  ///< what it is about, the first kMostPlaces of them
+  int64_t count = 0;                ///< of all such places
+  static constexpr size_t kMostPlaces = 8;
+  /// Keeps the place where there is room, and counts it.
+  void add(Source place);
+  /// The whole in one line: "fare: 2 cells are not finite: table.csv, line 12, line 90".
+  std::string line() const;
+};
+
 struct Split {
   std::shared_ptr<const Dataset> train, test;
+  std::vector<Remark> remarks = {};
+  /// Attributes of the kind that were left to the data ("separator"), with what was found there: given as options they
+  /// make the same of these files, and of others of their making.
+  std::vector<Attr> found = {};
 };
 /// One kind of data set, registered where it is defined. Its attributes are keys of the recipe ("data.<name>").
 struct DatasetDef {

@@ -19,7 +19,7 @@ constexpr std::array<const char*, 10> kClasses = {"T-shirt/top", "Trouser", "Pul
 class Images : public Dataset {
  public:
   Images(const std::string& dir, const std::string& prefix)
-      : images_(read_idx(dir + "/" + prefix + "-images-idx3-ubyte.gz", 3)) {
+      : path_(idx_path(dir + "/" + prefix + "-images-idx3-ubyte.gz")), images_(read_idx(path_, 3)) {
     Idx labels = read_idx(dir + "/" + prefix + "-labels-idx1-ubyte.gz", 1);
     if (labels.shape[0] != images_.shape[0])
       throw Error(dir + "/" + prefix + "-labels-idx1-ubyte.gz holds " + std::to_string(labels.shape[0]) +
@@ -39,6 +39,7 @@ class Images : public Dataset {
   std::string class_name(int64_t i) const override {
     return i >= 0 && i < classes() ? kClasses[static_cast<size_t>(i)] : std::to_string(i);
   }
+  Source source(int64_t row) const override { return {path_, "image " + std::to_string(row)}; }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     int64_t pixels = images_.shape[1] * images_.shape[2];
     auto* to = static_cast<float*>(x);
@@ -50,6 +51,7 @@ class Images : public Dataset {
   }
 
  private:
+  std::string path_;
   Idx images_;
   std::vector<uint8_t> labels_;
   std::array<float, 256> value_;

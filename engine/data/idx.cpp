@@ -20,13 +20,6 @@ constexpr int64_t kMegabyte = 1 << 20;
 const char* kWhere =
     "data.dir (on the command line: --data DIR) names the folder that holds the four files of the data set";
 
-std::string existing(const std::string& path) {
-  std::error_code ec;
-  if (std::filesystem::exists(path, ec)) return path;
-  std::string other = path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path + ".gz";
-  return std::filesystem::exists(other, ec) ? other : path;
-}
-
 class File {
  public:
   explicit File(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
@@ -66,8 +59,15 @@ uint32_t big_endian(const uint8_t* b) {
 
 }  // namespace
 
+std::string idx_path(const std::string& path) {
+  std::error_code ec;
+  if (std::filesystem::exists(path, ec)) return path;
+  std::string other = path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path + ".gz";
+  return std::filesystem::exists(other, ec) ? other : path;
+}
+
 Idx read_idx(const std::string& wanted, int axes) {
-  std::string path = existing(wanted);
+  std::string path = idx_path(wanted);
   if (std::filesystem::is_directory(path)) throw Error("cannot read " + path + ": it is a folder", kWhere);
   File file(path);
   uint8_t head[4 + 4 * kMaxDims];

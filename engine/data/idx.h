@@ -15,7 +15,9 @@ struct Idx {
   std::vector<uint8_t> values;
 };
 
-/// Reads `path`, gzipped or plain; where only the name with or without ".gz" exists, that. Throws Error naming the file
+/// `path`, or the same with or without ".gz" where only that exists.
+std::string idx_path(const std::string& path);
+/// Reads the file at idx_path(path), gzipped or plain. Throws Error naming the file
 /// and the byte counts for a file that is missing, no IDX file of `axes` axes of bytes, damaged, shorter or longer than
 /// its sizes say.
 Idx read_idx(const std::string& path, int axes);

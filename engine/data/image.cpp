@@ -7,9 +7,14 @@
 #include <cmath>
 #include <csetjmp>
 #include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/parallel.h"
+#include "core/sha256.h"
 
 namespace tenon::data {
 namespace {
@@ -31,8 +36,25 @@ struct JpegFailure {
   char text[JMSG_LENGTH_MAX] = "";
 };
 
+/// Four inks a pixel as three colours or one grey. Programs of Adobe write inks upside down, 255 for none.
+void from_inks(Image& image, const std::vector<uint8_t>& inks, int64_t channels, bool upside_down) {
+  image.channels = channels;
+  image.pixels.resize(static_cast<size_t>(image.height * image.width * channels));
+  for (size_t p = 0; p < inks.size() / 4; ++p) {
+    int light[4];
+    for (size_t k = 0; k < 4; ++k) light[k] = upside_down ? inks[4 * p + k] : 255 - inks[4 * p + k];
+    int rgb[3];
+    for (size_t k = 0; k < 3; ++k) rgb[k] = (light[k] * light[3] + 127) / 255;
+    if (channels == 1)  // Rec. 601, as libjpeg and libpng weigh colours
+      image.pixels[p] = static_cast<uint8_t>((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000);
+    else
+      for (size_t k = 0; k < 3; ++k) image.pixels[3 * p + k] = static_cast<uint8_t>(rgb[k]);
+  }
+}
+
 /// libjpeg leaves by longjmp: nothing with a destructor may live between setjmp and there but what the caller owns.
-bool decode_jpeg(std::string_view bytes, int64_t channels, Image& image, JpegFailure& failure, bool& too_large) {
+bool decode_jpeg(std::string_view bytes, int64_t channels, Image& image, std::vector<uint8_t>& inks, bool& upside_down,
+                 JpegFailure& failure, bool& too_large) {
   jpeg_decompress_struct jpeg{};
   jpeg.err = jpeg_std_error(&failure.manager);
   failure.manager.error_exit = [](j_common_ptr c) {
@@ -60,12 +82,16 @@ bool decode_jpeg(std::string_view bytes, int64_t channels, Image& image, JpegFai
     jpeg_destroy_decompress(&jpeg);
     return false;
   }
-  jpeg.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  const bool four = jpeg.jpeg_color_space == JCS_CMYK || jpeg.jpeg_color_space == JCS_YCCK;
+  upside_down = jpeg.saw_Adobe_marker;
+  jpeg.out_color_space = four ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&jpeg);
   image.channels = channels;
-  image.pixels.resize(static_cast<size_t>(image.height * image.width * channels));
+  std::vector<uint8_t>& to = four ? inks : image.pixels;
+  const int64_t line = image.width * (four ? 4 : channels);
+  to.resize(static_cast<size_t>(image.height * line));
   while (jpeg.output_scanline < jpeg.output_height) {
-    JSAMPROW row = image.pixels.data() + static_cast<int64_t>(jpeg.output_scanline) * image.width * channels;
+    JSAMPROW row = to.data() + static_cast<int64_t>(jpeg.output_scanline) * line;
     jpeg_read_scanlines(&jpeg, &row, 1);
   }
   jpeg_finish_decompress(&jpeg);
@@ -85,6 +111,7 @@ Image parse_png(std::string_view bytes, const std::string& name, int64_t channel
     throw Error(name + " is damaged: " + png.message);
   check_size(png.height, png.width, name);
   png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // of 16 bits the upper 8, as for files that have only these
   Image image{png.height, png.width, channels, std::vector<uint8_t>(PNG_IMAGE_SIZE(png))};
   png_color black{0, 0, 0};
   if (!png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr))
@@ -101,15 +128,46 @@ Image parse_image(std::string_view bytes, const std::string& name, int64_t chann
     throw Error(name + " is neither a JPEG nor a PNG image: its first bytes are of another kind");
   Image image;
   JpegFailure failure;
-  bool too_large = false;
-  if (!decode_jpeg(bytes, channels, image, failure, too_large)) {
+  std::vector<uint8_t> inks;
+  bool too_large = false, upside_down = false;
+  if (!decode_jpeg(bytes, channels, image, inks, upside_down, failure, too_large)) {
     if (too_large) check_size(image.height, image.width, name);
     throw Error(name + " is damaged: " + failure.text);
   }
+  if (!inks.empty()) from_inks(image, inks, channels, upside_down);
   return image;
 }
 
 Image read_image(const std::string& path, int64_t channels) { return parse_image(read_file(path), path, channels); }
+
+std::vector<BadImage> bad_images(const std::vector<std::string>& paths) {
+  Sha256 names;
+  for (const std::string& path : paths) {
+    std::error_code ec;
+    names.update(path + "|" + std::to_string(std::filesystem::file_size(path, ec)) + "|" +
+                 std::to_string(std::filesystem::last_write_time(path, ec).time_since_epoch().count()) + "\n");
+  }
+  const Sha256Digest key = names.finish();
+  static std::mutex mutex;
+  static std::map<Sha256Digest, std::vector<BadImage>> known;
+  {
+    std::lock_guard lock(mutex);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+  }
+  std::vector<std::string> why(paths.size());
+  parallel_for(static_cast<int64_t>(paths.size()), 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) try {
+        read_image(paths[static_cast<size_t>(i)], 3);
+      } catch (const Error& e) {
+        why[static_cast<size_t>(i)] = e.message();
+      }
+  });
+  std::vector<BadImage> bad;
+  for (size_t i = 0; i < why.size(); ++i)
+    if (!why[i].empty()) bad.push_back({i, why[i]});
+  std::lock_guard lock(mutex);
+  return known[key] = bad;
+}
 
 bool is_image_name(const std::string& name) {
   std::string low = name;

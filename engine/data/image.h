@@ -18,6 +18,13 @@ struct Image {
 /// damaged ones, and images of more than 2^26 pixels, before memory for them is taken.
 Image parse_image(std::string_view bytes, const std::string& name, int64_t channels);
 Image read_image(const std::string& path, int64_t channels);
+/// Those that cannot be read, with the reason, in order. Decodes every file; the answer is kept while the program runs
+/// and the files are the same.
+struct BadImage {
+  size_t index;
+  std::string why;
+};
+std::vector<BadImage> bad_images(const std::vector<std::string>& paths);
 /// By the name's ending.
 bool is_image_name(const std::string& name);
 

@@ -40,9 +40,15 @@ std::vector<int64_t> IterableDataset::order(uint64_t seed, int64_t epoch) const 
   return rows;
 }
 
+std::pair<int64_t, int64_t> IterableDataset::place(int64_t row) const {
+  const int64_t part = std::upper_bound(begins_.begin(), begins_.end(), row) - begins_.begin() - 1;
+  return {part, row - begins_[static_cast<size_t>(part)]};
+}
+
 std::string IterableDataset::raw(int64_t row) const {
-  auto part = std::upper_bound(begins_.begin(), begins_.end(), row) - begins_.begin() - 1;
-  const int64_t number = row - begins_[static_cast<size_t>(part)];
+  // Lambdas cannot take what a structured binding names.
+  const std::pair<int64_t, int64_t> at = place(row);
+  const int64_t part = at.first, number = at.second;
   std::lock_guard lock(mutex_);
   auto found = std::find_if(open_.begin(), open_.end(), [&](const Open& o) { return o.part == part; });
   if (found != open_.end()) open_.splice(open_.begin(), open_, found);

@@ -2,6 +2,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "engine/data/dataset.h"
 
@@ -26,6 +27,8 @@ class IterableDataset : public Dataset {
  protected:
   /// Sizes of the parts and of the buffer that order() shuffles through.
   IterableDataset(std::vector<int64_t> sizes, int64_t window);
+  /// The part that a row lies in, and its number there.
+  std::pair<int64_t, int64_t> place(int64_t row) const;
   class Stream {
    public:
     virtual ~Stream() = default;

@@ -77,6 +77,11 @@ struct Loader::Impl {
     return rows;
   }
 
+  std::string named(int64_t row) const {
+    const std::string source = set->source(row).text();
+    return "sample " + std::to_string(row) + (source.empty() ? "" : " (" + source + ")");
+  }
+
   Batch load(int64_t number) {
     PhaseScope phase(Phase::data, Category::data);
     ProfileScope span("load batch");
@@ -95,9 +100,9 @@ struct Loader::Impl {
         try {
           fetch(*set, {row}, number / per_epoch);
         } catch (const Error& e) {
-          throw e.in("sample " + std::to_string(row) + ", " + where);
+          throw e.in(named(row) + ", " + where);
         } catch (const std::exception& e) {
-          throw Error("sample " + std::to_string(row) + ", " + where + ": " + e.what());
+          throw Error(named(row) + ", " + where + ": " + e.what());
         }
       }
       throw Error(where + ": " + whole.what());

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
@@ -14,11 +15,13 @@ namespace fs = std::filesystem;
 /// x.npy and y.npy, a sample a row. Floating-point numbers become f32, integers of y classes where they count from 0.
 class Arrays : public Dataset {
  public:
-  Arrays(const Tensor& x, const Tensor& y, int64_t classes) : x_(x), y_(y), classes_(classes) {}
+  Arrays(std::string path, const Tensor& x, const Tensor& y, int64_t classes)
+      : path_(std::move(path)), x_(x), y_(y), classes_(classes) {}
   int64_t size() const override { return x_.size(0); }
   Meta input() const override { return meta(x_); }
   Meta target() const override { return meta(y_); }
   int64_t classes() const override { return classes_; }
+  Source source(int64_t row) const override { return {path_, "row " + std::to_string(row)}; }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     for (int64_t i = 0; i < count; ++i) {
       copy(x_, rows[i], static_cast<char*>(x), i);
@@ -36,6 +39,7 @@ class Arrays : public Dataset {
     auto bytes = static_cast<int64_t>(t.nbytes()) / t.size(0);
     std::copy_n(static_cast<const char*>(t.raw()) + row * bytes, bytes, to + i * bytes);
   }
+  std::string path_;
   Tensor x_, y_;
   int64_t classes_;
 };
@@ -43,12 +47,32 @@ class Arrays : public Dataset {
 struct NpyPair {
   Tensor x, y;
   int64_t classes = 0;
+  std::string path;  ///< of x
+  std::vector<Remark> remarks;
 };
 
 bool is_float(DType t) { return t == DType::f64 || t == DType::f32 || t == DType::f16 || t == DType::bf16; }
 
+/// Names the rows of an array that hold NaN or infinities; nothing where there are none.
+void look_for_bad_rows(const Tensor& t, const std::string& path, std::vector<Remark>& remarks) {
+  Remark bad{Remark::Kind::warning, "not_finite", {}};
+  const int64_t rows = t.size(0), width = t.numel() / rows;
+  const auto* values = t.data<float>();
+  int64_t count = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t here = 0;
+    for (int64_t i = 0; i < width; ++i) here += !std::isfinite(values[r * width + i]);
+    if (here > 0) bad.add({path, "row " + std::to_string(r)});
+    count += here;
+  }
+  if (count == 0) return;
+  bad.text = std::to_string(count) + (count == 1 ? " value is" : " values are") + " no finite number (nan, inf), in " +
+             std::to_string(bad.count) + " of " + std::to_string(rows) + " rows";
+  remarks.push_back(std::move(bad));
+}
+
 NpyPair load(const fs::path& x, const fs::path& y, const AttrValues& v) {
-  NpyPair p{formats::load_npy(x.string()), formats::load_npy(y.string())};
+  NpyPair p{formats::load_npy(x.string()), formats::load_npy(y.string()), 0, x.string(), {}};
   for (const auto& [t, path] : {std::pair{&p.x, &x}, {&p.y, &y}})
     if (t->ndim() < 1 || t->size(0) < 1)
       throw Error(path->string() + " holds no rows: it is of size " + to_string(t->size()));
@@ -59,8 +83,10 @@ NpyPair load(const fs::path& x, const fs::path& y, const AttrValues& v) {
   if (tokens && is_float(p.x.dtype()))
     throw Error::usage("data.input = integers: " + x.string() + " holds " + name(p.x.dtype()));
   p.x = contiguous(cast(p.x, tokens ? DType::i64 : DType::f32));
+  if (!tokens) look_for_bad_rows(p.x, x.string(), p.remarks);
   if (is_float(p.y.dtype())) {
     p.y = contiguous(cast(p.y, DType::f32));
+    look_for_bad_rows(p.y, y.string(), p.remarks);
     return p;
   }
   p.y = contiguous(cast(p.y, DType::i64));
@@ -84,18 +110,20 @@ Split open_npy_pairs(const Options& o, const AttrValues& v) {
   if (fs::exists(dir / "x_train.npy", ec)) {
     NpyPair a = load(dir / "x_train.npy", dir / "y_train.npy", v), b = load(dir / "x_test.npy", dir / "y_test.npy", v);
     int64_t classes = std::max(a.classes, b.classes);
-    auto train = std::make_shared<Arrays>(a.x, a.y, classes), test = std::make_shared<Arrays>(b.x, b.y, classes);
+    auto train = std::make_shared<Arrays>(a.path, a.x, a.y, classes),
+         test = std::make_shared<Arrays>(b.path, b.x, b.y, classes);
     if (!(train->input().shape == test->input().shape) || !(train->target().shape == test->target().shape) ||
         a.y.dtype() != b.y.dtype())
       throw Error("the arrays for training and for the test in " + o.dir + " are not alike");
-    return {train, test};
+    a.remarks.insert(a.remarks.end(), b.remarks.begin(), b.remarks.end());
+    return {train, test, a.remarks};
   }
   NpyPair all = load(dir / "x.npy", dir / "y.npy", v);
-  auto set = std::make_shared<Arrays>(all.x, all.y, all.classes);
+  auto set = std::make_shared<Arrays>(all.path, all.x, all.y, all.classes);
   Parts parts = split_rows(set->size(), v.number("test_share"));
   if (parts.train.empty() || parts.test.empty())
     throw Error(o.dir + " holds too few rows to train with and to test with");
-  return {subset(set, parts.train), subset(set, parts.test)};
+  return {subset(set, parts.train), subset(set, parts.test), all.remarks};
 }
 
 const bool registered_npy_pairs = register_dataset(

@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "engine/data/csv.h"
 #include "engine/data/dataset.h"
+#include "engine/data/table_columns.h"
 #include "engine/data/tabular.h"
 
 namespace tenon::data {
@@ -16,97 +17,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How a column becomes numbers, learnt from the training rows alone: a number less its mean over its deviation
-/// (missing: 0), or one place for each of its words (missing and new ones: none of them).
-struct Column {
-  std::string name;
-  bool numeric = true;
-  double mean = 0, deviation = 1;
-  std::vector<std::string> words;  ///< sorted
-  int64_t width() const { return numeric ? 1 : static_cast<int64_t>(words.size()); }
-  int64_t find(const std::string& word) const {
-    auto at = std::lower_bound(words.begin(), words.end(), word);
-    return at != words.end() && *at == word ? at - words.begin() : -1;
-  }
-};
-
-Column study(const Table& t, size_t c, const std::vector<int64_t>& train, int64_t most_words) {
-  Column column;
-  column.name = t.columns[c];
-  double sum = 0, squares = 0, v = 0;
-  int64_t n = 0;
-  std::map<std::string, int64_t> words;
-  for (int64_t r : train) {
-    const std::string& f = t.rows[static_cast<size_t>(r)][c];
-    if (csv_missing(f)) continue;
-    ++words[f];
-    if (csv_number(f, v))
-      sum += v, squares += v * v, ++n;
-    else
-      column.numeric = false;
-  }
-  if (column.numeric) {
-    column.mean = n ? sum / static_cast<double>(n) : 0;
-    double variance = n ? squares / static_cast<double>(n) - column.mean * column.mean : 0;
-    column.deviation = variance > 1e-24 * (1 + column.mean * column.mean) ? std::sqrt(variance) : 1;
-    return column;
-  }
-  // Of too many words the frequent ones stay.
-  std::vector<std::pair<int64_t, std::string>> ranked;
-  for (const auto& [w, count] : words) ranked.emplace_back(-count, w);
-  std::sort(ranked.begin(), ranked.end());
-  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < most_words; ++i)
-    column.words.push_back(ranked[i].second);
-  std::sort(column.words.begin(), column.words.end());
-  return column;
-}
-
 class Tabular : public Dataset {
  public:
-  Tabular(const Table& t, const std::vector<Column>& columns, size_t label, const std::vector<int64_t>& rows,
-          bool classes, const std::string& name)
-      : label_(columns[label]), classes_(classes) {
+  Tabular(std::shared_ptr<const TableRows> t, const std::vector<Column>& columns, size_t label,
+          std::vector<int64_t> rows)
+      : table_(std::move(t)), rows_(std::move(rows)), label_(columns[label]) {
     for (size_t c = 0; c < columns.size(); ++c)
       if (c != label) width_ += columns[c].width();
-    for (int64_t r : rows) {
-      const auto& row = t.rows[static_cast<size_t>(r)];
-      for (size_t c = 0; c < columns.size(); ++c) {
-        if (c == label) continue;
-        double v = 0;
-        if (columns[c].numeric) {
-          x_.push_back(csv_number(row[c], v) ? static_cast<float>((v - columns[c].mean) / columns[c].deviation) : 0.0f);
-        } else {
-          size_t at = x_.size();
-          x_.resize(at + columns[c].words.size());
-          if (int64_t w = columns[c].find(row[c]); w >= 0) x_[at + static_cast<size_t>(w)] = 1;
-        }
-      }
-      double v = 0;
-      auto refuse = [&](const char* why) {
-        throw Error(fmt::format("{}: {} of row {} is \"{}\", {}", name, label_.name, r + 1, row[label], why),
-                    "every row needs its label");
-      };
-      if (classes_) {
-        int64_t w = label_.find(row[label]);
-        if (w < 0) refuse("a class that no training row has");
-        y_.push_back(static_cast<float>(w));
-      } else {
-        if (!csv_number(row[label], v)) refuse("which is no number");
-        y_.push_back(static_cast<float>((v - label_.mean) / label_.deviation));
-      }
+    for (int64_t r : rows_) {
+      for (size_t c = 0; c < columns.size(); ++c)
+        if (c != label) add(columns[c], r, c);
+      y_.push_back(label_of(r, label));
     }
   }
   int64_t size() const override { return static_cast<int64_t>(y_.size()); }
   Meta input() const override { return {DType::f32, {}, {width_}}; }
-  Meta target() const override { return classes_ ? Meta{DType::i64, {}, {}} : Meta{DType::f32, {}, {1}}; }
-  int64_t classes() const override { return classes_ ? static_cast<int64_t>(label_.words.size()) : 0; }
+  Meta target() const override { return by_class() ? Meta{DType::i64, {}, {}} : Meta{DType::f32, {}, {1}}; }
+  int64_t classes() const override { return by_class() ? static_cast<int64_t>(label_.words.size()) : 0; }
   std::string class_name(int64_t i) const override {
     return i >= 0 && i < classes() ? label_.words[static_cast<size_t>(i)] : std::to_string(i);
   }
+  Source source(int64_t row) const override { return table_->source(rows_[static_cast<size_t>(row)]); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     for (int64_t i = 0; i < count; ++i) {
       std::copy_n(x_.begin() + rows[i] * width_, width_, static_cast<float*>(x) + i * width_);
-      if (classes_)
+      if (by_class())
         static_cast<int64_t*>(y)[i] = static_cast<int64_t>(y_[static_cast<size_t>(rows[i])]);
       else
         static_cast<float*>(y)[i] = y_[static_cast<size_t>(rows[i])];
@@ -114,15 +49,44 @@ class Tabular : public Dataset {
   }
 
  private:
+  bool by_class() const { return label_.kind == Column::Kind::words; }
+  void add(const Column& c, int64_t row, size_t column) {
+    double v = 0;
+    if (c.kind == Column::Kind::number)
+      x_.push_back(table_->read(row, column, v) == Cell::number ? static_cast<float>((v - c.mean) / c.deviation)
+                                                                : 0.0f);
+    if (c.kind != Column::Kind::words) return;
+    const size_t at = x_.size();
+    x_.resize(at + c.words.size());
+    if (const int64_t w = c.find(table_->cell(row, column)); w >= 0) x_[at + static_cast<size_t>(w)] = 1;
+  }
+  float label_of(int64_t row, size_t label) const {
+    auto refuse = [&](const char* why, const char* hint) {
+      const Source at = table_->source(row);
+      throw Error(
+          fmt::format("{}, {}: {} is \"{}\", {}", at.file, at.place, label_.name, table_->cell(row, label), why), hint);
+    };
+    double v = 0;
+    if (by_class()) {
+      const int64_t w = label_.find(table_->cell(row, label));
+      if (w < 0) refuse("a class that no row of the training set has", "another data.test_share draws other rows");
+      return static_cast<float>(w);
+    }
+    if (table_->read(row, label, v) != Cell::number)
+      refuse("which is no number", "data.label_kind = class takes it for a class");
+    return static_cast<float>((v - label_.mean) / label_.deviation);
+  }
+
+  std::shared_ptr<const TableRows> table_;
+  std::vector<int64_t> rows_;  ///< of the table
   Column label_;
-  bool classes_;
   int64_t width_ = 0;
   std::vector<float> x_, y_;
 };
 
 CsvOptions csv_options(const AttrValues& v) {
   CsvOptions o;
-  const std::string &s = v.text("separator"), &h = v.text("header");
+  const std::string &s = v.text("separator"), &h = v.text("header"), &d = v.text("decimal"), &e = v.text("encoding");
   if (s == "tab" || s == "\\t")
     o.separator = '\t';
   else if (s.size() == 1)
@@ -130,79 +94,188 @@ CsvOptions csv_options(const AttrValues& v) {
   else if (!s.empty())
     throw Error::usage("data.separator = \"" + s + "\": it is one character, or tab");
   o.header = h == "yes" ? 1 : h == "no" ? 0 : -1;
+  o.decimal = d == "comma" ? ',' : d == "point" ? '.' : '\0';
+  if (e != "auto") o.encoding = e == "utf-8" ? Encoding::utf8 : e == "latin-1" ? Encoding::latin1 : Encoding::utf16;
   return o;
 }
 
-Split split_of(const Table& t, const Parts& parts, const AttrValues& v, const std::string& name) {
-  size_t label = t.columns.size() - 1;
-  if (const std::string& wanted = v.text("label"); !wanted.empty()) {
-    auto found = std::find(t.columns.begin(), t.columns.end(), wanted);
-    if (found == t.columns.end()) {
-      std::string near = near_names(wanted, t.columns.data(), t.columns.size());
-      throw Error::usage(fmt::format("data.label = \"{}\": {} has no such column{}", wanted, name,
-                                     near.empty() ? "" : " (" + near + ")"),
-                         fmt::format("it has {}", fmt::join(t.columns, ", ")));
-    }
-    label = static_cast<size_t>(found - t.columns.begin());
+size_t label_column(const TableRows& t, const AttrValues& v) {
+  const std::vector<std::string>& columns = t.table.columns;
+  const std::string& wanted = v.text("label");
+  if (wanted.empty()) return columns.size() - 1;
+  const auto found = std::find(columns.begin(), columns.end(), wanted);
+  if (found != columns.end()) return static_cast<size_t>(found - columns.begin());
+  const std::string near = near_names(wanted, columns.data(), columns.size());
+  throw Error::usage(fmt::format("data.label = \"{}\": {} has no such column{}", wanted, t.name(),
+                                 near.empty() ? "" : " (" + near + ")"),
+                     fmt::format("it has {}", fmt::join(columns, ", ")));
+}
+
+/// Takes rows without a label out of the parts, or refuses them.
+void see_to_unlabelled(const TableRows& t, size_t label, const AttrValues& v, Parts& parts, Split& split) {
+  Remark without{Remark::Kind::warning, "unlabelled", {}};
+  double value = 0;
+  auto unlabelled = [&](int64_t r) {
+    const Cell cell = t.read(r, label, value);
+    if (cell != Cell::missing && cell != Cell::not_finite) return false;
+    without.add(t.source(r));
+    return true;
+  };
+  for (auto* rows : {&parts.train, &parts.test})
+    rows->erase(std::remove_if(rows->begin(), rows->end(), unlabelled), rows->end());
+  if (without.count == 0) return;
+  const std::string& name = t.table.columns[label];
+  if (v.text("unlabelled") == "stop") {
+    without.text = fmt::format("{} of {} rows have no {}, which is what is to be foretold", without.count,
+                               t.table.rows.size(), name);
+    throw Error(without.line(),
+                fmt::format("{}leave such rows out with data.unlabelled = leave-out, or name the column to foretell: "
+                            "data.label = one of {}",
+                            v.text("label").empty() ? "the last column is taken where none is named: " : "",
+                            fmt::join(t.table.columns, ", ")));
   }
-  if (t.columns.size() < 2) throw Error(name + " has one column: there is nothing to learn the label from");
-  if (parts.train.empty() || parts.test.empty())
-    throw Error(fmt::format("{} has {} rows: too few to train with and to test with", name, t.rows.size()));
-  std::vector<Column> columns;
-  for (size_t c = 0; c < t.columns.size(); ++c) columns.push_back(study(t, c, parts.train, v.integer("most_words")));
-  Column& y = columns[label];
-  bool classes = v.text("label_kind") == "class" || !y.numeric;
-  if (v.text("label_kind") == "value" && !y.numeric)
-    throw Error::usage("data.label_kind = value: the column " + y.name + " of " + name + " holds words");
-  if (v.text("label_kind") == "auto" && y.numeric) {
+  without.text = fmt::format("{} of {} rows have no {} and are left out", without.count, t.table.rows.size(), name);
+  split.remarks.push_back(std::move(without));
+}
+
+/// Decides whether the label is a class, and makes its words classes.
+void settle_label(const TableRows& t, size_t label, const AttrValues& v, const std::vector<int64_t>& train, Column& y) {
+  bool classes = v.text("label_kind") == "class" || y.kind == Column::Kind::words;
+  if (v.text("label_kind") == "value" && y.kind == Column::Kind::words)
+    throw Error::usage("data.label_kind = value: the column " + y.name + " of " + t.name() + " holds words");
+  if (v.text("label_kind") == "auto" && y.kind == Column::Kind::number) {
     // A few whole numbers are classes.
     std::map<double, int64_t> seen;
     bool whole = true;
     double value = 0;
-    for (int64_t r : parts.train) {
-      if (!csv_number(t.rows[static_cast<size_t>(r)][label], value)) continue;
+    for (int64_t r : train) {
+      if (t.read(r, label, value) != Cell::number) continue;
       whole &= value == std::floor(value);
       if (seen.size() <= 20) ++seen[value];
     }
-    classes = whole && seen.size() <= 20 && seen.size() * 5 <= parts.train.size();
+    classes = whole && seen.size() <= 20 && seen.size() * 5 <= train.size();
   }
-  if (classes) {
-    std::map<std::string, int64_t> words;
-    for (int64_t r : parts.train)
-      if (const std::string& f = t.rows[static_cast<size_t>(r)][label]; !csv_missing(f)) ++words[f];
-    y.numeric = false;
-    y.words.clear();
-    for (const auto& [w, n] : words) y.words.push_back(w);
+  if (!classes) return;
+  std::map<std::string, int64_t> words;
+  for (int64_t r : train) ++words[t.cell(r, label)];
+  y.kind = Column::Kind::words;
+  y.words.clear();
+  for (const auto& [w, n] : words) y.words.push_back(w);
+}
+
+std::string separator_text(char c) { return c == '\t' ? "tab" : std::string(1, c); }
+
+/// How the table was read and what its columns are, in two sentences.
+void tell_reading(const TableRows& t, const std::vector<Column>& columns, size_t label, Split& split) {
+  const Table& table = t.table;
+  split.remarks.insert(
+      split.remarks.begin(),
+      {Remark::Kind::assumed, "reading",
+       fmt::format("Read as {} columns of {} rows, separated by {}, decimal {}, {}, {}", table.columns.size(),
+                   table.rows.size(), table.separator == '\t' ? "tabs" : fmt::format("\"{}\"", table.separator),
+                   table.decimal == ',' ? "comma" : "point", name(table.encoding),
+                   table.header ? "names in the first line" : "no names in the first line")});
+  std::vector<std::string> numbers, words, out;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (c == label) continue;
+    const Column& one = columns[c];
+    if (one.kind == Column::Kind::number) numbers.push_back(one.name);
+    if (one.kind == Column::Kind::words) words.push_back(fmt::format("{} ({})", one.name, one.different));
+    if (one.kind == Column::Kind::out) out.push_back(one.name);
   }
-  return {std::make_shared<Tabular>(t, columns, label, parts.train, classes, name),
-          std::make_shared<Tabular>(t, columns, label, parts.test, classes, name)};
+  auto list = [](const char* what, const std::vector<std::string>& names) {
+    return names.empty() ? "" : fmt::format("; {}: {}", what, fmt::join(names, ", "));
+  };
+  const Column& y = columns[label];
+  split.remarks.insert(
+      split.remarks.begin() + 1,
+      {Remark::Kind::assumed, "columns",
+       fmt::format("Foretells {}, {}{}{}{}", y.name,
+                   y.kind == Column::Kind::words ? fmt::format("one of {} classes", y.words.size()) : "a value",
+                   list("numbers", numbers), list("words", words), list("left out", out))});
+}
+
+Split split_of(TableRows rows, Parts parts, const AttrValues& v) {
+  auto shared = std::make_shared<const TableRows>(std::move(rows));
+  const TableRows& t = *shared;
+  const size_t label = label_column(t, v);
+  if (t.table.columns.size() < 2) throw Error(t.name() + " has one column: there is nothing to learn the label from");
+  Split split;
+  const std::vector<int> kinds = column_kinds(v.text("columns"), t.table, "data.columns");
+  see_to_unlabelled(t, label, v, parts, split);
+  if (parts.train.empty() || parts.test.empty())
+    throw Error(fmt::format("{} has {} rows with a label: too few to train with and to test with", t.name(),
+                            parts.train.size() + parts.test.size()));
+  std::vector<Column> columns;
+  for (size_t c = 0; c < t.table.columns.size(); ++c)
+    columns.push_back(study_column(t, c, parts.train, v.integer("most_words"), c == label ? -1 : kinds[c]));
+  settle_label(t, label, v, parts.train, columns[label]);
+  const Column& y = columns[label];
+  if (y.kind == Column::Kind::words && y.words.size() == 1)
+    split.remarks.push_back(
+        {Remark::Kind::warning, "one_class",
+         fmt::format("every row of the training set has {} = {}: there is nothing to tell apart", y.name, y.words[0])});
+  tell_reading(t, columns, label, split);
+  for (size_t c = 0; c < columns.size(); ++c)
+    if (c != label)
+      for (Remark& r : column_remarks(t, c, columns[c], parts)) split.remarks.push_back(std::move(r));
+  split.train = std::make_shared<Tabular>(shared, columns, label, parts.train);
+  split.test = std::make_shared<Tabular>(shared, columns, label, parts.test);
+  if (split.train->input().shape[0] == 0)
+    throw Error(t.name() + ": every column but the label is left out", "change data.columns");
+  const char* encodings[] = {"utf-8", "latin-1", "utf-16"};
+  std::vector<Column> inputs = columns;
+  inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(label));
+  split.found = {{"separator", separator_text(t.table.separator)},
+                 {"decimal", std::string(t.table.decimal == ',' ? "comma" : "point")},
+                 {"encoding", std::string(encodings[static_cast<size_t>(t.table.encoding)])},
+                 {"header", std::string(t.table.header ? "yes" : "no")},
+                 {"label", y.name},
+                 {"label_kind", std::string(y.kind == Column::Kind::words ? "class" : "value")},
+                 {"columns", column_kinds_text(inputs)}};
+  return split;
+}
+
+/// All rows of one table.
+Parts drawn(const TableRows& t, const AttrValues& v) {
+  return split_rows(static_cast<int64_t>(t.table.rows.size()), v.number("test_share"));
+}
+
+TableRows read_table(const std::string& path, const AttrValues& v) {
+  TableRows t{parse_csv(read_file(path), path, csv_options(v)), {}};
+  t.files.push_back({path, static_cast<int64_t>(t.table.rows.size())});
+  return t;
 }
 
 Split open_tabular(const Options& o, const AttrValues& v) {
   if (o.dir.empty()) {
-    Table t = parse_csv(example_csv(o.seed), "the generated table");
-    return split_of(t, split_rows(static_cast<int64_t>(t.rows.size()), v.number("test_share")), v,
-                    "the generated table");
+    TableRows t{parse_csv(example_csv(o.seed), "the generated table"), {}};
+    t.files.push_back({"", static_cast<int64_t>(t.table.rows.size())});
+    const Parts parts = drawn(t, v);
+    return split_of(std::move(t), parts, v);
   }
   std::error_code ec;
   fs::path path = o.dir;
   if (!fs::is_directory(path, ec)) {
-    Table t = parse_csv(read_file(o.dir), o.dir, csv_options(v));
-    return split_of(t, split_rows(static_cast<int64_t>(t.rows.size()), v.number("test_share")), v, o.dir);
+    TableRows t = read_table(o.dir, v);
+    const Parts parts = drawn(t, v);
+    return split_of(std::move(t), parts, v);
   }
-  // A folder with one table, or with train and test.
-  for (const char* end : {".csv", ".tsv"})
-    if (fs::path train = path / (std::string("train") + end), test = path / (std::string("test") + end);
-        fs::exists(train, ec) && fs::exists(test, ec)) {
-      Table t = parse_csv(read_file(train.string()), train.string(), csv_options(v)),
-            u = parse_csv(read_file(test.string()), test.string(), csv_options(v));
-      if (t.columns != u.columns) throw Error(test.string() + " has other columns than " + train.string());
-      Parts parts;
-      for (size_t i = 0; i < t.rows.size() + u.rows.size(); ++i)
-        (i < t.rows.size() ? parts.train : parts.test).push_back(static_cast<int64_t>(i));
-      t.rows.insert(t.rows.end(), u.rows.begin(), u.rows.end());
-      return split_of(t, parts, v, train.string());
-    }
+  // A folder with train and test.
+  for (const char* end : {".csv", ".tsv"}) {
+    const fs::path train = path / (std::string("train") + end), test = path / (std::string("test") + end);
+    if (!fs::exists(train, ec) || !fs::exists(test, ec)) continue;
+    TableRows t = read_table(train.string(), v), u = read_table(test.string(), v);
+    if (t.table.columns != u.table.columns) throw Error(test.string() + " has other columns than " + train.string());
+    const size_t first = t.table.rows.size();
+    t.table.rows.insert(t.table.rows.end(), u.table.rows.begin(), u.table.rows.end());
+    t.table.lines.insert(t.table.lines.end(), u.table.lines.begin(), u.table.lines.end());
+    t.files.push_back({test.string(), static_cast<int64_t>(t.table.rows.size())});
+    Parts parts;
+    for (size_t i = 0; i < t.table.rows.size(); ++i)
+      (i < first ? parts.train : parts.test).push_back(static_cast<int64_t>(i));
+    return split_of(std::move(t), std::move(parts), v);
+  }
   throw Error("the folder " + o.dir + " holds no train.csv and test.csv", "name a table: --data FILE.csv");
 }
 
@@ -212,7 +285,16 @@ const bool registered_tabular = register_dataset(
      {{"label", std::string(), 0, 0, "the column to foretell; empty: the last one"},
       {"label_kind", std::string("auto"), 0, 0, "whether the label is a class or a value", {"auto", "class", "value"}},
       {"separator", std::string(), 0, 0, "what separates fields: one character, or tab; empty: found"},
+      {"decimal", std::string("auto"), 0, 0, "what stands before decimals", {"auto", "point", "comma"}},
+      {"encoding",
+       std::string("auto"),
+       0,
+       0,
+       "how characters are written; latin-1 is Windows-1252 too",
+       {"auto", "utf-8", "latin-1", "utf-16"}},
       {"header", std::string("auto"), 0, 0, "whether the first line is names", {"auto", "yes", "no"}},
+      {"columns", std::string(), 0, 0, "what columns are, as in: age=number; zip=words; id=out; the others are found"},
+      {"unlabelled", std::string("stop"), 0, 0, "what is done about rows without a label", {"stop", "leave-out"}},
       {"most_words", int64_t{64}, 1, 100000, "places for the words of one column; rarer ones have none"},
       test_share_attr()},
      open_tabular,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -15,12 +16,59 @@ namespace fs = std::filesystem;
 /// English prose that every Debian system has.
 constexpr const char* kUsual = "/usr/share/common-licenses";
 
+/// Where in a text's files the tokens of its token file begin.
+class Places {
+ public:
+  Places(std::shared_ptr<const TokenFile> tokens, std::vector<fs::path> files) : tokens_(std::move(tokens)) {
+    int64_t end = 0;
+    for (const fs::path& f : files) {
+      std::error_code ec;
+      const auto bytes = static_cast<int64_t>(fs::file_size(f, ec));
+      if (ec) continue;
+      ends_.push_back(end += bytes);
+      files_.push_back(f.string());
+    }
+  }
+  /// The bytes from a token on to another, in the file where they begin.
+  Source source(int64_t first, int64_t last) const {
+    const int64_t from = byte(first), to = byte(last);
+    const auto f = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), from) - ends_.begin());
+    if (f >= files_.size()) return {};
+    const int64_t begin = f > 0 ? ends_[f - 1] : 0;
+    return {files_[f], "bytes " + std::to_string(from - begin) + " to " + std::to_string(to - begin - 1)};
+  }
+
+ private:
+  static constexpr int64_t kStride = 4096;
+  int64_t byte(int64_t token) const {
+    if (tokens_->tokenizer().merges().empty()) return token;
+    std::call_once(counted_, [&] {
+      for (int64_t i = 0, at = 0; i < tokens_->size(); ++i) {
+        if (i % kStride == 0) begins_.push_back(at);
+        at += width(i);
+      }
+    });
+    int64_t at = begins_.empty() ? 0 : begins_[std::min(begins_.size() - 1, static_cast<size_t>(token / kStride))];
+    for (int64_t i = token / kStride * kStride; i < token; ++i) at += width(i);
+    return at;
+  }
+  int64_t width(int64_t i) const { return static_cast<int64_t>(tokens_->tokenizer().text(tokens_->at(i)).size()); }
+
+  std::shared_ptr<const TokenFile> tokens_;
+  std::vector<int64_t> ends_;  ///< of each file, in all files put together
+  std::vector<std::string> files_;
+  mutable std::once_flag counted_;
+  mutable std::vector<int64_t> begins_;  ///< of every kStride-th token
+};
+
 /// Windows of `context` tokens one behind the other, between two places of a token file; the target is each place's
 /// next token.
 class Text : public Dataset {
  public:
-  Text(std::shared_ptr<const TokenFile> tokens, int64_t begin, int64_t end, int64_t context, int64_t most)
+  Text(std::shared_ptr<const TokenFile> tokens, std::shared_ptr<const Places> places, int64_t begin, int64_t end,
+       int64_t context, int64_t most)
       : tokens_(std::move(tokens)),
+        places_(std::move(places)),
         begin_(begin),
         context_(context),
         samples_(std::max<int64_t>(0, (end - begin - 1) / context)) {
@@ -45,6 +93,10 @@ class Text : public Dataset {
   std::string token_text(int64_t token) const override {
     return token >= 0 && token < classes() ? tokens_->tokenizer().text(token) : std::string();
   }
+  Source source(int64_t row) const override {
+    const int64_t from = begin_ + row * context_;
+    return places_->source(from, from + context_);
+  }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override {
     auto *in = static_cast<int64_t*>(x), *next = static_cast<int64_t*>(y);
     for (int64_t i = 0; i < count; ++i) {
@@ -56,6 +108,7 @@ class Text : public Dataset {
 
  private:
   std::shared_ptr<const TokenFile> tokens_;
+  std::shared_ptr<const Places> places_;
   int64_t begin_, context_, samples_;
   double bytes_per_token_ = 1;
 };
@@ -130,8 +183,9 @@ Split open_text(const Options& o, const AttrValues& v) {
   auto tokens = tokens_of(where, v);
   const int64_t context = v.integer("context");
   auto middle = static_cast<int64_t>(static_cast<double>(tokens->size()) * (1 - v.number("test_share")));
-  auto train = std::make_shared<Text>(tokens, 0, middle, context, 0);
-  auto test = std::make_shared<Text>(tokens, middle, tokens->size(), context, v.integer("test_samples"));
+  auto places = std::make_shared<const Places>(tokens, files_of(where));
+  auto train = std::make_shared<Text>(tokens, places, 0, middle, context, 0);
+  auto test = std::make_shared<Text>(tokens, places, middle, tokens->size(), context, v.integer("test_samples"));
   if (train->size() < 1 || test->size() < 1)
     throw Error(where + " has " + std::to_string(tokens->size()) + " tokens: too few for windows of " +
                     std::to_string(context) + " to train with and to test with",

@@ -14,11 +14,11 @@ Registry<TransformDef>& registry() {
   return all;
 }
 
-class Transformed : public Dataset {
+class Transformed : public Wrapper {
  public:
   using List = std::vector<std::shared_ptr<const Transform>>;
   Transformed(std::shared_ptr<const Dataset> inner, List list, uint64_t seed, bool train)
-      : inner_(std::move(inner)),
+      : Wrapper(std::move(inner)),
         list_(std::move(list)),
         seed_(seed),
         train_(train),
@@ -37,14 +37,8 @@ class Transformed : public Dataset {
     if (masks_ && input_.shape.n == 3) target_.shape = {input_.shape[1], input_.shape[2]};
     if (mixed_ && train_) target_ = {DType::f32, {}, {inner_->classes()}};
   }
-  int64_t size() const override { return inner_->size(); }
   Meta input() const override { return input_; }
   Meta target() const override { return target_; }
-  int64_t classes() const override { return inner_->classes(); }
-  std::string task() const override { return inner_->task(); }
-  std::string class_name(int64_t i) const override { return inner_->class_name(i); }
-  std::string token_text(int64_t token) const override { return inner_->token_text(token); }
-  std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override { return inner_->order(seed, epoch); }
   /// Of samples that are mixed on their way none is of one class.
   std::vector<int64_t> labels() const override { return mixed_ && train_ ? std::vector<int64_t>() : inner_->labels(); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override { fetch_in(0, rows, count, x, y); }
@@ -97,7 +91,6 @@ class Transformed : public Dataset {
     return item;
   }
 
-  std::shared_ptr<const Dataset> inner_;
   List list_;
   uint64_t seed_;
   bool train_, masks_ = false, labels_ = false, mixed_ = false;

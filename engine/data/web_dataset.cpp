@@ -76,11 +76,21 @@ void cut(const std::string& name, std::string& key, std::string& kind) {
 /// library).
 class WebDataset : public IterableDataset {
  public:
-  WebDataset(std::vector<std::string> shards, std::vector<int64_t> sizes, Shape size, int64_t classes, int64_t window)
-      : IterableDataset(std::move(sizes), window), shards_(std::move(shards)), size_(size), classes_(classes) {}
+  /// One shard, as the pass over its headers found it.
+  struct Shard {
+    std::string path;
+    std::vector<std::string> keys;  ///< of its samples, in order
+  };
+  WebDataset(std::vector<Shard> shards, Shape size, int64_t classes, int64_t window)
+      : IterableDataset(sizes(shards), window), shards_(std::move(shards)), size_(size), classes_(classes) {}
   Meta input() const override { return {DType::f32, {}, size_}; }
   Meta target() const override { return {DType::i64, {}, {}}; }
   int64_t classes() const override { return classes_; }
+  Source source(int64_t row) const override {
+    const auto [part, number] = place(row);
+    const Shard& shard = shards_[static_cast<size_t>(part)];
+    return {shard.path, "sample " + shard.keys[static_cast<size_t>(number)]};
+  }
 
   struct Sample {
     std::string key, image, label;
@@ -131,7 +141,7 @@ class WebDataset : public IterableDataset {
 
  protected:
   std::unique_ptr<Stream> stream(int64_t part) const override {
-    return std::make_unique<Reader>(shards_[static_cast<size_t>(part)]);
+    return std::make_unique<Reader>(shards_[static_cast<size_t>(part)].path);
   }
   void decode(const std::string& raw, int64_t, void* x, void* y) const override {
     size_t a = raw.find('\0'), b = raw.find('\0', a + 1);
@@ -145,7 +155,12 @@ class WebDataset : public IterableDataset {
   }
 
  private:
-  std::vector<std::string> shards_;
+  static std::vector<int64_t> sizes(const std::vector<Shard>& shards) {
+    std::vector<int64_t> n;
+    for (const Shard& s : shards) n.push_back(static_cast<int64_t>(s.keys.size()));
+    return n;
+  }
+  std::vector<Shard> shards_;
   Shape size_;
   int64_t classes_;
 };
@@ -178,24 +193,24 @@ Split open_web_dataset(const Options& o, const AttrValues& v) {
   }
   if (train == 0)
     throw Error(o.dir + " holds only shards to test with", "shards to train with have other names than test and val");
-  // One pass over the headers and the classes: how many there are of each.
-  std::vector<int64_t> sizes;
+  // One pass over the headers and the classes: which samples there are, and how many classes.
+  std::vector<WebDataset::Shard> read;
   int64_t classes = 0;
   for (const std::string& path : shards) {
     WebDataset::Reader reader(path);
     WebDataset::Sample s;
-    int64_t n = 0;
-    for (; reader.read(s, false); ++n)
+    WebDataset::Shard shard{path, {}};
+    while (reader.read(s, false)) {
       classes = std::max(classes, WebDataset::label_of(s.label, path + ": sample " + s.key) + 1);
-    sizes.push_back(n);
+      shard.keys.push_back(s.key);
+    }
+    read.push_back(std::move(shard));
   }
   Shape size{v.integer("channels"), v.integer("height"), v.integer("width")};
   auto make = [&](size_t begin, size_t end) {
-    return std::make_shared<WebDataset>(std::vector(shards.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                    shards.begin() + static_cast<std::ptrdiff_t>(end)),
-                                        std::vector(sizes.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                    sizes.begin() + static_cast<std::ptrdiff_t>(end)),
-                                        size, classes, v.integer("window"));
+    return std::make_shared<WebDataset>(
+        std::vector(read.begin() + static_cast<std::ptrdiff_t>(begin), read.begin() + static_cast<std::ptrdiff_t>(end)),
+        size, classes, v.integer("window"));
   };
   return {make(0, train), make(train, shards.size())};
 }

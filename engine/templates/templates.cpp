@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "engine/data/dataset.h"
+#include "engine/train/open_data.h"
 
 namespace tenon {
 
@@ -55,7 +55,7 @@ Beginning begin_empty() {
 
 Beginning begin(const Template& t, const std::string& data, const std::string& project,
                 const std::vector<std::pair<std::string, std::string>>& settings) {
-  Beginning b{t.model, t.recipe, {}};
+  Beginning b{t.model, t.recipe, {}, {}};
   for (const auto& [key, text] : settings) b.recipe.set(key, text);
   if (t.prepare) {
     b.note = t.prepare(b.recipe, data, project);
@@ -65,12 +65,9 @@ Beginning begin(const Template& t, const std::string& data, const std::string& p
     b.recipe.set("data.dir", data);
   }
   for (const auto& [key, text] : settings) b.recipe.check_used(key);
-  data::Options options;
-  options.dir = b.recipe.text("data.dir");
-  options.seed = static_cast<uint64_t>(b.recipe.integer("seed"));
-  options.attrs = b.recipe.attrs("data");
-  options.transforms = b.recipe.text("data.transforms");
-  data::Split split = data::open_dataset(b.recipe.text("data.dataset"), options);
+  data::Split split = open_data(b.recipe);
+  for (const Attr& a : split.found) b.recipe.set("data." + a.name, attr_text(a.value));
+  b.remarks = std::move(split.remarks);
   if (t.fit) b.model = t.fit(b.recipe, *split.train);
   return b;
 }

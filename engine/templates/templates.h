@@ -5,14 +5,12 @@
 #include <vector>
 
 #include "core/registry.h"
+#include "engine/data/dataset.h"
 #include "engine/spec/model_spec.h"
 #include "engine/train/recipe.h"
 
 namespace tenon {
 
-namespace data {
-class Dataset;
-}
 
 /// Several keys of a recipe at once, as they are typed.
 void set_keys(Recipe& recipe, std::initializer_list<std::pair<const char*, const char*>> keys);
@@ -46,6 +44,9 @@ struct Beginning {
   ModelSpec model;
   Recipe recipe;
   std::string note;  ///< for the user; may be empty
+  /// What was taken for granted of the data, and what looks wrong in them. Of what was taken for granted, the recipe
+  /// says it from now on.
+  std::vector<data::Remark> remarks;
 };
 Beginning begin(const Template& t, const std::string& data, const std::string& project,
                 const std::vector<std::pair<std::string, std::string>>& settings = {});

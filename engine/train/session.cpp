@@ -347,6 +347,7 @@ nn::Module& TrainingSession::model() { return *impl_->model; }
 optim::Optimizer& TrainingSession::optimizer() { return *impl_->optimizer; }
 const data::Dataset& TrainingSession::train_data() const { return *impl_->data.train; }
 const data::Dataset& TrainingSession::test_data() const { return *impl_->data.test; }
+const std::vector<data::Remark>& TrainingSession::remarks() const { return impl_->data.remarks; }
 std::shared_ptr<const data::Dataset> TrainingSession::share_test_data() const { return impl_->data.test; }
 void TrainingSession::add_observer(TrainingObserver* o) { impl_->observers.push_back(o); }
 void TrainingSession::remove_observer(TrainingObserver* o) { std::erase(impl_->observers, o); }

@@ -23,6 +23,7 @@ class Optimizer;
 namespace data {
 class Dataset;
 struct Batch;
+struct Remark;
 }  // namespace data
 
 /// What one training step did.
@@ -165,6 +166,8 @@ class TrainingSession {
   const data::Dataset& train_data() const;
   const data::Dataset& test_data() const;
   std::shared_ptr<const data::Dataset> share_test_data() const;  ///< for who outlives the session
+  /// What a person should know of the data: how their files were read, and what looks wrong in them.
+  const std::vector<data::Remark>& remarks() const;
   /// Not owned; called in the order they were added.
   void add_observer(TrainingObserver* observer);
   void remove_observer(TrainingObserver* observer);

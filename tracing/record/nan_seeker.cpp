@@ -58,14 +58,24 @@ int64_t only_row(const Tensor& t) {
   return row < 0 ? -1 : row;
 }
 
-std::string sentence(const NanOrigin& o, bool from_data) {
+}  // namespace
+
+void NanSeeker::blame(NanOrigin& o, int64_t row) const {
+  o.sample = row;
+  o.source = samples_.source(row).text();
+}
+
+std::string NanSeeker::sentence(const NanOrigin& o) const {
+  const std::string sample = o.sample < 0 ? ""
+                                          : fmt::format("sample {} of the {}{}", o.sample, split_,
+                                                        o.source.empty() ? "" : " (" + o.source + ")");
   std::string where = o.module.empty() ? "" : fmt::format(" of module '{}'", o.module);
   if (o.seq == 0) {
-    if (from_data)
+    if (o.phase == "data")
       return fmt::format(
           "Step {}: the data itself was not finite: {} at {} of {}{}; every op after it only passed it on.", o.step,
           value_text(o.value), to_string(o.index), o.operands.empty() ? "the batch" : o.operands[0].name,
-          o.sample >= 0 ? fmt::format(", which is sample {} of the training set", o.sample) : "");
+          sample.empty() ? "" : ", which is " + sample);
     return fmt::format("Step {}: {} already held {} at {} before the step began.", o.step,
                        o.operands.empty() ? "a parameter" : o.operands[0].name, value_text(o.value),
                        to_string(o.index));
@@ -79,11 +89,9 @@ std::string sentence(const NanOrigin& o, bool from_data) {
     parts += fmt::format("{}{} {} had {} at {} (it spans {:.4g} to {:.4g})", parts.empty() ? "" : "; ", p.name, p.type,
                          value_text(p.value), to_string(p.index), p.min, p.max);
   if (!parts.empty()) text += " Its inputs were finite: " + parts + ".";
-  if (o.sample >= 0) text += fmt::format(" Only sample {} of the training set is affected.", o.sample);
+  if (!sample.empty()) text += fmt::format(" Only {} is affected.", sample);
   return text;
 }
-
-}  // namespace
 
 void NanSeeker::given(const std::string& name, const Tensor& t, const std::vector<int64_t>& rows) {
   Dims index;
@@ -107,7 +115,7 @@ void NanSeeker::given(const std::string& name, const Tensor& t, const std::vecto
   p.bad = s.bad();
   o->operands.push_back(p);
   if (!rows.empty() && index.n > 0 && index[0] < static_cast<int64_t>(rows.size()))
-    o->sample = rows[static_cast<size_t>(index[0])];
+    blame(*o, rows[static_cast<size_t>(index[0])]);
   origin_ = o;
 }
 
@@ -150,7 +158,7 @@ void NanSeeker::after(const Call& call, const Origin& op, const std::vector<std:
     bool by_sample = op.phase == Phase::forward && call.inputs > 0 && call.in[0].defined() && call.in[0].ndim() > 0 &&
                      call.in[0].size(0) == static_cast<int64_t>(rows.size());
     if (by_sample && out.ndim() > 1 && out.size(0) == static_cast<int64_t>(rows.size()) && out.size(0) > 1)
-      if (int64_t row = only_row(out); row >= 0) o->sample = rows[static_cast<size_t>(row)];
+      if (int64_t row = only_row(out); row >= 0) blame(*o, rows[static_cast<size_t>(row)]);
     origin_ = o;
     return;
   }
@@ -159,7 +167,7 @@ void NanSeeker::after(const Call& call, const Origin& op, const std::vector<std:
 std::shared_ptr<NanOrigin> NanSeeker::result(int64_t step) const {
   if (!origin_) return nullptr;
   origin_->step = step;
-  origin_->sentence = sentence(*origin_, origin_->phase == "data");
+  origin_->sentence = sentence(*origin_);
   return origin_;
 }
 

@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/data/dataset.h"
 #include "engine/op/op.h"
 #include "tracing/record/step_record.h"
 
@@ -12,6 +13,8 @@ namespace tenon::tracing {
 /// with op number 0.
 class NanSeeker {
  public:
+  /// `samples` is where the rows of the batch come from; `split` names it in sentences ("training set").
+  NanSeeker(const data::Dataset& samples, const char* split) : samples_(samples), split_(split) {}
   /// A tensor the step starts from. `rows`: the data-set row of each index of its first axis, empty for parameters.
   void given(const std::string& name, const Tensor& t, const std::vector<int64_t>& rows);
   /// After each op; `names` are those of the inputs.
@@ -21,6 +24,12 @@ class NanSeeker {
   std::shared_ptr<NanOrigin> result(int64_t step) const;
 
  private:
+  /// The sample that a value came with.
+  void blame(NanOrigin& origin, int64_t row) const;
+  std::string sentence(const NanOrigin& origin) const;
+
+  const data::Dataset& samples_;
+  const char* split_;
   std::shared_ptr<NanOrigin> origin_;
 };
 

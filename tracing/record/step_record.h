@@ -78,6 +78,7 @@ struct NanOrigin {
   };
   std::vector<Operand> operands;
   int64_t sample = -1;           ///< row of the data set that carried it; -1 where none does
+  std::string source;            ///< where that sample comes from: "x.npy, row 120"; empty where it was generated
   std::vector<uint32_t> spread;  ///< seqs of the ops whose output became non-finite afterwards, in order
   std::string sentence;          ///< the whole in words
 };
@@ -97,6 +98,8 @@ struct StepRecord {
   std::vector<GradNode> grad_nodes;
   std::vector<AllocEvent> allocs;  ///< sorted by time; what was alive at the start comes first, at time 0
   std::vector<int64_t> samples;    ///< rows of the data set in this batch
+  /// Where each of them comes from, as data::Source::text(): "x.npy, row 120".
+  std::vector<std::string> sources;
   std::shared_ptr<const NanOrigin> nan;
 };
 

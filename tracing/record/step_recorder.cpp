@@ -52,7 +52,8 @@ struct Clocks : TrainingObserver {
 
 class Watcher : public OpObserver, public TrainingObserver {
  public:
-  Watcher(StepRecord& record, int64_t keep) : r_(record), keep_(keep) {}
+  Watcher(StepRecord& record, int64_t keep, const data::Dataset& samples, const char* split)
+      : r_(record), keep_(keep), seeker_(samples, split) {}
 
   void begin(TrainingSession& session) {
     Quiet quiet;
@@ -244,8 +245,10 @@ class Watcher : public OpObserver, public TrainingObserver {
   std::unordered_map<const Node*, std::string> leaf_names_;
 };
 
-/// `pass` runs what is recorded, the same each time from the same state.
+/// `pass` runs what is recorded, the same each time from the same state, on rows of `samples`, which sentences call by
+/// `split`.
 std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& run, const RecordOptions& options,
+                                   const data::Dataset& samples, const char* split,
                                    const std::function<StepResult()>& pass) {
   auto record = std::make_shared<StepRecord>();
   record->run = run;
@@ -277,7 +280,7 @@ std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& 
     record->allocs = memory.events(start);
   }
   session.load(before);
-  Watcher watcher(*record, options.keep_bytes);
+  Watcher watcher(*record, options.keep_bytes, samples, split);
   watcher.begin(session);
   session.add_observer(&watcher);
   struct Remove {
@@ -295,6 +298,7 @@ std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& 
   record->epoch = result.epoch;
   record->loss = result.loss;
   record->samples = result.rows;
+  for (int64_t row : result.rows) record->sources.push_back(samples.source(row).text());
   if (result.finite && !options.look_at_updates)
     record->nan = nullptr;  // an infinity that came to nothing (a mask) is no anomaly
   // The clocks of the first pass are the true ones: nothing watched the values then.
@@ -311,12 +315,13 @@ std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& 
 
 std::shared_ptr<const StepRecord> record_step(TrainingSession& session, const std::string& run,
                                               const RecordOptions& options) {
-  return record(session, run, options, [&] { return session.step(); });
+  return record(session, run, options, session.train_data(), "training set", [&] { return session.step(); });
 }
 
 std::shared_ptr<const StepRecord> record_sample(TrainingSession& session, const std::string& run, int64_t test_row,
                                                 const RecordOptions& options) {
-  auto made = record(session, run, options, [&] { return session.probe({test_row}); });
+  auto made =
+      record(session, run, options, session.test_data(), "test split", [&] { return session.probe({test_row}); });
   made->sample = test_row;
   return made;
 }

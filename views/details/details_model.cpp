@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/data/dataset.h"
 #include "projects/finish.h"
 #include "tracing/record/step_record.h"
 #include "views/details/file_details.h"
@@ -287,6 +288,10 @@ static void sample_details(Details& d, int64_t row_number, const projects::Resul
     about.rows.push_back(row(tr("sure"), fmt::format("{:.2f} %", 100 * p.confidence), format_exact(p.confidence)));
   }
   about.rows.push_back(row(tr("loss"), format_value(p.loss), format_exact(p.loss)));
+  if (const data::Source source = r.data ? r.data->source(row_number) : data::Source(); !source.file.empty()) {
+    about.rows.push_back(row(tr("file"), source.file));
+    if (!source.place.empty()) about.rows.push_back(row(tr("place"), source.place));
+  }
   d.sections.push_back(std::move(about));
   d.bad = p.truth >= 0 && p.guess != p.truth;
 }

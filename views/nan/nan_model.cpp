@@ -171,6 +171,7 @@ float NanModel::draw_sentence(Scene& scene, float y, float width) {
   if (!n.module.empty()) facts += " · " + n.module;
   if (n.index.n) facts += tr(" · element {}", to_string(n.index));
   if (n.sample >= 0) facts += tr(" · sample {} of the data set", n.sample);
+  if (!n.source.empty()) facts += " · " + n.source;
   scene.text({kPad + 16, y + 22, width - 16, 20}, facts, Ink::secondary, Face::body);
   y += 56;
   for (const std::string& line : wrapped(n.sentence, std::min(width, 860.f), Face::body)) {

@@ -75,6 +75,8 @@ Table ResultsModel::samples() const {
   t.columns.push_back({tr("Loss"), true,
                        results_->classes.empty() && !single ? tr("mean squared error of its values")
                                                             : tr("-log of the share of the right class")});
+  const bool from_files = results_->data && results_->data->size() > 0 && !results_->data->source(0).file.empty();
+  if (from_files) t.columns.push_back({tr("From"), false, tr("the file it comes from, and where in it")});
   for (size_t i : order_) {
     const Prediction& p = results_->predictions[i];
     if (!fits(p)) continue;
@@ -89,6 +91,10 @@ Table ResultsModel::samples() const {
     Table::Cell loss = Table::Cell::number(std::isfinite(p.loss) ? p.loss : 1e308, format_value(p.loss));
     loss.tip = format_exact(p.loss);
     row.cells.push_back(std::move(loss));
+    if (from_files) {
+      const data::Source source = results_->data->source(p.row);
+      row.cells.push_back({source.text(), 0, source.file, Ink::none});
+    }
     t.rows.push_back(std::move(row));
     if (t.rows.size() == kListed) break;
   }

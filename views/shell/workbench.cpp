@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "engine/data/dataset.h"
 #include "engine/templates/templates.h"
 #include "projects/time_travel.h"
 #include "tracing/record/step_record.h"
@@ -86,6 +87,10 @@ Workbench::~Workbench() {
 void Workbench::log(const QString& line, bool bad) {
   QString time = fixed_clock_ ? QString() : QTime::currentTime().toString("HH:mm:ss  ");
   emit logged(time + line, bad);
+}
+
+void Workbench::log(const std::vector<data::Remark>& remarks) {
+  for (const data::Remark& r : remarks) log(QString::fromStdString(r.line()), r.kind == data::Remark::Kind::warning);
 }
 
 void Workbench::fail(const QString& title, const QString& message, const QString& hint) {
@@ -249,10 +254,11 @@ void Workbench::create(const QString& path, const std::string& template_name, co
                                 ? begin_empty()
                                 : begin(find_template(template_name), data.toStdString(), path.toStdString());
         Project::create(path.toStdString(), b.model, b.recipe.to_json());
-        return b.note;
+        return std::pair(b.note, b.remarks);
       },
-      [this, path](const std::string& note) {
-        if (!note.empty()) log(QString::fromStdString(note));
+      [this, path](const std::pair<std::string, std::vector<data::Remark>>& told) {
+        if (!told.first.empty()) log(QString::fromStdString(told.first));
+        log(told.second);
         open(path);
       });
 }

@@ -12,6 +12,10 @@
 #include "views/frame/bench.h"
 #include "views/training/training_model.h"
 
+namespace tenon::data {
+struct Remark;
+}
+
 namespace tenon::views {
 
 /// Something to know that lasts as long as `holds` says; its button runs `act`.
@@ -92,6 +96,8 @@ class Workbench : public Bench {
   void delete_sweep(int64_t sweep) override;
   void restore_sweep(int64_t sweep) override;
   void log(const QString& line, bool bad = false);
+  /// A line each; warnings look like it.
+  void log(const std::vector<data::Remark>& remarks);
   void fail(const QString& title, const QString& message, const QString& hint) override;
   /// What an event's handler threw (Note [The net under the event loop]): told, and the model on the canvas is saved at
   /// once.

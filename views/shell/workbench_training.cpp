@@ -131,6 +131,7 @@ void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
   const bool follows = !sweeping_ || sweep_begins_ || shown_run_ == status_.run || !shown();
   sweep_begins_ = false;
   status_ = driver_->status();
+  log(driver_->remarks());
   trained_here_.insert(status_.run);
   live_rows_.clear();
   if (follows) {

@@ -1,0 +1,108 @@
+// What a project learns from, in the window: a table with holes is chosen, what is wrong is told with its lines, and
+// a sample that was spoilt is found in its file.
+#include <gtest/gtest.h>
+
+#include <QLabel>
+#include <QTest>
+#include <QToolButton>
+
+#include "core/file.h"
+#include "engine/train/recipe.h"
+#include "projects/project.h"
+#include "tests/views/shell/window_fixture.h"
+#include "views/details/details_model.h"
+
+namespace tenon::views {
+namespace {
+
+class DataPage : public testing::WindowTest {
+ protected:
+  void show() {
+    ASSERT_TRUE(window_->commands().run("view.data"));
+    settle();
+  }
+  TableList* list(const char* name) { return window_->findChild<TableList*>(name); }
+  QString said() { return window_->findChild<QLabel*>("data.said")->accessibleName(); }
+  QString fault() { return window_->findChild<QLabel*>("data.fault")->accessibleName(); }
+  QString cells(const char* name) {
+    QString all;
+    for (const Table::Row& r : list(name)->shown().rows) {
+      for (const Table::Cell& c : r.cells) all += QString::fromStdString(c.text) + " | ";
+      all += "\n";
+    }
+    return all;
+  }
+  std::string write_table(const char* name, const std::string& text) {
+    const std::string path = dir_.filePath(name).toStdString();
+    write_file(path, text);
+    return path;
+  }
+  static std::string table(int rows) {
+    std::string text = "width;height;kind\n";
+    for (int i = 0; i < rows; ++i)
+      text +=
+          std::to_string(i % 17) + ",5;" + (i == 4 ? "inf" : std::to_string(i)) + ";" + (i % 2 ? "odd" : "even") + "\n";
+    return text;
+  }
+};
+
+TEST_F(DataPage, a_table_is_looked_at_before_anything_is_trained) {
+  const std::string path = write_table("own.csv", table(60));
+  make_window();
+  file_ = dir_.filePath("p.tenon");
+  bench_->create(file_, "tabular", QString::fromStdString(path));
+  until([&] { return bench_->has_project(); });
+  show();
+  until([&] { return said().contains("own.csv"); });
+  EXPECT_TRUE(said().contains("classification")) << said().toStdString();
+  EXPECT_TRUE(fault().isEmpty());
+  const QString found = cells("data.remarks");
+  EXPECT_TRUE(found.contains("separated by \";\", decimal comma, UTF-8")) << found.toStdString();
+  EXPECT_TRUE(found.contains("height: 1 of 60 cells are no finite number")) << found.toStdString();
+  EXPECT_TRUE(found.contains("own.csv, line 6 | 1")) << found.toStdString();
+  EXPECT_TRUE(cells("data.splits").contains("training | 48")) << cells("data.splits").toStdString();
+  // What was found stands in the recipe of the new project.
+  const Recipe recipe = Recipe::from_json(bench_->project()->recipe());
+  EXPECT_EQ(recipe.text("data.decimal"), "comma");
+  EXPECT_EQ(recipe.text("data.columns"), "width=number; height=number");
+  press("data.page.samples");
+  EXPECT_TRUE(cells("data.samples").contains("0 | even | own.csv, line 2 | training"))
+      << cells("data.samples").toStdString();
+  press("data.page.classes");
+  EXPECT_TRUE(cells("data.classes").contains("even | 24 | 6")) << cells("data.classes").toStdString();
+
+  // Another file, whose label has a hole: it says what can be done, and does it.
+  std::string text = table(60);
+  text.replace(text.find("2,5;2;even"), 10, "2,5;2;");
+  answer(QString::fromStdString(write_table("holes.csv", text)));
+  press("data.file");
+  until([&] { return !fault().isEmpty(); });
+  EXPECT_TRUE(fault().contains("1 of 60 rows have no kind")) << fault().toStdString();
+  EXPECT_TRUE(fault().contains("line 4")) << fault().toStdString();
+  Recipe r = bench_->recipe();
+  r.set("data.unlabelled", "leave-out");
+  bench_->set_recipe(r);
+  until([&] { return said().contains("holes.csv"); });
+  EXPECT_TRUE(cells("data.remarks").contains("1 of 60 rows have no kind and are left out"));
+}
+
+TEST_F(DataPage, a_project_without_files_says_that_its_samples_are_generated) {
+  open_spirals();
+  show();
+  until([&] { return said().contains("spirals"); });
+  press("data.page.samples");
+  EXPECT_TRUE(cells("data.samples").contains("generated"));
+  EXPECT_TRUE(cells("data.splits").contains("training | "));
+}
+
+TEST_F(DataPage, without_a_project_there_is_one_sentence) {
+  make_window();
+  show();
+  auto* view =
+      dynamic_cast<View*>(window_->findChild<QLabel*>("data.said")->parentWidget()->parentWidget()->parentWidget());
+  ASSERT_NE(view, nullptr);
+  EXPECT_TRUE(view->empty());
+}
+
+}  // namespace
+}  // namespace tenon::views

@@ -1,0 +1,149 @@
+#include "views/data/data_look.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "engine/train/open_data.h"
+#include "engine/train/recipe.h"
+#include "views/shared/format.h"
+#include "views/shared/language.h"
+
+namespace tenon::views {
+namespace {
+
+std::string type_text(const Meta& m) { return fmt::format("{} {}", name(m.dtype), to_string(m.shape)); }
+
+/// The class, or up to eight values; of larger targets what they are.
+std::string target_text(const data::Dataset& set, const Tensor& y, int64_t i) {
+  const Meta one = set.target();
+  const int64_t n = one.shape.product();
+  if (one.dtype == DType::i64 && n == 1) return set.class_name(y.data<int64_t>()[i]);
+  if (one.dtype != DType::f32 || n > 8) return type_text(one);
+  std::string text;
+  for (int64_t k = 0; k < n; ++k) text += (k ? ", " : "") + format_value(y.data<float>()[i * n + k]);
+  return text;
+}
+
+void take_samples(const data::Dataset& set, bool train, int64_t most, DataLook& look) {
+  std::vector<int64_t> rows(static_cast<size_t>(std::min(most, set.size())));
+  std::iota(rows.begin(), rows.end(), 0);
+  for (int64_t row : rows) {
+    const data::Batch b = data::fetch(set, {row});
+    look.samples.push_back({train, row, target_text(set, b.y, 0), set.source(row)});
+  }
+}
+
+Table::Cell number(double v) {
+  Table::Cell c = Table::Cell::number(v, format_value(v));
+  c.tip = format_exact(v);
+  return c;
+}
+
+Table::Cell count(int64_t n) { return Table::Cell::number(static_cast<double>(n), format_grouped(n)); }
+
+}  // namespace
+
+DataLook look_at(const Recipe& of, Reading reading, int64_t samples, const data::SurveyProgress& progress) {
+  Recipe recipe = of;
+  recipe.set("data.transforms", "");
+  const data::Split split = open_data(recipe);
+  DataLook look;
+  look.dataset = recipe.text("data.dataset");
+  look.dir = recipe.text("data.dir");
+  look.task = split.train->task();
+  look.input = type_text(split.train->input());
+  look.target = type_text(split.train->target());
+  look.train_samples = split.train->size();
+  look.test_samples = split.test->size();
+  look.remarks = split.remarks;
+  take_samples(*split.train, true, samples, look);
+  take_samples(*split.test, false, samples, look);
+  const int64_t values = (look.train_samples + look.test_samples) * split.train->input().shape.product();
+  if (reading == Reading::opened || (reading == Reading::if_small && values > kSmallData)) return look;
+  look.survey = data::survey(split, progress);
+  look.remarks = look.survey->remarks;
+  look.classes = count_classes(split);
+  return look;
+}
+
+std::string data_text(const DataLook& l) {
+  const std::string of = l.dir.empty() ? "" : " " + tr("of {}", std::filesystem::path(l.dir).filename().string());
+  return fmt::format("{}{} · {} · {} · {}", l.dataset, of, l.task, tr("inputs {}", l.input),
+                     tr("targets {}", l.target));
+}
+
+Table splits_table(const DataLook& l) {
+  Table t;
+  t.columns = {{tr("Split")}, {tr("Samples"), true}};
+  if (l.survey)
+    t.columns.insert(t.columns.end(), {{tr("Smallest"), true, tr("of the inputs' values")},
+                                       {tr("Largest"), true, tr("of the inputs' values")},
+                                       {tr("Mean"), true, tr("of the inputs' values")},
+                                       {tr("Deviation"), true, tr("of the inputs' values")},
+                                       {tr("Not finite"), true, tr("values that are NaN or infinite")}});
+  auto add = [&](const std::string& name, int64_t samples, const data::Survey::Part* p) {
+    Table::Row row{{{name, 0, {}, Ink::none}, count(samples)}, {}};
+    if (p) {
+      for (double v : {p->min, p->max, p->mean, p->deviation}) row.cells.push_back(number(v));
+      row.cells.push_back(count(p->not_finite));
+      if (p->not_finite > 0) row.cells.back().mark = Ink::bad;
+    }
+    t.rows.push_back(std::move(row));
+  };
+  add(tr("training"), l.train_samples, l.survey ? &l.survey->train : nullptr);
+  add(tr("test"), l.test_samples, l.survey ? &l.survey->test : nullptr);
+  return t;
+}
+
+Table remarks_table(const DataLook& l) {
+  Table t;
+  t.columns = {{tr("What was found")}, {tr("Where")}, {tr("Places"), true}};
+  for (const auto kind : {data::Remark::Kind::warning, data::Remark::Kind::assumed})
+    for (const data::Remark& r : l.remarks) {
+      if (r.kind != kind) continue;
+      std::string where, files;
+      for (size_t i = 0; i < r.places.size(); ++i) {
+        const bool same = i > 0 && r.places[i].file == r.places[i - 1].file && !r.places[i].place.empty();
+        where += (i ? ", " : "") + (same ? r.places[i].place : r.places[i].text());
+        if (!r.places[i].file.empty() && !same) files += (files.empty() ? "" : "\n") + r.places[i].file;
+      }
+      t.rows.push_back({{{r.text, 0, {}, kind == data::Remark::Kind::warning ? Ink::warning : Ink::good},
+                         {where, 0, files, Ink::none},
+                         r.count > 0 ? count(r.count) : Table::Cell{}},
+                        {}});
+    }
+  return t;
+}
+
+Table classes_table(const DataLook& l) {
+  Table t;
+  t.columns = {{tr("Class")},
+               {tr("Training"), true, tr("targets of the training set")},
+               {tr("Test"), true, tr("targets of the test split")},
+               {tr("Balanced weight"), true, tr("what loss.weight = balanced gives it")}};
+  for (const ClassCount& c : l.classes)
+    t.rows.push_back(
+        {{{c.name, 0, {}, c.train == 0 ? Ink::warning : Ink::none}, count(c.train), count(c.test), number(c.weight)},
+         {}});
+  return t;
+}
+
+Table samples_table(const DataLook& l) {
+  Table t;
+  t.columns = {{tr("Sample"), true, tr("row of its split")}, {tr("Target")}, {tr("From")}, {tr("Split")}};
+  for (const DataLook::Sample& s : l.samples) {
+    const std::string from = s.source.text();
+    t.rows.push_back(
+        {{count(s.row),
+          {s.target, 0, {}, Ink::none},
+          {from.empty() ? tr("generated") : from, 0, s.source.file, from.empty() ? Ink::secondary : Ink::none},
+          {s.train ? tr("training") : tr("test"), 0, {}, Ink::none}},
+         {}});
+  }
+  return t;
+}
+
+}  // namespace tenon::views

@@ -1,0 +1,222 @@
+#include "views/data/data_view.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHeaderView>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "core/error.h"
+#include "engine/train/recipe.h"
+
+namespace tenon::views {
+namespace {
+constexpr int64_t kSamples = 100;  // of each split that are listed
+
+/// Everything that the data hang on.
+std::string data_keys(const Recipe& recipe) {
+  std::string keys = attr_text(recipe.at("seed"));
+  for (const AttrDef& def : recipe.used_keys())
+    if (def.name.starts_with("data.")) keys += "\n" + def.name + "=" + attr_text(recipe.at(def.name));
+  return keys;
+}
+}  // namespace
+
+DataView::DataView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
+  build();
+  connect(&bench, &Bench::recipe_changed, this, &DataView::refresh);
+  connect(&bench, &Bench::project_changed, this, &DataView::refresh);
+  refresh();
+}
+
+void DataView::build() {
+  auto* page = new QWidget(this);
+  auto* box = new QVBoxLayout(page);
+  box->setContentsMargins(0, 0, 0, 0);
+  box->setSpacing(0);
+  auto* bar = new ViewBar(page);
+  auto button = [&](const char* name, const QString& text, const QString& tip, auto run) {
+    auto* b = new QToolButton(bar);
+    b->setObjectName(name);
+    b->setText(text);
+    b->setToolTip(tip);
+    connect(b, &QToolButton::clicked, this, run);
+    bar->add(b);
+    return b;
+  };
+  const struct {
+    const char* name;
+    QString text, tip;
+  } pages[] = {{"data.page.found", tr("Found"), tr("How the files were read, and what looks wrong in them")},
+               {"data.page.samples", tr("Samples"), tr("The first samples of each split, and where they come from")},
+               {"data.page.classes", tr("Classes"), tr("How often each class is a target")}};
+  for (int i = 0; i < 3; ++i)
+    page_buttons_.push_back(bar->add_page(pages[i].name, pages[i].text, pages[i].tip, [this, i] { show_page(i); }));
+  of_classes_ = page_buttons_[2];
+  bar->add_stretch();
+  all_ = button("data.all", tr("Read every sample"),
+                tr("Finds what is doubled, what both splits hold, and values that "
+                   "are not finite"),
+                [this] { read(true); });
+  button("data.file", tr("Choose a file…"), tr("The next run learns from this file (data.dir)"),
+         [this] { choose(false); });
+  button("data.folder", tr("Choose a folder…"), tr("The next run learns from this folder (data.dir)"),
+         [this] { choose(true); });
+  box->addWidget(bar);
+  said_ = new ElidedLabel({}, page);
+  said_->setObjectName("data.said");
+  said_->setContentsMargins(12, 8, 12, 4);
+  box->addWidget(said_);
+  fault_ = new ElidedLabel({}, page);
+  fault_->setObjectName("data.fault");
+  fault_->setContentsMargins(12, 0, 12, 4);
+  set_style(fault_, "voice", "bad");
+  box->addWidget(fault_);
+  splits_ = new TableList(page);
+  splits_->setObjectName("data.splits");
+  splits_->setAccessibleName(tr("Splits of the data"));
+  box->addWidget(splits_);
+  box->addWidget(make_pages(page), 1);
+  set_content(page);
+}
+
+QWidget* DataView::make_pages(QWidget* parent) {
+  pages_ = new QStackedWidget(parent);
+  auto list = [&](const char* name, const QString& what) {
+    auto* l = new TableList(pages_);
+    l->setObjectName(name);
+    l->setAccessibleName(what);
+    pages_->addWidget(l);
+    return l;
+  };
+  remarks_ = list("data.remarks", tr("What was found in the data"));
+  samples_ = list("data.samples", tr("Samples of the data"));
+  classes_ = list("data.classes", tr("Classes of the data"));
+  show_page(0);
+  return pages_;
+}
+
+void DataView::show_page(int page) {
+  pages_->setCurrentIndex(page);
+  for (int i = 0; i < static_cast<int>(page_buttons_.size()); ++i)
+    page_buttons_[static_cast<size_t>(i)]->setChecked(i == page);
+}
+
+std::vector<Command> DataView::commands() {
+  const auto writable = [this] { return bench_.has_project() && !bench_.project()->read_only(); };
+  const auto show = [this] { bench_.ask(QString("view.") + def().id); };
+  return {{.id = "data.choose_file",
+           .title = tr_later("Learn from another file…"),
+           .menu = "Model",
+           .icon = "table",
+           .run = [this, show] { show(), choose(false); },
+           .enabled = writable},
+          {.id = "data.choose_folder",
+           .title = tr_later("Learn from another folder…"),
+           .menu = "Model",
+           .icon = "table",
+           .run = [this, show] { show(), choose(true); },
+           .enabled = writable},
+          {.id = "data.read_all",
+           .title = tr_later("Read every sample of the data"),
+           .menu = "Model",
+           .icon = "check",
+           .run = [this, show] { show(), read(true); },
+           .enabled = [this] { return bench_.has_project() && bench_.contents().recipe_fault.empty(); }}};
+}
+
+void DataView::choose(bool folder) {
+  if (!bench_.has_project() || bench_.project()->read_only()) return;
+  const QString now = QString::fromStdString(bench_.recipe().text("data.dir"));
+  const QString from = now.isEmpty() ? QFileInfo(bench_.file()).dir().path() : QFileInfo(now).dir().path();
+  const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("A folder to learn from"), from)
+                              : QFileDialog::getOpenFileName(this, tr("A file to learn from"), from);
+  if (path.isEmpty()) return;
+  Recipe r = bench_.recipe();
+  r.set("data.dir", path.toStdString());
+  bench_.set_recipe(r);
+}
+
+void DataView::refresh() {
+  if (!bench_.has_project()) {
+    read_of_.clear();
+    look_.reset();
+    bench_.jobs.cancel_tag("data");
+    return set_empty(true, tr("Open a project to see what it learns from."));
+  }
+  if (const std::string& fault = bench_.contents().recipe_fault; !fault.empty()) {
+    read_of_.clear();
+    return set_empty(true, tr("The recipe of this project cannot be read: %1").arg(QString::fromStdString(fault)));
+  }
+  for (const char* name : {"data.file", "data.folder"})
+    findChild<QToolButton*>(name)->setEnabled(!bench_.project()->read_only());
+  if (in_sight()) read(false);
+}
+
+void DataView::read(bool all) {
+  if (!bench_.has_project() || !bench_.contents().recipe_fault.empty()) return;
+  const std::string of = bench_.file().toStdString() + "\n" + data_keys(bench_.recipe());
+  if (of == read_of_ && (!all || read_all_)) return;
+  read_of_ = of;
+  read_all_ = all;
+  struct Read {
+    std::shared_ptr<const DataLook> look;
+    QString error;
+  };
+  bench_.jobs.start(
+      "data", tr("Look at the data"),
+      [recipe = bench_.recipe(), all](const Jobs::Report& report, const std::atomic<bool>&) {
+        Read r;
+        try {
+          r.look = std::make_shared<const DataLook>(
+              look_at(recipe, all ? Reading::all : Reading::if_small, kSamples, report));
+        } catch (const Error& e) {
+          r.error = QString::fromStdString(e.message() + (e.hint().empty() ? "" : "; " + e.hint()));
+        }
+        return std::make_shared<Read>(std::move(r));
+      },
+      [this, of](const std::shared_ptr<Read>& r) {
+        if (of != read_of_) return;
+        fault_->set_text(r->error);
+        fault_->setVisible(!r->error.isEmpty());
+        take(r->look);
+      });
+  set_waiting(
+      bench_.jobs, [](const Jobs::State& job) { return job.tag == "data"; }, tr("what the next run learns from"),
+      [this] { read_of_.clear(); });
+}
+
+void DataView::take(std::shared_ptr<const DataLook> look) {
+  look_ = std::move(look);
+  set_empty(false);
+  for (TableList* list : {splits_, remarks_, samples_, classes_}) list->set_table({});
+  splits_->setVisible(look_ != nullptr);
+  all_->setVisible(look_ && !look_->survey);
+  said_->set_text(look_ ? QString::fromStdString(data_text(*look_)) : tr("The data cannot be opened."));
+  of_classes_->setVisible(look_ && !look_->classes.empty());
+  if (!look_) return;
+  if (look_->classes.empty() && pages_->currentIndex() == 2) show_page(0);
+  splits_->set_table(splits_table(*look_));
+  remarks_->set_table(remarks_table(*look_));
+  samples_->set_table(samples_table(*look_));
+  classes_->set_table(classes_table(*look_));
+  splits_->setFixedHeight(splits_->horizontalHeader()->sizeHint().height() + 2 * splits_->rowHeight(0) + 2);
+}
+
+namespace {
+const bool registered_data_view = register_view<DataView>(
+    {.id = "data",
+     .title = tr_later("Data"),
+     .icon = "table",
+     .order = 14,
+     .shows = nullptr,
+     .help = {tr_later("What the next run learns from: how its files were read, what was taken for granted, and what "
+                       "looks wrong in them, each with the file and the row. Classes and samples have pages of their "
+                       "own."),
+              tr_later("Choose another file or folder; Read every sample finds what is doubled, what both splits hold, "
+                       "and values that are not finite. Small data are read by themselves."),
+              tr_later("Tab goes from list to list, Up and Down choose a row.")}});
+}  // namespace
+
+}  // namespace tenon::views

@@ -1,0 +1,47 @@
+#pragma once
+#include <QPointer>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "views/data/data_look.h"
+#include "views/frame/view.h"
+
+class QComboBox;
+class QToolButton;
+class QVBoxLayout;
+
+namespace tenon::views {
+
+/// What the next run learns from: which files, how they were read, what looks wrong in them, classes and samples.
+class DataView : public View {
+  Q_OBJECT
+ public:
+  DataView(const ViewDef& def, Bench& bench, QWidget* parent);
+  std::vector<Command> commands() override;
+
+ protected:
+  void came_into_sight() override { read(false); }
+
+ private:
+  void build();
+  QWidget* make_pages(QWidget* parent);
+  void refresh();
+  /// Opens the data anew where what they hang on has changed, away from the UI thread. `all` reads every sample,
+  /// however many there are.
+  void read(bool all);
+  void take(std::shared_ptr<const DataLook> look);
+  void show_page(int page);
+  void choose(bool folder);
+
+  std::shared_ptr<const DataLook> look_;
+  std::string read_of_;  ///< what look_ was made of; empty: it is to be made anew
+  bool read_all_ = false;
+  ElidedLabel *said_, *fault_;
+  TableList *splits_, *remarks_, *classes_, *samples_;
+  QStackedWidget* pages_;
+  QToolButton *all_, *of_classes_;
+  std::vector<QToolButton*> page_buttons_;
+};
+
+}  // namespace tenon::views
