@@ -259,4 +259,21 @@ Distributions distributions(Project& project, int64_t run, const Progress& progr
   return d;
 }
 
+Learning learning_of(const Distributions& d, size_t parameter) {
+  if (d.points.empty()) return Learning::unknown;
+  const ParameterSpreads& end = d.points.back().parameters[parameter];
+  const Distributions::Point* last = d.last_replayed();
+  const ParameterSpreads* moved = last ? &last->parameters[parameter] : nullptr;
+  if (end.weight.bad || (moved && (moved->weight.bad || moved->gradient.bad || moved->update.bad)))
+    return Learning::not_finite;
+  if (!moved) return Learning::unknown;
+  if (!moved->update.any()) return Learning::frozen;
+  // Momentum and decay may move it all the same.
+  if (moved->gradient.any() && moved->gradient.zeros == moved->gradient.count) return Learning::vanished;
+  // A parameter whose weights are all 0 has no ratio: what moves it at all is no fault.
+  const double ratio = moved->ratio();
+  if (std::isnan(ratio)) return moved->update.norm > 0 ? Learning::well : Learning::hardly;
+  return ratio > kFastRatio ? Learning::fast : ratio < kSlowRatio ? Learning::hardly : Learning::well;
+}
+
 }  // namespace tenon::projects

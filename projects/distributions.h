@@ -57,6 +57,13 @@ struct Distributions {
   const Point* last_replayed() const;
 };
 
+/// Whether a parameter learns as it should: what is read from its gradient, and from the size of its updates beside its
+/// weights.
+enum class Learning : uint8_t { well, fast, hardly, vanished, frozen, not_finite, unknown };
+Learning learning_of(const Distributions& d, size_t parameter);
+/// Updates above this share of the weights move fast, below the other they hardly move.
+inline constexpr double kFastRatio = 1e-2, kSlowRatio = 1e-5;
+
 /// Works them out of the run's checkpoints, of which those nearest to kMostPoints even places are taken: each is loaded
 /// and its next step done again, bit for bit as it was. Nothing has to be recorded while a run trains, and the numbers
 /// are the same at any number of threads. The points come coarse to fine (the first, the last, then what halves the

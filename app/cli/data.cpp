@@ -62,11 +62,10 @@ int look_at_data(const Args& args) {
                   {"source", source_json(s.source)}});
     return 0;
   }
-  print(views::data_text(look) + "\n\n");
+  print(views::data_text(look) + "\n");
   print_table(views::splits_table(look));
   print("\n" + remarks_text(look.remarks));
   if (!look.classes.empty()) print(class_counts_text(look.classes) + "\n");
-  if (!look.samples.empty()) print("\n");
   if (!look.samples.empty()) print_table(views::samples_table(look));
   return 0;
 }

@@ -126,10 +126,10 @@ void see_to_unlabelled(const TableRows& t, size_t label, const AttrValues& v, Pa
   if (without.count == 0) return;
   const std::string& name = t.table.columns[label];
   if (v.text("unlabelled") == "stop") {
-    without.text = fmt::format("{} of {} rows have no {}, which is what is to be foretold", without.count,
-                               t.table.rows.size(), name);
+    without.text =
+        fmt::format("{} of {} rows have no {}, which is to be predicted", without.count, t.table.rows.size(), name);
     throw Error(without.line(),
-                fmt::format("{}leave such rows out with data.unlabelled = leave-out, or name the column to foretell: "
+                fmt::format("{}leave such rows out with data.unlabelled = leave-out, or name the column to predict: "
                             "data.label = one of {}",
                             v.text("label").empty() ? "the last column is taken where none is named: " : "",
                             fmt::join(t.table.columns, ", ")));
@@ -190,7 +190,7 @@ void tell_reading(const TableRows& t, const std::vector<Column>& columns, size_t
   split.remarks.insert(
       split.remarks.begin() + 1,
       {Remark::Kind::assumed, "columns",
-       fmt::format("Foretells {}, {}{}{}{}", y.name,
+       fmt::format("Predicts {}, {}{}{}{}", y.name,
                    y.kind == Column::Kind::words ? fmt::format("one of {} classes", y.words.size()) : "a value",
                    list("numbers", numbers), list("words", words), list("left out", out))});
 }
@@ -282,7 +282,7 @@ Split open_tabular(const Options& o, const AttrValues& v) {
 const bool registered_tabular = register_dataset(
     {"csv",
      "a table of text, its columns numbers or words (CSV, TSV); a generated one where no file is named",
-     {{"label", std::string(), 0, 0, "the column to foretell; empty: the last one"},
+     {{"label", std::string(), 0, 0, "the column to predict; empty: the last one"},
       {"label_kind", std::string("auto"), 0, 0, "whether the label is a class or a value", {"auto", "class", "value"}},
       {"separator", std::string(), 0, 0, "what separates fields: one character, or tab; empty: found"},
       {"decimal", std::string("auto"), 0, 0, "what stands before decimals", {"auto", "point", "comma"}},

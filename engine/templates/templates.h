@@ -11,7 +11,6 @@
 
 namespace tenon {
 
-
 /// Several keys of a recipe at once, as they are typed.
 void set_keys(Recipe& recipe, std::initializer_list<std::pair<const char*, const char*>> keys);
 

@@ -58,7 +58,7 @@ TEST(OwnTable, ALabelWithHolesSaysWhatCanBeDone) {
   const std::string lines = lines_of(split.remarks);
   EXPECT_SAYS(lines, "Read as 6 columns of 60 rows, separated by \",\", decimal point, UTF-8, names in the first line");
   EXPECT_SAYS(lines,
-              "Foretells Survived, one of 2 classes; numbers: Age; words: Sex (2), Embarked (2); left out: "
+              "Predicts Survived, one of 2 classes; numbers: Age; words: Sex (2), Embarked (2); left out: "
               "PassengerId, Name");
   EXPECT_SAYS(lines, "Age: 9 of 60 cells are missing, and count as its mean: t.csv, line 2, line 9");
   EXPECT_SAYS(lines, "Embarked: 2 of 60 cells are missing, and count as none of its words");
@@ -90,7 +90,7 @@ TEST(OwnTable, DecimalCommasLatin1AndSemicolonsAreFoundAndTold) {
   const Split split = open_dataset("csv", {.dir = dir.file("t.csv")});
   const std::string lines = lines_of(split.remarks);
   EXPECT_SAYS(lines, "separated by \";\", decimal comma, Latin-1, names in the first line");
-  EXPECT_SAYS(lines, "Foretells Sorte, one of 2 classes; numbers: Höhe, Gewicht; words: Straße (2)");
+  EXPECT_SAYS(lines, "Predicts Sorte, one of 2 classes; numbers: Höhe, Gewicht; words: Straße (2)");
   EXPECT_EQ(split.train->class_name(1), "süß");
   auto utf16 = [](const std::string& ascii) {
     std::string s = "\xff\xfe";
@@ -137,7 +137,7 @@ TEST(OwnTable, WhatWasFoundMakesTheSameOfItAgain) {
   EXPECT_EQ(b.recipe.text("data.encoding"), "utf-8");
   EXPECT_EQ(b.recipe.text("data.label_kind"), "class");
   EXPECT_EQ(b.recipe.text("data.columns"), "PassengerId=number; Age=number; Sex=words; Name=out; Embarked=words");
-  EXPECT_SAYS(lines_of(b.remarks), "Foretells Survived");
+  EXPECT_SAYS(lines_of(b.remarks), "Predicts Survived");
 }
 
 TEST(OwnTable, CellsAreWhatTheyAre) {

@@ -38,8 +38,8 @@ TEST(OwnData, a_table_with_holes_is_understood_trained_on_and_told) {
              "--set", "data.columns=id=out", "--set", "epochs=2"});
   ASSERT_EQ(o.status, 0) << o.err;
   for (const char* part :
-       {"separated by \";\", decimal comma, UTF-8", "Foretells survived, one of 2 classes; numbers: age",
-        "left out: id", "warning: age: 9 of 80 cells are missing"})
+       {"separated by \";\", decimal comma, UTF-8", "Predicts survived, one of 2 classes; numbers: age", "left out: id",
+        "warning: age: 9 of 80 cells are missing"})
     EXPECT_TRUE(has(o.out, part)) << part << " is not in " << o.out;
   o = tenon({"recipe", project, "--json"});
   EXPECT_TRUE(has(o.out, "comma")) << o.out;

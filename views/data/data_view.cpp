@@ -64,15 +64,19 @@ void DataView::build() {
   button("data.folder", tr("Choose a folder…"), tr("The next run learns from this folder (data.dir)"),
          [this] { choose(true); });
   box->addWidget(bar);
-  said_ = new ElidedLabel({}, page);
+  auto* words = new QWidget(page);
+  auto* lines = new QVBoxLayout(words);
+  lines->setContentsMargins(12, 8, 12, 8);
+  lines->setSpacing(4);
+  said_ = new ElidedLabel({}, words);
   said_->setObjectName("data.said");
-  said_->setContentsMargins(12, 8, 12, 4);
-  box->addWidget(said_);
-  fault_ = new ElidedLabel({}, page);
+  lines->addWidget(said_);
+  fault_ = new ElidedLabel({}, words);
   fault_->setObjectName("data.fault");
-  fault_->setContentsMargins(12, 0, 12, 4);
   set_style(fault_, "voice", "bad");
-  box->addWidget(fault_);
+  fault_->hide();
+  lines->addWidget(fault_);
+  box->addWidget(words);
   splits_ = new TableList(page);
   splits_->setObjectName("data.splits");
   splits_->setAccessibleName(tr("Splits of the data"));

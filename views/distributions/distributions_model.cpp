@@ -17,7 +17,6 @@ using projects::ParameterSpreads;
 namespace {
 
 // Between these an update changes the weights enough to learn, and not so much that they are thrown about.
-constexpr double kFastRatio = 1e-2, kSlowRatio = 1e-5;
 constexpr const char* kRatioTip = tr_later(
     "log10 of update / weights, by their norms: about -3 is usual. Above -2 the weights are thrown about (a smaller "
     "rate), below -5 they hardly move (a larger one, or the gradient vanishes)");
@@ -77,23 +76,6 @@ Table::Cell ratio_cell(double ratio, Learning l) {
 }
 
 }  // namespace
-
-Learning learning_of(const Distributions& d, size_t parameter) {
-  if (d.points.empty()) return Learning::unknown;
-  const ParameterSpreads& end = d.points.back().parameters[parameter];
-  const Distributions::Point* last = d.last_replayed();
-  const ParameterSpreads* moved = last ? &last->parameters[parameter] : nullptr;
-  if (end.weight.bad || (moved && (moved->weight.bad || moved->gradient.bad || moved->update.bad)))
-    return Learning::not_finite;
-  if (!moved) return Learning::unknown;
-  if (!moved->update.any()) return Learning::frozen;
-  // Momentum and decay may move it all the same.
-  if (moved->gradient.any() && moved->gradient.zeros == moved->gradient.count) return Learning::vanished;
-  // A parameter whose weights are all 0 has no ratio: what moves it at all is no fault.
-  const double ratio = moved->ratio();
-  if (std::isnan(ratio)) return moved->update.norm > 0 ? Learning::well : Learning::hardly;
-  return ratio > kFastRatio ? Learning::fast : ratio < kSlowRatio ? Learning::hardly : Learning::well;
-}
 
 const char* learning_text(Learning l) {
   switch (l) {

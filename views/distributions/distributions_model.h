@@ -13,10 +13,8 @@
 
 namespace tenon::views {
 
-/// Whether a parameter learns as it should: what is read from its gradient, and from the size
-/// of its updates beside its weights.
-enum class Learning : uint8_t { well, fast, hardly, vanished, frozen, not_finite, unknown };
-Learning learning_of(const projects::Distributions& d, size_t parameter);
+using projects::Learning;
+using projects::learning_of;
 /// "moves fast", "hardly moves", "gradient all 0", "frozen", "not finite", to be given to tr(); empty where nothing is
 /// to be said.
 const char* learning_text(Learning l);

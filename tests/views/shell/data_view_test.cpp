@@ -98,10 +98,10 @@ TEST_F(DataPage, a_project_without_files_says_that_its_samples_are_generated) {
 TEST_F(DataPage, without_a_project_there_is_one_sentence) {
   make_window();
   show();
-  auto* view =
-      dynamic_cast<View*>(window_->findChild<QLabel*>("data.said")->parentWidget()->parentWidget()->parentWidget());
+  QWidget* view = window_->findChild<QLabel*>("data.said");
+  while (view && !dynamic_cast<View*>(view)) view = view->parentWidget();
   ASSERT_NE(view, nullptr);
-  EXPECT_TRUE(view->empty());
+  EXPECT_TRUE(dynamic_cast<View*>(view)->empty());
 }
 
 }  // namespace
