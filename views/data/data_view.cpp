@@ -110,7 +110,21 @@ void DataView::show_page(int page) {
 std::vector<Command> DataView::commands() {
   const auto writable = [this] { return bench_.has_project() && !bench_.project()->read_only(); };
   const auto show = [this] { bench_.ask(QString("view.") + def().id); };
-  return {{.id = "data.choose_file",
+  auto page = [this, show](const char* id, const char* title, int to) {
+    return Command{.id = id,
+                   .title = title,
+                   .menu = {},
+                   .run =
+                       [this, show, to] {
+                         show();
+                         show_page(to);
+                       },
+                   .enabled = [this] { return bench_.has_project(); }};
+  };
+  return {page("data.found", tr_later("Data: how the files were read, and what looks wrong"), 0),
+          page("data.samples", tr_later("Data: samples and where they come from"), 1),
+          page("data.classes", tr_later("Data: classes"), 2),
+          {.id = "data.choose_file",
            .title = tr_later("Learn from another file…"),
            .menu = "Model",
            .icon = "table",
