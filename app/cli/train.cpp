@@ -16,7 +16,7 @@
 #include "app/cli/output.h"
 #include "app/cli/results.h"
 #include "core/error.h"
-#include "engine/op/broadcast_watch.h"
+#include "engine/train/broadcasts.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
@@ -84,16 +84,14 @@ std::string tail(const RunStatus& s) {
 void warn_of_broadcasts(const projects::Project& project, const projects::TrainOptions& options, bool json) {
   Recipe recipe = Recipe::from_json(project.recipe());
   for (const auto& [key, value] : options.set) recipe.set(key, value);
-  TrainingSession session(project.model(), recipe);
-  BroadcastWatch watch;
-  session.step();
-  for (const BroadcastWarning& w : watch.warnings()) {
+  const auto warnings = broadcasts_of_a_step(project.model(), recipe);
+  for (const BroadcastWarning& w : warnings) {
     if (json)
       print_json({{"warning", to_string(w)}});
     else
       print("broadcast: " + to_string(w) + "\n");
   }
-  if (watch.warnings().empty() && !json) print("broadcast: every size of a step pairs as one would expect\n");
+  if (warnings.empty() && !json) print(fmt::format("broadcast: {}\n", kNoBroadcasts));
 }
 
 int train(const Args& args) {

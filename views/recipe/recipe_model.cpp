@@ -19,7 +19,8 @@ struct Title {
   const char *title, *prefix;
 };
 /// In the order of the form; what begins with none of the prefixes belongs to the first.
-constexpr std::array<Title, 8> kTitles{{{tr_later("Length and checks"), ""},
+constexpr std::array<Title, 9> kTitles{{{tr_later("Length and checks"), ""},
+                                        {tr_later("Callbacks"), "callbacks"},
                                         {tr_later("Weights to begin with"), "init."},
                                         {tr_later("Data"), "data."},
                                         {tr_later("Loss"), "loss."},

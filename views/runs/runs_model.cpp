@@ -136,9 +136,45 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
   return c;
 }
 
+const RunRow* RunsModel::baseline_row() const {
+  const auto at = std::find_if(rows_.begin(), rows_.end(), [&](const auto& r) { return r->info.id == baseline_; });
+  return baseline_ && at != rows_.end() ? at->get() : nullptr;
+}
+
+RunRows RunsModel::listed() const {
+  RunRows rows = shown();
+  const auto at = std::find_if(rows_.begin(), rows_.end(), [&](const auto& r) { return r->info.id == baseline_; });
+  if (!baseline_ || at == rows_.end()) return rows;
+  std::erase(rows, *at);
+  rows.insert(rows.begin(), *at);
+  return rows;
+}
+
+namespace {
+double beside(const RunRow* baseline, const std::string& metric, const RunRow& run) {
+  if (!baseline || &run == baseline) return std::nan("");
+  const auto mine = run.metrics.find(metric), theirs = baseline->metrics.find(metric);
+  if (mine == run.metrics.end() || theirs == baseline->metrics.end()) return std::nan("");
+  return mine->second.best - theirs->second.best;
+}
+/// Green where it is better, red where it is worse.
+Table::Cell difference_cell(const std::string& metric, double d) {
+  if (!std::isfinite(d)) return none();
+  Table::Cell c = Table::Cell::number(d, (d < 0 ? "−" : d > 0 ? "+" : "±") + format_metric(metric, std::abs(d)));
+  if (d != 0) c.mark = d * better(metric) > 0 ? Ink::good : Ink::bad;
+  c.tip = format_exact(d);
+  return c;
+}
+}  // namespace
+
+double RunsModel::beside_baseline(const std::string& metric, const RunRow& run) const {
+  return beside(baseline_row(), metric, run);
+}
+
 Table RunsModel::table() const {
-  const RunRows rows = shown();
-  if (group_) return group_table(rows, *group_);
+  if (group_) return group_table(shown(), *group_);
+  const RunRow* baseline = baseline_row();
+  const RunRows rows = listed();
   std::vector<const Cells*> cells;
   for (const auto& r : rows) cells.push_back(&cells_of(r));
   std::vector<size_t> differ, judged;  // of differing_, those in which these runs do; of judged_, those that they have
@@ -166,6 +202,8 @@ Table RunsModel::table() const {
   for (size_t m : judged) {
     t.columns.push_back({tr("last {}", judged_[m]), true, "last." + judged_[m]});
     t.columns.push_back({tr("best {}", judged_[m]), true, "best." + judged_[m]});
+    if (baseline)
+      t.columns.push_back({tr("± {}", judged_[m]), true, tr("best {} beside {}", judged_[m], baseline->info.name)});
   }
   const bool tagged = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return !r->info.tags.empty(); });
   if (tagged) t.columns.push_back({tr("Tags")});
@@ -180,11 +218,16 @@ Table RunsModel::table() const {
     row.picked = picked != picked_.end();
     row.cells.reserve(t.columns.size());
     for (const Table::Cell* first : {&c.name, &c.status, &c.steps, &c.time}) row.cells.push_back(*first);
+    if (rows[i].get() == baseline) {
+      row.cells[0].text += " · " + tr("baseline");
+      row.cells[0].mark = Ink::baseline;
+    }
     if (*row.picked) row.cells[0].mark = compared_ink(static_cast<int>(picked - picked_.begin()));
     for (size_t k : differ) row.cells.push_back(c.recipe[k].cell);
     for (size_t m : judged) {
       row.cells.push_back(c.metrics[m].last);
       row.cells.push_back(c.metrics[m].best);
+      if (baseline) row.cells.push_back(difference_cell(judged_[m], beside(baseline, judged_[m], *rows[i])));
     }
     if (tagged) row.cells.push_back(c.tags);
     row.cells.push_back(c.begun);
