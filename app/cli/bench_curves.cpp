@@ -173,7 +173,9 @@ void bench_curves(const Bench& b) {
     b.emit(kWorkload, "window_overlaid", t.overlaid, "runs");
     b.emit(kWorkload, "window_frame_alone", t.alone_ms, "ms");
     b.emit(kWorkload, "window_frame", t.frame_ms, "ms");
+    b.emit(kWorkload, "window_frame_alone_work", t.alone_work_ms, "ms");
     b.emit(kWorkload, "window_frame_work", t.frame_work_ms, "ms");
+    b.emit(kWorkload, "window_frame_scene_work", t.scene_work_ms, "ms");
     b.emit(kWorkload, "window_frame_worst", t.worst_frame_ms, "ms");
     b.emit(kWorkload, "window_frame_scene", t.scene_ms, "ms");
     return;

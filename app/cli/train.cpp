@@ -186,9 +186,10 @@ int train(const Args& args) {
   else if (!s.error.empty())
     print(
         fmt::format("run {} stopped early after step {} of {}: {}\n"
-                    "its best state is that of --checkpoint best; to go on: tenon train {} --resume {} --set "
-                    "stop.patience=N\n",
-                    info.name, count_text(info.steps), count_text(info.total_steps), s.error, args.word(0), info.name));
+                    "its best state is that of --checkpoint best; to go on: tenon train {} --resume {} --set {}\n",
+                    info.name, count_text(info.steps), count_text(info.total_steps), s.error, args.word(0), info.name,
+                    // By stop.metric, which says so, or by a callback.
+                    s.error.find("stop.patience") != s.error.npos ? "stop.patience=N" : "callbacks=..."));
   else
     print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps),
                       duration_text(info.seconds), records.judged.empty() ? "" : ", " + records.judged));

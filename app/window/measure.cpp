@@ -71,7 +71,9 @@ CurveTimes measure_curves(const std::string& file, int runs) {
     for (int i = 0; i < kFrames; ++i) frames.push_back(measured.frame(canvas, [&] { canvas->refresh(); }));
     return frames;
   };
+  worked = processor_time();
   t.alone_ms = median(frames_of());
+  t.alone_work_ms = work_ms() / kFrames;
   clock.restart();
   bench.pick(ids);
   measured.turn_until([&] { return bench.training_model.compared().size() == ids.size(); });
@@ -84,9 +86,11 @@ CurveTimes measure_curves(const std::string& file, int runs) {
   t.frame_ms = median(frames);
   t.worst_frame_ms = *std::max_element(frames.begin(), frames.end());
   clock.restart();
+  worked = processor_time();
   for (int i = 0; i < kFrames; ++i)
     bench.training_model.frame({static_cast<float>(canvas->width()), static_cast<float>(canvas->height())});
   t.scene_ms = milliseconds(clock) / kFrames;
+  t.scene_work_ms = work_ms() / kFrames;
   return t;
 }
 

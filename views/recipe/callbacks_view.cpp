@@ -4,6 +4,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QMenu>
+#include <QPushButton>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -13,6 +14,8 @@
 
 namespace tenon::views {
 namespace {
+
+constexpr int kRow = 22;
 
 /// Names of widgets: the same callback keeps its name where others come and go.
 QString name_of(const CallbackRow& row) {
@@ -87,18 +90,18 @@ void CallbacksView::rebuild() {
 void CallbacksView::add_row(QGridLayout* grid, int at, const CallbackRow& row) {
   auto* title = new QLabel(QString::fromStdString(row.title), grid->parentWidget());
   title->setObjectName(name_of(row));
-  title->setAlignment(Qt::AlignLeft | Qt::AlignTop);
-  title->setContentsMargins(0, 3, 0, 0);
+  title->setFixedHeight(kRow);
   QString tip = QString::fromStdString(row.def ? row.def->help : row.fault);
   if (row.def) tip += "\n" + tr("It acts %1.").arg(QString::fromStdString(moment_text(row.moment)));
   title->setToolTip(tip);
   auto* middle = new QWidget(grid->parentWidget());
   auto* box = new QVBoxLayout(middle);
-  box->setContentsMargins(0, 3, 0, 0);
-  box->setSpacing(3);
+  box->setContentsMargins(0, 0, 0, 0);
+  box->setSpacing(2);
   auto* says = new ElidedLabel(QString::fromStdString(row.fault.empty() ? row.says : row.fault), middle);
   says->setObjectName(name_of(row) + ".says");
-  set_style(says, "voice", row.fault.empty() ? "secondary" : "bad");
+  says->setFixedHeight(kRow);
+  set_style(says, "voice", row.fault.empty() ? "small" : "small-bad");
   box->addWidget(says);
   if (row.place >= 0 && row.def && !row.def->attrs.empty()) box->addWidget(make_settings(row, middle));
   auto* buttons = new QWidget(grid->parentWidget());
@@ -106,7 +109,7 @@ void CallbacksView::add_row(QGridLayout* grid, int at, const CallbackRow& row) {
   line->setContentsMargins(0, 0, 0, 0);
   line->setSpacing(4);
   add_buttons(line, row);
-  grid->addWidget(title, at, 0);
+  grid->addWidget(title, at, 0, Qt::AlignTop);
   grid->addWidget(middle, at, 1);
   grid->addWidget(buttons, at, 2, Qt::AlignRight | Qt::AlignTop);
 }
@@ -162,11 +165,9 @@ void CallbacksView::add_buttons(QHBoxLayout* box, const CallbackRow& row) {
   box->addWidget(remove);
 }
 
-QToolButton* CallbacksView::make_add(QWidget* parent) {
-  auto* add = new QToolButton(parent);
+QPushButton* CallbacksView::make_add(QWidget* parent) {
+  auto* add = new QPushButton(tr("Add a callback"), parent);
   add->setObjectName("callbacks.add");
-  add->setText(tr("Add a callback"));
-  add->setPopupMode(QToolButton::InstantPopup);
   auto* menu = new QMenu(add);
   menu->setToolTipsVisible(true);
   for (const CallbackRow& row : rows_) {

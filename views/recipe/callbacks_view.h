@@ -7,7 +7,7 @@
 #include "engine/train/recipe.h"
 
 class QGridLayout;
-class QToolButton;
+class QPushButton;
 
 namespace tenon::views {
 
@@ -27,7 +27,7 @@ class CallbacksView : public QWidget {
   void add_row(QGridLayout* grid, int at, const CallbackRow& row);
   QWidget* make_settings(const CallbackRow& row, QWidget* parent);
   void add_buttons(class QHBoxLayout* box, const CallbackRow& row);
-  QToolButton* make_add(QWidget* parent);
+  QPushButton* make_add(QWidget* parent);
 
   Recipe recipe_;
   std::vector<CallbackRow> rows_;

@@ -21,6 +21,7 @@ using projects::RunStatus;
 
 void RunsModel::set_rows(RunRows rows) {
   rows_ = std::move(rows);
+  shown_.reset();
   fields_ = RunFields(rows_);
   std::unordered_map<const RunRow*, Cells> kept;
   for (const auto& row : rows_)
@@ -53,6 +54,7 @@ void RunsModel::set_status(const RunStatus& status) {
     const bool more = now.metrics.size() > metrics;
     cells_.erase(row.get());
     row = std::make_shared<RunRow>(std::move(now));
+    shown_.reset();
     if (more) find_columns();
   }
 }
@@ -62,6 +64,7 @@ bool RunsModel::set_filter(const std::string& text) {
   why_.clear();
   try {
     filter_ = RunFilter(text, fields_);
+    shown_.reset();
     return true;
   } catch (const Error& e) {
     why_ = e.message() + ". " + e.hint();
@@ -69,11 +72,12 @@ bool RunsModel::set_filter(const std::string& text) {
   }
 }
 
-RunRows RunsModel::shown() const {
-  RunRows out;
+const RunRows& RunsModel::shown() const {
+  if (shown_) return *shown_;
+  shown_.emplace();
   for (auto r = rows_.rbegin(); r != rows_.rend(); ++r)
-    if (filter_.fits(**r)) out.push_back(*r);
-  return out;
+    if (filter_.fits(**r)) shown_->push_back(*r);
+  return *shown_;
 }
 
 namespace {

@@ -40,7 +40,7 @@ class RunsModel {
   const RunRows& rows() const { return rows_; }
   const RunFields& fields() const { return fields_; }
   /// Those that fit the filter, the newest first.
-  RunRows shown() const;
+  const RunRows& shown() const;
   /// One row a run of shown(), and one of the baseline whatever the filter: name, status, steps and time, the recipe's
   /// keys in which they differ, the metrics' last and best values, when it was begun. Grouped: group_table() of them.
   Table table() const;
@@ -70,6 +70,7 @@ class RunsModel {
   const Cells& cells_of(const std::shared_ptr<const RunRow>& row) const;
 
   RunRows rows_;
+  mutable std::optional<RunRows> shown_;  ///< found once for a filter: commands ask for them again and again
   mutable std::unordered_map<const RunRow*, Cells> cells_;
   RunFields fields_;
   std::vector<std::string> differing_;  ///< keys in which any of the rows differ: some of them differ in fewer

@@ -5,9 +5,11 @@
 #include <QComboBox>
 #include <QLineEdit>
 #include <QMenu>
+#include <QPushButton>
 #include <QSpinBox>
 #include <QTest>
 #include <QToolButton>
+#include <set>
 
 #include "core/error.h"
 #include "core/registry.h"
@@ -264,6 +266,7 @@ class EveryKey : public RecipeForm {
     }
     QCoreApplication::processEvents();
   }
+  std::set<std::string> tried_;  ///< definitions that share a key are tried once where it is the same for them
   /// Of one definition of a group; how many keys there were.
   int try_keys(const RecipeGroup& g, const RecipeGroup::Member& m) {
     const std::string selector = g.name + "." + g.selector;
@@ -277,7 +280,7 @@ class EveryKey : public RecipeForm {
       const bool own = def.name.starts_with(g.name + ".") || (&m == &g.members[0] && g.name == "loss");
       const bool chooses = std::any_of(recipe_groups().begin(), recipe_groups().end(),
                                        [&](const auto& o) { return def.name == o.name + "." + o.selector; });
-      if (!own || chooses) continue;
+      if (!own || chooses || !tried_.insert(def.name + attr_allowed(def) + attr_text(def.fallback)).second) continue;
       for (const std::string& text : values_of(def)) {
         set_in_form(def, text);
         expected.set(def.name, text);
@@ -287,7 +290,7 @@ class EveryKey : public RecipeForm {
       const AttrValue kept = bench_->recipe().at(def.name);
       for (const std::string& text : wrong_values_of(def)) {
         Recipe refused = expected;
-        EXPECT_THROW(refused.set(def.name, text), Error) << def.name << " = " << text;
+        EXPECT_THROW((refused.set(def.name, text), refused.check_used(def.name)), Error) << def.name << " = " << text;
         set_in_form(def, text);
         EXPECT_EQ(bench_->recipe().at(def.name), kept) << def.name << " = " << text;
       }
@@ -313,7 +316,7 @@ TEST_F(EveryKey, is_set_in_the_form_as_the_command_line_sets_it) {
   EXPECT_EQ(saved(), bench_->recipe());
   std::printf("%d keys of %d definitions\n", keys, definitions);
   EXPECT_GT(definitions, 40);
-  EXPECT_GT(keys, 300);
+  EXPECT_GT(keys, 120);
 }
 
 TEST_F(EveryKey, of_a_plug_in_too) {
@@ -349,7 +352,7 @@ class Callbacks : public RecipeForm {
   }
   /// As the menu of the button does.
   void add(const QString& name) {
-    auto* button = window_->view("recipe")->findChild<QToolButton*>("callbacks.add");
+    auto* button = window_->view("recipe")->findChild<QPushButton*>("callbacks.add");
     ASSERT_NE(button, nullptr);
     auto* action = button->menu()->findChild<QAction*>("add." + name);
     ASSERT_NE(action, nullptr) << name.toStdString();
