@@ -183,20 +183,37 @@ Table RunsModel::table() const {
   for (const auto& r : rows) cells.push_back(&cells_of(r));
   std::vector<size_t> differ, judged;  // of differing_, those in which these runs do; of judged_, those that they have
   std::vector<std::string> keys;
-  for (size_t k = 0; k < differing_.size(); ++k)
+  for (size_t k = 0; k < differing_.size(); ++k) {
+    // A key that only some have follows from what those chose: it is told where those that have it differ.
+    const Cells::Told* first = nullptr;
     if (std::any_of(cells.begin(), cells.end(), [&](const Cells* c) {
-          const Table::Cell &a = c->recipe[k].cell, &b = cells.front()->recipe[k].cell;
-          return a.text != b.text || a.key != b.key;
+          const Cells::Told& told = c->recipe[k];
+          if (!told.there) return false;
+          if (!first) first = &told;
+          return told.cell.text != first->cell.text || told.cell.key != first->cell.key;
         })) {
       differ.push_back(k);
       keys.push_back(differing_[k]);
     }
+  }
   for (size_t m = 0; m < judged_.size(); ++m)
     if (std::any_of(cells.begin(), cells.end(), [m](const Cells* c) { return c->metrics[m].there; }))
       judged.push_back(m);
   Table t;
   t.wide = true;
-  t.columns = {{tr("Run")}, {tr("Status")}, {tr("Steps"), true}, {tr("Time"), true}};
+  // The result that most people ask for first stands where it is seen without scrolling.
+  const auto main = std::min_element(judged.begin(), judged.end(), [&](size_t a, size_t b) {
+    return result_rank(judged_[a]) < result_rank(judged_[b]);
+  });
+  const auto add_best = [&](size_t m) {
+    t.columns.push_back({tr("best {}", judged_[m]), true, "best." + judged_[m]});
+    if (baseline)
+      t.columns.push_back({tr("± {}", judged_[m]), true, tr("best {} beside {}", judged_[m], baseline->info.name)});
+  };
+  t.columns = {{tr("Run")}, {tr("Status")}};
+  if (main != judged.end()) add_best(*main);
+  t.columns.push_back({tr("Steps"), true});
+  t.columns.push_back({tr("Time"), true});
   for (size_t k : differ) {
     const std::string& key = differing_[k];
     const bool numbers = std::all_of(cells.begin(), cells.end(),
@@ -205,9 +222,7 @@ Table RunsModel::table() const {
   }
   for (size_t m : judged) {
     t.columns.push_back({tr("last {}", judged_[m]), true, "last." + judged_[m]});
-    t.columns.push_back({tr("best {}", judged_[m]), true, "best." + judged_[m]});
-    if (baseline)
-      t.columns.push_back({tr("± {}", judged_[m]), true, tr("best {} beside {}", judged_[m], baseline->info.name)});
+    if (m != *main) add_best(m);
   }
   const bool tagged = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return !r->info.tags.empty(); });
   if (tagged) t.columns.push_back({tr("Tags")});
@@ -221,7 +236,13 @@ Table RunsModel::table() const {
     const auto picked = std::find(picked_.begin(), picked_.end(), id);
     row.picked = picked != picked_.end();
     row.cells.reserve(t.columns.size());
-    for (const Table::Cell* first : {&c.name, &c.status, &c.steps, &c.time}) row.cells.push_back(*first);
+    const auto give_best = [&](size_t m) {
+      row.cells.push_back(c.metrics[m].best);
+      if (baseline) row.cells.push_back(difference_cell(judged_[m], beside(baseline, judged_[m], *rows[i])));
+    };
+    for (const Table::Cell* first : {&c.name, &c.status}) row.cells.push_back(*first);
+    if (main != judged.end()) give_best(*main);
+    for (const Table::Cell* then : {&c.steps, &c.time}) row.cells.push_back(*then);
     if (rows[i].get() == baseline) {
       row.cells[0].text += " · " + tr("baseline");
       row.cells[0].mark = Ink::baseline;
@@ -230,8 +251,7 @@ Table RunsModel::table() const {
     for (size_t k : differ) row.cells.push_back(c.recipe[k].cell);
     for (size_t m : judged) {
       row.cells.push_back(c.metrics[m].last);
-      row.cells.push_back(c.metrics[m].best);
-      if (baseline) row.cells.push_back(difference_cell(judged_[m], beside(baseline, judged_[m], *rows[i])));
+      if (m != *main) give_best(m);
     }
     if (tagged) row.cells.push_back(c.tags);
     row.cells.push_back(c.begun);
