@@ -168,7 +168,14 @@ TEST(Runs, AKeyThatOnlySomeHaveIsNoColumnWhereTheseAgree) {
     return all;
   };
   EXPECT_EQ(titles().find("beta1"), std::string::npos) << titles();
+  const auto axes = [&] {
+    std::string all;
+    for (const RunField& f : varied_fields(shared(rows))) all += f.text() + " ";
+    return all;
+  };
+  EXPECT_EQ(axes(), "optimizer.lr optimizer.name ");
   rows[2].recipe["optimizer.beta1"] = {true, 0.5, "0.5"};
+  EXPECT_EQ(axes(), "optimizer.beta1 optimizer.lr optimizer.name ");
   EXPECT_NE(titles().find("beta1"), std::string::npos) << titles();
 }
 

@@ -149,6 +149,20 @@ std::optional<RunField> main_field(const RunRows& rows) {
   return most;
 }
 
+std::vector<RunField> varied_fields(const RunRows& rows) {
+  std::vector<RunField> fields = told_fields(rows);
+  std::erase_if(fields, [&](const RunField& f) {
+    std::optional<RunValue> first;
+    for (const auto& r : rows) {
+      const auto v = value_of(f, *r);
+      if (v && first && !(*v == *first)) return false;
+      if (v && !first) first = v;
+    }
+    return true;
+  });
+  return fields;
+}
+
 int result_rank(const std::string& metric) {
   return (metric.starts_with("test_") ? 0 : 2) + (better(metric) > 0 ? 0 : 1);
 }

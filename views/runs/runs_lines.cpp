@@ -16,7 +16,9 @@ constexpr float kTop = 50, kBottom = 26;
 void RunsChart::draw_axis(Scene& scene, float x, Box area, float room, const RunField& field,
                           const Scale& scale) const {
   scene.line({x, area.y}, {x, area.bottom()}, Ink::secondary);
-  const std::string title = scale.log ? tr("{} (logarithmic)", field.text()) : field.text();
+  std::string title = field.text();
+  if (text_width(title, Face::small) > room) title = title.substr(title.rfind('.') + 1);
+  if (scale.log && text_width(title, Face::small) + 100 < room) title = tr("{} (logarithmic)", title);
   const float left = std::clamp(x - room / 2, 2.f, std::max(scene.size().w - room - 2, 2.f));
   scene.text({left, area.y - 24, room, 16}, title, Ink::text, Face::small, Align::center);
   const bool last = x + room > scene.size().w;

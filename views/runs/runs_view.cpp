@@ -299,7 +299,7 @@ void RunsView::fill_chart() {
   if (!x || !y) return;
   constexpr size_t kMostAxes = 9;  // more have no room for their names
   std::vector<RunField> axes;
-  if (all_keys_->isChecked()) axes = told_fields(model_.rows());
+  if (all_keys_->isChecked()) axes = varied_fields(model_.rows());
   if (axes.size() > kMostAxes) axes.resize(kMostAxes);
   chart_.set_axes(axes);
   chart_.set_fields(*x, *y);
