@@ -1,6 +1,7 @@
 // The README's table of jobs holds every command, and the window's side of each job.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -39,14 +40,22 @@ std::vector<std::vector<std::string>> jobs_table() {
 }
 bool blank(const std::string& s) { return s.find_first_not_of(' ') == s.npos; }
 
+/// Of the general help, whose second column begins behind the longest name.
 std::vector<std::string> command_names() {
-  std::vector<std::string> names;
+  std::vector<std::string> lines;
   std::istringstream help(tenon({"--help"}).out);
-  for (std::string line; std::getline(help, line);)
-    if (line.starts_with("  ") && line.size() > 3 && line[2] != ' ') {
-      const std::string words = line.substr(2);
-      names.push_back(words.substr(0, words.find("  ")));
-    }
+  size_t column = std::string::npos;
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("  ") || line.size() < 4 || line[2] == ' ') continue;
+    if (const size_t gap = line.find("  ", 2); gap != line.npos)
+      column = std::min(column, line.find_first_not_of(' ', gap));
+    lines.push_back(line);
+  }
+  std::vector<std::string> names;
+  for (const std::string& line : lines) {
+    const std::string name = line.substr(2, column - 2);
+    names.push_back(name.substr(0, name.find_last_not_of(' ') + 1));
+  }
   return names;
 }
 

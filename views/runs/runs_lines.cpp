@@ -25,9 +25,10 @@ void RunsChart::draw_axis(Scene& scene, float x, Box area, float room, const Run
   for (const auto& [at, text] : scale.marks(std::max(2, static_cast<int>(area.h / 60)))) {
     const float y = area.bottom() - at * area.h;
     const float w = std::min(text_width(text, Face::mono_small) + 4, std::max(room / 2 - 8, 10.f));
+    const Box at_mark{last ? x - 7 - w : x + 7, y - 8, w, 16};
     scene.line({x - 3, y}, {x + 3, y}, Ink::secondary);
-    scene.text({last ? x - 7 - w : x + 7, y - 8, w, 16}, text, Ink::secondary, Face::mono_small,
-               last ? Align::right : Align::left);
+    scene.rect({at_mark.x - 2, y - 7, w + 4, 14}, Ink::panel, 0.8f, 2);  // the lines lie under the words
+    scene.text(at_mark, text, Ink::secondary, Face::mono_small, last ? Align::right : Align::left);
   }
 }
 

@@ -118,6 +118,17 @@ TEST_F(Layouts, TheTabsOfEveryLayoutAreSeenAtOnceOnAUsualScreen) {
     }
 }
 
+TEST_F(Layouts, IconsOfTheBarAreAsLargeAtEveryScale) {
+  auto* bar = window_->findChild<QToolBar*>("bar");
+  ASSERT_NE(bar, nullptr);
+  for (QToolButton* b : bar->findChildren<QToolButton*>()) {
+    if (b->icon().isNull()) continue;
+    // What the icon has at most at scale 2 is what it is given room for: else it is drawn larger there.
+    EXPECT_EQ(b->icon().actualSize(bar->iconSize()), bar->iconSize()) << b->objectName().toStdString();
+    EXPECT_EQ(bar->iconSize(), QSize(16, 16));
+  }
+}
+
 TEST_F(Layouts, AViewThatDoesNotStandInALayoutComesWhenItIsAskedForAndGoesWithTheLayout) {
   window_->set_layout("Train");
   settle();

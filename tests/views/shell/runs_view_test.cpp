@@ -200,7 +200,9 @@ TEST_F(Runs, a_run_that_trains_is_in_the_table) {
   bench_->train({.set = {{"epochs", "100000"}}});
   until([this] { return bench_->training() && bench_->status().step > 20; });
   until([this] { return table_->shown_rows() == 4; });
-  until([this] { return cell(0, 1) == "running" && cell(0, 2).section(' ', 0, 0).remove(',').toInt() > 20; });
+  until([this] {
+    return cell(0, 1) == "running" && cell(0, column("Steps")).section(' ', 0, 0).remove(',').toInt() > 20;
+  });
   window_->commands().run("run.stop");
   until([this] { return !bench_->training(); });
   settle();
