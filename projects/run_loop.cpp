@@ -275,6 +275,7 @@ void RunDriver::Impl::recall_evaluations() {
 
 void RunDriver::Impl::judge() {
   early = reason_to_stop(session->recipe(), evaluated[session->recipe().text("stop.metric")]);
+  if (early.empty()) early = session->ending();
 }
 
 void RunDriver::Impl::save_checkpoint() {

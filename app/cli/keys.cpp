@@ -10,6 +10,7 @@
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "engine/data/transform.h"
+#include "engine/train/callback.h"
 #include "engine/train/recipe.h"
 #include "engine/train/recipe_table.h"
 
@@ -28,19 +29,23 @@ int keys(const Args& args) {
       if (args.json()) print_json({{"choice", m.name}, {"key", key}, {"help", m.help}});
       chosen.push_back({key + "=" + m.name, m.help});
     }
-  if (std::string key = "data.transforms"; key.starts_with(prefix))
-    for (const data::TransformDef& t : data::transforms()) {
-      std::string attrs;
-      for (const AttrDef& a : t.attrs) {
-        std::string value = attr_text(a.fallback);
-        std::erase(value, ' ');  // blanks separate a transform's settings
-        attrs += fmt::format(" {}={}", a.name, value);
-      }
-      if (args.json())
-        print_json(
-            {{"choice", t.name}, {"key", key}, {"help", t.help}, {"attrs", attrs.empty() ? attrs : attrs.substr(1)}});
-      chosen.push_back({key + "=" + t.name + attrs, t.help});
+  const auto listed = [&](const std::string& key, const auto& def) {
+    std::string attrs;
+    for (const AttrDef& a : def.attrs) {
+      std::string value = attr_text(a.fallback);
+      std::erase(value, ' ');  // blanks separate settings
+      attrs += fmt::format(" {}={}", a.name, value);
     }
+    if (args.json())
+      print_json(
+          {{"choice", def.name}, {"key", key}, {"help", def.help}, {"attrs", attrs.empty() ? attrs : attrs.substr(1)}});
+    chosen.push_back({key + "=" + def.name + attrs, def.help});
+  };
+  if (std::string key = "data.transforms"; key.starts_with(prefix))
+    for (const data::TransformDef& t : data::transforms()) listed(key, t);
+  if (std::string key = "callbacks"; key.starts_with(prefix))
+    for (const CallbackDef& c : callbacks())
+      if (c.listed()) listed(key, c);
   for (const AttrDef& k : Recipe::keys()) {
     if (!k.name.starts_with(prefix)) continue;
     if (args.json()) {

@@ -186,6 +186,8 @@ int runs(const Args& args) {
       throw Error::usage("--group says " + e.message(), e.hint());
     }
   }
+  const int64_t baseline = args.has("--baseline") ? project->run(args.text("--baseline")).id : 0;
+  model.set_baseline(baseline);
   if (args.json() && model.group()) {
     print_groups(model.shown(), *model.group());
     return 0;
@@ -199,6 +201,7 @@ int runs(const Args& args) {
         if (better(name) == 0) continue;
         metrics[name]["best"] = finite_or_null(end.best);
         metrics[name]["best_step"] = end.best_step;
+        if (baseline) metrics[name]["beside_baseline"] = finite_or_null(model.beside_baseline(name, *row));
       }
       print_json({{"id", r.id},
                   {"name", r.name},
@@ -342,6 +345,7 @@ const bool registered_project_commands[] = {
                       1,
                       {{"--filter", "WORDS", "only runs that fit: \"lr > 0.001 and best.accuracy >= 0.9\""},
                        {"--group", "FIELD", "a row for all runs that have this in common: lr, status, seed"},
+                       {"--baseline", "RUN", "stands first; every other run says by how much its best is another"},
                        {"--delete", "", "those that the filter lists: out of every list; their steps stay in the file"},
                        {"--undelete", "", "of the deleted ones, those that the filter lists are brought back"},
                        {"--deleted", "", "those that were deleted: tenon run PROJECT RUN --undelete brings one back"},

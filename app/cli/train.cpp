@@ -17,7 +17,7 @@
 #include "app/cli/remarks.h"
 #include "app/cli/results.h"
 #include "core/error.h"
-#include "engine/op/broadcast_watch.h"
+#include "engine/train/broadcasts.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
@@ -85,16 +85,14 @@ std::string tail(const RunStatus& s) {
 void warn_of_broadcasts(const projects::Project& project, const projects::TrainOptions& options, bool json) {
   Recipe recipe = Recipe::from_json(project.recipe());
   for (const auto& [key, value] : options.set) recipe.set(key, value);
-  TrainingSession session(project.model(), recipe);
-  BroadcastWatch watch;
-  session.step();
-  for (const BroadcastWarning& w : watch.warnings()) {
+  const auto warnings = broadcasts_of_a_step(project.model(), recipe);
+  for (const BroadcastWarning& w : warnings) {
     if (json)
       print_json({{"warning", to_string(w)}});
     else
       print("broadcast: " + to_string(w) + "\n");
   }
-  if (watch.warnings().empty() && !json) print("broadcast: every size of a step pairs as one would expect\n");
+  if (warnings.empty() && !json) print(fmt::format("broadcast: {}\n", kNoBroadcasts));
 }
 
 int train(const Args& args) {
@@ -191,9 +189,10 @@ int train(const Args& args) {
   else if (!s.error.empty())
     print(
         fmt::format("run {} stopped early after step {} of {}: {}\n"
-                    "its best state is that of --checkpoint best; to go on: tenon train {} --resume {} --set "
-                    "stop.patience=N\n",
-                    info.name, count_text(info.steps), count_text(info.total_steps), s.error, args.word(0), info.name));
+                    "its best state is that of --checkpoint best; to go on: tenon train {} --resume {} --set {}\n",
+                    info.name, count_text(info.steps), count_text(info.total_steps), s.error, args.word(0), info.name,
+                    // By stop.metric, which says so, or by a callback.
+                    s.error.find("stop.patience") != s.error.npos ? "stop.patience=N" : "callbacks=..."));
   else
     print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps),
                       duration_text(info.seconds), records.judged.empty() ? "" : ", " + records.judged));

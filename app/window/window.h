@@ -39,6 +39,8 @@ struct CurveTimes {
   double compare_ms = 0;                                  ///< until the curves of the overlaid runs are read and seen
   double alone_ms = 0;                                    ///< a frame of the shown run alone
   double frame_ms = 0, worst_frame_ms = 0, scene_ms = 0;  ///< of the curves, the median; what of it is our picture
+  // Processor time of all threads, which other programs on the machine do not stretch.
+  double open_work_ms = 0, filter_work_ms = 0, alone_work_ms = 0, frame_work_ms = 0, scene_work_ms = 0;
   int overlaid = 0;
 };
 /// Opens a project and overlays its first runs in the curves. Throws Error where that takes more than ten minutes.

@@ -39,6 +39,18 @@ const std::vector<Template>& templates() {
   return cache.get();
 }
 
+Recipe trained_as(const Template& t, const Recipe& now) {
+  Recipe made = t.recipe;
+  for (const AttrDef& key : now.used_keys())
+    if (key.name.starts_with("data.") || key.name.starts_with("init.")) {
+      if (now.at(key.name) == now.fallback(key.name))
+        made.reset(key.name);
+      else
+        made.set_value(key.name, now.at(key.name));
+    }
+  return made;
+}
+
 const Template& find_template(const std::string& name) {
   makers().at(name);
   for (const Template& t : templates())

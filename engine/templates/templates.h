@@ -37,6 +37,8 @@ struct Template {
 const std::vector<Template>& templates();
 /// Throws Error (usage) that lists the near names.
 const Template& find_template(const std::string& name);
+/// How a template trains, for data and weights to begin with that stay as they are: a recipe as a preset.
+Recipe trained_as(const Template& t, const Recipe& now);
 /// A project's beginning: what a template gives for the data named. Settings come as typed and hold over the
 /// template's. Opens the data, so missing or damaged files are told now, not when training starts.
 struct Beginning {

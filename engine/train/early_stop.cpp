@@ -11,18 +11,21 @@
 
 namespace tenon {
 
-void check_early_stop(const Recipe& recipe, const TaskView& task) {
-  const std::string& metric = recipe.text("stop.metric");
-  if (metric == "none") return;
-  if (recipe.integer("eval_every") == 0)
-    throw Error::usage(fmt::format("stop.metric = {} needs evaluations, and eval_every is 0", metric),
-                       "set eval_every to 1, or stop.metric to none");
+void check_recorded(const std::string& key, const std::string& metric, int64_t eval_every, const TaskView& task) {
+  if (eval_every == 0)
+    throw Error::usage(fmt::format("{} = {} needs evaluations, and eval_every is 0", key, metric),
+                       fmt::format("set eval_every to 1, or leave {} out", key));
   std::string known = "test_loss";
   for (const MetricDef& m : metrics())
     if (std::find(m.tasks.begin(), m.tasks.end(), task.task) != m.tasks.end()) known += ", test_" + m.name;
   if ((", " + known + ",").find(", " + metric + ",") == std::string::npos)
-    throw Error::usage(fmt::format("stop.metric = {}: no evaluation of a {} task records it", metric, task.task),
+    throw Error::usage(fmt::format("{} = {}: no evaluation of a {} task records it", key, metric, task.task),
                        "it records " + known);
+}
+
+void check_early_stop(const Recipe& recipe, const TaskView& task) {
+  const std::string& metric = recipe.text("stop.metric");
+  if (metric != "none") check_recorded("stop.metric", metric, recipe.integer("eval_every"), task);
 }
 
 std::string reason_to_stop(const Recipe& recipe, const std::vector<Judged>& evaluations) {

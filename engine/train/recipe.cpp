@@ -122,7 +122,10 @@ void Recipe::check_used(const std::string& key) const {
   const RecipeGroup* g = group_of(key);
   if (!g || !is_attr(*g, key)) return;
   const RecipeGroup::Member& m = chosen(*g, *this);
-  if (attr_in(m, *g, key)) return;
+  if (const AttrDef* own = attr_in(m, *g, key)) {
+    fit_attr(*own, at(key), key);  // another definition's attribute of this name may have wider limits
+    return;
+  }
   std::string list, owners;
   for (const AttrDef& a : *m.attrs) list += (list.empty() ? "" : ", ") + g->name + "." + a.name;
   for (const auto& o : g->members)

@@ -37,6 +37,13 @@ std::vector<AttrDef> plain_keys() {
        none,
        "what to do when the loss or a gradient is not finite: stop before the weights are written, or go on",
        {"stop", "continue"}},
+      {"callbacks",
+       S(""),
+       none,
+       none,
+       "what else accompanies the run, one after the other: \"gradient_noise std=0.1; centralize\"; `tenon keys "
+       "callbacks` lists them",
+       {}},
       {"amp",
        S("none"),
        none,

@@ -94,6 +94,7 @@ void TrainingSession::Impl::build() {
   take_limits();
   base_lr = recipe.number("optimizer.lr");
   schedule = make_schedule(recipe);
+  callbacks = make_callbacks(recipe, task->view());
 }
 
 void TrainingSession::Impl::take_limits() {
@@ -119,6 +120,14 @@ std::unique_ptr<optim::Schedule> TrainingSession::Impl::make_schedule(const Reci
   const int64_t all = r.integer("epochs") * per_epoch, warmup = r.integer("schedule.warmup_steps");
   return optim::warmed_up(optim::make_schedule(r.text("schedule.type"), r.attrs("schedule"), {all, per_epoch, warmup}),
                           warmup);
+}
+
+CallbackList TrainingSession::Impl::make_callbacks(const Recipe& r, const TaskView& view) const {
+  CallbackList made(r, {seed, per_epoch, r.integer("eval_every"), &view});
+  if (optimizer->needs_closure() && made.changes_gradients())
+    throw Error::usage("optimizer.type = " + r.text("optimizer.type") +
+                       " searches along a line: no callback that changes gradients goes with it");
+  return made;
 }
 
 int64_t TrainingSession::Impl::steps_of(const Recipe& r) const {
@@ -234,9 +243,10 @@ void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch) {
   r.finite = on_all(std::isfinite(r.loss) && (std::isfinite(r.grad_norm) || !r.overflow.empty()));
   r.applied = r.overflow.empty() && (r.finite || !stop_on_nan);
   if (!r.applied) return;
+  callbacks.on_gradients(trained, r.step);
   if (clip_value > 0) optimizer->clip_value(clip_value);
   if (clip_norm > 0) {
-    if (clip_value > 0) optimizer->gradient_norm();
+    if (clip_value > 0 || callbacks.changes_gradients()) optimizer->gradient_norm();
     optimizer->clip_norm(clip_norm);
   }
   if (!optimizer->needs_closure()) return optimizer->step(r.lr);
@@ -288,6 +298,7 @@ StepResult TrainingSession::Impl::step() {
   {
     PhaseScope phase(Phase::optimizer);
     apply(r, batch);
+    if (r.applied) callbacks.on_update(trained, r.step);
     ++done;
     average_weights(r);
   }
@@ -338,8 +349,14 @@ bool TrainingSession::evaluation_due() const {
   const int64_t every = impl_->recipe.integer("eval_every"), done = impl_->done, epoch = impl_->per_epoch;
   return every > 0 && done > 0 && (finished() || (done % epoch == 0 && done / epoch % every == 0));
 }
-void TrainingSession::report(const Evaluation& e) { impl_->schedule->report(e.loss, impl_->done); }
-bool TrainingSession::watches_evaluations() const { return !impl_->schedule->state().is_null(); }
+void TrainingSession::report(const Evaluation& e) {
+  impl_->schedule->report(e.loss, impl_->done);
+  impl_->callbacks.on_evaluation(e, impl_->done);
+}
+bool TrainingSession::watches_evaluations() const {
+  return !impl_->schedule->state().is_null() || impl_->callbacks.watches_evaluations();
+}
+const std::string& TrainingSession::ending() const { return impl_->callbacks.ending(); }
 
 const ModelSpec& TrainingSession::spec() const { return impl_->spec; }
 const Recipe& TrainingSession::recipe() const { return impl_->recipe; }

@@ -144,10 +144,13 @@ class TrainingSession {
   int64_t targets_per_sample() const;
   /// Whether the recipe wants an evaluation now: at the end of every so many epochs, and when the run is finished.
   bool evaluation_due() const;
-  /// Tells a schedule that watches the test loss of it, once for each evaluation that was due; part of the state.
+  /// Tells a schedule that watches the test loss, and callbacks, of it, once for each evaluation that was due; part of
+  /// the state.
   void report(const Evaluation& evaluation);
   /// Whether later steps depend on report().
   bool watches_evaluations() const;
+  /// Why a callback ends the run here; empty: it goes on.
+  const std::string& ending() const;
 
   /// Everything that later steps depend on. The tensors are copies on the CPU.
   Checkpoint save() const;

@@ -17,7 +17,8 @@ bool TrainingSession::may_change(const std::string& key) {
   if (key == "optimizer.type" || key == "loss.type") return false;
   for (const char* group : {"optimizer.", "schedule.", "loss.", "stop."})
     if (key.starts_with(group)) return true;
-  static constexpr const char* kAlone[] = {"epochs", "max_steps", "eval_every", "checkpoint_every", "on_nan"};
+  static constexpr const char* kAlone[] = {"epochs",           "max_steps", "eval_every",
+                                           "checkpoint_every", "on_nan",    "callbacks"};
   return std::find(std::begin(kAlone), std::end(kAlone), key) != std::end(kAlone);
 }
 
@@ -50,9 +51,15 @@ void TrainingSession::Impl::change(const Recipe& r) {
   if (r.text("schedule.type") == recipe.text("schedule.type")) new_schedule->load(schedule->state());
   Task new_task(r, *data.train, model->input(), model->output());
   check_early_stop(r, new_task.view());
+  CallbackList new_callbacks = make_callbacks(r, new_task.view());
+  if (r.text("callbacks") == recipe.text("callbacks"))
+    new_callbacks.load(callbacks.state());
+  else
+    new_callbacks.take_over(callbacks);
   // From here on nothing throws.
   optimizer = std::move(new_optimizer);
   schedule = std::move(new_schedule);
+  callbacks = std::move(new_callbacks);
   task.emplace(std::move(new_task));
   recipe = r;
   base_lr = r.number("optimizer.lr");

@@ -12,6 +12,7 @@
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
 #include "engine/optim/weight_average.h"
+#include "engine/train/callback.h"
 #include "engine/train/recipe.h"
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
@@ -30,6 +31,7 @@ struct TrainingSession::Impl {
   std::unique_ptr<optim::Schedule> schedule;
   std::optional<optim::GradScaler> scaler;
   std::optional<optim::WeightAverage> average;
+  CallbackList callbacks;  ///< that the recipe lists
   std::unique_ptr<data::Loader> loader;
   std::vector<TrainingObserver*> observers;
   std::vector<nn::Named> trained;    ///< the parameters that are not frozen
@@ -57,6 +59,8 @@ struct TrainingSession::Impl {
   void take_limits();
   std::unique_ptr<optim::Optimizer> make_optimizer(const Recipe& r) const;
   std::unique_ptr<optim::Schedule> make_schedule(const Recipe& r) const;
+  /// With `view`, of a task that need not be the session's yet.
+  CallbackList make_callbacks(const Recipe& r, const TaskView& view) const;
   int64_t steps_of(const Recipe& r) const;
   void change(const Recipe& r);
   void freeze();

@@ -45,6 +45,7 @@ Checkpoint TrainingSession::save() const {
   // Entries beyond these are there only where something keeps them.
   if (nlohmann::json schedule = m.schedule->state(); !schedule.is_null()) c.state["schedule"] = std::move(schedule);
   if (m.scaler) c.state["scaler"] = m.scaler->state();
+  if (!m.callbacks.empty()) c.state["callbacks"] = m.callbacks.state();
   if (m.average) c.state["averaged"] = m.average->updates();
   return c;
 }
@@ -93,13 +94,15 @@ void TrainingSession::load(const Checkpoint& c) {
   }
   auto entry = [&](const char* key) { return c.state.contains(key) ? c.state[key] : nlohmann::json(); };
   int64_t averaged = m.average ? number("averaged").get<int64_t>() : 0;
-  // Whichever refuses, both are as they were.
-  const nlohmann::json before = m.schedule->state();
-  m.schedule->load(entry("schedule"));
+  // Whichever refuses, all are as they were.
+  const nlohmann::json schedule_before = m.schedule->state(), callbacks_before = m.callbacks.state();
   try {
+    m.schedule->load(entry("schedule"));
+    m.callbacks.load(entry("callbacks"));
     if (m.scaler) m.scaler->load(entry("scaler"));
   } catch (...) {
-    m.schedule->load(before);
+    m.schedule->load(schedule_before);
+    m.callbacks.load(callbacks_before);
     throw;
   }
   NoGrad no_grad;

@@ -112,6 +112,19 @@ TEST(ResultsModel, curves_lie_over_nothing_at_any_size) {
   }
 }
 
+TEST(ResultsModel, the_plots_are_as_large_as_the_room_allows) {
+  ResultsModel m = curves();
+  const auto plot = [&](Size size) {
+    m.frame(size);
+    for (const auto& t : m.last().targets())
+      if (t.hit.kind == ResultsModel::roc) return std::min(t.box.w, t.box.h);
+    return 0.f;
+  };
+  EXPECT_GT(plot({720, 830}), 270) << "the list goes under them where that leaves them more";
+  EXPECT_GT(plot({420, 900}), 280) << "one over the other";
+  EXPECT_GT(plot({1400, 500}), 380) << "the list beside them";
+}
+
 TEST(ResultsModel, many_classes_show_the_ones_that_are_told_apart_worst) {
   auto r = three_classes();
   for (int c = 3; c < 60; ++c) {

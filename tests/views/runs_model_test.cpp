@@ -105,6 +105,36 @@ TEST(Runs, ARunWithoutTheFieldFitsItsNegationOnly) {
   EXPECT_EQ(m.shown().size(), 2u);
 }
 
+TEST(Runs, ABaselineStandsFirstAndTheOthersSayByHowMuchTheyAreOther) {
+  RunsModel m;
+  std::vector<RunRow> rows = three_rows();
+  rows[2].metrics.erase("test_accuracy");
+  m.set_rows(shared(rows));
+  ASSERT_TRUE(m.set_filter("name ~ 02 or name ~ mlp"));
+  const size_t columns = m.table().columns.size();
+  m.set_baseline(1);
+  const Table t = m.table();
+  ASSERT_EQ(t.rows.size(), 3u) << "a filter does not take it away";
+  EXPECT_EQ(t.rows[0].cells[0].text, "cnn-01 · baseline");
+  const auto column = [&](const std::string& title) {
+    for (size_t i = 0; i < t.columns.size(); ++i)
+      if (t.columns[i].title == title) return i;
+    throw Error("no column " + title);
+  };
+  EXPECT_EQ(t.columns.size(), columns + 3) << "two differences, and the optimizer in which it is another";
+  const size_t accuracy = column("± test_accuracy"), loss = column("± loss");
+  EXPECT_EQ(t.rows[0].cells[accuracy].text, "–");
+  EXPECT_EQ(t.rows[1].cells[accuracy].text, "–") << "it has no accuracy";
+  EXPECT_EQ(t.rows[2].cells[accuracy].text, "+15.00 %");
+  EXPECT_EQ(t.rows[2].cells[accuracy].mark, Ink::good);
+  EXPECT_NEAR(t.rows[2].cells[accuracy].key, 0.15, 1e-12);
+  EXPECT_EQ(t.rows[2].cells[loss].mark, Ink::good) << "a loss is better where it is less";
+  EXPECT_LT(t.rows[2].cells[loss].key, 0);
+  EXPECT_NEAR(m.beside_baseline("test_accuracy", *m.rows()[1]), 0.15, 1e-12);
+  m.set_baseline(77);
+  EXPECT_EQ(m.table().columns.size(), columns);
+}
+
 TEST(Runs, TheTableHasWhatDiffersAndWhatCameOfIt) {
   RunsModel m;
   m.set_rows(three());
@@ -112,19 +142,41 @@ TEST(Runs, TheTableHasWhatDiffersAndWhatCameOfIt) {
   const Table t = m.table();
   std::string titles;
   for (const auto& c : t.columns) titles += c.title + "|";
-  EXPECT_EQ(titles, "Run|Status|Steps|Time|lr|name|last loss|best loss|last test_accuracy|best test_accuracy|Begun|");
+  EXPECT_EQ(titles, "Run|Status|best test_accuracy|Steps|Time|lr|name|last loss|best loss|last test_accuracy|Begun|");
   ASSERT_EQ(t.rows.size(), 3u);
   EXPECT_TRUE(t.rows[0].selection.same(Selection::run(3)));
   EXPECT_TRUE(*t.rows[0].picked);
   EXPECT_FALSE(*t.rows[1].picked);
   EXPECT_EQ(t.rows[0].cells[0].mark, compared_ink(0)) << "the colour of its curve";
   EXPECT_EQ(t.rows[2].cells[0].mark, compared_ink(1));
-  EXPECT_EQ(t.rows[1].cells[9].key, 0.95);
-  EXPECT_NE(t.rows[1].cells[9].tip.find("at step 40"), std::string::npos) << t.rows[1].cells[9].tip;
+  EXPECT_EQ(t.rows[1].cells[2].key, 0.95);
+  EXPECT_NE(t.rows[1].cells[2].tip.find("at step 40"), std::string::npos) << t.rows[1].cells[2].tip;
   ASSERT_TRUE(m.set_filter("name ~ cnn-01"));
   EXPECT_EQ(m.table().columns.size(), 9u) << "one run differs from nobody";
   ASSERT_TRUE(m.set_filter("steps > 99999"));
   EXPECT_TRUE(m.table().rows.empty());
+}
+
+TEST(Runs, AKeyThatOnlySomeHaveIsNoColumnWhereTheseAgree) {
+  std::vector<RunRow> rows = three_rows();
+  rows[1].recipe["optimizer.beta1"] = rows[2].recipe["optimizer.beta1"] = {true, 0.9, "0.9"};
+  const auto titles = [&] {
+    RunsModel m;
+    m.set_rows(shared(rows));
+    std::string all;
+    for (const auto& c : m.table().columns) all += c.title + "|";
+    return all;
+  };
+  EXPECT_EQ(titles().find("beta1"), std::string::npos) << titles();
+  const auto axes = [&] {
+    std::string all;
+    for (const RunField& f : varied_fields(shared(rows))) all += f.text() + " ";
+    return all;
+  };
+  EXPECT_EQ(axes(), "optimizer.lr optimizer.name ");
+  rows[2].recipe["optimizer.beta1"] = {true, 0.5, "0.5"};
+  EXPECT_EQ(axes(), "optimizer.beta1 optimizer.lr optimizer.name ");
+  EXPECT_NE(titles().find("beta1"), std::string::npos) << titles();
 }
 
 TEST(Runs, TheRunThatTrainsFollowsItsStatus) {
@@ -272,6 +324,53 @@ TEST_F(Chart, AClickAndKeysChooseARun) {
   EXPECT_FALSE(chart.key({"X", "", {}}));
   EXPECT_NE(chart.summary().find("highest: best.test_accuracy = 0.95 of cnn-02"), std::string::npos) << chart.summary();
   EXPECT_FALSE(chart.pointer({PointerEvent::Type::press, Button::left, 1, 1, {}}));
+}
+
+TEST_F(Chart, EveryRunIsALineThroughAllKeys) {
+  chart.set_axes(told_fields(three()));
+  ASSERT_EQ(told_fields(three()).size(), 2u) << "rates and optimizers";
+  const auto lines = [&] {
+    std::vector<std::vector<Point>> all;
+    const Scene& s = chart.frame({700, 260});
+    EXPECT_TRUE(s.overlaps().empty()) << s.overlaps().front();
+    for (const auto& p : s.prims())
+      if (p.kind == Scene::Kind::line && p.count == 3)
+        all.emplace_back(s.points().begin() + p.first, s.points().begin() + p.first + p.count);
+    return all;
+  }();
+  ASSERT_EQ(lines.size(), 3u);
+  for (const auto& line : lines) {
+    EXPECT_LT(line[0].x, line[1].x);
+    EXPECT_LT(line[1].x, line[2].x);
+  }
+  // By the result, the lowest first: 0.80 of cnn-01 with the highest rate.
+  EXPECT_GT(lines[0][2].y, lines[1][2].y);
+  EXPECT_LT(lines[0][0].y, lines[1][0].y);
+  EXPECT_EQ(lines[1][1].y, lines[2][1].y) << "both adamw";
+  // Keys go by the result, a click chooses; what is chosen is said.
+  EXPECT_TRUE(chart.key({"End", "", {}}));
+  EXPECT_EQ(selected.back().id, 2);
+  EXPECT_NE(chart.summary().find("cnn-02: "), std::string::npos) << chart.summary();
+  EXPECT_NE(chart.summary().find("optimizer.name = adamw"), std::string::npos) << chart.summary();
+  const auto texts = chart.frame({700, 260}).texts();
+  for (const char* said : {"optimizer.lr", "adamw", "best.test_accuracy"})
+    EXPECT_NE(std::find(texts.begin(), texts.end(), said), texts.end()) << said;
+  for (const Size size : {Size{300, 120}, Size{960, 120}, Size{1400, 500}})
+    EXPECT_TRUE(chart.frame(size).overlaps().empty()) << size.w;
+}
+
+TEST_F(Chart, ThousandsOfRunsAreSoManyLinesThatAFrameStaysShort) {
+  std::vector<RunRow> many;
+  for (int64_t i = 1; i <= 3000; ++i)
+    many.push_back(row(i, "r" + std::to_string(i), 0.001 * static_cast<double>(i), i % 3 ? "sgd" : "adamw",
+                       0.9 - 0.0002 * static_cast<double>(i)));
+  chart.set_rows(shared(many));
+  chart.set_axes(told_fields(shared(many)));
+  chart.set_selected(1500);
+  const Scene& s = chart.frame({900, 300});
+  EXPECT_LT(s.prims().size(), 5000u);
+  const auto texts = s.texts();
+  EXPECT_NE(std::find(texts.begin(), texts.end(), "the 400 highest and lowest of 3,000"), texts.end());
 }
 
 TEST_F(Chart, WordsHaveAPlaceEachAndWhatHasNoValueIsCounted) {

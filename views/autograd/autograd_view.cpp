@@ -43,6 +43,7 @@ const bool registered_autograd_view = register_view<AutogradView, AutogradModel>
      .icon = "autograd",
      .order = 70,
      .places = {{"Profile", Spot::below, 1}},
+     .layouts = {"Build", "Profile", "Debug"},
      .fill = "run.replay",
      .link = tr_later("Autograd"),
      .shows =

@@ -162,6 +162,7 @@ const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
      .icon = "model",
      .order = 10,
      .places = {{"Build", Spot::middle, 0, true}},
+     .layouts = {"Build", "Train"},
      .link = tr_later("Builder"),
      .shows =
          [](const Selection& s, const Bench& bench) {

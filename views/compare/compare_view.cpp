@@ -367,6 +367,7 @@ const bool registered_compare_view = register_view<CompareView>(
      .icon = "compare",
      .order = 47,
      .places = {{"Profile", Spot::below, 3}, {"Memory", Spot::below, 2}},
+     .layouts = {"Train", "Profile", "Memory"},
      .help = {
          tr_later("What is different in B: of two traces why a step takes longer, in items that add up; of two memory "
                   "snapshots who holds more; of two models or checkpoints which weights changed and by how much, and "

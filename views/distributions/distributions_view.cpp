@@ -272,6 +272,7 @@ const bool registered_distributions_view = register_view<DistributionsView, Dist
      .spot = Spot::below,
      .rank = 6,
      .places = {{"Train", Spot::middle, 0}, {"Debug", Spot::below, 2}},
+     .layouts = {"Build", "Train", "Debug"},
      .link = tr_later("Distributions"),
      .shows = is_parameter,
      // xgettext:no-c-format

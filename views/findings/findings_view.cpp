@@ -250,6 +250,7 @@ const bool registered_findings_view = register_view<FindingsView>(
      .icon = "findings",
      .order = 45,
      .places = {{"Profile", Spot::below, 1}},
+     .layouts = {"Profile", "Memory"},
      .fill = "run.replay",
      .link = tr_later("Findings"),
      .shows =

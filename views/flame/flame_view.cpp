@@ -225,6 +225,7 @@ const bool registered_flame_view = register_view<FlameView, FlameModel>(
      .icon = "flame",
      .order = 43,
      .places = {{"Profile", Spot::below, 2}, {"Memory", Spot::below, 1}},
+     .layouts = {"Profile", "Memory"},
      .fill = "run.replay",
      .link = tr_later("Flame graph"),
      .shows =

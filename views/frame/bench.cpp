@@ -88,6 +88,12 @@ QStringList Bench::reading() const {
 
 bool Bench::opens_file() const { return files.has_any(kOpening) || jobs.has_any(kReading); }
 
+void Bench::set_baseline(int64_t run) {
+  if (run == baseline_) return;
+  baseline_ = run;
+  emit baseline_changed();
+}
+
 void Bench::pick(std::vector<int64_t> runs) {
   if (runs == picked_) return;
   picked_ = std::move(runs);

@@ -115,6 +115,9 @@ class Bench : public QObject {
   /// The runs that are compared, in the order they were picked.
   const std::vector<int64_t>& picked() const { return picked_; }
   void pick(std::vector<int64_t> runs);
+  /// The run that others are compared with; 0: none. Training keeps it with the project.
+  int64_t baseline() const { return baseline_; }
+  void set_baseline(int64_t run);
   /// Out of every list, but for one that trains; the notice that says so brings them back.
   virtual void delete_runs(const std::vector<int64_t>& runs) = 0;
 
@@ -145,6 +148,7 @@ class Bench : public QObject {
   void step_changed();       ///< another step is loaded
   void status_changed();     ///< training went on
   void picked_changed();     ///< other runs are compared
+  void baseline_changed();   ///< with another one, or with none
   void results_changed();    ///< evaluated anew, or gone with its project
   void filter_changed();     ///< of the document that is shown, or another one is
   void selection_changed(const tenon::views::Selection& s);
@@ -170,6 +174,7 @@ class Bench : public QObject {
   void tell_filter();
   int64_t shown_run_ = 0;
   std::vector<int64_t> picked_;
+  int64_t baseline_ = 0;
   Links links_;
   projects::RunStatus status_;
   std::shared_ptr<const projects::Results> results_;

@@ -47,6 +47,9 @@ struct ViewDef {
   Spot spot = Spot::middle;
   int rank = 0;  ///< of the usual spot
   std::vector<Place> places;
+  /// The named layouts it has a tab in from the beginning; none: every one. In the others it is there once it is asked
+  /// for: by the View menu, a link, a file that is opened.
+  std::vector<const char*> layouts = {};
   /// The command that brings it something to show, for a picture made without a hand; null: an open project is enough.
   const char* fill = nullptr;
   /// The name of the link to it among the details of a selection; null: it is no side of any.

@@ -123,7 +123,7 @@ class TableList::Cells : public QStyledItemDelegate {
 
   void initStyleOption(QStyleOptionViewItem* o, const QModelIndex& i) const override {
     QStyledItemDelegate::initStyleOption(o, i);
-    o->textElideMode = Qt::ElideMiddle;
+    o->textElideMode = o->text.count(' ') > 4 ? Qt::ElideRight : Qt::ElideMiddle;  // a sentence is read from its front
     o->decorationSize = QSize(8, 8);
   }
   void paint(QPainter* p, const QStyleOptionViewItem& o, const QModelIndex& i) const override {
@@ -134,7 +134,7 @@ class TableList::Cells : public QStyledItemDelegate {
     const QRect box = style->subElementRect(QStyle::SE_ItemViewItemText, &cell, list_);
     if (model_.table.columns[i.column()].number) return paint_number(p, cell, box.adjusted(margin, 0, -margin, 0));
     auto fits = [&](const QString& t) { return cell.fontMetrics.horizontalAdvance(t) <= box.width() - 2 * margin; };
-    if (!fits(cell.text))
+    if (!fits(cell.text) && cell.textElideMode == Qt::ElideMiddle)
       cell.text =
           QString::fromStdString(shortener(i.column()).shorten(cell.text.toStdString(), [&](const std::string& text) {
             return fits(QString::fromStdString(text));

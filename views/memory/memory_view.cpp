@@ -288,6 +288,7 @@ const bool registered_memory_view = register_view<MemoryView, MemoryModel>(
      .icon = "memory",
      .order = 50,
      .places = {{"Profile", Spot::below, 0}, {"Memory", Spot::middle, 0, true}},
+     .layouts = {"Profile", "Memory"},
      .fill = "run.replay",
      .link = tr_later("Memory"),
      .opens = Document::Kind::snapshot,

@@ -306,6 +306,7 @@ const bool registered_model_file_view = register_view<ModelFileView, ModelFileMo
      .title = tr_later("Model file"),
      .icon = "model",
      .order = 36,
+     .layouts = {"Build", "Profile"},
      .link = tr_later("Model file"),
      .opens = Document::Kind::model,
      .shows = of_model_file,

@@ -123,6 +123,7 @@ const bool registered_nan_view = register_view<NanView, NanModel>(
      .icon = "nan",
      .order = 80,
      .places = {{"Debug", Spot::middle, 0, true}},
+     .layouts = {"Debug"},
      .fill = "run.nan",
      .help = {
          tr_later(

@@ -287,6 +287,7 @@ const bool registered_overview_view = register_view<OverviewView, OverviewModel>
      .title = tr_later("Overview"),
      .icon = "overview",
      .order = 39,
+     .layouts = {"Profile"},
      .fill = "run.replay",
      .link = tr_later("Overview"),
      .opens = Document::Kind::trace,

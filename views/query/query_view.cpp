@@ -445,6 +445,7 @@ const bool registered_query_view = register_view<QueryView>(
      .title = tr_later("Query"),
      .icon = "query",
      .order = 46,
+     .layouts = {"Profile", "Memory"},
      .link = tr_later("Query"),
      .shows =
          [](const Selection& s, const Bench& bench) {

@@ -19,7 +19,8 @@ struct Title {
   const char *title, *prefix;
 };
 /// In the order of the form; what begins with none of the prefixes belongs to the first.
-constexpr std::array<Title, 8> kTitles{{{tr_later("Length and checks"), ""},
+constexpr std::array<Title, 9> kTitles{{{tr_later("Length and checks"), ""},
+                                        {tr_later("Callbacks"), "callbacks"},
                                         {tr_later("Weights to begin with"), "init."},
                                         {tr_later("Data"), "data."},
                                         {tr_later("Loss"), "loss."},
@@ -52,6 +53,7 @@ bool holds(const AttrDef& def, const std::string& search) {
 
 std::string RecipeModel::Key::label() const {
   if (def.name == "average.type") return "average";
+  if (def.name == "callbacks") return "listed";  // the others of the list are what other keys say
   const size_t dot = def.name.find('.');
   // Averages stand in a section with others: they keep their word.
   std::string text = dot == std::string::npos || def.name.starts_with("average.") ? def.name : def.name.substr(dot + 1);

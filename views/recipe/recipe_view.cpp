@@ -4,16 +4,19 @@
 #include <QComboBox>
 #include <QGridLayout>
 #include <QLineEdit>
+#include <QMenu>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "engine/templates/templates.h"
 #include "engine/train/class_balance.h"
 #include "engine/train/open_data.h"
 #include "engine/train/recipe_table.h"
 #include "engine/train/session.h"
 #include "views/frame/attr_editor.h"
+#include "views/recipe/callbacks_view.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 
@@ -62,6 +65,16 @@ void RecipeView::build() {
     if (model_.last()) edit(*model_.last());
   });
   bar->add(as_last_);
+  as_ = new QToolButton(bar);
+  as_->setObjectName("recipe.as");
+  as_->setText(tr("As…"));
+  as_->setToolTip(tr("Every key as another run had it, or how a template trains"));
+  as_->setPopupMode(QToolButton::InstantPopup);
+  auto* presets = new QMenu(as_);
+  presets->setToolTipsVisible(true);
+  connect(presets, &QMenu::aboutToShow, this, [this, presets] { fill_presets(presets); });
+  as_->setMenu(presets);
+  bar->add(as_);
   box->addWidget(bar);
   scroll_ = new QScrollArea(page);
   scroll_->setObjectName("recipe.scroll");
@@ -178,6 +191,7 @@ void RecipeView::rebuild() {
     title->setFont(face_font(Face::title));
     title->setContentsMargins(0, 10, 0, 2);
     box->addWidget(title);
+    if (section.keys[0].def.name == "callbacks") add_callbacks(form);
     auto* rows = new QWidget(form);
     auto* grid = new QGridLayout(rows);
     grid->setContentsMargins(0, 0, 0, 0);
@@ -222,6 +236,52 @@ std::string data_said_by(const Recipe& recipe) {
   return all;
 }
 }  // namespace
+
+/// Runs, the newest first, then the templates that minimise the same loss.
+void RecipeView::fill_presets(QMenu* menu) {
+  constexpr size_t kMostRuns = 12;  // of more, Runs finds the one that is meant
+  menu->clear();
+  if (!bench_.has_project()) return;
+  const auto& runs = bench_.contents().runs;
+  for (size_t i = 0; i < std::min(kMostRuns, runs.size()); ++i) {
+    const projects::RunInfo& run = runs[runs.size() - 1 - i];
+    try {
+      const Recipe recipe = Recipe::from_json(run.recipe_after(run.steps));
+      const auto differing = differences(model_.recipe(), recipe);
+      QAction* a = menu->addAction(QString::fromStdString(run.name), this, [this, recipe] { edit(recipe); });
+      a->setObjectName("as.run." + QString::fromStdString(run.name));
+      a->setEnabled(!differing.empty());
+      a->setToolTip(differing.empty() ? tr("It is told the same") : QString::fromStdString(difference_text(differing)));
+    } catch (const std::exception&) {  // of a plug-in that is not here
+    }
+  }
+  if (!menu->isEmpty()) menu->addSeparator();
+  for (const Template& t : templates()) {
+    if (t.recipe.text("loss.type") != model_.recipe().text("loss.type")) continue;
+    const Recipe recipe = trained_as(t, model_.recipe());
+    QAction* a =
+        menu->addAction(tr("Template %1").arg(QString::fromStdString(t.name)), this, [this, recipe] { edit(recipe); });
+    a->setObjectName("as.template." + QString::fromStdString(t.name));
+    a->setToolTip(QString::fromStdString(difference_text(differences(model_.recipe(), recipe))));
+  }
+}
+
+void RecipeView::add_callbacks(QWidget* form) {
+  callbacks_ = new CallbacksView(form);
+  callbacks_->setObjectName("recipe.callbacks.list");
+  callbacks_->on_edit = [this](const Recipe& next) { edit(next); };
+  callbacks_->on_key = [this](const QString& key) { show_key(key); };
+  form->layout()->addWidget(callbacks_);
+}
+
+/// The editor of a key, also where a search leaves it out.
+void RecipeView::show_key(const QString& key) {
+  if (!rows_.contains(key.toStdString())) search_->clear();
+  const auto found = rows_.find(key.toStdString());
+  if (found == rows_.end() || !found->second.editor) return;
+  found->second.editor->setFocus();
+  scroll_->ensureWidgetVisible(found->second.editor, 0, 80);
+}
 
 /// How many samples each class has: counted when asked for, since all of the data is opened for it.
 void RecipeView::add_class_counts(QGridLayout* grid, int at) {
@@ -312,6 +372,7 @@ void RecipeView::refresh_rows() {
       row.reset->setToolTip(tr("Back to the default, %1").arg(QString::fromStdString(usual)));
     }
   }
+  if (callbacks_) callbacks_->set_recipe(model_.recipe());
   if (classes_)
     classes_->set_text(counted_of_ == data_said_by(model_.recipe()) ? QString::fromStdString(counted_) : QString());
   const int n = model_.differing();
@@ -322,6 +383,7 @@ void RecipeView::refresh_rows() {
                   : n == 1                      ? tr("1 key differs from what %1 was told").arg(whose)
                                                 : tr("%1 keys differ from what %2 was told").arg(n).arg(whose));
   refresh_give();
+  as_->setEnabled(!bench_.project()->read_only());
   as_last_->setEnabled(n > 0 && !bench_.project()->read_only());
 }
 
@@ -346,6 +408,7 @@ const bool registered_recipe_view = register_view<RecipeView, RecipeModel>(
      .title = tr_later("Recipe"),
      .icon = "recipe",
      .order = 15,
+     .layouts = {"Build", "Train", "Debug"},
      .shows = nullptr,
      .help = {
          tr_later("Everything that the next run is told: data, loss, optimizer, schedule, length. A key whose value is "

@@ -12,6 +12,8 @@ class QToolButton;
 
 namespace tenon::views {
 
+class CallbacksView;
+
 /// The recipe of the next run as a form over every key that has a meaning, from the one list of attributes. Each edit
 /// is kept in the project at once, and can be taken back.
 class RecipeView : public View {
@@ -32,6 +34,9 @@ class RecipeView : public View {
   void rebuild();
   void refresh_rows();
   void refresh_give();
+  void add_callbacks(QWidget* form);
+  void fill_presets(class QMenu* menu);
+  void show_key(const QString& key);
   void add_class_counts(QGridLayout* grid, int at);
   void count_classes();
   void add_row(QGridLayout* grid, int at, const RecipeModel::Key& key);
@@ -44,12 +49,13 @@ class RecipeView : public View {
   QPointer<QWidget> form_;
   QLineEdit* search_;
   ElidedLabel* said_;
-  QToolButton *as_last_, *give_;
+  QToolButton *as_last_, *as_, *give_;
   std::map<std::string, Row> rows_;  ///< by key
   std::string shape_;
   std::string counted_;  ///< the classes of the data, in words; empty: not counted
   std::string counted_of_;
   QPointer<ElidedLabel> classes_;
+  QPointer<CallbacksView> callbacks_;
   bool compares_training_ = false;  ///< with the run that trains instead of the last one
   std::weak_ptr<projects::Project> of_;
 };

@@ -199,26 +199,34 @@ void ResultsModel::draw_curves(Scene& scene, Box rest) const {
     scene.text({rest.x, rest.y, rest.w, kCurveHead}, results_->why_unranked(), Ink::secondary, Face::small);
     return;
   }
-  // The list stands beside the plots where there is room for both, or else under them.
-  const bool beside = rest.w > 2 * kAreasWidth + 200, listed = beside || rest.h > 300;
-  Box list{rest.right() - kAreasWidth, rest.y + 4, kAreasWidth, rest.h - 4};
-  if (beside) {
-    rest.w -= kAreasWidth + 16;
-  } else if (listed) {
-    const float h = std::min(rest.h * 0.3f, kCurveRow * static_cast<float>(ranked_classes().size() + 2));
-    list = {rest.x, rest.bottom() - h, rest.w, h};
-    rest.h -= h + 8;
+  // The list stands beside the plots or under them, the plots beside each other or one over the other: as they are
+  // largest.
+  const float rows = kCurveRow * static_cast<float>(ranked_classes().size() + 2);
+  const float under = rest.h > 300 ? std::min(rest.h * 0.3f, rows) + 8 : 0;
+  struct Plots {
+    Box room;
+    bool stacked;
+    Size one() const {
+      return stacked ? Size{room.w, (room.h - 8) / 2} : Size{(room.w - 12) / 2, std::min(room.h, room.w / 2 + 54)};
+    }
+    float side() const { return std::min(one().w, one().h - 60); }
+  };
+  std::vector<Plots> ways;
+  for (const bool stacked : {false, true}) {
+    if (rest.w > 2 * kAreasWidth + 200) ways.push_back({{rest.x, rest.y, rest.w - kAreasWidth - 16, rest.h}, stacked});
+    ways.push_back({{rest.x, rest.y, rest.w, rest.h - under}, stacked});
   }
-  if (rest.w > 380) {
-    const float w = (rest.w - 12) / 2, h = std::min(rest.h, w + 60);
-    draw_roc(scene, {rest.x, rest.y, w, h});
-    draw_precision_recall(scene, {rest.x + w + 12, rest.y, w, h});
-  } else {
-    const float h = (rest.h - 8) / 2;
-    draw_roc(scene, {rest.x, rest.y, rest.w, h});
-    draw_precision_recall(scene, {rest.x, rest.y + h + 8, rest.w, h});
-  }
-  if (listed) draw_areas(scene, list);
+  const Plots best =
+      *std::max_element(ways.begin(), ways.end(), [](const Plots& a, const Plots& b) { return a.side() < b.side(); });
+  const Size one = best.one();
+  draw_roc(scene, {rest.x, rest.y, one.w, one.h});
+  draw_precision_recall(scene, best.stacked ? Box{rest.x, rest.y + one.h + 8, one.w, one.h}
+                                            : Box{rest.x + one.w + 12, rest.y, one.w, one.h});
+  const bool beside = best.room.w < rest.w;
+  const float below = best.stacked ? best.room.bottom() + 8 : rest.y + one.h + 8;
+  const Box list = beside ? Box{rest.right() - kAreasWidth, rest.y + 4, kAreasWidth, rest.h - 4}
+                          : Box{rest.x, below, std::min(rest.w, 2 * kAreasWidth), std::max(rest.bottom() - below, 0.f)};
+  if (beside || under > 0) draw_areas(scene, list);
 }
 
 bool ResultsModel::key_of_curves(const KeyEvent& e) {

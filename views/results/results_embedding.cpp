@@ -153,10 +153,17 @@ void ResultsModel::draw_points(Scene& scene, Box area) const {
 /// The classes; where there are too many to have an ink each, a click lets one stand out.
 void ResultsModel::draw_classes(Scene& scene, Box box) const {
   const size_t n = results_->classes.size();
-  const size_t room = static_cast<size_t>(std::max(0.f, box.h / kClassRow - 1));
+  // What stands above them takes a row, or two where it is too wide for one.
+  const std::string title = tr("Truth · hollow: guessed wrong");
+  const size_t cut = text_width(title, Face::small) <= box.w ? title.npos : title.find(" · ");
+  const float head = cut == title.npos ? kClassRow : 2 * kClassRow;
+  const size_t room = static_cast<size_t>(std::max(0.f, (box.h - head) / kClassRow));
   const size_t out = ranked_class(), from = out >= room && n > room ? out + 1 - room : 0;
-  scene.text({box.x, box.y, box.w, kClassRow}, tr("Truth · hollow: guessed wrong"), Ink::secondary, Face::small);
-  float y = box.y + kClassRow;
+  scene.text({box.x, box.y, box.w, kClassRow}, title.substr(0, cut), Ink::secondary, Face::small);
+  if (cut != title.npos)
+    scene.text({box.x, box.y + kClassRow, box.w, kClassRow}, title.substr(cut + std::string(" · ").size()),
+               Ink::secondary, Face::small);
+  float y = box.y + head;
   for (size_t c = from; c < std::min(n, from + room); ++c, y += kClassRow) {
     const Box row{box.x, y, box.w, kClassRow};
     const bool inked = n <= kInkedClasses, chosen = !inked && c == out;

@@ -232,6 +232,7 @@ const bool registered_results_view = register_view<ResultsView, ResultsModel>(
      .title = tr_later("Results"),
      .icon = "check",
      .order = 35,
+     .layouts = {"Train", "Debug"},
      .fill = "run.evaluate_last",
      .link = tr_later("Results"),
      .shows =

@@ -149,17 +149,33 @@ std::optional<RunField> main_field(const RunRows& rows) {
   return most;
 }
 
+std::vector<RunField> varied_fields(const RunRows& rows) {
+  std::vector<RunField> fields = told_fields(rows);
+  std::erase_if(fields, [&](const RunField& f) {
+    std::optional<RunValue> first;
+    for (const auto& r : rows) {
+      const auto v = value_of(f, *r);
+      if (v && first && !(*v == *first)) return false;
+      if (v && !first) first = v;
+    }
+    return true;
+  });
+  return fields;
+}
+
+int result_rank(const std::string& metric) {
+  return (metric.starts_with("test_") ? 0 : 2) + (better(metric) > 0 ? 0 : 1);
+}
+
 std::vector<RunField> result_fields(const RunRows& rows) {
   std::set<std::string> metrics;
   for (const auto& r : rows)
     for (const auto& [name, end] : r->metrics) metrics.insert(name);
-  // What is better where it is higher, of the test data, is what most people ask for first.
-  auto rank = [](const std::string& m) { return (m.starts_with("test_") ? 0 : 2) + (better(m) > 0 ? 0 : 1); };
   std::vector<std::string> judged;
   for (const std::string& m : metrics)
     if (better(m) != 0) judged.push_back(m);
   std::stable_sort(judged.begin(), judged.end(),
-                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+                   [](const std::string& a, const std::string& b) { return result_rank(a) < result_rank(b); });
   std::vector<RunField> out;
   for (const std::string& m : judged)
     for (const RunField::Kind kind : {RunField::Kind::best, RunField::Kind::last}) out.push_back({kind, m});

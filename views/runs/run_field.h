@@ -34,8 +34,12 @@ RunField field_named(const RunFields& fields, const std::string& text);
 
 /// What these runs can be told apart by: the keys of recipes in which they differ.
 std::vector<RunField> told_fields(const RunRows& rows);
+/// Those of them in which runs differ that have the key: one that only some have follows from what those chose.
+std::vector<RunField> varied_fields(const RunRows& rows);
 /// The one of them to begin with: of numbers the one with the most different values.
 std::optional<RunField> main_field(const RunRows& rows);
+/// What most people ask for first has the least: of the test data, better where it is higher.
+int result_rank(const std::string& metric);
 /// What came of them: the best and last values of metrics that say how good a run is, those of a test first; then
 /// steps and seconds.
 std::vector<RunField> result_fields(const RunRows& rows);

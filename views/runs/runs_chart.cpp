@@ -32,6 +32,12 @@ void RunsChart::set_fields(const RunField& x, const RunField& y) {
   place();
 }
 
+void RunsChart::set_axes(const std::vector<RunField>& axes) {
+  if (axes_ == axes) return;
+  axes_ = axes;
+  place();
+}
+
 void RunsChart::set_group(const std::optional<RunField>& group) {
   if (group_ == group) return;
   group_ = group;
@@ -110,8 +116,10 @@ std::vector<std::pair<float, std::string>> RunsChart::Scale::marks(int most) con
 }
 
 void RunsChart::place() {
-  along_ = scale_of(x_);
+  along_ = scale_of(axes_.empty() ? x_ : y_);
   up_ = scale_of(y_);
+  scales_.clear();
+  for (const RunField& f : axes_) scales_.push_back(scale_of(f));
   spots_.clear();
   group_names_.clear();
   std::map<const RunRow*, int> group_of;
@@ -121,7 +129,7 @@ void RunsChart::place() {
       group_names_.push_back(g.value);
     }
   for (const auto& r : rows_) {
-    const auto x = value_of(x_, *r), y = value_of(y_, *r);
+    const auto y = value_of(y_, *r), x = axes_.empty() ? value_of(x_, *r) : y;
     if (!x || !y) continue;
     const auto px = along_.place(*x), py = up_.place(*y);
     if (px && py) spots_.push_back({r.get(), *px, *py, group_ ? group_of[r.get()] : -1});
@@ -195,34 +203,57 @@ void RunsChart::draw_legend(Scene& scene, Box box) const {
   }
 }
 
+std::string RunsChart::none_said() const {
+  return axes_.empty() ? tr("No run here has both {} and {}", x_.text(), y_.text())
+                       : tr("No run here has {}", y_.text());
+}
+
 void RunsChart::draw(Scene& scene) {
   const Size size = scene.size();
   const Box area{kLeftOfChart, kOverChart, std::max(size.w - kLeftOfChart - 20, 20.f),
                  std::max(size.h - kOverChart - kUnderChart, 20.f)};
   if (spots_.empty()) {
-    scene.text({8, 0, std::max(size.w - 16, 20.f), size.h}, tr("No run here has both {} and {}", x_.text(), y_.text()),
-               Ink::secondary, Face::small, Align::center);
+    scene.text({8, 0, std::max(size.w - 16, 20.f), size.h}, none_said(), Ink::secondary, Face::small, Align::center);
     return;
   }
-  draw_axes(scene, area);
   draw_legend(scene, {size.w * 0.5f, 4, std::max(size.w * 0.5f - 8, 10.f), 18});
+  if (axes_.empty())
+    draw_points(scene, area);
+  else
+    draw_lines(scene);
+  if (const size_t left = rows_.size() - spots_.size(); left > 0)
+    scene.text({8, size.h - 18, kLeftOfChart + 60, 16}, tr("{} left out", format_grouped(static_cast<int64_t>(left))),
+               Ink::secondary, Face::small);
+}
+
+Ink RunsChart::ink_of(const Spot& s) const {
+  const bool rest = s.group >= kMostColours - 1 && static_cast<int>(group_names_.size()) > kMostColours;
+  return rest ? Ink::baseline : series_ink(std::max(s.group, 0));
+}
+
+std::string RunsChart::tip_of(const Spot& s) const {
+  std::string tip = s.row->info.name;
+  std::vector<RunField> told = axes_;
+  if (told.empty()) told.push_back(x_);
+  told.push_back(y_);
+  for (const RunField& f : told)
+    if (const auto v = value_of(f, *s.row)) tip += fmt::format("\n{} = {}", f.text(), written(*v));
+  if (group_) tip += "\n" + group_->text() + " = " + group_names_[static_cast<size_t>(s.group)];
+  return tip;
+}
+
+void RunsChart::draw_points(Scene& scene, Box area) const {
+  draw_axes(scene, area);
   draw_means(scene, area);
   for (const Spot& s : spots_) {
     const int64_t id = s.row->info.id;
     const float x = area.x + s.x * area.w, y = area.bottom() - s.y * area.h;
-    const bool rest = s.group >= kMostColours - 1 && static_cast<int>(group_names_.size()) > kMostColours;
-    scene.rect({x - 4, y - 4, 8, 8}, rest ? Ink::baseline : series_ink(std::max(s.group, 0)), 0.9f, 4);
+    scene.rect({x - 4, y - 4, 8, 8}, ink_of(s), 0.9f, 4);
     if (const auto at = std::find(picked_.begin(), picked_.end(), id); at != picked_.end())
       scene.outline({x - 6, y - 6, 12, 12}, compared_ink(static_cast<int>(at - picked_.begin())), 2, 6);
     if (id == selected_) scene.outline({x - 8, y - 8, 16, 16}, Ink::accent, 2, 8);
-    std::string tip = fmt::format("{}\n{} = {}\n{} = {}", s.row->info.name, x_.text(), written(*value_of(x_, *s.row)),
-                                  y_.text(), written(*value_of(y_, *s.row)));
-    if (group_) tip += "\n" + group_->text() + " = " + group_names_[static_cast<size_t>(s.group)];
-    scene.target({x - 7, y - 7, 14, 14}, {run, id}, Cursor::hand, std::move(tip));
+    scene.target({x - 7, y - 7, 14, 14}, {run, id}, Cursor::hand, tip_of(s));
   }
-  if (const size_t left = rows_.size() - spots_.size(); left > 0)
-    scene.text({8, size.h - 18, kLeftOfChart + 60, 16}, tr("{} left out", format_grouped(static_cast<int64_t>(left))),
-               Ink::secondary, Face::small);
 }
 
 void RunsChart::choose(const RunRow& row) {
@@ -264,15 +295,20 @@ bool RunsChart::key(const KeyEvent& e) {
 }
 
 std::string RunsChart::summary() const {
-  if (spots_.empty()) return tr("No run here has both {} and {}", x_.text(), y_.text());
+  if (spots_.empty()) return none_said();
   const auto best =
       std::max_element(spots_.begin(), spots_.end(), [](const Spot& a, const Spot& b) { return a.y < b.y; });
-  std::string said = tr("{} runs, {} against {}; highest: {} = {} of {}", spots_.size(), y_.text(), x_.text(),
-                        y_.text(), written(*value_of(y_, *best->row)), best->row->info.name);
-  for (const Spot& s : spots_)
-    if (s.row->info.id == selected_)
-      said += fmt::format(". {}: {} = {}, {} = {}", s.row->info.name, x_.text(), written(*value_of(x_, *s.row)),
-                          y_.text(), written(*value_of(y_, *s.row)));
+  const std::string highest = written(*value_of(y_, *best->row));
+  std::string said = axes_.empty() ? tr("{} runs, {} against {}; highest: {} = {} of {}", spots_.size(), y_.text(),
+                                        x_.text(), y_.text(), highest, best->row->info.name)
+                                   : tr("{} runs as lines through {} keys to {}; highest: {} of {}", spots_.size(),
+                                        axes_.size(), y_.text(), highest, best->row->info.name);
+  for (const Spot& s : spots_) {
+    if (s.row->info.id != selected_) continue;
+    std::string tip = tip_of(s);
+    for (size_t at = 0, line = 0; (at = tip.find('\n', at)) != tip.npos; ++line) tip.replace(at, 1, line ? ", " : ": ");
+    said += ". " + tip;
+  }
   return said;
 }
 

@@ -21,6 +21,7 @@ using projects::RunStatus;
 
 void RunsModel::set_rows(RunRows rows) {
   rows_ = std::move(rows);
+  shown_.reset();
   fields_ = RunFields(rows_);
   std::unordered_map<const RunRow*, Cells> kept;
   for (const auto& row : rows_)
@@ -53,6 +54,7 @@ void RunsModel::set_status(const RunStatus& status) {
     const bool more = now.metrics.size() > metrics;
     cells_.erase(row.get());
     row = std::make_shared<RunRow>(std::move(now));
+    shown_.reset();
     if (more) find_columns();
   }
 }
@@ -62,6 +64,7 @@ bool RunsModel::set_filter(const std::string& text) {
   why_.clear();
   try {
     filter_ = RunFilter(text, fields_);
+    shown_.reset();
     return true;
   } catch (const Error& e) {
     why_ = e.message() + ". " + e.hint();
@@ -69,11 +72,12 @@ bool RunsModel::set_filter(const std::string& text) {
   }
 }
 
-RunRows RunsModel::shown() const {
-  RunRows out;
+const RunRows& RunsModel::shown() const {
+  if (shown_) return *shown_;
+  shown_.emplace();
   for (auto r = rows_.rbegin(); r != rows_.rend(); ++r)
-    if (filter_.fits(**r)) out.push_back(*r);
-  return out;
+    if (filter_.fits(**r)) shown_->push_back(*r);
+  return *shown_;
 }
 
 namespace {
@@ -136,27 +140,80 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
   return c;
 }
 
+const RunRow* RunsModel::baseline_row() const {
+  const auto at = std::find_if(rows_.begin(), rows_.end(), [&](const auto& r) { return r->info.id == baseline_; });
+  return baseline_ && at != rows_.end() ? at->get() : nullptr;
+}
+
+RunRows RunsModel::listed() const {
+  RunRows rows = shown();
+  const auto at = std::find_if(rows_.begin(), rows_.end(), [&](const auto& r) { return r->info.id == baseline_; });
+  if (!baseline_ || at == rows_.end()) return rows;
+  std::erase(rows, *at);
+  rows.insert(rows.begin(), *at);
+  return rows;
+}
+
+namespace {
+double beside(const RunRow* baseline, const std::string& metric, const RunRow& run) {
+  if (!baseline || &run == baseline) return std::nan("");
+  const auto mine = run.metrics.find(metric), theirs = baseline->metrics.find(metric);
+  if (mine == run.metrics.end() || theirs == baseline->metrics.end()) return std::nan("");
+  return mine->second.best - theirs->second.best;
+}
+/// Green where it is better, red where it is worse.
+Table::Cell difference_cell(const std::string& metric, double d) {
+  if (!std::isfinite(d)) return none();
+  Table::Cell c = Table::Cell::number(d, (d < 0 ? "−" : d > 0 ? "+" : "±") + format_metric(metric, std::abs(d)));
+  if (d != 0) c.mark = d * better(metric) > 0 ? Ink::good : Ink::bad;
+  c.tip = format_exact(d);
+  return c;
+}
+}  // namespace
+
+double RunsModel::beside_baseline(const std::string& metric, const RunRow& run) const {
+  return beside(baseline_row(), metric, run);
+}
+
 Table RunsModel::table() const {
-  const RunRows rows = shown();
-  if (group_) return group_table(rows, *group_);
+  if (group_) return group_table(shown(), *group_);
+  const RunRow* baseline = baseline_row();
+  const RunRows rows = listed();
   std::vector<const Cells*> cells;
   for (const auto& r : rows) cells.push_back(&cells_of(r));
   std::vector<size_t> differ, judged;  // of differing_, those in which these runs do; of judged_, those that they have
   std::vector<std::string> keys;
-  for (size_t k = 0; k < differing_.size(); ++k)
+  for (size_t k = 0; k < differing_.size(); ++k) {
+    // A key that only some have follows from what those chose: it is told where those that have it differ.
+    const Cells::Told* first = nullptr;
     if (std::any_of(cells.begin(), cells.end(), [&](const Cells* c) {
-          const Table::Cell &a = c->recipe[k].cell, &b = cells.front()->recipe[k].cell;
-          return a.text != b.text || a.key != b.key;
+          const Cells::Told& told = c->recipe[k];
+          if (!told.there) return false;
+          if (!first) first = &told;
+          return told.cell.text != first->cell.text || told.cell.key != first->cell.key;
         })) {
       differ.push_back(k);
       keys.push_back(differing_[k]);
     }
+  }
   for (size_t m = 0; m < judged_.size(); ++m)
     if (std::any_of(cells.begin(), cells.end(), [m](const Cells* c) { return c->metrics[m].there; }))
       judged.push_back(m);
   Table t;
   t.wide = true;
-  t.columns = {{tr("Run")}, {tr("Status")}, {tr("Steps"), true}, {tr("Time"), true}};
+  // The result that most people ask for first stands where it is seen without scrolling.
+  const auto main = std::min_element(judged.begin(), judged.end(), [&](size_t a, size_t b) {
+    return result_rank(judged_[a]) < result_rank(judged_[b]);
+  });
+  const auto add_best = [&](size_t m) {
+    t.columns.push_back({tr("best {}", judged_[m]), true, "best." + judged_[m]});
+    if (baseline)
+      t.columns.push_back({tr("± {}", judged_[m]), true, tr("best {} beside {}", judged_[m], baseline->info.name)});
+  };
+  t.columns = {{tr("Run")}, {tr("Status")}};
+  if (main != judged.end()) add_best(*main);
+  t.columns.push_back({tr("Steps"), true});
+  t.columns.push_back({tr("Time"), true});
   for (size_t k : differ) {
     const std::string& key = differing_[k];
     const bool numbers = std::all_of(cells.begin(), cells.end(),
@@ -165,7 +222,7 @@ Table RunsModel::table() const {
   }
   for (size_t m : judged) {
     t.columns.push_back({tr("last {}", judged_[m]), true, "last." + judged_[m]});
-    t.columns.push_back({tr("best {}", judged_[m]), true, "best." + judged_[m]});
+    if (m != *main) add_best(m);
   }
   const bool tagged = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return !r->info.tags.empty(); });
   if (tagged) t.columns.push_back({tr("Tags")});
@@ -179,12 +236,22 @@ Table RunsModel::table() const {
     const auto picked = std::find(picked_.begin(), picked_.end(), id);
     row.picked = picked != picked_.end();
     row.cells.reserve(t.columns.size());
-    for (const Table::Cell* first : {&c.name, &c.status, &c.steps, &c.time}) row.cells.push_back(*first);
+    const auto give_best = [&](size_t m) {
+      row.cells.push_back(c.metrics[m].best);
+      if (baseline) row.cells.push_back(difference_cell(judged_[m], beside(baseline, judged_[m], *rows[i])));
+    };
+    for (const Table::Cell* first : {&c.name, &c.status}) row.cells.push_back(*first);
+    if (main != judged.end()) give_best(*main);
+    for (const Table::Cell* then : {&c.steps, &c.time}) row.cells.push_back(*then);
+    if (rows[i].get() == baseline) {
+      row.cells[0].text += " · " + tr("baseline");
+      row.cells[0].mark = Ink::baseline;
+    }
     if (*row.picked) row.cells[0].mark = compared_ink(static_cast<int>(picked - picked_.begin()));
     for (size_t k : differ) row.cells.push_back(c.recipe[k].cell);
     for (size_t m : judged) {
       row.cells.push_back(c.metrics[m].last);
-      row.cells.push_back(c.metrics[m].best);
+      if (m != *main) give_best(m);
     }
     if (tagged) row.cells.push_back(c.tags);
     row.cells.push_back(c.begun);

@@ -30,13 +30,20 @@ class RunsModel {
   const std::optional<RunField>& group() const { return group_; }
   /// The runs whose curves stand together, in the order they were picked.
   void set_picked(const std::vector<int64_t>& runs) { picked_ = runs; }
+  /// The run that others are compared with: it stands first, and each metric says by how much its best is another. 0:
+  /// none.
+  void set_baseline(int64_t run) { baseline_ = run; }
+
+  /// By how much the best of a metric is another than the baseline's; NaN where one of them has none.
+  double beside_baseline(const std::string& metric, const RunRow& run) const;
 
   const RunRows& rows() const { return rows_; }
   const RunFields& fields() const { return fields_; }
   /// Those that fit the filter, the newest first.
-  RunRows shown() const;
-  /// One row a run of shown(): name, status, steps and time, the recipe's keys in which they differ, the metrics' last
-  /// and best values, when it was begun. Grouped: group_table() of them.
+  const RunRows& shown() const;
+  /// One row a run of shown(), and one of the baseline whatever the filter: name, status, the best of the result that
+  /// most people ask for first, steps and time, the recipe's keys in which they differ, the metrics' last and best
+  /// values, when it was begun. Grouped: group_table() of them.
   Table table() const;
 
  private:
@@ -58,14 +65,19 @@ class RunsModel {
   /// Finds what the cells of all rows are of.
   void find_columns();
   Cells make_cells(const std::shared_ptr<const RunRow>& row) const;
+  const RunRow* baseline_row() const;
+  /// shown(), with the baseline in front.
+  RunRows listed() const;
   const Cells& cells_of(const std::shared_ptr<const RunRow>& row) const;
 
   RunRows rows_;
+  mutable std::optional<RunRows> shown_;  ///< found once for a filter: commands ask for them again and again
   mutable std::unordered_map<const RunRow*, Cells> cells_;
   RunFields fields_;
   std::vector<std::string> differing_;  ///< keys in which any of the rows differ: some of them differ in fewer
   std::vector<std::string> judged_;     ///< metrics of any of the rows that say how good a run is
   std::vector<int64_t> picked_;
+  int64_t baseline_ = 0;
   std::string text_, why_;
   RunFilter filter_;
   std::optional<RunField> group_;

@@ -111,6 +111,7 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
     if (!later_.isActive()) later_.start();
   });
   connect(&bench, &Bench::picked_changed, this, &RunsView::fill);
+  connect(&bench, &Bench::baseline_changed, this, &RunsView::fill);
   connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
     list_->mark(s);
     chart_.set_selected(s.kind == Selection::Kind::run ? s.id : bench_.shown_run());
@@ -142,6 +143,16 @@ QWidget* RunsView::build_chart() {
   bar->add(along_);
   bar->add_stretch();
   for (QComboBox* list : {up_, along_}) connect(list, &QComboBox::activated, this, [this] { fill_chart(); });
+  all_keys_ = new QToolButton(bar);
+  all_keys_->setObjectName("runs.all_keys");
+  all_keys_->setText(tr("All keys"));
+  all_keys_->setCheckable(true);
+  all_keys_->setToolTip(tr("Every run a line through all keys in which the runs differ, to what came of it"));
+  connect(all_keys_, &QToolButton::toggled, this, [this](bool on) {
+    along_->setEnabled(!on);
+    fill_chart();
+  });
+  bar->add(all_keys_);
   box->addWidget(bar);
   SceneCanvas* canvas = make_canvas(chart_);
   canvas->setMinimumHeight(120);
@@ -253,12 +264,14 @@ void RunsView::read() {
 void RunsView::fill() {
   model_.set_group(chosen(group_));
   model_.set_picked(bench_.picked());
+  model_.set_baseline(bench_.baseline());
   list_->set_table(model_.table());
   list_->mark(bench_.bus.current());
   set_style(filter_, "bad", model_.why().empty() ? "false" : "true");
   fill_chart();
   const size_t rows = list_->table().rows.size(), all = model_.rows().size();
-  const size_t shown = model_.group() ? model_.shown().size() : rows;
+  const size_t shown =
+      model_.group() || bench_.baseline() ? model_.shown().size() : rows;  // the baseline always stands
   const QString said = !model_.why().empty() ? QString::fromStdString(model_.why())
                        : model_.group()      ? (rows == 1 ? tr("%1 of %2 runs in 1 group").arg(shown).arg(all)
                                                           : tr("%1 of %2 runs in %3 groups").arg(shown).arg(all).arg(rows))
@@ -284,6 +297,11 @@ void RunsView::fill_chart() {
   if (!chart_page_->isVisibleTo(this)) return;
   const auto x = chosen(along_), y = chosen(up_);
   if (!x || !y) return;
+  constexpr size_t kMostAxes = 9;  // more have no room for their names
+  std::vector<RunField> axes;
+  if (all_keys_->isChecked()) axes = varied_fields(model_.rows());
+  if (axes.size() > kMostAxes) axes.resize(kMostAxes);
+  chart_.set_axes(axes);
   chart_.set_fields(*x, *y);
   chart_.set_group(model_.group());
   chart_.set_picked(bench_.picked());
@@ -297,6 +315,7 @@ const bool registered_runs_view = register_view<RunsView>(
      .title = tr_later("Runs"),
      .icon = "table",
      .order = 30,
+     .layouts = {"Build", "Train"},
      .link = tr_later("Runs"),
      .shows = [](const Selection& s,
                  const Bench& bench) { return s.kind == Selection::Kind::run && bench.contents().run(s.id); },

@@ -6,6 +6,7 @@
 #include "views/runs/runs_model.h"
 
 class QComboBox;
+class QToolButton;
 class QLineEdit;
 
 namespace tenon::views {
@@ -33,6 +34,7 @@ class RunsView : public View {
   RunsChart chart_;
   QWidget* chart_page_;
   QComboBox *group_, *along_, *up_;
+  QToolButton* all_keys_ = nullptr;
   TableList* list_;
   QLineEdit* filter_;
   ElidedLabel* found_;

@@ -101,11 +101,19 @@ ViewDef::Place place_of(const ViewDef& def, const NamedLayout& layout) {
 }
 }  // namespace
 
+bool stands_in(const ViewDef& def, const NamedLayout& layout) {
+  return def.layouts.empty() || std::any_of(def.layouts.begin(), def.layouts.end(),
+                                            [&](const char* name) { return std::strcmp(name, layout.name) == 0; });
+}
+
 QStringList views_at(Spot spot, const NamedLayout& layout) {
   std::vector<std::pair<int, QString>> found;
   for (const ViewDef& def : view_defs())
     if (const ViewDef::Place p = place_of(def, layout); p.spot == spot) found.emplace_back(p.rank, def.id);
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  // Those that are there only when asked for stand last, and in front of nothing.
+  const auto late = [&](const auto& one) { return !stands_in(view_defs().at(one.second.toStdString()), layout); };
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const auto& a, const auto& b) { return late(a) != late(b) ? late(b) : a.first < b.first; });
   QStringList ids;
   for (const auto& [rank, id] : found) ids << id;
   return ids;
@@ -230,7 +238,8 @@ void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const Name
   window->splitDockWidget(middle, below, Qt::Vertical);
   for (Spot spot : {Spot::left, Spot::middle, Spot::right, Spot::below})
     for (const QString& id : views_at(spot, layout).mid(1)) window->tabifyDockWidget(first(spot), docks[id]);
-  for (Dock* d : docks) d->show();
+  // Those that do not stand here have their place all the same: they come to it when they are asked for.
+  for (const ViewDef& def : view_defs()) docks[def.id]->setVisible(stands_in(def, layout));
   for (Dock* d : {left, right, docks[leader(layout)], below}) d->raise();
   const int w = window->width(), h = window->height() - 110;
   // On a small screen the sides give way before the middle does.

@@ -8,6 +8,7 @@
 
 #include "views/frame/theme.h"
 #include "views/frame/view.h"
+#include "views/frame/view_def.h"
 
 namespace tenon::views {
 
@@ -39,7 +40,10 @@ struct NamedLayout {
   double center_share;  ///< of the height
 };
 const std::vector<NamedLayout>& named_layouts();
-/// The ids of the views on a spot of a layout in the order of their tabs; those below it begin with the one in front.
+/// Whether a view has a tab in a layout from the beginning.
+bool stands_in(const ViewDef& def, const NamedLayout& layout);
+/// The ids of the views on a spot of a layout in the order of their tabs, those that do not stand in it last; those
+/// below it begin with the one in front.
 QStringList views_at(Spot spot, const NamedLayout& layout);
 /// The view in front of a layout's middle.
 QString leader(const NamedLayout& layout);

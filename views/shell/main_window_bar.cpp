@@ -68,6 +68,7 @@ void MainWindow::build_bar() {
   auto* bar = new QToolBar(tr("Run"), this);
   bar->setObjectName("bar");
   bar->setMovable(false);
+  bar->setIconSize({16, 16});  // buttons in it have its size, not their own: icons would grow on a display of scale 2
   bar->setContextMenuPolicy(Qt::PreventContextMenu);
   addToolBar(Qt::TopToolBarArea, bar);
   train_button_ = tool("run.train", true);

@@ -40,6 +40,29 @@ void MainWindow::add_finish_commands() {
                  {},
                  {},
                  run_menu::looking});
+  commands_.add({"run.digest",
+                 tr_later("Digest of a state…"),
+                 "Run",
+                 "",
+                 "",
+                 [this] {
+                   choose_state(tr("Which state is the digest of?"),
+                                [this](int64_t run, int64_t step) { bench_.tell_digest(run, step); });
+                 },
+                 trained,
+                 {},
+                 {},
+                 run_menu::looking});
+  commands_.add({"run.broadcasts",
+                 tr_later("Look for sizes broadcast by mistake"),
+                 "Run",
+                 "",
+                 "",
+                 [this] { bench_.find_broadcasts(); },
+                 [this] { return bench_.has_project() && bench_.builder.errors().empty(); },
+                 {},
+                 {},
+                 run_menu::looking});
   commands_.add({"file.export",
                  tr_later("Export the model…"),
                  "File",

@@ -84,6 +84,11 @@ class Workbench : public Bench {
   void look_into_sample(int64_t row) override;
   /// Writes that state in the format of the file's name and compares what is read back; a notice says the result.
   void export_run(int64_t run, int64_t step, const QString& path);
+  /// The digest of everything that later steps depend on, after a step of a run; a notice says it, to be copied.
+  void tell_digest(int64_t run, int64_t step);
+  /// Trains a step of the model and the recipe beside everything, with an eye on sizes that were broadcast to what is
+  /// likely not meant; a notice says what was found.
+  void find_broadcasts();
   /// Writes everything about a run and that state of it as one page; a notice says where.
   void write_report(int64_t run, int64_t step, const QString& path);
   /// The same of a trace, a snapshot or a model file that is open.

@@ -1,4 +1,8 @@
-// What is done with a run that was trained, as jobs: evaluated, exported, reported.
+// What is done with a run that was trained, as jobs: evaluated, exported, reported, proved.
+#include <QClipboard>
+#include <QGuiApplication>
+
+#include "engine/train/broadcasts.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
 #include "views/report/document_report.h"
@@ -73,6 +77,46 @@ void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
         if (project == project_) tell_done(tr("Exported"), text);
       },
       [this](const QString& message, const QString& hint) { fail(tr("The model was not exported"), message, hint); });
+}
+
+void Workbench::tell_digest(int64_t run, int64_t step) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  auto project = project_;
+  const QString state =
+      tr("%1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step)));
+  jobs.start(
+      QString("digest %1 %2").arg(run).arg(step), tr("Digest of %1").arg(state),
+      [project, run, step](const Jobs::Report& report, const std::atomic<bool>&) {
+        return projects::digest_at(*project, run, step, 0, report);
+      },
+      [this, project, state](const std::string& digest) {
+        if (project != project_) return;
+        const QString text = QString::fromStdString(digest);
+        tell_done(tr("Digest of %1").arg(state), digest, tr("Copy the digest"),
+                  [text] { QGuiApplication::clipboard()->setText(text); });
+      },
+      [this](const QString& message, const QString& hint) { fail(tr("There is no digest"), message, hint); });
+}
+
+void Workbench::find_broadcasts() {
+  if (!project_) return;
+  auto project = project_;
+  jobs.start(
+      "broadcasts", tr("Look for sizes broadcast by mistake"),
+      [model = builder.spec(), recipe = contents_.recipe](const Jobs::Report&, const std::atomic<bool>&) {
+        return broadcasts_of_a_step(model, recipe);
+      },
+      [this, project](const std::vector<BroadcastWarning>& found) {
+        if (project != project_) return;
+        if (found.empty()) return tell_done(tr("No broadcast by mistake"), kNoBroadcasts);
+        for (const BroadcastWarning& w : found) log(QString::fromStdString(to_string(w)), true);
+        const std::string more =
+            found.size() > 1 ? views::tr("; the log has {} more", found.size() - 1) : std::string();
+        tell_done(tr("Likely broadcast by mistake"), to_string(found.front()) + more, tr("Show the log"),
+                  [this] { ask("view.log"); });
+      },
+      [this](const QString& message, const QString& hint) { fail(tr("The step could not be tried"), message, hint); });
 }
 
 void Workbench::write_report(int64_t run, int64_t step, const QString& path) {

@@ -283,6 +283,7 @@ const bool registered_sweeps_view = register_view<SweepsView, SweepsModel>({
     .title = tr_later("Sweeps"),
     .icon = "sweep",
     .order = 32,
+    .layouts = {"Train"},
     .link = tr_later("Sweeps"),
     .shows =
         [](const Selection& s, const Bench& bench) {

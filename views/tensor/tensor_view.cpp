@@ -106,6 +106,7 @@ const bool registered_tensor_view = register_view<TensorView, TensorModel>(
      .icon = "tensor",
      .order = 60,
      .places = {{"Memory", Spot::below, 1}, {"Debug", Spot::below, 0}},
+     .layouts = {"Build", "Memory", "Debug"},
      .fill = "run.replay",
      .link = tr_later("Tensor"),
      .shows =

@@ -414,6 +414,7 @@ const bool registered_timeline_view = register_view<TimelineView, TimelineModel>
      .icon = "timeline",
      .order = 40,
      .places = {{"Profile", Spot::middle, 0, true}, {"Memory", Spot::below, 0}, {"Debug", Spot::below, 1}},
+     .layouts = {"Profile", "Memory", "Debug"},
      .fill = "run.replay",
      .link = tr_later("Timeline"),
      .shows =

@@ -71,11 +71,12 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
 
 std::vector<Command> TrainingView::commands() {
   return {{.id = "run.baseline",
-           .title = tr_later("Keep this run's curves as the baseline"),
+           .title = tr_later("Keep this run as the baseline"),
            .menu = "Run",
            .run =
                [this] {
                  model_.toggle_baseline(bench_.shown_run());
+                 bench_.set_baseline(model_.baseline().id);
                  emit bench_.run_changed();
                },
            .enabled = [this] { return bench_.shown_run() != 0; },
@@ -103,6 +104,7 @@ void TrainingView::show_state() {
   const QSignalBlocker quiet(smooth_);
   smooth_->setValue(static_cast<int>(std::lround(model_.smoothing() * 100)));
   over_->setCurrentIndex(static_cast<int>(model_.over()));
+  bench_.set_baseline(model_.baseline().id);
   if (model_.baseline().id && model_.baseline().series.empty()) compare();
   refresh();
 }
@@ -163,7 +165,7 @@ void TrainingView::show_compared(std::vector<TrainingModel::Compared> read) {
   };
   const std::vector<int64_t>& picked = bench_.picked();
   if (const int64_t baseline = model_.baseline().id; baseline && !bench_.contents().run(baseline))
-    model_.set_baseline({});  // it was deleted
+    model_.set_baseline({}), bench_.set_baseline(0);  // it was deleted
   else if (auto c = take(baseline, std::find(picked.begin(), picked.end(), baseline) != picked.end()))
     model_.set_baseline(std::move(*c));
   std::vector<TrainingModel::Compared> all;
@@ -217,6 +219,7 @@ const bool registered_training_view = register_view<TrainingView, TrainingModel>
      .icon = "runs",
      .order = 20,
      .places = {{"Build", Spot::below, 0}, {"Train", Spot::middle, 0, true}},
+     .layouts = {"Build", "Train", "Debug"},
      .link = tr_later("Training"),
      .shows = [](const Selection& s,
                  const Bench& bench) { return s.kind == Selection::Kind::run && bench.contents().run(s.id); },

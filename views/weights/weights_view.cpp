@@ -280,6 +280,7 @@ const bool registered_weights_view = register_view<WeightsView>(
      .title = tr_later("Initial weights"),
      .icon = "import",
      .order = 16,
+     .layouts = {"Build", "Train"},
      .shows = nullptr,
      .help = {tr_later("What the next run begins with: each tensor of the model, the one of the file that it takes its "
                        "values from, and whether it is trained. Below stands what of the file is left."),

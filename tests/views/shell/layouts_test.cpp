@@ -13,6 +13,7 @@
 #include <QToolBar>
 #include <QToolButton>
 #include <QTreeWidget>
+#include <algorithm>
 
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/record/step_record.h"
@@ -91,6 +92,58 @@ TEST_F(Layouts, EveryLayoutFitsEveryScreen) {
           EXPECT_FALSE(b->isVisible()) << bar->objectName().toStdString();
       }
     }
+}
+
+TEST_F(Layouts, TheTabsOfEveryLayoutAreSeenAtOnceOnAUsualScreen) {
+  for (const ViewDef& def : view_defs())
+    for (const char* name : def.layouts)
+      EXPECT_TRUE(std::any_of(named_layouts().begin(), named_layouts().end(),
+                              [&](const NamedLayout& l) { return QString(l.name) == name; }))
+          << def.id << " stands in no layout " << name;
+  for (const QSize& screen : {QSize{1440, 900}, QSize{1920, 1080}})
+    for (const NamedLayout& layout : named_layouts()) {
+      SCOPED_TRACE(QString("%1 at %2").arg(layout.name).arg(screen.width()).toStdString());
+      size_to(screen);
+      window_->set_layout(layout.name);
+      settle();
+      int tabs = 0;
+      for (QTabBar* bar : window_->findChildren<QTabBar*>()) {
+        if (!bar->isVisible()) continue;
+        tabs += bar->count();
+        for (QToolButton* b : bar->findChildren<QToolButton*>())
+          EXPECT_FALSE(b->isVisible()) << "its tabs scroll: " << bar->tabText(0).toStdString() << " and "
+                                       << bar->count() - 1 << " more";
+      }
+      EXPECT_GT(tabs, 6);
+    }
+}
+
+TEST_F(Layouts, IconsOfTheBarAreAsLargeAtEveryScale) {
+  auto* bar = window_->findChild<QToolBar*>("bar");
+  ASSERT_NE(bar, nullptr);
+  for (QToolButton* b : bar->findChildren<QToolButton*>()) {
+    if (b->icon().isNull()) continue;
+    // What the icon has at most at scale 2 is what it is given room for: else it is drawn larger there.
+    EXPECT_EQ(b->icon().actualSize(bar->iconSize()), bar->iconSize()) << b->objectName().toStdString();
+    EXPECT_EQ(bar->iconSize(), QSize(16, 16));
+  }
+}
+
+TEST_F(Layouts, AViewThatDoesNotStandInALayoutComesWhenItIsAskedForAndGoesWithTheLayout) {
+  window_->set_layout("Train");
+  settle();
+  auto* dock = window_->findChild<Dock*>("dock.nan");
+  ASSERT_TRUE(dock->isHidden());
+  ASSERT_TRUE(window_->commands().run("view.nan"));
+  settle();
+  EXPECT_FALSE(window_->view("nan")->visibleRegion().isEmpty());
+  EXPECT_FALSE(dock->isFloating());
+  EXPECT_TRUE(window_->tabifiedDockWidgets(dock).contains(window_->findChild<Dock*>("dock.training")))
+      << "a tab beside the others";
+  ASSERT_TRUE(window_->commands().run("layout.train"));
+  settle();
+  EXPECT_TRUE(dock->isHidden());
+  EXPECT_FALSE(window_->view("training")->visibleRegion().isEmpty());
 }
 
 TEST_F(Layouts, TheLastRowOfTheDetailsCanBeReadWhole) {

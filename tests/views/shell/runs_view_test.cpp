@@ -71,6 +71,36 @@ TEST_F(Runs, a_click_on_a_header_sorts) {
   EXPECT_EQ(cell(0, lr), up ? "0.1" : "0.001");
 }
 
+TEST_F(Runs, the_baseline_stands_first_and_says_by_how_much_others_are_other) {
+  bench_->select(Selection::run(run(0), "test"));
+  settle();
+  ASSERT_TRUE(window_->commands().run("run.baseline"));
+  settle();
+  EXPECT_EQ(cell(0, 0), name(0) + " · baseline");
+  EXPECT_EQ(cell(0, column("± loss")), "–");
+  EXPECT_FALSE(cell(1, column("± loss")).isEmpty());
+  // It stays where a filter leaves it out, and is not counted.
+  QTest::keyClicks(filter_, "lr < 0.05");
+  settle();
+  EXPECT_EQ(table_->shown_rows(), 3);
+  EXPECT_EQ(cell(0, 0), name(0) + " · baseline");
+  EXPECT_TRUE(window_->findChild<QLabel*>("runs.found")->accessibleName().startsWith("2 of 3 runs"));
+  // It is there when the project is opened again, until it is no baseline any more.
+  close_window();
+  make_window();
+  open(file_);
+  until([this] { return bench_->baseline() == run(0); });
+  ASSERT_TRUE(window_->commands().run("view.runs"));
+  settle();
+  table_ = window_->findChild<TableList*>("runs.table");
+  EXPECT_EQ(cell(0, 0), name(0) + " · baseline");
+  bench_->select(Selection::run(run(0), "test"));
+  settle();
+  ASSERT_TRUE(window_->commands().run("run.baseline"));
+  settle();
+  EXPECT_EQ(cell(0, 0), name(2));
+}
+
 TEST_F(Runs, many_runs_are_deleted_at_once_and_come_back) {
   auto names = [&] {
     std::set<std::string> all;
@@ -170,7 +200,9 @@ TEST_F(Runs, a_run_that_trains_is_in_the_table) {
   bench_->train({.set = {{"epochs", "100000"}}});
   until([this] { return bench_->training() && bench_->status().step > 20; });
   until([this] { return table_->shown_rows() == 4; });
-  until([this] { return cell(0, 1) == "running" && cell(0, 2).section(' ', 0, 0).remove(',').toInt() > 20; });
+  until([this] {
+    return cell(0, 1) == "running" && cell(0, column("Steps")).section(' ', 0, 0).remove(',').toInt() > 20;
+  });
   window_->commands().run("run.stop");
   until([this] { return !bench_->training(); });
   settle();

@@ -1,0 +1,15 @@
+#include "engine/train/broadcasts.h"
+
+#include "engine/train/recipe.h"
+#include "engine/train/session.h"
+
+namespace tenon {
+
+std::vector<BroadcastWarning> broadcasts_of_a_step(const ModelSpec& model, const Recipe& recipe) {
+  TrainingSession session(model, recipe);
+  BroadcastWatch watch;
+  session.step();
+  return watch.warnings();
+}
+
+}  // namespace tenon
