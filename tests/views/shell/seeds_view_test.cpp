@@ -16,7 +16,7 @@ class Seeds : public testing::WindowTest {
  protected:
   /// All files of a folder of the tests, from copies: what is kept of them stays out of the source.
   void open_all(const std::string& folder) {
-    make_window();
+    if (!window_) make_window();
     std::set<fs::path> files;
     for (const auto& e : fs::recursive_directory_iterator(std::string(TENON_SOURCE_DIR) + "/tests/" + folder))
       if (e.is_regular_file()) files.insert(e.path());
