@@ -117,7 +117,7 @@ class Workbench : public Bench {
   void read(const QString& path, Document::Kind kind);
   void was_read(const QString& path, Document document);
   // What is seen of a file while it is read: Note [Beginnings].
-  void show_beginning(const QString& path, Document::Kind kind, size_t bytes);
+  void show_beginning(const QString& path, Document::Kind kind, int id, size_t bytes);
   void see_more();
   /// That of this file; of any where none is named.
   void drop_beginning(const QString& path);
@@ -173,7 +173,8 @@ class Workbench : public Bench {
   int next_document_ = 1;
   QElapsedTimer read_clock_;    ///< since a file was last asked for
   QTimer more_;                 ///< for a longer beginning
-  size_t begun_bytes_ = 0;      ///< of the beginning that is shown
+  int begun_id_ = 0;            ///< that the document will have whose beginning is shown
+  size_t begun_bytes_ = 0;      ///< of that beginning
   int64_t begun_after_ms_ = 0;  ///< when it was there
   bool takes_over_ = false;     ///< the whole is taking its place
   std::vector<projects::MetricRow> live_rows_;

@@ -21,7 +21,8 @@ void Workbench::read(const QString& path, Document::Kind kind) {
   const int id = next_document_++;  // documents stand in the order in which they were asked for
   // Before the whole, which keeps its worker for seconds.
   read_clock_.start();
-  if (kind == Document::Kind::trace || kind == Document::Kind::snapshot) show_beginning(path, kind, kFirstBeginning);
+  if (kind == Document::Kind::trace || kind == Document::Kind::snapshot)
+    show_beginning(path, kind, id, kFirstBeginning);
   jobs.start(
       kReading + path, tr("Read %1").arg(title),
       [path, kind](const Jobs::Report& report, const std::atomic<bool>&) {
@@ -46,12 +47,12 @@ void Workbench::read(const QString& path, Document::Kind kind) {
 void Workbench::was_read(const QString& path, Document document) {
   const int id = document.id;
   const Document::Kind kind = document.kind;
-  bool seen = false, looked_into = false;
-  if (beginning_ && beginning_->path == path.toStdString())
-    for (const auto& m : models()) {
-      seen |= m->shows_beginning();
-      looked_into |= m->looks_into_beginning();
-    }
+  bool any_seen = false, looked_into = false;
+  for (const auto& m : models()) {
+    any_seen |= m->shows_beginning();
+    looked_into |= m->looks_into_beginning();
+  }
+  const bool seen = any_seen && begun_id_ == id, later_seen = any_seen && begun_id_ > id;
   const auto at = std::find_if(documents_.begin(), documents_.end(), [id](const Document& d) { return d.id > id; });
   const bool newest = at == documents_.end();
   documents_.insert(at, std::move(document));
@@ -61,23 +62,25 @@ void Workbench::was_read(const QString& path, Document document) {
   tell_mended(id);
   keep(id);
   // What was asked for later is what a person wants to see, unless they look at this one already.
-  if (newest || seen) select(Selection::of_document(id, "open"));
+  const bool shows = seen || (newest && !later_seen);
+  if (shows) select(Selection::of_document(id, "open"));
   drop_beginning(path);
-  if (!(newest || seen) || looked_into) return;
+  if (!shows || (seen && looked_into)) return;
   for (const ViewDef& def : view_defs())
     if (def.opens == kind) return ask(QString("view.") + def.id);
 }
 
-void Workbench::show_beginning(const QString& path, Document::Kind kind, size_t bytes) {
+void Workbench::show_beginning(const QString& path, Document::Kind kind, int id, size_t bytes) {
   const auto wanted = [this, path] { return jobs.has(kReading + path); };
   jobs.start(
       "beginning " + path, tr("Read the beginning of %1").arg(QFileInfo(path).fileName()),
       [path, kind, bytes](const Jobs::Report&, const std::atomic<bool>&) {
         return read_beginning(path.toStdString(), kind, bytes);
       },
-      [this, wanted, bytes](std::optional<Document> begun) {
+      [this, wanted, id, bytes](std::optional<Document> begun) {
         if (!begun || !wanted()) return more_.stop();
         beginning_ = std::move(begun);
+        begun_id_ = id;
         begun_bytes_ = bytes;
         begun_after_ms_ = read_clock_.elapsed();
         more_.start();
@@ -97,7 +100,8 @@ void Workbench::see_more() {
   const QString tag = reading_tag(*beginning_);
   for (const auto& job : jobs.list())
     if (job->tag == tag && job->share() < 0.5)
-      show_beginning(QString::fromStdString(beginning_->path), beginning_->kind, begun_bytes_ * kNextBeginning);
+      show_beginning(QString::fromStdString(beginning_->path), beginning_->kind, begun_id_,
+                     begun_bytes_ * kNextBeginning);
 }
 
 void Workbench::drop_beginning(const QString& path) {
