@@ -164,12 +164,11 @@ Report trace(const File& file) {
 
 Report look(const File& file) {
   const FileKind kind = formats::file_kind(file->bytes());
+  if (kind == FileKind::npy) return npy(file);
   if (formats::model_file_reader(kind)) return report_of(*formats::ModelFile::parse(file));
   switch (kind) {
     case FileKind::project:
       return project(file->name());
-    case FileKind::npy:
-      return npy(file);
     case FileKind::idx:
       return idx(file);
     case FileKind::pickle:

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "app/cli/command.h"
 #include "app/cli/findings.h"
@@ -45,24 +46,36 @@ std::string label(const traces::Trace& t, size_t place) {
   return t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", place);
 }
 
-/// An analysis of single traces over a session of several: rank by rank, one at a time in memory.
+/// An analysis of single traces over a session of several: rank by rank, one at a time in memory. A file that cannot be
+/// read is named and left out, and the status tells of it; where none can, the first error is thrown.
 int run_each(const tracing::TraceAnalysis& analysis, const std::vector<std::string>& files,
              tracing::TraceRequest request, const Args& args) {
   const bool one = args.has("--rank");
   const int64_t wanted = args.integer("--rank", 0, 0);
   int status = 0;
+  size_t answered = 0;
   std::string ranks;
+  std::optional<Error> broken;
   for (size_t i = 0; i < files.size(); ++i) {
-    request.traces = {read(files[i], args)};
+    try {
+      request.traces = {read(files[i], args)};
+    } catch (const Error& e) {
+      if (files.size() == 1 || interrupted()) throw;
+      std::fprintf(stderr, "tenon: %s: left out\n", e.message().c_str());
+      if (!broken) broken = e;
+      status = 1;
+      continue;
+    }
     const traces::Trace& t = request.first();
-    ranks += (i ? ", " : "") + label(t, i);
+    ranks += (ranks.empty() ? "" : ", ") + label(t, i);
     if (one && t.rank() != wanted) continue;
     const tracing::Finding finding = analysis.run(request);
     if (one || files.size() == 1) return show_finding(finding, args.json());
-    if (i && !args.json()) print("\n");
+    if (answered++ && !args.json()) print("\n");
     status |= show_finding(finding, args.json(),
                            {{"rank", label(t, i)}, {"file", files[i].substr(files[i].find_last_of('/') + 1)}});
   }
+  if (broken && ranks.empty()) throw *broken;
   if (one)
     throw Error::usage(fmt::format("there is no rank {} among the traces", wanted), fmt::format("there are {}", ranks));
   return status;

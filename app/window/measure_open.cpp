@@ -65,7 +65,7 @@ OpenTimes::Opening open_once(MeasuredWindow& m, const QString& file, Document::K
   const int64_t before = processor_time();
   const auto worked = [before] { return static_cast<double>(processor_time() - before) / 1e6; };
   m.bench.open(file);
-  const View* begun = m.window.view("timeline");
+  const View* begun = m.window.view(kind == Document::Kind::snapshot ? "memory" : "timeline");
   m.turn_until([&] {
     if (t.beginning_ms == 0 && m.bench.beginning() && seen(begun)) t.beginning_ms = milliseconds(clock);
     return m.bench.shown_document() && seen(view);

@@ -10,13 +10,14 @@ namespace {
 FileKind zip_kind(std::string_view bytes) {
   try {
     const Zip zip(bytes, "");
-    bool value = false;
+    bool value = false, arrays = !zip.members().empty();
     for (const Zip::Member& m : zip.members()) {
       if (m.name.ends_with("/constants.pkl")) return FileKind::torchscript;
       if (m.name.ends_with("/archive_format")) return FileKind::torch_export;
       value |= m.name.ends_with("/data.pkl");
+      arrays &= m.name.ends_with(".npy");
     }
-    return value ? FileKind::torch : FileKind::zip;
+    return value ? FileKind::torch : arrays ? FileKind::npz : FileKind::zip;
   } catch (const Error&) {
     // A damaged archive is what its first member says.
     return bytes.substr(0, 400).find("/data.pkl") != bytes.npos ? FileKind::torch : FileKind::zip;
@@ -78,6 +79,8 @@ const char* describe(FileKind kind) {
       return "a zip archive that is no PyTorch checkpoint";
     case FileKind::npy:
       return "a NumPy array";
+    case FileKind::npz:
+      return "NumPy arrays (.npz)";
     case FileKind::idx:
       return "an IDX array";
     case FileKind::pickle:

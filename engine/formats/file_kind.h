@@ -18,6 +18,7 @@ enum class FileKind : uint8_t {
   torch_tar,
   zip,
   npy,
+  npz,
   idx,
   pickle,
   json,

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/mapped_file.h"
 #include "core/tensor_bytes.h"
 #include "engine/formats/zip.h"
 
@@ -107,7 +108,7 @@ class Header {
 
 }  // namespace
 
-Tensor parse_npy(std::string_view bytes, const std::string& name) {
+NpyHead npy_head(std::string_view bytes, const std::string& name) {
   auto fail = [&](const std::string& what) { return Error(fmt::format("{} {}", name, what)); };
   if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) throw fail("is not a .npy file");
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
@@ -118,46 +119,55 @@ Tensor parse_npy(std::string_view bytes, const std::string& name) {
   size_t length = byte(8) | byte(9) << 8;
   if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (length > bytes.size() - start) throw fail("is cut short in its header");
-  const Header header(bytes.substr(start, length), name);
-  const std::string_view data = bytes.substr(start + length);
-
-  const char order = header.descr[0];
+  Header header(bytes.substr(start, length), name);
+  NpyHead head{std::move(header.descr), std::move(header.dims), header.fortran, start + length};
+  const char order = head.descr[0];
   const auto* code = std::find_if(std::begin(kCodes), std::end(kCodes),
-                                  [&](const Code& c) { return c.code == std::string_view(header.descr).substr(1); });
+                                  [&](const Code& c) { return c.code == std::string_view(head.descr).substr(1); });
   if (code == std::end(kCodes) || (order != '<' && order != '>' && order != '|' && order != '='))
-    throw fail(fmt::format("holds elements of type '{}', which is not supported", header.descr));
-  if (header.dims.size() > kMaxDims)
-    throw fail(fmt::format("has {} dimensions; at most {} are supported", header.dims.size(), kMaxDims));
+    head.problem = fmt::format("holds elements of type '{}', which is not supported", head.descr);
+  else if (head.shape.size() > kMaxDims)
+    head.problem = fmt::format("has {} dimensions; at most {} are supported", head.shape.size(), kMaxDims);
+  else
+    head.dtype = code->dtype;
+  head.swapped = order == '>';
+  return head;
+}
 
-  const size_t item = itemsize(code->dtype);
+Tensor parse_npy(std::string_view bytes, const std::string& name) {
+  return npy_tensor(MappedFile::of(std::string(bytes), name));
+}
+
+Tensor npy_tensor(const std::shared_ptr<const MappedFile>& file) {
+  auto fail = [&](const std::string& what) { return Error(fmt::format("{} {}", file->name(), what)); };
+  const NpyHead head = npy_head(file->bytes(), file->name());
+  if (!head.problem.empty()) throw fail(head.problem);
+  const size_t item = itemsize(head.dtype), held = file->bytes().size() - head.begin;
   // Size by size against what the file holds, so that no product can overflow.
-  const bool none = std::find(header.dims.begin(), header.dims.end(), 0) != header.dims.end();
+  const bool none = std::find(head.shape.begin(), head.shape.end(), 0) != head.shape.end();
   size_t count = none ? 0 : 1;
-  for (int64_t d : header.dims) {
+  for (int64_t d : head.shape) {
     if (none) break;
-    if (static_cast<size_t>(d) > data.size() / item / count)
-      throw fail(
-          fmt::format("is cut short: its shape needs more than the {} bytes that follow the header", data.size()));
+    if (static_cast<size_t>(d) > held / item / count)
+      throw fail(fmt::format("is cut short: its shape needs more than the {} bytes that follow the header", held));
     count *= static_cast<size_t>(d);
   }
-  if (count * item > data.size())
-    throw fail(fmt::format("is cut short: {} bytes of elements are missing", count * item - data.size()));
+  if (count * item > held)
+    throw fail(fmt::format("is cut short: {} bytes of elements are missing", count * item - held));
 
-  std::vector<int64_t> dims = header.dims;
-  if (header.fortran) std::reverse(dims.begin(), dims.end());
-  Tensor t = empty(Shape(dims), code->dtype);
-  if (count) std::memcpy(t.raw(), data.data(), count * item);
-  if (order == '>' && item > 1) {
-    char* p = static_cast<char*>(t.raw());
-    for (size_t i = 0; i < count; ++i) std::reverse(p + i * item, p + (i + 1) * item);
-  }
-  if (!header.fortran || dims.size() < 2) return t;
+  std::vector<int64_t> dims = head.shape;
+  if (head.fortran) std::reverse(dims.begin(), dims.end());
+  const Tensor flat = tensor_of(file, head.begin, count * item, head.dtype, head.swapped && item > 1);
+  const Tensor t = view_of(flat, Layout::contiguous(Shape(dims)));
+  if (!head.fortran || dims.size() < 2) return t;
   Dims axes;
   for (int i = static_cast<int>(dims.size()) - 1; i >= 0; --i) axes.push_back(i);
   return view_of(t, t.layout().permute(axes));
 }
 
-Tensor load_npy(const std::string& path) { return parse_npy(read_file(path), path); }
+Tensor load_npy(const std::string& path) {
+  return npy_tensor(MappedFile::of(read_file(path), path));  // a copy: the file may be written anew
+}
 
 std::string npy_bytes(const Tensor& t) {
   const auto* code =

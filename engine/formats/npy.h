@@ -1,8 +1,14 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/formats/named_tensors.h"
+
+namespace tenon {
+class MappedFile;
+}
 
 namespace tenon::formats {
 
@@ -11,6 +17,21 @@ namespace tenon::formats {
 /// more than the file holds.
 Tensor load_npy(const std::string& path);
 Tensor parse_npy(std::string_view bytes, const std::string& name);
+/// The same as a window of the file, where its elements lie in it as they do in memory.
+Tensor npy_tensor(const std::shared_ptr<const MappedFile>& file);
+
+/// What stands before the elements. Throws Error as load_npy(), but for elements that cannot be read: `problem` says
+/// so.
+struct NpyHead {
+  std::string descr;  ///< "<f4"
+  std::vector<int64_t> shape;
+  bool fortran = false;
+  size_t begin = 0;  ///< where the elements begin
+  DType dtype = DType::f32;
+  bool swapped = false;
+  std::string problem = {};
+};
+NpyHead npy_head(std::string_view bytes, const std::string& name);
 
 /// Version 1, C order, little-endian, elements in logical order.
 void save_npy(const std::string& path, const Tensor& t);

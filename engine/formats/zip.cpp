@@ -135,6 +135,24 @@ const Zip::Member* Zip::find(const std::string& name) const {
   return it == by_name_.end() ? nullptr : &members_[it->second];
 }
 
+std::string Zip::head(const Member& m, size_t limit) const {
+  const std::string_view packed = bytes_.substr(m.offset, m.packed);
+  if (m.method == 0) return std::string(packed.substr(0, limit));
+  std::string out(std::min<uint64_t>(limit, m.size), '\0');
+  z_stream z{};
+  if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw Error("decompression could not be started: memory is out");
+  // One header and no more: 4 GiB of it are never asked for.
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  z.avail_in = static_cast<uInt>(std::min<size_t>(packed.size(), UINT32_MAX));
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  while (z.avail_out > 0 && inflate(&z, Z_NO_FLUSH) == Z_OK) {
+  }
+  out.resize(out.size() - z.avail_out);
+  inflateEnd(&z);
+  return out;
+}
+
 std::string_view Zip::data(const Member& m, std::string& unpacked) const {
   const std::string_view packed = bytes_.substr(m.offset, m.packed);
   if (m.method == 0) return packed;

@@ -30,6 +30,8 @@ class Zip {
   /// The member's bytes; where they are deflated, unpacked into `unpacked`. Throws where they do not unpack to the size
   /// it claims.
   std::string_view data(const Member& m, std::string& unpacked) const;
+  /// Its first bytes, at most `limit`; fewer where they do not unpack.
+  std::string head(const Member& m, size_t limit) const;
   bool intact(const Member& m, std::string_view data) const;  ///< by its CRC
 
  private:

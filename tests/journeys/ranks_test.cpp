@@ -73,5 +73,28 @@ TEST(RanksOfASession, AreAlignedTogetherAndAskedOneByOne) {
   EXPECT_EQ(tenon({"trace", "diff", folder.path()}).status, 2);
 }
 
+TEST(RanksOfASession, OneThatIsBrokenKeepsNoneOfTheOthersFromBeingAnswered) {
+  Folder folder;
+  write_rank(folder / "rank0.json", 0, 0, 300);
+  std::ofstream(folder / "rank1.json") << "this is no trace";
+  write_rank(folder / "rank2.json", 2, 0, 300);
+  const auto each = tenon({"trace", "why", folder.path(), "--json"});
+  EXPECT_EQ(each.status, 1) << "it is told that something is missing";
+  ASSERT_EQ(each.json().size(), 2u);
+  EXPECT_EQ(each.json()[0]["file"], "rank0.json");
+  EXPECT_EQ(each.json()[1]["file"], "rank2.json");
+  EXPECT_NE(each.err.find("rank1.json"), std::string::npos) << each.err;
+  EXPECT_EQ(each.err.find("rank0.json"), std::string::npos) << each.err;
+  const auto one = tenon({"trace", "why", folder.path(), "--rank", "2", "--json"});
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_EQ(one.json().size(), 1u);
+  Folder broken;
+  std::ofstream(broken / "rank0.json") << "this is no trace";
+  std::ofstream(broken / "rank1.json") << "nor is this";
+  const auto none = tenon({"trace", "why", broken.path()});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_TRUE(none.out.empty());
+}
+
 }  // namespace
 }  // namespace tenon::journeys

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "core/error.h"
 #include "core/file.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/trace/store_file.h"
@@ -45,6 +46,15 @@ TEST_F(StoreFiles, ComeBackAsTheyWere) {
   }
   EXPECT_EQ(t->metadata(), trace_->metadata());
   EXPECT_EQ(t->memory().size(), trace_->memory().size());
+}
+
+TEST_F(StoreFiles, GivenAsAFileItIsTheTrace) {
+  const auto t = read_trace(path_);
+  EXPECT_EQ(t->size(), trace_->size());
+  EXPECT_TRUE(t->from_cache());
+  EXPECT_TRUE(t->event_text(0).empty()) << "the trace it was saved for is gone";
+  write_file(path_, read_file(path_).substr(0, 200));
+  EXPECT_THROW(read_trace(path_), Error);
 }
 
 TEST_F(StoreFiles, OfOtherBytesAreNotTaken) {

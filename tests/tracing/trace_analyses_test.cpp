@@ -147,6 +147,14 @@ TEST(TraceRanks, ClocksAreAlignedByWhatTheyShare) {
   r.traces = traces;
   Finding f = trace_analyses().at("ranks").run(r);
   EXPECT_NE(f.sentence.find("Rank 2 comes last"), std::string::npos) << f.sentence;
+  ASSERT_EQ(f.tables.at(0).sights.size(), 3u);
+  for (int64_t rank = 0; rank < 3; ++rank) {  // the collective to which it came latest
+    const Sight& s = f.tables[0].sights[static_cast<size_t>(rank)];
+    EXPECT_EQ(s.trace, rank);
+    ASSERT_GE(s.event, 0);
+    EXPECT_EQ(traces[static_cast<size_t>(rank)]->event_name(static_cast<traces::EventId>(s.event)),
+              "ncclDevKernel_AllReduce_Sum_f32");
+  }
 }
 
 TEST(TraceTables, SumsAreThoseOfTheFile) {

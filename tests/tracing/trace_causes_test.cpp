@@ -195,6 +195,35 @@ TEST(TraceCauses, WorkThatWaitsInTheQueueHasAReason) {
   }
 }
 
+/// The causes of a step add up to it: whatever takes the largest part of it has a name.
+void expect_names_for_all(const std::shared_ptr<const traces::Trace>& t) {
+  const Finding why = run("why", {t});
+  if (!why.ok) return;
+  const Table* causes = table_of(why, "causes");
+  ASSERT_NE(causes, nullptr);
+  int64_t sum = 0;
+  for (const auto& row : causes->rows) sum += std::get<int64_t>(row[1]);
+  EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(fact<int64_t>(why, "step_ns")),
+              static_cast<double>(causes->rows.size()))
+      << why.sentence;
+}
+
+TEST(TraceCauses, NoMomentOfAStepIsWithoutAName) {
+  int seen = 0;
+  for (const char* folder : {"torch", "loops"})
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::string(TENON_SOURCE_DIR) + "/tests/tracing/" + folder)) {
+      if (!entry.path().string().ends_with(".json.gz")) continue;
+      SCOPED_TRACE(entry.path().string());
+      expect_names_for_all(traces::read_trace(entry.path().string(), {.read_cache = false, .write_cache = false}));
+      ++seen;
+    }
+  EXPECT_GE(seen, 18);
+  for (const GapReason reason : {GapReason::pause, GapReason::profiler, GapReason::stream, GapReason::allocation,
+                                 GapReason::unknown, GapReason::communication})
+    expect_names_for_all(traces::parse_trace(stalled(reason)));
+}
+
 TEST(TraceCauses, StepsFollowEachOtherHoweverFarAheadTheCpuIs) {
   for (bool item : {true, false}) {
     auto t = traces::parse_trace(train({.kernel = 150000, .stacks = true, .item = item}));

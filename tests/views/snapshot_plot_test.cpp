@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tests/tracing/made_snapshot.h"
 #include "tests/views/scenes.h"
@@ -129,6 +131,85 @@ TEST(SnapshotPlot, is_drawn_on_a_canvas_of_any_size_at_any_zoom_over_events_and_
       }
       EXPECT_TRUE(s.model.frame(kCanvas).overlaps().empty());
     }
+}
+
+/// The first `events` of a recording of allocations that stay, with a region of the program over a part of it.
+Document growing_document(int id, size_t events) {
+  nlohmann::json trace = nlohmann::json::array();
+  for (size_t i = 0; i < events; ++i)
+    trace.push_back({{"action", "alloc"},
+                     {"addr", 4096 * (i + 1)},
+                     {"size", 1000},
+                     {"stream", 0},
+                     {"time_us", 1'700'000'000'000'000 + static_cast<int64_t>(i) * 10},
+                     {"frames", {{{"filename", "model.py"}, {"line", 1}, {"name", "f"}}}}});
+  nlohmann::json marks = nlohmann::json::array();
+  for (const auto& [stage, at] : {std::pair{"START", 100}, {"END", 300}})
+    marks.push_back(
+        {{"stage", stage}, {"name", "forward"}, {"device", 0}, {"time_us", 1'700'000'000'000'000 + at * 10}});
+  Document d{.id = id, .kind = Document::Kind::snapshot, .path = "the snapshot", .title = "s"};
+  d.snapshot = snapshot::parse_snapshot(nlohmann::json{
+      {"segments", nlohmann::json::array()},
+      {"device_traces", {trace}},
+      {"external_annotations", marks}}.dump());
+  d.timelines.push_back(std::make_shared<const snapshot::Timeline>(*d.snapshot, 0));
+  return d;
+}
+
+TEST(SnapshotPlot, what_was_seen_of_a_beginning_is_seen_of_the_whole) {
+  const Document begun = growing_document(Document::kBeginning, 500), whole = growing_document(3, 2000);
+  MemoryModel model;
+  model.set_beginning(&begun);
+  EXPECT_TRUE(model.shows_beginning());
+  model.set_history(read_history(begun, {.document = Document::kBeginning}));
+  model.frame(kCanvas);
+  EXPECT_EQ(model.snapshot()->cursor(), 499u);
+  model.snapshot()->axis().show(150, 350);
+  model.snapshot()->set_cursor(200);
+  model.set_document(&whole);
+  EXPECT_FALSE(model.shows_beginning());
+  ASSERT_NE(model.snapshot()->history(), nullptr) << "the picture stays until there is one of the whole";
+  EXPECT_TRUE(shows(model.frame(kCanvas), "once the whole recording is read"));
+  model.set_history(read_history(whole, {.document = 3}));
+  EXPECT_EQ(model.snapshot()->events(), 2000u);
+  EXPECT_EQ(model.snapshot()->cursor(), 200u);
+  EXPECT_DOUBLE_EQ(model.snapshot()->axis().lo, 150);
+  EXPECT_DOUBLE_EQ(model.snapshot()->axis().hi, 350);
+  // Of another file nothing of it stays.
+  Document other = growing_document(4, 1000);
+  other.path = "another";
+  model.set_document(&other);
+  EXPECT_EQ(model.snapshot()->history(), nullptr);
+}
+
+TEST(SnapshotPlot, all_of_a_beginning_becomes_all_of_the_whole) {
+  const Document begun = growing_document(Document::kBeginning, 500), whole = growing_document(3, 2000);
+  MemoryModel model;
+  model.set_beginning(&begun);
+  model.set_history(read_history(begun, {.document = Document::kBeginning}));
+  model.frame(kCanvas);
+  model.set_document(&whole);
+  model.set_history(read_history(whole, {.document = 3}));
+  EXPECT_TRUE(model.snapshot()->axis().fitted());
+  EXPECT_EQ(model.snapshot()->cursor(), 1999u) << "where most is alive";
+}
+
+TEST(SnapshotPlot, regions_stand_over_the_picture_and_lead_to_their_peak) {
+  const Document d = growing_document(3, 1000);
+  MemoryModel model;
+  model.set_document(&d);
+  model.set_history(read_history(d, {.document = 3}));
+  const Scene& scene = model.frame(kCanvas);
+  EXPECT_TRUE(shows(scene, "forward"));
+  EXPECT_TRUE(scene.overlaps().empty()) << scene.overlaps().front();
+  const Point at = center_of(scene, {SnapshotPlot::region, 0});
+  ASSERT_GT(at.x, 0);
+  model.pointer({PointerEvent::Type::press, Button::left, at.x, at.y, {}});
+  EXPECT_EQ(model.snapshot()->cursor(), 299u) << "the highest moment within it";
+  EXPECT_NE(model.summary().find("within forward"), std::string::npos) << model.summary();
+  model.pointer({PointerEvent::Type::double_click, Button::left, at.x, at.y, {}});
+  EXPECT_NEAR(model.snapshot()->axis().span(), 199 * 1.06, 1);
+  for (float h : {0.f, 60.f, 110.f, 150.f, 480.f}) EXPECT_TRUE(model.frame({400, h}).overlaps().empty()) << h;
 }
 
 TEST(SnapshotPlot, the_address_map_tells_gaps_from_blocks) {

@@ -33,10 +33,12 @@ struct Sight {
   std::string place = {};    ///< of a snapshot
   std::string tensor = {};   ///< of a model file
   int64_t node = -1;         ///< of a model file's graph; -1: none
+  int64_t trace = -1;        ///< of several that were given, the one that `event` is of; -1: the first, or the only one
   static Sight of(int64_t event) { return {event, 0, 0, {}}; }
   static Sight at(std::string place) { return {-1, 0, 0, std::move(place)}; }
   static Sight of_tensor(std::string name) { return {-1, 0, 0, {}, std::move(name)}; }
   static Sight of_node(int64_t node) { return {-1, 0, 0, {}, {}, node}; }
+  static Sight in_trace(int64_t trace, int64_t event) { return {event, 0, 0, {}, {}, -1, trace}; }
 };
 struct Table {
   std::string name;  ///< "kernels"

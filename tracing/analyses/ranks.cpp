@@ -42,6 +42,17 @@ Collectives collectives(const Trace& t) {
   return all;
 }
 
+/// The event of a collective; the trace's first one where a rank has none.
+EventId event_of(const Trace& t, const std::string* name, int64_t start) {
+  const uint32_t text = name ? t.find_name(*name) : traces::kNone;
+  EventId first = traces::kNone;
+  for (EventId e = 0; e < t.size(); ++e) {
+    if (text != traces::kNone && t.columns().name[e] == text && t.start(e) == start) return e;
+    if (first == traces::kNone || t.start(e) < t.start(first)) first = e;
+  }
+  return first;
+}
+
 /// Files may say any time: what is too far apart for a number is as far as one goes.
 int64_t apart(int64_t a, int64_t a_base, int64_t b, int64_t b_base) {
   const __int128 d = static_cast<__int128>(a) + a_base - b - b_base;
@@ -112,6 +123,11 @@ Finding ranks(const TraceRequest& r) {
               {}};
   std::vector<double> late(r.traces.size());
   std::vector<size_t> waits(r.traces.size());
+  struct Latest {  // the collective to which a rank came latest
+    const std::string* name = nullptr;
+    int64_t late = -1, start = 0;
+  };
+  std::vector<Latest> latest(r.traces.size());
   // Who comes last to a collective keeps the others waiting.
   std::vector<Collectives> all;
   for (const auto& t : r.traces) all.push_back(collectives(*t));
@@ -132,6 +148,9 @@ Finding ranks(const TraceRequest& r) {
       for (size_t i = 0; i < all.size(); ++i) {
         late[i] += static_cast<double>(begins[i] - earliest);
         ++waits[i];
+        if (begins[i] - earliest <= latest[i].late) continue;
+        const auto& mine = all[i].at(name);
+        latest[i] = {&name, begins[i] - earliest, mine[mine.size() - k].first};
       }
     }
   }
@@ -161,10 +180,11 @@ Finding ranks(const TraceRequest& r) {
     if (late[i] > late[worst]) worst = i;
     skew = std::max(skew, std::abs(offsets[i].ahead_ns));
     std::string file = t.path().substr(t.path().find_last_of('/') + 1);
-    table.rows.push_back({t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", i), file,
-                          static_cast<int64_t>(t.size()), offsets[i].ahead_ns, offsets[i].spread_ns,
-                          static_cast<int64_t>(offsets[i].matched), total / n, length(merged(std::move(compute))) / n,
-                          length(merged(std::move(communication))) / n, late[i]});
+    const EventId seen = event_of(t, latest[i].name, latest[i].start);
+    table.add({t.rank() >= 0 ? std::to_string(t.rank()) : fmt::format("({})", i), file, static_cast<int64_t>(t.size()),
+               offsets[i].ahead_ns, offsets[i].spread_ns, static_cast<int64_t>(offsets[i].matched), total / n,
+               length(merged(std::move(compute))) / n, length(merged(std::move(communication))) / n, late[i]},
+              seen == traces::kNone ? Sight{} : Sight::in_trace(static_cast<int64_t>(i), seen));
   }
   bool aligned = false;
   for (const ClockOffset& o : offsets) aligned |= o.matched > 0;

@@ -144,6 +144,10 @@ struct ReadOptions {
 /// segments, or JSON of the same structure; plain, gzip or zstd. A file that is cut short gives what it holds. Throws
 /// Error naming the file where it is no snapshot, or asks for anything but plain data.
 std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const ReadOptions& options = {});
+/// The events at the beginning of a snapshot, from so many bytes of its text: something to see while the whole is read.
+/// What its segments hold is left out: that is how the recording ended. Null where no event is told by then. Throws
+/// Error as read_snapshot().
+std::shared_ptr<const Snapshot> read_beginning(const std::string& path, size_t bytes);
 std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options = {});
 
 /// One allocation's life on the axis of a device's events.

@@ -242,8 +242,8 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   size_t error_at_ = 0;
 };
 
-std::shared_ptr<const Snapshot> read(std::string_view bytes, const std::string& name, bool cut_short,
-                                     const ReadOptions& options) {
+std::shared_ptr<Snapshot> read(std::string_view bytes, const std::string& name, bool cut_short,
+                               const ReadOptions& options) {
   auto s = std::make_shared<Snapshot>();
   s->path = name;
   s->source_bytes = bytes.size();
@@ -275,6 +275,14 @@ std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const Rea
   ReadOptions forgetting = options;
   forgetting.forget = [&](uint64_t from, uint64_t to) { source->forget(from, to); };
   return read(source->bytes(), path, source->cut_short(), forgetting);
+}
+std::shared_ptr<const Snapshot> read_beginning(const std::string& path, size_t bytes) {
+  const auto source = traces::SourceText::open_head(path, bytes);
+  auto s = read(source->bytes(), path, true, {.forget = [&](uint64_t from, uint64_t to) { source->forget(from, to); }});
+  if (s->events.size_() == 0) return nullptr;
+  std::vector<Segment>().swap(s->segments);
+  std::vector<Block>().swap(s->blocks);
+  return s;
 }
 std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options) {
   return read(bytes, "the snapshot", false, options);

@@ -200,6 +200,17 @@ std::shared_ptr<const SourceText> SourceText::open(const std::string& whole, con
   return text;
 }
 
+std::shared_ptr<const SourceText> SourceText::open_head(const std::string& path, size_t limit) {
+  if (is_packed(file_head(path))) return of(unpacked_head(path, limit));
+  std::shared_ptr<SourceText> text(new SourceText);
+  File f{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (f.fd < 0) throw Error(fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
+  struct stat s {};
+  if (fstat(f.fd, &s) != 0 || S_ISDIR(s.st_mode)) throw Error(fmt::format("{} is no file that can be read", path));
+  text->map(f.fd, std::min(static_cast<size_t>(s.st_size), limit), path);
+  return text;
+}
+
 std::shared_ptr<const SourceText> SourceText::open_like(const std::string& path, const FileKey& key, uint64_t bytes) {
   try {
     if (file_key(path).hash != key.hash) return nullptr;

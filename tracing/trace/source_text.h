@@ -12,6 +12,8 @@ class SourceText {
  public:
   /// `member`: of a zip; empty for the only (or first) one. Throws Error naming the file.
   static std::shared_ptr<const SourceText> open(const std::string& path, const std::string& member = {});
+  /// Its first bytes, at most `limit`: mapped where it is plain. Fewer where packed data is damaged.
+  static std::shared_ptr<const SourceText> open_head(const std::string& path, size_t limit);
   /// Null where the file is gone or is another one than that of the key.
   static std::shared_ptr<const SourceText> open_like(const std::string& path, const struct FileKey& key,
                                                      uint64_t bytes);

@@ -114,7 +114,8 @@ class StoreFile {
     file.commit();
   }
 
-  static std::shared_ptr<const Trace> read(const std::string& store_path, const FileKey& key);
+  /// `wanted`: null where it shall be of any file.
+  static std::shared_ptr<const Trace> read(const std::string& store_path, const FileKey* wanted);
 
  private:
   static bool fits(const Trace& t);
@@ -156,7 +157,7 @@ struct Cutter {
 
 }  // namespace
 
-std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, const FileKey& key) {
+std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, const FileKey* wanted) {
   auto t = std::make_shared<MappedTrace>();
   t->file = MappedFile::open(store_path);
   std::string_view bytes = t->file->bytes();
@@ -170,8 +171,9 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
     return true;
   });
   const json& k = head.at("key");
-  if (k.at("path") != key.path || k.at("bytes") != key.bytes || k.at("changed_ns") != key.changed_ns ||
-      k.at("hash") != key.hash)
+  const FileKey key{k.at("path"), k.at("bytes"), k.at("changed_ns"), k.at("hash")};
+  if (wanted && (key.path != wanted->path || key.bytes != wanted->bytes || key.changed_ns != wanted->changed_ns ||
+                 key.hash != wanted->hash))
     return nullptr;
   auto list = [&](const char* name) { return head.contains(name) ? head[name] : json::array(); };
   for (const json& c : list("categories"))
@@ -276,10 +278,21 @@ void write_store(const Trace& trace, const FileKey& key, const std::string& stor
 
 std::shared_ptr<const Trace> open_store(const std::string& store_path, const FileKey& key) {
   try {
-    return StoreFile::read(store_path, key);
+    return StoreFile::read(store_path, &key);
   } catch (const std::exception&) {  // damaged: the file itself is still there
     return nullptr;
   }
+}
+
+bool is_store(std::string_view bytes) { return bytes.size() >= 8 && std::memcmp(bytes.data(), kMagic, 8) == 0; }
+
+std::shared_ptr<const Trace> open_given_store(const std::string& store_path) {
+  try {
+    if (auto t = StoreFile::read(store_path, nullptr)) return t;
+  } catch (const std::exception&) {
+  }
+  throw Error(fmt::format("{} is what was kept of a trace, and is damaged", store_path),
+              "Open the trace itself; this file may be deleted.");
 }
 
 void save_store(const Trace& trace, const FileKey& key) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "tracing/trace/trace_store.h"
 
@@ -21,6 +22,12 @@ bool unchanged(const FileKey& key);
 void write_store(const Trace& trace, const FileKey& key, const std::string& store_path);
 /// Maps a store written for the file of that key; null where it is damaged or belongs to other bytes.
 std::shared_ptr<const Trace> open_store(const std::string& store_path, const FileKey& key);
+
+/// Whether a file's first bytes are those of a store.
+bool is_store(std::string_view bytes);
+/// Maps a store that is given as a file itself, wherever it lies now; texts of events come from the trace that it was
+/// saved for, while that is as it was. Throws Error where it is damaged.
+std::shared_ptr<const Trace> open_given_store(const std::string& store_path);
 
 /// Saves the store of a text of some megabytes or more where cache_path() says, or in the user's cache folder; quietly
 /// not at all where neither can be written.

@@ -146,6 +146,7 @@ std::shared_ptr<OwnedTrace> read_source(const SourceText& source, const std::str
 }  // namespace
 
 std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptions& options) {
+  if (is_store(unpacked_head(path, 8))) return open_given_store(path);
   if (options.read_cache)
     if (auto stored = load_store(path)) return stored;
   const FileKey key = file_key(path);

@@ -19,8 +19,9 @@ struct ReadOptions {
 };
 
 /// Reads a trace: PyTorch's (Kineto) of any version, or any other in Chrome's trace format; plain, gzip, zstd, or a
-/// member of a zip. What is broken is mended or passed over, and counted. Memory is bounded by the number of events
-/// that the text really holds. Throws Error naming the file where it is no trace at all, or cannot be read.
+/// member of a zip; or the store that was saved of one. What is broken is mended or passed over, and counted. Memory is
+/// bounded by the number of events that the text really holds. Throws Error naming the file where it is no trace at
+/// all, or cannot be read.
 std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptions& options = {});
 /// The events at the beginning of a trace, from so many bytes of its text: something to see while the whole is read.
 /// Null where it has a store, which opens at once, or where nothing can be told of a file's beginning (a zip). Throws

@@ -133,13 +133,13 @@ Table classes_table(const DataLook& l) {
 
 Table samples_table(const DataLook& l) {
   Table t;
-  t.columns = {{tr("Sample"), true, tr("row of its split")}, {tr("Target")}, {tr("From")}, {tr("Split")}};
+  t.columns = {{tr("Sample"), true, tr("row of its split")}, {tr("From")}, {tr("Target")}, {tr("Split")}};
   for (const DataLook::Sample& s : l.samples) {
     const std::string from = s.source.text();
     t.rows.push_back(
         {{count(s.row),
-          {s.target, 0, {}, Ink::none},
           {from.empty() ? tr("generated") : from, 0, s.source.file, from.empty() ? Ink::secondary : Ink::none},
+          {s.target, 0, {}, Ink::none},
           {s.train ? tr("training") : tr("test"), 0, {}, Ink::none}},
          {}});
   }

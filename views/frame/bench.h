@@ -53,7 +53,7 @@ class Bench : public QObject {
   bool can_redo_filter() const { return filters_.can_redo(shown_document_); }
   void undo_filter();
   void redo_filter();
-  /// What is seen of a trace while it is read, where nothing else is open; null: nothing.
+  /// What is seen of a trace or snapshot while it is read; null: nothing.
   const Document* beginning() const { return beginning_ ? &*beginning_ : nullptr; }
   static QString reading_tag(const Document& d) { return kReading + QString::fromStdString(d.path); }
   /// The titles of files that are being read.

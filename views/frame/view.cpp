@@ -70,6 +70,8 @@ QWidget* View::with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table
   split->setStretchFactor(0, 1);
   twin_table_ = std::move(table);
   auto* button = new QToolButton(bar);
+  twin_button_ = button;
+  button->setObjectName(id() + ".as_table");
   button->setText(tr("Table"));
   button->setCheckable(true);
   button->setToolTip(tr("The same as rows: to sort, to copy, to read aloud"));
@@ -83,6 +85,8 @@ QWidget* View::with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table
   connect(&bench_, &Bench::status_changed, this, &View::refresh_table);
   return split;
 }
+
+void View::offer_table(bool offered) { twin_button_->setVisible(offered); }
 
 void View::refresh_table() {
   if (!twin_ || !twin_->isVisibleTo(this)) return;
@@ -147,7 +151,7 @@ bool View::step_state(const QString& what) {
                      [this] { emit bench_.step_changed(); });
     return true;
   }
-  strip_->hide();
+  strip_->stop();
   int64_t steps = bench_.shown_steps();
   if (!bench_.has_project())
     set_empty(true, tr("Open a project to see %1.").arg(what));

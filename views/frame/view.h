@@ -49,6 +49,8 @@ class View : public QWidget {
   void set_content(QWidget* content);
   /// The canvas with its table twin under it; a switch in the bar shows and hides it.
   QWidget* with_table(SceneCanvas* canvas, ViewBar* bar, std::function<Table()> table);
+  /// Whether what is shown has a twin: a page without one has no switch either.
+  void offer_table(bool offered);
   /// Fills the twin anew where it is shown.
   void refresh_table();
   void set_empty(bool empty, const QString& sentence = {}, const QString& button = {}, std::function<void()> run = {});
@@ -71,6 +73,7 @@ class View : public QWidget {
   const ViewDef& def_;
   SceneCanvas* canvas_ = nullptr;
   TableList* twin_ = nullptr;
+  QWidget* twin_button_ = nullptr;
   std::function<Table()> twin_table_;
   bool looking_ = false;
 };

@@ -25,7 +25,7 @@ WaitStrip::WaitStrip(QWidget* parent) : QFrame(parent), label_(new QLabel(this))
     jobs_->cancel_tag(tag_);
     if (auto told = cancelled_) told();
   });
-  timer_.setInterval(250);  // each change of its words composes the window anew, the canvas beside it too
+  timer_.setInterval(500);  // each change of its words composes the window anew, the canvas beside it too
   connect(&timer_, &QTimer::timeout, this, &WaitStrip::refresh);
   hide();
 }
@@ -37,6 +37,12 @@ void WaitStrip::wait_for(Jobs& jobs, const QString& tag, const QString& seen, st
   cancelled_ = std::move(cancelled);
   timer_.start();
   refresh();
+}
+
+void WaitStrip::stop() {
+  jobs_ = nullptr;
+  timer_.stop();
+  hide();
 }
 
 void WaitStrip::refresh() {

@@ -15,6 +15,8 @@ class WaitStrip : public QFrame {
   explicit WaitStrip(QWidget* parent = nullptr);
   /// Until no job of this tag is left. `seen`: "step 40"; `cancelled` is called once the job was told.
   void wait_for(Jobs& jobs, const QString& tag, const QString& seen, std::function<void()> cancelled);
+  /// What is shown now waits for nothing.
+  void stop();
   QString text() const { return label_->text(); }
 
  private:

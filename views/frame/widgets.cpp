@@ -386,7 +386,7 @@ EmptyState::EmptyState(QWidget* parent)
   bar_->setRange(0, 1000);
   bar_->hide();
   figures_->hide();
-  progress_.setInterval(100);  // live views change at most ten times a second
+  progress_.setInterval(250);  // each change composes the window anew, canvases and all
   connect(&progress_, &QTimer::timeout, this, &EmptyState::show_progress);
   auto* row = new QHBoxLayout;
   row->addStretch();

@@ -19,7 +19,7 @@ JobsView::JobsView(const ViewDef& def, Bench& bench, QWidget* parent)
   box->setContentsMargins(14, 10, 14, 10);
   box->addStretch();
   set_content(page_);
-  timer_.setInterval(200);
+  timer_.setInterval(500);  // each change composes the window anew
   connect(&timer_, &QTimer::timeout, this, &JobsView::refresh);
   connect(&bench.jobs, &Jobs::changed, this, &JobsView::refresh);
   connect(&bench.files, &Jobs::changed, this, &JobsView::refresh);

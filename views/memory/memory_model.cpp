@@ -19,10 +19,19 @@ MemoryModel::MemoryModel() {
 
 void MemoryModel::set_document(const Document* document) {
   shows_snapshot_ = document && document->snapshot;
+  begins_ = shows_snapshot_ && document->id == Document::kBeginning;
   const SnapshotHistory* history = snapshot_.history();
-  if (!shows_snapshot_ || (history && history->snapshot != document->snapshot)) snapshot_.set_history(nullptr);
+  // The picture of a beginning stays until there is one of the whole.
+  const bool goes_on = shows_snapshot_ && history && history->asked.document == Document::kBeginning &&
+                       history->snapshot->path == document->snapshot->path;
+  if (!shows_snapshot_ || (history && history->snapshot != document->snapshot && !goes_on))
+    snapshot_.set_history(nullptr);
   snapshot_.set_selection(selection_);
   changed();
+}
+
+void MemoryModel::set_beginning(const Document* document) {
+  if ((document && document->snapshot) || begins_) set_document(document);
 }
 
 void MemoryModel::set_history(std::shared_ptr<const SnapshotHistory> history) {

@@ -41,6 +41,8 @@ class MemoryModel : public StepModel {
 
   void set_step(const Links& links) override;
   void set_document(const Document* document) override;
+  void set_beginning(const Document* document) override;
+  bool shows_beginning() const override { return begins_; }
   void set_selection(const Selection& s) override;
   void set_cursor(double ns);
   double cursor() const { return cursor_; }
@@ -84,6 +86,7 @@ class MemoryModel : public StepModel {
 
   SnapshotPlot snapshot_;
   bool shows_snapshot_ = false;
+  bool begins_ = false;  ///< it is the beginning of one
 
   Links links_;
   Axis axis_;

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -60,22 +61,36 @@ MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::status_changed, this, [this] {
     if (!model_.snapshot() && !bench_.links()) step_state(tr("its memory"));
   });
-  connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
-    if (!model_.snapshot()) return live_->mark(Selection::alloc(bench_.links().block_of(s)));
-    live_->mark(s);
-    categories_->mark(s);
-    if (s.kind == Selection::Kind::place) ask_history(QString::fromStdString(s.name));
-    if (const Document* d = bench_.shown_document();
-        d && s.kind == Selection::Kind::alloc && s.document == d->id && s.allocation_trace() < d->timelines.size())
-      if (const int row = device_->findData(static_cast<int>(s.allocation_trace())); row != device_->currentIndex()) {
-        device_->setCurrentIndex(row);
-        ask_history({});
-      }
-  });
+  connect(&bench, &Bench::selection_changed, this, &MemoryView::follow);
   refresh();
 }
 
 MemoryView::~MemoryView() { model_.on_cursor = nullptr; }
+
+const Document* MemoryView::shown() const {
+  return model_.shows_beginning() ? bench_.beginning() : bench_.shown_document();
+}
+
+/// What it shows is worked out for who sees it.
+void MemoryView::came_into_sight() {
+  if (!model_.snapshot()) return;
+  refresh_document();
+  follow(bench_.bus.current());
+}
+
+void MemoryView::follow(const Selection& s) {
+  if (!model_.snapshot()) return live_->mark(Selection::alloc(bench_.links().block_of(s)));
+  live_->mark(s);
+  categories_->mark(s);
+  const Document* d = shown();
+  if (!d || s.document != d->id) return;
+  if (s.kind == Selection::Kind::place) ask_history(QString::fromStdString(s.name));
+  if (s.kind == Selection::Kind::alloc && s.allocation_trace() < d->timelines.size())
+    if (const int row = device_->findData(static_cast<int>(s.allocation_trace())); row != device_->currentIndex()) {
+      device_->setCurrentIndex(row);
+      ask_history({});
+    }
+}
 
 ViewBar* MemoryView::make_bar(QWidget* page) {
   auto* bar = new ViewBar(page);
@@ -137,6 +152,7 @@ void MemoryView::refresh() {
 void MemoryView::refresh_step() {
   for (QWidget* w : std::initializer_list<QWidget*>{device_, by_, over_time_, who_}) w->hide();
   if (!step_state(tr("its memory"))) return;
+  told_ = {};
   live_->set_table(model_.live_table());
   categories_->set_table(model_.categories());
   auto now = model_.live_at(model_.cursor());
@@ -150,7 +166,12 @@ void MemoryView::refresh_step() {
 
 /// Another document is shown, or none.
 void MemoryView::refresh_document() {
-  const Document* d = bench_.shown_document();
+  const bool begun = model_.shows_beginning() && bench_.beginning();
+  if (!std::exchange(begun_, begun) && begun_) bench_.ask("view.memory");
+  const Document* d = shown();
+  // Nothing of what is closed is held.
+  if (!model_.snapshot() || told_.first != model_.snapshot()->shared_history()) told_ = {};
+  if (!d || map_of_.snapshot != d->snapshot) map_of_ = {}, map_ = nullptr;
   if (!d || !d->snapshot) {
     if (std::exchange(asked_, std::nullopt)) {
       bench_.jobs.cancel_tag(kHistoryJob);
@@ -159,31 +180,47 @@ void MemoryView::refresh_document() {
     map_later_.stop();
     return refresh();
   }
-  if (asked_ && asked_->document == d->id) return;
+  const SnapshotPlot* plot = model_.snapshot();
+  const bool more = begun && plot->history() && plot->history()->snapshot != d->snapshot;  // than was seen of it
+  if (asked_ && asked_->document == d->id && !more) return refresh_snapshot();
+  if (asked_ && !in_sight()) {
+    asked_.reset();
+    bench_.jobs.cancel_tag(kHistoryJob);
+  }
+  if (!in_sight()) return refresh_snapshot();
+  if (!more) fill_choices(*d);
+  asked_.reset();
+  ask_history({});
+}
+
+void MemoryView::fill_choices(const Document& d) {
+  const SnapshotPlot* plot = model_.snapshot();
+  const bool goes_on = plot && plot->history();  // of its beginning: what was chosen stays
+  const QVariant by = by_->currentData();
   device_->clear();
-  for (size_t i = 0; i < d->snapshot->traces.size(); ++i) {
-    const int64_t device = d->snapshot->traces[i].device;
+  for (size_t i = 0; i < d.snapshot->traces.size(); ++i) {
+    const int64_t device = d.snapshot->traces[i].device;
     device_->addItem(device == snapshot::kHost ? tr("host, pinned") : tr("device %1").arg(device), static_cast<int>(i));
   }
   size_t most = 0;
-  for (size_t i = 0; i < d->timelines.size(); ++i)
-    if (d->timelines[i]->peak_bytes() > d->timelines[most]->peak_bytes()) most = i;
+  for (size_t i = 0; i < d.timelines.size(); ++i)
+    if (d.timelines[i]->peak_bytes() > d.timelines[most]->peak_bytes()) most = i;
   device_->setCurrentIndex(static_cast<int>(most));
   by_->clear();
-  const auto& categories = d->snapshot->events.category;
+  const auto& categories = d.snapshot->events.category;
   const bool named = std::any_of(categories.begin(), categories.end(), [](uint32_t c) { return c != snapshot::kNone; });
   const char* const words[] = {tr_later("by place"), tr_later("by size"), tr_later("by stream"),
                                tr_later("by category")};
-  for (int by = 0; by < snapshot::kUsageBys; ++by)
-    if (by != static_cast<int>(snapshot::UsageBy::category) || named) by_->addItem(tr(words[by]), by);
-  over_time_->setChecked(false);
-  ask_history({});
+  for (int b = 0; b < snapshot::kUsageBys; ++b)
+    if (b != static_cast<int>(snapshot::UsageBy::category) || named) by_->addItem(tr(words[b]), b);
+  if (goes_on && by_->findData(by) >= 0) by_->setCurrentIndex(by_->findData(by));
+  if (!goes_on) over_time_->setChecked(false);
 }
 
 /// Divides the memory of the chosen device anew, in the background; what is seen stays until then.
 void MemoryView::ask_history(const QString& pinned) {
-  const Document* d = bench_.shown_document();
-  if (!d || !d->snapshot) return;
+  const Document* d = shown();
+  if (!d || !d->snapshot || !in_sight()) return;
   if (d->timelines.empty()) {
     asked_ = SnapshotHistory::Asked{.document = d->id};
     return refresh_snapshot();
@@ -202,6 +239,10 @@ void MemoryView::ask_history(const QString& pinned) {
       return;
   }
   asked_ = asked;
+  // The cursor will stand at the peak: what lies where is worked out beside the picture.
+  if (d->id != Document::kBeginning && d->timelines.at(asked.trace)->events() > 0 &&
+      (!plot || !plot->history() || plot->history()->snapshot != d->snapshot))
+    work_out_map({d->snapshot, asked.trace, d->timelines.at(asked.trace)->peak()});
   bench_.jobs.start(
       kHistoryJob, tr("Divide the memory of %1").arg(QString::fromStdString(d->title)),
       [document = *d, asked](const Jobs::Report& report, const std::atomic<bool>&) {
@@ -220,27 +261,48 @@ void MemoryView::ask_history(const QString& pinned) {
 
 void MemoryView::ask_map() {
   SnapshotPlot* plot = model_.snapshot();
-  if (!plot || !plot->history() || plot->events() == 0 || plot->map()) return;
-  const size_t cursor = plot->cursor(), trace = plot->history()->asked.trace;
+  if (!plot || !plot->history() || plot->events() == 0 || plot->map() || !in_sight()) return;
+  if (plot->history()->asked.document == Document::kBeginning) return;  // its end is not known yet
+  work_out_map({plot->history()->snapshot, plot->history()->asked.trace, plot->cursor()});
+}
+
+/// What lay where after an event. The picture may not be there yet: it takes what was worked out for it meanwhile.
+void MemoryView::work_out_map(const Moment& of) {
+  if (of == map_of_ && (map_ || bench_.jobs.has(kMapJob))) return;
+  map_of_ = of;
+  map_ = nullptr;
   bench_.jobs.start(
       kMapJob, tr("What lies where"),
-      [snapshot = plot->history()->snapshot, trace, cursor](const Jobs::Report&, const std::atomic<bool>&) {
-        return std::make_shared<const snapshot::AllocatorState>(snapshot::state_after(*snapshot, trace, cursor + 1));
+      [of](const Jobs::Report&, const std::atomic<bool>&) {
+        return std::make_shared<const snapshot::AllocatorState>(
+            snapshot::state_after(*of.snapshot, of.trace, of.event + 1));
       },
-      [this, snapshot = plot->history()->snapshot, trace, cursor](std::shared_ptr<const snapshot::AllocatorState> map) {
-        const SnapshotPlot* now = model_.snapshot();
-        if (!now || !now->history() || now->history()->snapshot != snapshot || now->history()->asked.trace != trace ||
-            now->cursor() != cursor)
-          return;
-        model_.set_map(std::move(map));
+      [this, of](std::shared_ptr<const snapshot::AllocatorState> map) {
+        if (!(of == map_of_)) return;  // another moment is asked for by now
+        map_ = std::move(map);
+        take_map();
       },
       {}, true);
+}
+
+bool MemoryView::take_map() {
+  const SnapshotPlot* plot = model_.snapshot();
+  if (!map_ || !plot || !plot->history()) return false;
+  if (!(map_of_ == Moment{plot->history()->snapshot, plot->history()->asked.trace, plot->cursor()})) return false;
+  model_.set_map(map_);
+  return true;
 }
 
 void MemoryView::refresh_snapshot() {
   const SnapshotPlot* plot = model_.snapshot();
   if (!plot) return;
-  const Document* d = bench_.shown_document();
+  const Document* d = shown();
+  const bool begins = plot->history() && plot->history()->asked.document == Document::kBeginning;
+  if (d && begins)
+    strip_->wait_for(bench_.jobs, d->id == Document::kBeginning ? Bench::reading_tag(*d) : QString(kHistoryJob),
+                     tr("the beginning of the snapshot"), {});
+  else
+    strip_->stop();
   if (d && d->timelines.empty()) {
     return set_empty(true,
                      tr("The snapshot holds no recorded events, only what its segments held at the end: Findings says "
@@ -255,11 +317,14 @@ void MemoryView::refresh_snapshot() {
   device_->setVisible(device_->count() > 1);
   by_->show();
   over_time_->show();
-  who_->show();
+  who_->setVisible(!begins);
   over_time_->setEnabled(plot->history()->timed);
-  live_->set_table(plot->blocks());
+  if (std::pair now(plot->shared_history(), plot->cursor()); now != told_) {
+    told_ = std::move(now);
+    live_->set_table(plot->blocks());
+    categories_->set_table(plot->groups());
+  }
   live_->mark(bench_.bus.current());
-  categories_->set_table(plot->groups());
   categories_->mark(bench_.bus.current());
   if (plot->events() == 0) return at_->set_text(tr("No events were recorded on this device"));
   const size_t alive = plot->blocks_alive();
@@ -278,7 +343,7 @@ void MemoryView::refresh_snapshot() {
           .arg(QString::fromStdString(plot->moment_text(plot->cursor())),
                QString::fromStdString(format_bytes(static_cast<double>(plot->history()->timeline->peak_bytes()))),
                QString::fromStdString(plot->moment_text(plot->history()->timeline->peak()))));
-  if (!plot->map()) map_later_.start(plot->events() > kManyEvents ? 1000 : 200);
+  if (!plot->map() && !begins && !take_map()) map_later_.start(plot->events() > kManyEvents ? 1000 : 200);
 }
 
 namespace {
@@ -297,15 +362,18 @@ const bool registered_memory_view = register_view<MemoryView, MemoryModel>(
            const Document* d = bench.document(s.document);
            return d ? d->snapshot != nullptr : bench.links().hold(s);
          },
-     .help = {tr_later("The bytes that were alive during the step, stacked by what they were for, with the peak; below "
-                       "it the blocks of the allocator at the cursor, and the list of what was alive then. Of a memory "
-                       "snapshot the same over its recording, stacked by the line of code that allocated them, or by "
-                       "size, stream or category, with its segments and the gaps in them."),
-              tr_later("Click or drag to move the cursor, Shift and drag to move the picture, wheel to zoom, double "
-                       "click to show all of it. A click on a block selects who made it; in a snapshot a click on a "
-                       "colour selects its place."),
-              tr_later("Left and Right go from change to change, P goes to the peak, W and S zoom, A and D move, F "
-                       "shows all of it; Up and Down go through the blocks, or the places of a snapshot.")}});
+     .help = {
+         tr_later("The bytes that were alive during the step, stacked by what they were for, with the peak; below "
+                  "it the blocks of the allocator at the cursor, and the list of what was alive then. Of a memory "
+                  "snapshot the same over its recording, stacked by the line of code that allocated them, or by "
+                  "size, stream or category, with its segments and the gaps in them."),
+         tr_later(
+             "Click or drag to move the cursor, Shift and drag to move the picture, wheel to zoom, double "
+             "click to show all of it. A click on a block selects who made it; in a snapshot a click on a "
+             "colour selects its place, one on a region that the program marked goes to where most was alive in it, "
+             "and a double click shows it alone."),
+         tr_later("Left and Right go from change to change, P goes to the peak, W and S zoom, A and D move, F "
+                  "shows all of it; Up and Down go through the blocks, or the places of a snapshot.")}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -14,7 +14,8 @@ using snapshot::kNone;
 
 namespace {
 
-constexpr float kSnapshotGutter = 76, kSnapshotHeader = 24, kLifeLane = 16, kMapStrip = 52, kMapHead = 16;
+constexpr float kSnapshotGutter = 76, kSnapshotHeader = 24, kLifeLane = 16, kMapStrip = 52, kMapHead = 16,
+                kRegionRow = 18;
 
 void draw_event_axis(Scene& scene, const Axis& axis, Box header, float bottom) {
   const Ticks t = nice_ticks(axis.lo, axis.hi, std::max(2, static_cast<int>(axis.w / 120)));
@@ -116,7 +117,11 @@ void SnapshotPlot::draw_map(Scene& scene, Box row) const {
   label(tr("segments"), strip.y + strip.h / 2 - 8);
   scene.rect(strip, Ink::raised, 1, 3);
   if (!map_) {
-    scene.text(strip, tr("What lies where is being worked out…"), Ink::secondary, Face::small, Align::center);
+    scene.text(strip,
+               history_->asked.document == Document::kBeginning
+                   ? tr("What lies where is known once the whole recording is read")
+                   : tr("What lies where is being worked out…"),
+               Ink::secondary, Face::small, Align::center);
     return;
   }
   double total = 0, free = 0;
@@ -176,6 +181,38 @@ void SnapshotPlot::draw_map(Scene& scene, Box row) const {
   scene.unclip();
 }
 
+size_t SnapshotPlot::region_rows() const {
+  constexpr size_t kMost = 3;
+  size_t rows = 0;
+  for (const snapshot::Region& r : history_->regions) rows = std::max<size_t>(rows, r.depth + 1);
+  return std::min(rows, kMost);
+}
+
+/// What the program marked, the outer above the inner. What is narrower than a pixel is drawn once a pixel.
+void SnapshotPlot::draw_regions(Scene& scene, Box rows) const {
+  const float h = rows.h / static_cast<float>(region_rows());
+  std::vector<float> drawn(region_rows(), rows.x - 1);
+  scene.clip(rows);
+  for (size_t i = 0; i < history_->regions.size(); ++i) {
+    const snapshot::Region& r = history_->regions[i];
+    if (r.depth >= drawn.size()) continue;
+    const float a = std::max(axis_.to_px(place_of(std::min(r.begin, events() - 1))), rows.x);
+    const float z = std::min(r.end >= events() ? rows.right() : axis_.to_px(place_of(r.end)), rows.right());
+    if (z < rows.x || a > rows.right() || z <= drawn[r.depth]) continue;
+    const Box box{std::max(a, drawn[r.depth]), rows.y + static_cast<float>(r.depth) * h + 1, std::max(z - a, 1.f),
+                  h - 2};
+    drawn[r.depth] = box.x + 1;
+    const bool here = r.begin <= cursor_ && cursor_ < r.end;
+    scene.rect(box, here ? Ink::accent : Ink::raised, here ? 0.35f : 1.f, 2);
+    if (box.w > 6) scene.outline(box, Ink::line, 1, 2);
+    if (box.w > 28) scene.text({box.x + 5, box.y, box.w - 10, box.h}, r.name, Ink::text, Face::small);
+    scene.target(box, {region, static_cast<int64_t>(i)}, Cursor::hand,
+                 r.name + "\n" + tr("{} events", format_grouped(static_cast<int64_t>(r.end - r.begin))) +
+                     (r.open ? "\n" + tr("its end was not recorded") : std::string()));
+  }
+  scene.unclip();
+}
+
 void SnapshotPlot::draw(Scene& scene) {
   if (!history_) return;
   const Size size = scene.size();
@@ -190,15 +227,22 @@ void SnapshotPlot::draw(Scene& scene) {
   const Box lane{kSnapshotGutter, kSnapshotHeader + 2, axis_.w, kLifeLane};
   constexpr float kLeastPlot = 60;
   float strip = kMapStrip;
-  auto room = [&] { return size.h - lane.bottom() - 4 - (strip > 0 ? strip + 14 : 6); };
+  Box marked{kSnapshotGutter, lane.bottom(), axis_.w, kRegionRow * static_cast<float>(region_rows())};
+  auto room = [&] { return size.h - marked.bottom() - 4 - (strip > 0 ? strip + 14 : 6); };
   if (room() < kLeastPlot) strip = 0;
-  const Box plot{kSnapshotGutter, lane.bottom() + 4, axis_.w, room()};
+  if (room() < kLeastPlot) marked.h = 0;
+  const Box plot{kSnapshotGutter, marked.bottom() + 4, axis_.w, room()};
   if (plot.h < 16) return;
   plot_ = plot;
   make_columns();
   top_ = std::max(static_cast<double>(history_->timeline->peak_bytes()) * 1.08, 1.0);
   draw_axes(scene, plot);
   scene.text({4, lane.y, kSnapshotGutter - 10, lane.h}, tr("lifetime"), Ink::secondary, Face::small, Align::right);
+  if (marked.h > 0) {
+    scene.text({4, marked.y, kSnapshotGutter - 10, kRegionRow}, tr("regions"), Ink::secondary, Face::small,
+               Align::right);
+    draw_regions(scene, marked);
+  }
   scene.target(plot, {HitKind::plot, 0}, Cursor::cross);
   scene.clip({plot.x, 0, plot.w, plot.bottom()});
   draw_stack(scene, plot);

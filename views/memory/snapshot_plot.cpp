@@ -54,24 +54,33 @@ std::shared_ptr<const SnapshotHistory> read_history(
   return std::make_shared<const SnapshotHistory>(SnapshotHistory{
       asked, document.snapshot, timeline,
       StackedUsage(*document.snapshot, *timeline, {.by = asked.by, .pinned = asked.pinned, .progress = progress}),
-      timed});
+      timed, snapshot::regions(*document.snapshot, asked.trace)});
+}
+
+bool SnapshotPlot::goes_on_with(const SnapshotHistory& next) const {
+  return history_ && history_->asked.document == Document::kBeginning &&
+         next.snapshot->path == history_->snapshot->path &&
+         next.snapshot->traces[next.asked.trace].device == history_->snapshot->traces[history_->asked.trace].device;
 }
 
 void SnapshotPlot::set_history(std::shared_ptr<const SnapshotHistory> history) {
   const bool same = history && history_ && history->timeline == history_->timeline;
+  const bool goes_on = history && !same && goes_on_with(*history);
+  const bool fitted = axis_.fitted(), at_peak = goes_on && cursor_ == history_->timeline->peak();
+  const double lo = axis_.lo, hi = axis_.hi;
   history_ = std::move(history);
   seen_ = {};
   if (!same) {
     map_ = nullptr;
-    hover_ = {-1, -1};
-    dragging_ = panning_ = false;
+    if (!goes_on) hover_ = {-1, -1}, dragging_ = panning_ = false;
   }
   if (!history_) return;
   inks_ = band_inks(history_->usage.bands());
   if (!same) {
     over_time_ = over_time_ && history_->timed;
     fit_axis();
-    cursor_ = history_->timeline->peak();
+    if (goes_on && !fitted) axis_.show(lo, hi);  // events are counted, and time is, from the recording's first event
+    if (!goes_on || at_peak) cursor_ = history_->timeline->peak();
   }
   look();
 }
@@ -270,6 +279,18 @@ Table SnapshotPlot::groups() const {
   return t;
 }
 
+void SnapshotPlot::go_to_region(size_t which, bool fill) {
+  if (which >= history_->regions.size()) return;
+  const snapshot::Region& r = history_->regions[which];
+  const size_t begin = std::min(r.begin, events() - 1), end = std::clamp(r.end, begin + 1, events());
+  set_cursor(history_->usage.highest(begin, end).event);
+  const double a = place_of(begin), b = place_of(end - 1);
+  if (fill)
+    axis_.show(a - (b - a) * 0.03, b + (b - a) * 0.03);
+  else
+    axis_.reveal(place_of(cursor_), place_of(cursor_));
+}
+
 void SnapshotPlot::choose_band(int band) {
   if (!history_ || band < 0 || history_->asked.by != snapshot::UsageBy::place || !on_select) return;
   const auto& b = history_->usage.bands()[static_cast<size_t>(band)];
@@ -308,6 +329,10 @@ bool SnapshotPlot::pointer(const PointerEvent& e, const Scene& last) {
                                           static_cast<uint32_t>(hit.id), "memory"));
         return true;
       }
+      if (hit.kind == region) {
+        go_to_region(static_cast<size_t>(hit.id), false);
+        return true;
+      }
       if (hit.kind != plot) return false;
       dragging_ = true;
       set_cursor(event_at(e.x));
@@ -329,7 +354,10 @@ bool SnapshotPlot::pointer(const PointerEvent& e, const Scene& last) {
       return was;
     }
     case PointerEvent::Type::double_click:
-      axis_.fit();
+      if (const Hit hit = last.hit_at(e.x, e.y); hit.kind == region)
+        go_to_region(static_cast<size_t>(hit.id), true);
+      else
+        axis_.fit();
       return true;
     case PointerEvent::Type::leave:
       hover_ = {-1, -1};
@@ -371,6 +399,10 @@ std::string SnapshotPlot::summary() const {
          format_bytes(static_cast<double>(history_->timeline->peak_bytes())), moment_text(history_->timeline->peak()),
          moment_text(cursor_), format_bytes(static_cast<double>(bytes_)), alive_.size());
   if (selection_.kind == Selection::Kind::place) text += tr("; chosen: {}", selection_.name);
+  std::string within;
+  for (const snapshot::Region& r : history_->regions)
+    if (r.begin <= cursor_ && cursor_ < r.end) within += (within.empty() ? "" : " › ") + r.name;
+  if (!within.empty()) text += tr("; within {}", within);
   return text;
 }
 

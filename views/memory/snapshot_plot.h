@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tracing/snapshot/allocator_state.h"
+#include "tracing/snapshot/regions.h"
 #include "tracing/snapshot/stacked_usage.h"
 #include "views/shared/axis.h"
 #include "views/shared/document.h"
@@ -25,7 +26,8 @@ struct SnapshotHistory {
   std::shared_ptr<const snapshot::Snapshot> snapshot;
   std::shared_ptr<const snapshot::Timeline> timeline;
   snapshot::StackedUsage usage;
-  bool timed = false;  ///< every event has a time, and none lies before the one before it
+  bool timed = false;                          ///< every event has a time, and none lies before the one before it
+  std::vector<snapshot::Region> regions = {};  ///< that the program marked
 };
 /// Takes time with the number of events. Throws Error "cancelled" where `progress` returned false.
 std::shared_ptr<const SnapshotHistory> read_history(
@@ -36,11 +38,13 @@ std::shared_ptr<const SnapshotHistory> read_history(
 /// memory view's picture of a snapshot.
 class SnapshotPlot {
  public:
-  enum HitKind { none, plot = 1, block };
+  enum HitKind { none, plot = 1, block, region = 4 };  // 3 is the legend of a step
 
-  /// Where the cursor stood and what was seen of it stays while the recording is the same. Null: nothing is shown.
+  /// Where the cursor stood and what was seen of it stays while the recording is the same, or begins with what was
+  /// shown of it. Null: nothing is shown.
   void set_history(std::shared_ptr<const SnapshotHistory> history);
   const SnapshotHistory* history() const { return history_.get(); }
+  const std::shared_ptr<const SnapshotHistory>& shared_history() const { return history_; }
   /// What lay where after the cursor's event; null: it is being worked out, or not known.
   void set_map(std::shared_ptr<const snapshot::AllocatorState> map);
   bool map() const { return map_ != nullptr; }
@@ -87,6 +91,8 @@ class SnapshotPlot {
   size_t first_at(double place) const;  ///< the first event that lies there or behind it
   size_t event_at(float x) const;       ///< whose state is seen at a pixel
   void fit_axis();
+  /// Of the same recording, but of more of it.
+  bool goes_on_with(const SnapshotHistory& next) const;
   void make_columns();
   const Column* column_at(float x) const;
   int band_at(float x, float y) const;  ///< -1: none
@@ -100,6 +106,10 @@ class SnapshotPlot {
   void draw_chosen(Scene& scene, Box plot, Box lane) const;
   void draw_hover(Scene& scene, Box plot) const;
   void draw_map(Scene& scene, Box row) const;
+  void draw_regions(Scene& scene, Box rows) const;
+  size_t region_rows() const;
+  /// The cursor goes to where most is alive in it; `fill`: the picture shows it alone.
+  void go_to_region(size_t which, bool fill);
 
   std::shared_ptr<const SnapshotHistory> history_;
   std::shared_ptr<const snapshot::AllocatorState> map_;

@@ -128,7 +128,13 @@ void ModelFileView::set_theme(ThemeName theme) {
 
 bool ModelFileView::idle() const { return View::idle() && run_page_->idle(); }
 
+/// What it shows is worked out for who sees it.
 void ModelFileView::came_into_sight() {
+  read();
+  look_at_run();
+}
+
+void ModelFileView::look_at_run() {
   if (in_sight() && model_.ready() && model_.page() == ModelFileModel::Page::run) run_page_->look();
 }
 
@@ -184,7 +190,8 @@ void ModelFileView::follow() {
   for (QWidget* w : std::initializer_list<QWidget*>{search_, unfold_, fold_}) w->setVisible(!runs);
   run_page_->show_file(model_.document(), model_.file());
   pages_->setCurrentIndex(runs ? 1 : 0);
-  came_into_sight();
+  offer_table(!runs);
+  look_at_run();
   const QString words = QString::fromStdString(model_.words());
   if (search_->text() != words) search_->setText(words);
   found_->set_text(QString::fromStdString(model_.found_text()));
@@ -237,7 +244,7 @@ void ModelFileView::lay_out(const ModelFileModel::File& file, std::set<int> open
 }
 
 void ModelFileView::read() {
-  if (!model_.ready()) return;
+  if (!model_.ready() || !in_sight()) return;
   const TensorPane& pane = model_.pane();
   const auto& file = model_.file();
   const int tensor = pane.tensor();

@@ -32,6 +32,7 @@ class ModelFileView : public View {
   void build_bar(ViewBar* bar);
   void refresh();
   void follow();
+  void look_at_run();
   void outline();
   void lay_out(const ModelFileModel::File& file, std::set<int> open);
   /// The slice and the statistics of the chosen tensor, as far as they are not there.

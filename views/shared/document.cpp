@@ -11,6 +11,7 @@
 #include "tracing/analyses/session.h"
 #include "tracing/snapshot/snapshot.h"
 #include "tracing/trace/source_text.h"
+#include "tracing/trace/store_file.h"
 #include "tracing/trace/trace_reader.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
@@ -45,6 +46,11 @@ Curves curves_of(const Document& d) {
     for (const traces::CounterCurve& c : traces::counter_curves(*d.ranks[r].trace))
       all.push_back(c.moved(d.rank_title(r) + " · " + c.name(), d.ranks[r].shift));
   return all;
+}
+
+void add_timelines(Document& d) {
+  for (size_t i = 0; i < d.snapshot->traces.size(); ++i)
+    d.timelines.push_back(std::make_shared<const snapshot::Timeline>(*d.snapshot, i));
 }
 
 /// The ranks of a folder; of one trace alone a document of that file.
@@ -103,8 +109,11 @@ Document::Kind document_kind(const std::string& path) {
     case FileKind::torch_export:
     case FileKind::torch_tar:
     case FileKind::gguf:
+    case FileKind::npy:
+    case FileKind::npz:
       return Document::Kind::model;
     default:
+      if (traces::is_store(bytes)) return Document::Kind::trace;
       return bytes.starts_with("\x28\xb5\x2f\xfd") ? trace_or_snapshot(path) : Document::Kind::project;  // zstd
   }
 }
@@ -138,22 +147,29 @@ DocumentNote note_of(const Document& d) {
   return {};
 }
 
-std::optional<Document> read_beginning(const std::string& path) {
+std::optional<Document> read_beginning(const std::string& path, Document::Kind kind, size_t bytes) {
   // What is less is read before anyone has looked at its beginning.
   constexpr uint64_t kLarge = 48 << 20, kLargePacked = 4 << 20;
-  constexpr size_t kBeginning = 24 << 20;
+  constexpr size_t kMostText = size_t{256} << 20;  // of a trace, whose text is kept
   std::error_code code;
   if (std::filesystem::is_directory(path, code)) return {};
-  const uint64_t bytes = std::filesystem::file_size(path, code);
-  const bool packed = formats::file_kind(MappedFile::open(path)->bytes()) != FileKind::json;
-  if (code || bytes < (packed ? kLargePacked : kLarge)) return {};
-  Document d{.id = Document::kBeginning,
-             .kind = Document::Kind::trace,
-             .path = path,
-             .title = std::filesystem::path(path).filename().string()};
-  d.trace = traces::read_beginning(path, kBeginning);
-  if (!d.trace) return {};
-  d.curves = std::make_shared<const Curves>(traces::counter_curves(*d.trace));
+  const uint64_t all = std::filesystem::file_size(path, code);
+  const FileKind is = formats::file_kind(MappedFile::open(path)->bytes());
+  const bool packed = is != FileKind::json && is != FileKind::pickle;
+  if (code || all < (packed ? kLargePacked : kLarge) || (kind == Document::Kind::trace && bytes > kMostText)) return {};
+  // A longer one than the first is worth its work where it is still a small part of what is to be read.
+  if (bytes > kFirstBeginning && all < (packed ? bytes / 8 : 8 * bytes)) return {};
+  Document d{
+      .id = Document::kBeginning, .kind = kind, .path = path, .title = std::filesystem::path(path).filename().string()};
+  if (kind == Document::Kind::trace) {
+    d.trace = traces::read_beginning(path, bytes);
+    if (!d.trace) return {};
+    d.curves = std::make_shared<const Curves>(traces::counter_curves(*d.trace));
+  } else {
+    d.snapshot = snapshot::read_beginning(path, bytes);
+    if (!d.snapshot) return {};
+    add_timelines(d);
+  }
   return d;
 }
 
@@ -179,8 +195,7 @@ Document read_document(const std::string& path, Document::Kind kind,
       break;
     case Document::Kind::snapshot:
       d.snapshot = snapshot::read_snapshot(path, {.progress = progress});
-      for (size_t i = 0; i < d.snapshot->traces.size(); ++i)
-        d.timelines.push_back(std::make_shared<const snapshot::Timeline>(*d.snapshot, i));
+      add_timelines(d);
       break;
     case Document::Kind::model:
       d.model = formats::ModelFile::open(path);

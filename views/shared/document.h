@@ -68,9 +68,12 @@ DocumentNote note_of(const Document& document);
 /// whose reader says what is wrong with it. Throws Error where the file cannot be read.
 Document::Kind document_kind(const std::string& path);
 
-/// The beginning of a large trace, to be seen while the whole of it is read: Document::kBeginning. Nothing where the
-/// file opens in a moment. Throws Error as read_document().
-std::optional<Document> read_beginning(const std::string& path);
+/// The beginning of a large trace or snapshot, to be seen while the whole of it is read: Document::kBeginning. `bytes`:
+/// of its text. Nothing where the file opens in a moment, or no more than a beginning of it would be left. Throws Error
+/// as read_document().
+std::optional<Document> read_beginning(const std::string& path, Document::Kind kind, size_t bytes);
+/// What is seen first, and how many times more the next beginning holds while the whole is still not there.
+inline constexpr size_t kFirstBeginning = size_t{24} << 20, kNextBeginning = 6;
 /// Keeps what was read of a trace for the next time, as the settings say.
 void keep_read(const Document& document);
 

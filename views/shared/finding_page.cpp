@@ -50,6 +50,7 @@ Subject subject_of(const Document& d, size_t rank, const char* source) {
   const traces::TracePart part = d.part_of(rank);
   subject.origin = d.trace->begin() - part.shift;
   subject.first_event = part.first_event;
+  for (const traces::TracePart& r : d.ranks) subject.first_events.push_back(r.first_event);
   return subject;
 }
 
@@ -58,7 +59,11 @@ Selection selection_of(const tracing::Sight& s, const Subject& of) {
     const uint32_t seq = of.step->timeline.op(static_cast<uint32_t>(s.event)).seq;
     return seq ? Selection::op(seq, of.source) : Selection();
   }
-  if (s.event >= 0) return Selection::event(of.document, s.event + of.first_event, of.source);
+  if (s.event >= 0) {
+    const auto trace = static_cast<size_t>(s.trace);  // -1: behind all
+    const int64_t first = trace < of.first_events.size() ? of.first_events[trace] : of.first_event;
+    return Selection::event(of.document, s.event + first, of.source);
+  }
   if (!s.place.empty()) return Selection::place(of.document, s.place, of.source);
   if (!s.tensor.empty()) {
     if (of.document != Document::kProject) return Selection::file_tensor(of.document, s.tensor, of.source);

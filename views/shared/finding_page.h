@@ -35,6 +35,7 @@ struct Subject {
   std::shared_ptr<const tracing::StepRecord> step = {};  ///< of document 0
   const char* source = "findings";                       ///< the view whose page it is
   int64_t first_event = 0;                               ///< in the document's events, of what is analysed of it
+  std::vector<int64_t> first_events = {};                ///< of each rank of a session
 };
 /// Of one of the ranks of a document of traces, or of its one trace.
 Subject subject_of(const Document& document, size_t rank, const char* source = "findings");

@@ -12,8 +12,12 @@ class StepModel : public CanvasModel {
   virtual void set_step(const Links&) {}
   /// Another document is shown; null: the project, with the step that is loaded.
   virtual void set_document(const Document*) {}
-  /// The beginning of a trace that is being read, while nothing else is there to be seen; null: it is over.
+  /// The beginning of a trace or snapshot that is being read, or more of it; null: it is over. What was seen of it is
+  /// seen of the whole, which set_document() brings before that.
   virtual void set_beginning(const Document*) {}
+  /// It is what is shown; and the person has gone to a place of it.
+  virtual bool shows_beginning() const { return false; }
+  virtual bool looks_into_beginning() const { return false; }
   virtual void set_selection(const Selection&) {}
   /// Of the document that is shown; told after another one is.
   virtual void set_filter(const Filter&) {}

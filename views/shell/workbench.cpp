@@ -51,9 +51,11 @@ Workbench::Workbench(QObject* parent)
   connect(&jobs, &Jobs::failed, this, &Workbench::fail);
   connect(&files, &Jobs::failed, this, &Workbench::fail);
   connect(&jobs, &Jobs::changed, this, &Workbench::state_changed);
-  connect(&jobs, &Jobs::changed, this, [this] {  // cancelled, it tells nobody
-    if (beginning_ && !jobs.has(reading_tag(*beginning_))) drop_beginning();
+  connect(&jobs, &Jobs::changed, this, [this] {
+    if (beginning_ && !takes_over_ && !jobs.has(reading_tag(*beginning_))) reading_cancelled();
   });
+  more_.setInterval(200);
+  connect(&more_, &QTimer::timeout, this, &Workbench::see_more);
   connect(&files, &Jobs::changed, this, &Workbench::state_changed);
 
   builder.on_edit = [this] {
@@ -138,114 +140,6 @@ void Workbench::open(const QString& given, bool start_training) {
       });
 }
 
-void Workbench::read(const QString& path, Document::Kind kind) {
-  const QString title = QFileInfo(path).fileName();
-  jobs.start(
-      kReading + path, tr("Read %1").arg(title),
-      [path, kind](const Jobs::Report& report, const std::atomic<bool>&) {
-        return read_document(path.toStdString(), kind, [&report](uint64_t done, uint64_t total) {
-          return report(static_cast<int64_t>(done), static_cast<int64_t>(total));
-        });
-      },
-      [this, path, kind](Document document) {
-        drop_beginning();
-        const int id = document.id = next_document_++;
-        documents_.push_back(std::move(document));
-        log(tr("Opened %1").arg(path));
-        emit documents_changed();
-        tell_left_out(id);
-        keep(id);
-        select(Selection::of_document(id, "open"));
-        for (const ViewDef& def : view_defs())
-          if (def.opens == kind) return ask(QString("view.") + def.id);
-      },
-      [this, title](const QString& message, const QString& hint) {
-        drop_beginning();
-        fail(tr("Read %1").arg(title), message, hint);
-        emit open_failed();
-      },
-      false, Jobs::Unit::bytes);
-  if (kind == Document::Kind::trace) show_beginning(path);
-}
-
-/// Gigabytes take seconds: who has nothing else before the eyes sees their beginning meanwhile.
-void Workbench::show_beginning(const QString& path) {
-  const auto wanted = [this, path] { return !project_ && documents_.empty() && jobs.has(kReading + path); };
-  if (!wanted()) return;
-  jobs.start(
-      "beginning", tr("Read the beginning of %1").arg(QFileInfo(path).fileName()),
-      [path](const Jobs::Report&, const std::atomic<bool>&) { return read_beginning(path.toStdString()); },
-      [this, wanted](std::optional<Document> begun) {
-        if (!begun || !wanted()) return;
-        beginning_ = std::move(begun);
-        for (const auto& m : models()) m->set_beginning(beginning());
-        emit documents_changed();
-        emit state_changed();
-      },
-      [](const QString&, const QString&) {},  // the whole says what is wrong with it
-      true);
-}
-
-void Workbench::drop_beginning() {
-  if (!beginning_) return;
-  for (const auto& m : models()) m->set_beginning(nullptr);
-  beginning_.reset();
-  emit documents_changed();
-  emit state_changed();
-}
-
-/// For the next time: written once the document is there to be seen.
-void Workbench::keep(int id) {
-  const Document* d = document(id);
-  if (d->kind != Document::Kind::trace) return;
-  jobs.start(
-      QString("keep %1").arg(id), tr("Keep what was read of %1").arg(QString::fromStdString(d->title)),
-      [document = *d](const Jobs::Report&, const std::atomic<bool>&) { keep_read(document); }, [] {}, {}, true);
-}
-
-/// Files of a folder that are not among what is shown of it.
-void Workbench::tell_left_out(int id) {
-  const Document* d = document(id);
-  if (!d || d->left_out.empty()) return;
-  QStringList sentences;
-  for (const std::string& s : d->left_out) sentences << QString::fromStdString(s);
-  for (const QString& s : sentences) log(s);
-  constexpr qsizetype kTold = 3;
-  const qsizetype more = sentences.size() - kTold;
-  if (more > 0) sentences = sentences.mid(0, kTold) << tr("And %1 more, which the log names.").arg(more);
-  emit notice({tr("Some of the folder was left out"),
-               sentences.join(" "),
-               {},
-               {},
-               [this, id] { return document(id) != nullptr; },
-               true});
-}
-
-/// Every view that shows documents follows the selection to its own.
-void Workbench::show_document(int id) {
-  if (id == shown_document_ || (id != Document::kProject && !document(id))) return;
-  shown_document_ = id;
-  for (const auto& m : models()) m->set_document(document(id));
-  emit documents_changed();
-  tell_filter();
-}
-
-void Workbench::close_document(int id) {
-  if (!document(id)) return;
-  bus.forget_document(id);
-  filters_.forget(id);
-  show_document(Document::kProject);
-  const auto at = std::find_if(documents_.begin(), documents_.end(), [id](const Document& d) { return d.id == id; });
-  auto closed = std::make_shared<Document>(std::move(*at));
-  documents_.erase(at);
-  emit documents_changed();
-  emit state_changed();
-  // Gigabytes take their time to be given back.
-  jobs.start(
-      QString("close %1").arg(id), tr("Close %1").arg(QString::fromStdString(closed->title)),
-      [closed](const Jobs::Report&, const std::atomic<bool>&) { *closed = {}; }, [] {}, {}, true);
-}
-
 void Workbench::create(const QString& path, const std::string& template_name, const QString& data) {
   files.start(
       "create", tr("Make %1").arg(QFileInfo(path).fileName()),
@@ -284,7 +178,7 @@ void Workbench::leave_project() {
 }
 
 void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents contents) {
-  drop_beginning();
+  drop_beginning({});
   bus.forget_document(Document::kProject);  // runs, steps and ops of the project that was left
   filters_.forget(Document::kProject);
   project_ = std::move(project);

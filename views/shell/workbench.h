@@ -1,4 +1,5 @@
 #pragma once
+#include <QElapsedTimer>
 #include <QObject>
 #include <QTimer>
 #include <functional>
@@ -125,10 +126,16 @@ class Workbench : public Bench {
  private:
   struct Opened;
   void read(const QString& path, Document::Kind kind);
-  void show_beginning(const QString& path);
-  void drop_beginning();
+  void was_read(const QString& path, Document document);
+  // What is seen of a file while it is read: Note [Beginnings].
+  void show_beginning(const QString& path, Document::Kind kind, int id, size_t bytes);
+  void see_more();
+  /// That of this file; of any where none is named.
+  void drop_beginning(const QString& path);
+  void reading_cancelled();
   void keep(int id);
   void tell_left_out(int id);
+  void tell_mended(int id);
   void show_document(int id);
   void opened(std::shared_ptr<Opened> result, bool start_training);
   void leave_project();
@@ -175,6 +182,12 @@ class Workbench : public Bench {
   bool beside_ = false;             ///< what is begun now may train beside a run of another window
   std::shared_ptr<const nlohmann::json> window_state_;
   int next_document_ = 1;
+  QElapsedTimer read_clock_;    ///< since a file was last asked for
+  QTimer more_;                 ///< for a longer beginning
+  int begun_id_ = 0;            ///< that the document will have whose beginning is shown
+  size_t begun_bytes_ = 0;      ///< of that beginning
+  int64_t begun_after_ms_ = 0;  ///< when it was there
+  bool takes_over_ = false;     ///< the whole is taking its place
   std::vector<projects::MetricRow> live_rows_;
   QTimer tick_, save_timer_;
   QTimer look_;               ///< for what others do to the file

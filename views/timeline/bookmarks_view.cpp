@@ -56,7 +56,7 @@ BookmarksView::~BookmarksView() {
 }
 
 BookmarksView::Kept* BookmarksView::shown() {
-  const Document* d = bench_.shown_document();
+  const Document* d = model_.shows_beginning() ? nullptr : bench_.shown_document();
   const auto at = d ? kept_.find(d->id) : kept_.end();
   return at == kept_.end() ? nullptr : &at->second;
 }

@@ -43,6 +43,17 @@ void LaneModel::set_trace(std::shared_ptr<const traces::Trace> trace, int docume
   changed();
 }
 
+void LaneModel::set_curves(std::shared_ptr<const std::vector<traces::CounterCurve>> curves,
+                           const std::vector<LaneLayout::Group>& groups) {
+  if (!trace_) return;
+  const std::vector<bool> folded = layout_.state(), pinned = layout_.pins();
+  curves_ = std::move(curves);
+  layout_.set(trace_.get(), curves_.get(), document_ == Document::kProject, groups);  // counters stand behind all rows
+  layout_.restore(folded);
+  layout_.restore_pins(pinned);
+  changed();
+}
+
 void LaneModel::toggle(size_t band) {
   layout_.toggle(band);
   changed();

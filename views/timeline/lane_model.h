@@ -120,6 +120,9 @@ class LaneModel : public StepModel {
   void set_trace(std::shared_ptr<const traces::Trace> trace, int document, int64_t origin, int64_t length,
                  std::shared_ptr<const std::vector<traces::CounterCurve>> curves = {},
                  const std::vector<LaneLayout::Group>& groups = {});
+  /// Other counters under the same lanes: what is folded and pinned stays.
+  void set_curves(std::shared_ptr<const std::vector<traces::CounterCurve>> curves,
+                  const std::vector<LaneLayout::Group>& groups);
   /// Where a time of the trace lies on the axis. A trace counts from 1970, further than a double counts in nanoseconds.
   double at(int64_t time) const { return static_cast<double>(time - origin_); }
   /// Follows a selection of the trace's own: an event, a range.

@@ -32,6 +32,9 @@ std::vector<LaneLayout::Group> ranks_of(const Document& d) {
 }  // namespace
 
 void TimelineModel::set_document(const Document* document) {
+  const std::shared_ptr<const traces::Trace> begun =
+      shows_beginning() && document && document->trace && document->path == begun_ ? trace_ : nullptr;
+  const Sight seen = sight(Document::kBeginning);
   if (trace_ && document_ != Document::kBeginning) sights_[document_] = sight(document_);
   if (document && document->trace) {
     links_ = {};
@@ -42,11 +45,37 @@ void TimelineModel::set_document(const Document* document) {
     show_step();
   }
   if (const auto at = sights_.find(document_); trace_ && at != sights_.end()) look_as(at->second);
+  if (begun && !seen.whole) look_on(*begun, seen);
 }
 
 void TimelineModel::set_beginning(const Document* document) {
-  if (document || document_ == Document::kBeginning) set_document(document);
-  sights_.erase(Document::kBeginning);
+  const bool of_trace = document && document->trace;
+  if (of_trace || shows_beginning()) set_document(document);
+  begun_ = of_trace ? document->path : std::string();
+}
+
+/// What was seen of a beginning, of the same file's whole or of more of it. The axis of each begins with its own first
+/// event, and where a file tells its clock at its end the beginning does not know it: so the place of an event that
+/// both have says where one axis lies on the other.
+void TimelineModel::look_on(const traces::Trace& before, const Sight& sight) {
+  if (before.size() == 0) return;
+  const auto& old = before.columns().source;
+  const auto first = static_cast<traces::EventId>(std::min_element(old.begin(), old.end()) - old.begin());
+  const auto& now = trace_->columns().source;
+  const auto same = std::find(now.begin(), now.end(), old[first]);
+  if (same == now.end()) return;
+  const double by = at(trace_->start(static_cast<traces::EventId>(same - now.begin()))) -
+                    static_cast<double>(before.start(first) - before.begin());
+  axis_.show(sight.lo + by, sight.hi + by);
+  scroll_ = sight.scroll;
+}
+
+void TimelineModel::set_beside(const Document& document, const std::vector<traces::CounterCurve>& beside) {
+  if (!trace_ || document.trace != trace_) return;
+  auto all = std::make_shared<std::vector<traces::CounterCurve>>();
+  if (document.curves) *all = *document.curves;
+  all->insert(all->end(), beside.begin(), beside.end());
+  set_curves(std::move(all), ranks_of(document));
 }
 
 void TimelineModel::look_as(const Sight& sight) {

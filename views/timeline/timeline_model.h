@@ -15,8 +15,13 @@ class TimelineModel : public LaneModel {
   void set_step(const Links& links) override;
   void set_document(const Document* document) override;
   void set_beginning(const Document* document) override;
+  bool shows_beginning() const override { return trace_ && document_ == Document::kBeginning; }
+  bool looks_into_beginning() const override { return shows_beginning() && !axis_.fitted(); }
   void set_selection(const Selection& s) override;
   void next_match(int direction) override;
+
+  /// What was recorded of the same run elsewhere, under the counters of the document that is shown; empty: nothing.
+  void set_beside(const Document& document, const std::vector<traces::CounterCurve>& beside);
 
   /// How a document was last seen.
   struct Sight {
@@ -64,6 +69,7 @@ class TimelineModel : public LaneModel {
     Phase phase;
   };
   void look_as(const Sight& sight);
+  void look_on(const traces::Trace& before, const Sight& sight);
   void show_step();
   void gather_spans();
   void select_op(int64_t seq);
@@ -86,6 +92,7 @@ class TimelineModel : public LaneModel {
   std::vector<bool> bad_;                  // by seq: its output was not finite
   std::map<uint32_t, Box> placed_;         // by seq, of the last frame: what is chosen and what arrows end at
   std::map<int, Sight> sights_;            // by document
+  std::string begun_;                      // the file whose beginning is shown
   uint32_t selected_ = 0;
   Selection selection_;
 };

@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 #include <utility>
 
+#include "tracing/analyses/memory_beside.h"
 #include "tracing/analyses/time_match.h"
 #include "tracing/analyses/trace_story.h"
 #include "tracing/record/step_record.h"
@@ -23,7 +24,7 @@
 namespace tenon::views {
 
 namespace {
-constexpr const char* kStoryJob = "trace story";
+constexpr const char *kStoryJob = "trace story", *kBesideJob = "memory beside";
 
 QString pin_words(const LaneLayout::Band& band) {
   return (band.pinned ? QObject::tr("Unpin %1") : QObject::tr("Pin %1 to the top"))
@@ -194,7 +195,12 @@ void TimelineView::refresh_bookmarks() {
   tabs_->setTabText(tabs_->indexOf(bookmarks_), n ? tr("Bookmarks (%1)").arg(n) : tr("Bookmarks"));
 }
 
+const Document* TimelineView::shown() const {
+  return model_.shows_beginning() ? bench_.beginning() : bench_.shown_document();
+}
+
 void TimelineView::follow_time() {
+  if (model_.shows_beginning()) return;
   const Document* d = bench_.shown_document();
   const int now = d ? d->id : Document::kProject, before = std::exchange(seen_, now);
   const auto& both = bench_.together();
@@ -210,7 +216,7 @@ void TimelineView::follow_time() {
 
 void TimelineView::refresh_story() {
   const Document* d = bench_.shown_document();
-  const bool trace = d && d->trace && model_.shows_document();
+  const bool trace = d && d->trace && model_.shows_document() && !model_.shows_beginning();
   std::erase_if(stories_, [this](const auto& s) { return !bench_.document(s.first.first); });
   model_.show_path(path_->isChecked());
   model_.show_gaps(gaps_->isChecked());
@@ -237,6 +243,46 @@ void TimelineView::refresh_story() {
         stories_[part] = std::move(story);
         refresh_story();
       });
+}
+
+/// What takes time is worked out for who sees it.
+void TimelineView::came_into_sight() {
+  refresh_beside();
+  refresh_tables();
+}
+
+void TimelineView::refresh_beside() {
+  if (!in_sight()) return;
+  const Document* d = shown();
+  std::pair<int, std::vector<int>> now{d && d->trace ? d->id : Document::kProject, {}};
+  std::vector<Document> snapshots;
+  for (const Document& s : bench_.documents())
+    if (s.snapshot && now.first > 0) now.second.push_back(s.id), snapshots.push_back(s);
+  if (now == beside_) return;
+  beside_ = now;
+  if (bench_.jobs.has(kBesideJob)) bench_.jobs.cancel_tag(kBesideJob);
+  if (now.first <= 0) return;
+  if (snapshots.empty()) return model_.set_beside(*d, {});
+  bench_.jobs.start(
+      kBesideJob, tr("The memory beside %1").arg(QString::fromStdString(d->title)),
+      [trace = d->trace, snapshots](const Jobs::Report&, const std::atomic<bool>&) {
+        std::vector<traces::CounterCurve> curves;
+        for (const Document& s : snapshots)
+          for (size_t i = 0; i < s.timelines.size(); ++i) {
+            const int64_t device = s.snapshot->traces[i].device;
+            std::string name = device == snapshot::kHost ? views::tr("memory of the host, pinned")
+                                                         : views::tr("memory of device {}", device);
+            if (snapshots.size() > 1) name += " · " + s.title;
+            if (auto c = tracing::memory_beside(*trace, *s.snapshot, *s.timelines[i], i, name))
+              curves.push_back(std::move(*c));
+          }
+        return curves;
+      },
+      [this, now](const std::vector<traces::CounterCurve>& curves) {
+        const Document* of = bench_.document(now.first);
+        if (now == beside_ && of) model_.set_beside(*of, curves);
+      },
+      {}, true);
 }
 
 void TimelineView::refresh_found() {
@@ -269,6 +315,7 @@ void TimelineView::refresh_tables() {
 
 /// The newest question replaces those before it; until its answer the rows of the last one stay.
 void TimelineView::refresh_names() {
+  if (!in_sight()) return;
   bench_.jobs.start(
       "timeline names", tr("Add up by name"),
       [asked = std::make_shared<const LaneNames>(model_.names_asked())](const Jobs::Report&, const std::atomic<bool>&) {
@@ -295,24 +342,29 @@ void TimelineView::refresh_documents() {
       documents_->addItem(QString::fromStdString(d.title), d.id);
       traces = true;
     }
+  const Document* of = shown();
+  if (of && of->id == Document::kBeginning && documents_->count() > 0) {
+    documents_->addItem(QString::fromStdString(of->title), of->id);
+    traces = true;
+  }
   documents_->setVisible(traces);
-  const Document* shown = bench_.shown_document();
-  documents_->setCurrentIndex(documents_->findData(shown ? shown->id : Document::kProject));
+  documents_->setCurrentIndex(documents_->findData(of ? of->id : Document::kProject));
 }
 
 void TimelineView::refresh() {
   refresh_documents();
   refresh_bookmarks();
   follow_time();
-  const Document* begun = bench_.beginning();
-  if (begun) strip_->wait_for(bench_.jobs, Bench::reading_tag(*begun), tr("the beginning of the trace"), {});
-  if (!std::exchange(begun_, begun != nullptr) && begun_) bench_.ask("view.timeline");
+  const bool begun = model_.shows_beginning() && bench_.beginning();
+  if (begun)
+    strip_->wait_for(bench_.jobs, Bench::reading_tag(*bench_.beginning()), tr("the beginning of the trace"), {});
+  if (!std::exchange(begun_, begun) && begun_) bench_.ask("view.timeline");
   if (model_.empty() && !bench_.reading().isEmpty())
     return set_waiting(bench_.jobs, &Bench::reads_document, tr("it will be here in a moment."));
   const bool trace = model_.shows_document();
-  const Document* shown = bench_.shown_document();
-  if (shown && !trace && model_.empty())
+  if (shown() && !trace && model_.empty())
     return set_empty(true, tr("What is shown is no trace and no step: it has no timeline."));
+  if (trace && !begun) strip_->stop();
   if (!trace && !step_state(tr("its timeline"))) return;
   set_empty(false);
   search_->setPlaceholderText(trace ? tr("Find events by name") : tr("Find ops by name, module or attribute"));
@@ -321,6 +373,7 @@ void TimelineView::refresh() {
   tabs_->setTabVisible(tabs_->indexOf(bookmarks_), trace);
   for (QWidget* w : std::initializer_list<QWidget*>{colour_, path_, gaps_, pins_}) w->setVisible(trace);
   refresh_story();
+  refresh_beside();
   refresh_found();
 }
 

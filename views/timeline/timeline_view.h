@@ -23,10 +23,13 @@ class TimelineView : public View {
 
  protected:
   void contextMenuEvent(QContextMenuEvent* e) override;
+  void came_into_sight() override;
 
  private:
   TimelineModel& model_;
   void refresh();
+  /// The beginning that is shown, or the document.
+  const Document* shown() const;
   void refresh_documents();
   void refresh_found();
   void refresh_tables();
@@ -34,6 +37,8 @@ class TimelineView : public View {
   /// Shows or hides what explains the trace, and works it out where it is not known yet.
   void refresh_story();
   void refresh_bookmarks();
+  /// The memory of snapshots that are open and were recorded meanwhile stands among the trace's counters.
+  void refresh_beside();
   /// Of two that are compared the one that is shown now shows the time that was seen of the other.
   void follow_time();
   void bookmark();
@@ -47,10 +52,11 @@ class TimelineView : public View {
   BookmarksView* bookmarks_;
   using Part = std::pair<int, size_t>;  ///< a document, and a rank of it
   std::map<Part, std::shared_ptr<const tracing::TraceStory>> stories_;
-  Part asked_;                     ///< whose story is worked out
-  int seen_ = Document::kProject;  ///< the document that is shown
-  bool begun_ = false;             ///< the beginning of a trace is shown
-  bool marked_ = false;            ///< the tables hold what a marked stretch does
+  std::pair<int, std::vector<int>> beside_;  ///< a trace, and the snapshots that were looked at beside it
+  Part asked_;                               ///< whose story is worked out
+  int seen_ = Document::kProject;            ///< the document that is shown
+  bool begun_ = false;                       ///< the beginning of a trace is shown
+  bool marked_ = false;                      ///< the tables hold what a marked stretch does
   QLineEdit* search_;
   QLabel* found_;
   QTabWidget* tabs_;

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/mapped_file.h"
+#include "engine/formats/npy.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/torch/file.h"
@@ -115,6 +116,34 @@ TEST(ModelFiles, every_seed_is_opened_or_refused_with_a_sentence) {
   EXPECT_GT(opened, 100u);
   EXPECT_GT(refused, 100u);
   EXPECT_GT(read, 10u);
+}
+
+TEST(ModelFiles, arrays_of_numpy_are_tensors_of_a_file) {
+  Place_ one, several;
+  several.path += ".npz";
+  const NamedTensors saved = {{"weights", counted({3, 4})}, {"bias", counted({5})}};
+  save_npy(one.path, saved[0].second);
+  save_npz(several.path, saved);
+  const auto m = ModelFile::open(one.path);
+  ASSERT_EQ(m->tensors.size(), 1u);
+  EXPECT_EQ(m->tensors[0].dtype, "<f4");
+  EXPECT_EQ(m->bytes(), 48u);
+  expect_values(*m, m->tensors[0].name, saved[0].second);
+  const auto all = ModelFile::open(several.path);
+  EXPECT_EQ(model_file_reader(all->kind)->name, "npz");
+  ASSERT_EQ(all->tensors.size(), 2u);
+  for (const auto& [name, t] : saved) expect_values(*all, name, t);
+  // What is damaged is told when it is read; what cannot be read at all is told with the list.
+  std::string bytes = read_file(several.path);
+  const size_t at = bytes.find(std::string("\x00\x00\x80\x3f", 4));  // 1.0
+  ASSERT_NE(at, bytes.npos);
+  bytes[at] ^= 1;
+  const auto damaged = file_of(bytes);
+  EXPECT_NE(testing_words::message_of([&] { damaged->tensor(damaged->at("weights")); }).find("checksum"),
+            std::string::npos);
+  std::string odd = npy_bytes(counted({2}));
+  odd.replace(odd.find("<f4"), 3, "<c8");
+  EXPECT_NE(file_of(odd)->tensors.at(0).problem.find("<c8"), std::string::npos);
 }
 
 TEST(ModelFiles, an_onnx_model_that_cannot_be_run_is_shown) {

@@ -157,6 +157,8 @@ TEST_F(Findings, a_filter_is_shared_and_goes_back) {
   }
   EXPECT_FALSE(bench_->filter());
   EXPECT_FALSE(window_->commands().action("filter.back")->isEnabled());
+  window_->show_view("timeline");
+  settle();
   EXPECT_EQ(names->shown_rows(), all);
   key(window_.get(), Qt::Key_Y, Qt::ControlModifier | Qt::AltModifier);
   settle();

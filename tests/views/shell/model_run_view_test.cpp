@@ -37,6 +37,7 @@ class RunModels : public testing::WindowTest {
     ASSERT_FALSE(bench_->documents().empty()) << (problems_.empty() ? "" : problems_.back());
     press("model_file.run");
     settle();
+    EXPECT_FALSE(window_->findChild<QToolButton*>("model_file.as_table")->isVisible()) << "this page has no rows";
   }
   template <class W>
   W* part(const char* name) {

@@ -138,6 +138,14 @@ TEST_F(SessionView, all_ranks_are_told_of_in_findings_and_overview) {
   ASSERT_NE(findings()->page(), nullptr);
   EXPECT_NE(findings()->page()->sentence.find("Rank 2 comes last"), std::string::npos) << findings()->page()->sentence;
   EXPECT_EQ(findings()->page()->tables.at(0).table.rows.size(), 3u);
+  // A row leads to the collective to which that rank came latest, whichever rank the pages are about.
+  auto* rows = static_cast<TableList*>(window_->findChild<QTabWidget*>("findings.tables")->widget(0));
+  QTest::mouseClick(rows->viewport(), Qt::LeftButton, {}, rows->visualRect(rows->model()->index(2, 0)).center());
+  settle();
+  ASSERT_EQ(bench_->bus.current().kind, Selection::Kind::event);
+  EXPECT_EQ(document().rank_of(bench_->bus.current().id), 2);
+  expect_rank(2);
+  EXPECT_EQ(timeline().trace()->event_name(timeline().selected_event()), "ncclDevKernel_AllReduce_Sum_f32");
   window_->show_view("overview");
   settle();
   EXPECT_TRUE(window_->findChild<QLabel*>("overview.sentence")->text().contains("Rank 2 comes last"));

@@ -15,6 +15,7 @@
 #include "tracing/analyses/snapshot_analysis.h"
 #include "views/findings/findings_view.h"
 #include "views/memory/memory_model.h"
+#include "views/timeline/timeline_model.h"
 
 namespace tenon::views {
 namespace {
@@ -104,6 +105,44 @@ TEST_F(OpenedSnapshot, a_finding_leads_to_its_place_an_allocation_to_its_stack_a
   ASSERT_TRUE(window_->commands().run("go.back"));
   settle();
   EXPECT_TRUE(bench_->bus.current().same(place));
+}
+
+TEST_F(OpenedSnapshot, its_memory_stands_among_the_counters_of_a_trace_of_the_same_run) {
+  constexpr int64_t kNoon = 1'700'000'000'000'000;
+  nlohmann::json events = nlohmann::json::array(), trace;
+  for (int i = 0; i < 200; ++i)
+    events.push_back(
+        {{"action", "alloc"}, {"addr", 4096 * (i + 1)}, {"size", 1000}, {"stream", 0}, {"time_us", kNoon + i * 10}});
+  for (int i = 0; i < 20; ++i)
+    trace["traceEvents"].push_back({{"ph", "X"},
+                                    {"cat", "cpu_op"},
+                                    {"name", "aten::mm"},
+                                    {"pid", 1},
+                                    {"tid", 1},
+                                    {"ts", kNoon + i * 100},
+                                    {"dur", 50}});
+  const QString snapshot_file = dir_.filePath("run.snapshot.json"), trace_file = dir_.filePath("run.trace.json");
+  std::ofstream(snapshot_file.toStdString())
+      << nlohmann::json{{"segments", nlohmann::json::array()}, {"device_traces", {events}}}.dump();
+  std::ofstream(trace_file.toStdString()) << trace.dump();
+  open_snapshot(snapshot_file);
+  open_snapshot(trace_file);
+  ASSERT_EQ(bench_->documents().size(), 2u);
+  canvas("timeline");
+  auto counter = [this] {
+    const auto& bands = bench_->model<TimelineModel>().layout().bands();
+    return std::any_of(bands.begin(), bands.end(), [](const LaneLayout::Band& b) {
+      return b.kind == LaneLayout::Band::Kind::counter && b.title == "memory of device 0";
+    });
+  };
+  until(counter);
+  settle();
+  EXPECT_TRUE(window_->view("timeline")->canvas()->model().last().overlaps().empty());
+  bench_->close_document(bench_->documents()[0].id);
+  settle();
+  bench_->select(Selection::of_document(bench_->documents()[0].id, "test"));
+  settle();
+  EXPECT_FALSE(counter()) << "it goes with its file";
 }
 
 TEST_F(OpenedSnapshot, by_mouse_and_keys_the_cursor_and_the_groups_change) {
