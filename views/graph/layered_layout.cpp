@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "views/graph/columns.h"
 #include "views/graph/ranks.h"
 
 namespace tenon::views {
@@ -213,32 +214,23 @@ class Drawer {
            std::none_of(gap.runs.begin(), gap.runs.end(), [](const Run& r) { return r.tops.empty(); });
   }
 
-  /// Where the picture is parted: gaps, so that it fits a window best, at those that few wires lead through.
   void choose_columns() {
     if (options_.aspect <= 0 || any_beside_ || r_.ranks.size() < 4) return;
-    std::vector<float> upto = {0};  // the height up to each gap
-    for (size_t k = 0; k < r_.ranks.size(); ++k)
-      upto.push_back(upto.back() + heights_[k] + height_of(gaps_[k + 1], true));
-    float left = std::numeric_limits<float>::max(), right = -left;
-    for (size_t v = 0; v < r_.vertices.size(); ++v)
-      left = std::min(left, x_[v] - r_.vertices[v].half), right = std::max(right, x_[v] + r_.vertices[v].half);
-    const float width = right - left + kGutter * 2, height = upto.back();
-    if (height < options_.least_height) return;
-    const float columns = std::sqrt(height * options_.aspect / width);
-    const int count = std::min(static_cast<int>(std::lround(columns)), static_cast<int>(r_.ranks.size()) / 2);
-    for (int c = 1; c < count; ++c) {
-      const float want = height * static_cast<float>(c) / static_cast<float>(count),
-                  slack = height / static_cast<float>(count) * 0.3f;
-      size_t best = 0;
-      float cost = std::numeric_limits<float>::max();
-      for (size_t gap = (cuts_.empty() ? 0 : cuts_.back()) + 2; gap + 1 < gaps_.size(); ++gap) {
-        const float off = std::fabs(upto[gap] - want);
-        if (off > slack || !can_cut(gaps_[gap])) continue;
-        const float now = static_cast<float>(cut_by(gaps_[gap])) + 2 * off / slack;
-        if (now < cost) cost = now, best = gap;
-      }
-      if (best) cuts_.push_back(best);
+    TallPicture tall;
+    tall.aspect = options_.aspect;
+    tall.gutter = 2 * kGutter;
+    tall.upto = {0};
+    for (size_t k = 0; k < r_.ranks.size(); ++k) {
+      tall.upto.push_back(tall.upto.back() + heights_[k] + height_of(gaps_[k + 1], true));
+      float left = std::numeric_limits<float>::max(), right = -left;
+      for (int v : r_.ranks[k])
+        left = std::min(left, x(v) - vertex(v).half), right = std::max(right, x(v) + vertex(v).half);
+      tall.left.push_back(left);
+      tall.right.push_back(right);
     }
+    if (tall.upto.back() < options_.least_height) return;
+    for (const Gap& gap : gaps_) tall.wires.push_back(can_cut(gap) ? static_cast<int>(cut_by(gap)) : -1);
+    cuts_ = choose_cuts(tall);
   }
 
   void place_columns() {
