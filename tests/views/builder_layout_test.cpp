@@ -168,7 +168,8 @@ TEST(BuilderLayout, GroupsComeFromTheModulePathAndRepeatsAreCounted) {
   const int blocks = m.layout().node_of("blocks");
   ASSERT_GE(blocks, 0);
   m.toggle_group(blocks);
-  EXPECT_TRUE(shows(m.frame({900, 700}), "▸ blocks.2")) << "its blocks, by what the frame does not say: " << m.last().dump();
+  EXPECT_TRUE(shows(m.frame({900, 700}), "▸ blocks.2"))
+      << "its blocks, by what the frame does not say: " << m.last().dump();
   const int second = m.layout().node_of("blocks.1");
   ASSERT_GE(second, 0);
   m.toggle_group(second);
