@@ -176,14 +176,14 @@ void InspectorView::add_notes(const LayerSpec& l) {
   });
   form_->addRow(label(tr("comment")), comment);
   if (l.type == "Input" || l.type == "Output") return;
-  auto* off = new QCheckBox(tr("left out of the model"), this);
+  auto* off = new QCheckBox(this);  // without words of its own: the form stays as narrow as the dock
   off->setObjectName("inspector.off");
   off->setToolTip(tr("What it would read goes on in its place: a way to try the model without it"));
   off->setChecked(l.off);
   connect(off, &QCheckBox::toggled, this, [this] {
     if (!filling_) builder_.switch_selected();
   });
-  form_->addRow(label(tr("off")), off);
+  form_->addRow(label(tr("left out")), off);
 }
 
 void InspectorView::refresh_values() {

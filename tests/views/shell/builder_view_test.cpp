@@ -2,6 +2,7 @@
 #include <QApplication>
 #include <QCheckBox>
 #include <QClipboard>
+#include <QComboBox>
 #include <QContextMenuEvent>
 #include <QLineEdit>
 #include <QListWidget>
@@ -236,6 +237,23 @@ TEST_F(BuilderByHand, what_a_field_refuses_it_says_and_an_undo_takes_back) {
   settle();
   EXPECT_EQ(name->property("bad").toString(), "false");
   EXPECT_EQ(name->text(), "layers.2");
+}
+
+TEST_F(BuilderByHand, choices_are_lists_and_every_field_is_in_sight) {
+  open_template("resnet18");
+  window_->resize(1280, 720);
+  settle();
+  model().choose("conv1");
+  settle();
+  auto* mode = window_->findChild<QComboBox*>("inspector.padding_mode");
+  ASSERT_NE(mode, nullptr);
+  EXPECT_GT(mode->count(), 1);
+  auto* form = window_->findChild<QWidget*>("inspector");
+  const auto* port = form->parentWidget()->parentWidget();  // the viewport that the page scrolls in
+  for (const QWidget* field : form->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+    if (field->isVisible())
+      EXPECT_LE(field->mapTo(port, QPoint(field->width(), 0)).x(), port->width())
+          << field->objectName().toStdString() << " is cut, and with it the arrow of a list";
 }
 
 TEST_F(BuilderByHand, a_model_without_layers_cannot_be_trained) {
