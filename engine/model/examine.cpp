@@ -1,6 +1,7 @@
 #include "engine/model/examine.h"
 
 #include <map>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "core/state.h"
@@ -25,11 +26,51 @@ void fail(LayerReport& r, const Error& e) {
   r.hint = e.hint();
 }
 
+struct Tried {
+  LayerReport report;
+  std::vector<std::string> parameters;  ///< without the layer's name
+  Tensor out;
+};
+
+/// What decides what a layer does to shapes: its type and attributes, and the layout of what it reads.
+std::string key_of(const LayerSpec& layer, const std::vector<Tensor>& in, bool train) {
+  std::string key = layer.type;
+  for (const Attr& a : layer.attrs) key += "\n" + a.name + "=" + attr_text(a.value);
+  for (const Tensor& t : in) key += t ? "\n" + type_text(t) + to_string(t.stride()) : "\n-";
+  return key + (train ? "\ntrain" : "");
+}
+
+Tried try_layer(const LayerSpec& layer, const std::vector<Tensor>& in, bool train) {
+  Tried t;
+  std::vector<Meta> metas;
+  for (const Tensor& x : in) metas.push_back(x ? x.meta() : Meta{});
+  auto module = make_layer(layer, metas, {DeviceType::meta});
+  module->train(train);
+  t.report.parameters = module->parameter_count();
+  for (const nn::Named& p : module->parameters()) t.parameters.push_back(p.name);
+  FlopCounter counter;
+  ObserveScope observe(counter);
+  t.out = (*module)(in);
+  t.report.flops = counter.flops;
+  return t;
+}
+
 }  // namespace
 
-std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch) {
+struct Examiner::Known {
+  std::unordered_map<std::string, Tried> tried;
+};
+
+Examiner::Examiner() : known_(std::make_unique<Known>()) {}
+Examiner::~Examiner() = default;
+
+std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch) { return Examiner().examine(spec, batch); }
+
+std::vector<LayerReport> Examiner::examine(const ModelSpec& spec, int64_t batch) {
   NoGrad no_grad;
   PhaseScope build(Phase::build);
+  constexpr size_t kMostKnown = 20'000;
+  if (known_->tried.size() > kMostKnown) known_->tried.clear();
   uint32_t seq = t_state.origin.seq;
   std::vector<LayerReport> reports(spec.layers.size());
   for (size_t i = 0; i < spec.layers.size(); ++i) reports[i].layer = spec.layers[i].name;
@@ -60,16 +101,17 @@ std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch) {
         if (layer->type == "Input") {
           out = with_batch(input_meta(*layer), batch);
         } else {
-          std::vector<Meta> metas;
-          for (const Tensor& t : in) metas.push_back(t ? t.meta() : Meta{});
-          auto module = make_layer(*layer, metas, {DeviceType::meta});
-          module->train(batch > 1);
-          report.parameters = module->parameter_count();
-          for (const nn::Named& p : module->parameters()) report.parameter_names.push_back(layer->name + "." + p.name);
-          FlopCounter counter;
-          ObserveScope observe(counter);
-          out = (*module)(in);
-          report.flops = counter.flops;
+          std::string key = key_of(*layer, in, batch > 1);
+          auto known = known_->tried.find(key);
+          if (known == known_->tried.end()) {
+            Tried tried = try_layer(*layer, in, batch > 1);  // one that fails is not kept: its error may name it
+            known = known_->tried.emplace(std::move(key), std::move(tried)).first;
+          }
+          const Tried& tried = known->second;
+          report.parameters = tried.report.parameters;
+          report.flops = tried.report.flops;
+          for (const std::string& p : tried.parameters) report.parameter_names.push_back(layer->name + "." + p);
+          out = tried.out;
         }
         report.outputs.push_back(type_text(out));
         report.output_bytes = static_cast<int64_t>(out.nbytes());

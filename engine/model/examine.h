@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,18 @@ struct LayerReport {
 /// Builds the model on the meta device and runs it: shapes, counts and the errors of each layer. Never throws for a bad
 /// model.
 std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch);
+
+/// The same, of a model that is edited: a layer that was tried with the same inputs before is not tried again, so that
+/// an edit costs what it changes, and blocks that are alike cost one.
+class Examiner {
+ public:
+  Examiner();
+  ~Examiner();
+  std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch);
+  struct Known;
+
+ private:
+  std::unique_ptr<Known> known_;
+};
 
 }  // namespace tenon

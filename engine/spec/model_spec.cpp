@@ -1,8 +1,11 @@
 #include "engine/spec/model_spec.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <queue>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/error.h"
 
@@ -52,47 +55,46 @@ LayerSpec* ModelSpec::find(const std::string& layer) {
 }
 
 std::vector<const LayerSpec*> ModelSpec::topological() const {
-  std::map<std::string, int> waiting;  // wires into a layer whose other end is not yet placed
-  for (const LayerSpec& l : layers) {
+  std::unordered_map<std::string_view, size_t> index;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerSpec& l = layers[i];
     if (l.name.empty()) throw Error("a layer of type " + l.type + " has no name", "name it");
-    if (!waiting.emplace(l.name, 0).second) throw Error("two layers are called \"" + l.name + "\"", "rename one");
+    if (!index.emplace(l.name, i).second) throw Error("two layers are called \"" + l.name + "\"", "rename one");
   }
+  std::vector<int> waiting(layers.size(), 0);  // wires into a layer whose other end is not yet placed
+  std::vector<std::vector<size_t>> fed(layers.size()), feeds(layers.size());
   for (const WireSpec& w : wires) {
     for (const std::string& end : {w.from, w.to})
-      if (!waiting.count(end))
+      if (!index.count(end))
         throw Error("a wire from \"" + w.from + "\" to \"" + w.to + "\" ends at \"" + end + "\", which is no layer");
-    ++waiting[w.to];
+    const size_t from = index[w.from], to = index[w.to];
+    fed[from].push_back(to);
+    feeds[to].push_back(from);
+    ++waiting[to];
   }
   // Of the layers that could come next the first in the list does, so the order is stable under edits elsewhere.
   std::vector<const LayerSpec*> order;
   std::vector<bool> placed(layers.size());
-  while (order.size() < layers.size()) {
-    size_t i = 0;
-    while (i < layers.size() && (placed[i] || waiting[layers[i].name] > 0)) ++i;
-    if (i == layers.size()) {
-      i = 0;
-      while (placed[i]) ++i;
-      // Walk backwards until a layer repeats: that one is on the cycle, not merely behind it.
-      std::map<std::string, bool> seen;
-      std::string at = layers[i].name;
-      while (!seen[at]) {
-        seen[at] = true;
-        for (const WireSpec& w : wires) {
-          const LayerSpec* from = find(w.from);
-          if (w.to == at && !placed[static_cast<size_t>(from - layers.data())]) {
-            at = w.from;
-            break;
-          }
-        }
-      }
-      throw Error("the wires form a circle through \"" + at + "\"", "remove one wire of the circle");
-    }
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t i = 0; i < layers.size(); ++i)
+    if (!waiting[i]) ready.push(i);
+  while (!ready.empty()) {
+    const size_t i = ready.top();
+    ready.pop();
     placed[i] = true;
     order.push_back(&layers[i]);
-    for (const WireSpec& w : wires)
-      if (w.from == layers[i].name) --waiting[w.to];
+    for (size_t to : fed[i])
+      if (--waiting[to] == 0) ready.push(to);
   }
-  return order;
+  if (order.size() == layers.size()) return order;
+  // Walk backwards until a layer repeats: that one is on the circle, not merely behind it.
+  size_t at = static_cast<size_t>(std::find(placed.begin(), placed.end(), false) - placed.begin());
+  std::vector<bool> seen(layers.size());
+  while (!seen[at]) {
+    seen[at] = true;
+    at = *std::find_if(feeds[at].begin(), feeds[at].end(), [&](size_t from) { return !placed[from]; });
+  }
+  throw Error("the wires form a circle through \"" + layers[at].name + "\"", "remove one wire of the circle");
 }
 
 json ModelSpec::to_json() const {
@@ -100,7 +102,10 @@ json ModelSpec::to_json() const {
   for (const LayerSpec& l : layers) {
     json attrs = json::array();
     for (const Attr& a : l.attrs) attrs.push_back({{"name", a.name}, {"value", attr_to_json(a.value)}});
-    j["layers"].push_back({{"name", l.name}, {"type", l.type}, {"attrs", attrs}, {"x", l.x}, {"y", l.y}});
+    json layer = {{"name", l.name}, {"type", l.type}, {"attrs", attrs}, {"x", l.x}, {"y", l.y}};
+    if (l.off) layer["off"] = true;
+    if (!l.comment.empty()) layer["comment"] = l.comment;
+    j["layers"].push_back(std::move(layer));
   }
   for (const WireSpec& w : wires)
     j["wires"].push_back({{"from", w.from}, {"from_port", w.from_port}, {"to", w.to}, {"to_port", w.to_port}});
@@ -121,6 +126,8 @@ ModelSpec ModelSpec::from_json(const json& j) {
     spec.type = need(l, "type", K::string, where).get<std::string>();
     spec.x = number_or_zero(l, "x", where);
     spec.y = number_or_zero(l, "y", where);
+    if (l.contains("off")) spec.off = need(l, "off", K::boolean, where).get<bool>();
+    if (l.contains("comment")) spec.comment = need(l, "comment", K::string, where).get<std::string>();
     if (l.contains("attrs"))
       for (const json& a : need(l, "attrs", K::array, where)) {
         if (!a.is_object() || !a.contains("value"))

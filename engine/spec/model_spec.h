@@ -13,7 +13,9 @@ struct LayerSpec {
   std::string name;
   std::string type;
   std::vector<Attr> attrs;
-  double x = 0, y = 0;  ///< place on the builder's canvas, logical pixels
+  double x = 0, y = 0;       ///< place on the builder's canvas, logical pixels; all at 0: it lays them out
+  bool off = false;          ///< what it would read goes on in its place: a way to try the model without it
+  std::string comment = {};  ///< for people
   const AttrValue* find(const std::string& attr) const;
   bool operator==(const LayerSpec&) const = default;
 };

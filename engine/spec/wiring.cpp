@@ -1,5 +1,9 @@
 #include "engine/spec/wiring.h"
 
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
 #include "core/error.h"
 #include "engine/spec/layer_registry.h"
 
@@ -13,8 +17,14 @@ Wiring::Wiring(const ModelSpec& spec) : order(spec.topological()) {
       throw Error("the model has " + std::to_string(count) + " " + end + " layers",
                   std::string("it needs exactly one ") + end);
   }
+  std::unordered_map<std::string_view, const LayerSpec*> named;
+  for (const LayerSpec& l : spec.layers) {
+    named.emplace(l.name, &l);
+    if (l.off && (l.type == "Input" || l.type == "Output"))
+      throw Error("\"" + l.name + "\" is off: a model has no " + l.type + " then", "turn it on again");
+  }
   for (const WireSpec& w : spec.wires) {
-    const LayerSpec *from = spec.find(w.from), *to = spec.find(w.to);
+    const LayerSpec *from = named.at(w.from), *to = named.at(w.to);
     std::string wire = "the wire from \"" + w.from + "\" to \"" + w.to + "\"";
     const LayerDef *source = layers().find(from->type), *target = layers().find(to->type);
     if (source && (w.from_port < 0 || w.from_port >= source->info.outputs))
@@ -26,6 +36,22 @@ Wiring::Wiring(const ModelSpec& spec) : order(spec.topological()) {
       throw Error("two wires end at port " + std::to_string(w.to_port) + " of \"" + w.to + "\"",
                   "remove one, or join them in an Add layer");
   }
+  for (const LayerSpec* layer : order) {  // those in front first: several that are off may follow each other
+    auto found = sources_.find(layer->name);
+    if (found == sources_.end()) continue;
+    for (auto source = found->second.begin(); source != found->second.end();) {
+      if (!source->second->off) {
+        ++source;
+        continue;
+      }
+      const auto around = sources_.find(source->second->name);
+      if (around != sources_.end() && around->second.count(0))
+        (source++)->second = around->second.at(0);
+      else
+        source = found->second.erase(source);
+    }
+  }
+  std::erase_if(order, [](const LayerSpec* l) { return l->off; });
 }
 
 std::vector<const LayerSpec*> Wiring::inputs_of(const LayerSpec& layer) const {

@@ -6,7 +6,8 @@
 
 namespace tenon {
 
-/// A ModelSpec whose wires were checked: an order, and for every layer what feeds its ports.
+/// A ModelSpec whose wires were checked: an order, and for every layer what feeds its ports. Layers that are off are
+/// not there: what feeds the first port of one feeds its readers.
 struct Wiring {
   /// Throws Error for a circle, a wire without an end, two wires into one port, no or several Input or Output layers.
   explicit Wiring(const ModelSpec& spec);

@@ -195,6 +195,64 @@ TEST(Examine, ErrorsStandAtTheLayerThatCausesThem) {
               "Input.shape = \"big\": it is a list of whole numbers");
 }
 
+TEST(Examine, ALayerThatIsOffIsPassedBy) {
+  ModelSpec m = chain({input({3, 8, 8}), {"c", "Conv2d", {{"out_channels", int64_t{5}}}}, {"r", "ReLU", {}}, output()});
+  ASSERT_EQ(report(examine(m, 2), "r").outputs.at(0), "f32 [2, 5, 6, 6]");
+  m.find("c")->off = true;
+  auto all = examine(m, 2);
+  EXPECT_EQ(report(all, "r").outputs.at(0), "f32 [2, 3, 8, 8]");
+  EXPECT_EQ(report(all, "c").parameters, 0);
+  EXPECT_EQ(report(all, "c").error, "");
+  m.find("r")->off = true;  // two in a row
+  EXPECT_EQ(report(examine(m, 2), "out").inputs.at(0), "f32 [2, 3, 8, 8]");
+  GraphModule module(m, {});
+  EXPECT_EQ(module.parameter_count(), 0);
+  m.find("in")->off = true;
+  EXPECT_SAYS(report(examine(m, 2), "in").error, "is off");
+  // What a shortcut joins is its first input.
+  ModelSpec add = chain({input({4}), {"r", "ReLU", {}}, {"a", "Add", {}}, output()});
+  add.wires.push_back({"in", 0, "a", 1});
+  add.find("a")->off = true;
+  EXPECT_EQ(report(examine(add, 2), "out").error, "");
+}
+
+TEST(ModelSpec, OffAndCommentsAreKeptAndOldFilesAreAsTheyWere) {
+  ModelSpec m = chain({input({4}), {"r", "ReLU", {}}, output()});
+  EXPECT_EQ(m.to_json().dump().find("off"), std::string::npos);
+  m.find("r")->off = true;
+  m.find("r")->comment = "why";
+  EXPECT_EQ(ModelSpec::from_json(m.to_json()), m);
+  const auto bad = nlohmann::json::parse(R"({"name": "m", "layers": [{"name": "a", "type": "ReLU", "off": 1}],
+                                             "wires": []})");
+  EXPECT_SAYS(error_of([&] { ModelSpec::from_json(bad); }), "\"off\"");
+}
+
+TEST(Examiner, SaysWhatExamineSaysAfterEveryEdit) {
+  Examiner examiner;
+  ModelSpec m = find_template("resnet18").model;
+  auto same = [&](int64_t batch) {
+    const auto a = examiner.examine(m, batch), b = examine(m, batch);
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      SCOPED_TRACE(a[i].layer);
+      EXPECT_EQ(a[i].inputs, b[i].inputs);
+      EXPECT_EQ(a[i].outputs, b[i].outputs);
+      EXPECT_EQ(a[i].parameters, b[i].parameters);
+      EXPECT_EQ(a[i].parameter_names, b[i].parameter_names);
+      EXPECT_EQ(a[i].flops, b[i].flops);
+      EXPECT_EQ(a[i].error, b[i].error);
+    }
+  };
+  same(4);
+  m.find("layer2.0.conv1")->attrs[0].value = int64_t{96};
+  same(4);
+  same(1);
+  m.wires.pop_back();
+  same(4);
+  m.layers[5].name = "other";
+  same(4);
+}
+
 TEST(GraphModule, RunsABranchAndFreesNothingTooEarly) {
   // y = tanh(x W) + x W, where the sum's second input is used after the first branch is done.
   ModelSpec m;

@@ -39,6 +39,7 @@ const std::vector<Floor>& floors() {
       {{"projects"}},
       {{"projects/query"}},
       {{"views/shared"}},
+      {{"views/graph"}},
       {{"views/canvas"}},
       {{"views/frame"}},
       {{"views/*"}},  // each view: whatever folder of the room is named nowhere else

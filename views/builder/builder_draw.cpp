@@ -1,7 +1,8 @@
-// The picture of the builder and its pointer and keys; the edits are in builder_model.cpp.
+// The picture of the builder; from afar it is drawn by builder_far.cpp.
 #include <algorithm>
 #include <cmath>
 
+#include "views/builder/builder_ink.h"
 #include "views/builder/builder_model.h"
 #include "views/builder/layer_summary.h"
 #include "views/shared/format.h"
@@ -10,13 +11,34 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kNodeW = 280, kNodeH = 48, kPort = 4;
-constexpr float kFarZoom = 0.3f,
-                kMostZoom = 1.6f;    ///< how far the wheel goes out (farther where the whole model needs it) and in
-constexpr float kLeastZoom = 0.02f;  ///< a thousand layers in a small window
+constexpr float kPort = 4, kMargin = 24;
+
+/// A line along points with its corners rounded.
+std::vector<Point> rounded(const std::vector<Point>& way, float radius) {
+  if (radius < 1.5f || way.size() < 3) return way;
+  std::vector<Point> out = {way.front()};
+  for (size_t i = 1; i + 1 < way.size(); ++i) {
+    const Point a = way[i - 1], b = way[i], c = way[i + 1];
+    const float in = std::hypot(b.x - a.x, b.y - a.y), on = std::hypot(c.x - b.x, c.y - b.y);
+    const float r = std::min({radius, in / 2, on / 2});
+    if (r < 0.5f) {
+      out.push_back(b);
+      continue;
+    }
+    const Point p{b.x - (b.x - a.x) / in * r, b.y - (b.y - a.y) / in * r},
+        q{b.x + (c.x - b.x) / on * r, b.y + (c.y - b.y) / on * r};
+    for (int k = 0; k <= 4; ++k) {
+      const float t = static_cast<float>(k) / 4, u = 1 - t;
+      out.push_back({u * u * p.x + 2 * u * t * b.x + t * t * q.x, u * u * p.y + 2 * u * t * b.y + t * t * q.y});
+    }
+  }
+  out.push_back(way.back());
+  return out;
+}
+}  // namespace
 
 /// A quiet colour a family of layers, so that a network's rhythm is seen from afar.
-Ink family(const std::string& type) {
+Ink family_ink(const std::string& type) {
   const LayerInfo* info = find_layer_type(type);
   std::string group = info ? lower(info->group) : "";
   if (type == "Input" || type == "Output") return Ink::secondary;
@@ -28,180 +50,328 @@ Ink family(const std::string& type) {
   if (group == "regularisation") return Ink::series3;
   return Ink::series7;
 }
-}  // namespace
-
-Point BuilderModel::to_canvas(double x, double y) const {
-  return {static_cast<float>(x) * zoom_ + pan_x_, static_cast<float>(y) * zoom_ + pan_y_};
-}
 
 Box BuilderModel::box_of(const LayerSpec& l) const {
-  Point p = to_canvas(l.x, l.y);
-  return {p.x, p.y, kNodeW * zoom_, kNodeH * zoom_};
+  const int at = index_of(l.name), cell = at < 0 ? -1 : layout_.cell_of_layer(at);
+  return cell < 0 ? Box{} : to_canvas(layout_.picture().cells[static_cast<size_t>(cell)].box);
 }
 
 Point BuilderModel::port(const LayerSpec& l, bool output, int index) const {
   const LayerInfo* info = find_layer_type(l.type);
-  int count = std::max(1, info ? (output ? info->outputs : info->inputs) : 1);
-  Box b = box_of(l);
-  float x = b.x + b.w * static_cast<float>(index + 1) / static_cast<float>(count + 1);
-  return {x, output ? b.bottom() : b.y};
+  const Box b = box_of(l);
+  return {b.x + port_at(b.w, index, info ? (output ? info->outputs : info->inputs) : 1), output ? b.bottom() : b.y};
 }
 
-float BuilderModel::least_zoom() const { return std::min(kFarZoom, fitting_); }
-
-void BuilderModel::fit() {
-  fit_next_ = true;
-  own_view_ = false;
-  changed();
+bool BuilderModel::seen(Box b) const {
+  return b.right() >= -20 && b.bottom() >= -20 && b.x <= size_.w + 20 && b.y <= size_.h + 20;
 }
 
-void BuilderModel::zoom_by(float factor) {
-  float next = std::clamp(zoom_ * factor, least_zoom(), kMostZoom), cx = size_.w / 2, cy = size_.h / 2;
-  pan_x_ = cx - (cx - pan_x_) * next / zoom_;
-  pan_y_ = cy - (cy - pan_y_) * next / zoom_;
-  zoom_ = next;
-  own_view_ = true;
-  changed();
+void BuilderModel::fit_now() {
+  const float w = std::max(whole_.w, 1.f), h = std::max(whole_.h, 1.f);
+  const float room_w = std::max(size_.w - 2 * kMargin, 8.f), room_h = std::max(size_.h - 36 - 2 * kMargin, 8.f);
+  fitting_ = std::min({room_w / w, room_h / h, 1.f});
+  zoom_ = fitting_;
+  pan_x_ = std::round(kMargin + (room_w - w * zoom_) / 2 - whole_.x * zoom_);
+  pan_y_ = std::round(kMargin + (room_h - h * zoom_) / 2 - whole_.y * zoom_);
+  fit_next_ = false;
 }
 
-void BuilderModel::draw_wire(Scene& scene, Point a, Point b, Ink ink, float width, int64_t id) {
-  std::vector<Point> points;
-  if (b.y > a.y - 2) {
-    float reach = std::min((b.y - a.y) * 0.5f, 60 * zoom_);
-    for (int i = 0; i <= 16; ++i) {
-      float t = static_cast<float>(i) / 16, u = 1 - t;
-      float k0 = u * u * u, k1 = 3 * u * u * t, k2 = 3 * u * t * t, k3 = t * t * t;
-      points.push_back(
-          {(k0 + k1) * a.x + (k2 + k3) * b.x, k0 * a.y + k1 * (a.y + reach) + k2 * (b.y - reach) + k3 * b.y});
+void BuilderModel::draw_ground(Scene& scene) const {
+  const float dots = 32 * zoom_;
+  if (dots < 16) return;
+  for (float y = std::fmod(pan_y_, dots); y < size_.h; y += dots)
+    for (float x = std::fmod(pan_x_, dots); x < size_.w; x += dots) scene.rect({x, y, 1, 1}, Ink::line);
+}
+
+void BuilderModel::draw_frames(Scene& scene) const {
+  for (const GroupLayout::Frame& f : layout_.picture().frames) {
+    const Box b = to_canvas(f.box);
+    if (!seen(b) || b.w < 3 || b.h < 3) continue;
+    const std::string path = layout_.tree().path(f.node);
+    const bool on = !group_.empty() && path == group_;
+    scene.rect(b, f.depth % 2 ? Ink::panel : Ink::base, 0.7f, 6);
+    scene.outline(b, on ? Ink::accent : Ink::line, on ? 2.f : 1.f, 6);
+  }
+}
+
+/// The names of open groups lie over their wires, at the size of text at any zoom.
+void BuilderModel::draw_titles(Scene& scene) const {
+  std::vector<Box> placed;
+  for (const GroupLayout::Frame& f : layout_.picture().frames) {
+    const Box b = to_canvas(f.box);
+    if (!seen(b) || b.w < 30 || b.h < 16) continue;
+    const bool near = zoom_ >= kWordsZoom;
+    const std::string text = "▾ " + layout_.short_title(f);
+    const float h = near ? 18.f : 14.f;
+    const Box chip{b.x + (near ? 6.f : 2.f), b.y + (near ? 4.f * std::min(zoom_ * 1.4f, 1.f) : 1.f),
+                   std::min(text_width(text, Face::small) + 12, b.w - (near ? 12.f : 4.f)), h};
+    if (std::any_of(placed.begin(), placed.end(), [&](const Box& o) { return o.overlaps(chip); })) continue;
+    placed.push_back(chip);
+    const bool on = !group_.empty() && layout_.tree().path(f.node) == group_;
+    scene.rect(chip, f.depth % 2 ? Ink::panel : Ink::base, 0.92f, 3);
+    scene.text({chip.x + 4, chip.y, chip.w - 6, chip.h}, text, on ? Ink::accent : Ink::secondary, Face::small);
+    const int errors = errors_below_[static_cast<size_t>(f.node)];
+    scene.target(chip, {opened_group, f.node}, Cursor::hand,
+                 layout_.tree().path(f.node) + "\n" + tr("{} layers", format_grouped(layout_.tree().at(f.node).items)) +
+                     (errors ? "\n" + tr("{} errors", errors) : "") + "\n" + tr("Double click folds it"));
+  }
+}
+
+void BuilderModel::draw_piece(Scene& scene, const GroupLayout::Piece& p, Ink ink, float width) const {
+  std::vector<Point> way;
+  way.reserve(p.points.size());
+  float x0 = 1e9f, y0 = 1e9f, x1 = -1e9f, y1 = -1e9f;
+  for (const Point& q : p.points) {
+    way.push_back(to_canvas(q));
+    x0 = std::min(x0, way.back().x), x1 = std::max(x1, way.back().x);
+    y0 = std::min(y0, way.back().y), y1 = std::max(y1, way.back().y);
+  }
+  if (x1 < 0 || y1 < 0 || x0 > size_.w || y0 > size_.h) return;
+  if (zoom_ < kNamesZoom) {  // far away: a line without corners or places to click
+    if (x1 - x0 + y1 - y0 < 3) return;
+    return scene.polyline(way, ink, 1, zoom_ < 0.12f ? 0.5f : 0.8f);
+  }
+  if (way.size() == 2)  // drawn as the bent ones are: soft, not as a hairline
+    scene.polyline({way[0], {(way[0].x + way[1].x) / 2, (way[0].y + way[1].y) / 2}, way[1]}, ink, width);
+  else
+    scene.polyline(rounded(way, 7 * zoom_), ink, width);
+  for (size_t i = 0; i + 1 < way.size(); ++i) {
+    const Point a = way[i], b = way[i + 1];
+    scene.target({std::min(a.x, b.x) - 4, std::min(a.y, b.y) - 4, std::fabs(a.x - b.x) + 8, std::fabs(a.y - b.y) + 8},
+                 {wire, p.wire}, Cursor::hand);
+  }
+}
+
+/// Those of chosen layers, and a chosen wire, lie over the others.
+void BuilderModel::draw_wires(Scene& scene) const {
+  const GroupLayout& picture = layout_.picture();
+  std::vector<char> look(picture.pieces.size(), 0);  // 1: of a faulty layer, 2: of a chosen layer, 3: chosen
+  const auto mark = [&](int wire, char as) {
+    for (int p = picture.last[static_cast<size_t>(wire)]; p >= 0; p = picture.pieces[static_cast<size_t>(p)].before)
+      look[static_cast<size_t>(p)] = std::max(look[static_cast<size_t>(p)], as);
+  };
+  const bool few = selected_.size() <= 4;
+  for (size_t w = 0; w < spec_.wires.size() && w < picture.last.size(); ++w) {
+    const WireSpec& at = spec_.wires[w];
+    if (static_cast<int>(w) == selected_wire_)
+      mark(static_cast<int>(w), 3);
+    else if (few && !selected_.empty() && (selected_.contains(at.from) || selected_.contains(at.to)))
+      mark(static_cast<int>(w), 2);
+    else if (const int to = index_of(at.to); to >= 0 && bad_[static_cast<size_t>(to)])
+      mark(static_cast<int>(w), 1);
+  }
+  constexpr size_t kMostPieces = 4'000;
+  size_t drawn = 0;
+  for (char as : {0, 1, 2, 3})
+    for (size_t p = 0; p < picture.pieces.size(); ++p) {
+      if (look[p] != as || (as == 0 && drawn > kMostPieces)) continue;
+      const size_t before = scene.prims().size();
+      draw_piece(scene, picture.pieces[p],
+                 as >= 2   ? Ink::accent
+                 : as == 1 ? Ink::bad
+                           : Ink::secondary,
+                 as == 3 ? 2.5f : 1.5f);
+      drawn += scene.prims().size() - before;
     }
-  } else {  // upwards: out below, up between the columns, in from above
-    float d = 14 * zoom_, side = b.x > a.x ? a.x + (kNodeW / 2 + 24) * zoom_ : a.x - (kNodeW / 2 + 24) * zoom_,
-          r = 6 * zoom_;
-    float s = side > a.x ? 1.f : -1.f, s2 = b.x > side ? 1.f : -1.f;
-    points = {a,
-              {a.x, a.y + d - r},
-              {a.x + r * s, a.y + d},
-              {side - r * s, a.y + d},
-              {side, a.y + d - r},
-              {side, b.y - d + r},
-              {side + r * s2, b.y - d},
-              {b.x - r * s2, b.y - d},
-              {b.x, b.y - d + r},
-              b};
-  }
-  scene.polyline(points, ink, width);
-  if (id < 0) return;
-  for (size_t i = 0; i + 1 < points.size(); ++i) {
-    Point p = points[i], q = points[i + 1];
-    scene.target({std::min(p.x, q.x) - 4, std::min(p.y, q.y) - 4, std::fabs(p.x - q.x) + 8, std::fabs(p.y - q.y) + 8},
-                 {wire, id}, Cursor::hand);
-  }
 }
 
-void BuilderModel::draw_layer(Scene& scene, const LayerSpec& l, int64_t id) {
+std::string BuilderModel::tip_of(int index) const {
+  const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
   const LayerInfo* info = find_layer_type(l.type);
   const LayerReport* r = report(l.name);
-  bool bad = r && !r->error.empty(), on = selected_.count(l.name) > 0;
-  Box b = box_of(l);
-  if (b.right() < -20 || b.bottom() < -20 || b.x > size_.w + 20 || b.y > size_.h + 20) return;
-  scene.rect(b, Ink::raised, 1, 4);
-  const float inset = std::min(4.f, b.h / 4);  // clear of the round corners
-  scene.rect({b.x + 1, b.y + inset, 3, b.h - 2 * inset}, bad ? Ink::bad : family(l.type), 1, 1);
-  scene.outline(b, bad ? Ink::bad : on ? Ink::accent : Ink::line, on || bad ? 2.f : 1.f, 4);
-  if (bad && on) scene.outline({b.x - 3, b.y - 3, b.w + 6, b.h + 6}, Ink::accent, 1, 6);
-  std::string tip = info ? l.type + ": " + info->help : l.type;
+  std::string tip = l.name + "\n" + (info ? l.type + ": " + info->help : l.type);
+  if (!l.comment.empty()) tip += "\n" + l.comment;
+  if (l.off) tip += "\n" + tr("Off: what it would read goes on in its place");
   if (r && r->parameters) tip += "\n" + tr("{} parameters", format_grouped(r->parameters));
   const std::string frozen = r ? frozen_text(*r) : "";
   if (!frozen.empty()) tip += "\n" + tr("{}: the next run does not train it (init.freeze)", frozen);
   if (r && r->flops > 0) tip += "\n" + tr("{} a batch of {}", format_flops(r->flops), batch_);
-  if (bad) tip += "\n" + r->error + (r->hint.empty() ? "" : "\n" + r->hint);
-  scene.target(b, {layer, id}, Cursor::hand, tip);
-  float x = b.x + 12, w = b.w - 20;
-  if (zoom_ >= 0.8f) {
-    float row = b.y + 4 * zoom_, h = 20 * zoom_;
-    float name_w = std::min(text_width(l.name, Face::body) + 4, w * 0.52f);
-    scene.text({x, row, name_w, h}, l.name, Ink::text, Face::body);
-    std::string what = attr_summary(l, info);
-    what = what.empty() || lower(l.name) == lower(l.type + what) ? l.type : l.type + "  " + what;
-    scene.text({x + name_w + 6, row, w - name_w - 6, h}, what, Ink::secondary, Face::small, Align::right);
-    row += 20 * zoom_;
-    std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && !r->inputs.empty() ? r->inputs[0] : "";
-    std::string count;
-    if (r && r->parameters) {
-      const std::string n = format_count(static_cast<double>(r->parameters));
-      count = r->parameters == 1 ? tr("{} parameter", n) : tr("{} parameters", n);
-    }
-    if (!frozen.empty()) count = format_count(static_cast<double>(r->parameters)) + " " + frozen;
-    float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
-    if (!bad) scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
-    if (!bad && !count.empty())
-      scene.text({b.right() - 8 - count_w, row, count_w, h}, count, Ink::secondary, Face::small, Align::right);
-    if (bad) {  // where its shape would be: it has none
-      scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
-      scene.text({x + 16, row, w - 16, h}, r->error, Ink::bad_text, Face::small);
-    }
-  } else if (zoom_ >= 0.3f) {
-    scene.text({x, b.y, w, b.h}, l.name, bad ? Ink::bad_text : Ink::text, Face::small);
-  }
-  int inputs = info ? info->inputs : 1, outputs = info ? info->outputs : 1;
-  auto dot = [&](Point p, bool output, int i) {
-    bool used = std::any_of(spec_.wires.begin(), spec_.wires.end(), [&](const WireSpec& wi) {
-      return output ? wi.from == l.name && wi.from_port == i : wi.to == l.name && wi.to_port == i;
-    });
-    const float radius =
-        std::clamp(kPort * zoom_ * 1.4f, 1.5f, kPort);  // small enough to leave the boxes in sight from afar
-    scene.rect({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, Ink::panel, 1, radius);
-    scene.outline({p.x - radius, p.y - radius, 2 * radius, 2 * radius}, used ? Ink::secondary : Ink::accent, 1.5f,
-                  radius);
-    const std::string text = r ? (output ? (i < static_cast<int>(r->outputs.size()) ? r->outputs[i] : "")
-                                         : (i < static_cast<int>(r->inputs.size()) ? r->inputs[i] : ""))
-                               : "";
-    scene.target({p.x - 9, p.y - 9, 18, 18}, {output ? output_port : input_port, port_id(id, i)}, Cursor::cross,
-                 output ? tr("output {}", text) : tr("input {}", text));
-  };
-  for (int i = 0; i < inputs; ++i) dot(port(l, false, i), false, i);
-  for (int i = 0; i < outputs; ++i) dot(port(l, true, i), true, i);
+  if (r && !r->error.empty()) tip += "\n" + r->error + (r->hint.empty() ? "" : "\n" + r->hint);
+  return tip;
 }
 
-void BuilderModel::draw(Scene& scene) {
-  if (size_.w != scene.size().w || size_.h != scene.size().h) fit_next_ |= !own_view_;
-  size_ = scene.size();
-  if (fit_next_ && !spec_.layers.empty()) {
-    double x0 = 1e300, y0 = 1e300, x1 = -1e300, y1 = -1e300;
-    for (const LayerSpec& l : spec_.layers) {
-      x0 = std::min(x0, l.x), y0 = std::min(y0, l.y);
-      x1 = std::max(x1, l.x + kNodeW), y1 = std::max(y1, l.y + kNodeH);
-    }
-    float w = static_cast<float>(x1 - x0), h = static_cast<float>(y1 - y0);
-    fitting_ = std::clamp(std::min((size_.w - 48) / w, (size_.h - 84) / h), kLeastZoom, 1.f);
-    zoom_ = fitting_;
-    pan_x_ = std::max((size_.w - w * zoom_) / 2, 24.f) - static_cast<float>(x0) * zoom_;
-    pan_y_ = std::max((size_.h - 36 - h * zoom_) / 2, 24.f) - static_cast<float>(y0) * zoom_;
-    pan_x_ = std::round(pan_x_);
-    pan_y_ = std::round(pan_y_);
-    fit_next_ = false;
+/// The ink of a cell's outline.
+Ink BuilderModel::rim(const GroupLayout::Cell& c) const {
+  const int index = layout_.layer_of(c);
+  if (index < 0) {
+    if (selected_.empty()) return Ink::line;
+    const std::vector<int> layers = layout_.layers_below(c.node);
+    const bool any = std::any_of(layers.begin(), layers.end(),
+                                 [&](int i) { return selected_.contains(spec_.layers[static_cast<size_t>(i)].name); });
+    return any ? Ink::accent : Ink::line;
   }
-  float dots = 32 * zoom_;
-  if (dots >= 16)
-    for (float y = std::fmod(pan_y_, dots); y < size_.h; y += dots)
-      for (float x = std::fmod(pan_x_, dots); x < size_.w; x += dots) scene.rect({x, y, 1, 1}, Ink::line);
-  for (size_t i = 0; i < spec_.wires.size(); ++i) {
-    const WireSpec& w = spec_.wires[i];
-    const LayerSpec *from = spec_.find(w.from), *to = spec_.find(w.to);
-    if (!from || !to) continue;
-    const LayerReport* r = report(w.to);
-    bool bad = r && !r->error.empty(), on = static_cast<int>(i) == selected_wire_;
-    draw_wire(scene, port(*from, true, w.from_port), port(*to, false, w.to_port),
-              on    ? Ink::accent
-              : bad ? Ink::bad
-                    : Ink::secondary,
-              on ? 2.5f : 1.5f, static_cast<int64_t>(i));
-  }
-  for (size_t i = 0; i < spec_.layers.size(); ++i) draw_layer(scene, spec_.layers[i], static_cast<int64_t>(i));
-  if (drag_ == Drag::wire)
-    if (const LayerSpec* from = spec_.find(wire_from_))
-      draw_wire(scene, port(*from, true, wire_port_), {pointer_x_, pointer_y_}, Ink::accent, 2, -1);
+  const std::string& name = spec_.layers[static_cast<size_t>(index)].name;
+  if (bad_[static_cast<size_t>(index)]) return Ink::bad;
+  if (selected_.contains(name)) return Ink::accent;
+  return std::binary_search(found_.begin(), found_.end(), index) ? Ink::warning : Ink::line;
+}
 
+void BuilderModel::draw_cell(Scene& scene, const GroupLayout::Cell& c) const {
+  const Box b = to_canvas(c.box);
+  if (!seen(b)) return;
+  if (zoom_ < kNamesZoom) return draw_speck(scene, c, b);
+  if (const int index = layout_.layer_of(c); index >= 0)
+    draw_layer(scene, index, c, b);
+  else
+    draw_group(scene, c, b);
+}
+
+void BuilderModel::draw_layer(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const {
+  const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
+  const LayerReport* r = report(l.name);
+  const bool bad = r && !r->error.empty(), on = selected_.contains(l.name);
+  const Ink edge = rim(c);
+  scene.rect(b, Ink::raised, 1, 4);
+  if (l.off) {
+    scene.hatch({b.x + 2, b.y + 2, b.w - 4, b.h - 4}, Ink::line, 0.8f);
+    if (zoom_ < kWordsZoom) scene.rect({b.x + 8, b.y + 2, b.w - 16, b.h - 4}, Ink::raised, 0.8f);
+  }
+  const float inset = std::min(4.f, b.h / 4);  // clear of the round corners
+  scene.rect({b.x + 1, b.y + inset, 3, b.h - 2 * inset}, bad ? Ink::bad : family_ink(l.type), l.off ? 0.4f : 1, 1);
+  scene.outline(b, edge, edge != Ink::line ? 2.f : 1.f, 4);
+  if (bad && on) scene.outline({b.x - 3, b.y - 3, b.w + 6, b.h + 6}, Ink::accent, 1, 6);
+  scene.target(b, {layer, index}, Cursor::hand, tip_of(index));
+  if (zoom_ >= kWordsZoom) {
+    draw_layer_words(scene, index, c, b);
+  } else {
+    const float x = b.x + 10, w = b.w - 16;
+    const std::string name = layout_.short_name(c);
+    const float name_w = std::min(text_width(name, Face::small) + 2, w);
+    scene.text({x, b.y, name_w, b.h}, name, bad ? Ink::bad_text : l.off ? Ink::secondary : Ink::text, Face::small);
+    const std::string what = l.off ? tr("off") : l.type;
+    if (text_width(what, Face::small) + 10 < w - name_w)
+      scene.text({x + name_w + 8, b.y, w - name_w - 8, b.h}, what, Ink::secondary, Face::small, Align::right);
+  }
+  if (zoom_ >= kPortsZoom) draw_ports(scene, index, b);
+}
+
+/// Its name, type and attributes; what leaves it and its parameters, or what is wrong; its comment.
+void BuilderModel::draw_layer_words(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const {
+  const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
+  const LayerInfo* info = find_layer_type(l.type);
+  const LayerReport* r = report(l.name);
+  const bool bad = r && !r->error.empty();
+  const float x = b.x + 12, w = b.w - 20, h = 20 * zoom_;
+  float row = b.y + 4 * zoom_;
+  const std::string name = layout_.short_name(c);
+  const float name_w = std::min(text_width(name, Face::body) + 4, w * 0.52f);
+  scene.text({x, row, name_w, h}, name, l.off ? Ink::secondary : Ink::text, Face::body);
+  std::string what = attr_summary(l, info);
+  what = what.empty() || lower(l.name) == lower(l.type + what) ? l.type : l.type + "  " + what;
+  scene.text({x + name_w + 6, row, w - name_w - 6, h}, what, Ink::secondary, Face::small, Align::right);
+  row += h;
+  const std::string frozen = r ? frozen_text(*r) : "";
+  std::string shape = r && !r->outputs.empty() ? r->outputs[0] : r && !r->inputs.empty() ? r->inputs[0] : "";
+  if (l.off) shape = tr("off: passed by");
+  std::string count;
+  if (r && r->parameters) {
+    const std::string n = format_count(static_cast<double>(r->parameters));
+    count = r->parameters == 1 ? tr("{} parameter", n) : tr("{} parameters", n);
+  }
+  if (!frozen.empty()) count = format_count(static_cast<double>(r->parameters)) + " " + frozen;
+  const float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
+  if (bad) {  // where its shape would be: it has none
+    scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
+    scene.text({x + 16, row, w - 16, h}, r->error, Ink::bad_text, Face::small);
+  } else {
+    scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
+    if (!count.empty())
+      scene.text({b.right() - 8 - count_w, row, count_w, h}, count, Ink::secondary, Face::small, Align::right);
+  }
+  if (l.comment.empty()) return;
+  row += h;
+  const std::string line = l.comment.substr(0, l.comment.find('\n'));
+  scene.rect({x - 4, row + 1, w + 6, b.bottom() - row - 4}, Ink::warning, 0.14f, 3);
+  scene.text({x, row, w, b.bottom() - row - 2}, line, Ink::text, Face::small);
+}
+
+void BuilderModel::draw_ports(Scene& scene, int index, Box b) const {
+  const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
+  const LayerInfo* info = find_layer_type(l.type);
+  const LayerReport* r = report(l.name);
+  const float radius = std::clamp(kPort * zoom_ * 1.4f, 1.5f, kPort);  // small enough to leave the boxes in sight
+  const auto dot = [&](bool output, int i, int count) {
+    const Point p{b.x + port_at(b.w, i, count), output ? b.bottom() : b.y};
+    const bool used = (output ? used_out_ : used_in_).contains({index, i});
+    const Box at{p.x - radius, p.y - radius, 2 * radius, 2 * radius};
+    scene.rect(at, Ink::panel, 1, radius);
+    scene.outline(at, used ? Ink::secondary : Ink::accent, 1.5f, radius);
+    const auto& shapes = r ? (output ? r->outputs : r->inputs) : std::vector<std::string>{};
+    const std::string text = static_cast<size_t>(i) < shapes.size() ? shapes[static_cast<size_t>(i)] : "";
+    const float out = std::min(9.f, 7 * zoom_);  // a short wire can be clicked between its ports
+    scene.target({p.x - 9, output ? p.y - 9 : p.y - out, 18, 9 + out},
+                 {output ? output_port : input_port, port_id(index, i)}, Cursor::cross,
+                 output ? tr("output {}", text) : tr("input {}", text));
+  };
+  const int inputs = info ? info->inputs : 1, outputs = info ? info->outputs : 1;
+  for (int i = 0; i < inputs; ++i) dot(false, i, inputs);
+  for (int i = 0; i < outputs; ++i) dot(true, i, outputs);
+}
+
+/// A folded group: it lies on another sheet, and says what it holds.
+void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) const {
+  const int errors = errors_below_[static_cast<size_t>(c.node)];
+  const Ink edge = errors ? Ink::bad : rim(c);
+  const float sheet = std::max(2.f, 4 * zoom_);
+  scene.rect({b.x + sheet, b.y + sheet, b.w, b.h}, Ink::panel, 1, 4);
+  scene.outline({b.x + sheet, b.y + sheet, b.w, b.h}, Ink::line, 1, 4);
+  scene.rect(b, Ink::raised, 1, 4);
+  scene.outline(b, edge, edge != Ink::line ? 2.f : 1.f, 4);
+  int64_t parameters = 0;
+  double flops = 0;
+  std::string shape;
+  const std::vector<int> layers = layout_.layers_below(c.node);
+  for (int i : layers)
+    if (const LayerReport* r = report(spec_.layers[static_cast<size_t>(i)].name)) {
+      parameters += r->parameters;
+      flops += r->flops;
+    }
+  std::string tip =
+      layout_.tree().path(c.node) + "\n" + tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
+  if (parameters) tip += "\n" + tr("{} parameters", format_grouped(parameters));
+  if (flops > 0) tip += "\n" + tr("{} a batch of {}", format_flops(flops), batch_);
+  if (errors) tip += "\n" + tr("{} errors", errors);
+  scene.target(b, {group, c.node}, Cursor::hand, tip + "\n" + tr("Double click opens it"));
+  const std::string name = "▸ " + layout_.short_name(c);
+  const std::string count = parameters ? format_count(static_cast<double>(parameters)) : "";
+  const float x = b.x + 10, w = b.w - 18;
+  if (zoom_ < kWordsZoom) {
+    const std::string holds = tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
+    const float holds_w = text_width(holds, Face::small) + 4, name_w = text_width(name, Face::small) + 4;
+    const bool both = name_w + holds_w + 8 < w;
+    scene.text({x, b.y, both ? w - holds_w - 8 : w, b.h}, name, errors ? Ink::bad_text : Ink::text, Face::small);
+    if (both) scene.text({x + w - holds_w, b.y, holds_w, b.h}, holds, Ink::secondary, Face::small, Align::right);
+    return;
+  }
+  const float h = 20 * zoom_, row = b.y + 4 * zoom_;
+  scene.text({x, row, w, h}, name, Ink::text, Face::body);
+  const std::string parts = tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
+  const std::string sum = parameters ? tr("{} parameters", count) : "";
+  const float sum_w = sum.empty() ? 0 : text_width(sum, Face::small) + 4;
+  if (errors)
+    scene.text({x, row + h, w, h}, "⚠ " + (errors == 1 ? tr("1 error") : tr("{} errors", errors)), Ink::bad_text,
+               Face::small);
+  else
+    scene.text({x, row + h, w - sum_w - 6, h}, parts, Ink::secondary, Face::small);
+  if (!sum.empty() && !errors)
+    scene.text({b.right() - 8 - sum_w, row + h, sum_w, h}, sum, Ink::secondary, Face::small, Align::right);
+}
+
+/// A wire that is being drawn, and the band around what is to be selected.
+void BuilderModel::draw_gesture(Scene& scene) const {
+  if (drag_ == Drag::wire)
+    if (const int at = index_of(wire_from_); at >= 0)
+      scene.curve(port(spec_.layers[static_cast<size_t>(at)], true, wire_port_), {pointer_x_, pointer_y_}, Ink::accent,
+                  2, 1, true);
+  if (drag_ == Drag::band && moved_) {
+    const Box b{std::min(press_x_, pointer_x_), std::min(press_y_, pointer_y_), std::fabs(pointer_x_ - press_x_),
+                std::fabs(pointer_y_ - press_y_)};
+    scene.rect(b, Ink::accent, 0.1f);
+    scene.outline(b, Ink::accent, 1);
+  }
+}
+
+void BuilderModel::draw_status(Scene& scene) const {
   auto wrong = errors();
   std::string total = tr("{} layers · {} parameters · {} forward · activations {} at batch {}", spec_.layers.size(),
                          format_count(static_cast<double>(parameters())), format_flops(flops()),
@@ -211,10 +381,16 @@ void BuilderModel::draw(Scene& scene) {
   std::string fault = wrong.empty()       ? tr("every shape fits")
                       : wrong.size() == 1 ? tr("1 error")
                                           : tr("{} errors", wrong.size());
+  if (spec_.layers.empty()) fault = tr("no layers yet");
   float fault_w = text_width(fault, Face::small) + 24;
   scene.text({12, size_.h - 28, size_.w - fault_w - 32, 28}, total, Ink::secondary, Face::small);
   scene.text({size_.w - fault_w - 12, size_.h - 28, fault_w, 28}, (wrong.empty() ? "✓ " : "⚠ ") + fault,
              wrong.empty() ? Ink::good_text : Ink::bad_text, Face::small, Align::right);
+  const std::string habits =
+      tr("Wheel moves · Ctrl and wheel zooms · drag on the ground selects, with the middle button moves · port to port "
+         "wires");
+  if (why_.empty() && !used_wheel_ && text_width(habits, Face::small) + 24 < size_.w && size_.h > 200)
+    scene.text({12, size_.h - 49, size_.w - 24, 20}, habits, Ink::secondary, Face::small);
   if (!why_.empty()) {
     float w = std::min(text_width(why_, Face::small) + 24, size_.w - 32);
     scene.rect({16, size_.h - 60, w, 24}, Ink::raised, 1, 4);
@@ -223,183 +399,41 @@ void BuilderModel::draw(Scene& scene) {
   }
 }
 
-bool BuilderModel::pointer(const PointerEvent& e) {
-  switch (e.type) {
-    case PointerEvent::Type::press: {
-      press_x_ = pointer_x_ = e.x;
-      press_y_ = pointer_y_ = e.y;
-      start_x_ = pan_x_;
-      start_y_ = pan_y_;
-      moved_ = false;
-      moved_dx_ = moved_dy_ = 0;
-      why_.clear();
-      Hit hit = last_.hit_at(e.x, e.y);
-      if (e.button == Button::middle) {
-        drag_ = Drag::pan;
-        return false;
-      }
-      if (e.button != Button::left) return false;
-      ++drag_serial_;
-      if (hit.kind == output_port || hit.kind == input_port) {
-        const LayerSpec& l = spec_.layers[hit.id / kMostPorts];
-        int index = static_cast<int>(hit.id % kMostPorts);
-        if (hit.kind == output_port) {
-          wire_from_ = l.name;
-          wire_port_ = index;
-          drag_ = Drag::wire;
-          return true;
-        }
-        for (const WireSpec& w : spec_.wires)  // a wire taken by its head comes off and can be put elsewhere
-          if (w.to == l.name && w.to_port == index) {
-            WireSpec held = w;
-            disconnect(held.to, held.to_port);
-            wire_from_ = held.from;
-            wire_port_ = held.from_port;
-            drag_ = Drag::wire;
-            return true;
-          }
-        return false;
-      }
-      if (hit.kind == layer) {
-        const std::string name = spec_.layers[hit.id].name;
-        if (e.mods.shift || e.mods.ctrl) {
-          if (!selected_.erase(name)) selected_.insert(name);
-          primary_ = selected_.count(name) ? name : std::string();
-        } else if (!selected_.count(name) || primary_ != name) {
-          if (selected_.count(name) && selected_.size() > 1)
-            primary_ = name;
-          else
-            choose(name);
-        }
-        drag_ = Drag::move;
-        return true;
-      }
-      if (hit.kind == wire) {
-        selected_.clear();
-        primary_.clear();
-        selected_wire_ = static_cast<int>(hit.id);
-        return true;
-      }
-      drag_ = Drag::pan;
-      return false;
-    }
-    case PointerEvent::Type::move: {
-      pointer_x_ = e.x;
-      pointer_y_ = e.y;
-      if (drag_ == Drag::none) return false;
-      if (std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4) moved_ = true;
-      if (drag_ == Drag::wire) return true;
-      if (!moved_) return false;
-      if (drag_ == Drag::pan) {
+void BuilderModel::draw(Scene& scene) {
+  if (size_.w != scene.size().w || size_.h != scene.size().h) fit_next_ |= !own_view_;
+  size_ = scene.size();
+  const GroupLayout& picture = layout_.picture();
+  float x0 = 1e9f, y0 = 1e9f, x1 = -1e9f, y1 = -1e9f;
+  const auto reach = [&](Box b) {
+    x0 = std::min(x0, b.x), y0 = std::min(y0, b.y);
+    x1 = std::max(x1, b.right()), y1 = std::max(y1, b.bottom());
+  };
+  for (const auto& c : picture.cells) reach(c.box);
+  for (const auto& f : picture.frames) reach(f.box);
+  for (const auto& p : picture.pieces)
+    for (Point q : p.points) reach({q.x, q.y, 0, 0});
+  whole_ = picture.cells.empty() ? Box{} : Box{x0, y0, x1 - x0, y1 - y0};
+  if (fit_next_ && !picture.cells.empty()) fit_now();
+  if (!reveal_next_.empty()) {
+    const std::string name = std::exchange(reveal_next_, {});
+    if (const int at = index_of(name); at >= 0) {
+      const Box b = box_of(spec_.layers[static_cast<size_t>(at)]);
+      if (b.x < 8 || b.y < 8 || b.right() > size_.w - 8 || b.bottom() > size_.h - 40) {
+        pan_x_ = std::round(pan_x_ + size_.w / 2 - b.x - b.w / 2);
+        pan_y_ = std::round(pan_y_ + size_.h / 2 - b.y - b.h / 2);
         own_view_ = true;
-        pan_x_ = start_x_ + e.x - press_x_;
-        pan_y_ = start_y_ + e.y - press_y_;
-      } else {
-        double dx = std::round((e.x - press_x_) / zoom_ / 8) * 8, dy = std::round((e.y - press_y_) / zoom_ / 8) * 8;
-        if (dx != moved_dx_ || dy != moved_dy_) move_selected(dx - moved_dx_, dy - moved_dy_);
-        moved_dx_ = dx;
-        moved_dy_ = dy;
       }
-      return true;
     }
-    case PointerEvent::Type::release: {
-      Drag was = drag_;
-      drag_ = Drag::none;
-      if (was == Drag::wire) {
-        Hit hit = last_.hit_at(e.x, e.y);
-        if (hit.kind == input_port)
-          connect(wire_from_, wire_port_, spec_.layers[hit.id / kMostPorts].name,
-                  static_cast<int>(hit.id % kMostPorts));
-        else if (hit.kind == layer) {
-          const LayerSpec& l = spec_.layers[hit.id];
-          const LayerInfo* info = find_layer_type(l.type);
-          int free = 0;
-          for (int i = 0; info && i < info->inputs; ++i)
-            if (std::none_of(spec_.wires.begin(), spec_.wires.end(),
-                             [&](const WireSpec& w) { return w.to == l.name && w.to_port == i; })) {
-              free = i;
-              break;
-            }
-          if (l.name != wire_from_) connect(wire_from_, wire_port_, l.name, free);
-        }
-        return true;
-      }
-      if (was == Drag::pan && !moved_ && e.button == Button::left) {
-        selected_.clear();
-        primary_.clear();
-        selected_wire_ = -1;
-        return true;
-      }
-      return was != Drag::none;
-    }
-    case PointerEvent::Type::double_click: {
-      Hit hit = last_.hit_at(e.x, e.y);
-      if (!hit && on_palette) on_palette(e.x, e.y, "");
-      return true;
-    }
-    case PointerEvent::Type::leave:
-      return false;
   }
-  return false;
-}
-
-bool BuilderModel::wheel(const WheelEvent& e) {
-  own_view_ = true;
-  if (e.mods.ctrl) {
-    float next = std::clamp(zoom_ * std::pow(1.15f, e.dy), least_zoom(), kMostZoom);
-    pan_x_ = e.x - (e.x - pan_x_) * next / zoom_;
-    pan_y_ = e.y - (e.y - pan_y_) * next / zoom_;
-    zoom_ = next;
-  } else if (e.mods.shift) {
-    pan_x_ += e.dy * 60;
-  } else {
-    pan_x_ += e.dx * 60;
-    pan_y_ += e.dy * 60;
-  }
-  return true;
-}
-
-bool BuilderModel::key(const KeyEvent& e) {
-  if (e.mods.ctrl || e.mods.alt) return false;
-  if (e.key == "Del" || e.key == "Backspace") return remove_selected() || !why_.empty();
-  if (e.key == "Esc") {
-    drag_ = Drag::none;
-    selected_.clear();
-    primary_.clear();
-    selected_wire_ = -1;
-    why_.clear();
-    return true;
-  }
-  if (e.key == "Up" || e.key == "Down") {
-    for (const WireSpec& w : spec_.wires) {
-      if (e.key == "Down" && w.from == primary_) return choose(w.to), true;
-      if (e.key == "Up" && w.to == primary_) return choose(w.from), true;
-    }
-    if (primary_.empty() && !spec_.layers.empty()) return choose(spec_.layers.front().name), true;
-    return false;
-  }
-  if (e.key == "Left" || e.key == "Right") {  // through all of them, as they stand in the list
-    const auto& all = spec_.layers;
-    const auto at = std::find_if(all.begin(), all.end(), [&](const LayerSpec& l) { return l.name == primary_; });
-    if (all.empty()) return false;
-    if (at == all.end())
-      choose(all.front().name);
-    else if (e.key == "Right" && at + 1 != all.end())
-      choose(std::string((at + 1)->name));
-    else if (e.key == "Left" && at != all.begin())
-      choose(std::string((at - 1)->name));
-    return true;
-  }
-  if ((e.key == "Return" || e.key == "Enter") && !primary_.empty()) {
-    if (on_inspect) on_inspect();
-    return true;
-  }
-  // Typing a letter looks for a layer to add.
-  if (on_palette && e.text.size() == 1 && std::isalpha(static_cast<unsigned char>(e.text[0]))) {
-    on_palette(size_.w / 2 - 140, 40, e.text);
-    return true;
-  }
-  return false;
+  draw_ground(scene);
+  draw_frames(scene);
+  draw_wires(scene);
+  for (const auto& c : picture.cells) draw_cell(scene, c);
+  draw_titles(scene);
+  if (zoom_ < kNamesZoom) draw_far_names(scene);
+  draw_gesture(scene);
+  draw_minimap(scene);
+  draw_status(scene);
 }
 
 }  // namespace tenon::views

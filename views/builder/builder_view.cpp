@@ -1,5 +1,7 @@
 #include "views/builder/builder_view.h"
 
+#include <QKeyEvent>
+#include <QLineEdit>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -15,26 +17,9 @@ BuilderView::BuilderView(const ViewDef& def, Bench& bench, QWidget* parent)
   auto* box = new QVBoxLayout(page_);
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
-  auto* bar = new ViewBar(page_);
-  auto button = [&](const QString& text, const QString& tip, std::function<void()> run) {
-    auto* b = new QToolButton(bar);
-    b->setText(text);
-    b->setToolTip(tip);
-    connect(b, &QToolButton::clicked, this, [run] { run(); });
-    bar->add(b);
-    return b;
-  };
-  button(tr("Add layer"), tr("Or type its name over the canvas"), [this] {
-    open_palette();
-  })->setObjectName("builder.add");
-  button(tr("Arrange"), tr("Lay the layers out from top to bottom"), [this] { model_.auto_layout(); });
-  button(tr("Fit"), tr("Show the whole model"), [this] { model_.fit(); });
-  bar->add_stretch();
-  auto* hint = new ElidedLabel(tr("Drag from port to port to wire · Delete removes · Ctrl+Z undoes"), bar);
-  set_style(hint, "voice", "small");
-  bar->add(hint);
-  box->addWidget(bar);
-  box->addWidget(with_table(make_canvas(model_), bar, [this] { return model_.table(); }), 1);
+  make_bar();
+  box->addWidget(bar_);
+  box->addWidget(with_table(make_canvas(model_), bar_, [this] { return model_.table(); }), 1);
   set_content(page_);
   picker_ = new Picker(this);
   model_.on_palette = [this](float x, float y, const std::string& typed) {
@@ -47,7 +32,46 @@ BuilderView::BuilderView(const ViewDef& def, Bench& bench, QWidget* parent)
   };
   connect(&bench, &Bench::project_changed, this, &BuilderView::refresh);
   connect(&bench, &Bench::recipe_changed, this, &BuilderView::refresh);
+  connect(&bench, &Bench::state_changed, this, &BuilderView::refresh_search);
   refresh();
+}
+
+void BuilderView::make_bar() {
+  bar_ = new ViewBar(page_);
+  auto button = [&](const char* name, const QString& text, const QString& tip, std::function<void()> run) {
+    auto* b = new QToolButton(bar_);
+    b->setText(text);
+    b->setToolTip(tip);
+    b->setObjectName(name);
+    connect(b, &QToolButton::clicked, this, [run] { run(); });
+    bar_->add(b);
+  };
+  button("builder.add", tr("Add layer"), tr("Or type its name over the canvas"), [this] { open_palette(); });
+  button("builder.arrange", tr("Arrange"), tr("Lay the layers out anew, whatever places they have"),
+         [this] { model_.auto_layout(); });
+  button("builder.fit", tr("Fit"), tr("Show the whole model"), [this] { model_.fit(); });
+  button("builder.open", tr("Open all"), tr("Open every group, down to the layers"),
+         [this] { model_.open_groups(true); });
+  button("builder.fold", tr("Fold all"), tr("Fold every group: a double click opens one"),
+         [this] { model_.open_groups(false); });
+  search_ = new QLineEdit(bar_);
+  search_->setObjectName("builder.search");
+  search_->setPlaceholderText(tr("Find a layer"));
+  search_->setToolTip(tr("Words of its name, type, attributes or comment; Enter goes to the next, Shift+Enter back"));
+  search_->setClearButtonEnabled(true);
+  search_->setFixedWidth(150);
+  search_->installEventFilter(this);
+  connect(search_, &QLineEdit::textChanged, this, [this](const QString& words) {
+    model_.search(words.trimmed().toStdString());
+    refresh_search();
+  });
+  connect(search_, &QLineEdit::returnPressed, this,
+          [this] { model_.next_found(QGuiApplication::keyboardModifiers().testFlag(Qt::ShiftModifier) ? -1 : 1); });
+  bar_->add(search_);
+  found_ = new ElidedLabel({}, bar_);
+  set_style(found_, "voice", "small");
+  bar_->add(found_);
+  bar_->add_stretch();
 }
 
 BuilderView::~BuilderView() {
@@ -55,71 +79,18 @@ BuilderView::~BuilderView() {
   model_.on_inspect = nullptr;
 }
 
-std::vector<Command> BuilderView::commands() {
-  auto project = [this] { return bench_.has_project(); };
-  return {
-      {.id = "edit.undo",
-       .title = tr_later("Undo"),
-       .menu = "Edit",
-       .keys = "Ctrl+Z",
-       .run = [this] { model_.undo(); },
-       .enabled = [this] { return model_.can_undo(); },
-       .text =
-           [this] {
-             return model_.can_undo() ? tr("Undo %1").arg(QString::fromStdString(model_.undo_text())) : tr("Undo");
-           }},
-      {.id = "edit.redo",
-       .title = tr_later("Redo"),
-       .menu = "Edit",
-       .keys = "Ctrl+Shift+Z",
-       .run = [this] { model_.redo(); },
-       .enabled = [this] { return model_.can_redo(); },
-       .text =
-           [this] {
-             return model_.can_redo() ? tr("Redo %1").arg(QString::fromStdString(model_.redo_text())) : tr("Redo");
-           }},
-      {.id = "edit.select_all",
-       .title = tr_later("Select all layers"),
-       .menu = "Edit",
-       .run = [this] { model_.select_all(); },
-       .enabled = project},
-      {.id = "model.add",
-       .title = tr_later("Add layer…"),
-       .menu = "Model",
-       .keys = "Ctrl+L",
-       .icon = "add",
-       .run =
-           [this] {
-             bench_.ask("view.builder");
-             open_palette();
-           },
-       .enabled = project},
-      {.id = "model.delete",
-       .title = tr_later("Delete selected layers"),
-       .menu = "Model",
-       .run = [this] { model_.remove_selected(); },
-       .enabled = [this] { return !model_.selected().empty(); }},
-      {.id = "model.arrange",
-       .title = tr_later("Arrange layers"),
-       .menu = "Model",
-       .keys = "Ctrl+Shift+L",
-       .icon = "layout",
-       .run = [this] { model_.auto_layout(); },
-       .enabled = project},
-      {.id = "model.fit",
-       .title = tr_later("Show the whole model"),
-       .menu = "Model",
-       .icon = "fit",
-       .run = [this] { model_.fit(); },
-       .enabled = project},
-  };
+void BuilderView::refresh_search() {
+  const bool any = !search_->text().trimmed().isEmpty();
+  const int n = model_.found();
+  found_->set_text(!any ? QString() : n == 0 ? tr("none") : n == 1 ? tr("1 found") : tr("%1 found").arg(n));
 }
 
-void BuilderView::open_palette(const QString& typed, QPoint at) {
+void BuilderView::pick_layer(const QString& hint, const QString& typed, QPoint at,
+                             std::function<void(const std::string&)> use) {
   if (at.x() < 0) at = {12, 40};
   picker_->open(
-      tr("Add a layer"),
-      [this](const QString& text) {
+      hint,
+      [this, use](const QString& text) {
         std::vector<std::pair<int, const LayerInfo*>> found;
         for (const LayerDef& def : layers()) {
           const LayerInfo& l = def.info;
@@ -132,8 +103,8 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
         for (auto& [score, l] : found) {
           std::string type = l->type;
           items.push_back({QString::fromStdString(type), QString::fromStdString(l->help),
-                           QString::fromStdString(l->group), [this, type] {
-                             model_.insert_layer(type);
+                           QString::fromStdString(l->group), [this, use, type] {
+                             use(type);
                              canvas()->setFocus();
                            }});
         }
@@ -144,6 +115,15 @@ void BuilderView::open_palette(const QString& typed, QPoint at) {
                 tr("Type letters of its name or group, in their order: conv, norm, attention.")};
       },
       typed, at, 460);
+}
+
+void BuilderView::open_palette(const QString& typed, QPoint at) {
+  pick_layer(model_.wire_selected() ? tr("Insert a layer on the wire") : tr("Add a layer"), typed, at,
+             [this](const std::string& type) { model_.insert_layer(type); });
+}
+
+void BuilderView::open_replacements() {
+  pick_layer(tr("Replace by"), {}, {-1, -1}, [this](const std::string& type) { model_.replace_selected(type); });
 }
 
 void BuilderView::refresh() {
@@ -166,14 +146,21 @@ const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
      .link = tr_later("Builder"),
      .shows =
          [](const Selection& s, const Bench& bench) {
-           return s.kind == Selection::Kind::module && bench.model<BuilderModel>().spec().find(s.name);
+           const ModelSpec& spec = bench.model<BuilderModel>().spec();
+           return s.kind == Selection::Kind::module &&
+                  std::any_of(spec.layers.begin(), spec.layers.end(),
+                              [&](const LayerSpec& l) { return in_module(l.name, s.name); });
          },
      .help = {tr_later("The model as layers and wires: on each layer the shape that leaves it and its parameters, and "
-                       "what is wrong with it where something is. The selected layer's attributes are beside it."),
-              tr_later("Drag a layer to move it, from port to port to wire, on the ground to move the picture; Ctrl "
-                       "and wheel zoom. Double click on the ground adds a layer there."),
-              tr_later("Type to add a layer by its name. Up and Down follow the wires, Delete removes what is "
-                       "selected, Escape takes back a wire that is being drawn.")}});
+                       "what is wrong with it where something is. Layers whose names have a scope in common "
+                       "(layer3.1.conv1) are groups, which a double click opens and folds."),
+              tr_later("The wheel moves the picture and zooms with Ctrl; the middle button moves it, too, and so does "
+                       "the map in the corner. Drag on the ground selects, a layer is dragged to move it, from port "
+                       "to port to wire. Double click on the ground or on a wire adds a layer there; the other "
+                       "button of the mouse has what can be done."),
+              tr_later("Type to add a layer by its name. Up and Down follow the wires, Delete takes out what is "
+                       "selected, Ctrl+C, X, V and D copy, cut, paste and double it: also as text, into another "
+                       "project. Ctrl+F finds, Escape takes back a wire that is being drawn.")}});
 }  // namespace
 
 }  // namespace tenon::views

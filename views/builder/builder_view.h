@@ -3,23 +3,48 @@
 #include "views/frame/picker.h"
 #include "views/frame/view.h"
 
+class QLineEdit;
+class QMenu;
+
 namespace tenon::views {
 
 class BuilderView : public View {
   Q_OBJECT
  public:
   BuilderView(const ViewDef& def, Bench& bench, QWidget* parent);
-  /// Opens the list of layers; an empty position: under the button.
+  /// Opens the list of layers, of which one is added; an empty position: under the button.
   void open_palette(const QString& typed = {}, QPoint at = {-1, -1});
+  /// The same list, of which one takes the place of the selected layers.
+  void open_replacements();
   Picker* picker() const { return picker_; }
   ~BuilderView() override;
   std::vector<Command> commands() override;
 
+ protected:
+  void contextMenuEvent(QContextMenuEvent* e) override;
+
  private:
-  BuilderModel& model_;
+  void make_bar();
   void refresh();
+  void refresh_search();
+  void pick_layer(const QString& hint, const QString& typed, QPoint at, std::function<void(const std::string&)> use);
+  void copy();
+  void paste();
+  void ask_group();
+  void ask_comment();
+  void find_layer();
+  std::vector<Command> edit_commands();
+  std::vector<Command> model_commands();
+  std::vector<Command> group_commands();
+  std::vector<Command> place_commands();
+  void add_to(QMenu* menu, const QString& id);
+
+  BuilderModel& model_;
   Picker* picker_;
   QWidget* page_;
+  ViewBar* bar_ = nullptr;
+  QLineEdit* search_ = nullptr;
+  ElidedLabel* found_ = nullptr;
 };
 
 }  // namespace tenon::views

@@ -1,9 +1,13 @@
 #include "views/builder/inspector_view.h"
 
 #include <QApplication>
+#include <QCheckBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QSignalBlocker>
+#include <algorithm>
+#include <utility>
 
 #include "views/frame/attr_editor.h"
 #include "views/frame/theme.h"
@@ -21,15 +25,24 @@ InspectorView::InspectorView(Bench& bench, QWidget* parent)
   form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   connect(&bench, &Bench::state_changed, this, [this] {
     const LayerSpec* l = builder_.spec().find(layer_);
-    if (!l || l->type != type_)
+    if (!l || l->type != type_ || wanted() != all_)
       rebuild();
     else
       refresh_values();
+    // What was refused belongs to the model as it was: after an edit or an undo the fields say what it has.
+    if (std::exchange(revision_, builder_.revision()) == builder_.revision()) return;
+    for (QLineEdit* line : findChildren<QLineEdit*>())
+      if (line->property("bad").toString() == "true") take_fault_back(line, line->property("shown").toString());
   });
 }
 
+std::set<std::string> InspectorView::wanted() const {
+  return builder_.selected().size() > 1 && builder_.selected().contains(layer_) ? builder_.selected()
+                                                                                : std::set<std::string>{layer_};
+}
+
 void InspectorView::show_layer(const std::string& layer) {
-  if (layer == layer_ && builder_.spec().find(layer)) {
+  if (layer == layer_ && wanted() == all_ && builder_.spec().find(layer)) {
     refresh_values();
     return;
   }
@@ -37,6 +50,34 @@ void InspectorView::show_layer(const std::string& layer) {
   if (QWidget* typing = QApplication::focusWidget(); typing && isAncestorOf(typing)) typing->clearFocus();
   layer_ = layer;
   rebuild();
+}
+
+QWidget* InspectorView::label(const QString& text) {
+  auto* w = new QLabel(text, this);
+  set_style(w, "voice", "secondary");
+  return w;
+}
+
+/// The attributes that all chosen layers know under the same name, of the same kind and with the same choices.
+std::vector<AttrDef> InspectorView::common_attrs() const {
+  std::vector<AttrDef> common;
+  bool first = true;
+  std::set<std::string> types;
+  for (const LayerSpec& l : builder_.spec().layers) {
+    if (!all_.contains(l.name) || !types.insert(l.type).second) continue;
+    const LayerInfo* info = find_layer_type(l.type);
+    const std::vector<AttrDef> own = info ? info->attrs : std::vector<AttrDef>{};
+    if (std::exchange(first, false)) {
+      common = own;
+      continue;
+    }
+    std::erase_if(common, [&](const AttrDef& a) {
+      return std::none_of(own.begin(), own.end(), [&](const AttrDef& b) {
+        return a.name == b.name && a.fallback.index() == b.fallback.index() && a.choices == b.choices;
+      });
+    });
+  }
+  return common;
 }
 
 void InspectorView::rebuild() {
@@ -54,51 +95,125 @@ void InspectorView::rebuild() {
   }
   const LayerSpec* l = builder_.spec().find(layer_);
   type_ = l ? l->type : "";
+  all_ = wanted();
   setVisible(l != nullptr);
   if (!l) return;
-  const LayerInfo* info = find_layer_type(l->type);
-  auto label = [this](const QString& text) {
-    auto* w = new QLabel(text, this);
-    set_style(w, "voice", "secondary");
-    return w;
-  };
-  auto* name = new QLineEdit(QString::fromStdString(l->name), this);
+  if (all_.size() > 1) {
+    if (!builder_.selected_group().empty()) add_group(builder_.selected_group());
+    const std::vector<AttrDef> common = common_attrs();
+    for (const AttrDef& def : common) {
+      const AttrValue* v = l->find(def.name);
+      add_attr(def, v ? *v : def.fallback);
+    }
+    if (common.empty()) {
+      auto* none = new QLabel(tr("The chosen layers have no attribute in common."), this);
+      none->setWordWrap(true);
+      set_style(none, "voice", "secondary");
+      form_->addRow(none);
+    }
+    return refresh_values();
+  }
+  add_name(*l);
+  if (const LayerInfo* info = find_layer_type(l->type))
+    for (const AttrDef& def : info->attrs) {
+      const AttrValue* v = l->find(def.name);
+      add_attr(def, v ? *v : def.fallback);
+    }
+  add_notes(*l);
+}
+
+void InspectorView::add_name(const LayerSpec& l) {
+  auto* name = new QLineEdit(QString::fromStdString(l.name), this);
   name->setObjectName("inspector.name");
+  name->setProperty("shown", name->text());
   connect(name, &QLineEdit::editingFinished, this, [this, name] {
-    std::string to = name->text().trimmed().toStdString(), from = layer_;
-    if (filling_ || to == from) return;
+    const std::string to = name->text().trimmed().toStdString(), from = layer_;
+    if (filling_) return;
+    if (to == from) return take_fault_back(name, QString::fromStdString(from));
     layer_ = to;  // the edit tells everyone at once; this form already means the new name
-    bool ok = builder_.rename(from, to);
-    if (!ok) layer_ = from;
-    set_style(name, "bad", ok ? "false" : "true");
-    name->setToolTip(ok ? QString() : QString::fromStdString(builder_.why()));
+    all_ = {to};
+    if (builder_.rename(from, to)) return take_fault_back(name, QString::fromStdString(to));
+    layer_ = from;
+    all_ = {from};
+    tell_fault(name, QString::fromStdString(builder_.why()));
   });
   form_->addRow(label(tr("name")), name);
-  if (!info) return;
-  for (const AttrDef& def : info->attrs) {
-    const AttrValue* v = l->find(def.name);
-    QWidget* w = make_attr_editor(
-        def, v ? *v : def.fallback,
-        [this, attr = def.name](const AttrValue& value) {
-          if (!filling_) builder_.set_attr(layer_, attr, value);
-        },
-        this);
-    w->setObjectName(QString("inspector.%1").arg(QString::fromStdString(def.name)));
-    w->setAccessibleName(QString::fromStdString(def.name));
-    form_->addRow(label(QString::fromStdString(def.name).replace('_', ' ')), w);
-  }
+}
+
+void InspectorView::add_group(const std::string& path) {
+  auto* name = new QLineEdit(QString::fromStdString(path), this);
+  name->setObjectName("inspector.group");
+  name->setProperty("shown", name->text());
+  connect(name, &QLineEdit::editingFinished, this, [this, name, path] {
+    const std::string to = name->text().trimmed().toStdString();
+    if (filling_ || to == path || builder_.rename_group(path, to)) return;
+    tell_fault(name, QString::fromStdString(builder_.why()));
+  });
+  form_->addRow(label(tr("group")), name);
+}
+
+void InspectorView::add_attr(const AttrDef& def, const AttrValue& value) {
+  QWidget* w = make_attr_editor(
+      def, value,
+      [this, attr = def.name](const AttrValue& v) {
+        if (filling_) return;
+        all_.size() > 1 ? builder_.set_attr_of_selected(attr, v) : builder_.set_attr(layer_, attr, v);
+      },
+      this);
+  w->setObjectName(QString("inspector.%1").arg(QString::fromStdString(def.name)));
+  w->setAccessibleName(QString::fromStdString(def.name));
+  QWidget* said = label(QString::fromStdString(def.name).replace('_', ' '));
+  said->setObjectName("label." + w->objectName());
+  form_->addRow(said, w);
+}
+
+void InspectorView::add_notes(const LayerSpec& l) {
+  auto* comment = new QLineEdit(QString::fromStdString(l.comment), this);
+  comment->setObjectName("inspector.comment");
+  comment->setPlaceholderText(tr("for whoever reads the model"));
+  connect(comment, &QLineEdit::editingFinished, this, [this, comment] {
+    if (!filling_) builder_.set_comment(layer_, comment->text().trimmed().toStdString());
+  });
+  form_->addRow(label(tr("comment")), comment);
+  if (l.type == "Input" || l.type == "Output") return;
+  auto* off = new QCheckBox(this);  // without words of its own: the form stays as narrow as the dock
+  off->setObjectName("inspector.off");
+  off->setToolTip(tr("What it would read goes on in its place: a way to try the model without it"));
+  off->setChecked(l.off);
+  connect(off, &QCheckBox::toggled, this, [this] {
+    if (!filling_) builder_.switch_selected();
+  });
+  form_->addRow(label(tr("left out")), off);
 }
 
 void InspectorView::refresh_values() {
   const LayerSpec* l = builder_.spec().find(layer_);
-  const LayerInfo* info = l ? find_layer_type(l->type) : nullptr;
-  if (!info) return;
+  if (!l) return;
   filling_ = true;
-  for (const AttrDef& def : info->attrs) {
+  const LayerInfo* info = find_layer_type(l->type);
+  const bool several = all_.size() > 1;
+  for (const AttrDef& def : several ? common_attrs() : info ? info->attrs : std::vector<AttrDef>{}) {
     const AttrValue* have = l->find(def.name);
     const AttrValue& v = have ? *have : def.fallback;
-    if (auto* w = findChild<QWidget*>(QString("inspector.%1").arg(QString::fromStdString(def.name)))) show_attr(w, v);
+    const QString name = QString("inspector.%1").arg(QString::fromStdString(def.name));
+    if (auto* w = findChild<QWidget*>(name)) show_attr(w, v);
+    if (!several) continue;
+    const bool differ =
+        std::any_of(builder_.spec().layers.begin(), builder_.spec().layers.end(), [&](const LayerSpec& o) {
+          const AttrValue* theirs = o.find(def.name);
+          return all_.contains(o.name) && (theirs ? *theirs : def.fallback) != v;
+        });
+    if (auto* said = findChild<QLabel*>("label." + name)) {
+      const QString words = QString::fromStdString(def.name).replace('_', ' ');
+      said->setText(differ ? tr("%1 (differ)").arg(words) : words);
+      said->setToolTip(differ ? tr("The chosen layers differ here; a value typed is that of all of them") : QString());
+    }
   }
+  if (auto* name = findChild<QLineEdit*>("inspector.name"); name && !(name->hasFocus() && name->isModified()))
+    take_fault_back(name, QString::fromStdString(l->name));
+  if (auto* comment = findChild<QLineEdit*>("inspector.comment"); comment && !comment->hasFocus())
+    comment->setText(QString::fromStdString(l->comment));
+  if (auto* off = findChild<QCheckBox*>("inspector.off")) off->setChecked(l->off);
   filling_ = false;
 }
 

@@ -8,23 +8,34 @@ class QFormLayout;
 
 namespace tenon::views {
 
-/// A form over the attributes of the builder's chosen layer; each change is an edit of the model that can be undone.
+/// A form over the attributes of the builder's chosen layer, or over those that several chosen layers have in common;
+/// each change is an edit of the model that can be undone.
 class InspectorView : public QWidget {
   Q_OBJECT
  public:
   explicit InspectorView(Bench& bench, QWidget* parent = nullptr);
-  /// Shows the layer; empty where there is none of that name.
+  /// Shows the layer, and what it has in common with the others where several are chosen; empty where there is none of
+  /// that name.
   void show_layer(const std::string& layer);
   const std::string& layer() const { return layer_; }
 
  private:
   void rebuild();
   void refresh_values();
+  void add_name(const LayerSpec& l);
+  void add_group(const std::string& path);
+  void add_attr(const AttrDef& def, const AttrValue& value);
+  void add_notes(const LayerSpec& l);
+  std::set<std::string> wanted() const;
+  std::vector<AttrDef> common_attrs() const;
+  QWidget* label(const QString& text);
 
   BuilderModel& builder_;
   QFormLayout* form_;
   std::string layer_, type_;
+  std::set<std::string> all_;  ///< more than one where several layers are shown together
   bool filling_ = false;
+  int64_t revision_ = 0;  ///< of the model that is shown
 };
 
 }  // namespace tenon::views

@@ -110,9 +110,44 @@ void tensor_details(Details& d, const Links& links, int t) {
   if (!same.rows.empty()) d.sections.push_back(std::move(same));
 }
 
+/// Of several layers what adds up.
+void layers_details(Details& d, const BuilderModel& builder, const std::vector<const LayerSpec*>& layers) {
+  int64_t parameters = 0, bytes = 0;
+  double flops = 0;
+  Details::Section about{"", {}};
+  for (const LayerSpec* l : layers) {
+    const LayerReport* r = builder.report(l->name);
+    if (!r) continue;
+    parameters += r->parameters, bytes += r->output_bytes, flops += r->flops;
+    if (r->error.empty()) continue;
+    d.bad = true;
+    about.rows.push_back(
+        {tr("error"), l->name + ": " + r->error, r->error, Selection::module(l->name, "details"), Ink::bad});
+  }
+  about.rows.push_back(row(tr("layers"), format_grouped(static_cast<int64_t>(layers.size()))));
+  if (parameters) about.rows.push_back(row(tr("parameters"), format_grouped(parameters), std::to_string(parameters)));
+  if (flops > 0) about.rows.push_back(row(tr("forward"), format_flops(flops), format_exact(flops)));
+  if (bytes) about.rows.push_back(row(tr("activations"), format_bytes(static_cast<double>(bytes))));
+  d.sections.push_back(std::move(about));
+}
+
 void module_details(Details& d, const std::string& path, const DetailsSources& from) {
   d.title = path.empty() ? tr("model") : path;
   d.subtitle = tr("module");
+  if (from.builder) {
+    const bool several = from.builder->selected().size() > 1 && from.builder->selected_group().empty() &&
+                         from.builder->selected().contains(path);
+    std::vector<const LayerSpec*> layers;
+    for (const LayerSpec& l : from.builder->spec().layers)
+      if (several ? from.builder->selected().contains(l.name) : l.name != path && in_module(l.name, path))
+        layers.push_back(&l);
+    if (several) d.title = tr("{} layers", layers.size());
+    if (several || (!path.empty() && !layers.empty())) {
+      d.subtitle = several ? tr("selected together") : tr("group of layers");
+      layers_details(d, *from.builder, layers);
+      if (several) return;
+    }
+  }
   const LayerSpec* layer = from.builder ? from.builder->spec().find(path) : nullptr;
   if (layer) {
     d.subtitle = layer->type;

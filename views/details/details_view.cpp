@@ -119,8 +119,9 @@ void DetailsView::refresh() {
   for (const ViewDef& v : view_defs())
     if (v.link && v.shows && v.shows(s, bench_)) d.jumps.push_back({v.id, views::tr(v.link)});
   set_empty(false);
-  bool layer = s.kind == Selection::Kind::module && builder_.spec().find(s.name);
-  inspector_->show_layer(layer ? s.name : "");
+  const bool module = s.kind == Selection::Kind::module, layer = module && builder_.spec().find(s.name);
+  const bool group = module && !s.name.empty() && builder_.selected_group() == s.name;
+  inspector_->show_layer(layer ? s.name : group ? builder_.primary() : "");
   const std::string shape = shape_of(d);
   if (shape != shown_ || values_.empty()) {
     shown_ = shape;

@@ -5,6 +5,7 @@
 #include <QLineEdit>
 #include <QSignalBlocker>
 #include <QSpinBox>
+#include <QToolTip>
 #include <QWheelEvent>
 #include <algorithm>
 #include <limits>
@@ -95,6 +96,7 @@ void choose(QComboBox* list, const QString& value) {
 QWidget* make_line(const AttrDef& def, const AttrValue& value, std::function<void(const AttrValue&)> set,
                    QWidget* parent) {
   auto* line = new QLineEdit(QString::fromStdString(attr_text(value)), parent);
+  line->setProperty("shown", line->text());
   QObject::connect(line, &QLineEdit::editingFinished, line, [line, def, set = std::move(set)] {
     try {
       const AttrValue typed = parse_attr(def, line->text().toStdString(), def.name);
@@ -103,15 +105,30 @@ QWidget* make_line(const AttrDef& def, const AttrValue& value, std::function<voi
       set_style(line, "bad", "false");
       line->setToolTip(tip_of(def));
     } catch (const Error& e) {
-      set_style(line, "bad", "true");
-      line->setToolTip(QString::fromStdString(e.what()));
+      tell_fault(line, QString::fromStdString(e.what()));
     }
   });
   line->setToolTip(tip_of(def));
+  line->setProperty("tip", tip_of(def));
   return line;
 }
 
 }  // namespace
+
+void tell_fault(QLineEdit* line, const QString& why) {
+  set_style(line, "bad", "true");
+  line->setToolTip(why);
+  line->setAccessibleDescription(why);
+  if (line->isVisible()) QToolTip::showText(line->mapToGlobal(QPoint(0, line->height())), why, line);
+}
+
+void take_fault_back(QLineEdit* line, const QString& text) {
+  line->setText(text);
+  line->setModified(false);
+  set_style(line, "bad", "false");
+  line->setToolTip(line->property("tip").toString());
+  line->setAccessibleDescription({});
+}
 
 void let_wheel_scroll(QWidget* editor) { new WheelScrolls(editor); }
 
@@ -155,9 +172,11 @@ void show_attr(QWidget* editor, const AttrValue& value) {
     box->setChecked(std::get<bool>(value));
   } else if (auto* list = qobject_cast<QComboBox*>(editor)) {
     choose(list, text);
-  } else if (auto* line = qobject_cast<QLineEdit*>(editor); line && !(line->hasFocus() && line->isModified())) {
-    if (line->text() != text) line->setText(text);
-    set_style(line, "bad", "false");
+  } else if (auto* line = qobject_cast<QLineEdit*>(editor)) {
+    // What is being typed stays, unless the value is another one by now: an undo, or an edit elsewhere.
+    const bool news = line->property("shown").toString() != text;
+    line->setProperty("shown", text);
+    if (news || !(line->hasFocus() && line->isModified())) take_fault_back(line, text);
   }
 }
 

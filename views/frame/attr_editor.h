@@ -3,6 +3,8 @@
 
 #include "engine/spec/attr.h"
 
+class QLineEdit;
+class QString;
 class QWidget;
 
 namespace tenon::views {
@@ -14,6 +16,10 @@ QWidget* make_attr_editor(const AttrDef& def, const AttrValue& value, std::funct
                           QWidget* parent);
 /// Shows another value, without a call of `set`. A line with something typed that was not entered yet is left alone.
 void show_attr(QWidget* editor, const AttrValue& value);
+
+/// What was typed is refused: the line says so in its colour, and why in words beside it, until take_fault_back().
+void tell_fault(QLineEdit* line, const QString& why);
+void take_fault_back(QLineEdit* line, const QString& text);
 
 /// In a form that scrolls the wheel scrolls: from now on it changes a value only where the editor was clicked first.
 void let_wheel_scroll(QWidget* editor);

@@ -9,11 +9,11 @@ QAction* Commands::add(Command c) {
   c.title = QObject::tr(c.title.toUtf8().constData());
   auto* action = new QAction(c.title, owner_);
   action->setObjectName(c.id);
-  action->setShortcutContext(Qt::WindowShortcut);
+  action->setShortcutContext(c.within ? Qt::WidgetWithChildrenShortcut : Qt::WindowShortcut);
   action->setCheckable(static_cast<bool>(c.checked));
   const QString id = c.id, keys = c.keys;
   QObject::connect(action, &QAction::triggered, owner_, [this, id] { run(id); });
-  owner_->addAction(action);
+  (c.within ? c.within : owner_)->addAction(action);
   actions_.insert(c.id, action);
   usual_.insert(id, keys);
   all_.push_back(std::move(c));

@@ -24,6 +24,7 @@ struct Command {
   std::function<bool()> checked;  ///< none: not a switch
   std::function<QString()> text;  ///< a title that changes ("Undo Move conv1")
   int section = 0;                ///< of its menu: they stand by section, with a line between two
+  QWidget* within = nullptr;      ///< its keys count only while the focus is in here; null: in the whole window
 };
 
 /// Sections of the Run menu, to which many views add.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/formats/model_file.h"
-#include "views/model_file/scope_tree.h"
+#include "views/graph/scope_tree.h"
 #include "views/shared/scene.h"
 
 namespace tenon::views {

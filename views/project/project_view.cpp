@@ -67,6 +67,9 @@ ProjectView::ProjectView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::status_changed, this, &ProjectView::refresh);
   connect(&bench, &Bench::run_changed, this, &ProjectView::refresh);
   connect(&bench, &Bench::selection_changed, this, &ProjectView::mark);
+  connect(&bench, &Bench::state_changed, this, [this] {  // an edit of the model is in the file
+    if (bench_.has_project() && !(bench_.contents().model == model_)) refresh();
+  });
   refresh();
 }
 
@@ -128,6 +131,7 @@ void ProjectView::refresh() {
   }
   set_empty(false);
   std::vector<ProjectModel::Node> tree;
+  model_ = bench_.contents().model;
   if (bench_.has_project()) tree = ProjectModel::tree(bench_.contents());
   if (!bench_.documents().empty()) tree.push_back(ProjectModel::opened(bench_.documents()));
   if (tree == shown_) return;

@@ -20,7 +20,8 @@ class ProjectView : public View {
   void bring_up_to_date(QTreeWidgetItem* parent, const std::vector<ProjectModel::Node>& now,
                         const std::vector<ProjectModel::Node>& before);
   QTreeWidget* tree_;
-  QString file_;  ///< of the project that is shown
+  QString file_;     ///< of the project that is shown
+  ModelSpec model_;  ///< of it, as it is shown
   std::vector<ProjectModel::Node> shown_;
   bool filling_ = false;
 };

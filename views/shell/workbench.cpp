@@ -63,6 +63,7 @@ Workbench::Workbench(QObject* parent)
     if (project_) save_timer_.start();
     emit state_changed();
   };
+  builder.on_selected = [this] { emit state_changed(); };
   bus.listen([this](const Selection& s) {
     if (s) show_document(s.document);
     const Document* d = document(s.document);

@@ -24,6 +24,7 @@ void Workbench::save_model() {
         if (spec == builder.spec()) unsaved_ = false;
         if (std::exchange(save_failed_, false)) log(tr("The model is saved now"));
         tell_replaced_model();
+        emit state_changed();
       },
       [this, project](const QString& message, const QString& hint) {
         if (project == project_ && !project->read_only()) save_again_.start();  // a full disk has room again one day

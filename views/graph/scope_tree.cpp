@@ -1,4 +1,4 @@
-#include "views/model_file/scope_tree.h"
+#include "views/graph/scope_tree.h"
 
 #include <algorithm>
 #include <charconv>

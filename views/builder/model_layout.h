@@ -1,0 +1,79 @@
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/spec/model_spec.h"
+#include "views/graph/group_layout.h"
+
+namespace tenon::views {
+
+/// Where a model's layers, groups and wires are on the builder's canvas, at zoom 1. Groups are the scopes of the
+/// layers' names ("layer3.1" holds "layer3.1.conv1").
+///
+/// Note [Places] A model whose layers are all at the origin has no places of its own: it is laid out anew after every
+/// edit and whenever a group is opened or folded. Once a person moves a layer every layer gets the place where it is
+/// seen, and from then on it stays there, until the places are given up again.
+class ModelLayout {
+ public:
+  static constexpr float kNodeW = 280, kNodeH = 48, kCommentLine = 20;
+
+  /// The model after an edit; `anew`: another model, folded so that as much of it is seen as reads well.
+  void show(const ModelSpec& spec, bool anew);
+  /// The same model with other places, while they change with the pointer: only wires of what moved are led anew.
+  void show_moved(const ModelSpec& spec);
+  bool by_hand() const { return by_hand_; }
+  static bool has_places(const ModelSpec& spec);
+
+  const GroupLayout& picture() const { return picture_; }
+  const ScopeTree& tree() const { return tree_; }
+  int cell_of_layer(int layer) const { return picture_.cell_of(tree_, tree_.leaf_of(layer)); }
+  /// Of a leaf's cell; -1: it is a group.
+  int layer_of(const GroupLayout::Cell& c) const { return tree_.at(c.node).item; }
+  /// The layers below a node of the tree, in the order of the model.
+  std::vector<int> layers_below(int node) const;
+  int node_of(const std::string& path) const;  ///< the group of that path; -1: there is none
+  /// "layer3.1", and of a row of groups built alike "blocks.0 … 3".
+  std::string title(int node) const;
+  /// A layer's name without what the frame round it says already.
+  std::string short_name(const GroupLayout::Cell& c) const;
+  std::string short_title(const GroupLayout::Frame& f) const { return within(title(f.node), f.around); }
+
+  bool is_open(int node) const { return !folded_.contains(key(node)); }
+  void set_open(int node, bool open);
+  void set_all_open(bool open);
+  /// Opens what a layer stands in.
+  bool reveal(int layer);
+  bool any_groups() const;
+  bool any_folded() const;
+
+  /// The model with a place for each layer, as it is seen now; what is folded away as it would be seen opened.
+  ModelSpec placed(const ModelSpec& spec) const;
+  /// The model with room for a group that is about to be opened, where that has none.
+  ModelSpec with_room(const ModelSpec& spec, int node) const;
+  /// Near (x, y), where a layer lies on no other.
+  Point free_place(double x, double y) const;
+
+ private:
+  std::string key(int node) const;
+  std::string within(const std::string& name, int frame) const;
+  std::set<int> open_nodes() const;
+  void fold_at_first();
+  void lay_out();
+  void lay_out_by_hand(const GroupLayout* before = nullptr);
+  Box box_by_hand(int node) const;
+  void route(const GroupLayout* before);
+
+  ModelSpec spec_;
+  ScopeTree tree_;
+  GroupedGraph graph_;
+  GroupLayout picture_;
+  std::set<std::string> folded_;
+  bool by_hand_ = false;
+};
+
+/// The size of a layer's box.
+Size layer_size(const LayerSpec& layer);
+
+}  // namespace tenon::views

@@ -1,0 +1,27 @@
+#pragma once
+#include <vector>
+
+#include "views/shared/scene.h"
+
+namespace tenon::views {
+
+/// Leads wires round boxes that stand anywhere: upright and level lines with as few bends as it takes.
+class WireRouter {
+ public:
+  explicit WireRouter(std::vector<Box> boxes);
+  /// From a port on the lower edge of a box to one on the upper edge of another; both lie on the edges of boxes.
+  std::vector<Point> route(Point from, Point to) const;
+
+ private:
+  bool free(float x0, float y0, float x1, float y1) const;
+  std::vector<int> near(float x0, float y0, float x1, float y1) const;
+  std::vector<Point> search(Point from, Point to, float reach) const;
+
+  std::vector<Box> boxes_;
+  float cell_ = 400;
+  float left_ = 0, top_ = 0;
+  int columns_ = 0, rows_ = 0;
+  std::vector<std::vector<int>> grid_;  ///< boxes by cell of a coarse grid
+};
+
+}  // namespace tenon::views
