@@ -10,12 +10,13 @@
 namespace tenon::projects {
 namespace {
 
-bool is_batch_norm(const LayerSpec& l) { return l.type.starts_with("BatchNorm"); }
+bool is_batch_norm(const LayerSpec& l) { return !l.off && l.type.starts_with("BatchNorm"); }
 
 /// The layer that gives the model's output; null where it has none, or several.
 const LayerSpec* last_layer(const ModelSpec& model) {
   const LayerSpec* last = nullptr;
   for (const LayerSpec& l : model.layers) {
+    if (l.off) return nullptr;
     const bool read = std::any_of(model.wires.begin(), model.wires.end(), [&](const WireSpec& w) {
       const LayerSpec* to = model.find(w.to);
       return w.from == l.name && to && to->type != "Output";
@@ -76,7 +77,7 @@ std::vector<Complaint> shares_before_loss(Checked& c) {
 std::vector<Complaint> dropout(Checked& c) {
   std::vector<Complaint> all;
   for (const LayerSpec& l : c.model().layers) {
-    const AttrValue* p = l.type.find("Dropout") != l.type.npos ? l.find("p") : nullptr;
+    const AttrValue* p = !l.off && l.type.find("Dropout") != l.type.npos ? l.find("p") : nullptr;
     if (!p || !std::holds_alternative<double>(*p) || std::get<double>(*p) < 0.8) continue;
     all.push_back({l.name, fmt::format("{:.0f} % of the values are set to 0 in training", 100 * std::get<double>(*p)),
                    "p of 0.1 to 0.5 is usual; p is the share that is dropped, not kept", l.name});
