@@ -12,6 +12,16 @@
 #include "engine/spec/wiring.h"
 
 namespace tenon {
+
+struct Examiner::Known {
+  struct Tried {
+    LayerReport report;
+    std::vector<std::string> parameters;  ///< without the layer's name
+    Tensor out;
+  };
+  std::unordered_map<std::string, Tried> tried;
+};
+
 namespace {
 
 std::string type_text(const Tensor& t) { return std::string(name(t.dtype())) + " " + to_string(t.size()); }
@@ -26,12 +36,6 @@ void fail(LayerReport& r, const Error& e) {
   r.hint = e.hint();
 }
 
-struct Tried {
-  LayerReport report;
-  std::vector<std::string> parameters;  ///< without the layer's name
-  Tensor out;
-};
-
 /// What decides what a layer does to shapes: its type and attributes, and the layout of what it reads.
 std::string key_of(const LayerSpec& layer, const std::vector<Tensor>& in, bool train) {
   std::string key = layer.type;
@@ -40,8 +44,8 @@ std::string key_of(const LayerSpec& layer, const std::vector<Tensor>& in, bool t
   return key + (train ? "\ntrain" : "");
 }
 
-Tried try_layer(const LayerSpec& layer, const std::vector<Tensor>& in, bool train) {
-  Tried t;
+Examiner::Known::Tried try_layer(const LayerSpec& layer, const std::vector<Tensor>& in, bool train) {
+  Examiner::Known::Tried t;
   std::vector<Meta> metas;
   for (const Tensor& x : in) metas.push_back(x ? x.meta() : Meta{});
   auto module = make_layer(layer, metas, {DeviceType::meta});
@@ -56,10 +60,6 @@ Tried try_layer(const LayerSpec& layer, const std::vector<Tensor>& in, bool trai
 }
 
 }  // namespace
-
-struct Examiner::Known {
-  std::unordered_map<std::string, Tried> tried;
-};
 
 Examiner::Examiner() : known_(std::make_unique<Known>()) {}
 Examiner::~Examiner() = default;
@@ -104,10 +104,10 @@ std::vector<LayerReport> Examiner::examine(const ModelSpec& spec, int64_t batch)
           std::string key = key_of(*layer, in, batch > 1);
           auto known = known_->tried.find(key);
           if (known == known_->tried.end()) {
-            Tried tried = try_layer(*layer, in, batch > 1);  // one that fails is not kept: its error may name it
+            Known::Tried tried = try_layer(*layer, in, batch > 1);  // one that fails is not kept: its error may name it
             known = known_->tried.emplace(std::move(key), std::move(tried)).first;
           }
-          const Tried& tried = known->second;
+          const Known::Tried& tried = known->second;
           report.parameters = tried.report.parameters;
           report.flops = tried.report.flops;
           for (const std::string& p : tried.parameters) report.parameter_names.push_back(layer->name + "." + p);

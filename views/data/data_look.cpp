@@ -14,14 +14,14 @@
 namespace tenon::views {
 namespace {
 
-std::string type_text(const Meta& m) { return fmt::format("{} {}", name(m.dtype), to_string(m.shape)); }
+std::string sample_type(const Meta& m) { return fmt::format("{} {}", name(m.dtype), to_string(m.shape)); }
 
 /// The class, or up to eight values; of larger targets what they are.
-std::string target_text(const data::Dataset& set, const Tensor& y, int64_t i) {
+std::string shown_target(const data::Dataset& set, const Tensor& y, int64_t i) {
   const Meta one = set.target();
   const int64_t n = one.shape.product();
   if (one.dtype == DType::i64 && n == 1) return set.class_name(y.data<int64_t>()[i]);
-  if (one.dtype != DType::f32 || n > 8) return type_text(one);
+  if (one.dtype != DType::f32 || n > 8) return sample_type(one);
   std::string text;
   for (int64_t k = 0; k < n; ++k) text += (k ? ", " : "") + format_value(y.data<float>()[i * n + k]);
   return text;
@@ -32,17 +32,17 @@ void take_samples(const data::Dataset& set, bool train, int64_t most, DataLook& 
   std::iota(rows.begin(), rows.end(), 0);
   for (int64_t row : rows) {
     const data::Batch b = data::fetch(set, {row});
-    look.samples.push_back({train, row, target_text(set, b.y, 0), set.source(row)});
+    look.samples.push_back({train, row, shown_target(set, b.y, 0), set.source(row)});
   }
 }
 
-Table::Cell number(double v) {
+Table::Cell value_cell(double v) {
   Table::Cell c = Table::Cell::number(v, format_value(v));
   c.tip = format_exact(v);
   return c;
 }
 
-Table::Cell count(int64_t n) { return Table::Cell::number(static_cast<double>(n), format_grouped(n)); }
+Table::Cell count_cell(int64_t n) { return Table::Cell::number(static_cast<double>(n), format_grouped(n)); }
 
 }  // namespace
 
@@ -54,8 +54,8 @@ DataLook look_at(const Recipe& of, Reading reading, int64_t samples, const data:
   look.dataset = recipe.text("data.dataset");
   look.dir = recipe.text("data.dir");
   look.task = split.train->task();
-  look.input = type_text(split.train->input());
-  look.target = type_text(split.train->target());
+  look.input = sample_type(split.train->input());
+  look.target = sample_type(split.train->target());
   look.train_samples = split.train->size();
   look.test_samples = split.test->size();
   look.remarks = split.remarks;
@@ -85,10 +85,10 @@ Table splits_table(const DataLook& l) {
                                        {tr("Deviation"), true, tr("of the inputs' values")},
                                        {tr("Not finite"), true, tr("values that are NaN or infinite")}});
   auto add = [&](const std::string& name, int64_t samples, const data::Survey::Part* p) {
-    Table::Row row{{{name, 0, {}, Ink::none}, count(samples)}, {}};
+    Table::Row row{{{name, 0, {}, Ink::none}, count_cell(samples)}, {}};
     if (p) {
-      for (double v : {p->min, p->max, p->mean, p->deviation}) row.cells.push_back(number(v));
-      row.cells.push_back(count(p->not_finite));
+      for (double v : {p->min, p->max, p->mean, p->deviation}) row.cells.push_back(value_cell(v));
+      row.cells.push_back(count_cell(p->not_finite));
       if (p->not_finite > 0) row.cells.back().mark = Ink::bad;
     }
     t.rows.push_back(std::move(row));
@@ -112,7 +112,7 @@ Table remarks_table(const DataLook& l) {
       }
       t.rows.push_back({{{r.text, 0, {}, kind == data::Remark::Kind::warning ? Ink::warning : Ink::good},
                          {where, 0, files, Ink::none},
-                         r.count > 0 ? count(r.count) : Table::Cell{}},
+                         r.count > 0 ? count_cell(r.count) : Table::Cell{}},
                         {}});
     }
   return t;
@@ -125,9 +125,11 @@ Table classes_table(const DataLook& l) {
                {tr("Test"), true, tr("targets of the test split")},
                {tr("Balanced weight"), true, tr("what loss.weight = balanced gives it")}};
   for (const ClassCount& c : l.classes)
-    t.rows.push_back(
-        {{{c.name, 0, {}, c.train == 0 ? Ink::warning : Ink::none}, count(c.train), count(c.test), number(c.weight)},
-         {}});
+    t.rows.push_back({{{c.name, 0, {}, c.train == 0 ? Ink::warning : Ink::none},
+                       count_cell(c.train),
+                       count_cell(c.test),
+                       value_cell(c.weight)},
+                      {}});
   return t;
 }
 
@@ -137,7 +139,7 @@ Table samples_table(const DataLook& l) {
   for (const DataLook::Sample& s : l.samples) {
     const std::string from = s.source.text();
     t.rows.push_back(
-        {{count(s.row),
+        {{count_cell(s.row),
           {from.empty() ? tr("generated") : from, 0, s.source.file, from.empty() ? Ink::secondary : Ink::none},
           {s.target, 0, {}, Ink::none},
           {s.train ? tr("training") : tr("test"), 0, {}, Ink::none}},
