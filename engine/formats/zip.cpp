@@ -148,7 +148,7 @@ std::string Zip::head(const Member& m, size_t limit) const {
   z.avail_out = static_cast<uInt>(out.size());
   while (z.avail_out > 0 && inflate(&z, Z_NO_FLUSH) == Z_OK) {
   }
-  out.resize(out.size() - z.avail_out);
+  out.erase(out.size() - z.avail_out);
   inflateEnd(&z);
   return out;
 }
