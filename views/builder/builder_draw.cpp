@@ -389,7 +389,7 @@ void BuilderModel::draw_status(Scene& scene) const {
   const std::string habits =
       tr("Wheel moves · Ctrl and wheel zooms · drag on the ground selects, with the middle button moves · port to port "
          "wires");
-  if (why_.empty() && !used_wheel_ && text_width(habits, Face::small) + 24 < size_.w && size_.h > 200)
+  if (why_.empty() && !used_wheel_ && !own_view_ && text_width(habits, Face::small) + 24 < size_.w && size_.h > 200)
     scene.text({12, size_.h - 49, size_.w - 24, 20}, habits, Ink::secondary, Face::small);
   if (!why_.empty()) {
     float w = std::min(text_width(why_, Face::small) + 24, size_.w - 32);
