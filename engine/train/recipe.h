@@ -29,7 +29,7 @@ class Recipe {
   /// From text as typed after --set. "true", "1e-3", "adamw", ...
   void set(const std::string& key, const std::string& text);
   void set_value(const std::string& key, AttrValue value);
-  /// Throws Error (usage) where a key says nothing to the definition that is chosen ("optimizer.alpha" of sgd).
+  /// Throws Error (usage) where a key says nothing to the definition that is chosen, or its value does not fit that.
   void check_used(const std::string& key) const;
 
   /// The keys that have a meaning here, each as the definition that is chosen has it (default, limits, help), in the

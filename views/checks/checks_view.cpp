@@ -106,6 +106,7 @@ const bool registered_checks_view = register_view<ChecksView>(
      .icon = "check",
      .order = 66,
      .fill = "checks.run",
+     .layouts = {"Train", "Debug"},
      .shows = nullptr,
      .help = {
          tr_later("What troubleshooting guides warn of, looked for in data, model, recipe and the shown run: leaks "

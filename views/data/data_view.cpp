@@ -228,6 +228,7 @@ const bool registered_data_view = register_view<DataView>(
      .title = tr_later("Data"),
      .icon = "table",
      .order = 14,
+     .layouts = {"Build", "Train"},
      .shows = nullptr,
      .help = {tr_later("What the next run learns from: how its files were read, what was taken for granted, and what "
                        "looks wrong in them, each with the file and the row. Classes and samples have pages of their "
