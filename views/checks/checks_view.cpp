@@ -105,8 +105,8 @@ const bool registered_checks_view = register_view<ChecksView>(
      .title = tr_later("Checks"),
      .icon = "check",
      .order = 66,
-     .fill = "checks.run",
      .layouts = {"Train", "Debug"},
+     .fill = "checks.run",
      .shows = nullptr,
      .help = {
          tr_later("What troubleshooting guides warn of, looked for in data, model, recipe and the shown run: leaks "
