@@ -114,4 +114,10 @@ Options options_of(const DatasetDef& kind, const Folder& dir) {
   return o;
 }
 
+std::string lines_of(const std::vector<Remark>& remarks) {
+  std::string all;
+  for (const Remark& r : remarks) all += r.line() + "\n";
+  return all;
+}
+
 }  // namespace tenon::testing_data

@@ -18,4 +18,7 @@ void make_files(const std::string& kind, const testing_files::Folder& dir);
 /// What opens them.
 data::Options options_of(const data::DatasetDef& kind, const testing_files::Folder& dir);
 
+/// A line a remark.
+std::string lines_of(const std::vector<data::Remark>& remarks);
+
 }  // namespace tenon::testing_data

@@ -12,17 +12,12 @@
 namespace tenon::data {
 namespace {
 
+using testing_data::lines_of;
 using testing_data::picture;
 using testing_files::error_of;
 using testing_files::Folder;
 using testing_files::write;
 using I = int64_t;
-
-std::string lines_of(const std::vector<Remark>& remarks) {
-  std::string all;
-  for (const Remark& r : remarks) all += r.line() + "\n";
-  return all;
-}
 
 /// Passengers, with the holes that such tables have.
 std::string passengers() {

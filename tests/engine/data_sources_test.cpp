@@ -16,6 +16,7 @@
 namespace tenon::data {
 namespace {
 
+using testing_data::lines_of;
 using testing_data::make_files;
 using testing_data::options_of;
 using testing_data::picture;
@@ -24,12 +25,6 @@ using testing_files::error_of;
 using testing_files::Folder;
 using testing_files::write;
 using I = int64_t;
-
-std::string lines_of(const std::vector<Remark>& remarks) {
-  std::string all;
-  for (const Remark& r : remarks) all += r.line() + "\n";
-  return all;
-}
 
 TEST(Sources, EveryKindThatLiesInFilesNamesEachSampleOnce) {
   for (const DatasetDef& kind : dataset_defs()) {
