@@ -37,7 +37,7 @@ const std::vector<Floor>& floors() {
       {{"tracing/record", "tracing/analyses"}},
       {{"projects/search"}},
       {{"projects"}},
-      {{"projects/query"}},
+      {{"projects/checks", "projects/query"}},
       {{"views/shared"}},
       {{"views/graph"}},
       {{"views/canvas"}},
