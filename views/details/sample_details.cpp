@@ -10,7 +10,7 @@
 namespace tenon::views {
 namespace {
 
-Details::Row fact(std::string name, std::string value, std::string exact = {}) {
+Details::Row sample_row(std::string name, std::string value, std::string exact = {}) {
   return {std::move(name), std::move(value), std::move(exact), {}, Ink::none};
 }
 
@@ -28,14 +28,15 @@ void sample_details(Details& d, int64_t row_number, const projects::Results& r) 
                                                                 : std::to_string(c);
   };
   if (p.truth >= 0) {
-    about.rows.push_back(fact(tr("truth"), class_name(p.truth)));
+    about.rows.push_back(sample_row(tr("truth"), class_name(p.truth)));
     about.rows.push_back({tr("guess"), class_name(p.guess), {}, {}, p.guess == p.truth ? Ink::good : Ink::bad});
-    about.rows.push_back(fact(tr("sure"), fmt::format("{:.2f} %", 100 * p.confidence), format_exact(p.confidence)));
+    about.rows.push_back(
+        sample_row(tr("sure"), fmt::format("{:.2f} %", 100 * p.confidence), format_exact(p.confidence)));
   }
-  about.rows.push_back(fact(tr("loss"), format_value(p.loss), format_exact(p.loss)));
+  about.rows.push_back(sample_row(tr("loss"), format_value(p.loss), format_exact(p.loss)));
   if (const data::Source source = r.data ? r.data->source(row_number) : data::Source(); !source.file.empty()) {
-    about.rows.push_back(fact(tr("file"), source.file));
-    if (!source.place.empty()) about.rows.push_back(fact(tr("place"), source.place));
+    about.rows.push_back(sample_row(tr("file"), source.file));
+    if (!source.place.empty()) about.rows.push_back(sample_row(tr("place"), source.place));
   }
   d.sections.push_back(std::move(about));
   d.bad = p.truth >= 0 && p.guess != p.truth;
