@@ -66,7 +66,7 @@ TEST_F(DataPage, a_table_is_looked_at_before_anything_is_trained) {
   EXPECT_EQ(recipe.text("data.decimal"), "comma");
   EXPECT_EQ(recipe.text("data.columns"), "width=number; height=number");
   press("data.page.samples");
-  EXPECT_TRUE(cells("data.samples").contains("0 | even | own.csv, line 2 | training"))
+  EXPECT_TRUE(cells("data.samples").contains("0 | own.csv, line 2 | even | training"))
       << cells("data.samples").toStdString();
   press("data.page.classes");
   EXPECT_TRUE(cells("data.classes").contains("even | 24 | 6")) << cells("data.classes").toStdString();
