@@ -5,8 +5,10 @@
 #include <QLibraryInfo>
 #include <QLocale>
 #include <QMetaEnum>
+#include <QPlainTextEdit>
 #include <QPointer>
 #include <QRegularExpression>
+#include <QTextEdit>
 #include <QTranslator>
 #include <utility>
 
@@ -63,7 +65,29 @@ bool Application::speak(const QString& language) {
   return true;
 }
 
+// Note [A drag within a drag]
+// Words that are dragged past the edge of a text scroll it by a timer, whose handler is that of a moved mouse: it
+// begins the drag anew, within the loop of the first one. Qt 6.4 then ends with a drag that is gone, and the program
+// with it. So while a text handles a move or a timer it gets no timer.
+static QWidget* text_of(QObject* receiver) {
+  for (QObject* o : {receiver, receiver->parent()})
+    if (qobject_cast<QPlainTextEdit*>(o) || qobject_cast<QTextEdit*>(o)) return static_cast<QWidget*>(o);
+  return nullptr;
+}
+
 bool Application::notify(QObject* receiver, QEvent* event) {
+  const QEvent::Type type = event->type();
+  if (type != QEvent::Timer && type != QEvent::MouseMove) return pass(receiver, event);
+  QWidget* text = text_of(receiver);
+  if (!text) return pass(receiver, event);
+  if (type == QEvent::Timer && busy_text_ == text) return true;
+  const QPointer<QWidget> before = std::exchange(busy_text_, text);
+  const bool taken = pass(receiver, event);
+  busy_text_ = before;
+  return taken;
+}
+
+bool Application::pass(QObject* receiver, QEvent* event) {
   const QEvent::Type type = event->type();
   const QPointer<QObject> who(receiver);  // may be gone once its handler has thrown
   try {

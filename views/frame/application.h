@@ -1,6 +1,7 @@
 #pragma once
 #include <QApplication>
 #include <QList>
+#include <QPointer>
 #include <functional>
 
 class QTranslator;
@@ -28,7 +29,11 @@ class Application : public QApplication {
   static void report(const QString& where);
 
  private:
+  /// The event, with the net under it.
+  bool pass(QObject* receiver, QEvent* event);
+
   QList<QTranslator*> translators_;
+  QPointer<QWidget> busy_text_;  ///< see Note [A drag within a drag]
 };
 
 }  // namespace tenon::views

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <QDockWidget>
+#include <QEventLoop>
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QPointer>
 #include <QTest>
 #include <QThread>
 #include <QTimer>
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -17,6 +19,30 @@
 
 namespace tenon::views {
 namespace {
+
+/// Its timer turns a loop, as that of a text does whose words are dragged past its edge.
+class TurningText : public QPlainTextEdit {
+ public:
+  int depth = 0, deepest = 0, turns = 0;
+
+ protected:
+  void timerEvent(QTimerEvent*) override {
+    deepest = std::max(deepest, ++depth);
+    ++turns;
+    QEventLoop loop;
+    QTimer::singleShot(40, &loop, &QEventLoop::quit);
+    loop.exec();
+    --depth;
+  }
+};
+
+TEST(TextTimer, IsNotGivenToATextThatIsWithinOne) {
+  TurningText text;
+  text.startTimer(5);
+  QTest::qWait(200);
+  EXPECT_GT(text.turns, 1) << "it goes on once the loop has ended";
+  EXPECT_EQ(text.deepest, 1);
+}
 
 class Net : public testing::WindowTest {
  protected:
