@@ -1,4 +1,4 @@
-// Every check: what it looks for is planted in a real project and named, and none of it is said of the templates.
+// What checks look for is planted in a real project and named, and none of it is said of the templates.
 #include "projects/checks/check.h"
 
 #include <gtest/gtest.h>
