@@ -6,7 +6,7 @@
 namespace tenon::data {
 namespace {
 
-void append(std::string& to, uint32_t c) {
+void append_utf8(std::string& to, uint32_t c) {
   if (c < 0x80) {
     to += static_cast<char>(c);
   } else if (c < 0x800) {
@@ -49,9 +49,9 @@ std::string from_utf16(std::string_view bytes) {
     } else if (c >= 0xD800 && c < 0xE000) {
       c = kUnknown;  // half of a pair
     }
-    append(text, c);
+    append_utf8(text, c);
   }
-  if (at < bytes.size()) append(text, kUnknown);
+  if (at < bytes.size()) append_utf8(text, kUnknown);
   return text;
 }
 
@@ -95,7 +95,7 @@ std::string to_utf8(std::string_view bytes, Encoding from) {
   text.reserve(bytes.size() + bytes.size() / 8);
   for (char b : bytes) {
     const auto c = static_cast<uint8_t>(b);
-    append(text, c >= 0x80 && c < 0xA0 ? kWindows[c - size_t{0x80}] : c);
+    append_utf8(text, c >= 0x80 && c < 0xA0 ? kWindows[c - size_t{0x80}] : c);
   }
   return text;
 }

@@ -144,7 +144,7 @@ T read_at(std::string_view bytes, size_t at) {
   return v;
 }
 template <class T>
-void append(std::string& s, T v) {
+void append_raw(std::string& s, T v) {
   s.append(reinterpret_cast<const char*>(&v), sizeof v);
 }
 size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
@@ -190,10 +190,10 @@ void TokenFile::write(const std::string& path, const Tokenizer& tokenizer, std::
   const int width = tokenizer.vocabulary() <= 256 ? 1 : tokenizer.vocabulary() <= 65536 ? 2 : 4;
   std::vector<uint32_t> tokens = tokenizer.encode(text);
   std::string head = kMagic;
-  append(head, static_cast<uint32_t>(width));
-  append(head, static_cast<uint32_t>(tokenizer.merges().size()));
-  append(head, static_cast<uint64_t>(tokens.size()));
-  for (const Pair& m : tokenizer.merges()) append(head, m.first), append(head, m.second);
+  append_raw(head, static_cast<uint32_t>(width));
+  append_raw(head, static_cast<uint32_t>(tokenizer.merges().size()));
+  append_raw(head, static_cast<uint64_t>(tokens.size()));
+  for (const Pair& m : tokenizer.merges()) append_raw(head, m.first), append_raw(head, m.second);
   head.resize(aligned(head.size()));
   FileWriter file(path);
   file.put(head);
