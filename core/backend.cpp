@@ -23,7 +23,7 @@ struct Table {
   std::array<Backend, kDeviceTypes> of{};
   std::atomic<int> count{kFirst};  // entries below it are complete
 };
-Table& table() {
+Table& backend_table() {
   static auto* t = new Table;  // leaked: tensors in other statics may be freed after any of them
   return *t;
 }
@@ -33,7 +33,7 @@ bool is_host(Device d) { return d.type == DeviceType::cpu; }
 }  // namespace
 
 DeviceType register_backend(const Backend& backend) {
-  Table& t = table();
+  Table& t = backend_table();
   std::lock_guard lock(t.mutex);
   const int n = t.count.load();
   for (int i = kFirst; i < n; ++i)
@@ -49,17 +49,17 @@ DeviceType register_backend(const Backend& backend) {
 
 const Backend& backend_of(Device device) {
   const int i = static_cast<int>(device.type);
-  if (i < kFirst || i >= table().count.load())
+  if (i < kFirst || i >= backend_table().count.load())
     throw Error(fmt::format("device {} has no backend", to_string(device)), "use the CPU");
-  return table().of[static_cast<size_t>(i)];
+  return backend_table().of[static_cast<size_t>(i)];
 }
 
 std::string to_string(Device device) {
   if (device.type == DeviceType::cpu) return "cpu";
   if (device.type == DeviceType::meta) return "meta";
   const int i = static_cast<int>(device.type);
-  if (i >= table().count.load()) return fmt::format("device type {}", i);
-  return fmt::format("{}:{}", table().of[static_cast<size_t>(i)].name, device.index);
+  if (i >= backend_table().count.load()) return fmt::format("device type {}", i);
+  return fmt::format("{}:{}", backend_table().of[static_cast<size_t>(i)].name, device.index);
 }
 
 StreamScope::StreamScope(uint16_t index) : saved_(std::exchange(t_state.stream, index)) {}

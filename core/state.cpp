@@ -56,14 +56,14 @@ struct ModuleTable {
   std::deque<std::string> paths{""};  // a deque: references stay valid while it grows
   std::unordered_map<std::string, uint16_t> ids{{"", 0}};
 };
-ModuleTable& table() {
+ModuleTable& module_table() {
   static auto* t = new ModuleTable;  // leaked: module paths are read by threads that outlive main's statics
   return *t;
 }
 }  // namespace
 
 uint16_t intern_module(const std::string& path) {
-  auto& t = table();
+  auto& t = module_table();
   std::lock_guard lock(t.mutex);
   auto [it, fresh] = t.ids.try_emplace(path, static_cast<uint16_t>(t.paths.size()));
   if (fresh) {
@@ -74,7 +74,7 @@ uint16_t intern_module(const std::string& path) {
 }
 
 const std::string& module_path(uint16_t id) {
-  auto& t = table();
+  auto& t = module_table();
   std::lock_guard lock(t.mutex);
   return t.paths[id < t.paths.size() ? id : 0];
 }

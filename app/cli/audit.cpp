@@ -12,7 +12,7 @@
 namespace tenon::app {
 namespace {
 
-nlohmann::json to_json(const tracing::OpDifference& op) {
+nlohmann::json op_json(const tracing::OpDifference& op) {
   return {{"op", op.op},
           {"module", op.module},
           {"phase", op.phase},
@@ -48,10 +48,10 @@ int audit(const Args& args) {
                 {"only_b", d.only_b},
                 {"loss_a", json_number(a.loss_a)},
                 {"loss_b", json_number(a.loss_b)},
-                {"first", d.first < 0 ? nlohmann::json() : to_json(d.ops[static_cast<size_t>(d.first)])},
+                {"first", d.first < 0 ? nlohmann::json() : op_json(d.ops[static_cast<size_t>(d.first)])},
                 {"sentence", a.sentence}});
     if (args.has("--all"))
-      for (const auto& op : d.ops) print_json(to_json(op));
+      for (const auto& op : d.ops) print_json(op_json(op));
     return d.first < 0 ? 0 : 1;
   }
   print(a.sentence + "\n");

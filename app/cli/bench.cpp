@@ -66,9 +66,9 @@ Tensor classes(int64_t n, int64_t below) {
   return t;
 }
 
-void train(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y,
-           Tensor (*loss)(const Tensor&, const Tensor&),
-           std::unique_ptr<optim::Optimizer> (*make)(std::vector<nn::Named>), double lr) {
+void bench_training(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y,
+                    Tensor (*loss)(const Tensor&, const Tensor&),
+                    std::unique_ptr<optim::Optimizer> (*make)(std::vector<nn::Named>), double lr) {
   model.initialize(0);
   auto optimizer = make(model.parameters());
   model.train();
@@ -114,14 +114,14 @@ std::shared_ptr<nn::Module> layer(A&&... args) {
 void tiny(const Bench& b) {
   nn::Sequential m(
       {layer<nn::Linear>(2, 16), nn::tanh(), layer<nn::Linear>(16, 16), nn::tanh(), layer<nn::Linear>(16, 1)});
-  train(b, "tiny", m, normal({16, 2}, 1), normal({16, 1}, 2), mse_loss, plain_sgd, 0.1);
+  bench_training(b, "tiny", m, normal({16, 2}, 1), normal({16, 1}, 2), mse_loss, plain_sgd, 0.1);
 }
 
 /// 784-512-512-10 ReLU MLP, batch 64, cross entropy, Adam 1e-3.
 void mlp(const Bench& b) {
   nn::Sequential m(
       {layer<nn::Linear>(784, 512), nn::relu(), layer<nn::Linear>(512, 512), nn::relu(), layer<nn::Linear>(512, 10)});
-  train(b, "mlp", m, normal({64, 784}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
+  bench_training(b, "mlp", m, normal({64, 784}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
 }
 
 /// 1x28x28: two 3x3 convolutions with pooling, two linear layers; batch 64, Adam.
@@ -131,7 +131,7 @@ void cnn(const Bench& b) {
   nn::Sequential m({layer<nn::Conv2d>(1, 32, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}),
                     layer<nn::Conv2d>(32, 64, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}),
                     layer<nn::Flatten>(), layer<nn::Linear>(64 * 7 * 7, 128), nn::relu(), layer<nn::Linear>(128, 10)});
-  train(b, "cnn", m, normal({64, 1, 28, 28}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
+  bench_training(b, "cnn", m, normal({64, 1, 28, 28}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
 }
 
 /// Nanoseconds a call on one element, without and with the graph being recorded.

@@ -23,7 +23,7 @@ nlohmann::json part_json(const data::Survey::Part& p) {
           {"deviation", json_number(p.deviation)}};
 }
 
-nlohmann::json to_json(const views::DataLook& look) {
+nlohmann::json look_json(const views::DataLook& look) {
   nlohmann::json j = {{"dataset", look.dataset},
                       {"dir", look.dir},
                       {"task", look.task},
@@ -54,7 +54,7 @@ int look_at_data(const Args& args) {
                      args.integer("--rows", 0, 0), bar.progress());
   bar.clear();
   if (args.json()) {
-    print_json(to_json(look));
+    print_json(look_json(look));
     for (const views::DataLook::Sample& s : look.samples)
       print_json({{"sample", s.row},
                   {"split", s.train ? "training" : "test"},

@@ -19,7 +19,7 @@ using projects::Distributions;
 using projects::ParameterSpreads;
 using projects::Spread;
 
-nlohmann::json to_json(const Spread& s) {
+nlohmann::json spread_json(const Spread& s) {
   if (!s.any()) return nullptr;
   nlohmann::json quantiles = nlohmann::json::array();
   for (size_t q = 0; q < s.quantiles.size(); ++q) quantiles.push_back({Spread::kShares[q], s.quantiles[q]});
@@ -27,15 +27,15 @@ nlohmann::json to_json(const Spread& s) {
           {"count", s.count},       {"zeros", s.zeros}, {"not_finite", s.bad}};
 }
 
-nlohmann::json to_json(const Distributions& d, const Distributions::Point& point, size_t parameter) {
+nlohmann::json point_json(const Distributions& d, const Distributions::Point& point, size_t parameter) {
   const ParameterSpreads& s = point.parameters[parameter];
   return {{"run", d.run},
           {"step", point.step},
           {"parameter", d.parameters[parameter].name},
           {"elements", d.parameters[parameter].size},
-          {"weight", to_json(s.weight)},
-          {"gradient", to_json(s.gradient)},
-          {"update", to_json(s.update)},
+          {"weight", spread_json(s.weight)},
+          {"gradient", spread_json(s.gradient)},
+          {"update", spread_json(s.update)},
           {"update_by_weight", s.update.any() ? nlohmann::json(s.ratio()) : nlohmann::json()}};
 }
 
@@ -75,7 +75,7 @@ int spread_along(const Args& args) {
   const std::vector<size_t> asked = asked_for(args, *d);
   if (args.json()) {
     for (const size_t i : asked)
-      for (const Distributions::Point& p : d->points) print_json(to_json(*d, p, i));
+      for (const Distributions::Point& p : d->points) print_json(point_json(*d, p, i));
     return 0;
   }
   views::DistributionsModel model;

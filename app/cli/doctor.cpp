@@ -35,7 +35,7 @@ std::string cpu_field(const char* key) {
   return {};
 }
 
-std::vector<Finding> look() {
+std::vector<Finding> diagnose() {
   std::vector<Finding> f;
   f.push_back({"tenon", fmt::format("{}, {} ops", TENON_VERSION, all_ops().size()), ""});
 #ifdef __VERSION__
@@ -90,7 +90,7 @@ std::vector<Finding> look() {
 }
 
 int doctor(const Args& args) {
-  const std::vector<Finding> findings = look();
+  const std::vector<Finding> findings = diagnose();
   if (args.json()) {
     for (const Finding& f : findings)
       print_json({{"what", f.what}, {"state", f.state}, {"ok", f.good}, {"hint", f.hint}});

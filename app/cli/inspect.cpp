@@ -162,7 +162,7 @@ Report trace(const File& file) {
   }
 }
 
-Report look(const File& file) {
+Report inspect_file(const File& file) {
   const FileKind kind = formats::file_kind(file->bytes());
   if (kind == FileKind::npy) return npy(file);
   if (formats::model_file_reader(kind)) return report_of(*formats::ModelFile::parse(file));
@@ -178,7 +178,7 @@ Report look(const File& file) {
     case FileKind::gzip: {
       std::string unpacked = formats::gunzip(file->bytes(), file->name());
       if (formats::is_gzip(unpacked)) throw Error(fmt::format("{} is a gzip file of a gzip file", file->name()));
-      Report r = look(MappedFile::of(std::move(unpacked), file->name()));
+      Report r = inspect_file(MappedFile::of(std::move(unpacked), file->name()));
       r.what += ", compressed";
       r.j["compressed"] = true;
       return r;
@@ -187,7 +187,8 @@ Report look(const File& file) {
       // zstd, and a zip with traces in it, unpack to text.
       std::string_view b = file->bytes();
       if (b.starts_with("\x28\xb5\x2f\xfd") || (kind == FileKind::zip && !traces::zip_members(file->name()).empty())) {
-        Report r = look(MappedFile::of(std::string(traces::SourceText::open(file->name())->bytes()), file->name()));
+        Report r =
+            inspect_file(MappedFile::of(std::string(traces::SourceText::open(file->name())->bytes()), file->name()));
         r.what += ", compressed";
         r.j["compressed"] = true;
         return r;
@@ -206,7 +207,7 @@ int inspect(const Args& args) {
     const auto m = formats::ModelFile::parse(file);
     return one ? print_tensor(*m, args.text("--tensor"), args) : print_all_tensors(*m, args);
   }
-  Report r = look(file);
+  Report r = inspect_file(file);
   if (args.json()) {
     r.j.update({{"file", args.word(0)}, {"bytes", file->bytes().size()}});
     print_json(r.j);

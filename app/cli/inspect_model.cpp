@@ -17,7 +17,7 @@ using formats::ModelFile;
 using nlohmann::json;
 using views::TensorStats;
 
-json json_of(const ModelFile::Entry& e) {
+json entry_json(const ModelFile::Entry& e) {
   json j = {{"name", e.name}, {"dtype", e.dtype}, {"shape", e.shape}, {"bytes", e.bytes}};
   if (!e.storage.empty()) j["storage"] = e.storage;
   if (!e.device.empty()) j["device"] = e.device;
@@ -49,7 +49,7 @@ FileReport::Rows tensor_rows(const ModelFile& m, std::vector<bool>& right) {
   return rows;
 }
 
-json json_of(const TensorStats& s) {
+json stats_json(const TensorStats& s) {
   json j = {{"elements", s.count}, {"nan", s.nan}, {"inf", s.inf}, {"zeros", s.zeros}, {"negative", s.negative}};
   const auto finite = static_cast<size_t>(s.finite());
   j["denormal"] = s.denormal;
@@ -94,7 +94,7 @@ FileReport report_of(const ModelFile& m) {
   }
   std::set<std::string> storages;
   for (const ModelFile::Entry& e : m.tensors) {
-    r.j["tensors"].push_back(json_of(e));
+    r.j["tensors"].push_back(entry_json(e));
     storages.insert(e.storage);
   }
   r.j["parameters"] = m.elements();
@@ -136,8 +136,8 @@ int print_tensor(const ModelFile& m, const std::string& name, const Args& args) 
   Bar bar("read");
   const TensorStats s = stats_of(m, i, bar);
   if (args.json()) {
-    json j = json_of(e);
-    j.update(json_of(s));
+    json j = entry_json(e);
+    j.update(stats_json(s));
     j["bins"] = s.bins;
     print_json(j);
     return 0;
@@ -159,11 +159,11 @@ int print_all_tensors(const ModelFile& m, const Args& args) {
   Bar bar("read");
   for (size_t i = 0; i < m.tensors.size(); ++i) {
     const ModelFile::Entry& e = m.tensors[i];
-    json j = json_of(e);
+    json j = entry_json(e);
     std::vector<std::string> row = {e.name, e.dtype, sizes_text(e.shape)};
     if (e.problem.empty()) {
       const TensorStats s = stats_of(m, i, bar);
-      j.update(json_of(s));
+      j.update(stats_json(s));
       for (std::string& f : figures(s)) row.push_back(std::move(f));
     } else {
       row.push_back(e.problem);

@@ -10,7 +10,7 @@
 namespace tenon::app {
 namespace {
 
-int run(const tracing::SnapshotAnalysis& analysis, const Args& args) {
+int run_snapshot_analysis(const tracing::SnapshotAnalysis& analysis, const Args& args) {
   tracing::SnapshotRequest request;
   request.top = static_cast<size_t>(args.integer("--top", 20, 1));
   request.device = args.integer("--device", -1, 0);
@@ -44,7 +44,8 @@ const bool registered_memory = register_command_family("memory", [] {
                    a.max_files == 1   ? "FILE"
                    : a.min_files == 2 ? "A B"
                                       : "FILE [LATER]",
-                   a.min_files, a.max_files, options, a.help, [a](const Args& args) { return run(a, args); }});
+                   a.min_files, a.max_files, options, a.help,
+                   [a](const Args& args) { return run_snapshot_analysis(a, args); }});
   }
   return all;
 });

@@ -67,7 +67,7 @@ int list_tables(const Args& args, QueryKind kind) {
   return 0;
 }
 
-nlohmann::json json_of(const QueryResult& result, const std::vector<projects::QueryValue>& row) {
+nlohmann::json row_json(const QueryResult& result, const std::vector<projects::QueryValue>& row) {
   nlohmann::json j = nlohmann::json::object();
   for (size_t c = 0; c < row.size(); ++c) {
     nlohmann::json& value = j[result.columns[c].name];
@@ -80,7 +80,7 @@ nlohmann::json json_of(const QueryResult& result, const std::vector<projects::Qu
 
 void print_rows(const Args& args, const QueryResult& result) {
   if (args.json()) {
-    for (const auto& row : result.rows) print_json(json_of(result, row));
+    for (const auto& row : result.rows) print_json(row_json(result, row));
     return;
   }
   views::Table shown = views::make_table(result);

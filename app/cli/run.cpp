@@ -28,7 +28,7 @@ RunInfo find_run(const Project& project, const std::string& name) {
   return project.run(name);
 }
 
-void edit(Project& project, const Args& args, const RunInfo& run) {
+void edit_run(Project& project, const Args& args, const RunInfo& run) {
   if (args.has("--undelete")) project.undelete_runs({run.id});
   if (args.has("--rename")) project.rename_run(run.id, args.text("--rename"));
   if (args.has("--note") || args.has("--tag") || args.has("--untag")) {
@@ -59,7 +59,7 @@ std::vector<std::string> history(const RunInfo& run) {
   return lines;
 }
 
-void show(const RunInfo& r, bool deleted) {
+void show_run(const RunInfo& r, bool deleted) {
   std::vector<std::vector<std::string>> rows = {
       {"name", r.name},
       {"status", projects::status_text(r) + (deleted ? ", deleted: --undelete brings it back" : "")},
@@ -94,17 +94,17 @@ int compare(const Project& project, const Args& args, const RunInfo& run) {
   return 0;
 }
 
-int run(const Args& args) {
+int one_run(const Args& args) {
   const char* kEdits[] = {"--rename", "--note", "--tag", "--untag", "--delete", "--undelete"};
   const bool edits = std::any_of(std::begin(kEdits), std::end(kEdits), [&](const char* o) { return args.has(o); });
   const auto project = edits ? Project::open(args.word(0)) : open_to_read(args.word(0));
   const int64_t id = find_run(*project, args.word(1)).id;
-  if (edits) edit(*project, args, project->run(id));
+  if (edits) edit_run(*project, args, project->run(id));
   const RunInfo r = project->run(id);
   if (args.has("--against")) return compare(*project, args, r);
   const auto gone = project->deleted_runs();
   const bool deleted = std::any_of(gone.begin(), gone.end(), [&](const RunInfo& d) { return d.id == id; });
-  if (!args.json()) return show(r, deleted), 0;
+  if (!args.json()) return show_run(r, deleted), 0;
   nlohmann::json changes = nlohmann::json::array();
   for (const projects::RecipeChange& c : r.changes)
     changes.push_back({{"step", c.step}, {"created", c.created}, {"recipe", c.recipe}});
@@ -139,7 +139,7 @@ const bool registered_run =
                        {"--against", "RUN", "the keys of the recipe in which it differs from another run"},
                        kJson},
                       "one run: its words, the changes of its recipe; rename, note, tag, delete, bring back",
-                      run});
+                      one_run});
 
 }  // namespace
 }  // namespace tenon::app

@@ -122,7 +122,7 @@ std::string summary_text(const Project& project, const SweepInfo& sweep, const S
   return text + table(rows, {false, true});
 }
 
-int show(const Args& args) {
+int show_sweep(const Args& args) {
   const auto project = open_to_read(args.word(0));
   const SweepInfo sweep = project->sweep(args.text("--show"));
   const SweepPlan plan = projects::plan_of(sweep);
@@ -147,7 +147,7 @@ int64_t find_sweep(const Project& project, const std::string& name) {
 }
 
 /// --rename, --delete, --undelete.
-int edit(const Args& args) {
+int edit_sweep(const Args& args) {
   const auto project = Project::open(args.word(0));
   auto done = [&](int64_t sweep, const std::string& said) {
     const SweepInfo s = project->sweep(sweep);
@@ -319,8 +319,8 @@ void check_options(const Args& args) {
 int sweep(const Args& args) {
   check_options(args);
   if (args.has("--list")) return list(args);
-  if (args.has("--show")) return show(args);
-  if (args.has("--rename") || args.has("--delete") || args.has("--undelete")) return edit(args);
+  if (args.has("--show")) return show_sweep(args);
+  if (args.has("--rename") || args.has("--delete") || args.has("--undelete")) return edit_sweep(args);
   const auto project = Project::open(args.word(0));
   if (project->read_only())
     throw Error(fmt::format("{} is read-only: the trials could not be kept", project->path()), "Work on a copy.");

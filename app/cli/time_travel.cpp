@@ -119,7 +119,7 @@ int go_to(const Args& args) {
   return 0;
 }
 
-nlohmann::json to_json(const tracing::NanOrigin& n) {
+nlohmann::json origin_json(const tracing::NanOrigin& n) {
   auto list = [](const Dims& d) { return std::vector<int64_t>(d.begin(), d.end()); };
   nlohmann::json operands = nlohmann::json::array();
   for (const auto& o : n.operands)
@@ -168,7 +168,7 @@ int nan_origin(const Args& args) {
         fmt::format("step {} is not finite in the metrics of run {}, but its replay is", record->step, run.name),
         "The data files may have changed since.");
   const tracing::NanOrigin& n = *record->nan;
-  const nlohmann::json j = to_json(n);
+  const nlohmann::json j = origin_json(n);
   const std::string name = fmt::format("first non-finite value, step {}", n.step);
   bool known = false;
   for (const auto& a : project->artifacts(run.id, "anomaly")) known = known || (a.step == n.step && a.name == name);

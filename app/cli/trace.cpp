@@ -81,7 +81,7 @@ int run_each(const tracing::TraceAnalysis& analysis, const std::vector<std::stri
   return status;
 }
 
-int run(const tracing::TraceAnalysis& analysis, const Args& args) {
+int run_trace_analysis(const tracing::TraceAnalysis& analysis, const Args& args) {
   std::vector<std::string> words;
   for (size_t i = 0; i < args.words(); ++i) words.push_back(args.word(i));
   tracing::TraceRequest request;
@@ -117,7 +117,7 @@ const bool registered_trace = register_command_family("trace", [] {
     if (a.max_traces == 1) options.push_back({"--rank", "N", "of several traces, only that of this rank"});
     all.push_back({"trace " + a.name, a.max_traces == 2 ? "A B" : "FILE|FOLDER...", 1,
                    a.max_traces == 2 ? size_t{2} : size_t{100000}, options, a.help,
-                   [a](const Args& args) { return run(a, args); }});
+                   [a](const Args& args) { return run_trace_analysis(a, args); }});
   }
   return all;
 });

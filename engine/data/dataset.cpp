@@ -11,7 +11,7 @@
 namespace tenon::data {
 namespace {
 
-Registry<DatasetDef>& registry() {
+Registry<DatasetDef>& dataset_registry() {
   static auto& all = *new Registry<DatasetDef>("data set");
   return all;
 }
@@ -136,8 +136,8 @@ std::shared_ptr<const Dataset> spoiled(std::shared_ptr<const Dataset> set, const
 
 }  // namespace
 
-bool register_dataset(DatasetDef kind, Place place) { return registry().add(std::move(kind), place); }
-const Registry<DatasetDef>& dataset_defs() { return registry(); }
+bool register_dataset(DatasetDef kind, Place place) { return dataset_registry().add(std::move(kind), place); }
+const Registry<DatasetDef>& dataset_defs() { return dataset_registry(); }
 
 Split open_dataset(const std::string& name, const Options& options) {
   const DatasetDef& kind = dataset_defs().at(name);

@@ -16,7 +16,7 @@ void need_image(const Shape& in, const char* who) {
 
 /// A window of height x width from (top, left), which may reach beyond the image: there is `fill`, and class 0 in a
 /// mask.
-void cut(Item& item, int64_t top, int64_t left, int64_t height, int64_t width, float fill = 0) {
+void crop(Item& item, int64_t top, int64_t left, int64_t height, int64_t width, float fill = 0) {
   const int64_t c = item.size[0], h = item.size[1], w = item.size[2];
   std::vector<float> x(static_cast<size_t>(c * height * width), fill);
   std::vector<int64_t> mask(item.mask.empty() ? 0 : static_cast<size_t>(height * width));
@@ -34,7 +34,7 @@ void cut(Item& item, int64_t top, int64_t left, int64_t height, int64_t width, f
 }
 
 void centre(Item& item, int64_t height, int64_t width) {
-  cut(item, (item.size[1] - height) / 2, (item.size[2] - width) / 2, height, width);
+  crop(item, (item.size[1] - height) / 2, (item.size[2] - width) / 2, height, width);
 }
 
 /// "size" 0 keeps a side.
@@ -79,7 +79,7 @@ class RandomCrop : public Transform {
     Shape to = window_.of(item.size, "random_crop");
     int64_t top = dice.below(item.size[1] + 2 * padding_ - to[1] + 1) - padding_;
     int64_t left = dice.below(item.size[2] + 2 * padding_ - to[2] + 1) - padding_;
-    cut(item, top, left, to[1], to[2]);
+    crop(item, top, left, to[1], to[2]);
   }
   void evaluate(Item& item) const override {
     Shape to = window_.of(item.size, "random_crop");
@@ -225,7 +225,7 @@ double beta(Dice& dice, double a) {
   return x + y > 0 ? x / (x + y) : 0.5;
 }
 
-void share(Item& item, const Item& with, double mine) {
+void mix_shares(Item& item, const Item& with, double mine) {
   if (item.shares.empty()) {
     item.shares.assign(static_cast<size_t>(item.classes), 0.0f);
     item.shares[static_cast<size_t>(item.label)] = 1;
@@ -247,7 +247,7 @@ class Mixup : public Transform {
     double mine = beta(dice, alpha_);
     for (size_t i = 0; i < item.x.size(); ++i)
       item.x[i] = static_cast<float>(mine) * item.x[i] + static_cast<float>(1 - mine) * with.x[i];
-    share(item, with, mine);
+    mix_shares(item, with, mine);
   }
 
  private:
@@ -277,7 +277,7 @@ class CutMix : public Transform {
           auto at = static_cast<size_t>((k * h + i) * w + j);
           item.x[at] = with.x[at];
         }
-    share(item, with, 1 - static_cast<double>((bottom - top) * (right - left)) / static_cast<double>(h * w));
+    mix_shares(item, with, 1 - static_cast<double>((bottom - top) * (right - left)) / static_cast<double>(h * w));
   }
 
  private:

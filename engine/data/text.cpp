@@ -193,7 +193,7 @@ Split open_text(const Options& o, const AttrValues& v) {
   return {train, test};
 }
 
-AttrDef share() {
+AttrDef text_share_attr() {
   AttrDef d = test_share_attr();
   d.fallback = 0.1;
   return d;
@@ -212,7 +212,7 @@ const bool registered_text = register_dataset(
       {"vocabulary", int64_t{1024}, 257, 1 << 20, "tokens of bpe"},
       {"cache", std::string(), 0, 0, "folder for the file of tokens; empty: tenon/tokens in the user's cache folder"},
       {"test_samples", int64_t{0}, 0, 1e9, "windows of the text's end that are evaluated; 0: all"},
-      share()},
+      text_share_attr()},
      open_text,
      true});
 

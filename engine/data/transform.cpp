@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kKey = "data.transforms";
 
-Registry<TransformDef>& registry() {
+Registry<TransformDef>& transform_registry() {
   static auto& all = *new Registry<TransformDef>("transform");
   return all;
 }
@@ -105,8 +105,8 @@ Dice::Dice(uint64_t seed, int64_t epoch, int64_t row, size_t place)
   next_ = (static_cast<uint64_t>(place) << 56) + (static_cast<uint64_t>(row) << 16);
 }
 
-bool register_transform(TransformDef def, Place place) { return registry().add(std::move(def), place); }
-const Registry<TransformDef>& transforms() { return registry(); }
+bool register_transform(TransformDef def, Place place) { return transform_registry().add(std::move(def), place); }
+const Registry<TransformDef>& transforms() { return transform_registry(); }
 
 Split transformed(const Split& split, const std::string& text, uint64_t seed) {
   Transformed::List list;

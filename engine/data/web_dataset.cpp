@@ -66,7 +66,7 @@ class Tar {
 };
 
 /// "dir/000012.seg.png" -> key "dir/000012", kind "seg.png".
-void cut(const std::string& name, std::string& key, std::string& kind) {
+void split_name(const std::string& name, std::string& key, std::string& kind) {
   size_t slash = name.rfind('/'), dot = name.find('.', slash == name.npos ? 0 : slash + 1);
   key = name.substr(0, dot);
   kind = dot == name.npos ? "" : name.substr(dot + 1);
@@ -103,7 +103,7 @@ class WebDataset : public IterableDataset {
       s = {};
       std::string key, kind;
       while (more_) {
-        cut(name_, key, kind);
+        split_name(name_, key, kind);
         if (s.key.empty()) s.key = key;
         if (key != s.key) break;
         if (kind == "cls") s.label = tar_.read();

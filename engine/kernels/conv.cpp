@@ -60,7 +60,7 @@ class Packed {
 
 /// Calls f(oy, ox, ky, kx, iy, ix) for every tap of the window that lies inside the image.
 template <class F>
-void each_tap(const ConvShape& s, const F& f) {
+void each_conv_tap(const ConvShape& s, const F& f) {
   for (int64_t oy = 0; oy < s.oh; ++oy)
     for (int64_t ox = 0; ox < s.ow; ++ox)
       for (int64_t ky = 0; ky < s.kh; ++ky) {
@@ -78,7 +78,7 @@ void each_tap(const ConvShape& s, const F& f) {
 template <class F>
 void each_product(const ConvShape& s, const F& f) {
   int64_t gi = s.ic / s.groups, go = s.oc / s.groups;
-  each_tap(s, [&](int64_t oy, int64_t ox, int64_t ky, int64_t kx, int64_t iy, int64_t ix) {
+  each_conv_tap(s, [&](int64_t oy, int64_t ox, int64_t ky, int64_t kx, int64_t iy, int64_t ix) {
     for (int64_t o = 0; o < s.oc; ++o)
       f((oy * s.ow + ox) * s.oc + o, (iy * s.iw + ix) * s.ic + o / go * gi, ((o * gi) * s.kh + ky) * s.kw + kx);
   });

@@ -12,7 +12,7 @@ namespace {
 constexpr int kLanes = 16;
 constexpr int64_t kPieces = 32;  // partial sums over rows
 
-int64_t rows_cut(int64_t c) { return std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(1, c)); }
+int64_t layer_norm_grain(int64_t c) { return std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(1, c)); }
 
 template <class T>
 T add_lanes(const T* lanes) {
@@ -63,7 +63,7 @@ void row_sums(int64_t c, const T* __restrict v, const T* __restrict g, T m, T r,
 template <class T>
 void layer_norm_forward(int64_t rows, int64_t c, bool rms, T eps, const T* x, const T* gamma, const T* beta, T* y,
                         T* mean, T* rstd) {
-  parallel_for(rows, rows_cut(c), [=](int64_t begin, int64_t end) {
+  parallel_for(rows, layer_norm_grain(c), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* __restrict v = x + i * c;
       T* __restrict out = y + i * c;
@@ -88,7 +88,8 @@ template <class T>
 void layer_norm_backward(int64_t rows, int64_t c, bool rms, const T* x, const T* gy, const T* gamma, const T* mean,
                          const T* rstd, T* gx, T* ggamma, T* gbeta) {
   bool sums = ggamma || gbeta;
-  int64_t grain = std::max<int64_t>(rows_cut(c), (rows + kPieces - 1) / kPieces), pieces = (rows + grain - 1) / grain;
+  int64_t grain = std::max<int64_t>(layer_norm_grain(c), (rows + kPieces - 1) / kPieces),
+          pieces = (rows + grain - 1) / grain;
   Scratch<T> partial(sums ? std::max<int64_t>(1, pieces) * 2 * c : 1);
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     T* mine = partial.data() + (sums ? begin / grain * 2 * c : 0);

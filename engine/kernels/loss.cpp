@@ -9,10 +9,10 @@
 namespace tenon::kernels {
 namespace {
 
-int64_t rows_cut(int64_t c) { return std::max<int64_t>(1, 4096 / std::max<int64_t>(1, c)); }
+int64_t loss_grain(int64_t c) { return std::max<int64_t>(1, 4096 / std::max<int64_t>(1, c)); }
 
 template <class T>
-T largest(int64_t c, const T* v) {
+T largest_logit(int64_t c, const T* v) {
   T m = -std::numeric_limits<T>::infinity();
   for (int64_t j = 0; j < c; ++j) m = v[j] > m ? v[j] : m;  // a NaN is passed over here and comes back through exp
   return m;
@@ -22,10 +22,10 @@ T largest(int64_t c, const T* v) {
 
 template <class T>
 double cross_entropy_forward(int64_t rows, int64_t c, const T* x, const int64_t* target, T* lse) {
-  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, loss_grain(c), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* v = x + i * c;
-      T m = largest(c, v), sum = 0;
+      T m = largest_logit(c, v), sum = 0;
       for (int64_t j = 0; j < c; ++j) sum += std::exp(v[j] - m);
       lse[i] = m + std::log(sum);
     }
@@ -37,7 +37,7 @@ double cross_entropy_forward(int64_t rows, int64_t c, const T* x, const int64_t*
 
 template <class T>
 void cross_entropy_backward(int64_t rows, int64_t c, const T* x, const int64_t* target, const T* lse, T scale, T* gx) {
-  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, loss_grain(c), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* v = x + i * c;
       T* g = gx + i * c;
@@ -48,11 +48,11 @@ void cross_entropy_backward(int64_t rows, int64_t c, const T* x, const int64_t* 
 
 template <class T>
 void softmax_forward(int64_t rows, int64_t c, bool log, const T* x, T* y) {
-  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, loss_grain(c), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* v = x + i * c;
       T* out = y + i * c;
-      T m = largest(c, v), sum = 0;
+      T m = largest_logit(c, v), sum = 0;
       for (int64_t j = 0; j < c; ++j) sum += out[j] = std::exp(v[j] - m);
       if (log) {
         T shift = m + std::log(sum);
@@ -66,7 +66,7 @@ void softmax_forward(int64_t rows, int64_t c, bool log, const T* x, T* y) {
 
 template <class T>
 void softmax_backward(int64_t rows, int64_t c, bool log, const T* y, const T* gy, T* gx) {
-  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, loss_grain(c), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T *v = y + i * c, *g = gy + i * c;
       T* out = gx + i * c;

@@ -11,7 +11,9 @@ namespace {
 
 constexpr int64_t kBlock = 32;  // rows added up in T before they go into a double
 
-int64_t rows_cut(int64_t c) { return std::max<int64_t>(kBlock, 32 * 1024 / std::max<int64_t>(1, c) / kBlock * kBlock); }
+int64_t norm_grain(int64_t c) {
+  return std::max<int64_t>(kBlock, 32 * 1024 / std::max<int64_t>(1, c) / kBlock * kBlock);
+}
 
 // One row each; everything by value and without aliases, so that the loops become vector code.
 template <class T>
@@ -45,7 +47,7 @@ void gradient_row(int64_t c, const T* __restrict v, const T* __restrict g, const
 /// of c values.
 template <class T, int K, class F>
 void column_sums(int64_t rows, int64_t c, double* sums, const F& add_row) {
-  int64_t grain = rows_cut(c), pieces = (rows + grain - 1) / grain;
+  int64_t grain = norm_grain(c), pieces = (rows + grain - 1) / grain;
   Scratch<double> partial(std::max<int64_t>(1, pieces) * K * c);
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     double* mine = &partial[begin / grain * K * c];
@@ -83,7 +85,7 @@ void batch_norm_apply(int64_t rows, int64_t c, const T* x, const T* mean, const 
     scale[j] = gamma ? gamma[j] * invstd[j] : invstd[j];
     shift[j] = beta ? beta[j] : T(0);
   }
-  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, norm_grain(c), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) apply_row(c, x + r * c, mean, scale.data(), shift, y + r * c);
   });
 }
@@ -107,7 +109,7 @@ void batch_norm_backward(int64_t rows, int64_t c, bool batch, const T* x, const 
     k[c + j] = batch ? -scale * invstd[j] * static_cast<T>(sums[c + j] / static_cast<double>(rows)) : T(0);
     k[2 * c + j] = batch ? -scale * static_cast<T>(sums[j] / static_cast<double>(rows)) : T(0);
   }
-  parallel_for(rows, rows_cut(c), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, norm_grain(c), [&](int64_t begin, int64_t end) {
     const T *k0 = k.data(), *k1 = k0 + c, *k2 = k1 + c;
     for (int64_t r = begin; r < end; ++r) gradient_row(c, x + r * c, gy + r * c, mean, k0, k1, k2, gx + r * c);
   });

@@ -10,7 +10,7 @@ namespace tenon::kernels {
 namespace {
 
 /// Output rows a piece: about 64 Ki inputs.
-int64_t rows_cut(const PoolShape& s) {
+int64_t pool_grain(const PoolShape& s) {
   return std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, s.ow * s.c * s.kh * s.kw));
 }
 
@@ -21,7 +21,7 @@ Window window(const PoolShape& s, int64_t oy, int64_t ox) { return {oy * s.sh - 
 
 /// Calls f(tap, iy * iw + ix) for every tap of an output's window that lies inside the image, in order of the taps.
 template <class F>
-inline void each_tap(const PoolShape& s, int64_t oy, int64_t ox, const F& f) {
+inline void each_window_tap(const PoolShape& s, int64_t oy, int64_t ox, const F& f) {
   Window w = window(s, oy, ox);
   for (int64_t ky = 0; ky < s.kh; ++ky) {
     int64_t iy = w.y0 + ky * s.dh;
@@ -58,7 +58,7 @@ struct Taps {
 
 /// Largest of the taps for c channels; with `more`, y and index already hold those of earlier taps.
 template <class T, class Index>
-void largest(const Taps<const T>& taps, int64_t c, bool more, T* y, Index* index) {
+void window_max(const Taps<const T>& taps, int64_t c, bool more, T* y, Index* index) {
   using V = typename Lanes<T>::Values;
   using N = typename Lanes<T>::Numbers;
   constexpr int64_t L = 32 / sizeof(T);
@@ -133,7 +133,7 @@ void scatter(const Taps<T>& taps, int64_t c, bool add, const T* from, const Inde
 
 template <class T, class Index>
 void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index) {
-  parallel_for(s.n * s.oh, rows_cut(s), [&](int64_t begin, int64_t end) {
+  parallel_for(s.n * s.oh, pool_grain(s), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* image = x + row / s.oh * s.ih * s.iw * s.c;
       for (int64_t ox = 0; ox < s.ow; ++ox) {
@@ -141,16 +141,16 @@ void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index) {
         Taps<const T> taps;
         bool more = false;
         // The op refuses windows that could lie in the padding alone, so there is always a tap inside the image.
-        each_tap(s, row % s.oh, ox, [&](int32_t number, int64_t at) {
+        each_window_tap(s, row % s.oh, ox, [&](int32_t number, int64_t at) {
           if (taps.count == Taps<const T>::kMost) {
-            largest(taps, s.c, more, y + out, index + out);
+            window_max(taps, s.c, more, y + out, index + out);
             more = true;
             taps.count = 0;
           }
           taps.at[taps.count] = image + at * s.c;
           taps.number[taps.count++] = number;
         });
-        largest(taps, s.c, more, y + out, index + out);
+        window_max(taps, s.c, more, y + out, index + out);
       }
     }
   });
@@ -170,7 +170,7 @@ void max_pool2d_backward(const PoolShape& s, const T* gy, const Index* index, T*
         for (int64_t ox = 0; ox < s.ow; ++ox) {
           int64_t out = ((image * s.oh + oy) * s.ow + ox) * s.c;
           Taps<T> taps;
-          each_tap(s, oy, ox, [&](int32_t number, int64_t at) {
+          each_window_tap(s, oy, ox, [&](int32_t number, int64_t at) {
             if (taps.count == Taps<T>::kMost) {
               scatter(taps, s.c, overlap, gy + out, index + out);
               taps.count = 0;
@@ -186,7 +186,7 @@ void max_pool2d_backward(const PoolShape& s, const T* gy, const Index* index, T*
 
 template <class T, class Index>
 void max_pool2d_gather(const PoolShape& s, const T* v, const Index* index, T* out) {
-  parallel_for(s.n * s.oh, rows_cut(s), [&](int64_t begin, int64_t end) {
+  parallel_for(s.n * s.oh, pool_grain(s), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* image = v + row / s.oh * s.ih * s.iw * s.c;
       for (int64_t ox = 0; ox < s.ow; ++ox) {

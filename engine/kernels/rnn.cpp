@@ -12,7 +12,7 @@ namespace tenon::kernels {
 namespace {
 
 /// Rows of the batch a piece.
-int64_t rows_cut(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 8, 32); }
+int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 8, 32); }
 
 bool live(const RnnShape& s, int64_t row, int64_t t) { return !s.lengths || t < s.lengths[row]; }
 int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 1 - step : step; }
@@ -94,7 +94,7 @@ template <class T>
 void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const T* wh, const T* bh, T* y, T* c,
                  T* kept) {
   int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h;
-  parallel_for(s.n, rows_cut(s.n), [&](int64_t begin, int64_t end) {
+  parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
     int64_t rows = end - begin;
     Scratch<T> hidden(rows * h), cell(s.cell == Cell::lstm ? rows * h : 1), gates(rows * width);
     std::copy_n(h0 + begin * h, rows * h, hidden.data());
@@ -150,7 +150,7 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
     bool start = prior < 0 || prior >= s.steps || (s.reverse && !live(s, row, prior));
     return start ? first + row * h : all + (prior * s.n + row) * h;
   };
-  parallel_for(s.n, rows_cut(s.n), [&](int64_t begin, int64_t end) {
+  parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
     int64_t rows = end - begin;
     Scratch<T> gh(rows * h), gcell(rows * h);
     std::fill_n(gh.data(), rows * h, T(0));

@@ -82,7 +82,7 @@ std::string Conv::describe() const {
 
 namespace {
 
-Conv::Options options_of(const Conv2dOptions& o, bool bias) {
+Conv::Options conv_options(const Conv2dOptions& o, bool bias) {
   Conv::Options c;
   c.stride = o.stride;
   c.padding = o.padding;
@@ -96,7 +96,7 @@ Conv::Options options_of(const Conv2dOptions& o, bool bias) {
 
 Conv2d::Conv2d(int64_t in, int64_t out, const Dims& kernel, const Conv2dOptions& options, bool bias, Device device,
                DType dtype)
-    : Conv(in, out, kernel, options_of(options, bias), device, dtype) {}
+    : Conv(in, out, kernel, conv_options(options, bias), device, dtype) {}
 
 namespace {
 
@@ -128,7 +128,7 @@ Made made(const LayerArgs& a) {
 }
 
 template <int Axes, bool Transposed>
-bool layer(const char* type, const char* group, const char* help, std::vector<LayerExample> examples) {
+bool conv_layer(const char* type, const char* group, const char* help, std::vector<LayerExample> examples) {
   auto each = [](int64_t v) { return Ints(Axes, v); };
   std::vector<AttrDef> attrs{
       {"in_channels", int64_t{0}, 0, 1e6, "channels of the input; 0: whatever arrives"},
@@ -156,14 +156,15 @@ bool layer(const char* type, const char* group, const char* help, std::vector<La
        made<Axes, Transposed>});
 }
 const bool registered_conv[] = {
-    layer<1, false>("Conv1d", "Sequence", "Slides a window of weights over the sequence.", {{{2, 3, 8}}}),
-    layer<2, false>("Conv2d", "Image", "Slides a window of weights over the image.", {}),
-    layer<3, false>("Conv3d", "Volume", "Slides a window of weights over the volume.", {{{2, 3, 4, 4, 4}}}),
-    layer<1, true>("ConvTranspose1d", "Sequence", "Spreads every element over a window of weights: a longer sequence.",
-                   {{{2, 3, 8}}}),
-    layer<2, true>("ConvTranspose2d", "Image", "Spreads every pixel over a window of weights: a larger image.", {}),
-    layer<3, true>("ConvTranspose3d", "Volume", "Spreads every element over a window of weights: a larger volume.",
-                   {{{2, 3, 4, 4, 4}}}),
+    conv_layer<1, false>("Conv1d", "Sequence", "Slides a window of weights over the sequence.", {{{2, 3, 8}}}),
+    conv_layer<2, false>("Conv2d", "Image", "Slides a window of weights over the image.", {}),
+    conv_layer<3, false>("Conv3d", "Volume", "Slides a window of weights over the volume.", {{{2, 3, 4, 4, 4}}}),
+    conv_layer<1, true>("ConvTranspose1d", "Sequence",
+                        "Spreads every element over a window of weights: a longer sequence.", {{{2, 3, 8}}}),
+    conv_layer<2, true>("ConvTranspose2d", "Image", "Spreads every pixel over a window of weights: a larger image.",
+                        {}),
+    conv_layer<3, true>("ConvTranspose3d", "Volume", "Spreads every element over a window of weights: a larger volume.",
+                        {{{2, 3, 4, 4, 4}}}),
 };
 
 }  // namespace

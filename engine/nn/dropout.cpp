@@ -72,7 +72,7 @@ namespace {
 
 using Made = std::shared_ptr<Module>;
 template <int Axes, bool Features, bool Alpha>
-bool layer(const char* type, const char* help, std::vector<LayerExample> examples = {}) {
+bool dropout_layer(const char* type, const char* help, std::vector<LayerExample> examples = {}) {
   return register_layer(
       {{.type = type,
         .group = "Regularisation",
@@ -84,12 +84,15 @@ bool layer(const char* type, const char* help, std::vector<LayerExample> example
        }});
 }
 const bool registered_dropout[] = {
-    layer<0, false, false>("Dropout", "Sets a random part of the values to 0 in training and scales the rest up."),
-    layer<1, true, false>("Dropout1d", "Sets whole random channels of a sequence to 0 in training.", {{{2, 3, 8}}}),
-    layer<2, true, false>("Dropout2d", "Sets whole random channels of an image to 0 in training."),
-    layer<3, true, false>("Dropout3d", "Sets whole random channels of a volume to 0 in training.", {{{2, 3, 4, 4, 4}}}),
-    layer<0, false, true>("AlphaDropout", "Dropout that keeps mean 0 and variance 1, for SELU."),
-    layer<0, true, true>("FeatureAlphaDropout", "AlphaDropout of whole channels."),
+    dropout_layer<0, false, false>("Dropout",
+                                   "Sets a random part of the values to 0 in training and scales the rest up."),
+    dropout_layer<1, true, false>("Dropout1d", "Sets whole random channels of a sequence to 0 in training.",
+                                  {{{2, 3, 8}}}),
+    dropout_layer<2, true, false>("Dropout2d", "Sets whole random channels of an image to 0 in training."),
+    dropout_layer<3, true, false>("Dropout3d", "Sets whole random channels of a volume to 0 in training.",
+                                  {{{2, 3, 4, 4, 4}}}),
+    dropout_layer<0, false, true>("AlphaDropout", "Dropout that keeps mean 0 and variance 1, for SELU."),
+    dropout_layer<0, true, true>("FeatureAlphaDropout", "AlphaDropout of whole channels."),
 };
 
 }  // namespace

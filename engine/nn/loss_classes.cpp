@@ -9,7 +9,7 @@ using In = std::span<const Tensor>;
 constexpr const char* kClassWeights =
     "weights of the classes, separated by commas; empty: all 1; balanced: samples / (classes x those of the class)";
 
-CrossEntropyOptions options_of(const LayerArgs& a, const Tensor& logits) {
+CrossEntropyOptions cross_entropy_options(const LayerArgs& a, const Tensor& logits) {
   CrossEntropyOptions o;
   o.weight = weights(a, "weight", logits);
   o.ignore_index = a.integer("ignore_index");
@@ -34,7 +34,7 @@ const bool registered_loss_classes[] = {
                     .attrs = class_attrs(true)},
                    {.classes = true},
                    [](const LayerArgs& a, In in) {
-                     CrossEntropyOptions o = options_of(a, in[0]);
+                     CrossEntropyOptions o = cross_entropy_options(a, in[0]);
                      o.label_smoothing = a.number("label_smoothing");
                      return cross_entropy(in[0], in[1], o);
                    }}),
@@ -44,7 +44,7 @@ const bool registered_loss_classes[] = {
                     .inputs = 2,
                     .attrs = class_attrs(false)},
                    {.classes = true},
-                   [](const LayerArgs& a, In in) { return nll_loss(in[0], in[1], options_of(a, in[0])); }}),
+                   [](const LayerArgs& a, In in) { return nll_loss(in[0], in[1], cross_entropy_options(a, in[0])); }}),
     register_loss({{.type = "multi_margin",
                     .group = "Classes",
                     .help = "How far other classes come within a margin of the right one.",

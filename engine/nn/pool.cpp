@@ -33,7 +33,7 @@ std::string text(const char* kind, int axes, const Dims& size) {
 }
 
 template <int Axes>
-std::vector<AttrDef> window_attrs() {
+std::vector<AttrDef> pool_attrs() {
   auto each = [](int64_t v) { return Ints(Axes, v); };
   return {{"kernel_size", each(2), 1, 1024, Axes == 2 ? "height and width of the window" : "size of the window"},
           {"stride", each(0), 0, 1024, "steps between windows; 0: the window's own size"},
@@ -42,7 +42,7 @@ std::vector<AttrDef> window_attrs() {
           {"ceil_mode", false, 0, 0, "a last window may reach over the end"}};
 }
 template <int Axes>
-PoolOptions options_of(const LayerArgs& a, bool dilation) {
+PoolOptions pool_options(const LayerArgs& a, bool dilation) {
   PoolOptions o{a.sizes("kernel_size", Axes), a.sizes("stride", Axes), a.sizes("padding", Axes)};
   if (dilation) o.dilation = a.sizes("dilation", Axes);
   o.ceil_mode = a.flag("ceil_mode");
@@ -54,10 +54,10 @@ bool max_layer(const char* type) {
   return register_layer({{.type = type,
                           .group = kGroups[Axes],
                           .help = "Keeps the largest value of each window.",
-                          .attrs = window_attrs<Axes>(),
+                          .attrs = pool_attrs<Axes>(),
                           .examples = example(Axes)},
                          [](const LayerArgs& a) -> Made {
-                           PoolOptions o = options_of<Axes>(a, true);
+                           PoolOptions o = pool_options<Axes>(a, true);
                            if (Axes == 2 && !o.ceil_mode) {  // kernels of their own, which keep small indices
                              Pool2dOptions p{o.kernel, o.stride, o.padding, o.dilation};
                              for (int i = 0; i < 2; ++i)
@@ -70,7 +70,7 @@ bool max_layer(const char* type) {
 }
 template <int Axes>
 bool avg_layer(const char* type) {
-  std::vector<AttrDef> attrs = window_attrs<Axes>();
+  std::vector<AttrDef> attrs = pool_attrs<Axes>();
   attrs[2].help = "zeros at both ends";
   attrs.erase(attrs.begin() + 3);
   attrs.push_back({"count_include_pad", true, 0, 0, "zeros at the ends count as elements"});
@@ -81,7 +81,7 @@ bool avg_layer(const char* type) {
                           .attrs = std::move(attrs),
                           .examples = example(Axes)},
                          [](const LayerArgs& a) -> Made {
-                           PoolOptions o = options_of<Axes>(a, false);
+                           PoolOptions o = pool_options<Axes>(a, false);
                            o.count_include_pad = a.flag("count_include_pad");
                            o.divisor_override = a.integer("divisor_override");
                            return unary(text("AvgPool", Axes, o.kernel),
@@ -90,7 +90,7 @@ bool avg_layer(const char* type) {
 }
 template <int Axes>
 bool lp_layer(const char* type) {
-  std::vector<AttrDef> attrs = window_attrs<Axes>();
+  std::vector<AttrDef> attrs = pool_attrs<Axes>();
   attrs.erase(attrs.begin() + 2, attrs.begin() + 4);
   attrs.insert(attrs.begin(), {"norm_type", 2.0, 1e-3, 1e3, "the power"});
   return register_layer({{.type = type,
@@ -126,7 +126,7 @@ bool adaptive_layer(const char* type) {
 /// output.
 template <int Axes>
 bool unpool_layer(const char* type) {
-  std::vector<AttrDef> attrs = window_attrs<Axes>();
+  std::vector<AttrDef> attrs = pool_attrs<Axes>();
   attrs.resize(3);
   std::vector<LayerExample> examples = example(Axes);
   if (examples.empty()) examples = {{{2, 3, 8, 8}}};

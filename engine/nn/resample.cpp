@@ -69,7 +69,7 @@ const bool shuffles[] = {
 WindowOptions windows(const LayerArgs& a) {
   return {a.pair("kernel_size"), a.pair("dilation"), a.pair("padding"), a.pair("stride")};
 }
-std::vector<AttrDef> window_attrs(Ints kernel) {
+std::vector<AttrDef> fold_attrs(Ints kernel) {
   return {{"kernel_size", std::move(kernel), 1, 1024, "height and width of the window"},
           {"dilation", Ints{1, 1}, 1, 1024, "spacing of the window's taps"},
           {"padding", Ints{0, 0}, 0, 512, "zeros round the image"},
@@ -78,14 +78,14 @@ std::vector<AttrDef> window_attrs(Ints kernel) {
 const bool unfold_layer = register_layer({{.type = "Unfold",
                                            .group = "Image",
                                            .help = "The elements of every window as a column.",
-                                           .attrs = window_attrs({3, 3})},
+                                           .attrs = fold_attrs({3, 3})},
                                           [](const LayerArgs& a) -> Made {
                                             WindowOptions o = windows(a);
                                             return unary(fmt::format("Unfold({})", to_string(o.kernel)),
                                                          [o](const Tensor& x) { return im2col(x, o); });
                                           }});
 const bool fold_layer = [] {
-  std::vector<AttrDef> attrs = window_attrs({2, 2});
+  std::vector<AttrDef> attrs = fold_attrs({2, 2});
   attrs.insert(attrs.begin(), {"output_size", Ints{4, 4}, 1, 1e6, "height and width of the image"});
   return register_layer({{.type = "Fold",
                           .group = "Image",

@@ -189,7 +189,7 @@ Cell cell_of(const LayerArgs& a, Cell cell) {
 }
 
 template <Cell C>
-bool layer(const char* type, const char* help) {
+bool rnn_layer(const char* type, const char* help) {
   std::vector<AttrDef> attrs{{"input_size", int64_t{0}, 0, 1e6, "features of the input; 0: whatever arrives"},
                              {"hidden_size", int64_t{128}, 1, 1e6, "size of the state"},
                              {"num_layers", int64_t{1}, 1, 1000, "layers, each fed by the one before"},
@@ -243,12 +243,12 @@ bool cell_layer(const char* type, const char* help) {
                          }});
 }
 const bool registered_rnn[] = {
-    layer<Cell::lstm>(
+    rnn_layer<Cell::lstm>(
         "LSTM",
         "Reads a sequence step by step with a state and a gated memory. Inputs: x, h, c, lengths of the sequences."),
-    layer<Cell::gru>("GRU",
-                     "Reads a sequence step by step with a gated state. Inputs: x, h, lengths of the sequences."),
-    layer<Cell::tanh>("RNN", "Reads a sequence step by step with a state. Inputs: x, h, lengths of the sequences."),
+    rnn_layer<Cell::gru>("GRU",
+                         "Reads a sequence step by step with a gated state. Inputs: x, h, lengths of the sequences."),
+    rnn_layer<Cell::tanh>("RNN", "Reads a sequence step by step with a state. Inputs: x, h, lengths of the sequences."),
     cell_layer<Cell::lstm>("LSTMCell", "One step of an LSTM. Inputs: x, h, c."),
     cell_layer<Cell::gru>("GRUCell", "One step of a GRU. Inputs: x, h."),
     cell_layer<Cell::tanh>("RNNCell", "One step of an RNN. Inputs: x, h."),

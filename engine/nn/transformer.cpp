@@ -189,7 +189,7 @@ std::vector<AttrDef> layer_attrs(bool stack) {
   }
   return attrs;
 }
-TransformerOptions options_of(const LayerArgs& a) {
+TransformerOptions transformer_options(const LayerArgs& a) {
   return {a.integer("dim_feedforward"), a.number("dropout"),  a.text("activation"), a.number("layer_norm_eps"),
           a.flag("batch_first"),        a.flag("norm_first"), a.flag("causal")};
 }
@@ -210,7 +210,7 @@ const bool registered_transformer[] = {
                      .examples = {{{2, 5, 8}}}},
                     [](const LayerArgs& a) -> Made {
                       return std::make_shared<TransformerEncoderLayer>(a.features("d_model", -1), a.integer("nhead"),
-                                                                       options_of(a), a.device);
+                                                                       transformer_options(a), a.device);
                     }}),
     register_layer({{.type = "TransformerDecoderLayer",
                      .group = "Attention",
@@ -221,7 +221,7 @@ const bool registered_transformer[] = {
                      .examples = {{{2, 5, 8}}, {{2, 4, 8}}}},
                     [](const LayerArgs& a) -> Made {
                       return std::make_shared<TransformerDecoderLayer>(a.features("d_model", -1), a.integer("nhead"),
-                                                                       options_of(a), a.device);
+                                                                       transformer_options(a), a.device);
                     }}),
     register_layer({{.type = "TransformerEncoder",
                      .group = "Attention",
@@ -232,7 +232,7 @@ const bool registered_transformer[] = {
                      .examples = {{{2, 5, 8}}}},
                     [](const LayerArgs& a) -> Made {
                       return transformer_encoder(a.features("d_model", -1), a.integer("nhead"), a.integer("num_layers"),
-                                                 a.flag("norm"), options_of(a), a.device);
+                                                 a.flag("norm"), transformer_options(a), a.device);
                     }}),
     [] {
       std::vector<AttrDef> attrs = layer_attrs(false);
@@ -250,7 +250,7 @@ const bool registered_transformer[] = {
                              [](const LayerArgs& a) -> Made {
                                return std::make_shared<Transformer>(
                                    a.features("d_model", -1), a.integer("nhead"), a.integer("num_encoder_layers"),
-                                   a.integer("num_decoder_layers"), options_of(a), a.device);
+                                   a.integer("num_decoder_layers"), transformer_options(a), a.device);
                              }});
     }(),
     register_layer({{.type = "TransformerDecoder",
@@ -262,7 +262,7 @@ const bool registered_transformer[] = {
                      .examples = {{{2, 5, 8}}, {{2, 4, 8}}}},
                     [](const LayerArgs& a) -> Made {
                       return transformer_decoder(a.features("d_model", -1), a.integer("nhead"), a.integer("num_layers"),
-                                                 a.flag("norm"), options_of(a), a.device);
+                                                 a.flag("norm"), transformer_options(a), a.device);
                     }}),
 };
 

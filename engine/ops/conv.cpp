@@ -43,12 +43,12 @@ int64_t out_size(const ConvAttrs& a, int64_t in, int64_t kernel, int i) {
   return (in + 2 * a.padding[i] - a.dilation[i] * (kernel - 1) - 1) / a.stride[i] + 1;
 }
 
-kernels::ConvShape shape_of(const ConvAttrs& a, const Shape& x, const Shape& w, const Shape& y, bool bias) {
+kernels::ConvShape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w, const Shape& y, bool bias) {
   return {x[0],        x[1],        x[2],         x[3],         w[0],          y[2],          y[3],     w[2], w[3],
           a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1], a.groups, bias};
 }
 
-double flops(const Shape& w, const Shape& y) {
+double conv_flops(const Shape& w, const Shape& y) {
   return 2.0 * static_cast<double>(y.product()) * static_cast<double>(w[1] * w[2] * w[3]);
 }
 
@@ -96,7 +96,7 @@ struct Conv2d {
   static void place(const Attrs&, const Tensor*, Layout* out) { place_nhwc(out); }
   static void cpu(const Call& c) {
     Tensor x = dense_nhwc(c.in[0]), w = dense(c.in[1]), b = dense(c.in[2]);
-    kernels::ConvShape s = shape_of(c.as<Attrs>(), x.size(), w.size(), c.out[0].size(), b.defined());
+    kernels::ConvShape s = conv_shape(c.as<Attrs>(), x.size(), w.size(), c.out[0].size(), b.defined());
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::conv2d_forward<T>(s, x.data<T>(), w.data<T>(), b ? b.data<T>() : nullptr, c.out[0].data<T>());
@@ -114,7 +114,7 @@ struct Conv2d {
     if (d.needs(1)) d.in(1) = g[0];
     if (bias) d.in(2) = g[1];
   }
-  static Cost cost(const Attrs&, const Call& c) { return {flops(c.in[1].size(), c.out[0].size())}; }
+  static Cost cost(const Attrs&, const Call& c) { return {conv_flops(c.in[1].size(), c.out[0].size())}; }
   static void onnx(const Attrs& a, OnnxOp& o) {
     o.set("strides", a.stride);
     o.set("pads", Dims{a.padding[0], a.padding[1], a.padding[0], a.padding[1]});
@@ -151,7 +151,7 @@ struct Conv2dInput {
   static void place(const Attrs&, const Tensor*, Layout* out) { place_nhwc(out); }
   static void cpu(const Call& c) {
     Tensor gy = dense_nhwc(c.in[0]), w = dense(c.in[1]);
-    kernels::ConvShape s = shape_of(c.as<Attrs>(), c.out[0].size(), w.size(), gy.size(), false);
+    kernels::ConvShape s = conv_shape(c.as<Attrs>(), c.out[0].size(), w.size(), gy.size(), false);
     float_or_double(gy.dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::conv2d_backward_data<T>(s, gy.data<T>(), w.data<T>(), c.out[0].data<T>());
@@ -167,7 +167,7 @@ struct Conv2dInput {
     weight_gradient(plain, d.out(), d.x(0), d.meta(1).shape[2], d.meta(1).shape[3], false, g);
     d.in(1) = g[0];
   }
-  static Cost cost(const Attrs&, const Call& c) { return {flops(c.in[1].size(), c.in[0].size())}; }
+  static Cost cost(const Attrs&, const Call& c) { return {conv_flops(c.in[1].size(), c.in[0].size())}; }
   static void onnx(const Attrs& a, OnnxOp& o) {
     if (a.extra.n != 2) o.unsupported = "the gradient of a convolution";
     o.set("strides", a.stride);
@@ -197,7 +197,7 @@ struct Conv2dWeight {
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Tensor x = dense_nhwc(c.in[0]), gy = dense_nhwc(c.in[1]);
-    kernels::ConvShape s = shape_of(a, x.size(), c.out[0].size(), gy.size(), a.bias);
+    kernels::ConvShape s = conv_shape(a, x.size(), c.out[0].size(), gy.size(), a.bias);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::conv2d_backward_weights<T>(s, x.data<T>(), gy.data<T>(), c.out[0].data<T>(),
@@ -217,7 +217,7 @@ struct Conv2dWeight {
     if (d.needs(0)) d.in(0) = input_gradient(plain, d.x(1), gw, x[2], x[3]);
     if (d.needs(1)) d.in(1) = forward(plain, d.x(0), gw, gb);
   }
-  static Cost cost(const Attrs&, const Call& c) { return {flops(c.out[0].size(), c.in[1].size())}; }
+  static Cost cost(const Attrs&, const Call& c) { return {conv_flops(c.out[0].size(), c.in[1].size())}; }
   static void samples(Samples& s) {
     s.add("3 x 3", Attrs{{1, 1}, {1, 1}, {1, 1}, 1, {3, 3}, true}, {s.values({2, 3, 5, 4}), s.values({2, 4, 5, 4})});
     s.add("strided", Attrs{{2, 2}, {1, 1}, {1, 1}, 1, {3, 3}, false}, {s.values({2, 2, 6, 5}), s.values({2, 4, 3, 3})});

@@ -22,7 +22,7 @@ ConvOptions per_axis(const ConvOptions& o, int axes) {
   return {per_axis(o.stride, axes, "stride"), per_axis(o.padding, axes, "padding"),
           per_axis(o.dilation, axes, "dilation"), o.groups, per_axis(o.output_padding, axes, "output_padding")};
 }
-int axes_of(const char* what, const Tensor& x, const Tensor& w) {
+int conv_axes(const char* what, const Tensor& x, const Tensor& w) {
   int axes = w.ndim() - 2;
   if (axes < 1 || axes > 3 || x.ndim() != w.ndim())
     throw Error(std::string(what) + ": an input of size " + to_string(x.size()) + " does not fit a weight of size " +
@@ -34,11 +34,11 @@ Dims in_front(int64_t v, const Dims& d) { return {v, d[0]}; }
 Conv2dOptions planes(const ConvOptions& o) {
   return {last_two(o.stride), last_two(o.padding), last_two(o.dilation), o.groups};
 }
-Conv2dOptions flat(const ConvOptions& o) {
+Conv2dOptions plane_options(const ConvOptions& o) {
   return {in_front(1, o.stride), in_front(0, o.padding), in_front(1, o.dilation), o.groups};
 }
 
-Tensor over_channels(const Tensor& bias, int ndim) {
+Tensor channel_bias(const Tensor& bias, int ndim) {
   Shape s = Dims::filled(ndim, 1);
   s[1] = bias.numel();
   return view(bias, s);
@@ -96,15 +96,15 @@ Tensor conv_transpose3d(const Tensor& x, const Tensor& w, const ConvOptions& o, 
 }  // namespace
 
 Tensor conv_nd(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& given) {
-  int axes = axes_of("convolution", x, weight);
+  int axes = conv_axes("convolution", x, weight);
   ConvOptions o = per_axis(given, axes);
   if (axes == 2) return conv2d(x, weight, bias, planes(o));
-  if (axes == 1) return squeeze(conv2d(unsqueeze(x, 2), unsqueeze(weight, 2), bias, flat(o)), 2);
+  if (axes == 1) return squeeze(conv2d(unsqueeze(x, 2), unsqueeze(weight, 2), bias, plane_options(o)), 2);
   return conv3d(x, weight, bias, o);
 }
 
 Tensor conv_transpose_nd(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& given) {
-  int axes = axes_of("transposed convolution", x, weight);
+  int axes = conv_axes("transposed convolution", x, weight);
   ConvOptions o = per_axis(given, axes);
   Dims size;
   for (int i = 0; i < axes; ++i) {
@@ -119,10 +119,10 @@ Tensor conv_transpose_nd(const Tensor& x, const Tensor& weight, const Tensor& bi
   if (axes == 2)
     y = conv2d_transposed(x, weight, size[0], size[1], planes(o));
   else if (axes == 1)
-    y = squeeze(conv2d_transposed(unsqueeze(x, 2), unsqueeze(weight, 2), 1, size[0], flat(o)), 2);
+    y = squeeze(conv2d_transposed(unsqueeze(x, 2), unsqueeze(weight, 2), 1, size[0], plane_options(o)), 2);
   else
     y = conv_transpose3d(x, weight, o, size);
-  return bias ? add(y, over_channels(bias, y.ndim())) : y;
+  return bias ? add(y, channel_bias(bias, y.ndim())) : y;
 }
 
 }  // namespace tenon

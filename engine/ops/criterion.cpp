@@ -45,7 +45,7 @@ struct Rows {
   Shape target;
   int axis;
 };
-Rows rows_of(const Tensor& x, int axis) {
+Rows class_rows(const Tensor& x, int axis) {
   if (x.ndim() < 1) throw Error("logits without axes have no classes");
   int a = x.ndim() == 1 ? 0 : wrap_axis(axis, x.ndim());
   Dims order;
@@ -119,14 +119,14 @@ Reduction reduction_of(const std::string& name) {
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& o) {
   if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
     throw Error("cross_entropy: label_smoothing = " + std::to_string(o.label_smoothing) + " is not between 0 and 1");
-  Rows rows = rows_of(logits, o.axis);
+  Rows rows = class_rows(logits, o.axis);
   int64_t classes = rows.x.size(1), n = rows.x.size(0);
   if (o.weight && !(o.weight.size() == Shape{classes}))
     throw Error("cross_entropy: weights of size " + to_string(o.weight.size()) + " do not fit " +
                 std::to_string(classes) + " classes");
   if (is_floating(target.dtype())) {
     check_alike("cross_entropy", logits, target);
-    Tensor q = rows_of(target, o.axis).x, log_p = log_softmax(rows.x, -1);
+    Tensor q = class_rows(target, o.axis).x, log_p = log_softmax(rows.x, -1);
     if (o.label_smoothing > 0) q = add(mul(q, 1 - o.label_smoothing), o.label_smoothing / static_cast<double>(classes));
     Tensor loss = neg(sum(mul(log_p, o.weight ? mul(q, as(o.weight, q)) : q), {1}));
     return o.reduction == Reduction::none  ? reshape(loss, rows.target)
@@ -140,7 +140,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
 }
 
 Tensor nll_loss(const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& o) {
-  Rows rows = rows_of(log_p, o.axis);
+  Rows rows = class_rows(log_p, o.axis);
   check_classes("nll_loss", target, rows.target, rows.x.size(1), o.ignore_index);
   CrossEntropyOptions plain = o;
   plain.label_smoothing = 0;

@@ -32,6 +32,12 @@ inline Tensor dense_nhwc(const Tensor& x) {
   return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size()));
 }
 
+/// Null where the tensor is absent or has no elements.
+template <class T>
+T* data_or_null(const Tensor& t) {
+  return t && t.numel() ? t.data<T>() : nullptr;
+}
+
 /// Fills an op's own output. Unlike copy_() it counts no write: dispatch does, where the output was there before.
 inline void write_output(const Tensor& out, const Tensor& from) {
   const uint32_t version = out.version();

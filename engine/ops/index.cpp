@@ -39,7 +39,7 @@ void check_index_type(const Meta& m) {
 }
 
 /// `index` [count] are dense i64 tensors of one size for the axes from `first` on.
-Rows rows_of(const Shape& size, int64_t first, const Tensor* index, int count) {
+Rows indexed_rows(const Shape& size, int64_t first, const Tensor* index, int count) {
   Rows r;
   for (int i = 0; i < first; ++i) r.outer *= size[i];
   for (int i = static_cast<int>(first) + count; i < size.n; ++i) r.inner *= size[i];
@@ -92,7 +92,7 @@ struct Index {
   }
   static void cpu(const Call& c) {
     Tensor x = dense(c.in[0]);
-    const Rows r = rows_of(x.size(), c.as<Attrs>().first, c.in + 1, c.inputs - 1);
+    const Rows r = indexed_rows(x.size(), c.as<Attrs>().first, c.in + 1, c.inputs - 1);
     const int64_t count = static_cast<int64_t>(r.at.size());
     by_width(x.dtype(), [&](auto unit) {
       using T = decltype(unit);
@@ -156,7 +156,7 @@ struct IndexPut {
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     const DType t = a.accumulate ? widened(c.in[0].dtype()) : c.in[0].dtype();
-    const Rows r = rows_of(c.in[0].size(), a.first, c.in + 2, c.inputs - 2);
+    const Rows r = indexed_rows(c.in[0].size(), a.first, c.in + 2, c.inputs - 2);
     // Worked on in place where the output is dense and of the kernel's type.
     Tensor y = c.out[0].is_contiguous() && c.out[0].dtype() == t ? c.out[0] : Tensor(), v = dense_as(c.in[1], t);
     if (!y) y = empty(c.in[0].size(), t);

@@ -12,6 +12,7 @@
 namespace tenon {
 namespace {
 
+using ops::data_or_null;
 using ops::dense;
 using ops::float_or_double;
 
@@ -36,10 +37,6 @@ struct LayerNormAttrs {
     return d;
   }
 };
-template <class T>
-const T* data_or_null(const Tensor& t) {
-  return t ? t.data<T>() : nullptr;
-}
 
 /// Inputs x, gy, weight?, mean, rstd; outputs gx, gweight, gbias. With create_graph the composite runs instead.
 struct LayerNormBackward {

@@ -25,7 +25,6 @@ Meta with_last(const Meta& a, int64_t rows, int64_t cols) {
 }
 Tensor columns_by(const Tensor& a, const Tensor& s) { return mul(a, unsqueeze(s, -2)); }  // a diag(s)
 Tensor rows_by(const Tensor& a, const Tensor& s) { return mul(a, unsqueeze(s, -1)); }     // diag(s) a
-Tensor product(const Tensor& a, const Tensor& b) { return matmul(a, b); }
 
 struct QrOp {
   static constexpr OpInfo info{"qr", "", OpKind::other, 2};
@@ -70,12 +69,12 @@ struct QrOp {
     const Tensor gv = slice(gr, -1, m, n);
     const Tensor gx =
         tall(q, slice(r, -1, 0, m), add(gq, matmul(slice(a, -1, m, n), gv, false, true)), slice(gr, -1, 0, m));
-    d.in(0) = cat({gx, product(q, gv)}, -1);
+    d.in(0) = cat({gx, matmul(q, gv)}, -1);
   }
   static Tensor tall(const Tensor& q, const Tensor& r, const Tensor& gq, const Tensor& gr) {
     const Tensor mid = sub(matmul(r, gr, false, true), matmul(gq, q, true, false));
     const Tensor low = tril(mid), sym = add(low, transposed(tril(mid, -1)));
-    return transposed(solve_triangular(r, transposed(add(gq, product(q, sym))), true));
+    return transposed(solve_triangular(r, transposed(add(gq, matmul(q, sym))), true));
   }
   static void samples(Samples& s) {
     auto clear = [&](const Shape& size) {
@@ -125,7 +124,7 @@ struct EighOp {
     if (d.out(1)) mid = mul(inverse_gaps(w), matmul(v, d.out(1), true, false));
     if (d.out(0)) mid = mid ? add(mid, mul(id, unsqueeze(d.out(0), -2))) : mul(id, unsqueeze(d.out(0), -2));
     if (!mid) return;
-    const Tensor g = matmul(product(v, mid), v, false, true);
+    const Tensor g = matmul(matmul(v, mid), v, false, true);
     d.in(0) = mul(add(g, transposed(g)), 0.5);
   }
   static void samples(Samples& s) {
@@ -174,14 +173,14 @@ struct SvdOp {
     auto skew = [](const Tensor& t) { return sub(t, transposed(t)); };
     if (d.out(0)) mid = add(mid, columns_by(mul(skew(matmul(u, d.out(0), true, false)), gaps), s));
     if (d.out(2)) mid = add(mid, rows_by(mul(skew(matmul(vh, d.out(2), false, true)), gaps), s));
-    Tensor g = product(product(u, mid), vh);
+    Tensor g = matmul(matmul(u, mid), vh);
     if (d.out(0) && m > k) {
       const Tensor gu = columns_by(d.out(0), reciprocal(s));
-      g = add(g, product(sub(gu, product(u, matmul(u, gu, true, false))), vh));
+      g = add(g, matmul(sub(gu, matmul(u, matmul(u, gu, true, false))), vh));
     }
     if (d.out(2) && n > k) {
       const Tensor gv = rows_by(d.out(2), reciprocal(s));
-      g = add(g, product(u, sub(gv, product(matmul(gv, vh, false, true), vh))));
+      g = add(g, matmul(u, sub(gv, matmul(matmul(gv, vh, false, true), vh))));
     }
     d.in(0) = g;
   }

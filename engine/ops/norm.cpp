@@ -15,17 +15,14 @@ namespace tenon {
 namespace {
 
 using ops::common_float;
+using ops::data_or_null;
 using ops::dense;
 using ops::dense_nhwc;
 using ops::float_or_double;
 
-Tensor rows_of(const Tensor& x) { return x.ndim() == 4 ? dense_nhwc(x) : dense(x); }
+Tensor dense_rows(const Tensor& x) { return x.ndim() == 4 ? dense_nhwc(x) : dense(x); }
 void place_like(const Tensor& x, Layout& out) {
   if (x.ndim() == 4) out = Layout::channels_last(x.size());
-}
-template <class T>
-const T* data_or_null(const Tensor& t) {
-  return t ? t.data<T>() : nullptr;
 }
 
 /// A vector over the channels, shaped so that it broadcasts over x.
@@ -71,7 +68,7 @@ struct BatchNormBackward {
   }
   static void place(const Attrs&, const Tensor* in, Layout* out) { place_like(in[0], out[0]); }
   static void cpu(const Call& c) {
-    Tensor x = rows_of(c.in[0]), gy = rows_of(c.in[1]), mean = dense(c.in[2]), invstd = dense(c.in[3]),
+    Tensor x = dense_rows(c.in[0]), gy = dense_rows(c.in[1]), mean = dense(c.in[2]), invstd = dense(c.in[3]),
            gamma = dense(c.in[4]);
     int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
     float_or_double(x.dtype(), [&](auto one) {
@@ -125,7 +122,7 @@ struct BatchNorm {
   }
   static void place(const Attrs&, const Tensor* in, Layout* out) { place_like(in[0], out[0]); }
   static void cpu(const Call& c) {
-    Tensor x = rows_of(c.in[0]), gamma = dense(c.in[1]), beta = dense(c.in[2]);
+    Tensor x = dense_rows(c.in[0]), gamma = dense(c.in[1]), beta = dense(c.in[2]);
     int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -177,7 +174,7 @@ struct BatchNormInference {
   }
   static void place(const Attrs&, const Tensor* in, Layout* out) { place_like(in[0], out[0]); }
   static void cpu(const Call& c) {
-    Tensor x = rows_of(c.in[0]), gamma = dense(c.in[1]), beta = dense(c.in[2]), mean = dense(c.in[3]),
+    Tensor x = dense_rows(c.in[0]), gamma = dense(c.in[1]), beta = dense(c.in[2]), mean = dense(c.in[3]),
            var = dense(c.in[4]);
     int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
     float_or_double(x.dtype(), [&](auto one) {

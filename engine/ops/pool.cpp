@@ -30,7 +30,7 @@ struct PoolAttrs {
 bool small_window(const PoolAttrs& a) { return a.kernel.product() <= 255; }
 DType index_type(const PoolAttrs& a) { return small_window(a) ? DType::u8 : DType::i32; }
 
-kernels::PoolShape shape_of(const PoolAttrs& a, const Shape& x, const Shape& y) {
+kernels::PoolShape pool_shape(const PoolAttrs& a, const Shape& x, const Shape& y) {
   return {x[0],        x[1],        x[2],        x[3],         y[2],         y[3],          a.kernel[0],
           a.kernel[1], a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1]};
 }
@@ -91,7 +91,7 @@ struct MaxPool2d {
     typed(x.dtype(), a, [&](auto one, auto index) {
       using T = decltype(one);
       using I = decltype(index);
-      kernels::max_pool2d_forward<T, I>(shape_of(a, x.size(), c.out[0].size()), x.data<T>(), c.out[0].data<T>(),
+      kernels::max_pool2d_forward<T, I>(pool_shape(a, x.size(), c.out[0].size()), x.data<T>(), c.out[0].data<T>(),
                                         c.out[1].data<I>());
     });
   }
@@ -127,7 +127,7 @@ struct MaxPool2dBackward {
     typed(gy.dtype(), a, [&](auto one, auto i) {
       using T = decltype(one);
       using I = decltype(i);
-      kernels::max_pool2d_backward<T, I>(shape_of(a, c.out[0].size(), gy.size()), gy.data<T>(), index.data<I>(),
+      kernels::max_pool2d_backward<T, I>(pool_shape(a, c.out[0].size(), gy.size()), gy.data<T>(), index.data<I>(),
                                          c.out[0].data<T>());
     });
   }
@@ -155,7 +155,7 @@ struct MaxPool2dGather {
     typed(v.dtype(), a, [&](auto one, auto i) {
       using T = decltype(one);
       using I = decltype(i);
-      kernels::max_pool2d_gather<T, I>(shape_of(a, v.size(), c.out[0].size()), v.data<T>(), index.data<I>(),
+      kernels::max_pool2d_gather<T, I>(pool_shape(a, v.size(), c.out[0].size()), v.data<T>(), index.data<I>(),
                                        c.out[0].data<T>());
     });
   }

@@ -70,7 +70,7 @@ Layout channels_innermost(const Shape& s) {
   }
   return l;
 }
-Tensor rows_of(const Tensor& x) {
+Tensor channel_rows(const Tensor& x) {
   Layout l = channels_innermost(x.size());
   bool there = true;
   for (int i = 0; i < 5; ++i) there &= x.size(i) == 1 || x.stride()[i] == l.stride[i];
@@ -153,7 +153,7 @@ struct AvgPool {
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = channels_innermost(out[0].size); }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = rows_of(c.in[0]);
+    Tensor x = channel_rows(c.in[0]);
     int64_t channels = x.size(1);
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -199,7 +199,7 @@ struct AvgPoolBackward {
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = channels_innermost(out[0].size); }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor g = rows_of(c.in[0]);
+    Tensor g = channel_rows(c.in[0]);
     int64_t channels = g.size(1), image = a.in.product() * channels;
     ops::float_or_double(g.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -244,7 +244,7 @@ struct MaxPool {
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = out[1] = channels_innermost(out[0].size); }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = rows_of(c.in[0]);
+    Tensor x = channel_rows(c.in[0]);
     int64_t channels = x.size(1), volume = a.in.product();
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -295,7 +295,7 @@ Tensor AvgPool::decompose(const Attrs& given, const std::vector<Tensor>& in) {
   return factor == 1 ? y : mul(y, factor);
 }
 
-int axes_of(const char* what, const Tensor& x) {
+int pool_axes(const char* what, const Tensor& x) {
   if (x.ndim() < 3 || x.ndim() > 5)
     throw Error(std::string(what) + ": its input has size " + to_string(x.size()) +
                 "; it must be [batch, channels, 1 to 3 axes]");
@@ -358,19 +358,19 @@ MaxPoolResult maxima(const WindowsAttrs& a, const Tensor& v, int axes) {
 }  // namespace
 
 Tensor avg_pool(const Tensor& x, const PoolOptions& o) {
-  int axes = axes_of("avg_pool", x);
+  int axes = pool_axes("avg_pool", x);
   Tensor v = volume_of(x);
   return without_axes(apply<AvgPool>(windows_of(v, o, axes), v), axes);
 }
 
 MaxPoolResult max_pool(const Tensor& x, const PoolOptions& o) {
-  int axes = axes_of("max_pool", x);
+  int axes = pool_axes("max_pool", x);
   Tensor v = volume_of(x);
   return maxima(windows_of(v, o, axes), v, axes);
 }
 
 Tensor max_unpool(const Tensor& y, const Tensor& index, const Dims& output) {
-  int axes = axes_of("max_unpool", y);
+  int axes = pool_axes("max_unpool", y);
   if (!(index.size() == y.size()) || output.n != axes)
     throw Error("max_unpool: values of size " + to_string(y.size()) + ", places of size " + to_string(index.size()) +
                 " and an output of " + to_string(output) + " do not fit");
@@ -382,7 +382,7 @@ Tensor max_unpool(const Tensor& y, const Tensor& index, const Dims& output) {
 }
 
 Tensor adaptive_avg_pool(const Tensor& x, const Dims& output) {
-  int axes = axes_of("adaptive_avg_pool", x);
+  int axes = pool_axes("adaptive_avg_pool", x);
   bool one = true;
   Dims spatial;
   for (int i = 0; i < axes; ++i) {
@@ -395,7 +395,7 @@ Tensor adaptive_avg_pool(const Tensor& x, const Dims& output) {
 }
 
 MaxPoolResult adaptive_max_pool(const Tensor& x, const Dims& output) {
-  int axes = axes_of("adaptive_max_pool", x);
+  int axes = pool_axes("adaptive_max_pool", x);
   Tensor v = volume_of(x);
   return maxima(adaptive_of(v, output, axes), v, axes);
 }

@@ -19,7 +19,7 @@ namespace tenon {
 namespace {
 
 thread_local Generator t_generator;
-Generator& chosen(Generator* g) { return g ? *g : t_generator; }
+Generator& generator_of(Generator* g) { return g ? *g : t_generator; }
 
 enum class Law : int64_t { uniform, normal, exponential, cauchy, log_normal, geometric, integer };
 const std::vector<std::string>& attr_choices(Law) {
@@ -108,7 +108,7 @@ struct Random {
 const Register<Random> random_op;
 
 Tensor drawn(const Shape& size, DType dtype, Law law, double a, double b, Generator* g, Device device = {}) {
-  Generator& from = chosen(g);
+  Generator& from = generator_of(g);
   // Two words a draw.
   uint64_t at = from.take(2 * static_cast<uint64_t>(std::max<int64_t>(0, size.product())));
   const Random::Attrs attrs{size, dtype, law, a, b, from.seed, from.stream, at};
@@ -159,7 +159,7 @@ Tensor randint(int64_t low, int64_t high, const Shape& size, DType dtype, Genera
 
 Tensor randperm(int64_t n, Generator* g, Device device) {
   if (n < 0) throw Error(fmt::format("randperm: {} numbers", n));
-  Generator& from = chosen(g);
+  Generator& from = generator_of(g);
   Philox random{from.seed, from.stream};
   uint64_t at = from.take(2 * static_cast<uint64_t>(n)) * 2;
   Tensor t = empty({n}, DType::i64);
@@ -241,7 +241,7 @@ Tensor normal(const Tensor& mean, const Tensor& stddev, Generator* g) {
 Tensor poisson(const Tensor& rate, Generator* g) {
   Tensor keep, counts = empty(rate.size(), DType::f64);
   const double* at = as_double(rate, keep);
-  Generator& from = chosen(g);
+  Generator& from = generator_of(g);
   // Each element has a stream of its own, as long as it needs (Knuth's product of uniforms, in steps of rate 500 so
   // that e^-rate holds).
   const uint64_t base = from.take(4);

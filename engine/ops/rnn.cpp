@@ -14,6 +14,7 @@ namespace tenon {
 namespace {
 
 using kernels::Cell;
+using ops::data_or_null;
 using ops::dense;
 using ops::float_or_double;
 
@@ -30,18 +31,14 @@ struct RnnAttrs {
   Cell kind() const { return static_cast<Cell>(cell); }
 };
 
-kernels::RnnShape shape_of(const RnnAttrs& a, const Shape& gx, int64_t h, const Tensor& lengths) {
+kernels::RnnShape rnn_shape(const RnnAttrs& a, const Shape& gx, int64_t h, const Tensor& lengths) {
   return {a.kind(), a.reverse, gx[0], gx[1], h, lengths ? lengths.data<int64_t>() : nullptr};
 }
 /// Absent states are 0.
 Tensor state_or_zeros(const Tensor& given, const Tensor& gx, const Tensor& wh) {
   return given ? given : zeros({gx.size(1), wh.size(1)}, gx.dtype(), gx.device());
 }
-template <class T>
-T* data_or_null(const Tensor& t) {
-  return t && t.numel() ? t.data<T>() : nullptr;
-}
-double flops(const Shape& gx, const Shape& wh) {
+double rnn_flops(const Shape& gx, const Shape& wh) {
   return 2.0 * static_cast<double>(gx[0] * gx[1]) * static_cast<double>(wh.product());
 }
 
@@ -66,13 +63,13 @@ struct RnnBackward {
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::rnn_backward<T>(
-          shape_of(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kH0].data<T>(), data_or_null<T>(in[kC0]),
+          rnn_shape(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kH0].data<T>(), data_or_null<T>(in[kC0]),
           in[kWh].data<T>(), in[kInputs].data<T>(), data_or_null<T>(in[kInputs + 1]), data_or_null<T>(in[kInputs + 2]),
           data_or_null<T>(in[kInputs + 3]), data_or_null<T>(in[kInputs + 4]), c.out[0].data<T>(), c.out[1].data<T>(),
           lstm ? c.out[2].data<T>() : nullptr, c.out[3].data<T>(), lstm ? nullptr : data_or_null<T>(c.out[2]));
     });
   }
-  static Cost cost(const Attrs&, const Call& c) { return {2 * flops(c.in[kGx].size(), c.in[kWh].size())}; }
+  static Cost cost(const Attrs&, const Call& c) { return {2 * rnn_flops(c.in[kGx].size(), c.in[kWh].size())}; }
 };
 
 /// The same in public ops, one step after the other.
@@ -164,7 +161,7 @@ struct Rnn {
                       std::to_string(in[kGx].size(0)));
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::rnn_forward<T>(shape_of(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kGx].data<T>(),
+      kernels::rnn_forward<T>(rnn_shape(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kGx].data<T>(),
                               in[kH0].data<T>(), data_or_null<T>(in[kC0]), in[kWh].data<T>(), data_or_null<T>(in[kBh]),
                               c.out[0].data<T>(), data_or_null<T>(c.out[1]), data_or_null<T>(c.out[2]));
     });
@@ -192,7 +189,7 @@ struct Rnn {
                       ? sum_to(reshape(out[0], {out[0].size(0) * out[0].size(1), out[0].size(2)}), in[kBh].size())
                       : out[2];
   }
-  static Cost cost(const Attrs&, const Call& c) { return {flops(c.in[kGx].size(), c.in[kWh].size())}; }
+  static Cost cost(const Attrs&, const Call& c) { return {rnn_flops(c.in[kGx].size(), c.in[kWh].size())}; }
   static void samples(Samples& s) {
     constexpr int64_t steps = 3, n = 2, h = 3;
     Tensor lengths = s.indices({n}, 1);

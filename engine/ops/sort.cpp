@@ -346,7 +346,7 @@ const Register<SearchSorted> searchsorted_op;
 const Register<Histc> histc_op;
 
 template <class Op>
-Ordered chosen(const Tensor& x, int axis, int64_t k, bool flag, bool keep) {
+Ordered ordered_by(const Tensor& x, int axis, int64_t k, bool flag, bool keep) {
   const bool scalar = x.ndim() == 0;
   Tensor in = scalar ? reshape(x, {1}) : x, out[2];
   apply_many<Op>({wrap_axis(axis, in.ndim()), k, flag, keep}, &in, 1, out);
@@ -357,15 +357,17 @@ Ordered chosen(const Tensor& x, int axis, int64_t k, bool flag, bool keep) {
 
 }  // namespace
 
-Ordered sort(const Tensor& x, int axis, bool descending) { return chosen<Sort>(x, axis, 0, descending, false); }
+Ordered sort(const Tensor& x, int axis, bool descending) { return ordered_by<Sort>(x, axis, 0, descending, false); }
 Tensor argsort(const Tensor& x, int axis, bool descending) { return sort(x, axis, descending).indices; }
-Ordered topk(const Tensor& x, int64_t k, int axis, bool largest) { return chosen<TopK>(x, axis, k, largest, false); }
-Ordered kthvalue(const Tensor& x, int64_t k, int axis, bool keep) { return chosen<Kth>(x, axis, k, false, keep); }
-Ordered median(const Tensor& x, int axis, bool keep) { return chosen<Median>(x, axis, 0, false, keep); }
+Ordered topk(const Tensor& x, int64_t k, int axis, bool largest) {
+  return ordered_by<TopK>(x, axis, k, largest, false);
+}
+Ordered kthvalue(const Tensor& x, int64_t k, int axis, bool keep) { return ordered_by<Kth>(x, axis, k, false, keep); }
+Ordered median(const Tensor& x, int axis, bool keep) { return ordered_by<Median>(x, axis, 0, false, keep); }
 Tensor median(const Tensor& x) { return median(reshape(x, {x.numel()}), 0).values; }
-Ordered mode_of(const Tensor& x, int axis, bool keep) { return chosen<Mode>(x, axis, 0, false, keep); }
-Ordered max_dim(const Tensor& x, int axis, bool keep) { return chosen<MaxDim>(x, axis, 0, false, keep); }
-Ordered min_dim(const Tensor& x, int axis, bool keep) { return chosen<MinDim>(x, axis, 0, false, keep); }
+Ordered mode_of(const Tensor& x, int axis, bool keep) { return ordered_by<Mode>(x, axis, 0, false, keep); }
+Ordered max_dim(const Tensor& x, int axis, bool keep) { return ordered_by<MaxDim>(x, axis, 0, false, keep); }
+Ordered min_dim(const Tensor& x, int axis, bool keep) { return ordered_by<MinDim>(x, axis, 0, false, keep); }
 Tensor argmin(const Tensor& x, int axis, bool keep) { return min_dim(x, axis, keep).indices; }
 
 Tensor searchsorted(const Tensor& boundaries, const Tensor& values, bool right) {

@@ -10,8 +10,8 @@ struct Constants {
   T b1, b2, c1, c2, size, root, eps, keep, decay;
 };
 template <class T>
-void plain(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square,
-           Constants<T> k) {
+void adam_update(int64_t n, T* __restrict w, const T* __restrict g, T* __restrict mean, T* __restrict square,
+                 Constants<T> k) {
   for (int64_t i = 0; i < n; ++i) {
     T d = g[i] + k.decay * w[i];
     mean[i] = k.b1 * mean[i] + k.c1 * d;
@@ -62,7 +62,7 @@ struct Adam {
     if (s[2])
       with_maximum(n, w, g, s[0], s[1], s[2], k);
     else
-      plain(n, w, g, s[0], s[1], k);
+      adam_update(n, w, g, s[0], s[1], k);
   }
   template <class F>
   void fields(F&& f) const {
@@ -79,13 +79,13 @@ struct Adam {
 const Register<ElementwiseOp<Adam>> adam_op;
 
 template <bool Decoupled>
-std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrValues& v) {
+std::unique_ptr<Optimizer> make_adam(std::vector<nn::Named> parameters, const AttrValues& v) {
   return std::make_unique<Elementwise<Adam>>(
       std::move(parameters), v, Adam{v.number("beta1"), v.number("beta2"), v.number("eps"), Decoupled},
       std::vector<std::string>{"exp_avg", "exp_avg_sq", v.flag("amsgrad") ? "max_exp_avg_sq" : ""});
 }
 
-std::vector<AttrDef> attrs(double decay, const char* help) {
+std::vector<AttrDef> adam_attrs(double decay, const char* help) {
   return {lr_attr(1e-3),
           unit_attr("beta1", 0.9, "memory of the mean"),
           unit_attr("beta2", 0.999, "memory of the square"),
@@ -97,9 +97,10 @@ std::vector<AttrDef> attrs(double decay, const char* help) {
 
 const bool registered_adam[] = {
     register_optimizer({"adam", "each weight's step divided by the usual size of its gradient",
-                        attrs(0, "pull of the weights towards 0, added to the gradient"), make<false>}),
+                        adam_attrs(0, "pull of the weights towards 0, added to the gradient"), make_adam<false>}),
     register_optimizer({"adamw", "adam, with a decay of the weights that does not pass through the gradient",
-                        attrs(0.01, "pull of the weights towards 0, applied apart from the gradient"), make<true>}),
+                        adam_attrs(0.01, "pull of the weights towards 0, applied apart from the gradient"),
+                        make_adam<true>}),
 };
 
 }  // namespace

@@ -138,7 +138,7 @@ const Register<ElementwiseOp<Adamax>> adamax_op;
 const Register<ElementwiseOp<NAdam>> nadam_op;
 const Register<ElementwiseOp<RAdam>> radam_op;
 
-std::vector<AttrDef> attrs(double lr) {
+std::vector<AttrDef> moment_attrs(double lr) {
   return {lr_attr(lr),
           unit_attr("beta1", 0.9, "memory of the mean"),
           unit_attr("beta2", 0.999, "memory of the square or the maximum"),
@@ -147,7 +147,7 @@ std::vector<AttrDef> attrs(double lr) {
           maximize_attr()};
 }
 std::vector<AttrDef> nadam_attrs() {
-  auto list = attrs(2e-3);
+  auto list = moment_attrs(2e-3);
   list.push_back({"momentum_decay", 4e-3, 0, 1e6, "how fast the momentum rises"});
   return list;
 }
@@ -158,7 +158,7 @@ Rule with_moments(const AttrValues& v) {
   return r;
 }
 template <class Rule>
-std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrValues& v) {
+std::unique_ptr<Optimizer> make_with_moments(std::vector<nn::Named> parameters, const AttrValues& v) {
   Rule rule = with_moments<Rule>(v);
   if constexpr (requires { rule.momentum_decay; }) rule.momentum_decay = v.number("momentum_decay");
   std::vector<std::string> states = {"exp_avg", std::is_same_v<Rule, Adamax> ? "exp_inf" : "exp_avg_sq"};
@@ -166,10 +166,11 @@ std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrVal
 }
 
 const bool registered_adam_kin[] = {
-    register_optimizer({"adamax", "adam that divides by the largest recent gradient", attrs(2e-3), make<Adamax>}),
-    register_optimizer({"nadam", "adam that looks ahead along its momentum", nadam_attrs(), make<NAdam>}),
     register_optimizer(
-        {"radam", "adam that divides only once it knows how much gradients vary", attrs(1e-3), make<RAdam>}),
+        {"adamax", "adam that divides by the largest recent gradient", moment_attrs(2e-3), make_with_moments<Adamax>}),
+    register_optimizer({"nadam", "adam that looks ahead along its momentum", nadam_attrs(), make_with_moments<NAdam>}),
+    register_optimizer({"radam", "adam that divides only once it knows how much gradients vary", moment_attrs(1e-3),
+                        make_with_moments<RAdam>}),
 };
 
 }  // namespace

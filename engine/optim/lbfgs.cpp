@@ -198,7 +198,7 @@ class Lbfgs : public Optimizer {
              nullptr;  ///< numbers: how many are remembered, iterations so far, last step, scale of the first guess
 };
 
-std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrValues& v) {
+std::unique_ptr<Optimizer> make_lbfgs(std::vector<nn::Named> parameters, const AttrValues& v) {
   bool wide = !parameters.empty() && parameters[0].tensor.dtype() == DType::f64;
   for (const nn::Named& p : parameters)
     if (p.tensor.dtype() != (wide ? DType::f64 : DType::f32))
@@ -218,7 +218,7 @@ const bool registered_lbfgs = register_optimizer(
       {"tolerance_change", 1e-9, 0, 1, "stop where neither weights nor loss change more"},
       {"history_size", int64_t{100}, 1, 10000, "steps remembered", {}, "steps"},
       {"line_search", std::string("none"), 0, 0, "how far to go along a direction", {"none", "strong_wolfe"}}},
-     make});
+     make_lbfgs});
 
 }  // namespace
 }  // namespace tenon::optim

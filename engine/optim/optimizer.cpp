@@ -19,7 +19,7 @@ std::string module_of(const std::string& parameter) {
   return dot == std::string::npos ? "" : parameter.substr(0, dot);
 }
 
-Registry<OptimizerDef>& registry() {
+Registry<OptimizerDef>& optimizer_registry() {
   static auto& all = *new Registry<OptimizerDef>("optimizer");
   return all;
 }
@@ -145,8 +145,8 @@ std::vector<nn::Named> Optimizer::state() const {
   return all;
 }
 
-bool register_optimizer(OptimizerDef def, Place place) { return registry().add(std::move(def), place); }
-const Registry<OptimizerDef>& optimizers() { return registry(); }
+bool register_optimizer(OptimizerDef def, Place place) { return optimizer_registry().add(std::move(def), place); }
+const Registry<OptimizerDef>& optimizers() { return optimizer_registry(); }
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::vector<nn::Named> parameters,
                                           const std::vector<Attr>& given) {

@@ -7,7 +7,7 @@
 namespace tenon::optim {
 namespace {
 
-Registry<ScheduleDef>& registry() {
+Registry<ScheduleDef>& schedule_registry() {
   static auto& all = *new Registry<ScheduleDef>("schedule");
   return all;
 }
@@ -37,8 +37,8 @@ void Schedule::load(const nlohmann::json& state) {
     throw Error("the checkpoint has a schedule's state, but this schedule has none", "it belongs to another recipe");
 }
 
-bool register_schedule(ScheduleDef def, Place place) { return registry().add(std::move(def), place); }
-const Registry<ScheduleDef>& schedules() { return registry(); }
+bool register_schedule(ScheduleDef def, Place place) { return schedule_registry().add(std::move(def), place); }
+const Registry<ScheduleDef>& schedules() { return schedule_registry(); }
 
 std::unique_ptr<Schedule> make_schedule(const std::string& name, const std::vector<Attr>& given,
                                         const ScheduleSpan& span) {

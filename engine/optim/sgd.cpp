@@ -7,7 +7,7 @@ namespace {
 // The loops take everything by value and each has one form: how a product and a sum are contracted must not depend on a
 // branch.
 template <class T>
-void plain(int64_t n, T* __restrict w, const T* __restrict g, T lr, T decay) {
+void sgd_update(int64_t n, T* __restrict w, const T* __restrict g, T lr, T decay) {
   for (int64_t i = 0; i < n; ++i) w[i] -= lr * (g[i] + decay * w[i]);
 }
 template <class T>
@@ -51,7 +51,7 @@ struct Sgd {
   void run(int64_t n, T* w, const T* g, T* const* s) const {
     T rate = static_cast<T>(lr), m = static_cast<T>(momentum), decay = static_cast<T>(weight_decay);
     if (!s[0])
-      plain(n, w, g, rate, decay);
+      sgd_update(n, w, g, rate, decay);
     else if (nesterov)
       ahead(n, w, g, s[0], rate, decay, m);
     else if (fresh != 1)
@@ -71,7 +71,7 @@ struct Sgd {
 };
 const Register<ElementwiseOp<Sgd>> sgd_op;
 
-std::unique_ptr<Optimizer> make(std::vector<nn::Named> parameters, const AttrValues& v) {
+std::unique_ptr<Optimizer> make_sgd(std::vector<nn::Named> parameters, const AttrValues& v) {
   Sgd rule{v.number("momentum"), v.number("dampening"), v.flag("nesterov")};
   if (rule.nesterov && (rule.momentum == 0 || rule.dampening != 0))
     throw Error::usage("optimizer.nesterov looks ahead along the momentum, which is " +
@@ -90,7 +90,7 @@ const bool registered_sgd =
                          {"nesterov", false, 0, 0, "look ahead along the momentum"},
                          weight_decay_attr(0, "pull of the weights towards 0, added to the gradient"),
                          maximize_attr()},
-                        make});
+                        make_sgd});
 
 }  // namespace
 }  // namespace tenon::optim

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kKey = "callbacks";
 
-Registry<CallbackDef>& registry() {
+Registry<CallbackDef>& callback_registry() {
   static auto& all = *new Registry<CallbackDef>("callback");
   return all;
 }
@@ -121,8 +121,8 @@ void Callback::load(const nlohmann::json& state) {
   if (!state.is_null()) throw Error("the checkpoint has a state of a callback that keeps none");
 }
 
-bool register_callback(CallbackDef def, Place place) { return registry().add(std::move(def), place); }
-const Registry<CallbackDef>& callbacks() { return registry(); }
+bool register_callback(CallbackDef def, Place place) { return callback_registry().add(std::move(def), place); }
+const Registry<CallbackDef>& callbacks() { return callback_registry(); }
 
 std::vector<CallbackRow> callback_rows(const Recipe& recipe) {
   std::vector<CallbackRow> on, off;

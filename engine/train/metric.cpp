@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-Registry<MetricDef>& registry() {
+Registry<MetricDef>& metric_registry() {
   static auto& all = *new Registry<MetricDef>("metric");
   return all;
 }
@@ -152,8 +152,8 @@ const bool registered_metric[] = {
 
 }  // namespace
 
-bool register_metric(MetricDef def, Place place) { return registry().add(std::move(def), place); }
-const Registry<MetricDef>& metrics() { return registry(); }
+bool register_metric(MetricDef def, Place place) { return metric_registry().add(std::move(def), place); }
+const Registry<MetricDef>& metrics() { return metric_registry(); }
 
 int better(const std::string& recorded) {
   const std::string name = recorded.starts_with("test_") ? recorded.substr(5) : recorded;

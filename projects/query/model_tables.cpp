@@ -27,7 +27,7 @@ void put_told(QueryCell& c, const std::string& text) {
   if (!text.empty()) c.put_standing(text);
 }
 
-std::string_view module_of(const std::string& name) {
+std::string_view owning_module(const std::string& name) {
   const size_t dot = name.rfind('.');
   return dot == name.npos ? std::string_view() : std::string_view(name).substr(0, dot);
 }
@@ -47,7 +47,7 @@ const bool registered_file_tensors = register_query_table(
              Leads::tensor)
          .add("module", Unit::text, "the part of its name before the last point; NULL: it has none",
               [](const FileTensors& t, int64_t i, QueryCell& c) {
-                if (const std::string_view m = module_of(t[i].name); !m.empty()) c.put_standing(m);
+                if (const std::string_view m = owning_module(t[i].name); !m.empty()) c.put_standing(m);
               })
          .add("dtype", Unit::text, "as the file names it",
               [](const FileTensors& t, int64_t i, QueryCell& c) { c.put_standing(t[i].dtype); })

@@ -9,15 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tests/bench/draw.h"
+
 namespace {
 
-uint64_t g_state = 0x9E3779B97F4A7C15ull;
-uint64_t draw(uint64_t n) {
-  g_state ^= g_state << 13;
-  g_state ^= g_state >> 7;
-  g_state ^= g_state << 17;
-  return g_state % n;
-}
+using tenon::bench::draw;
 
 /// The opcodes that Python's pickler writes for plain data, memo included.
 class Pickle {

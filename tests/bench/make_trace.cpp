@@ -8,15 +8,11 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/bench/draw.h"
+
 namespace {
 
-uint64_t g_state = 0x9E3779B97F4A7C15ull;
-uint64_t draw(uint64_t n) {
-  g_state ^= g_state << 13;
-  g_state ^= g_state >> 7;
-  g_state ^= g_state << 17;
-  return g_state % n;
-}
+using tenon::bench::draw;
 
 std::FILE* g_out;
 uint64_t g_written = 0, g_events = 0, g_correlation = 1;

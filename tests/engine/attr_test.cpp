@@ -21,7 +21,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-std::string said(const std::function<void()>& f) {
+std::string usage_error(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -58,29 +58,30 @@ TEST(Attr, WhatIsShownCanBeTypedAgain) {
 }
 
 TEST(Attr, RefusalsNameTheKeyTheValueAndWhatIsAllowed) {
-  std::string s = said([] { parse_attr(kSteps, "soon", "a.steps"); });
+  std::string s = usage_error([] { parse_attr(kSteps, "soon", "a.steps"); });
   EXPECT_SAYS(s, "a.steps = \"soon\": it is a whole number");
   EXPECT_SAYS(s, "how long it takes (a whole number, 1 to 1000000000, in steps)");
-  EXPECT_SAYS(said([] { parse_attr(kSteps, "0", "a.steps"); }), "a.steps = 0: it is at least 1");
-  EXPECT_SAYS(said([] { parse_attr(kSteps, "1.5", "a.steps"); }), "it is a whole number");
-  EXPECT_SAYS(said([] { parse_attr(kSteps, "3 epochs", "a.steps"); }), "it is a whole number");
-  EXPECT_SAYS(said([] { parse_attr(kShare, "1", "a.share"); }), "a.share = 1: it is at most 0.9");
-  EXPECT_SAYS(said([] { parse_attr(kShare, "nan", "a.share"); }), "it is a number");
-  EXPECT_SAYS(said([] { parse_attr(kShare, "0,5", "a.share"); }), "it is a number");
-  EXPECT_SAYS(said([] { parse_attr(kOn, "maybe", "a.on"); }), "a.on = \"maybe\": it is true or false");
-  s = said([] { parse_attr(kMode, "maen", "a.mode"); });
+  EXPECT_SAYS(usage_error([] { parse_attr(kSteps, "0", "a.steps"); }), "a.steps = 0: it is at least 1");
+  EXPECT_SAYS(usage_error([] { parse_attr(kSteps, "1.5", "a.steps"); }), "it is a whole number");
+  EXPECT_SAYS(usage_error([] { parse_attr(kSteps, "3 epochs", "a.steps"); }), "it is a whole number");
+  EXPECT_SAYS(usage_error([] { parse_attr(kShare, "1", "a.share"); }), "a.share = 1: it is at most 0.9");
+  EXPECT_SAYS(usage_error([] { parse_attr(kShare, "nan", "a.share"); }), "it is a number");
+  EXPECT_SAYS(usage_error([] { parse_attr(kShare, "0,5", "a.share"); }), "it is a number");
+  EXPECT_SAYS(usage_error([] { parse_attr(kOn, "maybe", "a.on"); }), "a.on = \"maybe\": it is true or false");
+  s = usage_error([] { parse_attr(kMode, "maen", "a.mode"); });
   EXPECT_SAYS(s, "a.mode = \"maen\": it is one of mean, sum, none (did you mean mean");
-  EXPECT_SAYS(said([] { parse_attr(kSize, "3,", "a.size"), parse_attr(kSize, "3,a", "a.size"); }), "as in 30, 60");
-  EXPECT_SAYS(said([] { parse_attr(kSize, "3, 10", "a.size"); }), "a.size = 3, 10: it is at most 9");
+  EXPECT_SAYS(usage_error([] { parse_attr(kSize, "3,", "a.size"), parse_attr(kSize, "3,a", "a.size"); }),
+              "as in 30, 60");
+  EXPECT_SAYS(usage_error([] { parse_attr(kSize, "3, 10", "a.size"); }), "a.size = 3, 10: it is at most 9");
 }
 
 TEST(Attr, AValueStandsForOneOfAnotherKind) {
   EXPECT_EQ(fit_attr(kShare, int64_t{0}, "k"), AttrValue(0.0));
   EXPECT_EQ(fit_attr(kSize, int64_t{4}, "k"), AttrValue(Ints{4}));
   EXPECT_EQ(fit_attr(kSteps, 4.0, "k"), AttrValue(int64_t{4}));
-  EXPECT_SAYS(said([] { fit_attr(kSteps, 4.5, "k"); }), "k = 4.5: it is a whole number");
-  EXPECT_SAYS(said([] { fit_attr(kOn, int64_t{1}, "k"); }), "k = 1: it is true or false");
-  EXPECT_SAYS(said([] { fit_attr(kMode, std::string("all"), "k"); }), "it is one of");
+  EXPECT_SAYS(usage_error([] { fit_attr(kSteps, 4.5, "k"); }), "k = 4.5: it is a whole number");
+  EXPECT_SAYS(usage_error([] { fit_attr(kOn, int64_t{1}, "k"); }), "k = 1: it is true or false");
+  EXPECT_SAYS(usage_error([] { fit_attr(kMode, std::string("all"), "k"); }), "it is one of");
 }
 
 TEST(Attr, LimitsAreToldAsPeopleSayThem) {

@@ -11,7 +11,6 @@
 #include "core/tensor_bytes.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/module.h"
-#include "engine/spec/chain.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "tests/engine/files.h"
@@ -26,14 +25,7 @@ using testing_files::error_of;
 using I = int64_t;
 using S = std::string;
 
-ModelSpec model() {
-  return Chain("test", {2})
-      .add("fc1", "Linear", {{"out_features", I{16}}})
-      .add("act", "Tanh")
-      .add("fc2", "Linear", {{"out_features", I{2}}})
-      .done();
-}
-Recipe recipe(const Settings& set = {}) {
+Recipe sgd_recipe(const Settings& set = {}) {
   return with(spirals({{"data.batch_size", "16"}, {"epochs", "4"}, {"optimizer.type", "sgd"}}), set);
 }
 
@@ -77,14 +69,14 @@ TEST(Callbacks, every_one_is_added_and_taken_away_by_its_keys) {
 }
 
 TEST(Callbacks, say_what_they_do_with_the_values_of_the_recipe) {
-  const Recipe r = recipe({{"stop.metric", "test_accuracy"},
-                           {"stop.patience", "5"},
-                           {"average.type", "ema"},
-                           {"average.decay", "0.9"},
-                           {"schedule.type", "plateau"},
-                           {"schedule.factor", "0.5"},
-                           {"eval_every", "2"},
-                           {"callbacks", "gradient_noise std=0.5"}});
+  const Recipe r = sgd_recipe({{"stop.metric", "test_accuracy"},
+                               {"stop.patience", "5"},
+                               {"average.type", "ema"},
+                               {"average.decay", "0.9"},
+                               {"schedule.type", "plateau"},
+                               {"schedule.factor", "0.5"},
+                               {"eval_every", "2"},
+                               {"callbacks", "gradient_noise std=0.5"}});
   const auto rows = on(r);
   EXPECT_EQ(row(rows, "stop_early").says,
             "ends the run where test_accuracy did not become better in 5 evaluations in a row");
@@ -96,12 +88,12 @@ TEST(Callbacks, say_what_they_do_with_the_values_of_the_recipe) {
   // In the order of a step.
   EXPECT_TRUE(
       std::is_sorted(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.moment < b.moment; }));
-  EXPECT_FALSE(row(callback_rows(recipe({{"loss.type", "mse"}})), "balanced_loss").fault.empty())
+  EXPECT_FALSE(row(callback_rows(sgd_recipe({{"loss.type", "mse"}})), "balanced_loss").fault.empty())
       << "a loss without weights of classes cannot be balanced";
 }
 
 TEST(Callbacks, listed_ones_are_moved_and_set) {
-  Recipe r = recipe({{"callbacks", "goal value=0.5; gradient_noise; centralize"}});
+  Recipe r = sgd_recipe({{"callbacks", "goal value=0.5; gradient_noise; centralize"}});
   EXPECT_EQ(names(on(r)), "stop_on_nan gradient_noise centralize save_best goal save_checkpoints");
   const auto rows = callback_rows(r);
   EXPECT_TRUE(callback_moves(rows, row(rows, "gradient_noise"), 1));
@@ -119,11 +111,13 @@ TEST(Callbacks, listed_ones_are_moved_and_set) {
 
 TEST(Callbacks, what_is_wrong_is_told_and_refused_before_the_first_step) {
   const auto fault = [](const S& text) {
-    const auto rows = on(recipe({{"callbacks", text}}));
+    const auto rows = on(sgd_recipe({{"callbacks", text}}));
     const auto at = std::find_if(rows.begin(), rows.end(), [](const auto& r) { return !r.fault.empty(); });
     return at == rows.end() ? "" : at->fault;
   };
-  const auto made = [](const Settings& set) { return error_of([&] { TrainingSession s(model(), recipe(set)); }); };
+  const auto made = [](const Settings& set) {
+    return error_of([&] { TrainingSession s(tanh_model(), sgd_recipe(set)); });
+  };
   for (const auto& [text, why] : {std::pair<S, S>{"gradient_noize", "gradient_noise"},
                                   {"gradient_noise stdd=1", "std"},
                                   {"gradient_noise std", "NAME=VALUE"},
@@ -132,7 +126,7 @@ TEST(Callbacks, what_is_wrong_is_told_and_refused_before_the_first_step) {
     EXPECT_FALSE(fault(text).empty()) << text;
     EXPECT_SAYS(made({{"callbacks", text}}), why.c_str());
     // What cannot work can be taken away.
-    const Recipe r = recipe({{"callbacks", text}});
+    const Recipe r = sgd_recipe({{"callbacks", text}});
     const auto rows = on(r);
     const auto at = std::find_if(rows.begin(), rows.end(), [](const auto& c) { return !c.fault.empty(); });
     EXPECT_EQ(without_callback(r, *at).text("callbacks"), "") << text;
@@ -143,7 +137,7 @@ TEST(Callbacks, what_is_wrong_is_told_and_refused_before_the_first_step) {
 }
 
 TEST(Callbacks, gradients_and_weights_are_as_the_formulas_say) {
-  TrainingSession plain(model(), recipe()), centred(model(), recipe({{"callbacks", "centralize"}}));
+  TrainingSession plain(tanh_model(), sgd_recipe()), centred(tanh_model(), sgd_recipe({{"callbacks", "centralize"}}));
   plain.step();
   centred.step();
   for (const nn::Named& p : centred.model().parameters()) {
@@ -155,7 +149,7 @@ TEST(Callbacks, gradients_and_weights_are_as_the_formulas_say) {
       EXPECT_NEAR(sum, 0, 1e-6) << p.name;
     }
   }
-  TrainingSession bounded(model(), recipe({{"callbacks", "max_norm norm=0.25"}, {"optimizer.lr", "0.5"}}));
+  TrainingSession bounded(tanh_model(), sgd_recipe({{"callbacks", "max_norm norm=0.25"}, {"optimizer.lr", "0.5"}}));
   run(bounded, 5);
   bool at_bound = false;
   for (const nn::Named& p : bounded.model().parameters()) {
@@ -169,10 +163,10 @@ TEST(Callbacks, gradients_and_weights_are_as_the_formulas_say) {
   }
   EXPECT_TRUE(at_bound);
   // Noise: another number for every value, of the deviation it says, and less with every step.
-  TrainingSession noisy(model(), recipe({{"callbacks", "gradient_noise std=3 decay=1"}}));
+  TrainingSession noisy(tanh_model(), sgd_recipe({{"callbacks", "gradient_noise std=3 decay=1"}}));
   for (const double expected : {3 / std::sqrt(2.), 3 / std::sqrt(3.)}) {
     const Checkpoint at = noisy.save();
-    TrainingSession same(model(), recipe());
+    TrainingSession same(tanh_model(), sgd_recipe());
     Checkpoint bare = at;
     bare.state.erase("callbacks");
     same.load(bare);
@@ -190,7 +184,7 @@ TEST(Callbacks, gradients_and_weights_are_as_the_formulas_say) {
 
 TEST(Callbacks, their_order_is_heard) {
   const auto trained = [](const S& list) {
-    TrainingSession s(model(), recipe({{"callbacks", list}, {"optimizer.momentum", "0"}}));
+    TrainingSession s(tanh_model(), sgd_recipe({{"callbacks", list}, {"optimizer.momentum", "0"}}));
     run(s, 3);
     Checkpoint c = s.save();
     c.state.erase("callbacks");
@@ -205,10 +199,10 @@ TEST(Callbacks, their_order_is_heard) {
 }
 
 TEST(Callbacks, clipping_measures_what_they_left) {
-  TrainingSession s(model(), recipe({{"callbacks", "gradient_noise std=100"},
-                                     {"optimizer.clip_norm", "0.001"},
-                                     {"optimizer.momentum", "0"},
-                                     {"optimizer.lr", "1"}}));
+  TrainingSession s(tanh_model(), sgd_recipe({{"callbacks", "gradient_noise std=100"},
+                                              {"optimizer.clip_norm", "0.001"},
+                                              {"optimizer.momentum", "0"},
+                                              {"optimizer.lr", "1"}}));
   const Checkpoint before = s.save();
   s.step();
   const Checkpoint after = s.save();
@@ -247,26 +241,26 @@ TEST(Callbacks, one_definition_is_in_the_list_and_keeps_its_state) {
   EXPECT_EQ(callbacks().find("counting"), nullptr);
   RegistryScope scope("a plug-in");
   register_counting();
-  const auto rows = callback_rows(recipe());
+  const auto rows = callback_rows(sgd_recipe());
   EXPECT_FALSE(row(rows, "counting").on);
-  const Recipe r = with_callback(recipe(), "counting");
+  const Recipe r = with_callback(sgd_recipe(), "counting");
   EXPECT_TRUE(row(callback_rows(r), "counting").on);
 
-  TrainingSession through(model(), r);
+  TrainingSession through(tanh_model(), r);
   EXPECT_TRUE(through.watches_evaluations());
   run(through, 9 * 3 + 2);
   EXPECT_EQ(through.ending(), "three are enough");
   const Checkpoint end = through.save();
   EXPECT_EQ(end.state.at("callbacks").at("kept"), nlohmann::json::parse(R"([["counting", [29, 3]]])"));
   for (const I cut : {4, 9, 10, 20}) {
-    TrainingSession a(model(), r), b(model(), r);
+    TrainingSession a(tanh_model(), r), b(tanh_model(), r);
     run(a, cut);
     b.load(a.save());
     run(b, 29 - cut);
     expect_same(b.save(), end);
   }
   // A state of other callbacks is refused and changes nothing.
-  TrainingSession bare(model(), recipe()), noise(model(), recipe({{"callbacks", "gradient_noise"}}));
+  TrainingSession bare(tanh_model(), sgd_recipe()), noise(tanh_model(), sgd_recipe({{"callbacks", "gradient_noise"}}));
   EXPECT_SAYS(error_of([&] { bare.load(end); }), "callbacks");
   EXPECT_SAYS(error_of([&] { noise.load(end); }), "callbacks");
   EXPECT_EQ(noise.steps_done(), 0);
@@ -275,7 +269,7 @@ TEST(Callbacks, one_definition_is_in_the_list_and_keeps_its_state) {
 TEST(Callbacks, a_run_that_changes_keeps_what_its_callbacks_remember) {
   RegistryScope scope("a plug-in");
   register_counting();
-  TrainingSession s(model(), recipe({{"callbacks", "counting"}}));
+  TrainingSession s(tanh_model(), sgd_recipe({{"callbacks", "counting"}}));
   run(s, 29);
   ASSERT_FALSE(s.ending().empty());
   s.change(with(s.recipe(), {{"optimizer.lr", "0.5"}}));

@@ -29,7 +29,7 @@ using testing_files::Folder;
 using testing_files::write;
 using I = int64_t;
 
-std::string bytes_of(const Batch& b) {
+std::string batch_bytes(const Batch& b) {
   std::string s(static_cast<const char*>(b.x.raw()), b.x.nbytes());
   s.append(static_cast<const char*>(b.y.raw()), b.y.nbytes());
   for (I r : b.rows) s += " " + std::to_string(r);
@@ -59,7 +59,7 @@ TEST(EveryKind, GivesTheSameBatchesAfterAResumeAnywhereAndFromAnyNumberOfWorkers
         Batch b = plain.next();
         for (I r : b.rows)
           EXPECT_EQ(seen.insert(r).second, i < per_epoch) << "row " << r << ": each comes once in an epoch";
-        want.push_back(bytes_of(b));
+        want.push_back(batch_bytes(b));
       }
       EXPECT_EQ(static_cast<I>(seen.size()), split.train->size());
       EXPECT_NE(want[0], want[static_cast<size_t>(per_epoch)]) << "every epoch has an order of its own";
@@ -70,7 +70,7 @@ TEST(EveryKind, GivesTheSameBatchesAfterAResumeAnywhereAndFromAnyNumberOfWorkers
         for (int from : {static_cast<int>(per_epoch) + 1, 2, 0}) {
           l.seek(from / per_epoch, from % per_epoch);
           for (int i = from; i < std::min(total, from + 4); ++i)
-            EXPECT_EQ(bytes_of(l.next()), want[static_cast<size_t>(i)]) << "batch " << i;
+            EXPECT_EQ(batch_bytes(l.next()), want[static_cast<size_t>(i)]) << "batch " << i;
         }
       }
       // Targets are what the set says of them.

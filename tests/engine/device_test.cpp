@@ -20,13 +20,14 @@
 #include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
+#include "tests/engine/op_samples.h"
 #include "tests/messages.h"
 #include "tests/poisoned_device.h"
 
 namespace tenon {
 namespace {
 
-std::string bytes_of(const Tensor& t) {
+std::string host_bytes(const Tensor& t) {
   const Tensor host = contiguous(detach(to_host(t)));
   return host.nbytes() ? std::string(static_cast<const char*>(host.raw()), host.nbytes()) : std::string();
 }
@@ -38,7 +39,7 @@ void expect_same_bits(const Tensor& there, const Tensor& here, const std::string
   if (here.storage()) {
     EXPECT_EQ(to_string(there.stride()), to_string(here.stride())) << what;
   }
-  EXPECT_TRUE(bytes_of(there) == bytes_of(here)) << what << " differs";
+  EXPECT_TRUE(host_bytes(there) == host_bytes(here)) << what << " differs";
 }
 
 using testing_words::error_of;
@@ -115,24 +116,10 @@ TEST(Device, WhatIsComputedOnTheHostCrosses) {
   expect_same_bits(nonzero(x), nonzero(h), "nonzero");
 }
 
-template <class F>
-void each_sample(const F& f) {
-  for (const OpDef& op : all_ops()) {
-    if (!op.samples) continue;
-    Samples samples;
-    op.samples(samples);
-    for (const Sample& s : samples.all()) {
-      SCOPED_TRACE(std::string(op.info.name) + " / " + s.name);
-      f(op, s);
-      if (testing::Test::HasFatalFailure()) return;
-    }
-  }
-}
-
 struct Ran {
   std::vector<Tensor> out, gradients;
 };
-Ran run(const OpDef& op, const Sample& s, Device d, bool composite) {
+Ran run_sample(const OpDef& op, const Sample& s, Device d, bool composite) {
   Ran r;
   std::vector<Tensor> in, leaves, roots, given;
   for (size_t i = 0; i < s.inputs.size(); ++i) {
@@ -161,7 +148,7 @@ TEST(Device, EveryOpAndItsGradientHaveTheBitsOfTheCpu) {
   int compared = 0;
   each_sample([&](const OpDef& op, const Sample& s) {
     for (const bool composite : {false, true}) {
-      const Ran here = run(op, s, {}, composite), there = run(op, s, poisoned::device(), composite);
+      const Ran here = run_sample(op, s, {}, composite), there = run_sample(op, s, poisoned::device(), composite);
       for (size_t o = 0; o < here.out.size(); ++o) {
         if (!s.inputs.empty()) {
           EXPECT_EQ(to_string(there.out[o].device()), std::string(op.info.any_device ? "cpu" : "poisoned:0"));
@@ -177,11 +164,11 @@ TEST(Device, EveryOpAndItsGradientHaveTheBitsOfTheCpu) {
   EXPECT_GT(compared, 500);
 }
 
-void expect_same_state(const Checkpoint& a, const Checkpoint& b) {
+void expect_same_checkpoint(const Checkpoint& a, const Checkpoint& b) {
   ASSERT_EQ(a.tensors.size(), b.tensors.size());
   EXPECT_EQ(a.state, b.state);
   for (size_t i = 0; i < a.tensors.size(); ++i)
-    EXPECT_TRUE(bytes_of(a.tensors[i].second) == bytes_of(b.tensors[i].second)) << a.tensors[i].first;
+    EXPECT_TRUE(host_bytes(a.tensors[i].second) == host_bytes(b.tensors[i].second)) << a.tensors[i].first;
 }
 
 void train_on_both(const ModelSpec& model, const Recipe& recipe, int steps) {
@@ -191,7 +178,7 @@ void train_on_both(const ModelSpec& model, const Recipe& recipe, int steps) {
     EXPECT_EQ(a.loss, b.loss);
     EXPECT_EQ(a.grad_norm, b.grad_norm);
   }
-  expect_same_state(there.save(), here.save());
+  expect_same_checkpoint(there.save(), here.save());
   const Evaluation a = here.evaluate(), b = there.evaluate();
   EXPECT_EQ(a.loss, b.loss);
   EXPECT_EQ(a.decisive.value, b.decisive.value);
@@ -200,7 +187,7 @@ void train_on_both(const ModelSpec& model, const Recipe& recipe, int steps) {
   there.load(kept);
   there.step();
   here.step();
-  expect_same_state(there.save(), here.save());
+  expect_same_checkpoint(there.save(), here.save());
 }
 
 TEST(Device, TrainingEvaluationAndCheckpointsHaveTheBitsOfTheCpu) {
@@ -236,7 +223,7 @@ TEST(Device, EveryTemplateThatNeedsNoFilesTrainsThere) {
     SCOPED_TRACE(t.name);
     TrainingSession here(t.model, recipe), there(t.model, recipe, {poisoned::device(), nullptr});
     EXPECT_EQ(here.step().loss, there.step().loss);
-    expect_same_state(there.save(), here.save());
+    expect_same_checkpoint(there.save(), here.save());
     ++trained;
   }
   EXPECT_GE(trained, 2);

@@ -13,7 +13,7 @@ namespace {
 
 using testing_files::error_of;
 
-Recipe recipe(const std::vector<std::pair<std::string, std::string>>& set) {
+Recipe stop_recipe(const std::vector<std::pair<std::string, std::string>>& set) {
   Recipe r;
   for (const auto& [key, value] : set) r.set(key, value);
   return r;
@@ -29,17 +29,17 @@ size_t ends_after(const Recipe& r, const std::vector<double>& values) {
 }
 
 TEST(EarlyStop, ends_where_the_metric_did_not_become_better_for_long_enough) {
-  const Recipe loss = recipe({{"stop.metric", "test_loss"}, {"stop.patience", "2"}});
+  const Recipe loss = stop_recipe({{"stop.metric", "test_loss"}, {"stop.patience", "2"}});
   EXPECT_EQ(ends_after(loss, {1, 0.9, 0.95, 0.91, 0.1}), 4u);
   EXPECT_EQ(ends_after(loss, {1, 0.9, 0.95, 0.8, 0.85}), 0u);
   EXPECT_EQ(ends_after(loss, {1, 1, 1}), 3u) << "the same is not better";
-  const Recipe accuracy = recipe({{"stop.metric", "test_accuracy"}, {"stop.patience", "2"}});
+  const Recipe accuracy = stop_recipe({{"stop.metric", "test_accuracy"}, {"stop.patience", "2"}});
   EXPECT_EQ(ends_after(accuracy, {0.1, 0.2, 0.19, 0.2}), 4u);
   EXPECT_EQ(ends_after(accuracy, {0.1, 0.2, 0.3, 0.4}), 0u);
-  EXPECT_EQ(ends_after(recipe({{"stop.metric", "test_accuracy"}, {"stop.patience", "1"}, {"stop.mode", "min"}}),
+  EXPECT_EQ(ends_after(stop_recipe({{"stop.metric", "test_accuracy"}, {"stop.patience", "1"}, {"stop.mode", "min"}}),
                        {0.3, 0.2, 0.1, 0.2}),
             4u);
-  const Recipe delta = recipe({{"stop.metric", "test_loss"}, {"stop.patience", "2"}, {"stop.min_delta", "0.1"}});
+  const Recipe delta = stop_recipe({{"stop.metric", "test_loss"}, {"stop.patience", "2"}, {"stop.min_delta", "0.1"}});
   EXPECT_EQ(ends_after(delta, {1, 0.95, 0.91}), 3u) << "little steps do not add up to a better value";
   EXPECT_EQ(ends_after(delta, {1, 0.95, 0.85, 0.8, 0.7}), 0u);
   const double nan = std::nan("");
@@ -49,7 +49,7 @@ TEST(EarlyStop, ends_where_the_metric_did_not_become_better_for_long_enough) {
 }
 
 TEST(EarlyStop, says_why) {
-  const Recipe r = recipe({{"stop.metric", "test_loss"}, {"stop.patience", "2"}});
+  const Recipe r = stop_recipe({{"stop.metric", "test_loss"}, {"stop.patience", "2"}});
   EXPECT_EQ(reason_to_stop(r, {{10, 1}, {20, 0.5}, {30, 0.7}, {40, 0.6}}),
             "test_loss was best at step 20 (0.5) and did not become better in the 2 evaluations since "
             "(stop.patience = 2)");
@@ -57,18 +57,18 @@ TEST(EarlyStop, says_why) {
 
 TEST(EarlyStop, a_metric_that_is_never_recorded_is_refused) {
   const TaskView classes{"classification", 3, 1}, values{"regression", 0, 1};
-  check_early_stop(recipe({{"stop.metric", "test_accuracy"}}), classes);
-  check_early_stop(recipe({{"stop.metric", "test_loss"}}), values);
-  check_early_stop(recipe({{"eval_every", "0"}}), classes);
+  check_early_stop(stop_recipe({{"stop.metric", "test_accuracy"}}), classes);
+  check_early_stop(stop_recipe({{"stop.metric", "test_loss"}}), values);
+  check_early_stop(stop_recipe({{"eval_every", "0"}}), classes);
   EXPECT_SAYS(error_of([&] {
-                check_early_stop(recipe({{"stop.metric", "test_accuracy"}}), values);
+                check_early_stop(stop_recipe({{"stop.metric", "test_accuracy"}}), values);
               }),
               "no evaluation of a regression task records it");
   EXPECT_SAYS(error_of([&] {
-                check_early_stop(recipe({{"stop.metric", "test_loss"}, {"eval_every", "0"}}), values);
+                check_early_stop(stop_recipe({{"stop.metric", "test_loss"}, {"eval_every", "0"}}), values);
               }),
               "eval_every is 0");
-  EXPECT_SAYS(error_of([] { recipe({{"stop.metric", "test_luck"}}); }), "test_accuracy");
+  EXPECT_SAYS(error_of([] { stop_recipe({{"stop.metric", "test_luck"}}); }), "test_accuracy");
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ namespace {
 using testing_words::error_of;
 
 /// Runs the nodes one after the other. `memory` holds what constants were before; afterwards, what they became.
-std::vector<Tensor> run(const Graph& g, const std::vector<Tensor>& inputs, std::map<std::string, Tensor>& memory) {
+std::vector<Tensor> run_graph(const Graph& g, const std::vector<Tensor>& inputs,
+                              std::map<std::string, Tensor>& memory) {
   NoGrad off;
   std::vector<Tensor> at(g.values.size());
   for (size_t i = 0; i < g.inputs.size(); ++i) at[static_cast<size_t>(g.inputs[i])] = inputs[i];
@@ -95,7 +96,7 @@ TEST(Graph, AnOptimizersUpdateIsTracedAndReplayed) {
       writes += static_cast<int>(n.writes.size());
     }
     EXPECT_GE(writes, 2 * static_cast<int>(1 + optimizer->state().size() / 2)) << type;
-    run(g, {ones({1})}, before);
+    run_graph(g, {ones({1})}, before);
     for (const auto& [name, t] : memory) EXPECT_TRUE(same_bits(before.at(name), t)) << type << " " << name;
   }
 }
@@ -108,7 +109,7 @@ TEST(Graph, RunningStatisticsAreTracedAndReplayed) {
   const Graph g =
       trace_graph([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{norm(in[0])}; }, {x}, memory);
   auto replayed = copies(memory);
-  const Tensor y = run(g, {fresh}, replayed)[0];
+  const Tensor y = run_graph(g, {fresh}, replayed)[0];
   EXPECT_TRUE(same_bits(y, norm(fresh)));
   for (const auto& [name, t] : memory) EXPECT_TRUE(same_bits(replayed.at(name), t)) << name;
   const Graph update = trace_graph(
@@ -140,7 +141,7 @@ TEST(Graph, ATracedStepDrawsTheNumbersOfAnotherFromItsKey) {
     other = add(drop(x), drop(x));
   });
   std::map<std::string, Tensor> keys = {{"key", other_key}};
-  EXPECT_TRUE(same_bits(run(g, {x}, keys)[0], other));
+  EXPECT_TRUE(same_bits(run_graph(g, {x}, keys)[0], other));
 }
 
 TEST(Graph, DroppedElementsDoNotDependOnThreads) {
@@ -169,7 +170,7 @@ TEST(Graph, WritesThroughViewsKeepTheirOrder) {
     EXPECT_NE(g.values[static_cast<size_t>(v)].name, "mul_5") << "nothing reads what was made of it";
   }
   std::map<std::string, Tensor> none;
-  const auto got = run(g, {x}, none), expected = f({x});
+  const auto got = run_graph(g, {x}, none), expected = f({x});
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(got[i], expected[i])) << i;
 }
 

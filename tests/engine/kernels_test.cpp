@@ -17,7 +17,7 @@
 namespace tenon::kernels {
 namespace {
 
-std::vector<float> values(int64_t n, uint64_t stream) {
+std::vector<float> uniform_values(int64_t n, uint64_t stream) {
   Philox random{42, stream};
   std::vector<float> v(static_cast<size_t>(n));
   for (size_t i = 0; i < v.size(); ++i) v[i] = 2 * random.uniform(i) - 1;
@@ -37,7 +37,7 @@ void expect_near(const std::vector<T>& got, const std::vector<double>& want, dou
 
 /// Runs `make` at 1, 2 and 3 threads and expects the same bytes.
 template <class Make>
-void expect_same_bits(const Make& make) {
+void expect_thread_invariant(const Make& make) {
   set_num_threads(1);
   auto one = make();
   for (int threads : {2, 3}) {
@@ -60,7 +60,8 @@ TEST_P(Gemm, FollowsPlainLoopsInEveryForm) {
     for (bool tb : {false, true})
       for (float beta : {0.0f, 1.0f}) {
         int64_t lda = (ta ? m : k) + 3, ldb = (tb ? k : n) + 1, ldc = n + 2;
-        auto a = values((ta ? k : m) * lda, 1), b = values((tb ? n : k) * ldb, 2), c = values(m * ldc, 3);
+        auto a = uniform_values((ta ? k : m) * lda, 1), b = uniform_values((tb ? n : k) * ldb, 2),
+             c = uniform_values(m * ldc, 3);
         auto want = wide(c);
         for (int64_t i = 0; i < m; ++i)
           for (int64_t j = 0; j < n; ++j) {
@@ -87,8 +88,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Gemm,
 
 TEST(GemmThreads, SameBits) {
   for (auto [m, n, k] : {Product{512, 300, 200}, Product{64, 2000, 128}, Product{1500, 64, 64}}) {
-    auto a = values(m * k, 1), b = values(n * k, 2);
-    expect_same_bits([&, m = m, n = n, k = k] {
+    auto a = uniform_values(m * k, 1), b = uniform_values(n * k, 2);
+    expect_thread_invariant([&, m = m, n = n, k = k] {
       std::vector<float> c(static_cast<size_t>(m * n));
       gemm(false, true, m, n, k, a.data(), k, b.data(), k, c.data(), n);
       return c;
@@ -133,8 +134,9 @@ struct Reference {
 class Conv : public testing::TestWithParam<ConvShape> {
  protected:
   ConvShape s = GetParam();
-  std::vector<float> x = values(s.n * s.ih * s.iw * s.ic, 1), w = values(s.oc * s.ic / s.groups * s.kh * s.kw, 2),
-                     b = values(s.bias ? s.oc : 0, 3), gy = values(s.n * s.oh * s.ow * s.oc, 4);
+  std::vector<float> x = uniform_values(s.n * s.ih * s.iw * s.ic, 1),
+                     w = uniform_values(s.oc * s.ic / s.groups * s.kh * s.kw, 2),
+                     b = uniform_values(s.bias ? s.oc : 0, 3), gy = uniform_values(s.n * s.oh * s.ow * s.oc, 4);
 };
 
 TEST_P(Conv, FollowsTheDefinition) {
@@ -156,7 +158,7 @@ TEST_P(Conv, FollowsTheDefinition) {
 }
 
 TEST_P(Conv, SameBitsAtAnyThreadCount) {
-  expect_same_bits([&] {
+  expect_thread_invariant([&] {
     std::vector<float> all(gy.size() + x.size() + w.size() + b.size());
     float *y = all.data(), *gx = y + gy.size(), *gw = gx + x.size(), *gb = gw + w.size();
     conv2d_forward<float>(s, x.data(), w.data(), b.data(), y);
@@ -193,7 +195,7 @@ TEST(Pool, FollowsTheDefinitionAndThreadsDoNotMatter) {
   for (PoolShape s :
        {PoolShape{3, 32, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 1, 1}, PoolShape{2, 70, 9, 7, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1},
         PoolShape{2, 5, 9, 9, 5, 5, 3, 3, 1, 1, 0, 0, 2, 2}, PoolShape{1, 19, 12, 12, 4, 4, 9, 9, 1, 1, 0, 0, 1, 1}}) {
-    auto x = values(s.n * s.ih * s.iw * s.c, 1), gy = values(s.n * s.oh * s.ow * s.c, 2);
+    auto x = uniform_values(s.n * s.ih * s.iw * s.c, 1), gy = uniform_values(s.n * s.oh * s.ow * s.c, 2);
     std::vector<double> want(gy.size(), -1e30), gx(x.size());
     for (int64_t n = 0; n < s.n; ++n)
       for (int64_t oy = 0; oy < s.oh; ++oy)
@@ -221,7 +223,7 @@ TEST(Pool, FollowsTheDefinitionAndThreadsDoNotMatter) {
     max_pool2d_gather<float, uint8_t>(s, x.data(), index.data(), back.data());
     expect_near(back, want, 0, "gather");
     EXPECT_EQ(std::vector<int32_t>(index.begin(), index.end()), wide_index);
-    expect_same_bits([&] {
+    expect_thread_invariant([&] {
       std::vector<float> all(gy.size() + x.size());
       max_pool2d_forward<float, uint8_t>(s, x.data(), all.data(), index.data());
       max_pool2d_backward<float, uint8_t>(s, gy.data(), index.data(), all.data() + gy.size());
@@ -232,7 +234,7 @@ TEST(Pool, FollowsTheDefinitionAndThreadsDoNotMatter) {
 
 TEST(BatchNorm, FollowsTheDefinitionFarFromZero) {
   const int64_t rows = 5000, c = 6;
-  auto x = values(rows * c, 1), gamma = values(c, 2), beta = values(c, 3);
+  auto x = uniform_values(rows * c, 1), gamma = uniform_values(c, 2), beta = uniform_values(c, 3);
   for (float& v : x) v = 1000 + v;  // a one-pass variance loses all its digits here
   std::vector<float> mean(c), var(c), y(x.size()), invstd(c);
   column_moments<float>(rows, c, x.data(), mean.data(), var.data());
@@ -253,8 +255,8 @@ TEST(BatchNorm, FollowsTheDefinitionFarFromZero) {
 
 TEST(BatchNorm, ThreadsDoNotMatter) {
   const int64_t rows = 20000, c = 33;
-  auto x = values(rows * c, 1), gy = values(rows * c, 2);
-  expect_same_bits([&] {
+  auto x = uniform_values(rows * c, 1), gy = uniform_values(rows * c, 2);
+  expect_thread_invariant([&] {
     std::vector<float> mean(c), var(c), invstd(c), all(x.size() * 2 + 2 * c);
     column_moments<float>(rows, c, x.data(), mean.data(), var.data());
     batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, nullptr, nullptr, all.data(),
@@ -267,7 +269,7 @@ TEST(BatchNorm, ThreadsDoNotMatter) {
 
 TEST(Losses, FollowTheirDefinitions) {
   const int64_t rows = 300, c = 37;
-  auto x = values(rows * c, 1);
+  auto x = uniform_values(rows * c, 1);
   for (float& v : x) v *= 30;
   std::vector<int64_t> target(rows);
   for (int64_t i = 0; i < rows; ++i) target[static_cast<size_t>(i)] = i * 7 % c;
@@ -288,19 +290,19 @@ TEST(Losses, FollowTheirDefinitions) {
     want += std::log(sum) - x[static_cast<size_t>(i * c + target[static_cast<size_t>(i)])];
   }
   EXPECT_NEAR(loss, want / rows, 1e-5);
-  auto y = values(100000, 5), z = values(100000, 6);
+  auto y = uniform_values(100000, 5), z = uniform_values(100000, 6);
   std::vector<double> partial(static_cast<size_t>(mse_pieces(100000)));
   double mse = 0;
   for (size_t i = 0; i < y.size(); ++i) mse += std::pow(double(y[i]) - z[i], 2);
   EXPECT_NEAR(mse_forward<float>(100000, y.data(), z.data(), partial.data()), mse / 100000, 1e-7);
-  expect_same_bits([&] {
+  expect_thread_invariant([&] {
     return std::vector<double>{mse_forward<float>(100000, y.data(), z.data(), partial.data()),
                                cross_entropy_forward<float>(rows, c, x.data(), target.data(), lse.data())};
   });
 }
 
 TEST(SumOfSquares, SeesEveryNonFiniteValueAndOverflowsNowhereElse) {
-  auto x = values(100001, 1);
+  auto x = uniform_values(100001, 1);
   std::vector<double> partial(static_cast<size_t>(pieces_of_squares(100001)));
   double want = 0;
   for (float v : x) want += double(v) * v;
@@ -314,7 +316,7 @@ TEST(SumOfSquares, SeesEveryNonFiniteValueAndOverflowsNowhereElse) {
       EXPECT_FALSE(std::isfinite(sum_of_squares<float>(100001, x.data(), partial.data())));
       x[at] = saved;
     }
-  expect_same_bits([&] { return std::vector<double>{sum_of_squares<float>(100001, x.data(), partial.data())}; });
+  expect_thread_invariant([&] { return std::vector<double>{sum_of_squares<float>(100001, x.data(), partial.data())}; });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "engine/op/samples.h"
 #include "engine/ops/pointwise.h"
 #include "engine/spec/attr.h"
+#include "tests/engine/op_samples.h"
 
 namespace tenon {
 namespace {
@@ -22,19 +23,6 @@ std::vector<AttrField> fields_of(const AttrsDef& def, const void* attrs) {
   } collect;
   def.visit(attrs, collect);
   return collect.all;
-}
-
-template <class F>
-void each_sample(F f) {
-  for (const OpDef& op : all_ops()) {
-    if (!op.samples) continue;
-    Samples samples;
-    op.samples(samples);
-    for (const Sample& s : samples.all()) {
-      SCOPED_TRACE(std::string(op.info.name) + " / " + s.name);
-      f(op, s);
-    }
-  }
 }
 
 /// What is wrong with fields(): a member left out, two of one name, a copy instead of the member.
@@ -151,7 +139,7 @@ TEST(OpAttrs, OneMemberMakesThemDiffer) {
   EXPECT_GT(compared, 300);
 }
 
-std::string said(const std::vector<Attr>& values) {
+std::string slice_error(const std::vector<Attr>& values) {
   try {
     all_ops().at("slice").attrs.make(values, "slice");
   } catch (const Error& e) {
@@ -162,15 +150,16 @@ std::string said(const std::vector<Attr>& values) {
 TEST(OpAttrs, ValuesThatDoNotFitAreNamed) {
   const std::vector<Attr> fine = {
       {"axis", int64_t{0}}, {"start", int64_t{1}}, {"end", int64_t{5}}, {"step", int64_t{2}}};
-  EXPECT_EQ(said(fine), "");
+  EXPECT_EQ(slice_error(fine), "");
   auto with = [&](size_t i, Attr a) {
     auto values = fine;
     values[i] = std::move(a);
-    return said(values);
+    return slice_error(values);
   };
   EXPECT_NE(with(1, {"begin", int64_t{1}}).find("slice has no attribute \"begin\""), std::string::npos);
   EXPECT_NE(with(1, {"start", 0.5}).find("slice.start = 0.5: it is a whole number"), std::string::npos);
-  EXPECT_NE(said({fine.begin(), fine.end() - 1}).find("slice: the attribute step is missing"), std::string::npos);
+  EXPECT_NE(slice_error({fine.begin(), fine.end() - 1}).find("slice: the attribute step is missing"),
+            std::string::npos);
 }
 
 TEST(OpAttrs, TextShowsWhatPeopleLookFor) {

@@ -28,7 +28,7 @@ namespace {
 using testing_words::has;
 using testing_words::message_of;
 
-Tensor numbers(std::initializer_list<int64_t> list, const Shape& size = {}) {
+Tensor whole_numbers(std::initializer_list<int64_t> list, const Shape& size = {}) {
   Tensor t = empty({static_cast<int64_t>(list.size())}, DType::i64);
   std::copy(list.begin(), list.end(), t.data<int64_t>());
   return size.n ? reshape(t, size) : t;
@@ -55,7 +55,8 @@ void expect_equal(const Tensor& a, const Tensor& b, const char* what) {
 }
 
 TEST(Ops, EveryDtypeIsIndexedSortedAndSummed) {
-  const Tensor whole = numbers({3, 0, 2, 1, 1, 0, 3, 2, 1, 2, 0, 3}, {3, 4}), at = numbers({1, -1, 0, 2, 2, 0}, {3, 2});
+  const Tensor whole = whole_numbers({3, 0, 2, 1, 1, 0, 3, 2, 1, 2, 0, 3}, {3, 4}),
+               at = whole_numbers({1, -1, 0, 2, 2, 0}, {3, 2});
   for (int k = 0; k < kDTypes; ++k) {
     const auto t = static_cast<DType>(k);
     SCOPED_TRACE(name(t));
@@ -65,14 +66,15 @@ TEST(Ops, EveryDtypeIsIndexedSortedAndSummed) {
       EXPECT_EQ(got.dtype(), t) << what;
       expect_equal(cast(got, DType::i64), boolean ? cast(cast(wanted, t), DType::i64) : wanted, what);
     };
-    expect(index_select(x, 0, numbers({2, 0, -1})), index_select(plain, 0, numbers({2, 0, -1})), "index_select");
+    expect(index_select(x, 0, whole_numbers({2, 0, -1})), index_select(plain, 0, whole_numbers({2, 0, -1})),
+           "index_select");
     expect(gather(x, 1, at), gather(plain, 1, at), "gather");
     expect(scatter(x, 1, at, 1.0), scatter(plain, 1, at, 1.0), "scatter");
     expect(scatter_add(x, 1, at, gather(x, 1, at)), scatter_add(plain, 1, at, gather(plain, 1, at)), "scatter_add");
     expect(scatter_reduce(x, 1, at, gather(x, 1, at), Reduce::amax),
            scatter_reduce(plain, 1, at, gather(plain, 1, at), Reduce::amax), "scatter_reduce");
-    expect(index_add(x, 0, numbers({1, 1}), narrow(x, 0, 0, 2)),
-           index_add(plain, 0, numbers({1, 1}), narrow(plain, 0, 0, 2)), "index_add");
+    expect(index_add(x, 0, whole_numbers({1, 1}), narrow(x, 0, 0, 2)),
+           index_add(plain, 0, whole_numbers({1, 1}), narrow(plain, 0, 0, 2)), "index_add");
     expect(masked_select(x, gt(whole, 1)), masked_select(plain, gt(whole, 1)), "masked_select");
     expect(cat({x, x}, 1), cat({plain, plain}, 1), "cat");
     expect(repeat(x, {2, 3}), repeat(plain, {2, 3}), "repeat");
@@ -121,23 +123,23 @@ TEST(Ops, ThreadsDoNotChangeABitOfIndexedSums) {
 TEST(Ops, WritingInPlaceReachesTheBase) {
   Tensor base = zeros({4, 6});
   Tensor odd = slice(base, 1, 1, 6, 2);  // columns 1, 3, 5
-  index_put_(odd, {numbers({0, 2}), numbers({2, 0})}, full({2}, 7));
+  index_put_(odd, {whole_numbers({0, 2}), whole_numbers({2, 0})}, full({2}, 7));
   EXPECT_EQ(value_at(base, {0, 5}), 7);
   EXPECT_EQ(value_at(base, {2, 1}), 7);
-  scatter_add_(odd, 0, numbers({3, 3, 3}, {1, 3}), ones({1, 3}));
+  scatter_add_(odd, 0, whole_numbers({3, 3, 3}, {1, 3}), ones({1, 3}));
   EXPECT_EQ(value_at(base, {3, 3}), 1);
   EXPECT_EQ(value_at(base, {3, 2}), 0);
-  index_add_(odd, 0, numbers({1, 1}), ones({2, 3}), 2);
+  index_add_(odd, 0, whole_numbers({1, 1}), ones({2, 3}), 2);
   EXPECT_EQ(value_at(base, {1, 3}), 4);
-  index_fill_(odd, 1, numbers({-1}), 9);
+  index_fill_(odd, 1, whole_numbers({-1}), 9);
   EXPECT_EQ(value_at(base, {2, 5}), 9);
   masked_fill_(odd, eq(odd, 9), 3);
   EXPECT_EQ(value_at(base, {2, 5}), 3);
-  scatter_(odd, 1, numbers({0, 0, 0, 0}, {4, 1}), 5.0);
+  scatter_(odd, 1, whole_numbers({0, 0, 0, 0}, {4, 1}), 5.0);
   EXPECT_EQ(value_at(base, {3, 1}), 5);
   EXPECT_EQ(value_at(base, {3, 0}), 0) << "columns between are left alone";
   Tensor cube = zeros({2, 3, 2});
-  index_put_(cube, {numbers({1}), Tensor(), numbers({0})}, full({1, 3}, 2));
+  index_put_(cube, {whole_numbers({1}), Tensor(), whole_numbers({0})}, full({1, 3}, 2));
   EXPECT_EQ(value_at(cube, {1, 2, 0}), 2);
   EXPECT_EQ(value_at(cube, {1, 2, 1}), 0);
 }
@@ -147,36 +149,36 @@ TEST(Ops, WritingInPlaceIsDifferentiated) {
   set_requires_grad(x);
   set_requires_grad(v);
   Tensor y = mul(x, 2);
-  index_put_(y, {numbers({1, 3})}, v);
+  index_put_(y, {whole_numbers({1, 3})}, v);
   masked_fill_(y, eq(arange(4), 0), 0);
   backward(sum(mul(y, arange(4, DType::f64))));
-  expect_equal(grad_of(x), mul(cast(numbers({0, 0, 2, 0}), DType::f64), 2), "x: only element 2 is still its own");
-  expect_equal(grad_of(v), cast(numbers({1, 3}), DType::f64), "v");
+  expect_equal(grad_of(x), mul(cast(whole_numbers({0, 0, 2, 0}), DType::f64), 2), "x: only element 2 is still its own");
+  expect_equal(grad_of(v), cast(whole_numbers({1, 3}), DType::f64), "v");
 }
 
 TEST(Ops, ErrorsNameTheIndexAndTheSize) {
   const Tensor x = zeros({3, 4});
   EXPECT_TRUE(has(message_of([&] {
-                    index_select(x, 1, numbers({0, 4}));
+                    index_select(x, 1, whole_numbers({0, 4}));
                   }),
                   "index 4 is out of range for axis 1 of size 4"));
   EXPECT_TRUE(has(message_of([&] {
-                    index(x, {Tensor(), numbers({-5})});
+                    index(x, {Tensor(), whole_numbers({-5})});
                   }),
                   "index -5 is out of range for axis 1 of size 4"));
   EXPECT_TRUE(has(message_of([&] {
-                    gather(x, 0, numbers({3}, {1, 1}));
+                    gather(x, 0, whole_numbers({3}, {1, 1}));
                   }),
                   "index 3 is out of range for axis 0 of size 3"));
   EXPECT_TRUE(has(message_of([&] {
-                    scatter_add(x, 0, numbers({7}, {1, 1}), ones({1, 1}));
+                    scatter_add(x, 0, whole_numbers({7}, {1, 1}), ones({1, 1}));
                   }),
                   "index 7 is out of range for axis 0 of size 3"));
   EXPECT_TRUE(
       has(message_of([&] { index(x, {zeros({4}, DType::boolean)}); }), "a mask of size [4] does not fit size [3, 4]"));
   EXPECT_TRUE(has(message_of([&] { index(x, {zeros({3})}); }), "an index is i64 or i32"));
   EXPECT_TRUE(has(message_of([&] {
-                    index_put(x, {numbers({0, 1})}, zeros({3}));
+                    index_put(x, {whole_numbers({0, 1})}, zeros({3}));
                   }),
                   "values of size [3] do not broadcast to the indexed elements' size [2, 4]"));
   EXPECT_TRUE(has(message_of([&] { cat({x, zeros({3, 4, 1})}, 0); }), "input 1 of size [3, 4, 1] does not fit [3, 4]"));

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <random>
 
+#include "tests/engine/placed_rows.h"
+
 namespace tenon {
 namespace {
 
-double distance(const std::array<double, 2>& a, const std::array<double, 2>& b) {
-  return std::hypot(a[0] - b[0], a[1] - b[1]);
-}
+using placed::apart;
 
 TEST(PrincipalPlane, rows_of_a_plane_keep_their_distances) {
   // Two directions at right angles, in thirty dimensions, far from the origin.
@@ -35,8 +35,7 @@ TEST(PrincipalPlane, rows_of_a_plane_keep_their_distances) {
   ASSERT_EQ(plane.points.size(), at.size());
   EXPECT_NEAR(plane.share[0] + plane.share[1], 1, 1e-6);
   EXPECT_GT(plane.share[0], 0.9);
-  for (int i = 1; i < kRows; ++i)
-    EXPECT_NEAR(distance(plane.points[i], plane.points[0]), distance(at[i], at[0]), 2e-3) << i;
+  for (int i = 1; i < kRows; ++i) EXPECT_NEAR(apart(plane.points[i], plane.points[0]), apart(at[i], at[0]), 2e-3) << i;
   double mean = 0;
   for (const auto& p : plane.points) mean += p[0];
   EXPECT_NEAR(mean, 0, 1e-6);

@@ -16,17 +16,18 @@
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
+#include "tests/engine/op_samples.h"
 
 namespace tenon {
 namespace {
 
-std::vector<Tensor> run(const OpDef& op, const Sample& s, std::vector<Tensor> in) {
+std::vector<Tensor> run_op(const OpDef& op, const Sample& s, std::vector<Tensor> in) {
   std::vector<Tensor> out(static_cast<size_t>(op.info.outputs));
   dispatch(op, s.attrs.get(), in.data(), static_cast<int>(in.size()), out.data());
   return out;
 }
 
-std::vector<double> values(const Tensor& t) {
+std::vector<double> values_of(const Tensor& t) {
   Tensor c = contiguous(detach(t));
   std::vector<double> v;
   for (int64_t i = 0; i < c.numel(); ++i) v.push_back(storage_value(c, c.offset() + i));
@@ -42,24 +43,10 @@ void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, do
   ASSERT_EQ(a.size(), b.size());
   for (size_t o = 0; o < a.size(); ++o) {
     ASSERT_EQ(to_string(a[o].size()), to_string(b[o].size())) << what;
-    auto x = values(a[o]), y = values(b[o]);
+    auto x = values_of(a[o]), y = values_of(b[o]);
     for (size_t i = 0; i < x.size(); ++i)
       ASSERT_TRUE(same(x[i], y[i], tolerance))
           << what << " output " << o << " element " << i << ": " << x[i] << " and " << y[i];
-  }
-}
-
-template <class F>
-void each_sample(F&& f) {
-  for (const OpDef& op : all_ops()) {
-    if (!op.samples) continue;
-    Samples samples;
-    op.samples(samples);
-    for (const Sample& s : samples.all()) {
-      SCOPED_TRACE(std::string(op.info.name) + " / " + s.name);
-      f(op, s);
-      if (testing::Test::HasFatalFailure()) return;
-    }
   }
 }
 
@@ -98,18 +85,18 @@ TEST(Registry, SinglePrecisionFollowsDouble) {
   each_sample([](const OpDef& op, const Sample& s) {
     std::vector<Tensor> narrow;
     for (const Tensor& t : s.inputs) narrow.push_back(t.defined() && t.dtype() == DType::f64 ? cast(t, DType::f32) : t);
-    expect_close(run(op, s, narrow), run(op, s, s.inputs), 2e-5, "f32 against f64");
+    expect_close(run_op(op, s, narrow), run_op(op, s, s.inputs), 2e-5, "f32 against f64");
   });
 }
 
 TEST(Registry, LayoutDoesNotMatter) {
   each_sample([](const OpDef& op, const Sample& s) {
-    auto dense = run(op, s, s.inputs);
+    auto dense = run_op(op, s, s.inputs);
     for (auto layout : {transposed, every_other, backwards}) {
       std::vector<Tensor> in;
       for (const Tensor& t : s.inputs) in.push_back(t.defined() ? layout(t) : t);
       if (op.info.reads_strides) continue;  // another layout is another input to these
-      expect_close(run(op, s, in), dense, 1e-12, "strided against dense");
+      expect_close(run_op(op, s, in), dense, 1e-12, "strided against dense");
     }
   });
 }
@@ -117,7 +104,7 @@ TEST(Registry, LayoutDoesNotMatter) {
 TEST(Registry, InPlaceIsTheFunctionalForm) {
   each_sample([](const OpDef& op, const Sample& s) {
     if (op.info.kind != OpKind::pointwise || op.info.outputs != 1 || op.info.name == std::string("where")) return;
-    auto expected = run(op, s, s.inputs);
+    auto expected = run_op(op, s, s.inputs);
     if (!(expected[0].size() == s.inputs[0].size()) || expected[0].dtype() != s.inputs[0].dtype()) return;
     std::vector<Tensor> in = s.inputs;
     in[0] = every_other(in[0]);
@@ -133,7 +120,7 @@ TEST(Registry, NoOpWritesBeyondItsOutputs) {
   constexpr int64_t kGuard = 256;
   each_sample([](const OpDef& op, const Sample& s) {
     if (op.info.kind == OpKind::view) return;
-    auto expected = run(op, s, s.inputs);
+    auto expected = run_op(op, s, s.inputs);
     for (const Tensor& o : expected)
       for (const Tensor& i : s.inputs)
         if (i.defined() && o.storage() == i.storage())
@@ -177,7 +164,7 @@ TEST(Registry, OnnxRoundTrip) {
       size_t k = 0;
       for (Tensor& t : all)
         if (t.defined()) t = args[k++];
-      auto out = run(op, s, all);
+      auto out = run_op(op, s, all);
       return std::vector<Tensor>{out[0]};
     };
     formats::OnnxModel model;
@@ -220,9 +207,9 @@ TEST(Registry, ThreadsDoNotChangeABitOfLargeTensors) {
     std::vector<Tensor> one, two;
     try {
       set_num_threads(1);
-      one = run(op, s, in);
+      one = run_op(op, s, in);
       set_num_threads(2);
-      two = run(op, s, in);
+      two = run_op(op, s, in);
     } catch (const Error&) {  // an op of a fixed number of axes
       set_num_threads(0);
       return;
@@ -240,16 +227,16 @@ TEST(Registry, ThreadsDoNotChangeABitOfLargeTensors) {
 TEST(Registry, ThreadsDoNotChangeABit) {
   each_sample([](const OpDef& op, const Sample& s) {
     set_num_threads(1);
-    auto one = run(op, s, s.inputs);
+    auto one = run_op(op, s, s.inputs);
     set_num_threads(2);
-    auto two = run(op, s, s.inputs);
+    auto two = run_op(op, s, s.inputs);
     set_num_threads(0);
     expect_close(one, two, 0, "1 against 2 threads");
   });
 }
 
 Function function_of(const OpDef& op, const Sample& s) {
-  return [&op, s](const std::vector<Tensor>& in) { return run(op, s, in); };
+  return [&op, s](const std::vector<Tensor>& in) { return run_op(op, s, in); };
 }
 std::vector<Tensor> leaves_of(const Sample& s) {
   std::vector<Tensor> in;
@@ -292,7 +279,7 @@ TEST(Registry, FusedGradientIsTheComposite) {
     std::vector<Tensor> leaves;
     for (auto& t : in)
       if (t.defined() && t.requires_grad()) leaves.push_back(t);
-    auto out = run(op, s, in);
+    auto out = run_op(op, s, in);
     BackwardOptions retain;
     retain.retain_graph = true;
     std::vector<Tensor> g;
@@ -313,7 +300,7 @@ TEST(Registry, MetaTensorsInferTheSameSizes) {
     std::vector<Tensor> shadows;
     for (const Tensor& t : s.inputs)
       shadows.push_back(t.defined() ? empty(t.size(), t.dtype(), {DeviceType::meta}) : t);
-    auto real = run(op, s, s.inputs), shadow = run(op, s, shadows);
+    auto real = run_op(op, s, s.inputs), shadow = run_op(op, s, shadows);
     for (size_t i = 0; i < real.size(); ++i) {
       EXPECT_EQ(to_string(real[i].size()), to_string(shadow[i].size()));
       EXPECT_EQ(real[i].dtype(), shadow[i].dtype());
@@ -332,14 +319,14 @@ TEST(Registry, NanAndInfinityPassThroughPointwiseOps) {
     std::vector<Tensor> in;
     for (auto& t : s.inputs) in.push_back(clone(t));
     in[0].data<double>()[2] = NAN;
-    auto out = run(op, s, in);
+    auto out = run_op(op, s, in);
     if (is_floating(out[0].dtype())) {
-      EXPECT_TRUE(std::isnan(values(out[0])[2])) << op.info.name;
+      EXPECT_TRUE(std::isnan(values_of(out[0])[2])) << op.info.name;
     }
     for (auto& t : in) t = cast(t, DType::f32);
-    out = run(op, s, in);
+    out = run_op(op, s, in);
     if (is_floating(out[0].dtype())) {
-      EXPECT_TRUE(std::isnan(values(out[0])[2])) << op.info.name << " f32";
+      EXPECT_TRUE(std::isnan(values_of(out[0])[2])) << op.info.name << " f32";
     }
   }
 }

@@ -64,7 +64,7 @@ ModelSpec plain_model() {
   return m;
 }
 
-void expect_same_state(const Checkpoint& a, const Checkpoint& b) {
+void expect_same_tensors(const Checkpoint& a, const Checkpoint& b) {
   ASSERT_EQ(a.tensors.size(), b.tensors.size());
   for (size_t i = 0; i < a.tensors.size(); ++i)
     EXPECT_TRUE(same_bits(a.tensors[i].second, b.tensors[i].second)) << a.tensors[i].first;
@@ -75,8 +75,8 @@ TEST(Replica, TwoEqualOneOnTheWholeBatch) {
     const Recipe recipe = recipe_of({{"data.micro_batches", parts}, {"optimizer.clip_norm", "1"}});
     const auto one = train(1, plain_model(), recipe, 12), two = train(2, plain_model(), recipe, 12),
                again = train(2, plain_model(), recipe, 12);
-    expect_same_state(two[0].end, two[1].end);
-    expect_same_state(two[0].end, again[0].end);
+    expect_same_tensors(two[0].end, two[1].end);
+    expect_same_tensors(two[0].end, again[0].end);
     for (size_t i = 0; i < one[0].steps.size(); ++i) {
       EXPECT_NEAR(two[0].steps[i].loss, one[0].steps[i].loss, 1e-5);
       EXPECT_NEAR(two[0].steps[i].grad_norm, one[0].steps[i].grad_norm, 1e-5);
@@ -116,7 +116,7 @@ TEST(Replica, OverflowAndNanAreDecidedTogether) {
     EXPECT_FALSE(t.steps[0].finite);
     EXPECT_FALSE(t.steps[0].applied);
   }
-  expect_same_state(stopped[0].end, stopped[1].end);
+  expect_same_tensors(stopped[0].end, stopped[1].end);
   const Recipe half = recipe_of({{"amp", "fp16"}, {"amp_scale", "1e30"}});
   const auto overflowed = train(2, plain_model(), half, 3);
   EXPECT_FALSE(overflowed[0].steps[0].overflow.empty());

@@ -5,7 +5,6 @@
 
 #include "core/tensor_bytes.h"
 #include "engine/optim/optimizer.h"
-#include "engine/spec/chain.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "tests/engine/files.h"
@@ -19,14 +18,7 @@ using namespace testing_sessions;
 using testing_files::error_of;
 using I = int64_t;
 
-ModelSpec model() {
-  return Chain("test", {2})
-      .add("fc1", "Linear", {{"out_features", I{16}}})
-      .add("act", "Tanh")
-      .add("fc2", "Linear", {{"out_features", I{2}}})
-      .done();
-}
-Recipe recipe(const Settings& set = {}) {
+Recipe adamw_recipe(const Settings& set = {}) {
   return with(spirals({{"data.batch_size", "16"},  // 9 batches an epoch
                        {"epochs", "4"},
                        {"optimizer.type", "adamw"},
@@ -41,16 +33,16 @@ TEST(SessionChange, a_replay_that_changes_at_the_same_step_has_the_same_bits) {
       {{"loss.label_smoothing", "0.2"}}, {{"optimizer.groups", "fc2.*: lr=10"}}};
   for (const Settings& change : changes) {
     const std::string what = change.front().first;
-    TrainingSession plain(model(), recipe()), a(model(), recipe());
+    TrainingSession plain(tanh_model(), adamw_recipe()), a(tanh_model(), adamw_recipe());
     run(a, 7);
     const Checkpoint before = a.save();
     run(a, 4);
     a.change(with(a.recipe(), change));
-    EXPECT_EQ(a.recipe(), recipe(change)) << what;
+    EXPECT_EQ(a.recipe(), adamw_recipe(change)) << what;
     run(a, 6);
     const Checkpoint end = a.save();
 
-    TrainingSession b(model(), recipe());  // from before the change
+    TrainingSession b(tanh_model(), adamw_recipe());  // from before the change
     b.load(before);
     run(b, 4);
     b.change(with(b.recipe(), change));
@@ -58,7 +50,7 @@ TEST(SessionChange, a_replay_that_changes_at_the_same_step_has_the_same_bits) {
     run(b, 6);
     expect_same(b.save(), end);
 
-    TrainingSession c(model(), recipe(change));  // from the change on
+    TrainingSession c(tanh_model(), adamw_recipe(change));  // from the change on
     c.load(changed);
     run(c, 6);
     expect_same(c.save(), end);
@@ -74,7 +66,7 @@ TEST(SessionChange, a_replay_that_changes_at_the_same_step_has_the_same_bits) {
 }
 
 TEST(SessionChange, a_rate_of_nought_leaves_the_weights_and_more_epochs_go_on) {
-  TrainingSession s(model(), recipe());
+  TrainingSession s(tanh_model(), adamw_recipe());
   run(s, 5);
   s.change(with(s.recipe(), {{"optimizer.lr", "0"}}));
   EXPECT_EQ(s.learning_rate(), 0);
@@ -98,7 +90,7 @@ TEST(SessionChange, a_rate_of_nought_leaves_the_weights_and_more_epochs_go_on) {
 }
 
 TEST(SessionChange, what_the_run_stands_on_is_refused_and_nothing_has_changed) {
-  TrainingSession s(model(), recipe({{"optimizer.type", "sgd"}}));
+  TrainingSession s(tanh_model(), adamw_recipe({{"optimizer.type", "sgd"}}));
   run(s, 3);
   const Checkpoint before = s.save();
   const Recipe was = s.recipe();
@@ -118,7 +110,7 @@ TEST(SessionChange, what_the_run_stands_on_is_refused_and_nothing_has_changed) {
 }
 
 TEST(SessionChange, what_a_schedule_was_told_stays_with_it) {
-  TrainingSession s(model(), recipe({{"schedule.type", "plateau"}, {"schedule.patience", "0"}}));
+  TrainingSession s(tanh_model(), adamw_recipe({{"schedule.type", "plateau"}, {"schedule.patience", "0"}}));
   run(s, 9);
   Evaluation bad;
   bad.loss = 1;

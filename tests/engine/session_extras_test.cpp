@@ -27,16 +27,16 @@ using namespace testing_sessions;
 using testing_files::error_of;
 using I = int64_t;
 
-ModelSpec model(bool norm = false) {
+ModelSpec wide_model(bool norm = false) {
   Chain c("test", {2});
   c.add("fc1", "Linear", {{"out_features", I{32}}});
   if (norm) c.add("norm", "BatchNorm2d");
   return c.add("act", "Tanh").add("fc2", "Linear", {{"out_features", I{2}}}).done();
 }
-Recipe recipe(const Settings& set = {}) {
+Recipe short_recipe(const Settings& set = {}) {
   return with(spirals({{"data.batch_size", "24"}, {"epochs", "6"}, {"optimizer.lr", "0.01"}}), set);
 }
-double distance(const Checkpoint& a, const Checkpoint& b) {
+double largest_difference(const Checkpoint& a, const Checkpoint& b) {
   EXPECT_EQ(a.tensors.size(), b.tensors.size());
   double worst = 0;
   for (size_t i = 0; i < a.tensors.size(); ++i)
@@ -46,23 +46,24 @@ double distance(const Checkpoint& a, const Checkpoint& b) {
 }
 
 TEST(MicroBatches, AddUpToTheLargeBatch) {
-  TrainingSession whole(model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}}));
+  TrainingSession whole(wide_model(), short_recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}}));
   run(whole, 15);
   for (const char* parts :
        {"2", "3", "5", "24", "100"}) {  // even and uneven ones; the last batch of an epoch has 10 samples
     TrainingSession s(
-        model(), recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"data.micro_batches", parts}}));
+        wide_model(),
+        short_recipe({{"optimizer.type", "sgd"}, {"optimizer.momentum", "0.9"}, {"data.micro_batches", parts}}));
     run(s, 15);
-    EXPECT_LT(distance(whole.save(), s.save()), 2e-6) << parts;
+    EXPECT_LT(largest_difference(whole.save(), s.save()), 2e-6) << parts;
     // The same where the loss is a sum.
-    TrainingSession sum(model(),
-                        recipe({{"optimizer.type", "sgd"}, {"optimizer.lr", "0.001"}, {"loss.reduction", "sum"}}));
-    TrainingSession in_parts(model(), recipe({{"optimizer.type", "sgd"},
-                                              {"optimizer.lr", "0.001"},
-                                              {"loss.reduction", "sum"},
-                                              {"data.micro_batches", parts}}));
+    TrainingSession sum(
+        wide_model(), short_recipe({{"optimizer.type", "sgd"}, {"optimizer.lr", "0.001"}, {"loss.reduction", "sum"}}));
+    TrainingSession in_parts(wide_model(), short_recipe({{"optimizer.type", "sgd"},
+                                                         {"optimizer.lr", "0.001"},
+                                                         {"loss.reduction", "sum"},
+                                                         {"data.micro_batches", parts}}));
     run(sum, 8), run(in_parts, 8);
-    EXPECT_LT(distance(sum.save(), in_parts.save()), 2e-6) << parts;
+    EXPECT_LT(largest_difference(sum.save(), in_parts.save()), 2e-6) << parts;
   }
 }
 
@@ -80,18 +81,18 @@ TEST(SessionState, EverythingThatIsRememberedIsInTheCheckpoint) {
                  {"optimizer.decay_all", "false"}});
   for (const Settings& set : all) {
     SCOPED_TRACE(set[0].first + " " + set[0].second);
-    Recipe r = recipe(set);
-    TrainingSession through(model(true), r);
+    Recipe r = short_recipe(set);
+    TrainingSession through(wide_model(true), r);
     run(through, 14);
     Checkpoint want = through.save();
     for (I cut : {5, 12}) {
-      TrainingSession first(model(true), r), second(model(true), r);
+      TrainingSession first(wide_model(true), r), second(wide_model(true), r);
       run(first, cut);
       second.load(first.save());
       run(second, 14 - cut);
       Checkpoint got = second.save();
       EXPECT_EQ(got.state, want.state);
-      EXPECT_EQ(distance(got, want), 0);
+      EXPECT_EQ(largest_difference(got, want), 0);
       EXPECT_EQ(second.learning_rate(), through.learning_rate());
     }
   }
@@ -103,15 +104,16 @@ TEST(SessionState, ThreadsDoNotChangeABitOfAnyOptimizer) {
     Checkpoint want;
     for (int threads : {1, 3}) {
       set_num_threads(threads);
-      ModelSpec wide = model();
+      ModelSpec wide = wide_model();
       wide.find("fc1")->attrs = {{"out_features", I{2000}}};
       ModelSpec deep = wide;
-      TrainingSession s(deep, recipe({{"optimizer.type", o.name}, {"optimizer.lr", "0.01"}, {"average.type", "ema"}}));
+      TrainingSession s(deep,
+                        short_recipe({{"optimizer.type", o.name}, {"optimizer.lr", "0.01"}, {"average.type", "ema"}}));
       run(s, 3);
       if (threads == 1)
         want = s.save();
       else
-        EXPECT_EQ(distance(want, s.save()), 0);
+        EXPECT_EQ(largest_difference(want, s.save()), 0);
     }
     set_num_threads(0);
   }
@@ -125,7 +127,7 @@ TEST(EveryOptimizer, LowersTheLoss) {
       set.insert(set.end(), {{"optimizer.line_search", "strong_wolfe"}, {"data.batch_size", "130"}});
     if (o.name == "lion") set.push_back({"optimizer.lr", "0.003"});
     if (o.name == "adadelta" || o.name == "lbfgs") set.push_back({"optimizer.lr", "1"});
-    TrainingSession s(model(), recipe(set));
+    TrainingSession s(wide_model(), short_recipe(set));
     double first = s.step().loss, last = first;
     while (!s.finished()) last = s.step().loss;
     EXPECT_LT(last, first - 0.02) << o.name;
@@ -156,13 +158,14 @@ TEST(Averages, AreWhatTheirFormulasSay) {
 
 TEST(Averages, AreEvaluatedWhereWanted) {
   Settings set = {{"average.type", "ema"}, {"average.decay", "0.95"}, {"optimizer.lr", "0.05"}};
-  TrainingSession a(model(true), recipe(set));
+  TrainingSession a(wide_model(true), short_recipe(set));
   set.push_back({"average.evaluate", "false"});
-  TrainingSession b(model(true), recipe(set)), plain(model(true), recipe({{"optimizer.lr", "0.05"}}));
+  TrainingSession b(wide_model(true), short_recipe(set)),
+      plain(wide_model(true), short_recipe({{"optimizer.lr", "0.05"}}));
   run(a, 20), run(b, 20), run(plain, 20);
   EXPECT_EQ(b.evaluate().loss, plain.evaluate().loss) << "the average does not touch what is trained";
   EXPECT_NE(a.evaluate().loss, b.evaluate().loss);
-  EXPECT_EQ(distance(a.save(), b.save()), 0) << "an evaluation puts everything back";
+  EXPECT_EQ(largest_difference(a.save(), b.save()), 0) << "an evaluation puts everything back";
 }
 
 TEST(GradScaler, GrowsBacksOffAndRemembers) {
@@ -184,7 +187,7 @@ TEST(GradScaler, GrowsBacksOffAndRemembers) {
 
 TEST(MixedPrecision, AnOverflowIsSkippedAndNamesTheParameter) {
   // Half precision ends at 65,504: gradients of a loss scaled by so much pass that until the scale is low enough.
-  TrainingSession s(model(), recipe({{"amp", "fp16"}, {"loss.type", "mse"}, {"amp_scale", "1e8"}}));
+  TrainingSession s(wide_model(), short_recipe({{"amp", "fp16"}, {"loss.type", "mse"}, {"amp_scale", "1e8"}}));
   I skipped = 0, applied = 0;
   for (int i = 0; i < 30; ++i) {
     Checkpoint before = s.save();
@@ -207,15 +210,15 @@ TEST(MixedPrecision, AnOverflowIsSkippedAndNamesTheParameter) {
   EXPECT_GT(skipped, 0);
   EXPECT_GT(applied, 10);
   // What is trained stays f32, and comes near to what f32 alone gives.
-  TrainingSession plain(model(), recipe());
-  TrainingSession low(model(), recipe({{"amp", "bf16"}}));
+  TrainingSession plain(wide_model(), short_recipe());
+  TrainingSession low(wide_model(), short_recipe({{"amp", "bf16"}}));
   run(plain, 30), run(low, 30);
   EXPECT_NE(plain.evaluate().loss, low.evaluate().loss);
   EXPECT_NEAR(plain.evaluate().loss, low.evaluate().loss, 0.05);
 }
 
 TEST(MixedPrecision, ANanThatIsNoOverflowStopsTheRun) {
-  TrainingSession s(model(), recipe({{"amp", "fp16"}, {"data.nan_sample", "3"}}));
+  TrainingSession s(wide_model(), short_recipe({{"amp", "fp16"}, {"data.nan_sample", "3"}}));
   StepResult r;
   for (int i = 0; i < 30 && (i == 0 || r.finite); ++i) r = s.step();
   EXPECT_FALSE(r.finite);
@@ -224,10 +227,10 @@ TEST(MixedPrecision, ANanThatIsNoOverflowStopsTheRun) {
 }
 
 TEST(Clipping, BoundsTheUpdateAndReportsTheNormBefore) {
-  TrainingSession s(model(), recipe({{"optimizer.type", "sgd"},
-                                     {"optimizer.momentum", "0"},
-                                     {"optimizer.lr", "1"},
-                                     {"optimizer.clip_norm", "0.001"}}));
+  TrainingSession s(wide_model(), short_recipe({{"optimizer.type", "sgd"},
+                                                {"optimizer.momentum", "0"},
+                                                {"optimizer.lr", "1"},
+                                                {"optimizer.clip_norm", "0.001"}}));
   Checkpoint before = s.save();
   StepResult r = s.step();
   EXPECT_GT(r.grad_norm, 0.01);
@@ -240,11 +243,11 @@ TEST(Clipping, BoundsTheUpdateAndReportsTheNormBefore) {
 }
 
 TEST(Plateau, LowersTheRateByWhatItIsToldAndItsStateIsRefusedElsewhere) {
-  Recipe r = recipe({{"schedule.type", "plateau"},
-                     {"schedule.patience", "0"},
-                     {"schedule.factor", "0.5"},
-                     {"schedule.threshold", "10"}});
-  TrainingSession s(model(), r);
+  Recipe r = short_recipe({{"schedule.type", "plateau"},
+                           {"schedule.patience", "0"},
+                           {"schedule.factor", "0.5"},
+                           {"schedule.threshold", "10"}});
+  TrainingSession s(wide_model(), r);
   Evaluation e;
   e.loss = 1;
   s.report(e);
@@ -252,18 +255,18 @@ TEST(Plateau, LowersTheRateByWhatItIsToldAndItsStateIsRefusedElsewhere) {
   s.report(e);
   EXPECT_DOUBLE_EQ(s.learning_rate(), 0.01 / 4);
   Checkpoint c = s.save();
-  TrainingSession other(model(), recipe());
+  TrainingSession other(wide_model(), short_recipe());
   EXPECT_SAYS(error_of([&] { other.load(c); }), "schedule");
   EXPECT_EQ(other.learning_rate(), 0.01);
 }
 
 TEST(Tasks, EndsThatDoNotFitAreRefused) {
   auto made = [](const ModelSpec& m, const Settings& set) {
-    return error_of([&] { TrainingSession s(m, recipe(set)); });
+    return error_of([&] { TrainingSession s(m, short_recipe(set)); });
   };
-  EXPECT_SAYS(made(model(), {{"data.dataset", "series"}}), "takes samples of shape [2]");
+  EXPECT_SAYS(made(wide_model(), {{"data.dataset", "series"}}), "takes samples of shape [2]");
   ModelSpec series = Chain("s", {64, 1}).add("f", "Flatten").add("o", "Linear", {{"out_features", I{2}}}).done();
-  EXPECT_SAYS(made(model(), {{"loss.reduction", "none"}}), "loss.reduction = none");
+  EXPECT_SAYS(made(wide_model(), {{"loss.reduction", "none"}}), "loss.reduction = none");
   EXPECT_SAYS(made(series, {{"data.dataset", "series"}}), "the targets of data set series are values");
   EXPECT_SAYS(made(series, {{"data.dataset", "series"}, {"loss.type", "mse"}}),
               "the targets of data set series have shape [1]");
@@ -277,7 +280,7 @@ TEST(Tasks, EndsThatDoNotFitAreRefused) {
 
 TEST(Tasks, AreJudgedByTheirMetrics) {
   auto judged = [](const ModelSpec& m, const Settings& set) {
-    TrainingSession s(m, recipe(set));
+    TrainingSession s(m, short_recipe(set));
     std::string names;
     Evaluation e = s.evaluate();
     for (const Judgement& j : e.judgements) names += j.name + " ";
@@ -286,7 +289,7 @@ TEST(Tasks, AreJudgedByTheirMetrics) {
     EXPECT_EQ(right, names.find("accuracy") != std::string::npos) << names;
     return names + "by " + e.decisive.name;
   };
-  EXPECT_EQ(judged(model(), {}), "accuracy by accuracy");
+  EXPECT_EQ(judged(wide_model(), {}), "accuracy by accuracy");
   ModelSpec masks = Chain("m", {1, 32, 32})
                         .add("c", "Conv2d", {{"out_channels", I{4}}, {"kernel_size", std::vector<I>{1, 1}}})
                         .done();

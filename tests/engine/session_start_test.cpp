@@ -26,7 +26,7 @@ using namespace testing_sessions;
 using testing_files::error_of;
 using I = int64_t;
 
-ModelSpec model(I hidden = 16) {
+ModelSpec normed_model(I hidden = 16) {
   return Chain("test", {2})
       .add("fc1", "Linear", {{"out_features", hidden}})
       .add("norm", "BatchNorm2d")
@@ -34,7 +34,7 @@ ModelSpec model(I hidden = 16) {
       .add("fc2", "Linear", {{"out_features", I{2}}})
       .done();
 }
-Recipe recipe(const Settings& set = {}) {
+Recipe decayed_recipe(const Settings& set = {}) {
   return with(
       spirals(
           {{"data.batch_size", "24"}, {"epochs", "6"}, {"optimizer.type", "adamw"}, {"optimizer.weight_decay", "0.5"}}),
@@ -62,7 +62,7 @@ struct BackwardOps : OpObserver {
   }
 };
 std::map<std::string, int> backward_of(const Settings& set) {
-  TrainingSession s(model(), recipe(set));
+  TrainingSession s(normed_model(), decayed_recipe(set));
   BackwardOps ops;
   ObserveScope observe(ops);
   s.step();
@@ -70,7 +70,7 @@ std::map<std::string, int> backward_of(const Settings& set) {
 }
 
 TEST(Freeze, what_is_frozen_is_neither_updated_nor_decayed_nor_remembered) {
-  TrainingSession s(model(), recipe({{"init.freeze", "fc1.*; norm.*"}, {"average.type", "ema"}}));
+  TrainingSession s(normed_model(), decayed_recipe({{"init.freeze", "fc1.*; norm.*"}, {"average.type", "ema"}}));
   const auto before = bytes(s);
   run(s, 8);
   const auto after = bytes(s);
@@ -101,7 +101,7 @@ TEST(Freeze, no_gradient_is_computed_that_nobody_needs) {
 
 TEST(Freeze, running_statistics_rest_where_their_own_names_fit) {
   const auto statistics = [](const Settings& set) {
-    TrainingSession s(model(), recipe(set));
+    TrainingSession s(normed_model(), decayed_recipe(set));
     const auto before = bytes(s);
     run(s, 5);
     return before.at("model/norm.running_mean") == bytes(s).at("model/norm.running_mean");
@@ -111,7 +111,8 @@ TEST(Freeze, running_statistics_rest_where_their_own_names_fit) {
   EXPECT_FALSE(statistics({{"init.freeze", "norm.weight; norm.bias"}}));
   EXPECT_FALSE(statistics({}));
   // At rest it computes with them: an evaluation is then no other function than a step.
-  TrainingSession s(model(), recipe({{"init.freeze", "norm.*"}, {"data.batch_size", "26"}, {"data.shuffle", "false"}}));
+  TrainingSession s(normed_model(),
+                    decayed_recipe({{"init.freeze", "norm.*"}, {"data.batch_size", "26"}, {"data.shuffle", "false"}}));
   const double probed = s.evaluate().loss;
   EXPECT_NE(probed, 0);
   s.step();
@@ -123,7 +124,8 @@ TEST(Freeze, running_statistics_rest_where_their_own_names_fit) {
 
 TEST(Freeze, goes_on_anywhere_to_the_same_bits) {
   const Settings set = {{"init.freeze", "fc1.*; norm.*"}, {"optimizer.groups", "fc2.bias: lr=3"}};
-  TrainingSession through(model(), recipe(set)), first(model(), recipe(set)), second(model(), recipe(set));
+  TrainingSession through(normed_model(), decayed_recipe(set)), first(normed_model(), decayed_recipe(set)),
+      second(normed_model(), decayed_recipe(set));
   run(through, 10);
   run(first, 4);
   second.load(first.save());
@@ -132,24 +134,26 @@ TEST(Freeze, goes_on_anywhere_to_the_same_bits) {
 }
 
 TEST(Freeze, says_what_fits_nothing) {
-  const auto of = [](const Settings& set) { return error_of([&] { TrainingSession s(model(), recipe(set)); }); };
+  const auto of = [](const Settings& set) {
+    return error_of([&] { TrainingSession s(normed_model(), decayed_recipe(set)); });
+  };
   EXPECT_SAYS(of({{"init.freeze", "fc3.*"}}), "init.freeze: the model has no parameter called \"fc3.*\"");
   EXPECT_SAYS(of({{"init.freeze", "*"}}), "nothing is left to train");
   EXPECT_SAYS(of({{"init.freeze", "fc1.*"}, {"optimizer.groups", "fc1.*: lr=2"}}),
               "no parameter that is trained is called \"fc1.*\"");
-  TrainingSession s(model(), recipe());
-  Recipe other = recipe({{"init.freeze", "fc1.*"}});
+  TrainingSession s(normed_model(), decayed_recipe());
+  Recipe other = decayed_recipe({{"init.freeze", "fc1.*"}});
   EXPECT_SAYS(error_of([&] { s.change(other); }), "init.freeze cannot change in a run that has begun");
 }
 
 TEST(StartFrom, all_of_another_model_gives_its_evaluation) {
-  TrainingSession trained(model(), recipe());
+  TrainingSession trained(normed_model(), decayed_recipe());
   run(trained, 20);
-  TrainingSession s(model(), recipe({{"seed", "7"}, {"average.type", "ema"}}));
+  TrainingSession s(normed_model(), decayed_recipe({{"seed", "7"}, {"average.type", "ema"}}));
   const WeightMap map = s.start_from(weights_of(trained));
   EXPECT_EQ(map.taken(), map.model.size());
   EXPECT_EQ(map.model.size(), 8u);
-  TrainingSession same(model(), recipe());
+  TrainingSession same(normed_model(), decayed_recipe());
   EXPECT_NE(same.evaluate().loss, trained.evaluate().loss);
   same.start_from(weights_of(trained));
   EXPECT_EQ(same.evaluate().correct, trained.evaluate().correct);
@@ -162,7 +166,7 @@ TEST(StartFrom, all_of_another_model_gives_its_evaluation) {
 }
 
 TEST(StartFrom, other_types_are_converted) {
-  TrainingSession trained(model(), recipe()), s(model(), recipe({{"seed", "9"}}));
+  TrainingSession trained(normed_model(), decayed_recipe()), s(normed_model(), decayed_recipe({{"seed", "9"}}));
   std::vector<GivenTensor> half = weights_of(trained);
   for (GivenTensor& g : half) g.tensor = cast(g.tensor, DType::f16);
   s.start_from(half);
@@ -175,15 +179,15 @@ TEST(StartFrom, other_types_are_converted) {
 }
 
 TEST(StartFrom, what_is_missing_fails_or_keeps_what_the_seed_gives) {
-  TrainingSession trained(model(24), recipe());
+  TrainingSession trained(normed_model(24), decayed_recipe());
   const std::vector<GivenTensor> wide = weights_of(trained);  // fc1 and the norm are of another size
-  TrainingSession s(model(), recipe());
+  TrainingSession s(normed_model(), decayed_recipe());
   const auto before = bytes(s);
   const std::string refusal = error_of([&] { s.start_from(wide); });
   EXPECT_SAYS(refusal, "fc1.weight (wrong shape)");
   EXPECT_SAYS(refusal, "init.missing=keep");
   EXPECT_EQ(bytes(s), before) << "nothing was changed";
-  TrainingSession kept(model(), recipe({{"init.missing", "keep"}, {"seed", "0"}}));
+  TrainingSession kept(normed_model(), decayed_recipe({{"init.missing", "keep"}, {"seed", "0"}}));
   const WeightMap map = kept.start_from(wide);
   EXPECT_EQ(map.count(WeightState::by_name), 1u) << map.text();  // fc2.bias
   EXPECT_EQ(map.count(WeightState::wrong_shape), 7u);

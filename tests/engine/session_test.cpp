@@ -34,7 +34,7 @@ using namespace testing_sessions;
 using testing_files::error_of;
 
 /// Everything that has state: batch normalisation, dropout, an optimizer with memory, a schedule with warm-up.
-ModelSpec model() {
+ModelSpec stateful_model() {
   ModelSpec m;
   m.name = "test";
   m.layers = {{"in", "Input", {{"shape", std::vector<int64_t>{2}}}},
@@ -47,7 +47,7 @@ ModelSpec model() {
   for (size_t i = 1; i < m.layers.size(); ++i) m.wires.push_back({m.layers[i - 1].name, 0, m.layers[i].name, 0});
   return m;
 }
-Recipe recipe(const Settings& set = {}) {
+Recipe cosine_recipe(const Settings& set = {}) {
   return with(spirals({{"data.batch_size", "16"},  // 9 batches an epoch, the last one of 2
                        {"epochs", "4"},
                        {"schedule.type", "cosine"},
@@ -57,16 +57,16 @@ Recipe recipe(const Settings& set = {}) {
 
 TEST(Session, SavedAndLoadedGoesOnBitForBit) {
   for (const char* optimizer : {"adamw", "sgd"}) {
-    Recipe r = recipe({{"optimizer.type", optimizer}, {"optimizer.weight_decay", "0.01"}});
-    TrainingSession through(model(), r);
+    Recipe r = cosine_recipe({{"optimizer.type", optimizer}, {"optimizer.weight_decay", "0.01"}});
+    TrainingSession through(stateful_model(), r);
     run(through, 20);
     Checkpoint want = through.save();
     EXPECT_EQ(want.step, 20);
     for (int64_t cut : {0, 7, 9, 18, 19}) {  // within an epoch and at its end
-      TrainingSession first(model(), r);
+      TrainingSession first(stateful_model(), r);
       run(first, cut);
       Checkpoint saved = first.save();
-      TrainingSession second(model(), r);
+      TrainingSession second(stateful_model(), r);
       run(second, 3);  // whatever it did before is forgotten
       second.load(saved);
       EXPECT_EQ(second.steps_done(), cut);
@@ -82,11 +82,11 @@ TEST(Session, ThreadsAndWorkersDoNotChangeABit) {
   for (int threads : {1, 2, 3}) {
     set_num_threads(threads);
     // Wide enough that products, sums and updates are cut into pieces for several threads.
-    ModelSpec wide = model();
+    ModelSpec wide = stateful_model();
     wide.layers[1].attrs = {{"out_features", int64_t{1024}}};
-    TrainingSession s(
-        wide,
-        recipe({{"data.workers", std::to_string(threads - 1)}, {"data.samples", "600"}, {"data.batch_size", "128"}}));
+    TrainingSession s(wide, cosine_recipe({{"data.workers", std::to_string(threads - 1)},
+                                           {"data.samples", "600"},
+                                           {"data.batch_size", "128"}}));
     run(s, 15);
     Checkpoint got = s.save();
     if (threads == 1)
@@ -151,7 +151,7 @@ TEST(Session, AConvolutionalNetworkHasTheSameBitsAtAnyThreadCountAndAfterALoad) 
 
 TEST(Session, SeedsDecideEverything) {
   auto losses = [](const char* seed) {
-    TrainingSession s(model(), recipe({{"seed", seed}}));
+    TrainingSession s(stateful_model(), cosine_recipe({{"seed", seed}}));
     std::vector<double> out;
     for (int i = 0; i < 5; ++i) out.push_back(s.step().loss);
     return out;
@@ -161,7 +161,7 @@ TEST(Session, SeedsDecideEverything) {
 }
 
 TEST(Session, CountsStepsAndEpochs) {
-  TrainingSession s(model(), recipe());
+  TrainingSession s(stateful_model(), cosine_recipe());
   EXPECT_EQ(s.steps_per_epoch(), 9);
   EXPECT_EQ(s.total_steps(), 36);
   EXPECT_EQ(s.epochs(), 4);
@@ -184,7 +184,7 @@ TEST(Session, CountsStepsAndEpochs) {
   EXPECT_FALSE(s.finished());
   run(s, 27);
   EXPECT_TRUE(s.finished());
-  TrainingSession shorter(model(), recipe({{"max_steps", "5"}}));
+  TrainingSession shorter(stateful_model(), cosine_recipe({{"max_steps", "5"}}));
   EXPECT_EQ(shorter.total_steps(), 5);
 }
 
@@ -206,7 +206,7 @@ class Judge : public TrainingObserver {
 
 TEST(Session, AStepSaysHowManyOfItsTargetsWereRight) {
   for (const char* amp : {"none", "bf16", "fp16"}) {
-    TrainingSession s(model(), recipe({{"amp", amp}}));
+    TrainingSession s(stateful_model(), cosine_recipe({{"amp", amp}}));
     Judge judge;
     s.add_observer(&judge);
     for (int i = 0; i < 12; ++i) {
@@ -231,7 +231,7 @@ TEST(Session, LearnsTheSpirals) {
 }
 
 TEST(Session, EvaluationChangesNothing) {
-  TrainingSession a(model(), recipe()), b(model(), recipe());
+  TrainingSession a(stateful_model(), cosine_recipe()), b(stateful_model(), cosine_recipe());
   run(a, 5);
   run(b, 5);
   Evaluation first = a.evaluate();
@@ -255,8 +255,8 @@ TEST(Session, EvaluationChangesNothing) {
 }
 
 TEST(Session, ANanStopsBeforeAParameterIsWritten) {
-  Recipe r = recipe({{"data.nan_sample", "77"}, {"data.nan_value_index", "1"}});
-  TrainingSession s(model(), r);
+  Recipe r = cosine_recipe({{"data.nan_sample", "77"}, {"data.nan_value_index", "1"}});
+  TrainingSession s(stateful_model(), r);
   Checkpoint before;
   StepResult result;
   do {
@@ -275,7 +275,7 @@ TEST(Session, ANanStopsBeforeAParameterIsWritten) {
     EXPECT_EQ(0, std::memcmp(t.raw(), before.tensors[i].second.raw(), t.nbytes())) << name;
   }
   r.set("on_nan", "continue");
-  TrainingSession on(model(), r);
+  TrainingSession on(stateful_model(), r);
   do result = on.step();
   while (result.finite && !on.finished());
   EXPECT_FALSE(result.finite);
@@ -313,7 +313,7 @@ struct Recorder : TrainingObserver, OpObserver {
 
 TEST(Session, ObserversSeeAStepInOrderAndReplaysRepeatItsNumbers) {
   Recorder a, b;
-  TrainingSession s(model(), recipe());
+  TrainingSession s(stateful_model(), cosine_recipe());
   run(s, 2);
   Checkpoint c = s.save();
   s.add_observer(&a);
@@ -338,7 +338,7 @@ TEST(Session, ObserversSeeAStepInOrderAndReplaysRepeatItsNumbers) {
 }
 
 TEST(Session, AForeignCheckpointIsRefusedAndChangesNothing) {
-  TrainingSession s(model(), recipe());
+  TrainingSession s(stateful_model(), cosine_recipe());
   run(s, 4);
   Checkpoint own = s.save();
   auto refused = [&](const std::function<void(Checkpoint&)>& spoil) {
@@ -363,33 +363,36 @@ TEST(Session, AForeignCheckpointIsRefusedAndChangesNothing) {
 
 TEST(Session, WhatDoesNotFitIsSaidBeforeAnythingRuns) {
   auto made = [](const ModelSpec& m, std::vector<std::pair<std::string, std::string>> set) {
-    return error_of([&] { TrainingSession s(m, recipe(std::move(set))); });
+    return error_of([&] { TrainingSession s(m, cosine_recipe(std::move(set))); });
   };
-  EXPECT_SAYS(made(model(), {{"data.batch_size", "131"}}), "larger than the data set, which has 130 samples");
-  EXPECT_SAYS(made(model(), {{"data.dataset", "fashion-mnist"}, {"data.dir", "/nowhere/at/all"}}), "/nowhere/at/all");
-  EXPECT_SAYS(made(model(), {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0"}, {"optimizer.nesterov", "true"}}),
-              "nesterov");
-  ModelSpec m = model();
+  EXPECT_SAYS(made(stateful_model(), {{"data.batch_size", "131"}}), "larger than the data set, which has 130 samples");
+  EXPECT_SAYS(made(stateful_model(), {{"data.dataset", "fashion-mnist"}, {"data.dir", "/nowhere/at/all"}}),
+              "/nowhere/at/all");
+  EXPECT_SAYS(
+      made(stateful_model(), {{"optimizer.type", "sgd"}, {"optimizer.momentum", "0"}, {"optimizer.nesterov", "true"}}),
+      "nesterov");
+  ModelSpec m = stateful_model();
   m.find("fc2")->attrs = {{"out_features", int64_t{3}}};
   EXPECT_SAYS(made(m, {}), "has 2 classes");
-  m = model();
+  m = stateful_model();
   m.find("in")->attrs = {{"shape", std::vector<int64_t>{5}}};
   EXPECT_SAYS(made(m, {}), "[5]");
-  m = model();
+  m = stateful_model();
   m.find("fc1")->attrs = {{"in_features", int64_t{7}}};
   EXPECT_SAYS(made(m, {}), "layer fc1");
   m.wires.pop_back();
   EXPECT_SAYS(made(m, {}), "layer");
-  m = model();
+  m = stateful_model();
   m.find("fc1")->attrs = {{"out_features", int64_t{1000000000}}};
   EXPECT_SAYS(made(m, {{"data.batch_size", "130"}}), "of memory");
-  EXPECT_EQ(made(model(), {{"loss.type", "mse"}}), "no error");
+  EXPECT_EQ(made(stateful_model(), {{"loss.type", "mse"}}), "no error");
 }
 
 TEST(Session, MeanSquaredErrorTrainsTowardsTheClasses) {
   TrainingSession s(
-      model(),
-      recipe({{"loss.type", "mse"}, {"optimizer.lr", "0.02"}, {"epochs", "60"}, {"schedule.warmup_steps", "0"}}));
+      stateful_model(),
+      cosine_recipe(
+          {{"loss.type", "mse"}, {"optimizer.lr", "0.02"}, {"epochs", "60"}, {"schedule.warmup_steps", "0"}}));
   double first = s.evaluate().loss;
   while (!s.finished()) s.step();
   EXPECT_LT(s.evaluate().loss, 0.7 * first);

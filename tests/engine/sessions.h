@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/tensor_bytes.h"
+#include "engine/spec/chain.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 
@@ -21,6 +22,14 @@ inline Recipe with(Recipe r, const Settings& set) {
 /// 130 samples of spirals.
 inline Recipe spirals(const Settings& set) {
   return with(with({}, {{"data.dataset", "spirals"}, {"data.samples", "130"}}), set);
+}
+/// Of two numbers, for spirals.
+inline ModelSpec tanh_model() {
+  return Chain("test", {2})
+      .add("fc1", "Linear", {{"out_features", int64_t{16}}})
+      .add("act", "Tanh")
+      .add("fc2", "Linear", {{"out_features", int64_t{2}}})
+      .done();
 }
 
 inline void run(TrainingSession& s, int64_t steps) {

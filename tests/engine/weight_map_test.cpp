@@ -13,7 +13,7 @@ namespace {
 using testing_files::error_of;
 using Shape1 = std::vector<int64_t>;
 
-std::vector<ModelTensor> model() {
+std::vector<ModelTensor> tensors_of_model() {
   return {{"stem.weight", {8, 3}},
           {"stem.bias", {8}},
           {"norm.weight", {8}},
@@ -35,7 +35,7 @@ Recipe with(const std::string& map, const std::string& match = "name") {
   return r;
 }
 WeightMap mapped(std::vector<GivenTensor> file, const std::string& map = "", const std::string& match = "name") {
-  return map_weights(model(), std::move(file), WeightRules(with(map, match)));
+  return map_weights(tensors_of_model(), std::move(file), WeightRules(with(map, match)));
 }
 /// "stem.weight < a.weight by rule" for every row.
 std::vector<std::string> rows(const WeightMap& m) {
@@ -119,7 +119,7 @@ TEST(WeightMap, shapes_suggest_and_are_taken_only_where_asked) {
 
 TEST(WeightMap, a_rule_for_a_beginning_is_found) {
   std::vector<GivenTensor> file;
-  for (const ModelTensor& t : model()) file.push_back(given("module." + t.name, t.shape));
+  for (const ModelTensor& t : tensors_of_model()) file.push_back(given("module." + t.name, t.shape));
   const WeightMap m = mapped(file);
   EXPECT_EQ(m.rule, "module.*=*");
   EXPECT_EQ(m.rule_pairs, 8);

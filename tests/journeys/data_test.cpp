@@ -7,9 +7,12 @@
 #include "engine/formats/npy.h"
 #include "engine/ops/create.h"
 #include "tests/journeys/tenon_process.h"
+#include "tests/messages.h"
 
 namespace tenon::journeys {
 namespace {
+
+using testing_words::has;
 
 std::string passengers() {
   std::string text = "id;age;sex;survived;port\n";
@@ -22,8 +25,6 @@ std::string passengers() {
             "\n";
   return text;
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(OwnData, a_table_with_holes_is_understood_trained_on_and_told) {
   Folder folder;

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <thread>
 
 #include "tests/journeys/tenon_process.h"
@@ -20,10 +19,6 @@ namespace {
 using small_disk::drain;
 using small_disk::fill;
 
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> out;
   for (const auto& e : std::filesystem::recursive_directory_iterator(folder))
@@ -102,9 +97,9 @@ class Training {
     for (size_t at = 0; (at = said().find(text, at)) != std::string::npos; at += text.size()) ++n;
     return n;
   }
-  std::string said() const { return bytes_of(folder_ / "err"); }
+  std::string said() const { return slurp(folder_ / "err"); }
   void interrupt() const {
-    kill(std::stoi(bytes_of(folder_ / "pid")), SIGINT);
+    kill(std::stoi(slurp(folder_ / "pid")), SIGINT);
   }  // our own child's, which is not yet waited for
   Outcome wait() {
     if (thread_.joinable()) thread_.join();
@@ -277,13 +272,13 @@ TEST(FullDisk, every_export_is_whole_or_not_there) {
         expect_no_space(tenon(words));
         drain(disk);
         EXPECT_EQ(std::filesystem::exists(file), old);
-        EXPECT_EQ(bytes_of(file), old ? "old" : "");
+        EXPECT_EQ(slurp(file), old ? "old" : "");
         std::filesystem::remove(file);
         EXPECT_EQ(files_in(disk), before) << "nothing lies beside it";
       }
       const Outcome o = tenon(words);
       EXPECT_EQ(o.status, 0) << o.err;
-      EXPECT_GT(bytes_of(file).size(), 100u);
+      EXPECT_GT(slurp(file).size(), 100u);
       std::filesystem::remove(file);
     }
   });

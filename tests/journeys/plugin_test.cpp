@@ -9,13 +9,13 @@
 #include "engine/templates/templates.h"
 #include "projects/project.h"
 #include "tests/journeys/tenon_process.h"
+#include "tests/messages.h"
 
 namespace tenon::journeys {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using testing_words::has;
 
 /// Installs Tenon into a folder and builds the example there, once for all tests here.
 class Plugins : public testing::Test {

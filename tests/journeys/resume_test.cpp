@@ -19,13 +19,6 @@ std::vector<std::string> train(const std::string& project, const std::string& ru
   return words;
 }
 
-std::string digest(const std::string& project, const std::string& run, const std::string& step,
-                   const std::string& threads = "2") {
-  const Outcome o = tenon({"digest", project, run, "--step", step, "--threads", threads});
-  EXPECT_EQ(o.status, 0) << o.err;
-  return o.out;
-}
-
 /// Every point of a metric without its wall time, which differs between runs.
 std::vector<std::pair<int64_t, std::string>> values(const std::string& project, const std::string& run,
                                                     const std::string& metric) {
@@ -56,7 +49,7 @@ struct Resume : ::testing::Test {
   }
   void expect_same(const std::string& run) {
     EXPECT_EQ(digest(project, run, "last"), digest(project, "whole", "last"));
-    EXPECT_EQ(digest(project, run, "1111", "1"), digest(project, "whole", "1111"));
+    EXPECT_EQ(digest(project, run, "1111", 1), digest(project, "whole", "1111"));
     for (const char* metric : {"loss", "lr", "grad_norm", "test_loss", "test_accuracy"})
       EXPECT_EQ(values(project, run, metric), values(project, "whole", metric)) << metric;
     EXPECT_EQ(values(project, run, "loss").size(), static_cast<size_t>(kSteps));

@@ -1,6 +1,7 @@
 #include "tests/journeys/tenon_process.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +51,12 @@ std::vector<std::string> with_program(std::vector<std::string> words) {
 }
 
 }  // namespace
+
+std::string digest(const std::string& project, const std::string& run, const std::string& step, int threads) {
+  const Outcome o = tenon({"digest", project, run, "--step", step, "--threads", std::to_string(threads)});
+  EXPECT_EQ(o.status, 0) << o.err;
+  return o.out;
+}
 
 std::string slurp(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

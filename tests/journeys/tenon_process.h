@@ -19,6 +19,9 @@ Outcome run(const std::vector<std::string>& words);
 /// Starts `tenon`, sends it a signal after so many microseconds, and waits for its end.
 Outcome tenon_signalled(const std::vector<std::string>& words, int signal, int64_t after_us);
 
+/// What `tenon digest` prints of a run at a step; empty where it fails.
+std::string digest(const std::string& project, const std::string& run, const std::string& step, int threads = 2);
+
 /// The bytes of a file; empty where it cannot be read.
 std::string slurp(const std::string& path);
 

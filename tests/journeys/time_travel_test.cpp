@@ -10,21 +10,14 @@
 namespace tenon::journeys {
 namespace {
 
-std::string digest(const std::string& project, const std::string& run, int64_t step, int threads) {
-  const Outcome o =
-      tenon({"digest", project, run, "--step", std::to_string(step), "--threads", std::to_string(threads)});
-  EXPECT_EQ(o.status, 0) << o.err;
-  return o.out;
-}
-
 void expect_digests(const std::string& project, int64_t steps) {
   std::set<std::string> seen;
   for (int64_t step : {int64_t{0}, int64_t{1}, steps / 3, steps - 1, steps}) {
-    const std::string one = digest(project, "one", step, 1);
+    const std::string one = digest(project, "one", std::to_string(step), 1);
     EXPECT_EQ(one.size(), 65u) << one;
     EXPECT_TRUE(seen.insert(one).second) << "two steps have the same state";
-    EXPECT_EQ(one, digest(project, "one", step, 2)) << "replayed on 2 threads, step " << step;
-    EXPECT_EQ(one, digest(project, "two", step, 1)) << "trained on 2 threads, step " << step;
+    EXPECT_EQ(one, digest(project, "one", std::to_string(step), 2)) << "replayed on 2 threads, step " << step;
+    EXPECT_EQ(one, digest(project, "two", std::to_string(step), 1)) << "trained on 2 threads, step " << step;
   }
 }
 
@@ -56,7 +49,7 @@ TEST(TimeTravel, the_same_bits_from_whichever_checkpoint) {
   const std::string path = folder / "p.tenon";
   ASSERT_EQ(tenon({"new", path, "--template", "spirals"}).status, 0);
   ASSERT_EQ(tenon({"train", path, "--run", "r", "--max-steps", "120", "--set", "checkpoint_every=10"}).status, 0);
-  const std::string near = digest(path, "r", 119, 2);
+  const std::string near = digest(path, "r", "119", 2);
   auto project = projects::Project::open(path);
   const int64_t run = project->run("r").id;
   // From ever earlier ones, down to the very first.

@@ -29,7 +29,7 @@ const std::string& torch_python() {
   return found;
 }
 
-std::string bytes_of(const Tensor& t) {
+std::string tensor_bytes(const Tensor& t) {
   std::vector<char> copy;
   return std::string(logical_bytes(t, copy));
 }
@@ -107,7 +107,7 @@ TEST(Weights, files_of_torch_save_are_read_to_the_last_bit) {
       EXPECT_EQ(joined(e.shape), shape) << path << " " << tensor;
       EXPECT_EQ(joined(e.stride), stride) << path << " " << tensor;
       EXPECT_EQ(e.offset, offset) << path << " " << tensor;
-      EXPECT_EQ(hex(bytes_of(e.tensor)), data) << path << " " << tensor;
+      EXPECT_EQ(hex(tensor_bytes(e.tensor)), data) << path << " " << tensor;
     }
     EXPECT_EQ(count, entries.size()) << path;
     EXPECT_GE(count, 7u) << path;
@@ -157,7 +157,7 @@ struct Trained : ::testing::Test {
       if (!name.starts_with("model/")) continue;
       const std::string file = folder / "t.npy";
       ASSERT_EQ(tenon({"goto", project, "r", "--step", "last", "--tensor", name, "--out", file}).status, 0);
-      expected[name.substr(6)] = bytes_of(formats::load_npy(file));
+      expected[name.substr(6)] = tensor_bytes(formats::load_npy(file));
     }
     ASSERT_GE(expected.size(), 4u);
   }
@@ -306,7 +306,7 @@ TEST_F(Trained, begins_a_run_with_a_file_freezes_and_needs_the_file_no_more) {
     for (const auto& [name, bytes] : expected) {
       const std::string out = folder / "t.npy";
       ASSERT_EQ(tenon({"goto", project, "tuned", "--step", step, "--tensor", "model/" + name, "--out", out}).status, 0);
-      EXPECT_EQ(bytes_of(formats::load_npy(out)) == bytes, !moved || name.starts_with("layers.0.")) << name << step;
+      EXPECT_EQ(tensor_bytes(formats::load_npy(out)) == bytes, !moved || name.starts_with("layers.0.")) << name << step;
     }
   }
   EXPECT_EQ(tenon({"eval", project, "tuned"}).status, 0);
@@ -352,7 +352,7 @@ print(m[0].weight.detach().numpy().tobytes().hex())
   ASSERT_EQ(trained.status, 0) << trained.err;
   const std::string out = folder / "t.npy";
   ASSERT_EQ(tenon({"goto", project, "t", "--step", "0", "--tensor", "model/layers.0.weight", "--out", out}).status, 0);
-  EXPECT_EQ(hex(bytes_of(formats::load_npy(out))) + "\n", saved.out);
+  EXPECT_EQ(hex(tensor_bytes(formats::load_npy(out))) + "\n", saved.out);
   EXPECT_EQ(run({"test", "-e", trap}).status, 1) << "opening a file ran code from it";
 }
 

@@ -35,7 +35,7 @@ struct Trained {
 };
 
 /// Ten steps of the case; fills in what PyTorch needs to do the same.
-Trained train(json& c, size_t index) {
+Trained train_layer(json& c, size_t index) {
   std::vector<Tensor> inputs;
   std::vector<Meta> metas;
   for (const json& j : c.at("inputs")) {
@@ -117,7 +117,7 @@ TEST(Layers, TenStepsAreThoseOfPyTorch) {
   std::vector<Trained> ours;
   for (size_t i = 0; i < cases.size(); ++i) {
     try {
-      ours.push_back(train(cases[i], i));
+      ours.push_back(train_layer(cases[i], i));
     } catch (const Error& e) {
       FAIL() << cases[i].at("layer") << " " << cases[i].value("attrs", json::object()) << ": " << e.what();
     }

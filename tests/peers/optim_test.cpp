@@ -85,7 +85,7 @@ json problem() {
           {"losses", {1.0, 0.9, 0.9, 0.95, 0.8, 0.8, 0.79999, 0.8, 0.8, 0.2, 0.5, 0.5}}};
 }
 
-std::vector<nn::Named> train(const json& c, const json& given, DType dtype) {
+std::vector<nn::Named> trained_weights(const json& c, const json& given, DType dtype) {
   std::vector<nn::Named> w;
   for (const auto& [name, value] : given["start"].items()) {
     Tensor t = tensor(value, dtype);
@@ -144,7 +144,7 @@ TEST(Optimizers, TenStepsAndSchedulesAreWhatPyTorchComputes) {
       // small differences: there rounding grows. PyTorch 1.13 keeps NAdam's product of momenta in f32, and has it right
       // in its foreach form only.
       const double limit = dtype == DType::f64 ? c.value("f64", 1e-9) : c.value("f32", 5e-5);
-      for (const nn::Named& p : train(c, given, dtype))
+      for (const nn::Named& p : trained_weights(c, given, dtype))
         EXPECT_LT(
             difference(detach(p.tensor), find(theirs, std::to_string(n) + " " + name(dtype) + " " + p.name), 0.01),
             limit)

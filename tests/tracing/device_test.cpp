@@ -15,8 +15,8 @@
 namespace tenon::tracing {
 namespace {
 
-std::shared_ptr<const StepRecord> recorded(Device device,
-                                           const std::vector<std::pair<std::string, std::string>>& set = {}) {
+std::shared_ptr<const StepRecord> recorded_step(Device device,
+                                                const std::vector<std::pair<std::string, std::string>>& set = {}) {
   const Template& t = find_template("spirals");
   Recipe recipe = t.recipe;
   for (const auto& [key, value] : set) recipe.set(key, value);
@@ -35,7 +35,7 @@ void expect_same(const Statistics& a, const Statistics& b, const std::string& wh
 }
 
 TEST(InstrumentsOnADevice, AStepIsRecordedAsOnTheCpu) {
-  const auto here = recorded({}), there = recorded(poisoned::device());
+  const auto here = recorded_step({}), there = recorded_step(poisoned::device());
   EXPECT_EQ(here->loss, there->loss);
   ASSERT_EQ(here->ops.size(), there->ops.size());
   for (size_t i = 0; i < here->ops.size(); ++i) {
@@ -60,7 +60,7 @@ TEST(InstrumentsOnADevice, AStepIsRecordedAsOnTheCpu) {
 }
 
 TEST(InstrumentsOnADevice, MemoryOfTheDeviceIsInTheHistory) {
-  const auto record = recorded(poisoned::device());
+  const auto record = recorded_step(poisoned::device());
   int64_t taken = 0, given_back = 0;
   std::set<Category> categories;
   for (const AllocEvent& e : record->allocs) {
@@ -89,7 +89,7 @@ TEST(InstrumentsOnADevice, NanIsFoundWhereItBegan) {
   EXPECT_FALSE(said[0].empty());
   EXPECT_EQ(said[0], said[1]);
   const std::vector<std::pair<std::string, std::string>> sample = {{"data.nan_sample", "7"}, {"data.shuffle", "false"}};
-  const auto here = recorded({}, sample), there = recorded(poisoned::device(), sample);
+  const auto here = recorded_step({}, sample), there = recorded_step(poisoned::device(), sample);
   ASSERT_TRUE(here->nan);
   ASSERT_TRUE(there->nan);
   EXPECT_EQ(there->nan->sentence, here->nan->sentence);

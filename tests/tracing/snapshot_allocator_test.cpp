@@ -16,12 +16,12 @@ namespace {
 
 using nlohmann::json;
 
-std::string folder() {
+std::string snapshots_folder() {
   const char* other = std::getenv("TENON_SNAPSHOTS");
   return other ? other : TENON_SOURCE_DIR "/tests/tracing/data/snapshots";
 }
 json figures() {
-  std::ifstream in(folder() + "/figures.json");
+  std::ifstream in(snapshots_folder() + "/figures.json");
   return json::parse(in);
 }
 int64_t total_of(const json& said) { return said["case"].value("total", int64_t{8} << 30); }
@@ -83,7 +83,7 @@ void for_each_recording(const F& check) {
   ASSERT_FALSE(all.empty());
   size_t wrong = 0;
   for (const auto& [name, said] : all.items()) {
-    auto s = read_snapshot(folder() + "/" + name + ".pickle.gz");
+    auto s = read_snapshot(snapshots_folder() + "/" + name + ".pickle.gz");
     const std::string what = check(name, said, *s);
     if (what.empty()) continue;
     if (++wrong <= 20) ADD_FAILURE() << name << " (" << said["case"].dump() << "): " << what;
@@ -148,7 +148,7 @@ TEST(RealAllocator, ItsStateAtAnEarlierEventIsReconstructed) {
   size_t compared = 0;
   for_each_recording([&](const std::string& name, const json& said, const Snapshot& s) -> std::string {
     if (!said.contains("middle")) return "";
-    auto middle = read_snapshot(folder() + "/" + name + ".at.pickle.gz");
+    auto middle = read_snapshot(snapshots_folder() + "/" + name + ".at.pickle.gz");
     // The later recording goes on where the earlier one ended, if its ring of events has not forgotten that.
     const auto& mine = middle->traces.at(0);
     const size_t at = mine.end - mine.begin;
@@ -202,8 +202,8 @@ TEST(RealAllocator, AFailureIsDescribedAsItWasWhenItCame) {
   for (const auto& [name, said] : all.items()) {
     if (!said["case"].contains("at_failure")) continue;
     ++failures;
-    auto then = read_snapshot(folder() + "/" + name + ".at.pickle.gz"),
-         later = read_snapshot(folder() + "/" + name + ".pickle.gz");
+    auto then = read_snapshot(snapshots_folder() + "/" + name + ".at.pickle.gz"),
+         later = read_snapshot(snapshots_folder() + "/" + name + ".pickle.gz");
     tracing::Finding f = run("oom", later), as_dumped = run("oom", then), space = run("fragmentation", then);
     EXPECT_EQ(f.sentence, as_dumped.sentence);
     EXPECT_EQ(fact(f, "reserved_bytes"), said["middle"]["reserved"]);
@@ -222,7 +222,7 @@ TEST(RealAllocator, AFailureIsDescribedAsItWasWhenItCame) {
 
 TEST(RealAllocator, WhatIfRepeatsTheRecordingFirst) {
   for_each_recording([](const std::string& name, const json&, const Snapshot&) -> std::string {
-    auto s = read_snapshot(folder() + "/" + name + ".pickle.gz");
+    auto s = read_snapshot(snapshots_folder() + "/" + name + ".pickle.gz");
     if (AllocatorSettings::of(*s).garbage_collection_threshold > 0) return "";
     tracing::Finding f = run("what-if", s);
     for (const tracing::Fact& x : f.facts)
@@ -235,7 +235,7 @@ TEST(RealRecording, ItsPlacesAreLinesOfTheUsersCode) {
   // With C++ frames between, gradients from threads of autograd, and the forward call's frames where it was asked for
   // them.
   for (const char* version : {"2.15", "2.3"}) {
-    auto s = read_snapshot(folder() + "/training-" + version + ".pickle.gz");
+    auto s = read_snapshot(snapshots_folder() + "/training-" + version + ".pickle.gz");
     Timeline t(*s, 0);
     std::map<std::string, int64_t> places;
     for (uint32_t id = 0; id < t.elements(); ++id) {
@@ -257,7 +257,7 @@ TEST(RealRecording, ItsPlacesAreLinesOfTheUsersCode) {
     EXPECT_GT(autograd, 0u) << version;
   }
   // Pinned memory of the host is counted apart.
-  auto s = read_snapshot(folder() + "/training-2.15.pickle.gz");
+  auto s = read_snapshot(snapshots_folder() + "/training-2.15.pickle.gz");
   const bool host = std::any_of(s->traces.begin(), s->traces.end(),
                                 [](const DeviceTrace& t) { return t.device == kHost && t.end > t.begin; });
   EXPECT_TRUE(host);

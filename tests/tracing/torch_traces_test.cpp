@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 /// Recordings of other versions are checked the same way: record_traces.py FOLDER, then TENON_TORCH_TRACES=FOLDER.
-std::string folder() {
+std::string traces_folder() {
   const char* other = std::getenv("TENON_TORCH_TRACES");
   return other ? other : std::string(TENON_SOURCE_DIR) + "/tests/tracing/torch";
 }
@@ -34,7 +34,7 @@ struct Recording {
 
 std::vector<Recording> recordings() {
   std::vector<Recording> all;
-  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+  for (const auto& entry : std::filesystem::directory_iterator(traces_folder())) {
     const std::string path = entry.path().string(), end = ".figures.json";
     if (!path.ends_with(end)) continue;
     Recording r;

@@ -8,7 +8,7 @@
 namespace tenon::tracing {
 namespace {
 
-std::shared_ptr<const traces::Trace> recorded(const std::string& name) {
+std::shared_ptr<const traces::Trace> recorded_loop(const std::string& name) {
   traces::ReadOptions o;
   o.read_cache = o.write_cache = false;
   return traces::read_trace(std::string(TENON_SOURCE_DIR) + "/tests/tracing/loops/" + name + ".json.gz", o);
@@ -30,7 +30,7 @@ TEST(TraceLoops, WhatWasMadeSlowerComesFirst) {
   for (const Variant& v : kVariants)
     for (const std::string stacks : {"", "-stacks"}) {
       SCOPED_TRACE(v.name + stacks);
-      auto plain = recorded("plain" + stacks), slow = recorded(v.name + stacks);
+      auto plain = recorded_loop("plain" + stacks), slow = recorded_loop(v.name + stacks);
       Finding f = run("diff", {plain, slow});
       ASSERT_FALSE(f.tables[0].rows.empty());
       const auto& first = f.tables[0].rows[0];
@@ -52,7 +52,7 @@ TEST(TraceLoops, WhatWasMadeSlowerComesFirst) {
 TEST(TraceLoops, PathsAndPhasesAddUp) {
   for (const std::string name : {"plain", "plain-stacks", "twice-stacks", "data"}) {
     SCOPED_TRACE(name);
-    auto t = recorded(name);
+    auto t = recorded_loop(name);
     const GpuTimeline gpu(*t);
     const CriticalPaths paths(*t, gpu);
     ASSERT_EQ(trace_steps(*t).size(), 3u);
@@ -78,7 +78,7 @@ TEST(TraceLoops, PathsAndPhasesAddUp) {
 
 // profiler.step() begins in one step and ends in the next; steps must not come to lie ever deeper for that.
 TEST(TraceLoops, StepsLieBesideEachOther) {
-  auto t = recorded("plain-stacks");
+  auto t = recorded_loop("plain-stacks");
   std::vector<uint32_t> depths;
   for (uint32_t l = 0; l < t->lanes().size(); ++l)
     for (traces::EventId e = t->lanes()[l].begin; e < t->lanes()[l].end; ++e)
@@ -88,7 +88,7 @@ TEST(TraceLoops, StepsLieBesideEachOther) {
 }
 
 TEST(TraceLoops, ModulesKnowTheirBackward) {
-  Finding f = run("modules", {recorded("twice-stacks")});
+  Finding f = run("modules", {recorded_loop("twice-stacks")});
   ASSERT_FALSE(f.tables[0].rows.empty());
   const auto& first = f.tables[0].rows[0];
   EXPECT_EQ(std::get<std::string>(first[0]), "Network_0/Conv2d_1");

@@ -17,7 +17,7 @@ namespace {
 bool is_box(const Scene::Target& t) { return t.hit.kind == BuilderModel::layer || t.hit.kind == BuilderModel::group; }
 
 /// What is wrong with the wires of a picture; nothing of a right one.
-std::string fault(const Scene& s) {
+std::string scene_fault(const Scene& s) {
   std::vector<Box> boxes;
   for (const Scene::Target& t : s.targets())
     if (is_box(t)) boxes.push_back(t.box);
@@ -103,7 +103,7 @@ TEST(BuilderLayout, NoWireCrossesALayerInAnyTemplate) {
       for (int way = 0; way < 3; ++way) {
         if (way == 1) m.open_groups(true);
         if (way == 2) m.open_groups(false);
-        EXPECT_EQ(fault(m.frame(size)), "") << t.name << " " << way;
+        EXPECT_EQ(scene_fault(m.frame(size)), "") << t.name << " " << way;
         EXPECT_EQ(loose_end(m), "") << t.name << " " << way;
         EXPECT_TRUE(m.last().overlaps().empty()) << t.name << " " << way << ": " << m.last().overlaps().front();
       }
@@ -116,7 +116,7 @@ TEST(BuilderLayout, NoWireCrossesALayerInRandomModels) {
     m.set_spec(random_model(seed), 1);
     for (bool all : {false, true}) {
       if (all) m.open_groups(true);
-      ASSERT_EQ(fault(m.frame({1400, 900})), "") << seed;
+      ASSERT_EQ(scene_fault(m.frame({1400, 900})), "") << seed;
       ASSERT_EQ(loose_end(m), "") << seed;
     }
   }
@@ -136,7 +136,7 @@ TEST(BuilderLayout, WiresRunRoundLayersThatWerePlacedByHand) {
       }
     ASSERT_TRUE(m.move_selected(0, 8));
     ASSERT_TRUE(m.layout().by_hand());
-    EXPECT_EQ(fault(m.frame({1400, 900})), "") << seed;
+    EXPECT_EQ(scene_fault(m.frame({1400, 900})), "") << seed;
     EXPECT_EQ(loose_end(m), "") << seed;
   }
 }
@@ -220,7 +220,7 @@ TEST(BuilderLayout, PlacesAreKeptUntilArrangeIsAskedFor) {
   m.auto_layout();
   m.frame({1400, 900});
   EXPECT_FALSE(ModelLayout::has_places(m.spec()));
-  EXPECT_EQ(fault(m.last()), "");
+  EXPECT_EQ(scene_fault(m.last()), "");
   EXPECT_EQ(loose_end(m), "");
   m.undo();
   EXPECT_EQ(m.spec(), spec);
@@ -248,7 +248,7 @@ TEST(BuilderLayout, AMoveLeavesAllOthersWhereTheyAreSeen) {
   const int layer3 = m.layout().node_of("layer3.0");
   ASSERT_GE(layer3, 0);
   m.toggle_group(layer3);
-  EXPECT_EQ(fault(m.frame({1400, 900})), "");
+  EXPECT_EQ(scene_fault(m.frame({1400, 900})), "");
 }
 
 TEST(BuilderLayout, FarAwayNamesStandBesideTheBoxes) {
@@ -298,7 +298,7 @@ TEST(BuilderLayout, ALoopIsDrawn) {
   spec.wires.push_back({last, 0, first, 0});
   BuilderModel m;
   m.set_spec(spec, 8);
-  EXPECT_EQ(fault(m.frame({900, 600})), "");
+  EXPECT_EQ(scene_fault(m.frame({900, 600})), "");
   EXPECT_FALSE(m.errors().empty());
 }
 

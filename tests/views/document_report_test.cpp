@@ -54,7 +54,7 @@ void stands_alone(const std::string& html) {
   for (const char* word : {"<script", "<link", "@import", "src=\"http", "href=\"http", "url(http", "<iframe"})
     EXPECT_FALSE(page_has(html, word)) << word;
 }
-void holds(const std::string& html, const tracing::Finding& f, const std::string& of) {
+void expect_finding(const std::string& html, const tracing::Finding& f, const std::string& of) {
   EXPECT_TRUE(page_has(html, xml_escaped(f.sentence))) << of << ": " << f.sentence;
   for (const tracing::Fact& x : f.facts)
     if (x.name != "from_cache") {
@@ -81,7 +81,7 @@ TEST_F(DocumentReport, of_a_trace_has_every_figure_of_the_command_line) {
     if (a.min_traces > 1) continue;
     const tracing::Finding f = a.run({.traces = {d.trace}, .top = 25});
     if (f.ok)
-      holds(html, f, a.name);
+      expect_finding(html, f, a.name);
     else
       EXPECT_TRUE(page_has(html, xml_escaped(f.sentence))) << a.name;
     told += f.ok;
@@ -116,7 +116,7 @@ TEST_F(DocumentReport, of_a_snapshot_has_the_peak_and_every_finding) {
     if (a.min_files > 1) continue;
     const tracing::Finding f = a.run({.snapshots = {d.snapshot}, .top = 20});
     EXPECT_TRUE(page_has(html, xml_escaped(f.sentence))) << a.name;
-    if (f.ok) holds(html, f, a.name);
+    if (f.ok) expect_finding(html, f, a.name);
   }
   EXPECT_EQ(document_report_html(snapshot_document()), html);
   // One without a history has its findings all the same.

@@ -51,7 +51,7 @@ Box box_of(const LayeredGraph& g, const LayeredLayout& l, size_t n) {
 }
 
 /// What is wrong with a picture; nothing of a right one.
-std::string fault(const LayeredGraph& g, const LayeredLayout& l) {
+std::string layout_fault(const LayeredGraph& g, const LayeredLayout& l) {
   for (size_t a = 0; a < g.nodes.size(); ++a) {
     const Box b = box_of(g, l, a);
     if (b.x < 0 || b.y < 0 || b.right() > l.w || b.bottom() > l.h) return "node " + std::to_string(a) + " is outside";
@@ -100,7 +100,7 @@ TEST(LayeredLayout, WiresRunFromPortToPortAndCrossNoNode) {
       for (float aspect : {0.f, 1.6f}) {
         const LayeredGraph g = random_graph(seed, 5 + static_cast<int>(seed) * 2, circles);
         const LayeredLayout l = layered_layout(g, {.aspect = aspect, .least_height = 400});
-        ASSERT_EQ(fault(g, l), "") << "seed " << seed << " circles " << circles << " aspect " << aspect;
+        ASSERT_EQ(layout_fault(g, l), "") << "seed " << seed << " circles " << circles << " aspect " << aspect;
       }
 }
 
@@ -127,7 +127,7 @@ TEST(LayeredLayout, WhatIsPassedByStandsBesideTheWire) {
   g.nodes[4] = box(2);
   g.edges.push_back({0, 0, 4, 1});
   const LayeredLayout l = layered_layout(g);
-  ASSERT_EQ(fault(g, l), "");
+  ASSERT_EQ(layout_fault(g, l), "");
   const auto& way = l.pieces[static_cast<size_t>(l.last.back())].points;
   EXPECT_TRUE(std::all_of(way.begin() + 1, way.end() - 1, [&](Point p) {
     return p.x < l.at[1].x || p.x > l.at[1].x + 200 || p.y < l.at[1].y || p.y > l.at[3].y + 40;
@@ -137,7 +137,7 @@ TEST(LayeredLayout, WhatIsPassedByStandsBesideTheWire) {
 TEST(LayeredLayout, ALongChainGoesOnInAnotherColumn) {
   const LayeredGraph g = chain(200);
   const LayeredLayout tall = layered_layout(g), parted = layered_layout(g, {.aspect = 1.6f});
-  EXPECT_EQ(fault(g, parted), "");
+  EXPECT_EQ(layout_fault(g, parted), "");
   EXPECT_GT(tall.h / tall.w, 20);
   EXPECT_GT(parted.w / parted.h, 1.f);
   EXPECT_LT(parted.w / parted.h, 2.6f);
@@ -175,7 +175,7 @@ TEST(LayeredLayout, NodesWithoutWiresFillRows) {
   LayeredGraph g;
   for (int i = 0; i < 100; ++i) g.nodes.push_back(box());
   const LayeredLayout l = layered_layout(g);
-  EXPECT_EQ(fault(g, l), "");
+  EXPECT_EQ(layout_fault(g, l), "");
   EXPECT_LT(l.w, 200 * 12);
   EXPECT_TRUE(layered_layout({}).at.empty());
 }

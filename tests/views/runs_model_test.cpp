@@ -17,7 +17,7 @@
 namespace tenon::views {
 namespace {
 
-RunRow row(int64_t id, const std::string& name, double lr, const std::string& optimizer, double accuracy) {
+RunRow run_row(int64_t id, const std::string& name, double lr, const std::string& optimizer, double accuracy) {
   RunRow r;
   r.info.id = id;
   r.info.name = name;
@@ -41,8 +41,8 @@ RunRows shared(const std::vector<RunRow>& rows) {
   return out;
 }
 std::vector<RunRow> three_rows() {
-  return {row(1, "cnn-01", 0.1, "sgd", 0.80), row(2, "cnn-02", 0.001, "adamw", 0.95),
-          row(3, "mlp-01", 0.002, "adamw", 0.91)};
+  return {run_row(1, "cnn-01", 0.1, "sgd", 0.80), run_row(2, "cnn-02", 0.001, "adamw", 0.95),
+          run_row(3, "mlp-01", 0.002, "adamw", 0.91)};
 }
 RunRows three() { return shared(three_rows()); }
 /// The names of the runs that fit, or what is said to be wrong.
@@ -223,8 +223,8 @@ TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
 }
 
 TEST(Runs, GroupsHaveTheMeanTheSpreadAndTheBestOfTheirRuns) {
-  const RunRows rows = shared({row(1, "a", 0.1, "sgd", 0.80), row(2, "b", 0.001, "adamw", 0.90),
-                               row(3, "c", 0.002, "adamw", 0.94), row(4, "d", 0.002, "adamw", std::nan(""))});
+  const RunRows rows = shared({run_row(1, "a", 0.1, "sgd", 0.80), run_row(2, "b", 0.001, "adamw", 0.90),
+                               run_row(3, "c", 0.002, "adamw", 0.94), run_row(4, "d", 0.002, "adamw", std::nan(""))});
   const RunField optimizer{RunField::Kind::recipe, "optimizer.name"};
   const auto groups = groups_of(rows, optimizer);
   ASSERT_EQ(groups.size(), 2u);
@@ -252,8 +252,9 @@ TEST(Runs, GroupsHaveTheMeanTheSpreadAndTheBestOfTheirRuns) {
 }
 
 TEST(Runs, GroupsStandInTheOrderOfTheirValues) {
-  std::vector<RunRow> rows = {row(1, "a", 10, "x", 0.5), row(2, "b", 9, "x", 0.5), row(3, "c", 9, "x", 0.5)};
-  rows.push_back(row(4, "d", 0, "x", 0.5));
+  std::vector<RunRow> rows = {run_row(1, "a", 10, "x", 0.5), run_row(2, "b", 9, "x", 0.5),
+                              run_row(3, "c", 9, "x", 0.5)};
+  rows.push_back(run_row(4, "d", 0, "x", 0.5));
   rows.back().recipe.erase("optimizer.lr");
   const RunRows all = shared(rows);
   const auto groups = groups_of(all, {RunField::Kind::recipe, "optimizer.lr"});
@@ -362,8 +363,8 @@ TEST_F(Chart, EveryRunIsALineThroughAllKeys) {
 TEST_F(Chart, ThousandsOfRunsAreSoManyLinesThatAFrameStaysShort) {
   std::vector<RunRow> many;
   for (int64_t i = 1; i <= 3000; ++i)
-    many.push_back(row(i, "r" + std::to_string(i), 0.001 * static_cast<double>(i), i % 3 ? "sgd" : "adamw",
-                       0.9 - 0.0002 * static_cast<double>(i)));
+    many.push_back(run_row(i, "r" + std::to_string(i), 0.001 * static_cast<double>(i), i % 3 ? "sgd" : "adamw",
+                           0.9 - 0.0002 * static_cast<double>(i)));
   chart.set_rows(shared(many));
   chart.set_axes(told_fields(shared(many)));
   chart.set_selected(1500);
@@ -375,7 +376,7 @@ TEST_F(Chart, ThousandsOfRunsAreSoManyLinesThatAFrameStaysShort) {
 
 TEST_F(Chart, WordsHaveAPlaceEachAndWhatHasNoValueIsCounted) {
   auto rows = three_rows();
-  rows.push_back(row(4, "broken", 0.1, "sgd", std::nan("")));
+  rows.push_back(run_row(4, "broken", 0.1, "sgd", std::nan("")));
   chart.set_rows(shared(rows));
   chart.set_fields({RunField::Kind::recipe, "optimizer.name"}, {RunField::Kind::best, "test_accuracy"});
   EXPECT_EQ(middle(2).x, middle(3).x) << "both adamw";

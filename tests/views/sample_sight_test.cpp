@@ -64,19 +64,19 @@ Results of(std::shared_ptr<const data::Dataset> set) {
   r.data = std::move(set);
   return r;
 }
-Prediction row(int64_t n) {
+Prediction prediction_at(int64_t n) {
   Prediction p;
   p.row = n;
   return p;
 }
 
 TEST(SampleSight, values_between_0_and_1_are_shown_as_they_are_and_others_from_the_least_to_the_largest) {
-  const SampleSight plain = sight_of(of(std::make_shared<Pictures>(0, 1, false)), row(0));
+  const SampleSight plain = sight_of(of(std::make_shared<Pictures>(0, 1, false)), prediction_at(0));
   ASSERT_EQ(plain.input.pixels.size(), 24u);
   EXPECT_EQ(plain.input.width, 6);
   EXPECT_EQ(plain.input.pixels.front(), 0);
   EXPECT_EQ(plain.input.pixels.back(), 128) << "half of white";
-  const SampleSight shifted = sight_of(of(std::make_shared<Pictures>(-2, 2, false)), row(0));
+  const SampleSight shifted = sight_of(of(std::make_shared<Pictures>(-2, 2, false)), prediction_at(0));
   EXPECT_EQ(shifted.input.pixels.back(), 255) << "the largest it has";
   EXPECT_TRUE(plain.target.pixels.empty() && plain.answer.pixels.empty());
 }
@@ -87,7 +87,7 @@ TEST(SampleSight, a_segmentation_has_its_mask_and_what_it_was_taken_for_in_the_s
   projects::Answer a;
   for (int64_t k = 0; k < 24; ++k) a.classes.push_back(k == 5 ? -1 : k % 3);
   r.answers[1] = a;
-  const SampleSight s = sight_of(r, row(1));
+  const SampleSight s = sight_of(r, prediction_at(1));
   ASSERT_EQ(s.target.pixels.size(), 72u);
   ASSERT_EQ(s.answer.pixels.size(), 72u);
   for (size_t k = 0; k < 24; ++k) {
@@ -96,13 +96,13 @@ TEST(SampleSight, a_segmentation_has_its_mask_and_what_it_was_taken_for_in_the_s
                                  s.answer.pixels.begin() + static_cast<std::ptrdiff_t>(3 * k));
     EXPECT_EQ(same, k != 5) << k;
   }
-  EXPECT_FALSE(sight_of(r, row(0)).target.pixels.empty());
-  EXPECT_TRUE(sight_of(r, row(0)).answer.pixels.empty()) << "answers are kept of the worst alone";
+  EXPECT_FALSE(sight_of(r, prediction_at(0)).target.pixels.empty());
+  EXPECT_TRUE(sight_of(r, prediction_at(0)).answer.pixels.empty()) << "answers are kept of the worst alone";
 }
 
 TEST(SampleSight, large_pictures_are_made_small) {
   Results r = of(std::make_shared<Pictures>(0, 1, true, 200));
-  const SampleSight s = sight_of(r, row(0));
+  const SampleSight s = sight_of(r, prediction_at(0));
   EXPECT_EQ(s.input.width, SampleSight::kSide);
   EXPECT_EQ(s.input.height, 200 * SampleSight::kSide / 202);
   EXPECT_EQ(s.target.height, s.input.height);
@@ -111,7 +111,7 @@ TEST(SampleSight, large_pictures_are_made_small) {
 TEST(SampleSight, a_text_is_shown_around_what_was_guessed_worst) {
   Results r = of(std::make_shared<Letters>("one\ttwo\n."));
   EXPECT_EQ(SampleSight::kind(*r.data), SampleSight::Kind::text);
-  Prediction p = row(0);
+  Prediction p = prediction_at(0);
   p.worst = 3, p.worst_truth = 't', p.worst_guess = '\n';
   const SampleSight s = sight_of(r, p);
   EXPECT_EQ(s.before, "one⇥");

@@ -52,7 +52,7 @@ Made made() {
   return m;
 }
 
-bool holds(const std::vector<std::string>& texts, const std::string& part) {
+bool any_holds(const std::vector<std::string>& texts, const std::string& part) {
   return std::any_of(texts.begin(), texts.end(), [&](const auto& t) { return t.find(part) != t.npos; });
 }
 
@@ -98,7 +98,7 @@ TEST(SweepsModel, the_picture_has_every_trial_and_no_words_over_each_other) {
     EXPECT_EQ(seen, (std::set<int64_t>{1, 2, 3, 4, 5})) << "those that have ended, the failed one too";
     const auto texts = s.texts();
     for (const char* text : {"optimizer.lr", "70 %", "several together", "trial 9", "trial 4"})
-      EXPECT_TRUE(holds(texts, text)) << text;
+      EXPECT_TRUE(any_holds(texts, text)) << text;
   }
   for (const Size size : {Size{0, 0}, Size{40, 30}, Size{200, 2000}}) model.frame(size);  // nothing divides by nothing
 }
@@ -146,7 +146,7 @@ TEST(SweepsModel, without_a_result_it_says_so) {
   SweepsModel model;
   EXPECT_TRUE(model.frame({600, 400}).texts().empty()) << "no sweep: the view says what to do";
   model.set_sweep(&m.sweep, {});
-  EXPECT_TRUE(holds(model.frame({900, 500}).texts(), "No trial has begun yet"));
+  EXPECT_TRUE(any_holds(model.frame({900, 500}).texts(), "No trial has begun yet"));
   m.sweep.plan["keys"] = nlohmann::json::array({{"optimizer.of_a_plug_in", "1,2"}});
   model.set_sweep(&m.sweep, {});
   EXPECT_FALSE(model.fault().empty());

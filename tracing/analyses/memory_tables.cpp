@@ -41,7 +41,7 @@ Table owner_table(const std::string& name, const Snapshot& s, const std::vector<
   return t;
 }
 
-Finding info(const SnapshotRequest& r) {
+Finding memory_info(const SnapshotRequest& r) {
   const Snapshot& s = r.first();
   struct Device {
     int64_t segments = 0, reserved = 0, active = 0, allocated_blocks = 0, pending = 0, events = 0, peak = 0;
@@ -221,7 +221,7 @@ Finding grown(const SnapshotRequest& r, bool only_growth) {
   f.tables.push_back(std::move(t));
   return f;
 }
-Finding diff(const SnapshotRequest& r) { return grown(r, false); }
+Finding memory_diff(const SnapshotRequest& r) { return grown(r, false); }
 
 Finding leaks(const SnapshotRequest& r) {
   if (r.snapshots.size() == 2) return grown(r, true);
@@ -266,12 +266,12 @@ Finding leaks(const SnapshotRequest& r) {
 }
 
 const bool registered_memory_tables =
-    register_snapshot_analysis({"info", "what is in a memory snapshot", 1, 1, info}) &&
+    register_snapshot_analysis({"info", "what is in a memory snapshot", 1, 1, memory_info}) &&
     register_snapshot_analysis({"peak", "who was alive when most memory was, by stack", 1, 1, peak}) &&
     register_snapshot_analysis({"live", "who is alive after an event (--at N), by stack", 1, 1, live}) &&
     register_snapshot_analysis(
         {"leaks", "places that keep more and more: step by step, or from one snapshot to the next", 1, 2, leaks}) &&
-    register_snapshot_analysis({"diff", "what B holds more or less than A, by stack", 2, 2, diff});
+    register_snapshot_analysis({"diff", "what B holds more or less than A, by stack", 2, 2, memory_diff});
 
 }  // namespace
 }  // namespace tenon::tracing

@@ -13,12 +13,12 @@ using snapshot::Snapshot;
 using snapshot::Timeline;
 
 namespace {
-Registry<SnapshotAnalysis>& registry() {
+Registry<SnapshotAnalysis>& snapshot_analysis_registry() {
   static auto& all = *new Registry<SnapshotAnalysis>("analysis of snapshots");
   return all;
 }
 
-std::vector<Owner> sorted(std::unordered_map<uint32_t, Owner>& by_stack, const Snapshot& s) {
+std::vector<Owner> sorted_owners(std::unordered_map<uint32_t, Owner>& by_stack, const Snapshot& s) {
   // Stacks that differ in what is behind the same place of the user's code are one owner.
   std::map<std::string, Owner> by_site;
   for (auto& [stack, o] : by_stack) {
@@ -36,8 +36,10 @@ std::vector<Owner> sorted(std::unordered_map<uint32_t, Owner>& by_stack, const S
 }
 }  // namespace
 
-bool register_snapshot_analysis(SnapshotAnalysis a, Place place) { return registry().add(std::move(a), place); }
-const Registry<SnapshotAnalysis>& snapshot_analyses() { return registry(); }
+bool register_snapshot_analysis(SnapshotAnalysis a, Place place) {
+  return snapshot_analysis_registry().add(std::move(a), place);
+}
+const Registry<SnapshotAnalysis>& snapshot_analyses() { return snapshot_analysis_registry(); }
 
 int64_t asked_device(const Snapshot& s, int64_t device) {
   if (device >= 0) return device;
@@ -66,7 +68,7 @@ std::vector<Owner> owners(const Snapshot& s, const Timeline& timeline, const std
     o.bytes += e.bytes;
     ++o.count;
   }
-  return sorted(by_stack, s);
+  return sorted_owners(by_stack, s);
 }
 
 std::vector<Owner> block_owners(const Snapshot& s, int64_t device) {
@@ -80,7 +82,7 @@ std::vector<Owner> block_owners(const Snapshot& s, int64_t device) {
       ++o.count;
     }
   }
-  return sorted(by_stack, s);
+  return sorted_owners(by_stack, s);
 }
 
 // Note [What a leak is]

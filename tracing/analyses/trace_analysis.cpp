@@ -11,14 +11,16 @@ using traces::Lane;
 using traces::Trace;
 
 namespace {
-Registry<TraceAnalysis>& registry() {
+Registry<TraceAnalysis>& trace_analysis_registry() {
   static auto& all = *new Registry<TraceAnalysis>("analysis of traces");
   return all;
 }
 }  // namespace
 
-bool register_trace_analysis(TraceAnalysis a, Place place) { return registry().add(std::move(a), place); }
-const Registry<TraceAnalysis>& trace_analyses() { return registry(); }
+bool register_trace_analysis(TraceAnalysis a, Place place) {
+  return trace_analysis_registry().add(std::move(a), place);
+}
+const Registry<TraceAnalysis>& trace_analyses() { return trace_analysis_registry(); }
 
 std::vector<EventId> parents(const Trace& t) {
   std::vector<EventId> all(t.size(), kNone);

@@ -171,7 +171,7 @@ std::string label(const CallTree& tree, const PartKey& k, bool whole) {
   return path + (after.empty() ? " (CPU)" : " (CPU, after " + after + ")");
 }
 
-Finding diff(const TraceRequest& r) {
+Finding trace_diff(const TraceRequest& r) {
   Finding f;
   CallTree tree;
   StepSums sums[2];
@@ -247,7 +247,7 @@ Finding diff(const TraceRequest& r) {
 }
 
 const bool registered_trace_compare =
-    register_trace_analysis({"diff", "why a step of B takes longer or shorter than one of A", 2, 2, diff});
+    register_trace_analysis({"diff", "why a step of B takes longer or shorter than one of A", 2, 2, trace_diff});
 
 }  // namespace
 }  // namespace tenon::tracing

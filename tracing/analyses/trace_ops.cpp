@@ -79,7 +79,7 @@ CallTree call_tree(const Trace& t) {
   return tree;
 }
 
-std::vector<std::pair<std::string_view, OpGroup>> sorted(const OpGroups& groups, int64_t OpGroup::*by) {
+std::vector<std::pair<std::string_view, OpGroup>> sorted_groups(const OpGroups& groups, int64_t OpGroup::*by) {
   std::vector<std::pair<std::string_view, OpGroup>> all(groups.begin(), groups.end());
   std::erase_if(all, [](const auto& g) { return g.second.calls == 0; });
   std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
@@ -119,7 +119,7 @@ Finding ops(const TraceRequest& r) {
     by_op[t.event_name(op)].gpu += t.duration(l.to);
     gpu_total += t.duration(l.to);
   }
-  auto all = sorted(by_op, gpu_total > 0 ? &OpGroup::gpu : &OpGroup::self);
+  auto all = sorted_groups(by_op, gpu_total > 0 ? &OpGroup::gpu : &OpGroup::self);
   Finding f;
   f.facts = {{"op_count", "ops", Unit::count, static_cast<int64_t>(all.size())},
              {"self_ns", "CPU time", Unit::nanoseconds, total_self},
@@ -157,7 +157,7 @@ Finding ops(const TraceRequest& r) {
     return table;
   };
   f.tables.push_back(table_of("ops", "OP", all));
-  auto annotations = sorted(by_annotation, &OpGroup::total);
+  auto annotations = sorted_groups(by_annotation, &OpGroup::total);
   if (!annotations.empty()) {
     f.tables.push_back(table_of("annotations", "ANNOTATION", annotations));
     f.tables.back().columns.pop_back();  // what they launched is their ops' work

@@ -15,7 +15,7 @@ using traces::EventKind;
 using traces::kNone;
 using traces::Trace;
 
-Finding info(const TraceRequest& r) {
+Finding trace_info(const TraceRequest& r) {
   const Trace& t = r.first();
   Finding f;
   uint64_t repairs = 0;
@@ -80,7 +80,7 @@ struct KernelGroup {
   EventId longest_event = kNone;
 };
 
-std::vector<KernelGroup> sorted(std::vector<KernelGroup> groups) {
+std::vector<KernelGroup> sorted_kernels(std::vector<KernelGroup> groups) {
   std::erase_if(groups, [](const KernelGroup& g) { return g.calls == 0; });
   std::sort(groups.begin(), groups.end(), [](const KernelGroup& a, const KernelGroup& b) {
     return a.total != b.total ? a.total > b.total : a.name < b.name;
@@ -123,7 +123,7 @@ Finding kernels(const TraceRequest& r) {
     total += d;
     ++count;
   }
-  auto all = sorted(std::move(groups));
+  auto all = sorted_kernels(std::move(groups));
   Finding f;
   f.facts = {{"kernel_count", "kernels and copies", Unit::count, count},
              {"names", "names", Unit::count, static_cast<int64_t>(all.size())},
@@ -162,7 +162,7 @@ Finding kernels(const TraceRequest& r) {
 }
 
 const bool registered_trace_tables =
-    register_trace_analysis({"info", "what is in a trace, and what was repaired or skipped in it", 1, 1, info}) &&
+    register_trace_analysis({"info", "what is in a trace, and what was repaired or skipped in it", 1, 1, trace_info}) &&
     register_trace_analysis({"kernels", "the kernels, copies and fills of the GPU by time", 1, 1, kernels});
 
 }  // namespace

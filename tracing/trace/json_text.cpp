@@ -9,7 +9,6 @@ namespace {
 
 constexpr size_t kMetadataBytes = 16384;
 
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 void skip_blank(std::string_view t, uint64_t& i) {
   while (i < t.size() && is_blank(t[i])) ++i;
 }

@@ -18,7 +18,6 @@ namespace {
 constexpr int kDeepest = 64;
 constexpr size_t kLongestText = 65536;
 
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool is_word(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
          c == '+' || c == '-';

@@ -8,6 +8,9 @@
 // The text of a trace, read event by event. JSON as it is found in the wild: see Note [Broken JSON].
 namespace tenon::traces {
 
+/// What JSON takes for a space.
+inline bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
 /// Kinds of repairs, counted one by one.
 enum class Mend : uint8_t {
   skipped_event,      ///< no event could be made of it

@@ -36,7 +36,7 @@ std::string head_of(const std::string& head) {
   return text;
 }
 
-double key_of(const tracing::Cell& cell) {
+double sort_key(const tracing::Cell& cell) {
   if (const auto* n = std::get_if<int64_t>(&cell)) return static_cast<double>(*n);
   if (const auto* x = std::get_if<double>(&cell)) return *x;
   return 0;
@@ -95,7 +95,7 @@ FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
       if (r < from.sights.size()) row.selection = selection_of(from.sights[r], subject);
       for (size_t c = 0; c < from.rows[r].size() && c < from.columns.size(); ++c) {
         const tracing::Cell& cell = from.rows[r][c];
-        row.cells.push_back({cell_text(cell, from.columns[c].unit), key_of(cell), {}, Ink::none});
+        row.cells.push_back({cell_text(cell, from.columns[c].unit), sort_key(cell), {}, Ink::none});
       }
       part.table.rows.push_back(std::move(row));
     }

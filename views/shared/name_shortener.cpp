@@ -16,13 +16,13 @@ std::vector<std::string> parts_of(const std::string& name) {
   if (parts.back().empty()) parts.pop_back();
   return parts;
 }
-std::string key_of(size_t place, const std::string& part) { return std::to_string(place) + part; }
+std::string part_key(size_t place, const std::string& part) { return std::to_string(place) + part; }
 }  // namespace
 
 NameShortener::NameShortener(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto parts = parts_of(name);
-    for (size_t i = 0; i < parts.size(); ++i) ++names_with_[key_of(i, parts[i])];
+    for (size_t i = 0; i < parts.size(); ++i) ++names_with_[part_key(i, parts[i])];
   }
 }
 
@@ -33,7 +33,7 @@ std::string NameShortener::shorten(const std::string& name, const std::function<
   std::vector<size_t> order(parts.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   auto shared = [&](size_t i) {
-    const auto at = names_with_.find(key_of(i, parts[i]));
+    const auto at = names_with_.find(part_key(i, parts[i]));
     return at == names_with_.end() ? 0 : at->second;
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return shared(a) > shared(b); });

@@ -118,7 +118,7 @@ bool conv(Importer& m, bool transposed) {
 TENON_IMPORT(Conv) { return conv(m, false); }
 TENON_IMPORT(ConvTranspose) { return conv(m, true); }
 
-bool window(Importer& m, bool max) {
+bool pool_layer(Importer& m, bool max) {
   const Ints kernel = m.node().integers("kernel_shape"), ones(kernel.size(), 1);
   const Ints stride = m.node().integers("strides", ones), dilation = m.node().integers("dilations", ones);
   const Padding p = padding_of(m, kernel, stride, dilation);
@@ -134,8 +134,8 @@ bool window(Importer& m, bool max) {
                        : by_axes({"AvgPool1d", "AvgPool2d", "AvgPool3d"}, axes),
                    std::move(attrs));
 }
-TENON_IMPORT(MaxPool) { return window(m, true); }
-TENON_IMPORT(AveragePool) { return window(m, false); }
+TENON_IMPORT(MaxPool) { return pool_layer(m, true); }
+TENON_IMPORT(AveragePool) { return pool_layer(m, false); }
 TENON_IMPORT(GlobalAveragePool) {
   const int axes = m.in(0).shape().n - 2;
   return one_layer(m, by_axes({"AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"}, axes),
@@ -147,7 +147,7 @@ TENON_IMPORT(GlobalMaxPool) {
                    {{"output_size", Ints(static_cast<size_t>(axes), 1)}});
 }
 
-bool resized(Importer& m, size_t scales_at, size_t sizes_at) {
+bool resize_layer(Importer& m, size_t scales_at, size_t sizes_at) {
   const Shape& x = m.in(0).shape();
   const std::string how = m.node().text("coordinate_transformation_mode", m.opset() < 11 ? "asymmetric" : "half_pixel");
   const std::string mode = m.node().text("mode", "nearest");
@@ -174,8 +174,8 @@ bool resized(Importer& m, size_t scales_at, size_t sizes_at) {
                     {"mode", std::string(nearest ? "nearest" : by_axes({"linear", "bilinear", "trilinear"}, x.n - 2))},
                     {"align_corners", aligned}});
 }
-TENON_IMPORT(Resize) { return m.opset() < 11 ? resized(m, 1, 0) : resized(m, 2, 3); }
-TENON_IMPORT(Upsample) { return m.opset() >= 9 && resized(m, 1, 0); }
+TENON_IMPORT(Resize) { return m.opset() < 11 ? resize_layer(m, 1, 0) : resize_layer(m, 2, 3); }
+TENON_IMPORT(Upsample) { return m.opset() >= 9 && resize_layer(m, 1, 0); }
 
 // Norms.
 

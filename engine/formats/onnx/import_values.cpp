@@ -80,7 +80,7 @@ std::optional<std::string> gelu_of(const Importer& m, const OnnxNode& last) {
 }
 
 /// A layer that is `type` of the value named; false where that is not the result of a layer.
-bool activation(Importer& m, const char* type, const std::string& of) {
+bool activation_layer(Importer& m, const char* type, const std::string& of) {
   const Value* x = m.find(of);
   if (!x || !x->dynamic()) return false;
   m.result(m.add(type, {}, {*x}));
@@ -92,11 +92,11 @@ TENON_IMPORT(Mul) {
   if (in.size() != 2) return false;
   for (size_t i = 0; i < 2; ++i)
     if (const OnnxNode* n = m.maker(in[i]); n && !n->inputs.empty() && n->inputs[0] == in[1 - i]) {
-      if (n->op_type == "Sigmoid") return activation(m, "SiLU", in[1 - i]);
+      if (n->op_type == "Sigmoid") return activation_layer(m, "SiLU", in[1 - i]);
       if (n->op_type == "HardSigmoid" && near(n->number("alpha", 0.2), 1.0 / 6) && near(n->number("beta", 0.5), 0.5))
-        return activation(m, "Hardswish", in[1 - i]);
+        return activation_layer(m, "Hardswish", in[1 - i]);
     }
-  if (const auto x = gelu_of(m, m.node())) return activation(m, "GELU", *x);
+  if (const auto x = gelu_of(m, m.node())) return activation_layer(m, "GELU", *x);
   if (!m.dynamic(0) || !m.dynamic(1)) return false;
   m.result(m.add("Mul", {}, {m.in(0), m.in(1)}));
   return true;

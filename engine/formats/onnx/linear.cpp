@@ -98,7 +98,7 @@ TENON_ONNX(STFT) {
   return {transpose(stft(x, o), -2, -3)};
 }
 
-Out window(const OnnxCall& c, Tensor (*f)(int64_t, bool, DType)) {
+Out window_function(const OnnxCall& c, Tensor (*f)(int64_t, bool, DType)) {
   const int64_t type = c.node.integer("output_datatype", 1), n = c.whole(0);
   DType t = DType::f32;
   for (int k = 0; k < kDTypes; ++k)
@@ -106,11 +106,11 @@ Out window(const OnnxCall& c, Tensor (*f)(int64_t, bool, DType)) {
   if (onnx_data_type(t) != type) throw OnnxUnsupported(fmt::format("data type {} is not supported", type));
   return {f(n, c.node.integer("periodic", 1) != 0, t)};
 }
-TENON_ONNX(HannWindow) { return window(c, hann_window); }
-TENON_ONNX(BlackmanWindow) { return window(c, blackman_window); }
+TENON_ONNX(HannWindow) { return window_function(c, hann_window); }
+TENON_ONNX(BlackmanWindow) { return window_function(c, blackman_window); }
 // ONNX's Hamming window has the coefficients 25/46 and 21/46.
 TENON_ONNX(HammingWindow) {
-  return window(c, [](int64_t n, bool periodic, DType t) {
+  return window_function(c, [](int64_t n, bool periodic, DType t) {
     return cast(add(mul(sub(hann_window(n, periodic, DType::f64), 0.5), 42.0 / 46), 25.0 / 46), t);
   });
 }

@@ -44,7 +44,7 @@ OnnxAttribute::Value value_of(const json& j) {
   return j.at("strings").get<std::vector<std::string>>();
 }
 
-DType dtype_of(const json& j) {
+DType parsed_dtype(const json& j) {
   DType t;
   if (!parse_dtype(j.get<std::string>().c_str(), t))
     throw Error("\"" + j.get<std::string>() + "\" is no type of elements");
@@ -90,11 +90,12 @@ Input input_of(const json& j) {
   if (j == "wire") return {Input::Kind::wire};
   if (j.contains("parameter")) {
     const json& p = j["parameter"];
-    return {Input::Kind::parameter, empty(Shape(sizes_of(p.at("shape"))), dtype_of(p.at("dtype")), {DeviceType::meta})};
+    return {Input::Kind::parameter,
+            empty(Shape(sizes_of(p.at("shape"))), parsed_dtype(p.at("dtype")), {DeviceType::meta})};
   }
   const json &c = j.at("constant"), &values = c.at("values");
   const Shape shape(sizes_of(c.at("shape")));
-  const DType t = dtype_of(c.at("dtype"));
+  const DType t = parsed_dtype(c.at("dtype"));
   if (static_cast<int64_t>(values.size()) != shape.product())
     throw Error(fmt::format("{} values for a constant of size {}", values.size(), to_string(shape)));
   Tensor x = empty(shape, is_floating(t) ? DType::f64 : DType::i64);

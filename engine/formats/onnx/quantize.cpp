@@ -53,7 +53,7 @@ Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero, DType
   return cast(cast(minimum(maximum(y, lo), hi), DType::i32), to);
 }
 
-int axis_of(const OnnxCall& c, const Tensor& x) {
+int quantized_axis(const OnnxCall& c, const Tensor& x) {
   return x.ndim() ? wrap_axis(c.node.integer("axis", 1) >= x.ndim() && x.ndim() == 1 ? 0 : c.node.integer("axis", 1),
                               x.ndim())
                   : 0;
@@ -69,7 +69,7 @@ TENON_ONNX(QuantizeLinear) {
     to = type == 3 ? DType::i8 : DType::i16;
   }
   const int64_t block = c.node.integer("block_size", 0);
-  const int axis = c.input(1).numel() == 1 ? 0 : axis_of(c, x);
+  const int axis = c.input(1).numel() == 1 ? 0 : quantized_axis(c, x);
   const Tensor scale = against(c.input(1), x, axis, block),
                zero = c.has(2) ? against(c.in[2], x, axis, block) : scalar(0, DType::i32);
   return {quantized(x, scale, zero, to)};
@@ -77,7 +77,7 @@ TENON_ONNX(QuantizeLinear) {
 TENON_ONNX(DequantizeLinear) {
   const Tensor& x = c.input(0);
   const int64_t block = c.node.integer("block_size", 0);
-  const int axis = c.input(1).numel() == 1 ? 0 : axis_of(c, x);
+  const int axis = c.input(1).numel() == 1 ? 0 : quantized_axis(c, x);
   Tensor y = cast(x, DType::f32);
   if (c.has(2)) y = sub(y, cast(against(c.in[2], x, axis, block), DType::f32));
   return {cast(mul(y, cast(against(c.input(1), x, axis, block), DType::f32)), c.input(1).dtype())};

@@ -12,7 +12,7 @@
 namespace tenon::formats {
 namespace {
 
-DType dtype_of(const OnnxCall& c, DType fallback) {
+DType asked_dtype(const OnnxCall& c, DType fallback) {
   if (!c.node.find("dtype")) return fallback;
   for (int k = 0; k < kDTypes; ++k)
     if (onnx_data_type(static_cast<DType>(k)) == c.node.integer("dtype", 0)) return static_cast<DType>(k);
@@ -41,14 +41,14 @@ Tensor uniform(const OnnxCall& c, const Shape& size, DType t) {
   const double lo = c.node.number("low", 0), hi = c.node.number("high", 1);
   return filled(size, t, [&](uint64_t i) { return lo + (hi - lo) * g.uniform_double(i); });
 }
-TENON_ONNX(RandomNormal) { return {normal(c, Shape(c.node.integers("shape")), dtype_of(c, DType::f32))}; }
-TENON_ONNX(RandomUniform) { return {uniform(c, Shape(c.node.integers("shape")), dtype_of(c, DType::f32))}; }
-TENON_ONNX(RandomNormalLike) { return {normal(c, c.input(0).size(), dtype_of(c, c.input(0).dtype()))}; }
-TENON_ONNX(RandomUniformLike) { return {uniform(c, c.input(0).size(), dtype_of(c, c.input(0).dtype()))}; }
+TENON_ONNX(RandomNormal) { return {normal(c, Shape(c.node.integers("shape")), asked_dtype(c, DType::f32))}; }
+TENON_ONNX(RandomUniform) { return {uniform(c, Shape(c.node.integers("shape")), asked_dtype(c, DType::f32))}; }
+TENON_ONNX(RandomNormalLike) { return {normal(c, c.input(0).size(), asked_dtype(c, c.input(0).dtype()))}; }
+TENON_ONNX(RandomUniformLike) { return {uniform(c, c.input(0).size(), asked_dtype(c, c.input(0).dtype()))}; }
 TENON_ONNX(Bernoulli) {
   const Philox g = generator(c);
   const Tensor p = contiguous(cast(c.input(0), DType::f64));
-  return {filled(p.size(), dtype_of(c, c.input(0).dtype()),
+  return {filled(p.size(), asked_dtype(c, c.input(0).dtype()),
                  [&](uint64_t i) { return g.uniform_double(i) < p.data<double>()[i] ? 1.0 : 0.0; })};
 }
 TENON_ONNX(Multinomial) {
@@ -58,7 +58,7 @@ TENON_ONNX(Multinomial) {
   if (logits.ndim() != 2 || n < 0 || logits.size(1) < 1)
     throw Error(fmt::format("{} samples of scores of size {}", n, to_string(logits.size())));
   const int64_t classes = logits.size(1);
-  return {filled({logits.size(0), n}, dtype_of(c, DType::i32), [&](uint64_t i) {
+  return {filled({logits.size(0), n}, asked_dtype(c, DType::i32), [&](uint64_t i) {
     const double* row = logits.data<double>() + static_cast<int64_t>(i) / n * classes;
     double top = row[0], total = 0, seen = 0;
     for (int64_t k = 1; k < classes; ++k) top = std::max(top, row[k]);

@@ -17,7 +17,7 @@ using Activation = std::function<Tensor(const Tensor&)>;
 
 Tensor between(const Tensor& x, double lo, double hi) { return minimum(maximum(x, lo), hi); }
 
-Activation activation(const std::string& name, double alpha, double beta) {
+Activation activation_of(const std::string& name, double alpha, double beta) {
   auto given = [](double v, double fallback) { return std::isnan(v) ? fallback : v; };
   if (name == "Sigmoid") return [](const Tensor& x) { return sigmoid(x); };
   if (name == "Tanh") return [](const Tensor& x) { return tanh(x); };
@@ -111,8 +111,8 @@ struct Layer {
     const std::vector<double> alpha = numbers("activation_alpha"), beta = numbers("activation_beta");
     for (int i = 0; i < per_direction; ++i) {
       const auto at = static_cast<size_t>(d * per_direction + i);
-      k.f.push_back(activation(at < all.size() ? all[at] : names[static_cast<size_t>(i)],
-                               at < alpha.size() ? alpha[at] : NAN, at < beta.size() ? beta[at] : NAN));
+      k.f.push_back(activation_of(at < all.size() ? all[at] : names[static_cast<size_t>(i)],
+                                  at < alpha.size() ? alpha[at] : NAN, at < beta.size() ? beta[at] : NAN));
     }
     return k;
   }

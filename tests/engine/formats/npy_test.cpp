@@ -10,7 +10,7 @@
 namespace tenon::formats {
 namespace {
 
-std::string file(const std::string& header, const std::string& data, char version = 1) {
+std::string npy_file(const std::string& header, const std::string& data, char version = 1) {
   std::string out = std::string("\x93NUMPY") + version + '\0' + static_cast<char>(header.size() & 0xff) +
                     static_cast<char>(header.size() >> 8);
   if (version > 1) out += std::string(2, '\0');
@@ -54,39 +54,40 @@ TEST(Npy, header_as_numpy_writes_it) {
 
 TEST(Npy, reads_fortran_order_big_endian_and_version_2) {
   const Tensor f = parse_npy(
-      file("{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3)}\n", raw<int32_t>({1, 4, 2, 5, 3, 6})), "x");
+      npy_file("{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3)}\n", raw<int32_t>({1, 4, 2, 5, 3, 6})), "x");
   EXPECT_EQ(f.size(), (Shape{2, 3}));
   EXPECT_EQ(value_at(f, {0, 2}), 3);
   EXPECT_EQ(value_at(f, {1, 0}), 4);
   const Tensor b =
-      parse_npy(file("{'descr': '>i2', 'shape': (2,), 'fortran_order': False}", std::string("\0\1\1\0", 4)), "x");
+      parse_npy(npy_file("{'descr': '>i2', 'shape': (2,), 'fortran_order': False}", std::string("\0\1\1\0", 4)), "x");
   EXPECT_EQ(value_at(b, {0}), 1);
   EXPECT_EQ(value_at(b, {1}), 256);
-  const Tensor two = parse_npy(file("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", "\7", 2), "x");
+  const Tensor two = parse_npy(npy_file("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", "\7", 2), "x");
   EXPECT_EQ(value_at(two, {}), 7);
 }
 
 TEST(Npy, bad_files_are_named_not_crashed_on) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
   EXPECT_NE(message("").find("is not a .npy file"), std::string::npos);
-  EXPECT_NE(message(file(good, "1234567")).find("cut short"), std::string::npos);
-  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "1234"))
+  EXPECT_NE(message(npy_file(good, "1234567")).find("cut short"), std::string::npos);
+  EXPECT_NE(message(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "1234"))
                 .find("cut short"),
             std::string::npos);
-  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "1234"))
+  EXPECT_NE(message(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "1234"))
                 .find("damaged shape"),
             std::string::npos);
-  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "1234")).find("damaged shape"),
+  EXPECT_NE(
+      message(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "1234")).find("damaged shape"),
+      std::string::npos);
+  EXPECT_NE(message(npy_file("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "12345678")).find("'<c8'"),
             std::string::npos);
-  EXPECT_NE(message(file("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "12345678")).find("'<c8'"),
-            std::string::npos);
-  EXPECT_NE(message(file("{'descr': [('a', '<f4')], 'shape': (1,), }", "1234")).find("records"), std::string::npos);
-  EXPECT_NE(message(file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "1234"))
+  EXPECT_NE(message(npy_file("{'descr': [('a', '<f4')], 'shape': (1,), }", "1234")).find("records"), std::string::npos);
+  EXPECT_NE(message(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "1234"))
                 .find("9 dimensions"),
             std::string::npos);
-  EXPECT_NE(message(file(good, "12345678").substr(0, 20)).find("cut short"), std::string::npos);
+  EXPECT_NE(message(npy_file(good, "12345678").substr(0, 20)).find("cut short"), std::string::npos);
   EXPECT_NE(message(std::string("\x93NUMPY\x09\0\0\0", 10)).find("version 9"), std::string::npos);
-  const std::string whole = file(good, "12345678");
+  const std::string whole = npy_file(good, "12345678");
   for (size_t keep = 0; keep < whole.size(); ++keep) EXPECT_NE(message(whole.substr(0, keep)), "no error") << keep;
   for (size_t at = 6; at < whole.size() - 8; ++at)
     for (char c : {'\0', '\xff', '(', '\'', '9'}) {

@@ -14,7 +14,7 @@
 namespace tenon::formats {
 namespace {
 
-std::string file(const std::string& header, size_t data, uint64_t claimed = 0) {
+std::string safetensors_file(const std::string& header, size_t data, uint64_t claimed = 0) {
   const uint64_t n = claimed ? claimed : header.size();
   std::string out(reinterpret_cast<const char*>(&n), 8);
   out += header;
@@ -100,10 +100,10 @@ TEST(Safetensors, tensors_are_windows_that_outlive_the_reader_and_never_write_to
 }
 
 TEST(Safetensors, what_the_reference_accepts) {
-  EXPECT_TRUE(parse(file("{}", 0)).entries().empty());
-  EXPECT_TRUE(parse(file("{\"__metadata__\":{}}   ", 0)).entries().empty());
+  EXPECT_TRUE(parse(safetensors_file("{}", 0)).entries().empty());
+  EXPECT_TRUE(parse(safetensors_file("{\"__metadata__\":{}}   ", 0)).entries().empty());
   // Unaligned data, a further key, offsets in another order than the names.
-  const Safetensors s = parse(file(
+  const Safetensors s = parse(safetensors_file(
       R"({"b":{"data_offsets":[1,9],"shape":[2],"dtype":"F32","note":"x"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
       9));
   EXPECT_EQ(s.entries()[0].name, "a");
@@ -112,9 +112,12 @@ TEST(Safetensors, what_the_reference_accepts) {
   EXPECT_EQ(bytes[0], 1);
   EXPECT_EQ(bytes[7], 8);
   // A bool that is neither 0 nor 1 is one that holds.
-  EXPECT_EQ(value_at(parse(file(R"({"a":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})", 3)).tensor("a"), {2}), 1);
+  EXPECT_EQ(
+      value_at(parse(safetensors_file(R"({"a":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})", 3)).tensor("a"),
+               {2}),
+      1);
   // Types the engine lacks are listed, and only reading one is an error.
-  const Safetensors u = parse(file(
+  const Safetensors u = parse(safetensors_file(
       R"({"a":{"dtype":"U32","shape":[2],"data_offsets":[0,8]},"f":{"dtype":"F4","shape":[4],"data_offsets":[8,10]}})",
       10));
   EXPECT_EQ(u.entries()[1].dtype, "F4");
@@ -126,44 +129,44 @@ TEST(Safetensors, bad_files_are_named_not_crashed_on) {
   auto entry = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return "{\"a\":{\"dtype\":\"" + dtype + "\",\"shape\":[" + shape + "],\"data_offsets\":[" + offsets + "]}}";
   };
-  const std::string good = file(entry("F32", "2", "0,8"), 8);
+  const std::string good = safetensors_file(entry("F32", "2", "0,8"), 8);
   EXPECT_EQ(refusal(good), "no error");
   for (size_t keep = 0; keep < good.size(); ++keep) EXPECT_NE(refusal(good.substr(0, keep)), "no error") << keep;
   expect_says(good + "x", "1 bytes after its last tensor");
-  expect_says(file("{}", 0, uint64_t{10} << 30), "at most 100000000");
-  expect_says(file("{}", 0, 99'000'000), "cut short");
-  expect_says(file("{}", 0, UINT64_MAX), "at most");
-  expect_says(file(" {}", 0), "does not begin with {");
-  expect_says(file("{]", 0), "no JSON");
-  expect_says(file("{\"\xff\":1}", 0), "no JSON");
-  expect_says(file(entry("F33", "2", "0,8"), 8), "F33");
-  expect_says(file(entry("F32", "3", "0,8"), 8), "needs 12 bytes");
-  expect_says(file(entry("F32", "2", "0,80"), 8), "there are 8 bytes of data");
-  expect_says(file(entry("F32", "2", "8,0"), 8), "before it begins");
-  expect_says(file(entry("F32", "2", "8,16"), 16), "hole of 8");
-  expect_says(file(entry("F32", "2", "0"), 8), "not 2");
-  expect_says(file(entry("F32", "2", "0,8,8"), 8), "not 2");
-  expect_says(file(entry("F32", "-2", "0,8"), 8), "negative");
-  expect_says(file(entry("F32", "2.0", "0,8"), 8), "fraction");
-  expect_says(file(entry("F32", "99999999999999999999", "0,8"), 8), "too large");
-  expect_says(file(entry("F32", "4611686018427387904,4611686018427387904", "0,8"), 8), "no whole number");
-  expect_says(file(entry("F32", "4294967296,4294967296,4", "0,0"), 0), "no whole number");
-  expect_says(file(entry("F4", "1", "0,1"), 1), "no whole number");
-  expect_says(file(entry("F32", "[2]", "0,8"), 8), "a list where none belongs");
-  expect_says(file("{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 0), "lacks");
-  expect_says(file("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0), "twice");
-  expect_says(file("{\"a\":{\"x\":{}}}", 0), "an object");
-  expect_says(file("{\"a\":3}", 0), "a number where none belongs");
-  expect_says(file("{\"__metadata__\":{\"a\":3}}", 0), "a number");
-  expect_says(file("{\"__metadata__\":{\"a\":[]}}", 0), "a list");
+  expect_says(safetensors_file("{}", 0, uint64_t{10} << 30), "at most 100000000");
+  expect_says(safetensors_file("{}", 0, 99'000'000), "cut short");
+  expect_says(safetensors_file("{}", 0, UINT64_MAX), "at most");
+  expect_says(safetensors_file(" {}", 0), "does not begin with {");
+  expect_says(safetensors_file("{]", 0), "no JSON");
+  expect_says(safetensors_file("{\"\xff\":1}", 0), "no JSON");
+  expect_says(safetensors_file(entry("F33", "2", "0,8"), 8), "F33");
+  expect_says(safetensors_file(entry("F32", "3", "0,8"), 8), "needs 12 bytes");
+  expect_says(safetensors_file(entry("F32", "2", "0,80"), 8), "there are 8 bytes of data");
+  expect_says(safetensors_file(entry("F32", "2", "8,0"), 8), "before it begins");
+  expect_says(safetensors_file(entry("F32", "2", "8,16"), 16), "hole of 8");
+  expect_says(safetensors_file(entry("F32", "2", "0"), 8), "not 2");
+  expect_says(safetensors_file(entry("F32", "2", "0,8,8"), 8), "not 2");
+  expect_says(safetensors_file(entry("F32", "-2", "0,8"), 8), "negative");
+  expect_says(safetensors_file(entry("F32", "2.0", "0,8"), 8), "fraction");
+  expect_says(safetensors_file(entry("F32", "99999999999999999999", "0,8"), 8), "too large");
+  expect_says(safetensors_file(entry("F32", "4611686018427387904,4611686018427387904", "0,8"), 8), "no whole number");
+  expect_says(safetensors_file(entry("F32", "4294967296,4294967296,4", "0,0"), 0), "no whole number");
+  expect_says(safetensors_file(entry("F4", "1", "0,1"), 1), "no whole number");
+  expect_says(safetensors_file(entry("F32", "[2]", "0,8"), 8), "a list where none belongs");
+  expect_says(safetensors_file("{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 0), "lacks");
+  expect_says(safetensors_file("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0), "twice");
+  expect_says(safetensors_file("{\"a\":{\"x\":{}}}", 0), "an object");
+  expect_says(safetensors_file("{\"a\":3}", 0), "a number where none belongs");
+  expect_says(safetensors_file("{\"__metadata__\":{\"a\":3}}", 0), "a number");
+  expect_says(safetensors_file("{\"__metadata__\":{\"a\":[]}}", 0), "a list");
   const std::string u8 = R"({"dtype":"U8","shape":[4],"data_offsets":)";
-  expect_says(file("{\"a\":" + u8 + "[0,4]},\"b\":" + u8 + "[2,6]}}", 6), "inside another's");
-  expect_says(file("{\"a\":" + u8 + "[0,4]},\"b\":" + u8 + "[0,4]}}", 4), "inside another's");
-  expect_says(file("{\"a\":" + u8 + "[0,4]},\"a\":" + u8 + "[4,8]}}", 8), "twice");
-  expect_says(file(std::string(3'000'000, '['), 0), "does not begin");
-  expect_says(file("{\"a\":" + std::string(3'000'000, '['), 0), "a list");
+  expect_says(safetensors_file("{\"a\":" + u8 + "[0,4]},\"b\":" + u8 + "[2,6]}}", 6), "inside another's");
+  expect_says(safetensors_file("{\"a\":" + u8 + "[0,4]},\"b\":" + u8 + "[0,4]}}", 4), "inside another's");
+  expect_says(safetensors_file("{\"a\":" + u8 + "[0,4]},\"a\":" + u8 + "[4,8]}}", 8), "twice");
+  expect_says(safetensors_file(std::string(3'000'000, '['), 0), "does not begin");
+  expect_says(safetensors_file("{\"a\":" + std::string(3'000'000, '['), 0), "a list");
   // Nine dimensions are listed; the tensor cannot be had.
-  EXPECT_THROW(parse(file(entry("U8", "1,1,1,1,1,1,1,1,1", "0,1"), 1)).tensor("a"), Error);
+  EXPECT_THROW(parse(safetensors_file(entry("U8", "1,1,1,1,1,1,1,1,1", "0,1"), 1)).tensor("a"), Error);
   for (size_t at = 0; at < good.size() - 8; ++at)
     for (char c : {'\0', '\xff', '[', '"', '9'}) {
       std::string bad = good;

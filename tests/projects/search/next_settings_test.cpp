@@ -14,7 +14,8 @@
 namespace tenon::projects {
 namespace {
 
-SweepPlan plan(const Settings& keys, const std::string& method, int64_t runs, int64_t seed = 1, int64_t together = 1) {
+SweepPlan search_plan(const Settings& keys, const std::string& method, int64_t runs, int64_t seed = 1,
+                      int64_t together = 1) {
   return SweepPlan(keys, {{"method", method}, {"runs", runs}, {"seed", seed}, {"side_by_side", together}}, Recipe());
 }
 const Settings kTwo = {{"optimizer.lr", "log:1e-4..1e-1"}, {"optimizer.beta1", "lin:0..0.9"}};
@@ -59,7 +60,7 @@ TEST(GaussianProcess, expected_improvement_is_that_of_the_paper) {
 }
 
 TEST(NextSettings, a_grid_is_gone_through_once) {
-  const SweepPlan p = plan({{"seed", "5,6,7"}, {"optimizer.type", "adam,sgd"}}, "grid", 0);
+  const SweepPlan p = search_plan({{"seed", "5,6,7"}, {"optimizer.type", "adam,sgd"}}, "grid", 0);
   const auto all = play(p, [](const Settings&) { return 1.0; });
   ASSERT_EQ(all.size(), 6u);
   EXPECT_EQ(all[0].settings, (Settings{{"seed", "5"}, {"optimizer.type", "adam"}}));
@@ -67,19 +68,19 @@ TEST(NextSettings, a_grid_is_gone_through_once) {
 }
 
 TEST(NextSettings, random_trials_depend_on_seed_and_number_alone) {
-  const SweepPlan p = plan(kTwo, "random", 30);
+  const SweepPlan p = search_plan(kTwo, "random", 30);
   const auto a = play(p, valley), b = play(p, [](const Settings&) { return 0.0; });
   for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].settings, b[i].settings);
   EXPECT_EQ(*next_settings(p, 17, {}), a[16].settings);
-  EXPECT_NE(play(plan(kTwo, "random", 30, 2), valley)[0].settings, a[0].settings);
+  EXPECT_NE(play(search_plan(kTwo, "random", 30, 2), valley)[0].settings, a[0].settings);
 }
 
 TEST(NextSettings, the_model_finds_the_floor_of_a_valley_sooner_than_chance) {
   int sooner = 0;
   double worst = 0;
   for (int64_t seed = 1; seed <= 8; ++seed) {
-    const double model = best(play(plan(kTwo, "bayes", 20, seed), valley));
-    sooner += model < best(play(plan(kTwo, "random", 20, seed), valley));
+    const double model = best(play(search_plan(kTwo, "bayes", 20, seed), valley));
+    sooner += model < best(play(search_plan(kTwo, "random", 20, seed), valley));
     worst = std::max(worst, model);
   }
   EXPECT_GE(sooner, 7) << "of 8 seeds";
@@ -102,7 +103,7 @@ TEST(NextSettings, the_model_chooses_among_words_and_high_values) {
 }
 
 TEST(NextSettings, trials_of_a_round_do_not_know_of_each_other) {
-  const SweepPlan p = plan(kTwo, "bayes", 40, 3, 4);
+  const SweepPlan p = search_plan(kTwo, "bayes", 40, 3, 4);
   auto all = play(p, valley);
   all.resize(18);  // a round of 17 to 20 is at work: two of it were chosen
   const auto third = next_settings(p, 19, all);
@@ -113,7 +114,7 @@ TEST(NextSettings, trials_of_a_round_do_not_know_of_each_other) {
 }
 
 TEST(NextSettings, failed_trials_drive_the_model_away) {
-  const SweepPlan p = plan({{"optimizer.lr", "log:1e-4..1"}}, "bayes", 24);
+  const SweepPlan p = search_plan({{"optimizer.lr", "log:1e-4..1"}}, "bayes", 24);
   std::vector<Result> all;
   for (int64_t n = 1; const auto s = next_settings(p, n, all); ++n) {
     const double lr = number(*s, 0);
@@ -124,8 +125,8 @@ TEST(NextSettings, failed_trials_drive_the_model_away) {
 }
 
 TEST(NextSettings, of_many_results_the_model_takes_those_that_tell) {
-  const SweepPlan p = plan(kTwo, "bayes", 1000);
-  auto all = play(plan(kTwo, "random", 600), valley);
+  const SweepPlan p = search_plan(kTwo, "bayes", 1000);
+  auto all = play(search_plan(kTwo, "random", 600), valley);
   const auto next = next_settings(p, 601, all);
   ASSERT_TRUE(next);
   EXPECT_LT(valley(*next), 0.05) << "where the best of 600 lie";
@@ -133,8 +134,9 @@ TEST(NextSettings, of_many_results_the_model_takes_those_that_tell) {
 }
 
 TEST(NextSettings, a_search_ends_where_all_was_tried) {
-  const auto all = play(plan({{"optimizer.type", "adam,sgd,lion"}, {"data.batch_size", "16,32,64"}}, "bayes", 500),
-                        [](const Settings& s) { return number(s, 1); });
+  const auto all =
+      play(search_plan({{"optimizer.type", "adam,sgd,lion"}, {"data.batch_size", "16,32,64"}}, "bayes", 500),
+           [](const Settings& s) { return number(s, 1); });
   std::vector<Settings> seen;
   for (const Result& r : all) seen.push_back(r.settings);
   std::sort(seen.begin(), seen.end());
