@@ -45,6 +45,14 @@ TEST(House, every_folder_has_its_floor) {
   std::printf("%s", inner_order().c_str());
 }
 
+TEST(House, files_of_a_folder_keep_no_functions_of_one_name_to_themselves) {
+  std::vector<std::pair<std::string, std::string>> sources;
+  for (const std::string& path : project_files(TENON_SOURCE_DIR))
+    if (is_source(path)) sources.emplace_back(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path));
+  const Violations bad = scan_local_functions(sources);
+  EXPECT_TRUE(bad.empty()) << join(bad);
+}
+
 TEST(House, sources_are_as_the_formatter_leaves_them) {
   if (std::system("clang-format-14 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "clang-format-14 is not installed";
   std::string files;
@@ -104,6 +112,53 @@ TEST(Scanner, an_include_within_a_room_that_goes_up_is_found) {
   EXPECT_TRUE(scan_source("engine/train/session.cpp", "#include \"engine/nn/module.h\"\n").empty());
   EXPECT_TRUE(scan_source("engine/op/op.cpp", "#include \"engine/ops/view.h\"\n").empty()) << "the knot";
   EXPECT_FALSE(has_floor("engine/cellar/a.cpp"));
+}
+
+TEST(Scanner, functions_a_source_keeps_to_itself_are_found) {
+  const std::string text = R"x(
+#define BODY { \
+  int no(int x) {
+namespace tenon {
+OP_UNARY(no, T(0) < x)
+namespace {
+struct Made { int no() const { return 1; } } made{3};
+constexpr int kNo[] = {no(1), 2};
+int later(int x);
+// int no() {
+template <class T, int N = (2 > 1)>
+std::vector<std::pair<T, int>> several_lines(const std::string& text,
+                                             int last = 1'000) noexcept(false) {
+  const char brace = '{', *text = "}";
+  return [] { return 1; }();
+}
+bool operator<(Made a, Made b) { return false; }
+Made::Made() : a_{1}, b_(2) {}
+decltype(auto) one_line() { return 1; }
+TEST(Some, no) {}
+OP_UNARY(no, x)
+[[gnu::always_inline]] int after_a_macro() { return 1; }
+const auto no = [](int x) { return x; };
+namespace inner {
+int within() { return R"({)"[0]; }
+}  // namespace inner
+}  // namespace
+static int by_word(std::function<void(int)> f) { return 1; }
+int seen_by_all(int x) { return x; }
+}  // namespace tenon
+)x";
+  EXPECT_EQ(local_functions(text),
+            (std::vector<std::string>{"several_lines", "one_line", "after_a_macro", "within", "by_word"}));
+}
+
+TEST(Scanner, functions_of_one_name_in_a_folder_are_found) {
+  const std::string one = "namespace {\nvoid append(std::string& s, uint32_t n) {}\n}\n",
+                    other = "namespace {\ntemplate <class T>\nvoid append(std::string& s, T n) {\n}\n}\n";
+  const Violations bad = scan_local_functions({{"engine/ops/a.cpp", one}, {"engine/ops/b.cpp", other}});
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_TRUE(bad[0].starts_with("engine/ops: append() is defined in a.cpp and b.cpp;")) << bad[0];
+  EXPECT_EQ(scan_local_functions({{"tests/core/a.cpp", one}, {"tests/core/b.cpp", other}}).size(), 1u);
+  EXPECT_TRUE(scan_local_functions({{"engine/ops/a.cpp", one}, {"engine/nn/b.cpp", other}}).empty());
+  EXPECT_TRUE(scan_local_functions({{"engine/ops/a.cpp", one + one}}).empty());
 }
 
 TEST(Scanner, qt_outside_the_window_is_found) {

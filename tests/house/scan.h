@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tenon::house {
@@ -16,6 +17,12 @@ bool has_floor(const std::string& path);
 /// The inner order, the highest floor first: what stands on one line does not see each other, but for a knot ("a <->
 /// b").
 std::string inner_order();
+
+/// The functions that a source keeps to itself: those of its anonymous namespaces and its static ones.
+std::vector<std::string> local_functions(const std::string& text);
+
+/// Sources, by path and text, of which two in one folder keep functions of one name to themselves.
+Violations scan_local_functions(const std::vector<std::pair<std::string, std::string>>& sources);
 
 /// Words that no file of the tree may hold: marks of unfinished work, hosts of package registries.
 Violations scan_words(const std::string& path, const std::string& text);
