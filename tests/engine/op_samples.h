@@ -18,7 +18,7 @@ void each_sample(const F& f) {
     for (const Sample& s : samples.all()) {
       SCOPED_TRACE(std::string(op.info.name) + " / " + s.name);
       f(op, s);
-      if (testing::Test::HasFatalFailure()) return;
+      if (::testing::Test::HasFatalFailure()) return;
     }
   }
 }
