@@ -12,7 +12,9 @@
 #include "app/cli/output.h"
 #include "app/cli/remarks.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "engine/formats/onnx/feed.h"
+#include "engine/formats/python/reader.h"
 #include "engine/templates/templates.h"
 #include "engine/train/metric.h"
 #include "engine/train/recipe.h"
@@ -86,8 +88,35 @@ int new_from_onnx(const Args& args, const std::vector<std::pair<std::string, std
   return 0;
 }
 
+/// Of a model as PyTorch source.
+int new_from_source(const Args& args, const std::vector<std::pair<std::string, std::string>>& settings) {
+  for (const char* other : {"--template", "--data", "--shape"})
+    if (args.has(other)) throw Error::usage(std::string(other) + " goes without a source in --from");
+  const std::string file = args.text("--from");
+  Beginning b = begin_empty();
+  std::vector<std::string> notes;
+  try {
+    python::ReadModel read = python::read_model(read_file(file));
+    b.model = std::move(read.model);
+    notes = std::move(read.remarks);
+  } catch (const Error& e) {
+    throw e.in(file);
+  }
+  for (const auto& [key, text] : settings) b.recipe.set(key, text);
+  for (const auto& [key, text] : settings) b.recipe.check_used(key);
+  projects::Project::create(args.word(0), b.model, b.recipe.to_json());
+  if (args.json()) {
+    print_json({{"project", args.word(0)}, {"model", file}, {"layers", b.model.layers.size()}, {"notes", notes}});
+    return 0;
+  }
+  print(fmt::format("{}: a project with the model of {}: {} layers\n", args.word(0), file, b.model.layers.size()));
+  for (const std::string& note : notes) print(note + "\n");
+  return 0;
+}
+
 int new_project(const Args& args) {
   const auto settings = pairs_of(args, "--set");
+  if (args.text("--from").ends_with(".py")) return new_from_source(args, settings);
   if (args.has("--from")) return new_from_onnx(args, settings);
   if (args.has("--shape")) throw Error::usage("--shape goes with --from");
   if (!args.has("--template")) {

@@ -48,7 +48,7 @@ Examiner::Known::Tried try_layer(const LayerSpec& layer, const std::vector<Tenso
   Examiner::Known::Tried t;
   std::vector<Meta> metas;
   for (const Tensor& x : in) metas.push_back(x ? x.meta() : Meta{});
-  auto module = make_layer(layer, metas, {DeviceType::meta});
+  auto module = make_layer(layer, metas, {DeviceType::meta}, &t.report.resolved);
   module->train(train);
   t.report.parameters = module->parameter_count();
   for (const nn::Named& p : module->parameters()) t.parameters.push_back(p.name);
@@ -110,6 +110,7 @@ std::vector<LayerReport> Examiner::examine(const ModelSpec& spec, int64_t batch)
           const Known::Tried& tried = known->second;
           report.parameters = tried.report.parameters;
           report.flops = tried.report.flops;
+          report.resolved = tried.report.resolved;
           for (const std::string& p : tried.parameters) report.parameter_names.push_back(layer->name + "." + p);
           out = tried.out;
         }

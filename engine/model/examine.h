@@ -15,6 +15,7 @@ struct LayerReport {
   std::vector<std::string> parameter_names;  ///< of the whole model: "conv1.weight"
   double flops = 0;                          ///< one forward pass at the given batch
   int64_t output_bytes = 0;
+  std::vector<Attr> resolved;  ///< attributes whose values come from what arrives: in_channels = 32
   std::string error, hint;  ///< empty where the layer fits
 };
 

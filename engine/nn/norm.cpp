@@ -209,6 +209,7 @@ Shape normalized_shape(const LayerArgs& a) {
         fmt::format("normalized_shape has {} sizes, its input of size {} has {} axes", v.size(), to_string(in), in.n));
   for (size_t i = 0; i < v.size(); ++i)
     if (v[i] == 0) v[i] = in[in.n - static_cast<int>(v.size()) + static_cast<int>(i)];
+  a.note("normalized_shape", v);
   return Shape(v);
 }
 template <bool Rms>

@@ -31,10 +31,17 @@ int64_t LayerArgs::features(const std::string& attr, int axis, size_t input) con
   int64_t given = integer(attr);
   if (at < 0 || at >= s.n)
     throw Error("its input has shape " + to_string(s) + ", which has no axis " + std::to_string(axis));
-  if (given == 0 || given == s[at]) return s[at];
+  if (given == 0 || given == s[at]) {
+    note(attr, s[at]);
+    return s[at];
+  }
   throw Error(attr + " is " + std::to_string(given) + ", but its input of shape " + to_string(s) + " has " +
                   std::to_string(s[at]),
               "set " + attr + " to " + std::to_string(s[at]) + ", or to 0 to take it from the input");
+}
+
+void LayerArgs::note(const std::string& attr, AttrValue value) const {
+  if (resolved) resolved->push_back({attr, std::move(value)});
 }
 
 AttrValues layer_values(const LayerSpec& spec, const LayerInfo& info) {
@@ -45,7 +52,8 @@ AttrValues layer_values(const LayerSpec& spec, const LayerInfo& info) {
   }
 }
 
-std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device) {
+std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device,
+                                       std::vector<Attr>* resolved) {
   const LayerDef* def = layers().find(spec.type);
   if (!def) {
     const std::vector<std::string> names = layers().names();
@@ -58,7 +66,7 @@ std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Me
     throw Error(spec.type + " takes " + std::to_string(def->info.inputs) + " inputs, not " +
                 std::to_string(inputs.size()));
   if (!def->make) throw Error(spec.type + " marks an end of the model and makes no module");
-  return def->make({spec, def->info, values, inputs, device});
+  return def->make({spec, def->info, values, inputs, device, resolved});
 }
 
 }  // namespace tenon

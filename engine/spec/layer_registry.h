@@ -20,6 +20,7 @@ struct LayerArgs {
   const AttrValues& values;      ///< the spec's, and the defaults of what it leaves out
   std::span<const Meta> inputs;  ///< with the batch axis; that of an optional input without a wire is empty
   Device device;                 ///< of the parameters
+  std::vector<Attr>* resolved = nullptr;  ///< where sizes that are taken from the inputs are noted
 
   int64_t integer(const std::string& attr) const { return values.integer(attr); }
   double number(const std::string& attr) const { return values.number(attr); }
@@ -33,6 +34,8 @@ struct LayerArgs {
   /// The size of an axis of an input where the attribute is 0 ("from the input"), else the attribute, which must agree
   /// with it.
   int64_t features(const std::string& attr, int axis, size_t input = 0) const;
+  /// Notes the value of an attribute that comes from the inputs.
+  void note(const std::string& attr, AttrValue value) const;
 };
 
 /// One layer type: registered in the file that defines the layer.
@@ -48,7 +51,9 @@ const Registry<LayerDef>& layers();
 
 /// The attributes of a layer. Throws Error naming one that the type does not have, or that does not fit.
 AttrValues layer_values(const LayerSpec& spec, const LayerInfo& info);
-/// Checks the attributes and makes the layer. Throws Error naming the attribute or the type.
-std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device);
+/// Checks the attributes and makes the layer; attributes that it takes from what arrives are added to `resolved`.
+/// Throws Error naming the attribute or the type.
+std::shared_ptr<nn::Module> make_layer(const LayerSpec& spec, std::span<const Meta> inputs, Device device,
+                                       std::vector<Attr>* resolved = nullptr);
 
 }  // namespace tenon

@@ -32,7 +32,7 @@ const std::vector<Floor>& floors() {
       {{"engine/formats/torch"}},
       {{"engine/nn"}},
       {{"engine/graph", "engine/data", "engine/optim", "engine/model"}},
-      {{"engine/formats/onnx", "engine/train"}},
+      {{"engine/formats/onnx", "engine/formats/python", "engine/train"}},
       {{"engine/templates"}},
       {{"tracing/trace"}},
       {{"tracing/snapshot"}},
@@ -45,7 +45,7 @@ const std::vector<Floor>& floors() {
       {{"views/canvas"}},
       {{"views/frame"}},
       {{"views/*"}},  // each view: whatever folder of the room is named nowhere else
-      {{"views/details", "views/report"}},
+      {{"views/code", "views/details", "views/report"}},
       {{"views/shell"}},
       {{"app/window"}},
       {{"app/cli"}},

@@ -1,0 +1,129 @@
+#include "engine/formats/python/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "engine/formats/python/constructor.h"
+#include "engine/formats/python/interpreter.h"
+#include "engine/model/examine.h"
+
+namespace tenon::python {
+namespace {
+
+/// Sizes that the layers would take from what arrives are left to them; one that does not fit stays, so that the layer
+/// says so.
+void leave_sizes(ModelSpec& model) {
+  ModelSpec bare = model;
+  for (LayerSpec& l : bare.layers) {
+    const LayerInfo* info = find_layer_type(l.type);
+    std::erase_if(l.attrs, [&](const Attr& a) {
+      for (const AttrDef& d : info->attrs)
+        if (d.name == a.name)
+          return d.fallback == AttrValue(int64_t{0}) || d.fallback == AttrValue(std::vector<int64_t>{0});
+      return false;
+    });
+  }
+  const std::vector<LayerReport> reports = examine(bare, 2);
+  for (size_t i = 0; i < model.layers.size() && i < reports.size(); ++i)
+    std::erase_if(model.layers[i].attrs, [&](const Attr& a) {
+      return std::any_of(reports[i].resolved.begin(), reports[i].resolved.end(), [&](const Attr& r) {
+        return r.name == a.name && (r.value == a.value || attr_text(r.value) == attr_text(a.value));
+      });
+    });
+}
+
+bool same_attrs(const LayerSpec& a, const LayerSpec& b) {
+  if (a.type != b.type) return false;
+  const LayerInfo* info = find_layer_type(a.type);
+  return info && std::all_of(info->attrs.begin(), info->attrs.end(),
+                             [&](const AttrDef& d) { return value_of(a, d) == value_of(b, d); });
+}
+
+/// What an edit as text leaves alone: places, and attributes that mean the same.
+void keep(ModelSpec& model, const ModelSpec& as_written, const ModelSpec& before) {
+  std::map<std::string, size_t> was;
+  for (size_t i = 0; i < before.layers.size(); ++i) was[before.layers[i].name] = i;
+  for (LayerSpec& l : model.layers) {
+    auto found = was.find(l.name);
+    if (found == was.end()) continue;
+    const LayerSpec& old = before.layers[found->second];
+    l.x = old.x, l.y = old.y;
+    const LayerSpec& said = *as_written.find(l.name);
+    if (same_attrs(l, old) || same_attrs(said, old)) l.attrs = old.attrs;
+  }
+  // Old layers in their order, each new one behind the one it follows.
+  std::vector<LayerSpec> sorted;
+  std::map<std::string, size_t> is;
+  for (size_t i = 0; i < model.layers.size(); ++i) is[model.layers[i].name] = i;
+  std::vector<std::pair<double, size_t>> order;
+  double at = -1;
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    auto old = was.find(model.layers[i].name);
+    at = old != was.end() ? static_cast<double>(old->second) : at + 1e-6;
+    order.emplace_back(at, i);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [place, i] : order) sorted.push_back(std::move(model.layers[i]));
+  model.layers = std::move(sorted);
+  // And the wires.
+  auto place_of = [&](const WireSpec& w) {
+    const auto at = std::find(before.wires.begin(), before.wires.end(), w);
+    return at - before.wires.begin();
+  };
+  std::stable_sort(model.wires.begin(), model.wires.end(),
+                   [&](const WireSpec& a, const WireSpec& b) { return place_of(a) < place_of(b); });
+}
+
+}  // namespace
+
+ReadModel read_model(const std::string& source, const ModelSpec* before) {
+  const Source parsed = parse(source);
+  Interpreter reading(parsed, before);
+  ReadModel out{reading.run(), {}, {}};
+  out.remarks = reading.remarks();
+  out.lines = reading.lines();
+  const ModelSpec as_written = before ? out.model : ModelSpec();
+  leave_sizes(out.model);
+  if (before) keep(out.model, as_written, *before);
+  return out;
+}
+
+std::string difference(const ModelSpec& a, const ModelSpec& b) {
+  ModelSpec x = a, y = b;
+  leave_sizes(x);
+  leave_sizes(y);
+  if (x.name != y.name) return fmt::format("the model is called \"{}\" and \"{}\"", x.name, y.name);
+  for (const LayerSpec& l : x.layers) {
+    const LayerSpec* other = y.find(l.name);
+    if (!other) return fmt::format("\"{}\" is only in the first", l.name);
+    if (other->type != l.type) return fmt::format("\"{}\" is a {} and a {}", l.name, l.type, other->type);
+    if (other->off != l.off)
+      return fmt::format("\"{}\" is {} and {}", l.name, l.off ? "off" : "on", other->off ? "off" : "on");
+    if (other->comment != l.comment)
+      return fmt::format("the comment of \"{}\" is \"{}\" and \"{}\"", l.name, l.comment, other->comment);
+    for (const AttrDef& d : find_layer_type(l.type)->attrs)
+      if (value_of(l, d) != value_of(*other, d))
+        return fmt::format("{} of \"{}\" is {} and {}", d.name, l.name, attr_text(value_of(l, d)),
+                           attr_text(value_of(*other, d)));
+  }
+  for (const LayerSpec& l : y.layers)
+    if (!x.find(l.name)) return fmt::format("\"{}\" is only in the second", l.name);
+  auto wires = [](const ModelSpec& m) {
+    std::set<std::tuple<std::string, int, std::string, int>> out;
+    for (const WireSpec& w : m.wires) out.emplace(w.to, w.to_port, w.from, w.from_port);
+    return out;
+  };
+  const auto first = wires(x), second = wires(y);
+  for (const auto& w : first)
+    if (!second.count(w))
+      return fmt::format("\"{}\" reads \"{}\" at {} only in the first", std::get<0>(w), std::get<2>(w), std::get<1>(w));
+  if (first.size() != second.size()) return "the second has wires that the first has not";
+  return {};
+}
+bool same_model(const ModelSpec& a, const ModelSpec& b) { return difference(a, b).empty(); }
+
+}  // namespace tenon::python

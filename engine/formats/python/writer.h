@@ -1,0 +1,13 @@
+#pragma once
+#include <string>
+
+#include "engine/spec/model_spec.h"
+
+namespace tenon::python {
+
+/// The model as PyTorch source that a person would write: a class for every group of layers with a forward of its own
+/// (one for all that are alike), nn.Sequential for chains. Its state_dict has the names of Tenon's parameters.
+/// Throws Error for a model that does not fit together, and naming a layer that PyTorch has not.
+std::string write_model(const ModelSpec& model);
+
+}  // namespace tenon::python
