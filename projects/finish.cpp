@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/state.h"
 #include "core/tensor.h"
 #include "core/tensor_bytes.h"
@@ -15,6 +16,8 @@
 #include "engine/formats/onnx/export.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/onnx/run.h"
+#include "engine/formats/python/reader.h"
+#include "engine/formats/python/writer.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/tensor_difference.h"
 #include "engine/formats/torch/file.h"
@@ -105,6 +108,22 @@ ExportReport export_weights(TrainingSession& session, const std::string& doc, co
   return e;
 }
 
+/// The model as source, and its state_dict beside it.
+ExportReport export_source(TrainingSession& session, const ModelSpec& model, const std::string& doc,
+                           const std::string& path, bool verify) {
+  std::filesystem::path weights = path;
+  weights.replace_extension(".pt");
+  const std::string source = python::write_model(model, weights.filename().string());
+  ExportReport e = export_weights(session, doc, weights.string(), true, verify);
+  write_file(path, "# " + doc + "\n" + source);
+  e.text = fmt::format("PyTorch source, and {} in {}", e.text, weights.filename().string());
+  if (!verify) return e;
+  const std::string other = python::difference(model, python::read_model(read_file(path)).model);
+  if (!other.empty()) throw Error(path + ": the source read back is of another model: " + other);
+  e.text += "; the source read back is of the same model";
+  return e;
+}
+
 std::string grouped(int64_t n) {
   std::string s = std::to_string(n);
   for (int i = static_cast<int>(s.size()) - 3; i > 0; i -= 3) s.insert(static_cast<size_t>(i), ",");
@@ -140,14 +159,14 @@ std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& 
 }
 
 const char* name(ExportFormat f) {
-  static constexpr const char* names[] = {"onnx", "torch", "safetensors"};
+  static constexpr const char* names[] = {"onnx", "torch", "safetensors", "python"};
   return names[static_cast<size_t>(f)];
 }
 
 ExportFormat export_format(const std::string& word) {
-  for (ExportFormat f : {ExportFormat::onnx, ExportFormat::torch, ExportFormat::safetensors})
+  for (ExportFormat f : {ExportFormat::onnx, ExportFormat::torch, ExportFormat::safetensors, ExportFormat::python})
     if (word == name(f)) return f;
-  throw Error::usage("there is no format \"" + word + "\"", "onnx, torch or safetensors");
+  throw Error::usage("there is no format \"" + word + "\"", "onnx, torch, safetensors or python");
 }
 
 ExportFormat format_of_file(const std::string& path) {
@@ -155,7 +174,8 @@ ExportFormat format_of_file(const std::string& path) {
   if (end == ".onnx") return ExportFormat::onnx;
   if (end == ".pt" || end == ".pth") return ExportFormat::torch;
   if (end == ".safetensors") return ExportFormat::safetensors;
-  throw Error::usage(path + ": the end of the name says no format", "End it in .onnx, .pt or .safetensors.");
+  if (end == ".py") return ExportFormat::python;
+  throw Error::usage(path + ": the end of the name says no format", "End it in .onnx, .pt, .safetensors or .py.");
 }
 
 ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
@@ -163,6 +183,7 @@ ExportReport export_run(Project& project, const RunInfo& run, int64_t step, Expo
   const auto session = replay_to(project, run.id, step, progress);
   const std::string doc =
       fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project.path()).filename().string(), step);
+  if (format == ExportFormat::python) return export_source(*session, run.model, doc, path, verify);
   return format == ExportFormat::onnx ? export_onnx(*session, run, doc, path, verify)
                                       : export_weights(*session, doc, path, format == ExportFormat::torch, verify);
 }

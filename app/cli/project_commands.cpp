@@ -354,7 +354,9 @@ const bool registered_project_commands[] = {
          1,
          1,
          {{"--template", "NAME", "what to start from (a model with only an input); `tenon templates` lists them"},
-          {"--from", "FILE.onnx", "an ONNX model: its layers, and its weights in a file beside the project"},
+          {"--from", "FILE",
+           "an ONNX model: its layers, and its weights in a file beside the project; or a model as PyTorch source "
+           "(.py)"},
           {"--shape", "3x224x224", "with --from: the sizes of one sample, where the file leaves them open"},
           {"--data", "PATH", "the data: a folder or a file, by the template"},
           {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"},

@@ -31,11 +31,13 @@ class CodeColours : public QSyntaxHighlighter {
  protected:
   void highlightBlock(const QString& line) override {
     static const QRegularExpression words(
-        "\\b(?:class|def|return|for|in|if|elif|else|import|from|as|pass|not|and|or|is|None|True|False|self|super)\\b");
+        "\\b(?:class|def|return|for|in|if|elif|else|import|from|as|pass|not|and|or|is|None|True|False)\\b");
     static const QRegularExpression numbers("\\b\\d[\\d_]*(?:\\.\\d*)?(?:e[+-]?\\d+)?\\b");
+    static const QRegularExpression own("\\bself\\b|\\bsuper\\b");
     static const QRegularExpression modules("\\bnn\\.\\w+|\\btorch(?:\\.\\w+)*|\\bF\\.\\w+");
     paint(words, line, Ink::accent, true);
-    paint(modules, line, Ink::memory_activation, false);
+    paint(modules, line, Ink::accent, false);
+    paint(own, line, Ink::secondary, false);
     paint(numbers, line, Ink::warning_text, false);
     // Strings and comments, over whatever stands in them.
     int from = 0;

@@ -185,7 +185,7 @@ void CodeView::say(const QString& text, bool bad, int line) {
   said_->set_text(text);
   said_->setToolTip(text);
   set_style(said_, "voice", bad ? "bad" : "secondary");
-  again_->setEnabled(own_ || revision_ != builder_.revision());
+  again_->setVisible(own_ || revision_ != builder_.revision());
   mark();
 }
 

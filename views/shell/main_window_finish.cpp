@@ -182,10 +182,10 @@ void MainWindow::choose_report(int64_t run, int64_t step) {
 void MainWindow::choose_export(int64_t run, int64_t step) {
   const projects::RunInfo* r = bench_.contents().run(run);
   if (!r) return;
-  const QString path =
-      ask_for_file(*r, tr("Export the model"),
-                   {tr("ONNX model (*.onnx)"), "PyTorch state_dict (*.pt *.pth)", "safetensors (*.safetensors)"},
-                   {"onnx", "pt", "safetensors"});
+  const QString path = ask_for_file(*r, tr("Export the model"),
+                                    {tr("ONNX model (*.onnx)"), "PyTorch state_dict (*.pt *.pth)",
+                                     "safetensors (*.safetensors)", tr("PyTorch source and weights (*.py)")},
+                                    {"onnx", "pt", "safetensors", "py"});
   if (path.isEmpty()) return;
   try {
     projects::format_of_file(path.toStdString());

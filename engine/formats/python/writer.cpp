@@ -32,7 +32,8 @@ std::string noted(const std::vector<std::string>& notes) {
 
 class Writer {
  public:
-  explicit Writer(const ModelSpec& model) : model_(model), reports_(fitting(model)), flow_(model) {
+  Writer(const ModelSpec& model, const std::string& weights)
+      : model_(model), weights_(weights), reports_(fitting(model)), flow_(model) {
     for (size_t i = 0; i < flow_.layers.size(); ++i)
       report_.push_back(&reports_[static_cast<size_t>(flow_.layers[i] - model.layers.data())]);
   }
@@ -340,13 +341,17 @@ class Writer {
       const std::string size = type.substr(type.find('[') + 1, type.find(']') - type.find('[') - 1);
       const bool whole = type.starts_with("i");
       return fmt::format(
-          "\n\nif __name__ == \"__main__\":\n    model = {}()\n    x = {}\n    print(model(x).shape)\n", name,
+          "\n\nif __name__ == \"__main__\":\n    model = {}()\n{}    x = {}\n    print(model(x).shape)\n", name,
+          weights_.empty() ? ""
+                           : fmt::format("    model.load_state_dict(torch.load({}))\n    model.eval()\n",
+                                         text_of(literal(weights_, false))),
           whole ? fmt::format("torch.zeros({}, dtype=torch.int64)", size) : fmt::format("torch.randn({})", size));
     }
     return {};
   }
 
   const ModelSpec& model_;
+  const std::string& weights_;
   std::vector<LayerReport> reports_;
   Flow flow_;
   std::vector<const LayerReport*> report_;
@@ -356,6 +361,6 @@ class Writer {
 
 }  // namespace
 
-std::string write_model(const ModelSpec& model) { return Writer(model).run(); }
+std::string write_model(const ModelSpec& model, const std::string& weights) { return Writer(model, weights).run(); }
 
 }  // namespace tenon::python
