@@ -16,7 +16,7 @@ struct LayerReport {
   double flops = 0;                          ///< one forward pass at the given batch
   int64_t output_bytes = 0;
   std::vector<Attr> resolved;  ///< attributes whose values come from what arrives: in_channels = 32
-  std::string error, hint;  ///< empty where the layer fits
+  std::string error, hint;     ///< empty where the layer fits
 };
 
 /// Builds the model on the meta device and runs it: shapes, counts and the errors of each layer. Never throws for a bad

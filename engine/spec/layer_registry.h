@@ -17,9 +17,9 @@ class Module;
 struct LayerArgs {
   const LayerSpec& spec;
   const LayerInfo& info;
-  const AttrValues& values;      ///< the spec's, and the defaults of what it leaves out
-  std::span<const Meta> inputs;  ///< with the batch axis; that of an optional input without a wire is empty
-  Device device;                 ///< of the parameters
+  const AttrValues& values;               ///< the spec's, and the defaults of what it leaves out
+  std::span<const Meta> inputs;           ///< with the batch axis; that of an optional input without a wire is empty
+  Device device;                          ///< of the parameters
   std::vector<Attr>* resolved = nullptr;  ///< where sizes that are taken from the inputs are noted
 
   int64_t integer(const std::string& attr) const { return values.integer(attr); }

@@ -77,7 +77,7 @@ class Interpreter {
   /// A layer of the model, wired to what arrives.
   Value add(LayerSpec layer, const std::vector<int>& inputs, Frame& f, int line);
   std::string name_for(const std::string& type, Frame& f) const;
-  bool has(const std::string& name) const { return model_.find(name) != nullptr; }
+  bool has(const std::string& name) const { return lines_.count(name) > 0; }
   void count(int line);
 
   const std::vector<Statement>& source_;

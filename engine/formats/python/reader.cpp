@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/error.h"
 #include "engine/formats/python/constructor.h"
@@ -47,13 +48,13 @@ bool same_attrs(const LayerSpec& a, const LayerSpec& b) {
 void keep(ModelSpec& model, const ModelSpec& as_written, const ModelSpec& before) {
   std::map<std::string, size_t> was;
   for (size_t i = 0; i < before.layers.size(); ++i) was[before.layers[i].name] = i;
-  for (LayerSpec& l : model.layers) {
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    LayerSpec& l = model.layers[i];
     auto found = was.find(l.name);
     if (found == was.end()) continue;
     const LayerSpec& old = before.layers[found->second];
     l.x = old.x, l.y = old.y;
-    const LayerSpec& said = *as_written.find(l.name);
-    if (same_attrs(l, old) || same_attrs(said, old)) l.attrs = old.attrs;
+    if (same_attrs(l, old) || same_attrs(as_written.layers[i], old)) l.attrs = old.attrs;
   }
   // Old layers in their order, each new one behind the one it follows.
   std::vector<LayerSpec> sorted;
@@ -70,12 +71,18 @@ void keep(ModelSpec& model, const ModelSpec& as_written, const ModelSpec& before
   for (const auto& [place, i] : order) sorted.push_back(std::move(model.layers[i]));
   model.layers = std::move(sorted);
   // And the wires.
-  auto place_of = [&](const WireSpec& w) {
-    const auto at = std::find(before.wires.begin(), before.wires.end(), w);
-    return at - before.wires.begin();
-  };
-  std::stable_sort(model.wires.begin(), model.wires.end(),
-                   [&](const WireSpec& a, const WireSpec& b) { return place_of(a) < place_of(b); });
+  using Wire = std::tuple<std::string, int, std::string, int>;
+  auto key = [](const WireSpec& w) { return Wire(w.from, w.from_port, w.to, w.to_port); };
+  std::map<Wire, size_t> places;
+  for (size_t i = 0; i < before.wires.size(); ++i) places.emplace(key(before.wires[i]), i);
+  std::vector<std::pair<size_t, WireSpec>> wires;
+  for (WireSpec& w : model.wires) {
+    const auto at = places.find(key(w));
+    wires.emplace_back(at == places.end() ? before.wires.size() : at->second, std::move(w));
+  }
+  std::stable_sort(wires.begin(), wires.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  model.wires.clear();
+  for (auto& [place, w] : wires) model.wires.push_back(std::move(w));
 }
 
 }  // namespace
@@ -97,8 +104,11 @@ std::string difference(const ModelSpec& a, const ModelSpec& b) {
   leave_sizes(x);
   leave_sizes(y);
   if (x.name != y.name) return fmt::format("the model is called \"{}\" and \"{}\"", x.name, y.name);
+  std::map<std::string, const LayerSpec*> of_second;
+  for (const LayerSpec& l : y.layers) of_second.emplace(l.name, &l);
   for (const LayerSpec& l : x.layers) {
-    const LayerSpec* other = y.find(l.name);
+    auto found = of_second.find(l.name);
+    const LayerSpec* other = found == of_second.end() ? nullptr : found->second;
     if (!other) return fmt::format("\"{}\" is only in the first", l.name);
     if (other->type != l.type) return fmt::format("\"{}\" is a {} and a {}", l.name, l.type, other->type);
     if (other->off != l.off)
@@ -110,8 +120,10 @@ std::string difference(const ModelSpec& a, const ModelSpec& b) {
         return fmt::format("{} of \"{}\" is {} and {}", d.name, l.name, attr_text(value_of(l, d)),
                            attr_text(value_of(*other, d)));
   }
+  std::set<std::string> of_first;
+  for (const LayerSpec& l : x.layers) of_first.insert(l.name);
   for (const LayerSpec& l : y.layers)
-    if (!x.find(l.name)) return fmt::format("\"{}\" is only in the second", l.name);
+    if (!of_first.count(l.name)) return fmt::format("\"{}\" is only in the second", l.name);
   auto wires = [](const ModelSpec& m) {
     std::set<std::tuple<std::string, int, std::string, int>> out;
     for (const WireSpec& w : m.wires) out.emplace(w.to, w.to_port, w.from, w.from_port);

@@ -6,6 +6,7 @@
 #include <QGuiApplication>
 #include <QLabel>
 #include <QTest>
+#include <QTextBlock>
 #include <QToolButton>
 
 #include "engine/formats/python/reader.h"

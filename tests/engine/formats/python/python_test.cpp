@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 #include "core/error.h"
@@ -264,6 +265,51 @@ TEST(Python, what_is_not_read_is_said_with_its_line) {
 TEST(Python, a_module_that_is_never_called_is_told) {
   const ReadModel read = read_model(source("self.a = nn.ReLU()\nself.b = nn.ReLU()", "return self.a(x)"));
   EXPECT_EQ(read.remarks, (std::vector<std::string>{"line 5: b is made and never called: it is left out"}));
+}
+
+/// Lines and words of sources are lost, doubled and exchanged: what is still read is written and read as the same
+/// model.
+TEST(Python, mutated_sources_are_refused_with_a_line_or_read_as_they_say) {
+  std::vector<std::string> sources;
+  for (const char* name : {"fashion-cnn", "resnet18", "u-net", "byte-gpt", "byte-lstm"})
+    sources.push_back(write_model(find_template(name).model));
+  for (uint32_t seed = 1; seed <= 5; ++seed) sources.push_back(write_model(random_model(seed, 12)));
+  std::mt19937 random(17);
+  auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  int read = 0, refused = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::string text = sources[below(sources.size())];
+    for (size_t edits = 1 + below(3); edits > 0 && !text.empty(); --edits) {
+      const size_t at = below(text.size()), end = std::min(text.find_first_of(" ,()\n", at), text.size() - 1) + 1;
+      const std::string word = text.substr(at, end - at);
+      switch (below(4)) {
+        case 0:
+          text.erase(at, end - at);
+          break;
+        case 1:
+          text.insert(at, word);
+          break;
+        case 2:
+          text[at] = "()[]:,.=+-*x0 \n#\"'"[below(18)];
+          break;
+        default:
+          text.insert(below(text.size()), word);
+      }
+    }
+    ModelSpec model;
+    std::string written;
+    try {
+      model = read_model(text).model;
+      written = write_model(model);
+    } catch (const Error& e) {
+      ++refused;
+      continue;
+    }
+    ++read;
+    ASSERT_EQ(difference(model, read_model(written).model), "") << text << "\nwas written as\n" << written;
+  }
+  EXPECT_GT(read, 200);
+  EXPECT_GT(refused, 400);
 }
 
 TEST(Python, no_source_ends_the_program) {
