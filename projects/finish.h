@@ -34,7 +34,8 @@ enum class ExportFormat : uint8_t { onnx, torch, safetensors, python };
 /// "onnx", "torch", "safetensors", "python"; throws Error (usage) for another word.
 ExportFormat export_format(const std::string& name);
 const char* name(ExportFormat f);
-/// What the end of a file's name asks for; ".onnx", ".pt" and ".pth", ".safetensors", ".py". Throws Error (usage) for others.
+/// What the end of a file's name asks for; ".onnx", ".pt" and ".pth", ".safetensors", ".py". Throws Error (usage) for
+/// others.
 ExportFormat format_of_file(const std::string& path);
 
 /// What an export says of itself.
@@ -48,8 +49,9 @@ struct ExportReport {
   std::string text;                ///< in words, a line each
 };
 /// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), or PyTorch
-/// source with its state_dict in a file NAME.pt beside it (python). `verify` reads the file back: an ONNX file's results on test samples may differ by 1e-5 of the largest value, tensors by no bit, a
-/// source describes the same model; else it is an Error.
+/// source with its state_dict in a file NAME.pt beside it (python). `verify` reads the file back: an ONNX file's
+/// results on test samples may differ by 1e-5 of the largest value, tensors by no bit, a source describes the same
+/// model; else it is an Error.
 ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
                         const std::string& path, bool verify, const Progress& progress = {});
 
