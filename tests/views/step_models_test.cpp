@@ -232,6 +232,26 @@ TEST(Autograd, SelectsNodesFoldsModulesAndFollowsOps) {
   EXPECT_EQ(m.rows(), 5u);
 }
 
+TEST(Autograd, AFoldedModuleSaysItsOpsAndItsLargestGradient) {
+  auto r = small_step();
+  double largest = -1;
+  std::vector<std::string> names;
+  for (GradNode& g : r->grad_nodes) {
+    if (g.leaf || module_path(g.module) != "features.0") continue;
+    g.grad_norm = names.empty() ? 0.75 : 0.5;
+    largest = std::max(largest, g.grad_norm);
+    names.push_back(g.name);
+  }
+  ASSERT_EQ(names.size(), 2u) << "the step has two nodes of that module";
+  AutogradModel m;
+  m.set_step(Links(r));
+  m.toggle("features.0");
+  const Scene& s = m.frame({1100, 480});
+  EXPECT_TRUE(shows(s, "▸ " + names[0] + ", " + names[1]) || shows(s, "▸ " + names[1] + ", " + names[0])) << s.dump();
+  EXPECT_TRUE(shows(s, "‖g‖ 0.7500")) << s.dump();
+  EXPECT_FALSE(shows(s, "1 nodes")) << s.dump();
+}
+
 TEST(Autograd, ABranchGetsItsOwnLane) {
   auto r = small_step();
   r->grad_nodes[0].next.push_back({3, 0});  // a residual connection from the loss to relu

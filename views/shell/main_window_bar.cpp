@@ -259,6 +259,7 @@ void MainWindow::build_status() {
     return l;
   };
   state_label_ = add("● " + tr("training"), false);
+  state_label_->setObjectName("status.state");
   epoch_label_ = add(tr("epoch %1/%2").arg("10", "10") + "  ", true);
   speed_label_ = add("99.9 k " + tr("samples") + "/s  ", true);
   loss_label_ = add(tr("loss %1").arg("1.00e+05") + "  ", true);

@@ -1,8 +1,10 @@
 // The curves' axis and charts, by mouse and keys, and what the project keeps of them.
 #include <gtest/gtest.h>
 
+#include <QAbstractButton>
 #include <QCheckBox>
 #include <QComboBox>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSlider>
@@ -141,6 +143,26 @@ TEST_F(Curves, another_project_has_its_own_charts) {
   model().set_charts(charts);
   open(QString::fromStdString(testing::copy_of(testing::project_state("trained"), dir_.path().toStdString())));
   EXPECT_TRUE(model().charts().is_default());
+}
+
+
+/// A training run is no job: the bar counts those alone, and says of the run what it does.
+TEST_F(Curves, the_bar_says_what_the_run_does_and_counts_jobs_alone) {
+  auto* jobs = window_->findChild<QAbstractButton*>("status.jobs");
+  auto* state = window_->findChild<QLabel*>("status.state");
+  ASSERT_TRUE(jobs && state);
+  Recipe recipe = bench_->recipe();
+  recipe.set("epochs", "100000");
+  bench_->set_recipe(recipe);
+  ASSERT_TRUE(window_->commands().run("run.train"));
+  until([&] { return state->text().contains("training"); });
+  until([&] { return jobs->text() == "Jobs"; });
+  ASSERT_TRUE(window_->commands().run("run.pause"));
+  until([&] { return state->text().contains("paused"); });
+  EXPECT_FALSE(state->text().contains("training"));
+  EXPECT_EQ(jobs->text().toStdString(), "Jobs");
+  ASSERT_TRUE(window_->commands().run("run.stop"));
+  until([&] { return !bench_->training(); });
 }
 
 }  // namespace
