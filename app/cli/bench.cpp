@@ -49,34 +49,30 @@ BenchFolder::~BenchFolder() {
   std::filesystem::remove_all(path, ignored);
 }
 
-namespace {
-
-Tensor normal(const Shape& size, uint64_t stream) {
+Tensor bench_normal(const Shape& size, uint64_t stream, DType dtype) {
   Tensor t = empty(size);
   Philox random{0, stream};
   for (int64_t i = 0; i < t.numel(); ++i)
     t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
-  return t;
+  return cast(t, dtype);
 }
-Tensor classes(int64_t n, int64_t below) {
-  Tensor t = empty({n}, DType::i64);
+Tensor bench_classes(const Shape& size, int64_t below) {
+  Tensor t = empty(size, DType::i64);
   Philox random{0, 99};
-  for (int64_t i = 0; i < n; ++i)
+  for (int64_t i = 0; i < t.numel(); ++i)
     t.data<int64_t>()[i] = static_cast<int64_t>(random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
   return t;
 }
 
 void bench_training(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y,
-                    Tensor (*loss)(const Tensor&, const Tensor&),
-                    std::unique_ptr<optim::Optimizer> (*make)(std::vector<nn::Named>), double lr) {
+                    Tensor (*loss)(const Tensor&, const Tensor&), optim::Optimizer& optimizer, double lr) {
   model.initialize(0);
-  auto optimizer = make(model.parameters());
   model.train();
   auto step = [&] {
-    optimizer->zero_grad();
+    optimizer.zero_grad();
     backward(loss(model(x), y));
     NoGrad off;
-    optimizer->step(lr);
+    optimizer.step(lr);
   };
   b.emit(name, "train_steps", b.rate(step), "steps/s");
   model.train(false);
@@ -98,12 +94,7 @@ void bench_training(const Bench& b, const std::string& name, nn::Module& model, 
   b.emit(name, "peak_rss", static_cast<double>(usage.ru_maxrss) * 1024, "bytes");
 }
 
-std::unique_ptr<optim::Optimizer> plain_adam(std::vector<nn::Named> p) {
-  return optim::make_optimizer("adam", std::move(p));
-}
-std::unique_ptr<optim::Optimizer> plain_sgd(std::vector<nn::Named> p) {
-  return optim::make_optimizer("sgd", std::move(p));
-}
+namespace {
 
 template <class M, class... A>
 std::shared_ptr<nn::Module> layer(A&&... args) {
@@ -114,14 +105,16 @@ std::shared_ptr<nn::Module> layer(A&&... args) {
 void tiny(const Bench& b) {
   nn::Sequential m(
       {layer<nn::Linear>(2, 16), nn::tanh(), layer<nn::Linear>(16, 16), nn::tanh(), layer<nn::Linear>(16, 1)});
-  bench_training(b, "tiny", m, normal({16, 2}, 1), normal({16, 1}, 2), mse_loss, plain_sgd, 0.1);
+  bench_training(b, "tiny", m, bench_normal({16, 2}, 1), bench_normal({16, 1}, 2), mse_loss,
+                 *optim::make_optimizer("sgd", m.parameters()), 0.1);
 }
 
 /// 784-512-512-10 ReLU MLP, batch 64, cross entropy, Adam 1e-3.
 void mlp(const Bench& b) {
   nn::Sequential m(
       {layer<nn::Linear>(784, 512), nn::relu(), layer<nn::Linear>(512, 512), nn::relu(), layer<nn::Linear>(512, 10)});
-  bench_training(b, "mlp", m, normal({64, 784}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
+  bench_training(b, "mlp", m, bench_normal({64, 784}, 1), bench_classes({64}, 10), cross_entropy,
+                 *optim::make_optimizer("adam", m.parameters()), 1e-3);
 }
 
 /// 1x28x28: two 3x3 convolutions with pooling, two linear layers; batch 64, Adam.
@@ -131,7 +124,8 @@ void cnn(const Bench& b) {
   nn::Sequential m({layer<nn::Conv2d>(1, 32, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}),
                     layer<nn::Conv2d>(32, 64, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}),
                     layer<nn::Flatten>(), layer<nn::Linear>(64 * 7 * 7, 128), nn::relu(), layer<nn::Linear>(128, 10)});
-  bench_training(b, "cnn", m, normal({64, 1, 28, 28}, 1), classes(64, 10), cross_entropy, plain_adam, 1e-3);
+  bench_training(b, "cnn", m, bench_normal({64, 1, 28, 28}, 1), bench_classes({64}, 10), cross_entropy,
+                 *optim::make_optimizer("adam", m.parameters()), 1e-3);
 }
 
 /// Nanoseconds a call on one element, without and with the graph being recorded.
@@ -175,8 +169,22 @@ void op_cost(const Bench& b) {
 }
 
 const std::map<std::string, void (*)(const Bench&)>& workloads() {
-  static const std::map<std::string, void (*)(const Bench&)> all = {
-      {"cnn", cnn}, {"curves", bench_curves}, {"mlp", mlp}, {"op_cost", op_cost}, {"open", bench_open}, {"tiny", tiny}};
+  static const std::map<std::string, void (*)(const Bench&)> all = {{"attention", bench_attention},
+                                                                    {"checkpoint", bench_checkpoint},
+                                                                    {"cnn", cnn},
+                                                                    {"conv", bench_conv},
+                                                                    {"curves", bench_curves},
+                                                                    {"gpt", bench_gpt},
+                                                                    {"lstm", bench_lstm},
+                                                                    {"matmul", bench_matmul},
+                                                                    {"mlp", mlp},
+                                                                    {"op_cost", op_cost},
+                                                                    {"open", bench_open},
+                                                                    {"optimizer", bench_optimizer},
+                                                                    {"pointwise", bench_pointwise},
+                                                                    {"reduce", bench_reduce},
+                                                                    {"resnet18", bench_resnet18},
+                                                                    {"tiny", tiny}};
   return all;
 }
 /// Not among those that run where none is named: the one writes a file of hundreds of megabytes, the other wants one.

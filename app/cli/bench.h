@@ -6,6 +6,14 @@
 #include <vector>
 
 #include "core/profile.h"
+#include "core/tensor.h"
+
+namespace tenon::nn {
+class Module;
+}
+namespace tenon::optim {
+class Optimizer;
+}
 
 namespace tenon::app {
 
@@ -48,6 +56,25 @@ struct BenchFolder {
   BenchFolder(const BenchFolder&) = delete;
   std::string path;
 };
+
+/// Random numbers, the same in every run: of a normal distribution, and whole ones of [0, below).
+Tensor bench_normal(const Shape& size, uint64_t stream, DType dtype = DType::f32);
+Tensor bench_classes(const Shape& size, int64_t below);
+/// Training steps, batches and single samples of a model a second, and the memory of the process after them.
+void bench_training(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y,
+                    Tensor (*loss)(const Tensor&, const Tensor&), optim::Optimizer& optimizer, double lr);
+
+// Models of some size, and single ops.
+void bench_resnet18(const Bench& b);
+void bench_gpt(const Bench& b);
+void bench_lstm(const Bench& b);
+void bench_pointwise(const Bench& b);
+void bench_reduce(const Bench& b);
+void bench_matmul(const Bench& b);
+void bench_conv(const Bench& b);
+void bench_attention(const Bench& b);
+void bench_optimizer(const Bench& b);
+void bench_checkpoint(const Bench& b);
 
 /// A project of many runs, some of them long: made, opened, filtered, and its curves drawn.
 void bench_curves(const Bench& b);
