@@ -35,7 +35,7 @@ tenon_say "Building (a few minutes the first time)."
 if [ ! -f build/release/build.ninja ]; then
   cmake --preset release -DTENON_TESTS=OFF -DTENON_UNITY=ON </dev/null >&2
 fi
-cmake --build build/release --target tenon libtenon </dev/null >&2
+tenon_build build/release --target tenon libtenon
 cmake --install build/release --prefix "$prefix" --strip </dev/null >&2
 
 # The desktop reads what these make of the new files; where they are missing, it finds out by itself later.

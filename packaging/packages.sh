@@ -59,6 +59,15 @@ tenon_peer_packages=(
 
 tenon_say() { printf '%s\n' "$*" >&2; }
 
+# tenon_build FOLDER [WORDS of cmake --build]: where a build that compiles several files at a time fails, the files are
+# compiled one by one: that only those together have a fault stops nobody.
+tenon_build() {
+  if cmake --build "$@" </dev/null >&2; then return; fi
+  grep -qs 'TENON_UNITY:BOOL=ON' "$1/CMakeCache.txt" || return 1
+  tenon_say "Compiling several files at a time failed: once more, one by one."
+  cmake -S . -B "$1" -DTENON_UNITY=OFF </dev/null >&2 && cmake --build "$@" </dev/null >&2
+}
+
 tenon_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]; }
 
 # tenon_install "package|why"...: says what is missing and why, then installs it. Does nothing where all is there.

@@ -47,7 +47,7 @@ tenon_say "Building (a few minutes the first time)."
 if [ ! -f build/release/build.ninja ]; then
   cmake --preset release -DTENON_TESTS=OFF -DTENON_UNITY=ON </dev/null >&2
 fi
-cmake --build build/release --target tenon </dev/null >&2
+tenon_build build/release --target tenon
 tenon=$here/build/release/bin/tenon
 
 images=/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz

@@ -38,5 +38,5 @@ fi
 unity=ON
 grep -qs 'TENON_UNITY:BOOL=OFF' "build/$preset/CMakeCache.txt" && unity=OFF
 cmake --preset "$preset" -DTENON_TESTS=ON -DTENON_UNITY="$unity" </dev/null
-cmake --build --preset "$preset" "${targets[@]}" </dev/null
+tenon_build "build/$preset" "${targets[@]}"
 exec ctest --preset "$preset" "${tests[@]}" -j "$(nproc)" --timeout 900 </dev/null

@@ -186,6 +186,93 @@ void make_plan(Plan& p, const Tensor& out, const Tensor* in, int inputs) {
   }
 }
 
+// Note [Blocks of a transposed operand]
+// Where the output runs along one axis and an input along another, a walk along the output touches a new cache line of
+// that input with every element, and lines a power of two apart push each other out before their other elements are
+// read. So such a loop goes in blocks of 64 x 32 elements: of a block, each run of such an input is read once, whole,
+// into a buffer that lies as the output does. Every element is computed by the same loop from the same values.
+constexpr int64_t kRows = 64, kColumns = 32;
+constexpr int64_t kFar = 256;  // bytes between neighbours from which blocks pay
+
+struct Blocked {
+  int axis = 0;  // along which those inputs run; 0: none does
+  bool packed[kMaxOperands] = {};
+};
+
+Blocked blocks_of(const Plan& p) {
+  Blocked b;
+  if (p.converts || p.size[0] < 16 || p.stride[0][0] != static_cast<int64_t>(itemsize(p.have[0]))) return b;
+  for (int k = 1; k < p.operands; ++k) {
+    if (std::abs(p.stride[0][k]) < kFar) continue;
+    for (int d = 1; d < p.ndim; ++d)
+      if (p.stride[d][k] == static_cast<int64_t>(itemsize(p.have[k])) && p.size[d] >= 16 && (!b.axis || b.axis == d)) {
+        b.axis = d;
+        b.packed[k] = true;
+      }
+  }
+  return b;
+}
+
+template <class T>
+void pack(const char* from, int64_t stride, int64_t rows, int64_t columns, char* to) {
+  for (int64_t c = 0; c < columns; ++c) {
+    const char* run = from + c * stride;
+    for (int64_t r = 0; r < rows; ++r)
+      __builtin_memcpy(to + (r * kColumns + c) * static_cast<int64_t>(sizeof(T)),
+                       run + r * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  }
+}
+void pack(size_t width, const char* from, int64_t stride, int64_t rows, int64_t columns, char* to) {
+  if (width == 1) return pack<uint8_t>(from, stride, rows, columns, to);
+  if (width == 2) return pack<uint16_t>(from, stride, rows, columns, to);
+  if (width == 4) return pack<uint32_t>(from, stride, rows, columns, to);
+  pack<uint64_t>(from, stride, rows, columns, to);
+}
+
+/// Up to kRows places of the axis, from `base` on, along all of axis 0.
+void run_band(const Plan& p, const Blocked& b, char* const* base, int64_t rows) {
+  alignas(64) char buffer[kMaxOperands][kRows * kColumns * 8];
+  for (int64_t c = 0; c < p.size[0]; c += kColumns) {
+    const int64_t columns = std::min(kColumns, p.size[0] - c);
+    char* at[kMaxOperands];
+    int64_t step[kMaxOperands], down[kMaxOperands];
+    for (int k = 0; k < p.operands; ++k) {
+      at[k] = base[k] + c * p.stride[0][k];
+      step[k] = p.stride[0][k];
+      down[k] = p.stride[b.axis][k];
+      if (!b.packed[k]) continue;
+      const size_t width = itemsize(p.have[k]);
+      pack(width, at[k], p.stride[0][k], rows, columns, buffer[k]);
+      at[k] = buffer[k];
+      step[k] = static_cast<int64_t>(width);
+      down[k] = kColumns * static_cast<int64_t>(width);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      p.loop(at, step, columns);
+      for (int k = 0; k < p.operands; ++k) at[k] += down[k];
+    }
+  }
+}
+
+void run_blocked(const Plan& p, const Blocked& b, int64_t n) {
+  const int64_t bands = (p.size[b.axis] + kRows - 1) / kRows, outer = n / p.size[0] / p.size[b.axis];
+  const int64_t grain = std::max<int64_t>(1, kLoopGrain / (kRows * p.size[0]));
+  parallel_for(outer * bands, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % bands * kRows;
+      char* base[kMaxOperands];
+      for (int k = 0; k < p.operands; ++k) base[k] = p.data[k] + first * p.stride[b.axis][k];
+      int64_t rest = i / bands;
+      for (int d = 1; d < p.ndim; ++d) {
+        if (d == b.axis) continue;
+        for (int k = 0; k < p.operands; ++k) base[k] += rest % p.size[d] * p.stride[d][k];
+        rest /= p.size[d];
+      }
+      run_band(p, b, base, std::min(kRows, p.size[b.axis] - first));
+    }
+  });
+}
+
 bool same_shape_and_stride(const Tensor& a, const Tensor& b) {
   return a.size() == b.size() && a.stride() == b.stride();
 }
@@ -226,6 +313,7 @@ void strided_loop(const Tensor& out, const Tensor* in, int inputs, DType in_type
   } else {
     for (int k = 0; k < p.operands; ++k) p.converts |= p.have[k] != p.want[k];
     make_plan(p, out, in, inputs);
+    if (const Blocked b = blocks_of(p); b.axis) return run_blocked(p, b, n);
   }
   parallel_for(n, kLoopGrain, [&](int64_t b, int64_t e) { run_range(p, b, e); });
 }

@@ -23,7 +23,7 @@ struct Goal : Callback {
   }
 };
 
-const bool registered = register_callback(
+const bool registered_goal = register_callback(
     {.name = "goal",
      .title = "Stop at a goal",
      .help = "ends the run as soon as a metric is good enough",

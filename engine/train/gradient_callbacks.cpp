@@ -65,7 +65,7 @@ struct MaxNorm : Callback {
   }
 };
 
-const bool registered[] = {
+const bool registered_gradients[] = {
     register_callback({.name = "gradient_noise",
                        .title = "Gradient noise",
                        .help = "adds normal noise, less with every step, to the gradients",
