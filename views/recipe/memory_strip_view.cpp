@@ -101,10 +101,11 @@ void MemoryStrip::set_run(const ModelSpec& model, const Recipe& recipe) {
 }
 
 void MemoryStrip::clear() {
+  if (of_.empty()) return;
+  of_ = done_ = proposed_ = data_of_ = {};  // first: whoever is told of the cancelled jobs may come back here
   pause_.stop();
-  bench_.jobs.cancel_tag(kJob);
-  bench_.jobs.cancel_tag(kProposals);
-  of_ = done_ = proposed_ = data_of_ = {};
+  for (const char* job : {kJob, kProposals})
+    if (bench_.jobs.has(job)) bench_.jobs.cancel_tag(job);
   needs_.reset();
   all_.clear();
   data_.reset();
@@ -120,7 +121,7 @@ void MemoryStrip::work() {
 void MemoryStrip::start() {
   if (of_.empty() || of_ == done_) return;
   done_ = of_;
-  bench_.jobs.cancel_tag(kProposals);
+  if (bench_.jobs.has(kProposals)) bench_.jobs.cancel_tag(kProposals);
   const std::string key = data_key(recipe_);
   bench_.jobs.start(
       kJob, tr("Work out the memory of the next run"),

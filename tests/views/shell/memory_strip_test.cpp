@@ -3,6 +3,7 @@
 
 #include <QLabel>
 #include <QLineEdit>
+#include <QSpinBox>
 #include <QTest>
 #include <QToolButton>
 
@@ -20,10 +21,11 @@ class MemoryOfTheNextRun : public testing::WindowTest {
     settle();
   }
   void type(const QString& key, const QString& text) {
-    auto* box = window_->view("recipe")->findChild<QLineEdit*>("recipe." + key);
+    auto* box = window_->view("recipe")->findChild<QWidget*>("recipe." + key);
     ASSERT_NE(box, nullptr) << qPrintable(key);
     box->setFocus();
-    box->selectAll();
+    if (auto* number = qobject_cast<QSpinBox*>(box)) number->selectAll();
+    if (auto* words = qobject_cast<QLineEdit*>(box)) words->selectAll();
     QTest::keyClicks(box, text);
     QTest::keyClick(box, Qt::Key_Return);
     settle();
