@@ -8,7 +8,11 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/machine_memory.h"
 #include "core/parallel.h"
+#include "engine/data/dataset.h"
+#include "engine/train/open_data.h"
+#include "projects/memory_check.h"
 #include "projects/run_driver_impl.h"
 #include "projects/sweep.h"
 #include "projects/weights_file.h"
@@ -117,7 +121,12 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
       weights = read_weights(*project, recipe);
       recipe.set_value("init.sha256", weights->sha256);
     }
-    d.session = std::make_unique<TrainingSession>(model, recipe, options.session);
+    SessionOptions where = options.session;
+    if (where.device == Device{} && !where.replica && !where.data) {
+      where.data = std::make_shared<const data::Split>(open_data(recipe));
+      check_memory_fits(model, recipe, where.data, memory_limit());
+    }
+    d.session = std::make_unique<TrainingSession>(model, recipe, where);
     begin_with(*d.session, std::move(weights));
     together([&] {
       d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps(),

@@ -1,13 +1,16 @@
 #include "engine/kernels/attention.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <thread>
+#include <vector>
 
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/kernels/gemm.h"
-#include "engine/kernels/scratch.h"
+#include "engine/kernels/room.h"
 #include "engine/op/scalar.h"
 
 namespace tenon::kernels {
@@ -94,28 +97,89 @@ int64_t keys_seen(const AttentionShape<T>& a, int64_t i0, int64_t rows) {
   return a.causal ? std::min(a.lk, i0 + rows) : a.lk;
 }
 
+/// What one thread works in at a time: a block of scores, of gradients, of dropout, and a row's running state.
+template <class T>
+struct Desk {
+  T *s, *g, *z, *state;
+  Desk(const AttentionShape<T>& a, Room& room)
+      : s(room.take<T>(kQueries * kKeys)),
+        g(room.take<T>(kQueries * kKeys)),
+        z(room.take<T>(a.p > 0 ? kQueries * kKeys : 0)),
+        state(room.take<T>(2 * kQueries)) {}
+};
+
+/// As many as pieces can be under way at once. Not num_threads(): that may change between the question how much memory
+/// a call needs and the call. Threads beyond the cores wait for a desk.
+int64_t desks_of(int64_t pieces) {
+  static const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  return std::min(pieces, cores);
+}
+template <class T>
+int64_t query_blocks(const AttentionShape<T>& a) {
+  return (a.lq + kQueries - 1) / kQueries;
+}
+
+/// Which desk a piece gets is left to chance, and changes no result.
+template <class T>
+class Desks {
+ public:
+  Desks(const AttentionShape<T>& a, int64_t count, Room& room) : taken_(static_cast<size_t>(count)) {
+    for (int64_t i = 0; i < count; ++i) desks_.emplace_back(a, room);
+  }
+  class Seat {
+   public:
+    explicit Seat(Desks& all) : all_(all) {
+      while (all_.taken_[at_].exchange(true, std::memory_order_acquire))
+        if (++at_ == all_.taken_.size()) {
+          at_ = 0;
+          std::this_thread::yield();
+        }
+    }
+    ~Seat() { all_.taken_[at_].store(false, std::memory_order_release); }
+    Seat(const Seat&) = delete;
+    const Desk<T>* operator->() const { return &all_.desks_[at_]; }
+
+   private:
+    Desks& all_;
+    size_t at_ = 0;
+  };
+
+ private:
+  std::vector<Desk<T>> desks_;
+  std::vector<std::atomic<bool>> taken_;
+};
+
 }  // namespace
 
 template <class T>
-void attention_forward(const AttentionShape<T>& a, const T* q, const T* k, const T* v, T* y, T* lse) {
-  int64_t blocks = (a.lq + kQueries - 1) / kQueries;
+size_t attention_workspace(const AttentionShape<T>& a) {
+  Room room;
+  Desks<T>(a, desks_of(a.batch * query_blocks(a)), room);
+  return room.used();
+}
+
+template <class T>
+void attention_forward(const AttentionShape<T>& a, const T* q, const T* k, const T* v, T* y, T* lse, void* memory) {
+  Room room(memory);
+  const int64_t blocks = query_blocks(a);
+  Desks<T> desks(a, desks_of(a.batch * blocks), room);
   parallel_for(a.batch * blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       int64_t b = piece / blocks, i0 = piece % blocks * kQueries, rows = std::min(kQueries, a.lq - i0),
               seen = keys_seen(a, i0, rows);
       const T *qb = q + (b * a.lq + i0) * a.d, *kb = k + b * a.lk * a.d, *vb = v + b * a.lk * a.dv;
       T* out = y + (b * a.lq + i0) * a.dv;
-      Scratch<T> s(kQueries * kKeys), z(a.p > 0 ? kQueries * kKeys : 1), state(2 * kQueries);
-      T *m = state.data(), *l = m + kQueries;
+      const typename Desks<T>::Seat desk(desks);
+      T *s = desk->s, *z = desk->z, *m = desk->state, *l = m + kQueries;
       std::fill_n(m, rows, kMinusInf<T>);
       std::fill_n(l, rows, T(0));
       std::fill_n(out, rows * a.dv, T(0));
       for (int64_t j0 = 0; j0 < seen; j0 += kKeys) {
         Block x{b, i0, rows, j0, std::min(kKeys, seen - j0)};
-        scores(a, x, qb, kb + j0 * a.d, s.data());
-        if (a.p > 0) keep_factors(a, x, z.data());
+        scores(a, x, qb, kb + j0 * a.d, s);
+        if (a.p > 0) keep_factors(a, x, z);
         for (int64_t r = 0; r < rows; ++r) {
-          T* row = s.data() + r * kKeys;
+          T* row = s + r * kKeys;
           T top = std::max(m[r], row_max(x.cols, row));
           if (top == kMinusInf<T>) {  // nothing seen yet
             std::fill_n(row, x.cols, T(0));
@@ -129,7 +193,7 @@ void attention_forward(const AttentionShape<T>& a, const T* q, const T* k, const
           if (a.p > 0)
             for (int64_t c = 0; c < x.cols; ++c) row[c] *= z[r * kKeys + c];
         }
-        gemm(false, false, rows, a.dv, x.cols, s.data(), kKeys, vb + j0 * a.dv, a.dv, out, a.dv, T(1));
+        gemm(false, false, rows, a.dv, x.cols, s, kKeys, vb + j0 * a.dv, a.dv, out, a.dv, T(1));
       }
       for (int64_t r = 0; r < rows; ++r) {
         T inverse = l[r] != T(0) ? T(1) / l[r] : T(0);
@@ -142,14 +206,17 @@ void attention_forward(const AttentionShape<T>& a, const T* q, const T* k, const
 
 template <class T>
 void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, const T* v, const T* y, const T* lse,
-                        const T* gy, T* gq, T* gk, T* gv) {
+                        const T* gy, T* gq, T* gk, T* gv, void* memory) {
+  Room room(memory);
+  Desks<T> desks(a, desks_of(a.batch), room);
   parallel_for(a.batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const T *kb = k + b * a.lk * a.d, *vb = v + b * a.lk * a.dv;
       T *gkb = gk + b * a.lk * a.d, *gvb = gv + b * a.lk * a.dv;
       std::fill_n(gkb, a.lk * a.d, T(0));
       std::fill_n(gvb, a.lk * a.dv, T(0));
-      Scratch<T> s(kQueries * kKeys), g(kQueries * kKeys), z(a.p > 0 ? kQueries * kKeys : 1), delta(kQueries);
+      const typename Desks<T>::Seat desk(desks);
+      T *s = desk->s, *g = desk->g, *z = desk->z, *delta = desk->state;
       for (int64_t i0 = 0; i0 < a.lq; i0 += kQueries) {
         int64_t rows = std::min(kQueries, a.lq - i0), at = b * a.lq + i0, seen = keys_seen(a, i0, rows);
         const T *qb = q + at * a.d, *yb = y + at * a.dv, *gyb = gy + at * a.dv;
@@ -162,12 +229,12 @@ void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, cons
         }
         for (int64_t j0 = 0; j0 < seen; j0 += kKeys) {
           Block x{b, i0, rows, j0, std::min(kKeys, seen - j0)};
-          scores(a, x, qb, kb + j0 * a.d, s.data());
-          gemm(false, true, rows, x.cols, a.dv, gyb, a.dv, vb + j0 * a.dv, a.dv, g.data(), kKeys);
-          if (a.p > 0) keep_factors(a, x, z.data());
+          scores(a, x, qb, kb + j0 * a.d, s);
+          gemm(false, true, rows, x.cols, a.dv, gyb, a.dv, vb + j0 * a.dv, a.dv, g, kKeys);
+          if (a.p > 0) keep_factors(a, x, z);
           for (int64_t r = 0; r < rows; ++r) {
-            T* __restrict share = s.data() + r * kKeys;
-            T* __restrict grad = g.data() + r * kKeys;
+            T* __restrict share = s + r * kKeys;
+            T* __restrict grad = g + r * kKeys;
             T total = lse[at + r], d = delta[r];
             if (total == kMinusInf<T>) {
               std::fill_n(share, x.cols, T(0));
@@ -176,7 +243,7 @@ void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, cons
             }
             for (int64_t c = 0; c < x.cols; ++c) share[c] = sc::exp(share[c] - total);
             if (a.p > 0) {
-              const T* __restrict keep = z.data() + r * kKeys;
+              const T* __restrict keep = z + r * kKeys;
               for (int64_t c = 0; c < x.cols; ++c) {
                 grad[c] = share[c] * (grad[c] * keep[c] - d) * a.scale;
                 share[c] *= keep[c];
@@ -185,9 +252,9 @@ void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, cons
               for (int64_t c = 0; c < x.cols; ++c) grad[c] = share[c] * (grad[c] - d) * a.scale;
             }
           }
-          gemm(true, false, x.cols, a.dv, rows, s.data(), kKeys, gyb, a.dv, gvb + j0 * a.dv, a.dv, T(1));
-          gemm(true, false, x.cols, a.d, rows, g.data(), kKeys, qb, a.d, gkb + j0 * a.d, a.d, T(1));
-          gemm(false, false, rows, a.d, x.cols, g.data(), kKeys, kb + j0 * a.d, a.d, gqb, a.d, T(1));
+          gemm(true, false, x.cols, a.dv, rows, s, kKeys, gyb, a.dv, gvb + j0 * a.dv, a.dv, T(1));
+          gemm(true, false, x.cols, a.d, rows, g, kKeys, qb, a.d, gkb + j0 * a.d, a.d, T(1));
+          gemm(false, false, rows, a.d, x.cols, g, kKeys, kb + j0 * a.d, a.d, gqb, a.d, T(1));
         }
       }
     }
@@ -195,9 +262,10 @@ void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, cons
 }
 
 #define ATTENTION_OF(T)                                                                                           \
-  template void attention_forward<T>(const AttentionShape<T>&, const T*, const T*, const T*, T*, T*);             \
+  template size_t attention_workspace<T>(const AttentionShape<T>&);                                               \
+  template void attention_forward<T>(const AttentionShape<T>&, const T*, const T*, const T*, T*, T*, void*);      \
   template void attention_backward<T>(const AttentionShape<T>&, const T*, const T*, const T*, const T*, const T*, \
-                                      const T*, T*, T*, T*);
+                                      const T*, T*, T*, T*, void*);
 ATTENTION_OF(float)
 ATTENTION_OF(double)
 #undef ATTENTION_OF

@@ -20,11 +20,15 @@ struct AttentionShape {
   double p = 0;
   uint64_t seed = 0, stream = 0, offset = 0;
 };
+/// Bytes that either function works in at most: its `room`. Of what is in the shape, sizes and `p` count. They grow
+/// with the number of cores, not of threads.
+template <class T>
+size_t attention_workspace(const AttentionShape<T>& s);
 /// lse [batch, lq] gets log(sum(exp)) of every row, -inf for one that sees no key (whose y is 0).
 template <class T>
-void attention_forward(const AttentionShape<T>& s, const T* q, const T* k, const T* v, T* y, T* lse);
+void attention_forward(const AttentionShape<T>& s, const T* q, const T* k, const T* v, T* y, T* lse, void* room);
 template <class T>
 void attention_backward(const AttentionShape<T>& s, const T* q, const T* k, const T* v, const T* y, const T* lse,
-                        const T* gy, T* gq, T* gk, T* gv);
+                        const T* gy, T* gq, T* gk, T* gv, void* room);
 
 }  // namespace tenon::kernels

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/parallel.h"
-#include "engine/kernels/scratch.h"
+#include "engine/kernels/room.h"
 
 namespace tenon::kernels {
 namespace {
@@ -34,28 +34,53 @@ int64_t weights_cut(const ConvShape& s) {
   return std::max<int64_t>((s.n + 7) / 8, std::min<int64_t>(batch_cut(s), s.n));
 }
 
+int64_t packed_count(const ConvShape& s, ConvPass pass) {
+  return static_cast<int64_t>(dnnl_conv_weight_bytes(s, pass) / sizeof(float));
+}
+
 /// The weights in the layout of the full pieces and, where it differs, of the last, shorter one.
 class Packed {
  public:
-  Packed(const ConvShape& s, ConvPass pass, int64_t grain, const float* w)
-      : full_(with_batch(s, std::min(grain, s.n))),
+  Packed(const ConvShape& s, ConvPass pass, int64_t grain, Room& room)
+      : pass_(pass),
+        full_(with_batch(s, std::min(grain, s.n))),
         last_(with_batch(s, s.n % grain ? s.n % grain : full_.n)),
         differs_(!dnnl_conv_same_weights(full_, last_, pass)),
-        a_(bytes(full_, pass)),
-        b_(differs_ ? bytes(last_, pass) : 0) {
-    dnnl_conv_pack(full_, pass, w, a_.data());
-    if (differs_) dnnl_conv_pack(last_, pass, w, b_.data());
+        a_(room.take<float>(packed_count(full_, pass))),
+        b_(differs_ ? room.take<float>(packed_count(last_, pass)) : nullptr) {}
+  void pack(const float* w) const {
+    dnnl_conv_pack(full_, pass_, w, a_);
+    if (differs_) dnnl_conv_pack(last_, pass_, w, b_);
   }
   const ConvShape& shape(int64_t n) const { return n == full_.n ? full_ : last_; }
-  const float* weights(int64_t n) const { return n == full_.n || !differs_ ? a_.data() : b_.data(); }
+  const float* weights(int64_t n) const { return n == full_.n || !differs_ ? a_ : b_; }
 
  private:
-  static int64_t bytes(const ConvShape& s, ConvPass pass) {
-    return static_cast<int64_t>(dnnl_conv_weight_bytes(s, pass) / sizeof(float));
-  }
+  ConvPass pass_;
   ConvShape full_, last_;
   bool differs_;
-  Scratch<float> a_, b_;
+  float *a_, *b_;
+};
+
+/// Gradients of the weights (and of the bias) of every piece of the batch, and the last one's in plain order where its
+/// layout is another.
+struct PartialWeights {
+  static constexpr ConvPass pass = ConvPass::backward_weights;
+  int64_t grain, pieces;
+  ConvShape full, last;
+  bool differs;
+  int64_t each;
+  float *partial, *bias, *plain;
+  PartialWeights(const ConvShape& s, Room& room)
+      : grain(weights_cut(s)),
+        pieces((s.n + grain - 1) / grain),
+        full(with_batch(s, std::min(grain, s.n))),
+        last(with_batch(s, s.n - (pieces - 1) * grain)),
+        differs(!dnnl_conv_same_weights(full, last, pass)),
+        each(std::max(packed_count(full, pass), packed_count(last, pass))),
+        partial(room.take<float>(pieces * each)),
+        bias(room.take<float>(s.bias ? pieces * s.oc : 0)),
+        plain(room.take<float>(differs ? weight_count(s) : 0)) {}
 };
 
 /// Calls f(oy, ox, ky, kx, iy, ix) for every tap of the window that lies inside the image.
@@ -87,68 +112,81 @@ void each_product(const ConvShape& s, const F& f) {
 }  // namespace
 
 template <>
-void conv2d_forward<float>(const ConvShape& s, const float* x, const float* w, const float* b, float* y) {
+size_t conv2d_workspace<float>(const ConvShape& s, ConvPass pass) {
+  Room room;
+  if (s.n == 0) return 0;
+  if (pass == ConvPass::backward_weights)
+    PartialWeights(s, room);
+  else
+    Packed(s, pass, batch_cut(s), room);
+  return room.used();
+}
+template <>
+size_t conv2d_workspace<double>(const ConvShape&, ConvPass) {
+  return 0;
+}
+
+template <>
+void conv2d_forward<float>(const ConvShape& s, const float* x, const float* w, const float* b, float* y, void* memory) {
   if (s.n == 0) return;
   int64_t grain = batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
-  Packed packed(s, ConvPass::forward, grain, w);
+  Room room(memory);
+  const Packed packed(s, ConvPass::forward, grain, room);
+  packed.pack(w);
   parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
     dnnl_conv_forward(packed.shape(e - i), x + i * image_x, packed.weights(e - i), b, y + i * image_y);
   });
 }
 
 template <>
-void conv2d_backward_data<float>(const ConvShape& s, const float* gy, const float* w, float* gx) {
+void conv2d_backward_data<float>(const ConvShape& s, const float* gy, const float* w, float* gx, void* memory) {
   if (s.n == 0) return;
   int64_t grain = batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
-  Packed packed(s, ConvPass::backward_data, grain, w);
+  Room room(memory);
+  const Packed packed(s, ConvPass::backward_data, grain, room);
+  packed.pack(w);
   parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
     dnnl_conv_backward_data(packed.shape(e - i), gy + i * image_y, packed.weights(e - i), gx + i * image_x);
   });
 }
 
 template <>
-void conv2d_backward_weights<float>(const ConvShape& s, const float* x, const float* gy, float* gw, float* gb) {
+void conv2d_backward_weights<float>(const ConvShape& s, const float* x, const float* gy, float* gw, float* gb,
+                                    void* memory) {
   if (s.n == 0) {
     std::fill_n(gw, weight_count(s), 0.0f);
     if (s.bias) std::fill_n(gb, s.oc, 0.0f);
     return;
   }
-  const auto pass = ConvPass::backward_weights;
-  int64_t grain = weights_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc,
-          pieces = (s.n + grain - 1) / grain;
-  ConvShape full = with_batch(s, std::min(grain, s.n)), last = with_batch(s, s.n - (pieces - 1) * grain);
-  bool differs = !dnnl_conv_same_weights(full, last, pass);
-  int64_t each = static_cast<int64_t>(std::max(dnnl_conv_weight_bytes(full, pass), dnnl_conv_weight_bytes(last, pass)) /
-                                      sizeof(float));
-  Scratch<float> partial(pieces * each), partial_bias(s.bias ? pieces * s.oc : 0);
-  parallel_for(s.n, grain, [&](int64_t i, int64_t) {
-    int64_t p = i / grain;
-    dnnl_conv_backward_weights(p + 1 < pieces ? full : last, x + i * image_x, gy + i * image_y, &partial[p * each],
-                               &partial_bias[s.bias ? p * s.oc : 0]);
+  Room room(memory);
+  const PartialWeights work(s, room);
+  const int64_t image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc, pieces = work.pieces, each = work.each;
+  parallel_for(s.n, work.grain, [&](int64_t i, int64_t) {
+    int64_t p = i / work.grain;
+    dnnl_conv_backward_weights(p + 1 < pieces ? work.full : work.last, x + i * image_x, gy + i * image_y,
+                               work.partial + p * each, work.bias + (s.bias ? p * s.oc : 0));
   });
-  int64_t alike = differs ? pieces - 1 : pieces,
-          count = static_cast<int64_t>(dnnl_conv_weight_bytes(full, pass) / sizeof(float));
+  int64_t alike = work.differs ? pieces - 1 : pieces, count = packed_count(work.full, work.pass);
   parallel_for(count, 16 * 1024, [&](int64_t i, int64_t e) {
-    float* sum = partial.data();
+    float* sum = work.partial;
     for (int64_t p = 1; p < alike; ++p) {
-      const float* add = &partial[p * each];
+      const float* add = work.partial + p * each;
       for (int64_t j = i; j < e; ++j) sum[j] += add[j];
     }
   });
-  dnnl_conv_unpack(full, pass, partial.data(), gw);
-  if (differs) {
-    Scratch<float> plain(weight_count(s));
-    dnnl_conv_unpack(last, pass, &partial[(pieces - 1) * each], plain.data());
-    for (int64_t j = 0; j < weight_count(s); ++j) gw[j] += plain[j];
+  dnnl_conv_unpack(work.full, work.pass, work.partial, gw);
+  if (work.differs) {
+    dnnl_conv_unpack(work.last, work.pass, work.partial + (pieces - 1) * each, work.plain);
+    for (int64_t j = 0; j < weight_count(s); ++j) gw[j] += work.plain[j];
   }
   if (!s.bias) return;
-  std::memcpy(gb, partial_bias.data(), static_cast<size_t>(s.oc) * sizeof(float));
+  std::memcpy(gb, work.bias, static_cast<size_t>(s.oc) * sizeof(float));
   for (int64_t p = 1; p < pieces; ++p)
-    for (int64_t j = 0; j < s.oc; ++j) gb[j] += partial_bias[p * s.oc + j];
+    for (int64_t j = 0; j < s.oc; ++j) gb[j] += work.bias[p * s.oc + j];
 }
 
 template <>
-void conv2d_forward<double>(const ConvShape& s, const double* x, const double* w, const double* b, double* y) {
+void conv2d_forward<double>(const ConvShape& s, const double* x, const double* w, const double* b, double* y, void*) {
   int64_t taps = s.kh * s.kw, gi = s.ic / s.groups;
   parallel_for(s.n, 1, [&](int64_t i, int64_t) {
     const double* xi = x + i * s.ih * s.iw * s.ic;
@@ -161,7 +199,7 @@ void conv2d_forward<double>(const ConvShape& s, const double* x, const double* w
 }
 
 template <>
-void conv2d_backward_data<double>(const ConvShape& s, const double* gy, const double* w, double* gx) {
+void conv2d_backward_data<double>(const ConvShape& s, const double* gy, const double* w, double* gx, void*) {
   int64_t taps = s.kh * s.kw, gi = s.ic / s.groups;
   parallel_for(s.n, 1, [&](int64_t i, int64_t) {
     const double* gyi = gy + i * s.oh * s.ow * s.oc;
@@ -174,7 +212,8 @@ void conv2d_backward_data<double>(const ConvShape& s, const double* gy, const do
 }
 
 template <>
-void conv2d_backward_weights<double>(const ConvShape& s, const double* x, const double* gy, double* gw, double* gb) {
+void conv2d_backward_weights<double>(const ConvShape& s, const double* x, const double* gy, double* gw, double* gb,
+                                     void*) {
   int64_t taps = s.kh * s.kw, gi = s.ic / s.groups;
   std::fill_n(gw, weight_count(s), 0.0);
   if (s.bias) std::fill_n(gb, s.oc, 0.0);

@@ -7,13 +7,17 @@ namespace tenon::kernels {
 // batch is cut by a rule of the shape; weight gradients are added up over those pieces in order, so the bits do not
 // depend on the number of threads.
 
+/// Bytes that a pass works in: `room` of the functions below. What oneDNN's primitives keep for themselves is not in
+/// it.
+template <class T>
+size_t conv2d_workspace(const ConvShape& s, ConvPass pass);
 /// `b` may be null where s.bias is not set.
 template <class T>
-void conv2d_forward(const ConvShape& s, const T* x, const T* w, const T* b, T* y);
+void conv2d_forward(const ConvShape& s, const T* x, const T* w, const T* b, T* y, void* room);
 template <class T>
-void conv2d_backward_data(const ConvShape& s, const T* gy, const T* w, T* gx);
+void conv2d_backward_data(const ConvShape& s, const T* gy, const T* w, T* gx, void* room);
 /// `gb` is written where s.bias is set.
 template <class T>
-void conv2d_backward_weights(const ConvShape& s, const T* x, const T* gy, T* gw, T* gb);
+void conv2d_backward_weights(const ConvShape& s, const T* x, const T* gy, T* gw, T* gb, void* room);
 
 }  // namespace tenon::kernels

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/parallel.h"
-#include "engine/kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
@@ -13,6 +12,10 @@ constexpr int kLanes = 16;
 constexpr int64_t kPieces = 32;  // partial sums over rows
 
 int64_t layer_norm_grain(int64_t c) { return std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(1, c)); }
+// Of layer_norm_backward().
+int64_t backward_cut(int64_t rows, int64_t c) {
+  return std::max<int64_t>(layer_norm_grain(c), (rows + kPieces - 1) / kPieces);
+}
 
 template <class T>
 T add_lanes(const T* lanes) {
@@ -85,14 +88,19 @@ void layer_norm_forward(int64_t rows, int64_t c, bool rms, T eps, const T* x, co
 }
 
 template <class T>
+size_t layer_norm_workspace(int64_t rows, int64_t c, bool sums) {
+  const int64_t grain = backward_cut(rows, c);
+  return sums ? static_cast<size_t>((rows + grain - 1) / grain * 2 * c) * sizeof(T) : 0;
+}
+
+template <class T>
 void layer_norm_backward(int64_t rows, int64_t c, bool rms, const T* x, const T* gy, const T* gamma, const T* mean,
-                         const T* rstd, T* gx, T* ggamma, T* gbeta) {
+                         const T* rstd, T* gx, T* ggamma, T* gbeta, void* room) {
   bool sums = ggamma || gbeta;
-  int64_t grain = std::max<int64_t>(layer_norm_grain(c), (rows + kPieces - 1) / kPieces),
-          pieces = (rows + grain - 1) / grain;
-  Scratch<T> partial(sums ? std::max<int64_t>(1, pieces) * 2 * c : 1);
+  int64_t grain = backward_cut(rows, c), pieces = (rows + grain - 1) / grain;
+  T* partial = static_cast<T*>(room);
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    T* mine = partial.data() + (sums ? begin / grain * 2 * c : 0);
+    T* mine = partial + (sums ? begin / grain * 2 * c : 0);
     if (sums) std::fill_n(mine, 2 * c, T(0));
     for (int64_t i = begin; i < end; ++i) {
       T m = rms ? T(0) : mean[i];
@@ -113,9 +121,10 @@ void layer_norm_backward(int64_t rows, int64_t c, bool rms, const T* x, const T*
 }
 
 #define LAYER_NORM_OF(T)                                                                                             \
+  template size_t layer_norm_workspace<T>(int64_t, int64_t, bool);                                                   \
   template void layer_norm_forward<T>(int64_t, int64_t, bool, T, const T*, const T*, const T*, T*, T*, T*);          \
   template void layer_norm_backward<T>(int64_t, int64_t, bool, const T*, const T*, const T*, const T*, const T*, T*, \
-                                       T*, T*);
+                                       T*, T*, void*);
 LAYER_NORM_OF(float)
 LAYER_NORM_OF(double)
 #undef LAYER_NORM_OF

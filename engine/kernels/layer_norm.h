@@ -12,9 +12,12 @@ namespace tenon::kernels {
 template <class T>
 void layer_norm_forward(int64_t rows, int64_t c, bool rms, T eps, const T* x, const T* gamma, const T* beta, T* y,
                         T* mean, T* rstd);
+/// Bytes that layer_norm_backward() works in: its `room`. `sums`: ggamma or gbeta is wanted.
+template <class T>
+size_t layer_norm_workspace(int64_t rows, int64_t c, bool sums);
 /// Any of gx, ggamma, gbeta may be null. mean is not read with rms.
 template <class T>
 void layer_norm_backward(int64_t rows, int64_t c, bool rms, const T* x, const T* gy, const T* gamma, const T* mean,
-                         const T* rstd, T* gx, T* ggamma, T* gbeta);
+                         const T* rstd, T* gx, T* ggamma, T* gbeta, void* room);
 
 }  // namespace tenon::kernels

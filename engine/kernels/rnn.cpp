@@ -5,7 +5,7 @@
 
 #include "core/parallel.h"
 #include "engine/kernels/gemm.h"
-#include "engine/kernels/scratch.h"
+#include "engine/kernels/room.h"
 #include "engine/op/scalar.h"
 
 namespace tenon::kernels {
@@ -88,21 +88,58 @@ void plain_row_back(int64_t h, bool relu, const T* __restrict y, T* __restrict g
   }
 }
 
+/// Of every row of the batch.
+template <class T>
+struct ForwardRoom {
+  T *hidden, *cell, *gates;
+  ForwardRoom(const RnnShape& s, Room& room)
+      : hidden(room.take<T>(s.n * s.h)),
+        cell(room.take<T>(s.cell == Cell::lstm ? s.n * s.h : 0)),
+        gates(room.take<T>(s.n * gates_of(s.cell) * s.h)) {}
+};
+template <class T>
+struct BackwardRoom {
+  T* apart;   ///< what goes to the hidden state's part of the gates, of every step: for gru it differs from the input's
+  T* before;  ///< the states before every step
+  T *gh, *gcell;  ///< of every row of the batch
+  BackwardRoom(const RnnShape& s, Room& room)
+      : apart(room.take<T>(s.cell == Cell::gru ? s.steps * s.n * gates_of(s.cell) * s.h : 0)),
+        before(room.take<T>(s.steps * s.n * s.h)),
+        gh(room.take<T>(s.n * s.h)),
+        gcell(room.take<T>(s.n * s.h)) {}
+};
+
 }  // namespace
 
 template <class T>
+size_t rnn_forward_workspace(const RnnShape& s) {
+  Room room;
+  ForwardRoom<T>(s, room);
+  return room.used();
+}
+template <class T>
+size_t rnn_backward_workspace(const RnnShape& s) {
+  Room room;
+  BackwardRoom<T>(s, room);
+  return room.used();
+}
+
+template <class T>
 void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const T* wh, const T* bh, T* y, T* c,
-                 T* kept) {
+                 T* kept, void* memory) {
   int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h;
+  Room whole(memory);
+  const ForwardRoom<T> room(s, whole);
   parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
     int64_t rows = end - begin;
-    Scratch<T> hidden(rows * h), cell(s.cell == Cell::lstm ? rows * h : 1), gates(rows * width);
-    std::copy_n(h0 + begin * h, rows * h, hidden.data());
-    if (s.cell == Cell::lstm) std::copy_n(c0 + begin * h, rows * h, cell.data());
+    T *hidden = room.hidden + begin * h, *cell = room.cell + (s.cell == Cell::lstm ? begin * h : 0),
+      *gates = room.gates + begin * width;
+    std::copy_n(h0 + begin * h, rows * h, hidden);
+    if (s.cell == Cell::lstm) std::copy_n(c0 + begin * h, rows * h, cell);
     for (int64_t step = 0; step < s.steps; ++step) {
       int64_t t = time_of(s, step), at = t * s.n + begin;
       for (int64_t r = 0; r < rows; ++r) {
-        T* __restrict g = gates.data() + r * width;
+        T* __restrict g = gates + r * width;
         const T* __restrict x = gx + (at + r) * width;
         if (s.cell == Cell::gru && bh)
           std::copy_n(bh, width, g);
@@ -113,19 +150,19 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
         else
           std::copy_n(x, width, g);
       }
-      gemm(false, true, rows, width, h, hidden.data(), h, wh, h, gates.data(), width, T(1));
+      gemm(false, true, rows, width, h, hidden, h, wh, h, gates, width, T(1));
       for (int64_t r = 0; r < rows; ++r) {
-        T *state = hidden.data() + r * h, *k = kept + (at + r) * keep;
-        const T* g = gates.data() + r * width;
+        T *state = hidden + r * h, *k = kept + (at + r) * keep;
+        const T* g = gates + r * width;
         if (!live(s, begin + r, t)) {
           std::fill_n(y + (at + r) * h, h, T(0));
           if (keep) std::fill_n(k, keep, T(0));
-          if (s.cell == Cell::lstm) std::copy_n(cell.data() + r * h, h, c + (at + r) * h);
+          if (s.cell == Cell::lstm) std::copy_n(cell + r * h, h, c + (at + r) * h);
           continue;
         }
         if (s.cell == Cell::lstm) {
-          lstm_row(h, g, cell.data() + r * h, state, k);
-          std::copy_n(cell.data() + r * h, h, c + (at + r) * h);
+          lstm_row(h, g, cell + r * h, state, k);
+          std::copy_n(cell + r * h, h, c + (at + r) * h);
         } else if (s.cell == Cell::gru) {
           gru_row(h, gx + (at + r) * width, g, state, k);
         } else {
@@ -139,11 +176,11 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
 
 template <class T>
 void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, const T* y, const T* c, const T* kept,
-                  const T* gy, const T* gc, T* ggx, T* gh0, T* gc0, T* gwh, T* gbh) {
+                  const T* gy, const T* gc, T* ggx, T* gh0, T* gc0, T* gwh, T* gbh, void* memory) {
   int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h, total = s.steps * s.n;
-  // What goes to the hidden state's part of the gates: for gru it differs from the input's part.
-  Scratch<T> apart(s.cell == Cell::gru ? total * width : 1), before(total * h);
-  T* g_hidden = s.cell == Cell::gru ? apart.data() : ggx;
+  Room whole(memory);
+  const BackwardRoom<T> room(s, whole);
+  T* g_hidden = s.cell == Cell::gru ? room.apart : ggx;
   /// The state (or cell) that a row had before time t.
   auto earlier = [&](const T* all, const T* first, int64_t row, int64_t t) {
     int64_t prior = s.reverse ? t + 1 : t - 1;
@@ -152,18 +189,17 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
   };
   parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
     int64_t rows = end - begin;
-    Scratch<T> gh(rows * h), gcell(rows * h);
-    std::fill_n(gh.data(), rows * h, T(0));
-    std::fill_n(gcell.data(), rows * h, T(0));
+    T *gh = room.gh + begin * h, *gcell = room.gcell + begin * h;
+    std::fill_n(gh, rows * h, T(0));
+    std::fill_n(gcell, rows * h, T(0));
     for (int64_t step = s.steps - 1; step >= 0; --step) {
       int64_t t = time_of(s, step), at = t * s.n + begin;
       for (int64_t r = 0; r < rows; ++r) {
-        T *d = gh.data() + r * h, *dc = gcell.data() + r * h, *g = g_hidden + (at + r) * width,
-          *x = ggx + (at + r) * width;
+        T *d = gh + r * h, *dc = gcell + r * h, *g = g_hidden + (at + r) * width, *x = ggx + (at + r) * width;
         if (gc && s.cell == Cell::lstm)
           for (int64_t j = 0; j < h; ++j) dc[j] += gc[(at + r) * h + j];
         const T* prior = earlier(y, h0, begin + r, t);
-        std::copy_n(prior, h, before.data() + (at + r) * h);
+        std::copy_n(prior, h, room.before + (at + r) * h);
         if (!live(s, begin + r, t)) {
           std::fill_n(g, width, T(0));
           std::fill_n(x, width, T(0));
@@ -179,12 +215,12 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
         else
           plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
       }
-      gemm(false, false, rows, h, width, g_hidden + at * width, width, wh, h, gh.data(), h, T(1));
+      gemm(false, false, rows, h, width, g_hidden + at * width, width, wh, h, gh, h, T(1));
     }
-    std::copy_n(gh.data(), rows * h, gh0 + begin * h);
-    if (s.cell == Cell::lstm) std::copy_n(gcell.data(), rows * h, gc0 + begin * h);
+    std::copy_n(gh, rows * h, gh0 + begin * h);
+    if (s.cell == Cell::lstm) std::copy_n(gcell, rows * h, gc0 + begin * h);
   });
-  gemm(true, false, width, h, total, g_hidden, width, before.data(), h, gwh, h);
+  gemm(true, false, width, h, total, g_hidden, width, room.before, h, gwh, h);
   if (!gbh) return;
   parallel_for(width, 64, [&](int64_t begin, int64_t end) {
     std::fill(gbh + begin, gbh + end, T(0));
@@ -194,9 +230,11 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
 }
 
 #define RNN_OF(T)                                                                                                      \
-  template void rnn_forward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, T*, T*, T*);         \
+  template size_t rnn_forward_workspace<T>(const RnnShape&);                                                           \
+  template size_t rnn_backward_workspace<T>(const RnnShape&);                                                          \
+  template void rnn_forward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, void*);  \
   template void rnn_backward<T>(const RnnShape&, const T*, const T*, const T*, const T*, const T*, const T*, const T*, \
-                                const T*, T*, T*, T*, T*, T*);
+                                const T*, T*, T*, T*, T*, T*, void*);
 RNN_OF(float)
 RNN_OF(double)
 #undef RNN_OF

@@ -17,14 +17,19 @@ struct RnnShape {
   const int64_t* lengths;  ///< [n] or null: steps beyond a row's length give 0 and leave its state as it is
 };
 
+/// Bytes that rnn_forward() and rnn_backward() work in: their `room`.
+template <class T>
+size_t rnn_forward_workspace(const RnnShape& s);
+template <class T>
+size_t rnn_backward_workspace(const RnnShape& s);
 /// gx [steps, n, gates * h]: what the inputs give to the gates. wh [gates * h, h]; bh [gates * h] or null. y [steps, n,
 /// h]; c [steps, n, h] and c0 for lstm alone; kept [steps, n, kept_of * h].
 template <class T>
 void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const T* wh, const T* bh, T* y, T* c,
-                 T* kept);
+                 T* kept, void* room);
 /// gy or gc may be null. ggx as gx; gh0, gc0 [n, h]; gwh as wh; gbh [gates * h] or null.
 template <class T>
 void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, const T* y, const T* c, const T* kept,
-                  const T* gy, const T* gc, T* ggx, T* gh0, T* gc0, T* gwh, T* gbh);
+                  const T* gy, const T* gc, T* ggx, T* gh0, T* gc0, T* gwh, T* gbh, void* room);
 
 }  // namespace tenon::kernels

@@ -1,9 +1,11 @@
 #include "engine/model/graph_module.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/error.h"
 #include "core/state.h"
+#include "engine/nn/checkpoint.h"
 #include "engine/spec/layer_registry.h"
 #include "engine/spec/wiring.h"
 
@@ -38,6 +40,7 @@ GraphModule::GraphModule(const ModelSpec& spec, Device device) : name_(spec.name
         values.push_back(with_batch(input_, 2));
       } else if (layer.type == "Output") {
         values.push_back(in[0]);
+        result_ = static_cast<int>(i);
         output_ = in[0].meta();
         output_.device = {};
         if (output_.shape.n > 0) output_.shape.erase(0);
@@ -68,21 +71,80 @@ Tensor GraphModule::forward(const Tensor& x) {
       throw Error("the model takes samples of shape " + to_string(input_.shape) + "; the batch has size " +
                   to_string(x.size()));
   std::vector<Tensor> values(steps_.size());
-  Tensor result;
+  if (stretches_.empty() || !training() || !grad_enabled()) {
+    run(0, static_cast<int>(steps_.size()), x, values);
+    return values[static_cast<size_t>(result_)];
+  }
+  for (const Stretch& s : stretches_) {
+    std::vector<Tensor> taken;
+    for (int t : s.takes) taken.push_back(values[static_cast<size_t>(t)]);
+    const bool last = &s == &stretches_.back();
+    const std::vector<Tensor> given =
+        last ? run(s, x, taken)
+             : nn::checkpoint([this, &s, x](const std::vector<Tensor>& in) { return run(s, x, in); }, taken);
+    taken.clear();
+    for (int i = s.begin; i < s.end; ++i)
+      for (int t : steps_[static_cast<size_t>(i)].last) values[static_cast<size_t>(t)].reset();
+    for (size_t i = 0; i < s.gives.size(); ++i) values[static_cast<size_t>(s.gives[i])] = given[i];
+  }
+  return values[static_cast<size_t>(result_)];
+}
+
+/// Steps of a stretch (or of all). What a step gives is let go behind the last step that takes it, but for the result.
+void GraphModule::run(int begin, int end, const Tensor& x, std::vector<Tensor>& values) const {
   std::vector<Tensor> in;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
+  for (int i = begin; i < end; ++i) {
+    const Step& step = steps_[static_cast<size_t>(i)];
     in.clear();
     for (int s : step.inputs) in.push_back(s < 0 ? Tensor() : values[static_cast<size_t>(s)]);
     for (int s : step.last) values[static_cast<size_t>(s)].reset();
+    Tensor& out = values[static_cast<size_t>(i)];
     if (step.module)
-      values[i] = (*step.module)(in);
-    else if (in.empty())
-      values[i] = x;
+      out = (*step.module)(in);
     else
-      result = in[0];
+      out = in.empty() ? x : in[0];
   }
-  return result;
+}
+
+std::vector<Tensor> GraphModule::run(const Stretch& s, const Tensor& x, const std::vector<Tensor>& taken) const {
+  std::vector<Tensor> values(steps_.size()), given;
+  for (size_t i = 0; i < taken.size(); ++i) values[static_cast<size_t>(s.takes[i])] = taken[i];
+  run(s.begin, s.end, x, values);
+  for (int g : s.gives) given.push_back(values[static_cast<size_t>(g)]);
+  return given;
+}
+
+GraphModule::Stretch GraphModule::stretch(int begin, int end) const {
+  Stretch s{begin, end, {}, {}};
+  const auto note = [](std::vector<int>& list, int step) {
+    if (std::find(list.begin(), list.end(), step) == list.end()) list.push_back(step);
+  };
+  for (int i = begin; i < static_cast<int>(steps_.size()); ++i)
+    for (int from : steps_[static_cast<size_t>(i)].inputs) {
+      if (from < 0) continue;
+      if (i < end && from < begin) note(s.takes, from);
+      if (i >= end && from >= begin && from < end) note(s.gives, from);
+    }
+  if (result_ >= begin && result_ < end) note(s.gives, result_);
+  return s;
+}
+
+void GraphModule::recompute(int64_t stretches) {
+  stretches_.clear();
+  int64_t layers = 0, passed = 0;
+  for (const Step& s : steps_) layers += s.module != nullptr;
+  const int64_t count = std::min(stretches, layers);
+  if (count < 2) return;
+  int begin = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    passed += steps_[i].module != nullptr;
+    const auto done = static_cast<int64_t>(stretches_.size());
+    if (done + 1 < count && steps_[i].module && passed * count >= (done + 1) * layers) {
+      stretches_.push_back(stretch(begin, static_cast<int>(i) + 1));
+      begin = static_cast<int>(i) + 1;
+    }
+  }
+  stretches_.push_back(stretch(begin, static_cast<int>(steps_.size())));
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "core/error.h"
 #include "core/state.h"
@@ -13,6 +14,8 @@
 
 namespace tenon::nn {
 namespace {
+
+thread_local bool t_recomputing = false;
 
 /// One checkpointed stretch of the forward: what it needs to run again, and what the second run saved.
 struct Stretch {
@@ -65,6 +68,10 @@ void Stretch::run_again() {
     fresh.push_back(std::move(d));
   }
   {
+    struct Again {
+      bool outer = std::exchange(t_recomputing, true);
+      ~Again() { t_recomputing = outer; }
+    } again;
     EnableGrad record;
     AutocastScope cast(low, autocast);
     SavedTensorHooks collect([this](const Tensor& t) -> std::unique_ptr<PackedTensor> {
@@ -81,6 +88,8 @@ void Stretch::run_again() {
 }
 
 }  // namespace
+
+bool recomputing() { return t_recomputing; }
 
 std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f,
                                std::vector<Tensor> inputs) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/dry_device.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "engine/ops/view.h"
@@ -13,9 +14,12 @@
 namespace tenon::nn {
 namespace {
 
+/// Nothing that is written there can be read.
+bool has_no_values(const Tensor& t) { return t.is_meta() || is_dry(t.device()); }
+
 template <class F>
 void each(const Tensor& t, const F& value) {
-  if (t.is_meta()) return;
+  if (has_no_values(t)) return;
   if (t.device().type != DeviceType::cpu) {
     const Tensor host = empty(t.size(), t.dtype());
     each(host, value);
@@ -118,7 +122,7 @@ void init_kaiming_normal(const Tensor& t, double a, Fan fan, const std::string& 
 // of those before it.
 void init_orthogonal(const Tensor& t, double gain, uint64_t seed, const std::string& name) {
   if (t.ndim() < 2) throw Error("init_orthogonal: a tensor of size " + to_string(t.size()) + " is no matrix");
-  if (t.is_meta() || t.numel() == 0) return;
+  if (has_no_values(t) || t.numel() == 0) return;
   int64_t rows = t.size(0), cols = t.numel() / rows, count = std::min(rows, cols), length = std::max(rows, cols);
   Philox random{seed, stream_of(name.c_str())};
   std::vector<double> q(static_cast<size_t>(count * length));
@@ -143,7 +147,7 @@ void init_orthogonal(const Tensor& t, double gain, uint64_t seed, const std::str
 void init_sparse(const Tensor& t, double sparsity, double std, uint64_t seed, const std::string& name) {
   if (t.ndim() != 2) throw Error("init_sparse: a tensor of size " + to_string(t.size()) + " is no matrix");
   init_normal(t, 0, std, seed, name);
-  if (t.is_meta()) return;
+  if (has_no_values(t)) return;
   int64_t rows = t.size(0), cols = t.size(1),
           zeros = std::min(rows, static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows))));
   Philox random{seed, stream_of((name + ".zeros").c_str())};

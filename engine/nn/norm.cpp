@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
+#include "engine/nn/checkpoint.h"
 #include "engine/nn/init.h"
 #include "engine/ops/layer_norm.h"
 #include "engine/ops/norm.h"
@@ -66,6 +67,7 @@ void ChannelNorm::track(const Tensor& mean, const Tensor& var, int64_t values) {
   if (values < 2 && !mean.is_meta())
     throw Error(fmt::format("{} cannot be trained on a single value a channel: it has no variance", describe()),
                 "use a batch of two samples or more");
+  if (recomputing()) return;
   NoGrad no_grad;
   const double n = static_cast<double>(values);
   update_running(running_mean_, mean, options_.momentum);

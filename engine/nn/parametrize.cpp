@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
+#include "engine/nn/checkpoint.h"
 #include "engine/ops/create.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
@@ -95,7 +96,7 @@ void spectral_norm(Module& m, const std::string& name, int64_t iterations, doubl
     for (int i = 0; i < 15; ++i) follow(w, u, v);
   }
   m.reparametrize(name, {{name + "_orig", w}}, {{name + "_u", u}, {name + "_v", v}}, [=](bool training) mutable {
-    if (training) follow(w, u, v);
+    if (training && !recomputing()) follow(w, u, v);
     Tensor left = clone(u), right = clone(v);  // later iterations must not change what this pass saves
     return div(w, sum(mul(left, reshape(matmul(as_matrix(w, dim), unsqueeze(right, 1)), left.size()))));
   });

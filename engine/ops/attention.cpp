@@ -9,7 +9,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/dropout.h"
 #include "engine/ops/join.h"
 #include "engine/ops/loss.h"
@@ -63,18 +63,30 @@ Tensor shares_of(const AttentionAttrs& a, const Tensor& scores, const Tensor& ke
 }
 
 template <class T>
+kernels::AttentionShape<T> sizes_of(const AttentionAttrs& a, const Tensor* in) {
+  const Tensor &q = in[0], &k = in[1], &v = in[2];
+  int64_t batch = 1;
+  for (int i = 0; i < q.ndim() - 2; ++i) batch *= q.size(i);
+  kernels::AttentionShape<T> s{batch,   q.size(-2), k.size(-2), q.size(-1), v.size(-1), static_cast<T>(a.scale),
+                               a.causal};
+  s.p = a.p;
+  return s;
+}
+size_t attention_room(const AttentionAttrs& a, const Tensor* in) {
+  return in[0].dtype() == DType::f64 ? kernels::attention_workspace(sizes_of<double>(a, in))
+                                     : kernels::attention_workspace(sizes_of<float>(a, in));
+}
+
+template <class T>
 struct Problem {
   Tensor q, k, v, mask;
   std::vector<int64_t> mask_at;
   kernels::AttentionShape<T> shape;
 
   /// `in`: q, k, v, mask?, of `n` inputs; `draws` is the key of the dropout.
-  Problem(const AttentionAttrs& a, const Tensor* in, const Tensor& given, const Tensor& draws)
-      : q(dense(in[0])), k(dense(in[1])), v(dense(in[2])), mask(given) {
-    int64_t lq = q.size(-2), lk = k.size(-2), d = q.size(-1), dv = v.size(-1), batch = 1;
-    for (int i = 0; i < q.ndim() - 2; ++i) batch *= q.size(i);
-    shape = {batch, lq, lk, d, dv, static_cast<T>(a.scale), a.causal};
-    shape.p = a.p;
+  Problem(const AttentionAttrs& a, const Tensor* in, const Tensor& given, const Tensor& draws, kernels::Room& room)
+      : q(dense(in[0], room)), k(dense(in[1], room)), v(dense(in[2], room)), mask(given) {
+    shape = sizes_of<T>(a, in);
     if (a.p > 0) {
       const DrawnFrom from(draws, a.stream, a.first);
       shape.seed = from.random.seed;
@@ -84,8 +96,8 @@ struct Problem {
     if (!mask) return;
     Layout full = mask.layout().expand(score_size(q.size(), k.size()));
     int n = full.size.n;
-    mask_at.resize(static_cast<size_t>(batch));
-    for (int64_t b = 0; b < batch; ++b) {
+    mask_at.resize(static_cast<size_t>(shape.batch));
+    for (int64_t b = 0; b < shape.batch; ++b) {
       int64_t rest = b, at = 0;
       for (int axis = n - 3; axis >= 0; --axis) {
         at += rest % full.size[axis] * full.stride[axis];
@@ -110,14 +122,20 @@ struct AttentionBackward {
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) {
     for (int i = 0; i < 3; ++i) out[i] = in[i].meta();
   }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    kernels::Room room;
+    for (int i : {4, 5, 6, 0, 1, 2}) dense(c.in[i], room);
+    return room.used() + attention_room(a, c.in);
+  }
   static void cpu(const Call& c) {
-    Tensor y = dense(c.in[4]), lse = dense(c.in[5]), gy = dense(c.in[6]);
+    kernels::Room room(c.workspace);
+    Tensor y = dense(c.in[4], room), lse = dense(c.in[5], room), gy = dense(c.in[6], room);
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
-      Problem<T> p(c.as<Attrs>(), c.in, c.in[3], c.in[7]);
+      Problem<T> p(c.as<Attrs>(), c.in, c.in[3], c.in[7], room);
       kernels::attention_backward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(),
                                      y.data<T>(), lse.data<T>(), gy.data<T>(), c.out[0].data<T>(), c.out[1].data<T>(),
-                                     c.out[2].data<T>());
+                                     c.out[2].data<T>(), room.rest());
     });
   }
   static Cost cost(const Attrs&, const Call& c) {
@@ -155,12 +173,18 @@ struct Attention {
     out[0].shape[sq.n - 1] = sv.back();
     out[1].shape.erase(sq.n - 1);
   }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    kernels::Room room;
+    for (int i = 0; i < 3; ++i) dense(c.in[i], room);
+    return room.used() + attention_room(a, c.in);
+  }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
-      Problem<T> p(c.as<Attrs>(), c.in, c.inputs > 3 ? c.in[3] : Tensor(), c.inputs > 4 ? c.in[4] : Tensor());
+      Problem<T> p(c.as<Attrs>(), c.in, c.inputs > 3 ? c.in[3] : Tensor(), c.inputs > 4 ? c.in[4] : Tensor(), room);
       kernels::attention_forward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(),
-                                    c.out[0].data<T>(), c.out[1].data<T>());
+                                    c.out[0].data<T>(), c.out[1].data<T>(), room.rest());
     });
   }
   static constexpr Saves saves{.inputs = 0b11111, .outputs = 0b11};

@@ -5,7 +5,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 
 // Note [Three convolutions]
@@ -46,6 +46,10 @@ int64_t out_size(const ConvAttrs& a, int64_t in, int64_t kernel, int i) {
 kernels::ConvShape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w, const Shape& y, bool bias) {
   return {x[0],        x[1],        x[2],         x[3],         w[0],          y[2],          y[3],     w[2], w[3],
           a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1], a.groups, bias};
+}
+
+size_t conv_room(const kernels::ConvShape& s, DType t, kernels::ConvPass pass) {
+  return t == DType::f32 ? kernels::conv2d_workspace<float>(s, pass) : kernels::conv2d_workspace<double>(s, pass);
 }
 
 double conv_flops(const Shape& w, const Shape& y) {
@@ -94,12 +98,22 @@ struct Conv2d {
     return m;
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { place_nhwc(out); }
+  static kernels::ConvShape shape(const Call& c) {
+    return conv_shape(c.as<Attrs>(), c.in[0].size(), c.in[1].size(), c.out[0].size(), c.in[2].defined());
+  }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense_nhwc(c.in[0], room), dense(c.in[1], room), dense(c.in[2], room);
+    return room.used() + conv_room(shape(c), c.out[0].dtype(), kernels::ConvPass::forward);
+  }
   static void cpu(const Call& c) {
-    Tensor x = dense_nhwc(c.in[0]), w = dense(c.in[1]), b = dense(c.in[2]);
-    kernels::ConvShape s = conv_shape(c.as<Attrs>(), x.size(), w.size(), c.out[0].size(), b.defined());
+    kernels::Room room(c.workspace);
+    Tensor x = dense_nhwc(c.in[0], room), w = dense(c.in[1], room), b = dense(c.in[2], room);
+    const kernels::ConvShape s = shape(c);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::conv2d_forward<T>(s, x.data<T>(), w.data<T>(), b ? b.data<T>() : nullptr, c.out[0].data<T>());
+      kernels::conv2d_forward<T>(s, x.data<T>(), w.data<T>(), b ? b.data<T>() : nullptr, c.out[0].data<T>(),
+                                 room.rest());
     });
   }
   static constexpr Saves saves{.inputs = 0b011};
@@ -149,12 +163,21 @@ struct Conv2dInput {
     return m;
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { place_nhwc(out); }
+  static kernels::ConvShape shape(const Call& c) {
+    return conv_shape(c.as<Attrs>(), c.out[0].size(), c.in[1].size(), c.in[0].size(), false);
+  }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense_nhwc(c.in[0], room), dense(c.in[1], room);
+    return room.used() + conv_room(shape(c), c.out[0].dtype(), kernels::ConvPass::backward_data);
+  }
   static void cpu(const Call& c) {
-    Tensor gy = dense_nhwc(c.in[0]), w = dense(c.in[1]);
-    kernels::ConvShape s = conv_shape(c.as<Attrs>(), c.out[0].size(), w.size(), gy.size(), false);
+    kernels::Room room(c.workspace);
+    Tensor gy = dense_nhwc(c.in[0], room), w = dense(c.in[1], room);
+    const kernels::ConvShape s = shape(c);
     float_or_double(gy.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::conv2d_backward_data<T>(s, gy.data<T>(), w.data<T>(), c.out[0].data<T>());
+      kernels::conv2d_backward_data<T>(s, gy.data<T>(), w.data<T>(), c.out[0].data<T>(), room.rest());
     });
   }
   static constexpr Saves saves{.inputs = 0b11};
@@ -194,14 +217,23 @@ struct Conv2dWeight {
     out[0].shape = {gy.shape[1], x.shape[1] / a.groups, a.other[0], a.other[1]};
     out[1].shape = {a.bias ? gy.shape[1] : 0};
   }
+  static kernels::ConvShape shape(const Call& c) {
+    return conv_shape(c.as<Attrs>(), c.in[0].size(), c.out[0].size(), c.in[1].size(), c.as<Attrs>().bias);
+  }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense_nhwc(c.in[0], room), dense_nhwc(c.in[1], room);
+    return room.used() + conv_room(shape(c), c.out[0].dtype(), kernels::ConvPass::backward_weights);
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = dense_nhwc(c.in[0]), gy = dense_nhwc(c.in[1]);
-    kernels::ConvShape s = conv_shape(a, x.size(), c.out[0].size(), gy.size(), a.bias);
+    kernels::Room room(c.workspace);
+    Tensor x = dense_nhwc(c.in[0], room), gy = dense_nhwc(c.in[1], room);
+    const kernels::ConvShape s = shape(c);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::conv2d_backward_weights<T>(s, x.data<T>(), gy.data<T>(), c.out[0].data<T>(),
-                                          a.bias ? c.out[1].data<T>() : nullptr);
+                                          a.bias ? c.out[1].data<T>() : nullptr, room.rest());
     });
   }
   static constexpr Saves saves{.inputs = 0b11};

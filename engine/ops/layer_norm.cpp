@@ -4,7 +4,7 @@
 #include "engine/kernels/layer_norm.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -55,16 +55,28 @@ struct LayerNormBackward {
     if (!a.gx) out[0].shape = {0};
     out[1].shape = out[2].shape = a.sums ? a.shape : Shape{0};
   }
+  static int64_t rows(const Attrs& a, const Tensor& x) {
+    const int64_t width = a.shape.product();
+    return width ? x.numel() / width : 0;
+  }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    const int64_t n = rows(a, c.in[0]), width = a.shape.product();
+    kernels::Room room;
+    for (int i = 0; i < 5; ++i) dense(c.in[i], room);
+    return room.used() + (c.in[0].dtype() == DType::f64 ? kernels::layer_norm_workspace<double>(n, width, a.sums)
+                                                        : kernels::layer_norm_workspace<float>(n, width, a.sums));
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(c.in[0]), gy = dense(c.in[1]), w = dense(c.in[2]), mean = dense(c.in[3]), rstd = dense(c.in[4]);
-    int64_t width = a.shape.product();
+    kernels::Room room(c.workspace);
+    Tensor x = dense(c.in[0], room), gy = dense(c.in[1], room), w = dense(c.in[2], room), mean = dense(c.in[3], room),
+           rstd = dense(c.in[4], room);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::layer_norm_backward<T>(width ? x.numel() / width : 0, width, a.rms, x.data<T>(), gy.data<T>(),
+      kernels::layer_norm_backward<T>(rows(a, x), a.shape.product(), a.rms, x.data<T>(), gy.data<T>(),
                                       data_or_null<T>(w), mean.data<T>(), rstd.data<T>(),
                                       a.gx ? c.out[0].data<T>() : nullptr, a.sums ? c.out[1].data<T>() : nullptr,
-                                      a.sums ? c.out[2].data<T>() : nullptr);
+                                      a.sums ? c.out[2].data<T>() : nullptr, room.rest());
     });
   }
 };
@@ -91,9 +103,15 @@ struct LayerNorm {
     out[0] = out[1] = out[2] = x;
     out[1].shape = out[2].shape = a.statistics(x.shape);
   }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    for (int i = 0; i < c.inputs; ++i) dense(c.in[i], room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(c.in[0]), w = dense(c.in[1]), b = c.inputs > 2 ? dense(c.in[2]) : Tensor();
+    kernels::Room room(c.workspace);
+    Tensor x = dense(c.in[0], room), w = dense(c.in[1], room), b = c.inputs > 2 ? dense(c.in[2], room) : Tensor();
     int64_t width = a.shape.product(), rows = width ? x.numel() / width : 0;
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);

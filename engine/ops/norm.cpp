@@ -6,7 +6,7 @@
 #include "engine/kernels/norm.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -20,7 +20,7 @@ using ops::dense;
 using ops::dense_nhwc;
 using ops::float_or_double;
 
-Tensor dense_rows(const Tensor& x) { return x.ndim() == 4 ? dense_nhwc(x) : dense(x); }
+Tensor dense_rows(const Tensor& x, kernels::Room& room) { return x.ndim() == 4 ? dense_nhwc(x, room) : dense(x, room); }
 void place_like(const Tensor& x, Layout& out) {
   if (x.ndim() == 4) out = Layout::channels_last(x.size());
 }
@@ -51,6 +51,13 @@ struct EpsAttrs {
   }
 };
 
+int64_t channels_of(const Tensor& x) { return x.size(1); }
+int64_t rows_in(const Tensor& x) { return channels_of(x) ? x.numel() / channels_of(x) : 0; }
+size_t batch_norm_room(const Tensor& x) {
+  return x.dtype() == DType::f64 ? kernels::batch_norm_workspace<double>(rows_in(x), channels_of(x))
+                                 : kernels::batch_norm_workspace<float>(rows_in(x), channels_of(x));
+}
+
 /// Inputs x, gy, mean, invstd, gamma?; outputs gx, ggamma, gbeta. Never differentiated itself: with create_graph the
 /// composite runs instead.
 struct BatchNormBackward {
@@ -67,15 +74,22 @@ struct BatchNormBackward {
     out[1].shape = out[2].shape = {in[0].size(1)};
   }
   static void place(const Attrs&, const Tensor* in, Layout* out) { place_like(in[0], out[0]); }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense_rows(c.in[0], room), dense_rows(c.in[1], room);
+    for (int i = 2; i < 5; ++i) dense(c.in[i], room);
+    return room.used() + batch_norm_room(c.in[0]);
+  }
   static void cpu(const Call& c) {
-    Tensor x = dense_rows(c.in[0]), gy = dense_rows(c.in[1]), mean = dense(c.in[2]), invstd = dense(c.in[3]),
-           gamma = dense(c.in[4]);
-    int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
+    kernels::Room room(c.workspace);
+    Tensor x = dense_rows(c.in[0], room), gy = dense_rows(c.in[1], room), mean = dense(c.in[2], room),
+           invstd = dense(c.in[3], room), gamma = dense(c.in[4], room);
+    const int64_t channels = channels_of(x), rows = rows_in(x);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::batch_norm_backward<T>(rows, channels, c.as<Attrs>().batch, x.data<T>(), gy.data<T>(), mean.data<T>(),
                                       invstd.data<T>(), data_or_null<T>(gamma), c.out[0].data<T>(), c.out[1].data<T>(),
-                                      c.out[2].data<T>());
+                                      c.out[2].data<T>(), room.rest());
     });
   }
 };
@@ -121,16 +135,22 @@ struct BatchNorm {
     out[1].shape = out[2].shape = out[3].shape = {x.shape[1]};
   }
   static void place(const Attrs&, const Tensor* in, Layout* out) { place_like(in[0], out[0]); }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense_rows(c.in[0], room), dense(c.in[1], room), dense(c.in[2], room);
+    return room.used() + batch_norm_room(c.in[0]);
+  }
   static void cpu(const Call& c) {
-    Tensor x = dense_rows(c.in[0]), gamma = dense(c.in[1]), beta = dense(c.in[2]);
-    int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
+    kernels::Room room(c.workspace);
+    Tensor x = dense_rows(c.in[0], room), gamma = dense(c.in[1], room), beta = dense(c.in[2], room);
+    const int64_t channels = channels_of(x), rows = rows_in(x);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       T *mean = c.out[1].data<T>(), *var = c.out[2].data<T>();
-      kernels::column_moments<T>(rows, channels, x.data<T>(), mean, var);
+      kernels::column_moments<T>(rows, channels, x.data<T>(), mean, var, room.rest());
       kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean, var, static_cast<T>(c.as<Attrs>().eps),
                                    data_or_null<T>(gamma), data_or_null<T>(beta), c.out[0].data<T>(),
-                                   c.out[3].data<T>());
+                                   c.out[3].data<T>(), room.rest());
     });
   }
   static constexpr Saves saves{.inputs = 0b011, .outputs = 0b1010};
@@ -173,15 +193,22 @@ struct BatchNormInference {
     out[1].shape = {x.shape[1]};
   }
   static void place(const Attrs&, const Tensor* in, Layout* out) { place_like(in[0], out[0]); }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense_rows(c.in[0], room);
+    for (int i = 1; i < 5; ++i) dense(c.in[i], room);
+    return room.used() + batch_norm_room(c.in[0]);
+  }
   static void cpu(const Call& c) {
-    Tensor x = dense_rows(c.in[0]), gamma = dense(c.in[1]), beta = dense(c.in[2]), mean = dense(c.in[3]),
-           var = dense(c.in[4]);
-    int64_t channels = x.size(1), rows = channels ? x.numel() / channels : 0;
+    kernels::Room room(c.workspace);
+    Tensor x = dense_rows(c.in[0], room), gamma = dense(c.in[1], room), beta = dense(c.in[2], room),
+           mean = dense(c.in[3], room), var = dense(c.in[4], room);
+    const int64_t channels = channels_of(x), rows = rows_in(x);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       kernels::batch_norm_apply<T>(rows, channels, x.data<T>(), mean.data<T>(), var.data<T>(),
                                    static_cast<T>(c.as<Attrs>().eps), data_or_null<T>(gamma), data_or_null<T>(beta),
-                                   c.out[0].data<T>(), c.out[1].data<T>());
+                                   c.out[0].data<T>(), c.out[1].data<T>(), room.rest());
     });
   }
   static constexpr Saves saves{.inputs = 0b01011, .outputs = 0b10};

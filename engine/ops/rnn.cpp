@@ -1,10 +1,12 @@
 #include "engine/ops/rnn.h"
 
+#include <cstring>
+
 #include "engine/autograd/composite.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/join.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
@@ -34,6 +36,25 @@ struct RnnAttrs {
 kernels::RnnShape rnn_shape(const RnnAttrs& a, const Shape& gx, int64_t h, const Tensor& lengths) {
   return {a.kind(), a.reverse, gx[0], gx[1], h, lengths ? lengths.data<int64_t>() : nullptr};
 }
+/// The operands of a kernel, in order and without gaps; absent states are 0.
+void operands(const RnnAttrs& a, const Call& c, int count, kernels::Room& room, Tensor* in) {
+  for (int i = 0; i < count; ++i) in[i] = dense(c.in[i], room);
+  const Shape state{c.in[kGx].size(1), c.in[kWh].size(1)};
+  for (int i : {kH0, kC0}) {
+    if (in[i] || (i == kC0 && a.kind() != Cell::lstm)) continue;
+    const size_t bytes = static_cast<size_t>(state.product()) * itemsize(c.in[kGx].dtype());
+    char* at = room.take<char>(static_cast<int64_t>(bytes));
+    if (!at) continue;
+    std::memset(at, 0, bytes);
+    in[i] = from_blob(at, bytes, Layout::contiguous(state), c.in[kGx].dtype(), [](Storage* s) { delete s; });
+  }
+}
+size_t operand_bytes(const RnnAttrs& a, const Call& c, int count) {
+  kernels::Room room;
+  Tensor in[kInputs + 5];
+  operands(a, c, count, room, in);
+  return room.used();
+}
 /// Absent states are 0.
 Tensor state_or_zeros(const Tensor& given, const Tensor& gx, const Tensor& wh) {
   return given ? given : zeros({gx.size(1), wh.size(1)}, gx.dtype(), gx.device());
@@ -53,20 +74,26 @@ struct RnnBackward {
     out[2].shape = a.kind() == Cell::lstm ? out[1].shape : in[kBh] ? in[kBh].size() : Shape{0};
     out[3].shape = in[kWh].size();
   }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    const kernels::RnnShape s = rnn_shape(a, c.in[kGx].size(), c.in[kWh].size(1), {});
+    return operand_bytes(a, c, kInputs + 5) + (c.out[0].dtype() == DType::f64
+                                                   ? kernels::rnn_backward_workspace<double>(s)
+                                                   : kernels::rnn_backward_workspace<float>(s));
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Tensor in[kInputs + 5];
-    for (int i = 0; i < kInputs + 5; ++i) in[i] = dense(c.in[i]);
+    kernels::Room room(c.workspace);
+    operands(a, c, kInputs + 5, room, in);
     bool lstm = a.kind() == Cell::lstm;
-    in[kH0] = state_or_zeros(in[kH0], in[kGx], in[kWh]);
-    if (lstm) in[kC0] = state_or_zeros(in[kC0], in[kGx], in[kWh]);
     float_or_double(c.out[0].dtype(), [&](auto one) {
       using T = decltype(one);
-      kernels::rnn_backward<T>(
-          rnn_shape(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kH0].data<T>(), data_or_null<T>(in[kC0]),
-          in[kWh].data<T>(), in[kInputs].data<T>(), data_or_null<T>(in[kInputs + 1]), data_or_null<T>(in[kInputs + 2]),
-          data_or_null<T>(in[kInputs + 3]), data_or_null<T>(in[kInputs + 4]), c.out[0].data<T>(), c.out[1].data<T>(),
-          lstm ? c.out[2].data<T>() : nullptr, c.out[3].data<T>(), lstm ? nullptr : data_or_null<T>(c.out[2]));
+      kernels::rnn_backward<T>(rnn_shape(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kH0].data<T>(),
+                               data_or_null<T>(in[kC0]), in[kWh].data<T>(), in[kInputs].data<T>(),
+                               data_or_null<T>(in[kInputs + 1]), data_or_null<T>(in[kInputs + 2]),
+                               data_or_null<T>(in[kInputs + 3]), data_or_null<T>(in[kInputs + 4]), c.out[0].data<T>(),
+                               c.out[1].data<T>(), lstm ? c.out[2].data<T>() : nullptr, c.out[3].data<T>(),
+                               lstm ? nullptr : data_or_null<T>(c.out[2]), room.rest());
     });
   }
   static Cost cost(const Attrs&, const Call& c) { return {2 * rnn_flops(c.in[kGx].size(), c.in[kWh].size())}; }
@@ -148,12 +175,16 @@ struct Rnn {
     out[1].shape = lstm ? out[0].shape : Shape{0};
     out[2].shape[2] = kernels::kept_of(a.kind()) * w.shape[1];
   }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    const kernels::RnnShape s = rnn_shape(a, c.in[kGx].size(), c.in[kWh].size(1), {});
+    return operand_bytes(a, c, kInputs) + (c.out[0].dtype() == DType::f64 ? kernels::rnn_forward_workspace<double>(s)
+                                                                          : kernels::rnn_forward_workspace<float>(s));
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Tensor in[kInputs];
-    for (int i = 0; i < kInputs; ++i) in[i] = dense(c.in[i]);
-    in[kH0] = state_or_zeros(in[kH0], in[kGx], in[kWh]);
-    if (a.kind() == Cell::lstm) in[kC0] = state_or_zeros(in[kC0], in[kGx], in[kWh]);
+    kernels::Room room(c.workspace);
+    operands(a, c, kInputs, room, in);
     if (in[kLengths])
       for (int64_t i = 0; i < in[kLengths].numel(); ++i)
         if (int64_t l = in[kLengths].data<int64_t>()[i]; l < 0 || l > in[kGx].size(0))
@@ -163,7 +194,7 @@ struct Rnn {
       using T = decltype(one);
       kernels::rnn_forward<T>(rnn_shape(a, in[kGx].size(), in[kWh].size(1), in[kLengths]), in[kGx].data<T>(),
                               in[kH0].data<T>(), data_or_null<T>(in[kC0]), in[kWh].data<T>(), data_or_null<T>(in[kBh]),
-                              c.out[0].data<T>(), data_or_null<T>(c.out[1]), data_or_null<T>(c.out[2]));
+                              c.out[0].data<T>(), data_or_null<T>(c.out[1]), data_or_null<T>(c.out[2]), room.rest());
     });
   }
   static constexpr Saves saves{.inputs = 0b111111, .outputs = 0b111};

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "core/dry_device.h"
 #include "core/error.h"
 #include "core/name_pattern.h"
 #include "core/state.h"
@@ -131,7 +132,9 @@ int Optimizer::add_state(const std::string& what, const std::function<Shape(cons
 
 const Tensor& Optimizer::add_shared_state(const std::string& what, const Shape& size, DType dtype) {
   CategoryScope category(Category::optimizer);
-  shared_.push_back(std::make_unique<nn::Named>(nn::Named{what, empty(size, dtype)}));
+  const bool dry = !parameters_.empty() && is_dry(parameters_[0].tensor.device());
+  const Device device = dry ? parameters_[0].tensor.device() : Device{};
+  shared_.push_back(std::make_unique<nn::Named>(nn::Named{what, empty(size, dtype, device)}));
   nn::fill(shared_.back()->tensor, 0);
   return shared_.back()->tensor;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/backend.h"
+#include "core/dry_device.h"
 #include "core/error.h"
 #include "core/profile.h"
 #include "engine/autograd/autograd.h"
@@ -67,18 +68,20 @@ void TrainingSession::Impl::build() {
     low = amp == "bf16" ? DType::bf16 : DType::f16;
     if (low == DType::f16) scaler.emplace(optim::GradScaler::Options{.start = recipe.number("amp_scale")});
   }
-  data = open_data(recipe);
+  if (!data.train) data = open_data(recipe);
   int64_t batch = recipe.integer("data.batch_size");
   if (batch > data.train->size())
     throw Error::usage(fmt::format("data.batch_size = {} is larger than the data set, which has {} samples", batch,
                                    data.train->size()),
                        "use a smaller batch");
-  {
+  const bool dry = is_dry(device);
+  if (!dry) {
     // Whether the model fits at all comes before whether it fits the memory.
     GraphModule trial(spec, {DeviceType::meta});
-    check_memory(spec, (batch + micro_batches - 1) / micro_batches);
+    if (recipe.integer("recompute") < 2) check_memory(spec, (batch + micro_batches - 1) / micro_batches);
   }
   model = std::make_shared<GraphModule>(spec, device);
+  model->recompute(recipe.integer("recompute"));
   task.emplace(recipe, *data.train, model->input(), model->output());
   check_early_stop(recipe, task->view());
   model->initialize(seed);
@@ -88,6 +91,7 @@ void TrainingSession::Impl::build() {
   join_replicas();
   data::LoaderOptions loading = loader_options(recipe, replica);
   loading.sampler = sampler_of(recipe, *data.train);
+  if (dry) loading.workers = 0;  // nothing is fetched
   loader = std::make_unique<data::Loader>(data.train, loading);
   per_epoch = loader->batches_per_epoch();
   total = steps_of(recipe);
@@ -166,6 +170,26 @@ void TrainingSession::Impl::bring(data::Batch& batch) const {
   batch.y = to_device(batch.y, device);
 }
 
+data::Batch TrainingSession::Impl::next_dry_batch() {
+  const int64_t n = std::min(recipe.integer("data.batch_size"), loader->samples_per_epoch());
+  const auto stacked = [&](const Meta& one) {
+    Shape s = one.shape;
+    s.insert(0, n);
+    return empty(s, one.dtype, device);
+  };
+  const int64_t ready = recipe.integer("data.workers") > 0 ? std::max<int64_t>(1, recipe.integer("data.prefetch")) : 0;
+  while (static_cast<int64_t>(dry_batches.size()) <= ready) {
+    data::Batch b;
+    b.x = stacked(data.train->input());
+    b.y = stacked(data.train->target());
+    b.whole = n;
+    dry_batches.push_back(std::move(b));
+  }
+  data::Batch first = std::move(dry_batches.front());
+  dry_batches.erase(dry_batches.begin());
+  return first;
+}
+
 void TrainingSession::Impl::build_average() {
   const std::string& type = recipe.text("average.type");
   if (type == "none") return;
@@ -182,6 +206,7 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
   double total_loss = 0;
   int64_t right = 0;  // of all parts; below 0: nothing is right or wrong here
   for (int64_t part = 0; part < parts; ++part) {
+    if (part == kDryParts - 1 && is_dry(device)) part = parts - 1;
     int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
     double share = task->sums() ? 1 : static_cast<double>(count) / static_cast<double>(batch.whole);
     *last_part = part + 1 == parts;
@@ -282,7 +307,7 @@ StepResult TrainingSession::Impl::step() {
   {
     PhaseScope phase(Phase::data);
     ProfileScope span("wait for batch");
-    batch = loader->next();
+    batch = is_dry(device) ? next_dry_batch() : loader->next();
     bring(batch);
   }
   share_buffers();

@@ -24,6 +24,7 @@ namespace data {
 class Dataset;
 struct Batch;
 struct Remark;
+struct Split;
 }  // namespace data
 
 /// What one training step did.
@@ -78,6 +79,8 @@ struct TrainingObserver {
 struct SessionOptions {
   Device device;               ///< of the model; batches are brought there
   Replica* replica = nullptr;  ///< not owned; null: the session is alone
+  /// What open_data() gave for this recipe before; null: the session opens it itself.
+  std::shared_ptr<const data::Split> data = nullptr;
 };
 
 /// Training one model by one recipe, a step at a time, on the calling thread. It has no threads of its own but the data

@@ -21,6 +21,9 @@
 
 namespace tenon {
 
+/// On the dry device, parts of a batch that are computed: of more, which are alike, the first ones and the last.
+inline constexpr int64_t kDryParts = 64;
+
 struct TrainingSession::Impl {
   ModelSpec spec;
   Recipe recipe;
@@ -40,6 +43,7 @@ struct TrainingSession::Impl {
   std::optional<DType> low;  ///< of mixed precision
   double clip_norm = 0, clip_value = 0;
   int64_t micro_batches = 1;
+  std::vector<data::Batch> dry_batches;  ///< on the dry device: those that the loader's workers would have ready
   const uint32_t group = new_group();
   uint64_t seed = 0;
   int64_t per_epoch = 0, total = 0;
@@ -53,7 +57,7 @@ struct TrainingSession::Impl {
   double base_lr = 0;
 
   Impl(const ModelSpec& s, const Recipe& r, const SessionOptions& o)
-      : spec(s), recipe(r), device(o.device), replica(o.replica) {}
+      : spec(s), recipe(r), data(o.data ? *o.data : data::Split{}), device(o.device), replica(o.replica) {}
   void build();
   // What a recipe says of a run whose model and data stand.
   void take_limits();
@@ -75,6 +79,8 @@ struct TrainingSession::Impl {
   bool on_all(bool mine) const { return replica ? replica->all_of(mine) : mine; }
   /// To where the model is.
   void bring(data::Batch& batch) const;
+  /// A batch on the dry device, and as many behind it as a run has ready while it computes.
+  data::Batch next_dry_batch();
   StepResult step();
   /// Forward and backward of a batch at the parameters as they are; gradients are left in them. Returns the loss. With
   /// a `step`, which is then the one that is taken, observers are told, and it learns its accuracy.

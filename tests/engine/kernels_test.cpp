@@ -131,6 +131,12 @@ struct Reference {
   }
 };
 
+/// Working memory of a pass, as large as it asks for and not a byte more.
+template <class T>
+std::vector<char> room(const ConvShape& s, ConvPass pass) {
+  return std::vector<char>(conv2d_workspace<T>(s, pass));
+}
+
 class Conv : public testing::TestWithParam<ConvShape> {
  protected:
   ConvShape s = GetParam();
@@ -145,11 +151,12 @@ TEST_P(Conv, FollowsTheDefinition) {
     using T = decltype(one);
     std::vector<T> tx(x.begin(), x.end()), tw(w.begin(), w.end()), tb(b.begin(), b.end()), tgy(gy.begin(), gy.end());
     std::vector<T> y(gy.size()), gx(x.size()), gw(w.size()), gb(b.size());
-    conv2d_forward<T>(s, tx.data(), tw.data(), tb.data(), y.data());
+    conv2d_forward<T>(s, tx.data(), tw.data(), tb.data(), y.data(), room<T>(s, ConvPass::forward).data());
     expect_near(y, want.y, tolerance, "forward");
-    conv2d_backward_data<T>(s, tgy.data(), tw.data(), gx.data());
+    conv2d_backward_data<T>(s, tgy.data(), tw.data(), gx.data(), room<T>(s, ConvPass::backward_data).data());
     expect_near(gx, want.gx, tolerance, "input gradient");
-    conv2d_backward_weights<T>(s, tx.data(), tgy.data(), gw.data(), gb.data());
+    conv2d_backward_weights<T>(s, tx.data(), tgy.data(), gw.data(), gb.data(),
+                               room<T>(s, ConvPass::backward_weights).data());
     expect_near(gw, want.gw, tolerance, "weight gradient");
     expect_near(gb, want.gb, tolerance, "bias gradient");
   };
@@ -161,9 +168,9 @@ TEST_P(Conv, SameBitsAtAnyThreadCount) {
   expect_thread_invariant([&] {
     std::vector<float> all(gy.size() + x.size() + w.size() + b.size());
     float *y = all.data(), *gx = y + gy.size(), *gw = gx + x.size(), *gb = gw + w.size();
-    conv2d_forward<float>(s, x.data(), w.data(), b.data(), y);
-    conv2d_backward_data<float>(s, gy.data(), w.data(), gx);
-    conv2d_backward_weights<float>(s, x.data(), gy.data(), gw, gb);
+    conv2d_forward<float>(s, x.data(), w.data(), b.data(), y, room<float>(s, ConvPass::forward).data());
+    conv2d_backward_data<float>(s, gy.data(), w.data(), gx, room<float>(s, ConvPass::backward_data).data());
+    conv2d_backward_weights<float>(s, x.data(), gy.data(), gw, gb, room<float>(s, ConvPass::backward_weights).data());
     return all;
   });
 }
@@ -237,9 +244,10 @@ TEST(BatchNorm, FollowsTheDefinitionFarFromZero) {
   auto x = uniform_values(rows * c, 1), gamma = uniform_values(c, 2), beta = uniform_values(c, 3);
   for (float& v : x) v = 1000 + v;  // a one-pass variance loses all its digits here
   std::vector<float> mean(c), var(c), y(x.size()), invstd(c);
-  column_moments<float>(rows, c, x.data(), mean.data(), var.data());
+  std::vector<char> room(batch_norm_workspace<float>(rows, c));
+  column_moments<float>(rows, c, x.data(), mean.data(), var.data(), room.data());
   batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, gamma.data(), beta.data(), y.data(),
-                          invstd.data());
+                          invstd.data(), room.data());
   for (int64_t j = 0; j < c; ++j) {
     double m = 0, v = 0;
     for (int64_t i = 0; i < rows; ++i) m += x[static_cast<size_t>(i * c + j)];
@@ -258,11 +266,13 @@ TEST(BatchNorm, ThreadsDoNotMatter) {
   auto x = uniform_values(rows * c, 1), gy = uniform_values(rows * c, 2);
   expect_thread_invariant([&] {
     std::vector<float> mean(c), var(c), invstd(c), all(x.size() * 2 + 2 * c);
-    column_moments<float>(rows, c, x.data(), mean.data(), var.data());
+    std::vector<char> room(batch_norm_workspace<float>(rows, c));
+    column_moments<float>(rows, c, x.data(), mean.data(), var.data(), room.data());
     batch_norm_apply<float>(rows, c, x.data(), mean.data(), var.data(), 1e-5f, nullptr, nullptr, all.data(),
-                            invstd.data());
+                            invstd.data(), room.data());
     batch_norm_backward<float>(rows, c, true, x.data(), gy.data(), mean.data(), invstd.data(), nullptr,
-                               all.data() + x.size(), all.data() + 2 * x.size(), all.data() + 2 * x.size() + c);
+                               all.data() + x.size(), all.data() + 2 * x.size(), all.data() + 2 * x.size() + c,
+                               room.data());
     return all;
   });
 }

@@ -17,6 +17,7 @@
 #include "engine/train/session.h"
 #include "views/frame/attr_editor.h"
 #include "views/recipe/callbacks_view.h"
+#include "views/recipe/memory_strip_view.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 
@@ -76,6 +77,9 @@ void RecipeView::build() {
   as_->setMenu(presets);
   bar->add(as_);
   box->addWidget(bar);
+  memory_ = new MemoryStrip(bench_, page);
+  memory_->on_edit = [this](const Recipe& next) { edit(next); };
+  box->addWidget(memory_);
   scroll_ = new QScrollArea(page);
   scroll_->setObjectName("recipe.scroll");
   scroll_->setWidgetResizable(true);
@@ -112,6 +116,9 @@ std::vector<Command> RecipeView::commands() {
            .section = run_menu::recipe}};
 }
 
+bool RecipeView::idle() const { return View::idle() && memory_->idle(); }
+void RecipeView::came_into_sight() { memory_->work(); }
+
 void RecipeView::edit(const Recipe& next) { bench_.set_recipe(next); }
 
 /// It is no edit: the model knows it before it is told of the change.
@@ -121,6 +128,7 @@ void RecipeView::go_back_to(const Recipe& recipe) {
 }
 
 void RecipeView::refresh() {
+  if (!bench_.has_project() || !bench_.contents().recipe_fault.empty()) memory_->clear();
   if (!bench_.has_project())
     return set_empty(true,
                      tr("Open a project to see what its next run is told: data, loss, optimizer, schedule, length."));
@@ -132,11 +140,14 @@ void RecipeView::refresh() {
   if (of_.lock() != bench_.project()) {
     of_ = bench_.project();
     model_.forget();
+    memory_->clear();
     search_->clear();
   } else if (!(model_.recipe() == bench_.recipe())) {
     model_.remember();  // whoever edited it: here, or where the weights are chosen
   }
   model_.set_recipe(bench_.recipe());
+  memory_->set_run(bench_.contents().model, bench_.recipe());
+  look();
   refresh_last();
   if (shape() == shape_)
     refresh_rows();
@@ -411,9 +422,11 @@ const bool registered_recipe_view = register_view<RecipeView, RecipeModel>(
      .layouts = {"Build", "Train", "Debug"},
      .shows = nullptr,
      .help = {
-         tr_later("Everything that the next run is told: data, loss, optimizer, schedule, length. A key whose value is "
-                  "not the "
-                  "default, or not the last run's, says so beside it; the curve is the learning rate over the run."),
+         tr_later(
+             "Everything that the next run is told: data, loss, optimizer, schedule, length. A key whose value is not "
+             "the default, or not the last run's, says so beside it; the curve is the learning rate over the run. The "
+             "line on memory says, before any step, what the next run needs of what is here and the largest batch that "
+             "fits; Memory beside it opens its layers and what would need less, and Apply does that."),
          tr_later("Point at a key to read what it means and what it may be. The arrow behind a row brings its default "
                   "back. The "
                   "wheel scrolls; it changes a number only in a box that was clicked."),

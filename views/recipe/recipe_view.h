@@ -13,6 +13,7 @@ class QToolButton;
 namespace tenon::views {
 
 class CallbacksView;
+class MemoryStrip;
 
 /// The recipe of the next run as a form over every key that has a meaning, from the one list of attributes. Each edit
 /// is kept in the project at once, and can be taken back.
@@ -21,6 +22,10 @@ class RecipeView : public View {
  public:
   RecipeView(const ViewDef& def, Bench& bench, QWidget* parent);
   std::vector<Command> commands() override;
+  bool idle() const override;
+
+ protected:
+  void came_into_sight() override;
 
  private:
   struct Row {
@@ -47,6 +52,7 @@ class RecipeView : public View {
   RecipeModel& model_;
   QScrollArea* scroll_;
   QPointer<QWidget> form_;
+  MemoryStrip* memory_;
   QLineEdit* search_;
   ElidedLabel* said_;
   QToolButton *as_last_, *as_, *give_;

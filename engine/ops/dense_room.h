@@ -1,0 +1,23 @@
+#pragma once
+#include "engine/kernels/room.h"
+#include "engine/ops/dense.h"
+
+// The forms of dense.h for ops that say what they work in (OpDef::workspace): a copy lies in the call's working memory.
+// An op's workspace() and its kernel call them alike, and in the same order.
+namespace tenon::ops {
+
+inline Tensor copied(const Tensor& x, const Layout& to, kernels::Room& room) {
+  char* at = room.take<char>(static_cast<int64_t>(x.nbytes()));
+  if (!at) return x;  // it is only counted
+  const Tensor t = from_blob(at, x.nbytes(), to, x.dtype(), [](Storage* s) { delete s; });
+  copy_(t, x);
+  return t;
+}
+inline Tensor dense(const Tensor& x, kernels::Room& room) {
+  return !x || x.is_contiguous() ? x : copied(x, Layout::contiguous(x.size()), room);
+}
+inline Tensor dense_nhwc(const Tensor& x, kernels::Room& room) {
+  return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size()), room);
+}
+
+}  // namespace tenon::ops

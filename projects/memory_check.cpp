@@ -1,0 +1,28 @@
+#include "projects/memory_check.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "engine/train/memory_forecast.h"
+#include "tracing/analyses/finding.h"
+
+namespace tenon::projects {
+
+void check_memory_fits(const ModelSpec& model, const Recipe& recipe, const std::shared_ptr<const data::Split>& data,
+                       int64_t limit) {
+  MemoryForecast f;
+  LargestBatch largest;
+  try {
+    f = forecast_memory(model, recipe, data);
+    if (f.peak_bytes <= limit) return;
+    largest = largest_batch(model, recipe, data, limit);
+  } catch (const Error&) {
+    return;
+  }
+  const std::string fits = largest.batch > 0 ? fmt::format("data.batch_size = {} fits; ", largest.batch) : "";
+  throw Error::usage(fmt::format("data.batch_size = {}: a step needs {} of memory; {} are here", f.batch,
+                                 tracing::bytes_text(f.peak_bytes), tracing::bytes_text(limit)),
+                     fits + "the Recipe's Memory page, or tenon memory predict, lists what needs less");
+}
+
+}  // namespace tenon::projects
