@@ -113,7 +113,7 @@ Document::Kind document_kind(const std::string& path) {
     case FileKind::npz:
       return Document::Kind::model;
     default:
-      if (traces::is_store(bytes)) return Document::Kind::trace;
+      if (traces::is_store(traces::kTraceStore, bytes)) return Document::Kind::trace;
       return bytes.starts_with("\x28\xb5\x2f\xfd") ? trace_or_snapshot(path) : Document::Kind::project;  // zstd
   }
 }
