@@ -89,14 +89,22 @@ struct PieceSums {
   int64_t sum = 0, most = INT64_MIN;
   size_t most_at = 0;
 };
-/// `note(event, now, next)` is told what is alive before and after each.
+/// `note(event, now, next)` is told what is alive before and after each. What Timeline::changes() says, at once for
+/// many.
 template <class F>
-PieceSums walk_piece(const Timeline& t, size_t piece, int64_t now, const F& note) {
+PieceSums walk_piece(const Lives& l, const Events& e, size_t first, size_t piece, int64_t now, const F& note) {
   PieceSums sums;
-  const size_t end = std::min(t.events(), (piece + 1) * kPiece);
-  for (size_t i = piece * kPiece; i < end; ++i) {
-    const auto changes = t.changes(i);
-    const int64_t next = now + changes[0].bytes + changes[1].bytes;
+  const size_t begin = piece * kPiece, end = std::min<size_t>(l.events, begin + kPiece);
+  const Action* const action = e.action.data() + first;
+  const uint32_t* const of_event = l.of_event.data();
+  const Life* const lives = l.lives.data();
+  auto lost = std::lower_bound(l.lost.begin(), l.lost.end(), begin,
+                               [&](uint32_t id, size_t at) { return lives[id].died < at; });
+  for (size_t i = begin; i < end; ++i) {
+    int64_t next = now;
+    if (const uint32_t id = of_event[i]; id != kNone)
+      next += action[i] == Action::alloc ? e.size[first + i] : -e.size[first + lives[id].source];
+    for (; lost != l.lost.end() && lives[*lost].died == i; ++lost) next -= e.size[first + lives[*lost].source];
     note(i, now, next);
     now = next;
     if (now > sums.most) sums.most = now, sums.most_at = i;
@@ -110,12 +118,12 @@ void widen(Usage& block, size_t event, int64_t now) {
 }
 
 /// Each piece is added up from 0, and then raised to what was alive before it.
-void add_up(const Timeline& t, Lives& l) {
+void add_up(const Events& e, size_t first, Lives& l) {
   std::vector<int64_t> sums((l.events + Lives::kStride - 1) / Lives::kStride);
   std::vector<Usage> blocks((l.events + Lives::kBlock - 1) / Lives::kBlock);
   std::vector<PieceSums> pieces((l.events + kPiece - 1) / kPiece);
   for_pieces(l.events, [&](size_t p) {
-    pieces[p] = walk_piece(t, p, 0, [&](size_t i, int64_t now, int64_t next) {
+    pieces[p] = walk_piece(l, e, first, p, 0, [&](size_t i, int64_t now, int64_t next) {
       if (i % Lives::kStride == 0) sums[i / Lives::kStride] = now;
       widen(blocks[i / Lives::kBlock], i, next);
     });
@@ -136,16 +144,18 @@ void add_up(const Timeline& t, Lives& l) {
 }
 
 /// Those alive after `to` events, from those after `from`.
-void go_on(const Timeline& t, std::vector<uint32_t>& living, size_t from, size_t to) {
+void go_on(const Lives& l, const Action* action, std::vector<uint32_t>& living, size_t from, size_t to) {
+  const uint32_t* const of_event = l.of_event.data();
+  const Life* const lives = l.lives.data();
   for (size_t i = from; i < to; ++i)
-    if (const uint32_t id = t.made_by(i); id != kNone) living.push_back(id);
-  std::erase_if(living, [&](uint32_t id) { return t.died(id) < to; });
+    if (action[i] == Action::alloc) living.push_back(of_event[i]);
+  std::erase_if(living, [&](uint32_t id) { return id < l.blocks_from && lives[id].died < to; });
 }
 
 /// How far the next keyframe is: they take a quarter of what the events between them take.
 size_t stride_after(size_t living) { return std::max<size_t>(4096, 4 * living); }
 
-void write_keyframes(const Timeline& t, Lives& l) {
+void write_keyframes(const Events& e, size_t first, Lives& l) {
   std::vector<uint32_t> living(l.before.begin(), l.before.end());
   for (size_t at = 0;;) {
     l.keyframes.push_back(at);
@@ -153,7 +163,7 @@ void write_keyframes(const Timeline& t, Lives& l) {
     l.keyframe_ends.push_back(l.living.size());
     const size_t next = at + stride_after(living.size());
     if (next > l.events) break;
-    go_on(t, living, at, next);
+    go_on(l, e.action.data() + first, living, at, next);
     at = next;
   }
 }
@@ -178,29 +188,46 @@ bool leads_somewhere(const Lives& l, const Snapshot& s, const DeviceTrace& trace
         return id < l.blocks_from || id == kNone;
       }))
     return false;
-  size_t lost = 0;
-  for (size_t id = 0; id < l.lives.size(); ++id) {
-    const Life& life = l.lives[id];
-    if (id < l.blocks_from ? life.source >= n || life.died > n || l.of_event[life.source] != id
-                           : life.source >= s.blocks.size() || life.died >= s.streams.size())
-      return false;
-    lost += id < l.blocks_from && life.died < n && l.of_event[life.died] != id;
+  const Life* const lives = l.lives.data();
+  size_t ended = 0;
+  bool fit = true;
+  for (size_t id = 0; id < l.blocks_from; ++id) {
+    fit &= lives[id].source < n && lives[id].died <= n;
+    ended += lives[id].died < n;
   }
-  return lost == l.lost.size();
+  for (size_t id = l.blocks_from; id < l.lives.size(); ++id)
+    fit &= lives[id].source < s.blocks.size() && lives[id].died < s.streams.size();
+  // Each free ends one, see matches(); the others are those whose free was lost.
+  const auto frees = std::count_if(s.events.action.begin() + static_cast<ptrdiff_t>(trace.begin),
+                                   s.events.action.begin() + static_cast<ptrdiff_t>(trace.end), ends_a_life);
+  return fit && ended == static_cast<size_t>(frees) + l.lost.size();
 }
 
-/// Whether an event makes and ends what its action says, at its own address.
-bool matches(const Lives& l, const Events& e, size_t first, size_t i) {
+/// Whether an event makes and ends what its action says, and what it ends was made at its address. Where all do, and
+/// `made` counts as many as there are lives of events, each life has the one event that tells of it.
+bool matches(const Lives& l, const Events& e, size_t first, size_t i, size_t& made) {
   const uint32_t id = l.of_event[i];
   const Action a = e.action[first + i];
-  if (a != Action::alloc && !ends_a_life(a)) return id == kNone;
+  const bool begins = a == Action::alloc;
+  if (!begins && !ends_a_life(a)) return id == kNone;
   if (id >= l.blocks_from) return false;
-  const Life& life = l.lives[id];
-  if (a != Action::alloc)
-    return life.died == i && (life.source == i || (life.source < i && e.action[first + life.source] == Action::alloc &&
-                                                   e.address[first + life.source] == e.address[first + i]));
-  return life.source == i && life.died > i &&
-         (life.died == l.events || e.address[first + life.died] == e.address[first + i]);
+  const Life life = l.lives[id];
+  made += life.source == i;
+  if (begins) return life.source == i && life.died > i;
+  return life.died == i && (life.source == i || (life.source < i && e.action[first + life.source] == Action::alloc &&
+                                                 e.address[first + life.source] == e.address[first + i]));
+}
+
+/// Those whose free was lost end where another takes their address.
+bool lost_fit(const Lives& l, const Events& e, size_t first) {
+  for (size_t i = 0; i < l.lost.size(); ++i) {
+    const Life life = l.lives[l.lost[i]];
+    if (life.died >= l.events || l.of_event[life.died] == l.lost[i] ||
+        e.address[first + life.died] != e.address[first + life.source] ||
+        (i && life.died <= l.lives[l.lost[i - 1]].died))
+      return false;
+  }
+  return true;
 }
 
 bool before_fits(const Timeline& t, const Lives& l, const Snapshot& s, size_t first) {
@@ -218,7 +245,7 @@ bool before_fits(const Timeline& t, const Lives& l, const Snapshot& s, size_t fi
          l.before.size() - frees == l.lives.size() - l.blocks_from;
 }
 
-bool keyframes_fit(const Timeline& t, const Lives& l) {
+bool keyframes_fit(const Lives& l, const Action* action) {
   const auto equal = [](std::span<const uint32_t> a, std::span<const uint32_t> b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   };
@@ -231,7 +258,7 @@ bool keyframes_fit(const Timeline& t, const Lives& l) {
       const size_t next = l.keyframes[k] + stride_after(then.size());
       if (l.keyframes[k + 1] != next) all = false;
       if (!all) return;
-      go_on(t, then, l.keyframes[k], next);
+      go_on(l, action, then, l.keyframes[k], next);
       if (!equal(then, l.living_at(k + 1))) all = false;
     }
   });
@@ -250,8 +277,8 @@ std::shared_ptr<const Lives> find_lives(const Snapshot& s, size_t which) {
   match(s, trace, l);
   const Timeline t(s, which, lives);
   for (const uint32_t id : l.before) l.bytes_before += t.bytes_of(id);
-  add_up(t, l);
-  write_keyframes(t, l);
+  add_up(s.events, trace.begin, l);
+  write_keyframes(s.events, trace.begin, l);
   return lives;
 }
 
@@ -259,24 +286,23 @@ bool fits(const std::shared_ptr<const Lives>& lives, const Snapshot& s, size_t w
   const Lives& l = *lives;
   const DeviceTrace& trace = s.traces[which];
   if (!leads_somewhere(l, s, trace)) return false;
-  const Timeline t(s, which, lives);
-  for (size_t i = 0; i < l.lost.size(); ++i) {
-    const uint32_t died = l.lives[l.lost[i]].died;
-    if (died >= l.events || l.of_event[died] == l.lost[i] || (i && died <= l.lives[l.lost[i - 1]].died)) return false;
-  }
-  if (!before_fits(t, l, s, trace.begin)) return false;
+  const size_t first = trace.begin;
+  if (!lost_fit(l, s.events, first) || !before_fits(Timeline(s, which, lives), l, s, first)) return false;
   std::atomic<bool> all = true;
+  std::atomic<size_t> made = 0;
   std::vector<PieceSums> pieces((l.events + kPiece - 1) / kPiece);
   for_pieces(l.events, [&](size_t p) {
     bool fit = true;
+    size_t made_here = 0;
     Usage block;
-    const size_t first = p * kPiece;
-    pieces[p] = walk_piece(t, p, l.sums[first / Lives::kStride], [&](size_t i, int64_t now, int64_t next) {
-      fit &= matches(l, s.events, trace.begin, i) && (i % Lives::kStride || l.sums[i / Lives::kStride] == now);
+    const int64_t begin = l.sums[p * kPiece / Lives::kStride];
+    pieces[p] = walk_piece(l, s.events, first, p, begin, [&](size_t i, int64_t now, int64_t next) {
+      fit &= matches(l, s.events, first, i, made_here) && (i % Lives::kStride || l.sums[i / Lives::kStride] == now);
       widen(block, i, next);
       if ((i + 1) % Lives::kBlock == 0 || i + 1 == l.events) fit &= block == l.blocks[i / Lives::kBlock];
     });
     if (!fit) all = false;
+    made += made_here;
   });
   int64_t now = l.bytes_before, most = now;
   size_t peak = 0;
@@ -285,7 +311,8 @@ bool fits(const std::shared_ptr<const Lives>& lives, const Snapshot& s, size_t w
     if (pieces[p].most > most) most = pieces[p].most, peak = pieces[p].most_at;
     now = pieces[p].sum;
   }
-  return all && most == l.peak_bytes && peak == l.peak && keyframes_fit(t, l);
+  return all && made == l.blocks_from && most == l.peak_bytes && peak == l.peak &&
+         keyframes_fit(l, s.events.action.data() + trace.begin);
 }
 
 }  // namespace tenon::snapshot

@@ -204,8 +204,14 @@ class Timeline {
   Timeline(const Snapshot& snapshot, size_t trace, std::shared_ptr<const Lives> lives);
   size_t elements() const { return lives_->lives.size(); }
   Element element(uint32_t id) const;
-  int64_t bytes_of(uint32_t id) const;                                                         ///< element(id).bytes
-  uint32_t stack_of(uint32_t id) const;                                                        ///< element(id).stack
+  int64_t bytes_of(uint32_t id) const {  ///< element(id).bytes
+    const uint32_t source = lives_->lives[id].source;
+    return of_block(id) ? snapshot_->blocks[source].requested : snapshot_->events.size[first_event_ + source];
+  }
+  uint32_t stack_of(uint32_t id) const {  ///< element(id).stack
+    const uint32_t source = lives_->lives[id].source;
+    return of_block(id) ? snapshot_->blocks[source].stack : snapshot_->events.stack[first_event_ + source];
+  }
   size_t died(uint32_t id) const { return of_block(id) ? events() : lives_->lives[id].died; }  ///< element(id).died
   /// The elements that were there when recording began, ascending.
   std::span<const uint32_t> before() const { return lives_->before.span(); }
@@ -219,7 +225,14 @@ class Timeline {
     uint32_t element = kNone;  ///< kNone: nothing
     int64_t bytes = 0;         ///< below zero where it ends
   };
-  std::array<Change, 2> changes(size_t event) const;
+  std::array<Change, 2> changes(size_t event) const {
+    const Change lost = lives_->lost.empty() ? Change() : lost_at(event);
+    const uint32_t id = lives_->of_event[event];
+    if (id == kNone) return {Change(), lost};
+    const size_t k = first_event_ + event;
+    const Events& e = snapshot_->events;
+    return {Change{id, e.action[k] == Action::alloc ? e.size[k] : -bytes_of(id)}, lost};
+  }
   /// The element that an event begins; kNone.
   uint32_t made_by(size_t event) const {
     return snapshot_->events.action[first_event_ + event] == Action::alloc ? lives_->of_event[event] : kNone;
@@ -235,6 +248,7 @@ class Timeline {
 
  private:
   bool of_block(uint32_t id) const { return id >= lives_->blocks_from; }
+  Change lost_at(size_t event) const;
 
   const Snapshot* snapshot_;
   size_t first_event_;

@@ -128,12 +128,18 @@ bool in_range(int64_t v, int64_t most) { return v >= 0 && v <= most; }
 bool events_fit(const Snapshot& s) {
   const Events& e = s.events;
   const size_t n = e.size_();
-  bool columns = e.stack.size() == n && e.extra.size() <= n && e.category.size() <= n && e.pool.size() <= n;
-  Events::for_each_narrow(e, [&](const auto& c) { columns = columns && c.size() == n && c.sound(); });
-  if (!columns) return false;
+  std::atomic<bool> all = e.stack.size() == n && e.extra.size() <= n && e.category.size() <= n && e.pool.size() <= n;
+  constexpr int64_t kNarrow = 4;
+  parallel_for(kNarrow, 1, [&](int64_t begin, int64_t end) {
+    int64_t at = 0;
+    Events::for_each_narrow(e, [&](const auto& c) {
+      if (at >= begin && at < end && (c.size() != n || !c.sound())) all = false;
+      ++at;
+    });
+  });
+  if (!all) return false;
   constexpr int64_t kRows = 1 << 18;
   std::vector<int64_t> sums(n / kRows + 1);
-  std::atomic<bool> all = true;
   parallel_for(static_cast<int64_t>(n), kRows, [&](int64_t begin, int64_t end) {
     __int128 sum = 0;
     bool fit = true;

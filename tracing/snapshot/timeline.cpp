@@ -17,36 +17,18 @@ Timeline::Timeline(const Snapshot& s, size_t trace)
 Timeline::Timeline(const Snapshot& s, size_t trace, std::shared_ptr<const Lives> lives)
     : snapshot_(&s), first_event_(trace < s.traces.size() ? s.traces[trace].begin : 0), lives_(std::move(lives)) {}
 
-std::array<Timeline::Change, 2> Timeline::changes(size_t i) const {
-  std::array<Change, 2> out;
+Timeline::Change Timeline::lost_at(size_t event) const {
   const Lives& l = *lives_;
-  if (!l.lost.empty()) {
-    auto it = std::lower_bound(l.lost.begin(), l.lost.end(), i,
-                               [&](uint32_t id, size_t at) { return l.lives[id].died < at; });
-    if (it != l.lost.end() && l.lives[*it].died == i) out[1] = {*it, -bytes_of(*it)};
-  }
-  const uint32_t id = l.of_event[i];
-  if (id == kNone) return out;
-  const size_t k = first_event_ + i;
-  const Events& e = snapshot_->events;
-  out[0] = {id, e.action[k] == Action::alloc ? e.size[k] : -bytes_of(id)};
-  return out;
+  const auto it = std::lower_bound(l.lost.begin(), l.lost.end(), event,
+                                   [&](uint32_t id, size_t at) { return l.lives[id].died < at; });
+  if (it == l.lost.end() || l.lives[*it].died != event) return {};
+  return {*it, -bytes_of(*it)};
 }
 
 int64_t Timeline::bytes(size_t at) const {
   int64_t now = lives_->sums[at / kStride];
   for (size_t i = at / kStride * kStride; i <= at; ++i) now += sum(changes(i));
   return now;
-}
-
-int64_t Timeline::bytes_of(uint32_t id) const {
-  const uint32_t source = lives_->lives[id].source;
-  return of_block(id) ? snapshot_->blocks[source].requested : snapshot_->events.size[first_event_ + source];
-}
-
-uint32_t Timeline::stack_of(uint32_t id) const {
-  const uint32_t source = lives_->lives[id].source;
-  return of_block(id) ? snapshot_->blocks[source].stack : snapshot_->events.stack[first_event_ + source];
 }
 
 Element Timeline::element(uint32_t id) const {
