@@ -31,7 +31,7 @@ void for_pieces(size_t events, const F& fn) {
   });
 }
 
-bool ends_a_life(Action a) { return a == Action::free_completed || a == Action::free; }
+bool ends_a_life(Action a) { return (a == Action::free_completed) | (a == Action::free); }
 
 /// Walks through the events in their order: who makes, who ends what.
 void match(const Snapshot& s, const DeviceTrace& trace, Lives& l) {
@@ -147,8 +147,13 @@ void add_up(const Events& e, size_t first, Lives& l) {
 void go_on(const Lives& l, const Action* action, std::vector<uint32_t>& living, size_t from, size_t to) {
   const uint32_t* const of_event = l.of_event.data();
   const Life* const lives = l.lives.data();
-  for (size_t i = from; i < to; ++i)
-    if (action[i] == Action::alloc) living.push_back(of_event[i]);
+  size_t at = living.size();
+  living.resize(at + to - from);
+  for (size_t i = from; i < to; ++i) {
+    living[at] = of_event[i];
+    at += action[i] == Action::alloc;
+  }
+  living.resize(at);
   std::erase_if(living, [&](uint32_t id) { return id < l.blocks_from && lives[id].died < to; });
 }
 
@@ -169,7 +174,9 @@ void write_keyframes(const Events& e, size_t first, Lives& l) {
 }
 
 bool all_below(std::span<const uint32_t> numbers, size_t limit) {
-  return std::all_of(numbers.begin(), numbers.end(), [&](uint32_t n) { return n < limit; });
+  bool all = true;
+  for (const uint32_t n : numbers) all &= n < limit;
+  return all;
 }
 
 /// What others rely on to find something where a number leads.
@@ -184,13 +191,12 @@ bool leads_somewhere(const Lives& l, const Snapshot& s, const DeviceTrace& trace
     if (l.keyframes[k] <= l.keyframes[k - 1] || l.keyframes[k] > n || l.keyframe_ends[k] < l.keyframe_ends[k - 1])
       return false;
   if (!all_below(l.living.span(), l.lives.size()) || !all_below(l.before.span(), l.lives.size()) ||
-      !all_below(l.lost.span(), l.blocks_from) || !std::all_of(l.of_event.begin(), l.of_event.end(), [&](uint32_t id) {
-        return id < l.blocks_from || id == kNone;
-      }))
+      !all_below(l.lost.span(), l.blocks_from))
     return false;
   const Life* const lives = l.lives.data();
   size_t ended = 0;
   bool fit = true;
+  for (const uint32_t id : l.of_event) fit &= (id < l.blocks_from) | (id == kNone);
   for (size_t id = 0; id < l.blocks_from; ++id) {
     fit &= lives[id].source < n && lives[id].died <= n;
     ended += lives[id].died < n;
@@ -198,9 +204,9 @@ bool leads_somewhere(const Lives& l, const Snapshot& s, const DeviceTrace& trace
   for (size_t id = l.blocks_from; id < l.lives.size(); ++id)
     fit &= lives[id].source < s.blocks.size() && lives[id].died < s.streams.size();
   // Each free ends one, see matches(); the others are those whose free was lost.
-  const auto frees = std::count_if(s.events.action.begin() + static_cast<ptrdiff_t>(trace.begin),
-                                   s.events.action.begin() + static_cast<ptrdiff_t>(trace.end), ends_a_life);
-  return fit && ended == static_cast<size_t>(frees) + l.lost.size();
+  size_t frees = 0;
+  for (const Action a : s.events.action.span().subspan(trace.begin, n)) frees += ends_a_life(a);
+  return fit && ended == frees + l.lost.size();
 }
 
 /// Whether an event makes and ends what its action says, and what it ends was made at its address. Where all do, and

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "tracing/snapshot/column.h"
 
@@ -56,9 +57,11 @@ class NarrowColumn {
  private:
   static constexpr size_t kRun = 4096;
   static constexpr Near kFar = std::numeric_limits<Near>::min();
-  /// Two's complement: what wraps here wraps back when it is read.
+  /// Two's complement: what wraps here wraps back when it is read. So the largest number, which stands for none, is one
+  /// below 0.
   static int64_t distance(Value to, Value from) {
-    return static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(from));
+    using Bits = std::make_unsigned_t<Value>;
+    return static_cast<std::make_signed_t<Value>>(static_cast<Bits>(static_cast<Bits>(to) - static_cast<Bits>(from)));
   }
   Value far(size_t row) const {
     return far_[static_cast<size_t>(std::lower_bound(far_rows_.begin(), far_rows_.end(), row) - far_rows_.begin())];

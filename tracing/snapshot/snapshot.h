@@ -56,8 +56,8 @@ struct Events {
   NarrowColumn<uint64_t, int32_t, 64> address;  ///< of an oom: the bytes that the driver reported free
   NarrowColumn<int64_t> size;                   ///< of alloc and free: the bytes asked for
   NarrowColumn<int64_t> time_us;                ///< -1: not recorded
-  NarrowColumn<uint32_t, int16_t> stream;       ///< into Snapshot::streams
-  Column<uint32_t> stack;                       ///< into the stacks; kNone: no frames were recorded
+  NarrowColumn<uint32_t, int8_t> stream;        ///< into Snapshot::streams
+  NarrowColumn<uint32_t, int16_t> stack;        ///< into the stacks; kNone: no frames were recorded
   Column<uint32_t> extra;                       ///< text: compile context, metadata; kNone: none
   Column<uint32_t> category;                    ///< text; kNone: none
   Column<uint32_t> pool;                        ///< into Snapshot::pools; kNone: the default pool, or not told
@@ -71,7 +71,6 @@ struct Events {
   static void each_part(Self& e, const F& f) {
     f(e.action);
     for_each_narrow(e, [&](auto& column) { column.each_part(column, f); });
-    f(e.stack);
     f(e.extra);
     f(e.category);
     f(e.pool);
@@ -82,6 +81,7 @@ struct Events {
     f(e.size);
     f(e.time_us);
     f(e.stream);
+    f(e.stack);
   }
 };
 

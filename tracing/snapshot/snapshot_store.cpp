@@ -128,8 +128,8 @@ bool in_range(int64_t v, int64_t most) { return v >= 0 && v <= most; }
 bool events_fit(const Snapshot& s) {
   const Events& e = s.events;
   const size_t n = e.size_();
-  std::atomic<bool> all = e.stack.size() == n && e.extra.size() <= n && e.category.size() <= n && e.pool.size() <= n;
-  constexpr int64_t kNarrow = 4;
+  std::atomic<bool> all = e.extra.size() <= n && e.category.size() <= n && e.pool.size() <= n;
+  constexpr int64_t kNarrow = 5;
   parallel_for(kNarrow, 1, [&](int64_t begin, int64_t end) {
     int64_t at = 0;
     Events::for_each_narrow(e, [&](const auto& c) {

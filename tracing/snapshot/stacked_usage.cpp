@@ -95,8 +95,10 @@ UsageGroups usage_groups(const Snapshot& s, const Timeline& t, UsageBy by) {
 
 StackedUsage::StackedUsage(const Snapshot& snapshot, const Timeline& timeline, const Options& options)
     : timeline_(&timeline) {
-  const UsageGroups groups = usage_groups(snapshot, timeline, options.by);
-  choose(options, groups.of_element, groups.names);
+  {
+    const UsageGroups groups = usage_groups(snapshot, timeline, options.by);
+    choose(options, groups.of_element, groups.names);
+  }
   add_up(options);
 }
 
