@@ -70,7 +70,7 @@ class HashedFile {
   void commit() {
     flush();
     file_.put({reinterpret_cast<const char*>(&hash_), kHashBytes});
-    file_.commit();
+    file_.commit_unsynced();  // the hash tells what never reached the disk
   }
 
  private:
