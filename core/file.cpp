@@ -91,6 +91,10 @@ void FileWriter::sync() {
 
 void FileWriter::commit() {
   sync();
+  commit_unsynced();
+}
+
+void FileWriter::commit_unsynced() {
   if (replace_whole_ && std::rename(half_.c_str(), path_.c_str()) != 0) fail(errno);
   ::close(fd_);
   fd_ = -1;

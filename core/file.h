@@ -21,6 +21,9 @@ class FileWriter {
   /// room.
   void sync();
   void commit();
+  /// commit() without the wait for the disk: after a failure of power the file may be there with other bytes. For what
+  /// is checked when it is read, and can be made again.
+  void commit_unsynced();
 
  private:
   [[noreturn]] void fail(int code, uint64_t missing = 0);

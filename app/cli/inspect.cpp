@@ -18,7 +18,9 @@
 #include "engine/formats/torch/pickle.h"
 #include "tracing/analyses/snapshot_analysis.h"
 #include "tracing/analyses/trace_analysis.h"
+#include "tracing/snapshot/snapshot_store.h"
 #include "tracing/trace/source_text.h"
+#include "tracing/trace/store_file.h"
 #include "tracing/trace/trace_reader.h"
 
 namespace tenon::app {
@@ -105,11 +107,16 @@ Report told(const char* what, const char* kind, const tracing::Finding& found, c
   return r;
 }
 
-Report memory_snapshot(const File& file) {
+Report told_of(std::shared_ptr<const snapshot::Snapshot> snapshot, const char* what, const char* kind) {
   tracing::SnapshotRequest request;
-  request.snapshots.push_back(snapshot::parse_snapshot(std::string(file->bytes())));
-  return told("a snapshot of PyTorch's memory", "memory-snapshot", tracing::snapshot_analyses().at("info").run(request),
+  request.snapshots.push_back(std::move(snapshot));
+  return told(what, kind, tracing::snapshot_analyses().at("info").run(request),
               "tenon memory peak|leaks|fragmentation|what-if FILE");
+}
+
+Report memory_snapshot(const File& file) {
+  return told_of(snapshot::parse_snapshot(std::string(file->bytes())), "a snapshot of PyTorch's memory",
+                 "memory-snapshot");
 }
 
 Report pickle(const File& file) {
@@ -162,6 +169,18 @@ Report trace(const File& file) {
   }
 }
 
+Report stored_trace(const File& file) {
+  tracing::TraceRequest request;
+  request.traces.push_back(traces::open_given_store(file->name()));
+  return told("what was kept of a Chrome trace", "trace-store", tracing::trace_analyses().at("info").run(request),
+              "tenon trace why|steps|ops|kernels FILE");
+}
+
+Report stored_snapshot(const File& file) {
+  return told_of(snapshot::open_given_store(file->name()), "what was kept of a snapshot of PyTorch's memory",
+                 "memory-snapshot-store");
+}
+
 Report inspect_file(const File& file) {
   const FileKind kind = formats::file_kind(file->bytes());
   if (kind == FileKind::npy) return npy(file);
@@ -193,6 +212,8 @@ Report inspect_file(const File& file) {
         r.j["compressed"] = true;
         return r;
       }
+      if (traces::is_store(traces::kTraceStore, b)) return stored_trace(file);
+      if (traces::is_store(snapshot::kSnapshotStore, b)) return stored_snapshot(file);
       throw Error(fmt::format("{} is {}", file->name(), describe(kind)));
     }
   }

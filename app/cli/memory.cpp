@@ -19,6 +19,7 @@ int run_snapshot_analysis(const tracing::SnapshotAnalysis& analysis, const Args&
   request.settings = args.all("--settings");
   Bar bar("reading");
   snapshot::ReadOptions options;
+  options.read_cache = options.write_cache = !args.has("--no-cache");
   options.progress = [&](uint64_t done, uint64_t total) {
     bar.show(static_cast<int64_t>(done), static_cast<int64_t>(total));
     return !interrupted();
@@ -33,6 +34,7 @@ const bool registered_memory = register_command_family("memory", [] {
   for (const tracing::SnapshotAnalysis& a : tracing::snapshot_analyses()) {
     std::vector<Option> options{{"--top", "N", "rows of a table at most (20)"},
                                 {"--device", "N", "the device to look at (the one with most events)"},
+                                {"--no-cache", "", "neither take nor save the store beside the file"},
                                 {"--json", "", "one JSON object a line"}};
     if (a.name == "live" || a.name == "fragmentation") options.push_back({"--at", "N", "the event (the last one)"});
     if (a.name == "stacks") options.push_back({"--at", "N", "the event (the peak)"});

@@ -65,13 +65,13 @@ def with_hta(path):
 def measure(kind, path, words):
     size = os.path.getsize(path)
     raw = min(read_bytes(path) for _ in range(2))
-    runs = [timed([tenon, *words, path, "--no-cache"] if kind == "trace" else [tenon, *words, path]) for _ in range(3)]
+    runs = [timed([tenon, *words, path, "--no-cache"]) for _ in range(3)]
     row = {"kind": kind, "bytes": size, "seconds": min(r[0] for r in runs), "memory": max(r[1] for r in runs), "read_seconds": raw}
-    if kind == "trace":
-        timed([tenon, *words, path])
-        row["second_seconds"] = min(timed([tenon, *words, path])[0] for _ in range(3))
-        if os.path.exists(path + ".tenon-trace"):
-            os.remove(path + ".tenon-trace")
+    timed([tenon, *words, path])
+    row["second_seconds"] = min(timed([tenon, *words, path])[0] for _ in range(3))
+    for store in (path + ".tenon-trace", path + ".tenon-memory"):
+        if os.path.exists(store):
+            os.remove(store)
     if kind == "trace" and size < 4_000_000_000 and os.path.exists(f"{args.build}/bin/simdjson_pass"):
         row["simdjson_seconds"], row["simdjson_memory"] = min(timed([f"{args.build}/bin/simdjson_pass", path]) for _ in range(2))
     if kind == "trace" and args.hta and size <= 1_100_000_000:

@@ -317,25 +317,34 @@ TEST(FullDisk, an_import_is_whole_or_not_there) {
   });
 }
 
-TEST(FullDisk, a_trace_is_answered_without_its_store) {
-  small_disk::with("40m", [](const std::string& disk) {
-    const std::string trace = disk + "/t.json", cache = disk + "/cache";
+/// The same answer while there is no room for the store, when it is written, and from it.
+void expect_answer_without_store(const char* writer, const char* family, const char* analysis, const char* ending) {
+  small_disk::with("40m", [&](const std::string& disk) {
+    const std::string file = disk + "/f", cache = disk + "/cache";
     setenv("XDG_CACHE_HOME", cache.c_str(), 1);
-    ASSERT_EQ(run({std::string(TENON_BINARY_DIR) + "/bin/make_trace", "6000000", trace}).status, 0);
+    ASSERT_EQ(run({std::string(TENON_BINARY_DIR) + "/bin/" + writer, "6000000", file}).status, 0);
     std::string answer;
     for (int64_t leave : {0, 100 << 10}) {
       fill(disk, leave);
-      const Outcome o = tenon({"trace", "kernels", trace, "--json"});
+      const Outcome o = tenon({family, analysis, file, "--json"});
       EXPECT_EQ(o.status, 0) << o.err;
       EXPECT_GT(o.out.size(), 100u);
       answer = o.out;
       drain(disk);
-      EXPECT_EQ(names_in(disk), std::vector<std::string>{"t.json"});
+      EXPECT_EQ(names_in(disk), std::vector<std::string>{"f"});
     }
-    EXPECT_EQ(tenon({"trace", "kernels", trace, "--json"}).out, answer);
-    EXPECT_TRUE(std::filesystem::exists(trace + ".tenon-trace")) << "the next time there is room";
-    EXPECT_EQ(tenon({"trace", "kernels", trace, "--json"}).out, answer);
+    EXPECT_EQ(tenon({family, analysis, file, "--json"}).out, answer);
+    EXPECT_TRUE(std::filesystem::exists(file + ending)) << "the next time there is room";
+    EXPECT_EQ(tenon({family, analysis, file, "--json"}).out, answer);
   });
+}
+
+TEST(FullDisk, a_trace_is_answered_without_its_store) {
+  expect_answer_without_store("make_trace", "trace", "kernels", ".tenon-trace");
+}
+
+TEST(FullDisk, a_snapshot_is_answered_without_its_store) {
+  expect_answer_without_store("make_snapshot", "memory", "peak", ".tenon-memory");
 }
 
 TEST(FullDisk, a_packed_trace_that_finds_no_room_to_unpack_says_where) {

@@ -174,6 +174,30 @@ TEST(SnapshotFiles, AreCountedAsPythonCountsThem) {
   EXPECT_EQ(seen["kind"], "memory-snapshot");
 }
 
+TEST(SnapshotFiles, AreReadOnceAndThenMapped) {
+  Folder folder;
+  const std::string file = folder / "s.pickle", store = file + ".tenon-memory";
+  make("make_snapshot", 6000000, file);
+  json info = one(tenon({"memory", "info", file, "--json", "--no-cache"}));
+  EXPECT_EQ(info["from_cache"], "no");
+  EXPECT_FALSE(std::filesystem::exists(store));
+  EXPECT_EQ(one(tenon({"memory", "info", file, "--json"}))["from_cache"], "no");
+  ASSERT_TRUE(std::filesystem::exists(store));
+  json again = one(tenon({"memory", "info", file, "--json"}));
+  EXPECT_EQ(again["from_cache"], "yes");
+  info.erase("from_cache"), again.erase("from_cache");
+  EXPECT_EQ(info, again);
+  for (const char* analysis : {"peak", "live", "leaks", "fragmentation", "stacks"})
+    EXPECT_EQ(tenon({"memory", analysis, file, "--json", "--no-cache"}).out,
+              tenon({"memory", analysis, file, "--json"}).out)
+        << analysis;
+  // The store itself is the snapshot, whatever its name.
+  const std::string moved = folder / "moved";
+  std::filesystem::rename(store, moved);
+  EXPECT_EQ(tenon({"memory", "peak", moved, "--json"}).out, tenon({"memory", "peak", file, "--json"}).out);
+  EXPECT_EQ(one(tenon({"inspect", moved, "--json"}))["kind"], "memory-snapshot-store");
+}
+
 TEST(Imports, PutAFileAndItsFindingsIntoAProject) {
   Folder folder;
   const std::string trace = folder / "t.json", project = folder / "p.tenon";

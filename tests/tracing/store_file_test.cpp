@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "tests/sealed.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/trace/store_file.h"
 #include "tracing/trace/trace_reader.h"
@@ -68,18 +69,28 @@ TEST_F(StoreFiles, OfOtherBytesAreNotTaken) {
   }
 }
 
-TEST_F(StoreFiles, CutShortOrDamagedAreRefusedOrHarmless) {
+TEST_F(StoreFiles, CutShortOrDamagedAreRefused) {
   const std::string whole = read_file(path_);
   for (size_t n = 0; n < whole.size(); n += 7) {
     write_file(path_, whole.substr(0, n));
     EXPECT_FALSE(open_store(path_, key_)) << n;
   }
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string broken = whole;
+    broken[at] = static_cast<char>(broken[at] ^ (1 << at % 8));
+    write_file(path_, broken);
+    EXPECT_FALSE(open_store(path_, key_)) << at;
+  }
+}
+
+TEST_F(StoreFiles, MadeToDoHarmAreRefusedOrHarmless) {
+  const std::string whole = read_file(path_);
   std::mt19937 random(5);
   int taken = 0;
   for (int i = 0; i < 2000; ++i) {
     std::string broken = whole;
     for (int k = 0; k < 1 + i % 3; ++k) broken[random() % broken.size()] = static_cast<char>(random());
-    write_file(path_, broken);
+    write_file(path_, sealed(broken));
     auto t = open_store(path_, key_);
     if (!t) continue;
     ++taken;  // the bytes hit what no rule binds: a time, a name, padding

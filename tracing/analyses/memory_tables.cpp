@@ -91,7 +91,8 @@ Finding memory_info(const SnapshotRequest& r) {
              {"frees", "frees", Unit::count, actions["free_completed"] + actions["free"]},
              {"annotations", "annotations", Unit::count, static_cast<int64_t>(s.annotations.size())},
              {"protocol", "pickle protocol", Unit::count, static_cast<int64_t>(s.protocol)},
-             {"truncated", "truncated", Unit::text, std::string(s.truncated ? "yes" : "no")}};
+             {"truncated", "truncated", Unit::text, std::string(s.truncated ? "yes" : "no")},
+             {"from_cache", "from the saved store", Unit::text, std::string(s.from_cache() ? "yes" : "no")}};
   Table table{"devices",
               {{"device", "DEVICE", Unit::text},
                {"segments", "SEGMENTS", Unit::count},

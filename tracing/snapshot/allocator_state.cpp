@@ -1,8 +1,10 @@
 #include "tracing/snapshot/allocator_state.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
+#include "tracing/snapshot/address_map.h"
 #include "tracing/snapshot/allocator_settings.h"
 
 // Note [Undoing]
@@ -53,6 +55,62 @@ class Sieve {
   std::vector<bool> bits_ = std::vector<bool>(size_t{1} << kBits);
 };
 
+/// The blocks of a device while events are undone, millions of them: by address, and for each no more than where it is
+/// told what it is.
+class UndoneBlocks {
+ public:
+  struct Block {
+    uint64_t address = 0;
+    size_t source = 0;  ///< the event that ended it; of one of the dump, its number there
+    bool of_dump = false;
+    State state = State::inactive;
+    bool there = false;
+  };
+  /// Whether one was there, which is then no more.
+  bool put(Block block) {
+    block.there = true;
+    if (const uint32_t at = by_address_.find(block.address); at != kNone) {
+      blocks_[at] = block;
+      return true;
+    }
+    uint32_t at = static_cast<uint32_t>(blocks_.size());
+    if (free_.empty()) {
+      blocks_.push_back(block);
+    } else {
+      at = free_.back();
+      free_.pop_back();
+      blocks_[at] = block;
+    }
+    by_address_.put(block.address, at);
+    return false;
+  }
+  /// Whether one was there.
+  bool take(uint64_t address) {
+    const uint32_t at = by_address_.take(address);
+    if (at == kNone) return false;
+    blocks_[at].there = false;
+    free_.push_back(at);
+    return true;
+  }
+  /// Null where there is none.
+  Block* find(uint64_t address) {
+    const uint32_t at = by_address_.find(address);
+    return at == kNone ? nullptr : &blocks_[at];
+  }
+  /// Those that are there, by address.
+  std::vector<Block> sorted() const {
+    std::vector<Block> all;
+    std::copy_if(blocks_.begin(), blocks_.end(), std::back_inserter(all), [](const Block& b) { return b.there; });
+    std::sort(all.begin(), all.end(), [](const Block& a, const Block& b) { return a.address < b.address; });
+    return all;
+  }
+
+ private:
+  AddressMap by_address_;
+  std::vector<Block> blocks_;
+  std::vector<uint32_t> free_;
+};
+
 class Undoing {
  public:
   Undoing(const Snapshot& s, size_t trace)
@@ -61,13 +119,14 @@ class Undoing {
       if (g.device != trace_.device || g.total <= 0) continue;
       segments_[g.address] = g;
       for (size_t b = g.first_block; b < g.first_block + g.blocks; ++b)
-        if (s.blocks[b].state != State::inactive) blocks_[s.blocks[b].address] = {s.blocks[b], trace_.end, true};
+        if (s.blocks[b].state != State::inactive) undone_.put({s.blocks[b].address, b, true, s.blocks[b].state});
     }
   }
 
   AllocatorState after(size_t events) {
     const size_t from = trace_.begin + std::min(events, trace_.end - trace_.begin);
     for (size_t i = trace_.end; i-- > from;) undo(i);
+    for (const UndoneBlocks::Block& b : undone_.sorted()) blocks_.emplace_hint(blocks_.end(), b.address, known(b));
     look_back(from);
     return tiled();
   }
@@ -79,6 +138,15 @@ class Undoing {
     bool exact = false;     ///< its size is the dump's
     uint64_t boundary = 0;  ///< where it ended, if something showed it
   };
+  Known known(const UndoneBlocks::Block& b) const {
+    const Events& e = s_.events;
+    Known k{b.of_dump ? s_.blocks[b.source]
+                      : Block{b.address, 0, std::clamp<int64_t>(e.size[b.source], 0, int64_t{1} << 50), State::inactive,
+                              e.stack[b.source]},
+            b.of_dump ? trace_.end : b.source, b.of_dump};
+    k.block.state = b.state;
+    return k;
+  }
   uint64_t rounded_end(const Known& k) const {
     return k.block.address + static_cast<uint64_t>(settings_.rounded(k.block.requested));
   }
@@ -94,24 +162,18 @@ class Undoing {
     const uint64_t address = e.address[i];
     switch (e.action[i]) {
       case Action::alloc:
-        doubts_ += blocks_.erase(address) == 0;
+        doubts_ += !undone_.take(address);
         break;
       case Action::free_completed:
       case Action::free:
-        doubts_ += blocks_.count(address);
-        blocks_[address] = {{address, 0, std::clamp<int64_t>(e.size[i], 0, int64_t{1} << 50),
-                             e.action[i] == Action::free ? State::active : State::pending_free, e.stack[i]},
-                            i,
-                            false};
+        doubts_ += undone_.put({address, i, false, e.action[i] == Action::free ? State::active : State::pending_free});
         break;
-      case Action::free_requested: {
-        auto it = blocks_.find(address);
-        if (it != blocks_.end())
-          it->second.block.state = State::active;
+      case Action::free_requested:
+        if (UndoneBlocks::Block* block = undone_.find(address))
+          block->state = State::active;
         else
           ++doubts_;
         break;
-      }
       case Action::segment_alloc:
         doubts_ += segments_.erase(address) == 0;
         break;
@@ -277,7 +339,8 @@ class Undoing {
   AllocatorSettings settings_;
   PoolsOfEvents pool_of_;
   std::map<uint64_t, Segment> segments_;
-  std::map<uint64_t, Known> blocks_;
+  UndoneBlocks undone_;
+  std::map<uint64_t, Known> blocks_;  ///< those that are left
   std::map<uint64_t, bool> maps_;
   bool maps_known_ = false;
   size_t doubts_ = 0;

@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
-#include <vector>
+#include <type_traits>
+
+#include "tracing/snapshot/column.h"
 
 namespace tenon::snapshot {
 
@@ -20,7 +21,9 @@ class NarrowColumn {
     const int64_t off = distance(value, bases_.back()), units = off / unit;
     const bool fits = off % unit == 0 && units > kFar && units <= std::numeric_limits<Near>::max();
     near_.push_back(fits ? static_cast<Near>(units) : kFar);
-    if (!fits) far_.emplace_back(row, value);
+    if (fits) return;
+    far_rows_.push_back(row);
+    far_.push_back(value);
   }
   Value operator[](size_t row) const {
     if (near_[row] == kFar) return far(row);
@@ -34,21 +37,39 @@ class NarrowColumn {
     near_.reserve(rows);
     bases_.reserve(rows / kRun + 1);
   }
+  /// Whether every row has a value: what is mapped is to be asked before any other call.
+  bool sound() const {
+    if (bases_.size() != (near_.size() + kRun - 1) / kRun || far_.size() != far_rows_.size()) return false;
+    for (size_t i = 0; i < far_rows_.size(); ++i) {
+      const uint64_t row = far_rows_[i];
+      if (row >= near_.size() || near_[row] != kFar || (i && row <= far_rows_[i - 1])) return false;
+    }
+    return static_cast<size_t>(std::count(near_.begin(), near_.end(), kFar)) == far_rows_.size();
+  }
+  template <class Self, class F>
+  static void each_part(Self& self, const F& f) {
+    f(self.near_);
+    f(self.bases_);
+    f(self.far_rows_);
+    f(self.far_);
+  }
 
  private:
   static constexpr size_t kRun = 4096;
   static constexpr Near kFar = std::numeric_limits<Near>::min();
-  /// Two's complement: what wraps here wraps back when it is read.
+  /// Two's complement: what wraps here wraps back when it is read. So the largest number, which stands for none, is one
+  /// below 0.
   static int64_t distance(Value to, Value from) {
-    return static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(from));
+    using Bits = std::make_unsigned_t<Value>;
+    return static_cast<std::make_signed_t<Value>>(static_cast<Bits>(static_cast<Bits>(to) - static_cast<Bits>(from)));
   }
   Value far(size_t row) const {
-    return std::lower_bound(far_.begin(), far_.end(), row, [](const auto& f, size_t at) { return f.first < at; })
-        ->second;
+    return far_[static_cast<size_t>(std::lower_bound(far_rows_.begin(), far_rows_.end(), row) - far_rows_.begin())];
   }
-  std::vector<Near> near_;
-  std::vector<Value> bases_;                   ///< of every run
-  std::vector<std::pair<size_t, Value>> far_;  ///< by row
+  Column<Near> near_;
+  Column<Value> bases_;        ///< of every run
+  Column<uint64_t> far_rows_;  ///< ascending
+  Column<Value> far_;
 };
 
 }  // namespace tenon::snapshot

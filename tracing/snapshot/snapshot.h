@@ -10,10 +10,18 @@
 #include <utility>
 #include <vector>
 
+#include "tracing/snapshot/lives.h"
 #include "tracing/snapshot/narrow_column.h"
 
 // A CUDA memory snapshot (torch.cuda.memory._dump_snapshot, and ours) as columns. Addresses, sizes and times are the
 // file's own.
+namespace tenon {
+class MappedFile;
+namespace traces {
+struct FileKey;
+}
+}  // namespace tenon
+
 namespace tenon::snapshot {
 
 enum class Action : uint8_t {
@@ -44,21 +52,37 @@ struct PoolId {
 
 /// The recorded events of every device, device after device, in the order of the file.
 struct Events {
-  std::vector<Action> action;
+  Column<Action> action;
   NarrowColumn<uint64_t, int32_t, 64> address;  ///< of an oom: the bytes that the driver reported free
   NarrowColumn<int64_t> size;                   ///< of alloc and free: the bytes asked for
   NarrowColumn<int64_t> time_us;                ///< -1: not recorded
-  NarrowColumn<uint32_t, int16_t> stream;       ///< into Snapshot::streams
-  std::vector<uint32_t> stack;                  ///< into the stacks; kNone: no frames were recorded
-  std::vector<uint32_t> extra;                  ///< text: compile context, metadata; kNone: none
-  std::vector<uint32_t> category;               ///< text; kNone: none
-  std::vector<uint32_t> pool;                   ///< into Snapshot::pools; kNone: the default pool, or not told
+  NarrowColumn<uint32_t, int8_t> stream;        ///< into Snapshot::streams
+  NarrowColumn<uint32_t, int16_t> stack;        ///< into the stacks; kNone: no frames were recorded
+  Column<uint32_t> extra;                       ///< text: compile context, metadata; kNone: none
+  Column<uint32_t> category;                    ///< text; kNone: none
+  Column<uint32_t> pool;                        ///< into Snapshot::pools; kNone: the default pool, or not told
   uint32_t extra_of(size_t i) const {
     return i < extra.size() ? extra[i] : kNone;
   }  ///< these three grow only as far as something was told
   uint32_t category_of(size_t i) const { return i < category.size() ? category[i] : kNone; }
   uint32_t pool_of(size_t i) const { return i < pool.size() ? pool[i] : kNone; }
   size_t size_() const { return action.size(); }
+  template <class Self, class F>
+  static void each_part(Self& e, const F& f) {
+    f(e.action);
+    for_each_narrow(e, [&](auto& column) { column.each_part(column, f); });
+    f(e.extra);
+    f(e.category);
+    f(e.pool);
+  }
+  template <class Self, class F>
+  static void for_each_narrow(Self& e, const F& f) {
+    f(e.address);
+    f(e.size);
+    f(e.time_us);
+    f(e.stream);
+    f(e.stack);
+  }
 };
 
 /// The number of what is no device: pinned memory of the host, where it was recorded.
@@ -115,16 +139,14 @@ struct Snapshot {
     uint32_t file = kNone, function = kNone;  ///< texts
     int64_t line = 0;
   };
-  std::vector<Frame> frames;
-  std::vector<uint32_t> stack_frames;
-  std::vector<uint64_t> stack_ends;
-  std::vector<std::string> texts;
+  Column<Frame> frames;
+  Column<uint32_t> stack_frames;
+  Column<uint64_t> stack_ends;
+  TextColumn texts;
 
   std::span<const uint32_t> stack(uint32_t id) const;
   size_t stacks() const { return stack_ends.size(); }
-  std::string_view text(uint32_t id) const {
-    return id < texts.size() ? std::string_view(texts[id]) : std::string_view();
-  }
+  std::string_view text(uint32_t id) const { return texts[id]; }
   std::string frame_text(uint32_t frame) const;  ///< "forward (model.py:12)"
   /// The place in the user's code that a stack leads to; else the one in PyTorch that tells most. See Note [Whose place
   /// it is].
@@ -132,22 +154,34 @@ struct Snapshot {
   std::vector<std::string> callers(uint32_t stack) const;      ///< who called that place, innermost first
   std::vector<std::string> stack_lines(uint32_t stack) const;  ///< without the frames that are hidden by default
 
+  /// Of each trace, where they were looked for when the file was read: every Timeline of it takes these.
+  std::vector<std::shared_ptr<const Lives>> lives;
+  std::shared_ptr<const traces::FileKey> key;  ///< of the file that was read; null for text in memory
+  std::shared_ptr<const MappedFile> store;     ///< in which the columns lie; null: they are its own
+  bool from_cache() const { return store != nullptr; }
+
  private:
   size_t place(std::span<const uint32_t> stack) const;
 };
 
 struct ReadOptions {
+  bool read_cache = true;  ///< take the store that was saved of the file, where it belongs to these bytes
+  bool write_cache = true;
   std::function<bool(uint64_t done, uint64_t total)> progress;  ///< returning false throws Error "cancelled"
   std::function<void(uint64_t from, uint64_t to)> forget;       ///< told of bytes that will not be read again
 };
 /// Reads a pickle of protocol 2 to 5 (as data: nothing in it is ever looked up or run), the older bare list of
-/// segments, or JSON of the same structure; plain, gzip or zstd. A file that is cut short gives what it holds. Throws
-/// Error naming the file where it is no snapshot, or asks for anything but plain data.
+/// segments, or JSON of the same structure; plain, gzip or zstd; or the store that was saved of one. A file that is cut
+/// short gives what it holds. Throws Error naming the file where it is no snapshot, or asks for anything but plain
+/// data.
 std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const ReadOptions& options = {});
 /// The events at the beginning of a snapshot, from so many bytes of its text: something to see while the whole is read.
-/// What its segments hold is left out: that is how the recording ended. Null where no event is told by then. Throws
-/// Error as read_snapshot().
+/// What its segments hold is left out: that is how the recording ended. Null where no event is told by then, or where
+/// there is a store, which opens at once. Throws Error as read_snapshot().
 std::shared_ptr<const Snapshot> read_beginning(const std::string& path, size_t bytes);
+/// Saves the store of a snapshot that was read without: it opens at once the next time. Nothing where it has one, or is
+/// small, or its file has changed.
+void keep_store(const Snapshot& snapshot);
 std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options = {});
 
 /// One allocation's life on the axis of a device's events.
@@ -161,60 +195,64 @@ struct Element {
   uint32_t category = kNone;  ///< text
 };
 
-/// Who is alive when, for one device: PyTorch's own viewer's rules. See memory_snapshot's notes on reconstruction.
+/// Who is alive when, for one device.
 class Timeline {
  public:
   /// The snapshot must outlive it.
   Timeline(const Snapshot& snapshot, size_t trace);
-  size_t elements() const { return lives_.size(); }
+  /// Of lives that may still be looked for: each call needs those of its columns that it is about.
+  Timeline(const Snapshot& snapshot, size_t trace, std::shared_ptr<const Lives> lives);
+  size_t elements() const { return lives_->lives.size(); }
   Element element(uint32_t id) const;
-  int64_t bytes_of(uint32_t id) const;   ///< element(id).bytes
-  uint32_t stack_of(uint32_t id) const;  ///< element(id).stack
+  int64_t bytes_of(uint32_t id) const {  ///< element(id).bytes
+    const uint32_t source = lives_->lives[id].source;
+    return of_block(id) ? snapshot_->blocks[source].requested : snapshot_->events.size[first_event_ + source];
+  }
+  uint32_t stack_of(uint32_t id) const {  ///< element(id).stack
+    const uint32_t source = lives_->lives[id].source;
+    return of_block(id) ? snapshot_->blocks[source].stack : snapshot_->events.stack[first_event_ + source];
+  }
+  size_t died(uint32_t id) const { return of_block(id) ? events() : lives_->lives[id].died; }  ///< element(id).died
   /// The elements that were there when recording began, ascending.
-  const std::vector<uint32_t>& before() const { return before_ids_; }
-  size_t events() const { return events_; }
-  int64_t bytes(size_t at) const;                   ///< alive after event `at`
-  int64_t bytes_before() const { return before_; }  ///< alive when recording began
-  size_t peak() const { return peak_; }             ///< the first event after which most is alive
-  int64_t peak_bytes() const { return peak_bytes_; }
+  std::span<const uint32_t> before() const { return lives_->before.span(); }
+  size_t events() const { return lives_->events; }
+  int64_t bytes(size_t at) const;                                ///< alive after event `at`
+  int64_t bytes_before() const { return lives_->bytes_before; }  ///< alive when recording began
+  size_t peak() const { return lives_->peak; }                   ///< the first event after which most is alive
+  int64_t peak_bytes() const { return lives_->peak_bytes; }
   /// What an event begins and ends. Where the free of an address was lost, the one who takes it anew ends the former.
   struct Change {
     uint32_t element = kNone;  ///< kNone: nothing
     int64_t bytes = 0;         ///< below zero where it ends
   };
-  std::array<Change, 2> changes(size_t event) const;
+  std::array<Change, 2> changes(size_t event) const {
+    const Change lost = lives_->lost.empty() ? Change() : lost_at(event);
+    const uint32_t id = lives_->of_event[event];
+    if (id == kNone) return {Change(), lost};
+    const size_t k = first_event_ + event;
+    const Events& e = snapshot_->events;
+    return {Change{id, e.action[k] == Action::alloc ? e.size[k] : -bytes_of(id)}, lost};
+  }
+  /// The element that an event begins; kNone.
+  uint32_t made_by(size_t event) const {
+    return snapshot_->events.action[first_event_ + event] == Action::alloc ? lives_->of_event[event] : kNone;
+  }
   /// Elements alive after event `at` (counted within the device), by number. From the nearest keyframe, not from the
   /// end.
   std::vector<uint32_t> live(size_t at) const;
   /// Smallest, largest and last of bytes() in `buckets` parts of [from, to). Costs some hundred events a bucket,
   /// however many it covers.
-  struct Usage {
-    int64_t low, high, last;
-  };
   std::vector<Usage> usage(size_t from, size_t to, size_t buckets) const;
-  bool history_truncated() const { return unknown_frees_ > 0; }
-  uint64_t unknown_frees() const { return unknown_frees_; }
+  bool history_truncated() const { return unknown_frees() > 0; }
+  uint64_t unknown_frees() const { return lives_->unknown_frees; }
 
  private:
-  // 12 bytes a life and 12 an event: what is known of an allocation stands in the event that made it.
-  struct Life {
-    uint32_t source = 0;  ///< event of the device (or, from `blocks_from` on, block of the snapshot) that tells of it
-    uint32_t born = 0, died = 0;  ///< of a block, `born` is its segment's stream: it was there from the beginning
-  };
+  bool of_block(uint32_t id) const { return id >= lives_->blocks_from; }
+  Change lost_at(size_t event) const;
+
   const Snapshot* snapshot_;
-  size_t first_event_ = 0;
-  std::vector<Life> lives_;
-  std::vector<uint32_t> before_ids_;  ///< lives from before, ascending
-  uint32_t blocks_from_ = kNone;      ///< lives from this one on are blocks of segments
-  std::vector<uint32_t> of_event_;    ///< the life that an event makes or ends; kNone
-  std::vector<int64_t> sums_;         ///< alive before every 32nd event
-  std::vector<Usage> blocks_;         ///< of every 128 events
-  std::vector<uint32_t> lost_;        ///< lives that end where another begins, by that event
-  int64_t peak_bytes_ = 0;
-  std::vector<std::pair<size_t, std::vector<uint32_t>>> keyframes_;
-  size_t events_ = 0, peak_ = 0;
-  int64_t before_ = 0;
-  uint64_t unknown_frees_ = 0;
+  size_t first_event_;
+  std::shared_ptr<const Lives> lives_;
 };
 
 }  // namespace tenon::snapshot

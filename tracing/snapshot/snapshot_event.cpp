@@ -9,14 +9,14 @@
 // stack. The dictionaries that lie above the mark have become rows before it, so that the order stays. Whatever looks
 // otherwise is left to the machine, from the dictionary's first byte on: what is read here is never more than what the
 // machine would have made of the same bytes. That the memo names the event is forgotten, as by the machine, for which
-// it is gone once it is a row.
+// it is gone once it is a row. Events have their keys in one order, so each is first looked for where the event before
+// had it, by the bytes that name it; these are forgotten when an entry of the memo becomes another.
 
 namespace tenon::snapshot {
 namespace {
 
-constexpr size_t kMostPairs = 16;
-/// No event that is read here is longer, so that nothing in it must look for the end of the file.
-constexpr size_t kLongest = 8 + kMostPairs * 40;
+/// No pair that is read here is longer, so that nothing in it must look for the end of the file.
+constexpr size_t kLongestPair = 40;
 
 template <class T>
 T taken(const char*& p) {
@@ -42,9 +42,10 @@ bool integer(const char*& p, int64_t& v) {
       const auto n = static_cast<unsigned char>(p[1]);
       if (n > 8) return false;
       p += 2;
-      uint64_t bits = n && (p[n - 1] & 0x80) ? ~uint64_t{0} : 0;
-      std::memcpy(&bits, p, n);  // little-endian, as this machine is
-      v = static_cast<int64_t>(bits);
+      uint64_t bits;  // little-endian, as this machine is
+      std::memcpy(&bits, p, sizeof bits);
+      const int behind = 64 - 8 * n;  // bits of what follows, which go where the sign fills up
+      v = n ? static_cast<int64_t>(bits << behind) >> behind : 0;
       p += n;
       return true;
     }
@@ -98,6 +99,7 @@ Machine::Value Machine::pool_tuple(PoolId id) {
 size_t Machine::events_at(std::string_view bytes) {
   const uint32_t rows = open_events();
   if (rows == kNone) return 0;
+  constexpr size_t kLongest = 8 + kMostPairs * kLongestPair;
   size_t at = 0;
   while (bytes.size() - at >= kLongest && bytes[at] == '}') {
     const size_t n = event_at(bytes.data() + at);
@@ -151,9 +153,21 @@ size_t Machine::event_at(const char* const begin) {
   Value values[kMostPairs];
   auto read = [&] {
     if (!memoized(PickleMemo::kGone) || *p++ != '(') return false;
-    for (Value& v : values) {
-      Value key;
-      if (!recalled(key) || key.tag != Value::Tag::text) return false;
+    for (size_t k = 0; k < kMostPairs; ++k) {
+      Value& v = values[k];
+      EventKey& usual = usual_keys_[k];
+      uint64_t next;
+      std::memcpy(&next, p, sizeof next);
+      if ((next & usual.mask) == usual.bytes && usual.length > 0) {
+        p += usual.length;
+      } else {
+        const char* const named = p;
+        Value key;
+        if (!recalled(key) || key.tag != Value::Tag::text) return false;
+        const auto length = static_cast<uint8_t>(p - named);
+        const uint64_t mask = (uint64_t{1} << 8 * length) - 1;
+        usual = {next & mask, mask, key.index, length};
+      }
       int64_t n = 0, second = 0;
       if (integer(p, n)) {
         v.tag = Value::Tag::integer;
@@ -172,7 +186,7 @@ size_t Machine::event_at(const char* const begin) {
       } else if (!recalled(v)) {
         return false;
       }
-      if (key.index < kKeys) known[key.index] = &v;
+      if (usual.text < kKeys) known[usual.text] = &v;
       if (*p != 'u') continue;
       ++p;
       return known[kAction] != nullptr;

@@ -68,7 +68,7 @@ void Machine::finish(bool complete) {
       out_.traces.push_back({static_cast<int64_t>(i), r.begin, r.end});
     }
   }
-  for (std::string_view t : texts_.texts()) out_.texts.emplace_back(t);
+  for (std::string_view t : texts_.texts()) out_.texts.push_back(t);
   memo_.clear();
   std::vector<Container>().swap(containers_);
 }

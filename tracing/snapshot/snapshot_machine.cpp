@@ -104,6 +104,7 @@ void Machine::pop() {
 void Machine::memo_put(uint64_t i) {
   // An entry a put is what every pickler makes; a few bytes must not ask for megabytes again and again.
   if (i >= (uint64_t{1} << 20) + 2 * ++puts_) throw Error(fmt::format("the file's memo jumps to entry {}", i));
+  if (i < memo_.size()) usual_keys_ = {};
   memo_.put(i, packed(top()));
 }
 uint64_t Machine::packed(const Value& v) {
@@ -270,7 +271,7 @@ uint32_t Machine::number(const std::vector<uint32_t>& frames) {
     auto have = out_.stack(id);
     if (std::equal(have.begin(), have.end(), frames.begin(), frames.end())) return id;
   }
-  out_.stack_frames.insert(out_.stack_frames.end(), frames.begin(), frames.end());
+  out_.stack_frames.append(frames);
   out_.stack_ends.push_back(out_.stack_frames.size());
   same.push_back(static_cast<uint32_t>(out_.stack_ends.size() - 1));
   return same.back();

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/parallel.h"
+#include "tracing/snapshot/snapshot_store.h"
 #include "tracing/trace/source_text.h"
 
 namespace tenon::snapshot {
@@ -271,12 +273,28 @@ std::shared_ptr<Snapshot> read(std::string_view bytes, const std::string& name, 
 }  // namespace
 
 std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const ReadOptions& options) {
+  if (traces::is_store(kSnapshotStore, traces::unpacked_head(path, 8))) return open_given_store(path);
+  if (options.read_cache)
+    if (auto stored = traces::load_store(kSnapshotStore, path, open_store)) return stored;
+  const traces::FileKey key = traces::file_key(path);
   auto source = traces::SourceText::open(path);
   ReadOptions forgetting = options;
   forgetting.forget = [&](uint64_t from, uint64_t to) { source->forget(from, to); };
-  return read(source->bytes(), path, source->cut_short(), forgetting);
+  auto s = read(source->bytes(), path, source->cut_short(), forgetting);
+  source.reset();
+  s->key = std::make_shared<traces::FileKey>(key);
+  std::vector<std::shared_ptr<const Lives>> lives(s->traces.size());
+  parallel_for(static_cast<int64_t>(lives.size()), 1, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) lives[i] = find_lives(*s, i);
+  });
+  s->lives = std::move(lives);
+  if (options.write_cache) keep_store(*s);
+  return s;
 }
+
 std::shared_ptr<const Snapshot> read_beginning(const std::string& path, size_t bytes) {
+  if (traces::is_store(kSnapshotStore, traces::unpacked_head(path, 8)) || traces::has_store(kSnapshotStore, path))
+    return nullptr;
   const auto source = traces::SourceText::open_head(path, bytes);
   auto s = read(source->bytes(), path, true, {.forget = [&](uint64_t from, uint64_t to) { source->forget(from, to); }});
   if (s->events.size_() == 0) return nullptr;
@@ -284,6 +302,7 @@ std::shared_ptr<const Snapshot> read_beginning(const std::string& path, size_t b
   std::vector<Block>().swap(s->blocks);
   return s;
 }
+
 std::shared_ptr<const Snapshot> parse_snapshot(std::string bytes, const ReadOptions& options) {
   return read(bytes, "the snapshot", false, options);
 }

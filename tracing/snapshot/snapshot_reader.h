@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -83,6 +84,14 @@ class Machine {
     size_t begin = 0, end = 0;
   };
 
+  /// What names a key of an event in the file, and which text it is.
+  struct EventKey {
+    uint64_t bytes = 0, mask = 0;
+    uint32_t text = 0;
+    uint8_t length = 0;  ///< 0: not known
+  };
+  static constexpr size_t kMostPairs = 16;
+
   /// Tag, index and the last 28 bits of the serial number, which tell a container from those before it in its place.
   uint64_t packed(const Value& v);
   Value unpacked(uint64_t slot) const;
@@ -117,8 +126,9 @@ class Machine {
 
   Snapshot& out_;
   std::vector<Value> stack_;
-  PickleMemo memo_;                ///< packed values
-  std::vector<Value> memo_other_;  ///< what does not fit one: numbers, which picklers never memoise
+  PickleMemo memo_;                              ///< packed values
+  std::array<EventKey, kMostPairs> usual_keys_;  ///< of the event before, in their order
+  std::vector<Value> memo_other_;                ///< what does not fit one: numbers, which picklers never memoise
   std::vector<Container> containers_;
   std::vector<uint32_t> free_;
   std::vector<Rows> rows_;

@@ -50,7 +50,7 @@ void Machine::add_event(const Value* const* known) {
   e.stream.push_back(stream_of(known[kStream]));
   e.stack.push_back(stack_with(stack_of(known[kFrames]), stack_of(known[kForwardFrames])));
   const size_t row = e.size_() - 1;
-  auto tell = [&](std::vector<uint32_t>& column, uint32_t text) {
+  auto tell = [&](Column<uint32_t>& column, uint32_t text) {
     column.resize(row, kNone);
     column.push_back(text);
   };

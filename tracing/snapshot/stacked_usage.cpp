@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/parallel.h"
 
 namespace tenon::snapshot {
 namespace {
@@ -93,8 +95,10 @@ UsageGroups usage_groups(const Snapshot& s, const Timeline& t, UsageBy by) {
 
 StackedUsage::StackedUsage(const Snapshot& snapshot, const Timeline& timeline, const Options& options)
     : timeline_(&timeline) {
-  const UsageGroups groups = usage_groups(snapshot, timeline, options.by);
-  choose(options, groups.of_element, groups.names);
+  {
+    const UsageGroups groups = usage_groups(snapshot, timeline, options.by);
+    choose(options, groups.of_element, groups.names);
+  }
   add_up(options);
 }
 
@@ -151,28 +155,43 @@ int64_t StackedUsage::apply(size_t event, std::vector<int64_t>& now) const {
   return more;
 }
 
+/// Pieces of the events are added up side by side, each from what is alive before it.
 void StackedUsage::add_up(const Options& options) {
   const size_t events = timeline_->events(), blocks = (events + kEventsOfBlock - 1) / kEventsOfBlock;
-  before_.reserve(blocks * bands_.size());
-  at_top_.reserve(blocks * bands_.size());
-  tops_.reserve(blocks);
-  std::vector<int64_t> now(bands_.size()), top;
-  for (const uint32_t id : timeline_->before()) now[of_element_[id]] += timeline_->bytes_of(id);
-  int64_t total = timeline_->bytes_before();
-  constexpr size_t kBetweenReports = 1 << 18;
-  for (size_t begin = 0; begin < events; begin += kEventsOfBlock) {
-    if (options.progress && begin % kBetweenReports == 0 && !options.progress(begin, events)) throw Error("cancelled");
-    before_.insert(before_.end(), now.begin(), now.end());
-    Top highest{begin, INT64_MIN};
-    for (size_t i = begin; i < std::min(begin + kEventsOfBlock, events); ++i) {
+  before_.resize(blocks * bands_.size());
+  at_top_.resize(blocks * bands_.size());
+  tops_.resize(blocks);
+  constexpr size_t kPiece = 1 << 18;
+  static_assert(kPiece % kEventsOfBlock == 0);
+  std::mutex reporting;
+  uint64_t done = 0;
+  parallel_for(static_cast<int64_t>(events), kPiece, [&](int64_t begin, int64_t end) {
+    add_up_piece(static_cast<size_t>(begin), static_cast<size_t>(end));
+    const std::lock_guard lock(reporting);
+    done += static_cast<uint64_t>(end - begin);
+    if (options.progress && !options.progress(done, events)) throw Error("cancelled");
+  });
+}
+
+void StackedUsage::add_up_piece(size_t from, size_t to) {
+  const size_t n = bands_.size();
+  std::vector<int64_t> now(n);
+  const auto add = [&](uint32_t id) { now[of_element_[id]] += timeline_->bytes_of(id); };
+  if (from == 0)
+    std::for_each(timeline_->before().begin(), timeline_->before().end(), add);
+  else
+    for (const uint32_t id : timeline_->live(from - 1)) add(id);
+  int64_t total = std::accumulate(now.begin(), now.end(), int64_t{0});
+  for (size_t begin = from; begin < to; begin += kEventsOfBlock) {
+    const size_t block = begin / kEventsOfBlock, row = block * n;
+    std::copy(now.begin(), now.end(), before_.begin() + static_cast<ptrdiff_t>(row));
+    Top& highest = tops_[block] = {begin, INT64_MIN};
+    for (size_t i = begin; i < std::min(begin + kEventsOfBlock, to); ++i) {
       total += apply(i, now);
-      if (total > highest.total) {
-        highest = {i, total};
-        top = now;
-      }
+      if (total <= highest.total) continue;
+      highest = {i, total};
+      std::copy(now.begin(), now.end(), at_top_.begin() + static_cast<ptrdiff_t>(row));
     }
-    tops_.push_back(highest);
-    at_top_.insert(at_top_.end(), top.begin(), top.end());
   }
 }
 

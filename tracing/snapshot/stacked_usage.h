@@ -19,7 +19,8 @@ class StackedUsage {
     UsageBy by = UsageBy::place;
     size_t bands = 8;    ///< at most, beside the rest and what is pinned
     std::string pinned;  ///< a group that has a band however little it holds: the lowest
-    std::function<bool(uint64_t done, uint64_t total)> progress = {};  ///< returning false throws Error "cancelled"
+    /// Called on any thread, one call at a time; returning false throws Error "cancelled".
+    std::function<bool(uint64_t done, uint64_t total)> progress = {};
   };
   struct Band {
     std::string name;
@@ -60,6 +61,7 @@ class StackedUsage {
   };
   void choose(const Options& options, const std::vector<uint32_t>& of_element, const std::vector<std::string>& names);
   void add_up(const Options& options);
+  void add_up_piece(size_t from, size_t to);
   /// Returns how much more is alive then.
   int64_t apply(size_t event, std::vector<int64_t>& now) const;
 

@@ -16,7 +16,7 @@
 
 #include "core/disk.h"
 #include "core/error.h"
-#include "tracing/trace/store_file.h"
+#include "tracing/trace/file_key.h"
 
 namespace tenon::traces {
 namespace {

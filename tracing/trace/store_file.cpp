@@ -1,117 +1,38 @@
 #include "tracing/trace/store_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "core/error.h"
-#include "core/file.h"
-#include "core/mapped_file.h"
-#include "core/sha256.h"
-#include "tracing/trace/source_text.h"
-#include "tracing/trace/trace_reader.h"
-
-// The saved store: 16 bytes ("TENONTR" and a version, the length of the JSON that follows), JSON with all that is small
-// and the places of the columns, then the columns as they lie in memory, each at a multiple of 64. It is thrown away
-// rather than repaired: the trace is still there.
+#include "tracing/trace/column_file.h"
 
 namespace tenon::traces {
-namespace {
-
 using nlohmann::json;
-constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'R', '4'};
-constexpr uint64_t kEdge = 65536, kWorthSaving = 4 << 20;  // smaller ones are read again in an instant
-
-std::string hex_of(std::string_view bytes) { return hex(sha256(bytes.data(), bytes.size())); }
-
-std::string cache_folder() {
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (xdg && *xdg) return std::string(xdg) + "/tenon/traces";
-  return std::string(home ? home : "/tmp") + "/.cache/tenon/traces";
-}
-
-std::string fallback_path(const std::string& path) {
-  return cache_folder() + "/" + hex_of(std::filesystem::absolute(path).string()).substr(0, 32);
-}
-
-}  // namespace
-
-std::string cache_path(const std::string& path) { return path + ".tenon-trace"; }
-
-FileKey file_key(const std::string& whole) {
-  auto [path, member] = split_member(whole);
-  FileKey key;
-  key.path = std::filesystem::absolute(path).string() + (member.empty() ? "" : "!" + member);
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
-  struct stat s {};
-  fstat(fd, &s);
-  key.bytes = static_cast<uint64_t>(s.st_size);
-  key.changed_ns = s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
-  std::string edges;
-  for (uint64_t at : {uint64_t{0}, key.bytes > kEdge ? key.bytes - kEdge : 0}) {
-    std::string edge(std::min(kEdge, key.bytes), '\0');
-    ssize_t n = pread(fd, edge.data(), edge.size(), static_cast<off_t>(at));
-    edges.append(edge, 0, n > 0 ? static_cast<size_t>(n) : 0);
-  }
-  close(fd);
-  key.hash = hex_of(edges);
-  return key;
-}
-
-bool unchanged(const FileKey& key) {
-  struct stat s {};
-  return stat(split_member(key.path).first.c_str(), &s) == 0 && static_cast<uint64_t>(s.st_size) == key.bytes &&
-         s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec == key.changed_ns;
-}
 
 class StoreFile {
  public:
-  static void write(const Trace& t, const FileKey& key, const std::string& path) {
-    json head = small_parts(t);
-    head["key"] = {{"path", key.path}, {"bytes", key.bytes}, {"changed_ns", key.changed_ns}, {"hash", key.hash}};
-    std::vector<std::string_view> sections;
-    auto section = [&](const auto& span) {
-      sections.push_back({reinterpret_cast<const char*>(span.data()), span.size() * sizeof(span[0])});
-    };
-    section(t.columns_.start);
-    section(t.columns_.duration);
-    section(t.columns_.name);
-    section(t.columns_.source);
-    section(t.columns_.category);
-    section(t.columns_.flags);
-    section(t.launches_);
-    section(t.forward_backward_);
-    section(t.memory_);
-    section(t.name_ends_);
-    sections.push_back(t.name_bytes_);
-    section(t.lanes_);
+  static ColumnWriter store_of(const Trace& t) {
+    ColumnWriter store;
+    store.head = small_parts(t);
+    auto column = [&](const auto& values) { store.column(std::span(values)); };
+    column(t.columns_.start);
+    column(t.columns_.duration);
+    column(t.columns_.name);
+    column(t.columns_.source);
+    column(t.columns_.category);
+    column(t.columns_.flags);
+    column(t.launches_);
+    column(t.forward_backward_);
+    column(t.memory_);
+    column(t.name_ends_);
+    column(t.name_bytes_);
+    column(t.lanes_);
     for (const Counter& c : t.counters_) {
-      section(c.time);
-      section(c.value);
+      column(c.time);
+      column(c.value);
     }
-    for (std::string_view s : sections) head["sections"].push_back(s.size());
-    std::string text = head.dump(-1, ' ', false, json::error_handler_t::replace);
-    FileWriter file(path);
-    uint64_t length = text.size(), at = 16 + length;
-    file.put({kMagic, 8});
-    file.put({reinterpret_cast<const char*>(&length), 8});
-    file.put(text);
-    for (std::string_view s : sections) {
-      static constexpr char zeros[64] = {};
-      uint64_t pad = (64 - at % 64) % 64;
-      file.put({zeros, pad});
-      file.put(s);
-      at += pad + s.size();
-    }
-    file.commit();
+    return store;
   }
 
   /// `wanted`: null where it shall be of any file.
@@ -142,40 +63,15 @@ class MappedTrace : public Trace {
   std::shared_ptr<const MappedFile> file;
 };
 
-struct Cutter {
-  std::string_view bytes;
-  uint64_t at;
-  template <class T>
-  std::span<const T> take(uint64_t size) {
-    at = (at + 63) / 64 * 64;
-    if (size % sizeof(T) || at > bytes.size() || size > bytes.size() - at) throw Error("damaged");
-    auto* p = reinterpret_cast<const T*>(bytes.data() + at);
-    at += size;
-    return {p, size / sizeof(T)};
-  }
-};
-
 }  // namespace
 
 std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, const FileKey* wanted) {
+  auto file = ColumnFile::open(kTraceStore, store_path, wanted);
+  if (!file || !file->whole()) return nullptr;
   auto t = std::make_shared<MappedTrace>();
-  t->file = MappedFile::open(store_path);
-  std::string_view bytes = t->file->bytes();
-  uint64_t length = 0;
-  if (bytes.size() < 16 || std::memcmp(bytes.data(), kMagic, 8) != 0) return nullptr;
-  std::memcpy(&length, bytes.data() + 8, 8);
-  if (length > bytes.size() - 16) return nullptr;
-  // All its numbers are whole: one that is not would be no number in the types below.
-  json head = json::parse(bytes.substr(16, length), [](int, json::parse_event_t event, json& v) {
-    if (event == json::parse_event_t::value && v.is_number_float()) throw Error("damaged");
-    return true;
-  });
-  const json& k = head.at("key");
-  const FileKey key{k.at("path"), k.at("bytes"), k.at("changed_ns"), k.at("hash")};
-  if (wanted && (key.path != wanted->path || key.bytes != wanted->bytes || key.changed_ns != wanted->changed_ns ||
-                 key.hash != wanted->hash))
-    return nullptr;
-  auto list = [&](const char* name) { return head.contains(name) ? head[name] : json::array(); };
+  t->file = file->file();
+  const json& head = file->head();
+  auto list = [&](const char* name) { return head.contains(name) ? head.at(name) : json::array(); };
   for (const json& c : list("categories"))
     t->categories_.push_back({c.at(0), static_cast<EventKind>(std::clamp(c.at(1).get<int>(), 0, kKinds - 1)), c.at(2)});
   for (const json& r : list("rows"))
@@ -190,32 +86,29 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
   t->rank_ = numbers.at(3);
   t->source_bytes_ = head.at("source_bytes");
   t->truncated_ = head.at("truncated");
-  t->path_ = key.path;
-  t->key_ = std::make_shared<FileKey>(key);
+  t->path_ = file->key().path;
+  t->key_ = std::make_shared<FileKey>(file->key());
   t->from_cache_ = true;
 
-  Cutter cut{bytes, 16 + length};
-  size_t s = 0;
-  auto size = [&] { return head.at("sections").at(s++).get<uint64_t>(); };
-  t->columns_.start = cut.take<int64_t>(size());
-  t->columns_.duration = cut.take<int64_t>(size());
-  t->columns_.name = cut.take<uint32_t>(size());
-  t->columns_.source = cut.take<uint64_t>(size());
-  t->columns_.category = cut.take<uint16_t>(size());
-  t->columns_.flags = cut.take<uint8_t>(size());
-  t->launches_ = cut.take<Link>(size());
-  t->forward_backward_ = cut.take<Link>(size());
-  t->memory_ = cut.take<MemoryEvent>(size());
-  t->name_ends_ = cut.take<uint64_t>(size());
-  auto names = cut.take<char>(size());
+  t->columns_.start = file->column<int64_t>();
+  t->columns_.duration = file->column<int64_t>();
+  t->columns_.name = file->column<uint32_t>();
+  t->columns_.source = file->column<uint64_t>();
+  t->columns_.category = file->column<uint16_t>();
+  t->columns_.flags = file->column<uint8_t>();
+  t->launches_ = file->column<Link>();
+  t->forward_backward_ = file->column<Link>();
+  t->memory_ = file->column<MemoryEvent>();
+  t->name_ends_ = file->column<uint64_t>();
+  auto names = file->column<char>();
   t->name_bytes_ = {names.data(), names.size()};
-  auto lanes = cut.take<Lane>(size());
+  auto lanes = file->column<Lane>();
   t->lanes_.assign(lanes.begin(), lanes.end());
   for (const json& name : list("counters")) {
     Counter c;
     c.name = name;
-    auto time = cut.take<int64_t>(size());
-    auto value = cut.take<double>(size());
+    auto time = file->column<int64_t>();
+    auto value = file->column<double>();
     if (time.size() != value.size()) return nullptr;
     c.time.assign(time.begin(), time.end());
     c.value.assign(value.begin(), value.end());
@@ -273,7 +166,7 @@ bool StoreFile::fits(const Trace& t) {
 }
 
 void write_store(const Trace& trace, const FileKey& key, const std::string& store_path) {
-  StoreFile::write(trace, key, store_path);
+  StoreFile::store_of(trace).write(kTraceStore, key, store_path);
 }
 
 std::shared_ptr<const Trace> open_store(const std::string& store_path, const FileKey& key) {
@@ -284,45 +177,17 @@ std::shared_ptr<const Trace> open_store(const std::string& store_path, const Fil
   }
 }
 
-bool is_store(std::string_view bytes) { return bytes.size() >= 8 && std::memcmp(bytes.data(), kMagic, 8) == 0; }
-
 std::shared_ptr<const Trace> open_given_store(const std::string& store_path) {
   try {
     if (auto t = StoreFile::read(store_path, nullptr)) return t;
   } catch (const std::exception&) {
   }
-  throw Error(fmt::format("{} is what was kept of a trace, and is damaged", store_path),
+  throw Error(fmt::format("{} is what was kept of a trace, and is damaged or of another version", store_path),
               "Open the trace itself; this file may be deleted.");
 }
 
 void save_store(const Trace& trace, const FileKey& key) {
-  if (trace.source_bytes() < kWorthSaving) return;
-  try {
-    if (file_key(trace.path()).hash != key.hash) return;  // changed while it was read
-    write_store(trace, key, cache_path(trace.path()));
-    return;
-  } catch (const Error&) {
-  }
-  try {
-    std::error_code ignored;
-    std::filesystem::create_directories(cache_folder(), ignored);
-    write_store(trace, key, fallback_path(trace.path()));
-  } catch (const Error&) {  // a store is a convenience: without one the trace is read again next time
-  }
-}
-
-std::shared_ptr<const Trace> load_store(const std::string& path) {
-  FileKey key;
-  try {
-    key = file_key(path);
-  } catch (const Error&) {
-    return nullptr;
-  }
-  for (const std::string& stored : {cache_path(path), fallback_path(path)}) {
-    if (access(stored.c_str(), R_OK) != 0) continue;
-    if (auto t = open_store(stored, key)) return t;
-  }
-  return nullptr;
+  if (trace.source_bytes() >= kWorthSaving) save_store(kTraceStore, trace.path(), key, StoreFile::store_of(trace));
 }
 
 }  // namespace tenon::traces

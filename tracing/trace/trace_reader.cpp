@@ -146,9 +146,9 @@ std::shared_ptr<OwnedTrace> read_source(const SourceText& source, const std::str
 }  // namespace
 
 std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptions& options) {
-  if (is_store(unpacked_head(path, 8))) return open_given_store(path);
+  if (is_store(kTraceStore, unpacked_head(path, 8))) return open_given_store(path);
   if (options.read_cache)
-    if (auto stored = load_store(path)) return stored;
+    if (auto stored = load_store(kTraceStore, path, open_store)) return stored;
   const FileKey key = file_key(path);
   auto source = SourceText::open(path);
   bool cut_short = false;
@@ -162,7 +162,7 @@ std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptio
 }
 
 std::shared_ptr<const Trace> read_beginning(const std::string& path, size_t bytes) {
-  if (load_store(path) || !zip_members(path).empty()) return nullptr;
+  if (has_store(kTraceStore, path) || !zip_members(path).empty()) return nullptr;
   return parse_trace(unpacked_head(path, bytes));
 }
 
@@ -178,6 +178,8 @@ std::shared_ptr<const Trace> parse_trace(std::string text, const ReadOptions& op
   trace->source_ = source;
   return trace;
 }
+
+std::string cache_path(const std::string& path) { return store_paths(kTraceStore, path).front(); }
 
 std::vector<std::string> trace_files(const std::vector<std::string>& paths) {
   namespace fs = std::filesystem;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "tracing/trace/file_key.h"
 #include "tracing/trace/scanner.h"
 #include "tracing/trace/source_text.h"
-#include "tracing/trace/store_file.h"
 
 namespace tenon::traces {
 

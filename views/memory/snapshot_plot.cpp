@@ -1,8 +1,10 @@
 #include "views/memory/snapshot_plot.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
+#include "core/parallel.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 #include "views/shared/meaning.h"
@@ -41,16 +43,28 @@ std::vector<Ink> band_inks(const std::vector<StackedUsage::Band>& bands) {
   return inks;
 }
 
+bool goes_on_in_time(const snapshot::Events& events, const snapshot::DeviceTrace& trace) {
+  const auto& times = events.time_us;
+  if (trace.begin == trace.end || times[trace.begin] < 0 || times[trace.end - 1] <= times[trace.begin]) return false;
+  std::atomic<bool> ascending = true;
+  parallel_for(static_cast<int64_t>(trace.end - trace.begin), 1 << 18, [&](int64_t begin, int64_t end) {
+    int64_t last = times[trace.begin + static_cast<size_t>(std::max<int64_t>(begin - 1, 0))];
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end) && ascending; ++i) {
+      const int64_t now = times[trace.begin + i];
+      if (now < last) ascending = false;
+      last = now;
+    }
+  });
+  return ascending;
+}
+
 }  // namespace
 
 std::shared_ptr<const SnapshotHistory> read_history(
     const Document& document, const SnapshotHistory::Asked& asked,
     const std::function<bool(uint64_t done, uint64_t total)>& progress) {
   const auto& timeline = document.timelines.at(asked.trace);
-  const snapshot::DeviceTrace& trace = document.snapshot->traces.at(asked.trace);
-  const auto& times = document.snapshot->events.time_us;
-  bool timed = trace.begin < trace.end && times[trace.begin] >= 0 && times[trace.end - 1] > times[trace.begin];
-  for (size_t i = trace.begin + 1; timed && i < trace.end; ++i) timed = times[i - 1] <= times[i];
+  const bool timed = goes_on_in_time(document.snapshot->events, document.snapshot->traces.at(asked.trace));
   return std::make_shared<const SnapshotHistory>(SnapshotHistory{
       asked, document.snapshot, timeline,
       StackedUsage(*document.snapshot, *timeline, {.by = asked.by, .pinned = asked.pinned, .progress = progress}),

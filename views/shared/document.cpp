@@ -10,6 +10,7 @@
 #include "engine/formats/model_file.h"
 #include "tracing/analyses/session.h"
 #include "tracing/snapshot/snapshot.h"
+#include "tracing/snapshot/snapshot_store.h"
 #include "tracing/trace/source_text.h"
 #include "tracing/trace/store_file.h"
 #include "tracing/trace/trace_reader.h"
@@ -113,7 +114,8 @@ Document::Kind document_kind(const std::string& path) {
     case FileKind::npz:
       return Document::Kind::model;
     default:
-      if (traces::is_store(bytes)) return Document::Kind::trace;
+      if (traces::is_store(traces::kTraceStore, bytes)) return Document::Kind::trace;
+      if (traces::is_store(snapshot::kSnapshotStore, bytes)) return Document::Kind::snapshot;
       return bytes.starts_with("\x28\xb5\x2f\xfd") ? trace_or_snapshot(path) : Document::Kind::project;  // zstd
   }
 }
@@ -177,6 +179,7 @@ void keep_read(const Document& d) {
   if (!settings::flag("keep_read_traces")) return;
   if (d.ranks.empty() && d.trace) traces::keep_store(*d.trace);
   for (const traces::TracePart& r : d.ranks) traces::keep_store(*r.trace);
+  if (d.snapshot) snapshot::keep_store(*d.snapshot);
 }
 
 Document read_document(const std::string& path, Document::Kind kind,
@@ -194,7 +197,7 @@ Document read_document(const std::string& path, Document::Kind kind,
       d.curves = std::make_shared<const Curves>(traces::counter_curves(*d.trace));
       break;
     case Document::Kind::snapshot:
-      d.snapshot = snapshot::read_snapshot(path, {.progress = progress});
+      d.snapshot = snapshot::read_snapshot(path, {.write_cache = false, .progress = progress});
       add_timelines(d);
       break;
     case Document::Kind::model:

@@ -135,7 +135,7 @@ void Workbench::reading_cancelled() {
 /// For the next time: written once the document is there to be seen.
 void Workbench::keep(int id) {
   const Document* d = document(id);
-  if (d->kind != Document::Kind::trace) return;
+  if (d->kind != Document::Kind::trace && d->kind != Document::Kind::snapshot) return;
   jobs.start(
       QString("keep %1").arg(id), tr("Keep what was read of %1").arg(QString::fromStdString(d->title)),
       [document = *d](const Jobs::Report&, const std::atomic<bool>&) { keep_read(document); }, [] {}, {}, true);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/views/shell/window_fixture.h"
+#include "tracing/snapshot/snapshot_store.h"
 #include "tracing/trace/trace_reader.h"
 #include "views/memory/memory_model.h"
 #include "views/timeline/timeline_model.h"
@@ -165,6 +166,7 @@ struct SnapshotBeginning : testing::WindowTest {
   void SetUp() override {
     WindowTest::SetUp();
     file_name_ = dir_.filePath("large.json");
+    store_ = traces::store_paths(snapshot::kSnapshotStore, file_name_.toStdString()).front();
     std::ofstream out(file_name_.toStdString());
     auto event = [&](const char* action, int i, bool first) {
       out << (first ? "" : ",\n") << R"({"action": ")" << action << R"(", "addr": )" << 4096 * (i + 1)
@@ -180,6 +182,8 @@ struct SnapshotBeginning : testing::WindowTest {
   }
   MemoryModel& memory() { return bench_->model<MemoryModel>(); }
   bool opened_to_the_picture() {
+    std::error_code code;
+    std::filesystem::remove(store_, code);
     bench_->open(file_name_);
     until([this] {
       return (memory().shows_beginning() && memory().snapshot()->history()) || !bench_->documents().empty();
@@ -187,6 +191,7 @@ struct SnapshotBeginning : testing::WindowTest {
     return bench_->beginning() != nullptr;
   }
   QString file_name_;
+  std::string store_;  ///< what an opening leaves for the next one
 };
 
 TEST_F(SnapshotBeginning, is_drawn_and_what_is_seen_of_it_stays) {
@@ -221,6 +226,21 @@ TEST_F(SnapshotBeginning, is_drawn_and_what_is_seen_of_it_stays) {
   EXPECT_DOUBLE_EQ(memory().snapshot()->axis().lo, lo);
   EXPECT_DOUBLE_EQ(memory().snapshot()->axis().hi, hi);
   EXPECT_TRUE(problems_.empty());
+  // What was read is there the next time, and opens without a beginning.
+  settle();
+  const size_t events = memory().snapshot()->events();
+  bench_->close_document(bench_->documents()[0].id);
+  settle();
+  open(file_name_);
+  settle();
+  EXPECT_TRUE(bench_->documents().at(0).snapshot->from_cache());
+  until([&] { return memory().snapshot() && memory().snapshot()->events() == events; });
+  // The store itself is a snapshot, too.
+  bench_->close_document(bench_->documents()[0].id);
+  settle();
+  open(QString::fromStdString(store_));
+  settle();
+  EXPECT_TRUE(bench_->documents().at(0).snapshot->from_cache());
 }
 
 }  // namespace
