@@ -145,7 +145,6 @@ TEST_F(Curves, another_project_has_its_own_charts) {
   EXPECT_TRUE(model().charts().is_default());
 }
 
-
 /// A training run is no job: the bar counts those alone, and says of the run what it does.
 TEST_F(Curves, the_bar_says_what_the_run_does_and_counts_jobs_alone) {
   auto* jobs = window_->findChild<QAbstractButton*>("status.jobs");
