@@ -196,7 +196,7 @@ Value Interpreter::instance(const Statement& type, std::vector<Value> args,
                             std::vector<std::pair<std::string, Value>> named, int line) {
   if (!is_module_class(type))
     fail_at(line, type.name + " is no nn.Module", "models are read of classes that derive from nn.Module themselves");
-  if (++depth_ > kDeepest) fail_at(line, "classes make each other without an end");
+  if (++making_ > kDeepest) fail_at(line, "classes make each other without an end");
   Value v{.kind = Value::Kind::object, .object = std::make_shared<Object>()};
   v.object->kind = Object::Kind::instance;
   v.object->type = &type;
@@ -209,7 +209,7 @@ Value Interpreter::instance(const Statement& type, std::vector<Value> args,
     Value nothing;
     follow(init->body, f, nothing);
   }
-  --depth_;
+  --making_;
   return v;
 }
 

@@ -88,7 +88,8 @@ class Interpreter {
   ModelSpec model_;
   std::map<std::string, int> lines_;
   std::vector<std::string> remarks_;
-  int depth_ = 0;
+  int depth_ = 0;   ///< of expressions within each other
+  int making_ = 0;  ///< classes whose __init__ is being followed
   int64_t steps_ = 0;
 };
 

@@ -262,6 +262,19 @@ TEST(Python, what_is_not_read_is_said_with_its_line) {
             "line 2: what it reads is not said");
 }
 
+TEST(Python, classes_within_classes_are_read_at_any_depth_that_people_write) {
+  std::string text =
+      "class B0(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+      "        self.a = nn.ReLU()\n    def forward(self, x):\n        return self.a(x)\n";
+  for (int i = 1; i <= 25; ++i)
+    text += "class B" + std::to_string(i) + "(nn.Module):\n    def __init__(self):\n        super().__init__()\n" +
+            "        self.b = nn.Sequential(*[B" + std::to_string(i - 1) + "() for _ in range(1)])\n" +
+            "    def forward(self, x):" + (i == 25 ? "  # input: f32 [4]" : "") + "\n        return self.b(x)\n";
+  const ModelSpec m = read_model(text).model;
+  EXPECT_EQ(m.layers.size(), 3u);
+  EXPECT_EQ(all_faults(m), "");
+}
+
 TEST(Python, a_module_that_is_never_called_is_told) {
   const ReadModel read = read_model(source("self.a = nn.ReLU()\nself.b = nn.ReLU()", "return self.a(x)"));
   EXPECT_EQ(read.remarks, (std::vector<std::string>{"line 5: b is made and never called: it is left out"}));
