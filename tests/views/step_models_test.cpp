@@ -236,7 +236,7 @@ TEST(Autograd, AFoldedModuleSaysItsOpsAndItsLargestGradient) {
   auto r = small_step();
   double largest = -1;
   std::vector<std::string> names;
-  for (GradNode& g : r->grad_nodes) {
+  for (auto& g : r->grad_nodes) {
     if (g.leaf || module_path(g.module) != "features.0") continue;
     g.grad_norm = names.empty() ? 0.75 : 0.5;
     largest = std::max(largest, g.grad_norm);
