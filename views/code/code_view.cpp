@@ -251,7 +251,6 @@ const bool registered_code_view = register_view<CodeView>(
      .title = tr_later("Code"),
      .icon = "code",
      .order = 12,
-     .places = {{"Build", Spot::middle, 1}},
      .layouts = {"Build"},
      .link = tr_later("Code"),
      .shows =

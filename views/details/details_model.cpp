@@ -154,7 +154,8 @@ void module_details(Details& d, const std::string& path, const DetailsSources& f
     Details::Section about{"", {}};
     const LayerReport* report = from.builder->report(path);
     if (report) {
-      for (const auto& in : report->inputs) about.rows.push_back(row(tr("input"), in, in));
+      for (const auto& in : report->inputs)
+        if (!in.empty()) about.rows.push_back(row(tr("input"), in, in));  // an optional one that has no wire is none
       for (const auto& out : report->outputs) about.rows.push_back(row(tr("output"), out, out));
       if (report->parameters)
         about.rows.push_back(

@@ -15,8 +15,8 @@ namespace tenon::views {
 namespace {
 constexpr int kKey = Qt::UserRole, kNote = Qt::UserRole + 1, kBrief = Qt::UserRole + 2, kSelection = Qt::UserRole + 3;
 
-/// Name, then a quieter note at the right edge. The note is never cut: where there is no room its brief form stands
-/// there, and the name is shortened.
+/// Name, then a quieter note at the right edge. Where there is no room, the note's brief form stands there and the name
+/// is shortened; a note without one gives way to the name.
 class Noted : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -32,11 +32,16 @@ class Noted : public QStyledItemDelegate {
     QFontMetrics bm(body), sm(small);
     const QString brief = i.data(kBrief).toString();
     if (!brief.isEmpty() && bm.horizontalAdvance(text) + sm.horizontalAdvance(note) + 10 > r.width()) note = brief;
-    const int note_w = std::min(sm.horizontalAdvance(note), r.width());
+    int note_w = std::min(sm.horizontalAdvance(note), r.width());
+    constexpr int kGap = 8, kLeast = 28;  // less of a note says nothing
+    if (const int room = r.width() - bm.horizontalAdvance(text) - kGap - 1; brief.isEmpty() && room < note_w)
+      note_w = room < kLeast ? 0 : room;
     p->setFont(body);
     p->setPen(o.palette.color(QPalette::Text));
-    p->drawText(r.adjusted(0, 0, -note_w - 8, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                bm.elidedText(text, Qt::ElideMiddle, r.width() - note_w - 8));
+    const int behind = note_w ? note_w + kGap : 0;
+    p->drawText(r.adjusted(0, 0, -behind, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                bm.elidedText(text, Qt::ElideMiddle, r.width() - behind));
+    if (!note_w) return;
     p->setFont(small);
     p->setPen(QApplication::palette().color(QPalette::PlaceholderText));
     p->drawText(r, Qt::AlignRight | Qt::AlignVCenter, sm.elidedText(note, Qt::ElideRight, note_w + 1));
