@@ -19,7 +19,7 @@ Tensor counted(const Shape& size, DType dtype) {
 }
 /// The element at a place, walked to by the strides.
 template <class T>
-T at(const Tensor& t, const std::vector<int64_t>& place) {
+T element_at(const Tensor& t, const std::vector<int64_t>& place) {
   int64_t offset = 0;
   for (size_t d = 0; d < place.size(); ++d) offset += place[d] * t.stride()[static_cast<int>(d)];
   return t.data<T>()[offset];
@@ -30,7 +30,7 @@ void expect_copied(const Tensor& view, const char* what) {
   ASSERT_TRUE(copy.is_contiguous());
   std::vector<int64_t> place(static_cast<size_t>(view.ndim()));
   for (int64_t i = 0; i < view.numel(); ++i) {
-    ASSERT_EQ(copy.data<T>()[i], at<T>(view, place)) << what << ", element " << i;
+    ASSERT_EQ(copy.data<T>()[i], element_at<T>(view, place)) << what << ", element " << i;
     for (int d = view.ndim() - 1; d >= 0 && ++place[static_cast<size_t>(d)] == view.size(d); --d)
       place[static_cast<size_t>(d)] = 0;
   }
@@ -62,9 +62,10 @@ TEST(StridedLoop, OperandsThatLieOtherwiseMeetAtEveryElement) {
     for (int64_t i = 0; i < 150; ++i)
       for (int64_t j = 0; j < 150; ++j) {
         const auto a = static_cast<float>(i * 150 + j), b = static_cast<float>(j * 150 + i), r = static_cast<float>(j);
-        ASSERT_EQ(at<float>(sum, {i, j}), a + b) << i << ", " << j;
-        ASSERT_EQ(at<float>(both, {i, j}), b + b * r) << i << ", " << j;
-        ASSERT_EQ(at<double>(double_sum, {i, j}), static_cast<double>(a) + static_cast<double>(b)) << i << ", " << j;
+        ASSERT_EQ(element_at<float>(sum, {i, j}), a + b) << i << ", " << j;
+        ASSERT_EQ(element_at<float>(both, {i, j}), b + b * r) << i << ", " << j;
+        ASSERT_EQ(element_at<double>(double_sum, {i, j}), static_cast<double>(a) + static_cast<double>(b))
+            << i << ", " << j;
       }
   }
   set_num_threads(0);
