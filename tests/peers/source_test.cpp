@@ -83,7 +83,7 @@ void expect_same(const std::vector<Ours>& ours, const json& cases, double allowe
     if (ours[i].input) compare(ours[i].input, "input");
     for (const nn::Named& g : ours[i].gradients) compare(g.tensor, "gradient " + g.name);
   }
-  EXPECT_LE(missing, 6u);
+  EXPECT_LE(missing, ours.size() / 10);
 }
 
 TEST(Source, templates_and_random_models_compute_the_same_in_pytorch) {
