@@ -46,7 +46,7 @@ for i, case in enumerate(json.load(sys.stdin)):
         for name, t in run(case).items():
             result[f"{i} {name}"] = t.contiguous().float()
     except Exception as e:
-        if isinstance(e, TypeError) and "unexpected keyword argument" in str(e):  # an older PyTorch, too
+        if "unexpected keyword argument" in str(e) or "is not implemented" in str(e):  # an older PyTorch, too
             result[f"{i} missing"] = torch.zeros(1)
             continue
         raise SystemExit(f"case {i}: {type(e).__name__}: {e}\n{case['source']}")
