@@ -66,7 +66,8 @@ constexpr const char* kLstm = R"(
 class Lstm(nn.Module):
     def __init__(self):
         super().__init__()
-        self.emb, self.rnn, self.head = nn.Embedding(256, 128), nn.LSTM(128, 256, 2, batch_first=True), nn.Linear(256, 256)
+        self.emb, self.rnn = nn.Embedding(256, 128), nn.LSTM(128, 256, 2, batch_first=True)
+        self.head = nn.Linear(256, 256)
 
     def forward(self, x):  # input: i64 [64]
         return self.head(self.rnn(self.emb(x))[0])

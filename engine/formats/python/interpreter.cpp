@@ -248,6 +248,9 @@ bool Interpreter::follow(const Statement& s, Frame& f, Value& result) {
       return false;
     }
     case Statement::Kind::branch: {
+      const Expr& asked = s.value.kind == Expr::Kind::unary ? s.value.items[0] : s.value;
+      if (dotted(asked) == "self.training")
+        fail_at(s.line, "what is done differs between training and evaluation", "layers know which of the two it is");
       const Value v = eval(s.value, f);
       if (v.kind == Value::Kind::tensor)
         fail_at(s.line, "what is done depends on values: a model does the same with every sample");

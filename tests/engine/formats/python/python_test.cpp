@@ -250,6 +250,9 @@ TEST(Python, what_is_not_read_is_said_with_its_line) {
   EXPECT_EQ(fault("self.a = nn.ReLU()", "return x * 2"), "line 7: a tensor and 2: no layer does that");
   EXPECT_EQ(fault("self.a = nn.ReLU()", "if x:\n    x = self.a(x)\nreturn x"),
             "line 7: what is done depends on values: a model does the same with every sample");
+  for (const char* asked : {"if self.training:", "if not self.training:"})
+    EXPECT_EQ(fault("self.a = nn.ReLU()", std::string(asked) + "\n    x = self.a(x)\nreturn x"),
+              "line 7: what is done differs between training and evaluation");
   EXPECT_EQ(fault("self.a = nn.ReLU()", "return torch.fft.fft(x)"),
             "line 7: torch.fft.fft is not in the part of PyTorch that is read");
   EXPECT_EQ(fault("self.a = nn.ReLU(", "return x"), "line 4: a bracket is not closed");
