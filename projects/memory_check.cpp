@@ -11,13 +11,16 @@ namespace tenon::projects {
 void check_memory_fits(const ModelSpec& model, const Recipe& recipe, const std::shared_ptr<const data::Split>& data,
                        int64_t limit) {
   MemoryForecast f;
-  LargestBatch largest;
   try {
     f = forecast_memory(model, recipe, data);
-    if (f.peak_bytes <= limit) return;
-    largest = largest_batch(model, recipe, data, limit);
   } catch (const Error&) {
-    return;
+    return;  // what cannot be forecast may still be trained; where it cannot, the session says why
+  }
+  if (f.peak_bytes <= limit) return;
+  LargestBatch largest;
+  try {
+    largest = largest_batch(model, recipe, data, limit);
+  } catch (const Error&) {  // then none is named
   }
   const std::string fits = largest.batch > 0 ? fmt::format("data.batch_size = {} fits; ", largest.batch) : "";
   throw Error::usage(fmt::format("data.batch_size = {}: a step needs {} of memory; {} are here", f.batch,
