@@ -103,7 +103,9 @@ TEST(Copy, is_whole_while_a_run_trains_and_the_run_goes_on_from_it) {
   auto driver = RunDriver::start(p, {});
   const int64_t run = driver->status().run;
   for (int i = 0; i < 4; ++i) {
-    while (driver->status().step < 60 * (i + 1)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    // Checkpoints are written behind the training: a step that was taken does not yet have its checkpoint in the file.
+    while (driver->status().step < 60 * (i + 1) || p->checkpoints(run).empty())
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const std::string to = dir / ("copy-" + std::to_string(i) + ".tenon");
     copy_project(dir / "a.tenon", to);
     auto copy = Project::open(to);
