@@ -64,8 +64,6 @@ std::string to_string(Device device) {
 
 StreamScope::StreamScope(uint16_t index) : saved_(std::exchange(t_state.stream, index)) {}
 StreamScope::~StreamScope() { t_state.stream = saved_; }
-Stream current_stream(Device device) { return {device, t_state.stream}; }
-
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
   if (bytes == 0) return;
   if (is_host(to_device) && is_host(from_device)) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "core/state.h"
 #include "core/tensor.h"
 
 // Note [Devices]
@@ -49,7 +50,7 @@ class StreamScope {
   uint16_t saved_;
 };
 /// The stream of this thread on a device.
-Stream current_stream(Device device);
+inline Stream current_stream(Device device) { return {device, t_state.stream}; }
 
 /// Copies bytes from one device to another (or within one), after what this thread's stream was given before. Throws
 /// Error for meta.

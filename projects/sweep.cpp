@@ -196,17 +196,28 @@ std::unique_ptr<RunDriver> start_trial(const std::shared_ptr<Project>& project, 
   }
 }
 
-bool room_for_another(size_t at_work) {
-  if (at_work == 0) return true;
-  if (at_work >= std::max(1u, std::thread::hardware_concurrency())) return false;
+bool room_for_another(const SweepPlan& plan, const std::vector<RunStatus>& at_work) {
+  if (at_work.empty()) return true;
+  const size_t most =
+      std::min<size_t>(static_cast<size_t>(plan.side_by_side), std::max(1u, std::thread::hardware_concurrency()));
+  if (at_work.size() >= most) return false;
+  if (std::any_of(at_work.begin(), at_work.end(), [](const RunStatus& s) { return s.step < 1; })) return false;
   // Each is counted as what one of those at work has needed at most.
   std::ifstream in("/proc/meminfo");
   std::string word;
   int64_t kib = 0;
   while (in >> word)
     if (word == "MemAvailable:" && in >> kib)
-      return pool_stats().peak_bytes / static_cast<int64_t>(at_work) < kib * 1024;
+      return pool_stats().peak_bytes / static_cast<int64_t>(at_work.size()) < kib * 1024;
   return true;
+}
+
+std::set<int64_t> trials_of(const Project& project, int64_t sweep, const std::set<int64_t>& runs) {
+  std::set<int64_t> numbers;
+  if (runs.empty()) return numbers;
+  for (const TrialInfo& t : project.sweep(sweep).trials)
+    if (t.run && runs.contains(t.run)) numbers.insert(t.number);
+  return numbers;
 }
 
 const TrialInfo* best_trial(const SweepInfo& sweep, const SweepPlan& plan) {

@@ -46,8 +46,12 @@ Prune pruning_of(const Project& project, int64_t run);
 /// that is read-only or trained by another process.
 std::unique_ptr<RunDriver> start_trial(const std::shared_ptr<Project>& project, const Trial& trial);
 
-/// Whether this machine has a core and memory for one more trial beside so many at work.
-bool room_for_another(size_t at_work);
+/// Whether one more trial may begin beside those at work: the plan asks for it, this machine has a core and memory for
+/// it, and what a trial needs is known, since each of them has made a step.
+bool room_for_another(const SweepPlan& plan, const std::vector<RunStatus>& at_work);
+
+/// The numbers of the trials of these runs.
+std::set<int64_t> trials_of(const Project& project, int64_t sweep, const std::set<int64_t>& runs);
 
 /// The best trial so far; null where none has a value. Of equals the first.
 const TrialInfo* best_trial(const SweepInfo& sweep, const SweepPlan& plan);

@@ -231,13 +231,13 @@ class Trainer {
   };
 
   bool begin_another() {
-    if (static_cast<int64_t>(at_work_.size()) >= plan_.side_by_side || !projects::room_for_another(at_work_.size()))
-      return false;
-    // What one needs is known once it has made a step.
-    for (const auto& [number, t] : at_work_)
-      if (t.driver->status().step < 1) return false;
+    std::vector<RunStatus> statuses;
     std::set<int64_t> numbers;
-    for (const auto& [number, t] : at_work_) numbers.insert(number);
+    for (const auto& [number, t] : at_work_) {
+      statuses.push_back(t.driver->status());
+      numbers.insert(number);
+    }
+    if (!projects::room_for_another(plan_, statuses)) return false;
     const auto next = projects::next_trial(*project_, sweep_, numbers);
     if (!next) return false;
     if (auto driver = projects::start_trial(project_, *next))

@@ -5,6 +5,7 @@
 #include "app/window/measured_window.h"
 #include "app/window/watchdog.h"
 #include "app/window/window.h"
+#include "views/frame/table_list.h"
 
 namespace tenon::app {
 

@@ -48,7 +48,8 @@ std::vector<AttrDef> make_attrs() {
       {"prune_factor", int64_t{3}, 2, 100,
        "one trial in so many goes on; the next comparison comes after so many times as many steps"},
       {"side_by_side", int64_t{1}, 1, 256,
-       "trials of a round, chosen without each other's results; the command line trains them at the same time"},
+       "trials of a round, chosen without each other's results and trained at the same time, as far as there are cores "
+       "and memory for each"},
   };
 }
 

@@ -103,6 +103,23 @@ TEST(ResultsModel, the_pointer_reads_out_a_threshold) {
   EXPECT_FALSE(says(m.frame({900, 500}), "recall 100.0 %"));
 }
 
+TEST(ResultsModel, narrow_columns_are_told_apart_by_how_their_classes_begin) {
+  auto r = three_classes();
+  r->classes = {"Sandalette", "Shirt with sleeves", "Ärmelkleid"};
+  ResultsModel m;
+  m.set_results(r);
+  const Scene& s = m.frame({200, 300});
+  const auto all = s.texts();
+  const auto heads = [&](const std::string& begins) {
+    return std::count_if(all.begin(), all.end(), [&](const std::string& t) {
+      return t.size() < 8 && t.starts_with(begins) && t.find("…") == std::string::npos;
+    });
+  };
+  EXPECT_EQ(heads("Sa"), 1) << s.dump();
+  EXPECT_EQ(heads("Sh"), 1) << s.dump();
+  EXPECT_EQ(heads("Ä"), 1) << s.dump();
+}
+
 TEST(ResultsModel, curves_lie_over_nothing_at_any_size) {
   ResultsModel m = curves();
   for (const Size s :

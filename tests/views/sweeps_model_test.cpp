@@ -64,7 +64,7 @@ TEST(SweepsModel, every_trial_is_a_row) {
   status.run = 15;
   status.state = projects::RunStatus::State::running;
   status.step = 7;
-  model.set_status(status);
+  model.set_statuses({status});
   const Table t = model.table();
   ASSERT_EQ(t.rows.size(), 6u);
   ASSERT_EQ(t.columns.size(), 8u);

@@ -3,6 +3,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/frame/table_list.h"
+
 namespace tenon::views {
 
 ChecksView::ChecksView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
@@ -14,23 +16,17 @@ ChecksView::ChecksView(const ViewDef& def, Bench& bench, QWidget* parent) : View
   said_ = new ElidedLabel({}, bar);
   said_->setObjectName("checks.said");
   bar->add(said_, 1);
-  all_ = new QToolButton(bar);
-  all_->setObjectName("checks.all");
-  all_->setText(tr("All checks"));
-  all_->setToolTip(tr("Lists the checks that found nothing too, and why one was not made"));
-  all_->setCheckable(true);
-  connect(all_, &QToolButton::toggled, this, &ChecksView::show_results);
-  bar->add(all_);
-  auto* again = new QToolButton(bar);
-  again->setObjectName("checks.again");
-  again->setText(tr("Check again"));
-  again->setToolTip(tr("Reads every sample, and looks at the shown run's last step and its checkpoints"));
-  connect(again, &QToolButton::clicked, this, &ChecksView::check);
-  bar->add(again);
+  all_ = bar->add_page("checks.all", tr("All checks"),
+                       tr("Lists the checks that found nothing too, and why one was not made"),
+                       [this] { show_results(); });
+  bar->add_button("checks.again", tr("Check again"),
+                  tr("Reads every sample, and looks at the shown run's last step and its checkpoints"),
+                  [this] { check(); });
   box->addWidget(bar);
   list_ = new TableList(page);
   list_->setObjectName("checks.table");
   list_->setAccessibleName(tr("What was found in project and run"));
+  list_->say_when_empty(tr("Nothing was found. All checks lists what was looked for."));
   list_->on_select = [this](const Selection& s) {
     if (s.kind != Selection::Kind::none) bench_.select(s);
   };

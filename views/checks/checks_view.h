@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "views/checks/checks_table.h"
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 
 class QToolButton;

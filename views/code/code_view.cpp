@@ -38,20 +38,11 @@ CodeView::CodeView(const ViewDef& def, Bench& bench, QWidget* parent)
   said_ = new ElidedLabel({}, bar);
   said_->setObjectName("code.said");
   bar->add(said_, 1);
-  auto button = [&](const char* name, const QString& text, const QString& tip, void (CodeView::*run)()) {
-    auto* b = new QToolButton(bar);
-    b->setObjectName(name);
-    b->setText(text);
-    b->setToolTip(tip);
-    connect(b, &QToolButton::clicked, this, run);
-    bar->add(b);
-    return b;
-  };
-  again_ = button("code.again", tr("As the graph"), tr("Gives up what was typed: the source says the graph again"),
-                  &CodeView::write);
-  copy_ = button("code.copy", tr("Copy"), tr("The whole source to the clipboard"), &CodeView::copy);
-  button("code.open", tr("Open…"), tr("Reads the model of a Python file; it is not run"), &CodeView::open);
-  save_ = button("code.save", tr("Save as…"), tr("Writes the source to a Python file"), &CodeView::save);
+  again_ = bar->add_button("code.again", tr("As the graph"),
+                           tr("Gives up what was typed: the source says the graph again"), [this] { write(); });
+  copy_ = bar->add_button("code.copy", tr("Copy"), tr("The whole source to the clipboard"), [this] { copy(); });
+  bar->add_button("code.open", tr("Open…"), tr("Reads the model of a Python file; it is not run"), [this] { open(); });
+  save_ = bar->add_button("code.save", tr("Save as…"), tr("Writes the source to a Python file"), [this] { save(); });
   box->addWidget(bar);
   editor_ = new CodeEditor(page);
   editor_->setObjectName("code.source");

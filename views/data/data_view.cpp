@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "engine/train/recipe.h"
+#include "views/frame/table_list.h"
 
 namespace tenon::views {
 namespace {
@@ -36,15 +37,6 @@ void DataView::build() {
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
   auto* bar = new ViewBar(page);
-  auto button = [&](const char* name, const QString& text, const QString& tip, auto run) {
-    auto* b = new QToolButton(bar);
-    b->setObjectName(name);
-    b->setText(text);
-    b->setToolTip(tip);
-    connect(b, &QToolButton::clicked, this, run);
-    bar->add(b);
-    return b;
-  };
   const struct {
     const char* name;
     QString text, tip;
@@ -55,14 +47,14 @@ void DataView::build() {
     page_buttons_.push_back(bar->add_page(pages[i].name, pages[i].text, pages[i].tip, [this, i] { show_page(i); }));
   of_classes_ = page_buttons_[2];
   bar->add_stretch();
-  all_ = button("data.all", tr("Read every sample"),
-                tr("Finds what is doubled, what both splits hold, and values that "
-                   "are not finite"),
-                [this] { read(true); });
-  button("data.file", tr("Choose a file…"), tr("The next run learns from this file (data.dir)"),
-         [this] { choose(false); });
-  button("data.folder", tr("Choose a folder…"), tr("The next run learns from this folder (data.dir)"),
-         [this] { choose(true); });
+  all_ = bar->add_button("data.all", tr("Read every sample"),
+                         tr("Finds what is doubled, what both splits hold, and values that "
+                            "are not finite"),
+                         [this] { read(true); });
+  bar->add_button("data.file", tr("Choose a file…"), tr("The next run learns from this file (data.dir)"),
+                  [this] { choose(false); });
+  bar->add_button("data.folder", tr("Choose a folder…"), tr("The next run learns from this folder (data.dir)"),
+                  [this] { choose(true); });
   box->addWidget(bar);
   auto* words = new QWidget(page);
   auto* lines = new QVBoxLayout(words);
@@ -217,6 +209,8 @@ void DataView::take(std::shared_ptr<const DataLook> look) {
   if (look_->classes.empty() && pages_->currentIndex() == 2) show_page(0);
   splits_->set_table(splits_table(*look_));
   remarks_->set_table(remarks_table(*look_));
+  remarks_->say_when_empty(look_->survey ? tr("Nothing looks wrong: every sample was read.")
+                                         : tr("Nothing looks wrong so far. Read every sample looks at all of them."));
   samples_->set_table(samples_table(*look_));
   classes_->set_table(classes_table(*look_));
   splits_->setFixedHeight(splits_->horizontalHeader()->sizeHint().height() + 2 * splits_->rowHeight(0) + 2);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "views/data/data_look.h"
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 
 class QComboBox;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tracing/record/step_record.h"
+#include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
 
@@ -74,18 +75,9 @@ void DistributionsView::build() {
   headline_ = new ElidedLabel({}, bar);
   headline_->setObjectName("distributions.headline");
   bar->add(headline_, 1);
-  auto button = [&](const char* name, const QString& text, const QString& tip, auto run) {
-    auto* b = new QToolButton(bar);
-    b->setObjectName(name);
-    b->setText(text);
-    b->setToolTip(tip);
-    connect(b, &QToolButton::clicked, this, run);
-    bar->add(b);
-    return b;
-  };
-  button("distributions.fit", tr("Fit"), tr("Show every step (F, or double click)"), [this] { model_.fit(); });
-  again_ = button("distributions.again", tr("Read again"), tr("With the checkpoints that the run has now"),
-                  [this] { read(); });
+  bar->add_button("distributions.fit", tr("Fit"), tr("Show every step (F, or double click)"), [this] { model_.fit(); });
+  again_ = bar->add_button("distributions.again", tr("Read again"), tr("With the checkpoints that the run has now"),
+                           [this] { read(); });
   box->addWidget(bar);
   auto* split = new QSplitter(Qt::Horizontal, page);
   split->setChildrenCollapsible(false);

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "views/distributions/distributions_model.h"
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 
 class QLineEdit;
@@ -40,7 +41,7 @@ class DistributionsView : public View {
   void take_partial();
   void end_reading();
   bool can_read() const { return bench_.has_project() && bench_.shown_run() && bench_.shown_steps() > 0; }
-  bool trains() const { return bench_.training() && bench_.status().run == bench_.shown_run(); }
+  bool trains() const { return bench_.trains(bench_.shown_run()); }
   size_t known_checkpoints() const;
   Of wanted() const;
   QString run_name() const;

@@ -94,18 +94,22 @@ class Bench : public QObject {
   // The run that trains, and was trained last.
   virtual bool training() const = 0;
   const projects::RunStatus& status() const { return status_; }
+  /// Of every run that trains here: status(), then the trials of a sweep beside it.
+  virtual std::vector<projects::RunStatus> statuses() const = 0;
+  /// Whether this run trains here.
+  virtual bool trains(int64_t run) const = 0;
   virtual void train(const projects::TrainOptions& options = {}) = 0;
   /// What the run that trains is told now; nothing where none trains.
   virtual std::optional<Recipe> training_recipe() const = 0;
   /// Gives the run that trains what of the recipe of the next run may change in one that has begun.
   virtual void change_training() = 0;
 
-  /// The sweep whose trials are trained one after the other; 0: none.
+  /// The sweep whose trials are trained, one after the other or side by side, as its plan says; 0: none.
   int64_t sweeping() const { return sweeping_; }
   /// Keys with what they may be, and the attributes of a SweepPlan that are not their defaults.
   virtual void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) = 0;
   virtual void resume_sweep(int64_t sweep) = 0;
-  /// The trial that trains ends with a checkpoint, and the sweep waits to be resumed.
+  /// The trials that train end with a checkpoint, and the sweep waits to be resumed.
   virtual void stop_sweep() = 0;
   virtual void rename_sweep(int64_t sweep, const std::string& name) = 0;
   /// Out of every list; its runs stay, and the notice that says so brings it back.

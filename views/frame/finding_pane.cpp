@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 
 #include "views/frame/figure_row.h"
+#include "views/frame/table_list.h"
 #include "views/frame/widgets.h"
 
 namespace tenon::views {

@@ -9,6 +9,7 @@
 
 #include "tracing/record/step_record.h"
 #include "views/frame/application.h"
+#include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
 

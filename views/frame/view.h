@@ -6,6 +6,7 @@
 #include "views/canvas/scene_canvas.h"
 #include "views/frame/bench.h"
 #include "views/frame/commands.h"
+#include "views/frame/table_list.h"
 #include "views/frame/view_def.h"
 #include "views/frame/widgets.h"
 

@@ -1,66 +1,18 @@
 #pragma once
-#include <QAbstractTableModel>
 #include <QFrame>
 #include <QLabel>
 #include <QPushButton>
 #include <QStackedLayout>
-#include <QStyledItemDelegate>
-#include <QTableView>
 #include <QTimer>
 #include <functional>
 
 #include "views/frame/jobs.h"
 #include "views/frame/theme.h"
-#include "views/shared/column_widths.h"
-#include "views/shared/table.h"
 
 class QProgressBar;
-class QSortFilterProxyModel;
 class QToolButton;
 
 namespace tenon::views {
-
-/// A Table as a sortable, keyboard-driven list; choosing a row chooses its selection. Columns are as wide as what
-/// stands in them, see column_widths(), until a hand sets one.
-class TableList : public QTableView {
-  Q_OBJECT
- public:
-  explicit TableList(QWidget* parent = nullptr);
-  void set_table(Table table);
-  void set_filter(const QString& text);
-  void set_theme(ThemeName theme);
-  /// Marks the row of a selection without choosing it.
-  void mark(const Selection& s);
-  int shown_rows() const;
-  const Table& table() const;
-  /// The rows that the filter leaves, in the order in which they stand.
-  Table shown() const;
-  std::function<void(const Selection&)> on_select;
-  /// A row was ticked or unticked; it shows so once the table says it.
-  std::function<void(const Selection&, bool)> on_pick;
-  /// Names of commands that a row's menu offers, once the row is chosen; none: rows have no menu.
-  QStringList row_commands;
-
- protected:
-  void contextMenuEvent(QContextMenuEvent* e) override;
-  void keyPressEvent(QKeyEvent* e) override;
-  void focusInEvent(QFocusEvent* e) override;
-  void currentChanged(const QModelIndex& now, const QModelIndex& before) override;
-  void resizeEvent(QResizeEvent* e) override;
-  void showEvent(QShowEvent* e) override;
-
- private:
-  class Model;
-  class Sorted;
-  class Cells;
-  void measure();
-  void fit_columns();
-  Model* model_;
-  Sorted* sorted_;
-  Cells* cells_;
-  std::vector<ColumnNeed> needs_;
-  bool marking_ = false, fitting_ = false, by_hand_ = false;
-};
 
 /// One sentence on what would be here, and the button that makes it so; or how far the work on it is.
 class EmptyState : public QWidget {
@@ -98,6 +50,8 @@ class ViewBar : public QFrame {
   void add(QWidget* w, int stretch = 0);
   void add_stretch();
   void add_label(const QString& text);
+  QToolButton* add_button(const QString& name, const QString& text, const QString& tip,
+                          const std::function<void()>& run);
   /// The button of one of a view's pages; which of them is checked is the view's.
   QToolButton* add_page(const QString& name, const QString& text, const QString& tip,
                         const std::function<void()>& show);

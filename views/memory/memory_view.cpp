@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 #include "views/memory/memory_model.h"
 

@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "views/canvas/scene_canvas.h"
 #include "views/frame/application.h"
+#include "views/frame/table_list.h"
 #include "views/frame/widgets.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"

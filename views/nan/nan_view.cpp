@@ -3,6 +3,7 @@
 #include <QSplitter>
 
 #include "projects/time_travel.h"
+#include "views/frame/table_list.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {

@@ -1,4 +1,5 @@
 #pragma once
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 #include "views/nan/nan_model.h"
 

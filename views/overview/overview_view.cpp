@@ -11,6 +11,7 @@
 #include "tracing/record/step_record.h"
 #include "views/frame/figure_row.h"
 #include "views/frame/rank_box.h"
+#include "views/frame/table_list.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 #include "views/overview/overview_model.h"
 

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "views/frame/rank_box.h"
+#include "views/frame/table_list.h"
 #include "views/query/query_editor_view.h"
 #include "views/shared/language.h"
 

@@ -9,6 +9,7 @@
 #include "core/machine_memory.h"
 #include "engine/data/dataset.h"
 #include "engine/train/open_data.h"
+#include "views/frame/table_list.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "views/frame/bench.h"
+#include "views/frame/table_list.h"
 #include "views/frame/widgets.h"
 #include "views/recipe/memory_needs.h"
 

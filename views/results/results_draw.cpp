@@ -12,6 +12,22 @@ namespace tenon::views {
 
 namespace {
 constexpr float kBorder = 14, kCaption = 26;
+
+/// Names side by side are told apart by how they begin, where "S…l" would say less than "San". The rows have them
+/// whole.
+std::string beginning_that_fits(const std::string& name, float width) {
+  if (text_width(name, Face::small) <= width) return name;
+  std::string begun;
+  for (size_t i = 0; i < name.size();) {
+    size_t next = i + 1;
+    while (next < name.size() && (static_cast<unsigned char>(name[next]) & 0xC0) == 0x80) ++next;  // a letter of UTF-8
+    if (!begun.empty() && text_width(name.substr(0, next), Face::small) > width) break;
+    begun = name.substr(0, next);
+    i = next;
+  }
+  return begun;
+}
+
 }  // namespace
 
 /// Rows are what samples are, columns what they were taken for; a cell is as full as its share of the row.
@@ -36,8 +52,9 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
     const float y = area.y + each * static_cast<float>(t);
     if (each >= 11) {
       scene.text({box.x, y, label - 6, each}, names[t], Ink::secondary, Face::small, Align::right);
-      scene.text({area.x + each * static_cast<float>(t), box.y + kCaption, each, kCaption - 2}, names[t],
-                 Ink::secondary, Face::small, Align::center);
+      const Box head{area.x + each * static_cast<float>(t), box.y + kCaption, each, kCaption - 2};
+      scene.text(head, beginning_that_fits(names[t], each - 3), Ink::secondary, Face::small, Align::center);
+      scene.target(head, {}, Cursor::arrow, names[t]);
     }
     for (size_t g = 0; g < n; ++g) {
       const int64_t count = results_->count(t, g);

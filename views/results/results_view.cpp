@@ -4,6 +4,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"

@@ -1,4 +1,5 @@
 #pragma once
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 #include "views/results/results_model.h"
 #include "views/results/samples_view.h"

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 
 #include "core/error.h"
+#include "views/frame/table_list.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {
@@ -107,7 +108,7 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
   connect(&bench, &Bench::project_changed, this, &RunsView::refresh);
   connect(&bench, &Bench::run_changed, this, &RunsView::refresh);
   connect(&bench, &Bench::status_changed, this, [this] {
-    model_.set_status(bench_.status());
+    for (const auto& s : bench_.statuses()) model_.set_status(s);
     if (!later_.isActive()) later_.start();
   });
   connect(&bench, &Bench::picked_changed, this, &RunsView::fill);

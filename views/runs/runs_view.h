@@ -1,6 +1,7 @@
 #pragma once
 #include <QTimer>
 
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 #include "views/runs/runs_chart.h"
 #include "views/runs/runs_model.h"

@@ -50,20 +50,19 @@ void MainWindow::add_run_commands() {
                  {},
                  {},
                  run_menu::run});
-  commands_.add(
-      {"run.delete",
-       tr_later("Delete this run"),
-       "Run",
-       "",
-       "",
-       [this] { bench_.delete_runs({bench_.shown_run()}); },
-       [this, writable] { return writable() && !(bench_.training() && bench_.status().run == bench_.shown_run()); },
-       {},
-       [this] {
-         const projects::RunInfo* r = bench_.shown();
-         return r ? tr("Delete %1").arg(QString::fromStdString(r->name)) : tr("Delete the run");
-       },
-       run_menu::run});
+  commands_.add({"run.delete",
+                 tr_later("Delete this run"),
+                 "Run",
+                 "",
+                 "",
+                 [this] { bench_.delete_runs({bench_.shown_run()}); },
+                 [this, writable] { return writable() && !bench_.trains(bench_.shown_run()); },
+                 {},
+                 [this] {
+                   const projects::RunInfo* r = bench_.shown();
+                   return r ? tr("Delete %1").arg(QString::fromStdString(r->name)) : tr("Delete the run");
+                 },
+                 run_menu::run});
   commands_.add({"run.restore",
                  tr_later("Bring back what was deleted…"),
                  "Run",

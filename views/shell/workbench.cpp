@@ -171,7 +171,7 @@ void Workbench::leave_project() {
   look_.stop();
   sweeping_ = 0;
   save_failed_ = recipe_save_failed_ = false;
-  let_go();
+  let_go_of_all();
   tick_.stop();
   status_ = {};
   jobs.cancel_tag("step");
@@ -261,6 +261,7 @@ void Workbench::take(ProjectContents contents, int edits) {
   contents_ = std::move(contents);
   // What was read is older than what the run's driver says, until the file has its end.
   if (driver_ || files.has(QString("end %1").arg(status_.run))) contents_.follow(status_);
+  for (const Trained& t : beside_) contents_.follow(t.status);
   if (!older) take_recipe(std::move(recipe));
   take_model(model);
   emit project_changed();
@@ -299,7 +300,10 @@ void Workbench::load_metrics() {
         // One that another window trains is read again and again: what of it is looked at stays.
         if (training_model.run() != name || training_model.total_steps() != total) training_model.set_run(name, total);
         training_model.set_series(std::move(series));
-        if (driver_ && status_.run == run) training_model.add(live_rows_);  // what came while the file was read
+        // What came while the file was read.
+        if (driver_ && status_.run == run) training_model.add(live_rows_);
+        for (const Trained& t : beside_)
+          if (t.status.run == run) training_model.add(t.rows);
         training_model.set_selection(bus.current());
         emit run_changed();
       },

@@ -95,6 +95,8 @@ class Workbench : public Bench {
   /// The same of a trace, a snapshot or a model file that is open.
   void write_document_report(int document, const QString& path);
   bool training() const override { return driver_ != nullptr; }
+  std::vector<projects::RunStatus> statuses() const override;
+  bool trains(int64_t run) const override;
   void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) override;
   void resume_sweep(int64_t sweep) override;
   void stop_sweep() override;
@@ -125,6 +127,12 @@ class Workbench : public Bench {
 
  private:
   struct Opened;
+  /// A run that trains, as it was when it was last looked at.
+  struct Trained {
+    std::shared_ptr<projects::RunDriver> driver;
+    projects::RunStatus status;
+    std::vector<projects::MetricRow> rows;  ///< all that it has recorded since it was begun or gone on with
+  };
   void read(const QString& path, Document::Kind kind);
   void was_read(const QString& path, Document document);
   // What is seen of a file while it is read: Note [Beginnings].
@@ -145,15 +153,22 @@ class Workbench : public Bench {
   void load_metrics();
   void show_again();
   void tick();
-  void let_go();
+  void let_go(std::shared_ptr<projects::RunDriver> driver, const projects::RunStatus& status);
+  void let_go_of_all();
   void adopt(std::shared_ptr<projects::RunDriver> driver);
+  void lead(Trained run);
+  void tell_begins(const projects::RunDriver& driver);
+  void tell_ended(const projects::RunStatus& status);
   void start_driver(projects::TrainOptions options, bool then_step);
   /// Calls `make` on the file thread, then trains what it gives; null: there is nothing to train.
   void start_driver(const QString& title, std::function<std::shared_ptr<projects::RunDriver>()> make, bool then_step);
   void save_edits();
   void train_next_trial();
+  void train_beside(std::shared_ptr<projects::RunDriver> driver);
+  bool follow_beside();
+  bool room_for_another() const;
   void trial_ended(projects::RunStatus::State how);
-  void sweep_ended();
+  void no_further_trial();
   void save_model();
   void save_recipe();
   void save_last_edits();
@@ -175,11 +190,15 @@ class Workbench : public Bench {
                  std::function<void()> act = {});
 
   std::shared_ptr<projects::RunDriver> driver_;
+  std::vector<Trained> beside_;  ///< further trials of the sweep; whenever driver_ ends, the first takes its place
+  bool round_is_full_ = false;   ///< the sweep has no further trial until one of those at work has ended
+  int64_t ended_trials_ = 0;     ///< of every sweep
+  int64_t asked_after_ = 0;      ///< ended_trials_ when the sweep was last asked for a trial
   std::shared_ptr<projects::SharedEdits> edits_;
   Recipe file_recipe_;              ///< as the file had it when it was last read or written; contents_.recipe is edited
   int64_t others_seen_ = 0;         ///< Project::version_of_others() of what is seen
   std::set<int64_t> trained_here_;  ///< runs of the project
-  bool beside_ = false;             ///< what is begun now may train beside a run of another window
+  bool beside_others_ = false;      ///< what is begun now may train beside a run of another window
   std::shared_ptr<const nlohmann::json> window_state_;
   int next_document_ = 1;
   QElapsedTimer read_clock_;    ///< since a file was last asked for

@@ -11,7 +11,7 @@ namespace tenon::views {
 using projects::RunInfo;
 
 namespace {
-bool trains(const RunInfo& r) { return r.status == "running" || r.status == "paused"; }
+bool is_at_work(const RunInfo& r) { return r.status == "running" || r.status == "paused"; }
 }  // namespace
 
 void Workbench::look_at_file() {
@@ -39,7 +39,7 @@ void Workbench::look_at_file() {
           shown_run_ = contents_.runs.empty() ? 0 : contents_.runs.back().id;
           select(shown_run_ ? Selection::run(shown_run_, "others") : Selection());
           show_again();
-        } else if (now && !(driver_ && status_.run == now->id)) {
+        } else if (now && !trains(now->id)) {
           if (now->name != before.name || now->total_steps != before.total_steps)
             show_again();
           else if (now->steps != before.steps || now->status != before.status)
@@ -56,14 +56,14 @@ void Workbench::look_at_file() {
 /// its end, is none.
 const RunInfo* Workbench::trained_elsewhere() const {
   for (const RunInfo& r : contents_.runs)
-    if (trains(r) && !trained_here_.contains(r.id)) return &r;
+    if (is_at_work(r) && !trained_here_.contains(r.id)) return &r;
   return nullptr;
 }
 
 /// Two runs at once share the machine: that is asked for first. True where it was, and `train` waits for the answer.
 bool Workbench::ask_to_train_beside(const QString& title, std::function<void()> train) {
   const RunInfo* other = trained_elsewhere();
-  if (beside_ || !other) return false;
+  if (beside_others_ || !other) return false;
   const QString name = QString::fromStdString(other->name);
   std::weak_ptr<projects::Project> project = project_;
   auto holds = [this, project] { return project.lock() == project_ && !driver_ && trained_elsewhere(); };
@@ -71,9 +71,9 @@ bool Workbench::ask_to_train_beside(const QString& title, std::function<void()> 
                tr("Train beside it"),
                [this, holds, train = std::move(train)] {
                  if (!holds()) return;
-                 beside_ = true;
+                 beside_others_ = true;
                  train();
-                 beside_ = false;
+                 beside_others_ = false;
                },
                holds});
   return true;

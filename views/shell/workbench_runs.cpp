@@ -135,7 +135,7 @@ void Workbench::describe_run(int64_t run, const QString& name, const QString& no
 void Workbench::delete_runs(const std::vector<int64_t>& runs) {
   std::vector<int64_t> gone;
   for (const int64_t run : runs)
-    if (contents_.run(run) && !(driver_ && status_.run == run)) gone.push_back(run);
+    if (contents_.run(run) && !trains(run)) gone.push_back(run);
   if (gone.empty()) return;
   const QString name =
       gone.size() == 1 ? QString::fromStdString(contents_.run(gone[0])->name) : tr("%1 runs").arg(gone.size());

@@ -1,4 +1,5 @@
 // The run that trains: begun, gone on with, looked at ten times a second, let go of.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -102,7 +103,7 @@ void Workbench::start_driver(const QString& title, std::function<std::shared_ptr
       "train", title, [make = std::move(make)](const Jobs::Report&, const std::atomic<bool>&) { return make(); },
       [this, then_step, project, sweep = sweeping_](std::shared_ptr<RunDriver> driver) {
         if (!driver) {
-          if (project == project_ && sweep == sweeping_) sweep_ended();
+          if (project == project_ && sweep == sweeping_) no_further_trial();
           return;
         }
         // Another project was opened meanwhile, or the sweep was stopped: this run ends with a checkpoint.
@@ -113,36 +114,63 @@ void Workbench::start_driver(const QString& title, std::function<std::shared_ptr
               [this] { refresh_project(); }, {}, true);
           return;
         }
+        if (driver_) return train_beside(std::move(driver));
         adopt(std::move(driver));
         if (then_step) driver_->step_once();
       },
       [this, project](const QString& message, const QString& hint) {
-        if (project == project_) sweeping_ = 0;
+        if (project == project_) stop();
         fail(tr("Training could not start"), message, hint);
         emit state_changed();
       });
   emit state_changed();
 }
 
+void Workbench::tell_begins(const RunDriver& driver) {
+  const RunStatus s = driver.status();
+  trained_here_.insert(s.run);
+  log(driver.remarks());
+  log(s.step > 0 ? tr("Training %1 from step %2")
+                       .arg(QString::fromStdString(s.name), QString::fromStdString(format_grouped(s.step)))
+                 : tr("Training %1").arg(QString::fromStdString(s.name)));
+}
+
+void Workbench::tell_ended(const RunStatus& s) {
+  const QString name = QString::fromStdString(s.name);
+  const QString step = QString::fromStdString(format_grouped(s.step)), why = QString::fromStdString(s.error);
+  if (s.state == RunStatus::State::failed && !sweeping_)
+    fail(tr("%1 failed").arg(name), why, {});
+  else if (s.state == RunStatus::State::finished && !s.error.empty())
+    log(tr("%1 stopped early at step %2: %3").arg(name, step, why));
+  else if (!s.error.empty())  // of a sweep, whose other trials go on
+    log(name + ": " + why, s.state == RunStatus::State::failed);
+  else
+    log((s.state == RunStatus::State::finished  ? tr("%1 finished at step %2")
+         : s.state == RunStatus::State::stopped ? tr("%1 stopped at step %2")
+         : s.state == RunStatus::State::failed  ? tr("%1 failed at step %2")
+                                                : tr("%1 pruned at step %2"))
+            .arg(name, step));
+}
+
 void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
-  driver_ = std::move(driver);
   stopping_ = false;
+  tell_begins(*driver);
+  lead({driver, driver->status(), {}});
+}
+
+/// The run that the window trains from now on.
+void Workbench::lead(Trained run) {
+  driver_ = std::move(run.driver);
   // While a sweep goes from trial to trial one may look at an earlier one.
   const bool follows = !sweeping_ || sweep_begins_ || shown_run_ == status_.run || !shown();
   sweep_begins_ = false;
-  status_ = driver_->status();
-  log(driver_->remarks());
-  trained_here_.insert(status_.run);
-  live_rows_.clear();
+  status_ = std::move(run.status);
+  live_rows_ = std::move(run.rows);
   if (follows) {
     shown_run_ = status_.run;
     show_step({});
     training_model.set_run(status_.name, status_.total_steps);
   }
-  log(status_.step > 0
-          ? tr("Training %1 from step %2")
-                .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.step)))
-          : tr("Training %1").arg(QString::fromStdString(status_.name)));
   tick_.start();
   refresh_project();
   if (follows) load_metrics();
@@ -169,28 +197,27 @@ void Workbench::tick() {
     log(tr("%1 stopped being finite at step %2")
             .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(status_.nan_step))),
         true);
-  if (status_.state != before.state || status_.step != before.step || !rows.empty()) emit status_changed();
+  const bool news_beside = follow_beside();
+  if (status_.state != before.state || status_.step != before.step || !rows.empty() || news_beside)
+    emit status_changed();
   if (status_.state != before.state || status_.blocked != before.blocked) emit state_changed();
   if (status_.epoch != before.epoch) refresh_project();  // checkpoints come with epochs
-  if (projects::is_active(status_.state)) return;
+  if (projects::is_active(status_.state)) {
+    if (sweeping_ && room_for_another()) train_next_trial();
+    return;
+  }
   tick_.stop();
   driver_->drain(rows);
-  QString name = QString::fromStdString(status_.name);
-  if (status_.state == RunStatus::State::failed && !sweeping_)
-    fail(tr("%1 failed").arg(name), QString::fromStdString(status_.error), {});
-  else if (status_.state == RunStatus::State::finished && !status_.error.empty())
-    log(tr("%1 stopped early at step %2: %3")
-            .arg(name, QString::fromStdString(format_grouped(status_.step)), QString::fromStdString(status_.error)));
-  else if (!status_.error.empty())  // of a sweep, whose other trials go on
-    log(name + ": " + QString::fromStdString(status_.error), status_.state == RunStatus::State::failed);
-  else
-    log((status_.state == RunStatus::State::finished  ? tr("%1 finished at step %2")
-         : status_.state == RunStatus::State::stopped ? tr("%1 stopped at step %2")
-         : status_.state == RunStatus::State::failed  ? tr("%1 failed at step %2")
-                                                      : tr("%1 pruned at step %2"))
-            .arg(name, QString::fromStdString(format_grouped(status_.step))));
-  let_go();
-  if (sweeping_) trial_ended(status_.state);
+  tell_ended(status_);
+  const RunStatus::State how = status_.state;
+  let_go(std::move(driver_), status_);
+  driver_.reset();
+  if (!beside_.empty()) {
+    Trained next = std::move(beside_.front());
+    beside_.erase(beside_.begin());
+    lead(std::move(next));
+  }
+  if (sweeping_) trial_ended(how);
   emit status_changed();
   emit state_changed();
 }
@@ -218,16 +245,14 @@ void Workbench::tell_blocked(const RunStatus& before) {
 }
 
 /// Its last transaction may still be on the way, and the end of a driver waits for it: that happens on the file thread.
-void Workbench::let_go() {
-  auto driver = std::move(driver_);
-  driver_.reset();
+void Workbench::let_go(std::shared_ptr<RunDriver> driver, const RunStatus& status) {
   if (!driver) return;
   auto held = std::make_shared<std::shared_ptr<RunDriver>>(std::move(driver));
   auto lost = std::make_shared<QString>();  // what a run that waited for room on the disk could not save, told only now
-  const bool waited = projects::is_active(status_.state) && !status_.blocked.empty();
-  const QString name = QString::fromStdString(status_.name);
+  const bool waited = projects::is_active(status.state) && !status.blocked.empty();
+  const QString name = QString::fromStdString(status.name);
   files.start(
-      QString("end %1").arg(status_.run), tr("Finish the run"),
+      QString("end %1").arg(status.run), tr("Finish the run"),
       [held, waited, lost](const Jobs::Report&, const std::atomic<bool>&) {
         if (waited) {
           (*held)->stop();
@@ -244,11 +269,31 @@ void Workbench::let_go() {
       {}, true);
 }
 
+void Workbench::let_go_of_all() {
+  let_go(std::move(driver_), status_);
+  driver_.reset();
+  for (Trained& t : beside_) let_go(std::move(t.driver), t.status);
+  beside_.clear();
+}
+
+std::vector<RunStatus> Workbench::statuses() const {
+  std::vector<RunStatus> all = {status_};
+  for (const Trained& t : beside_) all.push_back(t.status);
+  return all;
+}
+
+bool Workbench::trains(int64_t run) const {
+  return (driver_ && status_.run == run) ||
+         std::any_of(beside_.begin(), beside_.end(), [run](const Trained& t) { return t.status.run == run; });
+}
+
 void Workbench::pause() {
   if (driver_) driver_->pause();
+  for (Trained& t : beside_) t.driver->pause();
 }
 void Workbench::resume() {
   if (driver_) driver_->resume();
+  for (Trained& t : beside_) t.driver->resume();
 }
 void Workbench::step_once() {
   if (driver_)
@@ -260,6 +305,7 @@ void Workbench::stop() {
   stopping_ = true;
   sweeping_ = 0;
   if (driver_) driver_->stop();
+  for (Trained& t : beside_) t.driver->stop();
 }
 void Workbench::checkpoint() {
   if (driver_) driver_->checkpoint();

@@ -179,7 +179,6 @@ void SweepForm::rebuild_attrs() {
   form->setVerticalSpacing(4);
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   for (const AttrDef& def : projects::SweepPlan::attrs()) {
-    if (def.name == "side_by_side") continue;  // the window trains one run at a time
     auto* label = new QLabel(QString::fromStdString(def.name).replace('_', ' '), fresh);
     set_style(label, "voice", "secondary");
     QWidget* editor = make_attr_editor(

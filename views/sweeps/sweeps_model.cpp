@@ -42,8 +42,8 @@ void SweepsModel::set_sweep(const SweepInfo* sweep, const std::vector<RunInfo>& 
   changed();
 }
 
-void SweepsModel::set_status(const projects::RunStatus& status) {
-  status_ = status;
+void SweepsModel::set_statuses(std::vector<projects::RunStatus> statuses) {
+  statuses_ = std::move(statuses);
   changed();
 }
 
@@ -64,11 +64,17 @@ const SweepsModel::Run* SweepsModel::run_of(const TrialInfo& t) const {
   return at == runs_.end() ? nullptr : &at->second;
 }
 
+const projects::RunStatus* SweepsModel::live(const TrialInfo& t) const {
+  const auto at = std::find_if(statuses_.begin(), statuses_.end(),
+                               [&](const auto& s) { return t.run && s.run == t.run && projects::is_active(s.state); });
+  return at == statuses_.end() ? nullptr : &*at;
+}
+
 const TrialInfo* SweepsModel::best() const { return best_ ? &sweep_->trials[static_cast<size_t>(best_) - 1] : nullptr; }
 
 std::string SweepsModel::state_of(const TrialInfo& t) const {
   if (t.state != "open") return t.state;
-  if (t.run && t.run == status_.run && projects::is_active(status_.state)) return projects::status_word(status_.state);
+  if (const auto* now = live(t)) return projects::status_word(now->state);
   const Run* r = run_of(t);
   return r ? r->status == "running" || r->status == "paused" ? "waits" : r->status : "waits";
 }
@@ -114,8 +120,8 @@ Table SweepsModel::table() const {
     Table::Row row;
     if (run) row.selection = Selection::run(trial.run, "sweeps");
     const Ink ink = ink_of_state(state);
-    const bool live = run && trial.run == status_.run && projects::is_active(status_.state);
-    const int64_t steps = live ? status_.step : run ? run->steps : 0;
+    const auto* now = live(trial);
+    const int64_t steps = now ? now->step : run ? run->steps : 0;
     row.cells = {Table::Cell::number(static_cast<double>(trial.number), std::to_string(trial.number)),
                  {run ? run->name : "–", 0, trial.number == best_ ? tr("the best so far") : std::string(),
                   trial.number == best_ ? Ink::good : Ink::none},

@@ -21,8 +21,8 @@ class SweepsModel : public StepModel {
 
   /// The sweep that is shown, with its runs; null: none.
   void set_sweep(const projects::SweepInfo* sweep, const std::vector<projects::RunInfo>& runs);
-  /// Of the run that trains, which may be a trial of this sweep.
-  void set_status(const projects::RunStatus& status);
+  /// Of the runs that train, which may be trials of this sweep.
+  void set_statuses(std::vector<projects::RunStatus> statuses);
   /// Computed elsewhere, of this sweep as it was.
   void set_importance(projects::Importance importance);
   void set_selection(const Selection& s) override;
@@ -62,6 +62,8 @@ class SweepsModel : public StepModel {
     int64_t steps = 0, total = 0;
   };
   const Run* run_of(const projects::TrialInfo& t) const;
+  /// While it trains; else null.
+  const projects::RunStatus* live(const projects::TrialInfo& t) const;
   std::string state_of(const projects::TrialInfo& t) const;
   void select_trial(int64_t number);
   const projects::TrialInfo* best() const;
@@ -78,7 +80,7 @@ class SweepsModel : public StepModel {
   std::map<int64_t, Run> runs_;  ///< of the trials
   Range range_;
   int64_t best_ = 0;  ///< number of the best trial
-  projects::RunStatus status_;
+  std::vector<projects::RunStatus> statuses_;
   projects::Importance importance_;
   int64_t selected_ = 0;  ///< run
 };

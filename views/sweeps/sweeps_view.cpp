@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "projects/sweep.h"
+#include "views/frame/table_list.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {
@@ -44,7 +45,7 @@ SweepsView::SweepsView(const ViewDef& def, Bench& bench, QWidget* parent)
   });
   connect(&bench, &Bench::state_changed, this, &SweepsView::refresh_state);
   connect(&bench, &Bench::status_changed, this, [this] {
-    model_.set_status(bench_.status());
+    model_.set_statuses(bench_.statuses());
     if (!later_.isActive()) later_.start();
   });
   connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
@@ -233,7 +234,7 @@ void SweepsView::refresh() {
     which_->setEnabled(which_->count() > 0 && !bench_.sweeping());
     which_->setPlaceholderText(tr("no sweep yet"));
   }
-  model_.set_status(bench_.status());
+  model_.set_statuses(bench_.statuses());
   model_.set_sweep(shown, bench_.contents().runs);
   model_.set_selection(bench_.bus.current());
   results_->setCurrentIndex(shown ? 1 : 0);

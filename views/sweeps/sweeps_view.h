@@ -1,4 +1,5 @@
 #pragma once
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 #include "views/sweeps/sweep_form_view.h"
 #include "views/sweeps/sweeps_model.h"

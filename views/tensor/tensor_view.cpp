@@ -7,6 +7,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/frame/table_list.h"
+
 namespace tenon::views {
 
 TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)

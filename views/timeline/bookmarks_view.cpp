@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "views/frame/table_list.h"
 #include "views/frame/widgets.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"

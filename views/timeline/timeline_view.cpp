@@ -17,6 +17,7 @@
 #include "tracing/record/step_record.h"
 #include "views/frame/filter_bar.h"
 #include "views/frame/rank_box.h"
+#include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
 #include "views/timeline/bookmarks_view.h"

@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 #include "views/timeline/timeline_model.h"
 

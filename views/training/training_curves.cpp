@@ -13,9 +13,9 @@ namespace tenon::views {
 
 namespace {
 // Software GL draws some ten thousand shapes in the time of a frame.
-constexpr float kMostLines = 6'000;   ///< pixel columns of compared runs that are drawn as lines; more are bands
-constexpr float kMostBands = 10'000;  ///< see TrainingModel::coarseness()
-constexpr int kMostColumn = 8;        ///< pixels: wider ones would be stairs
+constexpr float kMostLines = 5'000;  ///< pixel columns of compared runs that are drawn as lines; more are bands
+constexpr float kMostBands = 8'000;  ///< see TrainingModel::coarseness()
+constexpr int kMostColumn = 8;       ///< pixels: wider ones would be stairs
 
 bool smooths(const std::string& quantity) {
   return quantity == "loss" || quantity == "accuracy" || quantity == "grad_norm" || quantity == "samples_per_second";

@@ -14,6 +14,7 @@
 #include "engine/train/freeze.h"
 #include "projects/weights_file.h"
 #include "views/frame/attr_editor.h"
+#include "views/frame/table_list.h"
 
 namespace tenon::views {
 

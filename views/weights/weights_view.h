@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 #include "views/weights/weights_model.h"
 

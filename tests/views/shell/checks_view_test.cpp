@@ -8,6 +8,7 @@
 
 #include "projects/project.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 
 namespace tenon::views {
 namespace {

@@ -26,6 +26,7 @@
 #include "tracing/analyses/time_match.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "views/compare/compare_view.h"
+#include "views/frame/table_list.h"
 #include "views/timeline/timeline_model.h"
 
 namespace tenon::views {

@@ -11,6 +11,7 @@
 #include "projects/project.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/details/details_model.h"
+#include "views/frame/table_list.h"
 
 namespace tenon::views {
 namespace {

@@ -13,6 +13,7 @@
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/record/step_record.h"
 #include "views/distributions/distributions_model.h"
+#include "views/frame/table_list.h"
 
 namespace tenon::views {
 namespace {

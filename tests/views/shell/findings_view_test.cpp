@@ -14,6 +14,7 @@
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "views/findings/findings_view.h"
+#include "views/frame/table_list.h"
 #include "views/timeline/timeline_model.h"
 
 namespace tenon::views {

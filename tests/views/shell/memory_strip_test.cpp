@@ -9,6 +9,7 @@
 
 #include "engine/train/recipe.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/frame/widgets.h"
 
 namespace tenon::views {

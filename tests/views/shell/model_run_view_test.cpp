@@ -16,6 +16,7 @@
 #include "tests/views/model_files.h"
 #include "tests/views/shell/drop.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/model_file/model_file_model.h"
 #include "views/model_file/model_run.h"
 #include "views/model_file/run_outputs.h"

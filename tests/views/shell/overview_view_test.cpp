@@ -13,6 +13,7 @@
 #include "tests/views/shell/drop.h"
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/analyses/overview.h"
+#include "views/frame/table_list.h"
 #include "views/overview/overview_view.h"
 #include "views/timeline/timeline_model.h"
 

@@ -11,6 +11,7 @@
 #include "tests/views/shell/drop.h"
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/snapshot/snapshot.h"
+#include "views/frame/table_list.h"
 
 namespace tenon::views {
 namespace {

@@ -13,6 +13,7 @@
 #include "tests/views/shell/drop.h"
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/timeline/timeline_model.h"
 
 namespace tenon::views {

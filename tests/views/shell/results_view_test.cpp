@@ -7,6 +7,7 @@
 #include "engine/templates/templates.h"
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/record/step_record.h"
+#include "views/frame/table_list.h"
 #include "views/results/results_model.h"
 #include "views/results/samples_view.h"
 

@@ -13,6 +13,7 @@
 
 #include "projects/time_travel.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/recipe/recipe_model.h"
 
 namespace tenon::views {

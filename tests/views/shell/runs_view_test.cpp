@@ -10,6 +10,7 @@
 
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/runs/runs_chart.h"
 
 namespace tenon::views {

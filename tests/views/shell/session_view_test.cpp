@@ -17,6 +17,7 @@
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/findings/findings_view.h"
+#include "views/frame/table_list.h"
 #include "views/timeline/timeline_model.h"
 
 namespace tenon::views {

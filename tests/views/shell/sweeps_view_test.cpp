@@ -6,11 +6,14 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSpinBox>
 #include <QTest>
 #include <QToolButton>
+#include <thread>
 
 #include "projects/sweep.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/sweeps/sweeps_model.h"
 
 namespace tenon::views {
@@ -149,6 +152,68 @@ TEST_F(Sweeps, stopped_in_a_trial_it_goes_on_with_that_trial) {
   for (const auto& t : sweep().trials) EXPECT_EQ(t.state, "finished") << t.error;
   EXPECT_EQ(bench_->contents().runs.size(), 2u);
   EXPECT_FALSE(find<QToolButton>("sweeps.go")->isVisible());
+}
+
+TEST_F(Sweeps, trials_side_by_side_are_paused_stopped_and_gone_on_with_together) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core trains one trial at a time";
+  Recipe recipe = bench_->recipe();
+  recipe.set("epochs", "500");
+  bench_->set_recipe(recipe);
+  settle();
+  type(find<QLineEdit>("sweep.range.0"), "0.01,0.02,0.03,0.04");
+  choose("sweep.method", "grid");
+  auto* together = find<QSpinBox>("sweep.side_by_side");
+  ASSERT_NE(together, nullptr);
+  together->setFocus();
+  together->selectAll();
+  QTest::keyClicks(together, "2");
+  key(together, Qt::Key_Return);
+  settle();
+  press(find("sweep.begin"));
+  auto at_work = [this] { return bench_->training() ? bench_->statuses().size() : 0; };
+  auto all_are = [this](projects::RunStatus::State state) {
+    for (const auto& s : bench_->statuses())
+      if (s.state != state) return false;
+    return true;
+  };
+  until([&] { return at_work() == 2 && bench_->statuses()[1].step > 5; });
+  ASSERT_TRUE(window_->commands().run("run.pause"));
+  until([&] { return all_are(projects::RunStatus::State::paused); });
+  settle();
+  ASSERT_EQ(at_work(), 2u) << "a paused sweep begins no further trial";
+  const int64_t led = bench_->statuses()[0].run, beside = bench_->statuses()[1].run;
+  EXPECT_NE(led, beside);
+  // Both are seen at work, and neither can be deleted; the curves of the one beside grow while it is looked at.
+  until([this] { return cell(0, 2) == "paused" && cell(1, 2) == "paused"; });
+  bench_->delete_runs({led, beside});
+  bench_->select(Selection::run(beside, "test"));
+  settle();
+  EXPECT_EQ(bench_->shown_run(), beside);
+  EXPECT_FALSE(window_->commands().action("run.delete")->isEnabled());
+  const int64_t seen = bench_->training_model.last_step();
+  ASSERT_TRUE(window_->commands().run("run.train"));
+  until([&] { return bench_->training_model.last_step() > seen + 5; });
+  press(find("sweeps.go"));
+  until_over();
+  ASSERT_EQ(sweep().trials.size(), 2u);
+  for (const auto& t : sweep().trials) {
+    EXPECT_EQ(t.state, "open");
+    EXPECT_EQ(bench_->contents().run(t.run)->status, "stopped");
+  }
+  press(find("sweeps.go"));
+  until([&] { return at_work() == 2; });
+  until_over();
+  ASSERT_EQ(sweep().trials.size(), 4u);
+  for (const auto& t : sweep().trials) EXPECT_EQ(t.state, "finished") << t.error;
+  EXPECT_EQ(bench_->contents().runs.size(), 4u);
+  EXPECT_TRUE(problems_.empty()) << problems_.front();
+
+  // Which trials train at the same time changes no bit of them.
+  auto alone = projects::Project::create((file_ + ".alone.tenon").toStdString(), bench_->contents().model,
+                                         bench_->recipe().to_json());
+  const auto one = projects::begin_sweep(*alone, "", {{"optimizer.lr", "0.01,0.02,0.03,0.04"}}, {{"method", "grid"}});
+  while (const auto trial = projects::next_trial(*alone, one.id)) projects::start_trial(alone, *trial)->wait();
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(sweep().trials[i].value, alone->sweep(one.id).trials[i].value);
 }
 
 TEST_F(Sweeps, a_trial_that_cannot_train_does_not_end_it) {

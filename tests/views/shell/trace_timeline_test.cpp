@@ -15,6 +15,7 @@
 #include "tests/views/shell/drop.h"
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/analyses/trace_story.h"
+#include "views/frame/table_list.h"
 #include "views/frame/widgets.h"
 #include "views/timeline/timeline_model.h"
 

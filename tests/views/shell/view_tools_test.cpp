@@ -22,6 +22,7 @@
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/record/step_record.h"
+#include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
 #include "views/shell/help_panel.h"
 

@@ -14,6 +14,7 @@
 #include "tests/views/shell/window_fixture.h"
 #include "views/builder/builder_model.h"
 #include "views/details/details_model.h"
+#include "views/frame/table_list.h"
 
 namespace tenon::views {
 namespace {
