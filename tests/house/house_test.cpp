@@ -53,6 +53,14 @@ TEST(House, files_of_a_folder_keep_no_functions_of_one_name_to_themselves) {
   EXPECT_TRUE(bad.empty()) << join(bad);
 }
 
+TEST(House, a_type_is_defined_in_one_header) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (const std::string& path : project_files(TENON_SOURCE_DIR))
+    if (path.ends_with(".h")) headers.emplace_back(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path));
+  const Violations bad = scan_shared_types(headers);
+  EXPECT_TRUE(bad.empty()) << join(bad);
+}
+
 TEST(House, sources_are_as_the_formatter_leaves_them) {
   if (std::system("clang-format-14 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "clang-format-14 is not installed";
   std::string files;
@@ -159,6 +167,16 @@ TEST(Scanner, functions_of_one_name_in_a_folder_are_found) {
   EXPECT_EQ(scan_local_functions({{"tests/core/a.cpp", one}, {"tests/core/b.cpp", other}}).size(), 1u);
   EXPECT_TRUE(scan_local_functions({{"engine/ops/a.cpp", one}, {"engine/nn/b.cpp", other}}).empty());
   EXPECT_TRUE(scan_local_functions({{"engine/ops/a.cpp", one + one}}).empty());
+}
+
+TEST(Scanner, types_of_one_name_in_a_namespace_are_found) {
+  const std::string one = "namespace tenon {\nstruct Trial {\n  int of;\n};\n}  // namespace tenon\n",
+                    other = "namespace tenon {\nclass Trial final : public Base {\n};\n}  // namespace tenon\n";
+  const Violations bad = scan_shared_types({{"a.h", one}, {"b.h", other}});
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_TRUE(bad[0].starts_with("tenon::Trial is defined in a.h and b.h")) << bad[0];
+  EXPECT_TRUE(scan_shared_types({{"a.h", one}, {"b.h", "namespace tenon::nn {\nstruct Trial {\n};\n"}}).empty());
+  EXPECT_TRUE(scan_shared_types({{"a.h", one}, {"b.h", "namespace tenon {\nstruct Trial;\n"}}).empty());
 }
 
 TEST(Scanner, qt_outside_the_window_is_found) {

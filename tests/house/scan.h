@@ -24,6 +24,9 @@ std::vector<std::string> local_functions(const std::string& text);
 /// Sources, by path and text, of which two in one folder keep functions of one name to themselves.
 Violations scan_local_functions(const std::vector<std::pair<std::string, std::string>>& sources);
 
+/// Headers, by path and text, of which two define a type of one name in one namespace.
+Violations scan_shared_types(const std::vector<std::pair<std::string, std::string>>& headers);
+
 /// Words that no file of the tree may hold: marks of unfinished work, hosts of package registries.
 Violations scan_words(const std::string& path, const std::string& text);
 
