@@ -85,7 +85,7 @@ void Workbench::restore_sweep(int64_t sweep) {
 void Workbench::train_next_trial() {
   start_driver(
       tr("Start the next trial"),
-      [project = project_, sweep = sweeping_]() -> std::shared_ptr<RunDriver> {
+      [project = project_, sweep = sweeping_](const Jobs::Report&) -> std::shared_ptr<RunDriver> {
         while (const auto trial = projects::next_trial(*project, sweep))
           if (auto driver = projects::start_trial(project, *trial)) return driver;
         return nullptr;
