@@ -41,7 +41,7 @@ struct TrainOptions {
   SessionOptions session;
   std::function<bool(int64_t done, int64_t total)> replaying;  ///< of a branch, on its way to the step
   std::shared_ptr<const TrialRun> trial;                       ///< of a new run; null: it is none
-  Prune prune;                            ///< none: it goes on to its end
+  Prune prune;                                                 ///< none: it goes on to its end
 };
 
 struct RunStatus {

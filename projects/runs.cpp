@@ -166,8 +166,7 @@ RunInfo Project::run(int64_t id) const {
 }
 
 RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe,
-                         int64_t total_steps, const TrialOf& trial, const EpochLength& epoch,
-                         const BranchOf& branch) {
+                         int64_t total_steps, const TrialOf& trial, const EpochLength& epoch, const BranchOf& branch) {
   Database& db = impl_->write();
   int64_t id = 0;
   {

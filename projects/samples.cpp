@@ -44,8 +44,9 @@ std::vector<int64_t> named_samples(const Recipe& recipe, const std::string& text
       if (!found) {
         const std::string like = split.train->source(0).text();
         throw Error::usage(fmt::format("no sample of the training set comes from \"{}\"", place),
-                           like.empty() ? "Name samples by their rows, as in 96, 120-130; they are generated."
-                                        : fmt::format("Places look like \"{}\"; or name rows, as in 96, 120-130.", like));
+                           like.empty()
+                               ? "Name samples by their rows, as in 96, 120-130; they are generated."
+                               : fmt::format("Places look like \"{}\"; or name rows, as in 96, 120-130.", like));
       }
   }
   std::sort(rows.begin(), rows.end());

@@ -48,9 +48,10 @@ int spike(const Args& args) {
   if (args.json())
     print_json({{"spike", about}, {"most", plan_json(plan)}});
   else
-    print(fmt::format("run {}: the loss of step {} is {:.4g}, where {:.4g} is usual\n"
-                      "what may have made it is asked by {}; it ends with the first cause that explains it\n",
-                      run.name, count_text(s.step), s.loss, s.usual, plan.text()));
+    print(
+        fmt::format("run {}: the loss of step {} is {:.4g}, where {:.4g} is usual\n"
+                    "what may have made it is asked by {}; it ends with the first cause that explains it\n",
+                    run.name, count_text(s.step), s.loss, s.usual, plan.text()));
   if (args.has("--plan")) {
     if (!args.json()) print_plan(plan);
     return 0;
@@ -62,8 +63,8 @@ int spike(const Args& args) {
     print("\n");
     show_finding(finding, false);
     if (report.culprit)
-      print("\nto go on without it: " +
-            projects::branch_command(args.word(0), run.name, report.culprit->tried->trial) + "\n");
+      print("\nto go on without it: " + projects::branch_command(args.word(0), run.name, report.culprit->tried->trial) +
+            "\n");
     return finding.ok ? 0 : 1;
   }
   nlohmann::json j = tracing::finding_json(finding);
@@ -83,20 +84,21 @@ int spike(const Args& args) {
   return finding.ok ? 0 : 1;
 }
 
-const bool registered_spike = register_command(
-    {"spike",
-     "PROJECT [RUN]",
-     1,
-     2,
-     {{"--step", "N", "the step whose loss is meant (the one that stands out most)"},
-      {"--budget", "STEPS", "what may need more steps of replay than that is not asked"},
-      {"--plan", "", "only says what would be asked, and what it may cost"},
-      {"--all", "", "asks every cause, also once one explains it"},
-      kThreads,
-      kJson},
-     "finds what made the loss jump: a sample, a batch, the order, the rate, a layer; by replays without it; exit status "
-     "1 where nothing explains it",
-     spike});
+const bool registered_spike =
+    register_command({"spike",
+                      "PROJECT [RUN]",
+                      1,
+                      2,
+                      {{"--step", "N", "the step whose loss is meant (the one that stands out most)"},
+                       {"--budget", "STEPS", "what may need more steps of replay than that is not asked"},
+                       {"--plan", "", "only says what would be asked, and what it may cost"},
+                       {"--all", "", "asks every cause, also once one explains it"},
+                       kThreads,
+                       kJson},
+                      "finds what made the loss jump: a sample, a batch, the order, the rate, a layer; by replays "
+                      "without it; exit status "
+                      "1 where nothing explains it",
+                      spike});
 
 }  // namespace
 }  // namespace tenon::app

@@ -258,7 +258,8 @@ const bool registered_train[] = {
          {{"--run", "NAME", "name of the new run"},
           {"--resume", "RUN", "go on with a run from its last checkpoint; --set and --epochs hold from there on"},
           {"--from", "RUN[@STEP]",
-           "a branch: goes on from the state after that step of a run (last, best or a number), with the recipe of then "
+           "a branch: goes on from the state after that step of a run (last, best or a number), with the recipe of "
+           "then "
            "and --set"},
           {"--without-samples", "LIST",
            "training samples that are left out, by rows (96, 120-130) or by where they come from (own.csv, line 7), "

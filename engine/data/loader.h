@@ -9,8 +9,8 @@ namespace tenon::data {
 // Note [Samples that are left out]
 // A run may do without some samples of its training set (the recipe's data.without). The order of an epoch and its
 // batches are drawn as if they were there, and each batch then goes without its own of them: all others stand in the
-// batch in which they stood, in the same order, and a step keeps its place in the schedule. Only what is counted along a
-// batch (the values of a mask of dropout) moves up behind a gap. A batch of which nothing is left is a step that
+// batch in which they stood, in the same order, and a step keeps its place in the schedule. Only what is counted along
+// a batch (the values of a mask of dropout) moves up behind a gap. A batch of which nothing is left is a step that
 // changes nothing. So a run with and one without a sample differ from the first step on that had it, and by nothing
 // else. What is counted over the whole set (balanced classes) counts them, and a sample into which another one is mixed
 // (mixup, cutmix) keeps its partner.
@@ -23,7 +23,7 @@ struct LoaderOptions {
   bool drop_last = false;                       ///< leave out a last batch that is not full
   uint64_t seed = 0;                            ///< of the order
   std::shared_ptr<const Sampler> sampler = {};  ///< instead of shuffle
-  std::vector<int64_t> without = {};  ///< rows that are left out, sorted
+  std::vector<int64_t> without = {};            ///< rows that are left out, sorted
   /// Of `world` loaders that share every batch this one gives the rows of number `rank`: together, and in that order,
   /// they are the batch. None of them is left without a row.
   int rank = 0, world = 1;

@@ -142,9 +142,8 @@ std::vector<int64_t> TrainingSession::Impl::left_out(const Recipe& r) const {
   std::vector<int64_t> rows = data::parse_rows(r.text("data.without"), "data.without");
   const int64_t n = data.train->size();
   if (!rows.empty() && rows.back() >= n)
-    throw Error::usage(
-        fmt::format("data.without: there is no row {}; the training set has {} samples", rows.back(), n),
-        "rows count from 0");
+    throw Error::usage(fmt::format("data.without: there is no row {}; the training set has {} samples", rows.back(), n),
+                       "rows count from 0");
   if (static_cast<int64_t>(rows.size()) == n)
     throw Error::usage("data.without leaves out every sample: nothing is left to train on");
   return rows;

@@ -42,7 +42,7 @@ struct StepResult {
   /// In the batch, whoever computed them. 0: all of it is left out (data.without), and the step changed nothing; its
   /// loss is NaN.
   int64_t samples = 0;
-  bool finite = true;    ///< neither the loss nor the gradient norm is NaN or infinite
+  bool finite = true;   ///< neither the loss nor the gradient norm is NaN or infinite
   bool applied = true;  ///< the parameters were written; false for a step that is not finite under on_nan = "stop", for
                         ///< an overflow, and where there are no samples
   double loss_scale = 1;  ///< by which gradients were scaled under amp = "fp16"
@@ -111,14 +111,14 @@ class TrainingSession {
   // Note [A branch]
   // A branch goes on from a step of another session of the same model under a recipe of its own, of which anything may
   // differ: rates, seeds, the batch, precision, what is frozen, samples that are left out. It takes what still has a
-  // place: weights always, but for those that init.anew names; of optimizer, schedule, callbacks, average and loss scale
-  // what the same kind of them kept, and another kind begins. Steps count on. Where the length of an epoch is another
-  // one, as with another batch size, the branch goes on with the batch that has the parent's next sample, so every
-  // sample of the running epoch is seen (those of one batch at most twice): shift is by how much the number of a batch
-  // is then more than that of its step, and epochs, evaluations and schedules count batches. With another seed the rest
-  // of the epoch is that of another order. Starting values of init.anew are those of the seed after the branch's own.
-  // A branch of the same recipe is the parent, bit for bit. Its first checkpoint has all it took: from there on it is
-  // saved, loaded and replayed like any session.
+  // place: weights always, but for those that init.anew names; of optimizer, schedule, callbacks, average and loss
+  // scale what the same kind of them kept, and another kind begins. Steps count on. Where the length of an epoch is
+  // another one, as with another batch size, the branch goes on with the batch that has the parent's next sample, so
+  // every sample of the running epoch is seen (those of one batch at most twice): shift is by how much the number of a
+  // batch is then more than that of its step, and epochs, evaluations and schedules count batches. With another seed
+  // the rest of the epoch is that of another order. Starting values of init.anew are those of the seed after the
+  // branch's own. A branch of the same recipe is the parent, bit for bit. Its first checkpoint has all it took: from
+  // there on it is saved, loaded and replayed like any session.
 
   /// Before the first step: goes on from the state `of` a session with that recipe. Throws Error naming a tensor of the
   /// model that the state lacks or has in another shape; the session is then unchanged.

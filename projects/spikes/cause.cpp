@@ -14,14 +14,17 @@ using tracing::count_text;
 using tracing::Unit;
 
 Registry<CauseDef>& cause_registry() {
-  static auto& all = *new Registry<CauseDef>("cause", [](const CauseDef& c) { return fmt::format("{:03}", c.order) + c.name; });
+  static auto& all =
+      *new Registry<CauseDef>("cause", [](const CauseDef& c) { return fmt::format("{:03}", c.order) + c.name; });
   return all;
 }
 
 std::string loss_text(double v) { return fmt::format("{:.4g}", v); }
 
 /// "1 replay", "9 replays"
-std::string counted(int64_t n, const char* one) { return fmt::format("{} {}{}", count_text(n), one, n == 1 ? "" : "s"); }
+std::string counted(int64_t n, const char* one) {
+  return fmt::format("{} {}{}", count_text(n), one, n == 1 ? "" : "s");
+}
 
 /// Replays of the steps as they were: from the last checkpoint on.
 ReplayCost cost_of_looking(Inquiry& q) { return {0, q.last() - q.kept_before(q.first() - 1)}; }
@@ -53,7 +56,9 @@ bool register_cause(CauseDef def, Place place) { return cause_registry().add(std
 
 std::string CausePlan::text() const {
   return fmt::format("up to {}, {}{}", counted(most.replays, "replay"), counted(most.steps, "step"),
-                     seconds <= 0 ? "" : seconds < 1 ? ", less than a second" : fmt::format(", about {:.0f} s", seconds));
+                     seconds <= 0  ? ""
+                     : seconds < 1 ? ", less than a second"
+                                   : fmt::format(", about {:.0f} s", seconds));
 }
 
 CausePlan plan_causes(Inquiry& q, int64_t budget) {
@@ -100,9 +105,10 @@ SpikeReport find_cause(Inquiry& q, const CausePlan& plan, bool all) {
 std::string SpikeReport::sentence() const {
   const std::string cost = counted(replays, "replay") + ", " + counted(steps, "step");
   if (culprit) return fmt::format("{} {}; {}", culprit->tried->trial.said, losses_text(*culprit->tried, spike), cost);
-  return fmt::format("the loss of step {} is {}, where {} is usual, and stays so without each of the {} causes that were "
-                     "asked; {}",
-                     count_text(spike.step), loss_text(spike.loss), loss_text(spike.usual), asked.size(), cost);
+  return fmt::format(
+      "the loss of step {} is {}, where {} is usual, and stays so without each of the {} causes that were "
+      "asked; {}",
+      count_text(spike.step), loss_text(spike.loss), loss_text(spike.usual), asked.size(), cost);
 }
 
 tracing::Finding spike_finding(const SpikeReport& r, const Inquiry& q) {
@@ -117,7 +123,7 @@ tracing::Finding spike_finding(const SpikeReport& r, const Inquiry& q) {
              {"replayed_steps", "STEPS REPLAYED", Unit::count, r.steps}};
   if (r.culprit) f.facts.insert(f.facts.begin(), {"culprit", "CAUSE", Unit::text, r.culprit->what});
   tracing::Table replays{"replays",
-                         {{"otherwise", "OTHERWISE", Unit::text},
+                         {{"change", "CHANGE", Unit::text},
                           {"from", "AFTER STEP", Unit::count},
                           {"loss", "LOSS OF THE STEP", Unit::number},
                           {"highest", "HIGHEST UP TO " + std::to_string(q.last()), Unit::number},
@@ -129,17 +135,18 @@ tracing::Finding spike_finding(const SpikeReport& r, const Inquiry& q) {
   tracing::Table asked{"causes", {{"cause", "CAUSE", Unit::text}, {"answer", "ANSWER", Unit::text}}, {}};
   for (const CausePlan::Part& p : r.plan.parts) {
     const bool was = std::find(r.asked.begin(), r.asked.end(), p.name) != r.asked.end();
-    asked.rows.push_back({p.title, p.name == r.cause       ? "explains it"
-                                   : !p.ruled_out.empty()  ? p.ruled_out
-                                   : was                   ? "does not explain it alone"
-                                                           : "not asked: the cause was found before"});
+    asked.rows.push_back({p.title, p.name == r.cause      ? "explains it"
+                                   : !p.ruled_out.empty() ? p.ruled_out
+                                   : was                  ? "does not explain it alone"
+                                                          : "not asked: the cause was found before"});
   }
   f.tables = {std::move(replays), std::move(asked)};
   return f;
 }
 
 std::string branch_command(const std::string& project, const std::string& run, const Trial& trial) {
-  std::string text = fmt::format("tenon train {} --from {}", quoted(project), quoted(fmt::format("{}@{}", run, trial.from)));
+  std::string text =
+      fmt::format("tenon train {} --from {}", quoted(project), quoted(fmt::format("{}@{}", run, trial.from)));
   for (const auto& [key, value] : trial.set) text += " --set " + quoted(key + "=" + value);
   return text;
 }

@@ -112,10 +112,11 @@ std::optional<Culprit> ask_order(Inquiry& q) {
   set.emplace_back("data.order_seed", std::to_string((own < 0 ? recipe.integer("seed") : own) + 1));
   const Tried& t = q.replay({from, set, fmt::format("with another order of the samples after step {}", from)});
   if (!t.gone) return {};
-  return Culprit{recipe.flag("data.shuffle") ? "the order of the samples" : "the order of the samples, which is that of the files",
-                 &t,
-                 {},
-                 {}};
+  return Culprit{
+      recipe.flag("data.shuffle") ? "the order of the samples" : "the order of the samples, which is that of the files",
+      &t,
+      {},
+      {}};
 }
 
 const bool registered_data_causes[] = {
@@ -137,7 +138,10 @@ const bool registered_data_causes[] = {
     register_cause({.name = "order",
                     .title = "The order of the samples",
                     .order = 40,
-                    .most = [](Inquiry& q) { return ReplayCost{1, q.last() - order_from(q)}; },
+                    .most =
+                        [](Inquiry& q) {
+                          return ReplayCost{1, q.last() - order_from(q)};
+                        },
                     .ask = ask_order}),
 };
 

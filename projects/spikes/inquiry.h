@@ -13,12 +13,12 @@
 #include "projects/time_travel.h"
 
 // Note [Counterfactual search]
-// What made a loss jump is found by doing the steps around it again under another recipe, and looking whether the jump is
-// still there. Each such replay is a branch (Note [A branch]) that no run is made of: it goes on from the state after a
-// step, differs from the run in keys of the recipe and by nothing else, and is judged by the losses of the spike's step
-// and of kAfterSpike steps behind it, so that a jump which is only put off is not taken for one that is gone. Losses are
-// the same bits whenever they are computed, and a search is a function of them alone: it finds the same twice. Whatever
-// it finds is a step and some keys, which `tenon train --from RUN@STEP --set ...` makes a run of.
+// What made a loss jump is found by doing the steps around it again under another recipe, and looking whether the jump
+// is still there. Each such replay is a branch (Note [A branch]) that no run is made of: it goes on from the state
+// after a step, differs from the run in keys of the recipe and by nothing else, and is judged by the losses of the
+// spike's step and of kAfterSpike steps behind it, so that a jump which is only put off is not taken for one that is
+// gone. Losses are the same bits whenever they are computed, and a search is a function of them alone: it finds the
+// same twice. Whatever it finds is a step and some keys, which `tenon train --from RUN@STEP --set ...` makes a run of.
 namespace tenon::projects {
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;

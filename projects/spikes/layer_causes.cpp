@@ -23,28 +23,28 @@ std::optional<Culprit> ask_each_layer(Inquiry& q, const char* what, const TrialO
 
 std::string start_ruled_out(Inquiry& q) {
   if (q.run().branch) return "the run is a branch: its weights began in " + q.run().branch.name;
-  if (q.last() > kFarthestStart) return fmt::format("the spike stands more than {} steps after the start", kFarthestStart);
+  if (q.last() > kFarthestStart)
+    return fmt::format("the spike stands more than {} steps after the start", kFarthestStart);
   return {};
 }
 
 const bool registered_layer_causes[] = {
-    register_cause({.name = "start",
-                    .title = "The starting values of a layer",
-                    .order = 50,
-                    .ruled_out = start_ruled_out,
-                    .most =
-                        [](Inquiry& q) {
-                          const auto n = static_cast<int64_t>(q.layers().size());
-                          return ReplayCost{n, n * q.last()};
-                        },
-                    .ask =
-                        [](Inquiry& q) {
-                          return ask_each_layer(q, "the starting values of", [](const std::string& layer) {
-                            return Trial{0,
-                                         {{"init.anew", layer + ".*"}},
-                                         fmt::format("with other starting values of {}", layer)};
-                          });
-                        }}),
+    register_cause(
+        {.name = "start",
+         .title = "The starting values of a layer",
+         .order = 50,
+         .ruled_out = start_ruled_out,
+         .most =
+             [](Inquiry& q) {
+               const auto n = static_cast<int64_t>(q.layers().size());
+               return ReplayCost{n, n * q.last()};
+             },
+         .ask =
+             [](Inquiry& q) {
+               return ask_each_layer(q, "the starting values of", [](const std::string& layer) {
+                 return Trial{0, {{"init.anew", layer + ".*"}}, fmt::format("with other starting values of {}", layer)};
+               });
+             }}),
     register_cause({.name = "update",
                     .title = "The updates of one layer",
                     .order = 70,

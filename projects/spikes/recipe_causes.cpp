@@ -22,7 +22,8 @@ std::optional<RateRise> rate_rise(Inquiry& q) {
   const std::vector<MetricPoint>& lr = q.metric("lr");
   for (size_t i = 1; i < lr.size(); ++i) {
     const RateRise r{lr[i].step, lr[i - 1].value, lr[i].value};
-    if (r.step > q.spike().step || r.step < q.spike().step - kBefore || !(r.from > 0) || r.to < kRose * r.from) continue;
+    if (r.step > q.spike().step || r.step < q.spike().step - kBefore || !(r.from > 0) || r.to < kRose * r.from)
+      continue;
     if (!most || r.to / r.from > most->to / most->from) most = r;
   }
   return most;
@@ -30,20 +31,19 @@ std::optional<RateRise> rate_rise(Inquiry& q) {
 
 std::optional<Culprit> ask_rate(Inquiry& q) {
   const RateRise rise = *rate_rise(q);
-  const Tried& t =
-      q.replay({rise.step - 1,
-                {{"schedule.type", "constant"},
-                 {"schedule.factor", "1"},
-                 {"schedule.warmup_steps", "0"},
-                 {"optimizer.lr", fmt::format("{:.17g}", rise.from)}},
-                fmt::format("with the rate held at {:.4g} (it rose to {:.4g} with step {})", rise.from, rise.to,
-                            rise.step)});
+  const Tried& t = q.replay(
+      {rise.step - 1,
+       {{"schedule.type", "constant"},
+        {"schedule.factor", "1"},
+        {"schedule.warmup_steps", "0"},
+        {"optimizer.lr", fmt::format("{:.17g}", rise.from)}},
+       fmt::format("with the rate held at {:.4g} (it rose to {:.4g} with step {})", rise.from, rise.to, rise.step)});
   if (!t.gone) return {};
-  return Culprit{fmt::format("the learning rate, which rose from {:.4g} to {:.4g} with step {}", rise.from, rise.to,
-                             rise.step),
-                 &t,
-                 {},
-                 {}};
+  return Culprit{
+      fmt::format("the learning rate, which rose from {:.4g} to {:.4g} with step {}", rise.from, rise.to, rise.step),
+      &t,
+      {},
+      {}};
 }
 
 /// The median of the gradients' norms before the steps that may have made the spike; 0 where there is none.
@@ -94,7 +94,10 @@ const bool registered_recipe_causes[] = {
                     .title = "A gradient that clipping would have shortened",
                     .order = 60,
                     .ruled_out = clipping_ruled_out,
-                    .most = [](Inquiry& q) { return ReplayCost{1, q.last() - q.first() + 1}; },
+                    .most =
+                        [](Inquiry& q) {
+                          return ReplayCost{1, q.last() - q.first() + 1};
+                        },
                     .ask = ask_clipping}),
 };
 

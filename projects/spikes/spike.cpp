@@ -92,8 +92,9 @@ Spike spike_at(const std::vector<MetricPoint>& loss, int64_t step) {
     throw Error::usage(fmt::format("there are no losses around step {} to hold it against", step),
                        "Go on with the run first.");
   if (std::isfinite(at->value) && at->value <= u.median + u.spread)
-    throw Error::usage(fmt::format("the loss of step {} does not stand out: it is {:.4g}, and {:.4g} is usual around it",
-                                   step, at->value, u.median));
+    throw Error::usage(
+        fmt::format("the loss of step {} does not stand out: it is {:.4g}, and {:.4g} is usual around it", step,
+                    at->value, u.median));
   return spike_of(*at, u);
 }
 

@@ -15,12 +15,13 @@ struct Spike {
   double limit = 0;  ///< the spike is gone where the loss stays below: a third of the way from `usual` to `loss`
 };
 
-/// Of all steps that stand out the one that does so most; nothing where none does. A loss stands out that lies more than
-/// ten times their spread (1.4826 medians of the distance from the median, at least a twentieth of the median) above the
-/// median of the twenty losses before it. The first steps of a run have none before them: only where nothing else stands
-/// out, one does that is more than four times the median of the twenty that follow soon.
+/// Of all steps that stand out the one that does so most; nothing where none does. A loss stands out that lies more
+/// than ten times their spread (1.4826 medians of the distance from the median, at least a twentieth of the median)
+/// above the median of the twenty losses before it. The first steps of a run have none before them: only where nothing
+/// else stands out, one does that is more than four times the median of the twenty that follow soon.
 std::optional<Spike> find_spike(const std::vector<MetricPoint>& loss);
-/// A step that a person names. Throws Error (usage) where it has no loss, or one that is no larger than those around it.
+/// A step that a person names. Throws Error (usage) where it has no loss, or one that is no larger than those around
+/// it.
 Spike spike_at(const std::vector<MetricPoint>& loss, int64_t step);
 
 }  // namespace tenon::projects

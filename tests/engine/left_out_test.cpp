@@ -100,12 +100,11 @@ TEST(LeftOut, AStepWithoutItsBatchChangesNothing) {
   std::vector<StepResult> steps;
   for (int i = 0; i < 4; ++i) steps.push_back(as_it_is.step());
 
-  TrainingSession s(tanh_model(),
-                    spirals({{"data.batch_size", "10"}, {"data.without", data::rows_text([&] {
-                                std::vector<int64_t> rows = steps[2].rows;
-                                std::sort(rows.begin(), rows.end());
-                                return rows;
-                              }())}}));
+  TrainingSession s(tanh_model(), spirals({{"data.batch_size", "10"}, {"data.without", data::rows_text([&] {
+                                                                         std::vector<int64_t> rows = steps[2].rows;
+                                                                         std::sort(rows.begin(), rows.end());
+                                                                         return rows;
+                                                                       }())}}));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(s.step().loss, steps[static_cast<size_t>(i)].loss);
   const Checkpoint before = s.save();
   const StepResult r = s.step();
@@ -140,9 +139,13 @@ TEST(LeftOut, MayBeginInTheMiddleOfARun) {
 }
 
 TEST(LeftOut, RowsThatAreNotThereAreRefused) {
-  EXPECT_TRUE(has(message_of([] { TrainingSession(tanh_model(), spirals({{"data.without", "130"}})); }),
+  EXPECT_TRUE(has(message_of([] {
+                    TrainingSession(tanh_model(), spirals({{"data.without", "130"}}));
+                  }),
                   "there is no row 130"));
-  EXPECT_TRUE(has(message_of([] { TrainingSession(tanh_model(), spirals({{"data.without", "0-129"}})); }),
+  EXPECT_TRUE(has(message_of([] {
+                    TrainingSession(tanh_model(), spirals({{"data.without", "0-129"}}));
+                  }),
                   "leaves out every sample"));
 }
 

@@ -167,7 +167,8 @@ TEST(SessionBranch, BeginsALayerAnew) {
 }
 
 TEST(SessionBranch, MayHaveAnotherPrecisionOrAnAverage) {
-  for (const Settings& set : {Settings{{"amp", "bf16"}}, Settings{{"amp", "fp16"}}, Settings{{"average.type", "ema"}}}) {
+  for (const Settings& set :
+       {Settings{{"amp", "bf16"}}, Settings{{"amp", "fp16"}}, Settings{{"average.type", "ema"}}}) {
     const auto child = branch(base(), 6, set);
     run(*child, 10);
     TrainingSession again(tanh_model(), with(base(), set));
@@ -179,8 +180,11 @@ TEST(SessionBranch, MayHaveAnotherPrecisionOrAnAverage) {
 }
 
 TEST(SessionBranch, RefusesTheStateOfAnotherModel) {
-  const ModelSpec wider = Chain("test", {2}).add("fc1", "Linear", {{"out_features", int64_t{17}}}).add("act", "Tanh").add(
-      "fc2", "Linear", {{"out_features", int64_t{2}}}).done();
+  const ModelSpec wider = Chain("test", {2})
+                              .add("fc1", "Linear", {{"out_features", int64_t{17}}})
+                              .add("act", "Tanh")
+                              .add("fc2", "Linear", {{"out_features", int64_t{2}}})
+                              .done();
   TrainingSession s(wider, base());
   const Checkpoint before = s.save();
   EXPECT_TRUE(has(message_of([&] { s.branch(state_after(base(), 2), base()); }), "fc1"));

@@ -34,8 +34,8 @@ TEST_F(Branch, says_what_it_is_of_and_what_is_other) {
   EXPECT_EQ(digest(project, "b", "500"), digest(project, "whole", "500"));
   EXPECT_EQ(digest(project, "b", "123"), digest(project, "whole", "123"));
   EXPECT_NE(digest(project, "b", "501"), digest(project, "whole", "501"));
-  EXPECT_EQ(tenon({"query", project, "select parent, parent_step from runs where name = 'b'", "--csv"}).out.find("whole,500") !=
-                std::string::npos,
+  EXPECT_EQ(tenon({"query", project, "select parent, parent_step from runs where name = 'b'", "--csv"})
+                    .out.find("whole,500") != std::string::npos,
             true);
   EXPECT_EQ(tenon({"train", project, "--from", "whole@9999"}).status, 2);
   EXPECT_EQ(tenon({"train", project, "--from", "nobody@3"}).status, 2);
@@ -64,7 +64,8 @@ TEST_F(Branch, the_cause_of_a_jump_is_named_and_left_out) {
   const Outcome plan = tenon({"spike", project, "whole", "--plan", "--json"});
   ASSERT_EQ(plan.status, 0) << plan.err;
   const auto most = plan.json().back().at("most");
-  const Outcome first = tenon({"spike", project, "whole", "--json"}), second = tenon({"spike", project, "whole", "--json"});
+  const Outcome first = tenon({"spike", project, "whole", "--json"}),
+                second = tenon({"spike", project, "whole", "--json"});
   ASSERT_EQ(first.status, 0) << first.err << first.out;
   EXPECT_EQ(first.json().back(), second.json().back());
   const auto found = first.json().back();

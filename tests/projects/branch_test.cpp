@@ -107,7 +107,8 @@ TEST_F(Branches, leaves_samples_out_and_moves_no_other) {
 
 TEST_F(Branches, takes_another_seed_batch_and_precision) {
   const RunInfo seed = branch(from("parent", 13, {{"seed", "77"}}));
-  EXPECT_EQ(Recipe::from_json(seed.recipe).integer("data.seed"), Recipe::from_json(project->run("parent").recipe).integer("seed"));
+  EXPECT_EQ(Recipe::from_json(seed.recipe).integer("data.seed"),
+            Recipe::from_json(project->run("parent").recipe).integer("seed"));
   const RunInfo batch = branch(from("parent", 13, {{"data.batch_size", "20"}, {"max_steps", "40"}}));
   EXPECT_EQ(batch.epoch.shift, 6 - 13);  // 130 of 200 samples: the seventh batch of 20
   EXPECT_DOUBLE_EQ(*batch.epoch.epochs_after(17), 1);
@@ -172,10 +173,17 @@ TEST_F(Branches, is_resumed_and_changed_like_any_run) {
 }
 
 TEST_F(Branches, goes_on_with_what_evaluations_made_of_its_parent) {
-  const KeyValues watched = {{"data.samples", "100"},   {"data.batch_size", "10"},  {"eval_every", "1"},
-                             {"schedule.type", "plateau"}, {"schedule.patience", "0"}, {"schedule.threshold", "0.9"},
-                             {"epochs", "8"},            {"checkpoint_every", "1"},  {"stop.metric", "test_loss"},
-                             {"stop.patience", "4"},     {"stop.min_delta", "10"}};
+  const KeyValues watched = {{"data.samples", "100"},
+                             {"data.batch_size", "10"},
+                             {"eval_every", "1"},
+                             {"schedule.type", "plateau"},
+                             {"schedule.patience", "0"},
+                             {"schedule.threshold", "0.9"},
+                             {"epochs", "8"},
+                             {"checkpoint_every", "1"},
+                             {"stop.metric", "test_loss"},
+                             {"stop.patience", "4"},
+                             {"stop.min_delta", "10"}};
   train("watched", watched, 80);
   const RunInfo parent = project->run("watched");
   ASSERT_LT(parent.steps, 80) << "it stops early";

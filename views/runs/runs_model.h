@@ -42,8 +42,8 @@ class RunsModel {
   /// Those that fit the filter, the newest first.
   const RunRows& shown() const;
   /// One row a run of shown(), and one of the baseline whatever the filter: name, status, the best of the result that
-  /// most people ask for first, steps and time, of branches the parent and its step, the recipe's keys in which they differ, the metrics' last and best
-  /// values, when it was begun. Grouped: group_table() of them.
+  /// most people ask for first, steps and time, of branches the parent and its step, the recipe's keys in which they
+  /// differ, the metrics' last and best values, when it was begun. Grouped: group_table() of them.
   Table table() const;
 
  private:

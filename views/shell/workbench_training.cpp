@@ -92,10 +92,10 @@ void Workbench::start_driver(TrainOptions options, bool then_step) {
   save_edits();
   options.start_paused = options.start_paused || then_step;
   start_driver(
-      options.from.empty() ? tr("Start training")
-                           : tr("Go back to step %1 of %2")
-                                 .arg(QString::fromStdString(format_grouped(options.from_step)),
-                                      QString::fromStdString(options.from)),
+      options.from.empty()
+          ? tr("Start training")
+          : tr("Go back to step %1 of %2")
+                .arg(QString::fromStdString(format_grouped(options.from_step)), QString::fromStdString(options.from)),
       [project = project_, options](const Jobs::Report& report) mutable {
         options.replaying = report;
         return std::shared_ptr<RunDriver>(RunDriver::start(project, options));

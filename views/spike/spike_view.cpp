@@ -138,8 +138,8 @@ void SpikeView::look(int64_t step) {
         bench_.fail(tr("No jump to ask about"), message, hint);
       });
   set_waiting(
-      bench_.jobs, [](const Jobs::State& job) { return job.tag == "spike"; }, tr("what it would cost to find its cause"),
-      [this] { refresh(); });
+      bench_.jobs, [](const Jobs::State& job) { return job.tag == "spike"; },
+      tr("what it would cost to find its cause"), [this] { refresh(); });
 }
 
 void SpikeView::search(bool all) {
@@ -199,11 +199,13 @@ const bool registered_spike_view = register_view<SpikeView>(
      .fill = "run.spike",
      .shows = nullptr,
      .help = {
-         tr_later("What made the loss of a step jump: a sample, a batch, the order of the samples, the rate, the start or "
-                  "the updates of a layer. Each is left out in replays of the steps before the jump; what it may cost is "
-                  "told first, and every replay is a row."),
-         tr_later("Find the cause begins. Branch without it trains a run that goes on without the cause, Go to the sample "
-                  "shows it among the data, Ask every cause goes on where one was found."),
+         tr_later(
+             "What made the loss of a step jump: a sample, a batch, the order of the samples, the rate, the start or "
+             "the updates of a layer. Each is left out in replays of the steps before the jump; what it may cost is "
+             "told first, and every replay is a row."),
+         tr_later(
+             "Find the cause begins. Branch without it trains a run that goes on without the cause, Go to the sample "
+             "shows it among the data, Ask every cause goes on where one was found."),
          tr_later("Up and Down go through the replays.")}});
 }  // namespace
 

@@ -27,9 +27,8 @@ Recipe BranchDraft::changed() const {
 std::vector<AttrDef> BranchDraft::choices(size_t at) const {
   std::vector<AttrDef> all;
   for (AttrDef& def : changed().used_keys()) {
-    const bool other = std::any_of(changes_.begin(), changes_.end(), [&](const Change& c) {
-      return c.first == def.name && &c != changes_.data() + at;
-    });
+    const bool other = std::any_of(changes_.begin(), changes_.end(),
+                                   [&](const Change& c) { return c.first == def.name && &c != changes_.data() + at; });
     if (!other && def.name != "data.without") all.push_back(std::move(def));
   }
   return all;

@@ -8,7 +8,7 @@
 
 namespace tenon::views {
 
-/// A branch as a form has it: of which run, after which step, and what will be other.
+/// A branch as a form has it: of which run, after which step, and what is changed.
 class BranchDraft {
  public:
   BranchDraft(projects::RunInfo run, int64_t step);
@@ -19,7 +19,7 @@ class BranchDraft {
   /// The recipe that held there.
   const Recipe& recipe() const { return recipe_; }
 
-  using Change = std::pair<std::string, AttrValue>;  ///< a key of the recipe, and what it will be
+  using Change = std::pair<std::string, AttrValue>;  ///< a key of the recipe, and its new value
   const std::vector<Change>& changes() const { return changes_; }
   /// The keys that row `at` may have: those that say something to the recipe as the other rows make it, without theirs.
   std::vector<AttrDef> choices(size_t at) const;
@@ -37,7 +37,7 @@ class BranchDraft {
 
   /// What cannot be; empty: it can.
   std::string fault() const;
-  /// "optimizer.lr 0.01 → 0.003, without samples 7"; empty where nothing will be other.
+  /// "optimizer.lr 0.01 → 0.003, without samples 7"; empty where nothing is changed.
   std::string said() const;
   projects::TrainOptions options() const;
 

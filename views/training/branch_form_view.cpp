@@ -55,7 +55,7 @@ BranchForm::BranchForm(BranchDraft draft, QWidget* parent) : QDialog(parent), dr
   });
   form->addRow(tr("Without samples"), without);
   all->addLayout(form);
-  auto* heading = new QLabel(tr("What will be other"), this);
+  auto* heading = new QLabel(tr("Changes"), this);
   heading->setFont(face_font(Face::title));
   all->addWidget(heading);
   auto* scroll = new QScrollArea(this);
@@ -133,7 +133,7 @@ void BranchForm::rebuild() {
 
 void BranchForm::add_row(QGridLayout* grid, size_t at) {
   const auto& [key, value] = draft_.changes()[at];
-  AttrDef which{"key", key, 0, 0, views::tr("the key that is other")};
+  AttrDef which{"key", key, 0, 0, views::tr("the key that is changed")};
   for (const AttrDef& d : draft_.choices(at)) which.choices.push_back(d.name);
   if (std::find(which.choices.begin(), which.choices.end(), key) == which.choices.end()) which.choices.push_back(key);
   QWidget* name = make_attr_editor(
@@ -174,11 +174,12 @@ void BranchForm::refresh() {
   const QString fault = QString::fromStdString(draft_.fault());
   const QString said = QString::fromStdString(draft_.said());
   set_style(said_, "voice", fault.isEmpty() ? "secondary" : "bad");
-  said_->setText(!fault.isEmpty()   ? fault
-                 : !busy_.isEmpty() ? busy_
-                 : said.isEmpty()   ? tr("Without a change it is %1 again, step for step.")
-                                        .arg(QString::fromStdString(draft_.run().name))
-                                    : said);
+  said_->setText(
+      !fault.isEmpty()   ? fault
+      : !busy_.isEmpty() ? busy_
+      : said.isEmpty()
+          ? tr("Without a change it is %1 again, step for step.").arg(QString::fromStdString(draft_.run().name))
+          : said);
   train_->setEnabled(fault.isEmpty() && busy_.isEmpty());
 }
 

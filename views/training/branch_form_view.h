@@ -11,7 +11,7 @@ class QVBoxLayout;
 
 namespace tenon::views {
 
-/// Asks what will be other in a branch of a run, and gives the word to train it.
+/// Asks what is to change in a branch of a run, and gives the word to train it.
 class BranchForm : public QDialog {
   Q_OBJECT
  public:

@@ -101,12 +101,12 @@ std::vector<Command> TrainingView::commands() {
            .menu = "Run",
            .icon = "train",
            .run = [this] { open_branch(); },
-           .enabled =
-               [this] { return bench_.shown() && bench_.shown_steps() > 0 && !bench_.project()->read_only(); },
+           .enabled = [this] { return bench_.shown() && bench_.shown_steps() > 0 && !bench_.project()->read_only(); },
            .text =
                [this] {
-                 return bench_.shown() ? tr("Branch from step %1…").arg(QString::fromStdString(format_grouped(chosen_step())))
-                                       : tr("Branch from here…");
+                 return bench_.shown()
+                            ? tr("Branch from step %1…").arg(QString::fromStdString(format_grouped(chosen_step())))
+                            : tr("Branch from here…");
                },
            .section = run_menu::recipe}};
 }

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
+#include "engine/autograd/autograd.h"
 #include "engine/formats/npy.h"
 #include "engine/formats/safetensors.h"
-#include "engine/autograd/autograd.h"
 #include "engine/nn/module.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
@@ -52,8 +52,8 @@ struct Planted {
       const int64_t label = sorted ? i * kClasses / kSamples : i % kClasses;
       y.data<int64_t>()[i] = label;
       for (int64_t k = 0; k < kFeatures; ++k)
-        x.data<float>()[i * kFeatures + k] =
-            static_cast<float>((k == label ? 2.0 : 0.0) + 0.4 * random.normal(static_cast<uint64_t>(i * kFeatures + k)));
+        x.data<float>()[i * kFeatures + k] = static_cast<float>(
+            (k == label ? 2.0 : 0.0) + 0.4 * random.normal(static_cast<uint64_t>(i * kFeatures + k)));
     }
   }
   void poison(int64_t row, float factor) {
