@@ -40,7 +40,7 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
         "Go on with it first: tenon train --resume " + info.name);
   std::unique_ptr<TrainingSession> session;
   if (info.branch && project.checkpoints(run).empty()) {  // it was killed before its first one
-    session = branch_from(project, info.branch, info.model, Recipe::from_json(info.recipe), progress);
+    session = branch_from(project, info.branch, info.model, Recipe::from_json(info.recipe), progress, {});
   } else {
     const Checkpoint from = project.checkpoint_before(run, step);
     // A checkpoint after whose step the recipe was changed is of the changed session.

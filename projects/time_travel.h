@@ -29,7 +29,7 @@ StepResult replay_step(TrainingSession& session);
 /// A session that goes on from a step of a run under another recipe (Note [A branch]).
 std::unique_ptr<TrainingSession> branch_from(Project& project, const BranchOf& parent, const ModelSpec& model,
                                              const Recipe& recipe, const Progress& progress,
-                                             const SessionOptions& options = {});
+                                             const SessionOptions& options);
 
 /// Time travel: the state after step `step` of a run, from its nearest earlier checkpoint replayed bit for bit.
 /// `threads` does not change a bit.

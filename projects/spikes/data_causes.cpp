@@ -110,7 +110,7 @@ std::optional<Culprit> ask_order(Inquiry& q) {
   KeyValues set;
   if (!recipe.flag("data.shuffle")) set.emplace_back("data.shuffle", "true");
   set.emplace_back("data.order_seed", std::to_string((own < 0 ? recipe.integer("seed") : own) + 1));
-  const Tried& t = q.replay({from, set, fmt::format("with another order of the samples after step {}", from)});
+  const Tried& t = q.replay({from, set, fmt::format("with another order of the samples after step {}", from), true});
   if (!t.gone) return {};
   return Culprit{
       recipe.flag("data.shuffle") ? "the order of the samples" : "the order of the samples, which is that of the files",

@@ -22,6 +22,15 @@ Spike spike_in(const RunInfo& run, const std::vector<MetricPoint>& loss, int64_t
               "Name the step that you mean: --step N");
 }
 
+constexpr size_t kLeastOwn = 5, kMostOwn = 20;
+
+double median_of_last(std::vector<double> losses) {
+  if (losses.size() > kMostOwn) losses.erase(losses.begin(), losses.end() - kMostOwn);
+  const auto mid = losses.begin() + static_cast<std::ptrdiff_t>(losses.size() / 2);
+  std::nth_element(losses.begin(), mid, losses.end());
+  return *mid;
+}
+
 }  // namespace
 
 Inquiry::Inquiry(std::shared_ptr<Project> project, const std::string& run, int64_t step, Progress progress)
@@ -133,11 +142,13 @@ const Tried& Inquiry::replay(const Trial& trial) {
   made->trial = trial;
   made->highest = -std::numeric_limits<double>::infinity();
   bool judged = false;
+  std::vector<double> before_it;
   while (session.steps_done() < last()) {
     const StepResult r = replay_step(session);
     count(1);
     ++made->steps;
     if (r.step >= spike_.step) made->losses.push_back(r.loss);
+    if (r.step < spike_.step && std::isfinite(r.loss)) before_it.push_back(r.loss);
     if (r.step >= spike_.step && r.samples > 0) {
       judged = true;
       made->highest = std::max(made->highest, std::isfinite(r.loss) ? r.loss : std::numeric_limits<double>::infinity());
@@ -151,7 +162,9 @@ const Tried& Inquiry::replay(const Trial& trial) {
     if (const RecipeChange* c = run_.change_after(r.step))
       session.change(merged(recipe_after(r.step - 1), session.recipe(), Recipe::from_json(c->recipe)));
   }
-  made->gone = judged && made->highest < spike_.limit;
+  double limit = spike_.limit;
+  if (trial.long_way && before_it.size() >= kLeastOwn) limit = std::max(limit, 1.5 * median_of_last(before_it));
+  made->gone = judged && made->highest < limit;
   tried_.push_back(std::move(made));
   return *tried_.back();
 }

@@ -28,6 +28,8 @@ struct Trial {
   int64_t from = 0;  ///< it goes on from the state after this step
   KeyValues set;     ///< under the recipe that held there, with these
   std::string said;  ///< how it differs: "without sample 7 (x.npy, row 7)"
+  /// It is long, and learns otherwise: its losses may also be as high as half more than the median of its own before.
+  bool long_way = false;
 };
 
 /// What came of it.

@@ -12,7 +12,7 @@ namespace tenon::projects {
 namespace {
 
 constexpr size_t kAround = 20, kLeastBefore = 5, kAfter = 4;
-constexpr double kStandsOut = 10, kFirstStandsOut = 4, kGone = 0.35;
+constexpr double kStandsOut = 10, kFirstStandsOut = 4, kGone = 0.35, kFirstGone = 0.6;
 
 double median_of(std::vector<double>& values) {
   const auto mid = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -46,18 +46,19 @@ Usual usual_around(const std::vector<MetricPoint>& points, size_t at) {
   return u;
 }
 
-/// How many spreads a point lies above what is usual; 0 where it does not stand out.
-double height_of(double value, const Usual& u) {
+/// How far a point lies above what is usual; 0 where it does not stand out.
+double rise_of(double value, const Usual& u) {
   if (std::isnan(u.median)) return 0;
   if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
-  const double height = (value - u.median) / u.spread;
-  if (!u.before) return value > kFirstStandsOut * std::max(u.median, 0.0) ? height : 0;
-  return height > kStandsOut ? height : 0;
+  const double rise = value - u.median;
+  if (!u.before) return value > kFirstStandsOut * std::max(u.median, 0.0) ? rise : 0;
+  return rise > kStandsOut * u.spread ? rise : 0;
 }
 
 Spike spike_of(const MetricPoint& p, const Usual& u) {
   Spike s{p.step, p.value, u.median, 0};
-  s.limit = std::isfinite(p.value) ? u.median + kGone * (p.value - u.median) : u.median + kStandsOut * u.spread;
+  s.limit = std::isfinite(p.value) ? u.median + (u.before ? kGone : kFirstGone) * (p.value - u.median)
+                                   : u.median + kStandsOut * u.spread;
   return s;
 }
 
@@ -66,21 +67,21 @@ Spike spike_of(const MetricPoint& p, const Usual& u) {
 std::optional<Spike> find_spike(const std::vector<MetricPoint>& loss) {
   struct Found {
     size_t first = 0;
-    double height = 0;
+    double rise = 0;
   } best, best_first;
   size_t first = 0, last = 0;
   bool open = false;
   for (size_t i = 0; i < loss.size(); ++i) {
-    const double height = height_of(loss[i].value, usual_around(loss, i));
-    if (height <= 0) continue;
+    const double rise = rise_of(loss[i].value, usual_around(loss, i));
+    if (rise <= 0) continue;
     if (!open || i > last + 2) first = i;  // those that stand out together
     open = true;
     last = i;
     Found& of = first < kLeastBefore ? best_first : best;
-    if (height > of.height) of = {first, height};
+    if (rise > of.rise) of = {first, rise};
   }
-  const Found& found = best.height > 0 ? best : best_first;
-  if (found.height <= 0) return {};
+  const Found& found = best.rise * kFirstStandsOut >= best_first.rise && best.rise > 0 ? best : best_first;
+  if (found.rise <= 0) return {};
   return spike_of(loss[found.first], usual_around(loss, found.first));
 }
 

@@ -11,6 +11,8 @@
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <climits>
 
 #include "views/canvas/glyphs.h"
 #include "views/frame/attr_editor.h"

@@ -33,9 +33,9 @@ constexpr int64_t kClasses = 4, kFeatures = 6, kSamples = 192, kBatch = 8;
 ModelSpec planted_model() {
   return Chain("net", {kFeatures})
       .add("first", "Linear", {{"out_features", int64_t{16}}})
-      .add("act1", "Tanh")
+      .add("act1", "ReLU")
       .add("second", "Linear", {{"out_features", int64_t{16}}})
-      .add("act2", "Tanh")
+      .add("act2", "ReLU")
       .add("third", "Linear", {{"out_features", kClasses}})
       .done();
 }
@@ -129,8 +129,8 @@ struct PlantedSpike {
 PlantedSpike poisoned_sample(uint64_t seed) {
   auto p = std::make_unique<Planted>(seed);
   const auto row = static_cast<int64_t>(seed * 13 + 5);
-  p->poison(row, seed % 2 ? 40.f : 15.f);
-  p->create(seed);
+  p->poison(row, seed % 2 ? 60.f : 200.f);
+  p->create(seed, {{"optimizer.lr", "0.2"}});
   p->train();
   return {fmt::format("sample {}", row), std::move(p), [row](const Answer& a) {
             return a.cause == "sample" && a.rows == std::vector<int64_t>{row} &&
@@ -140,7 +140,7 @@ PlantedSpike poisoned_sample(uint64_t seed) {
 
 PlantedSpike bad_order(uint64_t seed) {
   auto p = std::make_unique<Planted>(seed, true);
-  p->create(seed, {{"data.shuffle", "false"}, {"optimizer.lr", seed % 2 ? "0.3" : "0.2"}});
+  p->create(seed, {{"data.shuffle", "false"}, {"data.batch_size", "4"}, {"optimizer.lr", seed % 2 ? "0.3" : "0.2"}});
   p->train();
   return {"order", std::move(p), [](const Answer& a) { return a.cause == "order"; }};
 }
@@ -161,11 +161,11 @@ PlantedSpike rate_jump(uint64_t seed) {
 PlantedSpike bad_start(uint64_t seed) {
   const std::string layer = std::vector<std::string>{"first", "second", "third"}[seed % 3];
   auto p = std::make_unique<Planted>(seed);
-  p->create(seed);
+  p->create(seed, {{"optimizer.type", "adam"}, {"optimizer.lr", "0.03"}, {"data.batch_size", "32"}, {"epochs", "6"}});
   TrainingSession fresh(planted_model(), Recipe::from_json(p->project->recipe()));
   formats::NamedTensors weights;
   for (const nn::Named& n : fresh.model().state_dict())
-    weights.emplace_back(n.name, n.name == layer + ".weight" ? mul(detach(n.tensor), 60) : detach(n.tensor));
+    weights.emplace_back(n.name, n.name == layer + ".weight" ? mul(detach(n.tensor), 120) : detach(n.tensor));
   formats::save_safetensors(p->dir / "start.safetensors", weights);
   Recipe recipe = Recipe::from_json(p->project->recipe());
   recipe.set("init.from", p->dir / "start.safetensors");
