@@ -9,12 +9,12 @@ namespace tenon::projects {
 
 std::optional<double> EpochLength::epochs_after(int64_t step) const {
   if (steps <= 0) return {};
-  return static_cast<double>(step) / static_cast<double>(steps);
+  return static_cast<double>(step + shift) / static_cast<double>(steps);
 }
 
 std::optional<int64_t> EpochLength::samples_after(int64_t step) const {
   if (steps <= 0) return {};
-  const int64_t whole = step / steps, rest = step % steps;
+  const int64_t whole = (step + shift) / steps, rest = (step + shift) % steps;
   if (whole > 0 && samples <= 0) return {};
   return whole * samples + rest * batch;  // only the last batch of an epoch may be a smaller one
 }

@@ -12,6 +12,7 @@ struct EpochLength {
   int64_t steps = 0;    ///< in an epoch; 0: not known
   int64_t samples = 0;  ///< in an epoch, of which its last batch has what is left over; 0: not known
   int64_t batch = 0;    ///< samples of every other step
+  int64_t shift = 0;    ///< of a branch: by how much the number of a batch is more than that of its step
 
   bool operator==(const EpochLength&) const = default;
   /// After so many steps; nothing where it is not known.

@@ -17,6 +17,14 @@ struct RecipeChange {
   std::string created;
 };
 
+/// Where a branch began (Note [A branch]).
+struct BranchOf {
+  int64_t run = 0;        ///< its parent; 0: it is no branch
+  int64_t step = 0;       ///< it went on from the state after this step of it
+  std::string name = {};  ///< of the parent, also where that is deleted
+  explicit operator bool() const { return run != 0; }
+};
+
 struct RunInfo {
   int64_t id = 0;
   std::string name;
@@ -35,6 +43,7 @@ struct RunInfo {
   std::string error;                  ///< why it failed, or was pruned
   std::string note;                   ///< what a person says of it
   std::vector<std::string> tags;      ///< words it is found by
+  BranchOf branch;                    ///< its own steps are those after the parent's
 
   /// The change that was made after exactly this step; null: none.
   const RecipeChange* change_after(int64_t step) const;
@@ -136,10 +145,11 @@ class Project {
   std::vector<RunInfo> runs() const;
   RunInfo run(const std::string& name) const;  ///< throws Error that lists the near names
   RunInfo run(int64_t id) const;
-  /// A new run of the given model and recipe; an empty name becomes "<model>-NN".
-  /// As a trial it is that from its first moment; throws where another process has begun that trial.
+  /// A new run of the given model and recipe; an empty name becomes "<model>-NN", of a branch "<parent>-bN".
+  /// As a trial it is that from its first moment; throws where another process has begun that trial. A branch has done
+  /// the steps of its parent.
   RunInfo new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe, int64_t total_steps,
-                  const TrialOf& trial = {}, const EpochLength& epoch = {});
+                  const TrialOf& trial = {}, const EpochLength& epoch = {}, const BranchOf& branch = {});
   void set_run_status(int64_t run, const std::string& status, const std::string& error = {});
   void set_run_progress(int64_t run, int64_t steps, double seconds);
   /// A run is trained again from `step` on: it is marked as running, and the points after `step`, which will be written

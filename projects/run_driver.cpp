@@ -14,15 +14,22 @@
 #include "engine/train/open_data.h"
 #include "projects/memory_check.h"
 #include "projects/run_driver_impl.h"
+#include "projects/samples.h"
 #include "projects/sweep.h"
+#include "projects/time_travel.h"
 #include "projects/weights_file.h"
 
 namespace tenon::projects {
 namespace {
 
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
+
 void check_resume_options(const TrainOptions& o) {
   if (!o.run_name.empty())
     throw Error::usage("--run and --resume cannot go together", "--resume names the run to go on with.");
+  if (!o.from.empty())
+    throw Error::usage("--from and --resume cannot go together",
+                       "--from begins another run, --resume goes on with the one it names.");
 }
 
 /// Gives a session the weights that its recipe begins with (Note [What a run begins with]).
@@ -36,7 +43,7 @@ void begin_with(TrainingSession& session, std::optional<WeightsFile> weights) {
 }
 
 /// The recipe of a run that has begun, with other values.
-Recipe changed(Recipe recipe, const std::vector<std::pair<std::string, std::string>>& set) {
+Recipe changed(Recipe recipe, const KeyValues& set) {
   for (const auto& [key, text] : set) recipe.set(key, text);
   for (const auto& [key, text] : set) {
     recipe.check_used(key);
@@ -47,10 +54,128 @@ Recipe changed(Recipe recipe, const std::vector<std::pair<std::string, std::stri
 }
 
 EpochLength epoch_of(const TrainingSession& session) {
-  return {session.steps_per_epoch(), session.samples_per_epoch(), session.recipe().integer("data.batch_size")};
+  return {session.steps_per_epoch(), session.samples_per_epoch(), session.recipe().integer("data.batch_size"),
+          session.shift()};
+}
+
+/// Opens the data that a session will have, and looks whether a step of it fits the memory.
+std::shared_ptr<const data::Split> data_that_fits(const ModelSpec& model, const Recipe& recipe) {
+  auto data = std::make_shared<const data::Split>(open_data(recipe));
+  check_memory_fits(model, recipe, data, memory_limit());
+  return data;
+}
+
+/// What a call sets of a recipe.
+KeyValues settings(const Recipe& recipe, const TrainOptions& options) {
+  KeyValues set = options.set;
+  if (options.without.empty()) return set;
+  Recipe with = recipe;
+  for (const auto& [key, text] : set) with.set(key, text);
+  set.emplace_back("data.without", also_without(with, named_samples(with, options.without)));
+  return set;
+}
+
+/// The recipe with what a call sets of it.
+Recipe told(Recipe recipe, const TrainOptions& options) {
+  const KeyValues set = settings(recipe, options);
+  for (const auto& [key, text] : set) recipe.set(key, text);
+  for (const auto& [key, text] : set) recipe.check_used(key);
+  if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
+  if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
+  return recipe;
 }
 
 }  // namespace
+
+void RunDriver::Impl::begin(const TrainOptions& options, const Together& together) {
+  const TrialRun* trial = options.trial.get();
+  Recipe recipe = told(Recipe::from_json(trial ? trial->recipe : project->recipe()), options);
+  if (!recipe.text("init.anew").empty())
+    throw Error::usage("init.anew says what a branch begins anew, and this run is none",
+                       "Leave it out, or go on from a step of another run: --from RUN@STEP");
+  const ModelSpec model = trial ? trial->model : project->model();
+  std::optional<WeightsFile> weights;
+  if (begins_with_weights(recipe)) {
+    weights = read_weights(*project, recipe);
+    recipe.set_value("init.sha256", weights->sha256);
+  }
+  SessionOptions where = options.session;
+  if (where.device == Device{} && !where.replica && !where.data) where.data = data_that_fits(model, recipe);
+  session = std::make_unique<TrainingSession>(model, recipe, where);
+  begin_with(*session, std::move(weights));
+  together([&] {
+    info = project->new_run(options.run_name, model, recipe.to_json(), session->total_steps(),
+                            trial ? trial->of : TrialOf{}, epoch_of(*session));
+  });
+}
+
+void RunDriver::Impl::branch(const TrainOptions& options) {
+  if (replica) throw Error::usage("a branch cannot be trained by several replicas");
+  RunInfo parent = project->run(options.from);
+  // What a branch did before it was one, its parent did.
+  while (parent.branch && options.from_step < parent.branch.step) parent = project->run(parent.branch.run);
+  if (options.from_step < 0 || options.from_step > parent.steps)
+    throw Error::usage(fmt::format("run {} has done {} steps; there is no step {} to go on from", parent.name,
+                                   parent.steps, options.from_step));
+  const BranchOf of{parent.id, options.from_step, parent.name};
+  Recipe recipe = Recipe::from_json(parent.recipe_after(of.step));
+  const Recipe before = recipe;
+  recipe.reset("init.anew");
+  recipe = told(std::move(recipe), options);
+  if (recipe.integer("seed") != before.integer("seed") && recipe.integer("data.seed") < 0)
+    recipe.set_value("data.seed", before.integer("seed"));
+  SessionOptions where = options.session;
+  if (where.device == Device{} && !where.data) where.data = data_that_fits(parent.model, recipe);
+  session = branch_from(*project, of, parent.model, recipe, options.replaying, where);
+  if (session->finished())
+    throw Error::usage(fmt::format("under this recipe run {} has done all its steps after step {}: nothing is left for "
+                                   "a branch",
+                                   parent.name, of.step),
+                       "Go on from an earlier step, or give it more: epochs or max_steps.");
+  for (const MetricPoint& p : project->metric(parent.id, "loss"))
+    if (p.step <= of.step) trained = p.wall;
+  info = project->new_run(options.run_name, parent.model, recipe.to_json(), session->total_steps(), {},
+                          epoch_of(*session), of);
+}
+
+void RunDriver::Impl::go_on(const TrainOptions& options, const Together& together) {
+  check_resume_options(options);
+  info = project->run(options.resume);
+  fresh = false;
+  const bool none = project->checkpoints(info.id).empty();
+  // One killed before its first checkpoint starts over: its seed is in the recipe, and what it began with is named.
+  std::optional<Checkpoint> last;
+  if (!none) last = project->checkpoint_before(info.id, INT64_MAX);
+  const Recipe recipe = Recipe::from_json(info.recipe_after(last ? last->step : -1));
+  if (none && info.branch) {
+    session = branch_from(*project, info.branch, info.model, recipe, options.replaying, options.session);
+  } else {
+    std::optional<WeightsFile> weights;
+    if (none && begins_with_weights(recipe)) weights = read_weights(*project, recipe);
+    session = std::make_unique<TrainingSession>(info.model, recipe, options.session);
+    begin_with(*session, std::move(weights));
+  }
+  if (last) {
+    session->load(*last);
+    saved_step = last->step;
+  }
+  KeyValues set = settings(recipe, options);
+  if (options.epochs >= 0) set.emplace_back("epochs", std::to_string(options.epochs));
+  if (!set.empty()) {
+    session->change(changed(recipe, set));
+    if (session->finished())
+      throw Error::usage(fmt::format("run {} has done all its {} steps", info.name, session->steps_done()),
+                         "Give it more together with the change: epochs or max_steps.");
+    change_unsaved = true;
+    forget_later_changes();
+    saved_step = -1;
+  }
+  // Refused while another process trains it.
+  together([&] { project->continue_run(info.id, session->steps_done(), info.seconds, epoch_of(*session)); });
+  trained = info.seconds;
+  best = info.best;
+  if (options.max_steps >= 0) stop_at = options.max_steps;
+}
 
 RunDriver::RunDriver() : impl_(std::make_unique<Impl>()) {}
 
@@ -75,66 +200,15 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     if (error) std::rethrow_exception(error);
   };
   if (options.threads > 0) set_num_threads(options.threads);
-  if (!options.resume.empty()) {
-    check_resume_options(options);
-    d.info = project->run(options.resume);
-    d.fresh = false;
-    const bool fresh = project->checkpoints(d.info.id).empty();
-    // One killed before its first checkpoint starts over: its seed is in the recipe, and what it began with is named.
-    std::optional<Checkpoint> last;
-    if (!fresh) last = project->checkpoint_before(d.info.id, INT64_MAX);
-    const Recipe recipe = Recipe::from_json(d.info.recipe_after(last ? last->step : -1));
-    std::optional<WeightsFile> weights;
-    if (fresh && begins_with_weights(recipe)) weights = read_weights(*project, recipe);
-    d.session = std::make_unique<TrainingSession>(d.info.model, recipe, options.session);
-    begin_with(*d.session, std::move(weights));
-    if (last) {
-      d.session->load(*last);
-      d.saved_step = last->step;
-    }
-    auto set = options.set;
-    if (options.epochs >= 0) set.emplace_back("epochs", std::to_string(options.epochs));
-    if (!set.empty()) {
-      d.session->change(changed(recipe, set));
-      if (d.session->finished())
-        throw Error::usage(fmt::format("run {} has done all its {} steps", d.info.name, d.session->steps_done()),
-                           "Give it more together with the change: epochs or max_steps.");
-      d.change_unsaved = true;
-      d.forget_later_changes();
-      d.saved_step = -1;
-    }
-    // Refused while another process trains it.
-    together([&] { project->continue_run(d.info.id, d.session->steps_done(), d.info.seconds, epoch_of(*d.session)); });
-    d.trained = d.info.seconds;
-    d.best = d.info.best;
-    if (options.max_steps >= 0) d.stop_at = options.max_steps;
-  } else {
-    const TrialRun* trial = options.trial.get();
-    Recipe recipe = Recipe::from_json(trial ? trial->recipe : project->recipe());
-    for (const auto& [key, text] : options.set) recipe.set(key, text);
-    for (const auto& [key, text] : options.set) recipe.check_used(key);
-    if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
-    if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
-    const ModelSpec model = trial ? trial->model : project->model();
-    std::optional<WeightsFile> weights;
-    if (begins_with_weights(recipe)) {
-      weights = read_weights(*project, recipe);
-      recipe.set_value("init.sha256", weights->sha256);
-    }
-    SessionOptions where = options.session;
-    if (where.device == Device{} && !where.replica && !where.data) {
-      where.data = std::make_shared<const data::Split>(open_data(recipe));
-      check_memory_fits(model, recipe, where.data, memory_limit());
-    }
-    d.session = std::make_unique<TrainingSession>(model, recipe, where);
-    begin_with(*d.session, std::move(weights));
-    together([&] {
-      d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps(),
-                                trial ? trial->of : TrialOf{}, epoch_of(*d.session));
-    });
-  }
+  if (!options.resume.empty())
+    d.go_on(options, together);
+  else if (!options.from.empty())
+    d.branch(options);
+  else
+    d.begin(options, together);
   RunStatus& s = d.status;
   s.run = d.info.id;
+  s.parent = d.info.branch.run;
   s.name = d.info.name;
   s.step = d.session->steps_done();
   s.total_steps = d.session->total_steps();

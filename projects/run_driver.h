@@ -24,6 +24,11 @@ struct TrialRun {
 struct TrainOptions {
   std::string run_name;  ///< empty: the next free one
   std::string resume;    ///< name of a run to go on with, from its last checkpoint
+  /// A branch: a new run that goes on from the state after a step of this one, with its model, under the recipe that
+  /// held there and `set` (Note [A branch]). With another seed the samples that are generated stay those of the parent.
+  std::string from;
+  int64_t from_step = 0;
+  std::string without;  ///< training samples that are left out, too, as named_samples() reads them
   /// Recipe keys: {"optimizer.lr", "0.01"}. With `resume` they hold from the next step on (Note [A recipe that
   /// changes]).
   std::vector<std::pair<std::string, std::string>> set;
@@ -34,14 +39,15 @@ struct TrainOptions {
   /// alone writes into the project, and decides when to pause. A stop of any of them ends all. start() returns when all
   /// have started.
   SessionOptions session;
-  std::shared_ptr<const TrialRun> trial;  ///< of a new run; null: it is none
-  Prune prune;                            ///< none: it goes on to its end
+  std::function<bool(int64_t done, int64_t total)> replaying;  ///< of a branch, on its way to the step
+  std::shared_ptr<const TrialRun> trial;                       ///< of a new run; null: it is none
+  Prune prune;                                                 ///< none: it goes on to its end
 };
 
 struct RunStatus {
   enum class State { starting, running, paused, finished, stopped, failed, pruned };
   State state = State::starting;
-  int64_t run = 0;
+  int64_t run = 0, parent = 0;  ///< parent: the run that it is a branch of; 0: of none
   std::string name;
   int64_t step = 0, total_steps = 0, steps_per_epoch = 0, epoch = 0, epochs = 0;
   double loss = 0, lr = 0, samples_per_second = 0, seconds = 0;

@@ -56,6 +56,12 @@ struct RunDriver::Impl {
   Replica* replica = nullptr;
   std::unique_ptr<Recorder> recorder;  ///< null on ranks but 0. It calls back into what stands above: it goes first
 
+  // What start() makes: sets session, info and what the run has done so far.
+  using Together = std::function<void(const std::function<void()>& write)>;
+  void begin(const TrainOptions& options, const Together& together);
+  void branch(const TrainOptions& options);
+  void go_on(const TrainOptions& options, const Together& together);
+
   void work();
   void train();
   bool next_step_wanted();
@@ -65,7 +71,7 @@ struct RunDriver::Impl {
   std::string what_is_lost(const Error& disk) const;
   void after_step(const StepResult& r);
   void evaluate();
-  /// What is recorded of the run so far, and whether it ends by it.
+  /// What is recorded of the run so far, of a branch with what its parents had by then.
   void recall_evaluations();
   /// To be asked again after each evaluation and each change of the recipe.
   void judge();

@@ -66,9 +66,9 @@ void RunDriver::Impl::train() {
   if (saved_step < 0) save_checkpoint();
   start_clock();
   if (prune) pruned = prune({});
-  if (!fresh) recall_evaluations();
-  // A stop may have come between the last step of an epoch and its evaluation.
-  if (!fresh && session->evaluation_due()) {
+  if (!fresh || info.branch) recall_evaluations();
+  // A stop may have come between the last step of an epoch and its evaluation. Where a branch begins, its parent's was.
+  if (!fresh && session->evaluation_due() && !(info.branch && session->steps_done() == info.branch.step)) {
     const auto evaluated = project->metric(info.id, "test_loss");
     const bool done = !evaluated.empty() && evaluated.back().step >= session->steps_done();
     if (replica ? !replica->all_of(done) : !done) {
@@ -81,7 +81,7 @@ void RunDriver::Impl::train() {
     start_clock();
     const StepResult r = session->step();
     after_step(r);
-    if (!r.applied && r.overflow.empty())
+    if (!r.finite && !r.applied && r.overflow.empty())
       throw Error(fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step,
                               std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
                   fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.",
@@ -196,10 +196,12 @@ bool RunDriver::Impl::next_step_wanted() {
 
 void RunDriver::Impl::after_step(const StepResult& r) {
   const double wall = seconds();
-  std::vector<MetricRow> rows = {{"loss", {r.step, wall, r.loss}}, {"lr", {r.step, wall, r.lr}}};
+  std::vector<MetricRow> rows;
+  if (r.samples > 0) rows.push_back({"loss", {r.step, wall, r.loss}});
+  rows.push_back({"lr", {r.step, wall, r.lr}});
   if (r.accuracy >= 0) rows.push_back({"train_accuracy", {r.step, wall, r.accuracy}});
   // A gradient that overflowed only because it was scaled is no fault of the model.
-  if (r.overflow.empty()) rows.push_back({"grad_norm", {r.step, wall, r.grad_norm}});
+  if (r.overflow.empty() && r.samples > 0) rows.push_back({"grad_norm", {r.step, wall, r.grad_norm}});
   if (session->recipe().text("amp") == "fp16") rows.push_back({"loss_scale", {r.step, wall, r.loss_scale}});
   const PoolStats memory = pool_stats();
   rate_samples += r.samples;
@@ -220,7 +222,7 @@ void RunDriver::Impl::after_step(const StepResult& r) {
     RunStatus& s = status;
     s.step = r.step;
     s.epoch = r.epoch;
-    s.loss = r.loss;
+    if (r.samples > 0) s.loss = r.loss;
     s.lr = r.lr;
     s.seconds = wall;
     s.live_bytes = memory.live_bytes;
@@ -267,10 +269,22 @@ void RunDriver::Impl::evaluate() {
 }
 
 void RunDriver::Impl::recall_evaluations() {
-  for (const std::string& name : project->metric_names(info.id))
-    if (name.starts_with("test_"))
-      for (const MetricPoint& p : project->metric(info.id, name))
-        if (p.step <= session->steps_done()) evaluated[name].push_back({p.step, p.value});
+  struct Part {
+    int64_t run, after, upto;
+  };
+  std::vector<Part> parts;  // the last one first
+  for (Part p{info.id, info.branch.step, session->steps_done()};;) {
+    const BranchOf of = p.run == info.id ? info.branch : project->run(p.run).branch;
+    if (of) p.after = of.step;
+    parts.push_back(p);
+    if (!of) break;
+    p = {of.run, 0, std::min(p.upto, of.step)};
+  }
+  for (auto p = parts.rbegin(); p != parts.rend(); ++p)
+    for (const std::string& name : project->metric_names(p->run))
+      if (name.starts_with("test_"))
+        for (const MetricPoint& m : project->metric(p->run, name))
+          if (m.step > p->after && m.step <= p->upto) evaluated[name].push_back({m.step, m.value});
 }
 
 void RunDriver::Impl::judge() {

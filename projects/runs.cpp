@@ -15,9 +15,11 @@ namespace {
   "SELECT r.id, r.name, r.status, r.created, r.steps, r.total_steps, r.seconds, c.recipe, m.spec, r.best, r.error, "  \
   "r.owner, "                                                                                                         \
   "CASE WHEN r.status IN ('running', 'paused') THEN (SELECT max((SELECT max(step) FROM points WHERE series = s.id)) " \
-  "FROM series s WHERE s.run = r.id) END, w.note, w.tags, e.steps, e.samples, e.batch, r.recipe, r.model "            \
+  "FROM series s WHERE s.run = r.id) END, w.note, w.tags, e.steps, e.samples, e.batch, r.recipe, r.model, "           \
+  "b.parent, b.step, b.shift, p.name "                                                                                \
   "FROM runs r JOIN models m ON m.id = r.model JOIN recipes c ON c.id = r.recipe LEFT JOIN run_words w ON w.run = "   \
-  "r.id LEFT JOIN epoch_lengths e ON e.run = r.id "
+  "r.id LEFT JOIN epoch_lengths e ON e.run = r.id LEFT JOIN branches b ON b.run = r.id LEFT JOIN runs p ON p.id = "   \
+  "b.parent "
 constexpr const char* kRunsById = TENON_SELECT_RUN "WHERE r.deleted = ? ORDER BY r.id";
 constexpr const char* kRunById = TENON_SELECT_RUN "WHERE r.id = ?";
 constexpr const char* kRunByName = TENON_SELECT_RUN "WHERE r.name = ? AND r.deleted = 0";
@@ -70,7 +72,8 @@ RunInfo read_run(const Query& q, Documents& read) {
   }
   r.note = q.text(13);
   r.tags = lines(q.text(14));
-  if (!q.is_null(15)) r.epoch = {q.integer(15), q.integer(16), q.integer(17)};
+  if (!q.is_null(15)) r.epoch = {q.integer(15), q.integer(16), q.integer(17), q.integer(22)};
+  if (!q.is_null(20)) r.branch = {q.integer(20), q.integer(21), q.text(23)};
   return r;
 }
 
@@ -163,7 +166,7 @@ RunInfo Project::run(int64_t id) const {
 }
 
 RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const nlohmann::json& recipe,
-                         int64_t total_steps, const TrialOf& trial, const EpochLength& epoch) {
+                         int64_t total_steps, const TrialOf& trial, const EpochLength& epoch, const BranchOf& branch) {
   Database& db = impl_->write();
   int64_t id = 0;
   {
@@ -174,17 +177,22 @@ RunInfo Project::new_run(const std::string& name, const ModelSpec& model, const 
     std::string chosen = name;
     if (chosen.empty()) {
       const std::string base = model.name.empty() ? "run" : model.name;
-      for (int i = 1; chosen.empty() || taken(chosen); ++i) chosen = fmt::format("{}-{:02}", base, i);
+      for (int i = 1; chosen.empty() || taken(chosen); ++i)
+        chosen = branch ? fmt::format("{}-b{}", branch.name, i) : fmt::format("{}-{:02}", base, i);
     } else if (taken(chosen)) {
       throw Error::usage(fmt::format("{} already has a run \"{}\"", path(), chosen),
                          "Choose another name, or go on with that run: --resume " + chosen);
     }
     db.run(
-        "INSERT INTO runs (name, status, owner, created, total_steps, model, recipe) VALUES (?, 'running', ?, ?, ?, ?, "
-        "?)",
-        chosen, process_identity(), now_text(), total_steps, impl_->model_id(model), impl_->recipe_id(recipe));
+        "INSERT INTO runs (name, status, owner, created, steps, total_steps, model, recipe) VALUES (?, 'running', ?, "
+        "?, ?, ?, ?, ?)",
+        chosen, process_identity(), now_text(), branch.step, total_steps, impl_->model_id(model),
+        impl_->recipe_id(recipe));
     id = db.last_id();
     impl_->put_epoch(id, epoch);
+    if (branch)
+      db.run("INSERT INTO branches (run, parent, step, shift) VALUES (?, ?, ?, ?)", id, branch.run, branch.step,
+             epoch.shift);
     if (trial.sweep) {
       db.run("UPDATE trials SET run = ? WHERE sweep = ? AND number = ? AND run IS NULL", id, trial.sweep, trial.number);
       if (db.changes() == 0)

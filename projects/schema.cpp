@@ -131,6 +131,13 @@ CREATE TABLE series_sums (                -- of all points of a series; one with
 CREATE TABLE deleted_sweeps (             -- hidden; their rows and runs stay
   sweep INTEGER PRIMARY KEY REFERENCES sweeps ON DELETE CASCADE);
 )sql",
+    R"sql(
+CREATE TABLE branches (                   -- runs that went on from a step of another one
+  run    INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+  parent INTEGER NOT NULL REFERENCES runs,
+  step   INTEGER NOT NULL,
+  shift  INTEGER NOT NULL);
+)sql",
 };
 
 int64_t pragma(Database& db, Sql sql) {

@@ -14,22 +14,43 @@
 
 namespace tenon::projects {
 
+StepResult replay_step(TrainingSession& session) {
+  StepResult r = session.step();
+  if (session.watches_evaluations() && session.evaluation_due()) session.report(session.evaluate());
+  return r;
+}
+
+std::unique_ptr<TrainingSession> branch_from(Project& project, const BranchOf& parent, const ModelSpec& model,
+                                             const Recipe& recipe, const Progress& progress,
+                                             const SessionOptions& options) {
+  const auto before = replay_to(project, parent.run, parent.step, progress);
+  auto session = std::make_unique<TrainingSession>(model, recipe, options);
+  session->branch(before->save(), before->recipe());
+  return session;
+}
+
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress) {
   const RunInfo info = project.run(run);
+  if (info.branch && step >= 0 && step < info.branch.step) return replay_to(project, info.branch.run, step, progress);
   if (step < 0)
     throw Error::usage(fmt::format("step {} makes no sense: steps count from 0, the state before the first one", step));
   if (step > info.steps)
     throw Error::usage(
         fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
         "Go on with it first: tenon train --resume " + info.name);
-  const Checkpoint from = project.checkpoint_before(run, step);
-  // A checkpoint after whose step the recipe was changed is of the changed session.
-  auto session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe_after(from.step)));
-  session->load(from);
+  std::unique_ptr<TrainingSession> session;
+  if (info.branch && project.checkpoints(run).empty()) {  // it was killed before its first one
+    session = branch_from(project, info.branch, info.model, Recipe::from_json(info.recipe), progress, {});
+  } else {
+    const Checkpoint from = project.checkpoint_before(run, step);
+    // A checkpoint after whose step the recipe was changed is of the changed session.
+    session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe_after(from.step)));
+    session->load(from);
+  }
+  const int64_t begin = session->steps_done();
   while (session->steps_done() < step) {
-    if (progress && !progress(session->steps_done() - from.step, step - from.step)) throw Error("cancelled");
-    session->step();
-    if (session->watches_evaluations() && session->evaluation_due()) session->report(session->evaluate());
+    if (progress && !progress(session->steps_done() - begin, step - begin)) throw Error("cancelled");
+    replay_step(*session);
     if (const RecipeChange* c = info.change_after(session->steps_done())) session->change(Recipe::from_json(c->recipe));
   }
   return session;

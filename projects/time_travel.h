@@ -6,8 +6,11 @@
 #include "projects/project.h"
 
 namespace tenon {
+class Recipe;
 class TrainingSession;
-}
+struct SessionOptions;
+struct StepResult;
+}  // namespace tenon
 namespace tenon::tracing {
 struct StepRecord;
 }
@@ -18,8 +21,15 @@ namespace tenon::projects {
 /// throws Error "cancelled").
 using Progress = std::function<bool(int64_t done, int64_t total)>;
 
-/// A session in the state after step `step` of a run: its nearest earlier checkpoint, replayed.
+/// A session in the state after step `step` of a run: its nearest earlier checkpoint, replayed. What a branch did
+/// before it was one, its parent did.
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress);
+/// The next step as a run does it, with the evaluation that its later steps depend on.
+StepResult replay_step(TrainingSession& session);
+/// A session that goes on from a step of a run under another recipe (Note [A branch]).
+std::unique_ptr<TrainingSession> branch_from(Project& project, const BranchOf& parent, const ModelSpec& model,
+                                             const Recipe& recipe, const Progress& progress,
+                                             const SessionOptions& options);
 
 /// Time travel: the state after step `step` of a run, from its nearest earlier checkpoint replayed bit for bit.
 /// `threads` does not change a bit.

@@ -59,7 +59,15 @@ std::vector<std::string> history(const RunInfo& run) {
   return lines;
 }
 
-void show_run(const RunInfo& r, bool deleted) {
+/// "cnn-01 after step 300: optimizer.lr 0.01 → 0.003"; empty where it is no branch.
+std::string branch_text(const Project& project, const RunInfo& r) {
+  if (!r.branch) return {};
+  const std::string changes = views::branch_changes(project.run(r.branch.run), r);
+  return fmt::format("{} after step {}{}", r.branch.name, count_text(r.branch.step),
+                     changes.empty() ? ", without a change" : ": " + changes);
+}
+
+void show_run(const Project& project, const RunInfo& r, bool deleted) {
   std::vector<std::vector<std::string>> rows = {
       {"name", r.name},
       {"status", projects::status_text(r) + (deleted ? ", deleted: --undelete brings it back" : "")},
@@ -70,6 +78,7 @@ void show_run(const RunInfo& r, bool deleted) {
     rows.push_back({"best", fmt::format("{} {} at step {}", r.best.at("metric").get<std::string>(),
                                         value_text(r.best.at("value").get<double>()),
                                         count_text(r.best.at("step").get<int64_t>()))});
+  if (r.branch) rows.push_back({"parent", branch_text(project, r)});
   if (!r.tags.empty()) rows.push_back({"tags", views::tags_text(r)});
   if (!r.note.empty()) rows.push_back({"note", r.note});
   if (!r.error.empty()) rows.push_back({r.status == "failed" ? "error" : "why", r.error});
@@ -104,11 +113,14 @@ int one_run(const Args& args) {
   if (args.has("--against")) return compare(*project, args, r);
   const auto gone = project->deleted_runs();
   const bool deleted = std::any_of(gone.begin(), gone.end(), [&](const RunInfo& d) { return d.id == id; });
-  if (!args.json()) return show_run(r, deleted), 0;
+  if (!args.json()) return show_run(*project, r, deleted), 0;
   nlohmann::json changes = nlohmann::json::array();
   for (const projects::RecipeChange& c : r.changes)
     changes.push_back({{"step", c.step}, {"created", c.created}, {"recipe", c.recipe}});
+  nlohmann::json parent;
+  if (r.branch) parent = {{"run", r.branch.name}, {"step", r.branch.step}};
   print_json({{"id", r.id},
+              {"parent", parent},
               {"name", r.name},
               {"status", r.status},
               {"deleted", deleted},

@@ -95,6 +95,13 @@ void warn_of_broadcasts(const projects::Project& project, const projects::TrainO
   if (warnings.empty() && !json) print(fmt::format("broadcast: {}\n", kNoBroadcasts));
 }
 
+/// RUN@STEP
+void read_from(const projects::Project& project, const std::string& word, projects::TrainOptions& options) {
+  const size_t at = word.rfind('@');
+  options.from = word.substr(0, at);
+  options.from_step = pick_step(project.run(options.from), at == word.npos ? "last" : word.substr(at + 1));
+}
+
 int train(const Args& args) {
   const std::string device = args.text("--device", "cpu");
   if (device != "cpu")
@@ -108,9 +115,14 @@ int train(const Args& args) {
   options.max_steps = args.integer("--max-steps", -1, 1);
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
   options.set = pairs_of(args, "--set");
+  if (args.has("--from")) read_from(*project, args.text("--from"), options);
+  options.without = args.text("--without-samples");
   if (args.has("--warn-broadcast")) warn_of_broadcasts(*project, options, args.json());
   catch_interrupts();
+  Bar replay("replaying");
+  options.replaying = replay.progress();
   const auto driver = RunDriver::start(project, options);
+  replay.clear();
   RunStatus s = driver->status();
   const bool json = args.json();
   // A full disk behind standard output ends its lines, not the training; it is told when the run has ended.
@@ -125,17 +137,23 @@ int train(const Args& args) {
     }
   };
   say([&] {
-    if (json)
-      print_json({{"run", s.name},
-                  {"status", "running"},
-                  {"project", args.word(0)},
-                  {"step", s.step},
-                  {"total_steps", s.total_steps},
-                  {"epochs", s.epochs},
-                  {"remarks", remarks_json(warnings_of(driver->remarks()))}});
-    else
+    const projects::BranchOf branch = project->run(s.run).branch;
+    if (json) {
+      nlohmann::json begun = {{"run", s.name},
+                              {"status", "running"},
+                              {"project", args.word(0)},
+                              {"step", s.step},
+                              {"total_steps", s.total_steps},
+                              {"epochs", s.epochs},
+                              {"remarks", remarks_json(warnings_of(driver->remarks()))}};
+      if (branch) begun["parent"] = {{"run", branch.name}, {"step", branch.step}};
+      print_json(begun);
+    } else
       print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps),
-                        s.step ? fmt::format(", going on after step {}", count_text(s.step)) : "") +
+                        !s.step ? ""
+                        : !options.from.empty()
+                            ? fmt::format(", a branch of {} after step {}", branch.name, count_text(s.step))
+                            : fmt::format(", going on after step {}", count_text(s.step))) +
             remarks_text(warnings_of(driver->remarks())));
   });
 
@@ -239,6 +257,13 @@ const bool registered_train[] = {
          1,
          {{"--run", "NAME", "name of the new run"},
           {"--resume", "RUN", "go on with a run from its last checkpoint; --set and --epochs hold from there on"},
+          {"--from", "RUN[@STEP]",
+           "a branch: goes on from the state after that step of a run (last, best or a number), with the recipe of "
+           "then "
+           "and --set"},
+          {"--without-samples", "LIST",
+           "training samples that are left out, by rows (96, 120-130) or by where they come from (own.csv, line 7), "
+           "separated by ';'"},
           {"--device", "NAME", "cpu"},
           kThreads,
           {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,8 +90,10 @@ Batch fetch(const Dataset& set, std::vector<int64_t> rows, int64_t epoch = 0);
 
 /// What a data set is made from.
 struct Options {
-  std::string dir;               ///< of the files; empty: the kind's default
-  uint64_t seed = 0;             ///< of generated samples
+  std::string dir;    ///< of the files; empty: the kind's default
+  uint64_t seed = 0;  ///< of generated samples
+  /// Of transforms that change samples at random; none: `seed`.
+  std::optional<uint64_t> transform_seed = {};
   std::vector<Attr> attrs = {};  ///< of the kind's own
   std::string transforms =
       {};  ///< what is done to samples, as in "random_crop padding=4; flip"; random ones in training only

@@ -43,6 +43,7 @@ struct Loader::Impl {
   uint64_t generation = 0;  // raised by seek(): results of earlier ones are dropped
   std::map<int64_t, Result> ready;
   std::map<int64_t, Order> orders;  // of the epochs in flight
+  Order without;                    // rows that are left out
   bool quit = false;
   std::vector<std::thread> threads;
 
@@ -61,19 +62,23 @@ struct Loader::Impl {
     return orders.try_emplace(epoch, made).first->second;
   }
 
-  int64_t whole_of(int64_t number) const { return std::min(options.batch, total - number % per_epoch * options.batch); }
-
+  /// Of a whole batch, whoever shares it, without those that are left out.
   std::vector<int64_t> rows_of(int64_t number) {
-    const int64_t first = number % per_epoch * options.batch, whole = whole_of(number);
-    const int64_t begin = first + whole * options.rank / options.world,
-                  end = first + whole * (options.rank + 1) / options.world;
-    std::vector<int64_t> rows(static_cast<size_t>(end - begin));
+    const int64_t first = number % per_epoch * options.batch, n = std::min(options.batch, total - first);
+    std::vector<int64_t> rows(static_cast<size_t>(n));
     if (!options.shuffle && !options.sampler) {
-      std::iota(rows.begin(), rows.end(), begin);
+      std::iota(rows.begin(), rows.end(), first);
     } else {
       Order all = order(number / per_epoch);
-      std::copy(all->begin() + begin, all->begin() + end, rows.begin());
+      std::copy(all->begin() + first, all->begin() + first + n, rows.begin());
     }
+    Order gone;
+    {
+      std::lock_guard lock(mutex);
+      gone = without;
+    }
+    if (!gone->empty())
+      std::erase_if(rows, [&](int64_t r) { return std::binary_search(gone->begin(), gone->end(), r); });
     return rows;
   }
 
@@ -86,15 +91,23 @@ struct Loader::Impl {
     PhaseScope phase(Phase::data, Category::data);
     ProfileScope span("load batch");
     std::vector<int64_t> rows = rows_of(number);
+    const auto whole = static_cast<int64_t>(rows.size());
     std::string where =
         "batch " + std::to_string(number % per_epoch) + " of epoch " + std::to_string(number / per_epoch);
+    if (whole > 0 && whole < options.world)
+      throw Error(where + ": " + std::to_string(whole) + " of its samples are left, which " +
+                      std::to_string(options.world) + " replicas cannot share",
+                  "leave out fewer samples (data.without), or choose a larger batch");
+    rows.erase(rows.begin() + whole * (options.rank + 1) / options.world, rows.end());
+    rows.erase(rows.begin(), rows.begin() + whole * options.rank / options.world);
     try {
-      Batch b = fetch(*set, rows, number / per_epoch);
+      Batch b;
+      if (whole > 0) b = fetch(*set, rows, number / per_epoch);
       b.epoch = number / per_epoch;
       b.index = number % per_epoch;
-      b.whole = whole_of(number);
+      b.whole = whole;
       return b;
-    } catch (const std::exception& whole) {
+    } catch (const std::exception& all) {
       // Which sample it was: alone, the culprit fails again.
       for (int64_t row : rows) {
         try {
@@ -105,7 +118,7 @@ struct Loader::Impl {
           throw Error(named(row) + ", " + where + ": " + e.what());
         }
       }
-      throw Error(where + ": " + whole.what());
+      throw Error(where + ": " + all.what());
     }
   }
 
@@ -135,6 +148,7 @@ Loader::Loader(std::shared_ptr<const Dataset> set, LoaderOptions options) : impl
   Impl& m = *impl_;
   m.set = std::move(set);
   m.options = options;
+  m.without = std::make_shared<const std::vector<int64_t>>(std::move(options.without));
   int64_t n = m.total = options.sampler ? options.sampler->size() : m.set->size();
   if (options.batch < 1)
     throw Error::usage("data.batch_size = " + std::to_string(options.batch) + ": a batch has at least one sample");
@@ -181,6 +195,18 @@ void Loader::seek(int64_t epoch, int64_t index) {
     int64_t to = epoch * impl_->per_epoch + index;
     if (to == impl_->position && impl_->ready.find(to) != impl_->ready.end() && !impl_->ready[to].error) return;
     impl_->position = impl_->claimed = to;
+    ++impl_->generation;
+    impl_->ready.clear();
+  }
+  impl_->work.notify_all();
+}
+
+void Loader::leave_out(std::vector<int64_t> rows) {
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (rows == *impl_->without) return;
+    impl_->without = std::make_shared<const std::vector<int64_t>>(std::move(rows));
+    impl_->claimed = impl_->position;
     ++impl_->generation;
     impl_->ready.clear();
   }

@@ -7,7 +7,9 @@ namespace tenon {
 data::Split open_data(const Recipe& r) {
   data::Options o;
   o.dir = r.text("data.dir");
-  o.seed = static_cast<uint64_t>(r.integer("seed"));
+  const int64_t own = r.integer("data.seed");
+  o.transform_seed = static_cast<uint64_t>(r.integer("seed"));
+  o.seed = own < 0 ? *o.transform_seed : static_cast<uint64_t>(own);
   o.attrs = r.attrs("data");
   o.transforms = r.text("data.transforms");
   o.nan_sample = r.integer("data.nan_sample");

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/backend.h"
 #include "core/dry_device.h"
 #include "core/error.h"
 #include "core/profile.h"
 #include "engine/autograd/autograd.h"
+#include "engine/data/row_list.h"
 #include "engine/nn/random_state.h"
 #include "engine/op/autocast.h"
 #include "engine/ops/create.h"
@@ -33,7 +35,8 @@ data::LoaderOptions loader_options(const Recipe& r, const Replica* replica) {
   o.prefetch = r.integer("data.prefetch");
   o.shuffle = r.flag("data.shuffle");
   o.drop_last = r.flag("data.drop_last");
-  o.seed = static_cast<uint64_t>(r.integer("seed"));
+  const int64_t own = r.integer("data.order_seed");
+  o.seed = static_cast<uint64_t>(own < 0 ? r.integer("seed") : own);
   return o;
 }
 
@@ -91,6 +94,7 @@ void TrainingSession::Impl::build() {
   join_replicas();
   data::LoaderOptions loading = loader_options(recipe, replica);
   loading.sampler = sampler_of(recipe, *data.train);
+  loading.without = left_out(recipe);
   if (dry) loading.workers = 0;  // nothing is fetched
   loader = std::make_unique<data::Loader>(data.train, loading);
   per_epoch = loader->batches_per_epoch();
@@ -134,8 +138,19 @@ CallbackList TrainingSession::Impl::make_callbacks(const Recipe& r, const TaskVi
   return made;
 }
 
+std::vector<int64_t> TrainingSession::Impl::left_out(const Recipe& r) const {
+  std::vector<int64_t> rows = data::parse_rows(r.text("data.without"), "data.without");
+  const int64_t n = data.train->size();
+  if (!rows.empty() && rows.back() >= n)
+    throw Error::usage(fmt::format("data.without: there is no row {}; the training set has {} samples", rows.back(), n),
+                       "rows count from 0");
+  if (static_cast<int64_t>(rows.size()) == n)
+    throw Error::usage("data.without leaves out every sample: nothing is left to train on");
+  return rows;
+}
+
 int64_t TrainingSession::Impl::steps_of(const Recipe& r) const {
-  const int64_t all = r.integer("epochs") * per_epoch, limit = r.integer("max_steps");
+  const int64_t all = r.integer("epochs") * per_epoch - shift, limit = r.integer("max_steps");
   return limit > 0 ? std::min(all, limit) : all;
 }
 
@@ -290,7 +305,7 @@ nn::RandomState TrainingSession::Impl::random_state() const {
 
 void TrainingSession::Impl::average_weights(const StepResult& r) {
   if (!average || !r.applied) return;
-  if (static_cast<double>(done) < recipe.number("average.start_epochs") * static_cast<double>(per_epoch)) return;
+  if (static_cast<double>(place()) < recipe.number("average.start_epochs") * static_cast<double>(per_epoch)) return;
   if (recipe.text("average.type") == "ema" || r.epoch_end) average->update();
 }
 
@@ -300,7 +315,7 @@ StepResult TrainingSession::Impl::step() {
   nn::RandomScope random(random_state());
   StepResult r;
   r.step = done + 1;
-  r.lr = schedule->at(done, base_lr);
+  r.lr = schedule->at(place(), base_lr);
   tell([&](TrainingObserver& o) { o.on_step_begin(r.step); });
   start_training();
   data::Batch batch;
@@ -308,7 +323,7 @@ StepResult TrainingSession::Impl::step() {
     PhaseScope phase(Phase::data);
     ProfileScope span("wait for batch");
     batch = is_dry(device) ? next_dry_batch() : loader->next();
-    bring(batch);
+    if (batch.whole > 0) bring(batch);
   }
   share_buffers();
   r.epoch = batch.epoch;
@@ -317,6 +332,13 @@ StepResult TrainingSession::Impl::step() {
   r.samples = batch.whole;
   r.targets = r.samples * task->targets_per_sample();
   r.rows = batch.rows;
+  if (r.samples == 0) {
+    r.loss = std::numeric_limits<double>::quiet_NaN();
+    r.applied = false;
+    ++done;
+    tell([&](TrainingObserver& o) { o.on_step_end(r); });
+    return r;
+  }
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
   r.loss = gradients(batch, &r);
   tell([](TrainingObserver& o) { o.on_backward(); });
@@ -341,9 +363,10 @@ int64_t TrainingSession::steps_done() const { return impl_->done; }
 int64_t TrainingSession::total_steps() const { return impl_->total; }
 int64_t TrainingSession::steps_per_epoch() const { return impl_->per_epoch; }
 int64_t TrainingSession::samples_per_epoch() const { return impl_->loader->samples_per_epoch(); }
-int64_t TrainingSession::epoch() const { return impl_->done / impl_->per_epoch; }
+int64_t TrainingSession::epoch() const { return impl_->place() / impl_->per_epoch; }
+int64_t TrainingSession::shift() const { return impl_->shift; }
 int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs"); }
-double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->done, impl_->base_lr); }
+double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->place(), impl_->base_lr); }
 bool TrainingSession::is_text() const { return impl_->task->view().task == "language"; }
 uint32_t TrainingSession::group() const { return impl_->group; }
 
@@ -352,7 +375,7 @@ StepResult TrainingSession::step() {
   try {
     return impl_->step();
   } catch (...) {
-    impl_->loader->seek(impl_->done / impl_->per_epoch, impl_->done % impl_->per_epoch);
+    impl_->seek();
     throw;
   }
 }
@@ -371,11 +394,11 @@ const std::string& TrainingSession::task() const { return impl_->task->view().ta
 int64_t TrainingSession::targets_per_sample() const { return impl_->task->targets_per_sample(); }
 
 bool TrainingSession::evaluation_due() const {
-  const int64_t every = impl_->recipe.integer("eval_every"), done = impl_->done, epoch = impl_->per_epoch;
-  return every > 0 && done > 0 && (finished() || (done % epoch == 0 && done / epoch % every == 0));
+  const int64_t every = impl_->recipe.integer("eval_every"), place = impl_->place(), epoch = impl_->per_epoch;
+  return every > 0 && impl_->done > 0 && (finished() || (place % epoch == 0 && place / epoch % every == 0));
 }
 void TrainingSession::report(const Evaluation& e) {
-  impl_->schedule->report(e.loss, impl_->done);
+  impl_->schedule->report(e.loss, impl_->place());
   impl_->callbacks.on_evaluation(e, impl_->done);
 }
 bool TrainingSession::watches_evaluations() const {

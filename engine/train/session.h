@@ -39,10 +39,12 @@ struct StepResult {
   double accuracy = -1;
   double lr = 0;         ///< with which it updated
   double grad_norm = 0;  ///< 2-norm over all gradients
-  int64_t samples = 0;   ///< in the batch, whoever computed them
-  bool finite = true;    ///< neither the loss nor the gradient norm is NaN or infinite
-  bool applied = true;  ///< the parameters were written; false for a step that is not finite under on_nan = "stop", and
-                        ///< for an overflow
+  /// In the batch, whoever computed them. 0: all of it is left out (data.without), and the step changed nothing; its
+  /// loss is NaN.
+  int64_t samples = 0;
+  bool finite = true;   ///< neither the loss nor the gradient norm is NaN or infinite
+  bool applied = true;  ///< the parameters were written; false for a step that is not finite under on_nan = "stop", for
+                        ///< an overflow, and where there are no samples
   double loss_scale = 1;  ///< by which gradients were scaled under amp = "fp16"
   std::string
       overflow;  ///< the first parameter whose scaled gradient overflowed, so that the update was skipped; empty: none
@@ -105,6 +107,23 @@ class TrainingSession {
   /// Before the first step: takes what fits (Note [What a run begins with]). Throws Error where nothing fits, and under
   /// init.missing = fail where the model has a tensor that the others do not give; the session is then unchanged.
   WeightMap start_from(std::vector<GivenTensor> tensors);
+
+  // Note [A branch]
+  // A branch goes on from a step of another session of the same model under a recipe of its own, of which anything may
+  // differ: rates, seeds, the batch, precision, what is frozen, samples that are left out. It takes what still has a
+  // place: weights always, but for those that init.anew names; of optimizer, schedule, callbacks, average and loss
+  // scale what the same kind of them kept, and another kind begins. Steps count on. Where the length of an epoch is
+  // another one, as with another batch size, the branch goes on with the batch that has the parent's next sample, so
+  // every sample of the running epoch is seen (those of one batch at most twice): shift is by how much the number of a
+  // batch is then more than that of its step, and epochs, evaluations and schedules count batches. With another seed
+  // the rest of the epoch is that of another order. Starting values of init.anew are those of the seed after the
+  // branch's own. A branch of the same recipe is the parent, bit for bit. Its first checkpoint has all it took: from
+  // there on it is saved, loaded and replayed like any session.
+
+  /// Before the first step: goes on from the state `of` a session with that recipe. Throws Error naming a tensor of the
+  /// model that the state lacks or has in another shape; the session is then unchanged.
+  void branch(const Checkpoint& state, const Recipe& of);
+  int64_t shift() const;
 
   int64_t steps_done() const;
   int64_t total_steps() const;  ///< epochs * steps_per_epoch, or max_steps where that is less

@@ -17,8 +17,8 @@ bool TrainingSession::may_change(const std::string& key) {
   if (key == "optimizer.type" || key == "loss.type") return false;
   for (const char* group : {"optimizer.", "schedule.", "loss.", "stop."})
     if (key.starts_with(group)) return true;
-  static constexpr const char* kAlone[] = {"epochs",           "max_steps", "eval_every",
-                                           "checkpoint_every", "on_nan",    "callbacks"};
+  static constexpr const char* kAlone[] = {"epochs", "max_steps", "eval_every",  "checkpoint_every",
+                                           "on_nan", "callbacks", "data.without"};
   return std::find(std::begin(kAlone), std::end(kAlone), key) != std::end(kAlone);
 }
 
@@ -56,6 +56,7 @@ void TrainingSession::Impl::change(const Recipe& r) {
     new_callbacks.load(callbacks.state());
   else
     new_callbacks.take_over(callbacks);
+  std::vector<int64_t> without = left_out(r);
   // From here on nothing throws.
   optimizer = std::move(new_optimizer);
   schedule = std::move(new_schedule);
@@ -65,6 +66,7 @@ void TrainingSession::Impl::change(const Recipe& r) {
   base_lr = r.number("optimizer.lr");
   total = steps_of(r);
   take_limits();
+  loader->leave_out(std::move(without));
 }
 
 }  // namespace tenon

@@ -54,6 +54,7 @@ struct TrainingSession::Impl {
 
   // The state beside the tensors and what the parts above keep.
   int64_t done = 0;
+  int64_t shift = 0;  ///< Note [A branch]
   double base_lr = 0;
 
   Impl(const ModelSpec& s, const Recipe& r, const SessionOptions& o)
@@ -66,6 +67,13 @@ struct TrainingSession::Impl {
   /// With `view`, of a task that need not be the session's yet.
   CallbackList make_callbacks(const Recipe& r, const TaskView& view) const;
   int64_t steps_of(const Recipe& r) const;
+  /// Rows of the training set, sorted.
+  std::vector<int64_t> left_out(const Recipe& r) const;
+  /// The number of the next batch, through all epochs.
+  int64_t place() const { return done + shift; }
+  /// Brings the loader there.
+  void seek() { loader->seek(place() / per_epoch, place() % per_epoch); }
+  void branch(const Checkpoint& c, const Recipe& of);
   void change(const Recipe& r);
   void freeze();
   void start_training();

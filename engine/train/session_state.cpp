@@ -37,13 +37,14 @@ Checkpoint TrainingSession::save() const {
     c.tensors.emplace_back(n.name, clone(to_host(detach(n.tensor)), Order::contiguous));
   c.state = {{"version", kStateVersion},
              {"step", m.done},
-             {"epoch", m.done / m.per_epoch},
-             {"cursor", m.done % m.per_epoch},
+             {"epoch", m.place() / m.per_epoch},
+             {"cursor", m.place() % m.per_epoch},
              {"seed", m.seed},
              {"base_lr", m.base_lr},
              {"optimizer_steps", m.optimizer->steps()}};
   // Entries beyond these are there only where something keeps them.
   if (nlohmann::json schedule = m.schedule->state(); !schedule.is_null()) c.state["schedule"] = std::move(schedule);
+  if (m.shift != 0) c.state["shift"] = m.shift;
   if (m.scaler) c.state["scaler"] = m.scaler->state();
   if (!m.callbacks.empty()) c.state["callbacks"] = m.callbacks.state();
   if (m.average) c.state["averaged"] = m.average->updates();
@@ -66,8 +67,9 @@ void TrainingSession::load(const Checkpoint& c) {
                             number("seed").get<uint64_t>(), m.seed));
   int64_t done = number("step").get<int64_t>(), steps = number("optimizer_steps").get<int64_t>();
   double base = number("base_lr").get<double>();
-  if (done < 0 || number("epoch").get<int64_t>() != done / m.per_epoch ||
-      number("cursor").get<int64_t>() != done % m.per_epoch)
+  const int64_t shift = c.state.contains("shift") ? number("shift").get<int64_t>() : 0, place = done + shift;
+  if (done < 0 || place < 0 || number("epoch").get<int64_t>() != place / m.per_epoch ||
+      number("cursor").get<int64_t>() != place % m.per_epoch)
     throw Error(
         fmt::format(
             "the checkpoint of step {} stands at batch {} of epoch {}; with this recipe an epoch has {} batches", done,
@@ -111,8 +113,10 @@ void TrainingSession::load(const Checkpoint& c) {
   m.optimizer->set_steps(steps);
   if (m.average) m.average->set_updates(averaged);
   m.done = done;
+  m.shift = shift;
+  m.total = m.steps_of(m.recipe);
   m.base_lr = base;
-  m.loader->seek(done / m.per_epoch, done % m.per_epoch);
+  m.seek();
 }
 
 }  // namespace tenon

@@ -47,6 +47,14 @@ std::vector<QueryColumn> run_columns() {
            })
       .add("model", Unit::text, "its name",
            [](const R& r, int64_t i, QueryCell& c) { c.put_standing(r[i].model.name); })
+      .add("parent", Unit::text, "run that a branch went on from; NULL of others",
+           [](const R& r, int64_t i, QueryCell& c) {
+             if (r[i].branch) c.put_standing(r[i].branch.name);
+           })
+      .add("parent_step", Unit::count, "after which a branch went on; NULL of others",
+           [](const R& r, int64_t i, QueryCell& c) {
+             if (r[i].branch) c.put(r[i].branch.step);
+           })
       .add("epoch_steps", Unit::count, "steps of an epoch; NULL where it is not known",
            [](const R& r, int64_t i, QueryCell& c) {
              if (const EpochLength e = epoch_of(r[i]); e.steps > 0) c.put(e.steps);

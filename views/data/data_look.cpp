@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "engine/train/open_data.h"
 #include "engine/train/recipe.h"
@@ -27,9 +26,11 @@ std::string shown_target(const data::Dataset& set, const Tensor& y, int64_t i) {
   return text;
 }
 
-void take_samples(const data::Dataset& set, bool train, int64_t most, DataLook& look) {
-  std::vector<int64_t> rows(static_cast<size_t>(std::min(most, set.size())));
-  std::iota(rows.begin(), rows.end(), 0);
+/// The rows that were asked for, and the first ones.
+void take_samples(const data::Dataset& set, bool train, std::vector<int64_t> rows, int64_t most, DataLook& look) {
+  std::erase_if(rows, [&](int64_t row) { return row >= set.size(); });
+  for (int64_t row = 0; row < std::min(most, set.size()); ++row)
+    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
   for (int64_t row : rows) {
     const data::Batch b = data::fetch(set, {row});
     look.samples.push_back({train, row, shown_target(set, b.y, 0), set.source(row)});
@@ -46,7 +47,8 @@ Table::Cell count_cell(int64_t n) { return Table::Cell::number(static_cast<doubl
 
 }  // namespace
 
-DataLook look_at(const Recipe& of, Reading reading, int64_t samples, const data::SurveyProgress& progress) {
+DataLook look_at(const Recipe& of, Reading reading, int64_t samples, const data::SurveyProgress& progress,
+                 const std::vector<int64_t>& rows) {
   Recipe recipe = of;
   recipe.set("data.transforms", "");
   const data::Split split = open_data(recipe);
@@ -59,8 +61,8 @@ DataLook look_at(const Recipe& of, Reading reading, int64_t samples, const data:
   look.train_samples = split.train->size();
   look.test_samples = split.test->size();
   look.remarks = split.remarks;
-  take_samples(*split.train, true, samples, look);
-  take_samples(*split.test, false, samples, look);
+  take_samples(*split.train, true, rows, samples, look);
+  take_samples(*split.test, false, {}, samples, look);
   const int64_t values = (look.train_samples + look.test_samples) * split.train->input().shape.product();
   if (reading == Reading::opened || (reading == Reading::if_small && values > kSmallData)) return look;
   look.survey = data::survey(split, progress);

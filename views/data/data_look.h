@@ -38,8 +38,10 @@ enum class Reading : uint8_t { opened, all, if_small };
 /// Values in all samples up to which Reading::if_small reads them: about a second.
 inline constexpr int64_t kSmallData = int64_t{1} << 27;
 
-/// Opens the data of a recipe and looks at them. Throws Error as opening them does, and "cancelled".
-DataLook look_at(const Recipe& recipe, Reading reading, int64_t samples, const data::SurveyProgress& progress = {});
+/// Opens the data of a recipe and looks at them. Throws Error as opening them does, and "cancelled". The first
+/// `samples` of each split are listed; with `rows` those of the training set before them.
+DataLook look_at(const Recipe& recipe, Reading reading, int64_t samples, const data::SurveyProgress& progress = {},
+                 const std::vector<int64_t>& rows = {});
 
 /// "csv of titanic.csv: classification, inputs f32 [12], targets i64 []".
 std::string data_text(const DataLook& look);

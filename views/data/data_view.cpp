@@ -28,6 +28,7 @@ DataView::DataView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
   build();
   connect(&bench, &Bench::recipe_changed, this, &DataView::refresh);
   connect(&bench, &Bench::project_changed, this, &DataView::refresh);
+  connect(&bench, &Bench::samples_asked, this, &DataView::show_samples);
   refresh();
 }
 
@@ -148,9 +149,18 @@ void DataView::choose(bool folder) {
   bench_.set_recipe(r);
 }
 
+void DataView::show_samples(const std::vector<int64_t>& rows) {
+  asked_ = rows;
+  read_of_.clear();
+  bench_.ask(QString("view.") + def().id);
+  show_page(1);
+  read(read_all_);
+}
+
 void DataView::refresh() {
   if (!bench_.has_project()) {
     read_of_.clear();
+    asked_.clear();
     look_.reset();
     bench_.jobs.cancel_tag("data");
     return set_empty(true, tr("Open a project to see what it learns from."));
@@ -176,11 +186,11 @@ void DataView::read(bool all) {
   };
   bench_.jobs.start(
       "data", tr("Look at the data"),
-      [recipe = bench_.recipe(), all](const Jobs::Report& report, const std::atomic<bool>&) {
+      [recipe = bench_.recipe(), all, rows = asked_](const Jobs::Report& report, const std::atomic<bool>&) {
         Read r;
         try {
           r.look = std::make_shared<const DataLook>(
-              look_at(recipe, all ? Reading::all : Reading::if_small, kSamples, report));
+              look_at(recipe, all ? Reading::all : Reading::if_small, kSamples, report, rows));
         } catch (const Error& e) {
           r.error = QString::fromStdString(e.message() + (e.hint().empty() ? "" : "; " + e.hint()));
         }
@@ -212,6 +222,7 @@ void DataView::take(std::shared_ptr<const DataLook> look) {
   remarks_->say_when_empty(look_->survey ? tr("Nothing looks wrong: every sample was read.")
                                          : tr("Nothing looks wrong so far. Read every sample looks at all of them."));
   samples_->set_table(samples_table(*look_));
+  if (!asked_.empty()) samples_->setCurrentIndex(samples_->model()->index(0, 0));
   classes_->set_table(classes_table(*look_));
   splits_->setFixedHeight(splits_->horizontalHeader()->sizeHint().height() + 2 * splits_->rowHeight(0) + 2);
 }

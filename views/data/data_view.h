@@ -34,10 +34,13 @@ class DataView : public View {
   void take(std::shared_ptr<const DataLook> look);
   void show_page(int page);
   void choose(bool folder);
+  /// Lists these rows of the training set first, and brings the first one into sight.
+  void show_samples(const std::vector<int64_t>& rows);
 
   std::shared_ptr<const DataLook> look_;
   std::string read_of_;  ///< what look_ was made of; empty: it is to be made anew
   bool read_all_ = false;
+  std::vector<int64_t> asked_;  ///< rows of the training set that are listed first
   ElidedLabel *said_, *fault_;
   TableList *splits_, *remarks_, *classes_, *samples_;
   QStackedWidget* pages_;

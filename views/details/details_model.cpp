@@ -396,6 +396,13 @@ Details details_of(const Selection& s, const DetailsSources& from) {
                                                           : state_word(projects::status_text(*r))),
              row(tr("steps"), tr("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))),
              row(tr("time"), format_seconds(r->seconds)), row(tr("created"), r->created)}};
+        if (r->branch)
+          about.rows.push_back(
+              {tr("branch of"),
+               tr("{} after step {}", r->branch.name, format_grouped(r->branch.step)),
+               {},
+               from.project->run(r->branch.run) ? Selection::run(r->branch.run, "details") : Selection(),
+               Ink::none});
         if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())
           about.rows.push_back(
               row(tr("best"), tr("{} {} at step {}", r->best.value("metric", std::string()),

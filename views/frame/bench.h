@@ -126,6 +126,8 @@ class Bench : public QObject {
   virtual void delete_runs(const std::vector<int64_t>& runs) = 0;
 
   void select(const Selection& s) { bus.select(s); }
+  /// Shows samples of the training set, by their rows, among the data of the recipe.
+  void show_samples(const std::vector<int64_t>& rows) { emit samples_asked(rows); }
   /// Asks for a command by its id ("run.train", "view.memory"): the window carries it out where it is enabled.
   void ask(const QString& command) { emit asked(command); }
   virtual void fail(const QString& title, const QString& message, const QString& hint) = 0;
@@ -159,6 +161,7 @@ class Bench : public QObject {
   void state_changed();  ///< what commands look at
   void logged(const QString& line, bool bad);
   void asked(const QString& command);
+  void samples_asked(const std::vector<int64_t>& rows);
 
  protected:
   /// With the models of every registered view.

@@ -36,8 +36,12 @@ RunReport read_report(projects::Project& project, const projects::RunInfo& run, 
   r.step = step;
   r.recipe = Recipe::from_json(run.recipe_after(std::max<int64_t>(0, step - 1)));
   const Recipe begun = Recipe::from_json(run.recipe);
-  r.from_project = differences(Recipe::from_json(project.recipe()), begun);
-  r.model_changed = !(project.model() == run.model);
+  if (run.branch) {  // it begins with its parent's model and recipe, whatever the project has by now
+    r.from_project = differences(Recipe::from_json(project.run(run.branch.run).recipe_after(run.branch.step)), begun);
+  } else {
+    r.from_project = differences(Recipe::from_json(project.recipe()), begun);
+    r.model_changed = !(project.model() == run.model);
+  }
   r.batch = r.recipe.integer("data.batch_size");
   r.layers = examine(run.model, r.batch);
   const std::atomic<bool> going_on = false;

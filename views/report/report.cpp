@@ -278,7 +278,9 @@ void tell_reproduction(HtmlPage& page, const RunReport& r) {
     return page.text(
         "The project's model is another by now than the one this run was begun with, so a new run of the "
         "project would be another run.");
-  std::string train = "tenon train " + quoted(r.project) + " --run " + quoted(r.run.name + "-again");
+  std::string train = "tenon train " + quoted(r.project);
+  if (r.run.branch) train += " --from " + quoted(fmt::format("{}@{}", r.run.branch.name, r.run.branch.step));
+  train += " --run " + quoted(r.run.name + "-again");
   for (const KeyDifference& d : r.from_project)
     if (!d.to.empty()) train += " --set " + quoted(d.key + "=" + d.to);
   page.text(r.run.changes.empty()

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/train/metric.h"
+#include "engine/train/recipe.h"
 #include "projects/recipe_keys.h"
 #include "views/shared/format.h"
 
@@ -44,6 +45,11 @@ bool unchanged(const RunInfo& a, const RunInfo& b) {
          a.changes.size() == b.changes.size() && a.total_steps == b.total_steps;
 }
 }  // namespace
+
+std::string branch_changes(const RunInfo& parent, const RunInfo& branch) {
+  return difference_text(
+      differences(Recipe::from_json(parent.recipe_after(branch.branch.step)), Recipe::from_json(branch.recipe)));
+}
 
 std::string tags_text(const RunInfo& run) {
   std::string text;

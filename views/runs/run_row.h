@@ -32,6 +32,9 @@ struct RunRow {
   std::map<std::string, MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
 };
 
+/// What a branch was told other than its parent, at the step where it began: "optimizer.lr 0.01 → 0.003".
+std::string branch_changes(const projects::RunInfo& parent, const projects::RunInfo& branch);
+
 /// "good, second try"
 std::string tags_text(const projects::RunInfo& run);
 

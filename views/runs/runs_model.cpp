@@ -114,6 +114,11 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
   c.steps = Table::Cell::number(static_cast<double>(r.steps),
                                 format_grouped(r.steps) + " / " + format_grouped(r.total_steps));
   c.time = Table::Cell::number(r.seconds, format_seconds(r.seconds));
+  c.parent = {"–", 0, {}, Ink::none};
+  if (r.branch) {
+    const std::string from = r.branch.name + " @ " + format_grouped(r.branch.step);
+    c.parent = {from, 0, tr("A branch of {} after step {}", r.branch.name, format_grouped(r.branch.step)), Ink::none};
+  }
   for (const std::string& key : differing_) {
     const auto at = row->recipe.find(key);
     if (at == row->recipe.end()) {
@@ -214,6 +219,8 @@ Table RunsModel::table() const {
   if (main != judged.end()) add_best(*main);
   t.columns.push_back({tr("Steps"), true});
   t.columns.push_back({tr("Time"), true});
+  const bool branched = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return bool(r->info.branch); });
+  if (branched) t.columns.push_back({tr("Parent")});
   for (size_t k : differ) {
     const std::string& key = differing_[k];
     const bool numbers = std::all_of(cells.begin(), cells.end(),
@@ -243,6 +250,7 @@ Table RunsModel::table() const {
     for (const Table::Cell* first : {&c.name, &c.status}) row.cells.push_back(*first);
     if (main != judged.end()) give_best(*main);
     for (const Table::Cell* then : {&c.steps, &c.time}) row.cells.push_back(*then);
+    if (branched) row.cells.push_back(c.parent);
     if (rows[i].get() == baseline) {
       row.cells[0].text += " · " + tr("baseline");
       row.cells[0].mark = Ink::baseline;

@@ -42,14 +42,14 @@ class RunsModel {
   /// Those that fit the filter, the newest first.
   const RunRows& shown() const;
   /// One row a run of shown(), and one of the baseline whatever the filter: name, status, the best of the result that
-  /// most people ask for first, steps and time, the recipe's keys in which they differ, the metrics' last and best
-  /// values, when it was begun. Grouped: group_table() of them.
+  /// most people ask for first, steps and time, of branches the parent and its step, the recipe's keys in which they
+  /// differ, the metrics' last and best values, when it was begun. Grouped: group_table() of them.
   Table table() const;
 
  private:
   /// What stands in the cells of a run, whatever the columns: worked out once, for a filter is typed letter by letter.
   struct Cells {
-    Table::Cell name, status, steps, time, tags, begun;
+    Table::Cell name, status, steps, time, parent, tags, begun;
     struct Told {
       Table::Cell cell;
       bool there = false, number = false;

@@ -87,7 +87,8 @@ RunsView::RunsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
     if (on) runs.push_back(s.id);
     bench_.pick(std::move(runs));
   };
-  list_->row_commands = {"run.go_on", "run.continue", "run.compare", "run.baseline", "run.describe", "run.delete"};
+  list_->row_commands = {"run.go_on",    "run.continue", "run.branch", "run.compare",
+                         "run.baseline", "run.describe", "run.delete"};
   split->addWidget(list_);
   split->addWidget(chart_page_ = build_chart());
   chart_page_->hide();

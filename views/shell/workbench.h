@@ -161,7 +161,8 @@ class Workbench : public Bench {
   void tell_ended(const projects::RunStatus& status);
   void start_driver(projects::TrainOptions options, bool then_step);
   /// Calls `make` on the file thread, then trains what it gives; null: there is nothing to train.
-  void start_driver(const QString& title, std::function<std::shared_ptr<projects::RunDriver>()> make, bool then_step);
+  void start_driver(const QString& title, std::function<std::shared_ptr<projects::RunDriver>(const Jobs::Report&)> make,
+                    bool then_step);
   void save_edits();
   void train_next_trial();
   void train_beside(std::shared_ptr<projects::RunDriver> driver);

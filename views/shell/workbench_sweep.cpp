@@ -95,7 +95,7 @@ void Workbench::train_next_trial() {
     if (projects::is_active(s.state)) runs.insert(s.run);
   start_driver(
       tr("Start the next trial"),
-      [project = project_, sweep = sweeping_, runs]() -> std::shared_ptr<RunDriver> {
+      [project = project_, sweep = sweeping_, runs](const Jobs::Report&) -> std::shared_ptr<RunDriver> {
         const std::set<int64_t> at_work = projects::trials_of(*project, sweep, runs);
         while (const auto trial = projects::next_trial(*project, sweep, at_work))
           if (auto driver = projects::start_trial(project, *trial)) return driver;

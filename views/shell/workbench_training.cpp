@@ -92,15 +92,23 @@ void Workbench::start_driver(TrainOptions options, bool then_step) {
   save_edits();
   options.start_paused = options.start_paused || then_step;
   start_driver(
-      tr("Start training"),
-      [project = project_, options] { return std::shared_ptr<RunDriver>(RunDriver::start(project, options)); },
+      options.from.empty()
+          ? tr("Start training")
+          : tr("Go back to step %1 of %2")
+                .arg(QString::fromStdString(format_grouped(options.from_step)), QString::fromStdString(options.from)),
+      [project = project_, options](const Jobs::Report& report) mutable {
+        options.replaying = report;
+        return std::shared_ptr<RunDriver>(RunDriver::start(project, options));
+      },
       then_step);
 }
 
-void Workbench::start_driver(const QString& title, std::function<std::shared_ptr<RunDriver>()> make, bool then_step) {
+void Workbench::start_driver(const QString& title, std::function<std::shared_ptr<RunDriver>(const Jobs::Report&)> make,
+                             bool then_step) {
   auto project = project_;
   files.start(
-      "train", title, [make = std::move(make)](const Jobs::Report&, const std::atomic<bool>&) { return make(); },
+      "train", title,
+      [make = std::move(make)](const Jobs::Report& report, const std::atomic<bool>&) { return make(report); },
       [this, then_step, project, sweep = sweeping_](std::shared_ptr<RunDriver> driver) {
         if (!driver) {
           if (project == project_ && sweep == sweeping_) no_further_trial();
@@ -166,6 +174,11 @@ void Workbench::lead(Trained run) {
   sweep_begins_ = false;
   status_ = std::move(run.status);
   live_rows_ = std::move(run.rows);
+  if (status_.parent && std::find(picked_.begin(), picked_.end(), status_.parent) == picked_.end()) {
+    std::vector<int64_t> beside = picked_;  // a branch is seen over its parent
+    beside.push_back(status_.parent);
+    pick(std::move(beside));
+  }
   if (follows) {
     shown_run_ = status_.run;
     show_step({});

@@ -77,6 +77,17 @@ bool TrainingModel::pointer(const PointerEvent& e) {
   }
 }
 
+int64_t TrainingModel::step_of(float x, float y) const {
+  for (const auto& [area, name] : areas_)
+    if (area.contains(x, y) && last_step_ > 0) {
+      Axis axis = axis_;
+      axis.x = area.x;
+      axis.w = area.w;
+      return std::clamp<int64_t>(step_at(axis.to_value(x)), 1, last_step_);
+    }
+  return -1;
+}
+
 bool TrainingModel::wheel(const WheelEvent& e) {
   for (const auto& [area, name] : areas_)
     if (area.contains(e.x, e.y)) {

@@ -100,6 +100,8 @@ class TrainingModel : public StepModel {
   /// Where a step of the shown run stands on the axis, and the step that stands nearest to a place on it.
   double x_of(int64_t step) const;
   int64_t step_at(double x) const;
+  /// The step that is drawn at a place of the canvas; -1: none.
+  int64_t step_of(float x, float y) const;
 
   /// One row a metric: last, best, mean of the last tenth, how many were not finite.
   Table table() const;

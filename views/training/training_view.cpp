@@ -1,6 +1,9 @@
 #include "views/training/training_view.h"
 
+#include <QAction>
 #include <QComboBox>
+#include <QContextMenuEvent>
+#include <QMenu>
 #include <QSignalBlocker>
 #include <QSlider>
 #include <QToolButton>
@@ -11,6 +14,7 @@
 
 #include "views/shared/format.h"
 #include "views/shared/language.h"
+#include "views/training/branch_form_view.h"
 #include "views/training/charts_form_view.h"
 
 namespace tenon::views {
@@ -91,7 +95,60 @@ std::vector<Command> TrainingView::commands() {
                  open_charts();
                },
            .enabled = [this] { return !model_.empty(); },
-           .section = run_menu::curves}};
+           .section = run_menu::curves},
+          {.id = "run.branch",
+           .title = tr_later("Branch from here…"),
+           .menu = "Run",
+           .icon = "train",
+           .run = [this] { open_branch(); },
+           .enabled = [this] { return bench_.shown() && bench_.shown_steps() > 0 && !bench_.project()->read_only(); },
+           .text =
+               [this] {
+                 return bench_.shown()
+                            ? tr("Branch from step %1…").arg(QString::fromStdString(format_grouped(chosen_step())))
+                            : tr("Branch from here…");
+               },
+           .section = run_menu::recipe}};
+}
+
+int64_t TrainingView::chosen_step() const {
+  const Selection& s = bench_.bus.current();
+  const bool chosen = s.kind == Selection::Kind::step && s.document == Document::kProject;
+  return std::clamp<int64_t>(chosen ? s.id : bench_.shown_steps(), 0, bench_.shown_steps());
+}
+
+void TrainingView::open_branch() {
+  if (!bench_.shown() || window()->findChild<BranchForm*>()) return;
+  try {
+    auto* form = new BranchForm(BranchDraft(*bench_.shown(), chosen_step()), window());
+    const auto tell = [this, form] {
+      form->set_busy(bench_.training() ? tr("Another run trains: stop it first.") : QString());
+    };
+    connect(&bench_, &Bench::state_changed, form, tell);
+    form->on_train = [this](const projects::TrainOptions& options) { bench_.train(options); };
+    tell();
+    form->open();
+  } catch (const std::exception& e) {  // of a plug-in that is not here
+    bench_.fail(tr("The recipe of this run cannot be read"), e.what(), {});
+  }
+}
+
+/// At a step: the other button chooses it as the first one does.
+void TrainingView::contextMenuEvent(QContextMenuEvent* e) {
+  const QPoint at = canvas()->mapFromGlobal(e->globalPos());
+  const bool by_key = e->reason() == QContextMenuEvent::Keyboard;
+  if (empty() || (!by_key && !canvas()->rect().contains(at))) return View::contextMenuEvent(e);
+  if (!by_key) {
+    const int64_t step = model_.step_of(static_cast<float>(at.x()), static_cast<float>(at.y()));
+    if (step < 0) return View::contextMenuEvent(e);
+    bench_.select(Selection::step(step, "training"));
+  }
+  auto* menu = new QMenu(this);
+  menu->setObjectName("training.menu");
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  for (const char* id : {"run.branch", "run.spike", "run.nan"})
+    if (auto* action = window()->findChild<QAction*>(id)) menu->addAction(action);
+  menu->popup(e->globalPos());
 }
 
 void TrainingView::open_charts() {
@@ -232,7 +289,8 @@ const bool registered_training_view = register_view<TrainingView, TrainingModel>
          tr_later(
              "A click goes to that step in every view. Drag to zoom, wheel to zoom at the pointer, Shift and wheel to "
              "move, "
-             "double click to show every step. The log switch of a chart changes its axis, × hides it, and Charts… "
+             "double click to show every step. The other button at a step branches from it, or asks why its loss is so "
+             "high. The log switch of a chart changes its axis, × hides it, and Charts… "
              "says "
              "which metrics stand together."),
          tr_later(

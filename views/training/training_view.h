@@ -14,6 +14,9 @@ class TrainingView : public View {
 
   std::vector<Command> commands() override;
 
+ protected:
+  void contextMenuEvent(QContextMenuEvent* e) override;
+
  private:
   TrainingModel& model_;
   void refresh();
@@ -23,6 +26,9 @@ class TrainingView : public View {
   void compare();
   void show_compared(std::vector<TrainingModel::Compared> read);
   void open_charts();
+  /// After the chosen step, or the last one.
+  void open_branch();
+  int64_t chosen_step() const;
   ElidedLabel* where_;
   QComboBox* over_;
   QSlider* smooth_;
