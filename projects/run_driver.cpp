@@ -103,9 +103,14 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
       d.forget_later_changes();
       d.saved_step = -1;
     }
-    // Refused while another process trains it.
-    together([&] { project->continue_run(d.info.id, d.session->steps_done(), d.info.seconds, epoch_of(*d.session)); });
+    std::unique_ptr<WatchList> watches;
+    together([&] {
+      watches = d.make_watches(d.session->recipe());
+      // Refused while another process trains it.
+      project->continue_run(d.info.id, d.session->steps_done(), d.info.seconds, epoch_of(*d.session));
+    });
     d.trained = d.info.seconds;
+    d.arm(std::move(watches));
     d.best = d.info.best;
     if (options.max_steps >= 0) d.stop_at = options.max_steps;
   } else {
@@ -128,10 +133,13 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
     }
     d.session = std::make_unique<TrainingSession>(model, recipe, where);
     begin_with(*d.session, std::move(weights));
+    std::unique_ptr<WatchList> watches;
     together([&] {
+      watches = d.make_watches(recipe);
       d.info = project->new_run(options.run_name, model, recipe.to_json(), d.session->total_steps(),
                                 trial ? trial->of : TrialOf{}, epoch_of(*d.session));
     });
+    d.arm(std::move(watches));
   }
   RunStatus& s = d.status;
   s.run = d.info.id;
@@ -145,6 +153,7 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   s.seconds = d.trained;
   d.recipe = d.session->recipe();
   d.pause = options.start_paused;
+  d.obeys_watches = options.obeys_watches;
   // A trial that is gone on with by its name is one all the same.
   d.prune = options.prune || options.resume.empty() ? options.prune : pruning_of(*project, d.info.id);
   if (writes)
@@ -229,6 +238,11 @@ void RunDriver::drain(std::vector<MetricRow>& out) {
   out.clear();
   std::lock_guard lock(impl_->mutex);
   std::swap(out, impl_->undrained);
+}
+void RunDriver::drain(std::vector<WatchHit>& out) {
+  out.clear();
+  std::lock_guard lock(impl_->mutex);
+  std::swap(out, impl_->undrained_hits);
 }
 void RunDriver::wait() {
   std::unique_lock lock(impl_->mutex);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -14,6 +15,33 @@
 
 namespace tenon::projects {
 
+Replayer::Replayer(RunInfo run) : run_(std::move(run)) {}
+Replayer::~Replayer() = default;
+
+TrainingSession& Replayer::load(const Checkpoint& from) {
+  // A checkpoint after whose step the recipe was changed is of the changed session.
+  const nlohmann::json& recipe = run_.recipe_after(from.step);
+  if (!session_)
+    session_ = std::make_unique<TrainingSession>(run_.model, Recipe::from_json(recipe));
+  else if (recipe != recipe_)
+    session_->change(Recipe::from_json(recipe));  // what it remembers the checkpoint replaces
+  recipe_ = recipe;
+  session_->load(from);
+  return *session_;
+}
+
+StepResult Replayer::step() {
+  StepResult r = session_->step();
+  if (session_->watches_evaluations() && session_->evaluation_due()) session_->report(session_->evaluate());
+  if (const RecipeChange* c = run_.change_after(r.step)) {
+    session_->change(Recipe::from_json(c->recipe));
+    recipe_ = c->recipe;
+  }
+  return r;
+}
+
+std::unique_ptr<TrainingSession> Replayer::release() { return std::move(session_); }
+
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress) {
   const RunInfo info = project.run(run);
   if (step < 0)
@@ -23,16 +51,13 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
         fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
         "Go on with it first: tenon train --resume " + info.name);
   const Checkpoint from = project.checkpoint_before(run, step);
-  // A checkpoint after whose step the recipe was changed is of the changed session.
-  auto session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe_after(from.step)));
-  session->load(from);
-  while (session->steps_done() < step) {
-    if (progress && !progress(session->steps_done() - from.step, step - from.step)) throw Error("cancelled");
-    session->step();
-    if (session->watches_evaluations() && session->evaluation_due()) session->report(session->evaluate());
-    if (const RecipeChange* c = info.change_after(session->steps_done())) session->change(Recipe::from_json(c->recipe));
+  Replayer replayer(info);
+  replayer.load(from);
+  for (int64_t done = from.step; done < step; ++done) {
+    if (progress && !progress(done - from.step, step - from.step)) throw Error("cancelled");
+    replayer.step();
   }
-  return session;
+  return replayer.release();
 }
 
 Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads, const Progress& progress) {

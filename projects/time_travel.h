@@ -7,7 +7,8 @@
 
 namespace tenon {
 class TrainingSession;
-}
+struct StepResult;
+}  // namespace tenon
 namespace tenon::tracing {
 struct StepRecord;
 }
@@ -17,6 +18,24 @@ namespace tenon::projects {
 /// Progress and cancel of a long call: called now and then with done and total; returning false cancels (the call
 /// throws Error "cancelled").
 using Progress = std::function<bool(int64_t done, int64_t total)>;
+
+/// The session of a run, brought to any of its checkpoints, and on from there as the run went.
+class Replayer {
+ public:
+  explicit Replayer(RunInfo run);
+  ~Replayer();
+  /// One that was brought somewhere else is brought to this state.
+  TrainingSession& load(const Checkpoint& from);
+  TrainingSession& session() const { return *session_; }
+  /// The next step, and what the run did behind it: an evaluation that later steps depend on, a change of its recipe.
+  StepResult step();
+  std::unique_ptr<TrainingSession> release();
+
+ private:
+  RunInfo run_;
+  std::unique_ptr<TrainingSession> session_;
+  nlohmann::json recipe_;  ///< of its next step
+};
 
 /// A session in the state after step `step` of a run: its nearest earlier checkpoint, replayed.
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress);
