@@ -15,7 +15,6 @@
 #include "engine/nn/module.h"
 #include "engine/ops/dense.h"
 #include "engine/optim/optimizer.h"
-#include "engine/train/recipe.h"
 #include "engine/train/session.h"
 
 namespace tenon::projects {
@@ -164,27 +163,27 @@ std::vector<size_t> coarse_to_fine(size_t n) {
   return order;
 }
 
-/// The session of a run, brought from checkpoint to checkpoint.
+/// What is read of a run, checkpoint by checkpoint.
 class Replay {
  public:
-  explicit Replay(const RunInfo& run) : run_(run) {}
+  explicit Replay(const RunInfo& run) : steps_(run.steps), replayer_(run) {}
 
   std::vector<Distributions::Parameter> parameters() const {
     std::vector<Distributions::Parameter> all;
-    for (const nn::Named& p : session_->model().parameters()) all.push_back({p.name, p.tensor.numel()});
+    for (const nn::Named& p : replayer_.session().model().parameters()) all.push_back({p.name, p.tensor.numel()});
     return all;
   }
   Distributions::Point point(const Checkpoint& from) {
-    load(from);
-    Distributions::Point point{.step = from.step, .replayed = from.step < run_.steps, .parameters = {}};
+    TrainingSession& session = replayer_.load(from);
+    Distributions::Point point{.step = from.step, .replayed = from.step < steps_, .parameters = {}};
     std::map<std::string, Spread> gradients;
     if (point.replayed) {
-      GradientListener listener(*session_, reader_);
-      point.step = session_->step().step;
+      GradientListener listener(session, reader_);
+      point.step = session.step().step;
       gradients = listener.spreads();
     }
     const std::map<std::string, Tensor> before(from.tensors.begin(), from.tensors.end());
-    for (const nn::Named& p : session_->model().parameters()) {
+    for (const nn::Named& p : session.model().parameters()) {
       ParameterSpreads s;
       s.weight = reader_.read(p.tensor);
       if (const auto trained = gradients.find(p.name); trained != gradients.end()) {
@@ -197,21 +196,8 @@ class Replay {
   }
 
  private:
-  /// Another recipe in the middle of the run changes the session as it changed the one that trained; what the session
-  /// had remembered is replaced by the checkpoint's.
-  void load(const Checkpoint& from) {
-    const nlohmann::json& recipe = run_.recipe_after(from.step);
-    if (!session_)
-      session_ = std::make_unique<TrainingSession>(run_.model, Recipe::from_json(recipe));
-    else if (recipe != recipe_)
-      session_->change(Recipe::from_json(recipe));
-    recipe_ = recipe;
-    session_->load(from);
-  }
-
-  const RunInfo& run_;
-  std::unique_ptr<TrainingSession> session_;
-  nlohmann::json recipe_;
+  int64_t steps_;
+  Replayer replayer_;
   Reader reader_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "engine/spec/model_spec.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/watch_hit.h"
 #include "projects/epoch_length.h"
 
 namespace tenon::projects {
@@ -88,6 +89,12 @@ struct MetricRow {
   MetricPoint point;
 };
 
+/// What a watch costs: seconds spent on looking, and on the steps that were done meanwhile, which has them.
+struct WatchCost {
+  std::string watch;  ///< Watch::condition
+  double seconds = 0, trained = 0;
+};
+
 /// All points of one metric of a run, summed up.
 struct MetricSum {
   int64_t run = 0;
@@ -152,8 +159,8 @@ class Project {
                   const TrialOf& trial = {}, const EpochLength& epoch = {}, const BranchOf& branch = {});
   void set_run_status(int64_t run, const std::string& status, const std::string& error = {});
   void set_run_progress(int64_t run, int64_t steps, double seconds);
-  /// A run is trained again from `step` on: it is marked as running, and the points after `step`, which will be written
-  /// again, are dropped. Throws while another process trains it.
+  /// A run is trained again from `step` on: it is marked as running, and the points after `step`, and the hits of
+  /// its watches, which will be written again, are dropped. Throws while another process trains it.
   void continue_run(int64_t run, int64_t step, double seconds, const EpochLength& epoch = {});
   void rename_run(int64_t run, const std::string& name);
   /// Hidden; undelete_runs() brings them back. All of them or, where one does not exist, none.
@@ -166,13 +173,20 @@ class Project {
 
   /// The run has done as many steps as its last point says.
   void append_metrics(int64_t run, const std::vector<MetricRow>& rows);
-  /// Drops the points after `step`: a resumed run writes them again.
+  /// Drops the points, and the hits of watches, after `step`: a resumed run writes them again.
   void truncate_metrics(int64_t run, int64_t step);
   std::vector<std::string> metric_names(int64_t run) const;
   std::vector<MetricPoint> metric(int64_t run, const std::string& name) const;
   /// Of every metric that has a point, of one run or (0) of all, by run and name. Kept up with the points: it takes no
   /// longer where a run has many of them.
   std::vector<MetricSum> metric_sums(int64_t run = 0) const;
+
+  /// What the watches of a run saw; a hit that is there already is replaced.
+  void append_watch_hits(int64_t run, const std::vector<WatchHit>& hits);
+  std::vector<WatchHit> watch_hits(int64_t run) const;  ///< by step
+  /// Adds to what each has cost so far.
+  void add_watch_costs(int64_t run, const std::vector<WatchCost>& costs);
+  std::vector<WatchCost> watch_costs(int64_t run) const;
 
   /// Tensors are cut into chunks; a chunk already in the file is not written again. Metadata, chunks, the metric rows
   /// up to that step and the run's progress become visible in the same transaction.

@@ -26,7 +26,7 @@ struct Project::Impl {
 
   // Parts of a transaction that the caller holds.
   void put_metrics(int64_t run, const std::vector<MetricRow>& rows);
-  void drop_metrics(int64_t run, int64_t step);           ///< the points after it
+  void drop_metrics(int64_t run, int64_t step);           ///< the points after it, and the hits of watches
   void put_epoch(int64_t run, const EpochLength& epoch);  ///< where it is known
   /// Sums up every series that has points and no sum.
   void put_missing_sums();

@@ -15,8 +15,10 @@ constexpr int kCheckpointsWaiting = 3;
 }  // namespace
 
 struct Recorder::Job {
-  enum Kind { rows, checkpoint, status, progress } kind = rows;
+  enum Kind { rows, checkpoint, status, progress, costs } kind = rows;
+  std::vector<WatchHit> hits;  ///< go before everything else: of steps that are not in the file yet they are no harm
   std::vector<MetricRow> metrics;  ///< go in the same transaction as a checkpoint, before anything else
+  std::vector<WatchCost> watch_costs;
   Checkpoint state;
   nlohmann::json best;
   double seconds = 0;
@@ -42,9 +44,22 @@ void Recorder::metrics(std::vector<MetricRow> rows) {
   rows_.insert(rows_.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
 }
 
+void Recorder::watch_hits(std::vector<WatchHit> hits) {
+  std::lock_guard lock(mutex_);
+  hits_.insert(hits_.end(), std::make_move_iterator(hits.begin()), std::make_move_iterator(hits.end()));
+}
+
+void Recorder::watch_costs(std::vector<WatchCost> costs) {
+  Job job;
+  job.kind = Job::costs;
+  job.watch_costs = std::move(costs);
+  put(std::move(job));
+}
+
 void Recorder::put(Job job) {
   std::unique_lock lock(mutex_);
   // Rows given earlier are written earlier.
+  job.hits = std::exchange(hits_, {});
   job.metrics = std::move(rows_);
   rows_.clear();
   if (job.kind == Job::checkpoint) {
@@ -86,7 +101,7 @@ bool Recorder::flush() {
   std::unique_lock lock(mutex_);
   flush_ = true;
   wake_.notify_all();
-  auto written = [&] { return jobs_.empty() && rows_.empty() && !busy_; };
+  auto written = [&] { return jobs_.empty() && rows_.empty() && hits_.empty() && !busy_; };
   done_.wait(lock, [&] { return written() || (blocked_ && !last_); });
   flush_ = false;
   return written();
@@ -119,6 +134,8 @@ void Recorder::give_up() {
 }
 
 void Recorder::write(Job& job) {
+  if (!job.hits.empty()) project_->append_watch_hits(run_, job.hits);
+  job.hits.clear();  // kept already, should what follows find the disk full
   if (job.kind == Job::checkpoint) {
     project_->save_checkpoint(run_, job.state, job.metrics, job.seconds, job.best,
                               job.changed ? &*job.changed : nullptr);
@@ -128,6 +145,7 @@ void Recorder::write(Job& job) {
   job.metrics.clear();  // kept already, should what follows find the disk full
   if (job.kind == Job::status) project_->set_run_status(run_, job.text, job.error);
   if (job.kind == Job::progress) project_->set_run_progress(run_, job.steps, job.seconds);
+  if (job.kind == Job::costs) project_->add_watch_costs(run_, job.watch_costs);
 }
 
 void Recorder::work() {
@@ -138,9 +156,10 @@ void Recorder::work() {
     else
       wake_.wait_for(lock, kMetricsEvery, [&] { return !jobs_.empty() || quit_ || flush_; });
     retry_ = false;
-    if (error_) rows_.clear();
-    if (jobs_.empty() && !rows_.empty()) {
+    if (error_) rows_.clear(), hits_.clear();
+    if (jobs_.empty() && (!rows_.empty() || !hits_.empty())) {
       Job job;
+      job.hits = std::exchange(hits_, {});
       job.metrics = std::move(rows_);
       rows_.clear();
       jobs_.push_back(std::move(job));
@@ -150,7 +169,7 @@ void Recorder::work() {
       if (quit_) return;
       if (flush_)
         wake_.wait_for(lock, std::chrono::milliseconds(1),
-                       [&] { return !flush_ || quit_ || !jobs_.empty() || !rows_.empty(); });
+                       [&] { return !flush_ || quit_ || !jobs_.empty() || !rows_.empty() || !hits_.empty(); });
       continue;
     }
     // Others only put jobs behind it meanwhile, which moves none.
@@ -162,7 +181,7 @@ void Recorder::work() {
       jobs_.pop_front();
       continue;
     }
-    if (broken) job.metrics.clear();
+    if (broken) job.metrics.clear(), job.hits.clear();
     busy_ = true;
     lock.unlock();
     std::optional<Error> error;
@@ -190,6 +209,7 @@ void Recorder::work() {
         if (!broken) error_ = std::move(error);
         jobs_.clear();
         rows_.clear();
+        hits_.clear();
         checkpoints_waiting_ = 0;
       }
     }

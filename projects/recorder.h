@@ -30,6 +30,9 @@ class Recorder {
 
   /// Written within a quarter of a second, or with the next checkpoint.
   void metrics(std::vector<MetricRow> rows);
+  /// What watches saw of a step: in the file before its points are.
+  void watch_hits(std::vector<WatchHit> hits);
+  void watch_costs(std::vector<WatchCost> costs);
   void checkpoint(Checkpoint checkpoint, double seconds, nlohmann::json best,
                   std::optional<Project::ChangedRecipe> changed = {});
   void status(std::string status, std::string error = {});
@@ -59,6 +62,7 @@ class Recorder {
   std::condition_variable wake_, done_;
   std::deque<Job> jobs_;  ///< the first one is being written while busy_
   std::vector<MetricRow> rows_;
+  std::vector<WatchHit> hits_;
   int checkpoints_waiting_ = 0;
   bool busy_ = false, quit_ = false, flush_ = false, retry_ = false, last_ = false;
   std::optional<Error> blocked_, error_;

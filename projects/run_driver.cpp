@@ -103,10 +103,13 @@ void RunDriver::Impl::begin(const TrainOptions& options, const Together& togethe
   if (where.device == Device{} && !where.replica && !where.data) where.data = data_that_fits(model, recipe);
   session = std::make_unique<TrainingSession>(model, recipe, where);
   begin_with(*session, std::move(weights));
+  std::unique_ptr<WatchList> list;
   together([&] {
+    list = make_watches(recipe);
     info = project->new_run(options.run_name, model, recipe.to_json(), session->total_steps(),
                             trial ? trial->of : TrialOf{}, epoch_of(*session));
   });
+  arm(std::move(list));
 }
 
 void RunDriver::Impl::branch(const TrainOptions& options) {
@@ -134,8 +137,10 @@ void RunDriver::Impl::branch(const TrainOptions& options) {
                        "Go on from an earlier step, or give it more: epochs or max_steps.");
   for (const MetricPoint& p : project->metric(parent.id, "loss"))
     if (p.step <= of.step) trained = p.wall;
+  auto list = make_watches(recipe);
   info = project->new_run(options.run_name, parent.model, recipe.to_json(), session->total_steps(), {},
                           epoch_of(*session), of);
+  arm(std::move(list));
 }
 
 void RunDriver::Impl::go_on(const TrainOptions& options, const Together& together) {
@@ -170,9 +175,14 @@ void RunDriver::Impl::go_on(const TrainOptions& options, const Together& togethe
     forget_later_changes();
     saved_step = -1;
   }
-  // Refused while another process trains it.
-  together([&] { project->continue_run(info.id, session->steps_done(), info.seconds, epoch_of(*session)); });
+  std::unique_ptr<WatchList> list;
+  together([&] {
+    list = make_watches(session->recipe());
+    // Refused while another process trains it.
+    project->continue_run(info.id, session->steps_done(), info.seconds, epoch_of(*session));
+  });
   trained = info.seconds;
+  arm(std::move(list));
   best = info.best;
   if (options.max_steps >= 0) stop_at = options.max_steps;
 }
@@ -219,6 +229,7 @@ std::unique_ptr<RunDriver> RunDriver::start(std::shared_ptr<Project> project, co
   s.seconds = d.trained;
   d.recipe = d.session->recipe();
   d.pause = options.start_paused;
+  d.obeys_watches = options.obeys_watches;
   // A trial that is gone on with by its name is one all the same.
   d.prune = options.prune || options.resume.empty() ? options.prune : pruning_of(*project, d.info.id);
   if (writes)
@@ -303,6 +314,11 @@ void RunDriver::drain(std::vector<MetricRow>& out) {
   out.clear();
   std::lock_guard lock(impl_->mutex);
   std::swap(out, impl_->undrained);
+}
+void RunDriver::drain(std::vector<WatchHit>& out) {
+  out.clear();
+  std::lock_guard lock(impl_->mutex);
+  std::swap(out, impl_->undrained_hits);
 }
 void RunDriver::wait() {
   std::unique_lock lock(impl_->mutex);

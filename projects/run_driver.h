@@ -42,6 +42,8 @@ struct TrainOptions {
   std::function<bool(int64_t done, int64_t total)> replaying;  ///< of a branch, on its way to the step
   std::shared_ptr<const TrialRun> trial;                       ///< of a new run; null: it is none
   Prune prune;                                                 ///< none: it goes on to its end
+  /// False where nobody would go on with it (the trials of a sweep): pause and stop of a watch are only marks.
+  bool obeys_watches = true;
 };
 
 struct RunStatus {
@@ -57,14 +59,17 @@ struct RunStatus {
   int64_t skipped = 0,
           skipped_step = 0;  ///< updates left out because a scaled gradient overflowed (amp = fp16); the last one
   std::string skipped_for;   ///< the parameter whose gradient it was
-  std::string error;         ///< why it failed, or was pruned, in words
+  std::string error;         ///< why it failed, was pruned, or was stopped by a watch, in words
   /// Not empty while the disk is full: what could not be saved. Training is held meanwhile, with its state (`paused`),
   /// and goes on by itself as soon as there is room, unless the user has paused it too. The hint says what is free and
   /// what is needed.
   std::string blocked, blocked_hint;
   int64_t changes = 0;  ///< how often the recipe was changed since start()
   std::string refused;  ///< why the last change was not made; empty once one is
-  int64_t tries = 0;    ///< how often saving was tried again, or for the first time in vain
+  /// Not empty while the run is paused by a watch: what it saw. The run goes on by resume() or step_once().
+  std::string paused_by;
+  int64_t hits = 0;   ///< how often the condition of a watch began to hold since start()
+  int64_t tries = 0;  ///< how often saving was tried again, or for the first time in vain
 };
 
 /// A state as the project file calls it: "running", "pruned".
@@ -107,6 +112,8 @@ class RunDriver {
   const std::vector<data::Remark>& remarks() const;
   /// Metric points since the last call, in order; never waits for the training thread.
   void drain(std::vector<MetricRow>& out);
+  /// The same of what its watches saw.
+  void drain(std::vector<WatchHit>& out);
   void wait();  ///< until finished, stopped or failed
 
  private:

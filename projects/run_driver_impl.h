@@ -14,8 +14,10 @@
 #include "engine/train/recipe.h"
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
+#include "engine/train/watch_list.h"
 #include "projects/recorder.h"
 #include "projects/run_driver.h"
+#include "projects/watches.h"
 
 namespace tenon::projects {
 
@@ -26,10 +28,12 @@ struct RunDriver::Impl {
   std::shared_ptr<Project> project;
   RunInfo info;
   std::unique_ptr<TrainingSession> session;
-  int64_t stop_at = INT64_MAX;  ///< of this call; the recipe's own end is the session's
+  std::unique_ptr<WatchList> watches;  ///< null where the recipe has none, and on ranks but 0
+  int64_t stop_at = INT64_MAX;         ///< of this call; the recipe's own end is the session's
   bool fresh = true;
   nlohmann::json best;
   Prune prune;
+  bool obeys_watches = true;
   // Of the training thread: why the run ends before its length.
   std::string pruned;
   std::string early;                                     ///< by its recipe (stop.metric)
@@ -39,6 +43,7 @@ struct RunDriver::Impl {
   std::condition_variable wake, end;
   RunStatus status;
   std::vector<MetricRow> undrained;
+  std::vector<WatchHit> undrained_hits;
   bool pause = false, stop = false, save = false, ended = false;
   int single_steps = 0;
   Recipe recipe;  ///< with what is wanted and not yet done
@@ -51,6 +56,9 @@ struct RunDriver::Impl {
   Clock::time_point clock_from, rate_from;
   int64_t rate_samples = 0, rate_targets = 0;
   int64_t saved_step = -1;
+  std::string stopped;  ///< why a watch ends the run here
+  double armed_at = 0;  ///< seconds() when the watches began to look
+  std::vector<WatchCost> costs_told;
   bool change_unsaved = false;  ///< the recipe was changed after the step that is done
 
   Replica* replica = nullptr;
@@ -70,6 +78,14 @@ struct RunDriver::Impl {
   bool room_on_disk();
   std::string what_is_lost(const Error& disk) const;
   void after_step(const StepResult& r);
+  /// Of a recipe that the session has or will have; null where it has none. Throws Error (usage) for those that do not
+  /// fit the session.
+  std::unique_ptr<WatchList> make_watches(const Recipe& wanted);
+  /// They look from the next step on, with what the run recorded up to here.
+  void arm(std::unique_ptr<WatchList> list);
+  /// Does what is to be done by what they saw.
+  void after_watches();
+  void tell_watch_costs();
   void evaluate();
   /// What is recorded of the run so far, of a branch with what its parents had by then.
   void recall_evaluations();
@@ -83,6 +99,8 @@ struct RunDriver::Impl {
     std::erase_if(info.changes, [&](const RecipeChange& c) { return c.step >= session->steps_done(); });
   }
   void publish(std::vector<MetricRow> rows);
+  /// Of points and hits, where nobody drains; every one is in the project all the same.
+  static constexpr size_t kKeptForOthers = 1 << 20;
   void look_for_room() {
     if (recorder) recorder->retry();
   }

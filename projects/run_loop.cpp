@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
 #include "core/pool.h"
+#include "projects/lineage.h"
 #include "projects/run_driver_impl.h"
 
 namespace tenon::projects {
@@ -36,7 +38,7 @@ void RunDriver::Impl::work() {
   try {
     train();
     result = session->finished() || !early.empty() ? State::finished : pruned.empty() ? State::stopped : State::pruned;
-    if (!session->finished()) error = early.empty() ? pruned : early;
+    if (!session->finished()) error = !early.empty() ? early : !pruned.empty() ? pruned : stopped;
   } catch (const std::exception& e) {
     error = e.what();
   }
@@ -56,6 +58,7 @@ void RunDriver::Impl::work() {
   std::lock_guard lock(mutex);
   status.state = result;
   status.error = error;
+  status.paused_by.clear();
   status.seconds = seconds();
   ended = true;
   end.notify_all();
@@ -154,7 +157,7 @@ bool RunDriver::Impl::all_go_on() {
 bool RunDriver::Impl::next_step_wanted() {
   bool told = false, noted = false;  // that it is paused: to the recorder, and so that it can be seen
   while (true) {
-    if (!room_on_disk() || !early.empty()) return false;
+    if (!room_on_disk() || !early.empty() || !stopped.empty()) return false;
     std::unique_lock lock(mutex);
     if (stop) return false;
     if (save || wants_change) {
@@ -171,6 +174,7 @@ bool RunDriver::Impl::next_step_wanted() {
     if (!pause || single_steps > 0) {
       if (pause) --single_steps;
       status.state = RunStatus::State::running;
+      status.paused_by.clear();
       lock.unlock();
       if (told) recorder->status("running");
       return true;
@@ -197,12 +201,8 @@ bool RunDriver::Impl::next_step_wanted() {
 void RunDriver::Impl::after_step(const StepResult& r) {
   const double wall = seconds();
   std::vector<MetricRow> rows;
-  if (r.samples > 0) rows.push_back({"loss", {r.step, wall, r.loss}});
-  rows.push_back({"lr", {r.step, wall, r.lr}});
-  if (r.accuracy >= 0) rows.push_back({"train_accuracy", {r.step, wall, r.accuracy}});
-  // A gradient that overflowed only because it was scaled is no fault of the model.
-  if (r.overflow.empty() && r.samples > 0) rows.push_back({"grad_norm", {r.step, wall, r.grad_norm}});
-  if (session->recipe().text("amp") == "fp16") rows.push_back({"loss_scale", {r.step, wall, r.loss_scale}});
+  for (const auto& [name, value] : step_metrics(r, session->recipe().text("amp") == "fp16"))
+    rows.push_back({name, {r.step, wall, value}});
   const PoolStats memory = pool_stats();
   rate_samples += r.samples;
   rate_targets += r.targets;
@@ -239,6 +239,7 @@ void RunDriver::Impl::after_step(const StepResult& r) {
     }
   }
   publish(std::move(rows));
+  after_watches();
 }
 
 void RunDriver::Impl::evaluate() {
@@ -255,8 +256,9 @@ void RunDriver::Impl::evaluate() {
   }
   const int64_t step = session->steps_done();
   session->report(e);
-  std::vector<MetricRow> rows = {{"test_loss", {step, seconds(), e.loss}}};
-  for (const Judgement& j : e.judgements) rows.push_back({"test_" + j.name, {step, seconds(), j.value}});
+  if (watches) watches->on_evaluation(e, step);
+  std::vector<MetricRow> rows;
+  for (const auto& [name, value] : evaluation_metrics(e)) rows.push_back({name, {step, seconds(), value}});
   const double value = e.decisive.value;
   const bool better = best.is_null() || (e.decisive.higher_is_better ? value > best.at("value").get<double>()
                                                                      : value < best.at("value").get<double>());
@@ -264,27 +266,19 @@ void RunDriver::Impl::evaluate() {
   for (const MetricRow& row : rows) evaluated[row.name].push_back({step, row.point.value});
   judge();
   publish(std::move(rows));
+  after_watches();
   rate_from = Clock::now();
   rate_samples = rate_targets = 0;
 }
 
 void RunDriver::Impl::recall_evaluations() {
-  struct Part {
-    int64_t run, after, upto;
-  };
-  std::vector<Part> parts;  // the last one first
-  for (Part p{info.id, info.branch.step, session->steps_done()};;) {
-    const BranchOf of = p.run == info.id ? info.branch : project->run(p.run).branch;
-    if (of) p.after = of.step;
-    parts.push_back(p);
-    if (!of) break;
-    p = {of.run, 0, std::min(p.upto, of.step)};
-  }
-  for (auto p = parts.rbegin(); p != parts.rend(); ++p)
-    for (const std::string& name : project->metric_names(p->run))
-      if (name.starts_with("test_"))
-        for (const MetricPoint& m : project->metric(p->run, name))
-          if (m.step > p->after && m.step <= p->upto) evaluated[name].push_back({m.step, m.value});
+  const std::vector<Ancestry> past = lineage(*project, info.id, session->steps_done());
+  std::set<std::string> names;
+  for (const Ancestry& part : past)
+    for (const std::string& name : project->metric_names(part.run))
+      if (name.starts_with("test_")) names.insert(name);
+  for (const std::string& name : names)
+    for (const MetricPoint& p : metric_along(*project, past, name)) evaluated[name].push_back({p.step, p.value});
 }
 
 void RunDriver::Impl::judge() {
@@ -297,6 +291,7 @@ void RunDriver::Impl::save_checkpoint() {
   std::optional<Project::ChangedRecipe> changed;
   if (std::exchange(change_unsaved, false)) changed = {session->recipe().to_json(), session->total_steps()};
   if (recorder) recorder->checkpoint(session->save(), seconds(), best, std::move(changed));
+  tell_watch_costs();
 }
 
 /// The change and the state that it leaves are kept in one transaction: a replay finds both or neither.
@@ -304,7 +299,15 @@ void RunDriver::Impl::change_recipe(const Recipe& wanted, bool known) {
   std::string refused;
   try {
     if (!(session->recipe() == wanted)) {
+      const bool others = recorder && session->recipe().text("watches") != wanted.text("watches");
+      auto list = others ? make_watches(wanted) : nullptr;
       session->change(wanted);
+      if (others) {
+        while (!recorder->flush())  // they look back at what was recorded
+          if (!room_on_disk()) break;
+        tell_watch_costs();
+        arm(std::move(list));
+      }
       judge();
       change_unsaved = !known;
       if (!known) forget_later_changes();
@@ -328,10 +331,9 @@ void RunDriver::Impl::change_recipe(const Recipe& wanted, bool known) {
 
 void RunDriver::Impl::publish(std::vector<MetricRow> rows) {
   if (prune && pruned.empty()) pruned = prune(rows);
-  constexpr size_t kKept = 1 << 20;  // where nobody drains; every point is in the project all the same
   {
     std::lock_guard lock(mutex);
-    if (undrained.size() > kKept) undrained.erase(undrained.begin(), undrained.begin() + kKept / 2);
+    if (undrained.size() > kKeptForOthers) undrained.erase(undrained.begin(), undrained.begin() + kKeptForOthers / 2);
     undrained.insert(undrained.end(), rows.begin(), rows.end());
   }
   if (recorder) recorder->metrics(std::move(rows));

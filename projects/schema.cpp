@@ -138,6 +138,24 @@ CREATE TABLE branches (                   -- runs that went on from a step of an
   step   INTEGER NOT NULL,
   shift  INTEGER NOT NULL);
 )sql",
+    R"sql(
+CREATE TABLE watch_hits (                 -- every step at which the condition of a watch held; NULL is NaN
+  run    INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+  watch  TEXT NOT NULL,
+  step   INTEGER NOT NULL,
+  at     TEXT NOT NULL,
+  value  REAL,
+  bound  REAL,
+  begins INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  PRIMARY KEY (run, watch, step)) WITHOUT ROWID;
+CREATE TABLE watch_costs (                -- seconds spent on looking, and on all of the steps meanwhile
+  run     INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+  watch   TEXT NOT NULL,
+  seconds REAL NOT NULL,
+  trained REAL NOT NULL,
+  PRIMARY KEY (run, watch)) WITHOUT ROWID;
+)sql",
 };
 
 int64_t pragma(Database& db, Sql sql) {

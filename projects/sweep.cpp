@@ -95,6 +95,7 @@ namespace {
 Trial make_trial(const Project& project, const SweepInfo& sweep, const SweepPlan& plan, int64_t number,
                  const Settings& settings, const std::vector<RunInfo>& runs, const RunInfo* run) {
   Trial t{{sweep.id, number}, settings, {}};
+  t.options.obeys_watches = false;
   if (run) {
     t.options.resume = run->name;
   } else {

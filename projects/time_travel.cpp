@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -29,6 +30,38 @@ std::unique_ptr<TrainingSession> branch_from(Project& project, const BranchOf& p
   return session;
 }
 
+Replayer::Replayer(RunInfo run) : run_(std::move(run)) {}
+Replayer::~Replayer() = default;
+
+TrainingSession& Replayer::load(const Checkpoint& from) {
+  // A checkpoint after whose step the recipe was changed is of the changed session.
+  const nlohmann::json& recipe = run_.recipe_after(from.step);
+  if (!session_)
+    session_ = std::make_unique<TrainingSession>(run_.model, Recipe::from_json(recipe));
+  else if (recipe != recipe_)
+    session_->change(Recipe::from_json(recipe));  // what it remembers the checkpoint replaces
+  recipe_ = recipe;
+  session_->load(from);
+  return *session_;
+}
+
+TrainingSession& Replayer::take(std::unique_ptr<TrainingSession> session) {
+  session_ = std::move(session);
+  recipe_ = run_.recipe_after(session_->steps_done());
+  return *session_;
+}
+
+StepResult Replayer::step() {
+  const StepResult r = replay_step(*session_);
+  if (const RecipeChange* c = run_.change_after(r.step)) {
+    session_->change(Recipe::from_json(c->recipe));
+    recipe_ = c->recipe;
+  }
+  return r;
+}
+
+std::unique_ptr<TrainingSession> Replayer::release() { return std::move(session_); }
+
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress) {
   const RunInfo info = project.run(run);
   if (info.branch && step >= 0 && step < info.branch.step) return replay_to(project, info.branch.run, step, progress);
@@ -38,22 +71,17 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
     throw Error::usage(
         fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
         "Go on with it first: tenon train --resume " + info.name);
-  std::unique_ptr<TrainingSession> session;
-  if (info.branch && project.checkpoints(run).empty()) {  // it was killed before its first one
-    session = branch_from(project, info.branch, info.model, Recipe::from_json(info.recipe), progress, {});
-  } else {
-    const Checkpoint from = project.checkpoint_before(run, step);
-    // A checkpoint after whose step the recipe was changed is of the changed session.
-    session = std::make_unique<TrainingSession>(info.model, Recipe::from_json(info.recipe_after(from.step)));
-    session->load(from);
+  Replayer replayer(info);
+  if (info.branch && project.checkpoints(run).empty())  // it was killed before its first one
+    replayer.take(branch_from(project, info.branch, info.model, Recipe::from_json(info.recipe), progress, {}));
+  else
+    replayer.load(project.checkpoint_before(run, step));
+  const int64_t begin = replayer.session().steps_done();
+  for (int64_t done = begin; done < step; ++done) {
+    if (progress && !progress(done - begin, step - begin)) throw Error("cancelled");
+    replayer.step();
   }
-  const int64_t begin = session->steps_done();
-  while (session->steps_done() < step) {
-    if (progress && !progress(session->steps_done() - begin, step - begin)) throw Error("cancelled");
-    replay_step(*session);
-    if (const RecipeChange* c = info.change_after(session->steps_done())) session->change(Recipe::from_json(c->recipe));
-  }
-  return session;
+  return replayer.release();
 }
 
 Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads, const Progress& progress) {

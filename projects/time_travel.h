@@ -21,6 +21,26 @@ namespace tenon::projects {
 /// throws Error "cancelled").
 using Progress = std::function<bool(int64_t done, int64_t total)>;
 
+/// The session of a run, brought to any of its checkpoints, and on from there as the run went.
+class Replayer {
+ public:
+  explicit Replayer(RunInfo run);
+  ~Replayer();
+  /// One that was brought somewhere else is brought to this state.
+  TrainingSession& load(const Checkpoint& from);
+  /// One that stands at a step of the run, under the recipe of its next one.
+  TrainingSession& take(std::unique_ptr<TrainingSession> session);
+  TrainingSession& session() const { return *session_; }
+  /// The next step, and what the run did behind it: an evaluation that later steps depend on, a change of its recipe.
+  StepResult step();
+  std::unique_ptr<TrainingSession> release();
+
+ private:
+  RunInfo run_;
+  std::unique_ptr<TrainingSession> session_;
+  nlohmann::json recipe_;  ///< of its next step
+};
+
 /// A session in the state after step `step` of a run: its nearest earlier checkpoint, replayed. What a branch did
 /// before it was one, its parent did.
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress);

@@ -13,6 +13,7 @@
 #include "engine/train/callback.h"
 #include "engine/train/recipe.h"
 #include "engine/train/recipe_table.h"
+#include "engine/train/watch.h"
 
 namespace tenon::app {
 namespace {
@@ -46,6 +47,22 @@ int keys(const Args& args) {
   if (std::string key = "callbacks"; key.starts_with(prefix))
     for (const CallbackDef& c : callbacks())
       if (c.listed()) listed(key, c);
+  if (std::string key = "watches"; key.starts_with(prefix)) {
+    const auto part = [&](const std::string& text, const std::string& help) {
+      if (args.json()) print_json({{"choice", text}, {"key", key}, {"help", help}});
+      chosen.push_back({key + "=" + text, help});
+    };
+    for (const WatchMeasureDef& m : watch_measures())
+      part(fmt::format("{}({}(*)) > 1", m.name, m.by_weights ? "update" : "grad"), m.help);
+    for (const WatchSubjectText& s : watch_subjects()) part(fmt::format("norm({}(*)) > 1", s.name), s.help);
+    for (const std::string& m : watched_metrics()) part(m + " > 1", "the metric");
+    for (const WatchAction a : kWatchActions)
+      part(fmt::format("loss > 1: {}", watch_action_name(a)), watch_action_help(a));
+    part("loss > 3 * median(loss, 50)", "against the median of the 50 values before");
+    part("ratio(update(*)) outside 1e-4..1e-2", "not within two bounds");
+    part("std(weight(*)) inside 0..1e-6", "within two bounds");
+    part("norm(weight(*)) > 100 every 10", "looked at in every tenth step");
+  }
   for (const AttrDef& k : Recipe::keys()) {
     if (!k.name.starts_with(prefix)) continue;
     if (args.json()) {

@@ -20,6 +20,7 @@
 #include "engine/train/broadcasts.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
+#include "engine/train/watch.h"
 #include "projects/finish.h"
 #include "projects/results.h"
 
@@ -102,6 +103,32 @@ void read_from(const projects::Project& project, const std::string& word, projec
   options.from_step = pick_step(project.run(options.from), at == word.npos ? "last" : word.substr(at + 1));
 }
 
+/// --watch, each as one more of the watches that the run would have.
+void add_watches(projects::TrainOptions& options, const projects::Project& project, const Args& args) {
+  const std::vector<std::string> texts = args.all("--watch");
+  if (texts.empty()) return;
+  Recipe recipe = Recipe::from_json(project.recipe());
+  if (!options.resume.empty()) {
+    const projects::RunInfo run = project.run(options.resume);
+    recipe = Recipe::from_json(run.recipe_after(run.steps));
+  } else if (!options.from.empty()) {
+    recipe = Recipe::from_json(project.run(options.from).recipe_after(options.from_step));
+  }
+  for (const auto& [key, value] : options.set) recipe.set(key, value);
+  for (const std::string& text : texts) recipe = with_watch(recipe, text);
+  options.set.emplace_back("watches", recipe.text("watches"));
+}
+
+nlohmann::json hit_json(const WatchHit& h) {
+  return {{"watch", h.watch},
+          {"step", h.step},
+          {"at", h.at},
+          {"value", json_number(h.value)},
+          {"bound", json_number(h.bound)},
+          {"begins", h.begins},
+          {"action", watch_action_name(h.action)}};
+}
+
 int train(const Args& args) {
   const std::string device = args.text("--device", "cpu");
   if (device != "cpu")
@@ -117,6 +144,7 @@ int train(const Args& args) {
   options.set = pairs_of(args, "--set");
   if (args.has("--from")) read_from(*project, args.text("--from"), options);
   options.without = args.text("--without-samples");
+  add_watches(options, *project, args);
   if (args.has("--warn-broadcast")) warn_of_broadcasts(*project, options, args.json());
   catch_interrupts();
   Bar replay("replaying");
@@ -162,9 +190,18 @@ int train(const Args& args) {
   DiskWatch disk;
   auto next_line = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   bool stopping = false;
+  std::string paused_by;
+  std::vector<WatchHit> hits;
   while (true) {
     s = driver->status();
     const bool ended = !projects::is_active(s.state);
+    driver->drain(hits);
+    for (const WatchHit& h : hits) {
+      if (json) say([&] { print_json(hit_json(h)); });
+      if (json || !h.begins || h.action == WatchAction::count) continue;
+      bar.clear();
+      say([&] { print("watch: " + h.text() + "\n"); });
+    }
     say([&] {
       records.take(*driver, ended);
       for (const std::string& line : records.lines()) {
@@ -177,6 +214,12 @@ int train(const Args& args) {
     if (ended) break;
     if (interrupted() && !stopping) {
       stopping = true;
+      driver->stop();
+    }
+    // Here nobody would resume it; it can be gone on with all the same.
+    if (s.state == State::paused && !s.paused_by.empty() && !stopping) {
+      stopping = true;
+      paused_by = s.paused_by;
       driver->stop();
     }
     bar.show(s.step, s.total_steps, tail(s));
@@ -193,7 +236,9 @@ int train(const Args& args) {
     nlohmann::json end = {{"run", info.name},        {"status", projects::status_word(s.state)},
                           {"step", info.steps},      {"total_steps", info.total_steps},
                           {"seconds", info.seconds}, {"best", info.best}};
-    if (!s.error.empty()) end[s.state == State::finished ? "stopped_early" : "error"] = s.error;
+    if (!paused_by.empty()) end["paused_by"] = paused_by;
+    if (!s.error.empty())
+      end[s.state == State::finished ? "stopped_early" : s.state == State::stopped ? "stopped_by" : "error"] = s.error;
     if (s.skipped > 0)
       end["skipped"] = {{"steps", s.skipped}, {"last_step", s.skipped_step}, {"parameter", s.skipped_for}};
     say([&] { print_json(end); });
@@ -201,9 +246,10 @@ int train(const Args& args) {
   if (s.state == State::failed) throw Error(fmt::format("run {} failed: {}", info.name, s.error));
   if (deaf) throw *deaf;
   if (json) return 0;
+  const std::string by = paused_by.empty() ? s.error : paused_by;
   if (s.state == State::stopped)
-    print(fmt::format("run {} stopped after step {}; go on with: tenon train {} --resume {}\n", info.name,
-                      count_text(info.steps), args.word(0), info.name));
+    print(fmt::format("run {} stopped after step {}{}; go on with: tenon train {} --resume {}\n", info.name,
+                      count_text(info.steps), by.empty() ? "" : " by a watch (" + by + ")", args.word(0), info.name));
   else if (!s.error.empty())
     print(
         fmt::format("run {} stopped early after step {} of {}: {}\n"
@@ -267,6 +313,9 @@ const bool registered_train[] = {
           {"--device", "NAME", "cpu"},
           kThreads,
           {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},
+          {"--watch", "TEXT",
+           "one more watch for this run: \"loss > 3 * median(loss, 50): pause\"; may be repeated; `tenon keys watches` "
+           "says what there is"},
           {"--epochs", "N", "passes over the training set"},
           {"--max-steps", "N", "stop after so many steps"},
           {"--warn-broadcast", "", "say where a step pairs sizes that are likely not meant for each other"},

@@ -44,6 +44,15 @@ std::vector<AttrDef> plain_keys() {
        "what else accompanies the run, one after the other: \"gradient_noise std=0.1; centralize\"; `tenon keys "
        "callbacks` lists them",
        {}},
+      {"watches",
+       S(""),
+       none,
+       none,
+       "conditions that are looked at while it trains, which changes no bit, and what is done where one begins to "
+       "hold: "
+       "\"loss > 3 * median(loss, 50): pause; dead(activation(relu*)) > 0.9 every 10: count\"; `tenon keys watches` "
+       "lists the parts",
+       {}},
       {"amp",
        S("none"),
        none,

@@ -128,13 +128,15 @@ TEST_F(Report, what_changed_on_the_way_and_what_has_no_classes_is_told_too) {
   train("series", 10, {{"data.samples", "80"}, {"data.batch_size", "16"}});
   projects::TrainOptions on;
   on.resume = "first";
-  on.set = {{"optimizer.lr", "0.03125"}, {"max_steps", "16"}};
+  on.set = {{"optimizer.lr", "0.03125"}, {"max_steps", "16"}, {"watches", "lr > 0.02"}};
   projects::RunDriver::start(project, on)->wait();
   const projects::RunInfo run = project->run("first");
   ASSERT_EQ(run.changes.size(), 1u) << run.error;
   const std::string html = report_html(read_report(*project, run, run.steps));
   EXPECT_TRUE(page_has(html, "Changed while it trained"));
   EXPECT_TRUE(page_has(html, "0.03125"));
+  EXPECT_TRUE(page_has(html, "Marked by watches"));
+  EXPECT_TRUE(page_has(html, "at step 11: lr is 0.03125"));
   EXPECT_EQ(unbalanced(html), "");
 }
 

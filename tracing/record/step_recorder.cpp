@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/profile.h"
+#include "core/quiet.h"
 #include "engine/autograd/autograd.h"
 #include "engine/autograd/node.h"
 #include "engine/data/loader.h"
@@ -26,19 +27,6 @@
 
 namespace tenon::tracing {
 namespace {
-
-/// What the recorder does itself leaves no trace: no op numbers, no observer, no gradient.
-class Quiet {
- public:
-  Quiet() : saved_(t_state) {
-    t_state.mode = (saved_.mode & ~(mode::observe | mode::interrupt)) | mode::no_grad;
-    t_state.origin.category = Category::other;
-  }
-  ~Quiet() { t_state = saved_; }
-
- private:
-  ThreadState saved_;
-};
 
 std::string describe_origin(const Tensor& t) { return fmt::format("{} {}", name(t.dtype()), to_string(t.size())); }
 

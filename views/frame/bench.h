@@ -80,6 +80,8 @@ class Bench : public QObject {
   const projects::RunInfo* shown() const { return contents_.run(shown_run_); }
   int64_t shown_steps() const;        ///< done so far
   int64_t shown_total_steps() const;  ///< that it is to do; not fewer than are done
+  /// Where its watches began to hold, by step.
+  const std::vector<WatchHit>& watch_hits() const { return watch_hits_; }
 
   // The step that is loaded.
   const Links& links() const { return links_; }
@@ -147,16 +149,17 @@ class Bench : public QObject {
   Jobs files;           ///< reads and writes of the project file: milliseconds
 
  signals:
-  void project_changed();    ///< opened, or what it holds
-  void recipe_changed();     ///< of the next run
-  void documents_changed();  ///< opened, closed, or another one is shown
-  void run_changed();        ///< another run is shown
-  void step_changed();       ///< another step is loaded
-  void status_changed();     ///< training went on
-  void picked_changed();     ///< other runs are compared
-  void baseline_changed();   ///< with another one, or with none
-  void results_changed();    ///< evaluated anew, or gone with its project
-  void filter_changed();     ///< of the document that is shown, or another one is
+  void project_changed();     ///< opened, or what it holds
+  void recipe_changed();      ///< of the next run
+  void documents_changed();   ///< opened, closed, or another one is shown
+  void run_changed();         ///< another run is shown
+  void watch_hits_changed();  ///< of the run that is shown
+  void step_changed();        ///< another step is loaded
+  void status_changed();      ///< training went on
+  void picked_changed();      ///< other runs are compared
+  void baseline_changed();    ///< with another one, or with none
+  void results_changed();     ///< evaluated anew, or gone with its project
+  void filter_changed();      ///< of the document that is shown, or another one is
   void selection_changed(const tenon::views::Selection& s);
   void state_changed();  ///< what commands look at
   void logged(const QString& line, bool bad);
@@ -180,6 +183,7 @@ class Bench : public QObject {
   Filters filters_;
   void tell_filter();
   int64_t shown_run_ = 0;
+  std::vector<WatchHit> watch_hits_;
   std::vector<int64_t> picked_;
   int64_t baseline_ = 0;
   Links links_;

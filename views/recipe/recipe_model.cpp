@@ -19,15 +19,16 @@ struct Title {
   const char *title, *prefix;
 };
 /// In the order of the form; what begins with none of the prefixes belongs to the first.
-constexpr std::array<Title, 9> kTitles{{{tr_later("Length and checks"), ""},
-                                        {tr_later("Callbacks"), "callbacks"},
-                                        {tr_later("Weights to begin with"), "init."},
-                                        {tr_later("Data"), "data."},
-                                        {tr_later("Loss"), "loss."},
-                                        {tr_later("Optimizer"), "optimizer."},
-                                        {tr_later("Schedule of the learning rate"), "schedule."},
-                                        {tr_later("Early stopping"), "stop."},
-                                        {tr_later("Precision and averages"), "average."}}};
+constexpr std::array<Title, 10> kTitles{{{tr_later("Length and checks"), ""},
+                                         {tr_later("Callbacks"), "callbacks"},
+                                         {tr_later("Watches"), "watches"},
+                                         {tr_later("Weights to begin with"), "init."},
+                                         {tr_later("Data"), "data."},
+                                         {tr_later("Loss"), "loss."},
+                                         {tr_later("Optimizer"), "optimizer."},
+                                         {tr_later("Schedule of the learning rate"), "schedule."},
+                                         {tr_later("Early stopping"), "stop."},
+                                         {tr_later("Precision and averages"), "average."}}};
 /// A run fills it in where it was told none: that is no other thing to be told.
 bool told_otherwise(const Recipe& last, const Recipe& next, const std::string& key) {
   return last.at(key) != next.at(key) && !(key == "init.sha256" && next.text(key).empty());
@@ -54,6 +55,7 @@ bool holds(const AttrDef& def, const std::string& search) {
 std::string RecipeModel::Key::label() const {
   if (def.name == "average.type") return "average";
   if (def.name == "callbacks") return "listed";  // the others of the list are what other keys say
+  if (def.name == "watches") return "all of them";
   const size_t dot = def.name.find('.');
   // Averages stand in a section with others: they keep their word.
   std::string text = dot == std::string::npos || def.name.starts_with("average.") ? def.name : def.name.substr(dot + 1);

@@ -18,6 +18,7 @@
 #include "views/frame/attr_editor.h"
 #include "views/recipe/callbacks_view.h"
 #include "views/recipe/memory_strip_view.h"
+#include "views/recipe/watch_list_view.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 
@@ -203,6 +204,7 @@ void RecipeView::rebuild() {
     title->setContentsMargins(0, 10, 0, 2);
     box->addWidget(title);
     if (section.keys[0].def.name == "callbacks") add_callbacks(form);
+    if (section.keys[0].def.name == "watches") add_watches(form);
     auto* rows = new QWidget(form);
     auto* grid = new QGridLayout(rows);
     grid->setContentsMargins(0, 0, 0, 0);
@@ -283,6 +285,13 @@ void RecipeView::add_callbacks(QWidget* form) {
   callbacks_->on_edit = [this](const Recipe& next) { edit(next); };
   callbacks_->on_key = [this](const QString& key) { show_key(key); };
   form->layout()->addWidget(callbacks_);
+}
+
+void RecipeView::add_watches(QWidget* form) {
+  watches_ = new WatchListView(form);
+  watches_->setObjectName("recipe.watches.list");
+  watches_->on_edit = [this](const Recipe& next) { edit(next); };
+  form->layout()->addWidget(watches_);
 }
 
 /// The editor of a key, also where a search leaves it out.
@@ -384,6 +393,11 @@ void RecipeView::refresh_rows() {
     }
   }
   if (callbacks_) callbacks_->set_recipe(model_.recipe());
+  if (watches_) {
+    std::vector<std::string> layers;
+    for (const LayerSpec& l : bench_.contents().model.layers) layers.push_back(l.name);
+    watches_->set_recipe(model_.recipe(), layers);
+  }
   if (classes_)
     classes_->set_text(counted_of_ == data_said_by(model_.recipe()) ? QString::fromStdString(counted_) : QString());
   const int n = model_.differing();

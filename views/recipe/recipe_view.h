@@ -14,6 +14,7 @@ namespace tenon::views {
 
 class CallbacksView;
 class MemoryStrip;
+class WatchListView;
 
 /// The recipe of the next run as a form over every key that has a meaning, from the one list of attributes. Each edit
 /// is kept in the project at once, and can be taken back.
@@ -40,6 +41,7 @@ class RecipeView : public View {
   void refresh_rows();
   void refresh_give();
   void add_callbacks(QWidget* form);
+  void add_watches(QWidget* form);
   void fill_presets(class QMenu* menu);
   void show_key(const QString& key);
   void add_class_counts(QGridLayout* grid, int at);
@@ -62,6 +64,7 @@ class RecipeView : public View {
   std::string counted_of_;
   QPointer<ElidedLabel> classes_;
   QPointer<CallbacksView> callbacks_;
+  QPointer<WatchListView> watches_;
   bool compares_training_ = false;  ///< with the run that trains instead of the last one
   std::weak_ptr<projects::Project> of_;
 };

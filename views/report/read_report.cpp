@@ -46,6 +46,7 @@ RunReport read_report(projects::Project& project, const projects::RunInfo& run, 
   r.layers = examine(run.model, r.batch);
   const std::atomic<bool> going_on = false;
   r.metrics = read_series(project, run.id, going_on);
+  r.watch_hits = project.watch_hits(run.id);
   r.checkpoints = project.checkpoints(run.id);
   r.model_digest = digest_of(run.model.to_json());
   r.recipe_digest = digest_of(run.recipe);

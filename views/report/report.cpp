@@ -153,6 +153,7 @@ void tell_curves(HtmlPage& page, const RunReport& r) {
   m.set_still(true);
   m.set_series(r.metrics);
   m.set_changes(TrainingModel::changes_of(r.run));
+  m.set_marks(TrainingModel::marks_of(r.watch_hits));
   m.fit();
   const size_t plots = m.groups().size(), rows = plots > 2 ? (plots - 1 + 1) / 2 : plots;
   const float height = plots > 2 ? 240 + 170 * static_cast<float>(rows) : 260;
@@ -160,6 +161,13 @@ void tell_curves(HtmlPage& page, const RunReport& r) {
               "Every metric over the steps; the smoothed line lies over the raw one. Red marks on an axis are values "
               "that are not finite.");
   page.table(m.table());
+  if (m.marks().empty()) return;
+  page.heading("Marked by watches");
+  Table marks;
+  marks.columns = {{"Step", true}, {"What was seen"}};
+  for (const TrainingModel::Mark& mark : m.marks())
+    marks.rows.push_back({{count_cell(mark.step), words_cell(mark.text)}, {}});
+  page.table(marks);
 }
 
 std::string images_html(const SampleSight& s) {

@@ -26,6 +26,7 @@ struct RunReport {
   std::string input, target;  ///< "f32 [1, 28, 28]"
   int64_t train_samples = 0, classes = 0, targets = 1;
   std::map<std::string, Series> metrics;  ///< every point, by the name
+  std::vector<WatchHit> watch_hits;
   std::vector<projects::CheckpointInfo> checkpoints;
   projects::Results results;
   /// Of the samples with the largest loss, the worst first.

@@ -194,6 +194,7 @@ void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents c
   tell_filter();
   shown_run_ = 0;
   training_model.set_run("", 0);
+  show_watch_hits({});
   results_.reset();
   emit results_changed();
 }
@@ -278,6 +279,7 @@ void Workbench::show_again() {
   show_step({});
   const auto* r = shown();
   training_model.set_run(r ? r->name : "", r ? r->total_steps : 0);
+  show_watch_hits({});
   load_metrics();
   emit run_changed();
   emit state_changed();
@@ -290,10 +292,17 @@ void Workbench::load_metrics() {
   files.start(
       "metrics", tr("Read the curves"),
       [project, run](const Jobs::Report&, const std::atomic<bool>& cancelled) {
-        return read_series(*project, run, cancelled);
+        auto series = read_series(*project, run, cancelled);
+        std::vector<WatchHit> hits = project->watch_hits(run);
+        std::erase_if(hits, [](const WatchHit& h) { return !h.begins; });
+        return std::pair(std::move(series), std::move(hits));
       },
-      [this, run](std::map<std::string, Series> series) {
+      [this, run](std::pair<std::map<std::string, Series>, std::vector<WatchHit>> read) {
         if (run != shown_run_) return;
+        auto& [series, hits] = read;
+        for (const WatchHit& h : live_hits_)  // what came while the file was read
+          if (driver_ && status_.run == run && std::find(hits.begin(), hits.end(), h) == hits.end()) hits.push_back(h);
+        show_watch_hits(std::move(hits));
         const auto* info = shown();
         const std::string& name = info ? info->name : status_.name;
         const int64_t total = info ? info->total_steps : status_.total_steps;
@@ -308,6 +317,12 @@ void Workbench::load_metrics() {
         emit run_changed();
       },
       {}, true);
+}
+
+void Workbench::show_watch_hits(std::vector<WatchHit> hits) {
+  if (hits == watch_hits_) return;
+  watch_hits_ = std::move(hits);
+  emit watch_hits_changed();
 }
 
 void Workbench::show_step(const Links& links) {

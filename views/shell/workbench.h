@@ -187,6 +187,8 @@ class Workbench : public Bench {
   void tell_deleted(const QString& said, const QString& what_stays, std::function<void()> restore,
                     std::function<bool()> gone);
   void tell_blocked(const projects::RunStatus& before);
+  void follow_watches(const projects::RunStatus& before);
+  void show_watch_hits(std::vector<WatchHit> hits);
   void tell_done(const QString& title, const std::string& text, const QString& button = {},
                  std::function<void()> act = {});
 
@@ -209,6 +211,7 @@ class Workbench : public Bench {
   int64_t begun_after_ms_ = 0;  ///< when it was there
   bool takes_over_ = false;     ///< the whole is taking its place
   std::vector<projects::MetricRow> live_rows_;
+  std::vector<WatchHit> live_hits_;  ///< where a watch of the run that trains began to hold
   QTimer tick_, save_timer_;
   QTimer look_;               ///< for what others do to the file
   QTimer save_again_;         ///< a save that failed is tried again

@@ -182,6 +182,7 @@ void Workbench::lead(Trained run) {
   if (follows) {
     shown_run_ = status_.run;
     show_step({});
+    show_watch_hits({});
     training_model.set_run(status_.name, status_.total_steps);
   }
   tick_.start();
@@ -200,6 +201,7 @@ void Workbench::tick() {
   std::vector<MetricRow> rows;
   driver_->drain(rows);
   live_rows_.insert(live_rows_.end(), rows.begin(), rows.end());
+  follow_watches(before);
   if (status_.run == shown_run_) {
     training_model.add(rows);
     if (status_.step != before.step || status_.state != before.state) training_model.set_status(status_);
@@ -233,6 +235,31 @@ void Workbench::tick() {
   if (sweeping_) trial_ended(how);
   emit status_changed();
   emit state_changed();
+}
+
+/// What its watches began to see, and a pause that one of them asked for.
+void Workbench::follow_watches(const RunStatus& before) {
+  std::vector<WatchHit> hits;
+  driver_->drain(hits);
+  std::erase_if(hits, [](const WatchHit& h) { return !h.begins; });
+  for (const WatchHit& h : hits)
+    if (h.action != WatchAction::count) log(tr("Watch: %1").arg(QString::fromStdString(h.text())));
+  live_hits_.insert(live_hits_.end(), hits.begin(), hits.end());
+  if (status_.run == shown_run_ && !hits.empty()) {
+    std::vector<WatchHit> all = watch_hits_;
+    all.insert(all.end(), hits.begin(), hits.end());
+    show_watch_hits(std::move(all));
+  }
+  if (status_.paused_by.empty() || status_.paused_by == before.paused_by) return;
+  const int64_t step = status_.step;
+  emit notice({tr("%1 is paused by a watch").arg(QString::fromStdString(status_.name)),
+               QString::fromStdString(status_.paused_by),
+               tr("Go to step %1").arg(QString::fromStdString(format_grouped(step))),
+               [this, step, run = status_.run] {
+                 if (shown_run_ != run) select(Selection::run(run, "watch"));
+                 select(Selection::step(step, "watch"));
+               },
+               [this, by = status_.paused_by] { return driver_ && status_.paused_by == by; }});
 }
 
 /// A full disk holds the run; it goes on by itself once there is room.

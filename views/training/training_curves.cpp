@@ -230,6 +230,28 @@ void TrainingModel::draw_changes(Scene& scene, Box area) {
   }
 }
 
+/// On the axis; those that would stand in one place are one, which leads to the first of them.
+void TrainingModel::draw_watch_marks(Scene& scene, Box area) {
+  constexpr float kApart = 6, kShown = 3;
+  for (size_t i = 0; i < marks_.size();) {
+    const Mark& first = marks_[i];
+    const float x = axis_.to_px(x_of(first.step));
+    size_t end = i + 1;
+    while (end < marks_.size() && axis_.to_px(x_of(marks_[end].step)) - x < kApart) ++end;
+    const auto more = static_cast<int64_t>(end - i) - 1;
+    const int64_t last = marks_[end - 1].step;
+    i = end;
+    if (x < area.x || x > area.right()) continue;
+    std::string tip = first.text;
+    if (more > 0) tip += "\n" + tr("and {} more up to step {}", format_grouped(more), format_grouped(last));
+    if (!still_) tip += "\n" + tr("Click: to step {}", format_grouped(first.step));
+    scene.line({x, area.y}, {x, area.bottom()}, Ink::accent, 1, 0.45f);
+    scene.polyline({{x - kShown - 1, area.bottom()}, {x, area.bottom() - 7}, {x + kShown + 1, area.bottom()}},
+                   Ink::accent, 2);
+    scene.target({x - 5, area.bottom() - 10, 10, 14}, {watch_mark, first.step}, Cursor::hand, std::move(tip));
+  }
+}
+
 /// Values that are no numbers stand on the axis in red: never hidden, never a gap without a reason.
 void TrainingModel::draw_bad(Scene& scene, Box area) {
   for (size_t i = 0; i < bad_.size();) {

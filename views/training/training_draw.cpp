@@ -186,6 +186,7 @@ void TrainingModel::draw_plot(Scene& scene, const Chart& c, Box box) {
   scene.clip({area.x - 4, area.y - 4, area.w + 8, area.h + 8});
   draw_curves(scene, c, r, area);
   draw_changes(scene, area);
+  draw_watch_marks(scene, area);
   draw_marks(scene, c, r, area);
   if (dragging_ && moved_)
     scene.rect({std::min(press_x_, drag_x_), area.y, std::fabs(drag_x_ - press_x_), area.h}, Ink::accent, 0.15f);

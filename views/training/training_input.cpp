@@ -28,6 +28,7 @@ bool TrainingModel::pointer(const PointerEvent& e) {
     case PointerEvent::Type::press: {
       if (e.button != Button::left) return false;
       const Hit hit = last_.hit_at(e.x, e.y);
+      if (hit.kind == watch_mark) return select(Selection::step(hit.id, "training")), true;
       if (hit.kind == log_toggle || hit.kind == hide_button) {
         if (hit.id >= static_cast<int64_t>(areas_.size())) return true;
         const std::string chart = areas_[static_cast<size_t>(hit.id)].second;

@@ -92,6 +92,23 @@ void TrainingModel::set_changes(std::vector<Change> changes) {
   changed();
 }
 
+std::vector<TrainingModel::Mark> TrainingModel::marks_of(const std::vector<WatchHit>& hits) {
+  std::vector<Mark> marks;
+  for (const WatchHit& h : hits) {
+    if (!h.begins || h.action == WatchAction::count) continue;
+    if (marks.empty() || marks.back().step != h.step) marks.push_back({h.step, {}});
+    marks.back().text += (marks.back().text.empty() ? "" : "\n") + h.text();
+  }
+  return marks;
+}
+
+void TrainingModel::set_marks(std::vector<Mark> marks) {
+  const auto same = [](const Mark& a, const Mark& b) { return a.step == b.step && a.text == b.text; };
+  if (std::equal(marks.begin(), marks.end(), marks_.begin(), marks_.end(), same)) return;
+  marks_ = std::move(marks);
+  changed();
+}
+
 void TrainingModel::toggle_baseline(int64_t run) {
   const bool off = baseline_.id == run;
   set_baseline(off ? Compared{} : Compared{run_, series_, epoch_, run, last_step_});
@@ -285,6 +302,10 @@ std::string TrainingModel::summary() const {
       for (const std::string& m : all[i].metrics)
         if (const Series& s = series_.at(m); !s.empty())
           text += ", " + m + " " + format_metric(m, s.value(chosen ? s.nearest(selected_) : s.size() - 1));
+  if (marks_.size() == 1) text += tr("; a watch marked step {}", format_grouped(marks_[0].step));
+  if (marks_.size() > 1)
+    text += tr("; watches marked {} steps, the last one is {}", format_grouped(static_cast<int64_t>(marks_.size())),
+               format_grouped(marks_.back().step));
   if (shown_over() != Over::step) text += tr("; over {}", tr(over_name(shown_over())));
   return text;
 }

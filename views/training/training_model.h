@@ -21,7 +21,7 @@ namespace tenon::views {
 /// click, the cursor and the selection mean a step.
 class TrainingModel : public StepModel {
  public:
-  enum HitKind { none, plot = 1, log_toggle, hide_button };
+  enum HitKind { none, plot = 1, log_toggle, hide_button, watch_mark };
 
   /// Another run: forgets every point.
   void set_run(const std::string& name, int64_t total_steps);
@@ -40,6 +40,15 @@ class TrainingModel : public StepModel {
   /// Of a run, in words. Throws Error for a recipe that cannot be read, as of a plug-in that is not here.
   static std::vector<Change> changes_of(const projects::RunInfo& run);
   const std::vector<Change>& changes() const { return changes_; }
+  /// Where watches of the shown run began to hold, by step; a click on one leads to its step.
+  struct Mark {
+    int64_t step = 0;
+    std::string text;
+  };
+  void set_marks(std::vector<Mark> marks);
+  /// Those that are more than counted.
+  static std::vector<Mark> marks_of(const std::vector<WatchHit>& hits);
+  const std::vector<Mark>& marks() const { return marks_; }
   /// The curves of a run that is compared with the shown one.
   struct Compared {
     std::string run = {};
@@ -154,6 +163,7 @@ class TrainingModel : public StepModel {
   /// Names of compared runs and their values at the hovered (or the last) step, from x on as far as there is room.
   void name_compared(Scene& scene, const Chart& c, float x, float y, float right);
   void draw_changes(Scene& scene, Box area);
+  void draw_watch_marks(Scene& scene, Box area);
   void draw_bad(Scene& scene, Box area);
   void draw_marks(Scene& scene, const Chart& c, const Range& r, Box area);
   /// How many pixels of compared runs are drawn as one band, so that a frame keeps its time however many there are; 0:
@@ -172,6 +182,7 @@ class TrainingModel : public StepModel {
   Compared baseline_;
   std::vector<Compared> compared_;
   std::vector<Change> changes_;
+  std::vector<Mark> marks_;
   projects::RunStatus status_;
   Axis axis_;
   Over over_ = Over::step;

@@ -64,6 +64,7 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::project_changed, this, &TrainingView::compare);       // a compared run may have gone on
   connect(&bench, &Bench::project_changed, this, &TrainingView::show_changes);  // before what is said of it
   connect(&bench, &Bench::run_changed, this, &TrainingView::show_changes);
+  connect(&bench, &Bench::watch_hits_changed, this, &TrainingView::show_marks);
   connect(&bench, &Bench::run_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::status_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::project_changed, this, &TrainingView::refresh);
@@ -231,6 +232,8 @@ void TrainingView::show_compared(std::vector<TrainingModel::Compared> read) {
   model_.set_compared(std::move(all));
   refresh();
 }
+
+void TrainingView::show_marks() { model_.set_marks(TrainingModel::marks_of(bench_.watch_hits())); }
 
 /// What the shown run was told on the way, and how it counts.
 void TrainingView::show_changes() {

@@ -23,6 +23,7 @@ class TrainingView : public View {
   /// Slider and list as the model has them, which a project may have brought.
   void show_state();
   void show_changes();
+  void show_marks();
   void compare();
   void show_compared(std::vector<TrainingModel::Compared> read);
   void open_charts();

@@ -110,6 +110,20 @@ TEST_F(ProjectTables, sums_checkpoints_and_artifacts) {
             "t.json: why|The GPU waits.|0");
 }
 
+TEST_F(ProjectTables, what_watches_saw) {
+  train("watched", {{"watches", "loss > 0: count; norm(grad(*)) > 0 every 3"}}, 7);
+  QueryBase b({.project = project});
+  const auto seen = project->watch_hits(project->run("watched").id);
+  const auto found = rows(b, "SELECT run_name, step, watch, at, value, bound, begins, action FROM watch_hits");
+  ASSERT_EQ(found.size(), seen.size());
+  ASSERT_EQ(seen.size(), 9u);
+  for (size_t i = 0; i < seen.size(); ++i)
+    EXPECT_EQ(found[i],
+              (Row{std::string("watched"), seen[i].step, seen[i].watch, seen[i].at, seen[i].value, seen[i].bound,
+                   int64_t{seen[i].begins}, std::string(seen[i].watch == "loss > 0" ? "count" : "mark")}));
+  EXPECT_EQ(number(b, "SELECT count(*) FROM watch_hits WHERE run = 1"), 0);
+}
+
 TEST_F(ProjectTables, sweeps_and_trials) {
   const auto sweep = project->new_sweep("rates", {{"method", "grid"}, {"metric", "test_accuracy"}, {"goal", "max"}},
                                         project->model(), project->recipe());

@@ -1,0 +1,34 @@
+#pragma once
+#include <QLineEdit>
+#include <string>
+#include <vector>
+
+class QCompleter;
+class QStringListModel;
+
+namespace tenon::views {
+
+/// A line for the text of a watch, or of a condition alone, that offers what may stand where one types. Ctrl+Space asks
+/// for it.
+class WatchLine : public QLineEdit {
+  Q_OBJECT
+ public:
+  explicit WatchLine(QWidget* parent);
+  /// Of the model, by name.
+  void set_layers(std::vector<std::string> layers) { layers_ = std::move(layers); }
+
+ protected:
+  void keyPressEvent(QKeyEvent* e) override;
+  void focusOutEvent(QFocusEvent* e) override;
+  bool focusNextPrevChild(bool next) override;
+
+ private:
+  void offer(bool asked);
+  void take(const QString& word);
+
+  QCompleter* completer_;
+  QStringListModel* words_;
+  std::vector<std::string> layers_;
+};
+
+}  // namespace tenon::views

@@ -1,0 +1,36 @@
+#pragma once
+#include <QWidget>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/train/recipe.h"
+#include "engine/train/watch.h"
+
+class QGridLayout;
+class QPushButton;
+
+namespace tenon::views {
+
+/// The watches of a recipe: a line each with what it looks for, its fault where it is none, and what is done; a menu of
+/// examples to begin with.
+class WatchListView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit WatchListView(QWidget* parent);
+  void set_recipe(const Recipe& recipe, const std::vector<std::string>& layers);
+  std::function<void(const Recipe&)> on_edit;
+
+ private:
+  void rebuild();
+  void add_row(QGridLayout* grid, int place, const WatchRow& row);
+  QPushButton* make_add(QWidget* parent);
+
+  Recipe recipe_;
+  std::vector<std::string> layers_;
+  std::vector<WatchRow> rows_;
+  std::string shown_;  ///< what the rows say: they are made anew where that changes
+  QWidget* list_ = nullptr;
+};
+
+}  // namespace tenon::views
