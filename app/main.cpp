@@ -11,6 +11,7 @@
 #include "app/cli/output.h"
 #include "app/cli/plugins.h"
 #include "app/window/window.h"
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/version.h"
@@ -94,6 +95,7 @@ int run(int argc, char** argv) {
       (words[0].find('/') != std::string::npos || words[0].find('.') != std::string::npos ||
        (!find_command(words, used) && family_help(words[0]).empty() && std::filesystem::exists(words[0], none)));
   if (words.empty() || words[0][0] == '-' || is_file) return window(argc, argv, words);
+  cache::set_limit(views::settings::cache_bytes());
   // What a command is told itself (--threads) holds over the setting.
   if (const int64_t threads = views::settings::integer("threads"); threads > 0)
     set_num_threads(static_cast<int>(threads));

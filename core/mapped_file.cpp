@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 
@@ -40,6 +41,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   file->name_ = path;
   file->bytes_ = {static_cast<const char*>(p), static_cast<size_t>(st.st_size)};
   file->mapped_ = true;
+  file->held_ = cache::hold(path);
   return file;
 }
 

@@ -9,7 +9,8 @@ namespace tenon {
 
 /// The bytes of a file, or of a string, that tensors may be windows of. A file is mapped: its pages are read when they
 /// are touched, and a write goes to a private copy of the page, never to the file. Whoever cuts the file short
-/// meanwhile ends the program, as with any mapping.
+/// meanwhile ends the program, as with any mapping. One of the cache folder is held while it is open: see
+/// cache_folder.h.
 class MappedFile {
  public:
   /// Throws Error naming the file. What cannot be mapped (a pipe) is read.
@@ -29,6 +30,7 @@ class MappedFile {
   std::string_view bytes_;
   bool mapped_ = false;
   std::shared_ptr<const MappedFile> whole_;  ///< whose bytes these are
+  std::shared_ptr<const void> held_;
 };
 
 /// A flat tensor over `bytes` bytes at `offset`, which must lie inside the file and hold whole elements. It is a window

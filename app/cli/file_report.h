@@ -27,5 +27,7 @@ FileReport report_of(const formats::ModelFile& m);
 /// The statistics of one tensor, or of each with a row; the exit status.
 int print_tensor(const formats::ModelFile& m, const std::string& name, const Args& args);
 int print_all_tensors(const formats::ModelFile& m, const Args& args);
+/// Every listing of code that the file brings, each below its name. Throws Error where it brings none.
+int print_code(const formats::ModelFile& m, const Args& args);
 
 }  // namespace tenon::app

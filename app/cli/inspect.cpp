@@ -220,12 +220,14 @@ Report inspect_file(const File& file) {
 }
 
 int inspect(const Args& args) {
-  const bool one = args.has("--tensor"), all = args.has("--stats");
+  const bool one = args.has("--tensor"), all = args.has("--stats"), code = args.has("--code");
   if (one && all) throw Error::usage("--tensor is of one tensor and --stats of all: give one of them");
+  if (code && (one || all)) throw Error::usage("--code is of the file's code and not of its tensors");
   use_threads(args);
   const File file = MappedFile::open(args.word(0));
-  if (one || all) {
+  if (one || all || code) {
     const auto m = formats::ModelFile::parse(file);
+    if (code) return print_code(*m, args);
     return one ? print_tensor(*m, args.text("--tensor"), args) : print_all_tensors(*m, args);
   }
   Report r = inspect_file(file);
@@ -240,16 +242,18 @@ int inspect(const Args& args) {
   return 0;
 }
 
-const bool registered_inspect = register_command({"inspect",
-                                                  "FILE",
-                                                  1,
-                                                  1,
-                                                  {{"--tensor", "NAME", "the statistics of one tensor of a model file"},
-                                                   {"--stats", "", "the statistics of every tensor, a row each"},
-                                                   kThreads,
-                                                   {"--json", "", "JSON lines on standard output"}},
-                                                  "says what a file is, by its content, and what is inside",
-                                                  inspect});
+const bool registered_inspect =
+    register_command({"inspect",
+                      "FILE",
+                      1,
+                      1,
+                      {{"--tensor", "NAME", "the statistics of one tensor of a model file"},
+                       {"--stats", "", "the statistics of every tensor, a row each"},
+                       {"--code", "", "the code of a TorchScript program: shown, never run"},
+                       kThreads,
+                       {"--json", "", "JSON lines on standard output"}},
+                      "says what a file is, by its content, and what is inside",
+                      inspect});
 
 }  // namespace
 }  // namespace tenon::app

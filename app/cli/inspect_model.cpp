@@ -119,6 +119,16 @@ FileReport report_of(const ModelFile& m) {
     r.facts.push_back({"nodes", count_text(static_cast<int64_t>(m.nodes.size()))});
     r.j.update({{"nodes", m.nodes.size()}, {"operators", operators}});
   }
+  if (!m.sources.empty()) {
+    uint64_t bytes = 0;
+    for (const ModelFile::Source& s : m.sources) {
+      bytes += s.bytes;
+      r.j["sources"].push_back({{"name", s.name}, {"bytes", s.bytes}});
+    }
+    r.facts.push_back(
+        {"code", fmt::format("{} in {} {}: --code prints it; shown, never run", bytes_text(static_cast<int64_t>(bytes)),
+                             m.sources.size(), m.sources.size() == 1 ? "listing" : "listings")});
+  }
   std::vector<bool> right;
   if (!m.tensors.empty()) {
     FileReport::Rows rows = tensor_rows(m, right);
@@ -174,6 +184,24 @@ int print_all_tensors(const ModelFile& m, const Args& args) {
   }
   if (!args.json())
     print(table(shown(std::move(rows)), {false, false, false, true, true, true, true, true, true, true, true}));
+  return 0;
+}
+
+int print_code(const ModelFile& m, const Args& args) {
+  if (m.sources.empty())
+    throw Error(fmt::format("{} is {} and brings no code", m.path, describe(m.kind)),
+                "a program of torch.jit.save does; `tenon code` writes the model of a project as source");
+  for (size_t i = 0; i < m.sources.size(); ++i) {
+    std::string text = m.source_text(i);
+    if (args.json()) {
+      print_json({{"source", m.sources[i].name}, {"bytes", m.sources[i].bytes}, {"text", text}});
+      continue;
+    }
+    for (char& c : text)
+      if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '?';
+    if (!text.empty() && text.back() != '\n') text += '\n';
+    print(fmt::format("{}# {}\n{}", i ? "\n" : "", shown({{m.sources[i].name}})[0][0], text));
+  }
   return 0;
 }
 

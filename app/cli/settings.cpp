@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/common.h"
 #include "app/cli/output.h"
+#include "core/cache_folder.h"
 
 namespace tenon::app {
 namespace {
@@ -21,6 +22,10 @@ int show_settings(const Args& args) {
   for (const std::string& name : resets) settings::find_def(name);
   for (const std::string& name : resets) settings::reset(name);
   for (const auto& [name, value] : sets) settings::set(name, value);
+  if (!sets.empty() || !resets.empty()) {
+    cache::set_limit(settings::cache_bytes());
+    cache::make_room();
+  }
 
   std::vector<std::vector<std::string>> rows = {{"SETTING", "VALUE", "DEFAULT", "WHAT"}};
   for (const AttrDef& def : settings::defs()) {

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/sha256.h"
@@ -136,9 +136,7 @@ std::vector<fs::path> files_of(const std::string& where) {
 
 std::string cache_folder(const std::string& given) {
   if (!given.empty()) return given;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return std::string(xdg) + "/tenon/tokens";
-  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/tenon/tokens";
-  return (fs::temp_directory_path() / "tenon-tokens").string();
+  return cache::folder_of("tokens");
 }
 
 /// The token file of a text, made where it is not there yet. Its name is made of what decides its content.
@@ -171,7 +169,9 @@ std::shared_ptr<const TokenFile> tokens_of(const std::string& where, const AttrV
   std::string text;
   for (const fs::path& f : files) text += read_file(f.string());
   TokenFile::write(path.string(), bpe ? Tokenizer::train(text, v.integer("vocabulary")) : Tokenizer(), text);
-  return TokenFile::open(path.string());
+  auto written = TokenFile::open(path.string());
+  if (v.text("cache").empty()) cache::make_room();
+  return written;
 }
 
 Split open_text(const Options& o, const AttrValues& v) {

@@ -57,6 +57,12 @@ struct ModelFile {
   /// Plain values that the writer added, by name: metadata, the epoch of a checkpoint.
   using Texts = std::vector<std::pair<std::string, std::string>>;
 
+  /// A listing of code that the file brings: shown, never run.
+  struct Source {
+    std::string name;    ///< "__torch__/net.py"
+    uint64_t bytes = 0;  ///< of its text
+  };
+
   FileKind kind = FileKind::unknown;
   std::string path;
   uint64_t file_bytes = 0;
@@ -66,9 +72,12 @@ struct ModelFile {
   std::vector<std::string> warnings;  ///< what is odd about the file
   std::vector<Value> inputs, outputs;
   std::vector<Entry> tensors;
-  std::vector<Node> nodes;  ///< none: the format has no graph
+  std::vector<Node> nodes;           ///< none: the format has no graph
+  std::vector<Source> sources = {};  ///< by name; none: the format has no code
   /// Reads the values of an entry; a window of the file where that can be. From any thread.
   std::function<Tensor(size_t entry)> values;
+  /// Reads the text of a source. Throws Error naming the file where that cannot be. From any thread.
+  std::function<std::string(size_t source)> source_text = {};
 
   /// By its content. Throws Error naming the file and what is wrong with it, or that no reader takes its kind.
   static std::shared_ptr<const ModelFile> open(const std::string& path);

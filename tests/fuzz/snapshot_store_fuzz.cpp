@@ -17,8 +17,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (a.min_files == 1) a.run(r);
     for (size_t i = 0; i < r.first().traces.size(); ++i) {
       const snapshot::Timeline timeline(r.first(), i);
-      const snapshot::StackedUsage usage(r.first(), timeline, {});
-      if (timeline.events() > 0) usage.highest(0, timeline.events());
+      const snapshot::StackedUsage usage(r.first().divisions.at(i), r.first(), timeline);
+      for (uint32_t id = 0; id < timeline.elements(); ++id)
+        if (usage.band_of(id) >= usage.bands().size()) __builtin_trap();
+      if (timeline.events() == 0) continue;
+      usage.highest(0, timeline.events());
+      usage.bytes(timeline.events() - 1);
     }
   } catch (const Error&) {
   }

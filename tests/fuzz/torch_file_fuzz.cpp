@@ -18,7 +18,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const tenon::Error&) {
   }
   try {  // programs, too, which are shown and not loaded
-    tenon::formats::ModelFile::parse(tenon::MappedFile::of({reinterpret_cast<const char*>(data), size}, "input"));
+    const auto m =
+        tenon::formats::ModelFile::parse(tenon::MappedFile::of({reinterpret_cast<const char*>(data), size}, "input"));
+    for (size_t i = 0; i < m->sources.size(); ++i) {
+      try {
+        m->source_text(i);
+      } catch (const tenon::Error&) {
+      }
+    }
   } catch (const tenon::Error&) {
   }
   return 0;

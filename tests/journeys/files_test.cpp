@@ -43,6 +43,30 @@ TEST(Files, a_copy_is_made_and_never_replaces) {
   EXPECT_FALSE(std::filesystem::exists(dir / "r.tenon"));
 }
 
+TEST(Files, the_cache_folder_is_told_limited_and_emptied) {
+  Folder dir;
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"env", "XDG_CONFIG_HOME=" + dir.path(), "XDG_CACHE_HOME=" + (dir / "c"), kProgram});
+    return run(words);
+  };
+  const Outcome bare = with({"cache", "--json"});
+  ASSERT_EQ(bare.status, 0) << bare.err;
+  EXPECT_EQ(bare.json().at(0).at("files"), 0);
+  EXPECT_EQ(bare.json().at(0).at("limit"), int64_t{10} << 30);
+  std::filesystem::create_directories(dir / "c/tenon/traces");
+  write_file(dir / "c/tenon/traces/kept", std::string(5000, 'x'));
+  const auto told = with({"cache", "--json"}).json().at(0);
+  EXPECT_EQ(told.at("bytes"), 5000);
+  EXPECT_EQ(told.at("kinds").at("traces").at("files"), 1);
+  EXPECT_NE(with({"cache"}).out.find("traces"), std::string::npos);
+  const auto emptied = with({"cache", "--empty", "--json"}).json().at(0);
+  EXPECT_EQ(emptied.at("removed").at("bytes"), 5000);
+  EXPECT_EQ(emptied.at("files"), 0);
+  write_file(dir / "c/tenon/traces/kept", "x");
+  EXPECT_EQ(with({"settings", "--set", "cache_limit=0"}).status, 0);
+  EXPECT_EQ(with({"cache", "--json"}).json().at(0).at("files"), 0) << "a limit holds at once";
+}
+
 TEST(Files, settings_are_listed_set_and_put_back) {
   Folder dir;
   auto with = [&](std::vector<std::string> words) {

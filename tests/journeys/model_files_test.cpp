@@ -3,8 +3,10 @@
 
 #include <fstream>
 
+#include "core/file.h"
 #include "engine/formats/safetensors.h"
 #include "tests/journeys/tenon_process.h"
+#include "tests/torchscript.h"
 
 namespace tenon::journeys {
 namespace {
@@ -44,6 +46,30 @@ TEST(ModelFilesInspected, one_tensor_and_all_of_them) {
   const Outcome none = tenon({"inspect", dir / "a.json", "--stats"});
   EXPECT_EQ(none.status, 1);
   EXPECT_NE(none.err.find("a JSON text"), std::string::npos) << none.err;
+}
+
+TEST(ModelFilesInspected, the_code_of_a_torchscript_program_is_listed_and_never_run) {
+  Folder dir;
+  const std::string file = dir / "net.pt";
+  write_file(file, torchscript_program());
+  const Outcome told = tenon({"inspect", file});
+  ASSERT_EQ(told.status, 0) << told.err;
+  EXPECT_NE(told.out.find("2 listings: --code prints it; shown, never run"), std::string::npos) << told.out;
+  const Outcome code = tenon({"inspect", file, "--code"});
+  ASSERT_EQ(code.status, 0) << code.err;
+  EXPECT_TRUE(code.out.starts_with("# __torch__.py\nclass Net(Module):\n")) << code.out;
+  EXPECT_NE(code.out.find("\n\n# __torch__/block.py\n"), std::string::npos) << code.out;
+  EXPECT_EQ(code.out.find('\x1b'), std::string::npos) << "nothing in it moves the terminal's cursor";
+  const auto json = tenon({"inspect", file, "--code", "--json"}).json();
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0].at("source"), "__torch__.py");
+  EXPECT_EQ(json[0].at("text").get<std::string>().size(), json[0].at("bytes").get<size_t>());
+  EXPECT_EQ(tenon({"inspect", file, "--code", "--stats"}).status, 2);
+  const std::string weights = dir / "w.safetensors";
+  formats::save_safetensors(weights, {{"w", empty({1})}}, {});
+  const Outcome none = tenon({"inspect", weights, "--code"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.err.find("brings no code"), std::string::npos) << none.err;
 }
 
 }  // namespace

@@ -253,6 +253,22 @@ TEST(NarrowColumn, GivesBackWhatItWasGiven) {
   }
 }
 
+TEST(NarrowColumn, says_where_values_ascend) {
+  NarrowColumn<int64_t> times;
+  for (int64_t i = 0; i < 20000; ++i)
+    times.push_back(1'700'000'000'000'000 + i / 3 * 7 + (i > 9000 ? int64_t{1} << 40 : 0));
+  EXPECT_TRUE(times.ascending(0, times.size())) << "also over what lies too far";
+  for (const size_t at : {size_t{1}, size_t{4095}, size_t{4096}, size_t{9000}, size_t{9002}, size_t{19999}}) {
+    NarrowColumn<int64_t> broken;
+    for (size_t i = 0; i < times.size(); ++i) broken.push_back(times[i] - (i == at ? 100 : 0));
+    EXPECT_FALSE(broken.ascending(0, broken.size())) << at;
+    EXPECT_FALSE(broken.ascending(at - 1, at + 1)) << at;
+    EXPECT_TRUE(broken.ascending(0, at)) << at;
+    EXPECT_TRUE(broken.ascending(at, broken.size())) << at;
+  }
+  EXPECT_TRUE(times.ascending(5, 5));
+}
+
 TEST(PickleMemo, KeepsWhatIsThereAndForgetsFromTheEnd) {
   PickleMemo memo;
   for (uint64_t i = 0; i < 1000; ++i) memo.push_back(i % 100 == 3 ? i : PickleMemo::kGone);

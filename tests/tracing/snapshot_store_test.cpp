@@ -7,8 +7,10 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "tests/sealed.h"
@@ -105,11 +107,16 @@ void expect_same_picture(const Snapshot& a, const Snapshot& b, size_t trace) {
     EXPECT_EQ(x.bytes(at), y.bytes(at));
     EXPECT_EQ(x.live(at), y.live(at));
   }
-  const StackedUsage u(a, x, {}), v(b, y, {});
-  ASSERT_EQ(u.bands().size(), v.bands().size());
-  for (size_t i = 0; i < u.bands().size(); ++i) EXPECT_EQ(u.bands()[i].name, v.bands()[i].name);
-  if (x.events() > 0) {
-    EXPECT_EQ(u.highest(0, x.events()).bands, v.highest(0, x.events()).bands);
+  // As it was kept, and as it is divided anew.
+  ASSERT_LT(trace, b.divisions.size());
+  const StackedUsage u(a, x, {}), v(b.divisions[trace], b, y);
+  EXPECT_EQ(u.bands(), v.bands());
+  for (uint32_t id = 0; id < x.elements(); ++id) EXPECT_EQ(u.band_of(id), v.band_of(id));
+  for (size_t at = 0; at < x.events(); at += 1 + x.events() / 50) EXPECT_EQ(u.bytes(at), v.bytes(at));
+  for (size_t from = 0; from < x.events(); from += 1 + x.events() / 20) {
+    const StackedUsage::Column p = u.highest(from, x.events()), q = v.highest(from, x.events());
+    EXPECT_EQ(p.event, q.event);
+    EXPECT_EQ(p.bands, q.bands);
   }
   expect_same_segments(state_after(a, trace, x.peak()), state_after(b, trace, x.peak()));
   EXPECT_EQ(regions(a, trace).size(), regions(b, trace).size());
@@ -234,8 +241,10 @@ std::vector<std::pair<size_t, size_t>> columns_of(const std::string& store) {
   return all;
 }
 
-// Who made and freed what, what is alive when, and its sums: none of it can be another than the events say.
-TEST_F(SnapshotStores, whose_lives_are_not_those_of_the_events_are_refused) {
+constexpr size_t kOfLives = 9, kOfDivision = 4;
+
+/// Seven places take turns.
+Shared seven_places() {
   MadeSnapshot m;
   std::vector<uint64_t> held;
   for (int i = 0; i < 6000; ++i) {
@@ -243,12 +252,16 @@ TEST_F(SnapshotStores, whose_lives_are_not_those_of_the_events_are_refused) {
     if (i >= 50) m.free(held[static_cast<size_t>(i - 50)]);
   }
   m.segment(uint64_t{1} << 30, 4096, {{4096, true, "older.py"}});
-  write_store(*m.done(), kSomeKey, path_);
+  return m.done();
+}
+
+// Who made and freed what, what is alive when, and its sums: none of it can be another than the events say.
+TEST_F(SnapshotStores, whose_lives_are_not_those_of_the_events_are_refused) {
+  write_store(*seven_places(), kSomeKey, path_);
   const std::string whole = read_file(path_);
   const auto columns = columns_of(whole);
-  constexpr size_t kOfLives = 9;
   size_t tried = 0;
-  for (size_t c = columns.size() - kOfLives; c < columns.size(); ++c) {
+  for (size_t c = columns.size() - kOfLives - kOfDivision; c < columns.size() - kOfDivision; ++c) {
     const auto [begin, size] = columns[c];
     for (size_t at = 0; at < size; at += 1 + size / 300) {
       std::string broken = whole;
@@ -261,6 +274,36 @@ TEST_F(SnapshotStores, whose_lives_are_not_those_of_the_events_are_refused) {
   EXPECT_GT(tried, 1000u);
   write_file(path_, sealed(whole));
   EXPECT_TRUE(open_store(path_, kSomeKey));
+}
+
+// What is alive is divided so that it adds up, at moments of the events, among bands that are there.
+TEST_F(SnapshotStores, whose_memory_is_divided_otherwise_than_it_adds_up_are_refused) {
+  write_store(*seven_places(), kSomeKey, path_);
+  const std::string whole = read_file(path_);
+  const auto columns = columns_of(whole);
+  size_t tried = 0;
+  for (size_t c = columns.size() - kOfDivision; c < columns.size(); ++c) {
+    const auto [begin, size] = columns[c];
+    ASSERT_GT(size, 0u);
+    for (size_t at = 0; at < size; at += 1 + size / 150) {
+      std::string broken = whole;
+      broken[begin + at] = static_cast<char>(broken[begin + at] ^ (at % 2 ? 64 : 1));
+      write_file(path_, sealed(broken));
+      const Shared s = open_store(path_, kSomeKey);
+      ++tried;
+      if (!s) continue;
+      // A key that nothing has may lead to another band, and a block's highest moment be another one that is as high.
+      EXPECT_TRUE(c == columns.size() - kOfDivision || c == columns.size() - 1) << "column " << c << ", byte " << at;
+      const Timeline t(*s, 0);
+      const StackedUsage usage(s->divisions[0], *s, t);
+      for (size_t e = 0; e < t.events(); e += 397) {
+        const std::vector<int64_t> bands = usage.bytes(e);
+        EXPECT_EQ(std::accumulate(bands.begin(), bands.end(), int64_t{0}), t.bytes(e));
+        EXPECT_EQ(t.bytes(usage.highest(e, t.events()).event), usage.highest(e, t.events()).total);
+      }
+    }
+  }
+  EXPECT_GT(tried, 300u);
 }
 
 /// Large enough to be worth a store.
@@ -335,6 +378,27 @@ TEST_F(KeptStores, go_to_the_cache_folder_or_nowhere) {
   write_file(folder_ + "/cache", "no folder");
   EXPECT_FALSE(read_snapshot(file_)->from_cache());
   EXPECT_FALSE(read_snapshot(file_)->from_cache());
+}
+
+TEST_F(KeptStores, in_the_cache_folder_stay_within_its_limit) {
+  fs::create_directories(beside_ + "/taken");
+  const Shared first = read_snapshot(file_);
+  const cache::Held one = cache::held_in_all();
+  ASSERT_EQ(one.files, 1);
+  cache::set_limit(one.bytes + one.bytes / 2);
+  // The second takes the place of the first, while nobody has that open.
+  const std::string other = folder_ + "/other.json";
+  fs::copy_file(file_, other);
+  fs::create_directories(other + ".tenon-memory/taken");
+  read_snapshot(other);
+  EXPECT_EQ(cache::held_in_all().files, 1);
+  EXPECT_FALSE(read_snapshot(file_, {.write_cache = false})->from_cache());
+  const Shared open = read_snapshot(other);
+  EXPECT_TRUE(open->from_cache());
+  read_snapshot(file_);
+  EXPECT_TRUE(read_snapshot(other)->from_cache()) << "it is open";
+  EXPECT_FALSE(read_snapshot(file_, {.write_cache = false})->from_cache()) << "there was no room";
+  cache::set_limit(cache::kUsualLimit);
 }
 
 TEST_F(KeptStores, that_are_damaged_are_written_anew) {

@@ -41,6 +41,11 @@ TEST_F(KeptDocument, IsReadAsItWasWrittenAndByItsPath) {
   EXPECT_EQ(document_state("/data/a.json"), state);
   EXPECT_EQ(document_state("/data/../data/a.json"), state);
   EXPECT_EQ(document_state("/data/b.json"), DocumentState{});
+  DocumentState memory{100, 200};
+  memory.memory = {2, "stream", true, 12345678901};
+  set_document_state("/data/m.pickle", memory);
+  EXPECT_EQ(document_state("/data/m.pickle"), memory);
+  set_document_state("/data/m.pickle", {});
   set_document_state("/data/a.json", {});
   EXPECT_EQ(document_state("/data/a.json"), DocumentState{});
   EXPECT_TRUE(std::filesystem::is_empty(settings::folder() + "/documents"));
@@ -51,7 +56,9 @@ TEST_F(KeptDocument, WhatIsDamagedCountsAsNothingAndAFullDiskIsTold) {
   const auto file = std::filesystem::directory_iterator(settings::folder() + "/documents")->path();
   for (const char* text :
        {"", "[", "[1]", "{\"path\": 7}", "{\"path\":\"/data/a.json\",\"folded\":3,\"pinned\":{},\"bookmarks\":7}",
-        "{\"path\":\"/data/a.json\",\"from\":1e999,\"bookmarks\":[1,{\"note\":5}]}"}) {
+        "{\"path\":\"/data/a.json\",\"from\":1e999,\"bookmarks\":[1,{\"note\":5}]}",
+        "{\"path\":\"/data/a.json\",\"memory\":[3]}",
+        "{\"path\":\"/data/a.json\",\"memory\":{\"trace\":-1e300,\"by\":7,\"cursor\":\"x\"}}"}) {
     std::ofstream(file) << text;
     EXPECT_EQ(document_state("/data/a.json").bookmarks.size(), 0u) << text;
   }

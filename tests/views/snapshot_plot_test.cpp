@@ -194,6 +194,66 @@ TEST(SnapshotPlot, all_of_a_beginning_becomes_all_of_the_whole) {
   EXPECT_EQ(model.snapshot()->cursor(), 1999u) << "where most is alive";
 }
 
+TEST(SnapshotPlot, how_a_file_was_left_is_how_it_is_seen_again) {
+  const Document d = growing_document(3, 2000);
+  Document other = growing_document(4, 1000);
+  other.path = "another";
+  MemoryModel model;
+  model.set_document(&d);
+  EXPECT_FALSE(model.snapshots().sight(3));
+  model.set_history(read_history(d, {.document = 3}));
+  model.frame(kCanvas);
+  EXPECT_TRUE(model.snapshots().sight(3)->usual);
+  model.snapshot()->set_over_time(true);
+  model.snapshot()->axis().show(1e6, 3e6);
+  model.snapshot()->set_cursor(150);
+  EXPECT_FALSE(model.snapshots().sight(3)->usual);
+  model.set_document(&other);
+  model.set_history(read_history(other, {.document = 4}));
+  EXPECT_FALSE(model.snapshot()->over_time()) << "that was the other's";
+  EXPECT_TRUE(model.snapshot()->axis().fitted());
+  EXPECT_EQ(model.snapshots().sight(3)->cursor, 150u);
+  model.set_document(&d);
+  EXPECT_EQ(model.snapshots().begins_at(3, 0, *d.timelines[0]), 150u);
+  model.set_history(read_history(d, {.document = 3}));
+  EXPECT_TRUE(model.snapshot()->over_time());
+  EXPECT_DOUBLE_EQ(model.snapshot()->axis().lo, 1e6);
+  EXPECT_DOUBLE_EQ(model.snapshot()->axis().hi, 3e6);
+  EXPECT_EQ(model.snapshot()->cursor(), 150u);
+  // What was left of a longer recording leads nowhere.
+  model.set_document(&other);
+  model.snapshots().set_sight(4, {.cursor = 5000});
+  model.set_history(read_history(other, {.document = 4}));
+  EXPECT_EQ(model.snapshot()->cursor(), other.timelines[0]->peak());
+}
+
+TEST(SnapshotPlot, a_bookmark_is_a_flag_that_leads_to_its_moment) {
+  const Document d = growing_document(3, 2000);
+  MemoryModel model;
+  Selection chosen;
+  model.on_select = [&](const Selection& s) {
+    chosen = s;
+    model.set_selection(s);
+  };
+  model.set_document(&d);
+  model.set_history(read_history(d, {.document = 3}));
+  model.snapshot()->set_cursor(700);
+  Bookmark b = model.snapshots().bookmark_here();
+  EXPECT_EQ(b.from, 700);
+  b.note = "look here";
+  model.set_bookmarks({b, {9000, 9000, "of a longer one"}});
+  const Scene& scene = model.frame(kCanvas);
+  EXPECT_TRUE(scene.overlaps().empty());
+  const Point at = center_of(scene, {SnapshotPlot::bookmark, 0});
+  ASSERT_GT(at.x, 0);
+  EXPECT_NE(scene.tip_at(at.x, at.y).find("look here"), std::string::npos);
+  EXPECT_LT(center_of(scene, {SnapshotPlot::bookmark, 1}).x, 0) << "there is no such event";
+  model.snapshot()->set_cursor(20);
+  model.pointer({PointerEvent::Type::press, Button::left, at.x, at.y, {}});
+  EXPECT_EQ(chosen.kind, Selection::Kind::event);
+  EXPECT_EQ(model.snapshot()->cursor(), 700u);
+}
+
 TEST(SnapshotPlot, regions_stand_over_the_picture_and_lead_to_their_peak) {
   const Document d = growing_document(3, 1000);
   MemoryModel model;

@@ -173,10 +173,22 @@ void write_keyframes(const Events& e, size_t first, Lives& l) {
   }
 }
 
-bool all_below(std::span<const uint32_t> numbers, size_t limit) {
-  bool all = true;
-  for (const uint32_t n : numbers) all &= n < limit;
+/// Whether `fits(begin, end)` of every stretch of so many, on every core.
+template <class F>
+bool all_stretches(size_t count, const F& fits) {
+  std::atomic<bool> all = true;
+  parallel_for(static_cast<int64_t>(count), kPiece, [&](int64_t begin, int64_t end) {
+    if (!fits(static_cast<size_t>(begin), static_cast<size_t>(end))) all = false;
+  });
   return all;
+}
+
+bool all_below(std::span<const uint32_t> numbers, size_t limit) {
+  return all_stretches(numbers.size(), [&](size_t begin, size_t end) {
+    bool all = true;
+    for (size_t i = begin; i < end; ++i) all &= numbers[i] < limit;
+    return all;
+  });
 }
 
 /// What others rely on to find something where a number leads.
@@ -194,19 +206,31 @@ bool leads_somewhere(const Lives& l, const Snapshot& s, const DeviceTrace& trace
       !all_below(l.lost.span(), l.blocks_from))
     return false;
   const Life* const lives = l.lives.data();
-  size_t ended = 0;
-  bool fit = true;
-  for (const uint32_t id : l.of_event) fit &= (id < l.blocks_from) | (id == kNone);
-  for (size_t id = 0; id < l.blocks_from; ++id) {
-    fit &= lives[id].source < n && lives[id].died <= n;
-    ended += lives[id].died < n;
-  }
   for (size_t id = l.blocks_from; id < l.lives.size(); ++id)
-    fit &= lives[id].source < s.blocks.size() && lives[id].died < s.streams.size();
+    if (lives[id].source >= s.blocks.size() || lives[id].died >= s.streams.size()) return false;
   // Each free ends one, see matches(); the others are those whose free was lost.
-  size_t frees = 0;
-  for (const Action a : s.events.action.span().subspan(trace.begin, n)) frees += ends_a_life(a);
-  return fit && ended == frees + l.lost.size();
+  std::atomic<size_t> ended = 0, frees = 0;
+  const bool events_lead = all_stretches(n, [&](size_t begin, size_t end) {
+    bool fit = true;
+    size_t of_these = 0;
+    for (size_t i = begin; i < end; ++i) {
+      fit &= (l.of_event[i] < l.blocks_from) | (l.of_event[i] == kNone);
+      of_these += ends_a_life(s.events.action[trace.begin + i]);
+    }
+    frees += of_these;
+    return fit;
+  });
+  const bool lives_lead = all_stretches(l.blocks_from, [&](size_t begin, size_t end) {
+    bool fit = true;
+    size_t of_these = 0;
+    for (size_t id = begin; id < end; ++id) {
+      fit &= (lives[id].source < n) & (lives[id].died <= n);
+      of_these += lives[id].died < n;
+    }
+    ended += of_these;
+    return fit;
+  });
+  return events_lead && lives_lead && ended == frees + l.lost.size();
 }
 
 /// Whether an event makes and ends what its action says, and what it ends was made at its address. Where all do, and

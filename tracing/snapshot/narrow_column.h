@@ -37,6 +37,23 @@ class NarrowColumn {
     near_.reserve(rows);
     bases_.reserve(rows / kRun + 1);
   }
+  /// Whether none of rows [begin, end) has a value below that of the row before it.
+  bool ascending(size_t begin, size_t end) const {
+    for (size_t from = begin; from < end;) {
+      const size_t to = std::min(end, (from / kRun + 1) * kRun);
+      if (from > begin && (*this)[from] < (*this)[from - 1]) return false;
+      bool up = true, any_far = near_[from] == kFar;
+      for (size_t i = from + 1; i < to; ++i) {
+        up &= near_[i] >= near_[i - 1];
+        any_far |= near_[i] == kFar;
+      }
+      for (size_t i = from + 1; i < to && any_far; ++i)
+        if ((*this)[i] < (*this)[i - 1]) return false;
+      if (!up && !any_far) return false;
+      from = to;
+    }
+    return true;
+  }
   /// Whether every row has a value: what is mapped is to be asked before any other call.
   bool sound() const {
     if (bases_.size() != (near_.size() + kRun - 1) / kRun || far_.size() != far_rows_.size()) return false;

@@ -1,6 +1,7 @@
 #include "tracing/snapshot/regions.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 namespace tenon::snapshot {
@@ -14,8 +15,12 @@ struct Mark {
 
 /// PyTorch 2.4: the first frame of an event of its own is START or END, its file is the name.
 void of_events(const Snapshot& s, const DeviceTrace& t, std::vector<Mark>& marks) {
+  const Action* const first = s.events.action.data();
   for (size_t i = t.begin; i < t.end; ++i) {
-    if (s.events.action[i] != Action::user_defined) continue;
+    // Few among millions.
+    const void* found = std::memchr(first + i, static_cast<int>(Action::user_defined), t.end - i);
+    if (!found) break;
+    i = static_cast<size_t>(static_cast<const Action*>(found) - first);
     const auto stack = s.stack(s.events.stack[i]);
     if (stack.empty() || stack[0] >= s.frames.size()) continue;
     const Snapshot::Frame& f = s.frames[stack[0]];

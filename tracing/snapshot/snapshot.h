@@ -24,6 +24,8 @@ struct FileKey;
 
 namespace tenon::snapshot {
 
+struct UsageDivision;
+
 enum class Action : uint8_t {
   alloc,
   free_requested,
@@ -156,6 +158,8 @@ struct Snapshot {
 
   /// Of each trace, where they were looked for when the file was read: every Timeline of it takes these.
   std::vector<std::shared_ptr<const Lives>> lives;
+  /// Of each trace by place, where the file is worth a store.
+  std::vector<std::shared_ptr<const UsageDivision>> divisions;
   std::shared_ptr<const traces::FileKey> key;  ///< of the file that was read; null for text in memory
   std::shared_ptr<const MappedFile> store;     ///< in which the columns lie; null: they are its own
   bool from_cache() const { return store != nullptr; }

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "tracing/snapshot/snapshot_store.h"
+#include "tracing/snapshot/usage_division.h"
 #include "tracing/trace/source_text.h"
 
 namespace tenon::snapshot {
@@ -288,6 +289,8 @@ std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const Rea
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) lives[i] = find_lives(*s, i);
   });
   s->lives = std::move(lives);
+  if (s->source_bytes >= traces::kWorthSaving)
+    for (size_t i = 0; i < s->traces.size(); ++i) s->divisions.push_back(divide_usage(*s, Timeline(*s, i), {}));
   if (options.write_cache) keep_store(*s);
   return s;
 }

@@ -6,9 +6,11 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "tracing/snapshot/usage_division.h"
 
-// The saved store of a snapshot: its columns, and the lives that were found in them. What makes one of them unsound is
-// looked for before anything is looked up: see fits_itself().
+// The saved store of a snapshot: its columns, the lives that were found in them, and how its memory is divided by
+// place, which is the picture that it opens with. What makes one of them unsound is looked for before anything is
+// looked up: see fits_itself().
 
 namespace tenon::snapshot {
 namespace {
@@ -22,7 +24,8 @@ using traces::FileKey;
 using BlockWords = std::array<uint64_t, 5>;
 using SegmentWords = std::array<uint64_t, 13>;
 using AnnotationWords = std::array<uint64_t, 3>;
-static_assert(sizeof(Snapshot::Frame) == 16 && sizeof(Lives::Life) == 8 && sizeof(Usage) == 24);
+static_assert(sizeof(Snapshot::Frame) == 16 && sizeof(Lives::Life) == 8 && sizeof(Usage) == 24 &&
+              sizeof(UsageDivision::Top) == 16);
 
 uint64_t as_word(int64_t v) { return static_cast<uint64_t>(v); }
 int64_t as_number(uint64_t word) { return static_cast<int64_t>(word); }
@@ -79,6 +82,9 @@ class Packed {
     head["source_bytes"] = s.source_bytes;
     head["protocol"] = s.protocol;
     head["truncated"] = s.truncated;
+    head["traces"] = json::array();
+    for (size_t i = 0; i < s.traces.size(); ++i) add_trace(s, i);
+    // From here on nothing of what is written may grow.
     const auto column = [this](const auto& c) { store_.column(c.span()); };
     Events::each_part(s.events, column);
     column(s.frames);
@@ -89,24 +95,34 @@ class Packed {
     store_.column(std::span<const BlockWords>(blocks_));
     store_.column(std::span<const SegmentWords>(segments_));
     store_.column(std::span<const AnnotationWords>(annotations_));
-    head["traces"] = json::array();
     for (size_t i = 0; i < s.traces.size(); ++i) {
-      lives_.push_back(i < s.lives.size() ? s.lives[i] : find_lives(s, i));
-      const Lives& l = *lives_.back();
-      head["traces"].push_back({s.traces[i].device, s.traces[i].begin, s.traces[i].end, l.blocks_from, l.peak,
-                                l.peak_bytes, l.bytes_before, l.unknown_frees});
-      Lives::each_part(l, column);
+      Lives::each_part(*lives_[i], column);
+      UsageDivision::each_part(*divisions_[i], column);
     }
   }
   const ColumnWriter& store() const { return store_; }
 
  private:
+  void add_trace(const Snapshot& s, size_t i) {
+    lives_.push_back(i < s.lives.size() ? s.lives[i] : find_lives(s, i));
+    divisions_.push_back(i < s.divisions.size() ? s.divisions[i] : divide_usage(s, Timeline(s, i, lives_.back()), {}));
+    const Lives& l = *lives_.back();
+    json bands = json::array();
+    for (const UsageDivision::Band& b : divisions_.back()->bands) {
+      labels_.push_back(b.name);
+      bands.push_back({b.at_peak, b.rest});
+    }
+    store_.head["traces"].push_back({s.traces[i].device, s.traces[i].begin, s.traces[i].end, l.blocks_from, l.peak,
+                                     l.peak_bytes, l.bytes_before, l.unknown_frees, std::move(bands)});
+  }
+
   ColumnWriter store_;
   std::vector<BlockWords> blocks_;
   std::vector<SegmentWords> segments_;
   std::vector<AnnotationWords> annotations_;
   TextColumn labels_;
   std::vector<std::shared_ptr<const Lives>> lives_;
+  std::vector<std::shared_ptr<const UsageDivision>> divisions_;
 };
 
 /// Whether stretches lie inside [0, all), and no two have anything in common: what goes through each of them goes
@@ -193,12 +209,14 @@ void take_rows(ColumnFile& file, std::vector<Row>& rows, Row (*row_of)(const Wor
   for (const Words& w : file.column<Words>()) rows.push_back(row_of(w));
 }
 
-/// False where there are fewer labels than what they are of.
-bool take_labels(const TextColumn& labels, std::span<const AnnotationWords> annotations, const json& head,
-                 Snapshot& s) {
+/// False where there are fewer labels than what they are of. `bands`: those of every trace.
+bool take_labels(const TextColumn& labels, std::span<const AnnotationWords> annotations, const json& head, Snapshot& s,
+                 std::vector<std::vector<UsageDivision::Band>>& bands) {
   const auto settings = head.at("settings").get<uint64_t>();
+  size_t of_bands = 0;
+  for (const json& t : head.at("traces")) of_bands += t.at(8).size();
   if (!labels.sound() || settings > labels.size() ||
-      labels.size() != annotations.size() + 2 * settings + head.at("repairs").size())
+      labels.size() != annotations.size() + 2 * settings + head.at("repairs").size() + of_bands)
     return false;
   size_t at = 0;
   const auto next = [&] { return std::string(labels[at++]); };
@@ -209,6 +227,10 @@ bool take_labels(const TextColumn& labels, std::span<const AnnotationWords> anno
     s.settings.emplace_back(std::move(name), next());
   }
   for (const json& count : head.at("repairs")) s.repairs.emplace_back(next(), count.get<uint64_t>());
+  for (const json& t : head.at("traces")) {
+    bands.emplace_back();
+    for (const json& b : t.at(8)) bands.back().push_back({next(), b.at(0).get<int64_t>(), b.at(1).get<bool>()});
+  }
   return true;
 }
 
@@ -237,7 +259,8 @@ std::shared_ptr<const Snapshot> open_mapped(const std::string& store_path, const
   TextColumn::each_part(labels, map);
   take_rows(*file, s->blocks, block_of);
   take_rows(*file, s->segments, segment_of);
-  if (!take_labels(labels, file->column<AnnotationWords>(), head, *s)) return nullptr;
+  std::vector<std::vector<UsageDivision::Band>> bands;
+  if (!take_labels(labels, file->column<AnnotationWords>(), head, *s, bands)) return nullptr;
   for (const json& t : head.at("traces")) {
     s->traces.push_back({t.at(0), t.at(1), t.at(2)});
     auto l = std::make_shared<Lives>();
@@ -249,10 +272,14 @@ std::shared_ptr<const Snapshot> open_mapped(const std::string& store_path, const
     l->unknown_frees = t.at(7);
     Lives::each_part(*l, map);
     s->lives.push_back(std::move(l));
+    auto division = std::make_shared<UsageDivision>();
+    division->bands = std::move(bands[s->divisions.size()]);
+    UsageDivision::each_part(*division, map);
+    s->divisions.push_back(std::move(division));
   }
   if (!fits_itself(*s)) return nullptr;
   for (size_t i = 0; i < s->traces.size(); ++i)
-    if (!fits(s->lives[i], *s, i)) return nullptr;
+    if (!fits(s->lives[i], *s, i) || !fits(*s->divisions[i], *s, i)) return nullptr;
   return s;
 }
 

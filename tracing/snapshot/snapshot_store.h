@@ -7,7 +7,7 @@
 
 namespace tenon::snapshot {
 
-inline constexpr traces::StoreKind kSnapshotStore{"TENONMS1", ".tenon-memory", "snapshots"};
+inline constexpr traces::StoreKind kSnapshotStore{"TENONMS2", ".tenon-memory", "snapshots"};
 
 /// Writes a store to a file of its own; throws Error where it cannot be written.
 void write_store(const Snapshot& snapshot, const traces::FileKey& key, const std::string& store_path);

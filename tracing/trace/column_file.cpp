@@ -1,10 +1,10 @@
 #include "tracing/trace/column_file.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/parallel.h"
@@ -85,13 +85,6 @@ class HashedFile {
   uint64_t hash_ = 0, at_ = 0;
 };
 
-std::string cache_folder(const StoreKind& kind) {
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::string caches = xdg && *xdg ? std::string(xdg) : std::string(home ? home : "/tmp") + "/.cache";
-  return caches + "/tenon/" + std::string(kind.folder);
-}
-
 }  // namespace
 
 uint64_t content_hash(std::string_view bytes) {
@@ -103,6 +96,12 @@ uint64_t content_hash(std::string_view bytes) {
   uint64_t hash = 0;
   for (const uint64_t piece : pieces) hash = mixed(hash, piece);
   return hash;
+}
+
+uint64_t ColumnWriter::bytes() const {
+  uint64_t sum = 0;
+  for (const std::string_view s : sections_) sum += s.size();
+  return sum;
 }
 
 void ColumnWriter::write(const StoreKind& kind, const FileKey& key, const std::string& path) const {
@@ -166,7 +165,7 @@ bool is_store(const StoreKind& kind, std::string_view bytes) {
 std::vector<std::string> store_paths(const StoreKind& kind, const std::string& path) {
   const std::string whole = std::filesystem::absolute(path).string();
   return {path + std::string(kind.ending),
-          cache_folder(kind) + "/" + hex(sha256(whole.data(), whole.size())).substr(0, 32)};
+          cache::folder_of(std::string(kind.folder)) + "/" + hex(sha256(whole.data(), whole.size())).substr(0, 32)};
 }
 
 bool has_store(const StoreKind& kind, const std::string& path) {
@@ -188,7 +187,10 @@ void save_store(const StoreKind& kind, const std::string& path, const FileKey& k
   for (const std::string& place : places) {
     try {
       if (file_key(path) != key) return;  // changed while it was read
-      if (place != places.front()) std::filesystem::create_directories(std::filesystem::path(place).parent_path());
+      if (place != places.front()) {
+        if (!cache::make_room(static_cast<int64_t>(store.bytes()))) return;
+        std::filesystem::create_directories(std::filesystem::path(place).parent_path());
+      }
       return store.write(kind, key, place);
     } catch (const std::exception&) {  // a store is a convenience: without one the file is read again next time
     }

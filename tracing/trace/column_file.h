@@ -34,6 +34,7 @@ class ColumnWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     sections_.push_back({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   }
+  uint64_t bytes() const;  ///< of the columns
   /// Throws Error where it cannot be written: then there is the old file, or none.
   void write(const StoreKind& kind, const FileKey& key, const std::string& path) const;
 
@@ -84,6 +85,7 @@ std::vector<std::string> store_paths(const StoreKind& kind, const std::string& p
 /// Whether a store is there that was written for the file as it is now; what is in it is not looked at.
 bool has_store(const StoreKind& kind, const std::string& path);
 /// Saves a store where store_paths() says; quietly not at all where none can be written, or the file has changed since.
+/// In the cache folder it takes the place of what was used longest ago, within the folder's limit.
 void save_store(const StoreKind& kind, const std::string& path, const FileKey& key, const ColumnWriter& store);
 
 /// What `open(store's path, key)` makes of the saved store of a file; null where there is none, or `open` returned null

@@ -14,7 +14,7 @@
 #include "core/file.h"
 #include "engine/formats/python/reader.h"
 #include "engine/formats/python/writer.h"
-#include "views/code/code_editor_view.h"
+#include "views/frame/code_editor.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {

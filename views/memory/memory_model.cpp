@@ -40,6 +40,11 @@ void MemoryModel::set_history(std::shared_ptr<const SnapshotHistory> history) {
   changed();
 }
 
+void MemoryModel::set_bookmarks(std::vector<Bookmark> bookmarks) {
+  snapshot_.set_bookmarks(std::move(bookmarks));
+  changed();
+}
+
 void MemoryModel::set_map(std::shared_ptr<const snapshot::AllocatorState> map) {
   snapshot_.set_map(std::move(map));
   changed();

@@ -34,8 +34,12 @@ class MemoryModel : public StepModel {
   /// The snapshot that is shown; null: the step.
   SnapshotPlot* snapshot() { return shows_snapshot_ ? &snapshot_ : nullptr; }
   const SnapshotPlot* snapshot() const { return shows_snapshot_ ? &snapshot_ : nullptr; }
+  /// The picture of snapshots, also while none is shown.
+  SnapshotPlot& snapshots() { return snapshot_; }
   /// Of the snapshot that is shown, once it is worked out.
   void set_history(std::shared_ptr<const SnapshotHistory> history);
+  /// Of the snapshot that is shown: see SnapshotPlot.
+  void set_bookmarks(std::vector<Bookmark> bookmarks);
   /// After the event at the cursor.
   void set_map(std::shared_ptr<const snapshot::AllocatorState> map);
 

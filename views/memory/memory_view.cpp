@@ -2,15 +2,20 @@
 
 #include <QComboBox>
 #include <QHBoxLayout>
+#include <QShortcut>
 #include <QSplitter>
+#include <QTabBar>
+#include <QTabWidget>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
 
+#include "views/frame/bookmark_list.h"
 #include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
+#include "views/memory/snapshot_bookmarks.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -32,19 +37,7 @@ MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
   box->addWidget(make_bar(page));
   auto* split = new QSplitter(Qt::Vertical, page);
   split->addWidget(make_canvas(model_));
-  auto* tables = new QSplitter(Qt::Horizontal, split);
-  live_ = new TableList(tables);
-  live_->setObjectName("memory.live");
-  live_->on_select = [&bench](const Selection& s) { bench.select(s); };
-  categories_ = new TableList(tables);
-  categories_->setObjectName("memory.groups");
-  categories_->on_select = [&bench](const Selection& s) { bench.select(s); };
-  tables->addWidget(live_);
-  tables->addWidget(categories_);
-  tables->setStretchFactor(0, 3);
-  tables->setStretchFactor(1, 2);
-  tables->setSizes({570, 380});
-  split->addWidget(tables);
+  split->addWidget(make_tables(split));
   split->setStretchFactor(0, 3);
   split->setStretchFactor(1, 2);
   split->setSizes({340, 180});
@@ -63,10 +56,64 @@ MemoryView::MemoryView(const ViewDef& def, Bench& bench, QWidget* parent)
     if (!model_.snapshot() && !bench_.links()) step_state(tr("its memory"));
   });
   connect(&bench, &Bench::selection_changed, this, &MemoryView::follow);
+  auto* keep = new QShortcut(QKeySequence("B"), canvas());
+  keep->setContext(Qt::WidgetShortcut);
+  connect(keep, &QShortcut::activated, this, &MemoryView::bookmark);
   refresh();
 }
 
 MemoryView::~MemoryView() { model_.on_cursor = nullptr; }
+
+QWidget* MemoryView::make_tables(QWidget* parent) {
+  tabs_ = new QTabWidget(parent);
+  tabs_->setDocumentMode(true);
+  auto* tables = new QSplitter(Qt::Horizontal, tabs_);
+  live_ = new TableList(tables);
+  live_->setObjectName("memory.live");
+  categories_ = new TableList(tables);
+  categories_->setObjectName("memory.groups");
+  for (TableList* list : {live_, categories_}) {
+    list->on_select = [this](const Selection& s) { bench_.select(s); };
+    tables->addWidget(list);
+  }
+  tables->setStretchFactor(0, 3);
+  tables->setStretchFactor(1, 2);
+  tables->setSizes({570, 380});
+  tabs_->addTab(tables, tr("At the cursor"));
+  bookmarks_ = new BookmarkList(bench_, std::make_unique<SnapshotBookmarks>(model_), "memory",
+                                tr("Keep the moment at the cursor (B in the picture)"), tabs_);
+  tabs_->addTab(bookmarks_, bookmarks_->title());
+  tabs_->tabBar()->hide();
+  connect(bookmarks_, &BookmarkList::counted, this, &MemoryView::refresh_bookmarks);
+  return tabs_;
+}
+
+std::vector<Command> MemoryView::commands() {
+  return {{.id = "memory.bookmark",
+           .title = tr_later("Bookmark the moment of the snapshot at the cursor"),
+           .menu = {},
+           .run = [this] { bookmark(); },
+           .enabled = [this] { return can_bookmark(); }}};
+}
+
+bool MemoryView::can_bookmark() const {
+  return model_.snapshot() && !model_.shows_beginning() && model_.snapshot()->events() > 0;
+}
+
+void MemoryView::bookmark() {
+  if (!can_bookmark()) return;
+  bench_.ask("view.memory");
+  tabs_->setCurrentWidget(bookmarks_);
+  bookmarks_->add();
+}
+
+void MemoryView::refresh_bookmarks() {
+  bookmarks_->refresh();
+  tabs_->setTabText(tabs_->indexOf(bookmarks_), bookmarks_->title());
+  const bool kept = model_.snapshot() && !model_.shows_beginning();
+  tabs_->tabBar()->setVisible(kept);
+  if (!kept) tabs_->setCurrentIndex(0);
+}
 
 const Document* MemoryView::shown() const {
   return model_.shows_beginning() ? bench_.beginning() : bench_.shown_document();
@@ -86,11 +133,14 @@ void MemoryView::follow(const Selection& s) {
   const Document* d = shown();
   if (!d || s.document != d->id) return;
   if (s.kind == Selection::Kind::place) ask_history(QString::fromStdString(s.name));
-  if (s.kind == Selection::Kind::alloc && s.allocation_trace() < d->timelines.size())
-    if (const int row = device_->findData(static_cast<int>(s.allocation_trace())); row != device_->currentIndex()) {
-      device_->setCurrentIndex(row);
-      ask_history({});
-    }
+  std::optional<size_t> trace;
+  if (s.kind == Selection::Kind::alloc) trace = s.allocation_trace();
+  if (s.kind == Selection::Kind::event) trace = trace_of_event(*d, s.id);
+  if (!trace || *trace >= d->timelines.size()) return;
+  if (const int row = device_->findData(static_cast<int>(*trace)); row != device_->currentIndex()) {
+    device_->setCurrentIndex(row);
+    ask_history({});
+  }
 }
 
 ViewBar* MemoryView::make_bar(QWidget* page) {
@@ -167,6 +217,7 @@ void MemoryView::refresh_step() {
 
 /// Another document is shown, or none.
 void MemoryView::refresh_document() {
+  refresh_bookmarks();
   const bool begun = model_.shows_beginning() && bench_.beginning();
   if (!std::exchange(begun_, begun) && begun_) bench_.ask("view.memory");
   const Document* d = shown();
@@ -197,7 +248,8 @@ void MemoryView::refresh_document() {
 void MemoryView::fill_choices(const Document& d) {
   const SnapshotPlot* plot = model_.snapshot();
   const bool goes_on = plot && plot->history();  // of its beginning: what was chosen stays
-  const QVariant by = by_->currentData();
+  QVariant by = by_->currentData();
+  const auto left = model_.snapshots().sight(d.id);  // as it was the last time
   device_->clear();
   for (size_t i = 0; i < d.snapshot->traces.size(); ++i) {
     const int64_t device = d.snapshot->traces[i].device;
@@ -206,7 +258,10 @@ void MemoryView::fill_choices(const Document& d) {
   size_t most = 0;
   for (size_t i = 0; i < d.timelines.size(); ++i)
     if (d.timelines[i]->peak_bytes() > d.timelines[most]->peak_bytes()) most = i;
+  if (left && left->trace < d.timelines.size()) most = left->trace;
   device_->setCurrentIndex(static_cast<int>(most));
+  const bool usual = !goes_on || by == QVariant(static_cast<int>(snapshot::UsageBy::place));
+  if (left && usual) by = static_cast<int>(left->by);
   by_->clear();
   const auto& categories = d.snapshot->events.category;
   const bool named = std::any_of(categories.begin(), categories.end(), [](uint32_t c) { return c != snapshot::kNone; });
@@ -214,8 +269,7 @@ void MemoryView::fill_choices(const Document& d) {
                                tr_later("by category")};
   for (int b = 0; b < snapshot::kUsageBys; ++b)
     if (b != static_cast<int>(snapshot::UsageBy::category) || named) by_->addItem(tr(words[b]), b);
-  if (goes_on && by_->findData(by) >= 0) by_->setCurrentIndex(by_->findData(by));
-  if (!goes_on) over_time_->setChecked(false);
+  if ((goes_on || left) && by_->findData(by) >= 0) by_->setCurrentIndex(by_->findData(by));
 }
 
 /// Divides the memory of the chosen device anew, in the background; what is seen stays until then.
@@ -240,10 +294,11 @@ void MemoryView::ask_history(const QString& pinned) {
       return;
   }
   asked_ = asked;
-  // The cursor will stand at the peak: what lies where is worked out beside the picture.
+  // It is known where the cursor will stand: what lies where is worked out beside the picture.
   if (d->id != Document::kBeginning && d->timelines.at(asked.trace)->events() > 0 &&
       (!plot || !plot->history() || plot->history()->snapshot != d->snapshot))
-    work_out_map({d->snapshot, asked.trace, d->timelines.at(asked.trace)->peak()});
+    work_out_map(
+        {d->snapshot, asked.trace, model_.snapshots().begins_at(d->id, asked.trace, *d->timelines.at(asked.trace))});
   bench_.jobs.start(
       kHistoryJob, tr("Divide the memory of %1").arg(QString::fromStdString(d->title)),
       [document = *d, asked](const Jobs::Report& report, const std::atomic<bool>&) {
@@ -255,6 +310,7 @@ void MemoryView::ask_history(const QString& pinned) {
         if (asked_ != asked) return;  // another one is asked for by now
         model_.set_history(std::move(history));
         refresh_snapshot();
+        later_.stop();  // that was what the cursor asked for
       },
       {}, true);
   refresh_snapshot();
@@ -320,6 +376,7 @@ void MemoryView::refresh_snapshot() {
   over_time_->show();
   who_->setVisible(!begins);
   over_time_->setEnabled(plot->history()->timed);
+  over_time_->setChecked(plot->over_time());
   if (std::pair now(plot->shared_history(), plot->cursor()); now != told_) {
     told_ = std::move(now);
     live_->set_table(plot->blocks());
@@ -344,7 +401,9 @@ void MemoryView::refresh_snapshot() {
           .arg(QString::fromStdString(plot->moment_text(plot->cursor())),
                QString::fromStdString(format_bytes(static_cast<double>(plot->history()->timeline->peak_bytes()))),
                QString::fromStdString(plot->moment_text(plot->history()->timeline->peak()))));
-  if (!plot->map() && !begins && !take_map()) map_later_.start(plot->events() > kManyEvents ? 1000 : 200);
+  const Moment moment{plot->history()->snapshot, plot->history()->asked.trace, plot->cursor()};
+  if (!plot->map() && !begins && !take_map() && !(moment == map_of_ && bench_.jobs.has(kMapJob)))
+    map_later_.start(plot->events() > kManyEvents ? 1000 : 200);
 }
 
 namespace {
@@ -374,7 +433,9 @@ const bool registered_memory_view = register_view<MemoryView, MemoryModel>(
              "colour selects its place, one on a region that the program marked goes to where most was alive in it, "
              "and a double click shows it alone."),
          tr_later("Left and Right go from change to change, P goes to the peak, W and S zoom, A and D move, F "
-                  "shows all of it; Up and Down go through the blocks, or the places of a snapshot.")}});
+                  "shows all of it; Up and Down go through the blocks, or the places of a snapshot. B bookmarks the "
+                  "moment of a snapshot at the cursor: it is there, and the picture as it was left, when the file is "
+                  "opened again.")}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -1,5 +1,6 @@
 #pragma once
 #include <QTimer>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -8,15 +9,19 @@
 #include "views/memory/memory_model.h"
 
 class QComboBox;
+class QTabWidget;
 class QToolButton;
 
 namespace tenon::views {
+
+class BookmarkList;
 
 class MemoryView : public View {
   Q_OBJECT
  public:
   MemoryView(const ViewDef& def, Bench& bench, QWidget* parent);
   ~MemoryView() override;
+  std::vector<Command> commands() override;
   bool idle() const override { return View::idle() && !later_.isActive() && !map_later_.isActive(); }
 
  protected:
@@ -24,6 +29,11 @@ class MemoryView : public View {
 
  private:
   ViewBar* make_bar(QWidget* page);
+  QWidget* make_tables(QWidget* parent);
+  /// A recording is shown whole: moments of it can be kept.
+  bool can_bookmark() const;
+  void bookmark();
+  void refresh_bookmarks();
   /// The beginning that is shown, or the document.
   const Document* shown() const;
   void fill_choices(const Document& d);
@@ -45,6 +55,8 @@ class MemoryView : public View {
   void refresh_snapshot();
 
   MemoryModel& model_;
+  BookmarkList* bookmarks_;
+  QTabWidget* tabs_;
   TableList *live_, *categories_;
   ElidedLabel* at_;
   QComboBox *device_, *by_;

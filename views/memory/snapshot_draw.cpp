@@ -1,7 +1,6 @@
 // The picture of a snapshot; state and intents are in snapshot_plot.cpp.
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include "views/memory/snapshot_plot.h"
 #include "views/shared/format.h"
@@ -130,8 +129,6 @@ void SnapshotPlot::draw_map(Scene& scene, Box row) const {
     scene.text(strip, tr("Nothing is reserved"), Ink::secondary, Face::small, Align::center);
     return;
   }
-  std::unordered_map<uint64_t, uint32_t> at_address;
-  for (const uint32_t id : alive_) at_address.emplace(history_->timeline->element(id).address, id);
   int64_t largest = 0;
   uint64_t largest_at = 0;
   for (const auto& b : map_->blocks)
@@ -148,14 +145,16 @@ void SnapshotPlot::draw_map(Scene& scene, Box row) const {
              Ink::secondary, Face::small);
   scene.clip(strip);
   double before = 0;
+  float drawn = strip.x;  // so far; of blocks that share a pixel the first is seen
   for (const auto& g : map_->segments) {
     const auto to_x = [&](double bytes) { return strip.x + static_cast<float>(bytes / total) * strip.w; };
     double at = before;
+    const float first = to_x(before);
     for (size_t i = g.first_block; i < g.first_block + g.blocks; ++i) {
       const auto& b = map_->blocks[i];
       const float x0 = to_x(at), x1 = to_x(at + static_cast<double>(b.size));
       at += static_cast<double>(b.size);
-      const Box box{x0, strip.y + 2, std::max(x1 - x0 - (x1 - x0 > 4 ? 1.f : 0.f), 0.5f), strip.h - 4};
+      const Box box{x0, strip.y + 2, std::max(x1 - x0 - (x1 - x0 > 4 ? 1.f : 0.f), 1.f), strip.h - 4};
       if (b.state == snapshot::State::inactive) {
         if (b.address != largest_at || box.w < 3) continue;
         scene.outline({box.x + 1, box.y + 1, box.w - 2, box.h - 2}, Ink::secondary, 1);
@@ -163,9 +162,10 @@ void SnapshotPlot::draw_map(Scene& scene, Box row) const {
                      tr("the largest free piece: {}", format_bytes(static_cast<double>(largest))));
         continue;
       }
-      if (x1 - x0 < 0.35f) continue;
-      const auto owner = at_address.find(b.address);
-      const uint32_t id = owner == at_address.end() ? kNone : owner->second;
+      if (x1 - drawn < 0.5f) continue;
+      drawn = std::max(x1, box.right());
+      const auto owner = at_address_.find(b.address);
+      const uint32_t id = owner == at_address_.end() ? kNone : owner->second;
       const Ink ink = id == kNone ? Ink::memory_other : ink_of_band(history_->usage.band_of(id));
       scene.rect(box, ink, b.state == snapshot::State::active ? 0.9f : 0.4f);
       if (id == kNone) continue;
@@ -176,7 +176,9 @@ void SnapshotPlot::draw_map(Scene& scene, Box row) const {
     }
     before += static_cast<double>(g.total);
     const float end = to_x(before);
-    if (end < strip.right() - 1) scene.line({end, strip.y}, {end, strip.bottom()}, Ink::base, 1);
+    constexpr float kLeastMarked = 4;  // lines between narrower ones would hide what is in them
+    if (end < strip.right() - 1 && end - first > kLeastMarked)
+      scene.line({end, strip.y}, {end, strip.bottom()}, Ink::base, 1);
   }
   scene.unclip();
 }
@@ -211,6 +213,22 @@ void SnapshotPlot::draw_regions(Scene& scene, Box rows) const {
                      (r.open ? "\n" + tr("its end was not recorded") : std::string()));
   }
   scene.unclip();
+}
+
+/// A flag in the axis for each of the shown device, and a line down.
+void SnapshotPlot::draw_bookmarks(Scene& scene, Box header, float bottom) const {
+  for (size_t i = 0; i < bookmarks_.size(); ++i) {
+    const double event = bookmarks_[i].from - static_cast<double>(first_event());
+    if (event < 0 || event >= static_cast<double>(events())) continue;
+    const auto at = static_cast<size_t>(event);
+    const float x = axis_.to_px(place_of(at));
+    if (x < header.x || x > header.right()) continue;
+    scene.line({x, header.y + 2}, {x, bottom}, Ink::warning, 1, 0.7f);
+    scene.polygon({{x, header.y + 2}, {x + 9, header.y + 6}, {x, header.y + 10}}, Ink::warning);
+    const std::string& note = bookmarks_[i].note;
+    scene.target({x - 2, header.y, 14, header.h}, {bookmark, static_cast<int64_t>(i)}, Cursor::hand,
+                 note.empty() ? moment_text(at) : note + "\n" + moment_text(at));
+  }
 }
 
 void SnapshotPlot::draw(Scene& scene) {
@@ -254,6 +272,7 @@ void SnapshotPlot::draw(Scene& scene) {
   scene.polygon({{peak_x, peak_y - 2}, {peak_x - 4, peak_y - 9}, {peak_x + 4, peak_y - 9}}, Ink::text);
   const float cx = axis_.to_px(place_of(cursor_));
   scene.line({cx, lane.y}, {cx, plot.bottom()}, Ink::text, 1);
+  draw_bookmarks(scene, {plot.x, 0, plot.w, kSnapshotHeader}, plot.bottom());
   scene.unclip();
   const std::string text = tr("peak {}", format_bytes(static_cast<double>(history_->timeline->peak_bytes())));
   const float w = text_width(text, Face::small) + 8;

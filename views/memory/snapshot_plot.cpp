@@ -46,16 +46,12 @@ std::vector<Ink> band_inks(const std::vector<StackedUsage::Band>& bands) {
 bool goes_on_in_time(const snapshot::Events& events, const snapshot::DeviceTrace& trace) {
   const auto& times = events.time_us;
   if (trace.begin == trace.end || times[trace.begin] < 0 || times[trace.end - 1] <= times[trace.begin]) return false;
-  std::atomic<bool> ascending = true;
+  std::atomic<bool> all = true;
   parallel_for(static_cast<int64_t>(trace.end - trace.begin), 1 << 18, [&](int64_t begin, int64_t end) {
-    int64_t last = times[trace.begin + static_cast<size_t>(std::max<int64_t>(begin - 1, 0))];
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end) && ascending; ++i) {
-      const int64_t now = times[trace.begin + i];
-      if (now < last) ascending = false;
-      last = now;
-    }
+    const auto from = static_cast<size_t>(std::max<int64_t>(begin - 1, 0));
+    if (!times.ascending(trace.begin + from, trace.begin + static_cast<size_t>(end))) all = false;
   });
-  return ascending;
+  return all;
 }
 
 }  // namespace
@@ -65,10 +61,14 @@ std::shared_ptr<const SnapshotHistory> read_history(
     const std::function<bool(uint64_t done, uint64_t total)>& progress) {
   const auto& timeline = document.timelines.at(asked.trace);
   const bool timed = goes_on_in_time(document.snapshot->events, document.snapshot->traces.at(asked.trace));
+  const auto& known = document.snapshot->divisions;
+  const bool usual = asked.by == snapshot::UsageBy::place && asked.pinned.empty() && asked.trace < known.size();
+  auto division = usual ? known[asked.trace]
+                        : snapshot::divide_usage(*document.snapshot, *timeline,
+                                                 {.by = asked.by, .pinned = asked.pinned, .progress = progress});
   return std::make_shared<const SnapshotHistory>(SnapshotHistory{
-      asked, document.snapshot, timeline,
-      StackedUsage(*document.snapshot, *timeline, {.by = asked.by, .pinned = asked.pinned, .progress = progress}),
-      timed, snapshot::regions(*document.snapshot, asked.trace)});
+      asked, document.snapshot, timeline, StackedUsage(std::move(division), *document.snapshot, *timeline), timed,
+      snapshot::regions(*document.snapshot, asked.trace)});
 }
 
 bool SnapshotPlot::goes_on_with(const SnapshotHistory& next) const {
@@ -82,6 +82,8 @@ void SnapshotPlot::set_history(std::shared_ptr<const SnapshotHistory> history) {
   const bool goes_on = history && !same && goes_on_with(*history);
   const bool fitted = axis_.fitted(), at_peak = goes_on && cursor_ == history_->timeline->peak();
   const double lo = axis_.lo, hi = axis_.hi;
+  const int before = history_ ? history_->asked.document : Document::kProject;
+  if (history_ && before != Document::kBeginning) sights_[before] = sight_now();
   history_ = std::move(history);
   seen_ = {};
   if (!same) {
@@ -91,12 +93,51 @@ void SnapshotPlot::set_history(std::shared_ptr<const SnapshotHistory> history) {
   if (!history_) return;
   inks_ = band_inks(history_->usage.bands());
   if (!same) {
+    const auto& asked = history_->asked;
+    const Sight* left = left_of(asked.document, asked.trace);
+    const bool looked_into = goes_on && !fitted;  // of its beginning, just now
+    if (left && !looked_into)
+      over_time_ = left->over_time;
+    else if (!goes_on && asked.document != before)
+      over_time_ = false;
     over_time_ = over_time_ && history_->timed;
     fit_axis();
-    if (goes_on && !fitted) axis_.show(lo, hi);  // events are counted, and time is, from the recording's first event
-    if (!goes_on || at_peak) cursor_ = history_->timeline->peak();
+    if (looked_into)
+      axis_.show(lo, hi);  // events are counted, and time is, from the recording's first event
+    else if (left && !left->whole)
+      axis_.show(left->lo, left->hi);
+    if (!goes_on || at_peak) cursor_ = begins_at(asked.document, asked.trace, *history_->timeline);
   }
   look();
+}
+
+SnapshotPlot::Sight SnapshotPlot::sight_now() const {
+  Sight s{history_->asked.trace, history_->asked.by, over_time_, axis_.fitted(), axis_.lo, axis_.hi, cursor_};
+  s.usual = history_->snapshot->traces.size() == 1 && s.by == snapshot::UsageBy::place && !s.over_time && s.whole &&
+            cursor_ == history_->timeline->peak();
+  return s;
+}
+
+const SnapshotPlot::Sight* SnapshotPlot::left_of(int document, size_t trace) const {
+  const auto known = sights_.find(document);
+  return known != sights_.end() && known->second.trace == trace ? &known->second : nullptr;
+}
+
+size_t SnapshotPlot::begins_at(int document, size_t trace, const Timeline& timeline) const {
+  const Sight* left = left_of(document, trace);
+  return left && left->cursor < timeline.events() ? left->cursor : timeline.peak();
+}
+
+std::optional<SnapshotPlot::Sight> SnapshotPlot::sight(int document) const {
+  if (history_ && history_->asked.document == document) return sight_now();
+  const auto known = sights_.find(document);
+  return known == sights_.end() ? std::nullopt : std::optional(known->second);
+}
+
+Bookmark SnapshotPlot::bookmark_here() const {
+  Bookmark b;
+  if (history_ && events() > 0) b.from = b.to = static_cast<double>(first_event() + cursor_);
+  return b;
 }
 
 void SnapshotPlot::set_map(std::shared_ptr<const snapshot::AllocatorState> map) { map_ = std::move(map); }
@@ -195,10 +236,12 @@ void SnapshotPlot::look() {
   alive_ = history_->timeline->live(cursor_);
   by_band_.assign(history_->usage.bands().size(), 0);
   bytes_ = 0;
+  at_address_.clear();
   for (const uint32_t id : alive_) {
-    const int64_t bytes = history_->timeline->element(id).bytes;
-    by_band_[history_->usage.band_of(id)] += bytes;
-    bytes_ += bytes;
+    const Element e = history_->timeline->element(id);
+    by_band_[history_->usage.band_of(id)] += e.bytes;
+    bytes_ += e.bytes;
+    at_address_.emplace(e.address, id);
   }
   if (on_cursor) on_cursor();
 }
@@ -345,6 +388,11 @@ bool SnapshotPlot::pointer(const PointerEvent& e, const Scene& last) {
       }
       if (hit.kind == region) {
         go_to_region(static_cast<size_t>(hit.id), false);
+        return true;
+      }
+      if (hit.kind == bookmark && static_cast<size_t>(hit.id) < bookmarks_.size()) {
+        const double event = bookmarks_[static_cast<size_t>(hit.id)].from;
+        if (on_select) on_select(Selection::event(history_->asked.document, static_cast<int64_t>(event), "bookmarks"));
         return true;
       }
       if (hit.kind != plot) return false;

@@ -1,7 +1,10 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tracing/snapshot/allocator_state.h"
@@ -9,6 +12,7 @@
 #include "tracing/snapshot/stacked_usage.h"
 #include "views/shared/axis.h"
 #include "views/shared/document.h"
+#include "views/shared/document_state.h"
 #include "views/shared/table.h"
 
 namespace tenon::views {
@@ -38,7 +42,7 @@ std::shared_ptr<const SnapshotHistory> read_history(
 /// memory view's picture of a snapshot.
 class SnapshotPlot {
  public:
-  enum HitKind { none, plot = 1, block, region = 4 };  // 3 is the legend of a step
+  enum HitKind { none, plot = 1, block, region = 4, bookmark };  // 3 is the legend of a step
 
   /// Where the cursor stood and what was seen of it stays while the recording is the same, or begins with what was
   /// shown of it. Null: nothing is shown.
@@ -49,6 +53,26 @@ class SnapshotPlot {
   void set_map(std::shared_ptr<const snapshot::AllocatorState> map);
   bool map() const { return map_ != nullptr; }
   void set_selection(const Selection& s);
+
+  /// How a document is seen, or was last; nothing where it never was. And the way back to it.
+  struct Sight {
+    size_t trace = 0;
+    snapshot::UsageBy by = snapshot::UsageBy::place;
+    bool over_time = false, whole = true;
+    double lo = 0, hi = 0;  ///< of the axis, where it is not `whole`
+    size_t cursor = 0;
+    bool usual = false;  ///< nobody changed anything of it
+  };
+  std::optional<Sight> sight(int document) const;
+  void set_sight(int document, const Sight& sight) { sights_[document] = sight; }
+  /// Where the cursor will stand in a document's device: where it was left, or at the peak.
+  size_t begins_at(int document, size_t trace, const snapshot::Timeline& timeline) const;
+
+  /// Moments of the document that is shown: events, counted through all its devices.
+  const std::vector<Bookmark>& bookmarks() const { return bookmarks_; }
+  void set_bookmarks(std::vector<Bookmark> bookmarks) { bookmarks_ = std::move(bookmarks); }
+  /// That of the cursor.
+  Bookmark bookmark_here() const;
 
   /// The event that the cursor stands on: what is told is what was after it.
   size_t cursor() const { return cursor_; }
@@ -91,6 +115,10 @@ class SnapshotPlot {
   size_t first_at(double place) const;  ///< the first event that lies there or behind it
   size_t event_at(float x) const;       ///< whose state is seen at a pixel
   void fit_axis();
+  Sight sight_now() const;
+  const Sight* left_of(int document, size_t trace) const;  ///< null: it was not seen
+  /// The first event of the shown device, counted through all of them.
+  size_t first_event() const { return history_->snapshot->traces[history_->asked.trace].begin; }
   /// Of the same recording, but of more of it.
   bool goes_on_with(const SnapshotHistory& next) const;
   void make_columns();
@@ -107,6 +135,7 @@ class SnapshotPlot {
   void draw_hover(Scene& scene, Box plot) const;
   void draw_map(Scene& scene, Box row) const;
   void draw_regions(Scene& scene, Box rows) const;
+  void draw_bookmarks(Scene& scene, Box header, float bottom) const;
   size_t region_rows() const;
   /// The cursor goes to where most is alive in it; `fill`: the picture shows it alone.
   void go_to_region(size_t which, bool fill);
@@ -119,12 +148,15 @@ class SnapshotPlot {
   size_t cursor_ = 0;
   int64_t bytes_ = 0;
   std::vector<uint32_t> alive_;  // at the cursor, by number
+  std::unordered_map<uint64_t, uint32_t> at_address_;
   std::vector<int64_t> by_band_;
   std::vector<Column> columns_;  // by pixel
   Seen seen_;
   Box plot_;
   double top_ = 1;
   Selection selection_;
+  std::map<int, Sight> sights_;  // by document, of those that are not shown
+  std::vector<Bookmark> bookmarks_;
   Point hover_{-1, -1};
   bool dragging_ = false, panning_ = false;
   AxisPull pull_;

@@ -31,7 +31,7 @@ void ModelFileModel::set_document(const Document* d) {
   if (!d || !d->model) return;
   file_ = d->model;
   document_ = d->id;
-  if (page_ == Page::graph && !has_graph()) page_ = Page::tensors;
+  if ((page_ == Page::graph && !has_graph()) || (page_ == Page::code && !has_code())) page_ = Page::tensors;
   if (ready()) search(words_);
   if (on_page) on_page();
   changed();
@@ -107,7 +107,8 @@ void ModelFileModel::choose_in_graph(int node) {
 }
 
 void ModelFileModel::show_page(Page page) {
-  if ((page == Page::graph && !has_graph()) || (page == Page::run && !ready())) return;
+  if ((page == Page::graph && !has_graph()) || (page == Page::code && !has_code()) || (page == Page::run && !ready()))
+    return;
   if (page == page_) return;
   page_ = page;
   if (on_page) on_page();
@@ -123,7 +124,7 @@ void ModelFileModel::search(const std::string& words) {
 }
 
 std::string ModelFileModel::found_text() const {
-  if (!ready() || words_.empty() || page_ == Page::run) return {};
+  if (!ready() || words_.empty() || page_ == Page::run || page_ == Page::code) return {};
   if (page_ == Page::graph)
     return tr("{} of {} nodes", format_grouped(state()->graph.found()), format_grouped(state()->graph.graph().items()));
   return tr("{} of {} tensors", format_grouped(list().found()),

@@ -13,12 +13,12 @@
 
 namespace tenon::views {
 
-/// The model file that is shown: its tensors as a tree with the chosen one beside it, and its graph; the page that runs
-/// it draws itself. What takes time (the outline of the file, values, layouts) is made elsewhere and handed in; it is
-/// kept for every open file.
+/// The model file that is shown: its tensors as a tree with the chosen one beside it, and its graph; the pages with its
+/// code and that run it draw themselves. What takes time (the outline of the file, values, layouts) is made elsewhere
+/// and handed in; it is kept for every open file.
 class ModelFileModel : public StepModel {
  public:
-  enum class Page : uint8_t { tensors, graph, run };
+  enum class Page : uint8_t { tensors, graph, code, run };
   /// The source of what that page selects: the graph shows it once one goes there.
   static constexpr const char* kRunSource = "model_file run";
   using File = std::shared_ptr<const formats::ModelFile>;
@@ -37,6 +37,7 @@ class ModelFileModel : public StepModel {
 
   Page page() const { return page_; }
   bool has_graph() const { return ready() && state()->graph.any(); }
+  bool has_code() const { return ready() && !file_->sources.empty(); }
   void show_page(Page page);
   void search(const std::string& words);
   const std::string& words() const { return words_; }

@@ -11,6 +11,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/model_file/code_page_view.h"
 #include "views/model_file/run_page_view.h"
 #include "views/shared/language.h"
 
@@ -66,6 +67,8 @@ void ModelFileView::build() {
   };
   run_page_->on_show_fault = [this] { show_page(ModelFileModel::Page::graph); };
   pages_->addWidget(run_page_);
+  code_page_ = new CodePage(bench_, pages_);
+  pages_->addWidget(code_page_);
   box->addWidget(pages_, 1);
   set_content(page);
   connect(search_, &QLineEdit::textChanged, this, [this](const QString& t) {
@@ -86,6 +89,8 @@ void ModelFileView::build_bar(ViewBar* bar) {
                            [this] { show_page(ModelFileModel::Page::tensors); });
   graph_ = bar->add_page("model_file.graph", tr("Graph"), tr("The operations and who gives whom a value"),
                          [this] { show_page(ModelFileModel::Page::graph); });
+  code_ = bar->add_page("model_file.code", tr("Code"), tr("The code that the file brings: shown, never run"),
+                        [this] { show_page(ModelFileModel::Page::code); });
   run_ = bar->add_page("model_file.run", tr("Try it"), tr("Give the model inputs and look at what comes out"),
                        [this] { show_page(ModelFileModel::Page::run); });
   search_ = new QLineEdit(bar);
@@ -124,6 +129,7 @@ void ModelFileView::build_bar(ViewBar* bar) {
 void ModelFileView::set_theme(ThemeName theme) {
   View::set_theme(theme);
   run_page_->set_theme(theme);
+  code_page_->set_theme(theme);
 }
 
 bool ModelFileView::idle() const { return View::idle() && run_page_->idle(); }
@@ -131,28 +137,34 @@ bool ModelFileView::idle() const { return View::idle() && run_page_->idle(); }
 /// What it shows is worked out for who sees it.
 void ModelFileView::came_into_sight() {
   read();
-  look_at_run();
+  look_at_page();
 }
 
-void ModelFileView::look_at_run() {
-  if (in_sight() && model_.ready() && model_.page() == ModelFileModel::Page::run) run_page_->look();
+void ModelFileView::look_at_page() {
+  if (!in_sight() || !model_.ready()) return;
+  if (model_.page() == ModelFileModel::Page::run) run_page_->look();
+  if (model_.page() == ModelFileModel::Page::code) code_page_->look();
 }
 
 std::vector<Command> ModelFileView::commands() {
   auto page = [this](const char* id, const char* title, ModelFileModel::Page p) {
-    return Command{
-        .id = id,
-        .title = title,
-        .menu = {},
-        .run =
-            [this, p] {
-              bench_.ask(QString("view.") + def().id);
-              show_page(p);
-            },
-        .enabled = [this, p] { return model_.ready() && (p != ModelFileModel::Page::graph || model_.has_graph()); }};
+    return Command{.id = id,
+                   .title = title,
+                   .menu = {},
+                   .run =
+                       [this, p] {
+                         bench_.ask(QString("view.") + def().id);
+                         show_page(p);
+                       },
+                   .enabled =
+                       [this, p] {
+                         if (p == ModelFileModel::Page::graph) return model_.has_graph();
+                         return p == ModelFileModel::Page::code ? model_.has_code() : model_.ready();
+                       }};
   };
   return {page("model_file.tensors", tr_later("Show the tensors of the model file"), ModelFileModel::Page::tensors),
           page("model_file.graph", tr_later("Show the graph of the model file"), ModelFileModel::Page::graph),
+          page("model_file.code", tr_later("Show the code of the model file"), ModelFileModel::Page::code),
           page("model_file.run", tr_later("Run the model of the file"), ModelFileModel::Page::run),
           {.id = "model_file.copy_name",
            .title = tr_later("Copy the name"),
@@ -184,14 +196,18 @@ void ModelFileView::show_page(ModelFileModel::Page page) {
 void ModelFileView::follow() {
   tensors_->setChecked(model_.page() == ModelFileModel::Page::tensors);
   graph_->setChecked(model_.page() == ModelFileModel::Page::graph);
+  code_->setChecked(model_.page() == ModelFileModel::Page::code);
   run_->setChecked(model_.page() == ModelFileModel::Page::run);
   graph_->setVisible(model_.has_graph());
-  const bool runs = model_.page() == ModelFileModel::Page::run;
-  for (QWidget* w : std::initializer_list<QWidget*>{search_, unfold_, fold_}) w->setVisible(!runs);
+  code_->setVisible(model_.has_code());
+  const bool runs = model_.page() == ModelFileModel::Page::run, code = model_.page() == ModelFileModel::Page::code;
+  const bool drawn = !runs && !code;
+  for (QWidget* w : std::initializer_list<QWidget*>{search_, unfold_, fold_}) w->setVisible(drawn);
   run_page_->show_file(model_.document(), model_.file());
-  pages_->setCurrentIndex(runs ? 1 : 0);
-  offer_table(!runs);
-  look_at_run();
+  code_page_->show_file(model_.document(), model_.file());
+  pages_->setCurrentIndex(runs ? 1 : code ? 2 : 0);
+  offer_table(drawn);
+  look_at_page();
   const QString words = QString::fromStdString(model_.words());
   if (search_->text() != words) search_->setText(words);
   found_->set_text(QString::fromStdString(model_.found_text()));
@@ -205,6 +221,7 @@ void ModelFileView::refresh() {
   for (const Document& d : bench_.documents()) open.insert(d.id);
   model_.keep(open);
   run_page_->keep(open);
+  code_page_->keep(open);
   if (!model_.file())  // the one that was shown is closed: another that is open
     for (const Document& d : bench_.documents()) model_.set_document(&d);
   const auto& file = model_.file();
@@ -322,9 +339,9 @@ const bool registered_model_file_view = register_view<ModelFileView, ModelFileMo
              "What is in an ONNX model, a safetensors file or a PyTorch checkpoint: its tensors by the modules that "
              "their names lead through, with their sizes and shares of the file; beside them the values of the chosen "
              "one as colours, its statistics and a histogram. Blocks that are built alike stand in one row, ×12. The "
-             "page Graph shows the operations of a file that has them. The page Run gives an ONNX model inputs, from "
-             "a seed or "
-             "from files, and shows what comes out of it. Code in a file is never run."),
+             "page Graph shows the operations of a file that has them, Code the source of a TorchScript program as the "
+             "file has it. The page Run gives an ONNX model inputs, from a seed or from files, and shows what comes "
+             "out of it. Code in a file is never run."),
          tr_later(
              "A click selects a tensor or a node, on the arrow beside a module it unfolds it. In the graph a double "
              "click unfolds a module, or folds the one that a node stands in; drag or wheel moves, Ctrl and wheel "

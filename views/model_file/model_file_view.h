@@ -10,6 +10,7 @@ class QToolButton;
 
 namespace tenon::views {
 
+class CodePage;
 class RunPage;
 
 /// The model file that is shown. Its outline, layouts and slices are worked out between the short reads of the window,
@@ -32,7 +33,7 @@ class ModelFileView : public View {
   void build_bar(ViewBar* bar);
   void refresh();
   void follow();
-  void look_at_run();
+  void look_at_page();
   void outline();
   void lay_out(const ModelFileModel::File& file, std::set<int> open);
   /// The slice and the statistics of the chosen tensor, as far as they are not there.
@@ -47,8 +48,9 @@ class ModelFileView : public View {
   ModelFileModel& model_;
   QLineEdit* search_;
   ElidedLabel* found_;
-  QToolButton *tensors_, *graph_, *run_, *unfold_, *fold_, *weights_, *build_;
+  QToolButton *tensors_, *graph_, *code_, *run_, *unfold_, *fold_, *weights_, *build_;
   QStackedWidget* pages_;
+  CodePage* code_page_;
   RunPage* run_page_;
   QTimer progress_;
   ModelFileModel::File reading_;  ///< whose statistics were asked for last

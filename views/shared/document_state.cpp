@@ -42,6 +42,10 @@ DocumentState document_state(const std::string& path) {
     state.lo = number_of(all, "from"), state.hi = number_of(all, "to");
     for (const json& folded : all.value("folded", json::array())) state.folded.push_back(folded == true);
     for (const json& pinned : all.value("pinned", json::array())) state.pinned.push_back(pinned == true);
+    if (const json memory = all.value("memory", json()); memory.is_object())
+      state.memory = {static_cast<int64_t>(std::clamp(number_of(memory, "trace"), -1.0, 1e9)),
+                      memory.value("by", std::string()), memory.value("over_time", false),
+                      static_cast<int64_t>(std::clamp(number_of(memory, "cursor"), 0.0, 1e15))};
     for (const json& b : all.value("bookmarks", json::array()))
       if (b.is_object()) {
         const double from = number_of(b, "from");
@@ -65,6 +69,8 @@ void set_document_state(const std::string& path, const DocumentState& state) {
   json all = {{"path", full_path(path)}, {"from", state.lo}, {"to", state.hi}};
   all["folded"] = state.folded;
   all["pinned"] = state.pinned;
+  if (const auto& m = state.memory; m.trace >= 0)
+    all["memory"] = {{"trace", m.trace}, {"by", m.by}, {"over_time", m.over_time}, {"cursor", m.cursor}};
   all["bookmarks"] = json::array();
   for (const Bookmark& b : state.bookmarks)
     all["bookmarks"].push_back({{"from", b.from}, {"to", b.to}, {"note", b.note}});

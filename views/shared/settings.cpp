@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "views/shared/language.h"
@@ -22,6 +24,7 @@ std::string folder() {
 
 namespace {
 constexpr size_t kMostRecent = 30;
+std::mutex g_changing;  ///< a job's change and the window's own at once: none is lost
 
 std::string file() { return folder() + "/settings.json"; }
 
@@ -43,6 +46,7 @@ json part(const json& all, const char* key) {
 
 template <class Change>
 void change(const Change& make) {
+  const std::lock_guard lock(g_changing);
   std::error_code code;
   std::filesystem::create_directories(folder(), code);
   if (code) throw Error(folder() + ": the folder cannot be made: " + code.message(), "Nothing was set.");
@@ -91,7 +95,15 @@ const std::vector<AttrDef>& defs() {
                 "every core")},
       {"keep_read_traces", true, 0, 0,
        tr_later("keep what was read of a large trace or snapshot beside it (or in the cache folder): it opens at once "
-                "the next time")}};
+                "the next time")},
+      {"cache_limit",
+       cache::kUsualLimit >> 30,
+       0,
+       100'000,
+       tr_later("what the cache folder may take; what was not used for longest goes first, what is open stays. 0: "
+                "nothing is kept there"),
+       {},
+       "GiB"}};
   return all;
 }
 
@@ -118,6 +130,7 @@ AttrValue get(const std::string& name) {
 }
 
 std::string text(const std::string& name) { return std::get<std::string>(get(name)); }
+int64_t cache_bytes() { return integer("cache_limit") << 30; }
 int64_t integer(const std::string& name) { return std::get<int64_t>(get(name)); }
 bool flag(const std::string& name) { return std::get<bool>(get(name)); }
 

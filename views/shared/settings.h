@@ -22,6 +22,7 @@ AttrValue get(const std::string& name);
 std::string text(const std::string& name);
 int64_t integer(const std::string& name);
 bool flag(const std::string& name);
+int64_t cache_bytes();  ///< of "cache_limit"
 /// Throws Error (usage) where the value does not fit.
 void set(const std::string& name, const AttrValue& value);
 /// Back to its default.

@@ -72,8 +72,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
     refresh_title();
     if (bench_.file() != property("file").toString()) {
       setProperty("file", bench_.file());
-      if (remembers_ && bench_.has_project())
-        keep([this] { settings::add_recent(bench_.file().toStdString(), "project"); });
+      if (bench_.has_project()) remember(bench_.file().toStdString(), "project");
       problem_over();
       restore_window();
       refresh_start();
@@ -83,8 +82,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   connect(&bench_, &Workbench::documents_changed, this, [this] {
     if (bench_.documents().size() > documents_) {
       problem_over();
-      const Document& last = bench_.documents().back();
-      if (remembers_) keep([&last] { settings::add_recent(last.path, name(last.kind)); });
+      remember(bench_.documents().back().path, name(bench_.documents().back().kind));
     }
     documents_ = bench_.documents().size();
     refresh_start();

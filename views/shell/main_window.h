@@ -104,7 +104,10 @@ class MainWindow : public QMainWindow {
   void forget_file(const QString& path);
   /// Writes a setting; where that fails it is told, and what was set holds for this window alone.
   void keep(const std::function<void()>& write);
+  /// Among the files of before, where they are kept.
+  void remember(const std::string& path, const std::string& kind);
   void use_setting(const std::string& name);
+  void empty_cache(const std::function<void()>& then);
   void set_text_size(int pixels);
   void open_settings();
   void open_help();

@@ -7,11 +7,13 @@
 #include <QTabBar>
 #include <array>
 
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/parallel.h"
 #include "views/canvas/glyphs.h"
 #include "views/frame/picture.h"
+#include "views/shared/format.h"
 #include "views/shared/settings.h"
 #include "views/shell/help_panel.h"
 #include "views/shell/main_window.h"
@@ -28,6 +30,9 @@ void MainWindow::add_help_commands() {
                  .icon = "settings",
                  .run = [this] { open_settings(); },
                  .section = 9});
+  commands_.add({.id = "tools.empty_cache", .title = tr_later("Empty the cache folder"), .menu = {}, .run = [this] {
+                   empty_cache({});
+                 }});
   commands_.add({.id = "help.view",
                  .title = tr_later("What this view shows"),
                  .menu = "Help",
@@ -58,6 +63,18 @@ void MainWindow::keep(const std::function<void()>& write) {
   }
 }
 
+/// In the background: the disk may be busy, with what was read of that very file.
+void MainWindow::remember(const std::string& path, const std::string& kind) {
+  if (!remembers_) return;
+  bench_.files.start(
+      "remember " + QString::fromStdString(path), tr("Keep the file among those of before"),
+      [path, kind](const Jobs::Report&, const std::atomic<bool>&) { settings::add_recent(path, kind); }, [] {},
+      [this](const QString& message, const QString& hint) {
+        bench_.fail(tr("The setting was not kept"), message, hint);
+      },
+      true);
+}
+
 void MainWindow::use_settings() {
   for (const AttrDef& def : settings::defs()) use_setting(def.name);
   for (const auto& [command, keys] : settings::shortcuts())
@@ -80,7 +97,30 @@ void MainWindow::use_setting(const std::string& name) {
           set_num_threads(static_cast<int>(n));
         },
         [] {}, {}, true);
+  } else if (name == "cache_limit") {
+    cache::set_limit(settings::cache_bytes());
+    bench_.files.start(
+        "cache limit", tr("Keep the cache folder within its limit"),
+        [](const Jobs::Report&, const std::atomic<bool>&) { cache::make_room(); },
+        [this] {
+          if (auto* dialog = findChild<SettingsDialog*>()) dialog->refresh();
+        },
+        {}, true);
   }
+}
+
+/// `then`: on the UI thread, once it is done.
+void MainWindow::empty_cache(const std::function<void()>& then) {
+  bench_.files.start(
+      "empty cache", tr("Empty the cache folder"),
+      [](const Jobs::Report&, const std::atomic<bool>&) { return cache::empty(); },
+      [this, then](const cache::Held& gone) {
+        bench_.log(tr("Emptied the cache folder %1: %2 in %3 files")
+                       .arg(QString::fromStdString(cache::folder()),
+                            QString::fromStdString(format_bytes(static_cast<double>(gone.bytes))))
+                       .arg(gone.files));
+        if (then) then();
+      });
 }
 
 /// Widgets take their font when they are made: those that have one of the faces get the same face in its new size.
@@ -109,6 +149,7 @@ void MainWindow::open_settings() {
   if (findChild<SettingsDialog*>()) return;
   auto* dialog = new SettingsDialog(commands_, this);
   dialog->on_change = [this](const std::string& name) { use_setting(name); };
+  dialog->empty_cache = [this](const std::function<void()>& then) { empty_cache(then); };
   dialog->on_failure = [this](const QString& message, const QString& hint) {
     bench_.fail(tr("The setting was not kept"), message, hint);
   };

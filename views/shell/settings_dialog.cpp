@@ -4,24 +4,28 @@
 #include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QLabel>
+#include <QPointer>
 #include <QPushButton>
 #include <QTabWidget>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "views/frame/attr_editor.h"
 #include "views/frame/theme.h"
+#include "views/shared/format.h"
 #include "views/shared/settings.h"
 #include "views/shell/shortcut_list.h"
 
 namespace tenon::views {
 
 namespace {
-[[maybe_unused]] constexpr const char* kWords[] = {tr_later("Theme"), tr_later("Language"), tr_later("Text size"),
-                                                   tr_later("Threads"), tr_later("Keep read traces")};
-[[maybe_unused]] constexpr const char* kChoices[] = {tr_later("system"), tr_later("dark"), tr_later("light"),
-                                                     tr_later("contrast"), tr_later("pixels")};
+[[maybe_unused]] constexpr const char* kWords[] = {
+    tr_later("Theme"),   tr_later("Language"),         tr_later("Text size"),
+    tr_later("Threads"), tr_later("Keep read traces"), tr_later("Cache limit")};
+[[maybe_unused]] constexpr const char* kChoices[] = {tr_later("system"),   tr_later("dark"),   tr_later("light"),
+                                                     tr_later("contrast"), tr_later("pixels"), tr_later("GiB")};
 /// "Text size" of "text_size".
 QString words_of(const std::string& name) {
   QString words = QString::fromStdString(name).replace('_', ' ');
@@ -120,8 +124,31 @@ QWidget* SettingsDialog::build_general() {
     rows_.insert(name, row);
     at += 2;
   }
+  add_cache_row(grid, at++, page);
   grid->setRowStretch(at, 1);
   return page;
+}
+
+void SettingsDialog::add_cache_row(QGridLayout* grid, int at, QWidget* page) {
+  grid->addWidget(new QLabel(tr("Cache folder"), page), at, 0);
+  auto* line = new QHBoxLayout;
+  cached_ = new QLabel(page);
+  cached_->setObjectName("settings.cached");
+  cached_->setToolTip(QString::fromStdString(cache::folder()));
+  empty_cache_ = new QPushButton(tr("Empty"), page);
+  empty_cache_->setObjectName("settings.empty_cache");
+  empty_cache_->setToolTip(tr("Remove all of it but what is open: it is made again when it is needed"));
+  empty_cache_->setAutoDefault(false);
+  connect(empty_cache_, &QPushButton::clicked, this, [this] {
+    if (!empty_cache) return;
+    empty_cache_->setEnabled(false);
+    empty_cache([dialog = QPointer<SettingsDialog>(this)] {
+      if (dialog) dialog->refresh();
+    });
+  });
+  line->addWidget(empty_cache_);
+  line->addWidget(cached_, 1);
+  grid->addLayout(line, at, 1);
 }
 
 void SettingsDialog::change(const std::string& name, const std::function<void()>& write) {
@@ -141,6 +168,12 @@ void SettingsDialog::refresh() {
     show_attr(row.editor, value);
     row.reset->setEnabled(value != def.fallback);
   }
+  const cache::Held held = cache::held_in_all();
+  const QString bytes = QString::fromStdString(format_bytes(static_cast<double>(held.bytes)));
+  cached_->setText(held.files == 0   ? tr("nothing is kept there")
+                   : held.files == 1 ? tr("%1 in 1 file").arg(bytes)
+                                     : tr("%1 in %2 files").arg(bytes).arg(held.files));
+  empty_cache_->setEnabled(held.files > 0);
 }
 
 }  // namespace tenon::views

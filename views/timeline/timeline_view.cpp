@@ -15,12 +15,13 @@
 #include "tracing/analyses/time_match.h"
 #include "tracing/analyses/trace_story.h"
 #include "tracing/record/step_record.h"
+#include "views/frame/bookmark_list.h"
 #include "views/frame/filter_bar.h"
 #include "views/frame/rank_box.h"
 #include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
 #include "views/shared/format.h"
-#include "views/timeline/bookmarks_view.h"
+#include "views/timeline/trace_bookmarks.h"
 
 namespace tenon::views {
 
@@ -52,9 +53,11 @@ TimelineView::TimelineView(const ViewDef& def, Bench& bench, QWidget* parent)
   }
   events_->setObjectName("timeline.events");
   names_->setObjectName("timeline.names");
-  bookmarks_ = new BookmarksView(bench, model_, tabs_);
-  tabs_->addTab(bookmarks_, tr("Bookmarks"));
-  connect(bookmarks_, &BookmarksView::counted, this, &TimelineView::refresh_bookmarks);
+  bookmarks_ =
+      new BookmarkList(bench, std::make_unique<TraceBookmarks>(model_), "timeline",
+                       tr("Keep what is marked, or the time of the selected event (B in the timeline)"), tabs_);
+  tabs_->addTab(bookmarks_, bookmarks_->title());
+  connect(bookmarks_, &BookmarkList::counted, this, &TimelineView::refresh_bookmarks);
   split->addWidget(tabs_);
   split->setStretchFactor(0, 3);
   split->setStretchFactor(1, 2);
@@ -192,8 +195,7 @@ void TimelineView::bookmark() {
 
 void TimelineView::refresh_bookmarks() {
   bookmarks_->refresh();
-  const int n = bookmarks_->count();
-  tabs_->setTabText(tabs_->indexOf(bookmarks_), n ? tr("Bookmarks (%1)").arg(n) : tr("Bookmarks"));
+  tabs_->setTabText(tabs_->indexOf(bookmarks_), bookmarks_->title());
 }
 
 const Document* TimelineView::shown() const {

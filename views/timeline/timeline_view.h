@@ -14,7 +14,7 @@ class QToolButton;
 
 namespace tenon::views {
 
-class BookmarksView;
+class BookmarkList;
 
 class TimelineView : public View {
   Q_OBJECT
@@ -50,7 +50,7 @@ class TimelineView : public View {
   std::vector<Command> pin_commands();
   QComboBox *documents_, *colour_;
   QToolButton *path_, *gaps_, *pins_;
-  BookmarksView* bookmarks_;
+  BookmarkList* bookmarks_;
   using Part = std::pair<int, size_t>;  ///< a document, and a rank of it
   std::map<Part, std::shared_ptr<const tracing::TraceStory>> stories_;
   std::pair<int, std::vector<int>> beside_;  ///< a trace, and the snapshots that were looked at beside it

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "projects/watches.h"
+#include "views/frame/table_list.h"
 #include "views/frame/view.h"
 
 class QToolButton;

@@ -1,9 +1,14 @@
 #include "engine/formats/torch/model_file.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+
+#include "core/error.h"
 #include "core/mapped_file.h"
 #include "engine/formats/torch/types.h"
+#include "engine/formats/zip.h"
 
 namespace tenon::formats {
 
@@ -43,6 +48,32 @@ ModelFile read_checkpoint(const File& file) {
   return with_values(std::move(m), std::move(values));
 }
 
+/// What TorchScript's printer made of the classes of a program: the members of code/ that are no list of places in the
+/// source that it came from.
+void add_sources(const File& file, ModelFile& m) {
+  constexpr uint64_t kMostText = uint64_t{16} << 20;  // of one listing: the largest models have some hundred KiB
+  auto zip = std::make_shared<const Zip>(file->bytes(), file->name());
+  const std::string& first = zip->members().front().name;
+  const std::string folder = first.substr(0, first.find('/') == first.npos ? 0 : first.find('/') + 1) + "code/";
+  std::vector<const Zip::Member*> members;
+  for (const Zip::Member& member : zip->members())
+    if (member.name.starts_with(folder) && member.name.ends_with(".py")) members.push_back(&member);
+  std::sort(members.begin(), members.end(),
+            [](const Zip::Member* a, const Zip::Member* b) { return a->name < b->name; });
+  for (const Zip::Member* member : members) m.sources.push_back({member->name.substr(folder.size()), member->size});
+  m.source_text = [file, zip, members](size_t source) {
+    const Zip::Member& member = *members.at(source);
+    if (member.size > kMostText)
+      throw Error(
+          fmt::format("{}: its member {} has {} bytes, more than any listing", file->name(), member.name, member.size));
+    std::string unpacked;
+    const std::string_view text = zip->data(member, unpacked);
+    if (!zip->intact(member, text))
+      throw Error(fmt::format("{}: its member {} does not match its checksum", file->name(), member.name));
+    return std::string(text);
+  };
+}
+
 /// What are keys of dictionaries in a checkpoint are attributes of modules in a program.
 ModelFile read_program(const File& file) {
   ModelFile m;
@@ -50,6 +81,7 @@ ModelFile read_program(const File& file) {
   add_torch(TorchFile::parse_program(file), m, values);
   for (ModelFile::Entry& e : m.tensors) std::replace(e.name.begin(), e.name.end(), '/', '.');
   for (auto& [name, text] : m.texts) std::replace(name.begin(), name.end(), '/', '.');
+  add_sources(file, m);
   return with_values(std::move(m), std::move(values));
 }
 

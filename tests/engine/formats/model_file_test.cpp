@@ -237,6 +237,34 @@ TEST(ModelFiles, a_torchscript_program_lists_the_weights_of_its_modules) {
       << "looked at, and never loaded";
 }
 
+TEST(ModelFiles, a_torchscript_program_brings_its_code_as_text) {
+  const std::string program = "\x80\x02" + pglobal("__torch__", "Net") + ")\x81}(" + pstr("training") + "\x89ub.";
+  const std::string net =
+      "class Net(Module):\n  def forward(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n"
+      "    return torch.relu(x)\n";
+  const std::string bytes = zip_of({{"data.pkl", program},
+                                    {"code/__torch__/torch/nn/modules/linear.py", "class Linear(Module): pass\n"},
+                                    {"code/__torch__.py", net},
+                                    {"code/__torch__.py.debug_pkl", "places"},
+                                    {"extra/code/more.py", "import os"},
+                                    {"constants.pkl", "\x80\x02)."}});
+  const auto m = file_of(bytes);
+  ASSERT_EQ(m->sources.size(), 2u);
+  EXPECT_EQ(m->sources[0].name, "__torch__.py");
+  EXPECT_EQ(m->sources[0].bytes, net.size());
+  EXPECT_EQ(m->sources[1].name, "__torch__/torch/nn/modules/linear.py");
+  EXPECT_EQ(m->source_text(0), net);
+  EXPECT_EQ(m->source_text(1), "class Linear(Module): pass\n");
+  EXPECT_THROW(m->source_text(2), std::exception);
+  // Damaged text is told, and the rest of the file is there.
+  std::string broken = bytes;
+  broken[broken.find("torch.relu")] = 'T';
+  const auto half = file_of(broken);
+  EXPECT_NE(testing_words::message_of([&] { half->source_text(0); }).find("code/__torch__.py does not match"),
+            std::string::npos);
+  EXPECT_EQ(half->source_text(1), "class Linear(Module): pass\n");
+}
+
 TEST(ModelFiles, an_exported_program_has_weights_and_a_graph) {
   const std::string meta =
       R"("dtype":7,"sizes":[{"as_int":2},{"as_int":3}],"requires_grad":true,"device":{"type":"cpu"},)"

@@ -14,7 +14,7 @@
 #include "projects/project.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/builder/builder_model.h"
-#include "views/code/code_editor_view.h"
+#include "views/frame/code_editor.h"
 
 namespace tenon::views {
 namespace {

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "xcb");
   QTemporaryDir settings;  // nobody's own are read or written
   qputenv("XDG_CONFIG_HOME", settings.path().toUtf8());
+  qputenv("XDG_CACHE_HOME", (settings.path() + "/caches").toUtf8());
   QSurfaceFormat format;
   format.setVersion(3, 3);
   format.setProfile(QSurfaceFormat::CoreProfile);

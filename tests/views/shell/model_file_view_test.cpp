@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QMenu>
 #include <QProcess>
 #include <QTest>
@@ -12,11 +13,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/file.h"
 #include "engine/formats/safetensors.h"
+#include "tests/torchscript.h"
 #include "tests/views/model_files.h"
 #include "tests/views/shell/drop.h"
 #include "tests/views/shell/project_states.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/code_editor.h"
 #include "views/model_file/model_file_model.h"
 
 namespace tenon::views {
@@ -63,6 +67,39 @@ class ModelFiles : public testing::WindowTest {
   }
   QString file_name_;
 };
+
+TEST_F(ModelFiles, the_code_of_a_torchscript_program_is_a_page_to_read) {
+  const QString file = dir_.filePath("net.pt");
+  write_file(file.toStdString(), torchscript_program());
+  make_window();
+  drop({file});
+  ASSERT_EQ(bench_->documents().size(), 1u) << (problems_.empty() ? "" : problems_.back());
+  auto* page = window_->findChild<QToolButton*>("model_file.code");
+  ASSERT_TRUE(page->isVisible());
+  press("model_file.code");
+  settle();
+  auto* sources = window_->findChild<QListWidget*>("model_file.sources");
+  auto* text = window_->findChild<CodeEditor*>("model_file.code_text");
+  ASSERT_EQ(sources->count(), 2);
+  until([text] { return text->toPlainText().startsWith("class Net(Module):"); });
+  EXPECT_TRUE(text->isReadOnly());
+  text->setFocus();
+  QTest::keyClicks(text, "x");
+  QTest::keyClick(text, Qt::Key_Return);
+  EXPECT_TRUE(text->toPlainText().startsWith("class Net(Module):")) << "it is not written to";
+  click(sources->viewport(), sources->visualItemRect(sources->item(1)).center());
+  until([text] { return text->toPlainText().startsWith("class Block"); });
+  // A file without code has no such page; the one before comes back to what was read in it.
+  drop({file_name_});
+  EXPECT_FALSE(page->isVisible());
+  EXPECT_EQ(model().page(), ModelFileModel::Page::tensors);
+  bench_->select(Selection::of_document(bench_->documents()[0].id, "test"));
+  settle();
+  ASSERT_TRUE(window_->commands().run("model_file.code"));
+  settle();
+  until([text] { return text->toPlainText().startsWith("class Block"); });
+  EXPECT_EQ(sources->currentRow(), 1);
+}
 
 TEST_F(ModelFiles, dropped_searched_folded_and_looked_at) {
   make_window();

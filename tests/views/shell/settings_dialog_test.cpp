@@ -15,7 +15,10 @@
 #include <QTabWidget>
 #include <QTest>
 #include <QTreeWidget>
+#include <filesystem>
 
+#include "core/cache_folder.h"
+#include "core/file.h"
 #include "core/parallel.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/canvas/glyphs.h"
@@ -75,6 +78,39 @@ class Dialog : public testing::WindowTest {
   QString keys_of(const char* id) { return window_->commands().action(id)->shortcut().toString(); }
   QPointer<SettingsDialog> dialog_;
 };
+
+TEST_F(Dialog, the_cache_folder_has_a_limit_and_is_emptied) {
+  std::filesystem::create_directories(cache::folder_of("traces"));
+  const std::string path = cache::folder_of("traces") + "/kept";
+  write_file(path, std::string(3 << 20, 'x'));
+  dialog_->refresh();
+  EXPECT_EQ(part<QLabel>("settings.cached")->text(), "3.00 MiB in 1 file");
+  auto* box = part<QSpinBox>("settings.cache_limit");
+  EXPECT_EQ(box->value(), 10);
+  box->setFocus();
+  box->selectAll();
+  QTest::keyClicks(box, "7");
+  QTest::keyClick(box, Qt::Key_Return);
+  settle();
+  EXPECT_EQ(settings::integer("cache_limit"), 7);
+  EXPECT_EQ(cache::limit(), int64_t{7} << 30);
+  EXPECT_TRUE(std::filesystem::exists(path));
+  auto* empty = part<QPushButton>("settings.empty_cache");
+  ASSERT_TRUE(empty->isEnabled());
+  empty->click();
+  settle();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(empty->isEnabled());
+  EXPECT_EQ(part<QLabel>("settings.cached")->text(), "nothing is kept there");
+  // A limit of nothing holds at once.
+  write_file(path, "x");
+  box->setFocus();
+  box->selectAll();
+  QTest::keyClicks(box, "0");
+  QTest::keyClick(box, Qt::Key_Return);
+  settle();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
 
 TEST_F(Dialog, shows_every_setting_with_its_help) {
   for (const AttrDef& def : settings::defs()) {

@@ -3,6 +3,7 @@
 
 #include <QComboBox>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
 #include <QTabWidget>
 #include <QTest>
@@ -219,6 +220,61 @@ TEST_F(OpenedSnapshot, every_recording_opens_and_closes_and_json_is_told_from_a_
   std::ofstream(dump.toStdString()) << R"({"segments": )" + bare.text().substr(bare.text().find(R"("segments":)") + 11);
   open_snapshot(dump);
   EXPECT_TRUE(details_say("dump.json"));
+}
+
+TEST_F(OpenedSnapshot, a_bookmark_and_what_was_seen_are_there_when_it_is_opened_again) {
+  open_snapshot(recorded("training-2.15.pickle.gz"));
+  SceneCanvas* c = canvas("memory");
+  c->setFocus();
+  for (int i = 0; i < 3; ++i) key(c, Qt::Key_W);
+  key(c, Qt::Key_Left);
+  const size_t at = plot()->cursor();
+  ASSERT_NE(at, plot()->history()->timeline->peak());
+  QTest::keyClick(c, Qt::Key_B);
+  settle();
+  auto* note = window_->findChild<QLineEdit*>("memory.note");
+  until([note] { return note->hasFocus(); });
+  QTest::keyClicks(note, "before the peak");
+  QTest::keyClick(note, Qt::Key_Return);
+  settle();
+  ASSERT_EQ(list("memory.bookmarks")->shown_rows(), 1);
+  auto* by = window_->findChild<QComboBox*>("memory.by");
+  by->setFocus();
+  key(by, Qt::Key_Down);
+  settle();
+  press("memory.over_time");
+  key(c, Qt::Key_W);
+  const double lo = plot()->axis().lo, hi = plot()->axis().hi;
+  ASSERT_FALSE(plot()->axis().fitted());
+  ASSERT_TRUE(window_->commands().run("file.close_document"));
+  settle();
+  ASSERT_TRUE(bench_->documents().empty());
+  EXPECT_TRUE(bench_->model<MemoryModel>().snapshots().bookmarks().empty());
+
+  open_snapshot(recorded("training-2.15.pickle.gz"));
+  ASSERT_NE(plot(), nullptr);
+  ASSERT_NE(plot()->history(), nullptr);
+  EXPECT_EQ(plot()->history()->asked.by, snapshot::UsageBy::size);
+  EXPECT_TRUE(plot()->over_time());
+  EXPECT_TRUE(window_->findChild<QToolButton*>("memory.over_time")->isChecked());
+  EXPECT_DOUBLE_EQ(plot()->axis().lo, lo);
+  EXPECT_DOUBLE_EQ(plot()->axis().hi, hi);
+  EXPECT_EQ(plot()->cursor(), at);
+  const auto& kept = bench_->model<MemoryModel>().snapshots().bookmarks();
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].note, "before the peak");
+  // The list leads back to the moment, and the mark goes when it is removed.
+  press("memory.peak");
+  auto* tabs = window_->view("memory")->findChild<QTabWidget*>();
+  EXPECT_EQ(tabs->tabText(1), "Bookmarks (1)");
+  tabs->setCurrentIndex(1);
+  settle();
+  click_row(list("memory.bookmarks"), 0);
+  EXPECT_EQ(plot()->cursor(), at);
+  press("memory.unbookmark");
+  settle();
+  EXPECT_TRUE(bench_->model<MemoryModel>().snapshots().bookmarks().empty());
+  key(c, Qt::Key_F);
 }
 
 TEST_F(OpenedSnapshot, closed_while_it_is_divided_or_broken_it_leaves_nothing) {

@@ -12,6 +12,7 @@
 
 #include "projects/project.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/training/branch_form_view.h"
 
 namespace tenon::views {

@@ -14,6 +14,7 @@
 #include "engine/train/recipe.h"
 #include "projects/project.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/training/training_model.h"
 
 namespace tenon::views {

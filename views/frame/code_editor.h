@@ -9,7 +9,7 @@ namespace tenon::views {
 class CodeColours;
 
 /// Where a model is read and written as Python. Enter keeps the indentation, Tab and Shift+Tab move lines by four
-/// blanks.
+/// blanks; where it is read-only, they do as elsewhere.
 class CodeEditor : public QPlainTextEdit {
   Q_OBJECT
  public:
@@ -24,7 +24,7 @@ class CodeEditor : public QPlainTextEdit {
 
  protected:
   void keyPressEvent(QKeyEvent* e) override;
-  bool focusNextPrevChild(bool) override { return false; }
+  bool focusNextPrevChild(bool next) override { return isReadOnly() && QWidget::focusNextPrevChild(next); }
 
  private:
   void indent(bool more);

@@ -1,4 +1,4 @@
-#include "views/code/code_editor_view.h"
+#include "views/frame/code_editor.h"
 
 #include <QKeyEvent>
 #include <QRegularExpression>
@@ -163,6 +163,7 @@ void CodeEditor::indent(bool more) {
 }
 
 void CodeEditor::keyPressEvent(QKeyEvent* e) {
+  if (isReadOnly()) return QPlainTextEdit::keyPressEvent(e);
   const bool plain = e->modifiers() == Qt::NoModifier || e->modifiers() == Qt::KeypadModifier;
   if (plain && (e->key() == Qt::Key_Return || e->key() == Qt::Key_Enter)) {
     const QString before = textCursor().block().text().left(textCursor().positionInBlock());

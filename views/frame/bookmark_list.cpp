@@ -1,4 +1,4 @@
-#include "views/timeline/bookmarks_view.h"
+#include "views/frame/bookmark_list.h"
 
 #include <QHBoxLayout>
 #include <QLineEdit>
@@ -10,92 +10,89 @@
 #include "core/error.h"
 #include "views/frame/table_list.h"
 #include "views/frame/widgets.h"
-#include "views/shared/format.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {
 
-BookmarksView::BookmarksView(Bench& bench, TimelineModel& model, QWidget* parent)
-    : QWidget(parent), bench_(bench), model_(model) {
+BookmarkList::BookmarkList(Bench& bench, std::unique_ptr<BookmarkedPicture> picture, const QString& view,
+                           const QString& what, QWidget* parent)
+    : QWidget(parent), bench_(bench), picture_(std::move(picture)) {
   auto* box = new QVBoxLayout(this);
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
   auto* bar = new ViewBar(this);
   add_ = new QToolButton(bar);
-  add_->setObjectName("timeline.bookmark");
+  add_->setObjectName(view + ".bookmark");
   add_->setText(tr("Add"));
-  add_->setToolTip(tr("Keep what is marked, or the time of the selected event (B in the timeline)"));
-  connect(add_, &QToolButton::clicked, this, &BookmarksView::add);
+  add_->setToolTip(what);
+  connect(add_, &QToolButton::clicked, this, &BookmarkList::add);
   bar->add(add_);
   note_ = new QLineEdit(bar);
-  note_->setObjectName("timeline.note");
+  note_->setObjectName(view + ".note");
   note_->setAccessibleName(tr("Note of the bookmark"));
   note_->setPlaceholderText(tr("Note of the chosen bookmark"));
-  connect(note_, &QLineEdit::editingFinished, this, &BookmarksView::note_typed);
+  connect(note_, &QLineEdit::editingFinished, this, &BookmarkList::note_typed);
   bar->add(note_, 1);
   remove_ = new QToolButton(bar);
-  remove_->setObjectName("timeline.unbookmark");
+  remove_->setObjectName(view + ".unbookmark");
   remove_->setText(tr("Remove"));
-  connect(remove_, &QToolButton::clicked, this, &BookmarksView::remove);
+  connect(remove_, &QToolButton::clicked, this, &BookmarkList::remove);
   bar->add(remove_);
   box->addWidget(bar);
   list_ = new TableList(this);
-  list_->setObjectName("timeline.bookmarks");
+  list_->setObjectName(view + ".bookmarks");
   list_->setAccessibleName(tr("Bookmarks"));
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
   box->addWidget(list_, 1);
   connect(&bench, &Bench::selection_changed, this, [this](const Selection& s) {
-    if (s.kind != Selection::Kind::range || !shown()) return;
-    chosen_from_ = s.from, chosen_to_ = s.to;
+    const Document* d = shown() ? bench_.shown_document() : nullptr;
+    if (!d || s.kind != picture_->selection(*d, {}).kind) return;
+    chosen_ = s;
     fill();
   });
   refresh();
 }
 
-BookmarksView::~BookmarksView() {
+BookmarkList::~BookmarkList() {
   for (auto& [document, kept] : kept_) keep(document, kept);
 }
 
-BookmarksView::Kept* BookmarksView::shown() {
-  const Document* d = model_.shows_beginning() ? nullptr : bench_.shown_document();
+BookmarkList::Kept* BookmarkList::shown() {
+  const Document* d = picture_->shows_document() ? bench_.shown_document() : nullptr;
   const auto at = d ? kept_.find(d->id) : kept_.end();
   return at == kept_.end() ? nullptr : &at->second;
 }
 
-int BookmarksView::count() const { return static_cast<int>(model_.bookmarks().size()); }
+QString BookmarkList::title() const {
+  const size_t n = picture_->bookmarks().size();
+  return n ? tr("Bookmarks (%1)").arg(n) : tr("Bookmarks");
+}
 
-void BookmarksView::refresh() {
+void BookmarkList::refresh() {
   for (auto at = kept_.begin(); at != kept_.end();) {
     const bool open = bench_.document(at->first) != nullptr;
     if (!open) keep(at->first, at->second);
     at = open ? std::next(at) : kept_.erase(at);
   }
   for (const Document& d : bench_.documents()) {
-    if (!d.trace || kept_.contains(d.id)) continue;
+    if (!picture_->holds(d) || kept_.contains(d.id)) continue;
     const DocumentState state = document_state(d.path);
     kept_[d.id] = {d.path, state, state};
-    if (state.hi > state.lo || !state.folded.empty() || !state.pinned.empty())
-      model_.set_sight(d.id, {.lo = state.lo, .hi = state.hi, .folded = state.folded, .pinned = state.pinned});
+    if (state != DocumentState{}) picture_->look_as(d.id, state);
   }
   const Kept* kept = shown();
-  if (kept && model_.shows_document() && model_.bookmarks() != kept->is.bookmarks)
-    model_.set_bookmarks(kept->is.bookmarks);
+  const std::vector<Bookmark> of_shown = kept ? kept->is.bookmarks : std::vector<Bookmark>();
+  if (picture_->bookmarks() != of_shown) picture_->set_bookmarks(of_shown);
   fill();
 }
 
 /// Takes down how the document is seen, for the next time.
-void BookmarksView::keep(int document, Kept& kept) {
-  const TimelineModel::Sight sight = model_.sight(document);
-  auto some = [](const std::vector<bool>& of) {
-    return std::find(of.begin(), of.end(), true) != of.end() ? of : std::vector<bool>();
-  };
-  kept.is.lo = sight.whole ? 0 : sight.lo, kept.is.hi = sight.whole ? 0 : sight.hi;
-  kept.is.folded = some(sight.folded);
-  kept.is.pinned = some(sight.pinned);
+void BookmarkList::keep(int document, Kept& kept) {
+  picture_->take_down(document, kept.is);
   save(kept, false);
 }
 
-void BookmarksView::save(Kept& kept, bool aloud) {
+void BookmarkList::save(Kept& kept, bool aloud) {
   if (kept.is == kept.was) return;
   try {
     set_document_state(kept.path, kept.is);
@@ -107,18 +104,18 @@ void BookmarksView::save(Kept& kept, bool aloud) {
   }
 }
 
-void BookmarksView::add() {
+void BookmarkList::add() {
   Kept* kept = shown();
-  if (!kept || !model_.shows_document()) return;
-  const Bookmark b = model_.bookmark_here();
+  if (!kept) return;
+  const Bookmark b = picture_->bookmark_here();
   auto& all = kept->is.bookmarks;
   if (std::find_if(all.begin(), all.end(), [&](const Bookmark& o) { return o.from == b.from && o.to == b.to; }) ==
       all.end())
     all.insert(std::upper_bound(all.begin(), all.end(), b,
                                 [](const Bookmark& x, const Bookmark& y) { return x.from < y.from; }),
                b);
-  chosen_from_ = b.from, chosen_to_ = b.to;
-  model_.set_bookmarks(all);
+  chosen_ = picture_->selection(*bench_.shown_document(), b);
+  picture_->set_bookmarks(all);
   save(*kept, true);
   fill();
   emit counted();
@@ -126,58 +123,54 @@ void BookmarksView::add() {
   note_->selectAll();
 }
 
-int BookmarksView::chosen() const {
-  const auto& all = model_.bookmarks();
-  for (size_t i = 0; i < all.size(); ++i)
-    if (all[i].from == chosen_from_ && (all[i].to == chosen_to_ || all[i].from + 1 == chosen_to_))
-      return static_cast<int>(i);
+int BookmarkList::chosen() const {
+  const Document* d = bench_.shown_document();
+  const auto& all = picture_->bookmarks();
+  for (size_t i = 0; d && i < all.size(); ++i)
+    if (picture_->selection(*d, all[i]).same(chosen_)) return static_cast<int>(i);
   return -1;
 }
 
-void BookmarksView::note_typed() {
+void BookmarkList::note_typed() {
   Kept* kept = shown();
   const int i = chosen();
   if (!kept || i < 0 || static_cast<size_t>(i) >= kept->is.bookmarks.size()) return;
   std::string& note = kept->is.bookmarks[static_cast<size_t>(i)].note;
   if (note == note_->text().toStdString()) return;
   note = note_->text().toStdString();
-  model_.set_bookmarks(kept->is.bookmarks);
+  picture_->set_bookmarks(kept->is.bookmarks);
   save(*kept, true);
   fill();
 }
 
-void BookmarksView::remove() {
+void BookmarkList::remove() {
   Kept* kept = shown();
   const int i = chosen();
   if (!kept || i < 0 || static_cast<size_t>(i) >= kept->is.bookmarks.size()) return;
   kept->is.bookmarks.erase(kept->is.bookmarks.begin() + i);
-  chosen_to_ = -1;
-  model_.set_bookmarks(kept->is.bookmarks);
+  chosen_ = {};
+  picture_->set_bookmarks(kept->is.bookmarks);
   save(*kept, true);
   fill();
   emit counted();
 }
 
-void BookmarksView::fill() {
+void BookmarkList::fill() {
   Table t;
-  t.columns = {{views::tr("At"), true}, {views::tr("Length"), true}, {views::tr("Note")}};
+  t.columns = picture_->columns();
+  t.columns.push_back({views::tr("Note")});
   const Document* d = bench_.shown_document();
-  Selection of_chosen;
   const int now = chosen();
-  const auto& all = model_.bookmarks();
+  const auto& all = picture_->bookmarks();
   for (size_t i = 0; d && i < all.size(); ++i) {
-    const Bookmark& b = all[i];
     Table::Row row;
-    row.selection = Selection::range(b.from, std::max(b.to, b.from + 1), "bookmarks");
-    row.selection.document = d->id;
-    row.cells = {Table::Cell::number(b.from, format_ns(b.from)),
-                 Table::Cell::number(b.to - b.from, b.to > b.from ? format_ns(b.to - b.from) : views::tr("a moment")),
-                 {b.note, 0, {}, Ink::none}};
-    if (static_cast<int>(i) == now) of_chosen = row.selection;
+    row.selection = picture_->selection(*d, all[i]);
+    row.cells = picture_->cells(*d, all[i]);
+    row.cells.push_back({all[i].note, 0, {}, Ink::none});
     t.rows.push_back(std::move(row));
   }
   list_->set_table(std::move(t));
-  if (now >= 0) list_->mark(of_chosen);
+  if (now >= 0) list_->mark(chosen_);
   note_->setEnabled(now >= 0);
   remove_->setEnabled(now >= 0);
   const QString note = now >= 0 ? QString::fromStdString(all[static_cast<size_t>(now)].note) : QString();
