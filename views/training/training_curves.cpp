@@ -233,6 +233,12 @@ void TrainingModel::draw_changes(Scene& scene, Box area) {
 /// On the axis; those that would stand in one place are one, which leads to the first of them.
 void TrainingModel::draw_watch_marks(Scene& scene, Box area) {
   constexpr float kApart = 6, kShown = 3;
+  // Many lines would hide what they are about: then the marks stand at the axis alone.
+  constexpr int kMostUpright = 16;
+  const auto seen = std::count_if(marks_.begin(), marks_.end(), [&](const Mark& m) {
+    const float x = axis_.to_px(x_of(m.step));
+    return x >= area.x && x <= area.right();
+  });
   for (size_t i = 0; i < marks_.size();) {
     const Mark& first = marks_[i];
     const float x = axis_.to_px(x_of(first.step));
@@ -245,7 +251,7 @@ void TrainingModel::draw_watch_marks(Scene& scene, Box area) {
     std::string tip = first.text;
     if (more > 0) tip += "\n" + tr("and {} more up to step {}", format_grouped(more), format_grouped(last));
     if (!still_) tip += "\n" + tr("Click: to step {}", format_grouped(first.step));
-    scene.line({x, area.y}, {x, area.bottom()}, Ink::accent, 1, 0.45f);
+    if (seen <= kMostUpright) scene.line({x, area.y}, {x, area.bottom()}, Ink::accent, 1, 0.45f);
     scene.polyline({{x - kShown - 1, area.bottom()}, {x, area.bottom() - 7}, {x + kShown + 1, area.bottom()}},
                    Ink::accent, 2);
     scene.target({x - 5, area.bottom() - 10, 10, 14}, {watch_mark, first.step}, Cursor::hand, std::move(tip));
