@@ -129,9 +129,13 @@ tracing::Finding spike_finding(const SpikeReport& r, const Inquiry& q) {
                           {"highest", "HIGHEST UP TO " + std::to_string(q.last()), Unit::number},
                           {"spike", "SPIKE", Unit::text}},
                          {}};
-  for (const auto& t : q.tried())
-    replays.rows.push_back({t->trial.said, t->trial.from, t->losses.empty() ? std::nan("") : t->losses.front(),
-                            t->highest, std::string(t->gone ? "gone" : "still there")});
+  for (const auto& t : q.tried()) {
+    const double at = t->losses.empty() ? std::nan("") : t->losses.front();
+    tracing::Cell loss = at;
+    if (std::isnan(at)) loss = std::string("left out");
+    replays.rows.push_back(
+        {t->trial.said, t->trial.from, std::move(loss), t->highest, std::string(t->gone ? "gone" : "still there")});
+  }
   tracing::Table asked{"causes", {{"cause", "CAUSE", Unit::text}, {"answer", "ANSWER", Unit::text}}, {}};
   for (const CausePlan::Part& p : r.plan.parts) {
     const bool was = std::find(r.asked.begin(), r.asked.end(), p.name) != r.asked.end();

@@ -9,7 +9,8 @@
 namespace tenon::projects {
 namespace {
 
-constexpr int64_t kBefore = 20;  // steps in which a rate that rose may still be the cause
+constexpr int64_t kRateBefore = 100;  // steps in which a rate that rose may still be the cause
+constexpr int64_t kUsualBefore = 20;  // steps whose gradients say what is usual
 constexpr double kRose = 1.2;
 
 /// The step before the spike with which the rate rose most.
@@ -22,7 +23,7 @@ std::optional<RateRise> rate_rise(Inquiry& q) {
   const std::vector<MetricPoint>& lr = q.metric("lr");
   for (size_t i = 1; i < lr.size(); ++i) {
     const RateRise r{lr[i].step, lr[i - 1].value, lr[i].value};
-    if (r.step > q.spike().step || r.step < q.spike().step - kBefore || !(r.from > 0) || r.to < kRose * r.from)
+    if (r.step > q.spike().step || r.step < q.spike().step - kRateBefore || !(r.from > 0) || r.to < kRose * r.from)
       continue;
     if (!most || r.to / r.from > most->to / most->from) most = r;
   }
@@ -50,7 +51,7 @@ std::optional<Culprit> ask_rate(Inquiry& q) {
 double usual_norm(Inquiry& q) {
   std::vector<double> norms;
   for (const MetricPoint& p : q.metric("grad_norm"))
-    if (p.step < q.first() && p.step >= q.first() - kBefore && std::isfinite(p.value)) norms.push_back(p.value);
+    if (p.step < q.first() && p.step >= q.first() - kUsualBefore && std::isfinite(p.value)) norms.push_back(p.value);
   if (norms.empty()) return 0;
   const auto mid = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
   std::nth_element(norms.begin(), mid, norms.end());
@@ -81,8 +82,9 @@ const bool registered_recipe_causes[] = {
                     .order = 10,
                     .ruled_out =
                         [](Inquiry& q) {
-                          return rate_rise(q) ? std::string()
-                                              : fmt::format("the rate did not rise in the {} steps before", kBefore);
+                          return rate_rise(q)
+                                     ? std::string()
+                                     : fmt::format("the rate did not rise in the {} steps before", kRateBefore);
                         },
                     .most =
                         [](Inquiry& q) {

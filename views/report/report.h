@@ -19,8 +19,8 @@ struct RunReport {
   std::vector<LayerReport> layers;  ///< by the model's order, at the recipe's batch
   int64_t batch = 0;
   Recipe recipe;  ///< with which the step was reached
-  /// What the project's recipe would have to be told for a new run to be trained as this one was, and whether its model
-  /// is another by now.
+  /// What the project's recipe (of a branch its parent's) would have to be told for a new run to be trained as this one
+  /// was, and whether the model is another by now.
   std::vector<KeyDifference> from_project;
   bool model_changed = false;
   std::string input, target;  ///< "f32 [1, 28, 28]"
