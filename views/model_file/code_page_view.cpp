@@ -1,10 +1,12 @@
 #include "views/model_file/code_page_view.h"
 
+#include <QHBoxLayout>
 #include <QListWidget>
 #include <QSplitter>
 #include <QVBoxLayout>
 
 #include "views/frame/code_editor.h"
+#include "views/frame/theme.h"
 #include "views/frame/widgets.h"
 #include "views/shared/format.h"
 
@@ -22,7 +24,7 @@ CodePage::CodePage(Bench& bench, QWidget* parent) : QWidget(parent), bench_(benc
   list_ = new QListWidget(split);
   list_->setObjectName("model_file.sources");
   list_->setAccessibleName(tr("Listings of code in the file"));
-  list_->setFrameShape(QFrame::NoFrame);
+  set_style(list_, "side", "true");
   list_->setTextElideMode(Qt::ElideLeft);  // their ends tell them apart
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* right = new QWidget(split);
@@ -31,14 +33,16 @@ CodePage::CodePage(Bench& bench, QWidget* parent) : QWidget(parent), bench_(benc
   column->setSpacing(0);
   said_ = new ElidedLabel({}, right);
   said_->setObjectName("model_file.code_said");
-  said_->setContentsMargins(8, 4, 8, 4);
   set_style(said_, "voice", "small");
   text_ = new CodeEditor(right);
   text_->setObjectName("model_file.code_text");
   text_->setAccessibleName(tr("Code of the model file"));
   text_->setReadOnly(true);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  column->addWidget(said_);
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(12, 6, 12, 2);
+  line->addWidget(said_);
+  column->addLayout(line);
   column->addWidget(text_, 1);
   split->addWidget(list_);
   split->addWidget(right);

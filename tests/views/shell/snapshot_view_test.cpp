@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <QComboBox>
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -24,7 +25,12 @@ namespace {
 
 class OpenedSnapshot : public testing::WindowTest {
  protected:
-  static QString recorded(const QString& name) { return TENON_SOURCE_DIR "/tests/tracing/data/snapshots/" + name; }
+  /// A copy: how a file was left is found again by its path, in the next test too.
+  QString recorded(const QString& name) {
+    const QString copy = dir_.filePath(name);
+    QFile::copy(TENON_SOURCE_DIR "/tests/tracing/data/snapshots/" + name, copy);
+    return copy;
+  }
   void open_snapshot(const QString& file) {
     if (!window_) make_window();
     testing::drop_files(window_.get(), {file});
