@@ -289,13 +289,12 @@ void MainWindow::refresh_status() {
   const bool early = s.state == RunStatus::State::finished && !s.error.empty();
   auto text = [](const std::string& t) { return QString::fromStdString(t); };
   state_label_->setTextFormat(Qt::RichText);
-  if (known)
-    state_label_->setText(QString("<span style='color:%1'>●</span> %2")
-                              .arg(qcolor(kInks[k], theme_).name(), early                 ? tr("stopped early")
-                                                                    : s.paused_by.empty() ? tr(kStates[k])
-                                                                                          : tr("paused by a watch")));
   state_label_->setToolTip(text(s.paused_by));
-  else state_label_->setText(bench_.has_project() ? tr("ready") : tr("no project"));
+  const QString state = early ? tr("stopped early") : s.paused_by.empty() ? tr(kStates[k]) : tr("paused by a watch");
+  if (known)
+    state_label_->setText(QString("<span style='color:%1'>●</span> %2").arg(qcolor(kInks[k], theme_).name(), state));
+  else
+    state_label_->setText(bench_.has_project() ? tr("ready") : tr("no project"));
   epoch_label_->setText(known && s.epochs ? tr("epoch %1/%2").arg(std::min(s.epoch + 1, s.epochs)).arg(s.epochs)
                                           : QString());
   speed_label_->setText(

@@ -131,6 +131,7 @@ void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
   const bool follows = !sweeping_ || sweep_begins_ || shown_run_ == status_.run || !shown();
   sweep_begins_ = false;
   status_ = driver_->status();
+  status_.paused_by.clear();  // it may be held by a watch already: the first tick tells that
   log(driver_->remarks());
   trained_here_.insert(status_.run);
   live_rows_.clear();

@@ -57,6 +57,10 @@ class WatchesPage : public testing::WindowTest {
     QTest::keyClick(line, Qt::Key_Return);
     settle();
   }
+  bool at_step(int64_t step) {
+    const Selection& s = bench_->bus.current();
+    return s.kind == Selection::Kind::step && s.id == step;
+  }
   TableList* list() { return part<TableList>("watches.table"); }
   void show_watches() {
     ASSERT_TRUE(window_->commands().run("view.watches"));
@@ -85,7 +89,7 @@ TEST_F(WatchesPage, a_watch_added_in_the_form_holds_the_run_and_leads_to_the_ste
   EXPECT_EQ(banner_action()->text(), "Go to step 13");
   click(banner_action(), banner_action()->rect().center());
   settle();
-  EXPECT_EQ(bench_->bus.current(), Selection::step(13, "watch"));
+  EXPECT_TRUE(at_step(13));
   // On the curves it is a mark, which leads there too.
   const auto& model = bench_->model<TrainingModel>();
   ASSERT_EQ(model.marks().size(), 1u);
@@ -95,7 +99,7 @@ TEST_F(WatchesPage, a_watch_added_in_the_form_holds_the_run_and_leads_to_the_ste
   settle();
   click(canvas("training"), place(canvas("training"), {TrainingModel::watch_mark, 13}));
   settle();
-  EXPECT_EQ(bench_->bus.current().id, 13);
+  EXPECT_TRUE(at_step(13));
   // It goes on, and what holds already holds it no more.
   ASSERT_TRUE(window_->commands().run("run.train"));
   until([&] { return bench_->status().step > 20; });
@@ -115,7 +119,7 @@ TEST_F(WatchesPage, a_watch_added_in_the_form_holds_the_run_and_leads_to_the_ste
   settle();
   click(list()->viewport(), list()->visualRect(list()->model()->index(0, 0)).center());
   settle();
-  EXPECT_EQ(bench_->bus.current(), Selection::step(13, "watches"));
+  EXPECT_TRUE(at_step(13));
 }
 
 TEST_F(WatchesPage, the_form_says_what_is_wrong_and_takes_them_away) {
@@ -184,7 +188,7 @@ TEST_F(WatchesPage, the_first_step_of_a_condition_is_found_in_a_run_that_had_non
   until([&] { return says("watches.answer").find("step 1: ") != std::string::npos; });
   press("watches.go");
   settle();
-  EXPECT_EQ(bench_->bus.current(), Selection::step(1, "watches"));
+  EXPECT_TRUE(at_step(1));
   line->setText("loss > 0 * median(loss, 20)");
   EXPECT_EQ(says("watches.answer"), "What was recorded tells it: nothing is replayed.");
   line->setFocus();
