@@ -173,12 +173,14 @@ void Workbench::lead(Trained run) {
   const bool follows = !sweeping_ || sweep_begins_ || shown_run_ == status_.run || !shown();
   sweep_begins_ = false;
   status_ = std::move(run.status);
+  status_.paused_by.clear();  // it may be held by a watch already: the first tick tells that
   live_rows_ = std::move(run.rows);
   if (status_.parent && std::find(picked_.begin(), picked_.end(), status_.parent) == picked_.end()) {
     std::vector<int64_t> beside = picked_;  // a branch is seen over its parent
     beside.push_back(status_.parent);
     pick(std::move(beside));
   }
+  live_hits_.clear();
   if (follows) {
     shown_run_ = status_.run;
     show_step({});
