@@ -122,7 +122,7 @@ tracing::Finding spike_finding(const SpikeReport& r, const Inquiry& q) {
              {"replays", "REPLAYS", Unit::count, r.replays},
              {"replayed_steps", "STEPS REPLAYED", Unit::count, r.steps}};
   if (r.culprit) f.facts.insert(f.facts.begin(), {"culprit", "CAUSE", Unit::text, r.culprit->what});
-  tracing::Table replays{"replays",
+  tracing::Table replays{"trials",
                          {{"change", "CHANGE", Unit::text},
                           {"from", "AFTER STEP", Unit::count},
                           {"loss", "LOSS OF THE STEP", Unit::number},

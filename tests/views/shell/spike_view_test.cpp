@@ -137,7 +137,7 @@ TEST_F(Spikes, its_cause_is_told_and_left_out) {
   settle();
   EXPECT_TRUE(sentence->text().startsWith("With the rate held at")) << sentence->text().toStdString();
   EXPECT_FALSE(window_->findChild<QToolButton*>("spike.sample")->isVisible()) << "it is no sample";
-  EXPECT_GE(window_->findChild<TableList*>("spike.Replays")->shown_rows(), 1);
+  EXPECT_GE(window_->findChild<TableList*>("spike.Trials")->shown_rows(), 1);
   press("spike.branch");
   until([&] { return bench_->shown_run() != run && !bench_->training(); });
   EXPECT_EQ(bench_->shown()->branch.run, run);
