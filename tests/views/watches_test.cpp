@@ -93,7 +93,7 @@ TEST(WatchMarks, stand_on_the_curves_and_lead_to_their_step) {
   int found = 0;
   for (const auto& t : m.last().targets())
     if (t.hit.kind == TrainingModel::watch_mark && t.hit.id == 41) {
-      EXPECT_NE(t.tip.find("lr > 1 at step 41"), std::string::npos);
+      EXPECT_NE(m.last().string(t.tip).find("lr > 1 at step 41"), std::string::npos);
       PointerEvent e;
       e.type = PointerEvent::Type::press;
       e.button = Button::left;
@@ -110,9 +110,10 @@ TEST(WatchMarks, stand_on_the_curves_and_lead_to_their_step) {
   for (int64_t i = 50; i < 60; ++i) many.push_back({i, "here"});
   m.set_marks(many);
   m.frame({120, 200});
-  for (const auto& t : m.last().targets())
-    if (t.hit.kind == TrainingModel::watch_mark && t.hit.id == 50)
-      EXPECT_NE(t.tip.find("more up to step"), std::string::npos) << t.tip;
+  for (const auto& t : m.last().targets()) {
+    if (t.hit.kind != TrainingModel::watch_mark || t.hit.id != 50) continue;
+    EXPECT_NE(m.last().string(t.tip).find("more up to step"), std::string::npos) << m.last().string(t.tip);
+  }
 }
 
 }  // namespace
