@@ -40,7 +40,7 @@ TEST(BranchDraft, is_what_the_command_line_would_say) {
   d.add_change();
   EXPECT_EQ(d.changes()[1].first, "data.batch_size");
   d.set_key(1, "optimizer.type");
-  d.set_value(1, std::string("sgd"));
+  d.set_value(1, std::string("adam"));
   for (const AttrDef& def : d.choices(0)) {
     EXPECT_NE(def.name, "optimizer.type") << "it has a row";
     EXPECT_NE(def.name, "data.without") << "it has a field";
@@ -56,7 +56,7 @@ TEST(BranchDraft, is_what_the_command_line_would_say) {
   EXPECT_EQ(o.without, "7");
   ASSERT_EQ(o.set.size(), 2u);
   EXPECT_EQ(o.set[0], (std::pair<std::string, std::string>("optimizer.lr", "0.5")));
-  EXPECT_EQ(o.set[1].second, "sgd");
+  EXPECT_EQ(o.set[1].second, "adam");
   d.remove(0);
   EXPECT_EQ(d.options().set.size(), 1u);
 }

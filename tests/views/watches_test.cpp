@@ -60,7 +60,7 @@ TEST(WatchesTable, a_row_leads_to_the_first_step_at_which_it_held) {
   for (const Table::Row& r : t.rows) EXPECT_EQ(r.cells.size(), t.columns.size());
   EXPECT_EQ(t.rows[0].selection.kind, Selection::Kind::step);
   EXPECT_EQ(t.rows[0].selection.id, 12);
-  EXPECT_EQ(t.rows[0].cells[3].text, "fc1.weight is 3.500 (bound 3.000)");
+  EXPECT_EQ(t.rows[0].cells[3].text, "fc1.weight is 3.500 (bound 3)");
   EXPECT_EQ(t.rows[0].cells[7].text, "1.25 %");
   EXPECT_EQ(t.rows[1].selection.kind, Selection::Kind::none);
   EXPECT_EQ(watches_text(all), "2 watches, 1 of which saw something; looking takes 1.25 % of a step");

@@ -142,10 +142,20 @@ void WatchesView::show(const Summaries& all) {
   list_->set_table(watches_table(all));
 }
 
+/// What a search would look for now; empty where there is no run.
+QString WatchesView::asked() const {
+  if (!bench_.shown_run()) return {};
+  return QString("%1\n%2 %3 %4")
+      .arg(bench_.file())
+      .arg(bench_.shown_run())
+      .arg(halving_->isChecked())
+      .arg(condition_->text().trimmed());
+}
+
 /// What the search would take, before it is begun; why it cannot.
 void WatchesView::say_plan() {
-  if (bench_.jobs.has("find condition")) return;
-  if (of_ != bench_.shown_run()) found_ = 0, of_ = bench_.shown_run();
+  if (bench_.jobs.has("find condition") || (!told_of_.isEmpty() && asked() == told_of_)) return;
+  told_of_.clear();
   QString text;
   bool bad = false, fits = false;
   if (const QString typed = condition_->text().trimmed(); !typed.isEmpty() && can_find()) try {
@@ -169,6 +179,7 @@ void WatchesView::say_plan() {
 void WatchesView::find() {
   if (!find_->isEnabled() || bench_.jobs.has("find condition")) return;
   const bool halving = halving_->isChecked();
+  told_of_.clear();
   bench_.jobs.start(
       "find condition", tr("Find the first step"),
       [project = bench_.project(), run = bench_.shown_run(), text = condition_->text().toStdString(), halving](
@@ -188,6 +199,8 @@ void WatchesView::find() {
 
 void WatchesView::told(const projects::FoundStep& found, bool bisected) {
   say_plan();
+  find_->setEnabled(true);
+  told_of_ = asked();
   found_ = found.found ? found.hit.step : 0;
   answer_->set_text(QString::fromStdString(found_text(found, bisected && found.replayed > 0)));
   set_style(answer_, "voice", found.found ? "news" : "small");

@@ -31,6 +31,7 @@ class WatchesView : public View {
   void follow();
   void read();
   void show(const Summaries& all);
+  QString asked() const;
   void say_plan();
   void find();
   void told(const projects::FoundStep& found, bool bisected);
@@ -42,7 +43,7 @@ class WatchesView : public View {
   WatchLine* condition_;
   QToolButton *halving_, *find_, *go_;
   int64_t found_ = 0;  ///< the step; 0: none
-  int64_t of_ = 0;     ///< the run that was asked about
+  QString told_of_;    ///< what the answer that stands there is of: asked() then; empty: it is a plan
 };
 
 }  // namespace tenon::views
