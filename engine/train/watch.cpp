@@ -179,6 +179,7 @@ std::vector<WatchRow> watch_rows(const Recipe& recipe) {
     row.text = text;
     try {
       const Watch w = parse_watch(text);
+      row.condition = w.condition;
       row.action = w.action;
       row.says = fmt::format("where {} is {}{}", quantity_text(w), relation_text(w),
                              w.every > 1 ? fmt::format(", looked at every {} steps", w.every) : "");

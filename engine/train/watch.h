@@ -95,9 +95,10 @@ std::vector<std::string> watched_metrics();
 
 /// A watch of a recipe, as text.
 struct WatchRow {
-  std::string text;   ///< as it stands in the key
-  std::string says;   ///< "where the largest magnitude of the gradient of layer3* is above 1000"
-  std::string fault;  ///< why it is none; empty: it can be read
+  std::string text;       ///< as it stands in the key
+  std::string condition;  ///< Watch::condition; empty where it cannot be read
+  std::string says;       ///< "where the largest magnitude of the gradient of layer3* is above 1000"
+  std::string fault;      ///< why it is none; empty: it can be read
   WatchAction action = WatchAction::mark;
 };
 /// In the order of the key. Never throws.

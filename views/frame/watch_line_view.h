@@ -3,10 +3,9 @@
 #include <string>
 #include <vector>
 
-class QCompleter;
-class QStringListModel;
-
 namespace tenon::views {
+
+class WordOffer;
 
 /// A line for the text of a watch, or of a condition alone, that offers what may stand where one types. Ctrl+Space asks
 /// for it.
@@ -26,8 +25,7 @@ class WatchLine : public QLineEdit {
   void offer(bool asked);
   void take(const QString& word);
 
-  QCompleter* completer_;
-  QStringListModel* words_;
+  WordOffer* words_;
   std::vector<std::string> layers_;
 };
 

@@ -5,10 +5,9 @@
 #include "projects/query/query_table.h"
 #include "views/frame/theme.h"
 
-class QCompleter;
-class QStringListModel;
-
 namespace tenon::views {
+
+class WordOffer;
 
 /// Where a query is typed. It completes words as one types, or when Ctrl+Space asks: Tab or Enter takes the one that is
 /// marked. Ctrl+Enter asks the query.
@@ -37,8 +36,7 @@ class QueryEditor : public QPlainTextEdit {
   void take(const QString& word);
 
   projects::QueryKind kind_ = projects::QueryKind::trace;
-  QCompleter* completer_;
-  QStringListModel* words_;
+  WordOffer* words_;
 };
 
 }  // namespace tenon::views

@@ -1,6 +1,5 @@
 #include "views/recipe/callbacks_view.h"
 
-#include <QApplication>
 #include <QGridLayout>
 #include <QLabel>
 #include <QMenu>
@@ -33,45 +32,20 @@ std::string shown_of(const std::vector<CallbackRow>& rows) {
   return text;
 }
 
-QToolButton* slim_button(const QString& name, const QString& text, const QString& tip, QWidget* parent) {
-  auto* b = new QToolButton(parent);
-  b->setObjectName(name);
-  b->setText(text);
-  b->setToolTip(tip);
-  b->setAccessibleName(tip);
-  set_style(b, "slim", "true");
-  return b;
-}
-
 }  // namespace
 
-CallbacksView::CallbacksView(QWidget* parent) : QWidget(parent) {
-  auto* box = new QVBoxLayout(this);
-  box->setContentsMargins(0, 0, 0, 4);
-  box->setSpacing(6);
-}
+CallbacksView::CallbacksView(QWidget* parent) : RowList(parent) {}
 
 void CallbacksView::set_recipe(const Recipe& recipe) {
   recipe_ = recipe;
   rows_ = callback_rows(recipe);
   if (std::string now = shown_of(rows_); now != shown_) {
     shown_ = std::move(now);
-    rebuild();
+    rebuild("callbacks.add", [this](QGridLayout* grid) { fill(grid); });
   }
 }
 
-void CallbacksView::rebuild() {
-  // The hand goes on where it was; where that is gone, at the button that adds.
-  QString focused;
-  if (QWidget* w = QApplication::focusWidget(); w && list_ && list_->isAncestorOf(w)) focused = w->objectName();
-  if (list_) {
-    for (QWidget* w : list_->findChildren<QWidget*>()) w->blockSignals(true);  // hiding a line would end its edit
-    layout()->removeWidget(list_);
-    discard(list_);
-  }
-  list_ = new QWidget(this);
-  auto* grid = new QGridLayout(list_);
-  grid->setContentsMargins(0, 0, 0, 0);
+void CallbacksView::fill(QGridLayout* grid) {
   grid->setHorizontalSpacing(12);
   grid->setVerticalSpacing(3);
   grid->setColumnMinimumWidth(0, 130);
@@ -79,12 +53,7 @@ void CallbacksView::rebuild() {
   int at = 0;
   for (const CallbackRow& row : rows_)
     if (row.on) add_row(grid, at++, row);
-  grid->addWidget(make_add(list_), at, 0, Qt::AlignLeft);
-  layout()->addWidget(list_);
-  list_->show();
-  if (focused.isEmpty()) return;
-  QWidget* w = list_->findChild<QWidget*>(focused);
-  (w && w->isEnabled() ? w : list_->findChild<QWidget*>("callbacks.add"))->setFocus();
+  grid->addWidget(make_add(grid->parentWidget()), at, 0, Qt::AlignLeft);
 }
 
 void CallbacksView::add_row(QGridLayout* grid, int at, const CallbackRow& row) {

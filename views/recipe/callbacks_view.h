@@ -1,10 +1,10 @@
 #pragma once
-#include <QWidget>
 #include <functional>
 #include <string>
 
 #include "engine/train/callback.h"
 #include "engine/train/recipe.h"
+#include "views/recipe/row_list_view.h"
 
 class QGridLayout;
 class QPushButton;
@@ -13,7 +13,7 @@ namespace tenon::views {
 
 /// The callbacks of a recipe: those that are on in the order in which they act, each with what it does, its settings
 /// and the way to its keys; a menu of those that may be added.
-class CallbacksView : public QWidget {
+class CallbacksView : public RowList {
   Q_OBJECT
  public:
   explicit CallbacksView(QWidget* parent);
@@ -23,7 +23,7 @@ class CallbacksView : public QWidget {
   std::function<void(const QString& key)> on_key;
 
  private:
-  void rebuild();
+  void fill(QGridLayout* grid);
   void add_row(QGridLayout* grid, int at, const CallbackRow& row);
   QWidget* make_settings(const CallbackRow& row, QWidget* parent);
   void add_buttons(class QHBoxLayout* box, const CallbackRow& row);
@@ -32,7 +32,6 @@ class CallbacksView : public QWidget {
   Recipe recipe_;
   std::vector<CallbackRow> rows_;
   std::string shown_;  ///< what the rows say: they are made anew where that changes
-  QWidget* list_ = nullptr;
 };
 
 }  // namespace tenon::views

@@ -1,11 +1,10 @@
 #include "views/recipe/watch_list_view.h"
 
-#include <QApplication>
 #include <QGridLayout>
 #include <QMenu>
 #include <QPushButton>
 #include <QToolButton>
-#include <QVBoxLayout>
+#include <algorithm>
 
 #include "core/error.h"
 #include "views/frame/attr_editor.h"
@@ -27,11 +26,7 @@ QString says_of(const WatchRow& row) {
 
 }  // namespace
 
-WatchListView::WatchListView(QWidget* parent) : QWidget(parent) {
-  auto* box = new QVBoxLayout(this);
-  box->setContentsMargins(0, 0, 0, 4);
-  box->setSpacing(6);
-}
+WatchListView::WatchListView(QWidget* parent) : RowList(parent) {}
 
 void WatchListView::set_recipe(const Recipe& recipe, const std::vector<std::string>& layers) {
   recipe_ = recipe;
@@ -44,31 +39,15 @@ void WatchListView::set_recipe(const Recipe& recipe, const std::vector<std::stri
     return;
   }
   shown_ = std::move(now);
-  rebuild();
+  rebuild("watches.add", [this](QGridLayout* grid) { fill(grid); });
 }
 
-void WatchListView::rebuild() {
-  // The hand goes on where it was; where that is gone, at the button that adds.
-  QString focused;
-  if (QWidget* w = QApplication::focusWidget(); w && list_ && list_->isAncestorOf(w)) focused = w->objectName();
-  if (list_) {
-    for (QWidget* w : list_->findChildren<QWidget*>()) w->blockSignals(true);  // hiding a line would end its edit
-    layout()->removeWidget(list_);
-    discard(list_);
-  }
-  list_ = new QWidget(this);
-  auto* grid = new QGridLayout(list_);
-  grid->setContentsMargins(0, 0, 0, 0);
+void WatchListView::fill(QGridLayout* grid) {
   grid->setHorizontalSpacing(6);
   grid->setVerticalSpacing(2);
   grid->setColumnStretch(0, 1);
   for (size_t i = 0; i < rows_.size(); ++i) add_row(grid, static_cast<int>(i), rows_[i]);
-  grid->addWidget(make_add(list_), static_cast<int>(rows_.size()) * 2, 0, Qt::AlignLeft);
-  layout()->addWidget(list_);
-  list_->show();
-  if (focused.isEmpty()) return;
-  QWidget* w = list_->findChild<QWidget*>(focused);
-  (w && w->isEnabled() ? w : list_->findChild<QWidget*>("watches.add"))->setFocus();
+  grid->addWidget(make_add(grid->parentWidget()), static_cast<int>(rows_.size()) * 2, 0, Qt::AlignLeft);
 }
 
 void WatchListView::add_row(QGridLayout* grid, int place, const WatchRow& row) {
@@ -90,7 +69,7 @@ void WatchListView::add_row(QGridLayout* grid, int place, const WatchRow& row) {
       on_edit(with_watch_at(recipe_, static_cast<size_t>(place), line->text().toStdString()));
     } catch (const Error& e) {
       tell_fault(line, QString::fromStdString(e.what()));
-      auto* says = list_->findChild<ElidedLabel*>(name_of_watch(place) + ".says");
+      auto* says = rows()->findChild<ElidedLabel*>(name_of_watch(place) + ".says");
       says->set_text(QString::fromStdString(e.message() + (e.hint().empty() ? "" : "; " + e.hint())));
       set_style(says, "voice", "small-bad");
     }
@@ -99,13 +78,8 @@ void WatchListView::add_row(QGridLayout* grid, int place, const WatchRow& row) {
   says->setObjectName(name_of_watch(place) + ".says");
   says->setFixedHeight(kSaysHeight);
   set_style(says, "voice", row.fault.empty() ? "small" : "small-bad");
-  auto* remove = new QToolButton(parent);
-  remove->setObjectName(name_of_watch(place) + ".remove");
-  remove->setText("×");
-  const QString without = tr("Without it: %1").arg(QString::fromStdString(row.text));
-  remove->setToolTip(without);
-  remove->setAccessibleName(without);
-  set_style(remove, "slim", "true");
+  auto* remove = slim_button(name_of_watch(place) + ".remove", "×",
+                             tr("Without it: %1").arg(QString::fromStdString(row.text)), parent);
   connect(remove, &QToolButton::clicked, this, [this, place] {
     if (on_edit) on_edit(with_watch_at(recipe_, static_cast<size_t>(place), {}));
   });
@@ -123,19 +97,17 @@ QPushButton* WatchListView::make_add(QWidget* parent) {
   for (const auto& [text, help] : watch_examples()) {
     auto* action = menu->addAction(QString::fromStdString(text) + "\t" + QString::fromStdString(help));
     action->setObjectName("add.watch." + QString::number(n++));
-    bool there = false;
-    for (const WatchRow& row : rows_) there |= row.text == text;
+    // One whose condition is there, with something else to be done, is changed in its line.
+    const bool there = std::any_of(
+        rows_.begin(), rows_.end(),
+        [condition = parse_watch(text).condition](const WatchRow& row) { return row.condition == condition; });
     action->setEnabled(!there);
     connect(action, &QAction::triggered, this, [this, text = text] {
       const int place = static_cast<int>(rows_.size());
       if (!on_edit) return;
-      try {
-        on_edit(with_watch(recipe_, text));
-      } catch (const Error&) {  // its condition is there, with something else to be done: that one is changed by hand
-        return;
-      }
+      on_edit(with_watch(recipe_, text));
       // It is an example: what it says is changed next.
-      if (auto* line = list_->findChild<WatchLine*>(name_of_watch(place))) {
+      if (auto* line = rows()->findChild<WatchLine*>(name_of_watch(place))) {
         line->setFocus();
         line->selectAll();
       }

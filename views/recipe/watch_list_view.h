@@ -1,11 +1,11 @@
 #pragma once
-#include <QWidget>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "engine/train/recipe.h"
 #include "engine/train/watch.h"
+#include "views/recipe/row_list_view.h"
 
 class QGridLayout;
 class QPushButton;
@@ -14,7 +14,7 @@ namespace tenon::views {
 
 /// The watches of a recipe: a line each with what it looks for, its fault where it is none, and what is done; a menu of
 /// examples to begin with.
-class WatchListView : public QWidget {
+class WatchListView : public RowList {
   Q_OBJECT
  public:
   explicit WatchListView(QWidget* parent);
@@ -22,7 +22,7 @@ class WatchListView : public QWidget {
   std::function<void(const Recipe&)> on_edit;
 
  private:
-  void rebuild();
+  void fill(QGridLayout* grid);
   void add_row(QGridLayout* grid, int place, const WatchRow& row);
   QPushButton* make_add(QWidget* parent);
 
@@ -30,7 +30,6 @@ class WatchListView : public QWidget {
   std::vector<std::string> layers_;
   std::vector<WatchRow> rows_;
   std::string shown_;  ///< what the rows say: they are made anew where that changes
-  QWidget* list_ = nullptr;
 };
 
 }  // namespace tenon::views

@@ -19,7 +19,7 @@ SpikeView::SpikeView(const ViewDef& def, Bench& bench, QWidget* parent) : View(d
   connect(&bench, &Bench::project_changed, this, &SpikeView::refresh);
   connect(&bench, &Bench::run_changed, this, &SpikeView::refresh);
   connect(&bench, &Bench::status_changed, this, &SpikeView::refresh);
-  connect(&bench, &Bench::state_changed, this, [this] { branch_->setEnabled(!bench_.training()); });
+  connect(&bench, &Bench::state_changed, this, [this] { branch_->setEnabled(can_branch()); });
   refresh();
 }
 
@@ -32,23 +32,16 @@ QWidget* SpikeView::build() {
   said_ = new ElidedLabel({}, bar);
   said_->setObjectName("spike.said");
   bar->add(said_, 1);
-  auto button = [&](const char* name, const QString& text, const QString& tip, auto run) {
-    auto* b = new QToolButton(bar);
-    b->setObjectName(name);
-    b->setText(text);
-    b->setToolTip(tip);
-    connect(b, &QToolButton::clicked, this, run);
-    bar->add(b);
-    return b;
-  };
-  sample_ = button("spike.sample", tr("Go to the sample"), tr("Shows it among the data, with where it comes from"),
-                   [this] { bench_.show_samples(known_->report->culprit->rows); });
-  branch_ = button("spike.branch", tr("Branch without it"),
-                   tr("Trains a run that goes on from before the spike without its cause"), [this] { branch(); });
-  all_ = button("spike.all", tr("Ask every cause"), tr("Also those that were not asked once one explained the spike"),
-                [this] { search(true); });
-  button("spike.again", tr("Another spike"), tr("The loss of the chosen step, or whichever stands out most"),
-         [this] { look(chosen_step()); });
+  sample_ =
+      bar->add_button("spike.sample", tr("Go to the sample"), tr("Shows it among the data, with where it comes from"),
+                      [this] { bench_.show_samples(known_->report->culprit->rows); });
+  branch_ =
+      bar->add_button("spike.branch", tr("Branch without it"),
+                      tr("Trains a run that goes on from before the spike without its cause"), [this] { branch(); });
+  all_ = bar->add_button("spike.all", tr("Ask every cause"),
+                         tr("Also those that were not asked once one explained the spike"), [this] { search(true); });
+  bar->add_button("spike.again", tr("Another spike"), tr("The loss of the chosen step, or whichever stands out most"),
+                  [this] { look(chosen_step()); });
   box->addWidget(bar);
   pane_ = new FindingPane("spike", page);
   box->addWidget(pane_, 1);
@@ -120,41 +113,35 @@ void SpikeView::look(int64_t step) {
   const projects::RunInfo* run = bench_.shown();
   if (!run || bench_.shown_steps() < 1) return;
   forget();
-  bench_.jobs.start(
-      "spike", tr("Look for a jump of the loss"),
-      [project = bench_.project(), name = run->name, step](const Jobs::Report&, const std::atomic<bool>&) {
-        auto known = std::make_shared<Known>();
-        known->inquiry = std::make_unique<projects::Inquiry>(project, name, step);
-        known->plan = projects::plan_causes(*known->inquiry);
-        return Search(std::move(known));
-      },
-      [this, of = of_](Search known) {
-        if (of != of_) return;
-        known_ = std::move(known);
-        refresh();
-      },
-      [this](const QString& message, const QString& hint) {
-        refresh();
-        bench_.fail(tr("No jump to ask about"), message, hint);
-      });
-  set_waiting(
-      bench_.jobs, [](const Jobs::State& job) { return job.tag == "spike"; },
-      tr("what it would cost to find its cause"), [this] { refresh(); });
+  start(tr("Look for a jump of the loss"), tr("what it would cost to find its cause"), tr("No jump to ask about"),
+        [project = bench_.project(), name = run->name, step](const Jobs::Report&, Known& known) {
+          known.inquiry = std::make_unique<projects::Inquiry>(project, name, step);
+          known.plan = projects::plan_causes(*known.inquiry);
+        });
 }
 
 void SpikeView::search(bool all) {
   const projects::RunInfo* run = bench_.shown();
   if (!run || !known_) return;
+  const int64_t step = known_->inquiry->spike().step;
+  start(tr("Find what made the loss of step %1 jump").arg(spike_number(step)),
+        tr("replays without what may have made the jump"), tr("The cause was not found"),
+        [project = bench_.project(), name = run->name, step, all](const Jobs::Report& report, Known& known) {
+          known.inquiry = std::make_unique<projects::Inquiry>(project, name, step, report);
+          known.plan = projects::plan_causes(*known.inquiry);
+          known.report = projects::find_cause(*known.inquiry, known.plan, all);
+          known.page = std::make_shared<const FindingPage>(
+              make_page(projects::spike_finding(*known.report, *known.inquiry), Subject{.source = "spike"}));
+        });
+}
+
+void SpikeView::start(const QString& title, const QString& what, const QString& failed,
+                      std::function<void(const Jobs::Report&, Known&)> work) {
   bench_.jobs.start(
-      "spike", tr("Find what made the loss of step %1 jump").arg(spike_number(known_->inquiry->spike().step)),
-      [project = bench_.project(), name = run->name, step = known_->inquiry->spike().step, all](
-          const Jobs::Report& report, const std::atomic<bool>&) {
+      "spike", title,
+      [work = std::move(work)](const Jobs::Report& report, const std::atomic<bool>&) {
         auto known = std::make_shared<Known>();
-        known->inquiry = std::make_unique<projects::Inquiry>(project, name, step, report);
-        known->plan = projects::plan_causes(*known->inquiry);
-        known->report = projects::find_cause(*known->inquiry, known->plan, all);
-        known->page = std::make_shared<const FindingPage>(
-            make_page(projects::spike_finding(*known->report, *known->inquiry), Subject{.source = "spike"}));
+        work(report, *known);
         return Search(std::move(known));
       },
       [this, of = of_](Search known) {
@@ -162,13 +149,12 @@ void SpikeView::search(bool all) {
         known_ = std::move(known);
         refresh();
       },
-      [this](const QString& message, const QString& hint) {
+      [this, failed](const QString& message, const QString& hint) {
         refresh();
-        bench_.fail(tr("The cause was not found"), message, hint);
+        bench_.fail(failed, message, hint);
       });
   set_waiting(
-      bench_.jobs, [](const Jobs::State& job) { return job.tag == "spike"; },
-      tr("replays without what may have made the jump"), [this] { refresh(); });
+      bench_.jobs, [](const Jobs::State& job) { return job.tag == "spike"; }, what, [this] { refresh(); });
 }
 
 void SpikeView::show_found() {
@@ -177,10 +163,14 @@ void SpikeView::show_found() {
   said_->set_text(QString::fromStdString(r.run) + " · " + tr("step %1").arg(spike_number(r.spike.step)) + " · " +
                   (r.culprit ? QString::fromStdString(r.culprit->what) : tr("no cause was found")));
   branch_->setVisible(r.culprit.has_value());
-  branch_->setEnabled(!bench_.training() && !bench_.project()->read_only());
+  branch_->setEnabled(can_branch());
   sample_->setVisible(r.cause == "sample");
   all_->setVisible(r.culprit.has_value() && r.asked.size() < r.plan.parts.size());
   pane_->set_page(known_->page);
+}
+
+bool SpikeView::can_branch() const {
+  return bench_.has_project() && !bench_.project()->read_only() && !bench_.training();
 }
 
 void SpikeView::branch() {

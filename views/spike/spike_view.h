@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -38,7 +39,11 @@ class SpikeView : public View {
   /// What a search would cost, told before it begins.
   void look(int64_t step);
   void search(bool all);
+  /// A job of the view; `what` is said while it is waited for, `failed` is the title of what it throws.
+  void start(const QString& title, const QString& what, const QString& failed,
+             std::function<void(const Jobs::Report&, Known&)> work);
   void show_found();
+  bool can_branch() const;
   void branch();
 
   int64_t of_ = 0;  ///< the run that is known about

@@ -21,12 +21,8 @@ WatchesView::WatchesView(const ViewDef& def, Bench& bench, QWidget* parent) : Vi
   said_ = new ElidedLabel({}, bar);
   said_->setObjectName("watches.said");
   bar->add(said_, 1);
-  auto* edit = new QToolButton(bar);
-  edit->setObjectName("watches.edit");
-  edit->setText(tr("Edit…"));
-  edit->setToolTip(tr("The watches of the next run, in Recipe"));
-  connect(edit, &QToolButton::clicked, this, [this] { bench_.ask("view.recipe"); });
-  bar->add(edit);
+  bar->add_button("watches.edit", tr("Edit…"), tr("The watches of the next run, in Recipe"),
+                  [this] { bench_.ask("view.recipe"); });
   box->addWidget(bar);
   list_ = new TableList(page);
   list_->setObjectName("watches.table");
