@@ -110,7 +110,19 @@ TEST_F(Spikes, a_form_that_is_left_does_nothing) {
   settle();
   EXPECT_EQ(form->findChild<QWidget*>("branch.key.1"), nullptr);
   // At its last step a run has nothing left.
-  EXPECT_FALSE(form->findChild<QPushButton*>("branch.train")->isEnabled());
+  auto* go = form->findChild<QPushButton*>("branch.train");
+  EXPECT_FALSE(go->isEnabled());
+  // What cannot be pressed can be read all the same, in every theme.
+  for (const ThemeName theme : {ThemeName::dark, ThemeName::light, ThemeName::contrast}) {
+    window_->set_theme(theme);
+    settle();
+    const QImage seen = go->grab().toImage();
+    const int ground = qGray(seen.pixel(seen.width() / 2, 4));
+    int letters = 0;
+    for (int y = 4; y < seen.height() - 4; ++y)
+      for (int x = 6; x < seen.width() - 6; ++x) letters += std::abs(qGray(seen.pixel(x, y)) - ground) > 60;
+    EXPECT_GT(letters, 50) << theme_id(theme).toStdString();
+  }
   key(form, Qt::Key_Escape);
   settle();
   EXPECT_EQ(bench_->contents().runs.size(), 1u);
