@@ -173,7 +173,7 @@ Finding ranks(const TraceRequest& r) {
       whole = merged(std::move(whole));
       for (const auto& [name, list] : all[i]) communication.insert(communication.end(), list.begin(), list.end());
       communication = intersection(merged(std::move(communication)), whole);
-      compute = intersection(host_work(t).ops, whole);
+      compute = intersection(host_work(t)->ops, whole);
     }
     auto n = static_cast<int64_t>(std::max<size_t>(1, steps.size()));
     if (waits[i]) late[i] /= static_cast<double>(waits[i]);

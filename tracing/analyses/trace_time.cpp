@@ -28,7 +28,7 @@ Finding steps(const TraceRequest& r) {
     return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step)
                                : "The trace holds no events.");
   auto work = gpu_work(t);
-  HostWork host = host_work(t);
+  HostWork host = *host_work(t);
   Finding f;
   Table table{"steps",
               {{"step", "STEP", Unit::text},
