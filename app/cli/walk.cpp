@@ -21,7 +21,7 @@ using tracing::StepRecord;
 
 nlohmann::json list_of(const Dims& d) { return std::vector<int64_t>(d.begin(), d.end()); }
 
-nlohmann::json op_json(const tracing::OpRecord& op) {
+nlohmann::json walked_op_json(const tracing::OpRecord& op) {
   return {{"seq", op.seq},
           {"op", op.name},
           {"module", module_path(op.origin.module)},
@@ -51,7 +51,7 @@ void tell_op(const Args& args, const StepRecord& r, uint32_t seq) {
       print("\n" + views::alive_text(r, lives, seq) + "\n");
     return;
   }
-  nlohmann::json j = op_json(op), tensors = nlohmann::json::array(), alive = nlohmann::json::array();
+  nlohmann::json j = walked_op_json(op), tensors = nlohmann::json::array(), alive = nlohmann::json::array();
   constexpr const char* kRoles[] = {"input", "output", "written over"};
   for (const tracing::WalkTensor& w : tracing::tensors_at(r, seq)) {
     const tracing::TensorRecord& t = r.tensors[static_cast<size_t>(w.tensor)];
@@ -71,7 +71,7 @@ void tell_op(const Args& args, const StepRecord& r, uint32_t seq) {
 void tell_ops(const Args& args, const StepRecord& r) {
   if (!args.json()) return print_table(views::walk_ops_table(r));
   for (const tracing::OpRecord& op : r.ops)
-    if (!op.name.empty()) print_json(op_json(op));
+    if (!op.name.empty()) print_json(walked_op_json(op));
 }
 
 uint32_t start_of(const Args& args, const StepRecord& r) {
@@ -92,7 +92,7 @@ int run_on(const Args& args, const StepRecord& r, const std::vector<tracing::Wal
     const tracing::WalkRun run = tracing::run_to_break(r, at, breaks, back);
     unknown += run.unknown;
     if (args.json() && run.stop) {
-      nlohmann::json j = op_json(r.ops[run.stop->seq - 1]);
+      nlohmann::json j = walked_op_json(r.ops[run.stop->seq - 1]);
       j["break"] = breaks[run.stop->which].text;
       if (run.stop->output >= 0) j.update({{"output", run.stop->output}, {"value", json_number(run.stop->value)}});
       print_json(j);
@@ -178,7 +178,7 @@ nlohmann::json history_json(const projects::ElementHistory& h, const projects::E
   return j;
 }
 
-int history(const Args& args) {
+int element_over_steps(const Args& args) {
   projects::ElementQuery query{args.word(2), {}};
   const std::string element = args.text("--element");
   if (!element.empty()) query.element = element_of(element);
@@ -228,7 +228,7 @@ const bool registered_walk[] = {
                        kThreads,
                        kJson},
                       "one element of a tensor over steps, and the ops that wrote it",
-                      history}),
+                      element_over_steps}),
 };
 
 }  // namespace
