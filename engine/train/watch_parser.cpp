@@ -26,7 +26,8 @@ std::string choices_of(const std::vector<std::string>& names) {
 /// [NUMBER "*"] "median" "(" METRIC "," COUNT ")"
 class WatchReader {
  public:
-  explicit WatchReader(std::string_view text) : text_(text) {}
+  /// `of_ops`: the one subject is output(...), see parse_op_condition().
+  explicit WatchReader(std::string_view text, bool of_ops = false) : text_(text), of_ops_(of_ops) {}
 
   Watch watch() {
     Watch w = condition();
@@ -48,7 +49,8 @@ class WatchReader {
 
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& hint, size_t at) const {
-    throw Error::usage(fmt::format("watches: \"{}\", character {}: {}", tidy(text_), at + 1, what), hint);
+    throw Error::usage(
+        fmt::format("{}: \"{}\", character {}: {}", of_ops_ ? "break" : "watches", tidy(text_), at + 1, what), hint);
   }
   [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) {
     skip();
@@ -131,7 +133,10 @@ class WatchReader {
   void quantity(Watch& w) {
     size_t from = 0;
     const std::string name = word(from);
-    if (name.empty()) fail("a metric or a measure is expected, as in loss or max_abs(grad(fc1))");
+    if (name.empty())
+      fail(of_ops_ ? "a measure is expected, as in max_abs(output(*))"
+                   : "a metric or a measure is expected, as in loss or max_abs(grad(fc1))");
+    if (of_ops_ && !watch_measures().find(name)) no_such("measure", name, watch_measures().names(), from);
     if (!sign("(")) {
       const std::vector<std::string> all = watched_metrics();
       if (std::find(all.begin(), all.end(), name) == all.end()) {
@@ -153,7 +158,12 @@ class WatchReader {
   void subject(Watch& w) {
     size_t from = 0;
     const std::string name = word(from);
-    if (!sign("(")) {
+    if (of_ops_) {
+      if (name != "output" || !sign("("))
+        fail("output(...) is expected", fmt::format("as in {}(output(*)) > 1", w.measure->name), from);
+      w.subject = WatchSubject::output;
+      pattern(w, name);
+    } else if (!sign("(")) {
       const std::vector<std::string> all = watched_metrics();
       if (std::find(all.begin(), all.end(), name) == all.end()) {
         std::vector<std::string> names;
@@ -171,15 +181,20 @@ class WatchReader {
         no_such("subject", name, names, from);
       }
       w.subject = at->subject;
-      const size_t close = text_.find(')', at_);
-      if (close == text_.npos) fail(fmt::format("\")\" is missing behind the pattern of {}", name), {}, text_.size());
-      w.of = tidy(text_.substr(at_, close - at_));
-      if (w.of.empty()) fail(fmt::format("{} is of a pattern of names: {}(*) is of all", name, name));
-      at_ = close + 1;
+      pattern(w, name);
     }
     if (w.measure->by_weights && w.subject != WatchSubject::update)
       fail(fmt::format("{} is of an update", w.measure->name),
            fmt::format("as in {}(update(*)) outside 1e-4..1e-2", w.measure->name), from);
+  }
+
+  /// Behind the "(" of a subject.
+  void pattern(Watch& w, const std::string& of) {
+    const size_t close = text_.find(')', at_);
+    if (close == text_.npos) fail(fmt::format("\")\" is missing behind the pattern of {}", of), {}, text_.size());
+    w.of = tidy(text_.substr(at_, close - at_));
+    if (w.of.empty()) fail(fmt::format("{} is of a pattern of names: {}(*) is of all", of, of));
+    at_ = close + 1;
   }
 
   void relation(Watch& w) {
@@ -210,9 +225,9 @@ class WatchReader {
 
   void bound(Watch& w) {
     w.low = 1;
-    if (!word_is("median")) {
+    if (of_ops_ || !word_is("median")) {
       w.low = number("the bound");
-      if (!sign("*")) return;
+      if (of_ops_ || !sign("*")) return;
       if (!word_is("median")) fail("\"median(METRIC, N)\" is expected behind \"*\"");
     }
     want("(", "median");
@@ -241,6 +256,7 @@ class WatchReader {
   }
 
   std::string_view text_;
+  bool of_ops_;
   size_t at_ = 0;
 };
 
@@ -248,6 +264,7 @@ class WatchReader {
 
 Watch parse_watch(const std::string& text) { return WatchReader(text).watch(); }
 Watch parse_condition(const std::string& text) { return WatchReader(text).only_condition(); }
+Watch parse_op_condition(const std::string& text) { return WatchReader(text, true).only_condition(); }
 
 std::vector<Watch> parse_watches(const std::string& text) {
   std::vector<Watch> all;
