@@ -79,7 +79,8 @@ TEST_F(WatchesPage, a_watch_added_in_the_form_holds_the_run_and_leads_to_the_ste
   EXPECT_EQ(says("watch.0.says"),
             "where loss is above 0 times the median of the last 12 values of loss: is marked, and the run pauses");
   ASSERT_TRUE(window_->commands().run("run.train"));
-  until([&] { return bench_->status().state == State::paused; });
+  // A run that is held at once is paused before the first look at it tells by whom.
+  until([&] { return bench_->status().state == State::paused && !bench_->status().paused_by.empty(); });
   settle();
   EXPECT_EQ(bench_->status().step, 13);
   EXPECT_TRUE(banner_shown());
