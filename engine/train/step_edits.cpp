@@ -90,7 +90,7 @@ void StepEdits::on_end() const {
     if (!made_[i])
       throw Error(fmt::format("edit \"{}\": step {} has no op #{}; it has {}", edit_text(edits_[i]), edits_[i].step,
                               edits_[i].seq, t_state.origin.seq),
-                  "tenon walk PROJECT RUN --step N --all lists the ops of a step");
+                  "tenon walk PROJECT RUN --step N lists the ops of a step");
 }
 
 }  // namespace tenon

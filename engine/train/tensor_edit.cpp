@@ -12,6 +12,7 @@
 #include "core/name_pattern.h"
 #include "core/number.h"
 #include "engine/ops/view.h"
+#include "engine/spec/text_reader.h"
 
 namespace tenon {
 namespace {
@@ -28,9 +29,9 @@ constexpr EditTarget kEditTargets[] = {{"output", TensorEdit::Target::output},
 /// edit := [STEP] ["#" OP] ":" target ["[" INDEX {"," INDEX} "]"] change
 /// target := "output" ["(" NUMBER ")"] | ("weight" | "grad" | "state") "(" NAME ")"
 /// change := ("=" | "*" | "+") NUMBER | "clamp" NUMBER ".." NUMBER
-class EditReader {
+class EditReader final : TextReader {
  public:
-  explicit EditReader(std::string_view text) : text_(text) {}
+  explicit EditReader(std::string_view text) : TextReader("edits", text) {}
 
   TensorEdit edit(int64_t step) {
     TensorEdit e;
@@ -56,23 +57,7 @@ class EditReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) {
-    skip();
-    throw Error::usage(fmt::format("edits: \"{}\", character {}: {}", text_, at_ + 1, what), hint);
-  }
-  void skip() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-  }
   bool at_digit() const { return at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])); }
-  bool sign(std::string_view s) {
-    skip();
-    if (!text_.substr(at_).starts_with(s)) return false;
-    at_ += s.size();
-    return true;
-  }
-  void want(std::string_view s, const std::string& behind) {
-    if (!sign(s)) fail(fmt::format("\"{}\" is missing behind {}", s, behind));
-  }
   int64_t whole(const std::string& what, int64_t most) {
     skip();
     if (!at_digit()) fail(fmt::format("{} is to be a whole number", what));
@@ -118,13 +103,8 @@ class EditReader {
       return want(")", "the number of the output");
     }
     want("(", found->name);
-    const size_t close = text_.find(')', at_);
-    if (close == text_.npos) fail("\")\" is missing behind the name");
-    e.name = std::string(text_.substr(at_, close - at_));
-    e.name.erase(0, e.name.find_first_not_of(' '));
-    e.name.erase(e.name.find_last_not_of(' ') + 1);
+    e.name = until_bracket("the name");
     if (e.name.empty()) fail(fmt::format("{} is of a name, as in {}(fc1.weight)", found->name, found->name));
-    at_ = close + 1;
   }
   void element(TensorEdit& e) {
     Dims at;
@@ -157,9 +137,6 @@ class EditReader {
       fail("a change is expected", "one of \"= 0.5\", \"* 0.1\", \"+ 1\", \"clamp -1..1\"");
     e.a = number("what it is changed by");
   }
-
-  std::string_view text_;
-  size_t at_ = 0;
 };
 
 /// The place that an edit writes.

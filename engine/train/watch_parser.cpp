@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/name_pattern.h"
+#include "engine/spec/text_reader.h"
 #include "engine/train/watch.h"
 
 namespace tenon {
@@ -24,15 +25,16 @@ std::string choices_of(const std::vector<std::string>& names) {
 /// condition := quantity relation; quantity := METRIC | MEASURE "(" subject ")"; subject := METRIC | KIND "(" PATTERN
 /// ")" relation := (">" | ">=" | "<" | "<=") bound | ("outside" | "inside") NUMBER ".." NUMBER bound := NUMBER |
 /// [NUMBER "*"] "median" "(" METRIC "," COUNT ")"
-class WatchReader {
+class WatchReader final : TextReader {
  public:
   /// `of_ops`: the one subject is output(...), see parse_op_condition().
-  explicit WatchReader(std::string_view text, bool of_ops = false) : text_(text), of_ops_(of_ops) {}
+  explicit WatchReader(std::string_view text, bool of_ops = false)
+      : TextReader(of_ops ? "break" : "watches", text), of_ops_(of_ops) {}
 
   Watch watch() {
     Watch w = condition();
     if (word_is("every")) w.every = whole("the number of steps behind \"every\"", 1, int64_t{1} << 40);
-    w.condition = tidy(text_.substr(0, at_));
+    w.condition = trimmed(text_.substr(0, at_));
     if (w.every > 1 && w.of_evaluations())
       fail(fmt::format("\"every\" counts steps, and {} comes with evaluations", w.of), "leave it out");
     if (sign(":")) w.action = action();
@@ -41,37 +43,13 @@ class WatchReader {
   }
   Watch only_condition() {
     Watch w = condition();
-    w.condition = tidy(text_.substr(0, at_));
+    w.condition = trimmed(text_.substr(0, at_));
     skip();
     if (at_ < text_.size()) fail("a condition ends here", "neither \"every\" nor what is to be done belongs to it");
     return w;
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what, const std::string& hint, size_t at) const {
-    throw Error::usage(
-        fmt::format("{}: \"{}\", character {}: {}", of_ops_ ? "break" : "watches", tidy(text_), at + 1, what), hint);
-  }
-  [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) {
-    skip();
-    fail(what, hint, at_);
-  }
-  static std::string tidy(std::string_view t) {
-    const size_t from = t.find_first_not_of(" \t\n");
-    return from == t.npos ? std::string() : std::string(t.substr(from, t.find_last_not_of(" \t\n") - from + 1));
-  }
-  void skip() {
-    while (at_ < text_.size() && std::string_view(" \t\n").find(text_[at_]) != std::string_view::npos) ++at_;
-  }
-  bool sign(std::string_view s) {
-    skip();
-    if (!text_.substr(at_).starts_with(s)) return false;
-    at_ += s.size();
-    return true;
-  }
-  void want(std::string_view s, const std::string& behind) {
-    if (!sign(s)) fail(fmt::format("\"{}\" is missing behind {}", s, behind));
-  }
   /// A word, and where it began.
   std::string word(size_t& from) {
     skip();
@@ -190,11 +168,8 @@ class WatchReader {
 
   /// Behind the "(" of a subject.
   void pattern(Watch& w, const std::string& of) {
-    const size_t close = text_.find(')', at_);
-    if (close == text_.npos) fail(fmt::format("\")\" is missing behind the pattern of {}", of), {}, text_.size());
-    w.of = tidy(text_.substr(at_, close - at_));
+    w.of = until_bracket("the pattern of " + of);
     if (w.of.empty()) fail(fmt::format("{} is of a pattern of names: {}(*) is of all", of, of));
-    at_ = close + 1;
   }
 
   void relation(Watch& w) {
@@ -255,9 +230,7 @@ class WatchReader {
     no_such("action", name, names, from);
   }
 
-  std::string_view text_;
   bool of_ops_;
-  size_t at_ = 0;
 };
 
 }  // namespace

@@ -18,31 +18,17 @@
 namespace tenon::projects {
 namespace {
 
-using testing_files::KeyValues;
 using testing_words::error_of;
-using State = RunStatus::State;
 
-struct EditedBranches : testing_files::SpiralsTest {
+struct EditedBranches : testing_files::BranchesTest {
   void SetUp() override {
-    SpiralsTest::SetUp();
-    train("parent", {{"data.samples", "200"}, {"data.batch_size", "10"}, {"checkpoint_every", "15"}}, 60);
+    BranchesTest::SetUp();
     record = record_step(*project, project->run("parent").id, 21);
   }
   static TrainOptions from(const std::string& run, int64_t step, std::vector<std::string> edits) {
-    TrainOptions o;
-    o.from = run;
-    o.from_step = step;
+    TrainOptions o = BranchesTest::from(run, step);
     o.edits = std::move(edits);
     return o;
-  }
-  RunInfo branch(const TrainOptions& options) {
-    auto d = RunDriver::start(project, options);
-    d->wait();
-    EXPECT_EQ(d->status().state, State::finished) << d->status().error;
-    return project->run(d->status().run);
-  }
-  std::string digest_of(const RunInfo& run, int64_t step, int threads = 0) {
-    return digest_at(*project, run.id, step, threads);
   }
   /// Edits of step 21 that write what is there, at every op and every kind of tensor.
   std::vector<std::string> same_values() const {

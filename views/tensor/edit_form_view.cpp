@@ -5,12 +5,10 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPushButton>
 #include <QVBoxLayout>
 #include <cmath>
 
 #include "core/number.h"
-#include "views/frame/theme.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -25,11 +23,9 @@ std::optional<double> typed_number(const QLineEdit* line) {
 
 }  // namespace
 
-EditForm::EditForm(EditDraft draft, QWidget* parent) : QDialog(parent), draft_(std::move(draft)) {
+EditForm::EditForm(EditDraft draft, QWidget* parent)
+    : BranchDialog("edit", tr("Change a value and go on"), parent), draft_(std::move(draft)) {
   using How = TensorEdit::How;
-  setObjectName("edit");
-  setWindowTitle(tr("Change a value and go on"));
-  setAttribute(Qt::WA_DeleteOnClose);
   auto* all = new QVBoxLayout(this);
   all->setSpacing(10);
   auto* form = new QFormLayout;
@@ -64,47 +60,15 @@ EditForm::EditForm(EditDraft draft, QWidget* parent) : QDialog(parent), draft_(s
   upper_->setAccessibleName(tr("Upper bound"));
   line->addWidget(upper_, 1);
   form->addRow(tr("How"), line);
-  auto* run = new QLineEdit(this);
-  run->setObjectName("edit.name");
-  run->setPlaceholderText(tr("name: the next free one"));
-  connect(run, &QLineEdit::textChanged, this,
-          [this](const QString& text) { draft_.set_name(text.trimmed().toStdString()); });
-  form->addRow(tr("Name"), run);
+  add_name(form, [this](std::string name) { draft_.set_name(std::move(name)); });
   all->addLayout(form);
-  said_ = new QLabel(this);
-  said_->setObjectName("edit.said");
-  said_->setWordWrap(true);
-  said_->setTextFormat(Qt::PlainText);
-  all->addWidget(said_);
-  all->addStretch(1);
-  auto* row = new QHBoxLayout;
-  row->addStretch(1);
-  auto* cancel = new QPushButton(tr("Cancel"), this);
-  cancel->setAutoDefault(false);
-  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
-  row->addWidget(cancel);
-  train_ = new QPushButton(tr("Train the branch"), this);
-  train_->setObjectName("edit.train");
-  train_->setAutoDefault(false);
-  set_style(train_, "primary", "true");
-  connect(train_, &QPushButton::clicked, this, [this] {
-    const projects::TrainOptions options = draft_.options();
-    accept();
-    if (on_train) on_train(options);
-  });
-  row->addWidget(train_);
-  all->addLayout(row);
+  add_end(all, true);
   for (QComboBox* box : {which_, how_}) connect(box, &QComboBox::currentIndexChanged, this, &EditForm::refresh);
   for (QLineEdit* edit : {value_, upper_}) connect(edit, &QLineEdit::textChanged, this, &EditForm::refresh);
   resize(QSize(520, 320).boundedTo(parent->window()->size() - QSize(20, 20)));
   refresh();
   value_->setFocus();
   value_->selectAll();
-}
-
-void EditForm::set_busy(const QString& why) {
-  busy_ = why;
-  refresh();
 }
 
 void EditForm::refresh() {
@@ -123,15 +87,10 @@ void EditForm::refresh() {
   else
     draft_.set_value(*a);
   if (fault.isEmpty()) fault = QString::fromStdString(draft_.fault());
-  const bool bad = !fault.isEmpty();
-  set_style(said_, "voice", bad ? "bad" : "secondary");
-  said_->setText(bad ? fault
-                 : !busy_.isEmpty()
-                     ? busy_
-                     : tr("The branch goes on from step %1 with the edit “%2”; its replays make it, too.")
-                           .arg(QString::fromStdString(format_grouped(draft_.edit().step - 1)),
-                                QString::fromStdString(edit_text(draft_.edit()))));
-  train_->setEnabled(!bad && busy_.isEmpty());
+  say(fault, fault.isEmpty() ? tr("The branch goes on from step %1 with the edit “%2”; its replays make it, too.")
+                                   .arg(QString::fromStdString(format_grouped(draft_.edit().step - 1)),
+                                        QString::fromStdString(edit_text(draft_.edit())))
+                             : QString());
 }
 
 }  // namespace tenon::views

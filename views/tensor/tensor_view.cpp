@@ -186,14 +186,7 @@ void TensorView::change() {
   if (!draft.refusal().empty())
     return bench_.fail(tr("%1 cannot be changed").arg(QString::fromStdString(draft.tensor())),
                        QString::fromStdString(draft.refusal()), {});
-  auto* form = new EditForm(std::move(draft), window());
-  const auto tell = [this, form] {
-    form->set_busy(bench_.training() ? tr("Another run trains: stop it first.") : QString());
-  };
-  connect(&bench_, &Bench::state_changed, form, tell);
-  form->on_train = [this](const projects::TrainOptions& options) { bench_.train(options); };
-  tell();
-  form->open();
+  (new EditForm(std::move(draft), window()))->open_over(bench_);
 }
 
 TensorView::~TensorView() { model_.on_need_stats = nullptr; }

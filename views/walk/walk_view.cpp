@@ -1,7 +1,6 @@
 #include "views/walk/walk_view.h"
 
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QLineEdit>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -9,6 +8,7 @@
 #include <QVBoxLayout>
 
 #include "core/error.h"
+#include "views/frame/ask_bar.h"
 #include "views/walk/walk_table.h"
 
 namespace tenon::views {
@@ -110,39 +110,19 @@ QWidget* WalkView::make_tables(QWidget* parent) {
 }
 
 QWidget* WalkView::make_breaks(QWidget* parent) {
-  auto* bar = new QWidget(parent);
-  auto* box = new QVBoxLayout(bar);
-  box->setContentsMargins(12, 6, 8, 6);
-  box->setSpacing(2);
-  auto* row = new QHBoxLayout;
-  row->setSpacing(6);
-  auto* label = new QLabel(tr("Break at"), bar);
-  set_style(label, "voice", "secondary");
-  row->addWidget(label);
-  breaks_ = new QLineEdit(bar);
+  breaks_ = new QLineEdit(parent);
   breaks_->setObjectName("walk.breaks");
   breaks_->setPlaceholderText("module features.*; op relu; nonfinite(output(*)) > 0");
   breaks_->setAccessibleName(tr("Where to stop"));
   breaks_->setToolTip(
       tr("Modules or ops by a pattern of names, or conditions over what ops give, with semicolons between them"));
-  label->setBuddy(breaks_);
   connect(breaks_, &QLineEdit::textChanged, this, &WalkView::judge);
   connect(breaks_, &QLineEdit::returnPressed, this, [this] { run_on(false); });
-  row->addWidget(breaks_, 1);
-  for (const bool back : {true, false}) {
-    auto* button = new QToolButton(bar);
-    button->setObjectName(back ? "walk.run.back" : "walk.run");
-    button->setText(back ? tr("‹ Run") : tr("Run ›"));
-    button->setToolTip(back ? tr("Back to the last break before (Shift+F4)") : tr("On to the next break (F4)"));
-    connect(button, &QToolButton::clicked, this, [this, back] { run_on(back); });
-    row->addWidget(button);
-    runs_.push_back(button);
-  }
-  box->addLayout(row);
-  answer_ = new ElidedLabel({}, bar);
-  answer_->setObjectName("walk.answer");
-  set_style(answer_, "voice", "small");
-  box->addWidget(answer_);
+  auto* bar = new AskBar("walk", tr("Break at"), breaks_, parent);
+  runs_ = {bar->add_button("walk.run.back", tr("‹ Run"), tr("Back to the last break before (Shift+F4)"),
+                           [this] { run_on(true); }),
+           bar->add_button("walk.run", tr("Run ›"), tr("On to the next break (F4)"), [this] { run_on(false); })};
+  answer_ = bar->answer();
   return bar;
 }
 
@@ -196,12 +176,13 @@ void WalkView::fill() {
   at_->set_text(QString::fromStdString(cursor_text(r, seq)));
   alive_text_->set_text(QString::fromStdString(alive_text(r, lives_, seq)));
   tensors_->set_table(walk_tensors_table(r, seq));
-  alive_->set_table(walk_alive_table(r, lives_, seq));
+  if (pages_->currentIndex() == 1) alive_->set_table(walk_alive_table(r, lives_, seq));
   ops_->mark(Selection::op(seq));
 }
 
 void WalkView::show_page(int page) {
   pages_->setCurrentIndex(page);
+  if (page == 1 && walks()) alive_->set_table(walk_alive_table(*bench_.links().record(), lives_, cursor_.seq()));
   show_tensors_->setChecked(page == 0);
   show_alive_->setChecked(page == 1);
 }

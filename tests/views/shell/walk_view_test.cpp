@@ -31,12 +31,6 @@ class WalkPage : public testing::WindowTest {
     ASSERT_TRUE(window_->commands().run("view.walk"));
     settle();
   }
-  template <class W = QWidget>
-  W* part(const QString& name) {
-    auto* w = window_->findChild<W*>(name);
-    EXPECT_NE(w, nullptr) << name.toStdString();
-    return w;
-  }
   std::string says(const QString& name) { return part<QLabel>(name)->accessibleName().toStdString(); }
   const tracing::StepRecord& record() { return *bench_->links().record(); }
   int64_t at() {

@@ -28,12 +28,6 @@ class WatchesPage : public testing::WindowTest {
     ASSERT_TRUE(window_->commands().run("recipe.edit"));
     settle();
   }
-  template <class W = QWidget>
-  W* part(const QString& name) {
-    auto* w = window_->findChild<W*>(name);
-    EXPECT_NE(w, nullptr) << name.toStdString();
-    return w;
-  }
   std::string says(const QString& name) { return part<QLabel>(name)->accessibleName().toStdString(); }
   Recipe saved() { return Recipe::from_json(bench_->project()->recipe()); }
   /// As the menu of the button does, then typed over.
