@@ -32,6 +32,7 @@ TEST(GiveWay, ReturnsAndThrowsWhatTheWorkDoes) {
 #ifdef __linux__
 TEST(GiveWay, LowersItsThreadAndThoseItStartsButNeitherTheCallerNorTheWorkersOfParallelFor) {
   const int mine = nice_of_this_thread();
+  if (mine >= 19) GTEST_SKIP() << "nothing has a lower priority than this process already";
   int its = mine, started = mine;
   std::atomic<int> highest{mine};
   giving_way([&] {

@@ -71,7 +71,6 @@ int64_t GpuTimeline::free_at(int64_t time) const {
   return n ? data_->last_end[n - 1] : INT64_MIN;
 }
 
-GpuTimeline gpu_work(const Trace& t) { return GpuTimeline(t); }
 std::vector<GpuWork> of_step(const Trace&, const GpuTimeline& all, const TraceStep& step) {
   return all.launched_in(step.start, step.end);
 }

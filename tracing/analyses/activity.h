@@ -46,7 +46,6 @@ class GpuTimeline {
   size_t launched_before(int64_t time) const;
   std::shared_ptr<const Data> data_;
 };
-GpuTimeline gpu_work(const traces::Trace& trace);
 std::vector<GpuWork> of_step(const traces::Trace& trace, const GpuTimeline& all, const TraceStep& step);
 
 /// Slices of the CPU that a step's time is told by.
