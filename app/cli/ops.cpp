@@ -7,8 +7,8 @@
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "projects/time_travel.h"
-#include "tracing/record/op_definition.h"
-#include "tracing/record/op_story.h"
+#include "tracing/ops/op_definition.h"
+#include "tracing/ops/op_story.h"
 #include "tracing/record/step_record.h"
 
 namespace tenon::app {

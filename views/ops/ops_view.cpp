@@ -7,8 +7,8 @@
 #include <QVBoxLayout>
 
 #include "engine/op/op.h"
-#include "tracing/record/op_definition.h"
-#include "tracing/record/op_story.h"
+#include "tracing/ops/op_definition.h"
+#include "tracing/ops/op_story.h"
 #include "tracing/record/step_record.h"
 #include "views/frame/code_editor.h"
 #include "views/frame/finding_pane.h"
@@ -21,6 +21,7 @@ const QString kOpJob = "op";
 
 OpsView::OpsView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
   set_content(build());
+  set_empty(false);  // the definitions are always there
   connect(&bench, &Bench::selection_changed, this, &OpsView::follow);
   connect(&bench, &Bench::step_changed, this, &OpsView::refresh);
   refresh();

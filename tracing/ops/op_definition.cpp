@@ -1,4 +1,4 @@
-#include "tracing/record/op_definition.h"
+#include "tracing/ops/op_definition.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -65,25 +65,25 @@ std::vector<Tensor> results_of(const OpDef& op, const Sample& s) {
   return out;
 }
 
-/// The ops that the gradient of a sample runs; nothing where it has none there.
+/// The ops that the gradient of a sample runs, from the first output through which one goes; nothing where none does.
 std::vector<SeenOps::Run> gradient_of(const OpDef& op, const Sample& given) {
-  Sample s = given;
-  bool any = false;
-  for (size_t i = 0; i < s.inputs.size(); ++i) {
-    Tensor& x = s.inputs[i];
-    if (!x.defined() || !is_floating(x.dtype()) || (i < s.differentiable.size() && !s.differentiable[i])) continue;
-    x = detach(x);
-    set_requires_grad(x);
-    any = true;
+  for (size_t output = 0; output < static_cast<size_t>(op.info.outputs); ++output) {
+    Sample s = given;
+    for (size_t i = 0; i < s.inputs.size(); ++i) {
+      Tensor& x = s.inputs[i];
+      if (!x.defined() || !is_floating(x.dtype()) || (i < s.differentiable.size() && !s.differentiable[i])) continue;
+      x = detach(x);
+      set_requires_grad(x);
+    }
+    const Tensor root = results_of(op, s)[output];
+    if (!root.defined() || !root.requires_grad()) continue;
+    SeenOps seen;
+    const Tensor ones = full(root.size(), 1, root.dtype(), root.device());
+    ObserveScope observe(seen);
+    backward(root, ones);
+    if (!seen.runs.empty()) return std::move(seen.runs);
   }
-  if (!any) return {};
-  const Tensor root = results_of(op, s)[0];
-  if (!root.requires_grad()) return {};
-  SeenOps seen;
-  const Tensor ones = full(root.size(), 1, root.dtype(), root.device());
-  ObserveScope observe(seen);
-  backward(root, ones);
-  return std::move(seen.runs);
+  return {};
 }
 
 /// A note where what stands there could not be run: samples are for tests, and an op may refuse one.

@@ -1,4 +1,4 @@
-#include "tracing/record/op_story.h"
+#include "tracing/ops/op_story.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -98,8 +98,8 @@ class Story {
     gradient();
     Finding f;
     f.sentence = sentence();
-    f.facts = {{"took_ns", "forward", Unit::nanoseconds, op_.duration_ns},
-               {"flops", "FLOP", Unit::number, op_.flops},
+    f.facts = {{"took_ns", "took", Unit::nanoseconds, op_.duration_ns},
+               {"flops", "FLOP", Unit::count, static_cast<int64_t>(op_.flops)},
                {"bytes", "moves", Unit::bytes, op_.bytes}};
     if (node_) f.facts.push_back({"saved_bytes", "kept for its gradient", Unit::bytes, node_->saved_bytes});
     if (gradient_ops_ > 0) f.facts.push_back({"gradient_ns", "its gradient", Unit::nanoseconds, gradient_ns_});
@@ -113,7 +113,8 @@ class Story {
     std::vector<Cell> row{std::string(stage), std::move(what)};
     row.push_back(at_ns >= 0 ? Cell(at_ns) : Cell(std::string("")));
     row.push_back(took_ns >= 0 ? Cell(took_ns) : Cell(std::string("")));
-    table_.add(std::move(row), sight_of(events_, seq));
+    // A row of the op itself leads nowhere: one is there.
+    table_.add(std::move(row), seq == op_.seq ? Sight{} : sight_of(events_, seq));
   }
 
   std::string inputs_text() const {
@@ -133,12 +134,11 @@ class Story {
         fmt::format("{} calls {} on {}{}", module_text(op_.origin.module), op_.name, inputs_text(),
                     op_.attrs.empty() ? "" : ", with " + op_.attrs),
         op_.start_ns, -1, op_.seq);
-    for (int i : op_.inputs) {
-      if (i < 0) continue;
-      const TensorRecord& t = r_.tensors[static_cast<size_t>(i)];
-      if (const OpRecord* made = maker_of(t))
+    for (size_t i = 0; i < op_.inputs.size(); ++i) {
+      if (op_.inputs[i] < 0) continue;
+      if (const OpRecord* made = maker_of(r_.tensors[static_cast<size_t>(op_.inputs[i])]))
         add("call",
-            fmt::format("{} comes from {} #{} of {}", t.name, made->name, made->seq, module_text(made->origin.module)),
+            fmt::format("input {} comes from {} #{} of {}", i, made->name, made->seq, module_text(made->origin.module)),
             made->start_ns, made->duration_ns, made->seq);
     }
   }
@@ -180,7 +180,7 @@ class Story {
       return add("kernel", "none: a view of the same memory, only sizes and strides are new", op_.start_ns,
                  op_.duration_ns, op_.seq);
     std::string what =
-        op_.flops > 0 ? fmt::format("{:.4g} floating-point operations", op_.flops) : std::string("no arithmetic");
+        op_.flops > 0 ? count_text(static_cast<int64_t>(op_.flops)) + " floating-point operations" : "no arithmetic";
     what += fmt::format(", {} read and written", bytes_text(op_.bytes));
     for (const std::string& rate :
          {rate_text(op_.flops, op_.duration_ns, "GFLOP/s"), rate_text(op_.bytes, op_.duration_ns, "GB/s")})
