@@ -62,6 +62,17 @@ function(tenon_room name)
   endif()
 endfunction()
 
+# tenon_op_sources(target): the text of engine/ops as a file of its own, see engine/op/op_source.h.
+function(tenon_op_sources target)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/engine/ops/*.cpp)
+  set(made ${CMAKE_BINARY_DIR}/generated/op_sources.cpp)
+  add_custom_command(OUTPUT ${made}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${made} -P ${CMAKE_SOURCE_DIR}/cmake/op_sources.cmake
+    DEPENDS ${sources} ${CMAKE_SOURCE_DIR}/cmake/op_sources.cmake VERBATIM)
+  set_source_files_properties(${made} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+  target_sources(${target} PRIVATE ${made})
+endfunction()
+
 # tenon_objects(room suffix files...): some files of a room as an object library.
 function(tenon_objects room suffix)
   set(target tenon_${room}${suffix})

@@ -10,14 +10,13 @@ namespace {
 constinit std::atomic<uint64_t> g_generation{1};
 constinit thread_local RegistryScope* t_scope = nullptr;
 
-/// "engine/nn/linear.cpp:40". Tenon's own sources are compiled with their names from the root on.
-std::string text_of(const Place& place) {
+}  // namespace
+
+std::string place_text(const Place& place) {
   std::string_view file = place.file_name();
   while (file.starts_with("../")) file.remove_prefix(3);  // relative to a build folder, where this file is not
   return std::string(file) + ":" + std::to_string(place.line());
 }
-
-}  // namespace
 
 uint64_t registry_generation() { return g_generation.load(std::memory_order_acquire); }
 
@@ -31,7 +30,7 @@ void RegistryBase::added(const std::string& name, const Origin& by) {
 
 void RegistryBase::refused(const std::string& name, const Origin& first, const Origin& second) {
   auto where = [](const Origin& o) {
-    const std::string s = text_of(o.place);
+    const std::string s = place_text(o.place);
     return o.scope ? s + " of " + o.scope->from() : s;
   };
   std::string& clash = second.scope ? second.scope->clash_ : clash_;

@@ -23,6 +23,8 @@ namespace tenon {
 
 /// Where a definition is written.
 using Place = std::source_location;
+/// "engine/nn/linear.cpp:40". Tenon's own sources are named from their root on.
+std::string place_text(const Place& place);
 
 /// Differs from what it was before whenever any registry has changed.
 uint64_t registry_generation();
@@ -87,6 +89,12 @@ class Registry final : public RegistryBase {
   const Def& at(const std::string& name) const {
     if (const Def* def = find(name)) return *def;
     no_such(name, names());
+  }
+  /// Where the definition of that name is written. Throws as at().
+  Place place_of(const std::string& name) const {
+    at(name);
+    std::lock_guard lock(mutex_);
+    return by_name_.find(name)->second.by.place;
   }
   size_t size() const { return list()->size(); }
   /// In the order of a walk.

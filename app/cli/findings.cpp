@@ -1,5 +1,6 @@
 #include "app/cli/findings.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/output.h"
@@ -24,6 +25,8 @@ int show_finding(const tracing::Finding& f, bool json, const About& about) {
     facts.insert(facts.begin(), {"", ""});
     print(table(facts));
   }
+  const bool several =
+      std::count_if(f.tables.begin(), f.tables.end(), [](const tracing::Table& t) { return !t.rows.empty(); }) > 1;
   for (const auto& t : f.tables) {
     if (t.rows.empty()) continue;
     std::vector<std::vector<std::string>> rows{{}};
@@ -38,7 +41,7 @@ int show_finding(const tracing::Finding& f, bool json, const About& about) {
       for (size_t i = 0; i < row.size(); ++i)
         if (!t.columns[i].wide) cells.push_back(shortened(cell_text(row[i], t.columns[i].unit)));
     }
-    print("\n" + table(rows, right));
+    print((several ? "\n" + t.title() + "\n" : "\n") + table(rows, right));
   }
   return f.ok ? 0 : 1;
 }

@@ -37,6 +37,7 @@ const std::vector<Floor>& floors() {
       {{"tracing/trace"}},
       {{"tracing/snapshot"}},
       {{"tracing/record", "tracing/analyses"}},
+      {{"tracing/ops"}},
       {{"projects/search"}},
       {{"projects"}},
       {{"projects/checks", "projects/query", "projects/spikes"}},

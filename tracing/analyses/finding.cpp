@@ -1,9 +1,18 @@
 #include "tracing/analyses/finding.h"
 
 #include <fmt/format.h>
+#include <cctype>
 #include <cmath>
 
 namespace tenon::tracing {
+
+std::string Table::title() const {
+  std::string title = name;
+  for (char& c : title)
+    if (c == '-' || c == '_') c = ' ';
+  if (!title.empty()) title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  return title;
+}
 
 Finding nothing(std::string sentence) {
   Finding f;

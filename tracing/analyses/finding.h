@@ -46,6 +46,7 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
   std::vector<Sight> sights = {};  ///< one a row, or none at all; of a comparison, in A
   std::vector<Sight> others = {};  ///< of a comparison: what each row is about in B
+  std::string title() const;       ///< "critical-path" to "Critical path"
   void add(std::vector<Cell> row, Sight sight) {
     rows.push_back(std::move(row));
     sights.push_back(std::move(sight));

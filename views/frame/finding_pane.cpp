@@ -18,8 +18,10 @@ FindingPane::FindingPane(const QString& name, QWidget* parent) : QWidget(parent)
   sentence_->setObjectName(name + ".sentence");
   sentence_->setWordWrap(true);
   sentence_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  sentence_->setContentsMargins(14, 10, 14, 6);
-  box->addWidget(sentence_);
+  auto* around = new QVBoxLayout;  // a style sheet takes the margins of a label
+  around->setContentsMargins(14, 10, 14, 6);
+  around->addWidget(sentence_);
+  box->addLayout(around);
   figures_ = new FigureRow(this);
   box->addWidget(figures_);
   tabs_ = new QTabWidget(this);

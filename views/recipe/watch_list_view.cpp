@@ -88,6 +88,11 @@ void WatchListView::add_row(QGridLayout* grid, int place, const WatchRow& row) {
   grid->addWidget(says, place * 2 + 1, 0);
 }
 
+size_t WatchListView::row_of(const std::string& condition) const {
+  const auto has = [&](const WatchRow& row) { return row.condition == condition; };
+  return static_cast<size_t>(std::find_if(rows_.begin(), rows_.end(), has) - rows_.begin());
+}
+
 QPushButton* WatchListView::make_add(QWidget* parent) {
   auto* add = new QPushButton(tr("Add a watch"), parent);
   add->setObjectName("watches.add");
@@ -98,16 +103,14 @@ QPushButton* WatchListView::make_add(QWidget* parent) {
     auto* action = menu->addAction(QString::fromStdString(text) + "\t" + QString::fromStdString(help));
     action->setObjectName("add.watch." + QString::number(n++));
     // One whose condition is there, with something else to be done, is changed in its line.
-    const bool there = std::any_of(
-        rows_.begin(), rows_.end(),
-        [condition = parse_watch(text).condition](const WatchRow& row) { return row.condition == condition; });
-    action->setEnabled(!there);
-    connect(action, &QAction::triggered, this, [this, text = text] {
-      const int place = static_cast<int>(rows_.size());
-      if (!on_edit) return;
-      on_edit(with_watch(recipe_, text));
+    const std::string condition = parse_watch(text).condition;
+    action->setEnabled(row_of(condition) == rows_.size());
+    connect(action, &QAction::triggered, this, [this, text = text, condition] {
+      const size_t place = row_of(condition);
+      // The rows may have changed while the menu was open.
+      if (on_edit && place == rows_.size()) on_edit(with_watch(recipe_, text));
       // It is an example: what it says is changed next.
-      if (auto* line = rows()->findChild<WatchLine*>(name_of_watch(place))) {
+      if (auto* line = rows()->findChild<WatchLine*>(name_of_watch(static_cast<int>(place)))) {
         line->setFocus();
         line->selectAll();
       }

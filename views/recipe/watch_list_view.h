@@ -25,6 +25,8 @@ class WatchListView : public RowList {
   void fill(QGridLayout* grid);
   void add_row(QGridLayout* grid, int place, const WatchRow& row);
   QPushButton* make_add(QWidget* parent);
+  /// Where the watch of that condition stands; behind the last where there is none.
+  size_t row_of(const std::string& condition) const;
 
   Recipe recipe_;
   std::vector<std::string> layers_;

@@ -11,14 +11,6 @@ namespace tenon::views {
 using tracing::Unit;
 
 namespace {
-/// "critical-path" to "Critical path"
-std::string title_of(std::string name) {
-  for (char& c : name)
-    if (c == '-' || c == '_') c = ' ';
-  if (!name.empty()) name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  return name;
-}
-
 /// "SELF CPU" to "Self CPU": what is capitals on a terminal reads as a sentence here, but for what is an abbreviation.
 std::string head_of(const std::string& head) {
   std::string text;
@@ -84,7 +76,7 @@ FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
   page.sentence = finding.sentence;
   for (const tracing::Fact& f : finding.facts) page.figures.emplace_back(f.head, cell_text(f.value, f.unit));
   for (const tracing::Table& from : finding.tables) {
-    FindingPage::Part part{title_of(from.name), {}};
+    FindingPage::Part part{from.title(), {}};
     for (const tracing::Column& c : from.columns) {
       const bool text = c.unit == Unit::text;
       part.table.columns.push_back({head_of(c.head), !text});

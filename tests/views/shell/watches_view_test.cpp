@@ -12,6 +12,7 @@
 #include <QToolButton>
 
 #include "engine/train/recipe.h"
+#include "engine/train/watch.h"
 #include "projects/project.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/frame/table_list.h"
@@ -64,6 +65,21 @@ class WatchesPage : public testing::WindowTest {
     settle();
   }
 };
+
+TEST_F(WatchesPage, an_example_that_came_while_the_menu_was_open_is_gone_to) {
+  open_spirals();
+  show_recipe();
+  auto* menu = part<QPushButton>("watches.add")->menu();
+  auto* action = menu->findChild<QAction*>("add.watch.0");
+  ASSERT_TRUE(action && action->isEnabled());
+  bench_->set_recipe(with_watch(saved(), "loss > 3 * median(loss, 50): mark"));
+  // The rows are new, and the menu that stood open is the old one's.
+  action->trigger();
+  settle();
+  EXPECT_EQ(saved().text("watches"), "loss > 3 * median(loss, 50): mark");
+  EXPECT_EQ(part<QLineEdit>("watch.0")->selectedText(), "loss > 3 * median(loss, 50): mark");
+  EXPECT_TRUE(thrown_.empty());
+}
 
 TEST_F(WatchesPage, a_watch_added_in_the_form_holds_the_run_and_leads_to_the_step) {
   open_spirals();

@@ -1,0 +1,11 @@
+# cmake -DROOT=... -DOUT=file.cpp -P op_sources.cmake: the sources of ops as text, for those who look inside one.
+file(GLOB sources ${ROOT}/engine/ops/*.cpp)
+list(SORT sources)
+set(text "#include <cstddef>\n#include <utility>\n\nnamespace tenon {\nextern const std::pair<const char*, const char*> kOpSources[];\nextern const size_t kOpSourceCount;\nconst std::pair<const char*, const char*> kOpSources[] = {\n")
+foreach(source ${sources})
+  file(RELATIVE_PATH name ${ROOT} ${source})
+  file(READ ${source} content)
+  string(APPEND text "{\"${name}\", R\"tenon-op(${content})tenon-op\"},\n")
+endforeach()
+string(APPEND text "};\nconst size_t kOpSourceCount = sizeof kOpSources / sizeof *kOpSources;\n}  // namespace tenon\n")
+file(WRITE ${OUT} "${text}")
