@@ -162,7 +162,7 @@ void print_groups(const views::RunRows& rows, const views::RunField& field) {
       metrics[f.key] = {{"runs", s.values.size()},
                         {"mean", finite_or_null(s.mean())},
                         {"deviation", finite_or_null(s.deviation())},
-                        {"best", finite_or_null(s.best->metrics.at(f.key).best)},
+                        {"best", finite_or_null(s.best->metrics.find(f.key)->best)},
                         {"best_run", s.best->info.name}};
     }
     print_json({{"field", field.text()}, {"value", g.value}, {"runs", names}, {"metrics", metrics}});
@@ -225,7 +225,9 @@ int runs(const Args& args) {
     for (const auto& row : model.shown()) {
       const projects::RunInfo& r = row->info;
       nlohmann::json metrics = nlohmann::json::object();
-      for (const auto& [name, end] : row->metrics) {
+      for (size_t m = 0; m < row->metrics.size(); ++m) {
+        const std::string& name = row->metrics.keys()[m];
+        const views::MetricEnd& end = row->metrics.value(m);
         metrics[name]["last"] = finite_or_null(end.last);
         if (better(name) == 0) continue;
         metrics[name]["best"] = finite_or_null(end.best);

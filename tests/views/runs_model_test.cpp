@@ -35,6 +35,13 @@ RunRow run_row(int64_t id, const std::string& name, double lr, const std::string
   r.metrics["samples_per_second"] = {1000.0 * static_cast<double>(id), std::nan(""), 0};
   return r;
 }
+template <class T>
+KeyedValues<T> without(const KeyedValues<T>& all, const std::string& gone) {
+  KeyedValues<T> rest;
+  for (const std::string& key : all.keys())
+    if (key != gone) rest[key] = *all.find(key);
+  return rest;
+}
 RunRows shared(const std::vector<RunRow>& rows) {
   RunRows out;
   for (const RunRow& r : rows) out.push_back(std::make_shared<RunRow>(r));
@@ -95,7 +102,7 @@ TEST(Runs, AWrongFilterIsSaidInWordsAndTheLastRightOneStays) {
 
 TEST(Runs, ARunWithoutTheFieldFitsItsNegationOnly) {
   std::vector<RunRow> rows = three_rows();
-  rows[0].metrics.clear();
+  rows[0].metrics = {};
   rows[1].metrics["test_accuracy"].best = std::nan("");
   RunsModel m;
   m.set_rows(shared(rows));
@@ -108,7 +115,7 @@ TEST(Runs, ARunWithoutTheFieldFitsItsNegationOnly) {
 TEST(Runs, ABaselineStandsFirstAndTheOthersSayByHowMuchTheyAreOther) {
   RunsModel m;
   std::vector<RunRow> rows = three_rows();
-  rows[2].metrics.erase("test_accuracy");
+  rows[2].metrics = without(rows[2].metrics, "test_accuracy");
   m.set_rows(shared(rows));
   ASSERT_TRUE(m.set_filter("name ~ 02 or name ~ mlp"));
   const size_t columns = m.table().columns.size();
@@ -190,7 +197,26 @@ TEST(Runs, TheRunThatTrainsFollowsItsStatus) {
   m.set_status(s);
   EXPECT_EQ(m.rows()[1]->info.status, "paused");
   EXPECT_EQ(m.rows()[1]->info.steps, 777);
-  EXPECT_EQ(m.rows()[1]->metrics.at("loss").last, 0.125);
+  EXPECT_EQ(m.rows()[1]->metrics.find("loss")->last, 0.125);
+}
+
+TEST(Runs, ValuesAreFoundByTheirKeysAndRowsShareTheListOfThem) {
+  KeyedValues<int> a(std::map<std::string, int>{{"b", 2}, {"a", 1}}), b;
+  b["b"] = 20;
+  b["a"] = 10;
+  EXPECT_EQ(*a.find("a"), 1);
+  EXPECT_EQ(*b.find("b"), 20);
+  EXPECT_EQ(a.find("aa"), nullptr);
+  EXPECT_EQ(KeyedValues<int>().find("a"), nullptr);
+  EXPECT_TRUE(a.same_keys(b));
+  EXPECT_NE(&a.keys(), &b.keys());
+  b.share_keys(a);
+  EXPECT_EQ(&a.keys(), &b.keys());
+  b["c"] = 30;  // its own from here on
+  EXPECT_EQ(a.keys(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(b.keys(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(*b.find("b"), 20);
+  EXPECT_FALSE(a.same_keys(b));
 }
 
 TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
@@ -208,16 +234,16 @@ TEST(Runs, RowsAreReadFromAProjectAndOnlyWhatIsNewIsReadAgain) {
                                    {"lr", {4, 0.4, 0.01}}});
   RunRows rows = read_runs(*project, project->runs());
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0]->metrics.at("loss").best, 1);
-  EXPECT_EQ(rows[0]->metrics.at("loss").best_step, 2);
-  EXPECT_TRUE(std::isinf(rows[0]->metrics.at("loss").last)) << "what is not finite is not hidden";
-  EXPECT_EQ(rows[0]->metrics.at("test_accuracy").best, 0.5);
-  EXPECT_TRUE(std::isnan(rows[0]->metrics.at("lr").best));
-  EXPECT_TRUE(rows[0]->recipe.count("optimizer.lr") || rows[0]->recipe.count("optimizer.name"));
+  EXPECT_EQ(rows[0]->metrics.find("loss")->best, 1);
+  EXPECT_EQ(rows[0]->metrics.find("loss")->best_step, 2);
+  EXPECT_TRUE(std::isinf(rows[0]->metrics.find("loss")->last)) << "what is not finite is not hidden";
+  EXPECT_EQ(rows[0]->metrics.find("test_accuracy")->best, 0.5);
+  EXPECT_TRUE(std::isnan(rows[0]->metrics.find("lr")->best));
+  EXPECT_TRUE(rows[0]->recipe.find("optimizer.lr") || rows[0]->recipe.find("optimizer.name"));
   EXPECT_EQ(take_over(project->runs(), rows)[0], rows[0]) << "the run did nothing";
   project->append_metrics(run.id, {{"loss", {5, 0.5, 0.25}}});
   EXPECT_EQ(take_over(project->runs(), rows)[0], nullptr);
-  EXPECT_EQ(read_runs(*project, project->runs())[0]->metrics.at("loss").best, 0.25);
+  EXPECT_EQ(read_runs(*project, project->runs())[0]->metrics.find("loss")->best, 0.25);
   project.reset();
   std::filesystem::remove_all(folder);
 }
@@ -255,7 +281,7 @@ TEST(Runs, GroupsStandInTheOrderOfTheirValues) {
   std::vector<RunRow> rows = {run_row(1, "a", 10, "x", 0.5), run_row(2, "b", 9, "x", 0.5),
                               run_row(3, "c", 9, "x", 0.5)};
   rows.push_back(run_row(4, "d", 0, "x", 0.5));
-  rows.back().recipe.erase("optimizer.lr");
+  rows.back().recipe = without(rows.back().recipe, "optimizer.lr");
   const RunRows all = shared(rows);
   const auto groups = groups_of(all, {RunField::Kind::recipe, "optimizer.lr"});
   ASSERT_EQ(groups.size(), 3u);

@@ -62,12 +62,12 @@ std::optional<RunValue> value_of(const RunField& field, const RunRow& row) {
     case Kind::tags:
       return words(tags_text(row.info));
     case Kind::recipe:
-      if (auto at = row.recipe.find(field.key); at != row.recipe.end()) return at->second;
+      if (const RunValue* v = row.recipe.find(field.key)) return *v;
       return {};
     case Kind::last:
     case Kind::best:
-      if (auto at = row.metrics.find(field.key); at != row.metrics.end()) {
-        const double x = field.kind == Kind::last ? at->second.last : at->second.best;
+      if (const MetricEnd* end = row.metrics.find(field.key)) {
+        const double x = field.kind == Kind::last ? end->last : end->best;
         if (field.kind == Kind::last || std::isfinite(x)) return number(x);
       }
       return {};
@@ -169,8 +169,7 @@ int result_rank(const std::string& metric) {
 
 std::vector<RunField> result_fields(const RunRows& rows) {
   std::set<std::string> metrics;
-  for (const auto& r : rows)
-    for (const auto& [name, end] : r->metrics) metrics.insert(name);
+  for (const auto& r : rows) metrics.insert(r->metrics.keys().begin(), r->metrics.keys().end());
   std::vector<std::string> judged;
   for (const std::string& m : metrics)
     if (better(m) != 0) judged.push_back(m);

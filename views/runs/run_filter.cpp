@@ -83,8 +83,8 @@ struct RunFilter::Node {
         break;
     }
     if (field.kind == RunField::Kind::recipe) {  // of all fields this one is looked at where it stands
-      const auto at = row.recipe.find(field.key);
-      return at != row.recipe.end() && fits(at->second);
+      const RunValue* have = row.recipe.find(field.key);
+      return have && fits(*have);
     }
     const std::optional<RunValue> have = value_of(field, row);
     if (!have) return false;

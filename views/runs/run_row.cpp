@@ -33,12 +33,6 @@ MetricEnd end_of(const projects::MetricSum& sum) {
   return direction > 0 ? MetricEnd{sum.last, sum.high, sum.high_step} : MetricEnd{sum.last, sum.low, sum.low_step};
 }
 
-/// The same keys in the same order.
-bool same_keys(const std::map<std::string, RunValue>& a, const std::map<std::string, RunValue>& b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) { return x.first == y.first; });
-}
-
 bool unchanged(const RunInfo& a, const RunInfo& b) {
   return a.id == b.id && a.name == b.name && a.status == b.status && a.steps == b.steps && a.seconds == b.seconds &&
          a.best == b.best && a.created == b.created && a.note == b.note && a.tags == b.tags &&
@@ -59,20 +53,21 @@ std::string tags_text(const RunInfo& run) {
 
 namespace {
 RunRow row_of(RunInfo info) {
-  RunRow row;
-  flatten(info.recipe, row.recipe);
-  std::map<std::string, RunValue> last;
-  if (!info.changes.empty()) last = row.recipe;
+  std::map<std::string, RunValue> told, last;
+  flatten(info.recipe, told);
+  if (!info.changes.empty()) last = told;
   for (const projects::RecipeChange& c : info.changes) {
     std::map<std::string, RunValue> now;
     flatten(c.recipe, now);
     for (const auto& [key, value] : now) {
       if (last[key] == value) continue;
-      RunValue& shown = row.recipe[key];
+      RunValue& shown = told[key];
       shown = {value.number, value.x, shown.text.empty() ? value.text : shown.text + " → " + value.text};
     }
     last = std::move(now);
   }
+  RunRow row;
+  row.recipe = KeyedValues<RunValue>(std::move(told));
   row.info = std::move(info);
   return row;
 }
@@ -88,7 +83,13 @@ RunRows read_runs(const Project& project, std::vector<RunInfo> runs) {
   for (RunInfo& info : runs) {
     if (runs.size() <= kFew) sums[info.id] = project.metric_sums(info.id);
     auto row = std::make_shared<RunRow>(row_of(std::move(info)));
-    for (const projects::MetricSum& s : sums[row->info.id]) row->metrics.emplace(s.name, end_of(s));
+    std::map<std::string, MetricEnd> ends;
+    for (const projects::MetricSum& s : sums[row->info.id]) ends.emplace(s.name, end_of(s));
+    row->metrics = KeyedValues<MetricEnd>(std::move(ends));
+    if (!rows.empty()) {
+      row->recipe.share_keys(rows.back()->recipe);
+      row->metrics.share_keys(rows.back()->metrics);
+    }
     rows.push_back(std::move(row));
   }
   return rows;
@@ -110,27 +111,29 @@ std::vector<std::string> differing_keys(const RunRows& rows) {
   std::set<std::string> differ;
   for (const auto& row : rows) {
     const auto &first = rows.front()->recipe, &these = row->recipe;
-    if (same_keys(first, these)) {  // nearly always
-      for (auto a = first.begin(), b = these.begin(); a != first.end(); ++a, ++b)
-        if (!(a->second == b->second)) differ.insert(a->first);
+    if (first.same_keys(these)) {  // nearly always
+      for (size_t i = 0; i < first.size(); ++i)
+        if (!(first.value(i) == these.value(i))) differ.insert(first.keys()[i]);
       continue;
     }
-    for (const auto& [key, value] : first)
-      if (const auto at = these.find(key); at == these.end() || !(at->second == value)) differ.insert(key);
-    for (const auto& [key, value] : these)
-      if (!first.count(key)) differ.insert(key);
+    for (size_t i = 0; i < first.size(); ++i)
+      if (const RunValue* v = these.find(first.keys()[i]); !v || !(*v == first.value(i)))
+        differ.insert(first.keys()[i]);
+    for (const std::string& key : these.keys())
+      if (!first.find(key)) differ.insert(key);
   }
   differ.erase("init.sha256");  // init.from and init.run say what it is of
   return {differ.begin(), differ.end()};
 }
 
 RunFields::RunFields(const RunRows& rows) {
-  const std::map<std::string, RunValue>* last = nullptr;
+  const RunRow* last = nullptr;
   for (const auto& row : rows) {
-    if (!last || !same_keys(*last, row->recipe))
-      for (const auto& [key, value] : row->recipe) keys.insert(key);
-    last = &row->recipe;
-    for (const auto& [name, end] : row->metrics) metrics.insert(name);
+    if (!last || !last->recipe.same_keys(row->recipe))
+      keys.insert(row->recipe.keys().begin(), row->recipe.keys().end());
+    if (!last || !last->metrics.same_keys(row->metrics))
+      metrics.insert(row->metrics.keys().begin(), row->metrics.keys().end());
+    last = row.get();
   }
 }
 

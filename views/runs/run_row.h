@@ -1,11 +1,11 @@
 #pragma once
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "projects/project.h"
+#include "views/runs/keyed_values.h"
 
 namespace tenon::views {
 
@@ -28,8 +28,8 @@ struct MetricEnd {
 struct RunRow {
   projects::RunInfo info;
   /// By key: "optimizer.lr". Of a run whose recipe was changed on the way the last value, with all of them as text.
-  std::map<std::string, RunValue> recipe;
-  std::map<std::string, MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
+  KeyedValues<RunValue> recipe;
+  KeyedValues<MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
 };
 
 /// What a branch was told other than its parent, at the step where it began: "optimizer.lr 0.01 → 0.003".

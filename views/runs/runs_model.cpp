@@ -35,7 +35,7 @@ void RunsModel::find_columns() {
   std::vector<std::string> differing = rows_.empty() ? std::vector<std::string>() : differing_keys(rows_);
   std::set<std::string> judged;
   for (const auto& row : rows_)
-    for (const auto& [name, end] : row->metrics)
+    for (const std::string& name : row->metrics.keys())
       if (!judged.count(name) && better(name) != 0) judged.insert(name);
   const bool same = differing == differing_ && std::equal(judged.begin(), judged.end(), judged_.begin(), judged_.end());
   if (same) return;
@@ -120,23 +120,20 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
     c.parent = {from, 0, tr("A branch of {} after step {}", r.branch.name, format_grouped(r.branch.step)), Ink::none};
   }
   for (const std::string& key : differing_) {
-    const auto at = row->recipe.find(key);
-    if (at == row->recipe.end()) {
+    const RunValue* v = row->recipe.find(key);
+    if (v)
+      c.recipe.push_back({{v->text, v->x, key + " = " + v->text, Ink::none}, true, v->number});
+    else
       c.recipe.push_back({none()});
-      continue;
-    }
-    const RunValue& v = at->second;
-    c.recipe.push_back({{v.text, v.x, key + " = " + v.text, Ink::none}, true, v.number});
   }
   for (const std::string& name : judged_) {
     Cells::Metric& m = c.metrics.emplace_back(Cells::Metric{none(), none()});
-    const auto at = row->metrics.find(name);
-    if (at == row->metrics.end()) continue;
-    const MetricEnd& end = at->second;
+    const MetricEnd* end = row->metrics.find(name);
+    if (!end) continue;
     m.there = true;
-    m.last = metric_cell(name, end.last, "");
-    if (!std::isnan(end.best))
-      m.best = metric_cell(name, end.best, " " + tr("at step {}", format_grouped(end.best_step)));
+    m.last = metric_cell(name, end->last, "");
+    if (!std::isnan(end->best))
+      m.best = metric_cell(name, end->best, " " + tr("at step {}", format_grouped(end->best_step)));
   }
   c.tags = {tags_text(r), 0, r.note, Ink::none};
   std::string begun = r.created.substr(0, r.created.find('Z'));  // to the second, in UTC
@@ -162,9 +159,8 @@ RunRows RunsModel::listed() const {
 namespace {
 double beside(const RunRow* baseline, const std::string& metric, const RunRow& run) {
   if (!baseline || &run == baseline) return std::nan("");
-  const auto mine = run.metrics.find(metric), theirs = baseline->metrics.find(metric);
-  if (mine == run.metrics.end() || theirs == baseline->metrics.end()) return std::nan("");
-  return mine->second.best - theirs->second.best;
+  const MetricEnd *mine = run.metrics.find(metric), *theirs = baseline->metrics.find(metric);
+  return mine && theirs ? mine->best - theirs->best : std::nan("");
 }
 /// Green where it is better, red where it is worse.
 Table::Cell difference_cell(const std::string& metric, double d) {
