@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/number.h"
+#include "tracing/analyses/together.h"
 #include "tracing/trace/scanner.h"
 
 namespace tenon::tracing {
@@ -128,6 +129,7 @@ std::optional<Overview> overview_of(const TraceRequest& r) {
   const Trace& t = r.first();
   const std::vector<TraceStep> steps = asked_steps(t, r);
   if (steps.empty()) return {};
+  together([&] { const GpuTimeline kept(t); }, [&] { host_work(t); });  // of the trace, each made once
   const GpuTimeline gpu(t);
   const auto host = host_work(t);
   Overview o;
@@ -143,8 +145,8 @@ std::optional<Overview> overview_of(const TraceRequest& r) {
   for (const GpuWork& w : work)
     if (!w.copy && !w.communication) kernels.push_back(w);
   o.kernels = static_cast<int64_t>(kernels.size());
-  o.fill = kernel_fill(t, kernels);
-  const StepBounds bounds = bounds_of(t, steps);
+  StepBounds bounds;
+  together([&] { o.fill = kernel_fill(t, kernels); }, [&] { bounds = bounds_of(t, steps); });
   o.sentence = bounds.sentence();
   o.cause = bounds.causes[0].sight;
   o.gpu_busy = bounds.gpu_busy;

@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "tracing/analyses/overview.h"
+#include "tracing/analyses/together.h"
 
 namespace tenon::tracing {
 namespace {
 
 /// The table of another analysis, with these of its columns.
-void add_table(Finding& f, const char* analysis, const std::vector<std::string>& columns, const TraceRequest& r) {
+std::vector<Table> part_of(const char* analysis, const std::vector<std::string>& columns, const TraceRequest& r) {
+  std::vector<Table> parts;
   const Finding from = trace_analyses().at(analysis).run(r);
   for (const Table& whole : from.tables) {
     if (!from.ok || whole.name != analysis) continue;
@@ -20,8 +22,9 @@ void add_table(Finding& f, const char* analysis, const std::vector<std::string>&
       t.columns.push_back(whole.columns[c]);
       for (size_t row = 0; row < whole.rows.size(); ++row) t.rows[row].push_back(whole.rows[row][c]);
     }
-    f.tables.push_back(std::move(t));
+    parts.push_back(std::move(t));
   }
+  return parts;
 }
 
 Table advice_table(const Overview& o) {
@@ -113,11 +116,16 @@ Finding overview_finding(const Overview& o, const TraceRequest& r) {
   }
   f.facts.push_back({"recommendation_count", "recommendations", Unit::count, static_cast<int64_t>(o.advice.size())});
   f.tables = {advice_table(o), parts_table(o), steps_table(o, r.top)};
-  add_table(f, "kernels", {"name", "calls", "total_ns", "share", "mean_ns"}, r);
-  if (o.gpu)
-    add_table(f, "ops", {"name", "calls", "self_ns", "total_ns", "gpu_ns"}, r);
-  else
-    add_table(f, "ops", {"name", "calls", "self_ns", "total_ns", "mean_ns"}, r);
+  std::vector<Table> kernels, ops;
+  together(
+      [&] {
+        kernels = part_of("kernels", {"name", "calls", "total_ns", "share", "mean_ns"}, r);
+      },
+      [&] {
+        ops = part_of("ops", {"name", "calls", "self_ns", "total_ns", o.gpu ? "gpu_ns" : "mean_ns"}, r);
+      });
+  for (auto* tables : {&kernels, &ops})
+    for (Table& table : *tables) f.tables.push_back(std::move(table));
   f.tables.push_back(configuration_table(o));
   return f;
 }

@@ -394,6 +394,7 @@ void StoreBuilder::gather_counters() {
 std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, const SourceText& source) {
   out_ = std::make_shared<OwnedTrace>();
   number_texts();
+  source.forget(0, source.bytes().size());  // names of every part were read where they stand
   gather_rows();
   gather_asyncs();
   for (RowData& r : rows_) match_begins(r);

@@ -155,6 +155,9 @@ void StoreBuilder::link_flows() {
     bool begin;
   };
   std::vector<End> ends;
+  size_t count = 0;
+  for (const auto& part : parts_) count += part.flows.size();
+  ends.reserve(count);  // growing would hold it twice
   for (size_t p = 0; p < parts_.size(); ++p)
     for (const FlowEnd& f : parts_[p].flows)
       ends.push_back({parts_[p].flow_ids[f.id], row_map_[p][f.row], f.time, f.begin});
