@@ -6,6 +6,7 @@
 #include "core/dtype.h"
 #include "core/layout.h"
 #include "core/ref.h"
+#include "core/state.h"
 
 namespace tenon {
 
@@ -26,8 +27,22 @@ struct Storage {
   void* data = nullptr;
   size_t bytes = 0;
   Device device;
+  uint16_t written_by = 0;              ///< interned_name() of the op that wrote in place last; 0: none did
   uint32_t id = 0;                      ///< unique while memory history or a recorder looks; 0 otherwise
   void (*release)(Storage*) = nullptr;  ///< returns the memory to where it came from
+  uint32_t written_seq = 0;             ///< number of that op within its step
+
+  /// An in-place write that is no op's.
+  void changed() {
+    ++version;
+    written_by = 0;
+  }
+  /// One by the op that this thread is in.
+  void wrote() {
+    ++version;
+    written_by = t_state.op;
+    written_seq = t_state.origin.seq;
+  }
 };
 void release_last(Storage* s);
 

@@ -9,6 +9,7 @@
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "engine/formats/npy.h"
+#include "engine/ops/view_steps.h"
 #include "projects/run_driver.h"
 #include "projects/time_travel.h"
 #include "tracing/record/numbers.h"
@@ -41,12 +42,25 @@ struct Listed {
   Tensor value;  ///< undefined where it was not kept
 };
 
+/// The tensor as a chain of views shows it.
+void see_through(Listed& l, const std::string& views) {
+  const int64_t storage = l.value && l.value.storage()
+                              ? static_cast<int64_t>(l.value.storage()->bytes / itemsize(l.dtype))
+                              : l.layout.offset + l.layout.numel();
+  const std::vector<ViewStep> steps = view_chain(views, l.layout, storage);
+  if (steps.empty()) return;
+  if (l.value) l.value = viewed(l.value, steps);
+  l.layout = steps.back().layout;
+  l.name += " " + views;
+}
+
 int go_to(const Args& args) {
   const std::string wanted_step = args.required("--step");
   const auto project = open_to_read(args.word(0));
   const projects::RunInfo run = project->run(args.word(1));
   const int64_t step = pick_step(run, wanted_step);
   const std::string wanted = args.text("--tensor");
+  if (args.has("--view") && wanted.empty()) throw Error::usage("--view is of one tensor: name it with --tensor");
   if (args.has("--out") && wanted.empty()) throw Error::usage("--out saves one tensor: name it with --tensor");
   use_threads(args);
   catch_interrupts();
@@ -82,6 +96,7 @@ int go_to(const Args& args) {
                          near.empty() ? "Without --tensor, and with --all, their names are listed." : near);
     }
     list = {Listed(*hit)};  // hit points to nothing from here on
+    if (args.has("--view")) see_through(list.front(), args.text("--view"));
     if (args.has("--out")) {
       const Tensor& value = list.front().value;
       if (!value)
@@ -211,6 +226,7 @@ const bool registered_time_travel[] = {
                       2,
                       {{"--step", "N|last|best", "the step"},
                        {"--tensor", "NAME", "this one only"},
+                       {"--view", "VIEWS", "of --tensor: as '.T[::2]' shows it; tenon strides lists the views"},
                        {"--all", "", "also the activations and gradients of the step"},
                        {"--out", "X.npy", "save the tensor"},
                        kThreads,

@@ -33,9 +33,10 @@ std::vector<Tensor> FunctionContext::saved() const {
   std::vector<Tensor> all;
   for (const Kept& k : kept_) {
     if (k.value && k.value.version() != k.version)
-      throw Error(fmt::format("tensor {} (size {}) that {} saved for its gradient was changed in place: it had version "
-                              "{}, now it has {}",
-                              all.size(), to_string(k.value.size()), name_, k.version, k.value.version()),
+      throw Error(fmt::format("tensor {} (size {}) that {} saved for its gradient was changed in place{}: it had "
+                              "version {}, now it has {}",
+                              all.size(), to_string(k.value.size()), name_, writer_text(*k.value.storage()), k.version,
+                              k.value.version()),
                   "use the form that returns a new tensor, or clone before writing");
     all.push_back(k.value);
   }

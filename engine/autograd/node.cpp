@@ -7,10 +7,16 @@
 
 #include "core/error.h"
 #include "core/freelist.h"
+#include "core/profile.h"
 #include "engine/autograd/autograd.h"
 #include "engine/ops/as_strided.h"
 
 namespace tenon {
+
+std::string writer_text(const Storage& s) {
+  return s.written_by ? fmt::format(" by {} #{}", interned_name(s.written_by), s.written_seq) : std::string();
+}
+
 namespace {
 
 // Note [The order of nodes]
@@ -346,11 +352,12 @@ Tensor Grad::saved(int index, const char* what, int i, const Edge& history) cons
     return history.fn && grad_enabled() ? with_history(bare(t), history) : t;
   }
   if (s.value.defined() && s.value.version() != s.version)
-    throw Error(fmt::format("{} {} ({}, size {}) that {} #{} of module '{}' saved for its gradient was changed in "
-                            "place: it had version {}, now it has {}",
-                            what, i, name(s.value.dtype()), to_string(s.value.size()), node_.op->info.name,
-                            node_.origin.seq, module_path(node_.origin.module), s.version, s.value.version()),
-                "use the form that returns a new tensor, or clone before writing");
+    throw Error(
+        fmt::format("{} {} ({}, size {}) that {} #{} of module '{}' saved for its gradient was changed in "
+                    "place{}: it had version {}, now it has {}",
+                    what, i, name(s.value.dtype()), to_string(s.value.size()), node_.op->info.name, node_.origin.seq,
+                    module_path(node_.origin.module), writer_text(*s.value.storage()), s.version, s.value.version()),
+        "use the form that returns a new tensor, or clone before writing");
   if (history.fn && history.fn->op && grad_enabled() && s.value.defined()) return with_history(bare(s.value), history);
   return s.value;
 }

@@ -29,6 +29,9 @@ struct PackedTensor {
   virtual Tensor unpack() = 0;
 };
 
+/// " by relu #12" of the op that wrote into it last; empty where that was none.
+std::string writer_text(const Storage& s);
+
 /// A tensor kept for backward, with the version it had; or what a pack hook made of it. See Note [What a node saves].
 struct SavedTensor {
   Tensor value;

@@ -126,7 +126,7 @@ void set_zero(const Tensor& t, int64_t i) {
 /// After writes to what to_host(mask) gave.
 void put_back(const Tensor& mask, const Tensor& marks) {
   if (!marks.same(mask)) return copy_(mask, marks);
-  ++mask.storage()->version;
+  mask.storage()->changed();
 }
 
 /// The parameter as it was and its mask, which is made on the first call.

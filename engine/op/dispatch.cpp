@@ -190,7 +190,7 @@ inline void run(const OpDef& op, const void* attrs, const Tensor* in, int inputs
 inline void run_and_count(const OpDef& op, const void* attrs, const Tensor* in, int inputs, Tensor* out) {
   run(op, attrs, in, inputs, out);
   for (int i = 0; op.writes >> i; ++i)
-    if ((op.writes >> i & 1u) && i < inputs && in[i].defined() && in[i].storage()) ++in[i].storage()->version;
+    if ((op.writes >> i & 1u) && i < inputs && in[i].defined() && in[i].storage()) in[i].storage()->wrote();
 }
 
 constexpr int64_t kQuick = 32768;  // above, loops are split over threads
@@ -276,7 +276,7 @@ void dispatch_out(const OpDef& op, const void* attrs, const Tensor* in, int inpu
     Tensor result = shares ? Tensor() : out;
     dispatch(op, attrs, in, inputs, &result);
     if (result.same(out))
-      ++out.storage()->version;
+      out.storage()->wrote();
     else
       copy_(out, result);
   } catch (const Error& e) {
@@ -299,7 +299,7 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
                      "clone() it first"));
   if (alike(op, in, inputs) && !(mode_word() & kSlow) && !(grad_enabled() && any_requires_grad(in, inputs))) {
     run_quick(op, in, inputs, in[0]);
-    ++in[0].storage()->version;
+    in[0].storage()->wrote();
     return;
   }
   try {
@@ -326,7 +326,7 @@ void dispatch_in_place(const OpDef& op, const void* attrs, Tensor* in, int input
     }
     device_of(in, inputs, {});
     run_and_count(op, attrs, before, inputs, &out);
-    if (out.storage()) ++out.storage()->version;
+    if (out.storage()) out.storage()->wrote();
     if (grad) finish_in_place(out);
   } catch (const Error& e) {
     fail(op, e);

@@ -32,7 +32,7 @@ void fill_on_device(const Tensor& t, double value) {
   if (t.layout().is_dense()) {
     const Element one(value, t.dtype());
     backend_of(t.device()).fill(t.raw(), one.bytes, itemsize(t.dtype()), t.numel(), current_stream(t.device()));
-    ++t.storage()->version;
+    t.storage()->changed();
   } else {
     copy_(t, full({}, value, t.dtype(), t.device()));
   }
@@ -59,7 +59,7 @@ void fill(const Tensor& t, double value) {
         *reinterpret_cast<double*>(d[0] + i * s[0]) = *reinterpret_cast<const double*>(d[1] + i * s[1]);
     });
   }
-  if (t.storage()) ++t.storage()->version;
+  if (t.storage()) t.storage()->changed();
 }
 
 Tensor full(const Shape& size, double value, DType dtype, Device device) {

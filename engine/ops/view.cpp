@@ -473,7 +473,7 @@ void copy_(const Tensor& to, const Tensor& from) {
   } else {
     overwrite(to, from.device() == to.device() ? from : to_device(from, to.device()));
   }
-  ++to.storage()->version;
+  to.storage()->changed();
 }
 
 Tensor to(const Tensor& x, Device device) {

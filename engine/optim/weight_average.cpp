@@ -68,7 +68,7 @@ void WeightAverage::update() {
     const MoveTowards::Attrs attrs{share};
     Tensor out = to;
     run_kernel(Register<MoveTowards>::def(), &attrs, in, 2, &out);
-    ++to.storage()->version;
+    to.storage()->changed();
   }
 }
 

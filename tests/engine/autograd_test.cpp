@@ -76,6 +76,7 @@ TEST(Autograd, WritingOverASavedTensorIsAnErrorWithBothVersions) {
     std::string text = e.what();
     EXPECT_NE(text.find("mul"), std::string::npos);
     EXPECT_NE(text.find("had version 0, now it has 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("changed in place by add #"), std::string::npos) << text;
   }
 }
 

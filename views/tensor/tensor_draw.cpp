@@ -15,7 +15,7 @@ namespace tenon::views {
 using tracing::TensorRecord;
 
 namespace {
-constexpr float kPad = 12, kHead = 46, kChip = 24, kStats = 240, kStorage = 118, kLegend = 22;
+constexpr float kPad = 12, kHead = 62, kChip = 24, kStats = 240, kStorage = 113, kLegend = 22, kMark = 5;
 constexpr float kCellW = 68, kCellH = 20, kIndexW = 48, kStripCell = 58;
 }  // namespace
 
@@ -41,6 +41,13 @@ void TensorModel::draw_head(Scene& scene, Box b) {
                         to_string(l.stride), l.offset, memory);
   if (r.storage) line += tr(" · storage #{} version {}", r.storage, r.version);
   scene.text({b.x, b.y + 23, b.w, 18}, line, Ink::secondary, Face::mono_small);
+  const std::string walk = refusal_.empty() ? walk_text() : refusal_;
+  const bool dear = cost_ && cost_->times() >= 2 && cost_->fetched >= 64;
+  const Ink ink = !refusal_.empty() ? Ink::bad_text : dear ? Ink::warning_text : Ink::secondary;
+  scene.text({b.x, b.y + 40, b.w, 18}, walk, ink, Face::small);
+  scene.target(
+      {b.x, b.y + 40, b.w, 18}, {}, Cursor::arrow,
+      walk + "\n" + tr("Lines of 64 bytes, through a cache of 32 KiB; 1.0 × is read as it lies in the memory"));
 }
 
 /// The chips of the axes, in as many rows as they need, as far as there is room for rows.
@@ -164,8 +171,37 @@ void TensorModel::draw_heat(Scene& scene, Box b) {
                   Ink::text, 2, 1);
 }
 
+/// The last ones where there are many: what is there was written by them.
+float TensorModel::draw_writers(Scene& scene, Box b) {
+  constexpr float kLine = 18, kLeast = 230;
+  constexpr size_t kMost = 4;
+  const auto& ops = links_.record()->ops;
+  std::vector<uint32_t> wrote;
+  for (const tracing::TensorVersion& v : source()->versions)
+    if (v.from >= 1 && v.from <= ops.size()) wrote.push_back(v.from);
+  const size_t shown = std::min(wrote.size(), kMost);
+  const float height = 26 + static_cast<float>(shown) * kLine;
+  if (wrote.empty() || b.h - height < kLeast) return 0;
+  float y = b.bottom() - height + 6;
+  scene.text({b.x, y, b.w, kLine},
+             wrote.size() > shown ? tr("Written over {} times in this step, last by", wrote.size())
+                                  : tr("Written over in this step by"),
+             Ink::secondary, Face::small);
+  for (size_t i = wrote.size() - shown; i < wrote.size(); ++i) {
+    y += kLine;
+    const Box line{b.x, y, b.w, kLine};
+    const bool here = as_of() == wrote[i];
+    scene.text(line, op_text(ops[wrote[i] - 1]), here ? Ink::text : Ink::accent, Face::small);
+    scene.target(line, {writer, wrote[i]}, Cursor::hand, tr("Stand at this op: what it left is shown"));
+  }
+  return height;
+}
+
+float TensorModel::storage_height() const { return kStorage + 2 * kMark * static_cast<float>(aliases().size()); }
+
 void TensorModel::draw_stats(Scene& scene, Box b) {
   scene.line({b.x - 12, b.y}, {b.x - 12, b.bottom()}, Ink::line);
+  b.h -= draw_writers(scene, b);
   scene.text({b.x, b.y, b.w, 20}, tr("Statistics"), Ink::secondary, Face::small);
   if (!has_values()) return;
   if (!stats_) {
@@ -186,15 +222,16 @@ void TensorModel::draw_overview(Scene& scene, Box bar, int64_t elements, int64_t
   if (hi >= lo)
     scene.rect({x(lo), bar.y, std::max(x(hi + 1) - x(lo), 2.f), bar.h}, ink_of(record()->category), 0.8f, 2);
   int row = 0;
-  for (int i : links_.aliases_of(tensor_)) {
+  for (int i : aliases()) {
     const TensorRecord& a = links_.record()->tensors[i];
     a.layout.extent(lo, hi);
-    if (hi < lo || row >= 2) continue;
-    Box box{x(lo), bar.bottom() + 2 + static_cast<float>(row) * 5, std::max(x(hi + 1) - x(lo), 3.f), 4};
-    scene.rect(box, Ink::secondary, 1, 2);
+    const float y = bar.bottom() + 2 + static_cast<float>(row) * kMark;
+    const Ink ink = compared_ink(row++);
+    if (hi < lo) continue;
+    Box box{x(lo), y, std::max(x(hi + 1) - x(lo), 3.f), kMark - 1};
+    scene.rect(box, ink, 1, 2);
     scene.target({box.x, box.y - 1, box.w, 6}, {alias, i}, Cursor::hand,
                  tr("Shares the memory: {}\n{} stride {}", a.name, type_text(a), to_string(a.layout.stride)));
-    ++row;
   }
   scene.outline({x(window_a) - 1, bar.y - 2, std::max(x(window_b) - x(window_a), 2.f) + 2, bar.h + 4}, Ink::text, 1, 2);
 }
@@ -207,13 +244,14 @@ void TensorModel::draw_storage(Scene& scene, Box b) {
                          ? static_cast<int64_t>(r.value.storage()->bytes / itemsize(r.dtype))
                          : hi + 1;
   scene.line({b.x, b.y}, {b.right(), b.y}, Ink::line);
-  size_t aliases = links_.aliases_of(tensor_).size();
+  const std::vector<int> others = aliases();
+  const float rows_of_others = static_cast<float>(others.size()) * kMark;
   const std::string count = format_grouped(elements),
                     bytes = format_bytes(static_cast<double>(elements) * static_cast<double>(itemsize(r.dtype)));
   std::string title = r.storage ? tr("Storage #{} · {} elements · {}", r.storage, count, bytes)
                                 : tr("Storage · {} elements · {}", count, bytes);
-  if (aliases)
-    title += aliases == 1 ? tr(" · 1 other tensor looks here") : tr(" · {} other tensors look here", aliases);
+  if (const size_t n = others.empty() ? 0 : links_.aliases_of(tensor_).size() + !steps_.empty())
+    title += n == 1 ? tr(" · 1 other tensor looks here") : tr(" · {} other tensors look here", n);
   scene.text({b.x, b.y + 4, b.w, 18}, title, Ink::secondary, Face::small);
   int cells = std::max(1, static_cast<int>(b.w / kStripCell));
   int64_t p = focus_position();
@@ -223,7 +261,11 @@ void TensorModel::draw_storage(Scene& scene, Box b) {
   index_slice();
   double scale = color_scale();
   for (int64_t q = first; q < end; ++q) {
-    Box box{b.x + static_cast<float>(q - first) * kStripCell, b.y + 70, kStripCell - 2, 26};
+    Box box{b.x + static_cast<float>(q - first) * kStripCell, b.y + 60 + rows_of_others, kStripCell - 2, 26};
+    for (size_t k = 0; k < others.size(); ++k)
+      if (reads_position(links_.record()->tensors[static_cast<size_t>(others[k])].layout, q))
+        scene.rect({box.x, box.bottom() + 17 + static_cast<float>(k) * kMark, box.w, kMark - 2},
+                   compared_ink(static_cast<int>(k)), 1, 1);
     auto in = slice_.find(q);
     bool inside = q >= lo && q <= hi;
     scene.text({box.x, box.y - 17, box.w, 16}, std::to_string(q), q == p ? Ink::text : Ink::secondary, Face::mono_small,
@@ -262,15 +304,17 @@ void TensorModel::draw(Scene& scene) {
   draw_head(scene, {kPad, 8, w, kHead});
   float top = 8 + kHead;
   const float least = kLeastCells + (heat_ ? kLegend : 0) + 2 * kGap;
-  const bool storage = record()->layout.numel() > 0 && size.h - top - (kChip + 10) - kStorage >= least;
-  float bottom = storage ? size.h - kStorage - 8 : size.h - kGap;
+  const float strip = storage_height();
+  const bool storage = record()->layout.numel() > 0 && size.h - top - (kChip + 10) - strip >= least;
+  float bottom = storage ? size.h - strip - 8 : size.h - kGap;
   if (bottom - top - (kChip + 10) >= kCellH + kCellH) top += draw_axes(scene, {kPad, top, w, bottom - top - least});
   top += kGap;
   const bool side = w > 520;
   Box grid{kPad, top, side ? w - kStats - 24 : w, bottom - top - kGap};
   if (!has_values()) {
-    const char* why = record()->layout.numel() == 0
-                          ? tr_later("The tensor has no elements.")
+    const char* why = record()->layout.numel() == 0 ? tr_later("The tensor has no elements.")
+                      : source_value().defined()
+                          ? tr_later("Its copy takes more than 64 MiB, and is not made for a picture.")
                           : tr_later("Its values were overwritten later in the step and were not kept.");
     if (grid.h >= 20) scene.text({grid.x, grid.y, grid.w, 20}, tr(why), Ink::secondary);
   } else if (grid.h >= 2 * kCellH) {
@@ -282,7 +326,7 @@ void TensorModel::draw(Scene& scene) {
     scene.unclip();
   }
   if (side && grid.h >= 40) draw_stats(scene, {size.w - kPad - kStats, top, kStats, grid.h});
-  if (storage) draw_storage(scene, {kPad, size.h - kStorage - 2, w, kStorage});
+  if (storage) draw_storage(scene, {kPad, size.h - strip - 2, w, strip});
 }
 
 }  // namespace tenon::views

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/error.h"
+#include "engine/ops/view_steps.h"
 #include "tracing/record/tensor_versions.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
@@ -16,7 +18,7 @@ namespace tenon::views {
 using tracing::TensorRecord;
 
 void TensorModel::set_step(const Links& links) {
-  const std::string before = record() ? record()->name : std::string();
+  const std::string before = source() ? source()->name : std::string(), views = views_;
   const int64_t row = focus_row_, col = focus_col_;
   links_ = links;
   cursor_.forget();
@@ -27,7 +29,14 @@ void TensorModel::set_step(const Links& links) {
     const auto& all = links_.record()->tensors;
     const auto same = std::find_if(all.begin(), all.end(), [&](const TensorRecord& t) { return t.name == before; });
     show(same == all.end() ? 0 : static_cast<int>(same - all.begin()));
-    if (same != all.end()) set_focus(row, col);
+    if (same != all.end()) {
+      try {
+        try_views(views);
+      } catch (const Error&) {
+        // It has another size in this step.
+      }
+      set_focus(row, col);
+    }
   }
   changed();
 }
@@ -41,20 +50,104 @@ void TensorModel::set_selection(const Selection& s) {
   if (t >= 0 && t != tensor_) show(t);
 }
 
-const TensorRecord* TensorModel::record() const {
+const TensorRecord* TensorModel::source() const {
   return links_ && tensor_ >= 0 ? &links_.record()->tensors[tensor_] : nullptr;
 }
+const TensorRecord* TensorModel::record() const { return source() && !steps_.empty() ? &viewed_ : source(); }
 bool TensorModel::has_values() const {
   const Tensor v = value();
   return v.defined() && !v.is_meta() && v.numel() > 0;
 }
-Tensor TensorModel::value() const {
-  const TensorRecord* r = record();
+Tensor TensorModel::source_value() const {
+  const TensorRecord* r = source();
   return !r ? Tensor() : cursor_.seq() ? tracing::value_after(*r, cursor_.seq()) : r->value;
+}
+Tensor TensorModel::value() const { return steps_.empty() ? source_value() : viewed_.value; }
+
+namespace {
+/// Copies for a picture are made on the thread that draws.
+constexpr int64_t kMostCopied = int64_t{64} << 20;
+
+bool copies_little(const std::vector<ViewStep>& steps, DType dtype) {
+  int64_t bytes = 0;
+  for (const ViewStep& s : steps)
+    if (!s.copies.empty() && (__builtin_mul_overflow(s.layout.numel(), itemsize(dtype), &bytes) || bytes > kMostCopied))
+      return false;
+  return true;
+}
+}  // namespace
+
+void TensorModel::try_views(const std::string& text) {
+  const TensorRecord* r = source();
+  if (!r) return;
+  const Tensor value = source_value();
+  int64_t low = 0, high = 0;
+  r->layout.extent(low, high);
+  const int64_t storage =
+      value.defined() && value.storage() ? static_cast<int64_t>(value.storage()->bytes / itemsize(r->dtype)) : high + 1;
+  std::vector<ViewStep> steps = view_chain(text, r->layout, storage);
+  if (steps.empty() && steps_.empty()) return refuse_views({});
+  steps_ = std::move(steps);
+  views_ = steps_.empty() ? std::string() : text;
+  layout_changed();
+}
+
+void TensorModel::refuse_views(const std::string& why) {
+  refusal_ = why;
+  changed();
+}
+
+void TensorModel::layout_changed() {
+  refusal_.clear();
+  if (const TensorRecord* r = source(); r && !steps_.empty()) {
+    viewed_ = *r;
+    viewed_.name += " " + views_;
+    viewed_.layout = steps_.back().layout;
+    if (std::any_of(steps_.begin(), steps_.end(), [](const ViewStep& s) { return !s.copies.empty(); }))
+      viewed_.storage = 0;  // memory of its own, which no step has
+  }
+  const TensorRecord* r = record();
+  std::tie(row_axis_, col_axis_) = r ? first_slice(r->layout.size) : std::pair(-1, -1);
+  std::fill(std::begin(index_), std::end(index_), 0);
+  focus_row_ = focus_col_ = top_ = left_ = 0;
+  slice_stale_ = true;
+  heat_ = r && rows() >= 12 && cols() >= 12;
+  cost_.reset();
+  if (r) cost_ = walk_cost(r->layout, static_cast<int64_t>(itemsize(r->dtype)));
+  look_again();
+}
+
+std::string TensorModel::walk_text() const {
+  if (!record() || !cost_) return {};
+  std::string text = views_.empty() ? std::string() : tr("a view, nothing is copied · ");
+  for (const ViewStep& s : steps_)
+    if (!s.copies.empty())
+      text = tr("{} copies {}: {} · ", s.text,
+                format_bytes(static_cast<double>(s.layout.numel()) * static_cast<double>(itemsize(record()->dtype))),
+                s.copies);
+  text += cost_->whole ? tr("read in order, ")
+                       : tr("read in order, of the first {} elements ", format_grouped(cost_->elements));
+  return text +
+         tr("{} cache lines are fetched, {:.1f} × what they fill", format_grouped(cost_->fetched), cost_->times());
+}
+
+std::vector<int> TensorModel::aliases() const {
+  constexpr size_t kMost = 6;
+  if (!record() || (!steps_.empty() && viewed_.storage == 0)) return {};
+  std::vector<int> all;
+  if (!steps_.empty()) all.push_back(tensor_);  // what the views are of reads the memory, too
+  for (const int i : links_.aliases_of(tensor_))
+    if (all.size() < kMost) all.push_back(i);
+  return all;
 }
 
 /// The same tensor holds other values now.
 void TensorModel::look_again() {
+  if (!steps_.empty()) {
+    const Tensor value = source_value();
+    const bool can = value.defined() && !value.is_meta() && copies_little(steps_, viewed_.dtype);
+    viewed_.value = can ? viewed(value, steps_) : Tensor();
+  }
   stats_.reset();
   if (has_values() && on_need_stats) on_need_stats(tensor_);
   changed();
@@ -62,15 +155,9 @@ void TensorModel::look_again() {
 
 void TensorModel::show(int tensor) {
   tensor_ = tensor;
-  stats_.reset();
-  const TensorRecord* r = record();
-  std::tie(row_axis_, col_axis_) = r ? first_slice(r->layout.size) : std::pair(-1, -1);
-  std::fill(std::begin(index_), std::end(index_), 0);
-  focus_row_ = focus_col_ = top_ = left_ = 0;
-  slice_stale_ = true;
-  heat_ = rows() >= 12 && cols() >= 12;
-  if (has_values() && on_need_stats) on_need_stats(tensor_);
-  changed();
+  views_.clear();
+  steps_.clear();
+  layout_changed();
 }
 
 void TensorModel::set_stats(int tensor, const TensorStats& stats) {
@@ -187,6 +274,9 @@ bool TensorModel::pointer(const PointerEvent& e) {
       return true;
     case axis_up:
       set_index(static_cast<int>(hit.id), index_[hit.id] + (e.mods.shift ? 10 : 1));
+      return true;
+    case writer:
+      select(Selection::op(hit.id, "tensor"));
       return true;
     case alias:
       select(Selection::tensor(hit.id, "tensor"));

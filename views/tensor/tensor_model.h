@@ -4,6 +4,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "engine/spec/view_chain.h"
+#include "engine/spec/walk_cost.h"
 #include "tracing/record/step_record.h"
 #include "views/shared/step_cursor.h"
 #include "views/shared/step_model.h"
@@ -15,7 +17,7 @@ namespace tenon::views {
 /// One tensor of a step: the values of a two-dimensional slice, where they lie in the storage, and their statistics.
 class TensorModel : public StepModel {
  public:
-  enum HitKind { none, cell = 1, storage_cell, axis, axis_down, axis_up, alias };
+  enum HitKind { none, cell = 1, storage_cell, axis, axis_down, axis_up, alias, writer };
 
   void set_step(const Links& links) override;
   void set_selection(const Selection& s) override;
@@ -26,14 +28,23 @@ class TensorModel : public StepModel {
 
   bool loaded() const { return static_cast<bool>(links_); }
   int tensor() const { return tensor_; }
+  /// The tensor as it is shown: through the views that are tried.
   const tracing::TensorRecord* record() const;
   /// Its numbers as of the op one stands at; undefined where they were not kept.
   Tensor value() const;
+  /// Tries views on the tensor, as ".permute(1, 0)[::2]" (view_chain()); none with an empty text. Nothing in the step
+  /// changes. Throws Error (usage) for a text that is none, and shows what it showed.
+  void try_views(const std::string& text);
+  const std::string& views() const { return views_; }
+  /// Why what is being typed is none; shown in the place of walk_text() until something is shown anew.
+  void refuse_views(const std::string& why);
+  /// "a view, nothing is copied · read in order 64 cache lines are fetched, 1.0 times what it fills"
+  std::string walk_text() const;
   bool has_values() const;
   /// The op one stands at; 0: none.
   uint32_t as_of() const { return cursor_.seq(); }
   /// It is written over within the step, so what it holds depends on the op one stands at.
-  bool changes() const { return record() && !record()->versions.empty(); }
+  bool changes() const { return source() && !source()->versions.empty(); }
 
   int row_axis() const { return row_axis_; }  ///< -1: the tensor has fewer than two dimensions
   int col_axis() const { return col_axis_; }
@@ -61,6 +72,11 @@ class TensorModel : public StepModel {
   void draw(Scene& scene) override;
 
  private:
+  /// The tensor as the step has it.
+  const tracing::TensorRecord* source() const;
+  Tensor source_value() const;
+  /// What is shown is another layout now: the slice, the statistics and the cost are worked out anew.
+  void layout_changed();
   void look_again();
   int64_t rows() const;
   int64_t cols() const;
@@ -74,7 +90,12 @@ class TensorModel : public StepModel {
   void draw_cells(Scene& scene, Box box);
   void draw_heat(Scene& scene, Box box);
   void draw_stats(Scene& scene, Box box);
+  /// The ops that wrote over it in this step; how much height they took.
+  float draw_writers(Scene& scene, Box box);
   void draw_storage(Scene& scene, Box box);
+  float storage_height() const;
+  /// The others in its memory, as many as are marked on the cells; none of a copy.
+  std::vector<int> aliases() const;
   void draw_overview(Scene& scene, Box bar, int64_t storage_elements, int64_t window_a, int64_t window_b);
   double color_scale() const;
   /// Which cells of the slice lie at a storage position, and how many (zero and overlapping strides: more than one).
@@ -87,6 +108,10 @@ class TensorModel : public StepModel {
   int64_t focus_row_ = 0, focus_col_ = 0, top_ = 0, left_ = 0;
   int64_t visible_rows_ = 1, visible_cols_ = 1;
   bool heat_ = false;
+  std::string views_, refusal_;
+  std::vector<ViewStep> steps_;
+  tracing::TensorRecord viewed_;  ///< where views are tried
+  std::optional<WalkCost> cost_;
   std::optional<TensorStats> stats_;
   std::unordered_map<int64_t, std::pair<int64_t, int>> slice_;  // storage position -> (r * cols + c, how many)
   bool slice_stale_ = true;

@@ -7,9 +7,12 @@
 #include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <utility>
 
+#include "core/error.h"
 #include "projects/element_history.h"
 #include "views/frame/table_list.h"
+#include "views/frame/widgets.h"
 #include "views/shared/format.h"
 #include "views/tensor/edit_form_view.h"
 #include "views/tensor/history_table.h"
@@ -54,7 +57,7 @@ TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)
   swap->setToolTip(tr("Rows become columns (T)"));
   connect(swap, &QToolButton::clicked, this, [this] { model_.set_axes(model_.col_axis(), model_.row_axis()); });
   bar->add(swap);
-  bar->add_stretch();
+  bar->add(make_views(bar), 1);
   bar->add_button("tensor.history", tr("History"), tr("The chosen element over the last steps, and what wrote it"),
                   [this] { look_back(); });
   bar->add_button("tensor.change", tr("Change…"),
@@ -89,6 +92,41 @@ TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)
     if (bench_.shown_run() != history_run_) history_->hide();
   });
   refresh();
+}
+
+/// Views are tried as they are typed: what is not finished yet says why and changes nothing.
+QLineEdit* TensorView::make_views(QWidget* parent) {
+  views_ = new QLineEdit(parent);
+  views_->setObjectName("tensor.views");
+  views_->setAccessibleName(tr("Views to try on the tensor"));
+  views_->setPlaceholderText(tr("What if it were viewed as .permute(1, 0)[::2]"));
+  views_->setClearButtonEnabled(true);
+  views_->setMinimumWidth(120);
+  views_about_ =
+      tr("Tries views on this tensor: which cells of the memory they read, whether they copy, and what walking "
+         "them costs. Nothing in the step changes.");
+  for (const ViewFormDef& v : view_forms())
+    views_about_ += "\n" + QString::fromStdString(v.usage) + "\t" + QString::fromStdString(v.help);
+  views_about_ += "\n[0, ::-1, None, ...]";
+  views_->setToolTip(views_about_);
+  connect(views_, &QLineEdit::textEdited, this, &TensorView::try_views);
+  connect(views_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    if (text.isEmpty()) try_views({});  // its button clears it
+  });
+  return views_;
+}
+
+void TensorView::try_views(const QString& text) {
+  std::string why;
+  try {
+    model_.try_views(text.toStdString());
+  } catch (const Error& e) {
+    why = e.message() + (e.hint().empty() ? "" : "; " + e.hint());
+    model_.refuse_views(why);
+  }
+  set_style(views_, "bad", why.empty() ? "false" : "true");
+  views_->setToolTip(why.empty() ? views_about_ : QString::fromStdString(why));
+  heat_->setChecked(model_.heat());
 }
 
 /// Under the picture, once it was asked for.
@@ -143,7 +181,7 @@ std::vector<Command> TensorView::commands() {
 
 bool TensorView::has_element() const {
   return bench_.has_project() && bench_.shown_run() > 0 && bench_.links() && bench_.links().record()->sample < 0 &&
-         model_.has_values();
+         model_.has_values() && model_.views().empty();
 }
 
 void TensorView::look_back() {
@@ -214,6 +252,12 @@ void TensorView::refresh() {
 void TensorView::follow() {
   list_->mark(Selection::tensor(model_.tensor()));
   heat_->setChecked(model_.heat());
+  const QString views = QString::fromStdString(model_.views());
+  const bool another = std::exchange(views_of_, model_.tensor()) != model_.tensor();
+  if ((another || !views_->hasFocus()) && views_->text() != views) {
+    views_->setText(views);
+    set_style(views_, "bad", "false");
+  }
 }
 
 namespace {
@@ -231,16 +275,19 @@ const bool registered_tensor_view = register_view<TensorView, TensorModel>(
            const bool one = s.kind != Selection::Kind::module && bench.links().tensor_of(s) >= 0;
            return bench.links().hold(s) && (one || s.kind == Selection::Kind::step);
          },
-     .help = {tr_later("A tensor of the step: the values of a slice, where each lies on the storage, the strides, and "
-                       "its statistics with a histogram; values that are not finite are marked. What is written over "
-                       "within the step is shown as of the op that is selected."),
-              tr_later("Choose a tensor on the left. A click on a cell or on the storage strip shows the other side of "
-                       "it. A click on an axis makes it the rows, with Shift the columns; the wheel over an axis "
-                       "changes its index, elsewhere it scrolls. History follows the chosen element over the last "
-                       "steps and names the ops that wrote it; Change… sets, scales or bounds it, or all of them, at "
-                       "this op, and goes on as a branch."),
-              tr_later("Arrows, Page Up, Page Down, Home and End move over the cells, H colours them by value, T swaps "
-                       "rows and columns.")}});
+     .help = {
+         tr_later("A tensor of the step: the values of a slice, where each lies on the storage, the strides, and "
+                  "its statistics with a histogram; values that are not finite are marked. What is written over "
+                  "within the step is shown as of the op that is selected."),
+         tr_later("Choose a tensor on the left. Views that are typed above are tried on it: which cells of the memory "
+                  "they read, whether they copy, and what walking them costs. A click on a cell or on the storage "
+                  "strip shows the other side of "
+                  "it. A click on an axis makes it the rows, with Shift the columns; the wheel over an axis "
+                  "changes its index, elsewhere it scrolls. History follows the chosen element over the last "
+                  "steps and names the ops that wrote it; Change… sets, scales or bounds it, or all of them, at "
+                  "this op, and goes on as a branch."),
+         tr_later("Arrows, Page Up, Page Down, Home and End move over the cells, H colours them by value, T swaps "
+                  "rows and columns.")}});
 }  // namespace
 
 }  // namespace tenon::views

@@ -18,6 +18,8 @@ class TensorView : public View {
   std::vector<Command> commands() override;
 
  private:
+  QLineEdit* make_views(QWidget* parent);
+  void try_views(const QString& text);
   QWidget* make_history(QWidget* parent);
   void count(int index);
   void refresh();
@@ -31,7 +33,9 @@ class TensorView : public View {
 
   TensorModel& model_;
   TableList *list_, *steps_;
-  QLineEdit* filter_;
+  QLineEdit *filter_, *views_;
+  QString views_about_;
+  int views_of_ = -1;  ///< the tensor that the line was last filled for
   QToolButton* heat_;
   QWidget* history_;
   ElidedLabel* told_;
