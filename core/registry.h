@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +20,21 @@
 // definitions alive. A definition found by its name lives as long as the scope it came from; Tenon's own live for ever.
 namespace tenon {
 
-/// Where a definition is written.
-using Place = std::source_location;
+/// Where a definition is written. (clang 14, which builds the fuzz targets, has no std::source_location.)
+class Place {
+ public:
+  constexpr Place() = default;
+  static constexpr Place current(const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+    return Place(file, line);
+  }
+  constexpr const char* file_name() const { return file_; }
+  constexpr uint32_t line() const { return line_; }
+
+ private:
+  constexpr Place(const char* file, uint32_t line) : file_(file), line_(line) {}
+  const char* file_ = "";
+  uint32_t line_ = 0;
+};
 /// "engine/nn/linear.cpp:40". Tenon's own sources are named from their root on.
 std::string place_text(const Place& place);
 
