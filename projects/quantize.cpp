@@ -18,7 +18,7 @@ namespace tenon::projects {
 namespace {
 
 constexpr int64_t kBatch = 32;
-constexpr int64_t kDamageRows = 64;  ///< of the calibration's samples: every node is run on them
+constexpr int64_t kDamageRows = 64;  ///< of the calibration's samples: every layer is run on them
 
 /// `count` samples, spread evenly over the set, in batches.
 std::vector<Tensor> spread_samples(const data::Dataset& set, int64_t count) {
@@ -51,7 +51,7 @@ double lost_of(const Judgement& before, const Judgement& after) {
   return before.value == 0 ? 0 : 100 * worse / std::abs(before.value);
 }
 
-/// The model with all nodes quantized but the `keep` most sensitive ones.
+/// The model with all layers quantized but the `keep` most sensitive ones.
 struct Plan {
   std::vector<bool> chosen;
   formats::OnnxModel model;
@@ -72,7 +72,7 @@ class Planner {
     p.evaluation = evaluated(session_, p.model, progress_);
     return p;
   }
-  /// With as few in f32 as the budget allows, from `least` on; found by halving, as if every node that is kept helped.
+  /// With as few in f32 as the budget allows, from `least` on; found by halving, as if every layer that is kept helped.
   Plan within(double budget, const Judgement& before, int64_t least) const {
     Plan best = keeping(least);
     if (lost_of(before, told_metric(best.evaluation)) <= budget) return best;
@@ -103,15 +103,14 @@ void verify_file(const std::string& path, const formats::OnnxModel& model, const
     throw Error(path + ": the model read back does not give the numbers of the one that was written");
 }
 
-std::vector<QuantizedNode> nodes_of(const formats::Quantizer& quantizer, const Plan& plan,
-                                    const std::vector<double>& alone, const std::vector<size_t>& order,
-                                    const std::vector<Tensor>& batches) {
-  std::vector<std::string> outputs;
-  for (const formats::WeightedNode& w : quantizer.nodes()) outputs.push_back(w.output);
-  const std::vector<double> snr = formats::snr_within(quantizer.model(), plan.model, outputs, batches);
-  std::vector<QuantizedNode> out;
+std::vector<QuantizedLayer> quantized_layers(const formats::Quantizer& quantizer, const Plan& plan,
+                                             const std::vector<double>& alone, const std::vector<size_t>& order,
+                                             const std::vector<Tensor>& batches) {
+  const std::vector<double> snr =
+      formats::snr_within(quantizer.model(), plan.model, formats::layer_outputs(quantizer), batches);
+  std::vector<QuantizedLayer> out;
   for (size_t i : order) {
-    const formats::WeightedNode& w = quantizer.nodes()[i];
+    const formats::WeightedLayer& w = quantizer.layers()[i];
     out.push_back({w.module, w.op, w.weights, !plan.chosen[i], snr[i], alone[i]});
   }
   return out;
@@ -121,14 +120,14 @@ void check_options(const QuantizeOptions& o) {
   if (o.how.precision == formats::Precision::f32)
     throw Error::usage("f32 is no quantization", "int8-static, int8-dynamic, int8-weights or int4-weights");
   if (o.samples < 1) throw Error::usage("calibration needs a sample at least");
-  if (o.keep < 0) throw Error::usage("a number of nodes is not negative");
+  if (o.keep < 0) throw Error::usage("a number of layers is not negative");
   if (o.budget && !(*o.budget >= 0)) throw Error::usage("a budget is not negative");
 }
 
 }  // namespace
 
 int64_t QuantizeReport::kept() const {
-  return std::count_if(nodes.begin(), nodes.end(), [](const QuantizedNode& n) { return n.kept; });
+  return std::count_if(layers.begin(), layers.end(), [](const QuantizedLayer& l) { return l.kept; });
 }
 
 std::string QuantizeReport::lost_text() const {
@@ -151,7 +150,7 @@ std::string QuantizeReport::text() const {
   text += fmt::format("\n{}, in f32 {}: {} ({} test samples)", metric_text(metric, after.value),
                       metric_text(metric, before.value).substr(metric.size() + 1), lost_text(),
                       count_text(quantized.samples));
-  if (kept()) text += fmt::format("\n{} of {} layers stay in f32", kept(), nodes.size());
+  if (kept()) text += fmt::format("\n{} of {} layers stay in f32", kept(), layers.size());
   if (verified) text += "\nverified: the file read back gives the same numbers";
   return text;
 }
@@ -180,7 +179,7 @@ QuantizeReport export_quantized(Project& project, const RunInfo& run, int64_t st
   r.after = told_metric(r.quantized);
   r.lost = lost_of(r.before, r.after);
   r.in_points = is_accuracy(r.before);
-  r.nodes = nodes_of(quantizer, plan, alone, order, few);
+  r.layers = quantized_layers(quantizer, plan, alone, order, few);
   formats::save_onnx(path, plan.model);
   r.bytes = formats::onnx_size(plan.model);
   r.bytes_f32 = formats::onnx_size(f32);

@@ -14,18 +14,18 @@ namespace tenon::projects {
 struct QuantizeOptions {
   formats::Quantization how;
   int64_t samples = 256;  ///< of the training set, spread evenly over it, that calibration and the damage are told by
-  int64_t keep = 0;       ///< so many nodes, the most sensitive ones, stay in f32
+  int64_t keep = 0;       ///< so many layers, the most sensitive ones, stay in f32
   /// More of them do until no more than this is lost on the test split: see QuantizeReport::lost.
   std::optional<double> budget = {};
 };
 
-/// A node with weights, as it was written.
-struct QuantizedNode {
+/// A layer with weights, as it was written.
+struct QuantizedLayer {
   std::string module, op;
   int64_t weights = 0;
   bool kept = false;  ///< in f32
-  double snr = 0;     ///< formats::NodeDamage
-  double alone = 0;
+  double snr = 0;     ///< of what it makes, in the model as it was written: formats::snr_within()
+  double alone = 0;   ///< formats::sensitivities()
 };
 
 struct QuantizeReport {
@@ -38,8 +38,8 @@ struct QuantizeReport {
   /// By how much it is worse: in points of a hundred where it is an accuracy, else in percent.
   double lost = 0;
   bool in_points = false;
-  std::vector<QuantizedNode> nodes;  ///< the most sensitive first
-  bool verified = false;             ///< the file was read back and gave the same bits
+  std::vector<QuantizedLayer> layers;  ///< the most sensitive first
+  bool verified = false;               ///< the file was read back and gave the same bits
 
   int64_t kept() const;
   double times_smaller() const { return static_cast<double>(bytes_f32) / static_cast<double>(bytes); }

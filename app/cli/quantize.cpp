@@ -68,13 +68,13 @@ nlohmann::json report_json(const projects::QuantizeReport& r) {
   else
     j["per_channel"] = how.per_channel;
   if (r.verified) j["verified"] = true;
-  for (const projects::QuantizedNode& n : r.nodes)
-    j["layers"].push_back({{"layer", n.module},
-                           {"op", n.op},
-                           {"weights", n.weights},
-                           {"precision", n.kept ? "f32" : formats::name(how.precision)},
-                           {"snr_db", json_number(n.snr)},
-                           {"alone_db", json_number(n.alone)}});
+  for (const projects::QuantizedLayer& l : r.layers)
+    j["layers"].push_back({{"layer", l.module},
+                           {"op", l.op},
+                           {"weights", l.weights},
+                           {"precision", l.kept ? "f32" : formats::name(how.precision)},
+                           {"snr_db", json_number(l.snr)},
+                           {"alone_db", json_number(l.alone)}});
   return j;
 }
 

@@ -40,11 +40,11 @@ TEST_F(QuantizedSpirals, every_precision_costs_little_and_says_so) {
     EXPECT_EQ(r.bytes, std::filesystem::file_size(dir / "q.onnx"));
     EXPECT_EQ(r.bytes_f32, std::filesystem::file_size(dir / "m.onnx"));
     EXPECT_LT(r.bytes, r.bytes_f32) << formats::name(p);
-    ASSERT_EQ(r.nodes.size(), 3u);
+    ASSERT_EQ(r.layers.size(), 3u);
     for (size_t k = 0; k < 3; ++k) {
-      EXPECT_TRUE(r.nodes[k].module.starts_with("layers.")) << r.nodes[k].module;
-      EXPECT_GT(r.nodes[k].snr, 8);
-      if (k) EXPECT_LE(r.nodes[k - 1].alone, r.nodes[k].alone) << "the most sensitive first";
+      EXPECT_TRUE(r.layers[k].module.starts_with("layers.")) << r.layers[k].module;
+      EXPECT_GT(r.layers[k].snr, 8);
+      EXPECT_GE(r.layers[k].alone, r.layers[k ? k - 1 : 0].alone) << "the most sensitive first";
     }
     EXPECT_NE(r.text().find(formats::name(p)), std::string::npos) << r.text();
   }
@@ -54,7 +54,7 @@ TEST_F(QuantizedSpirals, the_report_is_the_same_every_time) {
   const QuantizeReport one = exported(to(formats::Precision::int8_static)),
                        other = exported(to(formats::Precision::int8_static));
   EXPECT_EQ(one.text(), other.text());
-  for (size_t k = 0; k < one.nodes.size(); ++k) EXPECT_EQ(one.nodes[k].alone, other.nodes[k].alone);
+  for (size_t k = 0; k < one.layers.size(); ++k) EXPECT_EQ(one.layers[k].alone, other.layers[k].alone);
 }
 
 TEST_F(QuantizedSpirals, the_most_sensitive_stay_in_f32_as_asked) {
@@ -62,13 +62,13 @@ TEST_F(QuantizedSpirals, the_most_sensitive_stay_in_f32_as_asked) {
   o.keep = 1;
   const QuantizeReport r = exported(o);
   EXPECT_EQ(r.kept(), 1);
-  EXPECT_TRUE(r.nodes[0].kept);
+  EXPECT_TRUE(r.layers[0].kept);
   EXPECT_NE(r.text().find("1 of 3 layers stay in f32"), std::string::npos) << r.text();
   o.keep = 7;
   const QuantizeReport all = exported(o);
   EXPECT_EQ(all.kept(), 3);
   EXPECT_EQ(all.lost, 0);
-  EXPECT_TRUE(std::isinf(all.nodes[2].snr));
+  EXPECT_TRUE(std::isinf(all.layers[2].snr));
 }
 
 TEST_F(QuantizedSpirals, a_budget_leaves_as_many_as_it_takes) {

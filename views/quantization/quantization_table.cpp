@@ -23,13 +23,13 @@ Table quantization_table(const projects::QuantizeReport& report) {
                 tr("Signal to noise of what the model gives, were this layer alone quantized: the least is the most "
                    "sensitive")}};
   auto text = [](std::string s, Ink mark = Ink::none) { return Table::Cell{std::move(s), 0, {}, mark}; };
-  for (const projects::QuantizedNode& n : report.nodes) {
-    const char* precision = n.kept ? "f32" : formats::name(report.options.how.precision);
+  for (const projects::QuantizedLayer& l : report.layers) {
+    const char* precision = l.kept ? "f32" : formats::name(report.options.how.precision);
     t.rows.push_back(
-        {{text(n.module), text(n.op), Table::Cell::number(static_cast<double>(n.weights), format_grouped(n.weights)),
-          text(precision, n.kept ? Ink::warning : Ink::none), Table::Cell::number(n.snr, decibels_text(n.snr)),
-          Table::Cell::number(n.alone, decibels_text(n.alone))},
-         Selection::module(n.module, "quantization")});
+        {{text(l.module), text(l.op), Table::Cell::number(static_cast<double>(l.weights), format_grouped(l.weights)),
+          text(precision, l.kept ? Ink::warning : Ink::none), Table::Cell::number(l.snr, decibels_text(l.snr)),
+          Table::Cell::number(l.alone, decibels_text(l.alone))},
+         Selection::module(l.module, "quantization")});
   }
   return t;
 }

@@ -23,10 +23,10 @@ struct WeightedOp {
   bool integer;
 };
 const std::vector<WeightedOp>& weighted_ops() {
-  static const std::vector<WeightedOp> all = {{"Conv", {1}, -1, 0, 1, true},   {"ConvTranspose", {1}, -1, 1, 1, false},
-                                              {"Gemm", {1}, 2, 1, 1, true},    {"MatMul", {1}, 2, 1, 1, true},
-                                              {"Gather", {0}, 2, 0, 1, false}, {"LSTM", {1, 2}, 3, 1, 2, false},
-                                              {"GRU", {1, 2}, 3, 1, 2, false}, {"RNN", {1, 2}, 3, 1, 2, false}};
+  static const std::vector<WeightedOp> all = {
+      {"Conv", {1}, -1, 0, 1, true},  {"ConvTranspose", {1}, -1, 1, 1, false}, {"Gemm", {1}, 2, 1, 1, true},
+      {"MatMul", {1}, 2, 1, 1, true}, {"Gather", {0}, 2, 0, 1, false},         {"LSTM", {1, 2}, 3, 1, 2, false},
+      {"Slice", {0}, 2, 0, 1, false}, {"GRU", {1, 2}, 3, 1, 2, false},         {"RNN", {1, 2}, 3, 1, 2, false}};
   return all;
 }
 
@@ -49,21 +49,35 @@ std::optional<WeightedNode> weighted_node(const OnnxGraph& g, const ValueFlow& f
   const OnnxNode& n = g.nodes[at];
   for (const WeightedOp& op : weighted_ops()) {
     if (n.op_type != op.type || !n.domain.empty()) continue;
-    WeightedNode w{.node = at, .name = n.name, .op = n.op_type, .inputs = op.inputs};
+    WeightedNode w{.node = at, .op = n.op_type, .output = n.outputs.at(0), .inputs = op.inputs};
     w.channel_axis = op.channel_axis, w.row_axes = op.row_axes, w.integer = op.integer;
-    w.output = n.outputs.at(0);
     for (size_t i : op.inputs) {
       const Tensor* t = i < n.inputs.size() && flow.is_constant(n.inputs[i]) ? g.initializer(n.inputs[i]) : nullptr;
       if (!t || t->dtype() != DType::f32 || t->numel() == 0 || (op.axes < 0 ? t->ndim() < 3 : t->ndim() != op.axes))
         return {};
-      w.weights += t->numel();
     }
-    w.module = module_of_weight(n.inputs[op.inputs[0]]);
     const bool suitable = suits(n, w);
     w.integer = w.integer && !flow.is_constant(n.inputs[0]);
     if (suitable) return w;
   }
   return {};
+}
+
+std::vector<WeightedLayer> layers_of(const OnnxGraph& g, const std::vector<WeightedNode>& nodes) {
+  std::vector<WeightedLayer> layers;
+  std::map<std::string, size_t> places;
+  std::set<std::string> counted;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::vector<std::string>& inputs = g.nodes[nodes[i].node].inputs;
+    const std::string module = module_of_weight(inputs[nodes[i].inputs[0]]);
+    const auto [at, fresh] = places.try_emplace(module, layers.size());
+    if (fresh) layers.push_back({.module = module, .op = nodes[i].op});
+    WeightedLayer& layer = layers[at->second];
+    layer.nodes.push_back(i);
+    for (size_t k : nodes[i].inputs)
+      if (counted.insert(inputs[k]).second) layer.weights += g.initializer(inputs[k])->numel();
+  }
+  return layers;
 }
 
 }  // namespace
@@ -99,6 +113,7 @@ Quantizer::Quantizer(OnnxModel model, const Quantization& how) : model_(std::mov
   if (nodes_.empty())
     throw Error("the model has no layer whose weights can be quantized",
                 "Convolutions, linear and recurrent layers and embeddings can be.");
+  layers_ = layers_of(model_.graph, nodes_);
 }
 
 std::vector<std::string> Quantizer::activations() const {
@@ -124,8 +139,9 @@ void Quantizer::calibrate(const std::vector<Tensor>& batches, const QuantProgres
 
 OnnxModel Quantizer::quantized(const std::vector<bool>& chosen) const {
   std::vector<WeightedNode> nodes;
-  for (size_t i = 0; i < nodes_.size(); ++i)
-    if (chosen.at(i)) nodes.push_back(nodes_[i]);
+  for (size_t i = 0; i < layers_.size(); ++i)
+    if (chosen.at(i))
+      for (size_t k : layers_[i].nodes) nodes.push_back(nodes_[k]);
   return quantized_graph(model_, nodes, how_, grids_);
 }
 

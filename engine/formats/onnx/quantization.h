@@ -19,8 +19,8 @@ namespace tenon::formats {
 //   int8_weights  Weights alone, i8, a grid a channel.
 //   int4_weights  Weights alone, UINT4, a grid a group of elements; opset 21.
 // A node of another kind with weights (an embedding, an LSTM, a transposed convolution) has its weights alone quantized
-// in every form. Norms behind convolutions are folded into them first. A node that is left in f32 reads what it read
-// before, so that nodes may be mixed at will.
+// in every form. Norms behind convolutions are folded into them first. Nodes may be left in f32 at will: they compute
+// what they did, on numbers that other nodes may have made coarser.
 
 enum class Precision : uint8_t { f32, int8_static, int8_dynamic, int8_weights, int4_weights };
 inline constexpr int kPrecisions = 5;
@@ -39,11 +39,7 @@ struct Quantization {
 /// A node of a model that has weights.
 struct WeightedNode {
   size_t node = 0;  ///< of the graph
-  std::string name;
-  std::string op;
-  std::string module;  ///< whose weights they are, by their name: "features.0"
-  std::string output;
-  int64_t weights = 0;
+  std::string op, output;
   std::vector<size_t> inputs;  ///< which of its inputs are weights
   int channel_axis = 0;        ///< of a weight: outputs of the node lie along it; -1: they do not lie along one axis
   int row_axes = 1;            ///< of a weight of more than two axes: the first ones, which are rows of it as a matrix
@@ -51,7 +47,15 @@ struct WeightedNode {
 };
 std::vector<WeightedNode> weighted_nodes(const OnnxGraph& graph);
 
-/// Quantizes one model, all of its nodes or some.
+/// The nodes that read weights of one module: several where an LSTM is written step by step.
+struct WeightedLayer {
+  std::string module;  ///< by the names of the weights: "features.0"
+  std::string op;      ///< of the first node
+  int64_t weights = 0;
+  std::vector<size_t> nodes = {};  ///< places among the weighted nodes
+};
+
+/// Quantizes one model, all of its layers or some.
 class Quantizer {
  public:
   /// A model of one input, whose opset is 17 or later. Throws Error (usage) for a setting that is none, and Error where
@@ -61,12 +65,13 @@ class Quantizer {
   const OnnxModel& model() const { return model_; }
   const Quantization& how() const { return how_; }
   const std::vector<WeightedNode>& nodes() const { return nodes_; }
+  const std::vector<WeightedLayer>& layers() const { return layers_; }
   /// Of int8_static: activations that need a grid; empty for others.
   std::vector<std::string> activations() const;
   /// Runs the model on the batches and chooses the grids: to be called first where there are activations().
   void calibrate(const std::vector<Tensor>& batches, const QuantProgress& progress = {});
   const std::map<std::string, QuantGrid>& grids() const { return grids_; }
-  /// The nodes chosen, by their place in nodes(), are quantized; values keep their names. Throws Error for a weight
+  /// The layers chosen, by their place in layers(), are quantized; values keep their names. Throws Error for a weight
   /// that is not finite.
   OnnxModel quantized(const std::vector<bool>& chosen) const;
 
@@ -74,6 +79,7 @@ class Quantizer {
   OnnxModel model_;
   Quantization how_;
   std::vector<WeightedNode> nodes_;
+  std::vector<WeightedLayer> layers_;
   std::map<std::string, QuantGrid> grids_;
 };
 

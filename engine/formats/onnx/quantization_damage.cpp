@@ -25,15 +25,28 @@ struct SignalAndNoise {
 
 }  // namespace
 
-std::vector<double> snr_within(const OnnxModel& f32, const OnnxModel& quantized, const std::vector<std::string>& values,
-                               const std::vector<Tensor>& batches) {
-  std::vector<SignalAndNoise> sums(values.size());
+std::vector<double> snr_within(const OnnxModel& f32, const OnnxModel& quantized,
+                               const std::vector<std::vector<std::string>>& sets, const std::vector<Tensor>& batches) {
+  std::vector<std::string> values;
+  std::vector<size_t> set_of;
+  for (size_t i = 0; i < sets.size(); ++i)
+    for (const std::string& v : sets[i]) values.push_back(v), set_of.push_back(i);
+  std::vector<SignalAndNoise> sums(sets.size());
   for (const Tensor& x : batches) {
     const std::vector<Tensor> one = values_within(f32, values, x), other = values_within(quantized, values, x);
-    for (size_t i = 0; i < values.size(); ++i) sums[i].add(one[i], other[i]);
+    for (size_t i = 0; i < values.size(); ++i) sums[set_of[i]].add(one[i], other[i]);
   }
   std::vector<double> out;
   for (const SignalAndNoise& s : sums) out.push_back(s.decibels());
+  return out;
+}
+
+std::vector<std::vector<std::string>> layer_outputs(const Quantizer& quantizer) {
+  std::vector<std::vector<std::string>> out;
+  for (const WeightedLayer& layer : quantizer.layers()) {
+    out.emplace_back();
+    for (size_t i : layer.nodes) out.back().push_back(quantizer.nodes()[i].output);
+  }
   return out;
 }
 
@@ -42,11 +55,11 @@ std::vector<double> sensitivities(const Quantizer& quantizer, const std::vector<
   const std::string& output = quantizer.model().graph.outputs.at(0).name;
   std::vector<Tensor> exact;
   for (const Tensor& x : batches) exact.push_back(values_within(quantizer.model(), {output}, x)[0]);
-  const size_t nodes = quantizer.nodes().size();
+  const size_t layers = quantizer.layers().size();
   std::vector<double> out;
-  for (size_t i = 0; i < nodes; ++i) {
-    if (progress && !progress(static_cast<int64_t>(i), static_cast<int64_t>(nodes))) throw Error("cancelled");
-    std::vector<bool> chosen(nodes);
+  for (size_t i = 0; i < layers; ++i) {
+    if (progress && !progress(static_cast<int64_t>(i), static_cast<int64_t>(layers))) throw Error("cancelled");
+    std::vector<bool> chosen(layers);
     chosen[i] = true;
     const OnnxModel model = quantizer.quantized(chosen);
     SignalAndNoise s;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "engine/formats/onnx/equal_constants.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
@@ -65,6 +66,7 @@ class Rewriter {
       for (const std::string& made : from_.nodes[i].outputs) put_activation(made);
     }
     drop_unread();
+    merge_equal_constants(out_.graph);
     if (how_.precision == Precision::int4_weights) raise_opset(out_);
     validate(out_.graph, "the quantized model");
     return std::move(out_);
@@ -85,21 +87,18 @@ class Rewriter {
     return output;
   }
 
-  /// A quantized node's input is read as integers from its root on: at every value between them the same grid holds,
-  /// and moving integers about changes none.
+  /// A quantized node's input is made integers at its root, and told again on the same grid where the node reads it:
+  /// what passes numbers on between them changes none.
   void plan_activations() {
     for (size_t i = 0; i < chosen_.size(); ++i) {
       if (!chosen_[i] || !chosen_[i]->integer) continue;
       const std::string root = flow_.root(from_.nodes[i].inputs[0]);
-      const QuantGrid grid = grids_.at(root);
+      const std::string& read = from_.nodes[i].inputs[0];
       size_t reader = i;
-      for (std::string at = from_.nodes[i].inputs[0];;) {
-        Quantized& q = quantized_.try_emplace(at, Quantized{grid}).first->second;
-        q.by.insert(reader);
-        if (at == root) break;
+      for (std::string at = read; at != root; at = from_.nodes[reader].inputs[0])
         reader = static_cast<size_t>(flow_.maker(at));
-        at = from_.nodes[reader].inputs[0];
-      }
+      quantized_.try_emplace(root, Quantized{grids_.at(root)}).first->second.by.insert(reader);
+      quantized_.try_emplace(read, Quantized{grids_.at(root)}).first->second.by.insert(i);
       if (const std::string made = quantized_output(from_, flow_, *chosen_[i]); !made.empty())
         quantized_.try_emplace(made, Quantized{grids_.at(made)}).first->second.everyone = true;
     }
@@ -190,6 +189,7 @@ class Rewriter {
                bias + "_dequantized", std::move(attributes));
   }
 
+  /// Names of integers, their scales and their zero point.
   struct Dynamic {
     std::string values, scale, zero;
   };
@@ -205,38 +205,46 @@ class Rewriter {
          {}});
     return at->second;
   }
+  /// A weight whose integers are multiplied; of a matrix product as its right side.
+  const Dynamic& integer_weight(const OnnxNode& n, const WeightedNode& w) {
+    const std::string& name = n.inputs[1];
+    const auto [at, fresh] = integer_weights_.try_emplace(name);
+    if (!fresh) return at->second;
+    Tensor t = *from_.initializer(name);
+    if (n.op_type == "Conv") {
+      const QuantizedWeight q = quantize_channels(t, how_.per_channel ? w.channel_axis : -1);
+      // ONNX Runtime convolves u8 with u8 alone.
+      const Tensor shifted = cast(add(cast(q.values, DType::i32), 128), DType::u8);
+      at->second = {constant(name + "_quantized", shifted),
+                    constant(name + "_scale", q.scale.ndim() ? along_channels(q.scale, t.ndim()) : q.scale),
+                    constant(name + "_zero_point", scalar(128, DType::u8))};
+      return at->second;
+    }
+    if (w.channel_axis == 0) t = contiguous(transpose(t, 0, 1));
+    const QuantizedWeight q = quantize_channels(t, how_.per_channel ? 1 : -1);
+    at->second = {constant(name + "_quantized", q.values), constant(name + "_scale", q.scale), {}};
+    return at->second;
+  }
   /// Integers times integers, and what they stand for.
   void put_dynamic(const OnnxNode& n, const WeightedNode& w) {
     const bool conv = n.op_type == "Conv";
-    Tensor t = *from_.initializer(n.inputs[1]);
-    int axis = w.channel_axis;
-    if (!conv && axis == 0) t = contiguous(transpose(t, 0, 1)), axis = 1;
-    const QuantizedWeight q = quantize_channels(t, how_.per_channel ? axis : -1);
-    const Dynamic& x = dynamic(n.inputs[0]);
-    std::vector<std::string> in{x.values, "", x.zero};
-    std::vector<OnnxAttribute> attributes;
-    Tensor scale = q.scale;
-    if (conv) {
-      // ONNX Runtime convolves u8 with u8 alone.
-      in[1] = constant(n.inputs[1] + "_quantized", cast(add(cast(q.values, DType::i32), 128), DType::u8));
-      in.push_back(constant(n.inputs[1] + "_zero_point", scalar(128, DType::u8)));
-      attributes = n.attributes;
-      if (scale.ndim() == 1) scale = along_channels(scale, t.ndim());
-    } else {
-      in[1] = constant(n.inputs[1] + "_quantized", q.values);
-    }
+    const Dynamic &x = dynamic(n.inputs[0]), &weight = integer_weight(n, w);
+    std::vector<std::string> in{x.values, weight.values, x.zero};
+    if (!weight.zero.empty()) in.push_back(weight.zero);
     const std::string& made = n.outputs[0];
-    const std::string sums = put(conv ? "ConvInteger" : "MatMulInteger", std::move(in), made + "_sums", attributes);
+    const std::string sums = put(conv ? "ConvInteger" : "MatMulInteger", std::move(in), made + "_sums",
+                                 conv ? n.attributes : std::vector<OnnxAttribute>());
     const std::string numbers = put("Cast", {sums}, made + "_numbers", {{"to", int64_t{1}}});
-    const std::string by = put("Mul", {x.scale, constant(n.inputs[1] + "_scale", scale)}, made + "_scale");
+    const std::string by = put("Mul", {x.scale, weight.scale}, made + "_scale");
     const bool biased = n.inputs.size() > 2 && !n.inputs[2].empty();
     const std::string product = put("Mul", {numbers, by}, made + "_product", {}, biased ? "" : made);
     if (!biased) return;
     std::string bias = n.inputs[2];
     if (conv) {
+      const int ndim = from_.initializer(n.inputs[1])->ndim();
       const Tensor* b = flow_.is_constant(bias) ? from_.initializer(bias) : nullptr;
-      bias = b ? constant(bias + "_channels", along_channels(*b, t.ndim()))
-               : put("Reshape", {bias, constant(bias + "_shape", channels_shape(t.ndim()))}, bias + "_channels");
+      bias = b ? constant(bias + "_channels", along_channels(*b, ndim))
+               : put("Reshape", {bias, constant(bias + "_shape", channels_shape(ndim))}, bias + "_channels");
     }
     put("Add", {product, bias}, made + "_biased", {}, made);
   }
@@ -266,7 +274,7 @@ class Rewriter {
   FreeNames names_;
   std::vector<const WeightedNode*> chosen_;  ///< by node; null: it stays
   std::map<std::string, Quantized> quantized_;
-  std::map<std::string, Dynamic> dynamic_;
+  std::map<std::string, Dynamic> dynamic_, integer_weights_;
   std::map<std::string, std::string> weights_;  ///< dequantized, by name
   std::map<std::string, Tensor> scales_;        ///< of weights
   OnnxModel out_;

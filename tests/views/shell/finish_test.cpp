@@ -125,7 +125,7 @@ TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_los
   ASSERT_EQ(list->shown_rows(), 3);
   click(list->viewport(), list->visualRect(list->model()->index(0, 0)).center());
   settle();
-  EXPECT_EQ(bench_->bus.current().name, bench_->quantized()->nodes[0].module);
+  EXPECT_EQ(bench_->bus.current().name, bench_->quantized()->layers[0].module);
   // Left without a word, nothing is written.
   ASSERT_TRUE(window_->commands().run("file.export"));
   answer(dir_.filePath("none.onnx"), "ONNX model in fewer bits (*.onnx)");

@@ -106,10 +106,10 @@ TEST(QuantGrid, groups_lie_along_either_axis_and_the_last_may_be_short) {
 }
 
 TEST(QuantGrid, an_outlier_is_cut_for_the_sake_of_the_others) {
-  std::vector<float> values(64);
-  for (size_t i = 0; i < 64; ++i) values[i] = static_cast<float>(i % 16) / 15;
-  values[63] = 1.3f;
-  const QuantizedWeight q = quantize_groups(matrix({1, 64}, values), 1, 64);
+  std::vector<float> values(512);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 16) / 15;
+  values.back() = 1.3f;
+  const QuantizedWeight q = quantize_groups(matrix({1, 512}, values), 1, 512);
   EXPECT_LT(q.scale.data<float>()[0], 1.3f / 15 * 0.9f);
   EXPECT_NEAR(q.scale.data<float>()[0], 1.0f / 15, 0.008f);
 }
