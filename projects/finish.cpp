@@ -32,16 +32,7 @@ constexpr double kTolerance = 1e-5;
 
 ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
                          bool verify) {
-  const data::Dataset& test = session.test_data();
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < std::min(kVerifyRows, test.size()); ++i) rows.push_back(i);
-  const data::Batch batch = data::fetch(test, rows);
-  // A batch whose number is no other size's: the file serves any batch, and is verified at another.
-  Meta traced = batch.x.meta();
-  traced.shape[0] = 31;
-  formats::OnnxModel model = formats::to_onnx(trace_graph(session.model(), traced), run.model.name);
-  model.producer_version = TENON_VERSION;
-  model.doc = doc;
+  const formats::OnnxModel model = onnx_of(session, run, doc);
   formats::save_onnx(path, model);
 
   ExportReport e;
@@ -49,6 +40,10 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
   e.initializers = model.graph.initializers.size();
   e.text = fmt::format("{} nodes", e.parts);
   if (!verify) return e;
+  const data::Dataset& test = session.test_data();
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < std::min(kVerifyRows, test.size()); ++i) rows.push_back(i);
+  const data::Batch batch = data::fetch(test, rows);
   const NoGrad off;
   session.model().train(false);
   const Tensor ours = session.model()(batch.x);
@@ -178,11 +173,25 @@ ExportFormat format_of_file(const std::string& path) {
   throw Error::usage(path + ": the end of the name says no format", "End it in .onnx, .pt, .safetensors or .py.");
 }
 
+std::string export_doc(const Project& project, const RunInfo& run, int64_t step) {
+  return fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project.path()).filename().string(),
+                     step);
+}
+
+formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc) {
+  // A batch whose number is no other size's: the file serves any batch, and is verified at another.
+  Meta traced = session.test_data().input();
+  traced.shape.insert(0, 31);
+  formats::OnnxModel model = formats::to_onnx(trace_graph(session.model(), traced), run.model.name);
+  model.producer_version = TENON_VERSION;
+  model.doc = doc;
+  return model;
+}
+
 ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
                         const std::string& path, bool verify, const Progress& progress) {
   const auto session = replay_to(project, run.id, step, progress);
-  const std::string doc =
-      fmt::format("run {} of {}, step {}", run.name, std::filesystem::path(project.path()).filename().string(), step);
+  const std::string doc = export_doc(project, run, step);
   if (format == ExportFormat::python) return export_source(*session, run.model, doc, path, verify);
   return format == ExportFormat::onnx ? export_onnx(*session, run, doc, path, verify)
                                       : export_weights(*session, doc, path, format == ExportFormat::torch, verify);

@@ -8,6 +8,9 @@
 namespace tenon {
 struct Evaluation;
 }
+namespace tenon::formats {
+struct OnnxModel;
+}
 
 // What is done with a run that was trained: evaluated, and written for other programs.
 namespace tenon::projects {
@@ -48,6 +51,11 @@ struct ExportReport {
   double relative_difference = 0;  ///< of that to the largest value
   std::string text;                ///< in words, a line each
 };
+/// What an exported file says of where it comes from: "run r of p.tenon, step 30".
+std::string export_doc(const Project& project, const RunInfo& run, int64_t step);
+/// The model of a session as it is trained so far, in ONNX; `doc` goes with it. Throws Error naming what ONNX lacks.
+formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc);
+
 /// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), or PyTorch
 /// source with its state_dict in a file NAME.pt beside it (python). `verify` reads the file back: an ONNX file's
 /// results on test samples may differ by 1e-5 of the largest value, tensors by no bit, a source describes the same

@@ -8,6 +8,7 @@
 #include "app/cli/command.h"
 #include "app/cli/common.h"
 #include "app/cli/output.h"
+#include "app/cli/quantize.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include "engine/formats/npy.h"
@@ -19,6 +20,8 @@ namespace tenon::app {
 namespace {
 
 int export_model(const Args& args) {
+  for (const Option& o : quantize_options())
+    if (args.has(o.name)) return export_in_fewer_bits(args);
   const std::string path = args.required("-o");
   const projects::ExportFormat format = projects::export_format(args.required("--format"));
   const auto project = open_to_read(args.word(0));
@@ -45,6 +48,13 @@ int export_model(const Args& args) {
     j["verified"] = true;
   print_json(j);
   return 0;
+}
+
+std::vector<Option> with_quantization(std::vector<Option> options) {
+  options.insert(options.end(), quantize_options().begin(), quantize_options().end());
+  options.push_back(kThreads);
+  options.push_back(kJson);
+  return options;
 }
 
 /// What each input is fed: files by its name or in the model's order, and what fills the others.
@@ -151,19 +161,15 @@ int exec(const Args& args) {
 
 const bool registered_model_files[] = {
     register_command(
-        {"export",
-         "PROJECT [RUN] --format NAME -o F",
-         1,
-         2,
-         {{"--format", "NAME",
-           "onnx (the model), torch or safetensors (its state_dict), python (its source, the state_dict beside it)"},
-          {"-o", "FILE", "the exported model"},
-          {"--checkpoint", "best|last|STEP", "which state (last)"},
-          {"--verify", "", "read the file back and compare: results on test samples (onnx), or every bit"},
-          kThreads,
-          kJson},
-         "writes a trained model for other programs",
-         export_model}),
+        {"export", "PROJECT [RUN] --format NAME -o F", 1, 2,
+         with_quantization(
+             {{"--format", "NAME",
+               "onnx (the model), torch or safetensors (its state_dict), python (its source, the state_dict beside "
+               "it)"},
+              {"-o", "FILE", "the exported model"},
+              {"--checkpoint", "best|last|STEP", "which state (last)"},
+              {"--verify", "", "read the file back and compare: results on test samples (onnx), or every bit"}}),
+         "writes a trained model for other programs", export_model}),
     register_command({"exec",
                       "MODEL.onnx [--input F]... [--fill WHAT] [--output DIR]",
                       1,

@@ -32,7 +32,8 @@ struct Changed {
 
 }  // namespace
 
-Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const EvalObserver& observer) {
+Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const EvalObserver& observer,
+                                           const std::function<Tensor(const Tensor& x)>& program) {
   PhaseScope phase(Phase::evaluate);
   ModuleScope root(0);
   NoGrad no_grad;
@@ -65,8 +66,8 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
     data::Batch batch = data::fetch(set, std::move(rows));
     bring(batch);
     std::optional<AutocastScope> autocast;
-    if (low) autocast.emplace(*low);
-    Tensor output = (*model)(batch.x);
+    if (low && !program) autocast.emplace(*low);
+    Tensor output = program ? program(batch.x) : (*model)(batch.x);
     loss += item(task->loss(output, target_of(batch))) * (task->sums() ? 1.0 : static_cast<double>(n));
     autocast.reset();
     e.samples += n;

@@ -399,6 +399,9 @@ StepResult TrainingSession::step() {
 Evaluation TrainingSession::evaluate(const EvalProgress& progress, const EvalObserver& observer) {
   return impl_->evaluate(progress, observer);
 }
+Evaluation TrainingSession::judge(const std::function<Tensor(const Tensor& x)>& program, const EvalProgress& progress) {
+  return impl_->evaluate(progress, {}, program);
+}
 StepResult TrainingSession::probe(const std::vector<int64_t>& test_rows) {
   GroupScope group(impl_->group);
   return impl_->probe(test_rows);

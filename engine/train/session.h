@@ -158,6 +158,8 @@ class TrainingSession {
   using EvalObserver =
       std::function<void(const std::vector<int64_t>& rows, const Tensor& scores, const Tensor& answers)>;
   Evaluation evaluate(const EvalProgress& progress = {}, const EvalObserver& observer = {});
+  /// The same of the outputs that another program gives for batches of samples, such as the exported model as it runs.
+  Evaluation judge(const std::function<Tensor(const Tensor& x)>& program, const EvalProgress& progress = {});
   /// Forward and backward of rows of the test split, in eval mode and with the weights of an evaluation: observers see
   /// it as they see a step, and gradients are left in the parameters. Nothing is updated, and no state changes.
   StepResult probe(const std::vector<int64_t>& test_rows);

@@ -104,7 +104,9 @@ struct TrainingSession::Impl {
   void apply(StepResult& r, const data::Batch& batch);
   void average_weights(const StepResult& r);
   nn::RandomState random_state() const;
-  Evaluation evaluate(const EvalProgress& progress, const EvalObserver& observer);
+  /// Of the model, or of another `program` in its place.
+  Evaluation evaluate(const EvalProgress& progress, const EvalObserver& observer,
+                      const std::function<Tensor(const Tensor& x)>& program = {});
   StepResult probe(const std::vector<int64_t>& rows);
   std::vector<nn::Named> tensors() const;
   const Tensor& target_of(const data::Batch& batch) const { return target_is_input ? batch.x : batch.y; }

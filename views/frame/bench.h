@@ -18,6 +18,9 @@
 namespace tenon::tracing {
 class TimeMatch;
 }
+namespace tenon::projects {
+struct QuantizeReport;
+}
 
 namespace tenon::views {
 
@@ -88,6 +91,8 @@ class Bench : public QObject {
   bool loading_step() const { return jobs.has("step"); }
   /// The test split under a state of a run, sample by sample, as it was evaluated last; null: not yet.
   const std::shared_ptr<const projects::Results>& results() const { return results_; }
+  /// The export in fewer bits that was made last; null: none of this project yet.
+  const std::shared_ptr<const projects::QuantizeReport>& quantized() const { return quantized_; }
   /// Records everything about a sample of the test split under the state that the results are of, and shows it.
   virtual void look_into_sample(int64_t row) = 0;
   /// Shows a step that was recorded elsewhere than by its number.
@@ -159,6 +164,7 @@ class Bench : public QObject {
   void picked_changed();      ///< other runs are compared
   void baseline_changed();    ///< with another one, or with none
   void results_changed();     ///< evaluated anew, or gone with its project
+  void quantized_changed();   ///< exported in fewer bits, or gone with its project
   void filter_changed();      ///< of the document that is shown, or another one is
   void selection_changed(const tenon::views::Selection& s);
   void state_changed();  ///< what commands look at
@@ -189,6 +195,7 @@ class Bench : public QObject {
   Links links_;
   projects::RunStatus status_;
   std::shared_ptr<const projects::Results> results_;
+  std::shared_ptr<const projects::QuantizeReport> quantized_;
   int64_t sweeping_ = 0;
   std::optional<Together> together_;
 

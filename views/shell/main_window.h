@@ -74,10 +74,11 @@ class MainWindow : public QMainWindow {
   void choose_export(int64_t run, int64_t step);
   void choose_report(int64_t run, int64_t step);
   void choose_document_report(int document);
+  /// `kind`: takes the one that was chosen; null: the ending says it.
   QString ask_for_file(const projects::RunInfo& run, const QString& title, const QStringList& kinds,
-                       const QStringList& endings);
+                       const QStringList& endings, QString* kind = nullptr);
   QString ask_for_file(const QString& offered, const QString& title, const QStringList& kinds,
-                       const QStringList& endings);
+                       const QStringList& endings, QString* kind = nullptr);
   void build_menus();
   void build_bar();
   void build_status();

@@ -9,6 +9,7 @@
 #include "tracing/record/step_record.h"
 #include "views/shared/format.h"
 #include "views/shell/main_window.h"
+#include "views/shell/quantize_dialog.h"
 
 namespace tenon::views {
 
@@ -139,17 +140,17 @@ void MainWindow::choose_state(const QString& hint, std::function<void(int64_t ru
 /// A name beside the project, as "p-first" of the run "first" of p.tenon and "p-01" of "p-01"; empty where the dialog
 /// was left.
 QString MainWindow::ask_for_file(const projects::RunInfo& run, const QString& title, const QStringList& kinds,
-                                 const QStringList& endings) {
+                                 const QStringList& endings, QString* kind) {
   const QFileInfo project(bench_.file());
   const QString name = QString::fromStdString(run.name), base = project.completeBaseName();
   QString offered = name.startsWith(base) ? name : base + "-" + name;
   offered.replace('/', '-');
-  return ask_for_file(project.dir().filePath(offered), title, kinds, endings);
+  return ask_for_file(project.dir().filePath(offered), title, kinds, endings, kind);
 }
 
 /// `offered`: a path without an ending.
 QString MainWindow::ask_for_file(const QString& offered, const QString& title, const QStringList& kinds,
-                                 const QStringList& endings) {
+                                 const QStringList& endings, QString* kind) {
   QFileDialog dialog(this, title, QFileInfo(offered).dir().path());
   dialog.setAcceptMode(QFileDialog::AcceptSave);
   dialog.setNameFilters(kinds);
@@ -159,6 +160,7 @@ QString MainWindow::ask_for_file(const QString& offered, const QString& title, c
   });
   dialog.selectFile(offered + "." + endings.first());
   if (dialog.exec() != QDialog::Accepted || dialog.selectedFiles().isEmpty()) return {};
+  if (kind) *kind = dialog.selectedNameFilter();
   return dialog.selectedFiles().first();
 }
 
@@ -182,10 +184,12 @@ void MainWindow::choose_report(int64_t run, int64_t step) {
 void MainWindow::choose_export(int64_t run, int64_t step) {
   const projects::RunInfo* r = bench_.contents().run(run);
   if (!r) return;
+  const QString smaller = tr("ONNX model in fewer bits (*.onnx)");
+  QString kind;
   const QString path = ask_for_file(*r, tr("Export the model"),
-                                    {tr("ONNX model (*.onnx)"), "PyTorch state_dict (*.pt *.pth)",
+                                    {tr("ONNX model (*.onnx)"), smaller, "PyTorch state_dict (*.pt *.pth)",
                                      "safetensors (*.safetensors)", tr("PyTorch source and weights (*.py)")},
-                                    {"onnx", "pt", "safetensors", "py"});
+                                    {"onnx", "onnx", "pt", "safetensors", "py"}, &kind);
   if (path.isEmpty()) return;
   try {
     projects::format_of_file(path.toStdString());
@@ -193,7 +197,12 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
     return bench_.fail(tr("The model was not exported"), QString::fromStdString(e.message()),
                        QString::fromStdString(e.hint()));
   }
-  bench_.export_run(run, step, path);
+  if (kind != smaller || !path.endsWith(".onnx")) return bench_.export_run(run, step, path);
+  auto* dialog = new QuantizeDialog(this);
+  dialog->on_export = [this, run, step, path](const projects::QuantizeOptions& options) {
+    bench_.export_quantized(run, step, path, options);
+  };
+  dialog->open();
 }
 
 }  // namespace tenon::views

@@ -197,6 +197,8 @@ void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents c
   show_watch_hits({});
   results_.reset();
   emit results_changed();
+  quantized_.reset();
+  emit quantized_changed();
 }
 
 void Workbench::close_project() {

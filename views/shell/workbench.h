@@ -16,6 +16,9 @@
 namespace tenon::data {
 struct Remark;
 }
+namespace tenon::projects {
+struct QuantizeOptions;
+}
 
 namespace tenon::views {
 
@@ -85,6 +88,9 @@ class Workbench : public Bench {
   void look_into_sample(int64_t row) override;
   /// Writes that state in the format of the file's name and compares what is read back; a notice says the result.
   void export_run(int64_t run, int64_t step, const QString& path);
+  /// Writes that state as an ONNX model in fewer bits; a notice says what it costs, and the view Quantization of which
+  /// layer.
+  void export_quantized(int64_t run, int64_t step, const QString& path, const projects::QuantizeOptions& options);
   /// The digest of everything that later steps depend on, after a step of a run; a notice says it, to be copied.
   void tell_digest(int64_t run, int64_t step);
   /// Trains a step of the model and the recipe beside everything, with an eye on sizes that were broadcast to what is

@@ -5,6 +5,7 @@
 #include "engine/train/broadcasts.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
+#include "projects/quantize.h"
 #include "views/report/document_report.h"
 #include "views/report/report.h"
 #include "views/shared/format.h"
@@ -75,6 +76,30 @@ void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
       },
       [this, project](const std::string& text) {
         if (project == project_) tell_done(tr("Exported"), text);
+      },
+      [this](const QString& message, const QString& hint) { fail(tr("The model was not exported"), message, hint); });
+}
+
+void Workbench::export_quantized(int64_t run, int64_t step, const QString& path,
+                                 const projects::QuantizeOptions& options) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  auto project = project_;
+  jobs.start(
+      "export " + path,
+      tr("Export %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
+      [project, r = *r, step, options, path = path.toStdString()](const Jobs::Report& report,
+                                                                  const std::atomic<bool>&) {
+        return std::make_shared<const projects::QuantizeReport>(
+            projects::export_quantized(*project, r, step, options, path, true, report));
+      },
+      [this, project](std::shared_ptr<const projects::QuantizeReport> report) {
+        if (project != project_) return;
+        quantized_ = std::move(report);
+        emit quantized_changed();
+        const projects::QuantizeReport& q = *quantized_;
+        tell_done(tr("Exported"), views::tr("{}: {} at step {}, {}", q.path, q.run, format_grouped(q.step), q.text()),
+                  tr("What each layer lost"), [this] { ask("view.quantization"); });
       },
       [this](const QString& message, const QString& hint) { fail(tr("The model was not exported"), message, hint); });
 }

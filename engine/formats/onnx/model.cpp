@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/tensor_bytes.h"
 #include "engine/formats/onnx/proto.h"
 
 namespace tenon::formats {
@@ -63,8 +62,10 @@ struct Reader {
       throw OnnxUnsupported(fmt::format("{}: sparse initializers are not supported", name));
     OnnxGraph g;
     g.name = p.name();
-    for (const auto& t : p.initializer())
+    for (const auto& t : p.initializer()) {
       g.initializers.emplace_back(t.name(), read_tensor(t, fmt::format("{}: initializer {}", name, t.name()), folder));
+      if (DType dtype; four_bit_from_onnx(t.data_type(), dtype)) g.four_bit.insert(t.name());
+    }
     for (const auto& v : p.input()) g.inputs.push_back(read_value(v));
     for (const auto& v : p.output()) g.outputs.push_back(read_value(v));
     for (const auto& v : p.value_info()) g.values.push_back(read_value(v));
@@ -107,6 +108,20 @@ void write_value(const OnnxValue& v, onnx::ValueInfoProto& p) {
 
 void write_graph(const OnnxGraph& g, onnx::GraphProto& p);
 
+void write_initializer(const OnnxGraph& g, const std::string& name, const Tensor& t, onnx::TensorProto& p) {
+  if (g.four_bit.contains(name))
+    write_four_bit(t, name, p);
+  else
+    write_tensor(t, name, p);
+}
+
+size_t weight_bytes(const OnnxModel& model) {
+  size_t bytes = 0;
+  for (const auto& [name, t] : model.graph.initializers)
+    bytes += model.graph.four_bit.contains(name) ? (t.nbytes() + 1) / 2 : t.nbytes();
+  return bytes;
+}
+
 void write_attribute(const OnnxAttribute& a, onnx::AttributeProto& p) {
   using A = onnx::AttributeProto;
   p.set_name(a.name);
@@ -144,7 +159,7 @@ void write_graph(const OnnxGraph& g, onnx::GraphProto& p) {
     for (const std::string& s : n.outputs) node->add_output(s);
     for (const OnnxAttribute& a : n.attributes) write_attribute(a, *node->add_attribute());
   }
-  for (const auto& [name, t] : g.initializers) write_tensor(t, name, *p.add_initializer());
+  for (const auto& [name, t] : g.initializers) write_initializer(g, name, t, *p.add_initializer());
   for (const OnnxValue& v : g.inputs) write_value(v, *p.add_input());
   for (const OnnxValue& v : g.outputs) write_value(v, *p.add_output());
   for (const OnnxValue& v : g.values) write_value(v, *p.add_value_info());
@@ -265,8 +280,7 @@ OnnxModel load_onnx(const std::string& path) {
 }
 
 std::string onnx_bytes(const OnnxModel& model) {
-  size_t bytes = 0;
-  for (const auto& [name, t] : model.graph.initializers) bytes += t.nbytes();
+  const size_t bytes = weight_bytes(model);
   if (bytes > kProtobufLimit)
     throw Error(fmt::format("the model's weights of {} bytes do not fit into one ONNX file", bytes),
                 "Save it to a file: its weights then go beside it.");
@@ -275,24 +289,29 @@ std::string onnx_bytes(const OnnxModel& model) {
   return p.SerializeAsString();
 }
 
+size_t onnx_size(const OnnxModel& model) {
+  const size_t weights = weight_bytes(model);
+  if (weights <= kProtobufLimit) return onnx_bytes(model).size();
+  OnnxModel small = model;
+  small.graph.initializers.clear();
+  return weights + onnx_bytes(small).size();
+}
+
 void save_onnx(const std::string& path, const OnnxModel& model) {
-  size_t bytes = 0;
-  for (const auto& [name, t] : model.graph.initializers) bytes += t.nbytes();
-  if (bytes <= kProtobufLimit) return write_file(path, onnx_bytes(model));
+  if (weight_bytes(model) <= kProtobufLimit) return write_file(path, onnx_bytes(model));
 
   OnnxModel small = model;
   small.graph.initializers.clear();
   onnx::ModelProto p;
   write_model(small, p);
   std::string data;
-  std::vector<char> copy;
   const std::string location = std::filesystem::path(path).filename().string() + ".data";
   for (const auto& [name, t] : model.graph.initializers) {
     data.resize((data.size() + 4095) / 4096 * 4096);  // so that a reader can map it
     auto* proto = p.mutable_graph()->add_initializer();
-    proto->set_name(name);
-    proto->set_data_type(onnx_type(t.dtype()));
-    for (int64_t d : t.size()) proto->add_dims(d);
+    write_initializer(model.graph, name, t, *proto);
+    const std::string values = proto->raw_data();
+    proto->clear_raw_data();
     proto->set_data_location(onnx::TensorProto::EXTERNAL);
     auto entry = [&](const char* key, const std::string& value) {
       auto* e = proto->add_external_data();
@@ -301,8 +320,8 @@ void save_onnx(const std::string& path, const OnnxModel& model) {
     };
     entry("location", location);
     entry("offset", std::to_string(data.size()));
-    entry("length", std::to_string(t.nbytes()));
-    data += logical_bytes(t, copy);
+    entry("length", std::to_string(values.size()));
+    data += values;
   }
   // Neither gets its name before both are on the disk: a model without its weights would be half a file.
   FileWriter weights(path + ".data"), nodes(path);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,6 +78,8 @@ struct OnnxGraph {
   std::string name;
   std::vector<OnnxNode> nodes;  ///< every input is made before it is read
   std::vector<std::pair<std::string, Tensor>> initializers;
+  /// Of those, the ones that a file holds in 4 bits an element (INT4 of i8, UINT4 of u8): an element is one byte here.
+  std::set<std::string> four_bit;
   std::vector<OnnxValue> inputs, outputs, values;
 
   const Tensor* initializer(const std::string& name) const;
@@ -99,6 +102,8 @@ OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std:
 /// One file where it fits into the 2 GB a protobuf may have; the initializers beside it in "<path>.data" otherwise.
 void save_onnx(const std::string& path, const OnnxModel& model);
 std::string onnx_bytes(const OnnxModel& model);
+/// What save_onnx() writes, in bytes.
+size_t onnx_size(const OnnxModel& model);
 
 /// A bare TensorProto: an input or output of the ONNX project's test cases.
 Tensor load_onnx_tensor(const std::string& path);

@@ -218,7 +218,9 @@ class Outline {
     ModelFile::Entry e{.name = t.name(), .dtype = onnx_type_name(t.data_type()), .bytes = stored};
     for (int64_t d : t.dims()) e.shape.push_back(std::max<int64_t>(d, 0));
     DType dtype;
-    if (!dtype_from_onnx(t.data_type(), dtype))
+    if (four_bit_from_onnx(t.data_type(), dtype))
+      e.bytes = static_cast<uint64_t>(e.elements()) / 2 + static_cast<uint64_t>(e.elements()) % 2;
+    else if (!dtype_from_onnx(t.data_type(), dtype))
       e.problem = fmt::format("has the type {}, which is not supported", e.dtype);
     else if (__builtin_mul_overflow(static_cast<uint64_t>(e.elements()), itemsize(dtype), &e.bytes))
       e.bytes = UINT64_MAX;

@@ -21,9 +21,13 @@ OnnxValue read_value(const onnx::ValueInfoProto& proto);
 /// Reads one tensor; `where` names it in errors, `folder` is where external data lies.
 Tensor read_tensor(const onnx::TensorProto& proto, const std::string& where, const std::string& folder);
 void write_tensor(const Tensor& t, const std::string& name, onnx::TensorProto& proto);
+/// The same in 4 bits an element, of i8 as INT4 and of u8 as UINT4; throws Error for an element that has more.
+void write_four_bit(const Tensor& t, const std::string& name, onnx::TensorProto& proto);
 onnx::TensorProto::DataType onnx_type(DType t);
 /// False for types Tenon does not have.
 bool dtype_from_onnx(int type, DType& out);
+/// INT4 and UINT4, which are read as i8 and u8.
+bool four_bit_from_onnx(int type, DType& out);
 /// "uint16", "string", ...
 std::string onnx_type_name(int type);
 

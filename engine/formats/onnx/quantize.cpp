@@ -1,10 +1,12 @@
-// ONNX's quantised operators. Products of 8-bit integers are added in f64: exact up to 2^53.
+// ONNX's quantised operators. Products of 8-bit integers are added in f32 where no sum can leave what it holds exactly,
+// in f64 otherwise.
 #include <algorithm>
 #include <cmath>
 
 #include "engine/formats/onnx/linear.h"
 #include "engine/formats/onnx/operator.h"
 #include "engine/formats/onnx/windows.h"
+#include "engine/ops/conv.h"
 #include "engine/ops/create.h"
 #include "engine/ops/join.h"
 #include "engine/ops/pointwise.h"
@@ -91,6 +93,13 @@ TENON_ONNX(DynamicQuantizeLinear) {
   return {scale == 0 ? full(x.size(), zero, DType::u8) : quantized(x, s, z, DType::u8), s, z};
 }
 
+/// The type in which sums of so many products of whole numbers are exact.
+DType exact_type(const Tensor& a, const Tensor& b, int64_t products) {
+  if (a.is_meta() || b.is_meta() || !a.numel() || !b.numel()) return DType::f64;
+  auto most = [](const Tensor& t) { return std::max(std::abs(item(amin(t))), std::abs(item(amax(t)))); };
+  return most(a) * most(b) * static_cast<double>(products) < 0x1p24 ? DType::f32 : DType::f64;
+}
+
 /// x - zero in f64; a zero point of one axis stands for rows (of a) or columns (of b).
 Tensor centred(const OnnxCall& c, size_t x, size_t zero, bool rows) {
   Tensor y = cast(c.input(x), DType::f64);
@@ -102,7 +111,11 @@ Tensor centred(const OnnxCall& c, size_t x, size_t zero, bool rows) {
     z = unsqueeze(z, 1);
   return sub(y, z);
 }
-TENON_ONNX(MatMulInteger) { return {cast(numpy_matmul(centred(c, 0, 2, true), centred(c, 1, 3, false)), DType::i32)}; }
+TENON_ONNX(MatMulInteger) {
+  const Tensor a = centred(c, 0, 2, true), b = centred(c, 1, 3, false);
+  const DType t = exact_type(a, b, a.ndim() ? a.size(-1) : 1);
+  return {cast(numpy_matmul(cast(a, t), cast(b, t)), DType::i32)};
+}
 
 Tensor requantized(const Tensor& y, const Tensor& scale, const Tensor& zero) {
   double lo, hi;
@@ -128,17 +141,23 @@ Tensor an_output(const Tensor& t, int ndim, int axis) {
   s[axis] = t.numel();
   return reshape(t, s);
 }
+/// Whole numbers, as f32 or f64.
 Tensor integer_conv(const OnnxCall& c, size_t x, size_t w, size_t x_zero, size_t w_zero) {
   const Tensor& kernel = c.input(w);
   const Windows at(c, c.input(x).size(), {kernel.size().begin() + std::min(2, kernel.ndim()), kernel.size().end()});
   Tensor k = cast(kernel, DType::f64), y = cast(c.input(x), DType::f64);
   if (c.has(w_zero)) k = sub(k, an_output(cast(c.in[w_zero], DType::f64), k.ndim(), 0));
   if (c.has(x_zero)) y = sub(y, reshape(cast(c.in[x_zero], DType::f64), {}));
-  return correlate(at.padded(y, 0), at, k, c.node.integer("group", 1));
+  const int64_t groups = c.node.integer("group", 1);
+  const DType t = exact_type(y, k, k.size(0) ? k.numel() / k.size(0) : 1);
+  if (t == DType::f32 && y.ndim() == 4 && at.before == at.after && at.before[0] >= 0 && at.before[1] >= 0)
+    return contiguous(
+        conv2d(cast(y, t), cast(k, t), Tensor(), {Dims(at.stride), Dims(at.before), Dims(at.dilation), groups}));
+  return correlate(at.padded(cast(y, t), 0), at, cast(k, t), groups);
 }
 TENON_ONNX(ConvInteger) { return {cast(integer_conv(c, 0, 1, 2, 3), DType::i32)}; }
 TENON_ONNX(QLinearConv) {
-  Tensor y = integer_conv(c, 0, 3, 2, 5);
+  Tensor y = cast(integer_conv(c, 0, 3, 2, 5), DType::f64);
   if (c.has(8)) y = add(y, an_output(cast(c.in[8], DType::f64), y.ndim(), 1));
   const Tensor scale =
       mul(reshape(cast(c.input(1), DType::f64), {}), an_output(cast(c.input(4), DType::f64), y.ndim(), 1));

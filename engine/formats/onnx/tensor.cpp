@@ -66,6 +66,21 @@ std::string external_bytes(const TensorProto& proto, const std::string& where, c
   return out;
 }
 
+// The schema is older than these; their numbers are those of onnx.proto since ONNX 1.16.
+constexpr int kUint4 = 21, kInt4 = 22;
+
+/// Two elements a byte, the first in the low half.
+Tensor unpacked(std::string_view bytes, const Shape& shape, DType dtype) {
+  Tensor t = empty(shape, dtype);
+  auto* to = static_cast<uint8_t*>(t.raw());
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    const auto byte = static_cast<uint8_t>(bytes[static_cast<size_t>(i / 2)]);
+    const auto half = static_cast<uint8_t>(i % 2 ? byte >> 4 : byte & 15);
+    to[i] = static_cast<uint8_t>(dtype == DType::i8 && half > 7 ? half - 16 : half);
+  }
+  return t;
+}
+
 template <class To, class Field>
 void copy_field(const Field& field, Tensor& t, const std::string& where) {
   if (field.size() != t.numel())
@@ -91,16 +106,25 @@ bool dtype_from_onnx(int type, DType& out) {
   return false;
 }
 
+bool four_bit_from_onnx(int type, DType& out) {
+  if (type != kUint4 && type != kInt4) return false;
+  out = type == kUint4 ? DType::u8 : DType::i8;
+  return true;
+}
+
 std::string onnx_type_name(int type) {
-  static constexpr const char* names[] = {"undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
-                                          "int32",     "int64",  "string",    "bool",       "float16", "double",
-                                          "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
+  static constexpr const char* names[] = {"undefined",      "float",    "uint8",        "int8",           "uint16",
+                                          "int16",          "int32",    "int64",        "string",         "bool",
+                                          "float16",        "double",   "uint32",       "uint64",         "complex64",
+                                          "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+                                          "float8e5m2fnuz", "uint4",    "int4"};
   return type >= 0 && type < static_cast<int>(std::size(names)) ? names[type] : fmt::format("type {}", type);
 }
 
 Tensor read_tensor(const TensorProto& proto, const std::string& where, const std::string& folder) {
   DType dtype;
-  if (!dtype_from_onnx(proto.data_type(), dtype))
+  const bool halves = four_bit_from_onnx(proto.data_type(), dtype);
+  if (!halves && !dtype_from_onnx(proto.data_type(), dtype))
     throw OnnxUnsupported(
         fmt::format("{} has the type {}, which is not supported", where, onnx_type_name(proto.data_type())));
   if (proto.has_segment()) throw OnnxUnsupported(fmt::format("{} is given in segments, which is not supported", where));
@@ -117,7 +141,7 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, const std
     shape.push_back(d);
     count = std::max<int64_t>(count, 1) * std::max<int64_t>(d, 1);
   }
-  const size_t bytes = static_cast<size_t>(shape.product()) * item;
+  const size_t elements = static_cast<size_t>(shape.product()), bytes = halves ? (elements + 1) / 2 : elements * item;
   const bool external = proto.data_location() == TensorProto::EXTERNAL;
   if (external || proto.has_raw_data()) {
     const std::string outside = external ? external_bytes(proto, where, folder, bytes) : std::string();
@@ -125,6 +149,7 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, const std
     if (raw.size() != bytes)
       throw Error(fmt::format("{} has {} bytes of data, and its shape {} needs {}", where, raw.size(), to_string(shape),
                               bytes));
+    if (halves) return unpacked(raw, shape, dtype);
     Tensor t = empty(shape, dtype);
     if (bytes) std::memcpy(t.raw(), raw.data(), bytes);
     return t;
@@ -134,9 +159,14 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, const std
                         : dtype == DType::f64 ? proto.double_data_size()
                         : dtype == DType::i64 ? proto.int64_data_size()
                                               : proto.int32_data_size();
-  if (given != shape.product())
+  const int64_t needed = halves ? static_cast<int64_t>(bytes) : shape.product();
+  if (given != needed)
     throw Error(fmt::format("{} has {} elements in its data, and its shape {} needs {}", where, given, to_string(shape),
-                            shape.product()));
+                            needed));
+  if (halves) {
+    const std::string packed(proto.int32_data().begin(), proto.int32_data().end());
+    return unpacked(packed, shape, dtype);
+  }
   Tensor t = empty(shape, dtype);
   switch (dtype) {
     case DType::f32:
@@ -177,6 +207,22 @@ void write_tensor(const Tensor& t, const std::string& name, TensorProto& proto) 
   for (int64_t d : t.size()) proto.add_dims(d);
   std::vector<char> copy;
   proto.set_raw_data(std::string(logical_bytes(t, copy)));
+}
+
+void write_four_bit(const Tensor& t, const std::string& name, TensorProto& proto) {
+  proto.set_name(name);
+  proto.set_data_type(t.dtype() == DType::u8 ? kUint4 : kInt4);
+  for (int64_t d : t.size()) proto.add_dims(d);
+  std::vector<char> copy;
+  const std::string_view bytes = logical_bytes(t, copy);
+  std::string packed((bytes.size() + 1) / 2, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const int value = t.dtype() == DType::u8 ? static_cast<uint8_t>(bytes[i]) : static_cast<int8_t>(bytes[i]);
+    if (t.dtype() == DType::u8 ? value > 15 : value < -8 || value > 7)
+      throw Error(fmt::format("{}: {} does not fit into 4 bits", name, value));
+    packed[i / 2] = static_cast<char>(packed[i / 2] | (value & 15) << (i % 2 * 4));
+  }
+  proto.set_raw_data(std::move(packed));
 }
 
 Tensor load_onnx_tensor(const std::string& path) {

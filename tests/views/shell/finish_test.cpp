@@ -1,6 +1,10 @@
 // A trained run is evaluated and exported from the window: what it says is what the command line says.
 #include <gtest/gtest.h>
 
+#include <QComboBox>
+#include <QDialog>
+#include <QDoubleSpinBox>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QTest>
@@ -11,8 +15,10 @@
 #include "engine/formats/safetensors.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
+#include "projects/quantize.h"
 #include "projects/results.h"
 #include "tests/views/shell/window_fixture.h"
+#include "views/frame/table_list.h"
 #include "views/report/report.h"
 
 namespace tenon::views {
@@ -84,6 +90,49 @@ TEST_F(Finish, a_model_is_exported_and_compared) {
   pick("30");
   ASSERT_EQ(problems_.size(), 1u);
   EXPECT_FALSE(std::filesystem::exists(dir_.filePath("m.txt").toStdString()));
+}
+
+TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_lost) {
+  const QString onnx = dir_.filePath("q.onnx");
+  ASSERT_TRUE(window_->commands().run("view.quantization"));
+  settle();
+  EXPECT_TRUE(window_->view("quantization")->empty());
+  ASSERT_TRUE(window_->commands().run("file.export"));
+  answer(onnx, "ONNX model in fewer bits (*.onnx)");
+  pick("30");
+  auto* precision = part<QComboBox>("quantize.precision");
+  ASSERT_TRUE(precision && precision->isVisible());
+  EXPECT_TRUE(part<QComboBox>("quantize.calibration")->isEnabled());
+  precision->setFocus();
+  key(precision, Qt::Key_End);
+  EXPECT_FALSE(part<QComboBox>("quantize.calibration")->isEnabled()) << "weights alone need none";
+  EXPECT_TRUE(part<QLabel>("quantize.said")->text().startsWith("Weights in 4 bits"));
+  press("quantize.limited");
+  EXPECT_TRUE(part<QDoubleSpinBox>("quantize.budget")->isEnabled());
+  press("quantize.limited");
+  press("quantize.export");
+  until([&] { return bench_->quantized() != nullptr; });
+  settle();
+  EXPECT_TRUE(problems_.empty());
+  EXPECT_TRUE(banner().startsWith("Exported: " + onnx)) << banner().toStdString();
+  EXPECT_TRUE(banner().contains("int4-weights (groups of 32)")) << banner().toStdString();
+  EXPECT_FALSE(formats::load_onnx(onnx.toStdString()).graph.four_bit.empty());
+  ASSERT_NE(banner_action(), nullptr);
+  click(banner_action(), banner_action()->rect().center());
+  settle();
+  auto* list = part<TableList>("quantization.table");
+  ASSERT_TRUE(list->isVisible());
+  ASSERT_EQ(list->shown_rows(), 3);
+  click(list->viewport(), list->visualRect(list->model()->index(0, 0)).center());
+  settle();
+  EXPECT_EQ(bench_->bus.current().name, bench_->quantized()->layers[0].module);
+  // Left without a word, nothing is written.
+  ASSERT_TRUE(window_->commands().run("file.export"));
+  answer(dir_.filePath("none.onnx"), "ONNX model in fewer bits (*.onnx)");
+  pick("30");
+  key(part<QDialog>("quantize"), Qt::Key_Escape);
+  settle();
+  EXPECT_FALSE(std::filesystem::exists(dir_.filePath("none.onnx").toStdString()));
 }
 
 TEST_F(Finish, a_report_is_the_page_that_the_command_line_writes) {

@@ -1,0 +1,120 @@
+// tenon export --quantize: a model in fewer bits, and what that costs.
+#include "app/cli/quantize.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/cli/common.h"
+#include "app/cli/output.h"
+#include "core/error.h"
+#include "projects/finish.h"
+#include "projects/quantize.h"
+#include "views/quantization/quantization_table.h"
+
+namespace tenon::app {
+namespace {
+
+std::string calibration_names() {
+  std::string all;
+  for (const formats::CalibrationDef& d : formats::calibrations()) all += (all.empty() ? "" : "|") + d.name;
+  return all;
+}
+
+projects::QuantizeOptions asked_quantization(const Args& args) {
+  projects::QuantizeOptions o;
+  o.how.precision = formats::precision_named(args.required("--quantize"));
+  const bool calibrated = o.how.precision == formats::Precision::int8_static,
+             grouped = o.how.precision == formats::Precision::int4_weights;
+  if (args.has("--calibration") && !calibrated)
+    throw Error::usage("--calibration is of int8-static alone", "Others need no grid for activations.");
+  if (args.has("--group") && !grouped) throw Error::usage("--group is of int4-weights alone");
+  if (args.has("--per-tensor") && grouped) throw Error::usage("--per-tensor is of 8 bits alone", "Say --group N.");
+  o.how.calibration = args.text("--calibration", o.how.calibration);
+  o.how.per_channel = !args.has("--per-tensor");
+  o.how.group = args.integer("--group", o.how.group, 16);
+  o.samples = args.integer("--samples", o.samples, 1);
+  o.keep = args.integer("--keep", 0, 0);
+  if (args.has("--budget")) o.budget = args.number("--budget", 0, 0);
+  return o;
+}
+
+nlohmann::json judged_json(const Evaluation& e) {
+  nlohmann::json j = {{"loss", json_number(e.loss)}};
+  for (const Judgement& m : e.judgements) j[m.name] = json_number(m.value);
+  return j;
+}
+
+nlohmann::json report_json(const projects::QuantizeReport& r) {
+  const formats::Quantization& how = r.options.how;
+  nlohmann::json j = {{"file", r.path},
+                      {"format", "onnx"},
+                      {"run", r.run},
+                      {"step", r.step},
+                      {"precision", formats::name(how.precision)},
+                      {"samples", r.options.samples},
+                      {"bytes", r.bytes},
+                      {"bytes_f32", r.bytes_f32},
+                      {"f32", judged_json(r.f32)},
+                      {"quantized", judged_json(r.quantized)},
+                      {"test_samples", r.quantized.samples},
+                      {"metric", r.before.name},
+                      {r.in_points ? "lost_points" : "lost_percent", json_number(r.lost)},
+                      {"kept", r.kept()},
+                      {"layers", nlohmann::json::array()}};
+  if (how.precision == formats::Precision::int8_static) j["calibration"] = how.calibration;
+  if (how.precision == formats::Precision::int4_weights)
+    j["group"] = how.group;
+  else
+    j["per_channel"] = how.per_channel;
+  if (r.verified) j["verified"] = true;
+  for (const projects::QuantizedLayer& l : r.layers)
+    j["layers"].push_back({{"layer", l.module},
+                           {"op", l.op},
+                           {"weights", l.weights},
+                           {"precision", l.kept ? "f32" : formats::name(how.precision)},
+                           {"snr_db", json_number(l.snr)},
+                           {"alone_db", json_number(l.alone)}});
+  return j;
+}
+
+}  // namespace
+
+const std::vector<Option>& quantize_options() {
+  static const auto& all = *new std::vector<Option>{
+      {"--quantize", "PRECISION",
+       "onnx in fewer bits: int8-static, int8-dynamic, int8-weights or int4-weights; says what it costs"},
+      {"--calibration", calibration_names(), "how int8-static chooses the range of activations (mse)"},
+      {"--samples", "N", "training samples to calibrate and to measure layers by (256)"},
+      {"--per-tensor", "", "one scale a weight instead of one a channel"},
+      {"--group", "N", "weights that share a scale, of int4-weights (32)"},
+      {"--keep", "N", "so many layers, the most sensitive ones, stay in f32"},
+      {"--budget", "POINTS",
+       "as many more stay in f32 as it takes to lose no more than that: points of accuracy, of other metrics percent"}};
+  return all;
+}
+
+int export_in_fewer_bits(const Args& args) {
+  const std::string path = args.required("-o");
+  if (args.text("--format", "onnx") != "onnx")
+    throw Error::usage("--quantize is of the format onnx alone", "Say --format onnx.");
+  const projects::QuantizeOptions options = asked_quantization(args);
+  const auto project = open_to_read(args.word(0));
+  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
+  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
+  use_threads(args);
+  catch_interrupts();
+  Bar bar("quantizing");
+  const projects::QuantizeReport r =
+      projects::export_quantized(*project, run, step, options, path, args.has("--verify"), bar.progress());
+  bar.clear();
+  if (args.json()) {
+    print_json(report_json(r));
+    return 0;
+  }
+  print(fmt::format("{}: {} at step {}, {}\n\n", path, run.name, count_text(step), r.text()));
+  print_table(views::quantization_table(r));
+  return 0;
+}
+
+}  // namespace tenon::app

@@ -1,0 +1,130 @@
+// A model in fewer bits, in the eyes of ONNX's own checker and of ONNX Runtime.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/journeys/tenon_process.h"
+
+namespace tenon::journeys {
+namespace {
+
+// Runs the model in ONNX Runtime on a saved input, as it stands and with every optimization, and prints of both the
+// largest difference to a saved output, relative to the largest value, and the share of rows with the same best class.
+constexpr const char* kQuantJudge = R"py(
+import sys, numpy, onnx, onnxruntime as ort
+path, given, expected = sys.argv[1], numpy.load(sys.argv[2]), numpy.load(sys.argv[3])
+onnx.checker.check_model(path, full_check=True)
+for level in (ort.GraphOptimizationLevel.ORT_DISABLE_ALL, ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = level
+    options.log_severity_level = 3
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    out = session.run(None, {session.get_inputs()[0].name: given})[0]
+    assert out.shape == expected.shape and out.dtype == expected.dtype, (out.shape, expected.shape)
+    far = float(numpy.abs(out - expected).max() / numpy.abs(expected).max())
+    same = float((out.argmax(-1) == expected.argmax(-1)).mean())
+    print(far, same)
+)py";
+
+constexpr const char* kForms[] = {"int8-static", "int8-dynamic", "int8-weights", "int4-weights"};
+
+/// What ONNX Runtime and `tenon exec` make of each form of the run "r" on random input of this kind.
+void judge_every_form(const Folder& folder, const std::string& project, const std::string& made) {
+  if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
+  const std::string judge = folder / "judge.py", x = folder / "x.npy";
+  std::ofstream(judge) << kQuantJudge;
+  const Outcome input = run(
+      {python(), "-c", "import numpy, sys; g = numpy.random.default_rng(1); numpy.save(sys.argv[1], " + made + ")", x});
+  ASSERT_EQ(input.status, 0) << input.err;
+  for (const std::string form : kForms) {
+    const std::string model = folder / (form + ".onnx"), out = folder / form;
+    ASSERT_TRUE(std::filesystem::exists(model)) << project;
+    const Outcome ours = tenon({"exec", model, "--input", x, "--output", out});
+    ASSERT_EQ(ours.status, 0) << ours.err;
+    const Outcome judged = run({python(), judge, model, x, out + "/output_0.npy"});
+    ASSERT_EQ(judged.status, 0) << form << ": " << judged.err;
+    std::istringstream lines(judged.out);
+    double far = 1, same = 0, fast_far = 1, fast_same = 0;
+    lines >> far >> same >> fast_far >> fast_same;
+    // A sum that falls on the other side of a half moves by a step of its grid, and with it what comes of it.
+    EXPECT_LE(far, 0.02) << form << " as it stands";
+    EXPECT_LE(fast_far, 0.05) << form << " with integer kernels";
+    EXPECT_GE(same, 0.97) << form;
+    EXPECT_GE(fast_same, 0.95) << form;
+  }
+}
+
+TEST(QuantizeJourney, the_convolutional_network) {
+  if (!has_fashion_mnist()) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
+  Folder folder;
+  const std::string project = folder / "p.tenon";
+  ASSERT_EQ(tenon({"new", project, "--template", "fashion-cnn", "--set", "eval_every=0"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "150"}).status, 0);
+  for (const std::string form : kForms) {
+    const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", folder / (form + ".onnx"),
+                                    "--quantize", form, "--verify", "--json"});
+    ASSERT_EQ(exported.status, 0) << exported.err;
+    const auto j = exported.json().at(0);
+    EXPECT_LE(j.at("lost_points").get<double>(), form == "int4-weights" ? 2 : 0.5) << j;
+    EXPECT_GE(j.at("bytes_f32").get<double>() / j.at("bytes").get<double>(), form == "int4-weights" ? 5.5 : 3.9) << j;
+    EXPECT_EQ(j.at("layers").size(), 4u);
+    EXPECT_EQ(j.at("verified"), true);
+  }
+  judge_every_form(folder, project, "g.standard_normal((64, 1, 28, 28)).astype('float32')");
+}
+
+TEST(QuantizeJourney, a_text_model) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", text = folder / "t.txt";
+  std::ofstream letters(text);
+  for (int i = 0; i < 20000; ++i) letters << (i % 7 ? "the quick brown fox " : "jumps over it\n");
+  letters.close();
+  ASSERT_EQ(tenon({"new", project, "--template", "byte-gpt", "--data", text, "--set", "eval_every=0", "--set",
+                   "data.test_samples=20"})
+                .status,
+            0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "6"}).status, 0);
+  for (const std::string form : kForms) {
+    const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", folder / (form + ".onnx"),
+                                    "--quantize", form, "--samples", "16", "--json"});
+    ASSERT_EQ(exported.status, 0) << exported.err;
+    const auto j = exported.json().at(0);
+    EXPECT_EQ(j.at("metric"), "nats_per_byte");
+    EXPECT_LE(j.at("lost_percent").get<double>(), 2) << j;
+  }
+  judge_every_form(folder, project, "g.integers(0, 16, (3, 128))");
+}
+
+TEST(QuantizeJourney, words_and_budgets_of_the_command) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", model = folder / "m.onnx";
+  ASSERT_EQ(tenon({"new", project, "--template", "spirals", "--set", "eval_every=0"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "300"}).status, 0);
+  const auto exported = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"export", project, "r", "-o", model};
+    words.insert(words.end(), more.begin(), more.end());
+    return tenon(words);
+  };
+  const Outcome told = exported(
+      {"--format", "onnx", "--quantize", "int8-static", "--calibration", "entropy", "--samples", "100", "--keep", "1"});
+  ASSERT_EQ(told.status, 0) << told.err;
+  EXPECT_NE(told.out.find("int8-static (entropy over 100 training samples)"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("1 of 3 layers stay in f32"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("layers.2  Gemm"), std::string::npos) << told.out;
+  const Outcome held = exported({"--quantize", "int4-weights", "--budget", "0.2", "--json"});
+  ASSERT_EQ(held.status, 0) << held.err;
+  EXPECT_LE(held.json().at(0).at("lost_points").get<double>(), 0.2);
+  std::filesystem::remove(model);
+  EXPECT_EQ(exported({"--quantize", "int2"}).status, 2);
+  EXPECT_EQ(exported({"--quantize", "int8-weights", "--calibration", "mse"}).status, 2);
+  EXPECT_EQ(exported({"--quantize", "int8-static", "--group", "32"}).status, 2);
+  EXPECT_EQ(exported({"--quantize", "int4-weights", "--per-tensor"}).status, 2);
+  EXPECT_EQ(exported({"--quantize", "int8-static", "--format", "torch"}).status, 2);
+  EXPECT_EQ(exported({"--format", "onnx", "--samples", "9"}).status, 2) << "of nothing that is quantized";
+  EXPECT_FALSE(std::filesystem::exists(model));
+}
+
+}  // namespace
+}  // namespace tenon::journeys
