@@ -7,6 +7,7 @@
 #include "core/backend.h"
 #include "core/error.h"
 #include "core/half.h"
+#include "core/idle_memory.h"
 #include "core/pool.h"
 
 namespace tenon {
@@ -56,6 +57,11 @@ static inline TensorImpl* new_impl() {
     return t;
   }
   return new TensorImpl;
+}
+
+MemorySpan idle_tensor_headers() {
+  const auto at = reinterpret_cast<uint64_t>(&t_impls);
+  return {at, at + sizeof t_impls};
 }
 
 Ref<TensorImpl> tensor_impl_new() { return Ref<TensorImpl>::adopt(new_impl()); }

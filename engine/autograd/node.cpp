@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/freelist.h"
 #include "engine/autograd/autograd.h"
+#include "engine/autograd/idle_nodes.h"
 #include "engine/ops/as_strided.h"
 
 namespace tenon {
@@ -209,6 +210,8 @@ void SavedTensor::reset() {
   value.reset();
   packed.reset();
 }
+
+MemorySpan idle_nodes() { return FreeList::heads(); }
 
 void* AutogradMeta::operator new(size_t bytes) { return FreeList::take(bytes); }
 void AutogradMeta::operator delete(void* p) { FreeList::give(p, sizeof(AutogradMeta)); }

@@ -1,0 +1,247 @@
+#include "core/memory_image.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint64_t kPage = 4096, kArena = 64 << 20;
+// Of the size that stands in front of a block: whether the one before it is in use, and where it came from.
+constexpr uint64_t kBeforeInUse = 1, kMapped = 2, kSizeMask = ~uint64_t{7};
+constexpr uint64_t kHeader = 16, kLeast = 32;
+
+struct Mapping {
+  MemorySpan span;
+  std::string name;
+};
+
+/// What a process may read and write, as the system lists it.
+std::vector<Mapping> writable_mappings(int process) {
+  std::vector<Mapping> all;
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream in(line);
+    std::string range, rights, offset, device, inode, name;
+    in >> range >> rights >> offset >> device >> inode >> name;
+    if (!rights.starts_with("rw")) continue;
+    const size_t dash = range.find('-');
+    all.push_back(
+        {{std::stoull(range.substr(0, dash), nullptr, 16), std::stoull(range.substr(dash + 1), nullptr, 16)}, name});
+  }
+  return all;
+}
+
+/// The word that the C library writes into a block which lies in a thread's cache, so that a second free() is noticed.
+uint64_t thread_cache_key() {
+  void* p = std::malloc(40);
+  uint64_t at = reinterpret_cast<uint64_t>(p);
+  std::free(p);
+  asm volatile("" : "+r"(at));  // what is read is the C library's by now
+  return reinterpret_cast<const volatile uint64_t*>(at)[1];
+}
+
+/// Those of the C library and of the dynamic linker hold the heap itself, free blocks and all.
+bool is_the_heaps(const std::string& file) {
+  const std::string name = file.substr(file.rfind('/') + 1);
+  return name.starts_with("libc.so") || name.starts_with("ld-linux") || name.starts_with("linux-vdso");
+}
+
+int add_statics(dl_phdr_info* info, size_t, void* to) {
+  auto& all = *static_cast<std::vector<StaticMemory>*>(to);
+  std::string file = info->dlpi_name ? info->dlpi_name : "";
+  if (file.empty()) {
+    char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    if (n > 0) file.assign(path, static_cast<size_t>(n));
+  }
+  if (is_the_heaps(file)) return 0;
+  uint64_t constant_from = 0, constant_to = 0;  // written once, by the dynamic linker
+  for (int i = 0; i < info->dlpi_phnum; ++i)
+    if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO) {
+      constant_from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+      constant_to = (constant_from + info->dlpi_phdr[i].p_memsz) & ~(kPage - 1);
+    }
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& p = info->dlpi_phdr[i];
+    const uint64_t begin = info->dlpi_addr + p.p_vaddr;
+    if (p.p_type == PT_LOAD && (p.p_flags & PF_W)) {
+      MemorySpan span{begin, begin + p.p_memsz};
+      if (span.holds(constant_from)) span.begin = std::min(span.end, constant_to);
+      if (span.begin < span.end) all.push_back({span, file, info->dlpi_addr, false});
+    }
+    if (p.p_type == PT_TLS && info->dlpi_tls_data) {
+      const auto tls = reinterpret_cast<uint64_t>(info->dlpi_tls_data);
+      all.push_back({{tls, tls + p.p_memsz}, file, tls, true});
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void clean_free_memory() {
+  malloc_trim(0);
+  constexpr size_t kMost = 16 << 10, kFew = 2 << 10, kOfEach = 64;
+  std::vector<void*> taken;
+  for (size_t bytes = 24; bytes < kMost; bytes += bytes < kFew ? 16 : 256)
+    for (size_t i = 0; i < (bytes < kFew ? kOfEach : kOfEach / 8); ++i)
+      if (void* p = std::malloc(bytes)) {
+        std::memset(p, 0, bytes);
+        asm volatile("" : : "r"(p) : "memory");  // it is read by who gets it next
+        taken.push_back(p);
+      }
+  for (void* p : taken) std::free(p);
+}
+
+bool MemoryImage::available() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__) || !defined(__x86_64__)
+  return false;
+#else
+  return true;
+#endif
+}
+
+MemoryImage::MemoryImage() {
+  if (!available()) throw Error("the heap of this build cannot be read, so nobody can tell what holds a tensor");
+  malloc_trim(0);
+  cache_key_ = thread_cache_key();
+  find_statics();
+  child_ = fork();
+  if (child_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive who looks at it
+    while (true) pause();
+  }
+  if (child_ < 0) throw Error("no copy of the process can be made: " + std::string(std::strerror(errno)));
+  memory_ = open(("/proc/" + std::to_string(child_) + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
+  if (memory_ < 0) {
+    const int code = errno;
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+    throw Error("the memory of the process cannot be looked at: " + std::string(std::strerror(code)));
+  }
+  find_blocks();
+}
+
+MemoryImage::~MemoryImage() {
+  close(memory_);
+  kill(child_, SIGKILL);
+  while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+void MemoryImage::find_statics() { dl_iterate_phdr(add_statics, &statics_); }
+
+std::vector<uint64_t> MemoryImage::words(MemorySpan span) const {
+  span.begin = (span.begin + 7) & ~uint64_t{7};
+  std::vector<uint64_t> all(span.end > span.begin ? span.bytes() / 8 : 0);
+  size_t got = 0;
+  while (got < all.size() * 8) {
+    const ssize_t n = pread(memory_, reinterpret_cast<char*>(all.data()) + got, all.size() * 8 - got,
+                            static_cast<off_t>(span.begin + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<size_t>(n);
+  }
+  all.resize(got / 8);
+  return all;
+}
+
+uint64_t MemoryImage::word(uint64_t address) const {
+  uint64_t value = 0;
+  return pread(memory_, &value, 8, static_cast<off_t>(address)) == 8 ? value : 0;
+}
+
+/// Follows the blocks from `first`; false where they do not fill the heap to its end. With `last` the blocks are kept.
+bool MemoryImage::read_blocks(MemorySpan heap, uint64_t first, bool last) {
+  std::vector<MemorySpan> found;
+  // A window of the copy, so that few calls read many headers.
+  constexpr uint64_t kWindow = 1 << 20;
+  std::vector<uint64_t> window;
+  uint64_t window_at = 0;
+  const auto at = [&](uint64_t address) -> uint64_t {
+    if (address < window_at || address + 8 > window_at + window.size() * 8) {
+      window_at = address;
+      window = words({address, std::min(address + kWindow, heap.end)});
+      if (window.empty()) return 0;
+    }
+    return window[(address - window_at) / 8];
+  };
+  uint64_t p = first;
+  while (p + kHeader <= heap.end) {
+    const uint64_t head = at(p + 8), size = head & kSizeMask;
+    if (size == 0 && heap.end - p < kPage) break;  // fenceposts
+    if (size < kLeast || size % 16 != 0 || size > heap.end - p || (head & kMapped)) return false;
+    const uint64_t next = p + size;
+    if (next == heap.end) break;  // the top: nobody's
+    // The headers come in rising order, so the window is read once; what is in the block is asked for before the next.
+    const bool cached = size <= 1040 + kHeader && at(p + 24) == cache_key_;
+    const bool used = next + kHeader <= heap.end && (at(next + 8) & kBeforeInUse);
+    if (last && used && !cached) found.push_back({p + kHeader, next + 8});
+    p = next;
+  }
+  if (last) blocks_.insert(blocks_.end(), found.begin(), found.end());
+  return true;
+}
+
+void MemoryImage::find_blocks() {
+  for (const Mapping& m : writable_mappings(child_)) {
+    if (m.name == "[heap]") {
+      // Whoever asked for memory of the system before the C library did has the beginning.
+      for (uint64_t first = m.span.begin; first < std::min(m.span.end, m.span.begin + 16 * kPage); first += 16)
+        if (read_blocks(m.span, first, false)) {
+          read_blocks(m.span, first, true);
+          break;
+        }
+      continue;
+    }
+    if (!m.name.empty()) continue;
+    for (uint64_t at = m.span.begin; at < m.span.end;) {
+      // The heap of a thread begins at a multiple of its greatest size, with what it knows of itself, its length among
+      // that.
+      const uint64_t length = at % kArena == 0 ? word(at + 16) : 0;
+      if (length >= kPage && length <= m.span.end - at && length % kPage == 0) {
+        const MemorySpan heap{at, at + length};
+        bool read = false;
+        for (uint64_t first = at + 32; !read && first < std::min(heap.end, at + kPage); first += 16)
+          if (read_blocks(heap, first, false)) read = read_blocks(heap, first, true);
+        if (read) {
+          at += length;
+          continue;
+        }
+      }
+      // A large block has pages of its own.
+      const uint64_t head = word(at + 8), size = head & kSizeMask;
+      const bool is_block = (head & ~kSizeMask) == kMapped && word(at) == 0;
+      if (is_block && size >= kPage && size % kPage == 0 && size <= m.span.end - at) {
+        blocks_.push_back({at + kHeader, at + size});
+        at += size;
+      } else {
+        at += kPage;
+      }
+    }
+  }
+  std::sort(blocks_.begin(), blocks_.end(), [](const MemorySpan& a, const MemorySpan& b) { return a.begin < b.begin; });
+}
+
+MemorySpan MemoryImage::block_of(uint64_t address) const {
+  auto after = std::upper_bound(blocks_.begin(), blocks_.end(), address,
+                                [](uint64_t a, const MemorySpan& s) { return a < s.begin; });
+  if (after == blocks_.begin() || !(--after)->holds(address)) return {};
+  return *after;
+}
+
+}  // namespace tenon

@@ -1,0 +1,65 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// Note [A memory image]
+// Who holds a tensor is found by looking for its address in memory. Memory that changes meanwhile would tell of holders
+// that are none, so what is looked at is a copy of the process that stands still: a child made by fork(), which shares
+// its pages until they are written and does nothing. fork() takes the locks of the C library's heap, so every block in
+// the copy is whole. The blocks are read off the headers that the C library keeps in front of them: a stretch of heap
+// is a row of them without gaps, so one that does not end exactly where the heap ends was misread, and is left out
+// rather than guessed. What the C library itself keeps for reuse is no block that anyone has: malloc_trim() before the
+// copy merges what lies in its fast lists, and what lies in a thread's cache carries that cache's key.
+// Nothing of this is there until someone takes an image, and nothing stays of it afterwards.
+namespace tenon {
+
+/// A stretch of addresses, without its end.
+struct MemorySpan {
+  uint64_t begin = 0, end = 0;
+  uint64_t bytes() const { return end - begin; }
+  bool holds(uint64_t address) const { return address >= begin && address < end; }
+};
+
+/// Variables that a program or shared library keeps for its whole life.
+struct StaticMemory {
+  MemorySpan span;
+  std::string file;            ///< of the library; of the program its own path
+  uint64_t base = 0;           ///< an address in it is a symbol's value plus this
+  bool thread_local_ = false;  ///< those of the calling thread
+};
+
+/// The memory of the process as it was at one moment.
+class MemoryImage {
+ public:
+  /// Whether this build's heap can be read: not under a sanitizer, which has a heap of its own.
+  static bool available();
+  /// Throws Error where it is not, or where the system does not allow it.
+  MemoryImage();
+  ~MemoryImage();
+  MemoryImage(const MemoryImage&) = delete;
+
+  /// The block of the heap that an address lies in; an empty span where it lies in none that is in use.
+  MemorySpan block_of(uint64_t address) const;
+  const std::vector<StaticMemory>& statics() const { return statics_; }
+  /// As many words as could be read; of the image, not of the process as it is now.
+  std::vector<uint64_t> words(MemorySpan span) const;
+  size_t blocks() const { return blocks_.size(); }
+
+ private:
+  void find_statics();
+  void find_blocks();
+  bool read_blocks(MemorySpan heap, uint64_t first, bool last);
+  uint64_t word(uint64_t address) const;
+
+  int child_ = -1, memory_ = -1;
+  uint64_t cache_key_ = 0;
+  std::vector<StaticMemory> statics_;
+  std::vector<MemorySpan> blocks_;  ///< sorted
+};
+
+/// Writes zeros over much of what the heap keeps for reuse: a block that is taken from there has no words of what stood
+/// in it before, which could be mistaken for its own.
+void clean_free_memory();
+
+}  // namespace tenon
