@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -130,7 +131,8 @@ class LeakSearch {
     std::stable_sort(all.begin(), all.end(), [&](const T& a, const T& b) { return size(a) > size(b); });
   }
 
-  /// Of each place what most of its youngest survivors are held by: whoever keeps a list of them has these nearest.
+  /// Of each place what its youngest survivors are held by, the nearest counting most: whoever keeps a list of them has
+  /// these nearest.
   std::map<size_t, tracing::Holding> owners_of(const LeakReplay& replay, const std::map<size_t, LeakPlace>& growing) {
     std::map<size_t, std::vector<Storage*>> of_place;
     for (const auto& b : replay.survivors().live())
@@ -143,11 +145,11 @@ class LeakSearch {
         places.push_back(place);
       }
     const auto found = tracing::find_holders(targets, tracing::KnownObjects(replay.session()), &replay.survivors());
-    std::map<size_t, std::map<tracing::TensorOwner, int>> counts;
-    for (size_t i = 0; i < found.size(); ++i) ++counts[places[i]][found[i].owner];
+    std::map<size_t, std::map<tracing::TensorOwner, double>> nearness;
+    for (size_t i = 0; i < found.size(); ++i) nearness[places[i]][found[i].owner] += std::exp2(-found[i].distance);
     std::map<size_t, tracing::Holding> all;
     for (size_t i = 0; i < found.size(); ++i) {
-      const auto& of = counts[places[i]];
+      const auto& of = nearness[places[i]];
       const auto most =
           std::max_element(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
       if (found[i].owner == most->first) all.emplace(places[i], found[i]);
@@ -211,6 +213,10 @@ class LeakSearch {
     proof.before = leak.bytes_a_step;
     proof.after = growth_of(sum).bytes_a_step;
     proof.gone = proof.after <= kNothing * proof.before;
+if (getenv("LEAKDBG")) { for (auto v : sum) fprintf(stderr, "%ld ", (long)v); fprintf(stderr, " now %ld left %zu\n", (long)now, replay.left().size()); 
+ for (auto& h : replay.left()) { fprintf(stderr, "  left %s\n", h.owner.name.c_str()); for (auto& c : h.chain) fprintf(stderr, "      %s\n", c.c_str()); }
+ std::vector<Storage*> t; for (const auto& b : replay.survivors().live()) if (b.step + 1 < n && std::find(places.begin(), places.end(), known[b.place].place) != places.end()) { t.push_back(b.storage); fprintf(stderr, "  alive of step %ld refs %d\n", (long)b.step, b.storage->refs.load()); }
+ if (!t.empty()) for (auto& h : tracing::find_holders(t, tracing::KnownObjects(replay.session()), &replay.survivors())) { fprintf(stderr, "  held by %s\n", h.owner.name.c_str()); for (auto& c : h.chain) fprintf(stderr, "      %s\n", c.c_str()); } }
     proof.emptied = replay.emptied();
     proof.same_losses = true;
     for (size_t i = 0; i < losses_.size() && proof.same_losses; ++i)

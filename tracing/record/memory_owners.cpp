@@ -315,11 +315,15 @@ void add_callbacks(const MemoryImage& image, uint64_t session, std::vector<Point
     }
 }
 
-/// What is nearest to a way's end is asked first: the parts of the session that keep something, the variables of the
-/// program and of plug-ins; then whatever else the session has, and what comes with the system.
+/// The variables of the program and of plug-ins, and the parts of the session that keep something; farther off whatever
+/// else the session has, and what comes with the system.
 std::vector<PointerWalk::Root> roots_of(const MemoryImage& image, const KnownObjects& known) {
-  constexpr int kVariable = 1, kElsewhere = 4;
+  constexpr int kElsewhere = 4;
   std::vector<PointerWalk::Root> roots;
+  for (const StaticMemory& s : image.statics()) {
+    const bool of_the_system = s.file.starts_with("/usr/") || s.file.starts_with("/lib");
+    roots.push_back({s.span, &s, 0, of_the_system ? kElsewhere : 0});
+  }
   for (const auto& [address, object] : known.objects)
     if (const MemorySpan b = image.block_of(address); b.bytes() > 0) roots.push_back({b, nullptr, address, 0});
   for (const auto& [address, named] : known.tensors) {
@@ -327,10 +331,6 @@ std::vector<PointerWalk::Root> roots_of(const MemoryImage& image, const KnownObj
     roots.push_back({{at, at + 8}, nullptr, address, 0});
   }
   add_callbacks(image, known.session, roots);
-  for (const StaticMemory& s : image.statics()) {
-    const bool of_the_system = s.file.starts_with("/usr/") || s.file.starts_with("/lib");
-    roots.push_back({s.span, &s, 0, of_the_system ? kElsewhere : kVariable});
-  }
   roots.push_back({{known.session, known.session + 8}, nullptr, known.session, kElsewhere});
   return roots;
 }
@@ -369,7 +369,9 @@ std::vector<Holding> find_holders(const std::vector<Storage*>& targets, const Kn
       nobody.owner.name = "memory that no known owner has";
       all.push_back(std::move(nobody));
     } else {
+      const int distance = way.back().distance;
       all.push_back(WayReader(walk, known, std::move(way)).read());
+      all.back().distance = distance;
       add_others(walk, known, all.back());
     }
   }

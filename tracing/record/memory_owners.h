@@ -55,6 +55,7 @@ struct Holding {
   /// where there is none.
   TensorImpl* tensor = nullptr;
   uint64_t container = 0;
+  int distance = 0;                      ///< how many blocks lie on the way; what is known to lead on counts nothing
   std::vector<TensorOwner> others = {};  ///< that are as near to the same tensor
   /// A tensor that shows less than half of the storage which it keeps.
   bool by_view() const { return tensor && shown * 2 < bytes; }
