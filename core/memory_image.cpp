@@ -160,11 +160,6 @@ std::vector<uint64_t> MemoryImage::words(MemorySpan span) const {
   return all;
 }
 
-uint64_t MemoryImage::word(uint64_t address) const {
-  uint64_t value = 0;
-  return pread(memory_, &value, 8, static_cast<off_t>(address)) == 8 ? value : 0;
-}
-
 /// Follows the blocks from `first`; false where they do not fill the heap to its end. With `last` the blocks are kept.
 bool MemoryImage::read_blocks(MemorySpan heap, uint64_t first, bool last) {
   std::vector<MemorySpan> found;
@@ -212,7 +207,9 @@ void MemoryImage::find_blocks() {
     for (uint64_t at = m.span.begin; at < m.span.end;) {
       // The heap of a thread begins at a multiple of its greatest size, with what it knows of itself, its length among
       // that.
-      const uint64_t length = at % kArena == 0 ? word(at + 16) : 0;
+      uint64_t first_words[3] = {};
+      if (pread(memory_, first_words, sizeof first_words, static_cast<off_t>(at)) != sizeof first_words) break;
+      const uint64_t length = at % kArena == 0 ? first_words[2] : 0;
       if (length >= kPage && length <= m.span.end - at && length % kPage == 0) {
         const MemorySpan heap{at, at + length};
         bool read = false;
@@ -224,8 +221,8 @@ void MemoryImage::find_blocks() {
         }
       }
       // A large block has pages of its own.
-      const uint64_t head = word(at + 8), size = head & kSizeMask;
-      const bool is_block = (head & ~kSizeMask) == kMapped && word(at) == 0;
+      const uint64_t head = first_words[1], size = head & kSizeMask;
+      const bool is_block = (head & ~kSizeMask) == kMapped && first_words[0] == 0;
       if (is_block && size >= kPage && size % kPage == 0 && size <= m.span.end - at) {
         blocks_.push_back({at + kHeader, at + size});
         at += size;

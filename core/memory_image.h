@@ -50,7 +50,6 @@ class MemoryImage {
   void find_statics();
   void find_blocks();
   bool read_blocks(MemorySpan heap, uint64_t first, bool last);
-  uint64_t word(uint64_t address) const;
 
   int child_ = -1, memory_ = -1;
   uint64_t cache_key_ = 0;

@@ -193,8 +193,7 @@ class LeakSearch {
     const int64_t n = window();
     while (replay.survivors().steps() < n) {
       replay.step();
-      for (int64_t quarter = 1; quarter <= 4; ++quarter)
-        if (replay.survivors().steps() == n * quarter / 4) replay.empty_tensors(places, owners);
+      if (replay.survivors().steps() == n / 2 || replay.survivors().steps() == n) replay.empty_tensors(places, owners);
     }
     // What was emptied after the last step is not in its figures yet. What that step took is no survivor.
     std::vector<int64_t> sum(static_cast<size_t>(n));
@@ -213,10 +212,6 @@ class LeakSearch {
     proof.before = leak.bytes_a_step;
     proof.after = growth_of(sum).bytes_a_step;
     proof.gone = proof.after <= kNothing * proof.before;
-if (getenv("LEAKDBG")) { for (auto v : sum) fprintf(stderr, "%ld ", (long)v); fprintf(stderr, " now %ld left %zu\n", (long)now, replay.left().size()); 
- for (auto& h : replay.left()) { fprintf(stderr, "  left %s\n", h.owner.name.c_str()); for (auto& c : h.chain) fprintf(stderr, "      %s\n", c.c_str()); }
- std::vector<Storage*> t; for (const auto& b : replay.survivors().live()) if (b.step + 1 < n && std::find(places.begin(), places.end(), known[b.place].place) != places.end()) { t.push_back(b.storage); fprintf(stderr, "  alive of step %ld refs %d\n", (long)b.step, b.storage->refs.load()); }
- if (!t.empty()) for (auto& h : tracing::find_holders(t, tracing::KnownObjects(replay.session()), &replay.survivors())) { fprintf(stderr, "  held by %s\n", h.owner.name.c_str()); for (auto& c : h.chain) fprintf(stderr, "      %s\n", c.c_str()); } }
     proof.emptied = replay.emptied();
     proof.same_losses = true;
     for (size_t i = 0; i < losses_.size() && proof.same_losses; ++i)

@@ -48,7 +48,10 @@ size_t tensor_header_bytes() {
 
 /// Null where words are no tensor's header.
 const TensorImpl* tensor_in(const Stop& s, const void* words) {
-  if (s.value != s.block.begin || s.block.bytes() != tensor_header_bytes()) return nullptr;
+  // What would be left of a block is given with it where it is too little for one.
+  if (s.value != s.block.begin || s.block.bytes() < tensor_header_bytes() ||
+      s.block.bytes() > tensor_header_bytes() + 16)
+    return nullptr;
   const auto* t = static_cast<const TensorImpl*>(words);
   const int refs = t->refs.load();
   if (refs < 1 || refs > 1 << 24 || t->flags > 3 || t->meta.dtype > DType::f64 || t->meta.shape.n > kMaxDims ||

@@ -95,7 +95,8 @@ void PointerWalk::look_at(uint64_t slot, uint64_t value, int stop, const Part& p
     come_to(at->second);
   }
   Stop& known = stops_[static_cast<size_t>(at->second)];
-  if (value == to.begin && to.bytes() == remembered_) words_of_[value].push_back(here);
+  if (value == to.begin && to.bytes() >= remembered_ && to.bytes() <= remembered_ + 16)
+    words_of_[value].push_back(here);
   if (fresh || known.done || known.distance <= distance) return;
   known = here;
   come_to(at->second);

@@ -48,7 +48,8 @@ class PointerWalk {
 
   /// The way to a target, from its root on; the last stop is the target. Empty where there is none.
   std::vector<Stop> way_to(uint64_t target) const;
-  /// The ways to every word that is the beginning of a block of `remembered` bytes; the last stop of each is the block.
+  /// The ways to every word that is the beginning of a block of `remembered` bytes or a little more; the last stop of
+  /// each is the block.
   std::vector<std::vector<Stop>> ways_to_block(uint64_t begin) const;
   const Root& root(const Stop& s) const { return roots_[static_cast<size_t>(s.root)]; }
 
