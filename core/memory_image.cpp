@@ -94,9 +94,10 @@ int add_statics(dl_phdr_info* info, size_t, void* to) {
 
 }  // namespace
 
-void clean_free_memory() {
+CleanMemory::CleanMemory() {
   malloc_trim(0);
   constexpr size_t kMost = 16 << 10, kFew = 2 << 10, kOfEach = 64;
+  constexpr int kFilling = 0x5a;
   std::vector<void*> taken;
   for (size_t bytes = 24; bytes < kMost; bytes += bytes < kFew ? 16 : 256)
     for (size_t i = 0; i < (bytes < kFew ? kOfEach : kOfEach / 8); ++i)
@@ -106,7 +107,9 @@ void clean_free_memory() {
         taken.push_back(p);
       }
   for (void* p : taken) std::free(p);
+  mallopt(M_PERTURB, kFilling);
 }
+CleanMemory::~CleanMemory() { mallopt(M_PERTURB, 0); }
 
 bool MemoryImage::available() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__) || !defined(__x86_64__)
@@ -182,10 +185,8 @@ bool MemoryImage::read_blocks(MemorySpan heap, uint64_t first, bool last) {
     if (size < kLeast || size % 16 != 0 || size > heap.end - p || (head & kMapped)) return false;
     const uint64_t next = p + size;
     if (next == heap.end) break;  // the top: nobody's
-    // The headers come in rising order, so the window is read once; what is in the block is asked for before the next.
-    const bool cached = size <= 1040 + kHeader && at(p + 24) == cache_key_;
     const bool used = next + kHeader <= heap.end && (at(next + 8) & kBeforeInUse);
-    if (last && used && !cached) found.push_back({p + kHeader, next + 8});
+    if (last && used) found.push_back({p + kHeader, next + 8});
     p = next;
   }
   if (last) blocks_.insert(blocks_.end(), found.begin(), found.end());
@@ -232,6 +233,37 @@ void MemoryImage::find_blocks() {
     }
   }
   std::sort(blocks_.begin(), blocks_.end(), [](const MemorySpan& a, const MemorySpan& b) { return a.begin < b.begin; });
+  leave_out_cached();
+}
+
+/// What a thread's cache lists is nobody's. A cache is a block of its own: how many blocks it has of each of 64 sizes,
+/// and the first of each; a block leads to the next by an address that is mixed with its own.
+void MemoryImage::leave_out_cached() {
+  constexpr size_t kSizes = 64, kWords = kSizes / 4 + kSizes;
+  constexpr uint64_t kMostOfSize = 127;
+  std::vector<uint64_t> cached;
+  for (const MemorySpan& b : blocks_) {
+    if (b.bytes() != kWords * 8 + 8) continue;
+    const std::vector<uint64_t> all = words(b);
+    if (all.size() < kWords) continue;
+    std::vector<uint64_t> found;
+    bool is_cache = true;
+    for (size_t k = 0; k < kSizes && is_cache; ++k) {
+      uint64_t count = all[k / 4] >> (16 * (k % 4)) & 0xffff, at = all[kSizes / 4 + k];
+      is_cache = count <= kMostOfSize && (count > 0) == (at != 0);
+      for (; is_cache && count > 0; --count) {
+        const std::vector<uint64_t> head = words({at, at + 16});
+        is_cache = at % 16 == 0 && head.size() == 2 && head[1] == cache_key_;
+        if (!is_cache) break;
+        found.push_back(at);
+        at = head[0] ^ (at >> 12);
+      }
+    }
+    if (is_cache) cached.insert(cached.end(), found.begin(), found.end());
+  }
+  std::sort(cached.begin(), cached.end());
+  std::erase_if(blocks_,
+                [&](const MemorySpan& b) { return std::binary_search(cached.begin(), cached.end(), b.begin); });
 }
 
 MemorySpan MemoryImage::block_of(uint64_t address) const {

@@ -10,7 +10,7 @@
 // the copy is whole. The blocks are read off the headers that the C library keeps in front of them: a stretch of heap
 // is a row of them without gaps, so one that does not end exactly where the heap ends was misread, and is left out
 // rather than guessed. What the C library itself keeps for reuse is no block that anyone has: malloc_trim() before the
-// copy merges what lies in its fast lists, and what lies in a thread's cache carries that cache's key.
+// copy merges what lies in its fast lists, and what a thread's cache lists is read from that cache.
 // Nothing of this is there until someone takes an image, and nothing stays of it afterwards.
 namespace tenon {
 
@@ -44,11 +44,13 @@ class MemoryImage {
   const std::vector<StaticMemory>& statics() const { return statics_; }
   /// As many words as could be read; of the image, not of the process as it is now.
   std::vector<uint64_t> words(MemorySpan span) const;
+  const std::vector<MemorySpan>& dbg() const { return blocks_; }
   size_t blocks() const { return blocks_.size(); }
 
  private:
   void find_statics();
   void find_blocks();
+  void leave_out_cached();
   bool read_blocks(MemorySpan heap, uint64_t first, bool last);
 
   int child_ = -1, memory_ = -1;
@@ -57,8 +59,14 @@ class MemoryImage {
   std::vector<MemorySpan> blocks_;  ///< sorted
 };
 
-/// Writes zeros over much of what the heap keeps for reuse: a block that is taken from there has no words of what stood
-/// in it before, which could be mistaken for its own.
-void clean_free_memory();
+/// While it lives, blocks that are taken from the heap have no words of what stood in them before, which could be
+/// mistaken for theirs: what a thread's cache had is overwritten when it begins, and the C library fills whatever else
+/// it gives.
+class CleanMemory {
+ public:
+  CleanMemory();
+  ~CleanMemory();
+  CleanMemory(const CleanMemory&) = delete;
+};
 
 }  // namespace tenon

@@ -5,12 +5,10 @@
 #include <link.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <tuple>
 #include <typeinfo>
 
 #include "core/error.h"
@@ -103,18 +101,12 @@ std::string first_argument(const std::string& text, size_t from) {
 }  // namespace
 
 std::string variable_at(const StaticMemory& of, uint64_t address) {
-  // A table of symbols is long, and the same few variables are asked about.
-  static auto& known = *new std::map<std::tuple<std::string, uint64_t, bool>, std::string>;
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
-  const auto [at, fresh] = known.try_emplace({of.file, address - of.base, of.thread_local_});
-  if (!fresh) return at->second;
   try {
     const auto file = MappedFile::open(of.file);
-    at->second = symbol_in(file->bytes(), address - of.base, of.thread_local_ ? STT_TLS : STT_OBJECT);
-  } catch (const Error&) {  // its file is gone
+    return symbol_in(file->bytes(), address - of.base, of.thread_local_ ? STT_TLS : STT_OBJECT);
+  } catch (const Error&) {
+    return {};  // its file is gone
   }
-  return at->second;
 }
 
 bool ObjectClass::is_a(const std::string& base) const {
@@ -132,7 +124,7 @@ ObjectClass class_of_object(uint64_t table) {
   std::memcpy(&class_of_info, reinterpret_cast<const void*>(info), 8);
   std::memcpy(&name, reinterpret_cast<const void*>(info + 8), 8);
   // A class is described by an object of one of these three, each of which has its own table.
-  static const std::vector<uint64_t> kinds = [] {
+  static const std::array<uint64_t, 3> kinds = [] {
     struct Alone {
       virtual ~Alone() = default;
     };
@@ -141,12 +133,10 @@ ObjectClass class_of_object(uint64_t table) {
       virtual ~Other() = default;
     };
     struct OfTwo : Alone, Other {};
-    std::vector<uint64_t> all;
-    for (const std::type_info* t : {&typeid(Alone), &typeid(Of), &typeid(OfTwo)}) {
-      uint64_t first = 0;
-      std::memcpy(&first, static_cast<const void*>(t), 8);
-      all.push_back(first);
-    }
+    std::array<uint64_t, 3> all{};
+    size_t n = 0;
+    for (const std::type_info* t : {&typeid(Alone), &typeid(Of), &typeid(OfTwo)})
+      std::memcpy(&all[n++], static_cast<const void*>(t), 8);
     return all;
   }();
   if (std::find(kinds.begin(), kinds.end(), class_of_info) == kinds.end() || !in_loaded_file(name, 1)) return {};

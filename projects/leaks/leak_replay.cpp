@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "core/memory_image.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 
@@ -27,7 +26,6 @@ RunInfo without_workers(RunInfo run) {
 
 LeakReplay::LeakReplay(Project& project, const RunInfo& run, const LeakPlan& plan, std::function<void()> stepped)
     : stepped_(std::move(stepped)), replayer_(std::make_unique<Replayer>(without_workers(run))) {
-  clean_free_memory();
   replayer_->load(project.checkpoint_before(run.id, plan.from - 1));
   while (session().steps_done() < plan.from - 1) {
     replayer_->step();

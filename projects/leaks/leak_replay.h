@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "core/memory_image.h"
 #include "projects/leaks/leak.h"
 
 namespace tenon::projects {
@@ -26,6 +27,7 @@ class LeakReplay {
 
  private:
   std::function<void()> stepped_;
+  CleanMemory clean_;
   tracing::TensorEmptier emptier_;
   std::unique_ptr<Replayer> replayer_;
   std::unique_ptr<tracing::Survivors> survivors_;

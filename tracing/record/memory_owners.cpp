@@ -112,8 +112,10 @@ std::vector<PointerWalk::Part> parts_of(const Stop& s, const std::vector<uint64_
 /// What a way comes through, read from its root on.
 class WayReader {
  public:
-  WayReader(const PointerWalk& walk, const KnownObjects& known, std::vector<Stop> way)
-      : walk_(walk), known_(known), way_(std::move(way)) {}
+  /// `names`: of the variables that were come upon, by their addresses.
+  using Names = std::map<uint64_t, std::string>;
+  WayReader(const PointerWalk& walk, const KnownObjects& known, std::vector<Stop> way, Names& names)
+      : walk_(walk), known_(known), way_(std::move(way)), names_(names) {}
 
   Holding read() {
     begin();
@@ -143,7 +145,9 @@ class WayReader {
       if (r.object != known_.session && by_class(r.object)) return;
       return own(OwnerKind::session, "the training session");
     }
-    const std::string variable = variable_at(*r.of, way_[1].slot), file = file_name(r.of->file);
+    const auto [name, fresh] = names_.try_emplace(way_[1].slot);
+    if (fresh) name->second = variable_at(*r.of, way_[1].slot);
+    const std::string &variable = name->second, file = file_name(r.of->file);
     const std::string kind = r.of->thread_local_ ? "the thread_local variable " : "the variable ";
     own(OwnerKind::variable, variable.empty() ? fmt::format("a static variable of {} that has no name there", file)
                                               : kind + short_class(variable) + " of " + file);
@@ -265,6 +269,7 @@ class WayReader {
   const PointerWalk& walk_;
   const KnownObjects& known_;
   std::vector<Stop> way_;
+  Names& names_;
   Holding out_;
   std::string of_, layer_;
   TensorImpl* last_ = nullptr;
@@ -340,7 +345,7 @@ std::vector<PointerWalk::Root> roots_of(const MemoryImage& image, const KnownObj
 
 /// Those who have a handle of the same tensor about as near as its owner; farther off words are found that are left
 /// over.
-void add_others(const PointerWalk& walk, const KnownObjects& known, Holding& h) {
+void add_others(const PointerWalk& walk, const KnownObjects& known, Holding& h, WayReader::Names& names) {
   constexpr int kAsNear = 1;
   if (!h.tensor || h.tensor->refs.load() < 2) return;
   int nearest = INT_MAX;
@@ -348,7 +353,7 @@ void add_others(const PointerWalk& walk, const KnownObjects& known, Holding& h) 
   for (const auto& w : ways) nearest = std::min(nearest, w.back().distance);
   for (const auto& w : ways) {
     if (w.back().distance > nearest + kAsNear) continue;
-    const TensorOwner o = WayReader(walk, known, w).owner();
+    const TensorOwner o = WayReader(walk, known, w, names).owner();
     if (!(o == h.owner) && std::find(h.others.begin(), h.others.end(), o) == h.others.end()) h.others.push_back(o);
   }
 }
@@ -365,17 +370,23 @@ std::vector<Holding> find_holders(const std::vector<Storage*>& targets, const Kn
   const PointerWalk walk(image, std::move(roots), {idle_tensor_headers(), idle_nodes(), {over, over + 1}}, addresses,
                          parts_of, tensor_header_bytes());
   std::vector<Holding> all;
+  WayReader::Names names;
   for (const uint64_t a : addresses) {
     std::vector<Stop> way = walk.way_to(a);
     if (way.empty()) {
       Holding nobody;
       nobody.owner.name = "memory that no known owner has";
+      static int dbg = 0;
+      if (dbg++ < 2) { uint64_t want = a; for (int level = 0; level < 9; ++level) { uint64_t next = 0; fprintf(stderr, "level %d want %lx\n", level, want);
+        for (auto& b : image.dbg()) { uint64_t i = 0; for (auto w : image.words(b)) { if (w == want) { fprintf(stderr, "   in block %lx..%lx (%lu) at +%lu reached %d\n", b.begin, b.end, b.bytes(), 8*i, walk.reached(b.begin)); if (!next) next = b.begin; } ++i; } }
+        for (auto& st : image.statics()) { uint64_t i = 0; for (auto w : image.words(st.span)) { if (w == want) fprintf(stderr, "   static %s +%lu tls %d\n", st.file.c_str(), 8*i, st.thread_local_); ++i; } }
+        if (!next) break; want = next; } }
       all.push_back(std::move(nobody));
     } else {
       const int distance = way.back().distance;
-      all.push_back(WayReader(walk, known, std::move(way)).read());
+      all.push_back(WayReader(walk, known, std::move(way), names).read());
       all.back().distance = distance;
-      add_others(walk, known, all.back());
+      add_others(walk, known, all.back(), names);
     }
   }
   return all;
