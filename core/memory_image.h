@@ -44,7 +44,6 @@ class MemoryImage {
   const std::vector<StaticMemory>& statics() const { return statics_; }
   /// As many words as could be read; of the image, not of the process as it is now.
   std::vector<uint64_t> words(MemorySpan span) const;
-  const std::vector<MemorySpan>& dbg() const { return blocks_; }
   size_t blocks() const { return blocks_.size(); }
 
  private:

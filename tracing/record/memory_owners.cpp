@@ -49,9 +49,7 @@ size_t tensor_header_bytes() {
 /// Null where words are no tensor's header.
 const TensorImpl* tensor_in(const Stop& s, const void* words) {
   // What would be left of a block is given with it where it is too little for one.
-  if (s.value != s.block.begin || s.block.bytes() < tensor_header_bytes() ||
-      s.block.bytes() > tensor_header_bytes() + 16)
-    return nullptr;
+  if (s.block.bytes() < tensor_header_bytes() || s.block.bytes() > tensor_header_bytes() + 16) return nullptr;
   const auto* t = static_cast<const TensorImpl*>(words);
   const int refs = t->refs.load();
   if (refs < 1 || refs > 1 << 24 || t->flags > 3 || t->meta.dtype > DType::f64 || t->meta.shape.n > kMaxDims ||
@@ -60,7 +58,8 @@ const TensorImpl* tensor_in(const Stop& s, const void* words) {
   return t;
 }
 TensorImpl* tensor_at(const Stop& s) {
-  return tensor_in(s, reinterpret_cast<const void*>(s.value)) ? reinterpret_cast<TensorImpl*>(s.value) : nullptr;
+  auto* at = reinterpret_cast<TensorImpl*>(s.block.begin);
+  return tensor_in(s, at) ? at : nullptr;
 }
 
 const AutogradMeta* history_in(const Stop& s, const void* words) {
@@ -71,11 +70,22 @@ const AutogradMeta* history_in(const Stop& s, const void* words) {
     return first;
   }();
   uint64_t first = 0;
-  if (s.value != s.block.begin || s.block.bytes() < sizeof(AutogradMeta)) return nullptr;
+  if (s.block.bytes() < sizeof(AutogradMeta)) return nullptr;
   std::memcpy(&first, words, 8);
   return first == table ? static_cast<const AutogradMeta*>(words) : nullptr;
 }
-const AutogradMeta* history_at(const Stop& s) { return history_in(s, reinterpret_cast<const void*>(s.value)); }
+const AutogradMeta* history_at(const Stop& s) { return history_in(s, reinterpret_cast<const void*>(s.block.begin)); }
+
+/// Null where a block that should be a node is none: one that is kept for reuse may still lead to it.
+const Node* node_in(const Stop& s, const void* words) {
+  if (s.kind != kNode || s.block.bytes() < sizeof(Node)) return nullptr;
+  const auto* n = static_cast<const Node*>(words);
+  if (n->bytes < sizeof(Node) || n->bytes > s.block.bytes()) return nullptr;
+  if (!n->op) return n;
+  for (const OpDef& op : all_ops())
+    if (&op == n->op) return n;
+  return nullptr;
+}
 
 /// Where the handles of a tensor, its history and a node of its graph stand: sizes that are not used, and pointers that
 /// are not counted, may have any words.
@@ -93,8 +103,7 @@ std::vector<PointerWalk::Part> parts_of(const Stop& s, const std::vector<uint64_
   } else if (const AutogradMeta* m = history_in(s, words.data())) {
     part(&m->fn, 8, kNode);
     part(&m->grad, 8);
-  } else if (s.kind == kNode && s.value == s.block.begin && s.block.bytes() >= sizeof(Node)) {
-    const auto* n = reinterpret_cast<const Node*>(words.data());
+  } else if (const Node* n = node_in(s, words.data())) {
     part(&n->hooks, 8);
     part(&n->retained, 8);
     const auto list = [&](const auto* begin, size_t count, int leads_to = kAnything, int step = 0) {
@@ -172,8 +181,9 @@ class WayReader {
 
   void stop(size_t i) {
     const Stop& s = way_[i];
-    if (node_ && s.value == address_of(node_)) return graph_node(i);
-    if (hooks_ && s.value == address_of(hooks_)) return own(OwnerKind::tensor_hook, "a hook on the gradient of " + of_);
+    if (node_ && s.block.begin == address_of(node_) && is_node(s)) return graph_node(i);
+    if (hooks_ && s.block.begin == address_of(hooks_))
+      return own(OwnerKind::tensor_hook, "a hook on the gradient of " + of_);
     if (TensorImpl* t = tensor_at(s)) return tensor(i, t);
     if (const AutogradMeta* m = history_at(s)) return history(i, m);
     if (out_.tensor) return say("a block of " + size_text(static_cast<int64_t>(s.block.bytes())));
@@ -202,6 +212,10 @@ class WayReader {
     node_ = next == address_of(m->fn.get()) ? m->fn.get() : nullptr;
   }
 
+  static bool is_node(Stop s) {
+    s.kind = kNode;
+    return node_in(s, reinterpret_cast<const void*>(s.block.begin)) != nullptr;
+  }
   void graph_node(size_t i) {
     const Node* n = std::exchange(node_, nullptr);
     if (n->op) {
@@ -376,11 +390,6 @@ std::vector<Holding> find_holders(const std::vector<Storage*>& targets, const Kn
     if (way.empty()) {
       Holding nobody;
       nobody.owner.name = "memory that no known owner has";
-      static int dbg = 0;
-      if (dbg++ < 2) { uint64_t want = a; for (int level = 0; level < 9; ++level) { uint64_t next = 0; fprintf(stderr, "level %d want %lx\n", level, want);
-        for (auto& b : image.dbg()) { uint64_t i = 0; for (auto w : image.words(b)) { if (w == want) { fprintf(stderr, "   in block %lx..%lx (%lu) at +%lu reached %d\n", b.begin, b.end, b.bytes(), 8*i, walk.reached(b.begin)); if (!next) next = b.begin; } ++i; } }
-        for (auto& st : image.statics()) { uint64_t i = 0; for (auto w : image.words(st.span)) { if (w == want) fprintf(stderr, "   static %s +%lu tls %d\n", st.file.c_str(), 8*i, st.thread_local_); ++i; } }
-        if (!next) break; want = next; } }
       all.push_back(std::move(nobody));
     } else {
       const int distance = way.back().distance;

@@ -10,7 +10,9 @@ namespace tenon::tracing {
 
 namespace {
 constexpr uint64_t kFewBytes = 64 << 10;  // that are read at once
-}
+// Who has a block has the address of its beginning; one of a place within it more often stands there by chance.
+constexpr int kWithin = 2;
+}  // namespace
 
 PointerWalk::PointerWalk(const MemoryImage& image, std::vector<Root> roots, std::vector<MemorySpan> skipped,
                          const std::vector<uint64_t>& targets, Parts parts, size_t remembered)
@@ -77,7 +79,7 @@ void PointerWalk::look_into(int stop) {
 void PointerWalk::look_at(uint64_t slot, uint64_t value, int stop, const Part& part) {
   if (value < 4096 || value >> 47) return;
   const int root = stops_[static_cast<size_t>(stop)].root;
-  const int distance = stops_[static_cast<size_t>(stop)].distance + part.step;
+  int distance = stops_[static_cast<size_t>(stop)].distance + part.step;
   Stop here{{}, slot, value, stop, root, part.leads_to, distance, false};
   if (const auto t = targets_.find(value); t != targets_.end()) {
     here.block = {value, value};
@@ -86,6 +88,7 @@ void PointerWalk::look_at(uint64_t slot, uint64_t value, int stop, const Part& p
   }
   const MemorySpan to = here.block = image_.block_of(value);
   if (to.begin == to.end) return;
+  if (value != to.begin) here.distance = distance += kWithin;
   if (std::any_of(skipped_.begin(), skipped_.end(),
                   [&](const MemorySpan& s) { return s.holds(slot) || to.holds(s.begin); }))
     return;
@@ -97,9 +100,17 @@ void PointerWalk::look_at(uint64_t slot, uint64_t value, int stop, const Part& p
   Stop& known = stops_[static_cast<size_t>(at->second)];
   if (value == to.begin && to.bytes() >= remembered_ && to.bytes() <= remembered_ + 16)
     words_of_[value].push_back(here);
-  if (fresh || known.done || known.distance <= distance) return;
-  known = here;
-  come_to(at->second);
+  if (fresh) return;
+  if (known.done && part.leads_to > 0 && known.kind == 0 && known.from >= 0) {
+    // A word led there by chance; now it is known what it is, and it is looked at anew.
+    known.kind = part.leads_to;
+    known.distance = distance;
+    known.done = false;
+    come_to(at->second);
+  } else if (!known.done && known.distance > distance) {
+    known = here;
+    come_to(at->second);
+  }
 }
 
 std::vector<PointerWalk::Stop> PointerWalk::way_from_root(Stop last) const {

@@ -53,7 +53,6 @@ class PointerWalk {
   std::vector<std::vector<Stop>> ways_to_block(uint64_t begin) const;
   const Root& root(const Stop& s) const { return roots_[static_cast<size_t>(s.root)]; }
 
-  bool reached(uint64_t b) const { return by_block_.contains(b); }
  private:
   void look_into(int stop);
   void look_at(uint64_t slot, uint64_t value, int stop, const Part& part);
