@@ -28,19 +28,41 @@ MemoryGrowth growth_of(const std::vector<int64_t>& live) {
   return g;
 }
 
+namespace {
+constexpr size_t kLeastSteps = 64, kMostSteps = 4096, kLonger = 4;
+constexpr int kLooks = 4;           // one after the other that see growth
+constexpr int64_t kAboveNoise = 2;  // times what usually stands above what is kept
+}  // namespace
+
 GrowthWatch::GrowthWatch(int64_t steps_per_epoch)
-    : length_(static_cast<size_t>(std::clamp<int64_t>(2 * steps_per_epoch, 64, 4096))) {}
+    : length_(std::clamp<size_t>(2 * static_cast<size_t>(std::max<int64_t>(steps_per_epoch, 0)), kLeastSteps,
+                                 kMostSteps)) {}
+
+double GrowthWatch::growth_over(size_t steps) const {
+  std::vector<int64_t> live(last_.end() - static_cast<int64_t>(steps), last_.end());
+  const int64_t before = *std::min_element(live.begin(), live.end());
+  for (int64_t& v : live) v -= before;
+  const MemoryGrowth g = growth_of(live);
+  if (!g.goes_on) return 0;
+  int64_t kept = live.back();
+  for (size_t i = steps; i-- > 0;) {
+    kept = std::min(kept, live[i]);
+    live[i] -= kept;  // what stands above it
+  }
+  const auto usual = live.begin() + static_cast<int64_t>(steps * 3 / 4);
+  std::nth_element(live.begin(), usual, live.end());
+  return g.kept >= kAboveNoise * *usual ? g.bytes_a_step : 0;
+}
 
 double GrowthWatch::take(int64_t live_bytes) {
-  if (last_.size() == 2 * length_) last_.erase(last_.begin(), last_.end() - static_cast<int64_t>(length_) + 1);
+  if (last_.size() == 2 * kMostSteps) last_.erase(last_.begin(), last_.end() - static_cast<int64_t>(kMostSteps));
   last_.push_back(live_bytes);
   if (last_.size() < length_ || ++since_ < length_ / 8) return growth_;
   since_ = 0;
-  std::vector<int64_t> window(last_.end() - static_cast<int64_t>(length_), last_.end());
-  const int64_t before = *std::min_element(window.begin(), window.end());
-  for (int64_t& v : window) v -= before;
-  const MemoryGrowth g = growth_of(window);
-  growth_ = g.goes_on ? g.bytes_a_step : 0;
+  double seen = 0;
+  for (size_t n = length_; seen == 0 && n <= std::min(last_.size(), kMostSteps); n *= kLonger) seen = growth_over(n);
+  in_a_row_ = seen > 0 ? in_a_row_ + 1 : 0;
+  growth_ = in_a_row_ >= kLooks ? seen : 0;
   return growth_;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,7 +24,12 @@ MemoryGrowth growth_of(const std::vector<int64_t>& live);
 /// Steps that a verdict needs.
 inline constexpr int64_t kLeastGrowthSteps = 8;
 
-/// Whether the memory of a run goes on growing while it trains: looked at over its last two epochs, 64 to 4,096 steps,
+// Note [Growth of a whole run]
+// The live memory of a process goes up and down with batches that are ready, with states that are written, with what a
+// window looks at. So what is kept has to have grown by twice what usually stands above it, and in looks one after the
+// other; where it grows by less, more steps are looked at together, 4,096 at most.
+
+/// Whether the memory of a run goes on growing while it trains: looked at over its last two epochs, 64 steps at least,
 /// so that what is filled once an epoch has been. A step costs it next to nothing.
 class GrowthWatch {
  public:
@@ -34,9 +40,12 @@ class GrowthWatch {
   double bytes_a_step() const { return growth_; }
 
  private:
+  /// Of the last so many steps; 0: none that goes on.
+  double growth_over(size_t steps) const;
   size_t length_, since_ = 0;
+  int in_a_row_ = 0;
   double growth_ = 0;
-  std::vector<int64_t> last_;  ///< of up to twice its length
+  std::vector<int64_t> last_;  ///< of up to twice what is looked at
 };
 
 }  // namespace tenon

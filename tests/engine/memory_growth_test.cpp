@@ -54,16 +54,28 @@ TEST(MemoryGrowths, a_run_is_watched_over_two_epochs) {
   EXPECT_EQ(first(10, 500, [](int64_t) { return 1 << 20; }), 0);
   const int64_t at = first(10, 500, [](int64_t i) { return (1 << 20) + 256 * i; });
   EXPECT_GE(at, 64);
-  EXPECT_LE(at, 80);
+  EXPECT_LE(at, 100);
   EXPECT_EQ(first(100, 2000, [](int64_t i) { return 64 * std::min<int64_t>(i, 100); }), 0)
       << "a cache of what an epoch has";
   const int64_t later = first(100, 2000, [](int64_t i) { return i < 700 ? 5000 : 5000 + 64 * (i - 700); });
   EXPECT_GT(later, 700);
-  EXPECT_LE(later, 940);
+  EXPECT_LE(later, 1000);
+  // Batches that are ready or not, and states that are written now and then.
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto up_and_down = [&](int64_t i) {
+      return (1 << 20) + 1200 * static_cast<int64_t>(random() % 5) + (i % 50 < 3 ? 40000 : 0);
+    };
+    EXPECT_EQ(first(10, 500, up_and_down), 0) << seed;
+  }
+  std::mt19937 random(5);
+  const int64_t little = first(10, 2000, [&](int64_t i) { return 64 * i + 1200 * static_cast<int64_t>(random() % 5); });
+  EXPECT_GT(little, 64);
+  EXPECT_LE(little, 600) << "growth by less than what goes up and down is seen over more steps";
   GrowthWatch w(10);
-  for (int64_t i = 1; i <= 100; ++i) w.take(1000 * i);
+  for (int64_t i = 1; i <= 200; ++i) w.take(1000 * i);
   EXPECT_NEAR(w.bytes_a_step(), 1000, 1);
-  for (int64_t i = 1; i <= 200; ++i) w.take(100000);
+  for (int64_t i = 1; i <= 3000; ++i) w.take(200000);
   EXPECT_EQ(w.bytes_a_step(), 0) << "it has ended";
 }
 

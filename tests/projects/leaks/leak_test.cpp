@@ -189,11 +189,11 @@ TEST_F(Leaks, a_window_of_the_run_is_looked_at_and_its_cost_told_first) {
 }
 
 TEST_F(Leaks, without_a_proof_the_owner_is_named_all_the_same) {
-  const auto project = trained(plant("HookKeeps"), 9);
+  const auto project = trained(plant("KeepInVariable"), 9);
   const LeakReport r = search(*project, {.prove = false});
   ASSERT_EQ(r.leaks.size(), 1u);
   EXPECT_FALSE(r.leaks[0].proof.done);
-  EXPECT_EQ(r.leaks[0].owner.kind, tracing::OwnerKind::hook);
+  EXPECT_EQ(r.leaks[0].owner.kind, tracing::OwnerKind::variable);
   EXPECT_SAYS(r.leaks[0].sentence(), "not proven: it was not asked for");
 }
 
