@@ -39,8 +39,8 @@ tracing::Table places_table(const LeakReport& r) {
   tracing::Table t{"places",
                    {{"leak", "LEAK", Unit::count},
                     {"place", "TAKEN BY", Unit::text},
-                    {"bytes_a_step", "BYTES A STEP", Unit::bytes},
-                    {"blocks_a_step", "BLOCKS A STEP", Unit::number},
+                    {"bytes_a_step", "PER STEP", Unit::bytes},
+                    {"blocks_a_step", "BLOCKS PER STEP", Unit::number},
                     {"kept", "KEPT", Unit::bytes}},
                    {}};
   for (size_t i = 0; i < r.leaks.size(); ++i)
@@ -115,7 +115,7 @@ tracing::Finding leak_finding(const LeakReport& r) {
   double all = 0;
   for (const RunLeak& l : r.leaks) all += l.bytes_a_step;
   f.facts = {{"leaks", "LEAKS", Unit::count, static_cast<int64_t>(r.leaks.size())},
-             {"bytes_a_step", "LEAKED A STEP", Unit::bytes, all},
+             {"bytes_a_step", "LEAKED PER STEP", Unit::bytes, all},
              {"from", "FROM STEP", Unit::count, r.from},
              {"to", "TO STEP", Unit::count, r.to},
              {"followed_to", "FOLLOWED TO STEP", Unit::count, r.looked_to},
@@ -125,7 +125,7 @@ tracing::Finding leak_finding(const LeakReport& r) {
                         {"owner", "HELD BY", Unit::text},
                         {"kind", "KIND", Unit::text, true},
                         {"as", "AS", Unit::text},
-                        {"bytes_a_step", "BYTES A STEP", Unit::bytes},
+                        {"bytes_a_step", "PER STEP", Unit::bytes},
                         {"without_it", "WITHOUT IT", Unit::text},
                         {"losses", "LOSSES", Unit::text},
                         {"edit", "WHAT ENDS IT", Unit::text, true}},

@@ -1,5 +1,6 @@
 #include "views/leaks/leaks_view.h"
 
+#include <QHBoxLayout>
 #include <QSignalBlocker>
 #include <QSpinBox>
 #include <QToolButton>
@@ -60,11 +61,14 @@ QWidget* LeaksView::build() {
   box->addWidget(bar);
   pane_ = new FindingPane("leaks", page);
   box->addWidget(pane_, 1);
-  edit_ = new ElidedLabel({}, page);
+  below_ = new QWidget(page);
+  auto* row = new QHBoxLayout(below_);
+  row->setContentsMargins(14, 6, 14, 8);
+  edit_ = new ElidedLabel({}, below_);
   edit_->setObjectName("leaks.edit");
-  edit_->setContentsMargins(12, 6, 8, 6);
-  edit_->hide();
-  box->addWidget(edit_);
+  row->addWidget(edit_, 1);
+  below_->hide();
+  box->addWidget(below_);
   return page;
 }
 
@@ -129,7 +133,7 @@ void LeaksView::refresh() {
     bench_.jobs.cancel_tag("leaks");
     known_.reset();
     pane_->set_page(nullptr);
-    edit_->hide();
+    below_->hide();
     steps_ = 0;
   }
   of_ = bench_.has_project() ? bench_.shown_run() : 0;
@@ -148,7 +152,7 @@ void LeaksView::refresh() {
         tr("Which memory do these steps take and never give back, and who holds it? The steps are done again, "
            "and once more without the one who holds it: what grows no more was held by it."));
   const bool found = known_ && !known_->report.leaks.empty();
-  edit_->setVisible(found);
+  below_->setVisible(found);
   if (found) edit_->set_text(tr("What ends it: %1").arg(QString::fromStdString(known_->report.leaks.front().edit())));
 }
 

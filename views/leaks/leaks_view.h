@@ -40,6 +40,7 @@ class LeaksView : public View {
   QSpinBox *from_, *to_;
   QToolButton* look_;
   ElidedLabel *plan_, *edit_;
+  QWidget* below_;  ///< what ends the leak
   FindingPane* pane_;
 };
 
