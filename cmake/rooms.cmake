@@ -88,10 +88,10 @@ function(tenon_link target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
 endfunction()
 
-# tenon_library(rooms...): libtenon, the rooms as one shared library, for programs of others. Calls within it are bound when it is
-# linked; what is one object for everybody stays open, so that it is one. A plug-in links neither it nor anything else of Tenon: it
-# finds everything in the process that loads it, Tenon's own program or one that links libtenon, so that there is one copy of
-# every registry.
+# tenon_library(rooms...): libtenon, the rooms as one shared library, for programs of others. Calls within it are bound
+# when it is linked; what is one object for everybody stays open, so that it is one. A plug-in links neither it nor
+# anything else of Tenon: it finds everything in the process that loads it, Tenon's own program or one that links
+# libtenon, so that there is one copy of every registry.
 function(tenon_library)
   add_library(libtenon SHARED)
   add_library(Tenon::tenon ALIAS libtenon)

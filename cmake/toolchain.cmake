@@ -15,11 +15,11 @@ add_compile_definitions($<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 # gcc 12 warns of overlaps inside std::string's operator+ that cannot be (its bug 105651): -Wno-restrict.
 add_compile_options(-Wall -Wextra -Wno-restrict -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math)
-# Objects go into libtenon and into test programs alike. What is thread-local is reached as from a program, at a fixed place: the
-# library is there from the start, it is never loaded later by something that was not linked with it.
+# Objects go into libtenon and into test programs alike. What is thread-local is reached as from a program, at a fixed
+# place: the library is there from the start, it is never loaded later by something that was not linked with it.
 add_compile_options(-fPIC -ftls-model=initial-exec)
-# What a program knows of its sources begins at their root ("core/registry.cpp"), wherever they were compiled: the same bits from
-# every folder, and an object out of the compiler cache names no other one.
+# What a program knows of its sources begins at their root ("core/registry.cpp"), wherever they were compiled: the same
+# bits from every folder, and an object out of the compiler cache names no other one.
 add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 # Integers of tensors wrap, as everywhere in the field.
 add_compile_options(-fwrapv)
@@ -34,8 +34,9 @@ if(TENON_SANITIZE)
   add_link_options(-fsanitize=${TENON_SANITIZE})
 endif()
 
-# tenon_precompile(target STD|JSON [TEST] [QT] | target REUSE other): headers of libraries that nearly every file includes are read
-# once a target. Files include what they use all the same: a build with -DTENON_PRECOMPILE=OFF (fuzz, headless) proves it.
+# tenon_precompile(target STD|JSON [TEST] [QT] | target REUSE other): headers of libraries that nearly every file
+# includes are read once a target. Files include what they use all the same: a build with -DTENON_PRECOMPILE=OFF (fuzz,
+# headless) proves it.
 function(tenon_precompile target)
   cmake_parse_arguments(P "STD;JSON;TEST;QT" "REUSE" "" ${ARGN})
   if(NOT TENON_PRECOMPILE)

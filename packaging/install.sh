@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds Tenon, and installs it: the program, libtenon with its headers (CMake package, pkg-config), a menu
-# entry, an icon, and the file type of .tenon projects.
+# Installs what is missing, builds Tenon, and installs it: the program, libtenon with its headers (CMake package,
+# pkg-config), a menu entry, an icon, and the file type of .tenon projects.
 set -euo pipefail
 
 usage() {

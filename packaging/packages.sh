@@ -1,4 +1,5 @@
-# The distribution packages Tenon needs (Debian 12 names), each with the reason it is needed. Sourced by run.sh and test.sh.
+# The distribution packages Tenon needs (Debian 12 names), each with the reason it is needed. Sourced by run.sh and
+# test.sh.
 # shellcheck shell=bash
 
 # What building and running needs: "package|why".

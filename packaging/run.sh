@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds Tenon, and shows it at work: the workbench opens on the Fashion-MNIST example, already training.
-# Without a display the same network trains in the terminal.
+# Installs what is missing, builds Tenon, and shows it at work: the workbench opens on the Fashion-MNIST example,
+# already training. Without a display the same network trains in the terminal.
 set -euo pipefail
 
 usage() {

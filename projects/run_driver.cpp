@@ -12,6 +12,7 @@
 #include "core/parallel.h"
 #include "engine/data/dataset.h"
 #include "engine/train/open_data.h"
+#include "engine/train/tensor_edit.h"
 #include "projects/memory_check.h"
 #include "projects/run_driver_impl.h"
 #include "projects/samples.h"
@@ -68,11 +69,29 @@ std::shared_ptr<const data::Split> data_that_fits(const ModelSpec& model, const 
 /// What a call sets of a recipe.
 KeyValues settings(const Recipe& recipe, const TrainOptions& options) {
   KeyValues set = options.set;
-  if (options.without.empty()) return set;
+  if (options.without.empty() && options.edits.empty()) return set;
   Recipe with = recipe;
   for (const auto& [key, text] : set) with.set(key, text);
-  set.emplace_back("data.without", also_without(with, named_samples(with, options.without)));
+  if (!options.without.empty())
+    set.emplace_back("data.without", also_without(with, named_samples(with, options.without)));
+  std::string edits = with.text("edits");
+  for (const std::string& text : options.edits) {
+    const TensorEdit edit = parse_edit(text, options.from.empty() ? 0 : options.from_step + 1);
+    if (!options.from.empty() && edit.step <= options.from_step)
+      throw Error::usage(fmt::format("edit \"{}\": a branch from step {} begins with step {}", edit_text(edit),
+                                     options.from_step, options.from_step + 1),
+                         "Go on from an earlier step.");
+    edits += (edits.empty() ? "" : "; ") + edit_text(edit);
+  }
+  if (!options.edits.empty()) set.emplace_back("edits", edits);
   return set;
+}
+
+/// Does the next step and takes it back: whether its edits find what they name is known before a run of them is kept.
+void try_edits(TrainingSession& session) {
+  const Checkpoint before = session.save();
+  session.step();
+  session.load(before);
 }
 
 /// The recipe with what a call sets of it.
@@ -135,6 +154,7 @@ void RunDriver::Impl::branch(const TrainOptions& options) {
                                    "a branch",
                                    parent.name, of.step),
                        "Go on from an earlier step, or give it more: epochs or max_steps.");
+  if (!options.edits.empty()) try_edits(*session);
   for (const MetricPoint& p : project->metric(parent.id, "loss"))
     if (p.step <= of.step) trained = p.wall;
   auto list = make_watches(recipe);

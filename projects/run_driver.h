@@ -28,6 +28,9 @@ struct TrainOptions {
   /// held there and `set` (Note [A branch]). With another seed the samples that are generated stay those of the parent.
   std::string from;
   int64_t from_step = 0;
+  /// Values that are changed (Note [Edits]), beside those of the recipe; of a branch at its first step where they name
+  /// none. They are tried before the branch begins.
+  std::vector<std::string> edits;
   std::string without;  ///< training samples that are left out, too, as named_samples() reads them
   /// Recipe keys: {"optimizer.lr", "0.01"}. With `resume` they hold from the next step on (Note [A recipe that
   /// changes]).

@@ -11,13 +11,18 @@
 #include "core/tensor_bytes.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
+#include "projects/lineage.h"
 #include "tracing/record/step_recorder.h"
 
 namespace tenon::projects {
 
+static void evaluate_where_due(TrainingSession& session) {
+  if (session.watches_evaluations() && session.evaluation_due()) session.report(session.evaluate());
+}
+
 StepResult replay_step(TrainingSession& session) {
   StepResult r = session.step();
-  if (session.watches_evaluations() && session.evaluation_due()) session.report(session.evaluate());
+  evaluate_where_due(session);
   return r;
 }
 
@@ -52,12 +57,17 @@ TrainingSession& Replayer::take(std::unique_ptr<TrainingSession> session) {
 }
 
 StepResult Replayer::step() {
-  const StepResult r = replay_step(*session_);
-  if (const RecipeChange* c = run_.change_after(r.step)) {
+  const StepResult r = session_->step();
+  settle();
+  return r;
+}
+
+void Replayer::settle() {
+  evaluate_where_due(*session_);
+  if (const RecipeChange* c = run_.change_after(session_->steps_done())) {
     session_->change(Recipe::from_json(c->recipe));
     recipe_ = c->recipe;
   }
-  return r;
 }
 
 std::unique_ptr<TrainingSession> Replayer::release() { return std::move(session_); }
@@ -87,6 +97,22 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
 Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads, const Progress& progress) {
   if (threads > 0) set_num_threads(threads);
   return replay_to(project, run, step, progress)->save();
+}
+
+void record_values(Project& project, int64_t run, int64_t from, int64_t to,
+                   const std::function<void(const tracing::StepRecord&)>& take, const Progress& progress) {
+  for (const Ancestry& part : lineage(project, run, to)) {
+    const int64_t first = std::max(from, part.after + 1), last = std::min(to, part.upto);
+    if (first > last) continue;
+    const RunInfo info = project.run(part.run);
+    Replayer replayer(info);
+    replayer.take(replay_to(project, part.run, first - 1, progress));
+    for (int64_t step = first; step <= last; ++step) {
+      if (progress && !progress(step - from, to - from + 1)) throw Error("cancelled");
+      take(*tracing::record_step(replayer.session(), info.name, {.clocks = false}));
+      replayer.settle();
+    }
+  }
 }
 
 std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step,

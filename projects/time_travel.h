@@ -33,6 +33,8 @@ class Replayer {
   TrainingSession& session() const { return *session_; }
   /// The next step, and what the run did behind it: an evaluation that later steps depend on, a change of its recipe.
   StepResult step();
+  /// The second half of that, where the session has done the step already.
+  void settle();
   std::unique_ptr<TrainingSession> release();
 
  private:
@@ -57,6 +59,10 @@ Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads = 0
 /// SHA-256 over parameters, optimizer state, random state and data cursor after step `step`.
 std::string digest_at(Project& project, int64_t run, int64_t step, int threads = 0, const Progress& progress = {});
 std::string digest(const Checkpoint& checkpoint);
+/// Steps `from` to `to` of a run (from 1), each with its values alone (RecordOptions::clocks); `take` gets them in
+/// order. What a branch did before it was one, its parent did.
+void record_values(Project& project, int64_t run, int64_t from, int64_t to,
+                   const std::function<void(const tracing::StepRecord&)>& take, const Progress& progress = {});
 /// Replays to just before `step` and runs that step with every instrument on.
 std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step,
                                                        const Progress& progress = {});

@@ -144,6 +144,7 @@ int train(const Args& args) {
   options.set = pairs_of(args, "--set");
   if (args.has("--from")) read_from(*project, args.text("--from"), options);
   options.without = args.text("--without-samples");
+  options.edits = args.all("--edit");
   add_watches(options, *project, args);
   if (args.has("--warn-broadcast")) warn_of_broadcasts(*project, options, args.json());
   catch_interrupts();
@@ -310,6 +311,10 @@ const bool registered_train[] = {
           {"--without-samples", "LIST",
            "training samples that are left out, by rows (96, 120-130) or by where they come from (own.csv, line 7), "
            "separated by ';'"},
+          {"--edit", "TEXT",
+           "values that are changed within a step, of a branch its first: \"#14: output[3,4] = 0.5\", "
+           "\"weight(fc1.weight) * 0.1\", \"120: grad(fc1.weight) clamp -1..1\"; may be repeated; `tenon walk` has the "
+           "numbers of the ops"},
           {"--device", "NAME", "cpu"},
           kThreads,
           {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},

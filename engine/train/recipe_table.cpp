@@ -53,6 +53,13 @@ std::vector<AttrDef> plain_keys() {
        "\"loss > 3 * median(loss, 50): pause; dead(activation(relu*)) > 0.9 every 10: count\"; `tenon keys watches` "
        "lists the parts",
        {}},
+      {"edits",
+       S(""),
+       none,
+       none,
+       "values that are changed within a step, by replays as well: \"120 #14: output[3, 4] = 0.5; 120: "
+       "weight(fc1.weight) * 0.1; 120: grad(fc1.weight) clamp -1..1\"; #14: when that op of the step has run",
+       {}},
       {"amp",
        S("none"),
        none,

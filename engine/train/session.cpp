@@ -23,6 +23,7 @@
 #include "engine/train/early_stop.h"
 #include "engine/train/open_data.h"
 #include "engine/train/session_impl.h"
+#include "engine/train/step_edits.h"
 
 namespace tenon {
 namespace {
@@ -103,6 +104,7 @@ void TrainingSession::Impl::build() {
   base_lr = recipe.number("optimizer.lr");
   schedule = make_schedule(recipe);
   callbacks = make_callbacks(recipe, task->view());
+  take_edits();
 }
 
 void TrainingSession::Impl::take_limits() {
@@ -310,6 +312,18 @@ void TrainingSession::Impl::average_weights(const StepResult& r) {
 }
 
 StepResult TrainingSession::Impl::step() {
+  std::vector<TensorEdit> due;
+  for (const TensorEdit& e : edits)
+    if (e.step == done + 1 && !is_dry(device)) due.push_back(e);
+  if (due.empty()) return step(nullptr);
+  std::vector<nn::Named> named = model->state_dict();
+  const std::vector<nn::Named> state = optimizer->state();
+  t_state.origin.seq = 0;
+  StepEdits made(std::move(due), named, state);
+  return step(&made);
+}
+
+StepResult TrainingSession::Impl::step(StepEdits* made) {
   t_state.origin.seq = 0;
   ModuleScope root(0);
   nn::RandomScope random(random_state());
@@ -341,11 +355,13 @@ StepResult TrainingSession::Impl::step() {
   }
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
   r.loss = gradients(batch, &r);
+  if (made) made->on_backward();
   tell([](TrainingObserver& o) { o.on_backward(); });
   {
     PhaseScope phase(Phase::optimizer);
     apply(r, batch);
     if (r.applied) callbacks.on_update(trained, r.step);
+    if (made) made->on_end();
     ++done;
     average_weights(r);
   }

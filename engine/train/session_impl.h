@@ -17,9 +17,12 @@
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
 #include "engine/train/task.h"
+#include "engine/train/tensor_edit.h"
 #include "engine/train/weight_map.h"
 
 namespace tenon {
+
+class StepEdits;
 
 /// On the dry device, parts of a batch that are computed: of more, which are alike, the first ones and the last.
 inline constexpr int64_t kDryParts = 64;
@@ -43,6 +46,7 @@ struct TrainingSession::Impl {
   std::optional<DType> low;  ///< of mixed precision
   double clip_norm = 0, clip_value = 0;
   int64_t micro_batches = 1;
+  std::vector<TensorEdit> edits;         ///< Note [Edits]
   std::vector<data::Batch> dry_batches;  ///< on the dry device: those that the loader's workers would have ready
   const uint32_t group = new_group();
   uint64_t seed = 0;
@@ -62,6 +66,8 @@ struct TrainingSession::Impl {
   void build();
   // What a recipe says of a run whose model and data stand.
   void take_limits();
+  /// Throws Error (usage) for a name that the model and the optimizer do not have.
+  void take_edits();
   std::unique_ptr<optim::Optimizer> make_optimizer(const Recipe& r) const;
   std::unique_ptr<optim::Schedule> make_schedule(const Recipe& r) const;
   /// With `view`, of a task that need not be the session's yet.
@@ -90,6 +96,8 @@ struct TrainingSession::Impl {
   /// A batch on the dry device, and as many behind it as a run has ready while it computes.
   data::Batch next_dry_batch();
   StepResult step();
+  /// The step itself; `made`: its edits, null: it has none.
+  StepResult step(StepEdits* made);
   /// Forward and backward of a batch at the parameters as they are; gradients are left in them. Returns the loss. With
   /// a `step`, which is then the one that is taken, observers are told, and it learns its accuracy.
   double gradients(const data::Batch& batch, StepResult* step);

@@ -1,6 +1,8 @@
 // What a run begins with, and what of it is never trained: see Note [What a run begins with].
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/backend.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
@@ -31,6 +33,25 @@ void TrainingSession::Impl::freeze() {
     bool all = !buffers.empty();
     for (const nn::Named& b : buffers) all &= frozen.holds(path + "." + b.name);
     if (all) at_rest.push_back(module);
+  }
+}
+
+void TrainingSession::Impl::take_edits() {
+  edits = parse_edits(recipe.text("edits"));
+  if (edits.empty()) return;
+  if (replica) throw Error::usage("edits: several replicas compute a step in parts, whose ops have other values");
+  for (const TensorEdit& e : edits) {
+    if (e.seq && recipe.integer("recompute") > 0)
+      throw Error::usage(
+          fmt::format("edits: \"{}\": with recompute > 0 backward computes ops again, without the edit", edit_text(e)),
+          "set recompute=0, which changes no bit");
+    if (e.target == TensorEdit::Target::output) continue;
+    std::vector<std::string> names;
+    for (const nn::Named& n : e.target == TensorEdit::Target::state ? optimizer->state() : model->state_dict())
+      names.push_back(n.name);
+    if (std::find(names.begin(), names.end(), e.name) == names.end())
+      throw Error::usage(fmt::format("edits: \"{}\": there is no {}", edit_text(e), e.name),
+                         near_names(e.name, names.data(), names.size()));
   }
 }
 

@@ -24,7 +24,9 @@ struct Evaluation;
 struct StepResult;
 
 /// What a number is taken of.
-enum class WatchSubject { metric, weight, gradient, update, activation, memory };
+/// `memory`: of the process, see kMemoryGrowth. `output`: of an op of a recorded step, see parse_op_condition(); no watch
+/// has it.
+enum class WatchSubject { metric, weight, gradient, update, activation, memory, output };
 /// How many bytes a step the memory of the run has grown by, over its last two epochs, where that goes on: see
 /// memory_growth.h. A run looks at it by itself.
 inline constexpr const char* kMemoryGrowth = "memory_growth";
@@ -85,6 +87,9 @@ struct Watch {
 Watch parse_watch(const std::string& text);
 /// A condition alone. Throws as parse_watch(), also for "every" and for what is to be done.
 Watch parse_condition(const std::string& text);
+/// A condition over what an op of a step gives, for the names of ops or modules that fit: "max_abs(output(conv2d)) >
+/// 1e3", "nonfinite(output(features.*)) > 0". Throws as parse_condition(), and for a median, which a step has not.
+Watch parse_op_condition(const std::string& text);
 /// The recipe's key: watches separated by ';'. Throws as parse_watch(), and for a condition that is there twice.
 std::vector<Watch> parse_watches(const std::string& text);
 

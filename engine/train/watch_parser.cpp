@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/name_pattern.h"
+#include "engine/spec/text_reader.h"
 #include "engine/train/watch.h"
 
 namespace tenon {
@@ -24,14 +25,16 @@ std::string choices_of(const std::vector<std::string>& names) {
 /// condition := quantity relation; quantity := METRIC | MEASURE "(" subject ")"; subject := METRIC | KIND "(" PATTERN
 /// ")" relation := (">" | ">=" | "<" | "<=") bound | ("outside" | "inside") NUMBER ".." NUMBER bound := NUMBER |
 /// [NUMBER "*"] "median" "(" METRIC "," COUNT ")"
-class WatchReader {
+class WatchReader final : TextReader {
  public:
-  explicit WatchReader(std::string_view text) : text_(text) {}
+  /// `of_ops`: the one subject is output(...), see parse_op_condition().
+  explicit WatchReader(std::string_view text, bool of_ops = false)
+      : TextReader(of_ops ? "break" : "watches", text), of_ops_(of_ops) {}
 
   Watch watch() {
     Watch w = condition();
     if (word_is("every")) w.every = whole("the number of steps behind \"every\"", 1, int64_t{1} << 40);
-    w.condition = tidy(text_.substr(0, at_));
+    w.condition = trimmed(text_.substr(0, at_));
     if (w.every > 1 && w.of_evaluations())
       fail(fmt::format("\"every\" counts steps, and {} comes with evaluations", w.of), "leave it out");
     if (sign(":")) w.action = action();
@@ -40,36 +43,13 @@ class WatchReader {
   }
   Watch only_condition() {
     Watch w = condition();
-    w.condition = tidy(text_.substr(0, at_));
+    w.condition = trimmed(text_.substr(0, at_));
     skip();
     if (at_ < text_.size()) fail("a condition ends here", "neither \"every\" nor what is to be done belongs to it");
     return w;
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what, const std::string& hint, size_t at) const {
-    throw Error::usage(fmt::format("watches: \"{}\", character {}: {}", tidy(text_), at + 1, what), hint);
-  }
-  [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) {
-    skip();
-    fail(what, hint, at_);
-  }
-  static std::string tidy(std::string_view t) {
-    const size_t from = t.find_first_not_of(" \t\n");
-    return from == t.npos ? std::string() : std::string(t.substr(from, t.find_last_not_of(" \t\n") - from + 1));
-  }
-  void skip() {
-    while (at_ < text_.size() && std::string_view(" \t\n").find(text_[at_]) != std::string_view::npos) ++at_;
-  }
-  bool sign(std::string_view s) {
-    skip();
-    if (!text_.substr(at_).starts_with(s)) return false;
-    at_ += s.size();
-    return true;
-  }
-  void want(std::string_view s, const std::string& behind) {
-    if (!sign(s)) fail(fmt::format("\"{}\" is missing behind {}", s, behind));
-  }
   /// A word, and where it began.
   std::string word(size_t& from) {
     skip();
@@ -131,7 +111,10 @@ class WatchReader {
   void quantity(Watch& w) {
     size_t from = 0;
     const std::string name = word(from);
-    if (name.empty()) fail("a metric or a measure is expected, as in loss or max_abs(grad(fc1))");
+    if (name.empty())
+      fail(of_ops_ ? "a measure is expected, as in max_abs(output(*))"
+                   : "a metric or a measure is expected, as in loss or max_abs(grad(fc1))");
+    if (of_ops_ && !watch_measures().find(name)) no_such("measure", name, watch_measures().names(), from);
     if (!sign("(")) {
       const std::vector<std::string> all = watched_numbers();
       if (std::find(all.begin(), all.end(), name) == all.end()) {
@@ -154,7 +137,12 @@ class WatchReader {
   void subject(Watch& w) {
     size_t from = 0;
     const std::string name = word(from);
-    if (!sign("(")) {
+    if (of_ops_) {
+      if (name != "output" || !sign("("))
+        fail("output(...) is expected", fmt::format("as in {}(output(*)) > 1", w.measure->name), from);
+      w.subject = WatchSubject::output;
+      pattern(w, name);
+    } else if (!sign("(")) {
       const std::vector<std::string> all = watched_metrics();
       if (std::find(all.begin(), all.end(), name) == all.end()) {
         std::vector<std::string> names;
@@ -172,15 +160,17 @@ class WatchReader {
         no_such("subject", name, names, from);
       }
       w.subject = at->subject;
-      const size_t close = text_.find(')', at_);
-      if (close == text_.npos) fail(fmt::format("\")\" is missing behind the pattern of {}", name), {}, text_.size());
-      w.of = tidy(text_.substr(at_, close - at_));
-      if (w.of.empty()) fail(fmt::format("{} is of a pattern of names: {}(*) is of all", name, name));
-      at_ = close + 1;
+      pattern(w, name);
     }
     if (w.measure->by_weights && w.subject != WatchSubject::update)
       fail(fmt::format("{} is of an update", w.measure->name),
            fmt::format("as in {}(update(*)) outside 1e-4..1e-2", w.measure->name), from);
+  }
+
+  /// Behind the "(" of a subject.
+  void pattern(Watch& w, const std::string& of) {
+    w.of = until_bracket("the pattern of " + of);
+    if (w.of.empty()) fail(fmt::format("{} is of a pattern of names: {}(*) is of all", of, of));
   }
 
   void relation(Watch& w) {
@@ -211,9 +201,9 @@ class WatchReader {
 
   void bound(Watch& w) {
     w.low = 1;
-    if (!word_is("median")) {
+    if (of_ops_ || !word_is("median")) {
       w.low = number("the bound");
-      if (!sign("*")) return;
+      if (of_ops_ || !sign("*")) return;
       if (!word_is("median")) fail("\"median(METRIC, N)\" is expected behind \"*\"");
     }
     want("(", "median");
@@ -241,14 +231,14 @@ class WatchReader {
     no_such("action", name, names, from);
   }
 
-  std::string_view text_;
-  size_t at_ = 0;
+  bool of_ops_;
 };
 
 }  // namespace
 
 Watch parse_watch(const std::string& text) { return WatchReader(text).watch(); }
 Watch parse_condition(const std::string& text) { return WatchReader(text).only_condition(); }
+Watch parse_op_condition(const std::string& text) { return WatchReader(text, true).only_condition(); }
 
 std::vector<Watch> parse_watches(const std::string& text) {
   std::vector<Watch> all;

@@ -24,28 +24,8 @@ namespace {
 using testing_files::KeyValues;
 using testing_words::has;
 using testing_words::message_of;
-using State = RunStatus::State;
 
-struct Branches : testing_files::SpiralsTest {
-  void SetUp() override {
-    SpiralsTest::SetUp();
-    train("parent", {{"data.samples", "200"}, {"data.batch_size", "10"}, {"checkpoint_every", "15"}}, 60);
-  }
-  static TrainOptions from(const std::string& run, int64_t step, const KeyValues& set = {}) {
-    TrainOptions o;
-    o.from = run;
-    o.from_step = step;
-    o.set = set;
-    return o;
-  }
-  RunInfo branch(const TrainOptions& options) {
-    auto d = RunDriver::start(project, options);
-    d->wait();
-    EXPECT_EQ(d->status().state, State::finished) << d->status().error;
-    return project->run(d->status().run);
-  }
-  std::string digest_of(const RunInfo& run, int64_t step) { return digest_at(*project, run.id, step); }
-};
+using Branches = testing_files::BranchesTest;
 
 TEST_F(Branches, without_a_change_it_has_the_digests_of_its_parent) {
   const RunInfo parent = project->run("parent");

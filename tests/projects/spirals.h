@@ -5,6 +5,7 @@
 
 #include "engine/templates/templates.h"
 #include "projects/run_driver.h"
+#include "projects/time_travel.h"
 #include "tests/projects/project_files.h"
 
 namespace tenon::projects::testing_files {
@@ -33,6 +34,31 @@ struct SpiralsTest : ::testing::Test {
     auto d = RunDriver::start(project, o);
     d->wait();
     ASSERT_EQ(d->status().state, RunStatus::State::finished) << d->status().error;
+  }
+};
+
+/// A test of branches of a run of 60 steps, "parent".
+struct BranchesTest : SpiralsTest {
+  void SetUp() override {
+    SpiralsTest::SetUp();
+    train("parent", {{"data.samples", "200"}, {"data.batch_size", "10"}, {"checkpoint_every", "15"}}, 60);
+  }
+  static TrainOptions from(const std::string& run, int64_t step, const KeyValues& set = {}) {
+    TrainOptions o;
+    o.from = run;
+    o.from_step = step;
+    o.set = set;
+    return o;
+  }
+  /// Trained to its end.
+  RunInfo branch(const TrainOptions& options) {
+    auto d = RunDriver::start(project, options);
+    d->wait();
+    EXPECT_EQ(d->status().state, RunStatus::State::finished) << d->status().error;
+    return project->run(d->status().run);
+  }
+  std::string digest_of(const RunInfo& run, int64_t step, int threads = 0) {
+    return digest_at(*project, run.id, step, threads);
   }
 };
 

@@ -84,7 +84,8 @@ void adds_up(const std::shared_ptr<const Trace>& t) {
   const Overview o = overview_of_trace(t);
   ASSERT_FALSE(o.steps.empty());
   const GpuTimeline gpu(*t);
-  const HostWork host = host_work(*t);
+  const auto shared = host_work(*t);
+  const HostWork& host = *shared;
   int64_t total = 0;
   for (size_t i = 0; i < o.steps.size(); ++i) {
     const StepTimes& s = o.steps[i];

@@ -103,7 +103,7 @@ TEST_F(DistributionsPicture, the_table_says_what_moves_and_what_does_not) {
   EXPECT_EQ(m.parameters().rows[1].cells[5].text, "gradient all 0");
   EXPECT_EQ(m.parameters().rows[1].cells[1].mark, Ink::warning);
   EXPECT_EQ(m.parameters().rows[4].cells[5].text, "frozen") << "no gradient is not one of zeros";
-  EXPECT_NE(t.rows[0].cells[1].tip.find("above 1e-2"), std::string::npos);
+  EXPECT_NE(t.rows[0].cells[1].tip.str().find("above 1e-2"), std::string::npos);
   EXPECT_EQ(t.rows[4].cells[2].text, "–") << "no gradient";
   EXPECT_EQ(m.list().columns.size(), 5u);
   EXPECT_EQ(m.list().rows[0].cells[0].text, "a.fast");

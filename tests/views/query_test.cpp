@@ -48,9 +48,9 @@ TEST(QueryPage, numbers_stay_exact_and_heads_name_their_units) {
       "id,name,\"dur, ns\",longer,missing\n0,gemm,1500000,2250000,\n1,relu,20500,30750,\n2,gemm,900000,1350000,\n");
   EXPECT_TRUE(t.columns[2].number);
   EXPECT_FALSE(t.columns[1].number);
-  EXPECT_EQ(t.rows[0].cells[2].tip, "1.5 ms");
-  EXPECT_EQ(t.rows[1].cells[2].tip, "20.5 µs");
-  EXPECT_EQ(t.rows[0].cells[4].tip, "NULL");
+  EXPECT_EQ(t.rows[0].cells[2].tip.str(), "1.5 ms");
+  EXPECT_EQ(t.rows[1].cells[2].tip.str(), "20.5 µs");
+  EXPECT_EQ(t.rows[0].cells[4].tip.str(), "NULL");
   EXPECT_FALSE(t.rows[0].selection) << "without a document a row leads nowhere";
 }
 

@@ -150,7 +150,7 @@ TEST(Runs, TheTableHasWhatDiffersAndWhatCameOfIt) {
   EXPECT_EQ(t.rows[0].cells[0].mark, compared_ink(0)) << "the colour of its curve";
   EXPECT_EQ(t.rows[2].cells[0].mark, compared_ink(1));
   EXPECT_EQ(t.rows[1].cells[2].key, 0.95);
-  EXPECT_NE(t.rows[1].cells[2].tip.find("at step 40"), std::string::npos) << t.rows[1].cells[2].tip;
+  EXPECT_NE(t.rows[1].cells[2].tip.str().find("at step 40"), std::string::npos) << t.rows[1].cells[2].tip.str();
   ASSERT_TRUE(m.set_filter("name ~ cnn-01"));
   EXPECT_EQ(m.table().columns.size(), 9u) << "one run differs from nobody";
   ASSERT_TRUE(m.set_filter("steps > 99999"));

@@ -360,7 +360,7 @@ TEST(Tensor, TheListGroupsByModuleAndNamesWhatDiffers) {
     if (groups.empty() || groups.back() != row.cells[0].text) groups.push_back(row.cells[0].text);
     EXPECT_TRUE(shown.insert(row.cells[0].text + "|" + row.cells[1].text).second) << row.cells[1].text;
     // A row is still the tensor that it names.
-    EXPECT_TRUE(row.cells[1].tip.starts_with(r->tensors[row.selection.id].name));
+    EXPECT_TRUE(row.cells[1].tip.str().starts_with(r->tensors[row.selection.id].name));
   }
   EXPECT_EQ(std::set<std::string>(groups.begin(), groups.end()).size(), groups.size())
       << "a module stands in one place";

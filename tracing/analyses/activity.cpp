@@ -11,65 +11,71 @@ using traces::kNone;
 using traces::Lane;
 using traces::Trace;
 
-GpuTimeline::GpuTimeline(const Trace& t) {
+GpuTimeline::GpuTimeline(const Trace& trace) : data_(trace.shared<Data>([&] { return Data(trace); })) {}
+
+GpuTimeline::Data::Data(const Trace& t) {
   const EventNames names(t);
   auto link = t.launches().begin();
   const auto before = [](const GpuWork& a, const GpuWork& b) {
     return a.start != b.start ? a.start < b.start : a.event < b.event;
   };
+  size_t most = 0;  // a stream holds hardly anything but what is counted here
+  for (const Lane& lane : t.lanes())
+    if (t.rows()[lane.row].gpu) most += lane.end - lane.begin;
+  all.reserve(most);
   for (const Lane& lane : t.lanes()) {
     if (!t.rows()[lane.row].gpu) continue;
-    const auto lanes_before = static_cast<ptrdiff_t>(all_.size());
+    const auto lanes_before = static_cast<ptrdiff_t>(all.size());
     for (EventId e = lane.begin; e < lane.end; ++e) {
       EventKind k = t.kind(e);
       if (!on_gpu(k)) continue;
       while (link != t.launches().end() && link->to < e) ++link;  // both go up by event
       EventId launch = link != t.launches().end() && link->to == e ? link->from : kNone;
-      all_.push_back({e, launch, t.start(e), t.end(e), lane.row, names.communication(e), k != EventKind::kernel});
+      all.push_back({e, launch, t.start(e), t.end(e), lane.row, names.communication(e), k != EventKind::kernel});
     }
-    std::inplace_merge(all_.begin(), all_.begin() + lanes_before, all_.end(), before);  // each lane is in order
+    std::inplace_merge(all.begin(), all.begin() + lanes_before, all.end(), before);  // each lane is in order
   }
-  auto at = [&](uint32_t i) { return all_[i].launch == kNone ? all_[i].start : t.start(all_[i].launch); };
-  by_launch_.resize(all_.size());
-  std::iota(by_launch_.begin(), by_launch_.end(), 0u);
+  auto at = [&](uint32_t i) { return all[i].launch == kNone ? all[i].start : t.start(all[i].launch); };
+  by_launch.resize(all.size());
+  std::iota(by_launch.begin(), by_launch.end(), 0u);
   const auto earlier = [&](uint32_t a, uint32_t b) { return at(a) < at(b); };
-  if (!std::is_sorted(by_launch_.begin(), by_launch_.end(), earlier))
-    std::stable_sort(by_launch_.begin(), by_launch_.end(), earlier);
-  launched_.reserve(all_.size());
-  last_end_.reserve(all_.size());
+  if (!std::is_sorted(by_launch.begin(), by_launch.end(), earlier))
+    std::stable_sort(by_launch.begin(), by_launch.end(), earlier);
+  launched.reserve(all.size());
+  last_end.reserve(all.size());
   int64_t last = INT64_MIN;
-  for (uint32_t i : by_launch_) {
-    launched_.push_back(at(i));
-    last_end_.push_back(last = std::max(last, all_[i].end));
+  for (uint32_t i : by_launch) {
+    launched.push_back(at(i));
+    last_end.push_back(last = std::max(last, all[i].end));
   }
 }
 
 size_t GpuTimeline::launched_before(int64_t time) const {
-  return static_cast<size_t>(std::lower_bound(launched_.begin(), launched_.end(), time) - launched_.begin());
+  return static_cast<size_t>(std::lower_bound(data_->launched.begin(), data_->launched.end(), time) -
+                             data_->launched.begin());
 }
 
 std::vector<GpuWork> GpuTimeline::launched_in(int64_t from, int64_t to) const {
   const size_t first = launched_before(from), last = std::max(first, launched_before(to));
-  std::vector<uint32_t> places(by_launch_.begin() + static_cast<long>(first),
-                               by_launch_.begin() + static_cast<long>(last));
+  std::vector<uint32_t> places(data_->by_launch.begin() + static_cast<long>(first),
+                               data_->by_launch.begin() + static_cast<long>(last));
   std::sort(places.begin(), places.end());
   std::vector<GpuWork> some;
   some.reserve(places.size());
-  for (uint32_t i : places) some.push_back(all_[i]);
+  for (uint32_t i : places) some.push_back(data_->all[i]);
   return some;
 }
 
 int64_t GpuTimeline::free_at(int64_t time) const {
   const size_t n = launched_before(time);
-  return n ? last_end_[n - 1] : INT64_MIN;
+  return n ? data_->last_end[n - 1] : INT64_MIN;
 }
 
-GpuTimeline gpu_work(const Trace& t) { return GpuTimeline(t); }
 std::vector<GpuWork> of_step(const Trace&, const GpuTimeline& all, const TraceStep& step) {
   return all.launched_in(step.start, step.end);
 }
 
-HostWork host_work(const Trace& t) {
+static HostWork work_of_host(const Trace& t) {
   HostWork h;
   const EventNames names(t);
   // Ops lie within ops: on a lane, what follows without a gap is one stretch, and only what sticks out is kept.
@@ -118,6 +124,10 @@ HostWork host_work(const Trace& t) {
        {&h.data, &h.sync, &h.optimizer, &h.backward, &h.ops, &h.communication, &h.allocation, &h.profiler, &h.runtime})
     *list = merged(std::move(*list));
   return h;
+}
+
+std::shared_ptr<const HostWork> host_work(const Trace& t) {
+  return t.shared<HostWork>([&] { return work_of_host(t); });
 }
 
 std::vector<std::vector<EventId>> stream_waits(const Trace& t) {

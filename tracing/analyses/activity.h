@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,25 +23,29 @@ struct GpuWork {
 /// it began in.
 class GpuTimeline {
  public:
+  /// Made once a trace, and shared by all who hold one.
   explicit GpuTimeline(const traces::Trace& trace);
-  bool empty() const { return all_.empty(); }
-  size_t size() const { return all_.size(); }
-  auto begin() const { return all_.begin(); }
-  auto end() const { return all_.end(); }
-  const GpuWork& operator[](size_t i) const { return all_[i]; }
+  bool empty() const { return data_->all.empty(); }
+  size_t size() const { return data_->all.size(); }
+  auto begin() const { return data_->all.begin(); }
+  auto end() const { return data_->all.end(); }
+  const GpuWork& operator[](size_t i) const { return data_->all[i]; }
   /// What was launched in [from, to), sorted by start.
   std::vector<GpuWork> launched_in(int64_t from, int64_t to) const;
   /// The last end of all that was launched before a moment; INT64_MIN where there is nothing.
   int64_t free_at(int64_t time) const;
 
  private:
+  struct Data {
+    explicit Data(const traces::Trace& trace);
+    std::vector<GpuWork> all;
+    std::vector<uint32_t> by_launch;  ///< places in `all`, in the order of their launches
+    std::vector<int64_t> launched;    ///< when each of these was
+    std::vector<int64_t> last_end;    ///< of all up to each of these
+  };
   size_t launched_before(int64_t time) const;
-  std::vector<GpuWork> all_;
-  std::vector<uint32_t> by_launch_;  ///< places in all_, in the order of their launches
-  std::vector<int64_t> launched_;    ///< when each of these was
-  std::vector<int64_t> last_end_;    ///< of all up to each of these
+  std::shared_ptr<const Data> data_;
 };
-GpuTimeline gpu_work(const traces::Trace& trace);
 std::vector<GpuWork> of_step(const traces::Trace& trace, const GpuTimeline& all, const TraceStep& step);
 
 /// Slices of the CPU that a step's time is told by.
@@ -49,7 +54,8 @@ struct HostWork {
   Intervals allocation, profiler;  ///< calls for memory of the device or its code; the profiler's own work
   Intervals runtime;               ///< calls of the GPU's runtime; `sync` is among them
 };
-HostWork host_work(const traces::Trace& trace);
+/// Made once a trace, and shared by all who hold it.
+std::shared_ptr<const HostWork> host_work(const traces::Trace& trace);
 /// Recorded waits of a stream for an event of another: by row, in the order of time.
 std::vector<std::vector<traces::EventId>> stream_waits(const traces::Trace& trace);
 

@@ -85,7 +85,7 @@ void IdleTimes::explain_queued(const StepWork& step, size_t next, const GpuWork*
   if (queued.second - queued.first <= kPause) return into.push_back({queued.first, queued.second, GapReason::pause});
   Intervals rest{queued};
   for (auto [list, reason] :
-       {std::pair{&host_.profiler, GapReason::profiler}, std::pair{&host_.allocation, GapReason::allocation}}) {
+       {std::pair{&host_->profiler, GapReason::profiler}, std::pair{&host_->allocation, GapReason::allocation}}) {
     put(into, intersection(rest, *list), reason);
     rest = difference(rest, *list);
   }
@@ -115,17 +115,17 @@ std::vector<Gap> IdleTimes::gaps(const StepWork& step, Idle* sum) const {
       until = std::clamp(trace_.end(step.work[next].launch), from, to);
     const Intervals waiting = until > from ? Intervals{{from, until}} : Intervals{};
     const size_t first = all.size();
-    put(all, intersection(waiting, host_.data), GapReason::data);
-    Intervals rest = difference(waiting, host_.data);
+    put(all, intersection(waiting, host_->data), GapReason::data);
+    Intervals rest = difference(waiting, host_->data);
     // Where the CPU stood waiting when the GPU ran dry, nothing could be queued: the whole way to the next launch is
     // that wait's cost.
-    auto wait = std::upper_bound(host_.sync.begin(), host_.sync.end(), Interval{from, INT64_MAX});
-    const bool waited = wait != host_.sync.begin() && (wait - 1)->second >= from;
+    auto wait = std::upper_bound(host_->sync.begin(), host_->sync.end(), Interval{from, INT64_MAX});
+    const bool waited = wait != host_->sync.begin() && (wait - 1)->second >= from;
     idle.waits += waited;
-    put(all, waited ? rest : intersection(rest, host_.sync), GapReason::sync);
-    rest = waited ? Intervals{} : difference(rest, host_.sync);
-    put(all, intersection(rest, host_.ops), GapReason::host);
-    put(all, difference(rest, host_.ops), GapReason::no_op);
+    put(all, waited ? rest : intersection(rest, host_->sync), GapReason::sync);
+    rest = waited ? Intervals{} : difference(rest, host_->sync);
+    put(all, intersection(rest, host_->ops), GapReason::host);
+    put(all, difference(rest, host_->ops), GapReason::no_op);
     // A wait that ends in communication was for the other ranks' sake only if the call was already there.
     if (until < to) explain_queued(step, next, before, {until, to}, all);
     std::sort(all.begin() + static_cast<long>(first), all.end(),

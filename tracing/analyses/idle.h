@@ -62,7 +62,7 @@ struct Idle {
 class IdleTimes {
  public:
   explicit IdleTimes(const traces::Trace& trace);
-  const HostWork& host() const { return host_; }
+  const HostWork& host() const { return *host_; }
   /// In the order of time; what is next to each other may be of one gap. `sum`, if given, becomes what they add up to.
   std::vector<Gap> gaps(const StepWork& step, Idle* sum = nullptr) const;
   Idle of(const StepWork& step) const;
@@ -71,7 +71,7 @@ class IdleTimes {
   void explain_queued(const StepWork& step, size_t next, const GpuWork* before, Interval queued,
                       std::vector<Gap>& into) const;
   const traces::Trace& trace_;
-  HostWork host_;
+  std::shared_ptr<const HostWork> host_;
   bool told_to_wait(const StepWork& step, size_t work) const;
   std::vector<std::vector<traces::EventId>> stream_waits_;
 };

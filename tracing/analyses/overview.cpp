@@ -88,7 +88,7 @@ PartTimes times_of(const Trace& t, const StepWork& step, const HostWork& host, b
 
 KernelFill kernel_fill(const Trace& t, const std::vector<GpuWork>& kernels) {
   // An event's arguments are read from the file's text: of very many kernels every so manieth is.
-  constexpr size_t kMostRead = 20000;
+  constexpr size_t kMostRead = 8000;
   const size_t stride = std::max<size_t>(1, (kernels.size() + kMostRead - 1) / kMostRead);
   KernelFill fill;
   double occupied = 0, occupied_time = 0, filled = 0, under = 0, blocks_time = 0;
@@ -129,14 +129,14 @@ std::optional<Overview> overview_of(const TraceRequest& r) {
   const std::vector<TraceStep> steps = asked_steps(t, r);
   if (steps.empty()) return {};
   const GpuTimeline gpu(t);
-  const HostWork host = host_work(t);
+  const auto host = host_work(t);
   Overview o;
   o.gpu = !gpu.empty();
   if (const auto all = trace_steps(t); r.step < 0 && all.size() > steps.size()) o.warm_up = all[0].number;
   std::vector<GpuWork> work, kernels;
   for (const TraceStep& s : steps) {
     const StepWork step = step_work(gpu, s);
-    o.steps.push_back({s, step.begin, step.end, times_of(t, step, host, o.gpu)});
+    o.steps.push_back({s, step.begin, step.end, times_of(t, step, *host, o.gpu)});
     o.sum += o.steps.back().parts;
     work.insert(work.end(), step.work.begin(), step.work.end());
   }

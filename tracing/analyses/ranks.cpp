@@ -30,7 +30,8 @@ bool is_cpu_collective(std::string_view annotation) {
 using Collectives = std::map<std::string, Intervals>;
 Collectives collectives(const Trace& t) {
   Collectives all;
-  for (const GpuWork& w : gpu_work(t))
+  const GpuTimeline gpu(t);
+  for (const GpuWork& w : gpu)
     if (w.communication) all[std::string(t.event_name(w.event))].emplace_back(w.start, w.end);
   if (!all.empty()) return all;
   std::vector<bool> wanted(t.names());
@@ -159,7 +160,7 @@ Finding ranks(const TraceRequest& r) {
   for (size_t i = 0; i < r.traces.size(); ++i) {
     const Trace& t = *r.traces[i];
     auto steps = asked_steps(t, r);
-    auto work = gpu_work(t);
+    const GpuTimeline work(t);
     int64_t total = 0;
     Intervals compute, communication;
     for (const TraceStep& s : steps) {
@@ -173,7 +174,7 @@ Finding ranks(const TraceRequest& r) {
       whole = merged(std::move(whole));
       for (const auto& [name, list] : all[i]) communication.insert(communication.end(), list.begin(), list.end());
       communication = intersection(merged(std::move(communication)), whole);
-      compute = intersection(host_work(t).ops, whole);
+      compute = intersection(host_work(t)->ops, whole);
     }
     auto n = static_cast<int64_t>(std::max<size_t>(1, steps.size()));
     if (waits[i]) late[i] /= static_cast<double>(waits[i]);

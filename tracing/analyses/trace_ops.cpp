@@ -97,11 +97,19 @@ Finding ops(const TraceRequest& r) {
     return r.step < 0 || (step != steps.end() && t.start(e) >= step->start && t.start(e) < step->end);
   };
   OpGroups by_op, by_annotation;
+  std::vector<OpGroup*> of_name[2];  // of ops and of annotations, by the number of the name
+  for (auto& groups : of_name) groups.resize(t.names());
+  const auto group_of = [&](EventId e) -> OpGroup& {
+    const bool op = t.kind(e) == EventKind::cpu_op;
+    OpGroup*& known = of_name[op][t.columns().name[e]];
+    if (!known) known = &(op ? by_op : by_annotation)[without_step_number(t.event_name(e))];
+    return *known;
+  };
   int64_t total_self = 0, gpu_total = 0;
   for (EventId e = 0; e < t.size(); ++e) {
     const EventKind k = t.kind(e);
     if ((k != EventKind::cpu_op && k != EventKind::annotation) || !wanted(e)) continue;
-    OpGroup& g = (k == EventKind::cpu_op ? by_op : by_annotation)[without_step_number(t.event_name(e))];
+    OpGroup& g = group_of(e);
     const int64_t self = std::max<int64_t>(0, tree.self[e]);
     g.self += self;
     if (k == EventKind::cpu_op) total_self += self;
@@ -116,7 +124,7 @@ Finding ops(const TraceRequest& r) {
     EventId op = l.from;
     while (op != kNone && t.kind(op) != EventKind::cpu_op) op = tree.parent[op];
     if (op == kNone || !wanted(op)) continue;
-    by_op[t.event_name(op)].gpu += t.duration(l.to);
+    group_of(op).gpu += t.duration(l.to);
     gpu_total += t.duration(l.to);
   }
   auto all = sorted_groups(by_op, gpu_total > 0 ? &OpGroup::gpu : &OpGroup::self);

@@ -27,8 +27,8 @@ Finding steps(const TraceRequest& r) {
   if (all.empty())
     return nothing(r.step >= 0 ? fmt::format("The trace has no ProfilerStep#{}.", r.step)
                                : "The trace holds no events.");
-  auto work = gpu_work(t);
-  HostWork host = host_work(t);
+  const GpuTimeline work(t);
+  HostWork host = *host_work(t);
   Finding f;
   Table table{"steps",
               {{"step", "STEP", Unit::text},
@@ -104,7 +104,7 @@ Finding steps(const TraceRequest& r) {
 
 Finding idle(const TraceRequest& r) {
   const Trace& t = r.first();
-  auto work = gpu_work(t);
+  const GpuTimeline work(t);
   if (work.empty()) return nothing(kNoGpu);
   if (r.step >= 0 && asked_steps(t, r).empty())
     return nothing(fmt::format("The trace has no ProfilerStep#{}.", r.step));
@@ -176,7 +176,7 @@ Finding overlap(const TraceRequest& r) {
   int64_t total = 0, hidden = 0;
   for (size_t i = 0; i < r.traces.size(); ++i) {
     const Trace& t = *r.traces[i];
-    auto work = gpu_work(t);
+    const GpuTimeline work(t);
     Intervals communication, compute;
     for (const TraceStep& s : asked_steps(t, r))
       for (const GpuWork& w : of_step(t, work, s))
@@ -206,7 +206,7 @@ int64_t percentile(std::vector<int64_t>& sorted, double p) {
 
 Finding launch(const TraceRequest& r) {
   const Trace& t = r.first();
-  auto work = gpu_work(t);
+  const GpuTimeline work(t);
   if (work.empty()) return nothing(kNoGpu);
   if (r.step >= 0 && asked_steps(t, r).empty())
     return nothing(fmt::format("The trace has no ProfilerStep#{}.", r.step));

@@ -67,7 +67,8 @@ void sort_causes(std::vector<Cause>& causes, int64_t total) {
 
 /// A trace of the CPU alone: data, ops, and what lies between them.
 StepBounds why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
-  const HostWork host = host_work(t);
+  const auto work = host_work(t);
+  const HostWork& host = *work;
   const GpuTimeline none(t);
   const CriticalPaths paths(t, none);
   const EventNames names(t);

@@ -22,6 +22,12 @@ struct OpRecord {
   int64_t start_ns = 0, duration_ns = 0;
 };
 
+/// What a tensor held between two ops that wrote it.
+struct TensorVersion {
+  uint32_t from = 0;  ///< the op that wrote it; 0: it was there before the first
+  Tensor value;       ///< undefined where there was no room for it
+};
+
 /// One tensor that a step made or read. `value` keeps the numbers where they still exist unchanged.
 struct TensorRecord {
   std::string name;  ///< "features.0.weight", "grad of features.0.weight", "conv2d #12 output 0"
@@ -32,6 +38,8 @@ struct TensorRecord {
   uint32_t version = 0;   ///< in-place writes seen when it was recorded
   uint32_t producer = 0;  ///< seq of the op that made it; 0 for inputs and parameters
   Category category = Category::other;
+  /// In the order in which they came; empty where nothing wrote over it (Note [Values as of an op]).
+  std::vector<TensorVersion> versions = {};
 };
 
 /// One node of the autograd graph of the step.

@@ -19,6 +19,7 @@
 #include "tracing/record/memory_history.h"
 #include "tracing/record/nan_seeker.h"
 #include "tracing/record/numbers.h"
+#include "tracing/record/tensor_versions.h"
 
 // Note [Two passes]
 // To keep values a recorder must hold tensors, and held tensors change what the memory history shows. Steps are
@@ -41,7 +42,7 @@ struct Clocks : TrainingObserver {
 class Watcher : public OpObserver, public TrainingObserver {
  public:
   Watcher(StepRecord& record, int64_t keep, const data::Dataset& samples, const char* split)
-      : r_(record), keep_(keep), seeker_(samples, split) {}
+      : r_(record), room_(keep), versions_(record, room_), seeker_(samples, split) {}
 
   void begin(TrainingSession& session) {
     Quiet quiet;
@@ -67,7 +68,10 @@ class Watcher : public OpObserver, public TrainingObserver {
     seeker_.given("the batch's target", b.y, b.rows);
   }
 
-  void before(const Call&) override { open_.push_back(t_state.origin.seq); }
+  void before(const Call& call) override {
+    open_.push_back(t_state.origin.seq);
+    versions_.before(call, t_state.origin.seq);
+  }
 
   void after(const Call& call, int64_t start_ns, int64_t end_ns) override {
     OpRecord o;
@@ -111,6 +115,9 @@ class Watcher : public OpObserver, public TrainingObserver {
   }
 
   void backward_node(const Node& n) override {
+    if (const auto leaf = leaf_names_.find(&n); leaf != leaf_names_.end() && n.grads[0].defined())
+      if (const auto known = known_.find(key_of(n.grads[0])); known != known_.end())
+        makers_[leaf->second] = r_.tensors[static_cast<size_t>(known->second)].producer;
     auto it = nodes_.find(&n);
     if (it == nodes_.end()) return;
     double squares = 0;
@@ -131,11 +138,14 @@ class Watcher : public OpObserver, public TrainingObserver {
         int t = know(g, "", Category::gradient, false);
         r_.tensors[static_cast<size_t>(t)].name = "grad of " + p.name;
         r_.tensors[static_cast<size_t>(t)].category = Category::gradient;
+        // Held by a recorder, what an op gave was copied to its place.
+        if (uint32_t& producer = r_.tensors[static_cast<size_t>(t)].producer; producer == 0) producer = makers_[p.name];
       }
   }
 
   void finish(int64_t step) {
     Quiet quiet;
+    versions_.finish();
     for (size_t i = 0; i < r_.tensors.size(); ++i) {
       TensorRecord& t = r_.tensors[i];
       if (!copied_[i] && t.value.defined() && t.value.version() != t.version)
@@ -173,14 +183,15 @@ class Watcher : public OpObserver, public TrainingObserver {
     r.category = category;
     r.storage = t.storage() ? storage_id(t.storage()) : 0;
     r.name = name.empty() ? fmt::format("{} of storage {}", describe_origin(t), r.storage) : name;
-    bool room = kept_ + static_cast<int64_t>(t.nbytes()) <= keep_;
-    if (room) {
-      kept_ += static_cast<int64_t>(t.nbytes());
+    const auto bytes = static_cast<int64_t>(t.nbytes());
+    if (bytes <= room_) {
+      room_ -= bytes;
       r.value = copy ? clone(detach(t)) : detach(t);
       if (copy) r.layout = t.layout();
     }
     held_.push_back(t);  // keeps the storage, so that its address names it alone
     copied_.push_back(copy);
+    versions_.know(it->second, t, copy, copy && r.value.defined());
     r_.tensors.push_back(std::move(r));
     return it->second;
   }
@@ -221,7 +232,8 @@ class Watcher : public OpObserver, public TrainingObserver {
 
  private:
   StepRecord& r_;
-  int64_t keep_, kept_ = 0;
+  int64_t room_;  ///< bytes that values may still take
+  TensorVersions versions_;
   std::vector<uint32_t> open_;
   NanSeeker seeker_;
   std::vector<nn::Named> parameters_;
@@ -231,16 +243,12 @@ class Watcher : public OpObserver, public TrainingObserver {
   std::vector<bool> copied_;
   std::unordered_map<const Node*, int> nodes_;
   std::unordered_map<const Node*, std::string> leaf_names_;
+  std::unordered_map<std::string, uint32_t> makers_;  ///< of the parameters' gradients: the op that gave it last
 };
 
-/// `pass` runs what is recorded, the same each time from the same state, on rows of `samples`, which sentences call by
-/// `split`.
-std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& run, const RecordOptions& options,
-                                   const data::Dataset& samples, const char* split,
-                                   const std::function<StepResult()>& pass) {
-  auto record = std::make_shared<StepRecord>();
-  record->run = run;
-  Checkpoint before = session.save();
+/// The first pass: times, and what the memory pool did. The session then stands where it stood.
+void take_clocks(StepRecord& record, TrainingSession& session, const std::function<StepResult()>& pass) {
+  const Checkpoint before = session.save();
   {
     MemoryHistory memory(session.group());
     for (const auto& p : session.model().parameters()) {
@@ -263,11 +271,21 @@ std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& 
     } stop;
     int64_t start = now_ns();
     pass();
-    record->duration_ns = now_ns() - start;
-    record->timeline = own_trace(profile_stop(), start, {}, run);
-    record->allocs = memory.events(start);
+    record.duration_ns = now_ns() - start;
+    record.timeline = own_trace(profile_stop(), start, {}, record.run);
+    record.allocs = memory.events(start);
   }
   session.load(before);
+}
+
+/// `pass` runs what is recorded, the same each time from the same state, on rows of `samples`, which sentences call by
+/// `split`.
+std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& run, const RecordOptions& options,
+                                   const data::Dataset& samples, const char* split,
+                                   const std::function<StepResult()>& pass) {
+  auto record = std::make_shared<StepRecord>();
+  record->run = run;
+  if (options.clocks) take_clocks(*record, session, pass);
   Watcher watcher(*record, options.keep_bytes, samples, split);
   watcher.begin(session);
   session.add_observer(&watcher);
@@ -290,6 +308,7 @@ std::shared_ptr<StepRecord> record(TrainingSession& session, const std::string& 
   if (result.finite && !options.look_at_updates)
     record->nan = nullptr;  // an infinity that came to nothing (a mask) is no anomaly
   // The clocks of the first pass are the true ones: nothing watched the values then.
+  if (!options.clocks) return record;
   const traces::Trace& timeline = *record->timeline.store;
   for (traces::EventId e = 0; e < timeline.size(); ++e)
     if (const uint32_t seq = record->timeline.op(e).seq; seq > 0 && seq <= record->ops.size()) {

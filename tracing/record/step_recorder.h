@@ -16,6 +16,8 @@ struct RecordOptions {
   /// Say where values stopped being finite also when loss and gradients did not notice: an update that overflowed shows
   /// a step later.
   bool look_at_updates = false;
+  /// Run it once more for the clocks and the memory history; without, the record has values alone.
+  bool clocks = true;
 };
 
 /// Runs the session's next step with every instrument on and returns what was seen; the session then stands after that

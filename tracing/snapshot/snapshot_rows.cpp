@@ -19,9 +19,10 @@ void Machine::expect_rows(double share_read) {
   // Columns that double as they grow would for a moment be three times as large as they must.
   Events& e = out_.events;
   const size_t rows = e.size_();
-  // Once, early; and again only where the file turns out denser than it began.
-  if (rows < 50000 || share_read <= 0 || (expected_ && rows + rows / 10 < expected_)) return;
-  const auto all = static_cast<size_t>(static_cast<double>(rows) / share_read * 1.02) + 1000;
+  // Once, early, with room to spare, which takes no memory until it is written to; and again only where the file turns
+  // out still denser than it began.
+  if (rows < 50000 || share_read <= 0 || (expected_ && rows + rows / 32 < expected_)) return;
+  const auto all = static_cast<size_t>(static_cast<double>(rows) / share_read * 1.2) + 1000;
   if (all <= expected_) return;
   expected_ = all;
   e.action.reserve(all);

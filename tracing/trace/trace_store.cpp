@@ -210,4 +210,11 @@ std::string argument(const Trace& trace, EventId e, std::string_view key) {
   return {};
 }
 
+std::shared_ptr<Trace::Shared> Trace::shared_place(const std::type_info& type) const {
+  std::lock_guard lock(sharing_);
+  std::shared_ptr<Shared>& place = shared_[type];
+  if (!place) place = std::make_shared<Shared>();
+  return place;
+}
+
 }  // namespace tenon::traces

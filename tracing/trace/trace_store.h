@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -168,6 +170,17 @@ class Trace {
   /// Of an event that a TraceMaker made: the number it was given.
   uint64_t number(EventId e) const { return columns_.source[e]; }
 
+  /// What analyses work out of the whole trace, one of a type T: make() is called for the first who asks, and shared by
+  /// all who ask while somebody still holds it. From any thread; but make() must not ask for a T itself.
+  template <class T, class Make>
+  std::shared_ptr<const T> shared(const Make& make) const {
+    const std::shared_ptr<Shared> place = shared_place(typeid(T));
+    std::lock_guard lock(place->making);
+    auto held = std::static_pointer_cast<const T>(place->made.lock());
+    if (!held) place->made = held = std::make_shared<const T>(make());
+    return held;
+  }
+
  protected:
   friend class StoreBuilder;
   friend class StoreFile;
@@ -206,6 +219,14 @@ class Trace {
     std::vector<uint32_t> first;  ///< per lane, its first block
   };
   std::vector<Level> levels_;
+
+  struct Shared {
+    std::mutex making;
+    std::weak_ptr<const void> made;
+  };
+  std::shared_ptr<Shared> shared_place(const std::type_info& type) const;
+  mutable std::mutex sharing_;
+  mutable std::map<std::type_index, std::shared_ptr<Shared>> shared_;
 };
 
 /// Arguments of an event, decoded from its text: keys and values as text (strings unescaped, everything else as

@@ -79,7 +79,7 @@ class CodeColours : public QSyntaxHighlighter {
   ThemeName theme_ = ThemeName::dark;
 };
 
-CodeEditor::CodeEditor(QWidget* parent) : QPlainTextEdit(parent), colours_(new CodeColours(document())) {
+CodeEditor::CodeEditor(QWidget* parent) : TextEditor(parent), colours_(new CodeColours(document())) {
   setFont(face_font(Face::mono));
   setFrameShape(QFrame::NoFrame);
   setLineWrapMode(QPlainTextEdit::NoWrap);

@@ -1,7 +1,7 @@
 #pragma once
-#include <QPlainTextEdit>
 #include <functional>
 
+#include "views/frame/text_editor.h"
 #include "views/frame/theme.h"
 
 namespace tenon::views {
@@ -10,7 +10,7 @@ class CodeColours;
 
 /// Where a model is read and written as Python. Enter keeps the indentation, Tab and Shift+Tab move lines by four
 /// blanks; where it is read-only, they do as elsewhere.
-class CodeEditor : public QPlainTextEdit {
+class CodeEditor : public TextEditor {
   Q_OBJECT
  public:
   explicit CodeEditor(QWidget* parent = nullptr);

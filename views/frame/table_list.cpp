@@ -66,7 +66,7 @@ class TableList::Model : public QAbstractTableModel {
       case Qt::DisplayRole:
         return QString::fromStdString(c.text);
       case Qt::ToolTipRole:
-        return QString::fromStdString(c.tip.empty() ? c.text : c.tip);
+        return QString::fromStdString(c.tip.empty() ? c.text : c.tip.str());
       case Qt::TextAlignmentRole:
         return int((col.number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
       case Qt::FontRole:

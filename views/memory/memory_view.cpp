@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "core/give_way.h"
 #include "views/frame/bookmark_list.h"
 #include "views/frame/table_list.h"
 #include "views/frame/wait_strip.h"
@@ -302,9 +303,10 @@ void MemoryView::ask_history(const QString& pinned) {
   bench_.jobs.start(
       kHistoryJob, tr("Divide the memory of %1").arg(QString::fromStdString(d->title)),
       [document = *d, asked](const Jobs::Report& report, const std::atomic<bool>&) {
-        return read_history(document, asked, [&report](uint64_t done, uint64_t total) {
+        const auto progress = [&report](uint64_t done, uint64_t total) {
           return report(static_cast<int64_t>(done), static_cast<int64_t>(total));
-        });
+        };
+        return giving_way([&] { return read_history(document, asked, progress); });
       },
       [this, asked](std::shared_ptr<const SnapshotHistory> history) {
         if (asked_ != asked) return;  // another one is asked for by now

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "core/give_way.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/record/step_record.h"
 #include "views/frame/figure_row.h"
@@ -213,8 +214,10 @@ void OverviewView::ask() {
   bench_.jobs.start(
       kOverviewJob, tr("Overview"),
       [trace = trace_, subject, all](const Jobs::Report&, const std::atomic<bool>&) {
-        const Page page = read_overview(trace, subject);
-        return all.traces.empty() ? page : with_ranks(*page, tracing::trace_analyses().at("ranks").run(all));
+        return giving_way([&] {
+          const Page page = read_overview(trace, subject);
+          return all.traces.empty() ? page : with_ranks(*page, tracing::trace_analyses().at("ranks").run(all));
+        });
       },
       [this, trace = trace_, document](Page page) {
         if (asked_ == trace) asked_ = nullptr;

@@ -9,7 +9,7 @@
 namespace tenon::views {
 
 QueryEditor::QueryEditor(QWidget* parent)
-    : QPlainTextEdit(parent),
+    : TextEditor(parent),
       words_(new WordOffer(
           this, "query.words", [this](bool asked) { offer(asked); }, [this](const QString& word) { take(word); })) {
   setFont(face_font(Face::mono));

@@ -1,8 +1,8 @@
 #pragma once
-#include <QPlainTextEdit>
 #include <functional>
 
 #include "projects/query/query_table.h"
+#include "views/frame/text_editor.h"
 #include "views/frame/theme.h"
 
 namespace tenon::views {
@@ -11,7 +11,7 @@ class WordOffer;
 
 /// Where a query is typed. It completes words as one types, or when Ctrl+Space asks: Tab or Enter takes the one that is
 /// marked. Ctrl+Enter asks the query.
-class QueryEditor : public QPlainTextEdit {
+class QueryEditor : public TextEditor {
   Q_OBJECT
  public:
   explicit QueryEditor(QWidget* parent = nullptr);

@@ -93,7 +93,7 @@ void HtmlPage::table(const Table& t, const std::vector<bool>& loud) {
     for (size_t k = 0; k < t.rows[i].cells.size(); ++k) {
       const Table::Cell& c = t.rows[i].cells[k];
       body_ += fmt::format("<td{}{}>", number_class(k < t.columns.size() && t.columns[k].number),
-                           c.tip.empty() ? "" : " title=\"" + xml_escaped(c.tip) + "\"");
+                           c.tip.empty() ? "" : " title=\"" + xml_escaped(c.tip.str()) + "\"");
       if (c.mark != Ink::none)
         body_ += fmt::format("<span class=\"dot\" style=\"background:var(--{})\"></span>", name(c.mark));
       body_ += xml_escaped(c.text) + "</td>";

@@ -100,7 +100,7 @@ Table group_table(const RunRows& rows, const RunField& field) {
       cells.push_back(cell(m, s.best ? s.mean() : none));
       cells.push_back(cell(m, s.deviation()));
       cells.push_back(cell(m, s.best ? value_of({RunField::Kind::best, m}, *s.best)->x : none));
-      if (s.best) cells.back().tip = tr("{} of {}", cells.back().tip, s.best->info.name);
+      if (s.best) cells.back().tip = tr("{} of {}", cells.back().tip.str(), s.best->info.name);
       if (!best) best = s.best;
     }
     if (!best) best = g.runs.front();

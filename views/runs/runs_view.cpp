@@ -274,14 +274,17 @@ void RunsView::fill() {
   const size_t rows = list_->table().rows.size(), all = model_.rows().size();
   const size_t shown =
       model_.group() || bench_.baseline() ? model_.shown().size() : rows;  // the baseline always stands
-  const QString said = !model_.why().empty() ? QString::fromStdString(model_.why())
-                       : model_.group()      ? (rows == 1 ? tr("%1 of %2 runs in 1 group").arg(shown).arg(all)
-                                                          : tr("%1 of %2 runs in %3 groups").arg(shown).arg(all).arg(rows))
-                       : shown == all        ? (all == 1 ? tr("1 run") : tr("%1 runs").arg(all)) + " · " +
-                                            tr("tick runs to compare their curves in Training")
-                                      : tr("%1 of %2 runs").arg(shown).arg(all);
+  const auto said = [&]() -> QString {
+    if (!model_.why().empty()) return QString::fromStdString(model_.why());
+    if (model_.group())
+      return rows == 1 ? tr("%1 of %2 runs in 1 group").arg(shown).arg(all)
+                       : tr("%1 of %2 runs in %3 groups").arg(shown).arg(all).arg(rows);
+    if (shown != all) return tr("%1 of %2 runs").arg(shown).arg(all);
+    return (all == 1 ? tr("1 run") : tr("%1 runs").arg(all)) + " · " +
+           tr("tick runs to compare their curves in Training");
+  };
   set_style(found_, "voice", model_.why().empty() ? "small" : "bad");
-  found_->set_text(said);
+  found_->set_text(said());
 }
 
 /// The fields that the lists offer, of all runs.

@@ -1,12 +1,31 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "views/shared/selection.h"
 #include "views/shared/tokens.h"
 
 namespace tenon::views {
+
+/// Words that are seldom read and often copied: the copies share them.
+class SharedText {
+ public:
+  SharedText() = default;
+  SharedText(const char* words) : SharedText(std::string(words)) {}
+  SharedText(std::string words)
+      : words_(words.empty() ? nullptr : std::make_shared<const std::string>(std::move(words))) {}
+  const std::string& str() const {
+    static const std::string none;
+    return words_ ? *words_ : none;
+  }
+  bool empty() const { return !words_; }
+
+ private:
+  std::shared_ptr<const std::string> words_;  ///< null: empty
+};
 
 /// Rows as text with the numbers they sort by: what a canvas shows, for those who read, sort, copy or cannot see it.
 struct Table {
@@ -18,7 +37,7 @@ struct Table {
   struct Cell {
     std::string text;
     double key = 0;
-    std::string tip;       ///< the exact value
+    SharedText tip;        ///< the exact value
     Ink mark = Ink::none;  ///< a coloured dot before the text
     static Cell number(double key, std::string text) { return {std::move(text), key, {}, Ink::none}; }
   };

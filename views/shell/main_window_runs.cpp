@@ -3,9 +3,9 @@
 #include <QDialogButtonBox>
 #include <QFormLayout>
 #include <QLineEdit>
-#include <QPlainTextEdit>
 #include <QVBoxLayout>
 
+#include "views/frame/text_editor.h"
 #include "views/shared/format.h"
 #include "views/shell/main_window.h"
 
@@ -119,7 +119,7 @@ void MainWindow::describe_run() {
   tags->setObjectName("describe.tags");
   tags->setPlaceholderText(tr("good, second try"));
   tags->setToolTip(tr("Words between commas; the filter of Runs finds them: tags ~ good"));
-  auto* note = new QPlainTextEdit(QString::fromStdString(r->note), &dialog);
+  auto* note = new TextEditor(QString::fromStdString(r->note), &dialog);
   note->setObjectName("describe.note");
   note->setPlaceholderText(tr("What was tried, and what came of it"));
   note->setTabChangesFocus(true);

@@ -2,6 +2,7 @@
 #include <QFileInfo>
 #include <algorithm>
 
+#include "core/give_way.h"
 #include "tracing/snapshot/snapshot.h"
 #include "views/frame/view_def.h"
 #include "views/shared/format.h"
@@ -26,9 +27,10 @@ void Workbench::read(const QString& path, Document::Kind kind) {
   jobs.start(
       kReading + path, tr("Read %1").arg(title),
       [path, kind](const Jobs::Report& report, const std::atomic<bool>&) {
-        return read_document(path.toStdString(), kind, [&report](uint64_t done, uint64_t total) {
+        const auto progress = [&report](uint64_t done, uint64_t total) {
           return report(static_cast<int64_t>(done), static_cast<int64_t>(total));
-        });
+        };
+        return giving_way([&] { return read_document(path.toStdString(), kind, progress); });
       },
       [this, path, id](Document document) {
         document.id = id;
@@ -138,7 +140,8 @@ void Workbench::keep(int id) {
   if (d->kind != Document::Kind::trace && d->kind != Document::Kind::snapshot) return;
   jobs.start(
       QString("keep %1").arg(id), tr("Keep what was read of %1").arg(QString::fromStdString(d->title)),
-      [document = *d](const Jobs::Report&, const std::atomic<bool>&) { keep_read(document); }, [] {}, {}, true);
+      [document = *d](const Jobs::Report&, const std::atomic<bool>&) { giving_way([&] { keep_read(document); }); },
+      [] {}, {}, true);
 }
 
 /// Files of a folder that are not among what is shown of it.

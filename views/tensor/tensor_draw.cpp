@@ -27,6 +27,8 @@ void TensorModel::draw_head(Scene& scene, Box b) {
   std::string kind = word(r.category);
   if (r.producer && r.producer <= links_.record()->ops.size())
     kind += tr(" · written by {}", op_text(links_.record()->ops[r.producer - 1]));
+  if (changes())
+    kind += as_of() ? tr(" · as of {}", op_text(links_.record()->ops[as_of() - 1])) : tr(" · written over later");
   if (b.w - w - 30 > 60) scene.text({b.x + 22 + w, b.y + 1, b.w - w - 30, 22}, kind, Ink::secondary, Face::small);
   const Layout& l = r.layout;
   std::string memory = l.numel() == 0         ? tr("empty")
@@ -80,7 +82,7 @@ float TensorModel::draw_axes(Scene& scene, Box b) {
     scene.target(up, {axis_up, a}, Cursor::hand, tr("On (Shift: 10)"));
   }
   if (has_values() && b.right() - x > 120) {
-    double v = value_at(record()->value, focus());
+    double v = value_at(value(), focus());
     std::string text = to_string(focus()) + " = " + format_value(v);
     scene.target({x, y, b.right() - x, kChip}, {}, Cursor::arrow, format_exact(v));
     scene.text({x, y, b.right() - x, kChip}, text, std::isfinite(v) ? Ink::text : Ink::bad_text, Face::mono_small,
@@ -90,7 +92,7 @@ float TensorModel::draw_axes(Scene& scene, Box b) {
 }
 
 void TensorModel::draw_cells(Scene& scene, Box b) {
-  const Tensor& t = record()->value;
+  const Tensor t = value();
   double scale = color_scale();
   float grid_x = b.x + kIndexW;
   visible_cols_ = std::clamp<int64_t>(static_cast<int64_t>((b.w - kIndexW) / kCellW), 1, std::max<int64_t>(cols(), 1));
@@ -125,7 +127,7 @@ void TensorModel::draw_cells(Scene& scene, Box b) {
 }
 
 void TensorModel::draw_heat(Scene& scene, Box b) {
-  const Tensor& t = record()->value;
+  const Tensor t = value();
   b.h -= kLegend;
   float size =
       std::clamp(std::floor(std::min(b.w / static_cast<float>(cols()), b.h / static_cast<float>(rows()))), 4.f, 36.f);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "tracing/record/tensor_versions.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 #include "views/shared/meaning.h"
@@ -15,15 +16,26 @@ namespace tenon::views {
 using tracing::TensorRecord;
 
 void TensorModel::set_step(const Links& links) {
+  const std::string before = record() ? record()->name : std::string();
+  const int64_t row = focus_row_, col = focus_col_;
   links_ = links;
+  cursor_.forget();
   tensor_ = -1;
   stats_.reset();
-  if (links_ && !links_.record()->tensors.empty()) show(0);
+  if (links_ && !links_.record()->tensors.empty()) {
+    // The tensor of that name, and the element that was looked at.
+    const auto& all = links_.record()->tensors;
+    const auto same = std::find_if(all.begin(), all.end(), [&](const TensorRecord& t) { return t.name == before; });
+    show(same == all.end() ? 0 : static_cast<int>(same - all.begin()));
+    if (same != all.end()) set_focus(row, col);
+  }
   changed();
 }
 
 void TensorModel::set_selection(const Selection& s) {
-  if (!links_ || s.source == "tensor") return;
+  if (!links_) return;
+  if (cursor_.take(links_, s) && changes()) look_again();
+  if (s.source == "tensor") return;
   if (s.kind == Selection::Kind::module || s.kind == Selection::Kind::range || s.kind == Selection::Kind::step) return;
   int t = links_.tensor_of(s);
   if (t >= 0 && t != tensor_) show(t);
@@ -33,8 +45,19 @@ const TensorRecord* TensorModel::record() const {
   return links_ && tensor_ >= 0 ? &links_.record()->tensors[tensor_] : nullptr;
 }
 bool TensorModel::has_values() const {
+  const Tensor v = value();
+  return v.defined() && !v.is_meta() && v.numel() > 0;
+}
+Tensor TensorModel::value() const {
   const TensorRecord* r = record();
-  return r && r->value.defined() && !r->value.is_meta() && r->value.numel() > 0;
+  return !r ? Tensor() : cursor_.seq() ? tracing::value_after(*r, cursor_.seq()) : r->value;
+}
+
+/// The same tensor holds other values now.
+void TensorModel::look_again() {
+  stats_.reset();
+  if (has_values() && on_need_stats) on_need_stats(tensor_);
+  changed();
 }
 
 void TensorModel::show(int tensor) {
@@ -235,7 +258,7 @@ std::string TensorModel::summary() const {
   const TensorRecord* r = record();
   if (!r) return tr("Tensor explorer: no tensor is chosen");
   std::string text = r->name + ", " + type_text(*r);
-  if (has_values()) text += tr(", element {} is {}", to_string(focus()), format_value(value_at(r->value, focus())));
+  if (has_values()) text += tr(", element {} is {}", to_string(focus()), format_value(value_at(value(), focus())));
   return text;
 }
 
@@ -271,7 +294,8 @@ Table TensorModel::list() const {
     row.selection = Selection::tensor(static_cast<int64_t>(i), "tensor list");
     row.cells = {
         {module.empty() ? "–" : module, 0, module.empty() ? tr("Of no module") : module, Ink::none},
-        {name, 0, r.value.defined() ? r.name : r.name + "\n" + tr("Its values were not kept"), ink_of(r.category)},
+        {name, 0, r.value.defined() || !r.versions.empty() ? r.name : r.name + "\n" + tr("Its values were not kept"),
+         ink_of(r.category)},
         {type_text(r), 0, type_text(r) + ", " + format_bytes(bytes) + (r.storage ? tr(", storage #{}", r.storage) : ""),
          Ink::none}};
     order.try_emplace(row.cells[0].text, order.size());
@@ -285,6 +309,7 @@ Table TensorModel::list() const {
 Table TensorModel::values() const {
   Table t;
   if (!has_values()) return t;
+  const Tensor numbers = value();
   int64_t nc = std::min<int64_t>(cols(), 512), nr = std::min<int64_t>(rows(), 4096);
   t.columns.push_back({"", true});
   for (int64_t c = 0; c < nc; ++c) t.columns.push_back({std::to_string(c), true});
@@ -292,7 +317,7 @@ Table TensorModel::values() const {
     Table::Row row;
     row.cells.push_back(Table::Cell::number(static_cast<double>(r), std::to_string(r)));
     for (int64_t c = 0; c < nc; ++c) {
-      double v = value_at(record()->value, at(r, c));
+      double v = value_at(numbers, at(r, c));
       row.cells.push_back({format_value(v), v, format_exact(v), Ink::none});
     }
     t.rows.push_back(std::move(row));

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "tracing/record/step_record.h"
+#include "views/shared/step_cursor.h"
 #include "views/shared/step_model.h"
 #include "views/shared/table.h"
 #include "views/shared/tensor_stats.h"
@@ -26,7 +27,13 @@ class TensorModel : public StepModel {
   bool loaded() const { return static_cast<bool>(links_); }
   int tensor() const { return tensor_; }
   const tracing::TensorRecord* record() const;
+  /// Its numbers as of the op one stands at; undefined where they were not kept.
+  Tensor value() const;
   bool has_values() const;
+  /// The op one stands at; 0: none.
+  uint32_t as_of() const { return cursor_.seq(); }
+  /// It is written over within the step, so what it holds depends on the op one stands at.
+  bool changes() const { return record() && !record()->versions.empty(); }
 
   int row_axis() const { return row_axis_; }  ///< -1: the tensor has fewer than two dimensions
   int col_axis() const { return col_axis_; }
@@ -54,6 +61,7 @@ class TensorModel : public StepModel {
   void draw(Scene& scene) override;
 
  private:
+  void look_again();
   int64_t rows() const;
   int64_t cols() const;
   Dims at(int64_t r, int64_t c) const;
@@ -73,6 +81,7 @@ class TensorModel : public StepModel {
   void index_slice();
 
   Links links_;
+  StepCursor cursor_;
   int tensor_ = -1, row_axis_ = -1, col_axis_ = -1;
   int64_t index_[kMaxDims] = {};
   int64_t focus_row_ = 0, focus_col_ = 0, top_ = 0, left_ = 0;

@@ -4,6 +4,7 @@
 #include "views/tensor/tensor_model.h"
 
 class QLineEdit;
+class QSpinBox;
 class QToolButton;
 
 namespace tenon::views {
@@ -14,15 +15,29 @@ class TensorView : public View {
   TensorView(const ViewDef& def, Bench& bench, QWidget* parent);
 
   ~TensorView() override;
+  std::vector<Command> commands() override;
 
  private:
+  QWidget* make_history(QWidget* parent);
   void count(int index);
-  TensorModel& model_;
   void refresh();
   void follow();
-  TableList* list_;
+  /// Of a step of the run that is shown.
+  bool has_element() const;
+  /// Of the element under the cursor, over the last steps up to the one that is loaded.
+  void look_back();
+  bool can_change() const;
+  void change();
+
+  TensorModel& model_;
+  TableList *list_, *steps_;
   QLineEdit* filter_;
   QToolButton* heat_;
+  QWidget* history_;
+  ElidedLabel* told_;
+  QSpinBox* last_;
+  int64_t history_run_ = 0;
+  QString before_;  ///< the tensor and element that the history which is shown is of
 };
 
 }  // namespace tenon::views

@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 #include <utility>
 
+#include "core/give_way.h"
 #include "tracing/analyses/memory_beside.h"
 #include "tracing/analyses/time_match.h"
 #include "tracing/analyses/trace_story.h"
@@ -237,7 +238,7 @@ void TimelineView::refresh_story() {
   bench_.jobs.start(
       kStoryJob, tr("Critical path of %1").arg(QString::fromStdString(d->part_title())),
       [of = d->part()](const Jobs::Report& report, const std::atomic<bool>&) {
-        tracing::TraceStory story = tracing::trace_story(*of.trace, report);
+        tracing::TraceStory story = giving_way([&] { return tracing::trace_story(*of.trace, report); });
         story.move(of.first_event, of.shift);
         return std::make_shared<const tracing::TraceStory>(std::move(story));
       },

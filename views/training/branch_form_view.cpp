@@ -21,10 +21,9 @@
 
 namespace tenon::views {
 
-BranchForm::BranchForm(BranchDraft draft, QWidget* parent) : QDialog(parent), draft_(std::move(draft)) {
-  setObjectName("branch");
-  setWindowTitle(tr("Branch of %1").arg(QString::fromStdString(draft_.run().name)));
-  setAttribute(Qt::WA_DeleteOnClose);
+BranchForm::BranchForm(BranchDraft draft, QWidget* parent)
+    : BranchDialog("branch", tr("Branch of %1").arg(QString::fromStdString(draft.run().name)), parent),
+      draft_(std::move(draft)) {
   auto* all = new QVBoxLayout(this);
   all->setSpacing(10);
   auto* form = new QFormLayout;
@@ -40,12 +39,7 @@ BranchForm::BranchForm(BranchDraft draft, QWidget* parent) : QDialog(parent), dr
     refresh();
   });
   form->addRow(tr("After step"), step);
-  auto* name = new QLineEdit(this);
-  name->setObjectName("branch.name");
-  name->setPlaceholderText(tr("name: the next free one"));
-  connect(name, &QLineEdit::textChanged, this,
-          [this](const QString& text) { draft_.set_name(text.trimmed().toStdString()); });
-  form->addRow(tr("Name"), name);
+  add_name(form, [this](std::string name) { draft_.set_name(std::move(name)); });
   auto* without = new QLineEdit(this);
   without->setObjectName("branch.without");
   without->setPlaceholderText("96, 120-130; own.csv, line 7");
@@ -81,36 +75,10 @@ BranchForm::BranchForm(BranchDraft draft, QWidget* parent) : QDialog(parent), dr
   box_->addStretch(1);
   scroll->setWidget(page);
   all->addWidget(scroll, 1);
-  said_ = new QLabel(this);
-  said_->setObjectName("branch.said");
-  said_->setWordWrap(true);
-  said_->setTextFormat(Qt::PlainText);
-  all->addWidget(said_);
-  auto* row = new QHBoxLayout;
-  row->addStretch(1);
-  auto* cancel = new QPushButton(tr("Cancel"), this);
-  cancel->setAutoDefault(false);
-  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
-  row->addWidget(cancel);
-  train_ = new QPushButton(tr("Train the branch"), this);
-  train_->setObjectName("branch.train");
-  train_->setAutoDefault(false);  // Enter in a field takes what was typed, and nothing more
-  set_style(train_, "primary", "true");
-  connect(train_, &QPushButton::clicked, this, [this] {
-    const projects::TrainOptions options = draft_.options();
-    accept();
-    if (on_train) on_train(options);
-  });
-  row->addWidget(train_);
-  all->addLayout(row);
+  add_end(all, false);
   draft_.add_change();
   resize(QSize(560, 460).boundedTo(parent->window()->size() - QSize(20, 20)));
   rebuild();
-}
-
-void BranchForm::set_busy(const QString& why) {
-  busy_ = why;
-  refresh();
 }
 
 void BranchForm::rebuild() {
@@ -175,14 +143,9 @@ void BranchForm::add_row(QGridLayout* grid, size_t at) {
 void BranchForm::refresh() {
   const QString fault = QString::fromStdString(draft_.fault());
   const QString said = QString::fromStdString(draft_.said());
-  set_style(said_, "voice", fault.isEmpty() ? "secondary" : "bad");
-  said_->setText(
-      !fault.isEmpty()   ? fault
-      : !busy_.isEmpty() ? busy_
-      : said.isEmpty()
-          ? tr("Without a change it is %1 again, step for step.").arg(QString::fromStdString(draft_.run().name))
-          : said);
-  train_->setEnabled(fault.isEmpty() && busy_.isEmpty());
+  say(fault, said.isEmpty()
+                 ? tr("Without a change it is %1 again, step for step.").arg(QString::fromStdString(draft_.run().name))
+                 : said);
 }
 
 }  // namespace tenon::views

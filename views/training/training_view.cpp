@@ -121,14 +121,7 @@ int64_t TrainingView::chosen_step() const {
 void TrainingView::open_branch() {
   if (!bench_.shown() || window()->findChild<BranchForm*>()) return;
   try {
-    auto* form = new BranchForm(BranchDraft(*bench_.shown(), chosen_step()), window());
-    const auto tell = [this, form] {
-      form->set_busy(bench_.training() ? tr("Another run trains: stop it first.") : QString());
-    };
-    connect(&bench_, &Bench::state_changed, form, tell);
-    form->on_train = [this](const projects::TrainOptions& options) { bench_.train(options); };
-    tell();
-    form->open();
+    (new BranchForm(BranchDraft(*bench_.shown(), chosen_step()), window()))->open_over(bench_);
   } catch (const std::exception& e) {  // of a plug-in that is not here
     bench_.fail(tr("The recipe of this run cannot be read"), e.what(), {});
   }

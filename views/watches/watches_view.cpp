@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "core/error.h"
+#include "views/frame/ask_bar.h"
 #include "views/frame/watch_line_view.h"
 #include "views/shared/format.h"
 #include "views/watches/watches_table.h"
@@ -44,47 +45,26 @@ WatchesView::WatchesView(const ViewDef& def, Bench& bench, QWidget* parent) : Vi
 }
 
 QWidget* WatchesView::make_find(QWidget* parent) {
-  auto* bar = new QWidget(parent);
-  auto* box = new QVBoxLayout(bar);
-  box->setContentsMargins(12, 6, 8, 6);
-  box->setSpacing(2);
-  auto* row = new QHBoxLayout;
-  row->setSpacing(6);
-  auto* label = new QLabel(tr("First step at which"), bar);
-  set_style(label, "voice", "secondary");
-  row->addWidget(label);
-  condition_ = new WatchLine(bar);
+  condition_ = new WatchLine(parent);
   condition_->setObjectName("watches.condition");
   condition_->setPlaceholderText("max_abs(grad(*)) > 10");
   condition_->setAccessibleName(tr("Condition to look for"));
-  label->setBuddy(condition_);
   connect(condition_, &QLineEdit::textChanged, this, &WatchesView::say_plan);
   connect(condition_, &QLineEdit::returnPressed, this, &WatchesView::find);
-  row->addWidget(condition_, 1);
-  const auto button = [&](const QString& name, const QString& text, const QString& tip) {
-    auto* b = new QToolButton(bar);
-    b->setObjectName("watches." + name);
-    b->setText(text);
-    b->setToolTip(tip);
-    row->addWidget(b);
-    return b;
-  };
-  halving_ =
-      button("halving", tr("By halves"),
-             tr("Between checkpoints, by halves: quick, and right where a condition that holds goes on holding"));
+  auto* bar = new AskBar("watches", tr("First step at which"), condition_, parent);
+  halving_ = bar->add_button(
+      "watches.halving", tr("By halves"),
+      tr("Between checkpoints, by halves: quick, and right where a condition that holds goes on holding"));
   halving_->setCheckable(true);
   connect(halving_, &QToolButton::toggled, this, &WatchesView::say_plan);
-  find_ = button("find", tr("Find"), tr("Looks in the shown run, watched or not; steps are replayed bit for bit"));
-  connect(find_, &QToolButton::clicked, this, &WatchesView::find);
-  go_ = button("go", tr("Go to it"), tr("Every view follows to the step"));
+  find_ =
+      bar->add_button("watches.find", tr("Find"),
+                      tr("Looks in the shown run, watched or not; steps are replayed bit for bit"), [this] { find(); });
+  go_ = bar->add_button("watches.go", tr("Go to it"), tr("Every view follows to the step"),
+                        [this] { bench_.select(Selection::step(found_, "watches")); });
   set_style(go_, "primary", "true");
-  connect(go_, &QToolButton::clicked, this, [this] { bench_.select(Selection::step(found_, "watches")); });
   go_->hide();
-  box->addLayout(row);
-  answer_ = new ElidedLabel({}, bar);
-  answer_->setObjectName("watches.answer");
-  set_style(answer_, "voice", "small");
-  box->addWidget(answer_);
+  answer_ = bar->answer();
   return bar;
 }
 

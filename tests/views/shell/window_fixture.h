@@ -32,6 +32,13 @@ class WindowTest : public ::testing::Test {
 
   void key(QWidget* w, Qt::Key k, Qt::KeyboardModifiers m = Qt::NoModifier);
   void click(QWidget* w, QPoint at);
+  /// A part of the window by its name; the test fails where there is none.
+  template <class W = QWidget>
+  W* part(const QString& name) {
+    auto* w = window_->findChild<W*>(name);
+    EXPECT_NE(w, nullptr) << name.toStdString();
+    return w;
+  }
   /// A click into the middle of a widget that is seen, found by its name.
   void press(const QString& name);
   /// An entry of a menu, by the mouse.
