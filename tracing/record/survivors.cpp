@@ -40,8 +40,8 @@ std::string MemoryPlace::text() const {
                      layer.empty() ? "" : " of " + layer, name(category));
 }
 
-Survivors::Survivors(uint32_t group) : group_(group) { set_memory_observer(this); }
-Survivors::~Survivors() { set_memory_observer(nullptr); }
+Survivors::Survivors(uint32_t group) : group_(group) { add_memory_observer(*this); }
+Survivors::~Survivors() { remove_memory_observer(*this); }
 
 void Survivors::taken(const Storage& s) {
   if (t_state.group != group_) return;

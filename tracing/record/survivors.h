@@ -21,8 +21,7 @@ struct MemoryPlace {
   std::string op_name() const;      ///< empty: none
 };
 
-/// The blocks that a session takes while it lives, by place and step, and which of them are still there. One at a time,
-/// as every MemoryObserver.
+/// The blocks that a session takes while it lives, by place and step, and which of them are still there.
 class Survivors : public MemoryObserver {
  public:
   /// Of the threads that work for one group (TrainingSession::group()).
