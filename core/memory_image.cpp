@@ -30,6 +30,23 @@ struct Mapping {
   std::string name;
 };
 
+/// The words of a span of a process's memory, given as the system opens it, from the first whole one on, as many as
+/// could be read.
+std::vector<uint64_t> words_of(int memory, MemorySpan span) {
+  span.begin = (span.begin + 7) & ~uint64_t{7};
+  std::vector<uint64_t> all(span.end > span.begin ? span.bytes() / 8 : 0);
+  size_t got = 0;
+  while (got < all.size() * 8) {
+    const ssize_t n = pread(memory, reinterpret_cast<char*>(all.data()) + got, all.size() * 8 - got,
+                            static_cast<off_t>(span.begin + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<size_t>(n);
+  }
+  all.resize(got / 8);
+  return all;
+}
+
 /// What a process may read and write, as the system lists it.
 std::vector<Mapping> writable_mappings(int process) {
   std::vector<Mapping> all;
@@ -49,10 +66,10 @@ std::vector<Mapping> writable_mappings(int process) {
 /// The word that the C library writes into a block which lies in a thread's cache, so that a second free() is noticed.
 uint64_t thread_cache_key() {
   void* p = std::malloc(40);
-  uint64_t at = reinterpret_cast<uint64_t>(p);
+  const auto at = reinterpret_cast<uint64_t>(p);
   std::free(p);
-  asm volatile("" : "+r"(at));  // what is read is the C library's by now
-  return reinterpret_cast<const volatile uint64_t*>(at)[1];
+  const std::vector<uint64_t> head = MemoryImage::words_now({at, at + 16});  // the C library's by now
+  return head.size() == 2 ? head[1] : 0;
 }
 
 /// Those of the C library and of the dynamic linker hold the heap itself, free blocks and all.
@@ -119,52 +136,77 @@ bool MemoryImage::available() {
 #endif
 }
 
+/// A child that stands still, and its memory.
+struct MemoryImage::Copy {
+  Copy();
+  ~Copy();
+  Copy(const Copy&) = delete;
+  static void end(int process);
+
+  int process = -1, memory = -1;
+};
+
+MemoryImage::Copy::Copy() {
+  const int of = getpid();
+  process = fork();
+  if (process == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive who looks at it
+    if (getppid() != of) _exit(0);     // who was gone before that
+    while (true) pause();
+  }
+  if (process < 0)
+    throw Error("no copy of the process can be made, in which to look for what holds a tensor: " +
+                    std::string(std::strerror(errno)),
+                "close what takes memory beside it, or raise the limit of processes (ulimit -u)");
+  memory = open(("/proc/" + std::to_string(process) + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
+  if (memory >= 0) return;
+  const int code = errno;
+  end(process);
+  throw Error(
+      "the system does not let the program look at a copy of its own memory: " + std::string(std::strerror(code)),
+      "it does where kernel.yama.ptrace_scope is 0 or 1");
+}
+
+MemoryImage::Copy::~Copy() {
+  close(memory);
+  end(process);
+}
+
+void MemoryImage::Copy::end(int process) {
+  kill(process, SIGKILL);
+  while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
 MemoryImage::MemoryImage() {
   if (!available()) throw Error("the heap of this build cannot be read, so nobody can tell what holds a tensor");
   malloc_trim(0);
   cache_key_ = thread_cache_key();
-  find_statics();
-  child_ = fork();
-  if (child_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive who looks at it
-    while (true) pause();
-  }
-  if (child_ < 0) throw Error("no copy of the process can be made: " + std::string(std::strerror(errno)));
-  memory_ = open(("/proc/" + std::to_string(child_) + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
-  if (memory_ < 0) {
-    const int code = errno;
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-    throw Error("the memory of the process cannot be looked at: " + std::string(std::strerror(code)));
-  }
+  dl_iterate_phdr(add_statics, &statics_);
+  // Two that are known to be there: one among others, and one that has pages of its own.
+  const std::vector<char> small(100), large(4 << 20);
+  copy_ = std::make_unique<const Copy>();
   find_blocks();
+  for (const char* known : {small.data(), large.data()})
+    if (const auto at = reinterpret_cast<uint64_t>(known); block_of(at).begin != at)
+      throw Error("the heap of this process is not the C library's, so nobody can tell what holds a tensor",
+                  "start it without what puts another one in its place, as LD_PRELOAD does");
 }
 
-MemoryImage::~MemoryImage() {
-  close(memory_);
-  kill(child_, SIGKILL);
-  while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) continue;
-}
+MemoryImage::~MemoryImage() = default;
 
-void MemoryImage::find_statics() { dl_iterate_phdr(add_statics, &statics_); }
+std::vector<uint64_t> MemoryImage::words(MemorySpan span) const { return words_of(copy_->memory, span); }
 
-std::vector<uint64_t> MemoryImage::words(MemorySpan span) const {
-  span.begin = (span.begin + 7) & ~uint64_t{7};
-  std::vector<uint64_t> all(span.end > span.begin ? span.bytes() / 8 : 0);
-  size_t got = 0;
-  while (got < all.size() * 8) {
-    const ssize_t n = pread(memory_, reinterpret_cast<char*>(all.data()) + got, all.size() * 8 - got,
-                            static_cast<off_t>(span.begin + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    got += static_cast<size_t>(n);
-  }
-  all.resize(got / 8);
+std::vector<uint64_t> MemoryImage::words_now(MemorySpan span) {
+  const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return {};
+  std::vector<uint64_t> all = words_of(memory, span);
+  close(memory);
   return all;
 }
 
-/// Follows the blocks from `first`; false where they do not fill the heap to its end. With `last` the blocks are kept.
-bool MemoryImage::read_blocks(MemorySpan heap, uint64_t first, bool last) {
+/// Follows the blocks from `first`, and keeps those that are in use; false, and none kept, where they do not fill the
+/// heap to its end.
+bool MemoryImage::read_blocks(MemorySpan heap, uint64_t first) {
   std::vector<MemorySpan> found;
   // A window of the copy, so that few calls read many headers.
   constexpr uint64_t kWindow = 1 << 20;
@@ -181,59 +223,52 @@ bool MemoryImage::read_blocks(MemorySpan heap, uint64_t first, bool last) {
   uint64_t p = first;
   while (p + kHeader <= heap.end) {
     const uint64_t head = at(p + 8), size = head & kSizeMask;
-    if (size == 0 && heap.end - p < kPage) break;  // fenceposts
+    if (size == 0 && heap.end - p < kPage) break;  // what fences the end
     if (size < kLeast || size % 16 != 0 || size > heap.end - p || (head & kMapped)) return false;
     const uint64_t next = p + size;
     if (next == heap.end) break;  // the top: nobody's
     const bool used = next + kHeader <= heap.end && (at(next + 8) & kBeforeInUse);
-    if (last && used) found.push_back({p + kHeader, next + 8});
+    if (used) found.push_back({p + kHeader, next + 8});
     p = next;
   }
-  if (last) blocks_.insert(blocks_.end(), found.begin(), found.end());
+  blocks_.insert(blocks_.end(), found.begin(), found.end());
   return true;
 }
 
 void MemoryImage::find_blocks() {
-  for (const Mapping& m : writable_mappings(child_)) {
-    if (m.name == "[heap]") {
-      // Whoever asked for memory of the system before the C library did has the beginning.
-      for (uint64_t first = m.span.begin; first < std::min(m.span.end, m.span.begin + 16 * kPage); first += 16)
-        if (read_blocks(m.span, first, false)) {
-          read_blocks(m.span, first, true);
-          break;
-        }
-      continue;
-    }
+  for (const Mapping& m : writable_mappings(copy_->process)) {
+    if (m.name == "[heap]") find_blocks_of_main_heap(m.span);
     if (!m.name.empty()) continue;
-    for (uint64_t at = m.span.begin; at < m.span.end;) {
-      // The heap of a thread begins at a multiple of its greatest size, with what it knows of itself, its length among
-      // that.
-      uint64_t first_words[3] = {};
-      if (pread(memory_, first_words, sizeof first_words, static_cast<off_t>(at)) != sizeof first_words) break;
-      const uint64_t length = at % kArena == 0 ? first_words[2] : 0;
-      if (length >= kPage && length <= m.span.end - at && length % kPage == 0) {
-        const MemorySpan heap{at, at + length};
-        bool read = false;
-        for (uint64_t first = at + 32; !read && first < std::min(heap.end, at + kPage); first += 16)
-          if (read_blocks(heap, first, false)) read = read_blocks(heap, first, true);
-        if (read) {
-          at += length;
-          continue;
-        }
-      }
-      // A large block has pages of its own.
-      const uint64_t head = first_words[1], size = head & kSizeMask;
-      const bool is_block = (head & ~kSizeMask) == kMapped && first_words[0] == 0;
-      if (is_block && size >= kPage && size % kPage == 0 && size <= m.span.end - at) {
-        blocks_.push_back({at + kHeader, at + size});
-        at += size;
-      } else {
-        at += kPage;
-      }
-    }
+    for (uint64_t at = m.span.begin; at < m.span.end;) at += find_blocks_at(at, m.span);
   }
   std::sort(blocks_.begin(), blocks_.end(), [](const MemorySpan& a, const MemorySpan& b) { return a.begin < b.begin; });
   leave_out_cached();
+}
+
+/// Whoever asked for memory of the system before the C library did has the beginning.
+void MemoryImage::find_blocks_of_main_heap(MemorySpan heap) {
+  constexpr uint64_t kMostBefore = 16 * kPage;
+  for (uint64_t first = heap.begin; first < std::min(heap.end, heap.begin + kMostBefore); first += 16)
+    if (read_blocks(heap, first)) return;
+}
+
+/// What stands at the beginning of a page of a mapping: the heap of a thread, a large block, or neither. Returns how
+/// many bytes that is.
+uint64_t MemoryImage::find_blocks_at(uint64_t at, MemorySpan mapping) {
+  const std::vector<uint64_t> first = words({at, at + 24});
+  if (first.size() < 3) return mapping.end - at;
+  // The heap of a thread begins at a multiple of its greatest size, with what it knows of itself, its length among
+  // that.
+  const uint64_t length = at % kArena == 0 ? first[2] : 0;
+  if (length >= kPage && length <= mapping.end - at && length % kPage == 0)
+    for (uint64_t block = at + 32; block < std::min(at + length, at + kPage); block += 16)
+      if (read_blocks({at, at + length}, block)) return length;
+  // A large block has pages of its own.
+  const uint64_t size = first[1] & kSizeMask;
+  if ((first[1] & ~kSizeMask) != kMapped || first[0] != 0) return kPage;
+  if (size < kPage || size % kPage != 0 || size > mapping.end - at) return kPage;
+  blocks_.push_back({at + kHeader, at + size});
+  return size;
 }
 
 /// What a thread's cache lists is nobody's. A cache is a block of its own: how many blocks it has of each of 64 sizes,

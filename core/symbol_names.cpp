@@ -103,7 +103,7 @@ std::string first_argument(const std::string& text, size_t from) {
 std::string variable_at(const StaticMemory& of, uint64_t address) {
   try {
     const auto file = MappedFile::open(of.file);
-    return symbol_in(file->bytes(), address - of.base, of.thread_local_ ? STT_TLS : STT_OBJECT);
+    return symbol_in(file->bytes(), address - of.base, of.of_thread ? STT_TLS : STT_OBJECT);
   } catch (const Error&) {
     return {};  // its file is gone
   }

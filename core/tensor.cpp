@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/backend.h"
 #include "core/error.h"
@@ -67,7 +68,7 @@ MemorySpan idle_tensor_headers() {
 Ref<TensorImpl> tensor_impl_new() { return Ref<TensorImpl>::adopt(new_impl()); }
 
 void release_last(TensorImpl* t) {
-  if (t->grad) delete t->grad;
+  if (t->grad) delete std::exchange(t->grad, nullptr);  // who reads memory finds nothing in a header that is kept
   t->storage.reset();
   t->base.reset();
   if (t_impls.count >= 0 && t_impls.count < kKeep)

@@ -83,7 +83,9 @@ TEST_F(MemoryImages, it_stands_still) {
   const std::vector<uint64_t> read = image.words({at_of(word.get()), at_of(word.get()) + 8});
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0], 41u);
+  EXPECT_EQ(MemoryImage::words_now({at_of(word.get()), at_of(word.get()) + 8}), std::vector<uint64_t>{42});
   EXPECT_TRUE(image.words({64, 128}).empty());
+  EXPECT_TRUE(MemoryImage::words_now({64, 128}).empty());
   EXPECT_EQ(image.block_of(64).bytes(), 0u);
 }
 

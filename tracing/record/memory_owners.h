@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/memory_image.h"
@@ -19,7 +20,8 @@ class TrainingSession;
 // be held by nobody that is known, as is what only a thread's stack holds.
 // Words that are left over from something that stood there before may still make a way. So the sizes that a tensor does
 // not use are not looked at, the least of all ways is taken, and what one owner is said to hold is proven by a replay.
-// A proof touches no word that was only found: it empties the tensor, which is known to be one.
+// All of it is read off an image, whose words are compared and never followed as pointers. What a proof empties is a
+// tensor by each of its members, there and in the process as it is then, and leads to a storage that is known.
 namespace tenon::tracing {
 
 /// What a way to a tensor comes through last before the tensor's handle.
@@ -51,12 +53,13 @@ struct Holding {
   std::vector<std::string> chain;  ///< from the root to the storage, each as a person reads it
   bool by_graph = false;           ///< on the way lie nodes of an autograd graph
   int64_t shown = 0, bytes = 0;    ///< of the tensor at its end, and of its storage
-  /// The first tensor on the way that is none of the session's own, and the block in which its handle stands; null
-  /// where there is none.
-  TensorImpl* tensor = nullptr;
-  uint64_t container = 0;
+  /// The addresses of the first tensor on the way that is none of the session's own, of its storage, and of the block
+  /// in which its handle stands; 0 where there is none.
+  uint64_t tensor = 0, storage = 0, container = 0;
+  int handles = 0;                       ///< of that tensor, in all
   int distance = 0;                      ///< how many blocks lie on the way; what is known to lead on counts nothing
   std::vector<TensorOwner> others = {};  ///< that are as near to the same tensor
+  static Holding by_nobody();
   /// A tensor that shows less than half of the storage which it keeps.
   bool by_view() const { return tensor && shown * 2 < bytes; }
 };
@@ -73,11 +76,14 @@ struct KnownObjects {
   std::map<uint64_t, std::string> tensors;  ///< parameters, buffers and what the optimizer keeps, by TensorImpl
 };
 
-/// Looks for what holds storages of this process, which no other thread of the session works on meanwhile. In the order
-/// of `targets`. `passed_over`: an object that knows of them and holds none. Throws Error where memory cannot be looked
-/// at (MemoryImage).
+/// Looks for what holds storages of this process that are alive; no other thread of the session works meanwhile. In the
+/// order of `targets`. `passed_over`: an object that knows of them and holds none. Throws Error where memory cannot be
+/// looked at (MemoryImage).
 std::vector<Holding> find_holders(const std::vector<Storage*>& targets, const KnownObjects& known,
                                   const void* passed_over);
+
+/// The tensor of a holding; undefined where there is none, or where by now something else stands there.
+Tensor held_tensor(const Holding& h);
 
 /// Empties tensors of owners: one has its size and type as before, no history, and a storage that all of them of that
 /// many bytes share, filled with zeros. So whoever has it can use it, and what it held is free.
@@ -85,12 +91,12 @@ class TensorEmptier {
  public:
   /// Of a tensor whose own storage is to stay (`keep_values`) only the history goes. No other thread may work
   /// with it.
-  void empty_out(TensorImpl& tensor, bool keep_values);
+  void empty_out(const Tensor& tensor, bool keep_values);
   int64_t count() const { return count_; }
 
  private:
-  Ref<Storage> zeros(size_t bytes, Device device);
-  std::map<size_t, Tensor> zeros_;
+  Ref<Storage> shared_zeros(size_t bytes, Device device);
+  std::map<std::tuple<size_t, DeviceType, uint8_t>, Tensor> zeros_;
   int64_t count_ = 0;
 };
 

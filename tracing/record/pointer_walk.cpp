@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/pool_block.h"
-#include "core/tensor.h"
-
 namespace tenon::tracing {
 
 namespace {
-constexpr uint64_t kFewBytes = 64 << 10;  // that are read at once
+constexpr uint64_t kAtOnce = 1 << 20;  // bytes that are read
 // Who has a block has the address of its beginning; one of a place within it more often stands there by chance.
 constexpr int kWithin = 2;
 }  // namespace
@@ -21,7 +18,6 @@ PointerWalk::PointerWalk(const MemoryImage& image, std::vector<Root> roots, std:
       skipped_(std::move(skipped)),
       parts_(std::move(parts)),
       remembered_(remembered) {
-  pool_release_ = reinterpret_cast<uint64_t>(empty({1}).storage()->release);
   for (const uint64_t t : targets) targets_.emplace(t, Stop{});
   for (size_t i = 0; i < roots_.size(); ++i) {
     Stop s;
@@ -36,7 +32,7 @@ PointerWalk::PointerWalk(const MemoryImage& image, std::vector<Root> roots, std:
   for (size_t d = 0; d < ahead_.size(); ++d)
     for (size_t i = 0; i < ahead_[d].size(); ++i) {
       Stop& s = stops_[static_cast<size_t>(ahead_[d][i])];
-      if (!std::exchange(s.done, true)) look_into(ahead_[d][i]);
+      if (!std::exchange(s.done, true) || std::exchange(s.again, false)) look_into(ahead_[d][i]);
     }
 }
 
@@ -46,41 +42,28 @@ void PointerWalk::come_to(int stop) {
   ahead_[d].push_back(stop);
 }
 
-/// A block of the pool: numbers, not addresses. Its header stands at the block's beginning, or behind the filling that
-/// brings a block with pages of its own to its alignment.
-bool PointerWalk::is_tensor_memory(uint64_t begin, const std::vector<uint64_t>& head) const {
-  for (const size_t skip : {0, 6})
-    if (head.size() >= skip + 8 && head[skip + 4] == pool_release_ &&
-        head[skip + 1] == begin + 8 * skip + kPoolHeaderBytes)
-      return true;
-  return false;
-}
-
 void PointerWalk::look_into(int stop) {
   const Stop here = stops_[static_cast<size_t>(stop)];
-  const bool is_root = here.from < 0;
-  constexpr uint64_t kHead = 128;
-  const auto head_of = [&] {
-    return image_.words({here.block.begin, std::min(here.block.end, here.block.begin + kHead)});
-  };
-  if (!is_root && here.block.bytes() > kFewBytes && is_tensor_memory(here.block.begin, head_of())) return;
-  const std::vector<uint64_t> words = image_.words(here.block);
-  if (!is_root && is_tensor_memory(here.block.begin, words)) return;
-  const uint64_t first = (here.block.begin + 7) & ~uint64_t{7};
-  std::vector<Part> parts;
-  if (!is_root) parts = parts_(here, words);
-  if (parts.empty()) parts.push_back({here.block, 0, 1});
-  for (const Part& p : parts)
-    for (size_t i = p.span.begin > first ? (p.span.begin - first) / 8 : 0;
-         i < words.size() && first + 8 * i < p.span.end; ++i)
-      look_at(first + 8 * i, words[i], stop, p);
+  if (here.from < 0) return look_over(stop, {here.block, 0, 1});
+  const HeapBlock block(image_, here.block);
+  if (block.is_tensor_memory()) return;
+  const std::vector<Part> parts = parts_(here, block);
+  if (parts.empty()) look_over(stop, {here.block, 0, 1});
+  for (const Part& p : parts) look_over(stop, p);
+}
+
+void PointerWalk::look_over(int stop, const Part& part) {
+  for (uint64_t at = (part.span.begin + 7) & ~uint64_t{7}; at < part.span.end; at += kAtOnce) {
+    const std::vector<uint64_t> words = image_.words({at, std::min(part.span.end, at + kAtOnce)});
+    for (size_t i = 0; i < words.size(); ++i) look_at(at + 8 * i, words[i], stop, part);
+  }
 }
 
 void PointerWalk::look_at(uint64_t slot, uint64_t value, int stop, const Part& part) {
   if (value < 4096 || value >> 47) return;
   const int root = stops_[static_cast<size_t>(stop)].root;
   int distance = stops_[static_cast<size_t>(stop)].distance + part.step;
-  Stop here{{}, slot, value, stop, root, part.leads_to, distance, false};
+  Stop here{{}, slot, value, stop, root, part.leads_to, distance};
   if (const auto t = targets_.find(value); t != targets_.end()) {
     here.block = {value, value};
     if (t->second.from < 0 && part.leads_to == kTarget) t->second = here;
@@ -98,14 +81,15 @@ void PointerWalk::look_at(uint64_t slot, uint64_t value, int stop, const Part& p
     come_to(at->second);
   }
   Stop& known = stops_[static_cast<size_t>(at->second)];
-  if (value == to.begin && to.bytes() >= remembered_ && to.bytes() <= remembered_ + 16)
+  if (value == to.begin && to.bytes() >= remembered_ && to.bytes() <= remembered_ + kLeftOverBytes)
     words_of_[value].push_back(here);
   if (fresh) return;
   if (known.done && part.leads_to > 0 && known.kind == 0 && known.from >= 0) {
-    // A word led there by chance; now it is known what it is, and it is looked at anew.
+    // A word led there by chance; now it is known what it is, and it is looked into anew. The way to it stays: this one
+    // may come through it.
     known.kind = part.leads_to;
     known.distance = distance;
-    known.done = false;
+    known.again = true;
     come_to(at->second);
   } else if (!known.done && known.distance > distance) {
     known = here;

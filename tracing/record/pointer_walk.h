@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/memory_image.h"
+#include "tracing/record/heap_block.h"
 
 namespace tenon::tracing {
 
@@ -28,7 +29,8 @@ class PointerWalk {
     int root = 0;
     int kind = 0;  ///< what is known to stand there, by the block it was come from; 0: nothing
     int distance = 0;
-    bool done = false;
+    bool done = false;   ///< it was looked into, so ways may lead on from it
+    bool again = false;  ///< it is to be looked into once more
   };
   /// A part of a block where addresses may stand, and the kind of what they lead to.
   struct Part {
@@ -37,12 +39,13 @@ class PointerWalk {
     int step = 0;  ///< what is known to be an address takes one no further
   };
   static constexpr int kTarget = -1;
-  /// The parts of a block with these words; none: it may be anything, and every word is looked at. What an object
-  /// leaves unused may still have the words of one that stood there before.
-  using Parts = std::function<std::vector<Part>(const Stop& at, const std::vector<uint64_t>& words)>;
+  /// The parts of a block; none: it may be anything, and every word is looked at. What an object leaves unused may
+  /// still have the words of one that stood there before.
+  using Parts = std::function<std::vector<Part>(const Stop& at, const HeapBlock& block)>;
 
   /// Ends at the addresses of `targets`, whose blocks are not looked into. Only parts that lead to kTarget come to one:
-  /// whatever holds it is known. `skipped`: addresses at which nothing is looked at.
+  /// whatever holds it is known. `skipped`: addresses at which nothing is looked at. Every word that leads to a block
+  /// of `remembered` bytes is kept for ways_to_block().
   PointerWalk(const MemoryImage& image, std::vector<Root> roots, std::vector<MemorySpan> skipped,
               const std::vector<uint64_t>& targets, Parts parts, size_t remembered);
 
@@ -55,17 +58,16 @@ class PointerWalk {
 
  private:
   void look_into(int stop);
+  void look_over(int stop, const Part& part);
   void look_at(uint64_t slot, uint64_t value, int stop, const Part& part);
   void come_to(int stop);
   std::vector<Stop> way_from_root(Stop last) const;
-  bool is_tensor_memory(uint64_t begin, const std::vector<uint64_t>& head) const;
 
   const MemoryImage& image_;
   std::vector<Root> roots_;
   std::vector<MemorySpan> skipped_;
   Parts parts_;
   const size_t remembered_;
-  uint64_t pool_release_;
   std::vector<Stop> stops_;
   std::vector<std::vector<int>> ahead_;                       ///< stops to look into, by their distance
   std::unordered_map<uint64_t, std::vector<Stop>> words_of_;  ///< of blocks of that size
