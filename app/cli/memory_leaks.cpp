@@ -68,6 +68,26 @@ nlohmann::json leak_json(const projects::RunLeak& l) {
           {"proof", proof}};
 }
 
+nlohmann::json leak_plan_json(const std::string& run, const projects::LeakPlan& plan) {
+  return {
+      {"run", run},        {"from", plan.from},      {"to", plan.to}, {"kept", plan.kept}, {"steps", plan.to_window},
+      {"most", plan.most}, {"seconds", plan.seconds}};
+}
+
+nlohmann::json leak_report_json(const projects::LeakReport& report) {
+  nlohmann::json leaks = nlohmann::json::array(), ended = nlohmann::json::array();
+  for (const projects::RunLeak& l : report.leaks) leaks.push_back(leak_json(l));
+  for (const projects::LeakPlace& p : report.ended) ended.push_back(place_json(p));
+  return {{"run", report.run},
+          {"from", report.from},
+          {"to", report.to},
+          {"followed_to", report.looked_to},
+          {"replayed_steps", report.replayed},
+          {"sentence", report.sentence()},
+          {"leaks", leaks},
+          {"ended", ended}};
+}
+
 }  // namespace
 
 bool is_project(const std::string& path) {
@@ -102,14 +122,7 @@ int run_leaks(const Args& args) {
     print(fmt::format("run {}: steps {} to {} are looked at by a replay from step {}: {}\n", run.name,
                       count_text(plan.from), count_text(plan.to), count_text(plan.kept), plan.text()));
   if (args.has("--plan")) {
-    if (args.json())
-      print_json({{"run", run.name},
-                  {"from", plan.from},
-                  {"to", plan.to},
-                  {"kept", plan.kept},
-                  {"steps", plan.to_window},
-                  {"most", plan.most},
-                  {"seconds", plan.seconds}});
+    if (args.json()) print_json(leak_plan_json(run.name, plan));
     return 0;
   }
   Bar bar("replaying");
@@ -117,17 +130,7 @@ int run_leaks(const Args& args) {
   bar.clear();
   const int status = report.leaks.empty() ? 0 : 1;
   if (args.json()) {
-    nlohmann::json leaks = nlohmann::json::array(), ended = nlohmann::json::array();
-    for (const projects::RunLeak& l : report.leaks) leaks.push_back(leak_json(l));
-    for (const projects::LeakPlace& p : report.ended) ended.push_back(place_json(p));
-    print_json({{"run", report.run},
-                {"from", report.from},
-                {"to", report.to},
-                {"followed_to", report.looked_to},
-                {"replayed_steps", report.replayed},
-                {"sentence", report.sentence()},
-                {"leaks", leaks},
-                {"ended", ended}});
+    print_json(leak_report_json(report));
     return status;
   }
   show_finding(projects::leak_finding(report), false);

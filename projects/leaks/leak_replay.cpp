@@ -42,14 +42,31 @@ void LeakReplay::step() {
   stepped_();
 }
 
+std::vector<tracing::Survivors::Block> LeakReplay::survivors_of(const std::vector<tracing::MemoryPlace>& places) const {
+  const auto known = survivors_->places();
+  std::vector<tracing::Survivors::Block> all = survivors_->live();
+  std::erase_if(all, [&](const tracing::Survivors::Block& b) {
+    return b.step + 1 >= survivors_->steps() ||
+           std::find(places.begin(), places.end(), known[b.place].place) == places.end();
+  });
+  return all;
+}
+
+std::vector<int64_t> LeakReplay::bytes_of(const std::vector<tracing::MemoryPlace>& places) const {
+  std::vector<int64_t> sum(static_cast<size_t>(survivors_->steps()));
+  for (const auto& p : survivors_->places())
+    if (std::find(places.begin(), places.end(), p.place) != places.end())
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += p.bytes[i];
+  if (sum.empty()) return sum;
+  sum.back() = 0;
+  for (const auto& b : survivors_of(places)) sum.back() += b.bytes;
+  return sum;
+}
+
 void LeakReplay::empty_tensors(const std::vector<tracing::MemoryPlace>& places,
                                const std::set<tracing::TensorOwner>& owners) {
-  const auto known_places = survivors_->places();
   std::vector<Storage*> targets;
-  for (const auto& b : survivors_->live())
-    if (b.step + 1 < survivors_->steps() &&
-        std::find(places.begin(), places.end(), known_places[b.place].place) != places.end())
-      targets.push_back(b.storage);
+  for (const auto& b : survivors_of(places)) targets.push_back(b.storage);
   left_.clear();
   if (targets.empty()) return;
   const std::set<const Storage*> growing(targets.begin(), targets.end());
@@ -59,16 +76,16 @@ void LeakReplay::empty_tensors(const std::vector<tracing::MemoryPlace>& places,
   std::set<uint64_t> lists;
   for (const tracing::Holding& h : found)
     if (owners.contains(h.owner)) lists.insert(h.container);
-  std::vector<Tensor> alive;            // one may go with the graph of another
-  std::map<TensorImpl*, bool> emptied;  // and whether its values stay; before any goes
+  std::map<uint64_t, Tensor> to_empty;  // all of them before any goes: one may go with the graph of another
   for (const tracing::Holding& h : found) {
-    if (!h.tensor || (!owners.contains(h.owner) && !lists.contains(h.container)))
+    if (!owners.contains(h.owner) && !lists.contains(h.container))
       left_.push_back(h);
-    else if (emptied.try_emplace(h.tensor, !growing.contains(h.tensor->storage.get())).second)
-      alive.push_back(Tensor(Ref<TensorImpl>::share(h.tensor)));
+    else if (const Tensor t = held_tensor(h))
+      to_empty.emplace(h.tensor, t);
+    else
+      left_.push_back(h);
   }
-  for (const auto& [tensor, keep_values] : emptied) emptier_.empty_out(*tensor, keep_values);
-  alive.clear();
+  for (const auto& [address, t] : to_empty) emptier_.empty_out(t, !growing.contains(t.storage()));
 }
 
 }  // namespace tenon::projects

@@ -11,13 +11,16 @@ namespace tenon::projects {
 /// The run, brought to the step before a window, and the memory that its steps take from there on.
 class LeakReplay {
  public:
-  /// `progress` is told of every step; returning false throws Error "cancelled".
+  /// `stepped` is called after every step, those before the window included.
   LeakReplay(Project& project, const RunInfo& run, const LeakPlan& plan, std::function<void()> stepped);
   ~LeakReplay();
 
   void step();
   const std::vector<double>& losses() const { return losses_; }
   const tracing::Survivors& survivors() const { return *survivors_; }
+  /// What is live of these places after each step; after the last step only of what is at least a step old, and without
+  /// what was emptied since.
+  std::vector<int64_t> bytes_of(const std::vector<tracing::MemoryPlace>& places) const;
   TrainingSession& session() const { return replayer_->session(); }
   /// Of survivors that are at least a step old and of these places, those are emptied whose owner is among `owners`.
   void empty_tensors(const std::vector<tracing::MemoryPlace>& places, const std::set<tracing::TensorOwner>& owners);
@@ -26,6 +29,9 @@ class LeakReplay {
   const std::vector<tracing::Holding>& left() const { return left_; }
 
  private:
+  /// The survivors of these places that are at least a step old.
+  std::vector<tracing::Survivors::Block> survivors_of(const std::vector<tracing::MemoryPlace>& places) const;
+
   std::function<void()> stepped_;
   CleanMemory clean_;
   tracing::TensorEmptier emptier_;

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kUsualWindow = 20, kMostBeyond = 600;
 constexpr size_t kAsked = 8;       // survivors of a place whose holders are looked for
 constexpr int64_t kProofs = 3;     // replays for one leak: others may hold the same
+constexpr int64_t kSettled = 2;    // steps after which what is still there was not only in use
 constexpr double kNothing = 0.05;  // of the growth: less is none
 
 /// Steps from the beginning of the window on after which growth is judged for good: what is filled once an epoch has
@@ -57,8 +58,14 @@ class LeakSearch {
         leak.proof.why_not = "it was not asked for";
         continue;
       }
-      total_ += plan_.to - plan_.kept;
-      this->prove(leak);
+      try {
+        this->prove(leak);
+      } catch (const Error& e) {
+        // What the run keeps it may want as it was.
+        if (cancelled_) throw;
+        leak.proof = {};
+        leak.proof.why_not = "the replay without it ends with: " + e.message();
+      }
     }
     report_.replayed = replayed_;
     return std::move(report_);
@@ -68,7 +75,8 @@ class LeakSearch {
   int64_t window() const { return plan_.to - plan_.from + 1; }
   void stepped() {
     ++replayed_;
-    if (progress_ && !progress_(std::min(replayed_, total_), total_)) throw Error("cancelled");
+    cancelled_ = progress_ && !progress_(std::min(replayed_, total_), total_);
+    if (cancelled_) throw Error("cancelled");
   }
 
   static bool any_grows(const std::vector<tracing::Survivors::OfPlace>& places) {
@@ -105,25 +113,27 @@ class LeakSearch {
     by_size(report_.ended, [](const LeakPlace& p) { return static_cast<double>(p.kept); });
     if (growing.empty()) return;
     const auto owners = owners_of(replay, growing);
-    for (const auto& [at, place] : growing) {
-      const tracing::Holding& h = owners.at(at);
-      auto leak = std::find_if(report_.leaks.begin(), report_.leaks.end(),
-                               [&](const RunLeak& l) { return l.owner == h.owner; });
-      if (leak == report_.leaks.end()) {
-        report_.leaks.emplace_back().owner = h.owner;
-        leak = report_.leaks.end() - 1;
-      }
-      // Of the ways the one to the largest part is told.
-      if (leak->places.empty() || place.bytes_a_step > leak->places.front().bytes_a_step) leak->chain = h.chain;
-      leak->by_graph |= h.by_graph;
-      for (const tracing::TensorOwner& o : h.others)
-        if (std::find(leak->also.begin(), leak->also.end(), o) == leak->also.end()) leak->also.push_back(o);
-      leak->by_view |= h.by_view();
-      leak->places.push_back(place);
-      leak->bytes_a_step += place.bytes_a_step;
-      by_size(leak->places, [](const LeakPlace& p) { return p.bytes_a_step; });
-    }
+    for (const auto& [at, place] : growing) add_place(place, owners.at(at));
     by_size(report_.leaks, [](const RunLeak& l) { return l.bytes_a_step; });
+  }
+
+  /// To the leak of its owner.
+  void add_place(const LeakPlace& place, const tracing::Holding& h) {
+    auto leak =
+        std::find_if(report_.leaks.begin(), report_.leaks.end(), [&](const RunLeak& l) { return l.owner == h.owner; });
+    if (leak == report_.leaks.end()) {
+      report_.leaks.emplace_back().owner = h.owner;
+      leak = report_.leaks.end() - 1;
+    }
+    // Of the ways the one to the largest part is told.
+    if (leak->places.empty() || place.bytes_a_step > leak->places.front().bytes_a_step) leak->chain = h.chain;
+    leak->by_graph |= h.by_graph;
+    leak->by_view |= h.by_view();
+    for (const tracing::TensorOwner& o : h.others)
+      if (std::find(leak->also.begin(), leak->also.end(), o) == leak->also.end()) leak->also.push_back(o);
+    leak->places.push_back(place);
+    leak->bytes_a_step += place.bytes_a_step;
+    by_size(leak->places, [](const LeakPlace& p) { return p.bytes_a_step; });
   }
 
   template <class T, class F>
@@ -132,13 +142,14 @@ class LeakSearch {
   }
 
   /// Of each place what its youngest survivors are held by, the nearest counting most: whoever keeps a list of them has
-  /// these nearest.
+  /// these nearest. A place none of whose growth is old enough to be asked about has no known owner.
   std::map<size_t, tracing::Holding> owners_of(const LeakReplay& replay, const std::map<size_t, LeakPlace>& growing) {
     std::map<size_t, std::vector<Storage*>> of_place;
     for (const auto& b : replay.survivors().live())
-      if (growing.contains(b.place) && b.step + 2 < replay.survivors().steps()) of_place[b.place].push_back(b.storage);
+      if (growing.contains(b.place) && b.step + kSettled < replay.survivors().steps())
+        of_place[b.place].push_back(b.storage);
     std::vector<Storage*> targets;
-    std::vector<size_t> places;
+    std::vector<size_t> places;  // of each target
     for (const auto& [place, blocks] : of_place)
       for (size_t k = 0; k < std::min(kAsked, blocks.size()); ++k) {
         targets.push_back(blocks[blocks.size() - 1 - k]);
@@ -148,14 +159,17 @@ class LeakSearch {
     std::map<size_t, std::map<tracing::TensorOwner, double>> nearness;
     for (size_t i = 0; i < found.size(); ++i) nearness[places[i]][found[i].owner] += std::exp2(-found[i].distance);
     std::map<size_t, tracing::Holding> all;
-    for (size_t i = 0; i < found.size(); ++i) {
-      const auto& of = nearness[places[i]];
-      const auto most =
-          std::max_element(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-      if (found[i].owner == most->first) all.emplace(places[i], found[i]);
-    }
-    for (const auto& [place, of] : growing) all.try_emplace(place);
+    for (size_t i = 0; i < found.size(); ++i)
+      if (found[i].owner == most(nearness[places[i]])) all.emplace(places[i], found[i]);
+    for (const auto& [place, of] : growing) all.try_emplace(place, tracing::Holding::by_nobody());
     return all;
+  }
+
+  /// Who has the largest number.
+  template <class T>
+  static const tracing::TensorOwner& most(const std::map<tracing::TensorOwner, T>& of) {
+    return std::max_element(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->first;
   }
 
   static std::vector<tracing::MemoryPlace> places_of(const RunLeak& leak) {
@@ -172,17 +186,15 @@ class LeakSearch {
     std::set<tracing::TensorOwner> owners{leak.owner};
     owners.insert(leak.also.begin(), leak.also.end());
     for (int64_t n = 0; n < kProofs; ++n) {
+      total_ += plan_.to - plan_.kept;
       const std::vector<tracing::Holding> left = replay_without(leak, owners);
       if (leak.proof.gone) return;
       std::map<tracing::TensorOwner, int> others;
       for (const tracing::Holding& h : left)
         if (h.owner.kind != tracing::OwnerKind::unknown) ++others[h.owner];
       if (others.empty()) break;
-      const auto most = std::max_element(others.begin(), others.end(),
-                                         [](const auto& a, const auto& b) { return a.second < b.second; });
-      leak.also.push_back(most->first);
-      owners.insert(most->first);
-      total_ += plan_.to - plan_.kept;
+      leak.also.push_back(most(others));
+      owners.insert(most(others));
     }
     if (leak.proof.emptied == 0) leak.proof.why_not = "no way to a tensor of it was found again";
   }
@@ -195,31 +207,21 @@ class LeakSearch {
       replay.step();
       if (replay.survivors().steps() == n / 2 || replay.survivors().steps() == n) replay.empty_tensors(places, owners);
     }
-    // What was emptied after the last step is not in its figures yet. What that step took is no survivor.
-    std::vector<int64_t> sum(static_cast<size_t>(n));
-    for (const auto& p : replay.survivors().places())
-      if (std::find(places.begin(), places.end(), p.place) != places.end())
-        for (size_t i = 0; i < sum.size(); ++i) sum[i] += p.bytes[i];
-    int64_t now = 0;
-    const auto known = replay.survivors().places();
-    for (const auto& b : replay.survivors().live())
-      if (b.step + 1 < n && std::find(places.begin(), places.end(), known[b.place].place) != places.end())
-        now += b.bytes;
-    sum.back() = now;
+    judge(leak, replay);
+    return replay.left();
+  }
+
+  void judge(RunLeak& leak, const LeakReplay& without) const {
     LeakProof& proof = leak.proof;
     proof = {};
     proof.done = true;
     proof.before = leak.bytes_a_step;
-    proof.after = growth_of(sum).bytes_a_step;
+    proof.after = growth_of(without.bytes_of(places_of(leak))).bytes_a_step;
     proof.gone = proof.after <= kNothing * proof.before;
-    proof.emptied = replay.emptied();
-    proof.same_losses = true;
-    for (size_t i = 0; i < losses_.size() && proof.same_losses; ++i)
-      if (!same_bits(losses_[i], replay.losses()[i])) {
-        proof.same_losses = false;
-        proof.other_loss = plan_.from + static_cast<int64_t>(i);
-      }
-    return replay.left();
+    proof.emptied = without.emptied();
+    const auto [mine, other] = std::mismatch(losses_.begin(), losses_.end(), without.losses().begin(), same_bits);
+    proof.same_losses = mine == losses_.end();
+    if (!proof.same_losses) proof.other_loss = plan_.from + (mine - losses_.begin());
   }
 
   Project& project_;
@@ -227,6 +229,7 @@ class LeakSearch {
   const LeakPlan& plan_;
   const Progress& progress_;
   int64_t replayed_ = 0, total_ = 0;
+  bool cancelled_ = false;
   std::vector<double> losses_;
   LeakReport report_;
 };

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
 
 #include "core/error.h"
 #include "core/memory_image.h"
@@ -186,6 +189,33 @@ TEST_F(Leaks, a_window_of_the_run_is_looked_at_and_its_cost_told_first) {
   EXPECT_SAYS(words({.from = 50, .to = 70}), "50 to 70 cannot be looked at");
   EXPECT_SAYS(words({.from = 20, .to = 24}), "5 steps are too few");
   EXPECT_SAYS(words({.from = 40, .to = 30}), "cannot be looked at");
+}
+
+TEST_F(Leaks, what_other_threads_do_with_memory_meanwhile_changes_nothing) {
+  const auto project = trained(plant("KeepGraph"), 4);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (unsigned seed = 1; seed <= 2; ++seed)
+    others.emplace_back([&stop, seed] {
+      // Lists of blocks that lead to each other, some with pages of their own that go back to the system.
+      std::mt19937 random(seed);
+      std::vector<std::vector<void*>> lists(16);
+      while (!stop) {
+        auto& list = lists[random() % lists.size()];
+        list = std::vector<void*>(random() % 3 ? 1 + random() % 100 : 50000);
+        for (void*& p : list) p = lists[random() % lists.size()].data();
+      }
+    });
+  for (int i = 0; i < 3; ++i) {
+    const LeakReport r = search(*project);
+    clear_plants();
+    EXPECT_EQ(r.leaks.size(), 1u) << told(r);
+    if (r.leaks.empty()) break;
+    EXPECT_SAYS(r.leaks[0].owner.name, "kept_penalties");
+    EXPECT_TRUE(r.leaks[0].proof.gone) << told(r);
+  }
+  stop = true;
+  for (std::thread& t : others) t.join();
 }
 
 TEST_F(Leaks, without_a_proof_the_owner_is_named_all_the_same) {

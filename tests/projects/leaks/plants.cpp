@@ -18,6 +18,7 @@
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
+#include "engine/optim/optimizer.h"
 #include "engine/spec/chain.h"
 #include "engine/spec/layer_registry.h"
 #include "engine/train/callback.h"
@@ -334,6 +335,22 @@ class AverageGradients : public Callback {
   std::map<std::string, Tensor> means_;
 };
 
+class KeepingSgd : public optim::Optimizer {
+ public:
+  using Optimizer::Optimizer;
+
+ protected:
+  void update(size_t, const Tensor& p, const Tensor& grad, double lr) override {
+    history_.push_back(clone(grad));
+    auto* w = static_cast<float*>(p.raw());
+    const auto* g = static_cast<const float*>(history_.back().raw());
+    for (int64_t i = 0; i < p.numel(); ++i) w[i] -= static_cast<float>(lr) * g[i];
+  }
+
+ private:
+  std::list<Tensor> history_;
+};
+
 int64_t pick(uint64_t seed, const char* what, int64_t from, int64_t to) {
   const double u = Philox{seed, stream_of(what)}.uniform_double(0);
   return from + static_cast<int64_t>(u * static_cast<double>(to - from + 1));
@@ -359,6 +376,7 @@ const std::vector<Plant>& plants() {
       {"HookKeeps", true, OwnerKind::hook, "forward hook of the layer 'plant'"},
       {"BackwardHookKeeps", true, OwnerKind::hook, "backward hook of the layer 'plant'"},
       {"", true, OwnerKind::data_set, "PlantPoints", "", false, {{"data.keeps", "batches"}, {"data.workers", "2"}}},
+      {"", true, OwnerKind::optimizer, "KeepingSgd", "", false, {{"optimizer.type", "keeping_sgd"}}},
       {"", true, OwnerKind::callback, "KeepGradients", "", false, {{"callbacks", "keep_gradients"}}},
 
       {"", false},
@@ -402,6 +420,12 @@ void register_plants() {
                             return {std::make_shared<PlantPoints>(o.seed, v.integer("points"), width, v.text("keeps")),
                                     std::make_shared<PlantPoints>(o.seed + 1, 40, width, "nothing")};
                           }});
+  optim::register_optimizer({"keeping_sgd",
+                             "SGD that keeps every gradient",
+                             {optim::lr_attr(0.01)},
+                             [](std::vector<nn::Named> p, const AttrValues& v) -> std::unique_ptr<optim::Optimizer> {
+                               return std::make_unique<KeepingSgd>(std::move(p), v);
+                             }});
   register_callback({.name = "keep_gradients",
                      .title = "Keep gradients",
                      .help = "keeps every gradient",

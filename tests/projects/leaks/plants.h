@@ -21,7 +21,7 @@ struct Plant {
 };
 /// Leaks, then those that only look like one.
 const std::vector<Plant>& plants();
-/// Adds their layers, data set, callbacks and op to the open scope.
+/// Adds their layers, data set, callbacks, optimizer and op to the open scope.
 void register_plants();
 /// What the variables among them have kept is given up.
 void clear_plants();
