@@ -29,7 +29,7 @@ void RunDriver::Impl::watch_growth(std::vector<WatchHit>& hits) {
   grew = grows;
   if (!begins) return;
   WatchHit hit;
-  hit.watch = std::string(kMemoryGrowth) + " > 0";
+  hit.watch = kOwnWatch;
   hit.step = session->steps_done();
   hit.at = kMemoryGrowth;
   hit.value = now;

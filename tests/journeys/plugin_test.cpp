@@ -150,7 +150,10 @@ TEST_F(Plugins, what_a_plug_in_leaks_is_named_and_proven) {
   ASSERT_EQ(with_hoard({"train", project, "--run", "r", "--max-steps", "200"}).status, 0);
   // The run has said so itself.
   const Outcome watches = with_hoard({"watches", project, "r", "--json"});
-  EXPECT_TRUE(has(watches.out, "memory_growth > 0")) << watches.out << watches.err;
+  ASSERT_EQ(watches.json().size(), 1u) << watches.out << watches.err;
+  EXPECT_EQ(watches.json()[0].at("watch"), "memory_growth > 0");
+  EXPECT_EQ(watches.json()[0].at("action"), "mark");
+  EXPECT_TRUE(watches.json()[0].at("armed").get<bool>());
   const Outcome plan = with_hoard({"memory", "leaks", project, "r", "--steps", "50:90", "--plan"});
   EXPECT_EQ(plan.status, 0) << plan.err;
   EXPECT_TRUE(has(plan.out, "run r: steps 50 to 90 are looked at by a replay from step ")) << plan.out;
