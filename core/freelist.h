@@ -1,6 +1,9 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <new>
+
+#include "core/memory_image.h"
 
 namespace tenon {
 
@@ -31,6 +34,11 @@ class FreeList {
       return;
     }
     ::operator delete(p);
+  }
+  /// Where the lists of the calling thread begin.
+  static MemorySpan heads() {
+    const auto at = reinterpret_cast<uint64_t>(&lists());
+    return {at, at + sizeof(Lists)};
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
@@ -103,15 +104,17 @@ int64_t small_live_locked(Central& c) {
   return sum;
 }
 
-// Seq_cst throughout: whoever reads the observer raises g_looking first, and whoever takes it away waits for that count
-// to fall, so an observer is never told anything after set_memory_observer(nullptr) has returned.
-std::atomic<MemoryObserver*> g_observer{nullptr};
+// Seq_cst throughout: whoever reads an observer raises g_looking first, and whoever takes it away waits for that count
+// to fall, so an observer is never told anything after remove_memory_observer() has returned.
+std::array<std::atomic<MemoryObserver*>, 16> g_observers{};
+std::mutex g_observers_change;  // of the list and the bit of the process word together
 std::atomic<int> g_looking{0};
 
 template <class F>
-[[gnu::noinline]] void tell_observer(const F& f) {
+[[gnu::noinline]] void tell_observers(const F& f) {
   g_looking.fetch_add(1);
-  if (MemoryObserver* o = g_observer.load()) f(*o);
+  for (const auto& slot : g_observers)
+    if (MemoryObserver* o = slot.load()) f(*o);
   g_looking.fetch_sub(1);
 }
 std::atomic<uint32_t> g_next_id{1};
@@ -176,7 +179,7 @@ Block* take_shared(Central& c, int k) {
 void give_back(Storage* s) {
   auto* b = reinterpret_cast<Block*>(s);
   if (process_mode.load(std::memory_order_relaxed) & mode::memory) [[unlikely]]
-    tell_observer([&](MemoryObserver& o) { o.given_back(*s); });
+    tell_observers([&](MemoryObserver& o) { o.given_back(*s); });
   int k = static_cast<int>(b->size_class);
   auto bytes = static_cast<int64_t>(class_bytes(k));
   bool small = class_bytes(k) <= kSmall;
@@ -244,7 +247,7 @@ Storage* detail::take_block(size_t bytes) {
   s.id = 0;
   s.release = give_back;
   if (process_mode.load(std::memory_order_relaxed) & mode::memory) [[unlikely]]
-    tell_observer([&](MemoryObserver& o) {
+    tell_observers([&](MemoryObserver& o) {
       storage_id(&s);
       o.taken(s);
     });
@@ -259,12 +262,12 @@ Ref<Storage> backend_take(size_t bytes, Device device) {
   s->device = device;
   s->release = [](Storage* dead) {
     if (process_mode.load(std::memory_order_relaxed) & mode::memory)
-      tell_observer([&](MemoryObserver& o) { o.given_back(*dead); });
+      tell_observers([&](MemoryObserver& o) { o.given_back(*dead); });
     backend_of(dead->device).give(dead->device, dead->data, dead->bytes);
     delete dead;
   };
   if (process_mode.load(std::memory_order_relaxed) & mode::memory)
-    tell_observer([&](MemoryObserver& o) {
+    tell_observers([&](MemoryObserver& o) {
       storage_id(s.get());
       o.taken(*s);
     });
@@ -299,11 +302,21 @@ void pool_trim() {
   trim_locked(c);
 }
 
-void set_memory_observer(MemoryObserver* observer) {
-  g_observer.store(observer);
-  if (observer)
-    process_mode.fetch_or(mode::memory);
-  else
+void add_memory_observer(MemoryObserver& observer) {
+  std::lock_guard lock(g_observers_change);
+  const auto free = std::find(g_observers.begin(), g_observers.end(), nullptr);
+  if (free == g_observers.end())
+    throw Error(fmt::format("memory is looked at {} times at once", g_observers.size()),
+                "wait until one of the recordings has ended");
+  *free = &observer;
+  process_mode.fetch_or(mode::memory);
+}
+
+void remove_memory_observer(MemoryObserver& observer) {
+  std::lock_guard lock(g_observers_change);
+  const auto at = std::find(g_observers.begin(), g_observers.end(), &observer);
+  if (at != g_observers.end()) *at = nullptr;
+  if (std::all_of(g_observers.begin(), g_observers.end(), [](const auto& o) { return o == nullptr; }))
     process_mode.fetch_and(~mode::memory);
   while (g_looking.load() != 0) std::this_thread::yield();
 }

@@ -38,15 +38,17 @@ void pool_reset_peak();
 /// Gives cached large blocks back to the system.
 void pool_trim();
 
-/// Sees every block taken and given back while mode::memory is set in the process word. Called from any thread.
+/// Sees every block taken and given back from add_memory_observer() to remove_memory_observer(). Called from any thread.
 class MemoryObserver {
  public:
   virtual ~MemoryObserver() = default;
   virtual void taken(const Storage& s) = 0;
   virtual void given_back(const Storage& s) = 0;
 };
-/// Sets the observer and the process-wide bit; null clears both, and waits until no thread is inside the old one.
-void set_memory_observer(MemoryObserver* observer);
+/// Several may look at a time: each sees all. Throws Error where more do than anyone needs.
+void add_memory_observer(MemoryObserver& observer);
+/// Waits until no thread is inside it. One that was not added is left alone.
+void remove_memory_observer(MemoryObserver& observer);
 
 /// The storage's number, given on the first call and kept for its life.
 uint32_t storage_id(Storage* s);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/backend.h"
 #include "core/error.h"
 #include "core/half.h"
+#include "core/idle_memory.h"
 #include "core/pool.h"
 
 namespace tenon {
@@ -58,10 +60,15 @@ static inline TensorImpl* new_impl() {
   return new TensorImpl;
 }
 
+MemorySpan idle_tensor_headers() {
+  const auto at = reinterpret_cast<uint64_t>(&t_impls);
+  return {at, at + sizeof t_impls};
+}
+
 Ref<TensorImpl> tensor_impl_new() { return Ref<TensorImpl>::adopt(new_impl()); }
 
 void release_last(TensorImpl* t) {
-  if (t->grad) delete t->grad;
+  if (t->grad) delete std::exchange(t->grad, nullptr);  // who reads memory finds nothing in a header that is kept
   t->storage.reset();
   t->base.reset();
   if (t_impls.count >= 0 && t_impls.count < kKeep)

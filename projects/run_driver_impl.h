@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/train/early_stop.h"
+#include "engine/train/memory_growth.h"
 #include "engine/train/recipe.h"
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
@@ -29,7 +30,10 @@ struct RunDriver::Impl {
   RunInfo info;
   std::unique_ptr<TrainingSession> session;
   std::unique_ptr<WatchList> watches;  ///< null where the recipe has none, and on ranks but 0
-  int64_t stop_at = INT64_MAX;         ///< of this call; the recipe's own end is the session's
+  // Looked at in every run, where no watch of its own does; null on ranks but 0.
+  std::unique_ptr<GrowthWatch> growth;
+  bool grew = false;            ///< where it was looked at last
+  int64_t stop_at = INT64_MAX;  ///< of this call; the recipe's own end is the session's
   bool fresh = true;
   nlohmann::json best;
   Prune prune;
@@ -84,7 +88,9 @@ struct RunDriver::Impl {
   /// They look from the next step on, with what the run recorded up to here.
   void arm(std::unique_ptr<WatchList> list);
   /// Does what is to be done by what they saw.
-  void after_watches();
+  void after_watches(bool of_step);
+  /// Growth of memory that begins here is marked as a watch marks it.
+  void watch_growth(std::vector<WatchHit>& hits);
   void tell_watch_costs();
   void evaluate();
   /// What is recorded of the run so far, of a branch with what its parents had by then.

@@ -239,7 +239,7 @@ void RunDriver::Impl::after_step(const StepResult& r) {
     }
   }
   publish(std::move(rows));
-  after_watches();
+  after_watches(true);
 }
 
 void RunDriver::Impl::evaluate() {
@@ -266,7 +266,7 @@ void RunDriver::Impl::evaluate() {
   for (const MetricRow& row : rows) evaluated[row.name].push_back({step, row.point.value});
   judge();
   publish(std::move(rows));
-  after_watches();
+  after_watches(false);
   rate_from = Clock::now();
   rate_samples = rate_targets = 0;
 }

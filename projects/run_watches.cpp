@@ -1,6 +1,7 @@
 // The watches of a run that trains.
 #include <algorithm>
 
+#include "core/pool.h"
 #include "projects/run_driver_impl.h"
 
 namespace tenon::projects {
@@ -17,9 +18,30 @@ void RunDriver::Impl::arm(std::unique_ptr<WatchList> list) {
   if (watches && session->steps_done() > 0) recall_watches(*watches, *project, info.id, session->steps_done());
 }
 
-void RunDriver::Impl::after_watches() {
-  if (!watches) return;
-  std::vector<WatchHit> hits = watches->take();
+void RunDriver::Impl::watch_growth(std::vector<WatchHit>& hits) {
+  if (!recorder) return;
+  if (watches)
+    for (const Watch& w : watches->watches())
+      if (w.subject == WatchSubject::memory) return;
+  if (!growth) growth = std::make_unique<GrowthWatch>(session->steps_per_epoch());
+  const double now = growth->take(pool_stats().live_bytes);
+  const bool grows = now > 0, begins = grows && !grew;
+  grew = grows;
+  if (!begins) return;
+  WatchHit hit;
+  hit.watch = kOwnWatch;
+  hit.step = session->steps_done();
+  hit.at = kMemoryGrowth;
+  hit.value = now;
+  hit.begins = true;
+  hit.action = WatchAction::mark;
+  hits.push_back(std::move(hit));
+}
+
+void RunDriver::Impl::after_watches(bool of_step) {
+  std::vector<WatchHit> hits;
+  if (watches) hits = watches->take();
+  if (of_step) watch_growth(hits);
   if (hits.empty()) return;
   {
     std::lock_guard lock(mutex);

@@ -148,6 +148,7 @@ std::vector<WatchSummary> watch_summaries(const Project& project, const RunInfo&
     s.last = h;
     s.began += h.begins;
     if (!s.armed) s.action = h.action;
+    s.armed |= s.condition == kOwnWatch;
   }
   for (const WatchCost& c : project.watch_costs(run.id))
     if (c.trained > 0) of(c.watch).share = c.seconds / c.trained;

@@ -9,6 +9,9 @@
 
 namespace tenon::projects {
 
+/// What a run looks at by itself, where no watch of its recipe is of the growth of memory. It marks where that begins.
+inline constexpr const char* kOwnWatch = "memory_growth > 0";
+
 /// Gives a list what the run had recorded up to step `done` (Note [Watches]).
 void recall_watches(WatchList& list, const Project& project, int64_t run, int64_t done);
 
@@ -16,13 +19,13 @@ void recall_watches(WatchList& list, const Project& project, int64_t run, int64_
 struct WatchSummary {
   std::string condition;
   WatchAction action = WatchAction::mark;
-  bool armed = true;     ///< it stands in the recipe of the run's next step
+  bool armed = true;     ///< it stands in the recipe of the run's next step, or is kOwnWatch
   int64_t held = 0;      ///< steps, of those that were looked at
   int64_t began = 0;     ///< how often it came to hold
   WatchHit first, last;  ///< where it held
   double share = -1;     ///< of the time of its steps that looking took; -1: not known yet
 };
-/// Those of the run's recipes, in their order; then those that have hits and stand in none.
+/// Those of the run's recipes, in their order; then those that have hits and stand in none, kOwnWatch among them.
 std::vector<WatchSummary> watch_summaries(const Project& project, const RunInfo& run);
 
 /// What a search for a condition has to do.

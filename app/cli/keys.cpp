@@ -56,6 +56,7 @@ int keys(const Args& args) {
       part(fmt::format("{}({}(*)) > 1", m.name, m.by_weights ? "update" : "grad"), m.help);
     for (const WatchSubjectText& s : watch_subjects()) part(fmt::format("norm({}(*)) > 1", s.name), s.help);
     for (const std::string& m : watched_metrics()) part(m + " > 1", "the metric");
+    part(std::string(kMemoryGrowth) + " > 1", "bytes a step by which memory grows on");
     for (const WatchAction a : kWatchActions)
       part(fmt::format("loss > 1: {}", watch_action_name(a)), watch_action_help(a));
     part("loss > 3 * median(loss, 50)", "against the median of the 50 values before");

@@ -1,8 +1,9 @@
-// tenon memory ...: every registered analysis of memory snapshots is a command.
+// tenon memory ...: every registered analysis of memory snapshots is a command. What leaks is asked of runs, too.
 #include <fmt/format.h>
 
 #include "app/cli/command.h"
 #include "app/cli/findings.h"
+#include "app/cli/memory_leaks.h"
 #include "app/cli/output.h"
 #include "core/error.h"
 #include "tracing/analyses/snapshot_analysis.h"
@@ -11,6 +12,7 @@ namespace tenon::app {
 namespace {
 
 int run_snapshot_analysis(const tracing::SnapshotAnalysis& analysis, const Args& args) {
+  if (analysis.name == "leaks" && is_project(args.word(0))) return run_leaks(args);
   tracing::SnapshotRequest request;
   request.top = static_cast<size_t>(args.integer("--top", 20, 1));
   request.device = args.integer("--device", -1, 0);
@@ -38,16 +40,21 @@ const bool registered_memory = register_command_family("memory", [] {
                                 {"--json", "", "one JSON object a line"}};
     if (a.name == "live" || a.name == "fragmentation") options.push_back({"--at", "N", "the event (the last one)"});
     if (a.name == "stacks") options.push_back({"--at", "N", "the event (the peak)"});
+    if (a.name == "leaks")
+      for (const Option& o : run_leaks_options()) options.push_back(o);
     if (a.name == "what-if") {
       options.push_back({"--settings", "TEXT", "as in PYTORCH_CUDA_ALLOC_CONF; may be given several times"});
       options.push_back({"--limit-gb", "X", "what the device can give (what an out-of-memory event tells)"});
     }
-    all.push_back({"memory " + a.name,
-                   a.max_files == 1   ? "FILE"
-                   : a.min_files == 2 ? "A B"
-                                      : "FILE [LATER]",
-                   a.min_files, a.max_files, options, a.help,
-                   [a](const Args& args) { return run_snapshot_analysis(a, args); }});
+    all.push_back(
+        {"memory " + a.name,
+         a.name == "leaks"  ? "FILE [LATER] | PROJECT [RUN]"
+         : a.max_files == 1 ? "FILE"
+         : a.min_files == 2 ? "A B"
+                            : "FILE [LATER]",
+         a.min_files, a.max_files, options,
+         a.name == "leaks" ? a.help + "; of a run who holds them, proven by a replay (exit status 1)" : a.help,
+         [a](const Args& args) { return run_snapshot_analysis(a, args); }});
   }
   return all;
 });

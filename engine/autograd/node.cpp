@@ -9,6 +9,7 @@
 #include "core/freelist.h"
 #include "core/profile.h"
 #include "engine/autograd/autograd.h"
+#include "engine/autograd/idle_nodes.h"
 #include "engine/ops/as_strided.h"
 
 namespace tenon {
@@ -215,6 +216,8 @@ void SavedTensor::reset() {
   value.reset();
   packed.reset();
 }
+
+MemorySpan idle_nodes() { return FreeList::heads(); }
 
 void* AutogradMeta::operator new(size_t bytes) { return FreeList::take(bytes); }
 void AutogradMeta::operator delete(void* p) { FreeList::give(p, sizeof(AutogradMeta)); }

@@ -1,5 +1,7 @@
 #include "engine/nn/hooks.h"
 
+#include <cstddef>
+
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
 #include "engine/autograd/node.h"
@@ -57,6 +59,11 @@ Module::Hooks& Module::hooks() {
     hooks_->owner = this;
   }
   return *hooks_;
+}
+
+const char* Module::hooks_at(size_t offset) {
+  if (offset < offsetof(Hooks, post)) return "a hook before";
+  return offset < offsetof(Hooks, backward) ? "a forward hook of" : "a backward hook of";
 }
 
 Module::~Module() {

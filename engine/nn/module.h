@@ -74,6 +74,9 @@ class Module {
   int add_full_backward_hook(
       std::function<void(Module&, std::vector<Tensor>& grad_inputs, const Tensor& grad_output)> hook);
   void remove_hook(int id);
+  /// Which hooks are kept at this many bytes into the module's hooks, for who comes upon them in memory: "a hook
+  /// before", "a forward hook of", "a backward hook of".
+  static const char* hooks_at(size_t offset);
 
   /// Puts something computed in the place of parameter `name`: for every forward() the module's tensor is
   /// compute(training). The parameter goes; `parameters` and `buffers` (named relative to the module) come. See

@@ -227,6 +227,12 @@ CallbackList::CallbackList(const Recipe& recipe, const CallbackRun& run) {
                    [](const Item& a, const Item& b) { return a.def->moment < b.def->moment; });
 }
 
+std::vector<const Callback*> CallbackList::members() const {
+  std::vector<const Callback*> all;
+  for (const Item& item : all_) all.push_back(item.it.get());
+  return all;
+}
+
 bool CallbackList::changes_gradients() const {
   return std::any_of(all_.begin(), all_.end(), [](const Item& i) { return i.def->moment == Moment::gradients; });
 }

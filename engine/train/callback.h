@@ -124,6 +124,7 @@ class CallbackList {
   /// Throws Error (usage) for a name or a setting that is none, and for what does not fit the run.
   CallbackList(const Recipe& recipe, const CallbackRun& run);
   bool empty() const { return all_.empty(); }
+  std::vector<const Callback*> members() const;
   /// Whether one of them may change gradients.
   bool changes_gradients() const;
   /// Whether one of them is told of evaluations.

@@ -424,6 +424,7 @@ bool TrainingSession::watches_evaluations() const {
   return !impl_->schedule->state().is_null() || impl_->callbacks.watches_evaluations();
 }
 const std::string& TrainingSession::ending() const { return impl_->callbacks.ending(); }
+std::vector<const Callback*> TrainingSession::listed_callbacks() const { return impl_->callbacks.members(); }
 
 const ModelSpec& TrainingSession::spec() const { return impl_->spec; }
 const Recipe& TrainingSession::recipe() const { return impl_->recipe; }

@@ -9,6 +9,7 @@
 
 namespace tenon {
 
+class Callback;
 class Recipe;
 class Replica;
 struct GivenTensor;
@@ -175,6 +176,8 @@ class TrainingSession {
   bool watches_evaluations() const;
   /// Why a callback ends the run here; empty: it goes on.
   const std::string& ending() const;
+  /// Those that the recipe lists, in its order.
+  std::vector<const Callback*> listed_callbacks() const;
 
   /// Everything that later steps depend on. The tensors are copies on the CPU.
   Checkpoint save() const;

@@ -39,6 +39,7 @@ std::string condition_of(const std::string& text) {
 }
 
 std::string quantity_text(const Watch& w) {
+  if (w.subject == WatchSubject::memory) return "the growth of memory that goes on, in bytes a step,";
   if (!w.measure) return w.of;
   if (w.subject == WatchSubject::metric) return fmt::format("the {} of {}", w.measure->name, w.of);
   for (const WatchSubjectText& s : watch_subjects())
@@ -172,6 +173,12 @@ std::vector<std::string> watched_metrics() {
   return all;
 }
 
+std::vector<std::string> watched_numbers() {
+  std::vector<std::string> all = watched_metrics();
+  all.emplace_back(kMemoryGrowth);
+  return all;
+}
+
 std::vector<WatchRow> watch_rows(const Recipe& recipe) {
   std::vector<WatchRow> rows;
   for (const std::string& text : split_list(recipe.text(kWatchesKey))) {
@@ -218,6 +225,7 @@ std::vector<std::pair<std::string, std::string>> watch_examples() {
       {"dead(activation(*)) > 0.9 every 10: count", "a layer nearly all of whose outputs are 0"},
       {"nonfinite(grad(*)) > 0: checkpoint", "a gradient that overflows"},
       {"test_accuracy > 0.9: checkpoint", "a goal that was come to"},
+      {"memory_growth > 1e6: pause", "memory that is never given back"},
   };
 }
 

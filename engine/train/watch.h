@@ -24,8 +24,12 @@ struct Evaluation;
 struct StepResult;
 
 /// What a number is taken of.
-/// `output`: of an op of a recorded step, see parse_op_condition(); no watch has it.
-enum class WatchSubject { metric, weight, gradient, update, activation, output };
+/// `memory`: of the process, see kMemoryGrowth. `output`: of an op of a recorded step, see parse_op_condition(); no watch
+/// has it.
+enum class WatchSubject { metric, weight, gradient, update, activation, memory, output };
+/// How many bytes a step the memory of the run has grown by, over its last two epochs, where that goes on: see
+/// memory_growth.h. A run looks at it by itself.
+inline constexpr const char* kMemoryGrowth = "memory_growth";
 
 /// A number that a tensor comes to, registered in the file that defines it.
 struct WatchMeasureDef {
@@ -58,7 +62,7 @@ struct Watch {
   std::string condition;  ///< as it was typed, without what is done; by it the watch is known in a run
   const WatchMeasureDef* measure = nullptr;  ///< null: the metric itself
   WatchSubject subject = WatchSubject::metric;
-  std::string of;  ///< pattern of names, or the metric
+  std::string of;  ///< pattern of names, the metric, or kMemoryGrowth
   Relation relation = Relation::above;
   double low = 0, high = 0;    ///< the bounds; of one bound `low`, which multiplies the median where there is one
   std::string median_of = {};  ///< a metric; empty: the bound is a constant
@@ -96,6 +100,8 @@ std::vector<std::pair<std::string, double>> step_metrics(const StepResult& r, bo
 std::vector<std::pair<std::string, double>> evaluation_metrics(const Evaluation& e);
 /// Every name that one of them may have.
 std::vector<std::string> watched_metrics();
+/// What a condition may begin with beside measures: the metrics, and kMemoryGrowth.
+std::vector<std::string> watched_numbers();
 
 /// A watch of a recipe, as text.
 struct WatchRow {

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/name_pattern.h"
+#include "core/pool.h"
 #include "core/quiet.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/checkpoint.h"
@@ -86,6 +87,8 @@ WatchList::WatchList(TrainingSession& session, const Recipe& recipe, std::vector
     const Watch& w = watches_[i];
     if (w.only_metrics())
       check_watched_metric(w.of, recipe, session.task());
+    else if (w.subject == WatchSubject::memory)
+      growth_ = std::make_unique<GrowthWatch>(session.steps_per_epoch());
     else
       find_tensors(w, states_[i]);
   }
@@ -192,6 +195,7 @@ void WatchList::on_step_end(const StepResult& r) {
     if (l.subject == WatchSubject::gradient && r.loss_scale != 1) l.of.divide(r.loss_scale);
     l.before.reset();
   }
+  if (growth_) growth_->take(pool_stats().live_bytes);
   const auto metrics = step_metrics(r, scaled_);
   for (size_t i = 0; i < watches_.size(); ++i)
     if (states_[i].due) judge(i, metrics, r.step);
@@ -221,6 +225,7 @@ void WatchList::judge(size_t watch, const std::vector<std::pair<std::string, dou
   };
   if (w.only_metrics())
     if (const double* value = metric_among(metrics, w.of)) see(w.of, w.of_metric(*value));
+  if (w.subject == WatchSubject::memory) see(kMemoryGrowth, growth_->bytes_a_step());
   for (size_t i = 0; i < s.looks.size(); ++i) {
     const Look& l = looks_[s.looks[i]];
     if (!l.of.any()) continue;

@@ -1,9 +1,11 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/nn/module.h"
+#include "engine/train/memory_growth.h"
 #include "engine/train/session.h"
 #include "engine/train/watch.h"
 #include "engine/train/watch_memory.h"
@@ -68,6 +70,7 @@ class WatchList : public TrainingObserver {
   std::vector<Watch> watches_;
   std::vector<State> states_;
   WatchMemory memory_;
+  std::unique_ptr<GrowthWatch> growth_;  ///< null where no watch is of it
   std::vector<Look> looks_;
   std::vector<std::pair<nn::Module*, int>> hooks_;
   std::vector<WatchHit> hits_;

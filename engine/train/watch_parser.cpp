@@ -116,7 +116,7 @@ class WatchReader final : TextReader {
                    : "a metric or a measure is expected, as in loss or max_abs(grad(fc1))");
     if (of_ops_ && !watch_measures().find(name)) no_such("measure", name, watch_measures().names(), from);
     if (!sign("(")) {
-      const std::vector<std::string> all = watched_metrics();
+      const std::vector<std::string> all = watched_numbers();
       if (std::find(all.begin(), all.end(), name) == all.end()) {
         std::vector<std::string> names = all;
         for (const std::string& m : watch_measures().names()) names.push_back(m);
@@ -125,6 +125,7 @@ class WatchReader final : TextReader {
         no_such("metric or measure", name, names, from);
       }
       w.of = name;
+      if (name == kMemoryGrowth) w.subject = WatchSubject::memory;
       return;
     }
     w.measure = watch_measures().find(name);

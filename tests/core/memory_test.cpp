@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "core/pool.h"
 #include "core/random.h"
+#include "core/state.h"
 #include "core/tensor.h"
 
 namespace tenon {
@@ -50,7 +51,7 @@ TEST(Pool, BlocksFreedByAnotherThreadAreReused) {
   EXPECT_EQ(pool_stats().live_bytes, before);
 }
 
-TEST(Pool, ObserverSeesEveryBlockOnce) {
+TEST(Pool, EveryObserverSeesEveryBlockOnce) {
   struct Count : MemoryObserver {
     std::atomic<int> taken_count{0}, returned{0};
     void taken(const Storage& s) override {
@@ -58,12 +59,22 @@ TEST(Pool, ObserverSeesEveryBlockOnce) {
       ++taken_count;
     }
     void given_back(const Storage&) override { ++returned; }
-  } count;
-  set_memory_observer(&count);
-  { Tensor a = empty({10}), b = empty({100000}), view = view_of(b, Layout::contiguous({5})); }
-  set_memory_observer(nullptr);
-  EXPECT_EQ(count.taken_count, 2);
-  EXPECT_EQ(count.returned, 2);
+  } count, beside;
+  add_memory_observer(count);
+  {
+    Tensor a = empty({10});
+    add_memory_observer(beside);
+    Tensor b = empty({100000}), view = view_of(b, Layout::contiguous({5}));
+  }
+  remove_memory_observer(beside);
+  { Tensor c = empty({10}); }
+  remove_memory_observer(count);
+  { Tensor d = empty({10}); }
+  EXPECT_EQ(count.taken_count, 3);
+  EXPECT_EQ(count.returned, 3);
+  EXPECT_EQ(beside.taken_count, 1);
+  EXPECT_EQ(beside.returned, 2);
+  EXPECT_FALSE(process_mode & mode::memory);
 }
 
 TEST(Tensor, ImpossibleSizesAreRefusedWithTheirNumbers) {

@@ -42,8 +42,8 @@ using testing_sessions::with;
 /// Adds up the blocks that are taken while it lives, as the pool counts them.
 class Measured : public MemoryObserver {
  public:
-  Measured() { set_memory_observer(this); }
-  ~Measured() override { set_memory_observer(nullptr); }
+  Measured() { add_memory_observer(*this); }
+  ~Measured() override { remove_memory_observer(*this); }
   void taken(const Storage& s) override {
     std::lock_guard lock(mutex_);
     const auto bytes = static_cast<int64_t>(pool_block_bytes(s.bytes));

@@ -40,7 +40,7 @@ const std::vector<Floor>& floors() {
       {{"tracing/ops"}},
       {{"projects/search"}},
       {{"projects"}},
-      {{"projects/checks", "projects/query", "projects/spikes"}},
+      {{"projects/checks", "projects/leaks", "projects/query", "projects/spikes"}},
       {{"views/shared"}},
       {{"views/graph"}},
       {{"views/canvas"}},

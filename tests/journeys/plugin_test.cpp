@@ -136,6 +136,55 @@ TEST_F(Plugins, ItsAttributesAreKeysOfTheRecipe) {
   EXPECT_TRUE(has(refused.err, "data.frequency = 0: it is at least 0.01")) << refused.err;
 }
 
+TEST_F(Plugins, what_a_plug_in_leaks_is_named_and_proven) {
+  const std::string project = *folder_ / "hoard.tenon";
+  const Beginning b = begin(find_template("spirals"), "", project);
+  ModelSpec model = b.model;
+  for (LayerSpec& l : model.layers)
+    if (l.name == "layers.1") l.type = "Hoard";
+  projects::Project::create(project, model, b.recipe.to_json());
+  const auto with_hoard = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--plugin", plugin("hoard")});
+    return installed(words);
+  };
+  ASSERT_EQ(with_hoard({"train", project, "--run", "r", "--max-steps", "200"}).status, 0);
+  // The run has said so itself.
+  const Outcome watches = with_hoard({"watches", project, "r", "--json"});
+  ASSERT_EQ(watches.json().size(), 1u) << watches.out << watches.err;
+  EXPECT_EQ(watches.json()[0].at("watch"), "memory_growth > 0");
+  EXPECT_EQ(watches.json()[0].at("action"), "mark");
+  EXPECT_TRUE(watches.json()[0].at("armed").get<bool>());
+  const Outcome plan = with_hoard({"memory", "leaks", project, "r", "--steps", "50:90", "--plan"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_TRUE(has(plan.out, "run r: steps 50 to 90 are looked at by a replay from step ")) << plan.out;
+  const Outcome found = with_hoard({"memory", "leaks", project, "r", "--steps", "50:90", "--json"});
+  EXPECT_EQ(found.status, 1) << found.err;
+  ASSERT_EQ(found.json().size(), 1u) << found.out;
+  const nlohmann::json j = found.json()[0];
+  ASSERT_EQ(j.at("leaks").size(), 1u) << found.out;
+  const nlohmann::json leak = j.at("leaks")[0];
+  EXPECT_EQ(leak.at("kind"), "variable");
+  EXPECT_EQ(leak.at("owner"), "the variable seen_outputs of hoard.so");
+  EXPECT_TRUE(leak.at("proof").at("gone").get<bool>());
+  EXPECT_TRUE(leak.at("proof").at("same_losses").get<bool>());
+  EXPECT_EQ(leak.at("proof").at("after"), 0);
+  EXPECT_EQ(leak.at("bytes_a_step"), 100 * 64 * 4);
+  const Outcome told = with_hoard({"memory", "leaks", project});
+  EXPECT_EQ(told.status, 1);
+  EXPECT_TRUE(has(told.out, "the variable seen_outputs of hoard.so holds 25.0 KiB a step")) << told.out;
+  EXPECT_EQ(with_hoard({"memory", "leaks", project, "r", "--steps", "5"}).status, 2);
+  EXPECT_EQ(with_hoard({"memory", "leaks", project, "r", "--from-step", "198"}).status, 2);
+
+  // One that leaks nothing.
+  const std::string clean = *folder_ / "clean.tenon";
+  ASSERT_EQ(installed({"new", clean, "--template", "spirals"}).status, 0);
+  ASSERT_EQ(installed({"train", clean, "--run", "r", "--max-steps", "200"}).status, 0);
+  EXPECT_FALSE(has(installed({"watches", clean, "r"}).out, "memory_growth"));
+  const Outcome none = installed({"memory", "leaks", clean});
+  EXPECT_EQ(none.status, 0) << none.err;
+  EXPECT_TRUE(has(none.out, "leak nothing")) << none.out;
+}
+
 TEST_F(Plugins, ItsLayerLearnsItsDataAndIsProfiledAndExported) {
   const std::string project = wave_project();
   const Outcome trained = with_wave({"train", project, "--json"});

@@ -7,8 +7,8 @@
 
 namespace tenon::tracing {
 
-MemoryHistory::MemoryHistory(uint32_t group) : group_(group) { set_memory_observer(this); }
-MemoryHistory::~MemoryHistory() { set_memory_observer(nullptr); }
+MemoryHistory::MemoryHistory(uint32_t group) : group_(group) { add_memory_observer(*this); }
+MemoryHistory::~MemoryHistory() { remove_memory_observer(*this); }
 
 void MemoryHistory::alive_before(const Tensor& t, Category category, uint16_t module) {
   if (!t.storage()) return;

@@ -7,7 +7,7 @@
 
 namespace tenon::tracing {
 
-/// Records every block the CPU pool gives out and takes back while it lives. One at a time.
+/// Records every block the CPU pool gives out and takes back while it lives.
 class MemoryHistory : public MemoryObserver {
  public:
   /// Of the threads that work for one group (TrainingSession::group()); 0: of all.

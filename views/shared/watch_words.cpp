@@ -33,6 +33,7 @@ std::vector<std::string> behind(std::string_view before, const std::vector<std::
   std::vector<std::string> words;
   if (before.empty() || before.back() == ';') {
     for (const WatchMeasureDef& m : watch_measures()) words.push_back(m.name + "(");
+    words.emplace_back(kMemoryGrowth);
     return metrics_and(std::move(words));
   }
   const char last = before.back();

@@ -1,0 +1,44 @@
+#pragma once
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "core/memory_image.h"
+#include "projects/leaks/leak.h"
+
+namespace tenon::projects {
+
+/// The run, brought to the step before a window, and the memory that its steps take from there on.
+class LeakReplay {
+ public:
+  /// `stepped` is called after every step, those before the window included.
+  LeakReplay(Project& project, const RunInfo& run, const LeakPlan& plan, std::function<void()> stepped);
+  ~LeakReplay();
+
+  void step();
+  const std::vector<double>& losses() const { return losses_; }
+  const tracing::Survivors& survivors() const { return *survivors_; }
+  /// What is live of these places after each step; after the last step only of what is at least a step old, and without
+  /// what was emptied since.
+  std::vector<int64_t> bytes_of(const std::vector<tracing::MemoryPlace>& places) const;
+  TrainingSession& session() const { return replayer_->session(); }
+  /// Of survivors that are at least a step old and of these places, those are emptied whose owner is among `owners`.
+  void empty_tensors(const std::vector<tracing::MemoryPlace>& places, const std::set<tracing::TensorOwner>& owners);
+  int64_t emptied() const { return emptier_.count(); }
+  /// Who held what was left over when tensors were emptied last.
+  const std::vector<tracing::Holding>& left() const { return left_; }
+
+ private:
+  /// The survivors of these places that are at least a step old.
+  std::vector<tracing::Survivors::Block> survivors_of(const std::vector<tracing::MemoryPlace>& places) const;
+
+  std::function<void()> stepped_;
+  CleanMemory clean_;
+  tracing::TensorEmptier emptier_;
+  std::unique_ptr<Replayer> replayer_;
+  std::unique_ptr<tracing::Survivors> survivors_;
+  std::vector<double> losses_;
+  std::vector<tracing::Holding> left_;
+};
+
+}  // namespace tenon::projects

@@ -1,0 +1,84 @@
+// What stands in a block of the heap: tensors, their history, nodes of graphs, numbers, and things of other kinds.
+#include "tracing/record/heap_block.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <memory>
+#include <string>
+
+#include "engine/autograd/autograd.h"
+#include "engine/ops/pointwise.h"
+#include "tracing/record/memory_owners.h"
+
+namespace tenon::tracing {
+namespace {
+
+uint64_t place_of(const void* p) { return reinterpret_cast<uint64_t>(p); }
+
+struct HeapBlocks : ::testing::Test {
+  void SetUp() override {
+    if (!MemoryImage::available()) GTEST_SKIP() << "under a sanitizer the heap is another one, which is not read";
+  }
+  static HeapBlock in(const MemoryImage& image, const void* p) { return {image, image.block_of(place_of(p))}; }
+};
+
+TEST_F(HeapBlocks, tensors_their_history_and_nodes_are_known_for_what_they_are) {
+  Tensor a = empty({3, 5});
+  set_requires_grad(a);
+  const Tensor b = mul(a, 2.0);
+  const MemoryImage image;
+  const HeapBlock header = in(image, b.impl());
+  ASSERT_NE(header.tensor(), nullptr);
+  EXPECT_EQ(to_string(header.tensor()->meta.shape), to_string(b.size()));
+  EXPECT_EQ(header.tensor()->storage.get(), b.storage());
+  EXPECT_EQ(header.address_of(&header.tensor()->storage), place_of(&b.impl()->storage));
+  EXPECT_EQ(header.history(), nullptr);
+  EXPECT_FALSE(header.is_tensor_memory());
+  const HeapBlock history = in(image, autograd_meta(b));
+  ASSERT_NE(history.history(), nullptr);
+  EXPECT_EQ(history.history()->fn.get(), autograd_meta(b)->fn.get());
+  EXPECT_EQ(history.tensor(), nullptr);
+  const HeapBlock node = in(image, autograd_meta(b)->fn.get());
+  ASSERT_NE(node.node(), nullptr);
+  EXPECT_EQ(node.node()->op, autograd_meta(b)->fn->op);
+}
+
+TEST_F(HeapBlocks, numbers_of_tensors_and_other_things_are_no_tensors) {
+  const Tensor small = empty({7}), large = empty({3, 1 << 20});
+  const auto text = std::make_unique<std::string>(tensor_header_bytes(), 'x');
+  const auto zeros = std::make_unique<char[]>(tensor_header_bytes());
+  const MemoryImage image;
+  for (const Tensor& t : {small, large}) {
+    const HeapBlock numbers = in(image, t.storage());
+    EXPECT_TRUE(numbers.is_tensor_memory());
+    EXPECT_EQ(numbers.tensor(), nullptr);
+  }
+  for (const void* p : {static_cast<const void*>(text->data()), static_cast<const void*>(zeros.get())}) {
+    const HeapBlock other = in(image, p);
+    EXPECT_FALSE(other.is_tensor_memory());
+    EXPECT_EQ(other.tensor(), nullptr);
+    EXPECT_EQ(other.history(), nullptr);
+    EXPECT_EQ(other.node(), nullptr);
+    EXPECT_EQ(other.object_class().name, "");
+  }
+}
+
+TEST_F(HeapBlocks, what_is_gone_by_now_is_found_to_be_and_never_touched) {
+  const Tensor t = empty({4});
+  Holding h;
+  EXPECT_FALSE(held_tensor(h)) << "nobody holds anything";
+  h.tensor = place_of(t.impl());
+  h.storage = place_of(t.storage());
+  EXPECT_TRUE(held_tensor(h).same(t));
+  h.storage += 64;
+  EXPECT_FALSE(held_tensor(h)) << "it has another storage by now";
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  munmap(page, 4096);
+  h.tensor = place_of(page);
+  EXPECT_FALSE(held_tensor(h)) << "its memory was given back to the system";
+}
+
+}  // namespace
+}  // namespace tenon::tracing
