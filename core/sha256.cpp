@@ -1,6 +1,7 @@
 #include "core/sha256.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "core/error.h"
 
@@ -26,6 +27,15 @@ Sha256Digest Sha256::finish() {
 }
 
 Sha256Digest sha256(const void* data, size_t bytes) { return Sha256().update(data, bytes).finish(); }
+
+Sha256Digest hmac_sha256(const std::string& key, const std::string& text) {
+  Sha256Digest out{};
+  unsigned int n = 0;
+  if (!HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
+            text.size(), out.data(), &n))
+    throw Error("SHA-256 is not available in this machine's libcrypto", "Check the installation of OpenSSL.");
+  return out;
+}
 
 std::string hex(const Sha256Digest& digest) {
   static constexpr char digits[] = "0123456789abcdef";

@@ -26,6 +26,8 @@ class Sha256 {
 };
 
 Sha256Digest sha256(const void* data, size_t bytes);
+/// RFC 2104: nobody without the key makes it.
+Sha256Digest hmac_sha256(const std::string& key, const std::string& text);
 /// 64 lower-case hexadecimal digits.
 std::string hex(const Sha256Digest& digest);
 

@@ -20,5 +20,12 @@ TEST(Sha256, pieces_give_the_same_as_the_whole) {
   EXPECT_EQ(h.finish(), sha256(text.data(), text.size()));
 }
 
+TEST(Sha256, a_signature_is_that_of_rfc_4231) {
+  EXPECT_EQ(hex(hmac_sha256(std::string(20, '\x0b'), "Hi There")),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -77,6 +77,34 @@ void MainWindow::add_finish_commands() {
                  {},
                  {},
                  2});
+  commands_.add({"file.certify",
+                 tr_later("Certify an exported model…"),
+                 "File",
+                 "",
+                 "check",
+                 [this] {
+                   choose_state(tr("Which state was exported?"), [this](int64_t run, int64_t step) {
+                     const QString path = ask_for_model(tr("Certify an exported model"));
+                     if (!path.isEmpty()) bench_.certify(run, step, path);
+                   });
+                 },
+                 trained,
+                 {},
+                 {},
+                 2});
+  commands_.add({"file.verify",
+                 tr_later("Verify a certified file…"),
+                 "File",
+                 "",
+                 "",
+                 [this] {
+                   const QString path = ask_for_model(tr("Verify a certified file"));
+                   if (!path.isEmpty()) bench_.verify_certified(path);
+                 },
+                 {},
+                 {},
+                 {},
+                 2});
   commands_.add({"file.report",
                  tr_later("Write a report…"),
                  "File",
@@ -135,6 +163,12 @@ void MainWindow::choose_state(const QString& hint, std::function<void(int64_t ru
                 .arg(QString::fromStdString(format_grouped(r->steps)))};
   };
   picker_->open(hint, states, missed);
+}
+
+/// An ONNX file that is there; empty where the dialog was left.
+QString MainWindow::ask_for_model(const QString& title) {
+  const QString beside = bench_.has_project() ? QFileInfo(bench_.file()).dir().path() : QString();
+  return QFileDialog::getOpenFileName(this, title, beside, tr("ONNX model (*.onnx)"));
 }
 
 /// A name beside the project, as "p-first" of the run "first" of p.tenon and "p-01" of "p-01"; empty where the dialog

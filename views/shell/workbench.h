@@ -88,6 +88,10 @@ class Workbench : public Bench {
   void look_into_sample(int64_t row) override;
   /// Writes that state in the format of the file's name and compares what is read back; a notice says the result.
   void export_run(int64_t run, int64_t step, const QString& path);
+  /// Measures an exported file against a state of a run, and writes its certificate beside it.
+  void certify(int64_t run, int64_t step, const QString& path);
+  /// Tells whether a file still is what was certified, and what is not.
+  void verify_certified(const QString& path);
   /// Writes that state as an ONNX model in fewer bits; a notice says what it costs, and the view Quantization of which
   /// layer.
   void export_quantized(int64_t run, int64_t step, const QString& path, const projects::QuantizeOptions& options);

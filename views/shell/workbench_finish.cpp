@@ -4,6 +4,7 @@
 
 #include "engine/train/broadcasts.h"
 #include "engine/train/session.h"
+#include "projects/certificate.h"
 #include "projects/finish.h"
 #include "projects/quantize.h"
 #include "views/report/document_report.h"
@@ -74,10 +75,50 @@ void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
         const auto e = projects::export_run(*project, r, step, projects::format_of_file(path), path, true, report);
         return views::tr("{}: {} at step {}, {}", path, r.name, format_grouped(step), e.text);
       },
-      [this, project](const std::string& text) {
-        if (project == project_) tell_done(tr("Exported"), text);
+      [this, project, run, step, path](const std::string& text) {
+        if (project != project_) return;
+        if (!path.endsWith(".onnx")) return tell_done(tr("Exported"), text);
+        tell_done(tr("Exported"), text, tr("Certify it"), [this, run, step, path] { certify(run, step, path); });
       },
       [this](const QString& message, const QString& hint) { fail(tr("The model was not exported"), message, hint); });
+}
+
+void Workbench::certify(int64_t run, int64_t step, const QString& path) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  auto project = project_;
+  jobs.start(
+      "certify " + path, tr("Certify %1").arg(path),
+      [project, r = *r, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
+        return projects::certify(*project, r, step, path, {}, report).text;
+      },
+      [this, project, path](const std::string& text) {
+        if (project == project_)
+          tell_done(tr("Certified"), text, tr("Verify it"), [this, path] { verify_certified(path); });
+      },
+      [this](const QString& message, const QString& hint) { fail(tr("The model was not certified"), message, hint); });
+}
+
+void Workbench::verify_certified(const QString& path) {
+  jobs.start(
+      "verify " + path, tr("Verify %1").arg(path),
+      [path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
+        return projects::verify_certified(path, {}, report);
+      },
+      [this, path](const projects::VerifyReport& v) {
+        std::string text = v.provenance;
+        for (const projects::Check& c : v.checks) {
+          const std::string line = c.what + ": " + c.text;
+          log(QString::fromStdString(line), !c.ok);
+          if (v.ok() || !c.ok) text += "\n" + line;
+        }
+        if (v.ok())
+          tell_done(tr("%1 is what was certified").arg(path), text);
+        else
+          fail(tr("%1 is not what was certified").arg(path), QString::fromStdString(text),
+               tr("Do not use it: export and certify the model anew."));
+      },
+      [this](const QString& message, const QString& hint) { fail(tr("The file was not verified"), message, hint); });
 }
 
 void Workbench::export_quantized(int64_t run, int64_t step, const QString& path,

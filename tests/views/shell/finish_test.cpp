@@ -4,10 +4,12 @@
 #include <QComboBox>
 #include <QDialog>
 #include <QDoubleSpinBox>
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QTest>
+#include <QToolButton>
 #include <filesystem>
 
 #include "core/file.h"
@@ -133,6 +135,38 @@ TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_los
   key(part<QDialog>("quantize"), Qt::Key_Escape);
   settle();
   EXPECT_FALSE(std::filesystem::exists(dir_.filePath("none.onnx").toStdString()));
+}
+
+TEST_F(Finish, an_exported_model_is_certified_and_a_changed_byte_is_seen) {
+  const QString onnx = dir_.filePath("c.onnx");
+  ASSERT_TRUE(window_->commands().run("file.export"));
+  answer(onnx);
+  pick("30");
+  ASSERT_NE(banner_action(), nullptr);
+  EXPECT_EQ(banner_action()->text(), "Certify it");
+  click(banner_action(), banner_action()->rect().center());
+  until([&] { return QFile::exists(onnx + ".certificate") && banner().startsWith("Certified"); });
+  EXPECT_TRUE(banner().contains("from the trained model")) << banner().toStdString();
+  // The same by the menu.
+  QFile::remove(onnx + ".certificate");
+  ASSERT_TRUE(window_->commands().run("file.certify"));
+  answer(onnx);
+  pick("30");
+  until([&] { return QFile::exists(onnx + ".certificate"); });
+  answer(onnx);
+  ASSERT_TRUE(window_->commands().run("file.verify"));
+  until([&] { return banner().contains("is what was certified"); });
+  QFile file(onnx);
+  ASSERT_TRUE(file.open(QIODevice::ReadWrite));
+  file.seek(file.size() - 30);
+  const char c = static_cast<char>(file.peek(1)[0] ^ 4);
+  file.write(&c, 1);
+  file.close();
+  answer(onnx);
+  ASSERT_TRUE(window_->commands().run("file.verify"));
+  until([&] { return banner().contains("is not what was certified"); });
+  EXPECT_TRUE(banner().contains("other bytes")) << banner().toStdString();
+  EXPECT_TRUE(thrown_.empty());
 }
 
 TEST_F(Finish, a_report_is_the_page_that_the_command_line_writes) {

@@ -1,0 +1,79 @@
+#include "engine/formats/onnx/node_errors.h"
+
+#include <algorithm>
+
+#include "core/quiet.h"
+#include "engine/formats/onnx/run.h"
+#include "engine/formats/tensor_difference.h"
+#include "engine/ops/view.h"
+
+namespace tenon::formats {
+namespace {
+
+constexpr int64_t kFloat = 1, kDouble = 11;  // of TensorProto
+
+Tensor widened(const Tensor& t) { return t.defined() && t.dtype() == DType::f32 ? cast(t, DType::f64) : t; }
+
+void widen(OnnxGraph& g) {
+  for (auto& [name, t] : g.initializers) t = widened(t);
+  for (auto* values : {&g.inputs, &g.outputs, &g.values})
+    for (OnnxValue& v : *values)
+      if (v.typed && v.dtype == DType::f32) v.dtype = DType::f64;
+  for (OnnxNode& n : g.nodes)
+    for (OnnxAttribute& a : n.attributes) {
+      if (auto* t = std::get_if<Tensor>(&a.value)) *t = widened(*t);
+      if (auto* to = std::get_if<int64_t>(&a.value); to && *to == kFloat && (a.name == "to" || a.name == "dtype"))
+        *to = kDouble;
+      if (auto* body = std::get_if<std::shared_ptr<OnnxGraph>>(&a.value); body && *body) {
+        *body = std::make_shared<OnnxGraph>(**body);
+        widen(**body);
+      }
+    }
+}
+
+/// These values of a run.
+std::vector<OnnxItem> values_of(OnnxModel model, const std::vector<std::string>& names,
+                                const std::vector<Tensor>& inputs) {
+  model.graph.outputs.clear();
+  for (const std::string& name : names) {
+    OnnxValue v;
+    v.name = name;
+    model.graph.outputs.push_back(v);
+  }
+  return run_onnx_items(model, {inputs.begin(), inputs.end()}).outputs;
+}
+
+}  // namespace
+
+OnnxModel in_f64(const OnnxModel& model) {
+  const Quiet quiet;
+  OnnxModel wide = model;
+  widen(wide.graph);
+  return wide;
+}
+
+std::vector<NodeError> node_errors(const OnnxModel& model, const std::vector<Tensor>& inputs) {
+  const Quiet quiet;
+  std::vector<Tensor> wide;
+  for (const Tensor& x : inputs) wide.push_back(widened(x));
+  std::vector<size_t> nodes;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < model.graph.nodes.size(); ++i) {
+    const OnnxNode& n = model.graph.nodes[i];
+    if (n.outputs.empty() || n.outputs[0].empty()) continue;
+    nodes.push_back(i);
+    names.push_back(n.outputs[0]);
+  }
+  const std::vector<OnnxItem> is = values_of(model, names, inputs), should_be = values_of(in_f64(model), names, wide);
+  std::vector<NodeError> errors;
+  for (size_t k = 0; k < nodes.size(); ++k) {
+    const OnnxNode& n = model.graph.nodes[nodes[k]];
+    const Tensor &a = should_be[k].tensor, &b = is[k].tensor;
+    if (!a.defined() || !b.defined() || !is_floating(b.dtype()) || !(a.size() == b.size())) continue;
+    errors.push_back({nodes[k], n.name.empty() ? n.outputs[0] : n.name, n.op_type,
+                      tensor_difference(a, cast(b, a.dtype())).worst_relative()});
+  }
+  return errors;
+}
+
+}  // namespace tenon::formats
