@@ -46,7 +46,7 @@ const bool registered_quantization_view = register_view<QuantizationView>(
      .title = tr_later("Quantization"),
      .icon = "export",
      .order = 67,
-     .layouts = {"Train"},
+     .layouts = {"Profile"},
      .shows = nullptr,
      .help = {
          tr_later("What the last export in fewer bits did to each layer: its signal to noise as it was written, and "
