@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/sha256.h"
 #include "core/tensor_bytes.h"
 #include "engine/formats/onnx/value_flow.h"
 
@@ -17,10 +18,11 @@ void merge_equal_constants(OnnxGraph& graph) {
   std::vector<char> copy;
   for (const auto& [name, t] : graph.initializers) {
     if (!flow.is_constant(name) || flow.is_output(name) || flow.is_read_within(name)) continue;
+    const std::string_view bytes = logical_bytes(t, copy);
     const Content content{t.dtype(),
                           {t.size().begin(), t.size().end()},
                           graph.four_bit.contains(name),
-                          std::string(logical_bytes(t, copy))};
+                          sha256(bytes.data(), bytes.size())};
     const auto [at, fresh] = first.try_emplace(content, name);
     if (!fresh) instead[name] = at->second;
   }
