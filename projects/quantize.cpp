@@ -111,7 +111,8 @@ std::vector<QuantizedLayer> quantized_layers(const formats::Quantizer& quantizer
   std::vector<QuantizedLayer> out;
   for (size_t i : order) {
     const formats::WeightedLayer& w = quantizer.layers()[i];
-    out.push_back({w.module, w.op, w.weights, !plan.chosen[i], snr[i], alone[i]});
+    const formats::Precision p = formats::quantized_as(quantizer.nodes()[w.nodes[0]], quantizer.how().precision);
+    out.push_back({w.module, w.op, w.weights, plan.chosen[i] ? p : formats::Precision::f32, snr[i], alone[i]});
   }
   return out;
 }
@@ -127,7 +128,8 @@ void check_options(const QuantizeOptions& o) {
 }  // namespace
 
 int64_t QuantizeReport::kept() const {
-  return std::count_if(layers.begin(), layers.end(), [](const QuantizedLayer& l) { return l.kept; });
+  return std::count_if(layers.begin(), layers.end(),
+                       [](const QuantizedLayer& l) { return l.precision == formats::Precision::f32; });
 }
 
 std::string QuantizeReport::lost_text() const {

@@ -23,9 +23,9 @@ struct QuantizeOptions {
 struct QuantizedLayer {
   std::string module, op;
   int64_t weights = 0;
-  bool kept = false;  ///< in f32
-  double snr = 0;     ///< of what it makes, in the model as it was written: formats::snr_within()
-  double alone = 0;   ///< formats::sensitivities()
+  formats::Precision precision = formats::Precision::f32;
+  double snr = 0;    ///< of what it makes, in the model as it was written: formats::snr_within()
+  double alone = 0;  ///< formats::sensitivities()
 };
 
 struct QuantizeReport {

@@ -72,7 +72,7 @@ nlohmann::json report_json(const projects::QuantizeReport& r) {
     j["layers"].push_back({{"layer", l.module},
                            {"op", l.op},
                            {"weights", l.weights},
-                           {"precision", l.kept ? "f32" : formats::name(how.precision)},
+                           {"precision", formats::name(l.precision)},
                            {"snr_db", json_number(l.snr)},
                            {"alone_db", json_number(l.alone)}});
   return j;

@@ -28,19 +28,19 @@ for level in (ort.GraphOptimizationLevel.ORT_DISABLE_ALL, ort.GraphOptimizationL
     print(far, same)
 )py";
 
-constexpr const char* kForms[] = {"int8-static", "int8-dynamic", "int8-weights", "int4-weights"};
+using Forms = std::vector<std::string>;
 
-/// What ONNX Runtime and `tenon exec` make of each form of the run "r" on random input of this kind.
-void judge_every_form(const Folder& folder, const std::string& project, const std::string& made) {
+/// What ONNX Runtime and `tenon exec` make of each form, as it was exported before, on random input of this kind.
+void judge_forms(const Folder& folder, const Forms& forms, const std::string& made) {
   if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
   const std::string judge = folder / "judge.py", x = folder / "x.npy";
   std::ofstream(judge) << kQuantJudge;
   const Outcome input = run(
       {python(), "-c", "import numpy, sys; g = numpy.random.default_rng(1); numpy.save(sys.argv[1], " + made + ")", x});
   ASSERT_EQ(input.status, 0) << input.err;
-  for (const std::string form : kForms) {
+  for (const std::string& form : forms) {
     const std::string model = folder / (form + ".onnx"), out = folder / form;
-    ASSERT_TRUE(std::filesystem::exists(model)) << project;
+    ASSERT_TRUE(std::filesystem::exists(model));
     const Outcome ours = tenon({"exec", model, "--input", x, "--output", out});
     ASSERT_EQ(ours.status, 0) << ours.err;
     const Outcome judged = run({python(), judge, model, x, out + "/output_0.npy"});
@@ -62,7 +62,8 @@ TEST(QuantizeJourney, the_convolutional_network) {
   const std::string project = folder / "p.tenon";
   ASSERT_EQ(tenon({"new", project, "--template", "fashion-cnn", "--set", "eval_every=0"}).status, 0);
   ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "150"}).status, 0);
-  for (const std::string form : kForms) {
+  const Forms forms{"int8-static", "int8-dynamic", "int4-weights"};
+  for (const std::string& form : forms) {
     const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", folder / (form + ".onnx"),
                                     "--quantize", form, "--verify", "--json"});
     ASSERT_EQ(exported.status, 0) << exported.err;
@@ -72,7 +73,7 @@ TEST(QuantizeJourney, the_convolutional_network) {
     EXPECT_EQ(j.at("layers").size(), 4u);
     EXPECT_EQ(j.at("verified"), true);
   }
-  judge_every_form(folder, project, "g.standard_normal((64, 1, 28, 28)).astype('float32')");
+  judge_forms(folder, forms, "g.standard_normal((64, 1, 28, 28)).astype('float32')");
 }
 
 TEST(QuantizeJourney, a_text_model) {
@@ -86,7 +87,8 @@ TEST(QuantizeJourney, a_text_model) {
                 .status,
             0);
   ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "6"}).status, 0);
-  for (const std::string form : kForms) {
+  const Forms forms{"int8-static", "int8-dynamic", "int8-weights", "int4-weights"};
+  for (const std::string& form : forms) {
     const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", folder / (form + ".onnx"),
                                     "--quantize", form, "--samples", "16", "--json"});
     ASSERT_EQ(exported.status, 0) << exported.err;
@@ -94,7 +96,7 @@ TEST(QuantizeJourney, a_text_model) {
     EXPECT_EQ(j.at("metric"), "nats_per_byte");
     EXPECT_LE(j.at("lost_percent").get<double>(), 2) << j;
   }
-  judge_every_form(folder, project, "g.integers(0, 16, (3, 128))");
+  judge_forms(folder, forms, "g.integers(0, 16, (3, 128))");
 }
 
 TEST(QuantizeJourney, words_and_budgets_of_the_command) {

@@ -62,7 +62,8 @@ TEST_F(QuantizedSpirals, the_most_sensitive_stay_in_f32_as_asked) {
   o.keep = 1;
   const QuantizeReport r = exported(o);
   EXPECT_EQ(r.kept(), 1);
-  EXPECT_TRUE(r.layers[0].kept);
+  EXPECT_EQ(r.layers[0].precision, formats::Precision::f32);
+  EXPECT_EQ(r.layers[1].precision, formats::Precision::int4_weights);
   EXPECT_NE(r.text().find("1 of 3 layers stay in f32"), std::string::npos) << r.text();
   o.keep = 7;
   const QuantizeReport all = exported(o);

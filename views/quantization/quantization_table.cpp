@@ -24,11 +24,11 @@ Table quantization_table(const projects::QuantizeReport& report) {
                    "sensitive")}};
   auto text = [](std::string s, Ink mark = Ink::none) { return Table::Cell{std::move(s), 0, {}, mark}; };
   for (const projects::QuantizedLayer& l : report.layers) {
-    const char* precision = l.kept ? "f32" : formats::name(report.options.how.precision);
+    const bool kept = l.precision == formats::Precision::f32;
     t.rows.push_back(
         {{text(l.module), text(l.op), Table::Cell::number(static_cast<double>(l.weights), format_grouped(l.weights)),
-          text(precision, l.kept ? Ink::warning : Ink::none), Table::Cell::number(l.snr, decibels_text(l.snr)),
-          Table::Cell::number(l.alone, decibels_text(l.alone))},
+          text(formats::name(l.precision), kept ? Ink::warning : Ink::none),
+          Table::Cell::number(l.snr, decibels_text(l.snr)), Table::Cell::number(l.alone, decibels_text(l.alone))},
          Selection::module(l.module, "quantization")});
   }
   return t;

@@ -20,13 +20,15 @@ struct WeightedOp {
   std::vector<size_t> inputs;
   int axes;  ///< that a weight has; -1: any number from 3 on
   int channel_axis, row_axes;
-  bool integer;
+  bool integer, table;
 };
 const std::vector<WeightedOp>& weighted_ops() {
   static const std::vector<WeightedOp> all = {
-      {"Conv", {1}, -1, 0, 1, true},  {"ConvTranspose", {1}, -1, 1, 1, false}, {"Gemm", {1}, 2, 1, 1, true},
-      {"MatMul", {1}, 2, 1, 1, true}, {"Gather", {0}, 2, 0, 1, false},         {"LSTM", {1, 2}, 3, 1, 2, false},
-      {"Slice", {0}, 2, 0, 1, false}, {"GRU", {1, 2}, 3, 1, 2, false},         {"RNN", {1, 2}, 3, 1, 2, false}};
+      {"Conv", {1}, -1, 0, 1, true, false},    {"ConvTranspose", {1}, -1, 1, 1, false, false},
+      {"Gemm", {1}, 2, 1, 1, true, false},     {"MatMul", {1}, 2, 1, 1, true, false},
+      {"Gather", {0}, 2, 0, 1, false, true},   {"Slice", {0}, 2, 0, 1, false, true},
+      {"LSTM", {1, 2}, 3, 1, 2, false, false}, {"GRU", {1, 2}, 3, 1, 2, false, false},
+      {"RNN", {1, 2}, 3, 1, 2, false, false}};
   return all;
 }
 
@@ -50,7 +52,7 @@ std::optional<WeightedNode> weighted_node(const OnnxGraph& g, const ValueFlow& f
   for (const WeightedOp& op : weighted_ops()) {
     if (n.op_type != op.type || !n.domain.empty()) continue;
     WeightedNode w{.node = at, .op = n.op_type, .output = n.outputs.at(0), .inputs = op.inputs};
-    w.channel_axis = op.channel_axis, w.row_axes = op.row_axes, w.integer = op.integer;
+    w.channel_axis = op.channel_axis, w.row_axes = op.row_axes, w.integer = op.integer, w.table = op.table;
     for (size_t i : op.inputs) {
       const Tensor* t = i < n.inputs.size() && flow.is_constant(n.inputs[i]) ? g.initializer(n.inputs[i]) : nullptr;
       if (!t || t->dtype() != DType::f32 || t->numel() == 0 || (op.axes < 0 ? t->ndim() < 3 : t->ndim() != op.axes))
@@ -99,6 +101,11 @@ std::vector<WeightedNode> weighted_nodes(const OnnxGraph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     if (auto w = weighted_node(graph, flow, i)) out.push_back(std::move(*w));
   return out;
+}
+
+Precision quantized_as(const WeightedNode& node, Precision wanted) {
+  const bool alone = wanted == Precision::int4_weights ? node.table : !node.integer;
+  return alone && wanted != Precision::f32 ? Precision::int8_weights : wanted;
 }
 
 Quantizer::Quantizer(OnnxModel model, const Quantization& how) : model_(std::move(model)), how_(how) {

@@ -17,7 +17,8 @@ namespace tenon::formats {
 //                 fuses them, any other runs them in f32 with the same result but for rounding.
 //   int8_dynamic  A batch's own range is the grid (DynamicQuantizeLinear), products are MatMulInteger and ConvInteger.
 //   int8_weights  Weights alone, i8, a grid a channel.
-//   int4_weights  Weights alone, UINT4, a grid a group of elements; opset 21.
+//   int4_weights  Weights alone, UINT4, a grid a group of elements; opset 21. Tables, which are looked up and not
+//                 multiplied, are i8 as in int8_weights: they are the most sensitive, and seldom the most of a model.
 // A node of another kind with weights (an embedding, an LSTM, a transposed convolution) has its weights alone quantized
 // in every form. Norms behind convolutions are folded into them first. Nodes may be left in f32 at will: they compute
 // what they did, on numbers that other nodes may have made coarser.
@@ -43,9 +44,12 @@ struct WeightedNode {
   std::vector<size_t> inputs;  ///< which of its inputs are weights
   int channel_axis = 0;        ///< of a weight: outputs of the node lie along it; -1: they do not lie along one axis
   int row_axes = 1;            ///< of a weight of more than two axes: the first ones, which are rows of it as a matrix
+  bool table = false;          ///< rows are read by their number: an embedding
   bool integer = false;        ///< it can compute in integers (int8_static, int8_dynamic)
 };
 std::vector<WeightedNode> weighted_nodes(const OnnxGraph& graph);
+/// What a node is quantized to where the model is asked for in `wanted`.
+Precision quantized_as(const WeightedNode& node, Precision wanted);
 
 /// The nodes that read weights of one module: several where an LSTM is written step by step.
 struct WeightedLayer {

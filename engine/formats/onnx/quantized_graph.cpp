@@ -122,8 +122,8 @@ class Rewriter {
   std::string put_weight(const std::string& name, const WeightedNode& w) {
     if (const auto done = weights_.find(name); done != weights_.end()) return done->second;
     const Tensor& t = *from_.initializer(name);
-    return weights_[name] =
-               how_.precision == Precision::int4_weights ? put_groups(name, t, w) : put_channels(name, t, w);
+    const bool grouped = quantized_as(w, how_.precision) == Precision::int4_weights;
+    return weights_[name] = grouped ? put_groups(name, t, w) : put_channels(name, t, w);
   }
   std::string put_channels(const std::string& name, const Tensor& t, const WeightedNode& w) {
     const int axis = how_.per_channel ? w.channel_axis : -1;

@@ -125,6 +125,9 @@ TEST(Quantization, static_writes_pairs_round_what_is_read_and_made) {
   EXPECT_EQ(q.activations().size(), 4u);
   const OnnxModel m = wholly(q);
   // What the pool and the flattening pass on is told again where it is read, on the grids of what goes in.
+  for (const OnnxNode& n : q.model().graph.nodes) {
+    printf("%s %s -> %s\n", n.op_type.c_str(), n.inputs[0].c_str(), n.outputs[0].c_str());
+  }
   std::multiset<std::string> made_by;
   for (const OnnxNode& n : m.graph.nodes)
     if (n.op_type == "QuantizeLinear") {
@@ -164,6 +167,9 @@ TEST(Quantization, layers_that_are_read_in_every_step_are_quantized_once) {
     EXPECT_EQ(q.layers()[1].weights, 4 * 24 * (32 + 24)) << "read in every step, and counted once";
     const OnnxModel quantized = wholly(q);
     EXPECT_EQ(count_of(quantized, "Gather"), 1);
+    EXPECT_EQ(quantized_as(q.nodes()[0], p), Precision::int8_weights) << "a table";
+    EXPECT_FALSE(quantized.graph.four_bit.contains("embed.weight_quantized"));
+    EXPECT_EQ(quantized.graph.four_bit.contains("head.weight_quantized"), p == Precision::int4_weights);
     EXPECT_GT(snr_of(m, quantized, x), p == Precision::int4_weights ? 12 : 25) << name(p);
     EXPECT_EQ(quantized.opset, p == Precision::int4_weights ? 21 : 17);
     EXPECT_LT(onnx_size(quantized), onnx_size(m)) << name(p);
