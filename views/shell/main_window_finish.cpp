@@ -184,8 +184,9 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
   if (!r) return;
   const QString path = ask_for_file(*r, tr("Export the model"),
                                     {tr("ONNX model (*.onnx)"), "PyTorch state_dict (*.pt *.pth)",
-                                     "safetensors (*.safetensors)", tr("PyTorch source and weights (*.py)")},
-                                    {"onnx", "pt", "safetensors", "py"});
+                                     "safetensors (*.safetensors)", tr("PyTorch source and weights (*.py)"),
+                                     tr("TorchScript program (*.torchscript)"), tr("C++ header and source (*.h)")},
+                                    {"onnx", "pt", "safetensors", "py", "torchscript", "h"});
   if (path.isEmpty()) return;
   try {
     projects::format_of_file(path.toStdString());
