@@ -26,6 +26,8 @@ namespace tenon::projects {
 namespace {
 
 constexpr int64_t kVerifiedRows = 64;
+/// A number that is no other size's: the graph serves any batch, and is verified at another.
+constexpr int64_t kTracedBatch = 31;
 
 std::string file_size(int64_t bytes) {
   return bytes < 10000        ? fmt::format("{} bytes", bytes)
@@ -76,9 +78,8 @@ data::Batch verified_samples(const TrainingSession& session) {
 }
 
 formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc) {
-  // A batch whose number is no other size's: the graph serves any batch, and is verified at another.
   Meta traced = verified_samples(session).x.meta();
-  traced.shape[0] = 31;
+  traced.shape[0] = kTracedBatch;
   formats::OnnxModel model = formats::to_onnx(trace_graph(session.model(), traced), run.model.name);
   model.producer_version = TENON_VERSION;
   model.doc = doc;
@@ -115,7 +116,7 @@ ExportReport export_torchscript(TrainingSession& session, const RunInfo& run, co
   for (const nn::Named& p : session.model().parameters()) state.parameters.emplace_back(p.name, p.tensor);
   for (const nn::Named& b : session.model().buffers()) state.buffers.emplace_back(b.name, b.tensor);
   const formats::OnnxModel model = onnx_of(session, run, doc);
-  formats::save_torchscript(path, model, state);
+  formats::save_torchscript(path, model, state, kTracedBatch);
   ExportReport e;
   e.parts = state.parameters.size() + state.buffers.size();
   e.text = fmt::format("a program of {} steps for torch.jit.load(), {} tensors", model.graph.nodes.size(), e.parts);

@@ -79,16 +79,6 @@ std::string indented(const std::string& body) {
   return text;
 }
 
-/// Whether x<i> is a word of the text.
-bool reads(const std::string& text, const std::string& word) {
-  auto in_name = [&](size_t at) {
-    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
-  };
-  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
-    if ((at == 0 || !in_name(at - 1)) && !in_name(at + word.size())) return true;
-  return false;
-}
-
 class ArtifactWriter {
  public:
   ArtifactWriter(const OnnxModel& model, const StaticGraph& graph, const ArtifactOptions& options)
@@ -169,7 +159,7 @@ class ArtifactWriter {
     const PlannedPlace& to = plan_.places[static_cast<size_t>(n.output)];
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const std::string x = fmt::format("x{}", i);
-      if (n.inputs[i] < 0 || !reads(body, x)) continue;
+      if (n.inputs[i] < 0 || !cpp_has_word(body, x)) continue;
       const StaticValue& v = value(n.inputs[i]);
       const PlannedPlace& from = plan_.places[static_cast<size_t>(n.inputs[i])];
       const auto held = std::find_if(c.held().begin(), c.held().end(), [&](const auto& h) { return h.input == i; });
@@ -240,6 +230,9 @@ class ArtifactWriter {
     if (!fresh) return at->second;
     const char* type = cpp_type(t.dtype());
     const auto bytes = static_cast<int64_t>(t.nbytes());
+    // Blocks of one kind have masks of the same numbers under many names.
+    const auto [same, first] = by_content_.try_emplace(name_of_content(t), name);
+    if (!first) return at->second = weights_.at(same->second);
     weight_bytes_ += bytes;
     if (options_.weights_beside) {
       packed_.resize((packed_.size() + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment);
@@ -253,6 +246,9 @@ class ArtifactWriter {
     text_of_weights_ += fmt::format("alignas({}) const {} {}[] = {{\n", kArenaAlignment, type, word);
     text_of_weights_ += wrapped(t.numel(), [&](int64_t i) { return element_text(t, i); }) + "};\n";
     return word;
+  }
+  static std::string name_of_content(const Tensor& t) {
+    return tenon::name(t.dtype()) + (" " + hex(sha256(t.raw(), t.nbytes())));
   }
   static std::string element_text(const Tensor& t, int64_t i) {
     if (t.dtype() == DType::f32) return cpp_number(static_cast<double>(t.data<float>()[i]), t.dtype());
@@ -359,8 +355,9 @@ inline T* at(Byte* from, std::size_t offset) {
   MemoryPlan plan_;
   std::vector<std::string> input_names_, output_names_;
   std::vector<const char*> helpers_;
-  std::unordered_map<std::string, std::string> functions_;  ///< the name by the text: nodes of one kind share one
-  std::unordered_map<std::string, std::string> weights_;    ///< the address by the name
+  std::unordered_map<std::string, std::string> functions_;   ///< the name by the text: nodes of one kind share one
+  std::unordered_map<std::string, std::string> weights_;     ///< the address by the name
+  std::unordered_map<std::string, std::string> by_content_;  ///< the first name of the same numbers
   std::set<std::string> weight_names_;
   std::string text_of_weights_, text_of_functions_, run_, packed_;
   int64_t calls_ = 0, weight_bytes_ = 0;

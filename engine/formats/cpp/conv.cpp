@@ -40,7 +40,7 @@ Three three(const std::vector<int64_t>& list, int space, int64_t missing) {
 }
 Three space_of(const Shape& s) { return three({s.begin() + 2, s.end()}, s.n - 2, 1); }
 
-Geometry geometry(const CppCall& c, bool transposed) {
+Geometry geometry(const CppCall& c) {
   c.need_f32();
   const Shape &x = c.shape(0), &w = c.shape(1), &y = c.out().shape;
   const int space = x.n - 2;
@@ -147,7 +147,7 @@ Tensor channels_last_weights(const Tensor& w, int64_t groups) {
 }
 
 TENON_CPP(Conv) {
-  const Geometry g = geometry(c, false);
+  const Geometry g = geometry(c);
   c.uses(kWindow);
   c.uses(kConv);
   c.hold(1, channels_last_weights(c.in(1).constant, g.groups), fmt::format("channels_{}", g.groups));
@@ -161,7 +161,7 @@ TENON_CPP(Conv) {
 }
 
 TENON_CPP(ConvTranspose) {
-  const Geometry g = geometry(c, true);
+  const Geometry g = geometry(c);
   return g.text() + fmt::format("const float* const bias = {};", c.has(2) ? "x2" : "nullptr") + R"(
 for (int n = 0; n < batch; ++n)
 for (int g = 0; g < groups; ++g)

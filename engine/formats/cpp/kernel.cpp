@@ -1,6 +1,7 @@
 #include "engine/formats/cpp/kernel.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 
@@ -98,8 +99,8 @@ std::string CppCall::map(const std::string& expression) {
   std::vector<CppOperand> operands = {{"y", Layout::contiguous(out().shape)}};
   std::string numbers, elements;
   for (size_t i = 0; i < inputs(); ++i) {
-    if (!has(i)) continue;
     const char letter = static_cast<char>('a' + i);
+    if (!has(i) || !cpp_has_word(expression, std::string(1, letter))) continue;
     const StaticValue& v = in(i);
     if (v.constant && v.shape.product() == 1) {
       numbers += fmt::format("const {} {} = {};\n", cpp_type(v.dtype), letter, cpp_number(item(v.constant), v.dtype));
@@ -160,6 +161,15 @@ std::string cpp_number(double value, DType t) {
   std::string text = t == DType::f32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
   if (text.find_first_of(".e") == text.npos) text += ".0";
   return t == DType::f32 ? text + "f" : text;
+}
+
+bool cpp_has_word(const std::string& text, const std::string& name) {
+  auto in_name = [&](size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1))
+    if ((at == 0 || !in_name(at - 1)) && !in_name(at + name.size())) return true;
+  return false;
 }
 
 std::string cpp_loops(const Shape& size, const std::vector<CppOperand>& operands, const std::string& body,

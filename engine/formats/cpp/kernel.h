@@ -19,6 +19,12 @@
   std::string write_##TYPE(CppCall& c);                                   \
   const bool written_##TYPE = register_cpp({#TYPE, write_##TYPE, false}); \
   std::string write_##TYPE([[maybe_unused]] CppCall& c)
+/// The same of one that writes an element of y when it has read everything of x0 that lies there: x0 may be y's own
+/// memory.
+#define TENON_CPP_IN_PLACE(TYPE)                                         \
+  std::string write_##TYPE(CppCall& c);                                  \
+  const bool written_##TYPE = register_cpp({#TYPE, write_##TYPE, true}); \
+  std::string write_##TYPE([[maybe_unused]] CppCall& c)
 /// A kernel that makes element i of y of the elements i of its inputs alone, `a` of x0, `b` of x1, and so on: an input
 /// of y's size may lie in y's own memory. One constant number is written into the text.
 #define TENON_CPP_MAP(TYPE, ...) \
@@ -74,7 +80,7 @@ class CppCall {
 struct CppKernel {
   std::string name;  ///< of the ONNX operator
   std::function<std::string(CppCall&)> body;
-  bool in_place = false;  ///< see TENON_CPP_MAP
+  bool in_place = false;  ///< see TENON_CPP_IN_PLACE and TENON_CPP_MAP
 };
 bool register_cpp(CppKernel kernel, Place place = Place::current());
 const Registry<CppKernel>& cpp_kernels();
@@ -85,6 +91,9 @@ std::string cpp_sizes(std::initializer_list<std::pair<const char*, int64_t>> siz
 const char* cpp_type(DType t);
 /// The number in the words of C++: "0.5f", "-INFINITY", "3".
 std::string cpp_number(double value, DType t);
+
+/// Whether a name is a word of the text.
+bool cpp_has_word(const std::string& text, const std::string& name);
 
 /// Something that a nest of loops walks over: the pointer's name and where the elements lie.
 struct CppOperand {

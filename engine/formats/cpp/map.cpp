@@ -71,6 +71,10 @@ std::string hard_sigmoid(CppCall& c) {
   const std::string line = "a * " + attribute_number(c, "alpha", 0.2) + " + " + attribute_number(c, "beta", 0.5);
   return c.map(fmt::format("({0}) < 0 ? 0 : ({0}) > 1 ? 1 : {0}", line));
 }
+std::string shrink(CppCall& c) {
+  const std::string edge = attribute_number(c, "lambd", 0.5), step = attribute_number(c, "bias", 0);
+  return c.map(fmt::format("a < -{0} ? a + {1} : a > {0} ? a - {1} : a != a ? a : 0", edge, step));
+}
 std::string gelu(CppCall& c) {
   return c.map(c.node().text("approximate", "none") == "tanh"
                    ? "a / 2 * (1 + std::tanh(0.7978845608f * (a + 0.044715f * a * a * a)))"
@@ -114,6 +118,7 @@ std::string convert(CppCall& c) {
 const bool registered_maps[] = {
     register_cpp({"HardSigmoid", hard_sigmoid, true}),
     register_cpp({"Gelu", gelu, true}),
+    register_cpp({"Shrink", shrink, true}),
     register_cpp({"Clip", clip, true}),
     register_cpp({"Pow", power, true}),
     register_cpp({"Mod", modulo, true}),

@@ -116,20 +116,20 @@ TENON_CPP(Tile) {
 }
 
 /// Blocks of an image as channels, or channels as blocks: the axes are those of the narrow picture's.
-std::string blocks(CppCall& c, const Shape& parts, const Dims& order) {
+std::string blocks(const Shape& parts, const Dims& order) {
   const Layout from = Layout::contiguous(parts).permute(order);
   return copied(from.size, {"y", Layout::contiguous(from.size)}, {"x0", from});
 }
 TENON_CPP(DepthToSpace) {
   const Shape& x = c.shape(0);
   const int64_t b = c.node().integer("blocksize", 1), d = x[1] / (b * b);
-  return c.node().text("mode", "DCR") == "DCR" ? blocks(c, {x[0], b, b, d, x[2], x[3]}, {0, 3, 4, 1, 5, 2})
-                                               : blocks(c, {x[0], d, b, b, x[2], x[3]}, {0, 1, 4, 2, 5, 3});
+  return c.node().text("mode", "DCR") == "DCR" ? blocks({x[0], b, b, d, x[2], x[3]}, {0, 3, 4, 1, 5, 2})
+                                               : blocks({x[0], d, b, b, x[2], x[3]}, {0, 1, 4, 2, 5, 3});
 }
 TENON_CPP(SpaceToDepth) {
   const Shape& x = c.shape(0);
   const int64_t b = c.node().integer("blocksize", 1);
-  return blocks(c, {x[0], x[1], x[2] / b, b, x[3] / b, b}, {0, 3, 5, 1, 2, 4});
+  return blocks({x[0], x[1], x[2] / b, b, x[3] / b, b}, {0, 3, 5, 1, 2, 4});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 std::string epsilon_of(const CppCall& c) { return cpp_number(c.node().number("epsilon", 1e-5), DType::f32); }
 
 // In evaluation it is one multiplication and one addition a channel, which are worked out here.
-std::string batch_norm(CppCall& c) {
+TENON_CPP_IN_PLACE(BatchNormalization) {
   c.need_f32();
   const Shape& x = c.shape(0);
   for (size_t i = 1; i < 5; ++i)
@@ -36,7 +36,6 @@ y[at] = x0[at] * x1[c] + x2[c];
 }
 )";
 }
-const bool registered_batch_norm = register_cpp({"BatchNormalization", batch_norm, true});
 
 /// Rows of `size` elements that are brought to mean 0 and variance 1, then scaled and shifted by the expressions.
 std::string normalized_rows(const CppCall& c, int64_t rows, int64_t size, const std::string& scale,
@@ -61,7 +60,7 @@ int64_t elements_from(const Shape& s, int axis) {
   return n;
 }
 
-TENON_CPP(LayerNormalization) {
+TENON_CPP_IN_PLACE(LayerNormalization) {
   c.need_f32();
   const Shape& x = c.shape(0);
   const int64_t size = elements_from(x, wrap_axis(c.node().integer("axis", -1), x.n));
@@ -69,13 +68,13 @@ TENON_CPP(LayerNormalization) {
     if (c.has(i) && c.shape(i).product() != size) throw OnnxUnsupported("its scale is not of the normalized size");
   return normalized_rows(c, x.product() / size, size, " * x1[i]", c.has(2) ? " + x2[i]" : "");
 }
-TENON_CPP(InstanceNormalization) {
+TENON_CPP_IN_PLACE(InstanceNormalization) {
   c.need_f32();
   const Shape& x = c.shape(0);
   const std::string channel = fmt::format("[r % {}]", x[1]);
   return normalized_rows(c, x[0] * x[1], elements_from(x, 2), " * x1" + channel, " + x2" + channel);
 }
-TENON_CPP(GroupNormalization) {
+TENON_CPP_IN_PLACE(GroupNormalization) {
   c.need_f32();
   const Shape& x = c.shape(0);
   const int64_t groups = c.node().integer("num_groups", 1), size = elements_from(x, 2), channels = x[1] / groups;
@@ -84,7 +83,7 @@ TENON_CPP(GroupNormalization) {
                                                         : fmt::format("[r % {} * {} + i / {}]", groups, channels, size);
   return normalized_rows(c, x[0] * groups, channels * size, " * x1" + at, " + x2" + at);
 }
-TENON_CPP(RMSNormalization) {
+TENON_CPP_IN_PLACE(RMSNormalization) {
   c.need_f32();
   const Shape& x = c.shape(0);
   const int64_t size = elements_from(x, wrap_axis(c.node().integer("axis", -1), x.n));
@@ -99,7 +98,7 @@ for (int i = 0; i < size; ++i) y[r * size + i] = x[i] * factor * x1[i];
                                                                                  epsilon_of(c));
 }
 
-std::string softmax_text(const CppCall& c, const char* result) {
+std::string softmax_text(const CppCall& c, const char* each, const char* result) {
   c.need_f32();
   const Shape& x = c.shape(0);
   const int axis = wrap_axis(c.node().integer("axis", -1), x.n);
@@ -112,14 +111,14 @@ const float* const x = x0 + o * length * inner + j;
 float* const to = y + o * length * inner + j;
 float most = x[0], sum = 0.0f;
 for (int i = 1; i < length; ++i) most = x[i * inner] > most ? x[i * inner] : most;
-for (int i = 0; i < length; ++i) sum += to[i * inner] = std::exp(x[i * inner] - most);
+for (int i = 0; i < length; ++i) sum += {}std::exp(x[i * inner] - most);
 for (int i = 0; i < length; ++i) to[i * inner] = {};
 }}
 )",
-                     result);
+                     each, result);
 }
-TENON_CPP(Softmax) { return softmax_text(c, "to[i * inner] / sum"); }
-TENON_CPP(LogSoftmax) { return softmax_text(c, "x[i * inner] - most - std::log(sum)"); }
+TENON_CPP_IN_PLACE(Softmax) { return softmax_text(c, "to[i * inner] = ", "to[i * inner] / sum"); }
+TENON_CPP_IN_PLACE(LogSoftmax) { return softmax_text(c, "", "x[i * inner] - most - std::log(sum)"); }
 
 }  // namespace
 }  // namespace tenon::formats

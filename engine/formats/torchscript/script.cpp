@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/sha256.h"
 #include "engine/formats/torch/tensor_pickler.h"
 #include "engine/formats/torchscript/rule.h"
 #include "engine/formats/zip.h"
@@ -18,8 +19,6 @@ namespace {
 
 /// The version whose operators mean what they are written as; older ones are rewritten when they are loaded.
 constexpr const char* kScriptVersion = "10\n";
-/// A batch that is no other size of a model: what does not depend on it is told by it.
-constexpr int64_t kTracedBatch = 31;
 
 bool script_keyword(const std::string& s) {
   static const std::set<std::string> all = {
@@ -55,8 +54,8 @@ struct ScriptModule {
 
 class ScriptWriter {
  public:
-  ScriptWriter(const OnnxModel& model, const ScriptState& state)
-      : graph_(static_graph(model, traced_sizes(model), Folded::no)) {
+  ScriptWriter(const OnnxModel& model, const ScriptState& state, int64_t batch)
+      : graph_(static_graph(model, sizes_at(model, batch), Folded::no)) {
     for (const auto& [name, t] : state.parameters) place(name, t, true);
     for (const auto& [name, t] : state.buffers) place(name, t, false);
     name_values();
@@ -87,14 +86,14 @@ class ScriptWriter {
   }
 
  private:
-  static std::vector<Shape> traced_sizes(const OnnxModel& model) {
+  static std::vector<Shape> sizes_at(const OnnxModel& model, int64_t batch) {
     std::vector<Shape> sizes;
     for (const OnnxValue& v : model.graph.inputs) {
       if (model.graph.initializer(v.name)) continue;
       Shape s;
       for (const OnnxDim& d : v.shape) {
         if (d.value < 0 && s.n > 0) throw OnnxUnsupported("its input " + v.name + " leaves a size open");
-        s.push_back(d.value < 0 ? kTracedBatch : d.value);
+        s.push_back(d.value < 0 ? batch : d.value);
       }
       sizes.push_back(s);
     }
@@ -179,13 +178,21 @@ class ScriptWriter {
                  (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_' || text[i] == '.');
         };
         if ((at > 0 && in_name(at - 1)) || in_name(at + word.size())) continue;
-        const auto [place, fresh] = constants_.try_emplace(v, fmt::format("constant_{}", constants_.size()));
-        if (fresh) root_.tensors.push_back({place->second, &graph_.values[static_cast<size_t>(v)].constant, false});
-        text.replace(at, word.size(), "self." + place->second);
-        at += place->second.size();
+        const std::string place = constant_place(graph_.values[static_cast<size_t>(v)].constant);
+        text.replace(at, word.size(), place);
+        at += place.size();
       }
     }
     return text;
+  }
+
+  /// How the code reaches a constant: those of the same numbers are one.
+  std::string constant_place(const Tensor& t) {
+    const std::string content =
+        fmt::format("{} {} {}", name(t.dtype()), to_string(t.size()), hex(sha256(t.raw(), t.nbytes())));
+    const auto [place, fresh] = constants_.try_emplace(content, fmt::format("constant_{}", constants_.size()));
+    if (fresh) root_.tensors.push_back({place->second, &t, false});
+    return "self." + place->second;
   }
 
   /// Declarations of a module's class, behind those of the modules in it.
@@ -230,16 +237,16 @@ class ScriptWriter {
 
   StaticGraph graph_;
   ScriptModule root_;
-  std::map<std::string, std::string> places_;  ///< how the code reaches a tensor of the state
-  std::vector<std::string> words_;             ///< of the values
-  std::map<int, std::string> constants_;       ///< buffers of the outermost module
+  std::map<std::string, std::string> places_;     ///< how the code reaches a tensor of the state
+  std::vector<std::string> words_;                ///< of the values
+  std::map<std::string, std::string> constants_;  ///< buffers of the outermost module, by content
   int parts_ = 0;
 };
 
 }  // namespace
 
-void save_torchscript(const std::string& path, const OnnxModel& model, const ScriptState& state) {
-  ScriptWriter(model, state).save(path);
+void save_torchscript(const std::string& path, const OnnxModel& model, const ScriptState& state, int64_t batch) {
+  ScriptWriter(model, state, batch).save(path);
 }
 
 }  // namespace tenon::formats

@@ -87,6 +87,11 @@ TENON_SCRIPT(HardSigmoid) {
   const std::string line = c.call("add", {c.call("mul", {c.in(0), c.real("alpha", 0.2)}), c.real("beta", 0.5)});
   return c.call("clamp", {line, "0.", "1."});
 }
+TENON_SCRIPT(Shrink) {
+  const double edge = c.node().number("lambd", 0.5), step = c.node().number("bias", 0);
+  if (step != 0 && step != edge) throw OnnxUnsupported("it moves what is left by another number than its edge");
+  return c.call(step == 0 ? "hardshrink" : "softshrink", {c.in(0), script_real(edge)});
+}
 TENON_SCRIPT(Gelu) { return c.call("gelu", {c.in(0), "approximate=\"" + c.node().text("approximate", "none") + "\""}); }
 TENON_SCRIPT(Cast) { return c.call("to", {c.in(0), std::to_string(script_dtype(c.result_dtype()))}); }
 
