@@ -53,7 +53,7 @@ struct ExportReport {
 /// How a model becomes C++ (cpp).
 struct CppExport {
   int64_t batch = 1;    ///< samples of a run
-  std::string weights;  ///< the file that they go to; empty: they are in the source
+  std::string weights;  ///< the file that they go to; empty: into the source, or NAME.bin where they are many
 };
 /// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), or PyTorch
 /// source with its state_dict in a file NAME.pt beside it (python), NAME.h and NAME.cpp (cpp), or a program

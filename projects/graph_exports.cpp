@@ -28,6 +28,8 @@ namespace {
 constexpr int64_t kVerifiedRows = 64;
 /// A number that is no other size's: the graph serves any batch, and is verified at another.
 constexpr int64_t kTracedBatch = 31;
+/// What a compiler takes as text in seconds; it is minutes and gigabytes for ten times as much.
+constexpr size_t kMostInSource = 8'000'000;
 
 std::string file_size(int64_t bytes) {
   return bytes < 10000        ? fmt::format("{} bytes", bytes)
@@ -91,10 +93,14 @@ ExportReport export_cpp(TrainingSession& session, const RunInfo& run, const std:
   std::filesystem::path header = path, source = path;
   header.replace_extension(".h");
   source.replace_extension(".cpp");
-  const formats::ArtifactOptions options{how.batch, !how.weights.empty()};
-  const formats::Artifact a =
-      formats::write_artifact(onnx_of(session, run, doc), header.filename().string(), options, doc);
-  if (options.weights_beside) write_file(how.weights, a.weights);
+  const formats::OnnxModel model = onnx_of(session, run, doc);
+  size_t bytes = 0;
+  for (const auto& [name, t] : model.graph.initializers) bytes += t.nbytes();
+  std::filesystem::path weights = how.weights;
+  if (weights.empty() && bytes > kMostInSource) weights = std::filesystem::path(path).replace_extension(".bin");
+  const formats::ArtifactOptions options{how.batch, !weights.empty()};
+  const formats::Artifact a = formats::write_artifact(model, header.filename().string(), options, doc);
+  if (options.weights_beside) write_file(weights.string(), a.weights);
   write_file(source.string(), a.source);
   write_file(header.string(), a.header);
 
@@ -105,7 +111,7 @@ ExportReport export_cpp(TrainingSession& session, const RunInfo& run, const std:
   e.text = fmt::format("{} and {}: {} calls of {} kernels, an arena of {} ({} without a plan), {} of weights in {}",
                        header.filename().string(), source.filename().string(), a.calls, a.kernels,
                        file_size(a.arena_bytes), file_size(a.unshared_bytes), file_size(a.weight_bytes),
-                       options.weights_beside ? std::filesystem::path(how.weights).filename().string() : "the source");
+                       options.weights_beside ? weights.filename().string() : "the source");
   if (verify) verify_cpp(session, a, header.string(), source.string(), e);
   return e;
 }

@@ -168,7 +168,7 @@ const bool registered_model_files[] = {
           {"--verify", "",
            "read the file back and compare: results on test samples (onnx; cpp, with a compiler), or every bit"},
           {"--batch", "N", "samples of a run of the C++ (1)"},
-          {"--weights", "FILE", "where the weights of the C++ go (into its source)"},
+          {"--weights", "FILE", "where the weights of the C++ go (into its source; above 8 MB, F.bin)"},
           kThreads,
           kJson},
          "writes a trained model for other programs",
