@@ -130,8 +130,10 @@ ExportReport export_torchscript(TrainingSession& session, const RunInfo& run, co
   const auto back = formats::TorchFile::parse_program(MappedFile::open(path));
   for (const auto* tensors : {&state.parameters, &state.buffers})
     for (const auto& [name, t] : *tensors) {
-      const auto it =
-          std::find_if(back.entries().begin(), back.entries().end(), [&](const auto& b) { return b.name == name; });
+      std::string keys = name;  // the way to it, an attribute of an attribute
+      std::replace(keys.begin(), keys.end(), '.', '/');
+      const auto it = std::find_if(back.entries().begin(), back.entries().end(),
+                                   [&](const auto& entry) { return entry.name == keys; });
       std::vector<char> one, other;
       if (it == back.entries().end() || !it->tensor || it->tensor.dtype() != t.dtype() ||
           !(it->tensor.size() == t.size()) || logical_bytes(it->tensor, one) != logical_bytes(t, other))
