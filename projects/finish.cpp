@@ -12,8 +12,6 @@
 #include "core/tensor.h"
 #include "core/tensor_bytes.h"
 #include "core/version.h"
-#include "engine/data/dataset.h"
-#include "engine/formats/onnx/export.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/formats/python/reader.h"
@@ -23,13 +21,11 @@
 #include "engine/formats/torch/file.h"
 #include "engine/nn/module.h"
 #include "engine/train/session.h"
+#include "projects/graph_exports.h"
 
 namespace tenon::projects {
 
 namespace {
-constexpr int64_t kVerifyRows = 64;
-constexpr double kTolerance = 1e-5;
-
 ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
                          bool verify) {
   const formats::OnnxModel model = onnx_of(session, run, doc);
@@ -40,10 +36,7 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
   e.initializers = model.graph.initializers.size();
   e.text = fmt::format("{} nodes", e.parts);
   if (!verify) return e;
-  const data::Dataset& test = session.test_data();
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < std::min(kVerifyRows, test.size()); ++i) rows.push_back(i);
-  const data::Batch batch = data::fetch(test, rows);
+  const data::Batch batch = verified_samples(session);
   const NoGrad off;
   session.model().train(false);
   const Tensor ours = session.model()(batch.x);
@@ -53,16 +46,16 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
                             to_string(ours.size())));
   const formats::TensorDifference d = formats::tensor_difference(ours, theirs[0]);
   e.verified = true;
-  e.rows = static_cast<int64_t>(rows.size());
+  e.rows = batch.x.size(0);
   e.difference = d.worst();
   e.relative_difference = d.worst_relative();
-  e.text += fmt::format("\nverified on {} test samples: the file read back ", rows.size());
+  e.text += fmt::format("\nverified on {} test samples: the file read back ", e.rows);
   e.text += d.worst() == 0 ? "gives the same numbers"
                            : fmt::format("differs by at most {:.3g} ({:.3g} relative)", d.worst(), d.worst_relative());
-  if (!(d.worst_relative() <= kTolerance))
+  if (!(d.worst_relative() <= kExportTolerance))
     throw Error(
         fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed",
-                    path, d.worst_relative(), kTolerance));
+                    path, d.worst_relative(), kExportTolerance));
   return e;
 }
 
@@ -154,14 +147,15 @@ std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& 
 }
 
 const char* name(ExportFormat f) {
-  static constexpr const char* names[] = {"onnx", "torch", "safetensors", "python"};
+  static constexpr const char* names[] = {"onnx", "torch", "safetensors", "python", "cpp", "torchscript"};
   return names[static_cast<size_t>(f)];
 }
 
 ExportFormat export_format(const std::string& word) {
-  for (ExportFormat f : {ExportFormat::onnx, ExportFormat::torch, ExportFormat::safetensors, ExportFormat::python})
+  for (ExportFormat f : {ExportFormat::onnx, ExportFormat::torch, ExportFormat::safetensors, ExportFormat::python,
+                         ExportFormat::cpp, ExportFormat::torchscript})
     if (word == name(f)) return f;
-  throw Error::usage("there is no format \"" + word + "\"", "onnx, torch, safetensors or python");
+  throw Error::usage("there is no format \"" + word + "\"", "onnx, torch, safetensors, python, cpp or torchscript");
 }
 
 ExportFormat format_of_file(const std::string& path) {
@@ -170,7 +164,10 @@ ExportFormat format_of_file(const std::string& path) {
   if (end == ".pt" || end == ".pth") return ExportFormat::torch;
   if (end == ".safetensors") return ExportFormat::safetensors;
   if (end == ".py") return ExportFormat::python;
-  throw Error::usage(path + ": the end of the name says no format", "End it in .onnx, .pt, .safetensors or .py.");
+  if (end == ".h") return ExportFormat::cpp;
+  if (end == ".torchscript") return ExportFormat::torchscript;
+  throw Error::usage(path + ": the end of the name says no format",
+                     "End it in .onnx, .pt, .safetensors, .py, .h or .torchscript.");
 }
 
 std::string export_doc(const Project& project, const RunInfo& run, int64_t step) {
@@ -178,20 +175,12 @@ std::string export_doc(const Project& project, const RunInfo& run, int64_t step)
                      step);
 }
 
-formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc) {
-  // A batch whose number is no other size's: the file serves any batch, and is verified at another.
-  Meta traced = session.test_data().input();
-  traced.shape.insert(0, 31);
-  formats::OnnxModel model = formats::to_onnx(trace_graph(session.model(), traced), run.model.name);
-  model.producer_version = TENON_VERSION;
-  model.doc = doc;
-  return model;
-}
-
 ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
-                        const std::string& path, bool verify, const Progress& progress) {
+                        const std::string& path, bool verify, const Progress& progress, const CppExport& cpp) {
   const auto session = replay_to(project, run.id, step, progress);
   const std::string doc = export_doc(project, run, step);
+  if (format == ExportFormat::cpp) return export_cpp(*session, run, doc, path, verify, cpp);
+  if (format == ExportFormat::torchscript) return export_torchscript(*session, run, doc, path, verify);
   if (format == ExportFormat::python) return export_source(*session, run.model, doc, path, verify);
   return format == ExportFormat::onnx ? export_onnx(*session, run, doc, path, verify)
                                       : export_weights(*session, doc, path, format == ExportFormat::torch, verify);

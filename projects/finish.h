@@ -1,15 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "projects/time_travel.h"
 
 namespace tenon {
 struct Evaluation;
-}
-namespace tenon::formats {
-struct OnnxModel;
 }
 
 // What is done with a run that was trained: evaluated, and written for other programs.
@@ -33,34 +31,39 @@ std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& 
 /// "91.20 %" of an accuracy, "0.1234" of others: a metric in the form "test_accuracy 91.20 %" with blanks for '_'.
 std::string metric_text(const std::string& name, double value);
 
-enum class ExportFormat : uint8_t { onnx, torch, safetensors, python };
-/// "onnx", "torch", "safetensors", "python"; throws Error (usage) for another word.
+enum class ExportFormat : uint8_t { onnx, torch, safetensors, python, cpp, torchscript };
+/// "onnx", "torch", "safetensors", "python", "cpp", "torchscript"; throws Error (usage) for another word.
 ExportFormat export_format(const std::string& name);
 const char* name(ExportFormat f);
-/// What the end of a file's name asks for; ".onnx", ".pt" and ".pth", ".safetensors", ".py". Throws Error (usage) for
-/// others.
+/// What the end of a file's name asks for; ".onnx", ".pt" and ".pth", ".safetensors", ".py", ".h", ".torchscript".
+/// Throws Error (usage) for others.
 ExportFormat format_of_file(const std::string& path);
 
 /// What an export says of itself.
 struct ExportReport {
-  size_t parts = 0;                ///< nodes of the graph, or tensors of the state_dict
-  size_t initializers = 0;         ///< of an ONNX file
-  bool verified = false;           ///< the file was read back and compared
-  int64_t rows = 0;                ///< test samples an ONNX file was compared on
-  double difference = 0;           ///< the largest, of an ONNX file's results
-  double relative_difference = 0;  ///< of that to the largest value
-  std::string text;                ///< in words, a line each
+  size_t parts = 0;                                      ///< nodes of the graph, or tensors of the state_dict
+  size_t initializers = 0;                               ///< of an ONNX file
+  bool verified = false;                                 ///< the file was read back and compared
+  int64_t rows = 0;                                      ///< test samples an ONNX file was compared on
+  double difference = 0;                                 ///< the largest, of an ONNX file's results
+  double relative_difference = 0;                        ///< of that to the largest value
+  std::string text;                                      ///< in words, a line each
+  std::vector<std::pair<std::string, int64_t>> figures;  ///< of a C++ artifact: "arena_bytes"
+};
+/// How a model becomes C++ (cpp).
+struct CppExport {
+  int64_t batch = 1;    ///< samples of a run
+  std::string weights;  ///< the file that they go to; empty: into the source, or NAME.bin where they are many
 };
 /// What an exported file says of where it comes from: "run r of p.tenon, step 30".
 std::string export_doc(const Project& project, const RunInfo& run, int64_t step);
-/// The model of a session as it is trained so far, in ONNX; `doc` goes with it. Throws Error naming what ONNX lacks.
-formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc);
 
-/// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), or PyTorch
-/// source with its state_dict in a file NAME.pt beside it (python). `verify` reads the file back: an ONNX file's
-/// results on test samples may differ by 1e-5 of the largest value, tensors by no bit, a source describes the same
+/// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), PyTorch source with
+/// its state_dict in a file NAME.pt beside it (python), NAME.h and NAME.cpp (cpp), or a program with its weights
+/// (torchscript). `verify` reads the file back: an ONNX file's results on test samples may differ by 1e-5 of the
+/// largest value, so may those of C++ where this machine has a compiler, tensors by no bit, a source describes the same
 /// model; else it is an Error.
 ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
-                        const std::string& path, bool verify, const Progress& progress = {});
+                        const std::string& path, bool verify, const Progress& progress = {}, const CppExport& cpp = {});
 
 }  // namespace tenon::projects

@@ -12,6 +12,7 @@
 #include "engine/formats/onnx/run.h"
 #include "engine/formats/tensor_difference.h"
 #include "projects/finish.h"
+#include "projects/graph_exports.h"
 #include "tracing/analyses/finding.h"
 
 namespace tenon::projects {

@@ -29,9 +29,13 @@ int export_model(const Args& args) {
   const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
   use_threads(args);
   catch_interrupts();
+  const projects::CppExport cpp{args.integer("--batch", 1, 1), args.text("--weights")};
+  if (format != projects::ExportFormat::cpp)
+    for (const char* option : {"--batch", "--weights"})
+      if (args.has(option)) throw Error::usage(std::string(option) + " is for --format cpp alone");
   Bar bar("replaying");
   const projects::ExportReport e =
-      projects::export_run(*project, run, step, format, path, args.has("--verify"), bar.progress());
+      projects::export_run(*project, run, step, format, path, args.has("--verify"), bar.progress(), cpp);
   bar.clear();
   if (!args.json()) {
     print(fmt::format("{}: {} at step {}, {}\n", path, run.name, count_text(step), e.text));
@@ -40,9 +44,10 @@ int export_model(const Args& args) {
   nlohmann::json j = {{"file", path}, {"format", projects::name(format)}, {"run", run.name}, {"step", step}};
   if (format == projects::ExportFormat::onnx)
     j.update({{"nodes", e.parts}, {"initializers", e.initializers}});
-  else
+  else if (e.figures.empty())
     j["tensors"] = e.parts;
-  if (e.verified && format == projects::ExportFormat::onnx)
+  for (const auto& [what, n] : e.figures) j[what] = n;
+  if (e.verified && e.rows > 0)
     j.update({{"rows", e.rows}, {"max_difference", e.difference}, {"relative_difference", e.relative_difference}});
   else if (e.verified)
     j["verified"] = true;
@@ -165,10 +170,14 @@ const bool registered_model_files[] = {
          with_quantization(
              {{"--format", "NAME",
                "onnx (the model), torch or safetensors (its state_dict), python (its source, the state_dict beside "
-               "it)"},
+               "it), "
+               "torchscript (a program for torch.jit.load), cpp (a header and a source that need nothing else)"},
               {"-o", "FILE", "the exported model"},
               {"--checkpoint", "best|last|STEP", "which state (last)"},
-              {"--verify", "", "read the file back and compare: results on test samples (onnx), or every bit"}}),
+              {"--verify", "",
+               "read the file back and compare: results on test samples (onnx; cpp, with a compiler), or every bit"},
+              {"--batch", "N", "samples of a run of the C++ (1)"},
+              {"--weights", "FILE", "where the weights of the C++ go (into its source; above 8 MB, F.bin)"}}),
          "writes a trained model for other programs", export_model}),
     register_command({"exec",
                       "MODEL.onnx [--input F]... [--fill WHAT] [--output DIR]",

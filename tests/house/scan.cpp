@@ -33,6 +33,7 @@ const std::vector<Floor>& floors() {
       {{"engine/nn"}},
       {{"engine/graph", "engine/data", "engine/optim", "engine/model"}},
       {{"engine/formats/onnx", "engine/formats/python", "engine/train"}},
+      {{"engine/formats/cpp", "engine/formats/torchscript"}},
       {{"engine/templates"}},
       {{"tracing/trace"}},
       {{"tracing/snapshot"}},

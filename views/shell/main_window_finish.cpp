@@ -222,8 +222,9 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
   QString kind;
   const QString path = ask_for_file(*r, tr("Export the model"),
                                     {tr("ONNX model (*.onnx)"), smaller, "PyTorch state_dict (*.pt *.pth)",
-                                     "safetensors (*.safetensors)", tr("PyTorch source and weights (*.py)")},
-                                    {"onnx", "onnx", "pt", "safetensors", "py"}, &kind);
+                                     "safetensors (*.safetensors)", tr("PyTorch source and weights (*.py)"),
+                                     tr("TorchScript program (*.torchscript)"), tr("C++ header and source (*.h)")},
+                                    {"onnx", "onnx", "pt", "safetensors", "py", "torchscript", "h"}, &kind);
   if (path.isEmpty()) return;
   try {
     projects::format_of_file(path.toStdString());

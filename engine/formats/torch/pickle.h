@@ -99,6 +99,8 @@ class PickleWriter {
   void begin_items() { out_ += '('; }  ///< of what was just made by a call; end_dict() sets them
   void call() { out_ += 'R'; }         ///< of a global and a tuple
   void persistent() { out_ += 'Q'; }   ///< of a tuple
+  void create() { out_ += ")\x81"; }   ///< an object of a global, a class; set_state() follows its dict
+  void set_state() { out_ += 'b'; }
   std::string finish() { return std::move(out_ += '.'); }
 
  private:

@@ -85,6 +85,17 @@ TEST_F(Finish, a_model_is_exported_and_compared) {
   pick("30");
   EXPECT_TRUE(banner().contains("every tensor read back has the same bits")) << banner().toStdString();
   EXPECT_EQ(formats::Safetensors::open(dir_.filePath("weights.safetensors").toStdString()).entries().size(), 6u);
+  // A program, by the kind that is chosen, and C++, by the end of its name.
+  ASSERT_TRUE(window_->commands().run("file.export"));
+  answer(dir_.filePath("program"), "TorchScript program (*.torchscript)");
+  pick("30");
+  EXPECT_TRUE(banner().contains("a program of 5 steps")) << banner().toStdString();
+  EXPECT_TRUE(std::filesystem::exists(dir_.filePath("program.torchscript").toStdString()));
+  ASSERT_TRUE(window_->commands().run("file.export"));
+  answer(dir_.filePath("model.h"));
+  pick("30");
+  EXPECT_TRUE(banner().contains("model.h and model.cpp")) << banner().toStdString();
+  EXPECT_TRUE(std::filesystem::exists(dir_.filePath("model.cpp").toStdString()));
   EXPECT_TRUE(problems_.empty());
   // A name that says no format, and a place that cannot be written, are told.
   ASSERT_TRUE(window_->commands().run("file.export"));

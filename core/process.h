@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tenon {
+
+struct ProcessResult {
+  int status = 0;    ///< the exit status; 128 + the signal that ended it
+  std::string said;  ///< on standard output and error
+};
+
+/// Runs a program, found on the path, without input, and waits for its end. Throws Error where it cannot be started.
+ProcessResult run_process(const std::vector<std::string>& words);
+
+/// The first of these programs that the path has; empty where it has none.
+std::string first_program(const std::vector<std::string>& names);
+
+}  // namespace tenon

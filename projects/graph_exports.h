@@ -1,0 +1,30 @@
+#pragma once
+#include <string>
+
+#include "engine/data/dataset.h"
+#include "engine/formats/onnx/model.h"
+#include "projects/finish.h"
+
+namespace tenon {
+class TrainingSession;
+}
+
+// Exports that are made of a model's graph, and what they have in common.
+namespace tenon::projects {
+
+/// By how much results may differ, of the largest value.
+inline constexpr double kExportTolerance = 1e-5;
+
+/// The first test samples, 64 at most.
+data::Batch verified_samples(const TrainingSession& session);
+/// The session's model as it is exported; it serves any batch.
+formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc);
+
+/// NAME.h and NAME.cpp of a path NAME.h, see export_run().
+ExportReport export_cpp(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
+                        bool verify, const CppExport& how);
+/// A program that torch.jit.load() opens, see export_run().
+ExportReport export_torchscript(TrainingSession& session, const RunInfo& run, const std::string& doc,
+                                const std::string& path, bool verify);
+
+}  // namespace tenon::projects
