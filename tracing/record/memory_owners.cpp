@@ -25,8 +25,6 @@ namespace {
 
 using Stop = PointerWalk::Stop;
 
-uint64_t address_of(const void* p) { return reinterpret_cast<uint64_t>(p); }
-
 std::string class_text(const void* object) {
   uint64_t first = 0;
   std::memcpy(&first, object, 8);
@@ -38,7 +36,7 @@ std::string class_text(const void* object) {
 std::vector<PointerWalk::Part> parts_of(const Stop& s, const HeapBlock& block) {
   std::vector<PointerWalk::Part> parts;
   const auto handle = [&](const void* member, int leads_to = kAnything) {
-    const uint64_t at = block.address_of(member);
+    const uint64_t at = block.place_of(member);
     parts.push_back({{at, at + 8}, leads_to, 0});
   };
   // Behind the node in its block.

@@ -62,7 +62,7 @@ void PointerWalk::look_over(int stop, const Part& part) {
 /// the header.
 bool PointerWalk::is_left_over(uint64_t slot, uint64_t value, const HeapBlock* header) const {
   const TensorImpl* t = header ? header->tensor() : nullptr;
-  const bool is_new = t && targets_.contains(reinterpret_cast<uint64_t>(t->storage.get()));
+  const bool is_new = t && targets_.contains(address_of(t->storage.get()));
   if (!is_new && before_.block_of(value).bytes() > 0) return false;
   const std::vector<uint64_t> then = before_.words({slot, slot + 8});
   return !then.empty() && then[0] == value;
